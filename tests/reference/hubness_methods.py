@@ -32,11 +32,10 @@ def top(row, k):
 
 
 class View:
-    """One direction: `s` [q, m], bank queries `zq` [b, m], bank items `zg` [h, m], bank queries × bank items `zz` [b, h],
-    and for `joint` the queries against the bank items that match the bank queries [q, b]."""
+    """One direction: `s` [q, m], bank queries `zq` [b, m], bank items `zg` [h, m], bank queries × bank items `zz` [b, h]."""
 
-    def __init__(self, s, zq, zg, zz, pairs):
-        self.s, self.zq, self.zg, self.zz, self.pairs = s, zq, zg, zz, pairs
+    def __init__(self, s, zq, zg, zz):
+        self.s, self.zq, self.zg, self.zz = s, zq, zg, zz
 
     def bank(self, source):
         return {"test": self.s, "query_bank": self.zq}[source]
@@ -143,11 +142,6 @@ def mp_empirical(v, source):
     return [[below(row, s) * below(x[j], s) / cells for j, s in enumerate(row)] for row in v.s]
 
 
-def mp_joint(v, source):
-    both = lambda q, j, s: sum(v.pairs[q][l] < s and v.zq[l][j] < s for l in range(len(v.zq)))
-    return [[both(q, j, s) / len(v.zq) for j, s in enumerate(row)] for q, row in enumerate(v.s)]
-
-
 def moments(values):
     mu = mean(values)
     return mu, max(sqrt(mean([(x - mu) ** 2 for x in values])), 1e-6)
@@ -181,14 +175,14 @@ def nicdm(v, source, k, full=False):
 
 
 METHODS = {f.__name__: f for f in (nns, csls, is_exclusive, nnn, qbnorm, dual_is, dual_dis, sinkhorn, sinkhorn_transposed)}
-METHODS |= {f.__name__: f for f in (mp_empirical, mp_joint, mp_gaussian, local_scaling, nicdm)} | {"is": inverted_softmax}
+METHODS |= {f.__name__: f for f in (mp_empirical, mp_gaussian, local_scaling, nicdm)} | {"is": inverted_softmax}
 
 
 def check_identities():
     """Identities of the spec's section 0, and other results that two methods must agree on."""
     rng = np.random.default_rng(0)
     s, zq, zg = (rng.uniform(-0.4, 0.7, shape).tolist() for shape in ((9, 14), (11, 14), (8, 14)))
-    v = View(s, zq, zg, None, None)
+    v = View(s, zq, zg, None)
     near = lambda a, b, atol=1e-11: np.testing.assert_allclose(a, b, rtol=0, atol=atol)
     centred = lambda u: (np.asarray(u).T - np.mean(u, axis=1)).T  # a constant for each query changes no rank
     for k in (1, 4, 50):
@@ -220,7 +214,7 @@ def check_identities():
         for method in (local_scaling, nicdm):  # the rank form orders a row like the distances
             assert np.array_equal(np.argsort(method(v, source, 3, True)), np.argsort(-np.array(method(v, source, 3))))
     queries, items, bank = (rng.normal(size=(n, 6)) for n in (9, 14, 11))
-    w = View((queries @ items.T).tolist(), (bank @ items.T).tolist(), zg, None, None)
+    w = View((queries @ items.T).tolist(), (bank @ items.T).tolist(), zg, None)
     for l in (0.5, 1.0):  # both sides centred; the mean item only adds a constant for each query
         normalised = (queries - l * bank.mean(axis=0)) @ (items - l * items.mean(axis=0)).T
         near(centred(normalised), centred(nnn(w, "query_bank", l, 11)))

@@ -3,7 +3,7 @@
 
     python tests/reference/performance.py --list
     python tests/reference/performance.py vit-224 own --threads 2 --seconds 4
-    cargo xtask performance --python python          # all rows of both sides, interleaved, one table
+    python tests/performance.py --python python      # all rows of both sides, interleaved, one table
 
 Needs torch; the variants `transformers…` need transformers, the compiled ones a C++ compiler. Prints one line of JSON: best
 and median seconds of a step, peak resident memory of the process (getrusage), resident memory before anything was built
@@ -424,7 +424,6 @@ ROWS = {
         operation((ROWS_224, WIDTH), lambda x, w, b: F.layer_norm(x, (WIDTH,), w, b, EPSILON), (WIDTH, WIDTH)),
         KERNEL,
     ),
-    "softmax": (operation((4 * HEADS * 197, 197), lambda x: x.softmax(-1)), KERNEL),
     "dropout": (operation((ROWS_224, 4 * WIDTH), lambda x: F.dropout(x, DROPOUT)), KERNEL),
     "l2-norm": (operation((64 * 36, 1024), lambda x: F.normalize(x, dim=-1)), KERNEL),
     "adam": (adam(None), ["loop", "foreach", "fused", "compiled"]),

@@ -1,4 +1,4 @@
-//! The programs can parse every command line of the documentation: `itm` behind `cargo xtask`, `hubness`, `phrases`.
+//! The programs can parse every command line of the documentation: `itm` behind `cargo xtask`, `hubness`, `tags-dc`.
 //! A test of xtask parses the commands that xtask runs itself.
 
 #![allow(clippy::unwrap_used)] // helpers of tests
@@ -12,7 +12,7 @@ use clap::{CommandFactory, Parser};
 use pages::{Step, steps};
 
 /// Commands that xtask runs itself.
-const OWN: [&str; 6] = ["tch", "performance", "kills", "options", "book", "tidy"];
+const OWN: [&str; 5] = ["tch", "kills", "options", "book", "tidy"];
 
 fn pages() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
@@ -31,14 +31,14 @@ fn parse(words: &[&str]) -> Option<Result<(), clap::Error>> {
     Some(match *words {
         ["cargo", "xtask", command, ..] if OWN.contains(&command) => return None,
         ["cargo", "xtask", "phrases", ..] => {
-            tags_dc::cli::Cli::try_parse_from(&words[2..]).map(drop)
+            tags_dc::cli::Cli::try_parse_from(&words[1..]).map(drop)
         }
         ["cargo", "xtask", ..] => {
             let words = words[1..].iter().filter(|word| **word != "--release"); // xtask's own
             itm_run::cli::Cli::try_parse_from(words).map(drop)
         }
         ["itm", ..] => itm_run::cli::Cli::try_parse_from(words).map(drop),
-        ["phrases", ..] => tags_dc::cli::Cli::try_parse_from(words).map(drop),
+        ["tags-dc", ..] => tags_dc::cli::Cli::try_parse_from(words).map(drop),
         ["hubness", ..] => hubness::cli::args::Cli::try_parse_from(words).map(drop),
         _ => return None,
     })

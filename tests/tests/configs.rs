@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use fne::FneConfig;
 use hubness::training::HalConfig;
-use itm_run::config::{AnyConfig, Config, Shown};
+use itm_run::config::{Config, Shown};
 use itm_run::methods;
-use itm_run::paper::{Number, Paper};
+use itm_run::paper::Paper;
 use naaf::NaafConfig;
 use tags_dc::config::TagsDcConfig;
 
@@ -16,20 +16,17 @@ fn configs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../configs")
 }
 
-/// Every target that trains.
-fn trained() -> Vec<Config> {
-    let load = |name: &String| match AnyConfig::load(&configs(), name).unwrap() {
-        AnyConfig::Trained(config) => Some(*config),
-        AnyConfig::Hubs(_) => None,
-    };
-    Config::names(&configs()).unwrap().iter().filter_map(load).collect()
+/// Every target.
+fn targets() -> Vec<Config> {
+    let names = Config::names(&configs()).unwrap();
+    names.iter().map(|name| Config::load(&configs(), name).unwrap()).collect()
 }
 
 #[test]
 fn every_row_of_every_target_is_valid() {
     let names = Config::names(&configs()).unwrap();
     assert!(names.len() >= 3, "{names:?}");
-    for config in trained() {
+    for config in targets() {
         for row in config.rows() {
             methods::recipe(&config, row).unwrap().validate().unwrap();
         }
@@ -38,7 +35,7 @@ fn every_row_of_every_target_is_valid() {
 
 #[test]
 fn a_substitute_is_a_target_with_the_same_rows() {
-    for config in trained() {
+    for config in targets() {
         let name = &config.name;
         let Some(substitute) = &config.target.substitute else { continue };
         let other = Config::load(&configs(), substitute).unwrap();
@@ -105,9 +102,9 @@ fn fne_targets_have_the_papers_tables_and_figures() {
     let flickr = own(&["draw", "scratch"], &[1, 3, 4, 5]);
     for (name, want) in [
         ("fne-flickr", own(&[], &[1, 3, 4, 5])),
-        ("fne-flickr-features", flickr.clone()),
-        ("fne-flickr8k", flickr),
-        ("fne-scenes", own(&["draw", "scratch", "truth"], &[1, 2, 3, 4, 5])),
+        ("fne-flickr-features", flickr),
+        ("fne-flickr8k", own(&["draw", "hubs", "scratch"], &[1, 3, 4, 5])),
+        ("fne-scenes", own(&["draw", "hubs", "scratch", "truth"], &[1, 2, 3, 4, 5])),
         ("fne-coco", vec![Table(1), Table(2)]),
         ("fne-coco-features", [vec![Table(1), Table(2)], named(&["draw", "scratch"])].concat()),
     ] {
@@ -117,9 +114,7 @@ fn fne_targets_have_the_papers_tables_and_figures() {
         for shown in want {
             let view = config.view(&shown).unwrap();
             let Table(table) = shown else { continue };
-            let printed = |row: &str| {
-                paper.lines.iter().any(|line| line.table == Number::Of(table) && line.row == row)
-            };
+            let printed = |row: &str| paper.of_table(table).any(|line| line.row == row);
             for row in
                 view.rows.iter().filter(|row| *row != "InfoNCE" && (table != 5 || *row != "Full"))
             {
@@ -203,26 +198,28 @@ fn hal_targets_have_the_papers_figures() {
     }
 }
 
-/// The targets that train nothing name rows of a target that trains, and the paper's inferences in the paper's order.
+/// The tables of corrections have the paper's inferences in the paper's order, and models that the paper prints.
 #[test]
-fn hubs_are_measured_of_rows_that_are_trained() {
-    for name in ["hubness-flickr8k", "hubness-flickr8k-fne", "hubness-scenes", "hubness-scenes-fne"]
-    {
-        let AnyConfig::Hubs(hubs) = AnyConfig::load(&configs(), name).unwrap() else {
-            panic!("{name} trains");
-        };
-        let source = Config::load(&configs(), &hubs.target.source).unwrap();
-        let known: Vec<_> = source.rows().collect();
-        assert!(hubs.target.rows.iter().all(|row| known.contains(&&row[..])), "{name}");
-        let paper = Paper::read(&configs().join("papers/hubness.toml")).unwrap();
-        let lines = paper.lines.iter().filter(|line| line.table == Number::Of(3)).take(7);
-        let printed = lines.map(|line| line.word("inference").unwrap().to_lowercase());
-        assert!(printed.eq(hubs.study.methods.iter().map(|m| m.to_string())), "{name}");
-        for model in hubs.target.printed.values() {
-            paper.inferences(3, Some(model), || name.into()).unwrap();
+fn corrections_are_the_papers() {
+    let paper = Paper::read(&configs().join("papers/hal.toml")).unwrap();
+    let lines = || paper.of_table(3).take(7);
+    let printed = lines().map(|line| line.inference.as_ref().unwrap().to_lowercase());
+    let printed: Vec<_> = printed.collect();
+    let mut aliases = vec![];
+    for config in targets() {
+        for shown in config.shown() {
+            let view = config.view(&shown).unwrap();
+            let Some(alias) = view.alias else { continue };
+            assert_eq!(view.rescore, printed, "{alias}");
+            for model in view.printed.values() {
+                paper.inferences(3, Some(model), || alias.clone()).unwrap();
+            }
+            aliases.push(alias);
         }
-        assert!(Config::load(&configs(), name).is_err(), "{name} is no target that trains");
     }
+    aliases.sort();
+    let want = ["hubness-flickr8k", "hubness-flickr8k-fne", "hubness-scenes", "hubness-scenes-fne"];
+    assert_eq!(aliases, want);
 }
 
 /// In the full-size targets Full is the preset `default`. In every target a row differs from Full in what its name says, and

@@ -25,7 +25,7 @@ pub(crate) struct Book {
 /// Binaries that the commands call: package, features, name.
 const BINARIES: [(&str, &[&str], &str); 3] = [
     ("itm-run", &["--no-default-features", "--features", "cpu"], "itm"),
-    ("tags-dc", &["--features", "cli"], "phrases"),
+    ("tags-dc", &["--features", "cli"], "tags-dc"),
     ("hubness", &["--features", "cli"], "hubness"),
 ];
 
@@ -112,7 +112,7 @@ fn command(words: &[String], root: &Path, folder: &Path, binaries: &Path) -> Opt
     };
     Some(match words[..] {
         ["cargo", "install", ..] => return None,
-        ["cargo", "xtask", "phrases", ref rest @ ..] => built("phrases", rest),
+        ["cargo", "xtask", "phrases", ..] => built("tags-dc", &words[2..]),
         ["cargo", "xtask", ref rest @ ..] if handed_on(&words[1..]) => built("itm", rest),
         ["cargo", ref rest @ ..] => {
             let mut command = Command::new(cargo());
@@ -241,7 +241,7 @@ train.epochs = 1
                 bin("itm") + " reproduce fne-scenes --seeds 1",
             ),
             ("cargo xtask negatives --captions a", bin("itm") + " negatives --captions a"),
-            ("cargo xtask phrases x", bin("phrases") + " x"),
+            ("cargo xtask phrases x", bin("tags-dc") + " phrases x"),
             ("hubness report --images a", bin("hubness") + " report --images a"),
             ("cargo xtask tidy", format!("root {} xtask tidy", cargo().to_string_lossy())),
             ("ls runs", "folder ls runs".to_owned()),

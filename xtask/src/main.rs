@@ -2,8 +2,8 @@
 //!
 //! xtask knows no method and no tensor. It builds the binary `itm` with the features of the backend, runs it and
 //! passes its exit code on; `kills` does the same with the tests of `itm`. A command that xtask does not know is a
-//! command of `itm`, or of a package in [`others`]. Only `tidy`, the comparison of `performance`, the check of the
-//! book's pages and the search for a Python's libtorch are done here.
+//! command of `itm`, or of a package in [`others`]. Only `tidy`, the check of the book's pages and
+//! the search for a Python's libtorch are done here.
 
 mod arrows;
 mod book;
@@ -18,7 +18,6 @@ mod modules;
 mod options;
 mod others;
 mod pages;
-mod performance;
 mod reproduce;
 mod rules;
 mod seams;
@@ -58,8 +57,6 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<OsString>,
     },
-    /// Our times and PyTorch's, row by row; all rows also go to `docs/performance.md`.
-    Performance(performance::Arguments),
     /// Kill a small training again and again, resume it, and compare its bits with an uninterrupted training.
     Kills(kills::Kills),
     /// Type every command of the book's pages (`docs/<crate>.md`), in an empty folder, on a small world.
@@ -105,7 +102,6 @@ fn run(task: Task) -> Result<ExitCode> {
         Task::Scenes(forwarded) => reproduce::run("scenes", forwarded.args),
         Task::Features(forwarded) => reproduce::run("features", forwarded.args),
         Task::Tch { python, args } => tch::run(&python, args),
-        Task::Performance(arguments) => performance::run(&arguments),
         Task::Kills(kills) => kills.run(),
         Task::Book(book) => book.run(),
         Task::Options => options::run(),

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use crate::manifest::CLI;
 use crate::reproduce;
 
-/// A binary with its package; it is built with the feature `cli`.
+/// A command with the package whose binary has it. The binary has the package's name, and is built with the feature `cli`.
 const BINARIES: [(&str, &str); 1] = [("phrases", "tags-dc")];
 
 /// Runs the command that the first word names with the words after it.
@@ -20,7 +20,7 @@ pub(crate) fn run(words: Vec<OsString>) -> Result<ExitCode> {
         Some(package) => {
             let mut cargo = Command::new(reproduce::cargo());
             cargo.args(["run", "--quiet", "--package", package, "--features", CLI]);
-            cargo.args(["--bin", &command, "--"]).args(words);
+            cargo.args(["--bin", package, "--", &command]).args(words);
             Ok(reproduce::exit_code(cargo.status().context("cargo")?))
         }
     }

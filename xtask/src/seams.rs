@@ -15,7 +15,7 @@ const REPORTS: &str = "report";
 const METHODS: &str = "methods";
 
 /// The names that [`METHODS`] may pass on from a method: the command line of a tool.
-const TOOLS: [&str; 4] = ["Negatives", "Trained", "TrainedPart", "negatives"];
+const TOOLS: [&str; 4] = ["ModelSplit", "Negatives", "TrainedModel", "filler"];
 
 /// Downcasts outside the methods, names of a method that the methods pass on, and ways from a training to the reports.
 pub(crate) fn check(files: &Files) -> Vec<Finding> {

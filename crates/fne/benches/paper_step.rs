@@ -6,7 +6,7 @@
 //! ```
 //!
 //! The step has ViT-B/16 and BERT base with random weights, both momentum encoders, a bank of 8,192 that is in use, 4 pairs,
-//! captions of 30 word pieces, BERT's dropout, weights and draw of the default preset, and clipped Adam. `cargo xtask performance`
+//! captions of 30 word pieces, BERT's dropout, weights and draw of the default preset, and clipped Adam. `python tests/performance.py`
 //! runs this step beside the PyTorch step, which `tests/reference/performance.py` measures in the same way. `fne-step-tiny` is for
 //! trying the benchmark out. The variant `recompute` keeps only the input of each block.
 
@@ -112,7 +112,8 @@ fn config(row: &Row, memory: Memory) -> FneConfig {
         (image.weights, image.image_size) =
             (Weights::Random(row.image.clone()), row.image.image[0]);
         text.weights = Weights::Random(row.text.clone());
-        (image.activations, text.activations) = (memory, memory);
+        let recomputes = memory == Memory::Recompute;
+        (image.gradient_checkpointing, text.gradient_checkpointing) = (recomputes, recomputes);
     }
     (config.train.batch, config.train.micro_batch) = (BATCH, BATCH);
     (config.sampler.bank_size, config.sampler.warmup_epochs) = (row.bank, 0);

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::statistics::{Reset, Variance};
 use crate::weights::{Density, Rule, Tie};
 
+pub(crate) use model::memory;
 pub use model::{
     Augmentation, BagConfig, BertConfig, FeaturesConfig, GruConfig, ImageConfig, ModelConfig,
     Pixels, Projected, TextConfig, TrainTruncate, VitConfig, Weights,
@@ -22,6 +23,7 @@ pub use transform::FeatureTransform;
 
 /// The configuration of [`Fne`](crate::Fne).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct FneConfig {
     /// Encoders.
@@ -34,6 +36,7 @@ pub struct FneConfig {
 
 /// How the model is trained.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TrainConfig {
     /// Seed of the weights and the bank before the first step. The draws and the noise of a step come from the seed that
@@ -56,7 +59,7 @@ pub struct TrainConfig {
     /// How the learning rate falls.
     pub schedule: Schedule,
     /// With the schedule `steps`: the epochs (from 0) at whose start the learning rate is divided by ten.
-    pub decay_epochs: Vec<usize>,
+    pub milestones: Vec<usize>,
     /// Decoupled decay of AdamW; 0 is Adam.
     pub weight_decay: f64,
     /// Largest norm of all gradients together.
@@ -77,6 +80,7 @@ pub struct TrainConfig {
 
 /// What is minimised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Loss {
     /// Eq. 15, and Eq. 3 in the warm-up.
@@ -90,6 +94,7 @@ pub enum Loss {
 
 /// P24: what happens to dropout after the first validation within an epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum DropoutAfterValidation {
     /// Dropout stays on.
@@ -106,15 +111,16 @@ impl TrainConfig {
         self.contrastive.as_ref().filter(|_| self.loss != Loss::Triplet)
     }
 
-    /// The rate of an epoch with the schedule `steps`: divided by ten at each of `decay_epochs`.
+    /// The rate of an epoch with the schedule `steps`: divided by ten at each of `milestones`.
     pub fn rate(&self, epoch: usize) -> f64 {
-        let passed = self.decay_epochs.iter().filter(|&&e| e <= epoch).count();
+        let passed = self.milestones.iter().filter(|&&e| e <= epoch).count();
         self.learning_rate * 0.1f64.powi(passed as i32)
     }
 }
 
 /// Which candidate becomes the negative.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Negatives {
     /// Drawn by the weights of Eq. 13 (the paper's "Full").
@@ -129,6 +135,7 @@ pub enum Negatives {
 
 /// Loss of the warm-up epochs, over the pairs of the batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum WarmupLoss {
     /// The largest hinge of each row and column (released code).
@@ -140,6 +147,7 @@ pub enum WarmupLoss {
 
 /// When the batch enters the bank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Enqueue {
     /// After the loss: candidates are the batch and the bank, B + K (released code).
@@ -150,6 +158,7 @@ pub enum Enqueue {
 
 /// Which similarity of a pair is its positive score s⁺.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Positive {
     /// Online × momentum; gradient into the online side only (released code).
@@ -160,6 +169,7 @@ pub enum Positive {
 
 /// Which candidates are never negatives of an anchor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Exclude {
     /// Candidates of the anchor's own image, as annotated.
@@ -171,6 +181,7 @@ pub enum Exclude {
 
 /// The memory, the statistics and the weights.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SamplerConfig {
     /// Which candidate becomes the negative after the warm-up.

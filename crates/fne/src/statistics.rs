@@ -9,6 +9,7 @@ use crate::posterior::{Gaussian, Posterior};
 
 /// How the variance is accumulated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Variance {
     /// Σ (x − μ)² / (n − 1), where μ is the running mean after the batch of x.
@@ -19,6 +20,7 @@ pub enum Variance {
 
 /// When the accumulators are reset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Reset {
     /// At the start of every epoch.

@@ -12,6 +12,7 @@ use crate::statistics::Snapshot;
 
 /// Which equation weighs a candidate whose posterior is exactly λ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Tie {
     /// Eq. 12 (released code).
@@ -22,6 +23,7 @@ pub enum Tie {
 
 /// How P(c|s) is evaluated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Density {
     /// In log-odds, which saturate.

@@ -99,14 +99,14 @@ fn compare(n: usize, m: usize, rounds: usize) {
 /// The first pass, on which everything else builds.
 fn first_pass(data: &Data) {
     let tiles = data.tiles();
-    let survey = Survey::new(&tiles, &data.pairs, 10, &[30.0]).expect("sizes that fit");
+    let survey = Survey::fit(&tiles, &data.pairs, 10, &[30.0]).expect("sizes that fit");
     assert_eq!(survey.nearest(Direction::I2t).k(), 10);
 }
 
 /// CSLS as in the MUSE recipe, with ranks.
 fn csls(data: &Data) {
     let tiles = data.tiles();
-    let survey = Survey::new(&tiles, &data.pairs, 10, &[]).expect("sizes that fit");
+    let survey = Survey::fit(&tiles, &data.pairs, 10, &[]).expect("sizes that fit");
     let [i2t, t2i] = Direction::BOTH.map(|d| survey.csls(d, 10).expect("k = 10 was kept"));
     let found = pass::rescore(&tiles, &data.pairs, &[[&i2t, &t2i]], 10);
     assert_eq!(found.expect("sizes that fit").len(), 1);
@@ -115,7 +115,7 @@ fn csls(data: &Data) {
 /// The report without tests and intervals: two passes.
 fn report(data: &Data) {
     let tiles = data.tiles();
-    let survey = Survey::new(&tiles, &data.pairs, 10, &[30.0]).expect("sizes that fit");
+    let survey = Survey::fit(&tiles, &data.pairs, 10, &[30.0]).expect("sizes that fit");
     let csls = Direction::BOTH.map(|d| survey.csls(d, 10).expect("k = 10 was kept"));
     let is = Direction::BOTH.map(|d| survey.inverted_softmax(d, 30.0).expect("β = 30 was kept"));
     let both = [&csls, &is].map(|[i2t, t2i]| [&**i2t, &**t2i]);
@@ -128,7 +128,7 @@ fn rgm(data: &Data, lambda: f64) -> f64 {
     let tiles = data.tiles();
     let start = Instant::now();
     let plain = Direction::BOTH.map(|d| Correction::none(&tiles, d));
-    let scans = plain.each_ref().map(|none| Scan::new(none, Candidates::<Tiles<'_>>::advised(10)));
+    let scans = plain.each_ref().map(|none| Scan::new(none, Candidates::advised(10)));
     let lists = tiles.run(&scans[..]);
     let pass = start.elapsed().as_secs_f64();
     for (none, lists) in plain.iter().zip(&lists) {

@@ -3,9 +3,8 @@
 use std::fmt;
 use std::marker::PhantomData;
 
+use itm_core::scored::Scored;
 use serde::{Deserialize, Serialize};
-
-use crate::Scores;
 
 /// What a correction has seen besides the query that it ranks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -63,40 +62,36 @@ impl Knowledge for Transductive {
 ///
 /// The items are always the test items; the queries are the bank. In direction t2i the bank is the *texts* of the
 /// matrix, in direction i2t its *images*.
-pub trait Bank: Sync {
+pub trait Bank {
     /// What a correction that is fitted on this bank has seen.
     type Knowledge: Knowledge;
-    /// The type of the scores.
-    type Scores: Scores;
 
     /// Bank queries against the test items.
-    fn scores(&self) -> &Self::Scores;
+    fn scores(&self) -> &dyn Scored;
 }
 
 /// The test queries themselves as the bank: a transductive correction.
-#[derive(Debug, Clone, Copy)]
-pub struct TestQueries<'a, S>(pub &'a S);
+#[derive(Clone, Copy)]
+pub struct TestQueries<'a>(pub &'a dyn Scored);
 
 /// Queries (or items) that are not in the test, drawn from training data: `texts` of the matrix for t2i, `images` for i2t.
 ///
 /// Do not draw it from the validation set on which you choose parameters: there the correction would be transductive.
-#[derive(Debug, Clone, Copy)]
-pub struct HeldOutBank<'a, S>(pub &'a S);
+#[derive(Clone, Copy)]
+pub struct HeldOutBank<'a>(pub &'a dyn Scored);
 
-impl<S: Scores> Bank for TestQueries<'_, S> {
+impl Bank for TestQueries<'_> {
     type Knowledge = Transductive;
-    type Scores = S;
 
-    fn scores(&self) -> &S {
+    fn scores(&self) -> &dyn Scored {
         self.0
     }
 }
 
-impl<S: Scores> Bank for HeldOutBank<'_, S> {
+impl Bank for HeldOutBank<'_> {
     type Knowledge = HeldOut;
-    type Scores = S;
 
-    fn scores(&self) -> &S {
+    fn scores(&self) -> &dyn Scored {
         self.0
     }
 }

@@ -3,10 +3,11 @@
 use std::marker::PhantomData;
 use std::ops::Deref;
 
+use itm_core::scored::Scored;
 use itm_core::{Error, Result, ScoreMatrix};
 
 use crate::bank::{Knowledge, Marker, Plain, Setting};
-use crate::{Affine, Direction, Rescore, Scores};
+use crate::{Affine, Direction, Rescore};
 
 /// A fitted correction of one direction. What it has seen is a value, [`setting`](Self::setting), so that lists can hold
 /// corrections of different settings. Every function that reads a correction takes this type; a [`Correction`] dereferences
@@ -52,7 +53,7 @@ impl AnyCorrection {
     ///
     /// # Errors
     /// Names the number that differs, or the part of an [`Affine`] that does not fit the others.
-    pub fn check(&self, scores: &impl Scores) -> Result<()> {
+    pub fn check(&self, scores: &dyn Scored) -> Result<()> {
         self.check_affine()?;
         let (n, m, direction) = (scores.images(), scores.texts(), self.direction);
         let (items, queries) = (direction.items(n, m), direction.queries(n, m));
@@ -96,12 +97,12 @@ impl AnyCorrection {
     ///
     /// A query of the fit gets the same values here as among all queries. The correction takes the query's own values from
     /// `scores`: QB-Norm and DBNorm use the best item, mutual proximity (Gaussian, counted) uses all scores, local scaling
-    /// uses the nearest items. Three kinds of correction need more than these scores and give an error: joint mutual
-    /// proximity, the exclusive form of IS, and the forms of CSLS with a mean of the query.
+    /// uses the nearest items. Two kinds of correction need more than these scores and give an error: the exclusive form of
+    /// IS, and the forms of CSLS with a mean of the query.
     ///
     /// # Errors
     /// If there is not one score for each item, a score is not finite or is one that the fit would refuse too, or the
-    /// correction is one of the three kinds.
+    /// correction is one of the two kinds.
     ///
     /// ```
     /// use hubness::{Direction, HeldOutBank, ScoreMatrix, csls};
@@ -130,8 +131,8 @@ impl AnyCorrection {
 /// A fitted correction of one direction; its type says what it has seen.
 ///
 /// It has all methods of [`AnyCorrection`]. serde saves and loads it. Loading refuses a file whose setting differs from the
-/// setting of the type, whose parts do not fit each other, or whose values are not finite. Joint mutual proximity, exclusive
-/// IS and a [`Rescore`] of your own cannot be saved: serialisation gives an error.
+/// setting of the type, whose parts do not fit each other, or whose values are not finite. Exclusive IS
+/// and a [`Rescore`] of your own cannot be saved: serialisation gives an error.
 ///
 /// ```
 /// use hubness::{Correction, Direction, HeldOut, HeldOutBank, ScoreMatrix, csls};
@@ -150,7 +151,7 @@ pub struct Correction<K> {
 
 impl Correction<Plain> {
     /// No correction: the nearest neighbours stay as they are.
-    pub fn none(scores: &impl Scores, direction: Direction) -> Self {
+    pub fn none(scores: &dyn Scored, direction: Direction) -> Self {
         let items = direction.items(scores.images(), scores.texts());
         Self::new(direction, Affine::of_items(1.0, vec![0.0; items]))
     }

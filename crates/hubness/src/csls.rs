@@ -1,9 +1,10 @@
 //! CSLS, Eq. 6: twice the score minus the item's mean nearness to queries.
 
+use itm_core::scored::Scored;
 use itm_core::tiles::TopK;
 use itm_core::{Error, Result};
 
-use crate::{Affine, Bank, Correction, Direction, Scores, TestQueries, Transductive};
+use crate::{Affine, Bank, Correction, Direction, TestQueries, Transductive};
 
 /// Which means CSLS subtracts.
 ///
@@ -67,8 +68,8 @@ pub fn csls<B: Bank>(bank: &B, direction: Direction, k: usize) -> Result<Correct
 ///
 /// # Errors
 /// As [`csls`], and if there is no item for a query to be near to.
-pub fn csls_form<S: Scores>(
-    scores: &S,
+pub fn csls_form(
+    scores: &dyn Scored,
     direction: Direction,
     k: usize,
     form: CslsForm,
@@ -88,7 +89,7 @@ pub fn csls_form<S: Scores>(
 ///
 /// # Errors
 /// If `k` is 0, or there is nothing to be near to.
-pub(crate) fn nearness(scores: &impl Scores, direction: Direction, k: usize) -> Result<Vec<f64>> {
+pub(crate) fn nearness(scores: &dyn Scored, direction: Direction, k: usize) -> Result<Vec<f64>> {
     let (images, texts) = (scores.images(), scores.texts());
     if k == 0 {
         return Err(Error::invalid("k", "at least 1 neighbour", 0));
@@ -96,8 +97,7 @@ pub(crate) fn nearness(scores: &impl Scores, direction: Direction, k: usize) -> 
     if direction.items(images, texts) == 0 {
         return Err(Error::invalid("scores", "at least 1 query in the bank", 0));
     }
-    scores.check_finite()?;
-    let top = scores.nearest(direction, k);
+    let top = direction.nearest(scores, k)?;
     Ok(means(&top, direction.queries(images, texts), k))
 }
 

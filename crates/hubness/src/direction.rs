@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+use itm_core::scored::Scored;
+use itm_core::tiles::TopK;
+use itm_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 /// A direction of retrieval. A score matrix has images as rows and texts as columns in both directions.
@@ -38,6 +41,42 @@ impl Direction {
             Self::I2t => Self::T2i,
             Self::T2i => Self::I2t,
         }
+    }
+
+    /// The `k` best items of every query, the smaller index first on ties.
+    pub(crate) fn nearest(self, scores: &dyn Scored, k: usize) -> Result<TopK> {
+        match self {
+            Self::I2t => scores.top_texts(k),
+            Self::T2i => scores.top_images(k),
+        }
+    }
+
+    /// All scores of some queries, `[queries, items]`, in the order of `queries`: shown in batches of at most 16 MiB, or of
+    /// 64 queries if these have more.
+    ///
+    /// # Errors
+    /// As [`Scored::block`], and if a score is infinite.
+    pub(crate) fn batches(
+        self,
+        scores: &dyn Scored,
+        queries: &[usize],
+        mut show: impl FnMut(&[usize], &[f32]),
+    ) -> Result<()> {
+        let items = self.items(scores.images(), scores.texts());
+        for some in queries.chunks(((1 << 22) / items.max(1)).max(64)) {
+            let rows = match self {
+                Self::I2t => scores.scores_of_images(some)?,
+                Self::T2i => scores.scores_of_texts(some)?.transpose(),
+            };
+            if let Some(at) = rows.values().iter().position(|score| !score.is_finite()) {
+                let (query, item) = (some[at / items], at % items);
+                let (image, text) = (self.queries(query, item), self.items(query, item));
+                let place = format!("scores of image {image} and text {text}");
+                return Err(Error::invalid(place, "a finite number", rows.values()[at]));
+            }
+            show(some, rows.values());
+        }
+        Ok(())
     }
 }
 

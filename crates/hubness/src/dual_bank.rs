@@ -2,13 +2,14 @@
 
 use std::ops::Range;
 
+use itm_core::scored::Scored;
 use itm_core::tiles::{Consumer, Tile};
 use serde::{Deserialize, Serialize};
 
-use crate::querybank::{active_items, best_item};
+use crate::directed::{DirectedScores, WithoutSelf, at_least_one};
+use crate::querybank::{active_items, best_items};
 use crate::rescore::{best_of, check_values};
-use crate::side::{Side, WithoutSelf, at_least_one};
-use crate::{Affine, Bank, Correction, Direction, Error, Rescore, Result, Scores};
+use crate::{Affine, Bank, Correction, Direction, Error, Rescore, Result};
 
 /// Normalisation by two banks (EMNLP 2023): Dual-IS, and Dual-DIS if `dynamic`.
 ///
@@ -81,21 +82,12 @@ pub enum Inactive {
 }
 
 /// A bank of items against the test items: the bank items take the place of the queries in the matrix.
-#[derive(Debug)]
-pub enum ItemBank<'a, S> {
+#[derive(Clone, Copy)]
+pub enum ItemBank<'a> {
     /// Items that are not in the test.
-    HeldOut(&'a S),
+    HeldOut(&'a dyn Scored),
     /// The test items against themselves; no item counts for itself.
-    TestItems(&'a S),
-}
-
-impl<S> Copy for ItemBank<'_, S> {}
-
-// A derived `Clone` would require `S: Clone`, although a reference can always be copied.
-impl<S> Clone for ItemBank<'_, S> {
-    fn clone(&self) -> Self {
-        *self
-    }
+    TestItems(&'a dyn Scored),
 }
 
 impl Default for DualBank {
@@ -114,27 +106,27 @@ impl DualBank {
     /// If a bank or the test is empty, they have different items, a β is negative or not finite or both are
     /// 0, a k is 0, a sum is not finite, a bank of test items has one item or is not square, or a score
     /// is not above 0 for the raw product.
-    pub fn fit<B: Bank, G: Scores>(
+    pub fn fit<B: Bank>(
         &self,
         queries: &B,
-        items: ItemBank<'_, G>,
-        test: &impl Scores,
+        items: ItemBank<'_>,
+        test: &dyn Scored,
         direction: Direction,
     ) -> Result<Correction<B::Knowledge>> {
         self.check()?;
-        let queries = Side::new("query bank", queries.scores(), direction)?;
-        let test = Side::new("test", test, direction)?;
+        let queries = DirectedScores::new("query bank", queries.scores(), direction)?;
+        let test = DirectedScores::new("test", test, direction)?;
         queries.expect_items(test.items())?;
         let query_factor = Factor::fit(&queries, self.query_beta, self.query_k)?;
         let item_factor = match items {
             ItemBank::HeldOut(items) => {
-                let items = Side::new("item bank", items, direction)?;
+                let items = DirectedScores::new("item bank", items, direction)?;
                 items.expect_items(test.items())?;
                 Factor::fit(&items, self.item_beta, self.item_k)?
             }
             ItemBank::TestItems(items) => {
                 let (items, others) = (WithoutSelf(items), test.items() - 1);
-                let items = Side::new("item bank", &items, direction)?;
+                let items = DirectedScores::new("item bank", &items, direction)?;
                 items.expect_items(test.items())?;
                 if others == 0 || items.queries() != items.items() {
                     let shape = format!("{} × {}", items.queries(), items.items());
@@ -144,7 +136,7 @@ impl DualBank {
                 Factor::fit(&items, self.item_beta, self.item_k.min(others))?
             }
         };
-        let map = self.combine(query_factor, item_factor, &test);
+        let map = self.combine(query_factor, item_factor, &test)?;
         if self.dynamic && self.inactive == Inactive::RawProduct {
             only_positive(&test)?;
             let betas = (self.query_beta, self.item_beta);
@@ -168,17 +160,17 @@ impl DualBank {
     }
 
     /// Four groups of queries: bit 0 is set where the query factor holds, bit 1 where the item factor does.
-    fn combine<S: Scores>(&self, query: Factor, item: Factor, test: &Side<'_, S>) -> Affine {
+    fn combine(&self, query: Factor, item: Factor, test: &DirectedScores<'_>) -> Result<Affine> {
         let scale = self.query_beta + self.item_beta;
         let both = query.sums.iter().zip(&item.sums).map(|(q, g)| q + g).collect();
         if !self.dynamic {
-            return Affine::of_items(scale, both);
+            return Ok(Affine::of_items(scale, both));
         }
         let active = query.active.iter().zip(&item.active);
         let by_best: Vec<u8> = active.map(|(&q, &i)| u8::from(q) + 2 * u8::from(i)).collect();
-        let groups = best_item(test).map(|item| by_best[item]).collect();
+        let groups = best_items(test)?.into_iter().map(|item| by_best[item]).collect();
         let items = vec![vec![0.0; test.items()], query.sums, item.sums, both];
-        Affine { scale, items, groups, by_best, ..Affine::default() }
+        Ok(Affine { scale, items, groups, by_best, ..Affine::default() })
     }
 }
 
@@ -189,10 +181,10 @@ struct Factor {
 }
 
 impl Factor {
-    fn fit<S: Scores>(bank: &Side<'_, S>, beta: f64, k: usize) -> Result<Self> {
+    fn fit(bank: &DirectedScores<'_>, beta: f64, k: usize) -> Result<Self> {
         // With β = 0 every term is 1, but a left-out score would give 0·(−∞) = NaN. Any constant is equivalent.
         let sums = if beta == 0.0 { vec![0.0; bank.items()] } else { bank.item_sums(beta)? };
-        Ok(Self { sums, active: active_items(bank, k) })
+        Ok(Self { sums, active: active_items(bank, k)? })
     }
 }
 
@@ -251,8 +243,8 @@ impl Rescore for RawProduct {
 
 /// # Errors
 /// If a score is 0 or less.
-fn only_positive<S: Scores>(test: &Side<'_, S>) -> Result<()> {
-    above_zero("test", test.run(&Lowest))
+fn only_positive(test: &DirectedScores<'_>) -> Result<()> {
+    above_zero("test", test.visit(&Lowest)?)
 }
 
 fn above_zero(name: &str, lowest: f32) -> Result<()> {

@@ -1,11 +1,12 @@
 //! Inverted softmax (IS), Eq. 5: how likely a query is, given the item.
 
+use itm_core::scored::{Scored, visit};
 use itm_core::tiles::{ExpSums, Maxima};
 use itm_core::{Error, Result};
 use rayon::prelude::*;
 
-use crate::side::positive;
-use crate::{Affine, Bank, Correction, Direction, Rescore, Scores, Transductive};
+use crate::directed::positive;
+use crate::{Affine, Bank, Correction, Direction, Rescore, Transductive};
 
 /// Whether the sum of the inverted softmax contains the query itself.
 ///
@@ -55,10 +56,10 @@ pub fn inverted_softmax<B: Bank>(
     check_beta(beta)?;
     let scores = bank.scores();
     check_queries(scores, direction)?;
-    let (sums, largest) = scores.run(&(ExpSums::new(beta), Maxima));
+    let (sums, largest) = visit(scores, &(ExpSums::new(beta), Maxima))?;
     let items = direction.items(sums.images, sums.texts);
     let largest = direction.items(largest.images, largest.texts);
-    Ok(Correction::new(direction, with_fine(scores, direction, beta, items, &largest)))
+    Ok(Correction::new(direction, with_fine(scores, direction, beta, items, &largest)?))
 }
 
 /// A log-sum that exceeds its largest term by less than this has too few digits left for the other terms.
@@ -66,38 +67,43 @@ const DOMINATED: f64 = 1e-6;
 
 /// `β·s − L(j)`. For items that one query dominates, `L` has two parts: the query's term, and `log(1 + others / this term)`.
 pub(crate) fn with_fine(
-    scores: &impl Scores,
+    scores: &dyn Scored,
     direction: Direction,
     beta: f64,
     mut items: Vec<f64>,
     largest: &[f32],
-) -> Affine {
+) -> Result<Affine> {
     let near = |&j: &usize| items[j] - beta * f64::from(largest[j]) < DOMINATED;
     let dominated: Vec<_> = (0..items.len()).filter(near).collect();
     let mut fine = vec![0.0; if dominated.is_empty() { 0 } else { items.len() }];
-    for (&item, others) in dominated.iter().zip(others(scores, direction, beta, &dominated)) {
+    for (&item, others) in dominated.iter().zip(others(scores, direction, beta, &dominated)?) {
         items[item] = others.largest;
         fine[item] = (others.rest - others.largest).exp().ln_1p();
     }
-    Affine { fine, ..Affine::of_items(beta, items) }
+    Ok(Affine { fine, ..Affine::of_items(beta, items) })
 }
 
 /// The largest term and the rest of some items' sums, from their whole columns.
-fn others(scores: &impl Scores, direction: Direction, beta: f64, items: &[usize]) -> Vec<Others> {
+fn others(
+    scores: &dyn Scored,
+    direction: Direction,
+    beta: f64,
+    items: &[usize],
+) -> Result<Vec<Others>> {
     let queries = direction.queries(scores.images(), scores.texts());
-    let block = |items: &[usize]| {
-        let columns = scores.rows(direction.reversed(), items);
-        columns.par_chunks(queries).map(|column| Others::new(column, beta)).collect::<Vec<_>>()
-    };
-    items.chunks(64).flat_map(block).collect()
+    let mut all = Vec::with_capacity(items.len());
+    direction.reversed().batches(scores, items, |_, columns| {
+        all.par_extend(columns.par_chunks(queries).map(|column| Others::new(column, beta)));
+    })?;
+    Ok(all)
 }
 
 /// Inverted softmax of the test queries in either form. The exclusive form needs all scores of each item at once.
 ///
 /// # Errors
 /// As [`inverted_softmax`].
-pub fn inverted_softmax_form<S: Scores>(
-    scores: &S,
+pub fn inverted_softmax_form(
+    scores: &dyn Scored,
     direction: Direction,
     beta: f64,
     form: InvertedSoftmaxForm,
@@ -110,18 +116,17 @@ pub fn inverted_softmax_form<S: Scores>(
     let (n, m) = (scores.images(), scores.texts());
     let queries = direction.queries(n, m);
     let items: Vec<usize> = (0..direction.items(n, m)).collect();
-    let items = others(scores, direction, beta, &items);
+    let items = others(scores, direction, beta, &items)?;
     Ok(Correction::new(direction, Exclusive { beta, queries, items }))
 }
 
-/// Refuses a single query, which would be certain for every item, so that all would tie. Refuses infinite scores, whose sums
-/// could be NaN.
-pub(crate) fn check_queries(scores: &impl Scores, direction: Direction) -> Result<()> {
+/// Refuses a single query, which would be certain for every item, so that all would tie.
+pub(crate) fn check_queries(scores: &dyn Scored, direction: Direction) -> Result<()> {
     let queries = direction.queries(scores.images(), scores.texts());
-    if queries < 2 {
-        return Err(Error::invalid("inverted softmax", "a bank of at least 2 queries", queries));
+    if queries >= 2 {
+        return Ok(());
     }
-    scores.check_finite()
+    Err(Error::invalid("inverted softmax", "a bank of at least 2 queries", queries))
 }
 
 pub(crate) fn check_beta(beta: f64) -> Result<()> {

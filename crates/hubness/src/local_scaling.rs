@@ -1,11 +1,12 @@
 //! Local scaling and NICDM: distances relative to the nearest-neighbour distances of both ends.
 
+use itm_core::scored::Scored;
 use itm_core::tiles::{Maxima, TopK};
 use serde::{Deserialize, Serialize};
 
+use crate::directed::{DirectedScores, at_least_one};
 use crate::rescore::check_values;
-use crate::side::{Side, at_least_one};
-use crate::{Bank, Correction, Direction, Error, Rescore, Result, Scores};
+use crate::{Bank, Correction, Direction, Error, Rescore, Result};
 
 /// Local scaling (NeurIPS 2004) and NICDM (CVPR 2007; JMLR 2012) between queries and items, on `d = 1 − s`:
 /// for cosines only.
@@ -92,23 +93,25 @@ impl LocalScaling {
     pub fn fit<B: Bank>(
         &self,
         bank: &B,
-        test: &impl Scores,
+        test: &dyn Scored,
         direction: Direction,
     ) -> Result<Correction<B::Knowledge>> {
         at_least_one("k of local scaling", self.k)?;
-        let (bank, test) =
-            (Side::new("bank", bank.scores(), direction)?, Side::new("test", test, direction)?);
+        let (bank, test) = (
+            DirectedScores::new("bank", bank.scores(), direction)?,
+            DirectedScores::new("test", test, direction)?,
+        );
         bank.expect_items(test.items())?;
         cosines("bank", &bank)?;
         cosines("test", &test)?;
-        let items = self.widths(&bank.best_queries(self.k), bank.items());
+        let items = self.widths(&bank.best_queries(self.k)?, bank.items());
         bank.finite("item", "distance to its nearest queries", &items)?;
         let queries = match self.values {
             LocalValues::Rank => Vec::new(),
-            LocalValues::Full => self.widths(&test.best_items(self.k), test.queries()),
+            LocalValues::Full => self.widths(&test.best_items(self.k)?, test.queries()),
         };
         test.finite("query", "distance to its nearest items", &queries)?;
-        Ok(Correction::new(direction, Scaled { options: *self, items, queries }))
+        Ok(Correction::new(direction, Widths { options: *self, items, queries }))
     }
 
     /// σ or μ of every list of nearest scores.
@@ -137,8 +140,8 @@ fn distance(score: f32) -> f64 {
 
 /// # Errors
 /// If a score is above 1 by more than rounding, and thus not a cosine.
-fn cosines<S: Scores>(name: &str, side: &Side<'_, S>) -> Result<()> {
-    cosine(name, side.run(&Maxima).images.into_iter().fold(f32::NEG_INFINITY, f32::max))
+fn cosines(name: &str, scores: &DirectedScores<'_>) -> Result<()> {
+    cosine(name, scores.visit(&Maxima)?.images.into_iter().fold(f32::NEG_INFINITY, f32::max))
 }
 
 fn cosine(name: &str, largest: f32) -> Result<()> {
@@ -150,13 +153,13 @@ fn cosine(name: &str, largest: f32) -> Result<()> {
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Scaled {
+pub(crate) struct Widths {
     options: LocalScaling,
     items: Vec<f64>,
     queries: Vec<f64>, // empty for `LocalValues::Rank`
 }
 
-impl Scaled {
+impl Widths {
     /// # Errors
     /// If a width is not one that a fit gives, or widths of queries are present or missing contrary to the options.
     pub(crate) fn check(&self) -> Result<()> {
@@ -183,7 +186,7 @@ impl Scaled {
     }
 }
 
-impl Rescore for Scaled {
+impl Rescore for Widths {
     fn rescore(&self, query: usize, item: usize, score: f32) -> f64 {
         self.value(self.queries.get(query).copied(), item, score)
     }

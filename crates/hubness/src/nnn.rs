@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use serde::{Deserialize, Serialize};
 
 use crate::bank::Marker;
-use crate::side::{Side, at_least_one};
+use crate::directed::{DirectedScores, at_least_one};
 use crate::{Affine, Bank, Correction, Direction, Error, Knowledge, Result};
 
 /// Nearest neighbour normalisation (EMNLP 2024).
@@ -98,8 +98,8 @@ impl<K: Knowledge> NearestMeans<K> {
         most: usize,
     ) -> Result<Self> {
         at_least_one("k of NNN", most)?;
-        let side = Side::new("bank", bank.scores(), direction)?;
-        let best = side.best_queries(most);
+        let side = DirectedScores::new("bank", bank.scores(), direction)?;
+        let best = side.best_queries(most)?;
         let mut sums = Vec::with_capacity(side.items() * best.k());
         for item in 0..side.items() {
             let mut sum = 0.0;

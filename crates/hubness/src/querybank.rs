@@ -1,9 +1,10 @@
 //! Query-bank normalisation (QB-Norm): the dynamic inverted softmax.
 
+use itm_core::scored::Scored;
 use serde::{Deserialize, Serialize};
 
-use crate::side::{Side, at_least_one, positive};
-use crate::{Affine, Bank, Correction, Direction, Result, Scores};
+use crate::directed::{DirectedScores, at_least_one, positive};
+use crate::{Affine, Bank, Correction, Direction, Result};
 
 /// Query-bank normalisation by the dynamic inverted softmax (CVPR 2022).
 ///
@@ -78,25 +79,27 @@ impl QueryBank {
     pub fn fit<B: Bank>(
         &self,
         bank: &B,
-        test: &impl Scores,
+        test: &dyn Scored,
         direction: Direction,
     ) -> Result<Correction<B::Knowledge>> {
         positive("β of QB-Norm", self.beta)?;
         at_least_one("k of QB-Norm", self.k)?;
-        let (bank, test) =
-            (Side::new("bank", bank.scores(), direction)?, Side::new("test", test, direction)?);
+        let (bank, test) = (
+            DirectedScores::new("bank", bank.scores(), direction)?,
+            DirectedScores::new("test", test, direction)?,
+        );
         bank.expect_items(test.items())?;
         let sums = bank.item_sums(self.beta)?;
         if !self.dynamic {
             return Ok(Correction::new(direction, Affine::of_items(self.beta, sums)));
         }
-        let active = active_items(&bank, self.k);
+        let active = active_items(&bank, self.k)?;
         let alone = match self.row_scale {
             RowScale::Program => 0.0,
             RowScale::Common => sums.iter().sum::<f64>() / sums.len() as f64,
         };
         let by_best: Vec<u8> = active.into_iter().map(|active| u8::from(!active)).collect();
-        let groups = best_item(&test).map(|item| by_best[item]).collect();
+        let groups = best_items(&test)?.into_iter().map(|item| by_best[item]).collect();
         let items = vec![sums, vec![alone; test.items()]];
         let map = Affine { scale: self.beta, items, groups, by_best, ..Affine::default() };
         Ok(Correction::new(direction, map))
@@ -104,17 +107,17 @@ impl QueryBank {
 }
 
 /// Whether an item is among the `k` best of some query of a bank.
-pub(crate) fn active_items<S: Scores>(bank: &Side<'_, S>, k: usize) -> Vec<bool> {
-    let best = bank.best_items(k);
+pub(crate) fn active_items(bank: &DirectedScores<'_>, k: usize) -> Result<Vec<bool>> {
+    let best = bank.best_items(k)?;
     let mut active = vec![false; bank.items()];
     for query in 0..bank.queries() {
         best.items(query).iter().for_each(|&item| active[item as usize] = true);
     }
-    active
+    Ok(active)
 }
 
 /// The best item of every query.
-pub(crate) fn best_item<S: Scores>(test: &Side<'_, S>) -> impl Iterator<Item = usize> + use<S> {
-    let (best, queries) = (test.best_items(1), test.queries());
-    (0..queries).map(move |query| best.items(query)[0] as usize)
+pub(crate) fn best_items(test: &DirectedScores<'_>) -> Result<Vec<usize>> {
+    let best = test.best_items(1)?;
+    Ok((0..test.queries()).map(|query| best.items(query)[0] as usize).collect())
 }

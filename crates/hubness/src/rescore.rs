@@ -38,7 +38,8 @@ pub trait Rescore: Any + fmt::Debug + Send + Sync {
 
 /// The error for a query outside the fit.
 fn serves_no_other_query() -> Error {
-    let expected = "one that serves queries outside its fit (not joint mutual proximity, exclusive IS, or CSLS with the query's mean)";
+    let expected =
+        "one that serves queries outside its fit (not exclusive IS, or CSLS with the query's mean)";
     Error::invalid("correction", expected, "one that holds only values of the queries of its fit")
 }
 

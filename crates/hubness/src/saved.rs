@@ -6,8 +6,8 @@ use itm_core::{Error, Result};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser};
 
 use crate::dual_bank::RawProduct;
-use crate::local_scaling::Scaled;
-use crate::mutual_proximity::{Counts, Normals};
+use crate::local_scaling::Widths;
+use crate::mutual_proximity::{Normals, SortedScores};
 use crate::{Affine, Correction, Direction, Knowledge, Rescore, Setting};
 
 /// A saved correction: `M` is [`Map`], or [`MapRef`] while it is written.
@@ -25,9 +25,9 @@ struct Saved<M> {
 enum Map {
     Affine(Affine),
     RawProduct(RawProduct),
-    LocalScaling(Scaled),
+    LocalScaling(Widths),
     GaussianProximity(Normals),
-    EmpiricalProximity(Counts),
+    EmpiricalProximity(SortedScores),
 }
 
 /// A borrowed [`Map`].
@@ -36,9 +36,9 @@ enum Map {
 enum MapRef<'a> {
     Affine(&'a Affine),
     RawProduct(&'a RawProduct),
-    LocalScaling(&'a Scaled),
+    LocalScaling(&'a Widths),
     GaussianProximity(&'a Normals),
-    EmpiricalProximity(&'a Counts),
+    EmpiricalProximity(&'a SortedScores),
 }
 
 impl<'a> MapRef<'a> {
@@ -84,7 +84,7 @@ impl Map {
 impl<K> Serialize for Correction<K> {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
         let map = MapRef::new(self.map()).ok_or_else(|| {
-            let expected = "one that can be saved (not joint mutual proximity, exclusive IS, or a map of your own)";
+            let expected = "one that can be saved (not exclusive IS, or a map of your own)";
             ser::Error::custom(Error::invalid("correction", expected, "another"))
         })?;
         let saved = Saved { direction: self.direction(), setting: self.setting(), map };

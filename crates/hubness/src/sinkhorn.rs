@@ -2,12 +2,12 @@
 
 use std::f64::consts::LN_2;
 
+use itm_core::scored::Scored;
 use serde::{Deserialize, Serialize};
 
-use crate::side::{Side, positive};
+use crate::directed::{DirectedScores, positive};
 use crate::{
-    Affine, Bank, Correction, Direction, Error, Knowledge, Result, Scores, TestQueries,
-    Transductive,
+    Affine, Bank, Correction, Direction, Error, Knowledge, Result, TestQueries, Transductive,
 };
 
 /// Sinkhorn's iteration in the log domain: every query and every item gets an equal share of all matches.
@@ -106,7 +106,7 @@ impl Sinkhorn {
     /// If the bank is empty, ε is not above 0 and below 1e200, the tolerance is negative or NaN, or all
     /// scores of a query or item are −∞.
     pub fn fit<B: Bank>(&self, bank: &B, direction: Direction) -> Result<Balanced<B::Knowledge>> {
-        let problem = self.problem(bank.scores(), None::<&B::Scores>, direction)?;
+        let problem = self.problem(bank.scores(), None, direction)?;
         Ok(problem.solve(self)?.0)
     }
 
@@ -121,7 +121,7 @@ impl Sinkhorn {
     pub fn fit_with_items<B: Bank>(
         &self,
         bank: &B,
-        items: &impl Scores,
+        items: &dyn Scored,
         direction: Direction,
     ) -> Result<Balanced<B::Knowledge>> {
         Ok(self.problem(bank.scores(), Some(items), direction)?.solve(self)?.0)
@@ -131,27 +131,28 @@ impl Sinkhorn {
     ///
     /// # Errors
     /// As [`fit`](Self::fit).
-    pub fn fit_both<S: Scores>(&self, test: &TestQueries<'_, S>) -> Result<BothBalanced> {
-        let problem = self.problem(test.scores(), None::<&S>, Direction::I2t)?;
+    pub fn fit_both(&self, test: &TestQueries<'_>) -> Result<BothBalanced> {
+        let problem = self.problem(test.scores(), None, Direction::I2t)?;
         let (i2t, rows) = problem.solve(self)?;
         let map = Affine::of_items(problem.beta, rows);
         Ok(BothBalanced { i2t, t2i: Correction::new(Direction::T2i, map) })
     }
 
-    fn problem<'a, S: Scores, A: Scores>(
+    fn problem<'a>(
         &self,
-        scores: &'a S,
-        others: Option<&'a A>,
+        scores: &'a dyn Scored,
+        others: Option<&'a dyn Scored>,
         direction: Direction,
-    ) -> Result<Problem<'a, S, A>> {
+    ) -> Result<Problem<'a>> {
         positive("ε of Sinkhorn", self.epsilon)?;
         positive("1/ε of Sinkhorn", 1.0 / self.epsilon)?;
         if self.tolerance.is_nan() || self.tolerance < 0.0 {
             let expected = "a number, 0 or more";
             return Err(Error::invalid("tolerance of Sinkhorn", expected, self.tolerance));
         }
-        let bank = Side::new("bank", scores, direction)?;
-        let others = others.map(|others| Side::new("item bank", others, direction)).transpose()?;
+        let bank = DirectedScores::new("bank", scores, direction)?;
+        let others =
+            others.map(|others| DirectedScores::new("item bank", others, direction)).transpose()?;
         if let Some(others) = &others
             && others.queries() != bank.queries()
         {
@@ -163,14 +164,14 @@ impl Sinkhorn {
 }
 
 /// The rows and columns to balance. The potentials here are divided by ε.
-struct Problem<'a, S, A> {
-    bank: Side<'a, S>,
-    others: Option<Side<'a, A>>,
+struct Problem<'a> {
+    bank: DirectedScores<'a>,
+    others: Option<DirectedScores<'a>>,
     direction: Direction,
     beta: f64,
 }
 
-impl<S: Scores, A: Scores> Problem<'_, S, A> {
+impl Problem<'_> {
     /// The fit, and the log-sums of the rows under its g: one more step of f.
     fn solve<K: Knowledge>(&self, options: &Sinkhorn) -> Result<(Balanced<K>, Vec<f64>)> {
         let Sinkhorn { iterations, tolerance, order, .. } = *options;
@@ -203,13 +204,13 @@ impl<S: Scores, A: Scores> Problem<'_, S, A> {
     }
 
     fn columns_in_all(&self) -> usize {
-        self.bank.items() + self.others.as_ref().map_or(0, Side::items)
+        self.bank.items() + self.others.as_ref().map_or(0, DirectedScores::items)
     }
 
     /// Columns whose g is 0.
     fn at_rest(&self) -> Columns {
         let sums = |columns| vec![-(self.columns_in_all() as f64).ln(); columns];
-        let others = self.others.as_ref().map_or(0, Side::items);
+        let others = self.others.as_ref().map_or(0, DirectedScores::items);
         Columns { items: sums(self.bank.items()), others: sums(others) }
     }
 

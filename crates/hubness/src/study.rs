@@ -3,16 +3,15 @@
 //! [`Study::run`] fits every wanted correction, chooses the settings that were left open, ranks, counts hubs, draws intervals
 //! and tests, and gives a [`Report`]. The binary `hubness` reads files, calls it, and shows the report.
 
-mod analysis;
-mod answer;
 mod choice;
+pub(crate) mod data;
+pub(crate) mod fit;
 pub(crate) mod input;
 mod matching;
 mod method;
-pub(crate) mod plan;
-mod set;
+mod results;
+pub(crate) mod rows;
 mod settings;
-pub(crate) mod spec;
 mod table;
 mod worst;
 
@@ -20,18 +19,19 @@ use std::time::Instant;
 
 use itm_core::Result;
 
-pub use input::{Banks, Judged, Names, Source, Test};
+pub use input::{Banks, Names, Test, TestScores, Validation};
 pub use method::{Base, Method, Then};
 pub use settings::{Choice, Runs, Settings};
 
+use crate::choose::Split;
 use crate::report::{self, Curve, Report};
-use analysis::analyse;
-use choice::{Chooser, Halves};
+use choice::Chooser;
+use data::Data;
+use input::ScoreSet;
 use matching::curve;
-use plan::{Offer, Plan, plans};
-use set::Set;
-use spec::Fit;
-use table::rows;
+use results::measure;
+use rows::{Limits, StudyRow, rows};
+use table::report_rows;
 use worst::hubs_of;
 
 /// The settings of a study.
@@ -65,57 +65,55 @@ impl Study {
     /// # Errors
     /// If a number is out of the range of its correction, the scores do not allow a method, or scores, pairs, names, banks and
     /// truth do not fit together.
-    pub fn run(&self, test: &Test<'_>, validation: Option<&Judged<'_>>) -> Result<Report> {
+    pub fn run(&self, test: &Test<'_>, validation: Option<&Validation<'_>>) -> Result<Report> {
         let start = Instant::now();
         self.settings.check()?;
         test.check()?;
-        let Test { set: judged, names, banks, .. } = *test;
-        let offer = Offer::new(&judged.scores, &banks, &judged.scores.directions());
-        let plans = plans(&self.methods, &self.settings, offer)?;
-        let images = (0..judged.pairs.images()).map(|image| names.image(image)).collect();
-        let halves = Halves::new(images, self.seed);
-        if plans.iter().any(Plan::chooses) && validation.is_none() {
-            halves.split()?; // refused before anything is computed
-        }
+        let &Test { scores, pairs, banks, .. } = test;
+        let limits = Limits::new(&scores, test.length, &banks, &scores.directions());
+        let rows = rows(&self.methods, &self.settings, limits)?;
+        let chooses = rows.iter().any(StudyRow::chooses);
+        let names = || (0..pairs.images()).map(|image| test.names.image(image)).collect::<Vec<_>>();
+        let halves =
+            (chooses && validation.is_none()).then(|| Split::hashed(&names(), 2, self.seed));
+        let halves = halves.transpose()?; // refused before anything is computed
+        validation.map_or(Ok(()), Validation::check)?;
 
-        let fit = |part, source| Fit { test: part, source, banks, settings: &self.settings };
-        let other = validation.map(|other| Ok((other, other.for_choosing()?))).transpose()?;
-        let parts = judged.scores.parts()?;
+        let runs = scores.runs()?;
         let mut sets = Vec::new();
-        let mut sides = vec![Vec::new(); plans.len()];
-        for part in &parts {
-            let directions = part.directions.clone();
-            let chooser = match &other {
-                Some((other, part)) => {
-                    let fit = fit(&part.scores, other.scores);
-                    let set = Set::new(fit, other.pairs, directions.clone(), None);
-                    Chooser::Validation(Box::new(set))
+        let mut results = vec![Vec::new(); rows.len()];
+        for set in scores.sets(&runs) {
+            let chooser = match (validation, &halves) {
+                (Some(validation), _) if chooses => {
+                    let directions = set.directions.clone();
+                    let set = ScoreSet { directions, ..ScoreSet::whole(validation.scores) };
+                    let data = Data::new(set, validation.pairs, banks, &self.settings);
+                    Some(Chooser::Validation(data))
                 }
-                None => Chooser::Halves(&halves),
+                (_, halves) => halves.as_ref().map(Chooser::Folds),
             };
-            let mut set =
-                Set::new(fit(&part.scores, judged.scores), judged.pairs, directions, part.floor);
-            let found = analyse(&mut set, chooser, &plans)?;
-            sides.iter_mut().zip(found).for_each(|(all, of_set)| all.extend(of_set));
-            sets.push(set);
+            let mut data = Data::new(set, pairs, banks, &self.settings);
+            let of_set = measure(&mut data, chooser, &rows)?;
+            results.iter_mut().zip(of_set).for_each(|(all, of_set)| all.extend(of_set));
+            sets.push(data);
         }
-        let chosen = |plan: &Plan| plan.chosen(validation.is_some());
-        let named = plans.iter().map(|plan| &plan.name[..]).zip(sides.iter().map(Vec::as_slice));
+        let chosen = |row: &StudyRow| row.chosen(validation.is_some());
+        let named = rows.iter().map(|row| &row.name[..]).zip(results.iter().map(Vec::as_slice));
         Ok(Report {
             version: env!("CARGO_PKG_VERSION").into(),
-            data: self.data(&judged, offer, plans.len()),
-            settings: self.said(),
-            rows: rows(self, &plans, &sides, judged.pairs, chosen)?,
-            hubs: hubs_of(test, &sets, named),
-            curves: if self.curves { curves(&plans, &sets)? } else { Vec::new() },
+            data: self.data(test, limits, rows.len()),
+            settings: self.report_settings(),
+            hubs: hubs_of(test, &sets, named)?,
+            rows: report_rows(self, &rows, &results, pairs, chosen)?,
+            curves: if self.curves { curves(&rows, &sets)? } else { Vec::new() },
             seconds: start.elapsed().as_secs_f64(),
             peak_memory_bytes: None,
         })
     }
 
-    fn data(&self, judged: &Judged<'_>, offer: Offer, rows: usize) -> report::Data {
+    fn data(&self, test: &Test<'_>, limits: Limits, rows: usize) -> report::Data {
         let mut notes = Vec::new();
-        if offer.alone && self.methods.is_empty() {
+        if limits.alone && self.methods.is_empty() {
             let note = "a single image or query: corrections compare several and are left out";
             notes.push(note.into());
         }
@@ -125,9 +123,9 @@ impl Study {
             notes.push(format!("with so few resamples no p over all rows can be below {least:.2}"));
         }
         report::Data {
-            images: judged.pairs.images() as u64,
-            texts: judged.pairs.texts() as u64,
-            dim: judged.scores.dim().map(|dim| dim as u64),
+            images: test.pairs.images() as u64,
+            texts: test.pairs.texts() as u64,
+            dim: test.scores.cosine_rows().map(|rows| rows.dim as u64),
             pairs_note: "pairs as given".into(),
             files: Vec::new(),
             notes,
@@ -136,7 +134,7 @@ impl Study {
     }
 
     /// The settings as a report states them.
-    fn said(&self) -> report::Settings {
+    fn report_settings(&self) -> report::Settings {
         report::Settings {
             seed: self.seed,
             resamples: self.resamples as u64,
@@ -150,15 +148,15 @@ impl Study {
 }
 
 /// R@10 against λ for every row of RGM without another open setting, once for each correction and direction.
-fn curves(plans: &[Plan], sets: &[Set<'_>]) -> Result<Vec<Curve>> {
+fn curves(rows: &[StudyRow], sets: &[Data<'_>]) -> Result<Vec<Curve>> {
     let mut curves: Vec<Curve> = Vec::new();
-    for plan in plans.iter().filter(|plan| plan.then == Then::Rgm && plan.specs.len() == 1) {
-        let label = plan.name_without_lambda();
-        for set in sets {
-            for &direction in &set.directions {
-                let seen = |c: &Curve| c.label == label && c.direction == direction;
-                if !curves.iter().any(seen) {
-                    curves.push(curve(set, direction, plan.specs[0], &label)?);
+    for row in rows.iter().filter(|row| row.then == Then::Rgm && row.fits.len() == 1) {
+        let label = row.name_without_lambda();
+        for data in sets {
+            for &direction in &data.set.directions {
+                let there = |c: &Curve| c.label == label && c.direction == direction;
+                if !curves.iter().any(there) {
+                    curves.push(curve(data, direction, row.fits[0], &label)?);
                 }
             }
         }

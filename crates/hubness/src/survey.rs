@@ -1,12 +1,13 @@
 //! One pass over all scores that serves many corrections: uncorrected ranks, nearest neighbours, sums of exponentials.
 
 use itm_core::eval::Ranks;
+use itm_core::scored::{Scored, visit};
 use itm_core::tiles::{ExpSums, Largest, LogSums, Maxima, RankCounts, TopImages, TopK, TopTexts};
 use itm_core::{Error, Pairs, Result};
 
 use crate::csls::means;
 use crate::inverted_softmax::{check_beta, check_queries, with_fine};
-use crate::{Affine, Correction, Direction, Scores, Transductive, pass};
+use crate::{Affine, Correction, Direction, Transductive, pass};
 
 /// The results of one pass over the test scores: enough for nearest neighbours, N_k, CSLS for every `k` up to a bound, and
 /// IS for some β.
@@ -15,15 +16,14 @@ use crate::{Affine, Correction, Direction, Scores, Transductive, pass};
 /// use hubness::{Direction, Pairs, ScoreMatrix, Survey};
 ///
 /// let scores = ScoreMatrix::from_rows([[0.9, 0.3, 0.2], [0.7, 0.6, 0.1], [0.8, 0.2, 0.7]]);
-/// let survey = Survey::new(&scores, &Pairs::uniform(3, 1), 2, &[30.0])?;
+/// let survey = Survey::fit(&scores, &Pairs::uniform(3, 1), 2, &[30.0])?;
 /// assert_eq!(survey.nearest(Direction::I2t).items(1), [0, 1]); // text 0 outbids the image's own text
 /// let fair = survey.csls(Direction::I2t, 2)?.apply(&scores)?;
 /// assert_eq!(fair.ranking(1)[0], 1);
 /// # Ok::<(), hubness::Error>(())
 /// ```
-#[derive(Debug)]
-pub struct Survey<'s, S> {
-    scores: &'s S,
+pub struct Survey<'s> {
+    scores: &'s dyn Scored,
     ranks: Ranks,
     texts: TopK,  // of every image
     images: TopK, // of every text
@@ -32,25 +32,24 @@ pub struct Survey<'s, S> {
     largest: Largest,
 }
 
-impl<'s, S: Scores> Survey<'s, S> {
+impl<'s> Survey<'s> {
     /// Reads every score once. Keeps `k` neighbours of every image and text, and a sum for every β.
     ///
     /// # Errors
     /// If scores and pairs differ in shape, an image has no text, a score is not finite, or a β is not above 0 and below
     /// 1e200.
-    pub fn new(scores: &'s S, pairs: &Pairs, k: usize, betas: &[f64]) -> Result<Self> {
+    pub fn fit(scores: &'s dyn Scored, pairs: &Pairs, k: usize, betas: &[f64]) -> Result<Self> {
         pass::check(scores, pairs)?;
-        scores.check_finite()?;
         betas.iter().try_for_each(|&beta| check_beta(beta))?;
         let texts: Vec<_> = (0..pairs.texts()).collect();
-        let own = scores.pair_scores(pairs.image_of_text(), &texts);
+        let own = scores.pairs(pairs.image_of_text(), &texts)?;
         let counts = RankCounts::with_scores(pairs, own);
         let sums: Vec<_> = betas.iter().map(|&beta| ExpSums::new(beta)).collect();
         let top = (TopTexts::new(k), TopImages::new(k));
         // Only IS needs the maxima.
         let maxima = if betas.is_empty() { &[][..] } else { &[Maxima][..] };
         let all = (counts, (top, (&sums[..], maxima)));
-        let (standings, ((texts, images), (sums, largest))) = scores.run(&all);
+        let (standings, ((texts, images), (sums, largest))) = visit(scores, &all)?;
         let ranks = Ranks::from_counts(pairs.clone(), standings.i2t, standings.t2i)?;
         let nothing = || Largest { images: Vec::new(), texts: Vec::new() };
         let largest = largest.into_iter().next().unwrap_or_else(nothing);
@@ -97,7 +96,7 @@ impl<'s, S: Scores> Survey<'s, S> {
         };
         let items = direction.items(&self.sums[at].images, &self.sums[at].texts).clone();
         let largest = direction.items(&self.largest.images, &self.largest.texts);
-        let affine = with_fine(self.scores, direction, beta, items, largest);
+        let affine = with_fine(self.scores, direction, beta, items, largest)?;
         Ok(Correction::new(direction, affine))
     }
 }
@@ -113,7 +112,7 @@ mod tests {
         let values = (0..40 * 60).map(|at| ((at * 7919) % 1009) as f32 / 1009.0).collect();
         let scores = ScoreMatrix::new(40, 60, values).unwrap();
         let pairs = Pairs::new(40, (0..60).map(|t| t % 40).collect()).unwrap();
-        let survey = Survey::new(&scores, &pairs, 10, &[5.0, 30.0]).unwrap();
+        let survey = Survey::fit(&scores, &pairs, 10, &[5.0, 30.0]).unwrap();
         assert_eq!(*survey.ranks(), Ranks::new(&scores, &pairs).unwrap());
         let bank = TestQueries(&scores);
         for direction in Direction::BOTH {
@@ -139,7 +138,8 @@ mod tests {
     fn infinite_scores_are_refused() {
         for value in [f32::NEG_INFINITY, f32::INFINITY] {
             let scores = ScoreMatrix::from_rows([[0.5, value], [0.25, 0.0]]);
-            let line = Survey::new(&scores, &Pairs::uniform(2, 1), 2, &[]).unwrap_err().to_string();
+            let line =
+                Survey::fit(&scores, &Pairs::uniform(2, 1), 2, &[]).err().unwrap().to_string();
             let want = "scores of image 0 and text 1: expected a finite number";
             assert_eq!(line, format!("{want}, got {value}"));
         }
@@ -148,7 +148,7 @@ mod tests {
     #[test]
     fn all_neighbours_serve_every_k() {
         let scores = ScoreMatrix::from_rows([[0.5, 0.25], [0.25, 0.0]]);
-        let survey = Survey::new(&scores, &Pairs::uniform(2, 1), 10, &[]).unwrap();
+        let survey = Survey::fit(&scores, &Pairs::uniform(2, 1), 10, &[]).unwrap();
         let (got, want) =
             (survey.csls(Direction::T2i, 99), csls(&TestQueries(&scores), Direction::T2i, 2));
         assert_eq!(got.unwrap().map().affine(), want.unwrap().map().affine());

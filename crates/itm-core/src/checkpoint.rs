@@ -10,11 +10,10 @@ use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
-use burn::tensor::{Tensor, TensorData};
+use burn::module::Module;
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 
-use crate::{Error, Result, host};
+use crate::{Error, Result, host, parameters};
 
 /// Collects tensors for a file.
 ///
@@ -61,7 +60,9 @@ impl Writer {
 
     /// Adds all parameters of a module, named by their path under `prefix`.
     pub fn module<M: Module>(&mut self, prefix: &str, module: &M) {
-        module.visit(&mut Save { path: vec![prefix.to_string()], writer: self });
+        parameters::visit(prefix, module, |path, shape, values| {
+            self.f32s(path, shape, &host(values));
+        });
     }
 
     /// The bytes of the file. `kind` is stored in the file; [`Reader::open`] checks it.
@@ -80,30 +81,6 @@ impl Writer {
         let views: Vec<_> = views.collect::<Result<_>>()?;
         let about = HashMap::from([("format".to_string(), kind.to_string())]);
         safetensors::serialize(views, Some(about)).map_err(|e| invalid(&e))
-    }
-}
-
-struct Save<'a> {
-    path: Vec<String>,
-    writer: &'a mut Writer,
-}
-
-impl ModuleVisitor for Save<'_> {
-    fn enter_module(&mut self, name: &str, container: &str) {
-        if is_named(container) {
-            self.path.push(name.to_string());
-        }
-    }
-
-    fn exit_module(&mut self, _: &str, container: &str) {
-        if is_named(container) {
-            self.path.pop();
-        }
-    }
-
-    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-        let value = param.val();
-        self.writer.f32s(&self.path.join("."), &value.dims(), &host(value.inner()));
     }
 }
 
@@ -196,9 +173,7 @@ impl Reader {
     /// # Errors
     /// If a parameter is missing or of another shape.
     pub fn module<M: Module>(&self, prefix: &str, module: M) -> Result<M> {
-        let mut load = Load { path: vec![prefix.to_string()], reader: self, failed: None };
-        let module = module.map(&mut load);
-        load.failed.map_or(Ok(module), Err)
+        parameters::replace(prefix, module, |path, shape| self.f32s(path, shape).map(Some))
     }
 
     /// Refuses a file with an entry that was never read.
@@ -220,46 +195,6 @@ impl Reader {
         let place = format!("{}: {name}", self.path.display());
         Error::invalid(place, expected.to_string(), got.to_string())
     }
-}
-
-struct Load<'a> {
-    path: Vec<String>,
-    reader: &'a Reader,
-    failed: Option<Error>,
-}
-
-impl ModuleMapper for Load<'_> {
-    fn enter_module(&mut self, name: &str, container: &str) {
-        if is_named(container) {
-            self.path.push(name.to_string());
-        }
-    }
-
-    fn exit_module(&mut self, _: &str, container: &str) {
-        if is_named(container) {
-            self.path.pop();
-        }
-    }
-
-    fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
-        let (shape, device) = (param.val().dims(), param.val().device());
-        match self.reader.f32s(&self.path.join("."), &shape) {
-            Ok(values) => param.map(|_| {
-                let value = Tensor::from_data(TensorData::new(values, shape), &device);
-                if device.is_autodiff() { value.require_grad() } else { value }
-            }),
-            Err(e) => {
-                self.failed.get_or_insert(e);
-                param
-            }
-        }
-    }
-}
-
-/// Whether a container adds a name to a path. A variant of an enum adds none, so that a module can later become an
-/// enum.
-pub(crate) fn is_named(container: &str) -> bool {
-    !container.starts_with("Enum:")
 }
 
 #[cfg(test)]

@@ -183,6 +183,7 @@ pub fn sigmoid_pairs(
 
 /// Temperature and bias of a contrastive loss, as a configuration gives them.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ContrastiveOptions {
     /// τ, or the start of a learnt τ.
@@ -195,6 +196,7 @@ pub struct ContrastiveOptions {
 
 /// Whether temperature and bias are learnt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Learnt {
     /// Both stay at the configured values.

@@ -42,6 +42,8 @@ pub mod learn;
 #[cfg(feature = "burn")]
 mod negatives;
 #[cfg(feature = "burn")]
+mod parameters;
+#[cfg(feature = "burn")]
 mod triplet;
 
 #[cfg(feature = "burn")]

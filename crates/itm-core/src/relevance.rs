@@ -7,6 +7,8 @@ use std::ops::Range;
 pub struct Relevance {
     texts_of_image: Vec<Vec<u32>>,
     images_of_text: Vec<Vec<u32>>,
+    /// One bit per pair, image by image, where bits take no more memory than the lists: audits look up millions of pairs.
+    bits: Option<Vec<u64>>,
 }
 
 impl Relevance {
@@ -21,7 +23,8 @@ impl Relevance {
             row.dedup();
             row.iter().for_each(|&t| images_of_text[t as usize].push(image as u32));
         }
-        Self { texts_of_image, images_of_text }
+        let bits = bits(texts, &texts_of_image);
+        Self { texts_of_image, images_of_text, bits }
     }
 
     /// The true pairs of a part: consecutive images, and texts in ascending order. Both are numbered from 0 in the result.
@@ -53,7 +56,14 @@ impl Relevance {
 
     /// Whether the text is true of the image.
     pub fn contains(&self, image: usize, text: usize) -> bool {
-        self.texts_of_image[image].binary_search(&(text as u32)).is_ok()
+        match &self.bits {
+            Some(bits) => {
+                assert!(text < self.texts(), "no text {text}");
+                let (word, bit) = bit_of(self.texts(), image, text);
+                bits[word] >> bit & 1 == 1
+            }
+            None => self.texts_of_image[image].binary_search(&(text as u32)).is_ok(),
+        }
     }
 
     /// Whether a caption is true of an image, as a function of the ids in a batch; audits take this function.
@@ -82,9 +92,43 @@ impl Relevance {
     }
 }
 
+/// The place of a pair's bit: word and bit within it. Each image begins with a new word.
+fn bit_of(texts: usize, image: usize, text: usize) -> (usize, usize) {
+    (image * texts.div_ceil(64) + text / 64, text % 64)
+}
+
+/// The bits of all pairs, unless they take more memory than the lists (8 bytes per true pair).
+fn bits(texts: usize, texts_of_image: &[Vec<u32>]) -> Option<Vec<u64>> {
+    let words = texts.div_ceil(64).checked_mul(texts_of_image.len())?;
+    if words > texts_of_image.iter().map(Vec::len).sum() {
+        return None;
+    }
+    let mut bits = vec![0; words];
+    for (image, row) in texts_of_image.iter().enumerate() {
+        for &text in row {
+            let (word, bit) = bit_of(texts, image, text as usize);
+            bits[word] |= 1 << bit;
+        }
+    }
+    Some(bits)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// 70 texts take two words per image: three images fit into 6 true pairs, not into 5.
+    #[test]
+    fn bits_answer_as_lists_do() {
+        for last in [vec![69], vec![]] {
+            let rows = vec![vec![0, 63, 64, 69], vec![5], last];
+            let r = Relevance::new(70, rows.clone());
+            assert_eq!(r.bits.is_some(), r.len() == 6);
+            for (image, row) in rows.iter().enumerate() {
+                (0..70).for_each(|t| assert_eq!(r.contains(image, t), row.contains(&(t as u32))));
+            }
+        }
+    }
 
     #[test]
     fn both_sides_agree() {

@@ -15,6 +15,7 @@ pub use form::{BagPooling, TextForm};
 
 /// The weights of a model before the first step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum StartFrom {
     /// The encoder's usual start: published weights, or random weights from the seed.
@@ -26,6 +27,7 @@ pub enum StartFrom {
 
 /// The CCA that gives the weights, and the fill of the remaining width.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct StartOptions {
     /// `rx`: ridge of the images, relative to their mean variance.

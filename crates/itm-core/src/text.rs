@@ -18,7 +18,7 @@ pub use terms::Terms;
 pub use treebank::{treebank, treebank_line};
 #[cfg(not(feature = "pieces"))]
 pub use unread::WordPieces;
-pub use vocabulary::{Marks, OutOfVocabulary, Vocabulary, VocabularyOptions};
+pub use vocabulary::{Marks, Vocabulary, VocabularyOptions};
 
 /// A word of a caption, and the positions of its pieces among the caption's numbers.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -92,13 +92,7 @@ pub fn words(caption: &str) -> Vec<String> {
 }
 
 /// Lower-case runs of `[a-z0-9]` that apostrophes may join (`dog's` is one word), like the `tokens` of Karpathy's files.
-///
-/// ```
-/// use itm_core::text::words_with_apostrophes;
-///
-/// assert_eq!(words_with_apostrophes("The 'big' dog's ball"), ["the", "big", "dog's", "ball"]);
-/// ```
-pub fn words_with_apostrophes(caption: &str) -> Vec<String> {
+pub(crate) fn words_with_apostrophes(caption: &str) -> Vec<String> {
     let lower = caption.to_lowercase();
     let runs = lower.split(|c: char| !c.is_ascii_alphanumeric() && c != '\'');
     let mut words = Vec::new();
@@ -115,7 +109,7 @@ pub fn words_with_apostrophes(caption: &str) -> Vec<String> {
 }
 
 /// A caption without case, punctuation and spacing: equal captions have equal keys.
-pub fn caption_key(caption: &str) -> String {
+pub(crate) fn caption_key(caption: &str) -> String {
     words(caption).join(" ")
 }
 
@@ -126,7 +120,7 @@ pub enum Tokens {
     /// [`words`]
     #[default]
     Words,
-    /// [`words_with_apostrophes`]
+    /// Lower-case runs of `[a-z0-9]` that apostrophes may join: `dog's` is one word.
     WordsWithApostrophes,
     /// [`treebank`]
     Treebank,

@@ -19,8 +19,7 @@ use std::time::{Duration, Instant};
 use burn::tensor::{Device, Tensor, TensorData};
 use itm_kernels::dropout::Mask;
 use itm_kernels::layer_norm::{self, Norm};
-use itm_kernels::softmax::Rows;
-use itm_kernels::{Dropout, LayerNorm, Noise, gelu, random, softmax, uniform};
+use itm_kernels::{Dropout, LayerNorm, Noise, gelu, random, uniform};
 use rayon::prelude::*;
 
 fn main() {
@@ -121,18 +120,6 @@ fn vectors() {
         |d| timed(|| layer_norm::backward(&x, &gamma, &saved, d)),
     );
 
-    let (n, width) = (48 * 197 * 197, 197);
-    let rows = Rows::new(n, width, None);
-    let mut y = numbers(n, 1);
-    itm_kernels::softmax::forward(&mut y, rows);
-    vector_row(
-        "softmax 48·197 × 197",
-        n,
-        [2, 3],
-        |x| timed(|| itm_kernels::softmax::forward(x, rows)),
-        |d| timed(|| itm_kernels::softmax::backward(&y, d, rows)),
-    );
-
     let n = 788 * 768;
     let (mask, r) = (Mask::new(0.1, 1), numbers(n, 1));
     vector_row(
@@ -184,13 +171,6 @@ fn tensors() {
         [788, 768],
         |x| norm.forward_sum(x, r.clone()),
         |x| norm.forward(x + r.clone()), // two passes
-    );
-
-    tensor_row(
-        "softmax 48 × 197 × 197",
-        [48, 197, 197],
-        |x| softmax(x, None),
-        |x| burn::tensor::activation::softmax(x, 2),
     );
 
     let (dropout, noise) = (Dropout::new(0.1), Noise::Seeded(1));

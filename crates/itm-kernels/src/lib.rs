@@ -14,7 +14,8 @@ pub mod int16;
 mod lanes;
 pub mod layer_norm;
 pub mod linear;
-pub mod math;
+mod math;
+mod matrix;
 pub mod memory;
 pub mod order;
 mod panels;
@@ -22,7 +23,8 @@ mod precision;
 mod product;
 pub mod random;
 pub mod rows;
-pub mod softmax;
+#[cfg_attr(not(feature = "flex"), allow(dead_code))] // only attention's first position needs it
+mod softmax;
 #[cfg(test)]
 mod testing;
 mod transpose;
@@ -35,6 +37,7 @@ mod layers;
 #[cfg(feature = "burn")]
 // Without a backend the generated dispatch has no arm that would use the arguments.
 #[cfg_attr(not(any(feature = "flex", feature = "cube", feature = "tch")), allow(unused_variables))]
+#[cfg_attr(feature = "tch", allow(deprecated))] // burn will drop burn-tch: docs/decisions/0028
 mod ops;
 #[cfg(feature = "burn")]
 mod optim;
@@ -43,10 +46,11 @@ mod optim;
 pub use layers::{
     BiGru, BlockShape, CrossProducts, Dropout, Gru, HostProducts, LayerNorm, Linear, SelfAttention,
     TransformerBlock, bag, embedding, gelu, masked_mean, matmul, normalize_rows, order_similarity,
-    softmax, uniform,
+    uniform,
 };
+pub use matrix::Matrix;
 #[cfg(feature = "burn")]
-pub use ops::{FusedOps, Memory, NormOrder};
+pub use ops::{Memory, NormOrder};
 #[cfg(feature = "burn")]
 pub use optim::{AdamForm, AdamOptions, AdamW, Decayed, Moments, ema};
 pub use precision::Precision;

@@ -7,9 +7,10 @@
 use rayon::prelude::*;
 
 use crate::bf16::product_new as rounded_product;
-use crate::bf16::{Columns, Rows, Start, View, pack_gradient, pack_input, pack_weight};
+use crate::bf16::{Columns, Rows, Start, pack_gradient, pack_input, pack_weight};
 use crate::blocks::written;
-use crate::product::{Into, Matrix, Threads, product, product_new};
+use crate::matrix::Matrix;
+use crate::product::{Into, Threads, product, product_new};
 use crate::transpose::with_transposed;
 
 /// `x W + b`: `[n, i]` and `[i, o]` to `[n, o]`.
@@ -68,28 +69,28 @@ pub fn bias_gradient(grad: &[f32], o: usize) -> Vec<f32> {
 /// If a shape does not fit the others.
 pub fn forward_bf16(x: &[f32], weight: &[f32], bias: &[f32]) -> Vec<f32> {
     let (n, i, o) = sizes(x, weight, bias.len());
-    let (x, weight) = (Rows::pack(View::new(x, n, i)), Columns::pack(View::new(weight, i, o)));
+    let (x, weight) = (Rows::pack(Matrix::new(x, n, i)), Columns::pack(Matrix::new(weight, i, o)));
     rounded_product(Start::Row(bias), &x, &weight)
 }
 
 /// The operands of a linear map, rounded to bf16 and packed for its gradients. They take half the bytes of f32.
 #[derive(Debug, Clone)]
-pub struct Rounded {
+pub struct RoundedOperands {
     /// `xᵀ`
     x: Rows,
     /// `Wᵀ`
     weight: Columns,
 }
 
-impl Rounded {
+impl RoundedOperands {
     /// [`forward_bf16`], and the packed operands for [`gradients`](Self::gradients). Each operand is read only once.
     ///
     /// # Panics
     /// If a shape does not fit the others.
     pub fn forward(x: &[f32], weight: &[f32], bias: &[f32]) -> (Vec<f32>, Self) {
         let (n, i, o) = sizes(x, weight, bias.len());
-        let (rows, x) = pack_input(View::new(x, n, i));
-        let (columns, weight) = pack_weight(View::new(weight, i, o));
+        let (rows, x) = pack_input(Matrix::new(x, n, i));
+        let (columns, weight) = pack_weight(Matrix::new(weight, i, o));
         (rounded_product(Start::Row(bias), &rows, &columns), Self { x, weight })
     }
 
@@ -103,7 +104,7 @@ impl Rounded {
     /// # Panics
     /// If the gradient is not as long as the output.
     pub fn gradients(&self, grad: &[f32], wanted: [bool; 2]) -> [Option<Vec<f32>>; 2] {
-        let grad = View::new(grad, self.x.depth(), self.weight.depth());
+        let grad = Matrix::new(grad, self.x.depth(), self.weight.depth());
         let to_x = |rows: &Rows| rounded_product(Start::Zero, rows, &self.weight);
         let to_weight = |columns: &Columns| rounded_product(Start::Zero, &self.x, columns);
         match wanted {
@@ -161,7 +162,7 @@ mod tests {
     fn bf16_keeps_small_whole_numbers() {
         let (x, w, b) = ([1., 2., 3., 4., 5., 6.], [1., 0., 2., 0., 1., 3.], [10., 20., 30.]);
         let g = [1., 0., 2., 1., 0., 2., 1., 0., 2.];
-        let (y, kept) = Rounded::forward(&x, &w, &b);
+        let (y, kept) = RoundedOperands::forward(&x, &w, &b);
         assert_eq!((&y, &forward_bf16(&x, &w, &b)), (&forward(&x, &w, &b), &y));
         let [d_x, d_w] = [input_gradient(&g, &w, 3), weight_gradient(&x, &g, 3)].map(Some);
         assert_eq!(kept.gradients(&g, [true, true]), [d_x.clone(), d_w.clone()]);
@@ -173,7 +174,7 @@ mod tests {
     /// 257 has nine significant bits, so bf16 rounds it to 256 in input, weight and gradient. The bias is not rounded.
     #[test]
     fn bf16_rounds_operands_and_no_bias() {
-        let (y, kept) = Rounded::forward(&[257.], &[1.], &[257.]);
+        let (y, kept) = RoundedOperands::forward(&[257.], &[1.], &[257.]);
         assert_eq!(y, [256. + 257.]);
         assert_eq!(kept.gradients(&[257.], [true; 2]), [Some(vec![256.]), Some(vec![65536.])]);
         assert_eq!(forward_bf16(&[1.], &[257.], &[0.5]), [256.5]);
@@ -191,7 +192,7 @@ mod tests {
     fn no_rows_are_no_sum() {
         assert!(forward(&[], &[1.0; 6], &[0.0; 3]).is_empty());
         assert_eq!(bias_gradient(&[], 3), [0.0; 3]);
-        let (y, kept) = Rounded::forward(&[], &[1.0; 6], &[0.0; 3]);
+        let (y, kept) = RoundedOperands::forward(&[], &[1.0; 6], &[0.0; 3]);
         assert_eq!(
             (y, kept.gradients(&[], [true; 2])),
             (vec![], [Some(vec![]), Some(vec![0.0; 6])])

@@ -8,7 +8,7 @@ pub(crate) const LANES: usize = 16;
 
 /// `1 / (1 + e^−x)`; relative error below 3e-7 for `x > −80`, absolute error below 1e-38 for smaller x.
 #[inline(always)]
-pub fn sigmoid<const FMA: bool>(x: f32) -> f32 {
+pub(crate) fn sigmoid<const FMA: bool>(x: f32) -> f32 {
     let (scale, p) = split_exp::<FMA>(clamp(-x, -87.0, 88.0));
     1.0 / (1.0 + mul_add::<FMA>(scale, p, scale))
 }
@@ -19,7 +19,7 @@ pub fn sigmoid<const FMA: bool>(x: f32) -> f32 {
 /// tanh |x| = −e / (2 + e)   with   e = exp(−2|x|) − 1   free of cancellation
 /// ```
 #[inline(always)]
-pub fn tanh<const FMA: bool>(x: f32) -> f32 {
+pub(crate) fn tanh<const FMA: bool>(x: f32) -> f32 {
     let (scale, p) = split_exp::<FMA>(clamp(-2.0 * x.abs(), -40.0, 0.0));
     let e = mul_add::<FMA>(scale, p, scale - 1.0);
     (-e / (2.0 + e)).copysign(x)
@@ -27,18 +27,11 @@ pub fn tanh<const FMA: bool>(x: f32) -> f32 {
 
 /// `eˣ`; relative error below 3e-7 for `−87 ≤ x ≤ 88`, zero below, infinity above.
 #[inline(always)]
-pub fn exp<const FMA: bool>(x: f32) -> f32 {
+pub(crate) fn exp<const FMA: bool>(x: f32) -> f32 {
     let (scale, p) = split_exp::<FMA>(clamp(x, -87.0, 88.0));
     let y = mul_add::<FMA>(scale, p, scale);
     let y = if x < -87.0 { 0.0 } else { y };
     if x > 88.0 { f32::INFINITY } else { y }
-}
-
-/// The error function; absolute error below 3e-7.
-#[inline(always)]
-pub fn erf<const FMA: bool>(x: f32) -> f32 {
-    let (tail, _) = normal::<FMA>(std::f32::consts::SQRT_2 * x.abs());
-    mul_add::<FMA>(-2.0, tail, 1.0).copysign(x)
 }
 
 /// Tail and density of the normal distribution at `a ≥ 0`: `(Φ(−a), φ(a))`. Beyond 12 they are the values at 12.
@@ -196,11 +189,11 @@ mod tests {
         assert!(exp::<true>(f32::NAN).is_nan() && exp::<false>(f32::NAN).is_nan());
     }
 
-    /// `erfc` of positive numbers and `erf`, by SciPy in double precision.
+    /// By SciPy in double precision.
     #[test]
-    fn golden_erf_and_normal() {
+    fn golden_normal() {
         let g = crate::testing::golden("kernels");
-        let check = |normal: fn(f32) -> (f32, f32), erf: fn(f32) -> f32| {
+        let check = |normal: fn(f32) -> (f32, f32)| {
             for (k, &a) in g["normal_a"].iter().enumerate() {
                 let ((tail, density), want) = (normal(a as f32), g["normal_tail"][k]);
                 let error = (f64::from(tail) - want).abs();
@@ -208,18 +201,12 @@ mod tests {
                 let want = g["normal_density"][k];
                 let error = (f64::from(density) - want).abs();
                 assert!(error < 1e-7 && error < 6e-6 * want, "φ({a}): {density} for {want}");
-                for sign in [1.0, -1.0] {
-                    let got = f64::from(erf(sign * a as f32));
-                    let error = (got - f64::from(sign) * g["erf"][k]).abs();
-                    assert!(error < 3e-7, "erf {a}: {error:e}");
-                }
             }
         };
-        check(normal::<true>, erf::<true>);
-        check(normal::<false>, erf::<false>);
+        check(normal::<true>);
+        check(normal::<false>);
         assert_eq!(normal::<true>(1e30), normal::<true>(12.0));
-        assert_eq!([f32::INFINITY, f32::NEG_INFINITY].map(erf::<true>), [1.0, -1.0]);
-        assert!(erf::<true>(f32::NAN).is_nan() && normal::<false>(f32::NAN).0.is_nan());
+        assert!(normal::<false>(f32::NAN).0.is_nan());
     }
 
     #[test]

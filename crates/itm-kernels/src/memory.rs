@@ -1,4 +1,4 @@
-//! Keeping freed memory in the process.
+//! Keeping freed memory in the process, and returning it.
 
 /// Keeps freed memory for the next allocation and does not return it to the system. Call this first in `main`.
 ///
@@ -10,8 +10,21 @@ pub fn keep_freed() {
     glibc::keep_freed();
 }
 
+/// Returns freed memory to the system, so that the resident memory is what the process holds. On systems other than Linux with
+/// glibc nothing changes.
+pub fn release() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    glibc::release();
+}
+
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod glibc {
+    #[allow(unsafe_code)] // a call of the allocator
+    pub(super) fn release() {
+        // SAFETY: `malloc_trim` takes a number and may be called at any time from any thread.
+        unsafe { libc::malloc_trim(0) };
+    }
+
     #[allow(unsafe_code)] // settings of the allocator
     pub(super) fn keep_freed() {
         // One heap, because the heaps of other threads hold at most 64 MiB and are unmapped when empty. Larger
@@ -71,6 +84,20 @@ mod tests {
             drop((touch(), touch()));
         }
         println!("faults {}", faults() - before);
+    }
+
+    #[test]
+    fn freed_memory_is_returned() {
+        let resident = || -> usize {
+            let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
+            pages.split_whitespace().nth(1).unwrap().parse().unwrap()
+        };
+        let pieces: Vec<Vec<u8>> = (0..64).map(|k| vec![k; 64 << 10]).collect(); // below the size that is mapped alone
+        std::hint::black_box(&pieces);
+        let held = resident();
+        drop(pieces);
+        super::release();
+        assert!(resident() + 512 < held, "{} pages of {held} stay", resident());
     }
 
     #[test]

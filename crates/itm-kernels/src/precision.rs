@@ -10,6 +10,7 @@ use crate::bf16;
 /// How linear maps and attention round the operands of their products. Weights, sums, bias and all other functions are
 /// always f32.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "burn", derive(Serialize, Deserialize), serde(rename_all = "snake_case"))]
 pub enum Precision {
     /// No rounding.

@@ -2,46 +2,7 @@
 
 use gemm::Parallelism;
 
-/// A matrix in a slice, plain or transposed, with or without gaps between its rows.
-#[derive(Clone, Copy)]
-pub(crate) struct Matrix<'a> {
-    data: &'a [f32],
-    rows: usize,
-    cols: usize,
-    row_stride: usize,
-    col_stride: usize,
-}
-
-impl<'a> Matrix<'a> {
-    /// A row-major matrix that fills `data`.
-    ///
-    /// # Panics
-    /// If `data` has another length.
-    pub(crate) fn new(data: &'a [f32], rows: usize, cols: usize) -> Self {
-        assert_eq!(data.len(), rows * cols, "a {rows} × {cols} matrix in {} values", data.len());
-        Self { data, rows, cols, row_stride: cols, col_stride: 1 }
-    }
-
-    /// Rows of `cols` values, one row every `stride` values: columns of a wider row-major matrix.
-    ///
-    /// # Panics
-    /// If `data` ends before the last row does, or rows would overlap.
-    pub(crate) fn strided(data: &'a [f32], rows: usize, cols: usize, stride: usize) -> Self {
-        let needed = if rows == 0 { 0 } else { (rows - 1) * stride + cols };
-        assert!(
-            needed <= data.len() && cols <= stride,
-            "{rows} rows of {cols}, {stride} apart, in {} values",
-            data.len()
-        );
-        Self { data, rows, cols, row_stride: stride, col_stride: 1 }
-    }
-
-    /// The transpose; no value moves.
-    pub(crate) fn t(self) -> Self {
-        let Self { data, rows, cols, row_stride, col_stride } = self;
-        Self { data, rows: cols, cols: rows, row_stride: col_stride, col_stride: row_stride }
-    }
-}
+use crate::matrix::Matrix;
 
 /// Whether a product replaces the values in the destination or is added to them.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -98,8 +59,7 @@ pub(crate) fn product(threads: Threads, to: &mut [f32], how: Into, a: Matrix, b:
 unsafe fn product_at(threads: Threads, to: *mut f32, how: Into, a: Matrix, b: Matrix) {
     assert_eq!(a.cols, b.rows, "product of {} × {} and {} × {}", a.rows, a.cols, b.rows, b.cols);
     let add = how == Into::Add;
-    // SAFETY: only `new` and `strided` make a `Matrix`, and they check that `data` holds its rows. `t` swaps counts
-    // together with strides. So (rows − 1)·row_stride + (cols − 1)·col_stride is inside `data`. By the contract of
+    // SAFETY: whatever makes a `Matrix` checks that `data` holds its last value. So (rows − 1)·row_stride + (cols − 1)·col_stride is inside `data`. By the contract of
     // this function, `to` is valid for writes of a.rows × b.cols values with strides b.cols and 1. So it overlaps no
     // operand, because operands are borrowed. All values read are initialised f32.
     unsafe {
@@ -144,13 +104,13 @@ pub(crate) fn transposed_here(from: Matrix) -> Vec<f32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::transpose::transposed;
 
     /// [1 2; 3 4; 5 6] · [1 0 2; 0 1 3] by hand, with each operand also as a transposed view.
     #[test]
     fn golden_and_transposes() {
         let (a, b) = ([1., 2., 3., 4., 5., 6.], [1., 0., 2., 0., 1., 3.]);
-        let (at, bt) = (transposed(&a, 3, 2), transposed(&b, 2, 3));
+        let at = transposed_here(Matrix::new(&a, 3, 2));
+        let bt = transposed_here(Matrix::new(&b, 2, 3));
         assert_eq!(at, [1., 3., 5., 2., 4., 6.]);
         let want = [1., 2., 8., 3., 4., 18., 5., 6., 28.];
         for left in [Matrix::new(&a, 3, 2), Matrix::new(&at, 2, 3).t()] {

@@ -4,20 +4,8 @@ use std::cell::Cell;
 
 use rayon::prelude::*;
 
-use crate::blocks::written;
-
-/// A copy of the transpose of a row-major `rows × cols` matrix, made on all threads.
-///
-/// # Panics
-/// If `data` has another length.
-pub(crate) fn transposed(data: &[f32], rows: usize, cols: usize) -> Vec<f32> {
-    assert_fits(data, rows, cols);
-    written(rows * cols, COLUMNS * rows, |part, to| {
-        columns(data, cols, part * COLUMNS, rows, to);
-    })
-}
-
-/// Calls `f` with a copy of the transpose, in memory that the thread keeps for the next call.
+/// Calls `f` with a copy of the transpose of a row-major `rows × cols` matrix, made on all threads in memory that the calling
+/// thread keeps for the next call.
 ///
 /// # Panics
 /// If `data` has another length.
@@ -192,7 +180,6 @@ mod tests {
                 let from: Vec<f32> = (0..rows * cols).map(|k| k as f32).collect();
                 let want: Vec<f32> =
                     (0..cols).flat_map(|j| (0..rows).map(move |i| (i * cols + j) as f32)).collect();
-                assert_eq!(transposed(&from, rows, cols), want, "{rows} × {cols}");
                 with_transposed(&from, rows, cols, |to| assert_eq!(to, want, "{rows} × {cols}"));
             }
         });
@@ -208,7 +195,6 @@ mod tests {
     #[test]
     fn nothing_is_nothing() {
         for (rows, cols) in [(0, 0), (0, 20), (20, 0)] {
-            assert!(transposed(&[], rows, cols).is_empty());
             with_transposed(&[], rows, cols, |to| assert!(to.is_empty()));
         }
     }
@@ -216,7 +202,7 @@ mod tests {
     #[test]
     #[should_panic(expected = "a 2 × 3 matrix in 5 values")]
     fn a_short_matrix_is_refused() {
-        transposed(&[0.0; 5], 2, 3);
+        with_transposed(&[0.0; 5], 2, 3, |_| ());
     }
 
     /// Registers are loaded and stored by pointer: a matrix that ends too early must not be read.

@@ -6,8 +6,9 @@
 use std::ptr;
 use std::slice;
 
+use itm_kernels::Matrix;
 use itm_kernels::bf16::{
-    Columns, Rows, Start, View, add_product, pack_gradient, pack_input, pack_weight, product,
+    Columns, Rows, Start, add_product, pack_gradient, pack_input, pack_weight, product,
 };
 
 /// Values between two forbidden pages, at one end of the room between them.
@@ -81,7 +82,7 @@ fn nothing_outside_the_slices_is_touched() {
             ] {
                 let mut a = Guarded::new(&random(m * k, 1), touch);
                 let mut b = Guarded::new(&random(k * n, 2), touch);
-                let (rows, cols) = (View::new(a.values(), m, k), View::new(b.values(), k, n));
+                let (rows, cols) = (Matrix::new(a.values(), m, k), Matrix::new(b.values(), k, n));
                 let (packed, columns) = (Rows::pack(rows), Columns::pack(cols));
                 _ = (Rows::pack(rows.t()), Columns::pack(cols.t()));
                 _ = (pack_input(rows), pack_gradient(rows), pack_weight(cols));

@@ -6,18 +6,20 @@ use std::sync::{Arc, Mutex};
 
 use burn::tensor::Device;
 use itm_core::cca::{Cca, CcaOptions, StartInputs};
-use itm_core::data::{Features, Regions, WordVectors};
+use itm_core::data::{Features, WordVectors};
 use itm_core::learn::precision_of;
 use itm_core::start::{InputStatistics, Start, TextForm, mean_regions};
 use itm_core::{Error, Result};
 use itm_kernels::Precision;
+use tempfile::TempDir;
 
 use crate::config::{Config, ImageFeatures};
+use crate::disk::write_atomically;
 use crate::encoded::{self, Captions, Reading};
 use crate::inputs::Inputs;
 use crate::methods::{self, Given, Recipe, Sees, Written};
 use crate::model::Model;
-use crate::plan::{self, Bytes, Sizes};
+use crate::sizes::Sizes;
 use crate::source::Source;
 use crate::split::{Split, Splits};
 use crate::starts::{StartAsked, Starts};
@@ -119,43 +121,32 @@ impl Bench {
         Err(Error::invalid(place, expected, "none"))
     }
 
-    /// Refuses a row that begins with a row of another number of weights. Other weights that do not fit are refused when they are
-    /// read.
+    /// A folder with untrained weights of the row that a row begins with, if any.
     ///
     /// # Errors
-    /// If the weights differ in number.
-    pub(crate) fn check_from(&self, row: &str) -> Result<()> {
-        let Some(from) = self.config.from(row) else { return Ok(()) };
-        let weights = |row: &str| -> Result<[u64; 2]> {
-            let (recipe, sizes) = (methods::recipe(&self.config, row)?, self.sizes(row)?);
-            Ok([recipe.memory(&sizes)?.parameters / 4, recipe.made(&sizes)])
-        };
-        let ([own, made], [other, _]) = (weights(row)?, weights(from)?);
-        if own == other || own - made == other {
-            return Ok(());
-        }
-        let place = self.config.place(&format!("row.{row}, from"));
-        let expected = format!("a row of the same shape, {own} weights");
-        Err(Error::invalid(place, expected, format!("`{from}` of {other}")))
+    /// As [`model`](Self::model), or if the folder cannot be written.
+    pub(crate) fn weights_before(&self, row: &str) -> Result<Option<TempDir>> {
+        let Some(from) = self.config.from(row) else { return Ok(None) };
+        let folder = tempfile::tempdir().map_err(Error::io("a temporary folder"))?;
+        self.model(from, 0, None)?
+            .method
+            .save(&mut |name, contents| write_atomically(&folder.path().join(name), contents))?;
+        Ok(Some(folder))
     }
 
-    /// The memory of a row's training.
+    /// A fresh model that begins with such weights.
     ///
     /// # Errors
-    /// As [`Recipe::memory`].
-    pub(crate) fn memory(&self, row: &str) -> Result<Bytes> {
-        let Bytes { data, loaded, scores, .. } =
-            plan::data(&self.source, &self.features, &self.readings);
-        let recipe = methods::recipe(&self.config, row)?;
-        let (plan, reading) = (recipe.memory(&self.sizes(row)?)?, self.reading(row)?);
-        let held = [Split::Val, Split::Test].map(|split| {
-            let regions = self.source.part(split).0.regions.as_ref();
-            let words: Vec<usize> = reading.texts(split).iter().map(Vec::len).collect();
-            recipe.evaluation(regions.map_or(&[], Regions::counts), &words)
-        });
-        let scores = scores + held.into_iter().max().unwrap_or(0);
-        let closed_form = plan::closed_form(&self.source);
-        Ok(Bytes { data, loaded, scores, closed_form, ..plan })
+    /// As [`model`](Self::model), or if the weights have other shapes than the row's.
+    pub(crate) fn model_after(&self, row: &str, weights: Option<TempDir>) -> Result<Model<'_>> {
+        let mut model = self.model(row, 0, None)?;
+        let (Some(from), Some(folder)) = (self.config.from(row), weights) else { return Ok(model) };
+        model.method.start_from(folder.path()).map_err(|error| {
+            let place = self.config.place(&format!("row.{row}, from"));
+            let error = error.to_string().replace(&format!("{}/", folder.path().display()), "");
+            Error::invalid(place, "a row of the same shape", format!("`{from}`: {error}"))
+        })?;
+        Ok(model)
     }
 
     /// Steps of a row with one seed.
@@ -188,11 +179,11 @@ impl Bench {
         Ok(known.insert(cca).clone())
     }
 
-    /// A fresh model of a row and seed; `folder` keeps the closed form that the model begins with.
+    /// A fresh model of a row and seed; `folder`, if there is one, keeps the closed form that the model begins with.
     ///
     /// # Errors
     /// As [`Recipe::build`] and [`Starts::get`].
-    pub(crate) fn model(&self, row: &str, seed: u64, folder: &Path) -> Result<Model<'_>> {
+    pub(crate) fn model(&self, row: &str, seed: u64, folder: Option<&Path>) -> Result<Model<'_>> {
         let (mut recipe, place) = (methods::recipe(&self.config, row)?, format!("row.{row}"));
         recipe.set_seed(seed);
         self.check_vectors(row)?;
@@ -225,7 +216,7 @@ impl Bench {
         &self,
         recipe: &dyn Recipe,
         reading: &Reading,
-        folder: &Path,
+        folder: Option<&Path>,
     ) -> Result<Option<Arc<Start>>> {
         let Some(asked) = recipe.start() else { return Ok(None) };
         let (data, config, sees) = (&self.source.dataset, &self.config, recipe.sees());

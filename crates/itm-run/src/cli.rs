@@ -1,9 +1,11 @@
 //! The command line.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use itm_kernels::Precision;
+
+use crate::methods::Negatives;
 
 /// Image-text matching: train, evaluate and explain cross-modal retrieval.
 #[derive(Debug, Parser)]
@@ -210,148 +212,6 @@ pub struct ScenesArgs {
     /// Width and height of an image.
     #[arg(long, default_value_t = 96)]
     pub pixels: u32,
-}
-
-/// `itm negatives …`
-#[derive(Debug, Args)]
-pub struct Negatives {
-    /// Lines of an image's id, a tab and a caption; `scenes` for the built-in world, whose truth is known.
-    #[arg(long, value_name = "FILE")]
-    pub captions: PathBuf,
-    /// Training captions, in the same form. They teach which nouns may replace a noun: nouns from other captions of the same images
-    /// may not. By default the captions themselves.
-    #[arg(long, value_name = "FILE")]
-    pub train: Option<PathBuf>,
-    /// Output folder; a new folder below `runs` by default.
-    #[arg(long, value_name = "DIR")]
-    pub out: Option<PathBuf>,
-    /// Kinds of change, separated by commas.
-    #[arg(long, value_enum, value_delimiter = ',', default_value = "noun,numeral,relation,order")]
-    pub kinds: Vec<EditKind>,
-    /// Good sentences that are false, or the output of VSE-C's program.
-    #[arg(long, value_enum, default_value_t = EditRules::Fitting)]
-    pub rules: EditRules,
-    /// Seed of all draws.
-    #[arg(long, default_value_t = 0)]
-    pub seed: u64,
-    /// Largest number of negatives per caption.
-    #[arg(long, default_value_t = 1, value_name = "N")]
-    pub per_caption: usize,
-    /// A finished run whose model makes the negatives, instead of edits: it masks words of each caption, fills in other words, and
-    /// keeps the sentences that match the image best. The captions must be of images that the run knows.
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["kinds", "rules", "train"])]
-    pub run: Option<PathBuf>,
-    /// The model that fills in words.
-    #[command(flatten)]
-    pub model: RefillArgs,
-    /// Captions that the page shows.
-    #[arg(long, default_value_t = 40, value_name = "N")]
-    pub shown: usize,
-}
-
-impl Negatives {
-    /// The command line that repeats the command.
-    pub(crate) fn command(&self) -> String {
-        let how = match &self.run {
-            Some(run) => self.model.command(run),
-            None => self.edits(),
-        };
-        format!(
-            "cargo xtask negatives --captions {}{how} --seed {} --per-caption {} --shown {}",
-            self.captions.display(),
-            self.seed,
-            self.per_caption,
-            self.shown
-        )
-    }
-
-    fn edits(&self) -> String {
-        let name = |kind: &EditKind| kind.to_possible_value().expect("none is skipped");
-        let kinds: Vec<_> =
-            self.kinds.iter().map(|kind| name(kind).get_name().to_owned()).collect();
-        let train = self.train.as_ref().map(|path| format!(" --train {}", path.display()));
-        let train = train.unwrap_or_default();
-        format!("{train} --kinds {} --rules {}", kinds.join(","), self.rules.name())
-    }
-}
-
-/// Options of `itm negatives --run`.
-#[derive(Debug, Clone, Args)]
-pub struct RefillArgs {
-    /// Row of the run; the file's first by default.
-    #[arg(long, requires = "run")]
-    pub row: Option<String>,
-    /// Seed of the row.
-    #[arg(long, default_value_t = 0, requires = "run", value_name = "SEED")]
-    pub row_seed: u64,
-    /// Independent maskings per caption.
-    #[arg(long, default_value_t = 20, requires = "run", value_name = "K", value_parser = clap::value_parser!(u32).range(1..))]
-    pub maskings: u32,
-    /// Refills per masking.
-    #[arg(long, default_value_t = 20, requires = "run", value_name = "L", value_parser = clap::value_parser!(u32).range(1..))]
-    pub refills: u32,
-    /// Temperature of the draws: above 1, the model takes unlikely words more often.
-    #[arg(long, default_value_t = 1.5, requires = "run", value_name = "TAU")]
-    pub temperature: f64,
-    /// Only the first images of the captions.
-    #[arg(long, requires = "run", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub images: Option<u32>,
-    /// Folder of the run's data set.
-    #[arg(long, requires = "run", value_name = "DIR")]
-    pub data: Option<PathBuf>,
-    /// As in `reproduce`.
-    #[arg(long, default_value = "cpu", requires = "run")]
-    pub backend: String,
-}
-
-impl RefillArgs {
-    fn command(&self, run: &Path) -> String {
-        let Self { row, row_seed, maskings, refills, temperature, images, data, backend } = self;
-        let mut line = format!(
-            " --run {} --row-seed {row_seed} --maskings {maskings} --refills {refills} --temperature {temperature} --backend {backend}",
-            run.display()
-        );
-        for (name, value) in [
-            ("row", row.clone()),
-            ("images", images.map(|n| n.to_string())),
-            ("data", data.as_ref().map(|data| data.display().to_string())),
-        ] {
-            line += &value.map_or(String::new(), |value| format!(" --{name} '{value}'"));
-        }
-        line
-    }
-}
-
-/// Kinds of change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum EditKind {
-    /// The last noun of a chunk becomes another noun.
-    Noun,
-    /// A number becomes another number.
-    Numeral,
-    /// Two chunks change places, or a preposition becomes another.
-    Relation,
-    /// The words are shuffled.
-    Order,
-}
-
-/// How closely the edits follow VSE-C.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum EditRules {
-    /// Good sentences, false of the image.
-    Fitting,
-    /// The output of VSE-C's program.
-    VseC,
-}
-
-impl EditRules {
-    /// The name on the command line.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Fitting => "fitting",
-            Self::VseC => "vse-c",
-        }
-    }
 }
 
 /// `itm features …`

@@ -3,6 +3,7 @@
 
 use itm_core::{Result, ScoreMatrix};
 
+use crate::explanations::word_maps;
 use crate::job::{Job, together};
 use crate::measures::AllMeasures;
 use crate::results::{Results, RowResult, SeedRun};

@@ -1,31 +1,29 @@
-//! One file is one target; its rows are `[row.<name>]` sections that override it.
+//! One file is one target; its rows are `[row.<name>]` sections that override it. `methods` opens the file: a file begins with a preset of
+//! its method, and says what differs.
 
 mod data;
-pub(crate) mod hubs;
 mod precision;
 mod read;
 mod rows;
 mod views;
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use itm_core::data::{RegionSource, RegionTransform, sha256_hex};
 use itm_core::eval::Protocol;
 use itm_core::text::{Marks, Tokens};
 use itm_core::{Error, Result};
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
-use self::read::{check_method, take_table, whole};
+use self::read::take_table;
 
 pub(crate) use self::data::load_options;
 pub use self::data::{DatasetName, ScenesConfig};
-pub use self::hubs::{HubsConfig, HubsTarget};
-pub(crate) use self::read::{names, parse, section, within};
-pub use self::views::{ClaimConfig, Shown, View};
+pub(crate) use self::read::{file, names, override_with, parse, section, whole, within};
+pub use self::views::{ClaimConfig, PaperTable, Shown, View};
 
 /// The runner's part of a target, `[target]`; the rest of the file belongs to the method.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -46,16 +44,6 @@ pub struct Target {
     /// Validation and test use only this number of images, the first of their splits, with all their captions; without this key, all
     /// images.
     pub images: Option<usize>,
-    /// The precision of kept scores, for rows that see an image and a text together.
-    #[serde(default)]
-    pub scores: ScorePrecision,
-    /// Rows that see an image and a text together score only this number of candidates per query, the best by closed-form CCA;
-    /// without this key, all pairs.
-    pub candidates: Option<usize>,
-    /// Whether notes also give the text-to-image recalls as the released programs of UNITER and TAGS-DC count them,
-    /// [`DirectionMetrics::released_t2i`](itm_core::eval::DirectionMetrics::released_t2i).
-    #[serde(default)]
-    pub released_t2i_count: bool,
     /// Whether every row also scores edited test captions, as in Table 4 of TAGS-DC.
     #[serde(default)]
     pub edits: bool,
@@ -110,13 +98,6 @@ impl Target {
                 return Err(Error::invalid(place("images"), expected, images));
             }
         }
-        if let Some(candidates) = self.candidates {
-            within(place("candidates"), candidates as u64, 1..=1_000_000)?;
-            if self.protocol != Protocol::Full || self.features == ImageFeatures::Pictures {
-                let expected = "none: two stages need the protocol `full`, and features for CCA";
-                return Err(Error::invalid(place("candidates"), expected, candidates));
-            }
-        }
         data::check(self, path)?;
         if let (DatasetName::Scenes, Some(file)) = (self.dataset, &self.vocabulary) {
             let expected = "none: Scenes have no folder, and their vocabulary is built";
@@ -128,17 +109,6 @@ impl Target {
         }
         self.scenes.map_or(Ok(()), |scenes| scenes.check(|key| place(&format!("scenes.{key}"))))
     }
-}
-
-/// The precision of kept scores, for a model that sees an image and a text together.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ScorePrecision {
-    /// As computed.
-    #[default]
-    F32,
-    /// In half precision, as in the released program of TAGS-DC: close scores become ties.
-    Half,
 }
 
 /// The transform of image features before a method sees them.
@@ -158,80 +128,15 @@ pub enum ImageFeatures {
 /// Largest number of seeds of a run.
 pub const MOST_SEEDS: u64 = 1000;
 
-/// A target of either kind. The key `target.source` makes the difference.
-#[derive(Debug, Clone)]
-pub enum AnyConfig {
-    /// Its rows are trained.
-    Trained(Box<Config>),
-    /// Its rows are inferences over models that another target has trained.
-    Hubs(Box<HubsConfig>),
-}
-
-impl AnyConfig {
-    /// Reads `<folder>/<name>.toml`.
-    ///
-    /// # Errors
-    /// If there is no such file (the error names all targets), if it is not TOML, or if a key is unknown or missing.
-    pub fn load(folder: &Path, name: &str) -> Result<Self> {
-        let path = folder.join(format!("{name}.toml"));
-        if !path.is_file() {
-            let known = Config::names(folder)?.join(", ");
-            return Err(Error::invalid("target", format!("one of {known}"), format!("`{name}`")));
-        }
-        let text = fs::read_to_string(&path).map_err(Error::io(&path))?;
-        Self::parse(name, path, text)
-    }
-
-    /// Reads a text as if it were in a file.
-    pub(crate) fn parse(name: &str, path: PathBuf, mut text: String) -> Result<Self> {
-        let mut root = parse(&path, &text)?;
-        if root.contains_key("extends") {
-            root = whole(&path, root)?;
-            // The copy in a run directory then needs no other file, and its hash is the run's hash.
-            text = toml::to_string(&root).expect("the tables were TOML");
-        }
-        if root.get("target").is_some_and(|target| target.get("source").is_some()) {
-            return HubsConfig::parse(name, path, text, root).map(Box::new).map(Self::Hubs);
-        }
-        Config::parse(name, path, text, root).map(Box::new).map(Self::Trained)
-    }
-
-    /// Where the target comes from.
-    pub(crate) fn origin(&self) -> Origin<'_> {
-        match self {
-            Self::Trained(config) => config.origin(),
-            Self::Hubs(config) => config.origin(),
-        }
-    }
-
-    /// The tables and figures that can be made, sorted.
-    pub fn shown(&self) -> Vec<Shown> {
-        match self {
-            Self::Trained(config) => config.shown(),
-            Self::Hubs(config) => {
-                vec![Shown::Table(config.target.table), Shown::Figure(3), Shown::Figure(4)]
-            }
-        }
-    }
-}
-
-/// A target's file, and what the file says about its paper.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Origin<'a> {
-    pub(crate) path: &'a Path,
-    /// The paper's tables: the key `tables`.
-    pub(crate) tables: Option<&'a str>,
-    pub(crate) method: &'a str,
-}
-
-/// The file of a target that trains, read and checked.
+/// The file of a target, read and checked.
 #[derive(Debug, Clone)]
 pub struct Config {
     /// The target's name: the file's, without its ending.
     pub name: String,
     /// The file.
     pub path: PathBuf,
-    /// The text, as it goes into the run directory; if the file extends another, the merged text of both.
+    /// The text, as it goes into the run directory: with every key of the preset, and of the target that the file extends. So the copy needs no
+    /// other file, and its hash is the run's hash.
     pub text: String,
     /// SHA-256 of the text.
     pub sha256: String,
@@ -244,22 +149,6 @@ pub struct Config {
 }
 
 impl Config {
-    /// Reads `<folder>/<name>.toml`.
-    ///
-    /// # Errors
-    /// If there is no such file (the error names all targets), if it is not TOML, if a key is unknown or missing, or if the
-    /// target trains nothing.
-    pub fn load(folder: &Path, name: &str) -> Result<Self> {
-        match AnyConfig::load(folder, name)? {
-            AnyConfig::Trained(config) => Ok(*config),
-            AnyConfig::Hubs(config) => {
-                let place = format!("{}, target.method", config.path.display());
-                let got = format!("`{}`", config.target.method);
-                Err(Error::invalid(place, "a method that trains", got))
-            }
-        }
-    }
-
     /// The targets in a folder, sorted.
     ///
     /// # Errors
@@ -268,7 +157,11 @@ impl Config {
         names(folder)
     }
 
-    fn parse(name: &str, path: PathBuf, text: String, mut root: Table) -> Result<Self> {
+    /// A target of these tables. `text` is what they were read from, or made of.
+    ///
+    /// # Errors
+    /// If a key is unknown or missing.
+    pub(crate) fn new(name: &str, path: PathBuf, text: String, mut root: Table) -> Result<Self> {
         let target = take_table(&mut root, &path, "target")?;
         let target: Target = section(&path, "target", target)?;
         target.check(&path)?;
@@ -285,26 +178,12 @@ impl Config {
         if rows.is_empty() {
             return Err(Error::invalid(path.display(), "at least one [row.<name>]", "none"));
         }
-        let mut rows = rows::resolved(&root, rows, &path)?;
+        let mut rows = rows::resolved(rows, &path)?;
         let from = rows::take_from(&mut rows, &path)?;
         let views = views::take(&mut root, &path, &rows)?;
         let sha256 = sha256_hex(text.as_bytes());
         let (name, method) = (name.into(), root);
         Ok(Self { name, path, text, sha256, target, method, rows, from, views })
-    }
-
-    /// Where the target comes from.
-    pub(crate) fn origin(&self) -> Origin<'_> {
-        let Target { method, tables, .. } = &self.target;
-        Origin { path: &self.path, tables: tables.as_deref(), method }
-    }
-
-    /// Refuses an unknown method.
-    ///
-    /// # Errors
-    /// If the method is not in `known`; the error names all of `known`.
-    pub fn check_method(&self, known: &[&str]) -> Result<()> {
-        check_method(&self.path, &self.target.method, known)
     }
 
     /// A place in the file, for an error.

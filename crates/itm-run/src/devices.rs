@@ -1,5 +1,7 @@
 //! The only place that names backends.
 
+#![cfg_attr(feature = "tch", allow(deprecated))] // burn will drop burn-tch: docs/decisions/0028
+
 use burn::tensor::Device;
 use itm_core::{Error, Result};
 
@@ -31,7 +33,6 @@ const NAMES: &str = "cpu, wgpu[:i], tch, tch-cuda[:i] or cuda[:i]";
 /// # Errors
 /// If the name is unknown, the backend is not in this build, it has no driver, or there is no such device: the line
 /// says what to build or to install.
-#[allow(deprecated)] // libtorch is deprecated upstream and still the way to CUDA
 pub fn device(name: &str) -> Result<Device> {
     let (backend, index) = match name.split_once(':') {
         Some((backend, index)) => (backend, Some(index)),

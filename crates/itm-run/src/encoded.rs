@@ -104,11 +104,6 @@ impl Reading {
         self.texts.of(split)
     }
 
-    /// How many numbers all texts have together.
-    pub(crate) fn numbers(&self) -> usize {
-        self.texts.all().into_iter().flatten().map(Vec::len).sum()
-    }
-
     /// The stems, if captions are read as stems.
     pub(crate) fn terms(&self) -> Option<&Terms> {
         if let Reader::Stems(terms) = &self.reader { Some(terms) } else { None }

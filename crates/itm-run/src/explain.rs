@@ -13,13 +13,13 @@ use std::path::{Path, PathBuf};
 use itm_core::{Error, Result};
 
 use crate::disk::write_atomically;
+use crate::explanations::queries::{Queries, false_negatives};
+use crate::explanations::word_maps;
 use crate::methods::Kind;
 use crate::model::Model;
-use crate::queries::{Queries, false_negatives};
 use crate::report::{self, Example, Item, Mark};
 use crate::run::{Finished, Run};
 use crate::split::Split;
-use crate::word_maps::{self, Pair};
 use crate::{cli, progress};
 
 /// Shows the most probable false negatives of some queries, and maps of words where there are patches or regions. If

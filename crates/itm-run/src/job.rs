@@ -7,7 +7,7 @@ use itm_core::eval::Protocol;
 
 use crate::config::{Config, Shown, View};
 use crate::methods::Kind;
-use crate::paper::Paper;
+use crate::paper::{Corrections, Paper};
 use crate::run::Run;
 
 /// What the command line requests.
@@ -16,6 +16,8 @@ pub(crate) struct Asked {
     pub(crate) target: Config,
     pub(crate) kind: &'static Kind,
     pub(crate) paper: Paper,
+    /// What the paper prints for the corrections of the rows.
+    pub(crate) printed: Corrections,
     pub(crate) backend: String,
     pub(crate) shown: Shown,
     /// The table or figure that is made, with the rows that the command names.

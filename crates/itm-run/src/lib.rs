@@ -5,11 +5,9 @@ pub mod cli;
 pub mod config;
 pub mod devices;
 pub mod disk;
-pub mod hubs;
 pub mod log;
 pub mod methods;
 pub mod paper;
-pub mod plan;
 pub mod reproduce;
 pub mod run_dir;
 pub mod train;
@@ -19,7 +17,9 @@ mod bench;
 mod collected;
 mod encoded;
 mod explain;
+mod explanations;
 mod features;
+mod hubs;
 mod inputs;
 mod job;
 #[cfg(test)]
@@ -32,15 +32,15 @@ mod negatives;
 mod npy;
 mod parallel;
 mod pictures;
+mod plan;
 mod precision;
 mod progress;
-mod queries;
-mod ratio;
 mod report;
 mod rescore;
 mod results;
 mod run;
 mod scenes;
+mod sizes;
 mod source;
 mod split;
 mod starts;
@@ -49,7 +49,6 @@ mod summary;
 mod system;
 #[cfg(test)]
 mod testing;
-mod word_maps;
 
 use std::path::Path;
 
@@ -57,7 +56,7 @@ use itm_core::data::{advice, check};
 use itm_core::{Error, Result};
 
 use cli::{Cli, Command, DataCommand};
-use config::AnyConfig;
+use config::Config;
 
 /// Runs a command line.
 ///
@@ -79,10 +78,17 @@ pub fn run(cli: Cli) -> Result<()> {
 
 fn reproduce(args: &cli::Reproduce, configs: &Path) -> Result<()> {
     let cli::Reproduce { target, what, how } = args;
-    match AnyConfig::load(configs, target)? {
-        AnyConfig::Trained(target) => reproduce::reproduce(*target, what, how, configs)?,
-        AnyConfig::Hubs(target) => hubs::reproduce(&target, what, how, configs)?,
-    };
+    let (target, shown) = Config::find(configs, target)?;
+    let mut what = what.clone();
+    if let Some(shown) = shown {
+        let own = Some(shown.name());
+        if what.figure.is_some() || what.table.is_some() && what.table != own {
+            let expected = format!("none: {} is {shown} of {}", args.target, target.name);
+            return Err(Error::invalid("--table, --figure", expected, "one"));
+        }
+        what.table = own;
+    }
+    reproduce::reproduce(target, &what, how, configs)?;
     Ok(())
 }
 

@@ -4,21 +4,15 @@ use std::path::Path;
 
 use itm_core::Result;
 
-use crate::config::{AnyConfig, Config, DatasetName, Shown};
+use crate::config::{Config, DatasetName, Shown};
 
 /// One line per target.
 pub(crate) fn list(configs: &Path, data: &Path) -> Result<String> {
     let mut lines = vec![["target", "paper", "makes", "data"].map(str::to_owned)];
     for name in Config::names(configs)? {
-        let config = AnyConfig::load(configs, &name)?;
+        let config = Config::load(configs, &name)?;
         let makes = made(&config.shown());
-        let (target, paper) = match config {
-            AnyConfig::Trained(config) => (config.target.clone(), config.target.paper),
-            // This target has the data of the target whose models it measures.
-            AnyConfig::Hubs(hubs) => {
-                (Config::load(configs, &hubs.target.source)?.target, hubs.target.paper)
-            }
-        };
+        let target = &config.target;
         let folder = data.join(target.dataset.folder());
         let title = target.dataset.title();
         let present = match (target.dataset, &target.substitute) {
@@ -34,8 +28,15 @@ pub(crate) fn list(configs: &Path, data: &Path) -> Result<String> {
                 )
             }
         };
-        lines.push([name, paper, makes, present]);
+        for shown in config.shown() {
+            if let Some(alias) = config.view(&shown).and_then(|view| view.alias) {
+                let makes = format!("{shown} of {name}");
+                lines.push([alias, target.paper.clone(), makes, present.clone()]);
+            }
+        }
+        lines.push([name, target.paper.clone(), makes, present]);
     }
+    lines[1..].sort();
     let width = |c: usize| lines.iter().map(|line| line[c].chars().count()).max().unwrap_or(0);
     let widths = [width(0), width(1), width(2)];
     let line = |[target, paper, makes, data]: &[String; 4]| {
@@ -54,12 +55,8 @@ fn made(all: &[Shown]) -> String {
             _ => Some(format!("{name}s {}", taken.join(" "))),
         }
     };
-    let table = |s: &Shown| match s {
-        Shown::Table(n) => Some(n.to_string()),
-        Shown::Named(name) => Some(name.clone()),
-        Shown::Figure(_) => None,
-    };
-    let figure = |s: &Shown| if let Shown::Figure(n) = s { Some(n.to_string()) } else { None };
+    let table = |s: &Shown| (!matches!(s, Shown::Figure(_))).then(|| s.name());
+    let figure = |s: &Shown| matches!(s, Shown::Figure(_)).then(|| s.name());
     let kinds = [kind("table", table), kind("figure", figure)];
     kinds.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
@@ -93,11 +90,12 @@ mod tests {
             assert_eq!(&line(target)[column..], want);
         }
         for (target, want) in [
-            ("fne-scenes", "tables 1 2 3 4 5 draw scratch truth, figures 4 5  "),
+            ("fne-scenes", "tables 1 2 3 4 5 draw hubs scratch truth, figures 4 5  "),
             ("fne-coco", "tables 1 2  "),
-            ("hal-scenes", "tables 1 2 scratch, figures 1 2  "),
+            ("hal-scenes", "tables 1 2 3 scratch, figures 1 2  "),
             ("hal-coco-c1", "table 2, figure 2  "),
-            ("hubness-scenes", "table 3, figures 3 4  "),
+            ("hubness-scenes", "table 3 of hal-scenes  "),
+            ("hubness-scenes-fne", "table hubs of fne-scenes  "),
         ] {
             let makes = line("target").find("makes").unwrap();
             assert!(line(target)[makes..].starts_with(want), "{}", line(target));

@@ -91,13 +91,16 @@ impl<T> BySeed<T> {
         report: &Report,
         of: impl Fn(&[&T]) -> Option<R>,
     ) -> Vec<Option<R>> {
+        let of_row = |seeds: &[&T]| if seeds.is_empty() { None } else { of(seeds) };
+        report.rows.iter().map(|row| self.of_row(&row.name, of_row)).collect()
+    }
+
+    /// What `of` makes of the seeds of a row, in order.
+    pub(crate) fn of_row<R>(&self, row: &str, of: impl FnOnce(&[&T]) -> R) -> R {
         let known = self.known();
-        let of_row = |name: &String| {
-            let seeds: Vec<_> =
-                known.iter().filter(|(of, _)| of.0 == *name).map(|(_, found)| found).collect();
-            if seeds.is_empty() { None } else { of(&seeds) }
-        };
-        report.rows.iter().map(|row| of_row(&row.name)).collect()
+        let seeds: Vec<_> =
+            known.iter().filter(|(of, _)| of.0 == row).map(|(_, found)| found).collect();
+        of(&seeds)
     }
 
     fn known(&self) -> MutexGuard<'_, BTreeMap<(String, u64), T>> {

@@ -1,20 +1,26 @@
-//! The papers' printed numbers, from `papers/<tables>.toml` beside the targets: to compare with measured numbers.
+//! The papers' printed numbers, from `papers/<tables>.csv` beside the targets: to compare with measured numbers. `papers/<tables>.toml` says
+//! where they come from, and how many lines each table has.
+
+mod lines;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use itm_core::eval::Protocol;
 use itm_core::{Error, Result};
 use serde::Deserialize;
-use toml::{Table, Value};
 
-use crate::config::{AnyConfig, DatasetName, Origin, Shown, names, parse, section};
-use crate::report::{PaperNumbers, PaperRecalls, PaperReference, PaperRow};
+use crate::config::{Config, DatasetName, PaperTable, Shown, Target, View, names, parse, section};
+use crate::report::{PaperReference, PaperRow};
+
+pub use self::lines::Printed;
 
 /// The tables of a paper.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Paper {
+    /// Title and venue.
+    title: String,
     /// The lines of the tables.
     pub lines: Vec<Printed>,
     /// Numbers of the tables that no target makes.
@@ -27,59 +33,69 @@ impl Paper {
     ///
     /// # Errors
     /// If the file cannot be read, or has a table that no target makes.
-    pub(crate) fn of(target: &Origin) -> Result<Self> {
-        let Origin { path: target, method, tables } = *target;
-        let targets = target.parent().unwrap_or(target);
-        let (folder, name) = (targets.join("papers"), tables.unwrap_or(method));
-        let file = folder.join(format!("{name}.toml"));
-        if file.is_file() {
-            let paper = Self::read(&file)?;
-            paper.check(&file, &made(targets, name)?)?;
-            return Ok(paper);
-        }
-        if tables.is_none() {
+    pub(crate) fn of(config: &Config) -> Result<Self> {
+        let Target { tables, method, .. } = &config.target;
+        let folder = folder(config);
+        if tables.is_none() && !folder.join(format!("{method}.toml")).is_file() {
             return Ok(Self::default());
         }
-        let place = format!("{}, target.tables", target.display());
-        let known = if folder.is_dir() { names(&folder)? } else { vec![] };
-        let expected = format!("a file of {}: {}", folder.display(), known.join(", "));
-        Err(Error::invalid(place, expected, format!("`{name}`")))
+        let name = tables.as_ref().unwrap_or(method);
+        let paper = Self::named(config, "target.tables", name)?;
+        let file = folder.join(format!("{name}.toml"));
+        paper.check(&file, &made(folder.parent().unwrap_or(&folder), name)?)?;
+        Ok(paper)
     }
 
-    /// Reads a file.
+    /// The paper that a key of a target names.
     ///
     /// # Errors
-    /// If the file cannot be read or is not TOML, or if a common key of a line has the wrong type.
+    /// If there is no such paper, or its files cannot be read.
+    pub(crate) fn named(config: &Config, key: &str, name: &str) -> Result<Self> {
+        let folder = folder(config);
+        let file = folder.join(format!("{name}.toml"));
+        if file.is_file() {
+            return Self::read(&file);
+        }
+        let known = if folder.is_dir() { names(&folder)? } else { vec![] };
+        let expected = format!("a file of {}: {}", folder.display(), known.join(", "));
+        Err(Error::invalid(config.place(key), expected, format!("`{name}`")))
+    }
+
+    /// Reads `<name>.toml` and the lines of `<name>.csv` beside it.
+    ///
+    /// # Errors
+    /// If a file cannot be read, or the lines are not those that the first file counts.
     pub fn read(file: &Path) -> Result<Self> {
         #[derive(Deserialize)]
-        struct Lines {
-            row: Vec<Table>,
+        struct About {
+            paper: String,
+            lines: BTreeMap<String, usize>,
             #[serde(default)]
             unmade: Vec<u32>,
         }
         let text = fs::read_to_string(file).map_err(Error::io(file))?;
-        let Lines { row, unmade } = section(file, "tables", parse(file, &text)?)?;
-        let line = |(at, row)| section(file, &place(at), row);
-        Ok(Self { lines: row.into_iter().enumerate().map(line).collect::<Result<_>>()?, unmade })
+        let About { paper, lines: counts, unmade } = section(file, "tables", parse(file, &text)?)?;
+        let file = file.with_extension("csv");
+        Ok(Self { title: paper, lines: lines::read(&file, &counts)?, unmade })
     }
 
     /// Refuses a table of recalls that no target makes, unless the file says so.
     fn check(&self, file: &Path, made: &[u32]) -> Result<()> {
-        for (at, line) in self.lines.iter().enumerate() {
-            let Number::Of(table) = line.table else { continue };
-            if line.has_recalls() && !made.contains(&table) && !self.unmade.contains(&table) {
+        for line in self.lines.iter().filter(|line| line.has_recalls()) {
+            let Ok(table) = line.table.parse() else { continue };
+            if !made.contains(&table) && !self.unmade.contains(&table) {
                 let list = made.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
-                let place = format!("{}, {}, table", file.display(), place(at));
                 let expected = format!("a table that a target makes ({list}) or `unmade` names");
-                return Err(Error::invalid(place, expected, table));
+                return Err(Error::invalid(format!("{}, lines", file.display()), expected, table));
             }
         }
         Ok(())
     }
 
     /// The lines of a table.
-    fn of_table(&self, table: u32) -> impl Iterator<Item = &Printed> {
-        self.lines.iter().filter(move |line| line.table == Number::Of(table))
+    pub fn of_table(&self, table: u32) -> impl Iterator<Item = &Printed> {
+        let table = table.to_string();
+        self.lines.iter().filter(move |line| line.table == table)
     }
 
     /// The line of a row in a table, for a data set and a protocol.
@@ -139,7 +155,7 @@ impl Paper {
             let expected = format!("models of the paper's Table {table}: {}", models.join(", "));
             return Err(Error::invalid(place(), expected, format!("`{model}`")));
         };
-        let rsum = |line: &Printed| Some((line.word("inference")?.to_lowercase(), line.rsum?));
+        let rsum = |line: &Printed| Some((line.inference.as_ref()?.to_lowercase(), line.rsum?));
         Ok(Inferences {
             model: model.into(),
             dataset: first.dataset.clone(),
@@ -148,23 +164,62 @@ impl Paper {
     }
 }
 
-/// The place of a line in its file, for an error.
-fn place(at: usize) -> String {
-    format!("row {}", at + 1)
+/// The folder of the papers' tables.
+fn folder(config: &Config) -> PathBuf {
+    config.path.parent().unwrap_or(&config.path).join("papers")
 }
 
 /// The tables of a paper that the targets of a folder make, sorted. A target that is broken makes none.
 fn made(folder: &Path, tables: &str) -> Result<Vec<u32>> {
     let mut made: Vec<_> = names(folder)?
         .iter()
-        .filter_map(|name| AnyConfig::load(folder, name).ok())
-        .filter(|config| config.origin().tables.unwrap_or(config.origin().method) == tables)
+        .filter_map(|name| Config::load(folder, name).ok())
+        .filter(|config| config.target.tables.as_ref().unwrap_or(&config.target.method) == tables)
         .flat_map(|config| config.shown())
         .filter_map(|shown| if let Shown::Table(n) = shown { Some(n) } else { None })
         .collect();
     made.sort_unstable();
     made.dedup();
     Ok(made)
+}
+
+/// What a paper prints for the corrections of the rows of a table.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Corrections {
+    /// Title and venue of the paper.
+    pub paper: String,
+    /// The number of the paper's table.
+    pub table: u32,
+    /// The printed values of each row's model.
+    pub rows: Vec<Inferences>,
+}
+
+impl Corrections {
+    /// For a table of a target; nothing if the table has no corrections. `own` is the target's paper.
+    ///
+    /// # Errors
+    /// If there is no such paper, or if its table does not have the model that `printed` names.
+    pub(crate) fn of(target: &Config, own: &Paper, shown: &Shown, view: &View) -> Result<Self> {
+        let other;
+        let (paper, table) = match (&view.corrections, shown) {
+            _ if view.rescore.is_empty() => return Ok(Self::default()),
+            (Some(PaperTable { tables, table }), _) => {
+                other = Paper::named(target, &shown.key("corrections"), tables)?;
+                (&other, *table)
+            }
+            (None, Shown::Table(table)) => (own, *table),
+            (None, Shown::Named(_) | Shown::Figure(_)) => {
+                let rows = vec![Inferences::default(); view.rows.len()];
+                return Ok(Self { rows, ..Self::default() });
+            }
+        };
+        let place = || target.place(&shown.key("printed"));
+        let of = |row: &String| {
+            paper.inferences(table, view.printed.get(row).map(String::as_str), place)
+        };
+        let (paper, rows) = (paper.title.clone(), view.rows.iter().map(of).collect::<Result<_>>()?);
+        Ok(Self { paper, table, rows })
+    }
 }
 
 /// Printed values of rSum for one model.
@@ -205,74 +260,6 @@ impl Measured {
 
 fn title(dataset: &str) -> &'static str {
     if dataset == "mscoco" { "MS-COCO" } else { "Flickr30K" }
-}
-
-/// The number of a table, or a word for numbers that are printed outside the paper.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(untagged)]
-pub enum Number {
-    /// Table 3.
-    Of(u32),
-    /// `repository`: beside the released code.
-    Word(String),
-}
-
-/// One printed line. A number is `None` if it is not printed.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-pub struct Printed {
-    /// Its table.
-    pub table: Number,
-    /// Its name, or its number.
-    #[serde(default)]
-    pub row: String,
-    /// `flickr30k` or `mscoco`.
-    #[serde(default)]
-    pub dataset: String,
-    /// `test_1k`, `test_first_1k`, `test_1k_5fold` or `test_5k`.
-    #[serde(default)]
-    pub protocol: String,
-    /// `baseline`, `ablation` or `method`.
-    pub kind: Option<String>,
-    /// `single` or `ensemble`; for an inference, the line that trained its model.
-    pub model: Option<String>,
-    i2t_r1: Option<f64>,
-    i2t_r5: Option<f64>,
-    i2t_r10: Option<f64>,
-    t2i_r1: Option<f64>,
-    t2i_r5: Option<f64>,
-    t2i_r10: Option<f64>,
-    /// Sum of the recalls as printed. It can differ by 0.1 from the sum of the rounded recalls.
-    pub rsum: Option<f64>,
-    /// Keys that only one paper has.
-    #[serde(flatten)]
-    pub extra: BTreeMap<String, Value>,
-}
-
-impl Printed {
-    /// The line's recalls, and their sum if all six are printed.
-    pub(crate) fn numbers(&self, table: u32) -> PaperNumbers {
-        let i2t = PaperRecalls { r1: self.i2t_r1, r5: self.i2t_r5, r10: self.i2t_r10 };
-        let t2i = PaperRecalls { r1: self.t2i_r1, r5: self.t2i_r5, r10: self.t2i_r10 };
-        let rsum = i2t.values().into_iter().chain(t2i.values()).sum();
-        PaperNumbers { table, i2t, t2i, rsum }
-    }
-
-    /// A number that only one paper has, for example `hs_sum`.
-    pub fn number(&self, key: &str) -> Option<f64> {
-        let value = self.extra.get(key)?;
-        value.as_float().or_else(|| value.as_integer().map(|n| n as f64))
-    }
-
-    /// A word that only one paper has, for example `loss`.
-    pub fn word(&self, key: &str) -> Option<&str> {
-        self.extra.get(key)?.as_str()
-    }
-
-    fn has_recalls(&self) -> bool {
-        let recalls =
-            [self.i2t_r1, self.i2t_r5, self.i2t_r10, self.t2i_r1, self.t2i_r5, self.t2i_r10];
-        recalls.iter().chain([&self.rsum]).any(Option::is_some)
-    }
 }
 
 #[cfg(test)]

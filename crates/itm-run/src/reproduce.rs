@@ -14,16 +14,17 @@ use crate::devices::device;
 use crate::job::{Asked, Job};
 use crate::measures::AllMeasures;
 use crate::methods::Kind;
-use crate::paper::Paper;
-use crate::plan::{self, Bytes, Limit, available};
+use crate::paper::{Corrections, Paper};
+use crate::plan::{self, Limit, Memory, Room, available};
 use crate::report::{CCA, Detail};
+use crate::rescore::{self, Rescoring};
 use crate::results::{Results, RowResult, SeedRun, measures};
 use crate::run::Run;
-use crate::run_dir::{Identity, RunDir, new_path, newest_path};
+use crate::run_dir::{Identity, RunDir, new_path, newest_path, paths};
 use crate::source::Source;
 use crate::summary::Estimate;
 use crate::train::Event;
-use crate::{cli, methods, parallel, precision, progress, report, rescore};
+use crate::{cli, hubs, methods, parallel, precision, progress, report, system};
 
 /// The plan of a command line, before anything is written.
 struct Planned {
@@ -31,9 +32,9 @@ struct Planned {
     bench: Bench,
     /// Steps of all rows and seeds.
     steps: usize,
-    /// The memory of each row.
-    memory: Vec<Bytes>,
-    limit: Limit,
+    /// The memory of each row, if it can be measured.
+    memory: Vec<Option<Memory>>,
+    room: Room,
 }
 
 impl Planned {
@@ -46,7 +47,7 @@ impl Planned {
             format!("{} images, {} captions", part.pairs.images(), part.pairs.texts())
         };
         let target = &asked.target;
-        let threads = crate::system::threads();
+        let threads = system::threads();
         let products = precision::sentence(&self.bench, &asked.view.rows);
         let products = products.map_or(String::new(), |line| format!("; {line}"));
         let regions = plan::regions(source).map_or(String::new(), |line| format!("; {line}"));
@@ -82,16 +83,15 @@ impl Planned {
         self.asked.view.rows.iter().map(name).collect::<Vec<_>>().join(" | ")
     }
 
-    /// A line for each row whose memory differs from the row before it.
+    /// The memory that there is, and a line for each measured row.
     fn memory_lines(&self) -> String {
-        let (jobs, mut lines, mut last) = (self.asked.jobs, vec![self.limit.to_string()], None);
-        for (row, plan) in self.asked.view.rows.iter().zip(&self.memory) {
-            if last.replace(plan) != Some(plan) {
-                let times = if jobs > 1 { format!(" for {jobs} at a time") } else { String::new() };
-                let peak = format::bytes(plan.peak_of(jobs));
-                lines.push(format!("{row}: at most {peak}{times}; {plan}"));
-            }
-        }
+        let (jobs, mut lines) = (self.asked.jobs, vec![self.room.to_string()]);
+        let rows = self.asked.view.rows.iter().zip(&self.memory);
+        lines.extend(rows.filter_map(|(row, memory)| {
+            let (memory, needed) = ((*memory)?, format::bytes((*memory)?.of(jobs)));
+            let times = if jobs > 1 { format!(" for {jobs} at a time") } else { String::new() };
+            Some(format!("{row}: {needed}{times}; {memory}"))
+        }));
         lines.join("\n          ")
     }
 
@@ -104,7 +104,10 @@ impl Planned {
             data_sha256: bench.source.dataset.sha256.clone(),
             backend: asked.backend.clone(),
         };
-        let dir = run_dir(how, identity, &bench.config.text)?;
+        let dir = match asked.view.rescore.is_empty() {
+            true => run_dir(how, identity, &bench.config.text)?,
+            false => run_dir(&on_trained_models(how, &identity), identity, &bench.config.text)?,
+        };
         progress::say(self.summary(Some(dir.path())));
         Ok(Job { asked: self.asked, run: Run { bench: self.bench, dir } })
     }
@@ -129,7 +132,10 @@ pub fn reproduce(
     }
     let estimate = Estimate::new(planned.steps, planned.asked.jobs);
     let job = planned.start(how)?;
-    let measures = measures(&job)?;
+    let (asked, source) = (&job.asked, &job.run.bench.source);
+    let rescoring = asked.rescore.clone().map(|s| Rescoring::new(s, source, asked.protocol));
+    let rescoring = rescoring.transpose()?;
+    let measures = measures(&job, rescoring.as_ref());
     let mut results = Results::new(&job, cca(&job, &measures)?)?;
     train_rows(&job, &measures, &estimate, &mut results)?;
     let of_all = results.report(&job, started.elapsed().as_secs_f64())?;
@@ -141,6 +147,9 @@ pub fn reproduce(
     let palette = itm_report::terminal::Palette::of(&std::io::stdout());
     let detail = if how.verbose { Detail::Full } else { Detail::Short };
     progress::say(report::terminal(&of_all, &sections, detail, palette));
+    if let Some(rescoring) = rescoring.as_ref().filter(|_| !asked.view.rescore.is_empty()) {
+        hubs::write(&job, rescoring, &results, &folder, started)?;
+    }
     progress::say(format!("Report: {}", folder.join("report.html").display()));
     Ok(Some(job.run.dir.path().to_path_buf()))
 }
@@ -235,7 +244,7 @@ fn cca(job: &Job, measures: &AllMeasures) -> Result<Option<RowResult>> {
 }
 
 fn plan(target: Config, what: &cli::What, how: &cli::How, configs: &Path) -> Result<Planned> {
-    let (kind, paper) = (Kind::of(&target)?, Paper::of(&target.origin())?);
+    let (kind, paper) = (Kind::of(&target)?, Paper::of(&target)?);
     let (shown, mut view) = view(what, &target)?;
     let (used, source) = Source::open(&target, how.data.as_deref(), configs)?;
     let count = match what.seeds {
@@ -246,7 +255,11 @@ fn plan(target: Config, what: &cli::What, how: &cli::How, configs: &Path) -> Res
         let expected = format!("a multiple of {}: {shown} has ensembles", view.ensemble);
         return Err(Error::invalid("--seeds", expected, count));
     }
-    let rescore = what.rescore.as_ref().map(|m| rescore::study(m)).transpose()?;
+    let rescore = match &what.rescore {
+        Some(methods) => Some(rescore::study("--rescore", methods)?),
+        None if view.rescore.is_empty() => None,
+        None => Some(rescore::study(&target.place(&shown.key("rescore")), &view.rescore)?),
+    };
     let device = device(&how.backend)?;
     if let Some(in_use) = used.view(&shown) {
         view.rows = in_use.rows; // a substitute's table has the substitute's rows, which may be more
@@ -267,32 +280,30 @@ fn plan(target: Config, what: &cli::What, how: &cli::How, configs: &Path) -> Res
     used.points(&shown, &view)?;
     let used = with_precision(used, &view.rows, how)?;
     let bench = Bench::new(used, source, device)?;
-    let limit = limit(how);
-    let test = &bench.source.dataset.test.pairs;
-    let kept = 4 * (test.images() * test.texts() * view.together.len()) as u64 * count;
-    let (mut memory, mut steps) = (vec![], 0);
+    let mut steps = 0;
     for row in &view.rows {
         bench.check_precision(row)?;
         bench.check_truth(row)?;
         bench.check_vectors(row)?;
-        bench.check_from(row)?;
-        let mut bytes = bench.memory(row)?;
-        bytes.scores += kept;
-        memory.push(bytes);
         steps += bench.steps(row)? * count as usize;
     }
-    let fits = |jobs| {
-        let mut each = view.rows.iter().zip(&memory);
-        each.try_for_each(|(row, bytes)| bytes.check(&format!("row.{row}"), jobs, limit))
-    };
-    let jobs = parallel::jobs(how, view.rows.len() * count as usize, |jobs| fits(jobs).is_ok())?;
-    fits(jobs)?;
+    let room = Room { resident: system::settled_memory_bytes(), limit: limit(how) };
+    let test = &bench.source.dataset.test.pairs;
+    let averaged = 4 * (test.images() * test.texts() * view.together.len()) as u64 * count;
+    let memory = plan::memory(&bench, &view.rows, averaged, room)?;
+    let fits = |jobs| memory.iter().flatten().all(|memory| room.fits(memory.of(jobs)));
+    let jobs = parallel::jobs(how, view.rows.len() * count as usize, fits)?;
+    for (row, memory) in view.rows.iter().zip(&memory) {
+        memory.map_or(Ok(()), |memory| memory.check(&format!("row.{row}"), jobs, room))?;
+    }
     let (backend, command) = (how.backend.clone(), command(&target.name, what, how, count));
     let seeds = (0..count).collect();
+    let printed = Corrections::of(&target, &paper, &shown, &view)?;
     let asked = Asked {
         target,
         kind,
         paper,
+        printed,
         backend,
         shown,
         view,
@@ -302,7 +313,7 @@ fn plan(target: Config, what: &cli::What, how: &cli::How, configs: &Path) -> Res
         command,
         rescore,
     };
-    Ok(Planned { asked, bench, steps, memory, limit })
+    Ok(Planned { asked, bench, steps, memory, room })
 }
 
 /// The target with the precision of the command line.
@@ -368,8 +379,19 @@ fn limit(how: &cli::How) -> Limit {
     }
 }
 
+/// The newest run of the same target, data and backend, if there is one and the command line names no other: a table of corrections needs no
+/// models of its own.
+fn on_trained_models(how: &cli::How, identity: &Identity) -> cli::How {
+    let is_same = |path: &PathBuf| Identity::read(path).is_ok_and(|found| found == *identity);
+    let found = paths(&identity.target).into_iter().find(is_same);
+    match found.filter(|_| how.out.is_none() && !how.resume) {
+        Some(path) => cli::How { resume: true, out: Some(path), ..how.clone() },
+        None => how.clone(),
+    }
+}
+
 /// The run directory that the command line names: a new one, or with `--resume` an existing one.
-pub(crate) fn run_dir(how: &cli::How, identity: Identity, config: &str) -> Result<RunDir> {
+fn run_dir(how: &cli::How, identity: Identity, config: &str) -> Result<RunDir> {
     let target = &identity.target;
     if how.resume {
         let path = how.out.clone().or_else(|| newest_path(target));
@@ -385,14 +407,14 @@ pub(crate) fn run_dir(how: &cli::How, identity: Identity, config: &str) -> Resul
 }
 
 /// Number of seeds: from the command line, or else from the target.
-pub(crate) fn seeds(what: &cli::What, default: u64) -> Result<u64> {
+fn seeds(what: &cli::What, default: u64) -> Result<u64> {
     let count = what.seeds.unwrap_or(default);
     within("--seeds".into(), count, 1..=MOST_SEEDS)?;
     Ok(count)
 }
 
 /// The command line that repeats the run, without the options that fit only one machine.
-pub(crate) fn command(target: &str, what: &cli::What, how: &cli::How, seeds: u64) -> String {
+fn command(target: &str, what: &cli::What, how: &cli::How, seeds: u64) -> String {
     let mut command = format!("cargo xtask reproduce {target} --seeds {seeds}");
     let figure = what.figure.map(|n| n.to_string());
     for (option, name) in [("table", &what.table), ("figure", &figure)] {
@@ -419,7 +441,7 @@ pub(crate) fn command(target: &str, what: &cli::What, how: &cli::How, seeds: u64
 }
 
 /// The rows that the command line names, in the target's order; by default all rows.
-pub(crate) fn rows(what: &cli::What, known: &[&str]) -> Result<Vec<String>> {
+fn rows(what: &cli::What, known: &[&str]) -> Result<Vec<String>> {
     let Some(wanted) = &what.rows else {
         return Ok(known.iter().map(|row| (*row).to_owned()).collect());
     };

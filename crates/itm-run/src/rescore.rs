@@ -7,12 +7,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use hubness::report::Report;
-use hubness::study::{Judged, Method, Names, Source as Scores, Study, Test};
-use hubness::{Embeddings, rows};
+use hubness::rows;
+use hubness::study::{Method, Names, Study, Test, Validation};
 use itm_core::data::Part;
 use itm_core::eval::{Fold, Protocol};
-use itm_core::scored::{Scored, Similarity};
-use itm_core::{Error, Pairs, Relevance, Result, ScoreMatrix};
+use itm_core::scored::{EmbeddingRows, Scored, Similarity};
+use itm_core::{Error, Pairs, Relevance, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::disk::write_atomically;
@@ -24,12 +24,11 @@ use crate::source::Source;
 
 pub(crate) use self::summary::{MethodSummary, row_of};
 
-/// The paper's recipe for the methods that a command line names; nearest neighbours come first.
+/// The paper's recipe for the methods that a command line or a table names; nearest neighbours come first.
 ///
 /// # Errors
 /// If a name is unknown or is given twice.
-pub(crate) fn study(names: &[String]) -> Result<Study> {
-    let place = "--rescore";
+pub(crate) fn study(place: &str, names: &[String]) -> Result<Study> {
     let mut methods: Vec<Method> = vec![];
     for name in [Report::BASELINE].into_iter().chain(names.iter().map(String::as_str)) {
         let Ok(method) = name.parse() else {
@@ -49,7 +48,7 @@ pub(crate) fn study(names: &[String]) -> Result<Study> {
 /// Re-scores every row and seed of some data.
 #[derive(Debug)]
 pub(crate) struct Rescoring {
-    study: Study,
+    pub(crate) study: Study,
     val: Pairs,
     /// The sets that are ranked separately: the test split, or its folds.
     sets: Vec<Set>,
@@ -57,7 +56,7 @@ pub(crate) struct Rescoring {
     reports: BySeed<Vec<Report>>,
 }
 
-impl Measure for Rescoring {
+impl Measure for &Rescoring {
     fn look(&self, trial: &Trial) -> Result<()> {
         let Some(trained) = trial.trained else { return Ok(()) };
         let spinner = progress::spinner(&format!("{}: re-scored", trained.model.name()));
@@ -170,6 +169,11 @@ impl Rescoring {
         Self { study, val, sets, reports: BySeed::default() }
     }
 
+    /// The reports of a row, seed by seed and fold by fold.
+    pub(crate) fn of_row(&self, row: &str) -> Vec<Report> {
+        self.reports.of_row(row, |seeds| seeds.iter().copied().flatten().cloned().collect())
+    }
+
     /// Measures a model by its scores of the validation split and the test split, fold by fold like its recalls.
     /// Writes a report per fold into the folder, as `report.html` and `report.json`.
     ///
@@ -182,20 +186,18 @@ impl Rescoring {
         test: &dyn Scored,
     ) -> Result<Vec<Report>> {
         let all = Fold::new(&self.val, 0..self.val.images());
-        let val = Held::of(val, &all)?;
+        let val = scores_of_fold(val, &all)?;
+        let validation = Validation { scores: &*val, pairs: &self.val };
         let folders = folders(folder, self.sets.len());
         let of = self.sets.iter().zip(folders).map(|(set, folder)| {
-            let held = Held::of(test, &set.fold)?;
-            let judged = Judged::new(held.scores()?, &set.fold.pairs);
+            let scores = scores_of_fold(test, &set.fold)?;
             let test = Test {
-                set: judged,
                 names: &set.names,
                 truth: set.truth.as_ref(),
-                ..Test::new(held.scores()?, &set.fold.pairs)
+                ..Test::new(&*scores, &set.fold.pairs)
             };
-            let validation = Judged::new(val.scores()?, &self.val);
             let mut report = self.study.run(&test, Some(&validation))?;
-            report.data.warnings = held.warnings();
+            report.data.warnings = scores.rows().map_or_else(Vec::new, warnings);
             write(&folder, &report)?;
             Ok(report)
         });
@@ -213,40 +215,25 @@ fn write(folder: &Path, report: &Report) -> Result<()> {
 
 /// Scores of a fold. If the similarity is the cosine: rows of unit length, whose products are never held as a whole.
 /// Otherwise: all scores.
-enum Held {
-    Rows { dim: usize, images: Vec<f32>, texts: Vec<f32> },
-    Matrix(ScoreMatrix),
+fn scores_of_fold(scored: &dyn Scored, fold: &Fold) -> Result<Box<dyn Scored>> {
+    let Some(all) = scored.rows().filter(|rows| rows.similarity == Similarity::Cosine) else {
+        return Ok(Box::new(scored.fold(fold)?));
+    };
+    let dim = all.dim;
+    let texts = fold.texts.iter().flat_map(|&text| &all.texts[text * dim..(text + 1) * dim]);
+    let texts: Vec<f32> = texts.copied().collect();
+    Ok(Box::new(EmbeddingRows {
+        dim,
+        images: rows::unit(dim, &all.images[fold.images.start * dim..fold.images.end * dim]),
+        texts: rows::unit(dim, &texts),
+        similarity: Similarity::Cosine,
+    }))
 }
 
-impl Held {
-    fn of(scored: &dyn Scored, fold: &Fold) -> Result<Self> {
-        let Some(all) = scored.rows().filter(|rows| rows.similarity == Similarity::Cosine) else {
-            return Ok(Self::Matrix(scored.fold(fold)?));
-        };
-        let dim = all.dim;
-        let images = rows::unit(dim, &all.images[fold.images.start * dim..fold.images.end * dim]);
-        let texts = fold.texts.iter().flat_map(|&text| &all.texts[text * dim..(text + 1) * dim]);
-        let texts = rows::unit(dim, &texts.copied().collect::<Vec<_>>());
-        Ok(Self::Rows { dim, images, texts })
-    }
-
-    fn scores(&self) -> Result<Scores<'_>> {
-        Ok(match self {
-            Self::Rows { dim, images, texts } => Scores::Embeddings {
-                images: Embeddings::new("images", images.len() / dim, *dim, images)?,
-                texts: Embeddings::new("texts", texts.len() / dim, *dim, texts)?,
-                length: rows::Length::Unit,
-            },
-            Self::Matrix(matrix) => Scores::Matrix(matrix),
-        })
-    }
-
-    /// Warnings about the embeddings.
-    fn warnings(&self) -> Vec<String> {
-        let Self::Rows { dim, images, texts } = self else { return vec![] };
-        let of = |(name, values): (&str, &Vec<f32>)| rows::warnings(name, *dim, values);
-        [("images", images), ("texts", texts)].into_iter().flat_map(of).collect()
-    }
+/// Warnings about the embeddings.
+fn warnings(of: &EmbeddingRows) -> Vec<String> {
+    let sides = [("images", &of.images), ("texts", &of.texts)];
+    sides.into_iter().flat_map(|(name, values)| rows::warnings(name, of.dim, values)).collect()
 }
 
 /// The folder itself if there is one fold; otherwise a subfolder per fold.
@@ -299,10 +286,10 @@ mod tests {
 
     #[test]
     fn nearest_neighbours_come_first_and_once() {
-        let got = study(&names(&["csls", "nns", "is+rgm"])).unwrap();
+        let got = study("--rescore", &names(&["csls", "nns", "is+rgm"])).unwrap();
         let methods: Vec<_> = got.methods.iter().map(Method::to_string).collect();
         assert_eq!(methods, ["nns", "csls", "is+rgm"]);
-        let line = |list: &[&str]| study(&names(list)).unwrap_err().to_string();
+        let line = |list: &[&str]| study("--rescore", &names(list)).unwrap_err().to_string();
         assert!(line(&["cslz"]).contains("--rescore: expected names of"));
         assert!(line(&["is", "is"]).contains("`is` twice"));
     }
@@ -313,7 +300,8 @@ mod tests {
         let source = testing::small_scenes([8, 6, 24]).1;
         let pairs = &source.dataset.test.pairs;
         let two = folds(pairs, 2, 12).unwrap();
-        let study = Study { resamples: 100, ..study(&names(&["csls", "rgm"])).unwrap() };
+        let study =
+            Study { resamples: 100, ..study("--rescore", &names(&["csls", "rgm"])).unwrap() };
         let dir = tempfile::tempdir().unwrap();
         let rescoring = Rescoring::of_folds(study, &source, two.clone());
         for similarity in [Similarity::Cosine, Similarity::Order] {
@@ -386,15 +374,15 @@ mod tests {
             similarity: Similarity::Cosine,
         };
         let fold = Fold::new(&pairs, 1..3);
-        let Held::Rows { images, texts, .. } = Held::of(&rows, &fold).unwrap() else {
-            panic!("cosines")
-        };
-        assert_eq!(images, rows.images[2..]);
-        assert_eq!(texts, [&rows.texts[..2], &rows.texts[4..]].concat());
+        let of_fold = scores_of_fold(&rows, &fold).unwrap();
+        let EmbeddingRows { images, texts, .. } = of_fold.rows().expect("cosines");
+        assert_eq!(*images, rows.images[2..]);
+        assert_eq!(*texts, [&rows.texts[..2], &rows.texts[4..]].concat());
         let order = EmbeddingRows { similarity: Similarity::Order, ..rows };
-        let Held::Matrix(matrix) = Held::of(&order, &fold).unwrap() else { panic!("all scores") };
+        let of_fold = scores_of_fold(&order, &fold).unwrap();
+        assert!(of_fold.rows().is_none());
         let scored: &dyn Scored = &order;
-        assert_eq!(matrix, scored.fold(&fold).unwrap());
+        assert_eq!(of_fold.matrix().unwrap(), scored.fold(&fold).unwrap());
     }
 
     #[test]

@@ -32,21 +32,21 @@ const REPLICATES: usize = 10_000;
 const RESAMPLING_SEED: u64 = 0;
 
 /// Every measure of a run, in the order of the report.
-///
-/// # Errors
-/// If the test split does not fit the protocol.
-pub(crate) fn measures(job: &Job) -> Result<Vec<Box<dyn Measure + '_>>> {
-    let (asked, source) = (&job.asked, &job.run.bench.source);
+pub(crate) fn measures<'a>(
+    job: &'a Job,
+    rescoring: Option<&'a Rescoring>,
+) -> Vec<Box<dyn Measure + 'a>> {
+    let asked = &job.asked;
     let mut all: Vec<Box<dyn Measure>> = vec![];
-    if let Some(study) = &asked.rescore {
-        all.push(Box::new(Rescoring::new(study.clone(), source, asked.protocol)?));
+    if let Some(rescoring) = rescoring {
+        all.push(Box::new(rescoring));
     }
     if asked.counts_hubs() {
         let figure = match asked.shown {
             Shown::Figure(number) => asked.view.distribution().map(|of| (number, of)),
             Shown::Table(_) | Shown::Named(_) => None,
         };
-        let printed = |name: &str| printed_line(job, name)?.number("hs_sum");
+        let printed = |name: &str| printed_line(job, name)?.hs_sum;
         all.push(Box::new(Hubs::new(figure, printed)));
     }
     all.push(Box::new(Course::default()));
@@ -55,7 +55,7 @@ pub(crate) fn measures(job: &Job) -> Result<Vec<Box<dyn Measure + '_>>> {
     all.push(Box::new(Pointing::default()));
     all.extend(asked.kind.measures(&asked.target));
     all.push(Box::new(Examples::of(asked.view.rows.first().map_or("", String::as_str))));
-    Ok(all)
+    all
 }
 
 /// All rows of a report.
@@ -111,24 +111,13 @@ impl Results {
             comparisons: comparisons(&self.rows, &claim(job).row)?,
             paper_reference: if own.is_some() { None } else { reference() },
             figure: self.figure(job),
-            notes: source
-                .notes
-                .iter()
-                .cloned()
-                .chain(precision::note(job))
-                .chain(self.released_t2i())
-                .collect(),
+            notes: source.notes.iter().cloned().chain(precision::note(job)).collect(),
             seconds,
             peak_memory_bytes: system::peak_memory_bytes().unwrap_or(0),
             config_sha256: bench.config.sha256.clone(),
             data_sha256: source.dataset.sha256.clone(),
             more: Numbers::new(),
         })
-    }
-
-    /// Each row's text-to-image recalls as the released programs count them, if the target wants them.
-    fn released_t2i(&self) -> impl Iterator<Item = String> {
-        self.rows.iter().filter_map(RowResult::released_t2i)
     }
 
     /// The curve of a figure: its rows by the number on the x axis.
@@ -171,15 +160,7 @@ fn protocol(job: &Job) -> String {
         Some(all) => format!("the first {} of {all}", test.images()),
         None => test.images().to_string(),
     };
-    let stages = match job.run.bench.config.target.candidates {
-        Some(count) => {
-            format!(
-                "; pair by pair only {count} CCA candidates per query: not comparable with the paper's protocol"
-            )
-        }
-        None => String::new(),
-    };
-    format!("{name}: {images} images, {} captions{stages}", test.texts())
+    format!("{name}: {images} images, {} captions", test.texts())
 }
 
 /// Recalls of ranking at random; for one fold if there are several folds, which have equal sizes. Also the oracles

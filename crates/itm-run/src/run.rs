@@ -7,7 +7,7 @@ use itm_core::{Error, Result};
 
 use crate::bench::Bench;
 use crate::checkpoint::{self, Checkpoints};
-use crate::config::{AnyConfig, Config};
+use crate::config::Config;
 use crate::devices::device;
 use crate::model::Model;
 use crate::run_dir::{Identity, RunDir};
@@ -45,16 +45,7 @@ impl Run {
         let identity = Identity::read(asked.run)?;
         let path = asked.run.join("config.toml");
         let text = fs::read_to_string(&path).map_err(Error::io(&path))?;
-        let config = match AnyConfig::parse(&identity.target, path.clone(), text)? {
-            AnyConfig::Trained(config) => *config,
-            AnyConfig::Hubs(_) => {
-                return Err(Error::invalid(
-                    path.display(),
-                    "a run that trained",
-                    "one of `hubness`",
-                ));
-            }
-        };
+        let config = Config::parse(&identity.target, path, text)?;
         check(&config)?;
         check_row(&config, asked.row)?;
         let device = device(asked.backend)?;
@@ -85,7 +76,7 @@ impl Run {
     ) -> Result<(Model<'_>, Progress)> {
         let from = self.bench.config.from(row).map(|from| self.chosen(from, seed)).transpose()?;
         let (log, checkpoints) = self.dir.row(row, seed)?;
-        let mut model = self.bench.model(row, seed, self.dir.path())?;
+        let mut model = self.bench.model(row, seed, Some(self.dir.path()))?;
         let (name, plan, mut watch) = (model.name(), model.plan, watch);
         let (method, inputs) = (&mut *model.method, &mut model.inputs);
         let (from, checkpoints) = (from.as_deref(), &checkpoints);
@@ -100,7 +91,7 @@ impl Run {
     /// If the row was not trained to its end, or its checkpoint is damaged or of another run.
     pub(crate) fn trained(&self, row: &str, seed: u64) -> Result<Model<'_>> {
         let (folder, checkpoints) = self.of_trained(row, seed)?;
-        let mut model = self.bench.model(row, seed, self.dir.path())?;
+        let mut model = self.bench.model(row, seed, Some(self.dir.path()))?;
         restore(&mut *model.method, &model.plan, &checkpoints, &folder)?;
         Ok(model)
     }

@@ -240,14 +240,6 @@ impl Source {
         }
     }
 
-    /// Bytes that the [`pictures`](Self::pictures) of all splits hold: 0 if they are files.
-    pub(crate) fn held_by_pictures(&self) -> u64 {
-        let Pictures::Scenes(scenes) = &self.pictures else { return 0 };
-        let splits = [&scenes.train, &scenes.val, &scenes.test];
-        let one = scenes.test.image(0).rgb().as_raw().len();
-        (one * splits.map(ScenesSplit::len).iter().sum::<usize>()) as u64
-    }
-
     /// A split and its true pairs, if they are known.
     pub(crate) fn part(&self, split: Split) -> (&Part, Option<&Relevance>) {
         let truth = self.truth.as_ref();

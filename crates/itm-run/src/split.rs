@@ -52,9 +52,4 @@ impl<T> Splits<T> {
             Split::Test => &self.test,
         }
     }
-
-    /// All three, in order.
-    pub(crate) fn all(&self) -> [&T; 3] {
-        [&self.train, &self.val, &self.test]
-    }
 }

@@ -47,8 +47,7 @@ impl StartAsked {
 pub(crate) struct Starts(Mutex<BTreeMap<String, Arc<Start>>>);
 
 impl Starts {
-    /// The closed form that a row needs: from memory, or else from the folder, or else a new one, which is then saved in the
-    /// folder.
+    /// The closed form that a row needs: from the folder, or else from memory, or else a new one. The folder, if there is one, keeps it.
     ///
     /// `of` names all inputs of the closed form besides `asked`.
     ///
@@ -58,27 +57,28 @@ impl Starts {
         &self,
         asked: &StartAsked,
         of: &str,
-        folder: &Path,
+        folder: Option<&Path>,
         solve: impl FnOnce() -> Result<Start>,
     ) -> Result<Arc<Start>> {
         let text = serde_json::to_string(asked).expect("numbers and names");
         let hash = sha256_hex(format!("{of}\n{text}").as_bytes());
         let mut known = self.0.lock().expect("no panic under this lock");
-        if let Some(start) = known.get(&hash) {
-            return Ok(start.clone());
-        }
-        let path = folder.join(format!("start-{}.safetensors", &hash[..12]));
-        let start = match path.is_file() {
-            true => read(&path, &hash)?,
-            false => {
+        let path = folder.map(|folder| folder.join(format!("start-{}.safetensors", &hash[..12])));
+        let saved = path.as_ref().filter(|path| path.is_file());
+        let start = match (saved, known.get(&hash)) {
+            (Some(path), _) => Arc::new(read(path, &hash)?),
+            (None, Some(start)) => start.clone(),
+            (None, None) => {
                 let spinner = progress::spinner("CCA as a start");
                 let start = solve()?;
                 spinner.finish_and_clear();
-                write_atomically(&path, &start.to_bytes(&hash))?;
-                start
+                Arc::new(start)
             }
         };
-        Ok(known.entry(hash).or_insert(Arc::new(start)).clone())
+        if let Some(path) = path.filter(|path| !path.is_file()) {
+            write_atomically(&path, &start.to_bytes(&hash))?;
+        }
+        Ok(known.entry(hash).or_insert(start).clone())
     }
 }
 
@@ -109,7 +109,7 @@ mod tests {
                 solved.set(solved.get() + 1);
                 Ok(start.clone())
             };
-            assert_eq!(*starts.get(asked, of, folder.path(), solve).unwrap(), start);
+            assert_eq!(*starts.get(asked, of, Some(folder.path()), solve).unwrap(), start);
             solved.get()
         };
         let (first, second) = (Starts::default(), Starts::default());

@@ -11,12 +11,11 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use itm_core::scored::{Scored, TwoStage};
+use itm_core::scored::Scored;
 use itm_core::{Result, ScoreMatrix};
 use serde::{Deserialize, Serialize};
 
 use self::shard::Shard;
-use crate::config::ScorePrecision;
 use crate::disk::{Disk, make_folders};
 use crate::model::Model;
 use crate::progress;
@@ -40,7 +39,6 @@ pub(crate) struct Identity {
     pub(crate) config: String,
     pub(crate) data: String,
     pub(crate) backend: String,
-    pub(crate) precision: ScorePrecision,
     /// Number of texts and number of images of the whole store.
     pub(crate) shape: [usize; 2],
 }
@@ -110,13 +108,6 @@ impl Run {
         if !scored.costly() {
             return Ok(scored);
         }
-        let scored = match self.bench.config.target.candidates {
-            Some(count) => {
-                let cheap = self.bench.cca()?.scores(self.bench.source.part(split).0)?;
-                Box::new(TwoStage::new(cheap, scored, count)?)
-            }
-            None => scored,
-        };
         let (store, name) = (self.store(model, split, &*scored)?, model.name());
         let bar = progress::bar(&format!("{name}, {} pairs", split.name()), "pairs");
         bar.set_length((scored.images() * scored.texts()) as u64);
@@ -138,7 +129,6 @@ impl Run {
             config: run.config_sha256.clone(),
             data: run.data_sha256.clone(),
             backend: run.backend.clone(),
-            precision: self.bench.config.target.scores,
             shape: [scored.texts(), scored.images()],
         };
         Ok(Store { folder, disk: checkpoints.disk(), identity })

@@ -3,10 +3,30 @@
 use std::fs;
 use std::process::Command;
 
-/// Largest resident memory of this process in bytes; `None` if the system does not report it.
+/// Largest resident memory of this process in bytes, since [`forget_peak`]; `None` if the system does not report it.
 pub(crate) fn peak_memory_bytes() -> Option<u64> {
+    status("VmHWM:")
+}
+
+/// Resident memory of this process; `None` if the system does not report it.
+pub(crate) fn resident_memory_bytes() -> Option<u64> {
+    status("VmRSS:")
+}
+
+/// The same after the process has returned freed memory to the system.
+pub(crate) fn settled_memory_bytes() -> Option<u64> {
+    itm_kernels::memory::release();
+    resident_memory_bytes()
+}
+
+/// Lets the largest resident memory begin anew. A system that cannot do this keeps the old one, so that it is too large, never too small.
+pub(crate) fn forget_peak() {
+    let _ = fs::write("/proc/self/clear_refs", "5");
+}
+
+fn status(field: &str) -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"))?;
+    let line = status.lines().find_map(|l| l.strip_prefix(field))?;
     Some(line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok()? * 1024)
 }
 

@@ -88,7 +88,7 @@ fn configs_with_unknown_missing_and_impossible_keys() {
         (set(&good, "pixels", "48\ncolour = 1"), &["target", "scenes", "colour"]),
         (row("sampler.colour = 1"), &["row.w/o MMM", "sampler", "colour"]),
         (row("colour = 1"), &["row.w/o MMM", "colour"]),
-        (cut("tau"), &["sampler", "missing", "tau"]),
+        (cut("preset"), &["row.Full", "missing field"]),
         (cut("seeds"), &["target", "missing", "seeds"]),
         (cut("pixels"), &["target", "missing", "pixels"]),
         (good.replace("[train]", "[trainer]"), &["`trainer`"]),
@@ -127,21 +127,24 @@ fn targets_that_extend_others_and_papers_that_nobody_makes() {
     refused(&["other.toml, extends", "back to itself", "own → other → own"]);
     extends("own", "small-too");
     refused(&["own.toml, extends", "one of other, own, small", "`small-too`"]);
-    fs::copy(shipped("hubness-scenes.toml"), configs.join("other.toml")).unwrap();
+    fs::copy(shipped("hal-scenes.toml"), configs.join("other.toml")).unwrap();
     extends("own", "other");
-    refused(&["own.toml, extends", "method \"fne\"", "`other`, whose method is \"hubness\""]);
+    refused(&["own.toml, extends", "method \"fne\"", "`other`, whose method is \"hal\""]);
 
     extends("own", "small");
     change(&configs.join("own.toml"), |b| [&b[..], b"tables = \"none\"\n"].concat());
-    refused(&["own.toml, target.tables", "papers: fne, hal, hubness, naaf", "got `none`"]);
+    refused(&["own.toml, target.tables", "papers: fne, hal, naaf", "got `none`"]);
     extends("own", "small");
-    let paper = configs.join("papers/fne.toml");
-    change(&paper, |b| [&b[..], b"\n[[row]]\ntable = 9\nrsum = 500.0\n"].concat());
-    refused(&["papers/fne.toml, row 64, table", "(1, 2, 3, 4, 5)", "`unmade`", "got 9"]);
-    change(&paper, |b| [b"table = 1\n", &b[..]].concat());
+    let (about, paper) = (configs.join("papers/fne.toml"), configs.join("papers/fne.csv"));
+    change(&paper, |b| [&b[..], b"9,own,,,,,,1,2,3,4,5,6,\n"].concat());
+    refused(&["papers/fne.csv line 65, table: expected one of 1, 2, 3, 4, 5,", "`9`"]);
+    change(&about, |b| [&b[..], b"9 = 1\n"].concat());
+    refused(&["papers/fne.toml, lines", "(1, 2, 3, 4, 5)", "`unmade`", "got 9"]);
+    change(&paper, |b| [&b[..], b"9,own,,,,,,1,2,3,4,5,6,\n"].concat());
     change(&configs.join("own.toml"), |b| [&b[..], b"[row.Full]\ntrain.botch = 1\n"].concat());
-    refused(&["papers/fne.toml, row 64"]);
-    fs::copy(shipped("papers/fne.toml"), &paper).unwrap();
+    refused(&["papers/fne.csv line 66: expected each row once, got `own` of line 65 again"]);
+    fs::copy(shipped("papers/fne.toml"), &about).unwrap();
+    fs::copy(shipped("papers/fne.csv"), &paper).unwrap();
     refused(&["own.toml, row.Full", "botch"]);
     change(&configs.join("own.toml"), |_| b"extends = \"small\"\ntarget.method = \"fme\"\n".into());
     refused(&["own.toml, extends", "method \"fme\""]);

@@ -1,4 +1,4 @@
-//! A target that trains nothing itself, as a user runs it: it trains its source once, and then measures the trained models.
+//! A table of corrections, as a user runs it: its rows are trained once, and then measured under each correction.
 
 #![allow(clippy::unwrap_used)] // helpers of tests
 
@@ -9,81 +9,71 @@ use std::path::{Path, PathBuf};
 
 use common::{files, run, set, small_configs, small_hal_config, text};
 
-/// `hubness-scenes-fne` over the small target.
-fn hubs_configs(dir: &Path) -> PathBuf {
-    let configs = small_configs(dir);
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs");
-    let mut hubs = fs::read_to_string(root.join("hubness-scenes-fne.toml")).unwrap();
-    for (key, value) in [("source", "\"small\""), ("rows", "[\"Full\"]")] {
-        hubs = set(&hubs, key, value);
-    }
-    fs::write(configs.join("hubs.toml"), hubs + "\n[hubness]\nresamples = 200\n").unwrap();
-    fs::copy(root.join("hubness-scenes.toml"), configs.join("hubness-scenes.toml")).unwrap();
-    configs
-}
-
 #[test]
-fn the_source_is_trained_once_and_never_touched() {
+fn models_are_trained_once() {
     let dir = tempfile::tempdir().unwrap();
-    let configs = hubs_configs(dir.path());
-    let reproduce = |rest: &[&'static str]| {
-        run(&configs, &[&["reproduce", "hubs", "--seeds", "1"], rest].concat())
+    let configs = small_configs(dir.path());
+    let reproduce = |name: &str, rest: &[&'static str]| {
+        let what = ["reproduce", name, "--rows", "Full", "--seeds", "1"];
+        run(&configs, &[&what[..], rest].concat())
     };
-    let output = reproduce(&["--out", "first"]);
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    let shown = text(&output.stdout);
-    for part in
-        ["No finished run of small with Full", "orderings of the paper's Table 3", "CSLS+RGM"]
-    {
-        assert!(shown.contains(part), "no {part:?} in\n{shown}");
-    }
     let at = |name: &str| dir.path().join(name);
-    for file in ["run.json", "config.toml", "summary.json", "report.md"] {
-        assert!(at("first").join(file).is_file(), "{file}");
-    }
-    let seed = at("first/rows/full/seed-0");
-    for file in ["report.html", "report.json"] {
-        assert!(seed.join(file).is_file(), "{file}");
-    }
     let read = |path: &Path| -> serde_json::Value {
         serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
     };
-    // The embeddings are the ones that the source reported on, so nearest neighbours have its rSum.
-    let source = read(&at("runs/small/report.json"));
-    let row = source["rows"].as_array().unwrap().iter().find(|r| r["name"] == "Full").unwrap();
-    let report = read(&seed.join("report.json"));
+    let output = reproduce("hubness-scenes-fne", &[]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let shown = text(&output.stdout);
+    for part in ["table hubs of", "orderings of the paper's Table 3", "CSLS+RGM"] {
+        assert!(shown.contains(part), "no {part:?} in\n{shown}");
+    }
+    let table = at("runs/small/table-hubs");
+    for file in ["report.json", "report.html", "report.md", "summary.json", "summary.md"] {
+        assert!(table.join(file).is_file(), "{file}");
+    }
+    let rescored = at("runs/small/rows/full/seed-0/rescored");
+    assert!(rescored.join("report.html").is_file());
+    // The corrected scores are the reported ones, so nearest neighbours have the row's rSum.
+    let report = read(&table.join("report.json"));
+    let row = report["rows"].as_array().unwrap().iter().find(|r| r["name"] == "Full").unwrap();
+    let of_model = read(&rescored.join("report.json"));
     let close = |a: &serde_json::Value, b: &serde_json::Value| {
         (a.as_f64().unwrap() - b.as_f64().unwrap()).abs() < 1e-6
     };
-    assert!(close(&report["rows"][0]["rsum"], &row["measured"]["rsum"]), "{report}");
-    assert_eq!(report["rows"][2]["chosen"], "validation", "λ of RGM");
+    assert!(close(&of_model["rows"][0]["rsum"], &row["measured"]["rsum"]), "{of_model}");
+    assert_eq!(of_model["rows"][2]["chosen"], "validation", "λ of RGM");
+    let printed = &read(&table.join("summary.json"))["rows"][0];
+    assert_eq!((&printed["printed"], &printed["printed_on"]), (&"1.3".into(), &"flickr30k".into()));
 
-    let before = files(&at("runs"));
-    let again = reproduce(&["--out", "second"]);
-    assert!(again.status.success(), "{}", text(&again.stderr));
-    assert!(text(&again.stdout).contains("Models of runs/small"), "{}", text(&again.stdout));
-    assert_eq!(files(&at("runs")), before, "the source's run was touched");
-    let rows = |run: &str| read(&at(run).join("summary.json"))["rows"].clone();
-    assert_eq!(rows("second"), rows("first"));
+    // The table goes on with the newest run of the same configuration: nothing is trained again.
+    let checkpoints = || -> Vec<_> {
+        let all = files(&at("runs")).into_iter();
+        all.filter(|(name, _)| name.contains("checkpoints")).collect()
+    };
+    let before = checkpoints();
+    let rows = || read(&table.join("summary.json"))["rows"].clone();
+    let first = rows();
+    for name in ["hubness-scenes-fne", "small"] {
+        let again = reproduce(name, &["--table", "hubs"]);
+        assert!(again.status.success(), "{}", text(&again.stderr));
+        assert!(text(&again.stdout).contains("out  runs/small\n"), "{}", text(&again.stdout));
+        assert!(checkpoints() == before && rows() == first);
+    }
+    let other = set(&fs::read_to_string(configs.join("small.toml")).unwrap(), "max_words", "29");
+    fs::write(configs.join("small.toml"), other).unwrap();
+    let planned = reproduce("hubness-scenes-fne", &[]);
+    assert!(planned.status.success() && at("runs/small-2").is_dir(), "another configuration");
 
-    let refused = |rest: &[&'static str], part: &str| {
-        let output = reproduce(rest);
+    for (rest, part) in [
+        (["--table", "4"], "--table, --figure: expected none: hubness-scenes-fne is table hubs of"),
+        (["--figure", "4"], "--table, --figure: expected none"),
+        (["--rescore", "cslz"], "--rescore: expected names of"),
+    ] {
+        let output = reproduce("hubness-scenes-fne", &rest);
         let line = text(&output.stderr);
         assert_eq!((output.status.code(), line.lines().count()), (Some(2), 1), "{line}");
         assert!(line.contains(part), "no {part:?} in {line}");
-    };
-    refused(&["--out", "first"], "new or empty");
-    refused(&["--rows", "w/o MMM"], "--rows: expected some of Full");
-    refused(&["--table", "4"], "--table: expected 3");
-    refused(&["--figure", "4"], "--figure: expected none");
-    refused(&["--rescore", "csls"], "--rescore: expected none");
-    let checkpoint = before.iter().rfind(|(name, _)| name.ends_with("manifest.json")).unwrap();
-    let manifest = at("runs").join(&checkpoint.0);
-    fs::write(&manifest, &checkpoint.1[..20]).unwrap();
-    refused(&["--out", "third"], "manifest.json");
-    fs::write(&manifest, &checkpoint.1).unwrap();
-    fs::remove_file(at("runs/small/report.json")).unwrap();
-    refused(&["--out", "fourth"], "runs/small: expected a finished run");
+    }
 }
 
 /// Figure 2 of HAL, then Table 3 over the same models: a run that has only the report of a figure is enough.
@@ -92,12 +82,6 @@ fn hubs_of_hal_are_counted_drawn_and_mitigated() {
     let dir = tempfile::tempdir().unwrap();
     let configs = small_configs(dir.path());
     small_hal_config(&configs);
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs");
-    let mut hubs = fs::read_to_string(root.join("hubness-scenes.toml")).unwrap();
-    for (key, value) in [("source", "\"small-hal\""), ("resamples", "200")] {
-        hubs = set(&hubs, key, value);
-    }
-    fs::write(configs.join("hubs.toml"), &hubs).unwrap();
     let at = |name: &str| dir.path().join(name);
     let read = |path: PathBuf| -> serde_json::Value {
         serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
@@ -139,18 +123,16 @@ fn hubs_of_hal_are_counted_drawn_and_mitigated() {
     let page = fs::read_to_string(at("runs/small-hal/figure-2/report.html")).unwrap();
     assert!(page.contains("Figure 2: distribution of N_1, text → image"));
 
-    let before = files(&at("runs"));
     let reproduce = |rest: &[&'static str]| {
-        run(&configs, &[&["reproduce", "hubs", "--seeds", "1"], rest].concat())
+        run(&configs, &[&["reproduce", "hubness-scenes", "--seeds", "1"], rest].concat())
     };
-    let output = reproduce(&["--rows", "HAL,SUM", "--out", "first"]);
+    let output = reproduce(&["--rows", "HAL,SUM"]);
     assert!(output.status.success(), "{}", text(&output.stderr));
     let shown = text(&output.stdout);
-    for part in ["Models of runs/small-hal\n", "Figure 3: N_10 of the images", "Figure 4: R@10"] {
+    for part in ["out  runs/small-hal\n", "Figure 3: N_10 of the images", "Figure 4: R@10"] {
         assert!(shown.contains(part), "no {part:?} in\n{shown}");
     }
-    assert_eq!(files(&at("runs")), before, "the source's run was touched");
-    let summary = read(at("first/summary.json"));
+    let summary = read(at("runs/small-hal/table-3/summary.json"));
     assert_eq!(names(&summary["rows"], "printed"), ["1.3", "2.1"]);
     let sum = &summary["rows"][1];
     assert_eq!(
@@ -165,22 +147,19 @@ fn hubs_of_hal_are_counted_drawn_and_mitigated() {
     let all: f64 = shares.iter().map(|s| s[1].as_f64().unwrap()).sum();
     assert!((all - 1.0).abs() < 1e-9, "zeros are counted: {shares:?}");
 
-    // A row that the run does not have is trained in a new run.
-    let output = reproduce(&["--rows", "MAX+HAL", "--out", "second"]);
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    let shown = text(&output.stdout);
-    for part in ["expected a model of MAX+HAL, seed 0", "Models of runs/small-hal-2"] {
-        assert!(shown.contains(part), "no {part:?} in\n{shown}");
-    }
     // Order embeddings do not score by inner products, so the scores themselves are corrected.
-    let order = set(&set(&hubs, "rows", "[\"Order SUM\"]"), "printed", "{}");
-    fs::write(configs.join("hubs.toml"), order).unwrap();
-    let output = reproduce(&["--out", "third"]);
+    let file = configs.join("small-hal.toml");
+    let order = fs::read_to_string(&file).unwrap();
+    let rows = "rows = [\"HAL\", \"SUM\", \"MAX+HAL\"]";
+    assert!(order.contains(rows));
+    fs::write(&file, order.replace(rows, "rows = [\"Order SUM\", \"HAL\", \"SUM\", \"MAX+HAL\"]"))
+        .unwrap();
+    let output = reproduce(&["--rows", "Order SUM", "--out", "third"]);
     assert!(output.status.success(), "{}", text(&output.stderr));
-    let source = read(at("runs/small-hal-3/report.json"));
+    let source = read(at("third/table-3/report.json"));
     let rows = source["rows"].as_array().unwrap();
     let row = rows.iter().find(|row| row["name"] == "Order SUM").unwrap();
     let rsum = row["measured"]["rsum"].as_f64().unwrap();
-    let nns = &read(at("third/summary.json"))["rows"][0]["methods"][0];
+    let nns = &read(at("third/table-3/summary.json"))["rows"][0]["methods"][0];
     assert!((nns["rsum"].as_f64().unwrap() - rsum).abs() < 1e-6, "nearest neighbours: {nns}");
 }

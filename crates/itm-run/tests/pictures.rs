@@ -30,16 +30,16 @@ pixels = "clip"
 augment = "saturating"
 pool = "all"
 projection = "none"
-activations = "keep"
+gradient_checkpointing = false
 
 [model.text]
 kind = "bert"
 weights = "some-org/bert"
-max_pieces = 10
+max_length = 10
 train_truncate = "on"
 pool = "masked"
 projection = "none"
-activations = "recompute"
+gradient_checkpointing = true
 "#;
 
 /// Writes a target on pictures, a folder of pictures and the weights; returns the folder of configurations.
@@ -97,7 +97,7 @@ fn a_folder_of_pictures_is_planned_trained_resumed_and_reported() {
     let whole = dir.path().join("whole");
     let plan = run(&configs, &[&arguments(&whole)[..], &["--plan"]].concat());
     assert!(plan.status.success(), "{}", text(&plan.stderr));
-    assert!(text(&plan.stdout).contains("activations at most"), "{}", text(&plan.stdout));
+    assert!(text(&plan.stdout).contains("a step on 5 captions"), "{}", text(&plan.stdout));
     assert!(!whole.exists());
 
     let output = run(&configs, &arguments(&whole));
@@ -241,7 +241,7 @@ fn vit_from_scratch(dir: &Path) -> PathBuf {
         ("batch", "16"),
         ("micro_batch", "16"),
         ("epochs", "2"),
-        ("decay_epochs", "[]"),
+        ("milestones", "[]"),
         ("warmup_epochs", "1"),
         ("bank_size", "32"),
     ];

@@ -174,15 +174,15 @@ fn a_substitute_runs_its_own_rows() {
 /// `Again` is `Full` without a further step, and `More` trains on. The table shows both before the rows that they begin with.
 const BEGUN: &str = r#"
 [row.Again]
-like = "Full"
+extends = "Full"
 from = "Full"
 train.epochs = 0
 [row.More]
-like = "Full"
+extends = "Full"
 from = "Again"
 train.epochs = 1
 [row.Wide]
-like = "Full"
+extends = "Full"
 from = "Full"
 model.embed_dim = 12
 [table.on]
@@ -252,7 +252,7 @@ fn rows_begin_with_rows_and_answer_together() {
         ),
         (
             &["--out", "out", "--resume", "--table", "wide", "--seeds", "1"],
-            &["small.toml, row.Wide, from: expected a row of the same shape, ", "got `Full` of "],
+            &["small.toml, row.Wide, from: expected a row of the same shape, ", "got `Full`: "],
         ),
     ] {
         let output = run(&configs, &[&["reproduce", "small"], rest].concat());

@@ -8,7 +8,7 @@
 //!
 //! A step has 128 images of 36 regions of 2,048 numbers, 128 captions of 12 words on average, a joint space of width 1,024, mining
 //! and attention of the default preset, and a hinge with hardest negatives. `naaf-cross-…` begins at unit rows and ends at their
-//! gradients. `naaf-step-…` also has the region map, the bidirectional recurrent unit and clipped Adam. `cargo xtask performance`
+//! gradients. `naaf-step-…` also has the region map, the bidirectional recurrent unit and clipped Adam. `python tests/performance.py`
 //! runs this step beside the PyTorch step, which `tests/reference/performance.py` measures in the same way.
 
 #[path = "../../itm-core/benches/process/mod.rs"]
@@ -160,9 +160,9 @@ impl Objective {
         let scores = match mining.schedule {
             Schedule::PerCaption => {
                 let column = |c, t| plain.column(&rule, c, t);
-                let thresholds =
+                let sampling =
                     mine(boundary, mining, &captions, column, words).expect("finite scores");
-                products.scores(&rule, &thresholds)
+                products.scores(&rule, &sampling.thresholds)
             }
             Schedule::PerBatch => {
                 let scores = products.scores(&rule, &vec![boundary.t as f32; b]);

@@ -111,9 +111,9 @@ impl Loop {
         let mut boundary = self.boundary.clone();
         let column = |c, t| plain.column(&rule, c, t);
         let best = |i, c, pool| word_scores(&plain, i, c, pool);
-        let thresholds = mine(&mut boundary, &config, &captions, column, best)?;
+        let sampling = mine(&mut boundary, &config, &captions, column, best)?;
 
-        let scores = products.scores(&rule, &thresholds); // images × captions
+        let scores = products.scores(&rule, &sampling.thresholds); // images × captions
         let hardest = |scores| triplet(&Block::in_batch(scores), &mut Hardest, 0.2).sum(); // Eq. 15
         let loss = hardest(scores.clone()) + hardest(scores.transpose());
         let [loss, _] = self.learner.update(0.01, loss, |encoders, loss| {

@@ -131,23 +131,6 @@ impl Scored for CrossScores {
     }
 }
 
-/// Largest number of bytes that ranking a split needs: rows and Gram matrices of both sides, a tile, and the scores of a band of
-/// images.
-///
-/// | argument | what |
-/// |---|---|
-/// | `regions` | rows of each image |
-/// | `words` | rows of each text |
-pub fn evaluation_bytes(width: usize, regions: &[usize], words: &[usize]) -> usize {
-    /// Images that `itm_core::scored` ranks at once.
-    const BAND: usize = 256;
-    let longest = |counts: &[usize]| counts.iter().copied().max().unwrap_or(0);
-    let rows = |counts: &[usize]| counts.iter().map(|n| n * width + n * n).sum::<usize>();
-    let band = BAND.min(regions.len()) * words.len();
-    4 * (rows(regions) + rows(words) + band)
-        + cross_attention::working_bytes(width, longest(regions), longest(words))
-}
-
 #[cfg(test)]
 mod tests {
     use itm_core::Pairs;
@@ -248,15 +231,5 @@ mod tests {
             refused(good(), good(), f32::NAN),
             "boundary: expected a finite number, got NaN"
         );
-    }
-
-    /// By hand, for 2 images of 3 regions each and 2 texts of 1 and 2 words: rows 6 · 9 + 3 · 9, Gram matrices 2 · 9 + 1 + 4, a band
-    /// of 2 × 2, and a tile.
-    #[test]
-    fn bytes_are_counted() {
-        let tile = cross_attention::working_bytes(9, 3, 2);
-        assert_eq!(evaluation_bytes(9, &[3, 3], &[1, 2]), 4 * (54 + 27 + 18 + 5 + 4) + tile);
-        // The size of Flickr30K's test split stays below 1 GB.
-        assert!(evaluation_bytes(1024, &[36; 1000], &[12; 5000]) < 1_000_000_000);
     }
 }

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 /// How an image and a text are scored.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Attention {
     /// Two branches around a boundary.
@@ -57,6 +58,7 @@ impl Attention {
 /// S = (1/m) Σ_i (neg_i + f_i + r_i)                                                       (11), (12)
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct NegativeAware {
     /// Whether neg_i counts. Without it: Table 4, "w/o Neg.".
@@ -76,6 +78,7 @@ pub struct NegativeAware {
 
 /// What intra-text propagation replaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Intra {
     /// Nothing: Table 4, "w/o Intra".
@@ -121,6 +124,7 @@ impl NegativeAware {
 
 /// Which side attends to the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Asks {
     /// Words attend to regions: t-i.
@@ -131,6 +135,7 @@ pub enum Asks {
 
 /// How products are normalised before their softmax.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum RawNorm {
     /// LeakyReLU 0.1, then unit length over the queries.
     #[serde(rename = "clipped_l2norm")]
@@ -148,6 +153,7 @@ pub enum RawNorm {
 
 /// How the numbers of all queries become one score.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Pooling {
     /// `ln(Σ exp(λ₂ R)) / λ₂`
@@ -170,6 +176,7 @@ pub enum Pooling {
 /// Three norms of the program are missing here. The program cannot reach `l1norm` and `clipped_l1norm`, and no published row uses
 /// `softmax`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Scan {
     /// Which side attends to the other.

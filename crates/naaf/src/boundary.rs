@@ -34,6 +34,7 @@ impl Moments {
 
 /// How the root of Eq. 4 is computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Form {
     /// Without cancellation, in f64.

@@ -10,6 +10,7 @@ use crate::mining::MiningConfig;
 
 /// The configuration of [`Naaf`](crate::Naaf).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct NaafConfig {
     /// Encoders, and how their rows become a score.
@@ -26,11 +27,12 @@ pub struct NaafConfig {
 
 /// Encoders of regions and of words.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ModelConfig {
     /// Width d of the joint space, and of the states of each direction of a BiGRU.
     pub embed_dim: usize,
-    /// The weights before the first step: random ones, or the weights of [`Naaf::with_start`](crate::Naaf::with_start).
+    /// The weights before the first step: random ones, or the weights of [`Encoders::with_start`](crate::Encoders::with_start).
     pub start: StartFrom,
     /// Which closed form the weights begin with, if `start` is `cca`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -51,6 +53,7 @@ pub struct ModelConfig {
 
 /// How rows of regions and words become a score.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Score {
     /// By `[attention]`.
@@ -61,6 +64,7 @@ pub enum Score {
 
 /// The map of regions to the joint space.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum RegionMapKind {
     /// Weight uniform in ±√(6 / (in + out)), bias 0.
@@ -71,6 +75,7 @@ pub enum RegionMapKind {
 
 /// The encoder of captions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum TextKind {
     /// Word vectors and a bidirectional recurrent unit (paper).
@@ -81,16 +86,18 @@ pub enum TextKind {
 
 /// The initial word vectors of a BiGRU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum VectorsFrom {
     /// Random numbers, uniform in ±0.1.
     Random,
-    /// N13: given vectors for the words that have one, by [`Naaf::with_vectors`](crate::Naaf::with_vectors).
+    /// N13: given vectors for the words that have one, by [`Encoders::with_vectors`](crate::Encoders::with_vectors).
     Given,
 }
 
 /// How the model is trained.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TrainConfig {
     /// Seed of weights and order.
@@ -127,6 +134,7 @@ impl TrainConfig {
 
 /// The loss.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct LossConfig {
     /// γ of Eq. 15.
@@ -143,6 +151,7 @@ pub struct LossConfig {
 
 /// How the hinges of a batch are reduced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Reduction {
     /// Their sum (paper). The choice changes how much the gradient is clipped.
@@ -153,6 +162,7 @@ pub enum Reduction {
 
 /// Which hinges count in the warm-up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum WarmupLoss {
     /// The largest hinge of each row and column, as after the warm-up.
@@ -197,12 +207,24 @@ impl TrainConfig {
 }
 
 impl ModelConfig {
+    /// Refuses a config whose weights are not random before the first step.
+    pub(crate) fn check_random(&self) -> Result<()> {
+        let expected = "\"random\"; Naaf::from_encoders takes encoders with given weights";
+        match (self.start, self.word_vectors) {
+            (StartFrom::Cca, _) => Err(Error::invalid("model.start", expected, "\"cca\"")),
+            (_, VectorsFrom::Given) => {
+                Err(Error::invalid("model.word_vectors", expected, "\"given\""))
+            }
+            (StartFrom::Random, VectorsFrom::Random) => Ok(()),
+        }
+    }
+
     /// The closed form that the weights begin with, if `start` is `cca`.
     pub fn closed_form(&self) -> Option<&StartOptions> {
         self.cca.as_ref().filter(|_| self.start == StartFrom::Cca)
     }
 
-    fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         at_least_one("model.embed_dim", self.embed_dim)?;
         at_least_one("model.word_dim", self.word_dim)?;
         if self.freeze_embedding && self.text == TextKind::Words {

@@ -21,7 +21,7 @@ pub use itm_core::start::StartFrom;
 pub use itm_core::{Error, Result};
 pub use itm_kernels::{CrossProducts, HostProducts};
 
-pub use all_pairs::{CrossScores, evaluation_bytes};
+pub use all_pairs::CrossScores;
 pub use attention::{Asks, Attention, Intra, NegativeAware, Phase, Pooling, RawNorm, Scan};
 pub use boundary::{Boundary, DEVIATION_FLOOR, Form, Moments, ln_alpha_star, lower_bound, optimal};
 pub use config::{
@@ -30,8 +30,8 @@ pub use config::{
 };
 pub use effects::{Effects, WordEffect, effects};
 pub use mining::{
-    AboveOne, AlphaStar, Captions, InferenceBoundary, MiningConfig, NegativeImage, Schedule,
-    WordPool, mine, word_scores,
+    AboveOne, AlphaStar, Captions, InferenceBoundary, MiningConfig, NegativeImage, Sampling,
+    Schedule, WordPool, mine, word_scores,
 };
 pub use model::{BiGru, Encoders, Padded, RegionBatch, RegionMap, TextEncoder, WordTable};
 pub use preset::Preset;

@@ -9,6 +9,7 @@ use crate::boundary::{Boundary, Form, Moments, ln_alpha_star, lower_bound, optim
 
 /// When the boundary moves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Schedule {
     /// After each caption, the longest first. The next caption is scored with the new boundary (released program).
@@ -19,6 +20,7 @@ pub enum Schedule {
 
 /// Which image gives the mismatched word scores of a caption.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum NegativeImage {
     /// The image of the batch with the lowest score (released program).
@@ -31,6 +33,7 @@ pub enum NegativeImage {
 
 /// The score of a word with an incorrect image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum WordPool {
     /// The score of the best region, Eq. 14.
@@ -41,6 +44,7 @@ pub enum WordPool {
 
 /// Whether α is set to α* (Eq. 5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum AlphaStar {
     /// Never (released program).
@@ -51,6 +55,7 @@ pub enum AlphaStar {
 
 /// What replaces a boundary above 1. No cosine is above 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum AboveOne {
     /// 0 (released program).
@@ -61,6 +66,7 @@ pub enum AboveOne {
 
 /// Which boundary is used outside of training.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum InferenceBoundary {
     /// t_s: the smoothed `μ⁺ − 3σ⁺` (released program).
@@ -71,6 +77,7 @@ pub enum InferenceBoundary {
 
 /// Options of the boundary's updates.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct MiningConfig {
     /// When the boundary moves.
@@ -155,7 +162,24 @@ pub struct Captions<'a> {
     pub seed: u64,
 }
 
-/// Scores a batch caption by caption, moves the boundary, and returns the boundary that each caption was scored with.
+/// What [`mine`] did with each caption of a batch.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sampling {
+    /// The boundary that the caption was scored with, `[captions]`.
+    pub thresholds: Vec<f32>,
+    /// The incorrect image whose words were sampled beside the words of the own image, `[captions]`; `None` for a caption that was not
+    /// sampled.
+    pub incorrect: Vec<Option<usize>>,
+}
+
+impl Sampling {
+    /// Numbers of the sampled captions.
+    pub fn captions(&self) -> impl Iterator<Item = usize> {
+        (0..self.incorrect.len()).filter(|&c| self.incorrect[c].is_some())
+    }
+}
+
+/// Scores a batch caption by caption, and moves the boundary.
 ///
 /// ```text
 /// for each caption, the longest first:
@@ -167,7 +191,7 @@ pub struct Captions<'a> {
 ///
 /// | argument | what |
 /// |---|---|
-/// | `column(c, t)` | scores of caption `c` with all images and boundary `t`, as plain numbers: `HostProducts::column` |
+/// | `column(c, t)` | scores of caption `c` with all images and boundary `t`, as plain numbers: `HostProducts::column`. An image that is no caption's own image competes too |
 /// | `words(i, c, pool)` | one number per word of caption `c` with image `i`: [`word_scores`] |
 ///
 /// ```
@@ -183,17 +207,19 @@ pub struct Captions<'a> {
 /// let column = |c: usize, t: f32| vec![score(0, c, t), score(1, c, t)];
 ///
 /// let mut boundary = Boundary::default(); // save it with the weights: it implements serde
-/// let seen = mine(&mut boundary, &config, &captions, column, |i, c, _| {
+/// let sampling = mine(&mut boundary, &config, &captions, column, |i, c, _| {
 ///     (0..3).map(|w| best(i, c, w)).collect()
 /// })?;
-/// assert_eq!(seen[0], 0.0); // the first caption saw the old boundary
+/// assert_eq!(sampling.thresholds[0], 0.0); // the first caption saw the old boundary
+/// assert_eq!(sampling.incorrect, [Some(1), Some(0)]); // both captions were ranked right
 /// assert!(0.1 < boundary.t && boundary.t < 0.6); // between the two kinds of words
 /// # Ok::<(), naaf::Error>(())
 /// ```
 ///
 /// # Departures
 /// A caption has no incorrect image if its own image is the only image of the batch, or if all images have the same score. Such a
-/// caption is not sampled. The released program then takes the caption's own image.
+/// caption is not sampled. The released program then takes the caption's own image. Among equal scores the own image of the earlier caption
+/// comes first, and images that are no caption's own come last, in their order.
 ///
 /// # Errors
 /// If an option is out of range, lengths and own images differ in number, `column` does not give one finite score for each image, or
@@ -204,7 +230,7 @@ pub fn mine(
     captions: &Captions,
     mut column: impl FnMut(usize, f32) -> Vec<f32>,
     words: impl Fn(usize, usize, WordPool) -> Vec<f32>,
-) -> Result<Vec<f32>> {
+) -> Result<Sampling> {
     config.check()?;
     let Captions { lengths, own, epoch, .. } = *captions;
     if lengths.len() != own.len() {
@@ -216,19 +242,27 @@ pub fn mine(
     let at_least = own.iter().max().map_or(0, |most| most + 1);
     let mut order: Vec<usize> = (0..lengths.len()).collect();
     order.sort_by_key(|&c| std::cmp::Reverse(lengths[c]));
-    let images: Vec<usize> = order.iter().map(|&c| own[c]).collect();
-    let mut thresholds = vec![0.0; lengths.len()];
+    let mut images = vec![];
+    let mut sampling =
+        Sampling { thresholds: vec![0.0; own.len()], incorrect: vec![None; own.len()] };
     let (mut matched, mut mismatched) = (vec![], vec![]);
     let per_caption = config.schedule == Schedule::PerCaption;
     for &c in &order {
-        thresholds[c] = boundary.t as f32;
-        let scores = column(c, thresholds[c]);
+        sampling.thresholds[c] = boundary.t as f32;
+        let scores = column(c, sampling.thresholds[c]);
+        let place = || format!("scores of caption {c}");
         if scores.len() < at_least {
-            let place = format!("scores of caption {c}");
             let expected = format!("at least {at_least}, one per image");
-            return Err(Error::invalid(place, expected, scores.len()));
+            return Err(Error::invalid(place(), expected, scores.len()));
         }
-        finite(|| format!("scores of caption {c}"), &scores)?;
+        if images.is_empty() {
+            images = in_order_of_ties(order.iter().map(|&c| own[c]), scores.len());
+        }
+        if scores.len() != images.len() {
+            let expected = format!("{}, one per image", images.len());
+            return Err(Error::invalid(place(), expected, scores.len()));
+        }
+        finite(place, &scores)?;
         let words = |image, pool| of_words(words(image, c, pool), image, c, lengths[c]);
         if first_by(&images, |a, b| scores[a] > scores[b]) == Some(own[c])
             && let Some(other) =
@@ -236,6 +270,7 @@ pub fn mine(
         {
             matched.extend(words(own[c], WordPool::Max)?);
             mismatched.extend(words(other, config.negative_word_pool)?);
+            sampling.incorrect[c] = Some(other);
             if per_caption && matched.len() > config.min_words {
                 boundary.update(config, epoch, &matched, &mismatched);
             }
@@ -251,7 +286,13 @@ pub fn mine(
         reset(boundary, config, matched.len());
     }
     old.clone_from(boundary);
-    Ok(thresholds)
+    Ok(sampling)
+}
+
+/// All images, each once: the own images of the captions in their order, then the others.
+fn in_order_of_ties(own: impl Iterator<Item = usize>, images: usize) -> Vec<usize> {
+    let mut listed = vec![false; images];
+    own.chain(0..images).filter(|&i| !std::mem::replace(&mut listed[i], true)).collect()
 }
 
 /// Refuses scores that are not one finite number per word.

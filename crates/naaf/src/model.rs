@@ -8,13 +8,13 @@ use burn::tensor::{Device, Tensor};
 use itm_core::Result;
 use itm_core::data::WordVectors;
 use itm_core::encoders::{BiGruText, BiGruTextShape, InputDropout, TokenBatch};
-use itm_core::learn::check_texts;
+use itm_core::learn::{at_least_one, check_texts};
 use itm_core::start::Start;
 use itm_core::{Error, data::RegionRows};
 use itm_kernels::dropout::Mask;
 use itm_kernels::{masked_mean, normalize_rows, random};
 
-use crate::config::{ModelConfig, TextKind};
+use crate::config::{ModelConfig, RegionMapKind, TextKind};
 pub use regions::RegionMap;
 pub use words::WordTable;
 
@@ -113,13 +113,21 @@ impl Encoders {
     }
 
     /// Random weights: a function of the seed.
+    ///
+    /// `region_dim` is the width of a region. `vocabulary` counts words: their numbers are below it.
+    ///
+    /// # Errors
+    /// If the config holds a value that no model can have, or a size is 0.
     pub fn new(
         config: &ModelConfig,
         region_dim: usize,
         vocabulary: usize,
         seed: u64,
         device: &Device,
-    ) -> Self {
+    ) -> Result<Self> {
+        config.check()?;
+        at_least_one("region_dim, the width of a region", region_dim)?;
+        at_least_one("vocabulary", vocabulary)?;
         let (d, part) = (config.embed_dim, |part| random::derive(seed, part));
         let text = match config.text {
             TextKind::Words => TextEncoder::Words(WordTable::new(vocabulary, d, part(1), device)),
@@ -130,11 +138,14 @@ impl Encoders {
             }
         };
         let image = RegionMap::new(config.region_map, [region_dim, d], part(0), device);
-        Self { image, text }
+        Ok(Self { image, text })
     }
 
-    /// The encoders with these maps as weights.
-    pub(crate) fn with_start(self, start: &Start) -> Result<Self> {
+    /// The encoders with these maps as weights: the start of `model.start = "cca"`.
+    ///
+    /// # Errors
+    /// If the encoder of captions is not a table of words, or the maps have another shape or a value that is not finite.
+    pub fn with_start(self, start: &Start) -> Result<Self> {
         let TextEncoder::Words(words) = self.text else {
             return Err(Error::invalid("a start", "a table of words", "a recurrent unit"));
         };
@@ -142,8 +153,12 @@ impl Encoders {
         Ok(Self { image: self.image.with_map(&start.image)?, text })
     }
 
-    /// The encoders with given vectors for the words that have one.
-    pub(crate) fn with_vectors(self, vectors: &WordVectors) -> Result<Self> {
+    /// The encoders with given vectors, such as GloVe's, for the words that have one: the start of `model.word_vectors = "given"`.
+    ///
+    /// # Errors
+    /// If the encoder of captions is not a recurrent unit, or the vectors are of another width or vocabulary, or hold a value that is not
+    /// finite.
+    pub fn with_vectors(self, vectors: &WordVectors) -> Result<Self> {
         let TextEncoder::BiGru(BiGru { words, frozen }) = self.text else {
             return Err(Error::invalid("word vectors", "a recurrent unit", "a table of words"));
         };
@@ -151,10 +166,37 @@ impl Encoders {
         Ok(Self { text: TextEncoder::BiGru(BiGru { words, frozen }), ..self })
     }
 
+    /// Refuses encoders of another kind or width than a config says.
+    pub(crate) fn check(&self, config: &ModelConfig) -> Result<()> {
+        let described = |[image, text]: [usize; 2], map: RegionMapKind, of_text, frozen: bool| {
+            let TextKind::Bigru = of_text else {
+                return format!("{map:?} to {image}, words to {text}");
+            };
+            format!("{map:?} to {image}, a recurrent unit to {text}, freeze_embedding {frozen}")
+        };
+        let map = match self.image.gain {
+            Some(_) => RegionMapKind::WeightNorm,
+            None => RegionMapKind::Xavier,
+        };
+        let [_, image] = self.image.dims();
+        let got = match &self.text {
+            TextEncoder::BiGru(BiGru { words, frozen }) => {
+                let width = words.gru.ahead.w_hh.dims()[0];
+                described([image, width], map, TextKind::Bigru, *frozen)
+            }
+            TextEncoder::Words(words) => {
+                described([image, words.table.dims()[1]], map, TextKind::Words, false)
+            }
+        };
+        let d = config.embed_dim;
+        let want = described([d, d], config.region_map, config.text, config.freeze_embedding);
+        if got == want { Ok(()) } else { Err(Error::invalid("encoders", want, got)) }
+    }
+
     /// Unit rows of regions, padded with meaningless rows. Dropout has one mask per image.
     ///
     /// # Panics
-    /// If values and counts do not fit.
+    /// If there are not as many values as the counts say, or an image has no region.
     pub fn regions(&self, batch: RegionBatch, dropout: InputDropout) -> Padded {
         self.mapped(batch, dropout).unit()
     }
@@ -170,6 +212,9 @@ impl Encoders {
     fn mapped(&self, batch: RegionBatch, dropout: InputDropout) -> Padded {
         let RegionBatch { counts, values } = batch;
         let [width, _] = self.image.dims();
+        let all = counts.iter().sum::<usize>() * width;
+        assert_eq!(values.len(), all, "regions of width {width}, as many as the counts say");
+        assert!(counts.iter().all(|&count| count > 0), "each image has at least one region");
         let mut values = values.to_vec();
         if let InputDropout::On { share, seed } = dropout
             && share > 0.0

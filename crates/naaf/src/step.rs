@@ -1,22 +1,20 @@
 //! One training step.
 
-use std::cell::Cell;
-
+use burn::module::Module;
 use burn::optim::GradientsParams;
 use burn::tensor::{Device, Tensor};
-use itm_core::data::WordVectors;
 use itm_core::encoders::InputDropout;
 use itm_core::learn::{
     Batch, Images, Learner, Numbers, Observe, Schedule as Rates, Step, Updates, at_least_one,
+    within,
 };
-use itm_core::start::Start;
 use itm_core::{Error, Result, host};
 use itm_kernels::{AdamOptions, CrossProducts, matmul, random};
 
 use crate::attention::{Attention, Phase};
 use crate::boundary::Boundary;
 use crate::config::{NaafConfig, Score};
-use crate::mining::{Captions, Schedule, mine, word_scores};
+use crate::mining::{Captions, Sampling, Schedule, mine, word_scores};
 use crate::model::{Encoders, Padded, RegionBatch};
 use crate::objective::loss;
 
@@ -40,58 +38,66 @@ pub struct Naaf {
 }
 
 impl Naaf {
-    /// Random encoders, as a function of `config.train.seed`.
+    /// Random encoders, as a function of `config.train.seed`, and a boundary of 0.
     ///
     /// `region_dim` is the width of a region. `vocabulary` counts words: their numbers are below it. `device` may be with or without
     /// autodiff; the step differentiates in both cases.
     ///
     /// # Errors
-    /// If the config holds a value that cannot be trained with, or a size is 0.
+    /// If the config holds a value that cannot be trained with, a size is 0, or the config does not begin with random weights
+    /// (`model.start = "cca"`, `model.word_vectors = "given"`, as in the presets of the paper and the program): see
+    /// [`from_encoders`](Self::from_encoders).
     pub fn new(
         config: &NaafConfig,
         region_dim: usize,
         vocabulary: usize,
         device: &Device,
     ) -> Result<Self> {
-        config.check()?;
-        at_least_one("region_dim, the width of a region", region_dim)?;
-        at_least_one("vocabulary", vocabulary)?;
+        config.model.check_random()?;
         let seed = config.train.seed;
-        let device = if device.is_autodiff() { device.clone() } else { device.clone().autodiff() };
-        let encoders = Encoders::new(&config.model, region_dim, vocabulary, seed, &device);
+        let encoders = Encoders::new(&config.model, region_dim, vocabulary, seed, device)?;
+        Self::from_encoders(config, encoders, Boundary::default())
+    }
+
+    /// Given encoders and a given boundary, before the first step: random encoders that begin with word vectors
+    /// ([`Encoders::with_vectors`]) or with closed-form CCA ([`Encoders::with_start`]), or encoders trained elsewhere.
+    ///
+    /// ```
+    /// use itm_core::data::WordVectors;
+    /// use naaf::{Boundary, Device, Encoders, Naaf, Preset};
+    ///
+    /// let mut config = Preset::Paper.config(); // it begins with given vectors
+    /// (config.model.embed_dim, config.model.word_dim) = (16, 2);
+    /// assert!(Naaf::new(&config, 3, 5, &Device::flex()).is_err()); // random vectors
+    ///
+    /// let vectors = WordVectors { width: 2, vocabulary: 5, rows: vec![(4, vec![0.3, 0.4])] };
+    /// let encoders = Encoders::new(&config.model, 3, 5, config.train.seed, &Device::flex())?;
+    /// let naaf = Naaf::from_encoders(&config, encoders.with_vectors(&vectors)?, Boundary::default())?;
+    /// # Ok::<(), naaf::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the config holds a value that cannot be trained with, the encoders are of another kind or width than it says, or t or t_s is not
+    /// in [0, 1].
+    pub fn from_encoders(
+        config: &NaafConfig,
+        encoders: Encoders,
+        boundary: Boundary,
+    ) -> Result<Self> {
+        config.check()?;
+        encoders.check(&config.model)?;
+        for (name, value) in [("boundary t", boundary.t), ("boundary t_s", boundary.t_s)] {
+            within(name, value, "in [0, 1]", |t| (0.0..=1.0).contains(&t))?;
+        }
+        let learns = encoders.image.linear.weight.val().device().is_autodiff();
+        let encoders = if learns { encoders } else { encoders.train() };
         let learner = Learner::new(encoders, options(config));
-        let (config, boundary) = (config.clone(), Boundary::default());
-        Ok(Self { config, learner, boundary, steps_per_epoch: None })
+        Ok(Self { config: config.clone(), learner, boundary, steps_per_epoch: None })
     }
 
     /// Sets the number of steps per epoch, which `schedule = "cosine"` needs.
     pub fn with_epochs_of(self, steps: usize) -> Self {
         Self { steps_per_epoch: Some(steps as u64), ..self }
-    }
-
-    /// Begins with these maps instead of random weights. Call it before the first step.
-    ///
-    /// # Errors
-    /// If the encoder of captions is not a table of words, the maps are of another shape, or a step was made.
-    pub fn with_start(self, start: &Start) -> Result<Self> {
-        self.with_encoders(|encoders| encoders.with_start(start))
-    }
-
-    /// Begins with given vectors, such as GloVe's, for the words that have one. Call it before the first step.
-    ///
-    /// # Errors
-    /// If the encoder of captions is not a recurrent unit, the vectors are of another width or vocabulary, or a step was made.
-    pub fn with_vectors(self, vectors: &WordVectors) -> Result<Self> {
-        self.with_encoders(|encoders| encoders.with_vectors(vectors))
-    }
-
-    fn with_encoders(self, change: impl FnOnce(Encoders) -> Result<Encoders>) -> Result<Self> {
-        if self.learner.steps() > 0 {
-            let got = format!("a model after step {}", self.learner.steps());
-            return Err(Error::invalid("start or vectors", "a model before its first step", got));
-        }
-        let learner = Learner::new(change(self.learner.into_module())?, options(&self.config));
-        Ok(Self { learner, ..self })
     }
 
     /// The config that this model was made with.
@@ -164,30 +170,23 @@ impl Naaf {
         let epoch = self.learner.epoch();
         let seed = random::derive(seed, stream::MINING);
         let captions = Captions { lengths: &texts.counts, own: &own, epoch, seed };
-        let sampled = Cell::new((0, 0)); // numbers of captions and of their words
-        let words = |image: usize, caption: usize, pool| {
-            if image == own[caption] {
-                let (captions, words) = sampled.get();
-                sampled.set((captions + 1, words + texts.counts[caption]));
-            }
-            word_scores(&host_products, image, caption, pool)
-        };
-        let scores = match mining.schedule {
+        let words = |image, caption, pool| word_scores(&host_products, image, caption, pool);
+        let (scores, sampling) = match mining.schedule {
             Schedule::PerCaption => {
                 let column = |c: usize, t: f32| host_products.column(&rule, c, t);
-                let thresholds = mine(boundary, mining, &captions, column, words)?;
-                products.scores(&rule, &thresholds)
+                let sampling = mine(boundary, mining, &captions, column, words)?;
+                (products.scores(&rule, &sampling.thresholds), sampling)
             }
             Schedule::PerBatch => {
                 // One boundary for all captions: all scores are computed at once, and mining reads them.
                 let scores = products.scores(&rule, &vec![boundary.t as f32; b]);
                 let values = host(scores.clone().inner());
                 let column = |c: usize, _: f32| (0..b).map(|i| values[i * b + c]).collect();
-                mine(boundary, mining, &captions, column, words)?;
-                scores
+                let sampling = mine(boundary, mining, &captions, column, words)?;
+                (scores, sampling)
             }
         };
-        Ok((scores, numbers(boundary, sampled.get(), b)))
+        Ok((scores, numbers(boundary, &sampling, &texts.counts)))
     }
 
     /// Refuses a batch that cannot be trained with. Returns its regions.
@@ -250,14 +249,16 @@ fn count(what: &str, pairs: usize, got: usize) -> Result<()> {
     Err(Error::invalid(what, format!("{pairs}, one per pair"), got))
 }
 
-/// What a step reports about the boundary. `captions` counts the captions ranked right, `words` their words.
-fn numbers(boundary: &Boundary, (captions, words): (usize, usize), b: usize) -> Numbers {
+/// What a step reports about the boundary, for captions of these lengths. The sampled captions are the captions ranked right.
+fn numbers(boundary: &Boundary, sampling: &Sampling, lengths: &[usize]) -> Numbers {
+    let words: usize = sampling.captions().map(|c| lengths[c]).sum();
+    let right = sampling.captions().count() as f64 / lengths.len() as f64;
     let Boundary { t, t_s, matched, mismatched, ln_alpha_star } = boundary;
     let mut numbers = Numbers::from([
         ("t", *t),
         ("t_s", *t_s),
         ("words_sampled", words as f64),
-        ("ranked_right", captions as f64 / b as f64),
+        ("ranked_right", right),
     ]);
     if matched.count > 0 {
         numbers.add(&Numbers::from([

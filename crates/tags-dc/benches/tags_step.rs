@@ -8,7 +8,7 @@
 //! UNITER-base with random weights, 36 regions of 2,048 numbers, one anchor of each kind: K = L = 20, m = h = 31, Q = 399, all five
 //! losses, and clipped Adam. The anchor has 12 words; the other texts have 5 to 19. The filter knows the other captions of the anchor's
 //! image. These captions hold [`TOLD`] of all words, so that half of the synthetic sentences pass. A step with another share is an error.
-//! `cargo xtask performance` also runs PyTorch's step, which `tests/reference/performance.py` measures in the same way.
+//! `python tests/performance.py` also runs PyTorch's step, which `tests/reference/performance.py` measures in the same way.
 
 #[path = "../../itm-core/benches/process/mod.rs"]
 mod process;
@@ -23,8 +23,8 @@ use itm_core::start::StartFrom;
 use itm_kernels::{Precision, random};
 use process::Step;
 use tags_dc::config::{
-    Corrected, FilterKind, GeneratorKind, ImageAnchors, LossConfig, MaskingConfig, ModelConfig,
-    RetrievalConfig, Sampling, SyntheticConfig, TagsDcConfig, TrainConfig,
+    CorrectionTargets, FilterKind, GeneratorKind, ImageAnchors, LossConfig, MaskingConfig,
+    ModelConfig, RetrievalConfig, Sampling, SyntheticConfig, TagsDcConfig, TrainConfig,
 };
 use tags_dc::phrases::Duplicates;
 use tags_dc::train::{Marks, TagsDc};
@@ -222,7 +222,7 @@ fn config(size: Size) -> TagsDcConfig {
             wod: 1e-3,
             wod_weights: [1.0, 0.11],
             woc: 1e-3,
-            woc_targets: Corrected::Masked,
+            woc_targets: CorrectionTargets::Masked,
         },
         train: TrainConfig {
             seed: 0,

@@ -12,10 +12,11 @@ use crate::model::UniterShape;
 use crate::phrases::Duplicates;
 use crate::{MaskBy, Repeat};
 
-pub use crate::Corrected;
+pub use crate::CorrectionTargets;
 
 /// The configuration of a [`TagsDc`](crate::train::TagsDc).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TagsDcConfig {
     /// The backbone.
@@ -34,6 +35,7 @@ pub struct TagsDcConfig {
 
 /// Sizes of a UNITER.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ModelConfig {
     /// Width d of all states.
@@ -81,6 +83,7 @@ impl ModelConfig {
 
 /// Published weights.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Published {
     /// A file that [`Uniter::open`](crate::model::Uniter::open) reads.
@@ -91,6 +94,7 @@ pub struct Published {
 
 /// Masked sentences of an anchor.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct MaskingConfig {
     /// What is masked together.
@@ -105,6 +109,7 @@ pub struct MaskingConfig {
 
 /// Synthetic sentences of an anchor (§3.3 to §3.7), which are made only if a loss needs them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SyntheticConfig {
     /// Which model fills the masks.
@@ -131,6 +136,7 @@ pub struct SyntheticConfig {
 
 /// Which model fills the masks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum GeneratorKind {
     /// The model in training.
@@ -141,6 +147,7 @@ pub enum GeneratorKind {
 
 /// How a dynamic generator computes its logits (departure 14).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Sampling {
     /// With noise: the logits of the word loss.
@@ -151,6 +158,7 @@ pub enum Sampling {
 
 /// Which sentences are no negatives (departures 1 and 2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum FilterKind {
     /// [`Filter::Paper`](crate::Filter::Paper).
@@ -165,6 +173,7 @@ pub enum FilterKind {
 
 /// Negatives from the training split (§3.8).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RetrievalConfig {
     /// Q: the number of images or texts that are drawn for an anchor and scored without a gradient.
@@ -177,6 +186,7 @@ pub struct RetrievalConfig {
 
 /// Which images are anchors in a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ImageAnchors {
     /// Images drawn from the whole split, each with one of its texts.
@@ -187,6 +197,7 @@ pub enum ImageAnchors {
 
 /// Weights of the losses.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct LossConfig {
     /// The margin, a of Eq. 4.
@@ -204,7 +215,7 @@ pub struct LossConfig {
     /// λ of word correction, Eq. 9; 0 for none.
     pub woc: f64,
     /// Which tokens Eq. 9 corrects.
-    pub woc_targets: Corrected,
+    pub woc_targets: CorrectionTargets,
 }
 
 impl LossConfig {
@@ -221,6 +232,7 @@ impl LossConfig {
 
 /// The course of training.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TrainConfig {
     /// Seed of weights and order.

@@ -7,12 +7,15 @@ use std::path::{Path, PathBuf};
 use itm_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
+use crate::whole;
+
 /// The longest line that is accepted, in bytes.
 const LONGEST: u64 = 1 << 20;
 
 /// Which change makes a sentence a negative.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 pub enum Kind {
     /// Another noun.
     Noun,
@@ -23,6 +26,7 @@ pub enum Kind {
     /// The words in another order.
     Order,
     /// Tokens of a language model.
+    #[cfg_attr(feature = "cli", value(skip))]
     Refill,
 }
 
@@ -105,30 +109,9 @@ impl<W: Write> Writer<W> {
 /// If a file cannot be written, and the errors of `fill`; the temporary file is removed.
 pub fn save<T>(
     path: &Path,
-    fill: impl FnOnce(&mut Writer<BufWriter<File>>) -> Result<T>,
+    fill: impl FnOnce(&mut Writer<&mut BufWriter<File>>) -> Result<T>,
 ) -> Result<T> {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".tmp");
-    let temporary = PathBuf::from(name);
-    let written = write_to(&temporary, path, fill);
-    if written.is_err() {
-        let _ = std::fs::remove_file(&temporary); // report only the first error
-    }
-    written
-}
-
-fn write_to<T>(
-    temporary: &Path,
-    path: &Path,
-    fill: impl FnOnce(&mut Writer<BufWriter<File>>) -> Result<T>,
-) -> Result<T> {
-    let file = File::create(temporary).map_err(Error::io(temporary))?;
-    let mut writer = Writer::new(BufWriter::new(file), path);
-    let filled = fill(&mut writer)?;
-    let file = writer.out.into_inner().map_err(|e| Error::io(temporary)(e.into_error()))?;
-    file.sync_all().map_err(Error::io(temporary))?;
-    std::fs::rename(temporary, path).map_err(Error::io(path))?;
-    Ok(filled)
+    whole::write(path, |file| fill(&mut Writer::new(file, path)))
 }
 
 /// All records of a file. Empty lines are skipped.

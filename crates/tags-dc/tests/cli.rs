@@ -1,12 +1,16 @@
-//! The binary `phrases`, as its user runs it.
+//! The binary `tags-dc`, as its user runs it.
 #![allow(clippy::unwrap_used, reason = "helpers of tests, which may")]
 
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
+fn tags_dc(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_tags-dc")).args(args).output().unwrap()
+}
+
 fn phrases(args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_phrases")).args(args).output().unwrap()
+    tags_dc(&[&["phrases"], args].concat())
 }
 
 fn text(bytes: &[u8]) -> &str {
@@ -61,13 +65,13 @@ fn bad_input_is_one_line() {
         assert!(!line.contains('\n'), "{line}");
         line.replace(&folder.path().display().to_string(), "")
     };
-    let want = "phrases: /empty.txt line 2: expected a caption, got an empty line";
+    let want = "tags-dc: /empty.txt line 2: expected a caption, got an empty line";
     assert_eq!(line(&path("empty.txt")), want);
-    let want = "phrases: /bytes.txt line 2: expected a caption in UTF-8, got the byte 0xff";
+    let want = "tags-dc: /bytes.txt line 2: expected a caption in UTF-8, got the byte 0xff";
     assert_eq!(line(&path("bytes.txt")), want);
-    let want = "phrases: /twice.txt line 3: expected an id that no line before has, got \"x\", which line 1 has";
+    let want = "tags-dc: /twice.txt line 3: expected an id that no line before has, got \"x\", which line 1 has";
     assert_eq!(line(&path("twice.txt")), want);
-    assert!(line(&path("none.txt")).starts_with("phrases: /none.txt: "));
+    assert!(line(&path("none.txt")).starts_with("tags-dc: /none.txt: "));
     assert_eq!(phrases(&[]).status.code(), Some(2));
     assert_eq!(phrases(&[" "]).status.code(), Some(2));
 }
@@ -112,7 +116,7 @@ fn bad_captions_are_refused() {
         fs::write(&file, captions).unwrap();
         let output = phrases(&["--file", &name]);
         assert_eq!((output.status.code(), text(&output.stdout)), (Some(2), ""), "{captions:.20}");
-        assert_eq!(text(&output.stderr), format!("phrases: {name}{want}\n"));
+        assert_eq!(text(&output.stderr), format!("tags-dc: {name}{want}\n"));
     }
     fs::write(&file, "A dog.").unwrap();
     let folder = folder.path().display().to_string();
@@ -138,7 +142,7 @@ fn a_wrong_command_line_is_one_line() {
         assert!(line.starts_with("error: ") && line.lines().count() == 1, "{line}");
     }
     let empty = phrases(&[" "]);
-    let want = "phrases: the sentence: expected a caption, got an empty line\n";
+    let want = "tags-dc: the sentence: expected a caption, got an empty line\n";
     assert_eq!((empty.status.code(), text(&empty.stderr)), (Some(2), want));
     assert!(phrases(&["--help"]).status.success());
 }
@@ -158,4 +162,21 @@ fn a_device_stays_a_device() {
     assert!(phrases(&["--file", &path("c.txt"), "--out", &path("p.jsonl")]).status.success());
     let rights = |name: &str| fs::metadata(path(name)).unwrap().permissions().mode() & 0o777;
     assert_eq!(rights("p.jsonl"), rights("c.txt"), "the rights of any new file");
+}
+
+/// The options are tested beside the command.
+#[test]
+fn negatives_are_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    fs::write(path("c.tsv"), "1\tTwo dogs run on the grass.\n").unwrap();
+    let line = ["negatives", "--captions", &path("c.tsv"), "--out", &path("out")];
+    let output = tags_dc(&line);
+    assert!(output.status.success() && text(&output.stdout).contains("1 negatives: "));
+    let page = fs::read_to_string(path("out/negatives.html")).unwrap();
+    assert!(page.contains("tags-dc negatives --captions "), "{page}");
+    let again = tags_dc(&line);
+    let want = format!("tags-dc: {}: expected a new or empty folder", path("out"));
+    assert!(text(&again.stderr).starts_with(&want), "{}", text(&again.stderr));
+    assert_eq!(again.status.code(), Some(2));
 }

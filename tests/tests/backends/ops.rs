@@ -7,7 +7,7 @@ use itm_kernels::cross_attention::{Cosine, Negative, Norm, Pool, Rule, Side, Wei
 use itm_kernels::{
     AdamOptions, AdamW, BiGru, BlockShape, CrossProducts, Decayed, Dropout, Gru, LayerNorm, Linear,
     Memory, Noise, NormOrder, SelfAttention, TransformerBlock, bag, ema, embedding, gelu,
-    masked_mean, matmul, normalize_rows, order_similarity, softmax, uniform,
+    masked_mean, matmul, normalize_rows, order_similarity, uniform,
 };
 
 use crate::values::{Values, applied, drawn_gradients, learnt, parameters};
@@ -156,30 +156,19 @@ pub(crate) const CASES: &[Case] = &[
         bound: 1e-5,
         run: |d| attention(d, Some(&LENGTHS), Noise::Seeded(5)),
     },
-    Case {
-        name: "softmax",
-        bound: 1e-5,
-        run: |d| applied(uniform([4, 3, 37], 9.0, 7, d), |x| softmax(x, None)),
-    },
-    Case {
-        name: "softmax, padded, a row of it",
-        bound: 1e-5,
-        run: |d| applied(uniform([4, 3, 37], 9.0, 7, d), |x| softmax(x, Some(&[20, 37, 0, 1]))),
-    },
-    Case {
-        // Padding is not read, whatever value it holds.
-        name: "softmax, NaN in the padding",
-        bound: 1e-5,
-        run: |d| {
-            let x = uniform([4, 3, 37], 9.0, 7, d).slice_fill([0..4, 0..3, 20..37], f32::NAN);
-            applied(x, |x| softmax(x, Some(&[20, 7, 0, 1])))
-        },
-    },
     Case { name: "block, ViT", bound: 2e-5, run: |d| block(d, NormOrder::Pre, Memory::Keep, None) },
     Case {
         name: "block, BERT",
         bound: 2e-5,
         run: |d| block(d, NormOrder::Post, Memory::Keep, Some(&LENGTHS)),
+    },
+    Case {
+        name: "block, BERT, first position",
+        bound: 2e-5,
+        run: |d| {
+            let block = TransformerBlock::seeded(&shape(NormOrder::Post), 1, d);
+            learnt(block, x([4, 6, 39], d), |block, x| block.first(x, Some(&LENGTHS)))
+        },
     },
     Case {
         name: "block, ViT, made again",
@@ -229,11 +218,14 @@ fn attention(device: &Device, keys: Option<&[usize]>, noise: Noise) -> Values {
 }
 
 fn block(device: &Device, order: NormOrder, memory: Memory, keys: Option<&[usize]>) -> Values {
+    let block = TransformerBlock { memory, ..TransformerBlock::seeded(&shape(order), 1, device) };
+    learnt(block, x([4, 6, 39], device), |m, x| m.forward(x, keys, Noise::Seeded(5)))
+}
+
+fn shape(order: NormOrder) -> BlockShape {
     let (width, heads, mlp, epsilon) = (39, 3, 101, 1e-12);
     let (dropout, attention_dropout) = (0.1, 0.2);
-    let shape = BlockShape { width, heads, mlp, epsilon, order, dropout, attention_dropout };
-    let block = TransformerBlock { memory, ..TransformerBlock::seeded(&shape, 1, device) };
-    learnt(block, x([4, 6, 39], device), |m, x| m.forward(x, keys, Noise::Seeded(5)))
+    BlockShape { width, heads, mlp, epsilon, order, dropout, attention_dropout }
 }
 
 /// Captions of unequal lengths; their word vectors are read and changed.

@@ -11,8 +11,7 @@ use itm_core::scored::Scored;
 use itm_core::start::{InputStatistics, LinearMap, Start};
 use itm_core::{Pairs, Relevance, Result};
 use itm_run::config::Config;
-use itm_run::methods::{self, Given, Recipe, Sees, Written};
-use itm_run::plan::Sizes;
+use itm_run::methods::{self, Given, Recipe, Sees, Sizes, Written};
 
 pub(crate) const PAIRS: usize = 8;
 pub(crate) const DIM: usize = 12;
@@ -51,7 +50,7 @@ pub(crate) fn rows() -> Vec<Row> {
     let mut rows = vec![];
     for kind in methods::ALL {
         let target = format!("{}-scenes", kind.name);
-        let text = fs::read_to_string(configs().join(format!("{target}.toml"))).unwrap();
+        let text = Config::load(&configs(), &target).unwrap().text; // with the keys of its preset
         fs::write(folder.path().join(format!("{target}.toml")), small(&text)).unwrap();
         let config = Config::load(folder.path(), &target).unwrap();
         rows.extend(config.rows().map(|row| Row {
@@ -65,7 +64,9 @@ pub(crate) fn rows() -> Vec<Row> {
 
 /// The text of a target with small numbers, in every section and row.
 fn small(text: &str) -> String {
+    let mut in_rows = false;
     let line = |line: &str| {
+        in_rows |= line.starts_with("[row.");
         let Some((key, _)) = line.split_once('=') else { return format!("{line}\n") };
         let key = key.trim();
         let last = key.rsplit('.').next().unwrap();
@@ -79,7 +80,7 @@ fn small(text: &str) -> String {
         match SMALL.iter().find(|(name, _)| *name == last) {
             // A row without a bank stays without a bank, and a row with another size keeps another size.
             Some((name, _)) if *name == "bank_size" && line.contains("= 0") => format!("{line}\n"),
-            Some((name, _)) if *name == "bank_size" && key != *name => format!("{key} = 16\n"),
+            Some((name, _)) if *name == "bank_size" && in_rows => format!("{key} = 16\n"),
             Some((_, value)) => format!("{key} = {value}\n"),
             None => format!("{line}\n"),
         }
@@ -142,15 +143,7 @@ pub(crate) fn step(model: &mut dyn Method, seed: u64, observe: Observe) -> Resul
 /// Sizes of the eight pairs.
 pub(crate) fn sizes() -> Sizes {
     let captions = 100 * PAIRS; // a rate that falls over the run falls over a hundred steps per epoch
-    Sizes {
-        features: DIM,
-        region_width: DIM,
-        regions: REGIONS,
-        vocabulary: VOCABULARY,
-        words: 4,
-        captions,
-        pictures: 0,
-    }
+    Sizes { features: DIM, region_width: DIM, vocabulary: VOCABULARY, captions }
 }
 
 /// The idf of the terms.

@@ -7,7 +7,7 @@ use itm_core::learn::{Method, Observe};
 use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors, serialize};
 
-use crate::common::{Data, rows, saved, sizes, step, write};
+use crate::common::{Data, rows, saved, step, write};
 use crate::{scores, trained};
 
 type Files = BTreeMap<String, Vec<u8>>;
@@ -122,18 +122,5 @@ fn the_files_of_another_model_are_refused() {
         for (file, contents) in files.iter().filter(|other| *other != own).flatten() {
             refused(&mut *model, own, file, contents.clone());
         }
-    }
-}
-
-/// Trained weights and their moving average are all numbers of the model's file.
-#[test]
-fn the_plan_counts_the_models_weights() {
-    for row in rows() {
-        let files = saved(&*row.model(0, &Device::flex()));
-        let tensors = SafeTensors::deserialize(&files["model.safetensors"]).unwrap();
-        let floats = tensors.tensors().into_iter().filter(|(_, t)| t.dtype() == Dtype::F32);
-        let bytes: usize = floats.map(|(_, t)| t.data().len()).sum();
-        let plan = row.recipe(0).memory(&sizes()).unwrap();
-        assert_eq!(plan.parameters + plan.momentum, bytes as u64, "{}", row.name);
     }
 }

@@ -1,8 +1,6 @@
-//! All keys of a configuration, from its types.
+//! All keys of a configuration, from its JSON schema.
 
 use serde_json::Value;
-
-use crate::source::{Name, Source};
 
 /// One key of a file.
 #[derive(Debug)]
@@ -36,53 +34,134 @@ impl Key {
     }
 }
 
-/// All keys below a type, in the order of the fields.
-pub(crate) fn keys(source: &Source, root: &Name) -> Vec<Key> {
-    let mut keys = Vec::new();
-    let (path, under) = (&mut Vec::new(), &mut Vec::new());
-    walk(source, root, path, under, &mut keys);
-    keys
+/// Sections of a file that are the runner's, not a method's.
+const RUNNER: [&str; 6] = ["extends", "figure", "preset", "row", "table", "target"];
+
+/// All keys of a schema. `order` has the names of keys in the order of the configuration; keys that are not in it come last.
+pub(crate) fn keys(schema: &Value, order: &[String]) -> Vec<Key> {
+    let mut walk = Walk { schema, order, path: vec![], under: vec![], keys: vec![] };
+    walk.section(schema);
+    walk.keys
 }
 
-fn walk(
-    source: &Source,
-    name: &Name,
-    path: &mut Vec<String>,
-    under: &mut Vec<(Vec<String>, String)>,
-    keys: &mut Vec<Key>,
-) {
-    let found =
-        source.get(name).unwrap_or_else(|| panic!("no type {} in {}", name.name, name.package));
-    for field in &found.fields {
-        assert!(!field.flat, "{}: this page knows no flattened field", field.key);
-        path.push(field.key.clone());
-        let of = field.of.as_ref().and_then(|name| Some((name, source.get(name)?)));
-        let mut leaf = |path: &[String], says: &str| {
-            let choices = of.map_or(&[][..], |(_, of)| &of.values).iter();
-            let choices = choices.map(|value| (value.key.clone(), first_sentence(&value.says)));
-            let (path, under) = (path.to_vec(), under.clone());
-            keys.push(Key { path, under, says: says.to_owned(), choices: choices.collect() });
-        };
-        match of {
-            Some((name, of)) if of.values.is_empty() && !of.fields.is_empty() => {
-                walk(source, name, path, under, keys);
+struct Walk<'a> {
+    schema: &'a Value,
+    order: &'a [String],
+    path: Vec<String>,
+    under: Vec<(Vec<String>, String)>,
+    keys: Vec<Key>,
+}
+
+impl<'a> Walk<'a> {
+    /// The schema behind a reference, or the other alternative of `false`.
+    fn resolved(&self, schema: &'a Value) -> &'a Value {
+        let is_false = |one: &&Value| one["const"] == Value::Bool(false);
+        match (schema["$ref"].as_str(), schema["anyOf"].as_array()) {
+            (Some(name), _) => &self.schema["$defs"][name.rsplit('/').next().unwrap()],
+            (None, Some(all)) if all.iter().any(|one| is_false(&one)) => {
+                self.resolved(all.iter().find(|one| !is_false(one)).unwrap())
             }
-            Some((_, of)) if of.tag.is_some() => {
-                path.extend(of.tag.clone());
-                leaf(path, &field.says);
-                let tag = path.clone();
-                path.pop();
-                for value in &of.values {
-                    let Some(holds) = &value.holds else { continue };
-                    under.push((tag.clone(), value.key.clone()));
-                    walk(source, holds, path, under, keys);
-                    under.pop();
+            _ => schema,
+        }
+    }
+
+    /// The keys of a section, in order.
+    fn section(&mut self, section: &'a Value) {
+        let Some(all) = section["properties"].as_object() else { return };
+        let rank = |name: &str| {
+            let own = [&self.path[..], &[name.to_owned()]].concat().join(".");
+            let below = format!("{own}.");
+            let found = self.order.iter().position(|at| *at == own || at.starts_with(&below));
+            found.unwrap_or(usize::MAX)
+        };
+        let mut names: Vec<_> = all.keys().map(|name| (rank(name), name)).collect();
+        names.sort();
+        for (_, name) in names {
+            let runner = self.path.is_empty() && RUNNER.contains(&name.as_str());
+            // The tag of a section is a key of its own.
+            if !runner && !self.under.iter().any(|(at, _)| at.last() == Some(name)) {
+                self.path.push(name.clone());
+                self.key(&all[name]);
+                self.path.pop();
+            }
+        }
+    }
+
+    fn key(&mut self, property: &'a Value) {
+        let of = self.resolved(property);
+        let variants = of["oneOf"].as_array().map_or(&[][..], Vec::as_slice);
+        let says = paragraph(property);
+        match variants.first().and_then(tag) {
+            Some(tag) => {
+                let choices = variants.iter().map(|one| {
+                    let value = one["properties"][tag]["const"].as_str().unwrap();
+                    (value.to_owned(), first_sentence(&paragraph(one)))
+                });
+                let choices: Vec<_> = choices.collect();
+                self.path.push(tag.clone());
+                let at = self.path.clone();
+                self.leaf(says, choices.clone());
+                self.path.pop();
+                for (one, (value, _)) in variants.iter().zip(choices) {
+                    self.under.push((at.clone(), value));
+                    if one.get("$ref").is_some() {
+                        self.section(self.resolved(one));
+                    }
+                    self.section(one);
+                    self.under.pop();
                 }
             }
-            _ => leaf(path, &field.says),
+            None if of["properties"].is_object() => self.section(of),
+            None => self.leaf(says, choices(of, variants)),
         }
-        path.pop();
     }
+
+    fn leaf(&mut self, says: String, choices: Vec<(String, String)>) {
+        self.keys.push(Key { path: self.path.clone(), under: self.under.clone(), says, choices });
+    }
+}
+
+/// The key that says which variant of a section a file has.
+fn tag(variant: &Value) -> Option<&String> {
+    let all = variant["properties"].as_object()?;
+    all.iter().find(|(_, value)| value["const"].is_string()).map(|(name, _)| name)
+}
+
+/// The values of a key that has few of them.
+fn choices(of: &Value, variants: &[Value]) -> Vec<(String, String)> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let plain = |of: &Value| -> Vec<_> {
+        let all = of["enum"].as_array().into_iter().flatten();
+        all.map(|value| (text(value), String::new())).collect()
+    };
+    let one = |one: &Value| match (&one["const"], one["properties"].as_object()) {
+        (Value::String(value), _) => vec![(value.clone(), first_sentence(&paragraph(one)))],
+        (_, Some(keys)) => {
+            keys.keys().map(|key| (key.clone(), first_sentence(&paragraph(one)))).collect()
+        }
+        _ => plain(one),
+    };
+    if variants.is_empty() { plain(of) } else { variants.iter().flat_map(one).collect() }
+}
+
+/// The first paragraph of a comment as one line, without links.
+fn paragraph(of: &Value) -> String {
+    let text = of["description"].as_str().unwrap_or_default();
+    let lines: Vec<_> = text.lines().map(str::trim).take_while(|line| !line.is_empty()).collect();
+    without_links(&lines.join(" "))
+}
+
+/// `` [`a`](b) `` and `` [`a`] `` become `` `a` ``.
+fn without_links(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("[`") {
+        let Some((label, after)) = after.split_once("`]") else { break };
+        out += &format!("{before}`{label}`");
+        let target = after.strip_prefix('(').and_then(|target| target.split_once(')'));
+        rest = target.map_or(after, |(_, after)| after);
+    }
+    out + rest
 }
 
 fn first_sentence(text: &str) -> String {

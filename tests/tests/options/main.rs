@@ -1,21 +1,16 @@
 //! `docs/options.md`, the list of all options: the values of the papers, of the released programs, and here. The page is made from the
-//! presets' values and from the configurations' types and comments, and it must agree with the code.
+//! presets' values and from the configurations' JSON schemas, and it must agree with them.
 
 #![allow(clippy::unwrap_used)] // helpers of tests
 
 mod keys;
 mod page;
-mod source;
 
 use std::path::Path;
 
 use hubness::training::Objective;
 use page::{Columns, Part};
 use serde::Serialize;
-use source::{Name, Source};
-
-/// Crates whose types occur in a configuration.
-const CRATES: [&str; 6] = ["fne", "hubness", "itm-core", "itm-kernels", "naaf", "tags-dc"];
 
 /// If this variable is set, the test writes the page instead of comparing it: `cargo xtask options`.
 const WRITE: &str = "ITM_WRITE_OPTIONS";
@@ -24,41 +19,72 @@ fn of<T: Serialize>(presets: [T; 3]) -> [serde_json::Value; 3] {
     presets.map(|preset| serde_json::to_value(preset).unwrap())
 }
 
+/// The names of a preset's keys in the order of its type.
+fn order(preset: impl Serialize) -> Vec<String> {
+    fn add(section: &toml::Table, above: &str, names: &mut Vec<String>) {
+        for (key, value) in section {
+            match value {
+                toml::Value::Table(inner) => add(inner, &format!("{above}{key}."), names),
+                _ => names.push(format!("{above}{key}")),
+            }
+        }
+    }
+    let mut names = vec![];
+    add(&toml::Table::try_from(preset).unwrap(), "", &mut names);
+    names
+}
+
 /// Every configuration: its type, its presets in the order paper, program, here, and the keys on which each source is silent.
 fn parts() -> Vec<Part> {
-    let part = |title, about, package: &str, root: &str, values, silent| {
-        let file = (root == "Settings").then(|| "study/settings.rs".to_owned()); // reports have another `Settings`
-        let root = Name { package: package.to_owned(), file, name: root.to_owned() };
-        Part { title, about, root, columns: Columns { values, silent }, then: vec![] }
+    let part = |title, about, schema, order, values, silent| Part {
+        title,
+        about,
+        schema,
+        order,
+        columns: Columns { values, silent },
+        then: vec![],
     };
 
     let presets = [fne::Preset::Paper, fne::Preset::Official, fne::Preset::Default];
     let silent = presets.map(fne::Preset::silent);
     let about = "False negative elimination. In Rust `fne::Preset`, in a file the sections below.";
-    let fne = part("fne", about, "fne", "FneConfig", of(presets.map(fne::Preset::config)), silent);
+    let fne = part(
+        "fne",
+        about,
+        "fne",
+        order(fne::Preset::Default.config()),
+        of(presets.map(fne::Preset::config)),
+        silent,
+    );
 
     let presets = [naaf::Preset::Paper, naaf::Preset::Official, naaf::Preset::Default];
     let silent = presets.map(naaf::Preset::silent);
     let about = "Negative-aware attention. In Rust `naaf::Preset`, in a file the sections below.";
     let values = of(presets.map(naaf::Preset::config));
-    let naaf = part("naaf", about, "naaf", "NaafConfig", values, silent);
+    let naaf = part("naaf", about, "naaf", order(naaf::Preset::Default.config()), values, silent);
 
     use tags_dc::Preset as Tags;
     let presets = [Tags::Paper, Tags::Official, Tags::Default];
     let silent = presets.map(Tags::silent);
     let about = "Tailored negative sentences, UNITER-base on Flickr30K, phase 1: the row `TAGS`. In Rust `tags_dc::Preset`, in a file the sections below.";
     let values = of(presets.map(Tags::tags));
-    let mut tags = part("tags-dc", about, "tags-dc", "TagsDcConfig", values, silent);
+    let mut tags = part("tags-dc", about, "tags-dc", order(Tags::Default.tags()), values, silent);
     let about = "Phase 2, the row `TAGS-DC`, begins with the weights of phase 1 and changes:";
     tags.then.push((about, of(presets.map(Tags::tags_dc))));
 
     use hubness::Preset as Hubs;
     let presets = [Hubs::Paper, Hubs::Official, Hubs::Default];
     let silent = presets.map(Hubs::silent);
-    let about = "Numbers of the corrections. In Rust `hubness::Preset::settings`, in a file of a target the section `[hubness]`, on the command line options \
-                 of `hubness report` and `hubness rescore`: `--csls-k`, `--is-beta`, …";
+    let about = "Numbers of the corrections. In Rust `hubness::Preset::settings`, on the command line the options of `hubness report` and `hubness rescore`: `--csls-k`, `--is-beta`, …";
     let values = of(presets.map(Hubs::settings));
-    let hubs = part("hubness: corrections", about, "hubness", "Settings", values, silent);
+    let hubs = part(
+        "hubness: corrections",
+        about,
+        "corrections",
+        order(Hubs::Default.settings()),
+        values,
+        silent,
+    );
     let about = "Training against hubs, on Flickr30K. In Rust `hubness::Preset::training`, in a file the sections below.";
     let objectives = [Objective::Hal, Objective::HalAaaiLocal, Objective::Hal];
     let trained = |objectives: [Objective; 3]| {
@@ -70,7 +96,14 @@ fn parts() -> Vec<Part> {
         ])
     };
     let title = "hubness: training";
-    let mut hal = part(title, about, "hubness", "HalConfig", trained(objectives), silent);
+    let mut hal = part(
+        title,
+        about,
+        "hal",
+        order(Hubs::Default.training(Objective::Hal)),
+        trained(objectives),
+        silent,
+    );
     let about = "With the objectives MAX and MAX + HAL (`max`, `max_hal`):";
     hal.then.push((about, trained([Objective::Max, Objective::HalAaaiLocal, Objective::Max])));
 
@@ -80,8 +113,7 @@ fn parts() -> Vec<Part> {
 #[test]
 fn the_page_is_what_the_code_says() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    let source = Source::read(&root.join("crates"), &CRATES);
-    let page = page::page(&source, &parts());
+    let page = page::page(&parts());
     let path = root.join("docs/options.md");
     if std::env::var_os(WRITE).is_some() {
         std::fs::write(&path, page).unwrap();
@@ -104,10 +136,8 @@ fn the_page_is_what_the_code_says() {
 /// Each key that a source leaves open exists, and the page has every value of a preset: no key of a configuration is forgotten.
 #[test]
 fn silence_and_values_are_about_keys() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    let source = Source::read(&root.join("crates"), &CRATES);
     let parts = parts();
-    let all: Vec<_> = parts.iter().map(|part| keys::keys(&source, &part.root)).collect();
+    let all: Vec<_> = parts.iter().map(Part::keys).collect();
     for (part, keys) in parts.iter().zip(&all) {
         let names: Vec<_> = keys.iter().map(keys::Key::name).collect();
         for value in &part.columns.values {
@@ -117,13 +147,14 @@ fn silence_and_values_are_about_keys() {
                 assert!(names.iter().any(known), "{}: no key {at} in its type", part.title);
             }
         }
-        // Two parts of one crate share one list of keys.
-        let package = &part.root.package;
-        let of_crate =
-            || parts.iter().zip(&all).filter(|(other, _)| other.root.package == *package);
+        // The two parts of `hubness` share one list of silent keys.
+        let shared = || {
+            let same = |other: &&Part| other.columns.silent == part.columns.silent;
+            parts.iter().zip(&all).filter(move |(other, _)| same(other))
+        };
         for key in part.columns.silent.iter().flat_map(|keys| keys.iter()) {
-            let known = of_crate().any(|(_, keys)| keys.iter().any(|known| known.name() == *key));
-            assert!(known, "{package}: no key {key}");
+            let known = shared().any(|(_, keys)| keys.iter().any(|known| known.name() == *key));
+            assert!(known, "{}: no key {key}", part.title);
         }
     }
 }

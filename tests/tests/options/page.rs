@@ -1,9 +1,10 @@
 //! The page: one table for each section of each configuration.
 
+use std::path::Path;
+
 use serde_json::Value;
 
 use crate::keys::{Key, keys};
-use crate::source::{Name, Source};
 
 /// The sign for no value, or for a source that says nothing.
 const NOTHING: &str = "–";
@@ -12,10 +13,23 @@ const NOTHING: &str = "–";
 pub(crate) struct Part {
     pub(crate) title: &'static str,
     pub(crate) about: &'static str,
-    pub(crate) root: Name,
+    /// The JSON schema, `docs/schema/<schema>.json`.
+    pub(crate) schema: &'static str,
+    /// Names of keys in the order of the configuration.
+    pub(crate) order: Vec<String>,
     pub(crate) columns: Columns,
     /// Other configurations. The page shows only their differing keys.
     pub(crate) then: Vec<(&'static str, [Value; 3])>,
+}
+
+impl Part {
+    /// All keys of the configuration.
+    pub(crate) fn keys(&self) -> Vec<Key> {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+        let path = root.join(format!("docs/schema/{}.json", self.schema));
+        let schema = std::fs::read_to_string(path).unwrap();
+        keys(&serde_json::from_str(&schema).unwrap(), &self.order)
+    }
 }
 
 /// The columns: paper, released program, here.
@@ -27,7 +41,8 @@ pub(crate) struct Columns {
 const HEAD: &str = "# Every option of every method
 
 `cargo xtask options` writes this page from the code: the values of the presets, and the comments of the configurations. A test fails if this page and the
-code differ.
+code differ. It also writes JSON schemas of the files, `docs/schema/*.json`: an editor that reads `#:schema ../docs/schema/fne.json` in the first line of a
+target completes and checks its keys.
 
 | column | what it holds |
 |---|---|
@@ -40,11 +55,11 @@ differs from the value here, it is in brackets. `kind = x` before a line means t
 ";
 
 /// The whole page.
-pub(crate) fn page(source: &Source, parts: &[Part]) -> String {
+pub(crate) fn page(parts: &[Part]) -> String {
     let mut page = HEAD.to_owned();
     for part in parts {
         page += &format!("\n## {}\n\n{}\n", part.title, part.about);
-        let keys = keys(source, &part.root);
+        let keys = part.keys();
         let mut section = None;
         for key in &keys {
             let (own, _) = key.path.split_at(key.path.len() - 1);

@@ -19,6 +19,7 @@ use super::FeatureTransform;
 
 /// Both encoders. Any image encoder goes with any text encoder.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ModelConfig {
     /// Width d of the joint space: the width of all embeddings and of the bank.
@@ -36,6 +37,7 @@ pub struct ModelConfig {
 
 /// `[model.image]`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum ImageConfig {
     /// A linear map of given global features.
@@ -46,6 +48,7 @@ pub enum ImageConfig {
 
 /// `[model.text]`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum TextConfig {
     /// Word vectors and a gated recurrent unit of width d.
@@ -58,6 +61,7 @@ pub enum TextConfig {
 
 /// A map of given global features to d.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct FeaturesConfig {
     /// The transform of a row before the map.
@@ -69,6 +73,7 @@ pub struct FeaturesConfig {
 
 /// A linear map to d of the stems that occur.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct BagConfig {
     /// How the stems of a caption are weighted.
@@ -77,6 +82,7 @@ pub struct BagConfig {
 
 /// A gated recurrent unit over word vectors.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct GruConfig {
     /// Width of a word vector.
@@ -87,6 +93,7 @@ pub struct GruConfig {
 
 /// ViT: its input pictures, and how its rows become an embedding.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct VitConfig {
     /// A folder, `org/name@revision`, or a table of sizes for random weights.
@@ -101,30 +108,32 @@ pub struct VitConfig {
     pub pool: ImagePool,
     /// P4: a fully connected layer to d.
     pub projection: Projected,
-    /// What a block keeps from its forward pass.
-    pub activations: Memory,
+    /// Whether a block keeps only its input, and its gradient recomputes the rest: less memory, about a third more time.
+    pub gradient_checkpointing: bool,
 }
 
 /// BERT: its input captions, and how its rows become an embedding.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct BertConfig {
     /// A folder, `org/name@revision`, or a table of sizes for random weights.
     pub weights: Weights<BertShape>,
     /// Largest number of word pieces per caption, including `[CLS]` and `[SEP]`.
-    pub max_pieces: usize,
-    /// P3: whether training captions are cut to `max_pieces` too.
+    pub max_length: usize,
+    /// P3: whether training captions are cut to `max_length` too.
     pub train_truncate: TrainTruncate,
     /// P1, P2: the positions whose mean is w̄.
     pub pool: PiecePool,
     /// P4: a fully connected layer to d.
     pub projection: Projected,
-    /// What a block keeps from its forward pass.
-    pub activations: Memory,
+    /// Whether a block keeps only its input, and its gradient recomputes the rest: less memory, about a third more time.
+    pub gradient_checkpointing: bool,
 }
 
 /// Where weights come from. In a config, a string is a folder or `org/name@revision`, and a table has the sizes of a random model.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum Weights<S> {
     /// Published weights.
@@ -182,8 +191,14 @@ impl<'de, S: Deserialize<'de>> Deserialize<'de> for Weights<S> {
     }
 }
 
+/// What a block keeps from its forward pass.
+pub(crate) fn memory(gradient_checkpointing: bool) -> Memory {
+    if gradient_checkpointing { Memory::Recompute } else { Memory::Keep }
+}
+
 /// P4: the layer between the mean and the joint space.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Projected {
     /// No layer: d is the encoder's width (released code).
@@ -195,6 +210,7 @@ pub enum Projected {
 
 /// P6: the mean and the deviation that normalise pixels in 0..1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Pixels {
     /// CLIP's constants (released code).
@@ -206,6 +222,7 @@ pub enum Pixels {
 
 /// P25: the random part of the training transform.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Augmentation {
     /// Crop, flip, two operations that saturate at 0 and 255.
@@ -217,8 +234,9 @@ pub enum Augmentation {
     Off,
 }
 
-/// P3: whether captions are cut to `max_pieces` in training, as they are in evaluation.
+/// P3: whether captions are cut to `max_length` in training, as they are in evaluation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum TrainTruncate {
     /// Cut.
@@ -286,7 +304,7 @@ impl ModelConfig {
             TextConfig::Bag(_) => Ok(()),
             TextConfig::Bert(bert) => {
                 let wanted = "at least 2, for [CLS] and [SEP]";
-                within("model.text.max_pieces", bert.max_pieces as f64, wanted, |n| n >= 2.0)?;
+                within("model.text.max_length", bert.max_length as f64, wanted, |n| n >= 2.0)?;
                 let Weights::Random(shape) = &bert.weights else { return Ok(()) };
                 let rates = [shape.dropout, shape.attention_dropout];
                 check_shape("model.text", shape.width, shape.heads, rates)?;
@@ -378,9 +396,9 @@ impl BertConfig {
 
     /// Whether weights of this shape fit the rest of the configuration.
     fn check(&self, shape: &BertShape, embed_dim: usize) -> Result<()> {
-        if self.max_pieces > shape.positions {
+        if self.max_length > shape.positions {
             let expected = format!("at most {}, the positions of its weights", shape.positions);
-            return Err(Error::invalid("model.text.max_pieces", expected, self.max_pieces));
+            return Err(Error::invalid("model.text.max_length", expected, self.max_length));
         }
         self.projection.check("model.text", shape.width, embed_dim)
     }

@@ -3,7 +3,7 @@
 use itm_core::encoders::{ImagePool, PiecePool};
 use itm_core::learn::Schedule;
 use itm_core::start::StartFrom;
-use itm_kernels::{Memory, Precision};
+use itm_kernels::Precision;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -116,15 +116,15 @@ impl Preset {
                 augment,
                 pool: image_pool,
                 projection,
-                activations: Memory::Keep,
+                gradient_checkpointing: false,
             }),
             text: TextConfig::Bert(BertConfig {
                 weights: Weights::Pretrained("google-bert/bert-base-uncased".into()),
-                max_pieces: 30,
+                max_length: 30,
                 train_truncate,
                 pool: text_pool,
                 projection,
-                activations: Memory::Keep,
+                gradient_checkpointing: false,
             }),
         }
     }
@@ -139,10 +139,10 @@ impl Preset {
                 "model.image.image_size",
                 "model.image.pixels",
                 "model.image.augment",
-                "model.image.activations",
-                "model.text.max_pieces",
+                "model.image.gradient_checkpointing",
+                "model.text.max_length",
                 "model.text.train_truncate",
-                "model.text.activations",
+                "model.text.gradient_checkpointing",
                 "train.seed",
                 "train.micro_batch",
                 "train.weight_decay",
@@ -180,7 +180,7 @@ impl Preset {
             contrastive: None,
             learning_rate: 2e-5,
             schedule: Schedule::Steps,
-            decay_epochs: vec![5, 15],
+            milestones: vec![5, 15],
             weight_decay: 0.0,
             grad_clip: 2.0,
             dropout: 0.0,
@@ -240,11 +240,11 @@ mod tests {
         assert_eq!((bert_d.pool, bert_d.train_truncate), (PiecePool::Masked, TrainTruncate::On));
         assert_eq!((bert_p.pool, bert_p.train_truncate), (PiecePool::Words, TrainTruncate::On));
         assert_eq!((bert_d.projection, bert_p.projection), (Projected::None, Projected::Linear));
-        assert_eq!(bert_o.max_pieces, 30);
+        assert_eq!(bert_o.max_length, 30);
         assert_eq!(train_o.dropout_after_validation, DropoutAfterValidation::Off);
         assert_eq!(train_d.dropout_after_validation, DropoutAfterValidation::On);
         assert_eq!(train_p, train_d);
         assert_eq!((train_d.epochs, train_d.batch, train_d.grad_clip), (25, 32, 2.0));
-        assert_eq!((train_d.learning_rate, &train_d.decay_epochs[..]), (2e-5, &[5, 15][..]));
+        assert_eq!((train_d.learning_rate, &train_d.milestones[..]), (2e-5, &[5, 15][..]));
     }
 }

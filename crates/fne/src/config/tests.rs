@@ -83,7 +83,7 @@ fn bad_values_name_their_key() {
 }
 
 #[test]
-fn the_rate_falls_at_the_start_of_decay_epochs() {
+fn the_rate_falls_at_the_start_of_milestones() {
     let train = Preset::Official.train();
     for (epoch, want) in [(0, 2e-5), (4, 2e-5), (5, 2e-6), (14, 2e-6), (15, 2e-7), (24, 2e-7)] {
         assert!((train.rate(epoch) / want - 1.0).abs() < 1e-12, "epoch {epoch}");
@@ -206,8 +206,8 @@ fn rates_and_sizes_of_vit_and_bert_name_their_key() {
     check("model.image.weights", &|v, _, _| v.weights = vit(|s| s.channels = 1));
     check("model.embed_dim", &|v, _, _| v.weights = vit(|s| s.width = 384));
     check("model.text.weights.heads", &|_, b, _| b.weights = bert(|s| s.heads = 0));
-    check("model.text.max_pieces", &|_, b, _| b.max_pieces = 1);
-    check("model.text.max_pieces", &|_, b, _| b.weights = bert(|s| s.positions = 29));
+    check("model.text.max_length", &|_, b, _| b.max_length = 1);
+    check("model.text.max_length", &|_, b, _| b.weights = bert(|s| s.positions = 29));
     check("train.word_dropout", &|_, _, t| t.word_dropout = 0.1);
     check("train.dropout", &|_, _, t| t.dropout = 0.1);
 }

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// The transform of a row of image features before the projection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum FeatureTransform {
     /// No transform.

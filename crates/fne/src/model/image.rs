@@ -13,7 +13,7 @@ use itm_kernels::{Linear, Precision, normalize_rows};
 
 use super::{Dropout, Loaded, derive};
 use crate::checks;
-use crate::config::{ImageConfig, Projected, VitConfig, Weights};
+use crate::config::{ImageConfig, Projected, VitConfig, Weights, memory};
 
 impl ImageConfig {
     /// Features, transformed for the projection, or pixels, unchanged.
@@ -114,7 +114,8 @@ impl ImageEncoder {
             ImageConfig::Vit(config) => config,
         };
         let (mut vit, report) = vit(config, derive(seed, 1), device)?;
-        vit.blocks.iter_mut().for_each(|block| block.memory = config.activations);
+        let memory = memory(config.gradient_checkpointing);
+        vit.blocks.iter_mut().for_each(|block| block.memory = memory);
         let projection = (config.projection == Projected::Linear)
             .then(|| Linear::seeded(vit.shape.width, embed_dim, derive(seed, 6), device));
         let VitConfig { pool, image_size: size, .. } = *config;

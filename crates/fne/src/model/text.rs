@@ -10,7 +10,7 @@ use itm_core::{Error, Result};
 use itm_kernels::{Linear, Precision, normalize_rows};
 
 use super::{Dropout, Loaded, derive};
-use crate::config::{BertConfig, Projected, TextConfig, TrainTruncate, Weights};
+use crate::config::{BertConfig, Projected, TextConfig, TrainTruncate, Weights, memory};
 
 /// The encoder of captions.
 #[derive(Module, Debug)]
@@ -91,7 +91,8 @@ impl TextEncoder {
             let expected = format!("a vocabulary of at most {rows} word pieces");
             return Err(Error::invalid("model.text.weights", expected, vocabulary));
         }
-        bert.blocks.iter_mut().for_each(|block| block.memory = config.activations);
+        let memory = memory(config.gradient_checkpointing);
+        bert.blocks.iter_mut().for_each(|block| block.memory = memory);
         let projection = (config.projection == Projected::Linear)
             .then(|| Linear::seeded(bert.shape.width, embed_dim, derive(seed, 7), device));
         Ok((Self::Bert(BertEncoder { bert, projection, pool: config.pool }), report))
@@ -213,11 +214,11 @@ fn encode_words(gru: &GruText, tokens: &TokenBatch, dropout: Dropout) -> Tensor<
 }
 
 impl TextConfig {
-    /// A training caption. With P3, a caption of more than `max_pieces` word pieces keeps its first pieces and its last one, `[SEP]`.
+    /// A training caption. With P3, a caption of more than `max_length` word pieces keeps its first pieces and its last one, `[SEP]`.
     pub(crate) fn training(&self, words: &[u32]) -> Vec<u32> {
         match self {
             Self::Bert(config) if config.train_truncate == TrainTruncate::On => {
-                cut(words, config.max_pieces)
+                cut(words, config.max_length)
             }
             _ => words.to_vec(),
         }
@@ -226,7 +227,7 @@ impl TextConfig {
     /// An evaluation caption. For BERT it is always cut.
     pub(crate) fn evaluation(&self, words: &[u32]) -> Vec<u32> {
         match self {
-            Self::Bert(config) => cut(words, config.max_pieces),
+            Self::Bert(config) => cut(words, config.max_length),
             Self::Gru(_) | Self::Bag(_) => words.to_vec(),
         }
     }
@@ -234,7 +235,7 @@ impl TextConfig {
     /// P2: the width that evaluation captions are padded to, if the embedding depends on this width.
     pub(crate) fn evaluation_width(&self) -> Option<usize> {
         match self {
-            Self::Bert(config) if config.pool == PiecePool::All => Some(config.max_pieces),
+            Self::Bert(config) if config.pool == PiecePool::All => Some(config.max_length),
             _ => None,
         }
     }

@@ -40,7 +40,7 @@ pub struct CrossFit {
 /// If there is no setting, or the split has another number of images.
 pub fn cross_fit(table: &HitTable, split: &Split, goal: Goal) -> Result<CrossFit> {
     fits(table, split)?;
-    let sums = fold_sums(table, split, goal, |_| 1);
+    let sums = fold_sums(table, split, goal);
     let chosen: Vec<Option<usize>> = (0..split.folds())
         .zip(split.sizes())
         .map(|(fold, size)| (size > 0).then(|| best_beside(table, &sums, fold)))
@@ -107,7 +107,7 @@ pub fn choose_on_validation(table: &HitTable, goal: Goal) -> Result<usize> {
 }
 
 /// An error unless table and split can be cross-fitted.
-pub(super) fn fits(table: &HitTable, split: &Split) -> Result<()> {
+fn fits(table: &HitTable, split: &Split) -> Result<()> {
     table.not_empty()?;
     let (images, got) = (table.images(), split.of_image().len());
     if images == got {
@@ -116,17 +116,12 @@ pub(super) fn fits(table: &HitTable, split: &Split) -> Result<()> {
     Err(Error::invalid("cross-fitting", format!("a split of {images} images"), got))
 }
 
-/// Hits of every setting in every fold, with each image counted as often as `times` says: `[settings][folds]`.
-pub(super) fn fold_sums(
-    table: &HitTable,
-    split: &Split,
-    goal: Goal,
-    times: impl Fn(usize) -> u32,
-) -> Vec<Vec<u64>> {
+/// Hits of every setting in every fold: `[settings][folds]`.
+fn fold_sums(table: &HitTable, split: &Split, goal: Goal) -> Vec<Vec<u64>> {
     let of_setting = |setting: &Candidate| {
         let mut sums = vec![0; split.folds()];
-        for (image, (&at, &fold)) in setting.hits.iter().zip(split.of_image()).enumerate() {
-            sums[fold] += u64::from(times(image)) * goal.of(at.map(u64::from));
+        for (&at, &fold) in setting.hits.iter().zip(split.of_image()) {
+            sums[fold] += goal.of(at.map(u64::from));
         }
         sums
     };
@@ -134,7 +129,7 @@ pub(super) fn fold_sums(
 }
 
 /// The best setting on all folds except `fold`. All settings have the same queries, so sums of hits compare like recalls.
-pub(super) fn best_beside(table: &HitTable, sums: &[Vec<u64>], fold: usize) -> usize {
+fn best_beside(table: &HitTable, sums: &[Vec<u64>], fold: usize) -> usize {
     let beside = |setting: usize| sums[setting].iter().sum::<u64>() - sums[setting][fold];
     let correction = |setting: usize| table.candidates()[setting].correction;
     let better = |best: usize, next: usize| {

@@ -23,7 +23,6 @@
 //! ```
 
 mod cross_fit;
-mod nested;
 mod split;
 mod table;
 
@@ -31,6 +30,5 @@ mod table;
 mod tests;
 
 pub use cross_fit::{CrossFit, Repeated, choose_on_validation, cross_fit, repeat};
-pub use nested::{Nested, nested};
 pub use split::Split;
 pub use table::{Candidate, Goal, HitTable, joined_hits};

@@ -1,12 +1,8 @@
 use std::collections::HashMap;
 
-use itm_core::significance::{Hits, ImageHits, bootstrap};
-use proptest::collection::vec;
-use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::nested::replicate;
 use super::split::{fnv_1a, mix};
 use super::*;
 use crate::Direction;
@@ -230,95 +226,6 @@ fn repeats_give_mean_and_range() {
     assert!(repeat(&table, &ids, 2, Goal::At1, u64::MAX, 3).is_ok());
 }
 
-proptest! {
-    /// A replicate is the cross-fit of a table that contains every image as often as it was drawn.
-    #[test]
-    fn a_replicate_is_the_fit_of_the_drawn_images(
-        hits in vec(vec(0u16..4, 7), 1..5),
-        times in vec(0u32..3, 7),
-        folds in vec(0usize..3, 7),
-    ) {
-        let spread = |folds: &[usize]| folds.iter().any(|f| *f != folds[0]);
-        let drawn: Vec<usize> = (0..7).flat_map(|i| vec![i; times[i] as usize]).collect();
-        let drawn_folds: Vec<usize> = drawn.iter().map(|&i| folds[i]).collect();
-        prop_assume!(!drawn.is_empty() && spread(&folds) && spread(&drawn_folds));
-        let captions = [3, 4, 5, 3, 4, 3, 6];
-        let table_of = |images: &[usize]| {
-            let rows: Vec<Vec<u16>> = hits.iter().map(|row| images.iter().map(|&i| row[i].min(captions[i])).collect()).collect();
-            let rows: Vec<&[u16]> = rows.iter().map(Vec::as_slice).collect();
-            table(Direction::T2i, &images.iter().map(|&i| captions[i]).collect::<Vec<_>>(), &rows)
-        };
-        let all: Vec<usize> = (0..7).collect();
-        let (recalls, chosen) =
-            replicate(&table_of(&all), &Split::new(3, folds).unwrap(), Goal::Sum, &times);
-        let fit = cross_fit(&table_of(&drawn), &Split::new(3, drawn_folds).unwrap(), Goal::Sum).unwrap();
-        prop_assert_eq!(recalls, fit.recalls);
-        prop_assert_eq!(chosen, fit.chosen.into_iter().flatten().collect::<Vec<_>>());
-    }
-}
-
-/// Noisy hits at 1, 5, 10 of both directions; `p` is the seed.
-fn noisy(images: usize, p: u64) -> Vec<ImageHits> {
-    let mut rng = ChaCha8Rng::seed_from_u64(p);
-    let mut block = || {
-        let mut up = |most: u16| {
-            let mut at = [0, 0, 0].map(|_| rng.random_range(0..=most));
-            at.sort_unstable();
-            at
-        };
-        ImageHits { i2t: up(1), t2i: up(3), captions: 3 }
-    };
-    (0..images).map(|_| block()).collect()
-}
-
-/// Hits of the images in one direction.
-fn of(direction: Direction, hits: &Hits) -> Vec<[u16; 3]> {
-    hits.folds()[0].iter().map(|image| direction.queries(image.i2t, image.t2i)).collect()
-}
-
-/// With one setting there is nothing to choose, and the interval is the plain interval.
-#[test]
-fn nested_without_a_choice_is_the_plain_bootstrap() {
-    let hits = Hits::from_folds(vec![noisy(40, 1)]).unwrap();
-    let plain = bootstrap(std::slice::from_ref(&hits), 300, 11).unwrap();
-    for (direction, queries, want) in
-        [(Direction::I2t, 1, plain.i2t), (Direction::T2i, 3, plain.t2i)]
-    {
-        let mut table = HitTable::new(direction, vec![queries; 40]).unwrap();
-        table.push("only", 0.0, of(direction, &hits)).unwrap();
-        let split = Split::hashed(&names(40), 2, 0).unwrap();
-        let got = nested(&table, &split, Goal::At5, 300, 11).unwrap();
-        for (got, want) in got.recalls.iter().zip(want) {
-            assert!((got.lo - want.lo).abs() < 1e-9 && (got.hi - want.hi).abs() < 1e-9);
-        }
-        assert_eq!((got.score, got.chosen), (got.recalls[1], vec![600]));
-    }
-}
-
-/// A new choice in every replicate differs from a fixed choice: the chosen settings and the interval show it.
-#[test]
-fn nested_covers_the_choice() {
-    let mut table = HitTable::new(Direction::T2i, vec![3; 40]).unwrap();
-    for p in 0..6 {
-        let hits = Hits::from_folds(vec![noisy(40, p)]).unwrap();
-        table.push(p.to_string(), p as f64, of(Direction::T2i, &hits)).unwrap();
-    }
-    let split = Split::hashed(&names(40), 2, 0).unwrap();
-    let fit = cross_fit(&table, &split, Goal::Sum).unwrap();
-    let mut fixed = HitTable::new(Direction::T2i, vec![3; 40]).unwrap();
-    fixed.push("as chosen", 0.0, fit.hits).unwrap();
-    let with = |threads, seed| {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        pool.install(|| nested(&table, &split, Goal::Sum, 400, seed).unwrap())
-    };
-    let anew = with(1, 2);
-    assert!(anew.chosen.iter().filter(|&&times| times > 0).count() > 2, "{:?}", anew.chosen);
-    assert_ne!(anew.score, nested(&fixed, &split, Goal::Sum, 400, 2).unwrap().score);
-    assert_eq!(anew, with(4, 2));
-    assert_ne!(anew, with(1, 3));
-    assert!(nested(&table, &split, Goal::Sum, 0, 2).is_err());
-}
-
 /// The chosen hits join into one system, whose recalls equal the recalls of the fits.
 #[test]
 fn fits_of_both_directions_join() {
@@ -361,7 +268,6 @@ fn impossible_tables_are_refused() {
     let split = split(&[0, 1]);
     assert_eq!(message(choose_on_validation(&table, Goal::Sum).map(|_| ())), nothing);
     assert_eq!(message(cross_fit(&table, &split, Goal::Sum).map(|_| ())), nothing);
-    assert_eq!(message(nested(&table, &split, Goal::Sum, 9, 0).map(|_| ())), nothing);
     table.push("off", 0.0, vec![[0; 3]; 2]).unwrap();
     let three = Split::new(2, vec![0, 1, 1]).unwrap();
     assert_eq!(

@@ -1,18 +1,18 @@
 //! The source of a query's next best items: its list of candidates, and after that the scores.
 
+use itm_core::scored::Scored;
 use itm_core::{Error, Result};
 use rayon::prelude::*;
 
 use super::edge::Edge;
-use crate::{AnyCorrection, Direction, Rescore, Scores, TopLists};
+use crate::{AnyCorrection, Direction, Rescore, TopLists};
 
 /// The best items of every query under a correction, and the scores, which give more items when the lists run out.
 ///
 /// Lists of any length give the same matching. When a list runs out, its row of scores is computed again. So longer lists
 /// are faster if items have little room (λ = 1); see [`advised`](Self::advised).
-#[derive(Debug)]
-pub struct Candidates<'a, S> {
-    scores: &'a S,
+pub struct Candidates<'a> {
+    scores: &'a dyn Scored,
     direction: Direction,
     map: &'a dyn Rescore,
     lists: &'a TopLists,
@@ -28,7 +28,7 @@ pub(super) struct Request {
     pub(super) want: usize,
 }
 
-impl<'a, S: Scores> Candidates<'a, S> {
+impl<'a> Candidates<'a> {
     /// Candidates of one direction. `lists` must hold the best items of `scores` under the correction, as
     /// [`pass::top`](crate::pass::top) gives them.
     ///
@@ -36,7 +36,11 @@ impl<'a, S: Scores> Candidates<'a, S> {
     /// If the lists have the other direction or another number of queries, name an item that does not exist, or begin with
     /// another score than the correction gives (then the lists come from other scores or from another correction). Also if
     /// the correction is for other items or queries.
-    pub fn new(scores: &'a S, correction: &'a AnyCorrection, lists: &'a TopLists) -> Result<Self> {
+    pub fn new(
+        scores: &'a dyn Scored,
+        correction: &'a AnyCorrection,
+        lists: &'a TopLists,
+    ) -> Result<Self> {
         correction.check(scores)?;
         let (n, m, direction) = (scores.images(), scores.texts(), correction.direction());
         let (queries, items) = (direction.queries(n, m), direction.items(n, m));
@@ -91,43 +95,39 @@ impl<'a, S: Scores> Candidates<'a, S> {
 
     /// The best items of each request, best first; fewer than wanted only if there are no more. `floor` holds one edge per
     /// item: the item takes only better edges.
-    pub(super) fn refill(&self, requests: &[Request], floor: &[Edge]) -> Vec<Vec<Edge>> {
-        /// Scores that a thread holds at once, unless 64 queries have more: 16 MiB.
-        const SCORES: usize = 1 << 22;
-        let most = (SCORES / self.items.max(1)).max(64);
-        let block = requests.len().div_ceil(rayon::current_num_threads()).clamp(1, most);
-        let answer = |requests: &[Request]| {
-            let queries: Vec<_> = requests.iter().map(|r| r.query as usize).collect();
-            let scores = self.scores.rows(self.direction, &queries); // [requests, items]
-            let rows = requests.par_iter().zip(scores.par_chunks(self.items.max(1)));
-            rows.map(|(request, row)| self.best(request, row, floor)).collect::<Vec<_>>()
-        };
-        requests.par_chunks(block).flat_map_iter(answer).collect()
+    pub(super) fn refill(&self, requests: &[Request], floor: &[Edge]) -> Result<Vec<Vec<Edge>>> {
+        let queries: Vec<_> = requests.iter().map(|r| r.query as usize).collect();
+        let mut lists = Vec::with_capacity(requests.len());
+        let (map, items) = (self.map, self.items.max(1));
+        self.direction.batches(self.scores, &queries, |some, rows| {
+            let requests = &requests[lists.len()..][..some.len()];
+            let rows = requests.par_iter().zip(rows.par_chunks(items));
+            lists.par_extend(rows.map(|(request, row)| best(map, request, row, floor)));
+        })?;
+        Ok(lists)
     }
+}
 
-    fn best(&self, request: &Request, row: &[f32], floor: &[Edge]) -> Vec<Edge> {
-        let &Request { query, below, want } = request;
-        let edges = row.iter().enumerate().map(|(item, &score)| {
-            Edge::new(self.map.rescore(query as usize, item, score), query, item as u32)
-        });
-        let mut best: Vec<_> = edges
-            .zip(floor)
-            .filter(|&(e, &floor)| e < below && e > floor)
-            .map(|(e, _)| e)
-            .collect();
-        if best.len() > want {
-            best.select_nth_unstable_by(want, |a, b| b.cmp(a));
-            best.truncate(want);
-        }
-        best.sort_unstable_by(|a, b| b.cmp(a));
-        best
+/// The best items of a request, from the scores of its query.
+fn best(map: &dyn Rescore, request: &Request, row: &[f32], floor: &[Edge]) -> Vec<Edge> {
+    let &Request { query, below, want } = request;
+    let edges = row.iter().enumerate().map(|(item, &score)| {
+        Edge::new(map.rescore(query as usize, item, score), query, item as u32)
+    });
+    let open = edges.zip(floor).filter(|&(edge, &floor)| edge < below && edge > floor);
+    let mut best: Vec<_> = open.map(|(edge, _)| edge).collect();
+    if best.len() > want {
+        best.select_nth_unstable_by(want, |a, b| b.cmp(a));
+        best.truncate(want);
     }
+    best.sort_unstable_by(|a, b| b.cmp(a));
+    best
 }
 
 /// Checks that the lists name only existing items, and that each list begins with the score that the correction gives to its
 /// first item.
-fn check_lists<S: Scores>(
-    scores: &S,
+fn check_lists(
+    scores: &dyn Scored,
     correction: &AnyCorrection,
     lists: &TopLists,
     items: usize,
@@ -141,8 +141,8 @@ fn check_lists<S: Scores>(
     }
     let first: Vec<_> = queries.iter().map(|&query| lists.items(query)[0] as usize).collect();
     let own = match correction.direction() {
-        Direction::I2t => scores.pair_scores(&queries, &first),
-        Direction::T2i => scores.pair_scores(&first, &queries),
+        Direction::I2t => scores.pairs(&queries, &first)?,
+        Direction::T2i => scores.pairs(&first, &queries)?,
     };
     for (query, score) in own.into_iter().enumerate() {
         let (want, got) =

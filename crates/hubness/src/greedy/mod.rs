@@ -28,10 +28,11 @@ pub use matching::Matching;
 pub use runs::GreedyRuns;
 pub use sweep::GreedySweep;
 
-use crate::{Result, Scores};
+use crate::Result;
 
 /// When pushing ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 pub enum Stop {
@@ -73,7 +74,7 @@ impl GreedyOptions {
 /// | R, C   | the state of [`GreedySweep`]     |
 ///
 /// # Errors
-/// If λ is NaN or negative.
+/// If λ is NaN or negative, or scores cannot be read again.
 ///
 /// # Departures
 /// The listing counts rows and columns the other way round than it numbers them; here `R` has a count for each query. The
@@ -95,14 +96,11 @@ impl GreedyOptions {
 /// assert_eq!(matching.stack(), [(0, 0), (2, 2), (1, 1)]);
 /// # Ok::<(), hubness::Error>(())
 /// ```
-pub fn greedy_matching<S: Scores>(
-    candidates: &Candidates<'_, S>,
-    options: &GreedyOptions,
-) -> Result<Matching> {
+pub fn greedy_matching(candidates: &Candidates<'_>, options: &GreedyOptions) -> Result<Matching> {
     let &GreedyOptions { k, lambda, scale, stop } = options;
     let capacity = capacity(lambda, k, candidates.queries(), candidates.items(), scale)?;
-    let mut sweep = GreedySweep::new(candidates, k);
-    sweep.lower(capacity);
+    let mut sweep = GreedySweep::new(candidates, k)?;
+    sweep.lower(capacity)?;
     Ok(sweep.matching(stop))
 }
 

@@ -6,7 +6,7 @@ use super::candidates::Candidates;
 use super::capacity::CapacityScale;
 use super::matching::Matching;
 use super::{GreedyOptions, Stop, greedy_matching};
-use crate::{Pairs, Result, Scores};
+use crate::{Pairs, Result};
 
 /// The matchings of one direction behind the recalls at 1, 5 and 10.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,8 +22,8 @@ impl GreedyRuns {
     ///
     /// # Errors
     /// If a `lambda` is NaN or negative.
-    pub fn per_k<S: Scores>(
-        candidates: &Candidates<'_, S>,
+    pub fn per_k(
+        candidates: &Candidates<'_>,
         lambda: [f64; 3],
         scale: CapacityScale,
         stop: Stop,
@@ -39,8 +39,8 @@ impl GreedyRuns {
     ///
     /// # Errors
     /// If `lambda` is NaN or negative.
-    pub fn single<S: Scores>(
-        candidates: &Candidates<'_, S>,
+    pub fn single(
+        candidates: &Candidates<'_>,
         lambda: f64,
         scale: CapacityScale,
         stop: Stop,

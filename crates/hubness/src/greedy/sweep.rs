@@ -10,7 +10,7 @@ use super::Stop;
 use super::candidates::{Candidates, Request};
 use super::edge::Edge;
 use super::matching::{Matching, belongs, check};
-use crate::{Pairs, Scores};
+use crate::{Pairs, Result};
 
 /// Greedy matchings of one `k` under smaller and smaller capacities, each derived from the one before.
 ///
@@ -26,15 +26,14 @@ use crate::{Pairs, Scores};
 /// let none = Correction::<Plain>::none(&scores, I2t);
 /// let lists = TopLists::new(I2t, 1, vec![0, 0], vec![0.75, 0.875]);
 /// let candidates = Candidates::new(&scores, &none, &lists)?;
-/// let mut sweep = GreedySweep::new(&candidates, 1);
+/// let mut sweep = GreedySweep::new(&candidates, 1)?;
 /// assert_eq!(sweep.largest(), 2);
-/// sweep.lower(1);
+/// sweep.lower(1)?;
 /// assert_eq!(sweep.matching(Stop::Exhaustive).stack(), [(1, 0), (0, 1)]);
 /// # Ok::<(), hubness::Error>(())
 /// ```
-#[derive(Debug)]
-pub struct GreedySweep<'a, S> {
-    candidates: &'a Candidates<'a, S>,
+pub struct GreedySweep<'a> {
+    candidates: &'a Candidates<'a>,
     k: usize,
     capacity: usize,
     rows: Vec<Row>,
@@ -52,9 +51,12 @@ struct Row {
     whole: bool,             // nothing can follow this list
 }
 
-impl<'a, S: Scores> GreedySweep<'a, S> {
+impl<'a> GreedySweep<'a> {
     /// Starts without a bound: every query holds its `k` nearest items.
-    pub fn new(candidates: &'a Candidates<'a, S>, k: usize) -> Self {
+    ///
+    /// # Errors
+    /// If a list runs out, and its scores cannot be read again.
+    pub fn new(candidates: &'a Candidates<'a>, k: usize) -> Result<Self> {
         let (queries, items) = (candidates.queries(), candidates.items());
         let listed = candidates.listed();
         let taken = k.min(listed);
@@ -75,8 +77,8 @@ impl<'a, S: Scores> GreedySweep<'a, S> {
             work: if taken < k { (0..queries as u32).collect() } else { Vec::new() },
             dry: Vec::new(),
         };
-        sweep.settle();
-        sweep
+        sweep.settle()?;
+        Ok(sweep)
     }
 
     /// The largest number of queries that hold one item. A capacity of at least this number changes nothing.
@@ -86,16 +88,19 @@ impl<'a, S: Scores> GreedySweep<'a, S> {
 
     /// Lets no item be held by more than `capacity` queries.
     ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    ///
     /// # Panics
     /// If `capacity` is larger than at the last call.
-    pub fn lower(&mut self, capacity: usize) {
+    pub fn lower(&mut self, capacity: usize) -> Result<()> {
         let before = self.capacity;
         assert!(capacity <= before, "capacities go down, not from {before} to {capacity}");
         self.capacity = capacity;
         if capacity == 0 {
             self.columns.iter_mut().for_each(BinaryHeap::clear);
             self.rows.iter_mut().for_each(|row| row.held = 0);
-            return; // and no query proposes any more
+            return Ok(()); // and no query proposes any more
         }
         for (column, floor) in self.columns.iter_mut().zip(&mut self.floor) {
             if column.len() > capacity {
@@ -113,7 +118,7 @@ impl<'a, S: Scores> GreedySweep<'a, S> {
                 *floor = *worst;
             }
         }
-        self.settle();
+        self.settle()
     }
 
     /// The matching under the present capacity.
@@ -171,15 +176,15 @@ impl<'a, S: Scores> GreedySweep<'a, S> {
     }
 
     /// Makes proposals until every query holds `k` items or has no item left. The order of the proposals changes nothing.
-    fn settle(&mut self) {
+    fn settle(&mut self) -> Result<()> {
         loop {
             while let Some(query) = self.work.pop() {
                 self.propose(query);
             }
             if self.dry.is_empty() {
-                break;
+                return Ok(());
             }
-            self.refill();
+            self.refill()?;
         }
     }
 
@@ -228,7 +233,7 @@ impl<'a, S: Scores> GreedySweep<'a, S> {
     }
 
     /// Makes new lists for the queries whose lists ran out. Floors only rise, so an edge below its floor stays refused.
-    fn refill(&mut self) {
+    fn refill(&mut self) -> Result<()> {
         self.dry.sort_unstable();
         self.dry.dedup(); // a query may have lost another item while it waited
         let requests: Vec<_> = self
@@ -245,7 +250,7 @@ impl<'a, S: Scores> GreedySweep<'a, S> {
                 Request { query, below: below.unwrap_or(Edge::FIRST), want }
             })
             .collect();
-        let lists = self.candidates.refill(&requests, &self.floor);
+        let lists = self.candidates.refill(&requests, &self.floor)?;
         for (request, list) in requests.iter().zip(lists) {
             let row = &mut self.rows[request.query as usize];
             row.whole = list.len() < request.want;
@@ -253,5 +258,6 @@ impl<'a, S: Scores> GreedySweep<'a, S> {
             row.more = Some(list);
             self.work.push(request.query);
         }
+        Ok(())
     }
 }

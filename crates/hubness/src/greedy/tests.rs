@@ -79,8 +79,8 @@ fn stack(
 ) -> Vec<(u32, u32)> {
     let lists = Dense::new(scores, correction).lists(c);
     let candidates = Candidates::new(scores, correction, &lists).unwrap();
-    let mut sweep = GreedySweep::new(&candidates, k);
-    sweep.lower(capacity);
+    let mut sweep = GreedySweep::new(&candidates, k).unwrap();
+    sweep.lower(capacity).unwrap();
     sweep.matching(stop).stack().to_vec()
 }
 
@@ -133,9 +133,9 @@ fn as_by_sorting_the_matrix() {
             let lists = dense.lists(rng.random_range(1..=items));
             refilled += usize::from(lists.k() < k.min(items));
             let candidates = Candidates::new(&scores, &map, &lists).unwrap();
-            let mut sweep = GreedySweep::new(&candidates, k);
+            let mut sweep = GreedySweep::new(&candidates, k).unwrap();
             for capacity in (0..=queries + 1).rev() {
-                sweep.lower(capacity);
+                sweep.lower(capacity).unwrap();
                 for stop in [Stop::Exhaustive, Stop::Literal] {
                     let (got, want) = (sweep.matching(stop), dense.naive(k, capacity, stop));
                     let what =
@@ -227,8 +227,10 @@ fn from_embeddings_as_from_the_matrix() {
             assert_eq!(plain.unwrap().stack(), want);
             for threads in [1, 2, 3] {
                 let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-                let candidates = Candidates::new(&tiles, &map, &lists).unwrap();
-                let got = pool.install(|| greedy_matching(&candidates, &options).unwrap());
+                let got = pool.install(|| {
+                    let candidates = Candidates::new(&tiles, &map, &lists).unwrap();
+                    greedy_matching(&candidates, &options).unwrap()
+                });
                 assert_eq!(got.stack(), want, "{threads} threads");
             }
         }
@@ -259,14 +261,14 @@ fn nothing_to_match() {
 fn lists_of_other_scores_or_of_the_other_direction_are_refused() {
     let scores = ScoreMatrix::from_rows([[0.0], [0.0], [0.0]]);
     let none = none(&scores, I2t);
-    let refused = |lists| Candidates::new(&scores, &none, &lists).unwrap_err().to_string();
+    let refused = |lists| Candidates::new(&scores, &none, &lists).err().unwrap().to_string();
     let few = TopLists::new(I2t, 1, vec![0, 0], vec![0.0, 0.0]);
     assert_eq!(refused(few), "candidates: expected lists of 3 queries, as the scores, got 2");
     let turned = TopLists::new(T2i, 1, vec![0, 0, 0], vec![0.0; 3]);
     assert_eq!(refused(turned), "candidates: expected lists of direction i2t, got t2i");
     let lists = TopLists::new(I2t, 1, vec![0, 0, 0], vec![0.0; 3]);
     let other = Correction::none(&ScoreMatrix::from_rows([[0.0, 0.0]]), I2t);
-    let error = Candidates::new(&scores, &other, &lists).unwrap_err().to_string();
+    let error = Candidates::new(&scores, &other, &lists).err().unwrap().to_string();
     assert_eq!(
         error,
         "items of direction i2t: expected the 2 that the correction was fitted for, got 1"
@@ -280,9 +282,9 @@ fn capacities_only_go_down() {
     let none = none(&scores, I2t);
     let lists = TopLists::new(I2t, 1, vec![0], vec![0.5]);
     let candidates = Candidates::new(&scores, &none, &lists).unwrap();
-    let mut sweep = GreedySweep::new(&candidates, 1);
-    sweep.lower(2);
-    sweep.lower(3);
+    let mut sweep = GreedySweep::new(&candidates, 1).unwrap();
+    sweep.lower(2).unwrap();
+    sweep.lower(3).unwrap();
 }
 
 proptest! {
@@ -299,9 +301,9 @@ proptest! {
             let none = none(&scores, direction);
             let lists = Dense::new(&scores, &none).lists(2);
             let candidates = Candidates::new(&scores, &none, &lists).unwrap();
-            let mut sweep = GreedySweep::new(&candidates, k);
+            let mut sweep = GreedySweep::new(&candidates, k).unwrap();
             for capacity in (0..5).rev() {
-                sweep.lower(capacity);
+                sweep.lower(capacity).unwrap();
                 for stop in [Stop::Exhaustive, Stop::Literal] {
                     prop_assert_eq!(sweep.places(stop, &pairs), sweep.matching(stop).places(&pairs));
                 }

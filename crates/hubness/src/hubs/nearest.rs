@@ -1,14 +1,14 @@
 //! The lists on which hubs of a model are counted, fold by fold, and the interval of a difference between two models.
 
 use itm_core::eval::{CUTS, Fold};
-use itm_core::scored::Scored;
+use itm_core::scored::{Scored, visit};
 use itm_core::significance::{Interval, resample};
 use itm_core::tiles::{TopImages, TopK, TopTexts};
 use itm_core::{Error, Pairs, Result};
 use rayon::prelude::*;
 
 use super::{Counts, Lists};
-use crate::{Direction, Scores};
+use crate::Direction;
 
 /// The ten nearest items of every query of a test set, both directions, within each of its folds.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,14 +30,18 @@ impl Nearest {
     /// Finds the nearest items by the scores of a test set. Each fold is searched within itself.
     ///
     /// # Errors
-    /// As [`Scored::block`], and if there is no fold.
+    /// As [`Scored::visit`], and if there is no fold.
     ///
     /// # Panics
     /// If a fold has other images or texts than the scores.
     pub fn new(scored: &dyn Scored, folds: &[Fold]) -> Result<Self> {
         let of_fold = |fold: &Fold| {
             let consumers = (TopTexts::new(Self::KEPT), TopImages::new(Self::KEPT));
-            let (texts, images) = Scores::run(&scored.fold(fold)?, &consumers);
+            let whole = (fold.images.len(), fold.texts.len()) == (scored.images(), scored.texts());
+            let (texts, images) = match whole {
+                true => visit(scored, &consumers)?,
+                false => visit(&scored.fold(fold)?, &consumers)?,
+            };
             Ok(NearestInFold { pairs: fold.pairs.clone(), texts, images })
         };
         if folds.is_empty() {
@@ -194,7 +198,7 @@ mod tests {
     }
 
     fn top(scores: &ScoreMatrix, pairs: &Pairs, direction: Direction) -> TopLists {
-        let survey = Survey::new(scores, pairs, 10, &[]).unwrap();
+        let survey = Survey::fit(scores, pairs, 10, &[]).unwrap();
         let nearest = survey.nearest(direction);
         let queries = 0..direction.queries(pairs.images(), pairs.texts());
         let items: Vec<u32> = queries.flat_map(|q| nearest.items(q)).copied().collect();
@@ -240,6 +244,20 @@ mod tests {
     fn without_a_fold_nothing_can_be_averaged() {
         let line = Nearest::new(&scores(4, 4, 0.0), &[]).unwrap_err().to_string();
         assert_eq!(line, "folds: expected at least 1 fold, got 0");
+    }
+
+    #[test]
+    fn infinite_scores_are_refused() {
+        let mut values = vec![0.25; 16];
+        values[6] = f32::INFINITY;
+        let infinite = ScoreMatrix::new(4, 4, values).unwrap();
+        for count in [1, 2] {
+            let parts = folds(&Pairs::uniform(4, 1), count, 4 / count).unwrap();
+            let line = Nearest::new(&infinite, &parts).map(|_| ()).map_err(|e| e.to_string());
+            let want = "scores of image 1 and text 2: expected a finite number, got inf";
+            // The second fold has other pairs: text 2 is beyond the first two images.
+            assert_eq!(line, if count == 1 { Err(want.into()) } else { Ok(()) });
+        }
     }
 
     #[test]

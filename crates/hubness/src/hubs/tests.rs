@@ -262,7 +262,7 @@ fn truth_beyond_the_lists_is_scored() {
     let mut hubs = worst_hubs(&image_lists(), &pairs, what);
     let map = Affine { queries: vec![0.0, 0.0, 1.0], ..Affine::of_items(2.0, vec![0.0; 4]) };
     let map = AnyCorrection::new(Direction::I2t, Setting::Plain, Box::new(map));
-    complete_truth(&mut hubs, &pairs, &scores, &map);
+    complete_truth(&mut hubs, &pairs, &scores, &map).unwrap();
     let [one, two] = &hubs[0].victims[..] else { panic!("two victims") };
     assert!((two.score - 0.4).abs() < 1e-6); // 2 · 0.7 − 1
     let truth = two.truth.unwrap();
@@ -282,7 +282,7 @@ fn texts_have_victims_too() {
     assert_eq!((hubs[0].item, hubs[0].count, hubs[0].wrong), (2, 2, 2));
     assert_eq!(hubs[0].victims.iter().map(|v| v.query).collect::<Vec<_>>(), [0, 2]);
     let none = Correction::none(&scores, Direction::T2i);
-    complete_truth(&mut hubs, &pairs, &scores, &none);
+    complete_truth(&mut hubs, &pairs, &scores, &none).unwrap();
     let truth = hubs[0].victims[0].truth.unwrap();
     assert_eq!((truth.item, truth.score as f32), (0, 0.2));
     assert_eq!(hubs[0].victims[1].truth.unwrap().item, 1);
@@ -298,7 +298,7 @@ fn the_best_of_several_own_items_is_the_truth() {
         let what = Worst { k: 1, ..Worst::default() };
         let mut hubs = worst_hubs(&lists, &pairs, what);
         let none = Correction::none(&scores, Direction::I2t);
-        complete_truth(&mut hubs, &pairs, &scores, &none);
+        complete_truth(&mut hubs, &pairs, &scores, &none).unwrap();
         assert_eq!(hubs[0].victims.len(), 1);
         assert_eq!(hubs[0].victims[0].truth.unwrap().item, want);
     }

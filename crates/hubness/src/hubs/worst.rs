@@ -1,10 +1,11 @@
 //! The largest hubs and the queries they wrongly win.
 
-use itm_core::Pairs;
+use itm_core::scored::Scored;
+use itm_core::{Pairs, Result};
 use serde::{Deserialize, Serialize};
 
 use super::{Counts, Lists};
-use crate::{AnyCorrection, Direction, Scores, TopLists};
+use crate::{AnyCorrection, Direction, TopLists};
 
 /// Which hubs and victims to list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,14 +116,17 @@ pub fn worst_hubs(lists: &TopLists, pairs: &Pairs, what: Worst) -> Vec<Hub> {
 /// `correction` must be the one that the lists were made with. The scores of hubs are computed again too, so that hub and
 /// truth are comparable.
 ///
+/// # Errors
+/// As [`Scored::pairs`].
+///
 /// # Panics
 /// If scores and pairs differ in shape.
 pub fn complete_truth(
     hubs: &mut [Hub],
     pairs: &Pairs,
-    scores: &impl Scores,
+    scores: &dyn Scored,
     correction: &AnyCorrection,
-) {
+) -> Result<()> {
     let (direction, map) = (correction.direction(), correction.map());
     assert_eq!(
         (scores.images(), scores.texts()),
@@ -142,7 +146,7 @@ pub fn complete_truth(
     };
     // `queries` of (query, item) is the image's side for i2t: there the query is the image.
     let (images, texts) = (side(Direction::queries), side(Direction::items));
-    let raw = scores.pair_scores(&images, &texts);
+    let raw = scores.pairs(&images, &texts)?;
     let mut scored = asked
         .into_iter()
         .zip(raw)
@@ -159,6 +163,7 @@ pub fn complete_truth(
             victim.truth = best.map(|(item, score)| TrueItem { item, score, rank });
         }
     }
+    Ok(())
 }
 
 /// Queries and items of a direction.

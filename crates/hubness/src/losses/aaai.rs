@@ -11,6 +11,7 @@ pub use weights::{BankOptions, BankScores, BankWeights};
 
 /// Constants of the exponents.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct AaaiOptions {
     /// g: 30 for COCO, 60 for Flickr30K.

@@ -7,6 +7,7 @@ use super::select::{index, largest_of};
 
 /// Which scores are reweighted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Reweighted {
     /// All scores, positives included (as printed).
@@ -18,6 +19,7 @@ pub enum Reweighted {
 
 /// What the neighbourhoods of an entry leave out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Excluded {
     /// The entry itself: `K₁ = kNN(i, T∖{t})`, `K₂ = kNN(t, I∖{i})` (as printed).
@@ -29,6 +31,7 @@ pub enum Excluded {
 
 /// Options of Eq. 4.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct HubOptions {
     /// k: 3 in the paper, 1 in row 2.23.

@@ -1,11 +1,12 @@
 //! Mutual proximity by counting, with rows and columns taken as independent.
 
+use itm_core::scored::Scored;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::check_entries;
-use crate::side::Side;
-use crate::{Bank, Correction, Direction, Error, Rescore, Result, Scores};
+use crate::directed::DirectedScores;
+use crate::{Bank, Correction, Direction, Error, Rescore, Result};
 
 /// Exact mutual proximity (JMLR 2012), with rows and columns taken as independent.
 ///
@@ -24,7 +25,7 @@ use crate::{Bank, Correction, Direction, Error, Rescore, Result, Scores};
 ///
 /// # Departures
 /// The original counts third objects that both ends can be compared with. Between two sets, only matched
-/// pairs are such objects: see [`JointProximity`](super::JointProximity).
+/// pairs are such objects; here rows and columns are counted separately.
 ///
 /// ```
 /// use hubness::{Direction, EmpiricalProximity, ScoreMatrix, TestQueries};
@@ -58,12 +59,14 @@ impl EmpiricalProximity {
     pub fn fit<B: Bank>(
         &self,
         bank: &B,
-        test: &impl Scores,
+        test: &dyn Scored,
         direction: Direction,
     ) -> Result<Correction<B::Knowledge>> {
         let scores = (bank.scores(), test);
-        let (bank, test) =
-            (Side::new("bank", scores.0, direction)?, Side::new("test", test, direction)?);
+        let (bank, test) = (
+            DirectedScores::new("bank", scores.0, direction)?,
+            DirectedScores::new("test", test, direction)?,
+        );
         bank.expect_items(test.items())?;
         let (p, m) = (bank.queries(), bank.items());
         check_entries(self.most_entries, p.checked_mul(m))?;
@@ -72,30 +75,28 @@ impl EmpiricalProximity {
             let expected = "items² · bank queries below 2⁵¹";
             return Err(Error::invalid("mutual proximity", expected, format!("{m}² · {p}")));
         }
-        let rows = Sorted::new(scores.1, direction, test.queries(), m);
-        let columns = Sorted::new(scores.0, direction.reversed(), m, p);
-        Ok(Correction::new(direction, Counts { rows, columns }))
+        let rows = SortedLists::new(scores.1, direction, m)?;
+        let columns = SortedLists::new(scores.0, direction.reversed(), p)?;
+        Ok(Correction::new(direction, SortedScores { rows, columns }))
     }
 }
 
 /// Scores of some queries (or items), each in ascending order.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Sorted {
+struct SortedLists {
     width: usize,
     scores: Vec<f32>, // [count, width]
 }
 
-impl Sorted {
-    fn new(scores: &impl Scores, direction: Direction, count: usize, width: usize) -> Self {
-        const BATCH: usize = 64;
-        let mut sorted = vec![0.0; count * width];
-        sorted.par_chunks_mut(BATCH * width).enumerate().for_each(|(batch, out)| {
-            let some: Vec<_> = (batch * BATCH..).take(out.len() / width).collect();
-            out.copy_from_slice(&scores.rows(direction, &some));
-            out.chunks_mut(width).for_each(|row| row.sort_unstable_by(f32::total_cmp));
-        });
-        Self { width, scores: sorted }
+impl SortedLists {
+    /// The lists of all queries of a direction, `width` scores each.
+    fn new(scores: &dyn Scored, direction: Direction, width: usize) -> Result<Self> {
+        let queries: Vec<_> = (0..direction.queries(scores.images(), scores.texts())).collect();
+        let mut sorted = Vec::with_capacity(queries.len() * width);
+        direction.batches(scores, &queries, |_, rows| sorted.extend_from_slice(rows))?;
+        sorted.par_chunks_mut(width).for_each(|row| row.sort_unstable_by(f32::total_cmp));
+        Ok(Self { width, scores: sorted })
     }
 
     fn list(&self, at: usize) -> &[f32] {
@@ -131,12 +132,12 @@ fn below(sorted: &[f32], score: f32) -> f64 {
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Counts {
-    rows: Sorted,
-    columns: Sorted,
+pub(crate) struct SortedScores {
+    rows: SortedLists,
+    columns: SortedLists,
 }
 
-impl Counts {
+impl SortedScores {
     /// # Errors
     /// If rows and columns are not lists as a fit makes them, or differ in the number of items.
     pub(crate) fn check(&self) -> Result<()> {
@@ -160,7 +161,7 @@ impl Counts {
     }
 }
 
-impl Rescore for Counts {
+impl Rescore for SortedScores {
     fn rescore(&self, query: usize, item: usize, score: f32) -> f64 {
         self.value(self.rows.list(query), item, score)
     }

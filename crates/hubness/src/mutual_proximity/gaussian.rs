@@ -1,13 +1,14 @@
 //! Mutual proximity with normal distributions.
 
 use itm_core::ScoreMatrix;
+use itm_core::scored::Scored;
 use serde::{Deserialize, Serialize};
 
 use super::log_phi::log_phi;
 use super::moments::{Moment, Moments};
+use crate::directed::DirectedScores;
 use crate::rescore::check_values;
-use crate::side::Side;
-use crate::{Bank, Correction, Direction, Rescore, Result, Scores};
+use crate::{Bank, Correction, Direction, Rescore, Result};
 
 /// Mutual proximity (JMLR 2012), with rows and columns taken as normally distributed.
 ///
@@ -47,15 +48,17 @@ impl GaussianProximity {
     pub fn fit<B: Bank>(
         &self,
         bank: &B,
-        test: &impl Scores,
+        test: &dyn Scored,
         direction: Direction,
     ) -> Result<Correction<B::Knowledge>> {
-        let (bank, test) =
-            (Side::new("bank", bank.scores(), direction)?, Side::new("test", test, direction)?);
+        let (bank, test) = (
+            DirectedScores::new("bank", bank.scores(), direction)?,
+            DirectedScores::new("test", test, direction)?,
+        );
         bank.expect_items(test.items())?;
-        let (images, texts) = bank.run(&Moments);
+        let (images, texts) = bank.visit(&Moments)?;
         let items = normals(&bank, "item", &direction.items(images, texts))?;
-        let (images, texts) = test.run(&Moments);
+        let (images, texts) = test.visit(&Moments)?;
         let queries = normals(&test, "query", &direction.queries(images, texts))?;
         Ok(Correction::new(direction, Normals { direction, queries, items }))
     }
@@ -64,9 +67,9 @@ impl GaussianProximity {
 /// The smallest deviation.
 const FLOOR: f64 = 1e-6;
 
-fn normals<S: Scores>(side: &Side<'_, S>, each: &str, moments: &[Moment]) -> Result<Vec<Normal>> {
+fn normals(scores: &DirectedScores<'_>, each: &str, moments: &[Moment]) -> Result<Vec<Normal>> {
     let deviations: Vec<_> = moments.iter().map(|moment| moment.deviation()).collect();
-    side.finite(each, "deviation of its scores", &deviations)?;
+    scores.finite(each, "deviation of its scores", &deviations)?;
     let normal = |(moment, sd): (&Moment, f64)| Normal { mean: moment.mean, sd: sd.max(FLOOR) };
     Ok(moments.iter().zip(deviations).map(normal).collect())
 }
@@ -132,9 +135,9 @@ impl Rescore for Normals {
     fn of_query(&self, scores: &[f32]) -> Result<Vec<f64>> {
         let (images, texts) = self.direction.queries((1, scores.len()), (scores.len(), 1));
         let row = ScoreMatrix::new(images, texts, scores.to_vec())?;
-        let side = Side::new("scores of a query", &row, self.direction)?;
-        let (images, texts) = side.run(&Moments);
-        let own = normals(&side, "query", &self.direction.queries(images, texts))?[0];
+        let scores_of = DirectedScores::new("scores of a query", &row, self.direction)?;
+        let (images, texts) = scores_of.visit(&Moments)?;
+        let own = normals(&scores_of, "query", &self.direction.queries(images, texts))?[0];
         Ok(scores.iter().enumerate().map(|(item, &score)| self.value(own, item, score)).collect())
     }
 }

@@ -7,22 +7,19 @@
 //! |---------------------------|--------------------------------------------------------|----------------|
 //! | [`GaussianProximity`]     | normal distributions fitted to rows and columns        | O(n + m)       |
 //! | [`EmpiricalProximity`]    | smaller scores in the row, times the same in the column | (n + b)·m scores |
-//! | [`JointProximity`]        | matched pairs of a bank that are farther on both sides | (n + m)·b scores |
 //!
 //! The factor of the row varies with the score. It is not a constant per query, so it can change the query's
 //! ranking.
 
 mod empirical;
 mod gaussian;
-mod joint;
 mod log_phi;
 mod moments;
 
-pub(crate) use empirical::Counts;
 pub use empirical::EmpiricalProximity;
+pub(crate) use empirical::SortedScores;
 pub use gaussian::GaussianProximity;
 pub(crate) use gaussian::Normals;
-pub use joint::{JointProximity, OwnPairs};
 
 use crate::{Error, Result};
 

@@ -39,7 +39,7 @@ impl Moment {
 
 /// The moments of a range of images and a range of texts.
 #[derive(Debug)]
-pub(super) struct Seen {
+pub(super) struct PartialMoments {
     image0: usize,
     text0: usize,
     images: Vec<Moment>,
@@ -47,12 +47,12 @@ pub(super) struct Seen {
 }
 
 impl Consumer for Moments {
-    type State = Seen;
+    type State = PartialMoments;
     type Output = (Vec<Moment>, Vec<Moment>); // of images and of texts
 
-    fn start(&self, images: Range<usize>, texts: Range<usize>) -> Seen {
+    fn start(&self, images: Range<usize>, texts: Range<usize>) -> PartialMoments {
         let none = |range: &Range<usize>| vec![Moment::default(); range.len()];
-        Seen {
+        PartialMoments {
             image0: images.start,
             text0: texts.start,
             images: none(&images),
@@ -60,14 +60,14 @@ impl Consumer for Moments {
         }
     }
 
-    fn tile(&self, seen: &mut Seen, tile: &Tile<'_>) {
+    fn tile(&self, state: &mut PartialMoments, tile: &Tile<'_>) {
         for rows in blocks(tile.images()) {
             for columns in blocks(tile.texts()) {
                 let (row0, column0) =
                     (rows.start - tile.images().start, columns.start - tile.texts().start);
                 let row = |r: usize| &tile.row(row0 + r)[column0..column0 + columns.len()];
-                let images = &mut seen.images[rows.start - seen.image0..][..rows.len()];
-                let texts = &mut seen.texts[columns.start - seen.text0..][..columns.len()];
+                let images = &mut state.images[rows.start - state.image0..][..rows.len()];
+                let texts = &mut state.texts[columns.start - state.text0..][..columns.len()];
                 widest(
                     #[inline(always)]
                     || {
@@ -81,14 +81,14 @@ impl Consumer for Moments {
         }
     }
 
-    fn merge(&self, total: &mut Seen, lane: Seen) {
+    fn merge(&self, total: &mut PartialMoments, lane: PartialMoments) {
         let images = &mut total.images[lane.image0..];
         let texts = &mut total.texts[lane.text0..];
         images.iter_mut().zip(lane.images).for_each(|(all, part)| all.join(part));
         texts.iter_mut().zip(lane.texts).for_each(|(all, part)| all.join(part));
     }
 
-    fn finish(&self, total: Seen) -> Self::Output {
+    fn finish(&self, total: PartialMoments) -> Self::Output {
         (total.images, total.texts)
     }
 }
@@ -152,7 +152,7 @@ mod tests {
                 1000.0 + (i as f32 / 16.0) - (j as f32 / 8.0) + (at * 37 % 101) as f32 / 64.0
             };
             let scores = ScoreMatrix::new(n, m, (0..n * m).map(value).collect()).unwrap();
-            let (images, texts) = scores.run(&Moments);
+            let (images, texts) = scores.run(&Moments).unwrap();
             assert_eq!((images.len(), texts.len()), (n, m));
             let check = |got: Moment, values: Vec<f64>| {
                 let count = values.len() as f64;
@@ -174,7 +174,7 @@ mod tests {
     #[test]
     fn constants_have_no_deviation_at_all() {
         let scores = ScoreMatrix::new(150, 70, vec![0.3; 150 * 70]).unwrap();
-        let (images, texts) = scores.run(&Moments);
+        let (images, texts) = scores.run(&Moments).unwrap();
         assert!(images.iter().chain(&texts).all(|moment| moment.deviation() == 0.0));
     }
 }

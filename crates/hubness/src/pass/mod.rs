@@ -6,19 +6,20 @@ mod scan;
 mod thresholds;
 
 use itm_core::eval::Ranks;
+use itm_core::scored::{Scored, visit};
 use itm_core::{Error, Pairs, Result};
 
 pub use scan::{Scan, Scanned, State};
 
-use crate::{AnyCorrection, Direction, Scores, TopLists};
+use crate::{AnyCorrection, Direction, TopLists};
 
 /// Ranks of both directions under one correction per direction, in one pass.
 ///
 /// Comparisons are made in f64. Ranks equal, to the last count, the ranks by sorting all corrected scores.
 ///
 /// # Errors
-/// If the numbers of images and texts differ from `pairs`, an image has no text, or a correction is for the other direction
-/// or for other items or queries.
+/// If the numbers of images and texts differ from `pairs`, an image has no text, a score is infinite, or a correction is for
+/// the other direction or for other items or queries.
 ///
 /// ```
 /// use hubness::{Direction, Pairs, ScoreMatrix, TestQueries, csls, pass};
@@ -32,16 +33,16 @@ use crate::{AnyCorrection, Direction, Scores, TopLists};
 /// # Ok::<(), hubness::Error>(())
 /// ```
 pub fn ranks(
-    scores: &impl Scores,
+    scores: &dyn Scored,
     pairs: &Pairs,
     i2t: &AnyCorrection,
     t2i: &AnyCorrection,
 ) -> Result<Ranks> {
     check(scores, pairs)?;
     check_directions(scores, [i2t, t2i])?;
-    let i2t = Scan::new(i2t, 0).with_ranks(scores, pairs);
-    let t2i = Scan::new(t2i, 0).with_ranks(scores, pairs);
-    let (i2t, t2i) = scores.run(&(i2t, t2i));
+    let i2t = Scan::new(i2t, 0).with_ranks(scores, pairs)?;
+    let t2i = Scan::new(t2i, 0).with_ranks(scores, pairs)?;
+    let (i2t, t2i) = visit(scores, &(i2t, t2i))?;
     Ranks::from_counts(pairs.clone(), i2t.standings, t2i.standings)
 }
 
@@ -69,7 +70,7 @@ impl Rescored {
 /// # Errors
 /// As [`ranks`].
 pub fn rescore(
-    scores: &impl Scores,
+    scores: &dyn Scored,
     pairs: &Pairs,
     corrections: &[[&AnyCorrection; 2]],
     k: usize,
@@ -77,8 +78,8 @@ pub fn rescore(
     check(scores, pairs)?;
     corrections.iter().try_for_each(|both| check_directions(scores, *both))?;
     let scan = |&correction| Scan::new(correction, k).with_ranks(scores, pairs);
-    let scans: Vec<_> = corrections.iter().flatten().map(scan).collect();
-    let mut answers = scores.run(&scans[..]).into_iter();
+    let scans: Vec<_> = corrections.iter().flatten().map(scan).collect::<Result<_>>()?;
+    let mut answers = visit(scores, &scans[..])?.into_iter();
     let mut all = Vec::with_capacity(corrections.len());
     while let (Some(i2t), Some(t2i)) = (answers.next(), answers.next()) {
         let ranks = Ranks::from_counts(pairs.clone(), i2t.standings, t2i.standings)?;
@@ -90,14 +91,14 @@ pub fn rescore(
 /// The `k` best items of every query under a correction, best first; all items, if there are fewer.
 ///
 /// # Errors
-/// If the correction is for other items or queries: [`AnyCorrection::check`].
-pub fn top(scores: &impl Scores, correction: &AnyCorrection, k: usize) -> Result<TopLists> {
+/// If a score is infinite, or the correction is for other items or queries: [`AnyCorrection::check`].
+pub fn top(scores: &dyn Scored, correction: &AnyCorrection, k: usize) -> Result<TopLists> {
     correction.check(scores)?;
-    Ok(scores.run(&Scan::new(correction, k)).top)
+    Ok(visit(scores, &Scan::new(correction, k))?.top)
 }
 
 /// Checks that the corrections are one for i2t and one for t2i, and that both fit the scores.
-fn check_directions(scores: &impl Scores, corrections: [&AnyCorrection; 2]) -> Result<()> {
+fn check_directions(scores: &dyn Scored, corrections: [&AnyCorrection; 2]) -> Result<()> {
     for (direction, correction) in Direction::BOTH.into_iter().zip(corrections) {
         let got = correction.direction();
         if got != direction {
@@ -110,7 +111,7 @@ fn check_directions(scores: &impl Scores, corrections: [&AnyCorrection; 2]) -> R
 }
 
 /// Checks that scores and pairs have the same numbers of images and texts.
-pub(crate) fn check(scores: &impl Scores, pairs: &Pairs) -> Result<()> {
+pub(crate) fn check(scores: &dyn Scored, pairs: &Pairs) -> Result<()> {
     let (got, want) = ((scores.images(), scores.texts()), (pairs.images(), pairs.texts()));
     if got == want {
         return Ok(());

@@ -2,14 +2,15 @@
 
 use std::ops::Range;
 
-use itm_core::Pairs;
 use itm_core::eval::Standing;
+use itm_core::scored::Scored;
 use itm_core::tiles::{Consumer, Tile, places, widest};
+use itm_core::{Pairs, Result};
 
 use super::buffers::Lists;
 use super::filter::{Filter, STRETCH, above, all, below, edges, largest};
 use super::thresholds::{Counts, Thresholds};
-use crate::{AnyCorrection, Direction, Scores, TopLists};
+use crate::{AnyCorrection, Direction, TopLists};
 
 /// For each query of one direction, under one correction: the rank of its true item, and its `k` best items.
 ///
@@ -43,12 +44,14 @@ impl<'a> Scan<'a> {
 
     /// Counts ranks too; the scores of the true pairs are computed now.
     ///
+    /// # Errors
+    /// As [`Scored::pairs`].
+    ///
     /// # Panics
     /// If the numbers of images and texts differ from `pairs`.
-    #[must_use]
-    pub fn with_ranks(mut self, scores: &impl Scores, pairs: &Pairs) -> Self {
-        self.thresholds = Some(Thresholds::new(scores, pairs, &self.filter));
-        self
+    pub fn with_ranks(mut self, scores: &dyn Scored, pairs: &Pairs) -> Result<Self> {
+        self.thresholds = Some(Thresholds::new(scores, pairs, &self.filter)?);
+        Ok(self)
     }
 
     /// Decides in f64 what f32 leaves open for the ranks and the lists.

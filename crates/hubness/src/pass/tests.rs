@@ -1,3 +1,5 @@
+use std::ops::Range;
+
 use itm_core::ScoreMatrix;
 use itm_core::eval::{Ranks, TiePolicy};
 use itm_core::tiles::{Embeddings, Tiles};
@@ -214,5 +216,47 @@ proptest! {
         let (a, b) = (map.map().rescore(0, 0, s), map.map().rescore(0, 1, t));
         prop_assert_eq!(top.items(0)[0], u32::from(b > a));
         prop_assert_eq!(top.scores(0)[0], a.max(b));
+    }
+}
+
+/// Scores without finite numbers are an error, in memory and in bands of images.
+#[test]
+fn infinite_scores_are_refused() {
+    let pairs = Pairs::uniform(301, 1);
+    let infinite = [(2, f32::NEG_INFINITY), (2, f32::INFINITY), (300, f32::NEG_INFINITY)];
+    for (text, value) in infinite {
+        let mut values = vec![0.25; 301 * 301];
+        values[300 * 301 + text] = value;
+        let matrix = ScoreMatrix::new(301, 301, values).unwrap();
+        let want =
+            format!("scores of image 300 and text {text}: expected a finite number, got {value}");
+        for scores in [&matrix as &dyn Scored, &Banded(&matrix)] {
+            let plain = Direction::BOTH.map(|d| Correction::none(scores, d).into_any());
+            let [i2t, t2i] = &plain;
+            for correction in &plain {
+                assert_eq!(top(scores, correction, 2).unwrap_err().to_string(), want);
+            }
+            let error = ranks(scores, &pairs, i2t, t2i).unwrap_err();
+            assert_eq!(error.to_string(), want);
+            let error = rescore(scores, &pairs, &[[i2t, t2i]], 2).unwrap_err();
+            assert_eq!(error.to_string(), want);
+        }
+    }
+}
+
+/// Scores that are read in blocks only.
+struct Banded<'a>(&'a ScoreMatrix);
+
+impl Scored for Banded<'_> {
+    fn images(&self) -> usize {
+        self.0.images()
+    }
+
+    fn texts(&self) -> usize {
+        self.0.texts()
+    }
+
+    fn block(&self, images: Range<usize>, texts: Range<usize>) -> Result<ScoreMatrix> {
+        self.0.block(images, texts)
     }
 }

@@ -1,10 +1,11 @@
 //! The corrected scores of every query's true items: the thresholds of its ranks.
 
-use itm_core::Pairs;
 use itm_core::eval::Standing;
+use itm_core::scored::Scored;
+use itm_core::{Pairs, Result};
 
 use super::filter::Filter;
-use crate::{Direction, Scores};
+use crate::Direction;
 
 /// The best true item of each query: the largest corrected score, the smaller index on ties.
 #[derive(Debug)]
@@ -16,11 +17,11 @@ pub(super) struct Thresholds {
 }
 
 impl Thresholds {
-    pub(super) fn new(scores: &impl Scores, pairs: &Pairs, filter: &Filter<'_>) -> Self {
+    pub(super) fn new(scores: &dyn Scored, pairs: &Pairs, filter: &Filter<'_>) -> Result<Self> {
         let shape = (scores.images(), scores.texts());
         assert_eq!(shape, (pairs.images(), pairs.texts()), "scores and pairs of one shape");
         let texts: Vec<_> = (0..pairs.texts()).collect();
-        let plain = scores.pair_scores(pairs.image_of_text(), &texts);
+        let plain = scores.pairs(pairs.image_of_text(), &texts)?;
         let corrected = |text: usize| filter.exact(pairs.image_of(text), text, plain[text]);
         let best = |query: usize| match filter.direction() {
             Direction::I2t => best_of(pairs.texts_of(query).iter().map(|&t| (t, corrected(t)))),
@@ -28,12 +29,12 @@ impl Thresholds {
         };
         let queries = filter.direction().queries(pairs.images(), pairs.texts());
         let all: Vec<_> = (0..queries).map(best).collect();
-        Self {
+        Ok(Self {
             score: all.iter().map(|&(score, ..)| score).collect(),
             near: all.iter().map(|&(score, ..)| score as f32).collect(),
             best: all.iter().map(|&(_, item, _)| item as u32).collect(),
             own: all.iter().map(|&(.., own)| own).collect(),
-        }
+        })
     }
 
     /// Counts an item that f32 could not tell from the threshold.

@@ -1,105 +1,96 @@
 //! Choosing among settings: for each fold of the images on the other folds, or for all images on a validation set.
 
-use std::cell::OnceCell;
-
 use itm_core::Result;
 
-use super::answer::by_image;
-use super::set::Set;
-use super::spec::Spec;
+use super::data::Data;
+use super::fit::Fit;
+use super::rows::StudyRow;
 use crate::choose::{Goal, HitTable, Split, choose_on_validation, cross_fit};
 use crate::{Direction, Pairs};
 
-/// Who chooses the open settings.
+/// Where the settings that are left open are chosen.
 pub(crate) enum Chooser<'a> {
-    /// A validation set, for all images at once.
-    Validation(Box<Set<'a>>),
-    /// The images themselves, each half for the other.
-    Halves(&'a Halves),
+    /// On a validation set, for all images at once.
+    Validation(Data<'a>),
+    /// On the images themselves, for each fold on the other folds.
+    Folds(&'a Split),
 }
 
 impl Chooser<'_> {
-    /// The split behind `choices` answers or picks; none if a single one serves all images.
-    pub(crate) fn split(&self, choices: usize) -> Result<Option<&Split>> {
+    /// The chosen fits of a row in a direction, as places in its list: one for each fold, or a single one for all.
+    pub(crate) fn choose(
+        &self,
+        row: &StudyRow,
+        data: &Data<'_>,
+        direction: Direction,
+    ) -> Result<Vec<usize>> {
         match self {
-            Self::Halves(halves) if choices > 1 => halves.split().map(Some),
-            _ => Ok(None),
+            _ if row.fits.len() == 1 => Ok(vec![0]),
+            Self::Validation(set) => {
+                let table = table_of(set, direction, &row.fits)?;
+                Ok(vec![choose_on_validation(&table, Goal::Sum)?])
+            }
+            Self::Folds(split) => {
+                let table = table_of(data, direction, &row.fits)?;
+                choose_by_folds(&table, split, data.pairs, Goal::Sum)
+            }
         }
     }
 }
 
-/// Two halves of the images by their names. They are made on first use, because a single image can be measured but not
-/// halved.
-pub(crate) struct Halves {
-    images: Vec<String>,
-    seed: u64,
-    split: OnceCell<Split>,
+/// The choice for each fold of a split over all images.
+pub(crate) fn choose_by_folds(
+    table: &HitTable,
+    split: &Split,
+    pairs: &Pairs,
+    goal: Goal,
+) -> Result<Vec<usize>> {
+    let folds = with_texts(pairs).map(|image| split.of_image()[image]).collect();
+    let fit = cross_fit(table, &Split::new(split.folds(), folds)?, goal)?;
+    Ok(fit.chosen.into_iter().map(Option::unwrap_or_default).collect())
 }
 
-impl Halves {
-    pub(crate) fn new(images: Vec<String>, seed: u64) -> Self {
-        Self { images, seed, split: OnceCell::new() }
+/// The hits of prepared corrections.
+fn table_of(data: &Data<'_>, direction: Direction, fits: &[Fit]) -> Result<HitTable> {
+    let mut table = empty_table(data.pairs, direction)?;
+    for &fit in fits {
+        let result = data.get(direction, fit);
+        let hits = hits_of_table(&result.answer.hits, data.pairs, direction);
+        table.push(fit.label(), result.strength, hits)?;
     }
-
-    /// # Errors
-    /// If there are fewer than two different names.
-    pub(crate) fn split(&self) -> Result<&Split> {
-        if let Some(split) = self.split.get() {
-            return Ok(split);
-        }
-        let split = Split::hashed(&self.images, 2, self.seed)?;
-        Ok(self.split.get_or_init(|| split))
-    }
+    Ok(table)
 }
 
-/// Picks of one direction: one for each fold, or a single one that serves all.
-pub(crate) type Picks = Vec<usize>;
-
-/// An empty table over the images that have texts.
-pub(crate) fn table(pairs: &Pairs, direction: Direction) -> Result<HitTable> {
-    let queries =
-        active(pairs).map(|image| direction.queries(1, pairs.texts_of(image).len() as u16));
-    HitTable::new(direction, queries.collect())
+/// A table over the images that have texts.
+pub(crate) fn empty_table(pairs: &Pairs, direction: Direction) -> Result<HitTable> {
+    let queries = |image: usize| direction.queries(1, pairs.texts_of(image).len() as u16);
+    HitTable::new(direction, with_texts(pairs).map(queries).collect())
 }
 
 /// Hits of the images that have texts.
-pub(crate) fn active_hits(
+pub(crate) fn hits_of_table(
     hits: &[[bool; 3]],
     pairs: &Pairs,
     direction: Direction,
 ) -> Vec<[u16; 3]> {
     let all = by_image(hits, pairs, direction);
-    active(pairs).map(|image| all[image]).collect()
+    with_texts(pairs).map(|image| all[image]).collect()
 }
 
-fn active(pairs: &Pairs) -> impl Iterator<Item = usize> {
+fn with_texts(pairs: &Pairs) -> impl Iterator<Item = usize> {
     (0..pairs.images()).filter(|&image| !pairs.texts_of(image).is_empty())
 }
 
-/// Picks for each fold of a split over all images.
-pub(crate) fn by_folds(
-    table: &HitTable,
-    split: &Split,
-    pairs: &Pairs,
-    goal: Goal,
-) -> Result<Picks> {
-    let of_active = active(pairs).map(|image| split.of_image()[image]).collect();
-    let fit = cross_fit(table, &Split::new(split.folds(), of_active)?, goal)?;
-    Ok(fit.chosen.into_iter().map(Option::unwrap_or_default).collect())
-}
-
-/// The one pick of a validation table.
-pub(crate) fn on_validation(table: &HitTable, goal: Goal) -> Result<Picks> {
-    Ok(vec![choose_on_validation(table, goal)?])
-}
-
-/// The hits of prepared corrections.
-pub(crate) fn spec_table(set: &Set<'_>, direction: Direction, specs: &[Spec]) -> Result<HitTable> {
-    let mut table = table(set.pairs, direction)?;
-    for &spec in specs {
-        let fitted = set.get(direction, spec);
-        let hits = active_hits(&fitted.answer.hits, set.pairs, direction);
-        table.push(spec.label(), fitted.strength, hits)?;
-    }
-    Ok(table)
+/// Hits by image: of the image as a query (i2t), or summed over its texts as queries (t2i).
+pub(crate) fn by_image(hits: &[[bool; 3]], pairs: &Pairs, direction: Direction) -> Vec<[u16; 3]> {
+    let image = |image: usize| match direction {
+        Direction::I2t => hits[image].map(u16::from),
+        Direction::T2i => {
+            let add = |sum: [u16; 3], &text: &usize| {
+                [0, 1, 2].map(|cut| sum[cut] + u16::from(hits[text][cut]))
+            };
+            pairs.texts_of(image).iter().fold([0; 3], add)
+        }
+    };
+    (0..pairs.images()).map(image).collect()
 }

@@ -1,27 +1,17 @@
 //! The inputs of a study: scores, pairs, names, held-out banks, the truth.
 
-use std::borrow::Cow;
-
-use itm_core::tiles::{Consumer, Embeddings, Tiles, TopK};
+use itm_core::scored::{EmbeddingRows, Scored, Similarity};
+use itm_core::tiles::{Embeddings, Tiles};
 use itm_core::{Error, Pairs, Relevance, Result, ScoreMatrix};
 
+use crate::Direction;
 use crate::rows::Length;
-use crate::{Direction, Scores};
 
-/// Where scores come from.
-#[derive(Debug, Clone, Copy)]
-pub enum Source<'a> {
-    /// Inner products of embeddings. Memory never holds all of them at once.
-    Embeddings {
-        /// One row per image.
-        images: Embeddings<'a>,
-        /// One row per text, of the same width.
-        texts: Embeddings<'a>,
-        /// Whether the products are cosines.
-        length: Length,
-    },
-    /// A matrix of finite scores.
-    Matrix(&'a ScoreMatrix),
+/// The scores of a test set.
+#[derive(Clone, Copy)]
+pub enum TestScores<'a> {
+    /// All scores, for both directions.
+    All(&'a dyn Scored),
     /// The scores of runs for at least one direction. Images are the rows in both directions. A pair that a run does not
     /// hold has −∞.
     Runs {
@@ -32,198 +22,147 @@ pub enum Source<'a> {
     },
 }
 
-impl<'a> From<&'a ScoreMatrix> for Source<'a> {
-    fn from(scores: &'a ScoreMatrix) -> Self {
-        Self::Matrix(scores)
-    }
-}
-
-impl<'a> Source<'a> {
+impl<'a> TestScores<'a> {
     /// Number of images and number of texts.
     pub(crate) fn shape(&self) -> (usize, usize) {
-        let of = |matrix: &ScoreMatrix| (matrix.images(), matrix.texts());
         match *self {
-            Self::Embeddings { images, texts, .. } => (images.rows(), texts.rows()),
-            Self::Matrix(matrix) => of(matrix),
-            Self::Runs { i2t, t2i } => i2t.or(t2i).map_or((0, 0), of),
+            Self::All(scores) => (scores.images(), scores.texts()),
+            Self::Runs { i2t, t2i } => {
+                i2t.or(t2i).map_or((0, 0), |run| (run.images(), run.texts()))
+            }
         }
     }
 
-    /// Width of the embeddings.
-    pub(crate) fn dim(&self) -> Option<usize> {
-        match self {
-            Self::Embeddings { images, .. } => Some(images.dim()),
-            _ => None,
+    /// The embeddings behind the scores, if the scores are their products.
+    pub(crate) fn cosine_rows(&self) -> Option<&'a EmbeddingRows> {
+        match *self {
+            Self::All(scores) => cosine_rows(scores),
+            Self::Runs { .. } => None,
         }
     }
 
     /// The directions that have scores: for runs, only the given directions.
     pub(crate) fn directions(&self) -> Vec<Direction> {
-        let asks = |direction: &Direction| match self {
+        let measured = |direction: &Direction| match self {
+            Self::All(_) => true,
             Self::Runs { i2t, t2i } => direction.queries(i2t, t2i).is_some(),
-            _ => true,
         };
-        Direction::BOTH.into_iter().filter(asks).collect()
+        Direction::BOTH.into_iter().filter(measured).collect()
     }
 
-    /// Embeddings and matrices give one set of scores, runs give one set per direction.
+    /// The scores of runs with a finite number for every pair.
     ///
     /// # Errors
-    /// If embeddings do not fit together.
-    pub(crate) fn parts(&self) -> Result<Vec<Part<'a>>> {
-        let whole = |scores| Part { scores, directions: Direction::BOTH.to_vec(), floor: None };
-        Ok(match *self {
-            Self::Embeddings { images, texts, .. } => {
-                vec![whole(Held::Tiles(Tiles::new(images, texts)?))]
-            }
-            Self::Matrix(matrix) => vec![whole(Held::Matrix(Cow::Borrowed(matrix)))],
-            Self::Runs { i2t, t2i } => {
-                let one = |(direction, run): (_, Option<_>)| Some(floored(run?, direction));
-                let all = [(Direction::I2t, i2t), (Direction::T2i, t2i)].into_iter();
-                all.filter_map(one).collect::<Result<_>>()?
-            }
-        })
+    /// If a run has no finite score.
+    pub(crate) fn runs(&self) -> Result<Vec<Run>> {
+        let Self::Runs { i2t, t2i } = *self else { return Ok(Vec::new()) };
+        let all = Direction::BOTH.into_iter().zip([i2t, t2i]);
+        all.filter_map(|(direction, run)| Some(Run::new(run?, direction))).collect()
+    }
+
+    /// The sets of scores that are measured: one for both directions, or one for each run.
+    pub(crate) fn sets<'b>(&self, runs: &'b [Run]) -> Vec<ScoreSet<'b>>
+    where
+        'a: 'b,
+    {
+        match *self {
+            Self::All(scores) => vec![ScoreSet::whole(scores)],
+            Self::Runs { .. } => runs.iter().map(Run::set).collect(),
+        }
+    }
+}
+
+fn cosine_rows(scores: &dyn Scored) -> Option<&EmbeddingRows> {
+    scores.rows().filter(|rows| rows.similarity == Similarity::Cosine)
+}
+
+/// The scores of a run. Pairs that the run does not hold have a finite number below all other scores.
+#[derive(Debug)]
+pub(crate) struct Run {
+    direction: Direction,
+    scores: ScoreMatrix,
+    floor: f32,
+}
+
+impl Run {
+    fn new(run: &ScoreMatrix, direction: Direction) -> Result<Self> {
+        let finite = || run.values().iter().copied().filter(|s| s.is_finite());
+        let (least, most) =
+            (finite().fold(f32::INFINITY, f32::min), finite().fold(f32::NEG_INFINITY, f32::max));
+        if least > most {
+            let place = format!("run for {direction}");
+            return Err(Error::invalid(place, "at least 1 finite score", 0));
+        }
+        let floor = least - 0.05 * (most - least).max(least.abs() * 1e-3).max(1e-6);
+        let values = run.values().iter().map(|s| if s.is_finite() { *s } else { floor }).collect();
+        let scores = ScoreMatrix::new(run.images(), run.texts(), values)?;
+        Ok(Self { direction, scores, floor })
+    }
+
+    fn set(&self) -> ScoreSet<'_> {
+        let directions = vec![self.direction];
+        ScoreSet { scores: &self.scores, directions, floor: Some(self.floor) }
     }
 }
 
 /// One set of scores, and the directions that are measured on it.
-#[derive(Debug)]
-pub(crate) struct Part<'a> {
-    pub(crate) scores: Held<'a>,
+#[derive(Clone)]
+pub(crate) struct ScoreSet<'a> {
+    pub(crate) scores: &'a dyn Scored,
     pub(crate) directions: Vec<Direction>,
     /// A score at or below this value means that the run does not hold the pair.
     pub(crate) floor: Option<f32>,
 }
 
-/// A run's scores. Pairs that the run does not hold get a finite number below all other scores.
-fn floored<'a>(run: &ScoreMatrix, direction: Direction) -> Result<Part<'a>> {
-    let held = || run.values().iter().copied().filter(|s| s.is_finite());
-    let (least, most) =
-        (held().fold(f32::INFINITY, f32::min), held().fold(f32::NEG_INFINITY, f32::max));
-    if least > most {
-        return Err(Error::invalid(format!("run for {direction}"), "at least 1 finite score", 0));
-    }
-    let floor = least - 0.05 * (most - least).max(least.abs() * 1e-3).max(1e-6);
-    let values = run.values().iter().map(|s| if s.is_finite() { *s } else { floor }).collect();
-    let scores = Held::Matrix(Cow::Owned(ScoreMatrix::new(run.images(), run.texts(), values)?));
-    Ok(Part { scores, directions: vec![direction], floor: Some(floor) })
-}
-
-/// Scores of either kind: tiles of embeddings, or a matrix.
-#[derive(Debug)]
-pub(crate) enum Held<'a> {
-    Tiles(Tiles<'a>),
-    Matrix(Cow<'a, ScoreMatrix>),
-}
-
-macro_rules! of_either {
-    ($held:expr, $scores:ident => $value:expr) => {
-        match $held {
-            Held::Tiles($scores) => $value,
-            Held::Matrix($scores) => $value,
-        }
-    };
-}
-
-impl Scores for Held<'_> {
-    fn images(&self) -> usize {
-        of_either!(self, scores => scores.images())
+impl<'a> ScoreSet<'a> {
+    pub(crate) fn whole(scores: &'a dyn Scored) -> Self {
+        Self { scores, directions: Direction::BOTH.to_vec(), floor: None }
     }
 
-    fn texts(&self) -> usize {
-        of_either!(self, scores => scores.texts())
-    }
-
-    fn run<C: Consumer + ?Sized>(&self, consumer: &C) -> C::Output {
-        of_either!(self, scores => scores.run(consumer))
-    }
-
-    fn nearest(&self, direction: Direction, k: usize) -> TopK {
-        of_either!(self, scores => scores.nearest(direction, k))
-    }
-
-    fn pair_scores(&self, images: &[usize], texts: &[usize]) -> Vec<f32> {
-        of_either!(self, scores => scores.pair_scores(images, texts))
-    }
-
-    fn rows(&self, direction: Direction, queries: &[usize]) -> Vec<f32> {
-        of_either!(self, scores => scores.rows(direction, queries))
-    }
-
-    fn check_finite(&self) -> Result<()> {
-        of_either!(self, scores => scores.check_finite())
+    /// Whether this score means that the run does not hold the pair.
+    pub(crate) fn is_missing(&self, score: f32) -> bool {
+        self.floor.is_some_and(|floor| score <= floor)
     }
 }
 
-/// Scores, and the pairs that are right.
-#[derive(Debug, Clone, Copy)]
-pub struct Judged<'a> {
+/// The scores on which settings are chosen, and the pairs that are right.
+#[derive(Clone, Copy)]
+pub struct Validation<'a> {
     /// Images × texts.
-    pub scores: Source<'a>,
+    pub scores: &'a dyn Scored,
     /// Which texts belong to which image.
     pub pairs: &'a Pairs,
 }
 
-impl<'a> Judged<'a> {
-    /// Scores and pairs.
-    pub fn new(scores: impl Into<Source<'a>>, pairs: &'a Pairs) -> Self {
-        Self { scores: scores.into(), pairs }
-    }
-
-    /// The scores on which settings are chosen.
-    ///
+impl Validation<'_> {
     /// # Errors
-    /// If the scores come from runs, or do not fit the pairs.
-    pub(crate) fn for_choosing(&self) -> Result<Part<'a>> {
-        let place = "validation";
-        self.check(place)?;
-        match (self.scores, self.scores.parts()?.pop()) {
-            (Source::Embeddings { .. } | Source::Matrix(_), Some(whole)) => Ok(whole),
-            _ => Err(Error::invalid(place, "embeddings or a matrix", "runs")),
-        }
+    /// As [`check`], with the place "validation".
+    pub(crate) fn check(&self) -> Result<()> {
+        let shape = (self.scores.images(), self.scores.texts());
+        check("validation", shape, self.pairs, &Direction::BOTH)
     }
+}
 
-    /// Checks that scores and pairs fit together. `name` is the place in an error.
-    ///
-    /// # Errors
-    /// If scores and pairs differ in the number of images or texts, a score of a matrix is not finite, an image is a query
-    /// without a text, or an image has more than 65,535 texts.
-    pub(crate) fn check(&self, name: &str) -> Result<()> {
-        let (pairs, directions) = (self.pairs, self.scores.directions());
-        if directions.is_empty() {
-            return Err(Error::invalid(name, "a run of at least one direction", "none"));
+/// Checks that scores of a shape and pairs fit together. `name` is the place in an error.
+///
+/// # Errors
+/// If scores and pairs differ in the number of images or texts, an image is a query without a text, or an image has more than
+/// 65,535 texts.
+fn check(name: &str, shape: (usize, usize), pairs: &Pairs, directions: &[Direction]) -> Result<()> {
+    same(name, shape, pairs)?;
+    let i2t = directions.contains(&Direction::I2t);
+    for image in 0..pairs.images() {
+        let place = || format!("{name}, image {image}");
+        let texts = pairs.texts_of(image).len();
+        if texts == 0 && i2t {
+            return Err(Error::invalid(place(), "a text for every query image", "none"));
         }
-        let shapes = match self.scores {
-            Source::Runs { i2t: Some(i2t), t2i: Some(t2i) } => {
-                vec![Source::Matrix(i2t).shape(), Source::Matrix(t2i).shape()]
-            }
-            one => vec![one.shape()],
-        };
-        for (images, texts) in shapes {
-            same(name, (images, texts), pairs)?;
+        if texts > usize::from(u16::MAX) {
+            let expected = format!("at most {} texts per image", u16::MAX);
+            return Err(Error::invalid(place(), expected, texts));
         }
-        if let Source::Matrix(matrix) = self.scores
-            && let Some(at) = matrix.values().iter().position(|score| !score.is_finite())
-        {
-            let place =
-                format!("{name}, image {}, text {}", at / matrix.texts(), at % matrix.texts());
-            return Err(Error::invalid(place, "a finite score", matrix.values()[at]));
-        }
-        let i2t = directions.contains(&Direction::I2t);
-        for image in 0..pairs.images() {
-            let place = || format!("{name}, image {image}");
-            let texts = pairs.texts_of(image).len();
-            if texts == 0 && i2t {
-                let expected = "a text for every query image";
-                return Err(Error::invalid(place(), expected, "none"));
-            }
-            if texts > usize::from(u16::MAX) {
-                let expected = format!("at most {} texts per image", u16::MAX);
-                return Err(Error::invalid(place(), expected, texts));
-            }
-        }
-        Ok(())
     }
+    Ok(())
 }
 
 fn same(name: &str, (images, texts): (usize, usize), pairs: &Pairs) -> Result<()> {
@@ -235,10 +174,14 @@ fn same(name: &str, (images, texts): (usize, usize), pairs: &Pairs) -> Result<()
 }
 
 /// What is measured.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct Test<'a> {
-    /// Scores and pairs.
-    pub set: Judged<'a>,
+    /// The scores of the test set.
+    pub scores: TestScores<'a>,
+    /// Which texts belong to which image.
+    pub pairs: &'a Pairs,
+    /// The length of embeddings, where scores are their products ([`Scored::rows`]): only unit rows give cosines.
+    pub length: Length,
     /// Names of hubs and victims. The names of images also decide the folds.
     pub names: &'a Names,
     /// Held-out embeddings, for corrections that are fitted on them.
@@ -248,16 +191,35 @@ pub struct Test<'a> {
 }
 
 impl<'a> Test<'a> {
-    /// Only scores and pairs.
-    pub fn new(scores: impl Into<Source<'a>>, pairs: &'a Pairs) -> Self {
+    /// Scores and pairs. The rows of embeddings count as unit rows.
+    pub fn new(scores: &'a dyn Scored, pairs: &'a Pairs) -> Self {
+        Self::of(TestScores::All(scores), pairs)
+    }
+
+    /// The scores of runs, and pairs.
+    pub fn of_runs(
+        i2t: Option<&'a ScoreMatrix>,
+        t2i: Option<&'a ScoreMatrix>,
+        pairs: &'a Pairs,
+    ) -> Self {
+        Self::of(TestScores::Runs { i2t, t2i }, pairs)
+    }
+
+    fn of(scores: TestScores<'a>, pairs: &'a Pairs) -> Self {
         static NOBODY: Names = Names { images: None, texts: None };
-        let set = Judged::new(scores, pairs);
-        Self { set, names: &NOBODY, banks: Banks::default(), truth: None }
+        let (length, banks) = (Length::Unit, Banks::default());
+        Self { scores, pairs, length, names: &NOBODY, banks, truth: None }
     }
 
     pub(crate) fn check(&self) -> Result<()> {
-        self.set.check("scores")?;
-        let pairs = self.set.pairs;
+        let (pairs, directions) = (self.pairs, self.scores.directions());
+        if directions.is_empty() {
+            return Err(Error::invalid("scores", "a run of at least one direction", "none"));
+        }
+        if let TestScores::Runs { i2t: Some(_), t2i: Some(t2i) } = self.scores {
+            same("scores", (t2i.images(), t2i.texts()), pairs)?;
+        }
+        check("scores", self.scores.shape(), pairs, &directions)?;
         for (place, names, count) in [
             ("names of images", &self.names.images, pairs.images()),
             ("names of texts", &self.names.texts, pairs.texts()),
@@ -319,26 +281,29 @@ impl<'a> Banks<'a> {
     }
 
     /// Scores of bank queries with test items; images are the rows.
-    pub(crate) fn queries(&self, test: &Source<'a>, direction: Direction) -> Result<Tiles<'a>> {
+    pub(crate) fn queries(&self, test: &'a dyn Scored, direction: Direction) -> Result<Tiles<'a>> {
         self.of(direction, test, direction)
     }
 
     /// Scores of bank items with test items; the bank takes the place of the queries.
-    pub(crate) fn items(&self, test: &Source<'a>, direction: Direction) -> Result<Tiles<'a>> {
+    pub(crate) fn items(&self, test: &'a dyn Scored, direction: Direction) -> Result<Tiles<'a>> {
         self.of(direction.reversed(), test, direction)
     }
 
     /// Scores of `direction`. The bank of the queries of direction `side` takes the place of the queries.
-    fn of(&self, side: Direction, test: &Source<'a>, direction: Direction) -> Result<Tiles<'a>> {
-        let Source::Embeddings { images, texts, .. } = *test else {
+    fn of(&self, side: Direction, test: &'a dyn Scored, direction: Direction) -> Result<Tiles<'a>> {
+        let Some(rows) = cosine_rows(test) else {
             return Err(Error::invalid("a bank", "embeddings to compare it with", "scores"));
         };
         let name = side.queries("bank_images", "bank_texts");
         let bank = side.queries(self.images, self.texts);
         let bank = bank.ok_or_else(|| Error::invalid(name, "held-out embeddings", "none"))?;
+        let view = |name: &str, values: &'a [f32]| {
+            Embeddings::new(name, values.len().checked_div(rows.dim).unwrap_or(0), rows.dim, values)
+        };
         match direction {
-            Direction::I2t => Tiles::new(bank, texts),
-            Direction::T2i => Tiles::new(images, bank),
+            Direction::I2t => Tiles::new(bank, view("texts", &rows.texts)?),
+            Direction::T2i => Tiles::new(view("images", &rows.images)?, bank),
         }
     }
 }
@@ -350,7 +315,7 @@ mod tests {
     #[test]
     fn a_run_without_a_finite_score_is_named() {
         let run = ScoreMatrix::from_rows([[f32::NEG_INFINITY; 2]; 2]);
-        let line = floored(&run, Direction::I2t).unwrap_err().to_string();
+        let line = Run::new(&run, Direction::I2t).unwrap_err().to_string();
         assert_eq!(line, "run for i2t: expected at least 1 finite score, got 0");
     }
 }

@@ -3,12 +3,11 @@
 use itm_core::Result;
 use itm_core::eval::CUTS;
 
-use super::choice::{Picks, active_hits, by_folds, on_validation, table};
-use super::input::Held;
-use super::set::Set;
+use super::choice::{choose_by_folds, empty_table, hits_of_table};
+use super::data::Data;
+use super::fit::Fit;
 use super::settings::{Runs, Settings};
-use super::spec::Spec;
-use crate::choose::{Goal, HitTable, Split};
+use crate::choose::{Goal, HitTable, Split, choose_on_validation};
 use crate::report::{Curve, Param, Params};
 use crate::{
     Candidates, CapacityScale, Direction, GreedyRuns, GreedySweep, Stop, TopLists, capacity, pass,
@@ -29,13 +28,13 @@ pub(crate) fn unusual(settings: &Settings) -> Params {
 }
 
 /// The candidate lists of a prepared correction, long enough for any λ.
-pub(crate) fn lists(set: &Set<'_>, direction: Direction, spec: Spec) -> Result<TopLists> {
-    let correction = &set.get(direction, spec).correction;
-    pass::top(set.fit.test, correction, Candidates::<Held<'_>>::advised(10))
+pub(crate) fn candidate_lists(data: &Data<'_>, direction: Direction, fit: Fit) -> Result<TopLists> {
+    let correction = &data.get(direction, fit).correction;
+    pass::top(data.set.scores, correction, Candidates::advised(10))
 }
 
 /// The cuts for which λ is chosen: each K separately, or all three together.
-pub(crate) fn choices(settings: &Settings) -> Vec<(usize, Goal)> {
+fn choices(settings: &Settings) -> Vec<(usize, Goal)> {
     match settings.rgm_runs {
         Runs::Single => vec![(2, Goal::Sum)],
         Runs::PerK => (0..3).zip(Goal::EACH).collect(),
@@ -43,7 +42,7 @@ pub(crate) fn choices(settings: &Settings) -> Vec<(usize, Goal)> {
 }
 
 /// The hits under every λ.
-pub(crate) struct Lambdas {
+struct LambdaTable {
     /// First without a bound, then from loose to tight bounds.
     table: HitTable,
     /// The λ of each entry.
@@ -53,25 +52,21 @@ pub(crate) struct Lambdas {
 }
 
 /// Hits for every capacity that bounds something, and without a bound.
-pub(crate) fn lambda_table(
-    set: &Set<'_>,
-    candidates: &Candidates<'_, Held<'_>>,
-    cut: usize,
-) -> Result<Lambdas> {
-    let &Settings { rgm_capacity: scale, rgm_stop: stop, .. } = set.fit.settings;
+fn lambda_table(data: &Data<'_>, candidates: &Candidates<'_>, cut: usize) -> Result<LambdaTable> {
+    let &Settings { rgm_capacity: scale, rgm_stop: stop, .. } = data.settings;
     let (direction, k) = (candidates.direction(), CUTS[cut] as usize);
     let share = fair_share(candidates, k, scale);
     let unit = capacity_at(candidates, 1.0, k, scale)?;
-    let mut sweep = GreedySweep::new(candidates, k);
-    let mut all = table(set.pairs, direction)?;
-    let hits = |sweep: &GreedySweep<'_, Held<'_>>| {
-        let places = sweep.places(stop, set.pairs);
+    let mut sweep = GreedySweep::new(candidates, k)?;
+    let mut all = empty_table(data.pairs, direction)?;
+    let hits = |sweep: &GreedySweep<'_>| {
+        let places = sweep.places(stop, data.pairs);
         let hit = |place: &Option<usize>| {
             // If each K has its own run, only the cut of that K matters.
             CUTS.map(|k| place.is_some_and(|place| place < k as usize))
         };
         let hits: Vec<_> = places.iter().map(hit).collect();
-        active_hits(&hits, set.pairs, direction)
+        hits_of_table(&hits, data.pairs, direction)
     };
     all.push("lambda=inf", 0.0, hits(&sweep))?;
     let mut lambdas = vec![f64::INFINITY];
@@ -83,16 +78,16 @@ pub(crate) fn lambda_table(
         _ => f64::INFINITY,
     };
     for capacity in (unit..=loose.min(sweep.largest().saturating_sub(1))).rev() {
-        sweep.lower(capacity);
+        sweep.lower(capacity)?;
         let lambda = lambda_of(capacity);
         all.push(format!("lambda={lambda}"), 1.0 / capacity as f64, hits(&sweep))?;
         lambdas.push(lambda);
     }
-    Ok(Lambdas { table: all, lambdas, idle })
+    Ok(LambdaTable { table: all, lambdas, idle })
 }
 
 /// The capacity at λ = 1 before rounding.
-fn fair_share(candidates: &Candidates<'_, Held<'_>>, k: usize, scale: CapacityScale) -> f64 {
+fn fair_share(candidates: &Candidates<'_>, k: usize, scale: CapacityScale) -> f64 {
     let each = candidates.queries() as f64 / candidates.items() as f64;
     match scale {
         CapacityScale::Balanced => k as f64 * each.max(1.0),
@@ -101,7 +96,7 @@ fn fair_share(candidates: &Candidates<'_, Held<'_>>, k: usize, scale: CapacitySc
 }
 
 fn capacity_at(
-    candidates: &Candidates<'_, Held<'_>>,
+    candidates: &Candidates<'_>,
     lambda: f64,
     k: usize,
     scale: CapacityScale,
@@ -111,14 +106,14 @@ fn capacity_at(
 
 /// λ for every fold and cut, chosen on other images.
 pub(crate) fn cross_fitted(
-    set: &Set<'_>,
-    candidates: &Candidates<'_, Held<'_>>,
+    data: &Data<'_>,
+    candidates: &Candidates<'_>,
     split: &Split,
 ) -> Result<Vec<[f64; 3]>> {
     let mut chosen = vec![[f64::INFINITY; 3]; split.folds()];
-    for (cut, goal) in choices(set.fit.settings) {
-        let Lambdas { table, lambdas, .. } = lambda_table(set, candidates, cut)?;
-        let picks: Picks = by_folds(&table, split, set.pairs, goal)?;
+    for (cut, goal) in choices(data.settings) {
+        let LambdaTable { table, lambdas, .. } = lambda_table(data, candidates, cut)?;
+        let picks = choose_by_folds(&table, split, data.pairs, goal)?;
         for (fold, pick) in chosen.iter_mut().zip(picks) {
             spread(fold, cut, goal, lambdas[pick]);
         }
@@ -127,21 +122,22 @@ pub(crate) fn cross_fitted(
 }
 
 /// λ for every cut, chosen on a validation set; of equally good values, the smallest.
-pub(crate) fn validated(set: &Set<'_>, direction: Direction, spec: Spec) -> Result<[f64; 3]> {
-    let lists = lists(set, direction, spec)?;
-    let candidates = Candidates::new(set.fit.test, &set.get(direction, spec).correction, &lists)?;
+pub(crate) fn validated(data: &Data<'_>, direction: Direction, fit: Fit) -> Result<[f64; 3]> {
+    let lists = candidate_lists(data, direction, fit)?;
+    let candidates =
+        Candidates::new(data.set.scores, &data.get(direction, fit).correction, &lists)?;
     let mut chosen = [f64::INFINITY; 3];
-    for (cut, goal) in choices(set.fit.settings) {
-        let Lambdas { table: loose_first, mut lambdas, idle } =
-            lambda_table(set, &candidates, cut)?;
+    for (cut, goal) in choices(data.settings) {
+        let LambdaTable { table: loose_first, mut lambdas, idle } =
+            lambda_table(data, &candidates, cut)?;
         // No bound gives the same hits as the smallest λ that bounds nothing, and that λ is smaller than ∞.
         lambdas[0] = idle;
-        let mut tight_first = table(set.pairs, direction)?;
+        let mut tight_first = empty_table(data.pairs, direction)?;
         for candidate in loose_first.candidates().iter().rev() {
             let hits = candidate.hits.clone();
             tight_first.push(candidate.label.clone(), candidate.correction, hits)?;
         }
-        let pick = on_validation(&tight_first, goal)?[0];
+        let pick = choose_on_validation(&tight_first, goal)?;
         spread(&mut chosen, cut, goal, lambdas[lambdas.len() - 1 - pick]);
     }
     Ok(chosen)
@@ -157,7 +153,7 @@ fn spread(chosen: &mut [f64; 3], cut: usize, goal: Goal, lambda: f64) {
 /// The matchings behind the three recalls.
 pub(crate) fn matchings(
     settings: &Settings,
-    candidates: &Candidates<'_, Held<'_>>,
+    candidates: &Candidates<'_>,
     lambda: [f64; 3],
 ) -> Result<GreedyRuns> {
     let &Settings { rgm_capacity: scale, rgm_stop: stop, .. } = settings;
@@ -168,19 +164,20 @@ pub(crate) fn matchings(
 }
 
 /// R@10 against λ from 1 to 10, as in the paper's Figure 4.
-pub(crate) fn curve(set: &Set<'_>, direction: Direction, spec: Spec, label: &str) -> Result<Curve> {
-    let &Settings { rgm_capacity: scale, rgm_stop: stop, .. } = set.fit.settings;
-    let lists = lists(set, direction, spec)?;
-    let candidates = Candidates::new(set.fit.test, &set.get(direction, spec).correction, &lists)?;
-    let mut sweep = GreedySweep::new(&candidates, 10);
-    let recall = |sweep: &GreedySweep<'_, Held<'_>>| {
-        let places = sweep.places(stop, set.pairs);
+pub(crate) fn curve(data: &Data<'_>, direction: Direction, fit: Fit, label: &str) -> Result<Curve> {
+    let &Settings { rgm_capacity: scale, rgm_stop: stop, .. } = data.settings;
+    let lists = candidate_lists(data, direction, fit)?;
+    let candidates =
+        Candidates::new(data.set.scores, &data.get(direction, fit).correction, &lists)?;
+    let mut sweep = GreedySweep::new(&candidates, 10)?;
+    let recall = |sweep: &GreedySweep<'_>| {
+        let places = sweep.places(stop, data.pairs);
         100.0 * places.iter().flatten().count() as f64 / places.len() as f64
     };
     let unconstrained = Some(recall(&sweep));
     let mut points = Vec::new();
     for lambda in (4..=40).rev().map(|quarter| f64::from(quarter) / 4.0) {
-        sweep.lower(capacity_at(&candidates, lambda, 10, scale)?);
+        sweep.lower(capacity_at(&candidates, lambda, 10, scale)?)?;
         points.push((lambda, recall(&sweep)));
     }
     points.reverse();
@@ -191,8 +188,7 @@ pub(crate) fn curve(set: &Set<'_>, direction: Direction, spec: Spec, label: &str
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::study::input::{Banks, Source};
-    use crate::study::spec::Fit;
+    use crate::study::input::{Banks, ScoreSet};
     use crate::{Correction, Pairs, ScoreMatrix};
 
     /// 20 queries for 8 items are 2.5 per item: every λ of the table must give the capacity that its hits were counted with.
@@ -202,18 +198,15 @@ mod tests {
         let scores = ScoreMatrix::new(8, 20, (0..160).map(value).collect()).unwrap();
         let pairs = Pairs::new(8, (0..20).map(|t| t % 8).collect()).unwrap();
         let settings = Settings::default();
-        let source = Source::from(&scores);
-        let parts = source.parts().unwrap();
-        let scores = &parts[0].scores;
-        let fit = Fit { test: scores, source, banks: Banks::default(), settings: &settings };
-        let set = Set::new(fit, &pairs, vec![Direction::T2i], None);
-        let plain = Correction::none(scores, Direction::T2i);
-        let lists = pass::top(scores, &plain, 8).unwrap();
-        let candidates = Candidates::new(scores, &plain, &lists).unwrap();
-        let Lambdas { table, lambdas, idle } = lambda_table(&set, &candidates, 0).unwrap();
+        let set = ScoreSet { directions: vec![Direction::T2i], ..ScoreSet::whole(&scores) };
+        let data = Data::new(set, &pairs, Banks::default(), &settings);
+        let plain = Correction::none(&scores, Direction::T2i);
+        let lists = pass::top(&scores, &plain, 8).unwrap();
+        let candidates = Candidates::new(&scores, &plain, &lists).unwrap();
+        let LambdaTable { table, lambdas, idle } = lambda_table(&data, &candidates, 0).unwrap();
         assert!(lambdas.len() > 3 && lambdas.contains(&1.0));
         // A capacity of at least the largest number of queries that hold one item changes nothing.
-        let most = GreedySweep::new(&candidates, 1).largest();
+        let most = GreedySweep::new(&candidates, 1).unwrap().largest();
         assert_eq!(capacity_at(&candidates, idle, 1, CapacityScale::Balanced).unwrap(), most);
         for (candidate, &lambda) in table.candidates().iter().zip(&lambdas).skip(1) {
             let capacity = capacity_at(&candidates, lambda, 1, CapacityScale::Balanced).unwrap();

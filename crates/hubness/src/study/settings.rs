@@ -10,22 +10,26 @@ use crate::{CapacityScale, Stop};
 
 /// Settings of the corrections. The defaults are the papers' values. On a command line they are options, in a file keys.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 #[cfg_attr(feature = "cli", derive(clap::Args), command(next_help_heading = "Corrections"))]
 pub struct Settings {
     /// CSLS: number of neighbours of an item, or auto; several values, separated by commas, make several rows
     #[serde(deserialize_with = "one_or_more")]
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<String>"))]
     #[cfg_attr(feature = "cli", arg(long, allow_negative_numbers = true, value_name = "K"))]
     #[cfg_attr(feature = "cli", arg(value_delimiter = ',', default_values_t = defaults().csls_k))]
     pub csls_k: Vec<Choice>,
     /// IS: inverse temperature, or auto; several values, separated by commas, make several rows
     #[serde(deserialize_with = "one_or_more")]
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<String>"))]
     #[cfg_attr(feature = "cli", arg(long, allow_negative_numbers = true, value_name = "BETA"))]
     #[cfg_attr(feature = "cli", arg(value_delimiter = ',', default_values_t = defaults().is_beta))]
     pub is_beta: Vec<Choice>,
     /// RGM: an item may serve at most this many times its fair share of queries (inf: no bound), or auto; several values,
     /// separated by commas, make several rows
     #[serde(deserialize_with = "one_or_more")]
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<String>"))]
     #[cfg_attr(feature = "cli", arg(long, allow_negative_numbers = true, value_name = "LAMBDA"))]
     #[cfg_attr(feature = "cli", arg(value_delimiter = ',', default_values_t = defaults().rgm_lambda))]
     pub rgm_lambda: Vec<Choice>,
@@ -171,6 +175,7 @@ fn require<T: Display + Copy>(
 
 /// The matchings behind the three recalls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Runs {
     /// One matching each for k = 1, 5, 10.

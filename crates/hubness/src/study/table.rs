@@ -6,42 +6,42 @@ use itm_core::significance::{
 use itm_core::{Pairs, Result};
 
 use super::Study;
-use super::analysis::Side;
-use super::plan::Plan;
+use super::results::RowResult;
+use super::rows::StudyRow;
 use crate::choose::joined_hits;
 use crate::hubs::{Counts, HubMeasures, HubSize};
 use crate::report::{Chosen, Difference, Directed, RecallIntervals, Row, Seen};
 use crate::{Direction, Setting};
 
-/// A row for each plan, with a side for each direction measured.
-pub(crate) fn rows(
+/// A row for each row of the study, with a value for each direction measured.
+pub(crate) fn report_rows(
     study: &Study,
-    plans: &[Plan],
-    sides: &[Vec<Side>],
+    study_rows: &[StudyRow],
+    results: &[Vec<RowResult>],
     pairs: &Pairs,
-    chosen: impl Fn(&Plan) -> Chosen,
+    chosen: impl Fn(&StudyRow) -> Chosen,
 ) -> Result<Vec<Row>> {
     let systems: Vec<[Hits; 1]> =
-        sides.iter().map(|sides| Ok([system(sides, pairs)?])).collect::<Result<_>>()?;
+        results.iter().map(|results| Ok([system(results, pairs)?])).collect::<Result<_>>()?;
     let mut rows = Vec::new();
-    for ((plan, sides), system) in plans.iter().zip(sides).zip(&systems) {
+    for ((row, results), system) in study_rows.iter().zip(results).zip(&systems) {
         let intervals = match study.resamples {
             0 => None,
             n => Some(bootstrap(system, n, study.seed)?),
         };
-        let setting = sides.iter().map(|side| side.setting).max_by_key(|&s| s as u8);
+        let setting = results.iter().map(|result| result.setting).max_by_key(|&s| s as u8);
         rows.push(Row {
-            method: plan.name.clone(),
-            params: directed(sides, |side| side.params.clone()),
-            chosen: chosen(plan),
+            method: row.name.clone(),
+            params: directed(results, |result| result.params.clone()),
+            chosen: chosen(row),
             seen: Seen(setting.unwrap_or(Setting::Plain)),
-            recalls: directed(sides, |side| side.pooled.recalls),
-            rsum: sides.iter().flat_map(|side| side.pooled.recalls.values()).sum(),
+            recalls: directed(results, |result| result.recalls),
+            rsum: results.iter().flat_map(|result| result.recalls.values()).sum(),
             ci95: intervals.map(|m| ends(m.rsum)),
-            ci95_recalls: recall_intervals(sides, intervals),
+            ci95_recalls: recall_intervals(results, intervals),
             difference: None,
             p_value: None,
-            hubs_after: directed(sides, |side| side.pooled.counts.iter().map(measures).collect()),
+            hubs_after: directed(results, |result| result.counts.iter().map(measures).collect()),
         });
     }
     compare(study, &mut rows, &systems)?;
@@ -49,17 +49,17 @@ pub(crate) fn rows(
 }
 
 /// One value for each direction that was measured.
-fn directed<T>(sides: &[Side], of: impl Fn(&Side) -> T) -> Directed<T> {
-    let one = |direction| sides.iter().find(|side| side.pooled.direction == direction).map(&of);
+fn directed<T>(results: &[RowResult], of: impl Fn(&RowResult) -> T) -> Directed<T> {
+    let one = |direction| results.iter().find(|result| result.direction == direction).map(&of);
     Directed { i2t: one(Direction::I2t), t2i: one(Direction::T2i) }
 }
 
 /// Hits of the images that have texts. A direction that was not measured has none.
-fn system(sides: &[Side], pairs: &Pairs) -> Result<Hits> {
+fn system(results: &[RowResult], pairs: &Pairs) -> Result<Hits> {
     let asking: Vec<_> = (0..pairs.images()).filter(|&i| !pairs.texts_of(i).is_empty()).collect();
     let of = |direction: Direction| -> Vec<_> {
-        let side = sides.iter().find(|side| side.pooled.direction == direction);
-        asking.iter().map(|&i| side.map_or([0; 3], |side| side.pooled.hits[i])).collect()
+        let result = results.iter().find(|result| result.direction == direction);
+        asking.iter().map(|&i| result.map_or([0; 3], |result| result.hits[i])).collect()
     };
     let captions: Vec<_> = asking.iter().map(|&i| pairs.texts_of(i).len() as u16).collect();
     joined_hits(&of(Direction::I2t), &of(Direction::T2i), &captions)
@@ -95,12 +95,12 @@ fn ends(interval: Interval) -> [f64; 2] {
 }
 
 fn recall_intervals(
-    sides: &[Side],
+    results: &[RowResult],
     intervals: Option<Measures<Interval>>,
 ) -> Directed<RecallIntervals> {
     let Some(all) = intervals else { return Directed::default() };
-    directed(sides, |side| {
-        let [r1, r5, r10] = side.pooled.direction.queries(all.i2t, all.t2i).map(ends);
+    directed(results, |result| {
+        let [r1, r5, r10] = result.direction.queries(all.i2t, all.t2i).map(ends);
         RecallIntervals { r1, r5, r10 }
     })
 }

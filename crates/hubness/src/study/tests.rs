@@ -2,6 +2,7 @@
 
 use itm_core::Relevance;
 use itm_core::eval::{Ranks, TiePolicy};
+use itm_core::scored::{EmbeddingRows, Similarity};
 use itm_core::significance::{Hits, bootstrap, bootstrap_difference, holm, paired_randomisation};
 
 use super::*;
@@ -80,8 +81,9 @@ fn settings_are_chosen_on_validation() {
     let (test, validation, pairs) = (scores(0), scores(5), pairs());
     let settings = Settings { csls_k: vec![Choice::Auto], ..Settings::default() };
     let study = Study { settings, ..study(&["csls"]) };
-    let report =
-        study.run(&Test::new(&test, &pairs), Some(&Judged::new(&validation, &pairs))).unwrap();
+    let report = study
+        .run(&Test::new(&test, &pairs), Some(&Validation { scores: &validation, pairs: &pairs }))
+        .unwrap();
     let row = &report.rows[1];
     assert_eq!((row.chosen, row.seen.0), (Chosen::Validation, Setting::Transductive));
     let ks = [100, 50, 30, 20, 10, 5, 3, 2, 1];
@@ -230,15 +232,21 @@ fn banks_are_fitted_on_beside_the_test_queries() {
     let side = |rows: usize, off: f32| -> Vec<f32> {
         (0..rows).flat_map(|row| [(row as f32 + off).sin(), (row as f32 * 1.7).cos()]).collect()
     };
-    let [images, texts, more] = [side(12, 0.0), side(12, 0.3), side(20, 0.9)];
+    let (image_rows, text_rows) = (side(12, 0.0), side(12, 0.3));
+    let [images, texts, more] = [image_rows.clone(), text_rows.clone(), side(20, 0.9)];
     let of = |name: &str, values: &'static [f32]| {
         Embeddings::new(name, values.len() / 2, 2, values).unwrap()
     };
     let leak = |values: Vec<f32>| of("", values.leak());
     let [images, texts, more] = [images, texts, more].map(leak);
     let (pairs, banks) = (Pairs::uniform(12, 1), Banks { images: Some(more), texts: Some(more) });
-    let source = Source::Embeddings { images, texts, length: Length::Raw };
-    let asked = Test { banks, ..Test::new(source, &pairs) };
+    let rows = EmbeddingRows {
+        dim: 2,
+        images: image_rows,
+        texts: text_rows,
+        similarity: Similarity::Cosine,
+    };
+    let asked = Test { banks, length: Length::Raw, ..Test::new(&rows, &pairs) };
     let report = study(&["csls"]).run(&asked, None).unwrap();
     let rows: Vec<_> = report.rows.iter().map(|row| (&row.method[..], row.seen.0)).collect();
     let want =
@@ -261,11 +269,10 @@ fn banks_are_fitted_on_beside_the_test_queries() {
 #[test]
 fn runs_are_measured_by_direction() {
     let (test, pairs) = (scores(6), pairs());
-    let source = |i2t| Source::Runs { i2t, t2i: Some(&test) };
-    let of = |source: Source<'_>| {
-        study(&["csls", "auto"]).run(&Test::new(source, &pairs), None).unwrap().rows
-    };
-    let (both, half, matrix) = (of(source(Some(&test))), of(source(None)), of((&test).into()));
+    let runs = |i2t| Test::of_runs(i2t, Some(&test), &pairs);
+    let of = |asked: Test<'_>| study(&["csls", "auto"]).run(&asked, None).unwrap().rows;
+    let (both, half, matrix) =
+        (of(runs(Some(&test))), of(runs(None)), of(Test::new(&test, &pairs)));
     for ((both, half), matrix) in both.iter().zip(&half).zip(&matrix) {
         assert_eq!((recalls(both), &both.params), (recalls(matrix), &matrix.params));
         assert_eq!((half.recalls.i2t, half.recalls.t2i), (None, matrix.recalls.t2i));
@@ -279,8 +286,8 @@ fn what_a_run_does_not_hold_is_a_miss() {
     let mut values = whole.values().to_vec();
     values[0] = f32::NEG_INFINITY;
     let held = ScoreMatrix::new(IMAGES, 90, values).unwrap();
-    let source = Source::Runs { i2t: None, t2i: Some(&held) };
-    let report = study(&["nns"]).run(&Test::new(source, &pairs), None).unwrap();
+    let asked = Test::of_runs(None, Some(&held), &pairs);
+    let report = study(&["nns"]).run(&asked, None).unwrap();
     let recalls = report.rows[0].recalls.t2i.unwrap();
     let ranks = plain(&whole);
     let others: f64 = ranks.t2i()[1..].iter().map(|text| text.hit(10, TiePolicy::Index)).sum();
@@ -291,19 +298,16 @@ fn what_a_run_does_not_hold_is_a_miss() {
 #[test]
 fn what_does_not_fit_together_is_one_line() {
     let (test, pairs, other) = (scores(0), pairs(), Pairs::uniform(IMAGES, 2));
-    let line = |study: &Study, asked: &Test<'_>, validation: Option<&Judged<'_>>| {
+    let line = |study: &Study, asked: &Test<'_>, validation: Option<&Validation<'_>>| {
         study.run(asked, validation).unwrap_err().to_string()
     };
     let plain = Test::new(&test, &pairs);
     let all = study(&[]);
     let want = "expected 30 images and 60 texts, as the pairs, got 30 and 90";
     assert_eq!(line(&all, &Test::new(&test, &other), None), format!("scores: {want}"));
-    let validation = Judged::new(&test, &other);
+    let validation = Validation { scores: &test, pairs: &other };
     assert_eq!(line(&all, &plain, Some(&validation)), format!("validation: {want}"));
-    let runs = Judged::new(Source::Runs { i2t: Some(&test), t2i: None }, &pairs);
-    let want = "validation: expected embeddings or a matrix, got runs";
-    assert_eq!(line(&all, &plain, Some(&runs)), want);
-    let none = Test::new(Source::Runs { i2t: None, t2i: None }, &pairs);
+    let none = Test::of_runs(None, None, &pairs);
     let want = "scores: expected a run of at least one direction, got none";
     assert_eq!(line(&all, &none, None), want);
     let names = Names { images: None, texts: Some(vec!["one".into()]) };
@@ -315,7 +319,7 @@ fn what_does_not_fit_together_is_one_line() {
     let mut values = test.values().to_vec();
     values[91] = f32::NEG_INFINITY;
     let holes = ScoreMatrix::new(IMAGES, 90, values).unwrap();
-    let want = "scores, image 1, text 1: expected a finite score, got -inf";
+    let want = "scores of image 1 and text 1: expected a finite number, got -inf";
     assert_eq!(line(&all, &Test::new(&holes, &pairs), None), want);
     let many = Pairs::new(1, vec![0; 65_536]).unwrap();
     let wide = ScoreMatrix::new(1, 65_536, vec![0.0; 65_536]).unwrap();

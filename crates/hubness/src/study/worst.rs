@@ -1,54 +1,56 @@
 //! The hubs of nearest neighbours by name, and their counts under each row.
 
+use itm_core::Result;
 use itm_core::eval::TiePolicy;
 
-use super::analysis::Side;
-use super::answer::Found;
+use super::data::{AnswerLists, Data};
+use super::fit::Fit;
 use super::input::Test;
-use super::set::Set;
-use super::spec::Spec;
+use super::results::RowResult;
 use super::table::measures;
 use crate::Direction;
 use crate::hubs::{self, Counts, Worst, complete_truth, worst_hubs};
 use crate::report::{Directed, Histogram, Hub, HubSide, Hubs, Victim};
 
-/// A row by its name, with its side of one direction.
-type Named<'a> = (&'a str, &'a Side);
+/// A row by its name, with its result in one direction.
+type Named<'a> = (&'a str, &'a RowResult);
 
 /// The hubs of every measured direction. The first row must be nearest neighbours.
 pub(crate) fn hubs_of<'a>(
     test: &Test<'_>,
-    sets: &[Set<'_>],
-    rows: impl Iterator<Item = (&'a str, &'a [Side])> + Clone,
-) -> Hubs {
+    sets: &[Data<'_>],
+    rows: impl Iterator<Item = (&'a str, &'a [RowResult])> + Clone,
+) -> Result<Hubs> {
     let mut sides = Directed::default();
-    for set in sets {
-        for &direction in &set.directions {
-            let of = |(name, sides): (&'a str, &'a [Side])| {
-                Some((name, sides.iter().find(|side| side.pooled.direction == direction)?))
+    for data in sets {
+        for &direction in &data.set.directions {
+            let of = |(name, results): (&'a str, &'a [RowResult])| {
+                Some((name, results.iter().find(|result| result.direction == direction)?))
             };
             let named: Vec<Named<'_>> = rows.clone().filter_map(of).collect();
-            let found = Some(hub_side(test, set, direction, &named));
-            match direction {
-                Direction::I2t => sides.i2t = found,
-                Direction::T2i => sides.t2i = found,
-            }
+            *direction.queries(&mut sides.i2t, &mut sides.t2i) =
+                Some(hub_side(test, data, direction, &named)?);
         }
     }
-    let skewness = |side: &Side| side.pooled.counts.iter().map(Counts::skewness).sum::<f64>();
+    let skewness = |result: &RowResult| result.counts.iter().map(Counts::skewness).sum::<f64>();
     let plain = rows.clone().next();
-    Hubs { sides, hs_sum: plain.map(|(_, sides)| sides.iter().map(skewness).sum()) }
+    Ok(Hubs { sides, hs_sum: plain.map(|(_, results)| results.iter().map(skewness).sum()) })
 }
 
-fn hub_side(test: &Test<'_>, set: &Set<'_>, direction: Direction, rows: &[Named<'_>]) -> HubSide {
-    let histograms = rows
-        .iter()
-        .flat_map(|(name, side)| side.pooled.counts.iter().map(|counts| histogram(name, counts)));
-    HubSide {
-        measures: rows[0].1.pooled.counts.iter().map(measures).collect(),
-        worst: worst(test, set, direction, rows),
-        histograms: histograms.collect(),
-    }
+fn hub_side(
+    test: &Test<'_>,
+    data: &Data<'_>,
+    direction: Direction,
+    rows: &[Named<'_>],
+) -> Result<HubSide> {
+    let counts = |(name, result): &Named<'_>| {
+        result.counts.iter().map(|counts| histogram(name, counts)).collect::<Vec<_>>()
+    };
+    Ok(HubSide {
+        measures: rows[0].1.counts.iter().map(measures).collect(),
+        worst: worst(test, data, direction, rows)?,
+        histograms: rows.iter().flat_map(counts).collect(),
+    })
 }
 
 fn histogram(method: &str, counts: &Counts) -> Histogram {
@@ -63,11 +65,16 @@ fn histogram(method: &str, counts: &Counts) -> Histogram {
 }
 
 /// The items with the largest N_10 under nearest neighbours, by name.
-fn worst(test: &Test<'_>, set: &Set<'_>, direction: Direction, rows: &[Named<'_>]) -> Vec<Hub> {
-    let (plain, pairs) = (set.get(direction, Spec::PLAIN), set.pairs);
-    let Found::Top(top) = &plain.answer.found else { return Vec::new() };
+fn worst(
+    test: &Test<'_>,
+    data: &Data<'_>,
+    direction: Direction,
+    rows: &[Named<'_>],
+) -> Result<Vec<Hub>> {
+    let (plain, pairs) = (data.get(direction, Fit::PLAIN), data.pairs);
+    let AnswerLists::Top(top) = &plain.answer.lists else { return Ok(Vec::new()) };
     let mut hubs = worst_hubs(top, pairs, Worst::default());
-    complete_truth(&mut hubs, pairs, set.fit.test, &plain.correction);
+    complete_truth(&mut hubs, pairs, data.set.scores, &plain.correction)?;
     let all = worst_hubs(top, pairs, Worst { within: 10, victims: 0, ..Worst::default() });
     let items: Vec<_> = all.iter().map(|hub| hub.item).collect();
     let number = direction.items(pairs.images(), pairs.texts());
@@ -98,8 +105,10 @@ fn worst(test: &Test<'_>, set: &Set<'_>, direction: Direction, rows: &[Named<'_>
         })
     };
     let of_hub = |(at, (hub, all)): (usize, (&hubs::Hub, &hubs::Hub))| {
-        let count = |side: &Side, cut: usize| u64::from(side.pooled.counts[cut].values()[hub.item]);
-        let after = rows.iter().skip(1).map(|(name, side)| ((*name).to_owned(), count(side, 2)));
+        let count =
+            |result: &RowResult, cut: usize| u64::from(result.counts[cut].values()[hub.item]);
+        let after =
+            rows.iter().skip(1).map(|(name, result)| ((*name).to_owned(), count(result, 2)));
         Hub {
             item: hub.item as u64,
             name: name(direction.reversed(), hub.item),
@@ -111,5 +120,5 @@ fn worst(test: &Test<'_>, set: &Set<'_>, direction: Direction, rows: &[Named<'_>
             victims: hub.victims.iter().filter_map(victim).collect(),
         }
     };
-    hubs.iter().zip(&all).enumerate().map(of_hub).collect()
+    Ok(hubs.iter().zip(&all).enumerate().map(of_hub).collect())
 }

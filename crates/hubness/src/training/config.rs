@@ -12,6 +12,7 @@ use crate::losses::{AaaiOptions, BankOptions, HubOptions};
 
 /// Everything [`Hal`](super::Hal) needs to know.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct HalConfig {
     /// Encoders and their similarity.
@@ -30,6 +31,7 @@ pub struct HalConfig {
 
 /// Encoders over precomputed global image features, and over words or stems.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ModelConfig {
     /// Width d of the joint space and of the GRU's state.
@@ -60,6 +62,7 @@ pub struct ModelConfig {
 
 /// The encoder of captions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum TextKind {
     /// Word vectors and a gated recurrent unit (the paper).
@@ -71,6 +74,7 @@ pub enum TextKind {
 
 /// Whether image embeddings are scaled to unit length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ImageNorm {
     /// Scaled to unit length.
@@ -81,6 +85,7 @@ pub enum ImageNorm {
 
 /// How random weights are drawn. In both variants the projection is Xavier uniform with a bias of 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Initialisation {
     /// Words uniform in ±0.1, the GRU in ±1/√d (released code).
@@ -91,6 +96,7 @@ pub enum Initialisation {
 
 /// The course of training.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TrainConfig {
     /// Seed of weights, order and bank.
@@ -125,6 +131,7 @@ impl TrainConfig {
 
 /// What is minimised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Objective {
     /// Eq. 2.
@@ -154,6 +161,7 @@ impl Objective {
 
 /// The loss and its negatives.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct LossConfig {
     /// What is minimised.

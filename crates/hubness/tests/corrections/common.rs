@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 use hubness::*;
-use itm_core::tiles::{Consumer, Embeddings, Tile, Tiles};
+use itm_core::scored::visit;
+use itm_core::tiles::{AnyConsumer, AnyState, Consumer, Embeddings, Tile, Tiles};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -67,22 +68,17 @@ pub(crate) struct Inputs<S> {
     pub(crate) bank: S,
     pub(crate) item_bank: S,
     pub(crate) test_items: S,
-    pub(crate) bank_items: S,
     pub(crate) bank_bank: S,
 }
 
 impl Inputs<ScoreMatrix> {
     /// The test restricted to some queries.
     pub(crate) fn some(&self, queries: &[usize]) -> Self {
-        let rows = |s: &ScoreMatrix| {
-            let (items, values) = (
-                self.direction.items(s.images(), s.texts()),
-                Scores::rows(s, self.direction, queries),
-            );
-            let rows = ScoreMatrix::new(queries.len(), items, values).unwrap();
-            self.direction.queries(rows.clone(), rows.transpose())
+        let test = match self.direction {
+            Direction::I2t => self.test.scores_of_images(queries),
+            Direction::T2i => self.test.scores_of_texts(queries),
         };
-        Self { test: rows(&self.test), bank_items: rows(&self.bank_items), ..self.clone() }
+        Self { test: test.unwrap(), ..self.clone() }
     }
 
     /// Random cosines, the same seed for both directions.
@@ -94,15 +90,13 @@ impl Inputs<ScoreMatrix> {
             changed(&s, |i, j, x| if i == j { 1.0 } else { x })
         };
         let by = |i2t: (usize, usize), t2i: (usize, usize)| direction.queries(i2t, t2i);
-        let ((bi, bt), (gi, gt), (pi, pt)) =
-            (by((b, m), (n, b)), by((b, m), (n, b)), by((n, b), (b, m)));
+        let ((bi, bt), (gi, gt)) = (by((b, m), (n, b)), by((b, m), (n, b)));
         Self {
             direction,
             test: make(n, m, 0),
             bank: make(bi, bt, 1),
             item_bank: make(gi, gt, 2),
             test_items: own(direction.items(n, m), 3),
-            bank_items: make(pi, pt, 4),
             bank_bank: make(b, b, 5),
         }
     }
@@ -137,7 +131,6 @@ pub(crate) fn tiled(world: &World, direction: Direction) -> Inputs<Tiles<'_>> {
         bank: by(tiles(2, 1), tiles(0, 3)),
         item_bank: by(tiles(3, 1), tiles(0, 2)),
         test_items: by(tiles(1, 1), tiles(0, 0)),
-        bank_items: by(tiles(0, 3), tiles(2, 1)),
         bank_bank: tiles(2, 3),
     }
 }
@@ -150,7 +143,6 @@ impl<S> Inputs<S> {
             bank: f(&self.bank),
             item_bank: f(&self.item_bank),
             test_items: f(&self.test_items),
-            bank_items: f(&self.bank_items),
             bank_bank: f(&self.bank_bank),
         }
     }
@@ -158,7 +150,7 @@ impl<S> Inputs<S> {
 
 /// Every correction on every source that it supports. The raw product needs scores above 0; otherwise it
 /// is left out.
-pub(crate) fn all<S: Scores>(x: &Inputs<S>) -> Vec<(&'static str, AnyCorrection)> {
+pub(crate) fn all<S: Scored>(x: &Inputs<S>) -> Vec<(&'static str, AnyCorrection)> {
     let mut all = fits(x);
     if all.last().is_some_and(|(_, raw)| raw.is_err()) {
         all.pop();
@@ -167,7 +159,7 @@ pub(crate) fn all<S: Scores>(x: &Inputs<S>) -> Vec<(&'static str, AnyCorrection)
 }
 
 /// The fits of [`all`] and always the raw product, each with its error if it failed.
-pub(crate) fn fits<S: Scores>(x: &Inputs<S>) -> Vec<(&'static str, Result<AnyCorrection>)> {
+pub(crate) fn fits<S: Scored>(x: &Inputs<S>) -> Vec<(&'static str, Result<AnyCorrection>)> {
     let (d, test) = (x.direction, &x.test);
     let (queries, held_out) = (TestQueries(test), HeldOutBank(&x.bank));
     let qb = QueryBank::default();
@@ -178,7 +170,7 @@ pub(crate) fn fits<S: Scores>(x: &Inputs<S>) -> Vec<(&'static str, Result<AnyCor
     let local = LocalScaling { k: 5, ..LocalScaling::default() };
     let nicdm = LocalScaling { k: 5, ..LocalScaling::nicdm() };
     let full = |of: LocalScaling| LocalScaling { values: LocalValues::Full, ..of };
-    let (empirical, joint) = (EmpiricalProximity::default(), JointProximity::default());
+    let empirical = EmpiricalProximity::default();
     let items = ItemBank::HeldOut(&x.item_bank);
     let both = sinkhorn.fit_with_items(&held_out, &x.bank_bank, d);
     let raw = DualBank { inactive: Inactive::RawProduct, ..dis };
@@ -201,7 +193,6 @@ pub(crate) fn fits<S: Scores>(x: &Inputs<S>) -> Vec<(&'static str, Result<AnyCor
         ("Gaussian, bank", GaussianProximity.fit(&held_out, test, d).map(Correction::into_any)),
         ("empirical", empirical.fit(&queries, test, d).map(Correction::into_any)),
         ("empirical, bank", empirical.fit(&held_out, test, d).map(Correction::into_any)),
-        ("joint", joint.fit(&held_out, &x.bank_items, OwnPairs::None, d).map(Correction::into_any)),
         ("local scaling", local.fit(&queries, test, d).map(Correction::into_any)),
         ("local scaling, bank", local.fit(&held_out, test, d).map(Correction::into_any)),
         ("local scaling, full", full(local).fit(&held_out, test, d).map(Correction::into_any)),
@@ -212,14 +203,14 @@ pub(crate) fn fits<S: Scores>(x: &Inputs<S>) -> Vec<(&'static str, Result<AnyCor
     ]
 }
 
-/// Scores with `value` wherever `at` holds. Only a reader of tiles sees `value`.
+/// Scores with `value` wherever `at` holds. Only a consumer sees `value`.
 pub(crate) struct Masked<'a> {
     pub(crate) scores: &'a ScoreMatrix,
     pub(crate) value: f32,
     pub(crate) at: fn(usize, usize) -> bool,
 }
 
-impl Scores for Masked<'_> {
+impl Scored for Masked<'_> {
     fn images(&self) -> usize {
         self.scores.images()
     }
@@ -228,33 +219,29 @@ impl Scores for Masked<'_> {
         self.scores.texts()
     }
 
-    fn run<C: Consumer + ?Sized>(&self, consumer: &C) -> C::Output {
-        self.scores.run(&Masking { mask: self, consumer })
+    fn block(&self, _images: Range<usize>, _texts: Range<usize>) -> Result<ScoreMatrix> {
+        panic!("no tested correction asks for single pairs or rows")
     }
 
-    fn pair_scores(&self, _images: &[usize], _texts: &[usize]) -> Vec<f32> {
-        panic!("no correction asks for single pairs")
-    }
-
-    fn rows(&self, _direction: Direction, _queries: &[usize]) -> Vec<f32> {
-        panic!("no tested correction asks for rows")
+    fn visit(&self, consumer: &dyn AnyConsumer) -> Result<AnyState> {
+        visit(self.scores, &Masking { mask: self, consumer })
     }
 }
 
-struct Masking<'a, 'm, C: ?Sized> {
+struct Masking<'a, 'm> {
     mask: &'a Masked<'m>,
-    consumer: &'a C,
+    consumer: &'a dyn AnyConsumer,
 }
 
-impl<C: Consumer + ?Sized> Consumer for Masking<'_, '_, C> {
-    type State = C::State;
-    type Output = C::Output;
+impl Consumer for Masking<'_, '_> {
+    type State = AnyState;
+    type Output = AnyState;
 
-    fn start(&self, images: Range<usize>, texts: Range<usize>) -> C::State {
+    fn start(&self, images: Range<usize>, texts: Range<usize>) -> AnyState {
         self.consumer.start(images, texts)
     }
 
-    fn tile(&self, state: &mut C::State, tile: &Tile<'_>) {
+    fn tile(&self, state: &mut AnyState, tile: &Tile<'_>) {
         let (texts, mask) = (tile.texts(), self.mask);
         let masked = |(i, row): (usize, &[f32])| {
             let one = |(j, &s): (usize, &f32)| if (mask.at)(i, j) { mask.value } else { s };
@@ -264,11 +251,11 @@ impl<C: Consumer + ?Sized> Consumer for Masking<'_, '_, C> {
         self.consumer.tile(state, &Tile::new(tile.images(), texts.clone(), &scores, texts.len()));
     }
 
-    fn merge(&self, total: &mut C::State, lane: C::State) {
+    fn merge(&self, total: &mut AnyState, lane: AnyState) {
         self.consumer.merge(total, lane);
     }
 
-    fn finish(&self, total: C::State) -> C::Output {
+    fn finish(&self, total: AnyState) -> AnyState {
         self.consumer.finish(total)
     }
 }

@@ -64,7 +64,7 @@ fn test_items_as_the_item_bank_leave_themselves_out() {
     for direction in Direction::BOTH {
         let x = Inputs::random(direction, -0.4, 0.6, 23);
         let bank = HeldOutBank(&x.bank);
-        let fit = |items: ItemBank<'_, ScoreMatrix>| dual().fit(&bank, items, &x.test, direction);
+        let fit = |items: ItemBank<'_>| dual().fit(&bank, items, &x.test, direction);
         let own = fit(ItemBank::TestItems(&x.test_items)).unwrap();
         let literal = fit(ItemBank::HeldOut(&x.test_items)).unwrap();
         let (own, literal) = (own.map().affine().unwrap(), literal.map().affine().unwrap());

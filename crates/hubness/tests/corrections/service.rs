@@ -20,19 +20,11 @@ fn one_by_one(fit: &AnyCorrection, rows: &ScoreMatrix) -> Result<Vec<Vec<f64>>> 
     (0..rows.images()).map(|query| fit.of_query(rows.row(query))).collect()
 }
 
-/// The corrections that refuse single queries: each needs more than the query's scores with the items.
-const REFUSE: [&str; 1] = ["joint"];
-
 #[test]
 fn a_query_alone_gets_the_values_that_it_gets_among_all() {
     let mut served = 0;
     each(|name, fit, rows| {
         let alone = one_by_one(fit, rows);
-        if REFUSE.contains(&name) {
-            let line = "correction: expected one that serves queries outside its fit (not joint mutual proximity, exclusive IS, or CSLS \
-                        with the query's mean), got one that holds only values of the queries of its fit";
-            return assert_eq!(alone.unwrap_err().to_string(), line);
-        }
         let direction = fit.direction();
         let test = direction.queries(rows.clone(), rows.transpose());
         assert!(alone.unwrap() == corrected(fit.map(), direction, &test), "{name}, {direction}");
@@ -41,7 +33,7 @@ fn a_query_alone_gets_the_values_that_it_gets_among_all() {
     assert_eq!(served, 2 * 22);
 }
 
-/// The other forms that refuse. The inclusive and item forms serve single queries, with the same bits as over all queries.
+/// The forms that refuse. The inclusive and item forms serve single queries, with the same bits as over all queries.
 #[test]
 fn forms_with_values_of_each_query_refuse() {
     let x = Inputs::random(Direction::I2t, 0.01, 0.6, 9);
@@ -51,11 +43,9 @@ fn forms_with_values_of_each_query_refuse() {
     for refuses in
         [csls(CslsForm::Lample), csls(CslsForm::Printed), is(InvertedSoftmaxForm::Exclusive)]
     {
-        let line = refuses.of_query(row).unwrap_err().to_string();
-        assert!(
-            line.ends_with("got one that holds only values of the queries of its fit"),
-            "{line}"
-        );
+        let line = "correction: expected one that serves queries outside its fit (not exclusive IS, or CSLS with the query's mean), got \
+                    one that holds only values of the queries of its fit";
+        assert_eq!(refuses.of_query(row).unwrap_err().to_string(), line);
     }
     for serves in [csls(CslsForm::Item), is(InvertedSoftmaxForm::Inclusive)] {
         let all = corrected(serves.map(), Direction::I2t, &x.test);
@@ -159,14 +149,10 @@ fn values_of_single_queries_are_saved() {
 #[test]
 fn what_cannot_be_saved_says_so() {
     let x = Inputs::random(Direction::I2t, 0.01, 0.6, 8);
-    let joint = JointProximity::default();
-    let joint = joint.fit(&HeldOutBank(&x.bank), &x.bank_items, OwnPairs::None, x.direction);
     let form = InvertedSoftmaxForm::Exclusive;
     let exclusive = inverted_softmax_form(&x.test, x.direction, 30.0, form);
-    let line = "correction: expected one that can be saved (not joint mutual proximity, exclusive IS, or a map of your own), got another";
-    for error in [saved(joint.unwrap()), saved(exclusive.unwrap())] {
-        assert_eq!(error.unwrap_err(), line);
-    }
+    let line = "correction: expected one that can be saved (not exclusive IS, or a map of your own), got another";
+    assert_eq!(saved(exclusive.unwrap()).unwrap_err(), line);
 }
 
 /// The error line for a file with this map.

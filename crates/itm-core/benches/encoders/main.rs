@@ -6,7 +6,7 @@
 //! cargo bench -p itm-core --bench encoders --features burn,itm-kernels/flex -- vit-224 ours --threads 2 --seconds 4
 //! ```
 //!
-//! `cargo xtask performance` runs all rows beside the same rows in PyTorch, which `tests/reference/performance.py`
+//! `python tests/performance.py` runs all rows beside the same rows in PyTorch, which `tests/reference/performance.py`
 //! measures in the same way. The variants are `ours`, `ours-bf16` and a floor. `ours-bf16` has products with bf16
 //! operands, on processors that support bf16. The floor is the work that the row cannot avoid: `products`, only its
 //! matrix products, or `traffic`, a copy of the bytes that the operation reads and writes.

@@ -4,10 +4,10 @@ use burn::module::{Module, ModuleVisitor, Param};
 use burn::optim::GradientsParams;
 use burn::tensor::{Device, Tensor};
 use itm_core::encoders::{BagOfWords, Bert, BertShape, InputDropout, TokenBatch, Vit, VitShape};
-use itm_kernels::bf16::{self, View};
+use itm_kernels::bf16;
 use itm_kernels::{
-    AdamOptions, AdamW, BiGru, Dropout, LayerNorm, Noise, Precision, ema, gelu, linear,
-    normalize_rows, softmax, uniform,
+    AdamOptions, AdamW, BiGru, Dropout, LayerNorm, Matrix, Noise, Precision, ema, gelu, linear,
+    normalize_rows, uniform,
 };
 
 use crate::products::{self, Product};
@@ -131,7 +131,7 @@ fn operations() -> Vec<Row> {
         floor: Floor::Traffic(Traffic { values, passes }),
     };
     // Forward reads x and writes y. Backward reads x or y and the gradient of y, and writes the gradient of x.
-    let (wide, narrow, scores) = (ROWS_224 * 4 * WIDTH, ROWS_224 * WIDTH, 4 * 12 * 197 * 197);
+    let (wide, narrow) = (ROWS_224 * 4 * WIDTH, ROWS_224 * WIDTH);
     vec![
         row("gelu", wide, 5, Box::new(|| operation([ROWS_224, 4 * WIDTH], gelu))),
         row(
@@ -142,12 +142,6 @@ fn operations() -> Vec<Row> {
                 let norm = LayerNorm::new(WIDTH, 1e-12, &Device::flex().autodiff());
                 operation([ROWS_224, WIDTH], move |x| norm.forward(x))
             }),
-        ),
-        row(
-            "softmax",
-            scores,
-            5,
-            Box::new(|| operation([4 * 12 * 197, 197], |x| softmax(x, None))),
         ),
         row(
             "dropout",
@@ -267,16 +261,16 @@ fn matmul(rows: usize, i: usize, o: usize, form: &'static str) -> Step {
 /// operands are packed in each call.
 fn matmul_bf16(rows: usize, i: usize, o: usize, form: &'static str) -> Step {
     let [x, w, y] = [rows * i, i * o, rows * o].map(random);
-    let weight = View::new(&w, i, o);
+    let weight = Matrix::new(&w, i, o);
     let weight = bf16::Columns::pack(if form == "dx" { weight.t() } else { weight });
     Box::new(move || {
         let (left, right);
         let (left, right) = match form {
-            "forward" => (bf16::Rows::pack(View::new(&x, rows, i)), &weight),
-            "dx" => (bf16::Rows::pack(View::new(&y, rows, o)), &weight),
+            "forward" => (bf16::Rows::pack(Matrix::new(&x, rows, i)), &weight),
+            "dx" => (bf16::Rows::pack(Matrix::new(&y, rows, o)), &weight),
             _ => {
-                left = bf16::Rows::pack(View::new(&x, rows, i).t());
-                right = bf16::Columns::pack(View::new(&y, rows, o));
+                left = bf16::Rows::pack(Matrix::new(&x, rows, i).t());
+                right = bf16::Columns::pack(Matrix::new(&y, rows, o));
                 (left, &right)
             }
         };

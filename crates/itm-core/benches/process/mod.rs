@@ -1,4 +1,4 @@
-//! The part that all benchmarks of `cargo xtask performance` share: one process measures one row and prints one line of
+//! The part that all benchmarks of `python tests/performance.py` share: one process measures one row and prints one line of
 //! JSON.
 //!
 //! ```text

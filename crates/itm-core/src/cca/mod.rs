@@ -42,7 +42,7 @@ pub enum ImageTransform {
 impl ImageTransform {
     /// [`Root`](Self::Root) if no feature is negative, else [`SignedRoot`](Self::SignedRoot). Pass only training
     /// features.
-    pub fn suited_to(training: &Features) -> Self {
+    pub(crate) fn suited_to(training: &Features) -> Self {
         if training.values.iter().all(|&x| x >= 0.0) { Self::Root } else { Self::SignedRoot }
     }
 

@@ -1,11 +1,10 @@
 //! Writes and reads the moments of an optimiser.
 
-use burn::module::{Module, ModuleVisitor, Param};
-use burn::tensor::Tensor;
+use burn::module::Module;
 use itm_kernels::{AdamOptions, AdamW, Moments};
 
 use super::{Reader, Writer};
-use crate::Result;
+use crate::{Result, parameters};
 
 /// Entry with the number of updates of each parameter.
 const UPDATES: &str = "optimizer.updates";
@@ -55,13 +54,7 @@ impl Reader {
 
 /// Number of values of each parameter, in the order of the module.
 fn sizes<M: Module>(module: &M) -> Vec<usize> {
-    struct Sizes(Vec<usize>);
-    impl ModuleVisitor for Sizes {
-        fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-            self.0.push(param.val().dims().iter().product());
-        }
-    }
-    let mut sizes = Sizes(vec![]);
-    module.visit(&mut sizes);
-    sizes.0
+    let mut sizes = vec![];
+    parameters::visit("", module, |_, shape, _| sizes.push(shape.iter().product()));
+    sizes
 }

@@ -1,5 +1,5 @@
 use burn::optim::GradientsParams;
-use burn::tensor::Device;
+use burn::tensor::{Device, Tensor};
 use itm_kernels::{AdamOptions, AdamW, Linear};
 
 use super::*;

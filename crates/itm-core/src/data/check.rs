@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use super::check_layouts as layouts;
-use super::check_report::{CheckOptions, CheckReport};
+use super::check_report::CheckReport;
 use crate::files::{self, Manifest};
 use crate::{Error, Result};
 
@@ -14,14 +14,6 @@ use crate::{Error, Result};
 /// If the folder cannot be read or holds none of the layouts. Problems inside a layout are in
 /// [`CheckReport::problems`].
 pub fn check(dir: impl AsRef<Path>) -> Result<CheckReport> {
-    check_with(dir, CheckOptions::default())
-}
-
-/// [`check`] with options.
-///
-/// # Errors
-/// As [`check`].
-pub fn check_with(dir: impl AsRef<Path>, options: CheckOptions) -> Result<CheckReport> {
     let dir = dir.as_ref();
     let entries = files::entries(dir)?;
     let mut report = CheckReport {
@@ -30,8 +22,8 @@ pub fn check_with(dir: impl AsRef<Path>, options: CheckOptions) -> Result<CheckR
         manifest: Manifest::default(),
         problems: Vec::new(),
     };
-    layouts::json_files(&mut report, &entries, options);
-    layouts::precomp(&mut report, options);
+    layouts::json_files(&mut report, &entries);
+    layouts::precomp(&mut report);
     let mut told = HashSet::new();
     report.problems.retain(|problem| told.insert(problem.clone())); // two layouts may share a broken file
     if report.layouts.is_empty() && report.problems.is_empty() {

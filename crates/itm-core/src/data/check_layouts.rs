@@ -5,9 +5,7 @@ use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 
-use super::check_report::{
-    CheckOptions, CheckReport, ImageCheck, Layout, LayoutReport, is_picture,
-};
+use super::check_report::{CheckReport, Layout, LayoutReport, is_picture};
 use super::fne_annotations::{picture_of, split_of};
 use super::images::{LARGEST_IMAGE_FILE, probe_bytes};
 use super::names::Names;
@@ -20,8 +18,11 @@ use super::{
 use crate::files::{self, FileHash, LARGEST_TEXT, Manifest, file_name};
 use crate::{Pairs, Result};
 
+/// Captions per image that the protocols need.
+const PER_IMAGE: usize = 5;
+
 /// Checks every JSON file of the folder that is Karpathy's or FNE's.
-pub(crate) fn json_files(report: &mut CheckReport, entries: &[PathBuf], options: CheckOptions) {
+pub(crate) fn json_files(report: &mut CheckReport, entries: &[PathBuf]) {
     let mut annotations = Vec::new();
     for path in entries.iter().filter(|p| p.extension().is_some_and(|e| e == "json")) {
         let bytes = match files::read(path, LARGEST_TEXT) {
@@ -38,19 +39,19 @@ pub(crate) fn json_files(report: &mut CheckReport, entries: &[PathBuf], options:
             Some(b'[') if split_of(&place).is_some() => annotations.push((path.clone(), bytes)),
             _ if karpathy => {
                 report.manifest.add(&report.dir, path, &bytes);
-                self::karpathy(report, path, &bytes, options);
+                self::karpathy(report, path, &bytes);
             }
             _ => {}
         }
     }
     if !annotations.is_empty() {
-        fne(report, annotations, options);
+        fne(report, annotations);
     }
 }
 
-fn karpathy(report: &mut CheckReport, path: &Path, bytes: &[u8], options: CheckOptions) {
+fn karpathy(report: &mut CheckReport, path: &Path, bytes: &[u8]) {
     let place = json::place(path);
-    let rule = CaptionRule::First(options.captions_per_image);
+    let rule = CaptionRule::First(PER_IMAGE);
     let json = match Karpathy::parse(&place, bytes, rule) {
         Ok(json) => json,
         Err(error) => {
@@ -67,11 +68,10 @@ fn karpathy(report: &mut CheckReport, path: &Path, bytes: &[u8], options: CheckO
         }
     }
     if json.dropped.captions > 0 {
-        let n = options.captions_per_image;
         let (captions, images) = (json.dropped.captions, json.dropped.images);
-        found
-            .notes
-            .push(format!("{captions} captions beyond {n} per image dropped ({images} images)"));
+        found.notes.push(format!(
+            "{captions} captions beyond {PER_IMAGE} per image dropped ({images} images)"
+        ));
     }
     let part = |split| {
         let images = || json.images_of(split);
@@ -81,24 +81,18 @@ fn karpathy(report: &mut CheckReport, path: &Path, bytes: &[u8], options: CheckO
     };
     leakage(report, &mut found, Split::ALL.map(part));
     let paths = json.images.iter().map(|image| image.path(&report.dir)).collect();
-    pictures(report, &mut found, paths, options);
+    pictures(report, &mut found, paths);
     report.layouts.push(found);
 }
 
 /// Reads every picture, in parallel; the results are in order.
-fn pictures(
-    report: &mut CheckReport,
-    found: &mut LayoutReport,
-    paths: Vec<PathBuf>,
-    options: CheckOptions,
-) {
+fn pictures(report: &mut CheckReport, found: &mut LayoutReport, paths: Vec<PathBuf>) {
     let Some(folder) = paths.first().and_then(|p| p.parent()) else { return };
     if !paths.iter().any(|path| path.exists()) {
         found.notes.push(format!("no pictures below {}", folder.display()));
         return;
     }
-    let results: Vec<_> =
-        paths.par_iter().map(|path| picture(&report.dir, path, options)).collect();
+    let results: Vec<_> = paths.par_iter().map(|path| picture(&report.dir, path)).collect();
     let mut problems = Vec::new();
     let mut whole = 0;
     for result in results {
@@ -126,29 +120,21 @@ fn pictures(
 }
 
 /// The hash of a picture, and what is wrong with it.
-fn picture(
-    root: &Path,
-    path: &Path,
-    options: CheckOptions,
-) -> Result<(FileHash, Option<crate::Error>)> {
+fn picture(root: &Path, path: &Path) -> Result<(FileHash, Option<crate::Error>)> {
     let bytes = files::read(path, LARGEST_IMAGE_FILE)?;
     let place = path.display().to_string();
-    let problem = match options.images {
-        ImageCheck::Structure => probe_bytes(&place, &bytes).err(),
-        #[cfg(feature = "images")]
-        ImageCheck::Decode => super::images::decode_bytes(&place, &bytes).err(),
-    };
+    let problem = probe_bytes(&place, &bytes).err();
     Ok((FileHash::of(root, path, &bytes), problem))
 }
 
-fn fne(report: &mut CheckReport, annotations: Vec<(PathBuf, Vec<u8>)>, options: CheckOptions) {
+fn fne(report: &mut CheckReport, annotations: Vec<(PathBuf, Vec<u8>)>) {
     let mut found = LayoutReport::new(Layout::FneAnnotations, &report.dir);
     let mut parts = Split::ALL.map(|_| named_part(Vec::new(), Vec::new(), std::iter::empty()));
     let mut paths = Vec::new();
     for (path, bytes) in annotations {
         report.manifest.add(&report.dir, &path, &bytes);
         let place = json::place(&path);
-        let rule = CaptionRule::First(options.captions_per_image);
+        let rule = CaptionRule::First(PER_IMAGE);
         let file = match FneAnnotations::parse(&place, &bytes, rule) {
             Ok(file) => file,
             Err(error) => {
@@ -159,8 +145,10 @@ fn fne(report: &mut CheckReport, annotations: Vec<(PathBuf, Vec<u8>)>, options: 
         let name = file_name(&place);
         found.count(name, file.images.len(), file.captions.len());
         if file.dropped.captions > 0 {
-            let (captions, n) = (file.dropped.captions, options.captions_per_image);
-            found.notes.push(format!("{name}: {captions} captions beyond {n} per image dropped"));
+            let captions = file.dropped.captions;
+            found
+                .notes
+                .push(format!("{name}: {captions} captions beyond {PER_IMAGE} per image dropped"));
         }
         paths.extend(file.images.iter().map(|image| picture_of(&report.dir, image)));
         match split_of(&place) {
@@ -179,7 +167,7 @@ fn fne(report: &mut CheckReport, annotations: Vec<(PathBuf, Vec<u8>)>, options: 
         }
     }
     leakage(report, &mut found, parts);
-    pictures(report, &mut found, paths, options);
+    pictures(report, &mut found, paths);
     report.layouts.push(found);
 }
 
@@ -213,14 +201,13 @@ fn leakage(report: &mut CheckReport, found: &mut LayoutReport, parts: [Part; 3])
 }
 
 /// Checks `precomp/`, or the folder that holds the features instead.
-pub(crate) fn precomp(report: &mut CheckReport, options: CheckOptions) {
+pub(crate) fn precomp(report: &mut CheckReport) {
     let Ok(folder) = precomp_folder(&report.dir) else { return };
     let dir = report.dir.clone();
     let before = report.problems.len();
     let mut found = LayoutReport::new(Layout::Precomp, &folder);
-    let per_image = options.captions_per_image;
     let json = karpathy_file(&dir).ok().flatten();
-    let json = json.and_then(|path| Karpathy::read(path, CaptionRule::First(per_image)).ok());
+    let json = json.and_then(|path| Karpathy::read(path, CaptionRule::First(PER_IMAGE)).ok());
     let names = json.as_ref().map(Names::new);
     let splits = [
         ("train", Split::Train, Extra::LeftOut),
@@ -236,7 +223,7 @@ pub(crate) fn precomp(report: &mut CheckReport, options: CheckOptions) {
             continue;
         }
         let read =
-            PrecompSplit::open_hashed(&dir, &folder, name, per_image, Some(&mut report.manifest));
+            PrecompSplit::open_hashed(&dir, &folder, name, PER_IMAGE, Some(&mut report.manifest));
         let part = match read {
             Ok(part) => part,
             Err(error) => {
@@ -266,7 +253,7 @@ pub(crate) fn precomp(report: &mut CheckReport, options: CheckOptions) {
         }
     }
     if report.problems.len() == before {
-        let options = LoadOptions { captions_per_image: per_image, ..Default::default() };
+        let options = LoadOptions { captions_per_image: PER_IMAGE, ..Default::default() };
         match load_precomp(&dir, &options) {
             Ok(loaded) => {
                 let lines = loaded.leakage.to_string();

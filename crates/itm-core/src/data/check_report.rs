@@ -8,31 +8,6 @@ use crate::files::Manifest;
 /// The most lines for one kind of problem.
 pub(super) const LINES: usize = 20;
 
-/// How thorough a check is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CheckOptions {
-    /// Captions per image that the protocol needs.
-    pub captions_per_image: usize,
-    /// How closely pictures are checked.
-    pub images: ImageCheck,
-}
-
-impl Default for CheckOptions {
-    fn default() -> Self {
-        Self { captions_per_image: 5, images: ImageCheck::Structure }
-    }
-}
-
-/// How closely pictures are checked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ImageCheck {
-    /// Whether every file is whole ([`super::probe_image`]).
-    Structure,
-    /// Also whether its pixels can be decoded.
-    #[cfg(feature = "images")]
-    Decode,
-}
-
 /// The layouts of data folders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Layout {

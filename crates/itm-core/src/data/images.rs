@@ -6,9 +6,9 @@ use crate::files;
 use crate::{Error, Result};
 
 /// The largest image file that is read: photographs have a few megabytes.
-pub const LARGEST_IMAGE_FILE: u64 = 64 << 20;
+pub(crate) const LARGEST_IMAGE_FILE: u64 = 64 << 20;
 /// The largest width and height of a picture, in pixels.
-pub const LARGEST_IMAGE_SIDE: u32 = 16_384;
+pub(crate) const LARGEST_IMAGE_SIDE: u32 = 16_384;
 
 /// What an image file says about itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

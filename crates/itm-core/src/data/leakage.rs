@@ -7,7 +7,7 @@ use std::path::Path;
 use sha2::{Digest, Sha256};
 
 use super::{Dataset, Part, Split};
-use crate::text::{Vocabulary, caption_key};
+use crate::text::caption_key;
 use crate::{Error, Result};
 
 /// The most shared captions that are listed.
@@ -56,8 +56,8 @@ pub struct SharedCaption {
 impl Leakage {
     /// Compares the three splits by image name, by features, and by the words of the captions.
     pub fn of(data: &Dataset) -> Self {
-        let train = Seen::of(&data.train);
-        let val = Seen::of(&data.val);
+        let train = SplitIndex::of(&data.train);
+        let val = SplitIndex::of(&data.val);
         let overlaps = vec![
             train.overlap(&data.val, Split::Val, Split::Train),
             train.overlap(&data.test, Split::Test, Split::Train),
@@ -71,7 +71,7 @@ impl Leakage {
     /// # Errors
     /// If an image name is in two splits: the error gives the number of such images and the first. Twins are not an error,
     /// because real sets contain some photographs twice.
-    pub fn refuse_images(self, place: impl AsRef<Path>) -> Result<Self> {
+    pub(crate) fn refuse_images(self, place: impl AsRef<Path>) -> Result<Self> {
         for overlap in &self.overlaps {
             let Overlap { held_out, seen, images, .. } = overlap;
             let place = format!("{}, {held_out} split", place.as_ref().display());
@@ -103,13 +103,13 @@ impl fmt::Display for Leakage {
     }
 }
 
-struct Seen<'a> {
+struct SplitIndex<'a> {
     names: HashSet<&'a str>,
     rows: HashMap<[u8; 32], &'a str>,
     captions: HashMap<String, usize>,
 }
 
-impl<'a> Seen<'a> {
+impl<'a> SplitIndex<'a> {
     fn of(part: &'a Part) -> Self {
         let names = part.images.iter().map(String::as_str).collect();
         let rows = part.images.iter().enumerate();
@@ -152,31 +152,11 @@ fn fingerprint(part: &Part, row: usize) -> Option<[u8; 32]> {
     known.then(|| Sha256::digest(bytemuck::cast_slice(part.features.row(row))).into())
 }
 
-/// Checks that a vocabulary was built only from these captions: every word occurs in them as often as it was counted.
-///
-/// # Errors
-/// If a word does not; the error names the first. The word may come from a held-out split, or the vocabulary from other
-/// data.
-pub fn check_vocabulary(vocabulary: &Vocabulary, training: &[String]) -> Result<()> {
-    let own = Vocabulary::build(training, vocabulary.options());
-    let count = |word: &String| (vocabulary.count(word), own.count(word));
-    let differ = |word: &&String| count(word).0 != count(word).1;
-    match vocabulary.words().iter().chain(own.words()).find(differ) {
-        None => Ok(()),
-        Some(word) => {
-            let (got, expected) = count(word);
-            let place = format!("vocabulary, word \"{word}\"");
-            Err(Error::invalid(place, format!("{expected} in the training captions"), got))
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Pairs;
     use crate::data::Features;
-    use crate::text::VocabularyOptions;
-    use crate::{Pairs, Result};
 
     fn part(images: &[&str], captions: &[&str], first: f32) -> Part {
         Part {
@@ -251,20 +231,5 @@ mod tests {
         data.train.features = Features { dim: 0, values: Vec::new() };
         data.test.features = Features { dim: 0, values: Vec::new() };
         assert_eq!(Leakage::of(&data).overlaps[1].twins, []);
-    }
-
-    #[test]
-    fn a_vocabulary_has_only_training_words() -> Result<()> {
-        let data = data();
-        let options = VocabularyOptions { min_count: 2, ..Default::default() };
-        check_vocabulary(&Vocabulary::build(&data.train.captions, options), &data.train.captions)?;
-        let leaky = data.train.captions.iter().chain(&data.test.captions);
-        let leaky = Vocabulary::build(leaky, options);
-        let line = check_vocabulary(&leaky, &data.train.captions).unwrap_err().to_string();
-        assert_eq!(line, "vocabulary, word \"a\": expected 3 in the training captions, got 6");
-        let few = Vocabulary::build(&data.train.captions[..3], VocabularyOptions::default());
-        let line = check_vocabulary(&few, &data.train.captions).unwrap_err().to_string();
-        assert_eq!(line, "vocabulary, word \"a\": expected 3 in the training captions, got 2");
-        Ok(())
     }
 }

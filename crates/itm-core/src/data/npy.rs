@@ -7,7 +7,6 @@ use std::path::Path;
 use half::f16;
 use memmap2::Mmap;
 
-use super::Features;
 use super::npy_header::{Dtype, Header};
 use crate::files::regular;
 use crate::{Error, Result};
@@ -131,7 +130,7 @@ impl Npy {
     }
 
     /// The whole file with its header, for hashes.
-    pub fn file_bytes(&self) -> &[u8] {
+    pub(crate) fn file_bytes(&self) -> &[u8] {
         &self.bytes
     }
 
@@ -153,11 +152,6 @@ impl Npy {
     /// Numbers in a row: the product of the other dimensions.
     pub fn row_len(&self) -> usize {
         self.header.shape.iter().skip(1).product()
-    }
-
-    /// Bytes of the rows as f32, for memory estimates.
-    pub fn f32_bytes(&self) -> u64 {
-        self.rows() as u64 * self.row_len() as u64 * 4
     }
 
     /// The stored bytes of a row.
@@ -195,21 +189,7 @@ impl Npy {
         }
     }
 
-    /// The whole array as `[rows, dim]`.
-    ///
-    /// # Errors
-    /// If the array is not of rank 2, has no rows or columns, or a value is not finite.
-    pub fn to_features(&self) -> Result<Features> {
-        self.check_rank(&[2])?;
-        let (rows, dim) = (self.rows(), self.row_len());
-        let mut values = vec![0.0; rows * dim]; // at most 4 times the file: the header was checked
-        for (row, out) in values.chunks_exact_mut(dim).enumerate() {
-            self.row_into(row, out)?;
-        }
-        Ok(Features { dim, values })
-    }
-
-    /// All values, for any rank: for scales and other small files.
+    /// All values.
     ///
     /// # Errors
     /// If a value is not finite.

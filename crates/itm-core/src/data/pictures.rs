@@ -30,7 +30,7 @@ use crate::{Error, Pairs, Result};
 /// or an image is in two splits.
 pub fn load_pictures(dir: impl AsRef<Path>, captions_per_image: usize) -> Result<Loaded> {
     let (dir, mut manifest) = (dir.as_ref(), Manifest::default());
-    let Listed { declared, parts, names, images, dropped } =
+    let Listing { declared, parts, names, images, dropped } =
         listed(dir, CaptionRule::First(captions_per_image), &mut manifest)?;
     let listing = listing(dir, &names, &images)?;
     manifest.add(dir, Path::new("names and sizes of the pictures"), listing.as_bytes());
@@ -49,7 +49,7 @@ pub fn load_pictures(dir: impl AsRef<Path>, captions_per_image: usize) -> Result
 }
 
 /// The contents of a folder's JSON.
-struct Listed {
+struct Listing {
     declared: Option<String>,
     parts: [Part; 3],
     /// Names of the pictures of all splits.
@@ -58,7 +58,7 @@ struct Listed {
     dropped: Dropped,
 }
 
-fn listed(dir: &Path, rule: CaptionRule, manifest: &mut Manifest) -> Result<Listed> {
+fn listed(dir: &Path, rule: CaptionRule, manifest: &mut Manifest) -> Result<Listing> {
     if let Some(path) = karpathy_file(dir)? {
         let bytes = files::read(&path, LARGEST_TEXT)?;
         manifest.add(dir, &path, &bytes);
@@ -73,7 +73,7 @@ fn listed(dir: &Path, rule: CaptionRule, manifest: &mut Manifest) -> Result<List
     }
 }
 
-fn of_karpathy(dir: &Path, path: &Path, json: Karpathy) -> Result<Listed> {
+fn of_karpathy(dir: &Path, path: &Path, json: Karpathy) -> Result<Listing> {
     let part = |split: Split| {
         let part = part(&json, split)?;
         if part.images.is_empty() {
@@ -82,7 +82,7 @@ fn of_karpathy(dir: &Path, path: &Path, json: Karpathy) -> Result<Listed> {
         }
         Ok(part)
     };
-    Ok(Listed {
+    Ok(Listing {
         parts: [part(Split::Train)?, part(Split::Val)?, part(Split::Test)?],
         images: ImageFolder::new(dir, Some(&json)),
         names: json.images.iter().map(|image| image.filename.clone()).collect(),
@@ -91,7 +91,7 @@ fn of_karpathy(dir: &Path, path: &Path, json: Karpathy) -> Result<Listed> {
     })
 }
 
-fn of_annotations(dir: &Path, lists: [FneAnnotations; 3]) -> Listed {
+fn of_annotations(dir: &Path, lists: [FneAnnotations; 3]) -> Listing {
     let name = |image: &String| file_name(image).to_owned();
     let places = lists.iter().flat_map(|list| &list.images);
     let images = ImageFolder::listed(dir, places.map(|i| (name(i), picture_of(dir, i))));
@@ -108,7 +108,7 @@ fn of_annotations(dir: &Path, lists: [FneAnnotations; 3]) -> Listed {
         captions,
         pairs,
     });
-    Listed { declared: None, parts, names, images, dropped }
+    Listing { declared: None, parts, names, images, dropped }
 }
 
 fn part(karpathy: &Karpathy, split: Split) -> Result<Part> {

@@ -32,7 +32,7 @@ impl RegionTransform {
         self,
         dim: usize,
         training: impl Iterator<Item = Result<Vec<f32>>>,
-    ) -> Result<Arc<Fitted>> {
+    ) -> Result<Arc<CentredTransform>> {
         let (mut mean, mut count) = (vec![0.0; dim], 0_u32);
         for image in training {
             for row in image?.chunks_exact(dim) {
@@ -41,7 +41,7 @@ impl RegionTransform {
             }
         }
         mean.iter_mut().for_each(|m| *m /= f64::from(count.max(1)));
-        Ok(Arc::new(Fitted { transform: self, mean }))
+        Ok(Arc::new(CentredTransform { transform: self, mean }))
     }
 
     /// A row before the mean is subtracted.
@@ -57,12 +57,12 @@ impl RegionTransform {
 
 /// A transform with the mean of training.
 #[derive(Debug)]
-pub(super) struct Fitted {
+pub(super) struct CentredTransform {
     transform: RegionTransform,
     mean: Vec<f64>,
 }
 
-impl Fitted {
+impl CentredTransform {
     pub(super) fn apply(&self, row: &[f32]) -> impl Iterator<Item = f32> {
         self.transform.directed(row).zip(&self.mean).map(|(x, m)| (x - m) as f32)
     }

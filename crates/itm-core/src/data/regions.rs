@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::region_transform::Fitted;
+use super::region_transform::CentredTransform;
 use super::{Bounds, Npy};
 use crate::{Error, Result};
 
@@ -28,7 +28,7 @@ pub struct Regions {
     /// Row at which each image begins, and the end.
     starts: Vec<usize>,
     parts: Vec<Part>,
-    transform: Option<Arc<Fitted>>,
+    transform: Option<Arc<CentredTransform>>,
 }
 
 /// Consecutive images of one source.
@@ -151,7 +151,7 @@ impl Regions {
         self
     }
 
-    pub(super) fn transformed(self, transform: Arc<Fitted>) -> Self {
+    pub(super) fn transformed(self, transform: Arc<CentredTransform>) -> Self {
         Self { transform: Some(transform), ..self }
     }
 

@@ -20,16 +20,16 @@ use crate::{Error, Result};
 /// let file = std::env::temp_dir().join("itm-core-doc-vectors.txt");
 /// std::fs::write(&file, "the 0.1 0.2\ndog 0.3 0.4\na 0.5 0.6\n").unwrap();
 /// let vectors = WordVectors::read(&file, &vocabulary)?;
-/// assert_eq!(vectors.to_string(), "vectors of width 2 for 2 of 3 words");
+/// assert_eq!(vectors.to_string(), "vectors of width 2 for 2 of 5 entries");
 /// # Ok::<(), itm_core::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct WordVectors {
     /// Values per word.
     pub width: usize,
-    /// Number of words in the vocabulary, without special entries.
-    pub words: usize,
-    /// Numbers of the words that were found, in ascending order, and their vectors.
+    /// Number of entries of the vocabulary: words and special entries.
+    pub vocabulary: usize,
+    /// Numbers of the words that were found, and their vectors.
     pub rows: Vec<(u32, Vec<f32>)>,
 }
 
@@ -49,7 +49,7 @@ impl WordVectors {
     /// are checked.
     pub fn read(path: impl AsRef<Path>, vocabulary: &Vocabulary) -> Result<Self> {
         let path = path.as_ref();
-        let mut found = Found { path, vocabulary, width: None, rows: BTreeMap::new() };
+        let mut found = VectorTable { path, vocabulary, width: None, rows: BTreeMap::new() };
         match path.extension().and_then(|end| end.to_str()) {
             Some("json") => found.json()?,
             Some("npy") => found.npy()?,
@@ -57,30 +57,58 @@ impl WordVectors {
             Some("safetensors") => found.safetensors()?,
             _ => found.text()?,
         }
-        let Found { width, rows, .. } = found;
+        let VectorTable { width, rows, .. } = found;
         let Some(width) = width else {
             return Err(Error::invalid(path.display(), "word vectors", "none"));
         };
-        let words = vocabulary.words().iter().filter(|w| vocabulary.number(w).is_some()).count();
-        Ok(Self { width, words, rows: rows.into_iter().collect() })
+        let vocabulary = vocabulary.words().len();
+        Ok(Self { width, vocabulary, rows: rows.into_iter().collect() })
+    }
+
+    /// Refuses vectors that do not fit a table of words, `[vocabulary, width]`.
+    ///
+    /// # Errors
+    /// If the vectors are of another width or vocabulary, a word's number is outside the vocabulary, or a vector has another number of
+    /// values or a value that is not finite.
+    pub fn check(&self, [vocabulary, width]: [usize; 2]) -> Result<()> {
+        let refused = |place: &str, expected: String, got: String| {
+            Err(Error::invalid(format!("word vectors{place}"), expected, got))
+        };
+        if [self.vocabulary, self.width] != [vocabulary, width] {
+            let of = |n, e| format!("width {e} for a vocabulary of {n}");
+            return refused("", of(vocabulary, width), of(self.vocabulary, self.width));
+        }
+        for (id, vector) in &self.rows {
+            let place = format!(", word {id}");
+            if *id as usize >= vocabulary {
+                return refused("", format!("numbers of words below {vocabulary}"), id.to_string());
+            }
+            if vector.len() != width {
+                return refused(&place, format!("{width} values"), vector.len().to_string());
+            }
+            if let Some(bad) = vector.iter().find(|x| !x.is_finite()) {
+                return refused(&place, "finite values".into(), bad.to_string());
+            }
+        }
+        Ok(())
     }
 }
 
 impl fmt::Display for WordVectors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { width, words, rows } = self;
-        write!(f, "vectors of width {width} for {} of {words} words", rows.len())
+        let Self { width, vocabulary, rows } = self;
+        write!(f, "vectors of width {width} for {} of {vocabulary} entries", rows.len())
     }
 }
 
-struct Found<'a> {
+struct VectorTable<'a> {
     path: &'a Path,
     vocabulary: &'a Vocabulary,
     width: Option<usize>,
     rows: BTreeMap<u32, Vec<f32>>,
 }
 
-impl Found<'_> {
+impl VectorTable<'_> {
     /// Adds a vector, if its word is known and has no vector yet.
     fn add(&mut self, word: &str, place: &dyn fmt::Display, vector: Vec<f32>) -> Result<()> {
         let width = *self.width.get_or_insert(vector.len());
@@ -213,8 +241,8 @@ mod tests {
         let want = vec![(2, vec![1.0, 2.0]), (3, vec![0.25, -0.4])];
         for (name, bytes) in [("v.txt", text), ("v.json", json), ("v.50d", text)] {
             let got = read(name, bytes.as_bytes()).unwrap();
-            assert_eq!(got, WordVectors { width: 2, words: 3, rows: want.clone() }, "{name}");
-            assert_eq!(got.to_string(), "vectors of width 2 for 2 of 3 words");
+            assert_eq!(got, WordVectors { width: 2, vocabulary: 5, rows: want.clone() }, "{name}");
+            assert_eq!(got.to_string(), "vectors of width 2 for 2 of 5 entries");
         }
     }
 

@@ -15,6 +15,7 @@ const PADDING: u32 = 0;
 
 /// Sizes and choices of a [`Bert`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct BertShape {
     /// Number of word pieces.

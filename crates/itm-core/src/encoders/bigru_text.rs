@@ -54,7 +54,7 @@ impl BiGruText {
     /// Replaces the vectors of the words that have a ready vector. The other words keep their random vectors.
     ///
     /// # Errors
-    /// If the vectors have another width or belong to another vocabulary.
+    /// If the vectors do not fit the table: [`WordVectors::check`].
     pub fn with_vectors(self, vectors: &WordVectors) -> Result<Self> {
         Ok(Self { words: with_rows(self.words, vectors)?, ..self })
     }
@@ -216,7 +216,7 @@ mod tests {
     #[test]
     fn ready_vectors_replace_the_random_ones() {
         let device = Device::flex();
-        let vectors = WordVectors { width: 3, words: 4, rows: vec![(2, vec![1.0, 2.0, 3.0])] };
+        let vectors = WordVectors { width: 3, vocabulary: 6, rows: vec![(2, vec![1.0, 2.0, 3.0])] };
         let with = model(&device).with_vectors(&vectors).unwrap();
         let mut want = host(model(&device).words.val());
         want[6..9].copy_from_slice(&[1.0, 2.0, 3.0]);

@@ -6,11 +6,12 @@ use itm_kernels::{Gru, embedding, masked_mean, normalize_rows, random, uniform};
 use serde::{Deserialize, Serialize};
 
 use super::TokenBatch;
+use crate::Result;
 use crate::data::WordVectors;
-use crate::{Error, Result};
 
 /// How the states of a caption's words become one embedding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum TextPool {
     /// Their mean, FNE Eq. (1): `w̄ = (1/l) Σ w_j` over the real words.
@@ -75,7 +76,7 @@ impl GruText {
     /// Replaces the vectors of the words that have a ready vector. The other words keep their random vectors.
     ///
     /// # Errors
-    /// If the vectors have another width or belong to another vocabulary.
+    /// If the vectors do not fit the table: [`WordVectors::check`].
     pub fn with_vectors(self, vectors: &WordVectors) -> Result<Self> {
         Ok(Self { words: with_rows(self.words, vectors)?, ..self })
     }
@@ -132,12 +133,7 @@ pub(super) fn with_rows(
     vectors: &WordVectors,
 ) -> Result<Param<Tensor<2>>> {
     let [vocabulary, width] = words.dims();
-    let last = vectors.rows.last().map_or(0, |(id, _)| *id as usize);
-    if vectors.width != width || last >= vocabulary {
-        let expected = format!("width {width} for {vocabulary} words");
-        let got = format!("{} for word {last}", vectors.width);
-        return Err(Error::invalid("word vectors", expected, got));
-    }
+    vectors.check([vocabulary, width])?;
     Ok(words.map(|old| {
         let device = old.device();
         let mut values = old.into_data().convert::<f32>().iter::<f32>().collect::<Vec<_>>();

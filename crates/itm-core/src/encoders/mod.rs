@@ -14,7 +14,6 @@ mod pool;
 mod positions;
 mod projection;
 mod residual;
-pub mod sizes;
 mod tokens;
 mod vit;
 mod word_patches;
@@ -156,7 +155,7 @@ mod tests {
         let device = Device::flex().autodiff();
         let model = || GruText::new(&shape(TextPool::Mean), 3, &device);
         let rows = vec![(2, vec![1.0, 2.0, 3.0]), (4, vec![4.0, 5.0, 6.0])];
-        let vectors = WordVectors { width: 3, words: 4, rows };
+        let vectors = WordVectors { width: 3, vocabulary: 6, rows };
         let with = model().with_vectors(&vectors).unwrap();
         let mut want = host(model().words.val());
         want[6..9].copy_from_slice(&[1.0, 2.0, 3.0]);
@@ -165,11 +164,29 @@ mod tests {
         let loss = with.encode(&TokenBatch::new(&CAPTIONS)).sum();
         assert!(with.words.val().grad(&loss.backward()).is_some());
 
-        let wide = WordVectors { width: 4, ..vectors.clone() };
-        let message = model().with_vectors(&wide).unwrap_err().to_string();
-        assert_eq!(message, "word vectors: expected width 3 for 6 words, got 4 for word 4");
-        let beyond = WordVectors { rows: vec![(6, vec![0.0; 3])], ..vectors };
-        assert!(model().with_vectors(&beyond).is_err());
+        let (mut rows, vector) = (vectors.rows.clone(), |id, row: &[f32]| vec![(id, row.to_vec())]);
+        rows.reverse();
+        let turned = WordVectors { rows, ..vectors };
+        assert_eq!(host(model().with_vectors(&turned).unwrap().words.val()), want);
+        for (other, line) in [
+            (
+                WordVectors { width: 4, ..vectors.clone() },
+                ": expected width 3 for a vocabulary of 6",
+            ),
+            (
+                WordVectors { vocabulary: 5, ..vectors.clone() },
+                ": expected width 3 for a vocabulary",
+            ),
+            (WordVectors { rows: vector(6, &[0.0; 3]), ..vectors }, ": expected numbers of words"),
+            (WordVectors { rows: vector(1, &[0.0; 2]), ..vectors }, ", word 1: expected 3 values"),
+            (
+                WordVectors { rows: vector(1, &[0.0, f32::NAN, 0.0]), ..vectors },
+                ", word 1: expected finite",
+            ),
+        ] {
+            let got = model().with_vectors(&other).unwrap_err().to_string();
+            assert!(got.starts_with(&format!("word vectors{line}")), "{got}");
+        }
     }
 
     #[test]

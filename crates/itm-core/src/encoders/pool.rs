@@ -8,6 +8,7 @@ use super::TokenBatch;
 
 /// How the rows of an image become one row, FNE Eq. (1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ImagePool {
     /// The mean over class token and patches, as in FNE's program.
@@ -40,6 +41,7 @@ impl ImagePool {
 
 /// How the rows of a caption become one row, FNE Eq. (1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum PiecePool {
     /// The mean over all real pieces, including `[CLS]` and `[SEP]`.

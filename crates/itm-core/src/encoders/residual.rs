@@ -10,6 +10,7 @@ use crate::{Error, Result};
 
 /// Sizes and choices of a [`Residual`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ResidualShape {
     /// Width h of the hidden layer.

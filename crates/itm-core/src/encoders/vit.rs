@@ -12,6 +12,7 @@ use super::{PositionStep, resize_positions};
 
 /// Sizes and choices of a [`Vit`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct VitShape {
     /// Height and width in pixels of the images for which the position embeddings are made.

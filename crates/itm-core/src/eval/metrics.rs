@@ -41,37 +41,6 @@ impl DirectionMetrics {
         Self { r1, r5, r10, median: median(&mut ranks).floor() + 1.0, mean }
     }
 
-    /// R@1, R@5, R@10 of texts as the released programs of UNITER and TAGS-DC count them, to compare with printed numbers.
-    ///
-    /// ```text
-    /// R@K = 100/M · ( #{t : rank_t < K} + #{t < K : rank_t < 10} )         t = 0 … M − 1
-    /// ```
-    ///
-    /// The programs count small numbers in pairs (text, rank), so they count the index of a text as if it were a rank.
-    /// Recalls above 100 are possible. No other metric of this crate is counted in this way.
-    ///
-    /// ```
-    /// use itm_core::eval::{DirectionMetrics, Standing, TiePolicy};
-    ///
-    /// let at = |greater| Standing { greater, before: 0, equal: 0, own: 1 };
-    /// let texts: Vec<_> = [0, 3, 12, 7].into_iter().chain([20; 16]).map(at).collect();
-    /// // R@K finds 1, 2 and 3 of 20 texts. The index adds text 0 at 1, and texts 0, 1 and 3 at 5 and at 10.
-    /// assert_eq!(DirectionMetrics::released_t2i(&texts, TiePolicy::Index), [10.0, 25.0, 30.0]);
-    /// ```
-    ///
-    /// # Panics
-    /// If there is no text.
-    pub fn released_t2i(texts: &[Standing], policy: TiePolicy) -> [f64; 3] {
-        let n = texts.len() as f64;
-        let own = Self::new(texts, policy).recalls();
-        let largest = CUTS[CUTS.len() - 1];
-        let more = CUTS.map(|k| {
-            let first = texts.iter().take(k as usize);
-            100.0 * first.map(|text| text.hit(largest, policy)).sum::<f64>() / n
-        });
-        std::array::from_fn(|k| own[k] + more[k])
-    }
-
     /// R@1, R@5, R@10.
     pub fn recalls(&self) -> [f64; 3] {
         [self.r1, self.r5, self.r10]
@@ -113,7 +82,7 @@ pub struct DecidedQueries {
 
 /// How many queries a tie decides, in both directions; over folds, the sum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Decided {
+pub struct CoarseWork {
     /// Images as queries.
     pub i2t: DecidedQueries,
     /// Texts as queries.
@@ -132,7 +101,7 @@ pub struct Evaluation {
     /// How ties were broken.
     pub ties: TiePolicy,
     /// How many queries a tie decides; the policy does not matter.
-    pub decided: Decided,
+    pub decided: CoarseWork,
     /// Number of averaged folds; 1 if the whole set was ranked at once.
     pub folds: usize,
     /// Number of image queries.
@@ -165,7 +134,7 @@ impl Evaluation {
             i2t,
             t2i,
             ties: policy,
-            decided: Decided { i2t: decided(Ranks::i2t), t2i: decided(Ranks::t2i) },
+            decided: CoarseWork { i2t: decided(Ranks::i2t), t2i: decided(Ranks::t2i) },
             folds: folds.len(),
             images: folds.iter().map(|f| f.i2t().len()).sum(),
             texts: folds.iter().map(|f| f.t2i().len()).sum(),

@@ -42,11 +42,6 @@ pub struct MultiEvaluation {
     pub t2i: MultiMetrics,
 }
 
-/// The number of best items that the metrics of a query need: `max(R, 10)`.
-pub fn ranking_depth(true_items: usize) -> usize {
-    true_items.max(CUTS[CUTS.len() - 1] as usize)
-}
-
 /// mAP@R, R-precision and recalls of both directions.
 ///
 /// ```
@@ -63,46 +58,38 @@ pub fn ranking_depth(true_items: usize) -> usize {
 /// # Errors
 /// If `scores` and `relevance` differ in shape, or no pair is true.
 pub fn evaluate_multi(scores: &ScoreMatrix, relevance: &Relevance) -> Result<MultiEvaluation> {
-    if (scores.images(), scores.texts()) != (relevance.images(), relevance.texts()) {
-        let expected = format!("{} × {} scores", relevance.images(), relevance.texts());
-        let got = format!("{} × {}", scores.images(), scores.texts());
-        return Err(Error::invalid("relevance", expected, got));
-    }
-    let i2t: Vec<_> = (0..scores.images())
-        .into_par_iter()
-        .map(|i| one_query(scores.row(i), relevance.texts_of(i)))
-        .collect();
-    Ok(MultiEvaluation { i2t: summarise(&i2t)?, t2i: summarise(&text_queries(scores, relevance))? })
+    check_shape((scores.images(), scores.texts()), relevance)?;
+    MultiEvaluation::new(&image_queries(scores, 0, relevance), &text_queries(scores, 0, relevance))
 }
 
-impl MultiMetrics {
-    /// Takes the best items of each query, found elsewhere (tile by tile).
-    ///
-    /// `queries` yields `(top, relevant)`. `top` holds at least [`ranking_depth`] items, or all items, best first;
-    /// `relevant` is ascending.
+/// # Errors
+/// If scores of this shape do not fit `relevance`.
+pub(crate) fn check_shape(got: (usize, usize), relevance: &Relevance) -> Result<()> {
+    if got == (relevance.images(), relevance.texts()) {
+        return Ok(());
+    }
+    let expected = format!("{} × {} scores", relevance.images(), relevance.texts());
+    Err(Error::invalid("relevance", expected, format!("{} × {}", got.0, got.1)))
+}
+
+impl MultiEvaluation {
+    /// Means over the queries of each direction.
     ///
     /// # Errors
-    /// If no query has a true item.
-    ///
-    /// # Panics
-    /// If a list is shorter than its number of true items.
-    pub fn from_rankings<'a>(
-        queries: impl IntoIterator<Item = (&'a [u32], &'a [u32])>,
-    ) -> Result<Self> {
-        let found: Vec<_> =
-            queries.into_iter().map(|(top, relevant)| measure(top, relevant)).collect();
-        summarise(&found)
+    /// If no query of a direction has a true item.
+    pub(crate) fn new(i2t: &[Option<Contribution>], t2i: &[Option<Contribution>]) -> Result<Self> {
+        Ok(Self { i2t: summarise(i2t)?, t2i: summarise(t2i)? })
     }
 }
 
 /// The contribution of one query that has a true item.
-struct Found {
+pub(crate) struct Contribution {
     average_precision: f64,
     r_precision: f64,
     hits: [f64; 3],
 }
 
-fn measure(top: &[u32], relevant: &[u32]) -> Option<Found> {
+fn measure(top: &[u32], relevant: &[u32]) -> Option<Contribution> {
     let r = relevant.len();
     if r == 0 {
         return None;
@@ -115,20 +102,20 @@ fn measure(top: &[u32], relevant: &[u32]) -> Option<Found> {
         precisions += so_far as f64 / (k + 1) as f64;
     }
     let first = top.iter().position(is_true).unwrap_or(usize::MAX);
-    Some(Found {
+    Some(Contribution {
         average_precision: precisions / r as f64,
         r_precision: so_far as f64 / r as f64,
         hits: CUTS.map(|k| f64::from(u8::from(first < k as usize))),
     })
 }
 
-fn summarise(found: &[Option<Found>]) -> Result<MultiMetrics> {
+fn summarise(found: &[Option<Contribution>]) -> Result<MultiMetrics> {
     let queries = found.iter().flatten().count();
     if queries == 0 {
         let got = format!("none in {} queries", found.len());
         return Err(Error::invalid("relevance", "a query with a true item", got));
     }
-    let percent = |of: &dyn Fn(&Found) -> f64| {
+    let percent = |of: &dyn Fn(&Contribution) -> f64| {
         100.0 * found.iter().flatten().map(of).sum::<f64>() / queries as f64
     };
     Ok(MultiMetrics {
@@ -142,25 +129,42 @@ fn summarise(found: &[Option<Found>]) -> Result<MultiMetrics> {
     })
 }
 
-fn one_query(scores: &[f32], relevant: &[u32]) -> Option<Found> {
+/// Best items are needed to depth `max(R, 10)`.
+fn one_query(scores: &[f32], relevant: &[u32]) -> Option<Contribution> {
     if relevant.is_empty() {
         return None;
     }
-    measure(&best_items(scores, ranking_depth(relevant.len())), relevant)
+    measure(&best_items(scores, relevant.len().max(CUTS[CUTS.len() - 1] as usize)), relevant)
 }
 
-/// Gathers a few columns at a time: rows are read in pieces, and the whole matrix is never transposed.
-fn text_queries(scores: &ScoreMatrix, relevance: &Relevance) -> Vec<Option<Found>> {
+/// The images of some rows as queries; the first row is image `first`.
+pub(crate) fn image_queries(
+    rows: &ScoreMatrix,
+    first: usize,
+    relevance: &Relevance,
+) -> Vec<Option<Contribution>> {
+    let query = |row: usize| one_query(rows.row(row), relevance.texts_of(first + row));
+    (0..rows.images()).into_par_iter().map(query).collect()
+}
+
+/// The texts of some columns as queries; the first column is text `first`. Gathers a few columns at a time: rows are read in
+/// pieces, and the whole matrix is never transposed.
+pub(crate) fn text_queries(
+    columns: &ScoreMatrix,
+    first: usize,
+    relevance: &Relevance,
+) -> Vec<Option<Contribution>> {
     const BLOCK: usize = 32;
-    let texts: Vec<usize> = (0..scores.texts()).collect();
+    let texts: Vec<usize> = (0..columns.texts()).collect();
     let block_queries = |block: &[usize]| {
-        let mut columns = vec![Vec::with_capacity(scores.images()); block.len()];
-        for i in 0..scores.images() {
-            let row = &scores.row(i)[block[0]..block[0] + block.len()];
-            columns.iter_mut().zip(row).for_each(|(column, &s)| column.push(s));
+        let mut gathered = vec![Vec::with_capacity(columns.images()); block.len()];
+        for i in 0..columns.images() {
+            let row = &columns.row(i)[block[0]..block[0] + block.len()];
+            gathered.iter_mut().zip(row).for_each(|(column, &s)| column.push(s));
         }
-        let query = |(column, &t): (&Vec<f32>, &usize)| one_query(column, relevance.images_of(t));
-        columns.iter().zip(block).map(query).collect::<Vec<_>>()
+        let query =
+            |(column, &t): (&Vec<f32>, &usize)| one_query(column, relevance.images_of(first + t));
+        gathered.iter().zip(block).map(query).collect::<Vec<_>>()
     };
     texts.par_chunks(BLOCK).flat_map_iter(block_queries).collect()
 }
@@ -196,7 +200,7 @@ mod tests {
     /// R = 3, true at positions 1, 3, 5: AP@R = (1/1 + 2/3) / 3, R-precision 2/3; position 5 is beyond R.
     #[test]
     fn golden_by_hand() {
-        let m = MultiMetrics::from_rankings([(&[4, 0, 7, 1, 2, 3][..], &[2, 4, 7][..])]).unwrap();
+        let m = summarise(&[measure(&[4, 0, 7, 1, 2, 3], &[2, 4, 7])]).unwrap();
         assert!((m.map_at_r - 500.0 / 9.0).abs() < 1e-12);
         assert!((m.r_precision - 200.0 / 3.0).abs() < 1e-12);
     }

@@ -1,46 +1,24 @@
 //! Finds the parameter in which a training has become NaN or infinite.
 
-use burn::module::{Module, ModuleVisitor, Param};
-use burn::tensor::Tensor;
+use burn::module::Module;
 
-use crate::checkpoint::is_named;
-use crate::host;
+use crate::{host, parameters};
 
 /// The path below `prefix` of the first parameter of a module that holds a NaN or an infinity.
 pub fn first_non_finite<M: Module>(prefix: &str, module: &M) -> Option<String> {
-    let mut search = Search { path: vec![prefix.to_owned()], found: None };
-    module.visit(&mut search);
-    search.found
-}
-
-struct Search {
-    path: Vec<String>,
-    found: Option<String>,
-}
-
-impl ModuleVisitor for Search {
-    fn enter_module(&mut self, name: &str, container: &str) {
-        if is_named(container) {
-            self.path.push(name.to_owned());
+    let mut found = None;
+    parameters::visit(prefix, module, |path, _, values| {
+        if found.is_none() && host(values).iter().any(|x| !x.is_finite()) {
+            found = Some(path.to_owned());
         }
-    }
-
-    fn exit_module(&mut self, _: &str, container: &str) {
-        if is_named(container) {
-            self.path.pop();
-        }
-    }
-
-    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-        if self.found.is_none() && host(param.val().inner()).iter().any(|x| !x.is_finite()) {
-            self.found = Some(self.path.join("."));
-        }
-    }
+    });
+    found
 }
 
 #[cfg(test)]
 mod tests {
-    use burn::tensor::Device;
+    use burn::module::Param;
+    use burn::tensor::{Device, Tensor};
 
     use super::*;
 

@@ -28,6 +28,7 @@ use serde::{Deserialize, Serialize};
 /// assert!((Schedule::Steps.rate(1e-3, 1, half) - 1e-4).abs() < 1e-18);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Schedule {
     /// Divided by ten at certain epochs.

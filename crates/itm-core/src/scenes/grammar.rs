@@ -132,7 +132,7 @@ impl Form {
     ];
 
     /// Whether this form can say the meaning.
-    pub fn can_say(self, meaning: &Meaning) -> bool {
+    pub(crate) fn can_say(self, meaning: &Meaning) -> bool {
         let claim = &meaning.claim;
         let described = |claim: &Claim| matches!(claim, Claim::Exist(p) if p.len() == 1 && p[0].attributes() > 0);
         let two = |claim: &Claim| matches!(claim, Claim::Exist(p) if p.len() == 2);
@@ -247,7 +247,7 @@ pub fn render(meaning: &Meaning, rng: &mut impl RngExt) -> String {
 
 impl Meaning {
     /// Whether the grammar has a sentence for it.
-    pub fn is_sayable(&self) -> bool {
+    pub(crate) fn is_sayable(&self) -> bool {
         match &self.claim {
             Claim::Place => self.place.is_some(),
             Claim::Exist(p) => (1..=3).contains(&p.len()),

@@ -78,7 +78,7 @@ impl Relation {
     }
 
     /// Whether the answer is beyond doubt: slightly stricter and slightly looser thresholds give the same answer.
-    pub fn is_clear(self, scene: &Scene, a: usize, b: usize) -> bool {
+    pub(crate) fn is_clear(self, scene: &Scene, a: usize, b: usize) -> bool {
         self.holds_by(SLACK, scene, a, b) == self.holds_by(-SLACK, scene, a, b)
     }
 }

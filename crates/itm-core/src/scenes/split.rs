@@ -124,7 +124,7 @@ impl Split {
     }
 
     /// The regions of every image, with their boxes.
-    pub fn region_features(&self) -> data::Regions {
+    pub(crate) fn region_features(&self) -> data::Regions {
         let extractor = Extractor::new();
         let of_image = (0..self.len()).into_par_iter().map(|i| self.regions(&extractor, i));
         let all: Vec<_> = of_image.collect();

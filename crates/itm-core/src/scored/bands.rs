@@ -1,20 +1,60 @@
-//! Ranks from bands of images: each band is computed, counted and dropped.
+//! Bands of images: each band is computed, read and dropped.
 
 use std::ops::Range;
 
 use rayon::prelude::*;
 
 use super::Scored;
-use crate::eval::Ranks;
-use crate::tiles::{Consumer, RankCounts, Standings, Tile};
-use crate::{Error, Pairs, Result};
+use crate::eval::{MultiEvaluation, Ranks, check_shape, image_queries, text_queries};
+use crate::tiles::{AnyConsumer, AnyState, Consumer, RankCounts, Standings, Tile, pieces};
+use crate::{Error, Pairs, Relevance, Result, ScoreMatrix};
 
-/// Images whose scores are held at once.
+/// Images or texts whose scores are held at once.
 const BAND: usize = 256;
-/// Images that one thread counts at a time.
-const LANE: usize = 32;
+/// Images and texts of a tile. Consumers cut their sums at multiples of 64.
+const TILE: [usize; 2] = [64, 256];
 
-/// Holds the scores of [`BAND`] images and the counts in memory, but never the whole matrix.
+/// Shows every score to a consumer, and holds the scores of [`BAND`] images in memory, but never the whole matrix.
+///
+/// # Errors
+/// As [`Scored::block`], and as `check`, which is given each band and its first image.
+fn read<S: Scored + ?Sized, C: Consumer + ?Sized>(
+    scored: &S,
+    consumer: &C,
+    check: impl Fn(&ScoreMatrix, usize) -> Result<()>,
+) -> Result<C::State> {
+    let (n, m) = (scored.images(), scored.texts());
+    let mut total = consumer.start(0..n, 0..m);
+    for band in pieces(0..n, BAND) {
+        let scores = scored.block(band.clone(), 0..m)?;
+        check(&scores, band.start)?;
+        let begin = |images: Range<usize>| {
+            let mut lane = consumer.start(images.clone(), 0..m);
+            consumer.hint(&mut lane, &total);
+            (images, lane)
+        };
+        let take = |(images, mut lane): (Range<usize>, C::State)| {
+            for texts in pieces(0..m, TILE[1]) {
+                let from = (images.start - band.start) * m + texts.start;
+                let tile = Tile::new(images.clone(), texts, &scores.values()[from..], m);
+                consumer.tile(&mut lane, &tile);
+            }
+            lane
+        };
+        let lanes: Vec<_> = pieces(band.clone(), TILE[0]).map(begin).collect();
+        let lanes: Vec<_> = lanes.into_par_iter().map(take).collect();
+        lanes.into_iter().for_each(|lane| consumer.merge(&mut total, lane));
+    }
+    Ok(total)
+}
+
+pub(super) fn visit_any<S: Scored + ?Sized>(
+    scored: &S,
+    consumer: &dyn AnyConsumer,
+) -> Result<AnyState> {
+    read(scored, consumer, ScoreMatrix::check_finite)
+}
+
 pub(super) fn ranks<S: Scored + ?Sized>(scored: &S, pairs: &Pairs) -> Result<Ranks> {
     let (n, m) = (scored.images(), scored.texts());
     if (n, m) != (pairs.images(), pairs.texts()) {
@@ -23,24 +63,25 @@ pub(super) fn ranks<S: Scored + ?Sized>(scored: &S, pairs: &Pairs) -> Result<Ran
     }
     let texts: Vec<usize> = (0..m).collect();
     let counts = RankCounts::with_scores(pairs, scored.pairs(pairs.image_of_text(), &texts)?);
-    let mut total = counts.start(0..n, 0..m);
-    for band in pieces(0..n, BAND) {
-        let scores = scored.block(band.clone(), 0..m)?;
-        let count = |images: Range<usize>| {
-            let mut lane = counts.start(images.clone(), 0..m);
-            let from = (images.start - band.start) * m;
-            counts.tile(&mut lane, &Tile::new(images, 0..m, &scores.values()[from..], m));
-            lane
-        };
-        let lanes: Vec<_> = pieces(band.clone(), LANE).collect();
-        let lanes: Vec<_> = lanes.into_par_iter().map(count).collect();
-        lanes.into_iter().for_each(|lane| counts.merge(&mut total, lane));
-    }
+    // Infinite scores have ranks, too.
+    let total = read(scored, &counts, |_, _| Ok(()))?;
     let Standings { i2t, t2i } = counts.finish(total);
     Ranks::from_counts(pairs.clone(), i2t, t2i)
 }
 
-fn pieces(range: Range<usize>, length: usize) -> impl Iterator<Item = Range<usize>> {
-    let end = range.end;
-    range.step_by(length).map(move |start| start..(start + length).min(end))
+/// Bands of images, then bands of texts: every score is computed twice.
+pub(super) fn evaluate_multi(
+    scored: &dyn Scored,
+    relevance: &Relevance,
+) -> Result<MultiEvaluation> {
+    let (n, m) = (scored.images(), scored.texts());
+    check_shape((n, m), relevance)?;
+    let (mut i2t, mut t2i) = (Vec::with_capacity(n), Vec::with_capacity(m));
+    for band in pieces(0..n, BAND) {
+        i2t.extend(image_queries(&scored.block(band.clone(), 0..m)?, band.start, relevance));
+    }
+    for band in pieces(0..m, BAND) {
+        t2i.extend(text_queries(&scored.block(0..n, band.clone())?, band.start, relevance));
+    }
+    MultiEvaluation::new(&i2t, &t2i)
 }

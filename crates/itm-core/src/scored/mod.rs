@@ -6,22 +6,23 @@
 
 mod among;
 mod bands;
+mod matrix;
 mod rows;
-mod two_stage;
 
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use crate::eval::{Evaluation, Fold, Protocol, Ranks, TiePolicy};
-use crate::{Pairs, Result, ScoreMatrix};
+use crate::eval::{Evaluation, Fold, MultiEvaluation, Protocol, Ranks, TiePolicy};
+use crate::tiles::{AnyConsumer, AnyState, Consumer, TopImages, TopK, TopTexts};
+use crate::{Pairs, Relevance, Result, ScoreMatrix};
 
 pub use among::ranks_among;
 pub use rows::EmbeddingRows;
-pub use two_stage::TwoStage;
 
 /// How two embeddings are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Similarity {
     /// `v · w` of unit vectors.
@@ -60,6 +61,53 @@ pub trait Scored {
         one_by_one(images, texts, |images, texts| self.block(images, texts))
     }
 
+    /// Shows every score to a consumer, once, and gives its state back. By default scores come in bands of images, so the whole
+    /// matrix is never in memory. Call [`visit`], which gives the consumer's output.
+    ///
+    /// # Errors
+    /// As [`block`](Self::block), and if a score is infinite.
+    fn visit(&self, consumer: &dyn AnyConsumer) -> Result<AnyState> {
+        bands::visit_any(self, consumer)
+    }
+
+    /// The `k` best texts of every image, the smaller index first on ties.
+    ///
+    /// # Errors
+    /// As [`visit`](Self::visit).
+    fn top_texts(&self, k: usize) -> Result<TopK> {
+        visit(self, &TopTexts::new(k))
+    }
+
+    /// The `k` best images of every text, the smaller index first on ties.
+    ///
+    /// # Errors
+    /// As [`visit`](Self::visit).
+    fn top_images(&self, k: usize) -> Result<TopK> {
+        visit(self, &TopImages::new(k))
+    }
+
+    /// All scores of some images: one row per image, in the order of `images`.
+    ///
+    /// # Errors
+    /// As [`block`](Self::block).
+    ///
+    /// # Panics
+    /// If an index is too large.
+    fn scores_of_images(&self, images: &[usize]) -> Result<ScoreMatrix> {
+        lines(self, images)
+    }
+
+    /// All scores of some texts: one column per text, in the order of `texts`.
+    ///
+    /// # Errors
+    /// As [`block`](Self::block).
+    ///
+    /// # Panics
+    /// If an index is too large.
+    fn scores_of_texts(&self, texts: &[usize]) -> Result<ScoreMatrix> {
+        columns(self, 0..self.images(), texts)
+    }
+
     /// The embeddings behind the scores; `None` if a model scores without embeddings.
     fn rows(&self) -> Option<&EmbeddingRows> {
         None
@@ -94,17 +142,7 @@ impl dyn Scored + '_ {
     /// # Errors
     /// As [`Scored::block`].
     pub fn fold(&self, fold: &Fold) -> Result<ScoreMatrix> {
-        let (n, m) = (fold.images.len(), fold.texts.len());
-        let mut values = vec![0.0; n * m];
-        let mut at = 0;
-        for run in fold.texts.chunk_by(|a, b| a + 1 == *b) {
-            let block = self.block(fold.images.clone(), run[0]..run[0] + run.len())?;
-            for (row, out) in values.chunks_exact_mut(m).enumerate() {
-                out[at..at + run.len()].copy_from_slice(block.row(row));
-            }
-            at += run.len();
-        }
-        ScoreMatrix::new(n, m, values)
+        columns(self, fold.images.clone(), &fold.texts)
     }
 
     /// Ranks under a protocol; each fold is scored separately.
@@ -133,25 +171,67 @@ impl dyn Scored + '_ {
     ) -> Result<Evaluation> {
         Ok(Evaluation::new(&self.ranks_by(protocol, pairs)?, policy))
     }
+
+    /// Metrics with all true pairs, as [`evaluate_multi`](crate::eval::evaluate_multi) of the whole matrix. Scores are computed in
+    /// bands, twice each.
+    ///
+    /// # Errors
+    /// As [`Scored::block`], if scores and `relevance` differ in shape, or no pair is true.
+    pub fn evaluate_multi(&self, relevance: &Relevance) -> Result<MultiEvaluation> {
+        bands::evaluate_multi(self, relevance)
+    }
 }
 
-impl Scored for ScoreMatrix {
-    fn images(&self) -> usize {
-        self.images()
-    }
+/// Shows every score to a consumer, once.
+///
+/// ```
+/// use itm_core::ScoreMatrix;
+/// use itm_core::scored::visit;
+/// use itm_core::tiles::Maxima;
+///
+/// let scores = ScoreMatrix::from_rows([[0.9, 0.1], [0.3, 0.8]]);
+/// assert_eq!(visit(&scores, &Maxima)?.images, [0.9, 0.8]);
+/// # Ok::<(), itm_core::Error>(())
+/// ```
+///
+/// # Errors
+/// As [`Scored::visit`].
+pub fn visit<S, C>(scored: &S, consumer: &C) -> Result<C::Output>
+where
+    S: Scored + ?Sized,
+    C: Consumer<State: 'static> + ?Sized,
+{
+    let state = scored.visit(&consumer)?;
+    Ok(consumer.finish(*state.downcast().expect("the state that the consumer started")))
+}
 
-    fn texts(&self) -> usize {
-        self.texts()
+/// Some images against all texts, computed by runs of consecutive images.
+fn lines<S: Scored + ?Sized>(scored: &S, images: &[usize]) -> Result<ScoreMatrix> {
+    let mut values = Vec::with_capacity(images.len() * scored.texts());
+    for run in images.chunk_by(|a, b| a + 1 == *b) {
+        let block = scored.block(run[0]..run[0] + run.len(), 0..scored.texts())?;
+        values.extend_from_slice(block.values());
     }
+    ScoreMatrix::new(images.len(), scored.texts(), values)
+}
 
-    fn block(&self, images: Range<usize>, texts: Range<usize>) -> Result<ScoreMatrix> {
-        let values = images.clone().flat_map(|i| &self.row(i)[texts.clone()]).copied().collect();
-        Self::new(images.len(), texts.len(), values)
+/// A range of images against some texts, computed by runs of consecutive texts.
+fn columns<S: Scored + ?Sized>(
+    scored: &S,
+    images: Range<usize>,
+    texts: &[usize],
+) -> Result<ScoreMatrix> {
+    let (n, m) = (images.len(), texts.len());
+    let mut values = vec![0.0; n * m];
+    let mut at = 0;
+    for run in texts.chunk_by(|a, b| a + 1 == *b) {
+        let block = scored.block(images.clone(), run[0]..run[0] + run.len())?;
+        for (row, out) in values.chunks_exact_mut(m).enumerate() {
+            out[at..at + run.len()].copy_from_slice(block.row(row));
+        }
+        at += run.len();
     }
-
-    fn ranks(&self, pairs: &Pairs) -> Result<Ranks> {
-        Ranks::new(self, pairs)
-    }
+    ScoreMatrix::new(n, m, values)
 }
 
 /// The scores of single pairs, each from a block of one pair.

@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use super::{Scored, Similarity, bands, one_by_one};
+use super::{Scored, Similarity, bands, columns, lines, one_by_one, visit};
 use crate::eval::Ranks;
-use crate::tiles::{Embeddings, Tiles, ranks};
+use crate::tiles::{AnyConsumer, AnyState, Embeddings, Tiles, TopImages, TopK, TopTexts};
 use crate::{Pairs, Result, ScoreMatrix};
 
 /// Embeddings of a set of images and a set of texts, compared by a similarity. The tile engine computes cosines.
@@ -46,8 +46,13 @@ impl EmbeddingRows {
         Ok([images, self.side("text embeddings", w, &self.texts)?])
     }
 
-    fn whole(&self) -> Result<[Embeddings<'_>; 2]> {
-        self.sides(0..Scored::images(self), 0..Scored::texts(self))
+    /// The products of all rows; `None` if the similarity is not a product.
+    fn tiles(&self) -> Result<Option<Tiles<'_>>> {
+        let [v, w] = self.sides(0..Scored::images(self), 0..Scored::texts(self))?;
+        match self.similarity {
+            Similarity::Cosine => Tiles::new(v, w).map(Some),
+            Similarity::Order => Ok(None),
+        }
     }
 
     /// Some rows of one side; an error names a row by its index among all rows.
@@ -80,12 +85,44 @@ impl Scored for EmbeddingRows {
     }
 
     fn pairs(&self, images: &[usize], texts: &[usize]) -> Result<Vec<f32>> {
-        match self.similarity {
-            Similarity::Cosine => {
-                let [v, w] = self.whole()?;
-                Ok(Tiles::new(v, w)?.pair_scores(images, texts))
-            }
-            Similarity::Order => one_by_one(images, texts, |i, t| self.block(i, t)),
+        match self.tiles()? {
+            Some(tiles) => Ok(tiles.pair_scores(images, texts)),
+            None => one_by_one(images, texts, |i, t| self.block(i, t)),
+        }
+    }
+
+    fn visit(&self, consumer: &dyn AnyConsumer) -> Result<AnyState> {
+        match self.tiles()? {
+            Some(tiles) => Ok(tiles.run(consumer)),
+            None => bands::visit_any(self, consumer),
+        }
+    }
+
+    fn top_texts(&self, k: usize) -> Result<TopK> {
+        match self.tiles()? {
+            Some(tiles) => Ok(tiles.top_texts(k)),
+            None => visit(self, &TopTexts::new(k)),
+        }
+    }
+
+    fn top_images(&self, k: usize) -> Result<TopK> {
+        match self.tiles()? {
+            Some(tiles) => Ok(tiles.top_images(k)),
+            None => visit(self, &TopImages::new(k)),
+        }
+    }
+
+    fn scores_of_images(&self, images: &[usize]) -> Result<ScoreMatrix> {
+        match self.tiles()? {
+            Some(tiles) => Ok(tiles.scores_of_images(images)),
+            None => lines(self, images),
+        }
+    }
+
+    fn scores_of_texts(&self, texts: &[usize]) -> Result<ScoreMatrix> {
+        match self.tiles()? {
+            Some(tiles) => Ok(tiles.scores_of_texts(texts)),
+            None => columns(self, 0..Scored::images(self), texts),
         }
     }
 
@@ -94,12 +131,9 @@ impl Scored for EmbeddingRows {
     }
 
     fn ranks(&self, pairs: &Pairs) -> Result<Ranks> {
-        match self.similarity {
-            Similarity::Cosine => {
-                let [v, w] = self.whole()?;
-                ranks(v, w, pairs)
-            }
-            Similarity::Order => bands::ranks(self, pairs),
+        match self.tiles()? {
+            Some(tiles) => tiles.ranks(pairs),
+            None => bands::ranks(self, pairs),
         }
     }
 }

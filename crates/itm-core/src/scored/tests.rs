@@ -4,7 +4,8 @@ use itm_kernels::random;
 use proptest::prelude::*;
 
 use super::*;
-use crate::eval::{evaluate, folds};
+use crate::eval::{evaluate, evaluate_multi, folds};
+use crate::tiles::{ExpSums, Maxima};
 
 /// Values in steps of a quarter, so that there are ties.
 fn coarse(n: usize, seed: u64) -> Vec<f32> {
@@ -105,6 +106,50 @@ fn ranks_hold_a_band() {
     assert_eq!(line, "ranks, image 1: expected at least 1 text, got 0");
     let line = model.ranks(&Pairs::uniform(n, 2)).unwrap_err().to_string();
     assert_eq!(line, "ranks: expected 600 × 1200 scores, as the pairs, got 600 × 700");
+}
+
+/// Bands, tiles and the matrix show a consumer the same scores, and give the same bits.
+#[test]
+fn every_source_shows_the_scores_of_the_matrix() {
+    let (n, m) = (300, 530);
+    for similarity in [Similarity::Cosine, Similarity::Order] {
+        let rows = embeddings([n, m, 3], similarity, 11);
+        let matrix = rows.matrix().unwrap();
+        let relevance = (0..n).map(|i| (i as u32..m as u32).step_by(97).collect()).collect();
+        let relevance = Relevance::new(m, relevance);
+        let blocks = Blocks::new(matrix.clone());
+        for scored in [&rows as &dyn Scored, &matrix, &blocks] {
+            let sums = (Maxima, ExpSums::new(20.0));
+            assert_eq!(visit(scored, &sums).unwrap(), matrix.run(&sums).unwrap());
+            assert_eq!(scored.top_texts(5).unwrap(), matrix.run(&TopTexts::new(5)).unwrap());
+            assert_eq!(scored.top_images(5).unwrap(), matrix.run(&TopImages::new(5)).unwrap());
+            let some = [7, 8, 299, 7];
+            let of_images = scored.scores_of_images(&some).unwrap();
+            let of_texts = scored.scores_of_texts(&some).unwrap();
+            for (at, &index) in some.iter().enumerate() {
+                assert_eq!(of_images.row(at), matrix.row(index));
+                assert!((0..n).all(|i| of_texts.row(i)[at] == matrix.row(i)[index]));
+            }
+            let want = evaluate_multi(&matrix, &relevance).unwrap();
+            assert_eq!(scored.evaluate_multi(&relevance).unwrap(), want);
+        }
+        let few = blocks.asked.into_inner();
+        assert!(few.iter().all(|[images, texts]| images.len().min(texts.len()) <= 256));
+    }
+}
+
+#[test]
+fn an_infinite_score_is_named_by_its_place_among_all() {
+    let mut values = vec![0.5; 300 * 3];
+    values[290 * 3 + 1] = f32::NEG_INFINITY;
+    let matrix = ScoreMatrix::new(300, 3, values).unwrap();
+    for scored in [&matrix as &dyn Scored, &Blocks::new(matrix.clone())] {
+        let line = visit(scored, &Maxima).unwrap_err().to_string();
+        assert_eq!(line, "scores of image 290 and text 1: expected a finite number, got -inf");
+    }
+    let line = (&matrix as &dyn Scored).evaluate_multi(&Relevance::new(2, vec![vec![0]; 300]));
+    let want = "relevance: expected 300 × 2 scores, got 300 × 3";
+    assert_eq!(line.unwrap_err().to_string(), want);
 }
 
 /// An evaluation of a fold computes only that fold, and its scores equal the scores of the whole matrix.

@@ -22,6 +22,7 @@ mod bootstrap;
 mod expected;
 mod hits;
 mod randomisation;
+mod share;
 
 use serde::{Deserialize, Serialize};
 
@@ -29,6 +30,7 @@ pub use bootstrap::{bootstrap, bootstrap_difference, resample};
 pub use expected::{ceilings, chance};
 pub use hits::{Hits, ImageHits};
 pub use randomisation::{Randomisation, holm, paired_randomisation};
+pub use share::{Share, interval};
 
 /// An interval that covers 95 %.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

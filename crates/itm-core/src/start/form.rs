@@ -7,6 +7,7 @@ use crate::text::Terms;
 
 /// The weights of the terms of a caption in a bag of words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum BagPooling {
     /// Each term has its inverse document frequency; the vector of a caption has unit length.

@@ -80,10 +80,10 @@ fn tokens(sentence: &str) -> Vec<String> {
 }
 
 /// A replacement: the number of characters replaced, and the new text.
-type Rewritten = Option<(usize, String)>;
+type Rewrite = Option<(usize, String)>;
 
 /// Applies a rule from left to right. The rule sees the original text before a position and after it.
-fn rewrite(text: &str, rule: impl Fn(&[char], &[char]) -> Rewritten) -> String {
+fn rewrite(text: &str, rule: impl Fn(&[char], &[char]) -> Rewrite) -> String {
     let chars: Vec<char> = text.chars().collect();
     let (mut out, mut at) = (String::with_capacity(text.len() + 8), 0);
     while at < chars.len() {
@@ -102,7 +102,7 @@ fn rewrite(text: &str, rule: impl Fn(&[char], &[char]) -> Rewritten) -> String {
 }
 
 /// Puts spaces around the first such characters of `rest`, at most `most` of them.
-fn padded(rest: &[char], most: usize, is: impl Fn(char) -> bool) -> Rewritten {
+fn padded(rest: &[char], most: usize, is: impl Fn(char) -> bool) -> Rewrite {
     let run: String = rest.iter().take(most).take_while(|&&c| is(c)).collect();
     let taken = run.chars().count();
     (taken > 0).then(|| (taken, format!(" {run} ")))

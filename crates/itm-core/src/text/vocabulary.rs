@@ -73,25 +73,9 @@ pub struct Vocabulary {
     marks: Option<[u32; 2]>,
 }
 
-/// Words that a vocabulary does not have.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct OutOfVocabulary {
-    /// Words in the captions.
-    pub words: usize,
-    /// Words without a number.
-    pub unknown: usize,
-}
-
-impl OutOfVocabulary {
-    /// `unknown / words`; 0 without words.
-    pub fn rate(&self) -> f64 {
-        if self.words == 0 { 0.0 } else { self.unknown as f64 / self.words as f64 }
-    }
-}
-
 /// The fields of a released vocabulary that matter here.
 #[derive(Deserialize)]
-struct Released {
+struct VocabularyFile {
     word2idx: HashMap<String, u64>,
     #[serde(default)]
     char_level: bool,
@@ -132,7 +116,7 @@ impl Vocabulary {
     pub fn read(path: &Path, options: VocabularyOptions) -> Result<Self> {
         let (place, bytes) = (path.display().to_string(), files::read(path, LARGEST_TEXT)?);
         let wrong = |expected: &str, got: String| Error::invalid(&place, expected, got);
-        let released: Released = serde_json::from_slice(&bytes)
+        let released: VocabularyFile = serde_json::from_slice(&bytes)
             .map_err(|e| wrong("a vocabulary with `word2idx`", e.to_string()))?;
         if released.char_level {
             return Err(wrong("a vocabulary of words", "`char_level` is true".into()));
@@ -215,21 +199,6 @@ impl Vocabulary {
             None if words.is_empty() => vec![self.unk],
             None => ids.collect(),
         }
-    }
-
-    /// How many words of some captions have no number.
-    pub fn out_of_vocabulary<S: AsRef<str>>(
-        &self,
-        captions: impl IntoIterator<Item = S>,
-    ) -> OutOfVocabulary {
-        let mut oov = OutOfVocabulary { words: 0, unknown: 0 };
-        for caption in captions {
-            for word in self.options.tokens.of(caption.as_ref()) {
-                oov.words += 1;
-                oov.unknown += usize::from(!self.index.contains_key(&word));
-            }
-        }
-        oov
     }
 
     /// How many words of the vocabulary occur in none of these captions: a vocabulary from a file may have such words.

@@ -1,5 +1,6 @@
 //! The trait that reads tiles.
 
+use std::any::Any;
 use std::ops::Range;
 
 /// Reads scores tile by tile and keeps something small.
@@ -137,6 +138,70 @@ impl<C: Consumer> Consumer for [C] {
 
     fn finish(&self, total: Self::State) -> Self::Output {
         self.iter().zip(total).map(|(c, total)| c.finish(total)).collect()
+    }
+}
+
+/// A consumer behind a pointer, for sources of scores that are themselves behind a pointer:
+/// [`Scored::visit`](crate::scored::Scored::visit). Every [`Consumer`] of tiles of `f32` is one, and none needs to implement it.
+pub trait AnyConsumer: Sync {
+    /// As [`Consumer::start`].
+    fn start_any(&self, images: Range<usize>, texts: Range<usize>) -> AnyState;
+
+    /// As [`Consumer::hint`].
+    fn hint_any(&self, lane: &mut AnyState, total: &AnyState);
+
+    /// As [`Consumer::tile`].
+    fn tile_any(&self, state: &mut AnyState, tile: &Tile<'_>);
+
+    /// As [`Consumer::merge`].
+    fn merge_any(&self, total: &mut AnyState, lane: AnyState);
+}
+
+/// The state of an [`AnyConsumer`].
+pub type AnyState = Box<dyn Any + Send>;
+
+const OWN: &str = "a consumer gets the states that it started";
+
+impl<C: Consumer<State: 'static>> AnyConsumer for C {
+    fn start_any(&self, images: Range<usize>, texts: Range<usize>) -> AnyState {
+        Box::new(self.start(images, texts))
+    }
+
+    fn hint_any(&self, lane: &mut AnyState, total: &AnyState) {
+        self.hint(lane.downcast_mut().expect(OWN), total.downcast_ref().expect(OWN));
+    }
+
+    fn tile_any(&self, state: &mut AnyState, tile: &Tile<'_>) {
+        self.tile(state.downcast_mut().expect(OWN), tile);
+    }
+
+    fn merge_any(&self, total: &mut AnyState, lane: AnyState) {
+        self.merge(total.downcast_mut().expect(OWN), *lane.downcast().expect(OWN));
+    }
+}
+
+impl Consumer for dyn AnyConsumer + '_ {
+    type State = AnyState;
+    type Output = AnyState;
+
+    fn start(&self, images: Range<usize>, texts: Range<usize>) -> AnyState {
+        self.start_any(images, texts)
+    }
+
+    fn hint(&self, lane: &mut AnyState, total: &AnyState) {
+        self.hint_any(lane, total);
+    }
+
+    fn tile(&self, state: &mut AnyState, tile: &Tile<'_>) {
+        self.tile_any(state, tile);
+    }
+
+    fn merge(&self, total: &mut AnyState, lane: AnyState) {
+        self.merge_any(total, lane);
+    }
+
+    fn finish(&self, total: AnyState) -> AnyState {
+        total
     }
 }
 

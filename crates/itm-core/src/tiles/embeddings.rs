@@ -3,9 +3,6 @@
 use std::fmt::Display;
 use std::ops::Range;
 
-use half::f16;
-use half::slice::HalfFloatSliceExt;
-
 use crate::{Error, Result};
 
 /// A view of embeddings in memory: `rows × dim`, row-major, every value finite.
@@ -16,8 +13,7 @@ use crate::{Error, Result};
 /// | d      | [`dim`](Self::dim)   |              |
 /// | v or w | the values          | `[rows, dim]` |
 ///
-/// The values are used as they are: for cosines, normalise the rows first. `f16` values are widened block by block,
-/// never all at once.
+/// The values are used as they are: for cosines, normalise the rows first.
 ///
 /// ```
 /// use itm_core::tiles::Embeddings;
@@ -33,14 +29,8 @@ use crate::{Error, Result};
 pub struct Embeddings<'a> {
     rows: usize,
     dim: usize,
-    values: Values<'a>,
+    values: &'a [f32],
     largest: f32,
-}
-
-#[derive(Debug, Clone, Copy)]
-enum Values<'a> {
-    Single(&'a [f32]),
-    Half(&'a [f16]),
 }
 
 impl<'a> Embeddings<'a> {
@@ -56,26 +46,7 @@ impl<'a> Embeddings<'a> {
         if bits >= f32::INFINITY.to_bits() {
             return Err(not_finite(&name, dim, values.iter().copied()));
         }
-        Ok(Self { rows, dim, values: Values::Single(values), largest: f32::from_bits(bits) })
-    }
-
-    /// A view of row-major `f16` values.
-    ///
-    /// # Errors
-    /// As [`new`](Self::new).
-    pub fn from_f16(
-        name: impl Display,
-        rows: usize,
-        dim: usize,
-        values: &'a [f16],
-    ) -> Result<Self> {
-        check_shape(&name, rows, dim, values.len())?;
-        let bits = values.iter().fold(0, |most, v| (v.to_bits() & 0x7fff).max(most));
-        if bits >= f16::INFINITY.to_bits() {
-            return Err(not_finite(&name, dim, values.iter().map(|v| v.to_f32())));
-        }
-        let largest = f16::from_bits(bits).to_f32();
-        Ok(Self { rows, dim, values: Values::Half(values), largest })
+        Ok(Self { rows, dim, values, largest: f32::from_bits(bits) })
     }
 
     /// Number of embeddings.
@@ -93,35 +64,14 @@ impl<'a> Embeddings<'a> {
         self.largest
     }
 
-    /// Some rows as `f32`: a view of `f32` values, or `f16` values widened into `buffer`.
-    pub(super) fn block<'b>(&self, rows: Range<usize>, buffer: &'b mut Vec<f32>) -> &'b [f32]
-    where
-        'a: 'b,
-    {
-        let range = rows.start * self.dim..rows.end * self.dim;
-        match self.values {
-            Values::Single(values) => &values[range],
-            Values::Half(values) => {
-                buffer.resize(range.len(), 0.0);
-                values[range].convert_to_f32_slice(buffer);
-                buffer
-            }
-        }
+    /// The values of some rows.
+    pub(super) fn block(&self, rows: Range<usize>) -> &'a [f32] {
+        &self.values[rows.start * self.dim..rows.end * self.dim]
     }
 
     /// A view of `values`: contiguous copies of some of these rows.
     pub(super) fn taken<'b>(&self, values: &'b [f32]) -> Embeddings<'b> {
-        let rows = values.len() / self.dim;
-        Embeddings { rows, dim: self.dim, values: Values::Single(values), largest: self.largest }
-    }
-
-    /// Appends one row to `out`.
-    pub(super) fn push_row(&self, row: usize, out: &mut Vec<f32>) {
-        let range = row * self.dim..(row + 1) * self.dim;
-        match self.values {
-            Values::Single(values) => out.extend_from_slice(&values[range]),
-            Values::Half(values) => out.extend(values[range].iter().map(|v| v.to_f32())),
-        }
+        Embeddings { rows: values.len() / self.dim, dim: self.dim, values, largest: self.largest }
     }
 }
 
@@ -156,8 +106,6 @@ mod tests {
             values[7] = bad;
             let want = format!("texts, row 2, column 1: expected a finite number, got {bad}");
             assert_eq!(Embeddings::new("texts", 4, 3, &values).unwrap_err().to_string(), want);
-            let values: Vec<_> = values.into_iter().map(f16::from_f32).collect();
-            assert_eq!(Embeddings::from_f16("texts", 4, 3, &values).unwrap_err().to_string(), want);
         }
     }
 
@@ -178,7 +126,5 @@ mod tests {
     fn the_largest_magnitude_counts_signs_alike() {
         let values = [0.25, -3.0, 2.0, 1.0];
         assert_eq!(Embeddings::new("e", 2, 2, &values).unwrap().largest(), 3.0);
-        let half = values.map(f16::from_f32);
-        assert_eq!(Embeddings::from_f16("e", 2, 2, &half).unwrap().largest(), 3.0);
     }
 }

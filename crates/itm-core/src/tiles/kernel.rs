@@ -25,9 +25,7 @@ pub(super) struct Panel {
 impl Panel {
     /// Takes in some texts.
     pub(super) fn pack(&mut self, texts: &Embeddings<'_>, range: Range<usize>) {
-        let mut buffer = Vec::new();
-        let rows = texts.block(range.clone(), &mut buffer);
-        self.pack_rows(rows, range.len(), texts.dim());
+        self.pack_rows(texts.block(range.clone()), range.len(), texts.dim());
     }
 
     /// Takes in `texts` contiguous rows.

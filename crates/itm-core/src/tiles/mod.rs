@@ -57,8 +57,8 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-pub use coarse::Decided;
-pub use consumer::{Consumer, Tile};
+pub use coarse::CoarseWork;
+pub use consumer::{AnyConsumer, AnyState, Consumer, Tile};
 pub use embeddings::Embeddings;
 pub use exp_sums::{ExpSums, LogSums};
 pub use maxima::{Largest, Maxima};
@@ -161,7 +161,8 @@ impl<'a> Tiles<'a> {
     /// If an index is too large.
     pub fn scores_of_images(&self, images: &[usize]) -> ScoreMatrix {
         let rows = gather(&self.images, images);
-        Tiles { images: self.images.taken(&rows), ..*self }.scores()
+        // Low tiles, so that several threads share a few images.
+        Tiles { images: self.images.taken(&rows), ..*self }.with_tile(ALIGN, self.tile.1).scores()
     }
 
     /// All scores of some texts, one column per text, in the order of `texts`: the same bits as in a tile.
@@ -173,13 +174,36 @@ impl<'a> Tiles<'a> {
         Tiles { texts: self.texts.taken(&rows), ..*self }.scores()
     }
 
+    /// Ranks of both directions, as [`ranks`].
+    ///
+    /// # Errors
+    /// If the numbers of rows differ from `pairs`, or an image has no text.
+    pub fn ranks(&self, pairs: &Pairs) -> Result<Ranks> {
+        Ok(self.ranks_and_work(pairs)?.0)
+    }
+
+    fn ranks_and_work(&self, pairs: &Pairs) -> Result<(Ranks, CoarseWork)> {
+        let (Standings { i2t, t2i }, decided) = self.counts(&RankCounts::new(self, pairs)?);
+        Ok((Ranks::from_counts(pairs.clone(), i2t, t2i)?, decided))
+    }
+
+    /// The scores of a range of images against a range of texts: the same bits as in a tile.
+    ///
+    /// # Panics
+    /// If a range goes beyond the images or texts.
+    pub fn block(&self, images: Range<usize>, texts: Range<usize>) -> ScoreMatrix {
+        let images = self.images.taken(self.images.block(images));
+        let texts = self.texts.taken(self.texts.block(texts));
+        Tiles { images, texts, ..*self }.scores()
+    }
+
     /// Visits the tiles of a rectangle: columns of tiles from left to right, and each column from top to bottom.
     fn walk(&self, images: Range<usize>, texts: Range<usize>, mut see: impl FnMut(&Tile<'_>)) {
-        let (mut panel, mut scores, mut widened) = (Panel::default(), Vec::new(), Vec::new());
+        let (mut panel, mut scores) = (Panel::default(), Vec::new());
         for columns in pieces(texts, self.tile.1) {
             panel.pack(&self.texts, columns.clone());
             for rows in pieces(images.clone(), self.tile.0) {
-                product(self.images.block(rows.clone(), &mut widened), &panel, &mut scores);
+                product(self.images.block(rows.clone()), &panel, &mut scores);
                 see(&Tile::new(rows, columns.clone(), &scores, panel.width()));
             }
         }
@@ -189,23 +213,32 @@ impl<'a> Tiles<'a> {
 impl ScoreMatrix {
     /// Shows every score to a consumer, once, in tiles as [`Tiles`] does: every consumer of a stream also takes a matrix.
     ///
-    /// # Panics
+    /// # Errors
     /// If a score is infinite: products of embeddings are finite, and consumers rely on this.
-    pub fn run<C: Consumer + ?Sized>(&self, consumer: &C) -> C::Output {
+    pub fn run<C: Consumer + ?Sized>(&self, consumer: &C) -> Result<C::Output> {
         const TILE: (usize, usize) = (192, 256);
         let (n, m) = (self.images(), self.texts());
-        let infinite = self.values().par_iter().position_any(|s| s.is_infinite());
-        if let Some(at) = infinite {
-            panic!("score of image {}, text {} is infinite", at / m, at % m);
-        }
-        run(n, m, consumer, |images, texts, state| {
+        self.check_finite(0)?;
+        let output = run(n, m, consumer, |images, texts, state| {
             for columns in pieces(texts, TILE.1) {
                 for rows in pieces(images.clone(), TILE.0) {
                     let scores = &self.values()[rows.start * m + columns.start..];
                     consumer.tile(state, &Tile::new(rows, columns.clone(), scores, m));
                 }
             }
-        })
+        });
+        Ok(output)
+    }
+
+    /// # Errors
+    /// Names the first infinite score; the first row is image `first`.
+    pub(crate) fn check_finite(&self, first: usize) -> Result<()> {
+        let Some(at) = self.values().par_iter().position_first(|s| s.is_infinite()) else {
+            return Ok(());
+        };
+        let (image, text) = (first + at / self.texts(), at % self.texts());
+        let place = format!("scores of image {image} and text {text}");
+        Err(Error::invalid(place, "a finite number", self.values()[at]))
     }
 }
 
@@ -251,19 +284,17 @@ pub fn ranks_and_work(
     images: Embeddings<'_>,
     texts: Embeddings<'_>,
     pairs: &Pairs,
-) -> Result<(Ranks, Decided)> {
-    let tiles = Tiles::new(images, texts)?;
-    let (Standings { i2t, t2i }, decided) = tiles.counts(&RankCounts::new(&tiles, pairs)?);
-    Ok((Ranks::from_counts(pairs.clone(), i2t, t2i)?, decided))
+) -> Result<(Ranks, CoarseWork)> {
+    Tiles::new(images, texts)?.ranks_and_work(pairs)
 }
 
 fn gather(side: &Embeddings<'_>, rows: &[usize]) -> Vec<f32> {
     let mut out = Vec::with_capacity(rows.len() * side.dim());
-    rows.iter().for_each(|&row| side.push_row(row, &mut out));
+    rows.iter().for_each(|&row| out.extend_from_slice(side.block(row..row + 1)));
     out
 }
 
-fn pieces(range: Range<usize>, length: usize) -> impl Iterator<Item = Range<usize>> {
+pub(crate) fn pieces(range: Range<usize>, length: usize) -> impl Iterator<Item = Range<usize>> {
     let end = range.end;
     range.step_by(length).map(move |start| start..(start + length).min(end))
 }

@@ -3,6 +3,7 @@
 use image::RgbImage;
 use serde::Deserialize;
 
+use super::resize::{Region, resize_region};
 use super::*;
 
 #[derive(Deserialize)]

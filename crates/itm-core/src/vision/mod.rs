@@ -25,7 +25,7 @@ pub use grid::{GRID, GridPca, grid_boxes, quantise};
 pub use mobilenet::{Activations, FeatureMap, MobileNet, Scratch};
 pub use operations::{Operation, Overflow, Sign};
 pub use prefetch::{Ahead, Prefetch};
-pub use resize::{Region, resize, resize_region};
+pub use resize::resize;
 pub use transform::{Normalization, Transform};
 
 #[cfg(test)]

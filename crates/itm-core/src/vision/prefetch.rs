@@ -32,11 +32,11 @@ pub struct Ahead {
 /// assert_eq!(squares.map(|r| r.unwrap()).take(4).collect::<Vec<_>>(), [0, 1, 4, 9]);
 /// ```
 pub struct Prefetch<T> {
-    shared: Arc<Shared<T>>,
+    shared: Arc<Queue<T>>,
     workers: Vec<JoinHandle<()>>,
 }
 
-struct Shared<T> {
+struct Queue<T> {
     state: Mutex<State<T>>,
     /// Wakes the workers when a result was taken or the end has come.
     room: Condvar,
@@ -52,7 +52,7 @@ struct State<T> {
     done: BTreeMap<usize, Result<T>>,
 }
 
-impl<T> Shared<T> {
+impl<T> Queue<T> {
     /// No job runs while the lock is held, so the state is whole even after a panic.
     fn lock(&self) -> MutexGuard<'_, State<T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -67,7 +67,7 @@ impl<T: Send + 'static> Prefetch<T> {
         prepare: impl Fn(J) -> Result<T> + Send + Sync + 'static,
     ) -> Self {
         let state = State { begun: 0, taken: 0, end: usize::MAX, done: BTreeMap::new() };
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(Queue {
             state: Mutex::new(state),
             room: Condvar::new(),
             ready: Condvar::new(),
@@ -84,7 +84,7 @@ impl<T: Send + 'static> Prefetch<T> {
 }
 
 fn work<T, J>(
-    shared: &Shared<T>,
+    shared: &Queue<T>,
     jobs: &Mutex<impl Iterator<Item = J>>,
     results: usize,
     prepare: &impl Fn(J) -> Result<T>,

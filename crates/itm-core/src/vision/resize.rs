@@ -15,7 +15,7 @@ const BLOCK: usize = 64;
 
 /// A part of a picture, in pixels of the picture, with fractions: Pillow's `box`.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Region {
+pub(crate) struct Region {
     /// First column.
     pub left: f32,
     /// First row.
@@ -60,7 +60,7 @@ pub fn resize(image: &RgbImage, width: u32, height: u32) -> RgbImage {
 ///
 /// # Panics
 /// If a side is 0, or the region is empty or not inside the picture.
-pub fn resize_region(image: &RgbImage, region: Region, width: u32, height: u32) -> RgbImage {
+pub(crate) fn resize_region(image: &RgbImage, region: Region, width: u32, height: u32) -> RgbImage {
     let (w, h) = image.dimensions();
     let Region { left, top, right, bottom } = region;
     let inside = 0.0 <= left && left < right && right <= w as f32;

@@ -106,7 +106,7 @@ impl WeightFiles {
     }
 
     /// Whether the tensor has a type that can become f32.
-    pub fn is_real(&self, name: &str) -> bool {
+    pub(crate) fn is_real(&self, name: &str) -> bool {
         let real = |e: &Entry| ["F32", "F16", "BF16", "F64"].contains(&e.dtype.as_str());
         self.tensors.get(name).is_some_and(real)
     }

@@ -70,7 +70,7 @@ impl Hub {
         if Path::new(model).is_dir() {
             return Ok(model.into());
         }
-        let name = Published::parse(model)?;
+        let name = ModelName::parse(model)?;
         let beside = self.beside.join(name.last());
         if name.revision == "main" && beside.is_dir() {
             return Ok(beside);
@@ -84,8 +84,8 @@ impl Hub {
         }
     }
 
-    fn lacks(&self, name: &Published, why: &str) -> Error {
-        let Published { id, revision } = name;
+    fn lacks(&self, name: &ModelName, why: &str) -> Error {
+        let ModelName { id, revision } = name;
         let (beside, cache) = (self.beside.join(name.last()), self.cache.display());
         let expected =
             format!("its config.json and weights in {} or the cache {cache}", beside.display());
@@ -98,8 +98,8 @@ use self::download::fetch;
 
 /// Without the feature nothing is downloaded.
 #[cfg(not(feature = "hub"))]
-fn fetch(_: &Path, name: &Published) -> Result<PathBuf> {
-    let Published { id, revision } = name;
+fn fetch(_: &Path, name: &ModelName) -> Result<PathBuf> {
+    let ModelName { id, revision } = name;
     Err(Error::Feature {
         place: format!("{id}@{revision}, of which there is no copy here"),
         feature: "hub",
@@ -108,14 +108,14 @@ fn fetch(_: &Path, name: &Published) -> Result<PathBuf> {
 
 /// The name of a published model.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Published {
+struct ModelName {
     /// `org/name`
     id: String,
     /// A branch, a tag or a commit.
     revision: String,
 }
 
-impl Published {
+impl ModelName {
     fn parse(model: &str) -> Result<Self> {
         let (id, revision) = model.split_once('@').unwrap_or((model, "main"));
         let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);

@@ -2,11 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use burn::module::{Module, ModuleMapper, Param};
-use burn::tensor::{Tensor, TensorData};
+use burn::module::Module;
 
-use super::{LoadReport, Misshaped, Names, Reshaped, Unknown, WeightFiles, transposed};
-use crate::Result;
+use super::{LoadReport, Names, ShapeInFile, ShapeMismatch, Unknown, WeightFiles, transposed};
+use crate::{Result, parameters};
 
 /// The module with the values of the files. Only one tensor at a time is in memory beside the module.
 ///
@@ -20,25 +19,20 @@ pub fn load<M: Module>(
     module: M,
     files: &WeightFiles,
     names: &Names,
-    reshaped: Reshaped<'_>,
+    reshaped: ShapeInFile<'_>,
 ) -> Result<(M, LoadReport)> {
     let theirs = names.canonical(files.names());
     let place = files.place();
     let mut load = Load {
-        path: vec![],
         files,
         names,
         reshaped,
         theirs: &theirs,
         taken: BTreeSet::new(),
         report: LoadReport { place, ..LoadReport::default() },
-        failed: None,
     };
-    let module = module.map(&mut load);
-    let Load { mut report, taken, failed, .. } = load;
-    if let Some(e) = failed {
-        return Err(e);
-    }
+    let module = parameters::replace("", module, |ours, shape| load.values(ours, shape))?;
+    let Load { mut report, taken, .. } = load;
     for (name, original) in theirs.iter().filter(|(name, _)| !taken.contains(*name)) {
         let list = if names.is_unused(name) { &mut report.unused } else { &mut report.unexpected };
         list.push(original.clone());
@@ -48,15 +42,13 @@ pub fn load<M: Module>(
 }
 
 struct Load<'a> {
-    path: Vec<String>,
     files: &'a WeightFiles,
     names: &'a Names,
-    reshaped: Reshaped<'a>,
+    reshaped: ShapeInFile<'a>,
     /// Canonical names → names in the file.
     theirs: &'a BTreeMap<String, String>,
     taken: BTreeSet<String>,
     report: LoadReport,
-    failed: Option<crate::Error>,
 }
 
 impl Load<'_> {
@@ -109,33 +101,8 @@ impl Load<'_> {
         } else {
             let got = self.files.describe(original).unwrap_or_default();
             let (name, expected) = (original.clone(), expected.to_vec());
-            self.report.misshaped.push(Misshaped { name, expected, got });
+            self.report.misshaped.push(ShapeMismatch { name, expected, got });
         }
         fits
-    }
-}
-
-impl ModuleMapper for Load<'_> {
-    fn enter_module(&mut self, name: &str, _: &str) {
-        self.path.push(name.to_string());
-    }
-
-    fn exit_module(&mut self, _: &str, _: &str) {
-        self.path.pop();
-    }
-
-    fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
-        let (dims, device) = (param.val().dims(), param.val().device());
-        match self.values(&self.path.join("."), &dims) {
-            Ok(Some(values)) => param.map(|_| {
-                let value = Tensor::from_data(TensorData::new(values, dims), &device);
-                if device.is_autodiff() { value.require_grad() } else { value }
-            }),
-            Ok(None) => param,
-            Err(e) => {
-                self.failed.get_or_insert(e);
-                param
-            }
-        }
     }
 }

@@ -26,13 +26,13 @@ pub use hub::{Hub, Network};
 pub use load::load;
 #[cfg(feature = "burn")]
 pub use names::{Names, Unknown};
-pub use report::{LoadReport, Misshaped};
+pub use report::{LoadReport, ShapeMismatch};
 #[cfg(feature = "burn")]
 pub use save::{save, save_file};
 
 /// Shape of a parameter in the file, if it does not follow from the shape of our parameter.
 #[cfg(feature = "burn")]
-pub type Reshaped<'a> = &'a dyn Fn(&str) -> Option<Vec<usize>>;
+pub type ShapeInFile<'a> = &'a dyn Fn(&str) -> Option<Vec<usize>>;
 
 /// Whether the file stores a matrix as `[out, in]`: true for linear maps, false for embedding tables.
 #[cfg(feature = "burn")]

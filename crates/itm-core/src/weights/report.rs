@@ -6,7 +6,7 @@ use crate::{Error, Result};
 
 /// A tensor that is there, but not as the model needs it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Misshaped {
+pub struct ShapeMismatch {
     /// Its name in the file.
     pub name: String,
     /// The shape that the model needs.
@@ -42,7 +42,7 @@ pub struct LoadReport {
     /// Optional tensors that are not in the file: the model keeps its own values.
     pub absent: Vec<String>,
     /// In the file, but with another shape or with a type that cannot become f32.
-    pub misshaped: Vec<Misshaped>,
+    pub misshaped: Vec<ShapeMismatch>,
     /// In the file, but known not to be needed: poolers, classifiers, language model heads.
     pub unused: Vec<String>,
     /// In the file, but unknown.
@@ -66,7 +66,7 @@ impl LoadReport {
         }
         let needed = self.loaded + self.missing.len() + self.misshaped.len();
         let missing = self.missing.iter().map(|name| format!("no {name}"));
-        let shape = |m: &Misshaped| format!("{} of {}, not {:?}", m.name, m.got, m.expected);
+        let shape = |m: &ShapeMismatch| format!("{} of {}, not {:?}", m.name, m.got, m.expected);
         let unknown = unknown.iter().map(|name| format!("the unknown {name}"));
         let faults: Vec<_> =
             missing.chain(self.misshaped.iter().map(shape)).chain(unknown).collect();
@@ -84,7 +84,7 @@ impl fmt::Display for LoadReport {
         };
         line("missing", &self.missing)?;
         line("not in the file, the model keeps its own", &self.absent)?;
-        let shape = |m: &Misshaped| format!("{} of {}, not {:?}", m.name, m.got, m.expected);
+        let shape = |m: &ShapeMismatch| format!("{} of {}, not {:?}", m.name, m.got, m.expected);
         line("misshaped", &self.misshaped.iter().map(shape).collect::<Vec<_>>())?;
         line("of other heads, not needed", &self.unused)?;
         line("unexpected", &self.unexpected)
@@ -98,7 +98,7 @@ mod tests {
     #[test]
     fn every_fault_is_named_in_one_line() {
         let misshaped =
-            Misshaped { name: "c".into(), expected: vec![2, 3], got: "F32 [3, 2]".into() };
+            ShapeMismatch { name: "c".into(), expected: vec![2, 3], got: "F32 [3, 2]".into() };
         let report = LoadReport {
             place: "folder".into(),
             loaded: 4,

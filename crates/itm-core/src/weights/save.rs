@@ -5,13 +5,13 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
-use burn::module::{Module, ModuleVisitor, Param};
+use burn::module::Module;
 use burn::tensor::Tensor;
 use safetensors::tensor::{Dtype, View};
 use serde::Serialize;
 
-use super::{Names, Reshaped, transposed};
-use crate::{Error, Result};
+use super::{Names, ShapeInFile, transposed};
+use crate::{Error, Result, parameters};
 
 /// Writes `config.json` and `model.safetensors`. Each is first written under a temporary name, then renamed.
 ///
@@ -25,7 +25,7 @@ pub fn save<M: Module>(
     folder: &Path,
     config: &impl Serialize,
     names: &Names,
-    reshaped: Reshaped<'_>,
+    reshaped: ShapeInFile<'_>,
 ) -> Result<()> {
     fs::create_dir_all(folder).map_err(Error::io(folder))?;
     save_file(module, &folder.join("model.safetensors"), names, reshaped)?;
@@ -47,13 +47,28 @@ pub fn save_file<M: Module>(
     module: &M,
     path: &Path,
     names: &Names,
-    reshaped: Reshaped<'_>,
+    reshaped: ShapeInFile<'_>,
 ) -> Result<()> {
-    let mut save = Save { path: vec![], names, reshaped, views: vec![] };
-    module.visit(&mut save);
+    let mut views = vec![];
+    parameters::visit("", module, |ours, shape, values| {
+        let (rows, columns) =
+            if let [rows, columns] = *shape { (rows, columns) } else { (1, shape[0]) };
+        let (value, theirs) = (values.reshape([rows, columns]), names.of(ours));
+        let part = columns / theirs.len();
+        for (k, name) in theirs.into_iter().enumerate() {
+            let value: Tensor<2> = value.clone().narrow(1, k * part, part);
+            let flipped = shape.len() == 2 && transposed(ours);
+            let value = if flipped { value.transpose() } else { value };
+            let shape = reshaped(ours).unwrap_or_else(|| match shape.len() {
+                1 => vec![part],
+                _ => value.dims().to_vec(),
+            });
+            views.push((names.written(name), Lazy { shape, value }));
+        }
+    });
     replace(path, |part| {
         let about = HashMap::from([("format".to_string(), "pt".to_string())]);
-        safetensors::serialize_to_file(save.views, Some(about), part)
+        safetensors::serialize_to_file(views, Some(about), part)
             .map_err(|e| Error::invalid(part.display(), "to write tensors", e))
     })
 }
@@ -62,41 +77,6 @@ fn replace(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     let part = path.with_extension("part");
     write(&part)?;
     fs::rename(&part, path).map_err(Error::io(path))
-}
-
-struct Save<'a> {
-    path: Vec<String>,
-    names: &'a Names,
-    reshaped: Reshaped<'a>,
-    views: Vec<(String, Lazy)>,
-}
-
-impl ModuleVisitor for Save<'_> {
-    fn enter_module(&mut self, name: &str, _: &str) {
-        self.path.push(name.to_string());
-    }
-
-    fn exit_module(&mut self, _: &str, _: &str) {
-        self.path.pop();
-    }
-
-    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-        let (ours, value) = (self.path.join("."), param.val().inner());
-        let dims = value.dims();
-        let (rows, columns) = if D == 2 { (dims[0], dims[1]) } else { (1, dims[0]) };
-        let (value, theirs) = (value.reshape([rows, columns]), self.names.of(&ours));
-        let part = columns / theirs.len();
-        for (k, name) in theirs.into_iter().enumerate() {
-            let value: Tensor<2> = value.clone().narrow(1, k * part, part);
-            let flipped = D == 2 && transposed(&ours);
-            let value = if flipped { value.transpose() } else { value };
-            let shape = (self.reshaped)(&ours).unwrap_or_else(|| match D {
-                1 => vec![part],
-                _ => value.dims().to_vec(),
-            });
-            self.views.push((self.names.written(name), Lazy { shape, value }));
-        }
-    }
 }
 
 /// A tensor that becomes bytes only when it is written, so that the bytes of only one tensor are in memory.

@@ -1,7 +1,8 @@
 //! One head of one row in f32.
 
 use super::{Heads, Pair, Which, multiply, softmax, softmax_backward};
-use crate::product::{Into, Matrix, Threads, product, transposed_here};
+use crate::matrix::Matrix;
+use crate::product::{Into, Threads, product, transposed_here};
 
 /// Queries of one block: their scores stay in the second-level cache.
 pub(super) const QUERIES: usize = 128;
@@ -37,7 +38,7 @@ pub(super) fn backward(one: &Pair, heads: &Heads, grad: &[f32], [dq, dk, dv]: [&
         let rows = dq.len() / w;
         let (a, da) = (&mut a[..rows * n], &mut da[..rows * n]);
         weights(one, first, &keys_t, a);
-        let grad = Matrix::strided(one.grad(grad, first), rows, w, d);
+        let grad = Matrix::strided(one.grad(grad, first), [rows, w], [d, 1]);
         product(Threads::This, da, Into::Replace, grad, Matrix::new(&values_t, w, n));
         let how = if first == 0 { Into::Replace } else { Into::Add };
         if let Some(mask) = &mut mask {
@@ -66,5 +67,5 @@ fn weights(one: &Pair, first: usize, keys_t: &[f32], scores: &mut [f32]) {
 
 /// Queries, keys or values of `n` positions.
 fn matrix<'a>(one: &Pair<'a>, which: Which, first: usize, n: usize) -> Matrix<'a> {
-    Matrix::strided(one.part(which, first), n, one.w, 3 * one.d)
+    Matrix::strided(one.part(which, first), [n, one.w], [3 * one.d, 1])
 }

@@ -1,7 +1,8 @@
 //! One head of one row with the operands of all seven products rounded to bf16.
 
 use super::{Heads, Pair, Which, multiply, softmax, softmax_backward};
-use crate::bf16::{Columns, Rows, View, both_here, product_here};
+use crate::bf16::{Columns, Rows, both_here, product_here};
+use crate::matrix::Matrix;
 use crate::product::Into;
 
 /// Values of the scores of one block: with their gradients and both operands they stay in the second-level cache.
@@ -60,7 +61,7 @@ pub(super) fn forward(one: &Pair, heads: &Heads, scratch: &mut Scratch, to: &mut
             heads.mask(one, first, mask);
             multiply(a, mask);
         }
-        weights.here(View::new(a, rows, n));
+        weights.here(Matrix::new(a, rows, n));
         product_here(to, Into::Replace, weights, values);
     }
 }
@@ -86,26 +87,26 @@ pub(super) fn backward(
         both_here(queries, view(one, Which::Query, first, rows));
         product_here(a, Into::Replace, &queries.0, &keys.0);
         softmax(a, n, one.scale());
-        both_here(of_y, View::strided(one.grad(grad, first), [rows, w], [d, 1]));
+        both_here(of_y, Matrix::strided(one.grad(grad, first), [rows, w], [d, 1]));
         product_here(da, Into::Replace, &of_y.0, values_t);
         if heads.dropout.is_some() {
             let mask = room(mask, rows * n);
             heads.mask(one, first, mask);
             multiply(da, mask);
             multiply(mask, a);
-            weights.here(View::new(mask, rows, n).t());
+            weights.here(Matrix::new(mask, rows, n).t());
         } else {
-            weights.here(View::new(a, rows, n).t());
+            weights.here(Matrix::new(a, rows, n).t());
         }
         product_here(dv, how, weights, &of_y.1);
         softmax_backward(a, da, n, one.scale());
-        both_here(ds, View::new(da, rows, n));
+        both_here(ds, Matrix::new(da, rows, n));
         product_here(dq, Into::Replace, &ds.0, &keys.1);
         product_here(dk, how, &ds.1, &queries.1);
     }
 }
 
 /// Queries, keys or values of `n` positions.
-fn view<'a>(one: &Pair<'a>, which: Which, first: usize, n: usize) -> View<'a> {
-    View::strided(one.part(which, first), [n, one.w], [3 * one.d, 1])
+fn view<'a>(one: &Pair<'a>, which: Which, first: usize, n: usize) -> Matrix<'a> {
+    Matrix::strided(one.part(which, first), [n, one.w], [3 * one.d, 1])
 }

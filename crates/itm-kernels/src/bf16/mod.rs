@@ -36,12 +36,13 @@
 //! for tests, so call [`supported`] first.
 //!
 //! ```
-//! use itm_kernels::bf16::{Columns, Rows, Start, View, product_new};
+//! use itm_kernels::Matrix;
+//! use itm_kernels::bf16::{Columns, Rows, Start, product_new};
 //!
 //! let x = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]; // [3, 2]
 //! let w = [1.0, 0.0, 2.0, 0.0, 1.0, 3.0]; // [2, 3]
-//! let x = Rows::pack(View::new(&x, 3, 2));
-//! let w = Columns::pack(View::new(&w, 2, 3)); // once, for many products
+//! let x = Rows::pack(Matrix::new(&x, 3, 2));
+//! let w = Columns::pack(Matrix::new(&w, 2, 3)); // once, for many products
 //! let y = product_new(Start::Row(&[10.0, 20.0, 30.0]), &x, &w);
 //! assert_eq!(y, [11., 22., 38., 13., 24., 48., 15., 26., 58.]);
 //! ```
@@ -54,15 +55,13 @@ mod tests;
 mod tile;
 mod turn;
 mod value;
-mod view;
 
 pub(crate) use pack::both_here;
-pub use pack::{Columns, Packed, Rows, pack_gradient, pack_input, pack_weight, repack_weight};
+pub use pack::{Columns, Operand, Rows, pack_gradient, pack_input, pack_weight};
 pub(crate) use product::product_here;
 pub use product::{add_product, product, product_new};
 pub use start::Start;
 pub use value::{round, widen};
-pub use view::View;
 
 /// Rows of a tile, and lanes of a left panel.
 const ROWS: usize = 8;
@@ -81,7 +80,7 @@ pub fn supported() -> bool {
 enum Engine {
     /// With the instructions of the processor.
     #[cfg(target_arch = "x86_64")]
-    Processor(Checked),
+    Processor(Instructions),
     /// With the same arithmetic, step by step.
     Emulated,
 }
@@ -89,7 +88,7 @@ enum Engine {
 /// Says that the processor has AVX-512 F, BW and BF16. Only [`Engine::best`] makes it.
 #[cfg(target_arch = "x86_64")]
 #[derive(Debug, Clone, Copy)]
-struct Checked(());
+struct Instructions(());
 
 impl Engine {
     /// The processor if it has the instructions. The standard library detects features once and keeps the result.
@@ -99,7 +98,7 @@ impl Engine {
             && is_x86_feature_detected!("avx512bw")
             && is_x86_feature_detected!("avx512bf16")
         {
-            return Self::Processor(Checked(()));
+            return Self::Processor(Instructions(()));
         }
         Self::Emulated
     }

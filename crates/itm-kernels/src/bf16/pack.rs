@@ -4,7 +4,8 @@ use std::mem::{MaybeUninit, take};
 
 use rayon::prelude::*;
 
-use super::{CELL, COLUMNS, Engine, ROWS, View, turn};
+use super::{CELL, COLUMNS, Engine, ROWS, turn};
+use crate::matrix::Matrix;
 use crate::product::Threads;
 
 /// Bytes of a cache line. Loads of registers start at a cache line.
@@ -18,7 +19,7 @@ const ALIGNMENT: usize = 64;
 ///
 /// The lanes that fill the last panel are 0, and so is the value after an odd depth. A value takes 2 bytes.
 #[derive(Debug, Clone, Default)]
-pub struct Packed<const WIDTH: usize> {
+pub struct Operand<const WIDTH: usize> {
     /// Some zeros, then the pairs.
     data: Vec<u32>,
     /// Number of these zeros. They put the first pair at the start of a cache line.
@@ -28,69 +29,53 @@ pub struct Packed<const WIDTH: usize> {
 }
 
 /// A left operand.
-pub type Rows = Packed<ROWS>;
+pub type Rows = Operand<ROWS>;
 /// A right operand.
-pub type Columns = Packed<COLUMNS>;
+pub type Columns = Operand<COLUMNS>;
 
 impl Rows {
     /// The left operand `a`, `[m, k]`.
-    pub fn pack(a: View) -> Self {
+    pub fn pack(a: Matrix) -> Self {
         one(Engine::best(), Threads::All, a, Vec::new())
-    }
-
-    /// [`Rows::pack`] in the memory of this operand.
-    pub fn repack(&mut self, a: View) {
-        *self = one(Engine::best(), Threads::All, a, take(&mut self.data));
     }
 }
 
 impl Columns {
     /// The right operand `b`, `[k, n]`.
-    pub fn pack(b: View) -> Self {
+    pub fn pack(b: Matrix) -> Self {
         one(Engine::best(), Threads::All, b.t(), Vec::new())
-    }
-
-    /// [`Columns::pack`] in the memory of this operand.
-    pub fn repack(&mut self, b: View) {
-        *self = one(Engine::best(), Threads::All, b.t(), take(&mut self.data));
     }
 }
 
 /// A weight `[k, n]` as right operand of `x W` and of `g Wᵀ`, from one pass over the weight.
-pub fn pack_weight(weight: View) -> (Columns, Columns) {
+pub fn pack_weight(weight: Matrix) -> (Columns, Columns) {
     both(Engine::best(), Threads::All, weight.t(), [Vec::new(), Vec::new()])
 }
 
-/// [`pack_weight`] in the memory of an earlier result.
-pub fn repack_weight(packed: &mut (Columns, Columns), weight: View) {
-    let memory = [take(&mut packed.0.data), take(&mut packed.1.data)];
-    *packed = both(Engine::best(), Threads::All, weight.t(), memory);
-}
-
 /// The gradient of an output as left operand of `g Wᵀ` and as right operand of `xᵀ g`, from one pass over the gradient.
-pub fn pack_gradient(grad: View) -> (Rows, Columns) {
+pub fn pack_gradient(grad: Matrix) -> (Rows, Columns) {
     both(Engine::best(), Threads::All, grad, [Vec::new(), Vec::new()])
 }
 
 /// An input as left operand of `x W`, and its transpose as left operand of `xᵀ g`, from one pass over the input.
-pub fn pack_input(x: View) -> (Rows, Rows) {
+pub fn pack_input(x: Matrix) -> (Rows, Rows) {
     both(Engine::best(), Threads::All, x, [Vec::new(), Vec::new()])
 }
 
 /// The rows of `from` as lanes, and its columns as lanes, in the memory of earlier operands. They are packed on the calling
 /// thread, which uses both at once.
 pub(crate) fn both_here<const P: usize, const Q: usize>(
-    packed: &mut (Packed<P>, Packed<Q>),
-    from: View,
+    packed: &mut (Operand<P>, Operand<Q>),
+    from: Matrix,
 ) {
     let memory = [take(&mut packed.0.data), take(&mut packed.1.data)];
     *packed = both(Engine::best(), Threads::This, from, memory);
 }
 
-impl<const WIDTH: usize> Packed<WIDTH> {
+impl<const WIDTH: usize> Operand<WIDTH> {
     /// The rows of `from` as lanes, in the memory of this operand. They are packed on the calling thread, which uses them
     /// at once.
-    pub(crate) fn here(&mut self, from: View) {
+    pub(crate) fn here(&mut self, from: Matrix) {
         *self = one(Engine::best(), Threads::This, from, take(&mut self.data));
     }
 
@@ -120,9 +105,9 @@ impl<const WIDTH: usize> Packed<WIDTH> {
 pub(super) fn one<const WIDTH: usize>(
     engine: Engine,
     threads: Threads,
-    from: View,
+    from: Matrix,
     memory: Vec<u32>,
-) -> Packed<WIDTH> {
+) -> Operand<WIDTH> {
     let mut room = Room::new(memory, from.rows(), from.cols());
     let (cells, corners) = (room.cells(), corners(from));
     assert_eq!(cells.len(), corners.len(), "cells of an operand");
@@ -140,9 +125,9 @@ pub(super) fn one<const WIDTH: usize>(
 pub(super) fn both<const P: usize, const Q: usize>(
     engine: Engine,
     threads: Threads,
-    from: View,
+    from: Matrix,
     [memory_p, memory_q]: [Vec<u32>; 2],
-) -> (Packed<P>, Packed<Q>) {
+) -> (Operand<P>, Operand<Q>) {
     let mut rows = Room::new(memory_p, from.rows(), from.cols());
     let mut cols = Room::new(memory_q, from.cols(), from.rows());
     let (cells, corners) = (rows.cells(), corners(from));
@@ -167,7 +152,7 @@ pub(super) fn both<const P: usize, const Q: usize>(
 }
 
 /// First row and column of each cell, row by row.
-fn corners(from: View) -> Vec<[usize; 2]> {
+fn corners(from: Matrix) -> Vec<[usize; 2]> {
     let firsts = |n: usize| (0..n).step_by(CELL);
     firsts(from.rows()).flat_map(|i| firsts(from.cols()).map(move |j| [i, j])).collect()
 }
@@ -212,22 +197,22 @@ impl<const WIDTH: usize> Room<WIDTH> {
     /// # Safety
     /// Every place of every cell must have been written.
     #[allow(unsafe_code)] // the length of a vector
-    unsafe fn filled(self) -> Packed<WIDTH> {
+    unsafe fn filled(self) -> Operand<WIDTH> {
         let Self { mut data, size, lanes, depth } = self;
         let skip = data.len();
         // SAFETY: the places follow the zeros, there is room for both, and by the contract of this function each
         // place is written.
         unsafe { data.set_len(skip + size) };
-        Packed { data, skip, lanes, depth }
+        Operand { data, skip, lanes, depth }
     }
 }
 
 /// Packs one cell: the rows of `from` are the lanes. Writes every place.
 #[allow(unsafe_code)] // a call below a feature check
-fn fill<const WIDTH: usize>(engine: Engine, threads: Threads, mut to: Cell<WIDTH>, from: View) {
+fn fill<const WIDTH: usize>(engine: Engine, threads: Threads, mut to: Cell<WIDTH>, from: Matrix) {
     match engine {
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: `Checked` exists only if the processor has every feature of the function.
+        // SAFETY: `Instructions` exists only if the processor has every feature of the function.
         Engine::Processor(_) => unsafe { turn::processor(&mut to, from, threads) },
         Engine::Emulated => turn::emulated(&mut to, from),
     }

@@ -190,7 +190,7 @@ fn tile(
 ) {
     match engine {
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: `Checked` exists only if the processor has every feature of the function.
+        // SAFETY: `Instructions` exists only if the processor has every feature of the function.
         Engine::Processor(_) => unsafe { tile::processor(a, b, rows, at, base) },
         Engine::Emulated => tile::emulated(a, b, rows, at, base),
     }

@@ -1,9 +1,10 @@
-//! Packed operands and their product: against f64, against the same arithmetic step by step, and without writes out
+//! Operand operands and their product: against f64, against the same arithmetic step by step, and without writes out
 //! of bounds.
 
 use super::pack::{both, one};
 use super::product::{PASS, add_product_by, product_by};
 use super::*;
+use crate::matrix::Matrix;
 use crate::product::{Into, Threads};
 use crate::random::unit;
 use crate::testing::{on_every_instruction_set, on_every_thread_count, random};
@@ -32,12 +33,12 @@ const SHAPES: [[usize; 3]; 20] = [
     [11, 2 * 1024 + 3, 20],
 ];
 
-fn plain(data: &[f32], rows: usize, cols: usize) -> View<'_> {
-    View::new(data, rows, cols)
+fn plain(data: &[f32], rows: usize, cols: usize) -> Matrix<'_> {
+    Matrix::new(data, rows, cols)
 }
 
 /// All pairs of an operand, without the zeros before them.
-fn pairs<const WIDTH: usize>(of: &Packed<WIDTH>) -> Vec<u32> {
+fn pairs<const WIDTH: usize>(of: &Operand<WIDTH>) -> Vec<u32> {
     let panels = of.lanes().div_ceil(WIDTH);
     (0..panels).flat_map(|p| of.panel(p).as_flattened().to_vec()).collect()
 }
@@ -128,8 +129,8 @@ fn the_processor_does_what_the_emulation_does() {
         for [m, k, n] in [[1, 1, 1], [9, 33, 49], [20, 200, 100], [3, 1030, 5], [200, 6, 200]] {
             let (a, b, row, held) = (make(m * k, 1), make(k * n, 2), make(n, 3), make(m * n, 4));
             let results = [Engine::best(), Engine::Emulated].map(|engine| {
-                let rows: Packed<ROWS> = one(engine, Threads::All, plain(&a, m, k), Vec::new());
-                let cols: Packed<COLUMNS> =
+                let rows: Operand<ROWS> = one(engine, Threads::All, plain(&a, m, k), Vec::new());
+                let cols: Operand<COLUMNS> =
                     one(engine, Threads::All, plain(&b, k, n).t(), Vec::new());
                 let [mut fresh, mut biased, mut added] =
                     [vec![7.0; m * n], held.clone(), held.clone()];
@@ -155,8 +156,8 @@ fn single_steps_agree_at_the_ends_of_the_range() {
     for exponent in [-88, -76, -63, 50, 63] {
         let (a, b) = (near(64 * 2, 1, exponent), near(2 * 4096, 3, exponent.max(-76)));
         let both = [Engine::best(), Engine::Emulated].map(|engine| {
-            let rows: Packed<ROWS> = one(engine, Threads::All, plain(&a, 64, 2), Vec::new());
-            let cols: Packed<COLUMNS> =
+            let rows: Operand<ROWS> = one(engine, Threads::All, plain(&a, 64, 2), Vec::new());
+            let cols: Operand<COLUMNS> =
                 one(engine, Threads::All, plain(&b, 2, 4096).t(), Vec::new());
             let mut to = vec![0.0; 64 * 4096];
             product_by(engine, &mut to, 4096, Start::Zero, &rows, &cols);
@@ -217,14 +218,14 @@ fn views_are_packed_as_their_copies() {
             [[cols, 1], [cols + 3, 1], [1, rows], [1, rows + 5], [2 * cols, 2], [3, 3 * rows]]
         {
             let data = random((rows - 1) * row + (cols - 1) * col + 1, 9);
-            let view = View::strided(&data, [rows, cols], [row, col]);
+            let view = Matrix::strided(&data, [rows, cols], [row, col]);
             let copy: Vec<f32> =
                 (0..rows * cols).map(|at| view.get(at / cols, at % cols)).collect();
             let copy = plain(&copy, rows, cols);
             let what = format!("{rows} × {cols}, strides {row} and {col}");
-            let want: Packed<ROWS> = one(Engine::Emulated, Threads::All, copy, Vec::new());
+            let want: Operand<ROWS> = one(Engine::Emulated, Threads::All, copy, Vec::new());
             assert_eq!(pairs(&Rows::pack(view)), pairs(&want), "rows of {what}");
-            let want: Packed<COLUMNS> = one(Engine::Emulated, Threads::All, copy.t(), Vec::new());
+            let want: Operand<COLUMNS> = one(Engine::Emulated, Threads::All, copy.t(), Vec::new());
             assert_eq!(pairs(&Columns::pack(view)), pairs(&want), "columns of {what}");
         }
     }
@@ -246,9 +247,6 @@ fn both_at_once_are_each_alone() {
                 both::<COLUMNS, COLUMNS>(engine, Threads::All, w.t(), [dirty(), dirty()]);
             assert!([pairs(&forward), pairs(&back)] == alone, "{k} × {n} in used memory");
         }
-        let mut again = pack_weight(plain(&[f32::NAN; 9], 3, 3));
-        repack_weight(&mut again, w);
-        assert!([pairs(&again.0), pairs(&again.1)] == alone, "{k} × {n} again");
         let (rows, cols) = pack_gradient(w);
         assert!((pairs(&rows), pairs(&cols)) == (pairs(&Rows::pack(w)), alone[0].clone()));
         let (rows, turned) = pack_input(w);
@@ -324,7 +322,7 @@ fn threads_and_neighbours_change_no_bit() {
     let all =
         product_new(Start::Zero, &Rows::pack(plain(&a, m, k)), &Columns::pack(plain(&b, k, n)));
     let row = Rows::pack(plain(&a[257 * k..][..k], 1, k));
-    let column = Columns::pack(View::strided(&b[700..], [k, 1], [n, 1]));
+    let column = Columns::pack(Matrix::strided(&b[700..], [k, 1], [n, 1]));
     assert_eq!(product_new(Start::Zero, &row, &column), [all[257 * n + 700]]);
 }
 
@@ -334,8 +332,8 @@ fn the_emulation_is_one() {
     let (m, k, n) = (9, 40, 50);
     let (a, b) = (small(m * k, 1), small(k * n, 2));
     let emulated = || {
-        let rows: Packed<ROWS> = one(Engine::Emulated, Threads::All, plain(&a, m, k), Vec::new());
-        let cols: Packed<COLUMNS> =
+        let rows: Operand<ROWS> = one(Engine::Emulated, Threads::All, plain(&a, m, k), Vec::new());
+        let cols: Operand<COLUMNS> =
             one(Engine::Emulated, Threads::All, plain(&b, k, n).t(), Vec::new());
         let mut to = vec![0.0; m * n];
         product_by(Engine::Emulated, &mut to, n, Start::Zero, &rows, &cols);
@@ -370,5 +368,5 @@ fn a_long_start_is_refused() {
 #[test]
 #[should_panic(expected = "the last of 3 × 2 is value 9 of 9")]
 fn a_short_view_is_refused() {
-    View::strided(&[0.0; 9], [3, 2], [4, 1]);
+    Matrix::strided(&[0.0; 9], [3, 2], [4, 1]);
 }

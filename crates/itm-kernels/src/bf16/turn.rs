@@ -2,12 +2,13 @@
 
 use std::mem::MaybeUninit;
 
-use super::{View, value::pair};
+use super::value::pair;
+use crate::matrix::Matrix;
 
 /// Writes the rows of `from` as lanes, value by value, to every place of `to`.
 pub(super) fn emulated<const WIDTH: usize>(
     to: &mut [&mut [[MaybeUninit<u32>; WIDTH]]],
-    from: View,
+    from: Matrix,
 ) {
     for (p, panel) in to.iter_mut().enumerate() {
         for (t, pairs) in panel.iter_mut().enumerate() {
@@ -28,7 +29,8 @@ mod x86 {
     use std::array::from_fn;
     use std::mem::{MaybeUninit, transmute};
 
-    use super::super::{CELL, View};
+    use super::super::CELL;
+    use crate::matrix::Matrix;
     use crate::product::Threads;
 
     /// Lanes of a register of pairs.
@@ -49,7 +51,7 @@ mod x86 {
     #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
     pub(in super::super) fn processor<const WIDTH: usize>(
         to: &mut [&mut [[MaybeUninit<u32>; WIDTH]]],
-        from: View,
+        from: Matrix,
         threads: Threads,
     ) {
         match threads {
@@ -64,7 +66,7 @@ mod x86 {
     #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
     fn pack<const WIDTH: usize, const STREAM: bool>(
         to: &mut [&mut [[MaybeUninit<u32>; WIDTH]]],
-        from: View,
+        from: Matrix,
     ) {
         let pairs = to.first().map_or(0, |panel| panel.len());
         if from.is_column_major() {
@@ -79,7 +81,7 @@ mod x86 {
     fn along<const WIDTH: usize, const STREAM: bool>(
         to: &mut [&mut [[MaybeUninit<u32>; WIDTH]]],
         pairs: usize,
-        from: View,
+        from: Matrix,
     ) {
         let count = pairs.div_ceil(SIDE);
         let mut squares = [[_mm512_setzero_ps(); SIDE]; CELL / 2 / SIDE];
@@ -112,7 +114,7 @@ mod x86 {
     fn across<const WIDTH: usize, const STREAM: bool>(
         to: &mut [&mut [[MaybeUninit<u32>; WIDTH]]],
         pairs: usize,
-        from: View,
+        from: Matrix,
     ) {
         let count = (to.len() * WIDTH).div_ceil(SIDE);
         let mut squares = [[[0; SIDE]; SIDE]; CELL / SIDE];

@@ -6,8 +6,9 @@ use rayon::prelude::*;
 
 use super::pair::Scratch;
 use super::{Batch, Gram, Item, Products, Rule, starts};
+use crate::matrix::Matrix;
 use crate::panels::{self, Panels, WIDTH};
-use crate::product::{Into, Matrix, Threads, product};
+use crate::product::{Into, Threads, product};
 
 /// Regions per tile: their panels stay in the last-level cache. A single image may have more.
 const REGIONS: usize = 4608;
@@ -152,14 +153,6 @@ pub fn scores(
         }
     }
     to
-}
-
-/// Largest number of bytes that [`scores`] needs besides input and result, for images of `regions` and texts of
-/// `words` rows.
-pub fn working_bytes(width: usize, regions: usize, words: usize) -> usize {
-    let regions = REGIONS.max(regions).next_multiple_of(WIDTH);
-    let words = WORDS.max(words).next_multiple_of(panels::ROWS);
-    4 * (regions * width + words * width + regions * words)
 }
 
 /// Rows as columns of panels, with zeros after the last row.

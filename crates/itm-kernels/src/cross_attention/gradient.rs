@@ -13,7 +13,8 @@ use super::{Batch, Cosine, Inputs, Item, Negative, Pool, Rule, Side, Spreads, lo
 use crate::blocks::written;
 use crate::dispatch::multiversion;
 use crate::math::{LANES, mul_add};
-use crate::product::{Into, Matrix, Threads, product, product_new};
+use crate::matrix::Matrix;
+use crate::product::{Into, Threads, product, product_new};
 
 /// The rows whose products the scores use.
 #[derive(Debug, Clone, Copy)]
@@ -113,7 +114,7 @@ impl Back<'_> {
         let (r, width) = (self.r, self.width);
         let block = |i: usize, c: usize, at: usize| {
             let (words, regions) = (self.batch.texts[c].count, self.batch.images[i].count);
-            Matrix::strided(&self.parts[i].products[at..at + words * r], words, regions, r)
+            Matrix::strided(&self.parts[i].products[at..at + words * r], [words, regions], [r, 1])
         };
         let to_image = |i: usize, to: &mut [f32]| {
             for &(c, [at, _]) in &self.parts[i].texts {

@@ -35,7 +35,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-pub use all::{Rows, scores, working_bytes};
+pub use all::{Rows, scores};
 pub use gradient::{Operands, backward};
 use pair::Scratch;
 pub use parts::{Parts, parts};

@@ -2,7 +2,7 @@
 
 #![allow(clippy::needless_range_loop)] // lanes and registers are counted
 
-use super::weights::{Lane, Shared, best, dot, weigh};
+use super::weights::{Lane, Norms, best, dot, weigh};
 use super::{Cosine, Item, Negative, Pool, Rule, Spreads};
 use crate::dispatch::multiversion;
 use crate::math::{LANES, mul_add};
@@ -32,7 +32,7 @@ pub(super) struct Scratch {
     pub(super) lengths: Vec<f32>,
     pub(super) x: Vec<f32>,
     pub(super) parts: Vec<f32>,
-    pub(super) shared: Shared,
+    pub(super) shared: Norms,
 }
 
 impl Scratch {

@@ -2,7 +2,8 @@
 
 use super::pair::{self, Scratch};
 use super::{Batch, Inputs, Rule};
-use crate::product::{Into, Matrix, Threads, product};
+use crate::matrix::Matrix;
+use crate::product::{Into, Threads, product};
 
 /// The parts of a score; see the [module](super). Parts that the rule does not have are empty.
 #[derive(Debug, Clone, PartialEq)]

@@ -17,7 +17,7 @@ pub(super) type Lane = [f32; LANES];
 
 /// Values that the weights of one pair share.
 #[derive(Default)]
-pub(super) struct Shared {
+pub(super) struct Norms {
     /// 1 for a key, 0 for padding.
     pub(super) real: Vec<Lane>,
     /// The largest product of each query.
@@ -59,10 +59,10 @@ fn largest(values: &[Lane], real: &[Lane]) -> f32 {
     most[0]
 }
 
-/// Writes the largest product of each query to [`Shared::best`], for thresholds and shifts.
+/// Writes the largest product of each query to [`Norms::best`], for thresholds and shifts.
 #[inline(always)]
-pub(super) fn best(s: &[Lane], shared: &mut Shared) {
-    let Shared { real, best, .. } = shared;
+pub(super) fn best(s: &[Lane], shared: &mut Norms) {
+    let Norms { real, best, .. } = shared;
     best.resize(s.len() / real.len(), 0.0);
     for (best, s) in best.iter_mut().zip(s.chunks_exact(real.len())) {
         *best = largest(s, real);
@@ -80,7 +80,7 @@ pub(super) fn weigh<const FMA: bool>(
     weights: &Weights,
     t: f32,
     s: &[Lane],
-    shared: &mut Shared,
+    shared: &mut Norms,
     w: &mut [Lane],
 ) {
     let lanes = shared.real.len();
@@ -135,7 +135,7 @@ fn above<const FMA: bool>(
 
 /// `‖φ(s)‖` over the queries, for each key.
 #[inline(always)]
-fn norms_of_keys<const FMA: bool>(s: &[Lane], leak: f32, shared: &mut Shared) {
+fn norms_of_keys<const FMA: bool>(s: &[Lane], leak: f32, shared: &mut Norms) {
     let lanes = shared.real.len();
     shared.roots.clear();
     shared.roots.resize(lanes, [0.0; LANES]);
@@ -174,7 +174,7 @@ fn norm_of_query<const FMA: bool>(s: &[Lane], leak: f32) -> f32 {
 
 /// `b` of one query.
 #[inline(always)]
-fn scaled<const FMA: bool>(s: &[Lane], leak: f32, norm: Norm, shared: &Shared, b: &mut [Lane]) {
+fn scaled<const FMA: bool>(s: &[Lane], leak: f32, norm: Norm, shared: &Norms, b: &mut [Lane]) {
     if norm == Norm::Queries {
         for ((&s, &share), b) in s.iter().zip(&shared.shares).zip(b) {
             for k in 0..LANES {
@@ -220,7 +220,7 @@ fn softmax<const FMA: bool>(row: &mut [Lane], real: &[Lane], scale: f32) {
 pub(super) fn weigh_backward<const FMA: bool>(
     weights: &Weights,
     s: &[Lane],
-    shared: &mut Shared,
+    shared: &mut Norms,
     w: &[Lane],
     dw: &mut [Lane],
     ds: &mut [Lane],
@@ -263,7 +263,7 @@ pub(super) fn weigh_backward<const FMA: bool>(
 fn through_norms_of_keys<const FMA: bool>(
     leak: f32,
     s: &[Lane],
-    shared: &mut Shared,
+    shared: &mut Norms,
     db: &[Lane],
     ds: &mut [Lane],
 ) {

@@ -5,17 +5,16 @@ use std::borrow::Cow;
 use rayon::prelude::*;
 
 use super::packing::{Columns, Direction, Packing};
-use super::{FromPanels, Weights, blocks, both};
+use super::{FromPanels, Weights, blocks, directions};
 use crate::dispatch::multiversion;
 use crate::math::{LANES, load, store};
+use crate::matrix::Matrix;
 use crate::panels::{self, Panels, ROWS};
-use crate::product::{Into, Matrix, Threads, product};
+use crate::product::{Into, Threads, product};
 
-/// Gradients of a loss, each in the shape of its input or weight.
+/// Gradients of a unit's weights, each in the shape of its weight.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Gradients {
-    /// `[b, l, i]`, zero on padded steps.
-    pub x: Vec<f32>,
     /// `[i, 3h]`
     pub w_ih: Vec<f32>,
     /// `[h, 3h]`
@@ -26,50 +25,34 @@ pub struct Gradients {
     pub b_hh: Vec<f32>,
 }
 
-/// Gradients from the gradient `grad` of the output and the results of [`forward_saving`](super::forward_saving).
+/// Gradients of the input, `[b, l, i]`, and of each unit's weights, from the gradient `grad` of the output and the results of
+/// [`forward_saving`](super::forward_saving). The input's gradient is zero on padded steps.
 ///
 /// A padded step repeats the state of the last real step, so its gradient is added there. In reverse a padded step
 /// holds h₀, so its gradient is dropped.
 ///
 /// # Panics
-/// If a shape does not fit the others.
+/// If a shape does not fit the others, or there are not one or two units.
 pub fn backward(
     x: &[f32],
-    weights: &Weights,
+    units: &[Weights],
     packing: &Packing,
     output: &[f32],
-    gates: &[f32],
+    gates: &[&[f32]],
     grad: &[f32],
-) -> Gradients {
-    let (i, h) = weights.sizes(x, packing);
+) -> (Vec<f32>, Vec<Gradients>) {
+    assert_eq!(gates.len(), units.len(), "units with gates");
+    let each = directions(units, packing).zip(gates);
+    let (i, _) = units[0].sizes(x, packing);
     let mut d_x = vec![0.0; packing.padded(i)];
-    let columns = Columns::all(h);
-    let rest = direction(x, weights, packing, output, gates, grad, columns, &mut d_x);
-    Gradients { x: d_x, ..rest }
+    let all = each.map(|((weights, packing, columns), gates)| {
+        direction(x, weights, &packing, output, gates, grad, columns, &mut d_x)
+    });
+    let all = all.collect();
+    (d_x, all)
 }
 
-/// Gradients of both directions, from the results of [`bidirectional_saving`](super::bidirectional_saving). The
-/// directions share the input: its gradient is in the first result, and the second has none.
-///
-/// # Panics
-/// If a shape does not fit the others.
-pub fn bidirectional_backward(
-    x: &[f32],
-    weights: [&Weights; 2],
-    packing: &Packing,
-    output: &[f32],
-    gates: [&[f32]; 2],
-    grad: &[f32],
-) -> [Gradients; 2] {
-    let (i, h) = weights[0].sizes(x, packing);
-    let mut d_x = vec![0.0; packing.padded(i)];
-    let [(ahead, left), (reverse, right)] = both(packing, h);
-    let first = direction(x, weights[0], &ahead, output, gates[0], grad, left, &mut d_x);
-    let second = direction(x, weights[1], &reverse, output, gates[1], grad, right, &mut d_x);
-    [Gradients { x: d_x, ..first }, second]
-}
-
-/// All gradients except the input's, which is added to `d_x`.
+/// Gradients of one unit's weights; the input's gradient is added to `d_x`.
 #[allow(clippy::too_many_arguments)] // the inputs and the results of the forward pass
 fn direction(
     x: &[f32],
@@ -201,7 +184,7 @@ fn weight_gradients(
         );
     }
     let (b_ih, b_hh) = (column_sums(d_input, 3 * h), column_sums(d_hidden, 3 * h));
-    (Gradients { x: vec![], w_ih, w_hh, b_ih, b_hh }, x)
+    (Gradients { w_ih, w_hh, b_ih, b_hh }, x)
 }
 
 /// The state before every step except the first, where it is h₀ = 0.

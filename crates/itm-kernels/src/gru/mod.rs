@@ -16,7 +16,7 @@
 //! | h′ of every step | the result | `[b, l, h]`; a padded step does not change the state |
 //!
 //! Therefore padded steps repeat the last real state. The reverse direction starts at the last real step of each
-//! sequence, so its padded steps hold h₀ = 0. [`bidirectional`] puts both directions side by side.
+//! sequence, so its padded steps hold h₀ = 0.
 //!
 //! The real steps are packed: the longest sequence first, and all sequences of one step side by side. So every
 //! product runs over real steps only, and there are few products: one for the inputs of all steps, one per step for
@@ -25,20 +25,20 @@
 
 mod gradients;
 mod packing;
-mod pytorch;
 
 use rayon::prelude::*;
 
 use crate::dispatch::multiversion;
 use crate::math::{LANES, load, sigmoid, store, tanh};
+use crate::matrix::Matrix;
 use crate::panels::{self, Panels, ROWS};
-use crate::product::{Into, Matrix, Threads, product};
+use crate::product::{Into, Threads, product};
 
 use packing::Columns;
 
-pub use gradients::{Gradients, backward, bidirectional_backward};
-pub use packing::{Direction, Packing};
-pub use pytorch::from_pytorch;
+pub use gradients::{Gradients, backward};
+pub(crate) use packing::Direction;
+pub use packing::Packing;
 
 /// Weights of one layer and direction; gates in the order r, z, n.
 #[derive(Debug, Clone, Copy)]
@@ -71,77 +71,60 @@ impl Weights<'_> {
     }
 }
 
-/// The states of every step, `[b, l, h]`.
+/// The states of every step, `[b, l, h]`. A second unit reads in reverse; its states stand beside the first's, `[b, l, 2h]`.
 ///
 /// # Panics
-/// If a shape does not fit the others.
-pub fn forward(x: &[f32], weights: &Weights, packing: &Packing) -> Vec<f32> {
-    let h = weights.b_ih.len() / 3;
-    let (mut states, mut gates) = (vec![0.0; packing.padded(h)], scratch(packing, h));
-    run(x, weights, packing, &mut gates, &mut states, Columns::all(h));
-    states
-}
-
-/// [`forward`], and the values that [`backward`] needs: r, z, n and h W_hn + b_hn of every packed row, `[rows, 4h]`.
-///
-/// # Panics
-/// If a shape does not fit the others.
-pub fn forward_saving(x: &[f32], weights: &Weights, packing: &Packing) -> (Vec<f32>, Vec<f32>) {
-    let h = weights.b_ih.len() / 3;
-    let (mut states, mut gates) = (vec![0.0; packing.padded(h)], saved(packing, h));
-    run(x, weights, packing, &mut gates, &mut states, Columns::all(h));
-    (states, gates)
-}
-
-/// The states of a forward and a reverse unit side by side, `[b, l, 2h]`.
-///
-/// # Panics
-/// If a shape does not fit the others.
-pub fn bidirectional(x: &[f32], weights: [&Weights; 2], packing: &Packing) -> Vec<f32> {
-    let h = weights[0].b_ih.len() / 3;
-    let (mut states, mut gates) = (vec![0.0; packing.padded(2 * h)], scratch(packing, h));
-    for (weights, (packing, columns)) in weights.into_iter().zip(both(packing, h)) {
+/// If a shape does not fit the others, or there are not one or two units.
+pub fn forward(x: &[f32], units: &[Weights], packing: &Packing) -> Vec<f32> {
+    let h = width(units);
+    let mut states = vec![0.0; packing.padded(units.len() * h)];
+    let mut gates = vec![0.0; packing.step(0).len() * 4 * h]; // of the widest step
+    for (weights, packing, columns) in directions(units, packing) {
         run(x, weights, &packing, &mut gates, &mut states, columns);
     }
     states
 }
 
-/// [`bidirectional`], and per direction the values that [`bidirectional_backward`] needs; see [`forward_saving`].
+/// [`forward`], and the values that [`backward`] needs from each unit: r, z, n and h W_hn + b_hn of every packed row,
+/// `[rows, 4h]`.
 ///
 /// # Panics
-/// If a shape does not fit the others.
-pub fn bidirectional_saving(
+/// As [`forward`].
+pub fn forward_saving(
     x: &[f32],
-    weights: [&Weights; 2],
+    units: &[Weights],
     packing: &Packing,
-) -> (Vec<f32>, [Vec<f32>; 2]) {
-    let h = weights[0].b_ih.len() / 3;
-    let mut states = vec![0.0; packing.padded(2 * h)];
-    let mut gates = [saved(packing, h), saved(packing, h)];
-    let directions = weights.into_iter().zip(both(packing, h)).zip(&mut gates);
-    for ((weights, (packing, columns)), gates) in directions {
-        run(x, weights, &packing, gates, &mut states, columns);
-    }
+) -> (Vec<f32>, Vec<Vec<f32>>) {
+    let h = width(units);
+    let mut states = vec![0.0; packing.padded(units.len() * h)];
+    let gates = directions(units, packing).map(|(weights, packing, columns)| {
+        let mut gates = vec![0.0; packing.rows() * 4 * h];
+        run(x, weights, &packing, &mut gates, &mut states, columns);
+        gates
+    });
+    let gates = gates.collect();
     (states, gates)
 }
 
-/// Both directions, each with its half of the columns of the states.
-fn both(packing: &Packing, h: usize) -> [(Packing, Columns); 2] {
-    [Direction::Forward, Direction::Reverse]
-        .map(|d| (packing.clone().towards(d), Columns::half(d, h)))
+/// Width of a unit's states.
+fn width(units: &[Weights]) -> usize {
+    assert!(matches!(units.len(), 1 | 2), "{} units, not one or two", units.len());
+    units[0].b_ih.len() / 3
 }
 
-/// Room for the gates of the widest step.
-fn scratch(packing: &Packing, h: usize) -> Vec<f32> {
-    vec![0.0; packing.step(0).len() * 4 * h]
+/// Each unit with its direction, and its columns of the states.
+fn directions<'a>(
+    units: &'a [Weights<'a>],
+    packing: &Packing,
+) -> impl Iterator<Item = (&'a Weights<'a>, Packing, Columns)> {
+    let h = width(units);
+    let part = move |k| Columns { at: k * h, width: h, stride: units.len() * h };
+    let packings = [Direction::Forward, Direction::Reverse].map(|d| packing.clone().towards(d));
+    let each = units.iter().zip(packings).enumerate();
+    each.map(move |(k, (weights, packing))| (weights, packing, part(k)))
 }
 
-/// Room for the gates of every step.
-fn saved(packing: &Packing, h: usize) -> Vec<f32> {
-    vec![0.0; packing.rows() * 4 * h]
-}
-
-/// `gates` comes from [`saved`] or [`scratch`]. The states go to their columns of `to`.
+/// `gates` has room for every step, or for the widest step alone. The states go to their columns of `to`.
 fn run(
     x: &[f32],
     weights: &Weights,

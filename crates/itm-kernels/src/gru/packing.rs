@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 /// Where a unit begins to read a sequence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Direction {
+pub(crate) enum Direction {
     /// At its first step.
     #[default]
     Forward,
@@ -23,12 +23,6 @@ pub(super) struct Columns {
 impl Columns {
     pub(super) fn all(width: usize) -> Self {
         Self { at: 0, width, stride: width }
-    }
-
-    /// The half of one direction, in states of two directions side by side.
-    pub(super) fn half(direction: Direction, width: usize) -> Self {
-        let at = if direction == Direction::Reverse { width } else { 0 };
-        Self { at, width, stride: 2 * width }
     }
 }
 
@@ -73,7 +67,7 @@ impl Packing {
     }
 
     /// The same sequences, read in `direction`.
-    pub fn towards(self, direction: Direction) -> Self {
+    pub(super) fn towards(self, direction: Direction) -> Self {
         Self { direction, ..self }
     }
 

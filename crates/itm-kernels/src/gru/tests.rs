@@ -10,15 +10,30 @@ fn worst(got: &[f32], want: &[f64]) -> f64 {
 }
 
 /// States and gradients of a forward and backward pass on random input.
-fn both(lengths: &[usize], l: usize, i: usize, h: usize) -> (Vec<f32>, Gradients) {
+fn both(lengths: &[usize], l: usize, i: usize, h: usize) -> (Vec<f32>, [Vec<f32>; 5]) {
     let (x, w_ih) = (random(lengths.len() * l * i, 1), random(i * 3 * h, 2));
     let (w_hh, b_ih, b_hh) = (random(h * 3 * h, 3), random(3 * h, 4), random(3 * h, 5));
     let weights = Weights { w_ih: &w_ih, w_hh: &w_hh, b_ih: &b_ih, b_hh: &b_hh };
     let packing = Packing::new(lengths, l);
-    let (states, gates) = forward_saving(&x, &weights, &packing);
+    let (states, gates) = forward_saving(&x, &[weights], &packing);
     let grad = random(states.len(), 6);
-    let d = backward(&x, &weights, &packing, &states, &gates, &grad);
+    let d = gradients(&x, weights, &packing, &states, &gates, &grad);
     (states, d)
+}
+
+/// Gradients of the input and of the weights of one unit.
+fn gradients(
+    x: &[f32],
+    weights: Weights,
+    packing: &Packing,
+    states: &[f32],
+    gates: &[Vec<f32>],
+    grad: &[f32],
+) -> [Vec<f32>; 5] {
+    let (x, mut units) = backward(x, &[weights], packing, states, &[&gates[0]], grad);
+    let Gradients { w_ih, w_hh, b_ih, b_hh } = units.remove(0);
+    assert!(units.is_empty());
+    [x, w_ih, w_hh, b_ih, b_hh]
 }
 
 /// States and all five gradients, from `tests/reference/gru.py`: double precision, gradients by complex steps.
@@ -29,13 +44,11 @@ fn check_golden() {
     let lengths = counts(&g["lengths"]);
     let packing = Packing::new(&lengths, g["sizes"][1] as usize);
     let weights = Weights { w_ih, w_hh, b_ih, b_hh };
-    let (states, gates) = forward_saving(x, &weights, &packing);
+    let (states, gates) = forward_saving(x, &[weights], &packing);
     assert!(worst(&states, &g["states"]) < 1e-6);
-    assert_eq!(states, forward(x, &weights, &packing), "with and without saved gates");
-    let d = backward(x, &weights, &packing, &states, &gates, c);
-    for (name, got) in
-        [("x", d.x), ("w_ih", d.w_ih), ("w_hh", d.w_hh), ("b_ih", d.b_ih), ("b_hh", d.b_hh)]
-    {
+    assert_eq!(states, forward(x, &[weights], &packing), "with and without saved gates");
+    let d = gradients(x, weights, &packing, &states, &gates, c);
+    for (name, got) in ["x", "w_ih", "w_hh", "b_ih", "b_hh"].into_iter().zip(d) {
         let error = worst(&got, &g[&format!("d_{name}")]);
         assert!(error < 5e-6, "gradient of {name} is off by {error:e}");
     }
@@ -54,7 +67,7 @@ fn the_number_of_threads_changes_no_bit() {
     let lengths: Vec<usize> = (0..150).map(|b| 1 + b % 9).collect();
     on_every_thread_count(|| {
         let (states, d) = both(&lengths, 9, 70, 100);
-        [states, d.x, d.w_ih, d.w_hh, d.b_ih, d.b_hh].concat()
+        [states, d.concat()].concat()
     });
 }
 
@@ -68,19 +81,18 @@ fn padding_changes_nothing() {
     let mut x = random(2 * l * i, 5);
     x[3 * i..l * i].fill(f32::NAN); // sequence 0 has three steps
     let packing = Packing::new(&[3, 7], l);
-    let (states, gates) = forward_saving(&x, &weights, &packing);
+    let (states, gates) = forward_saving(&x, &[weights], &packing);
 
-    let alone = forward(&x[..3 * i], &weights, &Packing::new(&[3], 3));
+    let alone = forward(&x[..3 * i], &[weights], &Packing::new(&[3], 3));
     let error = alone.iter().zip(&states).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
     assert!(error < 1e-6, "{error:e}");
     for t in 3..l {
         assert_eq!(states[t * h..(t + 1) * h], states[2 * h..3 * h], "step {t} repeats step 2");
     }
 
-    let d = backward(&x, &weights, &packing, &states, &gates, &random(2 * l * h, 6));
-    assert!(d.x[3 * i..l * i].iter().all(|&g| g == 0.0));
-    let weights = [d.w_ih, d.w_hh, d.b_ih, d.b_hh].concat();
-    assert!(weights.iter().chain(&d.x).all(|g| g.is_finite()));
+    let d = gradients(&x, weights, &packing, &states, &gates, &random(2 * l * h, 6));
+    assert!(d[0][3 * i..l * i].iter().all(|&g| g == 0.0));
+    assert!(d.iter().flatten().all(|g| g.is_finite()));
 }
 
 /// Swapped sequences give swapped states, for every width up to 34: no step, row or column is lost at an edge.
@@ -93,7 +105,7 @@ fn the_order_of_a_batch_does_not_matter() {
         let (b_ih, b_hh) = (random(3 * h, 4), random(3 * h, 5));
         let weights = Weights { w_ih: &w_ih, w_hh: &w_hh, b_ih: &b_ih, b_hh: &b_hh };
         let x = random(12, 1);
-        let swapped = forward(&[&x[6..], &x[..6]].concat(), &weights, &packing);
+        let swapped = forward(&[&x[6..], &x[..6]].concat(), &[weights], &packing);
         assert_eq!([&swapped[3 * h..], &swapped[..3 * h]].concat(), states);
     }
 }
@@ -114,7 +126,7 @@ fn a_sequence_longer_than_the_padding_is_refused() {
 #[should_panic(expected = "x has 11 values, not 2 × 3 × 2")]
 fn a_short_input_is_refused() {
     let weights = Weights { w_ih: &[0.0; 12], w_hh: &[0.0; 12], b_ih: &[0.0; 6], b_hh: &[0.0; 6] };
-    forward(&[0.0; 11], &weights, &Packing::new(&[3, 1], 3));
+    forward(&[0.0; 11], &[weights], &Packing::new(&[3, 1], 3));
 }
 
 /// Nineteen sequences in three blocks of rows, with more units than a panel. Each sequence has the states and the input
@@ -126,32 +138,32 @@ fn a_batch_is_its_sequences_side_by_side() {
     let parts: Vec<_> = (0..2)
         .map(|d| [i * 3 * h, h * 3 * h, 3 * h, 3 * h].map(|n| random(n, 10 * d + n as u64)))
         .collect();
-    let [one, two] =
+    let units =
         [&parts[0], &parts[1]].map(|[w_ih, w_hh, b_ih, b_hh]| Weights { w_ih, w_hh, b_ih, b_hh });
     let run = |x: &[f32], grad: &[f32], lengths: &[usize]| {
         let packing = Packing::new(lengths, l);
-        let (states, [a, b]) = bidirectional_saving(x, [&one, &two], &packing);
-        let d = bidirectional_backward(x, [&one, &two], &packing, &states, [&a, &b], grad);
-        (states, d)
+        let (states, gates) = forward_saving(x, &units, &packing);
+        let (d_x, d) = backward(x, &units, &packing, &states, &[&gates[0], &gates[1]], grad);
+        (states, d_x, d)
     };
     let (x, grad) = (random(19 * l * i, 7), random(19 * l * 2 * h, 8));
-    let (states, [ahead, reverse]) = run(&x, &grad, &lengths);
+    let (states, d_x, weights) = run(&x, &grad, &lengths);
 
     let f64s = |v: &[f32]| v.iter().map(|&x| f64::from(x)).collect::<Vec<_>>();
-    let mut sums = [&ahead, &reverse]
+    let mut sums = [&weights[0], &weights[1]]
         .map(|g| [&g.w_ih, &g.w_hh, &g.b_ih, &g.b_hh].map(|v| vec![0.0f64; v.len()]));
     for (b, &n) in lengths.iter().enumerate() {
         let rows = |v: &[f32], w: usize| v[b * l * w..(b + 1) * l * w].to_vec();
-        let (alone, d) = run(&rows(&x, i), &rows(&grad, 2 * h), &[n]);
+        let (alone, alone_d_x, d) = run(&rows(&x, i), &rows(&grad, 2 * h), &[n]);
         assert!(worst(&rows(&states, 2 * h), &f64s(&alone)) < 1e-6, "sequence {b}");
-        assert!(worst(&rows(&ahead.x, i), &f64s(&d[0].x)) < 1e-5, "sequence {b}");
+        assert!(worst(&rows(&d_x, i), &f64s(&alone_d_x)) < 1e-5, "sequence {b}");
         for (sums, d) in sums.iter_mut().zip(&d) {
             for (sum, d) in sums.iter_mut().zip([&d.w_ih, &d.w_hh, &d.b_ih, &d.b_hh]) {
                 sum.iter_mut().zip(d).for_each(|(s, &d)| *s += f64::from(d));
             }
         }
     }
-    for (got, want) in [&ahead, &reverse].into_iter().zip(&sums) {
+    for (got, want) in weights.iter().zip(&sums) {
         for (got, want) in [&got.w_ih, &got.w_hh, &got.b_ih, &got.b_hh].into_iter().zip(want) {
             assert!(worst(got, want) < 1e-4);
         }

@@ -4,9 +4,9 @@ use burn::backend::Dispatch;
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 
-use super::{Dropout, Linear, softmax};
+use super::{Dropout, Linear};
 use crate::attention::Heads;
-use crate::ops::AttentionOps;
+use crate::ops::{AttentionOps, SoftmaxOps};
 use crate::random::{self, Noise};
 
 /// Scaled dot-product attention of a sequence to itself.
@@ -73,7 +73,7 @@ impl SelfAttention {
     /// # Panics
     /// As [`forward`](Self::forward).
     pub fn first(&self, x: Tensor<3>, keys: Option<&[usize]>) -> Tensor<2> {
-        let [b, _, d] = x.dims();
+        let [b, l, d] = x.dims();
         let Heads { heads: h, keys, .. } = self.heads_of(x.dims(), keys, Noise::Off);
         let w = d / h;
         let weight = self.qkv.weight.val().reshape([d, 3, h, w]);
@@ -86,7 +86,9 @@ impl SelfAttention {
         // q·b_k is the same for every j, so it does not change the softmax.
         let q = q.matmul(key.reshape([d, h, w]).permute([1, 2, 0])).swap_dims(0, 1); // [b, h, d]
         let scores = q.matmul(x.clone().swap_dims(1, 2)) / (w as f64).sqrt(); // [b, h, l]
-        let a = softmax(scores, Some(&keys));
+        let rows = scores.reshape([b * h, l]).into_dispatch();
+        let a = Tensor::<2>::from_dispatch(<Dispatch as SoftmaxOps>::masked_softmax(rows, keys));
+        let a = a.reshape([b, h, l]);
         let mixed = a.matmul(x).swap_dims(0, 1); // [h, b, d]
         let mixed = mixed.matmul(value.reshape([d, h, w]).swap_dims(0, 1)); // [h, b, w]
         self.out.forward(mixed.swap_dims(0, 1).reshape([b, d]) + value_bias.reshape([1, d]))

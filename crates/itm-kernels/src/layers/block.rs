@@ -275,6 +275,26 @@ mod tests {
         }
     }
 
+    #[test]
+    fn the_first_position_alone_has_the_gradients_of_the_whole_block() {
+        let device = Device::flex().autodiff();
+        for order in [NormOrder::Pre, NormOrder::Post] {
+            let block = TransformerBlock::seeded(&shape(order, 0.3), 1, &device);
+            let x = uniform([2, 7, 12], 1.0, 2, &device).require_grad();
+            let c = uniform([2, 12], 1.0, 3, &device);
+            let whole = block.forward(x.clone(), Some(&KEYS), Noise::Off);
+            let whole = whole.narrow(1, 0, 1).reshape([2, 12]);
+            let gradients = |y: Tensor<2>| {
+                let grads = (y * c.clone()).sum().backward();
+                let weight = &block.attention.qkv.weight;
+                (x.grad(&grads).unwrap(), weight.val().grad(&grads).unwrap())
+            };
+            let (got, want) = (gradients(block.first(x.clone(), Some(&KEYS))), gradients(whole));
+            close("d_x", got.0, want.0);
+            close("d_qkv", got.1, want.1);
+        }
+    }
+
     /// Recomputed activations give the same bits: no dropout mask is drawn anew.
     #[test]
     fn recomputing_changes_no_bit_of_a_gradient() {

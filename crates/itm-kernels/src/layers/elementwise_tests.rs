@@ -63,55 +63,17 @@ fn gelu_is_recomputed_on_a_device_that_keeps_little() {
     assert_eq!(gradient(&device.clone().gradient_checkpointing()), gradient(&device));
 }
 
-#[test]
-fn softmax_agrees_with_composed_and_autodiff() {
-    for counts in [None, Some(vec![45, 0, 17]), Some(vec![16, 1, 2, 3, 4, 44])] {
-        let x = uniform([6, 45], 3.0, 1, &Device::flex().autodiff());
-        let counts = || counts.clone();
-        check(
-            &format!("softmax of {:?}", counts()),
-            x,
-            |x| softmax(x, counts().as_deref()),
-            |x| ops::softmax::composed::<Dispatch>(x, counts()),
-            |_, y, g| ops::softmax::composed_backward::<Dispatch>(y, g, counts()),
-        );
-    }
-}
-
 /// Like the kernel, the fallback ignores entries that do not count, and a row where no entry counts is zero.
 #[test]
 fn the_fallback_of_softmax_masks_as_the_kernel() {
-    let device = Device::flex();
-    let x = |rest: f32| {
-        let rows = [[1.0, 1.0, rest], [rest, rest, rest], [0.0, 0.0, 0.0]];
-        Tensor::<2>::from_floats(rows, &device)
-    };
-    let counts = || Some(vec![2, 0, 3]);
+    let nan = f32::NAN;
+    let rows = [[1.0, 1.0, nan], [nan, nan, nan], [0.0, 0.0, 0.0]];
+    let x = || Tensor::<2>::from_floats(rows, &Device::flex()).into_dispatch();
     let want = [0.5, 0.5, 0.0, 0.0, 0.0, 0.0, 1.0 / 3.0, 1.0 / 3.0, 1.0 / 3.0];
-    assert_eq!(values(softmax(x(f32::NAN), counts().as_deref())), want);
-    let (x, grad) = (x(f32::NAN).into_dispatch(), x(f32::NAN).into_dispatch());
-    let y = ops::softmax::composed::<Dispatch>(x, counts());
-    let d = ops::softmax::composed_backward::<Dispatch>(y.clone(), grad, counts());
-    assert_eq!(values(Tensor::<2>::from_dispatch(y)), want);
-    assert_eq!(values(Tensor::<2>::from_dispatch(d)), [0.0; 9]);
-}
-
-/// `b` counts for scores `[b, h, l, l]`.
-#[test]
-fn counts_hold_for_consecutive_rows() {
-    let x = uniform([2, 3, 4, 5], 1.0, 1, &Device::flex());
-    let y = softmax(x.clone(), Some(&[5, 2]));
-    let first = softmax(x.clone().narrow(0, 0, 1), None);
-    assert_eq!(values(y.clone().narrow(0, 0, 1)), values(first));
-    let second = softmax(x.narrow(0, 1, 1).narrow(3, 0, 2), None);
-    close("second", y.clone().narrow(0, 1, 1).narrow(3, 0, 2), second);
-    assert!(values(y.narrow(0, 1, 1).narrow(3, 2, 3)).iter().all(|&v| v == 0.0));
-}
-
-#[test]
-#[should_panic(expected = "count Some(6) for rows of shape [2, 5]")]
-fn a_count_beyond_the_row_is_refused() {
-    softmax(Tensor::<2>::zeros([2, 5], &Device::flex()), Some(&[1, 6]));
+    let kernel = <Dispatch as ops::SoftmaxOps>::masked_softmax(x(), vec![2, 0, 3]);
+    assert_eq!(values(Tensor::<2>::from_dispatch(kernel)), want);
+    let fallback = ops::softmax::composed::<Dispatch>(x(), &[2, 0, 3]);
+    assert_eq!(values(Tensor::<2>::from_dispatch(fallback)), want);
 }
 
 /// y and the gradients of x, γ and β, for the norm of x and for the norm of a sum.
@@ -186,7 +148,6 @@ fn a_summand_that_others_see_is_not_changed() {
     let dropped = values(dropout.forward(of(1), noise));
     assert_eq!(values(dropout.forward(x.clone(), noise)), dropped);
     gelu(x.clone());
-    softmax(x.clone(), None);
     assert_eq!((values(x), values(r)), (values(of(1)), values(of(2))));
 }
 

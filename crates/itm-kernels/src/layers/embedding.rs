@@ -3,7 +3,7 @@
 use burn::backend::Dispatch;
 use burn::tensor::Tensor;
 
-use crate::ops::{EmbeddingOps, Taken};
+use crate::ops::{EmbeddingOps, RowIds};
 
 /// Rows of a table by index, `[v, d]` to `[n, d]`, such as word vectors. Row `frozen` is read but does not learn.
 ///
@@ -31,7 +31,7 @@ pub fn embedding(table: Tensor<2>, ids: &[u32], frozen: Option<u32>) -> Tensor<2
     if let Some(k) = ids.iter().position(|&id| id as usize >= rows) {
         panic!("number {k} is row {} of a table of {rows}", ids[k]);
     }
-    let taken = Taken { ids: ids.to_vec(), frozen };
+    let taken = RowIds { ids: ids.to_vec(), frozen };
     Tensor::from_dispatch(<Dispatch as EmbeddingOps>::embedding_rows(table.into_dispatch(), taken))
 }
 

@@ -3,7 +3,7 @@
 use burn::backend::Dispatch;
 use burn::backend::tensor::FloatTensor;
 use burn::module::{Module, Param};
-use burn::tensor::{Device, Distribution, Tensor, TensorData};
+use burn::tensor::{Device, Tensor};
 
 use super::{check_lengths, uniform};
 use crate::ops::GruOps;
@@ -36,15 +36,7 @@ pub struct Gru {
 }
 
 impl Gru {
-    /// Weights and biases uniform in ±1/√hidden, as in PyTorch, drawn from the device's generator.
-    pub fn new(input: usize, hidden: usize, device: &Device) -> Self {
-        let drawn = Tensor::<1>::random([4], Distribution::Default, device).into_data();
-        let fold = |seed, u: f32| random::derive(seed, u64::from(u.to_bits()));
-        let seed = drawn.convert::<f32>().iter::<f32>().fold(0, fold);
-        Self::seeded(input, hidden, seed, device)
-    }
-
-    /// Weights and biases uniform in ±1/√hidden, which depend only on the seed.
+    /// Weights and biases uniform in ±1/√hidden, as in PyTorch; they depend only on the seed.
     pub fn seeded(input: usize, hidden: usize, seed: u64, device: &Device) -> Self {
         let bound = 1.0 / (hidden as f32).sqrt();
         let seed = |part| random::derive(seed, part);
@@ -53,25 +45,6 @@ impl Gru {
             w_hh: Param::from_tensor(uniform([hidden, 3 * hidden], bound, seed(1), device)),
             b_ih: Param::from_tensor(uniform([3 * hidden], bound, seed(2), device)),
             b_hh: Param::from_tensor(uniform([3 * hidden], bound, seed(3), device)),
-        }
-    }
-
-    /// A unit with the values w_ih, w_hh, b_ih, b_hh of [`gru::from_pytorch`](crate::gru::from_pytorch).
-    ///
-    /// # Panics
-    /// If a shape does not fit the shape of `b_ih`.
-    pub fn from_values(values: [Vec<f32>; 4], device: &Device) -> Self {
-        let [w_ih, w_hh, b_ih, b_hh] = values;
-        let wide = b_ih.len();
-        let (i, h) = (w_ih.len() / wide.max(1), wide / 3);
-        let matrix =
-            |values, rows| Tensor::from_data(TensorData::new(values, [rows, wide]), device);
-        let vector = |values| Tensor::from_data(TensorData::new(values, [wide]), device);
-        Self {
-            w_ih: Param::from_tensor(matrix(w_ih, i)),
-            w_hh: Param::from_tensor(matrix(w_hh, h)),
-            b_ih: Param::from_tensor(vector(b_ih)),
-            b_hh: Param::from_tensor(vector(b_hh)),
         }
     }
 
@@ -125,13 +98,7 @@ pub struct BiGru {
 }
 
 impl BiGru {
-    /// Weights and biases uniform in ±1/√hidden, as in PyTorch, drawn from the device's generator.
-    pub fn new(input: usize, hidden: usize, device: &Device) -> Self {
-        let ahead = Gru::new(input, hidden, device);
-        Self { ahead, reverse: Gru::new(input, hidden, device) }
-    }
-
-    /// Weights and biases uniform in ±1/√hidden, which depend only on the seed.
+    /// Weights and biases uniform in ±1/√hidden, as in PyTorch; they depend only on the seed.
     pub fn seeded(input: usize, hidden: usize, seed: u64, device: &Device) -> Self {
         let [ahead, reverse] =
             [4, 5].map(|part| Gru::seeded(input, hidden, random::derive(seed, part), device));

@@ -31,12 +31,7 @@ pub(crate) trait AttentionOps: Backend {
     }
 }
 
-#[cfg(feature = "tch")]
-#[allow(deprecated)] // upstream deprecates the backend, which stays the way to CUDA
-impl AttentionOps for burn::backend::LibTorch {}
-
-#[cfg(feature = "cube")]
-impl AttentionOps for burn::backend::Cube {}
+super::composed_elsewhere!(AttentionOps);
 
 #[cfg(feature = "flex")]
 mod flex {

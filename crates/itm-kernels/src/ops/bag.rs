@@ -50,12 +50,7 @@ pub(crate) fn composed<B: Backend>(
     B::float_select_assign(zeros, 0, to, weighted, IndexingUpdateOp::Add)
 }
 
-#[cfg(feature = "tch")]
-#[allow(deprecated)] // upstream deprecates the backend, which stays the way to CUDA
-impl BagOps for burn::backend::LibTorch {}
-
-#[cfg(feature = "cube")]
-impl BagOps for burn::backend::Cube {}
+super::composed_elsewhere!(BagOps);
 
 #[cfg(feature = "flex")]
 mod flex {

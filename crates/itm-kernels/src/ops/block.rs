@@ -184,12 +184,7 @@ fn norm_of_sum<B: Block>(
     }
 }
 
-#[cfg(feature = "tch")]
-#[allow(deprecated)] // upstream deprecates the backend, which stays the way to CUDA
-impl Block for burn::backend::LibTorch {}
-
-#[cfg(feature = "cube")]
-impl Block for burn::backend::Cube {}
+super::composed_elsewhere!(Block);
 
 #[cfg(feature = "flex")]
 impl Block for burn::backend::Flex {}
@@ -209,7 +204,7 @@ impl<B: Block, C: CheckpointStrategy> Block for Autodiff<B, C> {
         let x = x.into_primitive();
         let parameters = parameters.map(|p| p.into_primitive());
         let y = block::<B>(x.clone(), parameters.clone(), &spec);
-        match Recomputed.prepare::<C>(nodes).compute_bound().stateful() {
+        match Recomputation.prepare::<C>(nodes).compute_bound().stateful() {
             OpsKind::Tracked(prep) => prep.finish((x, parameters, spec), y),
             OpsKind::UnTracked(prep) => prep.finish(y),
         }
@@ -218,9 +213,9 @@ impl<B: Block, C: CheckpointStrategy> Block for Autodiff<B, C> {
 
 /// A block that keeps only its input.
 #[derive(Debug)]
-struct Recomputed;
+struct Recomputation;
 
-impl<B: Block> Backward<B, { PARAMETERS + 1 }> for Recomputed {
+impl<B: Block> Backward<B, { PARAMETERS + 1 }> for Recomputation {
     type State = (FloatTensor<B>, [FloatTensor<B>; PARAMETERS], BlockSpec);
 
     /// Runs and differentiates the block again, in a separate graph. For the gradient g of y, the gradients of the

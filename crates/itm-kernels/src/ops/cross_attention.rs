@@ -64,12 +64,7 @@ fn differentiated<A: AutodiffBackend>(
     (of(&regions), of(&words))
 }
 
-#[cfg(feature = "tch")]
-#[allow(deprecated)] // upstream deprecates the backend, which stays the way to CUDA
-impl CrossAttentionOps for burn::backend::LibTorch {}
-
-#[cfg(feature = "cube")]
-impl CrossAttentionOps for burn::backend::Cube {}
+super::composed_elsewhere!(CrossAttentionOps);
 
 #[cfg(feature = "flex")]
 mod flex {

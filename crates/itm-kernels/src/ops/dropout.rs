@@ -38,12 +38,7 @@ pub(crate) fn composed<B: Backend>(x: FloatTensor<B>, mask: Mask) -> FloatTensor
     B::float_mul(x, factors)
 }
 
-#[cfg(feature = "tch")]
-#[allow(deprecated)] // upstream deprecates the backend, which stays the way to CUDA
-impl DropoutOps for burn::backend::LibTorch {}
-
-#[cfg(feature = "cube")]
-impl DropoutOps for burn::backend::Cube {}
+super::composed_elsewhere!(DropoutOps);
 
 #[cfg(feature = "flex")]
 mod flex {

@@ -9,7 +9,7 @@ use super::node;
 
 /// Indices of the rows taken, and the index whose row does not learn.
 #[derive(Debug, Clone)]
-pub(crate) struct Taken {
+pub(crate) struct RowIds {
     pub(crate) ids: Vec<u32>,
     pub(crate) frozen: Option<u32>,
 }
@@ -23,13 +23,17 @@ pub(crate) struct Taken {
 )]
 pub(crate) trait EmbeddingOps: Backend {
     /// `[v, d]` to `[n, d]`.
-    fn embedding_rows(table: FloatTensor<Self>, taken: Taken) -> FloatTensor<Self> {
+    fn embedding_rows(table: FloatTensor<Self>, taken: RowIds) -> FloatTensor<Self> {
         let ids = numbers::<Self>(taken.ids.iter().map(|&id| id as usize), &table.device());
         Self::float_select(table, 0, ids)
     }
 
     /// The gradient of a table of `rows` rows.
-    fn embedding_gradient(grad: FloatTensor<Self>, taken: Taken, rows: usize) -> FloatTensor<Self> {
+    fn embedding_gradient(
+        grad: FloatTensor<Self>,
+        taken: RowIds,
+        rows: usize,
+    ) -> FloatTensor<Self> {
         let ([_, width], device) = (grad.shape().dims(), grad.device());
         let zeros = Self::float_zeros(Shape::new([rows, width]), &device, grad.dtype().into());
         let learns = |k: &usize| Some(taken.ids[*k]) != taken.frozen;
@@ -52,12 +56,7 @@ pub(super) fn numbers<B: Backend>(
     B::int_from_data(TensorData::new(ids, [n]), device)
 }
 
-#[cfg(feature = "tch")]
-#[allow(deprecated)] // upstream deprecates the backend, which stays the way to CUDA
-impl EmbeddingOps for burn::backend::LibTorch {}
-
-#[cfg(feature = "cube")]
-impl EmbeddingOps for burn::backend::Cube {}
+super::composed_elsewhere!(EmbeddingOps);
 
 #[cfg(feature = "flex")]
 mod flex {
@@ -65,20 +64,20 @@ mod flex {
     use burn::backend::TensorMetadata;
     use burn::backend::flex::FlexTensor;
 
-    use super::{EmbeddingOps, Taken};
+    use super::{EmbeddingOps, RowIds};
     use crate::embedding;
     use crate::ops::flex::{tensor, values};
 
     impl EmbeddingOps for Flex {
-        fn embedding_rows(table: FlexTensor, taken: Taken) -> FlexTensor {
+        fn embedding_rows(table: FlexTensor, taken: RowIds) -> FlexTensor {
             let [_, d] = table.shape().dims();
             let y = values([&table], |[table]| embedding::forward(table, d, &taken.ids));
             tensor(y, [taken.ids.len(), d])
         }
 
-        fn embedding_gradient(grad: FlexTensor, taken: Taken, rows: usize) -> FlexTensor {
+        fn embedding_gradient(grad: FlexTensor, taken: RowIds, rows: usize) -> FlexTensor {
             let [_, d] = grad.shape().dims();
-            let Taken { ids, frozen } = taken;
+            let RowIds { ids, frozen } = taken;
             let sum = |[grad]: [&[f32]; 1]| embedding::backward(grad, d, &ids, rows, frozen);
             tensor(values([&grad], sum), [rows, d])
         }
@@ -86,7 +85,7 @@ mod flex {
 }
 
 impl<B: EmbeddingOps, C: CheckpointStrategy> EmbeddingOps for Autodiff<B, C> {
-    fn embedding_rows(table: FloatTensor<Self>, taken: Taken) -> FloatTensor<Self> {
+    fn embedding_rows(table: FloatTensor<Self>, taken: RowIds) -> FloatTensor<Self> {
         let [rows, _] = table.shape().dims();
         let node = table.node();
         let y = B::embedding_rows(table.into_primitive(), taken.clone());

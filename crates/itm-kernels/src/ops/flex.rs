@@ -9,11 +9,23 @@ pub(crate) fn values<const N: usize, T>(
     tensors: [&FlexTensor; N],
     f: impl FnOnce([&[f32]; N]) -> T,
 ) -> T {
-    let contiguous = tensors.map(|x| {
-        assert_eq!(x.dtype(), DType::F32, "the kernels compute in f32");
-        x.to_contiguous()
-    });
-    f(contiguous.each_ref().map(|x| x.as_slice().expect("made contiguous above")))
+    let contiguous = tensors.map(contiguous);
+    f(contiguous.each_ref().map(slice))
+}
+
+/// [`values`] of some number of tensors.
+pub(crate) fn slices<T>(tensors: &[FlexTensor], f: impl FnOnce(&[&[f32]]) -> T) -> T {
+    let contiguous: Vec<_> = tensors.iter().map(contiguous).collect();
+    f(&contiguous.iter().map(slice).collect::<Vec<_>>())
+}
+
+fn contiguous(x: &FlexTensor) -> FlexTensor {
+    assert_eq!(x.dtype(), DType::F32, "the kernels compute in f32");
+    x.to_contiguous()
+}
+
+fn slice(contiguous: &FlexTensor) -> &[f32] {
+    contiguous.as_slice().expect("a contiguous tensor")
 }
 
 pub(crate) fn tensor(values: Vec<f32>, shape: impl Into<Shape>) -> FlexTensor {

@@ -53,12 +53,7 @@ pub(crate) fn composed_backward<B: Backend>(
     B::float_mul(grad, slope)
 }
 
-#[cfg(feature = "tch")]
-#[allow(deprecated)] // upstream deprecates the backend, which stays the way to CUDA
-impl GeluOps for burn::backend::LibTorch {}
-
-#[cfg(feature = "cube")]
-impl GeluOps for burn::backend::Cube {}
+super::composed_elsewhere!(GeluOps);
 
 #[cfg(feature = "flex")]
 mod flex {

@@ -97,12 +97,7 @@ pub(crate) fn composed_backward<B: Backend>(
     (d_x, d_gamma, d_beta)
 }
 
-#[cfg(feature = "tch")]
-#[allow(deprecated)] // upstream deprecates the backend, which stays the way to CUDA
-impl LayerNormOps for burn::backend::LibTorch {}
-
-#[cfg(feature = "cube")]
-impl LayerNormOps for burn::backend::Cube {}
+super::composed_elsewhere!(LayerNormOps);
 
 #[cfg(feature = "flex")]
 mod flex {

@@ -38,12 +38,12 @@ impl<B: LinearMap> LinearOps for B {
 
 /// Values that a linear map keeps for its gradients.
 #[derive(Debug, Clone)]
-pub(crate) enum Kept<B: Backend> {
+pub(crate) enum LinearState<B: Backend> {
     /// Input and weight.
     Values(FloatTensor<B>, FloatTensor<B>),
     /// Both rounded to bf16.
     #[cfg(feature = "flex")]
-    Rounded(std::sync::Arc<crate::linear::Rounded>),
+    Rounded(std::sync::Arc<crate::linear::RoundedOperands>),
 }
 
 /// A linear map and its gradients in a backend's operations, and the values kept in between.
@@ -70,21 +70,21 @@ pub(crate) trait LinearMap: Backend {
         weight: FloatTensor<Self>,
         bias: FloatTensor<Self>,
         precision: Precision,
-    ) -> (FloatTensor<Self>, Kept<Self>) {
+    ) -> (FloatTensor<Self>, LinearState<Self>) {
         let y = Self::linear_map(x.clone(), weight.clone(), bias, precision);
-        (y, Kept::Values(x, weight))
+        (y, LinearState::Values(x, weight))
     }
 
     /// `g Wᵀ`, `xᵀ g` and `Σ_rows g`, each only if it is wanted.
     fn linear_gradients(
-        kept: Kept<Self>,
+        kept: LinearState<Self>,
         grad: FloatTensor<Self>,
         [to_x, to_weight, to_bias]: [bool; 3],
     ) -> [Option<FloatTensor<Self>>; 3] {
         let (x, weight) = match kept {
-            Kept::Values(x, weight) => (x, weight),
+            LinearState::Values(x, weight) => (x, weight),
             #[cfg(feature = "flex")]
-            Kept::Rounded(_) => unreachable!("only the CPU backend keeps rounded operands"),
+            LinearState::Rounded(_) => unreachable!("only the CPU backend keeps rounded operands"),
         };
         let [_, o] = grad.shape().dims();
         let transposed = Self::float_transpose;
@@ -95,12 +95,7 @@ pub(crate) trait LinearMap: Backend {
     }
 }
 
-#[cfg(feature = "tch")]
-#[allow(deprecated)] // upstream deprecates the backend, which stays the way to CUDA
-impl LinearMap for burn::backend::LibTorch {}
-
-#[cfg(feature = "cube")]
-impl LinearMap for burn::backend::Cube {}
+super::composed_elsewhere!(LinearMap);
 
 #[cfg(feature = "flex")]
 mod flex {
@@ -110,8 +105,8 @@ mod flex {
     use burn::backend::TensorMetadata;
     use burn::backend::flex::FlexTensor;
 
-    use super::{Kept, LinearMap};
-    use crate::linear::{self, Rounded};
+    use super::{LinearMap, LinearState};
+    use crate::linear::{self, RoundedOperands};
     use crate::ops::flex::{tensor, values};
     use crate::precision::Precision;
 
@@ -135,18 +130,19 @@ mod flex {
             weight: FlexTensor,
             bias: FlexTensor,
             precision: Precision,
-        ) -> (FlexTensor, Kept<Flex>) {
+        ) -> (FlexTensor, LinearState<Flex>) {
             if precision.here() == Precision::F32 {
                 let y = Self::linear_map(x.clone(), weight.clone(), bias, precision);
-                return (y, Kept::Values(x, weight));
+                return (y, LinearState::Values(x, weight));
             }
             let ([n, _], [o]) = (x.shape().dims(), bias.shape().dims());
-            let (y, kept) = values([&x, &weight, &bias], |[x, w, b]| Rounded::forward(x, w, b));
-            (tensor(y, [n, o]), Kept::Rounded(Arc::new(kept)))
+            let (y, kept) =
+                values([&x, &weight, &bias], |[x, w, b]| RoundedOperands::forward(x, w, b));
+            (tensor(y, [n, o]), LinearState::Rounded(Arc::new(kept)))
         }
 
         fn linear_gradients(
-            kept: Kept<Flex>,
+            kept: LinearState<Flex>,
             grad: FlexTensor,
             [to_x, to_weight, to_bias]: [bool; 3],
         ) -> [Option<FlexTensor>; 3] {
@@ -154,7 +150,7 @@ mod flex {
             values([&grad], |[g]| {
                 let bias = to_bias.then(|| tensor(linear::bias_gradient(g, o), [o]));
                 match kept {
-                    Kept::Values(x, weight) => {
+                    LinearState::Values(x, weight) => {
                         let [i, _] = weight.shape().dims();
                         let [d_x, d_weight] = values([&x, &weight], |[x, w]| {
                             [
@@ -164,7 +160,7 @@ mod flex {
                         });
                         [d_x.map(|d| tensor(d, [n, i])), d_weight.map(|d| tensor(d, [i, o])), bias]
                     }
-                    Kept::Rounded(kept) => {
+                    LinearState::Rounded(kept) => {
                         let i = kept.inputs();
                         let [d_x, d_weight] = kept.gradients(g, [to_x, to_weight]);
                         [d_x.map(|d| tensor(d, [n, i])), d_weight.map(|d| tensor(d, [i, o])), bias]

@@ -20,12 +20,7 @@ pub(crate) trait MatmulOps: Backend {
     }
 }
 
-#[cfg(feature = "tch")]
-#[allow(deprecated)] // upstream deprecates the backend, which stays the way to CUDA
-impl MatmulOps for burn::backend::LibTorch {}
-
-#[cfg(feature = "cube")]
-impl MatmulOps for burn::backend::Cube {}
+super::composed_elsewhere!(MatmulOps);
 
 #[cfg(feature = "flex")]
 mod flex {
@@ -35,8 +30,9 @@ mod flex {
     use rayon::prelude::*;
 
     use super::MatmulOps;
+    use crate::matrix::Matrix;
     use crate::ops::flex::{tensor, values};
-    use crate::product::{Into, Matrix, Threads, product, product_new};
+    use crate::product::{Into, Threads, product, product_new};
 
     /// Products of fewer multiplications are burn's: one thread is as fast.
     const SMALL: usize = 2_000_000;

@@ -1,5 +1,17 @@
 //! The operations as burn backend extensions with gradients: kernels on the CPU, burn's operations on other backends.
 
+/// On backends without kernels the bodies of the trait are the operation.
+macro_rules! composed_elsewhere {
+    ($ops:ident) => {
+        #[cfg(feature = "tch")]
+        impl $ops for burn::backend::LibTorch {}
+
+        #[cfg(feature = "cube")]
+        impl $ops for burn::backend::Cube {}
+    };
+}
+use composed_elsewhere;
+
 mod attention;
 mod bag;
 mod block;
@@ -25,14 +37,14 @@ pub(crate) use block::{BlockOps, BlockSpec};
 pub use block::{Memory, NormOrder};
 pub(crate) use cross_attention::CrossAttentionOps;
 pub(crate) use dropout::DropoutOps;
-pub(crate) use embedding::{EmbeddingOps, Taken};
+pub(crate) use embedding::{EmbeddingOps, RowIds};
 pub(crate) use gelu::GeluOps;
 pub(crate) use layer_norm::LayerNormOps;
 pub(crate) use linear::LinearOps;
 pub(crate) use matmul::MatmulOps;
 pub(crate) use order::OrderOps;
 pub(crate) use recurrent::GruOps;
-pub use sequences::FusedOps;
+pub(crate) use sequences::FusedOps;
 pub(crate) use softmax::SoftmaxOps;
 pub(crate) use update::UpdateOps;
 #[cfg(test)]

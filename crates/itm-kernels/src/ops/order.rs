@@ -78,12 +78,7 @@ fn zeros<B: Backend>(x: &FloatTensor<B>) -> BoolTensor<B> {
     B::float_equal_elem(x.clone(), 0.0f32.into(), truth)
 }
 
-#[cfg(feature = "tch")]
-#[allow(deprecated)] // upstream deprecates the backend, which stays the way to CUDA
-impl OrderOps for burn::backend::LibTorch {}
-
-#[cfg(feature = "cube")]
-impl OrderOps for burn::backend::Cube {}
+super::composed_elsewhere!(OrderOps);
 
 #[cfg(feature = "flex")]
 mod flex {

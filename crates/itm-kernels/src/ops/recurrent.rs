@@ -112,12 +112,7 @@ pub(crate) trait GruKernels: Backend {
     }
 }
 
-#[cfg(feature = "tch")]
-#[allow(deprecated)] // upstream deprecates the backend, which stays the way to CUDA
-impl GruKernels for burn::backend::LibTorch {}
-
-#[cfg(feature = "cube")]
-impl GruKernels for burn::backend::Cube {}
+super::composed_elsewhere!(GruKernels);
 
 #[cfg(feature = "flex")]
 mod flex {
@@ -127,18 +122,14 @@ mod flex {
 
     use super::GruKernels;
     use crate::gru::{self, Packing, Weights};
-    use crate::ops::flex::{tensor, values};
+    use crate::ops::flex::{slices, tensor, values};
 
     impl GruKernels for Flex {
         fn states(x: FlexTensor, weights: Vec<FlexTensor>, lengths: Vec<usize>) -> FlexTensor {
             let ([b, l, _], [h, _]) = (x.shape().dims(), weights[1].shape().dims());
             let packing = Packing::new(&lengths, l);
-            let (states, width) = with(&x, &weights, |x, weights| match weights {
-                [one] => (gru::forward(x, one, &packing), h),
-                [one, two] => (gru::bidirectional(x, [one, two], &packing), 2 * h),
-                _ => unreachable!("`with` gives one or two"),
-            });
-            tensor(states, [b, l, width])
+            let states = with(&x, &weights, |x, units| gru::forward(x, units, &packing));
+            tensor(states, [b, l, weights.len() / 4 * h])
         }
 
         fn states_saving(
@@ -148,19 +139,10 @@ mod flex {
         ) -> (FlexTensor, Vec<FlexTensor>) {
             let ([b, l, _], [h, _]) = (x.shape().dims(), weights[1].shape().dims());
             let packing = Packing::new(&lengths, l);
-            let (states, gates, width) = with(&x, &weights, |x, weights| match weights {
-                [one] => {
-                    let (states, gates) = gru::forward_saving(x, one, &packing);
-                    (states, vec![gates], h)
-                }
-                [one, two] => {
-                    let (states, gates) = gru::bidirectional_saving(x, [one, two], &packing);
-                    (states, gates.into(), 2 * h)
-                }
-                _ => unreachable!("`with` gives one or two"),
-            });
+            let (states, gates) =
+                with(&x, &weights, |x, units| gru::forward_saving(x, units, &packing));
             let gates = gates.into_iter().map(|g| tensor(g, [packing.rows(), 4 * h])).collect();
-            (tensor(states, [b, l, width]), gates)
+            (tensor(states, [b, l, weights.len() / 4 * h]), gates)
         }
 
         fn backward(
@@ -171,28 +153,17 @@ mod flex {
             grad: FlexTensor,
             lengths: Vec<usize>,
         ) -> Vec<FlexTensor> {
-            let ([b, l, i], [h, _]) = (x.shape().dims(), weights[1].shape().dims());
+            let ([_, l, i], [h, _]) = (x.shape().dims(), weights[1].shape().dims());
             let packing = Packing::new(&lengths, l);
-            let gradients = values([&states, &grad], |[states, grad]| {
-                with(&x, &weights, |x, weights| match (weights, gates.as_slice()) {
-                    ([one], [gates]) => values([gates], |[gates]| {
-                        vec![gru::backward(x, one, &packing, states, gates, grad)]
-                    }),
-                    ([one, two], [first, second]) => values([first, second], |gates| {
-                        let both = [*one, *two];
-                        let [one, two] = &both;
-                        let weights = [one, two];
-                        gru::bidirectional_backward(x, weights, &packing, states, gates, grad)
-                            .into()
-                    }),
-                    _ => unreachable!("gates of each direction"),
+            let (d_x, units) = values([&states, &grad], |[states, grad]| {
+                slices(&gates, |gates| {
+                    with(&x, &weights, |x, units| {
+                        gru::backward(x, units, &packing, states, gates, grad)
+                    })
                 })
             });
-            let mut all = vec![];
-            for d in gradients {
-                if !d.x.is_empty() {
-                    all.push(tensor(d.x, [b, l, i]));
-                }
+            let mut all = vec![tensor(d_x, x.shape())];
+            for d in units {
                 all.push(tensor(d.w_ih, [i, 3 * h]));
                 all.push(tensor(d.w_hh, [h, 3 * h]));
                 all.push(tensor(d.b_ih, [3 * h]));
@@ -202,29 +173,19 @@ mod flex {
         }
     }
 
-    /// Calls `f` with the input and the weights of each direction.
+    /// Calls `f` with the input and the weights of each unit.
     fn with<T>(
         x: &FlexTensor,
         weights: &[FlexTensor],
         f: impl FnOnce(&[f32], &[Weights]) -> T,
     ) -> T {
-        match weights {
-            [a, b, c, d] => values([x, a, b, c, d], |[x, w_ih, w_hh, b_ih, b_hh]| {
-                f(x, &[Weights { w_ih, w_hh, b_ih, b_hh }])
-            }),
-            [a, b, c, d, e, g, h, i] => {
-                values([x, a, b, c, d, e, g, h, i], |[x, a, b, c, d, e, g, h, i]| {
-                    f(
-                        x,
-                        &[
-                            Weights { w_ih: a, w_hh: b, b_ih: c, b_hh: d },
-                            Weights { w_ih: e, w_hh: g, b_ih: h, b_hh: i },
-                        ],
-                    )
-                })
-            }
-            _ => panic!("{} weights, not 4 per direction", weights.len()),
-        }
+        values([x], |[x]| {
+            slices(weights, |weights| {
+                let each = weights.as_chunks().0.iter();
+                let unit = each.map(|&[w_ih, w_hh, b_ih, b_hh]| Weights { w_ih, w_hh, b_ih, b_hh });
+                f(x, &unit.collect::<Vec<_>>())
+            })
+        })
     }
 }
 

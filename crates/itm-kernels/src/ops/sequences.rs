@@ -17,7 +17,7 @@ use crate::composed;
     Cube: cfg(feature = "cube"),
     Autodiff
 )]
-pub trait FusedOps: Backend {
+pub(crate) trait FusedOps: Backend {
     /// Rows of unit length, `[n, d]`, and their norms, `[n, 1]`.
     fn normalize_rows_saving(x: FloatTensor<Self>) -> (FloatTensor<Self>, FloatTensor<Self>) {
         composed::normalize_rows::<Self>(x)
@@ -47,12 +47,7 @@ pub trait FusedOps: Backend {
     }
 }
 
-#[cfg(feature = "tch")]
-#[allow(deprecated)] // upstream deprecates the backend, which stays the way to CUDA
-impl FusedOps for burn::backend::LibTorch {}
-
-#[cfg(feature = "cube")]
-impl FusedOps for burn::backend::Cube {}
+super::composed_elsewhere!(FusedOps);
 
 #[cfg(feature = "flex")]
 mod flex {

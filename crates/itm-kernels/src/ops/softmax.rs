@@ -5,8 +5,6 @@ use burn::backend::tensor::{BoolTensor, FloatTensor};
 use burn::backend::{Autodiff, Backend, TensorMetadata, backend_extension, get_device_settings};
 use burn::tensor::{Shape, TensorData};
 
-use super::node;
-
 /// Softmax over the columns of `[n, w]`; see [`crate::softmax`] for the counts.
 #[backend_extension(
     Flex: cfg(feature = "flex"),
@@ -16,43 +14,21 @@ use super::node;
 )]
 pub(crate) trait SoftmaxOps: Backend {
     /// The weights.
-    fn fused_softmax(x: FloatTensor<Self>, counts: Option<Vec<usize>>) -> FloatTensor<Self> {
-        composed::<Self>(x, counts)
-    }
-
-    /// The gradient of the values from the gradient of the weights `y`.
-    fn fused_softmax_backward(
-        y: FloatTensor<Self>,
-        grad: FloatTensor<Self>,
-        counts: Option<Vec<usize>>,
-    ) -> FloatTensor<Self> {
-        composed_backward::<Self>(y, grad, counts)
+    fn masked_softmax(x: FloatTensor<Self>, counts: Vec<usize>) -> FloatTensor<Self> {
+        composed::<Self>(x, &counts)
     }
 }
 
-pub(crate) fn composed<B: Backend>(
-    x: FloatTensor<B>,
-    counts: Option<Vec<usize>>,
-) -> FloatTensor<B> {
-    let rest = counts.map(|counts| uncounted::<B>(&x, &counts));
+pub(crate) fn composed<B: Backend>(x: FloatTensor<B>, counts: &[usize]) -> FloatTensor<B> {
+    let rest = uncounted::<B>(&x, counts);
     // Low but finite: in a row where no value counts, the difference below is 0 and not ∞ − ∞.
-    let x = filled::<B>(x, rest.clone(), -1e30);
+    let x = B::float_mask_fill(x, rest.clone(), (-1e30f32).into());
     let largest = B::float_max_dim(x.clone(), 1);
-    let e = filled::<B>(B::float_exp(B::float_sub(x, largest)), rest, 0.0);
+    let e = B::float_exp(B::float_sub(x, largest));
+    let e = B::float_mask_fill(e, rest, 0.0f32.into());
     // The sum is at least 1 if any value of the row counts.
     let total = B::float_clamp_min(B::float_sum_dim(e.clone(), 1), 0.5f32.into());
     B::float_div(e, total)
-}
-
-pub(crate) fn composed_backward<B: Backend>(
-    y: FloatTensor<B>,
-    grad: FloatTensor<B>,
-    counts: Option<Vec<usize>>,
-) -> FloatTensor<B> {
-    let rest = counts.map(|counts| uncounted::<B>(&y, &counts));
-    let grad = filled::<B>(grad, rest, 0.0);
-    let along = B::float_sum_dim(B::float_mul(y.clone(), grad.clone()), 1);
-    B::float_mul(y, B::float_sub(grad, along))
 }
 
 /// Mask of the entries of `[n, w]` that do not count. The device compares, because not every backend takes truth
@@ -70,58 +46,15 @@ fn uncounted<B: Backend>(like: &FloatTensor<B>, counts: &[usize]) -> BoolTensor<
     B::float_lower_elem(kept, 0.5f32.into(), get_device_settings::<B>(&device).bool_dtype)
 }
 
-fn filled<B: Backend>(
-    x: FloatTensor<B>,
-    mask: Option<BoolTensor<B>>,
-    value: f32,
-) -> FloatTensor<B> {
-    match mask {
-        None => x,
-        Some(mask) => B::float_mask_fill(x, mask, value.into()),
-    }
-}
-
-#[cfg(feature = "tch")]
-#[allow(deprecated)] // upstream deprecates the backend, which stays the way to CUDA
-impl SoftmaxOps for burn::backend::LibTorch {}
-
-#[cfg(feature = "cube")]
-impl SoftmaxOps for burn::backend::Cube {}
+super::composed_elsewhere!(SoftmaxOps);
 
 #[cfg(feature = "flex")]
-mod flex {
-    use burn::backend::flex::FlexTensor;
-    use burn::backend::{Flex, TensorMetadata};
-
-    use super::SoftmaxOps;
-    use crate::ops::flex::{in_place, values};
-    use crate::softmax::{self, Rows};
-
-    impl SoftmaxOps for Flex {
-        fn fused_softmax(x: FlexTensor, counts: Option<Vec<usize>>) -> FlexTensor {
-            let [n, w] = x.shape().dims();
-            let rows = Rows::new(n * w, w, counts.as_deref());
-            in_place(x, |x| softmax::forward(x, rows)).0
-        }
-
-        fn fused_softmax_backward(
-            y: FlexTensor,
-            grad: FlexTensor,
-            counts: Option<Vec<usize>>,
-        ) -> FlexTensor {
-            let [n, w] = y.shape().dims();
-            let rows = Rows::new(n * w, w, counts.as_deref());
-            values([&y], |[y]| in_place(grad, |grad| softmax::backward(y, grad, rows)).0)
-        }
+impl SoftmaxOps for burn::backend::Flex {
+    fn masked_softmax(x: FloatTensor<Self>, counts: Vec<usize>) -> FloatTensor<Self> {
+        let [_, w] = x.shape().dims();
+        super::flex::in_place(x, |x| crate::softmax::forward(x, w, &counts)).0
     }
 }
 
-impl<B: SoftmaxOps, C: CheckpointStrategy> SoftmaxOps for Autodiff<B, C> {
-    fn fused_softmax(x: FloatTensor<Self>, counts: Option<Vec<usize>>) -> FloatTensor<Self> {
-        let node = x.node();
-        let y = B::fused_softmax(x.into_primitive(), counts.clone());
-        node::of_one::<B, C, _>(node, y.clone(), (y, counts), |(y, counts), grad| {
-            B::fused_softmax_backward(y, grad, counts)
-        })
-    }
-}
+/// Autodiff records the operations of the composed body.
+impl<B: SoftmaxOps, C: CheckpointStrategy> SoftmaxOps for Autodiff<B, C> {}

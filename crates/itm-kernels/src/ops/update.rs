@@ -60,12 +60,7 @@ pub(crate) fn composed_adam<B: Backend>(
     (B::float_sub(theta, change), first, second)
 }
 
-#[cfg(feature = "tch")]
-#[allow(deprecated)] // upstream deprecates the backend, which stays the way to CUDA
-impl UpdateOps for burn::backend::LibTorch {}
-
-#[cfg(feature = "cube")]
-impl UpdateOps for burn::backend::Cube {}
+super::composed_elsewhere!(UpdateOps);
 
 #[cfg(feature = "flex")]
 mod flex {

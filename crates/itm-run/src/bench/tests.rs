@@ -1,5 +1,6 @@
 //! Data as rows read them, closed forms that weights begin with, ready word vectors.
 
+use itm_core::data::Regions;
 use itm_core::start::{BagPooling, StartOptions};
 use itm_core::text::Marks;
 
@@ -64,8 +65,7 @@ fn words_begin_with_the_vectors_of_a_file() {
         let bigru =
             [("start = \"cca\"", "start = \"random\""), ("text = \"words\"", "text = \"bigru\"")];
         let given = [("word_vectors = \"random\"", "word_vectors = \"given\"")];
-        let none =
-            [("loss.warmup_epochs = 2", "loss.warmup_epochs = 2\nmodel.word_vectors = \"random\"")];
+        let none = [("scratch\".model]\n", "scratch\".model]\nword_vectors = \"random\"\n")];
         let changes = [&bigru[..], &given, &none].concat();
         let (config, mut source) = testing::small_target("naaf-scenes", &changes);
         source.word_vectors = Some(file.clone());
@@ -73,7 +73,7 @@ fn words_begin_with_the_vectors_of_a_file() {
     };
     let all: Vec<usize> = (0..20).collect(); // five captions of four images
     let score = |bench: &Bench, row: &str| {
-        let model = bench.model(row, 0, folder.path()).unwrap();
+        let model = bench.model(row, 0, Some(folder.path())).unwrap();
         model.scored(Split::Test).unwrap().pairs(&[0; 20], &all).unwrap()
     };
     let (refused, without) = ("Full", "Full, scratch");
@@ -81,7 +81,7 @@ fn words_begin_with_the_vectors_of_a_file() {
     let line = bare.check_vectors(refused).unwrap_err().to_string();
     let want = "row.Full: expected a file of word vectors, named by target.word_vectors, got none";
     assert!(line.ends_with(want), "{line}");
-    assert_eq!(bare.model(refused, 0, folder.path()).err().unwrap().to_string(), line);
+    assert_eq!(bare.model(refused, 0, None).err().unwrap().to_string(), line);
     bare.check_vectors(without).unwrap();
     let mut scores = vec![];
     for vectors in ["a 1 1 1 1 1 1 1 1\n", "a 2 1 1 1 1 1 1 1\n"] {

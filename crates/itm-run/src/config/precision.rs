@@ -24,7 +24,7 @@ impl Config {
             train.insert("precision".into(), value.clone());
         }
         let text = toml::to_string(&root).expect("the tables were TOML");
-        Self::parse(&self.name, self.path, text, root)
+        Self::new(&self.name, self.path, text, root)
     }
 }
 

@@ -31,93 +31,117 @@ pub(crate) fn names(folder: &Path) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// A file with its `extends` resolved: the tables of that target, without the keys that `without` names, overridden by the file's
-/// own tables.
+/// Keys that files had under another name: the old name, and what replaces it.
+const RENAMED: [(&str, &str); 5] = [
+    ("activations", "gradient_checkpointing = true or false"),
+    ("decay_epochs", "milestones"),
+    ("like", "extends"),
+    ("max_pieces", "max_length"),
+    ("without", "KEY = false"),
+];
+
+/// The tables of a target's file.
 ///
 /// # Errors
-/// If the chain of targets is a circle, breaks off or changes the method, or if `without` names a missing key.
-pub(super) fn whole(path: &Path, own: Table) -> Result<Table> {
+/// If the file is not TOML, or has a key of an older version.
+pub(crate) fn file(path: &Path, text: &str) -> Result<Table> {
+    let root = parse(path, text)?;
+    check_names(path, &root, &mut vec![])?;
+    Ok(root)
+}
+
+/// Refuses keys of older versions.
+fn check_names<'a>(path: &Path, table: &'a Table, above: &mut Vec<&'a str>) -> Result<()> {
+    for (key, value) in table {
+        let names_of_rows = above == &["row"];
+        if let Some((old, new)) = RENAMED.iter().find(|(old, _)| old == key && !names_of_rows) {
+            let place = [path.display().to_string(), [&above[..], &[old]].concat().join(".")];
+            let expected = format!("`{new}`, which replaces this key");
+            return Err(Error::invalid(place.join(", "), expected, format!("`{old}`")));
+        }
+        if let Value::Table(inner) = value {
+            above.push(key);
+            check_names(path, inner, above)?;
+            above.pop();
+        }
+    }
+    Ok(())
+}
+
+/// A file with its `extends` resolved: the tables of that target, overridden by the file's own tables.
+///
+/// # Errors
+/// If the chain of targets is a circle, breaks off or changes the method.
+pub(crate) fn whole(path: &Path, own: Table) -> Result<Table> {
     merged(path, own, &mut vec![])
 }
 
 /// `above` is the chain of targets that leads to this one by `extends`.
 fn merged(path: &Path, mut own: Table, above: &mut Vec<String>) -> Result<Table> {
     let Some(extends) = own.remove("extends") else { return Ok(own) };
-    let wrong = |key: &str, expected: String, got: String| {
-        Error::invalid(format!("{}, {key}", path.display()), expected, got)
+    let wrong = |expected: String, got: String| {
+        Error::invalid(format!("{}, extends", path.display()), expected, got)
     };
     let Value::String(name) = extends else {
-        return Err(wrong("extends", "the name of a target".into(), extends.type_str().into()));
+        return Err(wrong("the name of a target".into(), extends.type_str().into()));
     };
     above.push(path.file_stem().unwrap_or_default().to_string_lossy().into_owned());
     if above.contains(&name) {
         let expected = "a target that does not lead back to itself";
-        return Err(wrong("extends", expected.into(), format!("{} → {name}", above.join(" → "))));
+        return Err(wrong(expected.into(), format!("{} → {name}", above.join(" → "))));
     }
     let known = names(path.parent().unwrap_or(path))?;
     if !known.contains(&name) {
-        return Err(wrong("extends", format!("one of {}", known.join(", ")), format!("`{name}`")));
+        return Err(wrong(format!("one of {}", known.join(", ")), format!("`{name}`")));
     }
-    let file = path.with_file_name(format!("{name}.toml"));
-    let text = fs::read_to_string(&file).map_err(Error::io(&file))?;
-    let mut base = merged(&file, parse(&file, &text)?, above)?;
+    let base = path.with_file_name(format!("{name}.toml"));
+    let text = fs::read_to_string(&base).map_err(Error::io(&base))?;
+    let mut base = merged(&base, file(&base, &text)?, above)?;
     let method = |file: &Table| file.get("target")?.get("method").cloned();
     if let Some((own, base)) = method(&own).zip(method(&base)).filter(|(own, base)| own != base) {
         let got = format!("`{name}`, whose method is {base}");
-        return Err(wrong("extends", format!("a target of the method {own}"), got));
+        return Err(wrong(format!("a target of the method {own}"), got));
     }
-    if let Some(without) = own.remove("without") {
-        leave_out(&mut base, &without, "without", &|key, got| {
-            wrong(key, format!("keys of {name}"), got)
-        })?;
-    }
+    sections(&mut base, "row").for_each(|row| drop_falses(row, &own));
+    sections(&mut base, "table").for_each(|table| _ = table.remove("alias")); // names one file's table
     override_with(&mut base, &own);
     Ok(base)
 }
 
-/// Removes listed keys, as in `without.row = ["Full"]`, from the section of that name; a list inside the list is a path of keys.
-pub(super) fn leave_out(
-    base: &mut Table,
-    without: &Value,
-    place: &str,
-    wrong: &impl Fn(&str, String) -> Error,
-) -> Result<()> {
-    match without {
-        Value::Table(sections) => sections.iter().try_for_each(|(key, inner)| {
-            let place = format!("{place}.{key}");
-            match base.get_mut(key) {
-                Some(Value::Table(section)) => leave_out(section, inner, &place, wrong),
-                _ => Err(wrong(&place, format!("`{key}`"))),
-            }
-        }),
-        Value::Array(keys) => keys.iter().try_for_each(|key| {
-            let found = match key {
-                Value::Array(path) => removed(base, path),
-                key => removed(base, std::slice::from_ref(key)),
-            };
-            found.ok_or_else(|| wrong(place, key.to_string()))
-        }),
-        other => Err(wrong(place, other.to_string())),
-    }
+/// The sections `[kind.<name>]`.
+fn sections<'a>(root: &'a mut Table, kind: &str) -> impl Iterator<Item = &'a mut Table> {
+    let all = root.get_mut(kind).and_then(Value::as_table_mut).into_iter();
+    all.flat_map(|all| all.iter_mut()).filter_map(|(_, one)| one.as_table_mut())
 }
 
-/// Removes the value at a path of keys.
-fn removed(base: &mut Table, path: &[Value]) -> Option<()> {
-    let (key, rest) = path.split_first()?;
-    match rest {
-        [] => base.remove(key.as_str()?).map(|_| ()),
-        rest => removed(base.get_mut(key.as_str()?)?.as_table_mut()?, rest),
-    }
+/// Removes what is `false` in a row and in the file: a row cannot leave out a key that the file has left out already.
+fn drop_falses(row: &mut Table, file: &Table) {
+    row.retain(|key, value| match (value, file.get(key)) {
+        (Value::Boolean(false), Some(Value::Boolean(false))) => false,
+        (Value::Table(row), Some(Value::Table(file))) => {
+            drop_falses(row, file);
+            true
+        }
+        _ => true,
+    });
 }
 
-/// Sections merge key by key; any other value replaces the old value.
-pub(super) fn override_with(base: &mut Table, overrides: &Table) {
+/// Sections merge key by key; a section of another `kind` replaces the old section, because its keys are others. `false` leaves a key
+/// out, unless the old value is a boolean. Any other value replaces the old value.
+pub(crate) fn override_with(base: &mut Table, overrides: &Table) {
     for (key, value) in overrides {
         match (base.get_mut(key), value) {
-            (Some(Value::Table(base)), Value::Table(overrides)) => override_with(base, overrides),
+            (Some(Value::Table(old)), Value::Table(new)) if is_same_kind(old, new) => {
+                override_with(old, new);
+            }
+            (Some(old), Value::Boolean(false)) if !old.is_bool() => _ = base.remove(key),
             _ => _ = base.insert(key.clone(), value.clone()),
         }
     }
+}
+
+fn is_same_kind(old: &Table, new: &Table) -> bool {
+    new.get("kind").is_none_or(|kind| old.get("kind").is_none_or(|other| kind == other))
 }
 
 /// Takes a section out of a file.
@@ -153,13 +177,4 @@ pub(crate) fn within(place: String, got: u64, range: RangeInclusive<u64>) -> Res
         return Ok(());
     }
     Err(Error::invalid(place, format!("{} to {}", range.start(), range.end()), got))
-}
-
-/// Refuses an unknown method.
-pub(crate) fn check_method(path: &Path, method: &str, known: &[&str]) -> Result<()> {
-    if known.contains(&method) {
-        return Ok(());
-    }
-    let place = format!("{}, target.method", path.display());
-    Err(Error::invalid(place, format!("one of {}", known.join(", ")), format!("`{method}`")))
 }

@@ -1,5 +1,5 @@
-//! `[row.<name>]`: the changes of a row to its target. `like = "ROW"` takes over the changes of another row, `without` removes keys
-//! of the target, and `from = "ROW"` begins with the weights of another row.
+//! `[row.<name>]`: the changes of a row to its target. `extends = "ROW"` takes over the changes of another row, and `from = "ROW"` begins
+//! with the weights of another row.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -7,43 +7,24 @@ use std::path::Path;
 use itm_core::{Error, Result};
 use toml::{Table, Value};
 
-use super::read::{leave_out, override_with};
+use super::read::override_with;
 
-/// Every row with the changes of its `like` row, overridden by its own changes.
+/// Every row with the changes of the row that it extends, overridden by its own changes.
 ///
 /// # Errors
-/// If `like` names a missing row or leads back to the row, or if `without` names a key that the target does not have.
-pub(super) fn resolved(
-    method: &Table,
-    rows: Vec<(String, Table)>,
-    path: &Path,
-) -> Result<Vec<(String, Table)>> {
-    let whole = |(name, _): &(String, Table)| {
-        let changes = changes(&rows, name, &mut vec![], path)?;
-        if let Some(without) = changes.get(WITHOUT) {
-            let wrong = |key: &str, got| {
-                let place = format!("{}, row.{name}, {key}", path.display());
-                Error::invalid(place, "keys of the target", got)
-            };
-            leave_out(&mut method.clone(), without, WITHOUT, &wrong)?;
-        }
-        Ok((name.clone(), changes))
-    };
+/// If `extends` names a missing row or leads back to the row.
+pub(super) fn resolved(rows: Vec<(String, Table)>, path: &Path) -> Result<Vec<(String, Table)>> {
+    let whole =
+        |(name, _): &(String, Table)| Ok((name.clone(), changes(&rows, name, &mut vec![], path)?));
     rows.iter().map(whole).collect()
 }
 
 /// The method's section with a row's changes.
 pub(super) fn merged(method: &Table, changes: &Table) -> Table {
-    let (mut merged, mut changes) = (method.clone(), changes.clone());
-    if let Some(without) = changes.remove(WITHOUT) {
-        // `resolved` has refused missing keys.
-        _ = leave_out(&mut merged, &without, WITHOUT, &|key, got| Error::invalid(key, "", got));
-    }
-    override_with(&mut merged, &changes);
+    let mut merged = method.clone();
+    override_with(&mut merged, changes);
     merged
 }
-
-const WITHOUT: &str = "without";
 
 fn changes(
     rows: &[(String, Table)],
@@ -53,7 +34,7 @@ fn changes(
 ) -> Result<Table> {
     let wrong = |expected: String, got: String| {
         let row = above.last().map_or(name, String::as_str);
-        Err(Error::invalid(format!("{}, row.{row}, like", path.display()), expected, got))
+        Err(Error::invalid(format!("{}, row.{row}, extends", path.display()), expected, got))
     };
     let Some((_, own)) = rows.iter().find(|(row, _)| row == name) else {
         let known: Vec<_> = rows.iter().map(|(row, _)| row.as_str()).collect();
@@ -64,7 +45,7 @@ fn changes(
         return wrong(expected, format!("{} → {name}", above.join(" → ")));
     }
     let mut own = own.clone();
-    let base = match own.remove("like") {
+    let base = match own.remove("extends") {
         None => return Ok(own),
         Some(Value::String(base)) => base,
         Some(other) => return wrong("the name of a row".into(), other.type_str().into()),

@@ -1,3 +1,5 @@
+use std::fs;
+
 use super::*;
 
 #[derive(Debug, PartialEq, Deserialize)]
@@ -39,10 +41,7 @@ train.epochs = 5
 "#;
 
 fn parse(text: &str) -> Result<Config> {
-    match AnyConfig::parse("toy", "configs/toy.toml".into(), text.into())? {
-        AnyConfig::Trained(config) => Ok(*config),
-        AnyConfig::Hubs(config) => panic!("no target that trains: {config:?}"),
-    }
+    Config::parse("toy", "configs/toy.toml".into(), text.into())
 }
 
 #[test]
@@ -94,10 +93,7 @@ fn viewed(views: &str) -> Result<Config> {
     let rows = "[row.Full]\n[row.\"w/o\"]\ntrain.batch = 3\n";
     let scenes = include_str!("../../../../configs/fne-scenes.toml");
     let head = scenes.split("[row.Full]").next().unwrap();
-    match AnyConfig::parse("toy", "toy.toml".into(), format!("{head}{rows}{views}"))? {
-        AnyConfig::Trained(config) => Ok(*config),
-        AnyConfig::Hubs(_) => panic!("it trains"),
-    }
+    Config::parse("toy", "toy.toml".into(), format!("{head}{rows}{views}"))
 }
 
 #[test]
@@ -129,7 +125,8 @@ fn views_name_rows_once_and_numbers_on_an_axis() {
 #[test]
 fn a_row_names_the_row_that_it_begins_with() {
     let config =
-        parse(&format!("{TEXT}[row.on]\nfrom = \"Full\"\n[row.again]\nlike = \"on\"\n")).unwrap();
+        parse(&format!("{TEXT}[row.on]\nfrom = \"Full\"\n[row.again]\nextends = \"on\"\n"))
+            .unwrap();
     let from = ["Full", "w/o FNE", "on", "again"].map(|row| config.from(row));
     assert_eq!(from, [None, None, Some("Full"), Some("Full")]);
     config.row::<Toy>("on").unwrap(); // `from` is not a key of the method
@@ -225,6 +222,8 @@ fn wrong_views_are_one_line() {
         ("x = \"train.batch\"", "hubs = \"t2i\"\nk = 0", ["figure.5, k", "1 to 10", "0"]),
         ("x =", "hubs = \"t2i\"\nk = 1\nx =", ["figure.5, hubs", "none beside x", "direction"]),
         ("ensemble = 2", "hubs = \"i2t\"", ["table.4, hubs", "no axis", "key"]),
+        ("x =", "alias = \"a\"\nx =", ["figure.5, alias", "none in a figure", "a key"]),
+        ("x =", "rescore = [\"csls\"]\nx =", ["figure.5, rescore", "none in a figure", "a key"]),
     ] {
         assert!(VIEWS.contains(from), "{from}");
         let line = viewed(&VIEWS.replacen(from, to, 1)).unwrap_err().to_string();
@@ -236,35 +235,28 @@ fn wrong_views_are_one_line() {
 }
 
 /// Writes a folder of targets and loads the target `name`.
-fn folder(files: &[(&str, &str)], name: &str) -> Result<AnyConfig> {
+fn folder(files: &[(&str, &str)], name: &str) -> Result<Config> {
     let dir = tempfile::tempdir().unwrap();
     for (name, text) in files {
         fs::write(dir.path().join(format!("{name}.toml")), text).unwrap();
     }
-    AnyConfig::load(dir.path(), name)
+    Config::load(dir.path(), name)
 }
 
-fn trained(config: Result<AnyConfig>) -> Config {
-    match config {
-        Ok(AnyConfig::Trained(config)) => *config,
-        other => panic!("{other:?}"),
-    }
-}
-
-/// `OWN` extends `HALF`, and `HALF` extends `toy`: they change keys, remove a row, add a row and change a row.
-const HALF: &str = "extends = \"toy\"\nwithout.row = [\"w/o FNE\"]\n[train]\nepochs = 9\n";
-const OWN: &str = "extends = \"half\"\nwithout.target = [\"table\"]\n[target]\ntable = 4\n\
+/// `OWN` extends `HALF`, and `HALF` extends `toy`: they change keys, leave out a row and a key, add a row and change a row.
+const HALF: &str = "extends = \"toy\"\nrow.\"w/o FNE\" = false\n[train]\nepochs = 9\n";
+const OWN: &str = "extends = \"half\"\n[target]\ntable = 4\nsubstitute = false\n\
     [row.New]\ntrain.rate = 0.5\n[row.Full]\nnegatives = \"own\"\n";
 
 #[test]
 fn a_target_takes_over_what_it_extends() {
-    let read = |name| trained(folder(&[("toy", TEXT), ("half", HALF), ("own", OWN)], name));
-    assert_eq!(
-        (read("toy").text.as_str(), read("toy").sha256),
-        (TEXT, sha256_hex(TEXT.as_bytes()))
-    );
+    let toy = &TEXT.replace("seeds = 3", "seeds = 3\nsubstitute = \"other\"");
+    let read = |name| folder(&[("toy", toy), ("half", HALF), ("own", OWN)], name).unwrap();
+    assert_eq!((&read("toy").text, read("toy").sha256), (toy, sha256_hex(toy.as_bytes())));
     let own = read("own");
     assert_eq!((own.target.table, own.target.seeds, own.name.as_str()), (4, 3, "own"));
+    let substitutes = ["half", "own"].map(|name| read(name).target.substitute);
+    assert_eq!(substitutes, [Some("other".to_owned()), None]);
     assert_eq!(own.rows().collect::<Vec<_>>(), ["Full", "New"]);
     let row = |name: &str| own.row::<Toy>(name).unwrap();
     assert_eq!((row("Full").negatives.as_str(), row("New").negatives.as_str()), ("own", "fne"));
@@ -272,7 +264,7 @@ fn a_target_takes_over_what_it_extends() {
     assert_eq!(row("New").train, Train { epochs: 9, rate: 0.5 });
 
     // The copy in the run directory is complete: without its base it is the same target, with the same hash.
-    let copy = trained(folder(&[("own", &own.text)], "own"));
+    let copy = folder(&[("own", &own.text)], "own").unwrap();
     assert!(!own.text.contains("extends") && copy.sha256 == own.sha256 && copy.text == own.text);
     assert_eq!((&copy.rows, &copy.method, &copy.target), (&own.rows, &own.method, &own.target));
 }
@@ -282,18 +274,90 @@ fn a_target_takes_over_what_it_extends() {
 fn a_copy_keeps_the_order_of_rows_that_are_merged() {
     let configs = crate::testing::configs();
     for name in Config::names(&configs).unwrap() {
-        let AnyConfig::Trained(config) = AnyConfig::load(&configs, &name).unwrap() else {
-            continue;
-        };
-        let copy = trained(AnyConfig::parse(&name, "config.toml".into(), config.text.clone()));
+        let config = Config::load(&configs, &name).unwrap();
+        let copy = Config::parse(&name, "config.toml".into(), config.text.clone()).unwrap();
         assert!(copy.rows().eq(config.rows()), "{name}");
         assert_eq!((&copy.views, &copy.sha256), (&config.views, &config.sha256), "{name}");
+        for row in config.rows() {
+            let [own, copied] = [&config, &copy].map(|config| config.row::<Table>(row).unwrap());
+            assert_eq!(own, copied, "{name}, {row}");
+        }
     }
+}
+
+/// A file has the keys of its preset where it and its row say nothing else.
+#[test]
+fn a_target_begins_with_a_preset() {
+    let of = |preset: &str, more: &str| {
+        let head = TEXT.split("[train]").next().unwrap().replace("negatives = \"fne\"\n", "");
+        Config::parse("toy", "toy.toml".into(), format!("preset = {preset}\n{head}{more}"))
+    };
+    let row = |preset, more| of(preset, more).unwrap().row::<fne::FneConfig>("A").unwrap();
+    for (name, preset) in [
+        ("\"paper\"", fne::Preset::Paper),
+        ("\"official\"", fne::Preset::Official),
+        ("\"default\"", fne::Preset::Default),
+    ] {
+        assert_eq!(row(name, "[row.A]\n"), preset.config(), "{name}");
+    }
+    let mut want = fne::Preset::Paper.config();
+    (want.train.batch, want.sampler.tau) = (7, 0.25);
+    assert_eq!(row("\"paper\"", "[train]\nbatch = 7\n[row.A]\nsampler.tau = 0.25\n"), want);
+    // Another kind has other keys; `false` leaves a section out.
+    let bag = "[model]\ntext = { kind = \"bag\", pooling = \"mean\" }\n\
+        [model.image]\nkind = \"features\"\ntransform = \"raw\"\nresidual = { hidden = 4, \
+        input_scale = 1.0, input_dropout = 0.0, hidden_dropout = 0.0, rate_factor = 1.0 }\n\
+        [row.A]\nmodel.image.residual = false\n[row.B]\n";
+    let fne::ImageConfig::Features(features) = row("\"default\"", bag).model.image else {
+        panic!("no features")
+    };
+    assert_eq!(features.residual, None);
+    assert!(of("\"default\"", bag).unwrap().row::<fne::FneConfig>("B").is_ok());
+    for (preset, more, want) in [
+        (
+            "\"papre\"",
+            "",
+            "toy.toml, preset: expected one of paper, official, default, got `papre`",
+        ),
+        ("3", "", "toy.toml, preset: expected one of paper, official, default, got 3"),
+        (
+            "\"paper\"",
+            "[row.A]\nextends = \"B\"\n",
+            "toy.toml, row.A, extends: expected one of A, got `B`",
+        ),
+        (
+            "\"paper\"",
+            "[row.A]\nlike = \"B\"\n",
+            "toy.toml, row.A.like: expected `extends`, which replaces this key, got `like`",
+        ),
+        (
+            "\"paper\"",
+            "[row.A]\n[without]\nrow = []\n",
+            "toy.toml, without: expected `KEY = false`, which replaces this key, got `without`",
+        ),
+    ] {
+        assert_eq!(of(preset, more).unwrap_err().to_string(), want);
+    }
+    of("\"paper\"", "[row.like]\n").unwrap(); // a row of any name
+    let line = of("\"paper\"", "[row.A]\ntrain.seeds = false\n").unwrap();
+    let line = line.row::<fne::FneConfig>("A").unwrap_err().to_string();
+    assert!(line.contains("toy.toml, row.A") && line.contains("`seeds`"), "{line}");
+}
+
+/// The base leaves a key out in its rows; the file leaves it out in the target, and the row with it.
+#[test]
+fn a_key_is_left_out_once() {
+    let toy = "[target]\n[section]\npart = { a = 1 }\n[row.A]\nsection.part = false\n";
+    let own = "extends = \"toy\"\n[section]\npart = false\n";
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("toy.toml"), toy).unwrap();
+    let all = whole(&dir.path().join("own.toml"), own.parse().unwrap()).unwrap();
+    assert_eq!(all, "[target]\n[section]\n[row.A.section]\n".parse().unwrap());
 }
 
 #[test]
 fn wrong_bases_are_one_line() {
-    let hubs = hubs::tests::TEXT;
+    let other = TEXT.replace("\"fne\"", "\"hal\"");
     for (own, half, parts) in [
         (OWN.replace("half", "hulf"), HALF, ["own.toml, extends", "one of half", "`hulf`"]),
         (OWN.replace("half", "../toy"), HALF, ["own.toml, extends", "one of half", "`../toy`"]),
@@ -302,26 +366,20 @@ fn wrong_bases_are_one_line() {
         (OWN.into(), "extends = \"own\"", ["half.toml, extends", "itself", "own → half → own"]),
         (OWN.into(), "extends = 3", ["half.toml, extends", "name of a target", "integer"]),
         (OWN.into(), "extends = ", ["half.toml line 1", "valid TOML", "got"]),
-        (OWN.into(), hubs, ["own.toml", "only [target] and [hubness]", "`row`"]),
         (
             OWN.replace("table = 4", "table = 4\nmethod = \"fne\""),
-            hubs,
-            ["own.toml, extends", "the method \"fne\"", "`half`, whose method is \"hubness\""],
+            &other,
+            ["own.toml, extends", "the method \"fne\"", "`half`, whose method is \"hal\""],
         ),
         (
-            OWN.replace("[\"table\"]", "[\"tables\"]"),
+            OWN.replace("substitute = false", "seeds = false"),
             HALF,
-            ["own.toml, without.target", "keys of half", "\"tables\""],
+            ["own.toml, target", "missing field", "`seeds`"],
         ),
         (
-            OWN.replace("without.target", "without.targets"),
-            HALF,
-            ["own.toml, without.targets", "keys of half", "`targets`"],
-        ),
-        (
-            OWN.replace("without.target = [\"table\"]", "without.target = 1"),
-            HALF,
-            ["own.toml, without.target", "keys of half", "got 1"],
+            OWN.replace("substitute = false\n", ""),
+            "extends = \"toy\"\nrow.Fool = false\n",
+            ["own.toml, row.Fool", "a section", "boolean"],
         ),
     ] {
         let error = folder(&[("toy", TEXT), ("half", half), ("own", &own)], "own").unwrap_err();
@@ -331,6 +389,25 @@ fn wrong_bases_are_one_line() {
             assert!(line.contains(part), "{line:?} names no {part:?}");
         }
     }
+}
+
+/// An alias is a table of a target; a name that is neither a target nor an alias is answered by both.
+#[test]
+fn an_alias_names_a_table() {
+    let configs = crate::testing::configs();
+    for (alias, target, table) in [
+        ("hubness-scenes", "hal-scenes", "3"),
+        ("hubness-flickr8k", "hal-flickr8k", "3"),
+        ("hubness-scenes-fne", "fne-scenes", "hubs"),
+        ("hubness-flickr8k-fne", "fne-flickr8k", "hubs"),
+    ] {
+        let (config, shown) = Config::find(&configs, alias).unwrap();
+        assert_eq!((config.name.as_str(), shown), (target, Some(Shown::table(table))));
+    }
+    let (config, shown) = Config::find(&configs, "hal-scenes").unwrap();
+    assert_eq!((config.name.as_str(), shown), ("hal-scenes", None));
+    let line = Config::find(&configs, "hubnes").unwrap_err().to_string();
+    assert!(line.contains("hal-scenes, hubness-flickr8k, hubness-flickr8k-fne"), "{line}");
 }
 
 /// Each choice of data reaches the reader or is refused; none is ignored silently.

@@ -30,6 +30,20 @@ impl Shown {
     pub fn table(name: &str) -> Self {
         paper_number(name).map_or_else(|| Self::Named(name.to_owned()), Self::Table)
     }
+
+    /// Its number or its name.
+    pub(crate) fn name(&self) -> String {
+        match self {
+            Self::Table(n) | Self::Figure(n) => n.to_string(),
+            Self::Named(name) => name.clone(),
+        }
+    }
+
+    /// The place of a key in the section of the file, for an error.
+    pub(crate) fn key(&self, key: &str) -> String {
+        let kind = if matches!(self, Self::Figure(_)) { "figure" } else { "table" };
+        format!("{kind}.{}, {key}", self.name())
+    }
 }
 
 fn paper_number(name: &str) -> Option<u32> {
@@ -38,11 +52,8 @@ fn paper_number(name: &str) -> Option<u32> {
 
 impl fmt::Display for Shown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Table(n) => write!(f, "table {n}"),
-            Self::Named(name) => write!(f, "table {name}"),
-            Self::Figure(n) => write!(f, "figure {n}"),
-        }
+        let kind = if matches!(self, Self::Figure(_)) { "figure" } else { "table" };
+        write!(f, "{kind} {}", self.name())
     }
 }
 
@@ -54,6 +65,16 @@ pub struct ClaimConfig {
     pub row: String,
     /// The rows that it should be better than, besides the closed-form baseline.
     pub against: Vec<String>,
+}
+
+/// A table of a paper.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PaperTable {
+    /// The paper's file of tables, `papers/<tables>.csv`.
+    pub tables: String,
+    /// The number of the table.
+    pub table: u32,
 }
 
 /// A section `[table.N]` or `[figure.N]`.
@@ -73,6 +94,13 @@ pub struct View {
     /// The paper's name of a row, where it differs.
     #[serde(default)]
     pub printed: BTreeMap<String, String>,
+    /// Corrections for hubs, as of `--rescore`: every row is also measured under each of them.
+    #[serde(default)]
+    pub rescore: Vec<String>,
+    /// The table that prints the corrections, if it is not this table of the target's paper.
+    pub corrections: Option<PaperTable>,
+    /// Another name of this table on the command line, beside `TARGET --table N`.
+    pub alias: Option<String>,
     /// The claim that the report's first line checks; by default, that the first row is better than every other.
     pub claim: Option<ClaimConfig>,
     /// For a figure: the key whose values are on its x axis, such as `train.batch`.
@@ -220,6 +248,12 @@ fn drawn(view: &View, at: &str, shown: &Shown) -> Result<()> {
         Err(Error::invalid(format!("{at}, {key}"), expected, got))
     };
     let given = [("x", view.x.is_some()), ("hubs", view.hubs.is_some()), ("k", view.k.is_some())];
+    if matches!(shown, Shown::Figure(_)) {
+        let keys = [("rescore", !view.rescore.is_empty()), ("alias", view.alias.is_some())];
+        if let Some((key, _)) = keys.iter().find(|(_, given)| *given) {
+            return wrong(key, "none in a figure", "a key");
+        }
+    }
     match (shown, given.map(|(_, given)| given)) {
         (Shown::Table(_) | Shown::Named(_), _) => match given.iter().find(|(_, given)| *given) {
             Some((key, _)) => wrong(key, "none: a table has no axis", "a key"),

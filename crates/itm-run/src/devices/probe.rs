@@ -27,7 +27,6 @@ pub(super) const WGPU: Driven = Driven {
 };
 
 #[cfg(feature = "tch")]
-#[allow(deprecated)] // upstream deprecates the backend, which stays the way to CUDA
 pub(super) const TCH_CUDA: Driven = Driven {
     name: "tch-cuda",
     kind: DeviceType::LibTorch,

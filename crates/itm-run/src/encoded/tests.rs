@@ -5,7 +5,7 @@ use burn::tensor::Device;
 use itm_core::text::Tokens;
 
 use super::*;
-use crate::config::{AnyConfig, Config, ScenesConfig};
+use crate::config::{Config, ScenesConfig};
 use crate::testing::small_scenes;
 
 fn target(features: ImageFeatures) -> Target {
@@ -112,8 +112,7 @@ fn a_target_can_ask_for_marks() {
     };
     assert!(text.contains("\nmarks = \"off\""), "{text}");
     let read = |text: String| -> Result<Reading> {
-        let parsed = AnyConfig::parse("toy", "toy.toml".into(), text)?;
-        let AnyConfig::Trained(mut config) = parsed else { panic!("it trains") };
+        let mut config = Config::parse("toy", "toy.toml".into(), text)?;
         let size =
             ScenesConfig { train: 8, val: 3, test: 3, pixels: 32, ..ScenesConfig::default() };
         config.target.scenes = Some(size);

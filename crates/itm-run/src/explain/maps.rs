@@ -8,11 +8,11 @@ use itm_core::encoders::Places;
 use itm_core::{Error, Result};
 
 use crate::disk::write_atomically;
+use crate::explanations::word_maps::{Pair, ROWS, beside, numbers, shown};
 use crate::model::Model;
 use crate::report::{self, PairMaps};
 use crate::run::Run;
 use crate::split::Split;
-use crate::word_maps::{Pair, ROWS, beside, numbers, shown};
 use crate::{cli, progress};
 
 /// Writes the page into a folder; `None` if the row has neither patches nor regions. The page also shows

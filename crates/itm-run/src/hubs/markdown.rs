@@ -1,4 +1,4 @@
-//! `report.md`: first a verdict for each row, then tables that are also readable in a terminal.
+//! `summary.md`: first a verdict for each row, then tables that are also readable in a terminal.
 
 use std::fmt::Write;
 
@@ -33,15 +33,6 @@ pub(super) fn render(summary: &Summary) -> String {
     for (label, value) in [
         ("paper", format!("{}, table {}", summary.paper, summary.table)),
         ("data", format!("{} (sha256 {})", summary.dataset, short(&summary.data_sha256))),
-        (
-            "models",
-            format!(
-                "{} in `{}` (config {})",
-                summary.source,
-                summary.source_run,
-                short(&summary.source_config_sha256)
-            ),
-        ),
         ("config", short(&summary.config_sha256).to_owned()),
         ("seconds", format!("{:.0}", summary.seconds)),
     ] {
@@ -53,7 +44,7 @@ pub(super) fn render(summary: &Summary) -> String {
 
 fn render_row(out: &mut String, row: &RowSummary, summary: &Summary) {
     _ = writeln!(out, "## {}\n", row.row);
-    _ = writeln!(out, "{}\n", origin(&row.source, summary));
+    _ = writeln!(out, "{}\n", origin(&row.source));
     inferences(out, row, summary.resamples);
     _ = writeln!(out, "### The paper's orderings\n");
     let lines = row.orderings.iter().map(|o| {
@@ -77,9 +68,9 @@ fn render_row(out: &mut String, row: &RowSummary, summary: &Summary) {
 }
 
 /// What a reader must know about the model before its inferences.
-fn origin(origin: &Origin, summary: &Summary) -> String {
-    let Some(rsum) = origin.rsum else { return format!("Models of `{}`.", summary.source_run) };
-    let model = format!("The models of `{}` reach rSum {rsum:.1} on test", summary.source_run);
+fn origin(origin: &Origin) -> String {
+    let Some(rsum) = origin.rsum else { return String::new() };
+    let model = format!("The models reach rSum {rsum:.1} on test");
     match origin.cca {
         Some(cca) if cca > rsum => format!(
             "{model}: below the closed-form CCA, {cca:.1}. The results below are of weak models."
@@ -118,13 +109,21 @@ fn inferences(out: &mut String, row: &RowSummary, resamples: usize) {
     _ = writeln!(
         out,
         "Mean over {}. Above, below: seeds with a significant difference to NNS (randomisation test, {resamples} draws, \
-         Holm's correction, 0.05). Skewness: the sum over N_1, N_5, N_10 and both directions. Paper: {}, its model line \
-         {}. λ: chosen on the validation split, for R@1/R@5/R@10. `rows/*/seed-*/report.html` shows N_k before and \
-         after, and all curves.\n",
+         Holm's correction, 0.05). Skewness: the sum over N_1, N_5, N_10 and both directions.{} λ: chosen on the \
+         validation split, for R@1/R@5/R@10. `rows/*/seed-*/rescored/report.html` shows N_k before and after, and all \
+         curves.\n",
         seeds(row.seeds),
-        if row.printed_on == "mscoco" { "MS-COCO, five folds" } else { "Flickr30K" },
-        row.printed
+        paper(row)
     );
+}
+
+/// Which line of the paper is beside the numbers.
+fn paper(row: &RowSummary) -> String {
+    if row.printed.is_empty() {
+        return String::new();
+    }
+    let on = if row.printed_on == "mscoco" { "MS-COCO, five folds" } else { "Flickr30K" };
+    format!(" Paper: {on}, its model line {}.", row.printed)
 }
 
 /// Figure 3 in numbers.
@@ -143,7 +142,7 @@ fn counts(out: &mut String, counts: &[CountsSummary]) {
     _ = writeln!(
         out,
         "N_10: how many captions have an image among their ten nearest. Means over the seeds; `summary.json` has the \
-         distributions, `rows/*/seed-*/report.html` draws them.\n"
+         distributions, `rows/*/seed-*/rescored/report.html` draws them.\n"
     );
 }
 

@@ -1,22 +1,17 @@
 //! Turns the reports of each row and seed into one table over seeds, beside the paper's table.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::time::Instant;
 
 use hubness::Direction;
 use hubness::report::{Hub, Report};
-use itm_core::{Error, Result};
 use serde::Serialize;
 
 use super::orderings::{Ordering, orderings, verdict};
-use super::trained::reports;
-use crate::config::HubsConfig;
+use crate::job::Job;
 use crate::mean::mean;
 use crate::paper::Inferences;
-use crate::report::{self, CCA};
 use crate::rescore::{MethodSummary, row_of};
-use crate::run::Run;
 
 /// The reports of a row, one per seed.
 pub(super) struct RowReports {
@@ -35,13 +30,9 @@ pub(super) struct Summary {
     pub(super) table: u32,
     pub(super) dataset: String,
     pub(super) substitution: Option<String>,
-    /// The target that trained the models, and its run.
-    pub(super) source: String,
-    pub(super) source_run: String,
     pub(super) rows: Vec<RowSummary>,
     pub(super) resamples: usize,
     pub(super) config_sha256: String,
-    pub(super) source_config_sha256: String,
     pub(super) data_sha256: String,
     pub(super) command: String,
     pub(super) seconds: f64,
@@ -49,32 +40,29 @@ pub(super) struct Summary {
 
 impl Summary {
     pub(super) fn new(
-        hubs: &HubsConfig,
-        models: &Run,
+        job: &Job,
+        resamples: usize,
         measured: Vec<RowReports>,
-        command: String,
         started: Instant,
     ) -> Self {
+        let (asked, bench) = (&job.asked, &job.run.bench);
         Self {
-            target: hubs.name.clone(),
-            paper: hubs.target.paper.clone(),
-            table: hubs.target.table,
-            dataset: models.bench.source.title.clone(),
-            substitution: models.bench.source.substitution.clone(),
-            source: hubs.target.source.clone(),
-            source_run: models.dir.path().display().to_string(),
+            target: asked.target.name.clone(),
+            paper: asked.printed.paper.clone(),
+            table: asked.printed.table,
+            dataset: bench.source.title.clone(),
+            substitution: bench.source.substitution.clone(),
             rows: measured.into_iter().map(RowSummary::new).collect(),
-            resamples: hubs.study.resamples,
-            config_sha256: hubs.sha256.clone(),
-            source_config_sha256: models.bench.config.sha256.clone(),
-            data_sha256: models.bench.source.dataset.sha256.clone(),
-            command,
+            resamples,
+            config_sha256: bench.config.sha256.clone(),
+            data_sha256: bench.source.dataset.sha256.clone(),
+            command: asked.command.clone(),
             seconds: started.elapsed().as_secs_f64(),
         }
     }
 }
 
-/// What the source's own report says about a row.
+/// What nearest neighbours and the closed form reach.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub(super) struct Origin {
     /// rSum on test, mean over the seeds measured here.
@@ -83,32 +71,7 @@ pub(super) struct Origin {
     pub(super) cca: Option<f64>,
 }
 
-impl Origin {
-    /// Reads both numbers from the reports of a finished run, up to the first report that has the row.
-    ///
-    /// # Errors
-    /// If a file cannot be read or is not a report.
-    pub(super) fn read(run: &Path, row: &str, seeds: u64) -> Result<Self> {
-        let mut origin = Self::default();
-        for path in reports(run) {
-            let text = std::fs::read_to_string(&path).map_err(Error::io(&path))?;
-            let found: report::Report = serde_json::from_str(&text)
-                .map_err(|e| Error::invalid(path.display(), "the report of a finished run", e))?;
-            let of_seeds = |r: &report::Row| {
-                mean(r.measured.per_seed.iter().filter(|s| s.seed < seeds).map(|s| s.rsum))
-            };
-            let cca = found.row(CCA).map(|r| r.measured.rsum);
-            origin.cca = origin.cca.or(cca);
-            origin.rsum = found.row(row).and_then(of_seeds);
-            if origin.rsum.is_some() {
-                break;
-            }
-        }
-        Ok(origin)
-    }
-}
-
-/// One row of the source under every inference.
+/// One row under every inference.
 #[derive(Debug, Serialize)]
 pub(super) struct RowSummary {
     pub(super) row: String,

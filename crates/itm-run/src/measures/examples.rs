@@ -4,7 +4,7 @@ use itm_core::Result;
 use itm_core::scored::Scored;
 
 use super::{BySeed, Measure, Trial};
-use crate::queries::{ANSWERS, Queries, false_negatives};
+use crate::explanations::queries::{ANSWERS, Queries, false_negatives};
 use crate::report::{Answer, Example, Item, Mark, Report, Section, Shown, shown_examples};
 use crate::source::Source;
 use crate::split::Split;

@@ -28,11 +28,10 @@ use serde::{Deserialize, Serialize};
 
 use self::mismatch::{Mismatch, Words};
 use super::{BySeed, Measure, Trial};
-use crate::ratio::Share;
 use crate::report::{PairMaps, Place, Report, Section, largest, word_pictures};
 use crate::source::Source;
 use crate::split::Split;
-use crate::word_maps;
+use crate::explanations::word_maps::{self, false_negative};
 
 /// Captions whose maps a report shows.
 const SHOWN: usize = 4;
@@ -193,14 +192,6 @@ fn meets(places: &Places, place: usize, b: &Bounds) -> bool {
         }),
     }
 }
-
-/// The next image after `own` that a caption is true of, else the first such image; `None` if there is no other image.
-pub(crate) fn false_negative(truth: &Relevance, own: usize, text: usize) -> Option<usize> {
-    let images = truth.images_of(text).iter().map(|&i| i as usize);
-    let others = || images.clone().filter(|&i| i != own);
-    others().find(|&i| i > own).or_else(|| others().next())
-}
-
 /// Points with every word of the test split that has a box. `maps` gives the word maps of pairs. `scored` says which
 /// wrong image is the hardest. `None` without maps or without a truth.
 ///

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use itm_core::Result;
 use itm_core::audit::{Candidates, Draws, ReliabilityBin};
-use itm_core::eval::{MultiEvaluation, MultiMetrics, evaluate_multi};
+use itm_core::eval::{MultiEvaluation, MultiMetrics};
 use serde::{Deserialize, Serialize};
 
 use self::epochs::EpochDraws;
@@ -49,7 +49,7 @@ impl Measure for Audit {
         let Some(truth) = &trial.source.truth else { return Ok(()) };
         let progress = trial.trained.map(|trained| trained.progress);
         let found = Seed {
-            relevance: evaluate_multi(&trial.scores.matrix()?, &truth.test)?,
+            relevance: trial.scores.evaluate_multi(&truth.test)?,
             draws: progress.map(|at| at.draws.clone()).unwrap_or_default(),
             candidates: progress.map(|at| at.candidates.clone()).unwrap_or_default(),
             epochs: trial.trained.map_or(vec![], |trained| epochs::of_log(trained.log)),

@@ -3,8 +3,8 @@
 mod fne;
 mod hal;
 mod naaf;
-mod side;
 mod tags_dc;
+mod targets;
 
 use std::fmt;
 
@@ -13,22 +13,24 @@ use itm_core::data::WordVectors;
 use itm_core::learn::{Items, Method};
 use itm_core::start::{InputStatistics, Start};
 use itm_core::text::{Marks, Word};
-use itm_core::{Relevance, Result};
+use itm_core::{Error, Relevance, Result};
 use itm_kernels::Precision;
+use toml::Table;
 
 use crate::config::Config;
+use crate::explanations::word_maps::Pair;
 use crate::measures::Measure;
 use crate::model::Model;
-use crate::plan::{Bytes, Sizes};
 use crate::report::JudgedPair;
 use crate::split::Split;
 use crate::train::{self, Course};
-use crate::word_maps::Pair;
 
-pub(crate) use self::tags_dc::{Trained, TrainedPart, negatives};
+pub use self::tags_dc::Negatives;
+pub(crate) use self::tags_dc::{ModelSplit, TrainedModel, filler};
 pub use crate::encoded::{Captions, Cleaning};
 pub use crate::inputs::Sees;
 pub use crate::pictures::View;
+pub use crate::sizes::Sizes;
 pub use crate::starts::StartAsked;
 
 /// Every method.
@@ -43,6 +45,8 @@ pub struct Kind {
     pub about_hubs: bool,
     /// Reads a row.
     recipe: fn(&Config, &str) -> Result<Box<dyn Recipe>>,
+    /// The sections of a preset by its name.
+    preset: fn(&str) -> Table,
     /// What reports show only of this method.
     measures: fn(&Config) -> Vec<Box<dyn Measure>>,
     /// Judges the words of captions beside images, if the method does that.
@@ -55,9 +59,12 @@ impl Kind {
     /// # Errors
     /// If there is no such method; the error names all methods.
     pub fn of(config: &Config) -> Result<&'static Self> {
-        config.check_method(&ALL.map(|kind| kind.name))?;
-        let known = |kind: &&Self| kind.name == config.target.method;
-        Ok(ALL.into_iter().find(known).expect("it was checked"))
+        let method = &config.target.method;
+        ALL.into_iter().find(|kind| kind.name == method).ok_or_else(|| {
+            let known = ALL.map(|kind| kind.name).join(", ");
+            let place = config.place("target.method");
+            Error::invalid(place, format!("one of {known}"), format!("`{method}`"))
+        })
     }
 
     /// The method's own measures of a target.
@@ -147,6 +154,11 @@ pub trait Recipe {
     /// Epochs and batches.
     fn course(&self) -> Course;
 
+    /// The number of captions whose activations a step holds at once, and the key that lowers it.
+    fn at_once(&self) -> (usize, &'static str) {
+        (self.course().batch, "train.batch")
+    }
+
     /// Sets the seed of the training.
     fn set_seed(&mut self, seed: u64);
 
@@ -173,18 +185,6 @@ pub trait Recipe {
         Ok(Captions::Words(Marks::Off))
     }
 
-    /// The memory of a training, without its data.
-    ///
-    /// # Errors
-    /// If published weights cannot be found, or their sizes cannot be read.
-    fn memory(&self, sizes: &Sizes) -> Result<Bytes>;
-
-    /// Bytes that an evaluation holds beside its scores, for images with these numbers of regions and texts with these numbers of
-    /// words.
-    fn evaluation(&self, _regions: &[usize], _words: &[usize]) -> u64 {
-        0
-    }
-
     /// The closed form that the weights begin with, if any.
     fn start(&self) -> Option<StartAsked> {
         None
@@ -193,12 +193,6 @@ pub trait Recipe {
     /// Whether word embeddings begin with the vectors of the file that the target names.
     fn needs_vectors(&self) -> bool {
         false
-    }
-
-    /// Number of weights of the parts that the other row does not have, if this row begins with another row's weights and makes these
-    /// parts from them.
-    fn made(&self, _sizes: &Sizes) -> u64 {
-        0
     }
 
     /// A fresh model.

@@ -1,6 +1,5 @@
-//! TAGS-DC for the runner: its inputs, its memory, and how its model is built.
+//! TAGS-DC for the runner: its inputs, and how its model is built.
 
-mod aligned;
 mod edited;
 mod edits;
 mod judged;
@@ -13,26 +12,28 @@ use itm_core::start::TextForm;
 use itm_core::text::{self, WordPieces};
 use itm_core::{Error, Result};
 use itm_kernels::Precision;
-use tags_dc::MaskBy;
-use tags_dc::config::{GeneratorKind, Published, TagsDcConfig, TrainConfig};
+use tags_dc::config::{Published, TagsDcConfig, TrainConfig};
 use tags_dc::phrases::Duplicates;
 use tags_dc::train::{Marks, TagsDc};
+use tags_dc::{Aligned, MaskBy, Preset};
 
-pub(crate) use negatives::{Trained, TrainedPart, negatives};
+pub use negatives::Negatives;
+pub(crate) use negatives::filler;
+pub(crate) use tags_dc::cli::negatives::{ModelSplit, TrainedModel};
 
-use self::aligned::Aligned;
 use self::edited::EditedCaptions;
 use self::synthetic::SyntheticSentences;
-use super::{Captions, Cleaning, Given, Kind, Recipe, Sees, StartAsked, start_of};
+use super::targets::sections;
+use super::{Captions, Cleaning, Given, Kind, Recipe, Sees, Sizes, StartAsked, start_of};
 use crate::config::Config;
 use crate::measures::Measure;
-use crate::plan::{Bytes, Sizes};
 use crate::train::{Course, LastBatch, Validation};
 
 pub(super) const KIND: Kind = Kind {
     name: "tags-dc",
     about_hubs: false,
     recipe: |config, row| Ok(Box::new(config.row::<TagsDcConfig>(row)?)),
+    preset: |name| sections(name, Preset::tags),
     measures: measures,
     judge: judged::pairs,
 };
@@ -55,6 +56,10 @@ impl Recipe for TagsDcConfig {
         let validation = Validation { every: validate_every, among: validate_among };
         let start = start_of(self.start());
         Course { epochs, updates, batch, last: LastBatch::Kept, start, validation }
+    }
+
+    fn at_once(&self) -> (usize, &'static str) {
+        (self.train.batch.min(self.train.micro_batch), "train.micro_batch")
     }
 
     fn set_seed(&mut self, seed: u64) {
@@ -80,15 +85,6 @@ impl Recipe for TagsDcConfig {
         let Some(Published { weights, vocabulary }) = &self.model.published else { return Ok(()) };
         WordPieces::open(vocabulary)?.special()?;
         std::fs::metadata(weights).map(|_| ()).map_err(Error::io(weights))
-    }
-
-    fn memory(&self, sizes: &Sizes) -> Result<Bytes> {
-        Ok(memory(self, sizes))
-    }
-
-    /// Embedded regions of all images; scores are counted elsewhere.
-    fn evaluation(&self, regions: &[usize], _: &[usize]) -> u64 {
-        4 * (regions.iter().sum::<usize>() * self.model.embed_dim) as u64
     }
 
     fn start(&self) -> Option<StartAsked> {
@@ -117,10 +113,6 @@ impl Recipe for TagsDcConfig {
         let phrases: Vec<_> = written.captions.iter().map(phrases).collect::<Result<_>>()?;
         Ok(Box::new(model.with_phrases(phrases)))
     }
-
-    fn made(&self, sizes: &Sizes) -> u64 {
-        if self.loss.words() { word_heads(self, sizes) } else { 0 }
-    }
 }
 
 /// The tokens that a row reads.
@@ -137,83 +129,13 @@ fn marks(config: &TagsDcConfig, sizes: &Sizes) -> Result<Marks> {
     })
 }
 
-/// The number of tokens that a row reads.
-fn tokens(config: &TagsDcConfig, sizes: &Sizes) -> usize {
-    match config.model.published {
-        Some(_) => sizes.vocabulary,
-        None => Marks::of_words(sizes.vocabulary as u32).tokens(),
-    }
-}
-
-/// Weights of the word heads that phase 2 adds: d → 2, and a second head over the vocabulary.
-fn word_heads(config: &TagsDcConfig, sizes: &Sizes) -> u64 {
-    let v = tokens(config, sizes) as u64;
-    let d = config.model.embed_dim as u64;
-    (2 * d + 2) + (d * d + d + 2 * d + v)
-}
-
-/// Bytes of a row's training, without its data.
-///
-/// ```text
-/// weights     = V d + P d + 2 d + 2 d             tables, their norm
-///             + n (12 d² + 13 d)                  blocks
-///             + (x + 1) d + 8 d + 6 d             regions and boxes, three norms
-///             + d² + d + 2 d + 2 + d + 1          pooler, both heads of a pair
-///             + d² + d + 2 d + V                  words
-///             + 2 d + 2 + d² + d + 2 d + V        with word discrimination and correction
-/// position    = 4 · (34 d + 3 a (l + r)) n        of a block: states, products of 4 d, attention of a heads, with gradients
-/// activations = rows · (l + r) · position + targets · 4 · 3 V
-///             + 2 n (12 d² + 13 d)                with bf16: a rounded copy of the blocks is kept from a product to its gradient
-/// rows        = b (2 (1 + h) + K + 1 + m)         b anchors at once; without terms that no loss needs; m counts twice if word losses have a separate pass
-/// ```
-fn memory(config: &TagsDcConfig, sizes: &Sizes) -> Bytes {
-    let tokens = tokens(config, sizes);
-    let TagsDcConfig { model, masking, synthetic, retrieval, loss, train } = config;
-    let [v, d, n, a, p] = [tokens, model.embed_dim, model.layers, model.heads, model.positions];
-    let [v, d, n, a, p] = [v, d, n, a, p].map(|n| n as u64);
-    let [x, r, l] = [sizes.region_width, sizes.regions, sizes.words + 2].map(|n| n as u64);
-    let at_once = train.batch.min(train.micro_batch);
-    let [b, h, k] = [at_once, retrieval.kept, masking.maskings].map(|n| n as u64);
-    let own_pass = loss.words() && !synthetic.share_forward;
-    let m = (synthetic.kept + 1) as u64 * (1 + u64::from(own_pass));
-    let pairs = if loss.itm > 0.0 { 2 * (1 + h) } else { 0 };
-    let maskings = if loss.mlm > 0.0 || loss.synthetic() { k } else { 0 };
-    let sentences = if loss.synthetic() { m } else { 0 };
-    let blocks = n * (12 * d * d + 13 * d);
-    let backbone = (v + p + 4) * d + blocks + (x + 15) * d;
-    let heads = 2 * (d * d + d) + (3 * d + 3) + 2 * d + v;
-    let position = 4 * (34 * d + 3 * a * (l + r)) * n;
-    let corrected = if loss.woc > 0.0 { m } else { 0 };
-    let targets = b * (maskings + corrected) * l; // at most all tokens
-    let rows = b * (pairs + maskings + sentences);
-    let rounded = if train.precision == Precision::Bf16 { 2 * blocks } else { 0 };
-    let activations = rows * (l + r) * position + 4 * 3 * targets * v + rounded;
-    let more = if loss.words() { word_heads(config, sizes) } else { 0 };
-    let of_weights = Bytes::of_weights(backbone + heads + more);
-    let fixed = loss.synthetic() && synthetic.generator == GeneratorKind::Static;
-    let momentum = if fixed { of_weights.parameters } else { 0 }; // a second model, like a momentum model
-    Bytes { activations, momentum, ..of_weights }
-}
-
 #[cfg(test)]
 mod tests {
     use std::path::Path;
 
-    use burn::module::Module;
-    use burn::tensor::Device;
     use itm_core::start::StartFrom;
 
     use super::*;
-
-    const SIZES: Sizes = Sizes {
-        features: 200,
-        region_width: 100,
-        regions: 10,
-        vocabulary: 150,
-        words: 12,
-        captions: 15_000,
-        pictures: 0,
-    };
 
     pub(super) fn config() -> TagsDcConfig {
         let configs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs");
@@ -223,28 +145,5 @@ mod tests {
         config.model.cca = None; // too wide for small models
         config.model.start = StartFrom::Random;
         config
-    }
-
-    /// The formula counts the weights of the built model.
-    #[test]
-    fn weights_are_the_models() {
-        for (layers, heads) in [(1, 2), (3, 4)] {
-            let mut config = config();
-            (config.model.layers, config.model.heads, config.model.embed_dim) = (layers, heads, 16);
-            let model = TagsDc::new(&config, 100, 150, 10, &Device::flex()).unwrap();
-            let count = model.model().num_params() as u64;
-            assert_eq!(memory(&config, &SIZES).parameters, 4 * count, "{layers} blocks");
-        }
-    }
-
-    /// By hand: b = 2, h = 1, K = 3, so 14 rows; l = 14, r = 10, d = 16, n = 1, a = 2: 4 · (544 + 144) = 2,752 bytes per position;
-    /// targets 2 · 3 · 14 of 153 tokens.
-    #[test]
-    fn golden_activations() {
-        let mut config = config();
-        (config.train.batch, config.retrieval.kept, config.masking.maskings) = (2, 1, 3);
-        (config.model.layers, config.model.heads, config.model.embed_dim) = (1, 2, 16);
-        let got = memory(&config, &SIZES).activations;
-        assert_eq!(got, 14 * 24 * 2_752 + 12 * 84 * 153);
     }
 }

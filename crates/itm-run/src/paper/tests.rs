@@ -14,8 +14,7 @@ fn count(paper: &Paper, table: u32) -> usize {
 fn every_file_is_read_whole() {
     for (name, want) in [
         ("fne", [36, 14, 4, 5, 4]),
-        ("hal", [6, 23, 0, 0, 0]),
-        ("hubness", [0, 0, 21, 21, 0]),
+        ("hal", [6, 23, 21, 21, 0]),
         ("naaf", [12, 20, 8, 6, 0]),
         ("tags-dc", [26, 6, 4, 6, 0]),
     ] {
@@ -39,11 +38,11 @@ fn every_file_is_read_whole() {
 #[test]
 fn keys_of_one_paper_are_kept() {
     let tags = paper("tags-dc");
-    let perplexity = tags.of_table(3).map(|line| line.number("perplexity").unwrap());
+    let perplexity = tags.of_table(3).map(|line| line.perplexity.unwrap());
     assert_eq!(perplexity.collect::<Vec<_>>(), [51.13, 87.63, 70.87, 292.76]);
-    assert!(tags.of_table(4).all(|line| line.word("generator").is_some() && line.row.is_empty()));
+    assert!(tags.of_table(4).all(|line| line.generator.is_some() && line.row.is_empty()));
     let naaf = paper("naaf");
-    let beside = naaf.lines.iter().filter(|line| line.table == Number::Word("repository".into()));
+    let beside = naaf.lines.iter().filter(|line| line.table == "repository");
     assert_eq!(beside.count(), 9);
     let line = naaf.line(4, flickr().unwrap(), "NAAF Full").unwrap();
     assert_eq!((line.model.as_deref(), line.kind.as_deref()), (Some("ensemble"), Some("method")));
@@ -116,13 +115,13 @@ fn lines_of_the_hubs_paper() {
     let hal = paper("hal");
     let line = hal.line(1, flickr().unwrap(), "1.3").unwrap();
     assert_eq!(
-        (line.word("loss"), line.rsum, line.number("hs_sum"), line.number("hal_k")),
-        (Some("HAL"), Some(303.2), Some(9.03), Some(3.0))
+        (line.loss.as_deref(), line.rsum, line.hs_sum, line.k),
+        (Some("HAL"), Some(303.2), Some(9.03), Some(3))
     );
     assert_eq!(line.numbers(1).t2i.values(), [Some(24.8), Some(50.6), Some(62.8)]);
     let folds = Measured::new(DatasetName::Coco, Protocol::Coco1kFolds).unwrap();
     assert!(hal.line(2, folds, "2.1").is_some() && hal.line(2, flickr().unwrap(), "2.1").is_none());
-    for line in hal.lines.iter().chain(&paper("hubness").lines) {
+    for line in &hal.lines {
         if let (Some(ours), Some(theirs)) = (line.numbers(1).rsum, line.rsum) {
             assert!((ours - theirs).abs() < 0.25, "{}: {ours} {theirs}", line.row);
         }
@@ -132,7 +131,7 @@ fn lines_of_the_hubs_paper() {
 /// Table 3 read off the page: 303.2 298.8 307.1 308.2 307.3 308.5 309.6 on Flickr30K.
 #[test]
 fn inferences_of_the_hubs_paper() {
-    let hubs = paper("hubness");
+    let hubs = paper("hal");
     let over = |model| hubs.inferences(3, model, || "target.printed".into());
     let first = over(None).unwrap();
     assert_eq!((first.model.as_str(), first.dataset.as_str()), ("1.3", "flickr30k"));
@@ -153,8 +152,13 @@ fn inferences_of_the_hubs_paper() {
 
 const FNE: &str = "method = \"fne\"";
 
-/// The paper of a target with the line `method`. The target makes Tables 3 and 4; `papers/fne.toml` is beside it.
-fn beside(method: &str, tables: &str) -> Result<Paper> {
+/// What `papers/fne.toml` says of one line of Table 3, two of Table 4, and one beside the program.
+const ABOUT: &str = "paper = \"P\"\n[lines]\n3 = 1\n4 = 2\nrepository = 1\n";
+const LINES: &str =
+    "table,row,rsum,perplexity\n3,a,500.5,\n4,a,1.0,\n4,b,,2.0\nrepository,a,1.0,\n";
+
+/// The paper of a target with the line `method`. The target makes Tables 3 and 4; `papers/fne.toml` and `papers/fne.csv` are beside it.
+fn beside(method: &str, about: &str, lines: &str) -> Result<Paper> {
     let dir = tempfile::tempdir().unwrap();
     let scenes = fs::read_to_string(configs().join("fne-scenes.toml")).unwrap();
     let head = scenes.split("[row.Full]").next().unwrap();
@@ -164,45 +168,85 @@ fn beside(method: &str, tables: &str) -> Result<Paper> {
     write("toy.toml", &toy);
     write("broken.toml", "= 1"); // a broken target makes no table
     fs::create_dir(dir.path().join("papers")).unwrap();
-    write("papers/fne.toml", tables);
-    Paper::of(&AnyConfig::load(dir.path(), "toy").unwrap().origin())
+    write("papers/fne.toml", about);
+    write("papers/fne.csv", lines);
+    Paper::of(&Config::load(dir.path(), "toy").unwrap())
 }
 
 #[test]
 fn a_target_has_the_paper_of_its_method_or_one_that_it_names_or_none() {
-    let line = "[[row]]\ntable = 3\nrsum = 500.5\n";
-    assert_eq!(beside(FNE, line).unwrap().lines[0].rsum, Some(500.5));
-    assert_eq!(beside("method = \"toy\"", line).unwrap(), Paper::default());
+    assert_eq!(beside(FNE, ABOUT, LINES).unwrap().lines[0].rsum, Some(500.5));
+    assert_eq!(beside("method = \"toy\"", ABOUT, LINES).unwrap(), Paper::default());
     let own = "method = \"toy\"\ntables = \"fne\"";
-    assert_eq!(beside(own, line).unwrap().lines.len(), 1);
-    let error = beside(&own.replace("\"fne\"", "\"hal\""), line).unwrap_err().to_string();
+    assert_eq!(beside(own, ABOUT, LINES).unwrap().lines.len(), 4);
+    let error = beside(&own.replace("\"fne\"", "\"hal\""), ABOUT, LINES).unwrap_err().to_string();
     for part in ["toy.toml, target.tables: expected a file of", "papers: fne, got `hal`"] {
         assert!(error.contains(part), "{error}");
     }
     for name in names(&configs()).unwrap() {
-        let paper = Paper::of(&AnyConfig::load(&configs(), &name).unwrap().origin()).unwrap();
+        let paper = Paper::of(&Config::load(&configs(), &name).unwrap()).unwrap();
         assert!(!paper.lines.is_empty(), "{name} has no paper");
     }
 }
 
 #[test]
 fn wrong_tables_are_one_line() {
-    let good = "[[row]]\ntable = 4\nrsum = 1.0\n[[row]]\ntable = 5\nperplexity = 2.0\n[[row]]\n\
-                table = \"repository\"\nrsum = 1.0\n";
-    assert_eq!(beside(FNE, good).unwrap().lines.len(), 3);
-    let unmade = good.replace("perplexity", "rsum");
-    assert_eq!(beside(FNE, &format!("unmade = [5]\n{unmade}")).unwrap().lines.len(), 3);
-    for (text, parts) in [
-        (unmade, ["row 2, table", "a target makes (3, 4) or `unmade` names", "got 5"]),
-        (good.replace("table = 4", "tabel = 4"), ["row 1", "missing field `table`", "known"]),
-        (good.replace("rsum = 1.0", "i2t_r1 = \"1.0\""), ["row 1", "i2t_r1", "string"]),
-        (good.replace("table = 4", "table = = 4"), ["line 2", "valid TOML", "got"]),
-        (good.replace("[[row]]", "[[rows]]"), ["tables", "missing field `row`", "known"]),
+    let five = (ABOUT.replace("4 = 2", "4 = 1\n5 = 1"), LINES.replace("4,b", "5,b"));
+    assert_eq!(beside(FNE, &five.0, &five.1).unwrap().lines.len(), 4); // no recalls
+    let recalls = five.1.replace(",,2.0", ",2.0,");
+    let unmade = format!("unmade = [5]\n{}", five.0);
+    assert_eq!(beside(FNE, &unmade, &recalls).unwrap().lines.len(), 4);
+    let set = |from: &str, to: &str| {
+        assert!(LINES.contains(from), "{from}");
+        LINES.replacen(from, to, 1)
+    };
+    let same = || ABOUT.to_owned();
+    for (about, lines, want) in [
+        (
+            five.0,
+            recalls,
+            "fne.toml, lines: expected a table that a target makes (3, 4) or `unmade` names, got 5",
+        ),
+        (same(), set("500.5", "5oo.5"), "fne.csv line 2, rsum: expected a number, got `5oo.5`"),
+        (
+            same(),
+            set("4,a,1.0,\n", ""),
+            "fne.csv line 3, table 4: expected 2 lines up to here, got 1",
+        ),
+        (
+            same(),
+            set("4,b,,2.0\n", "4,b,,2.0\n4,c,,\n"),
+            "fne.csv line 5, table 4: expected 2 lines up to here, got 3",
+        ),
+        (
+            same(),
+            set("4,b", "4,a"),
+            "fne.csv line 4: expected each row once, got `a` of line 3 again",
+        ),
+        (
+            same(),
+            set("3,a", "6,a"),
+            "fne.csv line 2, table: expected one of 3, 4, repository, which `lines` counts, got `6`",
+        ),
+        (same(), set("4,b,,2.0", "4,b,2.0"), "fne.csv line 4: expected 4 cells, got 3"),
+        (
+            same(),
+            set("rsum", "rsums"),
+            "fne.csv line 2: expected known columns, got unknown field `rsums`",
+        ),
+        (
+            ABOUT.replace("4 = 2", "4 = = 2"),
+            LINES.into(),
+            "fne.toml line 4: expected valid TOML, got",
+        ),
+        (
+            ABOUT.replace("[lines]", "[line]"),
+            LINES.into(),
+            "fne.toml, tables: expected every key known",
+        ),
     ] {
-        let line = beside(FNE, &text).unwrap_err().to_string();
+        let line = beside(FNE, &about, &lines).unwrap_err().to_string();
         assert_eq!(line.lines().count(), 1, "{line}");
-        for part in ["papers/fne.toml"].iter().chain(&parts) {
-            assert!(line.contains(part), "{line:?} names no {part:?}");
-        }
+        assert!(line.contains(&format!("papers/{want}")), "{line:?} is not {want:?}");
     }
 }

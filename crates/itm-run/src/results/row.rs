@@ -80,19 +80,6 @@ impl RowResult {
         })
     }
 
-    /// A line with the text-to-image recalls as the released programs count them.
-    pub(super) fn released_t2i(&self) -> Option<String> {
-        let [r1, r5, r10] =
-            [0, 1, 2].map(|k| mean(self.runs.iter().filter_map(|run| Some(run.released_t2i?[k]))));
-        let i2t = mean(self.runs.iter().map(|run| run.evaluation.i2t.recalls().iter().sum()))?;
-        let (r1, r5, r10) = (r1?, r5?, r10?);
-        Some(format!(
-            "{}: UNITER's released program and similar ones, which also count a text's number as a rank, \
-             would print t2i R@1 {r1:.2}, R@5 {r5:.2}, R@10 {r10:.2} and rSum {:.2}.",
-            self.name,
-            i2t + r1 + r5 + r10
-        ))
-    }
 }
 
 fn seed_result(run: &SeedRun) -> SeedResult {

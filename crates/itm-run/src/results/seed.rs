@@ -1,13 +1,12 @@
 //! One model on the test split.
 
-use itm_core::eval::{DirectionMetrics, Evaluation, Ranks, TiePolicy};
+use itm_core::eval::{Evaluation, Ranks, TiePolicy};
 use itm_core::scored::Scored;
 use itm_core::significance::Hits;
 use itm_core::{Result, ScoreMatrix};
 
 use crate::job::Job;
 use crate::log::Log;
-use crate::mean::mean;
 use crate::measures::{AllMeasures, Trained, Trial};
 use crate::model::Model;
 use crate::split::Split;
@@ -19,8 +18,6 @@ pub(crate) struct SeedRun {
     pub(crate) seed: u64,
     pub(crate) evaluation: Evaluation,
     pub(crate) hits: Hits,
-    /// Text-to-image recalls as the released programs count them, the mean over folds; if the target wants them.
-    pub(crate) released_t2i: Option<[f64; 3]>,
     /// The validation that chose the checkpoint; `None` for a row without a training.
     pub(crate) best: Option<Best>,
     /// How long it took; zero for a baseline, because the baseline's row has the time.
@@ -38,7 +35,7 @@ impl SeedRun {
         (row, seed): (&str, u64),
         scores: &dyn Scored,
     ) -> Result<Self> {
-        Self::of_trial(job, measures, &trial(job, (row, seed), scores, None))
+        Self::of_trial(measures, &trial(job, (row, seed), scores, None))
     }
 
     /// Evaluates a trained model. Also returns all test scores, if they are averaged with the scores of other models.
@@ -69,22 +66,20 @@ impl SeedRun {
             folder: &job.run.dir.folder(&model.row, model.seed),
         };
         let of = (&model.row[..], model.seed);
-        let run = Self::of_trial(job, measures, &trial(job, of, scores, Some(trained)))?;
+        let run = Self::of_trial(measures, &trial(job, of, scores, Some(trained)))?;
         let view = &job.asked.view;
         let averaged = view.ensemble > 1 || view.together.contains(&model.row);
         Ok((run, averaged.then(|| scores.matrix()).transpose()?))
     }
 
-    fn of_trial(job: &Job, measures: &AllMeasures, trial: &Trial) -> Result<Self> {
+    fn of_trial(measures: &AllMeasures, trial: &Trial) -> Result<Self> {
         let pairs = &trial.source.dataset.test.pairs;
         let ranks: Vec<Ranks> = trial.scores.ranks_by(trial.protocol, pairs)?;
         measures.iter().try_for_each(|measure| measure.look(trial))?;
-        let released = job.asked.target.target.released_t2i_count;
         Ok(Self {
             seed: trial.seed,
             evaluation: Evaluation::new(&ranks, TiePolicy::Index),
             hits: Hits::new(&ranks, TiePolicy::Index)?,
-            released_t2i: released.then(|| released_t2i(&ranks)),
             best: trial.trained.and_then(|trained| trained.progress.best),
             seconds: 0.0,
         })
@@ -99,10 +94,4 @@ fn trial<'a>(
 ) -> Trial<'a> {
     let (source, protocol) = (&job.run.bench.source, job.asked.protocol);
     Trial { row, seed, source, protocol, scores, trained }
-}
-
-fn released_t2i(folds: &[Ranks]) -> [f64; 3] {
-    let of = |fold: &Ranks| DirectionMetrics::released_t2i(fold.t2i(), TiePolicy::Index);
-    let all: Vec<_> = folds.iter().map(of).collect();
-    std::array::from_fn(|k| mean(all.iter().map(|recalls| recalls[k])).unwrap_or(0.0))
 }

@@ -24,7 +24,6 @@ fn run(seed: u64, every: usize) -> SeedRun {
         seed,
         evaluation: Evaluation::new(&ranks, TiePolicy::Index),
         hits: Hits::new(&ranks, TiePolicy::Index).unwrap(),
-        released_t2i: None,
         best: None,
         seconds: 0.0,
     }
@@ -48,20 +47,6 @@ fn three_seeds_stand_against_the_one_run_of_a_baseline() {
     assert_eq!((c.row.as_str(), c.minus.as_str()), ("Full", CCA));
     let same = comparison(&cca, &cca).unwrap();
     assert_eq!((same.rsum, same.ci95, same.p_value), (0.0, Some([0.0, 0.0]), Some(1.0)));
-}
-
-/// Two seeds by hand: i2t recalls 75, 100, 100 and 80, 100, 100.
-#[test]
-fn released_recalls_are_a_line_of_a_row() {
-    let with = |run: SeedRun, released_t2i| SeedRun { released_t2i, ..run };
-    let runs = |counted: bool| {
-        let of = |recalls| counted.then_some(recalls);
-        vec![with(run(0, 4), of([77.5, 112.5, 125.0])), with(run(1, 5), of([82.5, 112.5, 125.0]))]
-    };
-    let line = row("TAGS", Kind::Trained, runs(true)).released_t2i().unwrap();
-    let want = "would print t2i R@1 80.00, R@5 112.50, R@10 125.00 and rSum 595.00.";
-    assert!(line.starts_with("TAGS: ") && line.ends_with(want), "{line}");
-    assert_eq!(row("TAGS", Kind::Trained, runs(false)).released_t2i(), None);
 }
 
 #[test]

@@ -6,7 +6,6 @@ use std::io::ErrorKind;
 use std::ops::Range;
 use std::path::PathBuf;
 
-use half::f16;
 use itm_core::data::sha256_hex;
 use itm_core::{Error, Result, ScoreMatrix};
 use safetensors::tensor::TensorView;
@@ -15,7 +14,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Identity, Store};
-use crate::config::ScorePrecision;
 use crate::disk::replace;
 
 const TENSOR: &str = "scores";
@@ -64,16 +62,12 @@ impl Shard<'_> {
             return Ok(None);
         };
         self.check(&header)?;
-        let whole = data.shape() == self.shape() && data.dtype() == dtype(self.precision());
+        let whole = data.shape() == self.shape() && data.dtype() == Dtype::F32;
         if !whole || sha256_hex(data.data()) != header.sha256 {
             tell(&format!("{} is damaged: its texts are scored again", path.display()));
             return Ok(None);
         }
-        Ok(Some(decoded(self.precision(), data.data())))
-    }
-
-    fn precision(&self) -> ScorePrecision {
-        self.store.identity.precision
+        Ok(Some(decoded(data.data())))
     }
 
     /// Refuses scores with another identity or of other texts.
@@ -100,24 +94,20 @@ impl Shard<'_> {
     pub(super) fn write(&self, block: &ScoreMatrix) -> Result<Vec<f32>> {
         let (texts, images) = (self.texts.len(), self.store.identity.shape[1]);
         let of_text = |text| (0..images).map(move |image| block.row(image)[text]);
-        let columns = (0..texts).flat_map(of_text);
-        let data: Vec<u8> = match self.precision() {
-            ScorePrecision::F32 => columns.flat_map(f32::to_le_bytes).collect(),
-            ScorePrecision::Half => columns.flat_map(|x| f16::from_f32(x).to_le_bytes()).collect(),
-        };
+        let data: Vec<u8> = (0..texts).flat_map(of_text).flat_map(f32::to_le_bytes).collect();
         let header = Header {
             of: self.store.identity.clone(),
             texts: [self.texts.start, self.texts.end],
             sha256: sha256_hex(&data),
         };
         let header = serde_json::to_string(&header).expect("strings and numbers");
-        let view = TensorView::new(dtype(self.precision()), self.shape().to_vec(), &data)
+        let view = TensorView::new(Dtype::F32, self.shape().to_vec(), &data)
             .expect("as many bytes as scores");
         let metadata = HashMap::from([(HEADER.to_owned(), header)]);
         let file = safetensors::serialize([(TENSOR, view)], Some(metadata))
             .expect("one tensor of a known size");
         replace(&*self.store.disk, &self.path(), &file)?;
-        Ok(decoded(self.precision(), &data))
+        Ok(decoded(&data))
     }
 }
 
@@ -129,18 +119,6 @@ fn open(bytes: &[u8]) -> Option<(Header, TensorView<'_>)> {
     Some((header, SafeTensors::deserialize(bytes).ok()?.tensor(TENSOR).ok()?))
 }
 
-fn dtype(precision: ScorePrecision) -> Dtype {
-    match precision {
-        ScorePrecision::F32 => Dtype::F32,
-        ScorePrecision::Half => Dtype::F16,
-    }
-}
-
-fn decoded(precision: ScorePrecision, data: &[u8]) -> Vec<f32> {
-    match precision {
-        ScorePrecision::F32 => data.as_chunks().0.iter().map(|&x| f32::from_le_bytes(x)).collect(),
-        ScorePrecision::Half => {
-            data.as_chunks().0.iter().map(|&x| f16::from_le_bytes(x).to_f32()).collect()
-        }
-    }
+fn decoded(data: &[u8]) -> Vec<f32> {
+    data.as_chunks().0.iter().map(|&x| f32::from_le_bytes(x)).collect()
 }

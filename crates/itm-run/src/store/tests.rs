@@ -47,7 +47,7 @@ impl Scored for Counted {
     }
 }
 
-fn store(folder: &Path, shape: [usize; 2], precision: ScorePrecision) -> Store {
+fn store(folder: &Path, shape: [usize; 2]) -> Store {
     let identity = Identity {
         row: "TAGS".into(),
         seed: 1,
@@ -56,7 +56,6 @@ fn store(folder: &Path, shape: [usize; 2], precision: ScorePrecision) -> Store {
         config: "b".repeat(64),
         data: "c".repeat(64),
         backend: "cpu".into(),
-        precision,
         shape,
     };
     Store { folder: folder.join("scores/test"), disk: Rc::new(Unsynced), identity }
@@ -76,7 +75,7 @@ fn counted() -> Counted {
 #[test]
 fn a_pair_is_scored_once() {
     let dir = tempfile::tempdir().unwrap();
-    let (store, scored) = (store(dir.path(), SHAPE, ScorePrecision::F32), counted());
+    let (store, scored) = (store(dir.path(), SHAPE), counted());
     let first = matrix(&store, &scored).unwrap();
     assert_eq!(*scored.asked.borrow(), [0..8, 8..16, 16..20]);
     assert_eq!(first, counted().matrix().unwrap());
@@ -87,7 +86,7 @@ fn a_pair_is_scored_once() {
 #[test]
 fn what_was_scored_before_a_failure_is_kept() {
     let dir = tempfile::tempdir().unwrap();
-    let store = store(dir.path(), SHAPE, ScorePrecision::F32);
+    let store = store(dir.path(), SHAPE);
     let broken = Counted { lasts: 2, ..counted() };
     assert!(matrix(&store, &broken).is_err());
     let scored = counted();
@@ -98,9 +97,9 @@ fn what_was_scored_before_a_failure_is_kept() {
 #[test]
 fn scores_of_something_else_are_refused_by_name() {
     let dir = tempfile::tempdir().unwrap();
-    matrix(&store(dir.path(), SHAPE, ScorePrecision::F32), &counted()).unwrap();
+    matrix(&store(dir.path(), SHAPE), &counted()).unwrap();
     let refused = |change: fn(&mut Identity), key: &str| {
-        let mut other = store(dir.path(), SHAPE, ScorePrecision::F32);
+        let mut other = store(dir.path(), SHAPE);
         change(&mut other.identity);
         let [texts, images] = other.identity.shape;
         let line = matrix(&other, &Counted::new(images, texts)).unwrap_err().to_string();
@@ -109,7 +108,6 @@ fn scores_of_something_else_are_refused_by_name() {
     refused(|i| i.checkpoint = "d".repeat(64), "checkpoint");
     refused(|i| i.config = "d".repeat(64), "config");
     refused(|i| i.data = "d".repeat(64), "data");
-    refused(|i| i.precision = ScorePrecision::Half, "precision");
     refused(|i| i.shape = [25, 3_000], "shape");
     refused(|i| i.shape = [3_000, 20], "shape"); // Trap 26: images and texts exchanged
 }
@@ -118,7 +116,7 @@ fn scores_of_something_else_are_refused_by_name() {
 #[test]
 fn damage_is_told_and_scored_again() {
     let dir = tempfile::tempdir().unwrap();
-    let store = store(dir.path(), SHAPE, ScorePrecision::F32);
+    let store = store(dir.path(), SHAPE);
     let whole = matrix(&store, &counted()).unwrap();
     let path = store.folder.join("texts-000008.safetensors");
     let good = fs::read(&path).unwrap();
@@ -137,19 +135,6 @@ fn damage_is_told_and_scored_again() {
     assert!(line.contains("texts: expected [8,16], got [0,8]"), "{line}");
 }
 
-/// With half precision, fresh scores and read scores are equal, but they differ from the f32 scores.
-#[test]
-fn half_precision_changes_scores() {
-    let dir = tempfile::tempdir().unwrap();
-    let store = store(dir.path(), SHAPE, ScorePrecision::Half);
-    let fresh = matrix(&store, &counted()).unwrap();
-    assert_eq!(matrix(&store, &counted()).unwrap(), fresh);
-    let exact = counted().matrix().unwrap();
-    assert_ne!(fresh, exact);
-    let near = |(a, b): (&f32, &f32)| (a - b).abs() < 1e-3;
-    assert!(fresh.values().iter().zip(exact.values()).all(near));
-}
-
 #[test]
 fn shards_cover_all_texts_once() {
     for (texts, images) in [(500, 100), (1, 1), (25_000, 5_000), (7, 0), (0, 3)] {
@@ -158,10 +143,11 @@ fn shards_cover_all_texts_once() {
     }
 }
 
-/// The scores of a small trained row whose target has the additional `lines`, and the folder of the scores.
-fn of_run(dir: &Path, lines: &str) -> (ScoreMatrix, PathBuf) {
-    let changed = format!("images = 3\n{lines}");
-    let (config, source) = testing::small_target("tags-dc-scenes", &[("images = 3", &changed)]);
+/// A row that scores pair by pair has a store.
+#[test]
+fn the_scores_of_a_trained_row_are_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let (config, source) = testing::small_target("tags-dc-scenes", &[]);
     let row = config.rows().next().unwrap().to_owned();
     let identity = crate::run_dir::Identity {
         target: config.name.clone(),
@@ -169,27 +155,11 @@ fn of_run(dir: &Path, lines: &str) -> (ScoreMatrix, PathBuf) {
         data_sha256: source.dataset.sha256.clone(),
         backend: "cpu".into(),
     };
-    let dir = RunDir::create(dir.to_path_buf(), identity, "").unwrap();
+    let dir = RunDir::create(folder.path().join("all"), identity, "").unwrap();
     let run = Run { bench: Bench::new(config, source, Device::flex()).unwrap(), dir };
     let (model, _) = run.train(&row, 0, |_, _| {}).unwrap();
     let scores = run.scores(&model, Split::Test).unwrap().matrix().unwrap();
-    let again = run.scores(&model, Split::Test).unwrap().matrix().unwrap();
-    assert_eq!(again, scores);
-    let folder = run.dir.folder(&row, 0).join("scores/test");
-    (scores, folder)
-}
-
-/// A row that scores pair by pair has a store; half precision and candidates change its scores.
-#[test]
-fn options_of_a_target_change_the_scores() {
-    let dir = tempfile::tempdir().unwrap();
-    let (all, folder) = of_run(&dir.path().join("all"), "");
-    assert_eq!((all.images(), all.texts()), (3, 15));
-    assert!(folder.join("texts-000000.safetensors").is_file());
-    let (half, _) = of_run(&dir.path().join("half"), "scores = \"half\"\n");
-    let (few, _) = of_run(&dir.path().join("few"), "candidates = 1\n");
-    assert!(half != all && few != all);
-    let kept = few.values().iter().zip(all.values()).filter(|(a, b)| a == b).count();
-    assert!((15..45).contains(&kept), "{kept} candidates");
-    assert!(few.values().iter().all(|&score| score.abs() < 100.0 || score < -1000.0));
+    assert_eq!((scores.images(), scores.texts()), (3, 15));
+    assert_eq!(run.scores(&model, Split::Test).unwrap().matrix().unwrap(), scores);
+    assert!(run.dir.folder(&row, 0).join("scores/test/texts-000000.safetensors").is_file());
 }

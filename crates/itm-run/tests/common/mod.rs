@@ -24,12 +24,13 @@ pub(crate) fn small_configs(dir: &Path) -> PathBuf {
         ("epochs", "4"),
         ("bank_size", "64"),
         ("warmup_epochs", "1"),
-        ("min_count", "10"),
         ("checkpoint_steps", "5"),
         ("log_steps", "3"),
         ("observe_steps", "4"),
     ];
-    let mut text = with_values("fne-scenes", &values);
+    // Keys of the preset that tests change.
+    let sampler = "[sampler]\nnegatives = \"fne\"\nmin_count = 10\nreset = \"epoch\"";
+    let mut text = with_values("fne-scenes", &values).replace("[sampler]", sampler);
     for (key, of_128, of_16) in
         [("batch", [96, 64, 32], [12, 8, 4]), ("bank_size", [768, 512, 256], [48, 32, 16])]
     {
@@ -59,13 +60,13 @@ pub(crate) fn small_hal_config(configs: &Path) {
         ("embed_dim", "16"),
         ("word_dim", "8"),
         ("dims", "8"),
-        ("batch", "16"),
         ("epochs", "2"),
         ("checkpoint_steps", "50"),
         ("observe_steps", "4"),
     ];
-    let text =
-        with_values("hal-scenes", &values).replace("train.batch = 512\n", "train.batch = 16\n");
+    let text = with_values("hal-scenes", &values)
+        .replace("train.batch = 512\n", "train.batch = 16\n")
+        .replace("[train]\n", "[train]\nbatch = 16\n");
     fs::write(configs.join("small-hal.toml"), text).unwrap();
 }
 

@@ -45,11 +45,12 @@ fn ranked_right(captions: usize, words: usize) -> Products {
     (0..captions).map(|i| (0..captions).map(|c| caption(i, c)).collect()).collect()
 }
 
+/// The boundary of each caption.
 fn run(boundary: &mut Boundary, config: &MiningConfig, products: &Products, seed: u64) -> Vec<f32> {
     let lengths: Vec<usize> = products[0].iter().map(Vec::len).collect();
     let own: Vec<usize> = (0..lengths.len()).collect();
     let captions = Captions { lengths: &lengths, own: &own, epoch: 20, seed };
-    mine(boundary, config, &captions, simple(products), pooled(products)).unwrap()
+    mine(boundary, config, &captions, simple(products), pooled(products)).unwrap().thresholds
 }
 
 /// Two batches under each option, from `tests/reference/naaf.py`.
@@ -112,8 +113,7 @@ fn trap_05_the_boundary_changes_inside_a_batch() {
 #[test]
 fn trap_06_the_least_similar_image_gives_the_mismatched_words() {
     let scores = [[0.9f32, 0.1, 0.5], [0.2, 0.8, 0.3], [0.4, 0.3, 0.7]]; // [caption][image]
-    let mut sampled = vec![];
-    for which in [NegativeImage::LeastSimilar, NegativeImage::Hardest] {
+    let sampled = |which| {
         let config = MiningConfig { negative_image: which, ..official() };
         let captions = Captions { lengths: &[2; 3], own: &[0, 1, 2], epoch: 0, seed: 0 };
         let asked = std::cell::RefCell::new(vec![]);
@@ -121,12 +121,43 @@ fn trap_06_the_least_similar_image_gives_the_mismatched_words() {
             asked.borrow_mut().push((i, c));
             vec![0.5; 2]
         };
-        mine(&mut Boundary::default(), &config, &captions, |c, _| scores[c].to_vec(), words)
-            .unwrap();
-        sampled.push(asked.into_inner());
+        let column = |c: usize, _| scores[c].to_vec();
+        let told = mine(&mut Boundary::default(), &config, &captions, column, words).unwrap();
+        (asked.into_inner(), told.incorrect)
+    };
+    let (asked, incorrect) = sampled(NegativeImage::LeastSimilar);
+    assert_eq!(asked, [(0, 0), (1, 0), (1, 1), (0, 1), (2, 2), (1, 2)]);
+    assert_eq!(incorrect, [Some(1), Some(0), Some(1)]);
+    let (asked, incorrect) = sampled(NegativeImage::Hardest);
+    assert_eq!(asked, [(0, 0), (2, 0), (1, 1), (2, 1), (2, 2), (0, 2)]);
+    assert_eq!(incorrect, [Some(2), Some(2), Some(0)]);
+}
+
+/// Two captions and four images. Image 1 is no caption's own image: it is the least similar image of caption 0 and the best of caption 1.
+/// Two captions of one image name it once.
+#[test]
+fn images_without_a_caption_compete() {
+    let scores = [[0.9f32, 0.1, 0.5, 0.3], [0.2, 0.8, 0.3, 0.7]]; // [caption][image]
+    let captions = Captions { lengths: &[2; 2], own: &[0, 3], epoch: 0, seed: 0 };
+    let sampled = |which, captions: &Captions, scores: &[[f32; 4]; 2]| {
+        let config = MiningConfig { negative_image: which, ..official() };
+        let column = |c: usize, _| scores[c].to_vec();
+        let words = |_, _, _| vec![0.5; 2];
+        mine(&mut Boundary::default(), &config, captions, column, words).unwrap().incorrect
+    };
+    assert_eq!(sampled(NegativeImage::LeastSimilar, &captions, &scores), [Some(1), None]);
+    assert_eq!(sampled(NegativeImage::Hardest, &captions, &scores), [Some(2), None]);
+    let of_one = Captions { own: &[2, 2], ..captions };
+    let scores = [[0.2, 0.1, 0.9, 0.3], [0.5, 0.5, 0.9, 0.5]];
+    assert_eq!(sampled(NegativeImage::LeastSimilar, &of_one, &scores), [Some(1), Some(0)]);
+    // A random image is each other image, also one without a caption.
+    let mut drawn = [0; 4];
+    for seed in 0..60 {
+        let captions = Captions { seed, ..of_one };
+        let incorrect = sampled(NegativeImage::Random, &captions, &scores);
+        incorrect.into_iter().flatten().for_each(|i| drawn[i] += 1);
     }
-    assert_eq!(sampled[0], [(0, 0), (1, 0), (1, 1), (0, 1), (2, 2), (1, 2)]);
-    assert_eq!(sampled[1], [(0, 0), (2, 0), (1, 1), (2, 1), (2, 2), (0, 2)]);
+    assert!(drawn[2] == 0 && [0, 1, 3].iter().all(|&i| drawn[i] > 20), "{drawn:?}");
 }
 
 #[test]
@@ -179,18 +210,14 @@ fn trap_21_all_words_sampled_so_far_count() {
 fn a_caption_ranked_wrongly_is_not_sampled_and_a_tie_goes_to_the_first() {
     let captions = Captions { lengths: &[3, 3], own: &[0, 1], epoch: 0, seed: 0 };
     let sampled = |scores: [[f32; 2]; 2]| {
-        let asked = std::cell::Cell::new(0);
-        let words = |_, _, _| {
-            asked.set(asked.get() + 1);
-            vec![0.5; 3]
-        };
-        mine(&mut Boundary::default(), &official(), &captions, |c, _| scores[c].to_vec(), words)
-            .unwrap();
-        asked.get()
+        let (column, words) = (|c: usize, _| scores[c].to_vec(), |_, _, _| vec![0.5; 3]);
+        let sampling =
+            mine(&mut Boundary::default(), &official(), &captions, column, words).unwrap();
+        sampling.captions().collect::<Vec<_>>()
     };
-    assert_eq!(sampled([[0.9, 0.1], [0.8, 0.2]]), 2, "the second is ranked wrongly");
-    assert_eq!(sampled([[0.9, 0.1], [0.2, 0.8]]), 4);
-    assert_eq!(sampled([[0.5, 0.5], [0.5, 0.5]]), 0, "all alike: no incorrect image");
+    assert_eq!(sampled([[0.9, 0.1], [0.8, 0.2]]), [0], "the second is ranked wrongly");
+    assert_eq!(sampled([[0.9, 0.1], [0.2, 0.8]]), [0, 1]);
+    assert_eq!(sampled([[0.5, 0.5], [0.5, 0.5]]), [0; 0], "all alike: no incorrect image");
 }
 
 /// The longest caption comes first, for any order of the batch. Equal lengths stay in order.
@@ -203,9 +230,9 @@ fn trap_15_captions_are_visited_by_length_and_answered_in_order() {
         visited.push((c, t));
         vec![0.0; 4]
     };
-    let seen = mine(&mut boundary, &official(), &captions, column, |_, _, _| vec![]).unwrap();
+    let sampling = mine(&mut boundary, &official(), &captions, column, |_, _, _| vec![]).unwrap();
     assert_eq!(visited, [(1, 0.3), (3, 0.0), (2, 0.0), (0, 0.0)]);
-    assert_eq!(seen, [0.0, 0.3, 0.0, 0.0]);
+    assert_eq!(sampling.thresholds, [0.0, 0.3, 0.0, 0.0]);
 }
 
 /// Each option leads to another boundary.
@@ -330,4 +357,7 @@ fn mining_that_is_refused_leaves_the_boundary_as_it_was() {
     let column = |c: usize, _| if c == 0 { vec![0.9, 0.1] } else { vec![0.1, 0.9] };
     let line = mine(&mut boundary, &good, &captions, column, |_, _, _| vec![0.5]).unwrap_err();
     assert_eq!(line.to_string(), "words of caption 0 with image 0: expected 2 numbers, got 1");
+    let column = |c: usize, _| if c == 0 { vec![0.9, 0.1] } else { vec![0.1, 0.9, 0.2] };
+    let line = mine(&mut boundary, &good, &captions, column, |_, _, _| vec![0.5; 2]).unwrap_err();
+    assert_eq!(line.to_string(), "scores of caption 1: expected 2, one per image, got 3");
 }

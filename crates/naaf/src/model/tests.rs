@@ -15,7 +15,7 @@ fn config(region_map: RegionMapKind, text: TextKind) -> ModelConfig {
 }
 
 fn encoders(config: &ModelConfig, device: &Device) -> Encoders {
-    Encoders::new(config, X, 7, 5, device)
+    Encoders::new(config, X, 7, 5, device).unwrap()
 }
 
 fn unit(row: &[f64]) -> Vec<f64> {
@@ -148,7 +148,7 @@ fn frozen_vectors_stay() {
 /// Given vectors become the vectors of their words. A table of words refuses them.
 #[test]
 fn ready_vectors_are_of_a_recurrent_unit() {
-    let vectors = WordVectors { width: 6, words: 3, rows: vec![(2, vec![1.0; 6])] };
+    let vectors = WordVectors { width: 6, vocabulary: 7, rows: vec![(2, vec![1.0; 6])] };
     let of = |text| {
         encoders(&config(RegionMapKind::Xavier, text), &Device::flex()).with_vectors(&vectors)
     };
@@ -156,6 +156,29 @@ fn ready_vectors_are_of_a_recurrent_unit() {
     assert_eq!(host(text.words.words.val())[12..18], [1.0; 6]);
     let line = of(TextKind::Words).unwrap_err().to_string();
     assert_eq!(line, "word vectors: expected a recurrent unit, got a table of words");
+}
+
+/// Counts say where an image's regions end: no region may be lost or taken by another image.
+#[test]
+fn values_and_counts_of_regions_must_fit() {
+    let made = encoders(&config(RegionMapKind::Xavier, TextKind::Words), &Device::flex());
+    let refused = |counts: &[usize], values: &[f32], line: &str| {
+        for dropout in [InputDropout::Off, InputDropout::On { share: 0.5, seed: 1 }] {
+            let batch = RegionBatch { counts, values };
+            let regions = std::panic::AssertUnwindSafe(|| made.regions(batch, dropout));
+            let panic = std::panic::catch_unwind(regions).unwrap_err();
+            let got = panic.downcast::<String>().map_or_else(|_| String::new(), |line| *line);
+            assert!(got.contains(line), "{counts:?}: {got}");
+        }
+    };
+    let fit = "regions of width 3, as many as the counts say";
+    refused(&[1, 1], &VALUES, fit); // a region too many
+    refused(&[2, 2], &VALUES, fit); // a region too few
+    refused(&COUNTS, &VALUES[..8], fit); // half a region
+    let none = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        made.regions(RegionBatch { counts: &[3, 0], values: &VALUES }, InputDropout::Off)
+    }));
+    assert!(none.is_err(), "an image without a region");
 }
 
 /// The map of a start becomes the map of the regions, with a gain or without.

@@ -9,6 +9,7 @@ use super::Sentence;
 
 /// Whether a list that occurs twice is kept twice (departure 18).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Duplicates {
     /// The list is kept once: the default.

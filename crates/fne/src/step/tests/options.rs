@@ -43,7 +43,7 @@ fn every_option_of_the_memory_changes_the_output() {
         ("P17 variance", |c| c.sampler.variance = Variance::Welford),
         ("P18 reset", |c| c.sampler.reset = Reset::Never),
         ("P19 positive", |c| c.sampler.positive = Positive::Online),
-        ("P21 epochs' rates", |c| c.train.decay_epochs = vec![1]),
+        ("P21 epochs' rates", |c| c.train.milestones = vec![1]),
         ("P21 learning_rate", |c| c.train.learning_rate = 1e-3),
         ("P22 grad_clip", |c| c.train.grad_clip = 1e-3),
         ("Eq. 3 margin", |c| c.sampler.margin = 0.3),

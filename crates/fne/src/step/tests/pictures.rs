@@ -10,7 +10,7 @@ use crate::config::{
 use crate::model::{ImageEncoder, TextEncoder};
 use crate::{BertShape, ImagePool, PiecePool, VitShape};
 
-/// Captions of the eight pairs: `[CLS]` 2, `[SEP]` 3; the last is longer than `max_pieces`.
+/// Captions of the eight pairs: `[CLS]` 2, `[SEP]` 3; the last is longer than `max_length`.
 pub(super) const CAPTIONS: [&[u32]; 8] = [
     &[2, 7, 11, 3],
     &[2, 8, 3],
@@ -69,7 +69,7 @@ pub(super) fn small(preset: Preset, dropout: f64) -> FneConfig {
         dropout,
         attention_dropout,
     });
-    bert(&mut config).max_pieces = 6;
+    bert(&mut config).max_length = 6;
     config
 }
 
@@ -135,7 +135,7 @@ fn every_option_of_the_encoders_changes_the_output() {
 }
 
 /// P2 and trap 15. With `all` a caption's embedding depends on how wide its batch is; in evaluation every batch is as wide
-/// as `max_pieces`. With `masked` and `words` padding does not matter.
+/// as `max_length`. With `masked` and `words` padding does not matter.
 #[test]
 fn trap_15_padding_counts_with_all_alone() {
     let (alone, beside) = ([CAPTIONS[0]], [CAPTIONS[0], CAPTIONS[6]]);
@@ -156,7 +156,7 @@ fn trap_15_padding_counts_with_all_alone() {
         }
         let wide = fne.online().text.read(&[CAPTIONS[0]], Some(6));
         let wide = host(fne.online().captions(&wide, Dropout::Off));
-        assert!(far(&wide, &all[..8]) < 1e-5, "{pool:?}: evaluation pads to max_pieces");
+        assert!(far(&wide, &all[..8]) < 1e-5, "{pool:?}: evaluation pads to max_length");
     }
 }
 

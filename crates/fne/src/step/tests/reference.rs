@@ -35,7 +35,7 @@ fn config(name: &str) -> FneConfig {
     let (image, text) = (vit(&mut config), folder("vit"));
     (image.weights, image.image_size) = (text, 32);
     let text = bert(&mut config);
-    (text.weights, text.max_pieces) = (folder("bert"), 7);
+    (text.weights, text.max_length) = (folder("bert"), 7);
     let (train, sampler) = (&mut config.train, &mut config.sampler);
     (train.batch, train.micro_batch, train.learning_rate, train.grad_clip) = (4, 4, 3e-3, 1.0);
     (sampler.margin, sampler.momentum, sampler.prior, sampler.min_count) = (0.4, 0.9, 0.05, 1);
@@ -208,8 +208,8 @@ fn weights_that_do_not_fit_are_named() {
     let e = refused(&|c| c.model.embed_dim = 8, 50);
     let want = "model.embed_dim: expected 16, the width of model.image without a projection, got 8";
     assert_eq!(e, want);
-    let e = refused(&|c| bert(c).max_pieces = 13, 50);
-    let want = "model.text.max_pieces: expected at most 12, the positions of its weights, got 13";
+    let e = refused(&|c| bert(c).max_length = 13, 50);
+    let want = "model.text.max_length: expected at most 12, the positions of its weights, got 13";
     assert_eq!(e, want);
     let e = refused(&|c| vit(c).image_size = 7, 50);
     assert_eq!(e, "model.image.image_size: expected at least a patch of 8, got 7");

@@ -101,7 +101,7 @@ fn maps_are_those_of_each_pair_alone() {
     for (maps, (image, text)) in maps.iter().zip(pairs) {
         let (patches, pieces) =
             (states.patches(&album(&[image])), states.pieces(&[CAPTIONS[text]]));
-        let kept = CAPTIONS[text].len().min(6) - 2; // `max_pieces` without `[CLS]` and `[SEP]`
+        let kept = CAPTIONS[text].len().min(6) - 2; // `max_length` without `[CLS]` and `[SEP]`
         assert_eq!(maps.places, Places::Patches(states.grid()));
         assert_eq!(maps.words.len(), kept);
         let ranges: Vec<_> = (1..1 + kept).map(|k| k..k + 1).collect();

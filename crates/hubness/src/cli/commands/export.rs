@@ -2,12 +2,12 @@
 
 use std::io::Write;
 
-use itm_core::data::Features;
+use itm_core::scored::Scored;
 use itm_core::{Error, Result};
 use serde_json::json;
 
 use super::output;
-use super::rescore::{Fitted, fitted, one, say};
+use super::rescore::{fitted, one, say};
 use crate::cli::args::Export as Args;
 use crate::cli::input::{self, LoadedScores};
 use crate::study::Then;
@@ -25,23 +25,26 @@ pub(super) fn run(args: Args, out: &mut impl Write) -> Result<()> {
     }
     let request = args.input.clone().request()?;
     let loaded = input::load(&request)?;
-    let LoadedScores::Embeddings { images, texts } = &loaded.scores else {
+    let LoadedScores::Embeddings(rows) = &loaded.scores else {
         let expected = "--images and --texts: an export needs embeddings";
         return Err(Error::invalid("export", expected, "scores"));
     };
-    let Fitted { part, correction, params } =
-        fitted((base, then), &args.settings, direction, &loaded, request.length)?;
-    let (queries, items): (&Features, &Features) =
-        (direction.queries(images, texts), direction.items(images, texts));
-    let augmented = export::items(direction, &items.values, items.dim, &correction)?;
+    let runs = loaded.test_scores().runs()?;
+    let fit = (base, then);
+    let (set, correction, params) =
+        fitted(fit, &args.settings, direction, &loaded, &runs, request.length)?;
+    let (queries, items) =
+        (direction.queries(&rows.images, &rows.texts), direction.items(&rows.images, &rows.texts));
+    let number = direction.items(rows.images(), rows.texts());
+    let augmented = export::items(direction, items, rows.dim, &correction)?;
     say(&loaded);
-    let asked: Vec<f32> = queries.values.chunks(queries.dim).flat_map(export::query).collect();
-    let expected = pass::top(&part.scores, &correction, EXPECTED)?;
+    let asked: Vec<f32> = queries.chunks(rows.dim).flat_map(export::query).collect();
+    let expected = pass::top(set.scores, &correction, EXPECTED)?;
     let lists = (0..expected.queries()).flat_map(|q| expected.items(q).iter().map(|&i| i as i32));
     let lists: Vec<i32> = lists.collect();
 
     std::fs::create_dir_all(&args.out).map_err(Error::io(&args.out))?;
-    let width = items.dim + 1;
+    let width = rows.dim + 1;
     output::npy(&args.out.join("items.npy"), width, augmented.into_iter())?;
     output::npy(&args.out.join("queries.npy"), width, asked.into_iter())?;
     output::npy(&args.out.join("expected.npy"), expected.k(), lists.into_iter())?;
@@ -50,7 +53,7 @@ pub(super) fn run(args: Args, out: &mut impl Write) -> Result<()> {
         "direction": direction,
         "params": params,
         "setting": correction.setting(),
-        "items": items.rows(),
+        "items": number,
         "dim": width,
         "metric": "inner product (not cosine)",
         "query": "the embedding as it was fitted (unit length unless --raw), then 1.0",
@@ -64,7 +67,7 @@ pub(super) fn run(args: Args, out: &mut impl Write) -> Result<()> {
          the largest inner products are the corrected ranking. queries.npy holds such queries,\n\
          expected.npy holds the {} best items of each query, to check the engine.\n",
         args.out.display(),
-        items.rows(),
+        number,
         correction.setting(),
         if args.input.raw { "" } else { " of unit length" },
         expected.k(),

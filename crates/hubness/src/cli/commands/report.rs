@@ -13,7 +13,7 @@ use crate::cli::input::{self, Loaded, Request, Source};
 use crate::page;
 use crate::report::{File, Report};
 use crate::rows::Length;
-use crate::study::{Judged, Test};
+use crate::study::{Test, TestScores, Validation};
 
 /// Width of the text if the terminal does not tell its width.
 const WIDTH: usize = 100;
@@ -31,11 +31,14 @@ pub(super) fn run(args: Args, out: &mut impl Write) -> Result<()> {
     };
     let truth = args.truth.as_ref().map(|path| truth(path, &pairs)).transpose()?;
     let validation = validation(&args, request.length)?;
-    let judged = |loaded, pairs| Ok(Judged::new(Loaded::source(loaded, request.length)?, pairs));
-    let other = validation.as_ref().and_then(|other| Some((other, other.pairs.as_ref()?)));
-    let other = other.map(|(other, pairs)| judged(other, pairs)).transpose()?;
+    let other = validation.as_ref().and_then(|other| match (other.test_scores(), &other.pairs) {
+        (TestScores::All(scores), Some(pairs)) => Some(Validation { scores, pairs }),
+        _ => None,
+    });
     let test = Test {
-        set: judged(&loaded, &pairs)?,
+        scores: loaded.test_scores(),
+        pairs: &pairs,
+        length: request.length,
         names: &loaded.names,
         banks: loaded.banks()?,
         truth: truth.as_ref(),

@@ -12,22 +12,21 @@ use crate::cli::args::Rescore as Args;
 use crate::cli::input::{self, Loaded, write_run};
 use crate::report::Params;
 use crate::rows::Length;
-use crate::study::input::{Held, Part};
-use crate::study::plan::Offer;
-use crate::study::spec::{Fit, Spec};
-use crate::study::{Base, Choice, Method, Settings, Source, Then};
-use crate::{
-    AnyCorrection, Candidates, Direction, GreedyOptions, Scores, Setting, TopLists,
-    greedy_matching, pass,
-};
+use crate::study::fit::Fit;
+use crate::study::input::{Run, ScoreSet};
+use crate::study::rows::Limits;
+use crate::study::{Base, Choice, Method, Settings, Then};
+use crate::{AnyCorrection, Candidates, Direction, GreedyOptions, Setting, greedy_matching, pass};
 
 pub(super) fn run(args: Args, out: &mut impl Write) -> Result<()> {
     let (base, then) = one(&args.method, &args.settings)?;
     check(&args, then)?;
     let request = args.input.clone().request()?;
     let loaded = input::load(&request)?;
-    let fitted = fitted((base, then), &args.settings, args.direction, &loaded, request.length)?;
-    write(&args, then, &fitted, &loaded, out)
+    let runs = loaded.test_scores().runs()?;
+    let (set, correction, _) =
+        fitted((base, then), &args.settings, args.direction, &loaded, &runs, request.length)?;
+    write(&args, then, &set, &correction, &loaded, out)
 }
 
 /// Refuses bad options before any file is read.
@@ -96,78 +95,64 @@ fn number(option: &str, choices: &[Choice]) -> Result<f64> {
     }
 }
 
-/// A fitted correction with its scores.
-pub(super) struct Fitted<'a> {
-    pub(super) part: Part<'a>,
-    pub(super) correction: AnyCorrection,
-    pub(super) params: Params,
-}
-
-/// Fits one correction on the bank of queries if there is one, otherwise on the test queries. A bank of only the other side
-/// is an error.
+/// Fits one correction on the bank of queries if there is one, otherwise on the test queries: the scores, the correction and its
+/// parameters. A bank of only the other side is an error.
 pub(super) fn fitted<'a>(
     (base, then): (Base, Then),
     settings: &Settings,
     direction: Direction,
     loaded: &'a Loaded,
+    runs: &'a [Run],
     length: Length,
-) -> Result<Fitted<'a>> {
-    let (mut source, banks) = (loaded.source(length)?, loaded.banks()?);
-    if let Source::Runs { i2t, t2i } = &mut source {
-        *direction.items(i2t, t2i) = None;
-    }
-    let Some(part) = source.parts()?.pop() else {
+) -> Result<(ScoreSet<'a>, AnyCorrection, Params)> {
+    let (scores, banks) = (loaded.test_scores(), loaded.banks()?);
+    let Some(set) = scores.sets(runs).into_iter().find(|set| set.directions.contains(&direction))
+    else {
         let option = direction.queries("--run-i2t", "--run-t2i");
         return Err(Error::invalid(option, "a run of this direction", "none"));
     };
-    let offer = Offer::new(&source, &banks, &[direction]);
-    if !offer.bank && (banks.images.is_some() || banks.texts.is_some()) {
+    let limits = Limits::new(&scores, length, &banks, &[direction]);
+    if !limits.bank && (banks.images.is_some() || banks.texts.is_some()) {
         let option = direction.queries("--bank-images", "--bank-texts");
         let expected = format!("held-out queries for {direction}");
         return Err(Error::invalid(option, expected, "none"));
     }
-    offer.check(Method::One(base, then)).map_err(option)?;
+    limits.check(Method::One(base, then)).map_err(option)?;
     let bank = base.takes_bank() && banks.has(direction);
-    let spec = Spec { base, number: corrects_by(base, settings)?, bank };
-    let fit = Fit { test: &part.scores, source, banks, settings };
-    let (correction, params) = spec.fit(&fit, direction)?;
-    Ok(Fitted { part, correction, params })
+    let fit = Fit { base, number: corrects_by(base, settings)?, bank };
+    let (correction, params) = fit.fit(set.scores, &banks, settings, direction)?;
+    Ok((set, correction, params))
 }
 
 /// Writes the corrected matrix or run. Lists leave out entries that the input run does not hold.
 fn write(
     args: &Args,
     then: Then,
-    fitted: &Fitted<'_>,
+    set: &ScoreSet<'_>,
+    correction: &AnyCorrection,
     loaded: &Loaded,
     out: &mut impl Write,
 ) -> Result<()> {
-    let Fitted { part, correction, .. } = fitted;
     say(loaded);
     // The queries of a matching compete, whatever its scores were fitted on.
     let setting = if then == Then::Ranking { correction.setting() } else { Setting::Transductive };
     eprintln!("{} {}: {setting}", args.method, correction.direction());
     if is_matrix(&args.out) {
-        let matrix = corrected(part, correction)?;
+        let matrix = corrected(set, correction)?;
         return match extension(&args.out) {
             "npy" => output::npy(&args.out, matrix.texts(), matrix.values().iter().copied()),
             _ => safetensors(&args.out, correction, &matrix),
         };
     }
-    let (images, texts) = (part.scores.images(), part.scores.texts());
+    let (images, texts) = (set.scores.images(), set.scores.texts());
     let names = |direction: Direction| match direction {
         Direction::I2t => (0..images).map(|i| one_word(loaded.names.image(i))).collect::<Vec<_>>(),
         Direction::T2i => (0..texts).map(|t| one_word(loaded.names.text(t))).collect(),
     };
     let (queries, docs) = (names(correction.direction()), names(correction.direction().reversed()));
-    let lists: Vec<_> = match then {
-        Then::Ranking => {
-            let found = pass::top(&part.scores, correction, args.top)?;
-            (0..found.queries())
-                .map(|query| ranked(part, correction.direction(), &found, query))
-                .collect()
-        }
-        _ => matched(args, then, part, correction)?,
+    let lists = match then {
+        Then::Ranking => ranked(args.top, set, correction)?,
+        _ => matched(args, then, set, correction)?,
     };
     let tag = format!("hubness-{}", args.method);
     if args.out == Path::new("-") {
@@ -178,63 +163,70 @@ fn write(
     output::write(&args.out, |file| file.write_all(&lines))
 }
 
-/// A query's list without the entries that the input run does not hold.
-fn ranked(
-    part: &Part<'_>,
-    direction: Direction,
-    found: &TopLists,
-    query: usize,
-) -> Vec<(u32, f64)> {
-    let row = part.floor.map(|floor| (part.scores.rows(direction, &[query]), floor));
-    let held = |item: u32| row.as_ref().is_none_or(|(row, floor)| row[item as usize] > *floor);
-    let list = found.items(query).iter().copied().zip(found.scores(query).iter().copied());
-    list.filter(|&(item, _)| held(item)).collect()
+/// Items and their scores, best first.
+type RankedList = Vec<(u32, f64)>;
+
+/// The best items of every query without the entries that the input run does not hold.
+fn ranked(k: usize, set: &ScoreSet<'_>, correction: &AnyCorrection) -> Result<Vec<RankedList>> {
+    let top = pass::top(set.scores, correction, k)?;
+    let queries: Vec<_> = (0..top.queries()).collect();
+    let list = |query| top.items(query).iter().copied().zip(top.scores(query).iter().copied());
+    let mut lists: Vec<RankedList> = queries.iter().map(|&query| list(query).collect()).collect();
+    if set.floor.is_some() {
+        let items = correction.map().items().max(1);
+        correction.direction().batches(set.scores, &queries, |some, rows| {
+            for (&query, row) in some.iter().zip(rows.chunks(items)) {
+                lists[query].retain(|&(item, _)| !set.is_missing(row[item as usize]));
+            }
+        })?;
+    }
+    Ok(lists)
 }
 
 /// The lists of a matching with `--top` items per query.
 fn matched(
     args: &Args,
     then: Then,
-    part: &Part<'_>,
+    set: &ScoreSet<'_>,
     correction: &AnyCorrection,
-) -> Result<Vec<Vec<(u32, f64)>>> {
+) -> Result<Vec<RankedList>> {
     let lambda = match then {
         Then::Gm => 1.0,
         _ => number("--rgm-lambda", &args.settings.rgm_lambda)?,
     };
-    let (k, scores) = (args.top, &part.scores);
+    let k = args.top;
     let &Settings { rgm_capacity: scale, rgm_stop: stop, .. } = &args.settings;
     let (direction, map) = (correction.direction(), correction.map());
-    let lists = pass::top(scores, correction, Candidates::<Held<'_>>::advised(k))?;
-    let candidates = Candidates::new(scores, correction, &lists)?;
-    let found = greedy_matching(&candidates, &GreedyOptions { k, lambda, scale, stop })?;
-    let list = |query: usize| {
-        let row = scores.rows(direction, &[query]);
-        let score = |&item: &u32| (item, map.rescore(query, item as usize, row[item as usize]));
-        found.items(query).iter().map(score).collect()
-    };
-    Ok((0..found.queries()).map(list).collect())
+    let lists = pass::top(set.scores, correction, Candidates::advised(k))?;
+    let candidates = Candidates::new(set.scores, correction, &lists)?;
+    let matching = greedy_matching(&candidates, &GreedyOptions { k, lambda, scale, stop })?;
+    let queries: Vec<_> = (0..matching.queries()).collect();
+    let mut found = Vec::with_capacity(queries.len());
+    direction.batches(set.scores, &queries, |some, rows| {
+        for (&query, row) in some.iter().zip(rows.chunks(candidates.items().max(1))) {
+            let score = |&item: &u32| (item, map.rescore(query, item as usize, row[item as usize]));
+            found.push(matching.items(query).iter().map(score).collect());
+        }
+    })?;
+    Ok(found)
 }
 
 /// All corrected scores, images × texts.
-fn corrected(part: &Part<'_>, correction: &AnyCorrection) -> Result<ScoreMatrix> {
-    let scores = &part.scores;
-    let (n, m) = (scores.images(), scores.texts());
-    let images: Vec<usize> = (0..n).collect();
-    let rows = images.par_chunks(64).flat_map_iter(|images| {
-        let rows = scores.rows(Direction::I2t, images);
-        let value = |(at, score): (usize, f32)| {
+fn corrected(set: &ScoreSet<'_>, correction: &AnyCorrection) -> Result<ScoreMatrix> {
+    let (n, m, direction) = (set.scores.images(), set.scores.texts(), correction.direction());
+    let (images, floor): (Vec<usize>, _) = ((0..n).collect(), set.floor);
+    let mut values = Vec::with_capacity(n * m);
+    Direction::I2t.batches(set.scores, &images, |images, rows| {
+        values.par_extend(rows.par_iter().enumerate().map(|(at, &score)| {
             let (image, text) = (images[at / m], at % m);
-            let direction = correction.direction();
             let (query, item) = (direction.queries(image, text), direction.items(image, text));
-            match part.floor.is_some_and(|floor| score <= floor) {
+            match floor.is_some_and(|floor| score <= floor) {
                 true => f32::NEG_INFINITY,
                 false => correction.map().rescore(query, item, score) as f32,
             }
-        };
-        rows.into_iter().enumerate().map(value).collect::<Vec<_>>()
-    });
-    ScoreMatrix::new(n, m, rows.collect())
+        }));
+    })?;
+    ScoreMatrix::new(n, m, values)
 }
 
 fn safetensors(path: &Path, correction: &AnyCorrection, matrix: &ScoreMatrix) -> Result<()> {

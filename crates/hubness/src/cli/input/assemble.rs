@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::io::{self, Read};
 
 use itm_core::data::Features;
+use itm_core::scored::{EmbeddingRows, Similarity};
 use itm_core::{Error, Pairs, Result};
 
 use super::array::Array;
@@ -58,10 +59,13 @@ fn from_embeddings(
     let mut messages = Messages::default();
     let layout = layout(request, files, images, texts.place(), texts.rows(), &mut messages)?;
     let length = request.length;
-    let scores = LoadedScores::Embeddings {
-        images: embeddings(images, layout.every, length, &mut messages)?,
-        texts: embeddings(texts, 1, length, &mut messages)?,
-    };
+    let rows = embeddings(images, layout.every, length, &mut messages)?;
+    let scores = LoadedScores::Embeddings(EmbeddingRows {
+        dim: rows.dim,
+        images: rows.values,
+        texts: embeddings(texts, 1, length, &mut messages)?.values,
+        similarity: Similarity::Cosine,
+    });
     let mut bank = |at: &Option<Location>, files: &mut Files| -> Result<Option<Features>> {
         let Some(at) = at else { return Ok(None) };
         let array = array(files, at)?;

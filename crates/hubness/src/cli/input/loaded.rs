@@ -1,12 +1,12 @@
 //! Everything that was read, checked and understood.
 
 use itm_core::data::Features;
+use itm_core::scored::EmbeddingRows;
 use itm_core::tiles::Embeddings;
 use itm_core::{Pairs, Result, ScoreMatrix};
 
 use super::messages::Messages;
-use crate::rows::Length;
-use crate::study::{Banks, Names, Source};
+use crate::study::{Banks, Names, TestScores};
 
 /// The data that a command works on.
 #[derive(Debug, Clone)]
@@ -24,21 +24,15 @@ pub struct Loaded {
 }
 
 impl Loaded {
-    /// The scores as input of a study. `length` is the requested length of embeddings.
-    ///
-    /// # Errors
-    /// If a value of an embedding is not finite.
-    pub fn source(&self, length: Length) -> Result<Source<'_>> {
-        Ok(match &self.scores {
-            LoadedScores::Embeddings { images, texts } => {
-                let (images, texts) = (view("images", images)?, view("texts", texts)?);
-                Source::Embeddings { images, texts, length }
-            }
-            LoadedScores::Matrix(matrix) => Source::Matrix(matrix),
+    /// The scores as input of a study.
+    pub fn test_scores(&self) -> TestScores<'_> {
+        match &self.scores {
+            LoadedScores::Embeddings(rows) => TestScores::All(rows),
+            LoadedScores::Matrix(matrix) => TestScores::All(matrix),
             LoadedScores::Runs { i2t, t2i } => {
-                Source::Runs { i2t: i2t.as_ref(), t2i: t2i.as_ref() }
+                TestScores::Runs { i2t: i2t.as_ref(), t2i: t2i.as_ref() }
             }
-        })
+        }
     }
 
     /// Held-out embeddings as input of a study.
@@ -61,13 +55,8 @@ fn view<'a>(name: &str, features: &'a Features) -> Result<Embeddings<'a>> {
 /// Where scores come from.
 #[derive(Debug, Clone)]
 pub enum LoadedScores {
-    /// One row per image and one per text, of the same width; of unit length unless `--raw` is set.
-    Embeddings {
-        /// `[images, d]`.
-        images: Features,
-        /// `[texts, d]`.
-        texts: Features,
-    },
+    /// One row per image and one per text; of unit length unless `--raw` is set.
+    Embeddings(EmbeddingRows),
     /// A precomputed matrix: every score is finite.
     Matrix(ScoreMatrix),
     /// One run file per direction, at least one; −∞ for pairs that the run does not hold.

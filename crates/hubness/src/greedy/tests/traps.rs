@@ -85,7 +85,7 @@ fn lambda_inf_overflow_gives_nearest_neighbours() {
                 assert_eq!(matching.items(query), lists.items(query), "λ = {lambda}");
             }
         }
-        let sweep = GreedySweep::new(&candidates, 10);
+        let sweep = GreedySweep::new(&candidates, 10).unwrap();
         assert_eq!(
             Some(sweep.largest() as u32),
             sweep.matching(Stop::Exhaustive).counts().into_iter().max()
@@ -205,5 +205,6 @@ fn pairs_of_other_scores_are_refused() {
     let none = none(&scores, T2i);
     let lists = TopLists::new(T2i, 1, vec![0, 0], vec![0.5, f64::from(0.1f32)]);
     let candidates = Candidates::new(&scores, &none, &lists).unwrap();
-    let _ = GreedySweep::new(&candidates, 1).places(Stop::Exhaustive, &Pairs::uniform(2, 1));
+    let _ =
+        GreedySweep::new(&candidates, 1).unwrap().places(Stop::Exhaustive, &Pairs::uniform(2, 1));
 }

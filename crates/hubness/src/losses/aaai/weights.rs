@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// Constants of the bank's weights.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct BankOptions {
     /// α of the positives' weights.

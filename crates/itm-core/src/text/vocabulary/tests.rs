@@ -36,14 +36,6 @@ fn encoding_knows_specials_and_length() {
     assert_eq!(v.encode(&long, 10_000).len(), 1001, "more words than ever seen");
 }
 
-#[test]
-fn unknown_words_are_counted_with_repeats() {
-    let oov = vocabulary(2, Marks::Off).out_of_vocabulary(["a cat", "cat dog b"]);
-    assert_eq!(oov, OutOfVocabulary { words: 5, unknown: 2 });
-    assert!((oov.rate() - 0.4).abs() < 1e-12);
-    assert_eq!(OutOfVocabulary { words: 0, unknown: 0 }.rate(), 0.0);
-}
-
 /// Writes a file and reads it; an error message leaves out the folder.
 fn read(json: &str, marks: Marks) -> Result<Vocabulary, String> {
     let folder = TempDir::new().unwrap();

@@ -3,9 +3,8 @@
 use std::ops::Range;
 
 use super::super::rank_counts::{Counts, RankCounts, Standings};
-use super::super::{Consumer, Tile, places, widest};
+use super::super::{Consumer, Tile, Tiles, places, widest};
 use super::Coarse;
-use super::again::Again;
 use super::bounds::{Bounds, Thresholds};
 
 /// Scores of a row that are looked at as one: mostly none of them is open.
@@ -49,7 +48,7 @@ impl Consumer for CoarseCounts<'_> {
 
 /// A score that a comparison needs exactly.
 #[derive(Clone, Copy)]
-struct Open {
+struct OpenScore {
     image: usize,
     text: usize,
     /// Whether the text's threshold is within the bound, and whether the image's is.
@@ -61,7 +60,7 @@ impl Coarse for CoarseCounts<'_> {
         &self,
         (images, texts): &mut Self::State,
         tile: &Tile<'_, i32>,
-        again: &mut Again<'_>,
+        tiles: &Tiles<'_>,
         most: usize,
     ) -> Option<usize> {
         let mut above_texts = vec![0; tile.texts().len()];
@@ -75,8 +74,8 @@ impl Coarse for CoarseCounts<'_> {
         }
         texts.add_greater(tile.texts().start, &above_texts);
         images.add_greater(tile.images().start, &above_images);
-        again.scores(open.iter().map(|pair| (pair.image, pair.text)), |at, score| {
-            let Open { image, text, of: [of_text, of_image] } = open[at];
+        tiles.singles(open.iter().map(|pair| (pair.image, pair.text)), |at, score| {
+            let OpenScore { image, text, of: [of_text, of_image] } = open[at];
             if of_text {
                 self.counts.count_for_text(texts, image, text, score);
             }
@@ -96,7 +95,7 @@ impl CoarseCounts<'_> {
         texts: Range<usize>,
         row: &[i32],
         above: &mut [u32],
-        open: &mut Vec<Open>,
+        open: &mut Vec<OpenScore>,
     ) -> u32 {
         let [low, high] = [&self.texts.low, &self.texts.high].map(|of| &of[texts.clone()]);
         let own = [self.images.low[image], self.images.high[image]];
@@ -112,7 +111,7 @@ impl CoarseCounts<'_> {
                     for i in places(seen.of_texts | seen.of_image) {
                         let is_in = |mask: u32| mask >> i & 1 == 1;
                         let of = [is_in(seen.of_texts), is_in(seen.of_image)];
-                        open.push(Open { image, text: texts.start + first + i, of });
+                        open.push(OpenScore { image, text: texts.start + first + i, of });
                     }
                 }
             },
@@ -122,7 +121,7 @@ impl CoarseCounts<'_> {
 }
 
 /// What a stretch of a row shows.
-struct Seen {
+struct Stretch {
     /// Scores above the image's threshold.
     above: u32,
     /// Bit `i`: score `i` is within the bound of its text's threshold.
@@ -132,7 +131,7 @@ struct Seen {
 }
 
 #[inline(always)]
-fn look(row: &[i32], thresholds: [&[i32]; 2], own: [i32; 2], above: &mut [u32]) -> Seen {
+fn look(row: &[i32], thresholds: [&[i32]; 2], own: [i32; 2], above: &mut [u32]) -> Stretch {
     if row.len() == STRETCH {
         look_at(STRETCH, row, thresholds, own, above) // a known length: vector code
     } else {
@@ -147,7 +146,7 @@ fn look_at(
     [low, high]: [&[i32]; 2],
     own: [i32; 2],
     above: &mut [u32],
-) -> Seen {
+) -> Stretch {
     let (row, low, high, above) = (&row[..n], &low[..n], &high[..n], &mut above[..n]);
     let (mut count, mut open) = (0, 0);
     for i in 0..n {
@@ -158,7 +157,7 @@ fn look_at(
         count += is_above;
         open |= is_above ^ is_not_below;
     }
-    let mut seen = Seen { above: count, of_texts: 0, of_image: 0 };
+    let mut seen = Stretch { above: count, of_texts: 0, of_image: 0 };
     if open != 0 {
         for i in 0..n {
             let is_within = |low, high| u32::from((low..=high).contains(&row[i]));

@@ -21,7 +21,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use itm_kernels::int16::{self, Columns, Rows};
 
-use again::Again;
 use bounds::Bounds;
 use counts::CoarseCounts;
 
@@ -42,7 +41,7 @@ const FEW: usize = 1 << 15;
 
 /// How much of a pass the coarse product decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Decided {
+pub struct CoarseWork {
     /// Scores of the pass.
     pub scores: u64,
     /// Scores that the bound left open: computed again, one by one, in f32.
@@ -55,12 +54,12 @@ pub struct Decided {
 trait Coarse: Consumer {
     /// Takes in one tile of integer scores, as [`Consumer::tile`] takes in the f32 scores behind them.
     ///
-    /// Returns the number of scores that it looked up in `again`; `None`, and the state as it was, if more than `most` are open.
+    /// Returns the number of scores that it computed again in f32, from `tiles`; `None`, and the state as it was, if more than `most` are open.
     fn coarse(
         &self,
         state: &mut Self::State,
         tile: &Tile<'_, i32>,
-        again: &mut Again<'_>,
+        tiles: &Tiles<'_>,
         most: usize,
     ) -> Option<usize>;
 }
@@ -73,12 +72,12 @@ fn worthwhile(tiles: &Tiles<'_>) -> bool {
 
 impl Tiles<'_> {
     /// Where the true pairs stand: `run(counts)`, behind the coarse product where that is faster.
-    pub(super) fn counts(&self, counts: &RankCounts) -> (Standings, Decided) {
+    pub(super) fn counts(&self, counts: &RankCounts) -> (Standings, CoarseWork) {
         match self.bounds() {
             Some(bounds) => self.run_coarse(&bounds, &CoarseCounts::new(counts, &bounds)),
             None => {
                 let scores = self.images() as u64 * self.texts() as u64;
-                (self.run(counts), Decided { scores, again: 0, whole: scores })
+                (self.run(counts), CoarseWork { scores, again: 0, whole: scores })
             }
         }
     }
@@ -89,7 +88,7 @@ impl Tiles<'_> {
     }
 
     /// [`run`](Self::run) behind the coarse product.
-    fn run_coarse<C: Coarse>(&self, bounds: &Bounds, consumer: &C) -> (C::Output, Decided) {
+    fn run_coarse<C: Coarse>(&self, bounds: &Bounds, consumer: &C) -> (C::Output, CoarseWork) {
         let (again, whole) = (AtomicU64::new(0), AtomicU64::new(0));
         let output = run(self.images(), self.texts(), consumer, |images, texts, state| {
             let decided = self.lane(bounds, consumer, images, texts, state);
@@ -97,7 +96,7 @@ impl Tiles<'_> {
             whole.fetch_add(decided.whole, Ordering::Relaxed);
         });
         let scores = self.images() as u64 * self.texts() as u64;
-        (output, Decided { scores, again: again.into_inner(), whole: whole.into_inner() })
+        (output, CoarseWork { scores, again: again.into_inner(), whole: whole.into_inner() })
     }
 
     /// The tiles of a lane in the order of [`walk`](Self::walk).
@@ -108,17 +107,17 @@ impl Tiles<'_> {
         images: Range<usize>,
         texts: Range<usize>,
         state: &mut C::State,
-    ) -> Decided {
-        let (mut integers, mut again) = (Integers::new(self, bounds), Again::new(self));
-        let (mut panel, mut scores, mut widened) = (Panel::default(), Vec::new(), Vec::new());
-        let (mut decided, mut pause) = (Decided::default(), 0);
+    ) -> CoarseWork {
+        let (mut panel, mut scores) = (Panel::default(), Vec::new());
+        let mut integers = Integers::new(self, bounds);
+        let (mut decided, mut pause) = (CoarseWork::default(), 0);
         for columns in pieces(texts, self.tile.1) {
             let mut is_packed = false;
             for rows in pieces(images.clone(), self.tile.0) {
                 let size = rows.len() * columns.len();
                 if pause == 0 {
                     let tile = integers.tile(rows.clone(), columns.clone());
-                    if let Some(open) = consumer.coarse(state, &tile, &mut again, size / SHARE) {
+                    if let Some(open) = consumer.coarse(state, &tile, self, size / SHARE) {
                         decided.again += open as u64;
                         continue;
                     }
@@ -129,7 +128,7 @@ impl Tiles<'_> {
                     panel.pack(&self.texts, columns.clone());
                     is_packed = true;
                 }
-                product(self.images.block(rows.clone(), &mut widened), &panel, &mut scores);
+                product(self.images.block(rows.clone()), &panel, &mut scores);
                 consumer.tile(state, &Tile::new(rows, columns.clone(), &scores, panel.width()));
                 decided.whole += size as u64;
             }
@@ -148,27 +147,26 @@ struct Integers<'a> {
     /// The texts in `columns`.
     texts: Range<usize>,
     sums: Vec<i32>,
-    widened: Vec<f32>,
 }
 
 impl<'a> Integers<'a> {
     fn new(tiles: &'a Tiles<'a>, bounds: &'a Bounds) -> Self {
         let (rows, columns, texts) = (Rows::default(), Columns::default(), 0..0);
-        Self { tiles, bounds, rows, columns, texts, sums: Vec::new(), widened: Vec::new() }
+        Self { tiles, bounds, rows, columns, texts, sums: Vec::new() }
     }
 
     /// One tile. The texts are rounded only if the tile before had others.
     fn tile(&mut self, images: Range<usize>, texts: Range<usize>) -> Tile<'_, i32> {
         let Tiles { images: v, texts: w, .. } = self.tiles;
         if self.texts != texts {
-            let values = w.block(texts.clone(), &mut self.widened);
+            let values = w.block(texts.clone());
             self.columns.fill(values, w.dim(), self.bounds.texts.scale());
             self.texts = texts.clone();
         }
         match self.bounds.images.rounded() {
             Some(rows) => int16::product(rows, images.clone(), &self.columns, &mut self.sums),
             None => {
-                let values = v.block(images.clone(), &mut self.widened);
+                let values = v.block(images.clone());
                 self.rows.fill(values, v.dim(), self.bounds.images.scale());
                 int16::product(&self.rows, 0..images.len(), &self.columns, &mut self.sums);
             }

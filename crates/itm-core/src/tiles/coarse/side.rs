@@ -63,9 +63,8 @@ impl Side {
     /// Keeps the integers of all rows, if they are few: else each tile must round its rows again.
     pub(super) fn with_rounded(mut self, embeddings: &Embeddings<'_>) -> Self {
         if embeddings.rows() * embeddings.dim() <= KEPT {
-            let (mut rows, mut widened) = (Rows::default(), Vec::new());
-            let values = embeddings.block(0..embeddings.rows(), &mut widened);
-            rows.fill(values, embeddings.dim(), self.scale);
+            let mut rows = Rows::default();
+            rows.fill(embeddings.block(0..embeddings.rows()), embeddings.dim(), self.scale);
             self.rounded = Some(rows);
         }
         self
@@ -101,8 +100,7 @@ impl Side {
 fn each_row<T: Send>(embeddings: &Embeddings<'_>, of: impl Fn(&[f32]) -> T + Sync) -> Vec<T> {
     let (n, dim) = (embeddings.rows(), embeddings.dim());
     let chunk = |first: usize| {
-        let mut widened = Vec::new();
-        let values = embeddings.block(first..(first + ROWS).min(n), &mut widened);
+        let values = embeddings.block(first..(first + ROWS).min(n));
         values.chunks_exact(dim).map(&of).collect::<Vec<_>>()
     };
     (0..n.div_ceil(ROWS)).into_par_iter().flat_map_iter(|k| chunk(k * ROWS)).collect()

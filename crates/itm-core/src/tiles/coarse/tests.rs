@@ -1,5 +1,3 @@
-use half::f16;
-
 use super::super::testing::{everywhere, grid, tiles, unit};
 use super::super::{TopImages, TopTexts};
 use super::top::Queries;
@@ -36,7 +34,7 @@ fn stretched(rows: usize, dim: usize, seed: u64) -> Vec<f32> {
 fn both(
     tiles: &Tiles<'_>,
     pairs: &Pairs,
-) -> (super::super::Standings, super::super::Standings, Decided) {
+) -> (super::super::Standings, super::super::Standings, CoarseWork) {
     let counts = RankCounts::new(tiles, pairs).unwrap();
     let bounds = Bounds::new(&tiles.images, &tiles.texts).unwrap();
     let (got, decided) = tiles.run_coarse(&bounds, &CoarseCounts::new(&counts, &bounds));
@@ -184,20 +182,6 @@ fn no_score_is_farther_than_its_bound() {
         }
         assert!(most > 0.6, "{most} of the bound is used at most");
     }
-}
-
-#[test]
-fn f16_is_widened_for_integers_and_single_scores() {
-    let (n, m, dim) = (80, 400, 96);
-    let half = |x: &[f32]| x.iter().map(|&x| f16::from_f32(x)).collect::<Vec<_>>();
-    let (v, w) = (unit(n, dim, 1), unit(m, dim, 2));
-    let (v, w) = (half(&v), half(&w));
-    let images = super::super::Embeddings::from_f16("images", n, dim, &v).unwrap();
-    let texts = super::super::Embeddings::from_f16("texts", m, dim, &w).unwrap();
-    let tiles = Tiles::new(images, texts).unwrap();
-    let (got, want, decided) = both(&tiles, &Pairs::uniform(n, 5));
-    assert_eq!(got, want);
-    assert!(decided.again >= 400);
 }
 
 /// Without a scale there is no coarse product, and the ranks come from f32.

@@ -6,7 +6,6 @@ use rayon::prelude::*;
 
 use super::super::top::Lists;
 use super::super::{Consumer, Tile, Tiles, TopImages, TopK, TopTexts, gather, run};
-use super::again::Again;
 use super::bounds::Bounds;
 use super::{Integers, SHARE};
 
@@ -162,10 +161,10 @@ impl Tiles<'_> {
         let exact = self.with_queries(&crowded, queries, |tiles| tiles.top_exact(k, queries));
         let k = k.min(queries.of(self.texts(), self.images()));
         let parts = lists.par_chunks(TASK).enumerate().map(|(task, lists)| {
-            let (mut again, mut top) = (Again::new(self), TopK::new(k));
+            let mut top = TopK::new(k);
             for (query, list) in (task * TASK..).zip(lists) {
                 match list {
-                    Some(items) => self.push_exact(&mut top, &mut again, query, items, queries),
+                    Some(items) => self.push_exact(&mut top, query, items, queries),
                     None => {
                         let at = crowded.binary_search(&query).expect("a crowded query");
                         top.push_list(&exact, at);
@@ -177,20 +176,13 @@ impl Tiles<'_> {
         parts.collect::<Vec<_>>().into_iter().fold(TopK::new(k), TopK::joined)
     }
 
-    fn push_exact(
-        &self,
-        top: &mut TopK,
-        again: &mut Again<'_>,
-        query: usize,
-        items: &[u32],
-        queries: Queries,
-    ) {
+    fn push_exact(&self, top: &mut TopK, query: usize, items: &[u32], queries: Queries) {
         let mut scores = vec![0.0; items.len()];
         let pair = |&item: &u32| {
             let item = item as usize;
             queries.of((query, item), (item, query))
         };
-        again.scores(items.iter().map(pair), |at, score| scores[at] = score);
+        self.singles(items.iter().map(pair), |at, score| scores[at] = score);
         top.push_scored(items.iter().copied().zip(scores));
     }
 }

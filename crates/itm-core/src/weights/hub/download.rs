@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use hf_hub::api::sync::{ApiBuilder, ApiError};
 use hf_hub::{Cache, Repo, RepoType};
 
-use super::Published;
+use super::ModelName;
 use crate::{Error, Result};
 
 /// Files of a model other than its weights.
@@ -21,7 +21,7 @@ const WEIGHTS: [(&str, &str); 4] = [
 ];
 
 /// Downloads configuration, vocabulary and one kind of weights, all from one commit.
-pub(super) fn fetch(cache: &Path, name: &Published) -> Result<PathBuf> {
+pub(super) fn fetch(cache: &Path, name: &ModelName) -> Result<PathBuf> {
     let refused = |what: &str, e: &dyn Display| {
         Error::invalid(format!("{}@{}", name.id, name.revision), what, e)
     };

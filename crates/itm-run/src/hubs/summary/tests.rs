@@ -57,7 +57,7 @@ fn two_seeds() -> RowSummary {
         ]),
     ];
     let origin = Origin { rsum: Some(301.0), cca: Some(310.0) };
-    let printed = crate::testing::paper("hubness").inferences(3, None, String::new).unwrap();
+    let printed = crate::testing::paper("hal").inferences(3, None, String::new).unwrap();
     RowSummary::new(RowReports { row: "Full".into(), printed, reports, origin })
 }
 
@@ -101,19 +101,16 @@ fn curves_and_deserved_hubs_are_over_the_seeds() {
 #[test]
 fn the_page_begins_with_the_verdict_and_says_when_models_are_weak() {
     let summary = Summary {
-        target: "hubness-toy".into(),
+        target: "toy".into(),
         paper: "P".into(),
         table: 3,
         dataset: "Toy".into(),
         substitution: None,
-        source: "toy".into(),
-        source_run: "runs/toy".into(),
         rows: vec![two_seeds()],
         resamples: 10,
         config_sha256: "c".repeat(64),
-        source_config_sha256: "s".repeat(64),
         data_sha256: "d".repeat(64),
-        command: "cargo xtask reproduce hubness-toy".into(),
+        command: "cargo xtask reproduce toy".into(),
         seconds: 1.0,
     };
     let page = markdown::render(&summary);
@@ -121,7 +118,7 @@ fn the_page_begins_with_the_verdict_and_says_when_models_are_weak() {
                 (significant with 1 of 2 seeds).\n";
     assert!(page.starts_with(want), "{page}");
     for part in [
-        "`runs/toy` reach rSum 301.0 on test: below the closed-form CCA, 310.0.",
+        "The models reach rSum 301.0 on test: below the closed-form CCA, 310.0.",
         "| CSLS      | 306.0 |   +5.0 | 1 of 2 | 0 of 2 |",
         "| NNS < RGM  |   yes |       +2.0 | 2 of 2 |  +3.9 |",
         "| RGM       |       i2t | 30.1 |    – |   – | 31.0 | – | – | 30.0 | 30.5 | 2 (31.0) |",
@@ -134,22 +131,4 @@ fn the_page_begins_with_the_verdict_and_says_when_models_are_weak() {
         assert!(page.contains(part), "no {part:?} in\n{page}");
     }
     assert_eq!(page.lines().filter(|line| line.starts_with("|-")).count(), 6, "{page}");
-}
-
-/// Without a report nothing is known. A report in a folder below is read. Half a report is a one-line error.
-#[test]
-fn a_source_without_a_readable_report_is_one_line() {
-    let dir = tempfile::tempdir().unwrap();
-    let read = |row| Origin::read(dir.path(), row, 1);
-    let line = || read("Full").unwrap_err().to_string();
-    assert_eq!(read("Full").unwrap(), Origin::default());
-    let below = dir.path().join("table-2");
-    std::fs::create_dir(&below).unwrap();
-    let other = report::tests::sample::report(24.3, -5.5, &[0]).to_json(&[]).unwrap();
-    std::fs::write(below.join("report.json"), other).unwrap();
-    let (full, absent) = (read("Full").unwrap(), read("absent").unwrap());
-    assert!(full.rsum.is_some() && (full.cca, absent.rsum) == (absent.cca, None), "{full:?}");
-    std::fs::write(dir.path().join("report.json"), "{\"rows\": [").unwrap();
-    assert!(line().contains("the report of a finished run"), "{}", line());
-    assert_eq!(line().lines().count(), 1);
 }

@@ -26,14 +26,6 @@ fn golden_hits_and_chance() {
     assert_eq!(points, Points { hits: 2, words: 4, idle: 0, chance: 1.75 });
 }
 
-/// By hand: caption 0 is true of images 0, 2 and 3, caption 1 only of image 1.
-#[test]
-fn the_next_true_image_is_the_false_negative() {
-    let truth = Relevance::new(2, vec![vec![0], vec![1], vec![0], vec![0]]);
-    let of = |own, text| false_negative(&truth, own, text);
-    assert_eq!([of(0, 0), of(2, 0), of(3, 0), of(1, 1)], [Some(2), Some(3), Some(0), None]);
-}
-
 /// By hand: two seeds of two images. One seed hits 1/2 and 3/4, the other 2/2 and 1/4: 7 of 12. Chance and words are of
 /// one seed.
 #[test]

@@ -9,6 +9,7 @@
 use std::collections::BTreeMap;
 
 use itm_core::learn::Items;
+use itm_core::significance::Share;
 use itm_core::{Pairs, Result};
 use itm_report::format::{count, interval, share};
 use itm_report::table::Table;
@@ -17,7 +18,6 @@ use serde::{Deserialize, Serialize};
 use super::edits::{Fluency, Reader, edited};
 use crate::measures::{BySeed, Measure, Trial};
 use crate::model::Model;
-use crate::ratio::{Counts, Share};
 use crate::report::{Place, Report, Section, of_rows};
 use crate::source::Source;
 use crate::split::Split;
@@ -75,9 +75,9 @@ struct Edited {
 #[derive(Debug, Clone, Default, PartialEq)]
 struct OfImages {
     /// Counts over the drawn edits.
-    below: Vec<Counts>,
+    below: Vec<[u64; 2]>,
     /// Counts over the edits of each kind.
-    by_kind: BTreeMap<&'static str, Vec<Counts>>,
+    by_kind: BTreeMap<&'static str, Vec<[u64; 2]>>,
     ties: u64,
     /// Captions that no rule changes.
     without: u64,
@@ -133,8 +133,8 @@ fn measure(source: &Source, model: &Model) -> Result<OfImages> {
 /// The shares over all seeds of a row; `None` if nothing was measured.
 fn summarise(runs: &[&OfImages]) -> Option<Edited> {
     let first = runs.first()?;
-    let share = |of: &dyn Fn(&OfImages) -> Option<&Vec<Counts>>| {
-        let runs: Vec<&[Counts]> = runs.iter().filter_map(|run| Some(&of(run)?[..])).collect();
+    let share = |of: &dyn Fn(&OfImages) -> Option<&Vec<[u64; 2]>>| {
+        let runs: Vec<&[[u64; 2]]> = runs.iter().filter_map(|run| Some(&of(run)?[..])).collect();
         Share::over(&runs)
     };
     let kinds = first.by_kind.keys();

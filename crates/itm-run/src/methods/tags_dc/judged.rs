@@ -3,10 +3,10 @@
 use itm_core::Result;
 
 use super::sentences::{Caption, judged, sentences};
+use crate::explanations::word_maps::Pair;
 use crate::model::Model;
 use crate::report::{JudgedCaption, JudgedPair, PairKind};
 use crate::split::Split;
-use crate::word_maps::Pair;
 
 /// The pairs as the model judges them; `None` if it judges no words and makes no negatives.
 ///

@@ -13,6 +13,7 @@
 use std::collections::BTreeMap;
 
 use itm_core::Result;
+use itm_core::significance::Share;
 use itm_report::format::{interval, points, share};
 use itm_report::table::Table;
 use serde::{Deserialize, Serialize};
@@ -22,7 +23,6 @@ use super::sentences::{Caption, Sentence, sentences};
 use crate::mean::mean;
 use crate::measures::{BySeed, Measure, Trial};
 use crate::model::Model;
-use crate::ratio::{Counts, Share};
 use crate::report::{JudgedText, Place, Report, Section, of_rows};
 use crate::source::Source;
 use crate::split::Split;
@@ -91,18 +91,18 @@ struct Further {
 #[derive(Debug, Clone, Default, PartialEq)]
 struct OfImages {
     /// Truly false sentences among the sentences with a meaning.
-    false_: Vec<Counts>,
+    false_: Vec<[u64; 2]>,
     /// The same, by the kind of the only changed word.
-    by_kind: BTreeMap<&'static str, Vec<Counts>>,
+    by_kind: BTreeMap<&'static str, Vec<[u64; 2]>>,
     /// Sentences without a meaning among all sentences.
-    unparsed: Vec<Counts>,
+    unparsed: Vec<[u64; 2]>,
     /// Changed words of truly false sentences that the head calls mismatched.
-    seen: Vec<Counts>,
+    seen: Vec<[u64; 2]>,
     /// Other words of truly false sentences that the head calls matched.
-    kept: Vec<Counts>,
-    corrected: Vec<Counts>,
+    kept: Vec<[u64; 2]>,
+    corrected: Vec<[u64; 2]>,
     /// Sentences that score below their captions.
-    below: Vec<Counts>,
+    below: Vec<[u64; 2]>,
     /// Fluency of the sentences.
     fluency: Option<Fluency>,
 }
@@ -112,7 +112,7 @@ fn words(sentence: &Sentence) -> impl Iterator<Item = &JudgedText> {
     sentence.judged.words.iter().filter(|word| word.at.is_some())
 }
 
-fn count(counts: &mut Counts, hit: bool) {
+fn count(counts: &mut [u64; 2], hit: bool) {
     counts[0] += u64::from(hit);
     counts[1] += 1;
 }
@@ -203,8 +203,8 @@ fn measure(source: &Source, model: &Model) -> Result<Option<OfImages>> {
 
 /// The shares over all seeds of a row.
 fn summarise(runs: &[&OfImages]) -> Sentences {
-    let over = |of: &dyn Fn(&OfImages) -> Option<&Vec<Counts>>| {
-        let runs: Vec<&[Counts]> = runs.iter().filter_map(|run| Some(&of(run)?[..])).collect();
+    let over = |of: &dyn Fn(&OfImages) -> Option<&Vec<[u64; 2]>>| {
+        let runs: Vec<&[[u64; 2]]> = runs.iter().filter_map(|run| Some(&of(run)?[..])).collect();
         Share::over(&runs)
     };
     let kinds = runs[0]

@@ -1,6 +1,7 @@
 //! Each change of a key of a config changes the output of a run.
 
-use itm_core::start::{LinearMap, StartOptions};
+use itm_core::data::WordVectors;
+use itm_core::start::{LinearMap, Start, StartOptions};
 
 use super::*;
 use crate::config::RegionMapKind;
@@ -170,18 +171,79 @@ fn a_start_is_where_training_begins() {
     let dims = 8;
     let cca = StartOptions { ridge_image: 1.0, ridge_text: 1.0, power: 0.5, dims, fill: 0.0 };
     config.model.cca = Some(cca);
-    let begun = scores(&naaf(&config).with_start(&start).unwrap());
-    assert_ne!(begun, scores(&naaf(&config)));
+    let at = |start: &Start| begun(&config, |encoders| encoders.with_start(start));
+    let random = scores(&begun(&config, Ok).unwrap());
+    let given = scores(&at(&start).unwrap());
+    assert_ne!(given, random);
     let image = Start { image: map(DIM, 4), ..start.clone() };
     let text = Start { text: map(VOCABULARY, 4), ..start.clone() };
     for other in [image, text] {
-        assert_ne!(begun, scores(&naaf(&config).with_start(&other).unwrap()));
+        assert_ne!(given, scores(&at(&other).unwrap()));
     }
     let wide = Start { text: map(VOCABULARY + 1, 50), ..start.clone() };
-    let line = naaf(&config).with_start(&wide).unwrap_err().to_string();
+    let line = at(&wide).unwrap_err().to_string();
     assert_eq!(line, "map of words: expected 14 × 8 weights and 8 biases, got 120 and 8");
-    let line = naaf(&bigru()).with_start(&start).unwrap_err().to_string();
+    let line = begun(&bigru(), |encoders| encoders.with_start(&start)).unwrap_err().to_string();
     assert_eq!(line, "a start: expected a table of words, got a recurrent unit");
+    let line = Naaf::new(&config, DIM, VOCABULARY, &Device::flex()).unwrap_err().to_string();
+    assert!(line.starts_with("model.start: expected \"random\"; Naaf::from_encoders"), "{line}");
+}
+
+/// A model of a config, with encoders made from the config's random ones.
+fn begun(config: &NaafConfig, change: impl FnOnce(Encoders) -> Result<Encoders>) -> Result<Naaf> {
+    let encoders = Encoders::new(&config.model, DIM, VOCABULARY, 0, &Device::flex())?;
+    Naaf::from_encoders(config, change(encoders)?, Boundary::default())
+}
+
+/// A config whose word vectors are given never trains from random ones.
+#[test]
+fn given_vectors_must_be_given() {
+    let mut config = bigru();
+    config.model.word_vectors = crate::VectorsFrom::Given;
+    let line = Naaf::new(&config, DIM, VOCABULARY, &Device::flex()).unwrap_err().to_string();
+    assert!(line.starts_with("model.word_vectors: expected \"random\"; Naaf::from"), "{line}");
+    let rows = (0..VOCABULARY as u32).map(|id| (id, vec![0.1 * id as f32; 6])).collect();
+    let vectors = WordVectors { width: 6, vocabulary: VOCABULARY, rows };
+    let mut model = begun(&config, |encoders| encoders.with_vectors(&vectors)).unwrap();
+    assert_ne!(scores(&model), scores(&naaf(&bigru())));
+    assert!(step(&mut model, &ALL, 0).unwrap().grad_norm > 0.0);
+}
+
+/// Encoders and boundary of another model give its scores, from a device with gradients or without, and they learn on.
+#[test]
+fn a_model_of_given_encoders_and_boundary() {
+    let config = base();
+    let mut first = naaf(&config);
+    (0..4).for_each(|k| _ = step(&mut first, &ALL, k).unwrap());
+    assert!(first.boundary().t_s > 0.0, "{:?}", first.boundary());
+    let next = |mut model: Naaf| (step(&mut model, &ALL, 7).unwrap(), scores(&model));
+    let made = |encoders: Encoders| {
+        Naaf::from_encoders(&config, encoders, first.boundary().clone()).unwrap()
+    };
+    let (learning, plain) = (first.encoders().clone(), first.encoders().valid());
+    assert_eq!(scores(&made(learning.clone())), scores(&first));
+    assert_eq!(scores(&made(plain.clone())), scores(&first));
+    assert_eq!(next(made(learning.clone())), next(made(plain)));
+
+    let refused = |config: &NaafConfig, boundary| {
+        Naaf::from_encoders(config, learning.clone(), boundary).unwrap_err().to_string()
+    };
+    let far = Boundary { t_s: f64::NAN, ..Boundary::default() };
+    assert_eq!(refused(&config, far), "boundary t_s: expected in [0, 1], got NaN");
+    let changes: [Change; 3] = [
+        |c| c.model.embed_dim = 9,
+        |c| c.model.text = TextKind::Bigru,
+        |c| c.model.region_map = RegionMapKind::WeightNorm,
+    ];
+    for change in changes {
+        let mut other = config.clone();
+        change(&mut other);
+        let line = refused(&other, Boundary::default());
+        assert!(
+            line.starts_with("encoders: expected") && line.contains("got Xavier to 8, words to 8"),
+            "{line}"
+        );
+    }
 }
 
 /// The schedule `cosine` needs the number of steps per epoch.
@@ -221,9 +283,4 @@ fn what_cannot_be_trained_with_is_refused() {
     let line = refused(&counts, &[&[1, 4], &[1, VOCABULARY as u32]], &captions);
     let known = format!("numbers of words below {VOCABULARY}, got {VOCABULARY}");
     assert_eq!(line, format!("caption 1 of the batch: expected {known}"));
-    let start = |map| LinearMap { weight: vec![0.5; 8 * map], bias: vec![0.0; 8] };
-    let start = Start { image: start(DIM), text: start(VOCABULARY) };
-    step(&mut model, &ALL, 0).unwrap();
-    let line = model.with_start(&start).unwrap_err().to_string();
-    assert!(line.contains("a model before its first step, got a model after step 1"), "{line}");
 }

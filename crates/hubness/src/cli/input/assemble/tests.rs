@@ -11,12 +11,12 @@ const UNIT: [[f32; 2]; 2] = [[1.0, 0.0], [0.0, 1.0]];
 
 /// Images and texts.
 fn shape(loaded: &Loaded) -> (usize, usize) {
-    loaded.source(Length::Unit).unwrap().shape()
+    loaded.test_scores().shape()
 }
 
 fn values(loaded: &Loaded) -> (&[f32], &[f32]) {
     match &loaded.scores {
-        LoadedScores::Embeddings { images, texts } => (&images.values, &texts.values),
+        LoadedScores::Embeddings(rows) => (&rows.images, &rows.texts),
         other => panic!("embeddings, not {other:?}"),
     }
 }

@@ -90,7 +90,7 @@ fn without_judgements_names_are_sorted() {
     assert_eq!(folder.notes(&loaded)[1], "order of texts (it breaks ties): sorted names");
     request.text_names = Some(folder.at("names"));
     let loaded = folder.loaded(&request);
-    assert_eq!(loaded.source(Default::default()).unwrap().shape().1, 3);
+    assert_eq!(loaded.test_scores().shape().1, 3);
     assert_eq!(folder.notes(&loaded)[1], "order of texts (it breaks ties): as the names are given");
     request.text_names = Some(folder.at("other"));
     let want = "r: expected only the given names, got 1 other: d";

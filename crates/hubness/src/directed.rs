@@ -1,0 +1,209 @@
+//! A score matrix seen from one direction: queries and items instead of images and texts.
+
+use std::ops::Range;
+
+use itm_core::scored::{Scored, visit};
+use itm_core::tiles::{AnyConsumer, AnyState, Consumer, ExpSums, Tile, TopK};
+
+use crate::{Direction, Error, Result, ScoreMatrix};
+
+/// Scores of queries against items, with the lists and sums that the corrections need.
+pub(crate) struct DirectedScores<'a> {
+    name: &'static str,
+    scores: &'a dyn Scored,
+    direction: Direction,
+}
+
+impl<'a> DirectedScores<'a> {
+    /// # Errors
+    /// If there is no query or no item; `name` is what the error calls the scores.
+    pub(crate) fn new(
+        name: &'static str,
+        scores: &'a dyn Scored,
+        direction: Direction,
+    ) -> Result<Self> {
+        let directed = Self { name, scores, direction };
+        for (what, count) in [("query", directed.queries()), ("item", directed.items())] {
+            if count == 0 {
+                return Err(Error::invalid(name, format!("at least one {what}"), "none"));
+            }
+        }
+        Ok(directed)
+    }
+
+    pub(crate) fn queries(&self) -> usize {
+        self.direction.queries(self.scores.images(), self.scores.texts())
+    }
+
+    pub(crate) fn items(&self) -> usize {
+        self.direction.items(self.scores.images(), self.scores.texts())
+    }
+
+    /// # Errors
+    /// If these scores have another number of items.
+    pub(crate) fn expect_items(&self, items: usize) -> Result<()> {
+        if self.items() == items {
+            return Ok(());
+        }
+        Err(Error::invalid(self.name, format!("the {items} test items"), self.items()))
+    }
+
+    /// The output of a consumer that reads all scores.
+    pub(crate) fn visit<C: Consumer<State: 'static>>(&self, consumer: &C) -> Result<C::Output> {
+        visit(self.scores, consumer)
+    }
+
+    /// The `k` best items of every query.
+    pub(crate) fn best_items(&self, k: usize) -> Result<TopK> {
+        self.direction.nearest(self.scores, k)
+    }
+
+    /// The `k` best queries of every item.
+    pub(crate) fn best_queries(&self, k: usize) -> Result<TopK> {
+        self.direction.reversed().nearest(self.scores, k)
+    }
+
+    /// `log Σ exp(β·s)` over all queries, for every item.
+    ///
+    /// # Errors
+    /// If a sum is not finite.
+    pub(crate) fn item_sums(&self, beta: f64) -> Result<Vec<f64>> {
+        let sums = self.visit(&ExpSums::new(beta))?;
+        let items = self.direction.items(sums.images, sums.texts);
+        self.finite("item", "log Σ exp(β·s) over the queries", &items)?;
+        Ok(items)
+    }
+
+    /// `log Σ exp(β·s + y)` over all items, for every query; `y` are shifts of the items.
+    ///
+    /// # Errors
+    /// If a sum is not finite.
+    pub(crate) fn query_sums(&self, beta: f64, item_shifts: Vec<f64>) -> Result<Vec<f64>> {
+        let sums = self.shifted(beta, vec![0.0; self.queries()], item_shifts)?;
+        self.finite("query", "log Σ exp(β·s) over the items", &sums.0)?;
+        Ok(sums.0)
+    }
+
+    /// `log Σ exp(β·s + x)` over all queries, for every item; `x` are shifts of the queries.
+    ///
+    /// # Errors
+    /// If a sum is not finite.
+    pub(crate) fn shifted_item_sums(&self, beta: f64, query_shifts: Vec<f64>) -> Result<Vec<f64>> {
+        let sums = self.shifted(beta, query_shifts, vec![0.0; self.items()])?;
+        self.finite("item", "log Σ exp(β·s) over the queries", &sums.1)?;
+        Ok(sums.1)
+    }
+
+    /// Sums of the queries and of the items.
+    fn shifted(
+        &self,
+        beta: f64,
+        queries: Vec<f64>,
+        items: Vec<f64>,
+    ) -> Result<(Vec<f64>, Vec<f64>)> {
+        let in_order = |(images, texts)| match self.direction {
+            Direction::I2t => (images, texts),
+            Direction::T2i => (texts, images),
+        };
+        let (images, texts) = in_order((queries, items));
+        let sums = self.visit(&ExpSums::new(beta).with_shifts(images, texts))?;
+        Ok(in_order((sums.images, sums.texts)))
+    }
+
+    /// # Errors
+    /// If a value of a query or item is infinite or NaN, because scores are infinite.
+    pub(crate) fn finite(&self, each: &str, what: &str, values: &[f64]) -> Result<()> {
+        match values.iter().position(|value| !value.is_finite()) {
+            None => Ok(()),
+            Some(at) => {
+                let place = format!("{}, {each} {at}", self.name);
+                Err(Error::invalid(place, format!("a finite {what}"), values[at]))
+            }
+        }
+    }
+}
+
+/// # Errors
+/// If a parameter is not above 0, or so large that its products with scores could overflow.
+pub(crate) fn positive(name: &str, value: f64) -> Result<()> {
+    // The upper bound comes from `ExpSums`: products with scores must not overflow.
+    if value > 0.0 && value < 1e200 {
+        return Ok(());
+    }
+    Err(Error::invalid(name, "a number above 0 and below 1e200", value))
+}
+
+/// # Errors
+/// If a number of neighbours is 0.
+pub(crate) fn at_least_one(name: &str, k: usize) -> Result<()> {
+    if k > 0 {
+        return Ok(());
+    }
+    Err(Error::invalid(name, "at least 1 neighbour", k))
+}
+
+/// Scores of items against themselves, without the diagonal: its scores count as −∞.
+pub(crate) struct WithoutSelf<'a>(pub(crate) &'a dyn Scored);
+
+impl Scored for WithoutSelf<'_> {
+    fn images(&self) -> usize {
+        self.0.images()
+    }
+
+    fn texts(&self) -> usize {
+        self.0.texts()
+    }
+
+    fn block(&self, images: Range<usize>, texts: Range<usize>) -> Result<ScoreMatrix> {
+        let width = texts.len();
+        let mut scores = self.0.block(images.clone(), texts.clone())?.into_values();
+        leave_out(&images, &texts, &mut scores);
+        ScoreMatrix::new(images.len(), width, scores)
+    }
+
+    fn visit(&self, consumer: &dyn AnyConsumer) -> Result<AnyState> {
+        visit(self.0, &LeaveOut(consumer))
+    }
+}
+
+/// Sets the diagonal of all scores to −∞, where a rectangle contains it.
+fn leave_out(images: &Range<usize>, texts: &Range<usize>, scores: &mut [f32]) {
+    for image in images.start.max(texts.start)..images.end.min(texts.end) {
+        scores[(image - images.start) * texts.len() + image - texts.start] = f32::NEG_INFINITY;
+    }
+}
+
+/// Passes tiles on, with −∞ on the diagonal.
+struct LeaveOut<'a>(&'a dyn AnyConsumer);
+
+impl Consumer for LeaveOut<'_> {
+    type State = AnyState;
+    type Output = AnyState;
+
+    fn start(&self, images: Range<usize>, texts: Range<usize>) -> AnyState {
+        self.0.start(images, texts)
+    }
+
+    fn hint(&self, lane: &mut AnyState, total: &AnyState) {
+        self.0.hint(lane, total);
+    }
+
+    fn tile(&self, state: &mut AnyState, tile: &Tile<'_>) {
+        let (images, texts) = (tile.images(), tile.texts());
+        if images.end <= texts.start || texts.end <= images.start {
+            return self.0.tile(state, tile);
+        }
+        let width = texts.len();
+        let mut scores: Vec<f32> = tile.rows().flat_map(|(_, row)| row).copied().collect();
+        leave_out(&images, &texts, &mut scores);
+        self.0.tile(state, &Tile::new(images, texts, &scores, width));
+    }
+
+    fn merge(&self, total: &mut AnyState, lane: AnyState) {
+        self.0.merge(total, lane);
+    }
+
+    fn finish(&self, total: AnyState) -> AnyState {
+        self.0.finish(total)
+    }
+}

@@ -1,0 +1,78 @@
+//! Scores that are in memory, and the products of embeddings.
+
+use std::ops::Range;
+
+use super::Scored;
+use crate::eval::Ranks;
+use crate::tiles::{AnyConsumer, AnyState, Tiles, TopK};
+use crate::{Pairs, Result, ScoreMatrix};
+
+impl Scored for ScoreMatrix {
+    fn images(&self) -> usize {
+        self.images()
+    }
+
+    fn texts(&self) -> usize {
+        self.texts()
+    }
+
+    fn block(&self, images: Range<usize>, texts: Range<usize>) -> Result<ScoreMatrix> {
+        let values = images.clone().flat_map(|i| &self.row(i)[texts.clone()]).copied().collect();
+        Self::new(images.len(), texts.len(), values)
+    }
+
+    fn pairs(&self, images: &[usize], texts: &[usize]) -> Result<Vec<f32>> {
+        assert_eq!(images.len(), texts.len(), "one image for each text");
+        Ok(images.iter().zip(texts).map(|(&image, &text)| self.row(image)[text]).collect())
+    }
+
+    fn visit(&self, consumer: &dyn AnyConsumer) -> Result<AnyState> {
+        self.run(consumer)
+    }
+
+    fn ranks(&self, pairs: &Pairs) -> Result<Ranks> {
+        Ranks::new(self, pairs)
+    }
+}
+
+impl Scored for Tiles<'_> {
+    fn images(&self) -> usize {
+        self.images()
+    }
+
+    fn texts(&self) -> usize {
+        self.texts()
+    }
+
+    fn block(&self, images: Range<usize>, texts: Range<usize>) -> Result<ScoreMatrix> {
+        Ok(self.block(images, texts))
+    }
+
+    fn pairs(&self, images: &[usize], texts: &[usize]) -> Result<Vec<f32>> {
+        Ok(self.pair_scores(images, texts))
+    }
+
+    fn visit(&self, consumer: &dyn AnyConsumer) -> Result<AnyState> {
+        Ok(self.run(consumer))
+    }
+
+    fn top_texts(&self, k: usize) -> Result<TopK> {
+        Ok(self.top_texts(k))
+    }
+
+    fn top_images(&self, k: usize) -> Result<TopK> {
+        Ok(self.top_images(k))
+    }
+
+    fn scores_of_images(&self, images: &[usize]) -> Result<ScoreMatrix> {
+        Ok(self.scores_of_images(images))
+    }
+
+    fn scores_of_texts(&self, texts: &[usize]) -> Result<ScoreMatrix> {
+        Ok(self.scores_of_texts(texts))
+    }
+
+    fn ranks(&self, pairs: &Pairs) -> Result<Ranks> {
+        self.ranks(pairs)
+    }
+}

@@ -1,0 +1,98 @@
+//! Targets by their names. A target begins with a preset of its method.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use itm_core::{Error, Result};
+use serde::Serialize;
+use serde::de::value::StrDeserializer;
+use serde::de::{DeserializeOwned, value};
+use toml::{Table, Value};
+
+use super::ALL;
+use crate::config::{self, Config, Shown, override_with, whole};
+
+/// The presets of every method.
+const PRESETS: [&str; 3] = ["paper", "official", "default"];
+
+/// The sections of a preset, as a file has them. `config` makes the configuration of a preset.
+pub(super) fn sections<P: DeserializeOwned, C: Serialize>(
+    name: &str,
+    config: impl FnOnce(P) -> C,
+) -> Table {
+    let name: StrDeserializer<value::Error> = StrDeserializer::new(name);
+    let preset = P::deserialize(name).expect("every method has every preset");
+    Table::try_from(config(preset)).expect("sections of keys")
+}
+
+impl Config {
+    /// Reads `<folder>/<name>.toml`.
+    ///
+    /// # Errors
+    /// If there is no such file (the error names all targets), if it is not TOML, if its method or its preset does not exist, or if a
+    /// key is unknown or missing.
+    pub fn load(folder: &Path, name: &str) -> Result<Self> {
+        let path = folder.join(format!("{name}.toml"));
+        if !path.is_file() {
+            let mut known = Self::names(folder)?;
+            known.extend(aliases(folder)?.into_iter().map(|(alias, ..)| alias));
+            known.sort();
+            let expected = format!("one of {}", known.join(", "));
+            return Err(Error::invalid("target", expected, format!("`{name}`")));
+        }
+        let text = fs::read_to_string(&path).map_err(Error::io(&path))?;
+        Self::parse(name, path, text)
+    }
+
+    /// The target of a name, and the table that the name stands for if it is an alias.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn find(folder: &Path, name: &str) -> Result<(Self, Option<Shown>)> {
+        if !folder.join(format!("{name}.toml")).is_file()
+            && let Some((_, target, shown)) =
+                aliases(folder)?.into_iter().find(|(alias, ..)| alias == name)
+        {
+            return Ok((target, Some(shown)));
+        }
+        Ok((Self::load(folder, name)?, None))
+    }
+
+    /// Reads a text as if it were in a file.
+    pub(crate) fn parse(name: &str, path: PathBuf, mut text: String) -> Result<Self> {
+        let mut root = config::file(&path, &text)?;
+        if root.contains_key("extends") || root.contains_key("preset") {
+            root = with_preset(&path, whole(&path, root)?)?;
+            text = toml::to_string(&root).expect("the tables were TOML");
+        }
+        Self::new(name, path, text, root)
+    }
+}
+
+/// A file with the sections of its preset.
+fn with_preset(path: &Path, mut own: Table) -> Result<Table> {
+    let Some(preset) = own.remove("preset") else { return Ok(own) };
+    let Some(name) = preset.as_str().filter(|name| PRESETS.contains(name)) else {
+        let place = format!("{}, preset", path.display());
+        let got = preset.as_str().map_or(preset.to_string(), |name| format!("`{name}`"));
+        return Err(Error::invalid(place, format!("one of {}", PRESETS.join(", ")), got));
+    };
+    let method = own.get("target").and_then(|target| target.get("method")).and_then(Value::as_str);
+    let Some(kind) = ALL.iter().find(|kind| Some(kind.name) == method) else {
+        return Ok(own); // an error of `target.method`
+    };
+    let mut all = (kind.preset)(name);
+    override_with(&mut all, &own);
+    Ok(all)
+}
+
+/// The aliases of a folder: names of tables, with their targets. A target that is broken has none.
+fn aliases(folder: &Path) -> Result<Vec<(String, Config, Shown)>> {
+    let targets = Config::names(folder)?.into_iter();
+    let targets = targets.filter_map(|name| Config::load(folder, &name).ok());
+    let of = |target: Config| {
+        let named = |shown: Shown| Some((target.view(&shown)?.alias?, target.clone(), shown));
+        target.shown().into_iter().filter_map(named).collect::<Vec<_>>()
+    };
+    Ok(targets.flat_map(of).collect())
+}

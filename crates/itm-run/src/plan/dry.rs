@@ -1,0 +1,179 @@
+//! Steps that are made to see what memory they take. Their model is thrown away.
+
+use std::cmp::Reverse;
+use std::iter::repeat_n;
+use std::process::exit;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+
+use itm_core::Result;
+use itm_core::data::Regions;
+use itm_core::learn::Observe;
+
+use super::{Limit, Memory, Room, scores};
+use crate::bench::Bench;
+use crate::pictures::BATCHES_AHEAD;
+use crate::split::Split;
+use crate::{methods, progress, system};
+
+/// From one look at the memory to the next.
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// The memory of each row, where it can be measured. The first row that does not fit ends the measuring. `averaged` are the bytes of
+/// scores that are kept until they are averaged.
+///
+/// # Errors
+/// If a row does not fit, or cannot begin with the weights of its row.
+pub(crate) fn memory(
+    bench: &Bench,
+    rows: &[String],
+    averaged: u64,
+    room: Room,
+) -> Result<Vec<Option<Memory>>> {
+    if !room.is_known() {
+        for row in rows.iter().filter(|row| bench.config.from(row).is_some()) {
+            bench.model_after(row, bench.weights_before(row)?)?;
+        }
+        return Ok(vec![None; rows.len()]);
+    }
+    let scores = scores(&bench.source) + averaged;
+    let spinner = progress::spinner("steps that measure the memory");
+    let mut all = vec![];
+    for row in rows {
+        let memory = measure(bench, row, scores, room)?;
+        memory.map_or(Ok(()), |memory| memory.check(&format!("row.{row}"), 1, room))?;
+        all.push(memory);
+    }
+    spinner.finish_and_clear();
+    Ok(all)
+}
+
+/// Steps on the longest captions: a quarter of what the row holds at once, a half, all. Before a larger step the line through the smaller
+/// ones says how much it will take; if that does not fit, the step is not made, and the estimate is returned. `None` if the system does
+/// not report the memory of a process.
+///
+/// # Errors
+/// As [`Bench::model_after`]; also if an item cannot be read.
+fn measure(bench: &Bench, row: &str, scores: u64, room: Room) -> Result<Option<Memory>> {
+    let (captions, key) = methods::recipe(&bench.config, row)?.at_once();
+    watched(&format!("row.{row}"), key, room, || steps(bench, row, (captions, key), scores, room))
+}
+
+fn steps(
+    bench: &Bench,
+    row: &str,
+    (captions, key): (usize, &'static str),
+    scores: u64,
+    room: Room,
+) -> Result<Option<Memory>> {
+    let weights = bench.weights_before(row)?;
+    let Some(before) = system::settled_memory_bytes() else { return Ok(None) };
+    system::forget_peak();
+    let since = |bytes: Option<u64>| bytes.map_or(0, |bytes| bytes.saturating_sub(before));
+    let mut model = bench.model_after(row, weights)?;
+    model.method.begin_epoch(0, model.inputs.items(Split::Train))?;
+    let longest = longest(bench, row)?;
+    let captions = captions.min(longest.len());
+    let (mut made, mut too_much): (Vec<(usize, u64)>, _) = (vec![], None);
+    for share in [4, 2, 1] {
+        let some = &longest[..captions / share];
+        if some.len() < 2 && share > 1 {
+            continue; // a method may need a negative
+        }
+        if extended(&made, some.len()).is_some_and(|step| !room.fits(step)) {
+            too_much = extended(&made, captions);
+            break;
+        }
+        model.inputs.ahead(repeat_n((some, 0), BATCHES_AHEAD + 1));
+        let ready = model.inputs.step(some, 0)?;
+        let _ = model.method.step(&ready.batch(), 0, Observe::Off); // what is wrong with a step, the training says
+        made.push((some.len(), since(system::peak_memory_bytes())));
+    }
+    let step = match too_much {
+        Some(estimate) => estimate,
+        None => {
+            model.method.save(&mut |_, _| Ok(()))?;
+            since(system::peak_memory_bytes())
+        }
+    };
+    let kept = since(system::settled_memory_bytes());
+    Ok(Some(Memory { captions, key, step, kept, scores }))
+}
+
+/// Does the work, and meanwhile ends the program with one line if it takes more memory than the machine has. Without this watch the
+/// system would kill the program, and nobody would know why.
+fn watched<T>(place: &str, key: &str, room: Room, work: impl FnOnce() -> T) -> T {
+    let (Limit::Available(available), Some(before)) = (room.limit, room.resident) else {
+        return work();
+    };
+    let most = before.saturating_add(available);
+    let (done, waiting) = channel::<()>();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            while waiting.recv_timeout(PAUSE) == Err(RecvTimeoutError::Timeout) {
+                if system::resident_memory_bytes().is_some_and(|now| now > most) {
+                    eprintln!(
+                        "error: memory, {place}: expected a training in at most {available} bytes available, got more; \
+                         a smaller {key} or a smaller model takes less"
+                    );
+                    exit(2);
+                }
+            }
+        });
+        let _ends = done; // after the work, or when it panics
+        work()
+    })
+}
+
+/// The value at `captions` on the line through the last two points.
+fn extended(made: &[(usize, u64)], captions: usize) -> Option<u64> {
+    let [.., (n, before), (m, last)] = made else { return None };
+    let slope = last.saturating_sub(*before) as f64 / (m - n) as f64;
+    Some(last + (slope * (captions.saturating_sub(*m)) as f64) as u64)
+}
+
+/// The training captions with the most words and regions first.
+fn longest(bench: &Bench, row: &str) -> Result<Vec<usize>> {
+    let (part, texts) =
+        (bench.source.part(Split::Train).0, bench.reading(row)?.texts(Split::Train));
+    let counts = part.regions.as_ref().map_or(&[][..], Regions::counts);
+    let length = |&text: &usize| {
+        texts[text].len() + counts.get(part.pairs.image_of(text)).copied().unwrap_or(0)
+    };
+    let mut all: Vec<usize> = (0..texts.len()).collect();
+    all.sort_by_key(|text| Reverse(length(text)));
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Limit;
+    use crate::testing;
+
+    #[test]
+    fn a_line_goes_through_two_points() {
+        assert_eq!(extended(&[(8, 100)], 32), None);
+        assert_eq!(extended(&[(8, 100), (16, 180)], 32), Some(340));
+        assert_eq!(extended(&[(4, 7), (8, 100), (16, 90)], 32), Some(90), "memory never shrinks");
+    }
+
+    /// A training is measured, and more memory than there is makes no further step.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn steps_are_measured() {
+        for target in ["fne-scenes", "hal-scenes", "naaf-scenes", "tags-dc-scenes"] {
+            let bench = testing::small_bench(target);
+            let row = bench.config.rows().next().unwrap().to_owned();
+            let room = |limit| Room { resident: Some(0), limit };
+            let all = measure(&bench, &row, 5, room(Limit::Given(u64::MAX))).unwrap().unwrap();
+            assert!(all.scores == 5 && all.step > 0, "{target}: {all:?}");
+            let most = bench.source.dataset.train.pairs.texts();
+            assert!((1..=most).contains(&all.captions), "{target}: {all:?}");
+            let nothing = room(Limit::Given(0));
+            let none = measure(&bench, &row, 5, nothing).unwrap().unwrap();
+            assert_eq!((none.captions, none.key), (all.captions, all.key), "{target}");
+            none.check(&row, 1, nothing).unwrap_err();
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! The binary `tags-dc`: phrases of captions, and negative captions by rules.
+
+mod captions;
+pub mod negatives;
+mod phrases;
+
+use std::io::Write;
+
+use clap::{Parser, Subcommand};
+use itm_core::Result;
+
+pub use self::negatives::Negatives;
+pub use self::phrases::Phrases;
+
+/// Phrases of captions, and captions that are false of their images.
+#[derive(Debug, Parser)]
+#[command(name = "tags-dc")]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands of `tags-dc`.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Objects, attributes and relations of captions, with the positions of their words.
+    Phrases(Phrases),
+    /// Write negative captions: sentences that are false of their image, each made by one change of a true caption.
+    Negatives(Negatives),
+}
+
+/// Runs the command line, and prints to `out`.
+///
+/// # Errors
+/// If a file cannot be read or written, or its contents are wrong. Nothing is written then.
+pub fn run(cli: &Cli, out: &mut impl Write) -> Result<()> {
+    match &cli.command {
+        Command::Phrases(phrases) => phrases.run(out),
+        Command::Negatives(negatives) => {
+            let folder = negatives.out.clone().unwrap_or_else(|| "negatives".into());
+            negatives.by_rules(&folder, &negatives.command("tags-dc"), out)
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! `tags-dc negatives`: captions that are false of their images, as JSON lines for any method and as a page that a person can judge.
+
+mod captions;
+mod page;
+#[cfg(feature = "burn")]
+mod refills;
+mod truth;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use itm_core::{Error, Result};
+use itm_report::terminal::{self, Palette};
+use serde::Serialize;
+
+#[cfg(feature = "burn")]
+pub use self::refills::{ModelSplit, Refills, TrainedModel};
+
+use self::captions::CaptionSet;
+use self::truth::Verdicts;
+use crate::edits::{Captions, Counts, Edits, NounTable, Quota, Rules, each};
+use crate::phrases::parse;
+use crate::record::{self, Kind, Record};
+use crate::whole;
+
+/// `tags-dc negatives …`
+#[derive(Debug, Args)]
+pub struct Negatives {
+    /// Lines of an image's id, a tab and a caption; `scenes` for the built-in world, whose truth is known.
+    #[arg(long, value_name = "FILE")]
+    pub captions: PathBuf,
+    /// Training captions, in the same form. They teach which nouns may replace a noun: nouns from other captions of the same images
+    /// may not. By default the captions themselves.
+    #[arg(long, value_name = "FILE")]
+    pub train: Option<PathBuf>,
+    /// Output folder; a new folder by default.
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Kinds of change, separated by commas.
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "noun,numeral,relation,order")]
+    pub kinds: Vec<Kind>,
+    /// Good sentences that are false, or the output of VSE-C's program.
+    #[arg(long, value_enum, default_value_t = Rules::Fitting)]
+    pub rules: Rules,
+    /// Seed of all draws.
+    #[arg(long, default_value_t = 0)]
+    pub seed: u64,
+    /// Largest number of negatives per caption.
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    pub per_caption: usize,
+    /// Captions that the page shows.
+    #[arg(long, default_value_t = 40, value_name = "N")]
+    pub shown: usize,
+}
+
+/// The contents of `negatives.json`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+struct Summary {
+    captions: String,
+    sha256: String,
+    images: usize,
+    read: usize,
+    without_a_variant: usize,
+    #[serde(flatten)]
+    maker: Maker,
+    seed: u64,
+    per_caption: usize,
+    kinds: BTreeMap<Kind, OfKind>,
+    version: &'static str,
+    command: String,
+}
+
+/// Who made the negatives.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Maker {
+    /// The name of the rules.
+    Rules(String),
+    /// A model that filled in words.
+    #[cfg(feature = "burn")]
+    Model(refills::OfModel),
+}
+
+/// Negatives of a kind.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+struct OfKind {
+    written: usize,
+    /// How many are truly false, if the truth is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    truth: Option<Verdicts>,
+}
+
+impl Negatives {
+    /// Changes the captions by rules, and writes the negatives into a new or empty folder. `command` is the line that repeats the command.
+    ///
+    /// # Errors
+    /// If a file cannot be read or written, or has no captions; if the folder is not empty.
+    pub fn by_rules(&self, folder: &Path, command: &str, out: &mut impl Write) -> Result<()> {
+        refuse_files(folder)?;
+        let set = match self.is_scenes() {
+            true => CaptionSet::scenes(captions::WORLD),
+            false => CaptionSet::read(&self.captions, self.train.as_deref())?,
+        };
+        let parsed = |image: &Captions| image.texts.iter().map(|text| parse(text)).collect();
+        let training: Vec<Vec<_>> = set.training.iter().map(parsed).collect();
+        let edits = Edits { nouns: NounTable::fit(&training), rules: self.rules };
+        let mut kinds = self.kinds.clone();
+        kinds.sort_unstable();
+        kinds.dedup();
+        let (seed, per_caption) = (self.seed, self.per_caption);
+        let wanted = Quota { seed, per_caption, kinds: kinds.clone() };
+        let mut records = vec![];
+        let counts = each(&set.captions, &edits, &wanted, |record| {
+            records.push(record);
+            Ok(())
+        })?;
+        let summary =
+            self.summary(&set, &kinds, (&counts, &records), Maker::Rules(name(self.rules)));
+        self.write(folder, &set, &records, Summary { command: command.into(), ..summary }, out)
+    }
+
+    /// The command line of a program that repeats the command.
+    pub fn command(&self, program: &str) -> String {
+        let kinds: Vec<_> = self.kinds.iter().map(|&kind| name(kind)).collect();
+        let train = self.train.as_ref().map(|path| format!(" --train {}", path.display()));
+        let how = format!(
+            "{} --kinds {} --rules {}",
+            train.unwrap_or_default(),
+            kinds.join(","),
+            name(self.rules)
+        );
+        self.command_with(program, &how)
+    }
+
+    /// The same, with other options in place of the options of rules.
+    pub fn command_with(&self, program: &str, how: &str) -> String {
+        let Self { captions, seed, per_caption, shown, .. } = self;
+        format!(
+            "{program} negatives --captions {}{how} --seed {seed} --per-caption {per_caption} --shown {shown}",
+            captions.display()
+        )
+    }
+
+    fn is_scenes(&self) -> bool {
+        self.captions == Path::new(captions::SCENES)
+    }
+
+    fn summary(
+        &self,
+        set: &CaptionSet,
+        kinds: &[Kind],
+        (counts, records): (&Counts, &[Record]),
+        maker: Maker,
+    ) -> Summary {
+        let truth = set.world.as_ref().map(|world| truth::verdicts(&world.test, records));
+        let of_kind = |kind: Kind| OfKind {
+            written: counts.records.get(&kind).copied().unwrap_or_default(),
+            truth: truth.as_ref().and_then(|truth| truth.get(&kind).cloned()),
+        };
+        Summary {
+            captions: set.name.clone(),
+            sha256: set.sha256.clone(),
+            images: set.captions.len(),
+            read: counts.captions,
+            without_a_variant: counts.without,
+            maker,
+            seed: self.seed,
+            per_caption: self.per_caption,
+            kinds: kinds.iter().map(|&kind| (kind, of_kind(kind))).collect(),
+            version: env!("CARGO_PKG_VERSION"),
+            command: String::new(),
+        }
+    }
+
+    fn write(
+        &self,
+        folder: &Path,
+        set: &CaptionSet,
+        records: &[Record],
+        summary: Summary,
+        out: &mut impl Write,
+    ) -> Result<()> {
+        fs::create_dir_all(folder).map_err(Error::io(folder))?;
+        let path = |name: &str| folder.join(name);
+        let lines = path("negatives.jsonl");
+        record::save(&lines, |writer| records.iter().try_for_each(|record| writer.write(record)))?;
+        let json = serde_json::to_string_pretty(&summary).expect("names and numbers") + "\n";
+        let html = page::page(&summary, &set.captions, records, self.shown);
+        for (path, text) in [(path("negatives.json"), json), (path("negatives.html"), html)] {
+            whole::write(&path, |file| file.write_all(text.as_bytes()).map_err(Error::io(&path)))?;
+        }
+        let palette = Palette::of(&std::io::stdout());
+        let mut printed = terminal::table(&page::table(&summary), 80, 24, palette);
+        printed.push(format!("{} negatives: {}", records.len(), lines.display()));
+        printed.push(format!("Page: {}", path("negatives.html").display()));
+        let printed = printed.join("\n");
+        writeln!(out, "{printed}").map_err(Error::io("standard output"))
+    }
+}
+
+/// The name of a value on the command line.
+fn name(value: impl ValueEnum) -> String {
+    let value = value.to_possible_value().expect("a value that can be named");
+    value.get_name().to_owned()
+}
+
+fn refuse_files(folder: &Path) -> Result<()> {
+    let got = match folder.read_dir().map(Iterator::count) {
+        Ok(1..) => "a folder with files",
+        Err(_) if folder.exists() => "a file",
+        _ => return Ok(()),
+    };
+    Err(Error::invalid(folder.display(), "a new or empty folder", got))
+}
+
+#[cfg(test)]
+mod tests;

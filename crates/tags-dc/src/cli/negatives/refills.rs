@@ -1,0 +1,203 @@
+//! Negatives whose words a trained model fills in.
+
+use std::collections::HashMap;
+use std::io::Write;
+use std::path::Path;
+
+use clap::Args;
+use itm_core::learn::Items;
+use itm_core::scenes::Sizes;
+use itm_core::text::Word;
+use itm_core::{Error, Result};
+use serde::Serialize;
+
+use super::captions::{CaptionSet, SCENES};
+use super::{Maker, Negatives, Summary, refuse_files};
+use crate::aligned::Aligned;
+use crate::edits::Counts;
+use crate::model::{Beside, RegionBatch};
+use crate::phrases::Duplicates;
+use crate::record::{Kind, Record};
+use crate::train::TagsDc;
+use crate::{CaptionWords, Filter, MaskBy, Masker, Refill, Streams, Tailor};
+
+/// Options of negatives by a model, for a command with an option `--run`.
+#[derive(Debug, Clone, Args)]
+pub struct Refills {
+    /// Independent maskings per caption.
+    #[arg(long, default_value_t = 20, requires = "run", value_name = "K", value_parser = clap::value_parser!(u32).range(1..))]
+    pub maskings: u32,
+    /// Refills per masking.
+    #[arg(long, default_value_t = 20, requires = "run", value_name = "L", value_parser = clap::value_parser!(u32).range(1..))]
+    pub refills: u32,
+    /// Temperature of the draws: above 1, the model takes unlikely words more often.
+    #[arg(long, default_value_t = 1.5, requires = "run", value_name = "TAU")]
+    pub temperature: f64,
+    /// Only the first images of the captions.
+    #[arg(long, requires = "run", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub images: Option<u32>,
+}
+
+/// A trained model, and its data.
+pub struct TrainedModel<'a> {
+    /// Row and seed, for a reader.
+    pub name: String,
+    /// The hash of its weights, for a reader.
+    pub checkpoint_sha256: String,
+    /// The model.
+    pub method: &'a TagsDc,
+    /// The splits that may have an image, in the order of the search.
+    pub splits: Vec<ModelSplit<'a>>,
+    /// The word or word piece of each number, empty for a number that is neither.
+    pub words: &'a [String],
+    /// Seed and sizes of the built-in world, if the model was trained on one.
+    pub world: Option<(u64, Sizes)>,
+    /// A text as numbers.
+    pub read: &'a dyn Fn(&str) -> Result<Vec<u32>>,
+    /// The words of a text, each with its range of the text's numbers; empty for a text without words.
+    pub spell: &'a dyn Fn(&str) -> Result<Vec<Word>>,
+}
+
+/// A split of a model's data.
+pub struct ModelSplit<'a> {
+    /// Names of the images.
+    pub images: &'a [String],
+    /// Images and captions as the model reads them.
+    pub items: Items<'a>,
+}
+
+/// The model that filled in words, and its settings.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(super) struct OfModel {
+    pub(super) row: String,
+    pub(super) checkpoint_sha256: String,
+    pub(super) maskings: u32,
+    pub(super) refills: u32,
+    pub(super) temperature: f64,
+    pub(super) images_not_in_the_run: usize,
+}
+
+impl Negatives {
+    /// Masks words of the captions, lets a model fill in other words, and writes the sentences that match the image best into a new or
+    /// empty folder. A caption has no negatives if the parser splits it into other words than the model reads.
+    ///
+    /// # Errors
+    /// If a file cannot be read or written, or has no captions; if the model has none of the images, or a region cannot be read; if the
+    /// folder is not empty.
+    pub fn by_model(
+        &self,
+        folder: &Path,
+        command: &str,
+        (refills, model): (&Refills, &TrainedModel),
+        out: &mut impl Write,
+    ) -> Result<()> {
+        refuse_files(folder)?;
+        let mut set = match (self.is_scenes(), model.world) {
+            (true, Some(world)) => CaptionSet::scenes(world),
+            (true, None) => {
+                let expected = "a file, because the run has other data";
+                return Err(Error::invalid("--captions", expected, SCENES));
+            }
+            (false, _) => CaptionSet::read(&self.captions, None)?,
+        };
+        let images = refills.images.map_or(usize::MAX, |n| n as usize);
+        set.captions.truncate(images);
+        set.names.truncate(images);
+        let (records, counts, unknown) = self.refilled(&set, refills, model)?;
+        let maker = Maker::Model(OfModel {
+            row: model.name.clone(),
+            checkpoint_sha256: model.checkpoint_sha256.clone(),
+            maskings: refills.maskings,
+            refills: refills.refills,
+            temperature: refills.temperature,
+            images_not_in_the_run: unknown,
+        });
+        let summary = self.summary(&set, &[Kind::Refill], (&counts, &records), maker);
+        self.write(folder, &set, &records, Summary { command: command.into(), ..summary }, out)
+    }
+
+    /// The negatives caption by caption, their counts, and the number of images that the model does not know.
+    fn refilled(
+        &self,
+        set: &CaptionSet,
+        refills: &Refills,
+        trained: &TrainedModel,
+    ) -> Result<(Vec<Record>, Counts, usize)> {
+        let method = trained.method;
+        let tailor = self.tailor(refills, trained)?;
+        let places = places(&trained.splits);
+        let (mut records, mut counts, mut unknown) = (vec![], Counts::default(), 0);
+        for (image, name) in set.captions.iter().zip(&set.names) {
+            let Some(&(split, number)) = places.get(&name[..]) else {
+                unknown += 1;
+                continue;
+            };
+            let items = &trained.splits[split].items;
+            let told = items.pairs.texts_of(number).iter().map(|&text| &items.texts[text][..]);
+            let told = CaptionWords::of(told);
+            let regions = items.images.regions(method.model().shape.features)?;
+            let mut model = Beside::new(method.model(), &RegionBatch::of(regions, &[number])?)?;
+            for (k, text) in image.texts.iter().enumerate() {
+                let caption = counts.captions as u64;
+                counts.captions += 1;
+                let spelled = (trained.spell)(text)?;
+                let Some(read) = Aligned::new(text, &spelled, trained.spell)? else {
+                    counts.without += 1;
+                    continue;
+                };
+                let streams = Streams { seed: self.seed, round: 0 };
+                let tokens = method.marks().around(&(trained.read)(text)?);
+                let phrases = read.phrases(Duplicates::Once);
+                let best =
+                    tailor.negatives(&tokens, &phrases, &told, &mut model, streams, caption)?;
+                let before = records.len();
+                records.extend(best.iter().filter_map(|negative| {
+                    let edit = read.edited(&negative.tokens, &tokens, trained.words)?;
+                    let score = Some(probability(negative.score));
+                    Some(Record { score, ..edit.record(format!("{}#{k}", image.id), self.seed) })
+                }));
+                counts.without += usize::from(records.len() == before);
+                *counts.records.entry(Kind::Refill).or_default() += records.len() - before;
+            }
+        }
+        if unknown == set.captions.len() {
+            let expected = "an image of the run's data";
+            let got = format!("`{}` and others", set.names[0]);
+            return Err(Error::invalid(&set.name, expected, got));
+        }
+        Ok((records, counts, unknown))
+    }
+
+    fn tailor(&self, refills: &Refills, trained: &TrainedModel) -> Result<Tailor<'static>> {
+        let marks = trained.method.marks();
+        let no_word =
+            |&token: &u32| trained.words.get(token as usize).is_none_or(|word| word.is_empty());
+        Ok(Tailor {
+            masker: Masker::new(MaskBy::Phrases, 0.15, marks.mask(), marks.words())?,
+            maskings: refills.maskings as usize,
+            refill: Refill {
+                draws: refills.refills as usize,
+                temperature: refills.temperature,
+                forbid: (0..marks.tokens() as u32).filter(no_word).collect(), // a reader needs a sentence
+            },
+            filter: Filter::Paper,
+            kept: self.per_caption,
+        })
+    }
+}
+
+/// σ of a logit.
+fn probability(logit: f32) -> f32 {
+    (1.0 / (1.0 + (-f64::from(logit)).exp())) as f32
+}
+
+/// The split and number of each image by name; the first image, if several have the same name.
+fn places<'a>(splits: &'a [ModelSplit<'a>]) -> HashMap<&'a str, (usize, usize)> {
+    let mut places = HashMap::new();
+    for (split, of) in splits.iter().enumerate() {
+        for (number, name) in of.images.iter().enumerate() {
+            places.entry(&name[..]).or_insert((split, number));
+        }
+    }
+    places
+}
