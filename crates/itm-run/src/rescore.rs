@@ -3,6 +3,7 @@
 mod summary;
 mod table;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -73,18 +74,12 @@ impl Measure for &Rescoring {
         let of_row = |(row, reports): (&report::Row, Option<Vec<Report>>)| {
             summarise(&row.name, &reports.unwrap_or_default())
         };
-        let found = RescoredNumbers { rescored: rows.flat_map(of_row).collect() };
+        let rescored: Vec<Rescored> = rows.flat_map(of_row).collect();
         let mut section = Section::new("Re-scored for hubs");
-        section.add(Place::Report, &found)?;
-        section.tables.extend(table::rescored(report, &found.rescored));
+        section.tables.extend(table::rescored(report, &rescored));
+        section.add(Place::Report, &BTreeMap::from([("rescored".to_owned(), rescored)]))?;
         Ok(section)
     }
-}
-
-/// The numbers of all rows in `report.json`.
-#[derive(Debug, PartialEq, Serialize, Deserialize)]
-struct RescoredNumbers {
-    rescored: Vec<Rescored>,
 }
 
 /// A trained row under one correction for hubs.

@@ -23,7 +23,6 @@ use itm_core::encoders::Places;
 use itm_core::learn::{WordMap, WordMaps};
 use itm_core::scored::Scored;
 use itm_core::{Relevance, Result};
-
 use serde::{Deserialize, Serialize};
 
 use self::mismatch::{Mismatch, Words};
@@ -76,11 +75,7 @@ impl Measure for Pointing {
         let regions = shown.iter().any(|pair| matches!(pair.places, Places::Boxes(_)));
         let mut section =
             Section::new(if regions { "Words and regions" } else { "Words and patches" });
-        for (row, words) in report.rows.iter().zip(&words) {
-            if let Some(words) = words {
-                section.add(Place::Truth(row.name.clone()), words)?;
-            }
-        }
+        section.add_rows(report, Place::Truth, &words)?;
         section.pictures = word_pictures(&shown);
         let tables = [
             tables::pointing(report, &words),

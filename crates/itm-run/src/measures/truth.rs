@@ -62,17 +62,13 @@ impl Measure for Audit {
     fn section(&self, report: &Report) -> Result<Section> {
         let truths = self.seeds.rows(report, |seeds| Some(Truth::new(seeds)));
         let mut section = Section::new("False negatives");
-        for (row, truth) in report.rows.iter().zip(&truths) {
-            if let Some(truth) = truth {
-                section.add(Place::Truth(row.name.clone()), truth)?;
-                section.figures.extend(plots::draw(&row.name, truth));
-            }
-        }
+        section.add_rows(report, Place::Truth, &truths)?;
+        let rows = report.rows.iter().zip(&truths);
+        let known = rows.filter_map(|(row, truth)| Some((&row.name, truth.as_ref()?)));
         let similarities = self.similarities.rows(report, |seeds| plots::similarities(seeds[0]));
+        section.figures.extend(known.clone().filter_map(|(row, truth)| plots::draw(row, truth)));
         section.figures.extend(similarities.into_iter().flatten());
-        for (row, truth) in report.rows.iter().zip(&truths) {
-            section.figures.extend(truth.as_ref().and_then(|t| plots::reliability(&row.name, t)));
-        }
+        section.figures.extend(known.filter_map(|(row, truth)| plots::reliability(row, truth)));
         let tables = [
             tables::relevance(report, &truths),
             tables::draws(report, &truths),

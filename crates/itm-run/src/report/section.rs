@@ -7,7 +7,7 @@ use maud::Markup;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::json::Numbers;
+use super::json::{Numbers, Report};
 
 /// What one measure found. Every report shows the tables, the page also figures and pictures, and `report.json` has the numbers.
 #[derive(Debug, Default)]
@@ -34,6 +34,27 @@ pub(crate) enum Place {
 impl Section {
     pub(crate) fn new(title: impl Into<String>) -> Self {
         Self { title: title.into(), ..Self::default() }
+    }
+
+    /// Adds the numbers of the rows of a report that have any, as [`add`](Self::add) does.
+    ///
+    /// # Errors
+    /// If a number is not finite.
+    pub(crate) fn add_rows<T>(
+        &mut self,
+        report: &Report,
+        place: fn(String) -> Place,
+        rows: &[Option<T>],
+    ) -> Result<()>
+    where
+        T: Serialize + DeserializeOwned + PartialEq,
+    {
+        let known = report.rows.iter().zip(rows);
+        let known = known.filter_map(|(row, numbers)| Some((&row.name, numbers.as_ref()?)));
+        for (name, numbers) in known {
+            self.add(place(name.clone()), numbers)?;
+        }
+        Ok(())
     }
 
     /// Adds every key of `numbers`, which must serialise as an object.

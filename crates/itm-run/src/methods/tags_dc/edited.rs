@@ -37,21 +37,12 @@ impl Measure for EditedCaptions {
     fn section(&self, report: &Report) -> Result<Section> {
         let rows = self.0.rows(report, summarise);
         let mut section = Section::new("Edited captions");
-        for (row, edited) in report.rows.iter().zip(&rows) {
-            if edited.is_some() {
-                let numbers = EditedNumbers { edited: edited.clone() };
-                section.add(Place::Row(row.name.clone()), &numbers)?;
-            }
-        }
+        let key = |edited: &Edited| BTreeMap::from([("edited".to_owned(), edited.clone())]);
+        let numbers: Vec<_> = rows.iter().map(|row| row.as_ref().map(key)).collect();
+        section.add_rows(report, Place::Row, &numbers)?;
         section.tables.extend(table(report, &rows));
         Ok(section)
     }
-}
-
-/// The numbers of a row in `report.json`.
-#[derive(Debug, PartialEq, Serialize, Deserialize)]
-struct EditedNumbers {
-    edited: Option<Edited>,
 }
 
 /// Test captions with one change by VSE-C's rules, against the captions themselves.

@@ -43,11 +43,7 @@ impl Measure for SyntheticSentences {
     fn section(&self, report: &Report) -> Result<Section> {
         let rows = self.0.rows(report, |seeds| Some(summarise(seeds)));
         let mut section = Section::new("Synthetic sentences");
-        for (row, numbers) in report.rows.iter().zip(&rows) {
-            if let Some(numbers) = numbers {
-                section.add(Place::Truth(row.name.clone()), numbers)?;
-            }
-        }
+        section.add_rows(report, Place::Truth, &rows)?;
         section.tables.extend(table(report, &rows));
         section.tables.extend(by_kind(report, &rows));
         Ok(section)
