@@ -13,13 +13,13 @@ const SEED: u64 = 0;
 /// A share over all images and seeds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Share {
+pub struct Share {
     /// Things that count / all things, in `[0, 1]`.
-    pub(crate) value: f64,
+    pub value: f64,
     /// 95 % interval `[lo, hi]`: bootstrap over test images and seeds.
-    pub(crate) ci95: [f64; 2],
+    pub ci95: [f64; 2],
     /// Number of all things, summed over seeds.
-    pub(crate) of: u64,
+    pub of: u64,
 }
 
 impl Share {

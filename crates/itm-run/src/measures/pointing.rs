@@ -27,10 +27,10 @@ use serde::{Deserialize, Serialize};
 
 use self::mismatch::{Mismatch, Words};
 use super::{BySeed, Measure, Trial};
+use crate::explanations::word_maps::{self, false_negative};
 use crate::report::{PairMaps, Place, Report, Section, largest, word_pictures};
 use crate::source::Source;
 use crate::split::Split;
-use crate::explanations::word_maps::{self, false_negative};
 
 /// Captions whose maps a report shows.
 const SHOWN: usize = 4;

@@ -79,7 +79,6 @@ impl RowResult {
             more: Numbers::new(),
         })
     }
-
 }
 
 fn seed_result(run: &SeedRun) -> SeedResult {

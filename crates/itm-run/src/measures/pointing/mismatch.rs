@@ -16,7 +16,6 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-
 /// Replicates of the bootstrap. Each replicate reads all words.
 const REPLICATES: usize = 2_000;
 /// Number of images per block of scores.
