@@ -14,7 +14,7 @@ use itm_core::{Error, Result};
 
 use crate::disk::write_atomically;
 use crate::explanations::queries::{Queries, false_negatives};
-use crate::explanations::word_maps;
+use crate::explanations::word_maps::{self, Pair};
 use crate::methods::Kind;
 use crate::model::Model;
 use crate::report::{self, Example, Item, Mark};
