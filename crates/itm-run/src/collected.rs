@@ -3,7 +3,6 @@
 
 use itm_core::{Result, ScoreMatrix};
 
-use crate::explanations::word_maps;
 use crate::job::{Job, together};
 use crate::measures::AllMeasures;
 use crate::results::{Results, RowResult, SeedRun};
