@@ -11,6 +11,7 @@
 //! take from the score by mistake is known.
 
 use itm_core::scored::Scored;
+use itm_core::significance::interval;
 use itm_core::{Relevance, Result};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -18,6 +19,8 @@ use serde::{Deserialize, Serialize};
 
 /// Replicates of the bootstrap. Each replicate reads all words.
 const REPLICATES: usize = 2_000;
+/// Seed of the random images.
+const SEED: u64 = 0;
 /// Number of images per block of scores.
 const BAND: usize = 256;
 
