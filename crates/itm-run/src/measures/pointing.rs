@@ -18,12 +18,12 @@
 mod mismatch;
 mod tables;
 
+use itm_core::Result;
 use itm_core::data::Bounds;
 use itm_core::encoders::Places;
 use itm_core::learn::{WordMap, WordMaps};
 use itm_core::scored::Scored;
 use itm_core::significance::Share;
-use itm_core::{Relevance, Result};
 use serde::{Deserialize, Serialize};
 
 use self::mismatch::{Mismatch, Words};
