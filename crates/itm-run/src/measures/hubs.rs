@@ -16,8 +16,11 @@ use crate::report::{Claim, Kind, Place, Report, Row, Section, coloured, dotted};
 pub(crate) struct Hubs<'a> {
     nearest: BySeed<Nearest>,
     figure: Option<HubFigure>,
-    printed: Box<dyn Fn(&str) -> Option<f64> + Send + Sync + 'a>,
+    printed: Box<Printed<'a>>,
 }
+
+/// The paper's sum of skewnesses of a row.
+type Printed<'a> = dyn Fn(&str) -> Option<f64> + Send + Sync + 'a;
 
 /// A figure of the paper that draws N_k: its number, the direction, k.
 pub(crate) type HubFigure = (u32, (Direction, usize));

@@ -50,8 +50,11 @@ pub struct Kind {
     /// What reports show only of this method.
     measures: fn(&Config) -> Vec<Box<dyn Measure>>,
     /// Judges the words of captions beside images, if the method does that.
-    judge: fn(&Model, Split, &[Pair]) -> Result<Option<Vec<JudgedPair>>>,
+    judge: Judge,
 }
+
+/// How a model judges pairs of a split; `None` if it judges none.
+type Judge = fn(&Model, Split, &[Pair]) -> Result<Option<Vec<JudgedPair>>>;
 
 impl Kind {
     /// The method of a target.

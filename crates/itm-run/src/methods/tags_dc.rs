@@ -34,7 +34,7 @@ pub(super) const KIND: Kind = Kind {
     about_hubs: false,
     recipe: |config, row| Ok(Box::new(config.row::<TagsDcConfig>(row)?)),
     preset: |name| sections(name, Preset::tags),
-    measures: measures,
+    measures,
     judge: judged::pairs,
 };
 
