@@ -1,3 +1,5 @@
+use itm_core::eval::evaluate_multi;
+
 use super::*;
 use crate::report::tests::sample;
 use crate::testing::{self, texts};
