@@ -3,7 +3,7 @@
 pub(crate) mod course;
 mod examples;
 mod hubs;
-pub(crate) mod pointing;
+mod pointing;
 mod truth;
 
 use std::collections::BTreeMap;

@@ -6,10 +6,19 @@ use itm_core::Error;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::section::{Place, Section};
-
 /// Numbers of measures, by key.
 pub(crate) type Numbers = BTreeMap<String, Value>;
+
+/// Where numbers are in `report.json`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// Beside the keys of the report.
+    Report,
+    /// Beside the keys of the row with this name.
+    Row(String),
+    /// Among what needs a complete truth, `truth` of the row with this name.
+    Truth(String),
+}
 
 /// The version this program writes; a change that breaks a reader raises it.
 pub(crate) const SCHEMA_VERSION: u32 = 1;
@@ -299,11 +308,14 @@ impl Report {
         self.comparisons.iter().find(|c| c.row == row && c.minus == minus)
     }
 
-    /// The text of `report.json`: this report with the numbers of its sections.
+    /// The text of `report.json`: this report with the numbers of its measures.
     ///
     /// # Errors
     /// If a number is not finite: JSON has no such numbers, and `null` would mean "not measured".
-    pub(crate) fn to_json(&self, sections: &[Section]) -> Result<String, Error> {
+    pub(crate) fn to_json<'a>(
+        &self,
+        numbers: impl IntoIterator<Item = &'a (Place, Numbers)>,
+    ) -> Result<String, Error> {
         let text = |report: &Self| {
             serde_json::to_string_pretty(report)
                 .map_err(|e| Error::invalid("report.json", "serialisable values", e))
@@ -312,7 +324,7 @@ impl Report {
             return Err(Error::invalid("report.json", "finite numbers", "NaN or an infinity"));
         }
         let mut whole = self.clone();
-        for (place, numbers) in sections.iter().flat_map(|section| &section.numbers) {
+        for (place, numbers) in numbers {
             let row = |name: &String| self.rows.iter().position(|row| row.name == *name);
             let keys = match place {
                 Place::Report => Some(&mut whole.more),

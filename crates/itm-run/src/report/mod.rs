@@ -32,12 +32,12 @@ pub(crate) use self::examples::{Shown, render as shown_examples};
 pub(crate) use self::html::{explained, judged_page, maps_page};
 pub(crate) use self::json::{
     CI95_UNIT, Claim, Comparison, Figure, FigurePoint, Kind, Measured, Numbers, PaperNumbers,
-    PaperRecalls, PaperReference, PaperRow, RecallIntervals, Recalls, Report, Row, SCHEMA_VERSION,
-    SeedResult,
+    PaperRecalls, PaperReference, PaperRow, Place, RecallIntervals, Recalls, Report, Row,
+    SCHEMA_VERSION, SeedResult,
 };
 pub(crate) use self::judged::{JudgedCaption, JudgedPair, JudgedText};
 pub(crate) use self::plots::{coloured, dotted};
-pub(crate) use self::section::{Place, Section};
+pub(crate) use self::section::Section;
 pub(crate) use self::tables::{of_rows, role, trained};
 pub(crate) use self::terminal::{Detail, render as terminal};
 pub(crate) use self::word_patches::largest;
@@ -180,7 +180,7 @@ pub(crate) fn write(dir: &Path, report: &Report, measured: &[Section]) -> Result
     let first = first_sections(report);
     let sections: Vec<_> = first.iter().chain(measured).collect();
     let files = [
-        ("report.json", report.to_json(measured)?),
+        ("report.json", report.to_json(measured.iter().flat_map(|section| &section.numbers))?),
         ("report.md", markdown::render(report, &sections)),
         ("report.html", html::render(report, &sections)),
     ];

@@ -7,7 +7,7 @@ use maud::Markup;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::json::{Numbers, Report};
+use super::json::{Numbers, Place, Report};
 
 /// What one measure found. Every report shows the tables, the page also figures and pictures, and `report.json` has the numbers.
 #[derive(Debug, Default)]
@@ -18,17 +18,6 @@ pub(crate) struct Section {
     /// A table with the section's title stands before the figures.
     pub(crate) tables: Vec<Table>,
     pub(crate) numbers: Vec<(Place, Numbers)>,
-}
-
-/// Where numbers are in `report.json`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Place {
-    /// Beside the keys of the report.
-    Report,
-    /// Beside the keys of the row with this name.
-    Row(String),
-    /// Among what needs a complete truth, `truth` of the row with this name.
-    Truth(String),
 }
 
 impl Section {
