@@ -3,7 +3,8 @@
 
 The files can be reports of `itm` or `hubness`, a `summary.json`, or any other JSON. Exit code 0: the same; 1: not
 the same; 2: a file cannot be read. `--ignore PATH` ignores one more path, with `[]` for any place of a list.
-`--self-test` runs the examples below.
+`--renamed OLD=NEW` says that the key `OLD` of BEFORE is called `NEW` in AFTER, wherever it stands. `--self-test` runs the
+examples below.
 
 Numbers are compared as text, so the last bit counts, and -0.0 is not 0.0:
 
@@ -20,6 +21,9 @@ Numbers are compared as text, so the last bit counts, and -0.0 is not 0.0:
 ['seconds: 1.0, then nothing']
 >>> differences({"rows": [{"name": "a"}]}, {"rows": {"name": "a"}})
 ['rows: [{"name": "a"}], then {"name": "a"}']
+>>> before = {"rows": [{"loss": 1.0, "pooled": {"loss": 2.0}}]}
+>>> differences(renamed(before, {"loss": "mean_loss"}), {"rows": [{"mean_loss": 1.0, "pooled": {"mean_loss": 3.0}}]})
+['rows[0].pooled.mean_loss: 2.0, then 3.0']
 >>> differences({"data": {"files": [{"name": "x"}]}}, {"data": {"files": [{"name": "y"}]}}, ["data.files[].name"])
 []
 """
@@ -63,6 +67,13 @@ def walk(before, after, path, pattern, ignored):
             yield f"{path}: {written(before)[:LONGEST]}, then {written(after)[:LONGEST]}"
 
 
+def renamed(value, names):
+    """The value with other names for its keys, at every depth."""
+    if isinstance(value, dict):
+        return {names.get(key, key): renamed(part, names) for key, part in value.items()}
+    return [renamed(part, names) for part in value] if isinstance(value, list) else value
+
+
 def name(value):
     """The name of a list's element, for the reader."""
     names = [value[key] for key in ("name", "row", "method") if key in value] if isinstance(value, dict) else []
@@ -78,6 +89,7 @@ def main():
     parser.add_argument("before", nargs="?")
     parser.add_argument("after", nargs="?")
     parser.add_argument("--ignore", action="append", default=[], metavar="PATH")
+    parser.add_argument("--renamed", action="append", default=[], metavar="OLD=NEW")
     parser.add_argument("--self-test", action="store_true")
     args = parser.parse_args()
     if args.self_test:
@@ -86,6 +98,9 @@ def main():
         return int(failed > 0 or tried == 0)
     if args.after is None:
         parser.error("expected two files")
+    names = dict(pair.split("=", 1) for pair in args.renamed if "=" in pair)
+    if len(names) < len(args.renamed):
+        parser.error("--renamed: expected OLD=NEW, each key once")
     reports = []
     for path in (args.before, args.after):
         try:
@@ -94,7 +109,8 @@ def main():
         except (OSError, ValueError) as error:
             print(f"{path}: expected a report, got {error}", file=sys.stderr)
             return 2
-    found = differences(*reports, args.ignore)
+    before, after = reports
+    found = differences(renamed(before, names), after, args.ignore)
     print("\n".join(found) if found else "the same, but for times, memory, commit and command line")
     return int(bool(found))
 

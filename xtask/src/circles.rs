@@ -22,6 +22,19 @@ pub(crate) fn check(files: &Files, folder: &str) -> Vec<Finding> {
         .collect()
 }
 
+/// The ways along which a module of the crate in `folder` imports another one that it must not know, one for each module of `from`.
+pub(crate) fn ways(files: &Files, folder: &str, from: &[&str], to: &str) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for root in modules::roots(files, folder) {
+        let Ok(modules) = modules::read(files, root) else { continue }; // `check` says why
+        let found = Crate::new(&modules);
+        let Some(arrows) = found.levels().remove(&[][..]) else { continue };
+        let ways = from.iter().filter_map(|from| way(&arrows, from, to));
+        findings.extend(ways.map(|way| Finding::error(folder, describe(&way, &arrows))));
+    }
+    findings
+}
+
 /// Names from the root of the crate down.
 type Path = Vec<String>;
 
@@ -62,8 +75,8 @@ impl<'a> Crate<'a> {
         self.named.iter().filter(hides).map(finding).collect()
     }
 
-    /// Circles of the crate in `folder`.
-    fn circles(&self, folder: &str) -> Vec<Finding> {
+    /// The arrows between the modules of each parent.
+    fn levels(&self) -> BTreeMap<&[String], Arrows> {
         let mut levels: BTreeMap<&[String], Arrows> = BTreeMap::new();
         for (module, found) in &self.named {
             let from = &module.path;
@@ -75,8 +88,13 @@ impl<'a> Crate<'a> {
                 places.push(format!("{}:{}", module.file, found.line));
             }
         }
+        levels
+    }
+
+    /// Circles of the crate in `folder`.
+    fn circles(&self, folder: &str) -> Vec<Finding> {
         let mut findings = Vec::new();
-        for (level, mut arrows) in levels {
+        for (level, mut arrows) in self.levels() {
             let place = [&[folder.to_owned()], level].concat().join(" ");
             while let Some(circle) = shortest_circle(&arrows) {
                 findings.push(Finding::error(&place, describe(&circle, &arrows)));
@@ -216,14 +234,14 @@ fn use_tree(tokens: &[Token], at: &mut usize, prefix: &[String], found: &mut Vec
 /// The modules of a shortest circle, with the first one repeated at the end; `None` without a circle.
 fn shortest_circle(arrows: &Arrows) -> Option<Vec<&str>> {
     let starts = arrows.keys().map(|(from, _)| from.as_str());
-    starts.filter_map(|start| way_back(arrows, start)).min_by_key(Vec::len)
+    starts.filter_map(|start| way(arrows, start, start)).min_by_key(Vec::len)
 }
 
-/// A shortest way from a module along the arrows to itself.
-fn way_back<'a>(arrows: &'a Arrows, start: &'a str) -> Option<Vec<&'a str>> {
+/// A shortest way of one or more arrows from one module to another, or back to itself.
+fn way<'a>(arrows: &'a Arrows, start: &'a str, end: &'a str) -> Option<Vec<&'a str>> {
     let mut came_from: BTreeMap<&str, &str> = BTreeMap::new();
     let mut next = VecDeque::from([start]);
-    while !came_from.contains_key(start) {
+    while !came_from.contains_key(end) {
         let at = next.pop_front()?;
         for (_, to) in arrows.keys().filter(|(from, _)| from == at) {
             came_from.entry(to).or_insert_with(|| {
@@ -232,7 +250,7 @@ fn way_back<'a>(arrows: &'a Arrows, start: &'a str) -> Option<Vec<&'a str>> {
             });
         }
     }
-    let mut way = vec![start];
+    let mut way = vec![end];
     while way.len() == 1 || way.last() != Some(&start) {
         way.push(came_from[way[way.len() - 1]]);
     }

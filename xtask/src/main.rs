@@ -20,6 +20,7 @@ mod others;
 mod pages;
 mod reproduce;
 mod rules;
+mod seams;
 mod tch;
 mod tidy;
 mod torch;

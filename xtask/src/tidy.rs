@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use crate::manifest::Manifest;
 use crate::modules::Files;
 use crate::rules::{self, Level};
-use crate::{arrows, circles, method_names};
+use crate::{arrows, circles, method_names, seams};
 
 /// Prints one line per finding. The exit code is 1 if a finding is an error.
 pub(crate) fn run() -> Result<ExitCode> {
@@ -36,6 +36,7 @@ pub(crate) fn run() -> Result<ExitCode> {
         findings.extend(circles::check(&sources, &folder));
     }
     findings.extend(method_names::check(&sources));
+    findings.extend(seams::check(&sources));
     findings.extend(rules::configs_are_named(&configs, &readme));
     findings.extend(arrows::check(&manifests));
     findings.extend(arrows::check_trees(root)?);

@@ -1,29 +1,27 @@
-//! Drawn negatives compared with the truth, in the form of the log and the reports.
+//! How well a posterior detects false negatives among its candidates, in the form of the log and the reports.
 
 use itm_core::audit::Candidates;
-
-use crate::log::Line;
-use crate::report::{DetectionAt, EpochDraws};
+use serde::{Deserialize, Serialize};
 
 /// Thresholds λ of "this is a false negative", from the released code and the paper's Table 5.
 const THRESHOLDS: [f64; 5] = [1e-3, 1e-2, 0.1, 0.3, 0.5];
 
-/// The audit lines of a log.
-pub(crate) fn of_log(log: &[Line]) -> Vec<EpochDraws> {
-    let draws = |line: &Line| match line {
-        Line::Draws { epoch, drawn_true, uniform_true, hardest_true, others_true, detection } => {
-            Some(EpochDraws {
-                epoch: *epoch as u32 + 1,
-                drawn: *drawn_true,
-                uniform: *uniform_true,
-                hardest: *hardest_true,
-                others: others_true.clone(),
-                detection: detection.clone(),
-            })
-        }
-        _ => None,
-    };
-    log.iter().filter_map(draws).collect()
+/// Candidates whose posterior exceeds a threshold are flagged as false negatives.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DetectionAt {
+    /// What the prior is, `p = 1e-4`.
+    pub name: String,
+    /// The prior.
+    pub prior: f64,
+    /// λ.
+    pub threshold: f64,
+    /// Share of candidates that are flagged.
+    pub flagged: f64,
+    /// Share of true pairs among the flagged candidates; `null` if there are none.
+    pub precision: Option<f64>,
+    /// Share of true pairs that are flagged; `null` without true pairs.
+    pub recall: Option<f64>,
 }
 
 /// Detection among the candidates of an epoch: at the configured prior, and at the rate of true pairs among the candidates.

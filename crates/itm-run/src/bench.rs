@@ -7,8 +7,7 @@ use std::sync::{Arc, Mutex};
 use burn::tensor::Device;
 use itm_core::cca::{Cca, CcaOptions, StartInputs};
 use itm_core::data::{Features, WordVectors};
-use itm_core::learn::{MatchProbability, Method, Word, WordMaps, WordPairs, precision_of};
-use itm_core::scored::Scored;
+use itm_core::learn::precision_of;
 use itm_core::start::{InputStatistics, Start, TextForm, mean_regions};
 use itm_core::{Error, Result};
 use itm_kernels::Precision;
@@ -19,6 +18,7 @@ use crate::disk::write_atomically;
 use crate::encoded::{self, Captions, Reading};
 use crate::inputs::Inputs;
 use crate::methods::{self, Given, Recipe, Sees, Written};
+use crate::model::Model;
 use crate::sizes::Sizes;
 use crate::source::Source;
 use crate::split::{Split, Splits};
@@ -205,7 +205,8 @@ impl Bench {
         };
         let method = recipe.build(&given)?;
         let plan = training_plan(&self.config, row, &*recipe, &self.source, seed);
-        Ok(Model { row: row.to_owned(), seed, plan, method, inputs, bench: self })
+        let (row, source) = (row.to_owned(), &self.source);
+        Ok(Model { row, seed, plan, method, inputs, source, reading })
     }
 }
 
@@ -324,65 +325,6 @@ fn captions(config: &Config, row: &str) -> Result<Captions> {
             "off: the text encoder of this row has marks of its own, or no order of words";
         Error::invalid(config.place("target.marks"), expected, format!("{marks:?}"))
     })
-}
-
-/// A model of a row and seed, with its data.
-pub(crate) struct Model<'a> {
-    pub(crate) row: String,
-    pub(crate) seed: u64,
-    pub(crate) plan: Plan,
-    pub(crate) method: Box<dyn Method>,
-    pub(crate) inputs: Inputs<'a>,
-    bench: &'a Bench,
-}
-
-impl Model<'_> {
-    /// Row and seed, as lines name the model.
-    pub(crate) fn name(&self) -> String {
-        format!("{}, seed {}", self.row, self.seed)
-    }
-
-    /// The captions as the row reads them.
-    ///
-    /// # Errors
-    /// As [`Bench::reading`].
-    pub(crate) fn reading(&self) -> Result<&Reading> {
-        self.bench.reading(&self.row)
-    }
-
-    /// The scores of a split.
-    ///
-    /// # Errors
-    /// If an item cannot be read.
-    pub(crate) fn scored(&self, split: Split) -> Result<Box<dyn Scored + '_>> {
-        self.method.scored(self.inputs.items(split))
-    }
-
-    /// P(match | similarity) as the method has learnt it; `None` if it learns none.
-    pub(crate) fn posterior(&self) -> Option<MatchProbability> {
-        self.method.posterior()
-    }
-
-    /// The prior of the posterior, also before the method has learnt it.
-    pub(crate) fn prior(&self) -> Option<f64> {
-        self.method.prior()
-    }
-
-    /// Maps of the words of pairs of a split; `None` if the method makes no maps.
-    ///
-    /// # Errors
-    /// If an item cannot be read.
-    pub(crate) fn word_maps(
-        &self,
-        split: Split,
-        pairs: &[(usize, usize)],
-    ) -> Result<Option<Vec<WordMaps>>> {
-        let captions = &self.bench.source.part(split).0.captions;
-        let reading = self.reading()?;
-        let words = |text: usize| -> Result<Vec<Word>> { reading.words(&captions[text]) };
-        let items = self.inputs.items(split);
-        self.method.word_maps(WordPairs { items, pairs, words: &words })
-    }
 }
 
 #[cfg(test)]

@@ -3,10 +3,8 @@
 
 use itm_core::{Result, ScoreMatrix};
 
-use crate::explanations::word_maps;
 use crate::job::{Job, together};
-use crate::measure::Measured;
-use crate::report::Figures;
+use crate::measures::AllMeasures;
 use crate::results::{Results, RowResult, SeedRun};
 
 /// The results of a row, seed by seed.
@@ -28,18 +26,12 @@ impl Collected {
     ///
     /// # Errors
     /// If the evaluation of scores fails.
-    pub(crate) fn take(&mut self, job: &Job, measured: Measured, all: &mut Figures) -> Result<()> {
-        let Measured { run, figures, scores } = measured;
-        let Figures { curves, similarities, examples, false_negatives, word_maps } = figures;
-        all.curves.extend(curves);
-        all.similarities.extend(similarities);
-        if all.examples.is_empty() {
-            all.examples = examples;
-        }
-        if all.false_negatives.is_empty() {
-            all.false_negatives = false_negatives;
-        }
-        word_maps::beside(&mut all.word_maps, word_maps);
+    pub(crate) fn take(
+        &mut self,
+        job: &Job,
+        measures: &AllMeasures,
+        (run, scores): (SeedRun, Option<ScoreMatrix>),
+    ) -> Result<()> {
         self.group.extend(scores.map(|scores| (run.seed, scores)));
         self.alone.seconds += run.seconds;
         self.alone.runs.push(run);
@@ -47,7 +39,8 @@ impl Collected {
         if size > 1 && self.group.len() as u64 == size {
             let (seeds, scores): (Vec<_>, Vec<_>) = self.group.drain(..).unzip();
             let mean = ScoreMatrix::average(&scores)?;
-            self.together.runs.push(SeedRun::evaluate(job, seeds[0], &mean)?);
+            let of = (&self.together.name[..], seeds[0]);
+            self.together.runs.push(SeedRun::evaluate(job, measures, of, &mean)?);
         }
         Ok(())
     }
@@ -65,7 +58,11 @@ impl Collected {
 ///
 /// # Errors
 /// If the evaluation of scores fails.
-pub(crate) fn joined(job: &Job, all: &mut [Collected]) -> Result<Option<RowResult>> {
+pub(crate) fn joined(
+    job: &Job,
+    measures: &AllMeasures,
+    all: &mut [Collected],
+) -> Result<Option<RowResult>> {
     let view = &job.asked.view;
     if view.together.is_empty() {
         return Ok(None);
@@ -76,7 +73,8 @@ pub(crate) fn joined(job: &Job, all: &mut [Collected]) -> Result<Option<RowResul
     row.seconds = members.iter().map(|of_row| of_row.alone.seconds).sum();
     for &seed in &job.asked.seeds {
         let scores: Vec<_> = members.iter_mut().map(|of_row| of_row.group.remove(0).1).collect();
-        row.runs.push(SeedRun::evaluate(job, seed, &ScoreMatrix::average(&scores)?)?);
+        let mean = ScoreMatrix::average(&scores)?;
+        row.runs.push(SeedRun::evaluate(job, measures, (&row.name, seed), &mean)?);
     }
     Ok(Some(row))
 }

@@ -5,7 +5,6 @@
 //! - words that do not match an image, and their corrections.
 
 mod asked;
-mod judged;
 mod maps;
 
 use std::fs;
@@ -15,8 +14,9 @@ use itm_core::{Error, Result};
 
 use crate::disk::write_atomically;
 use crate::explanations::queries::{Queries, false_negatives};
-use crate::explanations::word_maps;
+use crate::explanations::word_maps::{self, Pair};
 use crate::methods::Kind;
+use crate::model::Model;
 use crate::report::{self, Example, Item, Mark};
 use crate::run::{Finished, Run};
 use crate::split::Split;
@@ -39,7 +39,7 @@ pub(crate) fn explain(args: &cli::Explain, configs: &Path) -> Result<PathBuf> {
     let pairs = word_maps::asked(source, split, &asked::pairs(source, split, args)?);
     if !pairs.is_empty() {
         let model = run.trained(&row, args.seed)?;
-        let page = match judged::write(&run, &model, (split, &pairs), &folder)? {
+        let page = match judged(&run, &model, (split, &pairs), &folder)? {
             None => maps::write(&run, (&model, args), (split, &pairs), &folder)?,
             page => page,
         };
@@ -68,8 +68,7 @@ pub(crate) fn explain(args: &cli::Explain, configs: &Path) -> Result<PathBuf> {
         None => word_maps::spread(source, split, args.queries),
     };
     let pairs = word_maps::pairs(source, split, &captions, Some(&*scored))?;
-    let judged = judged::write(&run, &model, (split, &pairs), &folder)?;
-    if let Some(path) = judged {
+    if let Some(path) = judged(&run, &model, (split, &pairs), &folder)? {
         progress::say(format!("Page: {}", path.display()));
         return Ok(folder);
     }
@@ -77,7 +76,7 @@ pub(crate) fn explain(args: &cli::Explain, configs: &Path) -> Result<PathBuf> {
     if maps.is_none() {
         progress::say(format!("No word-patches.html: the encoders of `{row}` have no patches."));
     }
-    match model.posterior() {
+    match model.method.posterior() {
         Some(posterior) => {
             let asked = (split, &queries);
             let found = false_negatives(&row, &*scored, &posterior, source, asked)?;
@@ -99,6 +98,22 @@ pub(crate) fn explain(args: &cli::Explain, configs: &Path) -> Result<PathBuf> {
         progress::say(format!("Page: {}", path.display()));
     }
     Ok(folder)
+}
+
+/// Writes `words-judged.html`; `None` if the row's method judges no words.
+fn judged(
+    run: &Run,
+    model: &Model,
+    (split, pairs): (Split, &[Pair]),
+    folder: &Path,
+) -> Result<Option<PathBuf>> {
+    let kind = Kind::of(&run.bench.config)?;
+    let Some(all) = kind.judge(model, split, pairs)? else { return Ok(None) };
+    fs::create_dir_all(folder).map_err(Error::io(folder))?;
+    let path = folder.join("words-judged.html");
+    let title = format!("Words and images, {}", model.name());
+    write_atomically(&path, report::judged_page(&title, &all).as_bytes())?;
+    Ok(Some(path))
 }
 
 /// The named run, if the named method made it.

@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
+use hubness::study::Study;
 use itm_core::eval::Protocol;
 
 use crate::config::{Config, Shown, View};
 use crate::methods::Kind;
 use crate::paper::{Corrections, Paper};
-use crate::rescore::Rescoring;
 use crate::run::Run;
 
 /// What the command line requests.
@@ -29,6 +29,8 @@ pub(crate) struct Asked {
     pub(crate) jobs: usize,
     /// The command line that repeats the run.
     pub(crate) command: String,
+    /// Corrections for hubs that the command names.
+    pub(crate) rescore: Option<Study>,
 }
 
 impl Asked {
@@ -42,8 +44,6 @@ impl Asked {
 pub(crate) struct Job {
     pub(crate) asked: Asked,
     pub(crate) run: Run,
-    /// Corrections for hubs that the command names.
-    pub(crate) rescoring: Option<Rescoring>,
 }
 
 impl Job {

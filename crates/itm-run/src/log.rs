@@ -9,8 +9,8 @@ use std::rc::Rc;
 use itm_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
+use crate::audit::DetectionAt;
 use crate::disk::{Disk, Effect, apply, sync_parent};
-use crate::report::DetectionAt;
 
 /// A line of the log.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -106,7 +106,7 @@ impl Paper {
     /// The lines of a table: first the lines of `rows` (our name, the printed name), then the baselines. All lines
     /// have one data set and protocol: `on` if the paper prints it, else the first that it prints. `None` if the paper
     /// prints none of the rows.
-    pub fn reference(
+    pub(crate) fn reference(
         &self,
         table: u32,
         on: Option<Measured>,

@@ -4,8 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use hubness::study::Study;
-use itm_core::{Error, Result};
+use itm_core::{Error, Result, ScoreMatrix};
 use itm_report::format;
 
 use crate::bench::Bench;
@@ -13,13 +12,13 @@ use crate::collected::{self, Collected};
 use crate::config::{Config, MOST_SEEDS, Shown, View, within};
 use crate::devices::device;
 use crate::job::{Asked, Job};
-use crate::measure::{Measured, measure};
+use crate::measures::AllMeasures;
 use crate::methods::Kind;
 use crate::paper::{Corrections, Paper};
 use crate::plan::{self, Limit, Memory, Room, available};
-use crate::report::{CCA, Detail, Figures};
+use crate::report::{CCA, Detail};
 use crate::rescore::{self, Rescoring};
-use crate::results::{Results, RowResult, SeedRun};
+use crate::results::{Results, RowResult, SeedRun, measures};
 use crate::run::Run;
 use crate::run_dir::{Identity, RunDir, new_path, newest_path, paths};
 use crate::source::Source;
@@ -31,7 +30,6 @@ use crate::{cli, hubs, methods, parallel, precision, progress, report, system};
 struct Planned {
     asked: Asked,
     bench: Bench,
-    rescore: Option<Study>,
     /// Steps of all rows and seeds.
     steps: usize,
     /// The memory of each row, if it can be measured.
@@ -99,7 +97,7 @@ impl Planned {
 
     /// Makes or opens the run directory.
     fn start(self, how: &cli::How) -> Result<Job> {
-        let Self { asked, bench, rescore, .. } = &self;
+        let Self { asked, bench, .. } = &self;
         let identity = Identity {
             target: asked.target.name.clone(),
             config_sha256: bench.config.sha256.clone(),
@@ -111,10 +109,7 @@ impl Planned {
             false => run_dir(&on_trained_models(how, &identity), identity, &bench.config.text)?,
         };
         progress::say(self.summary(Some(dir.path())));
-        let (source, protocol) = (&bench.source, asked.protocol);
-        let rescoring = rescore.clone().map(|study| Rescoring::new(study, source, protocol));
-        let rescoring = rescoring.transpose()?;
-        Ok(Job { asked: self.asked, run: Run { bench: self.bench, dir }, rescoring })
+        Ok(Job { asked: self.asked, run: Run { bench: self.bench, dir } })
     }
 }
 
@@ -137,18 +132,23 @@ pub fn reproduce(
     }
     let estimate = Estimate::new(planned.steps, planned.asked.jobs);
     let job = planned.start(how)?;
-    let mut results = Results::new(&job, cca(&job)?)?;
-    let mut figures = Figures::default();
-    train_rows(&job, &estimate, &mut results, &mut figures)?;
-    let input = results.report(&job, figures, started.elapsed().as_secs_f64())?;
+    let (asked, source) = (&job.asked, &job.run.bench.source);
+    let rescoring = asked.rescore.clone().map(|s| Rescoring::new(s, source, asked.protocol));
+    let rescoring = rescoring.transpose()?;
+    let measures = measures(&job, rescoring.as_ref());
+    let mut results = Results::new(&job, cca(&job, &measures)?)?;
+    train_rows(&job, &measures, &estimate, &mut results)?;
+    let of_all = results.report(&job, started.elapsed().as_secs_f64())?;
+    let sections = measures.iter().map(|measure| measure.section(&of_all));
+    let sections = sections.collect::<Result<Vec<_>>>()?;
     let folder = job.folder();
     fs::create_dir_all(&folder).map_err(Error::io(&folder))?;
-    report::write(&folder, &input)?;
+    report::write(&folder, &of_all, &sections)?;
     let palette = itm_report::terminal::Palette::of(&std::io::stdout());
     let detail = if how.verbose { Detail::Full } else { Detail::Short };
-    progress::say(report::terminal(&input.report, detail, palette));
-    if !job.asked.view.rescore.is_empty() {
-        hubs::write(&job, &results, &folder, started)?;
+    progress::say(report::terminal(&of_all, &sections, detail, palette));
+    if let Some(rescoring) = rescoring.as_ref().filter(|_| !asked.view.rescore.is_empty()) {
+        hubs::write(&job, rescoring, &results, &folder, started)?;
     }
     progress::say(format!("Report: {}", folder.join("report.html").display()));
     Ok(Some(job.run.dir.path().to_path_buf()))
@@ -157,9 +157,9 @@ pub fn reproduce(
 /// Trains and measures every row with every seed, row by row. A row that another row begins with is trained first.
 fn train_rows(
     job: &Job,
+    measures: &AllMeasures,
     estimate: &Estimate,
     results: &mut Results,
-    figures: &mut Figures,
 ) -> Result<()> {
     let (rows, seeds) = (&job.asked.view.rows, &job.asked.seeds);
     let mut all: Vec<_> = rows.iter().map(|row| Collected::new(job, row)).collect();
@@ -172,12 +172,12 @@ fn train_rows(
         let task = |number: usize| (now[number / seeds.len()], seeds[number % seeds.len()]);
         let make = |number| {
             let (row, seed) = task(number);
-            train_and_measure(job, &rows[row], seed, estimate)
+            train_and_measure(job, measures, (&rows[row], seed), estimate)
         };
-        let take = |number, measured| all[task(number).0].take(job, measured, figures);
+        let take = |number, measured| all[task(number).0].take(job, measures, measured);
         parallel::in_order(now.len() * seeds.len(), job.asked.jobs, make, take)?;
     }
-    let joined = collected::joined(job, &mut all)?;
+    let joined = collected::joined(job, measures, &mut all)?;
     all.into_iter().for_each(|of_row| of_row.finish(results));
     if let Some(row) = joined {
         results.push(row);
@@ -191,7 +191,12 @@ fn depth_of(config: &Config, rows: &[String], row: &str) -> usize {
     from.map_or(0, |from| 1 + depth_of(config, rows, from))
 }
 
-fn train_and_measure(job: &Job, row: &str, seed: u64, estimate: &Estimate) -> Result<Measured> {
+fn train_and_measure(
+    job: &Job,
+    measures: &AllMeasures,
+    (row, seed): (&str, u64),
+    estimate: &Estimate,
+) -> Result<(SeedRun, Option<ScoreMatrix>)> {
     let started = Instant::now();
     let bar = progress::bar(&format!("{row}, seed {seed}"), "steps");
     let (model, progress) = job.run.train(row, seed, |event, plan| match event {
@@ -206,19 +211,19 @@ fn train_and_measure(job: &Job, row: &str, seed: u64, estimate: &Estimate) -> Re
     })?;
     bar.finish_and_clear();
     let best = progress.best.map_or(f64::NAN, |best| best.rsum);
-    let measured = measure(job, &model, progress, started)?;
-    let run = &measured.run;
+    let (mut run, scores) = SeedRun::of_model(job, measures, &model, &progress)?;
+    run.seconds = started.elapsed().as_secs_f64();
     progress::say(format!(
         "{}: rSum {:.1} on test, {best:.1} on validation ({})",
         model.name(),
         run.evaluation.rsum,
         format::duration(run.seconds)
     ));
-    Ok(measured)
+    Ok((run, scores))
 }
 
 /// The closed-form baseline, with parameters chosen on the validation split; `None` without features.
-fn cca(job: &Job) -> Result<Option<RowResult>> {
+fn cca(job: &Job, measures: &AllMeasures) -> Result<Option<RowResult>> {
     if job.run.bench.source.dataset.train.features.dim == 0 {
         return Ok(None);
     }
@@ -226,7 +231,7 @@ fn cca(job: &Job) -> Result<Option<RowResult>> {
     let spinner = progress::spinner("CCA (closed form)");
     let data = &job.run.bench.source.dataset;
     let cca = job.run.bench.cca()?;
-    let run = SeedRun::evaluate(job, 0, &cca.scores(&data.test)?)?;
+    let run = SeedRun::evaluate(job, measures, (CCA, 0), &cca.scores(&data.test)?)?;
     spinner.finish_and_clear();
     let seconds = started.elapsed().as_secs_f64();
     progress::say(format!(
@@ -306,8 +311,9 @@ fn plan(target: Config, what: &cli::What, how: &cli::How, configs: &Path) -> Res
         seeds,
         jobs,
         command,
+        rescore,
     };
-    Ok(Planned { asked, bench, rescore, steps, memory, room })
+    Ok(Planned { asked, bench, steps, memory, room })
 }
 
 /// The target with the precision of the command line.

@@ -1,7 +1,9 @@
 //! `--rescore`: every trained row of a target under corrections for hubs, beside nearest neighbours.
 
 mod summary;
+mod table;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -12,10 +14,13 @@ use itm_core::data::Part;
 use itm_core::eval::{Fold, Protocol};
 use itm_core::scored::{EmbeddingRows, Scored, Similarity};
 use itm_core::{Error, Pairs, Relevance, Result};
+use serde::{Deserialize, Serialize};
 
 use crate::disk::write_atomically;
+use crate::measures::{BySeed, Measure, Trial};
 use crate::paper::Inferences;
-use crate::report::Rescored;
+use crate::progress;
+use crate::report::{self, Place, Section};
 use crate::source::Source;
 
 pub(crate) use self::summary::{MethodSummary, row_of};
@@ -48,6 +53,62 @@ pub(crate) struct Rescoring {
     val: Pairs,
     /// The sets that are ranked separately: the test split, or its folds.
     sets: Vec<Set>,
+    /// Reports of each seed and fold.
+    reports: BySeed<Vec<Report>>,
+}
+
+impl Measure for &Rescoring {
+    fn look(&self, trial: &Trial) -> Result<()> {
+        let Some(trained) = trial.trained else { return Ok(()) };
+        let spinner = progress::spinner(&format!("{}: re-scored", trained.model.name()));
+        let val = (trained.validation)()?;
+        let reports = self.measure(&trained.folder.join("rescored"), &*val, trial.scores)?;
+        self.reports.put(trial, reports);
+        spinner.finish_and_clear();
+        Ok(())
+    }
+
+    fn section(&self, report: &report::Report) -> Result<Section> {
+        let all = |seeds: &[&Vec<Report>]| Some(seeds.iter().copied().flatten().cloned().collect());
+        let rows = report.rows.iter().zip(self.reports.rows(report, all));
+        let of_row = |(row, reports): (&report::Row, Option<Vec<Report>>)| {
+            summarise(&row.name, &reports.unwrap_or_default())
+        };
+        let rescored: Vec<Rescored> = rows.flat_map(of_row).collect();
+        let mut section = Section::new("Re-scored for hubs");
+        section.tables.extend(table::rescored(report, &rescored));
+        section.add(Place::Report, &BTreeMap::from([("rescored".to_owned(), rescored)]))?;
+        Ok(section)
+    }
+}
+
+/// A trained row under one correction for hubs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Rescored {
+    /// The row.
+    row: String,
+    /// The correction, `csls+rgm`; `nns` for none.
+    method: String,
+    /// Whether the correction saw the other test queries.
+    transductive: bool,
+    /// Sum of the six recalls, mean over seeds.
+    rsum: f64,
+    /// The sum of each seed, or of each seed and fold if the test split is evaluated by folds.
+    per_seed: Vec<f64>,
+    /// rSum minus the rSum of nearest neighbours, mean over seeds; `null` for nearest neighbours themselves.
+    difference: Option<f64>,
+    /// The smallest interval that holds each seed's 95 % interval of the difference (bootstrap over test images).
+    ci95: Option<[f64; 2]>,
+    /// The largest of the seeds' p-values (paired randomisation over images, two-sided, Holm's correction over methods).
+    largest_p: Option<f64>,
+    /// Number of seeds (and folds) with which it is above nearest neighbours at p < 0.05.
+    above: u64,
+    /// Number of seeds (and folds) with which it is below nearest neighbours at p < 0.05.
+    below: u64,
+    /// Sum of the skewness of N_1, N_5 and N_10 over both directions.
+    skewness: Option<f64>,
+    /// λ of RGM with the first seed, chosen on the validation split.
+    lambda: Option<String>,
 }
 
 /// The test split or a fold of it.
@@ -99,7 +160,13 @@ impl Rescoring {
 
     fn of_folds(study: Study, source: &Source, folds: Vec<Fold>) -> Self {
         let sets = folds.into_iter().map(|fold| Set::new(source, fold)).collect();
-        Self { study, val: source.dataset.val.pairs.clone(), sets }
+        let val = source.dataset.val.pairs.clone();
+        Self { study, val, sets, reports: BySeed::default() }
+    }
+
+    /// The reports of a row, seed by seed and fold by fold.
+    pub(crate) fn of_row(&self, row: &str) -> Vec<Report> {
+        self.reports.of_row(row, |seeds| seeds.iter().copied().flatten().cloned().collect())
     }
 
     /// Measures a model by its scores of the validation split and the test split, fold by fold like its recalls.
@@ -173,7 +240,7 @@ fn folders(folder: &Path, count: usize) -> impl Iterator<Item = PathBuf> {
 }
 
 /// The lines of a row, one per method, from the row's reports of each seed and fold.
-pub(crate) fn summarise(row: &str, reports: &[Report]) -> Vec<Rescored> {
+fn summarise(row: &str, reports: &[Report]) -> Vec<Rescored> {
     let names = reports.first().map_or(&[][..], |report| &report.rows);
     let line = |first: &hubness::report::Row| {
         let summary = MethodSummary::new(&first.method, &Inferences::default(), reports);

@@ -1,13 +1,10 @@
 //! Turns the results of the rows into the content of the reports.
 
 mod comparisons;
-mod epochs;
-mod hubs;
 mod printed;
 mod row;
 mod seed;
 
-use hubness::Direction;
 use itm_core::eval::{Evaluation, TiePolicy};
 use itm_core::significance::{Interval, Measures};
 use itm_core::{Result, significance};
@@ -16,21 +13,50 @@ use self::comparisons::comparisons;
 use self::printed::{claim, measured_as_the_paper, printed, printed_line, table};
 use crate::config::Shown;
 use crate::job::Job;
+use crate::measures::{Audit, Course, Examples, FalseNegatives, Hubs, Measure, Pointing};
 use crate::paper::Measured as PaperData;
 use crate::precision;
 use crate::report::{
-    BAYES, CHANCE, CI95_UNIT, Distribution, Figure, FigurePoint, Figures, Kind, Measured, ORACLE,
-    RecallIntervals, Recalls, Report, ReportInput, Row, SCHEMA_VERSION, SPECIFIC_ORACLE,
+    BAYES, CHANCE, CI95_UNIT, Figure, FigurePoint, Kind, Measured, Numbers, ORACLE,
+    RecallIntervals, Recalls, Report, Row, SCHEMA_VERSION, SPECIFIC_ORACLE,
 };
+use crate::rescore::Rescoring;
 use crate::split::Split;
 use crate::system;
 
 pub(crate) use self::row::RowResult;
-pub(crate) use self::seed::{SeedRun, Trained};
+pub(crate) use self::seed::SeedRun;
 
 /// Replicates of a bootstrap and of a randomisation test.
 const REPLICATES: usize = 10_000;
 const RESAMPLING_SEED: u64 = 0;
+
+/// Every measure of a run, in the order of the report.
+pub(crate) fn measures<'a>(
+    job: &'a Job,
+    rescoring: Option<&'a Rescoring>,
+) -> Vec<Box<dyn Measure + 'a>> {
+    let asked = &job.asked;
+    let mut all: Vec<Box<dyn Measure>> = vec![];
+    if let Some(rescoring) = rescoring {
+        all.push(Box::new(rescoring));
+    }
+    if asked.counts_hubs() {
+        let figure = match asked.shown {
+            Shown::Figure(number) => asked.view.distribution().map(|of| (number, of)),
+            Shown::Table(_) | Shown::Named(_) => None,
+        };
+        let printed = |name: &str| printed_line(job, name)?.hs_sum;
+        all.push(Box::new(Hubs::new(figure, printed)));
+    }
+    all.push(Box::new(Course::default()));
+    all.push(Box::new(Audit::default()));
+    all.push(Box::new(FalseNegatives::default()));
+    all.push(Box::new(Pointing::default()));
+    all.extend(asked.kind.measures(&asked.target));
+    all.push(Box::new(Examples::of(asked.view.rows.first().map_or("", String::as_str))));
+    all
+}
 
 /// All rows of a report.
 pub(crate) struct Results {
@@ -48,8 +74,8 @@ impl Results {
         self.rows.push(row);
     }
 
-    /// Everything that the reports are made of.
-    pub(crate) fn report(&self, job: &Job, figures: Figures, seconds: f64) -> Result<ReportInput> {
+    /// What every report has, without the sections of measures.
+    pub(crate) fn report(&self, job: &Job, seconds: f64) -> Result<Report> {
         let mut rows: Vec<_> =
             self.expected.iter().map(|(name, m)| expected_row(job, name, m)).collect();
         for row in &self.rows {
@@ -66,7 +92,7 @@ impl Results {
             let measured = PaperData::new(target.dataset, protocol);
             asked.paper.reference(table(job)?, measured, &lines)
         };
-        let report = Report {
+        Ok(Report {
             schema_version: SCHEMA_VERSION,
             target: asked.target.name.clone(),
             dataset: source.title.clone(),
@@ -85,21 +111,13 @@ impl Results {
             comparisons: comparisons(&self.rows, &claim(job).row)?,
             paper_reference: if own.is_some() { None } else { reference() },
             figure: self.figure(job),
-            distribution: self.distribution(job),
-            hubs: hubs::rows(&self.rows, |name| printed_line(job, name)?.hs_sum),
-            hub_differences: hubs::differences(
-                &self.rows,
-                &claim(job),
-                asked.view.distribution().unwrap_or((Direction::T2i, 1)),
-            )?,
-            rescored: self.rows.iter().flat_map(RowResult::rescored).collect(),
             notes: source.notes.iter().cloned().chain(precision::note(job)).collect(),
             seconds,
             peak_memory_bytes: system::peak_memory_bytes().unwrap_or(0),
             config_sha256: bench.config.sha256.clone(),
             data_sha256: source.dataset.sha256.clone(),
-        };
-        Ok(ReportInput { report, figures })
+            more: Numbers::new(),
+        })
     }
 
     /// The curve of a figure: its rows by the number on the x axis.
@@ -109,13 +127,6 @@ impl Results {
         let points = job.run.bench.config.points(shown, view).ok()?; // the plan has checked them
         let points = points.into_iter().map(|(row, x)| FigurePoint { row, x }).collect();
         Some(Figure { number, x: key.clone(), points })
-    }
-
-    /// The data of a figure of hubs.
-    fn distribution(&self, job: &Job) -> Option<Distribution> {
-        let Shown::Figure(number) = job.asked.shown else { return None };
-        let of = job.asked.view.distribution()?;
-        Some(hubs::distribution(number, of, &self.rows))
     }
 }
 
@@ -130,7 +141,7 @@ fn expected_row(job: &Job, name: &str, expected: &Measures<f64>) -> Row {
         paper: None,
         measured,
         truth: None,
-        edited: None,
+        more: Numbers::new(),
     }
 }
 

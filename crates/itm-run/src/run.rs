@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 
 use itm_core::{Error, Result};
 
-use crate::bench::{Bench, Model};
+use crate::bench::Bench;
 use crate::checkpoint::{self, Checkpoints};
 use crate::config::Config;
 use crate::devices::device;
+use crate::model::Model;
 use crate::run_dir::{Identity, RunDir};
 use crate::source::Source;
 use crate::train::{Event, Plan, Progress, Training, chosen, restore};

@@ -21,7 +21,6 @@ use rayon::prelude::*;
 
 use crate::config::{Config, DatasetName, ImageFeatures, Target, load_options};
 use crate::progress;
-use crate::report::Picture;
 use crate::split::Split;
 
 /// A data set, its truth if known, and its pictures.
@@ -62,6 +61,17 @@ pub(crate) struct Grounded {
     pub(crate) mismatched: Option<bool>,
     /// Boxes of the objects that the word refers to; empty if there is no such object.
     pub(crate) boxes: Vec<Bounds>,
+}
+
+/// An encoded image, a thumbnail of about 200 pixels.
+#[derive(Clone, Debug)]
+pub(crate) struct Picture {
+    /// The file's name or the image's number: shown if there are no bytes, and the alternative text.
+    pub(crate) name: String,
+    /// `image/png` or `image/jpeg`.
+    pub(crate) mime: &'static str,
+    /// The encoded file; empty if only features are available.
+    pub(crate) bytes: Vec<u8>,
 }
 
 enum Pictures {

@@ -16,8 +16,8 @@ use itm_core::{Result, ScoreMatrix};
 use serde::{Deserialize, Serialize};
 
 use self::shard::Shard;
-use crate::bench::Model;
 use crate::disk::{Disk, make_folders};
+use crate::model::Model;
 use crate::progress;
 use crate::run::Run;
 use crate::split::Split;

@@ -3,9 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use burn::tensor::Device;
+use itm_core::ScoreMatrix;
+use itm_core::eval::Protocol;
+use itm_core::scored::Scored;
+use itm_report::table::Table;
 
 use crate::bench::Bench;
 use crate::config::{Config, ScenesConfig};
+use crate::measures::Trial;
 use crate::paper::Paper;
 use crate::source::Source;
 
@@ -24,6 +29,29 @@ pub(crate) fn small_scenes([train, val, test]: [usize; 3]) -> (Config, Source) {
     config.target.scenes =
         Some(ScenesConfig { train, val, test, pixels: 32, ..ScenesConfig::default() });
     Source::open(&config, None, &configs()).unwrap()
+}
+
+/// Test scores without a model.
+pub(crate) fn trial<'a>(source: &'a Source, scores: &'a dyn Scored) -> Trial<'a> {
+    Trial { row: "Full", seed: 0, source, protocol: Protocol::Full, scores, trained: None }
+}
+
+/// Scores of 3 for true pairs that nobody annotated, 2 for annotated pairs, and 1 for all others.
+pub(crate) fn by_truth(source: &Source) -> ScoreMatrix {
+    let (test, truth) = (&source.dataset.test.pairs, &source.truth.as_ref().unwrap().test);
+    let score = |k: usize| match (k / test.texts(), k % test.texts()) {
+        (i, t) if test.image_of(t) == i => 2.0,
+        (i, t) if truth.contains(i, t) => 3.0,
+        _ => 1.0,
+    };
+    let values = (0..test.images() * test.texts()).map(score).collect();
+    ScoreMatrix::new(test.images(), test.texts(), values).unwrap()
+}
+
+/// The texts of a line of a table.
+pub(crate) fn texts<'a>(table: &'a Table, name: &str) -> Vec<&'a str> {
+    let line = table.lines.iter().position(|line| line.0 == name).unwrap();
+    table.columns.iter().map(|c| c.cells[line].text.as_str()).collect()
 }
 
 /// Small values of a target's keys; keys that the target does not have are skipped. Rows have only the first two of them.

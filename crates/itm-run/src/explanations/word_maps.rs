@@ -1,13 +1,12 @@
 //! FNE's Figures 3 and 7, NAAF's Figure 4: pictures with the maps of words laid over them, or with the regions that
 //! words attend to. The rows of a table are beside each other.
 
-use itm_core::Result;
 use itm_core::data::Bounds;
 use itm_core::encoders::Places;
 use itm_core::learn::{WordMap, WordMaps};
 use itm_core::scored::Scored;
+use itm_core::{Relevance, Result};
 
-use super::pointing::false_negative;
 use super::queries::Queries;
 use crate::report::{PairKind, PairMaps, RowMaps};
 use crate::source::{Grounded, Source};
@@ -187,6 +186,13 @@ fn chosen(
     found
 }
 
+/// The next image after `own` that a caption is true of, else the first such image; `None` if there is no other image.
+pub(crate) fn false_negative(truth: &Relevance, own: usize, text: usize) -> Option<usize> {
+    let images = truth.images_of(text).iter().map(|&i| i as usize);
+    let others = || images.clone().filter(|&i| i != own);
+    others().find(|&i| i > own).or_else(|| others().next())
+}
+
 #[cfg(test)]
 mod tests {
     use itm_core::encoders::PatchGrid;
@@ -210,6 +216,14 @@ mod tests {
             mismatched: (boxes > 0).then_some(false),
             boxes: vec![Bounds::around(0.5, 0.5, 0.2, 0.2); boxes],
         })
+    }
+
+    /// By hand: caption 0 is true of images 0, 2 and 3, caption 1 only of image 1.
+    #[test]
+    fn the_next_true_image_is_the_false_negative() {
+        let truth = Relevance::new(2, vec![vec![0], vec![1], vec![0], vec![0]]);
+        let of = |own, text| false_negative(&truth, own, text);
+        assert_eq!([of(0, 0), of(2, 0), of(3, 0), of(1, 1)], [Some(2), Some(3), Some(0), None]);
     }
 
     #[test]

@@ -13,6 +13,7 @@ use crate::disk::write_atomically;
 use crate::job::Job;
 use crate::progress;
 use crate::report::CCA;
+use crate::rescore::Rescoring;
 use crate::results::{Results, RowResult};
 use summary::{Origin, RowReports, Summary};
 
@@ -20,17 +21,23 @@ use summary::{Origin, RowReports, Summary};
 ///
 /// # Errors
 /// If a file cannot be written.
-pub(crate) fn write(job: &Job, results: &Results, folder: &Path, started: Instant) -> Result<()> {
+pub(crate) fn write(
+    job: &Job,
+    rescoring: &Rescoring,
+    results: &Results,
+    folder: &Path,
+    started: Instant,
+) -> Result<()> {
     let row = |name: &String| results.rows.iter().find(|row| row.name == *name);
     let cca = results.rows.iter().find(|row| row.name == CCA).map(RowResult::rsum);
     let rows = job.asked.view.rows.iter().zip(&job.asked.printed.rows);
     let measured = rows.filter_map(|(name, printed)| {
         let result = row(name)?;
-        let reports = result.runs.iter().flat_map(|run| run.rescored.clone()).collect();
+        let reports = rescoring.of_row(name);
         let origin = Origin { rsum: Some(result.rsum()), cca };
         Some(RowReports { row: name.clone(), printed: printed.clone(), reports, origin })
     });
-    let summary = Summary::new(job, measured.collect(), started);
+    let summary = Summary::new(job, rescoring.study.resamples, measured.collect(), started);
     let text = serde_json::to_string_pretty(&summary).expect("names and numbers");
     write_atomically(&folder.join("summary.json"), (text + "\n").as_bytes())?;
     let page = markdown::render(&summary);

@@ -39,7 +39,12 @@ pub(super) struct Summary {
 }
 
 impl Summary {
-    pub(super) fn new(job: &Job, measured: Vec<RowReports>, started: Instant) -> Self {
+    pub(super) fn new(
+        job: &Job,
+        resamples: usize,
+        measured: Vec<RowReports>,
+        started: Instant,
+    ) -> Self {
         let (asked, bench) = (&job.asked, &job.run.bench);
         Self {
             target: asked.target.name.clone(),
@@ -48,7 +53,7 @@ impl Summary {
             dataset: bench.source.title.clone(),
             substitution: bench.source.substitution.clone(),
             rows: measured.into_iter().map(RowSummary::new).collect(),
-            resamples: job.rescoring.as_ref().map_or(0, |rescoring| rescoring.study.resamples),
+            resamples,
             config_sha256: bench.config.sha256.clone(),
             data_sha256: bench.source.dataset.sha256.clone(),
             command: asked.command.clone(),

@@ -18,6 +18,8 @@ pub(super) const KIND: Kind = Kind {
     about_hubs: false,
     recipe: |config, row| Ok(Box::new(config.row::<FneConfig>(row)?)),
     preset: |name| preset_sections(name, Preset::config),
+    measures: |_| vec![],
+    judge: |_, _, _| Ok(None),
 };
 
 impl Recipe for FneConfig {

@@ -16,6 +16,8 @@ pub(super) const KIND: Kind = Kind {
     about_hubs: true,
     recipe: |config, row| Ok(Box::new(config.row::<HalConfig>(row)?)),
     preset: |name| preset_sections(name, |preset: Preset| preset.training(Objective::Sum)),
+    measures: |_| vec![],
+    judge: |_, _, _| Ok(None),
 };
 
 impl Recipe for HalConfig {

@@ -18,12 +18,15 @@ use itm_kernels::Precision;
 use toml::Table;
 
 use crate::config::Config;
+use crate::explanations::word_maps::Pair;
+use crate::measures::Measure;
+use crate::model::Model;
+use crate::report::JudgedPair;
+use crate::split::Split;
 use crate::train::{self, Course};
 
 pub use self::tags_dc::Negatives;
-pub(crate) use self::tags_dc::{
-    Caption, ModelSplit, Reader, Sentence, TrainedModel, edited, filler, judged, sentences,
-};
+pub(crate) use self::tags_dc::{ModelSplit, TrainedModel, filler};
 pub use crate::encoded::{Captions, Cleaning};
 pub use crate::inputs::Sees;
 pub use crate::pictures::View;
@@ -44,7 +47,14 @@ pub struct Kind {
     recipe: fn(&Config, &str) -> Result<Box<dyn Recipe>>,
     /// The sections of a preset by its name.
     preset: fn(&str) -> Table,
+    /// What reports show only of this method.
+    measures: fn(&Config) -> Vec<Box<dyn Measure>>,
+    /// Judges the words of captions beside images, if the method does that.
+    judge: Judge,
 }
+
+/// How a model judges pairs of a split; `None` if it judges none.
+type Judge = fn(&Model, Split, &[Pair]) -> Result<Option<Vec<JudgedPair>>>;
 
 impl Kind {
     /// The method of a target.
@@ -58,6 +68,24 @@ impl Kind {
             let place = config.place("target.method");
             Error::invalid(place, format!("one of {known}"), format!("`{method}`"))
         })
+    }
+
+    /// The method's own measures of a target.
+    pub(crate) fn measures(&self, config: &Config) -> Vec<Box<dyn Measure>> {
+        (self.measures)(config)
+    }
+
+    /// Pairs of a split as a model judges them, word by word; `None` if its method judges no words.
+    ///
+    /// # Errors
+    /// If an item cannot be read.
+    pub(crate) fn judge(
+        &self,
+        model: &Model,
+        split: Split,
+        pairs: &[Pair],
+    ) -> Result<Option<Vec<JudgedPair>>> {
+        (self.judge)(model, split, pairs)
     }
 }
 

@@ -1,10 +1,13 @@
 //! NAAF and the models beside it for the runner: their inputs, and how they are built.
 
+mod word_scores;
+
 use itm_core::learn::Method;
 use itm_core::start::TextForm;
 use itm_core::{Error, Result};
 use naaf::{Boundary, Encoders, Naaf, NaafConfig, Preset, TrainConfig, VectorsFrom};
 
+use self::word_scores::WordScores;
 use super::targets::preset_sections;
 use super::{Given, Kind, Recipe, Sees, StartAsked, start_of};
 use crate::train::{Course, LastBatch};
@@ -14,6 +17,8 @@ pub(super) const KIND: Kind = Kind {
     about_hubs: false,
     recipe: |config, row| Ok(Box::new(config.row::<NaafConfig>(row)?)),
     preset: |name| preset_sections(name, Preset::config),
+    measures: |_| vec![Box::new(WordScores::default())],
+    judge: |_, _, _| Ok(None),
 };
 
 impl Recipe for NaafConfig {

@@ -1,8 +1,11 @@
 //! TAGS-DC for the runner: its inputs, and how its model is built.
 
 mod edited;
+mod edits;
+mod judged;
 mod negatives;
 mod sentences;
+mod synthetic;
 
 use itm_core::learn::Method;
 use itm_core::start::TextForm;
@@ -14,14 +17,16 @@ use tags_dc::phrases::Duplicates;
 use tags_dc::train::{Marks, TagsDc};
 use tags_dc::{Aligned, MaskBy, Preset};
 
-pub(crate) use edited::{Reader, edited};
 pub use negatives::Negatives;
 pub(crate) use negatives::filler;
-pub(crate) use sentences::{Caption, Sentence, judged, sentences};
 pub(crate) use tags_dc::cli::negatives::{ModelSplit, TrainedModel};
 
+use self::edited::EditedCaptions;
+use self::synthetic::SyntheticSentences;
 use super::targets::preset_sections;
 use super::{Captions, Cleaning, Given, Kind, Recipe, Sees, Sizes, StartAsked, start_of};
+use crate::config::Config;
+use crate::measures::Measure;
 use crate::train::{Course, LastBatch, Validation};
 
 pub(super) const KIND: Kind = Kind {
@@ -29,7 +34,17 @@ pub(super) const KIND: Kind = Kind {
     about_hubs: false,
     recipe: |config, row| Ok(Box::new(config.row::<TagsDcConfig>(row)?)),
     preset: |name| preset_sections(name, Preset::tags),
+    measures,
+    judge: judged::pairs,
 };
+
+fn measures(config: &Config) -> Vec<Box<dyn Measure>> {
+    let mut all: Vec<Box<dyn Measure>> = vec![Box::new(SyntheticSentences::default())];
+    if config.target.edits {
+        all.push(Box::new(EditedCaptions::default()));
+    }
+    all
+}
 
 impl Recipe for TagsDcConfig {
     fn validate(&self) -> Result<()> {
@@ -121,7 +136,6 @@ mod tests {
     use itm_core::start::StartFrom;
 
     use super::*;
-    use crate::config::Config;
 
     pub(super) fn config() -> TagsDcConfig {
         let configs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs");

@@ -146,7 +146,7 @@ pub struct Printed {
 
 impl Printed {
     /// The line's recalls, and their sum if all six are printed.
-    pub fn numbers(&self, table: u32) -> PaperNumbers {
+    pub(crate) fn numbers(&self, table: u32) -> PaperNumbers {
         let i2t = PaperRecalls { r1: self.i2t_r1, r5: self.i2t_r5, r10: self.i2t_r10 };
         let t2i = PaperRecalls { r1: self.t2i_r1, r5: self.t2i_r5, r10: self.t2i_r10 };
         let rsum = i2t.values().into_iter().chain(t2i.values()).sum();

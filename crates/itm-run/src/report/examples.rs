@@ -2,24 +2,25 @@
 
 use maud::{Markup, html};
 
-use super::{Answer, Example, Item, Mark, Picture};
+use super::{Answer, Example, Item, Mark};
+use crate::source::Picture;
 
 /// What the numbers beside the answers are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Scores {
+pub(crate) enum Shown {
     /// What the row ranks by.
-    OfRow,
+    Scores,
     /// P(match | s) of items that are not annotated.
     Probabilities,
 }
 
 /// Renders nothing if there is no example.
-pub(super) fn render(examples: &[Example], scores: Scores) -> Markup {
-    let said = match scores {
-        Scores::OfRow => {
+pub(crate) fn render(examples: &[Example], numbers: Shown) -> Markup {
+    let said = match numbers {
+        Shown::Scores => {
             "Numbers are the scores of the row: cosines, or logits of a model that reads both sides together."
         }
-        Scores::Probabilities => {
+        Shown::Probabilities => {
             "Annotated items are left out. Numbers: the probability that an item is a false negative, \
              given its similarity, by the posterior at the end of training."
         }
@@ -32,12 +33,12 @@ pub(super) fn render(examples: &[Example], scores: Scores) -> Markup {
                 " correct, but not annotated (a false negative; known where the truth is complete) · "
                 span.mark.other { "✗" } " neither. " (said)
             }
-            div.examples { @for example in examples { (one(example, scores)) } }
+            div.examples { @for example in examples { (one(example, numbers)) } }
         }
     }
 }
 
-fn one(example: &Example, scores: Scores) -> Markup {
+fn one(example: &Example, numbers: Shown) -> Markup {
     let is_image = |item: &Item| matches!(item, Item::Image(_));
     let pictures = example.answers.iter().any(|a| is_image(&a.item));
     html! {
@@ -48,21 +49,21 @@ fn one(example: &Example, scores: Scores) -> Markup {
             }
             div.query { (item(&example.query)) }
             ol class=(if pictures { "pictures" } else { "captions" }) {
-                @for answer in &example.answers { (judged(answer, scores)) }
+                @for answer in &example.answers { (judged(answer, numbers)) }
             }
         }
     }
 }
 
-fn judged(answer: &Answer, scores: Scores) -> Markup {
+fn judged(answer: &Answer, numbers: Shown) -> Markup {
     let (class, word) = match answer.mark {
         Mark::Annotated => ("annotated", "✓ annotated"),
         Mark::TrueNotAnnotated => ("true", "≈ true"),
         Mark::Other => ("other", "✗"),
     };
-    let places = match scores {
-        Scores::OfRow => 2,
-        Scores::Probabilities => 4, // the prior alone is 0.0001
+    let places = match numbers {
+        Shown::Scores => 2,
+        Shown::Probabilities => 4, // the prior alone is 0.0001
     };
     html! {
         li class=(class) {
@@ -125,7 +126,7 @@ mod tests {
             ],
             annotated_rank: Some(1),
         };
-        let out = one(&example, Scores::OfRow).into_string();
+        let out = one(&example, Shown::Scores).into_string();
         let items: Vec<_> =
             out.split("<li ").skip(1).map(|i| i.split("</li>").next().unwrap()).collect();
         let has = |k: usize, parts: &[&str]| {
@@ -135,7 +136,7 @@ mod tests {
         has(1, &["class=\"true\"", "<q>two</q>", "≈ true", ">−0.20<"]);
         has(2, &["class=\"other\"", "<q>three</q>", "✗"]);
         assert!(!items[2].contains("score") && out.contains("best annotated item at rank 1"));
-        let probable = one(&example, Scores::Probabilities).into_string();
+        let probable = one(&example, Shown::Probabilities).into_string();
         assert!(probable.contains(">0.5140<"), "{probable}");
         assert!(out.contains("<span class=\"absent\">7.jpg</span>") && !out.contains("<img"));
     }

@@ -1,26 +1,20 @@
 //! `report.html`: one file that needs nothing else.
 
 use itm_report::html::{self, again, facts, grid, prose, section, titled};
-use itm_report::table::Table;
 use maud::{Markup, html};
 
-use super::examples::{self, Scores};
+use super::examples::{self, Shown};
 use super::json::Report;
-use super::tables::{self, Interval};
 use super::verdict::{self, Outcome};
-use super::{
-    Example, JudgedPair, PairMaps, ReportInput, judged, plots, word_effects, word_patches,
-};
+use super::{Example, JudgedPair, PairMaps, Section, judged, tables, word_pictures};
 
-pub(super) fn render(input: &ReportInput) -> String {
-    let ReportInput { report, figures: drawn } = input;
+pub(super) fn render(report: &Report, sections: &[&Section]) -> String {
     let verdict = verdict::of(report);
     let class = match verdict.outcome {
         Outcome::Above => "above",
         Outcome::Unsure | Outcome::Incomplete => "unsure",
         Outcome::Below => "below",
     };
-    let recalls = tables::recalls(report, Interval::Ends);
     html::page(
         &format!("{} on {}", report.target, report.dataset),
         html! {
@@ -29,54 +23,7 @@ pub(super) fn render(input: &ReportInput) -> String {
                 (html::verdict(class, verdict.words(), &verdict.text))
                 @if let Some(why) = &report.substitution { p.aside { (prose(why)) } }
             }
-            (section(&recalls.title, html! {
-                (html::table(&recalls))
-                (grid("", &plots::parameter(report)))
-                (grid("", &plots::recall(report)))
-                (each([tables::comparisons(report), tables::rescored(report)]))
-            }))
-            (section("Hubs", html! {
-                (grid("", plots::distribution(report).as_slice()))
-                (each([tables::hubs(report), tables::hub_differences(report), tables::hub_counts(report)]))
-            }))
-            @if let Some(paper) = tables::paper(report) {
-                (section(&paper.title, html! {
-                    (html::table(&paper))
-                    (each([tables::paper_differences(report)]))
-                }))
-            }
-            (section("Training", html! {
-                (grid("", &plots::course(report, drawn)))
-                (grid("", &plots::words(report, drawn)))
-                @if report.rows.iter().any(|r| !r.measured.per_seed.is_empty()) { (titled(&tables::seeds(report))) }
-            }))
-            (section("False negatives", html! {
-                (grid("", &plots::draw(report)))
-                (grid("", &plots::posterior(report, drawn)))
-                (each([
-                    tables::truth(report),
-                    tables::draws(report),
-                    tables::epochs(report),
-                    tables::detection_epochs(report),
-                    tables::detection(report),
-                ]))
-            }))
-            (section(
-                "Most probable false negatives",
-                examples::render(&drawn.false_negatives, Scores::Probabilities),
-            ))
-            (section("Words and patches", html! {
-                (word_patches::render(&drawn.word_maps))
-                (each([tables::pointing(report)]))
-            }))
-            (section("Words and regions", html! {
-                (word_effects::render(&drawn.word_maps))
-                (each([tables::grounding(report), tables::mismatch(report)]))
-            }))
-            (section("Synthetic sentences", html! {
-                (each([tables::sentences(report), tables::sentences_by_kind(report), tables::edited(report)]))
-            }))
-            (section("Retrieved examples", examples::render(&drawn.examples, Scores::OfRow)))
+            @for section in sections { (laid_out(section)) }
             (section("What was run", run(report)))
         },
     )
@@ -84,12 +31,12 @@ pub(super) fn render(input: &ReportInput) -> String {
 
 /// A page of queries with their most probable false negatives; nothing is loaded from elsewhere.
 pub(crate) fn explained(title: &str, found: &[Example]) -> String {
-    headed(title, examples::render(found, Scores::Probabilities))
+    headed(title, examples::render(found, Shown::Probabilities))
 }
 
 /// A page of pictures with the maps of words laid over them, or with regions and effects; nothing is loaded from elsewhere.
 pub(crate) fn maps_page(title: &str, pairs: &[PairMaps]) -> String {
-    headed(title, html! { (word_patches::render(pairs)) (word_effects::render(pairs)) })
+    headed(title, word_pictures(pairs))
 }
 
 /// A page of captions whose words are judged beside images; nothing is loaded from elsewhere.
@@ -101,8 +48,18 @@ fn headed(title: &str, content: Markup) -> String {
     html::page(title, html! { h1 { (title) } (content) })
 }
 
-fn each<const N: usize>(tables: [Option<Table>; N]) -> Markup {
-    html! { @for table in tables.iter().flatten() { (titled(table)) } }
+/// A table with the section's title, then figures and pictures, then the other tables.
+fn laid_out(of: &Section) -> Markup {
+    let (first, others): (Vec<_>, Vec<_>) = of.tables.iter().partition(|t| t.title == of.title);
+    section(
+        &of.title,
+        html! {
+            @for table in first { (html::table(table)) }
+            (grid("", &of.figures))
+            (of.pictures)
+            @for table in others { (titled(table)) }
+        },
+    )
 }
 
 fn run(report: &Report) -> Markup {

@@ -5,49 +5,50 @@ use itm_report::format::decimals;
 use itm_report::html::scroll;
 use maud::{Markup, PreEscaped, html};
 
+use super::PairKind;
 use super::examples::data_url;
 use super::word_patches::kind;
-use super::{PairKind, Picture};
+use crate::source::Picture;
 
 /// A pair as a model judges it.
 #[derive(Debug, Clone)]
-pub struct JudgedPair {
+pub(crate) struct JudgedPair {
     /// The image.
-    pub picture: Picture,
+    pub(crate) picture: Picture,
     /// What image and caption are to each other.
-    pub kind: PairKind,
+    pub(crate) kind: PairKind,
     /// The caption.
-    pub caption: JudgedCaption,
+    pub(crate) caption: JudgedCaption,
     /// Negatives that the model makes from the caption, the best first; empty if the caption belongs to another image.
-    pub negatives: Vec<JudgedCaption>,
+    pub(crate) negatives: Vec<JudgedCaption>,
 }
 
 /// A caption, or a negative of one.
 #[derive(Debug, Clone, PartialEq)]
-pub struct JudgedCaption {
+pub(crate) struct JudgedCaption {
     /// How probable it is that caption and image match.
-    pub score: f32,
+    pub(crate) score: f32,
     /// The words in order.
-    pub words: Vec<JudgedText>,
+    pub(crate) words: Vec<JudgedText>,
     /// Whether the image denies the sentence, if that is known.
-    pub denied: Option<bool>,
+    pub(crate) denied: Option<bool>,
 }
 
 /// A word of a caption or of a negative.
 #[derive(Debug, Clone, PartialEq)]
-pub struct JudgedText {
+pub(crate) struct JudgedText {
     /// As it is written.
-    pub text: String,
+    pub(crate) text: String,
     /// Its number among the words of the caption; a punctuation mark has none.
-    pub at: Option<usize>,
+    pub(crate) at: Option<usize>,
     /// Whether the caption has another word there.
-    pub changed: bool,
+    pub(crate) changed: bool,
     /// How probable it is that the word matches the image; `None` if the model has no word heads.
-    pub matches: Option<f32>,
+    pub(crate) matches: Option<f32>,
     /// Whether the model's word correction head proposes the caption's own word here.
-    pub restored: bool,
+    pub(crate) restored: bool,
     /// The word that this head proposes, if it is another word than the written one.
-    pub correction: Option<String>,
+    pub(crate) correction: Option<String>,
 }
 
 /// Styles that only this page needs.

@@ -1,14 +1,6 @@
-//! Builds every table of a report once. Markdown, HTML and terminal only lay the tables out.
+//! The tables of recalls.
 
-mod detection;
-mod edited;
-mod hubs;
-mod mismatch;
 mod paper;
-mod pointing;
-mod rescored;
-mod sentences;
-mod truth;
 
 use itm_report::format::{bytes, count, duration, interval, p_phrase, points, signed};
 use itm_report::table::{Role, Table};
@@ -16,24 +8,7 @@ use itm_report::table::{Role, Table};
 use super::json::{Kind, Report, Row};
 use super::{BAYES, CCA, ORACLE, SPECIFIC_ORACLE};
 
-pub(super) use detection::{detection, detection_epochs, epochs};
-pub(super) use edited::edited;
-pub(super) use hubs::{hub_counts, hub_differences, hubs};
-pub(super) use mismatch::mismatch;
 pub(super) use paper::{paper, paper_differences};
-pub(super) use pointing::{grounding, pointing};
-pub(super) use rescored::rescored;
-pub(super) use sentences::{sentences, sentences_by_kind};
-pub(super) use truth::{draws, truth};
-
-/// How the interval of rSum is written.
-#[derive(Clone, Copy)]
-pub(super) enum Interval {
-    /// `± 8.2`: half the width.
-    Half,
-    /// `301.2 to 317.6`.
-    Ends,
-}
 
 /// Of each of the six recalls: the shared head, the short form of that head, and the recall's own head.
 const SIX: [(&str, &str, &str); 6] = [
@@ -46,7 +21,7 @@ const SIX: [(&str, &str, &str); 6] = [
 ];
 
 /// Recalls of all rows. The last column is the paper's rSum, if the paper measured the same data.
-pub(super) fn recalls(report: &Report, style: Interval) -> Table {
+pub(super) fn recalls(report: &Report) -> Table {
     let rows = || report.rows.iter();
     let note = format!(
         "Recall in percent. {} Interval: {}. Ties: {}{}.",
@@ -60,11 +35,7 @@ pub(super) fn recalls(report: &Report, style: Interval) -> Table {
         t.best(head, rows().map(|r| Some(six(r)[k])), points).under(group, short);
     }
     t.best("rSum", rows().map(|r| Some(r.measured.rsum)), points);
-    let intervals = rows().map(|r| r.measured.ci95);
-    match style {
-        Interval::Half => t.numbers("±", intervals, |[lo, hi]| points((hi - lo) / 2.0)),
-        Interval::Ends => t.numbers("95 % interval", intervals, interval),
-    };
+    t.numbers("95 % interval", rows().map(|r| r.measured.ci95), interval);
     if rows().any(|r| r.paper.is_some()) {
         t.numbers("paper rSum", rows().map(|r| r.paper.as_ref()?.rsum), points);
     }
@@ -86,28 +57,6 @@ pub(super) fn summary(report: &Report) -> Table {
         t.numbers("− CCA", rows().map(|r| Some(beside(r)?.rsum)), signed);
         t.numbers("95 % interval", rows().map(|r| beside(r)?.ci95), interval);
     }
-    t
-}
-
-/// Every seed's rSum, and the checkpoint that validation chose.
-pub(super) fn seeds(report: &Report) -> Table {
-    let measured = || report.rows.iter().map(|r| &r.measured);
-    let mut t = of_rows(report, "Seeds").noted(
-        "Test rSum of the checkpoint with the best validation rSum; the test split chooses nothing. \
-         Rows without seeds show none.",
-    );
-    for seed in &report.seeds {
-        let of = measured().map(|m| Some(m.per_seed.iter().find(|s| s.seed == *seed)?.rsum));
-        t.numbers(format!("seed {seed}"), of, points);
-    }
-    t.numbers("validation rSum", measured().map(|m| m.validation_rsum), points);
-    let epochs = measured().map(|m| {
-        let all: Vec<_> =
-            m.per_seed.iter().filter_map(|s| Some(s.best_epoch?.to_string())).collect();
-        (!all.is_empty()).then(|| all.join(", "))
-    });
-    t.numbers("best epochs", epochs, |epochs| epochs);
-    t.numbers("time", measured().map(|m| m.seconds), duration);
     t
 }
 
@@ -172,13 +121,13 @@ fn six(row: &Row) -> [f64; 6] {
 }
 
 /// A table with a line for each row and no columns yet.
-fn of_rows(report: &Report, title: impl Into<String>) -> Table {
+pub(crate) fn of_rows(report: &Report, title: impl Into<String>) -> Table {
     let line = |r: &Row| (r.name.clone(), role(report, &r.name, r.kind));
     Table::new(title, "row", report.rows.iter().map(line))
 }
 
 /// The role of the row `name` in the claim.
-pub(super) fn role(report: &Report, name: &str, kind: Kind) -> Role {
+pub(crate) fn role(report: &Report, name: &str, kind: Kind) -> Role {
     match kind {
         _ if name == report.claim.row => Role::Method,
         Kind::Baseline if is_bound(name) => Role::Bound,
@@ -193,15 +142,8 @@ pub(super) fn is_bound(name: &str) -> bool {
 }
 
 /// The role of a row that is not a baseline.
-fn trained(report: &Report, name: &str) -> Role {
+pub(crate) fn trained(report: &Report, name: &str) -> Role {
     role(report, name, Kind::Trained)
-}
-
-/// The texts of a line.
-#[cfg(test)]
-fn texts<'a>(table: &'a Table, name: &str) -> Vec<&'a str> {
-    let line = table.lines.iter().position(|line| line.0 == name).unwrap();
-    table.columns.iter().map(|c| c.cells[line].text.as_str()).collect()
 }
 
 #[cfg(test)]

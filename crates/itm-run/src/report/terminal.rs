@@ -4,8 +4,8 @@ use itm_report::table::Table;
 use itm_report::terminal::{Palette, table};
 
 use super::json::Report;
-use super::tables::{self, Interval};
 use super::verdict::{self, Outcome};
+use super::{Section, first_sections, tables};
 
 /// How much of a report a terminal shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,13 +22,22 @@ const WIDTH: usize = 80;
 const NAME: usize = 28;
 
 /// The tables and the verdict for a terminal; `palette` says whether to colour.
-pub(crate) fn render(report: &Report, detail: Detail, palette: Palette) -> String {
+pub(crate) fn render(
+    report: &Report,
+    measured: &[Section],
+    detail: Detail,
+    palette: Palette,
+) -> String {
     let mut out = match detail {
         Detail::Short => {
             let t = tables::summary(report);
             laid_out(&t, WIDTH, NAME, palette)
         }
-        Detail::Full => all(report, palette),
+        Detail::Full => {
+            let first = first_sections(report);
+            let tables = first.iter().chain(measured).flat_map(|section| &section.tables);
+            tables.map(|t| laid_out(t, usize::MAX, usize::MAX, palette)).collect()
+        }
     };
     let verdict = verdict::of(report);
     let code = match verdict.outcome {
@@ -38,28 +47,6 @@ pub(crate) fn render(report: &Report, detail: Detail, palette: Palette) -> Strin
     };
     out += &palette.paint(code, &verdict.line());
     out + "\n"
-}
-
-fn all(report: &Report, palette: Palette) -> String {
-    let measured = [
-        Some(tables::recalls(report, Interval::Half)),
-        tables::hubs(report),
-        tables::hub_differences(report),
-        tables::rescored(report),
-        tables::truth(report),
-        tables::draws(report),
-        tables::detection(report),
-        tables::pointing(report),
-        tables::grounding(report),
-        tables::mismatch(report),
-        tables::sentences(report),
-        tables::sentences_by_kind(report),
-        tables::edited(report),
-        tables::paper(report).filter(|_| report.paper_reference.is_some()),
-        tables::paper_differences(report),
-    ];
-    let tables = measured.iter().flatten();
-    tables.map(|t| laid_out(t, usize::MAX, usize::MAX, palette)).collect()
 }
 
 fn laid_out(t: &Table, width: usize, words: usize, palette: Palette) -> String {
@@ -78,7 +65,7 @@ mod tests {
     #[test]
     fn columns_are_aligned_and_rows_all_there() {
         let report = sample::report(24.3, -5.5, &[1, 2, 3]);
-        let text = render(&report, Detail::Full, Palette::Plain);
+        let text = render(&report, &[], Detail::Full, Palette::Plain);
         for name in [CHANCE, CCA, "Full", "w/o FNE", "w/o MMM", "w/o MMM+FNE"] {
             assert!(text.lines().any(|l| l.starts_with(name)), "{name}");
         }
@@ -94,7 +81,7 @@ mod tests {
     fn the_short_form_fits_a_terminal() {
         let mut report = sample::report(24.3, -5.5, &[1, 2, 3]);
         report.rows[3].name = "a row with a name that nobody would want to read".into();
-        let text = render(&report, Detail::Short, Palette::Plain);
+        let text = render(&report, &[], Detail::Short, Palette::Plain);
         let (shown, verdict) = text.trim_end().rsplit_once("\n\n").unwrap();
         assert!(shown.lines().all(|line| width_of(line) <= WIDTH), "{shown}");
         assert_eq!(shown.lines().count(), 3 + report.rows.len(), "title, heads, rule, rows");
@@ -105,8 +92,8 @@ mod tests {
     #[test]
     fn colour_adds_only_colour() {
         let report = sample::report(-24.3, 5.5, &[1, 2, 3]);
-        let plain = render(&report, Detail::Full, Palette::Plain);
-        let ansi = render(&report, Detail::Full, Palette::Ansi);
+        let plain = render(&report, &[], Detail::Full, Palette::Plain);
+        let ansi = render(&report, &[], Detail::Full, Palette::Ansi);
         assert!(!plain.contains('\x1b') && ansi.contains("\x1b[1;31m")); // below w/o FNE: red
         let stripped: String = (ansi.split('\x1b').enumerate())
             .map(|(i, part)| if i == 0 { part } else { part.split_once('m').unwrap().1 })
@@ -117,12 +104,12 @@ mod tests {
     #[test]
     fn the_paper_column_stands_only_beside_its_own_data() {
         let mut report = sample::report(24.3, -5.5, &[1, 2, 3]);
-        assert!(!render(&report, Detail::Full, Palette::Plain).contains("paper rSum"));
+        assert!(!render(&report, &[], Detail::Full, Palette::Plain).contains("paper rSum"));
         report.paper_reference = None;
         report.substituted = false;
         let printed = crate::testing::paper("fne").reference(3, None, &[("Full", "Full")]).unwrap();
         report.rows[2].paper = Some(printed.rows[0].numbers.clone());
-        let text = render(&report, Detail::Full, Palette::Plain);
-        assert!(text.contains("paper rSum") && !text.contains("(paper)"));
+        let text = render(&report, &[], Detail::Full, Palette::Plain);
+        assert!(text.contains("paper rSum"));
     }
 }

@@ -9,34 +9,37 @@ use super::*;
 #[test]
 fn writes_three_files_and_replaces_them_whole() {
     let dir = tempfile::tempdir().unwrap();
-    write(dir.path(), &sample::input(24.3, -5.5, &[1, 2, 3])).unwrap();
-    let second = sample::input(24.3, 5.5, &[1]);
-    write(dir.path(), &second).unwrap();
+    let sections = sample::sections();
+    write(dir.path(), &sample::report(24.3, -5.5, &[1, 2, 3]), &sections).unwrap();
+    let second = sample::report(24.3, 5.5, &[1]);
+    write(dir.path(), &second, &sections).unwrap();
     let mut names: Vec<_> =
         fs::read_dir(dir.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
     names.sort();
     assert_eq!(names, ["report.html", "report.json", "report.md"]);
     let read = |name| fs::read_to_string(dir.path().join(name)).unwrap();
-    assert_eq!(Report::from_json(&read("report.json")).unwrap(), second.report);
-    assert!(read("report.md").starts_with(&verdict::of(&second.report).line()));
-    assert_eq!(read("report.html"), html::render(&second));
+    assert_eq!(Report::from_json(&read("report.json")).unwrap(), second);
+    assert!(read("report.md").starts_with(&verdict::of(&second).line()));
+    let first = first_sections(&second);
+    let all: Vec<_> = first.iter().chain(&sections).collect();
+    assert_eq!(read("report.html"), html::render(&second, &all));
 }
 
 #[test]
 fn a_bad_number_overwrites_nothing() {
     let dir = tempfile::tempdir().unwrap();
-    let mut input = sample::input(24.3, -5.5, &[1, 2, 3]);
-    write(dir.path(), &input).unwrap();
+    let mut report = sample::report(24.3, -5.5, &[1, 2, 3]);
+    write(dir.path(), &report, &[]).unwrap();
     let before = fs::read(dir.path().join("report.md")).unwrap();
-    input.report.target = "other".into();
-    input.report.seconds = f64::NAN;
-    assert!(write(dir.path(), &input).is_err());
+    report.target = "other".into();
+    report.seconds = f64::NAN;
+    assert!(write(dir.path(), &report, &[]).is_err());
     assert_eq!(fs::read(dir.path().join("report.md")).unwrap(), before);
 }
 
 #[test]
 fn a_missing_folder_is_named() {
     let dir = tempfile::tempdir().unwrap().path().join("gone");
-    let error = write(&dir, &sample::input(1.0, 1.0, &[1])).unwrap_err().to_string();
+    let error = write(&dir, &sample::report(1.0, 1.0, &[1]), &[]).unwrap_err().to_string();
     assert!(error.contains("gone") && error.contains("report.json"), "{error}");
 }

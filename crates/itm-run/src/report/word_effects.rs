@@ -181,7 +181,7 @@ mod tests {
         }
         assert_eq!(out.matches("class=\"region\"").count(), 1, "the first word matches none");
         assert!(!out.contains("<blue>") && out.contains("not annotated"));
-        assert!(render(&sample::input(1.0, 1.0, &[1]).figures.word_maps).into_string().is_empty());
+        assert!(render(&sample::pairs()).into_string().is_empty());
     }
 
     /// A method without a negative branch has no negative effects. If the regions' places are unknown, no region is

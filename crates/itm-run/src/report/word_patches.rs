@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn both_rows_stand_there_and_text_is_never_markup() {
-        let pairs = sample::input(1.0, 1.0, &[1]).figures.word_maps;
+        let pairs = sample::pairs();
         let out = render(&pairs).into_string();
         let rows: Vec<_> =
             out.match_indices("<th scope=\"row\">").map(|(at, _)| &out[at + 16..at + 22]).collect();
@@ -170,7 +170,7 @@ mod tests {
     /// three patches are darkest. The box is around (0.25, 0.75), half as wide as the picture.
     #[test]
     fn shade_circle_and_box_lie_where_they_should() {
-        let pair = &sample::input(1.0, 1.0, &[1]).figures.word_maps[0];
+        let pair = &sample::pairs()[0];
         let map = &pair.rows[0].maps[0].values;
         let out = overlay(PatchGrid::new(8, 4), map, &pair.boxes[0]).into_string();
         let shade = "fill-opacity=\"0.84\" d=\"M0 0h4v4h-4zM4 0h4v4h-4zM4 4h4v4h-4z\"></path>";
@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn a_picture_that_is_not_there_leaves_its_maps() {
-        let mut pair = sample::input(1.0, 1.0, &[1]).figures.word_maps.remove(0);
+        let mut pair = sample::pairs().remove(0);
         pair.picture.bytes.clear();
         let out = one(&pair, PatchGrid::new(8, 4), "pair-0").into_string();
         assert!(

@@ -1,17 +1,16 @@
 //! One model on the test split.
 
-use hubness::hubs::Nearest;
-use hubness::report::Report;
-use itm_core::Result;
-use itm_core::eval::{Evaluation, MultiEvaluation, Ranks, TiePolicy};
+use itm_core::eval::{Evaluation, Ranks, TiePolicy};
 use itm_core::scored::Scored;
 use itm_core::significance::Hits;
+use itm_core::{Result, ScoreMatrix};
 
-use crate::explanations::pointing::OfImages;
 use crate::job::Job;
-use crate::report::EpochDraws;
-use crate::train::Progress;
-use crate::{edited, sentences};
+use crate::log::Log;
+use crate::measures::{AllMeasures, Trained, Trial};
+use crate::model::Model;
+use crate::split::Split;
+use crate::train::{Best, Progress};
 
 /// One model, evaluated on the test split.
 #[derive(Debug, Clone)]
@@ -19,54 +18,80 @@ pub(crate) struct SeedRun {
     pub(crate) seed: u64,
     pub(crate) evaluation: Evaluation,
     pub(crate) hits: Hits,
-    pub(crate) truth: Option<MultiEvaluation>,
-    /// The nearest items of every query, where hubs are counted.
-    pub(crate) nearest: Option<Nearest>,
-    /// The results of training; `None` for a baseline.
-    pub(crate) trained: Option<Trained>,
-    /// The same scores under corrections for hubs.
-    pub(crate) rescored: Vec<Report>,
+    /// The validation that chose the checkpoint; `None` for a row without a training.
+    pub(crate) best: Option<Best>,
     /// How long it took; zero for a baseline, because the baseline's row has the time.
     pub(crate) seconds: f64,
 }
 
-/// The results of training besides scores.
-#[derive(Debug, Clone)]
-pub(crate) struct Trained {
-    /// The progress at the end.
-    pub(crate) progress: Progress,
-    /// The drawn negatives against the truth, epoch by epoch.
-    pub(crate) epochs: Vec<EpochDraws>,
-    pub(crate) prior: Option<f64>,
-    /// Whether words point at what they name, image by image.
-    pub(crate) pointing: Option<OfImages>,
-    /// Sentences that the model makes from the test captions.
-    pub(crate) sentences: Option<sentences::OfImages>,
-    /// How the model scores edited captions.
-    pub(crate) edited: Option<edited::OfImages>,
-}
-
 impl SeedRun {
-    /// Evaluates scores of the test split.
+    /// Evaluates scores of the test split, and shows them to the measures.
     ///
     /// # Errors
-    /// If the scores or their evaluation fail.
-    pub(crate) fn evaluate(job: &Job, seed: u64, scored: &dyn Scored) -> Result<Self> {
-        let source = &job.run.bench.source;
-        let (pairs, protocol) = (&source.dataset.test.pairs, job.asked.protocol);
-        let ranks: Vec<Ranks> = scored.ranks_by(protocol, pairs)?;
-        let truth = source.truth.as_ref();
-        let truth = truth.map(|t| scored.evaluate_multi(&t.test)).transpose()?;
-        let nearest = || Nearest::new(scored, &protocol.folds(pairs)?);
+    /// If the scores, their evaluation or a measure fail.
+    pub(crate) fn evaluate(
+        job: &Job,
+        measures: &AllMeasures,
+        (row, seed): (&str, u64),
+        scores: &dyn Scored,
+    ) -> Result<Self> {
+        Self::of_trial(measures, &trial(job, (row, seed), scores, None))
+    }
+
+    /// Evaluates a trained model. Also returns all test scores, if they are averaged with the scores of other models.
+    ///
+    /// # Errors
+    /// If an item or the log cannot be read, or a measure fails.
+    pub(crate) fn of_model(
+        job: &Job,
+        measures: &AllMeasures,
+        model: &Model,
+        progress: &Progress,
+    ) -> Result<(Self, Option<ScoreMatrix>)> {
+        let scored = job.run.scores(model, Split::Test)?;
+        let held;
+        let scores: &dyn Scored = match scored.rows() {
+            Some(rows) => rows,
+            None => {
+                held = scored.matrix()?; // a model that reads image and text together scores each pair only once
+                &held
+            }
+        };
+        let trained = Trained {
+            model,
+            progress,
+            log: &Log::read(&job.run.log(&model.row, model.seed))?,
+            first: model.seed == job.asked.seeds[0],
+            validation: &|| job.run.scores(model, Split::Val),
+            folder: &job.run.dir.folder(&model.row, model.seed),
+        };
+        let of = (&model.row[..], model.seed);
+        let run = Self::of_trial(measures, &trial(job, of, scores, Some(trained)))?;
+        let view = &job.asked.view;
+        let averaged = view.ensemble > 1 || view.together.contains(&model.row);
+        Ok((run, averaged.then(|| scores.matrix()).transpose()?))
+    }
+
+    fn of_trial(measures: &AllMeasures, trial: &Trial) -> Result<Self> {
+        let pairs = &trial.source.dataset.test.pairs;
+        let ranks: Vec<Ranks> = trial.scores.ranks_by(trial.protocol, pairs)?;
+        measures.iter().try_for_each(|measure| measure.look(trial))?;
         Ok(Self {
-            seed,
+            seed: trial.seed,
             evaluation: Evaluation::new(&ranks, TiePolicy::Index),
             hits: Hits::new(&ranks, TiePolicy::Index)?,
-            truth,
-            nearest: job.asked.counts_hubs().then(nearest).transpose()?,
-            trained: None,
-            rescored: vec![],
+            best: trial.trained.and_then(|trained| trained.progress.best),
             seconds: 0.0,
         })
     }
+}
+
+fn trial<'a>(
+    job: &'a Job,
+    (row, seed): (&'a str, u64),
+    scores: &'a dyn Scored,
+    trained: Option<Trained<'a>>,
+) -> Trial<'a> {
+    let (source, protocol) = (&job.run.bench.source, job.asked.protocol);
+    Trial { row, seed, source, protocol, scores, trained }
 }

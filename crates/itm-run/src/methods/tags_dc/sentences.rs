@@ -13,13 +13,13 @@ use crate::report::{JudgedCaption, JudgedText};
 
 /// A sentence that is made from a caption.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Sentence {
+pub(super) struct Sentence {
     /// The sentence as it would be written.
-    pub(crate) text: String,
+    pub(super) text: String,
     /// Whether the sentence scores below its caption.
-    pub(crate) below: bool,
+    pub(super) below: bool,
     /// The sentence word by word. It is not known here whether the sentence is false of the image.
-    pub(crate) judged: JudgedCaption,
+    pub(super) judged: JudgedCaption,
 }
 
 /// Seed of the draws.
@@ -27,23 +27,23 @@ const SEED: u64 = 0;
 
 /// A caption of a split, as a model reads it.
 #[derive(Clone, Copy)]
-pub(crate) struct Caption<'a> {
-    pub(crate) items: Items<'a>,
+pub(super) struct Caption<'a> {
+    pub(super) items: Items<'a>,
     /// The caption's number.
-    pub(crate) text: usize,
+    pub(super) text: usize,
     /// The caption as it is written.
-    pub(crate) caption: &'a str,
+    pub(super) caption: &'a str,
     /// The word or word piece of each number; `None` if a caption is a set of stems.
-    pub(crate) words: Option<&'a [String]>,
+    pub(super) words: Option<&'a [String]>,
     /// The words of a text, each with its range of the text's numbers.
-    pub(crate) spell: &'a dyn Fn(&str) -> Result<Vec<Word>>,
+    pub(super) spell: &'a dyn Fn(&str) -> Result<Vec<Word>>,
 }
 
 /// The sentences that a model in training makes from a caption; `None` if it makes none.
 ///
 /// # Errors
 /// If an item cannot be read, or the caption cannot be split into words.
-pub(crate) fn sentences(method: &dyn Method, of: Caption) -> Result<Option<Vec<Sentence>>> {
+pub(super) fn sentences(method: &dyn Method, of: Caption) -> Result<Option<Vec<Sentence>>> {
     let any: &dyn Any = method;
     let Some(method) = any.downcast_ref::<TagsDc>() else { return Ok(None) };
     let Caption { items, text, caption, words, spell } = of;
@@ -70,7 +70,7 @@ pub(crate) fn sentences(method: &dyn Method, of: Caption) -> Result<Option<Vec<S
 ///
 /// # Errors
 /// If an item cannot be read, or the caption cannot be split into words.
-pub(crate) fn judged(
+pub(super) fn judged(
     method: &dyn Method,
     of: Caption,
     image: usize,

@@ -3,17 +3,12 @@ use itm_report::table::Column;
 use super::super::tests::sample;
 use super::super::{CCA, CHANCE};
 use super::*;
+use crate::testing::texts;
 
 #[test]
 fn every_table_of_rows_carries_the_baselines() {
     let report = sample::report(24.3, -5.5, &[1, 2, 3]);
-    let of_rows = [
-        recalls(&report, Interval::Ends),
-        recalls(&report, Interval::Half),
-        seeds(&report),
-        truth(&report).unwrap(),
-        draws(&report).unwrap(),
-    ];
+    let of_rows = [recalls(&report), summary(&report)];
     for table in &of_rows {
         let names: Vec<_> = table.lines.iter().map(|l| l.0.as_str()).collect();
         assert_eq!(names, [CHANCE, CCA, "Full", "w/o FNE", "w/o MMM", "w/o MMM+FNE"]);
@@ -28,29 +23,21 @@ fn every_table_of_rows_carries_the_baselines() {
 #[test]
 fn cells_stand_under_their_heads() {
     let report = sample::report(24.3, -5.5, &[1, 2, 3]);
-    let table = recalls(&report, Interval::Half);
+    let table = recalls(&report);
     let heads: Vec<_> = table.columns.iter().map(Column::head).collect();
-    let want = "i2t R@1,i2t R@5,i2t R@10,t2i R@1,t2i R@5,t2i R@10,rSum,±";
+    let want = "i2t R@1,i2t R@5,i2t R@10,t2i R@1,t2i R@5,t2i R@10,rSum,95 % interval";
     assert_eq!(heads.join(","), want);
     let m = &report.rows[2].measured;
     assert_eq!(texts(&table, "Full")[..4], [m.i2t.r1, m.i2t.r5, m.i2t.r10, m.t2i.r1].map(points));
-    assert_eq!(texts(&table, "Full")[6..], ["312.0", "8.1"]); // (7.9 + 8.3) / 2
-    let full = recalls(&report, Interval::Ends);
-    assert_eq!(texts(&full, "Full")[6..], ["312.0", "304.1 to 320.3"]);
-    let truth = truth(&report).unwrap();
-    let want = ["0.873", "−0.021", "0.184", "2.1 %", "1,234,567"];
-    assert_eq!(texts(&truth, "Full")[2..], want);
-    assert_eq!(truth.columns[3].label, "Brier skill, p = 1e-4");
-    let draws = draws(&report).unwrap();
-    assert_eq!(texts(&draws, "Full"), ["3.1 %", "2.4 %", "27.0 %", "48,000"]);
-    assert_eq!(texts(&draws, CCA), ["–"; 4]);
+    assert_eq!(texts(&table, "Full")[6..], ["312.0", "304.1 to 320.3"]);
+    assert_eq!(texts(&summary(&report), "Full")[2..4], ["312.0", "8.1"]); // (7.9 + 8.3) / 2
 }
 
 #[test]
 fn the_best_is_marked_and_equals_share_it() {
     let mut report = sample::report(24.3, -5.5, &[1, 2, 3]);
     let best = |report: &Report| -> Vec<String> {
-        let table = recalls(report, Interval::Ends);
+        let table = recalls(report);
         let lines = table.lines.iter().zip(&table.columns[6].cells).filter(|(_, cell)| cell.best);
         lines.map(|(line, _)| line.0.clone()).collect()
     };
@@ -64,7 +51,7 @@ fn the_best_is_marked_and_equals_share_it() {
 #[test]
 fn paper_numbers_stand_apart_from_other_data() {
     let mut report = sample::report(24.3, -5.5, &[1, 2, 3]);
-    assert!(recalls(&report, Interval::Ends).columns.iter().all(|c| c.label != "paper rSum"));
+    assert!(recalls(&report).columns.iter().all(|c| c.label != "paper rSum"));
     let block = paper(&report).unwrap();
     assert_eq!(block.title, "Flickr30K (paper)");
     assert_eq!(texts(&block, "w/o MMM")[..2], ["77.0", "95.0"]);
@@ -73,7 +60,7 @@ fn paper_numbers_stand_apart_from_other_data() {
     assert!(paper(&report).is_none() && paper_differences(&report).is_none());
     let printed = crate::testing::paper("fne").reference(3, None, &[("Full", "Full")]).unwrap();
     report.rows[2].paper = Some(printed.rows[0].numbers.clone());
-    let table = recalls(&report, Interval::Ends);
+    let table = recalls(&report);
     assert_eq!(table.columns.last().unwrap().label, "paper rSum");
     assert_eq!(texts(&table, "Full").last(), Some(&"533.0"));
     assert_eq!(texts(&table, CCA).last(), Some(&"–"));

@@ -1,10 +1,9 @@
 //! A made-up run for the tests: every field filled, every number invented.
 
-use std::collections::BTreeMap;
-
 use itm_core::encoders::PatchGrid;
 use itm_core::learn::Effect;
 
+use super::super::json::Numbers;
 use super::super::*;
 
 /// A report whose `Full` row is above `w/o FNE` by `over_without` and above CCA by `over_cca`,
@@ -62,31 +61,31 @@ pub(crate) fn report(over_without: f64, over_cca: f64, seeds: &[u64]) -> Report 
             &["Full", "w/o FNE", "w/o MMM", "w/o MMM+FNE"].map(|row| (row, row)),
         ),
         figure: None,
-        distribution: None,
-        hubs: vec![],
-        hub_differences: vec![],
-        rescored: vec![],
         notes: vec!["The bank holds 1,024 captions: a quarter of the training set.".into()],
         seconds: 431.2,
         peak_memory_bytes: 1_360_000_000,
         config_sha256: "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08".into(),
         data_sha256: "60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752".into(),
+        more: Numbers::new(),
     }
 }
 
-/// [`report`] with figures; the captions try to be markup.
-pub(crate) fn input(over_without: f64, over_cca: f64, seeds: &[u64]) -> ReportInput {
-    let report = report(over_without, over_cca, seeds);
-    let trained = ["Full", "w/o FNE", "w/o MMM", "w/o MMM+FNE"];
-    let curves = (trained.iter().enumerate())
-        .flat_map(|(i, row)| seeds.iter().map(move |&seed| curve(row, i, seed)))
-        .collect();
-    let examples = (0..12).map(example).collect();
-    let false_negatives = vec![example(0), example(2)];
-    let word_maps = vec![pair(PairKind::Annotated), pair(PairKind::FalseNegative)];
-    let similarities = vec![similarities()];
-    let figures = Figures { curves, similarities, examples, false_negatives, word_maps };
-    ReportInput { report, figures }
+/// Sections with pictures, whose captions try to be markup.
+pub(crate) fn sections() -> Vec<Section> {
+    let section = |title: &str, pictures| Section { pictures, ..Section::new(title) };
+    let examples: Vec<_> = (0..12).map(example).collect();
+    let found = [example(0), example(2)];
+    vec![
+        section("Most probable false negatives", shown_examples(&found, Shown::Probabilities)),
+        section("Words and patches", word_pictures(&pairs())),
+        section("Words and regions", word_pictures(&[effects()])),
+        section("Retrieved examples", shown_examples(&examples, Shown::Scores)),
+    ]
+}
+
+/// Two pairs with maps by two rows.
+pub(crate) fn pairs() -> Vec<PairMaps> {
+    vec![pair(PairKind::Annotated), pair(PairKind::FalseNegative)]
 }
 
 fn row(name: &str, rsum: f64, seeds: &[u64]) -> Row {
@@ -124,101 +123,8 @@ fn row(name: &str, rsum: f64, seeds: &[u64]) -> Row {
             ties_decided: Some(if name == CHANCE { 0 } else { 3 }),
             seconds: trained.then_some(92.0),
         },
-        truth: Some(truth(name, rsum)),
-        edited: None,
-    }
-}
-
-fn truth(name: &str, rsum: f64) -> Truth {
-    let mut truth =
-        Truth { map_at_r: Some(rsum / 900.0), r_precision: Some(rsum / 720.0), ..Truth::default() };
-    if name == "Full" || name == "w/o MMM" {
-        let bins = |gain: f64| {
-            let bin = |k: i32| {
-                let predicted = f64::from(k) / 10.0 + 0.04;
-                let observed = (predicted * gain).clamp(0.0, 1.0);
-                ReliabilityBin { predicted, observed, count: 80_000 >> k }
-            };
-            (0..10).map(bin).collect()
-        };
-        truth = Truth {
-            posterior_auc: Some(0.873),
-            brier_skill: Some(-0.021),
-            prior: Some(1e-4),
-            brier_skill_at_base_rate: Some(0.184),
-            base_rate: Some(0.0213),
-            candidates: Some(1_234_567),
-            drawn_true_share: Some(0.031),
-            uniform_true_share: Some(0.024),
-            hardest_true_share: Some(0.27),
-            draws: Some(48_000),
-            pointing: Some(Pointing {
-                annotated: pointed(0.412, 0.091),
-                false_negatives: Some(pointed(0.387, 0.088)),
-            }),
-            reliability: vec![
-                Reliability { name: "p = 1e-4".into(), prior: 1e-4, bins: bins(1.6) },
-                Reliability {
-                    name: "p = 0.021 (base rate)".into(),
-                    prior: 0.0213,
-                    bins: bins(0.9),
-                },
-            ],
-            ..truth
-        };
-    }
-    truth
-}
-
-fn pointed(share: f64, chance: f64) -> Pointed {
-    Pointed { share, chance, ci95: [share - 0.02, share + 0.03], words: 17_345, idle: 0.0 }
-}
-
-fn curve(row: &str, i: usize, seed: u64) -> Curve {
-    let wobble = |e: f64| ((e * 1.7 + seed as f64) * (1.3 + i as f64)).sin();
-    let epochs = || (1..=16).map(f64::from);
-    let height = 330.0 - 12.0 * i as f64;
-    Curve {
-        row: row.into(),
-        seed,
-        loss: epochs()
-            .map(|e| (e, 0.4 * (-e / 5.0).exp() + 0.02 * i as f64 + 0.006 * wobble(e)))
-            .collect(),
-        validation_rsum: epochs()
-            .map(|e| (e, height * (1.0 - (-e / 3.0).exp()) + 4.0 * wobble(e)))
-            .collect(),
-        numbers: BTreeMap::new(),
-    }
-}
-
-fn similarities() -> Similarities {
-    // The inverse of a logistic distribution at even steps: near enough to a Gaussian for the eye.
-    let bell = |mu: f64, scale: f64, n: usize| {
-        let at = move |k: usize| (k as f64 + 0.5) / n as f64;
-        (0..n).map(|k| (mu + scale * (at(k) / (1.0 - at(k))).ln()) as f32).collect::<Vec<_>>()
-    };
-    let group = |label: &str, values| SimilarityGroup { label: label.into(), values };
-    let posterior = |label: &str, shift: f64| PosteriorCurve {
-        label: label.into(),
-        points: (-40..=100)
-            .map(|k| f64::from(k) / 100.0)
-            .map(|s| (s, 1.0 / (1.0 + (-(s - shift) * 40.0).exp())))
-            .collect(),
-    };
-    let mut other = bell(0.1, 0.06, 4000);
-    other.push(f32::NAN);
-    Similarities {
-        row: "Full".into(),
-        seed: 1,
-        groups: vec![
-            group("matching pairs", bell(0.62, 0.05, 2000)),
-            group("true, not annotated", bell(0.5, 0.06, 600)),
-            group("other pairs", other),
-        ],
-        posteriors: vec![
-            posterior("P(match | s), p = 1e-4", 0.66),
-            posterior("P(match | s), p = base rate", 0.47),
-        ],
+        truth: None,
+        more: Numbers::new(),
     }
 }
 

@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use itm_report::format::{count, decimals, share};
 use itm_report::table::Table;
 
-use super::of_rows;
-use crate::report::json::Report;
+use super::Truth;
+use crate::report::{Report, of_rows};
 
 /// Measures against the complete truth; `None` where there is none.
-pub(in crate::report) fn truth(report: &Report) -> Option<Table> {
-    let all = || report.rows.iter().map(|r| r.truth.as_ref());
+pub(super) fn relevance(report: &Report, truths: &[Option<Truth>]) -> Option<Table> {
+    let all = || truths.iter().map(Option::as_ref);
     all().find_map(|t| t)?;
     let priors = || all().filter_map(|t| t?.prior);
     let at = match priors().next() {
@@ -34,8 +34,8 @@ pub(in crate::report) fn truth(report: &Report) -> Option<Table> {
 }
 
 /// Shares of drawn negatives that were false negatives; `None` where that is not known.
-pub(in crate::report) fn draws(report: &Report) -> Option<Table> {
-    let all = || report.rows.iter().map(|r| r.truth.as_ref());
+pub(super) fn draws(report: &Report, truths: &[Option<Truth>]) -> Option<Table> {
+    let all = || truths.iter().map(Option::as_ref);
     all().find_map(|t| t?.drawn_true_share)?;
     let others: BTreeSet<&String> =
         all().flatten().flat_map(|t| t.other_true_shares.keys()).collect();

@@ -1,4 +1,4 @@
-//! Whether words find what they name, on data with a truth: a number for FNE's Figures 3 and 7 and for NAAF's Figure 4.
+//! Where words find what they name: pictures, and on data with a truth a number for FNE's Figures 3 and 7 and for NAAF's Figure 4.
 //!
 //! ```text
 //! patches:  hit(i, t, j) = [the centre of patch argmax_k m_jk lies in a box that word j of caption t has in image i]
@@ -16,27 +16,134 @@
 //! The papers show pictures and print no number.
 
 mod mismatch;
+mod tables;
 
+use itm_core::Result;
 use itm_core::data::Bounds;
 use itm_core::encoders::Places;
 use itm_core::learn::{WordMap, WordMaps};
 use itm_core::scored::Scored;
 use itm_core::significance::Share;
-use itm_core::{Relevance, Result};
+use serde::{Deserialize, Serialize};
 
-use self::mismatch::Words;
-use crate::report::{Mismatch, Pointed, Pointing, largest};
+use self::mismatch::{Mismatch, Words};
+use super::{BySeed, Measure, Trial};
+use crate::explanations::word_maps::{self, false_negative};
+use crate::report::{PairMaps, Place, Report, Section, largest, word_pictures};
 use crate::source::Source;
 use crate::split::Split;
 
+/// Captions whose maps a report shows.
+const SHOWN: usize = 4;
 /// Number of pairs per call.
 const BLOCK: usize = 500;
 /// The smallest IoU with which a region hits a box.
 const IOU: f32 = 0.5;
 
+/// Where the words of each row point, in pictures and numbers.
+#[derive(Debug, Default)]
+pub(crate) struct Pointing {
+    counts: BySeed<OfImages>,
+    maps: BySeed<Vec<PairMaps>>,
+}
+
+impl Measure for Pointing {
+    fn look(&self, trial: &Trial) -> Result<()> {
+        let Some(trained) = trial.trained else { return Ok(()) };
+        let (source, model) = (trial.source, trained.model);
+        let maps = |pairs: &[(usize, usize)]| model.word_maps(Split::Test, pairs);
+        if let Some(counts) = measure(source, trial.scores, maps)? {
+            self.counts.put(trial, counts);
+        }
+        if trained.first {
+            let captions = word_maps::spread(source, Split::Test, SHOWN);
+            let pairs = word_maps::pairs(source, Split::Test, &captions, None)?;
+            if let Some(maps) = maps(&word_maps::numbers(&pairs))? {
+                let asked = (Split::Test, pairs.as_slice());
+                let shown = word_maps::shown((trial.row, trial.seed), source, asked, maps, None);
+                self.maps.put(trial, shown);
+            }
+        }
+        Ok(())
+    }
+
+    fn section(&self, report: &Report) -> Result<Section> {
+        let words = self.counts.rows(report, |seeds| Some(WordNumbers::new(seeds)));
+        let mut shown = vec![];
+        for maps in self.maps.rows(report, |seeds| Some(seeds[0].clone())).into_iter().flatten() {
+            word_maps::beside(&mut shown, maps);
+        }
+        let regions = shown.iter().any(|pair| matches!(pair.places, Places::Boxes(_)));
+        let mut section =
+            Section::new(if regions { "Words and regions" } else { "Words and patches" });
+        section.add_rows(report, Place::Truth, &words)?;
+        section.pictures = word_pictures(&shown);
+        let tables = [
+            tables::pointing(report, &words),
+            tables::grounding(report, &words),
+            tables::mismatch(report, &words),
+        ];
+        section.tables = tables.into_iter().flatten().collect();
+        Ok(section)
+    }
+}
+
+/// The numbers of a row.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct WordNumbers {
+    /// Whether the patch closest to a word lies on what the word names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pointing: Option<WordShares>,
+    /// Whether the region that a word attends to most is what the word names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    grounding: Option<WordShares>,
+    /// Whether the row separates words that do not match an image from words that match.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    mismatch: Option<Mismatch>,
+}
+
+impl WordNumbers {
+    fn new(seeds: &[&OfImages]) -> Self {
+        let (mismatch, words) = (mismatches(seeds), summary(seeds));
+        match mismatch {
+            Some(_) => Self { grounding: words, mismatch, pointing: None }, // of regions
+            None => Self { pointing: words, ..Self::default() },
+        }
+    }
+}
+
+/// Share of words whose closest patch or most attended region hits one of the word's boxes, over all test images.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct WordShares {
+    /// In annotated pairs.
+    pub(crate) annotated: PointedShare,
+    /// In one false negative per caption; `null` if there is none.
+    pub(crate) false_negatives: Option<PointedShare>,
+}
+
+/// Pointing over one kind of pairs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct PointedShare {
+    /// Share of the words that have a box, over all seeds.
+    pub(crate) share: f64,
+    /// The same share for a patch or region that is drawn at random.
+    pub(crate) chance: f64,
+    /// 95 % interval `[lo, hi]` of `share`: bootstrap over test images and seeds.
+    pub(crate) ci95: [f64; 2],
+    /// Number of words with a box over all pairs of one seed.
+    pub(crate) words: u64,
+    /// Share of the words that attend to no region, over all seeds; each counts as off target.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(crate) idle: f64,
+}
+
+fn is_zero(share: &f64) -> bool {
+    *share == 0.0
+}
+
 /// Counts over the words of one image.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(crate) struct Points {
+struct Points {
     hits: u32,
     words: u32,
     /// Words that attend to no region.
@@ -46,7 +153,7 @@ pub(crate) struct Points {
 
 /// The counts of every test image, for a trained row.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct OfImages {
+struct OfImages {
     annotated: Vec<Points>,
     false_negatives: Vec<Points>,
     /// If words have effects: words with the own image, with the hardest wrong image and with a random wrong image.
@@ -81,20 +188,12 @@ fn meets(places: &Places, place: usize, b: &Bounds) -> bool {
         }),
     }
 }
-
-/// The next image after `own` that a caption is true of, else the first such image; `None` if there is no other image.
-pub(crate) fn false_negative(truth: &Relevance, own: usize, text: usize) -> Option<usize> {
-    let images = truth.images_of(text).iter().map(|&i| i as usize);
-    let others = || images.clone().filter(|&i| i != own);
-    others().find(|&i| i > own).or_else(|| others().next())
-}
-
 /// Points with every word of the test split that has a box. `maps` gives the word maps of pairs. `scored` says which
 /// wrong image is the hardest. `None` without maps or without a truth.
 ///
 /// # Errors
 /// If a picture or a caption cannot be read, or if the scores fail.
-pub(crate) fn measure(
+fn measure(
     source: &Source,
     scored: &dyn Scored,
     maps: impl Fn(&[(usize, usize)]) -> Result<Option<Vec<WordMaps>>>,
@@ -154,18 +253,18 @@ fn look(
 }
 
 /// Shares over all seeds of a row; `None` where no word has a box.
-pub(crate) fn summary(runs: &[&OfImages]) -> Option<Pointing> {
+fn summary(runs: &[&OfImages]) -> Option<WordShares> {
     let of = |points: fn(&OfImages) -> &Vec<Points>| {
         pointed(&runs.iter().map(|run| points(run).as_slice()).collect::<Vec<_>>())
     };
-    Some(Pointing {
+    Some(WordShares {
         annotated: of(|run| &run.annotated)?,
         false_negatives: of(|run| &run.false_negatives),
     })
 }
 
 /// How well a row separates mismatched from matched words, over all seeds; `None` where words have no effects.
-pub(crate) fn mismatches(runs: &[&OfImages]) -> Option<Mismatch> {
+fn mismatches(runs: &[&OfImages]) -> Option<Mismatch> {
     let images = runs.first()?.annotated.len();
     let of_kind = |kind: usize| -> Option<Vec<&Words>> {
         runs.iter().map(|run| Some(&run.words.as_ref()?[kind])).collect()
@@ -175,7 +274,7 @@ pub(crate) fn mismatches(runs: &[&OfImages]) -> Option<Mismatch> {
 }
 
 /// The share of words that hit, with its chance level and interval.
-fn pointed(runs: &[&[Points]]) -> Option<Pointed> {
+fn pointed(runs: &[&[Points]]) -> Option<PointedShare> {
     let counts = |points: &Points| [u64::from(points.hits), u64::from(points.words)];
     let counts: Vec<Vec<_>> = runs.iter().map(|run| run.iter().map(counts).collect()).collect();
     let Share { value, ci95, .. } =
@@ -186,7 +285,7 @@ fn pointed(runs: &[&[Points]]) -> Option<Pointed> {
         runs.iter().flat_map(|run| run.iter()).map(|p| f64::from(of(p))).sum()
     };
     let idle = of_all(|p| p.idle) / of_all(|p| p.words);
-    Some(Pointed { share: value, chance, ci95, words, idle })
+    Some(PointedShare { share: value, chance, ci95, words, idle })
 }
 
 #[cfg(test)]

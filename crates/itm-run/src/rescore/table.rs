@@ -3,12 +3,12 @@
 use itm_report::format::{interval, p_phrase, points, signed};
 use itm_report::table::Table;
 
-use super::trained;
-use crate::report::json::{Report, Rescored};
+use super::Rescored;
+use crate::report::{Report, trained};
 
 /// Every row under every correction beside nearest neighbours; `None` if the command names none.
-pub(in crate::report) fn rescored(report: &Report) -> Option<Table> {
-    let all = || report.rescored.iter();
+pub(super) fn rescored(report: &Report, rescored: &[Rescored]) -> Option<Table> {
+    let all = || rescored.iter();
     all().next()?;
     let name = |r: &Rescored| format!("{}, {}", r.row, r.method.to_uppercase());
     let lines = all().map(|r| (name(r), trained(report, &r.row)));
@@ -36,14 +36,14 @@ pub(in crate::report) fn rescored(report: &Report) -> Option<Table> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::tests::sample;
-    use super::super::texts;
     use super::*;
+    use crate::report::tests::sample;
+    use crate::testing::texts;
 
     #[test]
     fn a_line_a_row_and_method() {
-        let mut report = sample::report(24.3, -5.5, &[1]);
-        assert!(rescored(&report).is_none());
+        let report = sample::report(24.3, -5.5, &[1]);
+        assert!(rescored(&report, &[]).is_none());
         let nns = Rescored {
             row: "Full".into(),
             method: "nns".into(),
@@ -67,8 +67,7 @@ mod tests {
             above: 2,
             ..nns.clone()
         };
-        report.rescored = vec![nns, csls];
-        let table = rescored(&report).unwrap();
+        let table = rescored(&report, &[nns, csls]).unwrap();
         assert_eq!(
             texts(&table, "Full, NNS"),
             ["inductive", "312.0", "–", "–", "–", "–", "–", "9.0", "–"]

@@ -26,14 +26,6 @@ fn golden_hits_and_chance() {
     assert_eq!(points, Points { hits: 2, words: 4, idle: 0, chance: 1.75 });
 }
 
-/// By hand: caption 0 is true of images 0, 2 and 3, caption 1 only of image 1.
-#[test]
-fn the_next_true_image_is_the_false_negative() {
-    let truth = Relevance::new(2, vec![vec![0], vec![1], vec![0], vec![0]]);
-    let of = |own, text| false_negative(&truth, own, text);
-    assert_eq!([of(0, 0), of(2, 0), of(3, 0), of(1, 1)], [Some(2), Some(3), Some(0), None]);
-}
-
 /// By hand: two seeds of two images. One seed hits 1/2 and 3/4, the other 2/2 and 1/4: 7 of 12. Chance and words are of
 /// one seed.
 #[test]
@@ -169,7 +161,7 @@ fn a_method_that_knows_tells_words_apart() {
     assert_eq!((&one.own.by_negative_effect, one.own.matched_losing), (&None, Some(0.0)));
     for (wrong, both) in [(&one.hardest, &two.hardest), (&one.random, &two.random)] {
         assert!(wrong.mismatched > 20 && wrong.matched > 20, "{wrong:?}");
-        let area = |auc: &Option<crate::report::Auc>| auc.as_ref().unwrap().value;
+        let area = |auc: &Option<mismatch::Auc>| auc.as_ref().unwrap().value;
         assert_eq!((area(&wrong.by_negative_effect), area(&wrong.by_best_region)), (1.0, 0.5));
         assert_eq!((wrong.mismatched_losing, wrong.matched_losing), (Some(1.0), Some(0.0)));
         assert_eq!((area(&both.by_negative_effect), both.mismatched_losing), (0.75, Some(0.5)));

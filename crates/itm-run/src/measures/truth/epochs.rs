@@ -2,8 +2,48 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
+use crate::audit::DetectionAt;
+use crate::log::Line;
 use crate::mean::mean;
-use crate::report::{DetectionAt, EpochDraws};
+
+/// Shares of false negatives among the negatives of one epoch, means over seeds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct EpochDraws {
+    /// The epoch, counted from 1.
+    pub(crate) epoch: u32,
+    /// Share of drawn negatives.
+    pub(crate) drawn: f64,
+    /// The same share if one candidate per row were drawn uniformly.
+    pub(crate) uniform: f64,
+    /// The same share if the hardest candidate per row were taken.
+    pub(crate) hardest: f64,
+    /// The same share for other ways to draw, by name; a way is missing where its share was not known yet.
+    pub(crate) others: BTreeMap<String, f64>,
+    /// Precision and recall of the posterior: one entry per prior and threshold; nothing where there is no posterior.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) detection: Vec<DetectionAt>,
+}
+
+/// The audit lines of a log.
+pub(super) fn of_log(log: &[Line]) -> Vec<EpochDraws> {
+    let draws = |line: &Line| match line {
+        Line::Draws { epoch, drawn_true, uniform_true, hardest_true, others_true, detection } => {
+            Some(EpochDraws {
+                epoch: *epoch as u32 + 1,
+                drawn: *drawn_true,
+                uniform: *uniform_true,
+                hardest: *hardest_true,
+                others: others_true.clone(),
+                detection: detection.clone(),
+            })
+        }
+        _ => None,
+    };
+    log.iter().filter_map(draws).collect()
+}
 
 /// Means over the seeds that have the epoch.
 pub(super) fn over_seeds<'a>(runs: impl Iterator<Item = &'a [EpochDraws]>) -> Vec<EpochDraws> {
@@ -53,8 +93,7 @@ mod tests {
     use itm_core::audit::Candidates;
 
     use super::*;
-    use crate::audit::{of_candidates, of_log};
-    use crate::log::Line;
+    use crate::audit::of_candidates;
 
     fn line(epoch: usize, drawn: f64, paper: Option<f64>) -> Line {
         Line::Draws {

@@ -3,12 +3,12 @@
 use itm_report::format::{decimals, interval_to, share, signed_to};
 use itm_report::table::{Role, Table};
 
-use super::{role, trained};
-use crate::report::json::{HubCounts, Kind, Report, RowHubs, Spread};
+use super::{HubCounts, HubDifference, RowHubs, Spread};
+use crate::report::{Kind, Report, role, trained};
 
 /// Skewnesses of every row; `None` where nothing was counted.
-pub(in crate::report) fn hubs(report: &Report) -> Option<Table> {
-    let rows = || report.hubs.iter();
+pub(super) fn hubs(report: &Report, hubs: &[RowHubs]) -> Option<Table> {
+    let rows = || hubs.iter();
     let first = rows().next()?;
     let lines = rows().map(|row| (row.row.as_str(), of(report, row)));
     let mut t = Table::new("Hubs: skewness", "row", lines).noted(
@@ -29,9 +29,9 @@ pub(in crate::report) fn hubs(report: &Report) -> Option<Table> {
 }
 
 /// Further measures of N_1 and N_10, one line per row, direction and k.
-pub(in crate::report) fn hub_counts(report: &Report) -> Option<Table> {
-    report.hubs.first()?;
-    let all = || report.hubs.iter().flat_map(|row| row.counts.iter().map(move |c| (row, c)));
+pub(super) fn hub_counts(report: &Report, hubs: &[RowHubs]) -> Option<Table> {
+    hubs.first()?;
+    let all = || hubs.iter().flat_map(|row| row.counts.iter().map(move |c| (row, c)));
     let name = |row: &RowHubs, c: &HubCounts| format!("{}, N_{} {}", row.row, c.k, c.direction);
     let lines = all().map(|(row, c)| (name(row, c), of(report, row)));
     let mut t = Table::new("Hubs: counts", "row", lines).noted(
@@ -46,8 +46,8 @@ pub(in crate::report) fn hub_counts(report: &Report) -> Option<Table> {
 }
 
 /// Whether the claim's row has fewer hubs than the others; `None` where nothing was compared.
-pub(in crate::report) fn hub_differences(report: &Report) -> Option<Table> {
-    let all = || report.hub_differences.iter();
+pub(super) fn hub_differences(report: &Report, differences: &[HubDifference]) -> Option<Table> {
+    let all = || differences.iter();
     let first = all().next()?;
     let lines = all().map(|d| (format!("{} − {}", d.row, d.minus), trained(report, &d.row)));
     let mut t = Table::new("Differences of hubs", "difference", lines).noted(
@@ -77,10 +77,9 @@ fn of(report: &Report, row: &RowHubs) -> Role {
 mod tests {
     use hubness::Direction;
 
-    use super::super::super::tests::sample;
-    use super::super::texts;
     use super::*;
-    use crate::report::json::HubDifference;
+    use crate::report::tests::sample;
+    use crate::testing::texts;
 
     fn heads(table: &Table) -> Vec<String> {
         table.columns.iter().map(|c| c.head()).collect()
@@ -88,9 +87,9 @@ mod tests {
 
     #[test]
     fn cells_stand_under_their_heads() {
-        let mut report = sample::report(24.3, -5.5, &[1]);
-        assert!(hubs(&report).is_none() && hub_counts(&report).is_none());
-        assert!(hub_differences(&report).is_none());
+        let report = sample::report(24.3, -5.5, &[1]);
+        assert!(hubs(&report, &[]).is_none() && hub_counts(&report, &[]).is_none());
+        assert!(hub_differences(&report, &[]).is_none());
         let at = |mean| Spread { mean, sd: Some(0.25) };
         let counts = |direction, k, skewness| HubCounts {
             direction,
@@ -106,22 +105,22 @@ mod tests {
             paper_hs_sum: paper,
             counts: vec![counts(Direction::I2t, 1, 1.5), counts(Direction::T2i, 10, sum / 4.0)],
         };
-        report.hubs = vec![row("Full", 9.0, None), row("w/o FNE", 12.0, None)];
-        let table = hubs(&report).unwrap();
+        let mut all = vec![row("Full", 9.0, None), row("w/o FNE", 12.0, None)];
+        let table = hubs(&report, &all).unwrap();
         assert_eq!(heads(&table), ["hs-sum", "i2t N_1", "t2i N_10"]);
         assert_eq!(texts(&table, "w/o FNE"), ["12.00 ± 0.25", "1.50 ± 0.25", "3.00 ± 0.25"]);
         assert_eq!([table.lines[0].1, table.lines[1].1], [Role::Method, Role::Other]);
-        report.hubs[0].paper_hs_sum = Some(9.03);
-        let table = hubs(&report).unwrap();
+        all[0].paper_hs_sum = Some(9.03);
+        let table = hubs(&report, &all).unwrap();
         assert_eq!(heads(&table)[..2], ["hs-sum", "paper hs-sum"]);
         assert_eq!((texts(&table, "Full")[1], texts(&table, "w/o FNE")[1]), ("9.03", "–"));
-        let table = hub_counts(&report).unwrap();
+        let table = hub_counts(&report, &all).unwrap();
         assert_eq!(
             texts(&table, "Full, N_10 t2i"),
             ["2.25 ± 0.25", "0.500 ± 0.250", "12.5 %", "31.0"]
         );
 
-        report.hub_differences = vec![HubDifference {
+        let differences = vec![HubDifference {
             row: "Full".into(),
             minus: "w/o FNE".into(),
             hs_sum: -3.0,
@@ -131,7 +130,7 @@ mod tests {
             skewness: 0.75,
             skewness_ci95: [0.5, 1.0],
         }];
-        let table = hub_differences(&report).unwrap();
+        let table = hub_differences(&report, &differences).unwrap();
         assert_eq!(table.columns[2].label, "skewness of N_1 t2i");
         let want = ["−3.00", "−4.50 to 0.25", "+0.75", "0.50 to 1.00"];
         assert_eq!(texts(&table, "Full − w/o FNE"), want);

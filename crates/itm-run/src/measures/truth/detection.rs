@@ -5,14 +5,15 @@ use std::collections::BTreeSet;
 use itm_report::format::share;
 use itm_report::table::{Role, Table};
 
-use super::trained;
-use crate::report::json::{DetectionAt, EpochDraws, Report, Row};
+use super::{EpochDraws, Truth};
+use crate::audit::DetectionAt;
+use crate::report::{Report, Row, trained};
 
 /// The epochs of the claim's row, or of the first row that has epochs; `None` if no row has epochs.
-pub(in crate::report) fn epochs(report: &Report) -> Option<Table> {
-    let (row, epochs) = watched(report)?;
+pub(super) fn epochs(report: &Report, truths: &[Option<Truth>]) -> Option<Table> {
+    let (row, epochs) = watched(report, truths)?;
     let others: BTreeSet<&String> = epochs.iter().flat_map(|e| e.others.keys()).collect();
-    let title = format!("{}: drawn negatives that were false, by epoch", row.name);
+    let title = format!("{row}: drawn negatives that were false, by epoch");
     let mut t = by_epoch(title, epochs).noted(
         "Share of true pairs among the negatives, mean over seeds. The other columns are the expected \
          shares of other ways to draw from the same candidates. A preset has no share before it has \
@@ -28,20 +29,26 @@ pub(in crate::report) fn epochs(report: &Report) -> Option<Table> {
 }
 
 /// The claim's row, or else the first row that has epochs, with its epochs.
-fn watched(report: &Report) -> Option<(&Row, &[EpochDraws])> {
-    let claimed = report.row(&report.claim.row).into_iter();
-    let rows = claimed.chain(&report.rows);
-    let mut found = rows.filter_map(|row| Some((row, row.truth.as_ref()?.epochs.as_slice())));
-    found.find(|(_, epochs)| !epochs.is_empty())
+fn watched<'a>(
+    report: &'a Report,
+    truths: &'a [Option<Truth>],
+) -> Option<(&'a str, &'a [EpochDraws])> {
+    let rows = report.rows.iter().zip(truths);
+    let of_row = |(row, truth): (&'a Row, &'a Option<Truth>)| {
+        let epochs = &truth.as_ref()?.epochs[..];
+        (!epochs.is_empty()).then_some((row.name.as_str(), epochs))
+    };
+    let claimed = rows.clone().filter(|(row, _)| row.name == report.claim.row);
+    claimed.chain(rows).find_map(of_row)
 }
 
 /// Precision and recall of "this is a false negative" by epoch, at the configured prior, for the row of [`epochs`].
-pub(in crate::report) fn detection_epochs(report: &Report) -> Option<Table> {
-    let (row, epochs) = watched(report)?;
+pub(super) fn detection_epochs(report: &Report, truths: &[Option<Truth>]) -> Option<Table> {
+    let (row, epochs) = watched(report, truths)?;
     let prior = epochs.iter().find_map(|e| Some(e.detection.first()?.name.as_str()))?;
     let detections = epochs.iter().map(|e| e.detection.iter().filter(|d| d.name == prior));
     let of_epochs: Vec<Vec<&DetectionAt>> = detections.map(Iterator::collect).collect();
-    let title = format!("{}: false negatives named by the posterior, by epoch", row.name);
+    let title = format!("{row}: false negatives named by the posterior, by epoch");
     let mut t = by_epoch(title, epochs)
         .noted(format!("At {prior}, mean over seeds. The next table is of the last epoch."));
     thresholds(&mut t, of_epochs.concat().as_slice(), &of_epochs);
@@ -65,8 +72,9 @@ fn thresholds(t: &mut Table, any: &[&DetectionAt], lines: &[Vec<&DetectionAt>]) 
 }
 
 /// Precision and recall of "this is a false negative", a line for each row and prior; `None` where no row has any.
-pub(in crate::report) fn detection(report: &Report) -> Option<Table> {
-    let found = || report.rows.iter().filter_map(|r| Some((r, &r.truth.as_ref()?.detection)));
+pub(super) fn detection(report: &Report, truths: &[Option<Truth>]) -> Option<Table> {
+    let rows = || report.rows.iter().zip(truths);
+    let found = || rows().filter_map(|(r, truth)| Some((r, &truth.as_ref()?.detection)));
     let first: Vec<_> = found().find(|(_, all)| !all.is_empty())?.1.iter().collect();
     let (mut names, mut lines) = (Vec::new(), Vec::new());
     for (row, all) in found() {
@@ -88,15 +96,16 @@ pub(in crate::report) fn detection(report: &Report) -> Option<Table> {
 mod tests {
     use std::collections::BTreeMap;
 
-    use super::super::super::tests::sample;
-    use super::super::texts;
     use super::*;
+    use crate::report::tests::sample;
+    use crate::testing::texts;
 
     #[test]
     fn epochs_and_thresholds_stand_under_their_heads() {
-        let mut report = sample::report(24.3, -5.5, &[1]);
-        assert!(epochs(&report).is_none() && detection(&report).is_none());
-        let truth = report.rows[2].truth.as_mut().unwrap();
+        let report = sample::report(24.3, -5.5, &[1]);
+        let mut all: Vec<_> = report.rows.iter().map(|_| Some(Truth::default())).collect();
+        assert!(epochs(&report, &all).is_none() && detection(&report, &all).is_none());
+        let truth = all[2].as_mut().unwrap();
         let draws = |epoch, others| EpochDraws {
             epoch,
             drawn: 0.031,
@@ -117,21 +126,21 @@ mod tests {
         };
         truth.detection =
             vec![at("p = 1e-4", 0.001, 0.5), at("p = 1e-4", 0.5, 0.0), at("rate", 0.001, 1.0)];
-        assert!(detection_epochs(&report).is_none());
-        let truth = report.rows[2].truth.as_mut().unwrap();
+        assert!(detection_epochs(&report, &all).is_none());
+        let truth = all[2].as_mut().unwrap();
         truth.epochs[1].detection = truth.detection.clone();
-        let table = detection_epochs(&report).unwrap();
+        let table = detection_epochs(&report, &all).unwrap();
         assert_eq!(table.lines.iter().map(|l| l.0.as_str()).collect::<Vec<_>>(), ["1", "2"]);
         assert_eq!(texts(&table, "1"), ["–"; 4]);
         assert_eq!(texts(&table, "2"), ["75.0 %", "50.0 %", "–", "0.0 %"]);
         assert!(table.note.starts_with("At p = 1e-4") && table.columns.len() == 4);
-        let table = epochs(&report).unwrap();
+        let table = epochs(&report, &all).unwrap();
         assert_eq!(texts(&table, "1"), ["3.1 %", "2.0 %", "50.0 %", "–"]);
         assert_eq!(
             (texts(&table, "2")[3], table.columns[3].label.as_str()),
             ("2.4 %", "FNE paper")
         );
-        let table = detection(&report).unwrap();
+        let table = detection(&report, &all).unwrap();
         let heads: Vec<_> = table.columns.iter().map(|c| c.label.as_str()).collect();
         assert_eq!(heads, ["precision, λ = 0.001", "recall", "precision, λ = 0.5", "recall"]);
         assert_eq!(texts(&table, "Full, p = 1e-4"), ["75.0 %", "50.0 %", "–", "0.0 %"]);

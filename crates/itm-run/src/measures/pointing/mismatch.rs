@@ -15,8 +15,7 @@ use itm_core::significance::interval;
 use itm_core::{Relevance, Result};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-
-use crate::report::{Auc, Detected};
+use serde::{Deserialize, Serialize};
 
 /// Replicates of the bootstrap. Each replicate reads all words.
 const REPLICATES: usize = 2_000;
@@ -24,6 +23,43 @@ const REPLICATES: usize = 2_000;
 const SEED: u64 = 0;
 /// Number of images per block of scores.
 const BAND: usize = 256;
+
+/// Words that do not match an image beside words that match, by the kind of image.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Mismatch {
+    /// In annotated pairs, where every word matches.
+    pub(super) own: Detected,
+    /// Each caption with the image of the highest score among the images that it is false of.
+    pub(super) hardest: Detected,
+    /// Each caption with a random image that it is false of.
+    pub(super) random: Detected,
+}
+
+/// How well the row separates mismatched words from matched ones in one kind of pairs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Detected {
+    /// By what a word takes from the score; `null` if words have no such effect or one kind of words is missing.
+    pub(super) by_negative_effect: Option<Auc>,
+    /// Only by the cosine of a word's best region.
+    pub(super) by_best_region: Option<Auc>,
+    /// Share of mismatched words that take something from the score, over all seeds.
+    pub(super) mismatched_losing: Option<f64>,
+    /// Share of matched words that take something from the score by mistake.
+    pub(super) matched_losing: Option<f64>,
+    /// Mismatched words behind these numbers, summed over seeds.
+    pub(super) mismatched: u64,
+    /// Matched words: objects and backgrounds. Function words are neither matched nor mismatched.
+    pub(super) matched: u64,
+}
+
+/// Area under the ROC curve: 0.5 is chance.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Auc {
+    /// Mean over seeds.
+    pub(super) value: f64,
+    /// 95 % interval `[lo, hi]`: bootstrap over test images and seeds.
+    pub(super) ci95: [f64; 2],
+}
 
 /// A word that says something about an image.
 #[derive(Debug, Clone, Copy, PartialEq)]

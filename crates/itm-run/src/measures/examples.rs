@@ -1,0 +1,157 @@
+//! Queries to look at: their first answers, and their most probable false negatives.
+
+use itm_core::Result;
+use itm_core::scored::Scored;
+
+use super::{BySeed, Measure, Trial};
+use crate::explanations::queries::{ANSWERS, Queries, false_negatives};
+use crate::report::{Answer, Example, Item, Mark, Report, Section, Shown, shown_examples};
+use crate::source::Source;
+use crate::split::Split;
+
+/// Queries of each direction.
+const QUERIES: usize = 6;
+/// Queries of each direction whose most probable false negatives a report shows.
+const FALSE_NEGATIVES: usize = 3;
+
+/// A dozen queries with the first answers of one row.
+#[derive(Debug)]
+pub(crate) struct Examples {
+    found: BySeed<Vec<Example>>,
+    /// The row whose answers are shown.
+    row: String,
+}
+
+impl Examples {
+    pub(crate) fn of(row: &str) -> Self {
+        Self { found: BySeed::default(), row: row.to_owned() }
+    }
+}
+
+impl Measure for Examples {
+    fn look(&self, trial: &Trial) -> Result<()> {
+        if trial.row == self.row && trial.trained.is_some_and(|trained| trained.first) {
+            self.found.put(trial, examples(trial.row, trial.scores, trial.source)?);
+        }
+        Ok(())
+    }
+
+    fn section(&self, report: &Report) -> Result<Section> {
+        Ok(pictures("Retrieved examples", &self.found, report, Shown::Scores))
+    }
+}
+
+/// Some queries with the unannotated items that a row's posterior takes for matches.
+#[derive(Debug, Default)]
+pub(crate) struct FalseNegatives(BySeed<Vec<Example>>);
+
+impl Measure for FalseNegatives {
+    fn look(&self, trial: &Trial) -> Result<()> {
+        let Some(trained) = trial.trained.filter(|trained| trained.first) else { return Ok(()) };
+        let Some(posterior) = trained.model.method.posterior() else { return Ok(()) };
+        let Trial { row, source, scores, .. } = *trial;
+        let queries = Queries::spread(source, Split::Test, FALSE_NEGATIVES);
+        let found = false_negatives(row, scores, &posterior, source, (Split::Test, &queries))?;
+        self.0.put(trial, found);
+        Ok(())
+    }
+
+    fn section(&self, report: &Report) -> Result<Section> {
+        Ok(pictures("Most probable false negatives", &self.0, report, Shown::Probabilities))
+    }
+}
+
+/// The examples of the first row that has any.
+fn pictures(title: &str, found: &BySeed<Vec<Example>>, report: &Report, numbers: Shown) -> Section {
+    let of_rows = found.rows(report, |seeds| Some(shown_examples(seeds[0], numbers)));
+    let pictures = of_rows.into_iter().flatten().next().unwrap_or_default();
+    Section { pictures, ..Section::new(title) }
+}
+
+/// A dozen queries spread evenly over the test split, with their first answers.
+///
+/// # Errors
+/// If a score cannot be computed.
+fn examples(row: &str, scored: &dyn Scored, source: &Source) -> Result<Vec<Example>> {
+    let test = &source.dataset.test;
+    let queries = Queries::spread(source, Split::Test, QUERIES);
+    let image = |i: usize| Item::Image(source.picture(Split::Test, i));
+    let caption = |t: usize| Item::Caption(test.captions[t].clone());
+    let mark = |i: usize, t: usize| match &source.truth {
+        _ if test.pairs.image_of(t) == i => Mark::Annotated,
+        Some(truth) if truth.test.contains(i, t) => Mark::TrueNotAnnotated,
+        _ => Mark::Other,
+    };
+    let mut examples = Vec::with_capacity(2 * QUERIES);
+    let (n, m) = (scored.images(), scored.texts());
+    for i in queries.images {
+        let row_of = scored.block(i..i + 1, 0..m)?;
+        let answer = |&t: &usize| Answer {
+            item: caption(t),
+            score: f64::from(row_of.values()[t]),
+            mark: mark(i, t),
+        };
+        let own = |&t: &usize| test.pairs.image_of(t) == i;
+        examples.push(example(row, image(i), &row_of.ranking(0), own, answer));
+    }
+    for t in queries.captions {
+        let column = scored.block(0..n, t..t + 1)?.transpose();
+        let answer = |&i: &usize| Answer {
+            item: image(i),
+            score: f64::from(column.values()[i]),
+            mark: mark(i, t),
+        };
+        let own = |&i: &usize| test.pairs.image_of(t) == i;
+        examples.push(example(row, caption(t), &column.ranking(0), own, answer));
+    }
+    Ok(examples)
+}
+
+fn example(
+    row: &str,
+    query: Item,
+    ranking: &[usize],
+    own: impl Fn(&usize) -> bool,
+    answer: impl Fn(&usize) -> Answer,
+) -> Example {
+    Example {
+        row: row.into(),
+        query,
+        answers: ranking.iter().take(ANSWERS).map(answer).collect(),
+        annotated_rank: ranking.iter().position(own).map(|r| r + 1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{self, by_truth};
+
+    #[test]
+    fn examples_are_a_dozen_and_marked_by_the_truth() {
+        let source = testing::small_scenes([8, 4, 12]).1;
+        let examples = examples("Full", &by_truth(&source), &source).unwrap();
+        assert_eq!(examples.len(), 12);
+        let names = |e: &Example| match &e.query {
+            Item::Image(picture) => Some((picture.name.clone(), picture.bytes.len() > 100)),
+            Item::Caption(_) => None,
+        };
+        let images: Vec<_> = examples.iter().filter_map(names).collect();
+        let want = [1, 3, 5, 7, 9, 11].map(|i| (format!("test_{i:06}.png"), true));
+        assert_eq!(images, want, "spread over the split");
+        for example in &examples {
+            assert_eq!(example.answers.len(), 5);
+            // Only true answers without annotation come before the first annotated answer.
+            let first = example.answers.iter().position(|a| a.mark == Mark::Annotated);
+            assert!(first.is_none_or(|first| example.annotated_rank == Some(first + 1)));
+            for Answer { score, mark, .. } in &example.answers {
+                let want = [Mark::Other, Mark::Annotated, Mark::TrueNotAnnotated];
+                assert_eq!(*mark, want[*score as usize - 1]);
+            }
+        }
+        let marks = || examples.iter().flat_map(|e| &e.answers).map(|a| a.mark);
+        for kind in [Mark::Other, Mark::Annotated, Mark::TrueNotAnnotated] {
+            assert!(marks().any(|mark| mark == kind), "no {kind:?}");
+        }
+    }
+}

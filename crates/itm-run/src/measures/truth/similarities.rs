@@ -1,0 +1,134 @@
+//! Similarities of matching and other pairs of the test split, with the posterior over them.
+
+use itm_core::Result;
+use itm_core::learn::MatchProbability;
+
+use crate::measures::Trial;
+
+/// Images per block of scores.
+const BAND: usize = 256;
+
+/// Approximate number of other pairs in a histogram.
+const OTHERS: usize = 20_000;
+
+/// Similarity samples of one row and one seed, with the posterior P(false negative | s) or
+/// P(match | s) that the row's sampler used.
+#[derive(Clone, Debug)]
+pub(super) struct Similarities {
+    /// The row's name.
+    pub(super) row: String,
+    /// The seed.
+    pub(super) seed: u64,
+    /// Two or three groups in the order matching, (true but not annotated,) other. A few tens of
+    /// thousands of values per group are enough; the histogram is normalised per group.
+    pub(super) groups: Vec<SimilarityGroup>,
+    /// Curves of the posterior, one per prior, as `(s, P)` with s ascending.
+    pub(super) posteriors: Vec<PosteriorCurve>,
+}
+
+/// Samples of one kind of pair.
+#[derive(Clone, Debug)]
+pub(super) struct SimilarityGroup {
+    /// `matching pairs`, `other pairs`.
+    pub(super) label: String,
+    /// Scores; values that are not finite are not drawn.
+    pub(super) values: Vec<f32>,
+}
+
+/// P as a function of s.
+#[derive(Clone, Debug)]
+pub(super) struct PosteriorCurve {
+    /// `P(match | s), p = 1e-4`.
+    pub(super) label: String,
+    /// `(s, P)`, s ascending.
+    pub(super) points: Vec<(f64, f64)>,
+}
+
+impl Similarities {
+    /// Similarities of the test split by kind of pair, with the final posterior of the sampler.
+    ///
+    /// # Errors
+    /// If a score cannot be computed.
+    pub(super) fn new(trial: &Trial, posterior: Option<&MatchProbability>) -> Result<Self> {
+        let Trial { source, scores, .. } = trial;
+        let pairs = &source.dataset.test.pairs;
+        let truth = source.truth.as_ref().map(|truth| &truth.test);
+        let [mut matching, mut unnoticed, mut other] = [vec![], vec![], vec![]];
+        let (n, m) = (scores.images(), scores.texts());
+        let stride = stride(n * m, m);
+        for first in (0..n).step_by(BAND) {
+            let band = scores.block(first..(first + BAND).min(n), 0..m)?;
+            for (i, row) in (first..n).zip(band.values().chunks_exact(m)) {
+                for (t, &s) in row.iter().enumerate() {
+                    if pairs.image_of(t) == i {
+                        matching.push(s);
+                    } else if truth.is_some_and(|truth| truth.contains(i, t)) {
+                        unnoticed.push(s);
+                    } else if (i * m + t).is_multiple_of(stride) {
+                        other.push(s);
+                    }
+                }
+            }
+        }
+        let group = |label: &str, values| SimilarityGroup { label: label.into(), values };
+        let mut groups = vec![group("matching pairs", matching)];
+        if truth.is_some() {
+            groups.push(group("true, not annotated", unnoticed));
+        }
+        groups.push(group("other pairs", other));
+        let posteriors = posterior.map(posterior_curve).into_iter().collect();
+        Ok(Self { row: trial.row.into(), seed: trial.seed, groups, posteriors })
+    }
+}
+
+/// The stride that takes about [`OTHERS`] pairs; coprime to the texts of a row, because otherwise it would skip whole columns.
+fn stride(pairs: usize, texts: usize) -> usize {
+    let coprime = |a: usize, b: usize| {
+        let (mut a, mut b) = (a, b);
+        while b > 0 {
+            (a, b) = (b, a % b);
+        }
+        a == 1
+    };
+    let least = (pairs / OTHERS).max(1);
+    (least..).find(|&n| coprime(n, texts.max(1))).unwrap_or(1)
+}
+
+fn posterior_curve(posterior: &MatchProbability) -> PosteriorCurve {
+    let points = (0..=200).map(|k| f64::from(k) / 100.0 - 1.0);
+    PosteriorCurve {
+        label: format!("P(match | s), p = {:e}", posterior.prior),
+        points: points.map(|s| (s, (posterior.of)(s))).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{self, by_truth};
+
+    #[test]
+    fn similarities_are_grouped_by_the_truth() {
+        let source = testing::small_scenes([8, 4, 12]).1;
+        let scores = by_truth(&source);
+        let groups = Similarities::new(&testing::trial(&source, &scores), None).unwrap().groups;
+        assert_eq!(groups.len(), 3);
+        for (group, value) in groups.iter().zip([2.0, 3.0, 1.0]) {
+            assert!(!group.values.is_empty() && group.values.iter().all(|&v| v == value));
+        }
+        assert_eq!(groups[0].values.len(), 60);
+        assert_eq!(groups.iter().map(|g| g.values.len()).sum::<usize>(), 12 * 60);
+    }
+
+    #[test]
+    fn a_stride_passes_over_no_column() {
+        for (images, texts) in [(1000, 5000), (500, 2500), (60, 5000), (5000, 25_000), (3, 7)] {
+            let stride = stride(images * texts, texts);
+            let taken = images * texts / stride;
+            assert!(taken.min(OTHERS) * 2 >= OTHERS.min(images * texts), "{taken}");
+            let columns: std::collections::HashSet<_> =
+                (0..5 * stride).step_by(stride).map(|k| k % 5).collect();
+            assert!(columns.len() == 5 || stride == 1, "{images} × {texts}: {stride}");
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! The runner's seams: what is known about one method stays under `methods`, and a training knows nothing of reports.
+
+use crate::circles;
+use crate::modules::{self, Files, Token};
+use crate::rules::Finding;
+
+/// The crate that is checked.
+const RUNNER: &str = "crates/itm-run";
+
+/// The modules of a training. They must not reach the module of the reports, directly or through others.
+const TRAINING: [&str; 2] = ["train", "log"];
+const REPORTS: &str = "report";
+
+/// The module of the methods.
+const METHODS: &str = "methods";
+
+/// The names that [`METHODS`] may pass on from a method: the command line of a tool.
+const TOOLS: [&str; 4] = ["ModelSplit", "Negatives", "TrainedModel", "filler"];
+
+/// Downcasts outside the methods, names of a method that the methods pass on, and ways from a training to the reports.
+pub(crate) fn check(files: &Files) -> Vec<Finding> {
+    let mut findings = circles::ways(files, RUNNER, &TRAINING, REPORTS);
+    for root in modules::roots(files, RUNNER) {
+        let Ok(modules) = modules::read(files, root) else { continue }; // the check of circles says why
+        let is_method = |path: &[String]| path.first().is_some_and(|name| name == METHODS);
+        let methods: Vec<&str> = modules
+            .iter()
+            .filter(|module| module.path.len() == 2 && is_method(&module.path))
+            .map(|module| module.path[1].as_str())
+            .collect();
+        for module in &modules {
+            let mut add = |token: &Token, message: String| {
+                findings.push(Finding::error(format!("{}:{}", module.file, token.line), message));
+            };
+            if !is_method(&module.path) {
+                for token in downcasts(&module.tokens) {
+                    add(token, "looks inside a method: only methods/ may".to_owned());
+                }
+            } else if module.path.len() == 1 {
+                for (token, method) in passed_on(&module.tokens, &methods) {
+                    let message = format!(
+                        "passes on `{}` of {method}: say it in the terms of all methods",
+                        token.text
+                    );
+                    add(token, message);
+                }
+            }
+        }
+    }
+    findings
+}
+
+/// Downcasts, except to the text of a panic.
+fn downcasts(tokens: &[Token]) -> impl Iterator<Item = &Token> {
+    let is_text = |at: usize| {
+        let to =
+            tokens[at..].iter().map(|token| token.text.as_str()).take_while(|text| *text != ">");
+        let to: Vec<_> = to.skip(1).collect();
+        [&["::", "<", "&", "str"][..], &["::", "<", "String"]].contains(&&to[..])
+    };
+    let all = tokens.iter().enumerate();
+    let found = all.filter(move |(at, token)| token.text.starts_with("downcast") && !is_text(*at));
+    found.map(|(_, token)| token)
+}
+
+/// The names of a method that `pub use` passes on, except [`TOOLS`], and the method.
+fn passed_on<'a>(tokens: &'a [Token], methods: &[&'a str]) -> Vec<(&'a Token, &'a str)> {
+    let text = |at: usize| tokens.get(at).map_or("", |token| token.text.as_str());
+    let mut found = Vec::new();
+    for at in (1..tokens.len()).filter(|&at| text(at) == "use") {
+        let is_public = ["pub", ")"].contains(&text(at - 1));
+        let start = if text(at + 1) == "self" { at + 3 } else { at + 1 };
+        let Some(method) = methods.iter().find(|method| **method == text(start)) else { continue };
+        if !is_public {
+            continue;
+        }
+        let names = tokens[start + 1..].iter().take_while(|token| token.text != ";");
+        let is_name = |token: &&Token| token.text.chars().all(|c| c.is_alphanumeric() || c == '_');
+        let others = names.filter(is_name).filter(|token| !TOOLS.contains(&&token.text[..]));
+        found.extend(others.map(|token| (token, *method)));
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The findings of a runner whose file `name` has this text.
+    fn found(name: &str, text: &str) -> Vec<String> {
+        let path = |name: &str| format!("crates/itm-run/src/{name}");
+        let root = "mod audit; mod explain; mod log; mod methods; mod report; mod train;";
+        let mut files = Files::from([(path("lib.rs"), root.to_owned())]);
+        for (own, usual) in [
+            ("audit.rs", ""),
+            ("explain.rs", "use crate::report::X;"),
+            ("log.rs", ""),
+            ("methods/mod.rs", "mod fne; pub use crate::train::Y;"),
+            ("methods/fne.rs", "fn f(any: &dyn Any) { any.downcast_ref::<Fne>() }"),
+            ("report.rs", ""),
+            ("train.rs", "use crate::{audit, log};"),
+        ] {
+            files.insert(path(own), if own == name { text } else { usual }.to_owned());
+        }
+        let findings = check(&files).into_iter();
+        findings.map(|found| format!("{}: {}", found.place, found.message)).collect()
+    }
+
+    #[test]
+    fn a_runner_that_keeps_its_seams_passes() {
+        assert_eq!(found("", ""), [] as [&str; 0]);
+        let tests =
+            "#[cfg(test)] mod tests { use crate::report::X; fn f() { any.downcast_ref() } }";
+        assert_eq!(found("log.rs", tests), [] as [&str; 0]);
+    }
+
+    #[test]
+    fn a_training_does_not_reach_the_reports() {
+        let log = found("log.rs", "use crate::report::X;");
+        assert_eq!(log.len(), 2, "{log:?}");
+        assert!(log[1].contains("log → report: log names report at crates/itm-run/src/log.rs:1"));
+        let audit = found("audit.rs", "\nuse crate::report::X;");
+        assert_eq!(audit.len(), 1, "{audit:?}");
+        assert!(audit[0].contains("train → audit → report"), "{audit:?}");
+    }
+
+    #[test]
+    fn only_methods_look_inside_a_method() {
+        for call in ["any.downcast_ref::<Fne>()", "any.downcast::<Fne>()", "any.downcast_mut()"] {
+            let text = format!("fn f() {{ {call} }}");
+            let want = "crates/itm-run/src/explain.rs:1: looks inside a method: only methods/ may";
+            assert_eq!(found("explain.rs", &text), [want]);
+        }
+        let panic = "fn f() { any.downcast_ref::<&str>(); any.downcast_ref::<String>() }";
+        assert_eq!(found("explain.rs", panic), [] as [&str; 0], "the text of a panic");
+    }
+
+    #[test]
+    fn methods_pass_nothing_on() {
+        let of = |text: &str| found("methods/mod.rs", &format!("mod fne;\n{text}"));
+        for (text, names) in [
+            ("pub(crate) use self::fne::{Bank, draw};", &["Bank", "draw"][..]),
+            ("pub use fne::Bank;", &["Bank"]),
+            ("pub use self::fne::{Negatives, Draws};", &["Draws"]),
+            ("use self::fne::Bank;", &[]),
+            ("pub use self::fne::Negatives;", &[]),
+        ] {
+            let want = names.iter().map(|name| {
+                format!(
+                    "crates/itm-run/src/methods/mod.rs:2: passes on `{name}` of fne: say it in the terms of all methods"
+                )
+            });
+            assert_eq!(of(text), want.collect::<Vec<_>>(), "{text}");
+        }
+    }
+}
