@@ -18,7 +18,7 @@ use crate::manifest::{CLI, Manifest, PAGE};
 use crate::rules::Finding;
 
 /// Crates of the project that a method may import; the report kit only as part of a command line.
-const SHARED: [&str; 3] = ["itm-core", "itm-kernels", "itm-report"];
+const SHARED: [&str; 4] = ["itm-core", "itm-kernels", "itm-report", "scenes"];
 
 /// Crates that belong to a command line, not to a library.
 const RUNNER: [&str; 5] = ["clap", "toml", "anyhow", "indicatif", "itm-report"];
@@ -35,6 +35,7 @@ pub(crate) fn check(manifests: &[Manifest]) -> Vec<Finding> {
                 "xtask" => is_ours(import) || is_framework(import),
                 "itm-kernels" | "itm-report" => is_ours(import),
                 "itm-core" => is_ours(import) && import != "itm-kernels",
+                "scenes" => is_ours(import) && import != "itm-core",
                 _method => is_ours(import) && !SHARED.contains(&import),
             };
             let library = !["itm-report", "itm-run", "xtask"].contains(&name.as_str());
@@ -58,7 +59,8 @@ pub(crate) fn check_trees(root: &Path) -> Result<Vec<Finding>> {
     let mut findings = Vec::new();
     for (package, features) in [
         ("itm-core", ""),
-        ("itm-core", "cca,images,scenes"),
+        ("itm-core", "cca,images"),
+        ("scenes", ""),
         ("itm-kernels", ""),
         ("hubness", ""),
         ("hubness", CLI),

@@ -22,8 +22,6 @@ pub mod weights;
 
 #[cfg(feature = "cca")]
 pub mod cca;
-#[cfg(feature = "scenes")]
-pub mod scenes;
 #[cfg(feature = "images")]
 pub mod vision;
 

@@ -174,7 +174,7 @@ mod tests {
         let Images::Regions { width, counts, values } = ready.batch().images else {
             panic!("a batch of regions");
         };
-        assert_eq!((width, counts), (itm_core::scenes::WIDTH, &[12, 12, 12][..]));
+        assert_eq!((width, counts), (scenes::WIDTH, &[12, 12, 12][..]));
         let one = values.len() / 3;
         assert!(values[..one] == values[2 * one..] && values[..one] != values[one..2 * one]);
         let all = source.dataset.train.regions.as_ref().unwrap();

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use itm_core::cca::{Cca, CcaOptions};
-use itm_core::scenes::{self, CAPTIONS, ImageFeature, Scenes};
 use itm_core::{Error, Result};
+use scenes::{CAPTIONS, ImageFeature, Scenes};
 
 use crate::checkpoint::write_atomically;
 use crate::cli::ScenesArgs;

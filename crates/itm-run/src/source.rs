@@ -11,13 +11,13 @@ use itm_core::data::{
     sha256_hex,
 };
 use itm_core::learn::WordMap;
-use itm_core::scenes::{
-    Grounding, Role, Scenes, Split as ScenesSplit, analyse, entails, grounding, parse, words,
-};
 use itm_core::scored::Scored;
 use itm_core::vision::PictureSource;
 use itm_core::{Error, Relevance, Result, ScoreMatrix};
 use rayon::prelude::*;
+use scenes::{
+    Grounding, Role, Scenes, Split as ScenesSplit, analyse, entails, grounding, parse, words,
+};
 
 use crate::config::{Config, DatasetName, ImageFeatures, Target, load_options};
 use crate::progress;

@@ -1,6 +1,6 @@
 //! Edits of captions of Scenes, where the truth of a sentence is known.
 
-use itm_core::scenes::{Scenes, Sizes, Split, entails, parse as meaning};
+use scenes::{Scenes, Sizes, Split, entails, parse as meaning};
 use tags_dc::edits::{CaptionLemmas, Edits, NounTable, Rules};
 use tags_dc::phrases::{Sentence, parse};
 use tags_dc::record::Kind;

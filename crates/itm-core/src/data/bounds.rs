@@ -74,7 +74,7 @@ impl Bounds {
     }
 
     /// Smallest distance from an edge of this box to the same edge of `outer`; negative if this box sticks out.
-    pub(crate) fn clearance_in(&self, outer: &Self) -> f32 {
+    pub fn clearance_in(&self, outer: &Self) -> f32 {
         let x = (self.x1 - outer.x1).min(outer.x2 - self.x2);
         x.min(self.y1 - outer.y1).min(outer.y2 - self.y2)
     }

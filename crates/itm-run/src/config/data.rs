@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use itm_core::data::{LoadOptions, RegionSource, RegionTransform, TestSet};
-use itm_core::scenes::{ImageFeature, Sizes};
 use itm_core::{Error, Result};
+use scenes::{ImageFeature, Sizes};
 use serde::Deserialize;
 
 use super::read::within;

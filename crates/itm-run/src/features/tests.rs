@@ -40,8 +40,8 @@ fn weights(folder: &Path) {
 
 /// Three pictures of 96 × 96 pixels as PNG files, and a file that is no picture.
 fn pictures(folder: &Path) {
-    let sizes = itm_core::scenes::Sizes { train: 3, val: 0, test: 0, pixels: 96 };
-    let world = itm_core::scenes::Scenes::generate(4, sizes);
+    let sizes = scenes::Sizes { train: 3, val: 0, test: 0, pixels: 96 };
+    let world = scenes::Scenes::generate(4, sizes);
     for (i, name) in ["c.png", "a.png", "b.PNG"].into_iter().enumerate() {
         fs::write(folder.join(name), world.train.png(i)).unwrap();
     }

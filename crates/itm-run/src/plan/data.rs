@@ -31,7 +31,7 @@ fn regions_of(source: &Source, split: Split) -> Option<&Regions> {
 #[cfg(test)]
 mod tests {
     use itm_core::data::RegionSource;
-    use itm_core::scenes::{Scenes, export};
+    use scenes::{Scenes, export};
 
     use super::*;
     use crate::config::{Config, ScenesConfig};

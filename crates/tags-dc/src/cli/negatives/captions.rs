@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use itm_core::data::sha256_hex;
-use itm_core::scenes::{Scenes, Sizes, Split};
 use itm_core::{Error, Result};
+use scenes::{Scenes, Sizes, Split};
 
 use crate::edits::{Captions, read_captions};
 

@@ -6,9 +6,9 @@ use std::path::Path;
 
 use clap::Args;
 use itm_core::learn::Items;
-use itm_core::scenes::Sizes;
 use itm_core::text::Word;
 use itm_core::{Error, Result};
+use scenes::Sizes;
 use serde::Serialize;
 
 use super::captions::{CaptionSet, SCENES};

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::record::{Kind, Record};
-use itm_core::scenes::{Split, entails, parse};
 use itm_core::significance::Share;
+use scenes::{Split, entails, parse};
 use serde::Serialize;
 
 /// Negatives of a kind, compared with the truth.

@@ -4,7 +4,7 @@ use rand::RngExt;
 use serde::{Deserialize, Serialize};
 
 use super::world::{Background, Colour, Kind, Object, Pattern, Scene, Size};
-use crate::data::Bounds;
+use itm_core::data::Bounds;
 
 /// The position of one object relative to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

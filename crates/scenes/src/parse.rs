@@ -47,7 +47,7 @@ pub fn parse(text: &str) -> Option<Meaning> {
 /// The meaning of a caption with the role of each word.
 ///
 /// ```
-/// use itm_core::scenes::{Colour, Kind, Role, analyse};
+/// use scenes::{Colour, Kind, Role, analyse};
 ///
 /// let parsed = analyse("There is a red ball.").expect("a sentence of the grammar");
 /// assert_eq!(parsed.roles[3..], [Role::Colour(0, Colour::Red), Role::Kind(0, Some(Kind::Ball))]);

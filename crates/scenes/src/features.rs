@@ -4,7 +4,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::draw::Image;
-use crate::data::Bounds;
+use itm_core::data::Bounds;
 
 const GRID: usize = 4;
 const HUES: usize = 8;

@@ -15,7 +15,7 @@ fn phrase() -> impl Strategy<Value = Phrase> {
 }
 
 /// Any meaning that the grammar can say.
-pub(in crate::scenes) fn meaning() -> impl Strategy<Value = Meaning> {
+pub(crate) fn meaning() -> impl Strategy<Value = Meaning> {
     let relation = prop::sample::select(&Relation::ALL[..]);
     let claim = prop_oneof![
         Just(Claim::Place),

@@ -9,8 +9,8 @@ use super::features::{Extractor, Regions, WIDTH};
 use super::truth::FalseNegatives;
 use super::world::Scene;
 use super::{CAPTIONS, Caption, ImageFeature, caption, draw, layout, truth};
-use crate::data::{self, Features, Part};
-use crate::{Pairs, Relevance};
+use itm_core::data::{self, Features, Part};
+use itm_core::{Pairs, Relevance};
 
 /// One split: facts and captions; images are drawn on demand.
 #[derive(Debug, Clone)]

@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use serde_json::{Value, json};
 
 use super::{Extractor, Regions, Scenes, Split, WIDTH, words};
-use crate::{Error, Result};
+use itm_core::{Error, Result};
 
 /// Writes the world into a folder. Creates the folder if necessary and replaces files of the same names.
 ///
@@ -157,7 +157,7 @@ impl Npy {
 mod tests {
     use super::super::{ImageFeature, Sizes, parse};
     use super::*;
-    use crate::data::{LoadOptions, RegionSource, load};
+    use itm_core::data::{LoadOptions, RegionSource, load};
 
     #[test]
     fn the_folder_holds_what_the_world_holds() {

@@ -10,7 +10,7 @@ use super::caption::{
 };
 use super::grammar::{Claim, Meaning, Phrase};
 use super::world::{Object, Scene};
-use crate::{Result, ScoreMatrix};
+use itm_core::{Result, ScoreMatrix};
 
 impl Split {
     /// The posterior of Bayes' rule, `[images, texts]`: the probability that a caption was written for an image of this

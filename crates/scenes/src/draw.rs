@@ -27,8 +27,7 @@ impl Image {
         [self.pixels[at], self.pixels[at + 1], self.pixels[at + 2]]
     }
 
-    /// The picture for [`vision`](crate::vision).
-    #[cfg(feature = "images")]
+    /// The picture for [`vision`](itm_core::vision).
     pub fn rgb(self) -> image::RgbImage {
         image::RgbImage::from_raw(self.side, self.side, self.pixels)
             .expect("three bytes for each of side × side pixels")
@@ -284,7 +283,7 @@ fn luminance([r, g, b]: Rgb) -> f32 {
 mod tests {
     use super::super::world::{Kind, Size};
     use super::*;
-    use crate::data::Bounds;
+    use itm_core::data::Bounds;
     use rand::SeedableRng;
     use rand_chacha::ChaCha8Rng;
 

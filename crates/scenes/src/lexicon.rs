@@ -111,7 +111,7 @@ pub(super) fn is_function(word: &str) -> bool {
 /// The words of a text: runs of letters and digits, in lower case.
 ///
 /// ```
-/// assert_eq!(itm_core::scenes::words("A cup, a fish ."), ["a", "cup", "a", "fish"]);
+/// assert_eq!(scenes::words("A cup, a fish ."), ["a", "cup", "a", "fish"]);
 /// ```
 pub fn words(text: &str) -> Vec<String> {
     let runs = text.split(|c: char| !c.is_alphanumeric()).filter(|w| !w.is_empty());

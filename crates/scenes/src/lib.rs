@@ -1,9 +1,4 @@
-//! Scenes: a built-in world of images and captions in which the truth is known.
-//!
-//! Scenes is first a measuring instrument, then a demo. The picture, the captions and the truth come from one list of
-//! facts. So three things are known: which captions are *really* true of an image, annotated or not; which objects
-//! match a word; and which edit makes a sentence false. A [`Dataset`] of Scenes holds only features (computed from
-//! pixels), captions and annotated pairs: training cannot read the truth.
+#![doc = include_str!("../README.md")]
 //!
 //! | file          | content                                                          |
 //! |---------------|------------------------------------------------------------------|
@@ -37,11 +32,11 @@ mod world;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-pub use crate::data::Bounds;
 pub use draw::Image;
 pub use export::export;
 pub use features::{Extractor, Regions, WIDTH};
 pub use grammar::{Claim, Form, Meaning, Phrase, render};
+pub use itm_core::data::Bounds;
 pub use layout::Relation;
 pub use lexicon::words;
 pub use parse::{Parsed, Role, analyse, parse};
@@ -50,7 +45,7 @@ pub use split::Split;
 pub use truth::{FalseNegatives, Grounding, entails, grounding};
 pub use world::{Background, Colour, Kind, Object, Pattern, Scene, Size};
 
-use crate::data::Dataset;
+use itm_core::data::Dataset;
 
 /// Number of captions per image.
 pub const CAPTIONS: usize = 5;
@@ -115,7 +110,7 @@ impl Scenes {
     /// number of threads, because each image has its own random streams.
     ///
     /// ```
-    /// use itm_core::scenes::{Scenes, Sizes, entails, parse};
+    /// use scenes::{Scenes, Sizes, entails, parse};
     ///
     /// let world = Scenes::generate(7, Sizes { train: 20, val: 0, test: 10, pixels: 96 });
     /// let caption = &world.test.captions[17]; // of image 3

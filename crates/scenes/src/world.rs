@@ -3,7 +3,7 @@
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
 
-use crate::data::Bounds;
+use itm_core::data::Bounds;
 
 /// Declares a small closed vocabulary: an enum with `ALL` and `index`.
 macro_rules! closed {

@@ -218,7 +218,7 @@ impl Form {
 /// Writes a meaning in a random form among the forms that can say it.
 ///
 /// ```
-/// use itm_core::scenes::{Background, Claim, Colour, Kind, Meaning, Phrase, parse, render};
+/// use scenes::{Background, Claim, Colour, Kind, Meaning, Phrase, parse, render};
 /// use rand::SeedableRng;
 ///
 /// let ball = Phrase { kind: Some(Kind::Ball), colour: Some(Colour::Red), ..Phrase::default() };

@@ -9,7 +9,7 @@ use super::Caption;
 use super::grammar::{Claim, Meaning, Phrase};
 use super::parse::{Role, analyse};
 use super::world::{Background, Colour, Kind, Object, Pattern, Scene, Size};
-use crate::{Pairs, Relevance};
+use itm_core::{Pairs, Relevance};
 
 /// Whether every fact in the meaning holds in the scene.
 ///
@@ -187,8 +187,8 @@ mod tests {
     use super::super::parse::parse;
     use super::super::{Scenes, Sizes};
     use super::*;
-    use crate::data::Bounds;
     use Grounding::{Functional, Mismatched};
+    use itm_core::data::Bounds;
 
     /// A small red ball left of a large blue striped cup, and a second red ball, on sand.
     fn scene() -> Scene {
