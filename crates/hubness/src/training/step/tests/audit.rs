@@ -36,9 +36,9 @@ fn weights_and_hardest_are_those_of_the_loss() {
                     assert!((weight - w[n]).abs() < 1e-6, "{objective:?}");
                     loss += 0.2 - s(n / 6 * 7) + s(n);
                     active += 1;
-                    let (i, j) = (n / 6, n % 6);
+                    let i = n / 6;
                     let hardest = (0..6).all(|k| k == i || s(i * 6 + k) <= s(n) + 1e-9);
-                    assert!(hardest || matches!(objective, Objective::Sum | Objective::Hal), "{j}");
+                    assert!(hardest || matches!(objective, Objective::Sum | Objective::Hal));
                 }
             }
         }
