@@ -47,7 +47,7 @@ pub(crate) fn run() -> Result<ExitCode> {
     findings.extend(arrows::check_reuse(root)?);
 
     for (name, size) in &sizes {
-        println!("{name}: {} lines of code, {} public items", size.lines, size.public);
+        eprintln!("{name}: {} lines of code, {} public items", size.lines, size.public);
     }
     for finding in &findings {
         let level = if finding.level == Level::Error { "error" } else { "warning" };
