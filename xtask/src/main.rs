@@ -7,6 +7,7 @@
 
 mod arrows;
 mod book;
+mod budget;
 mod build_time;
 mod circles;
 #[cfg(test)]

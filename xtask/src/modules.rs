@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::iter::Peekable;
 
-use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
+use proc_macro2::{Delimiter, Group, LexError, TokenStream, TokenTree};
 
 use crate::rules::Finding;
 
@@ -58,10 +58,8 @@ pub(crate) fn read(files: &Files, root: &str) -> Result<Vec<Module>, Finding> {
     let mut open = vec![(Vec::new(), root.to_owned())];
     while let Some((path, file)) = open.pop() {
         let text = files.get(&file).ok_or_else(|| Finding::error(&file, "no such module file"))?;
-        let stream = text.parse::<TokenStream>();
-        let stream = stream.map_err(|error| Finding::error(&file, format!("no Rust: {error}")))?;
-        let mut tokens = Vec::new();
-        flatten(stream, &mut tokens);
+        let tokens = tokens(text);
+        let tokens = tokens.map_err(|error| Finding::error(&file, format!("no Rust: {error}")))?;
         let mut below = Vec::new();
         split(Module { path, file, tokens }, &mut modules, &mut below);
         for path in below {
@@ -70,6 +68,16 @@ pub(crate) fn read(files: &Files, root: &str) -> Result<Vec<Module>, Finding> {
         }
     }
     Ok(modules)
+}
+
+/// The tokens of a file without documentation and without items that are only for tests.
+///
+/// # Errors
+/// If the text is not Rust.
+pub(crate) fn tokens(text: &str) -> Result<Vec<Token>, LexError> {
+    let mut tokens = Vec::new();
+    flatten(text.parse()?, &mut tokens);
+    Ok(tokens)
 }
 
 /// Beside the root: `a/b/mod.rs` if that file exists, otherwise `a/b.rs`.

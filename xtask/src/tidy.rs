@@ -9,14 +9,15 @@ use anyhow::{Context, Result, bail};
 use crate::manifest::Manifest;
 use crate::modules::Files;
 use crate::rules::{self, Level};
-use crate::{arrows, circles, method_names, seams};
+use crate::{arrows, budget, circles, method_names, seams};
 
 /// Prints one line per finding. The exit code is 1 if a finding is an error.
 pub(crate) fn run() -> Result<ExitCode> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("no workspace")?;
     let files = files(root)?;
     let mut findings = Vec::new();
-    let (mut manifests, mut configs, mut readme) = (Vec::new(), Vec::new(), String::new());
+    let (mut manifests, mut configs) = (Vec::new(), Vec::new());
+    let (mut readme, mut budgets) = (String::new(), String::new());
     let mut sources = Files::new();
     for path in &files {
         let Ok(bytes) = fs::read(root.join(path)) else { continue }; // deleted, not yet committed
@@ -28,6 +29,7 @@ pub(crate) fn run() -> Result<ExitCode> {
             ["xtask", "Cargo.toml"] => manifests.push(Manifest::new("xtask", &text)),
             ["configs", name] if name.ends_with(".toml") => configs.push(path.as_str()),
             ["README.md"] => readme = text,
+            _ if path == budget::FILE => budgets = text,
             _ if path.ends_with(".rs") => _ = sources.insert(path.clone(), text),
             _ => {}
         }
@@ -38,10 +40,15 @@ pub(crate) fn run() -> Result<ExitCode> {
     findings.extend(method_names::check(&sources));
     findings.extend(seams::check(&sources));
     findings.extend(rules::configs_are_named(&configs, &readme));
+    let sizes = budget::sizes(&sources);
+    findings.extend(budget::check(&sizes, &budgets, &committed(root, budget::FILE)?));
     findings.extend(arrows::check(&manifests));
     findings.extend(arrows::check_trees(root)?);
     findings.extend(arrows::check_reuse(root)?);
 
+    for (name, size) in &sizes {
+        eprintln!("{name}: {} lines of code, {} public items", size.lines, size.public);
+    }
     for finding in &findings {
         let level = if finding.level == Level::Error { "error" } else { "warning" };
         eprintln!("{level}: {}: {}", finding.place, finding.message);
@@ -49,6 +56,14 @@ pub(crate) fn run() -> Result<ExitCode> {
     let errors = findings.iter().filter(|finding| finding.level == Level::Error).count();
     eprintln!("tidy: {} files, {} crates, {errors} errors", files.len(), manifests.len());
     Ok(ExitCode::from(u8::from(errors > 0)))
+}
+
+/// The text of a file in the last commit; empty if that commit has no such file.
+fn committed(root: &Path, path: &str) -> Result<String> {
+    let show = format!("HEAD:{path}");
+    let output =
+        Command::new("git").current_dir(root).args(["show", &show]).output().context("git")?;
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 /// Tracked files, and untracked files that git does not ignore.

@@ -27,12 +27,7 @@ impl Method for Fne {
     /// [`Exclude::Truth`](crate::Exclude::Truth) is set and there is no truth; if an option depends on the number of steps per
     /// epoch and [`with_epochs_of`](Fne::with_epochs_of) did not set this number. A step that fails changes nothing.
     fn step(&mut self, batch: &Batch, seed: u64, observe: Observe) -> Result<Step> {
-        let (step, observation) = self.step_by(batch, &Chance::seeded(seed), observe)?;
-        let (Observe::Against(truth), Some(seen)) = (observe, observation) else { return Ok(step) };
-        let (sampler, truth) = (&self.config.sampler, truth.by_id());
-        let draws = Some(seen.draws(sampler.margin, sampler.min_count, &truth));
-        let candidates = seen.candidates(sampler.margin, sampler.min_count, &truth);
-        Ok(Step { draws, candidates, ..step })
+        self.step_by(batch, &Chance::seeded(seed), observe)
     }
 
     fn scored<'a>(&'a self, items: Items<'a>) -> Result<Box<dyn Scored + 'a>> {

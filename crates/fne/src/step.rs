@@ -5,6 +5,7 @@ mod parts;
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
+use itm_core::audit::NegativeSet;
 use itm_core::contrastive::Contrast;
 use itm_core::learn::{
     Batch, Learner, Numbers, Observe, Schedule, Step, Updates, at_least_one, precision_of,
@@ -16,7 +17,6 @@ use itm_kernels::{AdamOptions, AdamW};
 
 use self::objective::Kept;
 use self::parts::Parts;
-use crate::audit::Observation;
 use crate::bank::Bank;
 use crate::checks;
 use crate::config::{self, DropoutAfterValidation, Enqueue, Exclude, FneConfig};
@@ -64,7 +64,7 @@ struct Loss {
     value: Tensor<1>,
     /// Share of the hinges above 0.
     active: f64,
-    observation: Option<Observation>,
+    negatives: Option<[NegativeSet; 2]>,
 }
 
 impl Fne {
@@ -142,13 +142,13 @@ impl Fne {
         Self { truth: Some(truth), ..self }
     }
 
-    /// One update of the online encoders. `chance` may give the negatives. Returns an observation if `observe` asks for one.
+    /// One update of the online encoders. `chance` may give the negatives.
     pub(crate) fn step_by(
         &mut self,
         batch: &Batch,
         chance: &Chance,
         observe: Observe,
-    ) -> Result<(Step, Option<Observation>)> {
+    ) -> Result<Step> {
         let (seed, b) = (chance.seed, self.check(batch)?);
         let (train, model) = (self.config.train.clone(), &self.config.model);
         let images = model.image.prepared(batch.images, b);
@@ -192,7 +192,7 @@ impl Fne {
             Some(kept) => self.with_memory(batch, both, kept.clone(), chance, observe),
             None => self.without_memory(batch, both, chance, observe),
         };
-        let updated = loss.and_then(|Loss { value, active, observation }| {
+        let updated = loss.and_then(|Loss { value, active, negatives }| {
             let momentum = &mut self.momentum;
             let [loss, grad_norm] = self.learner.update(rate, value, |online, loss| {
                 let grads = parts.gradients(online, embedded, loss, noise);
@@ -204,8 +204,7 @@ impl Fne {
                 grads
             })?;
             let numbers = numbers(rate, &self.statistics.snapshot());
-            let step = Step { loss, grad_norm, active, numbers, draws: None, candidates: None };
-            Ok((step, observation))
+            Ok(Step { loss, grad_norm, active, numbers, negatives })
         });
         if updated.is_err() {
             self.statistics.restore(seen);

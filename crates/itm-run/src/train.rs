@@ -320,10 +320,8 @@ impl Training<'_, '_> {
     ) -> Result<()> {
         let seed = step_seed(self.plan.seed, at.step);
         let ready = self.inputs.step(captions, seed)?;
-        let observe = match self.inputs.truth() {
-            Some(truth) if self.plan.observes(at.step) => Observe::Against(truth),
-            _ => Observe::Off,
-        };
+        let truth = self.inputs.truth().filter(|_| self.plan.observes(at.step));
+        let observe = truth.map_or(Observe::Off, |_| Observe::Negatives);
         let done = self.method.step(&ready.batch(), seed, observe).map_err(|e| self.blamed(e))?;
         for (what, value) in [("loss", done.loss), ("gradient norm", done.grad_norm)] {
             if !value.is_finite() {
@@ -333,12 +331,12 @@ impl Training<'_, '_> {
         }
         at.step += 1;
         at.since_log.add(&done);
-        if let Some(draws) = done.draws {
+        if let (Some(truth), Some(negatives)) = (truth, &done.negatives) {
+            let truth = truth.by_id();
+            let draws = Draws::of(negatives, &truth);
             at.draws.add(&draws);
             at.epoch_draws.add(&draws);
-        }
-        if let Some(candidates) = done.candidates {
-            at.epoch_candidates.add(&candidates);
+            at.epoch_candidates.add(&Candidates::of(negatives, &truth));
         }
         if at.step.is_multiple_of(self.plan.log_steps) {
             log.write(&std::mem::take(&mut at.since_log).line(epoch, at.step))?;

@@ -1,7 +1,7 @@
-//! Eq. 15, and an audit of its negatives.
+//! Eq. 15, and its negatives.
 
 use burn::tensor::Tensor;
-use itm_core::audit::{Direction, Draws, Observed, Pair};
+use itm_core::audit::NegativeSet;
 use itm_core::learn::Batch;
 use itm_core::{AllNegatives, Block, Hardest, Siblings, host, triplet};
 
@@ -58,41 +58,17 @@ fn siblings<'a>(config: &LossConfig, image_ids: &'a [i64]) -> Siblings<'a> {
 }
 
 impl Loss {
-    /// Compares the negatives with a hinge above 0 with the truth. `scores` are the scores of the batch.
-    pub(crate) fn draws(
+    /// The negatives of both directions, those with a hinge above 0 with weight 1. `scores` are the scores of the batch.
+    pub(crate) fn negatives(
         &self,
         config: &LossConfig,
         batch: &Batch,
         scores: &[f32],
-        truth: &impl Fn(i64, i64) -> bool,
-    ) -> Draws {
-        let b = batch.image_ids.len();
-        let pair = |(&image, &caption): (&i64, &i64)| Pair { image, caption };
-        let pairs: Vec<Pair> = batch.image_ids.iter().zip(batch.caption_ids).map(pair).collect();
-        let same = |i: usize, j: usize| batch.image_ids[i] == batch.image_ids[j];
-        let out = |k: usize| k / b == k % b || config.mask_same_image && same(k / b, k % b);
-        let excluded: Vec<bool> = (0..b * b).map(out).collect();
-        let across: Vec<f32> = (0..b * b).map(|k| scores[k % b * b + k / b]).collect();
-        let directions = [Direction::ImageToText, Direction::TextToImage];
-        let mut draws = Draws::default();
-        for ((direction, scores), hinges) in
-            directions.into_iter().zip([scores.to_vec(), across]).zip(&self.hinges)
-        {
-            let mut observed = Observed {
-                direction,
-                anchors: pairs.clone(),
-                candidates: pairs.iter().copied().map(Some).collect(),
-                positive: (0..b).map(|i| scores[i * b + i]).collect(),
-                excluded: excluded.clone(),
-                chosen: vec![],
-                scores,
-            };
-            observed.chosen = observed.hardest(config.margin);
-            let pulls: Vec<f32> = hinges.iter().map(|&h| f32::from(u8::from(h > 0.0))).collect();
-            let mut side = observed.draws(config.margin, truth);
-            side.drawn = side.anchors * observed.expected_true_share(&pulls, truth);
-            draws.add(&side);
-        }
-        draws
+    ) -> [NegativeSet; 2] {
+        let pull =
+            |hinges: &Vec<f32>| hinges.iter().map(|&h| f32::from(u8::from(h > 0.0))).collect();
+        let weights = self.hinges.each_ref().map(pull);
+        let ids = [batch.image_ids, batch.caption_ids];
+        NegativeSet::in_batch(ids, scores, config.mask_same_image, weights, config.margin)
     }
 }

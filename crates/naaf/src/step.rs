@@ -135,21 +135,16 @@ impl Naaf {
                 self.attended(images, texts, &mut boundary, seed)?
             }
         };
-        let plain = asks(observe).then(|| host(scores.clone().inner()));
+        let plain = (observe == Observe::Negatives).then(|| host(scores.clone().inner()));
         let loss = loss(&self.config.loss, self.learner.epoch(), scores, batch.image_ids);
-        let draws = match (observe, plain) {
-            (Observe::Against(truth), Some(scores)) => {
-                Some(loss.draws(&self.config.loss, batch, &scores, &truth.by_id()))
-            }
-            _ => None,
-        };
+        let negatives = plain.map(|scores| loss.negatives(&self.config.loss, batch, &scores));
         let (rate, active) = (self.rate()?, loss.active);
         let [loss, grad_norm] = self.learner.update(rate, loss.value, |encoders, loss| {
             GradientsParams::from_grads(loss.backward(), encoders)
         })?;
         self.boundary = boundary; // only after a successful update
         numbers.add(&Numbers::from([("learning_rate", rate)]));
-        Ok(Step { loss, grad_norm, active, numbers, draws, candidates: None })
+        Ok(Step { loss, grad_norm, active, numbers, negatives })
     }
 
     /// Scores by attention, with gradients. The boundary moves as the schedule says.
@@ -272,10 +267,6 @@ fn numbers(boundary: &Boundary, sampling: &Sampling, lengths: &[usize]) -> Numbe
         numbers.add(&Numbers::from([("ln_alpha_star", *ln_alpha_star)]));
     }
     numbers
-}
-
-fn asks(observe: Observe) -> bool {
-    matches!(observe, Observe::Against(_))
 }
 
 fn options(config: &NaafConfig) -> AdamOptions {

@@ -1,12 +1,12 @@
 //! The losses of a step and the choice of their negatives: in the batch, and over the memory.
 
 use burn::tensor::{Device, Tensor};
-use itm_core::audit::{Direction, Observed, Pair};
+use itm_core::audit::{AnchorSide, NegativeSet, Pair};
 use itm_core::{Result, Siblings, host};
 use itm_kernels::matmul;
 
 use super::{Batch, Fne, Loss, Observe, stream};
-use crate::audit::Observation;
+use crate::audit::with_posterior;
 use crate::bank::{Bank, Entries};
 use crate::config::{self, Enqueue, Exclude, Negatives, Positive, WarmupLoss};
 use crate::draw::draw;
@@ -116,7 +116,7 @@ impl Fne {
         let warming = self.learner.epoch() < sampler.warmup_epochs;
         let kind = if warming { sampler.warmup_loss } else { WarmupLoss::Hardest };
         let ids = sampler.mask_same_image_everywhere.then_some(batch.image_ids);
-        let observation = if asks(observe) && kind == WarmupLoss::Hardest {
+        let negatives = if observe == Observe::Negatives && kind == WarmupLoss::Hardest {
             let scores = host(matmul(images.clone().inner(), texts.clone().inner().transpose()));
             self.finite(&scores)?;
             let skip = |i: usize, j: usize| i == j || ids.is_some_and(|ids| ids[i] == ids[j]);
@@ -130,7 +130,7 @@ impl Fne {
             };
             let other = side(transposed(&scores, b))?;
             let sides = [side(scores)?, other];
-            Some(self.observation(batch, (batch.image_ids, batch.caption_ids), sides, &skip))
+            Some(self.negatives(batch, (batch.image_ids, batch.caption_ids), sides, &skip))
         } else {
             None
         };
@@ -138,7 +138,7 @@ impl Fne {
         let active = [&rows, &columns].map(count_active).iter().sum::<usize>();
         let terms = if kind == WarmupLoss::Sum { 2 * b * (b - 1).max(1) } else { 2 * b };
         let value = (rows.sum() + columns.sum()) / b as f64;
-        Ok(Loss { value, active: active as f64 / terms as f64, observation })
+        Ok(Loss { value, active: active as f64 / terms as f64, negatives })
     }
 
     /// Eq. 15 with negatives from momentum embeddings: batch and bank, or only the bank.
@@ -174,9 +174,9 @@ impl Fne {
         let plain = |positive: &Tensor<2>| host(positive.clone().inner());
         let i2t = Scores { scores: to_texts.scores(&v), positive: plain(&positive_i2t) };
         let pool = (&ids[..], &captions[..]);
-        let (i2t, no_text) = self.choose(batch, pool, i2t, Direction::ImageToText, chance)?;
+        let (i2t, no_text) = self.choose(batch, pool, i2t, AnchorSide::Image, chance)?;
         let t2i = Scores { scores: to_images.scores(&w), positive: plain(&positive_t2i) };
-        let (t2i, no_image) = self.choose(batch, pool, t2i, Direction::TextToImage, chance)?;
+        let (t2i, no_image) = self.choose(batch, pool, t2i, AnchorSide::Text, chance)?;
 
         let margin = self.config.sampler.margin;
         let (texts_drawn, images_drawn) =
@@ -184,11 +184,11 @@ impl Fne {
         drop((to_texts, to_images)); // otherwise the next write would copy the bank
         let h = drawn_hinges(images, positive_i2t, texts_drawn, &no_text, margin);
         let g = drawn_hinges(texts, positive_t2i, images_drawn, &no_image, margin);
-        let observation = asks(observe).then(|| {
+        let negatives = (observe == Observe::Negatives).then(|| {
             let same = |i: usize, j: usize| batch.image_ids[i] == ids[j];
-            self.observation(batch, (&ids, &captions), [i2t, t2i], &same)
+            self.negatives(batch, (&ids, &captions), [i2t, t2i], &same)
         });
-        Ok(reduce(h, g, observation))
+        Ok(reduce(h, g, negatives))
     }
 
     /// A loss over all pairs of the batch, which the paper does not have. Every negative counts.
@@ -203,7 +203,7 @@ impl Fne {
             config::Loss::Sigmoid => contrast.sigmoid(scores, siblings),
             config::Loss::InfoNce | config::Loss::Triplet => contrast.info_nce(scores, siblings),
         };
-        Loss { value, active: 1.0, observation: None }
+        Loss { value, active: 1.0, negatives: None }
     }
 
     /// Eq. 15 with the batch as the pool, both sides online: the paper's "w/o MMM".
@@ -222,20 +222,20 @@ impl Fne {
         let across = transposed(&scores, b);
         let pool = (ids, batch.caption_ids);
         let i2t = Scores { scores, positive: positive.clone() };
-        let (i2t, no_text) = self.choose(batch, pool, i2t, Direction::ImageToText, chance)?;
+        let (i2t, no_text) = self.choose(batch, pool, i2t, AnchorSide::Image, chance)?;
         let t2i = Scores { scores: across, positive };
-        let (t2i, no_image) = self.choose(batch, pool, t2i, Direction::TextToImage, chance)?;
+        let (t2i, no_image) = self.choose(batch, pool, t2i, AnchorSide::Text, chance)?;
         let positive = row_dots(images.clone(), texts.clone());
         let to_texts = gather(texts.clone(), &i2t.chosen);
         let to_images = gather(images.clone(), &t2i.chosen);
         let margin = self.config.sampler.margin;
         let h = drawn_hinges(images, positive.clone(), to_texts, &no_text, margin);
         let g = drawn_hinges(texts, positive, to_images, &no_image, margin);
-        let observation = asks(observe).then(|| {
+        let negatives = (observe == Observe::Negatives).then(|| {
             let same = |i: usize, j: usize| ids[i] == ids[j];
-            self.observation(batch, (ids, batch.caption_ids), [i2t, t2i], &same)
+            self.negatives(batch, (ids, batch.caption_ids), [i2t, t2i], &same)
         });
-        Ok(reduce(h, g, observation))
+        Ok(reduce(h, g, negatives))
     }
 
     fn observe_statistics(&mut self, batch: &Batch, scores: &[f32]) -> Result<()> {
@@ -263,21 +263,21 @@ impl Fne {
         batch: &Batch,
         (candidates, captions): (&[i64], &[i64]),
         Scores { scores, positive }: Scores,
-        direction: Direction,
+        anchor_side: AnchorSide,
         chance: &Chance,
     ) -> Result<(Side, Vec<bool>)> {
         self.finite(&scores)?;
         self.finite(&positive)?;
-        let mask = self.true_pairs(batch, (candidates, captions), direction);
+        let mask = self.true_pairs(batch, (candidates, captions), anchor_side);
         let excluded = match &mask {
             Some(mask) => Excluded::Mask(mask),
             None => Excluded::SameImage { anchors: batch.image_ids, candidates },
         };
         let pool = Pool { scores: &scores, positive: &positive, excluded };
         let (sampler, n) = (&self.config.sampler, candidates.len());
-        let (side, stream) = match direction {
-            Direction::ImageToText => (0, stream::IMAGE_TO_TEXT),
-            Direction::TextToImage => (1, stream::TEXT_TO_IMAGE),
+        let (side, stream) = match anchor_side {
+            AnchorSide::Image => (0, stream::IMAGE_TO_TEXT),
+            AnchorSide::Text => (1, stream::TEXT_TO_IMAGE),
         };
         let seed = derive(chance.seed, stream);
         let chosen = match (&chance.columns, sampler.negatives) {
@@ -297,7 +297,7 @@ impl Fne {
         &self,
         batch: &Batch,
         (ids, captions): (&[i64], &[i64]),
-        direction: Direction,
+        anchor_side: AnchorSide,
     ) -> Option<Vec<bool>> {
         let truth =
             self.truth.as_ref().filter(|_| self.config.sampler.exclude == Exclude::Truth)?;
@@ -306,22 +306,23 @@ impl Fne {
         let matches = |k: usize| {
             let (i, j) = (k / n, k % n);
             let written = ids[j] != crate::NEVER;
-            let (image, caption) = match direction {
-                Direction::ImageToText => (batch.image_ids[i], captions[j]),
-                Direction::TextToImage => (ids[j], batch.caption_ids[i]),
+            let (image, caption) = match anchor_side {
+                AnchorSide::Image => (batch.image_ids[i], captions[j]),
+                AnchorSide::Text => (ids[j], batch.caption_ids[i]),
             };
             batch.image_ids[i] == ids[j] || written && holds(image, caption)
         };
         Some((0..b * n).map(matches).collect())
     }
 
-    fn observation(
+    /// The negatives of both directions: for each anchor, the chosen candidate with weight 1.
+    fn negatives(
         &self,
         batch: &Batch,
         (ids, captions): (&[i64], &[i64]),
         [i2t, t2i]: [Side; 2],
         excluded: &dyn Fn(usize, usize) -> bool,
-    ) -> Observation {
+    ) -> [NegativeSet; 2] {
         let pairs = |images: &[i64], captions: &[i64]| -> Vec<Pair> {
             let pair = |(&image, &caption): (&i64, &i64)| Pair { image, caption };
             images.iter().zip(captions).map(pair).collect()
@@ -331,34 +332,34 @@ impl Fne {
         let candidates: Vec<_> = pairs(ids, captions).into_iter().map(written).collect();
         let (b, n) = (anchors.len(), candidates.len());
         let excluded: Vec<bool> = (0..b * n).map(|k| excluded(k / n, k % n)).collect();
-        let observed = |direction, side: Side| Observed {
-            direction,
-            anchors: anchors.clone(),
-            candidates: candidates.clone(),
-            scores: side.scores,
-            positive: side.positive,
-            excluded: excluded.clone(),
-            chosen: side.chosen,
+        let (statistics, sampler) = (self.statistics.snapshot(), &self.config.sampler);
+        let of = |anchor_side, side: Side| {
+            let mut weights = vec![0.0; b * n];
+            side.chosen.iter().enumerate().for_each(|(i, &j)| weights[i * n + j] = 1.0);
+            let negatives = NegativeSet {
+                side: anchor_side,
+                anchors: anchors.clone(),
+                candidates: candidates.clone(),
+                scores: side.scores,
+                positive: side.positive,
+                excluded: excluded.clone(),
+                weights,
+                margin: sampler.margin,
+                others: vec![],
+                log_ratios: vec![],
+            };
+            with_posterior(negatives, &statistics, sampler.min_count)
         };
-        Observation {
-            image_to_text: observed(Direction::ImageToText, i2t),
-            text_to_image: observed(Direction::TextToImage, t2i),
-            statistics: self.statistics.snapshot(),
-        }
+        [of(AnchorSide::Image, i2t), of(AnchorSide::Text, t2i)]
     }
 }
 
-/// Whether a step also returns an observation.
-fn asks(observe: Observe) -> bool {
-    matches!(observe, Observe::Against(_))
-}
-
 /// Sum over both directions and mean over anchors; share of hinges above 0.
-fn reduce(i2t: Tensor<2>, t2i: Tensor<2>, observation: Option<Observation>) -> Loss {
+fn reduce(i2t: Tensor<2>, t2i: Tensor<2>, negatives: Option<[NegativeSet; 2]>) -> Loss {
     let b = i2t.dims()[0];
     let active = count_active(&i2t) + count_active(&t2i);
     let value = (i2t.sum() + t2i.sum()) / b as f64;
-    Loss { value, active: active as f64 / (2 * b) as f64, observation }
+    Loss { value, active: active as f64 / (2 * b) as f64, negatives }
 }
 
 fn count_active(hinges: &Tensor<2>) -> usize {

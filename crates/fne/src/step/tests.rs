@@ -12,7 +12,7 @@ mod states;
 use std::path::Path;
 
 use burn::tensor::Tensor;
-use itm_core::audit::{Observed, Pair};
+use itm_core::audit::{NegativeSet, Pair};
 use itm_core::data::Features;
 use itm_core::learn::{ImageItems, Images, Items, Method};
 use itm_core::{Pairs, host};
@@ -51,21 +51,26 @@ fn seeded(config: &FneConfig, seed: u64) -> FneConfig {
     config
 }
 
-/// The report and the observation of a step.
+/// The report of a step and the statistics after it.
 #[derive(Debug)]
 struct StepReport {
     loss: f64,
     grad_norm: f64,
     active: f64,
     statistics: Snapshot,
-    observation: Option<Observation>,
+    negatives: Option<[NegativeSet; 2]>,
 }
 
 fn observed(fne: &mut Fne, batch: &Batch, chance: &Chance) -> Result<StepReport> {
-    let nothing = Relevance::new(0, vec![]); // no truth to compare with
-    let (step, observation) = fne.step_by(batch, chance, Observe::Against(&nothing))?;
-    let Step { loss, grad_norm, active, .. } = step;
-    Ok(StepReport { loss, grad_norm, active, statistics: fne.statistics(), observation })
+    let Step { loss, grad_norm, active, negatives, .. } =
+        fne.step_by(batch, chance, Observe::Negatives)?;
+    Ok(StepReport { loss, grad_norm, active, statistics: fne.statistics(), negatives })
+}
+
+/// The column that each anchor drew: the only one that has a weight.
+fn chosen(o: &NegativeSet) -> Vec<usize> {
+    let drawn = |row: &[f32]| row.iter().position(|&w| w > 0.0).unwrap();
+    o.weights.chunks(o.candidates.len()).map(drawn).collect()
 }
 
 /// Starts an epoch. FNE does not read the items.
@@ -130,8 +135,8 @@ fn the_two_directions_draw_by_seeds_of_their_own() {
     (config.sampler.warmup_epochs, config.sampler.bank_size) = (0, 200);
     config.sampler.negatives = Negatives::Uniform;
     for seed in 0..5 {
-        let seen = step(&mut fne(&config), &EVEN, seed).unwrap().observation.unwrap();
-        assert_ne!(seen.image_to_text.chosen, seen.text_to_image.chosen, "seed {seed}");
+        let seen = step(&mut fne(&config), &EVEN, seed).unwrap().negatives.unwrap();
+        assert_ne!(chosen(&seen[0]), chosen(&seen[1]), "seed {seed}");
     }
 }
 
@@ -179,14 +184,11 @@ fn trap_08_positive_is_online_times_momentum() {
         config.sampler.warmup_epochs = 0;
         config.sampler.momentum = 1.0;
         config.sampler.positive = positive;
-        let plain = step(&mut fne(&config), &EVEN, 1).unwrap().observation.unwrap();
+        let plain = step(&mut fne(&config), &EVEN, 1).unwrap().negatives.unwrap();
         let mut other = fne(&config);
         other.momentum = Encoders::open(&config.model, DIM, 12, 99, &Device::flex()).unwrap().0;
-        let moved = step(&mut other, &EVEN, 1).unwrap().observation.unwrap();
-        for (a, b) in [
-            (&plain.image_to_text, &moved.image_to_text),
-            (&plain.text_to_image, &moved.text_to_image),
-        ] {
+        let moved = step(&mut other, &EVEN, 1).unwrap().negatives.unwrap();
+        for (a, b) in plain.iter().zip(&moved) {
             assert_eq!(far(&a.positive, &b.positive) > 1e-3, moves, "{positive:?}");
             assert!(far(&a.scores[..4], &b.scores[..4]) > 1e-3, "candidates are momentum rows");
             for i in 0..4 {
@@ -248,7 +250,7 @@ fn trap_12_warm_up_does_not_enqueue() {
         assert!(fne.bank().ids().iter().all(|&id| id == NEVER));
         begin(&mut fne, 1);
         let report = step(&mut fne, &EVEN, 2).unwrap();
-        assert!(report.observation.is_some());
+        assert!(report.negatives.is_some());
         let written = fne.bank().ids().iter().filter(|&&id| id != NEVER).count();
         assert_eq!(written, if negatives == Negatives::InBatch { 0 } else { 4 });
     }
@@ -262,8 +264,8 @@ fn trap_16_momentum_has_the_mode_of_the_online_encoder() {
     config.sampler.warmup_epochs = 0;
     config.sampler.momentum = 1.0;
     let positives = |config: &FneConfig| {
-        let seen = step(&mut fne(config), &EVEN, 1).unwrap().observation.unwrap();
-        (seen.image_to_text.positive, seen.text_to_image.positive)
+        let seen = step(&mut fne(config), &EVEN, 1).unwrap().negatives.unwrap();
+        seen.map(|o| o.positive).into()
     };
     let (i2t, t2i) = positives(&config);
     assert!(far(&i2t, &t2i) < 1e-6, "v·wᵐ = w·vᵐ when both encoders agree");
@@ -302,20 +304,20 @@ fn trap_06_reserved_id_is_refused_and_captions_of_an_image_are_masked() {
     assert!(e.contains("row 1") && e.contains("-100"), "{e}");
 
     step(&mut model, &[0, 2, 4, 6], 1).unwrap();
-    let seen = step(&mut model, &[1, 0, 4, 6], 2).unwrap().observation.unwrap();
-    let o = &seen.image_to_text;
+    let seen = step(&mut model, &[1, 0, 4, 6], 2).unwrap().negatives.unwrap();
+    let o = &seen[0];
     // Batch columns 0 and 1 are captions of image 0, and so is the bank's first row, column 4.
     assert_eq!(o.excluded[..5], [true, true, false, false, true]);
     assert_eq!(o.candidates.len(), 4 + 12);
     assert!(o.candidates[8].is_none() && !o.excluded[8], "unwritten rows are candidates");
-    for o in [&seen.image_to_text, &seen.text_to_image] {
-        for (i, &j) in o.chosen.iter().enumerate() {
+    for o in &seen {
+        for (i, j) in chosen(o).into_iter().enumerate() {
             assert!(!o.excluded(i, j) || row_has_no_hinge(o, i, 0.2));
         }
     }
 }
 
-fn row_has_no_hinge(o: &Observed, i: usize, margin: f32) -> bool {
+fn row_has_no_hinge(o: &NegativeSet, i: usize, margin: f32) -> bool {
     let n = o.candidates.len();
     (0..n).all(|j| o.excluded(i, j) || margin + o.scores[i * n + j] - o.positive[i] <= 0.0)
 }
@@ -375,7 +377,7 @@ fn gap(fne: &Fne) -> f32 {
     own - other
 }
 
-/// The hinges that a step reports equal the hinges of its observation, computed again on the host.
+/// The hinges that a step reports equal the hinges of its negatives, computed again on the host.
 #[test]
 fn the_loss_is_that_of_the_chosen_candidates() {
     for (bank_size, preset) in [(12, Preset::Default), (12, Preset::Paper), (0, Preset::Default)] {
@@ -385,11 +387,11 @@ fn the_loss_is_that_of_the_chosen_candidates() {
         let mut fne = fne(&config);
         for seed in 0..5 {
             let report = step(&mut fne, &[0, 1, 4, 7, 5], seed).unwrap();
-            let seen = report.observation.unwrap();
+            let seen = report.negatives.unwrap();
             let (mut loss, mut active) = (0.0, 0);
-            for o in [&seen.image_to_text, &seen.text_to_image] {
+            for o in &seen {
                 let n = o.candidates.len();
-                for (i, &j) in o.chosen.iter().enumerate() {
+                for (i, j) in chosen(o).into_iter().enumerate() {
                     let h = 0.2 + f64::from(o.scores[i * n + j]) - f64::from(o.positive[i]);
                     if h > 0.0 && !o.excluded(i, j) {
                         loss += h / 5.0;
@@ -407,9 +409,9 @@ fn the_loss_is_that_of_the_chosen_candidates() {
 fn enqueue_before_makes_the_bank_the_pool() {
     let mut config = tiny(Preset::Paper);
     config.sampler.bank_size = 12;
-    let seen = step(&mut fne(&config), &EVEN, 1).unwrap().observation.unwrap();
-    assert_eq!(seen.image_to_text.candidates.len(), 12);
-    let first = seen.image_to_text.candidates[1].unwrap();
+    let seen = step(&mut fne(&config), &EVEN, 1).unwrap().negatives.unwrap();
+    assert_eq!(seen[0].candidates.len(), 12);
+    let first = seen[0].candidates[1].unwrap();
     assert_eq!(first, Pair { image: 1, caption: 2 }, "the bank holds the batch already");
 }
 

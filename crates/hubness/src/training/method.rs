@@ -4,7 +4,6 @@ use std::path::Path;
 
 use burn::module::Module;
 use itm_core::Result;
-use itm_core::audit::Draws;
 use itm_core::encoders::InputDropout;
 use itm_core::learn::{
     BLOCK, Batch, Items, Method, Observe, Rows, Step, embed_features, embed_texts, first_non_finite,
@@ -39,12 +38,7 @@ impl Method for Hal {
     /// If the parts of the batch differ in their number of rows, the features have another width, or a word's number is outside
     /// the vocabulary.
     fn step(&mut self, batch: &Batch, seed: u64, observe: Observe) -> Result<Step> {
-        let (step, negatives) = self.step_by(batch, seed, observe)?;
-        let (Observe::Against(truth), Some(sides)) = (observe, negatives) else { return Ok(step) };
-        let (margin, truth) = (self.config.loss.margin, truth.by_id());
-        let mut draws = Draws::default();
-        sides.iter().for_each(|side| draws.add(&side.draws(margin, &truth)));
-        Ok(Step { draws: Some(draws), ..step })
+        self.step_by(batch, seed, observe)
     }
 
     fn scored<'a>(&'a self, items: Items<'a>) -> Result<Box<dyn Scored + 'a>> {

@@ -1,7 +1,7 @@
 //! The loss of a batch, and how much each negative pulls.
 
 use burn::tensor::Tensor;
-use itm_core::audit::{Direction, Draws, Observed, Pair};
+use itm_core::audit::NegativeSet;
 use itm_core::contrastive::Contrast;
 use itm_core::host;
 use itm_core::learn::Batch;
@@ -10,27 +10,6 @@ use super::config::{HalConfig, Objective};
 use crate::losses::{
     BankScores, Siblings, aaai_bank, aaai_local, hub_factors, max, reweighted, sum,
 };
-
-/// The negatives of one direction in one step, with the weights that the loss gives them.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Negatives {
-    /// Scores of the batch. `chosen` is each anchor's hardest negative, by the scores that the loss compares: S′ for the
-    /// reweighted objectives. For an anchor without negatives, `chosen` is its own column, which is excluded.
-    pub(super) observed: Observed,
-    /// How much each negative pulls, `[b, b]`, as [`Observed::expected_true_share`] takes it. Hinge objectives: 1 where
-    /// the hinge is active, for HAL the factor W of Eq. 4 instead. AAAI objectives: 1 where O > e. Contrastive objectives:
-    /// 1. All other values are 0.
-    pub(super) weights: Vec<f32>,
-}
-
-impl Negatives {
-    /// The negatives that pulled, compared with a uniform draw and the most violating negative.
-    pub(super) fn draws(&self, margin: f64, truth: &impl Fn(i64, i64) -> bool) -> Draws {
-        let mut draws = self.observed.draws(margin, truth);
-        draws.drawn = draws.anchors * self.observed.expected_true_share(&self.weights, truth);
-        draws
-    }
-}
 
 /// A loss and what a step reports about it.
 pub(super) struct Outcome {
@@ -88,69 +67,36 @@ pub(super) fn outcome(
 }
 
 impl Outcome {
-    /// The negatives of both directions: images as anchors, texts as anchors.
+    /// The negatives of both directions: images as anchors, texts as anchors. Their weights are how much each pulls. Hinge objectives: 1
+    /// where the hinge is active, for HAL the factor W of Eq. 4 instead. AAAI objectives: 1 where O > e. Contrastive objectives: 1.
     pub(super) fn negatives(
         &self,
         config: &HalConfig,
         batch: &Batch,
         scores: &Tensor<2>,
-    ) -> [Negatives; 2] {
+    ) -> [NegativeSet; 2] {
         let b = batch.image_ids.len();
         let contrastive = config.loss.objective.is_contrastive();
         let masked = config.loss.mask_same_image && (self.hinges.is_some() || contrastive);
-        let same = |i: usize, j: usize| masked && batch.image_ids[i] == batch.image_ids[j];
-        let excluded: Vec<bool> =
-            (0..b * b).map(|n| n / b == n % b || same(n / b, n % b)).collect();
-        let pair = |(&image, &caption): (&i64, &i64)| Pair { image, caption };
-        let pairs: Vec<Pair> = batch.image_ids.iter().zip(batch.caption_ids).map(pair).collect();
         let raw = host(scores.clone());
         let factors = match config.loss.objective {
             Objective::Hal | Objective::MaxHal => host(hub_factors(scores.clone(), &config.hubs)),
             _ => vec![1.0; b * b],
         };
-        let compared: Vec<f32> = raw.iter().zip(&factors).map(|(s, w)| s * w).collect();
-        [Direction::ImageToText, Direction::TextToImage].map(|direction| {
-            let turned = |values: &[f32]| match direction {
-                Direction::ImageToText => values.to_vec(),
-                Direction::TextToImage => {
-                    (0..b * b).map(|n| values[n % b * b + n / b]).collect::<Vec<_>>()
-                }
+        let weights = [0, 1].map(|side| {
+            let weight = |n: usize| {
+                let k = if side == 0 { n } else { n % b * b + n / b }; // images × texts
+                let pulls = match &self.hinges {
+                    Some(hinges) => hinges[side][n] > 0.0,
+                    None => contrastive || f64::from(raw[k]) > config.aaai.local_ep,
+                };
+                if pulls { factors[k] } else { 0.0 }
             };
-            let side = usize::from(direction == Direction::TextToImage);
-            let (scores, compared, factors) = (turned(&raw), turned(&compared), turned(&factors));
-            let pulls = |n: usize| match &self.hinges {
-                Some(hinges) => hinges[side][n] > 0.0,
-                None if config.loss.objective.is_contrastive() => true,
-                None => f64::from(scores[n]) > config.aaai.local_ep,
-            };
-            let weight = |n: usize| if pulls(n) && !excluded[n] { factors[n] } else { 0.0 };
-            let weights = (0..b * b).map(weight).collect();
-            let chosen = (0..b).map(|i| first_largest(&compared, &excluded, i, b)).collect();
-            let observed = Observed {
-                direction,
-                anchors: pairs.clone(),
-                candidates: pairs.iter().copied().map(Some).collect(),
-                positive: (0..b).map(|i| scores[i * b + i]).collect(),
-                excluded: excluded.clone(),
-                chosen,
-                scores,
-            };
-            Negatives { observed, weights }
-        })
+            (0..b * b).map(weight).collect()
+        });
+        let ids = [batch.image_ids, batch.caption_ids];
+        NegativeSet::in_batch(ids, &raw, masked, weights, config.loss.margin)
     }
-}
-
-/// The column of the largest value of a row that is not excluded, the first among equal values. If all columns are
-/// excluded, the row's own column.
-fn first_largest(values: &[f32], excluded: &[bool], row: usize, width: usize) -> usize {
-    let left = (0..width).filter(|&j| !excluded[row * width + j]);
-    let best =
-        left.reduce(
-            |best, j| {
-                if values[row * width + j] > values[row * width + best] { j } else { best }
-            },
-        );
-    best.unwrap_or(row)
 }
 
 /// Share of the negatives with scores above e, and thus with exponents above 0.

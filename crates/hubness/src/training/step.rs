@@ -12,7 +12,7 @@ use itm_kernels::{AdamOptions, random};
 use super::bank::{MemoryBank, chosen_batches};
 use super::config::{HalConfig, Objective};
 use super::model::Encoders;
-use super::objective::{Negatives, outcome};
+use super::objective::outcome;
 use crate::losses::BankScores;
 
 /// A model in training: encoders, optimiser, and a memory bank, which only one objective has. It is trained as a
@@ -97,13 +97,8 @@ impl Hal {
         Ok(())
     }
 
-    /// One update of the encoders, and its negatives if `observe` wants them: with images as anchors, then with texts.
-    pub(super) fn step_by(
-        &mut self,
-        batch: &Batch,
-        seed: u64,
-        observe: Observe,
-    ) -> Result<(Step, Option<[Negatives; 2]>)> {
+    /// One update of the encoders.
+    pub(super) fn step_by(&mut self, batch: &Batch, seed: u64, observe: Observe) -> Result<Step> {
         let features = self.check(batch)?;
         let train = &self.config.train;
         let dropout = |share, part| InputDropout::On { share, seed: random::derive(seed, part) };
@@ -119,7 +114,7 @@ impl Hal {
         let scores = self.encoders().scores(images, texts);
         let contrast = self.encoders().contrast.as_ref();
         let outcome = outcome(&self.config, contrast, scores.clone(), batch.image_ids, &bank);
-        let negatives = matches!(observe, Observe::Against(_))
+        let negatives = (observe == Observe::Negatives)
             .then(|| outcome.negatives(&self.config, batch, &scores.clone().inner()));
         drop(scores); // its graph would hold the parameters that are updated in place
         let rate = self.rate()?;
@@ -128,8 +123,7 @@ impl Hal {
             GradientsParams::from_grads(loss.backward(), encoders)
         })?;
         let numbers = Numbers::from([("learning_rate", rate)]);
-        let step = Step { loss, grad_norm, active, numbers, draws: None, candidates: None };
-        Ok((step, negatives))
+        Ok(Step { loss, grad_norm, active, numbers, negatives })
     }
 
     /// Checks a batch and returns its features.

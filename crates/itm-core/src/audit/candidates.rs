@@ -5,6 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::NegativeSet;
+
 /// Bins of the ratio: 0.05 wide over −40 … 40, the ends open.
 const BINS: usize = 1600;
 const LIMIT: f64 = 40.0;
@@ -47,6 +49,13 @@ pub struct Detection {
 }
 
 impl Candidates {
+    /// The candidates of a step, both directions.
+    pub fn of(negatives: &[NegativeSet; 2], truth: &impl Fn(i64, i64) -> bool) -> Self {
+        let mut sum = Self::default();
+        negatives.iter().for_each(|side| sum.add(&side.candidates(truth)));
+        sum
+    }
+
     /// Counts one candidate.
     pub fn push(&mut self, log_ratio: f64, is_true: bool) {
         let bin = (log_ratio + LIMIT) / (2.0 * LIMIT) * BINS as f64;

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::NegativeSet;
+
 /// Drawn negatives against the truth; sums over anchors, so that steps add up.
 ///
 /// ```
@@ -46,6 +48,13 @@ pub struct Shares {
 }
 
 impl Draws {
+    /// The sums of a step, both directions.
+    pub fn of(negatives: &[NegativeSet; 2], truth: &impl Fn(i64, i64) -> bool) -> Self {
+        let mut sum = Self::default();
+        negatives.iter().for_each(|side| sum.add(&side.draws(truth)));
+        sum
+    }
+
     /// Adds another step's sums.
     pub fn add(&mut self, other: &Self) {
         self.anchors += other.anchors;

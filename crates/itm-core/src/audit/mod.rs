@@ -1,7 +1,7 @@
-//! Compares the training pairs of a method with the ground truth: pure functions over the candidates and choices of a step.
+//! Compares the negatives of a training step with the ground truth: pure functions over what a step reports.
 //!
 //! These functions need data with a known truth (the built-in scenes). `truth(image, caption)` says whether a caption is
-//! true of an image. Their results must never influence training.
+//! true of an image. Only the caller of a step has the truth: a method never sees it.
 
 mod candidates;
 mod draws;
@@ -11,11 +11,11 @@ pub use draws::{Draws, Shares};
 
 /// Which side the anchors are on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Direction {
+pub enum AnchorSide {
     /// Anchors are images, candidates texts.
-    ImageToText,
+    Image,
     /// Anchors are texts, candidates images.
-    TextToImage,
+    Text,
 }
 
 /// A pair: the numbers of an image and of a caption.
@@ -27,11 +27,11 @@ pub struct Pair {
     pub caption: i64,
 }
 
-/// The candidates of one direction in one step, and the chosen ones.
+/// The negatives of one direction in one step: the candidates of each anchor, and how much the step used each of them.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Observed {
+pub struct NegativeSet {
     /// Which side the anchors are on.
-    pub direction: Direction,
+    pub side: AnchorSide,
     /// The pair of each anchor, `[b]`.
     pub anchors: Vec<Pair>,
     /// The pair of each candidate, `[n]`; `None` for a bank row that was never written.
@@ -42,12 +42,61 @@ pub struct Observed {
     pub positive: Vec<f32>,
     /// Whether a candidate is masked as a negative of an anchor, `[b, n]`.
     pub excluded: Vec<bool>,
-    /// The column chosen for each anchor, `[b]`. A loss over several negatives per anchor has no such column: see
-    /// [`expected_true_share`](Self::expected_true_share).
-    pub chosen: Vec<usize>,
+    /// How much each candidate pulls, `[b, n]`: 1 for the only negative of its anchor; in a sum over hinges, 1 or a factor
+    /// where a hinge is positive; 0 where nothing pulls. The weight of a masked candidate does not count.
+    pub weights: Vec<f32>,
+    /// Margin γ of the hinge by which candidates are compared.
+    pub margin: f64,
+    /// The weights of other ways to draw from the same candidates, `[b, n]` each, by name.
+    pub others: Vec<(&'static str, Vec<f32>)>,
+    /// The candidates that a posterior must separate, as `anchor · n + candidate`, each with its log-likelihood ratio
+    /// `ln f(s|c) − ln f(s|c̄)`. Empty without a posterior.
+    pub log_ratios: Vec<(usize, f64)>,
 }
 
-impl Observed {
+impl NegativeSet {
+    /// Both directions of a loss over the pairs of a batch, images as anchors first.
+    ///
+    /// | argument | what | shape |
+    /// |---|---|---|
+    /// | `ids` | image ids and caption numbers | `[b]` each |
+    /// | `scores` | images × texts, matched pairs on the diagonal | `[b, b]` |
+    /// | `masked` | whether other captions of the same image are no negatives | |
+    /// | `weights` | as [`weights`](Self::weights), anchors in rows | `[b, b]` each |
+    ///
+    /// # Panics
+    /// If there is not one caption number per image id, or not one score per pair of both.
+    pub fn in_batch(
+        ids: [&[i64]; 2],
+        scores: &[f32],
+        masked: bool,
+        weights: [Vec<f32>; 2],
+        margin: f64,
+    ) -> [Self; 2] {
+        let ([images, captions], b) = (ids, ids[0].len());
+        assert_eq!((captions.len(), scores.len()), (b, b * b), "{b} captions, {b} × {b} scores");
+        let pair = |i: usize| Pair { image: images[i], caption: captions[i] };
+        let anchors: Vec<Pair> = (0..b).map(pair).collect();
+        let excluded = |k: usize| k / b == k % b || masked && images[k / b] == images[k % b];
+        let excluded: Vec<bool> = (0..b * b).map(excluded).collect();
+        let positive: Vec<f32> = (0..b).map(|i| scores[i * b + i]).collect();
+        let turned = (0..b * b).map(|k| scores[k % b * b + k / b]).collect();
+        let [of_images, of_texts] = weights;
+        let of = |side, scores, weights| Self {
+            side,
+            candidates: anchors.iter().copied().map(Some).collect(),
+            anchors: anchors.clone(),
+            scores,
+            positive: positive.clone(),
+            excluded: excluded.clone(),
+            weights,
+            margin,
+            others: vec![],
+            log_ratios: vec![],
+        };
+        [of(AnchorSide::Image, scores.to_vec(), of_images), of(AnchorSide::Text, turned, of_texts)]
+    }
+
     /// Whether candidate `j` is masked for anchor `i`.
     pub fn excluded(&self, i: usize, j: usize) -> bool {
         self.excluded[i * self.candidates.len() + j]
@@ -55,33 +104,35 @@ impl Observed {
 
     /// Whether candidate `j` matches anchor `i`; an unwritten row matches nothing.
     pub fn is_true(&self, i: usize, j: usize, truth: &impl Fn(i64, i64) -> bool) -> bool {
-        self.candidates[j].is_some_and(|c| match self.direction {
-            Direction::ImageToText => truth(self.anchors[i].image, c.caption),
-            Direction::TextToImage => truth(c.image, self.anchors[i].caption),
+        self.candidates[j].is_some_and(|c| match self.side {
+            AnchorSide::Image => truth(self.anchors[i].image, c.caption),
+            AnchorSide::Text => truth(c.image, self.anchors[i].caption),
         })
     }
 
-    /// Sums over the anchors of this direction: for the chosen, a uniformly drawn and the most violating candidate.
-    pub fn draws(&self, margin: f64, truth: &impl Fn(i64, i64) -> bool) -> Draws {
+    /// Sums over the anchors of this direction: for the negatives that the step used, for uniformly drawn ones, for the most
+    /// violating candidates and for the other ways to draw.
+    pub fn draws(&self, truth: &impl Fn(i64, i64) -> bool) -> Draws {
         let anchors = self.anchors.len() as f64;
+        let sum = |weights: &[f32]| anchors * self.expected_true_share(weights, truth);
         Draws {
             anchors,
-            drawn: anchors * self.drawn_true_share(truth),
-            uniform: anchors * self.uniform_true_share(truth),
-            hardest: anchors * self.hardest_true_share(margin, truth),
-            ..Draws::default()
+            drawn: sum(&self.weights),
+            uniform: sum(&vec![1.0; self.scores.len()]),
+            hardest: anchors * self.hardest_true_share(truth),
+            others: self.others.iter().map(|(name, w)| ((*name).to_owned(), sum(w))).collect(),
+            others_anchors: if self.others.is_empty() { 0.0 } else { anchors },
         }
     }
 
-    /// Share of rows whose chosen candidate is true, among rows whose choice is not masked.
-    pub fn drawn_true_share(&self, truth: &impl Fn(i64, i64) -> bool) -> f64 {
-        self.share_of(&self.chosen, truth)
-    }
-
-    /// Expected share of true candidates under a uniform draw: the mean over rows of the share among
-    /// the candidates that are not masked.
-    pub fn uniform_true_share(&self, truth: &impl Fn(i64, i64) -> bool) -> f64 {
-        self.expected_true_share(&vec![1.0; self.scores.len()], truth)
+    /// The candidates that a posterior must separate, each with its truth.
+    pub fn candidates(&self, truth: &impl Fn(i64, i64) -> bool) -> Candidates {
+        let n = self.candidates.len();
+        let mut candidates = Candidates::default();
+        for &(k, log_ratio) in &self.log_ratios {
+            candidates.push(log_ratio, self.is_true(k / n, k % n, truth));
+        }
+        candidates
     }
 
     /// Expected share of true candidates under a draw by `weights`, `[b, n]`.
@@ -90,7 +141,7 @@ impl Observed {
     /// share = mean over rows i of  Σ_j w_ij · true_ij / Σ_j w_ij      j over the candidates that are not masked
     /// ```
     ///
-    /// A row without weight is left out. To audit a loss that sums over hinges, give weight 1 where a hinge is positive.
+    /// A row without weight is left out.
     ///
     /// # Panics
     /// If there is not one weight per score.
@@ -109,18 +160,20 @@ impl Observed {
         mean((0..self.anchors.len()).filter_map(share)).unwrap_or(0.0)
     }
 
-    /// Share of rows whose most violating candidate is true.
-    pub fn hardest_true_share(&self, margin: f64, truth: &impl Fn(i64, i64) -> bool) -> f64 {
-        self.share_of(&self.hardest(margin), truth)
+    /// Share of rows whose most violating candidate is true, among rows where it is not masked.
+    fn hardest_true_share(&self, truth: &impl Fn(i64, i64) -> bool) -> f64 {
+        let hardest = self.hardest();
+        let kept = hardest.iter().enumerate().filter(|&(i, &j)| !self.excluded(i, j));
+        mean(kept.map(|(i, &j)| f64::from(u8::from(self.is_true(i, j, truth))))).unwrap_or(0.0)
     }
 
     /// For each anchor, the first candidate with the largest hinge `[γ + s − s⁺]₊`; the hinge of a masked candidate counts
     /// as 0. If no hinge is active, column 0.
-    pub fn hardest(&self, margin: f64) -> Vec<usize> {
+    pub fn hardest(&self) -> Vec<usize> {
         let n = self.candidates.len();
         let of_row = |i: usize| {
             let (mut best, mut column) = (0.0, 0);
-            let slack = margin as f32 - self.positive[i];
+            let slack = self.margin as f32 - self.positive[i];
             for (j, &s) in self.scores[i * n..(i + 1) * n].iter().enumerate() {
                 if slack + s > best && !self.excluded(i, j) {
                     (best, column) = (slack + s, j);
@@ -129,24 +182,6 @@ impl Observed {
             column
         };
         (0..self.anchors.len()).map(of_row).collect()
-    }
-
-    /// Score and truth of the candidates that are not masked and are more similar than `cut`.
-    pub fn above<'a>(
-        &'a self,
-        cut: f32,
-        truth: &'a impl Fn(i64, i64) -> bool,
-    ) -> impl Iterator<Item = (f32, bool)> + 'a {
-        let n = self.candidates.len();
-        self.scores.iter().enumerate().filter_map(move |(k, &s)| {
-            let (i, j) = (k / n, k % n);
-            (s > cut && !self.excluded(i, j)).then(|| (s, self.is_true(i, j, truth)))
-        })
-    }
-
-    fn share_of(&self, columns: &[usize], truth: &impl Fn(i64, i64) -> bool) -> f64 {
-        let kept = columns.iter().enumerate().filter(|&(i, &j)| !self.excluded(i, j));
-        mean(kept.map(|(i, &j)| f64::from(u8::from(self.is_true(i, j, truth))))).unwrap_or(0.0)
     }
 }
 
@@ -164,45 +199,49 @@ mod tests {
         image == caption / 10 || (image, caption) == (1, 30)
     }
 
-    fn observed() -> Observed {
+    fn negatives() -> NegativeSet {
         let pair = |image| Pair { image, caption: 10 * image };
-        Observed {
-            direction: Direction::ImageToText,
+        NegativeSet {
+            side: AnchorSide::Image,
             anchors: vec![pair(1), pair(2)],
             candidates: vec![Some(pair(1)), Some(pair(2)), Some(pair(3)), None],
             scores: vec![0.9, 0.4, 0.8, 0.1, /* image 2 */ 0.5, 0.9, 0.3, 0.0],
             positive: vec![0.9, 0.9],
             excluded: vec![true, false, false, false, /* image 2 */ false, true, false, false],
-            chosen: vec![2, 0],
+            weights: vec![0.0, 0.0, 1.0, 0.0, /* image 2 */ 1.0, 0.0, 0.0, 0.0],
+            margin: 0.2,
+            others: vec![("other", vec![0.0, 1.0, 3.0, 0.0, /* image 2 */ 1.0, 0.0, 0.0, 0.0])],
+            log_ratios: vec![(2, 1.5), (4, -0.5)],
         }
     }
 
     /// By hand. Row 1 has {20, 30, −}, and 30 is true; row 2 has {10, 30, −}, and none is true.
     #[test]
     fn golden_shares() {
-        let o = observed();
-        assert_eq!(o.drawn_true_share(&truth), 0.5);
-        assert!((o.uniform_true_share(&truth) - 1.0 / 6.0).abs() < 1e-12);
         // Hinges at γ = 0.2: row 1 takes 30 (0.1). Row 2 has none active: column 0, not true.
-        assert_eq!(o.hardest_true_share(0.2, &truth), 0.5);
-        assert_eq!(o.hardest(0.2), [2, 0]);
-        let Draws { anchors, drawn, uniform, hardest, .. } = o.draws(0.2, &truth);
+        let o = negatives();
+        assert_eq!(o.hardest(), [2, 0]);
+        let Draws { anchors, drawn, uniform, hardest, others, others_anchors } = o.draws(&truth);
         assert_eq!((anchors, drawn, hardest), (2.0, 1.0, 1.0));
         assert!((uniform - 1.0 / 3.0).abs() < 1e-12);
+        assert_eq!((others["other"], others_anchors), (0.75, 2.0)); // row 1: 3 of 4; row 2: none
         let mut weak = o.clone();
         weak.scores[4] = 0.1; // row 2: 0.3 is the largest, and 0.2 + 0.3 < 0.9
-        assert_eq!(weak.hardest(0.2), [2, 0], "no hinge is active: column 0");
-        assert_eq!(weak.hardest(0.7), [2, 2], "0.7 + 0.3 > 0.9");
-        let mut masked = o.clone();
-        masked.chosen = vec![0, 0];
-        assert_eq!(masked.drawn_true_share(&truth), 0.0, "a masked choice is no draw");
+        assert_eq!(weak.hardest(), [2, 0], "no hinge is active: column 0");
+        weak.margin = 0.7;
+        assert_eq!(weak.hardest(), [2, 2], "0.7 + 0.3 > 0.9");
+        let masked = [1.0, 0.0, 0.0, 0.0, /* image 2 */ 1.0, 0.0, 0.0, 0.0];
+        assert_eq!(o.expected_true_share(&masked, &truth), 0.0, "a masked choice is no draw");
+        let mut plain = o;
+        plain.others.clear();
+        assert_eq!(plain.draws(&truth).others_anchors, 0.0);
     }
 
     /// By hand. Row 1: caption 30, the true one, weighs 3 of 1 + 3 + 2; the masked column's 100 do not count. Row 2 has
     /// weight only on its masked column and is left out; with 5 on a false candidate the mean is the mean of 0.5 and 0.
     #[test]
     fn golden_expected_share() {
-        let o = observed();
+        let o = negatives();
         let mut weights = [100.0, 1.0, 3.0, 2.0, /* image 2 */ 0.0, 7.0, 0.0, 0.0];
         assert_eq!(o.expected_true_share(&weights, &truth), 0.5);
         weights[4] = 5.0;
@@ -213,18 +252,40 @@ mod tests {
     /// The same pairs seen from the other side.
     #[test]
     fn texts_as_anchors_ask_for_their_own_caption() {
-        let mut o = observed();
-        o.direction = Direction::TextToImage;
+        let mut o = negatives();
+        o.side = AnchorSide::Text;
         assert!(!o.is_true(0, 2, &truth), "caption 10 is not true of image 3");
         o.anchors[0] = Pair { image: 3, caption: 30 };
         assert!(o.is_true(0, 0, &truth), "caption 30 is true of image 1");
         assert!(!o.is_true(0, 3, &truth), "an unwritten row matches nothing");
     }
 
+    /// Captions 30 (true of image 1) and 10 (false of image 2) have a ratio: any posterior tells them apart.
     #[test]
-    fn survivors_pass_cut_and_mask() {
-        let o = observed();
-        let got: Vec<_> = o.above(0.4, &truth).collect();
-        assert_eq!(got, [(0.8, true), (0.5, false)], "0.4 is cut, 0.9 are masked");
+    fn candidates_are_counted_by_their_truth() {
+        let candidates = negatives().candidates(&truth);
+        assert_eq!((candidates.count(), candidates.auc()), (2, Some(1.0)));
+        let mut turned = negatives();
+        turned.log_ratios = vec![(2, -0.5), (4, 1.5)];
+        assert_eq!(turned.candidates(&truth).auc(), Some(0.0));
+    }
+
+    /// Pairs 0 and 1 are of one image. Each direction has its anchors in rows.
+    #[test]
+    fn a_batch_is_its_own_pool() {
+        let scores = [0.9, 0.1, 0.2, 0.3, 0.8, 0.4, 0.5, 0.6, 0.7];
+        let weights = [1.0, 2.0].map(|w| vec![w; 9]);
+        for masked in [false, true] {
+            let ids: [&[i64]; 2] = [&[4, 4, 5], &[40, 41, 50]];
+            let [i2t, t2i] = NegativeSet::in_batch(ids, &scores, masked, weights.clone(), 0.2);
+            assert_eq!((i2t.side, t2i.side), (AnchorSide::Image, AnchorSide::Text));
+            assert_eq!(i2t.scores, scores);
+            assert_eq!(t2i.scores, [0.9, 0.3, 0.5, 0.1, 0.8, 0.6, 0.2, 0.4, 0.7]);
+            assert_eq!((i2t.positive, t2i.positive.clone()), (t2i.positive, vec![0.9, 0.8, 0.7]));
+            assert_eq!(i2t.candidates[1], Some(Pair { image: 4, caption: 41 }));
+            let m = masked;
+            assert_eq!(i2t.excluded, [true, m, false, m, true, false, false, false, true]);
+            assert_eq!([i2t.weights, t2i.weights], weights);
+        }
     }
 }

@@ -5,11 +5,11 @@ use std::fmt;
 use std::path::Path;
 
 use super::{Batch, Items, Numbers};
-use crate::audit::{Candidates, Draws};
+use crate::Result;
+use crate::audit::NegativeSet;
 use crate::encoders::Places;
 use crate::scored::Scored;
 use crate::text::Word;
-use crate::{Relevance, Result};
 
 /// A method under training. The caller writes the training loop. As [`Any`], a trait object can be downcast to the
 /// concrete method.
@@ -74,14 +74,13 @@ pub trait Method: Any {
     }
 }
 
-/// Whether a step also reports its negatives.
-#[derive(Debug, Clone, Copy)]
-pub enum Observe<'a> {
-    /// Only loss, gradient and numbers.
+/// What a step reports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Observe {
+    /// Loss, gradient and numbers.
     Off,
-    /// Loss, gradient, numbers and negatives. The step compares its negatives with these true pairs of the training
-    /// split, numbered as the ids of the batch: for an audit, never for the update.
-    Against(&'a Relevance),
+    /// Its negatives too, for an audit.
+    Negatives,
 }
 
 /// The report of a step.
@@ -95,10 +94,10 @@ pub struct Step {
     pub active: f64,
     /// Other numbers of the method, by name.
     pub numbers: Numbers,
-    /// The negatives of the step, if they are observed.
-    pub draws: Option<Draws>,
-    /// The candidates that a posterior must separate, if they are observed and the method has a posterior.
-    pub candidates: Option<Candidates>,
+    /// The negatives that the step used, with images as anchors and with texts as anchors; `None` if they are not observed, or
+    /// the method does not tell them. The caller may compare them with a truth: [`Draws::of`](crate::audit::Draws::of),
+    /// [`Candidates::of`](crate::audit::Candidates::of).
+    pub negatives: Option<[NegativeSet; 2]>,
 }
 
 /// The probability that two items match, given their similarity.

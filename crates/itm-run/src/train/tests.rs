@@ -362,11 +362,13 @@ fn the_log_holds_means_and_every_step_once() {
     // Five thresholds at the toy's prior; every candidate is true, so the base rate is no prior.
     assert_eq!(log.iter().filter_map(found).collect::<Vec<_>>(), [5; 3]);
     assert_eq!(progress.draws.anchors, 16.0);
-    let uniform = |line: &Line| match *line {
-        Line::Draws { uniform_true, hardest_true, .. } => Some((uniform_true, hardest_true)),
+    let shares = |line: &Line| match *line {
+        Line::Draws { drawn_true, uniform_true, hardest_true, .. } => {
+            Some((drawn_true, uniform_true, hardest_true))
+        }
         _ => None,
     };
-    assert_eq!(log.iter().filter_map(uniform).collect::<Vec<_>>(), [(0.5, 0.25); 3]);
+    assert_eq!(log.iter().filter_map(shares).collect::<Vec<_>>(), [(1.0, 0.5, 0.0); 3]);
 }
 
 /// The run stops with an error of one line, and the checkpoint before the failed step stays.

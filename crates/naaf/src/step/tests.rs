@@ -1,6 +1,7 @@
 mod options;
 mod resume;
 
+use itm_core::audit::Draws;
 use itm_core::data::Regions;
 use itm_core::learn::{ImageItems, Items, Method};
 use itm_core::{Pairs, Relevance};
@@ -274,10 +275,8 @@ fn negatives_are_audited() {
         (config.loss.mask_same_image, config.loss.margin) = (mask, 2.0); // every hinge is active
         (config.loss.warmup_epochs, config.loss.warmup_loss) = (1, warmup);
         let mut naaf = naaf(&config);
-        with_batch(&[0, 1, 2], |batch| naaf.step(batch, 0, Observe::Against(&truth)))
-            .unwrap()
-            .draws
-            .unwrap()
+        let step = with_batch(&[0, 1, 2], |batch| naaf.step(batch, 0, Observe::Negatives)).unwrap();
+        Draws::of(&step.negatives.unwrap(), &truth.by_id())
     };
     let masked = drawn(true, WarmupLoss::Sum);
     assert_eq!(
@@ -289,7 +288,7 @@ fn negatives_are_audited() {
     assert!((all.drawn - 2.0).abs() < 1e-9 && (all.uniform - 2.0).abs() < 1e-9, "{all:?}");
     let hardest = drawn(false, WarmupLoss::Hardest);
     assert_eq!(hardest.drawn, hardest.hardest, "{hardest:?}");
-    assert!(step(&mut naaf(&tiny()), &ALL, 0).unwrap().draws.is_none());
+    assert!(step(&mut naaf(&tiny()), &ALL, 0).unwrap().negatives.is_none());
 }
 
 #[test]

@@ -250,7 +250,7 @@ impl TagsDc {
             sum.grads()
         })?;
         numbers.add(&Numbers::from([("learning_rate", rate)]));
-        Ok(Step { loss: last, grad_norm, active, numbers, draws: None, candidates: None })
+        Ok(Step { loss: last, grad_norm, active, numbers, negatives: None })
     }
 
     /// The losses of a part of a step. Each loss is the mean over the part's captions.

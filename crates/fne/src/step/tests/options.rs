@@ -75,7 +75,7 @@ fn a_bank_shorter_than_the_batch_holds_its_last_pairs() {
         let mut fne = fne(&config);
         for seed in 0..3 {
             let report = step(&mut fne, &EVEN, seed).unwrap();
-            let seen = report.observation.unwrap().image_to_text;
+            let seen = report.negatives.unwrap()[0].clone();
             assert_eq!(seen.candidates.len(), candidates, "{enqueue:?}");
             assert!(report.loss.is_finite());
         }
@@ -93,9 +93,9 @@ fn a_batch_of_one_image_has_its_negatives_in_the_bank_alone() {
     let mut config = base();
     config.sampler.warmup_epochs = 0;
     let report = step(&mut fne(&config), &one, 1).unwrap();
-    let seen = report.observation.unwrap();
-    for o in [&seen.image_to_text, &seen.text_to_image] {
-        assert!(o.chosen.iter().all(|&j| j >= 4), "{:?}", o.chosen);
+    let seen = report.negatives.unwrap();
+    for o in &seen {
+        assert!(chosen(o).iter().all(|&j| j >= 4), "{:?}", chosen(o));
     }
     config.sampler.bank_size = 0;
     let mut alone = fne(&config);
@@ -137,13 +137,13 @@ fn true_pairs_are_no_negatives_where_the_truth_is_left_out() {
                 [&mut plain, &mut same, &mut known].map(|m| step(m, &pairs, s).unwrap());
             assert_eq!(a.loss, b.loss, "{negatives:?}: only the annotation");
             differs |= a.loss != c.loss;
-            let seen = c.observation.unwrap();
-            for (o, image_first) in [(&seen.image_to_text, true), (&seen.text_to_image, false)] {
-                for (anchor, &j) in o.anchors.iter().zip(&o.chosen) {
-                    let Some(chosen) = o.candidates[j] else { continue };
+            let seen = c.negatives.unwrap();
+            for (o, image_first) in seen.iter().zip([true, false]) {
+                for (anchor, j) in o.anchors.iter().zip(chosen(o)) {
+                    let Some(drawn_pair) = o.candidates[j] else { continue };
                     let (image, caption) = match image_first {
-                        true => (anchor.image, chosen.caption),
-                        false => (chosen.image, anchor.caption),
+                        true => (anchor.image, drawn_pair.caption),
+                        false => (drawn_pair.image, anchor.caption),
                     };
                     assert!(!all(image, caption), "{negatives:?}: {image} and {caption}");
                     drawn += 1;

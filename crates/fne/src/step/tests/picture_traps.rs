@@ -15,8 +15,7 @@ fn trap_16_momentum_drops_what_bert_says() {
         let mut config = small(Preset::Default, dropout);
         config.sampler.momentum = 1.0;
         let seen = picture_step(&mut new(&config), &PAIRS, 1).unwrap();
-        let seen = seen.observation.unwrap();
-        (seen.image_to_text.positive, seen.text_to_image.positive)
+        seen.negatives.unwrap().map(|o| o.positive).into()
     };
     let (i2t, t2i) = positives(0.0);
     assert!(far(&i2t, &t2i) < 1e-6);

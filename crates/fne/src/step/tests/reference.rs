@@ -145,13 +145,11 @@ fn six_steps_are_those_of_the_reference() {
             if chosen.is_null() {
                 continue;
             }
-            let observation = report.observation.unwrap();
-            let sides = [&observation.image_to_text, &observation.text_to_image];
-            for (side, o) in sides.into_iter().enumerate() {
-                assert_eq!(o.chosen, columns[side], "{what}: columns of side {side}");
+            for (side, o) in report.negatives.unwrap().iter().enumerate() {
+                assert_eq!(super::chosen(o), columns[side], "{what}: columns of side {side}");
                 let excluded = Excluded::Mask(&o.excluded);
                 let pool = Pool { scores: &o.scores, positive: &o.positive, excluded };
-                let rho = weights(&pool, &rule, &observation.statistics).unwrap();
+                let rho = weights(&pool, &rule, &report.statistics).unwrap();
                 if let Some(want) = want["weights"].get(side) {
                     close(&format!("{what}: weights {side}"), &rho, &numbers(want), 1e-5);
                     weighed += usize::from(report.statistics.positive.count > rule.min_count);

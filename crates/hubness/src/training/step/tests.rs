@@ -10,7 +10,7 @@ use itm_core::encoders::ResidualShape;
 use itm_core::learn::{ImageItems, Images, Items, Method};
 use itm_core::scored::Similarity;
 use itm_core::start::{BagPooling, InputStatistics, LinearMap, Start, StartOptions};
-use itm_core::{Pairs, Relevance, host};
+use itm_core::{Pairs, host};
 
 use super::*;
 use crate::training::config::tests::tiny;
@@ -395,13 +395,12 @@ fn embeddings_score_as_in_training() {
         let mut hal = hal(&config);
         let all = [0, 1, 2, 3, 4, 5, 6, 7];
         let scores = with_items(|items| hal.scored(items).unwrap().matrix()).unwrap();
-        let nothing = Relevance::new(0, vec![]);
-        let seen = with_batch(&all, |b| hal.step_by(b, 1, Observe::Against(&nothing))).unwrap();
-        let [i2t, t2i] = seen.1.unwrap();
-        for (n, want) in i2t.observed.scores.iter().enumerate() {
+        let step = with_batch(&all, |b| hal.step(b, 1, Observe::Negatives)).unwrap();
+        let [i2t, t2i] = step.negatives.unwrap();
+        for (n, want) in i2t.scores.iter().enumerate() {
             let got = scores.row(data().image_ids[n / 8] as usize)[n % 8];
             assert!((got - want).abs() < 1e-6, "{similarity:?}, {n}: {got} {want}");
-            assert_eq!(t2i.observed.scores[n % 8 * 8 + n / 8], *want, "the same scores, turned");
+            assert_eq!(t2i.scores[n % 8 * 8 + n / 8], *want, "the same scores, turned");
         }
     }
 }

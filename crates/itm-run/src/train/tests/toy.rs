@@ -3,6 +3,7 @@
 use std::fs;
 
 use itm_core::ScoreMatrix;
+use itm_core::audit::{AnchorSide, NegativeSet, Pair};
 use itm_core::learn::{Batch, Items};
 use itm_core::scored::Scored;
 
@@ -30,6 +31,24 @@ pub(super) struct Toy {
     pub(super) infinite_from: Option<usize>,
 }
 
+/// One anchor: pair 0. Its partner, which nothing excludes, pulls, and has a ratio if the anchor is the image. The hardest
+/// candidate is of pair 1.
+fn negatives(side: AnchorSide, ratio: f64) -> NegativeSet {
+    let pair = |of: i64| Pair { image: of, caption: of };
+    NegativeSet {
+        side,
+        anchors: vec![pair(0)],
+        candidates: vec![Some(pair(0)), Some(pair(1))],
+        scores: vec![0.1, 0.9],
+        positive: vec![0.5],
+        excluded: vec![false; 2],
+        weights: vec![1.0, 0.0],
+        margin: 0.2,
+        others: vec![],
+        log_ratios: if side == AnchorSide::Image { vec![(0, ratio)] } else { vec![] },
+    }
+}
+
 impl Method for Toy {
     fn non_finite(&self) -> Option<String> {
         let broken = self.infinite_from.is_some_and(|from| self.batches.len() >= from);
@@ -44,7 +63,7 @@ impl Method for Toy {
 
     fn step(&mut self, batch: &Batch, seed: u64, observe: Observe) -> Result<Step> {
         let captions: Vec<_> = batch.caption_ids.iter().map(|&c| c as usize).collect();
-        let observed = matches!(observe, Observe::Against(_));
+        let observed = observe == Observe::Negatives;
         if self.stop_at == Some(self.batches.len()) {
             return Err(Error::invalid("toy", "to go on", "a kill"));
         }
@@ -55,16 +74,12 @@ impl Method for Toy {
         let at = |step: Option<usize>| step == Some(self.batches.len());
         let loss = if at(self.bad_loss_at) { f64::NAN } else { value };
         let grad_norm = if at(self.bad_gradient_at) { f64::INFINITY } else { 2.0 * value };
-        let draws =
-            Draws { anchors: 2.0, drawn: value, uniform: 1.0, hardest: 0.5, ..Draws::default() };
-        let draws = observed.then_some(draws);
-        let candidates = observed.then(|| {
-            let mut candidates = Candidates::default();
-            candidates.push(value.ln(), true);
-            candidates
+        let negatives = observed.then(|| {
+            let ratio = value.ln();
+            [AnchorSide::Image, AnchorSide::Text].map(|side| negatives(side, ratio))
         });
         let numbers = Numbers::from([("value", value)]);
-        Ok(Step { loss, grad_norm, active: 0.5, numbers, draws, candidates })
+        Ok(Step { loss, grad_norm, active: 0.5, numbers, negatives })
     }
 
     fn prior(&self) -> Option<f64> {

@@ -1,14 +1,14 @@
 //! What a step reports about its negatives.
 
+use itm_core::audit::{Draws, NegativeSet};
+
 use super::*;
 use crate::losses::hub_factors;
-use crate::training::objective::Negatives;
 
-fn observed(config: &HalConfig, which: &[usize]) -> (Step, [Negatives; 2]) {
-    let nothing = Relevance::new(0, vec![]);
-    let observe = Observe::Against(&nothing);
-    let (step, negatives) = with_batch(which, |b| hal(config).step_by(b, 1, observe)).unwrap();
-    (step, negatives.unwrap())
+fn observed(config: &HalConfig, which: &[usize]) -> (Step, [NegativeSet; 2]) {
+    let step = with_batch(which, |b| hal(config).step(b, 1, Observe::Negatives)).unwrap();
+    let negatives = step.negatives.clone().unwrap();
+    (step, negatives)
 }
 
 /// The loss is the sum of the hinges of the negatives that have a weight. For MAX, only the hardest negatives have one.
@@ -17,8 +17,8 @@ fn weights_and_hardest_are_those_of_the_loss() {
     for objective in [Objective::Sum, Objective::Max, Objective::Hal, Objective::MaxHal] {
         let config = tiny(objective);
         let (report, sides) = observed(&config, &ALL);
-        let factors = |n: &Negatives| -> Vec<f32> {
-            let scores = n.observed.scores.iter().copied();
+        let factors = |n: &NegativeSet| -> Vec<f32> {
+            let scores = n.scores.iter().copied();
             let b = 6;
             let data = burn::tensor::TensorData::new(scores.collect::<Vec<_>>(), [b, b]);
             let s = burn::tensor::Tensor::<2>::from_data(data, &Device::flex());
@@ -30,19 +30,16 @@ fn weights_and_hardest_are_those_of_the_loss() {
         let (mut loss, mut active) = (0.0, 0usize);
         for side in &sides {
             let w = factors(side);
-            let s = |n: usize| f64::from(side.observed.scores[n] * w[n]);
+            let s = |n: usize| f64::from(side.scores[n] * w[n]);
             for (n, &weight) in side.weights.iter().enumerate() {
-                if weight > 0.0 {
+                if weight > 0.0 && !side.excluded[n] {
                     assert!((weight - w[n]).abs() < 1e-6, "{objective:?}");
                     loss += 0.2 - s(n / 6 * 7) + s(n);
                     active += 1;
-                    let hardest = side.observed.chosen[n / 6] == n % 6;
+                    let i = n / 6;
+                    let hardest = (0..6).all(|k| k == i || s(i * 6 + k) <= s(n) + 1e-9);
                     assert!(hardest || matches!(objective, Objective::Sum | Objective::Hal));
                 }
-            }
-            for i in 0..6 {
-                let hardest = side.observed.chosen[i];
-                assert!((0..6).all(|j| j == i || s(i * 6 + j) <= s(i * 6 + hardest) + 1e-9));
             }
         }
         assert!((loss - report.loss).abs() < 1e-4, "{objective:?}: {loss} of {}", report.loss);
@@ -61,42 +58,43 @@ fn siblings_are_false_negatives_unless_they_are_masked() {
         let (_, sides) = observed(&config, &[0, 1, 2]);
         for side in &sides {
             // Anchors 0 and 1: one of two negatives is true; anchor 2: none.
-            let uniform = side.observed.uniform_true_share(&truth);
-            assert!((uniform - 1.0 / 3.0).abs() < 1e-12);
+            let uniform = side.draws(&truth).uniform; // summed over three anchors
+            assert!((uniform - 1.0).abs() < 1e-12);
             // By weight: the sibling's share of the pull, over the anchors that have any pull.
-            let weighted = side.observed.expected_true_share(&side.weights, &truth);
+            let weighted = side.expected_true_share(&side.weights, &truth);
             assert!((0.0..=1.0).contains(&weighted));
         }
         config.loss.mask_same_image = true;
         let (_, sides) = observed(&config, &[0, 1, 2]);
         let masked = objective != Objective::HalAaaiLocal;
         for side in &sides {
-            let uniform = side.observed.uniform_true_share(&truth);
+            let uniform = side.draws(&truth).uniform;
             assert_eq!(uniform == 0.0, masked, "{objective:?}");
         }
         let (_, [i2t, _]) = observed(&config, &[0, 1]);
-        assert_eq!(i2t.observed.chosen == [0, 1], masked, "their own columns: no negatives");
-        assert!(!masked || i2t.weights == [0.0; 4]);
+        assert_eq!(i2t.excluded == [true; 4], masked, "no negatives");
     }
 }
 
-/// A step reports the shares of its negatives only with `Observe::Against`.
+/// A step reports its negatives only if it is observed. The false ones among them are counted by their weights.
 #[test]
-fn a_step_tells_its_draws_if_asked() {
+fn a_step_tells_its_negatives_if_asked() {
     let (data, config) = (data(), tiny(Objective::Hal));
-    let mut texts = vec![vec![]; 6];
-    data.image_ids.iter().enumerate().for_each(|(c, &i)| texts[i as usize].push(c as u32));
-    let truth = Relevance::new(8, texts);
-    let (_, sides) = observed(&config, &[0, 1, 2]);
+    let truth = |image: i64, caption: i64| data.image_ids[caption as usize] == image;
     let step = |observe| with_batch(&[0, 1, 2], |b| hal(&config).step(b, 0, observe)).unwrap();
-    let told = step(Observe::Against(&truth));
-    let mut want = itm_core::audit::Draws::default();
+    let told = step(Observe::Negatives);
+    let sides = told.negatives.clone().unwrap();
+    let draws = Draws::of(&sides, &truth);
+    assert_eq!((draws.anchors, draws.uniform), (6.0, 2.0));
+    // Anchors 0 and 1 of each direction have one false negative: its factor over the factors of all active hinges.
+    let mut want = 0.0;
     for side in &sides {
-        let mut draws = side.observed.draws(0.2, &truth.by_id());
-        draws.drawn = 3.0 * side.observed.expected_true_share(&side.weights, &truth.by_id());
-        want.add(&draws);
+        let w = |i: usize, j: usize| f64::from(side.weights[i * 3 + j]);
+        let rows = [(w(0, 1), w(0, 2)), (w(1, 0), w(1, 2)), (0.0, w(2, 0) + w(2, 1))];
+        let shares = rows.into_iter().filter(|(t, f)| t + f > 0.0).map(|(t, f)| t / (t + f));
+        let shares: Vec<f64> = shares.collect();
+        want += 3.0 * shares.iter().sum::<f64>() / shares.len().max(1) as f64;
     }
-    assert!(want.uniform > 0.0 && told.candidates.is_none());
-    assert_eq!(told.draws, Some(want));
-    assert_eq!(step(Observe::Off), Step { draws: None, ..told });
+    assert!(want > 0.0 && (draws.drawn - want).abs() < 1e-9, "{draws:?}, not {want}");
+    assert_eq!(step(Observe::Off), Step { negatives: None, ..told });
 }

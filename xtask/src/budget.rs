@@ -1,0 +1,162 @@
+//! The budget of each crate: the lines of code and the public items that it may have at most.
+//!
+//! Lines of code are all lines but blank ones, comments, documentation, tests, benchmarks, examples and targets of fuzzing. Public
+//! items are all items with `pub`, except re-exports; methods count, fields do not.
+
+use std::collections::BTreeMap;
+
+use crate::modules::{self, Files, Token};
+use crate::rules::Finding;
+
+/// The file with the budgets: a line `name = { lines = N, public = N }` for each crate. A comment behind it says why it was raised.
+pub(crate) const FILE: &str = "xtask/budget.toml";
+
+/// Folders without code that counts.
+const OTHER_FOLDERS: [&str; 4] = ["benches", "examples", "fuzz", "tests"];
+
+/// Files of tests outside these folders.
+const TEST_FILES: [&str; 4] = ["fakes.rs", "golden.rs", "mortal.rs", "tests.rs"];
+
+/// Lines of code and public items, counted or allowed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Size {
+    pub(crate) lines: usize,
+    pub(crate) public: usize,
+}
+
+/// The size of each crate, by name.
+pub(crate) fn sizes(files: &Files) -> BTreeMap<&str, Size> {
+    let mut sizes = BTreeMap::<&str, Size>::new();
+    for (path, text) in files {
+        let Some(name) = crate_of(path) else { continue };
+        let tokens = modules::tokens(text).unwrap_or_default(); // the check of circles says why
+        let size = sizes.entry(name).or_default();
+        size.lines += lines_of_code(text);
+        size.public += public_items(&tokens);
+    }
+    sizes
+}
+
+/// What is above its budget, and what is wrong with the budgets. `before` are the budgets of the last commit.
+pub(crate) fn check(sizes: &BTreeMap<&str, Size>, now: &str, before: &str) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mut budgets = BTreeMap::new();
+    let before: BTreeMap<_, _> = before.lines().filter_map(budget).collect();
+    for (at, line) in now.lines().enumerate() {
+        let mut error = |message: String| {
+            findings.push(Finding::error(format!("{FILE}:{}", at + 1), message));
+        };
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let Some((name, (most, reason))) = budget(line) else {
+            error(format!("expected `name = {{ lines = N, public = N }} # why`, got `{line}`"));
+            continue;
+        };
+        if budgets.insert(name, most).is_some() {
+            error(format!("a second budget for {name}"));
+        }
+        if !sizes.contains_key(name) {
+            error(format!("a budget for {name}, which is no crate"));
+        }
+        let raised = before.get(name).is_some_and(|(old, old_reason)| {
+            let is_raised = most.lines > old.lines || most.public > old.public;
+            is_raised && (reason.is_empty() || reason == *old_reason)
+        });
+        if raised {
+            error(format!("the budget for {name} was raised: its line must say why, behind a `#`"));
+        }
+    }
+    for (name, size) in sizes {
+        let Some(most) = budgets.get(name) else {
+            let [lines, public] = [size.lines, size.public].map(with_reserve);
+            let line = format!("`{name} = {{ lines = {lines}, public = {public} }}`");
+            findings.push(Finding::error(FILE, format!("no budget for {name}: write {line}")));
+            continue;
+        };
+        for (what, got, most) in
+            [("lines of code", size.lines, most.lines), ("public items", size.public, most.public)]
+        {
+            if got > most {
+                let message = format!("{got} {what}, at most {most} by {FILE}: take some out");
+                findings.push(Finding::error(*name, message));
+            }
+        }
+    }
+    findings
+}
+
+/// A number rounded up by 1 %.
+fn with_reserve(count: usize) -> usize {
+    count + count.div_ceil(100)
+}
+
+/// The name, the budget and the reason of a line.
+fn budget(line: &str) -> Option<(&str, (Size, &str))> {
+    let (line, reason) = line.split_once('#').unwrap_or((line, ""));
+    let (name, value) = line.split_once('=')?;
+    let (lines, public) = value.trim().strip_prefix('{')?.strip_suffix('}')?.split_once(',')?;
+    let number = |text: &str, key: &str| {
+        let (found, number) = text.split_once('=')?;
+        (found.trim() == key).then(|| number.trim().parse().ok())?
+    };
+    let size = Size { lines: number(lines, "lines")?, public: number(public, "public")? };
+    Some((name.trim(), (size, reason.trim())))
+}
+
+/// The crate whose code is in a file.
+fn crate_of(path: &str) -> Option<&str> {
+    let (folder, file) = path.rsplit_once('/')?;
+    let folders: Vec<&str> = folder.split('/').collect();
+    let is_test = TEST_FILES.contains(&file) || file.ends_with("_tests.rs");
+    if is_test || folders.iter().any(|folder| OTHER_FOLDERS.contains(folder)) {
+        return None;
+    }
+    match folders[..] {
+        ["crates", name, ..] | [name @ "xtask", ..] => Some(name),
+        _ => None,
+    }
+}
+
+fn lines_of_code(text: &str) -> usize {
+    let lines: Vec<&str> = text.lines().collect();
+    let (mut count, mut at) = (0, 0);
+    while at < lines.len() {
+        if let Some(length) = tests_length(&lines[at..]) {
+            at += length;
+            continue;
+        }
+        let line = lines[at].trim();
+        count += usize::from(!line.is_empty() && !line.starts_with("//"));
+        at += 1;
+    }
+    count
+}
+
+/// The number of lines of an inline module of tests that begins here, with its attributes.
+fn tests_length(lines: &[&str]) -> Option<usize> {
+    let first = lines.first()?.trim();
+    if !first.starts_with("#[cfg(test") && !first.starts_with("#[cfg(all(test") {
+        return None;
+    }
+    let attributes = lines.iter().take_while(|line| line.trim().starts_with("#[")).count();
+    let head = lines.get(attributes)?;
+    let words: Vec<&str> = head.split_whitespace().collect();
+    if !matches!(words[..], ["mod", _, "{"] | [_, "mod", _, "{"]) {
+        return None;
+    }
+    let indent = &head[..head.len() - head.trim_start().len()];
+    let end = format!("{indent}}}");
+    let body = lines[attributes..].iter().take_while(|line| **line != end).count();
+    Some(attributes + body + 1)
+}
+
+fn public_items(tokens: &[Token]) -> usize {
+    const ITEMS: &str =
+        concat!("async const enum extern fn mod static struct trait type un", "safe");
+    let is_item = |text: &str| ITEMS.split(' ').any(|item| item == text);
+    tokens.windows(2).filter(|pair| pair[0].text == "pub" && is_item(&pair[1].text)).count()
+}
+
+#[cfg(test)]
+mod tests;
