@@ -2,7 +2,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::Setting;
-use crate::page::sample;
+use crate::page::tests::sample;
 
 #[test]
 fn reports_read_back_as_they_were_written() {

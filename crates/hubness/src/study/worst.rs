@@ -79,7 +79,7 @@ fn worst(
     let items: Vec<_> = all.iter().map(|hub| hub.item).collect();
     let number = direction.items(pairs.images(), pairs.texts());
     let lists = hubs::Lists::top(number, 10, top);
-    let true_ones = test.truth.map(|truth| hubs::deserved(&lists, truth, &items, hubs::HALF));
+    let true_ones = test.truth.map(|truth| hubs::deserved(&lists, truth, &items));
     // Of the lists in which the hub is wrong by the pairs, the share in which it is right by the truth.
     let deserved = |at: usize| {
         let (found, wrong) = (true_ones.as_ref()?[at], all[at].wrong);

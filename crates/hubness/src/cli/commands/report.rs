@@ -9,7 +9,7 @@ use itm_report::terminal::Palette;
 
 use super::{option, output};
 use crate::cli::args::Report as Args;
-use crate::cli::input::{self, Loaded, Request, Source};
+use crate::cli::input::{self, InputArgs, Loaded};
 use crate::page;
 use crate::report::{File, Report};
 use crate::rows::Length;
@@ -22,15 +22,14 @@ pub(super) fn run(args: Args, out: &mut impl Write) -> Result<()> {
     let start = Instant::now();
     args.settings.check().map_err(option)?;
     let study = args.study().map_err(option)?;
-    let request = args.input.clone().request()?;
     args.html.as_deref().map_or(Ok(()), output::check)?;
 
-    let mut loaded = input::load(&request)?;
+    let mut loaded = input::load(&args.input)?;
     let Some(pairs) = loaded.pairs.take() else {
         return Err(Error::invalid("--pairs", "qrels: a report needs the true pairs", "none"));
     };
     let truth = args.truth.as_ref().map(|path| truth(path, &pairs)).transpose()?;
-    let validation = validation(&args, request.length)?;
+    let validation = validation(&args)?;
     let other = validation.as_ref().and_then(|other| match (other.test_scores(), &other.pairs) {
         (TestScores::All(scores), Some(pairs)) => Some(Validation { scores, pairs }),
         _ => None,
@@ -38,7 +37,7 @@ pub(super) fn run(args: Args, out: &mut impl Write) -> Result<()> {
     let test = Test {
         scores: loaded.test_scores(),
         pairs: &pairs,
-        length: request.length,
+        length: args.input.length(),
         names: &loaded.names,
         banks: loaded.banks()?,
         truth: truth.as_ref(),
@@ -105,16 +104,17 @@ fn truth(path: &Path, pairs: &Pairs) -> Result<Relevance> {
 }
 
 /// The validation set, on which open settings are chosen.
-fn validation(args: &Args, length: Length) -> Result<Option<Loaded>> {
-    let source = match (&args.val_images, &args.val_texts, &args.val_scores) {
-        (Some(images), Some(texts), _) => {
-            Source::Embeddings { images: images.clone(), texts: texts.clone() }
-        }
-        (.., Some(scores)) => Source::Matrix(scores.clone()),
-        _ => return Ok(None),
+fn validation(args: &Args) -> Result<Option<Loaded>> {
+    let input = InputArgs {
+        images: args.val_images.clone(),
+        texts: args.val_texts.clone(),
+        scores: args.val_scores.clone(),
+        pairs: args.val_pairs.clone(),
+        raw: args.input.raw,
+        ..InputArgs::default()
     };
-    let request = Request { pairs: args.val_pairs.clone(), length, ..Request::of(source) };
-    input::load(&request).map(Some)
+    let named = input.images.is_some() || input.scores.is_some();
+    named.then(|| input::load(&input)).transpose()
 }
 
 /// The peak memory of this process, if the system reports it.

@@ -21,11 +21,10 @@ use crate::{AnyCorrection, Candidates, Direction, GreedyOptions, Setting, greedy
 pub(super) fn run(args: Args, out: &mut impl Write) -> Result<()> {
     let (base, then) = one(&args.method, &args.settings)?;
     check(&args, then)?;
-    let request = args.input.clone().request()?;
-    let loaded = input::load(&request)?;
+    let loaded = input::load(&args.input)?;
     let runs = loaded.test_scores().runs()?;
     let (set, correction, _) =
-        fitted((base, then), &args.settings, args.direction, &loaded, &runs, request.length)?;
+        fitted((base, then), &args.settings, args.direction, &loaded, &runs, args.input.length())?;
     write(&args, then, &set, &correction, &loaded, out)
 }
 

@@ -1,4 +1,4 @@
-use super::super::sample::{self, report, row_mut};
+use super::super::tests::sample::{self, report, row_mut};
 use super::*;
 
 /// Leaves only some rows.
