@@ -9,7 +9,7 @@ use serde_json::json;
 use super::output;
 use super::rescore::{fitted, one, say};
 use crate::cli::args::Export as Args;
-use crate::cli::input::{self, LoadedScores};
+use crate::cli::input::{self, InputScores};
 use crate::study::Then;
 use crate::{export, pass};
 
@@ -24,7 +24,7 @@ pub(super) fn run(args: Args, out: &mut impl Write) -> Result<()> {
         return Err(Error::invalid("--method", expected, &args.method));
     }
     let loaded = input::load(&args.input)?;
-    let LoadedScores::Embeddings(rows) = &loaded.scores else {
+    let InputScores::Embeddings(rows) = &loaded.scores else {
         let expected = "--images and --texts: an export needs embeddings";
         return Err(Error::invalid("export", expected, "scores"));
     };

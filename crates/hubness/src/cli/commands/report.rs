@@ -9,7 +9,7 @@ use itm_report::terminal::Palette;
 
 use super::{option, output};
 use crate::cli::args::Report as Args;
-use crate::cli::input::{self, InputArgs, Loaded};
+use crate::cli::input::{self, InputArgs, InputData};
 use crate::page;
 use crate::report::{File, Report};
 use crate::rows::Length;
@@ -66,13 +66,13 @@ fn shown(args: &Args, report: &Report) -> Result<String> {
 }
 
 /// Adds the messages of reading to the report, before the notes of the study, and the command line.
-fn said(report: &mut Report, loaded: &Loaded, validation: Option<&Loaded>) {
+fn said(report: &mut Report, loaded: &InputData, validation: Option<&InputData>) {
     let (data, messages) = (&mut report.data, &loaded.messages);
     data.pairs_note = messages.pairs.clone().unwrap_or_else(|| "pairs as judged".into());
     let of_study = std::mem::replace(&mut data.notes, messages.notes.clone());
     data.warnings = messages.warnings.clone();
     let mut files = messages.files.clone();
-    if let Some(Loaded { messages, .. }) = validation {
+    if let Some(InputData { messages, .. }) = validation {
         let of_validation = |line: &String| format!("validation: {line}");
         data.notes.extend(messages.notes.iter().map(of_validation));
         data.warnings.extend(messages.warnings.iter().map(of_validation));
@@ -104,7 +104,7 @@ fn truth(path: &Path, pairs: &Pairs) -> Result<Relevance> {
 }
 
 /// The validation set, on which open settings are chosen.
-fn validation(args: &Args) -> Result<Option<Loaded>> {
+fn validation(args: &Args) -> Result<Option<InputData>> {
     let input = InputArgs {
         images: args.val_images.clone(),
         texts: args.val_texts.clone(),

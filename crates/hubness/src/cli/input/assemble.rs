@@ -9,15 +9,15 @@ use itm_core::{Error, Pairs, Result};
 
 use super::args::{InputArgs, Source};
 use super::array::Array;
-use super::loaded::{Loaded, LoadedBank, LoadedScores};
+use super::loaded::{InputBanks, InputData, InputScores};
 use super::location::{Files, Location};
 use super::messages::Messages;
 use super::names::{NameFormat, fit_images, fit_texts, index, parse_names};
-use super::pairs::{Guess, PairFormat, PairList, Sides, guess};
+use super::pairs::{Guess, PairFormat, PairList, PairSides, guess};
 use super::qrels::Qrels;
 use super::rows::{embeddings, repeats, scores};
 use super::run::Run;
-use super::runs::{Given, Named, spread};
+use super::runs::{NameLists, RunFile, spread};
 use crate::Direction;
 use crate::study::Names;
 use crate::words::count;
@@ -26,7 +26,7 @@ use crate::words::count;
 ///
 /// # Errors
 /// If a file is malformed, or two files do not fit together; the error is one line.
-pub fn load(input: &InputArgs) -> Result<Loaded> {
+pub fn load(input: &InputArgs) -> Result<InputData> {
     load_from(input, &mut io::stdin().lock())
 }
 
@@ -34,7 +34,7 @@ pub fn load(input: &InputArgs) -> Result<Loaded> {
 ///
 /// # Errors
 /// As [`load`].
-pub fn load_from(input: &InputArgs, stdin: &mut dyn Read) -> Result<Loaded> {
+pub fn load_from(input: &InputArgs, stdin: &mut dyn Read) -> Result<InputData> {
     let mut files = Files::new(stdin);
     let mut loaded = match input.source()? {
         Source::Embeddings { images, texts } => {
@@ -55,12 +55,12 @@ fn from_embeddings(
     files: &mut Files,
     images: &Array,
     texts: &Array,
-) -> Result<Loaded> {
+) -> Result<InputData> {
     let mut messages = Messages::default();
     let layout = layout(input, files, images, texts.place(), texts.rows(), &mut messages)?;
     let length = input.length();
     let rows = embeddings(images, layout.every, length, &mut messages)?;
-    let scores = LoadedScores::Embeddings(EmbeddingRows {
+    let scores = InputScores::Embeddings(EmbeddingRows {
         dim: rows.dim,
         images: rows.values,
         texts: embeddings(texts, 1, length, &mut messages)?.values,
@@ -72,21 +72,21 @@ fn from_embeddings(
         same_width(images, array.place(), array.dim())?;
         embeddings(&array, 1, length, &mut messages).map(Some)
     };
-    let bank = LoadedBank {
+    let bank = InputBanks {
         images: bank(&input.bank_images, files)?,
         texts: bank(&input.bank_texts, files)?,
     };
-    Ok(Loaded { scores, pairs: Some(layout.pairs), names: layout.names, bank, messages })
+    Ok(InputData { scores, pairs: Some(layout.pairs), names: layout.names, bank, messages })
 }
 
-fn from_matrix(input: &InputArgs, files: &mut Files, at: &Location) -> Result<Loaded> {
+fn from_matrix(input: &InputArgs, files: &mut Files, at: &Location) -> Result<InputData> {
     no_bank(input)?;
     let matrix = array(files, at)?;
     let mut messages = Messages::default();
     let layout = layout(input, files, &matrix, matrix.place(), matrix.dim(), &mut messages)?;
-    let scores = LoadedScores::Matrix(scores(&matrix, layout.every, &mut messages)?);
-    let bank = LoadedBank::default();
-    Ok(Loaded { scores, pairs: Some(layout.pairs), names: layout.names, bank, messages })
+    let scores = InputScores::Matrix(scores(&matrix, layout.every, &mut messages)?);
+    let bank = InputBanks::default();
+    Ok(InputData { scores, pairs: Some(layout.pairs), names: layout.names, bank, messages })
 }
 
 fn from_runs(
@@ -94,14 +94,14 @@ fn from_runs(
     files: &mut Files,
     i2t: Option<&Location>,
     t2i: Option<&Location>,
-) -> Result<Loaded> {
+) -> Result<InputData> {
     no_bank(input)?;
     let mut runs = Vec::new();
     for (direction, at) in [(Direction::I2t, i2t), (Direction::T2i, t2i)] {
         let Some(at) = at else { continue };
         let place = at.to_string();
         let run = Run::parse(&place, &files.open(at)?)?;
-        runs.push(Named { place, run, direction });
+        runs.push(RunFile { place, run, direction });
     }
     if runs.is_empty() {
         return Err(Error::invalid("run files", "at least one", "none"));
@@ -110,7 +110,7 @@ fn from_runs(
         None => None,
         Some(at) => Some((at.to_string(), Qrels::parse(&at.to_string(), &files.open(at)?)?)),
     };
-    let mut given = Given { images: None, texts: None };
+    let mut given = NameLists { images: None, texts: None };
     for (at, into) in
         [(&input.image_names, &mut given.images), (&input.text_names, &mut given.texts)]
     {
@@ -126,8 +126,8 @@ fn from_runs(
         *direction.queries(&mut i2t, &mut t2i) = Some(scores);
     }
     let names = Names { images: Some(spread.images), texts: Some(spread.texts) };
-    let scores = LoadedScores::Runs { i2t, t2i };
-    Ok(Loaded { scores, pairs: spread.pairs, names, bank: LoadedBank::default(), messages })
+    let scores = InputScores::Runs { i2t, t2i };
+    Ok(InputData { scores, pairs: spread.pairs, names, bank: InputBanks::default(), messages })
 }
 
 /// Names and their file.
@@ -165,7 +165,7 @@ fn layout(
             // Names are looked up only where the file has names, and only then must they be unique.
             let of_images = image_names.as_ref().filter(|_| !matches!(list, PairList::Rows(_)));
             let of_texts = text_names.as_ref().filter(|_| matches!(list, PairList::Qrels(_)));
-            let sides = Sides {
+            let sides = PairSides {
                 images: images.rows(),
                 texts,
                 image_names: lookup(of_images, images.rows())?,

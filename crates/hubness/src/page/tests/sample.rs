@@ -168,7 +168,7 @@ fn row(method: &str, rsum: f64, setting: Setting, p: f64) -> Row {
         method: method.into(),
         params: Directed { i2t: Some(params(60.0)), t2i: Some(params(50.0)) },
         chosen: if method == "is" { Chosen::CrossFitted } else { Chosen::Default },
-        seen: Seen(setting),
+        seen: RowSetting(setting),
         recalls: Directed { i2t: Some(i2t), t2i: Some(t2i) },
         rsum,
         ci95: Some([rsum - 12.4, rsum + 11.8]),

@@ -4,18 +4,18 @@ use half::bf16;
 use safetensors::tensor::Dtype;
 
 use super::super::tests::files::{Folder, le, npy, npy_f16, rows, tensors};
-use super::super::{InputArgs, Loaded, LoadedScores, load_from};
+use super::super::{InputArgs, InputData, InputScores, load_from};
 
 const UNIT: [[f32; 2]; 2] = [[1.0, 0.0], [0.0, 1.0]];
 
 /// Images and texts.
-fn shape(loaded: &Loaded) -> (usize, usize) {
+fn shape(loaded: &InputData) -> (usize, usize) {
     loaded.test_scores().shape()
 }
 
-fn values(loaded: &Loaded) -> (&[f32], &[f32]) {
+fn values(loaded: &InputData) -> (&[f32], &[f32]) {
     match &loaded.scores {
-        LoadedScores::Embeddings(rows) => (&rows.images, &rows.texts),
+        InputScores::Embeddings(rows) => (&rows.images, &rows.texts),
         other => panic!("embeddings, not {other:?}"),
     }
 }
@@ -187,7 +187,7 @@ fn a_constant_matrix_is_warned_of() {
 fn a_matrix_stays_as_it_is_and_takes_no_bank() {
     let folder = Folder::with(&[("s.npy", &rows([[3.0, 4.0], [-1.0, 7.0]]))]);
     let mut request = folder.matrix("s.npy");
-    let LoadedScores::Matrix(matrix) = folder.loaded(&request).scores else { panic!("a matrix") };
+    let InputScores::Matrix(matrix) = folder.loaded(&request).scores else { panic!("a matrix") };
     assert_eq!(matrix.values(), [3.0, 4.0, -1.0, 7.0]);
     request.bank_texts = Some(folder.at("s.npy"));
     let want = "options: expected embeddings (--images and --texts) with --bank-images or --bank-texts, got a score matrix or run";

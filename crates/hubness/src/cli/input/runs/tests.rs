@@ -1,5 +1,5 @@
 use super::super::tests::files::Folder;
-use super::super::{InputArgs, Loaded, LoadedScores};
+use super::super::{InputArgs, InputData, InputScores};
 use super::*;
 
 const NONE: f32 = f32::NEG_INFINITY;
@@ -16,9 +16,9 @@ fn request(
     request
 }
 
-fn scores(loaded: &Loaded) -> [Option<&ScoreMatrix>; 2] {
+fn scores(loaded: &InputData) -> [Option<&ScoreMatrix>; 2] {
     match &loaded.scores {
-        LoadedScores::Runs { i2t, t2i } => [i2t.as_ref(), t2i.as_ref()],
+        InputScores::Runs { i2t, t2i } => [i2t.as_ref(), t2i.as_ref()],
         other => panic!("runs, not {other:?}"),
     }
 }

@@ -9,7 +9,7 @@ use npyz::WriterBuilder;
 use safetensors::tensor::{Dtype, TensorView, serialize};
 use tempfile::TempDir;
 
-use super::super::{InputArgs, Loaded, Location, load_from};
+use super::super::{InputArgs, InputData, Location, load_from};
 
 /// Row-major values as `npyz` writes them.
 pub(in crate::cli::input) fn npy<T: npyz::AutoSerialize + Copy>(
@@ -93,11 +93,11 @@ impl Folder {
         InputArgs { scores: Some(self.at(scores)), ..InputArgs::default() }
     }
 
-    pub(in crate::cli::input) fn load(&self, input: &InputArgs) -> Result<Loaded> {
+    pub(in crate::cli::input) fn load(&self, input: &InputArgs) -> Result<InputData> {
         load_from(input, &mut std::io::empty())
     }
 
-    pub(in crate::cli::input) fn loaded(&self, input: &InputArgs) -> Loaded {
+    pub(in crate::cli::input) fn loaded(&self, input: &InputArgs) -> InputData {
         self.load(input).unwrap()
     }
 
@@ -107,11 +107,11 @@ impl Folder {
         self.short(&line)
     }
 
-    pub(in crate::cli::input) fn notes(&self, loaded: &Loaded) -> Vec<String> {
+    pub(in crate::cli::input) fn notes(&self, loaded: &InputData) -> Vec<String> {
         loaded.messages.notes.iter().map(|line| self.short(line)).collect()
     }
 
-    pub(in crate::cli::input) fn warnings(&self, loaded: &Loaded) -> Vec<String> {
+    pub(in crate::cli::input) fn warnings(&self, loaded: &InputData) -> Vec<String> {
         loaded.messages.warnings.iter().map(|line| self.short(line)).collect()
     }
 
