@@ -69,7 +69,9 @@ impl Direction {
                 Self::T2i => scores.scores_of_texts(some)?.transpose(),
             };
             if let Some(at) = rows.values().iter().position(|score| !score.is_finite()) {
-                let place = format!("scores of query {} and item {}", some[at / items], at % items);
+                let (query, item) = (some[at / items], at % items);
+                let (image, text) = (self.queries(query, item), self.items(query, item));
+                let place = format!("scores of image {image} and text {text}");
                 return Err(Error::invalid(place, "a finite number", rows.values()[at]));
             }
             show(some, rows.values());

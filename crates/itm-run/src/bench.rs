@@ -19,7 +19,7 @@ use crate::disk::write_atomically;
 use crate::encoded::{self, Captions, Reading};
 use crate::inputs::Inputs;
 use crate::methods::{self, Given, Recipe, Sees, Written};
-use crate::plan::Sizes;
+use crate::sizes::Sizes;
 use crate::source::Source;
 use crate::split::{Split, Splits};
 use crate::starts::{StartAsked, Starts};

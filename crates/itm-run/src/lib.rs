@@ -8,7 +8,6 @@ pub mod disk;
 pub mod log;
 pub mod methods;
 pub mod paper;
-pub mod plan;
 pub mod report;
 pub mod reproduce;
 pub mod run_dir;
@@ -31,9 +30,11 @@ mod kills;
 mod list;
 mod mean;
 mod measure;
+mod negatives;
 mod npy;
 mod parallel;
 mod pictures;
+mod plan;
 mod precision;
 mod progress;
 mod rescore;
@@ -41,6 +42,7 @@ mod results;
 mod run;
 mod scenes;
 mod sentences;
+mod sizes;
 mod source;
 mod split;
 mod starts;
@@ -69,7 +71,7 @@ pub fn run(cli: Cli) -> Result<()> {
         Command::Explain(args) => _ = explain::explain(&args, &cli.configs)?,
         Command::Data { command: None } => progress::say(advice::all()),
         Command::Data { command: Some(DataCommand::Check { dir }) } => data_check(&dir)?,
-        Command::Negatives(args) => _ = args.run(&cli.configs)?,
+        Command::Negatives(args) => _ = negatives::negatives(&args, &cli.configs)?,
         Command::Scenes(args) => scenes::scenes(&args)?,
         Command::Features(args) => features::features(&args)?,
     }

@@ -1,21 +1,26 @@
 //! The papers' printed numbers, from `papers/<tables>.csv` beside the targets: to compare with measured numbers. `papers/<tables>.toml` says
 //! where they come from, and how many lines each table has.
 
+mod lines;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use csv::{DeserializeErrorKind, ErrorKind, StringRecord};
 use itm_core::eval::Protocol;
 use itm_core::{Error, Result};
 use serde::Deserialize;
 
 use crate::config::{Config, DatasetName, PaperTable, Shown, Target, View, names, parse, section};
-use crate::report::{PaperNumbers, PaperRecalls, PaperReference, PaperRow};
+use crate::report::{PaperReference, PaperRow};
+
+pub use self::lines::Printed;
 
 /// The tables of a paper.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Paper {
+    /// Title and venue.
+    title: String,
     /// The lines of the tables.
     pub lines: Vec<Printed>,
     /// Numbers of the tables that no target makes.
@@ -63,16 +68,15 @@ impl Paper {
     pub fn read(file: &Path) -> Result<Self> {
         #[derive(Deserialize)]
         struct About {
+            paper: String,
             lines: BTreeMap<String, usize>,
             #[serde(default)]
             unmade: Vec<u32>,
         }
         let text = fs::read_to_string(file).map_err(Error::io(file))?;
-        let About { lines: counts, unmade } = section(file, "tables", parse(file, &text)?)?;
+        let About { paper, lines: counts, unmade } = section(file, "tables", parse(file, &text)?)?;
         let file = file.with_extension("csv");
-        let lines = lines(&file)?;
-        counted(&file, &lines, &counts)?;
-        Ok(Self { lines, unmade })
+        Ok(Self { title: paper, lines: lines::read(&file, &counts)?, unmade })
     }
 
     /// Refuses a table of recalls that no target makes, unless the file says so.
@@ -160,71 +164,6 @@ impl Paper {
     }
 }
 
-/// The lines of a CSV file.
-fn lines(file: &Path) -> Result<Vec<Printed>> {
-    let text = fs::read_to_string(file).map_err(Error::io(file))?;
-    let mut reader = csv::Reader::from_reader(text.as_bytes());
-    let header = reader.headers().map_err(|e| wrong(file, &e, None))?.clone();
-    let line = |record: csv::Result<StringRecord>| {
-        let record = record.map_err(|e| wrong(file, &e, None))?;
-        record.deserialize(Some(&header)).map_err(|e| wrong(file, &e, Some([&header, &record])))
-    };
-    reader.records().map(line).collect()
-}
-
-/// An error of the CSV reader as one line. `of` is the header and the record.
-fn wrong(file: &Path, error: &csv::Error, of: Option<[&StringRecord; 2]>) -> Error {
-    let line = error.position().map_or(1, csv::Position::line);
-    let place = format!("{} line {line}", file.display());
-    let cells = |field: Option<u64>| {
-        let at = usize::try_from(field?).ok()?;
-        let [header, record] = of?;
-        Some((header.get(at)?, record.get(at)?))
-    };
-    match error.kind() {
-        ErrorKind::UnequalLengths { expected_len, len, .. } => {
-            Error::invalid(place, format!("{expected_len} cells"), len)
-        }
-        ErrorKind::Deserialize { err, .. } => match (err.kind(), cells(err.field())) {
-            (DeserializeErrorKind::Message(reason), _) => {
-                Error::invalid(place, "known columns", reason)
-            }
-            (_, Some((column, cell))) => {
-                Error::invalid(format!("{place}, {column}"), "a number", format!("`{cell}`"))
-            }
-            (kind, None) => Error::invalid(place, "a line of numbers", kind),
-        },
-        _ => Error::invalid(place, "lines of comma-separated cells", error),
-    }
-}
-
-/// Refuses lines that are missing or there twice.
-fn counted(file: &Path, lines: &[Printed], counts: &BTreeMap<String, usize>) -> Result<()> {
-    let place = |at: usize| format!("{} line {}", file.display(), at + 2); // the first line is the header
-    for (at, line) in lines.iter().enumerate() {
-        if let Some(first) = lines[..at].iter().position(|other| other.key() == line.key()) {
-            let got = format!("`{}` of line {} again", line.row, first + 2);
-            return Err(Error::invalid(place(at), "each row once", got));
-        }
-        if !counts.contains_key(&line.table) {
-            let known: Vec<_> = counts.keys().map(String::as_str).collect();
-            let expected = format!("one of {}, which `lines` counts", known.join(", "));
-            let place = format!("{}, table", place(at));
-            return Err(Error::invalid(place, expected, format!("`{}`", line.table)));
-        }
-    }
-    for (table, &count) in counts {
-        let of_table = || lines.iter().enumerate().filter(|(_, line)| line.table == *table);
-        let found = of_table().count();
-        if found != count {
-            let last = of_table().last().map_or(0, |(at, _)| at);
-            let expected = format!("{count} lines up to here");
-            return Err(Error::invalid(format!("{}, table {table}", place(last)), expected, found));
-        }
-    }
-    Ok(())
-}
-
 /// The folder of the papers' tables.
 fn folder(config: &Config) -> PathBuf {
     config.path.parent().unwrap_or(&config.path).join("papers")
@@ -247,6 +186,8 @@ fn made(folder: &Path, tables: &str) -> Result<Vec<u32>> {
 /// What a paper prints for the corrections of the rows of a table.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Corrections {
+    /// Title and venue of the paper.
+    pub paper: String,
     /// The number of the paper's table.
     pub table: u32,
     /// The printed values of each row's model.
@@ -268,14 +209,16 @@ impl Corrections {
             }
             (None, Shown::Table(table)) => (own, *table),
             (None, Shown::Named(_) | Shown::Figure(_)) => {
-                return Ok(Self { table: 0, rows: vec![Inferences::default(); view.rows.len()] });
+                let rows = vec![Inferences::default(); view.rows.len()];
+                return Ok(Self { rows, ..Self::default() });
             }
         };
         let place = || target.place(&shown.key("printed"));
         let of = |row: &String| {
             paper.inferences(table, view.printed.get(row).map(String::as_str), place)
         };
-        Ok(Self { table, rows: view.rows.iter().map(of).collect::<Result<_>>()? })
+        let (paper, rows) = (paper.title.clone(), view.rows.iter().map(of).collect::<Result<_>>()?);
+        Ok(Self { paper, table, rows })
     }
 }
 
@@ -317,92 +260,6 @@ impl Measured {
 
 fn title(dataset: &str) -> &'static str {
     if dataset == "mscoco" { "MS-COCO" } else { "Flickr30K" }
-}
-
-/// One printed line. A cell is `None` if it is not printed.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Printed {
-    /// The number of its table, or `repository`: printed beside the released code.
-    pub table: String,
-    /// Its name, or its number.
-    pub row: String,
-    /// `flickr30k` or `mscoco`.
-    pub dataset: String,
-    /// `test_1k`, `test_first_1k`, `test_1k_5fold` or `test_5k`.
-    pub protocol: String,
-    /// `baseline`, `ablation` or `method`.
-    pub kind: Option<String>,
-    /// `single` or `ensemble`; for an inference, the line that trained its model.
-    pub model: Option<String>,
-    /// HAL: how scores are ranked, for example `CSLS+RGM`.
-    pub inference: Option<String>,
-    /// HAL: encoders of a line.
-    pub architecture: Option<String>,
-    /// HAL: what was minimised.
-    pub loss: Option<String>,
-    /// HAL: `ours` or `reported`.
-    pub origin: Option<String>,
-    /// HAL: the line that trained the model of an inference.
-    pub model_row: Option<String>,
-    /// HAL: k of Eq. 4.
-    pub hal_k: Option<u32>,
-    /// HAL: the name of a line of another paper.
-    pub label: Option<String>,
-    /// FNE: what a row of Tables 4 and 5 varies.
-    pub param: Option<String>,
-    /// TAGS-DC: `base` or `large`.
-    pub size: Option<String>,
-    /// TAGS-DC: what wrote the sentences.
-    pub generator: Option<String>,
-    /// TAGS-DC: what tells sentences apart.
-    pub discriminator: Option<String>,
-    i2t_r1: Option<f64>,
-    i2t_r5: Option<f64>,
-    i2t_r10: Option<f64>,
-    /// HAL: median rank.
-    pub i2t_medr: Option<f64>,
-    /// HAL: mean rank.
-    pub i2t_meanr: Option<f64>,
-    t2i_r1: Option<f64>,
-    t2i_r5: Option<f64>,
-    t2i_r10: Option<f64>,
-    /// HAL: median rank.
-    pub t2i_medr: Option<f64>,
-    /// HAL: mean rank.
-    pub t2i_meanr: Option<f64>,
-    /// Sum of the recalls as printed. It can differ by 0.1 from the sum of the rounded recalls.
-    pub rsum: Option<f64>,
-    /// HAL: skewness of N_1, N_5 and N_10, summed over both directions.
-    pub hs_sum: Option<f64>,
-    /// TAGS-DC: of sentences, under GPT-2.
-    pub perplexity: Option<f64>,
-    /// TAGS-DC: of a discriminator, in percent.
-    pub accuracy: Option<f64>,
-    /// What is uncertain about the reading of the page.
-    pub note: Option<String>,
-}
-
-impl Printed {
-    /// The line's recalls, and their sum if all six are printed.
-    pub fn numbers(&self, table: u32) -> PaperNumbers {
-        let i2t = PaperRecalls { r1: self.i2t_r1, r5: self.i2t_r5, r10: self.i2t_r10 };
-        let t2i = PaperRecalls { r1: self.t2i_r1, r5: self.t2i_r5, r10: self.t2i_r10 };
-        let rsum = i2t.values().into_iter().chain(t2i.values()).sum();
-        PaperNumbers { table, i2t, t2i, rsum }
-    }
-
-    /// What tells a line from all other lines.
-    fn key(&self) -> impl PartialEq {
-        let Self { table, row, dataset, protocol, model, .. } = self.clone();
-        (table, row, dataset, protocol, model, self.generator.clone(), self.discriminator.clone())
-    }
-
-    fn has_recalls(&self) -> bool {
-        let recalls =
-            [self.i2t_r1, self.i2t_r5, self.i2t_r10, self.t2i_r1, self.t2i_r5, self.t2i_r10];
-        recalls.iter().chain([&self.rsum]).any(Option::is_some)
-    }
 }
 
 #[cfg(test)]

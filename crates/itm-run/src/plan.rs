@@ -7,10 +7,11 @@ mod memory;
 use itm_core::{Error, Result};
 use itm_report::format::bytes;
 
-pub use data::Sizes;
-pub(crate) use data::{regions, scores};
-pub(crate) use dry::measure;
-pub use memory::available;
+pub(crate) use data::regions;
+pub(crate) use dry::memory;
+pub(crate) use memory::available;
+
+use data::scores;
 
 /// Bytes that a training takes besides the program and its data.
 ///

@@ -283,7 +283,9 @@ fn plan(target: Config, what: &cli::What, how: &cli::How, configs: &Path) -> Res
         steps += bench.steps(row)? * count as usize;
     }
     let room = Room { resident: system::settled_memory_bytes(), limit: limit(how) };
-    let memory = memory(&bench, &view, count, room)?;
+    let test = &bench.source.dataset.test.pairs;
+    let averaged = 4 * (test.images() * test.texts() * view.together.len()) as u64 * count;
+    let memory = plan::memory(&bench, &view.rows, averaged, room)?;
     let fits = |jobs| memory.iter().flatten().all(|memory| room.fits(memory.of(jobs)));
     let jobs = parallel::jobs(how, view.rows.len() * count as usize, fits)?;
     for (row, memory) in view.rows.iter().zip(&memory) {
@@ -306,31 +308,6 @@ fn plan(target: Config, what: &cli::What, how: &cli::How, configs: &Path) -> Res
         command,
     };
     Ok(Planned { asked, bench, rescore, steps, memory, room })
-}
-
-/// The memory of each row, where it can be measured. The first row that does not fit ends the measuring.
-///
-/// # Errors
-/// If a row does not fit, or cannot begin with the weights of its row.
-fn memory(bench: &Bench, view: &View, seeds: u64, room: Room) -> Result<Vec<Option<Memory>>> {
-    if !room.is_known() {
-        for row in view.rows.iter().filter(|row| bench.config.from(row).is_some()) {
-            bench.model_after(row, bench.weights_before(row)?)?;
-        }
-        return Ok(vec![None; view.rows.len()]);
-    }
-    let test = &bench.source.dataset.test.pairs;
-    let kept = 4 * (test.images() * test.texts() * view.together.len()) as u64 * seeds;
-    let scores = plan::scores(&bench.source) + kept;
-    let spinner = progress::spinner("steps that measure the memory");
-    let mut all = vec![];
-    for row in &view.rows {
-        let memory = plan::measure(bench, row, scores, room)?;
-        memory.map_or(Ok(()), |memory| memory.check(&format!("row.{row}"), 1, room))?;
-        all.push(memory);
-    }
-    spinner.finish_and_clear();
-    Ok(all)
 }
 
 /// The target with the precision of the command line.

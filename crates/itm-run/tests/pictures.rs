@@ -97,7 +97,7 @@ fn a_folder_of_pictures_is_planned_trained_resumed_and_reported() {
     let whole = dir.path().join("whole");
     let plan = run(&configs, &[&arguments(&whole)[..], &["--plan"]].concat());
     assert!(plan.status.success(), "{}", text(&plan.stderr));
-    assert!(text(&plan.stdout).contains("activations at most"), "{}", text(&plan.stdout));
+    assert!(text(&plan.stdout).contains("a step on 5 captions"), "{}", text(&plan.stdout));
     assert!(!whole.exists());
 
     let output = run(&configs, &arguments(&whole));

@@ -23,8 +23,8 @@ use itm_core::start::StartFrom;
 use itm_kernels::{Precision, random};
 use process::Step;
 use tags_dc::config::{
-    Corrected, FilterKind, GeneratorKind, ImageAnchors, LossConfig, MaskingConfig, ModelConfig,
-    RetrievalConfig, Sampling, SyntheticConfig, TagsDcConfig, TrainConfig,
+    CorrectionTargets, FilterKind, GeneratorKind, ImageAnchors, LossConfig, MaskingConfig,
+    ModelConfig, RetrievalConfig, Sampling, SyntheticConfig, TagsDcConfig, TrainConfig,
 };
 use tags_dc::phrases::Duplicates;
 use tags_dc::train::{Marks, TagsDc};
@@ -222,7 +222,7 @@ fn config(size: Size) -> TagsDcConfig {
             wod: 1e-3,
             wod_weights: [1.0, 0.11],
             woc: 1e-3,
-            woc_targets: Corrected::Masked,
+            woc_targets: CorrectionTargets::Masked,
         },
         train: TrainConfig {
             seed: 0,

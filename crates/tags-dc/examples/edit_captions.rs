@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use itm_core::{Error, Result};
-use tags_dc::edits::{Captions, Counts, Edits, NounTable, Rules, Wanted, read_captions, write_all};
+use tags_dc::edits::{Captions, Counts, Edits, NounTable, Quota, Rules, read_captions, write_all};
 use tags_dc::phrases::{Sentence, parse};
 use tags_dc::record;
 
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &[String]) -> Result<Counts> {
         read_captions(Path::new(training))?.iter().map(parsed).collect();
     let edits = Edits { nouns: NounTable::fit(&training), rules: Rules::Fitting };
     record::save(Path::new(out), |writer| {
-        let wanted = Wanted { per_caption: per_caption as usize, ..Wanted::one(seed) };
+        let wanted = Quota { per_caption: per_caption as usize, ..Quota::one(seed) };
         write_all(&captions, &edits, &wanted, writer)
     })
 }

@@ -20,8 +20,8 @@ use itm_core::host;
 use itm_core::learn::{Learner, Saved};
 use itm_kernels::{AdamOptions, Linear, embedding};
 use tags_dc::{
-    Corrected, Error, Filter, Generator, MaskBy, Masked, Masker, Negative, Pairs, Protected,
-    Purpose, Refill, Result, Scores, Streams, Tailor, accuracy, draw_texts, hardest, losses,
+    CaptionWords, CorrectionTargets, Error, Filter, Generator, MaskBy, Masker, Masking, Negative,
+    Pairs, Purpose, Refill, Result, Scores, Streams, Tailor, accuracy, draw_texts, hardest, losses,
     stayed,
 };
 
@@ -99,7 +99,7 @@ impl Generator for WithImage<'_> {
         V
     }
 
-    fn logits(&mut self, rows: &[Masked]) -> Result<Vec<f32>> {
+    fn logits(&mut self, rows: &[Masking]) -> Result<Vec<f32>> {
         let texts: Vec<&[u32]> = rows.iter().map(|row| &row.ids[..]).collect();
         Ok(host(self.0.mask.forward(picked(self.0.states(self.1, &texts), &targets(rows)))))
     }
@@ -117,9 +117,9 @@ fn picked(states: Tensor<2>, rows: &[u32]) -> Tensor<2> {
 }
 
 /// The rows of all targets among the states.
-fn targets(rows: &[Masked]) -> Vec<u32> {
+fn targets(rows: &[Masking]) -> Vec<u32> {
     let l = rows[0].ids.len();
-    let of = |(k, row): (usize, &Masked)| {
+    let of = |(k, row): (usize, &Masking)| {
         row.targets().map(|at| (k * l + at) as u32).collect::<Vec<_>>()
     };
     rows.iter().enumerate().flat_map(of).collect()
@@ -168,7 +168,7 @@ fn step(learner: &mut Learner<Model>) -> Result<Step> {
     // Eq. 2 and 6: synthetic negatives. Eq. 7 to 9: three losses of one pass.
     let own: Vec<Vec<u32>> =
         pairs.texts_of(image).iter().map(|&text| self::caption(text)).collect();
-    let protected = Protected::of(own.iter().map(Vec::as_slice));
+    let protected = CaptionWords::of(own.iter().map(Vec::as_slice));
     let pool = tailor.negatives(&caption, &phrases, &protected, scorer, streams, 0)?;
     let (mut loss, mut right) = (itm + mlm * 0.1, None);
     if !pool.is_empty() {
@@ -198,7 +198,9 @@ fn synthetic(
     let (mut classes, mut at, mut words) = (vec![], vec![], vec![]);
     for (row, negative) in (1..).zip(pool) {
         classes.extend(stayed(caption, &negative.tokens)?);
-        for position in Corrected::Masked.positions(caption, &negative.tokens, &negative.masked)? {
+        for position in
+            CorrectionTargets::Masked.positions(caption, &negative.tokens, &negative.masked)?
+        {
             at.push((row * l + position) as u32);
             words.push(caption[position]);
         }

@@ -13,7 +13,7 @@ use tags_dc::edits::exchanged;
 use tags_dc::phrases::{Duplicates, Sentence, parse};
 use tags_dc::record::{Kind, Record, Writer};
 use tags_dc::{
-    Filter, Generator, MaskBy, Masked, Masker, Negative, Protected, Refill, Result, Scores,
+    CaptionWords, Filter, Generator, MaskBy, Masker, Masking, Negative, Refill, Result, Scores,
     Streams, Tailor,
 };
 
@@ -102,7 +102,7 @@ impl Generator for Counts {
     }
 
     /// Log counts, the same at every target.
-    fn logits(&mut self, rows: &[Masked]) -> Result<Vec<f32>> {
+    fn logits(&mut self, rows: &[Masking]) -> Result<Vec<f32>> {
         let targets: usize = rows.iter().map(|row| row.targets().count()).sum();
         let one: Vec<f32> = self.all.iter().map(|count| count.ln()).collect();
         Ok(one.repeat(targets))
@@ -155,7 +155,7 @@ pub(crate) fn write(out: &mut impl Write) -> Result<()> {
     let mut writer = Writer::new(out, "the negatives");
     for (image, (sentences, here)) in images.iter().zip(&tokens).enumerate() {
         let mut model = Counts::new(vocabulary.tokens(), &all, here);
-        let told = Protected::of(here.iter().map(Vec::as_slice));
+        let told = CaptionWords::of(here.iter().map(Vec::as_slice));
         for (k, (caption, own)) in sentences.iter().zip(here).enumerate() {
             let lists = phrases(caption);
             let best = tailor.negatives(own, &lists, &told, &mut model, streams, number)?;

@@ -12,7 +12,7 @@ use crate::model::UniterShape;
 use crate::phrases::Duplicates;
 use crate::{MaskBy, Repeat};
 
-pub use crate::Corrected;
+pub use crate::CorrectionTargets;
 
 /// The configuration of a [`TagsDc`](crate::train::TagsDc).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -215,7 +215,7 @@ pub struct LossConfig {
     /// λ of word correction, Eq. 9; 0 for none.
     pub woc: f64,
     /// Which tokens Eq. 9 corrects.
-    pub woc_targets: Corrected,
+    pub woc_targets: CorrectionTargets,
 }
 
 impl LossConfig {

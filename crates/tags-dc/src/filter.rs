@@ -8,9 +8,9 @@ use crate::siblings::SiblingStatistics;
 
 /// Words that make no sentence false: all tokens of all captions of an image, also of captions that are too long for training.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Protected(HashSet<u32>);
+pub struct CaptionWords(HashSet<u32>);
 
-impl Protected {
+impl CaptionWords {
     /// The union over the captions of one image, whether training uses them or not.
     pub fn of<'a>(captions: impl IntoIterator<Item = &'a [u32]>) -> Self {
         Self(captions.into_iter().flatten().copied().collect())
@@ -74,11 +74,11 @@ impl Filter<'_> {
     /// If a row has another length than the positive.
     ///
     /// ```
-    /// use tags_dc::{Filter, Protected, Repeat, Verdict};
+    /// use tags_dc::{Filter, CaptionWords, Repeat, Verdict};
     ///
     /// let captions: [&[u32]; 2] = [&[1, 2, 3], &[4, 5]];
     /// let rows = [vec![1, 2, 3], vec![1, 9, 3], vec![1, 9, 3], vec![1, 4, 3]];
-    /// let verdicts = Filter::Paper.verdicts(&[1, 2, 3], &rows, &Protected::of(captions), Repeat::First);
+    /// let verdicts = Filter::Paper.verdicts(&[1, 2, 3], &rows, &CaptionWords::of(captions), Repeat::First);
     /// use Verdict::{Kept, Positive, Protected as True, Repeated};
     /// assert_eq!(verdicts, [Positive, Kept, Repeated, True]);
     /// ```
@@ -86,7 +86,7 @@ impl Filter<'_> {
         &self,
         positive: &[u32],
         rows: &[Vec<u32>],
-        captions: &Protected,
+        captions: &CaptionWords,
         repeat: Repeat,
     ) -> Vec<Verdict> {
         let mut verdicts = vec![Verdict::Kept; rows.len()];
@@ -120,7 +120,7 @@ impl Filter<'_> {
         }
     }
 
-    fn may_be_true(&self, positive: &[u32], row: &[u32], captions: &Protected) -> bool {
+    fn may_be_true(&self, positive: &[u32], row: &[u32], captions: &CaptionWords) -> bool {
         let mut changes = positive.iter().zip(row).filter(|(w, x)| w != x);
         match self {
             Self::Paper => changes.all(|(_, &x)| captions.contains(x)),
@@ -138,8 +138,8 @@ mod tests {
 
     const POSITIVE: [u32; 4] = [1, 2, 3, 4];
 
-    fn captions() -> Protected {
-        Protected::of([&POSITIVE[..], &[20, 21], &(30..100).collect::<Vec<_>>()])
+    fn captions() -> CaptionWords {
+        CaptionWords::of([&POSITIVE[..], &[20, 21], &(30..100).collect::<Vec<_>>()])
     }
 
     fn of(filter: Filter, rows: &[[u32; 4]]) -> Vec<Verdict> {
@@ -167,7 +167,7 @@ mod tests {
     #[test]
     fn all_captions_count_those_over_sixty_tokens_too() {
         assert_eq!(of(Filter::Paper, &[[99, 2, 3, 4]]), [Verdict::Protected]);
-        let anchor_only = Protected::of([&POSITIVE[..]]);
+        let anchor_only = CaptionWords::of([&POSITIVE[..]]);
         let rows = [vec![99, 2, 3, 4]];
         let verdicts = Filter::Paper.verdicts(&POSITIVE, &rows, &anchor_only, Repeat::First);
         assert_eq!(verdicts, [Verdict::Kept], "the anchor's caption alone does not protect 99");

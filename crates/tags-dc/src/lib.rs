@@ -34,8 +34,8 @@ pub mod train;
 pub use itm_core::{Error, Pairs, Result};
 
 pub use aligned::{Aligned, spelled};
-pub use filter::{Filter, Protected, Repeat, Verdict};
-pub use masking::{MaskBy, Masked, Masker, label_probabilities};
+pub use filter::{CaptionWords, Filter, Repeat, Verdict};
+pub use masking::{MaskBy, Masker, Masking, label_probabilities};
 pub use pool::{Pick, Scores, draw_images, draw_texts, hardest, pool, top};
 #[cfg(feature = "burn")]
 pub use preset::Preset;
@@ -43,4 +43,4 @@ pub use random::{Purpose, Streams};
 pub use refill::{Generator, Refill};
 pub use siblings::SiblingStatistics;
 pub use tailor::{Negative, Tailor};
-pub use words::{Corrected, accuracy, stayed};
+pub use words::{CorrectionTargets, accuracy, stayed};

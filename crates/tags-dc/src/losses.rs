@@ -188,7 +188,7 @@ pub fn discrimination(
 /// L_WoC = mean over the anchors of   1/#targets Σ_{t,j} −max(log softmax(logits_tj)_{T_j}, log 1e-10)
 /// ```
 ///
-/// `logits` are `[targets, V]` at [`Corrected::positions`](crate::Corrected::positions) of each negative, one after the other;
+/// `logits` are `[targets, V]` at [`CorrectionTargets::positions`](crate::CorrectionTargets::positions) of each negative, one after the other;
 /// `words` are the caption's tokens at these positions.
 ///
 /// # Errors

@@ -26,14 +26,14 @@ pub enum MaskBy {
 
 /// A sentence with targets.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Masked {
+pub struct Masking {
     /// The tokens as the model reads them, `[CLS]` and `[SEP]` included.
     pub ids: Vec<u32>,
     /// At a target the original token, elsewhere `None` (−1 in the released program).
     pub labels: Vec<Option<u32>>,
 }
 
-impl Masked {
+impl Masking {
     /// Positions of the targets, ascending. Tokens that were kept or randomised are targets too: all targets are refilled.
     pub fn targets(&self) -> impl Iterator<Item = usize> {
         self.labels.iter().enumerate().filter_map(|(at, label)| label.map(|_| at))
@@ -101,7 +101,7 @@ impl Masker {
         phrases: &[Vec<usize>],
         count: usize,
         rng: &mut impl RngExt,
-    ) -> Result<Vec<Masked>> {
+    ) -> Result<Vec<Masking>> {
         let words = tokens.len().saturating_sub(2);
         if words == 0 {
             return Err(Error::invalid("sentence", "a token between [CLS] and [SEP]", "none"));
@@ -124,7 +124,7 @@ impl Masker {
         phrases: &[Vec<usize>],
         chances: &[f64],
         rng: &mut impl RngExt,
-    ) -> Masked {
+    ) -> Masking {
         let mut order: Vec<usize> = (0..phrases.len()).collect();
         order.shuffle(rng);
         let mut chosen: Vec<usize> =
@@ -139,7 +139,7 @@ impl Masker {
         masked
     }
 
-    fn by_words(&self, tokens: &[u32], rng: &mut impl RngExt) -> Masked {
+    fn by_words(&self, tokens: &[u32], rng: &mut impl RngExt) -> Masking {
         let mut masked = untouched(tokens);
         for at in 1..tokens.len() - 1 {
             if rng.random::<f64>() < self.rate {
@@ -153,7 +153,7 @@ impl Masker {
         masked
     }
 
-    fn target(&self, masked: &mut Masked, tokens: &[u32], at: usize, rng: &mut impl RngExt) {
+    fn target(&self, masked: &mut Masking, tokens: &[u32], at: usize, rng: &mut impl RngExt) {
         if masked.labels[at].is_some() {
             return; // an earlier phrase has this position
         }
@@ -174,8 +174,8 @@ fn check_rate(rate: f64) -> Result<()> {
     }
 }
 
-fn untouched(tokens: &[u32]) -> Masked {
-    Masked { ids: tokens.to_vec(), labels: vec![None; tokens.len()] }
+fn untouched(tokens: &[u32]) -> Masking {
+    Masking { ids: tokens.to_vec(), labels: vec![None; tokens.len()] }
 }
 
 /// The phrases that are not empty, with each position once. Without such a phrase, every token is a phrase.

@@ -197,7 +197,7 @@ fn draw_without(n: usize, left_out: &[usize], count: usize, rng: &mut impl RngEx
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::filter::{Protected, Repeat};
+    use crate::filter::{CaptionWords, Repeat};
     use crate::{Purpose, Streams};
 
     /// Scores a row by its first token, and counts the rows.
@@ -255,7 +255,7 @@ mod tests {
         let rows: Vec<Vec<u32>> =
             [[1, 2], [7, 2], [8, 9], [8, 9], [5, 2], [7, 9]].map(Vec::from).to_vec();
         let captions: [&[u32]; 2] = [&[1, 2], &[7]];
-        let protected = Protected::of(captions);
+        let protected = CaptionWords::of(captions);
         let verdicts = Filter::Paper.verdicts(&[1, 2], &rows, &protected, Repeat::First);
         let mut model = First { asked: 0, scores: |token| -(token as f32) };
         let picks = pool(&rows, &verdicts, Filter::Paper, 2, &mut model).unwrap();

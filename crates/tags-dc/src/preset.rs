@@ -5,8 +5,8 @@ use itm_kernels::Precision;
 use serde::{Deserialize, Serialize};
 
 use crate::config::{
-    Corrected, FilterKind, GeneratorKind, ImageAnchors, LossConfig, MaskingConfig, ModelConfig,
-    RetrievalConfig, Sampling, SyntheticConfig, TagsDcConfig, TrainConfig,
+    CorrectionTargets, FilterKind, GeneratorKind, ImageAnchors, LossConfig, MaskingConfig,
+    ModelConfig, RetrievalConfig, Sampling, SyntheticConfig, TagsDcConfig, TrainConfig,
 };
 use crate::phrases::Duplicates;
 use crate::{MaskBy, Repeat};
@@ -51,7 +51,7 @@ impl Preset {
                 },
                 loss: LossConfig {
                     wod_weights: [1.0, 1.0],
-                    woc_targets: Corrected::All,
+                    woc_targets: CorrectionTargets::All,
                     ..default.loss
                 },
                 train: TrainConfig { weight_decay: 0.0, ..default.train },
@@ -155,7 +155,7 @@ fn default() -> TagsDcConfig {
             wod: 0.0,
             wod_weights: [1.0, 0.11],
             woc: 0.0,
-            woc_targets: Corrected::Masked,
+            woc_targets: CorrectionTargets::Masked,
         },
         train: TrainConfig {
             seed: 0,

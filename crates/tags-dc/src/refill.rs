@@ -3,7 +3,7 @@
 use itm_core::{Error, Result};
 use rand::RngExt;
 
-use crate::masking::Masked;
+use crate::masking::Masking;
 
 /// A model that fills in masked words beside one image.
 pub trait Generator {
@@ -14,7 +14,7 @@ pub trait Generator {
     ///
     /// # Errors
     /// The errors of the model.
-    fn logits(&mut self, rows: &[Masked]) -> Result<Vec<f32>>;
+    fn logits(&mut self, rows: &[Masking]) -> Result<Vec<f32>>;
 }
 
 /// How targets are refilled.
@@ -36,9 +36,9 @@ pub trait Generator {
 /// vocabulary can be drawn, as in the released program; `forbid` excludes tokens.
 ///
 /// ```
-/// use tags_dc::{Masked, Purpose, Refill, Streams};
+/// use tags_dc::{Masking, Purpose, Refill, Streams};
 ///
-/// let row = Masked { ids: vec![101, 103, 102], labels: vec![None, Some(7), None] };
+/// let row = Masking { ids: vec![101, 103, 102], labels: vec![None, Some(7), None] };
 /// let mut logits = vec![f32::NEG_INFINITY; 200];
 /// logits[9] = 0.0; // the only token with a chance
 /// let refill = Refill { draws: 2, temperature: 1.5, forbid: vec![] };
@@ -64,7 +64,7 @@ impl Refill {
     /// As [`draw`](Self::draw); also the errors of the generator.
     pub fn of(
         &self,
-        rows: &[Masked],
+        rows: &[Masking],
         generator: &mut impl Generator,
         rng: &mut impl RngExt,
     ) -> Result<Vec<Vec<u32>>> {
@@ -80,7 +80,7 @@ impl Refill {
     /// target.
     pub fn draw(
         &self,
-        rows: &[Masked],
+        rows: &[Masking],
         logits: &[f32],
         vocabulary: usize,
         rng: &mut impl RngExt,

@@ -2,8 +2,8 @@
 
 use itm_core::{Error, Result};
 
-use crate::filter::{Filter, Protected, Repeat};
-use crate::masking::{Masked, Masker};
+use crate::filter::{CaptionWords, Filter, Repeat};
+use crate::masking::{Masker, Masking};
 use crate::pool::{Pick, Scores, pool};
 use crate::random::{Purpose, Streams};
 use crate::refill::{Generator, Refill};
@@ -22,7 +22,7 @@ use crate::refill::{Generator, Refill};
 ///
 /// ```
 /// use itm_core::Result;
-/// use tags_dc::{Filter, Generator, MaskBy, Masked, Masker, Protected, Refill, Scores, Streams, Tailor};
+/// use tags_dc::{Filter, Generator, MaskBy, Masking, Masker, CaptionWords, Refill, Scores, Streams, Tailor};
 ///
 /// /// All words are equally likely. Words with larger numbers match better.
 /// struct Model;
@@ -30,7 +30,7 @@ use crate::refill::{Generator, Refill};
 ///     fn vocabulary(&self) -> usize {
 ///         20
 ///     }
-///     fn logits(&mut self, rows: &[Masked]) -> Result<Vec<f32>> {
+///     fn logits(&mut self, rows: &[Masking]) -> Result<Vec<f32>> {
 ///         Ok(vec![0.0; 20 * rows.iter().map(|row| row.targets().count()).sum::<usize>()])
 ///     }
 /// }
@@ -48,7 +48,7 @@ use crate::refill::{Generator, Refill};
 ///     filter: Filter::Paper,
 ///     kept: 3,
 /// };
-/// let told = Protected::of([&[5, 6][..], &[7]]);
+/// let told = CaptionWords::of([&[5, 6][..], &[7]]);
 /// let streams = Streams { seed: 1, round: 0 };
 /// let negatives = tailor.negatives(&caption, &[vec![0], vec![1]], &told, &mut Model, streams, 0)?;
 /// assert_eq!(negatives.len(), 3);
@@ -81,7 +81,7 @@ pub struct Negative {
 }
 
 impl Negative {
-    pub(crate) fn new(tokens: &[u32], from: &Masked, score: f32) -> Self {
+    pub(crate) fn new(tokens: &[u32], from: &Masking, score: f32) -> Self {
         let masked = from.labels.iter().map(Option::is_some).collect();
         Self { tokens: tokens.to_vec(), masked, score }
     }
@@ -99,7 +99,7 @@ impl Tailor<'_> {
         &self,
         caption: &[u32],
         phrases: &[Vec<usize>],
-        told: &Protected,
+        told: &CaptionWords,
         model: &mut M,
         streams: Streams,
         number: u64,
@@ -137,7 +137,7 @@ mod tests {
             VOCABULARY
         }
 
-        fn logits(&mut self, rows: &[Masked]) -> Result<Vec<f32>> {
+        fn logits(&mut self, rows: &[Masking]) -> Result<Vec<f32>> {
             let targets: usize = rows.iter().map(|row| row.targets().count()).sum();
             let mut one = [f32::NEG_INFINITY; VOCABULARY];
             one[self.0 as usize] = 0.0;
@@ -160,9 +160,9 @@ mod tests {
     /// By hand: word 9 replaces the first, the second or both words of 5 6; 9 is in no caption.
     #[test]
     fn golden_negatives_are_all_changes_best_first() {
-        let told = Protected::of([&[5, 6][..]]);
+        let told = CaptionWords::of([&[5, 6][..]]);
         let streams = Streams { seed: 1, round: 0 };
-        let of = |kept, word, told: &Protected| {
+        let of = |kept, word, told: &CaptionWords| {
             let (caption, phrases) = ([17, 5, 6, 18], [vec![0], vec![1]]);
             let tailor = tailor(kept);
             tailor.negatives(&caption, &phrases, told, &mut Only(word), streams, 3).unwrap()
@@ -177,12 +177,12 @@ mod tests {
         assert_eq!(masked[0], [false, true, true, false]);
         assert!(masked[1][1] && masked[2][2]);
         // No survivor, because a caption of the image has the word.
-        assert_eq!(of(9, 9, &Protected::of([&[5, 6][..], &[9]])), []);
+        assert_eq!(of(9, 9, &CaptionWords::of([&[5, 6][..], &[9]])), []);
     }
 
     #[test]
     fn numbers_of_nothing_are_refused() {
-        let (told, streams) = (Protected::default(), Streams { seed: 1, round: 0 });
+        let (told, streams) = (CaptionWords::default(), Streams { seed: 1, round: 0 });
         let line = |tailor: Tailor| {
             let of = tailor.negatives(&[17, 5, 18], &[], &told, &mut Only(9), streams, 0);
             of.unwrap_err().to_string()

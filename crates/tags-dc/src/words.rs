@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
-pub enum Corrected {
+pub enum CorrectionTargets {
     /// The tokens that were masked, whether they changed or not.
     #[default]
     Masked,
@@ -17,7 +17,7 @@ pub enum Corrected {
     All,
 }
 
-impl Corrected {
+impl CorrectionTargets {
     /// The positions that Eq. 9 corrects, ascending. The target at position `p` is `caption[p]`.
     ///
     /// `negative` and `masked` have one entry per token of `caption`, like [`Negative::tokens`](crate::Negative::tokens) and
@@ -27,13 +27,13 @@ impl Corrected {
     /// If `negative` or `masked` has another length than `caption`.
     ///
     /// ```
-    /// use tags_dc::Corrected;
+    /// use tags_dc::CorrectionTargets;
     ///
     /// let (caption, negative) = ([1, 5, 6, 2], [1, 9, 6, 2]);
     /// let masked = [false, true, true, false];
-    /// assert_eq!(Corrected::Masked.positions(&caption, &negative, &masked)?, [1, 2]);
-    /// assert_eq!(Corrected::Changed.positions(&caption, &negative, &masked)?, [1]);
-    /// assert_eq!(Corrected::All.positions(&caption, &negative, &masked)?, [0, 1, 2, 3]);
+    /// assert_eq!(CorrectionTargets::Masked.positions(&caption, &negative, &masked)?, [1, 2]);
+    /// assert_eq!(CorrectionTargets::Changed.positions(&caption, &negative, &masked)?, [1]);
+    /// assert_eq!(CorrectionTargets::All.positions(&caption, &negative, &masked)?, [0, 1, 2, 3]);
     /// # Ok::<(), tags_dc::Error>(())
     /// ```
     pub fn positions(
@@ -140,7 +140,7 @@ mod tests {
         let want = "negative: expected 3 tokens, as the caption, got 2";
         assert_eq!(line(stayed(&caption, &[1, 2]).unwrap_err()), want);
         let of = |negative: &[u32], masked: &[bool]| {
-            line(Corrected::Masked.positions(&caption, negative, masked).unwrap_err())
+            line(CorrectionTargets::Masked.positions(&caption, negative, masked).unwrap_err())
         };
         assert_eq!(of(&[1, 2], &[true; 3]), want);
         assert_eq!(of(&[1, 2, 3], &[]), "masked: expected 3 tokens, as the caption, got 0");

@@ -1,7 +1,7 @@
 //! Edits of captions of Scenes, where the truth of a sentence is known.
 
 use itm_core::scenes::{Scenes, Sizes, Split, entails, parse as meaning};
-use tags_dc::edits::{Edits, NounTable, Rules, Told};
+use tags_dc::edits::{CaptionLemmas, Edits, NounTable, Rules};
 use tags_dc::phrases::{Sentence, parse};
 use tags_dc::record::Kind;
 use tags_dc::{Purpose, Streams};
@@ -32,7 +32,7 @@ fn shares(scenes: &Scenes, rules: Rules) -> Vec<(Kind, Share)> {
     let edits = Edits { nouns: NounTable::fit(&sentences(&scenes.train)), rules };
     let mut shares: Vec<(Kind, Share)> = Kind::RULES.map(|kind| (kind, Share::default())).into();
     for (image, captions) in sentences(&scenes.test).iter().enumerate() {
-        let told = Told::of(captions);
+        let told = CaptionLemmas::of(captions);
         for (k, caption) in captions.iter().enumerate() {
             let number = (5 * image + k) as u64;
             let mut rng = Streams { seed: 0, round: 0 }.of(Purpose::Edits, number);

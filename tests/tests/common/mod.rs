@@ -11,8 +11,7 @@ use itm_core::scored::Scored;
 use itm_core::start::{InputStatistics, LinearMap, Start};
 use itm_core::{Pairs, Relevance, Result};
 use itm_run::config::Config;
-use itm_run::methods::{self, Given, Recipe, Sees, Written};
-use itm_run::plan::Sizes;
+use itm_run::methods::{self, Given, Recipe, Sees, Sizes, Written};
 
 pub(crate) const PAIRS: usize = 8;
 pub(crate) const DIM: usize = 12;

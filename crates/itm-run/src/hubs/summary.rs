@@ -43,7 +43,7 @@ impl Summary {
         let (asked, bench) = (&job.asked, &job.run.bench);
         Self {
             target: asked.target.name.clone(),
-            paper: asked.target.target.paper.clone(),
+            paper: asked.printed.paper.clone(),
             table: asked.printed.table,
             dataset: bench.source.title.clone(),
             substitution: bench.source.substitution.clone(),

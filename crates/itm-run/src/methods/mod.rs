@@ -18,14 +18,16 @@ use itm_kernels::Precision;
 use toml::Table;
 
 use crate::config::Config;
-use crate::plan::Sizes;
 use crate::train::{self, Course};
 
 pub use self::tags_dc::Negatives;
-pub(crate) use self::tags_dc::{Caption, Reader, Sentence, edited, judged, sentences};
+pub(crate) use self::tags_dc::{
+    Caption, ModelSplit, Reader, Sentence, TrainedModel, edited, filler, judged, sentences,
+};
 pub use crate::encoded::{Captions, Cleaning};
 pub use crate::inputs::Sees;
 pub use crate::pictures::View;
+pub use crate::sizes::Sizes;
 pub use crate::starts::StartAsked;
 
 /// Every method.

@@ -16,11 +16,12 @@ use tags_dc::{Aligned, MaskBy, Preset};
 
 pub(crate) use edited::{Reader, edited};
 pub use negatives::Negatives;
+pub(crate) use negatives::filler;
 pub(crate) use sentences::{Caption, Sentence, judged, sentences};
+pub(crate) use tags_dc::cli::negatives::{ModelSplit, TrainedModel};
 
 use super::targets::sections;
-use super::{Captions, Cleaning, Given, Kind, Recipe, Sees, StartAsked, start_of};
-use crate::plan::Sizes;
+use super::{Captions, Cleaning, Given, Kind, Recipe, Sees, Sizes, StartAsked, start_of};
 use crate::train::{Course, LastBatch, Validation};
 
 pub(super) const KIND: Kind = Kind {

@@ -115,7 +115,7 @@ fn lines_of_the_hubs_paper() {
     let hal = paper("hal");
     let line = hal.line(1, flickr().unwrap(), "1.3").unwrap();
     assert_eq!(
-        (line.loss.as_deref(), line.rsum, line.hs_sum, line.hal_k),
+        (line.loss.as_deref(), line.rsum, line.hs_sum, line.k),
         (Some("HAL"), Some(303.2), Some(9.03), Some(3))
     );
     assert_eq!(line.numbers(1).t2i.values(), [Some(24.8), Some(50.6), Some(62.8)]);
@@ -153,7 +153,7 @@ fn inferences_of_the_hubs_paper() {
 const FNE: &str = "method = \"fne\"";
 
 /// What `papers/fne.toml` says of one line of Table 3, two of Table 4, and one beside the program.
-const ABOUT: &str = "[lines]\n3 = 1\n4 = 2\nrepository = 1\n";
+const ABOUT: &str = "paper = \"P\"\n[lines]\n3 = 1\n4 = 2\nrepository = 1\n";
 const LINES: &str =
     "table,row,rsum,perplexity\n3,a,500.5,\n4,a,1.0,\n4,b,,2.0\nrepository,a,1.0,\n";
 
@@ -237,7 +237,7 @@ fn wrong_tables_are_one_line() {
         (
             ABOUT.replace("4 = 2", "4 = = 2"),
             LINES.into(),
-            "fne.toml line 3: expected valid TOML, got",
+            "fne.toml line 4: expected valid TOML, got",
         ),
         (
             ABOUT.replace("[lines]", "[line]"),

@@ -1,36 +1,10 @@
-//! The part of a plan that all rows share: sizes of the data, and the memory of scores.
+//! The part of a plan that all rows share: the memory of scores and of regions.
 
 use itm_core::data::Regions;
 use itm_report::format::bytes;
 
-use crate::encoded::Reading;
 use crate::source::Source;
 use crate::split::Split;
-
-/// Sizes that come from the data, not from the configuration.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sizes {
-    /// Width of the image features.
-    pub features: usize,
-    /// Width of the region features; 0 if there are none.
-    pub region_width: usize,
-    /// Number of words, word pieces or stems in the vocabulary.
-    pub vocabulary: usize,
-    /// Captions of the training split.
-    pub captions: usize,
-}
-
-impl Sizes {
-    pub(crate) fn of(source: &Source, reading: &Reading) -> Self {
-        let regions = regions_of(source, Split::Train);
-        Self {
-            features: source.dataset.train.features.dim,
-            region_width: regions.map_or(0, Regions::dim),
-            vocabulary: reading.vocabulary,
-            captions: reading.texts(Split::Train).len(),
-        }
-    }
-}
 
 /// The bytes of the largest matrix of scores that an evaluation holds: two tables of f32, and a third while it is made.
 pub(crate) fn scores(source: &Source) -> u64 {

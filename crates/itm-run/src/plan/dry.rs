@@ -10,14 +10,43 @@ use itm_core::Result;
 use itm_core::data::Regions;
 use itm_core::learn::Observe;
 
-use super::{Limit, Memory, Room};
+use super::{Limit, Memory, Room, scores};
 use crate::bench::Bench;
 use crate::pictures::BATCHES_AHEAD;
 use crate::split::Split;
-use crate::{methods, system};
+use crate::{methods, progress, system};
 
 /// From one look at the memory to the next.
 const PAUSE: Duration = Duration::from_millis(5);
+
+/// The memory of each row, where it can be measured. The first row that does not fit ends the measuring. `averaged` are the bytes of
+/// scores that are kept until they are averaged.
+///
+/// # Errors
+/// If a row does not fit, or cannot begin with the weights of its row.
+pub(crate) fn memory(
+    bench: &Bench,
+    rows: &[String],
+    averaged: u64,
+    room: Room,
+) -> Result<Vec<Option<Memory>>> {
+    if !room.is_known() {
+        for row in rows.iter().filter(|row| bench.config.from(row).is_some()) {
+            bench.model_after(row, bench.weights_before(row)?)?;
+        }
+        return Ok(vec![None; rows.len()]);
+    }
+    let scores = scores(&bench.source) + averaged;
+    let spinner = progress::spinner("steps that measure the memory");
+    let mut all = vec![];
+    for row in rows {
+        let memory = measure(bench, row, scores, room)?;
+        memory.map_or(Ok(()), |memory| memory.check(&format!("row.{row}"), 1, room))?;
+        all.push(memory);
+    }
+    spinner.finish_and_clear();
+    Ok(all)
+}
 
 /// Steps on the longest captions: a quarter of what the row holds at once, a half, all. Before a larger step the line through the smaller
 /// ones says how much it will take; if that does not fit, the step is not made, and the estimate is returned. `None` if the system does
@@ -25,7 +54,7 @@ const PAUSE: Duration = Duration::from_millis(5);
 ///
 /// # Errors
 /// As [`Bench::model_after`]; also if an item cannot be read.
-pub(crate) fn measure(bench: &Bench, row: &str, scores: u64, room: Room) -> Result<Option<Memory>> {
+fn measure(bench: &Bench, row: &str, scores: u64, room: Room) -> Result<Option<Memory>> {
     let (captions, key) = methods::recipe(&bench.config, row)?.at_once();
     watched(&format!("row.{row}"), key, room, || steps(bench, row, (captions, key), scores, room))
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// Bytes that this process can still take: the minimum of the machine's available memory and the memory left in each control
 /// group around the process, of version 1 or 2. `None` if the system reports neither.
-pub fn available() -> Option<u64> {
+pub(crate) fn available() -> Option<u64> {
     available_below(Path::new("/"))
 }
 

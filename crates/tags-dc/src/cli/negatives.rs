@@ -21,7 +21,7 @@ pub use self::refills::{ModelSplit, Refills, TrainedModel};
 
 use self::captions::CaptionSet;
 use self::truth::Verdicts;
-use crate::edits::{Captions, Counts, Edits, NounTable, Rules, Wanted, each};
+use crate::edits::{Captions, Counts, Edits, NounTable, Quota, Rules, each};
 use crate::phrases::parse;
 use crate::record::{self, Kind, Record};
 use crate::whole;
@@ -111,7 +111,7 @@ impl Negatives {
         kinds.sort_unstable();
         kinds.dedup();
         let (seed, per_caption) = (self.seed, self.per_caption);
-        let wanted = Wanted { seed, per_caption, kinds: kinds.clone() };
+        let wanted = Quota { seed, per_caption, kinds: kinds.clone() };
         let mut records = vec![];
         let counts = each(&set.captions, &edits, &wanted, |record| {
             records.push(record);

@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use super::environment::Environment;
 use super::{json, value};
-use crate::Protected;
+use crate::CaptionWords;
 use crate::phrases::Phrases;
 
 /// The most pieces of a sentence in training. Evaluation and the filter also read longer sentences.
@@ -274,13 +274,13 @@ impl TextDatabase {
     ///
     /// # Errors
     /// If the image has no sentence here, or a sentence cannot be read.
-    pub fn protected(&self, image: &str) -> Result<Protected> {
+    pub fn protected(&self, image: &str) -> Result<CaptionWords> {
         let Some(ids) = self.texts.get(image) else {
             let place = self.folder.join("img2txts.json");
             return Err(Error::invalid(place.display(), format!("image `{image}`"), "none"));
         };
         let pieces = ids.iter().map(|id| Ok(self.text(id)?.pieces));
         let pieces: Vec<Vec<u32>> = pieces.collect::<Result<_>>()?;
-        Ok(Protected::of(pieces.iter().map(Vec::as_slice)))
+        Ok(CaptionWords::of(pieces.iter().map(Vec::as_slice)))
     }
 }

@@ -31,7 +31,7 @@ use crate::record::{Kind, Record};
 pub use change::exchanged;
 pub use nouns::NounTable;
 pub use read::{Captions, read_captions};
-pub use write::{Counts, Wanted, each, write_all};
+pub use write::{Counts, Quota, each, write_all};
 
 /// How closely the rules follow VSE-C.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -72,9 +72,9 @@ impl Edit {
 ///
 /// Words are compared without punctuation and in the singular: `dogs.` protects `dog`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Told(HashSet<String>);
+pub struct CaptionLemmas(HashSet<String>);
 
-impl Told {
+impl CaptionLemmas {
     /// What the captions of one image say.
     pub fn of<'a>(captions: impl IntoIterator<Item = &'a Sentence>) -> Self {
         Self(captions.into_iter().flat_map(|c| &c.words).map(|word| lemma(&word.text)).collect())
@@ -90,13 +90,13 @@ impl Told {
 ///
 /// ```
 /// use rand::SeedableRng;
-/// use tags_dc::edits::{Edits, NounTable, Rules, Told};
+/// use tags_dc::edits::{Edits, NounTable, Rules, CaptionLemmas};
 /// use tags_dc::phrases::parse;
 /// use tags_dc::record::Kind;
 ///
 /// let edits = Edits { nouns: NounTable::default(), rules: Rules::Fitting };
 /// let caption = parse("Two dogs run.");
-/// let all = edits.of(&caption, &Told::of([&caption]), &mut rand_chacha::ChaCha8Rng::seed_from_u64(1));
+/// let all = edits.of(&caption, &CaptionLemmas::of([&caption]), &mut rand_chacha::ChaCha8Rng::seed_from_u64(1));
 /// let one = all.iter().find(|edit| edit.kind == Kind::Numeral).map(|edit| edit.text.as_str());
 /// assert_eq!(one, Some("One dog run."));
 /// ```
@@ -112,7 +112,12 @@ impl Edits {
     /// All variants of a sentence, each with one change: nouns, numerals, relations, one shuffle.
     ///
     /// `told` must come from all captions of the image, also from the sentence itself. Only the shuffle draws from `rng`.
-    pub fn of(&self, sentence: &Sentence, told: &Told, rng: &mut impl RngExt) -> Vec<Edit> {
+    pub fn of(
+        &self,
+        sentence: &Sentence,
+        told: &CaptionLemmas,
+        rng: &mut impl RngExt,
+    ) -> Vec<Edit> {
         let mut all = nouns::edits(sentence, told, &self.nouns, self.rules);
         all.extend(numerals::edits(sentence, told, self.rules));
         all.extend(relations::edits(sentence, self.rules));

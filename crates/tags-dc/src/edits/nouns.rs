@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::{Edit, Rules, Told, change, family, is_plural, lemma};
+use super::{CaptionLemmas, Edit, Rules, change, family, is_plural, lemma};
 use crate::phrases::{Sentence, Tag};
 use crate::record::Kind;
 use crate::siblings::SiblingStatistics;
@@ -97,7 +97,7 @@ impl NounTable {
 /// last one: `a soccer ball` becomes `a cup`.
 pub(super) fn edits(
     sentence: &Sentence,
-    told: &Told,
+    told: &CaptionLemmas,
     table: &NounTable,
     rules: Rules,
 ) -> Vec<Edit> {
@@ -181,7 +181,7 @@ mod tests {
     fn new_words(tagged: &str, others: &[&str], rules: Rules) -> Vec<String> {
         let own = sentence(tagged);
         let others: Vec<Sentence> = others.iter().map(|tagged| sentence(tagged)).collect();
-        let told = Told::of(others.iter().chain([&own]));
+        let told = CaptionLemmas::of(others.iter().chain([&own]));
         edits(&own, &told, &table(), rules).into_iter().map(|edit| edit.new.join(" ")).collect()
     }
 
@@ -208,7 +208,7 @@ mod tests {
         let words = new_words("the/D dog", &["two/# cats ./.", "an/D Owl ./."], Rules::Fitting);
         assert_eq!(words, ["boat", "cup", "goblet", "tree"]);
         let parsed = crate::phrases::parse("I see a boat.");
-        assert!(Told::of([&parsed]).has("boat"), "`boat.` protects `boat`");
+        assert!(CaptionLemmas::of([&parsed]).has("boat"), "`boat.` protects `boat`");
     }
 
     #[test]
@@ -233,9 +233,9 @@ mod tests {
     #[test]
     fn only_the_last_noun_of_a_plain_chunk_is_replaced() {
         let own = sentence("a/D tree boat and/C a/D 2nd/A dog");
-        let all = edits(&own, &Told::of([&own]), &table(), Rules::VseC);
+        let all = edits(&own, &CaptionLemmas::of([&own]), &table(), Rules::VseC);
         assert!(all.len() > 3 && all.iter().all(|edit| edit.positions == [2]), "{all:?}");
-        let all = edits(&own, &Told::of([&own]), &table(), Rules::Fitting);
+        let all = edits(&own, &CaptionLemmas::of([&own]), &table(), Rules::Fitting);
         let text = &all[0].text;
         assert_eq!((text.as_str(), all[0].positions.len()), ("a cat and a 2nd dog", 2));
     }

@@ -1,6 +1,6 @@
 //! Another number, with its noun in the singular or the plural to match.
 
-use super::{Edit, Rules, Told, change, family, is_plural};
+use super::{CaptionLemmas, Edit, Rules, change, family, is_plural};
 use crate::inflect::{plural, singular};
 use crate::phrases::{Sentence, Tag};
 use crate::record::Kind;
@@ -43,7 +43,7 @@ const COLLECTIVE: &str = "group bunch pair couple crowd row herd flock lot numbe
 line stack team band piece body field bit kind sort type";
 
 /// Replaces each number before a noun by every number of another value.
-pub(super) fn edits(sentence: &Sentence, told: &Told, rules: Rules) -> Vec<Edit> {
+pub(super) fn edits(sentence: &Sentence, told: &CaptionLemmas, rules: Rules) -> Vec<Edit> {
     let mut all = Vec::new();
     for at in 0..sentence.words.len() {
         let written = sentence.words[at].text.to_lowercase();
@@ -95,7 +95,7 @@ fn with_number(noun: &str, old: u8, new: u8) -> String {
 }
 
 /// Whether the new number may be used. `a` in the place of a larger number would stay true, and a number that another caption has may, too.
-fn fits(name: &str, new: u8, old: u8, told: &Told) -> bool {
+fn fits(name: &str, new: u8, old: u8, told: &CaptionLemmas) -> bool {
     let article = name == "a" || name == "an";
     !article && (new <= LARGEST || new < old) && !told.has(name)
 }
@@ -112,7 +112,7 @@ mod tests {
 
     fn texts(tagged: &str, rules: Rules) -> Vec<String> {
         let sentence = sentence(tagged);
-        let told = Told::of([&sentence]);
+        let told = CaptionLemmas::of([&sentence]);
         edits(&sentence, &told, rules).into_iter().map(|edit| edit.text).collect()
     }
 
@@ -161,15 +161,16 @@ mod tests {
     #[test]
     fn a_number_of_another_caption_is_not_used() {
         let (own, other) = (sentence("two/# dogs"), sentence("three/# animals"));
-        let variants = edits(&own, &Told::of([&own, &other]), Rules::Fitting);
+        let variants = edits(&own, &CaptionLemmas::of([&own, &other]), Rules::Fitting);
         assert!(variants.iter().all(|edit| edit.new[0] != "three"));
-        let variants = edits(&own, &Told::of([&own, &other]), Rules::VseC);
+        let variants = edits(&own, &CaptionLemmas::of([&own, &other]), Rules::VseC);
         assert!(variants.iter().any(|edit| edit.new[0] == "three"), "VSE-C does not look");
     }
 
     #[test]
     fn number_and_noun_are_the_only_words_that_change() {
-        let edit = &edits(&sentence("two/# big/A dogs"), &Told::default(), Rules::Fitting)[0];
+        let edit =
+            &edits(&sentence("two/# big/A dogs"), &CaptionLemmas::default(), Rules::Fitting)[0];
         assert_eq!(
             (edit.positions.as_slice(), edit.old.join(" ")),
             (&[0, 2][..], "two dogs".into())

@@ -32,7 +32,7 @@ fn written(rules: Rules, seed: u64, images: &[Captions]) -> (String, Counts) {
     let counts = write_all(
         images,
         &edits,
-        &Wanted { per_caption: 3, ..Wanted::one(seed) },
+        &Quota { per_caption: 3, ..Quota::one(seed) },
         &mut Writer::new(&mut bytes, "t"),
     )
     .unwrap();
@@ -45,7 +45,7 @@ fn words_that_differ_in_case_alone_are_not_shuffled() {
     for text in ["é É", "a A", "a", ""] {
         let sentence = parse(text);
         let mut rng = Streams { seed: 0, round: 0 }.of(Purpose::Edits, 0);
-        let all = Edits::default().of(&sentence, &Told::of([&sentence]), &mut rng);
+        let all = Edits::default().of(&sentence, &CaptionLemmas::of([&sentence]), &mut rng);
         assert!(all.iter().all(|edit| edit.kind != Kind::Order), "{text}");
     }
 }
@@ -81,7 +81,7 @@ fn every_variant_differs_in_exactly_one_place() {
     for rules in [Rules::Fitting, Rules::VseC] {
         let edits = Edits { nouns: table.clone(), rules };
         for sentence in parsed().concat() {
-            let told = Told::of([&sentence]);
+            let told = CaptionLemmas::of([&sentence]);
             let mut rng = Streams { seed: 1, round: 0 }.of(Purpose::Edits, 0);
             for edit in edits.of(&sentence, &told, &mut rng) {
                 let old: Vec<String> = texts(&sentence);
@@ -123,7 +123,7 @@ fn changed(old: &[String], new: &[String]) -> Vec<usize> {
 fn no_new_noun_stands_in_a_sibling() {
     let table = NounTable::fit(&parsed());
     for image in parsed() {
-        let told = Told::of(&image);
+        let told = CaptionLemmas::of(&image);
         for sentence in &image {
             for edit in nouns::edits(sentence, &told, &table, Rules::VseC) {
                 assert!(edit.new.iter().all(|new| !told.has(new)), "{edit:?}");
@@ -170,7 +170,7 @@ proptest! {
         let edits = Edits { nouns: NounTable::fit(&parsed()[..3]), rules: Rules::VseC };
         for sentence in [parse(&text), parse(&other)] {
             let mut rng = Streams { seed: 1, round: 0 }.of(Purpose::Edits, 0);
-            let told = Told::of([&sentence]);
+            let told = CaptionLemmas::of([&sentence]);
             for edit in edits.of(&sentence, &told, &mut rng) {
                 prop_assert!(edit.positions.iter().all(|&at| at < sentence.words.len()));
                 prop_assert_eq!(edit.old.len(), edit.positions.len());

@@ -6,7 +6,7 @@ use std::io::Write;
 use itm_core::Result;
 
 use super::read::Captions;
-use super::{Edits, Told, choose};
+use super::{CaptionLemmas, Edits, choose};
 use crate::phrases::{Sentence, parse};
 use crate::random::{Purpose, Streams};
 use crate::record::{Kind, Record, Writer};
@@ -24,7 +24,7 @@ pub struct Counts {
 
 /// How many negatives a caption gets, and the kinds of the negatives.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wanted {
+pub struct Quota {
     /// Seed of all draws.
     pub seed: u64,
     /// Negatives per caption, all different; fewer if the caption has fewer variants.
@@ -33,7 +33,7 @@ pub struct Wanted {
     pub kinds: Vec<Kind>,
 }
 
-impl Wanted {
+impl Quota {
     /// One negative of any kind.
     pub fn one(seed: u64) -> Self {
         Self { seed, per_caption: 1, kinds: Kind::RULES.to_vec() }
@@ -50,13 +50,13 @@ impl Wanted {
 pub fn each(
     images: &[Captions],
     edits: &Edits,
-    wanted: &Wanted,
+    wanted: &Quota,
     mut take: impl FnMut(Record) -> Result<()>,
 ) -> Result<Counts> {
     let mut counts = Counts::default();
     for image in images {
         let sentences: Vec<Sentence> = image.texts.iter().map(|text| parse(text)).collect();
-        let told = Told::of(&sentences);
+        let told = CaptionLemmas::of(&sentences);
         for (k, sentence) in sentences.iter().enumerate() {
             let number = counts.captions as u64;
             let mut rng = Streams { seed: wanted.seed, round: 0 }.of(Purpose::Edits, number);
@@ -82,7 +82,7 @@ pub fn each(
 pub fn write_all(
     images: &[Captions],
     edits: &Edits,
-    wanted: &Wanted,
+    wanted: &Quota,
     out: &mut Writer<impl Write>,
 ) -> Result<Counts> {
     each(images, edits, wanted, |record| out.write(&record))

@@ -14,7 +14,7 @@ fn tokens(words: u32) -> Vec<u32> {
     [vec![101], (10..10 + words).collect(), vec![102]].concat()
 }
 
-fn draw(by: MaskBy, words: u32, phrases: &[Vec<usize>], count: usize) -> Vec<Masked> {
+fn draw(by: MaskBy, words: u32, phrases: &[Vec<usize>], count: usize) -> Vec<Masking> {
     let mut rng = Streams { seed: 5, round: 0 }.of(Purpose::Masks, 0);
     masker(by).maskings(&tokens(words), phrases, count, &mut rng).unwrap()
 }

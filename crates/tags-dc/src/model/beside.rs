@@ -6,7 +6,7 @@ use itm_core::{Error, Result, host};
 use itm_kernels::Noise;
 
 use super::{At, EmbeddedRegions, RegionBatch, Uniter};
-use crate::{Generator, Masked, Scores};
+use crate::{Generator, Masking, Scores};
 
 /// Sentences per pass.
 const ROWS: usize = 32;
@@ -42,10 +42,7 @@ impl Beside {
         if image.counts().len() != 1 {
             return Err(Error::invalid("regions", "one image", image.counts().len()));
         }
-        let (x, wanted) = (image.width(), model.shape.features);
-        if x != wanted {
-            return Err(Error::invalid("features of regions", format!("{wanted} wide"), x));
-        }
+        model.shape.check_regions(image)?;
         let model = model.valid();
         let regions = model.embed_regions(image);
         Ok(Self { model, regions })
@@ -61,11 +58,11 @@ impl Generator for Beside {
         self.model.shape.text.vocabulary
     }
 
-    fn logits(&mut self, rows: &[Masked]) -> Result<Vec<f32>> {
+    fn logits(&mut self, rows: &[Masking]) -> Result<Vec<f32>> {
         let mut logits = vec![];
         for some in rows.chunks(ROWS) {
             let texts: Vec<&[u32]> = some.iter().map(|row| &row.ids[..]).collect();
-            let at = |(row, masked): (usize, &Masked)| -> Vec<At> {
+            let at = |(row, masked): (usize, &Masking)| -> Vec<At> {
                 masked.targets().map(|position| At { row, position }).collect()
             };
             let asked: Vec<At> = some.iter().enumerate().flat_map(at).collect();

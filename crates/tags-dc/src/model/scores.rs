@@ -75,26 +75,12 @@ impl UniterScores {
     }
 
     fn of_texts(model: &Uniter, texts: Vec<Vec<u32>>) -> Result<Self> {
-        let shape = &model.shape.text;
-        for (k, text) in texts.iter().enumerate() {
-            let (place, n) = (|| format!("text {k}"), text.len());
-            if n == 0 || n > shape.positions {
-                let expected = format!("1 to {} pieces", shape.positions);
-                return Err(Error::invalid(place(), expected, n));
-            }
-            if let Some(id) = text.iter().find(|&&id| id as usize >= shape.vocabulary) {
-                let expected = format!("pieces of a vocabulary of {}", shape.vocabulary);
-                return Err(Error::invalid(place(), expected, format!("piece {id}")));
-            }
-        }
+        model.shape.check_texts(&texts, |k| format!("text {k}"))?;
         Ok(Self { model: model.valid(), rows: vec![], starts: vec![0], texts })
     }
 
     fn add(&mut self, images: &RegionBatch) -> Result<()> {
-        let (x, expected) = (images.width(), self.model.shape.features);
-        if x != expected {
-            return Err(Error::invalid("features of regions", format!("{expected} wide"), x));
-        }
+        self.model.shape.check_regions(images)?;
         let EmbeddedRegions { rows, counts } = self.model.embed_regions(images);
         self.rows.extend(host(rows));
         for count in counts {

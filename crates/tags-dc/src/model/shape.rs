@@ -4,6 +4,8 @@ use itm_core::encoders::BertShape;
 use itm_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
+use super::RegionBatch;
+
 /// Sizes and choices of a [`Uniter`](super::Uniter).
 ///
 /// ```
@@ -83,6 +85,41 @@ impl UniterShape {
             return Err(Error::invalid("epsilon", "a number above 0", t.epsilon));
         }
         Ok(())
+    }
+
+    /// Refuses texts, with `[CLS]` and `[SEP]`, that are empty, need more positions than the model has, or have a token outside its table.
+    ///
+    /// # Errors
+    /// The error names the text by `place`.
+    pub(crate) fn check_texts<T: AsRef<[u32]>>(
+        &self,
+        texts: &[T],
+        place: impl Fn(usize) -> String,
+    ) -> Result<()> {
+        let BertShape { positions, vocabulary, .. } = self.text;
+        for (k, text) in texts.iter().enumerate() {
+            let text = text.as_ref();
+            if text.is_empty() || text.len() > positions {
+                let expected = format!("1 to {positions} tokens, [CLS] and [SEP] included");
+                return Err(Error::invalid(place(k), expected, text.len()));
+            }
+            if let Some(token) = text.iter().find(|&&token| token as usize >= vocabulary) {
+                return Err(Error::invalid(place(k), format!("tokens below {vocabulary}"), token));
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses regions of another width.
+    ///
+    /// # Errors
+    /// Both widths are named.
+    pub(crate) fn check_regions(&self, batch: &RegionBatch) -> Result<()> {
+        if batch.width() == self.features {
+            return Ok(());
+        }
+        let expected = format!("{} wide", self.features);
+        Err(Error::invalid("features of regions", expected, batch.width()))
     }
 }
 

@@ -1,8 +1,8 @@
 use super::*;
 use crate::{Purpose, Streams};
 
-fn row(targets: &[usize]) -> Masked {
-    let mut row = Masked { ids: vec![1, 2, 3, 4, 5], labels: vec![None; 5] };
+fn row(targets: &[usize]) -> Masking {
+    let mut row = Masking { ids: vec![1, 2, 3, 4, 5], labels: vec![None; 5] };
     for &at in targets {
         row.labels[at] = Some(row.ids[at]);
     }
@@ -13,7 +13,7 @@ fn refill(draws: usize, temperature: f64) -> Refill {
     Refill { draws, temperature, forbid: Vec::new() }
 }
 
-fn draw(refill: &Refill, rows: &[Masked], logits: &[f32], v: usize) -> Result<Vec<Vec<u32>>> {
+fn draw(refill: &Refill, rows: &[Masking], logits: &[f32], v: usize) -> Result<Vec<Vec<u32>>> {
     refill.draw(rows, logits, v, &mut Streams { seed: 3, round: 0 }.of(Purpose::Refills, 0))
 }
 
@@ -122,7 +122,7 @@ fn bad_logits_and_settings_are_named() {
 
 #[test]
 fn labels_and_tokens_are_as_many() {
-    let short = Masked { labels: vec![None, Some(2), None, None, None, Some(6)], ..row(&[]) };
+    let short = Masking { labels: vec![None, Some(2), None, None, None, Some(6)], ..row(&[]) };
     let line = draw(&refill(1, 1.5), &[row(&[1]), short], &[0.0; 9], 3).unwrap_err();
     assert_eq!(line.to_string(), "row 1: expected 5 labels, one per token, got 6");
 }
@@ -135,7 +135,7 @@ impl Generator for Next {
         9
     }
 
-    fn logits(&mut self, rows: &[Masked]) -> Result<Vec<f32>> {
+    fn logits(&mut self, rows: &[Masking]) -> Result<Vec<f32>> {
         let labels = rows.iter().flat_map(|row| row.labels.iter().flatten());
         Ok(labels.flat_map(|&label| only(label as usize + 1, 9)).collect())
     }

@@ -6,10 +6,10 @@
 //! | texts with `[CLS]` and `[SEP]`, where captions are words | [`Marks`] |
 //! | negatives from the training split: drawn, scored, the hardest kept | `retrieval` |
 //! | synthetic sentences: refilled, filtered, scored, the best kept | `synthetic` |
-//! | sentences and words judged after training | [`Judged`], [`JudgedPool`] |
+//! | sentences and words judged after training | [`Assessment`], [`CaptionAssessment`] |
 //! | Eq. 1 to 5 and 7 to 10 | `objective` |
 
-mod judged;
+mod assessment;
 mod marks;
 mod method;
 mod objective;
@@ -32,13 +32,13 @@ use itm_core::start::Start;
 use itm_core::{Error, Result, host};
 use itm_kernels::{AdamForm, AdamOptions, Decayed, Noise, random};
 
-pub use self::judged::{Judged, JudgedPool, JudgedWord};
+pub use self::assessment::{Assessment, CaptionAssessment, WordAssessment};
 pub use self::marks::Marks;
 
 use self::objective::{Losses, word_logits};
-use self::refused::{check_tokens, of_caption};
+use self::refused::of_caption;
 use self::retrieval::Anchors;
-use self::synthetic::{Maker, MaskedText};
+use self::synthetic::{Maker, TextMaskings};
 use crate::config::{FilterKind, GeneratorKind, Published, Sampling, TagsDcConfig};
 use crate::model::Uniter;
 use crate::{MaskBy, Masker, Purpose, SiblingStatistics, Streams};
@@ -282,7 +282,7 @@ impl TagsDc {
         };
         let captions: Vec<usize> = batch.caption_ids.iter().map(caption).collect::<Result<_>>()?;
         let texts: Vec<_> = captions.iter().map(|&k| self.marks.around(&train.texts[k])).collect();
-        check_tokens(self.model(), &texts, |k| format!("caption {}", captions[k]))?;
+        self.model().shape.check_texts(&texts, |k| format!("caption {}", captions[k]))?;
         Ok((regions, captions))
     }
 
@@ -324,7 +324,7 @@ impl TagsDc {
         captions: &[usize],
         first: usize,
         seed: u64,
-    ) -> Result<Vec<MaskedText>> {
+    ) -> Result<Vec<TextMaskings>> {
         let masking = &self.config.masking;
         let phrases = match (masking.by, &self.phrases) {
             (MaskBy::Words, _) => None,
@@ -341,7 +341,7 @@ impl TagsDc {
             let phrases = phrases.map_or(&[][..], |all| &all[text]);
             let rows = self.masker.maskings(&tokens, phrases, masking.maskings, &mut rng);
             let (image, rows) = (train.pairs.image_of(text), rows.map_err(of_caption(text))?);
-            Ok(MaskedText { number, image, text, rows })
+            Ok(TextMaskings { number, image, text, rows })
         };
         (first as u64..).zip(captions).map(masked).collect()
     }

@@ -8,12 +8,12 @@ use itm_core::{Result, host};
 use itm_kernels::Noise;
 
 use super::Marks;
-use super::refused::{check_tokens, within};
+use super::refused::within;
 use super::retrieval::{Anchors, numbered};
-use super::synthetic::{MaskedText, Pool};
+use super::synthetic::{Pool, TextMaskings};
 use crate::config::LossConfig;
 use crate::model::{At, Joint, RegionBatch, Uniter};
-use crate::{Corrected, Negative, accuracy, losses, stayed};
+use crate::{CorrectionTargets, Negative, accuracy, losses, stayed};
 
 /// The weighted sum of a step's losses, and its numbers.
 #[derive(Default)]
@@ -58,7 +58,7 @@ impl Losses {
         }
         let (images, texts): (Vec<_>, Vec<_>) = pairs.into_iter().unzip();
         let marked: Vec<_> = texts.iter().map(|&text| marks.around(&train.texts[text])).collect();
-        check_tokens(model, &marked, |row| format!("caption {}", texts[row]))?;
+        model.shape.check_texts(&marked, |row| format!("caption {}", texts[row]))?;
         let (images, rows) = numbered(&images);
         let embedded = model.embed_regions(&RegionBatch::of(regions, &images)?);
         let joint = model.join(&TokenBatch::new(&marked), &embedded, &rows, noise);
@@ -79,7 +79,7 @@ impl Losses {
     pub(super) fn masked(
         &mut self,
         model: &Uniter,
-        captions: &[MaskedText],
+        captions: &[TextMaskings],
         regions: &Regions,
         weight: f64,
         noise: Noise,
@@ -88,7 +88,7 @@ impl Losses {
         let values = host(logits.clone().inner());
         let labels = captions.iter().flat_map(|caption| &caption.rows).flat_map(|row| &row.labels);
         let words: Vec<u32> = labels.flatten().copied().collect();
-        let per_anchor: Vec<usize> = captions.iter().map(MaskedText::targets).collect();
+        let per_anchor: Vec<usize> = captions.iter().map(TextMaskings::targets).collect();
         let loss = losses::masked_words(logits, &words, &per_anchor).map_err(within("loss.mlm"))?;
         self.numbers.add(&Numbers::from([("words_right", accuracy(&values, &words)?)]));
         self.add("mlm", weight, loss);
@@ -183,7 +183,7 @@ impl Losses {
 /// If a region cannot be read.
 pub(super) fn word_logits(
     model: &Uniter,
-    captions: &[MaskedText],
+    captions: &[TextMaskings],
     regions: &Regions,
     noise: Noise,
 ) -> Result<Tensor<2>> {
@@ -256,7 +256,7 @@ impl<'a> PoolRows<'a> {
     }
 
     /// The corrected tokens of the negatives, the caption's tokens at their positions, and the number of tokens per pool.
-    fn corrected(&self, pools: &[Pool], which: Corrected) -> Result<Asked> {
+    fn corrected(&self, pools: &[Pool], which: CorrectionTargets) -> Result<Asked> {
         let (mut asked, mut words, mut per_anchor) = (vec![], vec![], vec![0; pools.len()]);
         for &(number, first) in &self.of {
             let Pool { positive, negatives, .. } = &pools[number];

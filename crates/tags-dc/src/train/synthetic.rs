@@ -12,20 +12,21 @@ use crate::config::{FilterKind, SyntheticConfig};
 use crate::model::{RegionBatch, Uniter, UniterScores};
 use crate::pool::{Survivor, picks, survivors};
 use crate::{
-    Filter, Masked, Negative, Pick, Protected, Purpose, Refill, SiblingStatistics, Streams, Verdict,
+    CaptionWords, Filter, Masking, Negative, Pick, Purpose, Refill, SiblingStatistics, Streams,
+    Verdict,
 };
 
 /// A caption's maskings, beside its image.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct MaskedText {
+pub(super) struct TextMaskings {
     /// The caption's number in its step, which its random stream depends on.
     pub(super) number: u64,
     pub(super) image: usize,
     pub(super) text: usize,
-    pub(super) rows: Vec<Masked>,
+    pub(super) rows: Vec<Masking>,
 }
 
-impl MaskedText {
+impl TextMaskings {
     /// The number of targets of all its maskings.
     pub(super) fn targets(&self) -> usize {
         self.rows.iter().map(|masked| masked.targets().count()).sum()
@@ -72,7 +73,7 @@ impl<'a> Maker<'a> {
     /// If no token can be drawn at a target, a region cannot be read, or a score is NaN.
     pub(super) fn pools(
         &self,
-        captions: &[MaskedText],
+        captions: &[TextMaskings],
         mut logits: &[f32],
         model: &Uniter,
         (train, regions): (&Items, &Regions),
@@ -117,14 +118,20 @@ impl<'a> Maker<'a> {
     }
 
     /// The sentences of a caption, and which of them are negatives.
-    fn made(&self, caption: &MaskedText, logits: &[f32], train: &Items, seed: u64) -> Result<Made> {
+    fn made(
+        &self,
+        caption: &TextMaskings,
+        logits: &[f32],
+        train: &Items,
+        seed: u64,
+    ) -> Result<Made> {
         let mut rng = Streams { seed, round: 0 }.of(Purpose::Refills, caption.number);
         let rows = self.refill.draw(&caption.rows, logits, self.marks.tokens(), &mut rng);
         let text = caption.text;
         let rows = rows.map_err(of_caption(text))?;
         let positive = self.marks.around(&train.texts[text]);
         let told = train.pairs.texts_of(caption.image).iter().map(|&t| &train.texts[t][..]);
-        let told = Protected::of(told);
+        let told = CaptionWords::of(told);
         let verdicts = self.filter.verdicts(&positive, &rows, &told, self.config.repeat);
         let repeated = verdicts.iter().filter(|&&v| v == Verdict::Repeated).count();
         Ok(Made { left: survivors(&verdicts, self.filter), repeated, rows, positive })

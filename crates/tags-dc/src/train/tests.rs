@@ -12,7 +12,7 @@ use super::retrieval::{Anchor, Anchors, Others};
 use super::*;
 use crate::Repeat;
 use crate::config::{
-    Corrected, ImageAnchors, LossConfig, MaskingConfig, ModelConfig, RetrievalConfig,
+    CorrectionTargets, ImageAnchors, LossConfig, MaskingConfig, ModelConfig, RetrievalConfig,
     SyntheticConfig, TrainConfig,
 };
 use crate::model::RegionBatch;
@@ -69,7 +69,7 @@ fn config() -> TagsDcConfig {
             wod: 0.0,
             wod_weights: [1.0, 0.11],
             woc: 0.0,
-            woc_targets: Corrected::Masked,
+            woc_targets: CorrectionTargets::Masked,
         },
         train: TrainConfig {
             seed: 3,
@@ -189,7 +189,7 @@ fn masked_words_are_averaged_within_their_anchor_first() {
     let (split, model) = (Split::new(), model(&often));
     let masked = model.maskings(&split.items(), &[3, 4], 0, 9).unwrap();
     assert_ne!(masked[0].targets(), masked[1].targets(), "or a flat mean would be the same");
-    let loss = |anchors: &[MaskedText]| {
+    let loss = |anchors: &[TextMaskings]| {
         let mut losses = Losses::default();
         losses.masked(model.model(), anchors, &split.regions, 1.0, Noise::Off).unwrap();
         f64::from(host(losses.value.unwrap().inner())[0])

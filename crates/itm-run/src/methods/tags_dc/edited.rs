@@ -2,7 +2,7 @@
 
 use itm_core::Result;
 use itm_core::data::Part;
-use tags_dc::edits::{Captions, Edits, NounTable, Rules, Wanted, each};
+use tags_dc::edits::{Captions, Edits, NounTable, Quota, Rules, each};
 use tags_dc::fluency::{self, Trigrams};
 use tags_dc::phrases::{Sentence, parse};
 use tags_dc::record::Kind;
@@ -42,7 +42,7 @@ pub(crate) fn edited(train: &Part, part: &Part) -> Result<Vec<Edited>> {
     let images: Vec<_> = (0..part.pairs.images()).map(captions).collect();
     let mut all = vec![];
     let mut of = |kinds: &[Kind], kind: Option<&'static str>| {
-        let wanted = Wanted { seed: SEED, per_caption: 1, kinds: kinds.to_vec() };
+        let wanted = Quota { seed: SEED, per_caption: 1, kinds: kinds.to_vec() };
         each(&images, &edits, &wanted, |record| {
             let (image, number) = record.caption.split_once('#').expect("as ids are made");
             let [image, number] = [image, number].map(|n| n.parse::<usize>().expect("a number"));

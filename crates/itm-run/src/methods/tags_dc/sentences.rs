@@ -6,7 +6,7 @@ use itm_core::Result;
 use itm_core::learn::{Items, Method};
 use itm_core::text::Word;
 use tags_dc::phrases::Duplicates;
-use tags_dc::train::{Judged, TagsDc};
+use tags_dc::train::{Assessment, TagsDc};
 use tags_dc::{Aligned, spelled};
 
 use crate::report::{JudgedCaption, JudgedText};
@@ -56,7 +56,7 @@ pub(crate) fn sentences(method: &dyn Method, of: Caption) -> Result<Option<Vec<S
     };
     let pool = method.negatives(&items, text, &read.phrases(Duplicates::Kept), SEED)?;
     let own = &pool.caption;
-    let made = |negative: &Judged| {
+    let made = |negative: &Assessment| {
         Some(Sentence {
             text: read.edited(&negative.tokens, &own.tokens, words)?.text,
             below: negative.score < own.score,
@@ -80,13 +80,13 @@ pub(crate) fn judged(
         return Ok(None);
     };
     let tokens = method.marks().around(&of.items.texts[of.text]);
-    let judged = method.judged(&of.items, image, &[&tokens])?;
+    let judged = method.assess(&of.items, image, &[&tokens])?;
     let written = (of.spell)(of.caption)?;
     Ok(Some(shown(&judged[0], &tokens, &written, words)))
 }
 
 /// A sentence with as many tokens as its caption. The caption has the tokens `own` and the words `written`.
-fn shown(sentence: &Judged, own: &[u32], written: &[Word], words: &[String]) -> JudgedCaption {
+fn shown(sentence: &Assessment, own: &[u32], written: &[Word], words: &[String]) -> JudgedCaption {
     let mark = written.first().map_or(0, |word| word.pieces.start);
     let mut number = 0..;
     let word = |written: &Word| {

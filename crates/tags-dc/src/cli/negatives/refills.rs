@@ -19,7 +19,7 @@ use crate::model::{Beside, RegionBatch};
 use crate::phrases::Duplicates;
 use crate::record::{Kind, Record};
 use crate::train::TagsDc;
-use crate::{Filter, MaskBy, Masker, Protected, Refill, Streams, Tailor};
+use crate::{CaptionWords, Filter, MaskBy, Masker, Refill, Streams, Tailor};
 
 /// Options of negatives by a model, for a command with an option `--run`.
 #[derive(Debug, Clone, Args)]
@@ -134,7 +134,7 @@ impl Negatives {
             };
             let items = &trained.splits[split].items;
             let told = items.pairs.texts_of(number).iter().map(|&text| &items.texts[text][..]);
-            let told = Protected::of(told);
+            let told = CaptionWords::of(told);
             let regions = items.images.regions(method.model().shape.features)?;
             let mut model = Beside::new(method.model(), &RegionBatch::of(regions, &[number])?)?;
             for (k, text) in image.texts.iter().enumerate() {

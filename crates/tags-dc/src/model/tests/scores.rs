@@ -7,7 +7,7 @@ use itm_core::scored::Scored;
 use itm_kernels::random;
 
 use super::*;
-use crate::{Generator, Masked, Scores};
+use crate::{Generator, Masking, Scores};
 
 const IMAGES: usize = 9;
 const ALL_TEXTS: usize = 21;
@@ -54,7 +54,7 @@ fn golden_words_and_scores_beside_an_image() {
     assert!(off(&scores, &[g["logits"][0]; 40]) < 1e-5, "{scores:?}");
     let mut labels = vec![None; TEXTS[0].len()];
     WORDS.iter().filter(|place| place[0] == 0).for_each(|place| labels[place[1]] = Some(0));
-    let masked = Masked { ids: TEXTS[0].to_vec(), labels };
+    let masked = Masking { ids: TEXTS[0].to_vec(), labels };
     let logits = beside.logits(&vec![masked; 40]).unwrap();
     assert_eq!(beside.vocabulary(), 50);
     assert!(off(&logits, &g["words"][..2 * 50].repeat(40)) < 1e-5);
@@ -115,12 +115,15 @@ fn bad_input_is_named() {
         let texts = texts.iter().map(|text| text.to_vec()).collect();
         UniterScores::new(&model, images, texts).unwrap_err().to_string()
     };
-    assert_eq!(refused(&[], &[&[2, 3], &[]]), "text 1: expected 1 to 9 pieces, got 0");
-    assert_eq!(refused(&[], &[&[2; 10]]), "text 0: expected 1 to 9 pieces, got 10");
     assert_eq!(
-        refused(&[], &[&[2, 50, 3]]),
-        "text 0: expected pieces of a vocabulary of 50, got piece 50"
+        refused(&[], &[&[2, 3], &[]]),
+        "text 1: expected 1 to 9 tokens, [CLS] and [SEP] included, got 0"
     );
+    assert_eq!(
+        refused(&[], &[&[2; 10]]),
+        "text 0: expected 1 to 9 tokens, [CLS] and [SEP] included, got 10"
+    );
+    assert_eq!(refused(&[], &[&[2, 50, 3]]), "text 0: expected tokens below 50, got 50");
     let wide = RegionBatch::new(7, vec![1], vec![0.0; 7], vec![0.0; 7]).unwrap();
     assert_eq!(refused(&[wide], &[&[2]]), "features of regions: expected 6 wide, got 7");
     let without = Regions::new(6, vec![1], vec![0.0; 6]).unwrap();

@@ -3,7 +3,7 @@
 use super::*;
 use crate::model::tests::{check_gradients, golden_of, open, split_regions};
 use crate::train::synthetic::Pool;
-use crate::{Masked, Negative};
+use crate::{Masking, Negative};
 
 const MARKS: Marks = Marks::of_words(47);
 const MASK: u32 = 49;
@@ -23,21 +23,21 @@ fn anchors() -> Anchors {
 }
 
 /// A masked text, with the original words at some of its positions.
-fn masked(words: &[u32], labels: &[(usize, u32)]) -> Masked {
+fn masked(words: &[u32], labels: &[(usize, u32)]) -> Masking {
     let ids = MARKS.around(words);
     let label = |at| labels.iter().find(|(position, _)| *position == at).map(|&(_, word)| word);
-    Masked { labels: (0..ids.len()).map(label).collect(), ids }
+    Masking { labels: (0..ids.len()).map(label).collect(), ids }
 }
 
-fn maskings() -> Vec<MaskedText> {
+fn maskings() -> Vec<TextMaskings> {
     let first = vec![
         masked(&[MASK, 11, 31, 44, 8], &[(1, 17)]),
         masked(&[17, MASK, 5, 44, 8], &[(2, 11), (3, 31)]),
     ];
     let second = vec![masked(&[MASK, 17], &[(1, 9)]), masked(&[9, 17], &[(2, 17)])];
     vec![
-        MaskedText { number: 0, image: 0, text: 0, rows: first },
-        MaskedText { number: 1, image: 1, text: 1, rows: second },
+        TextMaskings { number: 0, image: 0, text: 0, rows: first },
+        TextMaskings { number: 1, image: 1, text: 1, rows: second },
     ]
 }
 
@@ -112,7 +112,9 @@ fn golden_options_of_the_losses() {
         g["wod.plain"][0],
         "wod.plain",
     );
-    for (which, name) in [(Corrected::Changed, "woc.changed"), (Corrected::All, "woc.all")] {
+    for (which, name) in
+        [(CorrectionTargets::Changed, "woc.changed"), (CorrectionTargets::All, "woc.all")]
+    {
         close(of(LossConfig { woc_targets: which, ..weights() }, false, "woc"), g[name][0], name);
     }
     close(of(weights(), true, "istm"), g["istm.released"][0], "istm.released");

@@ -64,13 +64,13 @@ fn judging_what_is_not_there_is_an_error() {
     let (split, model) = (Split::new(), model(&config()));
     let items = split.items();
     let line =
-        |image, sentence: &[u32]| model.judged(&items, image, &[sentence]).unwrap_err().to_string();
+        |image, sentence: &[u32]| model.assess(&items, image, &[sentence]).unwrap_err().to_string();
     assert_eq!(line(5, &[12, 2, 13]), "image: expected a number below 5, got 5");
     assert_eq!(line(0, &[12, 15, 13]), "sentence 0: expected tokens below 15, got 15");
     let want = "sentence 0: expected 1 to 10 tokens, [CLS] and [SEP] included, got";
     assert_eq!(line(0, &[]), format!("{want} 0"));
     assert_eq!(line(0, &[2; 11]), format!("{want} 11"));
-    assert_eq!(model.judged(&items, 0, &[]).unwrap(), []);
+    assert_eq!(model.assess(&items, 0, &[]).unwrap(), []);
     let none = model.negatives(&items, 10, &[], 1).unwrap_err().to_string();
     assert_eq!(none, "text: expected a number below 10, got 10");
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::train::synthetic::Pool;
-use crate::{Filter, Protected, Verdict};
+use crate::{CaptionWords, Filter, Verdict};
 
 /// All five losses, with masking by phrases.
 fn all() -> TagsDcConfig {
@@ -78,7 +78,7 @@ fn options_of_synthetic_sentences_change_the_step() {
         ("wod", |c| c.loss.wod = 0.0),
         ("wod_weights", |c| c.loss.wod_weights = [1.0, 1.0]),
         ("woc", |c| c.loss.woc = 0.0),
-        ("woc_targets", |c| c.loss.woc_targets = Corrected::All),
+        ("woc_targets", |c| c.loss.woc_targets = CorrectionTargets::All),
     ];
     for (name, change) in changes {
         let mut config = all();
@@ -158,7 +158,7 @@ fn a_pool_is_of_the_best_sentences_that_pass() {
         let told = split.pairs.texts_of(image).iter().map(|&t| &split.texts[t][..]);
         let rows: Vec<Vec<u32>> = many.negatives.iter().map(|n| n.tokens.clone()).collect();
         let verdicts =
-            Filter::Paper.verdicts(&few.positive, &rows, &Protected::of(told), Repeat::First);
+            Filter::Paper.verdicts(&few.positive, &rows, &CaptionWords::of(told), Repeat::First);
         assert!(verdicts.iter().all(|&verdict| verdict == Verdict::Kept));
         for negative in &many.negatives {
             let outside = negative.masked.iter().enumerate().filter(|(_, masked)| !**masked);
@@ -249,7 +249,7 @@ fn sentences_and_words_are_judged_by_the_heads() {
     }
     let mut phase_1 = config;
     (phase_1.loss.wod, phase_1.loss.woc) = (0.0, 0.0);
-    let judged = made(&phase_1, &split).judged(&items, 1, &[&pool.caption.tokens]).unwrap();
+    let judged = made(&phase_1, &split).assess(&items, 1, &[&pool.caption.tokens]).unwrap();
     assert!(judged[0].words.is_none() && judged[0].tokens == pool.caption.tokens);
 }
 

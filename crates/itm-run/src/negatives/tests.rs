@@ -29,7 +29,7 @@ fn run(target: &str, folder: &Path) -> String {
 fn asked(line: &[&str]) -> Result<PathBuf> {
     let line = [&["itm", "negatives"], line].concat();
     match Cli::try_parse_from(line).unwrap().command {
-        Command::Negatives(args) => args.run(&testing::configs()),
+        Command::Negatives(args) => negatives(&args, &testing::configs()),
         _ => unreachable!("another command"),
     }
 }

@@ -9,26 +9,26 @@ use itm_kernels::{Noise, random};
 
 use super::TagsDc;
 use super::objective::word_logits;
-use super::refused::{check_tokens, of_caption};
-use super::synthetic::{Maker, MaskedText, Pool};
+use super::refused::of_caption;
+use super::synthetic::{Maker, Pool, TextMaskings};
 use crate::model::{RegionBatch, Uniter};
 use crate::words::largest;
 use crate::{Purpose, Streams};
 
 /// A sentence beside an image, as a model sees both.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Judged {
+pub struct Assessment {
     /// Tokens, with `[CLS]` and `[SEP]`.
     pub tokens: Vec<u32>,
     /// σ(s): the probability that sentence and image match.
     pub score: f32,
     /// What the word heads say about each token; `None` if the model has no word heads.
-    pub words: Option<Vec<JudgedWord>>,
+    pub words: Option<Vec<WordAssessment>>,
 }
 
 /// What the word heads say about a token.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct JudgedWord {
+pub struct WordAssessment {
     /// The probability that the token matches the image.
     pub matches: f32,
     /// The token that should be in its place.
@@ -37,11 +37,11 @@ pub struct JudgedWord {
 
 /// A caption and the synthetic sentences that passed the filter, the best first.
 #[derive(Debug, Clone, PartialEq)]
-pub struct JudgedPool {
+pub struct CaptionAssessment {
     /// The caption.
-    pub caption: Judged,
+    pub caption: Assessment,
     /// Its negatives.
-    pub negatives: Vec<Judged>,
+    pub negatives: Vec<Assessment>,
 }
 
 impl TagsDc {
@@ -50,13 +50,18 @@ impl TagsDc {
     /// # Errors
     /// If the images are not regions of the model's width, a region cannot be read, or the image does not exist. Also if a sentence is empty,
     /// has more tokens than the model has positions, or has a token that the model does not have.
-    pub fn judged(&self, items: &Items, image: usize, sentences: &[&[u32]]) -> Result<Vec<Judged>> {
+    pub fn assess(
+        &self,
+        items: &Items,
+        image: usize,
+        sentences: &[&[u32]],
+    ) -> Result<Vec<Assessment>> {
         let regions = items.images.regions(self.model().shape.features)?;
         if image >= regions.len() {
             let expected = format!("a number below {}", regions.len());
             return Err(Error::invalid("image", expected, image));
         }
-        check_tokens(self.model(), sentences, |k| format!("sentence {k}"))?;
+        self.model().shape.check_texts(sentences, |k| format!("sentence {k}"))?;
         if sentences.is_empty() {
             return Ok(vec![]);
         }
@@ -68,14 +73,14 @@ impl TagsDc {
     /// With `filter = "siblings"` a loaded model that has made no step since needs [`with_siblings_of`](Self::with_siblings_of).
     ///
     /// # Errors
-    /// As [`judged`](Self::judged); also if the text does not exist, or a phrase has a position outside the text.
+    /// As [`assess`](Self::assess); also if the text does not exist, or a phrase has a position outside the text.
     pub fn negatives(
         &self,
         items: &Items,
         text: usize,
         phrases: &[Vec<usize>],
         seed: u64,
-    ) -> Result<JudgedPool> {
+    ) -> Result<CaptionAssessment> {
         let regions = items.images.regions(self.model().shape.features)?;
         let Some(words) = items.texts.get(text) else {
             let expected = format!("a number below {}", items.texts.len());
@@ -83,12 +88,13 @@ impl TagsDc {
         };
         let (model, seed) = (self.model().valid(), random::derive(seed, text as u64));
         let tokens = self.marks.around(words);
-        check_tokens(self.model(), &[&tokens], |_| format!("text {text}"))?;
+        self.model().shape.check_texts(&[&tokens], |_| format!("text {text}"))?;
         let masking = &self.config.masking;
         let mut rng = Streams { seed, round: 0 }.of(Purpose::Masks, 0);
         let rows = self.masker.maskings(&tokens, phrases, masking.maskings, &mut rng);
         let image = items.pairs.image_of(text);
-        let masked = [MaskedText { number: 0, image, text, rows: rows.map_err(of_caption(text))? }];
+        let masked =
+            [TextMaskings { number: 0, image, text, rows: rows.map_err(of_caption(text))? }];
         let generator = self.generator.as_ref().unwrap_or(&model);
         let logits = host(word_logits(generator, &masked, regions, Noise::Off)?);
         let maker = Maker::new(&self.config.synthetic, self.marks, &self.siblings);
@@ -98,7 +104,7 @@ impl TagsDc {
         sentences.extend(negatives.iter().map(|negative| &negative.tokens[..]));
         let mut judged = judge(&model, regions, image, &sentences)?.into_iter();
         let caption = judged.next().expect("the caption itself");
-        Ok(JudgedPool { caption, negatives: judged.collect() })
+        Ok(CaptionAssessment { caption, negatives: judged.collect() })
     }
 }
 
@@ -107,7 +113,7 @@ fn judge(
     regions: &Regions,
     image: usize,
     sentences: &[&[u32]],
-) -> Result<Vec<Judged>> {
+) -> Result<Vec<Assessment>> {
     let embedded = model.embed_regions(&RegionBatch::of(regions, &[image])?);
     let texts = TokenBatch::new(sentences);
     let joint = model.join(&texts, &embedded, &vec![0; sentences.len()], Noise::Off);
@@ -116,15 +122,15 @@ fn judge(
         let asked = joint.every_token();
         let discrimination = host(model.discrimination_logits(&joint, &asked));
         let correction = host(model.correction_logits(&joint, &asked));
-        let of_token = |(two, all): (&[f32], &[f32])| JudgedWord {
+        let of_token = |(two, all): (&[f32], &[f32])| WordAssessment {
             matches: (1.0 / (1.0 + f64::from(two[0] - two[1]).exp())) as f32,
             correction: largest(all) as u32,
         };
         let v = correction.len() / asked.len();
         discrimination.chunks_exact(2).zip(correction.chunks_exact(v)).map(of_token).collect()
     });
-    let mut words = words.map(|words: Vec<JudgedWord>| words.into_iter());
-    let sentence = |(tokens, score): (&&[u32], f32)| Judged {
+    let mut words = words.map(|words: Vec<WordAssessment>| words.into_iter());
+    let sentence = |(tokens, score): (&&[u32], f32)| Assessment {
         tokens: tokens.to_vec(),
         score,
         words: words.as_mut().map(|words| words.by_ref().take(tokens.len()).collect()),

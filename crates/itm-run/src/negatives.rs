@@ -1,0 +1,57 @@
+//! `itm negatives`: with a run, its model fills in the words; without one, rules change the captions.
+
+use std::io::stdout;
+use std::path::{Path, PathBuf};
+
+use itm_core::{Error, Result};
+
+use crate::methods::{ModelSplit, Negatives, TrainedModel, filler};
+use crate::run::{Finished, Run};
+use crate::run_dir::new_path;
+use crate::split::Split;
+
+/// Writes the negatives and returns their folder.
+///
+/// # Errors
+/// If a file or the run cannot be read, or has no captions; if the row's model cannot fill in words, or does not read captions as
+/// words or word pieces; if the folder is not empty.
+pub(crate) fn negatives(args: &Negatives, configs: &Path) -> Result<PathBuf> {
+    let Negatives { negatives, run: folder, refills, row, row_seed, data, backend } = args;
+    let out = negatives.out.clone().unwrap_or_else(|| new_path("negatives"));
+    let Some(folder) = folder else {
+        negatives.by_rules(&out, &negatives.command("cargo xtask"), &mut stdout())?;
+        return Ok(out);
+    };
+    let asked = Finished { run: folder, row: row.as_deref(), data: data.as_deref(), backend };
+    let run = Run::open(asked, configs, |_| Ok(()))?;
+    let row = run.row(row.as_deref());
+    let model = run.trained(&row, *row_seed)?;
+    let Some(method) = filler(&*model.method) else {
+        let expected = "a run whose model fills in words";
+        return Err(Error::invalid("--run", expected, model.name()));
+    };
+    let reading = run.bench.reading(&row)?;
+    let Some(words) = reading.spelled_by_number() else {
+        let expected = "a row that reads captions as words or word pieces";
+        return Err(Error::invalid("--row", expected, format!("`{row}`")));
+    };
+    let split = |split| {
+        let images = &run.bench.source.part(split).0.images;
+        ModelSplit { images, items: model.inputs.items(split) }
+    };
+    let trained = TrainedModel {
+        name: model.name(),
+        checkpoint_sha256: run.hash_of_chosen(&row, *row_seed)?,
+        method,
+        splits: [Split::Test, Split::Val, Split::Train].map(split).into(),
+        words: &words,
+        world: run.bench.config.target.scenes.map(|world| (world.seed, world.sizes())),
+        read: &|text| reading.read(text),
+        spell: &|text| reading.words(text),
+    };
+    negatives.by_model(&out, &args.command(folder), (refills, &trained), &mut stdout())?;
+    Ok(out)
+}
+
+#[cfg(test)]
+mod tests;
