@@ -111,7 +111,7 @@ impl Study {
         })
     }
 
-    fn data(&self, test: &Test<'_>, limits: Limits, rows: usize) -> report::StudyData {
+    fn data(&self, test: &Test<'_>, limits: Limits, rows: usize) -> report::Data {
         let mut notes = Vec::new();
         if limits.alone && self.methods.is_empty() {
             let note = "a single image or query: corrections compare several and are left out";
@@ -122,7 +122,7 @@ impl Study {
         if self.resamples > 0 && least >= 0.05 {
             notes.push(format!("with so few resamples no p over all rows can be below {least:.2}"));
         }
-        report::StudyData {
+        report::Data {
             images: test.pairs.images() as u64,
             texts: test.pairs.texts() as u64,
             dim: test.scores.cosine_rows().map(|rows| rows.dim as u64),
