@@ -92,12 +92,6 @@ pub fn words(caption: &str) -> Vec<String> {
 }
 
 /// Lower-case runs of `[a-z0-9]` that apostrophes may join (`dog's` is one word), like the `tokens` of Karpathy's files.
-///
-/// ```
-/// use itm_core::text::words_with_apostrophes;
-///
-/// assert_eq!(words_with_apostrophes("The 'big' dog's ball"), ["the", "big", "dog's", "ball"]);
-/// ```
 pub(crate) fn words_with_apostrophes(caption: &str) -> Vec<String> {
     let lower = caption.to_lowercase();
     let runs = lower.split(|c: char| !c.is_ascii_alphanumeric() && c != '\'');
@@ -126,7 +120,7 @@ pub enum Tokens {
     /// [`words`]
     #[default]
     Words,
-    /// [`words_with_apostrophes`]
+    /// Lower-case runs of `[a-z0-9]` that apostrophes may join: `dog's` is one word.
     WordsWithApostrophes,
     /// [`treebank`]
     Treebank,
