@@ -89,11 +89,11 @@ fn others(
     direction: Direction,
     beta: f64,
     items: &[usize],
-) -> Result<Vec<Others>> {
+) -> Result<Vec<LogSumParts>> {
     let queries = direction.queries(scores.images(), scores.texts());
     let mut all = Vec::with_capacity(items.len());
     direction.reversed().batches(scores, items, |_, columns| {
-        all.par_extend(columns.par_chunks(queries).map(|column| Others::new(column, beta)));
+        all.par_extend(columns.par_chunks(queries).map(|column| LogSumParts::new(column, beta)));
     })?;
     Ok(all)
 }
@@ -138,18 +138,18 @@ pub(crate) fn check_beta(beta: f64) -> Result<()> {
 struct Exclusive {
     beta: f64,
     queries: usize,
-    items: Vec<Others>,
+    items: Vec<LogSumParts>,
 }
 
 /// An item's largest term and the sum of all other terms, so that no term is subtracted from a sum that it dominates.
 #[derive(Debug, Clone, Copy)]
-struct Others {
+struct LogSumParts {
     query: usize,
     largest: f64,
     rest: f64, // log of the sum without the largest term
 }
 
-impl Others {
+impl LogSumParts {
     fn new(column: &[f32], beta: f64) -> Self {
         let first = |best: usize, q: usize| if column[q] > column[best] { q } else { best };
         let query = (1..column.len()).fold(0, first);

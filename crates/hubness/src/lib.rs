@@ -55,5 +55,5 @@ pub use nnn::{NearestMeans, Nnn};
 pub use preset::Preset;
 pub use querybank::{QueryBank, RowScale};
 pub use rescore::{Affine, Rescore};
-pub use sinkhorn::{Balanced, BothBalanced, Sinkhorn, SinkhornOrder};
+pub use sinkhorn::{Sinkhorn, SinkhornFit, SinkhornFits, SinkhornOrder};
 pub use survey::Survey;

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::Direction;
 pub use crate::hubs::HubMeasures;
 pub use hubs::{Histogram, Hub, HubSide, Hubs, Victim};
-pub use row::{Chosen, Difference, Param, Params, RecallIntervals, Recalls, Row, Seen};
+pub use row::{Chosen, Difference, Param, Params, RecallIntervals, Recalls, Row, RowSetting};
 
 /// Everything a report shows. Numbers are finite; unknown values are `null`.
 ///

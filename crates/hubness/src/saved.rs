@@ -13,7 +13,7 @@ use crate::{Affine, Correction, Direction, Knowledge, Rescore, Setting};
 /// A saved correction: `M` is [`Map`], or [`MapRef`] while it is written.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Saved<M> {
+struct CorrectionFile<M> {
     direction: Direction,
     setting: Setting,
     map: M,
@@ -87,14 +87,15 @@ impl<K> Serialize for Correction<K> {
             let expected = "one that can be saved (not exclusive IS, or a map of your own)";
             ser::Error::custom(Error::invalid("correction", expected, "another"))
         })?;
-        let saved = Saved { direction: self.direction(), setting: self.setting(), map };
+        let saved = CorrectionFile { direction: self.direction(), setting: self.setting(), map };
         saved.serialize(serializer)
     }
 }
 
 impl<'de, K: Knowledge> Deserialize<'de> for Correction<K> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
-        let Saved { direction, setting, map } = Saved::<Map>::deserialize(deserializer)?;
+        let CorrectionFile { direction, setting, map } =
+            CorrectionFile::<Map>::deserialize(deserializer)?;
         if setting != K::SETTING {
             let error = Error::invalid("setting of the correction", K::SETTING, setting);
             return Err(de::Error::custom(error));

@@ -23,7 +23,7 @@ use crate::{
 /// |--------|--------------------|---------------------------------------------------|
 /// | x      | `bank.scores()`    | p bank queries × m items                          |
 /// | ε      | `epsilon`          | 0.01..0.1 for cosines                             |
-/// | f, g   | `Balanced::{queries, items}` | `[p]`, `[m]`; up to a constant, `f + t` and `g − t` |
+/// | f, g   | `SinkhornFit::{queries, items}` | `[p]`, `[m]`; up to a constant, `f + t` and `g − t` |
 ///
 /// Corrected scores are divided by ε and shifted by a constant, so that ties are exact to the last bit:
 /// with a single bank query, `g(j)` is `−x(0, j)` plus a constant. The fit makes one pass over the scores
@@ -70,7 +70,7 @@ pub enum SinkhornOrder {
 
 /// The result of [`Sinkhorn::fit`].
 #[derive(Debug)]
-pub struct Balanced<K> {
+pub struct SinkhornFit<K> {
     /// The correction.
     pub correction: Correction<K>,
     /// Iterations made.
@@ -85,9 +85,9 @@ pub struct Balanced<K> {
 
 /// The result of [`Sinkhorn::fit_both`].
 #[derive(Debug)]
-pub struct BothBalanced {
+pub struct SinkhornFits {
     /// Images are queries.
-    pub i2t: Balanced<Transductive>,
+    pub i2t: SinkhornFit<Transductive>,
     /// Texts are queries: from the same potentials, after one more step of f, which makes the images exact.
     pub t2i: Correction<Transductive>,
 }
@@ -105,7 +105,11 @@ impl Sinkhorn {
     /// # Errors
     /// If the bank is empty, ε is not above 0 and below 1e200, the tolerance is negative or NaN, or all
     /// scores of a query or item are −∞.
-    pub fn fit<B: Bank>(&self, bank: &B, direction: Direction) -> Result<Balanced<B::Knowledge>> {
+    pub fn fit<B: Bank>(
+        &self,
+        bank: &B,
+        direction: Direction,
+    ) -> Result<SinkhornFit<B::Knowledge>> {
         let problem = self.problem(bank.scores(), None, direction)?;
         Ok(problem.solve(self)?.0)
     }
@@ -123,7 +127,7 @@ impl Sinkhorn {
         bank: &B,
         items: &dyn Scored,
         direction: Direction,
-    ) -> Result<Balanced<B::Knowledge>> {
+    ) -> Result<SinkhornFit<B::Knowledge>> {
         Ok(self.problem(bank.scores(), Some(items), direction)?.solve(self)?.0)
     }
 
@@ -131,11 +135,11 @@ impl Sinkhorn {
     ///
     /// # Errors
     /// As [`fit`](Self::fit).
-    pub fn fit_both(&self, test: &TestQueries<'_>) -> Result<BothBalanced> {
+    pub fn fit_both(&self, test: &TestQueries<'_>) -> Result<SinkhornFits> {
         let problem = self.problem(test.scores(), None, Direction::I2t)?;
         let (i2t, rows) = problem.solve(self)?;
         let map = Affine::of_items(problem.beta, rows);
-        Ok(BothBalanced { i2t, t2i: Correction::new(Direction::T2i, map) })
+        Ok(SinkhornFits { i2t, t2i: Correction::new(Direction::T2i, map) })
     }
 
     fn problem<'a>(
@@ -143,7 +147,7 @@ impl Sinkhorn {
         scores: &'a dyn Scored,
         others: Option<&'a dyn Scored>,
         direction: Direction,
-    ) -> Result<Problem<'a>> {
+    ) -> Result<TransportProblem<'a>> {
         positive("ε of Sinkhorn", self.epsilon)?;
         positive("1/ε of Sinkhorn", 1.0 / self.epsilon)?;
         if self.tolerance.is_nan() || self.tolerance < 0.0 {
@@ -159,21 +163,21 @@ impl Sinkhorn {
             let expected = format!("the bank's {} queries", bank.queries());
             return Err(Error::invalid("item bank", expected, others.queries()));
         }
-        Ok(Problem { bank, others, direction, beta: 1.0 / self.epsilon })
+        Ok(TransportProblem { bank, others, direction, beta: 1.0 / self.epsilon })
     }
 }
 
 /// The rows and columns to balance. The potentials here are divided by ε.
-struct Problem<'a> {
+struct TransportProblem<'a> {
     bank: DirectedScores<'a>,
     others: Option<DirectedScores<'a>>,
     direction: Direction,
     beta: f64,
 }
 
-impl Problem<'_> {
+impl TransportProblem<'_> {
     /// The fit, and the log-sums of the rows under its g: one more step of f.
-    fn solve<K: Knowledge>(&self, options: &Sinkhorn) -> Result<(Balanced<K>, Vec<f64>)> {
+    fn solve<K: Knowledge>(&self, options: &Sinkhorn) -> Result<(SinkhornFit<K>, Vec<f64>)> {
         let Sinkhorn { iterations, tolerance, order, .. } = *options;
         let mut f = vec![0.0; self.bank.queries()];
         let mut columns = match order {
@@ -200,7 +204,7 @@ impl Problem<'_> {
         let map = Affine::of_items(self.beta, columns.items);
         let correction = Correction::new(self.direction, map);
         let queries = f.into_iter().map(|f| epsilon * f).collect();
-        Ok((Balanced { correction, iterations: made, row_error: error, queries, items }, rows))
+        Ok((SinkhornFit { correction, iterations: made, row_error: error, queries, items }, rows))
     }
 
     fn columns_in_all(&self) -> usize {
@@ -208,24 +212,24 @@ impl Problem<'_> {
     }
 
     /// Columns whose g is 0.
-    fn at_rest(&self) -> Columns {
+    fn at_rest(&self) -> ColumnSums {
         let sums = |columns| vec![-(self.columns_in_all() as f64).ln(); columns];
         let others = self.others.as_ref().map_or(0, DirectedScores::items);
-        Columns { items: sums(self.bank.items()), others: sums(others) }
+        ColumnSums { items: sums(self.bank.items()), others: sums(others) }
     }
 
     /// Log-sums of the columns under f.
-    fn columns(&self, f: &[f64]) -> Result<Columns> {
+    fn columns(&self, f: &[f64]) -> Result<ColumnSums> {
         let items = self.bank.shifted_item_sums(self.beta, f.to_vec())?;
         let others = match &self.others {
             Some(others) => others.shifted_item_sums(self.beta, f.to_vec())?,
             None => Vec::new(),
         };
-        Ok(Columns { items, others })
+        Ok(ColumnSums { items, others })
     }
 
     /// Log-sums of the rows under g.
-    fn rows(&self, columns: &Columns) -> Result<Vec<f64>> {
+    fn rows(&self, columns: &ColumnSums) -> Result<Vec<f64>> {
         let mut rows = self.bank.query_sums(self.beta, self.g(&columns.items))?;
         if let Some(others) = &self.others {
             let more = others.query_sums(self.beta, self.g(&columns.others))?;
@@ -254,7 +258,7 @@ impl Problem<'_> {
 }
 
 /// Log-sums of the columns: of the test items, and of the bank's items.
-struct Columns {
+struct ColumnSums {
     items: Vec<f64>,
     others: Vec<f64>,
 }

@@ -26,7 +26,7 @@ pub use settings::{Choice, Runs, Settings};
 use crate::choose::Split;
 use crate::report::{self, Curve, Report};
 use choice::Chooser;
-use data::Data;
+use data::StudyData;
 use input::ScoreSet;
 use matching::curve;
 use results::measure;
@@ -87,12 +87,12 @@ impl Study {
                 (Some(validation), _) if chooses => {
                     let directions = set.directions.clone();
                     let set = ScoreSet { directions, ..ScoreSet::whole(validation.scores) };
-                    let data = Data::new(set, validation.pairs, banks, &self.settings);
+                    let data = StudyData::new(set, validation.pairs, banks, &self.settings);
                     Some(Chooser::Validation(data))
                 }
                 (_, halves) => halves.as_ref().map(Chooser::Folds),
             };
-            let mut data = Data::new(set, pairs, banks, &self.settings);
+            let mut data = StudyData::new(set, pairs, banks, &self.settings);
             let of_set = measure(&mut data, chooser, &rows)?;
             results.iter_mut().zip(of_set).for_each(|(all, of_set)| all.extend(of_set));
             sets.push(data);
@@ -148,7 +148,7 @@ impl Study {
 }
 
 /// R@10 against λ for every row of RGM without another open setting, once for each correction and direction.
-fn curves(rows: &[StudyRow], sets: &[Data<'_>]) -> Result<Vec<Curve>> {
+fn curves(rows: &[StudyRow], sets: &[StudyData<'_>]) -> Result<Vec<Curve>> {
     let mut curves: Vec<Curve> = Vec::new();
     for row in rows.iter().filter(|row| row.then == Then::Rgm && row.fits.len() == 1) {
         let label = row.name_without_lambda();

@@ -54,43 +54,6 @@ pub fn cross_fit(table: &HitTable, split: &Split, goal: Goal) -> Result<CrossFit
     Ok(CrossFit { direction, goal, chosen, hits, recalls, score })
 }
 
-/// [`cross_fit`] over several splits: how much depends on the split.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Repeated {
-    /// One for each split.
-    pub fits: Vec<CrossFit>,
-    /// The mean score.
-    pub mean: f64,
-    /// The lowest score.
-    pub lo: f64,
-    /// The highest score.
-    pub hi: f64,
-}
-
-/// Cross-fits with `splits` hashed splits (10 is usual) of seeds `seed`, `seed + 1`, …
-///
-/// # Errors
-/// As [`Split::hashed`] and [`cross_fit`], and if there is no split.
-pub fn repeat<S: AsRef<str>>(
-    table: &HitTable,
-    ids: &[S],
-    folds: usize,
-    goal: Goal,
-    seed: u64,
-    splits: usize,
-) -> Result<Repeated> {
-    if splits == 0 {
-        return Err(Error::invalid("cross-fitting", "at least 1 split", 0));
-    }
-    let one = |r| cross_fit(table, &Split::hashed(ids, folds, seed.wrapping_add(r))?, goal);
-    let fits: Vec<CrossFit> = (0..splits as u64).map(one).collect::<Result<_>>()?;
-    let scores = || fits.iter().map(|fit| fit.score);
-    let mean = scores().sum::<f64>() / splits as f64;
-    let (lo, hi) =
-        scores().fold((f64::INFINITY, f64::NEG_INFINITY), |(lo, hi), x| (lo.min(x), hi.max(x)));
-    Ok(Repeated { fits, mean, lo, hi })
-}
-
 /// The setting that is best on all images of a validation table; among equal settings, the one listed first.
 ///
 /// For matchings, list the smallest capacity first.

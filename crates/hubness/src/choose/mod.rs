@@ -29,6 +29,6 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-pub use cross_fit::{CrossFit, Repeated, choose_on_validation, cross_fit, repeat};
+pub use cross_fit::{CrossFit, choose_on_validation, cross_fit};
 pub use split::Split;
 pub use table::{Candidate, Goal, HitTable, joined_hits};

@@ -208,24 +208,6 @@ fn two_images_are_always_apart() {
     assert_eq!(Split::hashed(&["a", "b", "c"], 5, 0).unwrap().sizes().len(), 5);
 }
 
-#[test]
-fn repeats_give_mean_and_range() {
-    let hits: Vec<Vec<u16>> =
-        (0..4).map(|p| (0..30).map(|i| u16::from(i * (p + 2) % 7 < 3 + p % 2)).collect()).collect();
-    let rows: Vec<&[u16]> = hits.iter().map(Vec::as_slice).collect();
-    let (table, ids) = (table(Direction::I2t, &[1; 30], &rows), names(30));
-    let all = repeat(&table, &ids, 2, Goal::At1, 7, 10).unwrap();
-    assert_eq!(all.fits.len(), 10);
-    let third = cross_fit(&table, &Split::hashed(&ids, 2, 9).unwrap(), Goal::At1).unwrap();
-    assert_eq!(all.fits[2], third);
-    let scores: Vec<f64> = all.fits.iter().map(|fit| fit.score).collect();
-    assert!((all.mean - scores.iter().sum::<f64>() / 10.0).abs() < 1e-12);
-    assert!(scores.iter().all(|&s| all.lo <= s && s <= all.hi));
-    assert!(scores.contains(&all.lo) && scores.contains(&all.hi) && all.lo < all.hi);
-    assert!(repeat(&table, &ids, 2, Goal::At1, 0, 0).is_err());
-    assert!(repeat(&table, &ids, 2, Goal::At1, u64::MAX, 3).is_ok());
-}
-
 /// The chosen hits join into one system, whose recalls equal the recalls of the fits.
 #[test]
 fn fits_of_both_directions_join() {

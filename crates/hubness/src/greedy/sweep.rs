@@ -36,7 +36,7 @@ pub struct GreedySweep<'a> {
     candidates: &'a Candidates<'a>,
     k: usize,
     capacity: usize,
-    rows: Vec<Row>,
+    rows: Vec<QueryState>,
     columns: Vec<BinaryHeap<Reverse<Edge>>>, // what each item holds, the worst on top
     floor: Vec<Edge>,                        // the worst edge of a full item; else LAST
     work: Vec<u32>,                          // queries that may hold fewer than k
@@ -44,7 +44,7 @@ pub struct GreedySweep<'a> {
 }
 
 #[derive(Debug, Clone, Default)]
-struct Row {
+struct QueryState {
     next: usize, // place in the list
     held: usize,
     more: Option<Vec<Edge>>, // the list, once candidates ran out
@@ -66,7 +66,7 @@ impl<'a> GreedySweep<'a> {
         plain.iter().for_each(|edge| held[edge.item() as usize] += 1);
         let mut columns: Vec<_> = held.into_iter().map(Vec::with_capacity).collect();
         plain.iter().for_each(|&edge| columns[edge.item() as usize].push(Reverse(edge)));
-        let row = Row { next: taken, held: taken, more: None, whole: listed == items };
+        let row = QueryState { next: taken, held: taken, more: None, whole: listed == items };
         let mut sweep = Self {
             candidates,
             k,

@@ -24,7 +24,7 @@ mod worst;
 mod tests;
 
 pub use counts::{Counts, Lists};
-pub use deserved::{Deserved, HALF, deserved};
+pub use deserved::{Deserved, deserved};
 pub use histogram::{Bar, Histogram};
 pub use interval::bootstrap_measure;
 pub use measures::{HubMeasures, HubSize, hs_sum};

@@ -23,7 +23,7 @@ pub use aaai::{AaaiOptions, BankOptions, BankScores, BankWeights, aaai_bank, aaa
 pub use hinges::{hal, max, max_hal, sum};
 pub use itm_core::Siblings;
 pub use order::order_similarity;
-pub use reweight::{Excluded, HubOptions, Reweighted, hub_factors, reweighted};
+pub use reweight::{Exclusion, HubOptions, ReweightScope, hub_factors, reweighted};
 
 #[cfg(test)]
 #[cfg(feature = "flex")]

@@ -9,7 +9,7 @@ use super::select::{index, largest_of};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
-pub enum Reweighted {
+pub enum ReweightScope {
     /// All scores, positives included (as printed).
     #[default]
     All,
@@ -21,7 +21,7 @@ pub enum Reweighted {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
-pub enum Excluded {
+pub enum Exclusion {
     /// The entry itself: `K₁ = kNN(i, T∖{t})`, `K₂ = kNN(t, I∖{i})` (as printed).
     #[default]
     Pair,
@@ -37,9 +37,9 @@ pub struct HubOptions {
     /// k: 3 in the paper, 1 in row 2.23.
     pub neighbours: usize,
     /// Which scores are reweighted.
-    pub reweight: Reweighted,
+    pub reweight: ReweightScope,
     /// What the neighbourhoods of an entry leave out.
-    pub exclude: Excluded,
+    pub exclude: Exclusion,
     /// Whether the gradient treats the factors as constants. The paper never says so; the AAAI loss does it.
     pub detach: bool,
 }
@@ -47,7 +47,12 @@ pub struct HubOptions {
 impl Default for HubOptions {
     /// The values of the paper.
     fn default() -> Self {
-        Self { neighbours: 3, reweight: Reweighted::All, exclude: Excluded::Pair, detach: false }
+        Self {
+            neighbours: 3,
+            reweight: ReweightScope::All,
+            exclude: Exclusion::Pair,
+            detach: false,
+        }
     }
 }
 
@@ -112,13 +117,13 @@ pub fn hub_factors(scores: Tensor<2>, options: &HubOptions) -> Tensor<2> {
         return scores.ones_like(); // no neighbour: an empty sum
     }
     let crowd = match options.exclude {
-        Excluded::Pair => without_entry,
-        Excluded::Positive => without_positive,
+        Exclusion::Pair => without_entry,
+        Exclusion::Positive => without_positive,
     };
     let rows = crowd(scores.clone(), k).expand([b, b]);
     let columns = crowd(scores.transpose(), k).expand([b, b]).transpose();
     let mut exponent = rows + columns;
-    if options.reweight == Reweighted::Negatives {
+    if options.reweight == ReweightScope::Negatives {
         let diagonal = mask(b, |i, j| i == j, &exponent);
         exponent = exponent.mask_fill(diagonal, 0.0);
     }

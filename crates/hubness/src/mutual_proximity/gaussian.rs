@@ -5,7 +5,7 @@ use itm_core::scored::Scored;
 use serde::{Deserialize, Serialize};
 
 use super::log_phi::log_phi;
-use super::moments::{Moment, Moments};
+use super::moments::{Moment, ScoreMoments};
 use crate::directed::DirectedScores;
 use crate::rescore::check_values;
 use crate::{Bank, Correction, Direction, Rescore, Result};
@@ -56,9 +56,9 @@ impl GaussianProximity {
             DirectedScores::new("test", test, direction)?,
         );
         bank.expect_items(test.items())?;
-        let (images, texts) = bank.visit(&Moments)?;
+        let (images, texts) = bank.visit(&ScoreMoments)?;
         let items = normals(&bank, "item", &direction.items(images, texts))?;
-        let (images, texts) = test.visit(&Moments)?;
+        let (images, texts) = test.visit(&ScoreMoments)?;
         let queries = normals(&test, "query", &direction.queries(images, texts))?;
         Ok(Correction::new(direction, Normals { direction, queries, items }))
     }
@@ -67,21 +67,26 @@ impl GaussianProximity {
 /// The smallest deviation.
 const FLOOR: f64 = 1e-6;
 
-fn normals(scores: &DirectedScores<'_>, each: &str, moments: &[Moment]) -> Result<Vec<Normal>> {
+fn normals(
+    scores: &DirectedScores<'_>,
+    each: &str,
+    moments: &[Moment],
+) -> Result<Vec<NormalDistribution>> {
     let deviations: Vec<_> = moments.iter().map(|moment| moment.deviation()).collect();
     scores.finite(each, "deviation of its scores", &deviations)?;
-    let normal = |(moment, sd): (&Moment, f64)| Normal { mean: moment.mean, sd: sd.max(FLOOR) };
+    let normal =
+        |(moment, sd): (&Moment, f64)| NormalDistribution { mean: moment.mean, sd: sd.max(FLOOR) };
     Ok(moments.iter().zip(deviations).map(normal).collect())
 }
 
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Normal {
+struct NormalDistribution {
     mean: f64,
     sd: f64,
 }
 
-impl Normal {
+impl NormalDistribution {
     fn log_share_below(self, score: f64) -> f64 {
         log_phi((score - self.mean) / self.sd)
     }
@@ -91,8 +96,8 @@ impl Normal {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Normals {
     direction: Direction, // sums over rows and over columns are taken in different orders
-    queries: Vec<Normal>,
-    items: Vec<Normal>,
+    queries: Vec<NormalDistribution>,
+    items: Vec<NormalDistribution>,
 }
 
 impl Normals {
@@ -100,7 +105,8 @@ impl Normals {
     /// If a mean or deviation is not one that a fit gives.
     pub(crate) fn check(&self) -> Result<()> {
         for (name, normals) in [("queries", &self.queries), ("items", &self.items)] {
-            let part = |of: fn(&Normal) -> f64| normals.iter().map(of).collect::<Vec<_>>();
+            let part =
+                |of: fn(&NormalDistribution) -> f64| normals.iter().map(of).collect::<Vec<_>>();
             check_values(
                 &format!("mean of {name}"),
                 &part(|n| n.mean),
@@ -113,7 +119,7 @@ impl Normals {
         Ok(())
     }
 
-    fn value(&self, own: Normal, item: usize, score: f32) -> f64 {
+    fn value(&self, own: NormalDistribution, item: usize, score: f32) -> f64 {
         let score = f64::from(score);
         own.log_share_below(score) + self.items[item].log_share_below(score)
     }
@@ -136,7 +142,7 @@ impl Rescore for Normals {
         let (images, texts) = self.direction.queries((1, scores.len()), (scores.len(), 1));
         let row = ScoreMatrix::new(images, texts, scores.to_vec())?;
         let scores_of = DirectedScores::new("scores of a query", &row, self.direction)?;
-        let (images, texts) = scores_of.visit(&Moments)?;
+        let (images, texts) = scores_of.visit(&ScoreMoments)?;
         let own = normals(&scores_of, "query", &self.direction.queries(images, texts))?[0];
         Ok(scores.iter().enumerate().map(|(item, &score)| self.value(own, item, score)).collect())
     }

@@ -10,7 +10,7 @@ use itm_core::tiles::{Consumer, Tile, widest};
 /// summed. Blocks are joined in ascending order by the parallel form of Welford's update. No digits cancel,
 /// and the bits do not depend on tile sizes or threads.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Moments;
+pub(super) struct ScoreMoments;
 
 /// Count, mean and sum of squared differences from the mean.
 #[derive(Debug, Clone, Copy, Default)]
@@ -46,7 +46,7 @@ pub(super) struct PartialMoments {
     texts: Vec<Moment>,
 }
 
-impl Consumer for Moments {
+impl Consumer for ScoreMoments {
     type State = PartialMoments;
     type Output = (Vec<Moment>, Vec<Moment>); // of images and of texts
 
@@ -152,7 +152,7 @@ mod tests {
                 1000.0 + (i as f32 / 16.0) - (j as f32 / 8.0) + (at * 37 % 101) as f32 / 64.0
             };
             let scores = ScoreMatrix::new(n, m, (0..n * m).map(value).collect()).unwrap();
-            let (images, texts) = scores.run(&Moments).unwrap();
+            let (images, texts) = scores.run(&ScoreMoments).unwrap();
             assert_eq!((images.len(), texts.len()), (n, m));
             let check = |got: Moment, values: Vec<f64>| {
                 let count = values.len() as f64;
@@ -174,7 +174,7 @@ mod tests {
     #[test]
     fn constants_have_no_deviation_at_all() {
         let scores = ScoreMatrix::new(150, 70, vec![0.3; 150 * 70]).unwrap();
-        let (images, texts) = scores.run(&Moments).unwrap();
+        let (images, texts) = scores.run(&ScoreMoments).unwrap();
         assert!(images.iter().chain(&texts).all(|moment| moment.deviation() == 0.0));
     }
 }

@@ -9,7 +9,7 @@ use maud::{Markup, html};
 use super::methods::{self, MARKS, chosen, citations, mark, params_greek};
 use super::plots;
 use super::table;
-use super::verdict::{self, Outcome};
+use super::verdict::{self, Effect};
 use crate::Direction;
 use crate::report::{Chosen, Report};
 
@@ -17,9 +17,9 @@ use crate::report::{Chosen, Report};
 pub fn render(report: &Report) -> String {
     let verdict = verdict::of(report);
     let (class, word) = match verdict.outcome {
-        Outcome::Helps => ("above", "Correcting for hubs helps."),
-        Outcome::Nothing => ("unsure", "Correcting for hubs does not help here."),
-        Outcome::Untested => ("unsure", "Not decided."),
+        Effect::Helps => ("above", "Correcting for hubs helps."),
+        Effect::Nothing => ("unsure", "Correcting for hubs does not help here."),
+        Effect::Untested => ("unsure", "Not decided."),
     };
     let among = format!("among {}", table::size(report).join(" and "));
     let curves: Vec<_> =

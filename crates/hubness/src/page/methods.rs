@@ -156,12 +156,12 @@ pub(super) const MARKS: [(Setting, &str, &str); 2] = [
     ),
 ];
 
-struct Known {
+struct KnownMethod {
     title: &'static str,
     cite: &'static str,
 }
 
-fn known(name: &str) -> Option<Known> {
+fn known(name: &str) -> Option<KnownMethod> {
     let name: String = name.trim().to_lowercase().replace(['-', '_', ' '], "");
     let (title, cite) = match name.as_str() {
         "nns" => ("NNS", ""),
@@ -207,7 +207,7 @@ fn known(name: &str) -> Option<Known> {
         ),
         _ => return None,
     };
-    Some(Known { title, cite })
+    Some(KnownMethod { title, cite })
 }
 
 const LIU: &str = "Liu, Ye, Wang, Li: HAL: improved text-image matching by mitigating visual semantic hubs. \

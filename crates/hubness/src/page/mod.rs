@@ -7,10 +7,10 @@ mod histogram;
 mod html;
 mod methods;
 mod plots;
-#[cfg(test)]
-pub(crate) mod sample;
 mod table;
 mod terminal;
+#[cfg(test)]
+pub(crate) mod tests;
 mod verdict;
 
 pub use html::render as html;

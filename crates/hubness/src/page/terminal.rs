@@ -7,7 +7,7 @@ use itm_report::terminal::{self, Palette, fit, pad_left, pad_right, taken, width
 use super::histogram::{Bin, doubling};
 use super::methods::{MARKS, chosen, listed, mark, title};
 use super::table::{self, items, name, queries};
-use super::verdict::{self, Outcome};
+use super::verdict::{self, Effect};
 use crate::Direction;
 use crate::report::{Chosen, HubSide, Report, Row, Victim};
 
@@ -33,8 +33,8 @@ pub fn render(report: &Report, width: usize, palette: Palette) -> String {
 
     let verdict = verdict::of(report);
     let code = match verdict.outcome {
-        Outcome::Helps => "1;32",
-        Outcome::Nothing | Outcome::Untested => "1;33",
+        Effect::Helps => "1;32",
+        Effect::Nothing | Effect::Untested => "1;33",
     };
     out.paragraph(code, &ascii(&verdict.text));
     out.line("");

@@ -13,14 +13,14 @@ pub(super) const LEVEL: f64 = 0.05;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Verdict {
     /// Whether anything helps.
-    pub(super) outcome: Outcome,
+    pub(super) outcome: Effect,
     /// A few plain sentences.
     pub(super) text: String,
 }
 
 /// Whether any correction helps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Outcome {
+pub(super) enum Effect {
     /// At least one row is significantly above nearest neighbours.
     Helps,
     /// Rows were compared, but none is significantly above.
@@ -32,7 +32,7 @@ pub(super) enum Outcome {
 pub(super) fn of(report: &Report) -> Verdict {
     let Some(base) = report.baseline() else {
         return Verdict {
-            outcome: Outcome::Untested,
+            outcome: Effect::Untested,
             text: "No verdict: plain nearest neighbours (nns) were not measured.".into(),
         };
     };
@@ -40,7 +40,7 @@ pub(super) fn of(report: &Report) -> Verdict {
     let Some(top) = best(others()) else {
         let (rsum, hubs) = (points(base.rsum), hubs(report, base));
         let text = format!("rSum {rsum}; no correction to compare with.{hubs}");
-        return Verdict { outcome: Outcome::Untested, text };
+        return Verdict { outcome: Effect::Untested, text };
     };
     let helping = || others().filter(|r| significant(r) && gain(r) > 0.0);
     let change = |row: &Row| format!("rSum from {} to {}", points(base.rsum), points(row.rsum));
@@ -48,12 +48,12 @@ pub(super) fn of(report: &Report) -> Verdict {
         Some(row) => {
             let (name, change, detail) = (title(&row.method), change(row), detail(row));
             let text = format!("{name} lifts {change} ({detail}).{}", hubs(report, row));
-            (Outcome::Helps, text + &without_leak(row, helping, others))
+            (Effect::Helps, text + &without_leak(row, helping, others))
         }
         None => {
             let (outcome, what) = match others().any(|r| p(r).is_some()) {
-                true => (Outcome::Nothing, "No correction helps significantly"),
-                false => (Outcome::Untested, "Differences were not tested"),
+                true => (Effect::Nothing, "No correction helps significantly"),
+                false => (Effect::Untested, "Differences were not tested"),
             };
             let (name, change, detail) = (title(&top.method), change(top), detail(top));
             let hubs = hubs(report, base);

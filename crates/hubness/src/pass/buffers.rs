@@ -6,12 +6,12 @@ use crate::{Direction, TopLists};
 
 /// A corrected score and its item. The larger entry is better, and no two entries of a query are equal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-struct Entry {
+struct ScoredItem {
     score: u64,
     item: u32, // inverted: among equal scores the smaller index is larger
 }
 
-impl Entry {
+impl ScoredItem {
     fn new(score: f64, item: usize) -> Self {
         let bits = (score + 0.0).to_bits(); // −0 + 0 = +0: the two are tied
         let score = if bits >> 63 == 0 { bits | 1 << 63 } else { !bits };
@@ -29,17 +29,17 @@ impl Entry {
 /// A list takes scores above its `floor`, a score that `k` earlier items reached. A full list is cut back to `k`.
 /// Items come in ascending order, so an item that equals the floor has a larger index than those `k` and stays out.
 #[derive(Debug, Clone)]
-pub(super) struct Lists {
+pub(super) struct BestLists {
     pub(super) first: usize,
     k: usize,
     room: usize,
-    entries: Vec<Entry>, // [queries, room]
+    entries: Vec<ScoredItem>, // [queries, room]
     filled: Vec<u32>,
     floor: Vec<f64>,
     pub(super) near: Vec<f32>, // the floors, rounded
 }
 
-impl Lists {
+impl BestLists {
     pub(super) fn new(queries: Range<usize>, items: usize, k: usize) -> Self {
         let (k, n) = (k.min(items), queries.len());
         let room = k + k / 4 + 16;
@@ -48,7 +48,7 @@ impl Lists {
             first: queries.start,
             k,
             room,
-            entries: vec![Entry::default(); n * room],
+            entries: vec![ScoredItem::default(); n * room],
             filled: vec![0; n],
             floor: vec![floor; n],
             near: vec![floor as f32; n],
@@ -59,7 +59,7 @@ impl Lists {
     #[inline]
     pub(super) fn offer(&mut self, query: usize, score: f64, item: usize) {
         if score > self.floor[query] || (score == f64::NEG_INFINITY && self.takes_any(query)) {
-            self.push(query, Entry::new(score, item));
+            self.push(query, ScoredItem::new(score, item));
         }
     }
 
@@ -71,7 +71,7 @@ impl Lists {
     }
 
     #[inline]
-    fn push(&mut self, query: usize, entry: Entry) {
+    fn push(&mut self, query: usize, entry: ScoredItem) {
         let list = &mut self.entries[query * self.room..(query + 1) * self.room];
         let filled = self.filled[query] as usize;
         list[filled] = entry;

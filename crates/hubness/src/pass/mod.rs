@@ -9,7 +9,7 @@ use itm_core::eval::Ranks;
 use itm_core::scored::{Scored, visit};
 use itm_core::{Error, Pairs, Result};
 
-pub use scan::{Scan, Scanned, State};
+pub use scan::{Scan, ScanResult, State};
 
 use crate::{AnyCorrection, Direction, TopLists};
 
@@ -48,7 +48,7 @@ pub fn ranks(
 
 /// Ranks and best items of both directions under one correction per direction.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Rescored {
+pub struct Retrieval {
     /// Ranks of both directions.
     pub ranks: Ranks,
     /// The best texts of every image.
@@ -57,7 +57,7 @@ pub struct Rescored {
     pub images: TopLists,
 }
 
-impl Rescored {
+impl Retrieval {
     /// The best items of every query of a direction.
     pub fn top(&self, direction: Direction) -> &TopLists {
         direction.queries(&self.texts, &self.images)
@@ -74,7 +74,7 @@ pub fn rescore(
     pairs: &Pairs,
     corrections: &[[&AnyCorrection; 2]],
     k: usize,
-) -> Result<Vec<Rescored>> {
+) -> Result<Vec<Retrieval>> {
     check(scores, pairs)?;
     corrections.iter().try_for_each(|both| check_directions(scores, *both))?;
     let scan = |&correction| Scan::new(correction, k).with_ranks(scores, pairs);
@@ -83,7 +83,7 @@ pub fn rescore(
     let mut all = Vec::with_capacity(corrections.len());
     while let (Some(i2t), Some(t2i)) = (answers.next(), answers.next()) {
         let ranks = Ranks::from_counts(pairs.clone(), i2t.standings, t2i.standings)?;
-        all.push(Rescored { ranks, texts: i2t.top, images: t2i.top });
+        all.push(Retrieval { ranks, texts: i2t.top, images: t2i.top });
     }
     Ok(all)
 }

@@ -7,9 +7,9 @@ use itm_core::scored::Scored;
 use itm_core::tiles::{Consumer, Tile, places, widest};
 use itm_core::{Pairs, Result};
 
-use super::buffers::Lists;
+use super::buffers::BestLists;
 use super::filter::{Filter, STRETCH, above, all, below, edges, largest};
-use super::thresholds::{Counts, Thresholds};
+use super::thresholds::{QueryCounts, Thresholds};
 use crate::{AnyCorrection, Direction, TopLists};
 
 /// For each query of one direction, under one correction: the rank of its true item, and its `k` best items.
@@ -28,7 +28,7 @@ pub struct Scan<'a> {
 
 /// The result of a [`Scan`].
 #[derive(Debug, Clone, PartialEq)]
-pub struct Scanned {
+pub struct ScanResult {
     /// The standing of the true item of each query; empty without [`with_ranks`](Scan::with_ranks).
     pub standings: Vec<Standing>,
     /// The best items of each query.
@@ -144,15 +144,15 @@ struct Open {
 /// What a scan keeps for a lane.
 #[derive(Debug, Clone)]
 pub struct State {
-    counts: Counts,
-    lists: Lists,
+    counts: QueryCounts,
+    lists: BestLists,
     high: Vec<f32>, // edges of the thresholds of the tile's texts
     low: Vec<f32>,
 }
 
 impl Consumer for Scan<'_> {
     type State = State;
-    type Output = Scanned;
+    type Output = ScanResult;
 
     fn start(&self, images: Range<usize>, texts: Range<usize>) -> State {
         let direction = self.filter.direction();
@@ -160,8 +160,8 @@ impl Consumer for Scan<'_> {
         let queries = direction.queries(images, texts);
         let counted = if self.thresholds.is_some() { queries.clone() } else { 0..0 };
         State {
-            counts: Counts::new(counted),
-            lists: Lists::new(queries, items, self.k),
+            counts: QueryCounts::new(counted),
+            lists: BestLists::new(queries, items, self.k),
             high: Vec::new(),
             low: Vec::new(),
         }
@@ -207,10 +207,10 @@ impl Consumer for Scan<'_> {
         total.lists.add(&lane.lists);
     }
 
-    fn finish(&self, total: State) -> Scanned {
+    fn finish(&self, total: State) -> ScanResult {
         let standings = self.thresholds.as_ref().map(|t| t.standings(&total.counts));
         let top = total.lists.finish(self.filter.direction());
-        Scanned { standings: standings.unwrap_or_default(), top }
+        ScanResult { standings: standings.unwrap_or_default(), top }
     }
 }
 

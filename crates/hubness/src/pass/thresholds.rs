@@ -39,7 +39,7 @@ impl Thresholds {
 
     /// Counts an item that f32 could not tell from the threshold.
     #[inline]
-    pub(super) fn decide(&self, counts: &mut Counts, query: usize, item: usize, score: f64) {
+    pub(super) fn decide(&self, counts: &mut QueryCounts, query: usize, item: usize, score: f64) {
         let (at, threshold) = (query - counts.first, self.score[query]);
         if score > threshold {
             counts.greater[at] += 1;
@@ -49,7 +49,7 @@ impl Thresholds {
         }
     }
 
-    pub(super) fn standings(&self, counts: &Counts) -> Vec<Standing> {
+    pub(super) fn standings(&self, counts: &QueryCounts) -> Vec<Standing> {
         let standing = |query: usize| {
             let own = self.own[query];
             let equal = counts.equal[query].checked_sub(own);
@@ -75,14 +75,14 @@ fn best_of(items: impl Iterator<Item = (usize, f64)>) -> (f64, usize, u32) {
 
 /// Counts of a range of queries; `equal` includes the true items themselves.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Counts {
+pub(super) struct QueryCounts {
     pub(super) first: usize,
     pub(super) greater: Vec<u32>,
     before: Vec<u32>,
     equal: Vec<u32>,
 }
 
-impl Counts {
+impl QueryCounts {
     pub(super) fn new(queries: std::ops::Range<usize>) -> Self {
         let zeros = || vec![0; queries.len()];
         Self { first: queries.start, greater: zeros(), before: zeros(), equal: zeros() }

@@ -18,7 +18,7 @@ pub struct Row {
     pub chosen: Chosen,
     /// `transductive` and `setting`: what the method saw besides the query.
     #[serde(flatten)]
-    pub seen: Seen,
+    pub seen: RowSetting,
     /// `i2t` and `t2i`: the recalls of each direction.
     #[serde(flatten)]
     pub recalls: Directed<Recalls>,
@@ -83,7 +83,7 @@ pub enum Chosen {
 /// A [`Setting`], in JSON also as `transductive: true | false`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Keys", into = "Keys")]
-pub struct Seen(pub Setting);
+pub struct RowSetting(pub Setting);
 
 #[derive(Clone, Copy, Serialize, Deserialize)]
 struct Keys {
@@ -91,14 +91,14 @@ struct Keys {
     setting: Setting,
 }
 
-impl From<Keys> for Seen {
+impl From<Keys> for RowSetting {
     fn from(keys: Keys) -> Self {
         Self(keys.setting)
     }
 }
 
-impl From<Seen> for Keys {
-    fn from(Seen(setting): Seen) -> Self {
+impl From<RowSetting> for Keys {
+    fn from(RowSetting(setting): RowSetting) -> Self {
         Self { transductive: setting == Setting::Transductive, setting }
     }
 }

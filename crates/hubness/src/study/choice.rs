@@ -2,7 +2,7 @@
 
 use itm_core::Result;
 
-use super::data::Data;
+use super::data::StudyData;
 use super::fit::Fit;
 use super::rows::StudyRow;
 use crate::choose::{Goal, HitTable, Split, choose_on_validation, cross_fit};
@@ -11,7 +11,7 @@ use crate::{Direction, Pairs};
 /// Where the settings that are left open are chosen.
 pub(crate) enum Chooser<'a> {
     /// On a validation set, for all images at once.
-    Validation(Data<'a>),
+    Validation(StudyData<'a>),
     /// On the images themselves, for each fold on the other folds.
     Folds(&'a Split),
 }
@@ -21,7 +21,7 @@ impl Chooser<'_> {
     pub(crate) fn choose(
         &self,
         row: &StudyRow,
-        data: &Data<'_>,
+        data: &StudyData<'_>,
         direction: Direction,
     ) -> Result<Vec<usize>> {
         match self {
@@ -51,7 +51,7 @@ pub(crate) fn choose_by_folds(
 }
 
 /// The hits of prepared corrections.
-fn table_of(data: &Data<'_>, direction: Direction, fits: &[Fit]) -> Result<HitTable> {
+fn table_of(data: &StudyData<'_>, direction: Direction, fits: &[Fit]) -> Result<HitTable> {
     let mut table = empty_table(data.pairs, direction)?;
     for &fit in fits {
         let result = data.get(direction, fit);

@@ -8,12 +8,12 @@ use super::fit::{Fit, whole};
 use super::input::{Banks, ScoreSet};
 use super::method::Base;
 use super::settings::Settings;
-use crate::pass::{Scan, Scanned};
+use crate::pass::{Scan, ScanResult};
 use crate::report::Params;
 use crate::{AnyCorrection, Direction, GreedyRuns, Rescore, Survey, TopLists};
 
 /// Scores, pairs, and the corrections that were fitted on them.
-pub(crate) struct Data<'a> {
+pub(crate) struct StudyData<'a> {
     pub(crate) set: ScoreSet<'a>,
     pub(crate) pairs: &'a Pairs,
     pub(crate) banks: Banks<'a>,
@@ -78,7 +78,7 @@ impl Answer {
     }
 }
 
-impl<'a> Data<'a> {
+impl<'a> StudyData<'a> {
     pub(crate) fn new(
         set: ScoreSet<'a>,
         pairs: &'a Pairs,
@@ -165,7 +165,7 @@ impl<'a> Data<'a> {
     }
 
     /// A query whose true items are all missing from a run hits nothing and has no rank.
-    fn answer(&self, mut scanned: Scanned, direction: Direction) -> Result<Answer> {
+    fn answer(&self, mut scanned: ScanResult, direction: Direction) -> Result<Answer> {
         if self.set.floor.is_some() {
             let texts: Vec<_> = (0..self.pairs.texts()).collect();
             let scores = self.set.scores.pairs(self.pairs.image_of_text(), &texts)?;

@@ -54,20 +54,20 @@ impl<'a> TestScores<'a> {
     ///
     /// # Errors
     /// If a run has no finite score.
-    pub(crate) fn runs(&self) -> Result<Vec<Run>> {
+    pub(crate) fn runs(&self) -> Result<Vec<RunScores>> {
         let Self::Runs { i2t, t2i } = *self else { return Ok(Vec::new()) };
         let all = Direction::BOTH.into_iter().zip([i2t, t2i]);
-        all.filter_map(|(direction, run)| Some(Run::new(run?, direction))).collect()
+        all.filter_map(|(direction, run)| Some(RunScores::new(run?, direction))).collect()
     }
 
     /// The sets of scores that are measured: one for both directions, or one for each run.
-    pub(crate) fn sets<'b>(&self, runs: &'b [Run]) -> Vec<ScoreSet<'b>>
+    pub(crate) fn sets<'b>(&self, runs: &'b [RunScores]) -> Vec<ScoreSet<'b>>
     where
         'a: 'b,
     {
         match *self {
             Self::All(scores) => vec![ScoreSet::whole(scores)],
-            Self::Runs { .. } => runs.iter().map(Run::set).collect(),
+            Self::Runs { .. } => runs.iter().map(RunScores::set).collect(),
         }
     }
 }
@@ -78,13 +78,13 @@ fn cosine_rows(scores: &dyn Scored) -> Option<&EmbeddingRows> {
 
 /// The scores of a run. Pairs that the run does not hold have a finite number below all other scores.
 #[derive(Debug)]
-pub(crate) struct Run {
+pub(crate) struct RunScores {
     direction: Direction,
     scores: ScoreMatrix,
     floor: f32,
 }
 
-impl Run {
+impl RunScores {
     fn new(run: &ScoreMatrix, direction: Direction) -> Result<Self> {
         let finite = || run.values().iter().copied().filter(|s| s.is_finite());
         let (least, most) =
@@ -315,7 +315,7 @@ mod tests {
     #[test]
     fn a_run_without_a_finite_score_is_named() {
         let run = ScoreMatrix::from_rows([[f32::NEG_INFINITY; 2]; 2]);
-        let line = Run::new(&run, Direction::I2t).unwrap_err().to_string();
+        let line = RunScores::new(&run, Direction::I2t).unwrap_err().to_string();
         assert_eq!(line, "run for i2t: expected at least 1 finite score, got 0");
     }
 }

@@ -4,7 +4,7 @@ use itm_core::Result;
 use itm_core::eval::CUTS;
 
 use super::choice::{choose_by_folds, empty_table, hits_of_table};
-use super::data::Data;
+use super::data::StudyData;
 use super::fit::Fit;
 use super::settings::{Runs, Settings};
 use crate::choose::{Goal, HitTable, Split, choose_on_validation};
@@ -28,7 +28,11 @@ pub(crate) fn unusual(settings: &Settings) -> Params {
 }
 
 /// The candidate lists of a prepared correction, long enough for any λ.
-pub(crate) fn candidate_lists(data: &Data<'_>, direction: Direction, fit: Fit) -> Result<TopLists> {
+pub(crate) fn candidate_lists(
+    data: &StudyData<'_>,
+    direction: Direction,
+    fit: Fit,
+) -> Result<TopLists> {
     let correction = &data.get(direction, fit).correction;
     pass::top(data.set.scores, correction, Candidates::advised(10))
 }
@@ -52,7 +56,11 @@ struct LambdaTable {
 }
 
 /// Hits for every capacity that bounds something, and without a bound.
-fn lambda_table(data: &Data<'_>, candidates: &Candidates<'_>, cut: usize) -> Result<LambdaTable> {
+fn lambda_table(
+    data: &StudyData<'_>,
+    candidates: &Candidates<'_>,
+    cut: usize,
+) -> Result<LambdaTable> {
     let &Settings { rgm_capacity: scale, rgm_stop: stop, .. } = data.settings;
     let (direction, k) = (candidates.direction(), CUTS[cut] as usize);
     let share = fair_share(candidates, k, scale);
@@ -106,7 +114,7 @@ fn capacity_at(
 
 /// λ for every fold and cut, chosen on other images.
 pub(crate) fn cross_fitted(
-    data: &Data<'_>,
+    data: &StudyData<'_>,
     candidates: &Candidates<'_>,
     split: &Split,
 ) -> Result<Vec<[f64; 3]>> {
@@ -122,7 +130,7 @@ pub(crate) fn cross_fitted(
 }
 
 /// λ for every cut, chosen on a validation set; of equally good values, the smallest.
-pub(crate) fn validated(data: &Data<'_>, direction: Direction, fit: Fit) -> Result<[f64; 3]> {
+pub(crate) fn validated(data: &StudyData<'_>, direction: Direction, fit: Fit) -> Result<[f64; 3]> {
     let lists = candidate_lists(data, direction, fit)?;
     let candidates =
         Candidates::new(data.set.scores, &data.get(direction, fit).correction, &lists)?;
@@ -164,7 +172,12 @@ pub(crate) fn matchings(
 }
 
 /// R@10 against λ from 1 to 10, as in the paper's Figure 4.
-pub(crate) fn curve(data: &Data<'_>, direction: Direction, fit: Fit, label: &str) -> Result<Curve> {
+pub(crate) fn curve(
+    data: &StudyData<'_>,
+    direction: Direction,
+    fit: Fit,
+    label: &str,
+) -> Result<Curve> {
     let &Settings { rgm_capacity: scale, rgm_stop: stop, .. } = data.settings;
     let lists = candidate_lists(data, direction, fit)?;
     let candidates =
@@ -199,7 +212,7 @@ mod tests {
         let pairs = Pairs::new(8, (0..20).map(|t| t % 8).collect()).unwrap();
         let settings = Settings::default();
         let set = ScoreSet { directions: vec![Direction::T2i], ..ScoreSet::whole(&scores) };
-        let data = Data::new(set, &pairs, Banks::default(), &settings);
+        let data = StudyData::new(set, &pairs, Banks::default(), &settings);
         let plain = Correction::none(&scores, Direction::T2i);
         let lists = pass::top(&scores, &plain, 8).unwrap();
         let candidates = Candidates::new(&scores, &plain, &lists).unwrap();

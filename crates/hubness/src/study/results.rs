@@ -4,7 +4,7 @@ use itm_core::Result;
 use itm_core::eval::{CUTS, DirectionMetrics, TiePolicy};
 
 use super::choice::{Chooser, by_image};
-use super::data::{Answer, Data};
+use super::data::{Answer, StudyData};
 use super::fit::Fit;
 use super::matching::{self, candidate_lists, matchings};
 use super::method::Then;
@@ -35,7 +35,7 @@ const LISTED: usize = 10;
 ///
 /// `chooser` chooses the settings that are left open; none is needed if none is.
 pub(crate) fn measure(
-    data: &mut Data<'_>,
+    data: &mut StudyData<'_>,
     mut chooser: Option<Chooser<'_>>,
     rows: &[StudyRow],
 ) -> Result<Vec<Vec<RowResult>>> {
@@ -66,7 +66,7 @@ pub(crate) fn measure(
 }
 
 fn result(
-    data: &Data<'_>,
+    data: &StudyData<'_>,
     chooser: Option<&Chooser<'_>>,
     row: &StudyRow,
     direction: Direction,
@@ -96,7 +96,7 @@ fn result(
 fn pooled(
     answers: &[&Answer],
     chooser: Option<&Chooser<'_>>,
-    data: &Data<'_>,
+    data: &StudyData<'_>,
     direction: Direction,
 ) -> Result<(Vec<[u16; 3]>, Recalls, [Counts; 3])> {
     let pairs = data.pairs;
@@ -146,7 +146,7 @@ fn listed(
     answer: &Answer,
     cut: usize,
     query: usize,
-    data: &Data<'_>,
+    data: &StudyData<'_>,
     direction: Direction,
 ) -> Result<Vec<u32>> {
     let mut list = answer.lists.items(cut, query).to_vec();
@@ -162,7 +162,7 @@ fn listed(
 
 /// λ and matchings for each fold; a single entry if all folds share one.
 fn matched(
-    data: &Data<'_>,
+    data: &StudyData<'_>,
     chooser: Option<&Chooser<'_>>,
     row: &StudyRow,
     direction: Direction,
@@ -199,7 +199,7 @@ fn matched(
 }
 
 /// A correction's parameters. If the row chooses among several corrections: only the label of the chosen setting.
-fn named(row: &StudyRow, data: &Data<'_>, direction: Direction, fit: Fit) -> Params {
+fn named(row: &StudyRow, data: &StudyData<'_>, direction: Direction, fit: Fit) -> Params {
     if row.fits.iter().any(|other| other.base != fit.base) {
         return Params::from([("setting".into(), Param::Word(fit.label()))]);
     }
@@ -263,7 +263,7 @@ mod tests {
         for seed in 0..10 {
             let scores = scores(seed);
             let set = ScoreSet { directions: vec![direction], ..ScoreSet::whole(&scores) };
-            let mut data = Data::new(set, &pairs, Banks::default(), &settings);
+            let mut data = StudyData::new(set, &pairs, Banks::default(), &settings);
             data.prepare(&row.fits, LISTED).unwrap();
             let lists: TopLists = candidate_lists(&data, direction, Fit::PLAIN).unwrap();
             let correction = &data.get(direction, Fit::PLAIN).correction;

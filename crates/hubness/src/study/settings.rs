@@ -238,13 +238,13 @@ impl Serialize for Choice {
 /// How a file writes choices: a number or `"auto"`, or a list of these.
 #[derive(Deserialize)]
 #[serde(untagged, expecting = "expected a number or \"auto\", or a list of these")]
-enum Written {
+enum ChoiceText {
     Number(f64),
     Word(String),
-    List(Vec<Written>),
+    List(Vec<ChoiceText>),
 }
 
-impl Written {
+impl ChoiceText {
     fn choices(self) -> Result<Vec<Choice>, String> {
         match self {
             Self::Number(number) if !number.is_nan() => Ok(vec![Choice::Number(number)]),
@@ -260,7 +260,7 @@ impl Written {
 }
 
 fn one_or_more<'de, D: serde::Deserializer<'de>>(file: D) -> Result<Vec<Choice>, D::Error> {
-    Written::deserialize(file)?.choices().map_err(serde::de::Error::custom)
+    ChoiceText::deserialize(file)?.choices().map_err(serde::de::Error::custom)
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use super::results::RowResult;
 use super::rows::StudyRow;
 use crate::choose::joined_hits;
 use crate::hubs::{Counts, HubMeasures, HubSize};
-use crate::report::{Chosen, Difference, Directed, RecallIntervals, Row, Seen};
+use crate::report::{Chosen, Difference, Directed, RecallIntervals, Row, RowSetting};
 use crate::{Direction, Setting};
 
 /// A row for each row of the study, with a value for each direction measured.
@@ -34,7 +34,7 @@ pub(crate) fn report_rows(
             method: row.name.clone(),
             params: directed(results, |result| result.params.clone()),
             chosen: chosen(row),
-            seen: Seen(setting.unwrap_or(Setting::Plain)),
+            seen: RowSetting(setting.unwrap_or(Setting::Plain)),
             recalls: directed(results, |result| result.recalls),
             rsum: results.iter().flat_map(|result| result.recalls.values()).sum(),
             ci95: intervals.map(|m| ends(m.rsum)),

@@ -3,7 +3,7 @@
 use itm_core::Result;
 use itm_core::eval::TiePolicy;
 
-use super::data::{AnswerLists, Data};
+use super::data::{AnswerLists, StudyData};
 use super::fit::Fit;
 use super::input::Test;
 use super::results::RowResult;
@@ -13,12 +13,12 @@ use crate::hubs::{self, Counts, Worst, complete_truth, worst_hubs};
 use crate::report::{Directed, Histogram, Hub, HubSide, Hubs, Victim};
 
 /// A row by its name, with its result in one direction.
-type Named<'a> = (&'a str, &'a RowResult);
+type NamedResult<'a> = (&'a str, &'a RowResult);
 
 /// The hubs of every measured direction. The first row must be nearest neighbours.
 pub(crate) fn hubs_of<'a>(
     test: &Test<'_>,
-    sets: &[Data<'_>],
+    sets: &[StudyData<'_>],
     rows: impl Iterator<Item = (&'a str, &'a [RowResult])> + Clone,
 ) -> Result<Hubs> {
     let mut sides = Directed::default();
@@ -27,7 +27,7 @@ pub(crate) fn hubs_of<'a>(
             let of = |(name, results): (&'a str, &'a [RowResult])| {
                 Some((name, results.iter().find(|result| result.direction == direction)?))
             };
-            let named: Vec<Named<'_>> = rows.clone().filter_map(of).collect();
+            let named: Vec<NamedResult<'_>> = rows.clone().filter_map(of).collect();
             *direction.queries(&mut sides.i2t, &mut sides.t2i) =
                 Some(hub_side(test, data, direction, &named)?);
         }
@@ -39,11 +39,11 @@ pub(crate) fn hubs_of<'a>(
 
 fn hub_side(
     test: &Test<'_>,
-    data: &Data<'_>,
+    data: &StudyData<'_>,
     direction: Direction,
-    rows: &[Named<'_>],
+    rows: &[NamedResult<'_>],
 ) -> Result<HubSide> {
-    let counts = |(name, result): &Named<'_>| {
+    let counts = |(name, result): &NamedResult<'_>| {
         result.counts.iter().map(|counts| histogram(name, counts)).collect::<Vec<_>>()
     };
     Ok(HubSide {
@@ -67,9 +67,9 @@ fn histogram(method: &str, counts: &Counts) -> Histogram {
 /// The items with the largest N_10 under nearest neighbours, by name.
 fn worst(
     test: &Test<'_>,
-    data: &Data<'_>,
+    data: &StudyData<'_>,
     direction: Direction,
-    rows: &[Named<'_>],
+    rows: &[NamedResult<'_>],
 ) -> Result<Vec<Hub>> {
     let (plain, pairs) = (data.get(direction, Fit::PLAIN), data.pairs);
     let AnswerLists::Top(top) = &plain.answer.lists else { return Ok(Vec::new()) };
@@ -79,7 +79,7 @@ fn worst(
     let items: Vec<_> = all.iter().map(|hub| hub.item).collect();
     let number = direction.items(pairs.images(), pairs.texts());
     let lists = hubs::Lists::top(number, 10, top);
-    let true_ones = test.truth.map(|truth| hubs::deserved(&lists, truth, &items, hubs::HALF));
+    let true_ones = test.truth.map(|truth| hubs::deserved(&lists, truth, &items));
     // Of the lists in which the hub is wrong by the pairs, the share in which it is right by the truth.
     let deserved = |at: usize| {
         let (found, wrong) = (true_ones.as_ref()?[at], all[at].wrong);

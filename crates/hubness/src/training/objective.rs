@@ -12,7 +12,7 @@ use crate::losses::{
 };
 
 /// A loss and what a step reports about it.
-pub(super) struct Outcome {
+pub(super) struct LossParts {
     pub(super) loss: Tensor<1>,
     /// Share of the negatives that pull.
     pub(super) active: f64,
@@ -27,7 +27,7 @@ pub(super) fn outcome(
     scores: Tensor<2>,
     image_ids: &[i64],
     bank: &BankScores,
-) -> Outcome {
+) -> LossParts {
     let margin = config.loss.margin;
     let siblings = match config.loss.mask_same_image {
         true => Siblings::Masked(image_ids),
@@ -35,7 +35,7 @@ pub(super) fn outcome(
     };
     let contrast = || contrast.expect("made for this objective");
     // Every negative pulls.
-    let pulled = |loss| Outcome { loss, active: 1.0, hinges: None };
+    let pulled = |loss| LossParts { loss, active: 1.0, hinges: None };
     let (hinges, hardest) = match config.loss.objective {
         Objective::InfoNce => return pulled(contrast().info_nce(scores, siblings)),
         Objective::Sigmoid => return pulled(contrast().sigmoid(scores, siblings)),
@@ -46,12 +46,12 @@ pub(super) fn outcome(
         Objective::HalAaaiLocal => {
             let active = above(&scores, config.aaai.local_ep);
             let loss = aaai_local(scores, &config.aaai).mean();
-            return Outcome { loss, active, hinges: None };
+            return LossParts { loss, active, hinges: None };
         }
         Objective::HalAaaiBank => {
             let active = above(&scores, config.aaai.local_ep);
             let loss = aaai_bank(scores, bank, &config.aaai, &config.bank).mean();
-            return Outcome { loss, active, hinges: None };
+            return LossParts { loss, active, hinges: None };
         }
     };
     let b = image_ids.len();
@@ -59,14 +59,14 @@ pub(super) fn outcome(
     let count = values.iter().flatten().filter(|&&h| h > 0.0).count();
     let terms = if hardest { 2 * b } else { 2 * b * b.saturating_sub(1) };
     let [rows, columns] = hinges;
-    Outcome {
+    LossParts {
         loss: rows.sum() + columns.sum(),
         active: count as f64 / terms.max(1) as f64,
         hinges: Some(values),
     }
 }
 
-impl Outcome {
+impl LossParts {
     /// The negatives of both directions: images as anchors, texts as anchors. Their weights are how much each pulls. Hinge objectives: 1
     /// where the hinge is active, for HAL the factor W of Eq. 4 instead. AAAI objectives: 1 where O > e. Contrastive objectives: 1.
     pub(super) fn negatives(

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::output;
 use super::rescore::{fitted, one, say};
 use crate::cli::args::Export as Args;
-use crate::cli::input::{self, LoadedScores};
+use crate::cli::input::{self, InputScores};
 use crate::study::Then;
 use crate::{export, pass};
 
@@ -23,16 +23,15 @@ pub(super) fn run(args: Args, out: &mut impl Write) -> Result<()> {
         let expected = "csls, is, nnn or sinkhorn: a matching has no vectors";
         return Err(Error::invalid("--method", expected, &args.method));
     }
-    let request = args.input.clone().request()?;
-    let loaded = input::load(&request)?;
-    let LoadedScores::Embeddings(rows) = &loaded.scores else {
+    let loaded = input::load(&args.input)?;
+    let InputScores::Embeddings(rows) = &loaded.scores else {
         let expected = "--images and --texts: an export needs embeddings";
         return Err(Error::invalid("export", expected, "scores"));
     };
     let runs = loaded.test_scores().runs()?;
     let fit = (base, then);
     let (set, correction, params) =
-        fitted(fit, &args.settings, direction, &loaded, &runs, request.length)?;
+        fitted(fit, &args.settings, direction, &loaded, &runs, args.input.length())?;
     let (queries, items) =
         (direction.queries(&rows.images, &rows.texts), direction.items(&rows.images, &rows.texts));
     let number = direction.items(rows.images(), rows.texts());

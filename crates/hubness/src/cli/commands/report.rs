@@ -9,10 +9,9 @@ use itm_report::terminal::Palette;
 
 use super::{option, output};
 use crate::cli::args::Report as Args;
-use crate::cli::input::{self, Loaded, Request, Source};
+use crate::cli::input::{self, InputArgs, InputData};
 use crate::page;
 use crate::report::{File, Report};
-use crate::rows::Length;
 use crate::study::{Test, TestScores, Validation};
 
 /// Width of the text if the terminal does not tell its width.
@@ -22,15 +21,14 @@ pub(super) fn run(args: Args, out: &mut impl Write) -> Result<()> {
     let start = Instant::now();
     args.settings.check().map_err(option)?;
     let study = args.study().map_err(option)?;
-    let request = args.input.clone().request()?;
     args.html.as_deref().map_or(Ok(()), output::check)?;
 
-    let mut loaded = input::load(&request)?;
+    let mut loaded = input::load(&args.input)?;
     let Some(pairs) = loaded.pairs.take() else {
         return Err(Error::invalid("--pairs", "qrels: a report needs the true pairs", "none"));
     };
     let truth = args.truth.as_ref().map(|path| truth(path, &pairs)).transpose()?;
-    let validation = validation(&args, request.length)?;
+    let validation = validation(&args)?;
     let other = validation.as_ref().and_then(|other| match (other.test_scores(), &other.pairs) {
         (TestScores::All(scores), Some(pairs)) => Some(Validation { scores, pairs }),
         _ => None,
@@ -38,7 +36,7 @@ pub(super) fn run(args: Args, out: &mut impl Write) -> Result<()> {
     let test = Test {
         scores: loaded.test_scores(),
         pairs: &pairs,
-        length: request.length,
+        length: args.input.length(),
         names: &loaded.names,
         banks: loaded.banks()?,
         truth: truth.as_ref(),
@@ -67,13 +65,13 @@ fn shown(args: &Args, report: &Report) -> Result<String> {
 }
 
 /// Adds the messages of reading to the report, before the notes of the study, and the command line.
-fn said(report: &mut Report, loaded: &Loaded, validation: Option<&Loaded>) {
+fn said(report: &mut Report, loaded: &InputData, validation: Option<&InputData>) {
     let (data, messages) = (&mut report.data, &loaded.messages);
     data.pairs_note = messages.pairs.clone().unwrap_or_else(|| "pairs as judged".into());
     let of_study = std::mem::replace(&mut data.notes, messages.notes.clone());
     data.warnings = messages.warnings.clone();
     let mut files = messages.files.clone();
-    if let Some(Loaded { messages, .. }) = validation {
+    if let Some(InputData { messages, .. }) = validation {
         let of_validation = |line: &String| format!("validation: {line}");
         data.notes.extend(messages.notes.iter().map(of_validation));
         data.warnings.extend(messages.warnings.iter().map(of_validation));
@@ -105,16 +103,17 @@ fn truth(path: &Path, pairs: &Pairs) -> Result<Relevance> {
 }
 
 /// The validation set, on which open settings are chosen.
-fn validation(args: &Args, length: Length) -> Result<Option<Loaded>> {
-    let source = match (&args.val_images, &args.val_texts, &args.val_scores) {
-        (Some(images), Some(texts), _) => {
-            Source::Embeddings { images: images.clone(), texts: texts.clone() }
-        }
-        (.., Some(scores)) => Source::Matrix(scores.clone()),
-        _ => return Ok(None),
+fn validation(args: &Args) -> Result<Option<InputData>> {
+    let input = InputArgs {
+        images: args.val_images.clone(),
+        texts: args.val_texts.clone(),
+        scores: args.val_scores.clone(),
+        pairs: args.val_pairs.clone(),
+        raw: args.input.raw,
+        ..InputArgs::default()
     };
-    let request = Request { pairs: args.val_pairs.clone(), length, ..Request::of(source) };
-    input::load(&request).map(Some)
+    let named = input.images.is_some() || input.scores.is_some();
+    named.then(|| input::load(&input)).transpose()
 }
 
 /// The peak memory of this process, if the system reports it.

@@ -9,11 +9,11 @@ use safetensors::tensor::{Dtype, TensorView};
 
 use super::{option, output};
 use crate::cli::args::Rescore as Args;
-use crate::cli::input::{self, Loaded, write_run};
+use crate::cli::input::{self, InputData, write_run};
 use crate::report::Params;
 use crate::rows::Length;
 use crate::study::fit::Fit;
-use crate::study::input::{Run, ScoreSet};
+use crate::study::input::{RunScores, ScoreSet};
 use crate::study::rows::Limits;
 use crate::study::{Base, Choice, Method, Settings, Then};
 use crate::{AnyCorrection, Candidates, Direction, GreedyOptions, Setting, greedy_matching, pass};
@@ -21,11 +21,10 @@ use crate::{AnyCorrection, Candidates, Direction, GreedyOptions, Setting, greedy
 pub(super) fn run(args: Args, out: &mut impl Write) -> Result<()> {
     let (base, then) = one(&args.method, &args.settings)?;
     check(&args, then)?;
-    let request = args.input.clone().request()?;
-    let loaded = input::load(&request)?;
+    let loaded = input::load(&args.input)?;
     let runs = loaded.test_scores().runs()?;
     let (set, correction, _) =
-        fitted((base, then), &args.settings, args.direction, &loaded, &runs, request.length)?;
+        fitted((base, then), &args.settings, args.direction, &loaded, &runs, args.input.length())?;
     write(&args, then, &set, &correction, &loaded, out)
 }
 
@@ -50,7 +49,7 @@ fn extension(out: &Path) -> &str {
 }
 
 /// Prints notes and warnings to standard error, so that they do not mix with a run on standard output.
-pub(super) fn say(loaded: &Loaded) {
+pub(super) fn say(loaded: &InputData) {
     for warning in &loaded.messages.warnings {
         eprintln!("warning: {warning}");
     }
@@ -101,8 +100,8 @@ pub(super) fn fitted<'a>(
     (base, then): (Base, Then),
     settings: &Settings,
     direction: Direction,
-    loaded: &'a Loaded,
-    runs: &'a [Run],
+    loaded: &'a InputData,
+    runs: &'a [RunScores],
     length: Length,
 ) -> Result<(ScoreSet<'a>, AnyCorrection, Params)> {
     let (scores, banks) = (loaded.test_scores(), loaded.banks()?);
@@ -130,7 +129,7 @@ fn write(
     then: Then,
     set: &ScoreSet<'_>,
     correction: &AnyCorrection,
-    loaded: &Loaded,
+    loaded: &InputData,
     out: &mut impl Write,
 ) -> Result<()> {
     say(loaded);

@@ -4,11 +4,10 @@ use clap::Args;
 use itm_core::{Error, Result};
 
 use super::location::Location;
-use super::{Request, Source};
 use crate::rows::Length;
 
 /// The input: embeddings, a score matrix, or run files.
-#[derive(Debug, Clone, Default, Args)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
 #[command(next_help_heading = "Input")]
 pub struct InputArgs {
     /// Image (or item) embeddings, one row per image: .npy, or FILE.safetensors:TENSOR; `-` is standard input
@@ -47,40 +46,46 @@ pub struct InputArgs {
     pub bank_texts: Option<Location>,
 }
 
+/// Where scores come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Source<'a> {
+    /// One row per image, one row per text.
+    Embeddings { images: &'a Location, texts: &'a Location },
+    /// A matrix: rows are images, columns are texts.
+    Matrix(&'a Location),
+    /// One TREC run per direction, at least one.
+    Runs { i2t: Option<&'a Location>, t2i: Option<&'a Location> },
+}
+
 impl InputArgs {
-    /// The request that these options make.
+    /// Where scores come from.
     ///
     /// # Errors
-    /// If they name no source or more than one.
-    pub fn request(self) -> Result<Request> {
-        let runs = self.run_i2t.is_some() || self.run_t2i.is_some();
-        let embeddings = self.images.is_some() || self.texts.is_some();
-        let source = match (self.images, self.texts, self.scores) {
-            (Some(images), Some(texts), None) if !runs => Source::Embeddings { images, texts },
-            (None, None, Some(scores)) if !runs => Source::Matrix(scores),
-            (None, None, None) if runs => Source::Runs { i2t: self.run_i2t, t2i: self.run_t2i },
+    /// If the options name no source or more than one.
+    pub(crate) fn source(&self) -> Result<Source<'_>> {
+        let (i2t, t2i) = (self.run_i2t.as_ref(), self.run_t2i.as_ref());
+        let runs = i2t.is_some() || t2i.is_some();
+        match (&self.images, &self.texts, &self.scores) {
+            (Some(images), Some(texts), None) if !runs => Ok(Source::Embeddings { images, texts }),
+            (None, None, Some(scores)) if !runs => Ok(Source::Matrix(scores)),
+            (None, None, None) if runs => Ok(Source::Runs { i2t, t2i }),
             (images, texts, scores) => {
-                let got = match (&images, &texts, scores.is_some() || runs) {
+                let got = match (images, texts, scores.is_some() || runs) {
                     (None, None, false) => "none of them",
                     (Some(_), None, false) => "--images alone",
                     (None, Some(_), false) => "--texts alone",
-                    _ if embeddings => "embeddings and another",
-                    _ => "--scores and a run",
+                    (None, None, true) => "--scores and a run",
+                    _ => "embeddings and another",
                 };
                 let expected = "--images and --texts, or --scores, or --run-i2t and/or --run-t2i";
-                return Err(Error::invalid("options", expected, got));
+                Err(Error::invalid("options", expected, got))
             }
-        };
-        let length = if self.raw { Length::Raw } else { Length::Unit };
-        Ok(Request {
-            source,
-            pairs: self.pairs,
-            image_names: self.image_names,
-            text_names: self.text_names,
-            length,
-            bank_images: self.bank_images,
-            bank_texts: self.bank_texts,
-        })
+        }
+    }
+
+    /// Whether embeddings are scaled to unit length; matrices and runs stay as they are.
+    pub(crate) fn length(&self) -> Length {
+        if self.raw { Length::Raw } else { Length::Unit }
     }
 }
 
@@ -88,27 +93,26 @@ impl InputArgs {
 mod tests {
     use super::*;
 
-    fn request(options: &[&str]) -> Result<Request> {
+    fn input(options: &[&str]) -> InputArgs {
         #[derive(clap::Parser)]
         struct Program {
             #[command(flatten)]
             input: InputArgs,
         }
         let words = ["hubness"].iter().chain(options);
-        <Program as clap::Parser>::try_parse_from(words).unwrap().input.request()
+        <Program as clap::Parser>::try_parse_from(words).unwrap().input
     }
 
     #[test]
     fn one_source_is_named() {
-        let asked = request(&["--images", "a", "--texts", "-", "--raw"]).unwrap();
         let at = |text: &str| text.parse::<Location>().unwrap();
-        assert_eq!(asked.source, Source::Embeddings { images: at("a"), texts: at("-") });
-        assert_eq!(asked.length, Length::Raw);
-        assert_eq!(request(&["--scores", "s"]).unwrap().length, Length::Unit);
-        assert_eq!(
-            request(&["--run-t2i", "r"]).unwrap().source,
-            Source::Runs { i2t: None, t2i: Some(at("r")) }
-        );
+        let (a, stdin, run) = (at("a"), at("-"), at("r"));
+        let embeddings = input(&["--images", "a", "--texts", "-", "--raw"]);
+        let want = Source::Embeddings { images: &a, texts: &stdin };
+        assert_eq!((embeddings.source().unwrap(), embeddings.length()), (want, Length::Raw));
+        assert_eq!(input(&["--scores", "s"]).length(), Length::Unit);
+        let want = Source::Runs { i2t: None, t2i: Some(&run) };
+        assert_eq!(input(&["--run-t2i", "r"]).source().unwrap(), want);
         for (options, got) in [
             (vec![], "none of them"),
             (vec!["--images", "a"], "--images alone"),
@@ -117,7 +121,7 @@ mod tests {
             (vec!["--scores", "a", "--run-i2t", "b"], "--scores and a run"),
         ] {
             let want = "options: expected --images and --texts, or --scores, or --run-i2t and/or --run-t2i, got ";
-            assert_eq!(request(&options).unwrap_err().to_string(), format!("{want}{got}"));
+            assert_eq!(input(&options).source().unwrap_err().to_string(), format!("{want}{got}"));
         }
     }
 }

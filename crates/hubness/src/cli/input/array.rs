@@ -21,14 +21,14 @@ use super::safetensors::{Element, Tensor};
 #[derive(Debug)]
 pub struct Array {
     place: String,
-    stored: Stored,
+    stored: ArrayFile,
     element: Element,
     rows: usize,
     dim: usize,
 }
 
 #[derive(Debug)]
-enum Stored {
+enum ArrayFile {
     Npy(Npy),
     Tensor(Tensor),
 }
@@ -56,7 +56,7 @@ impl Array {
         }
         let tensor = Tensor::parse(place, part, bytes)?;
         let (place, element) = (format!("{place}:{}", tensor.name), tensor.element);
-        Self::new(place, element, &tensor.shape.clone(), Stored::Tensor(tensor))
+        Self::new(place, element, &tensor.shape.clone(), ArrayFile::Tensor(tensor))
     }
 
     fn npy(place: &str, bytes: FileBytes) -> Result<Self> {
@@ -68,10 +68,10 @@ impl Array {
             other => return Err(Error::invalid(place, "real numbers of f16, f32 or f64", other)),
         };
         let shape = npy.shape().to_vec();
-        Self::new(place.into(), element, &shape, Stored::Npy(npy))
+        Self::new(place.into(), element, &shape, ArrayFile::Npy(npy))
     }
 
-    fn new(place: String, element: Element, shape: &[usize], stored: Stored) -> Result<Self> {
+    fn new(place: String, element: Element, shape: &[usize], stored: ArrayFile) -> Result<Self> {
         let &[rows, dim] = shape else {
             let got = format!("{} (shape {shape:?})", shape.len());
             return Err(Error::invalid(place, "an array of 2 dimensions", got));
@@ -104,8 +104,8 @@ impl Array {
     /// If there is no such row.
     pub fn row_bytes(&self, row: usize) -> &[u8] {
         match &self.stored {
-            Stored::Npy(npy) => npy.row_bytes(row),
-            Stored::Tensor(tensor) => {
+            ArrayFile::Npy(npy) => npy.row_bytes(row),
+            ArrayFile::Tensor(tensor) => {
                 let size = self.dim * self.element.size();
                 &tensor.data()[row * size..][..size]
             }

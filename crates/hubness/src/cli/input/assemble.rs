@@ -1,4 +1,4 @@
-//! Turns a request into the data that a command works on.
+//! Turns the options into the data that a command works on.
 
 use std::collections::HashMap;
 use std::io::{self, Read};
@@ -7,60 +7,60 @@ use itm_core::data::Features;
 use itm_core::scored::{EmbeddingRows, Similarity};
 use itm_core::{Error, Pairs, Result};
 
+use super::args::{InputArgs, Source};
 use super::array::Array;
-use super::loaded::{Loaded, LoadedBank, LoadedScores};
+use super::loaded::{InputBanks, InputData, InputScores};
 use super::location::{Files, Location};
 use super::messages::Messages;
 use super::names::{NameFormat, fit_images, fit_texts, index, parse_names};
-use super::pairs::{Guess, PairFormat, PairList, Sides, guess};
+use super::pairs::{Guess, PairFormat, PairList, PairSides, guess};
 use super::qrels::Qrels;
 use super::rows::{embeddings, repeats, scores};
 use super::run::Run;
-use super::runs::{Given, Named, spread};
-use super::{Request, Source};
+use super::runs::{NameLists, RunFile, spread};
 use crate::Direction;
 use crate::study::Names;
 use crate::words::count;
 
-/// Reads and checks everything that a request names.
+/// Reads and checks everything that the options name.
 ///
 /// # Errors
 /// If a file is malformed, or two files do not fit together; the error is one line.
-pub fn load(request: &Request) -> Result<Loaded> {
-    load_from(request, &mut io::stdin().lock())
+pub fn load(input: &InputArgs) -> Result<InputData> {
+    load_from(input, &mut io::stdin().lock())
 }
 
 /// [`load`] with `stdin` as standard input.
 ///
 /// # Errors
 /// As [`load`].
-pub fn load_from(request: &Request, stdin: &mut dyn Read) -> Result<Loaded> {
+pub fn load_from(input: &InputArgs, stdin: &mut dyn Read) -> Result<InputData> {
     let mut files = Files::new(stdin);
-    let mut loaded = match &request.source {
+    let mut loaded = match input.source()? {
         Source::Embeddings { images, texts } => {
             let images = array(&mut files, images)?;
             let texts = array(&mut files, texts)?;
             same_width(&images, texts.place(), texts.dim())?;
-            from_embeddings(request, &mut files, &images, &texts)?
+            from_embeddings(input, &mut files, &images, &texts)?
         }
-        Source::Matrix(at) => from_matrix(request, &mut files, at)?,
-        Source::Runs { i2t, t2i } => from_runs(request, &mut files, i2t, t2i)?,
+        Source::Matrix(at) => from_matrix(input, &mut files, at)?,
+        Source::Runs { i2t, t2i } => from_runs(input, &mut files, i2t, t2i)?,
     };
     loaded.messages.files = files.hashes;
     Ok(loaded)
 }
 
 fn from_embeddings(
-    request: &Request,
+    input: &InputArgs,
     files: &mut Files,
     images: &Array,
     texts: &Array,
-) -> Result<Loaded> {
+) -> Result<InputData> {
     let mut messages = Messages::default();
-    let layout = layout(request, files, images, texts.place(), texts.rows(), &mut messages)?;
-    let length = request.length;
+    let layout = layout(input, files, images, texts.place(), texts.rows(), &mut messages)?;
+    let length = input.length();
     let rows = embeddings(images, layout.every, length, &mut messages)?;
-    let scores = LoadedScores::Embeddings(EmbeddingRows {
+    let scores = InputScores::Embeddings(EmbeddingRows {
         dim: rows.dim,
         images: rows.values,
         texts: embeddings(texts, 1, length, &mut messages)?.values,
@@ -72,47 +72,47 @@ fn from_embeddings(
         same_width(images, array.place(), array.dim())?;
         embeddings(&array, 1, length, &mut messages).map(Some)
     };
-    let bank = LoadedBank {
-        images: bank(&request.bank_images, files)?,
-        texts: bank(&request.bank_texts, files)?,
+    let bank = InputBanks {
+        images: bank(&input.bank_images, files)?,
+        texts: bank(&input.bank_texts, files)?,
     };
-    Ok(Loaded { scores, pairs: Some(layout.pairs), names: layout.names, bank, messages })
+    Ok(InputData { scores, pairs: Some(layout.pairs), names: layout.names, bank, messages })
 }
 
-fn from_matrix(request: &Request, files: &mut Files, at: &Location) -> Result<Loaded> {
-    no_bank(request)?;
+fn from_matrix(input: &InputArgs, files: &mut Files, at: &Location) -> Result<InputData> {
+    no_bank(input)?;
     let matrix = array(files, at)?;
     let mut messages = Messages::default();
-    let layout = layout(request, files, &matrix, matrix.place(), matrix.dim(), &mut messages)?;
-    let scores = LoadedScores::Matrix(scores(&matrix, layout.every, &mut messages)?);
-    let bank = LoadedBank::default();
-    Ok(Loaded { scores, pairs: Some(layout.pairs), names: layout.names, bank, messages })
+    let layout = layout(input, files, &matrix, matrix.place(), matrix.dim(), &mut messages)?;
+    let scores = InputScores::Matrix(scores(&matrix, layout.every, &mut messages)?);
+    let bank = InputBanks::default();
+    Ok(InputData { scores, pairs: Some(layout.pairs), names: layout.names, bank, messages })
 }
 
 fn from_runs(
-    request: &Request,
+    input: &InputArgs,
     files: &mut Files,
-    i2t: &Option<Location>,
-    t2i: &Option<Location>,
-) -> Result<Loaded> {
-    no_bank(request)?;
+    i2t: Option<&Location>,
+    t2i: Option<&Location>,
+) -> Result<InputData> {
+    no_bank(input)?;
     let mut runs = Vec::new();
     for (direction, at) in [(Direction::I2t, i2t), (Direction::T2i, t2i)] {
         let Some(at) = at else { continue };
         let place = at.to_string();
         let run = Run::parse(&place, &files.open(at)?)?;
-        runs.push(Named { place, run, direction });
+        runs.push(RunFile { place, run, direction });
     }
     if runs.is_empty() {
         return Err(Error::invalid("run files", "at least one", "none"));
     }
-    let qrels = match &request.pairs {
+    let qrels = match &input.pairs {
         None => None,
         Some(at) => Some((at.to_string(), Qrels::parse(&at.to_string(), &files.open(at)?)?)),
     };
-    let mut given = Given { images: None, texts: None };
+    let mut given = NameLists { images: None, texts: None };
     for (at, into) in
-        [(&request.image_names, &mut given.images), (&request.text_names, &mut given.texts)]
+        [(&input.image_names, &mut given.images), (&input.text_names, &mut given.texts)]
     {
         let Some((place, names)) = names(files, at)? else { continue };
         index(&place, &names)?;
@@ -126,8 +126,8 @@ fn from_runs(
         *direction.queries(&mut i2t, &mut t2i) = Some(scores);
     }
     let names = Names { images: Some(spread.images), texts: Some(spread.texts) };
-    let scores = LoadedScores::Runs { i2t, t2i };
-    Ok(Loaded { scores, pairs: spread.pairs, names, bank: LoadedBank::default(), messages })
+    let scores = InputScores::Runs { i2t, t2i };
+    Ok(InputData { scores, pairs: spread.pairs, names, bank: InputBanks::default(), messages })
 }
 
 /// Names and their file.
@@ -146,26 +146,26 @@ struct RowsAndPairs {
 }
 
 fn layout(
-    request: &Request,
+    input: &InputArgs,
     files: &mut Files,
     images: &Array,
     texts_place: &str,
     texts: usize,
     messages: &mut Messages,
 ) -> Result<RowsAndPairs> {
-    let image_names = names(files, &request.image_names)?;
-    let text_names = names(files, &request.text_names)?;
+    let image_names = names(files, &input.image_names)?;
+    let text_names = names(files, &input.text_names)?;
     let fit =
         |(place, names): PlacedNames| fit_texts(&place, names, texts).map(|names| (place, names));
     let text_names = text_names.map(fit).transpose()?;
-    let (every, pairs) = match &request.pairs {
+    let (every, pairs) = match &input.pairs {
         Some(at) => {
             let place = at.to_string();
             let list = PairList::parse(&place, pair_format(at), files.open(at)?)?;
             // Names are looked up only where the file has names, and only then must they be unique.
             let of_images = image_names.as_ref().filter(|_| !matches!(list, PairList::Rows(_)));
             let of_texts = text_names.as_ref().filter(|_| matches!(list, PairList::Qrels(_)));
-            let sides = Sides {
+            let sides = PairSides {
                 images: images.rows(),
                 texts,
                 image_names: lookup(of_images, images.rows())?,
@@ -235,8 +235,8 @@ fn same_width(images: &Array, place: &str, dim: usize) -> Result<()> {
     Err(Error::invalid(place, expected, dim))
 }
 
-fn no_bank(request: &Request) -> Result<()> {
-    if request.bank_images.is_none() && request.bank_texts.is_none() {
+fn no_bank(input: &InputArgs) -> Result<()> {
+    if input.bank_images.is_none() && input.bank_texts.is_none() {
         return Ok(());
     }
     let expected = "embeddings (--images and --texts) with --bank-images or --bank-texts";

@@ -10,26 +10,26 @@ use crate::study::{Banks, Names, TestScores};
 
 /// The data that a command works on.
 #[derive(Debug, Clone)]
-pub struct Loaded {
+pub struct InputData {
     /// Embeddings, a matrix or runs.
-    pub scores: LoadedScores,
+    pub scores: InputScores,
     /// Which texts belong to which image; none if a run came without judgements.
     pub pairs: Option<Pairs>,
     /// Names, if they are known; run files always have names.
     pub names: Names,
     /// Held-out embeddings.
-    pub bank: LoadedBank,
+    pub bank: InputBanks,
     /// Notes, warnings and the files that were read.
     pub messages: Messages,
 }
 
-impl Loaded {
+impl InputData {
     /// The scores as input of a study.
     pub fn test_scores(&self) -> TestScores<'_> {
         match &self.scores {
-            LoadedScores::Embeddings(rows) => TestScores::All(rows),
-            LoadedScores::Matrix(matrix) => TestScores::All(matrix),
-            LoadedScores::Runs { i2t, t2i } => {
+            InputScores::Embeddings(rows) => TestScores::All(rows),
+            InputScores::Matrix(matrix) => TestScores::All(matrix),
+            InputScores::Runs { i2t, t2i } => {
                 TestScores::Runs { i2t: i2t.as_ref(), t2i: t2i.as_ref() }
             }
         }
@@ -40,7 +40,7 @@ impl Loaded {
     /// # Errors
     /// If a value is not finite.
     pub fn banks(&self) -> Result<Banks<'_>> {
-        let LoadedBank { images, texts } = &self.bank;
+        let InputBanks { images, texts } = &self.bank;
         Ok(Banks {
             images: images.as_ref().map(|f| view("bank images", f)).transpose()?,
             texts: texts.as_ref().map(|f| view("bank texts", f)).transpose()?,
@@ -54,7 +54,7 @@ fn view<'a>(name: &str, features: &'a Features) -> Result<Embeddings<'a>> {
 
 /// Where scores come from.
 #[derive(Debug, Clone)]
-pub enum LoadedScores {
+pub enum InputScores {
     /// One row per image and one per text; of unit length unless `--raw` is set.
     Embeddings(EmbeddingRows),
     /// A precomputed matrix: every score is finite.
@@ -70,7 +70,7 @@ pub enum LoadedScores {
 
 /// Held-out embeddings, which are not in the test.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct LoadedBank {
+pub struct InputBanks {
     /// Images: queries for the test texts.
     pub images: Option<Features>,
     /// Texts: queries for the test images.

@@ -106,7 +106,7 @@ fn json(place: &str, text: &str) -> Result<PairList> {
 }
 
 /// The images and texts that pairs must fit.
-pub(crate) struct Sides<'a> {
+pub(crate) struct PairSides<'a> {
     pub(crate) images: usize,
     pub(crate) texts: usize,
     /// The row of each image's name, if names were given.
@@ -114,7 +114,7 @@ pub(crate) struct Sides<'a> {
     pub(crate) text_names: Option<HashMap<&'a str, usize>>,
 }
 
-impl Sides<'_> {
+impl PairSides<'_> {
     /// The pairs, and how the file was understood.
     ///
     /// # Errors

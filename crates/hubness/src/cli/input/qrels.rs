@@ -21,12 +21,12 @@ use super::text::{at_line, lines, utf8};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Qrels {
     /// One per line.
-    pub judged: Vec<Judged>,
+    pub judged: Vec<Judgement>,
 }
 
 /// One judgement.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Judged {
+pub struct Judgement {
     /// The query.
     pub query: String,
     /// The judged document.
@@ -35,7 +35,7 @@ pub struct Judged {
     pub relevance: i64,
 }
 
-impl Judged {
+impl Judgement {
     /// Whether it is a true pair.
     pub fn relevant(&self) -> bool {
         self.relevance > 0
@@ -66,7 +66,7 @@ impl Qrels {
                 let got = format!("{} and {} again", excerpt(query), excerpt(doc));
                 return Err(Error::invalid(here(), "each pair once", got));
             }
-            judged.push(Judged { query: query.into(), doc: doc.into(), relevance });
+            judged.push(Judgement { query: query.into(), doc: doc.into(), relevance });
         }
         if judged.is_empty() {
             return Err(Error::invalid(place, "a judgement on each line", "an empty file"));
@@ -86,7 +86,7 @@ impl Qrels {
 
     /// Queries and documents swapped.
     pub(crate) fn reversed(&self) -> Self {
-        let turn = |one: &Judged| Judged {
+        let turn = |one: &Judgement| Judgement {
             query: one.doc.clone(),
             doc: one.query.clone(),
             relevance: one.relevance,

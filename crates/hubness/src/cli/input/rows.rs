@@ -88,7 +88,7 @@ fn read(array: &Array, every: usize, length: Length) -> Result<(Features, Vec<f6
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::npy;
+    use super::super::tests::files::npy;
     use super::*;
 
     fn repeats_of(bytes: Vec<u8>) -> Option<usize> {

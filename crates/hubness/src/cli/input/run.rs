@@ -30,12 +30,12 @@ pub struct Run {
     /// Names of the documents.
     pub docs: Vec<String>,
     /// The retrieved documents of each query, in the order of the file.
-    pub lists: Vec<Vec<Entry>>,
+    pub lists: Vec<Vec<RunEntry>>,
 }
 
 /// A document that a query retrieved.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Entry {
+pub struct RunEntry {
     /// The document's index in [`Run::docs`].
     pub doc: u32,
     /// Its score.
@@ -50,8 +50,8 @@ impl Run {
     /// document twice (the error names the line); if the file is empty.
     pub fn parse(place: &str, bytes: &[u8]) -> Result<Self> {
         let text = utf8(place, bytes)?;
-        let (mut queries, mut docs) = (Interned::default(), Interned::default());
-        let mut lists: Vec<Vec<Entry>> = Vec::new();
+        let (mut queries, mut docs) = (NameNumbers::default(), NameNumbers::default());
+        let mut lists: Vec<Vec<RunEntry>> = Vec::new();
         let mut numbers: Vec<Vec<(u32, usize)>> = Vec::new(); // document and line
         for (number, line) in lines(text) {
             let (query, doc, score) = fields(line)
@@ -61,7 +61,7 @@ impl Run {
                 lists.push(Vec::new());
                 numbers.push(Vec::new());
             }
-            lists[query].push(Entry { doc, score });
+            lists[query].push(RunEntry { doc, score });
             numbers[query].push((doc, number));
         }
         if lists.is_empty() {
@@ -131,9 +131,9 @@ pub fn write_run(
     write().map_err(Error::io("run file"))
 }
 
-type Refused = (&'static str, String);
+type FieldError = (&'static str, String);
 
-fn fields(line: &str) -> Result<(&str, &str, f64), Refused> {
+fn fields(line: &str) -> Result<(&str, &str, f64), FieldError> {
     let fields: Vec<_> = line.split_ascii_whitespace().take(7).collect();
     let &[query, _, doc, rank, score, _] = &fields[..] else {
         let expected = "qid Q0 docid rank score tag (6 fields)";
@@ -150,12 +150,12 @@ fn fields(line: &str) -> Result<(&str, &str, f64), Refused> {
 
 /// Names and their numbers, by first appearance.
 #[derive(Default)]
-struct Interned<'a> {
+struct NameNumbers<'a> {
     numbers: HashMap<&'a str, u32>,
     names: Vec<&'a str>,
 }
 
-impl<'a> Interned<'a> {
+impl<'a> NameNumbers<'a> {
     fn of(&mut self, name: &'a str) -> u32 {
         let next = self.names.len() as u32; // a name per line; files of 2³² lines are beyond any memory
         let number = *self.numbers.entry(name).or_insert(next);

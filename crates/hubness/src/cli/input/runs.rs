@@ -15,20 +15,20 @@ use crate::words::{count, first_ten};
 const LARGEST: usize = 1 << 30;
 
 /// A run with its file's name.
-pub(crate) struct Named {
+pub(crate) struct RunFile {
     pub(crate) place: String,
     pub(crate) run: Run,
     pub(crate) direction: Direction,
 }
 
 /// The names that the user gave for each side. Other names follow the order of the judgements, or are sorted.
-pub(crate) struct Given {
+pub(crate) struct NameLists {
     pub(crate) images: Option<Vec<String>>,
     pub(crate) texts: Option<Vec<String>>,
 }
 
 /// Runs with one set of names.
-pub(crate) struct Spread {
+pub(crate) struct RunMatrices {
     pub(crate) images: Vec<String>,
     pub(crate) texts: Vec<String>,
     pub(crate) pairs: Option<Pairs>,
@@ -42,14 +42,14 @@ pub(crate) struct Spread {
 /// If a name is not among the given names, a text has two images or none, an image is a query without a text, or a matrix
 /// would be larger than 4 GiB.
 pub(crate) fn spread(
-    runs: &[Named],
+    runs: &[RunFile],
     qrels: Option<(&str, Qrels)>,
-    given: Given,
+    given: NameLists,
     messages: &mut Messages,
-) -> Result<Spread> {
+) -> Result<RunMatrices> {
     let qrels = qrels.map(|(place, qrels)| (place, from_images(qrels, runs)));
     let side = |ask: Direction| {
-        let names = |named: &Named| {
+        let names = |named: &RunFile| {
             if named.direction == ask { named.run.queries.clone() } else { named.run.docs.clone() }
         };
         runs.iter().flat_map(names).collect::<Vec<_>>()
@@ -78,7 +78,7 @@ pub(crate) fn spread(
         None => None,
         Some((place, qrels)) => Some(pairs(place, qrels, &images, &texts, runs, messages)?),
     };
-    let sides = Indexed { images: index(&images), texts: index(&texts), strict: qrels.is_none() };
+    let sides = SideIndex { images: index(&images), texts: index(&texts), strict: qrels.is_none() };
     let mut scores = Vec::new();
     for named in runs {
         let run = dense(named, &sides, messages)?;
@@ -93,12 +93,12 @@ pub(crate) fn spread(
         }
         scores.push((named.direction, run));
     }
-    Ok(Spread { images, texts, pairs, scores })
+    Ok(RunMatrices { images, texts, pairs, scores })
 }
 
 /// The judgements with images first. A file of judgements has the queries of one direction first.
-fn from_images(qrels: Qrels, runs: &[Named]) -> Qrels {
-    let known = |named: &&Named| {
+fn from_images(qrels: Qrels, runs: &[RunFile]) -> Qrels {
+    let known = |named: &&RunFile| {
         let asks: HashSet<_> = named.run.queries.iter().map(String::as_str).collect();
         qrels.queries().any(|query| asks.contains(query))
     };
@@ -156,7 +156,7 @@ fn pairs(
     qrels: &Qrels,
     images: &[String],
     texts: &[String],
-    runs: &[Named],
+    runs: &[RunFile],
     messages: &mut Messages,
 ) -> Result<Pairs> {
     let of = qrels.image_of_text(place)?;
@@ -185,7 +185,7 @@ fn pairs(
     Ok(pairs)
 }
 
-struct Indexed<'a> {
+struct SideIndex<'a> {
     images: HashMap<&'a str, usize>,
     texts: HashMap<&'a str, usize>,
     /// Without judgements every name of the run must be known.
@@ -196,8 +196,8 @@ fn index(names: &[String]) -> HashMap<&str, usize> {
     names.iter().enumerate().map(|(at, name)| (name.as_str(), at)).collect()
 }
 
-fn dense(named: &Named, sides: &Indexed<'_>, messages: &mut Messages) -> Result<ScoreMatrix> {
-    let Named { place, run, direction } = named;
+fn dense(named: &RunFile, sides: &SideIndex<'_>, messages: &mut Messages) -> Result<ScoreMatrix> {
+    let RunFile { place, run, direction } = named;
     let (images, texts) = (sides.images.len(), sides.texts.len());
     let Some(size) = images.checked_mul(texts).filter(|&size| size <= LARGEST) else {
         let expected = format!("at most {LARGEST} scores when spread out");

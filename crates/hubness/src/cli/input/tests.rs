@@ -1,12 +1,14 @@
 //! Any bytes get an answer, and the contents of valid files from other writers come back unchanged.
 
+pub(super) mod files;
+
 use itm_core::Result;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use safetensors::tensor::Dtype;
 
-use super::testing::{le, npy, npy_f16, tensors};
 use super::{Array, NameFormat, PairFormat, PairList, Qrels, Run, parse_names, write_run};
+use files::{le, npy, npy_f16, tensors};
 
 const PAIR_FORMATS: [PairFormat<'_>; 4] =
     [PairFormat::Lines, PairFormat::Csv, PairFormat::Jsonl(Some("f")), PairFormat::Qrels];

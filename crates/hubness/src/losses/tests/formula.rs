@@ -24,7 +24,7 @@ fn sorted(s: &[f64], line: impl Fn(usize) -> usize, candidates: &[usize]) -> Vec
 fn by_formula(s: &[f64], g: &[f64], options: &HubOptions) -> Vec<f64> {
     let b = s.len().isqrt();
     let k = options.neighbours.min(b - 1);
-    let (pair, at) = (options.exclude == Excluded::Pair, |i: usize, t: usize| i * b + t);
+    let (pair, at) = (options.exclude == Exclusion::Pair, |i: usize, t: usize| i * b + t);
     let spot =
         |side: usize, line: usize, j: usize| if side == 0 { at(line, j) } else { at(j, line) };
     let order: Vec<Vec<Vec<usize>>> = (0..2)
@@ -39,12 +39,12 @@ fn by_formula(s: &[f64], g: &[f64], options: &HubOptions) -> Vec<f64> {
         kept.map(|&j| s[spot(side, line, j)]).sum::<f64>() / k as f64
     };
     let weight = |i: usize, t: usize| match options.reweight {
-        Reweighted::Negatives if i == t => 1.0,
+        ReweightScope::Negatives if i == t => 1.0,
         _ => (near(0, i, t) + near(1, t, i)).exp(),
     };
     let weights: Vec<f64> = (0..b * b).map(|n| weight(n / b, n % b)).collect();
     let mut grad: Vec<f64> = g.iter().zip(&weights).map(|(g, w)| g * w).collect();
-    let held = |i, t| options.detach || (options.reweight == Reweighted::Negatives && i == t);
+    let held = |i, t| options.detach || (options.reweight == ReweightScope::Negatives && i == t);
     let e: Vec<f64> = (0..b * b)
         .map(|n| if held(n / b, n % b) { 0.0 } else { g[n] * s[n] * weights[n] })
         .collect();
@@ -68,8 +68,8 @@ fn by_formula(s: &[f64], g: &[f64], options: &HubOptions) -> Vec<f64> {
 fn options() -> impl Strategy<Value = HubOptions> {
     (1usize..7, any::<[bool; 3]>()).prop_map(|(neighbours, [all, pair, detach])| HubOptions {
         neighbours,
-        reweight: if all { Reweighted::All } else { Reweighted::Negatives },
-        exclude: if pair { Excluded::Pair } else { Excluded::Positive },
+        reweight: if all { ReweightScope::All } else { ReweightScope::Negatives },
+        exclude: if pair { Exclusion::Pair } else { Exclusion::Positive },
         detach,
     })
 }

@@ -93,8 +93,8 @@ fn every_option_of_the_hinges_changes_the_output() {
     let default = HubOptions::default();
     let changed = [
         HubOptions { neighbours: 1, ..default },
-        HubOptions { reweight: Reweighted::Negatives, ..default },
-        HubOptions { exclude: Excluded::Positive, ..default },
+        HubOptions { reweight: ReweightScope::Negatives, ..default },
+        HubOptions { exclude: Exclusion::Positive, ..default },
         HubOptions { detach: true, ..default },
     ];
     for options in changed {

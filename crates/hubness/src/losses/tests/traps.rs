@@ -2,8 +2,12 @@
 
 use super::*;
 
-const PAIR: HubOptions =
-    HubOptions { neighbours: 1, reweight: Reweighted::All, exclude: Excluded::Pair, detach: false };
+const PAIR: HubOptions = HubOptions {
+    neighbours: 1,
+    reweight: ReweightScope::All,
+    exclude: Exclusion::Pair,
+    detach: false,
+};
 
 /// By hand, k = 1:
 /// ```text
@@ -15,7 +19,7 @@ const PAIR: HubOptions =
 fn trap_exclusion_by_entry_vs_by_positive_in_hal() {
     let s = square(&[0.5, 0.4, 0.1, 0.2, 0.3, 0.0, 0.0, 0.1, 0.6]);
     let pair = host(hub_factors(s.clone(), &PAIR));
-    let positive = host(hub_factors(s, &HubOptions { exclude: Excluded::Positive, ..PAIR }));
+    let positive = host(hub_factors(s, &HubOptions { exclude: Exclusion::Positive, ..PAIR }));
     let exp = |x: f64| x.exp();
     close("pair", &[pair[1], pair[4]], &[exp(0.8), exp(0.6)], 1e-6);
     close("positive", &[positive[1], positive[4]], &[exp(0.8), exp(0.6)], 1e-6);
@@ -35,7 +39,7 @@ fn trap_exclusion_by_entry_vs_by_positive_in_hal() {
 #[test]
 fn trap_dividing_by_k_rather_than_by_the_neighbours_there_are() {
     let s = [0.5, 0.4, 0.1, 0.2, 0.3, 0.0, 0.0, 0.1, 0.6];
-    for exclude in [Excluded::Pair, Excluded::Positive] {
+    for exclude in [Exclusion::Pair, Exclusion::Positive] {
         let of =
             |neighbours| host(hub_factors(square(&s), &HubOptions { neighbours, exclude, ..PAIR }));
         close("k = 10", &of(10)[..1], &[0.35f64.exp()], 1e-6);
@@ -53,7 +57,7 @@ fn trap_top_k_selecting_distances_instead_of_similarities() {
         0.6, 0.0, 0.5, 0.1,
         0.3, 0.1, 0.1, 0.8,
     ];
-    for exclude in [Excluded::Pair, Excluded::Positive] {
+    for exclude in [Exclusion::Pair, Exclusion::Positive] {
         let w = host(hub_factors(square(&s), &HubOptions { neighbours: 2, exclude, ..PAIR }));
         let mut less = s;
         (less[8], less[12]) = (-0.6, -0.3); // text 0 is no hub now

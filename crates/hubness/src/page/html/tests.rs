@@ -1,4 +1,4 @@
-use super::super::sample::{self, EVIL, report};
+use super::super::tests::sample::{self, EVIL, report};
 use super::*;
 
 /// Writes the made-up report as a page to the path in `HUBNESS_PAGE`, for a look.

@@ -1,4 +1,4 @@
-use super::super::sample::{self, report, row_mut};
+use super::super::tests::sample::{self, report, row_mut};
 use super::*;
 
 fn all(report: &Report) -> [Option<String>; 5] {

@@ -1,6 +1,6 @@
 use itm_report::table::Column;
 
-use super::super::sample::{self, report, row_mut};
+use super::super::tests::sample::{self, report, row_mut};
 use super::*;
 
 fn column_of<'a>(table: &'a Table, group: &str, head: &str) -> &'a Column {

@@ -1,4 +1,4 @@
-use super::super::sample::{self, report};
+use super::super::tests::sample::{self, report};
 use super::*;
 
 fn plain(report: &Report, width: usize) -> String {

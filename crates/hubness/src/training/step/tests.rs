@@ -247,8 +247,8 @@ fn every_option_changes_the_course() {
     check(H, "margin", &|c| c.loss.margin = 0.3);
     check(H, "mask", &|c| c.loss.mask_same_image = true);
     check(H, "neighbours", &|c| c.hubs.neighbours = 1);
-    check(H, "reweight", &|c| c.hubs.reweight = crate::losses::Reweighted::Negatives);
-    check(H, "exclude", &|c| c.hubs.exclude = crate::losses::Excluded::Positive);
+    check(H, "reweight", &|c| c.hubs.reweight = crate::losses::ReweightScope::Negatives);
+    check(H, "exclude", &|c| c.hubs.exclude = crate::losses::Exclusion::Positive);
     check(H, "detach", &|c| c.hubs.detach = true);
     check(Local, "local_alpha", &|c| c.aaai.local_alpha = 60.0);
     check(Local, "local_ep", &|c| c.aaai.local_ep = 0.7);

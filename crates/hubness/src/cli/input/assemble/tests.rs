@@ -3,20 +3,19 @@ mod malformed;
 use half::bf16;
 use safetensors::tensor::Dtype;
 
-use super::super::testing::{Folder, le, npy, npy_f16, rows, tensors};
-use super::super::{Loaded, LoadedScores, Request, Source, load_from};
-use crate::rows::Length;
+use super::super::tests::files::{Folder, le, npy, npy_f16, rows, tensors};
+use super::super::{InputData, InputScores, load_from};
 
 const UNIT: [[f32; 2]; 2] = [[1.0, 0.0], [0.0, 1.0]];
 
 /// Images and texts.
-fn shape(loaded: &Loaded) -> (usize, usize) {
+fn shape(loaded: &InputData) -> (usize, usize) {
     loaded.test_scores().shape()
 }
 
-fn values(loaded: &Loaded) -> (&[f32], &[f32]) {
+fn values(loaded: &InputData) -> (&[f32], &[f32]) {
     match &loaded.scores {
-        LoadedScores::Embeddings(rows) => (&rows.images, &rows.texts),
+        InputScores::Embeddings(rows) => (&rows.images, &rows.texts),
         other => panic!("embeddings, not {other:?}"),
     }
 }
@@ -73,7 +72,7 @@ fn rows_become_unit_unless_raw() {
     let notes = folder.notes(&loaded);
     assert_eq!(notes[1], "b.npy: rows scaled to unit length, norms were 5.0000 to 5.0000");
     assert_eq!(notes.len(), 2, "scaling of unit rows gives no note");
-    request.length = Length::Raw;
+    request.raw = true;
     assert_eq!(values(&folder.loaded(&request)), (&[x as f32, y as f32][..], &[3.0, 4.0][..]));
 }
 
@@ -136,10 +135,10 @@ fn rows_that_are_not_finite_are_listed() {
     // 10³⁰⁰ can be scaled to unit length, but does not fit into f32.
     let mut request = folder.embeddings("d.npy", "c.npy");
     assert_eq!(values(&folder.loaded(&request)).0, UNIT.concat());
-    request.length = Length::Raw;
+    request.raw = true;
     let want = "d.npy: expected finite numbers (in f32), got NaN or infinity in 1 row: 0";
     assert_eq!(folder.refused(&request), want);
-    let matrix = Request::of(Source::Matrix(folder.at("a.npy")));
+    let matrix = folder.matrix("a.npy");
     assert_eq!(folder.refused(&matrix), line_of("a.npy", 1));
 }
 
@@ -171,14 +170,14 @@ fn zero_equal_and_collapsed_rows_are_warned_of_and_counted() {
         "near.npy: collapsed: all rows point nearly the same way (mean resultant length 0.99999)";
     assert_eq!(folder.warnings(&loaded), [want]);
     let mut raw = folder.embeddings("near.npy", "b.npy");
-    raw.length = Length::Raw;
+    raw.raw = true;
     assert_eq!(folder.warnings(&folder.loaded(&raw)), [want]);
 }
 
 #[test]
 fn a_constant_matrix_is_warned_of() {
     let folder = Folder::with(&[("s.npy", &rows([[0.5; 4]; 2]))]);
-    let loaded = folder.loaded(&Request::of(Source::Matrix(folder.at("s.npy"))));
+    let loaded = folder.loaded(&folder.matrix("s.npy"));
     let want = ["s.npy: 1 row equals an earlier one: 1 = 0", "s.npy: all scores are 0.5"];
     assert_eq!(folder.warnings(&loaded), want);
     assert_eq!(shape(&loaded), (2, 4));
@@ -187,8 +186,8 @@ fn a_constant_matrix_is_warned_of() {
 #[test]
 fn a_matrix_stays_as_it_is_and_takes_no_bank() {
     let folder = Folder::with(&[("s.npy", &rows([[3.0, 4.0], [-1.0, 7.0]]))]);
-    let mut request = Request::of(Source::Matrix(folder.at("s.npy")));
-    let LoadedScores::Matrix(matrix) = folder.loaded(&request).scores else { panic!("a matrix") };
+    let mut request = folder.matrix("s.npy");
+    let InputScores::Matrix(matrix) = folder.loaded(&request).scores else { panic!("a matrix") };
     assert_eq!(matrix.values(), [3.0, 4.0, -1.0, 7.0]);
     request.bank_texts = Some(folder.at("s.npy"));
     let want = "options: expected embeddings (--images and --texts) with --bank-images or --bank-texts, got a score matrix or run";

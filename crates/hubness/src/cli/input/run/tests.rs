@@ -8,7 +8,7 @@ fn names_come_in_order_of_appearance() {
         (run.queries, run.docs),
         (vec!["q2".into(), "q1".into()], vec!["b".into(), "a".into()])
     );
-    let entry = |doc, score| Entry { doc, score };
+    let entry = |doc, score| RunEntry { doc, score };
     assert_eq!(run.lists, [vec![entry(0, 0.5), entry(1, -3.0)], vec![entry(1, 1e-3)]]);
 }
 

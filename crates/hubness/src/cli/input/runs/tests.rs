@@ -1,19 +1,24 @@
-use super::super::testing::Folder;
-use super::super::{Loaded, LoadedScores, Request, Source};
+use super::super::tests::files::Folder;
+use super::super::{InputArgs, InputData, InputScores};
 use super::*;
 
 const NONE: f32 = f32::NEG_INFINITY;
 
-fn request(folder: &Folder, i2t: Option<&str>, t2i: Option<&str>, pairs: Option<&str>) -> Request {
+fn request(
+    folder: &Folder,
+    i2t: Option<&str>,
+    t2i: Option<&str>,
+    pairs: Option<&str>,
+) -> InputArgs {
     let at = |name: Option<&str>| name.map(|name| folder.at(name));
-    let mut request = Request::of(Source::Runs { i2t: at(i2t), t2i: at(t2i) });
+    let mut request = InputArgs { run_i2t: at(i2t), run_t2i: at(t2i), ..InputArgs::default() };
     request.pairs = at(pairs);
     request
 }
 
-fn scores(loaded: &Loaded) -> [Option<&ScoreMatrix>; 2] {
+fn scores(loaded: &InputData) -> [Option<&ScoreMatrix>; 2] {
     match &loaded.scores {
-        LoadedScores::Runs { i2t, t2i } => [i2t.as_ref(), t2i.as_ref()],
+        InputScores::Runs { i2t, t2i } => [i2t.as_ref(), t2i.as_ref()],
         other => panic!("runs, not {other:?}"),
     }
 }

@@ -1,7 +1,6 @@
 use safetensors::tensor::Dtype;
 
-use crate::cli::input::testing::{Folder, le, npy, npy_of, rows, tensors};
-use crate::cli::input::{Request, Source};
+use crate::cli::input::tests::files::{Folder, le, npy, npy_of, rows, tensors};
 
 const UNIT: [[f32; 2]; 2] = [[1.0, 0.0], [0.0, 1.0]];
 
@@ -54,11 +53,10 @@ fn malformed_npy_files_are_one_line() {
     ] {
         assert_eq!(folder.refused(&folder.embeddings(name, "good.npy")), want);
         assert_eq!(folder.refused(&folder.embeddings("good.npy", name)), want);
-        assert_eq!(folder.refused(&Request::of(Source::Matrix(folder.at(name)))), want);
+        assert_eq!(folder.refused(&folder.matrix(name)), want);
     }
     let mut request = folder.embeddings("good.npy", "good.npy");
-    let Source::Embeddings { images, .. } = &mut request.source else { panic!("embeddings") };
-    images.part = Some("image".into());
+    request.images.as_mut().unwrap().part = Some("image".into());
     let want =
         "good.npy: expected a .safetensors file, got a .npy file, which has no part \"image\"";
     assert_eq!(folder.refused(&request), want);

@@ -6,7 +6,7 @@ use crate::report::*;
 use crate::{Direction, Setting};
 
 /// Markup, a terminal escape and a right-to-left override: names come from outside.
-pub(super) const EVIL: &str = "<script>alert('hub')</script> & \x1b[2J\u{202e}\"x\"";
+pub(crate) const EVIL: &str = "<script>alert('hub')</script> & \x1b[2J\u{202e}\"x\"";
 
 /// Eight methods in both directions.
 pub(crate) fn report() -> Report {
@@ -70,7 +70,7 @@ pub(crate) fn one_direction(direction: Direction) -> Report {
 }
 
 /// The report with NaN, infinity or nothing wherever a number may be missing or wrong.
-pub(super) fn poisoned() -> Report {
+pub(crate) fn poisoned() -> Report {
     let mut report = report();
     let nan = f64::NAN;
     for row in &mut report.rows {
@@ -117,13 +117,13 @@ pub(crate) fn empty() -> Report {
 }
 
 /// Whether the text has a word that no reader should meet.
-pub(super) fn says_no_number(text: &str) -> bool {
+pub(crate) fn says_no_number(text: &str) -> bool {
     let mut words = text.split(|c: char| !c.is_alphanumeric());
     words.any(|w| ["nan", "inf", "null"].contains(&w.to_lowercase().as_str()))
 }
 
 /// The row of a method.
-pub(super) fn row_mut<'a>(report: &'a mut Report, method: &str) -> &'a mut Row {
+pub(crate) fn row_mut<'a>(report: &'a mut Report, method: &str) -> &'a mut Row {
     report.rows.iter_mut().find(|r| r.method == method).unwrap()
 }
 
@@ -168,7 +168,7 @@ fn row(method: &str, rsum: f64, setting: Setting, p: f64) -> Row {
         method: method.into(),
         params: Directed { i2t: Some(params(60.0)), t2i: Some(params(50.0)) },
         chosen: if method == "is" { Chosen::CrossFitted } else { Chosen::Default },
-        seen: Seen(setting),
+        seen: RowSetting(setting),
         recalls: Directed { i2t: Some(i2t), t2i: Some(t2i) },
         rsum,
         ci95: Some([rsum - 12.4, rsum + 11.8]),

@@ -1,0 +1,3 @@
+//! What the tests of the pages share.
+
+pub(crate) mod sample;
