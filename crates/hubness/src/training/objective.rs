@@ -67,8 +67,9 @@ pub(super) fn outcome(
 }
 
 impl Outcome {
-    /// The negatives of both directions: images as anchors, texts as anchors. Their weights are how much each pulls. Hinge objectives: 1
-    /// where the hinge is active, for HAL the factor W of Eq. 4 instead. AAAI objectives: 1 where O > e. Contrastive objectives: 1.
+    /// The negatives of both directions: images as anchors, texts as anchors. Their weights are how much each pulls. Hinge
+    /// objectives: 1 where the hinge is active, for HAL the factor W of Eq. 4 instead. AAAI objectives: 1 where O > e.
+    /// Contrastive objectives: 1.
     pub(super) fn negatives(
         &self,
         config: &HalConfig,
