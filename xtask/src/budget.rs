@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use crate::modules::{self, Files, Token};
 use crate::rules::Finding;
 
-/// The file with the budgets: a line `name = { lines = N, public = N }` for each crate. A comment behind it says why it was raised.
+/// The file with the budgets: a line `name = { lines = N, public = N }` for each crate. A comment behind a line says why it was
+/// raised.
 pub(crate) const FILE: &str = "xtask/budget.toml";
 
 /// Folders without code that counts.
