@@ -21,6 +21,7 @@ mod centred;
 mod check;
 mod check_layouts;
 mod check_report;
+mod contents;
 #[cfg(test)]
 mod fixture;
 mod fne_annotations;
@@ -47,6 +48,7 @@ pub use captions::{CaptionRule, Dropped};
 pub use centred::CentredRoots;
 pub use check::check;
 pub use check_report::{CheckReport, Layout, LayoutReport, SplitCount};
+pub use contents::contents;
 pub use fne_annotations::FneAnnotations;
 pub use image_folder::ImageFolder;
 #[cfg(feature = "images")]
