@@ -158,7 +158,7 @@ impl Source {
     fn folder(target: &Target, folder: &Path) -> Result<Self> {
         let (features, options) = (target.features, load_options(target));
         let mut loaded = match features {
-            ImageFeatures::Pictures => load_pictures(folder, options.captions_per_image)?,
+            ImageFeatures::Pictures => load_pictures(folder, options.captions)?,
             _ => load_precomp(folder, &options)?,
         };
         loaded.dataset.transform_regions(target.region_transform)?;

@@ -40,6 +40,7 @@ mod precomp_split;
 mod region_files;
 mod region_transform;
 mod regions;
+mod repeats;
 mod vectors;
 
 pub use crate::files::{FileHash, Manifest, excerpt, sha256_hex};
@@ -65,6 +66,7 @@ pub use precomp_split::{PrecompSplit, RowLayout};
 pub use region_files::RegionSource;
 pub use region_transform::RegionTransform;
 pub use regions::{RegionRows, Regions};
+pub use repeats::Repeats;
 pub use vectors::WordVectors;
 
 use crate::{Error, Pairs, Result};

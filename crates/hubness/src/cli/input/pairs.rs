@@ -2,14 +2,13 @@
 
 use std::collections::HashMap;
 
-use itm_core::data::{FileBytes, Npy, excerpt};
+use itm_core::data::{FileBytes, Npy, Repeats, excerpt};
 use itm_core::{Error, Pairs, Result};
 use serde_json::Value;
 
 use super::array::is_npy;
 use super::names::{NameFormat, parse_names};
 use super::qrels::Qrels;
-use super::rows::Repeats;
 use super::text::{at_line, lines, utf8};
 use crate::words::count;
 

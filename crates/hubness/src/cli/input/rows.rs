@@ -1,8 +1,6 @@
 //! Rows of a file: embeddings of unit length, or scores.
 
-use std::fmt;
-
-use itm_core::data::Features;
+use itm_core::data::{Features, Repeats};
 use itm_core::{Error, Result, ScoreMatrix};
 
 use super::array::Array;
@@ -52,66 +50,10 @@ pub(crate) fn scores(array: &Array, every: usize, messages: &mut Messages) -> Re
     ScoreMatrix::new(features.rows(), features.dim, features.values)
 }
 
-/// Rows whose difference is at most this part of their length are one image that was encoded several times: half
-/// precision, other batches and other cores differ by less, two photographs by far more.
-const ROUNDING: f64 = 1e-3;
-
-/// How often an image is stored.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Repeats {
-    /// Rows in succession.
-    pub(crate) every: usize,
-    /// Whether they are equal in every bit; otherwise up to rounding.
-    pub(crate) exact: bool,
-}
-
-impl fmt::Display for Repeats {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self.exact {
-            true => "rows equal in every bit",
-            false => "rows equal up to rounding, at most 0.001 of their length",
-        })
-    }
-}
-
-/// How many times in succession each image is stored, if more than once: rows are equal, in groups whose sizes have a common
-/// divisor above 1. A file with all rows equal is collapsed, not repeated.
+/// How many times in succession each image is stored, if more than once.
 pub(crate) fn repeats(array: &Array) -> Option<Repeats> {
-    let same = |row: usize, first: usize| array.row_bytes(row) == array.row_bytes(first);
-    if let Some(every) = groups(array.rows(), same) {
-        return Some(Repeats { every, exact: true });
-    }
-    let (mut one, mut other) = (vec![0.0; array.dim()], vec![0.0; array.dim()]);
-    let near = |row: usize, first: usize| {
-        array.row_into(row, &mut one);
-        array.row_into(first, &mut other);
-        let squares = |of: &mut dyn Iterator<Item = f64>| of.map(|x| x * x).sum::<f64>();
-        let apart = squares(&mut one.iter().zip(&other).map(|(a, b)| a - b));
-        apart <= ROUNDING * ROUNDING * squares(&mut other.iter().copied()) // false for NaN
-    };
-    groups(array.rows(), near).map(|every| Repeats { every, exact: false })
-}
-
-/// The common divisor above 1 of the sizes of groups of equal rows. `same` compares a row with the first of its group.
-fn groups(rows: usize, mut same: impl FnMut(usize, usize) -> bool) -> Option<usize> {
-    let (mut common, mut size) = (0, 1);
-    for row in 1..rows {
-        if same(row, row - size) {
-            size += 1;
-        } else {
-            common = gcd(common, size);
-            size = 1;
-            if common == 1 {
-                return None;
-            }
-        }
-    }
-    common = gcd(common, size);
-    (common > 1 && common < rows).then_some(common)
-}
-
-fn gcd(a: usize, b: usize) -> usize {
-    if b == 0 { a } else { gcd(b, a % b) }
+    let same = |row: usize, other: usize| array.row_bytes(row) == array.row_bytes(other);
+    Repeats::of(array.rows(), array.dim(), same, |row, out| array.row_into(row, out))
 }
 
 /// The rows, and their norms in the file.
