@@ -58,6 +58,11 @@ impl Bench {
         }
         let note = readings.iter().find_map(|reading| reading.note(&source));
         source.notes.extend(note);
+        for note in readings.iter().flat_map(|reading| reading.cut(&source)).collect::<Vec<_>>() {
+            if !source.notes.contains(&note) {
+                source.notes.push(note);
+            }
+        }
         let vectors = ready_vectors(&config, &mut source, &readings)?;
         let (starts, cca) = (Starts::default(), Mutex::default());
         Ok(Self { config, source, features, readings, vectors, starts, cca, device })

@@ -1,6 +1,7 @@
 //! The splits in the form that a method reads: transformed features, and captions as numbers of words, word pieces or stems.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use itm_core::cca::CcaOptions;
@@ -157,6 +158,32 @@ impl Reading {
         Some(format!(
             "the vocabulary comes from `{name}`: {all} entries, {unseen} of them in no training caption"
         ))
+    }
+
+    /// What a reader of a report must know about captions that were cut at the largest number of words, or have no known word.
+    pub(crate) fn cut(&self, source: &Source) -> Vec<String> {
+        let Reader::Words(vocabulary, most) = &self.reader else { return vec![] };
+        let tokens = vocabulary.options().tokens;
+        let known: HashSet<&str> = vocabulary.words().iter().map(String::as_str).collect();
+        let counted = |split: Split| {
+            let captions = &source.part(split).0.captions;
+            let words = captions.par_iter().map(|caption| tokens.of(caption));
+            let of = |words: Vec<String>| {
+                let without = !words.iter().take(*most).any(|word| known.contains(word.as_str()));
+                [words.len() > *most, without].map(usize::from)
+            };
+            let [cut, without] = words.map(of).reduce(|| [0; 2], |a, b| [a[0] + b[0], a[1] + b[1]]);
+            let (name, all) = (split.name(), captions.len());
+            let cut = (cut > 0).then(|| {
+                format!(
+                    "{name}: {cut} of {all} captions cut to their first {most} words (max_words)"
+                )
+            });
+            let without = (without > 0)
+                .then(|| format!("{name}: {without} of {all} captions have no known word"));
+            cut.into_iter().chain(without)
+        };
+        [Split::Train, Split::Val, Split::Test].into_iter().flat_map(counted).collect()
     }
 
     /// The words of a caption as a method reads it; empty if a caption is a set of stems.

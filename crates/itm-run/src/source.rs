@@ -1,5 +1,6 @@
 //! The source of a target's data: a folder, or the built-in world.
 
+mod evidence;
 mod first;
 
 use std::fs;
@@ -22,6 +23,7 @@ use scenes::{
 use crate::config::{Config, DatasetName, ImageFeatures, Target, load_options};
 use crate::progress;
 use crate::split::Split;
+use evidence::identify;
 
 /// A data set, its truth if known, and its pictures.
 pub(crate) struct Source {
@@ -154,24 +156,15 @@ impl Source {
     }
 
     fn folder(target: &Target, folder: &Path) -> Result<Self> {
-        let (asked, features, options) = (target.dataset, target.features, load_options(target));
+        let (features, options) = (target.features, load_options(target));
         let mut loaded = match features {
-            ImageFeatures::Pictures => load_pictures(folder, options.captions_per_image)?,
+            ImageFeatures::Pictures => load_pictures(folder, options.captions)?,
             _ => load_precomp(folder, &options)?,
         };
         loaded.dataset.transform_regions(target.region_transform)?;
         let mut notes = loaded.notes;
-        let (known, title) = match &loaded.declared {
-            None => (Some(asked), asked.title().to_owned()),
-            Some(name) => {
-                let known = DatasetName::ALL.into_iter().find(|known| known.folder() == name);
-                (known, known.map_or_else(|| name.clone(), |known| known.title().to_owned()))
-            }
-        };
-        if known != Some(asked) {
-            let asked = asked.title();
-            notes.push(format!("the target is for {asked}, but the data declare {title}"));
-        }
+        let identity = identify(target, &loaded.dataset, loaded.declared.as_deref(), folder);
+        notes.extend(identity.note);
         if features == ImageFeatures::Pictures {
             notes.push("no features: the closed-form CCA row is left out".into());
         }
@@ -181,8 +174,8 @@ impl Source {
             truth: None,
             substitution: None,
             notes,
-            known,
-            title,
+            known: identity.known,
+            title: identity.title,
             first_of: None,
             vocabulary: None,
             word_vectors: None,

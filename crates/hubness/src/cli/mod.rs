@@ -2,4 +2,5 @@
 
 pub mod args;
 pub mod commands;
+mod doubt;
 pub mod input;

@@ -141,7 +141,7 @@ fn run(report: &Report) -> Markup {
         ("Pairs", data.pairs_note.clone()),
     ];
     all.extend(data.dim.map(|d| ("Dimensions", count(d))));
-    all.push(("Ties", settings.tie_policy.clone()));
+    all.push(("Ties", table::ties(report)));
     all.push(("Seed", settings.seed.to_string()));
     if settings.resamples > 0 {
         all.push(("Resamples", format!("{} of {}", count(settings.resamples), settings.unit)));

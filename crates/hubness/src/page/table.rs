@@ -115,6 +115,21 @@ pub(super) fn size(report: &Report) -> [String; 2] {
     [counted(data.images, "image", "images"), counted(data.texts, "text", "texts")]
 }
 
+/// Which of two equal scores comes first, and how many queries that decides with nearest neighbours.
+pub(super) fn ties(report: &Report) -> String {
+    let decided = |d: Direction| {
+        let queries = d.queries(report.data.images, report.data.texts);
+        let decided = report.baseline()?.recalls.get(d)?.decided_by_ties?;
+        Some(format!("{} of {} {d}", count(decided), count(queries)))
+    };
+    let decided: Vec<_> = report.directions().filter_map(decided).collect();
+    let policy = &report.settings.tie_policy;
+    match decided.as_slice() {
+        [] => policy.clone(),
+        all => format!("{policy}, which decides a hit of NNS for {} queries", all.join(" and ")),
+    }
+}
+
 /// A table with a line for each row and no columns yet.
 fn of_rows(report: &Report, name: impl Into<String>) -> Table {
     let role = |r: &Row| if r.method == Report::BASELINE { Role::Baseline } else { Role::Other };

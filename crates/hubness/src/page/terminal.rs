@@ -125,7 +125,7 @@ fn cost(report: &Report) -> String {
     if settings.resamples > 0 {
         parts.push(format!("{} resamples of {}", count(settings.resamples), settings.unit));
     }
-    parts.push(format!("ties: {}", settings.tie_policy));
+    parts.push(format!("ties: {}", table::ties(report)));
     parts.push(ascii(&duration(report.seconds)));
     parts.extend(report.peak_memory_bytes.map(|b| format!("{} at most", bytes(b))));
     parts.push(format!("hubness {}", report.version));

@@ -116,6 +116,9 @@ pub struct Recalls {
     pub median_rank: Option<f64>,
     /// `null` after RGM.
     pub mean_rank: Option<f64>,
+    /// How many queries hit or miss at 1, 5 or 10 by the order of equal scores alone; `null` after RGM.
+    #[serde(default)]
+    pub decided_by_ties: Option<u64>,
 }
 
 impl Recalls {

@@ -126,16 +126,18 @@ impl<'a> StudyData<'a> {
     /// Every correction for every direction, with its parameters and its strength.
     fn corrections(&self, fresh: &[Fit]) -> Result<Vec<(Fit, AnyCorrection, Params, f64)>> {
         let survey = self.survey(fresh)?;
+        let (images, texts) = (self.set.scores.images(), self.set.scores.texts());
         let mut corrections = Vec::new();
         for &fit in fresh {
             for &direction in &self.set.directions {
+                let sizes = (direction.queries(images, texts), direction.items(images, texts));
+                let params = || fit.params(self.settings, sizes);
                 let (mut correction, params) = match (fit.base, fit.number, &survey) {
                     (Base::Csls, Some(n), Some(survey)) if !fit.bank => {
-                        (survey.csls(direction, whole(n))?.into_any(), fit.params(self.settings))
+                        (survey.csls(direction, whole(n))?.into_any(), params())
                     }
                     (Base::Is, Some(beta), Some(survey)) if !fit.bank => {
-                        let correction = survey.inverted_softmax(direction, beta)?;
-                        (correction.into_any(), fit.params(self.settings))
+                        (survey.inverted_softmax(direction, beta)?.into_any(), params())
                     }
                     _ => fit.fit(self.set.scores, &self.banks, self.settings, direction)?,
                 };

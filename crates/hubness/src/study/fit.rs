@@ -41,6 +41,14 @@ impl Fit {
         }
     }
 
+    /// The correction with the number of neighbours that its parameters say it used.
+    pub(crate) fn used(self, params: &Params) -> Self {
+        match (self.base, params.get("k")) {
+            (Base::Csls, Some(&Param::Count(k))) => Self { number: Some(k as f64), ..self },
+            _ => self,
+        }
+    }
+
     /// The name of the setting in a list of candidates.
     pub(crate) fn label(self) -> String {
         match (self.base, self.number) {
@@ -50,23 +58,29 @@ impl Fit {
         }
     }
 
-    /// The parameters of the correction, by name.
-    pub(crate) fn params(self, settings: &Settings) -> Params {
+    /// The parameters of the correction, by name, as it uses them: a number of neighbours is at most what there is, which is
+    /// `bank` queries for an item and `items` for a query.
+    pub(crate) fn params(self, settings: &Settings, (bank, items): (usize, usize)) -> Params {
         let number = self.number.unwrap_or(f64::NAN);
+        let among = |k: usize, all: usize| k.min(all) as f64;
         let all: Vec<(&str, f64)> = match self.base {
             Base::Nns | Base::Mp | Base::MpEmpirical => vec![],
-            Base::Csls => vec![("k", number)],
+            Base::Csls => vec![("k", among(whole(number), bank))],
             Base::Is => vec![("beta", number)],
-            Base::Nnn => vec![("alpha", settings.nnn_alpha), ("k", settings.nnn_k as f64)],
+            Base::Nnn => {
+                vec![("alpha", settings.nnn_alpha), ("k", among(settings.nnn_k, bank))]
+            }
             Base::Sinkhorn => vec![
                 ("epsilon", settings.sinkhorn_eps),
                 ("iterations", settings.sinkhorn_iterations as f64),
             ],
-            Base::QbNorm => vec![("beta", settings.qbnorm_beta), ("k", settings.qbnorm_k as f64)],
+            Base::QbNorm => {
+                vec![("beta", settings.qbnorm_beta), ("k", among(settings.qbnorm_k, items))]
+            }
             Base::DualIs | Base::DualDis => {
                 vec![("beta1", settings.dual_beta[0]), ("beta2", settings.dual_beta[1])]
             }
-            Base::Ls | Base::Nicdm => vec![("k", settings.local_k as f64)],
+            Base::Ls | Base::Nicdm => vec![("k", among(settings.local_k, bank))],
         };
         all.into_iter().map(|(name, value)| (name.into(), Param::from(value))).collect()
     }
@@ -96,7 +110,9 @@ impl Fit {
         settings: &Settings,
         direction: Direction,
     ) -> Result<(AnyCorrection, Params)> {
-        let mut params = self.params(settings);
+        let queries = direction.queries(bank.scores().images(), bank.scores().texts());
+        let items = direction.items(test.images(), test.texts());
+        let mut params = self.params(settings, (queries, items));
         let number = self.number.unwrap_or(f64::NAN);
         let local = |form| LocalScaling { form, k: settings.local_k, ..Default::default() };
         let correction = match self.base {

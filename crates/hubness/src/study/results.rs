@@ -1,7 +1,7 @@
 //! The numbers of a study: every row in every direction.
 
 use itm_core::Result;
-use itm_core::eval::{CUTS, DirectionMetrics, TiePolicy};
+use itm_core::eval::{CUTS, DirectionMetrics, Standing, TiePolicy};
 
 use super::choice::{Chooser, by_image};
 use super::data::{Answer, StudyData};
@@ -122,14 +122,17 @@ fn pooled(
     let standing = |&query: &usize| Some(answer(query).standings.as_ref()?[query]);
     let standings: Option<Vec<_>> = measured.iter().map(standing).collect();
     // A true item that a run does not hold has no rank.
-    let ranked = standings.filter(|all| all.iter().all(|s| s.greater < u32::MAX));
-    let ranks = ranked.map(|all| DirectionMetrics::new(&all, TiePolicy::Index));
+    let ranked = standings.as_ref().filter(|all| all.iter().all(|s| s.greater < u32::MAX));
+    let decided = |s: &&Standing| CUTS.iter().any(|&k| s.decided_at(k));
+    let decided_by_ties = standings.as_ref().map(|all| all.iter().filter(decided).count() as u64);
+    let ranks = ranked.map(|all| DirectionMetrics::new(all, TiePolicy::Index));
     let recalls = Recalls {
         r1: recall(0),
         r5: recall(1),
         r10: recall(2),
         median_rank: ranks.map(|m| m.median),
         mean_rank: ranks.map(|m| m.mean),
+        decided_by_ties,
     };
     let items = direction.items(pairs.images(), pairs.texts());
     let count = |cut: usize| -> Result<Counts> {
@@ -200,10 +203,11 @@ fn matched(
 
 /// A correction's parameters. If the row chooses among several corrections: only the label of the chosen setting.
 fn named(row: &StudyRow, data: &StudyData<'_>, direction: Direction, fit: Fit) -> Params {
+    let params = &data.get(direction, fit).params;
     if row.fits.iter().any(|other| other.base != fit.base) {
-        return Params::from([("setting".into(), Param::Word(fit.label()))]);
+        return Params::from([("setting".into(), Param::Word(fit.used(params).label()))]);
     }
-    data.get(direction, fit).params.clone()
+    params.clone()
 }
 
 /// One set of parameters, with a value for each fold where the folds differ.

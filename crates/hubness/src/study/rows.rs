@@ -193,6 +193,9 @@ fn all(limits: Limits) -> Vec<Method> {
     ranking.chain(matched).filter(can).collect()
 }
 
+/// Sizes that cut no number of neighbours: settings are compared as they were asked.
+const ANY: (usize, usize) = (usize::MAX, usize::MAX);
+
 /// A row for every number of the correction and every λ.
 fn expanded(
     method: Method,
@@ -220,11 +223,11 @@ fn expanded(
         Some(Choice::Number(number)) => Some(Fit { base, number: Some(number), bank }),
         None => Some(Fit { base, number: None, bank }),
     };
-    let usual = of(numbers(&defaults)[0]).map(|fit| fit.params(&defaults));
+    let usual = of(numbers(&defaults)[0]).map(|fit| fit.params(&defaults, ANY));
     let mut rows = Vec::new();
     for number in numbers(settings) {
         let settled = of(number);
-        let changed = settled.map(|fit| fit.params(settings)) != usual;
+        let changed = settled.map(|fit| fit.params(settings, ANY)) != usual;
         let fits = settled.map_or_else(|| Fit::grid(base, bank), |fit| vec![fit]);
         for &lambda in lambdas {
             let given = changed || (then == Then::Rgm && lambda != Choice::Auto);

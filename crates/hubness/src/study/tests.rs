@@ -346,3 +346,50 @@ fn all_that_the_scores_allow_is_measured_where_nothing_is_named() {
     let notes = few.run(&Test::new(&test, &pairs), None).unwrap().data.notes;
     assert_eq!(notes, ["with so few resamples no p over all rows can be below 0.09"]);
 }
+
+/// There are 30 images and 90 texts: an item cannot have 1,000 neighbours, and k = 1,000 gives the numbers of k = 30 or 90.
+#[test]
+fn neighbours_are_shown_as_used() {
+    let (scores, pairs) = (scores(1), pairs());
+    let names = Names::default();
+    let test = Test {
+        scores: TestScores::All(&scores),
+        pairs: &pairs,
+        length: Length::Raw,
+        names: &names,
+        banks: Banks::default(),
+        truth: None,
+    };
+    let report = |k: f64| {
+        let csls_k = vec![Choice::Number(k)];
+        let settings = Settings { csls_k, nnn_k: k as usize, ..Settings::default() };
+        Study { settings, ..study(&["csls", "nnn"]) }.run(&test, None).unwrap()
+    };
+    let many = report(1000.0);
+    for row in &many.rows[1..] {
+        let k = |direction| row.params.get(direction).unwrap()["k"].clone();
+        assert_eq!((k(I2t), k(T2i)), (Param::Count(30), Param::Count(90)), "{}", row.method);
+    }
+    let few = report(10.0);
+    assert_eq!(few.rows[1].params.get(I2t).unwrap()["k"], Param::Count(10));
+}
+
+/// Text 0 scores both images alike, so the smaller index decides; text 1 and the images are decided by their scores.
+#[test]
+fn ties_that_decide_are_counted() {
+    let row = |image: usize| (0..30).map(move |t| f32::from(u8::from(t == image || t == 0)));
+    let scores = ScoreMatrix::new(30, 30, (0..30).flat_map(row).collect()).unwrap();
+    let names = Names::default();
+    let test = Test {
+        scores: TestScores::All(&scores),
+        pairs: &Pairs::uniform(30, 1),
+        length: Length::Raw,
+        names: &names,
+        banks: Banks::default(),
+        truth: None,
+    };
+    let report = study(&["nns"]).run(&test, None).unwrap();
+    let decided = |direction| report.rows[0].recalls.get(direction).unwrap().decided_by_ties;
+    // By hand: image 0 prefers its own text; each of the 29 others ties its own text with text 0. All images tie for text 0.
+    assert_eq!((decided(I2t), decided(T2i)), (Some(29), Some(1)));
+}

@@ -24,6 +24,7 @@ pub fn check(dir: impl AsRef<Path>) -> Result<CheckReport> {
     };
     layouts::json_files(&mut report, &entries);
     layouts::precomp(&mut report);
+    layouts::loads(&mut report);
     let mut told = HashSet::new();
     report.problems.retain(|problem| told.insert(problem.clone())); // two layouts may share a broken file
     if report.layouts.is_empty() && report.problems.is_empty() {
@@ -145,6 +146,39 @@ mod tests {
         wants.iter().for_each(|want| assert!(text.contains(want), "{want}\n{text}"));
         let hashed = |name: &str| report.manifest.files.iter().filter(|f| f.name == name).count();
         assert_eq!((hashed("precomp/test_grid.npy"), hashed("precomp/grid_boxes.npy")), (1, 1));
+    }
+
+    /// What a run refuses, the check refuses with the same line.
+    #[test]
+    fn the_check_loads_what_a_run_loads() {
+        let dir = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| fs::write(dir.path().join(name), text).unwrap();
+        let image = |name: &str, split: &str| {
+            format!(
+                r#"{{"filename": "{name}", "split": "{split}", "sentences": [{{"raw": "x {name}"}}]}}"#
+            )
+        };
+        let list = |last: &str| {
+            let all = [image("1.jpg", "train"), image("2.jpg", "val"), image("3.jpg", last)];
+            format!(r#"{{"images": [{}]}}"#, all.join(","))
+        };
+        write("dataset_own.json", &list("test"));
+        let problems = || check(dir.path()).unwrap().problems;
+        let found = problems();
+        assert!(
+            found.len() == 1 && found[0].contains("expected 3 pictures, got 3 fewer"),
+            "{found:?}"
+        );
+        for name in ["1.jpg", "2.jpg", "3.jpg"] {
+            fs::write(dir.path().join(name), JPEG).unwrap();
+        }
+        assert!(problems().is_empty(), "{:?}", problems());
+        write("dataset_own.json", &list("train"));
+        let found = problems();
+        assert!(
+            found.len() == 1 && found[0].ends_with("split test: expected an image, got none"),
+            "{found:?}"
+        );
     }
 
     #[test]

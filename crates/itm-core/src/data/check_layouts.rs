@@ -12,8 +12,8 @@ use super::names::Names;
 use super::precomp::{karpathy_file, precomp_folder};
 use super::precomp_split::{PrecompSplit, SplitFiles};
 use super::{
-    CaptionRule, Dataset, Extra, Features, FneAnnotations, Karpathy, Leakage, LoadOptions, Npy,
-    Part, RegionSource, Split, json, load_precomp,
+    CaptionRule, Dataset, Extra, Features, FneAnnotations, ImageFolder, Karpathy, KarpathyImage,
+    Leakage, LoadOptions, Npy, Part, RegionSource, Split, json, load_pictures, load_precomp,
 };
 use crate::files::{self, FileHash, LARGEST_TEXT, Manifest, file_name};
 use crate::{Pairs, Result};
@@ -51,7 +51,7 @@ pub(crate) fn json_files(report: &mut CheckReport, entries: &[PathBuf]) {
 
 fn karpathy(report: &mut CheckReport, path: &Path, bytes: &[u8]) {
     let place = json::place(path);
-    let rule = CaptionRule::First(PER_IMAGE);
+    let rule = CaptionRule::All;
     let json = match Karpathy::parse(&place, bytes, rule) {
         Ok(json) => json,
         Err(error) => {
@@ -67,10 +67,10 @@ fn karpathy(report: &mut CheckReport, path: &Path, bytes: &[u8]) {
             found.count(split, images.len(), images.iter().map(|i| i.captions.len()).sum());
         }
     }
-    if json.dropped.captions > 0 {
-        let (captions, images) = (json.dropped.captions, json.dropped.images);
+    let of_protocols = json.images.iter().filter(|image| image.captions.len() < PER_IMAGE).count();
+    if of_protocols > 0 {
         found.notes.push(format!(
-            "{captions} captions beyond {PER_IMAGE} per image dropped ({images} images)"
+            "{of_protocols} images have fewer than {PER_IMAGE} captions: only targets with protocol = \"full\" take them"
         ));
     }
     let part = |split| {
@@ -80,7 +80,11 @@ fn karpathy(report: &mut CheckReport, path: &Path, bytes: &[u8]) {
         named_part(images().map(|i| i.filename.clone()).collect(), captions, counts)
     };
     leakage(report, &mut found, Split::ALL.map(part));
-    let paths = json.images.iter().map(|image| image.path(&report.dir)).collect();
+    let folder = ImageFolder::new(&report.dir, Some(&json));
+    let place = |image: &KarpathyImage| {
+        folder.image_path(&image.filename).unwrap_or_else(|| image.path(&report.dir))
+    };
+    let paths = json.images.iter().map(place).collect();
     pictures(report, &mut found, paths);
     report.layouts.push(found);
 }
@@ -207,7 +211,7 @@ pub(crate) fn precomp(report: &mut CheckReport) {
     let before = report.problems.len();
     let mut found = LayoutReport::new(Layout::Precomp, &folder);
     let json = karpathy_file(&dir).ok().flatten();
-    let json = json.and_then(|path| Karpathy::read(path, CaptionRule::First(PER_IMAGE)).ok());
+    let json = json.and_then(|path| Karpathy::read(path, CaptionRule::All).ok());
     let names = json.as_ref().map(Names::new);
     let splits = [
         ("train", Split::Train, Extra::LeftOut),
@@ -222,8 +226,13 @@ pub(crate) fn precomp(report: &mut CheckReport) {
         if !paths.ims.exists() && !paths.caps.exists() && !paths.ids.exists() {
             continue;
         }
-        let read =
-            PrecompSplit::open_hashed(&dir, &folder, name, PER_IMAGE, Some(&mut report.manifest));
+        let read = PrecompSplit::open_hashed(
+            &dir,
+            &folder,
+            name,
+            CaptionRule::All,
+            Some(&mut report.manifest),
+        );
         let part = match read {
             Ok(part) => part,
             Err(error) => {
@@ -253,7 +262,7 @@ pub(crate) fn precomp(report: &mut CheckReport) {
         }
     }
     if report.problems.len() == before {
-        let options = LoadOptions { captions_per_image: PER_IMAGE, ..Default::default() };
+        let options = LoadOptions { captions: CaptionRule::All, ..Default::default() };
         match load_precomp(&dir, &options) {
             Ok(loaded) => {
                 let lines = loaded.leakage.to_string();
@@ -266,6 +275,18 @@ pub(crate) fn precomp(report: &mut CheckReport) {
         found.notes.push("leakage is checked when the problems below are gone".into());
     }
     report.layouts.push(found);
+}
+
+/// Loads the pictures as a run does, if nothing else in the folder can be loaded.
+pub(crate) fn loads(report: &mut CheckReport) {
+    let listed = |layout: &LayoutReport| layout.layout != Layout::Precomp;
+    let features = report.layouts.iter().any(|layout| layout.layout == Layout::Precomp);
+    if features || !report.problems.is_empty() || !report.layouts.iter().any(listed) {
+        return;
+    }
+    if let Err(error) = load_pictures(&report.dir, CaptionRule::All) {
+        report.problems.push(error.to_string());
+    }
 }
 
 /// An error for every row with a value that is not finite.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use super::Karpathy;
-use crate::files::file_name;
+use crate::files::{self, file_name};
 
 /// Finds pictures by name, for reports.
 #[derive(Debug, Clone, Default)]
@@ -29,8 +29,36 @@ impl ImageFolder {
     /// The picture's path, if there is such a file.
     pub fn image_path(&self, name: &str) -> Option<PathBuf> {
         let listed = self.listed.get(name).cloned();
+        // A listed name with a folder tells two pictures of one base name apart.
+        let base = !(listed.is_some() && name.contains('/'));
         let guessed = ["images", ""].map(|sub| self.dir.join(sub).join(file_name(name)));
-        listed.into_iter().chain(guessed).find(|path| path.is_file())
+        let places: Vec<_> =
+            listed.into_iter().chain(guessed.into_iter().filter(|_| base)).collect();
+        places
+            .iter()
+            .find(|path| path.is_file())
+            .cloned()
+            .or_else(|| places.iter().find_map(|path| other_case(path)))
+    }
+
+    /// The first place where a picture is looked for.
+    pub(crate) fn tried(&self, name: &str) -> PathBuf {
+        let guessed = || self.dir.join("images").join(file_name(name));
+        self.listed.get(name).cloned().unwrap_or_else(guessed)
+    }
+}
+
+/// The only file beside `path` whose name differs from its name in case alone: `1.JPG` for `1.jpg`.
+fn other_case(path: &Path) -> Option<PathBuf> {
+    let name = path.file_name()?.to_str()?;
+    let alike = |other: &PathBuf| {
+        let other_name = other.file_name().and_then(|name| name.to_str());
+        other_name.is_some_and(|other| other.eq_ignore_ascii_case(name))
+    };
+    let mut found = files::entries(path.parent()?).ok()?.into_iter().filter(alike);
+    match (found.next(), found.next()) {
+        (Some(one), None) if one.is_file() => Some(one),
+        _ => None,
     }
 }
 
@@ -55,6 +83,7 @@ mod tests {
         assert_eq!(folder.image_path("b.jpg"), Some(dir.path().join("images").join("b.jpg")));
         assert_eq!(folder.image_path("c.jpg"), Some(dir.path().join("c.jpg")));
         assert_eq!(folder.image_path("../c.jpg"), Some(dir.path().join("c.jpg")));
+        assert_eq!(folder.image_path("C.JPG"), Some(dir.path().join("c.jpg")));
         assert_eq!(folder.image_path("d.jpg"), None);
         assert_eq!(folder.image_path("images"), None);
     }

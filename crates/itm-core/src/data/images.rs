@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::contents::contents;
 use crate::files;
 use crate::{Error, Result};
 
@@ -47,11 +48,8 @@ pub(crate) fn probe_bytes(place: &str, bytes: &[u8]) -> Result<ImageInfo> {
         (ImageFormat::Jpeg, jpeg(bytes))
     } else if bytes.starts_with(b"\x89PNG\r\n\x1a\n") {
         (ImageFormat::Png, png(bytes))
-    } else if bytes.is_empty() {
-        return Err(Error::invalid(place, "a JPEG or PNG image", "an empty file"));
     } else {
-        let got = format!("a file beginning {:02x?}", &bytes[..bytes.len().min(8)]);
-        return Err(Error::invalid(place, "a JPEG or PNG image", got));
+        return Err(Error::invalid(place, "a JPEG or PNG image", contents(bytes)));
     };
     match size {
         None => {
@@ -212,8 +210,7 @@ mod tests {
     #[test]
     fn what_is_no_image_says_so() {
         assert!(
-            error(b"<html>not found")
-                .contains("expected a JPEG or PNG image, got a file beginning [3c,")
+            error(b"<html>not found").contains("expected a JPEG or PNG image, got an HTML page")
         );
         assert!(error(b"").contains("an empty file"));
         let mut wide = JPEG.to_vec();

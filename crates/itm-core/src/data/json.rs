@@ -6,12 +6,20 @@ use std::path::Path;
 
 use serde::de::{Deserialize, DeserializeOwned, Deserializer, Error as _, SeqAccess, Visitor};
 
+use super::contents::contents;
 use crate::{Error, Result};
 
 /// Parses a whole file; an error names the file, and the line and column from serde_json.
 pub(crate) fn parse<T: DeserializeOwned>(place: &str, what: &str, bytes: &[u8]) -> Result<T> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-    serde_json::from_slice(bytes).map_err(|e| Error::invalid(place, what, e))
+    // A parser's line about a file that is no JSON at all names no cause.
+    let is_json =
+        bytes.trim_ascii_start().starts_with(b"{") || bytes.trim_ascii_start().starts_with(b"[");
+    let cause = |e: serde_json::Error| match is_json {
+        true => Error::invalid(place, what, e),
+        false => Error::invalid(place, what, contents(bytes)),
+    };
+    serde_json::from_slice(bytes).map_err(cause)
 }
 
 /// A list: an error in entry 17 begins with `entry 17:`.

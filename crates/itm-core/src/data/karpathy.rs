@@ -1,6 +1,6 @@
 //! Karpathy's JSON files: images, captions and splits of Flickr8k, Flickr30K and MS-COCO.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -118,6 +118,8 @@ impl Karpathy {
         if images.is_empty() {
             return Err(Error::invalid(format!("{place} images"), "an image", "an empty list"));
         }
+        let mut images = images;
+        apart(&mut images);
         let mut seen = HashSet::new();
         if let Some(i) = images.iter().position(|image| !seen.insert(&image.filename)) {
             let got = format!("a second {}", images[i].filename);
@@ -130,6 +132,18 @@ impl Karpathy {
     /// The images of a split, in file order.
     pub fn images_of(&self, split: Split) -> impl Iterator<Item = &KarpathyImage> {
         self.images.iter().filter(move |image| image.split == split)
+    }
+}
+
+/// Names images by folder and file where two folders have a file of one name.
+fn apart(images: &mut [KarpathyImage]) {
+    let mut count: HashMap<String, usize> = HashMap::new();
+    images.iter().for_each(|image| *count.entry(image.filename.clone()).or_default() += 1);
+    for image in images.iter_mut().filter(|image| count[&image.filename] > 1) {
+        if let Some(folder) = image.filepath.take_if(|folder| !folder.is_empty()) {
+            image.filename = format!("{}/{}", folder.trim_end_matches('/'), image.filename);
+            image.filepath = Some(String::new());
+        }
     }
 }
 
@@ -159,6 +173,17 @@ fn read_image(
     }
     let captions = sentences.into_iter().take(keep).map(|s| s.raw).collect();
     let RawImage { filename, filepath, imgid, cocoid, .. } = image;
+    // A list that was written on Windows: its folders end in `\`. A name with folders has its own place.
+    let filename = filename.replace('\\', "/");
+    let filepath = filepath.map(|folder| folder.replace('\\', "/"));
+    let (filename, filepath) = match (filename.rsplit_once('/'), filepath) {
+        (Some((folder, name)), None) => (name.to_owned(), Some(folder.to_owned())),
+        // Some lists write the folder twice.
+        (Some((folder, name)), Some(filepath)) if folder == filepath => {
+            (name.to_owned(), Some(filepath))
+        }
+        (_, filepath) => (filename, filepath),
+    };
     Ok(KarpathyImage { filename, filepath, split, captions, imgid, cocoid })
 }
 

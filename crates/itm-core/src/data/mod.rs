@@ -21,6 +21,7 @@ mod centred;
 mod check;
 mod check_layouts;
 mod check_report;
+mod contents;
 #[cfg(test)]
 mod fixture;
 mod fne_annotations;
@@ -39,6 +40,7 @@ mod precomp_split;
 mod region_files;
 mod region_transform;
 mod regions;
+mod repeats;
 mod vectors;
 
 pub use crate::files::{FileHash, Manifest, excerpt, sha256_hex};
@@ -47,6 +49,7 @@ pub use captions::{CaptionRule, Dropped};
 pub use centred::CentredRoots;
 pub use check::check;
 pub use check_report::{CheckReport, Layout, LayoutReport, SplitCount};
+pub use contents::contents;
 pub use fne_annotations::FneAnnotations;
 pub use image_folder::ImageFolder;
 #[cfg(feature = "images")]
@@ -63,6 +66,7 @@ pub use precomp_split::{PrecompSplit, RowLayout};
 pub use region_files::RegionSource;
 pub use region_transform::RegionTransform;
 pub use regions::{RegionRows, Regions};
+pub use repeats::Repeats;
 pub use vectors::WordVectors;
 
 use crate::{Error, Pairs, Result};

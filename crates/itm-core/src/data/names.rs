@@ -138,7 +138,10 @@ impl<'a> Names<'a> {
                 return by_number;
             }
         }
-        let name = |id: &String| self.by_filename.get(files::file_name(id)).copied();
+        let name = |id: &String| {
+            let whole = self.by_filename.get(id.replace('\\', "/").as_str());
+            whole.or_else(|| self.by_filename.get(files::file_name(id))).copied()
+        };
         ids.iter().filter_map(|id| Some((id.clone(), name(id)?))).collect()
     }
 
@@ -178,12 +181,12 @@ fn unchecked(part: &PrecompSplit, why: &str) -> Comparison {
 
 /// The captions of an image whose words differ from the JSON; case, punctuation and spacing may differ.
 fn wrong_captions(caps: &str, part: &PrecompSplit, i: usize, image: &KarpathyImage) -> Vec<Error> {
-    let first = i * part.captions_per_image;
-    let pairs = image.captions.iter().zip(&part.captions[first..]).enumerate();
+    let own = part.pairs.texts_of(i).iter().map(|&text| (text, &part.captions[text]));
+    let pairs = image.captions.iter().zip(own).enumerate();
     let wrong =
-        pairs.filter(|(_, (want, got))| want != got && caption_key(want) != caption_key(got));
-    let error = |(j, (want, got)): (usize, (&String, &String))| {
-        let place = format!("{caps} line {}", first + j + 1);
+        pairs.filter(|(_, (want, (_, got)))| want != got && caption_key(want) != caption_key(got));
+    let error = |(j, (want, (text, got))): (usize, (&String, (usize, &String)))| {
+        let place = format!("{caps} line {}", text + 1);
         let expected = format!("{} (caption {j} of {})", excerpt(want), image.filename);
         Error::invalid(place, expected, excerpt(got))
     };

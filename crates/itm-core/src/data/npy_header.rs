@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::contents::contents;
 use crate::files::excerpt;
 use crate::{Error, Result};
 
@@ -115,8 +116,7 @@ impl Header {
 /// The dictionary's text and where it ends.
 fn dictionary<'a>(place: &str, file: &'a [u8]) -> Result<(&'a str, usize)> {
     if !file.starts_with(MAGIC) {
-        let got = format!("a file beginning {:02x?}", &file[..file.len().min(6)]);
-        return Err(Error::invalid(place, "a .npy file (93 'NUMPY')", got));
+        return Err(Error::invalid(place, "a .npy file", contents(file)));
     }
     let truncated = |needed: usize| {
         let expected = format!("at least {needed} bytes of header");

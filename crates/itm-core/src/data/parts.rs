@@ -31,12 +31,11 @@ pub(super) fn same_widths(
 ///
 /// # Errors
 /// If `most` is 0, or does not cover whole images.
-pub(super) fn first_captions(
-    mut part: Part,
-    most: usize,
-    per_image: usize,
-    notes: &mut Vec<String>,
-) -> Result<Part> {
+pub(super) fn first_captions(mut part: Part, most: usize, notes: &mut Vec<String>) -> Result<Part> {
+    let Some(per_image) = part.pairs.captions_per_image() else {
+        let expected = "no such key where images have different numbers of captions";
+        return Err(Error::invalid("val_captions", expected, most));
+    };
     if most == 0 || !most.is_multiple_of(per_image) {
         let expected = format!("a multiple of {per_image}, the captions per image, above 0");
         return Err(Error::invalid("val_captions", expected, most));

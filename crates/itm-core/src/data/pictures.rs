@@ -25,13 +25,12 @@ use crate::{Error, Pairs, Result};
 /// that 31,000 files are not read twice.
 ///
 /// # Errors
-/// If there is no JSON or a malformed one, a split has no image, an image has fewer captions than `captions_per_image` (in
+/// If there is no JSON or a malformed one, a split has no image, an image has fewer captions than `rule` needs (in
 /// a training list any number is allowed), a picture is missing (the error counts all such pictures and names the first),
 /// or an image is in two splits.
-pub fn load_pictures(dir: impl AsRef<Path>, captions_per_image: usize) -> Result<Loaded> {
+pub fn load_pictures(dir: impl AsRef<Path>, rule: CaptionRule) -> Result<Loaded> {
     let (dir, mut manifest) = (dir.as_ref(), Manifest::default());
-    let Listing { declared, parts, names, images, dropped } =
-        listed(dir, CaptionRule::First(captions_per_image), &mut manifest)?;
+    let Listing { declared, parts, names, images, dropped } = listed(dir, rule, &mut manifest)?;
     let listing = listing(dir, &names, &images)?;
     manifest.add(dir, Path::new("names and sizes of the pictures"), listing.as_bytes());
     let [train, val, test] = parts;
@@ -39,9 +38,9 @@ pub fn load_pictures(dir: impl AsRef<Path>, captions_per_image: usize) -> Result
     let dataset = Dataset { name, train, val, test, sha256: manifest.combined() };
     let leakage = Leakage::of(&dataset).refuse_images(dir)?;
     let mut notes = vec![format!("{} pictures, read as they are needed", names.len())];
-    if dropped.captions > 0 {
+    if let (CaptionRule::First(kept), 1..) = (rule, dropped.captions) {
         notes.push(format!(
-            "{} captions of {} images beyond the first {captions_per_image} left out",
+            "{} captions of {} images beyond the first {kept} left out",
             dropped.captions, dropped.images
         ));
     }
@@ -141,7 +140,8 @@ fn listing(dir: &Path, names: &[String], folder: &ImageFolder) -> Result<String>
         [] => Ok(lines),
         [first, ..] => {
             let expected = format!("{} pictures", names.len());
-            let got = format!("{} fewer, the first {first}", missing.len());
+            let tried = folder.tried(first).display().to_string();
+            let got = format!("{} fewer, the first {first} (tried {tried})", missing.len());
             Err(Error::invalid(dir.display(), expected, got))
         }
     }
@@ -178,7 +178,7 @@ mod tests {
     #[test]
     fn splits_are_filled_from_the_json() {
         let dir = folder(&json(SPLITS), &["1.jpg", "2.jpg", "3.jpg"]);
-        let loaded = load_pictures(dir.path(), 2).unwrap();
+        let loaded = load_pictures(dir.path(), CaptionRule::First(2)).unwrap();
         let Dataset { name, train, val, test, sha256 } = loaded.dataset;
         assert_eq!((name.as_str(), loaded.declared.as_deref()), ("flickr30k", Some("flickr30k")));
         assert_eq!(
@@ -195,25 +195,83 @@ mod tests {
         assert!(loaded.images.image_path("3.jpg").is_some());
         // The hash does not depend on the place of the folder, but on the size of each picture.
         let same = folder(&json(SPLITS), &["1.jpg", "2.jpg", "3.jpg"]);
-        assert_eq!(load_pictures(same.path(), 2).unwrap().dataset.sha256, sha256);
+        assert_eq!(
+            load_pictures(same.path(), CaptionRule::First(2)).unwrap().dataset.sha256,
+            sha256
+        );
         fs::write(same.path().join("images/3.jpg"), "longer").unwrap();
-        assert_ne!(load_pictures(same.path(), 2).unwrap().dataset.sha256, sha256);
+        assert_ne!(
+            load_pictures(same.path(), CaptionRule::First(2)).unwrap().dataset.sha256,
+            sha256
+        );
+    }
+
+    /// Under `full` nothing is dropped, and one caption is enough.
+    #[test]
+    fn all_captions_may_be_read() {
+        let dir = folder(&json(SPLITS), &["1.jpg", "2.jpg", "3.jpg"]);
+        let loaded = load_pictures(dir.path(), CaptionRule::All).unwrap();
+        assert_eq!(loaded.dataset.train.captions, ["a 0", "b 0", "more"]);
+        assert_eq!(loaded.dataset.test.captions.len(), 2);
+        assert_eq!(loaded.notes.len(), 1, "{:?}", loaded.notes);
+    }
+
+    /// Written on Windows, with another case than on the disk, and with one name in two folders.
+    #[test]
+    fn names_of_other_systems_are_found() {
+        let dir = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| {
+            let path = dir.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        for name in ["photos/x/1.jpg", "photos/y/1.jpg", "images/2.JPG", "photos/x/3.jpg"] {
+            write(name, name);
+        }
+        let image = |place: &str, split: &str| {
+            format!(r#"{{{place}, "split": "{split}", "sentences": [{{"raw": "{split}"}}]}}"#)
+        };
+        let images = [
+            image(r#""filepath": "photos\\x", "filename": "1.jpg""#, "train"),
+            image(r#""filepath": "photos/y", "filename": "1.jpg""#, "train"),
+            image(r#""filename": "2.jpg""#, "val"),
+            image(r#""filename": "photos\\x\\3.jpg""#, "test"),
+        ];
+        write("dataset_own.json", &format!(r#"{{"images": [{}]}}"#, images.join(",")));
+        let Loaded { dataset, images: folder, .. } =
+            load_pictures(dir.path(), CaptionRule::All).unwrap();
+        assert_eq!(dataset.train.images, ["photos/x/1.jpg", "photos/y/1.jpg"]);
+        let found = |name: &str| fs::read_to_string(folder.image_path(name).unwrap()).unwrap();
+        assert_eq!(found("photos/y/1.jpg"), "photos/y/1.jpg");
+        assert_eq!(
+            (found("2.jpg"), found("3.jpg")),
+            ("images/2.JPG".into(), "photos/x/3.jpg".into())
+        );
+        fs::remove_file(dir.path().join("photos/y/1.jpg")).unwrap();
+        write("images/1.jpg", "another picture");
+        let line = load_pictures(dir.path(), CaptionRule::All).unwrap_err().to_string();
+        assert!(line.contains("1 fewer, the first photos/y/1.jpg (tried "), "{line}");
     }
 
     #[test]
     fn what_is_missing_is_one_line() {
-        let line = |dir: &tempfile::TempDir| load_pictures(dir.path(), 2).unwrap_err().to_string();
+        let line = |dir: &tempfile::TempDir| {
+            load_pictures(dir.path(), CaptionRule::First(2)).unwrap_err().to_string()
+        };
         let none = tempfile::tempdir().unwrap();
         let want = "expected a dataset_*.json, or lists of train, val and test, got none";
         assert!(line(&none).ends_with(want), "{}", line(&none));
         let fewer = folder(&json(SPLITS), &["2.jpg"]);
         let got = line(&fewer);
-        assert!(got.ends_with("expected 3 pictures, got 2 fewer, the first 1.jpg"), "{got}");
+        assert!(got.contains("expected 3 pictures, got 2 fewer, the first 1.jpg (tried "), "{got}");
+        assert!(got.ends_with("images/1.jpg)"), "{got}");
         let all = ["1.jpg", "2.jpg", "3.jpg"];
         let no_test = [("1.jpg", "train"), ("2.jpg", "val"), ("3.jpg", "train")];
         let got = line(&folder(&json(no_test), &all));
         assert!(got.ends_with("split test: expected an image, got none"), "{got}");
-        let got = load_pictures(folder(&json(SPLITS), &all).path(), 3).unwrap_err().to_string();
+        let got = load_pictures(folder(&json(SPLITS), &all).path(), CaptionRule::First(3))
+            .unwrap_err()
+            .to_string();
         assert!(got.contains("expected 3 captions, got 2"), "{got}");
     }
 
@@ -228,7 +286,7 @@ mod tests {
         for name in ["images/1.jpg", "images/3.jpg", "val2014/2.jpg"] {
             write(name, name);
         }
-        let line = || load_pictures(dir.path(), 2).unwrap_err().to_string();
+        let line = || load_pictures(dir.path(), CaptionRule::First(2)).unwrap_err().to_string();
         write(
             "f30k_train.json",
             r#"[{"image": "x/1.jpg", "caption": "a 0", "image_id": 9},
@@ -241,7 +299,7 @@ mod tests {
         );
         assert!(line().ends_with("expected a list of the test split, got none"), "{}", line());
         write("f30k_test.json", r#"[{"image": "3.jpg", "caption": ["a 2", "b 2"]}]"#);
-        let loaded = load_pictures(dir.path(), 2).unwrap();
+        let loaded = load_pictures(dir.path(), CaptionRule::First(2)).unwrap();
         let Dataset { train, val, test, .. } = loaded.dataset;
         assert_eq!((train.images, train.captions.len()), (vec!["1.jpg".to_owned()], 3));
         assert_eq!(
@@ -258,7 +316,7 @@ mod tests {
         fs::remove_file(dir.path().join("f30k_dev.json")).unwrap();
         fs::remove_file(dir.path().join("images/3.jpg")).unwrap();
         assert!(
-            line().ends_with("expected 3 pictures, got 1 fewer, the first 3.jpg"),
+            line().contains("expected 3 pictures, got 1 fewer, the first 3.jpg (tried "),
             "{}",
             line()
         );

@@ -14,8 +14,8 @@ use crate::{Error, Result};
 /// What [`load`] reads from a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LoadOptions {
-    /// Captions per image: 5 in all published sets.
-    pub captions_per_image: usize,
+    /// Which captions of an image are read: 5 in the protocols of all published sets.
+    pub captions: CaptionRule,
     /// Whether `train_extra` belongs to the training split.
     pub extra: Extra,
     /// Which files are the test split.
@@ -29,7 +29,7 @@ pub struct LoadOptions {
 impl Default for LoadOptions {
     fn default() -> Self {
         Self {
-            captions_per_image: 5,
+            captions: CaptionRule::First(5),
             extra: Extra::Included,
             test: TestSet::Test,
             val_captions: None,
@@ -78,7 +78,8 @@ pub fn load(dir: impl AsRef<Path>, options: &LoadOptions) -> Result<Dataset> {
 /// DIR/dataset_NAME.json             Karpathy's captions and splits; optional, everything is checked against it
 /// DIR/images/…                      pictures, for reports; optional
 /// DIR/precomp/train_ims.npy         [n, dim] or regions [n, r, dim] (their mean is taken); images once or repeated
-/// DIR/precomp/train_caps.txt        five lines per image
+/// DIR/precomp/train_caps.txt        as many lines for every image, one after another
+/// DIR/precomp/train_of.txt          the row or the id of each line's image, if images have different numbers of captions
 /// DIR/precomp/train_ids.txt         file names, one per image; optional
 /// DIR/precomp/train_extra_*         more of the same; optional
 /// DIR/precomp/val_* (or dev_*), test_* (or testall_*)
@@ -100,8 +101,7 @@ pub fn load_precomp(dir: impl AsRef<Path>, options: &LoadOptions) -> Result<Load
         Some(path) => {
             let bytes = files::read(&path, LARGEST_TEXT)?;
             manifest.add(dir, &path, &bytes);
-            let rule = CaptionRule::First(options.captions_per_image);
-            Some(Karpathy::parse(&json::place(&path), &bytes, rule)?)
+            Some(Karpathy::parse(&json::place(&path), &bytes, options.captions)?)
         }
         None => None,
     };
@@ -112,8 +112,8 @@ pub fn load_precomp(dir: impl AsRef<Path>, options: &LoadOptions) -> Result<Load
     }];
 
     let mut read = |name: &str, split: Split, extra: Extra| -> Result<Part> {
-        let per_image = options.captions_per_image;
-        let part = PrecompSplit::open_hashed(dir, &folder, name, per_image, Some(&mut manifest));
+        let rule = options.captions;
+        let part = PrecompSplit::open_hashed(dir, &folder, name, rule, Some(&mut manifest));
         let part = part.map_err(|e| match &names {
             Some(names) => names.explain(e, &folder, name, split),
             None => e,
@@ -152,7 +152,7 @@ pub fn load_precomp(dir: impl AsRef<Path>, options: &LoadOptions) -> Result<Load
         notes.push("train_extra has no such regions: every row learns without these images".into());
     }
     let val = match options.val_captions {
-        Some(most) => first_captions(val, most, options.captions_per_image, &mut notes)?,
+        Some(most) => first_captions(val, most, &mut notes)?,
         None => val,
     };
     for (part, name) in [(&val, "val"), (&test, "test")] {

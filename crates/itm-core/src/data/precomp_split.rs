@@ -1,10 +1,10 @@
 //! One split of a `*_precomp` folder: features, captions, names.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use super::npy_header::Dtype;
-use super::{Features, Npy};
+use super::{CaptionRule, Features, Npy, Repeats};
 use crate::files::{self, LARGEST_TEXT, Manifest, excerpt};
 use crate::{Error, Pairs, Result};
 
@@ -15,9 +15,14 @@ pub enum RowLayout {
     Once,
     /// One row per caption. The rows of an image are equal, bit for bit; this was verified.
     Repeated,
+    /// One row per caption. The rows of an image are equal up to rounding: the first one counts.
+    Rounded,
 }
 
-/// One split of the files `<name>_ims.npy`, `<name>_caps.txt` and, if it exists, `<name>_ids.txt`.
+/// One split of the files `<name>_ims.npy`, `<name>_caps.txt` and, if they exist, `<name>_ids.txt` and `<name>_of.txt`.
+///
+/// `<name>_of.txt` says whose caption each line of `<name>_caps.txt` is: a row of the features (from 0), or a name of
+/// `<name>_ids.txt`. Without it all images have the same number of captions, one after another.
 ///
 /// Features stay in the mapped file: `features.row_into(split.row_of(image), …)` reads the features of one image.
 #[derive(Debug)]
@@ -28,9 +33,9 @@ pub struct PrecompSplit {
     pub features: Npy,
     /// Whether rows are images or captions.
     pub layout: RowLayout,
-    /// Captions per image.
-    pub captions_per_image: usize,
-    /// The captions, raw; caption `c` belongs to image `c / captions_per_image`.
+    /// Which caption belongs to which image.
+    pub pairs: Pairs,
+    /// The captions, raw.
     pub captions: Vec<String>,
     /// One name per image, if the file exists.
     pub ids: Option<Vec<String>>,
@@ -41,6 +46,7 @@ pub(crate) struct SplitFiles {
     pub(crate) ims: PathBuf,
     pub(crate) caps: PathBuf,
     pub(crate) ids: PathBuf,
+    pub(crate) of: PathBuf,
     pub(crate) scale: PathBuf,
 }
 
@@ -48,7 +54,7 @@ impl SplitFiles {
     pub(crate) fn of(folder: &Path, name: &str) -> Self {
         let file = |end: &str| folder.join(format!("{name}_{end}"));
         let (ims, caps, ids) = (file("ims.npy"), file("caps.txt"), file("ids.txt"));
-        Self { ims, caps, ids, scale: folder.join("ims_scale.npy") }
+        Self { ims, caps, ids, of: file("of.txt"), scale: folder.join("ims_scale.npy") }
     }
 }
 
@@ -59,17 +65,18 @@ impl PrecompSplit {
     /// # Errors
     /// If files are missing or malformed, counts do not fit, repeated rows differ, or `captions_per_image` is 0.
     pub fn open(folder: impl AsRef<Path>, name: &str, captions_per_image: usize) -> Result<Self> {
-        Self::open_hashed(folder.as_ref(), folder.as_ref(), name, captions_per_image, None)
+        let rule = CaptionRule::First(captions_per_image);
+        Self::open_hashed(folder.as_ref(), folder.as_ref(), name, rule, None)
     }
 
     pub(crate) fn open_hashed(
         root: &Path,
         folder: &Path,
         name: &str,
-        captions_per_image: usize,
+        rule: CaptionRule,
         mut manifest: Option<&mut Manifest>,
     ) -> Result<Self> {
-        if captions_per_image == 0 {
+        if rule == CaptionRule::First(0) {
             return Err(Error::invalid("captions per image", "at least 1", 0));
         }
         let paths = SplitFiles::of(folder, name);
@@ -91,25 +98,35 @@ impl PrecompSplit {
         let ids =
             ids.map(|(place, ids)| files::lines(&place, "an image name", &ids)).transpose()?;
 
-        let place = paths.caps.display();
-        let layout = row_layout(&place.to_string(), &features, captions.len(), captions_per_image)?;
-        let images = captions.len() / captions_per_image;
+        let of = paths.of.exists().then(|| text(&paths.of)).transpose()?;
+        let place = paths.caps.display().to_string();
+        let (layout, pairs) = match of {
+            Some((of, words)) => {
+                let images =
+                    of_lines(&of, &words, (captions.len(), features.rows()), ids.as_deref())?;
+                (RowLayout::Once, own_captions(&of, Pairs::new(features.rows(), images)?, rule)?)
+            }
+            None => {
+                let (layout, each) = row_layout(&place, &features, captions.len(), rule)?;
+                (layout, Pairs::uniform(captions.len() / each, each))
+            }
+        };
         let place = paths.ids.display().to_string();
-        let ids =
-            ids.map(|ids| one_per_image(&place, ids, images, captions_per_image)).transpose()?;
-        Ok(Self { name: name.into(), features, layout, captions_per_image, captions, ids })
+        let every = pairs.captions_per_image().unwrap_or(1);
+        let ids = ids.map(|ids| one_per_image(&place, ids, pairs.images(), every)).transpose()?;
+        Ok(Self { name: name.into(), features, layout, pairs, captions, ids })
     }
 
     /// Number of images.
     pub fn images(&self) -> usize {
-        self.captions.len() / self.captions_per_image
+        self.pairs.images()
     }
 
     /// The row of the feature file that holds an image.
     pub fn row_of(&self, image: usize) -> usize {
         match self.layout {
             RowLayout::Once => image,
-            RowLayout::Repeated => image * self.captions_per_image,
+            RowLayout::Repeated | RowLayout::Rounded => self.pairs.texts_of(image)[0],
         }
     }
 
@@ -118,21 +135,21 @@ impl PrecompSplit {
     /// # Errors
     /// If the rows are neither images nor captions, or the rows of an image differ.
     pub(super) fn rows_an_image(&self, file: &Npy) -> Result<usize> {
-        let (images, captions, each) =
-            (self.images(), self.captions.len(), self.captions_per_image);
-        if ![images, captions].contains(&file.rows()) {
+        let (images, captions) = (self.images(), self.captions.len());
+        if file.rows() == images {
+            return Ok(1);
+        }
+        let each = self.pairs.captions_per_image().filter(|_| file.rows() == captions);
+        let Some(each) = each else {
             let expected = format!("{images} rows, one per image");
             return Err(Error::invalid(file.place(), expected, file.rows()));
-        }
-        Ok(match row_layout(file.place(), file, captions, each)? {
-            RowLayout::Once => 1,
-            RowLayout::Repeated => each,
-        })
+        };
+        row_layout(file.place(), file, captions, CaptionRule::First(each)).map(|_| each)
     }
 
     /// Which captions belong to which image.
     pub fn pairs(&self) -> Pairs {
-        Pairs::uniform(self.images(), self.captions_per_image)
+        self.pairs.clone()
     }
 
     /// Names for images that have none: `train/0`, `train/1`, …
@@ -145,8 +162,13 @@ impl PrecompSplit {
         let Self { name, features, captions, .. } = self;
         let rows = match self.layout {
             RowLayout::Once => "images stored once".to_string(),
-            RowLayout::Repeated => {
-                format!("images repeated {} times (verified)", self.captions_per_image)
+            RowLayout::Repeated | RowLayout::Rounded => {
+                let each = self.pairs.captions_per_image().unwrap_or(1);
+                let how = match self.layout {
+                    RowLayout::Rounded => "equal up to rounding, the first row of each counts",
+                    _ => "verified",
+                };
+                format!("images repeated {each} times ({how})")
             }
         };
         let regions = features.shape().len() == 3;
@@ -214,11 +236,45 @@ pub(super) fn open_scaled(
     Ok(features)
 }
 
-/// Decides by the counts; the rows of a repeated image must be equal.
-fn row_layout(caps: &str, features: &Npy, captions: usize, per_image: usize) -> Result<RowLayout> {
+/// Decides by the counts: how often an image is stored, and how many captions it has. The rows of a repeated image must be equal.
+fn row_layout(
+    caps: &str,
+    features: &Npy,
+    captions: usize,
+    rule: CaptionRule,
+) -> Result<(RowLayout, usize)> {
     let rows = features.rows();
+    let repeats = || {
+        let same = |a: usize, b: usize| features.row_bytes(a) == features.row_bytes(b);
+        let mut values = vec![0.0; features.row_len()];
+        Repeats::of(rows, features.row_len(), same, |row, out| {
+            let read = features.row_into(row, &mut values).is_ok();
+            let value = |v: &f32| if read { f64::from(*v) } else { f64::NAN };
+            out.iter_mut().zip(&values).for_each(|(x, v)| *x = value(v));
+        })
+    };
+    let layout = |exact: bool| if exact { RowLayout::Repeated } else { RowLayout::Rounded };
+    let per_image = match rule {
+        CaptionRule::First(per_image) => per_image,
+        CaptionRule::All if rows == captions => {
+            return Ok(match repeats() {
+                Some(Repeats { every, exact }) => (layout(exact), every),
+                None => (RowLayout::Once, 1),
+            });
+        }
+        CaptionRule::All if rows > 0 && captions > rows && captions.is_multiple_of(rows) => {
+            return Ok((RowLayout::Once, captions / rows));
+        }
+        CaptionRule::All => {
+            let expected = format!(
+                "a line, or the same number of lines, for each of the {rows} rows of {} (or *_of.txt beside it)",
+                features.place()
+            );
+            return Err(Error::invalid(caps, expected, format!("{captions} lines")));
+        }
+    };
     if rows.checked_mul(per_image) == Some(captions) {
-        return Ok(RowLayout::Once);
+        return Ok((RowLayout::Once, per_image));
     }
     if rows != captions || !rows.is_multiple_of(per_image) {
         let once = rows.saturating_mul(per_image);
@@ -228,17 +284,62 @@ fn row_layout(caps: &str, features: &Npy, captions: usize, per_image: usize) -> 
         );
         return Err(Error::invalid(caps, expected, format!("{captions} lines")));
     }
-    for first in (0..rows).step_by(per_image) {
-        for row in first + 1..first + per_image {
-            if features.row_bytes(row) != features.row_bytes(first) {
-                let place = format!("{} row {row}", features.place());
-                let expected =
-                    format!("row {first} again ({rows} rows and captions: images repeated)");
-                return Err(Error::invalid(place, expected, "other values"));
-            }
-        }
+    let equal = |row: usize| features.row_bytes(row) == features.row_bytes(row - row % per_image);
+    let Some(row) = (0..rows).find(|&row| !equal(row)) else {
+        return Ok((RowLayout::Repeated, per_image));
+    };
+    if repeats().is_some_and(|found| found.every.is_multiple_of(per_image)) {
+        return Ok((RowLayout::Rounded, per_image));
     }
-    Ok(RowLayout::Repeated)
+    let first = row - row % per_image;
+    let place = format!("{} row {row}", features.place());
+    let expected = format!(
+        "row {first} again ({rows} rows and captions: each image {per_image} times; one caption per image needs a target with protocol = \"full\")"
+    );
+    Err(Error::invalid(place, expected, "other values"))
+}
+
+/// The image of every caption, from the lines of `<name>_of.txt`.
+fn of_lines(
+    place: &str,
+    text: &str,
+    (captions, images): (usize, usize),
+    ids: Option<&[String]>,
+) -> Result<Vec<usize>> {
+    let lines = files::lines(place, "the image of a caption", text)?;
+    if lines.len() != captions {
+        let expected = format!("{captions} lines, one for each caption");
+        return Err(Error::invalid(place, expected, format!("{} lines", lines.len())));
+    }
+    let ids = ids.filter(|ids| ids.len() == images).unwrap_or_default();
+    let named: HashMap<&str, usize> =
+        ids.iter().enumerate().map(|(row, id)| (id.as_str(), row)).collect();
+    let all_named = lines.iter().all(|line| named.contains_key(line.trim()));
+    let row = |(at, line): (usize, &String)| {
+        let row = match all_named {
+            true => named.get(line.trim()).copied(),
+            false => line.trim().parse().ok().filter(|&row| row < images),
+        };
+        row.ok_or_else(|| {
+            let expected = format!("a row below {images}, or a name of the ids");
+            Error::invalid(format!("{place} line {}", at + 1), expected, excerpt(line))
+        })
+    };
+    lines.iter().enumerate().map(row).collect()
+}
+
+/// Pairs in which every image has as many captions as the rule needs. No caption is left out here.
+fn own_captions(place: &str, pairs: Pairs, rule: CaptionRule) -> Result<Pairs> {
+    for image in 0..pairs.images() {
+        let got = pairs.texts_of(image).len();
+        let expected = match rule {
+            CaptionRule::First(n) if got != n => format!("{n} captions"),
+            CaptionRule::All if got == 0 => "a caption".into(),
+            _ => continue,
+        };
+        return Err(Error::invalid(format!("{place}, image {image}"), expected, got));
+    }
+    Ok(pairs)
 }
 
 /// Takes one name per line, or each name `per_image` times. Two images must not have one name.

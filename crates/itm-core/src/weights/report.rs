@@ -53,7 +53,8 @@ impl LoadReport {
     /// Returns the report if the model got all tensors that it needs.
     ///
     /// # Errors
-    /// If a tensor is missing or misshaped: one line that names all such tensors.
+    /// If a tensor is missing or misshaped: one line that names all such tensors; if many are missing, their number and what
+    /// the file has instead.
     pub fn complete(self) -> Result<Self> {
         self.complete_for("its config.json", false)
     }
@@ -64,6 +65,9 @@ impl LoadReport {
         if self.missing.is_empty() && self.misshaped.is_empty() && unknown.is_empty() {
             return Ok(self);
         }
+        if self.missing.len() > SPELLED {
+            return Err(self.foreign(asked_by));
+        }
         let needed = self.loaded + self.missing.len() + self.misshaped.len();
         let missing = self.missing.iter().map(|name| format!("no {name}"));
         let shape = |m: &ShapeMismatch| format!("{} of {}, not {:?}", m.name, m.got, m.expected);
@@ -72,6 +76,36 @@ impl LoadReport {
             missing.chain(self.misshaped.iter().map(shape)).chain(unknown).collect();
         let expected = format!("the {needed} tensors that {asked_by} asks for");
         Err(Error::invalid(&self.place, expected, faults.join("; ")))
+    }
+}
+
+/// More missing names than these are counted: the file is of another program.
+const SPELLED: usize = 8;
+
+impl LoadReport {
+    /// The line for a file that lacks many tensors: how many, the first, and what the file has instead.
+    fn foreign(&self, asked_by: &str) -> Error {
+        let needed = self.loaded + self.missing.len() + self.misshaped.len();
+        let expected =
+            format!("the {needed} tensors that {asked_by} asks for, such as {}", self.missing[0]);
+        let has: Vec<_> = self.unexpected.iter().chain(&self.unused).collect();
+        let prefix = has
+            .first()
+            .and_then(|name| name.split_once('.'))
+            .map(|(prefix, _)| format!("{prefix}."));
+        let common =
+            prefix.filter(|p| has.len() > 1 && has.iter().all(|name| name.starts_with(p.as_str())));
+        let first: Vec<_> = has.iter().take(3).map(|name| name.as_str()).collect();
+        let instead = match (common, has.len()) {
+            (_, 0) => "no other tensor".into(),
+            (Some(prefix), n) => {
+                format!("{n} others, all named {prefix}…, the first {}", first.join(", "))
+            }
+            (None, n) => format!("{n} others, the first {}", first.join(", ")),
+        };
+        let got =
+            format!("{} missing and {instead} (weights of another program?)", self.missing.len());
+        Error::invalid(&self.place, expected, got)
     }
 }
 
@@ -94,6 +128,29 @@ impl fmt::Display for LoadReport {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// As in the files of programs that put the encoder inside a larger model.
+    #[test]
+    fn weights_of_another_program_are_said_to_be() {
+        let names = |prefix: &str| (0..40).map(|k| format!("{prefix}layer.{k}.weight")).collect();
+        let report = LoadReport {
+            place: "folder".into(),
+            missing: names(""),
+            unexpected: names("text_encoder."),
+            ..LoadReport::default()
+        };
+        let line = report.clone().complete().unwrap_err().to_string();
+        assert_eq!(
+            line,
+            "folder: expected the 40 tensors that its config.json asks for, such as layer.0.weight, got 40 missing and 40 others, \
+             all named text_encoder.…, the first text_encoder.layer.0.weight, text_encoder.layer.1.weight, \
+             text_encoder.layer.2.weight (weights of another program?)"
+        );
+        let none = LoadReport { unexpected: vec![], ..report };
+        assert!(
+            none.complete().unwrap_err().to_string().contains("40 missing and no other tensor")
+        );
+    }
 
     #[test]
     fn every_fault_is_named_in_one_line() {

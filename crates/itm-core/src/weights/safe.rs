@@ -5,7 +5,7 @@ use std::path::Path;
 use half::{bf16, f16};
 use safetensors::tensor::{Dtype, Metadata, SafeTensors, TensorInfo};
 
-use crate::data::FileBytes;
+use crate::data::{FileBytes, contents};
 use crate::{Error, Result};
 
 /// A file whose header was read and checked; the values stay mapped until a caller reads one.
@@ -21,6 +21,9 @@ pub(super) struct SafeFile {
 impl SafeFile {
     pub(super) fn open(path: &Path) -> Result<Self> {
         let (place, bytes) = (path.display().to_string(), FileBytes::open(path)?);
+        if bytes.get(8) != Some(&b'{') {
+            return Err(Error::invalid(place, "a safetensors file", contents(&bytes)));
+        }
         let (header, metadata) = SafeTensors::read_metadata(&bytes)
             .map_err(|e| Error::invalid(&place, "a safetensors file", e))?;
         let start = header + size_of::<u64>(); // `read_metadata` checked that the values fill the rest of the file

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use itm_core::data::{LoadOptions, RegionSource, RegionTransform, TestSet};
+use itm_core::data::{CaptionRule, LoadOptions, RegionSource, RegionTransform, TestSet};
+use itm_core::eval::Protocol;
 use itm_core::{Error, Result};
 use scenes::{ImageFeature, Sizes};
 use serde::Deserialize;
@@ -56,6 +57,10 @@ pub(crate) fn load_options(target: &Target) -> LoadOptions {
         test: if of_coco { TestSet::TestAll } else { TestSet::Test },
         val_captions: target.val_captions,
         regions: target.regions,
+        captions: match target.protocol {
+            Protocol::Full => CaptionRule::All,
+            _ => CaptionRule::First(5),
+        },
         ..LoadOptions::default()
     }
 }

@@ -41,6 +41,26 @@ fn golden_numbers_of_words() {
     }
 }
 
+/// By hand: with at most two words one test caption of three is cut, and one has no word of training.
+#[test]
+fn captions_that_lose_words_are_counted() {
+    let mut source = source();
+    source.dataset.train.captions = vec!["a dog".into(), "a cat".into()];
+    source.dataset.val.captions = vec!["a cat".into()];
+    source.dataset.test.captions = ["a dog runs", "birds fly", "a cat"].map(String::from).into();
+    let mut target = target(ImageFeatures::Given);
+    (target.min_word_count, target.max_words) = (1, 2);
+    let reading = Reading::new(&source, &target, Captions::Words(Marks::Off)).unwrap();
+    let want = [
+        "test: 1 of 3 captions cut to their first 2 words (max_words)",
+        "test: 1 of 3 captions have no known word",
+    ];
+    assert_eq!(reading.cut(&source), want);
+    target.max_words = 3;
+    let reading = Reading::new(&source, &target, Captions::Words(Marks::Off)).unwrap();
+    assert_eq!(reading.cut(&source), want[1..]);
+}
+
 /// The target's tokens, a released vocabulary from other captions, and its note.
 #[test]
 fn tokens_and_a_vocabulary_of_a_file() {

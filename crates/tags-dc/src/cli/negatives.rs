@@ -29,7 +29,7 @@ use crate::whole;
 /// `tags-dc negatives …`
 #[derive(Debug, Args)]
 pub struct Negatives {
-    /// Lines of an image's id, a tab and a caption; `scenes` for the built-in world, whose truth is known.
+    /// Lines of an image's id, a tab and a caption; `1.jpg#0`, `1.jpg#1`, … are captions of one image, `1.jpg`; `scenes` for the built-in world, whose truth is known.
     #[arg(long, value_name = "FILE")]
     pub captions: PathBuf,
     /// Training captions, in the same form. They teach which nouns may replace a noun: nouns from other captions of the same images

@@ -13,7 +13,7 @@ const LONGEST: u64 = 1 << 16;
 /// The captions of one image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Captions {
-    /// The image's id; caption `k` has the id `id#k`.
+    /// The image's id; caption `k` has the id `id#k`, in every file that this crate reads or writes.
     pub id: String,
     /// Its captions, in the file's order.
     pub texts: Vec<String>,
@@ -21,11 +21,15 @@ pub struct Captions {
 
 /// Reads lines of `image_id<TAB>caption`. Images are in the order of their first lines; empty lines are skipped.
 ///
+/// An id that ends in `#` and a number is one caption of an image, as in the caption files of Flickr8k and Flickr30K
+/// (`1.jpg#0` to `1.jpg#4`): the number is the place of the caption among the captions of `1.jpg`.
+///
 /// # Errors
-/// If the file cannot be read, or a line has no tab, no id, bytes that are not UTF-8, or more than 64 KiB. The error names file and line.
+/// If the file cannot be read, or a line has no tab, no id, bytes that are not UTF-8, or more than 64 KiB; if only some captions of an
+/// image are numbered, or their numbers are not 0, 1, … in any order. The error names file and line.
 pub fn read_captions(path: &Path) -> Result<Vec<Captions>> {
     let mut lines = BufReader::new(File::open(path).map_err(Error::io(path))?);
-    let mut images: Vec<Captions> = Vec::new();
+    let mut images: Vec<(String, Vec<Line>)> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
     let mut line = Vec::new();
     for number in 1.. {
@@ -51,15 +55,45 @@ pub fn read_captions(path: &Path) -> Result<Vec<Captions>> {
             None => return refused("no tab"),
             Some(("", _)) => return refused("no id"),
             Some((id, caption)) => {
+                let (id, place) = numbered(id).map_or((id, None), |(id, k)| (id, Some(k)));
                 let at = *places.entry(id.to_owned()).or_insert_with(|| {
-                    images.push(Captions { id: id.to_owned(), texts: Vec::new() });
+                    images.push((id.to_owned(), Vec::new()));
                     images.len() - 1
                 });
-                images[at].texts.push(caption.trim().to_owned());
+                images[at].1.push(Line { number, place, text: caption.trim().to_owned() });
             }
         }
     }
-    Ok(images)
+    images.into_iter().map(|(id, lines)| in_order(path, id, lines)).collect()
+}
+
+/// A caption's line.
+struct Line {
+    /// From 1.
+    number: usize,
+    /// Its number among the captions of the image, if the id has one.
+    place: Option<usize>,
+    text: String,
+}
+
+/// An image's id and the number of one of its captions.
+fn numbered(id: &str) -> Option<(&str, usize)> {
+    let (image, number) = id.rsplit_once('#')?;
+    let digits = !image.is_empty() && number.bytes().all(|b| b.is_ascii_digit());
+    digits.then(|| Some((image, number.parse().ok()?))).flatten()
+}
+
+/// The captions of an image by their numbers, if they have numbers.
+fn in_order(path: &Path, id: String, mut lines: Vec<Line>) -> Result<Captions> {
+    if lines.iter().any(|line| line.place.is_some()) {
+        lines.sort_by_key(|line| line.place);
+        if let Some((k, line)) = lines.iter().enumerate().find(|(k, line)| line.place != Some(*k)) {
+            let got = line.place.map_or(id.clone(), |place| format!("{id}#{place}"));
+            let place = format!("{} line {}", path.display(), line.number);
+            return Err(Error::invalid(place, format!("{id}#{k}, the image's next caption"), got));
+        }
+    }
+    Ok(Captions { id, texts: lines.into_iter().map(|line| line.text).collect() })
 }
 
 #[cfg(test)]
@@ -82,6 +116,23 @@ mod tests {
         };
         assert_eq!(images, [of("b", &["A dog.", "A\tmutt."]), of("a", &["A cat."])]);
         assert!(read(b"").unwrap().is_empty());
+    }
+
+    /// The form of Flickr's own files, and of the ids that negatives have.
+    #[test]
+    fn numbered_captions_are_of_one_image() {
+        let images = read(b"b.jpg#1\tTwo.\nc#d\tOther.\nb.jpg#0\tOne.\na.jpg#0\tAlone.\n").unwrap();
+        let found: Vec<_> = images.iter().map(|i| (i.id.as_str(), i.texts.join(" "))).collect();
+        let of = |id, text: &str| (id, text.to_owned());
+        assert_eq!(found, [of("b.jpg", "One. Two."), of("c#d", "Other."), of("a.jpg", "Alone.")]);
+        for (text, want) in [
+            ("b#0\tA\nb#2\tB", "line 2: expected b#1, the image's next caption, got b#2"),
+            ("b#0\tA\nb#0\tB", "line 2: expected b#1, the image's next caption, got b#0"),
+            ("b#0\tA\nb\tB", "line 2: expected b#0, the image's next caption, got b"),
+        ] {
+            let line = read(text.as_bytes()).unwrap_err().to_string();
+            assert!(line.ends_with(want), "{line}");
+        }
     }
 
     #[test]

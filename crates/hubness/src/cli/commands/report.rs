@@ -9,7 +9,8 @@ use itm_report::terminal::Palette;
 
 use super::{option, output};
 use crate::cli::args::Report as Args;
-use crate::cli::input::{self, InputArgs, InputData};
+use crate::cli::doubt::doubts;
+use crate::cli::input::{self, InputArgs, InputData, InputScores};
 use crate::page;
 use crate::report::{File, Report};
 use crate::study::{Test, TestScores, Validation};
@@ -43,6 +44,10 @@ pub(super) fn run(args: Args, out: &mut impl Write) -> Result<()> {
     };
     let mut report = study.run(&test, other.as_ref()).map_err(option)?;
     said(&mut report, &loaded, validation.as_ref());
+    // A run lacks entries, so chance says nothing about its recalls.
+    if !matches!(loaded.scores, InputScores::Runs { .. }) {
+        report.data.warnings.extend(doubts(&report, &pairs, loaded.messages.guessed));
+    }
     report.seconds = start.elapsed().as_secs_f64();
     report.peak_memory_bytes = peak_memory();
     if let Some(path) = &args.html {

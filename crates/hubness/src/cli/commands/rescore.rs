@@ -1,8 +1,10 @@
 //! `hubness rescore`: corrected scores or lists, in a file.
 
+use std::collections::HashMap;
 use std::io::Write;
 use std::path::Path;
 
+use itm_core::data::excerpt;
 use itm_core::{Error, Result, ScoreMatrix};
 use rayon::prelude::*;
 use safetensors::tensor::{Dtype, TensorView};
@@ -23,9 +25,10 @@ pub(super) fn run(args: Args, out: &mut impl Write) -> Result<()> {
     check(&args, then)?;
     let loaded = input::load(&args.input)?;
     let runs = loaded.test_scores().runs()?;
+    let words = if is_matrix(&args.out) { None } else { Some(Words::of(&loaded)?) };
     let (set, correction, _) =
         fitted((base, then), &args.settings, args.direction, &loaded, &runs, args.input.length())?;
-    write(&args, then, &set, &correction, &loaded, out)
+    write(&args, then, (&set, &correction), (&loaded, words), out)
 }
 
 /// Refuses bad options before any file is read.
@@ -127,38 +130,33 @@ pub(super) fn fitted<'a>(
 fn write(
     args: &Args,
     then: Then,
-    set: &ScoreSet<'_>,
-    correction: &AnyCorrection,
-    loaded: &InputData,
+    (set, correction): (&ScoreSet<'_>, &AnyCorrection),
+    (loaded, words): (&InputData, Option<Words>),
     out: &mut impl Write,
 ) -> Result<()> {
     say(loaded);
     // The queries of a matching compete, whatever its scores were fitted on.
     let setting = if then == Then::Ranking { correction.setting() } else { Setting::Transductive };
     eprintln!("{} {}: {setting}", args.method, correction.direction());
-    if is_matrix(&args.out) {
+    let Some(Words { images, texts }) = words else {
         let matrix = corrected(set, correction)?;
         return match extension(&args.out) {
             "npy" => output::npy(&args.out, matrix.texts(), matrix.values().iter().copied()),
             _ => safetensors(&args.out, correction, &matrix),
         };
-    }
-    let (images, texts) = (set.scores.images(), set.scores.texts());
-    let names = |direction: Direction| match direction {
-        Direction::I2t => (0..images).map(|i| one_word(loaded.names.image(i))).collect::<Vec<_>>(),
-        Direction::T2i => (0..texts).map(|t| one_word(loaded.names.text(t))).collect(),
     };
-    let (queries, docs) = (names(correction.direction()), names(correction.direction().reversed()));
+    let direction = correction.direction();
+    let (queries, docs) = (direction.queries(&images, &texts), direction.items(&images, &texts));
     let lists = match then {
         Then::Ranking => ranked(args.top, set, correction)?,
         _ => matched(args, then, set, correction)?,
     };
     let tag = format!("hubness-{}", args.method);
     if args.out == Path::new("-") {
-        return write_run(&queries, &docs, &lists, &tag, out);
+        return write_run(queries, docs, &lists, &tag, out);
     }
     let mut lines = Vec::new();
-    write_run(&queries, &docs, &lists, &tag, &mut lines)?;
+    write_run(queries, docs, &lists, &tag, &mut lines)?;
     output::write(&args.out, |file| file.write_all(&lines))
 }
 
@@ -238,7 +236,67 @@ fn safetensors(path: &Path, correction: &AnyCorrection, matrix: &ScoreMatrix) ->
     output::write(path, |out| out.write_all(&file))
 }
 
-/// The name as a single word, because spaces separate the fields of a run.
-fn one_word(name: String) -> String {
-    name.split_whitespace().collect::<Vec<_>>().join("_")
+/// Names of images and of texts as a run can hold them: spaces, which separate the fields of a run, become `_`.
+struct Words {
+    images: Vec<String>,
+    texts: Vec<String>,
+}
+
+impl Words {
+    /// # Errors
+    /// If a side has two equal names, or names that only spaces tell apart: a reader of the run could not tell them apart.
+    fn of(loaded: &InputData) -> Result<Self> {
+        let (images, texts) = loaded.test_scores().shape();
+        Ok(Self {
+            images: words("images", (0..images).map(|image| loaded.names.image(image)))?,
+            texts: words("texts", (0..texts).map(|text| loaded.names.text(text)))?,
+        })
+    }
+}
+
+fn words(what: &str, names: impl Iterator<Item = String>) -> Result<Vec<String>> {
+    let mut first: HashMap<String, (usize, String)> = HashMap::new();
+    let mut words = Vec::new();
+    for (row, name) in names.enumerate() {
+        let word = name.split_whitespace().collect::<Vec<_>>().join("_");
+        let refused = |expected: &str, got: String| {
+            let place = format!("names of {what}, row {row}");
+            Err(Error::invalid(place, expected, got))
+        };
+        if word.is_empty() {
+            return refused("a name that a run can hold", excerpt(&name));
+        }
+        if let Some((at, other)) = first.get(&word) {
+            let got = format!("{} after {} in row {at}", excerpt(&name), excerpt(other));
+            return refused("names that differ when spaces are written as _", got);
+        }
+        first.insert(word.clone(), (row, name));
+        words.push(word);
+    }
+    Ok(words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_in_a_run_can_be_told_apart() {
+        let of = |names: &[&str]| words("texts", names.iter().map(|&name| name.into()));
+        assert_eq!(of(&["A dog", "A_cat", "b"]).unwrap(), ["A_dog", "A_cat", "b"]);
+        for (names, want) in [
+            (
+                ["A dog", "x", "A_dog"],
+                "expected names that differ when spaces are written as _, got \"A_dog\" after \"A dog\" in row 0",
+            ),
+            (
+                ["x", "y", "x"],
+                "expected names that differ when spaces are written as _, got \"x\" after \"x\" in row 0",
+            ),
+            (["x", "y", "  "], "expected a name that a run can hold, got \"  \""),
+        ] {
+            let line = of(&names).unwrap_err().to_string();
+            assert_eq!(line, format!("names of texts, row 2: {want}"));
+        }
+    }
 }

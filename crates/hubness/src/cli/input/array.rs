@@ -1,7 +1,7 @@
 //! A matrix of real numbers in a `.npy` or `.safetensors` file, read row by row.
 
 use half::{bf16, f16};
-use itm_core::data::{Dtype, FileBytes, Npy};
+use itm_core::data::{Dtype, FileBytes, Npy, contents};
 use itm_core::{Error, Result};
 
 use super::safetensors::{Element, Tensor};
@@ -52,7 +52,7 @@ impl Array {
         }
         // Eight bytes of length, then a JSON object.
         if bytes.get(8) != Some(&b'{') {
-            return Err(Error::invalid(place, "a .npy or .safetensors file", beginning(&bytes)));
+            return Err(Error::invalid(place, "a .npy or .safetensors file", contents(&bytes)));
         }
         let tensor = Tensor::parse(place, part, bytes)?;
         let (place, element) = (format!("{place}:{}", tensor.name), tensor.element);
@@ -135,17 +135,6 @@ impl Array {
 /// Whether the bytes begin as a `.npy` file does.
 pub(crate) fn is_npy(bytes: &[u8]) -> bool {
     bytes.starts_with(b"\x93NUMPY")
-}
-
-/// What a file begins with, for error lines.
-pub(crate) fn beginning(bytes: &[u8]) -> String {
-    if bytes.is_empty() {
-        return "an empty file".into();
-    }
-    if bytes.starts_with(b"PK\x03\x04") {
-        return "a zip archive (.npz, .pt?)".into();
-    }
-    format!("a file beginning {:02x?}", &bytes[..bytes.len().min(8)])
 }
 
 fn array<const N: usize>(bytes: &[u8]) -> [u8; N] {

@@ -176,16 +176,18 @@ fn layout(
             (1, pairs)
         }
         None => {
-            let Guess { every, captions } =
+            let Guess { repeats, captions } =
                 guess(texts_place, images.rows(), texts, || repeats(images))?;
+            let every = repeats.map_or(1, |repeats| repeats.every);
             let kept = images.rows() / every;
-            if every > 1 {
+            if let Some(repeats) = repeats {
                 messages.note(format!(
-                    "{}: each image stored {every} times in a row (rows equal in every bit): {kept} images kept of {} rows",
+                    "{}: each image stored {every} times in a row ({repeats}): {kept} images kept of {} rows",
                     images.place(),
                     images.rows()
                 ));
             }
+            messages.guessed = true;
             messages.pairs(format!(
                 "pairs guessed from the shapes: {}, {}: {} per image, in order",
                 count(kept, "image"),

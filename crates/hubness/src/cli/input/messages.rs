@@ -9,6 +9,8 @@ pub struct Messages {
     pub notes: Vec<String>,
     /// The note that says how texts belong to images.
     pub pairs: Option<String>,
+    /// Whether nobody said how texts belong to images: the shapes decided.
+    pub guessed: bool,
     /// What is odd in the data, with counts.
     pub warnings: Vec<String>,
     /// Every file that was read.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use itm_core::data::{FileBytes, Npy, excerpt};
+use itm_core::data::{FileBytes, Npy, Repeats, excerpt};
 use itm_core::{Error, Pairs, Result};
 use serde_json::Value;
 
@@ -210,8 +210,8 @@ impl PairSides<'_> {
 /// How the rows of two files belong together without a file of pairs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Guess {
-    /// How many consecutive rows of the image file are one image.
-    pub(crate) every: usize,
+    /// How many consecutive rows of the image file are one image, if it is not one row.
+    pub(crate) repeats: Option<Repeats>,
     /// How many consecutive texts an image has.
     pub(crate) captions: usize,
 }
@@ -226,16 +226,16 @@ pub(crate) fn guess(
     place: &str,
     images: usize,
     texts: usize,
-    repeats: impl FnOnce() -> Option<usize>,
+    repeats: impl FnOnce() -> Option<Repeats>,
 ) -> Result<Guess> {
     if texts > images && texts.is_multiple_of(images) {
-        return Ok(Guess { every: 1, captions: texts / images });
+        return Ok(Guess { repeats: None, captions: texts / images });
     }
     match repeats() {
-        Some(every) if texts.is_multiple_of(images / every) => {
-            Ok(Guess { every, captions: texts / (images / every) })
+        Some(found) if texts.is_multiple_of(images / found.every) => {
+            Ok(Guess { repeats: Some(found), captions: texts / (images / found.every) })
         }
-        _ if texts == images => Ok(Guess { every: 1, captions: 1 }),
+        _ if texts == images => Ok(Guess { repeats: None, captions: 1 }),
         _ => {
             let expected = format!("a multiple of {images} images (or --pairs)");
             let swapped =

@@ -1,6 +1,6 @@
 //! Rows of a file: embeddings of unit length, or scores.
 
-use itm_core::data::Features;
+use itm_core::data::{Features, Repeats};
 use itm_core::{Error, Result, ScoreMatrix};
 
 use super::array::Array;
@@ -50,27 +50,10 @@ pub(crate) fn scores(array: &Array, every: usize, messages: &mut Messages) -> Re
     ScoreMatrix::new(features.rows(), features.dim, features.values)
 }
 
-/// How many times in succession each image is stored, if more than once: rows are equal in every bit, in groups whose
-/// sizes have a common divisor above 1. A file with all rows equal is collapsed, not repeated.
-pub(crate) fn repeats(array: &Array) -> Option<usize> {
-    let (mut common, mut size) = (0, 1);
-    for row in 1..array.rows() {
-        if array.row_bytes(row) == array.row_bytes(row - 1) {
-            size += 1;
-        } else {
-            common = gcd(common, size);
-            size = 1;
-            if common == 1 {
-                return None;
-            }
-        }
-    }
-    common = gcd(common, size);
-    (common > 1 && common < array.rows()).then_some(common)
-}
-
-fn gcd(a: usize, b: usize) -> usize {
-    if b == 0 { a } else { gcd(b, a % b) }
+/// How many times in succession each image is stored, if more than once.
+pub(crate) fn repeats(array: &Array) -> Option<Repeats> {
+    let same = |row: usize, other: usize| array.row_bytes(row) == array.row_bytes(other);
+    Repeats::of(array.rows(), array.dim(), same, |row, out| array.row_into(row, out))
 }
 
 /// The rows, and their norms in the file.
@@ -92,7 +75,22 @@ mod tests {
     use super::*;
 
     fn repeats_of(bytes: Vec<u8>) -> Option<usize> {
-        repeats(&Array::parse("x", None, bytes).unwrap())
+        let repeats = repeats(&Array::parse("x", None, bytes).unwrap())?;
+        assert!(repeats.exact);
+        Some(repeats.every)
+    }
+
+    /// Each of four images encoded three times; the copies differ by `noise` of the length of a row.
+    #[test]
+    fn repeats_may_differ_by_rounding() {
+        let of = |noise: f32| {
+            let row = |at: usize| [1.0 + noise * (at % 3) as f32, (at / 3) as f32 * 0.3];
+            let values: Vec<_> = (0..12).flat_map(row).collect();
+            repeats(&Array::parse("x", None, npy(&[12, 2], &values)).unwrap())
+        };
+        assert_eq!(of(0.0), Some(Repeats { every: 3, exact: true }));
+        assert_eq!(of(2e-4), Some(Repeats { every: 3, exact: false }));
+        assert_eq!(of(2e-2), None);
     }
 
     #[test]

@@ -48,6 +48,9 @@ pub(crate) fn spread(
     messages: &mut Messages,
 ) -> Result<RunMatrices> {
     let qrels = qrels.map(|(place, qrels)| (place, from_images(qrels, runs)));
+    if let Some((place, qrels)) = &qrels {
+        runs.iter().try_for_each(|named| asks_the_judged(place, qrels, named))?;
+    }
     let side = |ask: Direction| {
         let names = |named: &RunFile| {
             if named.direction == ask { named.run.queries.clone() } else { named.run.docs.clone() }
@@ -111,6 +114,26 @@ fn from_images(qrels: Qrels, runs: &[RunFile]) -> Qrels {
         Direction::I2t => qrels,
         Direction::T2i => qrels.reversed(),
     }
+}
+
+/// Refuses a run of which no query is judged: another data set, or swapped columns.
+fn asks_the_judged(place: &str, qrels: &Qrels, named: &RunFile) -> Result<()> {
+    let RunFile { place: run, run: Run { queries, .. }, direction } = named;
+    let asks: HashSet<_> = queries.iter().map(String::as_str).collect();
+    let [mut own, mut other]: [Box<dyn Iterator<Item = &str>>; 2] = match direction {
+        Direction::I2t => [Box::new(qrels.queries()), Box::new(qrels.docs())],
+        Direction::T2i => [Box::new(qrels.docs()), Box::new(qrels.queries())],
+    };
+    if own.any(|name| asks.contains(name)) {
+        return Ok(());
+    }
+    let swapped = match other.any(|name| asks.contains(name)) {
+        true => " (query and document columns swapped?)",
+        false => "",
+    };
+    let first = queries.first().map_or(String::new(), |query| excerpt(query));
+    let expected = format!("judgements of the queries of {run}, such as {first}");
+    Err(Error::invalid(place, expected, format!("none of them{swapped}")))
 }
 
 /// The rows of a side. Their order breaks ties, so a note names the order.

@@ -42,7 +42,14 @@ fn stars_stand_at_significant_rows_alone() {
 fn recalls_stand_where_they_belong() {
     let mut report = report();
     let recalls = |r1, r5, r10| {
-        Some(crate::report::Recalls { r1, r5, r10, median_rank: None, mean_rank: None })
+        Some(crate::report::Recalls {
+            r1,
+            r5,
+            r10,
+            median_rank: None,
+            mean_rank: None,
+            decided_by_ties: None,
+        })
     };
     report.rows[0].recalls =
         crate::report::Directed { i2t: recalls(1.0, 2.0, 3.0), t2i: recalls(4.0, 5.0, 6.0) };

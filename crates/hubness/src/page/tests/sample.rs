@@ -80,7 +80,14 @@ pub(crate) fn poisoned() -> Report {
         row.difference = Some(Difference { rsum: nan, ci95: Some([nan; 2]), p_holm: Some(nan) });
         for recalls in [&mut row.recalls.i2t, &mut row.recalls.t2i].into_iter().flatten() {
             let rank = Some(f64::INFINITY);
-            *recalls = Recalls { r1: nan, r5: nan, r10: nan, median_rank: rank, mean_rank: rank };
+            *recalls = Recalls {
+                r1: nan,
+                r5: nan,
+                r10: nan,
+                median_rank: rank,
+                mean_rank: rank,
+                decided_by_ties: None,
+            };
         }
         let ci = RecallIntervals { r1: [nan; 2], r5: [nan; 2], r10: [f64::NEG_INFINITY, nan] };
         row.ci95_recalls = Directed { i2t: Some(ci), t2i: Some(ci) };
@@ -148,6 +155,7 @@ fn row(method: &str, rsum: f64, setting: Setting, p: f64) -> Row {
         r10: at(0.205 * tilt),
         median_rank: (!method.contains("rgm")).then_some(2.0),
         mean_rank: (!method.contains("rgm")).then_some(11.37),
+        decided_by_ties: (!method.contains("rgm")).then_some(3),
     };
     let around = |r: Recalls| {
         let [r1, r5, r10] = r.values().map(|v| [v - 2.1, (v + 1.9).min(100.0)]);

@@ -108,7 +108,10 @@ fn refusals_say_expected_and_got() {
         (cut("f32", 90), "expected at least 128 bytes of header, got 90 bytes"),
         (cut("f32", 7), "at least 10 bytes of header"),
         (cut("version2", 11), "at least 12 bytes of header"),
-        (b"PK\x03\x04 a zip".to_vec(), "expected a .npy file (93 'NUMPY'), got a file beginning"),
+        (
+            b"PK\x03\x04 a zip".to_vec(),
+            "expected a .npy file, got a zip archive (.npz, .pt, .zip?)",
+        ),
         (b"\x93NUMPY\x04\x00".to_vec(), "version 1, 2 or 3, got version 4.0"),
         (Vec::new(), "expected a .npy file"),
     ] {

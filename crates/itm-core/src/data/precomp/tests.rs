@@ -236,7 +236,7 @@ fn each_fault_has_its_line() {
 #[test]
 fn five_captions_are_insisted_on() {
     let folder = Folder::new();
-    let options = |n| LoadOptions { captions_per_image: n, ..Default::default() };
+    let options = |n| LoadOptions { captions: CaptionRule::First(n), ..Default::default() };
     let line = load(folder.dir.path(), &options(6)).unwrap_err().to_string();
     assert!(
         line.ends_with("images[0] (\"0.jpg\").sentences: expected 6 captions, got 5"),
@@ -252,6 +252,74 @@ fn five_captions_are_insisted_on() {
     folder.write("precomp/test_caps.txt", "a\nb\nc\n");
     let split = PrecompSplit::open(folder.path("precomp"), "test", 1).unwrap();
     assert_eq!((split.images(), split.layout), (3, RowLayout::Once));
+}
+
+/// Two rows, one of them with three captions: the lines of `val_of.txt` are rows, or names.
+#[test]
+fn a_file_may_say_whose_each_caption_is() {
+    let folder = Folder::new();
+    folder.remove("dataset_dogs.json");
+    folder.write("precomp/val_caps.txt", "b\na\nb too\nb again\n");
+    let ids = std::fs::read_to_string(folder.path("precomp/val_ids.txt")).unwrap();
+    let ids: Vec<_> = ids.lines().collect();
+    let named = format!("{1}\n{0}\n{1}\n{1}\n", ids[0], ids[1]);
+    let all = LoadOptions { captions: CaptionRule::All, ..Default::default() };
+    for of in ["1\n0\n1\n1\n", &named] {
+        folder.write("precomp/val_of.txt", of);
+        let val = load(folder.dir.path(), &all).unwrap().val;
+        assert_eq!(val.pairs.image_of_text(), [1, 0, 1, 1]);
+        assert_eq!((val.captions[1].as_str(), val.images.len()), ("a", 2));
+    }
+    let line = load(folder.dir.path(), &LoadOptions::default()).unwrap_err().to_string();
+    assert!(line.ends_with("val_of.txt, image 0: expected 5 captions, got 1"), "{line}");
+    for (of, want) in [
+        (
+            "1\n0\n1\n2\n",
+            "val_of.txt line 4: expected a row below 2, or a name of the ids, got \"2\"",
+        ),
+        ("1\n0\n1\n", "val_of.txt: expected 4 lines, one for each caption, got 3 lines"),
+        ("1\n1\n1\n1\n", "val_of.txt, image 0: expected a caption, got 0"),
+    ] {
+        folder.write("precomp/val_of.txt", of);
+        let line = load(folder.dir.path(), &all).unwrap_err().to_string();
+        assert!(line.ends_with(want), "{line}");
+    }
+}
+
+/// One caption per image, three, and five of which every row is stored five times, exactly or up to rounding.
+#[test]
+fn the_rows_say_how_many_captions_an_image_has() {
+    let folder = Folder::new();
+    let open = |rule| {
+        let dir = folder.dir.path();
+        PrecompSplit::open_hashed(dir, &folder.path("precomp"), "test", rule, None)
+    };
+    folder.write("precomp/test_caps.txt", "a\nb\nc\n");
+    let split = open(CaptionRule::All).unwrap();
+    assert_eq!((split.images(), split.layout, split.pairs().texts()), (3, RowLayout::Once, 3));
+    let line = open(CaptionRule::First(3)).unwrap_err().to_string();
+    assert!(
+        line.contains("one caption per image needs a target with protocol = \"full\""),
+        "{line}"
+    );
+    folder.write("precomp/test_caps.txt", "a\nb\nc\n".repeat(3));
+    assert_eq!(open(CaptionRule::All).unwrap().pairs().captions_per_image(), Some(3));
+    folder.write("precomp/test_caps.txt", "a\nb\nc\nd\n");
+    let line = open(CaptionRule::All).unwrap_err().to_string();
+    assert!(line.contains("for each of the 3 rows of ") && line.ends_with("got 4 lines"), "{line}");
+    folder.remove("precomp/test_ids.txt");
+    folder.write("precomp/test_caps.txt", "a\nb\nc\nd\ne\n".repeat(2));
+    for (noise, layout) in [(0.0, RowLayout::Repeated), (1e-3, RowLayout::Rounded)] {
+        let row = |at: usize| [7.0 + noise * (at % 5) as f32, (at / 5) as f32];
+        folder.write("precomp/test_ims.npy", npy(&[10, 2], (0..10).flat_map(row)));
+        for rule in [CaptionRule::All, CaptionRule::First(5)] {
+            let split = open(rule).unwrap();
+            assert_eq!((split.layout, split.images(), split.row_of(1)), (layout, 2, 5));
+        }
+    }
+    folder.write("precomp/test_ims.npy", npy(&[10, 2], (0..20).map(|v| v as f32)));
+    assert_eq!(open(CaptionRule::All).unwrap().images(), 10);
+    assert!(open(CaptionRule::First(5)).is_err());
 }
 
 /// Without a JSON, only the names show that a test image is in training.

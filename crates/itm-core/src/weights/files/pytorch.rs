@@ -1,10 +1,13 @@
 //! `pytorch_model.bin`: reads the pickle without Python, one tensor at a time.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
 use half::{bf16, f16};
 use pytorch_reader::{DType, PytorchReader, Tensor};
 
+use crate::data::contents;
 use crate::weights::safe::chunked;
 use crate::{Error, Result};
 
@@ -17,6 +20,14 @@ pub(super) struct PickledFile {
 impl PickledFile {
     pub(super) fn open(path: &Path) -> Result<Self> {
         let place = path.display().to_string();
+        let mut head = Vec::new();
+        let opened = File::open(path).map_err(Error::io(path))?;
+        opened.take(512).read_to_end(&mut head).map_err(Error::io(path))?;
+        let pickled = [&b"PK"[..], b"\x80"].iter().any(|magic| head.starts_with(magic));
+        let tar = head.get(257..262) == Some(b"ustar");
+        if !pickled && !tar {
+            return Err(Error::invalid(&place, "a PyTorch file of tensors", contents(&head)));
+        }
         let reader = PytorchReader::new(path)
             .map_err(|e| Error::invalid(&place, "a PyTorch file of tensors", e))?;
         Ok(Self { place, reader })

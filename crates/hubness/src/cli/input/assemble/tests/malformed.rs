@@ -40,7 +40,7 @@ fn malformed_npy_files_are_one_line() {
         ),
         (
             "text.npy",
-            "text.npy: expected a .npy or .safetensors file, got a file beginning [30, 2e, 35, 20, 30, 2e, 35, 20]",
+            "text.npy: expected a .npy or .safetensors file, got text that begins \"0.5 0.5\"",
         ),
         ("int.npy", "int.npy: expected real numbers of f16, f32 or f64, got i64"),
         ("flat.npy", "flat.npy: expected an array of 2 dimensions, got 1 (shape [4])"),

@@ -1,0 +1,137 @@
+//! Recalls that say that something is wrong with the input, and not with the model.
+
+use itm_core::Pairs;
+
+use crate::Direction;
+use crate::report::Report;
+
+/// This many standard deviations from chance are no accident.
+const FAR: f64 = 3.0;
+
+/// What the recalls of nearest neighbours say against the data: pairs that were `guessed` wrongly, or distances in place of scores.
+///
+/// A ranking at random hits one of `c` true items among `m` in the first ten with
+///
+/// ```text
+/// p = 1 − Π (m − c − j) / (m − j)   for j = 0 … 9        z = (hits − Σ p) / √ Σ p (1 − p)   over the queries
+/// ```
+pub(super) fn doubts(report: &Report, pairs: &Pairs, guessed: bool) -> Vec<String> {
+    let z: Vec<_> = report.directions().filter_map(|d| distance(report, pairs, d)).collect();
+    let pairs_too = if guessed { ", and the pairs were guessed: try --pairs" } else { "" };
+    let mut doubts = Vec::new();
+    if !z.is_empty() && z.iter().all(|&z| z < -FAR) {
+        doubts.push(format!(
+            "recalls are far below chance: are these distances? A larger score must mean more similar (negate them){pairs_too}"
+        ));
+    } else if !z.is_empty() && z.iter().all(|&z| z < FAR) {
+        doubts.push(format!(
+            "recalls are at chance: are the rows of both sides in one order, and from one model{pairs_too}?"
+        ));
+    }
+    if let Some(k) = guessed.then(|| copies(report)).flatten() {
+        let of = 100 / k;
+        doubts.push(format!(
+            "R@1 is near {of}, which is 100/{k}, and nearly all is found at {k}: rows that are {k} copies of one image, taken as {k} images? Keep one of each, or give --pairs"
+        ));
+    }
+    doubts
+}
+
+/// How far R@10 is from chance, in standard deviations; `None` if chance decides nothing.
+fn distance(report: &Report, pairs: &Pairs, direction: Direction) -> Option<f64> {
+    let recall = report.baseline()?.recalls.get(direction)?.r10 / 100.0;
+    let items = direction.items(pairs.images(), pairs.texts());
+    let (mut queries, mut mean, mut variance) = (0.0, 0.0, 0.0);
+    for query in 0..direction.queries(pairs.images(), pairs.texts()) {
+        let own = match direction {
+            Direction::I2t => pairs.texts_of(query).len(),
+            Direction::T2i => 1,
+        };
+        if own == 0 {
+            continue;
+        }
+        let miss = |j: usize| items.saturating_sub(own + j) as f64 / (items - j) as f64;
+        let p = 1.0 - (0..items.min(10)).map(miss).product::<f64>();
+        queries += 1.0;
+        mean += p;
+        variance += p * (1.0 - p);
+    }
+    (variance > 0.0).then(|| (recall * queries - mean) / variance.sqrt())
+}
+
+/// How many copies of each image the rows may hold: among `k` equal rows the right one is first once in `k` times, and is
+/// among the first `k` nearly always.
+fn copies(report: &Report) -> Option<usize> {
+    let (images, texts) = (report.data.images, report.data.texts);
+    let i2t = report.baseline()?.recalls.get(Direction::I2t)?;
+    let found = |k: usize| if k <= 5 { i2t.r5 } else { i2t.r10 };
+    let near = |&k: &usize| {
+        let close = if k < 4 { 0.01 } else { 0.1 };
+        let first = i2t.r1 * k as f64 / found(k);
+        images.is_multiple_of(k as u64) && found(k) >= 95.0 && (first - 1.0).abs() <= close
+    };
+    (images == texts).then(|| (2..=10).find(near)).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ScoreMatrix;
+    use crate::rows::Length;
+    use crate::study::{Base, Method, Names, Study, Test, TestScores, Then};
+
+    /// The doubts over scores of `n` images with `captions` texts each.
+    fn of(n: usize, captions: usize, score: impl Fn(usize, usize) -> f32) -> Vec<String> {
+        let m = n * captions;
+        let values = (0..n * m).map(|at| score(at / m, at % m)).collect();
+        let (scores, pairs) =
+            (ScoreMatrix::new(n, m, values).unwrap(), Pairs::uniform(n, captions));
+        let test = Test {
+            scores: TestScores::All(&scores),
+            pairs: &pairs,
+            length: Length::Raw,
+            names: &Names::default(),
+            banks: Default::default(),
+            truth: None,
+        };
+        let methods = vec![Method::One(Base::Nns, Then::Ranking)];
+        let study = Study { methods, resamples: 0, ..Study::default() };
+        doubts(&study.run(&test, None).unwrap(), &pairs, true)
+    }
+
+    fn noise(image: usize, text: usize) -> f32 {
+        ((image * 7919 + text * 104_729 + image * text * 31) % 1009) as f32 / 1009.0
+    }
+
+    #[test]
+    fn a_good_model_is_not_doubted() {
+        let good = |i: usize, t: usize| noise(i, t) + f32::from(u8::from(t / 3 == i)) * 0.7;
+        assert!(of(60, 3, good).is_empty());
+        assert!(of(4, 1, noise).is_empty(), "among ten items chance finds everything");
+    }
+
+    #[test]
+    fn distances_are_far_below_chance() {
+        let said = of(60, 3, |i, t| noise(i, t) - f32::from(u8::from(t / 3 == i)) * 2.0);
+        assert!(
+            said.len() == 1 && said[0].contains("below chance: are these distances?"),
+            "{said:?}"
+        );
+    }
+
+    #[test]
+    fn noise_is_at_chance() {
+        let said = of(60, 3, noise);
+        assert!(said.len() == 1 && said[0].starts_with("recalls are at chance"), "{said:?}");
+    }
+
+    /// Sixty rows that are twelve images, five times each, with captions of their own.
+    #[test]
+    fn copies_of_an_image_are_seen_by_their_recall() {
+        let said = of(60, 1, |i, t| f32::from(u8::from(i / 5 == t / 5)) + 0.01 * noise(i, t));
+        assert!(
+            said.len() == 1 && said[0].starts_with("R@1 is near 20, which is 100/5"),
+            "{said:?}"
+        );
+    }
+}
