@@ -103,6 +103,9 @@ pub struct How {
     /// the backend `cpu` has bf16; processors without AVX512-BF16 compute in f32. By default as the file says.
     #[arg(long, value_parser = precision)]
     pub precision: Option<Precision>,
+    /// Another value for a key of the target's file, `train.epochs=2` or `row.Full.sampler.bank_size=256`; may be repeated.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
     /// Run directory; a new one below `runs` by default.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,

@@ -5,6 +5,7 @@ mod data;
 mod precision;
 mod read;
 mod rows;
+mod set;
 mod views;
 
 use std::collections::BTreeMap;
@@ -140,6 +141,8 @@ pub struct Config {
     pub text: String,
     /// SHA-256 of the text.
     pub sha256: String,
+    /// The keys that the command line replaced, as it names them.
+    pub set: Vec<String>,
     /// The runner's part.
     pub target: Target,
     method: Table,
@@ -183,7 +186,8 @@ impl Config {
         let views = views::take(&mut root, &path, &rows)?;
         let sha256 = sha256_hex(text.as_bytes());
         let (name, method) = (name.into(), root);
-        Ok(Self { name, path, text, sha256, target, method, rows, from, views })
+        let set = vec![];
+        Ok(Self { name, path, text, sha256, set, target, method, rows, from, views })
     }
 
     /// A place in the file, for an error.

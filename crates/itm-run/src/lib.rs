@@ -88,7 +88,7 @@ fn reproduce(args: &cli::Reproduce, configs: &Path) -> Result<()> {
         }
         what.table = own;
     }
-    reproduce::reproduce(target, &what, how, configs)?;
+    reproduce::reproduce(target.with(&how.set)?, &what, how, configs)?;
     Ok(())
 }
 

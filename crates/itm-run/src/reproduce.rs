@@ -53,7 +53,7 @@ impl Planned {
         let regions = plan::regions(source).map_or(String::new(), |line| format!("; {line}"));
         let lines = [
             ("target", format!("{} ({} of {})", target.name, asked.shown, target.target.paper)),
-            ("config", self.bench.config.path.display().to_string()),
+            ("config", self.config()),
             ("data", format!("{} (sha256 {}){regions}", source.title, &data.sha256[..12])),
             ("train", size(&data.train)),
             ("val", size(&data.val)),
@@ -72,6 +72,12 @@ impl Planned {
         let substitution = source.substitution.iter().map(|line| format!("{line}\n"));
         let lines = lines.iter().map(|(key, value)| format!("{key:>8}  {value}\n"));
         substitution.chain(lines).collect()
+    }
+
+    fn config(&self) -> String {
+        let Config { path, set, .. } = &self.bench.config;
+        let with = if set.is_empty() { String::new() } else { format!(" with {}", set.join(", ")) };
+        format!("{}{with}", path.display())
     }
 
     /// The rows, each with the row that it begins with, if any.
@@ -103,6 +109,7 @@ impl Planned {
             config_sha256: bench.config.sha256.clone(),
             data_sha256: bench.source.dataset.sha256.clone(),
             backend: asked.backend.clone(),
+            set: bench.config.set.clone(),
         };
         let dir = match asked.view.rescore.is_empty() {
             true => run_dir(how, identity, &bench.config.text)?,

@@ -24,6 +24,9 @@ pub struct Identity {
     pub data_sha256: String,
     /// The backend.
     pub backend: String,
+    /// The keys of the target that the command line replaced.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub set: Vec<String>,
 }
 
 impl Identity {
@@ -71,8 +74,10 @@ impl RunDir {
     pub fn open(path: PathBuf, identity: Identity, config: &str) -> Result<Self> {
         let file = path.join(IDENTITY);
         let found = Identity::read(&path)?;
+        let [set, found_set] = [&identity, &found].map(|identity| identity.set.join(" "));
         for (key, expected, got) in [
             ("target", &identity.target, &found.target),
+            ("set", &set, &found_set),
             ("config_sha256", &identity.config_sha256, &found.config_sha256),
             ("data_sha256", &identity.data_sha256, &found.data_sha256),
             ("backend", &identity.backend, &found.backend),
@@ -180,6 +185,7 @@ mod tests {
             config_sha256: "c".repeat(64),
             data_sha256: "d".repeat(64),
             backend: "cpu".into(),
+            set: vec![],
         }
     }
 
@@ -196,6 +202,9 @@ mod tests {
         let other = Identity { data_sha256: "e".repeat(64), ..identity() };
         let line = RunDir::open(path.clone(), other, "").unwrap_err().to_string();
         assert!(line.contains("run.json, data_sha256"), "{line}");
+        let other = Identity { set: vec!["train.epochs=2".into()], ..identity() };
+        let line = RunDir::open(path.clone(), other, "").unwrap_err().to_string();
+        assert!(line.ends_with("run.json, set: expected `train.epochs=2`, got ``"), "{line}");
         let half = dir.path().join("half");
         fs::create_dir(&half).unwrap();
         fs::write(half.join("run.json.tmp"), "{").unwrap(); // killed while the identity was written

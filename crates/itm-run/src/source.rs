@@ -117,7 +117,7 @@ impl Source {
                 "nothing; `cargo xtask data` says how to get it",
             ));
         };
-        let used = Config::load(configs, substitute)?;
+        let used = Config::load(configs, substitute)?.with(&asked.set)?;
         let mut source = Self::scenes(&used)?.first(&used)?;
         source.substitution =
             Some(format!("{missing}. Its table runs on Scenes instead, as in {substitute}."));

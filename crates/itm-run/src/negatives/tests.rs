@@ -17,6 +17,7 @@ fn run(target: &str, folder: &Path) -> String {
         config_sha256: config.sha256.clone(),
         data_sha256: source.dataset.sha256.clone(),
         backend: "cpu".into(),
+        set: vec![],
     };
     let row = config.rows().next().unwrap().to_owned();
     let dir = RunDir::create(folder.to_path_buf(), identity, &config.text).unwrap();

@@ -154,6 +154,7 @@ fn the_scores_of_a_trained_row_are_kept() {
         config_sha256: config.sha256.clone(),
         data_sha256: source.dataset.sha256.clone(),
         backend: "cpu".into(),
+        set: vec![],
     };
     let dir = RunDir::create(folder.path().join("all"), identity, "").unwrap();
     let run = Run { bench: Bench::new(config, source, Device::flex()).unwrap(), dir };

@@ -1,0 +1,95 @@
+//! `--set key=value`: a command line replaces keys of a target.
+
+use itm_core::{Error, Result};
+use toml::{Table, Value};
+
+use super::{Config, override_with};
+
+impl Config {
+    /// The target with other values at some keys, each written `train.epochs=2` or `row."w/o FNE".train.seed=1`. A value is written
+    /// as in TOML; a word needs no quotation marks.
+    ///
+    /// # Errors
+    /// If a text is no key and value, a row does not exist, or the target refuses the key or the value.
+    pub(crate) fn with(self, set: &[String]) -> Result<Self> {
+        if set.is_empty() {
+            return Ok(self);
+        }
+        let mut root: Table = toml::from_str(&self.text).expect("it was read before");
+        for text in set {
+            let keys = keys(text)?;
+            let rows = keys.get("row").and_then(Value::as_table);
+            if let Some(row) = rows.into_iter().flat_map(Table::keys).find(|r| !self.has(r)) {
+                let known = self.rows().collect::<Vec<_>>().join(", ");
+                let place = format!("--set {text}");
+                return Err(Error::invalid(place, format!("a row of {known}"), format!("`{row}`")));
+            }
+            override_with(&mut root, &keys);
+        }
+        let text = toml::to_string(&root).expect("the tables were TOML");
+        let changed = Self::new(&self.name, self.path, text, root)?;
+        Ok(Self { set: set.to_vec(), ..changed })
+    }
+
+    fn has(&self, row: &str) -> bool {
+        self.rows().any(|known| known == row)
+    }
+}
+
+/// `a.b=c` as tables.
+fn keys(text: &str) -> Result<Table> {
+    let quoted = || {
+        let (key, value) = text.split_once('=')?;
+        toml::from_str(&format!("{key}={}", Value::from(value.trim()))).ok()
+    };
+    let keys = toml::from_str(text).ok().or_else(quoted);
+    keys.filter(|keys: &Table| keys.len() == 1).ok_or_else(|| {
+        let expected = "a key of the target and its value, such as train.epochs=2";
+        Error::invalid("--set", expected, format!("`{text}`"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use itm_core::eval::Protocol;
+
+    use crate::config::Config;
+    use crate::testing::configs;
+
+    fn with(set: &[&str]) -> Result<Config, String> {
+        let set: Vec<_> = set.iter().map(|&text| text.to_owned()).collect();
+        let config = Config::load(&configs(), "fne-scenes").unwrap();
+        config.with(&set).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn keys_of_target_method_and_row_take_other_values() {
+        let plain = with(&[]).unwrap();
+        let set = ["train.epochs=2", "target.protocol=full", "row.\"w/o FNE\".train.epochs = 3"];
+        let config = with(&set).unwrap();
+        assert_eq!((plain.set.len(), &config.set[..]), (0, &set.map(String::from)[..]));
+        assert_ne!(plain.sha256, config.sha256);
+        assert_eq!(config.target.protocol, Protocol::Full);
+        let epochs = |row: &str| config.number(row, "train.epochs").unwrap();
+        assert_eq!((epochs("Full"), epochs("w/o FNE")), (2.0, 3.0));
+        let again = Config::parse("fne-scenes", plain.path, config.text.clone()).unwrap();
+        assert_eq!(again.sha256, config.sha256, "the copy in the run's folder is whole");
+    }
+
+    #[test]
+    fn what_no_target_has_is_one_line() {
+        for (set, want) in [
+            ("train.epochs", "--set: expected a key of the target and its value"),
+            ("train.epochs=2\nx=1", "--set: expected a key of the target and its value"),
+            ("row.Ful.train.epochs=2", "got `Ful`"),
+            ("target.protocl=full", "protocl"),
+            ("target.max_words=0", "target.max_words"),
+        ] {
+            let line = with(&[set]).unwrap_err();
+            assert!(line.contains(want) && !line.contains('\n'), "{set}: {line}");
+        }
+        let unknown = with(&["train.epoch=2"]).unwrap();
+        let line = unknown.row::<fne::FneConfig>("Full").unwrap_err().to_string();
+        assert!(line.contains("row.Full") && line.contains("epoch"), "{line}");
+    }
+}
