@@ -17,31 +17,24 @@ pub(crate) fn array(place: &str, part: Option<&str>, bytes: &[u8]) -> Result<(St
     let damaged =
         || Error::invalid(place, "a whole .npz archive", "one that is cut short or damaged");
     let mut archive = ZipArchive::new(Cursor::new(bytes)).map_err(|_| damaged())?;
-    let all: Vec<_> =
-        archive.file_names().filter_map(|name| name.strip_suffix(".npy")).map(excerpt).collect();
-    let listed = || first_ten(&all);
-    let name = match part {
-        Some(part) => part.to_owned(),
-        None => {
-            let names: Vec<_> =
-                archive.file_names().filter_map(|n| n.strip_suffix(".npy")).collect();
-            match names[..] {
-                [one] => one.to_owned(),
-                [] => {
-                    return Err(Error::invalid(
-                        place,
-                        "a .npz archive of arrays",
-                        "a zip archive without any (.pt?)",
-                    ));
-                }
-                _ => return Err(Error::invalid(place, "FILE:NAME, to choose an array", listed())),
-            }
+    let named = |name: &str| name.strip_suffix(".npy").map(String::from);
+    let names: Vec<_> = archive.file_names().flatten().filter_map(|name| named(&name)).collect();
+    let listed = || first_ten(&names.iter().map(|name| excerpt(name)).collect::<Vec<_>>());
+    let name = match (part, names.as_slice()) {
+        (Some(part), _) => part.to_owned(),
+        (None, [one]) => one.clone(),
+        (None, []) => {
+            let got = "a zip archive without any (.pt?)";
+            return Err(Error::invalid(place, "a .npz archive of arrays", got));
+        }
+        (None, _) => {
+            return Err(Error::invalid(place, "FILE:NAME, to choose an array", listed()));
         }
     };
     let mut file = match archive.by_name(&format!("{name}.npy")) {
         Ok(file) => file,
-        Err(zip::result::ZipError::FileNotFound(..)) => {
-            let expected = if all.is_empty() {
+        Err(zip::result::ZipError::FileNotFound) => {
+            let expected = if names.is_empty() {
                 "an archive of arrays".into()
             } else {
                 format!("an array among {}", listed())
