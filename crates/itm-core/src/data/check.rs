@@ -202,7 +202,12 @@ mod tests {
         };
         write("f30k_test.json", &test("x/b.jpg"));
         let report = check(dir.path()).unwrap();
-        assert!(report.is_ok(), "{report}");
+        // A run needs all three lists.
+        assert_eq!(report.problems.len(), 1, "{report}");
+        assert!(
+            report.problems[0].ends_with("expected a list of the val split, got none"),
+            "{report}"
+        );
         assert_eq!(report.layouts[0].layout, Layout::FneAnnotations);
         let counts: Vec<_> =
             report.layouts[0].splits.iter().map(|s| (s.name.as_str(), s.captions)).collect();

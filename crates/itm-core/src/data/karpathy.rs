@@ -135,15 +135,19 @@ impl Karpathy {
     }
 }
 
-/// Names images by folder and file where two folders have a file of one name.
+/// Names images by folder and file where several folders have a file of one name.
 fn apart(images: &mut [KarpathyImage]) {
-    let mut count: HashMap<String, usize> = HashMap::new();
-    images.iter().for_each(|image| *count.entry(image.filename.clone()).or_default() += 1);
-    for image in images.iter_mut().filter(|image| count[&image.filename] > 1) {
-        if let Some(folder) = image.filepath.take_if(|folder| !folder.is_empty()) {
-            image.filename = format!("{}/{}", folder.trim_end_matches('/'), image.filename);
-            image.filepath = Some(String::new());
-        }
+    // The number of images of a name, and whether each of them has a folder.
+    let mut named: HashMap<String, (usize, bool)> = HashMap::new();
+    for image in images.iter() {
+        let (count, all) = named.entry(image.filename.clone()).or_insert((0, true));
+        *count += 1;
+        *all &= image.filepath.as_ref().is_some_and(|folder| !folder.is_empty());
+    }
+    let several = |image: &&mut KarpathyImage| matches!(named[&image.filename], (2.., true));
+    for image in images.iter_mut().filter(several) {
+        let folder = image.filepath.replace(String::new()).unwrap_or_default();
+        image.filename = format!("{}/{}", folder.trim_end_matches('/'), image.filename);
     }
 }
 

@@ -10,7 +10,7 @@ use crate::rows::Length;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
 #[command(next_help_heading = "Input")]
 pub struct InputArgs {
-    /// Image (or item) embeddings, one row per image: .npy, or FILE.safetensors:TENSOR; `-` is standard input
+    /// Image (or item) embeddings, one row per image: .npy, FILE.npz:ARRAY or FILE.safetensors:TENSOR; `-` is standard input
     #[arg(long, value_name = "FILE")]
     pub images: Option<Location>,
     /// Text (or query) embeddings of the same width

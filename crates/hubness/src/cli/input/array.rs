@@ -1,9 +1,10 @@
-//! A matrix of real numbers in a `.npy` or `.safetensors` file, read row by row.
+//! A matrix of real numbers in a `.npy`, `.npz` or `.safetensors` file, read row by row.
 
 use half::{bf16, f16};
 use itm_core::data::{Dtype, FileBytes, Npy, contents};
 use itm_core::{Error, Result};
 
+use super::npz;
 use super::safetensors::{Element, Tensor};
 
 /// A two-dimensional array of f16, bf16, f32 or f64, as the file holds it.
@@ -34,8 +35,8 @@ enum ArrayFile {
 }
 
 impl Array {
-    /// Recognises the format by the first bytes and checks the header. `part` names the tensor of a safetensors file;
-    /// without `part` the file must hold exactly one matrix.
+    /// Recognises the format by the first bytes and checks the header. `part` names the tensor of a safetensors file
+    /// or the array of an `.npz` archive; without `part` the file must hold exactly one.
     ///
     /// # Errors
     /// If the file has neither format or is cut short; for Fortran order, big-endian numbers, Python objects and integers;
@@ -50,9 +51,17 @@ impl Array {
             }
             return Self::npy(place, bytes);
         }
+        if bytes.starts_with(b"PK\x03\x04") {
+            let (name, array) = npz::array(place, part, &bytes)?;
+            return Self::npy(&format!("{place}:{name}"), array);
+        }
         // Eight bytes of length, then a JSON object.
         if bytes.get(8) != Some(&b'{') {
-            return Err(Error::invalid(place, "a .npy or .safetensors file", contents(&bytes)));
+            return Err(Error::invalid(
+                place,
+                "a .npy, .npz or .safetensors file",
+                contents(&bytes),
+            ));
         }
         let tensor = Tensor::parse(place, part, bytes)?;
         let (place, element) = (format!("{place}:{}", tensor.name), tensor.element);

@@ -18,6 +18,7 @@ use itm_core::{Error, Result};
 /// let at = |text: &str| text.parse::<Location>().unwrap();
 /// assert_eq!(at("a.npy").part, None);
 /// assert_eq!(at("model.safetensors:text.weight").part.as_deref(), Some("text.weight"));
+/// assert_eq!(at("both.npz:image").part.as_deref(), Some("image"));
 /// assert_eq!(at("rows.jsonl:caption").part.as_deref(), Some("caption"));
 /// assert_eq!(at("-").to_string(), "standard input");
 /// ```
@@ -25,7 +26,7 @@ use itm_core::{Error, Result};
 pub struct Location {
     /// The file; standard input if there is none.
     pub path: Option<PathBuf>,
-    /// A tensor of a safetensors file, a field of a `.jsonl` file.
+    /// A tensor of a safetensors file, an array of an `.npz` archive, a field of a `.jsonl` file.
     pub part: Option<String>,
 }
 
@@ -42,7 +43,7 @@ impl FromStr for Location {
     type Err = Infallible;
 
     /// If a file exists whose name is the whole text, the text means that file. Otherwise `:part` may follow
-    /// `.safetensors`, `.jsonl` or `-`.
+    /// `.safetensors`, `.npz`, `.jsonl` or `-`.
     fn from_str(text: &str) -> Result<Self, Infallible> {
         if let Some(part) = text.strip_prefix("-:") {
             return Ok(Self { path: None, part: Some(part.into()) });
@@ -50,8 +51,9 @@ impl FromStr for Location {
         if text == "-" {
             return Ok(Self { path: None, part: None });
         }
-        let end =
-            [".safetensors:", ".jsonl:"].iter().find_map(|end| Some(text.find(end)? + end.len()));
+        let end = [".safetensors:", ".npz:", ".jsonl:"]
+            .iter()
+            .find_map(|end| Some(text.find(end)? + end.len()));
         Ok(match end.filter(|_| !Path::new(text).exists()) {
             Some(end) => {
                 Self { path: Some(text[..end - 1].into()), part: Some(text[end..].into()) }

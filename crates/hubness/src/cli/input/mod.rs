@@ -17,6 +17,7 @@ mod loaded;
 mod location;
 mod messages;
 mod names;
+mod npz;
 mod pairs;
 mod qrels;
 mod rows;

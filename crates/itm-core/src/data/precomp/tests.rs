@@ -80,7 +80,7 @@ fn repeated_images_give_the_same_data() {
         let first = changed - changed % 5;
         let want = format!(
             "precomp/test_ims.npy row {changed}: expected row {first} again (15 rows and captions: \
-             images repeated), got other values"
+             each image 5 times; one caption per image needs a target with protocol = \"full\"), got other values"
         );
         assert_eq!(error(&folder), want);
     }

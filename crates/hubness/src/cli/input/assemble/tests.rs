@@ -56,7 +56,10 @@ fn four_dtypes_two_formats_and_standard_input_give_the_same_rows() {
         assert_eq!(values(&loaded).1, want, "{at}");
     }
     let both = folder.refused(&folder.embeddings("-", "-"));
-    assert_eq!(both, "standard input: expected a .npy or .safetensors file, got an empty file");
+    assert_eq!(
+        both,
+        "standard input: expected a .npy, .npz or .safetensors file, got an empty file"
+    );
 }
 
 #[test]

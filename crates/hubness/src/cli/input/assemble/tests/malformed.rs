@@ -33,14 +33,11 @@ fn malformed_npy_files_are_one_line() {
         ),
         ("cut.npy", "cut.npy: expected 144 bytes (128 of header, f32 [2, 2]), got 143 bytes"),
         ("head.npy", "head.npy: expected at least 128 bytes of header, got 20 bytes"),
-        ("empty.npy", "empty.npy: expected a .npy or .safetensors file, got an empty file"),
-        (
-            "zip.npy",
-            "zip.npy: expected a .npy or .safetensors file, got a zip archive (.npz, .pt?)",
-        ),
+        ("empty.npy", "empty.npy: expected a .npy, .npz or .safetensors file, got an empty file"),
+        ("zip.npy", "zip.npy: expected a whole .npz archive, got one that is cut short or damaged"),
         (
             "text.npy",
-            "text.npy: expected a .npy or .safetensors file, got text that begins \"0.5 0.5\"",
+            "text.npy: expected a .npy, .npz or .safetensors file, got text that begins \"0.5 0.5\"",
         ),
         ("int.npy", "int.npy: expected real numbers of f16, f32 or f64, got i64"),
         ("flat.npy", "flat.npy: expected an array of 2 dimensions, got 1 (shape [4])"),
