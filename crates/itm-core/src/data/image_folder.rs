@@ -38,7 +38,7 @@ impl ImageFolder {
             .iter()
             .find(|path| path.is_file())
             .cloned()
-            .or_else(|| places.iter().find_map(other_case))
+            .or_else(|| places.iter().find_map(|path| other_case(path)))
     }
 
     /// The first place where a picture is looked for.
@@ -49,7 +49,7 @@ impl ImageFolder {
 }
 
 /// The only file beside `path` whose name differs from its name in case alone: `1.JPG` for `1.jpg`.
-fn other_case(path: &PathBuf) -> Option<PathBuf> {
+fn other_case(path: &Path) -> Option<PathBuf> {
     let name = path.file_name()?.to_str()?;
     let alike = |other: &PathBuf| {
         let other_name = other.file_name().and_then(|name| name.to_str());
