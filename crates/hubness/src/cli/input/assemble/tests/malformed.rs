@@ -37,7 +37,7 @@ fn malformed_npy_files_are_one_line() {
         ("zip.npy", "zip.npy: expected a whole .npz archive, got one that is cut short or damaged"),
         (
             "text.npy",
-            "text.npy: expected a .npy, .npz or .safetensors file, got text that begins \"0.5 0.5\"",
+            "text.npy: expected a .npy, .npz or .safetensors file, got text that begins \"0.5 0.5 0.7\"",
         ),
         ("int.npy", "int.npy: expected real numbers of f16, f32 or f64, got i64"),
         ("flat.npy", "flat.npy: expected an array of 2 dimensions, got 1 (shape [4])"),
