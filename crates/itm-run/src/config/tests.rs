@@ -413,7 +413,7 @@ fn an_alias_names_a_table() {
 /// Each choice of data reaches the reader or is refused; none is ignored silently.
 #[test]
 fn choices_of_data_are_read_or_refused() {
-    use itm_core::data::{RegionSource, RegionTransform, TestSet};
+    use itm_core::data::{CaptionRule, LoadOptions, RegionSource, RegionTransform, TestSet};
     let with = |dataset: &str, keys: &str| {
         let text =
             TEXT.replace("dataset = \"scenes\"", &format!("dataset = \"{dataset}\"\n{keys}"));
@@ -426,8 +426,10 @@ fn choices_of_data_are_read_or_refused() {
     assert_eq!((options.regions, options.val_captions), (Some(RegionSource::Grid), Some(5000)));
     assert_eq!(options.test, TestSet::Test);
     let of_5000 = Target { protocol: Protocol::Coco5k, ..target };
-    assert_eq!(load_options(&of_5000).test, TestSet::TestAll);
-    assert_eq!(load_options(&with("coco", "").unwrap()), itm_core::data::LoadOptions::default());
+    let options = load_options(&of_5000);
+    assert_eq!((options.test, options.captions), (TestSet::TestAll, CaptionRule::First(5)));
+    let whole = LoadOptions { captions: CaptionRule::All, ..LoadOptions::default() };
+    assert_eq!(load_options(&with("coco", "").unwrap()), whole);
     with("scenes", "regions = \"given\"").unwrap();
     for (dataset, keys, parts) in [
         ("scenes", "regions = \"grid\"", ["target.regions", "Scenes have no grid", "Grid"]),
