@@ -179,9 +179,16 @@ fn unchecked(part: &PrecompSplit, why: &str) -> Comparison {
     Comparison { names: part.numbered(), notes, ..Default::default() }
 }
 
-/// The captions of an image whose words differ from the JSON; case, punctuation and spacing may differ.
+/// The captions of an image whose words differ from the JSON; case, punctuation and spacing may differ. The JSON may have more
+/// captions than the file, because files of features stop at five.
 fn wrong_captions(caps: &str, part: &PrecompSplit, i: usize, image: &KarpathyImage) -> Vec<Error> {
-    let own = part.pairs.texts_of(i).iter().map(|&text| (text, &part.captions[text]));
+    let texts = part.pairs.texts_of(i);
+    if let Some(text) = texts.get(image.captions.len()) {
+        let place = format!("{caps} line {}", text + 1);
+        let expected = format!("{} captions of {}", image.captions.len(), image.filename);
+        return vec![Error::invalid(place, expected, texts.len())];
+    }
+    let own = texts.iter().map(|&text| (text, &part.captions[text]));
     let pairs = image.captions.iter().zip(own).enumerate();
     let wrong =
         pairs.filter(|(_, (want, (_, got)))| want != got && caption_key(want) != caption_key(got));
