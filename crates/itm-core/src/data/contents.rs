@@ -1,6 +1,6 @@
 //! What a file is, in words: for the line that refuses it.
 
-/// What the bytes of a file are, in a few words. Every reader that refuses a file says it with these words.
+/// What the bytes of a file are, in a few words. Readers of arrays, pictures and JSON refuse a file with these words.
 ///
 /// | first bytes | words |
 /// |---|---|
@@ -9,7 +9,7 @@
 /// | an archive, array, table, model or picture of a known format | its name and usual endings |
 /// | `<html`, `<!doctype` | an HTML page, which a server sends in place of a missing file |
 /// | other text | text, with its beginning |
-/// | other bytes | unknown bytes |
+/// | other bytes | a file of no known kind |
 ///
 /// ```
 /// use itm_core::data::contents;
@@ -70,7 +70,7 @@ fn text(bytes: &[u8]) -> Option<String> {
     if bytes.starts_with(b"BM") && bytes.get(2..6) == Some(&(bytes.len() as u32).to_le_bytes()) {
         return Some("a BMP picture".into());
     }
-    // A pickle of protocol 2 or later; a NumPy object or torch.save of old is one.
+    // Protocol 2 or later: what `pickle.dump` and old versions of `torch.save` write.
     if let [0x80, 2..=5, ..] = bytes {
         return Some("a Python pickle".into());
     }
