@@ -205,7 +205,7 @@ impl Bench {
                 captions: &self.source.dataset.train.captions,
                 words: &|caption| reading.words(caption),
             },
-            truth: inputs.truth(),
+            truth: inputs.truth().filter(|_| recipe.needs_truth()),
             device: &self.device,
         };
         let method = recipe.build(&given)?;

@@ -83,7 +83,7 @@ impl Recipe for FneConfig {
         if let Some(start) = start.filter(|_| self.model.closed_form().is_some()) {
             model = model.with_start(start)?;
         }
-        Ok(Box::new(match truth.filter(|_| self.needs_truth()) {
+        Ok(Box::new(match truth {
             Some(truth) => model.with_truth(truth.clone()),
             None => model,
         }))

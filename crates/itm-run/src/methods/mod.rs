@@ -104,7 +104,7 @@ pub struct Given<'a> {
     pub train: Items<'a>,
     /// The training captions as they are written.
     pub written: Written<'a>,
-    /// True pairs of the training split, for a method that [needs](Recipe::needs_truth) them.
+    /// True pairs of the training split; `None` unless the row [needs](Recipe::needs_truth) them.
     pub truth: Option<&'a Relevance>,
     /// Where the model computes.
     pub device: &'a Device,
