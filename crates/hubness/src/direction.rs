@@ -4,7 +4,7 @@ use std::fmt;
 
 use itm_core::scored::Scored;
 use itm_core::tiles::TopK;
-use itm_core::{Error, Result};
+use itm_core::{Error, Pairs, Result};
 use serde::{Deserialize, Serialize};
 
 /// A direction of retrieval. A score matrix has images as rows and texts as columns in both directions.
@@ -40,6 +40,22 @@ impl Direction {
         match self {
             Self::I2t => Self::T2i,
             Self::T2i => Self::I2t,
+        }
+    }
+
+    /// The true items of a query, ascending.
+    pub(crate) fn truths(self, pairs: &Pairs, query: usize) -> &[usize] {
+        match self {
+            Self::I2t => pairs.texts_of(query),
+            Self::T2i => pairs.images_of(query),
+        }
+    }
+
+    /// The image that a query is counted with where images are resampled or split; `None` for a text that is true of no image.
+    pub(crate) fn unit(self, pairs: &Pairs, query: usize) -> Option<usize> {
+        match self {
+            Self::I2t => Some(query),
+            Self::T2i => pairs.unit_of(query),
         }
     }
 

@@ -41,9 +41,8 @@ impl<'s> Survey<'s> {
     pub fn fit(scores: &'s dyn Scored, pairs: &Pairs, k: usize, betas: &[f64]) -> Result<Self> {
         pass::check(scores, pairs)?;
         betas.iter().try_for_each(|&beta| check_beta(beta))?;
-        let texts: Vec<_> = (0..pairs.texts()).collect();
-        let own = scores.pairs(pairs.image_of_text(), &texts)?;
-        let counts = RankCounts::with_scores(pairs, own);
+        let (images, texts) = pairs.list();
+        let counts = RankCounts::with_scores(pairs, &scores.pairs(images, &texts)?);
         let sums: Vec<_> = betas.iter().map(|&beta| ExpSums::new(beta)).collect();
         let top = (TopTexts::new(k), TopImages::new(k));
         // Only IS needs the maxima.

@@ -2,7 +2,10 @@
 
 use crate::{Error, Result};
 
-/// The annotated pairs of a split: every text belongs to one image, and an image has any number of texts.
+/// The true pairs of a test set.
+///
+/// In a data set every text is written for one image ([`new`](Self::new)). Judgements may call a text true of several
+/// images, or of none ([`judged`](Self::judged)).
 ///
 /// ```
 /// use itm_core::Pairs;
@@ -11,13 +14,47 @@ use crate::{Error, Result};
 /// assert_eq!(pairs.texts_of(0), [0, 1]);
 /// assert_eq!(pairs.image_of(2), 1);
 /// assert_eq!(pairs.captions_per_image(), None);
+///
+/// let judged = Pairs::judged(3, vec![vec![2, 0], vec![]])?; // text 0 is true of two images, text 1 of none
+/// assert_eq!((judged.images_of(0), judged.texts_of(2)), (&[0, 2][..], &[0][..]));
+/// assert_eq!((judged.unit_of(0), judged.unit_of(1)), (Some(0), None));
 /// # Ok::<(), itm_core::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pairs {
-    image_of_text: Vec<usize>,
-    first: Vec<usize>, // texts[first[i]..first[i + 1]] belong to image i
-    texts: Vec<usize>, // grouped by image, ascending within an image
+    texts_of_image: Groups,
+    images_of_text: Groups,
+    judged: bool,
+}
+
+/// Groups of numbers, one after the other: group `g` is `members[first[g]..first[g + 1]]`, ascending.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Groups {
+    first: Vec<usize>,
+    members: Vec<usize>,
+}
+
+impl Groups {
+    /// Group `key` has the places of `keys` where it stands. Every key is below `groups`.
+    fn inverse(groups: usize, keys: &[usize], value: impl Fn(usize) -> usize) -> Self {
+        let mut first = vec![0; groups + 1];
+        keys.iter().for_each(|&key| first[key + 1] += 1);
+        (0..groups).for_each(|g| first[g + 1] += first[g]);
+        let (mut next, mut members) = (first.clone(), vec![0; keys.len()]);
+        for (place, &key) in keys.iter().enumerate() {
+            members[next[key]] = value(place);
+            next[key] += 1;
+        }
+        Self { first, members }
+    }
+
+    fn len(&self) -> usize {
+        self.first.len() - 1
+    }
+
+    fn of(&self, group: usize) -> &[usize] {
+        &self.members[self.first[group]..self.first[group + 1]]
+    }
 }
 
 impl Pairs {
@@ -26,70 +63,116 @@ impl Pairs {
     /// # Errors
     /// If a text names an image that does not exist. Images without a text are allowed here, but protocols refuse them.
     pub fn new(images: usize, image_of_text: Vec<usize>) -> Result<Self> {
-        if let Some(text) = image_of_text.iter().position(|&i| i >= images) {
-            let (place, bound) =
-                (format!("pairs, text {text}"), format!("an image below {images}"));
-            return Err(Error::invalid(place, bound, image_of_text[text]));
+        let first = (0..=image_of_text.len()).collect();
+        Self::of_groups(images, Groups { first, members: image_of_text }, false)
+    }
+
+    /// Pairs from all images that each text is true of, in any order.
+    ///
+    /// A query without a true item is no query: recalls leave it out. As an item it stays.
+    ///
+    /// # Errors
+    /// If a text names an image that does not exist.
+    pub fn judged(images: usize, images_of_text: Vec<Vec<usize>>) -> Result<Self> {
+        let mut groups = Groups { first: vec![0], members: vec![] };
+        for mut of_text in images_of_text {
+            of_text.sort_unstable();
+            of_text.dedup();
+            groups.members.extend(of_text);
+            groups.first.push(groups.members.len());
         }
-        let mut first = vec![0; images + 1];
-        for &image in &image_of_text {
-            first[image + 1] += 1;
+        Self::of_groups(images, groups, true)
+    }
+
+    fn of_groups(images: usize, images_of_text: Groups, judged: bool) -> Result<Self> {
+        let wrong = |text: &usize| images_of_text.of(*text).iter().any(|&i| i >= images);
+        if let Some(text) = (0..images_of_text.len()).find(wrong) {
+            let place = format!("pairs, text {text}");
+            let largest = images_of_text.of(text).iter().max().expect("this text has an image");
+            return Err(Error::invalid(place, format!("an image below {images}"), largest));
         }
-        for i in 0..images {
-            first[i + 1] += first[i];
-        }
-        let mut next = first.clone();
-        let mut texts = vec![0; image_of_text.len()];
-        for (text, &image) in image_of_text.iter().enumerate() {
-            texts[next[image]] = text;
-            next[image] += 1;
-        }
-        Ok(Self { image_of_text, first, texts })
+        let text_of_place: Vec<_> = (0..images_of_text.len())
+            .flat_map(|text| std::iter::repeat_n(text, images_of_text.of(text).len()))
+            .collect();
+        let texts_of_image =
+            Groups::inverse(images, &images_of_text.members, |place| text_of_place[place]);
+        Ok(Self { texts_of_image, images_of_text, judged })
     }
 
     /// Texts `c·i … c·i + c − 1` belong to image `i`: the usual layout, `c = 5`.
     pub fn uniform(images: usize, captions_per_image: usize) -> Self {
         let image_of_text = (0..images * captions_per_image).map(|t| t / captions_per_image);
-        Self {
-            image_of_text: image_of_text.collect(),
-            first: (0..=images).map(|i| i * captions_per_image).collect(),
-            texts: (0..images * captions_per_image).collect(),
-        }
+        Self::new(images, image_of_text.collect()).expect("images of the pairs")
     }
 
     /// Number of images.
     pub fn images(&self) -> usize {
-        self.first.len() - 1
+        self.texts_of_image.len()
     }
 
     /// Number of texts.
     pub fn texts(&self) -> usize {
-        self.image_of_text.len()
+        self.images_of_text.len()
     }
 
-    /// The texts of an image, ascending.
+    /// The texts that are true of an image, ascending.
     pub fn texts_of(&self, image: usize) -> &[usize] {
-        &self.texts[self.first[image]..self.first[image + 1]]
+        self.texts_of_image.of(image)
+    }
+
+    /// The images that a text is true of, ascending; one, unless the pairs are judged.
+    pub fn images_of(&self, text: usize) -> &[usize] {
+        self.images_of_text.of(text)
+    }
+
+    /// The image that a text is counted with where images are resampled or split: the first that it is true of.
+    pub fn unit_of(&self, text: usize) -> Option<usize> {
+        self.images_of(text).first().copied()
+    }
+
+    /// The texts that are counted with an image, ascending.
+    pub fn unit(&self, image: usize) -> impl Iterator<Item = usize> {
+        self.texts_of(image).iter().copied().filter(move |&t| self.unit_of(t) == Some(image))
     }
 
     /// The image of a text.
+    ///
+    /// # Panics
+    /// If the pairs are judged, and the text is true of no image.
     pub fn image_of(&self, text: usize) -> usize {
-        self.image_of_text[text]
+        self.unit_of(text).unwrap_or_else(|| panic!("text {text} is true of no image"))
     }
 
     /// The image of every text.
+    ///
+    /// # Panics
+    /// If the pairs are judged: a text may have any number of images then.
     pub fn image_of_text(&self) -> &[usize] {
-        &self.image_of_text
+        assert!(!self.judged, "one image for each text, not judged pairs");
+        &self.images_of_text.members
+    }
+
+    /// Whether a text is true of an image.
+    pub fn contains(&self, image: usize, text: usize) -> bool {
+        self.images_of(text).binary_search(&image).is_ok()
+    }
+
+    /// Whether these are [judgements](Self::judged): a text may be true of several images, or of none.
+    pub fn is_judged(&self) -> bool {
+        self.judged
+    }
+
+    /// Every true pair, text by text: the image and the text of each.
+    pub fn list(&self) -> (&[usize], Vec<usize>) {
+        let texts = (0..self.texts()).flat_map(|t| std::iter::repeat_n(t, self.images_of(t).len()));
+        (&self.images_of_text.members, texts.collect())
     }
 
     /// `c` if every image has exactly `c` texts.
     pub fn captions_per_image(&self) -> Option<usize> {
-        let count = self.texts_of_len(0)?;
-        (1..self.images()).all(|i| self.texts_of_len(i) == Some(count)).then_some(count)
-    }
-
-    fn texts_of_len(&self, image: usize) -> Option<usize> {
-        (image < self.images()).then(|| self.first[image + 1] - self.first[image])
+        let mut counts = (0..self.images()).map(|image| self.texts_of(image).len());
+        let count = counts.next()?;
+        counts.all(|other| other == count).then_some(count)
     }
 }
 
@@ -111,6 +194,24 @@ mod tests {
         assert_eq!(pairs.texts_of(1), [] as [usize; 0]);
         assert_eq!(pairs.texts_of(2), [0, 2]);
         assert_eq!(pairs.captions_per_image(), None);
+    }
+
+    #[test]
+    fn judged_pairs_go_both_ways() {
+        let pairs = Pairs::judged(3, vec![vec![2, 0, 2], vec![], vec![2]]).unwrap();
+        assert_eq!(pairs.texts_of(0), [0]);
+        assert_eq!(pairs.texts_of(1), [] as [usize; 0]);
+        assert_eq!(pairs.texts_of(2), [0, 2]);
+        assert_eq!(pairs.list(), (&[0, 2, 2][..], vec![0, 0, 2]));
+        assert_eq!(
+            pairs.unit(0).collect::<Vec<_>>(),
+            [0],
+            "a text is counted with its first image"
+        );
+        assert_eq!(pairs.unit(2).collect::<Vec<_>>(), [2]);
+        assert!(pairs.contains(2, 0) && !pairs.contains(1, 0) && !pairs.contains(0, 1));
+        let error = Pairs::judged(2, vec![vec![], vec![0, 3]]).unwrap_err().to_string();
+        assert_eq!(error, "pairs, text 1: expected an image below 2, got 3");
     }
 
     #[test]

@@ -143,6 +143,14 @@ pub struct Start {
     pub text: LinearMap,
 }
 
+impl Start {
+    /// The number of columns that come from CCA: at most [`StartOptions::dims`], and at most the rank of the training pairs. Only
+    /// these columns have a bias.
+    pub fn dims(&self) -> usize {
+        self.image.bias.iter().rposition(|&bias| bias != 0.0).map_or(0, |last| last + 1)
+    }
+}
+
 /// Statistics of the training data that encoders use but do not learn.
 #[derive(Debug, Clone, PartialEq)]
 pub struct InputStatistics {

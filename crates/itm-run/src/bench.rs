@@ -35,7 +35,7 @@ pub(crate) struct Bench {
     pub(crate) readings: Vec<Reading>,
     /// Ready word vectors, if a row's words begin with them and the target's file exists.
     vectors: Option<WordVectors>,
-    starts: Starts,
+    pub(crate) starts: Starts,
     cca: Mutex<Option<Arc<Cca>>>,
     pub(crate) device: Device,
 }

@@ -3,6 +3,7 @@
 pub(crate) mod course;
 mod examples;
 mod hubs;
+mod judgements;
 mod pointing;
 mod truth;
 
@@ -23,6 +24,7 @@ use crate::train::Progress;
 pub(crate) use self::course::Course;
 pub(crate) use self::examples::{Examples, FalseNegatives};
 pub(crate) use self::hubs::Hubs;
+pub(crate) use self::judgements::Judgements;
 pub(crate) use self::pointing::Pointing;
 pub(crate) use self::truth::Audit;
 

@@ -13,7 +13,9 @@ use self::comparisons::comparisons;
 use self::printed::{claim, measured_as_the_paper, printed, printed_line, table};
 use crate::config::Shown;
 use crate::job::Job;
-use crate::measures::{Audit, Course, Examples, FalseNegatives, Hubs, Measure, Pointing};
+use crate::measures::{
+    Audit, Course, Examples, FalseNegatives, Hubs, Judgements, Measure, Pointing,
+};
 use crate::paper::Measured as PaperData;
 use crate::precision;
 use crate::report::{
@@ -48,6 +50,9 @@ pub(crate) fn measures<'a>(
         };
         let printed = |name: &str| printed_line(job, name)?.hs_sum;
         all.push(Box::new(Hubs::new(figure, printed)));
+    }
+    if !job.run.bench.source.judgements.is_empty() {
+        all.push(Box::new(Judgements::default()));
     }
     all.push(Box::new(Course::default()));
     all.push(Box::new(Audit::default()));
@@ -111,7 +116,12 @@ impl Results {
             comparisons: comparisons(&self.rows, &claim(job).row)?,
             paper_reference: if own.is_some() { None } else { reference() },
             figure: self.figure(job),
-            notes: source.notes.iter().cloned().chain(precision::note(job)).collect(),
+            notes: [
+                source.notes.clone(),
+                bench.starts.notes(),
+                Vec::from_iter(precision::note(job)),
+            ]
+            .concat(),
             seconds,
             peak_memory_bytes: system::peak_memory_bytes().unwrap_or(0),
             config_sha256: bench.config.sha256.clone(),

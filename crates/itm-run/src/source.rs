@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use itm_core::data::{
-    Bounds, Dataset, ImageFolder, Part, WordVectors, load_pictures, load_precomp, probe_image,
-    sha256_hex,
+    Bounds, Dataset, ImageFolder, Judgements, Manifest, Part, WordVectors, load_pictures,
+    load_precomp, probe_image, sha256_hex, turned_pictures,
 };
 use itm_core::learn::WordMap;
 use itm_core::scored::Scored;
@@ -29,6 +29,8 @@ use evidence::identify;
 pub(crate) struct Source {
     pub(crate) dataset: Dataset,
     pub(crate) truth: Option<Truth>,
+    /// Judgements of the test split beyond its pairs.
+    pub(crate) judgements: Vec<Judgements>,
     /// If these data replace the target's data: what is missing, and how to get it.
     pub(crate) substitution: Option<String>,
     /// What a reader of a report must know about the data, and the numbers do not show.
@@ -144,6 +146,7 @@ impl Source {
         Ok(Self {
             dataset,
             truth: Some(truth),
+            judgements: vec![],
             substitution: None,
             notes: vec![],
             known: Some(DatasetName::Scenes),
@@ -163,15 +166,29 @@ impl Source {
         };
         loaded.dataset.transform_regions(target.region_transform)?;
         let mut notes = loaded.notes;
+        let mut judged = Manifest::default();
+        let judgements = Judgements::of_folder(folder, &loaded.dataset.test, &mut judged)?;
+        for Judgements { name, i2t, t2i, unknown } in &judgements {
+            let (i2t, t2i) = (i2t.len(), t2i.len());
+            let line = format!("{name}: {i2t} true pairs image to text, {t2i} text to image");
+            let left_out = format!(
+                "{line}, {unknown} of images or captions that are not in the test split left out"
+            );
+            notes.push(if *unknown == 0 { line } else { left_out });
+        }
         let identity = identify(target, &loaded.dataset, loaded.declared.as_deref(), folder);
         notes.extend(identity.note);
         if features == ImageFeatures::Pictures {
             notes.push("no features: the closed-form CCA row is left out".into());
         }
-        check_pictures(&loaded.dataset.test, &loaded.images)?;
-        Ok(Self {
+        let turned = check_pictures(&loaded.dataset.test, &loaded.images)?;
+        if turned > 0 {
+            notes.push(format!("test: {}", turned_pictures(turned)));
+        }
+        let mut source = Self {
             dataset: loaded.dataset,
             truth: None,
+            judgements,
             substitution: None,
             notes,
             known: identity.known,
@@ -180,7 +197,11 @@ impl Source {
             vocabulary: None,
             word_vectors: None,
             pictures: Pictures::Files(loaded.images),
-        })
+        };
+        if !judged.files.is_empty() {
+            source.add_to_hash(judged.combined().as_bytes());
+        }
+        Ok(source)
     }
 
     /// Finds the vocabulary file that a target names, and adds its contents to the hash of the data.
@@ -318,11 +339,12 @@ impl Source {
                 Picture { name, mime: "image/png", bytes: of_scenes(scenes, split).png(image) }
             }
             Pictures::Files(folder) => {
-                let bytes = folder
-                    .image_path(&name)
-                    .and_then(|path| fs::read(path).ok())
-                    .unwrap_or_default();
-                let mime = if name.ends_with(".png") { "image/png" } else { "image/jpeg" };
+                // Only what is a whole picture comes into a page.
+                let found = folder.image_path(&name).and_then(|path| {
+                    let info = probe_image(&path).ok()?;
+                    Some((info.format.mime(), fs::read(path).ok()?))
+                });
+                let (mime, bytes) = found.unwrap_or(("image/jpeg", vec![]));
                 Picture { name, mime, bytes }
             }
         }
@@ -337,10 +359,11 @@ fn of_scenes(scenes: &Scenes, split: Split) -> &ScenesSplit {
     }
 }
 
-/// Refuses broken pictures, which would otherwise show only in the report, after hours. Pictures may be missing.
-fn check_pictures(test: &Part, folder: &ImageFolder) -> Result<()> {
+/// Refuses broken pictures, which would otherwise show only in the report, after hours. Pictures may be missing. Counts the
+/// pictures with an EXIF rotation.
+fn check_pictures(test: &Part, folder: &ImageFolder) -> Result<usize> {
     let pictures: Vec<_> = test.images.iter().filter_map(|name| folder.image_path(name)).collect();
-    // The first broken picture in order, on any number of threads.
-    let broken = pictures.par_iter().find_map_first(|path| probe_image(path).err());
-    broken.map_or(Ok(()), Err)
+    let probed: Vec<_> = pictures.par_iter().map(probe_image).collect();
+    let whole = probed.into_iter().collect::<Result<Vec<_>>>()?; // the first broken one in order
+    Ok(whole.iter().filter(|info| info.turned).count())
 }

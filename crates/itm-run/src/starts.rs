@@ -1,6 +1,6 @@
 //! The closed form that a row's weights begin with: solved once for all rows and seeds, and kept in the run.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
@@ -44,7 +44,11 @@ impl StartAsked {
 
 /// The closed forms of a process, by the hash of their inputs.
 #[derive(Debug, Default)]
-pub(crate) struct Starts(Mutex<BTreeMap<String, Arc<Start>>>);
+pub(crate) struct Starts {
+    known: Mutex<BTreeMap<String, Arc<Start>>>,
+    /// What was cut, a line each.
+    notes: Mutex<BTreeSet<String>>,
+}
 
 impl Starts {
     /// The closed form that a row needs: from the folder, or else from memory, or else a new one. The folder, if there is one, keeps it.
@@ -62,7 +66,7 @@ impl Starts {
     ) -> Result<Arc<Start>> {
         let text = serde_json::to_string(asked).expect("numbers and names");
         let hash = sha256_hex(format!("{of}\n{text}").as_bytes());
-        let mut known = self.0.lock().expect("no panic under this lock");
+        let mut known = self.known.lock().expect("no panic under this lock");
         let path = folder.map(|folder| folder.join(format!("start-{}.safetensors", &hash[..12])));
         let saved = path.as_ref().filter(|path| path.is_file());
         let start = match (saved, known.get(&hash)) {
@@ -78,7 +82,18 @@ impl Starts {
         if let Some(path) = path.filter(|path| !path.is_file()) {
             write_atomically(&path, &start.to_bytes(&hash))?;
         }
+        if start.dims() < asked.options.dims {
+            let (dims, rank) = (asked.options.dims, start.dims());
+            let note =
+                format!("model.cca.dims = {dims} is cut to {rank}, the rank of the training pairs");
+            self.notes.lock().expect("no panic under this lock").insert(note);
+        }
         Ok(known.entry(hash).or_insert(start).clone())
+    }
+
+    /// What was cut so far, a line each.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        self.notes.lock().expect("no panic under this lock").iter().cloned().collect()
     }
 }
 

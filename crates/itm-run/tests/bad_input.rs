@@ -210,7 +210,7 @@ fn data_folders() {
         ),
         (
             |d| fs::write(d.join("images/test_000003.png"), "<html>").unwrap(),
-            &["images/test_000003.png", "expected a JPEG or PNG image", "got an HTML page"],
+            &["images/test_000003.png", "expected a JPEG, PNG or WebP image", "got an HTML page"],
         ),
         (
             |d| change(&d.join("precomp/test_caps.txt"), |b| without_lines(b, |n| n == 6)),

@@ -43,10 +43,7 @@ fn distance(report: &Report, pairs: &Pairs, direction: Direction) -> Option<f64>
     let items = direction.items(pairs.images(), pairs.texts());
     let (mut queries, mut mean, mut variance) = (0.0, 0.0, 0.0);
     for query in 0..direction.queries(pairs.images(), pairs.texts()) {
-        let own = match direction {
-            Direction::I2t => pairs.texts_of(query).len(),
-            Direction::T2i => 1,
-        };
+        let own = direction.truths(pairs, query).len();
         if own == 0 {
             continue;
         }

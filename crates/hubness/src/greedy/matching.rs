@@ -71,7 +71,7 @@ impl Matching {
 #[inline]
 pub(super) fn belongs(pairs: &Pairs, direction: Direction, query: u32, item: u32) -> bool {
     let (image, text) = (direction.queries(query, item), direction.items(query, item));
-    pairs.image_of(text as usize) == image as usize
+    pairs.contains(image as usize, text as usize)
 }
 
 /// # Panics

@@ -5,7 +5,6 @@ use itm_core::{Error, Pairs, Result};
 use rayon::prelude::*;
 
 use super::{Counts, Lists};
-use crate::Direction;
 
 /// 95 % percentile interval of a measure of hubs. Images are drawn with replacement, each with all its queries; lists and
 /// items stay.
@@ -40,10 +39,9 @@ pub fn bootstrap_measure(
     }
     let replicate = |r: u64| {
         let times = resample(&[1, pairs.images()], seed, r).remove(1);
-        measure(&Counts::weighted(lists, |query| match direction {
-            Direction::I2t => times[query],
-            Direction::T2i => times[pairs.image_of(query)],
-        }))
+        // A text that is true of no image is in every draw.
+        let weight = |query| direction.unit(pairs, query).map_or(1, |image| times[image]);
+        measure(&Counts::weighted(lists, weight))
     };
     let values: Vec<f64> = (0..replicates as u64).into_par_iter().map(replicate).collect();
     Ok(Interval::percentile(values))

@@ -95,9 +95,9 @@ impl Nearest {
         measure: &impl Fn(&[Counts]) -> f64,
     ) -> f64 {
         let of_fold = |((fold, lists), times): ((&NearestInFold, &Vec<Lists<'_>>), &Vec<u32>)| {
-            let count = |lists: &Lists<'_>| match lists.direction() {
-                Direction::I2t => Counts::weighted(lists, |image| times[image]),
-                Direction::T2i => Counts::weighted(lists, |text| times[fold.pairs.image_of(text)]),
+            let count = |lists: &Lists<'_>| {
+                let unit = |query| lists.direction().unit(&fold.pairs, query);
+                Counts::weighted(lists, |query| unit(query).map_or(1, |image| times[image]))
             };
             measure(&lists.iter().map(count).collect::<Vec<_>>())
         };

@@ -98,7 +98,8 @@ pub fn worst_hubs(lists: &TopLists, pairs: &Pairs, what: Worst) -> Vec<Hub> {
         for query in 0..queries {
             let item = lists.items(query)[rank] as usize;
             let Some(hub) = hubs.get_mut(hub_of[item]) else { continue };
-            if paired(pairs, direction, query, item) {
+            let is_query = !direction.truths(pairs, query).is_empty();
+            if !is_query || paired(pairs, direction, query, item) {
                 continue;
             }
             hub.wrong += 1;
@@ -138,7 +139,8 @@ pub fn complete_truth(
     for hub in &*hubs {
         for victim in &hub.victims {
             asked.push((victim.query, hub.item));
-            asked.extend(own(pairs, direction, victim.query).map(|item| (victim.query, item)));
+            let own = direction.truths(pairs, victim.query).iter();
+            asked.extend(own.map(|&item| (victim.query, item)));
         }
     }
     let side = |of: fn(Direction, usize, usize) -> usize| -> Vec<usize> {
@@ -154,7 +156,7 @@ pub fn complete_truth(
     for hub in hubs {
         for victim in &mut hub.victims {
             victim.score = scored.next().expect("one score for each").1;
-            let own = own(pairs, direction, victim.query).count();
+            let own = direction.truths(pairs, victim.query).len();
             let better = |best: (usize, f64), next: (usize, f64)| {
                 if next.1 > best.1 { next } else { best } // own items ascend: equal ones keep the smaller
             };
@@ -173,19 +175,7 @@ fn sizes(pairs: &Pairs, direction: Direction) -> (usize, usize) {
 }
 
 fn paired(pairs: &Pairs, direction: Direction, query: usize, item: usize) -> bool {
-    match direction {
-        Direction::I2t => pairs.image_of(item) == query,
-        Direction::T2i => pairs.image_of(query) == item,
-    }
-}
-
-/// The items that a query is paired with, ascending.
-fn own(pairs: &Pairs, direction: Direction, query: usize) -> impl Iterator<Item = usize> {
-    let (texts, image) = match direction {
-        Direction::I2t => (pairs.texts_of(query), None),
-        Direction::T2i => (&[][..], Some(pairs.image_of(query))),
-    };
-    texts.iter().copied().chain(image)
+    pairs.contains(direction.queries(query, item), direction.items(query, item))
 }
 
 /// The first item of the list that the query is paired with.

@@ -22,6 +22,10 @@ pub(super) fn results(report: &Report) -> Table {
             let short = if k == 0 { d.queries("i2t\n", "t2i\n") } else { "" };
             t.best(head, values, points).under(name(d), short).ranked(rank);
         }
+        let precision = rows().map(|r| r.recalls.get(d)?.map_at_r);
+        t.best("mAP@R", precision, points).under(name(d), "").ranked(5);
+        let precision = rows().map(|r| r.recalls.get(d)?.r_precision);
+        t.best("R-P", precision, points).under(name(d), "").ranked(5);
     }
     t.best("rSum", rows().map(|r| Some(r.rsum)), points);
     t.numbers("95 %", rows().map(|r| r.ci95), interval).ranked(9);

@@ -5,7 +5,6 @@ use itm_core::scored::Scored;
 use itm_core::{Pairs, Result};
 
 use super::filter::Filter;
-use crate::Direction;
 
 /// The best true item of each query: the largest corrected score, the smaller index on ties.
 #[derive(Debug)]
@@ -20,15 +19,15 @@ impl Thresholds {
     pub(super) fn new(scores: &dyn Scored, pairs: &Pairs, filter: &Filter<'_>) -> Result<Self> {
         let shape = (scores.images(), scores.texts());
         assert_eq!(shape, (pairs.images(), pairs.texts()), "scores and pairs of one shape");
-        let texts: Vec<_> = (0..pairs.texts()).collect();
-        let plain = scores.pairs(pairs.image_of_text(), &texts)?;
-        let corrected = |text: usize| filter.exact(pairs.image_of(text), text, plain[text]);
-        let best = |query: usize| match filter.direction() {
-            Direction::I2t => best_of(pairs.texts_of(query).iter().map(|&t| (t, corrected(t)))),
-            Direction::T2i => (corrected(query), pairs.image_of(query), 1),
-        };
-        let queries = filter.direction().queries(pairs.images(), pairs.texts());
-        let all: Vec<_> = (0..queries).map(best).collect();
+        let (images, texts) = pairs.list();
+        let plain = scores.pairs(images, &texts)?;
+        let direction = filter.direction();
+        let mut all = vec![NOTHING; direction.queries(pairs.images(), pairs.texts())];
+        // Text by text: the true items of every query come in ascending order.
+        for ((&image, &text), &score) in images.iter().zip(&texts).zip(&plain) {
+            let (query, item) = (direction.queries(image, text), direction.items(image, text));
+            all[query] = better(all[query], item, filter.exact(image, text, score));
+        }
         Ok(Self {
             score: all.iter().map(|&(score, ..)| score).collect(),
             near: all.iter().map(|&(score, ..)| score as f32).collect(),
@@ -52,6 +51,9 @@ impl Thresholds {
     pub(super) fn standings(&self, counts: &QueryCounts) -> Vec<Standing> {
         let standing = |query: usize| {
             let own = self.own[query];
+            if own == 0 {
+                return Standing::NONE;
+            }
             let equal = counts.equal[query].checked_sub(own);
             let equal =
                 equal.unwrap_or_else(|| panic!("query {query}: its true score was not met"));
@@ -61,16 +63,18 @@ impl Thresholds {
     }
 }
 
-/// The largest score, its smallest index, and how often it occurs; without items, infinity.
-fn best_of(items: impl Iterator<Item = (usize, f64)>) -> (f64, usize, u32) {
-    let nothing = (f64::INFINITY, usize::MAX, 0);
-    items.fold(nothing, |best, (item, score)| {
-        if best.2 == 0 || score > best.0 {
-            (score, item, 1)
-        } else {
-            (best.0, best.1, best.2 + u32::from(score == best.0))
-        }
-    })
+/// A score, the smallest item that has it, and how many have it: infinity for a query without a true item.
+type Best = (f64, usize, u32);
+
+const NOTHING: Best = (f64::INFINITY, usize::MAX, 0);
+
+/// The best with one item more, which is larger than all before.
+fn better(best: Best, item: usize, score: f64) -> Best {
+    if best.2 == 0 || score > best.0 {
+        (score, item, 1)
+    } else {
+        (best.0, best.1, best.2 + u32::from(score == best.0))
+    }
 }
 
 /// Counts of a range of queries; `equal` includes the true items themselves.

@@ -116,6 +116,12 @@ pub struct Recalls {
     pub median_rank: Option<f64>,
     /// `null` after RGM.
     pub mean_rank: Option<f64>,
+    /// Mean AP@R in percent, if the pairs are judgements; `null` after RGM.
+    #[serde(default)]
+    pub map_at_r: Option<f64>,
+    /// R-precision in percent, if the pairs are judgements; `null` after RGM.
+    #[serde(default)]
+    pub r_precision: Option<f64>,
     /// How many queries hit or miss at 1, 5 or 10 by the order of equal scores alone; `null` after RGM.
     #[serde(default)]
     pub decided_by_ties: Option<u64>,

@@ -45,8 +45,8 @@ pub(crate) fn choose_by_folds(
     pairs: &Pairs,
     goal: Goal,
 ) -> Result<Vec<usize>> {
-    let folds = with_texts(pairs).map(|image| split.of_image()[image]).collect();
-    let fit = cross_fit(table, &Split::new(split.folds(), folds)?, goal)?;
+    let folds = with_queries(pairs, table.direction()).map(|image| split.of_image()[image]);
+    let fit = cross_fit(table, &Split::new(split.folds(), folds.collect())?, goal)?;
     Ok(fit.chosen.into_iter().map(Option::unwrap_or_default).collect())
 }
 
@@ -61,35 +61,40 @@ fn table_of(data: &StudyData<'_>, direction: Direction, fits: &[Fit]) -> Result<
     Ok(table)
 }
 
-/// A table over the images that have texts.
+/// A table over the images that have queries.
 pub(crate) fn empty_table(pairs: &Pairs, direction: Direction) -> Result<HitTable> {
-    let queries = |image: usize| direction.queries(1, pairs.texts_of(image).len() as u16);
-    HitTable::new(direction, with_texts(pairs).map(queries).collect())
+    let queries = |image: usize| direction.queries(1, pairs.unit(image).count() as u16);
+    HitTable::new(direction, with_queries(pairs, direction).map(queries).collect())
 }
 
-/// Hits of the images that have texts.
+/// Hits of the images that have queries.
 pub(crate) fn hits_of_table(
     hits: &[[bool; 3]],
     pairs: &Pairs,
     direction: Direction,
 ) -> Vec<[u16; 3]> {
     let all = by_image(hits, pairs, direction);
-    with_texts(pairs).map(|image| all[image]).collect()
+    with_queries(pairs, direction).map(|image| all[image]).collect()
 }
 
-fn with_texts(pairs: &Pairs) -> impl Iterator<Item = usize> {
-    (0..pairs.images()).filter(|&image| !pairs.texts_of(image).is_empty())
+/// The images that are a query, or whose unit has a text that is one.
+fn with_queries(pairs: &Pairs, direction: Direction) -> impl Iterator<Item = usize> {
+    let has_queries = move |&image: &usize| match direction {
+        Direction::I2t => !pairs.texts_of(image).is_empty(),
+        Direction::T2i => pairs.unit(image).next().is_some(),
+    };
+    (0..pairs.images()).filter(has_queries)
 }
 
-/// Hits by image: of the image as a query (i2t), or summed over its texts as queries (t2i).
+/// Hits by image: of the image as a query (i2t), or summed over the texts of its unit as queries (t2i).
 pub(crate) fn by_image(hits: &[[bool; 3]], pairs: &Pairs, direction: Direction) -> Vec<[u16; 3]> {
     let image = |image: usize| match direction {
         Direction::I2t => hits[image].map(u16::from),
         Direction::T2i => {
-            let add = |sum: [u16; 3], &text: &usize| {
+            let add = |sum: [u16; 3], text: usize| {
                 [0, 1, 2].map(|cut| sum[cut] + u16::from(hits[text][cut]))
             };
-            pairs.texts_of(image).iter().fold([0; 3], add)
+            pairs.unit(image).fold([0; 3], add)
         }
     };
     (0..pairs.images()).map(image).collect()

@@ -169,15 +169,14 @@ impl<'a> StudyData<'a> {
     /// A query whose true items are all missing from a run hits nothing and has no rank.
     fn answer(&self, mut scanned: ScanResult, direction: Direction) -> Result<Answer> {
         if self.set.floor.is_some() {
-            let texts: Vec<_> = (0..self.pairs.texts()).collect();
-            let scores = self.set.scores.pairs(self.pairs.image_of_text(), &texts)?;
-            let missing = |&text: &usize| self.set.is_missing(scores[text]);
-            for (query, standing) in scanned.standings.iter_mut().enumerate() {
-                let lost = match direction {
-                    Direction::I2t => self.pairs.texts_of(query).iter().all(missing),
-                    Direction::T2i => missing(&query),
-                };
-                if lost {
+            let (images, texts) = self.pairs.list();
+            let scores = self.set.scores.pairs(images, &texts)?;
+            let mut held = vec![false; scanned.standings.len()];
+            for ((&image, &text), &score) in images.iter().zip(&texts).zip(&scores) {
+                held[direction.queries(image, text)] |= !self.set.is_missing(score);
+            }
+            for (standing, held) in scanned.standings.iter_mut().zip(held) {
+                if !held && standing.is_query() {
                     standing.greater = u32::MAX;
                 }
             }

@@ -146,21 +146,24 @@ impl Validation<'_> {
 /// Checks that scores of a shape and pairs fit together. `name` is the place in an error.
 ///
 /// # Errors
-/// If scores and pairs differ in the number of images or texts, an image is a query without a text, or an image has more than
-/// 65,535 texts.
+/// If scores and pairs differ in the number of images or texts, an image is a query without a text, nothing in judged pairs is true,
+/// or an image has more than 65,535 texts.
 fn check(name: &str, shape: (usize, usize), pairs: &Pairs, directions: &[Direction]) -> Result<()> {
     same(name, shape, pairs)?;
     let i2t = directions.contains(&Direction::I2t);
     for image in 0..pairs.images() {
         let place = || format!("{name}, image {image}");
         let texts = pairs.texts_of(image).len();
-        if texts == 0 && i2t {
+        if texts == 0 && i2t && !pairs.is_judged() {
             return Err(Error::invalid(place(), "a text for every query image", "none"));
         }
         if texts > usize::from(u16::MAX) {
             let expected = format!("at most {} texts per image", u16::MAX);
             return Err(Error::invalid(place(), expected, texts));
         }
+    }
+    if (0..pairs.texts()).all(|text| pairs.images_of(text).is_empty()) {
+        return Err(Error::invalid(name, "at least one true pair", "none"));
     }
     Ok(())
 }

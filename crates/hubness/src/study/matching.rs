@@ -185,7 +185,8 @@ pub(crate) fn curve(
     let mut sweep = GreedySweep::new(&candidates, 10)?;
     let recall = |sweep: &GreedySweep<'_>| {
         let places = sweep.places(stop, data.pairs);
-        100.0 * places.iter().flatten().count() as f64 / places.len() as f64
+        let queries = (0..places.len()).filter(|&q| !direction.truths(data.pairs, q).is_empty());
+        100.0 * places.iter().flatten().count() as f64 / queries.count() as f64
     };
     let unconstrained = Some(recall(&sweep));
     let mut points = Vec::new();

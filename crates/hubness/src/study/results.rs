@@ -1,10 +1,10 @@
 //! The numbers of a study: every row in every direction.
 
-use itm_core::Result;
-use itm_core::eval::{CUTS, DirectionMetrics, Standing, TiePolicy};
+use itm_core::eval::{CUTS, DirectionMetrics, Standing, TiePolicy, precisions};
+use itm_core::{Pairs, Result};
 
 use super::choice::{Chooser, by_image};
-use super::data::{Answer, StudyData};
+use super::data::{Answer, AnswerLists, StudyData};
 use super::fit::Fit;
 use super::matching::{self, candidate_lists, matchings};
 use super::method::Then;
@@ -31,6 +31,19 @@ pub(crate) struct RowResult {
 /// Length of the lists in which hubs are counted.
 const LISTED: usize = 10;
 
+/// Length of the lists of every query: with judged pairs at least the number of its true items.
+fn list_length(data: &StudyData<'_>) -> usize {
+    if !data.pairs.is_judged() {
+        return LISTED;
+    }
+    let (images, texts) = (data.pairs.images(), data.pairs.texts());
+    let of = |direction: Direction| {
+        let queries = 0..direction.queries(images, texts);
+        queries.map(move |query| direction.truths(data.pairs, query).len()).max()
+    };
+    data.set.directions.iter().filter_map(|&d| of(d)).fold(LISTED, usize::max)
+}
+
 /// All rows in all directions of a set of scores: `[row][direction]`.
 ///
 /// `chooser` chooses the settings that are left open; none is needed if none is.
@@ -42,7 +55,8 @@ pub(crate) fn measure(
     let fits_of = |wanted: fn(&StudyRow) -> bool| -> Vec<Fit> {
         rows.iter().filter(|row| wanted(row)).flat_map(|row| row.fits.clone()).collect()
     };
-    data.prepare(&fits_of(|row| row.fits.len() == 1), LISTED)?;
+    let listed = list_length(data);
+    data.prepare(&fits_of(|row| row.fits.len() == 1), listed)?;
     data.prepare(&fits_of(|row| row.fits.len() > 1), 0)?;
     if let Some(Chooser::Validation(validation)) = &mut chooser {
         validation.prepare(&fits_of(StudyRow::chooses), 0)?;
@@ -57,7 +71,7 @@ pub(crate) fn measure(
     for row in rows {
         chosen.push(directions.iter().map(|&d| choose(row, d)).collect::<Result<_>>()?);
     }
-    data.prepare(&chosen.concat().concat(), LISTED)?;
+    data.prepare(&chosen.concat().concat(), listed)?;
     let one = |row: &StudyRow, fits: &[Vec<Fit>]| {
         let all = directions.iter().zip(fits);
         all.map(|(&direction, fits)| result(data, chooser, row, direction, fits)).collect()
@@ -104,16 +118,14 @@ fn pooled(
         Some(Chooser::Folds(split)) if answers.len() > 1 => Some(split),
         _ => None,
     };
-    let image_of =
-        |query: usize| direction.queries(query, *pairs.image_of_text().get(query).unwrap_or(&0));
     let answer = |query: usize| {
-        let fold = folds.map_or(0, |split| split.of_image()[image_of(query)]);
+        let of = |split: &Split| Some(split.of_image()[direction.unit(pairs, query)?]);
+        let fold = folds.and_then(of).unwrap_or(0);
         answers[fold.min(answers.len() - 1)]
     };
     let queries = direction.queries(pairs.images(), pairs.texts());
     let hits: Vec<_> = (0..queries).map(|query| answer(query).hits[query]).collect();
-    let has_truth =
-        |query: &usize| direction == Direction::T2i || !pairs.texts_of(*query).is_empty();
+    let has_truth = |query: &usize| !direction.truths(pairs, *query).is_empty();
     let measured: Vec<usize> = (0..queries).filter(has_truth).collect();
     let recall = |cut: usize| {
         let found = measured.iter().filter(|&&query| hits[query][cut]).count();
@@ -126,17 +138,27 @@ fn pooled(
     let decided = |s: &&Standing| CUTS.iter().any(|&k| s.decided_at(k));
     let decided_by_ties = standings.as_ref().map(|all| all.iter().filter(decided).count() as u64);
     let ranks = ranked.map(|all| DirectionMetrics::new(all, TiePolicy::Index));
+    let whole = |query: usize| match &answer(query).lists {
+        AnswerLists::Top(top) => held(top.items(query), query, data, direction),
+        AnswerLists::Matchings(_) => Ok(vec![]),
+    };
+    let precision = (pairs.is_judged() && standings.is_some())
+        .then(|| mean_precisions(&measured, whole, pairs, direction));
+    let precision = precision.transpose()?;
     let recalls = Recalls {
         r1: recall(0),
         r5: recall(1),
         r10: recall(2),
         median_rank: ranks.map(|m| m.median),
         mean_rank: ranks.map(|m| m.mean),
+        map_at_r: precision.map(|[map, _]| map),
+        r_precision: precision.map(|[_, precision]| precision),
         decided_by_ties,
     };
     let items = direction.items(pairs.images(), pairs.texts());
     let count = |cut: usize| -> Result<Counts> {
-        let lists = (0..queries).map(|query| listed(answer(query), cut, query, data, direction));
+        let list = |query| held(answer(query).lists.items(cut, query), query, data, direction);
+        let lists = (0..queries).map(list);
         let lists: Vec<_> = lists.collect::<Result<_>>()?;
         let lists = lists.iter().map(Vec::as_slice);
         Ok(Counts::new(&Lists::new(direction, items, CUTS[cut] as usize, lists)))
@@ -144,15 +166,31 @@ fn pooled(
     Ok((by_image(&hits, pairs, direction), recalls, [count(0)?, count(1)?, count(2)?]))
 }
 
-/// The list of a query without the items that a run does not hold.
-fn listed(
-    answer: &Answer,
-    cut: usize,
+/// mAP@R and R-precision of the queries, in percent.
+fn mean_precisions(
+    queries: &[usize],
+    list: impl Fn(usize) -> Result<Vec<u32>>,
+    pairs: &Pairs,
+    direction: Direction,
+) -> Result<[f64; 2]> {
+    let mut sums = [0.0; 2];
+    for &query in queries {
+        let truths = direction.truths(pairs, query);
+        let is_true = |item: &u32| truths.binary_search(&(*item as usize)).is_ok();
+        let of_query = precisions(&list(query)?, truths.len(), is_true);
+        sums = [sums[0] + of_query[0], sums[1] + of_query[1]];
+    }
+    Ok(sums.map(|sum| 100.0 * sum / queries.len() as f64))
+}
+
+/// The items of a list that the run of a query holds.
+fn held(
+    list: &[u32],
     query: usize,
     data: &StudyData<'_>,
     direction: Direction,
 ) -> Result<Vec<u32>> {
-    let mut list = answer.lists.items(cut, query).to_vec();
+    let mut list = list.to_vec();
     if data.set.floor.is_some() {
         let items: Vec<usize> = list.iter().map(|&item| item as usize).collect();
         let same = vec![query; items.len()];

@@ -61,7 +61,7 @@ fn system(results: &[RowResult], pairs: &Pairs) -> Result<Hits> {
         let result = results.iter().find(|result| result.direction == direction);
         asking.iter().map(|&i| result.map_or([0; 3], |result| result.hits[i])).collect()
     };
-    let captions: Vec<_> = asking.iter().map(|&i| pairs.texts_of(i).len() as u16).collect();
+    let captions: Vec<_> = asking.iter().map(|&i| pairs.unit(i).count() as u16).collect();
     joined_hits(&of(Direction::I2t), &of(Direction::T2i), &captions)
 }
 

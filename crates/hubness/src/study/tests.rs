@@ -13,7 +13,7 @@ use crate::rows::Length;
 use crate::{
     AnyCorrection, Candidates, CapacityScale, Correction, Direction, Direction::I2t,
     Direction::T2i, Embeddings, GreedyRuns, HeldOutBank, Pairs, ScoreMatrix, Setting, Stop,
-    TestQueries, Tiles, csls, inverted_softmax, pass,
+    TestQueries, Tiles, Transductive, csls, inverted_softmax, pass,
 };
 
 const IMAGES: usize = 30;
@@ -392,4 +392,80 @@ fn ties_that_decide_are_counted() {
     let decided = |direction| report.rows[0].recalls.get(direction).unwrap().decided_by_ties;
     // By hand: image 0 prefers its own text; each of the 29 others ties its own text with text 0. All images tie for text 0.
     assert_eq!((decided(I2t), decided(T2i)), (Some(29), Some(1)));
+}
+
+/// Any true item counts, in every row: against a sort of the corrected scores.
+#[test]
+fn judged_pairs_count_any_true_item() {
+    let scores = scores(5);
+    // Every fourth text is true of nothing; image 29 is only a distractor.
+    let of_text = |t: usize| match t % 4 {
+        0 => vec![],
+        extra => (0..extra).map(|k| (t / 3 + 7 * k) % (IMAGES - 1)).collect::<Vec<_>>(),
+    };
+    let judged = Pairs::judged(IMAGES, (0..90).map(of_text).collect()).unwrap();
+    let test = Test::new(&scores, &judged);
+    let settings = Settings {
+        csls_k: vec![Choice::Number(5.0)],
+        is_beta: vec![Choice::Number(20.0)],
+        rgm_lambda: vec![Choice::Number(2.0)],
+        ..Settings::default()
+    };
+    let study = Study { resamples: 50, settings, ..study(&["csls", "is", "rgm"]) };
+    let report = study.run(&test, None).unwrap();
+    let fits: [&dyn Fn(Direction) -> Correction<Transductive>; 2] =
+        [&|direction| csls(&TestQueries(&scores), direction, 5).unwrap(), &|direction| {
+            inverted_softmax(&TestQueries(&scores), direction, 20.0).unwrap()
+        }];
+    for (row, fit) in report.rows[1..3].iter().zip(fits) {
+        for direction in Direction::BOTH {
+            let (correction, items) = (fit(direction).into_any(), direction.items(IMAGES, 90));
+            let (mut hits, mut sums, mut queries) = ([0.0; 3], [0.0; 2], 0.0);
+            for query in 0..direction.queries(IMAGES, 90) {
+                let truths = direction.truths(&judged, query);
+                if truths.is_empty() {
+                    continue;
+                }
+                queries += 1.0;
+                let corrected = |item: usize| {
+                    let (image, text) =
+                        (direction.queries(query, item), direction.items(query, item));
+                    correction.map().rescore(query, item, scores.row(image)[text])
+                };
+                let mut ranking: Vec<_> = (0..items).collect();
+                ranking.sort_by(|&a, &b| corrected(b).total_cmp(&corrected(a)));
+                let is_true = |place: usize| truths.contains(&ranking[place]);
+                let first = (0..ranking.len()).find(|&place| is_true(place)).unwrap();
+                [1, 5, 10]
+                    .iter()
+                    .zip(&mut hits)
+                    .for_each(|(&k, hits)| *hits += f64::from(u8::from(first < k)));
+                let found = |k: usize| (0..k).filter(|&place| is_true(place)).count() as f64;
+                let r = truths.len();
+                let precisions = (0..r)
+                    .filter(|&place| is_true(place))
+                    .map(|place| found(place + 1) / (place + 1) as f64);
+                sums[0] += precisions.sum::<f64>() / r as f64;
+                sums[1] += found(r) / r as f64;
+            }
+            let got = row.recalls.get(direction).unwrap();
+            let all =
+                got.values().into_iter().chain([got.map_at_r.unwrap(), got.r_precision.unwrap()]);
+            for (got, want) in all.zip(hits.into_iter().chain(sums)) {
+                let want = 100.0 * want / queries;
+                assert!(
+                    (got - want).abs() < 1e-9,
+                    "{}, {direction}: {got} against {want}",
+                    row.method
+                );
+            }
+        }
+    }
+    assert!(
+        report.rows[3].recalls.i2t.unwrap().map_at_r.is_none(),
+        "a matching ranks only some items"
+    );
+    let nothing = Pairs::judged(IMAGES, vec![vec![]; 90]).unwrap();
+    let line = study.run(&Test::new(&scores, &nothing), None).unwrap_err().to_string();
+    assert_eq!(line, "scores: expected at least one true pair, got none");
 }

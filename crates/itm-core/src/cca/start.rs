@@ -9,7 +9,7 @@ use super::rows::{SparseRow, text_row};
 use super::solve::{Problem, Sides, Solution};
 use super::{check_pairs, weights};
 use crate::data::Features;
-use crate::start::{LinearMap, Start, StartOptions, place};
+use crate::start::{LinearMap, Start, StartOptions};
 use crate::text::Terms;
 use crate::{Error, Pairs, Result};
 
@@ -36,11 +36,14 @@ impl Start {
     /// Solves CCA on the training split for a model of the given width. `seed` draws the columns that CCA does not
     /// fill.
     ///
+    /// If the training pairs have a smaller rank than the wanted dimensions, only as many columns come from CCA as the rank
+    /// ([`Start::dims`]); the others are as those after the dimensions.
+    ///
     /// It needs the memory of [`Cca::fit`](super::Cca::fit) without validation. The result does not depend on the
     /// number of threads.
     ///
     /// # Errors
-    /// - If the options are out of range or do not fit the width, or ask for more dimensions than the rank.
+    /// - If the options are out of range or do not fit the width.
     /// - If there is no feature or no term, or a feature is not finite.
     /// - If features or captions do not fit the pairs.
     /// - If images do not vary with their captions, or the first images or captions do not differ from the mean.
@@ -66,7 +69,10 @@ impl Start {
         let moments = Moments::new(features, as_given, &texts, terms.len(), pairs);
         let ridges = Sides { image: options.ridge_image, text: options.ridge_text };
         let Solution { s, maps } = Problem::new(&moments)?.solve(ridges, options.dims)?;
-        check_rank(s.len(), options.dims)?;
+        if s.is_empty() {
+            let expected = "images that vary together with their captions";
+            return Err(Error::invalid("model.cca, train", expected, "no correlation"));
+        }
 
         let weights = weights(&s, options.power);
         let images = (0..features.rows().min(SCALED_BY_IMAGES)).map(|i| image_row(features.row(i)));
@@ -132,18 +138,6 @@ impl Columns {
         bias.resize(width, 0.0);
         LinearMap { weight, bias }
     }
-}
-
-fn check_rank(rank: usize, dims: usize) -> Result<()> {
-    if rank == 0 {
-        let expected = "images that vary together with their captions";
-        return Err(Error::invalid("model.cca, train", expected, "no correlation"));
-    }
-    if dims > rank {
-        let expected = format!("at most {rank}, the rank of the training pairs");
-        return Err(Error::invalid(place("dims"), expected, dims));
-    }
-    Ok(())
 }
 
 fn as_given(row: &[f32], out: &mut [f64]) {

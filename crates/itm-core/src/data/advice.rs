@@ -48,8 +48,12 @@ Flickr30K: 31,783 photographs (31,014 in Karpathy's split), 5 captions each
             Urbana-Champaign: non-commercial research and education only; the photographs stay under Flickr's
             terms of use. A person fills it in; the answer names the archive.
   place     DIR/images/*.jpg                  the archive flickr30k-images, unpacked without its folder
-            DIR/dataset_flickr30k.json        Karpathy's split (Stanford, \"Deep Visual-Semantic Alignments\"):
-                                              29,000 train, 1,014 val, 1,000 test images
+            DIR/dataset_flickr30k.json        Karpathy's split: 29,000 train, 1,014 val, 1,000 test images. Its
+                                              page at Stanford is gone; the file goes on in caption_datasets.zip
+  or        DIR/results_20130124.token        the captions as the university gives them, or
+            DIR/results.csv                   as they go around (image_name| comment_number| comment),
+            DIR/flickr30k_images/*.jpg        pictures, here or in images/,
+            DIR/train.txt, val.txt, test.txt  and the splits: a file name (or number) on each line
   features  DIR/precomp/train_ims.npy         [29000, dim], or regions [29000, 36, 2048] (8.6 GB in f32)
             DIR/precomp/train_caps.txt        145,000 lines, five per image, in the same order
             DIR/precomp/train_ids.txt         29,000 file names
@@ -66,7 +70,12 @@ Flickr8k: 8,091 photographs (8,000 in its own split), 5 captions each
             Urbana-Champaign: non-commercial research and education only; Flickr's terms of use for the
             photographs.
   place     DIR/images/*.jpg                  the archive Flickr8k_Dataset, unpacked without its folder
-            DIR/dataset_flickr8k.json         Karpathy's split: 6,000 train, 1,000 val, 1,000 test images
+            DIR/dataset_flickr8k.json         Karpathy's split: 6,000 train, 1,000 val, 1,000 test images; in
+                                              caption_datasets.zip
+  or        DIR/Flickr8k.token.txt            the archive Flickr8k_text: captions, and the splits
+            DIR/Flickr_8k.trainImages.txt     with …devImages.txt and …testImages.txt beside it
+            DIR/Flicker8k_Dataset/*.jpg       pictures, here or in images/ or Images/
+  or        DIR/captions.txt                  as it goes around (image,caption), with the three lists above
   features  DIR/precomp/train_ims.npy         [6000, dim]; or part of them, the rest as train_extra_ims.npy
             DIR/precomp/train_caps.txt        five lines per image, in the same order
             DIR/precomp/train_ids.txt         file names
@@ -83,7 +92,12 @@ MS-COCO 2014: 123,287 photographs with captions, at least 5 each (the first five
   place     DIR/train2014/*.jpg               82,783 photographs, 13 GB
             DIR/val2014/*.jpg                 40,504 photographs, 6 GB
             DIR/dataset_coco.json             Karpathy's split: 113,287 train (30,504 of them restval), 5,000 val,
-                                              5,000 test images
+                                              5,000 test images; in caption_datasets.zip
+  or        DIR/annotations/captions_*.json   COCO's own captions, with train.txt, val.txt and test.txt: a file
+                                              name on each line
+  more      DIR/judgements/eccv_*.json        ECCV Caption's eccv_image_to_caption.json and
+                                              eccv_caption_to_image.json, likewise cxc_… and pm_…: their tables
+                                              stand beside R@K; needs dataset_coco.json, whose ids they use
   features  DIR/precomp/train_ims.npy         [113287, dim], or regions [113287, 36, 2048] (33 GB in f32)
             DIR/precomp/train_caps.txt        566,435 lines, five per image, in the same order
             DIR/precomp/train_ids.txt         file names, or COCO's numbers

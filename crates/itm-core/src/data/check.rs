@@ -23,12 +23,13 @@ pub fn check(dir: impl AsRef<Path>) -> Result<CheckReport> {
         problems: Vec::new(),
     };
     layouts::json_files(&mut report, &entries);
+    layouts::originals(&mut report);
     layouts::precomp(&mut report);
     layouts::loads(&mut report);
     let mut told = HashSet::new();
     report.problems.retain(|problem| told.insert(problem.clone())); // two layouts may share a broken file
     if report.layouts.is_empty() && report.problems.is_empty() {
-        let expected = "dataset_*.json, FNE annotations or precomp/train_ims.npy";
+        let expected = "dataset_*.json, FNE annotations, captions with lists of the splits, or precomp/train_ims.npy";
         let inside: Vec<_> = entries.iter().filter(|p| p.is_dir() && holds_layout(p)).collect();
         let got = match inside.as_slice() {
             [] => "none of them".to_string(),
@@ -108,7 +109,7 @@ mod tests {
             text.split("problems\n").nth(1).unwrap().lines().map(str::trim).collect();
         let wants = [
             "DIR/images/0.jpg: expected a whole image",
-            "DIR/images/8.jpg: expected a JPEG or PNG image",
+            "DIR/images/8.jpg: expected a JPEG, PNG or WebP image",
             "DIR/images/9.jpg: No such file",
             "DIR/precomp/train_caps.txt line 2: expected \"A dog number 0 , take 1 .\"",
             "DIR/precomp/train_caps.txt line 3:",

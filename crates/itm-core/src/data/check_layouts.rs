@@ -7,13 +7,14 @@ use rayon::prelude::*;
 
 use super::check_report::{CheckReport, Layout, LayoutReport, is_picture};
 use super::fne_annotations::{picture_of, split_of};
-use super::images::{LARGEST_IMAGE_FILE, probe_bytes};
+use super::images::{ImageInfo, LARGEST_IMAGE_FILE, probe_bytes, turned_pictures};
 use super::names::Names;
 use super::precomp::{karpathy_file, precomp_folder};
 use super::precomp_split::{PrecompSplit, SplitFiles};
 use super::{
     CaptionRule, Dataset, Extra, Features, FneAnnotations, ImageFolder, Karpathy, KarpathyImage,
     Leakage, LoadOptions, Npy, Part, RegionSource, Split, json, load_pictures, load_precomp,
+    originals,
 };
 use crate::files::{self, FileHash, LARGEST_TEXT, Manifest, file_name};
 use crate::{Pairs, Result};
@@ -50,17 +51,37 @@ pub(crate) fn json_files(report: &mut CheckReport, entries: &[PathBuf]) {
 }
 
 fn karpathy(report: &mut CheckReport, path: &Path, bytes: &[u8]) {
-    let place = json::place(path);
-    let rule = CaptionRule::All;
-    let json = match Karpathy::parse(&place, bytes, rule) {
-        Ok(json) => json,
+    match Karpathy::parse(&json::place(path), bytes, CaptionRule::All) {
+        Ok(json) => of_images(report, LayoutReport::new(Layout::Karpathy, path), &json),
         Err(error) => {
             report.layouts.push(LayoutReport::new(Layout::Karpathy, path));
-            return report.problems.push(error.to_string());
+            report.problems.push(error.to_string());
         }
-    };
-    let mut found = LayoutReport::new(Layout::Karpathy, path);
-    found.notes.push(format!("dataset \"{}\"", json.dataset));
+    }
+}
+
+/// Checks captions and lists as their publishers gave them, if no other list of images is there.
+pub(crate) fn originals(report: &mut CheckReport) {
+    if !report.layouts.is_empty() || !originals::are_in(&report.dir) {
+        return;
+    }
+    let dir = report.dir.clone();
+    let found = LayoutReport::new(Layout::Originals, &dir);
+    match originals::read(&dir, CaptionRule::All, &mut report.manifest) {
+        Ok(Some(images)) => of_images(report, found, &images),
+        Ok(None) => (),
+        Err(error) => {
+            report.layouts.push(found);
+            report.problems.push(error.to_string());
+        }
+    }
+}
+
+/// Counts images and captions, and reads every picture.
+fn of_images(report: &mut CheckReport, mut found: LayoutReport, json: &Karpathy) {
+    if !json.dataset.is_empty() {
+        found.notes.push(format!("dataset \"{}\"", json.dataset));
+    }
     for split in Split::ALL {
         let images: Vec<_> = json.images_of(split).collect();
         if !images.is_empty() {
@@ -80,7 +101,7 @@ fn karpathy(report: &mut CheckReport, path: &Path, bytes: &[u8]) {
         named_part(images().map(|i| i.filename.clone()).collect(), captions, counts)
     };
     leakage(report, &mut found, Split::ALL.map(part));
-    let folder = ImageFolder::new(&report.dir, Some(&json));
+    let folder = ImageFolder::new(&report.dir, Some(json));
     let place = |image: &KarpathyImage| {
         folder.image_path(&image.filename).unwrap_or_else(|| image.path(&report.dir))
     };
@@ -98,14 +119,15 @@ fn pictures(report: &mut CheckReport, found: &mut LayoutReport, paths: Vec<PathB
     }
     let results: Vec<_> = paths.par_iter().map(|path| picture(&report.dir, path)).collect();
     let mut problems = Vec::new();
-    let mut whole = 0;
+    let (mut whole, mut turned) = (0, 0);
     for result in results {
         match result {
-            Ok((hash, None)) => {
+            Ok((hash, Ok(info))) => {
                 whole += 1;
+                turned += usize::from(info.turned);
                 report.manifest.files.push(hash);
             }
-            Ok((hash, Some(problem))) => {
+            Ok((hash, Err(problem))) => {
                 problems.push(problem);
                 report.manifest.files.push(hash);
             }
@@ -113,6 +135,9 @@ fn pictures(report: &mut CheckReport, found: &mut LayoutReport, paths: Vec<PathB
         }
     }
     found.notes.push(format!("{whole} of {} pictures are there and whole", paths.len()));
+    if turned > 0 {
+        found.notes.push(turned_pictures(turned));
+    }
     report.extend(problems);
     let folders: HashSet<_> = paths.iter().filter_map(|p| p.parent()).collect();
     let known: HashSet<_> = paths.iter().collect();
@@ -123,12 +148,11 @@ fn pictures(report: &mut CheckReport, found: &mut LayoutReport, paths: Vec<PathB
     }
 }
 
-/// The hash of a picture, and what is wrong with it.
-fn picture(root: &Path, path: &Path) -> Result<(FileHash, Option<crate::Error>)> {
+/// The hash of a picture, and what it says about itself.
+fn picture(root: &Path, path: &Path) -> Result<(FileHash, Result<ImageInfo>)> {
     let bytes = files::read(path, LARGEST_IMAGE_FILE)?;
-    let place = path.display().to_string();
-    let problem = probe_bytes(&place, &bytes).err();
-    Ok((FileHash::of(root, path, &bytes), problem))
+    let info = probe_bytes(&path.display().to_string(), &bytes);
+    Ok((FileHash::of(root, path, &bytes), info))
 }
 
 fn fne(report: &mut CheckReport, annotations: Vec<(PathBuf, Vec<u8>)>) {

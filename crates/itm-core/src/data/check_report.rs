@@ -17,6 +17,8 @@ pub enum Layout {
     Precomp,
     /// JSON lists of the FNE program.
     FneAnnotations,
+    /// Captions and lists of splits as the publishers gave them.
+    Originals,
 }
 
 impl fmt::Display for Layout {
@@ -25,6 +27,7 @@ impl fmt::Display for Layout {
             Self::Karpathy => "Karpathy JSON",
             Self::Precomp => "precomputed features",
             Self::FneAnnotations => "FNE annotations",
+            Self::Originals => "captions and lists of the splits",
         })
     }
 }
@@ -155,5 +158,5 @@ fn listing(manifest: &Manifest) -> Vec<(String, String, u64)> {
 
 pub(crate) fn is_picture(name: &str) -> bool {
     let end = name.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
-    ["jpg", "jpeg", "png"].contains(&end.as_str())
+    ["jpg", "jpeg", "png", "webp"].contains(&end.as_str())
 }

@@ -14,21 +14,43 @@ pub(crate) const LARGEST_IMAGE_SIDE: u32 = 16_384;
 /// What an image file says about itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ImageInfo {
-    /// JPEG or PNG.
+    /// How it is written.
     pub format: ImageFormat,
     /// In pixels.
     pub width: u32,
     /// In pixels.
     pub height: u32,
+    /// Whether its EXIF data tell to turn or mirror it. No reader here does, as in the programs of the papers.
+    pub turned: bool,
 }
 
-/// The formats of the data sets.
+/// The formats of pictures that are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ImageFormat {
     /// Flickr and COCO.
     Jpeg,
     /// Scenes.
     Png,
+    /// Photographs from elsewhere.
+    WebP,
+}
+
+impl ImageFormat {
+    /// The media type, as a page names it.
+    pub fn mime(self) -> &'static str {
+        match self {
+            Self::Jpeg => "image/jpeg",
+            Self::Png => "image/png",
+            Self::WebP => "image/webp",
+        }
+    }
+}
+
+/// What a reader of a report must know about pictures with an EXIF rotation.
+pub fn turned_pictures(count: usize) -> String {
+    format!(
+        "{count} pictures have an EXIF rotation, which is not applied: their pixels are taken as stored"
+    )
 }
 
 /// Reads a picture's structure from first marker to last, without decoding pixels.
@@ -36,7 +58,7 @@ pub enum ImageFormat {
 /// Decoders fill the missing part of a truncated JPEG with grey and report success; here the end marker must exist.
 ///
 /// # Errors
-/// If the file is missing, larger than [`LARGEST_IMAGE_FILE`], truncated, or neither JPEG nor PNG, or if a side is 0 or
+/// If the file is missing, larger than [`LARGEST_IMAGE_FILE`], truncated, or neither JPEG nor PNG nor WebP, or if a side is 0 or
 /// above [`LARGEST_IMAGE_SIDE`].
 pub fn probe_image(path: impl AsRef<Path>) -> Result<ImageInfo> {
     let path = path.as_ref();
@@ -48,8 +70,10 @@ pub(crate) fn probe_bytes(place: &str, bytes: &[u8]) -> Result<ImageInfo> {
         (ImageFormat::Jpeg, jpeg(bytes))
     } else if bytes.starts_with(b"\x89PNG\r\n\x1a\n") {
         (ImageFormat::Png, png(bytes))
+    } else if bytes.starts_with(b"RIFF") && bytes.get(8..12) == Some(b"WEBP") {
+        (ImageFormat::WebP, webp(bytes))
     } else {
-        return Err(Error::invalid(place, "a JPEG or PNG image", contents(bytes)));
+        return Err(Error::invalid(place, "a JPEG, PNG or WebP image", contents(bytes)));
     };
     match size {
         None => {
@@ -61,7 +85,8 @@ pub(crate) fn probe_bytes(place: &str, bytes: &[u8]) -> Result<ImageInfo> {
                 let expected = format!("sides of 1 to {LARGEST_IMAGE_SIDE} pixels");
                 return Err(Error::invalid(place, expected, format!("{width} × {height}")));
             }
-            Ok(ImageInfo { format, width, height })
+            let turned = format == ImageFormat::Jpeg && orientation(bytes).is_some_and(|o| o != 1);
+            Ok(ImageInfo { format, width, height, turned })
         }
     }
 }
@@ -92,6 +117,54 @@ fn jpeg(bytes: &[u8]) -> Option<(u32, u32)> {
                 }
             }
         }
+    }
+}
+
+/// The EXIF orientation of a JPEG, 1 to 8: 1 is upright.
+fn orientation(bytes: &[u8]) -> Option<u16> {
+    let mut at = 2;
+    loop {
+        let (marker, length) = (bytes.get(at..at + 2)?, be16(bytes, at + 2)?);
+        if marker == [0xff, 0xe1] && bytes.get(at + 4..at + 10) == Some(b"Exif\0\0") {
+            return first_directory(bytes.get(at + 10..at + 2 + length)?);
+        }
+        if marker[0] != 0xff || marker[1] == 0xda {
+            return None; // the compressed data begin
+        }
+        at += 2 + length.max(2);
+    }
+}
+
+/// The orientation in the first directory of TIFF data: the entry of tag 0x0112.
+fn first_directory(tiff: &[u8]) -> Option<u16> {
+    let big = tiff.starts_with(b"MM");
+    let number = |at: usize, bytes: usize| {
+        let raw = tiff.get(at..at.checked_add(bytes)?)?;
+        let fold = |n: u32, byte: &u8| n << 8 | u32::from(*byte);
+        Some(if big { raw.iter().fold(0, fold) } else { raw.iter().rev().fold(0, fold) })
+    };
+    let start = number(4, 4)? as usize;
+    let entries = (0..number(start, 2)? as usize).map(|entry| start + 2 + 12 * entry);
+    let found = entries.map_while(|at| Some((number(at, 2)?, number(at + 8, 2)?)));
+    let value = found.into_iter().find(|(tag, _)| *tag == 0x0112)?.1;
+    u16::try_from(value).ok().filter(|orientation| (1..=8).contains(orientation))
+}
+
+/// Width and height, if the file is as long as its head says.
+fn webp(bytes: &[u8]) -> Option<(u32, u32)> {
+    let le = |at: usize, count: usize| {
+        let raw = bytes.get(at..at + count)?;
+        Some(raw.iter().rev().fold(0, |n: u32, byte| n << 8 | u32::from(*byte)))
+    };
+    bytes.get(..(le(4, 4)? as usize).checked_add(8)?)?;
+    match bytes.get(12..16)? {
+        b"VP8X" => Some((1 + le(24, 3)?, 1 + le(27, 3)?)),
+        b"VP8L" => {
+            let sides = le(21, 4)?; // 14 bits each
+            Some((1 + (sides & 0x3fff), 1 + (sides >> 14 & 0x3fff)))
+        }
+        b"VP8 " => Some((le(26, 2)? & 0x3fff, le(28, 2)? & 0x3fff)),
+        _ => None,
     }
 }
 
@@ -143,6 +216,7 @@ pub(crate) fn decode_bytes(place: &str, bytes: &[u8]) -> Result<image::RgbImage>
     let format = match info.format {
         ImageFormat::Jpeg => image::ImageFormat::Jpeg,
         ImageFormat::Png => image::ImageFormat::Png,
+        ImageFormat::WebP => image::ImageFormat::WebP,
     };
     let mut reader = image::ImageReader::with_format(std::io::Cursor::new(bytes), format);
     let mut limits = image::Limits::default();
@@ -170,6 +244,90 @@ mod tests {
         130,
     ];
 
+    /// 3 × 2, written by Pillow: without loss, and with loss.
+    const WEBP: [&[u8]; 2] = [
+        &[
+            82, 73, 70, 70, 36, 0, 0, 0, 87, 69, 66, 80, 86, 80, 56, 76, 24, 0, 0, 0, 47, 2, 64, 0,
+            0, 23, 16, 243, 47, 32, 40, 242, 127, 180, 249, 15, 218, 224, 2, 16, 17, 253, 15, 1,
+        ],
+        &[
+            82, 73, 70, 70, 56, 0, 0, 0, 87, 69, 66, 80, 86, 80, 56, 32, 44, 0, 0, 0, 112, 1, 0,
+            157, 1, 42, 3, 0, 2, 0, 7, 64, 150, 37, 168, 2, 116, 1, 64, 0, 0, 254, 238, 82, 147,
+            170, 167, 5, 195, 149, 203, 197, 84, 111, 202, 126, 202, 68, 149, 47, 217, 69, 0, 0,
+        ],
+    ];
+
+    /// A JPEG with EXIF data of one entry, in either byte order.
+    fn with_orientation(orientation: u8, big: bool) -> Vec<u8> {
+        let tiff: &[u8] = match big {
+            true => &[
+                b'M',
+                b'M',
+                0,
+                42,
+                0,
+                0,
+                0,
+                8,
+                0,
+                1,
+                1,
+                0x12,
+                0,
+                3,
+                0,
+                0,
+                0,
+                1,
+                0,
+                orientation,
+                0,
+                0,
+            ],
+            false => &[
+                b'I',
+                b'I',
+                42,
+                0,
+                8,
+                0,
+                0,
+                0,
+                1,
+                0,
+                0x12,
+                1,
+                3,
+                0,
+                1,
+                0,
+                0,
+                0,
+                orientation,
+                0,
+                0,
+                0,
+            ],
+        };
+        let exif = [b"Exif\0\0", tiff].concat();
+        let length = (exif.len() + 2) as u16;
+        [&JPEG[..2], &[0xff, 0xe1], &length.to_be_bytes(), &exif, &JPEG[2..]].concat()
+    }
+
+    #[test]
+    fn a_rotation_is_seen() {
+        let turned = |bytes: &[u8]| probe_bytes("x", bytes).unwrap().turned;
+        assert!(!turned(JPEG) && !turned(PNG));
+        for big in [true, false] {
+            let of = |orientation: u8| turned(&with_orientation(orientation, big));
+            assert_eq!([0, 1, 2, 6, 8, 9].map(of), [false, false, true, true, true, false]);
+            let whole = with_orientation(6, big);
+            for cut in 4..36 {
+                let _ = orientation(&whole[..cut]);
+            }
+        }
+    }
+
     fn error(bytes: &[u8]) -> String {
         probe_bytes("x.jpg", bytes).unwrap_err().to_string()
     }
@@ -180,13 +338,17 @@ mod tests {
         assert_eq!((info.format, info.width, info.height), (ImageFormat::Jpeg, 2, 1));
         let info = probe_bytes("x", PNG).unwrap();
         assert_eq!((info.format, info.width, info.height), (ImageFormat::Png, 3, 2));
+        for bytes in WEBP {
+            let info = probe_bytes("x", bytes).unwrap();
+            assert_eq!((info.format, info.width, info.height), (ImageFormat::WebP, 3, 2));
+        }
         // Bytes after the end are common and harmless.
         assert!(probe_bytes("x", &[JPEG, b"trailer"].concat()).is_ok());
     }
 
     #[test]
     fn every_truncation_is_found() {
-        for bytes in [JPEG, PNG] {
+        for bytes in [JPEG, PNG, WEBP[0], WEBP[1]] {
             for length in 0..bytes.len() {
                 assert!(probe_bytes("x", &bytes[..length]).is_err(), "{length}");
             }
@@ -210,7 +372,8 @@ mod tests {
     #[test]
     fn what_is_no_image_says_so() {
         assert!(
-            error(b"<html>not found").contains("expected a JPEG or PNG image, got an HTML page")
+            error(b"<html>not found")
+                .contains("expected a JPEG, PNG or WebP image, got an HTML page")
         );
         assert!(error(b"").contains("an empty file"));
         let mut wide = JPEG.to_vec();

@@ -59,10 +59,10 @@ pub struct KarpathyImage {
     pub split: Split,
     /// The raw captions.
     pub captions: Vec<String>,
-    /// The number in this JSON.
-    pub imgid: Option<i64>,
+    /// The number in this JSON, or another id.
+    pub imgid: Option<String>,
     /// COCO's number.
-    pub cocoid: Option<i64>,
+    pub cocoid: Option<String>,
 }
 
 impl KarpathyImage {
@@ -84,8 +84,25 @@ struct RawImage {
     filepath: Option<String>,
     split: String,
     sentences: List<RawSentence>,
-    imgid: Option<i64>,
-    cocoid: Option<i64>,
+    imgid: Option<Id>,
+    cocoid: Option<Id>,
+}
+
+/// A number, or a text.
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "expected a number or a text as id")]
+pub(crate) enum Id {
+    Number(i64),
+    Text(String),
+}
+
+impl From<Id> for String {
+    fn from(id: Id) -> Self {
+        match id {
+            Id::Number(number) => number.to_string(),
+            Id::Text(text) => text,
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -108,7 +125,11 @@ impl Karpathy {
     /// # Errors
     /// As [`Karpathy::read`].
     pub fn parse(place: &str, bytes: &[u8], rule: CaptionRule) -> Result<Self> {
-        let raw: RawFile = json::parse(place, "Karpathy's JSON (images[].sentences[].raw)", bytes)?;
+        let what = "Karpathy's JSON (images[].sentences[].raw)";
+        if bytes.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[') {
+            return Err(Error::invalid(place, what, "a bare list, without \"images\""));
+        }
+        let raw: RawFile = json::parse(place, what, bytes)?;
         let mut dropped = Dropped::default();
         let images = raw.images.0.into_iter().enumerate().map(|(i, image)| {
             let place = format!("{place} images[{i}] ({})", excerpt(&image.filename));
@@ -162,7 +183,7 @@ fn read_image(
     }
     let split = match image.split.as_str() {
         "train" | "restval" => Split::Train,
-        "val" => Split::Val,
+        "val" | "dev" | "valid" | "validation" => Split::Val,
         "test" => Split::Test,
         other => {
             let place = format!("{place}.split");
@@ -188,6 +209,7 @@ fn read_image(
         }
         (_, filepath) => (filename, filepath),
     };
+    let [imgid, cocoid] = [imgid, cocoid].map(|id| id.map(String::from));
     Ok(KarpathyImage { filename, filepath, split, captions, imgid, cocoid })
 }
 
@@ -219,9 +241,23 @@ mod tests {
         assert_eq!(k.images_of(Split::Train).count(), 2);
         assert_eq!(k.images_of(Split::Val).count(), 0);
         assert_eq!(k.images[1].captions, ["3", "4", "5"]);
-        assert_eq!(k.images[0].cocoid, Some(7));
+        assert_eq!(k.images[0].cocoid.as_deref(), Some("7"));
         assert_eq!(k.images[0].path(Path::new("d")), Path::new("d/val2014/a.jpg"));
         assert_eq!(k.images[2].path(Path::new("d")), Path::new("d/images/c.jpg"));
+    }
+
+    #[test]
+    fn ids_may_be_texts_and_splits_have_other_names() {
+        for name in ["val", "dev", "valid", "validation"] {
+            let text = COCO
+                .replace("\"test\"", &format!("\"{name}\""))
+                .replace("\"imgid\": 0", "\"imgid\": \"a7\"");
+            let k = parse(&text, CaptionRule::All).unwrap();
+            assert_eq!(k.images_of(Split::Val).count(), 1, "{name}");
+            assert_eq!(k.images[0].imgid.as_deref(), Some("a7"));
+        }
+        let list = error("[{\"filename\": \"a.jpg\"}]", CaptionRule::All);
+        assert!(list.ends_with("got a bare list, without \"images\""), "{list}");
     }
 
     #[test]

@@ -8,6 +8,7 @@
 //! | region features of either, left in the mapped file | [`Regions`], by [`RegionSource`] |
 //! | images, captions and splits in Karpathy's JSON | [`Karpathy`] |
 //! | annotation files of the FNE program | [`FneAnnotations`] |
+//! | ECCV Caption, CxC, plausible matches for a test split | [`Judgements`] |
 //! | one `.npy` file | [`Npy`] |
 //! | word vectors | [`WordVectors`] |
 //!
@@ -28,11 +29,13 @@ mod fne_annotations;
 mod image_folder;
 mod images;
 mod json;
+mod judgements;
 mod karpathy;
 mod leakage;
 mod names;
 mod npy;
 mod npy_header;
+mod originals;
 mod parts;
 mod pictures;
 mod precomp;
@@ -54,7 +57,8 @@ pub use fne_annotations::FneAnnotations;
 pub use image_folder::ImageFolder;
 #[cfg(feature = "images")]
 pub use images::decode_image;
-pub use images::{ImageFormat, ImageInfo, probe_image};
+pub use images::{ImageFormat, ImageInfo, probe_image, turned_pictures};
+pub use judgements::Judgements;
 pub use karpathy::{Karpathy, KarpathyImage, Split};
 pub use leakage::{Leakage, Overlap, SharedCaption};
 pub use names::Extra;

@@ -129,13 +129,12 @@ impl<'a> Names<'a> {
 
     fn finder(&self, ids: &[String]) -> HashMap<String, &'a KarpathyImage> {
         let all: [fn(&KarpathyImage) -> Option<String>; 2] =
-            [|i| i.cocoid.map(|n| n.to_string()), |i| i.imgid.map(|n| n.to_string())];
-        let numbered = ids.iter().all(|id| id.parse::<i64>().is_ok());
-        for number in all {
-            let by_number: HashMap<_, _> =
-                self.json.images.iter().filter_map(|i| Some((number(i)?, i))).collect();
-            if numbered && ids.iter().all(|id| by_number.contains_key(id)) {
-                return by_number;
+            [|i| i.cocoid.clone(), |i| i.imgid.clone()];
+        for id_of in all {
+            let by_id: HashMap<_, _> =
+                self.json.images.iter().filter_map(|i| Some((id_of(i)?, i))).collect();
+            if ids.iter().all(|id| by_id.contains_key(id)) {
+                return by_id;
             }
         }
         let name = |id: &String| {

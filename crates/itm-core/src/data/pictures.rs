@@ -8,6 +8,7 @@ use super::image_folder::ImageFolder;
 use super::precomp::{Loaded, folder_name, karpathy_file};
 use super::{
     CaptionRule, Dataset, Dropped, Features, FneAnnotations, Karpathy, Leakage, Part, Split, json,
+    originals,
 };
 use crate::files::{self, LARGEST_TEXT, Manifest, file_name};
 use crate::{Error, Pairs, Result};
@@ -17,7 +18,9 @@ use crate::{Error, Pairs, Result};
 /// ```text
 /// DIR/dataset_NAME.json     Karpathy's captions and splits; or, without it, the lists of the FNE program:
 /// DIR/*train*.json          one object per caption
-/// DIR/*val*.json, *test*    one object per image
+/// DIR/*val*.json, *test*    one object per image; or the files of the publishers:
+/// DIR/Flickr8k.token.txt    also captions.txt (image,caption), results.csv, COCO's captions_*.json
+/// DIR/*train*.txt, *dev*.txt, *test*.txt     a file name on each line
 /// DIR/images/…              the pictures, or where the JSON says
 /// ```
 ///
@@ -63,10 +66,13 @@ fn listed(dir: &Path, rule: CaptionRule, manifest: &mut Manifest) -> Result<List
         manifest.add(dir, &path, &bytes);
         return of_karpathy(dir, &path, Karpathy::parse(&json::place(&path), &bytes, rule)?);
     }
-    match FneAnnotations::of_folder(dir, rule, manifest)? {
-        Some(lists) => Ok(of_annotations(dir, lists)),
+    if let Some(lists) = FneAnnotations::of_folder(dir, rule, manifest)? {
+        return Ok(of_annotations(dir, lists));
+    }
+    match originals::read(dir, rule, manifest)? {
+        Some(images) => of_karpathy(dir, dir, images),
         None => {
-            let expected = "a dataset_*.json, or lists of train, val and test";
+            let expected = "a dataset_*.json, lists of train, val and test, or captions with lists of the splits";
             Err(Error::invalid(dir.display(), expected, "none"))
         }
     }
@@ -259,7 +265,7 @@ mod tests {
             load_pictures(dir.path(), CaptionRule::First(2)).unwrap_err().to_string()
         };
         let none = tempfile::tempdir().unwrap();
-        let want = "expected a dataset_*.json, or lists of train, val and test, got none";
+        let want = "or captions with lists of the splits, got none";
         assert!(line(&none).ends_with(want), "{}", line(&none));
         let fewer = folder(&json(SPLITS), &["2.jpg"]);
         let got = line(&fewer);

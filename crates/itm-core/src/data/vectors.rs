@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
-use super::Npy;
+use super::{Npy, contents};
 use crate::text::Vocabulary;
 use crate::{Error, Result};
 
@@ -41,7 +41,7 @@ impl WordVectors {
     /// | `.json` | `{"word": [v1, …, vn], …}` |
     /// | `.npy` | `[V, n]`: a row for each entry of the vocabulary, in its order; rows of special entries are ignored |
     /// | `.safetensors`, with feature `weights` | the same array, as an f32 tensor named `weight` |
-    /// | any other | GloVe's text: `word v1 … vn`, one word per line; if a word occurs twice, the first line counts |
+    /// | any other | the text of GloVe, word2vec, fastText and MUSE (`.vec`): `word v1 … vn`, one word per line, with spaces or tabs; a first line `words n` is skipped. If a word occurs twice, the first line counts; a word with a space is none of the vocabulary's |
     ///
     /// # Errors
     /// If the file cannot be read or has no vector, a word has another number of values than the first, a value is not
@@ -126,26 +126,65 @@ impl VectorTable<'_> {
     }
 
     fn text(&mut self) -> Result<()> {
-        let file = File::open(self.path).map_err(Error::io(self.path))?;
-        for (k, line) in BufReader::new(file).lines().enumerate() {
-            let line = line.map_err(Error::io(self.path))?;
-            let place = format!("line {}", k + 1);
-            let (word, values) = line.split_once(' ').unwrap_or((&line, ""));
-            // The line of an unknown word matters only if it is the first line: it gives the number of values.
-            if self.width.is_some() && self.vocabulary.number(word).is_none() {
+        let mut file = BufReader::new(File::open(self.path).map_err(Error::io(self.path))?);
+        let head = file.fill_buf().map_err(Error::io(self.path))?;
+        if head.contains(&0) || head.starts_with(b"\x1f\x8b") {
+            return Err(Error::invalid(
+                self.path.display(),
+                "lines of words and numbers",
+                contents(head),
+            ));
+        }
+        let mut line = Vec::new();
+        for number in 1.. {
+            line.clear();
+            if file.read_until(b'\n', &mut line).map_err(Error::io(self.path))? == 0 {
+                break;
+            }
+            // A word that is not UTF-8 is in no vocabulary.
+            let line = String::from_utf8_lossy(&line);
+            if number == 1 && self.is_head(&line) {
                 continue;
             }
-            let number = |text: &str| {
-                let refused = |_| {
-                    let place = format!("{}, {place}", self.path.display());
-                    Error::invalid(place, "a number", format!("\"{text}\""))
-                };
-                text.parse::<f32>().map_err(refused)
-            };
-            let vector = values.split_whitespace().map(number).collect::<Result<_>>()?;
-            self.add(word, &place, vector)?;
+            self.line(number, &line)?;
         }
         Ok(())
+    }
+
+    /// Whether a line is the head of word2vec's and fastText's files, `words width`; takes the width.
+    fn is_head(&mut self, line: &str) -> bool {
+        let numbers: Vec<_> = line.split_whitespace().map(str::parse::<usize>).collect();
+        let &[Ok(_), Ok(width @ 2..)] = numbers.as_slice() else { return false };
+        self.width = Some(width);
+        true
+    }
+
+    fn line(&mut self, number: usize, line: &str) -> Result<()> {
+        let place = format!("line {number}");
+        let (word, values) = line.trim_end().split_once([' ', '\t']).unwrap_or((line, ""));
+        // The line of an unknown word matters only if no line gave the number of values yet.
+        let known = self.vocabulary.number(word).is_some();
+        if self.width.is_some() && !known {
+            return Ok(());
+        }
+        // "new york" is not "new".
+        let has_spaces = |width: usize| {
+            let mut rest = values.split_whitespace();
+            rest.clone().count() > width
+                && rest.next().is_some_and(|text| text.parse::<f32>().is_err())
+        };
+        if self.width.is_some_and(has_spaces) {
+            return Ok(());
+        }
+        let parsed = |text: &str| {
+            let refused = |_| {
+                let place = format!("{}, {place}", self.path.display());
+                Error::invalid(place, "a number", format!("\"{text}\""))
+            };
+            text.parse::<f32>().map_err(refused)
+        };
+        let vector = values.split_whitespace().map(parsed).collect::<Result<_>>()?;
+        self.add(word, &place, vector)
     }
 
     fn json(&mut self) -> Result<()> {
@@ -244,6 +283,22 @@ mod tests {
             assert_eq!(got, WordVectors { width: 2, vocabulary: 5, rows: want.clone() }, "{name}");
             assert_eq!(got.to_string(), "vectors of width 2 for 2 of 5 entries");
         }
+    }
+
+    #[test]
+    fn files_of_other_programs_are_read() {
+        let want = vec![(2, vec![1.0, 2.0]), (3, vec![0.25, -0.4])];
+        let head = "4 2\nthe 9 9\ndog 0.25 -4e-1 \na cappella 3 4\na 1 2\n";
+        let tabs = "dog\t0.25\t-4e-1\na\t1\t2\n";
+        let bytes = b"4 2\n\xff\xfe 9 9\ndog 0.25 -0.4\na 1 2\n";
+        for (name, bytes) in
+            [("wiki.vec", head.as_bytes()), ("t.txt", tabs.as_bytes()), ("b.vec", &bytes[..])]
+        {
+            assert_eq!(read(name, bytes).unwrap().rows, want, "{name}");
+        }
+        assert_eq!(message("v.vec", b"4 2\ndog 1 2 3\n"), ", line 2: expected 2 values, got 3");
+        let line = message("v.vec", b"\x1f\x8b\x08\x00abc");
+        assert!(line.starts_with(": expected lines of words and numbers, got a gzip"), "{line}");
     }
 
     #[test]

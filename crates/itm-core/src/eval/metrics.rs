@@ -11,7 +11,8 @@ use super::{CUTS, Ranks, Standing, TiePolicy};
 /// ```
 ///
 /// Ranks are 0-based; the median of an even number of ranks is the mean of the middle two. Under
-/// [`TiePolicy::Expected`] a hit is a probability and a rank is a mean: see [`Standing`].
+/// [`TiePolicy::Expected`] a hit is a probability and a rank is a mean: see [`Standing`]. Queries without a true item are
+/// left out.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct DirectionMetrics {
     /// R@1 in percent.
@@ -30,8 +31,9 @@ impl DirectionMetrics {
     /// Metrics of all queries of a direction.
     ///
     /// # Panics
-    /// If there is no query.
+    /// If there is no query with a true item.
     pub fn new(queries: &[Standing], policy: TiePolicy) -> Self {
+        let queries: Vec<_> = queries.iter().filter(|query| query.is_query()).collect();
         assert!(!queries.is_empty(), "metrics of no query");
         let n = queries.len() as f64;
         let recall = |k| 100.0 * queries.iter().map(|q| q.hit(k, policy)).sum::<f64>() / n;
@@ -104,9 +106,9 @@ pub struct Evaluation {
     pub decided: CoarseWork,
     /// Number of averaged folds; 1 if the whole set was ranked at once.
     pub folds: usize,
-    /// Number of image queries.
+    /// Number of image queries with a true text.
     pub images: usize,
-    /// Number of text queries.
+    /// Number of text queries with a true image.
     pub texts: usize,
 }
 
@@ -128,6 +130,9 @@ impl Evaluation {
             let rank = folds.iter().flat_map(direction).filter(|q| q.equal > 0).count();
             DecidedQueries { r1, r5, r10, rank }
         };
+        let queries = |direction: fn(&Ranks) -> &[Standing]| {
+            folds.iter().flat_map(direction).filter(|query| query.is_query()).count()
+        };
         let (i2t, t2i) = (average(Ranks::i2t), average(Ranks::t2i));
         Self {
             rsum: i2t.recalls().iter().chain(&t2i.recalls()).sum(),
@@ -136,8 +141,8 @@ impl Evaluation {
             ties: policy,
             decided: CoarseWork { i2t: decided(Ranks::i2t), t2i: decided(Ranks::t2i) },
             folds: folds.len(),
-            images: folds.iter().map(|f| f.i2t().len()).sum(),
-            texts: folds.iter().map(|f| f.t2i().len()).sum(),
+            images: queries(Ranks::i2t),
+            texts: queries(Ranks::t2i),
         }
     }
 }

@@ -31,7 +31,7 @@ mod protocol;
 mod ranks;
 
 pub use metrics::{CoarseWork, DecidedQueries, DirectionMetrics, Evaluation};
-pub use multi::{MultiEvaluation, MultiMetrics, evaluate_multi};
+pub use multi::{MultiEvaluation, MultiMetrics, evaluate_multi, precisions};
 pub(crate) use multi::{check_shape, image_queries, text_queries};
 pub use protocol::{Fold, Protocol, evaluate, folds};
 pub use ranks::{Ranks, Standing};

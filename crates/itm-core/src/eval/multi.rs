@@ -89,6 +89,28 @@ pub(crate) struct Contribution {
     hits: [f64; 3],
 }
 
+/// AP@R and R-precision of one query with `r` true items, as shares, from its best items in order: see [`MultiMetrics`].
+///
+/// Places behind the end of `top` count as untrue.
+///
+/// ```
+/// use itm_core::eval::precisions;
+///
+/// assert_eq!(precisions(&[7, 3, 5, 1], 2, |&item| item == 7 || item == 5), [0.5, 0.5]);
+/// ```
+///
+/// # Panics
+/// If `r` is 0.
+pub fn precisions(top: &[u32], r: usize, is_true: impl Fn(&u32) -> bool) -> [f64; 2] {
+    assert!(r > 0, "precision of a query without a true item");
+    let (mut so_far, mut precisions) = (0usize, 0.0);
+    for (k, _) in top.iter().take(r).enumerate().filter(|(_, item)| is_true(item)) {
+        so_far += 1;
+        precisions += so_far as f64 / (k + 1) as f64;
+    }
+    [precisions / r as f64, so_far as f64 / r as f64]
+}
+
 fn measure(top: &[u32], relevant: &[u32]) -> Option<Contribution> {
     let r = relevant.len();
     if r == 0 {
@@ -96,15 +118,11 @@ fn measure(top: &[u32], relevant: &[u32]) -> Option<Contribution> {
     }
     assert!(top.len() >= r, "a ranking of {} items for {r} true ones", top.len());
     let is_true = |item: &u32| relevant.binary_search(item).is_ok();
-    let (mut so_far, mut precisions) = (0usize, 0.0);
-    for (k, _) in top[..r].iter().enumerate().filter(|(_, item)| is_true(item)) {
-        so_far += 1;
-        precisions += so_far as f64 / (k + 1) as f64;
-    }
+    let [average_precision, r_precision] = precisions(top, r, is_true);
     let first = top.iter().position(is_true).unwrap_or(usize::MAX);
     Some(Contribution {
-        average_precision: precisions / r as f64,
-        r_precision: so_far as f64 / r as f64,
+        average_precision,
+        r_precision,
         hits: CUTS.map(|k| f64::from(u8::from(first < k as usize))),
     })
 }

@@ -65,6 +65,10 @@ impl Protocol {
     /// If the number of images, or the number of captions of an image, does not fit the protocol.
     pub fn folds(self, pairs: &Pairs) -> Result<Vec<Fold>> {
         let images = self.images();
+        if pairs.is_judged() && images.is_some() {
+            let expected = "one image for each text; judged pairs have protocol full";
+            return Err(Error::invalid(format!("protocol {self}"), expected, "judged pairs"));
+        }
         self.check_images(pairs, images)?;
         self.check_captions(pairs, images.map(|_| 5))?;
         match self {
@@ -95,7 +99,7 @@ impl Protocol {
     fn check_captions(self, pairs: &Pairs, expected: Option<usize>) -> Result<()> {
         let wrong = |&image: &usize| match (expected, pairs.texts_of(image).len()) {
             (Some(n), got) => got != n,
-            (None, got) => got == 0,
+            (None, got) => got == 0 && !pairs.is_judged(),
         };
         let Some(image) = (0..pairs.images()).find(wrong) else { return Ok(()) };
         let wanted = match expected {
@@ -147,17 +151,27 @@ pub struct Fold {
 }
 
 impl Fold {
-    /// The images of a range with all their texts.
+    /// The images of a range with all their texts; for all images, all texts.
     ///
     /// # Panics
     /// If the range goes beyond the images.
     pub fn new(pairs: &Pairs, images: Range<usize>) -> Self {
         assert!(images.end <= pairs.images(), "images {images:?} of {}", pairs.images());
-        let texts: Vec<usize> =
-            (0..pairs.texts()).filter(|&t| images.contains(&pairs.image_of(t))).collect();
-        let image_of_text = texts.iter().map(|&t| pairs.image_of(t) - images.start).collect();
-        let pairs = Pairs::new(images.len(), image_of_text).expect("texts of images of the fold");
-        Self { images, texts, pairs }
+        if images.len() == pairs.images() {
+            let texts = (0..pairs.texts()).collect();
+            return Self { images, texts, pairs: pairs.clone() };
+        }
+        let inside = |text: usize| {
+            let found = pairs.images_of(text).iter().filter(|&image| images.contains(image));
+            found.map(|image| image - images.start).collect::<Vec<_>>()
+        };
+        let texts: Vec<usize> = (0..pairs.texts()).filter(|&t| !inside(t).is_empty()).collect();
+        let of_texts = texts.iter().map(|&text| inside(text));
+        let pairs = match pairs.is_judged() {
+            true => Pairs::judged(images.len(), of_texts.collect()),
+            false => Pairs::new(images.len(), of_texts.flatten().collect()),
+        };
+        Self { images, texts, pairs: pairs.expect("texts of images of the fold") }
     }
 
     /// The scores of the fold's images and texts, copied from the scores of the whole set.

@@ -39,11 +39,19 @@ pub struct Standing {
     pub before: u32,
     /// Untrue items of an equal score; `before ≤ equal`.
     pub equal: u32,
-    /// True items of that score, including the best one: 1 for a text.
+    /// True items of that score, including the best one: 1 for a text of one image, 0 for a query without a true item.
     pub own: u32,
 }
 
 impl Standing {
+    /// The standing of a query without a true item, which recalls leave out.
+    pub const NONE: Self = Self { greater: 0, before: 0, equal: 0, own: 0 };
+
+    /// Whether the query has a true item.
+    pub fn is_query(&self) -> bool {
+        self.own > 0
+    }
+
     /// 0-based rank; fractional only under [`TiePolicy::Expected`].
     pub fn rank(&self, policy: TiePolicy) -> f64 {
         let greater = f64::from(self.greater);
@@ -57,6 +65,9 @@ impl Standing {
 
     /// Whether the query hits at `k`, as 0 or 1; under [`TiePolicy::Expected`] the probability of a hit.
     pub fn hit(&self, k: u32, policy: TiePolicy) -> f64 {
+        if !self.is_query() {
+            return 0.0;
+        }
         if policy != TiePolicy::Expected {
             return f64::from(u8::from(self.rank(policy) < f64::from(k)));
         }
@@ -70,7 +81,7 @@ impl Standing {
 
     /// Whether a tie decides if the query hits at `k`: the best case hits, the worst does not.
     pub fn decided_at(&self, k: u32) -> bool {
-        self.greater < k && k <= self.greater + self.equal
+        self.greater < k && k <= self.greater.saturating_add(self.equal)
     }
 }
 
@@ -98,7 +109,7 @@ impl Ranks {
     /// Counts over a whole matrix, in parallel.
     ///
     /// # Errors
-    /// If matrix and pairs differ in shape, or an image has no text.
+    /// If matrix and pairs differ in shape, an image has no text, or nothing in [judged](Pairs::judged) pairs is true.
     pub fn new(scores: &ScoreMatrix, pairs: &Pairs) -> Result<Self> {
         check_shape(scores, pairs)?;
         refuse_lonely_images(pairs)?;
@@ -110,13 +121,13 @@ impl Ranks {
     }
 
     /// Takes counts that were made elsewhere, tile by tile: `i2t[i]` is the standing of image `i` among the texts, and
-    /// `t2i[t]` the standing of text `t` among the images (`own` of a text is 1).
+    /// `t2i[t]` the standing of text `t` among the images.
     ///
     /// The score of the true item must come from the same kernel as the other scores. Otherwise rounding can rank a
     /// perfect match behind itself.
     ///
     /// # Errors
-    /// If an image has no text.
+    /// If an image has no text, or nothing in [judged](Pairs::judged) pairs is true.
     ///
     /// # Panics
     /// If the lengths differ from `pairs`, or counts contradict each other.
@@ -126,14 +137,16 @@ impl Ranks {
         refuse_lonely_images(&pairs)?;
         let consistent = |s: &Standing, own: usize, items: usize| {
             let counted = s.greater as usize + s.equal as usize + s.own as usize;
-            (1..=own).contains(&(s.own as usize)) && s.before <= s.equal && counted <= items
+            let truths = own.min(1)..=own;
+            truths.contains(&(s.own as usize)) && s.before <= s.equal && counted <= items
         };
         for (image, s) in i2t.iter().enumerate() {
             let own = pairs.texts_of(image).len();
             assert!(consistent(s, own, pairs.texts()), "image {image} with {own} texts: {s:?}");
         }
         for (text, s) in t2i.iter().enumerate() {
-            assert!(consistent(s, 1, pairs.images()), "text {text}: {s:?}");
+            let own = pairs.images_of(text).len();
+            assert!(consistent(s, own, pairs.images()), "text {text} of {own} images: {s:?}");
         }
         Ok(Self { pairs, i2t, t2i })
     }
@@ -148,7 +161,7 @@ impl Ranks {
         &self.i2t
     }
 
-    /// The standing of each text's image.
+    /// The standing of each text's best image.
     pub fn t2i(&self) -> &[Standing] {
         &self.t2i
     }
@@ -163,7 +176,15 @@ pub(super) fn check_shape(scores: &ScoreMatrix, pairs: &Pairs) -> Result<()> {
     Ok(())
 }
 
+/// Judgements may leave images without a text, but not all of them.
 fn refuse_lonely_images(pairs: &Pairs) -> Result<()> {
+    let is_true = |image: usize| !pairs.texts_of(image).is_empty();
+    if pairs.is_judged() {
+        return match (0..pairs.images()).any(is_true) {
+            true => Ok(()),
+            false => Err(Error::invalid("judged pairs", "at least 1 true pair", 0)),
+        };
+    }
     match (0..pairs.images()).find(|&i| pairs.texts_of(i).is_empty()) {
         Some(image) => Err(Error::invalid(format!("ranks, image {image}"), "at least 1 text", 0)),
         None => Ok(()),
@@ -174,7 +195,7 @@ fn image_standings(scores: &ScoreMatrix, pairs: &Pairs) -> Vec<Standing> {
     let standing = |image: usize| {
         let (row, texts) = (scores.row(image), pairs.texts_of(image));
         let first = texts.iter().copied().reduce(|a, t| if row[t] > row[a] { t } else { a });
-        let first = first.expect("every image has a text");
+        let Some(first) = first else { return Standing::NONE };
         let best = row[first];
         let own = texts.iter().filter(|&&t| row[t] == best).count() as u32;
         let (left, right) = (count(&row[..first], best), count(&row[first..], best));
@@ -200,8 +221,18 @@ fn text_standings(scores: &ScoreMatrix, pairs: &Pairs) -> Vec<Standing> {
 /// Counts a block of neighbouring columns row by row, so that memory is read in order.
 fn block_standings(scores: &ScoreMatrix, pairs: &Pairs, block: &[usize]) -> Vec<Standing> {
     let (start, n) = (block[0], block.len());
-    let image: Vec<u32> = block.iter().map(|&t| pairs.image_of(t) as u32).collect();
-    let target: Vec<f32> = block.iter().map(|&t| scores.row(pairs.image_of(t))[t]).collect();
+    let best = |&text: &usize| {
+        let score = |image: usize| scores.row(image)[text];
+        let images = pairs.images_of(text).iter().copied();
+        let first = images.clone().reduce(|a, i| if score(i) > score(a) { i } else { a });
+        // No score counts for a text without a true image.
+        let target = first.map_or(f32::INFINITY, score);
+        let own = images.filter(|&image| score(image) == target).count() as u32;
+        (first.map_or(u32::MAX, |image| image as u32), target, own)
+    };
+    let best: Vec<_> = block.iter().map(best).collect();
+    let image: Vec<u32> = best.iter().map(|best| best.0).collect();
+    let target: Vec<f32> = best.iter().map(|best| best.1).collect();
     let (mut greater, mut before, mut equal) = (vec![0u32; n], vec![0u32; n], vec![0u32; n]);
     for i in 0..scores.images() {
         let row = &scores.row(i)[start..start + n];
@@ -212,11 +243,14 @@ fn block_standings(scores: &ScoreMatrix, pairs: &Pairs, block: &[usize]) -> Vec<
             equal[t] += tie;
         }
     }
-    let standing = |t: usize| Standing {
-        greater: greater[t],
-        before: before[t],
-        equal: equal[t] - 1, // the true image ties with itself
-        own: 1,
+    let standing = |t: usize| match best[t].2 {
+        0 => Standing::NONE,
+        own => Standing {
+            greater: greater[t],
+            before: before[t],
+            equal: equal[t] - own, // true images tie with the best one
+            own,
+        },
     };
     (0..n).map(standing).collect()
 }

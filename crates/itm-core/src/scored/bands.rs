@@ -61,8 +61,8 @@ pub(super) fn ranks<S: Scored + ?Sized>(scored: &S, pairs: &Pairs) -> Result<Ran
         let expected = format!("{} × {} scores, as the pairs", pairs.images(), pairs.texts());
         return Err(Error::invalid("ranks", expected, format!("{n} × {m}")));
     }
-    let texts: Vec<usize> = (0..m).collect();
-    let counts = RankCounts::with_scores(pairs, scored.pairs(pairs.image_of_text(), &texts)?);
+    let (images, texts) = pairs.list();
+    let counts = RankCounts::with_scores(pairs, &scored.pairs(images, &texts)?);
     // Infinite scores have ranks, too.
     let total = read(scored, &counts, |_, _| Ok(()))?;
     let Standings { i2t, t2i } = counts.finish(total);

@@ -9,6 +9,7 @@ use crate::{Pairs, Relevance};
 /// ```text
 /// R@K (i2t) = 100 · mean over images of 1 − Π_{j<K} (m − c_i − j) / (m − j)      c_i of m texts are right
 /// R@K (t2i) = 100 · min(K, n) / n                                                one of n images is right
+///             the same as i2t for judged pairs, which leave out queries without a true item
 /// ```
 ///
 /// ```
@@ -18,11 +19,21 @@ use crate::{Pairs, Relevance};
 /// ```
 pub fn chance(pairs: &Pairs) -> Measures<f64> {
     let (n, m) = (pairs.images(), pairs.texts());
-    let i2t = |k: u32| {
-        let of_image = |i: usize| missed(&[(m, pairs.texts_of(i).len())], k as usize);
-        100.0 * (1.0 - (0..n).map(of_image).sum::<f64>() / n as f64)
+    let of = |items: usize, truths: &[usize], k: u32| {
+        let missed = truths.iter().map(|&right| missed(&[(items, right)], k as usize));
+        100.0 * (1.0 - missed.sum::<f64>() / truths.len() as f64)
     };
-    Measures::of_recalls(CUTS.map(i2t), CUTS.map(|k| 100.0 * (k as usize).min(n) as f64 / n as f64))
+    let mut of_images: Vec<_> = (0..n).map(|i| pairs.texts_of(i).len()).collect();
+    let mut of_texts: Vec<_> = (0..m).map(|t| pairs.images_of(t).len()).collect();
+    if pairs.is_judged() {
+        of_images.retain(|&right| right > 0);
+        of_texts.retain(|&right| right > 0);
+    }
+    let t2i = |k: u32| match pairs.is_judged() {
+        true => of(n, &of_texts, k),
+        false => 100.0 * (k as usize).min(n) as f64 / n as f64,
+    };
+    Measures::of_recalls(CUTS.map(|k| of(m, &of_images, k)), CUTS.map(t2i))
 }
 
 /// Expected recalls of an oracle that knows every true pair, but not which pairs are annotated.
@@ -41,7 +52,7 @@ pub fn chance(pairs: &Pairs) -> Measures<f64> {
 /// Every annotated pair must be true; this is not checked.
 ///
 /// # Panics
-/// If `truth` has fewer images or texts than `pairs`.
+/// If `truth` has fewer images or texts than `pairs`, or a text has no image.
 pub fn ceilings(pairs: &Pairs, truth: &Relevance) -> [Measures<f64>; 2] {
     let own = |image: usize, text: u32| usize::from(pairs.image_of(text as usize) == image);
     let specificity = |text: u32| truth.images_of(text as usize).len();

@@ -4,14 +4,14 @@ use super::Measures;
 use crate::eval::{CUTS, Ranks, Standing, TiePolicy};
 use crate::{Error, Result};
 
-/// Hits of one image and its texts.
+/// Hits of one image and the texts that are counted with it ([`Pairs::unit`](crate::Pairs::unit)).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ImageHits {
     /// Whether the image hits at 1, 5, 10: 0 or 1.
     pub i2t: [u16; 3],
     /// How many of the image's texts hit at 1, 5, 10.
     pub t2i: [u16; 3],
-    /// How many texts the image has.
+    /// How many texts are counted with the image.
     pub captions: u16,
 }
 
@@ -38,19 +38,20 @@ impl Hits {
     /// Hits that were counted elsewhere: the images of each fold, in order.
     ///
     /// # Errors
-    /// If there is no fold, a fold is empty, an image has no text, or an image has more hits than possible.
+    /// If there is no fold, a fold has no image or no text, or an image has more hits than possible.
     pub fn from_folds(folds: Vec<Vec<ImageHits>>) -> Result<Self> {
-        if folds.is_empty() || folds.iter().any(Vec::is_empty) {
-            let expected = "at least 1 image in each of 1 or more folds";
+        let is_empty = |fold: &Vec<ImageHits>| fold.iter().all(|hits| hits.captions == 0);
+        if folds.is_empty() || folds.iter().any(is_empty) {
+            let expected = "at least 1 image with a text in each of 1 or more folds";
             return Err(Error::invalid("hits", expected, "none"));
         }
         let wrong = |hits: &ImageHits| {
             let texts = hits.t2i.iter().any(|&hit| hit > hits.captions);
-            hits.captions == 0 || texts || hits.i2t.iter().any(|&hit| hit > 1)
+            texts || hits.i2t.iter().any(|&hit| hit > 1)
         };
         for (f, fold) in folds.iter().enumerate() {
             if let Some(i) = fold.iter().position(wrong) {
-                let expected = "at least 1 text, 0 or 1 image hits, no more text hits than texts";
+                let expected = "0 or 1 image hits, no more text hits than texts";
                 let place = format!("hits of fold {f}, image {i}");
                 return Err(Error::invalid(place, expected, format!("{:?}", fold[i])));
             }
@@ -89,18 +90,19 @@ impl Hits {
 fn fold_hits(ranks: &Ranks, policy: TiePolicy) -> Result<Vec<ImageHits>> {
     let hits = |q: &Standing| CUTS.map(|k| u16::from(q.hit(k, policy) > 0.5));
     let block = |image: usize| {
-        let texts = ranks.pairs().texts_of(image);
+        let texts: Vec<_> = ranks.pairs().unit(image).collect();
         let captions = u16::try_from(texts.len()).map_err(|_| {
             Error::invalid(format!("hits, image {image}"), "at most 65535 captions", texts.len())
         })?;
         let mut t2i = [0; 3];
-        for &text in texts {
+        for text in texts {
             let one = hits(&ranks.t2i()[text]);
             (0..3).for_each(|k| t2i[k] += one[k]);
         }
         Ok(ImageHits { i2t: hits(&ranks.i2t()[image]), t2i, captions })
     };
-    (0..ranks.i2t().len()).map(block).collect()
+    let is_query = |&image: &usize| ranks.i2t()[image].is_query();
+    (0..ranks.i2t().len()).filter(is_query).map(block).collect()
 }
 
 /// Sums of blocks of one fold.
@@ -130,7 +132,8 @@ impl Sums {
         for sums in folds {
             for k in 0..3 {
                 i2t[k] += sums.i2t[k] as f64 / sums.images as f64;
-                t2i[k] += sums.t2i[k] as f64 / sums.captions as f64;
+                // Images without a text of their own may be all that was drawn.
+                t2i[k] += sums.t2i[k] as f64 / sums.captions.max(1) as f64;
             }
             count += 1.0;
         }

@@ -315,8 +315,8 @@ mod tests {
 
         let texts: Vec<_> = (0..m).collect();
         let own = tiles.pair_scores(pairs.image_of_text(), &texts);
-        let own = own.iter().zip(&less).map(|(s, less)| 2.0 * s - less).collect();
-        let second = Corrected { less: &less, inner: RankCounts::with_scores(&pairs, own) };
+        let own: Vec<_> = own.iter().zip(&less).map(|(s, less)| 2.0 * s - less).collect();
+        let second = Corrected { less: &less, inner: RankCounts::with_scores(&pairs, &own) };
         everywhere(&tiles, |tiles| {
             let got = tiles.run(&second);
             assert_eq!(got.i2t, want.i2t());

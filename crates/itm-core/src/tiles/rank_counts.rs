@@ -14,16 +14,38 @@ use crate::{Error, Pairs, Result};
 /// differently would rank above or below itself. [`RankCounts::new`] takes these scores from the same kernel, through
 /// [`Tiles::pair_scores`]. The pass checks that it met an equal score for every true pair.
 ///
-/// An image is ranked by its best text: the one with the largest score among its texts, the smaller index on ties.
+/// A query is ranked by its best true item: the one with the largest score, the smaller index on ties.
 #[derive(Debug, Clone)]
 pub struct RankCounts {
-    /// Score and image of each text's true pair.
-    text_score: Vec<f32>,
-    image_of_text: Vec<u32>,
-    /// Score and index of each image's best text, and how many of its texts score the same.
-    image_score: Vec<f32>,
-    best_text: Vec<usize>,
+    images: Targets,
+    texts: Targets,
+}
+
+/// The best true item of each query.
+#[derive(Debug, Clone, Default)]
+struct Targets {
+    score: Vec<f32>,
+    best: Vec<u32>,
+    /// How many true items have this score.
     own: Vec<u32>,
+}
+
+impl Targets {
+    /// Adds a query with its true items, ascending, and their scores.
+    fn push(&mut self, items: impl Iterator<Item = (usize, f32)>) {
+        // The target of a query without a true item is infinite, so no score counts.
+        let mut best = (f32::INFINITY, u32::MAX, 0);
+        for (item, score) in items {
+            if best.2 == 0 || score > best.0 {
+                best = (score, item as u32, 1);
+            } else {
+                best.2 += u32::from(score == best.0);
+            }
+        }
+        self.score.push(best.0);
+        self.best.push(best.1);
+        self.own.push(best.2);
+    }
 }
 
 /// What [`RankCounts`] gives; [`ranks`](super::ranks) and [`Ranks::from_counts`](crate::eval::Ranks::from_counts) read it.
@@ -31,7 +53,7 @@ pub struct RankCounts {
 pub struct Standings {
     /// Standing of each image's best text among all texts.
     pub i2t: Vec<Standing>,
-    /// Standing of each text's image among all images.
+    /// Standing of each text's best image among all images.
     pub t2i: Vec<Standing>,
 }
 
@@ -47,72 +69,51 @@ impl RankCounts {
             let got = format!("{} and {}", got.0, got.1);
             return Err(Error::invalid("embeddings", expected, got));
         }
-        let texts: Vec<_> = (0..pairs.texts()).collect();
-        Ok(Self::with_scores(pairs, tiles.pair_scores(pairs.image_of_text(), &texts)))
+        let (images, texts) = pairs.list();
+        Ok(Self::with_scores(pairs, &tiles.pair_scores(images, &texts)))
     }
 
-    /// Takes the scores of the true pairs, one for each text: for consumers that change scores tile by tile.
+    /// Takes the scores of the true pairs, in the order of [`Pairs::list`]: for consumers that change scores tile by tile.
     ///
     /// # Panics
-    /// If there is not one score for each text.
-    pub fn with_scores(pairs: &Pairs, text_score: Vec<f32>) -> Self {
-        assert_eq!(text_score.len(), pairs.texts(), "one score for each text");
-        let best = |image: usize| {
-            let mut own = pairs.texts_of(image).iter().map(|&t| (text_score[t], t, 1));
-            // The target of an image without a text is infinite, so no score counts.
-            let first = own.next().unwrap_or((f32::INFINITY, usize::MAX, 0));
-            own.fold(first, |best, other| {
-                if other.0 > best.0 {
-                    other
-                } else {
-                    (best.0, best.1, best.2 + u32::from(other.0 == best.0))
-                }
-            })
-        };
-        let images = (0..pairs.images()).map(best);
-        let mut new = Self {
-            image_of_text: pairs.image_of_text().iter().map(|&i| i as u32).collect(),
-            text_score: text_score.clone(),
-            image_score: Vec::new(),
-            best_text: Vec::new(),
-            own: Vec::new(),
-        };
-        for (score, text, own) in images {
-            new.image_score.push(score);
-            new.best_text.push(text);
-            new.own.push(own);
+    /// If there is not one score for each pair.
+    pub fn with_scores(pairs: &Pairs, scores: &[f32]) -> Self {
+        let listed: usize = (0..pairs.texts()).map(|text| pairs.images_of(text).len()).sum();
+        assert_eq!(scores.len(), listed, "one score for each true pair");
+        let (mut images, mut texts) = (Targets::default(), Targets::default());
+        let mut of_image = vec![vec![]; pairs.images()];
+        let mut left = scores;
+        for text in 0..pairs.texts() {
+            let items = pairs.images_of(text);
+            let own;
+            (own, left) = left.split_at(items.len());
+            texts.push(items.iter().copied().zip(own.iter().copied()));
+            items.iter().zip(own).for_each(|(&image, &score)| of_image[image].push((text, score)));
         }
-        new
+        of_image.into_iter().for_each(|items| images.push(items.into_iter()));
+        Self { images, texts }
     }
 }
 
 impl RankCounts {
-    /// The score of each text's true pair.
+    /// The score of each text's best true pair; infinite for a text without an image.
     pub(super) fn text_scores(&self) -> &[f32] {
-        &self.text_score
+        &self.texts.score
     }
 
     /// The score of each image's best true pair; infinite for an image without a text.
     pub(super) fn image_scores(&self) -> &[f32] {
-        &self.image_score
+        &self.images.score
     }
 
     /// Counts one score for its text only.
     pub(super) fn count_for_text(&self, of: &mut Counts, image: usize, text: usize, score: f32) {
-        let (at, target) = (text - of.first, self.text_score[text]);
-        let tie = u32::from(score == target);
-        of.greater[at] += u32::from(score > target);
-        of.before[at] += tie & u32::from((image as u32) < self.image_of_text[text]);
-        of.equal[at] += tie;
+        of.count(&self.texts, text, image, score);
     }
 
     /// Counts one score for its image only.
     pub(super) fn count_for_image(&self, of: &mut Counts, image: usize, text: usize, score: f32) {
-        let (at, target) = (image - of.first, self.image_score[image]);
-        let tie = u32::from(score == target);
-        of.greater[at] += u32::from(score > target);
-        of.before[at] += tie & u32::from(text < self.best_text[image]);
-        of.equal[at] += tie;
+        of.count(&self.images, image, text, score);
     }
 }
 
@@ -129,6 +130,14 @@ impl Counts {
     fn new(queries: Range<usize>) -> Self {
         let zeros = || vec![0; queries.len()];
         Self { first: queries.start, greater: zeros(), before: zeros(), equal: zeros() }
+    }
+
+    fn count(&mut self, targets: &Targets, query: usize, item: usize, score: f32) {
+        let (at, target) = (query - self.first, targets.score[query]);
+        let tie = u32::from(score == target);
+        self.greater[at] += u32::from(score > target);
+        self.before[at] += tie & u32::from((item as u32) < targets.best[query]);
+        self.equal[at] += tie;
     }
 
     /// Adds scores that are known to be greater, for the queries from `first` on.
@@ -148,9 +157,12 @@ impl Counts {
     }
 
     /// The standings: `own[q]` of the equal scores of query `q` are true, and `equal` must not count them.
-    fn standings(self, what: &str, own: impl Iterator<Item = u32>) -> Vec<Standing> {
+    fn standings(self, what: &str, own: &[u32]) -> Vec<Standing> {
         let counts = self.greater.into_iter().zip(self.before).zip(self.equal).zip(own);
-        let standing = |(query, (((greater, before), equal), own))| {
+        let standing = |(query, (((greater, before), equal), &own))| {
+            if own == 0 {
+                return Standing::NONE;
+            }
             let others = u32::checked_sub(equal, own);
             let equal = others.unwrap_or_else(|| {
                 panic!("{what} {query}: its true score differs from the score in the tiles")
@@ -175,17 +187,18 @@ impl Consumer for RankCounts {
         let greater = &mut texts.greater[kept.clone()];
         let before = &mut texts.before[kept.clone()];
         let equal = &mut texts.equal[kept];
-        let target = &self.text_score[columns.clone()];
-        let own = &self.image_of_text[columns.clone()];
+        let target = &self.texts.score[columns.clone()];
+        let own = &self.texts.best[columns.clone()];
         widest(
             #[inline(always)]
             || {
                 for (image, row) in tile.rows() {
                     count_columns(row, target, image as u32, own, (greater, before, equal));
-                    let best = self.best_text[image].clamp(columns.start, columns.end);
+                    let best = self.images.best[image] as usize;
+                    let best = best.clamp(columns.start, columns.end);
                     let (left, right) = row.split_at(best - columns.start);
-                    let left = count_row(left, self.image_score[image]);
-                    let right = count_row(right, self.image_score[image]);
+                    let left = count_row(left, self.images.score[image]);
+                    let right = count_row(right, self.images.score[image]);
                     let at = image - images.first;
                     images.greater[at] += left.0 + right.0;
                     images.before[at] += left.1;
@@ -202,13 +215,13 @@ impl Consumer for RankCounts {
 
     fn finish(&self, (images, texts): Self::State) -> Standings {
         Standings {
-            i2t: images.standings("image", self.own.iter().copied()),
-            t2i: texts.standings("text", std::iter::repeat(1)),
+            i2t: images.standings("image", &self.images.own),
+            t2i: texts.standings("text", &self.texts.own),
         }
     }
 }
 
-/// One row against the target of each column; `own[j]` is the row of column `j`'s true pair.
+/// One row against the target of each column; `own[j]` is the row of column `j`'s best true pair.
 #[inline(always)]
 fn count_columns(
     row: &[f32],
@@ -248,6 +261,12 @@ mod tests {
         Pairs::new(n, (0..m).map(|t| if t < n { n - 1 - t } else { t * 37 % n }).collect()).unwrap()
     }
 
+    /// Every third text is true of no image, and the others of one to three; some images have no text.
+    fn judged(n: usize, m: usize) -> Pairs {
+        let of_text = |t: usize| (0..[1, 3, 0][t % 3]).map(|k| (t * 5 + k * 11) % n).collect();
+        Pairs::judged(n, (0..m).map(of_text).collect()).unwrap()
+    }
+
     #[test]
     fn ranks_are_those_of_the_matrix() {
         for (n, m, d) in SHAPES.into_iter().filter(|&(n, m, _)| 0 < n && n <= m) {
@@ -258,9 +277,8 @@ mod tests {
                     most => grid(rows * d, most - 1, seed),
                 };
                 let (v, w) = (values(n, 1), values(m, 2));
-                for pairs in
-                    [scattered(n, m), Pairs::new(n, (0..m).map(|t| t * n / m).collect()).unwrap()]
-                {
+                let in_order = Pairs::new(n, (0..m).map(|t| t * n / m).collect()).unwrap();
+                for pairs in [scattered(n, m), in_order, judged(n, m)] {
                     let tiles = tiles(&v, &w, d);
                     let want = Ranks::new(&tiles.scores(), &pairs).unwrap();
                     everywhere(&tiles, |tiles| {
@@ -333,7 +351,7 @@ mod tests {
         let tiles = tiles(&v, &v, 8);
         let pairs = Pairs::uniform(5, 1);
         let score = |i: usize| tiles.scores().row(i)[i].next_up();
-        tiles.run(&RankCounts::with_scores(&pairs, (0..5).map(score).collect()));
+        tiles.run(&RankCounts::with_scores(&pairs, &(0..5).map(score).collect::<Vec<_>>()));
     }
 
     #[test]

@@ -23,7 +23,7 @@ pub struct Picture {
 /// Where the pixels of a picture are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PictureSource {
-    /// In a JPEG or PNG file.
+    /// In a JPEG, PNG or WebP file.
     File(PathBuf),
     /// In memory.
     Decoded(Arc<RgbImage>),

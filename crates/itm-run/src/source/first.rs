@@ -29,6 +29,11 @@ impl Source {
             train,
             test: test.within(fold.images.clone(), &fold.texts),
         });
+        for set in &mut self.judgements {
+            set.i2t = set.i2t.within(fold.images.clone(), &fold.texts);
+            set.t2i = set.t2i.within(fold.images.clone(), &fold.texts);
+        }
+        self.judgements.retain(|set| !set.i2t.is_empty() && !set.t2i.is_empty());
         self.first_of = Some(all);
         Ok(self)
     }

@@ -10,7 +10,8 @@ use crate::rows::Length;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
 #[command(next_help_heading = "Input")]
 pub struct InputArgs {
-    /// Image (or item) embeddings, one row per image: .npy, FILE.npz:ARRAY or FILE.safetensors:TENSOR; `-` is standard input
+    /// Image (or item) embeddings, one row per image: .npy, FILE.npz:ARRAY, FILE.safetensors:TENSOR, FILE.pt, or a folder of numbered .npy
+    /// files; `-` is standard input
     #[arg(long, value_name = "FILE")]
     pub images: Option<Location>,
     /// Text (or query) embeddings of the same width
@@ -25,8 +26,9 @@ pub struct InputArgs {
     /// A TREC run whose queries are texts
     #[arg(long, value_name = "FILE")]
     pub run_t2i: Option<Location>,
-    /// Which image each text belongs to: .npy integers, a row number or name per line, a JSON list, TREC qrels (*.qrels;
-    /// always for run files). Without it the shapes decide, and a note says how
+    /// Which texts are true of which images. One image for each text: .npy integers, a row number or name per line, a JSON list.
+    /// Any number: a JSON list of the text rows of each image, a JSON object of names, TREC qrels (*.qrels; always for run
+    /// files). Without it the shapes decide, and a note says how
     #[arg(long, value_name = "FILE")]
     pub pairs: Option<Location>,
     /// Names of images, one per line, or FILE.jsonl:FIELD (one line per image or one line per text)

@@ -1,4 +1,4 @@
-//! A matrix of real numbers in a `.npy`, `.npz` or `.safetensors` file, read row by row.
+//! A matrix of real numbers in a `.npy`, `.npz` or `.safetensors` file, or in numbered `.npy` files, read row by row.
 
 use half::{bf16, f16};
 use itm_core::data::{Dtype, FileBytes, Npy, contents};
@@ -7,7 +7,7 @@ use itm_core::{Error, Result};
 use super::npz;
 use super::safetensors::{Element, Tensor};
 
-/// A two-dimensional array of f16, bf16, f32 or f64, as the file holds it.
+/// A two-dimensional array of f16, bf16, f32, f64 or bytes, as the file holds it.
 ///
 /// The shape is checked against the length of the file before a row can be read. A number in a header never decides an
 /// allocation.
@@ -32,6 +32,8 @@ pub struct Array {
 enum ArrayFile {
     Npy(Npy),
     Tensor(Tensor),
+    /// Arrays one after the other, each with the number of its first row.
+    Shards(Vec<(usize, Array)>),
 }
 
 impl Array {
@@ -39,7 +41,8 @@ impl Array {
     /// or the array of an `.npz` archive; without `part` the file must hold exactly one.
     ///
     /// # Errors
-    /// If the file has neither format or is cut short; for Fortran order, big-endian numbers, Python objects and integers;
+    /// If the file has neither format or is cut short; for Fortran order, big-endian numbers, Python objects and integers of
+    /// more than a byte;
     /// if the array does not have two dimensions, or has no rows or columns; if there is no such tensor, or several to
     /// choose from.
     pub fn parse(place: &str, part: Option<&str>, bytes: impl Into<FileBytes>) -> Result<Self> {
@@ -63,7 +66,10 @@ impl Array {
                 contents(&bytes),
             ));
         }
-        let tensor = Tensor::parse(place, part, bytes)?;
+        Self::of_tensor(place, Tensor::parse(place, part, bytes)?)
+    }
+
+    pub(crate) fn of_tensor(place: &str, tensor: Tensor) -> Result<Self> {
         let (place, element) = (format!("{place}:{}", tensor.name), tensor.element);
         Self::new(place, element, &tensor.shape.clone(), ArrayFile::Tensor(tensor))
     }
@@ -74,7 +80,15 @@ impl Array {
             Dtype::F16 => Element::F16,
             Dtype::F32 => Element::F32,
             Dtype::F64 => Element::F64,
-            other => return Err(Error::invalid(place, "real numbers of f16, f32 or f64", other)),
+            Dtype::I8 => Element::I8,
+            Dtype::U8 => Element::U8,
+            other => {
+                return Err(Error::invalid(
+                    place,
+                    "real numbers of f16, f32 or f64, or bytes",
+                    other,
+                ));
+            }
         };
         let shape = npy.shape().to_vec();
         Self::new(place.into(), element, &shape, ArrayFile::Npy(npy))
@@ -90,6 +104,35 @@ impl Array {
             return Err(Error::invalid(place, "at least one row and one column", got));
         }
         Ok(Self { place, stored, element, rows, dim })
+    }
+
+    /// The rows of several arrays, one after the other.
+    ///
+    /// # Errors
+    /// If there is no array, or they differ in width or type.
+    pub(crate) fn joined(place: &str, arrays: Vec<Self>) -> Result<Self> {
+        let Some(first) = arrays.first() else {
+            return Err(Error::invalid(place, "numbered .npy files", "none"));
+        };
+        let (element, dim) = (first.element, first.dim);
+        if let Some(other) = arrays.iter().find(|a| a.dim != dim || a.element != element) {
+            let expected = format!("{dim} columns of {element:?} as in {}", first.place);
+            let got = format!("{} of {:?}", other.dim, other.element);
+            return Err(Error::invalid(&other.place, expected, got));
+        }
+        let mut rows = 0;
+        let numbered = arrays.into_iter().map(|array| {
+            let first = rows;
+            rows += array.rows;
+            (first, array)
+        });
+        let stored = ArrayFile::Shards(numbered.collect());
+        Ok(Self { place: place.into(), stored, element, rows, dim })
+    }
+
+    /// Whether the numbers are bytes, which usually had a scale.
+    pub(crate) fn is_of_bytes(&self) -> bool {
+        matches!(self.element, Element::I8 | Element::U8)
     }
 
     /// The file's name, followed by the tensor's name if there is one.
@@ -118,6 +161,11 @@ impl Array {
                 let size = self.dim * self.element.size();
                 &tensor.data()[row * size..][..size]
             }
+            ArrayFile::Shards(shards) => {
+                let (first, shard) =
+                    &shards[shards.partition_point(|(first, _)| *first <= row) - 1];
+                shard.row_bytes(row - first)
+            }
         }
     }
 
@@ -137,6 +185,8 @@ impl Array {
             Element::Bf16 => each(out, |b| bf16::from_le_bytes(array(b)).to_f64()),
             Element::F32 => each(out, |b| f64::from(f32::from_le_bytes(array(b)))),
             Element::F64 => each(out, |b| f64::from_le_bytes(array(b))),
+            Element::I8 => each(out, |b| f64::from(i8::from_le_bytes(array(b)))),
+            Element::U8 => each(out, |b| f64::from(b[0])),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::io::{self, Read};
+use std::path::{Path, PathBuf};
 
 use itm_core::data::Features;
 use itm_core::scored::{EmbeddingRows, Similarity};
@@ -13,11 +14,12 @@ use super::loaded::{InputBanks, InputData, InputScores};
 use super::location::{Files, Location};
 use super::messages::Messages;
 use super::names::{NameFormat, fit_images, fit_texts, index, parse_names};
-use super::pairs::{Guess, PairFormat, PairList, PairSides, guess};
+use super::pairs::{Guess, PairFormat, PairList, PairSides, guess, name_the_lonely};
 use super::qrels::Qrels;
 use super::rows::{embeddings, repeats, scores};
 use super::run::Run;
 use super::runs::{NameLists, RunFile, spread};
+use super::torch;
 use crate::Direction;
 use crate::study::Names;
 use crate::words::count;
@@ -57,6 +59,12 @@ fn from_embeddings(
     texts: &Array,
 ) -> Result<InputData> {
     let mut messages = Messages::default();
+    for array in [images, texts].into_iter().filter(|array| array.is_of_bytes()) {
+        let place = array.place();
+        messages.note(format!(
+            "{place}: bytes are taken as they are, so one scale must serve all columns"
+        ));
+    }
     let layout = layout(input, files, images, texts.place(), texts.rows(), &mut messages)?;
     let length = input.length();
     let rows = embeddings(images, layout.every, length, &mut messages)?;
@@ -163,7 +171,7 @@ fn layout(
             let place = at.to_string();
             let list = PairList::parse(&place, pair_format(at), files.open(at)?)?;
             // Names are looked up only where the file has names, and only then must they be unique.
-            let of_images = image_names.as_ref().filter(|_| !matches!(list, PairList::Rows(_)));
+            let of_images = image_names.as_ref().filter(|_| list.has_names());
             let of_texts = text_names.as_ref().filter(|_| matches!(list, PairList::Qrels(_)));
             let sides = PairSides {
                 images: images.rows(),
@@ -200,11 +208,53 @@ fn layout(
     let fit = |(place, names): PlacedNames| fit_images(&place, names, pairs.images(), Some(&pairs));
     let images = image_names.map(fit).transpose()?;
     let names = Names { images, texts: text_names.map(|(_, names)| names) };
+    let sides = [names.images.as_deref(), names.texts.as_deref()];
+    name_the_lonely(&pairs, sides, &Direction::BOTH, messages);
     Ok(RowsAndPairs { every, pairs, names })
 }
 
+/// A file, or the numbered `.npy` files of a folder in the order of their numbers.
 fn array(files: &mut Files, at: &Location) -> Result<Array> {
-    Array::parse(&at.to_string(), at.part.as_deref(), files.open(at)?)
+    let place = at.to_string();
+    let folder = match &at.path {
+        Some(path) if path.is_dir() => path,
+        Some(path) if ["pt", "pth"].iter().any(|end| at.has_extension(end)) => {
+            let tensor = torch::tensor(&place, at.part.as_deref(), path, &files.open(at)?)?;
+            return Array::of_tensor(&place, tensor);
+        }
+        _ => return Array::parse(&place, at.part.as_deref(), files.open(at)?),
+    };
+    let mut shard = |path| {
+        let at = Location { path: Some(path), part: None };
+        Array::parse(&at.to_string(), None, files.open(&at)?)
+    };
+    let shards = shards(folder)?.into_iter().map(&mut shard).collect::<Result<_>>()?;
+    Array::joined(&place, shards)
+}
+
+/// The `.npy` files of a folder, by the last number in their names: `img_emb_0.npy`, `img_emb_1.npy`, …, `img_emb_10.npy`.
+fn shards(folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut numbered = vec![];
+    for entry in std::fs::read_dir(folder).map_err(Error::io(folder))? {
+        let path = entry.map_err(Error::io(folder))?.path();
+        if path.extension().is_none_or(|end| end != "npy") {
+            continue;
+        }
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let digits = stem.trim_end_matches(|c: char| c.is_ascii_digit()).len();
+        let Ok(number) = stem[digits..].parse::<u64>() else {
+            let expected = "a name that ends in its number, as its neighbours are read in order";
+            return Err(Error::invalid(path.display(), expected, "none"));
+        };
+        numbered.push((number, path));
+    }
+    numbered.sort();
+    let missing = (0..).zip(&numbered).find(|(at, (number, _))| numbered[0].0 + at != *number);
+    if let Some((at, _)) = missing {
+        let expected = format!("a file with the number {}", numbered[0].0 + at);
+        return Err(Error::invalid(folder.display(), expected, "none"));
+    }
+    Ok(numbered.into_iter().map(|(_, path)| path).collect())
 }
 
 fn names(files: &mut Files, at: &Option<Location>) -> Result<Option<PlacedNames>> {

@@ -27,6 +27,7 @@ mod safetensors;
 #[cfg(test)]
 mod tests;
 mod text;
+mod torch;
 
 pub use args::InputArgs;
 pub use array::Array;

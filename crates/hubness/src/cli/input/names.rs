@@ -73,7 +73,8 @@ pub(crate) fn fit_images(
     if names.len() == images {
         return Ok(names);
     }
-    let Some(pairs) = pairs.filter(|pairs| pairs.texts() == names.len()) else {
+    let is_by_text = |pairs: &&Pairs| pairs.texts() == names.len() && !pairs.is_judged();
+    let Some(pairs) = pairs.filter(is_by_text) else {
         let expected = format!("a name for each of {images} images");
         return Err(Error::invalid(place, expected, count(names.len(), "name")));
     };

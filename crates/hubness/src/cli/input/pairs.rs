@@ -1,25 +1,29 @@
 //! Which texts belong to which image: from a file, or guessed from the shapes.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use itm_core::data::{FileBytes, Npy, Repeats, excerpt};
 use itm_core::{Error, Pairs, Result};
 use serde_json::Value;
 
 use super::array::is_npy;
+use super::messages::Messages;
 use super::names::{NameFormat, parse_names};
-use super::qrels::Qrels;
+use super::qrels::{Judgement, Qrels};
 use super::text::{at_line, lines, utf8};
-use crate::words::count;
+use crate::Direction;
+use crate::words::{count, first_ten};
 
 /// A file of pairs as it was read, before it is checked against the shapes.
 #[derive(Debug, Clone, PartialEq)]
 pub enum PairList {
     /// The image row of each text: `.npy` integers, a JSON list of integers.
     Rows(Vec<usize>),
-    /// The image of each text, row number or name: lines, a JSON list of texts.
+    /// The image of each text, row number or name: lines, a JSON list of names.
     Words(Vec<String>),
-    /// Judged pairs of names.
+    /// The text rows that are true of each image: a JSON list of lists.
+    Lists(Vec<Vec<usize>>),
+    /// Judged pairs of names: TREC qrels, a JSON object with the names of the true items of each query.
     Qrels(Qrels),
 }
 
@@ -37,6 +41,11 @@ pub enum PairFormat<'a> {
 }
 
 impl PairList {
+    /// Whether the entries may be names.
+    pub(crate) fn has_names(&self) -> bool {
+        matches!(self, Self::Words(_) | Self::Qrels(_))
+    }
+
     /// Reads a file of pairs.
     ///
     /// # Errors
@@ -52,8 +61,10 @@ impl PairList {
             }
             PairFormat::Lines | PairFormat::Csv => {
                 let text = utf8(place, &bytes)?;
-                if text.trim_start().starts_with('[') {
-                    return json(place, text);
+                match text.trim_start().chars().next() {
+                    Some('[') => return json(place, text),
+                    Some('{') => return json_by_name(place, text).map(Self::Qrels),
+                    _ => (),
                 }
                 words(place, format, text).map(Self::Words)
             }
@@ -94,7 +105,10 @@ fn json(place: &str, text: &str) -> Result<PairList> {
     if let Ok(words) = serde_json::from_str(text) {
         return Ok(PairList::Words(words));
     }
-    // Neither: read the list once more to find the bad entry.
+    if let Ok(lists) = serde_json::from_str(text) {
+        return Ok(PairList::Lists(lists));
+    }
+    // None of them: read the list once more to find the bad entry.
     let entries: Vec<Value> =
         serde_json::from_str(text).map_err(|e| Error::invalid(place, "a JSON list", e))?;
     let names = entries[0].is_string(); // an empty list was a list of numbers
@@ -103,6 +117,17 @@ fn json(place: &str, text: &str) -> Result<PairList> {
     let expected = if names { "an image name" } else { "an image row" };
     let got = excerpt(&entries[at].to_string());
     Err(Error::invalid(format!("{place} entry {at}"), expected, got))
+}
+
+/// An object with the names of the true items of each query: `{"dog.jpg": ["cap3", "cap8"]}`.
+fn json_by_name(place: &str, text: &str) -> Result<Qrels> {
+    let object: BTreeMap<String, Vec<String>> = serde_json::from_str(text)
+        .map_err(|e| Error::invalid(place, "an object of lists of names", e))?;
+    let judge = |(query, docs): (String, Vec<String>)| {
+        let of_query = move |doc| Judgement { query: query.clone(), doc, relevance: 1 };
+        docs.into_iter().map(of_query)
+    };
+    Ok(Qrels { judged: object.into_iter().flat_map(judge).collect() })
 }
 
 /// The images and texts that pairs must fit.
@@ -118,13 +143,27 @@ impl PairSides<'_> {
     /// The pairs, and how the file was understood.
     ///
     /// # Errors
-    /// If the number of texts differs, an image does not exist or has no text, a name is unknown, or the lines can be read
-    /// as names and as row numbers of different images.
+    /// If the number of texts differs, an image does not exist, a name is unknown, or the lines can be read as names and as
+    /// row numbers of different images.
     pub(crate) fn resolve(&self, place: &str, list: PairList) -> Result<(Pairs, String)> {
-        let (image_of_text, how) = match list {
+        let how = |what: &str| format!("pairs from {place} ({what})");
+        let (image_of_text, what) = match list {
             PairList::Rows(rows) => (rows, "row numbers"),
             PairList::Words(words) => self.rows_of(place, &words)?,
-            PairList::Qrels(qrels) => (self.judged(place, &qrels)?, "judged pairs of names"),
+            PairList::Lists(lists) => {
+                let images_of_text = self.turned(place, &lists)?;
+                return Ok((
+                    true_pairs(self.images, images_of_text)?,
+                    how("text rows of each image"),
+                ));
+            }
+            PairList::Qrels(qrels) => {
+                let images_of_text = self.judged(place, &qrels)?;
+                return Ok((
+                    true_pairs(self.images, images_of_text)?,
+                    how("judged pairs of names"),
+                ));
+            }
         };
         let got = image_of_text.len();
         if got != self.texts {
@@ -139,12 +178,27 @@ impl PairSides<'_> {
             let place = format!("{place}, text {text}");
             return Err(Error::invalid(place, expected, format!("{row}{hint}")));
         }
-        let pairs = Pairs::new(self.images, image_of_text)?;
-        if let Some(image) = (0..self.images).find(|&i| pairs.texts_of(i).is_empty()) {
-            let got = format!("none for image {image}");
-            return Err(Error::invalid(place, "a text for every image", got));
+        let images_of_text = image_of_text.into_iter().map(|image| vec![image]).collect();
+        Ok((true_pairs(self.images, images_of_text)?, how(what)))
+    }
+
+    /// The images of each text, from the texts of each image.
+    fn turned(&self, place: &str, lists: &[Vec<usize>]) -> Result<Vec<Vec<usize>>> {
+        if lists.len() != self.images {
+            let expected = format!("a list of text rows for each of {} images", self.images);
+            return Err(Error::invalid(place, expected, lists.len()));
         }
-        Ok((pairs, format!("pairs from {place} ({how})")))
+        let mut images_of_text = vec![vec![]; self.texts];
+        for (image, texts) in lists.iter().enumerate() {
+            for &text in texts {
+                let Some(images) = images_of_text.get_mut(text) else {
+                    let expected = format!("a text row below {}", self.texts);
+                    return Err(Error::invalid(format!("{place}, image {image}"), expected, text));
+                };
+                images.push(image);
+            }
+        }
+        Ok(images_of_text)
     }
 
     /// Reads the lines as names if all are names, as row numbers if all are numbers. If both readings are possible and
@@ -180,30 +234,62 @@ impl PairSides<'_> {
         }
     }
 
-    fn judged(&self, place: &str, qrels: &Qrels) -> Result<Vec<usize>> {
+    fn judged(&self, place: &str, qrels: &Qrels) -> Result<Vec<Vec<usize>>> {
         let (Some(images), Some(texts)) = (&self.image_names, &self.text_names) else {
             let expected = "--image-names and --text-names with judged pairs of names";
             return Err(Error::invalid(place, expected, "at most one of them"));
         };
         let asks = |of: &HashMap<&str, usize>| qrels.queries().all(|q| of.contains_key(q));
         let from_images = if asks(images) { qrels.clone() } else { qrels.reversed() };
-        let image_of = from_images.image_of_text(place)?;
         let find = |of: &HashMap<&str, usize>, name: &str, what: &str| {
             let expected = format!("{what} among the given names");
             of.get(name).copied().ok_or_else(|| Error::invalid(place, expected, excerpt(name)))
         };
-        let mut image_of_text = vec![None; self.texts];
-        for (text, image) in image_of {
-            image_of_text[find(texts, text, "a text")?] = Some(find(images, image, "an image")?);
+        let mut images_of_text = vec![vec![]; self.texts];
+        for (text, of_text) in from_images.images_of_text() {
+            let found = of_text.into_iter().map(|image| find(images, image, "an image"));
+            images_of_text[find(texts, text, "a text")?] = found.collect::<Result<_>>()?;
         }
-        let missing = image_of_text.iter().filter(|image| image.is_none()).count();
-        image_of_text.into_iter().collect::<Option<_>>().ok_or_else(|| {
-            Error::invalid(
-                place,
-                "an image for every text",
-                format!("{} without", count(missing, "text")),
-            )
-        })
+        Ok(images_of_text)
+    }
+}
+
+/// Pairs of one image for each text, if that is what they are and every image has a text; otherwise judged pairs.
+pub(crate) fn true_pairs(images: usize, images_of_text: Vec<Vec<usize>>) -> Result<Pairs> {
+    let mut has_text = vec![false; images];
+    images_of_text.iter().flatten().filter(|&&i| i < images).for_each(|&i| has_text[i] = true);
+    let simple = images_of_text.iter().all(|of_text| of_text.len() == 1);
+    if simple && has_text.into_iter().all(|has| has) {
+        return Pairs::new(images, images_of_text.concat());
+    }
+    Pairs::judged(images, images_of_text)
+}
+
+/// Says which items are true of nothing: they stay as items, and are no queries.
+pub(crate) fn name_the_lonely(
+    pairs: &Pairs,
+    names: [Option<&[String]>; 2],
+    directions: &[Direction],
+    messages: &mut Messages,
+) {
+    let [images, texts] = names;
+    for (direction, names, noun) in
+        [(Direction::I2t, images, "image"), (Direction::T2i, texts, "text")]
+    {
+        let queries = 0..direction.queries(pairs.images(), pairs.texts());
+        let lonely: Vec<_> = queries.filter(|&q| direction.truths(pairs, q).is_empty()).collect();
+        if lonely.is_empty() {
+            continue;
+        }
+        let name = |&at: &usize| names.map_or_else(|| at.to_string(), |names| names[at].clone());
+        let first = first_ten(&lonely.iter().map(name).collect::<Vec<_>>());
+        let other = direction.items("an image", "a text");
+        let left_out = match directions.contains(&direction) {
+            true => "left out as queries, ",
+            false => "",
+        };
+        let n = count(lonely.len(), noun);
+        messages.warn(format!("{n} without {other}, {left_out}kept as items: {first}"));
     }
 }
 

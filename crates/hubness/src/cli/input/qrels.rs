@@ -94,24 +94,13 @@ impl Qrels {
         Self { judged: self.judged.iter().map(turn).collect() }
     }
 
-    /// The image of every text that has one. Images must be the queries.
-    ///
-    /// # Errors
-    /// If a text belongs to two images: each text has one image here.
-    pub(crate) fn image_of_text(&self, place: &str) -> Result<HashMap<&str, &str>> {
-        let mut image_of = HashMap::new();
+    /// The images of every text that has one. Images must be the queries.
+    pub(crate) fn images_of_text(&self) -> HashMap<&str, Vec<&str>> {
+        let mut images_of = HashMap::<_, Vec<_>>::new();
         for one in self.judged.iter().filter(|one| one.relevant()) {
-            if let Some(first) = image_of.insert(one.doc.as_str(), one.query.as_str()) {
-                let got = format!(
-                    "{} relevant with {} and {}",
-                    excerpt(&one.doc),
-                    excerpt(first),
-                    excerpt(&one.query)
-                );
-                return Err(Error::invalid(place, "one image for each text", got));
-            }
+            images_of.entry(one.doc.as_str()).or_default().push(one.query.as_str());
         }
-        Ok(image_of)
+        images_of
     }
 }
 
@@ -150,14 +139,13 @@ mod tests {
     }
 
     #[test]
-    fn a_text_has_one_image() {
+    fn a_text_may_have_several_images() {
         let qrels = Qrels::parse("q", b"i1 0 t1 1\ni2 0 t1 2\ni2 0 t2 0\n").unwrap();
-        let error = qrels.image_of_text("q").unwrap_err().to_string();
-        let want =
-            "q: expected one image for each text, got \"t1\" relevant with \"i1\" and \"i2\"";
-        assert_eq!(error, want);
+        assert_eq!(qrels.images_of_text(), HashMap::from([("t1", vec!["i1", "i2"])]));
         let turned = qrels.reversed();
-        let of = turned.image_of_text("q").unwrap();
-        assert_eq!((of.len(), of["i1"], of["i2"]), (2, "t1", "t1"));
+        assert_eq!(
+            turned.images_of_text(),
+            HashMap::from([("i1", vec!["t1"]), ("i2", vec!["t1"])])
+        );
     }
 }

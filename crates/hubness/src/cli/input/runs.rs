@@ -6,6 +6,7 @@ use itm_core::data::excerpt;
 use itm_core::{Error, Pairs, Result, ScoreMatrix};
 
 use super::messages::Messages;
+use super::pairs::{name_the_lonely, true_pairs};
 use super::qrels::Qrels;
 use super::run::Run;
 use crate::Direction;
@@ -39,8 +40,7 @@ pub(crate) struct RunMatrices {
 /// Puts runs and judgements on the same rows and columns.
 ///
 /// # Errors
-/// If a name is not among the given names, a text has two images or none, an image is a query without a text, or a matrix
-/// would be larger than 4 GiB.
+/// If a name is not among the given names, or a matrix would be larger than 4 GiB.
 pub(crate) fn spread(
     runs: &[RunFile],
     qrels: Option<(&str, Qrels)>,
@@ -86,9 +86,10 @@ pub(crate) fn spread(
     for named in runs {
         let run = dense(named, &sides, messages)?;
         if let Some(pairs) = &pairs {
-            let own = |text: usize| run.row(pairs.image_of(text))[text];
+            let (of_images, of_texts) = pairs.list();
+            let own = of_images.iter().zip(of_texts).map(|(&image, text)| run.row(image)[text]);
             // A missing true item is a miss at every K, even if the list has fewer than K entries.
-            let missed = (0..pairs.texts()).filter(|&text| own(text) == f32::NEG_INFINITY).count();
+            let missed = own.filter(|&score| score == f32::NEG_INFINITY).count();
             if missed > 0 {
                 let n = count(missed, "true pair");
                 messages.warn(format!("{}: {n} not in the run: misses at every K", named.place));
@@ -182,29 +183,19 @@ fn pairs(
     runs: &[RunFile],
     messages: &mut Messages,
 ) -> Result<Pairs> {
-    let of = qrels.image_of_text(place)?;
+    let mut of = qrels.images_of_text();
     let row = index(images);
-    let image = |text: &String| of.get(text.as_str()).copied();
-    let without: Vec<_> = texts.iter().filter(|text| image(text).is_none()).collect();
-    if !without.is_empty() {
-        let got = format!("{} without: {}", count(without.len(), "text"), first_ten(&without));
-        return Err(Error::invalid(place, "an image for every text", got));
-    }
-    let image_of_text = texts.iter().filter_map(image).map(|name| {
+    let find = |name: &str| {
         let expected = "an image among the given names";
         row.get(name).copied().ok_or_else(|| Error::invalid(place, expected, excerpt(name)))
-    });
-    let pairs = Pairs::new(images.len(), image_of_text.collect::<Result<_>>()?)?;
-    let alone: Vec<_> = (0..images.len()).filter(|&i| pairs.texts_of(i).is_empty()).collect();
-    if !alone.is_empty() {
-        let names: Vec<_> = alone.iter().map(|&image| &images[image]).collect();
-        let (n, first) = (count(alone.len(), "image"), first_ten(&names));
-        if runs.iter().any(|named| named.direction == Direction::I2t) {
-            let got = format!("{n} without: {first}");
-            return Err(Error::invalid(place, "a text for every query image", got));
-        }
-        messages.warn(format!("{n} without a text, kept as items: {first}"));
-    }
+    };
+    let images_of = |text: &String| {
+        of.remove(text.as_str()).unwrap_or_default().into_iter().map(find).collect()
+    };
+    let images_of_text = texts.iter().map(images_of).collect::<Result<_>>()?;
+    let pairs = true_pairs(images.len(), images_of_text)?;
+    let directions: Vec<_> = runs.iter().map(|named| named.direction).collect();
+    name_the_lonely(&pairs, [Some(images), Some(texts)], &directions, messages);
     Ok(pairs)
 }
 

@@ -13,6 +13,8 @@ pub(crate) enum Element {
     Bf16,
     F32,
     F64,
+    I8,
+    U8,
 }
 
 impl Element {
@@ -21,6 +23,7 @@ impl Element {
             Self::F16 | Self::Bf16 => 2,
             Self::F32 => 4,
             Self::F64 => 8,
+            Self::I8 | Self::U8 => 1,
         }
     }
 }
@@ -36,6 +39,11 @@ pub(crate) struct Tensor {
 }
 
 impl Tensor {
+    /// A tensor in memory.
+    pub(crate) fn new(name: String, element: Element, shape: Vec<usize>, values: Vec<u8>) -> Self {
+        Self { name, element, shape, range: 0..values.len(), bytes: values.into() }
+    }
+
     /// Takes the named tensor, or the only tensor with two dimensions.
     ///
     /// # Errors
@@ -57,9 +65,15 @@ impl Tensor {
             Dtype::BF16 => Element::Bf16,
             Dtype::F32 => Element::F32,
             Dtype::F64 => Element::F64,
+            Dtype::I8 => Element::I8,
+            Dtype::U8 => Element::U8,
             other => {
                 let place = format!("{place}:{name}");
-                return Err(Error::invalid(place, "a dtype among F16, BF16, F32, F64", other));
+                return Err(Error::invalid(
+                    place,
+                    "a dtype among F16, BF16, F32, F64, I8, U8",
+                    other,
+                ));
             }
         };
         let (from, to) = info.data_offsets;

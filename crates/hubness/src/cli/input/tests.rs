@@ -44,6 +44,7 @@ fn all_readers(bytes: &[u8]) {
         match answered(PairList::parse("PLACE", format, bytes.to_vec().into())) {
             Some(PairList::Rows(rows)) => assert!(rows.len() <= bytes.len()),
             Some(PairList::Words(words)) => assert!(words.len() <= bytes.len()),
+            Some(PairList::Lists(lists)) => assert!(lists.concat().len() <= bytes.len()),
             Some(PairList::Qrels(_)) | None => {}
         }
     }
@@ -65,6 +66,9 @@ fn valid(which: usize) -> Vec<u8> {
         5 => b"q1 Q0 d1 1 0.5 t\nq1 Q0 d2 2 -1e-3 t\nq2 Q0 d1 1 7 t\n".to_vec(),
         6 => b"q1 0 d1 1\nq1 0 d2 0\nq2 0 d1 2\n".to_vec(),
         7 => b"[0, 1, 1, 2]".to_vec(),
+        10 => b"[[0, 2], [], [1]]".to_vec(),
+        11 => b"{\"d1\": [\"q1\", \"q2\"]}".to_vec(),
+        12 => npy(&[2, 3], &[1i8, -2, 3, 0, 127, -128]),
         8 => b"{\"f\": \"a\"}\n{\"f\": 3}\n".to_vec(),
         _ => b"0\n1\n\"2\"\n".to_vec(),
     }
@@ -72,7 +76,7 @@ fn valid(which: usize) -> Vec<u8> {
 
 #[test]
 fn valid_files_are_valid() {
-    (0..10).for_each(|which| all_readers(&valid(which)));
+    (0..13).for_each(|which| all_readers(&valid(which)));
     let array = |which| Array::parse("PLACE", None, valid(which)).unwrap();
     assert_eq!([0, 2, 3, 4].map(|which| array(which).dim()), [3, 2, 2, 1]);
     assert!(Run::parse("PLACE", &valid(5)).is_ok() && Qrels::parse("PLACE", &valid(6)).is_ok());
@@ -87,7 +91,7 @@ fn a_json_list_is_of_one_kind() {
     for (text, want) in [
         ("[0, -1]", "p.json entry 1: expected an image row, got \"-1\""),
         ("[\"a\", 1]", "p.json entry 1: expected an image name, got \"1\""),
-        ("[[0], [1]]", "p.json entry 0: expected an image row, got \"[0]\""),
+        ("[[0], 1]", "p.json entry 0: expected an image row, got \"[0]\""),
         ("[0, 1", "p.json: expected a JSON list, got EOF while parsing a list at line 1 column 5"),
     ] {
         assert_eq!(line(text), want);
@@ -109,7 +113,7 @@ proptest! {
 
     #[test]
     fn a_changed_file_gets_an_answer(
-        which in 0..10usize, changes in vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
+        which in 0..13usize, changes in vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
         cut in any::<prop::sample::Index>(), whole: bool,
     ) {
         let mut bytes = valid(which);
@@ -124,7 +128,7 @@ proptest! {
     }
 
     #[test]
-    fn a_cut_array_is_refused(which in prop::sample::select(vec![0usize, 2, 3, 4]), at in any::<prop::sample::Index>()) {
+    fn a_cut_array_is_refused(which in prop::sample::select(vec![0usize, 2, 3, 4, 12]), at in any::<prop::sample::Index>()) {
         let bytes = valid(which);
         prop_assert!(Array::parse("PLACE", None, bytes[..at.index(bytes.len())].to_vec()).is_err());
     }

@@ -48,6 +48,8 @@ fn recalls_stand_where_they_belong() {
             r10,
             median_rank: None,
             mean_rank: None,
+            map_at_r: None,
+            r_precision: None,
             decided_by_ties: None,
         })
     };

@@ -86,6 +86,8 @@ pub(crate) fn poisoned() -> Report {
                 r10: nan,
                 median_rank: rank,
                 mean_rank: rank,
+                map_at_r: None,
+                r_precision: None,
                 decided_by_ties: None,
             };
         }
@@ -155,6 +157,8 @@ fn row(method: &str, rsum: f64, setting: Setting, p: f64) -> Row {
         r10: at(0.205 * tilt),
         median_rank: (!method.contains("rgm")).then_some(2.0),
         mean_rank: (!method.contains("rgm")).then_some(11.37),
+        map_at_r: None,
+        r_precision: None,
         decided_by_ties: (!method.contains("rgm")).then_some(3),
     };
     let around = |r: Recalls| {

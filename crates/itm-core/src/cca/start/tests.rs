@@ -250,10 +250,6 @@ fn what_is_refused_is_named() {
         "model.cca.dims: expected at most 3, the width of the model, got 4"
     );
     assert_eq!(
-        refused(|_, options, _, _| options.dims = 7),
-        "model.cca.dims: expected at most 6, the rank of the training pairs, got 7"
-    );
-    assert_eq!(
         refused(|_, _, _, min_captions| *min_captions = 1000),
         "model.cca: expected a term of the training captions that is frequent enough, got none"
     );
@@ -280,6 +276,25 @@ fn what_is_refused_is_named() {
     let unknown = r#"{"ridge_image":1,"ridge_text":1,"power":1,"dims":4,"fill":0.3,"ridge":1}"#;
     let error = serde_json::from_str::<StartOptions>(unknown).unwrap_err().to_string();
     assert!(error.contains("unknown field `ridge`"), "{error}");
+}
+
+/// Six features give six correlations: what is wanted beyond is filled, or zero without a fill, which leaves the scores alone.
+#[test]
+fn dimensions_beyond_the_rank_are_left_out() {
+    let train = dataset(16, 40, 6, 2).train;
+    let terms = Terms::fit(&train.captions, 2, 6000);
+    let start = |dims: usize, fill: f64| {
+        solve(&train, &terms, 8, &StartOptions { dims, fill, ..OPTIONS }).unwrap()
+    };
+    let (six, eight) = (start(6, 0.3), start(8, 0.3));
+    assert_eq!([six.dims(), eight.dims(), start(4, 0.3).dims()], [6, 6, 4]);
+    assert_eq!(six, eight, "the seventh column is drawn in both");
+    let bare = start(8, 0.0);
+    for (bare, six) in [(&bare.image, &six.image), (&bare.text, &six.text)] {
+        for (bare, six) in bare.weight.chunks(8).zip(six.weight.chunks(8)) {
+            assert_eq!((&bare[..6], &bare[6..]), (&six[..6], &[0.0; 2][..]));
+        }
+    }
 }
 
 fn inputs<'a>(train: &'a Part, terms: &'a Terms) -> StartInputs<'a> {

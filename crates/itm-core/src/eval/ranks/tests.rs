@@ -2,6 +2,9 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::*;
+use crate::Relevance;
+use crate::eval::{Evaluation, evaluate_multi};
+use crate::significance::Hits;
 
 const POLICIES: [TiePolicy; 4] =
     [TiePolicy::Index, TiePolicy::Optimistic, TiePolicy::Pessimistic, TiePolicy::Expected];
@@ -58,6 +61,40 @@ proptest! {
         let columns = scores.transpose();
         for (text, &got) in ranks.t2i().iter().enumerate() {
             check(columns.row(text), &[pairs.image_of(text)], got)?;
+        }
+    }
+
+    /// Two ways that share nothing: counting, and sorting for mAP@R.
+    #[test]
+    fn judged_pairs_are_counted_as_they_are_sorted((scores, pairs) in problem(), more in vec(any::<[u8; 2]>(), 0..30)) {
+        let mut images_of: Vec<_> = (0..pairs.texts()).map(|t| pairs.images_of(t).to_vec()).collect();
+        for [image, text] in more {
+            let of_text = &mut images_of[usize::from(text) % pairs.texts()];
+            // A text loses its images, or gains one.
+            if image % 3 == 0 { of_text.clear() } else { of_text.push(usize::from(image) % pairs.images()) }
+        }
+        let judged = Pairs::judged(pairs.images(), images_of).unwrap();
+        let texts_of: Vec<Vec<u32>> = (0..judged.images())
+            .map(|image| judged.texts_of(image).iter().map(|&t| t as u32).collect())
+            .collect();
+        let relevance = Relevance::new(judged.texts(), texts_of);
+        if relevance.is_empty() {
+            prop_assert!(Ranks::new(&scores, &judged).is_err());
+            return Ok(());
+        }
+        let ranks = Ranks::new(&scores, &judged).unwrap();
+        let got = Evaluation::new(std::slice::from_ref(&ranks), TiePolicy::Index);
+        let want = evaluate_multi(&scores, &relevance).unwrap();
+        for (got, queries, want) in [(got.i2t, got.images, want.i2t), (got.t2i, got.texts, want.t2i)] {
+            prop_assert_eq!(queries, want.queries);
+            for (got, want) in got.recalls().iter().zip([want.r1, want.r5, want.r10]) {
+                prop_assert!((got - want).abs() < 1e-9, "{} against {}", got, want);
+            }
+        }
+        // The units of a bootstrap hold every query once.
+        let hits = Hits::new(&[ranks], TiePolicy::Index).unwrap().recalls();
+        for (got, want) in hits.i2t.iter().zip(got.i2t.recalls()).chain(hits.t2i.iter().zip(got.t2i.recalls())) {
+            prop_assert!((got - want).abs() < 1e-9);
         }
     }
 
@@ -185,7 +222,7 @@ fn counts_made_elsewhere_are_the_same_ranks() {
 }
 
 #[test]
-#[should_panic(expected = "text 0: Standing { greater: 2")]
+#[should_panic(expected = "text 0 of 1 images: Standing { greater: 2")]
 fn more_items_than_there_are() {
     let one = Standing { greater: 0, before: 0, equal: 0, own: 1 };
     let too_many = Standing { greater: 2, ..one };

@@ -76,8 +76,8 @@ fn a_bad_picture_is_named() {
     let mut cases = vec![("cut.jpg", whole[..whole.len() / 2].to_vec(), "a whole image")];
     // The structure is whole, but the tables for the compressed data are missing.
     cases.push(("hollow.jpg", HOLLOW.to_vec(), "an image"));
-    cases.push(("page.jpg", b"<html>".to_vec(), "a JPEG or PNG image"));
-    cases.push(("empty.png", Vec::new(), "a JPEG or PNG image"));
+    cases.push(("page.jpg", b"<html>".to_vec(), "a JPEG, PNG or WebP image"));
+    cases.push(("empty.png", Vec::new(), "a JPEG, PNG or WebP image"));
     for (name, bytes, expected) in cases {
         fs::write(dir.path().join(name), bytes).unwrap();
         let batch = vec![pictures(dir.path(), &["grey.png", name])];

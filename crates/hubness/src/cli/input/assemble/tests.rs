@@ -1,6 +1,7 @@
 mod malformed;
 
 use half::bf16;
+use itm_core::Pairs;
 use safetensors::tensor::Dtype;
 
 use super::super::tests::files::{Folder, le, npy, npy_f16, rows, tensors};
@@ -109,11 +110,15 @@ fn row_counts_that_fit_no_pairs_are_refused() {
         ("far.npy", "far.npy, text 1: expected an image row below 2, got 2 (rows count from 0)"),
         ("below.npy", "below.npy row 1: expected a row number, got -1"),
         ("real.npy", "real.npy: expected integers, got f32"),
-        ("alone.npy", "alone.npy: expected a text for every image, got none for image 1"),
     ] {
         request.pairs = Some(folder.at(name));
         assert_eq!(folder.refused(&request), want);
     }
+    request.pairs = Some(folder.at("alone.npy"));
+    let loaded = folder.loaded(&request);
+    assert_eq!(loaded.pairs.as_ref().unwrap().texts_of(1), [] as [usize; 0]);
+    let want = "1 image without a text, left out as queries, kept as items: 1";
+    assert_eq!(folder.warnings(&loaded), [want]);
     request.pairs = Some(folder.at("good.npy"));
     let loaded = folder.loaded(&request);
     assert_eq!(loaded.pairs.as_ref().unwrap().image_of_text(), [1, 0, 1]);
@@ -321,8 +326,94 @@ fn judged_pairs_need_names_of_both_sides() {
         assert_eq!(folder.loaded(&request).pairs.unwrap().image_of_text(), [1, 0], "{name}");
     }
     request.pairs = Some(folder.at("half.qrels"));
-    let want = "half.qrels: expected an image for every text, got 1 text without";
-    assert_eq!(folder.refused(&request), want);
+    let loaded = folder.loaded(&request);
+    let want = [
+        "1 image without a text, left out as queries, kept as items: i0",
+        "1 text without an image, left out as queries, kept as items: t1",
+    ];
+    assert_eq!(folder.warnings(&loaded), want);
+    let judged = Pairs::judged(2, vec![vec![1], vec![]]).unwrap();
+    assert_eq!(loaded.pairs.unwrap(), judged);
+}
+
+#[test]
+fn texts_may_be_true_of_several_images() {
+    let folder = Folder::with(&[
+        ("v.npy", &rows(UNIT)),
+        ("w.npy", &rows([[1.0, 2.0], [2.0, 1.0], [1.0, 1.0]])),
+        ("v.txt", b"i0\ni1\n"),
+        ("w.txt", b"t0\nt1\nt2\n"),
+        ("many.qrels", b"t0 0 i1 1\nt0 0 i0 2\nt1 0 i0 1\nt2 0 i1 1\n"),
+        ("lists.json", b" [[0, 1], [2, 0]]"),
+        ("names.json", b"{\"i0\": [\"t1\", \"t0\"], \"i1\": [\"t0\", \"t2\"]}"),
+        ("texts.json", b"{\"t0\": [\"i0\", \"i1\"], \"t1\": [\"i0\"], \"t2\": [\"i1\"]}"),
+        ("short.json", b"[[0]]"),
+        ("far.json", b"[[0], [3]]"),
+        ("odd.json", b"{\"i0\": \"t0\"}"),
+    ]);
+    let mut request = folder.embeddings("v.npy", "w.npy");
+    let judged = Pairs::judged(2, vec![vec![0, 1], vec![0], vec![1]]).unwrap();
+    request.pairs = Some(folder.at("lists.json"));
+    assert_eq!(folder.loaded(&request).pairs.unwrap(), judged);
+    request.image_names = Some(folder.at("v.txt"));
+    request.text_names = Some(folder.at("w.txt"));
+    for name in ["many.qrels", "lists.json", "names.json", "texts.json"] {
+        request.pairs = Some(folder.at(name));
+        let loaded = folder.loaded(&request);
+        assert!(folder.warnings(&loaded).is_empty(), "{name}");
+        assert_eq!(loaded.pairs.unwrap(), judged, "{name}");
+    }
+    for (name, want) in [
+        ("short.json", "short.json: expected a list of text rows for each of 2 images, got 1"),
+        ("far.json", "far.json, image 1: expected a text row below 3, got 3"),
+        ("odd.json", "odd.json: expected an object of lists of names, got invalid type"),
+    ] {
+        request.pairs = Some(folder.at(name));
+        let line = folder.refused(&request);
+        assert!(line.starts_with(want), "{line}");
+    }
+}
+
+#[test]
+fn a_folder_of_numbered_files_is_one_array() {
+    let folder = Folder::with(&[("w.npy", &rows([[1.0, 2.0], [2.0, 1.0], [1.0, 1.0]]))]);
+    let shards = folder.path("img_emb");
+    std::fs::create_dir(&shards).unwrap();
+    let write = |name: &str, bytes: Vec<u8>| std::fs::write(shards.join(name), bytes).unwrap();
+    write("img_emb_10.npy", rows([[0.0, 1.0]]));
+    write("img_emb_9.npy", rows([[1.0, 0.0], [0.6, 0.8]]));
+    let request = folder.embeddings("img_emb", "w.npy");
+    let InputScores::Embeddings(found) = folder.loaded(&request).scores else { panic!("rows") };
+    assert_eq!(found.images, [1.0, 0.0, 0.6, 0.8, 0.0, 1.0], "9 stands before 10");
+    write("img_emb_12.npy", rows([[1.0, 1.0]]));
+    let line = folder.refused(&request);
+    assert!(line.ends_with("img_emb: expected a file with the number 11, got none"), "{line}");
+    write("img_emb_11.npy", rows([[1.0, 1.0, 1.0]]));
+    let line = folder.refused(&request);
+    assert!(line.contains("img_emb_11.npy: expected 2 columns of F32 as in "), "{line}");
+    write("other.npy", rows([[1.0, 1.0]]));
+    assert!(
+        folder.refused(&request).contains("other.npy: expected a name that ends in its number")
+    );
+}
+
+#[test]
+fn bytes_are_taken_as_they_are() {
+    let folder = Folder::with(&[
+        ("v.npy", &npy(&[2, 2], &[3i8, 4, -4, 3])),
+        ("w.npy", &rows([[1.0, 2.0], [2.0, 1.0]])),
+        ("i32.npy", &npy(&[2, 2], &[3i32, 4, -4, 3])),
+    ]);
+    let loaded = folder.loaded(&folder.embeddings("v.npy", "w.npy"));
+    let want = "v.npy: bytes are taken as they are, so one scale must serve all columns";
+    assert_eq!(folder.notes(&loaded)[0], want);
+    let InputScores::Embeddings(found) = loaded.scores else { panic!("rows") };
+    assert_eq!(found.images, [0.6, 0.8, -0.8, 0.6]);
+    let line = folder.refused(&folder.embeddings("i32.npy", "w.npy"));
+    assert!(
+        line.starts_with("i32.npy: expected real numbers of f16, f32 or f64, or bytes, got "),
+        "{line}"
+    );
 }
 
 #[test]

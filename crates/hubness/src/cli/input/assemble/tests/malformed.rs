@@ -39,7 +39,7 @@ fn malformed_npy_files_are_one_line() {
             "text.npy",
             "text.npy: expected a .npy, .npz or .safetensors file, got text that begins \"0.5 0.5 0.7\"",
         ),
-        ("int.npy", "int.npy: expected real numbers of f16, f32 or f64, got i64"),
+        ("int.npy", "int.npy: expected real numbers of f16, f32 or f64, or bytes, got i64"),
         ("flat.npy", "flat.npy: expected an array of 2 dimensions, got 1 (shape [4])"),
         ("none.npy", "none.npy: expected at least one row and one column, got 0 × 2"),
         (
@@ -97,7 +97,7 @@ fn malformed_safetensors_files_are_one_line() {
         ),
         (
             "int.safetensors",
-            "int.safetensors:x: expected a dtype among F16, BF16, F32, F64, got I64",
+            "int.safetensors:x: expected a dtype among F16, BF16, F32, F64, I8, U8, got I64",
         ),
         (
             "flat.safetensors",

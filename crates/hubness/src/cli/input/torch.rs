@@ -1,0 +1,176 @@
+//! One tensor of a file of `torch.save`. Nothing of the file is run.
+
+use std::io::{Cursor, Read, Write};
+use std::path::Path;
+
+use itm_core::data::{contents, excerpt};
+use itm_core::{Error, Result};
+use pytorch_reader::{DType, PytorchReader};
+use tempfile::NamedTempFile;
+use zip::write::SimpleFileOptions;
+use zip::{CompressionMethod, ZipArchive, ZipWriter};
+
+use super::safetensors::{Element, Tensor};
+use crate::words::first_ten;
+
+/// The name of a tensor that is all of its file.
+const ALONE: &str = "tensor";
+
+/// The named tensor of a dictionary, its only tensor with two dimensions, or the tensor that the file is.
+///
+/// # Errors
+/// If the file is damaged or is no file of tensors, there is no such tensor or several to choose from (the error lists their names), or
+/// the numbers are not real numbers or bytes.
+pub(super) fn tensor(place: &str, part: Option<&str>, path: &Path, bytes: &[u8]) -> Result<Tensor> {
+    if !bytes.starts_with(b"PK") && !bytes.starts_with(b"\x80") {
+        return Err(Error::invalid(place, "a file of torch.save", contents(bytes)));
+    }
+    let broken = |e: &dyn std::fmt::Display| Error::invalid(place, "a file of torch.save", e);
+    let wrapped;
+    let reader = match PytorchReader::new(path) {
+        Ok(reader) => reader,
+        Err(first) => {
+            // The library reads dictionaries only.
+            wrapped = wrapped_in_a_dictionary(bytes).ok_or_else(|| broken(&first))?;
+            PytorchReader::new(wrapped.path()).map_err(|_| broken(&first))?
+        }
+    };
+    let matrices = || {
+        let two = |name: &String| reader.get(name).is_some_and(|t| t.shape().len() == 2);
+        let mut names: Vec<_> = reader.keys().into_iter().filter(two).collect();
+        names.sort();
+        names
+    };
+    let listed =
+        |names: &[String]| first_ten(&names.iter().map(|n| excerpt(n)).collect::<Vec<_>>());
+    let name = match (part, matrices().as_slice()) {
+        (Some(part), _) => part.to_owned(),
+        (None, [one]) => one.clone(),
+        (None, []) => {
+            let mut names = reader.keys();
+            names.sort();
+            let got = format!("none among {}", listed(&names));
+            return Err(Error::invalid(place, "a tensor of 2 dimensions", got));
+        }
+        (None, names) => {
+            return Err(Error::invalid(place, "FILE:NAME, to choose a tensor", listed(names)));
+        }
+    };
+    let Some(found) = reader.get(&name) else {
+        let expected = format!("a tensor among {}", listed(&matrices()));
+        return Err(Error::invalid(place, expected, excerpt(&name)));
+    };
+    let element = match found.dtype() {
+        DType::F16 => Element::F16,
+        DType::BF16 => Element::Bf16,
+        DType::F32 => Element::F32,
+        DType::F64 => Element::F64,
+        DType::I8 => Element::I8,
+        DType::U8 => Element::U8,
+        other => {
+            let place = format!("{place}:{name}");
+            let expected = "a dtype among F16, BF16, F32, F64, I8, U8";
+            return Err(Error::invalid(place, expected, format!("{other:?}")));
+        }
+    };
+    let shape = found.shape().to_vec();
+    let values = found.read().map_err(|e| broken(&e))?;
+    Ok(Tensor::new(name, element, shape, values))
+}
+
+/// A copy of a file whose root is a dictionary with what was the root, `{"tensor": root}`; `None` if it is no archive of a pickle.
+///
+/// A pickle is a program for a stack: `}` puts a dictionary below all that follows, `X` its key, and `s` at the end sets the value.
+fn wrapped_in_a_dictionary(bytes: &[u8]) -> Option<NamedTempFile> {
+    let mut archive = ZipArchive::new(Cursor::new(bytes)).ok()?;
+    let file = NamedTempFile::new().ok()?;
+    let mut copy = ZipWriter::new(file.reopen().ok()?);
+    for entry in 0..archive.len() {
+        let of_entry = archive.by_index_raw(entry).ok()?;
+        let name = of_entry.name().ok()?.into_owned();
+        if !name.ends_with("/data.pkl") {
+            copy.raw_copy_file(of_entry).ok()?;
+            continue;
+        }
+        drop(of_entry);
+        let mut program = Vec::new();
+        archive.by_index(entry).ok()?.read_to_end(&mut program).ok()?;
+        let [0x80, _version, inside @ .., b'.'] = program.as_slice() else { return None };
+        let key = [&b"}X"[..], &(ALONE.len() as u32).to_le_bytes(), ALONE.as_bytes()].concat();
+        let options = SimpleFileOptions::default().compression_method(CompressionMethod::Stored);
+        copy.start_file(name, options).ok()?;
+        copy.write_all(&[&program[..2], &key, inside, b"s."].concat()).ok()?;
+    }
+    copy.finish().ok()?;
+    Some(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The program that `torch.save` writes for a contiguous f32 tensor of 2 × 2, without its first two and its last byte.
+    const TENSOR: &[u8] = b"ctorch._utils\n_rebuild_tensor_v2\nq\x00((X\x07\x00\x00\x00storageq\x01ctorch\nFloatStorage\nq\x02X\x01\x00\x00\x000q\x03X\x03\x00\x00\x00cpuq\x04K\x04tq\x05QK\x00K\x02K\x02\x86q\x06K\x02K\x01\x86q\x07\x89ccollections\nOrderedDict\nq\x08)Rq\x09tq\nRq\x0b";
+
+    fn saved(program: &[u8]) -> (NamedTempFile, Vec<u8>) {
+        let mut file = NamedTempFile::new().unwrap();
+        let mut archive = ZipWriter::new(Cursor::new(Vec::new()));
+        let values = [1.0f32, 2.0, 3.0, 4.5].map(f32::to_le_bytes).concat();
+        let program = [b"\x80\x02", program, b"."].concat();
+        for (name, bytes) in [
+            ("x/data.pkl", program),
+            ("x/byteorder", b"little".to_vec()),
+            ("x/data/0", values),
+            ("x/version", b"3\n".to_vec()),
+        ] {
+            let options =
+                SimpleFileOptions::default().compression_method(CompressionMethod::Stored);
+            archive.start_file(name, options).unwrap();
+            archive.write_all(&bytes).unwrap();
+        }
+        let bytes = archive.finish().unwrap().into_inner();
+        file.write_all(&bytes).unwrap();
+        (file, bytes)
+    }
+
+    fn read(program: &[u8], part: Option<&str>) -> Result<Tensor> {
+        let (file, bytes) = saved(program);
+        tensor("x.pt", part, file.path(), &bytes)
+    }
+
+    #[test]
+    fn a_tensor_alone_and_in_a_dictionary() {
+        let in_dictionary = [b"}X\x01\x00\x00\x00a", TENSOR, b"s"].concat();
+        for (program, name) in [(TENSOR, ALONE), (&in_dictionary, "a")] {
+            for part in [None, Some(name)] {
+                let found = read(program, part).unwrap();
+                assert_eq!(
+                    (&found.name[..], found.element, &found.shape[..]),
+                    (name, Element::F32, &[2, 2][..])
+                );
+                assert_eq!(found.data(), [1.0f32, 2.0, 3.0, 4.5].map(f32::to_le_bytes).concat());
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        let line = |program: &[u8], part| read(program, part).unwrap_err().to_string();
+        assert_eq!(line(TENSOR, Some("b")), "x.pt: expected a tensor among \"tensor\", got \"b\"");
+        let number = line(b"K\x05", None);
+        assert!(
+            number.starts_with("x.pt: expected a tensor of 2 dimensions, got none"),
+            "{number}"
+        );
+        let (file, bytes) = saved(TENSOR);
+        for cut in [0, 3, 40, bytes.len() / 2, bytes.len() - 1] {
+            std::fs::write(file.path(), &bytes[..cut]).unwrap();
+            assert!(tensor("x.pt", None, file.path(), &bytes[..cut]).is_err(), "{cut}");
+        }
+        let page = tensor("x.pt", None, file.path(), b"<html>").unwrap_err().to_string();
+        assert!(
+            page.starts_with("x.pt: expected a file of torch.save, got an HTML page"),
+            "{page}"
+        );
+    }
+}
