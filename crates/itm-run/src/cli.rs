@@ -127,6 +127,33 @@ pub struct How {
     pub memory_limit: Option<u64>,
 }
 
+/// The command line that repeats a command, without the options that fit only one machine.
+pub(crate) fn repeated(target: &str, what: &What, how: &How, seeds: u64) -> String {
+    let mut command = format!("cargo xtask reproduce {target} --seeds {seeds}");
+    let figure = what.figure.map(|n| n.to_string());
+    for (option, name) in [("table", &what.table), ("figure", &figure)] {
+        if let Some(name) = name {
+            command += &format!(" --{option} {name}");
+        }
+    }
+    if let Some(rows) = &what.rows {
+        command += &format!(" --rows '{}'", rows.join(","));
+    }
+    if let Some(methods) = &what.rescore {
+        command += &format!(" --rescore {}", methods.join(","));
+    }
+    if how.data.is_some() {
+        command += " --data DIR"; // the reader has another folder
+    }
+    if let Some(precision) = how.precision {
+        command += if precision.is_f32() { " --precision f32" } else { " --precision bf16" };
+    }
+    if how.backend != "cpu" {
+        command += &format!(" --backend {}", how.backend);
+    }
+    command
+}
+
 /// A precision by its name.
 fn precision(name: &str) -> Result<Precision, &'static str> {
     match name {

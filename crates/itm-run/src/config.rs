@@ -211,6 +211,20 @@ impl Config {
         self.rows.iter().map(|(name, _)| name.as_str())
     }
 
+    /// The row that the option `--row` names, or the first.
+    ///
+    /// # Errors
+    /// If there is no such row.
+    pub(crate) fn named_row(&self, name: Option<&str>) -> Result<String> {
+        let known: Vec<_> = self.rows().collect();
+        let row = name.unwrap_or(known[0]);
+        if known.contains(&row) {
+            return Ok(row.to_owned());
+        }
+        let expected = format!("one of {}", known.join(", "));
+        Err(Error::invalid("--row", expected, format!("`{row}`")))
+    }
+
     /// The row whose chosen checkpoint a row begins with, `from = "ROW"`.
     pub fn from(&self, row: &str) -> Option<&str> {
         self.from.get(row).map(String::as_str)

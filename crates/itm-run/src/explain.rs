@@ -18,7 +18,7 @@ use crate::explanations::word_maps::{self, Pair};
 use crate::methods::Kind;
 use crate::model::Model;
 use crate::report::{self, Example, Item, Mark};
-use crate::run::{Finished, Run};
+use crate::run::Run;
 use crate::split::Split;
 use crate::{cli, progress};
 
@@ -29,13 +29,13 @@ use crate::{cli, progress};
 /// If the run or the row is missing, if there is neither posterior nor map, or if a file cannot be written: one line.
 pub(crate) fn explain(args: &cli::Explain, configs: &Path) -> Result<PathBuf> {
     let run = open(args, configs)?;
-    let source = &run.bench.source;
+    let source = &run.source;
     let split = match args.split {
         cli::ExplainedSplit::Train => Split::Train,
         cli::ExplainedSplit::Test => Split::Test,
     };
-    let row = run.row(args.row.as_deref());
-    let folder = run.dir.folder(&row, args.seed).join("explain").join(split.name());
+    let row = run.config.named_row(args.row.as_deref())?;
+    let folder = run.dir().folder(&row, args.seed).join("explain").join(split.name());
     let pairs = word_maps::asked(source, split, &asked::pairs(source, split, args)?);
     if !pairs.is_empty() {
         let model = run.trained(&row, args.seed)?;
@@ -85,7 +85,7 @@ pub(crate) fn explain(args: &cli::Explain, configs: &Path) -> Result<PathBuf> {
             progress::say(format!("Page: {}", folder.join("false-negatives.html").display()));
         }
         None => {
-            let place = run.dir.folder(&row, args.seed);
+            let place = run.dir().folder(&row, args.seed);
             let expected = "a row that draws negatives by a posterior and has seen enough pairs";
             let error = Error::invalid(place.display(), expected, "none");
             if maps.is_none() {
@@ -107,7 +107,7 @@ fn judged(
     (split, pairs): (Split, &[Pair]),
     folder: &Path,
 ) -> Result<Option<PathBuf>> {
-    let kind = Kind::of(&run.bench.config)?;
+    let kind = Kind::of(&run.config)?;
     let Some(all) = kind.judge(model, split, pairs)? else { return Ok(None) };
     fs::create_dir_all(folder).map_err(Error::io(folder))?;
     let path = folder.join("words-judged.html");
@@ -116,16 +116,14 @@ fn judged(
     Ok(Some(path))
 }
 
-/// The named run, if the named method made it.
+/// The named run, if it has the named row and the named method made it.
 fn open(args: &cli::Explain, configs: &Path) -> Result<Run> {
-    let cli::Explain { run, row, data, backend, .. } = args;
-    let asked = Finished { run, row: row.as_deref(), data: data.as_deref(), backend };
-    Run::open(asked, configs, |config| {
+    Run::open(&args.run, (args.data.as_deref(), &args.backend), configs, |config| {
         let kind = Kind::of(config)?;
         if kind.name == args.what {
-            return Ok(());
+            return config.named_row(args.row.as_deref()).map(drop);
         }
-        let expected = format!("{}, the method of {}", kind.name, run.display());
+        let expected = format!("{}, the method of {}", kind.name, args.run.display());
         Err(Error::invalid("what to explain", expected, format!("`{}`", args.what)))
     })
 }

@@ -54,15 +54,15 @@ fn child() {
     let life = Life::new(std::env::var(POINT).ok(), folder.with_extension("saved"));
     let kind = ALL[std::env::var(TRAINING).unwrap().parse::<usize>().unwrap()];
     let target = format!("{}-scenes", kind.name);
-    let bench = testing::small_bench(&target);
     let last = most_to_remember(kind.name);
-    let phases = phases(&bench.config, last);
+    let phases = phases(&testing::small_target(&target, &[]).0, last);
     let mut from: Option<PathBuf> = None;
     for (number, row) in phases.iter().enumerate() {
         let folder = phase(&folder, number);
         fs::create_dir_all(&folder).unwrap();
         life.begin(number);
-        let mut model = bench.model(row, 0, Some(&folder)).unwrap();
+        let run = testing::small_run_in(&target, &folder);
+        let mut model = run.model(row, 0).unwrap();
         let mut method = MortalMethod::new(model.method, life.clone());
         let disk = MortalDisk::new(life.clone());
         let checkpoints =

@@ -13,15 +13,13 @@ pub mod run_dir;
 pub mod train;
 
 mod audit;
-mod bench;
-mod collected;
 mod encoded;
+mod estimate;
+mod experiment;
 mod explain;
 mod explanations;
 mod features;
-mod hubs;
 mod inputs;
-mod job;
 #[cfg(test)]
 mod kills;
 mod list;
@@ -33,7 +31,6 @@ mod npy;
 mod parallel;
 mod pictures;
 mod plan;
-mod precision;
 mod progress;
 mod report;
 mod rescore;
@@ -45,7 +42,6 @@ mod source;
 mod split;
 mod starts;
 mod store;
-mod summary;
 mod system;
 #[cfg(test)]
 mod testing;

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 
 use itm_core::{Error, Result};
 
+use crate::config::Config;
 use crate::methods::{ModelSplit, Negatives, TrainedModel, filler};
-use crate::run::{Finished, Run};
+use crate::run::Run;
 use crate::run_dir::new_path;
 use crate::split::Split;
 
@@ -22,21 +23,22 @@ pub(crate) fn negatives(args: &Negatives, configs: &Path) -> Result<PathBuf> {
         negatives.by_rules(&out, &negatives.command("cargo xtask"), &mut stdout())?;
         return Ok(out);
     };
-    let asked = Finished { run: folder, row: row.as_deref(), data: data.as_deref(), backend };
-    let run = Run::open(asked, configs, |_| Ok(()))?;
-    let row = run.row(row.as_deref());
+    let named = |config: &Config| config.named_row(row.as_deref());
+    let run =
+        Run::open(folder, (data.as_deref(), backend), configs, |config| named(config).map(drop))?;
+    let row = named(&run.config)?;
     let model = run.trained(&row, *row_seed)?;
     let Some(method) = filler(&*model.method) else {
         let expected = "a run whose model fills in words";
         return Err(Error::invalid("--run", expected, model.name()));
     };
-    let reading = run.bench.reading(&row)?;
+    let reading = run.reading(&row);
     let Some(words) = reading.spelled_by_number() else {
         let expected = "a row that reads captions as words or word pieces";
         return Err(Error::invalid("--row", expected, format!("`{row}`")));
     };
     let split = |split| {
-        let images = &run.bench.source.part(split).0.images;
+        let images = &run.source.part(split).0.images;
         ModelSplit { images, items: model.inputs.items(split) }
     };
     let trained = TrainedModel {
@@ -45,7 +47,7 @@ pub(crate) fn negatives(args: &Negatives, configs: &Path) -> Result<PathBuf> {
         method,
         splits: [Split::Test, Split::Val, Split::Train].map(split).into(),
         words: &words,
-        world: run.bench.config.target.scenes.map(|world| (world.seed, world.sizes())),
+        world: run.config.target.scenes.map(|world| (world.seed, world.sizes())),
         read: &|text| reading.read(text),
         spell: &|text| reading.words(text),
     };

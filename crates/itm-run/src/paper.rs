@@ -99,7 +99,7 @@ impl Paper {
     }
 
     /// The line of a row in a table, for a data set and a protocol.
-    pub fn line(&self, table: u32, on: Measured, row: &str) -> Option<&Printed> {
+    pub fn line(&self, table: u32, on: PaperData, row: &str) -> Option<&Printed> {
         self.of_table(table).find(|line| on.is(line) && line.row == row)
     }
 
@@ -109,7 +109,7 @@ impl Paper {
     pub(crate) fn reference(
         &self,
         table: u32,
-        on: Option<Measured>,
+        on: Option<PaperData>,
         rows: &[(&str, &str)],
     ) -> Option<PaperReference> {
         let named = || self.of_table(table).filter(|l| rows.iter().any(|(_, n)| l.row == *n));
@@ -235,12 +235,12 @@ pub struct Inferences {
 
 /// Data and protocol of a printed line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Measured {
+pub struct PaperData {
     dataset: &'static str,
     protocol: &'static str,
 }
 
-impl Measured {
+impl PaperData {
     /// The data set and the protocol in the papers' terms; `None` for data that no paper measured.
     pub fn new(dataset: DatasetName, protocol: Protocol) -> Option<Self> {
         let (dataset, protocol) = match (dataset, protocol) {

@@ -9,9 +9,10 @@ use itm_report::format::bytes;
 
 pub(crate) use data::regions;
 pub(crate) use dry::memory;
-pub(crate) use memory::available;
 
+use crate::cli;
 use data::scores;
+use memory::available;
 
 /// Bytes that a training takes besides the program and its data.
 ///
@@ -90,6 +91,16 @@ pub(crate) enum Limit {
     Given(u64),
     /// The machine's available memory: for what is not resident yet.
     Available(u64),
+}
+
+/// The memory limit: the command line's, or the machine's if the backend computes in its memory.
+pub(crate) fn limit(how: &cli::How) -> Limit {
+    let of_the_machine = ["cpu", "tch"].contains(&how.backend.as_str());
+    match how.memory_limit {
+        Some(bytes) => Limit::Given(bytes),
+        None if of_the_machine => available().map_or(Limit::Unknown, Limit::Available),
+        None => Limit::Unknown,
+    }
 }
 
 impl Room {

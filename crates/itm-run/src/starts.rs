@@ -14,7 +14,7 @@ use crate::progress;
 
 /// Which closed form a row begins with.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
-pub struct StartAsked {
+pub struct ClosedForm {
     /// Ridges, power, dimensions, fill.
     pub options: StartOptions,
     /// Width of the joint space.
@@ -26,7 +26,12 @@ pub struct StartAsked {
 /// Seed of the columns that the closed form leaves free: the same for every seed of a row.
 const FILL_SEED: u64 = 0;
 
-impl StartAsked {
+impl ClosedForm {
+    /// With these options; `None` without any.
+    pub(crate) fn of(options: Option<&StartOptions>, width: usize, form: TextForm) -> Option<Self> {
+        Some(Self { options: options?.clone(), width, form })
+    }
+
     /// Solves the closed form; `words` has the word of each number, if captions are read as words.
     ///
     /// # Errors
@@ -59,7 +64,7 @@ impl Starts {
     /// If it cannot be solved, read or written, or if the folder has another closed form under its name.
     pub(crate) fn get(
         &self,
-        asked: &StartAsked,
+        asked: &ClosedForm,
         of: &str,
         folder: Option<&Path>,
         solve: impl FnOnce() -> Result<Start>,
@@ -116,10 +121,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let options =
             StartOptions { ridge_image: 1.0, ridge_text: 1.0, power: 1.0, dims: 1, fill: 0.0 };
-        let asked = StartAsked { options, width: 1, form: TextForm::Words };
+        let asked = ClosedForm { options, width: 1, form: TextForm::Words };
         let map = LinearMap { weight: vec![1.0, 2.0], bias: vec![3.0] };
         let (start, solved) = (Start { image: map.clone(), text: map }, Cell::new(0));
-        let get = |starts: &Starts, asked: &StartAsked, of: &str| {
+        let get = |starts: &Starts, asked: &ClosedForm, of: &str| {
             let solve = || {
                 solved.set(solved.get() + 1);
                 Ok(start.clone())
@@ -131,7 +136,7 @@ mod tests {
         assert_eq!([get(&first, &asked, "a"), get(&first, &asked, "a")], [1, 1]);
         assert_eq!(get(&second, &asked, "a"), 1, "the folder has it");
         assert_eq!(get(&second, &asked, "b"), 2);
-        let other = StartAsked { form: TextForm::Stems(BagPooling::Mean), ..asked };
+        let other = ClosedForm { form: TextForm::Stems(BagPooling::Mean), ..asked };
         assert_eq!(get(&second, &other, "b"), 3);
     }
 }

@@ -118,9 +118,9 @@ impl Run {
     }
 
     fn store(&self, model: &Model, split: Split, scored: &dyn Scored) -> Result<Store> {
-        let folder = self.dir.folder(&model.row, model.seed).join("scores").join(split.name());
-        let (_, checkpoints) = self.dir.row(&model.row, model.seed)?;
-        let run = self.dir.identity();
+        let folder = self.dir().folder(&model.row, model.seed).join("scores").join(split.name());
+        let (_, checkpoints) = self.dir().row(&model.row, model.seed)?;
+        let run = self.dir().identity();
         let identity = Identity {
             row: model.row.clone(),
             seed: model.seed,

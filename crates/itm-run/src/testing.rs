@@ -3,15 +3,16 @@
 use std::path::{Path, PathBuf};
 
 use burn::tensor::Device;
-use itm_core::ScoreMatrix;
 use itm_core::eval::Protocol;
 use itm_core::scored::Scored;
+use itm_core::{Result, ScoreMatrix};
 use itm_report::table::Table;
 
-use crate::bench::Bench;
 use crate::config::{Config, ScenesConfig};
 use crate::measures::Trial;
 use crate::paper::Paper;
+use crate::run::Run;
+use crate::run_dir::{Identity, RunDir};
 use crate::source::Source;
 
 pub(crate) fn configs() -> PathBuf {
@@ -77,12 +78,29 @@ const SMALL: [(&str, &str); 18] = [
 ];
 
 /// A target on Scenes that trains in a second.
-pub(crate) fn small_bench(target: &str) -> Bench {
+pub(crate) fn small_run(target: &str) -> Run {
     let (config, source) = small_target(target, &[]);
-    Bench::new(config, source, Device::flex()).unwrap()
+    Run::new(config, source, Device::flex()).unwrap()
 }
 
-/// The config and the source of [`small_bench`], with some text of the file replaced.
+/// The same with a new folder, or with the folder of a process that was killed.
+pub(crate) fn small_run_in(target: &str, folder: &Path) -> Run {
+    let mut run = small_run(target);
+    let identity = Identity {
+        target: run.config.name.clone(),
+        config_sha256: run.config.sha256.clone(),
+        data_sha256: run.source.dataset.sha256.clone(),
+        backend: "cpu".into(),
+        set: vec![],
+    };
+    let open = |how: fn(PathBuf, Identity, &str) -> Result<RunDir>| {
+        how(folder.to_path_buf(), identity.clone(), &run.config.text)
+    };
+    run.dir = Some(open(RunDir::create).or_else(|_| open(RunDir::open)).unwrap());
+    run
+}
+
+/// The config and the source of [`small_run`], with some text of the file replaced.
 pub(crate) fn small_target(target: &str, changes: &[(&str, &str)]) -> (Config, Source) {
     let text = Config::load(&configs(), target).unwrap().text;
     let mut in_rows = false;

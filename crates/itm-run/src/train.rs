@@ -29,17 +29,15 @@ pub struct Course {
     pub batch: usize,
     /// What happens to captions that do not fill a batch.
     pub last: LastBatch,
-    /// What the weights are before the first step.
-    pub start: Start,
     /// When validation runs, and on how much.
     pub validation: Validation,
 }
 
 impl Course {
     /// Whole epochs. Each ends with a validation over all pairs.
-    pub const fn of_epochs(epochs: usize, batch: usize, last: LastBatch, start: Start) -> Self {
+    pub const fn of_epochs(epochs: usize, batch: usize, last: LastBatch) -> Self {
         let validation = Validation { every: None, among: None };
-        Self { epochs, updates: None, batch, last, start, validation }
+        Self { epochs, updates: None, batch, last, validation }
     }
 }
 
@@ -75,6 +73,8 @@ pub enum LastBatch {
 pub struct Plan {
     /// Epochs and batches.
     pub course: Course,
+    /// What the weights are before the first step.
+    pub start: Start,
     /// Captions in the training split.
     pub captions: usize,
     /// Seed of the run.
@@ -115,7 +115,7 @@ impl Plan {
     /// If the training split has no caption, or does not fill one batch and a partial batch is dropped; if the weights would stay
     /// random.
     pub fn check(&self) -> Result<()> {
-        if self.course.start == Start::Random {
+        if self.start == Start::Random {
             let expected = "at least 1, or weights of another row or a closed form to begin with";
             let lengths = [
                 ("train.epochs", Some(self.course.epochs)),
@@ -272,7 +272,7 @@ impl Training<'_, '_> {
         };
         let mut log = Log::open(checkpoints.disk(), log, at.log_bytes)?;
         checkpoints.prune::<Progress>(at.step as u64, KEPT)?; // what a kill left behind
-        if plan.course.start == Start::Ready && at.best.is_none() {
+        if plan.start == Start::Ready && at.best.is_none() {
             self.validate(0, 0, &mut at, &mut log)?;
             self.save(&mut at, &mut log)?;
         }

@@ -11,7 +11,7 @@ use itm_core::scored::Scored;
 use itm_core::start::{InputStatistics, LinearMap, Start};
 use itm_core::{Pairs, Relevance, Result};
 use itm_run::config::Config;
-use itm_run::methods::{self, Given, Recipe, Sees, Sizes, Written};
+use itm_run::methods::{self, Facts, Given, Recipe, Sees, Sizes, Written};
 
 pub(crate) const PAIRS: usize = 8;
 pub(crate) const DIM: usize = 12;
@@ -99,10 +99,13 @@ impl Row {
     }
 
     /// The row's configuration.
-    pub(crate) fn recipe(&self, seed: u64) -> Box<dyn Recipe> {
-        let mut recipe = methods::recipe(&self.config, &self.row).unwrap();
-        recipe.set_seed(seed);
-        recipe
+    fn recipe(&self) -> Box<dyn Recipe> {
+        methods::recipe(&self.config, &self.row).unwrap()
+    }
+
+    /// What is known of the row before there is a model.
+    pub(crate) fn facts(&self) -> Facts {
+        self.recipe().facts().unwrap()
     }
 
     /// A model. If it trains with the truth, it gets the truth that captions match only their own image.
@@ -118,17 +121,17 @@ impl Row {
         data: &Data,
         device: &Device,
     ) -> Box<dyn Method> {
-        let recipe = self.recipe(seed);
+        let facts = self.facts();
         let inputs = InputStatistics { deviation: 1.3, idf: Some(idf()) };
-        let regions = matches!(recipe.sees(), Sees::Regions);
-        let start = recipe.start().map(|asked| start(asked.width));
+        let regions = matches!(facts.sees, Sees::Regions);
+        let start = facts.start.map(|form| start(form.width));
         let (sizes, truth, start) = (&sizes(), Some(truth), start.as_ref());
         let captions = data.written();
         let written = Written { captions: &captions, words: &words };
         let train = data.items();
         let (inputs, vectors) = (&inputs, None);
-        let given = Given { sizes, inputs, start, vectors, train, written, truth, device };
-        let model = recipe.build(&given).unwrap();
+        let given = Given { seed, sizes, inputs, start, vectors, train, written, truth, device };
+        let model = self.recipe().build(&given).unwrap();
         if regions { Box::new(OfRegions(model)) } else { model }
     }
 }

@@ -69,11 +69,12 @@ fn a_start_gives_the_scores_of_its_maps() {
     let data = Data::new();
     let mut seen = 0;
     for row in rows() {
-        let Some(asked) = row.recipe(0).start() else { continue };
-        if row.name.contains("Order") || matches!(row.recipe(0).sees(), Sees::Regions) {
+        let facts = row.facts();
+        let Some(form) = facts.start else { continue };
+        if row.name.contains("Order") || matches!(facts.sees, Sees::Regions) {
             continue; // another similarity; several rows per item
         }
-        let (start, d) = (start(asked.width), asked.width);
+        let (start, d) = (start(form.width), form.width);
         let mapped = |map: &itm_core::start::LinearMap, inputs: &[(usize, f64)]| -> Vec<f64> {
             let of = |k: usize| {
                 let sum: f64 =

@@ -97,8 +97,8 @@ fn the_truth_reaches_no_training_but_by_name() {
         let plain = of(&own(), Observe::Off);
         let [audited, misled] = [&own(), &other].map(|truth| of(truth, Observe::Negatives));
         assert!(plain == audited, "{}: an audit changes it", row.name);
-        assert_eq!(misled == plain, !row.recipe(0).needs_truth(), "{}", row.name);
-        by_name += usize::from(row.recipe(0).needs_truth());
+        assert_eq!(misled == plain, !row.facts().needs_truth, "{}", row.name);
+        by_name += usize::from(row.facts().needs_truth);
     }
     assert!(by_name > 0, "some row leaves true pairs out");
 }
@@ -111,7 +111,7 @@ const SATISFIED: [&str; 2] = ["AAAI local", "AAAI bank"];
 fn eight_pairs_are_learnt() {
     let mut short = vec![];
     for row in rows() {
-        if row.recipe(0).course().epochs == 0 {
+        if row.facts().course.epochs == 0 {
             continue; // it only scores with another row's weights
         }
         let mut model = row.model(0, &Device::flex());

@@ -27,11 +27,11 @@ pub(super) fn write(
     (split, pairs): (Split, &[Pair]),
     folder: &Path,
 ) -> Result<Option<PathBuf>> {
-    let (source, row) = (&run.bench.source, &model.row[..]);
+    let (source, row) = (&run.source, &model.row[..]);
     let mut all: Vec<PairMaps> = vec![];
-    let others = run.bench.config.rows().filter(|&other| other != row);
+    let others = run.config.rows().filter(|&other| other != row);
     for (k, name) in std::iter::once(row).chain(others).enumerate() {
-        if k > 0 && !run.dir.folder(name, args.seed).is_dir() {
+        if k > 0 && !run.dir().folder(name, args.seed).is_dir() {
             continue;
         }
         let asked = numbers(pairs);

@@ -147,7 +147,7 @@ fn seeds(report: &Report) -> Table {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::Kind;
+    use crate::report::RowKind;
     use crate::report::tests::sample;
 
     /// A curve of each seed of a trained row.
@@ -158,7 +158,7 @@ mod tests {
             loss: epochs().map(|e| (e, 0.4 + 0.006 * wobble(e, seed.seed as f64))).collect(),
             validation_rsum: epochs().map(|e| (e, 300.0 + wobble(e, seed.seed as f64))).collect(),
         };
-        (row.kind == Kind::Trained).then(|| row.measured.per_seed.iter().map(of).collect())
+        (row.kind == RowKind::Trained).then(|| row.measured.per_seed.iter().map(of).collect())
     }
 
     /// One line per seed and one for their mean. Rows without epochs are levels in the recall figure only.

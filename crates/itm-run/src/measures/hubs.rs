@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{BySeed, Measure, Trial};
 use crate::mean::mean;
-use crate::report::{Claim, Kind, Place, Report, Row, Section, coloured, dotted};
+use crate::report::{Claim, Place, Report, Row, RowKind, Section, coloured, dotted};
 
 /// Hubs of every row with scores.
 pub(crate) struct Hubs<'a> {
@@ -213,7 +213,7 @@ fn differences(
     of: (Direction, usize),
 ) -> Result<Vec<HubDifference>> {
     let named = |name: &str| {
-        let found = rows.iter().find(|(row, _)| row.name == name && row.kind == Kind::Trained);
+        let found = rows.iter().find(|(row, _)| row.name == name && row.kind == RowKind::Trained);
         found.map(|(row, runs)| (row.name.clone(), runs))
     };
     let Some((row, own)) = named(&claim.row) else { return Ok(vec![]) };
@@ -259,7 +259,7 @@ fn distribution(
         let folds: Vec<_> = runs.iter().flat_map(|run| run.counts(direction, k)).collect();
         DistributionOf { row: row.name.clone(), histogram: Histogram::of_all(&folds) }
     };
-    let trained = rows.iter().filter(|(row, _)| row.kind == Kind::Trained);
+    let trained = rows.iter().filter(|(row, _)| row.kind == RowKind::Trained);
     Distribution { number, direction, k, rows: trained.map(of_row).collect() }
 }
 

@@ -1,14 +1,15 @@
 //! FNE for the runner: its inputs, and how its model is built.
 
-use fne::{BagConfig, Exclude, Fne, FneConfig, ImageConfig, Preset, TextConfig, TrainConfig};
+use fne::{
+    BagConfig, Exclude, Fne, FneConfig, ImageConfig, ModelConfig, Preset, TextConfig, TrainConfig,
+};
 use itm_core::Result;
 use itm_core::learn::Method;
 use itm_core::start::TextForm;
 use itm_core::text::Marks;
-use itm_kernels::Precision;
 
 use super::targets::preset_sections;
-use super::{Given, Kind, Recipe, Sees, StartAsked, start_of};
+use super::{ClosedForm, Facts, Given, Kind, Recipe, Sees};
 use crate::encoded::{Captions, Cleaning};
 use crate::pictures::View;
 use crate::train::{Course, LastBatch};
@@ -27,57 +28,25 @@ impl Recipe for FneConfig {
         Self::validate(self)
     }
 
-    fn find_weights(&self) -> Result<()> {
-        self.model.check_weights()
-    }
-
-    fn course(&self) -> Course {
-        let TrainConfig { epochs, batch, .. } = self.train;
-        Course::of_epochs(epochs, batch, LastBatch::Dropped, start_of(self.start()))
-    }
-
-    fn at_once(&self) -> (usize, &'static str) {
-        (self.train.batch.min(self.train.micro_batch), "train.micro_batch")
-    }
-
-    fn set_seed(&mut self, seed: u64) {
-        self.train.seed = seed;
-    }
-
-    fn needs_truth(&self) -> bool {
-        self.sampler.exclude == Exclude::Truth
-    }
-
-    fn precision(&self) -> Option<Precision> {
-        self.model.has_blocks().then_some(self.train.precision)
-    }
-
-    fn sees(&self) -> Sees {
-        let ImageConfig::Vit(vit) = &self.model.image else { return Sees::Features };
-        Sees::Pictures(View { augment: vit.augment(), transform: vit.transform() })
-    }
-
-    fn captions(&self) -> Result<Captions> {
-        let bert = match &self.model.text {
-            TextConfig::Gru(_) => return Ok(Captions::Words(Marks::Off)),
-            TextConfig::Bag(_) => return Ok(Captions::Stems),
-            TextConfig::Bert(bert) => bert,
-        };
-        Ok(match bert.weights.folder()? {
-            Some(folder) => Captions::Pieces(folder, Cleaning::Cleaned),
-            None => Captions::Words(Marks::StartEnd),
+    fn facts(&self) -> Result<Facts> {
+        self.model.check_weights()?;
+        let TrainConfig { epochs, batch, micro_batch, precision, .. } = self.train;
+        Ok(Facts {
+            at_once: (batch.min(micro_batch), "train.micro_batch"),
+            needs_truth: self.sampler.exclude == Exclude::Truth,
+            precision: self.model.has_blocks().then_some(precision),
+            sees: sees(&self.model.image),
+            captions: captions(&self.model.text)?,
+            start: start(&self.model),
+            ..Facts::new(Course::of_epochs(epochs, batch, LastBatch::Dropped))
         })
     }
 
-    fn start(&self) -> Option<StartAsked> {
-        let TextConfig::Bag(BagConfig { pooling }) = self.model.text else { return None };
-        let options = self.model.closed_form()?.clone();
-        Some(StartAsked { options, width: self.model.embed_dim, form: TextForm::Stems(pooling) })
-    }
-
     fn build(&self, given: &Given) -> Result<Box<dyn Method>> {
-        let Given { sizes, inputs, start, truth, device, .. } = *given;
-        let model = Fne::new(self, sizes.features, sizes.vocabulary, device)?;
+        let Given { seed, sizes, inputs, start, truth, device, .. } = *given;
+        let mut config = self.clone();
+        config.train.seed = seed;
+        let model = Fne::new(&config, sizes.features, sizes.vocabulary, device)?;
         let mut model =
             model.with_epochs_of(sizes.captions / self.train.batch).with_inputs(inputs)?;
         if let Some(start) = start.filter(|_| self.model.closed_form().is_some()) {
@@ -88,4 +57,26 @@ impl Recipe for FneConfig {
             None => model,
         }))
     }
+}
+
+fn sees(image: &ImageConfig) -> Sees {
+    let ImageConfig::Vit(vit) = image else { return Sees::Features };
+    Sees::Pictures(View { augment: vit.augment(), transform: vit.transform() })
+}
+
+fn captions(text: &TextConfig) -> Result<Captions> {
+    let bert = match text {
+        TextConfig::Gru(_) => return Ok(Captions::Words(Marks::Off)),
+        TextConfig::Bag(_) => return Ok(Captions::Stems),
+        TextConfig::Bert(bert) => bert,
+    };
+    Ok(match bert.weights.folder()? {
+        Some(folder) => Captions::Pieces(folder, Cleaning::Cleaned),
+        None => Captions::Words(Marks::StartEnd),
+    })
+}
+
+fn start(model: &ModelConfig) -> Option<ClosedForm> {
+    let TextConfig::Bag(BagConfig { pooling }) = model.text else { return None };
+    ClosedForm::of(model.closed_form(), model.embed_dim, TextForm::Stems(pooling))
 }

@@ -8,7 +8,7 @@ use itm_core::start::TextForm;
 use itm_core::text::Marks;
 
 use super::targets::preset_sections;
-use super::{Captions, Given, Kind, Recipe, StartAsked, start_of};
+use super::{Captions, ClosedForm, Facts, Given, Kind, Recipe};
 use crate::train::{Course, LastBatch};
 
 pub(super) const KIND: Kind = Kind {
@@ -25,32 +25,24 @@ impl Recipe for HalConfig {
         Self::validate(self)
     }
 
-    fn course(&self) -> Course {
+    fn facts(&self) -> Result<Facts> {
         let TrainConfig { epochs, batch, .. } = self.train;
-        Course::of_epochs(epochs, batch, LastBatch::Kept, start_of(self.start()))
-    }
-
-    fn set_seed(&mut self, seed: u64) {
-        self.train.seed = seed;
-    }
-
-    fn captions(&self) -> Result<Captions> {
-        Ok(match self.model.text {
-            TextKind::Gru => Captions::Words(Marks::Off),
-            TextKind::Bag => Captions::Stems,
+        let (model, form) = (&self.model, TextForm::Stems(self.model.bag_pooling));
+        Ok(Facts {
+            captions: match model.text {
+                TextKind::Gru => Captions::Words(Marks::Off),
+                TextKind::Bag => Captions::Stems,
+            },
+            start: ClosedForm::of(model.closed_form(), model.embed_dim, form),
+            ..Facts::new(Course::of_epochs(epochs, batch, LastBatch::Kept))
         })
     }
 
-    fn start(&self) -> Option<StartAsked> {
-        let options = self.model.closed_form()?.clone();
-        let form = TextForm::Stems(self.model.bag_pooling);
-        Some(StartAsked { options, width: self.model.embed_dim, form })
-    }
-
     fn build(&self, given: &Given) -> Result<Box<dyn Method>> {
-        let Given { sizes, inputs, start, device, .. } = *given;
-        let seed = self.train.seed;
-        let model = Hal::new(self, sizes.features, sizes.vocabulary, device, seed)?;
+        let Given { seed, sizes, inputs, start, device, .. } = *given;
+        let mut config = self.clone();
+        config.train.seed = seed;
+        let model = Hal::new(&config, sizes.features, sizes.vocabulary, device, seed)?;
         let steps = sizes.captions.div_ceil(self.train.batch);
         let model = model.with_epochs_of(steps).with_inputs(inputs)?;
         Ok(Box::new(match start.filter(|_| self.model.closed_form().is_some()) {

@@ -23,7 +23,7 @@ use crate::measures::Measure;
 use crate::model::Model;
 use crate::report::JudgedPair;
 use crate::split::Split;
-use crate::train::{self, Course};
+use crate::train::Course;
 
 pub use self::tags_dc::Negatives;
 pub(crate) use self::tags_dc::{ModelSplit, TrainedModel, filler};
@@ -31,7 +31,7 @@ pub use crate::encoded::{Captions, Cleaning};
 pub use crate::inputs::Sees;
 pub use crate::pictures::View;
 pub use crate::sizes::Sizes;
-pub use crate::starts::StartAsked;
+pub use crate::starts::ClosedForm;
 
 /// Every method.
 pub const ALL: [&Kind; 4] = [&fne::KIND, &hal::KIND, &naaf::KIND, &tags_dc::KIND];
@@ -92,19 +92,21 @@ impl Kind {
 /// What a model is built from.
 #[derive(Debug, Clone, Copy)]
 pub struct Given<'a> {
+    /// Seed of the training.
+    pub seed: u64,
     /// Sizes of the data.
     pub sizes: &'a Sizes,
     /// Statistics of the training data, for encoders.
     pub inputs: &'a InputStatistics,
-    /// The closed form that [`Recipe::start`] asks for.
+    /// The closed form that [`Facts::start`] asks for.
     pub start: Option<&'a Start>,
-    /// The ready word vectors that [`Recipe::needs_vectors`] asks for.
+    /// The ready word vectors that [`Facts::needs_vectors`] asks for.
     pub vectors: Option<&'a WordVectors>,
     /// The training split as the row reads it.
     pub train: Items<'a>,
     /// The training captions as they are written.
     pub written: Written<'a>,
-    /// True pairs of the training split; `None` unless the row [needs](Recipe::needs_truth) them.
+    /// True pairs of the training split; `None` unless the row [needs](Facts::needs_truth) them.
     pub truth: Option<&'a Relevance>,
     /// Where the model computes.
     pub device: &'a Device,
@@ -133,70 +135,19 @@ pub fn recipe(config: &Config, row: &str) -> Result<Box<dyn Recipe>> {
     (Kind::of(config)?.recipe)(config, row)
 }
 
-/// What the weights of a recipe are before the first step.
-fn start_of(asked: Option<StartAsked>) -> train::Start {
-    if asked.is_some() { train::Start::Ready } else { train::Start::Random }
-}
-
-/// A method's configuration of one row: what the runner must know before there is a model.
-pub trait Recipe {
+/// A method's configuration of one row.
+pub trait Recipe: Send + Sync {
     /// Refuses values that make training impossible.
     ///
     /// # Errors
     /// Names a key, its range and its value.
     fn validate(&self) -> Result<()>;
 
-    /// Refuses published weights that are missing or do not fit the configuration.
+    /// What the runner must know before there is a model.
     ///
     /// # Errors
-    /// Names the weights and the reason.
-    fn find_weights(&self) -> Result<()> {
-        Ok(())
-    }
-
-    /// Epochs and batches.
-    fn course(&self) -> Course;
-
-    /// The number of captions whose activations a step holds at once, and the key that lowers it.
-    fn at_once(&self) -> (usize, &'static str) {
-        (self.course().batch, "train.batch")
-    }
-
-    /// Sets the seed of the training.
-    fn set_seed(&mut self, seed: u64);
-
-    /// Whether the training uses the truth, and not only the audit of the training.
-    fn needs_truth(&self) -> bool {
-        false
-    }
-
-    /// Precision of the products in encoder blocks; `None` if no encoder has blocks.
-    fn precision(&self) -> Option<Precision> {
-        None
-    }
-
-    /// What the method sees of an image.
-    fn sees(&self) -> Sees {
-        Sees::Features
-    }
-
-    /// How the method reads captions.
-    ///
-    /// # Errors
-    /// If published weights cannot be found.
-    fn captions(&self) -> Result<Captions> {
-        Ok(Captions::Words(Marks::Off))
-    }
-
-    /// The closed form that the weights begin with, if any.
-    fn start(&self) -> Option<StartAsked> {
-        None
-    }
-
-    /// Whether word embeddings begin with the vectors of the file that the target names.
-    fn needs_vectors(&self) -> bool {
-        false
-    }
+    /// If published weights are missing or do not fit the configuration.
+    fn facts(&self) -> Result<Facts>;
 
     /// A fresh model.
     ///
@@ -204,4 +155,41 @@ pub trait Recipe {
     /// If a value of the configuration makes training impossible, if `given` does not fit the configuration, or if published
     /// weights cannot be found.
     fn build(&self, given: &Given) -> Result<Box<dyn Method>>;
+}
+
+/// What the runner must know of a row before there is a model.
+#[derive(Debug, Clone)]
+pub struct Facts {
+    /// Epochs and batches.
+    pub course: Course,
+    /// The number of captions whose activations a step holds at once, and the key that lowers it.
+    pub at_once: (usize, &'static str),
+    /// Whether the training uses the truth, and not only the audit of the training.
+    pub needs_truth: bool,
+    /// Precision of the products in encoder blocks; `None` if no encoder has blocks.
+    pub precision: Option<Precision>,
+    /// What the method sees of an image.
+    pub sees: Sees,
+    /// How the method reads captions.
+    pub captions: Captions,
+    /// The closed form that the weights begin with, if any.
+    pub start: Option<ClosedForm>,
+    /// Whether word embeddings begin with the vectors of the file that the target names.
+    pub needs_vectors: bool,
+}
+
+impl Facts {
+    /// A row of features and words that begins with random weights.
+    pub fn new(course: Course) -> Self {
+        Self {
+            course,
+            at_once: (course.batch, "train.batch"),
+            needs_truth: false,
+            precision: None,
+            sees: Sees::Features,
+            captions: Captions::Words(Marks::Off),
+            start: None,
+            needs_vectors: false,
+        }
+    }
 }

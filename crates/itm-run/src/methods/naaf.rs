@@ -9,7 +9,7 @@ use naaf::{Boundary, Encoders, Naaf, NaafConfig, Preset, TrainConfig, VectorsFro
 
 use self::word_scores::WordScores;
 use super::targets::preset_sections;
-use super::{Given, Kind, Recipe, Sees, StartAsked, start_of};
+use super::{ClosedForm, Facts, Given, Kind, Recipe, Sees};
 use crate::train::{Course, LastBatch};
 
 pub(super) const KIND: Kind = Kind {
@@ -26,31 +26,22 @@ impl Recipe for NaafConfig {
         self.check()
     }
 
-    fn course(&self) -> Course {
+    fn facts(&self) -> Result<Facts> {
         let TrainConfig { epochs, batch, .. } = self.train;
-        Course::of_epochs(epochs, batch, LastBatch::Kept, start_of(self.start()))
-    }
-
-    fn set_seed(&mut self, seed: u64) {
-        self.train.seed = seed;
-    }
-
-    fn sees(&self) -> Sees {
-        Sees::Regions
-    }
-
-    fn start(&self) -> Option<StartAsked> {
-        let options = self.model.closed_form()?.clone();
-        Some(StartAsked { options, width: self.model.embed_dim, form: TextForm::Words })
-    }
-
-    fn needs_vectors(&self) -> bool {
-        self.model.word_vectors == VectorsFrom::Given
+        let model = &self.model;
+        Ok(Facts {
+            sees: Sees::Regions,
+            start: ClosedForm::of(model.closed_form(), model.embed_dim, TextForm::Words),
+            needs_vectors: model.word_vectors == VectorsFrom::Given,
+            ..Facts::new(Course::of_epochs(epochs, batch, LastBatch::Kept))
+        })
     }
 
     fn build(&self, given: &Given) -> Result<Box<dyn Method>> {
-        let Given { sizes, start, vectors, device, .. } = *given;
-        let (model, seed) = (&self.model, self.train.seed);
+        let Given { seed, sizes, start, vectors, device, .. } = *given;
+        let mut config = self.clone();
+        config.train.seed = seed;
+        let model = &config.model;
         let missing = |key, what| Error::invalid(key, what, "none");
         let mut encoders =
             Encoders::new(model, sizes.region_width, sizes.vocabulary, seed, device)?;
@@ -58,11 +49,11 @@ impl Recipe for NaafConfig {
             let start = start.ok_or_else(|| missing("model.start", "maps of a closed form"))?;
             encoders = encoders.with_start(start)?;
         }
-        if self.needs_vectors() {
+        if model.word_vectors == VectorsFrom::Given {
             let vectors = vectors.ok_or_else(|| missing("model.word_vectors", "vectors"))?;
             encoders = encoders.with_vectors(vectors)?;
         }
-        let naaf = Naaf::from_encoders(self, encoders, Boundary::default())?;
+        let naaf = Naaf::from_encoders(&config, encoders, Boundary::default())?;
         Ok(Box::new(naaf.with_epochs_of(sizes.captions.div_ceil(self.train.batch))))
     }
 }

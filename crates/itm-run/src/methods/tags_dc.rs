@@ -11,8 +11,7 @@ use itm_core::learn::Method;
 use itm_core::start::TextForm;
 use itm_core::text::{self, WordPieces};
 use itm_core::{Error, Result};
-use itm_kernels::Precision;
-use tags_dc::config::{Published, TagsDcConfig, TrainConfig};
+use tags_dc::config::{Published, TagsDcConfig};
 use tags_dc::phrases::Duplicates;
 use tags_dc::train::{Marks, TagsDc};
 use tags_dc::{Aligned, MaskBy, Preset};
@@ -24,7 +23,7 @@ pub(crate) use tags_dc::cli::negatives::{ModelSplit, TrainedModel};
 use self::edited::EditedCaptions;
 use self::synthetic::SyntheticSentences;
 use super::targets::preset_sections;
-use super::{Captions, Cleaning, Given, Kind, Recipe, Sees, Sizes, StartAsked, start_of};
+use super::{Captions, Cleaning, ClosedForm, Facts, Given, Kind, Recipe, Sees, Sizes};
 use crate::config::Config;
 use crate::measures::Measure;
 use crate::train::{Course, LastBatch, Validation};
@@ -51,51 +50,32 @@ impl Recipe for TagsDcConfig {
         self.check()
     }
 
-    fn course(&self) -> Course {
-        let TrainConfig { epochs, updates, batch, validate_every, validate_among, .. } = self.train;
-        let validation = Validation { every: validate_every, among: validate_among };
-        let start = start_of(self.start());
-        Course { epochs, updates, batch, last: LastBatch::Kept, start, validation }
-    }
-
-    fn at_once(&self) -> (usize, &'static str) {
-        (self.train.batch.min(self.train.micro_batch), "train.micro_batch")
-    }
-
-    fn set_seed(&mut self, seed: u64) {
-        self.train.seed = seed;
-    }
-
-    fn precision(&self) -> Option<Precision> {
-        Some(self.train.precision)
-    }
-
-    fn sees(&self) -> Sees {
-        Sees::Regions
-    }
-
-    fn captions(&self) -> Result<Captions> {
-        Ok(match &self.model.published {
-            Some(published) => Captions::Pieces(published.vocabulary.clone(), Cleaning::Raw),
-            None => Captions::Words(text::Marks::Off),
+    fn facts(&self) -> Result<Facts> {
+        let (train, model) = (&self.train, &self.model);
+        let mut captions = Captions::Words(text::Marks::Off);
+        if let Some(Published { weights, vocabulary }) = &model.published {
+            WordPieces::open(vocabulary)?.special()?;
+            std::fs::metadata(weights).map_err(Error::io(weights))?;
+            captions = Captions::Pieces(vocabulary.clone(), Cleaning::Raw);
+        }
+        let validation = Validation { every: train.validate_every, among: train.validate_among };
+        let course = Course::of_epochs(train.epochs, train.batch, LastBatch::Kept);
+        Ok(Facts {
+            at_once: (train.batch.min(train.micro_batch), "train.micro_batch"),
+            precision: Some(train.precision),
+            sees: Sees::Regions,
+            captions,
+            start: ClosedForm::of(model.closed_form(), model.embed_dim, TextForm::Words),
+            ..Facts::new(Course { updates: train.updates, validation, ..course })
         })
     }
 
-    fn find_weights(&self) -> Result<()> {
-        let Some(Published { weights, vocabulary }) = &self.model.published else { return Ok(()) };
-        WordPieces::open(vocabulary)?.special()?;
-        std::fs::metadata(weights).map(|_| ()).map_err(Error::io(weights))
-    }
-
-    fn start(&self) -> Option<StartAsked> {
-        let options = self.model.closed_form()?.clone();
-        Some(StartAsked { options, width: self.model.embed_dim, form: TextForm::Words })
-    }
-
     fn build(&self, given: &Given) -> Result<Box<dyn Method>> {
-        let Given { sizes, device, train, written, start, .. } = *given;
-        let updates = self.train.all_updates(sizes.captions);
-        let model = TagsDc::of(self, sizes.region_width, marks(self, sizes)?, updates, device)?;
+        let Given { seed, sizes, device, train, written, start, .. } = *given;
+        let mut config = self.clone();
+        config.train.seed = seed;
+        let (width, updates) = (sizes.region_width, self.train.all_updates(sizes.captions));
+        let model = TagsDc::of(&config, width, marks(self, sizes)?, updates, device)?;
         let model = model.with_siblings_of(&train);
         let model = match start.filter(|_| self.model.closed_form().is_some()) {
             Some(start) => model.with_start(start)?,

@@ -1,28 +1,15 @@
 use std::fs;
 
-use burn::tensor::Device;
 use clap::Parser;
 
 use super::*;
-use crate::bench::Bench;
 use crate::cli::{Cli, Command};
-use crate::run_dir::{Identity, RunDir};
 use crate::testing;
 
 /// A finished run of the first row of a small target.
 fn run(target: &str, folder: &Path) -> String {
-    let (config, source) = testing::small_target(target, &[]);
-    let identity = Identity {
-        target: "small".into(),
-        config_sha256: config.sha256.clone(),
-        data_sha256: source.dataset.sha256.clone(),
-        backend: "cpu".into(),
-        set: vec![],
-    };
-    let row = config.rows().next().unwrap().to_owned();
-    let dir = RunDir::create(folder.to_path_buf(), identity, &config.text).unwrap();
-    let run = Run { bench: Bench::new(config, source, Device::flex()).unwrap(), dir };
-    run.train(&row, 0, |_, _| {}).unwrap();
+    let run = testing::small_run_in(target, folder);
+    run.train(run.config.rows().next().unwrap(), 0, |_, _| {}).unwrap();
     folder.display().to_string()
 }
 

@@ -11,10 +11,10 @@ use itm_core::data::Regions;
 use itm_core::learn::Observe;
 
 use super::{Limit, Memory, Room, scores};
-use crate::bench::Bench;
 use crate::pictures::BATCHES_AHEAD;
+use crate::run::Run;
 use crate::split::Split;
-use crate::{methods, progress, system};
+use crate::{progress, system};
 
 /// From one look at the memory to the next.
 const PAUSE: Duration = Duration::from_millis(5);
@@ -25,22 +25,22 @@ const PAUSE: Duration = Duration::from_millis(5);
 /// # Errors
 /// If a row does not fit, or cannot begin with the weights of its row.
 pub(crate) fn memory(
-    bench: &Bench,
+    run: &Run,
     rows: &[String],
     averaged: u64,
     room: Room,
 ) -> Result<Vec<Option<Memory>>> {
     if !room.is_known() {
-        for row in rows.iter().filter(|row| bench.config.from(row).is_some()) {
-            bench.model_after(row, bench.weights_before(row)?)?;
+        for row in rows.iter().filter(|row| run.config.from(row).is_some()) {
+            run.model_after(row, run.weights_before(row)?)?;
         }
         return Ok(vec![None; rows.len()]);
     }
-    let scores = scores(&bench.source) + averaged;
+    let scores = scores(&run.source) + averaged;
     let spinner = progress::spinner("steps that measure the memory");
     let mut all = vec![];
     for row in rows {
-        let memory = measure(bench, row, scores, room)?;
+        let memory = measure(run, row, scores, room)?;
         memory.map_or(Ok(()), |memory| memory.check(&format!("row.{row}"), 1, room))?;
         all.push(memory);
     }
@@ -53,26 +53,26 @@ pub(crate) fn memory(
 /// not report the memory of a process.
 ///
 /// # Errors
-/// As [`Bench::model_after`]; also if an item cannot be read.
-fn measure(bench: &Bench, row: &str, scores: u64, room: Room) -> Result<Option<Memory>> {
-    let (captions, key) = methods::recipe(&bench.config, row)?.at_once();
-    watched(&format!("row.{row}"), key, room, || steps(bench, row, (captions, key), scores, room))
+/// As [`Run::model_after`]; also if an item cannot be read.
+fn measure(run: &Run, row: &str, scores: u64, room: Room) -> Result<Option<Memory>> {
+    let (captions, key) = run.facts(row).at_once;
+    watched(&format!("row.{row}"), key, room, || steps(run, row, (captions, key), scores, room))
 }
 
 fn steps(
-    bench: &Bench,
+    run: &Run,
     row: &str,
     (captions, key): (usize, &'static str),
     scores: u64,
     room: Room,
 ) -> Result<Option<Memory>> {
-    let weights = bench.weights_before(row)?;
+    let weights = run.weights_before(row)?;
     let Some(before) = system::settled_memory_bytes() else { return Ok(None) };
     system::forget_peak();
     let since = |bytes: Option<u64>| bytes.map_or(0, |bytes| bytes.saturating_sub(before));
-    let mut model = bench.model_after(row, weights)?;
+    let mut model = run.model_after(row, weights)?;
     model.method.begin_epoch(0, model.inputs.items(Split::Train))?;
-    let longest = longest(bench, row)?;
+    let longest = longest(run, row);
     let captions = captions.min(longest.len());
     let (mut made, mut too_much): (Vec<(usize, u64)>, _) = (vec![], None);
     for share in [4, 2, 1] {
@@ -133,16 +133,15 @@ fn extended(made: &[(usize, u64)], captions: usize) -> Option<u64> {
 }
 
 /// The training captions with the most words and regions first.
-fn longest(bench: &Bench, row: &str) -> Result<Vec<usize>> {
-    let (part, texts) =
-        (bench.source.part(Split::Train).0, bench.reading(row)?.texts(Split::Train));
+fn longest(run: &Run, row: &str) -> Vec<usize> {
+    let (part, texts) = (run.source.part(Split::Train).0, run.reading(row).texts(Split::Train));
     let counts = part.regions.as_ref().map_or(&[][..], Regions::counts);
     let length = |&text: &usize| {
         texts[text].len() + counts.get(part.pairs.image_of(text)).copied().unwrap_or(0)
     };
     let mut all: Vec<usize> = (0..texts.len()).collect();
     all.sort_by_key(|text| Reverse(length(text)));
-    Ok(all)
+    all
 }
 
 #[cfg(test)]
@@ -163,15 +162,15 @@ mod tests {
     #[test]
     fn steps_are_measured() {
         for target in ["fne-scenes", "hal-scenes", "naaf-scenes", "tags-dc-scenes"] {
-            let bench = testing::small_bench(target);
-            let row = bench.config.rows().next().unwrap().to_owned();
+            let run = testing::small_run(target);
+            let row = run.config.rows().next().unwrap().to_owned();
             let room = |limit| Room { resident: Some(0), limit };
-            let all = measure(&bench, &row, 5, room(Limit::Given(u64::MAX))).unwrap().unwrap();
+            let all = measure(&run, &row, 5, room(Limit::Given(u64::MAX))).unwrap().unwrap();
             assert!(all.scores == 5 && all.step > 0, "{target}: {all:?}");
-            let most = bench.source.dataset.train.pairs.texts();
+            let most = run.source.dataset.train.pairs.texts();
             assert!((1..=most).contains(&all.captions), "{target}: {all:?}");
             let nothing = room(Limit::Given(0));
-            let none = measure(&bench, &row, 5, nothing).unwrap().unwrap();
+            let none = measure(&run, &row, 5, nothing).unwrap().unwrap();
             assert_eq!((none.captions, none.key), (all.captions, all.key), "{target}");
             none.check(&row, 1, nothing).unwrap_err();
         }

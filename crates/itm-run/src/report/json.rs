@@ -124,7 +124,7 @@ pub(crate) struct Row {
     /// As in the paper's table; `chance` and `CCA (closed form)` for the baselines.
     pub(crate) name: String,
     /// Whether the row was trained or is a baseline.
-    pub(crate) kind: Kind,
+    pub(crate) kind: RowKind,
     /// What was ranked: `test_1k`, `500 images, 5 captions each`.
     pub(crate) protocol: String,
     /// Precision of the operands of products in the model's blocks, if it is not f32: `bf16`.
@@ -144,7 +144,7 @@ pub(crate) struct Row {
 /// What kind of line a [`Row`] is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Kind {
+pub(crate) enum RowKind {
     /// Not trained by gradient steps: `chance`, `CCA (closed form)`.
     Baseline,
     /// Trained, once per seed.

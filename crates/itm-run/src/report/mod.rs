@@ -31,8 +31,8 @@ use crate::source::Picture;
 pub(crate) use self::examples::{Shown, render as shown_examples};
 pub(crate) use self::html::{explained, judged_page, maps_page};
 pub(crate) use self::json::{
-    CI95_UNIT, Claim, Comparison, Figure, FigurePoint, Kind, Measured, Numbers, PaperNumbers,
-    PaperRecalls, PaperReference, PaperRow, Place, RecallIntervals, Recalls, Report, Row,
+    CI95_UNIT, Claim, Comparison, Figure, FigurePoint, Measured, Numbers, PaperNumbers,
+    PaperRecalls, PaperReference, PaperRow, Place, RecallIntervals, Recalls, Report, Row, RowKind,
     SCHEMA_VERSION, SeedResult,
 };
 pub(crate) use self::judged::{JudgedCaption, JudgedPair, JudgedText};

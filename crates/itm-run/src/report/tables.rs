@@ -5,7 +5,7 @@ mod paper;
 use itm_report::format::{bytes, count, duration, interval, p_phrase, points, signed};
 use itm_report::table::{Role, Table};
 
-use super::json::{Kind, Report, Row};
+use super::json::{Report, Row, RowKind};
 use super::{BAYES, CCA, ORACLE, SPECIFIC_ORACLE};
 
 pub(super) use paper::{paper, paper_differences};
@@ -127,12 +127,12 @@ pub(crate) fn of_rows(report: &Report, title: impl Into<String>) -> Table {
 }
 
 /// The role of the row `name` in the claim.
-pub(crate) fn role(report: &Report, name: &str, kind: Kind) -> Role {
+pub(crate) fn role(report: &Report, name: &str, kind: RowKind) -> Role {
     match kind {
         _ if name == report.claim.row => Role::Method,
-        Kind::Baseline if is_bound(name) => Role::Bound,
-        Kind::Baseline => Role::Baseline,
-        Kind::Trained => Role::Other,
+        RowKind::Baseline if is_bound(name) => Role::Bound,
+        RowKind::Baseline => Role::Baseline,
+        RowKind::Trained => Role::Other,
     }
 }
 
@@ -143,7 +143,7 @@ pub(super) fn is_bound(name: &str) -> bool {
 
 /// The role of a row that is not a baseline.
 pub(crate) fn trained(report: &Report, name: &str) -> Role {
-    role(report, name, Kind::Trained)
+    role(report, name, RowKind::Trained)
 }
 
 #[cfg(test)]

@@ -1,90 +1,217 @@
-//! One inference over the seeds of a row.
+//! Turns the reports of each row and seed into one table over seeds, beside the paper's table.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
 
 use hubness::Direction;
-use hubness::report::{Param, Report, Row};
+use hubness::report::{Hub, Report};
 use serde::Serialize;
 
+use super::method::{MethodSummary, row_of};
+use super::orderings::{Ordering, orderings, verdict};
+use crate::experiment::Experiment;
 use crate::mean::mean;
 use crate::paper::Inferences;
 
-/// A difference with a p-value below this level, after Holm's correction, is significant.
-const LEVEL: f64 = 0.05;
-
-/// One inference over the seeds.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub(crate) struct MethodSummary {
-    pub(crate) method: String,
-    pub(crate) rsum: f64,
-    pub(crate) per_seed: Vec<f64>,
-    /// Difference to nearest neighbours.
-    pub(crate) difference: Option<f64>,
-    /// Number of reports in which it is significantly above nearest neighbours.
-    pub(crate) above: usize,
-    /// Number of reports in which it is significantly below nearest neighbours.
-    pub(crate) below: usize,
-    /// Sum of the skewness of N_1, N_5 and N_10 over both directions.
-    pub(crate) hs_sum: Option<f64>,
-    /// λ of the first seed, if there is one.
-    pub(crate) lambda: Option<String>,
-    /// The paper's rSum for the model of one of its lines.
-    pub(crate) paper: Option<f64>,
-    /// The paper's difference to nearest neighbours.
-    pub(crate) paper_difference: Option<f64>,
+/// The reports of a row, one per seed.
+pub(super) struct RowReports {
+    pub(super) row: String,
+    /// The paper's numbers for its model.
+    pub(super) printed: Inferences,
+    pub(super) reports: Vec<Report>,
+    pub(super) origin: Origin,
 }
 
-impl MethodSummary {
-    /// `printed` are the paper's numbers for the model.
-    pub(crate) fn new(method: &str, printed: &Inferences, reports: &[Report]) -> Self {
-        let of_seeds = || reports.iter().filter_map(|r| Some((r, row_of(r, method)?)));
-        let per_seed: Vec<_> = of_seeds().map(|(_, row)| row.rsum).collect();
-        let differences = || of_seeds().filter_map(|(_, row)| row.difference);
-        let significant = |sign: f64| {
-            let clear = |p: Option<f64>| p.is_some_and(|p| p < LEVEL);
-            differences().filter(|d| d.rsum * sign > 0.0 && clear(d.p_holm)).count()
-        };
-        let paper = printed.rsum.get(method).copied();
-        let plain = printed.rsum.get(Report::BASELINE).copied();
-        let is_plain = method == Report::BASELINE;
+/// The content of `summary.json`. rSum is in percentage points (0 to 600), a mean over seeds; `null` means unknown.
+#[derive(Debug, Serialize)]
+pub(super) struct Summary {
+    pub(super) target: String,
+    pub(super) paper: String,
+    pub(super) table: u32,
+    pub(super) dataset: String,
+    pub(super) substitution: Option<String>,
+    pub(super) rows: Vec<RowSummary>,
+    pub(super) resamples: usize,
+    pub(super) config_sha256: String,
+    pub(super) data_sha256: String,
+    pub(super) command: String,
+    pub(super) seconds: f64,
+}
+
+impl Summary {
+    pub(super) fn new(
+        experiment: &Experiment,
+        resamples: usize,
+        measured: Vec<RowReports>,
+        started: Instant,
+    ) -> Self {
+        let Experiment { target, printed, run, command, .. } = experiment;
         Self {
-            method: method.into(),
-            rsum: mean(per_seed.iter().copied()).unwrap_or(f64::NAN),
-            per_seed,
-            difference: mean(differences().map(|d| d.rsum)),
-            above: significant(1.0),
-            below: significant(-1.0),
-            hs_sum: mean(of_seeds().filter_map(|(_, row)| hs_sum(row))),
-            lambda: of_seeds().next().and_then(|(_, row)| lambda(row)),
-            paper,
-            paper_difference: paper.zip(plain).filter(|_| !is_plain).map(|(a, b)| a - b),
+            target: target.name.clone(),
+            paper: printed.paper.clone(),
+            table: printed.table,
+            dataset: run.source.title.clone(),
+            substitution: run.source.substitution.clone(),
+            rows: measured.into_iter().map(RowSummary::new).collect(),
+            resamples,
+            config_sha256: run.config.sha256.clone(),
+            data_sha256: run.source.dataset.sha256.clone(),
+            command: command.clone(),
+            seconds: started.elapsed().as_secs_f64(),
         }
     }
 }
 
-/// The line of a method in a report.
-pub(crate) fn row_of<'a>(report: &'a Report, method: &str) -> Option<&'a Row> {
-    report.rows.iter().find(|row| row.method == method)
+/// What nearest neighbours and the closed form reach.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub(super) struct Origin {
+    /// rSum on test, mean over the seeds measured here.
+    pub(super) rsum: Option<f64>,
+    /// rSum of the closed-form baseline on the same data.
+    pub(super) cca: Option<f64>,
 }
 
-fn hs_sum(row: &Row) -> Option<f64> {
-    let sides = [row.hubs_after.i2t.as_ref()?, row.hubs_after.t2i.as_ref()?];
-    Some(sides.into_iter().flatten().map(|measures| measures.skewness).sum())
+/// One row under every inference.
+#[derive(Debug, Serialize)]
+pub(super) struct RowSummary {
+    pub(super) row: String,
+    pub(super) verdict: String,
+    /// The paper's line for the model behind its numbers.
+    pub(super) printed: String,
+    /// The data set of that model.
+    pub(super) printed_on: String,
+    pub(super) source: Origin,
+    pub(super) seeds: usize,
+    pub(super) methods: Vec<MethodSummary>,
+    pub(super) orderings: Vec<Ordering>,
+    /// The paper's Figure 3.
+    pub(super) counts: Vec<CountsSummary>,
+    /// The paper's Figure 4.
+    pub(super) curves: Vec<CurveSummary>,
+    pub(super) hubs: Vec<HubsOfSide>,
 }
 
-/// λ as text: `i2t 1.50/2/2, t2i 1.20/2/3`.
-fn lambda(row: &Row) -> Option<String> {
-    let side = |direction: Direction| {
-        let value = row.params.get(direction)?.get("lambda")?;
-        Some(format!("{direction} {}", param(value)))
-    };
-    let sides: Vec<_> = Direction::BOTH.into_iter().filter_map(side).collect();
-    (!sides.is_empty()).then(|| sides.join(", "))
-}
-
-fn param(value: &Param) -> String {
-    match value {
-        Param::Count(n) => n.to_string(),
-        Param::Number(x) => format!("{x:.2}"),
-        Param::Word(word) => word.clone(),
-        Param::Each(all) => all.iter().map(param).collect::<Vec<_>>().join("/"),
+impl RowSummary {
+    pub(super) fn new(measured: RowReports) -> Self {
+        let RowReports { row, printed, reports, origin } = measured;
+        let names = reports.first().map_or(&[][..], |report| &report.rows);
+        let methods: Vec<_> =
+            names.iter().map(|r| MethodSummary::new(&r.method, &printed, &reports)).collect();
+        let orderings = orderings(&methods);
+        Self {
+            verdict: verdict(&row, &methods, &orderings),
+            printed_on: printed.dataset,
+            printed: printed.model,
+            counts: methods.iter().map(|m| CountsSummary::new(&m.method, &reports)).collect(),
+            curves: curves(&reports),
+            hubs: Direction::BOTH.iter().filter_map(|&d| HubsOfSide::new(d, &reports)).collect(),
+            seeds: reports.len(),
+            source: origin,
+            row,
+            methods,
+            orderings,
+        }
     }
 }
+
+/// N_10 of the images under an inference, means over the seeds; `null` where N_10 was not counted.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(super) struct CountsSummary {
+    pub(super) method: String,
+    pub(super) skewness: Option<f64>,
+    /// The largest N_10.
+    pub(super) largest: Option<f64>,
+    /// Share of images in no list.
+    pub(super) never: Option<f64>,
+    /// `[N_10, share of images]` over all seeds together, N_10 ascending. Zero is included where it occurs.
+    pub(super) shares: Vec<(u64, f64)>,
+}
+
+impl CountsSummary {
+    const K: u64 = 10;
+
+    fn new(method: &str, reports: &[Report]) -> Self {
+        let measures = || {
+            let after = reports.iter().filter_map(|r| row_of(r, method)?.hubs_after.t2i.as_ref());
+            after.flatten().filter(|m| m.k == Self::K)
+        };
+        let histograms = || {
+            let sides = reports.iter().filter_map(|r| r.hubs.sides.get(Direction::T2i));
+            sides.filter_map(|side| side.histogram(method, Self::K))
+        };
+        let mut shares = BTreeMap::new();
+        let items: u64 = histograms().map(|h| h.items()).sum();
+        for &(count, of) in histograms().flat_map(|h| &h.counts) {
+            *shares.entry(count).or_insert(0.0) += of as f64 / items as f64;
+        }
+        Self {
+            method: method.into(),
+            skewness: mean(measures().map(|m| m.skewness)),
+            largest: mean(histograms().map(|h| h.max() as f64)),
+            never: mean(measures().map(|m| m.anti_hub_share)),
+            shares: shares.into_iter().collect(),
+        }
+    }
+}
+
+/// R@10 of one direction as a function of λ, mean over the seeds.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(super) struct CurveSummary {
+    pub(super) method: String,
+    pub(super) direction: String,
+    pub(super) lambda: Vec<f64>,
+    pub(super) r10: Vec<f64>,
+    /// R@10 without RGM: λ = ∞.
+    pub(super) unconstrained: Option<f64>,
+}
+
+fn curves(reports: &[Report]) -> Vec<CurveSummary> {
+    let first = reports.first().map_or(&[][..], |report| &report.curves);
+    let over_seeds = |curve: &hubness::report::Curve| {
+        let same = || {
+            let all = reports.iter().flat_map(|report| &report.curves);
+            all.filter(|c| c.label == curve.label && c.direction == curve.direction)
+        };
+        let at = |k: usize| mean(same().filter_map(|c| c.y.get(k).copied()));
+        CurveSummary {
+            method: curve.label.clone(),
+            direction: curve.direction.to_string(),
+            lambda: curve.x.clone(),
+            r10: (0..curve.x.len()).filter_map(at).collect(),
+            unconstrained: mean(same().filter_map(|c| c.unconstrained)),
+        }
+    };
+    first.iter().map(over_seeds).collect()
+}
+
+/// The worst hubs of a direction.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(super) struct HubsOfSide {
+    pub(super) direction: String,
+    /// Number of lists of ten, over all seeds, in which one of the worst hubs is a wrong answer.
+    pub(super) wrong: u64,
+    /// Share of these answers that the truth beyond the annotation calls right; `null` if no such truth is known.
+    pub(super) deserved: Option<f64>,
+    /// The worst hubs of the first seed.
+    pub(super) worst: Vec<Hub>,
+}
+
+impl HubsOfSide {
+    fn new(direction: Direction, reports: &[Report]) -> Option<Self> {
+        let all = || reports.iter().filter_map(|r| r.hubs.sides.get(direction));
+        let first = all().next()?;
+        let known = || all().flat_map(|side| &side.worst).filter_map(|h| Some((h, h.deserved?)));
+        let wrong: u64 = all().flat_map(|side| &side.worst).map(|hub| hub.wrong).sum();
+        let deserved: f64 = known().map(|(hub, share)| share * hub.wrong as f64).sum();
+        let of: u64 = known().map(|(hub, _)| hub.wrong).sum();
+        Some(Self {
+            direction: direction.to_string(),
+            wrong,
+            deserved: (of > 0).then(|| deserved / of as f64),
+            worst: first.worst.clone(),
+        })
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests;

@@ -3,17 +3,17 @@
 use itm_core::Result;
 use itm_core::significance::{bootstrap_difference, paired_randomisation};
 
-use super::{Kind, REPLICATES, RESAMPLING_SEED, RowResult, ends};
+use super::{REPLICATES, RESAMPLING_SEED, RowKind, RowResult, ends};
 use crate::report::Comparison;
 
 /// Compares the claimed row, or else the first trained row, with the other trained rows; and every trained row with the
 /// baseline.
 pub(super) fn comparisons(rows: &[RowResult], claimed: &str) -> Result<Vec<Comparison>> {
-    let trained = || rows.iter().filter(|row| row.kind == Kind::Trained);
+    let trained = || rows.iter().filter(|row| row.kind == RowKind::Trained);
     let Some(full) = trained().find(|row| row.name == claimed).or_else(|| trained().next()) else {
         return Ok(vec![]);
     };
-    let cca = rows.iter().find(|row| row.kind == Kind::Baseline);
+    let cca = rows.iter().find(|row| row.kind == RowKind::Baseline);
     let others = trained().filter(|row| row.name != full.name);
     // A row of ensembles has fewer runs than a row of models: their runs cannot be paired.
     let paired = |a: &RowResult, b: &RowResult| a.runs.len() == b.runs.len() || b.runs.len() == 1;

@@ -1,40 +1,103 @@
 //! A row over its seeds.
 
-use itm_core::Result;
 use itm_core::eval::Evaluation;
 use itm_core::significance::{Hits, bootstrap};
+use itm_core::{Result, ScoreMatrix};
 
-use super::printed::{printed_line, table};
-use super::{REPLICATES, RESAMPLING_SEED, SeedRun, ends, protocol, recall_intervals};
-use crate::job::Job;
+use super::{REPLICATES, RESAMPLING_SEED, SeedRun, ends, recall_intervals};
+use crate::experiment::{Experiment, together};
 use crate::mean::mean;
-use crate::precision;
-use crate::report::{Kind, Measured, Numbers, Recalls, Row, SeedResult};
+use crate::measures::AllMeasures;
+use crate::report::{Measured, Numbers, Recalls, Row, RowKind, SeedResult};
 
 /// A row over its seeds.
 #[derive(Debug, Clone)]
 pub(crate) struct RowResult {
     pub(crate) name: String,
-    pub(super) kind: Kind,
+    pub(super) kind: RowKind,
     pub(crate) runs: Vec<SeedRun>,
     pub(super) validation_rsum: Option<f64>,
     pub(crate) seconds: f64,
+    /// Seeds and scores of models that are not averaged yet.
+    group: Vec<(u64, ScoreMatrix)>,
+    /// Runs of the mean scores of several models of the row.
+    ensembles: Vec<SeedRun>,
 }
 
 impl RowResult {
     pub(crate) fn trained(name: &str) -> Self {
         Self {
             name: name.to_owned(),
-            kind: Kind::Trained,
+            kind: RowKind::Trained,
             runs: vec![],
             validation_rsum: None,
             seconds: 0.0,
+            group: vec![],
+            ensembles: vec![],
         }
     }
 
     pub(crate) fn baseline(name: &str, run: SeedRun, validation_rsum: f64, seconds: f64) -> Self {
-        let (kind, validation_rsum) = (Kind::Baseline, Some(validation_rsum));
+        let (kind, validation_rsum) = (RowKind::Baseline, Some(validation_rsum));
         Self { kind, runs: vec![run], validation_rsum, seconds, ..Self::trained(name) }
+    }
+
+    /// Adds the run of the next seed's model, and its scores if they are averaged with the scores of other models.
+    ///
+    /// # Errors
+    /// If the evaluation of scores fails.
+    pub(crate) fn add(
+        &mut self,
+        experiment: &Experiment,
+        measures: &AllMeasures,
+        run: SeedRun,
+        scores: Option<ScoreMatrix>,
+    ) -> Result<()> {
+        self.group.extend(scores.map(|scores| (run.seed, scores)));
+        self.seconds += run.seconds;
+        self.runs.push(run);
+        let size = experiment.view.ensemble;
+        if size > 1 && self.group.len() as u64 == size {
+            let (seeds, scores): (Vec<_>, Vec<_>) = self.group.drain(..).unzip();
+            let (mean, name) = (ScoreMatrix::average(&scores)?, together(&self.name, size));
+            let run = SeedRun::evaluate(experiment, measures, (&name, seeds[0]), &mean)?;
+            self.ensembles.push(run);
+        }
+        Ok(())
+    }
+
+    /// The row of the ensembles, if there are any, and the row itself.
+    pub(crate) fn with_ensembles(mut self, size: u64) -> impl Iterator<Item = Self> {
+        let runs = std::mem::take(&mut self.ensembles);
+        let row =
+            Self { runs, seconds: self.seconds, ..Self::trained(&together(&self.name, size)) };
+        Some(row).filter(|row| !row.runs.is_empty()).into_iter().chain([self])
+    }
+
+    /// The row that averages several rows of a table, seed by seed, if the table has one.
+    ///
+    /// # Errors
+    /// If the evaluation of scores fails.
+    pub(crate) fn joined(
+        experiment: &Experiment,
+        measures: &AllMeasures,
+        all: &mut [Self],
+    ) -> Result<Option<Self>> {
+        let view = &experiment.view;
+        if view.together.is_empty() {
+            return Ok(None);
+        }
+        let mut row = Self::trained(&view.joined());
+        let mut members: Vec<_> =
+            all.iter_mut().filter(|member| view.together.contains(&member.name)).collect();
+        row.seconds = members.iter().map(|member| member.seconds).sum();
+        for &seed in &experiment.seeds {
+            let scores: Vec<_> =
+                members.iter_mut().map(|member| member.group.remove(0).1).collect();
+            let mean = ScoreMatrix::average(&scores)?;
+            row.runs.push(SeedRun::evaluate(experiment, measures, (&row.name, seed), &mean)?);
+        }
+        Ok(Some(row))
     }
 
     pub(crate) fn rsum(&self) -> f64 {
@@ -45,7 +108,7 @@ impl RowResult {
         self.runs.iter().map(|run| run.hits.clone()).collect()
     }
 
-    pub(super) fn row(&self, job: &Job) -> Result<Row> {
+    pub(super) fn row(&self, experiment: &Experiment) -> Result<Row> {
         let of = |recalls: fn(&Evaluation) -> [f64; 3]| {
             let at = |k: usize| mean(self.runs.iter().map(|run| recalls(&run.evaluation)[k]));
             let [r1, r5, r10] = [0, 1, 2].map(|k| at(k).unwrap_or(0.0));
@@ -53,7 +116,7 @@ impl RowResult {
         };
         let intervals = bootstrap(&self.hits(), REPLICATES, RESAMPLING_SEED)?;
         let best = |run: &SeedRun| Some(run.best?.rsum);
-        let trained = self.kind == Kind::Trained;
+        let trained = self.kind == RowKind::Trained;
         let measured = Measured {
             i2t: of(|e| e.i2t.recalls()),
             t2i: of(|e| e.t2i.recalls()),
@@ -67,13 +130,13 @@ impl RowResult {
             ties_decided: Some(self.runs.iter().map(ties_decided).sum()),
             seconds: Some(self.seconds),
         };
-        let numbers = |table| Some(printed_line(job, &self.name)?.numbers(table));
+        let numbers = |table| Some(experiment.printed_line(&self.name)?.numbers(table));
         Ok(Row {
             name: self.name.clone(),
             kind: self.kind,
-            protocol: protocol(job),
-            precision: precision::of_row(job, &self.name),
-            paper: table(job).and_then(numbers),
+            protocol: experiment.ranked(),
+            precision: experiment.precision_of(&self.name),
+            paper: experiment.paper_table().and_then(numbers),
             measured,
             truth: None,
             more: Numbers::new(),

@@ -5,7 +5,7 @@ use itm_core::scored::Scored;
 use itm_core::significance::Hits;
 use itm_core::{Result, ScoreMatrix};
 
-use crate::job::Job;
+use crate::experiment::Experiment;
 use crate::log::Log;
 use crate::measures::{AllMeasures, Trained, Trial};
 use crate::model::Model;
@@ -30,12 +30,12 @@ impl SeedRun {
     /// # Errors
     /// If the scores, their evaluation or a measure fail.
     pub(crate) fn evaluate(
-        job: &Job,
+        experiment: &Experiment,
         measures: &AllMeasures,
         (row, seed): (&str, u64),
         scores: &dyn Scored,
     ) -> Result<Self> {
-        Self::of_trial(measures, &trial(job, (row, seed), scores, None))
+        Self::of_trial(measures, &trial(experiment, (row, seed), scores, None))
     }
 
     /// Evaluates a trained model. Also returns all test scores, if they are averaged with the scores of other models.
@@ -43,12 +43,12 @@ impl SeedRun {
     /// # Errors
     /// If an item or the log cannot be read, or a measure fails.
     pub(crate) fn of_model(
-        job: &Job,
+        experiment: &Experiment,
         measures: &AllMeasures,
         model: &Model,
         progress: &Progress,
     ) -> Result<(Self, Option<ScoreMatrix>)> {
-        let scored = job.run.scores(model, Split::Test)?;
+        let scored = experiment.run.scores(model, Split::Test)?;
         let held;
         let scores: &dyn Scored = match scored.rows() {
             Some(rows) => rows,
@@ -57,17 +57,18 @@ impl SeedRun {
                 &held
             }
         };
+        let folder = experiment.run.dir().folder(&model.row, model.seed);
         let trained = Trained {
             model,
             progress,
-            log: &Log::read(&job.run.log(&model.row, model.seed))?,
-            first: model.seed == job.asked.seeds[0],
-            validation: &|| job.run.scores(model, Split::Val),
-            folder: &job.run.dir.folder(&model.row, model.seed),
+            log: &Log::read(&folder.join("log.jsonl"))?,
+            first: model.seed == experiment.seeds[0],
+            validation: &|| experiment.run.scores(model, Split::Val),
+            folder: &folder,
         };
         let of = (&model.row[..], model.seed);
-        let run = Self::of_trial(measures, &trial(job, of, scores, Some(trained)))?;
-        let view = &job.asked.view;
+        let run = Self::of_trial(measures, &trial(experiment, of, scores, Some(trained)))?;
+        let view = &experiment.view;
         let averaged = view.ensemble > 1 || view.together.contains(&model.row);
         Ok((run, averaged.then(|| scores.matrix()).transpose()?))
     }
@@ -87,11 +88,11 @@ impl SeedRun {
 }
 
 fn trial<'a>(
-    job: &'a Job,
+    experiment: &'a Experiment,
     (row, seed): (&'a str, u64),
     scores: &'a dyn Scored,
     trained: Option<Trained<'a>>,
 ) -> Trial<'a> {
-    let (source, protocol) = (&job.run.bench.source, job.asked.protocol);
+    let (source, protocol) = (experiment.source(), experiment.protocol);
     Trial { row, seed, source, protocol, scores, trained }
 }

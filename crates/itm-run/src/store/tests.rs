@@ -3,13 +3,10 @@ use std::fs;
 use std::path::Path;
 use std::slice;
 
-use burn::tensor::Device;
 use itm_core::Error;
 
 use super::*;
-use crate::bench::Bench;
 use crate::disk::fakes::Unsynced;
-use crate::run_dir::RunDir;
 use crate::testing;
 
 /// A model with irregular scores. It records the blocks that it scores, and fails after `lasts` blocks.
@@ -147,20 +144,11 @@ fn shards_cover_all_texts_once() {
 #[test]
 fn the_scores_of_a_trained_row_are_kept() {
     let folder = tempfile::tempdir().unwrap();
-    let (config, source) = testing::small_target("tags-dc-scenes", &[]);
-    let row = config.rows().next().unwrap().to_owned();
-    let identity = crate::run_dir::Identity {
-        target: config.name.clone(),
-        config_sha256: config.sha256.clone(),
-        data_sha256: source.dataset.sha256.clone(),
-        backend: "cpu".into(),
-        set: vec![],
-    };
-    let dir = RunDir::create(folder.path().join("all"), identity, "").unwrap();
-    let run = Run { bench: Bench::new(config, source, Device::flex()).unwrap(), dir };
+    let run = testing::small_run_in("tags-dc-scenes", &folder.path().join("all"));
+    let row = run.config.rows().next().unwrap().to_owned();
     let (model, _) = run.train(&row, 0, |_, _| {}).unwrap();
     let scores = run.scores(&model, Split::Test).unwrap().matrix().unwrap();
     assert_eq!((scores.images(), scores.texts()), (3, 15));
     assert_eq!(run.scores(&model, Split::Test).unwrap().matrix().unwrap(), scores);
-    assert!(run.dir.folder(&row, 0).join("scores/test/texts-000000.safetensors").is_file());
+    assert!(run.dir().folder(&row, 0).join("scores/test/texts-000000.safetensors").is_file());
 }

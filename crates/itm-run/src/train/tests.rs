@@ -13,10 +13,11 @@ use crate::disk::fakes::{Failing, Fails, Unsynced};
 use crate::inputs::Part;
 use toy::Toy;
 
-const COURSE: Course = Course::of_epochs(3, 4, LastBatch::Dropped, Start::Random);
+const COURSE: Course = Course::of_epochs(3, 4, LastBatch::Dropped);
 
 const PLAN: Plan = Plan {
     course: COURSE,
+    start: Start::Random,
     captions: 23,
     seed: 7,
     checkpoint_steps: 2,
@@ -200,7 +201,7 @@ fn the_first_best_epoch_is_restored() {
 /// The toy's scores before the first step are perfect, so no epoch is better. A kill after any step changes nothing.
 #[test]
 fn a_ready_start_is_a_candidate() {
-    let plan = Plan { course: Course { start: Start::Ready, ..COURSE }, ..PLAN };
+    let plan = Plan { start: Start::Ready, ..PLAN };
     let dir = tempfile::tempdir().unwrap();
     let mut toy = Toy { ready: true, ..Toy::default() };
     let progress = trained(&mut toy, &plan, dir.path()).unwrap();
@@ -236,7 +237,7 @@ fn a_row_begins_with_what_another_has_learnt() {
     let begun = || Toy { from: Some(from.clone()), ..Toy::default() };
     let mut expected = Toy::default();
     expected.start_from(&from).unwrap();
-    let plan = |epochs| Plan { course: Course { epochs, start: Start::Ready, ..COURSE }, ..PLAN };
+    let plan = |epochs| Plan { course: Course { epochs, ..COURSE }, start: Start::Ready, ..PLAN };
     let dir = tempfile::tempdir().unwrap();
     let mut toy = begun();
     let progress = trained(&mut toy, &plan(0), dir.path()).unwrap();
@@ -262,7 +263,7 @@ fn a_row_begins_with_what_another_has_learnt() {
 
 #[test]
 fn random_weights_are_trained() {
-    let none = |start| Plan { course: Course { epochs: 0, start, ..COURSE }, ..PLAN };
+    let none = |start| Plan { course: Course { epochs: 0, ..COURSE }, start, ..PLAN };
     none(Start::Ready).check().unwrap();
     let line = none(Start::Random).check().unwrap_err().to_string();
     let want = "train.epochs: expected at least 1, or weights of another row or a closed form to begin with, got 0";

@@ -4,7 +4,7 @@ use itm_report::format::{decimals, interval_to, share, signed_to};
 use itm_report::table::{Role, Table};
 
 use super::{HubCounts, HubDifference, RowHubs, Spread};
-use crate::report::{Kind, Report, role, trained};
+use crate::report::{Report, RowKind, role, trained};
 
 /// Skewnesses of every row; `None` where nothing was counted.
 pub(super) fn hubs(report: &Report, hubs: &[RowHubs]) -> Option<Table> {
@@ -69,7 +69,7 @@ fn spread(x: Spread, places: usize) -> String {
 }
 
 fn of(report: &Report, row: &RowHubs) -> Role {
-    let kind = report.row(&row.row).map_or(Kind::Trained, |row| row.kind);
+    let kind = report.row(&row.row).map_or(RowKind::Trained, |row| row.kind);
     role(report, &row.row, kind)
 }
 

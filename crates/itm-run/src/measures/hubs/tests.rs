@@ -17,7 +17,7 @@ fn hub(found: usize) -> Nearest {
     Nearest::new(&scores, &[fold]).unwrap()
 }
 
-fn row(name: &str, kind: Kind) -> Row {
+fn row(name: &str, kind: RowKind) -> Row {
     Row { name: name.into(), kind, ..sample::report(1.0, 1.0, &[0]).rows.remove(0) }
 }
 
@@ -42,10 +42,10 @@ fn spreads_are_over_seeds() {
 #[test]
 fn the_claims_row_is_set_against_the_others_it_names() {
     let known = [
-        (row("CCA", Kind::Baseline), vec![hub(4)]),
-        (row("SUM", Kind::Trained), vec![hub(4), hub(4)]),
-        (row("HAL", Kind::Trained), vec![hub(1), hub(1)]),
-        (row("MAX", Kind::Trained), vec![hub(2)]), // fewer seeds: no pairs
+        (row("CCA", RowKind::Baseline), vec![hub(4)]),
+        (row("SUM", RowKind::Trained), vec![hub(4), hub(4)]),
+        (row("HAL", RowKind::Trained), vec![hub(1), hub(1)]),
+        (row("MAX", RowKind::Trained), vec![hub(2)]), // fewer seeds: no pairs
     ];
     let all: Vec<_> = known.iter().map(|(row, runs)| (row, runs.clone())).collect();
     let claim = |row: &str| Claim {
@@ -70,8 +70,8 @@ fn the_claims_row_is_set_against_the_others_it_names() {
 #[test]
 fn a_distribution_is_of_the_trained_rows_and_all_their_seeds() {
     let known = [
-        (row("CCA", Kind::Baseline), vec![hub(4)]),
-        (row("HAL", Kind::Trained), vec![hub(4), hub(1)]),
+        (row("CCA", RowKind::Baseline), vec![hub(4)]),
+        (row("HAL", RowKind::Trained), vec![hub(4), hub(1)]),
     ];
     let all: Vec<_> = known.iter().map(|(row, runs)| (row, runs.clone())).collect();
     let figure = distribution(2, (Direction::I2t, 1), &all);

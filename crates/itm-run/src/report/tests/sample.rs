@@ -89,7 +89,7 @@ pub(crate) fn pairs() -> Vec<PairMaps> {
 }
 
 fn row(name: &str, rsum: f64, seeds: &[u64]) -> Row {
-    let kind = if [CHANCE, CCA].contains(&name) { Kind::Baseline } else { Kind::Trained };
+    let kind = if [CHANCE, CCA].contains(&name) { RowKind::Baseline } else { RowKind::Trained };
     let recalls = |scale: f64| {
         let part = |share: f64| (share * scale * rsum).min(100.0);
         Recalls { r1: part(0.075), r5: part(0.19), r10: part(0.235) }
@@ -104,7 +104,7 @@ fn row(name: &str, rsum: f64, seeds: &[u64]) -> Row {
         validation_rsum: Some(rsum + 14.0),
         best_epoch: Some(11 + seed as u32 % 4),
     });
-    let trained = kind == Kind::Trained;
+    let trained = kind == RowKind::Trained;
     Row {
         name: name.into(),
         kind,

@@ -10,13 +10,13 @@ use crate::system;
 
 /// Says once, soon after the start, how long the row and all rows will take.
 pub(crate) struct Estimate {
-    measured: Mutex<Measured>,
+    clock: Mutex<Clock>,
     steps: usize,
     jobs: usize,
 }
 
 #[derive(Debug, Default)]
-struct Measured {
+struct Clock {
     started: Option<Instant>,
     done: usize,
     told: bool,
@@ -32,12 +32,12 @@ impl Estimate {
 
     /// For `steps` steps in all, with `jobs` trainings at a time.
     pub(crate) fn new(steps: usize, jobs: usize) -> Self {
-        Self { measured: Mutex::default(), steps, jobs }
+        Self { clock: Mutex::default(), steps, jobs }
     }
 
     /// Counts a step of a row that has `row` steps. Returns the estimate once, when enough steps are measured.
     pub(crate) fn step(&self, row: usize) -> Option<String> {
-        let mut at = self.measured.lock().expect("no panic while locked");
+        let mut at = self.clock.lock().expect("no panic while locked");
         at.done += 1;
         if at.done == Self::SKIP {
             at.started = Some(Instant::now());

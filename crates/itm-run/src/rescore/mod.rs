@@ -1,55 +1,47 @@
-//! `--rescore`: every trained row of a target under corrections for hubs, beside nearest neighbours.
+//! Corrections for hubs: every trained row under each of them, beside nearest neighbours.
+//!
+//! | what | where |
+//! |---|---|
+//! | re-scores each row and seed: a measure, with a section in the report | here, `table` |
+//! | one correction over the seeds of a row | `method` |
+//! | `summary.json` and `summary.md` of a table of corrections, beside the paper's numbers | `summary`, `orderings`, `markdown` |
 
+mod markdown;
+mod method;
+mod orderings;
 mod summary;
 mod table;
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use hubness::report::Report;
 use hubness::rows;
-use hubness::study::{Method, Names, Study, Test, Validation};
+use hubness::study::{Names, Study, Test, Validation};
 use itm_core::data::Part;
-use itm_core::eval::{Fold, Protocol};
+use itm_core::eval::Fold;
 use itm_core::scored::{EmbeddingRows, Scored, Similarity};
 use itm_core::{Error, Pairs, Relevance, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::disk::write_atomically;
+use crate::experiment::Experiment;
 use crate::measures::{BySeed, Measure, Trial};
 use crate::paper::Inferences;
 use crate::progress;
-use crate::report::{self, Place, Section};
+use crate::report::{self, CCA, Place, Section};
+use crate::results::{Results, RowResult};
 use crate::source::Source;
 
-pub(crate) use self::summary::{MethodSummary, row_of};
-
-/// The paper's recipe for the methods that a command line or a table names; nearest neighbours come first.
-///
-/// # Errors
-/// If a name is unknown or is given twice.
-pub(crate) fn study(place: &str, names: &[String]) -> Result<Study> {
-    let mut methods: Vec<Method> = vec![];
-    for name in [Report::BASELINE].into_iter().chain(names.iter().map(String::as_str)) {
-        let Ok(method) = name.parse() else {
-            let expected = "names of `hubness report --method`: csls, is, rgm, csls+rgm, …";
-            return Err(Error::invalid(place, expected, format!("`{name}`")));
-        };
-        if names.iter().filter(|other| *other == name).count() > 1 {
-            return Err(Error::invalid(place, "each name once", format!("`{name}` twice")));
-        }
-        if !methods.contains(&method) {
-            methods.push(method);
-        }
-    }
-    Ok(Study { methods, curves: true, ..Study::default() })
-}
+use self::method::MethodSummary;
+use self::summary::{Origin, RowReports, Summary};
 
 /// Re-scores every row and seed of some data.
 #[derive(Debug)]
 pub(crate) struct Rescoring {
-    pub(crate) study: Study,
+    study: Study,
     val: Pairs,
     /// The sets that are ranked separately: the test split, or its folds.
     sets: Vec<Set>,
@@ -69,8 +61,7 @@ impl Measure for &Rescoring {
     }
 
     fn section(&self, report: &report::Report) -> Result<Section> {
-        let all = |seeds: &[&Vec<Report>]| Some(seeds.iter().copied().flatten().cloned().collect());
-        let rows = report.rows.iter().zip(self.reports.rows(report, all));
+        let rows = report.rows.iter().zip(self.reports.rows(report, |seeds| Some(all(seeds))));
         let of_row = |(row, reports): (&report::Row, Option<Vec<Report>>)| {
             summarise(&row.name, &reports.unwrap_or_default())
         };
@@ -149,13 +140,14 @@ fn one_line(text: &str) -> String {
 }
 
 impl Rescoring {
-    /// For the test split of `source`.
+    /// For an experiment; `None` if it has no corrections.
     ///
     /// # Errors
     /// If the test split does not fit the protocol.
-    pub(crate) fn new(study: Study, source: &Source, protocol: Protocol) -> Result<Self> {
-        let folds = protocol.folds(&source.dataset.test.pairs)?;
-        Ok(Self::of_folds(study, source, folds))
+    pub(crate) fn new(experiment: &Experiment) -> Result<Option<Self>> {
+        let Some(study) = &experiment.rescore else { return Ok(None) };
+        let folds = experiment.protocol.folds(&experiment.data().test.pairs)?;
+        Ok(Some(Self::of_folds(study.clone(), experiment.source(), folds)))
     }
 
     fn of_folds(study: Study, source: &Source, folds: Vec<Fold>) -> Self {
@@ -164,9 +156,32 @@ impl Rescoring {
         Self { study, val, sets, reports: BySeed::default() }
     }
 
-    /// The reports of a row, seed by seed and fold by fold.
-    pub(crate) fn of_row(&self, row: &str) -> Vec<Report> {
-        self.reports.of_row(row, |seeds| seeds.iter().copied().flatten().cloned().collect())
+    /// Writes `summary.json` and `summary.md` into the folder of a table of corrections.
+    ///
+    /// # Errors
+    /// If a file cannot be written.
+    pub(crate) fn write(
+        &self,
+        experiment: &Experiment,
+        results: &Results,
+        folder: &Path,
+        started: Instant,
+    ) -> Result<()> {
+        let row = |name: &str| results.rows.iter().find(|row| row.name == name);
+        let cca = row(CCA).map(RowResult::rsum);
+        let rows = experiment.rows().iter().zip(&experiment.printed.rows);
+        let measured = rows.filter_map(|(name, printed)| {
+            let origin = Origin { rsum: Some(row(name)?.rsum()), cca };
+            let reports = self.reports.of_row(name, all);
+            Some(RowReports { row: name.clone(), printed: printed.clone(), reports, origin })
+        });
+        let summary = Summary::new(experiment, self.study.resamples, measured.collect(), started);
+        let text = serde_json::to_string_pretty(&summary).expect("names and numbers");
+        write_atomically(&folder.join("summary.json"), (text + "\n").as_bytes())?;
+        let page = markdown::render(&summary);
+        write_atomically(&folder.join("summary.md"), page.as_bytes())?;
+        progress::say(&page);
+        Ok(())
     }
 
     /// Measures a model by its scores of the validation split and the test split, fold by fold like its recalls.
@@ -198,6 +213,11 @@ impl Rescoring {
         });
         of.collect()
     }
+}
+
+/// The reports of a row, seed by seed and fold by fold.
+fn all(seeds: &[&Vec<Report>]) -> Vec<Report> {
+    seeds.iter().copied().flatten().cloned().collect()
 }
 
 fn write(folder: &Path, report: &Report) -> Result<()> {
@@ -273,20 +293,11 @@ mod tests {
     use itm_core::scored::{EmbeddingRows, Similarity};
 
     use super::*;
+    use crate::experiment::study;
     use crate::testing;
 
     fn names(names: &[&str]) -> Vec<String> {
         names.iter().map(|name| (*name).to_owned()).collect()
-    }
-
-    #[test]
-    fn nearest_neighbours_come_first_and_once() {
-        let got = study("--rescore", &names(&["csls", "nns", "is+rgm"])).unwrap();
-        let methods: Vec<_> = got.methods.iter().map(Method::to_string).collect();
-        assert_eq!(methods, ["nns", "csls", "is+rgm"]);
-        let line = |list: &[&str]| study("--rescore", &names(list)).unwrap_err().to_string();
-        assert!(line(&["cslz"]).contains("--rescore: expected names of"));
-        assert!(line(&["is", "is"]).contains("`is` twice"));
     }
 
     /// With either similarity each fold is ranked separately: nearest neighbours give the recalls of the fold.

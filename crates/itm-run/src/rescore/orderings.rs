@@ -3,7 +3,7 @@
 use itm_report::format;
 use serde::Serialize;
 
-use crate::rescore::MethodSummary;
+use super::method::MethodSummary;
 
 /// Pairs of inferences, the lesser first, as in every Flickr30K line of the paper.
 const ORDERINGS: [(&str, &str); 6] = [

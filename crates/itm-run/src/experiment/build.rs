@@ -1,0 +1,172 @@
+//! An experiment from a command line. Everything is checked here, before anything is written.
+
+use std::path::Path;
+
+use hubness::study::Study;
+use itm_core::{Error, Result};
+
+use super::Experiment;
+use super::study::study;
+use crate::cli::{self, How, What};
+use crate::config::{Config, MOST_SEEDS, Shown, View, within};
+use crate::devices::device;
+use crate::methods::{self, Kind};
+use crate::paper::{Corrections, Paper};
+use crate::plan::{self, Room};
+use crate::run::Run;
+use crate::source::Source;
+use crate::{parallel, system};
+
+impl Experiment {
+    /// What the command line requests of a target, on its data. Its folder is made later.
+    ///
+    /// # Errors
+    /// If the command line, the configuration, the data or the memory is at fault. The error is one line.
+    pub(crate) fn new(target: Config, what: &What, how: &How, configs: &Path) -> Result<Self> {
+        let (kind, paper) = (Kind::of(&target)?, Paper::of(&target)?);
+        let (shown, view) = view(what, &target)?;
+        let (used, source) = Source::open(&target, how.data.as_deref(), configs)?;
+        let seeds = seeds(what, &used, (&shown, &view))?;
+        let rescore = corrections(what, &target, (&shown, &view))?;
+        let device = device(&how.backend)?;
+        let view = with_rows(view, what, &used, &shown)?;
+        if !how.resume {
+            check_sources(&used, &view.rows)?;
+        }
+        // The view's protocol is only for the target's data, not for a substitute's.
+        let own = view.protocol.filter(|_| !source.substituted());
+        let protocol = own.unwrap_or(used.target.protocol);
+        protocol.folds(&source.dataset.test.pairs).map_err(used.inside("test split"))?;
+        used.points(&shown, &view)?;
+        let run = Run::new(with_precision(used, &view.rows, how)?, source, device)?;
+        view.rows.iter().try_for_each(|row| run.check_row(row))?;
+        let room = Room { resident: system::settled_memory_bytes(), limit: plan::limit(how) };
+        let test = &run.source.dataset.test.pairs;
+        let averaged = 4 * (test.images() * test.texts() * view.together.len()) as u64 * seeds;
+        let memory = plan::memory(&run, &view.rows, averaged, room)?;
+        let fits = |jobs| memory.iter().flatten().all(|memory| room.fits(memory.of(jobs)));
+        let jobs = parallel::jobs(how, view.rows.len() * seeds as usize, fits)?;
+        for (row, memory) in view.rows.iter().zip(&memory) {
+            memory.map_or(Ok(()), |memory| memory.check(&format!("row.{row}"), jobs, room))?;
+        }
+        Ok(Self {
+            printed: Corrections::of(&target, &paper, &shown, &view)?,
+            command: cli::repeated(&target.name, what, how, seeds),
+            target,
+            kind,
+            paper,
+            shown,
+            view,
+            protocol,
+            seeds: (0..seeds).collect(),
+            rescore,
+            backend: how.backend.clone(),
+            run,
+            memory,
+            room,
+            jobs,
+        })
+    }
+}
+
+/// The table or figure that the command line names; the target's own table by default.
+fn view(what: &What, target: &Config) -> Result<(Shown, View)> {
+    let shown = match (&what.table, what.figure) {
+        (_, Some(n)) => Shown::Figure(n),
+        (Some(name), None) => Shown::table(name),
+        (None, None) => Shown::Table(target.target.table),
+    };
+    if let Some(view) = target.view(&shown) {
+        return Ok((shown, view));
+    }
+    let known: Vec<_> = target.shown().iter().map(Shown::to_string).collect();
+    let (place, got) = match shown {
+        Shown::Table(n) => ("--table", n.to_string()),
+        Shown::Named(name) => ("--table", format!("`{name}`")),
+        Shown::Figure(n) => ("--figure", n.to_string()),
+    };
+    Err(Error::invalid(place, format!("one of {}: {}", target.name, known.join(", ")), got))
+}
+
+/// Number of seeds: from the command line, or else from the target, so that every ensemble is full.
+fn seeds(what: &What, used: &Config, (shown, view): (&Shown, &View)) -> Result<u64> {
+    let Some(count) = what.seeds else {
+        return Ok(used.target.seeds.next_multiple_of(view.ensemble));
+    };
+    within("--seeds".into(), count, 1..=MOST_SEEDS)?;
+    if !count.is_multiple_of(view.ensemble) {
+        let expected = format!("a multiple of {}: {shown} has ensembles", view.ensemble);
+        return Err(Error::invalid("--seeds", expected, count));
+    }
+    Ok(count)
+}
+
+/// The corrections that the command line names, or else the table's.
+fn corrections(
+    what: &What,
+    target: &Config,
+    (shown, view): (&Shown, &View),
+) -> Result<Option<Study>> {
+    match &what.rescore {
+        Some(methods) => study("--rescore", methods).map(Some),
+        None if view.rescore.is_empty() => Ok(None),
+        None => study(&target.place(&shown.key("rescore")), &view.rescore).map(Some),
+    }
+}
+
+/// The table or figure with the rows that the command line names, in the target's order; by default all its rows.
+fn with_rows(mut view: View, what: &What, used: &Config, shown: &Shown) -> Result<View> {
+    if let Some(in_use) = used.view(shown) {
+        view.rows = in_use.rows; // a substitute's table has the substitute's rows, which may be more
+    }
+    if let Some(wanted) = &what.rows {
+        let known = match (&what.table, what.figure) {
+            (None, None) => used.rows().map(str::to_owned).collect(), // no table: any row of the file
+            _ => view.rows,
+        };
+        if let Some(row) = wanted.iter().find(|row| !known.contains(row)) {
+            let expected = format!("some of {}", known.join(", "));
+            return Err(Error::invalid("--rows", expected, format!("`{row}`")));
+        }
+        view.rows = known.into_iter().filter(|row| wanted.contains(row)).collect();
+    }
+    if !view.together.iter().all(|row| view.rows.contains(row)) {
+        view.together.clear(); // some of these rows are left out
+    }
+    Ok(view)
+}
+
+/// Refuses a row that begins with a row outside this training. A resumed run may have trained that row before.
+fn check_sources(config: &Config, rows: &[String]) -> Result<()> {
+    for row in rows {
+        let Some(from) = config.from(row).filter(|from| !rows.iter().any(|row| row == from)) else {
+            continue;
+        };
+        let expected = format!("a row that is trained with it: {}", rows.join(", "));
+        let place = config.place(&format!("row.{row}, from"));
+        return Err(Error::invalid(place, expected, format!("`{from}`")));
+    }
+    Ok(())
+}
+
+/// The target with the precision of the command line.
+///
+/// # Errors
+/// If the precision is bf16, and a row has no blocks.
+fn with_precision(config: Config, rows: &[String], how: &How) -> Result<Config> {
+    let Some(precision) = how.precision else { return Ok(config) };
+    let mut changed = vec![];
+    for row in rows {
+        let inside = config.inside(&format!("row.{row}"));
+        match methods::recipe(&config, row)?.facts().map_err(inside)?.precision {
+            None if !precision.is_f32() => {
+                let expected = "f32, because this row has neither ViT nor BERT nor UNITER";
+                let place = config.place(&format!("row.{row}, --precision"));
+                return Err(Error::invalid(place, expected, "bf16"));
+            }
+            Some(own) if own != precision => changed.push(row.clone()),
+            _ => (),
+        }
+    }
+    config.with_precision(&changed, precision)
+}

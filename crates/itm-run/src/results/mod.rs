@@ -1,0 +1,179 @@
+//! Turns the results of the rows into the content of the reports.
+
+mod comparisons;
+mod row;
+mod seed;
+
+use itm_core::eval::{Evaluation, TiePolicy};
+use itm_core::significance::{Interval, Measures};
+use itm_core::{Result, significance};
+
+use self::comparisons::comparisons;
+use crate::config::Shown;
+use crate::experiment::Experiment;
+use crate::measures::{
+    Audit, Course, Examples, FalseNegatives, Hubs, Judgements, Measure, Pointing,
+};
+use crate::paper::PaperData;
+use crate::report::{
+    BAYES, CHANCE, CI95_UNIT, Figure, FigurePoint, Measured, Numbers, ORACLE, PaperReference,
+    RecallIntervals, Recalls, Report, Row, RowKind, SCHEMA_VERSION, SPECIFIC_ORACLE,
+};
+use crate::rescore::Rescoring;
+use crate::split::Split;
+use crate::system;
+
+pub(crate) use self::row::RowResult;
+pub(crate) use self::seed::SeedRun;
+
+/// Replicates of a bootstrap and of a randomisation test.
+const REPLICATES: usize = 10_000;
+const RESAMPLING_SEED: u64 = 0;
+
+/// Every measure of an experiment, in the order of the report.
+pub(crate) fn measures<'a>(
+    experiment: &'a Experiment,
+    rescoring: Option<&'a Rescoring>,
+) -> Vec<Box<dyn Measure + 'a>> {
+    let mut all: Vec<Box<dyn Measure>> = vec![];
+    if let Some(rescoring) = rescoring {
+        all.push(Box::new(rescoring));
+    }
+    if experiment.counts_hubs() {
+        let figure = match experiment.shown {
+            Shown::Figure(number) => experiment.view.distribution().map(|of| (number, of)),
+            Shown::Table(_) | Shown::Named(_) => None,
+        };
+        all.push(Box::new(Hubs::new(figure, |name| experiment.printed_line(name)?.hs_sum)));
+    }
+    if !experiment.run.source.judgements.is_empty() {
+        all.push(Box::new(Judgements::default()));
+    }
+    all.push(Box::new(Course::default()));
+    all.push(Box::new(Audit::default()));
+    all.push(Box::new(FalseNegatives::default()));
+    all.push(Box::new(Pointing::default()));
+    all.extend(experiment.kind.measures(&experiment.target));
+    all.push(Box::new(Examples::of(experiment.rows().first().map_or("", String::as_str))));
+    all
+}
+
+/// All rows of a report.
+pub(crate) struct Results {
+    pub(crate) rows: Vec<RowResult>,
+    /// Rows whose recalls are computed, not measured.
+    expected: Vec<(&'static str, Measures<f64>)>,
+}
+
+impl Results {
+    pub(crate) fn new(experiment: &Experiment, cca: Option<RowResult>) -> Result<Self> {
+        Ok(Self { rows: cca.into_iter().collect(), expected: expected(experiment)? })
+    }
+
+    pub(crate) fn push(&mut self, row: RowResult) {
+        self.rows.push(row);
+    }
+
+    /// What every report has, without the sections of measures.
+    pub(crate) fn report(&self, experiment: &Experiment, seconds: f64) -> Result<Report> {
+        let expected = self.expected.iter().map(|(name, m)| Ok(expected_row(experiment, name, m)));
+        let measured = self.rows.iter().map(|row| row.row(experiment));
+        let Experiment { target, run, seeds, .. } = experiment;
+        let (source, claim) = (&run.source, experiment.claim());
+        let note = experiment.precision_note();
+        Ok(Report {
+            schema_version: SCHEMA_VERSION,
+            target: target.name.clone(),
+            dataset: source.title.clone(),
+            substituted: source.substituted(),
+            substitution: source.substitution.clone(),
+            commit: system::commit(),
+            backend: experiment.backend.clone(),
+            threads: system::threads(),
+            preset: run.config.name.clone(),
+            seeds: seeds.clone(),
+            command: experiment.command.clone(),
+            ci95_unit: CI95_UNIT.into(),
+            tie_policy: "smaller index first".into(),
+            rows: expected.chain(measured).collect::<Result<_>>()?,
+            comparisons: comparisons(&self.rows, &claim.row)?,
+            claim,
+            paper_reference: self.paper_reference(experiment),
+            figure: figure(experiment),
+            notes: [source.notes.clone(), run.starts.notes(), Vec::from_iter(note)].concat(),
+            seconds,
+            peak_memory_bytes: system::peak_memory_bytes().unwrap_or(0),
+            config_sha256: run.config.sha256.clone(),
+            data_sha256: source.dataset.sha256.clone(),
+            more: Numbers::new(),
+        })
+    }
+
+    /// The paper's numbers for the rows on the paper's data, if these are other data.
+    fn paper_reference(&self, experiment: &Experiment) -> Option<PaperReference> {
+        if experiment.paper_data().is_some() {
+            return None;
+        }
+        let target = &experiment.target.target;
+        let protocol = experiment.view.protocol.unwrap_or(target.protocol);
+        let data = PaperData::new(target.dataset, protocol);
+        let names = self.rows.iter().map(|row| row.name.as_str());
+        let lines: Vec<_> = names.map(|name| (name, experiment.printed_name(name))).collect();
+        experiment.paper.reference(experiment.paper_table()?, data, &lines)
+    }
+}
+
+/// The curve of a figure: its rows by the number on the x axis.
+fn figure(experiment: &Experiment) -> Option<Figure> {
+    let Experiment { shown, view, run, .. } = experiment;
+    let (&Shown::Figure(number), Some(key)) = (shown, &view.x) else { return None };
+    let points = run.config.points(shown, view).ok()?; // checked when the experiment was built
+    let points = points.into_iter().map(|(row, x)| FigurePoint { row, x }).collect();
+    Some(Figure { number, x: key.clone(), points })
+}
+
+fn expected_row(experiment: &Experiment, name: &str, expected: &Measures<f64>) -> Row {
+    let [i2t, t2i] = [expected.i2t, expected.t2i].map(|[r1, r5, r10]| Recalls { r1, r5, r10 });
+    let measured = Measured { i2t, t2i, rsum: expected.rsum, ..Measured::default() };
+    Row {
+        name: name.into(),
+        kind: RowKind::Baseline,
+        protocol: experiment.ranked(),
+        precision: None,
+        paper: None,
+        measured,
+        truth: None,
+        more: Numbers::new(),
+    }
+}
+
+fn recall_intervals(m: Measures<Interval>) -> RecallIntervals {
+    RecallIntervals { i2t: m.i2t.map(ends), t2i: m.t2i.map(ends) }
+}
+
+fn ends(interval: Interval) -> [f64; 2] {
+    [interval.lo, interval.hi]
+}
+
+/// Recalls of ranking at random; for one fold if there are several folds, which have equal sizes. Also the oracles
+/// that the truth allows, if the truth is known and there is one fold.
+fn expected(experiment: &Experiment) -> Result<Vec<(&'static str, Measures<f64>)>> {
+    let (source, protocol) = (experiment.source(), experiment.protocol);
+    let (part, truth) = source.part(Split::Test);
+    let folds = protocol.folds(&part.pairs).unwrap_or_default();
+    let mut rows =
+        vec![(CHANCE, significance::chance(folds.first().map_or(&part.pairs, |f| &f.pairs)))];
+    if let Some(truth) = truth.filter(|_| folds.len() <= 1) {
+        let [ties, specific] = significance::ceilings(&part.pairs, truth);
+        rows.extend([(ORACLE, ties), (SPECIFIC_ORACLE, specific)]);
+    }
+    if let Some(odds) = source.odds(Split::Test).filter(|_| folds.len() <= 1) {
+        let ranks = protocol.ranks(&odds?, &part.pairs)?;
+        let Evaluation { i2t, t2i, .. } = Evaluation::new(&ranks, TiePolicy::Expected);
+        rows.push((BAYES, Measures::of_recalls(i2t.recalls(), t2i.recalls())));
+    }
+    Ok(rows)
+}
+
+#[cfg(test)]
+mod tests;

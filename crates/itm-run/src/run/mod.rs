@@ -1,0 +1,195 @@
+//! A run: a target with its rows, its data as the rows read them, and the folder that keeps the trained models.
+//!
+//! | what | where |
+//! |---|---|
+//! | rows: their recipes, and what is known of them before there is a model | `rows` |
+//! | models, and the closed form and ready vectors that they begin with | `models` |
+//! | training into the folder, and reading back from it | here |
+
+mod models;
+mod rows;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use burn::tensor::Device;
+use itm_core::cca::Cca;
+use itm_core::data::{Features, WordVectors};
+use itm_core::{Error, Result};
+
+use crate::checkpoint::{self, Checkpoints};
+use crate::config::Config;
+use crate::devices::device;
+use crate::encoded::{self, Reading};
+use crate::methods::{Facts, Recipe};
+use crate::model::Model;
+use crate::run_dir::{Identity, RunDir};
+use crate::source::Source;
+use crate::split::Splits;
+use crate::starts::Starts;
+use crate::train::{Event, Plan, Progress, Training, chosen, restore};
+
+/// A target with its rows, its data and its folder.
+pub(crate) struct Run {
+    /// The target in use.
+    pub(crate) config: Config,
+    pub(crate) source: Source,
+    recipes: BTreeMap<String, Box<dyn Recipe>>,
+    facts: BTreeMap<String, Facts>,
+    features: Splits<Features>,
+    /// The captions in each way in which a row reads them.
+    pub(crate) readings: Vec<Reading>,
+    /// Ready word vectors, if a row's words begin with them and the target's file exists.
+    vectors: Option<WordVectors>,
+    pub(crate) starts: Starts,
+    cca: Mutex<Option<Arc<Cca>>>,
+    pub(crate) device: Device,
+    /// The folder; `None` before anything is written.
+    pub(crate) dir: Option<RunDir>,
+}
+
+impl Run {
+    /// Checks every row against the data, and prepares the data as the rows read them. The run has no folder yet.
+    ///
+    /// # Errors
+    /// If a row's configuration is wrong, or captions cannot be read.
+    pub(crate) fn new(config: Config, mut source: Source, device: Device) -> Result<Self> {
+        let (mut recipes, mut facts) = (BTreeMap::new(), BTreeMap::new());
+        for row in config.rows() {
+            let (recipe, known) = rows::read(&config, row, &source)?;
+            recipes.insert(row.to_owned(), recipe);
+            facts.insert(row.to_owned(), known);
+        }
+        let (features, mut readings) = (encoded::features(&source.dataset, &config.target), vec![]);
+        for Facts { captions, .. } in config.rows().map(|row| &facts[row]) {
+            if !readings.iter().any(|reading: &Reading| reading.captions == *captions) {
+                readings.push(Reading::new(&source, &config.target, captions.clone())?);
+            }
+        }
+        let note = readings.iter().find_map(|reading| reading.note(&source));
+        source.notes.extend(note);
+        for note in readings.iter().flat_map(|reading| reading.cut(&source)).collect::<Vec<_>>() {
+            if !source.notes.contains(&note) {
+                source.notes.push(note);
+            }
+        }
+        let asking = config.rows().map(|row| &facts[row]).filter(|f| f.needs_vectors).last();
+        let vectors = match asking {
+            Some(Facts { captions, .. }) => {
+                let reading = readings.iter().find(|reading| reading.captions == *captions);
+                models::ready_vectors(&mut source, reading.expect("every row has a reading"))?
+            }
+            None => None,
+        };
+        let (starts, cca, dir) = (Starts::default(), Mutex::default(), None);
+        Ok(Self {
+            config,
+            source,
+            recipes,
+            facts,
+            features,
+            readings,
+            vectors,
+            starts,
+            cca,
+            device,
+            dir,
+        })
+    }
+
+    /// Opens a finished run with its own copy of the configuration, its data (their folder and the backend are given), and its folder.
+    /// `check` sees the configuration before the data are read.
+    ///
+    /// # Errors
+    /// If there is no such run, if the data have changed, or if `check` fails.
+    pub(crate) fn open(
+        folder: &Path,
+        (data, backend): (Option<&Path>, &str),
+        configs: &Path,
+        check: impl FnOnce(&Config) -> Result<()>,
+    ) -> Result<Self> {
+        let identity = Identity::read(folder)?;
+        let path = folder.join("config.toml");
+        let text = fs::read_to_string(&path).map_err(Error::io(&path))?;
+        let config = Config::parse(&identity.target, path, text)?;
+        check(&config)?;
+        let device = device(backend)?;
+        let (config, source) = Source::open(&config, data, configs)?;
+        let wanted = Identity {
+            config_sha256: config.sha256.clone(),
+            data_sha256: source.dataset.sha256.clone(),
+            ..identity
+        };
+        let dir = RunDir::open(folder.to_path_buf(), wanted, &config.text)?;
+        Ok(Self { dir: Some(dir), ..Self::new(config, source, device)? })
+    }
+
+    /// The folder.
+    ///
+    /// # Panics
+    /// If the run has none yet.
+    pub(crate) fn dir(&self) -> &RunDir {
+        self.dir.as_ref().expect("nothing is trained or read before there is a folder")
+    }
+
+    /// Trains a row with one seed, or resumes its training.
+    ///
+    /// # Errors
+    /// As [`Training::run`].
+    pub(crate) fn train(
+        &self,
+        row: &str,
+        seed: u64,
+        watch: impl FnMut(Event, &Plan),
+    ) -> Result<(Model<'_>, Progress)> {
+        let from = self.config.from(row).map(|from| self.chosen(from, seed)).transpose()?;
+        let (log, checkpoints) = self.dir().row(row, seed)?;
+        let mut model = self.model(row, seed)?;
+        let (name, plan, mut watch) = (model.name(), model.plan, watch);
+        let (method, inputs) = (&mut *model.method, &mut model.inputs);
+        let (from, checkpoints) = (from.as_deref(), &checkpoints);
+        let training = Training { name: &name, plan: &plan, method, inputs, checkpoints, from };
+        let progress = training.run(&log, |event| watch(event, &plan))?;
+        Ok((model, progress))
+    }
+
+    /// The trained model of a row and seed, from the checkpoint that validation chose.
+    ///
+    /// # Errors
+    /// If the row was not trained to its end, or its checkpoint is damaged or of another run.
+    pub(crate) fn trained(&self, row: &str, seed: u64) -> Result<Model<'_>> {
+        let (folder, checkpoints) = self.of_trained(row, seed)?;
+        let mut model = self.model(row, seed)?;
+        restore(&mut *model.method, &model.plan, &checkpoints, &folder)?;
+        Ok(model)
+    }
+
+    /// The folder of the checkpoint that validation chose for a row and seed.
+    fn chosen(&self, row: &str, seed: u64) -> Result<PathBuf> {
+        let (folder, checkpoints) = self.of_trained(row, seed)?;
+        chosen(&self.plan(row, seed), &checkpoints, &folder)
+    }
+
+    /// SHA-256 of the manifest of the chosen checkpoint, which covers all its files.
+    ///
+    /// # Errors
+    /// If the row was not trained to its end, or its checkpoint is damaged or of another run.
+    pub(crate) fn hash_of_chosen(&self, row: &str, seed: u64) -> Result<String> {
+        checkpoint::hash(&self.chosen(row, seed)?)
+    }
+
+    /// The folder of a row and seed, and the checkpoints in it.
+    fn of_trained(&self, row: &str, seed: u64) -> Result<(PathBuf, Checkpoints)> {
+        let folder = self.dir().folder(row, seed);
+        if !folder.is_dir() {
+            return Err(Error::invalid(folder.display(), "a trained row", "nothing"));
+        }
+        let (_, checkpoints) = self.dir().row(row, seed)?;
+        Ok((folder, checkpoints))
+    }
+}
+
+#[cfg(test)]
+mod tests;

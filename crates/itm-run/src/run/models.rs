@@ -1,0 +1,137 @@
+//! Models before their first step, and what their weights begin with.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use itm_core::cca::{Cca, CcaOptions, StartInputs};
+use itm_core::data::WordVectors;
+use itm_core::start::{InputStatistics, Start, TextForm, mean_regions};
+use itm_core::{Error, Result};
+use tempfile::TempDir;
+
+use super::Run;
+use crate::disk::write_atomically;
+use crate::encoded::{self, Reading};
+use crate::inputs::Inputs;
+use crate::methods::{ClosedForm, Facts, Given, Sees, Written};
+use crate::model::Model;
+use crate::run_dir::RunDir;
+use crate::sizes::Sizes;
+use crate::source::Source;
+use crate::split::Split;
+
+impl Run {
+    /// A fresh model of a row and seed. The folder, if there is one, keeps the closed form that the model begins with.
+    ///
+    /// # Errors
+    /// If the row needs ready vectors and there are none; as [`Recipe::build`](crate::methods::Recipe::build).
+    pub(crate) fn model(&self, row: &str, seed: u64) -> Result<Model<'_>> {
+        self.check_vectors(row)?;
+        let (facts, reading, source) = (self.facts(row), self.reading(row), &self.source);
+        let inputs = Inputs::new(source, &self.features, reading, facts.sees)?;
+        let place = format!("row.{row}");
+        let start = self.start(facts, reading).map_err(self.config.inside(&place))?;
+        let given = Given {
+            seed,
+            sizes: &Sizes::of(source, reading),
+            inputs: &InputStatistics::of(&self.features.train, reading.terms()),
+            start: start.as_deref(),
+            vectors: self.vectors.as_ref(),
+            train: inputs.items(Split::Train),
+            written: Written {
+                captions: &source.dataset.train.captions,
+                words: &|caption| reading.words(caption),
+            },
+            truth: inputs.truth().filter(|_| facts.needs_truth),
+            device: &self.device,
+        };
+        let method = self.recipes[row].build(&given)?;
+        let (row, plan) = (row.to_owned(), self.plan(row, seed));
+        Ok(Model { row, seed, plan, method, inputs, source, reading })
+    }
+
+    /// A folder with untrained weights of the row that a row begins with, if any.
+    ///
+    /// # Errors
+    /// As [`model`](Self::model), or if the folder cannot be written.
+    pub(crate) fn weights_before(&self, row: &str) -> Result<Option<TempDir>> {
+        let Some(from) = self.config.from(row) else { return Ok(None) };
+        let folder = tempfile::tempdir().map_err(Error::io("a temporary folder"))?;
+        self.model(from, 0)?
+            .method
+            .save(&mut |name, contents| write_atomically(&folder.path().join(name), contents))?;
+        Ok(Some(folder))
+    }
+
+    /// A fresh model that begins with such weights.
+    ///
+    /// # Errors
+    /// As [`model`](Self::model), or if the weights have other shapes than the row's.
+    pub(crate) fn model_after(&self, row: &str, weights: Option<TempDir>) -> Result<Model<'_>> {
+        let mut model = self.model(row, 0)?;
+        let (Some(from), Some(folder)) = (self.config.from(row), weights) else { return Ok(model) };
+        model.method.start_from(folder.path()).map_err(|error| {
+            let place = self.config.place(&format!("row.{row}, from"));
+            let error = error.to_string().replace(&format!("{}/", folder.path().display()), "");
+            Error::invalid(place, "a row of the same shape", format!("`{from}`: {error}"))
+        })?;
+        Ok(model)
+    }
+
+    /// The closed-form baseline, solved once.
+    ///
+    /// # Errors
+    /// As [`Cca::fit`].
+    pub(crate) fn cca(&self) -> Result<Arc<Cca>> {
+        let mut known = self.cca.lock().expect("no panic under this lock");
+        if let Some(cca) = &*known {
+            return Ok(cca.clone());
+        }
+        let cca = Arc::new(Cca::fit(&self.source.dataset, &CcaOptions::default())?);
+        Ok(known.insert(cca).clone())
+    }
+
+    /// The closed form that a row begins with, if any.
+    fn start(&self, facts: &Facts, reading: &Reading) -> Result<Option<Arc<Start>>> {
+        let Facts { start: Some(form), sees, .. } = facts else { return Ok(None) };
+        let hashes = format!("{} {}", self.source.dataset.sha256, self.config.sha256);
+        let of = format!("{hashes} {sees:?} {:?}", reading.captions);
+        let solve = || self.solve(form, *sees, reading);
+        self.starts.get(form, &of, self.dir.as_ref().map(RunDir::path), solve).map(Some)
+    }
+
+    /// Solves a closed form between the training images as a row sees them and the stems of their captions. The regions of an
+    /// image are replaced by their mean.
+    pub(super) fn solve(&self, form: &ClosedForm, sees: Sees, reading: &Reading) -> Result<Start> {
+        let words = match (form.form, reading.terms(), reading.words_by_number()) {
+            (TextForm::Stems(_), Some(_), _) => vec![],
+            (TextForm::Words, _, Some(words)) => words,
+            (TextForm::Stems(_) | TextForm::Words, ..) => {
+                let expected = "a text encoder of stems or words";
+                return Err(Error::invalid("model.start", expected, "another"));
+            }
+        };
+        let data = &self.source.dataset;
+        let terms = match reading.terms() {
+            Some(terms) => Cow::Borrowed(terms),
+            None => Cow::Owned(encoded::stems(data)?),
+        };
+        let features = match (sees, &data.train.regions) {
+            (Sees::Regions, Some(regions)) => Cow::Owned(mean_regions(regions)?),
+            _ => Cow::Borrowed(&self.features.train),
+        };
+        let (captions, pairs) = (&data.train.captions, &data.train.pairs);
+        form.solve(&StartInputs { features: &features, captions, pairs, terms: &terms }, &words)
+    }
+}
+
+/// The ready word vectors for words as `reading` has them, if the target's file exists. The vectors of found words are data: they change the
+/// hash, and a note of the report names the file.
+pub(super) fn ready_vectors(source: &mut Source, reading: &Reading) -> Result<Option<WordVectors>> {
+    let Some(file) = source.word_vectors.clone().filter(|file| file.is_file()) else {
+        return Ok(None);
+    };
+    let vectors = reading.vectors(&file)?;
+    source.add_vectors(&file, &vectors);
+    Ok(Some(vectors))
+}

@@ -1,0 +1,124 @@
+//! The rows of a run: how their models are built, and what is known before.
+
+use itm_core::learn::precision_of;
+use itm_core::{Error, Result};
+use itm_kernels::Precision;
+
+use super::Run;
+use crate::config::{Config, ImageFeatures};
+use crate::encoded::Reading;
+use crate::methods::{self, Facts, Recipe, Sees};
+use crate::source::Source;
+use crate::train::{Plan, Start};
+
+/// Reads a row, and refuses it if its configuration is wrong or does not fit the data.
+pub(super) fn read(
+    config: &Config,
+    row: &str,
+    source: &Source,
+) -> Result<(Box<dyn Recipe>, Facts)> {
+    let place = format!("row.{row}");
+    let recipe = methods::recipe(config, row)?;
+    recipe.validate().map_err(config.inside(&place))?;
+    let facts = recipe.facts().map_err(config.inside(&place))?;
+    check(config, row, &facts, source).map_err(config.inside(&place))?;
+    let marks = config.target.marks;
+    let captions = facts.captions.marked(marks).ok_or_else(|| {
+        let expected =
+            "off: the text encoder of this row has marks of its own, or no order of words";
+        Error::invalid(config.place("target.marks"), expected, format!("{marks:?}"))
+    })?;
+    Ok((recipe, Facts { captions, ..facts }))
+}
+
+fn check(config: &Config, row: &str, facts: &Facts, source: &Source) -> Result<()> {
+    let features = config.target.features;
+    let pictures = matches!(facts.sees, Sees::Pictures(_));
+    if pictures != (features == ImageFeatures::Pictures) {
+        let wanted = match pictures {
+            true => "\"pictures\", which the row's image encoder sees",
+            false => "features, which the row's image encoder sees",
+        };
+        return Err(Error::invalid("target.features", wanted, format!("{features:?}")));
+    }
+    if matches!(facts.sees, Sees::Regions) && source.dataset.train.regions.is_none() {
+        let wanted = "\"given\" or \"grid\": the row's image encoder sees regions";
+        return Err(Error::invalid("target.regions", wanted, "none"));
+    }
+    plan(config, row, facts, source, 0).check()
+}
+
+fn plan(config: &Config, row: &str, facts: &Facts, source: &Source, seed: u64) -> Plan {
+    let target = &config.target;
+    let ready = facts.start.is_some() || config.from(row).is_some();
+    Plan {
+        course: facts.course,
+        start: if ready { Start::Ready } else { Start::Random },
+        captions: source.dataset.train.pairs.texts(),
+        seed,
+        checkpoint_steps: target.checkpoint_steps,
+        log_steps: target.log_steps,
+        observe_steps: if source.truth.is_some() { target.observe_steps } else { 0 },
+    }
+}
+
+impl Run {
+    /// What is known of a row of the target.
+    pub(crate) fn facts(&self, row: &str) -> &Facts {
+        &self.facts[row]
+    }
+
+    /// How long a row trains, with one seed.
+    pub(crate) fn plan(&self, row: &str, seed: u64) -> Plan {
+        plan(&self.config, row, self.facts(row), &self.source, seed)
+    }
+
+    /// The captions as a row reads them.
+    pub(crate) fn reading(&self, row: &str) -> &Reading {
+        let captions = &self.facts(row).captions;
+        let found = self.readings.iter().find(|reading| reading.captions == *captions);
+        found.expect("every row has a reading")
+    }
+
+    /// Whether the products of a row's blocks are configured as bf16.
+    pub(crate) fn is_bf16(&self, row: &str) -> bool {
+        self.facts(row).precision == Some(Precision::Bf16)
+    }
+
+    /// Refuses a row that the data or the device do not support.
+    ///
+    /// # Errors
+    /// If its precision is bf16 and the device is not the processor; if it trains with the truth and there is none; as
+    /// [`check_vectors`](Self::check_vectors).
+    pub(crate) fn check_row(&self, row: &str) -> Result<()> {
+        let Facts { precision, needs_truth, .. } = self.facts(row);
+        let place = format!("row.{row}");
+        precision_of("train.precision", precision.unwrap_or_default(), &self.device)
+            .map_err(self.config.inside(&place))?;
+        if *needs_truth && self.source.truth.is_none() {
+            let expected = format!(
+                "a complete truth of {}, because this row excludes all true pairs",
+                self.source.title
+            );
+            return Err(Error::invalid(self.config.place(&place), expected, "none"));
+        }
+        self.check_vectors(row)
+    }
+
+    /// Refuses a row whose words begin with ready vectors if there are none.
+    ///
+    /// # Errors
+    /// If the row needs them and the target names no file, or the data folder has no such file.
+    pub(super) fn check_vectors(&self, row: &str) -> Result<()> {
+        if self.vectors.is_some() || !self.facts(row).needs_vectors {
+            return Ok(());
+        }
+        let expected = match &self.config.target.word_vectors {
+            Some(file) => {
+                format!("word vectors in the file `{}` of the data folder", file.display())
+            }
+            None => "a file of word vectors, named by target.word_vectors".to_owned(),
+        };
+        Err(Error::invalid(self.config.place(&format!("row.{row}")), expected, "none"))
+    }
+}
