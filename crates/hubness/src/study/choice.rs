@@ -5,7 +5,7 @@ use itm_core::Result;
 use super::data::StudyData;
 use super::fit::Fit;
 use super::rows::StudyRow;
-use crate::choose::{Goal, HitTable, Split, choose_on_validation, cross_fit};
+use crate::choose::{FoldSplit, Goal, HitTable, choose_on_validation, cross_fit};
 use crate::{Direction, Pairs};
 
 /// Where the settings that are left open are chosen.
@@ -13,7 +13,7 @@ pub(crate) enum Chooser<'a> {
     /// On a validation set, for all images at once.
     Validation(StudyData<'a>),
     /// On the images themselves, for each fold on the other folds.
-    Folds(&'a Split),
+    Folds(&'a FoldSplit),
 }
 
 impl Chooser<'_> {
@@ -41,12 +41,12 @@ impl Chooser<'_> {
 /// The choice for each fold of a split over all images.
 pub(crate) fn choose_by_folds(
     table: &HitTable,
-    split: &Split,
+    split: &FoldSplit,
     pairs: &Pairs,
     goal: Goal,
 ) -> Result<Vec<usize>> {
     let folds = with_texts(pairs).map(|image| split.of_image()[image]).collect();
-    let fit = cross_fit(table, &Split::new(split.folds(), folds)?, goal)?;
+    let fit = cross_fit(table, &FoldSplit::new(split.folds(), folds)?, goal)?;
     Ok(fit.chosen.into_iter().map(Option::unwrap_or_default).collect())
 }
 

@@ -98,7 +98,7 @@ impl RankCounts {
     }
 
     /// Counts one score for its text only.
-    pub(super) fn count_for_text(&self, of: &mut Counts, image: usize, text: usize, score: f32) {
+    pub(super) fn count_for_text(&self, of: &mut RankTally, image: usize, text: usize, score: f32) {
         let (at, target) = (text - of.first, self.text_score[text]);
         let tie = u32::from(score == target);
         of.greater[at] += u32::from(score > target);
@@ -107,7 +107,13 @@ impl RankCounts {
     }
 
     /// Counts one score for its image only.
-    pub(super) fn count_for_image(&self, of: &mut Counts, image: usize, text: usize, score: f32) {
+    pub(super) fn count_for_image(
+        &self,
+        of: &mut RankTally,
+        image: usize,
+        text: usize,
+        score: f32,
+    ) {
         let (at, target) = (image - of.first, self.image_score[image]);
         let tie = u32::from(score == target);
         of.greater[at] += u32::from(score > target);
@@ -118,14 +124,14 @@ impl RankCounts {
 
 /// Counts of some neighbouring queries. `equal` includes the true items themselves.
 #[derive(Debug, Clone)]
-pub struct Counts {
+pub struct RankTally {
     first: usize,
     greater: Vec<u32>,
     before: Vec<u32>,
     equal: Vec<u32>,
 }
 
-impl Counts {
+impl RankTally {
     fn new(queries: Range<usize>) -> Self {
         let zeros = || vec![0; queries.len()];
         Self { first: queries.start, greater: zeros(), before: zeros(), equal: zeros() }
@@ -162,11 +168,11 @@ impl Counts {
 }
 
 impl Consumer for RankCounts {
-    type State = (Counts, Counts); // of images, of texts
+    type State = (RankTally, RankTally); // of images, of texts
     type Output = Standings;
 
     fn start(&self, images: Range<usize>, texts: Range<usize>) -> Self::State {
-        (Counts::new(images), Counts::new(texts))
+        (RankTally::new(images), RankTally::new(texts))
     }
 
     fn tile(&self, (images, texts): &mut Self::State, tile: &Tile<'_>) {
