@@ -32,10 +32,10 @@ def top(row, k):
 
 
 class View:
-    """One direction: `s` [q, m], bank queries `zq` [b, m], bank items `zg` [h, m], bank queries × bank items `zz` [b, h]."""
+    """One direction: `s` [q, m], bank queries `zq` [b, m], bank items `zg` [h, m]."""
 
-    def __init__(self, s, zq, zg, zz):
-        self.s, self.zq, self.zg, self.zz = s, zq, zg, zz
+    def __init__(self, s, zq, zg):
+        self.s, self.zq, self.zg = s, zq, zg
 
     def bank(self, source):
         return {"test": self.s, "query_bank": self.zq}[source]
@@ -86,12 +86,11 @@ def activated(v, rows, k):
     return [top(row, 1)[0] in hit for row in v.s]
 
 
-def qbnorm(v, source, beta, k, dynamic, row_scale):
+def qbnorm(v, source, beta, k, dynamic):
     zq = v.bank(source)
     bias = log_sums(zq, beta)
     active = activated(v, zq, k) if dynamic else [True] * len(v.s)
-    idle = {"program": 0.0, "common": mean(bias)}[row_scale]
-    return [[beta * x - (b if on else idle) for x, b in zip(row, bias)] for row, on in zip(v.s, active)]
+    return [[beta * x - (b if on else 0.0) for x, b in zip(row, bias)] for row, on in zip(v.s, active)]
 
 
 def dual_is(v, source, b1, b2):
@@ -99,10 +98,9 @@ def dual_is(v, source, b1, b2):
     return [[(b1 + b2) * x - q - g for x, q, g in zip(row, lq, lg)] for row in v.s]
 
 
-def dual_dis(v, source, b1, b2, k, raw_product):
+def dual_dis(v, source, b1, b2, k):
     factors = [(b1, log_sums(v.zq, b1), activated(v, v.zq, k)), (b2, log_sums(v.zg, b2), activated(v, v.zg, k))]
-    off = (lambda b, x: log(x)) if raw_product else (lambda b, x: b * x)
-    log_factor = lambda q, j, x: fsum(b * x - l[j] if on[q] else off(b, x) for b, l, on in factors)
+    log_factor = lambda q, j, x: fsum(b * x - l[j] if on[q] else b * x for b, l, on in factors)
     return [[log_factor(q, j, x) for j, x in enumerate(row)] for q, row in enumerate(v.s)]
 
 
@@ -111,28 +109,14 @@ def potentials(x, eps, item_updates):
     f, g = [0.0] * p, [0.0] * m
     for update in range(item_updates):
         if update:
-            f = row_potentials(x, g, eps)
+            f = [eps * (log(1 / p) - lse([(s + b) / eps for s, b in zip(row, g)])) for row in x]
         g = [eps * (log(1 / m) - lse([(x[i][j] + f[i]) / eps for i in range(p)])) for j in range(m)]
     return f, g
 
 
-def row_potentials(x, g, eps):
-    return [eps * (log(1 / len(x)) - lse([(s + b) / eps for s, b in zip(row, g)])) for row in x]
-
-
 def sinkhorn(v, source, eps, item_updates):
-    if source == "both":
-        x = [own + test for own, test in zip(v.zz, v.zq)]
-    else:
-        x = v.bank(source)
-    g = potentials(x, eps, item_updates)[1]
-    return rescored(v, [-b for b in g[-len(v.s[0]) :]])
-
-
-def sinkhorn_transposed(v, source, eps, item_updates):
-    other = transposed(v.s)
-    g = potentials(other, eps, item_updates)[1]
-    return rescored(v, [-b for b in row_potentials(other, g, eps)])
+    g = potentials(v.bank(source), eps, item_updates)[1]
+    return rescored(v, [-b for b in g])
 
 
 def mp_empirical(v, source):
@@ -157,24 +141,17 @@ def distances(rows, k, of_sorted):
     return [max(of_sorted(sorted(1 - x for x in row)[:k]), 1e-12) for row in rows]
 
 
-def local_scaling(v, source, k, full=False):
-    of_query = distances(v.s, k, lambda d: d[-1])
+def local_scaling(v, source, k):
     of_item = distances(transposed(v.bank(source)), k, lambda d: d[-1])
-    rank_form = lambda q, j, d: log(of_item[j]) - 2 * log(d)
-    distance = lambda q, j, d: 1 - exp(-d * d / (of_query[q] * of_item[j]))
-    value = distance if full else rank_form
-    return [[value(q, j, 1 - x) for j, x in enumerate(row)] for q, row in enumerate(v.s)]
+    return [[log(of_item[j]) - 2 * log(1 - x) for j, x in enumerate(row)] for row in v.s]
 
 
-def nicdm(v, source, k, full=False):
-    of_query, of_item = distances(v.s, k, mean), distances(transposed(v.bank(source)), k, mean)
-    rank_form = lambda q, j, d: log(of_item[j]) / 2 - log(d)
-    distance = lambda q, j, d: d / sqrt(of_query[q] * of_item[j])
-    value = distance if full else rank_form
-    return [[value(q, j, 1 - x) for j, x in enumerate(row)] for q, row in enumerate(v.s)]
+def nicdm(v, source, k):
+    of_item = distances(transposed(v.bank(source)), k, mean)
+    return [[log(of_item[j]) / 2 - log(1 - x) for j, x in enumerate(row)] for row in v.s]
 
 
-METHODS = {f.__name__: f for f in (nns, csls, is_exclusive, nnn, qbnorm, dual_is, dual_dis, sinkhorn, sinkhorn_transposed)}
+METHODS = {f.__name__: f for f in (nns, csls, is_exclusive, nnn, qbnorm, dual_is, dual_dis, sinkhorn)}
 METHODS |= {f.__name__: f for f in (mp_empirical, mp_gaussian, local_scaling, nicdm)} | {"is": inverted_softmax}
 
 
@@ -182,7 +159,7 @@ def check_identities():
     """Identities of the spec's section 0, and other results that two methods must agree on."""
     rng = np.random.default_rng(0)
     s, zq, zg = (rng.uniform(-0.4, 0.7, shape).tolist() for shape in ((9, 14), (11, 14), (8, 14)))
-    v = View(s, zq, zg, None)
+    v = View(s, zq, zg)
     near = lambda a, b, atol=1e-11: np.testing.assert_allclose(a, b, rtol=0, atol=atol)
     centred = lambda u: (np.asarray(u).T - np.mean(u, axis=1)).T  # a constant for each query changes no rank
     for k in (1, 4, 50):
@@ -195,26 +172,20 @@ def check_identities():
     np.testing.assert_allclose(p / (1 - p), is_exclusive(v, "test", 30.0), rtol=1e-9)
     near(p.sum(axis=0), 1)
     near(centred(np.array(sinkhorn(v, "test", 0.05, 1)) / 0.05), centred(inverted_softmax(v, "test", 20.0)))
-    near(qbnorm(v, "test", 30.0, 1, False, "program"), inverted_softmax(v, "test", 30.0))
-    near(qbnorm(v, "test", 30.0, 1, True, "program"), inverted_softmax(v, "test", 30.0))  # every best item is activated
-    options = ((True, "program"), (True, "common"), (False, "program"))
-    program, common, off = (np.array(qbnorm(v, "query_bank", 20.0, 1, *o)) for o in options)
+    near(qbnorm(v, "test", 30.0, 1, False), inverted_softmax(v, "test", 30.0))
+    near(qbnorm(v, "test", 30.0, 1, True), inverted_softmax(v, "test", 30.0))  # every best item is activated
+    dynamic, off = (np.array(qbnorm(v, "query_bank", 20.0, 1, on)) for on in (True, False))
     assert 0 < sum(activated(v, zq, 1)) < len(s)
     for q, on in enumerate(activated(v, zq, 1)):
-        near(program[q], off[q] if on else 20.0 * np.array(s[q]))
-        near(common[q], off[q] if on else 20.0 * np.array(s[q]) + np.mean(off - 20.0 * np.array(s)))
-    near(dual_dis(v, "both", 20.0, 10.0, 14, False), dual_is(v, "both", 20.0, 10.0))  # every item is activated too
-    near(np.array(dual_is(v, "both", 20.0, 0.0)) + log(8), qbnorm(v, "query_bank", 20.0, 1, False, "program"))
+        near(dynamic[q], off[q] if on else 20.0 * np.array(s[q]))
+    near(dual_dis(v, "both", 20.0, 10.0, 14), dual_is(v, "both", 20.0, 10.0))  # every item is activated too
+    near(np.array(dual_is(v, "both", 20.0, 0.0)) + log(8), qbnorm(v, "query_bank", 20.0, 1, False))
     f, g = potentials(s, 0.05, 400)
     plan = np.exp((np.array(s) + np.array(f)[:, None] + g) / 0.05)
     near(plan.sum(axis=1), 1 / 9)
     near(plan.sum(axis=0), 1 / 14)
-    near(centred(sinkhorn_transposed(v, "test", 0.05, 400)), centred(sinkhorn(v, "test", 0.05, 400)))
-    for source in ("test", "query_bank"):
-        for method in (local_scaling, nicdm):  # the rank form orders a row like the distances
-            assert np.array_equal(np.argsort(method(v, source, 3, True)), np.argsort(-np.array(method(v, source, 3))))
     queries, items, bank = (rng.normal(size=(n, 6)) for n in (9, 14, 11))
-    w = View((queries @ items.T).tolist(), (bank @ items.T).tolist(), zg, None)
+    w = View((queries @ items.T).tolist(), (bank @ items.T).tolist(), zg)
     for l in (0.5, 1.0):  # both sides centred; the mean item only adds a constant for each query
         normalised = (queries - l * bank.mean(axis=0)) @ (items - l * items.mean(axis=0)).T
         near(centred(normalised), centred(nnn(w, "query_bank", l, 11)))

@@ -39,7 +39,7 @@ fn parse(words: &[&str]) -> Option<Result<(), clap::Error>> {
         }
         ["itm", ..] => itm_run::cli::Cli::try_parse_from(words).map(drop),
         ["tags-dc", ..] => tags_dc::cli::Cli::try_parse_from(words).map(drop),
-        ["hubness", ..] => hubness::cli::args::Cli::try_parse_from(words).map(drop),
+        ["hubness", ..] => hubness::cli::args::CommandLine::try_parse_from(words).map(drop),
         _ => return None,
     })
 }

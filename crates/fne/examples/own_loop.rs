@@ -14,13 +14,13 @@ use burn::module::Module;
 use burn::optim::GradientsParams;
 use burn::tensor::{Device, Tensor, TensorData};
 use fne::{
-    Bank, BankState, Draws, Entries, Error, Online, Preset, Reset, Result, Statistics, Variance,
+    Bank, BankRows, BankState, Draws, Error, Online, Preset, Reset, Result, Statistics, Variance,
     memory_loss,
 };
 use itm_core::checkpoint::Writer;
 use itm_core::encoders::unit_rows;
 use itm_core::host;
-use itm_core::learn::{Learner, Saved};
+use itm_core::learn::{SavedState, Trainer};
 use itm_kernels::{AdamOptions, Linear};
 
 /// Width of an image's features, of a text's, and of the joint space.
@@ -52,7 +52,7 @@ impl Encoders {
 
 /// Everything that the next step depends on.
 struct Loop {
-    learner: Learner<Encoders>, // the encoders, their optimiser, the number of steps
+    learner: Trainer<Encoders>, // the encoders, their optimiser, the number of steps
     bank: Bank,
     statistics: Statistics,
 }
@@ -60,7 +60,7 @@ struct Loop {
 impl Loop {
     fn new(device: &Device) -> Self {
         Self {
-            learner: Learner::new(Encoders::new(device), AdamOptions::default()),
+            learner: Trainer::new(Encoders::new(device), AdamOptions::default()),
             bank: Bank::new(K, WIDTHS[2], 3, device),
             statistics: Statistics::new(Variance::Official, Reset::Never),
         }
@@ -81,7 +81,7 @@ impl Loop {
 
         // In the paper momentum encoders make these rows; here the encoders that learn do. The bank takes the values, not the graph.
         let (v, w) = (images.clone(), texts.clone());
-        self.bank.push(Entries {
+        self.bank.push(BankRows {
             images: v.clone(),
             texts: w.clone(),
             ids: &ids,
@@ -119,7 +119,7 @@ impl Loop {
         let memory = fs::read(&path).map_err(Error::io(&path))?;
         let (bank, statistics): (BankState, Statistics) = serde_json::from_slice(&memory)
             .map_err(|error| Error::invalid(path.display().to_string(), "the memory", error))?;
-        let saved = Saved::open(NAME, checkpoint)?;
+        let saved = SavedState::open(NAME, checkpoint)?;
         let encoders = saved.model.module("encoders", Encoders::new(device))?;
         let learner = self.learner.restored(encoders, &saved, saved.counts[2])?;
         Ok(Self { learner, bank: Bank::of_state(bank, WIDTHS[2], device)?, statistics })

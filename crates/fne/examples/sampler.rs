@@ -11,7 +11,7 @@
 
 use std::error::Error;
 
-use fne::{Excluded, Pool, Preset, Reset, Statistics, Variance, draw, weights};
+use fne::{CandidatePool, Exclusions, Preset, Reset, Statistics, Variance, draw, weights};
 
 /// Scores of image 0 with the six texts.
 pub(crate) const SCORES: [f32; 6] = [0.66, 0.68, 0.57, 0.52, 0.48, 0.20];
@@ -51,8 +51,8 @@ pub(crate) fn rows(statistics: &Statistics) -> Result<Vec<Row>, Box<dyn Error>> 
     let seen = statistics.snapshot();
     let posterior = seen.posterior(rule.prior, rule.min_count).ok_or("too few pairs")?; // Eq. 5–10
 
-    let excluded = Excluded::SameImage { anchors: &[0], candidates: &IMAGES };
-    let pool = Pool { scores: &SCORES, positive: &[SCORES[0]], excluded };
+    let excluded = Exclusions::SameImage { anchors: &[0], candidates: &IMAGES };
+    let pool = CandidatePool { scores: &SCORES, positive: &[SCORES[0]], excluded };
     let rho = weights(&pool, &rule, &seen)?; // Eq. 11–13
 
     let many = rho.repeat(DRAWS); // training draws once per row; the table counts many draws

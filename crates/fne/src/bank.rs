@@ -37,7 +37,7 @@ pub struct Bank {
 
 /// Rows for [`Bank::push`], one pair each.
 #[derive(Debug, Clone)]
-pub struct Entries<'a> {
+pub struct BankRows<'a> {
     /// Momentum embeddings of the images, `[b, d]`, rows of unit length. The bank takes their values without a graph.
     pub images: Tensor<2>,
     /// Momentum embeddings of the texts, `[b, d]`, rows of unit length. The bank takes their values without a graph.
@@ -140,7 +140,7 @@ impl Bank {
         let (width, device) = (self.width(), self.images.device());
         let [images, texts] = [rows.images, rows.texts].map(|rows| table(rows, width, &device));
         self.cursor = rows.cursor;
-        self.overwrite(Entries { images, texts, ids: &rows.ids, captions: &rows.captions });
+        self.overwrite(BankRows { images, texts, ids: &rows.ids, captions: &rows.captions });
         self.cursor = rows.cursor;
     }
 
@@ -198,7 +198,7 @@ impl Bank {
     ///
     /// # Panics
     /// If the embeddings are on a device of another backend than the bank.
-    pub fn push(&mut self, entries: Entries) -> Result<()> {
+    pub fn push(&mut self, entries: BankRows) -> Result<()> {
         let shape = [entries.ids.len(), self.width()];
         checks::shape("images of the batch", shape, &entries.images)?;
         checks::shape("texts of the batch", shape, &entries.texts)?;
@@ -211,15 +211,15 @@ impl Bank {
     }
 
     /// [`push`](Self::push) without checks, for entries that fit. They may hold a NaN if [`restore`](Self::restore) follows.
-    pub(crate) fn enqueue(&mut self, entries: Entries) {
+    pub(crate) fn enqueue(&mut self, entries: BankRows) {
         if self.capacity() > 0 {
             let [images, texts] = [entries.images, entries.texts].map(plain);
-            self.overwrite(Entries { images, texts, ..entries });
+            self.overwrite(BankRows { images, texts, ..entries });
         }
     }
 
     /// Writes the entries into the ring. The bank must have at least one row.
-    fn overwrite(&mut self, entries: Entries) {
+    fn overwrite(&mut self, entries: BankRows) {
         let (b, k) = (entries.ids.len(), self.capacity());
         let mut next = 0;
         while next < b {

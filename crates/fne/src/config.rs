@@ -15,8 +15,8 @@ use crate::weights::{Density, Rule, Tie};
 
 pub(crate) use model::memory;
 pub use model::{
-    Augmentation, BagConfig, BertConfig, FeaturesConfig, GruConfig, ImageConfig, ModelConfig,
-    Pixels, Projected, TextConfig, TrainTruncate, VitConfig, Weights,
+    Augmentation, BagConfig, BertConfig, FeaturesConfig, GruConfig, ImageConfig, JointLayer,
+    ModelConfig, Pixels, TextConfig, TrainTruncate, VitConfig, Weights,
 };
 pub use preset::Preset;
 pub use transform::FeatureTransform;

@@ -29,12 +29,12 @@ pub use itm_core::start::StartFrom;
 pub use itm_core::{Error, Result};
 pub use itm_kernels::Memory;
 
-pub use bank::{Bank, BankState, Entries};
+pub use bank::{Bank, BankRows, BankState};
 pub use checks::NEVER;
 pub use config::{
     Augmentation, BagConfig, BertConfig, DropoutAfterValidation, Enqueue, Exclude,
-    FeatureTransform, FeaturesConfig, FneConfig, GruConfig, ImageConfig, Loss, ModelConfig,
-    Negatives, Pixels, Positive, Preset, Projected, SamplerConfig, TextConfig, TrainConfig,
+    FeatureTransform, FeaturesConfig, FneConfig, GruConfig, ImageConfig, JointLayer, Loss,
+    ModelConfig, Negatives, Pixels, Positive, Preset, SamplerConfig, TextConfig, TrainConfig,
     TrainTruncate, VitConfig, WarmupLoss, Weights,
 };
 pub use draw::draw;
@@ -44,4 +44,4 @@ pub use model::{BertEncoder, Dropout, Encoders, ImageEncoder, TextEncoder, UNKNO
 pub use posterior::{Gaussian, Posterior, SIGMA_FLOOR};
 pub use statistics::{Moments, Reset, Snapshot, Statistics, Variance};
 pub use step::Fne;
-pub use weights::{Density, Excluded, Pool, Rule, Tie, weights};
+pub use weights::{CandidatePool, Density, Exclusions, Rule, Tie, weights};

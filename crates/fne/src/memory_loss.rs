@@ -11,7 +11,7 @@ use crate::checks::NEVER;
 use crate::draw::draw;
 use crate::loss::{drawn_hinges, gather, row_dots};
 use crate::statistics::Statistics;
-use crate::weights::{Excluded, Pool, Rule, weights};
+use crate::weights::{CandidatePool, Exclusions, Rule, weights};
 
 /// A batch, embedded by the encoders that learn. Row i of both sides is one pair.
 #[derive(Debug, Clone)]
@@ -117,8 +117,8 @@ pub fn memory_loss(online: Online, bank: &Bank, draws: &Draws) -> Result<Tensor<
         };
         let plain = anchors.clone().detach();
         let scores = host(matmul(plain, like(table.clone()).transpose()));
-        let excluded = Excluded::SameImage { anchors: ids, candidates: bank.ids() };
-        let pool = Pool { scores: &scores, positive: &own, excluded };
+        let excluded = Exclusions::SameImage { anchors: ids, candidates: bank.ids() };
+        let pool = CandidatePool { scores: &scores, positive: &own, excluded };
         let rho = weights(&pool, draws.rule, &seen)?;
         let chosen = draw(&rho, bank.capacity(), derive(draws.seed, direction as u64))?;
         let masked: Vec<bool> =

@@ -17,9 +17,9 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::config::ModelConfig;
 
-pub(crate) use image::Prepared;
+pub(crate) use image::ImageInput;
 pub use image::{ImageEncoder, VitEncoder};
-pub(crate) use text::Captions;
+pub(crate) use text::CaptionInput;
 pub use text::{BertEncoder, TextEncoder};
 
 /// Number that stands for words outside the vocabulary; 0 is padding.
@@ -37,7 +37,7 @@ pub struct Encoders {
 }
 
 /// An encoder, and a report on the published weights that were read.
-type Loaded<E> = (E, Option<LoadReport>);
+type WithReport<E> = (E, Option<LoadReport>);
 
 /// Seed of one use of the random generator. `part` separates the uses of one seed.
 pub(crate) fn derive(seed: u64, part: u64) -> u64 {
@@ -157,7 +157,7 @@ impl Encoders {
     }
 
     /// w̄ of captions that were made ready.
-    pub(crate) fn captions(&self, captions: &Captions, dropout: Dropout) -> Tensor<2> {
+    pub(crate) fn captions(&self, captions: &CaptionInput, dropout: Dropout) -> Tensor<2> {
         self.text.encode(captions, dropout)
     }
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use itm_core::Result;
 use itm_core::checkpoint::{Reader, Writer};
-use itm_core::learn::Saved;
+use itm_core::learn::SavedState;
 
 use crate::bank::{Bank, BankState};
 use crate::statistics::{Moments, Snapshot};
@@ -39,7 +39,7 @@ impl Fne {
     /// The model that [`write`](Self::write) wrote. On the same backend, its next step equals, bit for bit, the next step of an
     /// uninterrupted run.
     pub(crate) fn read(&self, folder: &Path) -> Result<Self> {
-        let saved = Saved::open(METHOD, folder)?;
+        let saved = SavedState::open(METHOD, folder)?;
         let (model, state) = (&saved.model, &saved.state);
         let [.., cursor, updates] = saved.counts;
         let mut next = self.clone();
@@ -68,7 +68,7 @@ impl Fne {
 
     /// A model before its first step with the encoders and the statistics that [`write`](Self::write) wrote.
     pub(crate) fn begun_from(&self, folder: &Path) -> Result<Self> {
-        let Saved { model, state, .. } = Saved::open(METHOD, folder)?;
+        let SavedState { model, state, .. } = SavedState::open(METHOD, folder)?;
         let mut next = self.clone();
         next.learner = self.learner.begun(model.module("online", self.online().clone())?);
         next.momentum = model.module("momentum", self.momentum.clone())?;

@@ -8,15 +8,15 @@ use burn::tensor::{Device, Tensor};
 use itm_core::audit::NegativeSet;
 use itm_core::contrastive::Contrast;
 use itm_core::learn::{
-    Batch, Learner, Numbers, Observe, Schedule, Step, Updates, at_least_one, precision_of,
+    Batch, Numbers, Observe, Schedule, Step, Trainer, Updates, at_least_one, precision_of,
 };
 use itm_core::start::{InputStatistics, Start};
 use itm_core::weights::LoadReport;
 use itm_core::{Error, Relevance, Result, ema};
 use itm_kernels::{AdamOptions, AdamW};
 
-use self::objective::Kept;
-use self::parts::Parts;
+use self::objective::MomentumRows;
+use self::parts::StepInputs;
 use crate::bank::Bank;
 use crate::checks;
 use crate::config::{self, DropoutAfterValidation, Enqueue, Exclude, FneConfig};
@@ -41,7 +41,7 @@ pub(crate) use self::objective::Chance;
 pub struct Fne {
     pub(crate) config: FneConfig,
     /// The online encoders.
-    pub(crate) learner: Learner<Encoders>,
+    pub(crate) learner: Trainer<Encoders>,
     pub(crate) momentum: Encoders,
     pub(crate) bank: Bank,
     pub(crate) statistics: Statistics,
@@ -60,7 +60,7 @@ mod stream {
 }
 
 /// The loss of a step's embeddings.
-struct Loss {
+struct StepLoss {
     value: Tensor<1>,
     /// Share of the hinges above 0.
     active: f64,
@@ -93,7 +93,7 @@ impl Fne {
         let (sampler, d) = (&config.sampler, config.model.embed_dim);
         Ok(Self {
             momentum: online.clone().valid(),
-            learner: Learner::new(online, options(config)),
+            learner: Trainer::new(online, options(config)),
             bank: Bank::new(sampler.bank_size, d, derive(seed, 3), &device.inner()),
             statistics: Statistics::new(sampler.variance, sampler.reset),
             config: config.clone(),
@@ -132,7 +132,7 @@ impl Fne {
         }
         let online = change(self.learner.into_module())?;
         let (momentum, learner) =
-            (online.clone().valid(), Learner::new(online, options(&self.config)));
+            (online.clone().valid(), Trainer::new(online, options(&self.config)));
         Ok(Self { momentum, learner, ..self })
     }
 
@@ -159,7 +159,7 @@ impl Fne {
         if train.word_dropout > 0.0 && text.has_unknown_word() {
             texts = drop_words(&texts, train.word_dropout, derive(seed, stream::WORDS));
         }
-        let parts = Parts::new(&images, &texts, train.micro_batch, (text, &model.text));
+        let parts = StepInputs::new(&images, &texts, train.micro_batch, (text, &model.text));
         let dropped = self.drops()?;
         let noise = |stream| match dropped {
             true => {
@@ -176,7 +176,7 @@ impl Fne {
         let kept = (has_momentum && !in_batch).then(|| {
             let averaged = ema(self.momentum.clone(), self.online(), m); // Eq. 14
             let [images, texts] = parts.joined(&averaged, noise(stream::MOMENTUM));
-            Kept { images, texts }
+            MomentumRows { images, texts }
         });
         let noise = noise(stream::ONLINE);
         let embedded = parts.embed(self.online(), noise);
@@ -192,7 +192,7 @@ impl Fne {
             Some(kept) => self.with_memory(batch, both, kept.clone(), chance, observe),
             None => self.without_memory(batch, both, chance, observe),
         };
-        let updated = loss.and_then(|Loss { value, active, negatives }| {
+        let updated = loss.and_then(|StepLoss { value, active, negatives }| {
             let momentum = &mut self.momentum;
             let [loss, grad_norm] = self.learner.update(rate, value, |online, loss| {
                 let grads = parts.gradients(online, embedded, loss, noise);

@@ -76,7 +76,7 @@ impl Rule {
 /// To leave a candidate out, name it here. A very low score does not leave it out: without the margin cut every finite score may
 /// have a weight, and Eq. 11 may even call a very low score a match.
 #[derive(Debug, Clone, Copy)]
-pub enum Excluded<'a> {
+pub enum Exclusions<'a> {
     /// The candidates of the anchor's own image.
     SameImage {
         /// Image id of each anchor, `[b]`. No anchor may have the id [`NEVER`](crate::NEVER), −100.
@@ -91,17 +91,17 @@ pub enum Excluded<'a> {
 
 /// The candidates of one direction, on the host: b anchors, n candidates.
 #[derive(Debug, Clone, Copy)]
-pub struct Pool<'a> {
+pub struct CandidatePool<'a> {
     /// S: similarity of each anchor to each candidate, `[b, n]` row-major. Finite, except for excluded candidates, whose scores
     /// are never read.
     pub scores: &'a [f32],
     /// s⁺: similarity of each anchor to its own partner, `[b]`.
     pub positive: &'a [f32],
     /// X.
-    pub excluded: Excluded<'a>,
+    pub excluded: Exclusions<'a>,
 }
 
-impl Pool<'_> {
+impl CandidatePool<'_> {
     /// Number b of anchors: the length of `positive`.
     pub fn anchors(&self) -> usize {
         self.positive.len()
@@ -118,8 +118,8 @@ impl Pool<'_> {
     /// If there is no such anchor or candidate.
     pub fn excluded(&self, i: usize, j: usize) -> bool {
         match self.excluded {
-            Excluded::SameImage { anchors, candidates } => anchors[i] == candidates[j],
-            Excluded::Mask(mask) => mask[i * self.candidates() + j],
+            Exclusions::SameImage { anchors, candidates } => anchors[i] == candidates[j],
+            Exclusions::Mask(mask) => mask[i * self.candidates() + j],
         }
     }
 
@@ -184,13 +184,13 @@ impl Pool<'_> {
             return Err(Error::invalid("scores", expected, format!("{all} scores")));
         }
         match self.excluded {
-            Excluded::SameImage { anchors, candidates } => {
+            Exclusions::SameImage { anchors, candidates } => {
                 checks::count("image ids of the anchors", b, "one per anchor", anchors.len())?;
                 let each = "one per column of the scores";
                 checks::count("image ids of the candidates", n, each, candidates.len())?;
                 checks::ids("image id of anchor", anchors)?;
             }
-            Excluded::Mask(mask) => checks::count("mask", b * n, "one per score", mask.len())?,
+            Exclusions::Mask(mask) => checks::count("mask", b * n, "one per score", mask.len())?,
         }
         let refuse = |place: String, got| Err(Error::invalid(place, "a finite number", got));
         for (i, &positive) in self.positive.iter().enumerate() {
@@ -250,7 +250,7 @@ impl Pool<'_> {
 /// assert!(rho[0] > rho[1] && rho[1] > rho[2] && rho[3] == 0.0);
 /// # Ok::<(), fne::Error>(())
 /// ```
-pub fn weights(pool: &Pool, rule: &Rule, seen: &Snapshot) -> Result<Vec<f32>> {
+pub fn weights(pool: &CandidatePool, rule: &Rule, seen: &Snapshot) -> Result<Vec<f32>> {
     pool.check()?;
     rule.check("rule")?;
     seen.check("statistics")?;
@@ -259,13 +259,13 @@ pub fn weights(pool: &Pool, rule: &Rule, seen: &Snapshot) -> Result<Vec<f32>> {
     let cut =
         if rule.margin_cut { (seen.positive.mean - rule.margin) as f32 } else { f32::NEG_INFINITY };
     let mut out = vec![0.0; pool.anchors() * n];
-    let mut kept = Kept::new(n);
+    let mut kept = RowCandidates::new(n);
     for (i, row) in out.chunks_exact_mut(n).enumerate() {
         match pool.excluded {
-            Excluded::SameImage { anchors, candidates } => {
+            Exclusions::SameImage { anchors, candidates } => {
                 kept.select(pool.row(i), cut, candidates.iter().map(|&id| id == anchors[i]));
             }
-            Excluded::Mask(mask) => {
+            Exclusions::Mask(mask) => {
                 kept.select(pool.row(i), cut, mask[i * n..(i + 1) * n].iter().copied());
             }
         }
@@ -282,14 +282,14 @@ pub fn weights(pool: &Pool, rule: &Rule, seen: &Snapshot) -> Result<Vec<f32>> {
 
 /// The candidates of one row that are neither masked nor cut, packed so that the loops over them
 /// vectorise. With the cut, a few dozen of thousands are left.
-struct Kept {
+struct RowCandidates {
     columns: Vec<u32>,
     scores: Vec<f32>,
     logits: Vec<f32>,
     weights: Vec<f32>,
 }
 
-impl Kept {
+impl RowCandidates {
     fn new(n: usize) -> Self {
         let floats = || Vec::with_capacity(n);
         Self { columns: vec![], scores: floats(), logits: floats(), weights: floats() }

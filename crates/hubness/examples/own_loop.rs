@@ -16,7 +16,7 @@ use burn::tensor::{Device, Tensor, TensorData};
 use hubness::losses::{HubOptions, Siblings, hal};
 use hubness::{Error, Result};
 use itm_core::encoders::unit_rows;
-use itm_core::learn::{Learner, Saved};
+use itm_core::learn::{SavedState, Trainer};
 use itm_kernels::{AdamOptions, Linear, random};
 
 /// Widths of image features, of text features, and of the joint space.
@@ -58,7 +58,7 @@ fn features(step: u64, device: &Device) -> [Tensor<2>; 2] {
 }
 
 /// Makes one update and returns the loss before it.
-fn step(learner: &mut Learner<Encoders>, device: &Device) -> Result<f64> {
+fn step(learner: &mut Trainer<Encoders>, device: &Device) -> Result<f64> {
     let [images, texts] = features(learner.steps(), device);
     let encoders = learner.module();
     let images = unit_rows(encoders.images.forward(images));
@@ -73,7 +73,7 @@ fn step(learner: &mut Learner<Encoders>, device: &Device) -> Result<f64> {
 }
 
 /// Writes a checkpoint. The folder gets its final name when all files are in it.
-fn save(learner: &Learner<Encoders>, folder: &Path) -> Result<()> {
+fn save(learner: &Trainer<Encoders>, folder: &Path) -> Result<()> {
     let (part, whole) = (folder.join("part"), folder.join(format!("{:06}", learner.steps())));
     _ = fs::remove_dir_all(&part); // left behind by a killed process
     fs::create_dir_all(&part).map_err(Error::io(&part))?;
@@ -93,10 +93,10 @@ fn newest(folder: &Path) -> Option<PathBuf> {
 }
 
 /// Trains up to `steps` steps, from the newest checkpoint of the folder.
-fn train(folder: &Path, steps: u64, device: &Device) -> Result<Learner<Encoders>> {
-    let mut learner = Learner::new(Encoders::new(device), AdamOptions::default());
+fn train(folder: &Path, steps: u64, device: &Device) -> Result<Trainer<Encoders>> {
+    let mut learner = Trainer::new(Encoders::new(device), AdamOptions::default());
     if let Some(checkpoint) = newest(folder) {
-        let saved = Saved::open(NAME, &checkpoint)?;
+        let saved = SavedState::open(NAME, &checkpoint)?;
         let encoders = saved.model.module("encoders", Encoders::new(device))?;
         learner = learner.restored(encoders, &saved, saved.counts[2])?;
     }

@@ -1,11 +1,9 @@
 //! A score matrix seen from one direction: queries and items instead of images and texts.
 
-use std::ops::Range;
-
 use itm_core::scored::{Scored, visit};
-use itm_core::tiles::{AnyConsumer, AnyState, Consumer, ExpSums, Tile, TopK};
+use itm_core::tiles::{Consumer, ExpSums, TopK};
 
-use crate::{Direction, Error, Result, ScoreMatrix};
+use crate::{Direction, Error, Result};
 
 /// Scores of queries against items, with the lists and sums that the corrections need.
 pub(crate) struct DirectedScores<'a> {
@@ -29,6 +27,21 @@ impl<'a> DirectedScores<'a> {
             }
         }
         Ok(directed)
+    }
+
+    /// Scores of a bank and of the test, over the same items.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new), and if the numbers of items differ.
+    pub(crate) fn pair(
+        names: [&'static str; 2],
+        scores: [&'a dyn Scored; 2],
+        direction: Direction,
+    ) -> Result<[Self; 2]> {
+        let [bank, test] = [0, 1].map(|i| Self::new(names[i], scores[i], direction));
+        let (bank, test) = (bank?, test?);
+        bank.expect_items(test.items())?;
+        Ok([bank, test])
     }
 
     pub(crate) fn queries(&self) -> usize {
@@ -140,70 +153,4 @@ pub(crate) fn at_least_one(name: &str, k: usize) -> Result<()> {
         return Ok(());
     }
     Err(Error::invalid(name, "at least 1 neighbour", k))
-}
-
-/// Scores of items against themselves, without the diagonal: its scores count as −∞.
-pub(crate) struct WithoutSelf<'a>(pub(crate) &'a dyn Scored);
-
-impl Scored for WithoutSelf<'_> {
-    fn images(&self) -> usize {
-        self.0.images()
-    }
-
-    fn texts(&self) -> usize {
-        self.0.texts()
-    }
-
-    fn block(&self, images: Range<usize>, texts: Range<usize>) -> Result<ScoreMatrix> {
-        let width = texts.len();
-        let mut scores = self.0.block(images.clone(), texts.clone())?.into_values();
-        leave_out(&images, &texts, &mut scores);
-        ScoreMatrix::new(images.len(), width, scores)
-    }
-
-    fn visit(&self, consumer: &dyn AnyConsumer) -> Result<AnyState> {
-        visit(self.0, &LeaveOut(consumer))
-    }
-}
-
-/// Sets the diagonal of all scores to −∞, where a rectangle contains it.
-fn leave_out(images: &Range<usize>, texts: &Range<usize>, scores: &mut [f32]) {
-    for image in images.start.max(texts.start)..images.end.min(texts.end) {
-        scores[(image - images.start) * texts.len() + image - texts.start] = f32::NEG_INFINITY;
-    }
-}
-
-/// Passes tiles on, with −∞ on the diagonal.
-struct LeaveOut<'a>(&'a dyn AnyConsumer);
-
-impl Consumer for LeaveOut<'_> {
-    type State = AnyState;
-    type Output = AnyState;
-
-    fn start(&self, images: Range<usize>, texts: Range<usize>) -> AnyState {
-        self.0.start(images, texts)
-    }
-
-    fn hint(&self, lane: &mut AnyState, total: &AnyState) {
-        self.0.hint(lane, total);
-    }
-
-    fn tile(&self, state: &mut AnyState, tile: &Tile<'_>) {
-        let (images, texts) = (tile.images(), tile.texts());
-        if images.end <= texts.start || texts.end <= images.start {
-            return self.0.tile(state, tile);
-        }
-        let width = texts.len();
-        let mut scores: Vec<f32> = tile.rows().flat_map(|(_, row)| row).copied().collect();
-        leave_out(&images, &texts, &mut scores);
-        self.0.tile(state, &Tile::new(images, texts, &scores, width));
-    }
-
-    fn merge(&self, total: &mut AnyState, lane: AnyState) {
-        self.0.merge(total, lane);
-    }
-
-    fn finish(&self, total: AnyState) -> AnyState {
-        self.0.finish(total)
-    }
 }

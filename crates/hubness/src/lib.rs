@@ -39,9 +39,9 @@ pub use bank::{Bank, HeldOut, HeldOutBank, Knowledge, Plain, Setting, TestQuerie
 pub use correction::{AnyCorrection, Correction};
 pub use csls::{CslsForm, csls, csls_form};
 pub use direction::Direction;
-pub use dual_bank::{DualBank, Inactive, ItemBank};
+pub use dual_bank::DualBank;
 pub use greedy::{
-    Candidates, CapacityScale, GreedyOptions, GreedyRuns, GreedySweep, Matching, Stop, capacity,
+    Candidates, CapacityScale, GreedyOptions, GreedySweep, Matching, Stop, capacity,
     greedy_matching,
 };
 pub use inverted_softmax::{InvertedSoftmaxForm, inverted_softmax, inverted_softmax_form};
@@ -49,11 +49,11 @@ pub use itm_core::scored::{EmbeddingRows, Scored};
 pub use itm_core::tiles::{Embeddings, Tiles};
 pub use itm_core::{Error, Pairs, Result, ScoreMatrix};
 pub use lists::TopLists;
-pub use local_scaling::{LocalForm, LocalScaling, LocalValues};
+pub use local_scaling::{LocalForm, LocalScaling};
 pub use mutual_proximity::{EmpiricalProximity, GaussianProximity};
-pub use nnn::{NearestMeans, Nnn};
+pub use nnn::Nnn;
 pub use preset::Preset;
-pub use querybank::{QueryBank, RowScale};
+pub use querybank::QueryBank;
 pub use rescore::{Affine, Rescore};
-pub use sinkhorn::{Sinkhorn, SinkhornFit, SinkhornFits, SinkhornOrder};
+pub use sinkhorn::{Sinkhorn, SinkhornFit};
 pub use survey::Survey;

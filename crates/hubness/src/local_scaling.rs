@@ -1,7 +1,7 @@
 //! Local scaling and NICDM: distances relative to the nearest-neighbour distances of both ends.
 
 use itm_core::scored::Scored;
-use itm_core::tiles::{Maxima, TopK};
+use itm_core::tiles::Maxima;
 use serde::{Deserialize, Serialize};
 
 use crate::directed::{DirectedScores, at_least_one};
@@ -20,7 +20,7 @@ use crate::{Bank, Correction, Direction, Error, Rescore, Result};
 /// |------------|-----------------------------------------------------------------------------------|
 /// | σ(q), μ(q) | distance of the query to its k-th nearest item, and the mean to its k nearest     |
 /// | σ(j), μ(j) | the same for the item and the queries of the bank                                 |
-/// | u          | minus the value that ranks, or minus d′; `d = 0` is +∞ in the first case          |
+/// | u          | minus the value that ranks; `d = 0` is +∞                                         |
 ///
 /// Distances to neighbours are at least 1e-12, and `d` at least 0 (a cosine may round to a little above 1).
 ///
@@ -46,8 +46,6 @@ pub struct LocalScaling {
     pub form: LocalForm,
     /// How many neighbours.
     pub k: usize,
-    /// The kind of corrected scores.
-    pub values: LocalValues,
 }
 
 /// The k-th distance, or the mean of the k nearest.
@@ -61,20 +59,9 @@ pub enum LocalForm {
     Nicdm,
 }
 
-/// The kind of corrected scores.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum LocalValues {
-    /// A value that ranks the items of one query and leaves out the constants of the query.
-    #[default]
-    Rank,
-    /// `−d′`, for methods that compare queries. Local scaling comes near −1 and ties there.
-    Full,
-}
-
 impl Default for LocalScaling {
     fn default() -> Self {
-        Self { form: LocalForm::LocalScaling, k: 10, values: LocalValues::Rank }
+        Self { form: LocalForm::LocalScaling, k: 10 }
     }
 }
 
@@ -84,8 +71,7 @@ impl LocalScaling {
         Self { form: LocalForm::Nicdm, ..Self::default() }
     }
 
-    /// Fits on a bank. Full values also need each test query's nearest items. In both cases the test scores
-    /// are checked to be cosines.
+    /// Fits on a bank. The test scores are only checked to be cosines.
     ///
     /// # Errors
     /// If bank or test are empty or have different items, k is 0, a score is above 1 by more than rounding
@@ -97,26 +83,15 @@ impl LocalScaling {
         direction: Direction,
     ) -> Result<Correction<B::Knowledge>> {
         at_least_one("k of local scaling", self.k)?;
-        let (bank, test) = (
-            DirectedScores::new("bank", bank.scores(), direction)?,
-            DirectedScores::new("test", test, direction)?,
-        );
-        bank.expect_items(test.items())?;
+        let [bank, test] =
+            DirectedScores::pair(["bank", "test"], [bank.scores(), test], direction)?;
         cosines("bank", &bank)?;
         cosines("test", &test)?;
-        let items = self.widths(&bank.best_queries(self.k)?, bank.items());
+        let nearest = bank.best_queries(self.k)?;
+        let width = |item| self.width(nearest.scores(item));
+        let items: Vec<_> = (0..bank.items()).map(width).collect();
         bank.finite("item", "distance to its nearest queries", &items)?;
-        let queries = match self.values {
-            LocalValues::Rank => Vec::new(),
-            LocalValues::Full => self.widths(&test.best_items(self.k)?, test.queries()),
-        };
-        test.finite("query", "distance to its nearest items", &queries)?;
-        Ok(Correction::new(direction, Widths { options: *self, items, queries }))
-    }
-
-    /// σ or μ of every list of nearest scores.
-    fn widths(&self, nearest: &TopK, count: usize) -> Vec<f64> {
-        (0..count).map(|at| self.width(nearest.scores(at))).collect()
+        Ok(Correction::new(direction, Widths { form: self.form, items }))
     }
 
     /// σ or μ from the scores of the nearest neighbours, nearest first.
@@ -154,41 +129,25 @@ fn cosine(name: &str, largest: f32) -> Result<()> {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Widths {
-    options: LocalScaling,
+    form: LocalForm,
     items: Vec<f64>,
-    queries: Vec<f64>, // empty for `LocalValues::Rank`
 }
 
 impl Widths {
     /// # Errors
-    /// If a width is not one that a fit gives, or widths of queries are present or missing contrary to the options.
+    /// If a width is not one that a fit gives.
     pub(crate) fn check(&self) -> Result<()> {
-        for (name, widths) in [("items", &self.items), ("queries", &self.queries)] {
-            check_values(name, widths, FLOOR, "a finite number of at least 1e-12")?;
-        }
-        at_least_one("k of local scaling", self.options.k)?;
-        if self.queries.is_empty() == (self.options.values == LocalValues::Rank) {
-            return Ok(());
-        }
-        let expected = "none with the values `rank`, at least one with `full`";
-        Err(Error::invalid("queries of the correction", expected, self.queries.len()))
-    }
-
-    /// The new score of an item; `own` is the width of the query, for full values.
-    fn value(&self, own: Option<f64>, item: usize, score: f32) -> f64 {
-        let (d, item) = (distance(score), self.items[item]);
-        match (self.options.form, own) {
-            (LocalForm::LocalScaling, None) => item.ln() - 2.0 * d.ln(),
-            (LocalForm::LocalScaling, Some(own)) => (-d * d / (own * item)).exp_m1(),
-            (LocalForm::Nicdm, None) => item.ln() / 2.0 - d.ln(),
-            (LocalForm::Nicdm, Some(own)) => -d / (own * item).sqrt(),
-        }
+        check_values("items", &self.items, FLOOR, "a finite number of at least 1e-12")
     }
 }
 
 impl Rescore for Widths {
-    fn rescore(&self, query: usize, item: usize, score: f32) -> f64 {
-        self.value(self.queries.get(query).copied(), item, score)
+    fn rescore(&self, _query: usize, item: usize, score: f32) -> f64 {
+        let (d, item) = (distance(score).ln(), self.items[item].ln());
+        match self.form {
+            LocalForm::LocalScaling => item - 2.0 * d,
+            LocalForm::Nicdm => item / 2.0 - d,
+        }
     }
 
     fn items(&self) -> usize {
@@ -196,15 +155,11 @@ impl Rescore for Widths {
     }
 
     fn queries(&self) -> Option<usize> {
-        (!self.queries.is_empty()).then_some(self.queries.len())
+        None
     }
 
     fn of_query(&self, scores: &[f32]) -> Result<Vec<f64>> {
-        let mut nearest = scores.to_vec();
-        nearest.sort_unstable_by(|a, b| b.total_cmp(a));
-        cosine("scores of a query", nearest[0])?;
-        nearest.truncate(self.options.k);
-        let own = (self.options.values == LocalValues::Full).then(|| self.options.width(&nearest));
-        Ok(scores.iter().enumerate().map(|(item, &score)| self.value(own, item, score)).collect())
+        cosine("scores of a query", scores.iter().copied().fold(f32::NEG_INFINITY, f32::max))?;
+        Ok(scores.iter().enumerate().map(|(item, &score)| self.rescore(0, item, score)).collect())
     }
 }

@@ -12,7 +12,7 @@ use crate::{Affine, Bank, Correction, Direction, Result};
 /// L(j) = log Σ_b exp(β·z(b, j))
 /// A    = { j : j among the k best items of some bank query b }
 /// u(q, j) = β·s(q, j) − L(j)      if q's best item is in A (or not `dynamic`)
-/// u(q, j) = β·s(q, j)             else, less mean L if the row scale is common
+/// u(q, j) = β·s(q, j)             else
 /// ```
 ///
 /// | symbol | here            | shape                |
@@ -49,24 +49,11 @@ pub struct QueryBank {
     pub k: usize,
     /// Whether only rows whose best item is active are corrected; else all rows are.
     pub dynamic: bool,
-    /// The scale of rows that are not corrected.
-    pub row_scale: RowScale,
-}
-
-/// The scale of the rows that a dynamic correction does not change. No query's ranking depends on it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum RowScale {
-    /// `β·s`, as the program leaves these rows; corrected rows have another scale.
-    #[default]
-    Program,
-    /// `β·s − mean L`: for methods that compare queries, such as greedy matching or thresholds.
-    Common,
 }
 
 impl Default for QueryBank {
     fn default() -> Self {
-        Self { beta: 20.0, k: 1, dynamic: true, row_scale: RowScale::Program }
+        Self { beta: 20.0, k: 1, dynamic: true }
     }
 }
 
@@ -84,23 +71,16 @@ impl QueryBank {
     ) -> Result<Correction<B::Knowledge>> {
         positive("β of QB-Norm", self.beta)?;
         at_least_one("k of QB-Norm", self.k)?;
-        let (bank, test) = (
-            DirectedScores::new("bank", bank.scores(), direction)?,
-            DirectedScores::new("test", test, direction)?,
-        );
-        bank.expect_items(test.items())?;
+        let [bank, test] =
+            DirectedScores::pair(["bank", "test"], [bank.scores(), test], direction)?;
         let sums = bank.item_sums(self.beta)?;
         if !self.dynamic {
             return Ok(Correction::new(direction, Affine::of_items(self.beta, sums)));
         }
         let active = active_items(&bank, self.k)?;
-        let alone = match self.row_scale {
-            RowScale::Program => 0.0,
-            RowScale::Common => sums.iter().sum::<f64>() / sums.len() as f64,
-        };
         let by_best: Vec<u8> = active.into_iter().map(|active| u8::from(!active)).collect();
         let groups = best_items(&test)?.into_iter().map(|item| by_best[item]).collect();
-        let items = vec![sums, vec![alone; test.items()]];
+        let items = vec![sums, vec![0.0; test.items()]];
         let map = Affine { scale: self.beta, items, groups, by_best, ..Affine::default() };
         Ok(Correction::new(direction, map))
     }

@@ -8,9 +8,11 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::Direction;
-pub use crate::hubs::HubMeasures;
-pub use hubs::{Histogram, Hub, HubSide, Hubs, Victim};
-pub use row::{Chosen, Difference, Param, Params, RecallIntervals, Recalls, Row, RowSetting};
+pub use crate::hubs::{Hub, HubMeasures, Victim};
+pub use hubs::{Histogram, HubSide, Hubs};
+pub use row::{
+    ChoiceOrigin, Difference, Param, Params, RecallIntervals, Recalls, ReportRow, RowSetting,
+};
 
 /// Everything a report shows. Numbers are finite; unknown values are `null`.
 ///
@@ -30,9 +32,9 @@ pub struct Report {
     /// What was measured.
     pub data: Data,
     /// How it was measured.
-    pub settings: Settings,
+    pub settings: Conditions,
     /// One for each method. A name stands for one method, so no name occurs twice.
-    pub rows: Vec<Row>,
+    pub rows: Vec<ReportRow>,
     /// The hubs of nearest neighbours, and how each row changes them.
     pub hubs: Hubs,
     /// R@10 against λ.
@@ -49,7 +51,7 @@ impl Report {
     pub const BASELINE: &str = "nns";
 
     /// The row of plain nearest neighbours.
-    pub fn baseline(&self) -> Option<&Row> {
+    pub fn baseline(&self) -> Option<&ReportRow> {
         self.rows.iter().find(|r| r.method == Self::BASELINE)
     }
 
@@ -62,24 +64,21 @@ impl Report {
 
 /// One value per direction; `null` for a direction that was not measured (a run file has only one direction).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Directed<T> {
+pub struct PerDirection<T> {
     /// Images are the queries.
     pub i2t: Option<T>,
     /// Texts are the queries.
     pub t2i: Option<T>,
 }
 
-impl<T> Directed<T> {
+impl<T> PerDirection<T> {
     /// The value of one direction.
     pub fn get(&self, direction: Direction) -> Option<&T> {
-        match direction {
-            Direction::I2t => self.i2t.as_ref(),
-            Direction::T2i => self.t2i.as_ref(),
-        }
+        direction.queries(&self.i2t, &self.t2i).as_ref()
     }
 }
 
-impl<T> Default for Directed<T> {
+impl<T> Default for PerDirection<T> {
     fn default() -> Self {
         Self { i2t: None, t2i: None }
     }
@@ -115,7 +114,7 @@ pub struct File {
 
 /// How it was measured.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Settings {
+pub struct Conditions {
     /// Seed of folds, intervals and tests.
     pub seed: u64,
     /// Draws of the bootstrap and of the randomisation test; 0 if neither was wanted.

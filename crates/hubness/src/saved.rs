@@ -5,7 +5,6 @@ use std::any::Any;
 use itm_core::{Error, Result};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser};
 
-use crate::dual_bank::RawProduct;
 use crate::local_scaling::Widths;
 use crate::mutual_proximity::{Normals, SortedScores};
 use crate::{Affine, Correction, Direction, Knowledge, Rescore, Setting};
@@ -24,7 +23,6 @@ struct CorrectionFile<M> {
 #[serde(rename_all = "snake_case")]
 enum Map {
     Affine(Affine),
-    RawProduct(RawProduct),
     LocalScaling(Widths),
     GaussianProximity(Normals),
     EmpiricalProximity(SortedScores),
@@ -35,7 +33,6 @@ enum Map {
 #[serde(rename_all = "snake_case")]
 enum MapRef<'a> {
     Affine(&'a Affine),
-    RawProduct(&'a RawProduct),
     LocalScaling(&'a Widths),
     GaussianProximity(&'a Normals),
     EmpiricalProximity(&'a SortedScores),
@@ -45,7 +42,6 @@ impl<'a> MapRef<'a> {
     fn new(map: &'a dyn Rescore) -> Option<Self> {
         let any: &dyn Any = map;
         (any.downcast_ref().map(Self::Affine))
-            .or_else(|| any.downcast_ref().map(Self::RawProduct))
             .or_else(|| any.downcast_ref().map(Self::LocalScaling))
             .or_else(|| any.downcast_ref().map(Self::GaussianProximity))
             .or_else(|| any.downcast_ref().map(Self::EmpiricalProximity))
@@ -58,7 +54,6 @@ impl Map {
     fn check(&self) -> Result<()> {
         let (checked, items) = match self {
             Self::Affine(map) => (map.check(), map.items()),
-            Self::RawProduct(map) => (map.check(), map.items()),
             Self::LocalScaling(map) => (map.check(), map.items()),
             Self::GaussianProximity(map) => (map.check(), map.items()),
             Self::EmpiricalProximity(map) => (map.check(), map.items()),
@@ -73,7 +68,6 @@ impl Map {
     fn into_correction<K: Knowledge>(self, direction: Direction) -> Correction<K> {
         match self {
             Self::Affine(map) => Correction::new(direction, map),
-            Self::RawProduct(map) => Correction::new(direction, map),
             Self::LocalScaling(map) => Correction::new(direction, map),
             Self::GaussianProximity(map) => Correction::new(direction, map),
             Self::EmpiricalProximity(map) => Correction::new(direction, map),

@@ -19,11 +19,11 @@ use std::time::Instant;
 
 use itm_core::Result;
 
-pub use input::{Banks, Names, Test, TestScores, Validation};
+pub use input::{Banks, ItemNames, Test, TestScores, Validation};
 pub use method::{Base, Method, Then};
 pub use settings::{Choice, Runs, Settings};
 
-use crate::choose::Split;
+use crate::choose::FoldSplit;
 use crate::report::{self, Curve, Report};
 use choice::Chooser;
 use data::StudyData;
@@ -75,7 +75,7 @@ impl Study {
         let chooses = rows.iter().any(StudyRow::chooses);
         let names = || (0..pairs.images()).map(|image| test.names.image(image)).collect::<Vec<_>>();
         let halves =
-            (chooses && validation.is_none()).then(|| Split::hashed(&names(), 2, self.seed));
+            (chooses && validation.is_none()).then(|| FoldSplit::hashed(&names(), 2, self.seed));
         let halves = halves.transpose()?; // refused before anything is computed
         validation.map_or(Ok(()), Validation::check)?;
 
@@ -134,8 +134,8 @@ impl Study {
     }
 
     /// The settings as a report states them.
-    fn report_settings(&self) -> report::Settings {
-        report::Settings {
+    fn report_settings(&self) -> report::Conditions {
+        report::Conditions {
             seed: self.seed,
             resamples: self.resamples as u64,
             unit: "image with all its texts".into(),

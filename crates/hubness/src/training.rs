@@ -19,7 +19,8 @@ pub use itm_core::start::StartFrom;
 
 pub use bank::MemoryBank;
 pub use config::{
-    HalConfig, ImageNorm, Initialisation, LossConfig, ModelConfig, Objective, TextKind, TrainConfig,
+    HalConfig, HalLossConfig, HalModelConfig, HalTrainConfig, ImageNorm, Initialisation, Objective,
+    TextKind,
 };
 pub use model::{Encoders, TextEncoder};
 pub use step::Hal;

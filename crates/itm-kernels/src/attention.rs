@@ -23,7 +23,7 @@
 mod plain;
 mod rounded;
 
-use rounded::Scratch;
+use rounded::HeadScratch;
 
 use crate::blocks::{written, written_with};
 use crate::dispatch::multiversion;
@@ -66,7 +66,7 @@ impl Heads {
     }
 
     /// Multipliers of the weights of some queries. A position of the mask is (pair, query, key).
-    fn mask(&self, one: &Pair, first: usize, mask: &mut [f32]) {
+    fn mask(&self, one: &Head, first: usize, mask: &mut [f32]) {
         let Some((rate, seed)) = self.dropout else { return };
         for (query, row) in mask.chunks_exact_mut(one.keys).enumerate() {
             let start = ((one.pair * one.l + first + query) * one.l) as u64;
@@ -88,10 +88,10 @@ pub fn forward(qkv: &[f32], d: usize, heads: &Heads) -> Vec<f32> {
 fn forward_in(precision: Precision, qkv: &[f32], d: usize, heads: &Heads) -> Vec<f32> {
     let (l, d) = heads.sizes(qkv, d);
     let w = d / heads.heads;
-    let (n, one) = (heads.keys.len() * l * d, |pair| Pair::new(qkv, l, d, pair, heads));
+    let (n, one) = (heads.keys.len() * l * d, |pair| Head::new(qkv, l, d, pair, heads));
     let parts = match precision {
         Precision::F32 => written(n, l * w, |pair, to| plain::forward(&one(pair), heads, to)),
-        Precision::Bf16 => written_with(n, l * w, Scratch::default, |scratch, pair, to| {
+        Precision::Bf16 => written_with(n, l * w, HeadScratch::default, |scratch, pair, to| {
             rounded::forward(&one(pair), heads, scratch, to);
         }),
     };
@@ -116,12 +116,12 @@ fn backward_in(
     let (l, d) = heads.sizes(qkv, d);
     assert_eq!(grad.len() * 3, qkv.len(), "values of the gradient");
     let w = d / heads.heads;
-    let (n, one) = (heads.keys.len() * l * 3 * d, |pair| Pair::new(qkv, l, d, pair, heads));
+    let (n, one) = (heads.keys.len() * l * 3 * d, |pair| Head::new(qkv, l, d, pair, heads));
     let parts = match precision {
         Precision::F32 => written(n, 3 * l * w, |pair, to| {
             plain::backward(&one(pair), heads, grad, thirds(to));
         }),
-        Precision::Bf16 => written_with(n, 3 * l * w, Scratch::default, |scratch, pair, to| {
+        Precision::Bf16 => written_with(n, 3 * l * w, HeadScratch::default, |scratch, pair, to| {
             rounded::backward(&one(pair), heads, grad, scratch, thirds(to));
         }),
     };
@@ -129,7 +129,7 @@ fn backward_in(
 }
 
 /// One head of one row: where its queries, keys and values are.
-struct Pair<'a> {
+struct Head<'a> {
     qkv: &'a [f32],
     pair: usize,
     /// Steps, width of all heads, width of one head.
@@ -150,7 +150,7 @@ enum Which {
     Value = 2,
 }
 
-impl<'a> Pair<'a> {
+impl<'a> Head<'a> {
     fn new(qkv: &'a [f32], l: usize, d: usize, pair: usize, heads: &Heads) -> Self {
         let w = d / heads.heads;
         let (row, head) = (pair / heads.heads, pair % heads.heads);

@@ -7,7 +7,7 @@
 use rayon::prelude::*;
 
 use crate::bf16::product_new as rounded_product;
-use crate::bf16::{Columns, Rows, Start, pack_gradient, pack_input, pack_weight};
+use crate::bf16::{Addend, LeftOperand, RightOperand, pack_gradient, pack_input, pack_weight};
 use crate::blocks::written;
 use crate::matrix::Matrix;
 use crate::product::{Into, Threads, product, product_new};
@@ -69,17 +69,18 @@ pub fn bias_gradient(grad: &[f32], o: usize) -> Vec<f32> {
 /// If a shape does not fit the others.
 pub fn forward_bf16(x: &[f32], weight: &[f32], bias: &[f32]) -> Vec<f32> {
     let (n, i, o) = sizes(x, weight, bias.len());
-    let (x, weight) = (Rows::pack(Matrix::new(x, n, i)), Columns::pack(Matrix::new(weight, i, o)));
-    rounded_product(Start::Row(bias), &x, &weight)
+    let (x, weight) =
+        (LeftOperand::pack(Matrix::new(x, n, i)), RightOperand::pack(Matrix::new(weight, i, o)));
+    rounded_product(Addend::Row(bias), &x, &weight)
 }
 
 /// The operands of a linear map, rounded to bf16 and packed for its gradients. They take half the bytes of f32.
 #[derive(Debug, Clone)]
 pub struct RoundedOperands {
     /// `xᵀ`
-    x: Rows,
+    x: LeftOperand,
     /// `Wᵀ`
-    weight: Columns,
+    weight: RightOperand,
 }
 
 impl RoundedOperands {
@@ -91,7 +92,7 @@ impl RoundedOperands {
         let (n, i, o) = sizes(x, weight, bias.len());
         let (rows, x) = pack_input(Matrix::new(x, n, i));
         let (columns, weight) = pack_weight(Matrix::new(weight, i, o));
-        (rounded_product(Start::Row(bias), &rows, &columns), Self { x, weight })
+        (rounded_product(Addend::Row(bias), &rows, &columns), Self { x, weight })
     }
 
     /// Width of the input.
@@ -105,16 +106,17 @@ impl RoundedOperands {
     /// If the gradient is not as long as the output.
     pub fn gradients(&self, grad: &[f32], wanted: [bool; 2]) -> [Option<Vec<f32>>; 2] {
         let grad = Matrix::new(grad, self.x.depth(), self.weight.depth());
-        let to_x = |rows: &Rows| rounded_product(Start::Zero, rows, &self.weight);
-        let to_weight = |columns: &Columns| rounded_product(Start::Zero, &self.x, columns);
+        let to_x = |rows: &LeftOperand| rounded_product(Addend::Zero, rows, &self.weight);
+        let to_weight = |columns: &RightOperand| rounded_product(Addend::Zero, &self.x, columns);
         match wanted {
             [true, true] => {
                 let (rows, columns) = pack_gradient(grad);
                 [Some(to_x(&rows)), Some(to_weight(&columns))]
             }
-            [to, also] => {
-                [to.then(|| to_x(&Rows::pack(grad))), also.then(|| to_weight(&Columns::pack(grad)))]
-            }
+            [to, also] => [
+                to.then(|| to_x(&LeftOperand::pack(grad))),
+                also.then(|| to_weight(&RightOperand::pack(grad))),
+            ],
         }
     }
 }

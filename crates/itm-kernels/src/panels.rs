@@ -16,9 +16,9 @@ pub(crate) const ROWS: usize = 8;
 const DEPTH: usize = 1024;
 
 /// One row of a panel.
-type Row = [f32; WIDTH];
+type PanelRow = [f32; WIDTH];
 /// A block of the product.
-type Tile = [Row; ROWS];
+type Tile = [PanelRow; ROWS];
 
 /// A right operand, `[depth, panels · 48]`.
 pub(crate) struct Panels {
@@ -31,7 +31,7 @@ impl Panels {
     pub(crate) fn new(
         depth: usize,
         panels: usize,
-        fill: impl Fn(usize, &mut [Row]) + Sync,
+        fill: impl Fn(usize, &mut [PanelRow]) + Sync,
     ) -> Self {
         let mut data = vec![0.0; panels * depth * WIDTH];
         data.par_chunks_exact_mut(depth * WIDTH)
@@ -87,7 +87,7 @@ pub(crate) fn block(to: &mut [f32], rows: &[f32], width: usize) {
 
 /// `tile += leftᵀ · panel` over the rows of the panel, in their order.
 #[allow(unsafe_code)] // calls below a feature check
-fn add_tile(tile: &mut Tile, left: &[[f32; ROWS]], panel: &[Row]) {
+fn add_tile(tile: &mut Tile, left: &[[f32; ROWS]], panel: &[PanelRow]) {
     #[cfg(target_arch = "x86_64")]
     {
         use crate::dispatch::{Level, level};
@@ -118,11 +118,11 @@ fn add_tile(tile: &mut Tile, left: &[[f32; ROWS]], panel: &[Row]) {
 mod x86 {
     use std::arch::x86_64::*;
 
-    use super::{ROWS, Row, Tile, WIDTH};
+    use super::{PanelRow, ROWS, Tile, WIDTH};
 
     /// 8 rows × 3 registers of sums.
     #[target_feature(enable = "avx512f")]
-    pub(super) fn add_tile_avx512(tile: &mut Tile, left: &[[f32; ROWS]], panel: &[Row]) {
+    pub(super) fn add_tile_avx512(tile: &mut Tile, left: &[[f32; ROWS]], panel: &[PanelRow]) {
         let mut sums = [[_mm512_setzero_ps(); 3]; ROWS];
         for (x, row) in left.iter().zip(panel) {
             let mut w = [_mm512_setzero_ps(); 3];
@@ -150,7 +150,7 @@ mod x86 {
 
     /// Four times 4 rows × 3 registers of sums, because AVX2 has 16 registers.
     #[target_feature(enable = "avx2,fma")]
-    pub(super) fn add_tile_avx2(tile: &mut Tile, left: &[[f32; ROWS]], panel: &[Row]) {
+    pub(super) fn add_tile_avx2(tile: &mut Tile, left: &[[f32; ROWS]], panel: &[PanelRow]) {
         for first in [0, WIDTH / 2] {
             for top in [0, ROWS / 2] {
                 let mut sums = [[_mm256_setzero_ps(); 3]; 4];

@@ -18,14 +18,14 @@ use crate::math::{LANES, exp};
 /// Rows of `width` entries, and the number of entries that count in each, from its start: each count holds for the same
 /// number of consecutive rows.
 #[derive(Debug, Clone, Copy)]
-struct Rows<'a> {
+struct CountedRows<'a> {
     width: usize,
     counts: &'a [usize],
     /// Consecutive rows that share a count.
     shared: usize,
 }
 
-impl Rows<'_> {
+impl CountedRows<'_> {
     #[inline(always)]
     fn count(&self, row: usize) -> usize {
         self.counts[row / self.shared]
@@ -45,13 +45,13 @@ pub(crate) fn forward(x: &mut [f32], width: usize, counts: &[usize]) {
     for (k, &count) in counts.iter().enumerate() {
         assert!(count <= width, "count {k}: {count}, not 0 to {width}");
     }
-    let rows = Rows { width, counts, shared: n / counts.len() };
+    let rows = CountedRows { width, counts, shared: n / counts.len() };
     let block = (8192 / width).max(1); // rows per task, for any number of threads
     x.par_chunks_mut(block * width).enumerate().for_each(|(k, x)| forward_rows(x, rows, k * block));
 }
 
 multiversion! {
-    fn forward_rows[FMA](values: &mut [f32], rows: crate::softmax::Rows<'_>, first: usize) {
+    fn forward_rows[FMA](values: &mut [f32], rows: crate::softmax::CountedRows<'_>, first: usize) {
         for (k, row) in values.chunks_exact_mut(rows.width).enumerate() {
             let (x, rest) = row.split_at_mut(rows.count(first + k));
             rest.fill(0.0);

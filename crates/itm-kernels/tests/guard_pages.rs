@@ -8,7 +8,7 @@ use std::slice;
 
 use itm_kernels::Matrix;
 use itm_kernels::bf16::{
-    Columns, Rows, Start, add_product, pack_gradient, pack_input, pack_weight, product,
+    Addend, LeftOperand, RightOperand, add_product, pack_gradient, pack_input, pack_weight, product,
 };
 
 /// Values between two forbidden pages, at one end of the room between them.
@@ -83,13 +83,13 @@ fn nothing_outside_the_slices_is_touched() {
                 let mut a = Guarded::new(&random(m * k, 1), touch);
                 let mut b = Guarded::new(&random(k * n, 2), touch);
                 let (rows, cols) = (Matrix::new(a.values(), m, k), Matrix::new(b.values(), k, n));
-                let (packed, columns) = (Rows::pack(rows), Columns::pack(cols));
-                _ = (Rows::pack(rows.t()), Columns::pack(cols.t()));
+                let (packed, columns) = (LeftOperand::pack(rows), RightOperand::pack(cols));
+                _ = (LeftOperand::pack(rows.t()), RightOperand::pack(cols.t()));
                 _ = (pack_input(rows), pack_gradient(rows), pack_weight(cols));
                 let stride = n + 3;
                 let size = (m - 1) * stride + n; // the last row ends with its last value
                 let mut to = Guarded::new(&vec![7.0; size], touch);
-                product(to.values(), stride, Start::Zero, &packed, &columns);
+                product(to.values(), stride, Addend::Zero, &packed, &columns);
                 add_product(to.values(), stride, &packed, &columns);
                 let between = (0..size).filter(|at| at % stride >= n);
                 let kept = to.values();

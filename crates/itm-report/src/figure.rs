@@ -122,7 +122,7 @@ pub fn estimates(
 
 /// R@1, R@5 and R@10 of a row, in percent.
 #[derive(Clone, Debug)]
-pub struct Recalls {
+pub struct RecallBars {
     /// The row.
     pub name: String,
     /// Number of the row's colour.
@@ -134,7 +134,7 @@ pub struct Recalls {
 }
 
 /// Recalls as bars under the names of their rows.
-pub fn recalls(title: impl Into<String>, rows: &[Recalls]) -> Option<Figure> {
+pub fn recalls(title: impl Into<String>, rows: &[RecallBars]) -> Option<Figure> {
     const TINTS: [f64; 3] = [0.95, 0.6, 0.33];
     let n = rows.len() as f64;
     let x = Axis::new("", 0.0..100.0).percent();

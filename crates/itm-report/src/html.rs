@@ -6,7 +6,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::figure::Figure;
 use crate::format::{is_harmful, unbroken};
-use crate::table::{Column, Role, Side, Table};
+use crate::table::{Alignment, Column, Role, Table};
 
 const STYLE: &str = include_str!("page.css");
 
@@ -160,23 +160,23 @@ fn line(t: &Table, i: usize, name: Markup) -> Markup {
     }
 }
 
-fn class(side: Side, is_best: bool) -> Option<&'static str> {
+fn class(side: Alignment, is_best: bool) -> Option<&'static str> {
     match side {
         _ if is_best => Some("best"),
-        Side::Left => Some("words"),
-        Side::Right => None,
+        Alignment::Left => Some("words"),
+        Alignment::Right => None,
     }
 }
 
-fn text(side: Side, text: &str) -> Markup {
+fn text(side: Alignment, text: &str) -> Markup {
     match side {
         // A single letter is a mark that a note explains.
-        Side::Left if text.chars().count() == 1 => html! { abbr { (text) } },
-        Side::Left => html! {
+        Alignment::Left if text.chars().count() == 1 => html! { abbr { (text) } },
+        Alignment::Left => html! {
             @for (k, line) in text.split('\n').enumerate() { @if k > 0 { br; } (line) }
         },
         // The star hangs, so that the digits of marked and unmarked lines are below each other.
-        Side::Right => match text.strip_suffix('*') {
+        Alignment::Right => match text.strip_suffix('*') {
             Some(number) => html! { (number) span.star { "*" } },
             None => html! { (text.trim_end()) },
         },

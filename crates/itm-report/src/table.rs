@@ -42,14 +42,14 @@ pub struct Column {
     /// A narrow terminal leaves out the columns of the highest rank first; rank 0 always stays.
     pub rank: u8,
     /// Whether the column holds words, which are aligned left, or numbers.
-    pub side: Side,
+    pub side: Alignment,
     /// One cell per line.
     pub cells: Vec<Cell>,
 }
 
 /// The alignment of a column's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
+pub enum Alignment {
     /// Words.
     Left,
     /// Numbers.
@@ -96,7 +96,7 @@ impl Table {
             cells.into_iter().map(|text| Cell { text: text.into(), best: false }).collect();
         let (got, want) = (cells.len(), self.lines.len());
         assert_eq!(got, want, "{got} cells under {label:?} of {want} lines");
-        let column = Column { group: "", short: "", label, rank: 0, side: Side::Right, cells };
+        let column = Column { group: "", short: "", label, rank: 0, side: Alignment::Right, cells };
         self.columns.push_mut(column)
     }
 
@@ -153,7 +153,7 @@ impl Column {
 
     /// Aligns the column left.
     pub fn words(&mut self) -> &mut Self {
-        self.side = Side::Left;
+        self.side = Alignment::Left;
         self
     }
 

@@ -5,7 +5,7 @@ use std::io::IsTerminal;
 use comfy_table::{Attribute, CellAlignment, Color, TableComponent, presets};
 
 use crate::format::clean;
-use crate::table::{Cell, Column, Role, Side, Table};
+use crate::table::{Alignment, Cell, Column, Role, Table};
 
 /// Whether text is coloured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +42,7 @@ const GAP: usize = 2;
 pub fn table(t: &Table, width: usize, words: usize, palette: Palette) -> Vec<String> {
     let names: Vec<_> = t.lines.iter().map(|line| fit(&clean(&line.0), words)).collect();
     let mut columns: Vec<Column> = t.columns.clone();
-    for column in columns.iter_mut().filter(|c| c.side == Side::Left) {
+    for column in columns.iter_mut().filter(|c| c.side == Alignment::Left) {
         column.cells.iter_mut().for_each(|cell| cell.text = fit(&clean(&cell.text), words));
     }
     let stub = names.iter().chain([&t.stub]).map(|text| width_of(text)).max().unwrap_or(0);
@@ -73,13 +73,13 @@ pub fn table(t: &Table, width: usize, words: usize, palette: Palette) -> Vec<Str
         let name = styled(&Cell { text: name.clone(), best: false }, line.1);
         table.add_row([name].into_iter().chain(cells));
     }
-    let sides = [Side::Left].into_iter().chain(columns.iter().map(|c| c.side));
+    let sides = [Alignment::Left].into_iter().chain(columns.iter().map(|c| c.side));
     for (i, side) in sides.enumerate() {
         let column = table.column_mut(i).expect("a column for each head");
         column.set_padding((0, if i < columns.len() { GAP as u16 - 1 } else { 0 }));
         column.set_cell_alignment(match side {
-            Side::Left => CellAlignment::Left,
-            Side::Right => CellAlignment::Right,
+            Alignment::Left => CellAlignment::Left,
+            Alignment::Right => CellAlignment::Right,
         });
     }
     table.lines().map(|line| line.trim_end().to_owned()).collect()

@@ -16,9 +16,7 @@ use itm_core::scored::Scored;
 use itm_core::vision::PictureSource;
 use itm_core::{Error, Relevance, Result, ScoreMatrix};
 use rayon::prelude::*;
-use scenes::{
-    Grounding, Role, Scenes, Split as ScenesSplit, analyse, entails, grounding, parse, words,
-};
+use scenes::{Grounding, Role, Scenes, ScenesSplit, analyse, entails, grounding, parse, words};
 
 use crate::config::{Config, DatasetName, ImageFeatures, Target, load_options};
 use crate::progress;

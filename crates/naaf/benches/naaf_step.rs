@@ -23,7 +23,7 @@ use itm_core::encoders::{BiGruText, BiGruTextShape, TokenBatch, unit_rows};
 use itm_core::{Block, Hardest, host, triplet};
 use itm_kernels::{AdamOptions, AdamW, Linear, uniform};
 use naaf::{
-    Boundary, Captions, CrossProducts, MiningConfig, NaafConfig, Phase, Preset, Schedule, mine,
+    Boundary, CrossProducts, MiningBatch, MiningConfig, NaafConfig, Phase, Preset, Schedule, mine,
     word_scores,
 };
 use process::{Listed, Step};
@@ -100,7 +100,7 @@ fn cross(size: Size, schedule: Schedule) -> Step {
 
 /// Both encoders.
 #[derive(Module, Debug)]
-struct Encoders {
+struct NaafEncoders {
     image: Linear,
     text: BiGruText,
 }
@@ -109,7 +109,7 @@ fn all(size: Size, schedule: Schedule) -> Step {
     let device = Device::flex().autodiff();
     let (vocabulary, hidden) = (size.vocabulary, size.width);
     let shape = BiGruTextShape { vocabulary, word_width: WORD_WIDTH, hidden };
-    let mut model = Some(Encoders {
+    let mut model = Some(NaafEncoders {
         image: Linear::seeded(size.region_width, size.width, 1, &device),
         text: BiGruText::new(&shape, 2, &device),
     });
@@ -153,7 +153,7 @@ impl Objective {
         let products = CrossProducts::new(regions, &counts, texts, lengths);
         let (rule, b) = (self.config.attention.rule(Phase::Training), lengths.len());
         let own: Vec<usize> = (0..b).collect();
-        let captions = Captions { lengths, own: &own, epoch: 0, seed: 1 };
+        let captions = MiningBatch { lengths, own: &own, epoch: 0, seed: 1 };
         let plain = products.host();
         let words = |i, c, pool| word_scores(&plain, i, c, pool);
         let (boundary, mining) = (&mut self.boundary, &self.mining);

@@ -11,7 +11,7 @@
 
 use itm_core::scored::Scored;
 use itm_kernels::random;
-use naaf::{Boundary, Captions, CrossScores, MiningConfig, Preset, Result, effects, mine};
+use naaf::{Boundary, CrossScores, MiningBatch, MiningConfig, Preset, Result, effects, mine};
 
 /// Width of the space.
 const D: usize = 16;
@@ -55,7 +55,7 @@ pub(crate) fn best(regions: &[f32], words: &[f32], image: usize, caption: usize)
 /// The boundary between words that an image shows and words that it does not: Eq. 1 to 4, 13 and 14.
 pub(crate) fn boundary(regions: &[f32], words: &[f32]) -> Result<Boundary> {
     let config = MiningConfig { smoothing: 1.0, min_words: 2, ..Preset::Default.mining() };
-    let captions = Captions { lengths: &[ROWS; N], own: &[0, 1, 2, 3], epoch: 0, seed: 1 };
+    let captions = MiningBatch { lengths: &[ROWS; N], own: &[0, 1, 2, 3], epoch: 0, seed: 1 };
     // Any score of an image and a caption will do for mining. Here: the mean of the words' best regions.
     let column = |caption, _| {
         let score = |i| best(regions, words, i, caption).iter().sum::<f32>() / ROWS as f32;

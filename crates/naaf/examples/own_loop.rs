@@ -15,11 +15,11 @@ use burn::optim::GradientsParams;
 use burn::tensor::{Device, Tensor, TensorData};
 use itm_core::checkpoint::Writer;
 use itm_core::encoders::unit_rows;
-use itm_core::learn::{Learner, Saved};
+use itm_core::learn::{SavedState, Trainer};
 use itm_core::{Block, Hardest, triplet};
 use itm_kernels::{AdamOptions, Linear, random};
 use naaf::{
-    Boundary, Captions, CrossProducts, Error, MiningConfig, Phase, Preset, Result, mine,
+    Boundary, CrossProducts, Error, MiningBatch, MiningConfig, Phase, Preset, Result, mine,
     word_scores,
 };
 
@@ -37,12 +37,12 @@ const NAME: &str = "own loop";
 
 /// Both encoders. Any module of burn will do.
 #[derive(Module, Debug)]
-struct Encoders {
+struct NaafEncoders {
     regions: Linear,
     words: Linear, // its input is one-hot words, so it is a table
 }
 
-impl Encoders {
+impl NaafEncoders {
     fn new(device: &Device) -> Self {
         let [region, words, d] = WIDTHS;
         let linear = |from, seed| Linear::seeded(from, d, seed, device);
@@ -52,7 +52,7 @@ impl Encoders {
 
 /// Everything that the next step depends on.
 struct Loop {
-    learner: Learner<Encoders>, // the encoders, their optimiser, the number of steps
+    learner: Trainer<NaafEncoders>, // the encoders, their optimiser, the number of steps
     boundary: Boundary,
 }
 
@@ -64,7 +64,7 @@ fn unit(rows: Tensor<2>, per_item: usize) -> Tensor<3> {
 
 impl Loop {
     fn new(device: &Device) -> Self {
-        let learner = Learner::new(Encoders::new(device), AdamOptions::default());
+        let learner = Trainer::new(NaafEncoders::new(device), AdamOptions::default());
         Self { learner, boundary: Boundary::default() }
     }
 
@@ -106,7 +106,7 @@ impl Loop {
         let config = MiningConfig { min_words: 6, ..Preset::Default.mining() };
         let own: Vec<usize> = (0..B).collect();
         let captions =
-            Captions { lengths: &lengths, own: &own, epoch: 0, seed: self.learner.steps() };
+            MiningBatch { lengths: &lengths, own: &own, epoch: 0, seed: self.learner.steps() };
         let plain = products.host();
         let mut boundary = self.boundary.clone();
         let column = |c, t| plain.column(&rule, c, t);
@@ -144,8 +144,8 @@ impl Loop {
         let boundary = fs::read(&path).map_err(Error::io(&path))?;
         let boundary = serde_json::from_slice(&boundary)
             .map_err(|error| Error::invalid(path.display().to_string(), "a boundary", error))?;
-        let saved = Saved::open(NAME, checkpoint)?;
-        let encoders = saved.model.module("encoders", Encoders::new(device))?;
+        let saved = SavedState::open(NAME, checkpoint)?;
+        let encoders = saved.model.module("encoders", NaafEncoders::new(device))?;
         let learner = self.learner.restored(encoders, &saved, saved.counts[2])?;
         Ok(Self { learner, boundary })
     }

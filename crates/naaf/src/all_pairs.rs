@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use itm_core::scored::Scored;
 use itm_core::{Error, Result, ScoreMatrix};
-use itm_kernels::cross_attention::{self, Rows, Rule};
+use itm_kernels::cross_attention::{self, ItemRows, Rule};
 
 use crate::attention::{Attention, Phase};
 
@@ -27,8 +27,8 @@ use crate::attention::{Attention, Phase};
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct CrossScores {
-    images: Rows,
-    texts: Rows,
+    images: ItemRows,
+    texts: ItemRows,
     boundary: f32,
     rule: Rule,
 }
@@ -60,7 +60,12 @@ impl CrossScores {
 }
 
 /// Rows of one side, checked.
-fn side([item, row]: [&str; 2], values: Vec<f32>, width: usize, counts: &[usize]) -> Result<Rows> {
+fn side(
+    [item, row]: [&str; 2],
+    values: Vec<f32>,
+    width: usize,
+    counts: &[usize],
+) -> Result<ItemRows> {
     let rows: usize = counts.iter().sum();
     if width == 0 || values.len() != rows * width {
         let expected = format!("{rows} × {width} values, at least 1 wide");
@@ -78,7 +83,7 @@ fn side([item, row]: [&str; 2], values: Vec<f32>, width: usize, counts: &[usize]
         format!("{item} {k}, {row} {of}")
     };
     unit_rows(&values, width, named)?;
-    Ok(Rows::new(values, width, counts))
+    Ok(ItemRows::new(values, width, counts))
 }
 
 /// Refuses rows of one item whose products are not cosines.

@@ -3,7 +3,7 @@
 use itm_core::Result;
 use itm_core::learn::{above_zero, at_least_zero, within};
 use itm_kernels::cross_attention::{
-    Cosine, Negative, Norm, Pool, Rule, Side, Spread, Spreads, Weights,
+    Cosine, KeyWeights, Negative, Norm, Pool, Propagation, Rule, Side, Spreads,
 };
 use serde::{Deserialize, Serialize};
 
@@ -100,23 +100,23 @@ impl NegativeAware {
 
     fn rule(&self, phase: Phase) -> Rule {
         let scale = self.scale as f32;
-        let spread = |what| Some(Spread { scale: self.intra_scale as f32, what });
+        let spread = |what| Some(Propagation { scale: self.intra_scale as f32, what });
         let spread = match (phase, self.intra) {
             (Phase::Training, _) | (_, Intra::Off) => None,
             (Phase::Inference, Intra::Mask) => spread(Spreads::Mask),
             (Phase::Inference, Intra::ValueAndMask) => spread(Spreads::ValueAndMask),
         };
         let weights = if self.masks {
-            Weights::Above { scale }
+            KeyWeights::Above { scale }
         } else {
-            Weights::Softmax { scale, leak: 1.0, norm: Norm::None }
+            KeyWeights::Softmax { scale, leak: 1.0, norm: Norm::None }
         };
         let leak = self.relevance_leak as f32;
         Rule {
             queries: Side::Words,
             negative: self.negative.then_some(Negative { masked: self.masks, spread }),
             cosine: Some(Cosine { weights, unit_queries: true }),
-            relevance: Some(Weights::Softmax { scale, leak, norm: Norm::Queries }),
+            relevance: Some(KeyWeights::Softmax { scale, leak, norm: Norm::Queries }),
             pool: Pool::Mean,
         }
     }
@@ -216,7 +216,7 @@ impl Scan {
             RawNorm::Clipped => (0.1, Norm::None),
             RawNorm::Off => (1.0, Norm::None),
         };
-        let weights = Weights::Softmax { scale: self.lambda_softmax as f32, leak, norm };
+        let weights = KeyWeights::Softmax { scale: self.lambda_softmax as f32, leak, norm };
         Rule {
             queries: match self.asks {
                 Asks::Words => Side::Words,

@@ -8,7 +8,7 @@ pub const DEVIATION_FLOOR: f64 = 1e-4;
 /// Mean and standard deviation of sampled scores.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Moments {
+pub struct ScoreDistribution {
     /// μ
     pub mean: f64,
     /// σ, with the divisor n − 1
@@ -17,7 +17,7 @@ pub struct Moments {
     pub count: usize,
 }
 
-impl Moments {
+impl ScoreDistribution {
     /// Moments of all samples; the deviation of fewer than two is 0.
     pub fn of(samples: &[f32]) -> Self {
         let n = samples.len();
@@ -67,7 +67,12 @@ pub enum Form {
 /// let t = optimal(&scores(0.6), &scores(0.2), 2f64.ln(), Form::Stable).unwrap();
 /// assert!((t - (0.4 + 0.01 * 2f64.ln() / 0.4)).abs() < 1e-12); // equal deviations
 /// ```
-pub fn optimal(matched: &Moments, mismatched: &Moments, ln_alpha: f64, form: Form) -> Option<f64> {
+pub fn optimal(
+    matched: &ScoreDistribution,
+    mismatched: &ScoreDistribution,
+    ln_alpha: f64,
+    form: Form,
+) -> Option<f64> {
     if matched.count < 2 || mismatched.count < 2 {
         return None;
     }
@@ -78,7 +83,11 @@ pub fn optimal(matched: &Moments, mismatched: &Moments, ln_alpha: f64, form: For
     t.filter(|t| t.is_finite())
 }
 
-fn stable(matched: &Moments, mismatched: &Moments, ln_alpha: f64) -> Option<f64> {
+fn stable(
+    matched: &ScoreDistribution,
+    mismatched: &ScoreDistribution,
+    ln_alpha: f64,
+) -> Option<f64> {
     let (sp, sn) = (matched.floored(), mismatched.floored());
     let delta = matched.mean - mismatched.mean;
     let b1 = sp * sp - sn * sn;
@@ -97,7 +106,11 @@ fn stable(matched: &Moments, mismatched: &Moments, ln_alpha: f64) -> Option<f64>
     solvable.then(|| (2.0 * sp * sn * r.sqrt() - b2) / (2.0 * b1))
 }
 
-fn official(matched: &Moments, mismatched: &Moments, ln_alpha: f64) -> Option<f64> {
+fn official(
+    matched: &ScoreDistribution,
+    mismatched: &ScoreDistribution,
+    ln_alpha: f64,
+) -> Option<f64> {
     let [mp, sp, mn, sn] =
         [matched.mean, matched.deviation, mismatched.mean, mismatched.deviation].map(|x| x as f32);
     let alpha = ln_alpha.exp() as f32;
@@ -110,7 +123,7 @@ fn official(matched: &Moments, mismatched: &Moments, ln_alpha: f64) -> Option<f6
 }
 
 /// Three deviations below the mean of the matched scores: `μ⁺ − 3σ⁺`.
-pub fn lower_bound(matched: &Moments) -> f64 {
+pub fn lower_bound(matched: &ScoreDistribution) -> f64 {
     matched.mean - 3.0 * matched.floored()
 }
 
@@ -123,7 +136,7 @@ pub fn lower_bound(matched: &Moments) -> f64 {
 /// # Departures
 /// The paper exchanges the terms of β₄ and lacks three pairs of parentheses. This formula is derived again; it has no singularity at
 /// equal deviations.
-pub fn ln_alpha_star(matched: &Moments, mismatched: &Moments) -> Option<f64> {
+pub fn ln_alpha_star(matched: &ScoreDistribution, mismatched: &ScoreDistribution) -> Option<f64> {
     let (sp, sn) = (matched.floored(), mismatched.floored());
     let delta = matched.mean - mismatched.mean;
     let is_minimum = sp * delta > 3.0 * (sp * sp - sn * sn);
@@ -140,9 +153,9 @@ pub struct Boundary {
     /// t_s, the boundary of inference: μ⁺ − 3σ⁺, smoothed.
     pub t_s: f64,
     /// Matched scores at the last update.
-    pub matched: Moments,
+    pub matched: ScoreDistribution,
     /// Mismatched scores at the last update.
-    pub mismatched: Moments,
+    pub mismatched: ScoreDistribution,
     /// ln α* at the last update, if it exists.
     pub ln_alpha_star: Option<f64>,
 }
@@ -155,13 +168,13 @@ mod tests {
     use super::*;
     use crate::golden::{golden, numbers};
 
-    fn moments(value: &Value) -> Moments {
+    fn moments(value: &Value) -> ScoreDistribution {
         let [mean, deviation] = numbers(value)[..] else { panic!("{value}") };
-        Moments { mean, deviation, count: 300 }
+        ScoreDistribution { mean, deviation, count: 300 }
     }
 
-    fn normal(mean: f64, deviation: f64) -> Moments {
-        Moments { mean, deviation, count: 300 }
+    fn normal(mean: f64, deviation: f64) -> ScoreDistribution {
+        ScoreDistribution { mean, deviation, count: 300 }
     }
 
     /// Every case of the golden table. The reference script finds the minimum of Eq. 3 by brute force.
@@ -202,7 +215,9 @@ mod tests {
         let t = optimal(&p, &n, 2f64.ln(), Form::Stable).unwrap();
         // The slope of g, by densities, is below 0 before t and above 0 after t.
         let slope = |t: f64| {
-            let f = |m: &Moments| (-0.5 * ((t - m.mean) / m.deviation).powi(2)).exp() / m.deviation;
+            let f = |m: &ScoreDistribution| {
+                (-0.5 * ((t - m.mean) / m.deviation).powi(2)).exp() / m.deviation
+            };
             f(&p) - 2.0 * f(&n)
         };
         assert!(slope(t - 1e-3) < 0.0 && slope(t + 1e-3) > 0.0 && slope(t).abs() < 1e-9);
@@ -238,7 +253,7 @@ mod tests {
 
     #[test]
     fn too_few_samples_have_no_boundary() {
-        let one = Moments { count: 1, ..normal(0.5, 0.1) };
+        let one = ScoreDistribution { count: 1, ..normal(0.5, 0.1) };
         for form in [Form::Stable, Form::Official] {
             assert_eq!(optimal(&one, &normal(0.2, 0.1), 0.0, form), None);
             assert_eq!(optimal(&normal(0.5, 0.1), &one, 0.0, form), None);
@@ -248,9 +263,15 @@ mod tests {
     /// By hand: mean 2, squares 1 + 0 + 1 over n − 1 = 2.
     #[test]
     fn trap_21_moments_divide_by_one_less() {
-        assert_eq!(Moments::of(&[1.0, 2.0, 3.0]), Moments { mean: 2.0, deviation: 1.0, count: 3 });
-        assert_eq!(Moments::of(&[0.5]), Moments { mean: 0.5, deviation: 0.0, count: 1 });
-        assert_eq!(Moments::of(&[]), Moments::default());
+        assert_eq!(
+            ScoreDistribution::of(&[1.0, 2.0, 3.0]),
+            ScoreDistribution { mean: 2.0, deviation: 1.0, count: 3 }
+        );
+        assert_eq!(
+            ScoreDistribution::of(&[0.5]),
+            ScoreDistribution { mean: 0.5, deviation: 0.0, count: 1 }
+        );
+        assert_eq!(ScoreDistribution::of(&[]), ScoreDistribution::default());
     }
 
     proptest! {
@@ -265,7 +286,7 @@ mod tests {
         ) {
             let (p, n) = (normal(mn + delta, sp), normal(mn, sn));
             if let Some(t) = optimal(&p, &n, ln_alpha, Form::Stable) {
-                let log = |m: &Moments| -0.5 * ((t - m.mean) / m.deviation).powi(2) - m.deviation.ln();
+                let log = |m: &ScoreDistribution| -0.5 * ((t - m.mean) / m.deviation).powi(2) - m.deviation.ln();
                 let off = log(&p) - log(&n) - ln_alpha;
                 let size = 1.0 + ((t - mn) / sn).powi(2) + ((t - mn - delta) / sp).powi(2);
                 prop_assert!(off.abs() < 1e-9 * size, "{off:e} at {t}");

@@ -14,25 +14,25 @@ use crate::mining::MiningConfig;
 #[serde(deny_unknown_fields)]
 pub struct NaafConfig {
     /// Encoders, and how their rows become a score.
-    pub model: ModelConfig,
+    pub model: NaafModelConfig,
     /// Eq. 6 to 12, or SCAN. For `score = "attention"`.
     pub attention: Attention,
     /// Eq. 1 to 5, 13 and 14. For negative-aware attention.
     pub mining: MiningConfig,
     /// Steps and rates.
-    pub train: TrainConfig,
+    pub train: NaafTrainConfig,
     /// Eq. 15.
-    pub loss: LossConfig,
+    pub loss: NaafLossConfig,
 }
 
 /// Encoders of regions and of words.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-pub struct ModelConfig {
+pub struct NaafModelConfig {
     /// Width d of the joint space, and of the states of each direction of a BiGRU.
     pub embed_dim: usize,
-    /// The weights before the first step: random ones, or the weights of [`Encoders::with_start`](crate::Encoders::with_start).
+    /// The weights before the first step: random ones, or the weights of [`NaafEncoders::with_start`](crate::Encoders::with_start).
     pub start: StartFrom,
     /// Which closed form the weights begin with, if `start` is `cca`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -91,7 +91,7 @@ pub enum TextKind {
 pub enum VectorsFrom {
     /// Random numbers, uniform in ±0.1.
     Random,
-    /// N13: given vectors for the words that have one, by [`Encoders::with_vectors`](crate::Encoders::with_vectors).
+    /// N13: given vectors for the words that have one, by [`NaafEncoders::with_vectors`](crate::Encoders::with_vectors).
     Given,
 }
 
@@ -99,7 +99,7 @@ pub enum VectorsFrom {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-pub struct TrainConfig {
+pub struct NaafTrainConfig {
     /// Seed of weights and order.
     pub seed: u64,
     /// Passes over all captions; 0 keeps the initial weights.
@@ -122,7 +122,7 @@ pub struct TrainConfig {
     pub word_dropout: f64,
 }
 
-impl TrainConfig {
+impl NaafTrainConfig {
     /// The rate of an epoch with the schedule `steps`, counted from 0: `lr · decay^⌊epoch / decay_every⌋`.
     ///
     /// # Panics
@@ -136,7 +136,7 @@ impl TrainConfig {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-pub struct LossConfig {
+pub struct NaafLossConfig {
     /// γ of Eq. 15.
     pub margin: f64,
     /// N16: whether other captions of the same image are never negatives.
@@ -171,7 +171,7 @@ pub enum WarmupLoss {
     Sum,
 }
 
-impl LossConfig {
+impl NaafLossConfig {
     /// Which hinges count in an epoch.
     pub(crate) fn counts(&self, epoch: usize) -> WarmupLoss {
         if epoch < self.warmup_epochs { self.warmup_loss } else { WarmupLoss::Hardest }
@@ -193,7 +193,7 @@ impl NaafConfig {
     }
 }
 
-impl TrainConfig {
+impl NaafTrainConfig {
     fn check(&self) -> Result<()> {
         at_least_one("train.batch", self.batch)?;
         at_least_one("train.decay_every", self.decay_every)?;
@@ -206,7 +206,7 @@ impl TrainConfig {
     }
 }
 
-impl ModelConfig {
+impl NaafModelConfig {
     /// Refuses a config whose weights are not random before the first step.
     pub(crate) fn check_random(&self) -> Result<()> {
         let expected = "\"random\"; Naaf::from_encoders takes encoders with given weights";

@@ -23,17 +23,19 @@ pub use itm_kernels::{CrossProducts, HostProducts};
 
 pub use all_pairs::CrossScores;
 pub use attention::{Asks, Attention, Intra, NegativeAware, Phase, Pooling, RawNorm, Scan};
-pub use boundary::{Boundary, DEVIATION_FLOOR, Form, Moments, ln_alpha_star, lower_bound, optimal};
+pub use boundary::{
+    Boundary, DEVIATION_FLOOR, Form, ScoreDistribution, ln_alpha_star, lower_bound, optimal,
+};
 pub use config::{
-    LossConfig, ModelConfig, NaafConfig, Reduction, RegionMapKind, Score, TextKind, TrainConfig,
-    VectorsFrom, WarmupLoss,
+    NaafConfig, NaafLossConfig, NaafModelConfig, NaafTrainConfig, Reduction, RegionMapKind, Score,
+    TextKind, VectorsFrom, WarmupLoss,
 };
 pub use effects::{Effects, WordEffect, effects};
 pub use mining::{
-    AboveOne, AlphaStar, Captions, InferenceBoundary, MiningConfig, NegativeImage, Sampling,
+    AboveOne, AlphaStar, InferenceBoundary, MiningBatch, MiningConfig, NegativeImage, Sampling,
     Schedule, WordPool, mine, word_scores,
 };
-pub use model::{BiGru, Encoders, Padded, RegionBatch, RegionMap, TextEncoder, WordTable};
+pub use model::{BiGru, NaafEncoders, PaddedRows, RegionBatch, RegionMap, WordEncoder, WordTable};
 pub use preset::Preset;
 pub use step::Naaf;
 

@@ -5,7 +5,7 @@ use itm_core::{Error, Result};
 use itm_kernels::{HostProducts, random};
 use serde::{Deserialize, Serialize};
 
-use crate::boundary::{Boundary, Form, Moments, ln_alpha_star, lower_bound, optimal};
+use crate::boundary::{Boundary, Form, ScoreDistribution, ln_alpha_star, lower_bound, optimal};
 
 /// When the boundary moves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -127,7 +127,8 @@ impl Boundary {
 
     /// Moves t and t_s by the samples. If Eq. 4 has no solution, both stay.
     fn update(&mut self, config: &MiningConfig, epoch: usize, matched: &[f32], mismatched: &[f32]) {
-        (self.matched, self.mismatched) = (Moments::of(matched), Moments::of(mismatched));
+        (self.matched, self.mismatched) =
+            (ScoreDistribution::of(matched), ScoreDistribution::of(mismatched));
         let (matched, mismatched) = (&self.matched, &self.mismatched);
         self.ln_alpha_star = ln_alpha_star(matched, mismatched);
         let lower = lower_bound(matched);
@@ -151,7 +152,7 @@ impl Boundary {
 
 /// The captions of a batch, for mining.
 #[derive(Debug, Clone, Copy)]
-pub struct Captions<'a> {
+pub struct MiningBatch<'a> {
     /// Number of words of each caption.
     pub lengths: &'a [usize],
     /// Index of each caption's own image in the batch.
@@ -227,12 +228,12 @@ impl Sampling {
 pub fn mine(
     boundary: &mut Boundary,
     config: &MiningConfig,
-    captions: &Captions,
+    captions: &MiningBatch,
     mut column: impl FnMut(usize, f32) -> Vec<f32>,
     words: impl Fn(usize, usize, WordPool) -> Vec<f32>,
 ) -> Result<Sampling> {
     config.check()?;
-    let Captions { lengths, own, epoch, .. } = *captions;
+    let MiningBatch { lengths, own, epoch, .. } = *captions;
     if lengths.len() != own.len() {
         let expected = format!("{}, one per caption", lengths.len());
         return Err(Error::invalid("own images of the captions", expected, own.len()));

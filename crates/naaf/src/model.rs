@@ -14,23 +14,23 @@ use itm_core::{Error, data::RegionRows};
 use itm_kernels::dropout::Mask;
 use itm_kernels::{masked_mean, normalize_rows, random};
 
-use crate::config::{ModelConfig, RegionMapKind, TextKind};
+use crate::config::{NaafModelConfig, RegionMapKind, TextKind};
 pub use regions::RegionMap;
 pub use words::WordTable;
 
 /// Both sides of the model.
 #[derive(Module, Debug)]
-pub struct Encoders {
+pub struct NaafEncoders {
     /// Regions to the joint space.
     pub image: RegionMap,
     /// Words to the joint space.
-    pub text: TextEncoder,
+    pub text: WordEncoder,
 }
 
 /// Words to the joint space.
 #[derive(Module, Debug)]
 #[allow(clippy::large_enum_variant)] // only one value exists
-pub enum TextEncoder {
+pub enum WordEncoder {
     /// A bidirectional recurrent unit.
     BiGru(BiGru),
     /// A table of word vectors.
@@ -56,14 +56,14 @@ impl BiGru {
 
 /// Rows of a batch, padded: `[b, l, d]`, and how many rows of each item are real.
 #[derive(Debug, Clone)]
-pub struct Padded {
+pub struct PaddedRows {
     /// `[b, l, d]`
     pub rows: Tensor<3>,
     /// `[b]`
     pub counts: Vec<usize>,
 }
 
-impl Padded {
+impl PaddedRows {
     /// Rows at unit length.
     fn unit(self) -> Self {
         let [b, l, d] = self.rows.dims();
@@ -91,7 +91,7 @@ impl<'a> From<&'a RegionRows> for RegionBatch<'a> {
     }
 }
 
-impl Encoders {
+impl NaafEncoders {
     /// Refuses captions that the text encoder cannot read.
     ///
     /// # Errors
@@ -99,8 +99,8 @@ impl Encoders {
     pub(crate) fn check_texts<C: AsRef<[u32]>>(&self, texts: &[C]) -> Result<()> {
         check_texts(texts, None)?;
         let known = match &self.text {
-            TextEncoder::BiGru(unit) => unit.words.words.dims()[0],
-            TextEncoder::Words(table) => table.table.dims()[0],
+            WordEncoder::BiGru(unit) => unit.words.words.dims()[0],
+            WordEncoder::Words(table) => table.table.dims()[0],
         };
         for (row, text) in texts.iter().enumerate() {
             if let Some(word) = text.as_ref().iter().find(|&&word| word as usize >= known) {
@@ -119,7 +119,7 @@ impl Encoders {
     /// # Errors
     /// If the config holds a value that no model can have, or a size is 0.
     pub fn new(
-        config: &ModelConfig,
+        config: &NaafModelConfig,
         region_dim: usize,
         vocabulary: usize,
         seed: u64,
@@ -130,11 +130,11 @@ impl Encoders {
         at_least_one("vocabulary", vocabulary)?;
         let (d, part) = (config.embed_dim, |part| random::derive(seed, part));
         let text = match config.text {
-            TextKind::Words => TextEncoder::Words(WordTable::new(vocabulary, d, part(1), device)),
+            TextKind::Words => WordEncoder::Words(WordTable::new(vocabulary, d, part(1), device)),
             TextKind::Bigru => {
                 let shape = BiGruTextShape { vocabulary, word_width: config.word_dim, hidden: d };
                 let words = BiGruText::new(&shape, part(1), device);
-                TextEncoder::BiGru(BiGru { words, frozen: config.freeze_embedding })
+                WordEncoder::BiGru(BiGru { words, frozen: config.freeze_embedding })
             }
         };
         let image = RegionMap::new(config.region_map, [region_dim, d], part(0), device);
@@ -146,10 +146,10 @@ impl Encoders {
     /// # Errors
     /// If the encoder of captions is not a table of words, or the maps have another shape or a value that is not finite.
     pub fn with_start(self, start: &Start) -> Result<Self> {
-        let TextEncoder::Words(words) = self.text else {
+        let WordEncoder::Words(words) = self.text else {
             return Err(Error::invalid("a start", "a table of words", "a recurrent unit"));
         };
-        let text = TextEncoder::Words(words.with_map(&start.text)?);
+        let text = WordEncoder::Words(words.with_map(&start.text)?);
         Ok(Self { image: self.image.with_map(&start.image)?, text })
     }
 
@@ -159,15 +159,15 @@ impl Encoders {
     /// If the encoder of captions is not a recurrent unit, or the vectors are of another width or vocabulary, or hold a value that is not
     /// finite.
     pub fn with_vectors(self, vectors: &WordVectors) -> Result<Self> {
-        let TextEncoder::BiGru(BiGru { words, frozen }) = self.text else {
+        let WordEncoder::BiGru(BiGru { words, frozen }) = self.text else {
             return Err(Error::invalid("word vectors", "a recurrent unit", "a table of words"));
         };
         let words = words.with_vectors(vectors)?;
-        Ok(Self { text: TextEncoder::BiGru(BiGru { words, frozen }), ..self })
+        Ok(Self { text: WordEncoder::BiGru(BiGru { words, frozen }), ..self })
     }
 
     /// Refuses encoders of another kind or width than a config says.
-    pub(crate) fn check(&self, config: &ModelConfig) -> Result<()> {
+    pub(crate) fn check(&self, config: &NaafModelConfig) -> Result<()> {
         let described = |[image, text]: [usize; 2], map: RegionMapKind, of_text, frozen: bool| {
             let TextKind::Bigru = of_text else {
                 return format!("{map:?} to {image}, words to {text}");
@@ -180,11 +180,11 @@ impl Encoders {
         };
         let [_, image] = self.image.dims();
         let got = match &self.text {
-            TextEncoder::BiGru(BiGru { words, frozen }) => {
+            WordEncoder::BiGru(BiGru { words, frozen }) => {
                 let width = words.gru.ahead.w_hh.dims()[0];
                 described([image, width], map, TextKind::Bigru, *frozen)
             }
-            TextEncoder::Words(words) => {
+            WordEncoder::Words(words) => {
                 described([image, words.table.dims()[1]], map, TextKind::Words, false)
             }
         };
@@ -197,7 +197,7 @@ impl Encoders {
     ///
     /// # Panics
     /// If there are not as many values as the counts say, or an image has no region.
-    pub fn regions(&self, batch: RegionBatch, dropout: InputDropout) -> Padded {
+    pub fn regions(&self, batch: RegionBatch, dropout: InputDropout) -> PaddedRows {
         self.mapped(batch, dropout).unit()
     }
 
@@ -209,7 +209,7 @@ impl Encoders {
         self.mapped(batch, dropout).means()
     }
 
-    fn mapped(&self, batch: RegionBatch, dropout: InputDropout) -> Padded {
+    fn mapped(&self, batch: RegionBatch, dropout: InputDropout) -> PaddedRows {
         let RegionBatch { counts, values } = batch;
         let [width, _] = self.image.dims();
         let all = counts.iter().sum::<usize>() * width;
@@ -228,14 +228,17 @@ impl Encoders {
                 at += count;
             }
         }
-        Padded { rows: regions::padded(self.image.mapped(values), counts), counts: counts.to_vec() }
+        PaddedRows {
+            rows: regions::padded(self.image.mapped(values), counts),
+            counts: counts.to_vec(),
+        }
     }
 
     /// Unit rows of words, padded with meaningless rows.
     ///
     /// # Panics
     /// If there is no caption, a caption has no word, or a word's number is not in the vocabulary.
-    pub fn words<C: AsRef<[u32]>>(&self, captions: &[C], dropout: InputDropout) -> Padded {
+    pub fn words<C: AsRef<[u32]>>(&self, captions: &[C], dropout: InputDropout) -> PaddedRows {
         self.sums(captions, dropout).unit()
     }
 
@@ -247,13 +250,13 @@ impl Encoders {
         self.sums(captions, dropout).means()
     }
 
-    fn sums<C: AsRef<[u32]>>(&self, captions: &[C], dropout: InputDropout) -> Padded {
+    fn sums<C: AsRef<[u32]>>(&self, captions: &[C], dropout: InputDropout) -> PaddedRows {
         let captions = TokenBatch::new(captions);
         let rows = match &self.text {
-            TextEncoder::BiGru(bigru) => bigru.states(&captions, dropout),
-            TextEncoder::Words(words) => words.sums(&captions, dropout),
+            WordEncoder::BiGru(bigru) => bigru.states(&captions, dropout),
+            WordEncoder::Words(words) => words.sums(&captions, dropout),
         };
-        Padded { rows, counts: captions.lengths }
+        PaddedRows { rows, counts: captions.lengths }
     }
 }
 

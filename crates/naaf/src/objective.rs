@@ -5,10 +5,10 @@ use itm_core::audit::NegativeSet;
 use itm_core::learn::Batch;
 use itm_core::{AllNegatives, Block, Hardest, Siblings, host, triplet};
 
-use crate::config::{LossConfig, Reduction, WarmupLoss};
+use crate::config::{NaafLossConfig, Reduction, WarmupLoss};
 
 /// The loss of a batch, and its hinges.
-pub(crate) struct Loss {
+pub(crate) struct BatchLoss {
     pub(crate) value: Tensor<1>,
     /// Share of the negatives with a hinge above 0.
     pub(crate) active: f64,
@@ -22,11 +22,11 @@ pub(crate) struct Loss {
 /// Σ_i [γ − S_ii + max_{j≠i} S_ij]₊ + [γ − S_ii + max_{j≠i} S_ji]₊        in a warm-up by `sum`: Σ_{j≠i} instead of max_{j≠i}
 /// ```
 pub(crate) fn loss(
-    config: &LossConfig,
+    config: &NaafLossConfig,
     epoch: usize,
     scores: Tensor<2>,
     image_ids: &[i64],
-) -> Loss {
+) -> BatchLoss {
     let (b, counts) = (image_ids.len(), config.counts(epoch));
     let hinges = [scores.clone(), scores.transpose()].map(|scores| {
         let mut block = Block::in_batch(scores);
@@ -50,18 +50,18 @@ pub(crate) fn loss(
         Reduction::Sum => sum,
         Reduction::Mean => sum / b as f64,
     };
-    Loss { value, active: pull as f64 / negatives.max(1) as f64, hinges: values }
+    BatchLoss { value, active: pull as f64 / negatives.max(1) as f64, hinges: values }
 }
 
-fn siblings<'a>(config: &LossConfig, image_ids: &'a [i64]) -> Siblings<'a> {
+fn siblings<'a>(config: &NaafLossConfig, image_ids: &'a [i64]) -> Siblings<'a> {
     if config.mask_same_image { Siblings::Masked(image_ids) } else { Siblings::Negatives }
 }
 
-impl Loss {
+impl BatchLoss {
     /// The negatives of both directions, those with a hinge above 0 with weight 1. `scores` are the scores of the batch.
     pub(crate) fn negatives(
         &self,
-        config: &LossConfig,
+        config: &NaafLossConfig,
         batch: &Batch,
         scores: &[f32],
     ) -> [NegativeSet; 2] {

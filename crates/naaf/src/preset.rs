@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use crate::attention::{Attention, Intra, NegativeAware};
 use crate::boundary::Form;
 use crate::config::{
-    LossConfig, ModelConfig, NaafConfig, Reduction, RegionMapKind, Score, TextKind, TrainConfig,
-    VectorsFrom, WarmupLoss,
+    NaafConfig, NaafLossConfig, NaafModelConfig, NaafTrainConfig, Reduction, RegionMapKind, Score,
+    TextKind, VectorsFrom, WarmupLoss,
 };
 use crate::mining::{
     AboveOne, AlphaStar, InferenceBoundary, MiningConfig, NegativeImage, Schedule, WordPool,
@@ -28,7 +28,7 @@ pub enum Preset {
 
 impl Preset {
     /// All sections. All presets have the same training and loss. The paper and the program begin with given word vectors
-    /// ([`Encoders::with_vectors`](crate::Encoders::with_vectors)); `default` needs no file.
+    /// ([`NaafEncoders::with_vectors`](crate::Encoders::with_vectors)); `default` needs no file.
     pub fn config(self) -> NaafConfig {
         let (attention, mining) = (Attention::Naaf(self.attention()), self.mining());
         let vectors = match self {
@@ -139,8 +139,8 @@ impl Preset {
 }
 
 /// A BiGRU of width 1,024 over vectors of width 300, and a linear map of regions.
-fn model(word_vectors: VectorsFrom) -> ModelConfig {
-    ModelConfig {
+fn model(word_vectors: VectorsFrom) -> NaafModelConfig {
+    NaafModelConfig {
         embed_dim: 1024,
         start: StartFrom::Random,
         cca: None,
@@ -154,8 +154,8 @@ fn model(word_vectors: VectorsFrom) -> ModelConfig {
 }
 
 /// The training on Flickr30K; COCO has batches of 256.
-fn train() -> TrainConfig {
-    TrainConfig {
+fn train() -> NaafTrainConfig {
+    NaafTrainConfig {
         seed: 0,
         epochs: 20,
         batch: 128,
@@ -170,8 +170,8 @@ fn train() -> TrainConfig {
 }
 
 /// Eq. 15 from the first epoch.
-fn loss() -> LossConfig {
-    LossConfig {
+fn loss() -> NaafLossConfig {
+    NaafLossConfig {
         margin: 0.2,
         mask_same_image: false,
         reduction: Reduction::Sum,

@@ -5,7 +5,7 @@ use itm_core::encoders::InputDropout;
 use itm_core::learn::embed_texts;
 use itm_core::{Result, host};
 
-use crate::model::{Encoders, Padded, RegionBatch};
+use crate::model::{NaafEncoders, PaddedRows, RegionBatch};
 
 /// Items that are encoded at once.
 const BLOCK: usize = 128;
@@ -14,7 +14,7 @@ const BLOCK: usize = 128;
 ///
 /// # Errors
 /// If a region cannot be read.
-pub(crate) fn of_regions(model: &Encoders, regions: &Regions) -> Result<Vec<f32>> {
+pub(crate) fn of_regions(model: &NaafEncoders, regions: &Regions) -> Result<Vec<f32>> {
     let mut values = vec![];
     for_each_block(regions, |batch| {
         let padded = model.regions(batch, InputDropout::Off);
@@ -27,7 +27,7 @@ pub(crate) fn of_regions(model: &Encoders, regions: &Regions) -> Result<Vec<f32>
 ///
 /// # Errors
 /// If a region cannot be read.
-pub(crate) fn of_images(model: &Encoders, regions: &Regions) -> Result<Vec<f32>> {
+pub(crate) fn of_images(model: &NaafEncoders, regions: &Regions) -> Result<Vec<f32>> {
     let mut values = vec![];
     for_each_block(regions, |batch| {
         values.extend(host(model.image_means(batch, InputDropout::Off)));
@@ -36,7 +36,7 @@ pub(crate) fn of_images(model: &Encoders, regions: &Regions) -> Result<Vec<f32>>
 }
 
 /// Rows of the words of all texts, text after text in the given order, `[Σ lengths, d]`.
-pub(crate) fn of_words(model: &Encoders, texts: &[Vec<u32>], d: usize) -> Vec<f32> {
+pub(crate) fn of_words(model: &NaafEncoders, texts: &[Vec<u32>], d: usize) -> Vec<f32> {
     let mut starts = vec![0];
     starts.extend(texts.iter().scan(0, |end, text| {
         *end += text.len();
@@ -55,7 +55,7 @@ pub(crate) fn of_words(model: &Encoders, texts: &[Vec<u32>], d: usize) -> Vec<f3
 }
 
 /// The mean row of each text at unit length, `[texts, d]`.
-pub(crate) fn of_texts(model: &Encoders, texts: &[Vec<u32>]) -> Vec<f32> {
+pub(crate) fn of_texts(model: &NaafEncoders, texts: &[Vec<u32>]) -> Vec<f32> {
     embed_texts(texts, BLOCK, |some| model.text_means(some, InputDropout::Off))
 }
 
@@ -69,7 +69,7 @@ fn for_each_block(regions: &Regions, mut take: impl FnMut(RegionBatch)) -> Resul
 }
 
 /// Calls `take(item, its rows)` without the padding.
-fn real_rows(padded: Padded, mut take: impl FnMut(usize, &[f32])) {
+fn real_rows(padded: PaddedRows, mut take: impl FnMut(usize, &[f32])) {
     let [_, l, d] = padded.rows.dims();
     let values = host(padded.rows);
     for (k, (item, count)) in values.chunks_exact(l * d).zip(padded.counts).enumerate() {

@@ -4,9 +4,9 @@ use std::path::Path;
 
 use itm_core::Result;
 use itm_core::checkpoint::{Reader, Writer};
-use itm_core::learn::Saved;
+use itm_core::learn::SavedState;
 
-use crate::boundary::{Boundary, Moments};
+use crate::boundary::{Boundary, ScoreDistribution};
 use crate::step::Naaf;
 
 /// The method's name in the kind of each file.
@@ -27,7 +27,7 @@ impl Naaf {
     /// The model that [`write`](Self::write) wrote. On the same backend, its next step equals, bit for bit, the next step of an
     /// uninterrupted run.
     pub(crate) fn read(&self, folder: &Path) -> Result<Self> {
-        let saved = Saved::open(METHOD, folder)?;
+        let saved = SavedState::open(METHOD, folder)?;
         let [.., updates, _] = saved.counts;
         let encoders = saved.model.module("encoders", self.encoders().clone())?;
         let boundary = boundary(&saved.model)?;
@@ -41,7 +41,7 @@ impl Naaf {
 impl Naaf {
     /// A model before its first step with the encoders and the boundary that [`write`](Self::write) wrote.
     pub(crate) fn begun_from(&self, folder: &Path) -> Result<Self> {
-        let Saved { model, .. } = Saved::open(METHOD, folder)?;
+        let SavedState { model, .. } = SavedState::open(METHOD, folder)?;
         let encoders = model.module("encoders", self.encoders().clone())?;
         let boundary = boundary(&model)?;
         model.nothing_else()?;
@@ -66,7 +66,8 @@ fn boundary(model: &Reader) -> Result<Boundary> {
     if let Some(bad) = [t, t_s, a, b, n, c, d, m].into_iter().find(|x| !x.is_finite()) {
         return Err(model.refuse(BOUNDARY, "finite numbers", bad));
     }
-    let moments = |mean, deviation, count| Moments { mean, deviation, count: count as usize };
+    let moments =
+        |mean, deviation, count| ScoreDistribution { mean, deviation, count: count as usize };
     let (matched, mismatched) = (moments(a, b, n), moments(c, d, m));
     let ln_alpha_star = (!ln_alpha_star.is_nan()).then_some(ln_alpha_star);
     Ok(Boundary { t, t_s, matched, mismatched, ln_alpha_star })

@@ -5,7 +5,7 @@ use burn::optim::GradientsParams;
 use burn::tensor::{Device, Tensor};
 use itm_core::encoders::InputDropout;
 use itm_core::learn::{
-    Batch, Images, Learner, Numbers, Observe, Schedule as Rates, Step, Updates, at_least_one,
+    Batch, Images, Numbers, Observe, Schedule as Rates, Step, Trainer, Updates, at_least_one,
     within,
 };
 use itm_core::{Error, Result, host};
@@ -14,8 +14,8 @@ use itm_kernels::{AdamOptions, CrossProducts, matmul, random};
 use crate::attention::{Attention, Phase};
 use crate::boundary::Boundary;
 use crate::config::{NaafConfig, Score};
-use crate::mining::{Captions, Sampling, Schedule, mine, word_scores};
-use crate::model::{Encoders, Padded, RegionBatch};
+use crate::mining::{MiningBatch, Sampling, Schedule, mine, word_scores};
+use crate::model::{NaafEncoders, PaddedRows, RegionBatch};
 use crate::objective::loss;
 
 /// Parts of a step's seed.
@@ -32,7 +32,7 @@ mod stream {
 #[derive(Debug, Clone)]
 pub struct Naaf {
     pub(crate) config: NaafConfig,
-    pub(crate) learner: Learner<Encoders>,
+    pub(crate) learner: Trainer<NaafEncoders>,
     pub(crate) boundary: Boundary,
     pub(crate) steps_per_epoch: Option<u64>,
 }
@@ -55,23 +55,23 @@ impl Naaf {
     ) -> Result<Self> {
         config.model.check_random()?;
         let seed = config.train.seed;
-        let encoders = Encoders::new(&config.model, region_dim, vocabulary, seed, device)?;
+        let encoders = NaafEncoders::new(&config.model, region_dim, vocabulary, seed, device)?;
         Self::from_encoders(config, encoders, Boundary::default())
     }
 
     /// Given encoders and a given boundary, before the first step: random encoders that begin with word vectors
-    /// ([`Encoders::with_vectors`]) or with closed-form CCA ([`Encoders::with_start`]), or encoders trained elsewhere.
+    /// ([`NaafEncoders::with_vectors`]) or with closed-form CCA ([`NaafEncoders::with_start`]), or encoders trained elsewhere.
     ///
     /// ```
     /// use itm_core::data::WordVectors;
-    /// use naaf::{Boundary, Device, Encoders, Naaf, Preset};
+    /// use naaf::{Boundary, Device, NaafEncoders, Naaf, Preset};
     ///
     /// let mut config = Preset::Paper.config(); // it begins with given vectors
     /// (config.model.embed_dim, config.model.word_dim) = (16, 2);
     /// assert!(Naaf::new(&config, 3, 5, &Device::flex()).is_err()); // random vectors
     ///
     /// let vectors = WordVectors { width: 2, vocabulary: 5, rows: vec![(4, vec![0.3, 0.4])] };
-    /// let encoders = Encoders::new(&config.model, 3, 5, config.train.seed, &Device::flex())?;
+    /// let encoders = NaafEncoders::new(&config.model, 3, 5, config.train.seed, &Device::flex())?;
     /// let naaf = Naaf::from_encoders(&config, encoders.with_vectors(&vectors)?, Boundary::default())?;
     /// # Ok::<(), naaf::Error>(())
     /// ```
@@ -81,7 +81,7 @@ impl Naaf {
     /// in [0, 1].
     pub fn from_encoders(
         config: &NaafConfig,
-        encoders: Encoders,
+        encoders: NaafEncoders,
         boundary: Boundary,
     ) -> Result<Self> {
         config.check()?;
@@ -91,7 +91,7 @@ impl Naaf {
         }
         let learns = encoders.image.linear.weight.val().device().is_autodiff();
         let encoders = if learns { encoders } else { encoders.train() };
-        let learner = Learner::new(encoders, options(config));
+        let learner = Trainer::new(encoders, options(config));
         Ok(Self { config: config.clone(), learner, boundary, steps_per_epoch: None })
     }
 
@@ -106,7 +106,7 @@ impl Naaf {
     }
 
     /// The encoders.
-    pub fn encoders(&self) -> &Encoders {
+    pub fn encoders(&self) -> &NaafEncoders {
         self.learner.module()
     }
 
@@ -150,8 +150,8 @@ impl Naaf {
     /// Scores by attention, with gradients. The boundary moves as the schedule says.
     fn attended(
         &self,
-        images: Padded,
-        texts: Padded,
+        images: PaddedRows,
+        texts: PaddedRows,
         boundary: &mut Boundary,
         seed: u64,
     ) -> Result<(Tensor<2>, Numbers)> {
@@ -164,7 +164,7 @@ impl Naaf {
         let own: Vec<usize> = (0..b).collect();
         let epoch = self.learner.epoch();
         let seed = random::derive(seed, stream::MINING);
-        let captions = Captions { lengths: &texts.counts, own: &own, epoch, seed };
+        let captions = MiningBatch { lengths: &texts.counts, own: &own, epoch, seed };
         let words = |image, caption, pool| word_scores(&host_products, image, caption, pool);
         let (scores, sampling) = match mining.schedule {
             Schedule::PerCaption => {

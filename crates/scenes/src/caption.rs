@@ -3,15 +3,15 @@
 use rand::RngExt;
 use rand::seq::IndexedRandom;
 
-use super::Caption;
+use super::SceneCaption;
 use super::grammar::{Claim, Meaning, Phrase, render};
 use super::layout::Relation;
 use super::truth::entails;
 use super::world::{Object, Pattern, Scene, weighted};
 
 /// Captions of one image. All have different meanings if the scene offers enough.
-pub(super) fn captions(rng: &mut impl RngExt, scene: &Scene, count: usize) -> Vec<Caption> {
-    let mut captions: Vec<Caption> = Vec::with_capacity(count);
+pub(super) fn captions(rng: &mut impl RngExt, scene: &Scene, count: usize) -> Vec<SceneCaption> {
+    let mut captions: Vec<SceneCaption> = Vec::with_capacity(count);
     let mut tries = 0;
     while captions.len() < count {
         let meaning = tell(rng, scene);
@@ -19,7 +19,7 @@ pub(super) fn captions(rng: &mut impl RngExt, scene: &Scene, count: usize) -> Ve
         tries += 1;
         let said = captions.iter().any(|c| c.meaning == meaning);
         if !said || tries > 40 {
-            captions.push(Caption { text: render(&meaning, rng), meaning });
+            captions.push(SceneCaption { text: render(&meaning, rng), meaning });
         }
     }
     captions
@@ -27,7 +27,7 @@ pub(super) fn captions(rng: &mut impl RngExt, scene: &Scene, count: usize) -> Ve
 
 /// The subject of a caption.
 #[derive(Clone, Copy, PartialEq)]
-pub(super) enum Told {
+pub(super) enum Subject {
     One,
     Several,
     Related,
@@ -37,10 +37,10 @@ pub(super) enum Told {
 
 /// What a caption of this scene may tell of, with weights. If the scene lacks the drawn subject, the caption tells of
 /// one object.
-pub(super) fn telling(scene: &Scene) -> Vec<(Told, f64)> {
-    let mut told = vec![(Told::One, 0.34), (Told::Place, 0.012)];
+pub(super) fn telling(scene: &Scene) -> Vec<(Subject, f64)> {
+    let mut told = vec![(Subject::One, 0.34), (Subject::Place, 0.012)];
     if scene.objects.len() >= 2 {
-        told.extend([(Told::Several, 0.17), (Told::Related, 0.36), (Told::Counted, 0.11)]);
+        told.extend([(Subject::Several, 0.17), (Subject::Related, 0.36), (Subject::Counted, 0.11)]);
     }
     told
 }
@@ -51,11 +51,11 @@ pub(super) const PLACE_TOO: f64 = 0.35;
 /// A meaning that is true of the scene.
 pub(super) fn tell(rng: &mut impl RngExt, scene: &Scene) -> Meaning {
     let claim = match weighted(rng, telling(scene).into_iter()) {
-        Told::One => None,
-        Told::Several => several(rng, scene),
-        Told::Related => related(rng, scene),
-        Told::Counted => counted(rng, scene),
-        Told::Place => Some(Claim::Place),
+        Subject::One => None,
+        Subject::Several => several(rng, scene),
+        Subject::Related => related(rng, scene),
+        Subject::Counted => counted(rng, scene),
+        Subject::Place => Some(Claim::Place),
     };
     let claim = claim.unwrap_or_else(|| {
         let object = scene.objects.choose(rng).expect("a scene has an object");

@@ -5,7 +5,7 @@ use image::{ExtendedColorType, ImageEncoder};
 use rand::{Rng, RngExt};
 use tiny_skia::{Color, FillRule, Mask, Paint, Path, PathBuilder, Pixmap, Rect, Stroke, Transform};
 
-use super::shapes::{Ink, Part, parts};
+use super::shapes::{Ink, Outline, parts};
 use super::world::{Background, Colour, Object, Pattern, Scene};
 
 /// A square RGB picture.
@@ -115,7 +115,7 @@ fn draw_object(canvas: &mut Pixmap, object: &Object, rng: &mut impl RngExt) {
 /// Draws stripes or dots, clipped to a part.
 fn cover(
     canvas: &mut Pixmap,
-    part: &Part,
+    part: &Outline,
     path: &Path,
     pattern: Pattern,
     colour: Rgb,

@@ -9,7 +9,7 @@ use half::f16;
 use rayon::prelude::*;
 use serde_json::{Value, json};
 
-use super::{Extractor, Regions, Scenes, Split, WIDTH, words};
+use super::{Extractor, Regions, Scenes, ScenesSplit, WIDTH, words};
 use itm_core::{Error, Result};
 
 /// Writes the world into a folder. Creates the folder if necessary and replaces files of the same names.
@@ -40,14 +40,14 @@ pub fn export(scenes: &Scenes, folder: impl AsRef<Path>) -> Result<()> {
     write_json(&folder.join("truth.json"), &truth(scenes))
 }
 
-fn images(split: &Split, folder: &Path) -> Result<()> {
+fn images(split: &ScenesSplit, folder: &Path) -> Result<()> {
     (0..split.len()).into_par_iter().try_for_each(|i| {
         let path = folder.join("images").join(split.file_name(i));
         fs::write(&path, split.png(i)).map_err(Error::io(&path))
     })
 }
 
-fn precomputed(split: &Split, folder: &Path) -> Result<()> {
+fn precomputed(split: &ScenesSplit, folder: &Path) -> Result<()> {
     let path = |end: &str| folder.join(format!("{}_{end}", split.name));
     let n = split.len();
     let names: String = (0..n).map(|i| split.file_name(i) + "\n").collect();
@@ -101,7 +101,7 @@ fn karpathy(scenes: &Scenes) -> Value {
 }
 
 fn truth(scenes: &Scenes) -> Value {
-    let of = |split: &Split| {
+    let of = |split: &ScenesSplit| {
         let relevance = split.relevance();
         let images: Vec<_> = (0..relevance.texts()).map(|t| relevance.images_of(t)).collect();
         let meanings: Vec<_> = split.captions.iter().map(|c| &c.meaning).collect();

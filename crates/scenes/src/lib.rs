@@ -39,9 +39,9 @@ pub use grammar::{Claim, Form, Meaning, Phrase, render};
 pub use itm_core::data::Bounds;
 pub use layout::Relation;
 pub use lexicon::words;
-pub use parse::{Parsed, Role, analyse, parse};
+pub use parse::{ParsedCaption, Role, analyse, parse};
 pub use sheet::sheet;
-pub use split::Split;
+pub use split::ScenesSplit;
 pub use truth::{FalseNegatives, Grounding, entails, grounding};
 pub use world::{Background, Colour, Kind, Object, Pattern, Scene, Size};
 
@@ -83,7 +83,7 @@ pub enum ImageFeature {
 
 /// A caption and what it means.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Caption {
+pub struct SceneCaption {
     /// One sentence.
     pub text: String,
     /// What the sentence asserts; `parse(text)` returns the same meaning.
@@ -98,11 +98,11 @@ pub struct Scenes {
     /// Number of images per split, and their resolution.
     pub sizes: Sizes,
     /// The split for training.
-    pub train: Split,
+    pub train: ScenesSplit,
     /// The split that hyper-parameters and epochs are chosen on.
-    pub val: Split,
+    pub val: ScenesSplit,
     /// The split for reported results.
-    pub test: Split,
+    pub test: ScenesSplit,
 }
 
 impl Scenes {
@@ -123,7 +123,7 @@ impl Scenes {
     pub fn generate(seed: u64, sizes: Sizes) -> Self {
         assert!(sizes.pixels >= 16, "{} pixels a side, at least 16 are needed", sizes.pixels);
         let split =
-            |name, number, images| Split::generate(name, number, images, seed, sizes.pixels);
+            |name, number, images| ScenesSplit::generate(name, number, images, seed, sizes.pixels);
         Self {
             seed,
             sizes,
@@ -134,7 +134,7 @@ impl Scenes {
     }
 
     /// Its splits in order.
-    pub fn splits(&self) -> [&Split; 3] {
+    pub fn splits(&self) -> [&ScenesSplit; 3] {
         [&self.train, &self.val, &self.test]
     }
 
@@ -233,7 +233,7 @@ mod tests {
     #[test]
     fn the_vocabulary_is_that_of_a_small_world() {
         let world = Scenes::generate(5, Sizes::default());
-        let vocabulary = |split: &Split| -> HashSet<String> {
+        let vocabulary = |split: &ScenesSplit| -> HashSet<String> {
             split.captions.iter().flat_map(|c| words(&c.text)).collect()
         };
         let train = vocabulary(&world.train);

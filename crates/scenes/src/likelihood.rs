@@ -3,16 +3,16 @@
 
 use rayon::prelude::*;
 
-use super::Split;
+use super::ScenesSplit;
 use super::caption::{
-    COUNT_DRAWS, COUNT_SAYS, Detail, PLACE_TOO, THREE, Told, counts, relations, said, telling,
+    COUNT_DRAWS, COUNT_SAYS, Detail, PLACE_TOO, Subject, THREE, counts, relations, said, telling,
     telling_of,
 };
 use super::grammar::{Claim, Meaning, Phrase};
 use super::world::{Object, Scene};
 use itm_core::{Result, ScoreMatrix};
 
-impl Split {
+impl ScenesSplit {
     /// The posterior of Bayes' rule, `[images, texts]`: the probability that a caption was written for an image of this
     /// split.
     ///
@@ -61,13 +61,13 @@ pub(super) fn likelihood(scene: &Scene, meaning: &Meaning) -> f64 {
 fn claim(scene: &Scene, claim: &Claim) -> f64 {
     let told = telling(scene);
     let total: f64 = told.iter().map(|(_, weight)| weight).sum();
-    let of = |(told, weight): (Told, f64)| {
+    let of = |(told, weight): (Subject, f64)| {
         let p = match told {
-            Told::One => one(scene, claim),
-            Told::Several => several(scene, claim),
-            Told::Place => f64::from(u8::from(*claim == Claim::Place)),
-            Told::Related => related(scene, claim),
-            Told::Counted => counted(scene, claim),
+            Subject::One => one(scene, claim),
+            Subject::Several => several(scene, claim),
+            Subject::Place => f64::from(u8::from(*claim == Claim::Place)),
+            Subject::Related => related(scene, claim),
+            Subject::Counted => counted(scene, claim),
         };
         weight / total * p
     };

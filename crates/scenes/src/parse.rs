@@ -28,7 +28,7 @@ pub enum Role {
 
 /// A parsed caption.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Parsed {
+pub struct ParsedCaption {
     /// What it asserts.
     pub meaning: Meaning,
     /// What each of its [`words`] does.
@@ -53,7 +53,7 @@ pub fn parse(text: &str) -> Option<Meaning> {
 /// assert_eq!(parsed.roles[3..], [Role::Colour(0, Colour::Red), Role::Kind(0, Some(Kind::Ball))]);
 /// assert_eq!(analyse("There is ball a red."), None);
 /// ```
-pub fn analyse(text: &str) -> Option<Parsed> {
+pub fn analyse(text: &str) -> Option<ParsedCaption> {
     let words = words(text);
     let mut roles = vec![Role::Function; words.len()];
     let place = find_place(&words);
@@ -68,10 +68,10 @@ pub fn analyse(text: &str) -> Option<Parsed> {
             _ => rest.push((i, word.as_str())),
         }
     }
-    let mut reader = Reader { words: &rest, at: 0, roles, phrases: 0 };
+    let mut reader = WordCursor { words: &rest, at: 0, roles, phrases: 0 };
     let claim = reader.claim(place.is_some())?;
     let meaning = Meaning { claim, place: place.map(|(b, _)| b) };
-    (reader.at == rest.len()).then_some(Parsed { meaning, roles: reader.roles })
+    (reader.at == rest.len()).then_some(ParsedCaption { meaning, roles: reader.roles })
 }
 
 /// The longest place phrase, anywhere in the caption.
@@ -91,14 +91,14 @@ fn find_place(words: &[String]) -> Option<(Background, std::ops::Range<usize>)> 
 }
 
 /// A cursor over the words outside the place phrase, each with its position in the caption.
-struct Reader<'a> {
+struct WordCursor<'a> {
     words: &'a [(usize, &'a str)],
     at: usize,
     roles: Vec<Role>,
     phrases: usize,
 }
 
-impl Reader<'_> {
+impl WordCursor<'_> {
     fn claim(&mut self, has_place: bool) -> Option<Claim> {
         let nothing_but_a_place = self.all(&["the", "scene", "is"])
             || self.lead(&["a", "an"]) && self.one(&["taken"]).is_some();

@@ -18,7 +18,7 @@ pub(super) enum Ink {
 }
 
 /// One filled outline.
-pub(super) struct Part {
+pub(super) struct Outline {
     pub(super) path: Path,
     pub(super) ink: Ink,
     pub(super) rule: FillRule,
@@ -30,12 +30,12 @@ const PALE: Ink = Ink::Fixed([206, 222, 230]);
 const LEAF: Ink = Ink::Fixed([58, 112, 58]);
 
 /// The parts of a kind, back to front.
-pub(super) fn parts(kind: Kind) -> &'static [Part] {
-    static PARTS: OnceLock<Vec<Vec<Part>>> = OnceLock::new();
+pub(super) fn parts(kind: Kind) -> &'static [Outline] {
+    static PARTS: OnceLock<Vec<Vec<Outline>>> = OnceLock::new();
     &PARTS.get_or_init(|| Kind::ALL.iter().map(|&k| build(k)).collect())[kind.index()]
 }
 
-fn build(kind: Kind) -> Vec<Part> {
+fn build(kind: Kind) -> Vec<Outline> {
     use Ink::{Body, Shade};
     match kind {
         Kind::Ball => {
@@ -219,17 +219,17 @@ fn star() -> [(f32, f32); 10] {
     })
 }
 
-fn outline(ink: Ink, draw: impl FnOnce(&mut PathBuilder)) -> Part {
+fn outline(ink: Ink, draw: impl FnOnce(&mut PathBuilder)) -> Outline {
     let mut builder = PathBuilder::new();
     draw(&mut builder);
-    Part { path: builder.finish().expect("a shape with an area"), ink, rule: FillRule::Winding }
+    Outline { path: builder.finish().expect("a shape with an area"), ink, rule: FillRule::Winding }
 }
 
-fn hollow(ink: Ink, draw: impl FnOnce(&mut PathBuilder)) -> Part {
-    Part { rule: FillRule::EvenOdd, ..outline(ink, draw) }
+fn hollow(ink: Ink, draw: impl FnOnce(&mut PathBuilder)) -> Outline {
+    Outline { rule: FillRule::EvenOdd, ..outline(ink, draw) }
 }
 
-fn poly(ink: Ink, points: &[(f32, f32)]) -> Part {
+fn poly(ink: Ink, points: &[(f32, f32)]) -> Outline {
     outline(ink, |p| {
         p.move_to(points[0].0, points[0].1);
         points[1..].iter().for_each(|&(x, y)| p.line_to(x, y));
@@ -237,11 +237,11 @@ fn poly(ink: Ink, points: &[(f32, f32)]) -> Part {
     })
 }
 
-fn rect(ink: Ink, bounds: [f32; 4]) -> Part {
+fn rect(ink: Ink, bounds: [f32; 4]) -> Outline {
     outline(ink, |p| p.push_rect(rectangle(bounds)))
 }
 
-fn oval(ink: Ink, bounds: [f32; 4]) -> Part {
+fn oval(ink: Ink, bounds: [f32; 4]) -> Outline {
     outline(ink, |p| p.push_oval(rectangle(bounds)))
 }
 

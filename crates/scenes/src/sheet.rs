@@ -1,6 +1,6 @@
 //! A contact sheet for people: pictures with two captions each.
 
-use super::Split;
+use super::ScenesSplit;
 use super::draw::png;
 use super::font::{HIGH, WIDE, letter};
 
@@ -18,7 +18,7 @@ const LINE: u32 = HIGH as u32 * INK + 4;
 ///
 /// # Panics
 /// If the split is empty.
-pub fn sheet(split: &Split) -> Vec<u8> {
+pub fn sheet(split: &ScenesSplit) -> Vec<u8> {
     assert!(!split.is_empty(), "an empty split has no contact sheet");
     let side = (split.image(0).side * ZOOM).max(200);
     let cells: Vec<_> = (0..split.len().min(MOST)).collect();
@@ -46,7 +46,7 @@ pub fn sheet(split: &Split) -> Vec<u8> {
 }
 
 /// The lines of the first two captions of an image.
-fn texts(split: &Split, image: usize, side: u32) -> Vec<String> {
+fn texts(split: &ScenesSplit, image: usize, side: u32) -> Vec<String> {
     let captions = split.pairs.texts_of(image)[..2].iter().map(|&t| &split.captions[t].text);
     captions.flat_map(|text| wrap(text, (side / letter_width()) as usize)).collect()
 }

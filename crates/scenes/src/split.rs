@@ -8,19 +8,19 @@ use super::draw::Image;
 use super::features::{Extractor, Regions, WIDTH};
 use super::truth::FalseNegatives;
 use super::world::Scene;
-use super::{CAPTIONS, Caption, ImageFeature, caption, draw, layout, truth};
+use super::{CAPTIONS, ImageFeature, SceneCaption, caption, draw, layout, truth};
 use itm_core::data::{self, Features, Part};
 use itm_core::{Pairs, Relevance};
 
 /// One split: facts and captions; images are drawn on demand.
 #[derive(Debug, Clone)]
-pub struct Split {
+pub struct ScenesSplit {
     /// `train`, `val` or `test`.
     pub name: &'static str,
     /// The facts of each image.
     pub scenes: Vec<Scene>,
     /// Five per image, in image order.
-    pub captions: Vec<Caption>,
+    pub captions: Vec<SceneCaption>,
     /// The annotated pairs: five captions per image.
     pub pairs: Pairs,
     seed: u64,
@@ -36,7 +36,7 @@ enum Purpose {
     Pixels,
 }
 
-impl Split {
+impl ScenesSplit {
     pub(super) fn generate(
         name: &'static str,
         number: u64,

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use rayon::prelude::*;
 use serde::Serialize;
 
-use super::Caption;
+use super::SceneCaption;
 use super::grammar::{Claim, Meaning, Phrase};
 use super::parse::{Role, analyse};
 use super::world::{Background, Colour, Kind, Object, Pattern, Scene, Size};
@@ -99,7 +99,7 @@ fn objects(mut found: Vec<usize>) -> Grounding {
 }
 
 /// All true pairs. Captions with the same meaning are judged once, and a mask of needed facts rules out most scenes.
-pub(super) fn relevance(scenes: &[Scene], captions: &[Caption]) -> Relevance {
+pub(super) fn relevance(scenes: &[Scene], captions: &[SceneCaption]) -> Relevance {
     let mut captions_of: HashMap<&Meaning, Vec<u32>> = HashMap::new();
     for (i, caption) in captions.iter().enumerate() {
         captions_of.entry(&caption.meaning).or_default().push(i as u32);

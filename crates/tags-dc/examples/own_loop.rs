@@ -17,7 +17,7 @@ use burn::tensor::activation::sigmoid;
 use burn::tensor::{Device, Tensor, TensorData};
 use itm_core::checkpoint::Writer;
 use itm_core::host;
-use itm_core::learn::{Learner, Saved};
+use itm_core::learn::{SavedState, Trainer};
 use itm_kernels::{AdamOptions, Linear, embedding};
 use tags_dc::{
     CaptionWords, CorrectionTargets, Error, Filter, Generator, MaskBy, Masker, Masking, Negative,
@@ -134,7 +134,7 @@ struct Step {
 }
 
 /// One update on one caption. The number of the step is the seed of all its randomness.
-fn step(learner: &mut Learner<Model>) -> Result<Step> {
+fn step(learner: &mut Trainer<Model>) -> Result<Step> {
     let (number, model) = (learner.steps(), learner.module());
     let pairs = Pairs::uniform(IMAGES, 2);
     let text = number as usize * 5 % pairs.texts();
@@ -234,7 +234,7 @@ fn tailor() -> Result<Tailor<'static>> {
 }
 
 /// Writes a checkpoint. The folder gets its final name when it has all files.
-fn save(learner: &Learner<Model>, folder: &Path) -> Result<()> {
+fn save(learner: &Trainer<Model>, folder: &Path) -> Result<()> {
     let (part, whole) = (folder.join("part"), folder.join(format!("{:06}", learner.steps())));
     _ = fs::remove_dir_all(&part); // left behind by a killed process
     fs::create_dir_all(&part).map_err(Error::io(&part))?;
@@ -254,9 +254,9 @@ fn newest(folder: &Path) -> Option<PathBuf> {
 
 /// Trains up to step `steps`, from the newest checkpoint of the folder on. Returns the losses of the new steps.
 fn train(folder: &Path, steps: u64, device: &Device) -> Result<Vec<f64>> {
-    let mut learner = Learner::new(Model::new(device), AdamOptions::default());
+    let mut learner = Trainer::new(Model::new(device), AdamOptions::default());
     if let Some(checkpoint) = newest(folder) {
-        let saved = Saved::open(NAME, &checkpoint)?;
+        let saved = SavedState::open(NAME, &checkpoint)?;
         let model = saved.model.module("model", Model::new(device))?;
         learner = learner.restored(model, &saved, saved.counts[2])?;
     }

@@ -1,6 +1,6 @@
 //! Edits of captions of Scenes, where the truth of a sentence is known.
 
-use scenes::{Scenes, Sizes, Split, entails, parse as meaning};
+use scenes::{Scenes, ScenesSplit, Sizes, entails, parse as meaning};
 use tags_dc::edits::{CaptionLemmas, Edits, NounTable, Rules};
 use tags_dc::phrases::{Sentence, parse};
 use tags_dc::record::Kind;
@@ -23,7 +23,7 @@ impl Share {
     }
 }
 
-fn sentences(split: &Split) -> Vec<Vec<Sentence>> {
+fn sentences(split: &ScenesSplit) -> Vec<Vec<Sentence>> {
     let of = |image| split.pairs.texts_of(image).iter().map(|&t| parse(&split.captions[t].text));
     (0..split.len()).map(|image| of(image).collect()).collect()
 }

@@ -3,10 +3,10 @@
 use burn::tensor::{Device, Tensor};
 use itm_core::encoders::{BiGruText, BiGruTextShape, TokenBatch};
 use itm_kernels::bag::Bags;
-use itm_kernels::cross_attention::{Cosine, Negative, Norm, Pool, Rule, Side, Weights};
+use itm_kernels::cross_attention::{Cosine, KeyWeights, Negative, Norm, Pool, Rule, Side};
 use itm_kernels::{
-    AdamOptions, AdamW, BiGru, BlockShape, CrossProducts, Decayed, Dropout, Gru, LayerNorm, Linear,
-    Memory, Noise, NormOrder, SelfAttention, TransformerBlock, bag, ema, embedding, gelu,
+    AdamOptions, AdamW, BiGru, BlockShape, CrossProducts, DecayRule, Dropout, Gru, LayerNorm,
+    Linear, Memory, Noise, NormOrder, SelfAttention, TransformerBlock, bag, ema, embedding, gelu,
     masked_mean, matmul, normalize_rows, order_similarity, uniform,
 };
 
@@ -44,7 +44,7 @@ pub(crate) const CASES: &[Case] = &[
         bound: 2e-5,
         run: |d| {
             let negative = Some(Negative { masked: false, spread: None });
-            let weights = Weights::Softmax { scale: 20.0, leak: 1.0, norm: Norm::None };
+            let weights = KeyWeights::Softmax { scale: 20.0, leak: 1.0, norm: Norm::None };
             let cosine = Some(Cosine { weights, unit_queries: true });
             crossed(Rule { negative, cosine, ..negative_aware() }, d)
         },
@@ -193,7 +193,7 @@ pub(crate) const CASES: &[Case] = &[
 
 /// Clipping, decay only for matrices, and moments after three gradients.
 fn adamw(device: &Device) -> Values {
-    let (clip, decayed) = (Some(2.0), Decayed::Matrices);
+    let (clip, decayed) = (Some(2.0), DecayRule::Matrices);
     let options = AdamOptions { weight_decay: 0.1, clip, decayed, ..Default::default() };
     let (mut optimizer, mut gru) = (AdamW::new(options), Gru::seeded(7, 19, 1, device));
     let mut values = vec![];
@@ -243,15 +243,15 @@ fn negative_aware() -> Rule {
     Rule {
         queries: Side::Words,
         negative: Some(Negative { masked: true, spread: None }),
-        cosine: Some(Cosine { weights: Weights::Above { scale }, unit_queries: true }),
-        relevance: Some(Weights::Softmax { scale, leak: 0.1, norm: Norm::Queries }),
+        cosine: Some(Cosine { weights: KeyWeights::Above { scale }, unit_queries: true }),
+        relevance: Some(KeyWeights::Softmax { scale, leak: 0.1, norm: Norm::Queries }),
         pool: Pool::Mean,
     }
 }
 
 /// SCAN.
 fn attended(queries: Side, scale: f32, pool: Pool) -> Rule {
-    let weights = Weights::Softmax { scale, leak: 0.1, norm: Norm::Queries };
+    let weights = KeyWeights::Softmax { scale, leak: 0.1, norm: Norm::Queries };
     let cosine = Some(Cosine { weights, unit_queries: false });
     Rule { queries, negative: None, cosine, relevance: None, pool }
 }

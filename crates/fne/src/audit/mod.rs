@@ -6,7 +6,7 @@ use itm_core::audit::NegativeSet;
 
 use crate::config::Preset;
 use crate::statistics::Snapshot;
-use crate::weights::{Excluded, Pool, Rule, weights};
+use crate::weights::{CandidatePool, Exclusions, Rule, weights};
 
 /// Presets that an audit compares the draw with, each with its name in reports.
 pub(crate) const PRESETS: [(&str, Preset); 2] =
@@ -21,10 +21,10 @@ pub(crate) fn with_posterior(
     min_count: u64,
 ) -> NegativeSet {
     let margin = negatives.margin;
-    let pool = Pool {
+    let pool = CandidatePool {
         scores: &negatives.scores,
         positive: &negatives.positive,
-        excluded: Excluded::Mask(&negatives.excluded),
+        excluded: Exclusions::Mask(&negatives.excluded),
     };
     let of = |(name, preset): (&'static str, Preset)| {
         let rule = Rule { margin, min_count, ..preset.sampler().rule() };

@@ -1,4 +1,4 @@
-use itm_core::audit::{AnchorSide, Candidates, Draws, Pair};
+use itm_core::audit::{AnchorSide, Candidates, Draws, PairIds};
 
 use super::*;
 use crate::statistics::Moments;
@@ -10,7 +10,7 @@ fn truth(image: i64, caption: i64) -> bool {
 
 /// One anchor per direction: image 1 or its caption. The candidates are of images 1 to 4; the second is drawn.
 fn negatives(side: AnchorSide) -> NegativeSet {
-    let pair = |image| Pair { image, caption: 10 * image };
+    let pair = |image| PairIds { image, caption: 10 * image };
     NegativeSet {
         side,
         anchors: vec![pair(1)],
@@ -83,8 +83,8 @@ fn hardest_is_the_samplers() {
         ([0.9, 0.1, 0.2, 0.3], 0.9),
     ] {
         (o.scores, o.margin) = (scores.into(), margin);
-        let excluded = Excluded::Mask(&o.excluded);
-        let pool = Pool { scores: &o.scores, positive: &o.positive, excluded };
+        let excluded = Exclusions::Mask(&o.excluded);
+        let pool = CandidatePool { scores: &o.scores, positive: &o.positive, excluded };
         assert_eq!(o.hardest(), pool.hardest(margin).unwrap(), "{scores:?}");
     }
 }

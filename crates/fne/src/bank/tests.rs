@@ -15,7 +15,7 @@ fn push(bank: &mut Bank, ids: &[i64]) {
     let texts: Vec<f32> = values.iter().map(|x| -x).collect();
     let captions: Vec<i64> = ids.iter().map(|id| 10 * id).collect();
     let [images, texts] = [values, texts].map(|rows| table(rows, 1, &Device::flex()));
-    bank.push(Entries { images, texts, ids, captions: &captions }).unwrap();
+    bank.push(BankRows { images, texts, ids, captions: &captions }).unwrap();
 }
 
 /// `tests/reference/fne.py`, `ring`: B = 5 does not divide K = 12; four steps.
@@ -44,7 +44,7 @@ fn rows_come_without_their_graph() {
     let mut bank = Bank::new(4, 1, 0, &device);
     let rows = Tensor::<2>::from_floats([[1.0], [2.0]], &device).require_grad();
     let entries =
-        Entries { images: rows.clone() * 3.0, texts: rows * 5.0, ids: &[7, 8], captions: &[0, 1] };
+        BankRows { images: rows.clone() * 3.0, texts: rows * 5.0, ids: &[7, 8], captions: &[0, 1] };
     bank.push(entries).unwrap();
     assert!(!bank.images().device().is_autodiff() && !bank.texts().device().is_autodiff());
     let BankState { images, texts, .. } = bank.state();
@@ -93,7 +93,7 @@ fn a_push_that_is_refused_leaves_the_bank_as_it_was() {
     let before = bank.state();
     let rows = |n: usize, width: usize| table(vec![0.5; n * width], width, &device);
     let mut refused = |images: Tensor<2>, texts: Tensor<2>, captions: &[i64]| {
-        let line = bank.push(Entries { images, texts, ids: &[1, 2], captions }).unwrap_err();
+        let line = bank.push(BankRows { images, texts, ids: &[1, 2], captions }).unwrap_err();
         assert_eq!(bank.state(), before);
         line.to_string()
     };
@@ -116,7 +116,8 @@ fn trap_06_the_unwritten_id_is_refused() {
     let mut bank = new(4, 1, 0);
     let before = bank.state();
     let rows = table(vec![1.0, 2.0], 1, &Device::flex());
-    let entries = Entries { images: rows.clone(), texts: rows, ids: &[3, -100], captions: &[0, 1] };
+    let entries =
+        BankRows { images: rows.clone(), texts: rows, ids: &[3, -100], captions: &[0, 1] };
     let message = bank.push(entries).unwrap_err().to_string();
     assert!(message.contains("row 1") && message.contains("-100"), "{message}");
     assert_eq!(bank.state(), before);

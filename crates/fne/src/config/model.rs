@@ -107,7 +107,7 @@ pub struct VitConfig {
     /// P1: the positions whose mean is v̄.
     pub pool: ImagePool,
     /// P4: a fully connected layer to d.
-    pub projection: Projected,
+    pub projection: JointLayer,
     /// Whether a block keeps only its input, and its gradient recomputes the rest: less memory, about a third more time.
     pub gradient_checkpointing: bool,
 }
@@ -126,7 +126,7 @@ pub struct BertConfig {
     /// P1, P2: the positions whose mean is w̄.
     pub pool: PiecePool,
     /// P4: a fully connected layer to d.
-    pub projection: Projected,
+    pub projection: JointLayer,
     /// Whether a block keeps only its input, and its gradient recomputes the rest: less memory, about a third more time.
     pub gradient_checkpointing: bool,
 }
@@ -200,7 +200,7 @@ pub(crate) fn memory(gradient_checkpointing: bool) -> Memory {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
-pub enum Projected {
+pub enum JointLayer {
     /// No layer: d is the encoder's width (released code).
     #[default]
     None,
@@ -404,7 +404,7 @@ impl BertConfig {
     }
 }
 
-impl Projected {
+impl JointLayer {
     fn check(self, side: &str, width: usize, embed_dim: usize) -> Result<()> {
         if self == Self::Linear || width == embed_dim {
             return Ok(());

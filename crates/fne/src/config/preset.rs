@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Augmentation, BertConfig, DropoutAfterValidation, Enqueue, Exclude, FneConfig, ImageConfig,
-    Loss, ModelConfig, Negatives, Pixels, Positive, Projected, SamplerConfig, TextConfig,
+    JointLayer, Loss, ModelConfig, Negatives, Pixels, Positive, SamplerConfig, TextConfig,
     TrainConfig, TrainTruncate, VitConfig, WarmupLoss, Weights,
 };
 use crate::statistics::{Reset, Variance};
@@ -97,9 +97,9 @@ impl Preset {
     /// | augmentation | wraps around | saturates | saturates |
     pub fn model(self) -> ModelConfig {
         let (image_pool, text_pool, projection, embed_dim) = match self {
-            Self::Official => (ImagePool::All, PiecePool::All, Projected::None, 768),
-            Self::Default => (ImagePool::All, PiecePool::Masked, Projected::None, 768),
-            Self::Paper => (ImagePool::Patches, PiecePool::Words, Projected::Linear, 1024),
+            Self::Official => (ImagePool::All, PiecePool::All, JointLayer::None, 768),
+            Self::Default => (ImagePool::All, PiecePool::Masked, JointLayer::None, 768),
+            Self::Paper => (ImagePool::Patches, PiecePool::Words, JointLayer::Linear, 1024),
         };
         let (augment, train_truncate) = match self {
             Self::Official => (Augmentation::Wraparound, TrainTruncate::Off),
@@ -234,12 +234,12 @@ mod tests {
         assert_eq!((vit_o.augment, vit_o.pool), (Augmentation::Wraparound, ImagePool::All));
         assert_eq!((vit_o.image_size, vit_o.pixels), (384, Pixels::Clip));
         let patches =
-            VitConfig { pool: ImagePool::Patches, projection: Projected::Linear, ..vit_d.clone() };
-        assert_eq!((vit_p, vit_d.projection), (patches, Projected::None));
+            VitConfig { pool: ImagePool::Patches, projection: JointLayer::Linear, ..vit_d.clone() };
+        assert_eq!((vit_p, vit_d.projection), (patches, JointLayer::None));
         assert_eq!((bert_o.pool, bert_o.train_truncate), (PiecePool::All, TrainTruncate::Off));
         assert_eq!((bert_d.pool, bert_d.train_truncate), (PiecePool::Masked, TrainTruncate::On));
         assert_eq!((bert_p.pool, bert_p.train_truncate), (PiecePool::Words, TrainTruncate::On));
-        assert_eq!((bert_d.projection, bert_p.projection), (Projected::None, Projected::Linear));
+        assert_eq!((bert_d.projection, bert_p.projection), (JointLayer::None, JointLayer::Linear));
         assert_eq!(bert_o.max_length, 30);
         assert_eq!(train_o.dropout_after_validation, DropoutAfterValidation::Off);
         assert_eq!(train_d.dropout_after_validation, DropoutAfterValidation::On);

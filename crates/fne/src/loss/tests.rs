@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::*;
 use crate::golden::{close, floats, golden, integers, numbers};
-use crate::weights::{Excluded, Pool, weights};
+use crate::weights::{CandidatePool, Exclusions, weights};
 use crate::{Preset, Snapshot, draw};
 
 fn device() -> Device {
@@ -148,10 +148,10 @@ fn trap_07_both_directions_are_row_wise() {
                 "paper" => integers(&c["bank_ids"]),
                 _ => ids.clone(),
             };
-            let pool = Pool {
+            let pool = CandidatePool {
                 scores: &floats(&c[format!("scores_{side}")]),
                 positive: &floats(&c[format!("positive_{side}")]),
-                excluded: Excluded::SameImage { anchors: &ids, candidates: &candidates },
+                excluded: Exclusions::SameImage { anchors: &ids, candidates: &candidates },
             };
             assert_eq!(
                 pool.hardest(0.2).unwrap(),
@@ -255,10 +255,10 @@ proptest! {
 
         let positive = row_dots(x.clone(), own.clone());
         let scores = x.clone().matmul(pool.clone().transpose());
-        let view = Pool {
+        let view = CandidatePool {
             scores: &host(scores.clone()),
             positive: &host(positive.clone()),
-            excluded: Excluded::SameImage { anchors: &ids, candidates: &candidates },
+            excluded: Exclusions::SameImage { anchors: &ids, candidates: &candidates },
         };
         let rho = weights(&view, &rule, &Snapshot::default()).unwrap();
         let drawn = draw(&rho, 7, seed).unwrap();

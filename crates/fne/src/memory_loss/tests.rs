@@ -2,7 +2,7 @@ use burn::tensor::{Device, TensorData};
 use itm_kernels::random;
 
 use super::*;
-use crate::{Entries, Moments, Preset, Reset, Snapshot, Variance};
+use crate::{BankRows, Moments, Preset, Reset, Snapshot, Variance};
 
 const D: usize = 4;
 
@@ -23,7 +23,7 @@ fn bank(ids: &[i64], seed: u64, device: &Device) -> Bank {
     let mut bank = Bank::new(ids.len(), D, 1, device);
     let [images, texts] =
         [seed, seed + 1].map(|seed| matrix(&rows(ids.len(), seed), &Device::flex()));
-    bank.push(Entries { images, texts, ids, captions: ids }).unwrap();
+    bank.push(BankRows { images, texts, ids, captions: ids }).unwrap();
     bank
 }
 
@@ -98,7 +98,7 @@ fn the_two_directions_draw_by_seeds_of_their_own() {
     let ids: Vec<i64> = (0..k as i64).collect();
     let mut bank = Bank::new(k, D, 1, &device);
     let same = matrix(&rows(k, 5), &Device::flex());
-    let entries = Entries { images: same.clone(), texts: same, ids: &ids, captions: &ids };
+    let entries = BankRows { images: same.clone(), texts: same, ids: &ids, captions: &ids };
     bank.push(entries).unwrap();
     let rule = Rule { margin: 2.0, ..Preset::Default.sampler().rule() }; // every hinge is above 0
     let nothing = statistics(Snapshot::default());
@@ -128,7 +128,7 @@ fn every_call_reads_the_statistics_as_they_are() {
     let of = |rows: [[f32; D]; 2]| Tensor::<2>::from_floats(rows, &device);
     let table = || of([[0.6, 0.8, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0]]);
     let mut bank = Bank::new(2, D, 1, &device);
-    let entries = Entries { images: table(), texts: table(), ids: &[8, 9], captions: &[8, 9] };
+    let entries = BankRows { images: table(), texts: table(), ids: &[8, 9], captions: &[8, 9] };
     bank.push(entries).unwrap();
     let rule = Rule { margin: 0.5, ..Preset::Default.sampler().rule() };
     let mut statistics = statistics(Snapshot::default());

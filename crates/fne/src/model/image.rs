@@ -11,16 +11,16 @@ use itm_core::weights::Hub;
 use itm_core::{Error, Result};
 use itm_kernels::{Linear, Precision, normalize_rows};
 
-use super::{Dropout, Loaded, derive};
+use super::{Dropout, WithReport, derive};
 use crate::checks;
-use crate::config::{ImageConfig, Projected, VitConfig, Weights, memory};
+use crate::config::{ImageConfig, JointLayer, VitConfig, Weights, memory};
 
 impl ImageConfig {
     /// Features, transformed for the projection, or pixels, unchanged.
     ///
     /// # Panics
     /// If `images` are regions, or their values are not `count` whole images.
-    pub(crate) fn prepared<'a>(&self, images: Images<'a>, count: usize) -> Prepared<'a> {
+    pub(crate) fn prepared<'a>(&self, images: Images<'a>, count: usize) -> ImageInput<'a> {
         let n = images.values().len();
         let width = match images {
             Images::Pixels { size, .. } => 3 * size * size,
@@ -32,35 +32,37 @@ impl ImageConfig {
             (Self::Features(config), Images::Features(values)) => {
                 let mut rows = values.to_vec();
                 rows.chunks_exact_mut(width.max(1)).for_each(|r| config.transform.apply(r));
-                Values::Features(Cow::Owned(rows))
+                ImageValues::Features(Cow::Owned(rows))
             }
-            (_, Images::Pixels { size, values }) => Values::Pixels(size, values),
-            (_, images) => Values::Features(Cow::Borrowed(images.values())),
+            (_, Images::Pixels { size, values }) => ImageValues::Pixels(size, values),
+            (_, images) => ImageValues::Features(Cow::Borrowed(images.values())),
         };
-        Prepared { images, width }
+        ImageInput { images, width }
     }
 }
 
 /// Images ready for their encoder.
 #[derive(Debug, Clone)]
-pub(crate) struct Prepared<'a> {
-    images: Values<'a>,
+pub(crate) struct ImageInput<'a> {
+    images: ImageValues<'a>,
     width: usize,
 }
 
 #[derive(Debug, Clone)]
-enum Values<'a> {
+enum ImageValues<'a> {
     Features(Cow<'a, [f32]>),
     Pixels(usize, &'a [f32]),
 }
 
-impl Prepared<'_> {
+impl ImageInput<'_> {
     /// Images `first` to `first + count`.
     pub(crate) fn part(&self, first: usize, count: usize) -> Images<'_> {
         let range = first * self.width..(first + count) * self.width;
         match &self.images {
-            Values::Features(values) => Images::Features(&values[range]),
-            Values::Pixels(size, values) => Images::Pixels { size: *size, values: &values[range] },
+            ImageValues::Features(values) => Images::Features(&values[range]),
+            ImageValues::Pixels(size, values) => {
+                Images::Pixels { size: *size, values: &values[range] }
+            }
         }
     }
 }
@@ -101,7 +103,7 @@ impl ImageEncoder {
         (image_dim, embed_dim): (usize, usize),
         seed: u64,
         device: &Device,
-    ) -> Result<Loaded<Self>> {
+    ) -> Result<WithReport<Self>> {
         let config = match config {
             ImageConfig::Features(features) => {
                 at_least_one("image_dim, the width of a row of features", image_dim)?;
@@ -116,7 +118,7 @@ impl ImageEncoder {
         let (mut vit, report) = vit(config, derive(seed, 1), device)?;
         let memory = memory(config.gradient_checkpointing);
         vit.blocks.iter_mut().for_each(|block| block.memory = memory);
-        let projection = (config.projection == Projected::Linear)
+        let projection = (config.projection == JointLayer::Linear)
             .then(|| Linear::seeded(vit.shape.width, embed_dim, derive(seed, 6), device));
         let VitConfig { pool, image_size: size, .. } = *config;
         Ok((Self::Vit(VitEncoder { vit, projection, pool, size }), report))
@@ -195,7 +197,7 @@ impl ImageEncoder {
     }
 }
 
-fn vit(config: &VitConfig, seed: u64, device: &Device) -> Result<Loaded<Vit>> {
+fn vit(config: &VitConfig, seed: u64, device: &Device) -> Result<WithReport<Vit>> {
     match &config.weights {
         Weights::Pretrained(name) => {
             let (vit, report) = Vit::open(Hub::from_env().folder(name)?, device)?;

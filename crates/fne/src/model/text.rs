@@ -9,8 +9,8 @@ use itm_core::weights::Hub;
 use itm_core::{Error, Result};
 use itm_kernels::{Linear, Precision, normalize_rows};
 
-use super::{Dropout, Loaded, derive};
-use crate::config::{BertConfig, Projected, TextConfig, TrainTruncate, Weights, memory};
+use super::{Dropout, WithReport, derive};
+use crate::config::{BertConfig, JointLayer, TextConfig, TrainTruncate, Weights, memory};
 
 /// The encoder of captions.
 #[derive(Module, Debug)]
@@ -26,7 +26,7 @@ pub enum TextEncoder {
 
 /// Captions of a batch as an encoder takes them.
 #[derive(Debug, Clone)]
-pub(crate) enum Captions {
+pub(crate) enum CaptionInput {
     /// In their order, padded.
     Ordered(TokenBatch),
     /// As sets; some may be empty.
@@ -66,7 +66,7 @@ impl TextEncoder {
         (vocabulary, embed_dim): (usize, usize),
         seed: u64,
         device: &Device,
-    ) -> Result<Loaded<Self>> {
+    ) -> Result<WithReport<Self>> {
         at_least_one("vocabulary", vocabulary)?;
         let config = match config {
             TextConfig::Gru(config) => {
@@ -93,7 +93,7 @@ impl TextEncoder {
         }
         let memory = memory(config.gradient_checkpointing);
         bert.blocks.iter_mut().for_each(|block| block.memory = memory);
-        let projection = (config.projection == Projected::Linear)
+        let projection = (config.projection == JointLayer::Linear)
             .then(|| Linear::seeded(bert.shape.width, embed_dim, derive(seed, 7), device));
         Ok((Self::Bert(BertEncoder { bert, projection, pool: config.pool }), report))
     }
@@ -107,13 +107,17 @@ impl TextEncoder {
     }
 
     /// Prepares captions for this encoder. Captions in word order are padded to `width`, if it is given.
-    pub(crate) fn read<C: AsRef<[u32]>>(&self, captions: &[C], width: Option<usize>) -> Captions {
+    pub(crate) fn read<C: AsRef<[u32]>>(
+        &self,
+        captions: &[C],
+        width: Option<usize>,
+    ) -> CaptionInput {
         match (self, width) {
-            (Self::Bag(_), _) => {
-                Captions::Sets(captions.iter().map(|caption| caption.as_ref().to_vec()).collect())
-            }
-            (_, Some(width)) => Captions::Ordered(TokenBatch::padded_to(captions, width)),
-            (_, None) => Captions::Ordered(TokenBatch::new(captions)),
+            (Self::Bag(_), _) => CaptionInput::Sets(
+                captions.iter().map(|caption| caption.as_ref().to_vec()).collect(),
+            ),
+            (_, Some(width)) => CaptionInput::Ordered(TokenBatch::padded_to(captions, width)),
+            (_, None) => CaptionInput::Ordered(TokenBatch::new(captions)),
         }
     }
 
@@ -122,16 +126,16 @@ impl TextEncoder {
     /// # Panics
     /// If the captions were read by another kind of encoder, a word's number is not in the vocabulary, or a caption has more
     /// pieces than BERT has positions.
-    pub(crate) fn encode(&self, captions: &Captions, dropout: Dropout) -> Tensor<2> {
+    pub(crate) fn encode(&self, captions: &CaptionInput, dropout: Dropout) -> Tensor<2> {
         match (self, captions) {
-            (Self::Gru(gru), Captions::Ordered(tokens)) => encode_words(gru, tokens, dropout),
-            (Self::Bag(bag), Captions::Sets(captions)) => bag.encode(captions, dropout.stems()),
-            (Self::Bert(encoder), Captions::Ordered(tokens)) => {
+            (Self::Gru(gru), CaptionInput::Ordered(tokens)) => encode_words(gru, tokens, dropout),
+            (Self::Bag(bag), CaptionInput::Sets(captions)) => bag.encode(captions, dropout.stems()),
+            (Self::Bert(encoder), CaptionInput::Ordered(tokens)) => {
                 let states = encoder.bert.forward(tokens, dropout.noise(4));
                 normalize_rows(encoder.projected(encoder.pool.pool(states, tokens)))
             }
-            (Self::Bag(_), Captions::Ordered(_)) => panic!("words in order for a bag of stems"),
-            (Self::Gru(_) | Self::Bert(_), Captions::Sets(_)) => {
+            (Self::Bag(_), CaptionInput::Ordered(_)) => panic!("words in order for a bag of stems"),
+            (Self::Gru(_) | Self::Bert(_), CaptionInput::Sets(_)) => {
                 panic!("a bag of stems for an encoder of words in order")
             }
         }
@@ -192,7 +196,7 @@ impl TextEncoder {
     }
 }
 
-fn bert(config: &BertConfig, seed: u64, device: &Device) -> Result<Loaded<Bert>> {
+fn bert(config: &BertConfig, seed: u64, device: &Device) -> Result<WithReport<Bert>> {
     match &config.weights {
         Weights::Pretrained(name) => {
             let (bert, report) = Bert::open(Hub::from_env().folder(name)?, device)?;

@@ -1,31 +1,31 @@
 //! The losses of a step and the choice of their negatives: in the batch, and over the memory.
 
 use burn::tensor::{Device, Tensor};
-use itm_core::audit::{AnchorSide, NegativeSet, Pair};
+use itm_core::audit::{AnchorSide, NegativeSet, PairIds};
 use itm_core::{Result, Siblings, host};
 use itm_kernels::matmul;
 
-use super::{Batch, Fne, Loss, Observe, stream};
+use super::{Batch, Fne, Observe, StepLoss, stream};
 use crate::audit::with_posterior;
-use crate::bank::{Bank, Entries};
+use crate::bank::{Bank, BankRows};
 use crate::config::{self, Enqueue, Exclude, Negatives, Positive, WarmupLoss};
 use crate::draw::draw;
 use crate::loss::{drawn_hinges, gather, in_batch_hinges, row_dots};
 use crate::model::derive;
-use crate::weights::{Excluded, Pool, weights};
+use crate::weights::{CandidatePool, Exclusions, weights};
 
 /// Momentum embeddings of the batch, without gradients.
 #[derive(Clone)]
-pub(super) struct Kept {
+pub(super) struct MomentumRows {
     pub(super) images: Tensor<2>,
     pub(super) texts: Tensor<2>,
 }
 
-impl Kept {
+impl MomentumRows {
     /// The rows to push into the bank.
-    pub(super) fn entries<'a>(&self, batch: &Batch<'a>) -> Entries<'a> {
+    pub(super) fn entries<'a>(&self, batch: &Batch<'a>) -> BankRows<'a> {
         let (images, texts) = (self.images.clone(), self.texts.clone());
-        Entries { images, texts, ids: batch.image_ids, captions: batch.caption_ids }
+        BankRows { images, texts, ids: batch.image_ids, captions: batch.caption_ids }
     }
 }
 
@@ -44,9 +44,9 @@ impl Chance {
 }
 
 /// Candidates of one direction: the rows of one or two tables in turn. The tables are never concatenated.
-struct Candidates(Vec<Tensor<2>>);
+struct CandidateTables(Vec<Tensor<2>>);
 
-impl Candidates {
+impl CandidateTables {
     fn new(batch: &Tensor<2>, bank: Tensor<2>, enqueue: Enqueue) -> Self {
         match enqueue {
             Enqueue::Before => Self(vec![bank]),
@@ -98,7 +98,7 @@ struct Scores {
 }
 
 /// Scores of one direction on the host, and the choice made.
-struct Side {
+struct DirectionScores {
     scores: Vec<f32>,
     positive: Vec<f32>,
     chosen: Vec<usize>,
@@ -111,7 +111,7 @@ impl Fne {
         batch: &Batch,
         [images, texts]: [Tensor<2>; 2],
         observe: Observe,
-    ) -> Result<Loss> {
+    ) -> Result<StepLoss> {
         let (b, sampler) = (batch.image_ids.len(), &self.config.sampler);
         let warming = self.learner.epoch() < sampler.warmup_epochs;
         let kind = if warming { sampler.warmup_loss } else { WarmupLoss::Hardest };
@@ -123,10 +123,10 @@ impl Fne {
             let excluded: Vec<bool> = (0..b * b).map(|k| skip(k / b, k % b)).collect();
             let side = |scores: Vec<f32>| {
                 let positive: Vec<f32> = (0..b).map(|i| scores[i * b + i]).collect();
-                let excluded = Excluded::Mask(&excluded);
-                let pool = Pool { scores: &scores, positive: &positive, excluded };
+                let excluded = Exclusions::Mask(&excluded);
+                let pool = CandidatePool { scores: &scores, positive: &positive, excluded };
                 let chosen = pool.hardest(sampler.margin)?;
-                Ok(Side { scores, positive, chosen })
+                Ok(DirectionScores { scores, positive, chosen })
             };
             let other = side(transposed(&scores, b))?;
             let sides = [side(scores)?, other];
@@ -138,7 +138,7 @@ impl Fne {
         let active = [&rows, &columns].map(count_active).iter().sum::<usize>();
         let terms = if kind == WarmupLoss::Sum { 2 * b * (b - 1).max(1) } else { 2 * b };
         let value = (rows.sum() + columns.sum()) / b as f64;
-        Ok(Loss { value, active: active as f64 / terms as f64, negatives })
+        Ok(StepLoss { value, active: active as f64 / terms as f64, negatives })
     }
 
     /// Eq. 15 with negatives from momentum embeddings: batch and bank, or only the bank.
@@ -146,18 +146,18 @@ impl Fne {
         &mut self,
         batch: &Batch,
         [images, texts]: [Tensor<2>; 2],
-        kept: Kept,
+        kept: MomentumRows,
         chance: &Chance,
         observe: Observe,
-    ) -> Result<Loss> {
+    ) -> Result<StepLoss> {
         let device = images.device();
         let enqueue = self.config.sampler.enqueue;
         if enqueue == Enqueue::Before {
             self.bank.enqueue(kept.entries(batch)); // undone if a score is not finite
         }
         let [ids, captions] = numbers(batch, &self.bank, enqueue);
-        let to_texts = Candidates::new(&kept.texts, self.bank.texts(), enqueue);
-        let to_images = Candidates::new(&kept.images, self.bank.images(), enqueue);
+        let to_texts = CandidateTables::new(&kept.texts, self.bank.texts(), enqueue);
+        let to_images = CandidateTables::new(&kept.images, self.bank.images(), enqueue);
         let (v, w) = (images.clone().inner(), texts.clone().inner());
         self.observe_statistics(batch, &host(matmul(v.clone(), w.clone().transpose())))?;
 
@@ -192,7 +192,7 @@ impl Fne {
     }
 
     /// A loss over all pairs of the batch, which the paper does not have. Every negative counts.
-    pub(super) fn contrastive(&self, batch: &Batch, [images, texts]: [Tensor<2>; 2]) -> Loss {
+    pub(super) fn contrastive(&self, batch: &Batch, [images, texts]: [Tensor<2>; 2]) -> StepLoss {
         let contrast = self.online().contrast.as_ref().expect("made for this loss");
         let siblings = match self.config.sampler.mask_same_image_everywhere {
             true => Siblings::Masked(batch.image_ids),
@@ -203,7 +203,7 @@ impl Fne {
             config::Loss::Sigmoid => contrast.sigmoid(scores, siblings),
             config::Loss::InfoNce | config::Loss::Triplet => contrast.info_nce(scores, siblings),
         };
-        Loss { value, active: 1.0, negatives: None }
+        StepLoss { value, active: 1.0, negatives: None }
     }
 
     /// Eq. 15 with the batch as the pool, both sides online: the paper's "w/o MMM".
@@ -213,7 +213,7 @@ impl Fne {
         [images, texts]: [Tensor<2>; 2],
         chance: &Chance,
         observe: Observe,
-    ) -> Result<Loss> {
+    ) -> Result<StepLoss> {
         let b = batch.image_ids.len();
         let scores = host(matmul(images.clone().inner(), texts.clone().inner().transpose()));
         self.observe_statistics(batch, &scores)?;
@@ -265,15 +265,15 @@ impl Fne {
         Scores { scores, positive }: Scores,
         anchor_side: AnchorSide,
         chance: &Chance,
-    ) -> Result<(Side, Vec<bool>)> {
+    ) -> Result<(DirectionScores, Vec<bool>)> {
         self.finite(&scores)?;
         self.finite(&positive)?;
         let mask = self.true_pairs(batch, (candidates, captions), anchor_side);
         let excluded = match &mask {
-            Some(mask) => Excluded::Mask(mask),
-            None => Excluded::SameImage { anchors: batch.image_ids, candidates },
+            Some(mask) => Exclusions::Mask(mask),
+            None => Exclusions::SameImage { anchors: batch.image_ids, candidates },
         };
-        let pool = Pool { scores: &scores, positive: &positive, excluded };
+        let pool = CandidatePool { scores: &scores, positive: &positive, excluded };
         let (sampler, n) = (&self.config.sampler, candidates.len());
         let (side, stream) = match anchor_side {
             AnchorSide::Image => (0, stream::IMAGE_TO_TEXT),
@@ -289,7 +289,7 @@ impl Fne {
             (None, Negatives::Hardest | Negatives::InBatch) => pool.hardest(sampler.margin)?,
         };
         let masked = chosen.iter().enumerate().map(|(i, &j)| pool.excluded(i, j)).collect();
-        Ok((Side { scores, positive, chosen }, masked))
+        Ok((DirectionScores { scores, positive, chosen }, masked))
     }
 
     /// Which candidates an anchor truly matches, `[b, n]`, with [`Exclude::Truth`].
@@ -320,20 +320,20 @@ impl Fne {
         &self,
         batch: &Batch,
         (ids, captions): (&[i64], &[i64]),
-        [i2t, t2i]: [Side; 2],
+        [i2t, t2i]: [DirectionScores; 2],
         excluded: &dyn Fn(usize, usize) -> bool,
     ) -> [NegativeSet; 2] {
-        let pairs = |images: &[i64], captions: &[i64]| -> Vec<Pair> {
-            let pair = |(&image, &caption): (&i64, &i64)| Pair { image, caption };
+        let pairs = |images: &[i64], captions: &[i64]| -> Vec<PairIds> {
+            let pair = |(&image, &caption): (&i64, &i64)| PairIds { image, caption };
             images.iter().zip(captions).map(pair).collect()
         };
         let anchors = pairs(batch.image_ids, batch.caption_ids);
-        let written = |p: Pair| (p.image != crate::NEVER).then_some(p);
+        let written = |p: PairIds| (p.image != crate::NEVER).then_some(p);
         let candidates: Vec<_> = pairs(ids, captions).into_iter().map(written).collect();
         let (b, n) = (anchors.len(), candidates.len());
         let excluded: Vec<bool> = (0..b * n).map(|k| excluded(k / n, k % n)).collect();
         let (statistics, sampler) = (self.statistics.snapshot(), &self.config.sampler);
-        let of = |anchor_side, side: Side| {
+        let of = |anchor_side, side: DirectionScores| {
             let mut weights = vec![0.0; b * n];
             side.chosen.iter().enumerate().for_each(|(i, &j)| weights[i * n + j] = 1.0);
             let negatives = NegativeSet {
@@ -355,11 +355,11 @@ impl Fne {
 }
 
 /// Sum over both directions and mean over anchors; share of hinges above 0.
-fn reduce(i2t: Tensor<2>, t2i: Tensor<2>, negatives: Option<[NegativeSet; 2]>) -> Loss {
+fn reduce(i2t: Tensor<2>, t2i: Tensor<2>, negatives: Option<[NegativeSet; 2]>) -> StepLoss {
     let b = i2t.dims()[0];
     let active = count_active(&i2t) + count_active(&t2i);
     let value = (i2t.sum() + t2i.sum()) / b as f64;
-    Loss { value, active: active as f64 / (2 * b) as f64, negatives }
+    StepLoss { value, active: active as f64 / (2 * b) as f64, negatives }
 }
 
 fn count_active(hinges: &Tensor<2>) -> usize {

@@ -14,32 +14,32 @@ use burn::optim::{GradientsAccumulator, GradientsParams};
 use burn::tensor::Tensor;
 
 use crate::config::TextConfig;
-use crate::model::{Captions, Dropout, Encoders, Prepared, TextEncoder, derive};
+use crate::model::{CaptionInput, Dropout, Encoders, ImageInput, TextEncoder, derive};
 
 /// Pairs that are encoded together.
-struct Part {
+struct PairChunk {
     first: usize,
     pairs: usize,
-    captions: Captions,
+    captions: CaptionInput,
     number: u64,
 }
 
 /// The inputs of a step.
-pub(super) struct Parts<'a> {
-    images: &'a Prepared<'a>,
-    parts: Vec<Part>,
+pub(super) struct StepInputs<'a> {
+    images: &'a ImageInput<'a>,
+    parts: Vec<PairChunk>,
 }
 
 /// Embeddings of a batch, `[b, d]` each, with gradients.
-pub(super) struct Embedded {
+pub(super) struct BatchEmbeddings {
     pub(super) images: Tensor<2>,
     pub(super) texts: Tensor<2>,
 }
 
-impl<'a> Parts<'a> {
+impl<'a> StepInputs<'a> {
     /// Parts of at most `size` pairs. If embeddings depend on padding, all parts are as wide as the longest caption of the batch.
     pub(super) fn new<C: AsRef<[u32]>>(
-        images: &'a Prepared<'a>,
+        images: &'a ImageInput<'a>,
         texts: &[C],
         size: usize,
         (encoder, config): (&TextEncoder, &TextConfig),
@@ -48,13 +48,13 @@ impl<'a> Parts<'a> {
         let width = config.padding_counts().then_some(longest);
         let part = |(number, texts): (usize, &[C])| {
             let captions = encoder.read(texts, width);
-            Part { first: number * size, pairs: texts.len(), captions, number: number as u64 }
+            PairChunk { first: number * size, pairs: texts.len(), captions, number: number as u64 }
         };
         Self { images, parts: texts.chunks(size).enumerate().map(part).collect() }
     }
 
     /// v̄ and w̄ of a part; `dropout` is the encoders' dropout in this step.
-    fn encode(&self, model: &Encoders, part: &Part, dropout: Dropout) -> [Tensor<2>; 2] {
+    fn encode(&self, model: &Encoders, part: &PairChunk, dropout: Dropout) -> [Tensor<2>; 2] {
         let dropout = match dropout {
             // The first part has the noise of an undivided batch.
             Dropout::On { share, words, seed } if part.number > 0 => {
@@ -67,14 +67,14 @@ impl<'a> Parts<'a> {
     }
 
     /// Embeddings by the online encoders.
-    pub(super) fn embed(&self, online: &Encoders, dropout: Dropout) -> Embedded {
+    pub(super) fn embed(&self, online: &Encoders, dropout: Dropout) -> BatchEmbeddings {
         let [images, texts] = match self.parts.as_slice() {
             [whole] => self.encode(online, whole, dropout),
             _ => self
                 .joined(&online.valid(), dropout)
                 .map(|rows| Tensor::from_inner(rows).require_grad()),
         };
-        Embedded { images, texts }
+        BatchEmbeddings { images, texts }
     }
 
     /// Embeddings of all parts in one table, by encoders without gradients.
@@ -88,7 +88,7 @@ impl<'a> Parts<'a> {
     pub(super) fn gradients(
         &self,
         online: &Encoders,
-        embedded: Embedded,
+        embedded: BatchEmbeddings,
         loss: Tensor<1>,
         dropout: Dropout,
     ) -> GradientsParams {

@@ -12,7 +12,7 @@ mod states;
 use std::path::Path;
 
 use burn::tensor::Tensor;
-use itm_core::audit::{NegativeSet, Pair};
+use itm_core::audit::{NegativeSet, PairIds};
 use itm_core::data::Features;
 use itm_core::learn::{ImageItems, Images, Items, Method};
 use itm_core::{Pairs, host};
@@ -412,7 +412,7 @@ fn enqueue_before_makes_the_bank_the_pool() {
     let seen = step(&mut fne(&config), &EVEN, 1).unwrap().negatives.unwrap();
     assert_eq!(seen[0].candidates.len(), 12);
     let first = seen[0].candidates[1].unwrap();
-    assert_eq!(first, Pair { image: 1, caption: 2 }, "the bank holds the batch already");
+    assert_eq!(first, PairIds { image: 1, caption: 2 }, "the bank holds the batch already");
 }
 
 #[test]

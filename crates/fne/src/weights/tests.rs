@@ -7,7 +7,7 @@ use crate::golden::{close, floats, golden, integers, numbers};
 use crate::statistics::Moments;
 
 /// The weights of a valid pool.
-fn weights(pool: &Pool, rule: &Rule, seen: &Snapshot) -> Vec<f32> {
+fn weights(pool: &CandidatePool, rule: &Rule, seen: &Snapshot) -> Vec<f32> {
     super::weights(pool, rule, seen).unwrap()
 }
 
@@ -20,8 +20,8 @@ fn moments(count: u64, mean: f64, deviation: f64) -> Moments {
     Moments { count, sum: mean * count as f64, mean, squares }
 }
 
-fn same<'a>(anchors: &'a [i64], candidates: &'a [i64]) -> Excluded<'a> {
-    Excluded::SameImage { anchors, candidates }
+fn same<'a>(anchors: &'a [i64], candidates: &'a [i64]) -> Exclusions<'a> {
+    Exclusions::SameImage { anchors, candidates }
 }
 
 fn seen(count: u64) -> Snapshot {
@@ -34,7 +34,7 @@ fn golden_weights() {
     for case in golden()["weights"].as_array().unwrap() {
         let name = case["name"].as_str().unwrap();
         let ids = [integers(&case["anchors"]), integers(&case["candidates"])];
-        let pool = Pool {
+        let pool = CandidatePool {
             scores: &floats(&case["scores"]),
             positive: &floats(&case["positive"]),
             excluded: same(&ids[0], &ids[1]),
@@ -58,7 +58,8 @@ fn golden_weights() {
 
 #[test]
 fn trap_03_posterior_only_above_200() {
-    let pool = Pool { scores: &[0.6, 0.4], positive: &[0.7], excluded: same(&[1], &[2, 3]) };
+    let pool =
+        CandidatePool { scores: &[0.6, 0.4], positive: &[0.7], excluded: same(&[1], &[2, 3]) };
     let official = rule(Preset::Official);
     let (at, above) =
         (weights(&pool, &official, &seen(200)), weights(&pool, &official, &seen(201)));
@@ -74,7 +75,8 @@ fn trap_03_posterior_only_above_200() {
 #[test]
 fn densities_in_f32_leave_far_candidates_easy() {
     let seen = Snapshot { positive: moments(300, 0.5, 0.01), negative: moments(600, 0.2, 0.01) };
-    let pool = Pool { scores: &[0.9, 0.42], positive: &[0.7], excluded: same(&[1], &[2, 3]) };
+    let pool =
+        CandidatePool { scores: &[0.9, 0.42], positive: &[0.7], excluded: same(&[1], &[2, 3]) };
     let (f32s, odds) = (rule(Preset::Official), rule(Preset::Default));
     assert_eq!((f32s.density, odds.density), (Density::F32, Density::LogOdds));
     let (quotient, logistic) = (weights(&pool, &f32s, &seen), weights(&pool, &odds, &seen));
@@ -87,7 +89,8 @@ fn densities_in_f32_leave_far_candidates_easy() {
 #[test]
 fn trap_04_margin_cut_before_the_gate() {
     let scores = [0.3, 0.299, 0.301];
-    let pool = Pool { scores: &scores, positive: &[0.4], excluded: same(&[1], &[2, 3, 4]) };
+    let pool =
+        CandidatePool { scores: &scores, positive: &[0.4], excluded: same(&[1], &[2, 3, 4]) };
     let mut now = seen(1);
     now.positive.mean = f64::from(0.5f32 - 0.2f32) + 0.2; // the threshold is scores[0]
     let rho = weights(&pool, &rule(Preset::Official), &now);
@@ -96,7 +99,7 @@ fn trap_04_margin_cut_before_the_gate() {
     assert!(weights(&pool, &rule(Preset::Paper), &now).iter().all(|&w| w > 0.0));
 
     // Before any pair was taken μ⁺ = 0: the threshold is −γ.
-    let pool = Pool { scores: &[-0.3, -0.1], excluded: same(&[1], &[2, 3]), ..pool };
+    let pool = CandidatePool { scores: &[-0.3, -0.1], excluded: same(&[1], &[2, 3]), ..pool };
     let rho = weights(&pool, &rule(Preset::Official), &Snapshot::default());
     assert!(rho[0] == 0.0 && rho[1] > 0.0);
 }
@@ -104,7 +107,7 @@ fn trap_04_margin_cut_before_the_gate() {
 #[test]
 fn trap_06_same_image_is_masked_and_unwritten_rows_are_not() {
     // The anchors are two captions of image 5. The bank holds image 5 once, and an unwritten row.
-    let pool = Pool {
+    let pool = CandidatePool {
         scores: &[0.5; 8],
         positive: &[0.5, 0.5],
         excluded: same(&[5, 5], &[5, 5, 5, -100]),
@@ -124,7 +127,7 @@ fn trap_06_same_image_is_masked_and_unwritten_rows_are_not() {
 fn tie_goes_where_the_preset_says() {
     let class = moments(300, 0.4, 0.1);
     let seen = Snapshot { positive: class, negative: class };
-    let pool = Pool { scores: &[0.7], positive: &[0.9], excluded: same(&[1], &[2]) };
+    let pool = CandidatePool { scores: &[0.7], positive: &[0.9], excluded: same(&[1], &[2]) };
     let easy = (-0.5f64 * 0.04).exp();
     for (preset, want) in
         [(Preset::Official, easy), (Preset::Default, easy), (Preset::Paper, (-1e-4f64).exp())]
@@ -137,7 +140,7 @@ fn tie_goes_where_the_preset_says() {
 
 #[test]
 fn trap_14_row_without_weight_falls_back() {
-    let pool = Pool {
+    let pool = CandidatePool {
         scores: &[0.1, 0.2, 0.15, /* row 1 */ -0.9, -0.9, -0.8],
         positive: &[0.3, 0.9],
         excluded: same(&[1, 2], &[2, 1, 3]),
@@ -150,7 +153,7 @@ fn trap_14_row_without_weight_falls_back() {
 }
 
 /// Every function of a pool refuses it with this line.
-fn refused(pool: &Pool) -> String {
+fn refused(pool: &CandidatePool) -> String {
     let line = super::weights(pool, &rule(Preset::Official), &Snapshot::default());
     let line = line.unwrap_err().to_string();
     assert_eq!(pool.hardest(0.2).unwrap_err().to_string(), line);
@@ -161,17 +164,18 @@ fn refused(pool: &Pool) -> String {
 #[test]
 fn a_pool_that_holds_nothing_is_refused() {
     let expected = "scores: expected rows of equal length, at least one score in each";
-    let empty = Pool { scores: &[], positive: &[0.5], excluded: same(&[1], &[]) };
+    let empty = CandidatePool { scores: &[], positive: &[0.5], excluded: same(&[1], &[]) };
     assert_eq!(refused(&empty), format!("{expected}, for 1 anchors, got 0 scores"));
-    let nobody = Pool { scores: &[], positive: &[], excluded: Excluded::Mask(&[]) };
+    let nobody = CandidatePool { scores: &[], positive: &[], excluded: Exclusions::Mask(&[]) };
     assert_eq!(refused(&nobody), format!("{expected}, for 0 anchors, got 0 scores"));
 }
 
 /// The scores and the positives give two anchors and three candidates. The error names the slice that does not fit.
 #[test]
 fn the_slice_that_does_not_fit_is_named() {
-    let pool = Pool { scores: &[0.1; 6], positive: &[0.5; 2], excluded: Excluded::Mask(&[]) };
-    let of = |excluded| refused(&Pool { excluded, ..pool });
+    let pool =
+        CandidatePool { scores: &[0.1; 6], positive: &[0.5; 2], excluded: Exclusions::Mask(&[]) };
+    let of = |excluded| refused(&CandidatePool { excluded, ..pool });
     let ids = "image ids of the";
     for (excluded, want) in [
         (
@@ -186,12 +190,12 @@ fn the_slice_that_does_not_fit_is_named() {
             same(&[1, 2], &[1, 2, 3, 4]),
             format!("{ids} candidates: expected 3 values, one per column of the scores, got 4"),
         ),
-        (Excluded::Mask(&[false; 5]), "mask: expected 6 values, one per score, got 5".into()),
-        (Excluded::Mask(&[false; 4]), "mask: expected 6 values, one per score, got 4".into()),
+        (Exclusions::Mask(&[false; 5]), "mask: expected 6 values, one per score, got 5".into()),
+        (Exclusions::Mask(&[false; 4]), "mask: expected 6 values, one per score, got 4".into()),
     ] {
         assert_eq!(of(excluded), want);
     }
-    let ragged = Pool { scores: &[0.1; 5], excluded: same(&[1, 2], &[1, 2, 3]), ..pool };
+    let ragged = CandidatePool { scores: &[0.1; 5], excluded: same(&[1, 2], &[1, 2, 3]), ..pool };
     assert!(refused(&ragged).ends_with("for 2 anchors, got 5 scores"), "{}", refused(&ragged));
 }
 
@@ -202,27 +206,34 @@ fn scores_that_are_not_finite_are_refused_unless_they_are_excluded() {
     let ids = [1, 2, 3];
     for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
         let scores = [0.5, 0.4, 0.3, 0.2, 0.6, bad];
-        let pool = Pool { scores: &scores, positive: &[0.5, 0.6], excluded: same(&ids[..2], &ids) };
+        let pool = CandidatePool {
+            scores: &scores,
+            positive: &[0.5, 0.6],
+            excluded: same(&ids[..2], &ids),
+        };
         let want =
             format!("score of anchor 1 and candidate 2: expected a finite number, got {bad}");
         assert_eq!(refused(&pool), want);
-        let excluded = Pool { excluded: same(&[1, 3], &ids), ..pool };
+        let excluded = CandidatePool { excluded: same(&[1, 3], &ids), ..pool };
         let rho = weights(&excluded, &rule(Preset::Paper), &seen(300));
         assert!(rho[5] == 0.0 && rho[3] > 0.0 && rho.iter().all(|w| w.is_finite()), "{rho:?}");
         assert_eq!(excluded.hardest(0.2).unwrap()[1], 1);
-        let pool = Pool { scores: &[0.5; 6], positive: &[0.5, bad], ..pool };
+        let pool = CandidatePool { scores: &[0.5; 6], positive: &[0.5, bad], ..pool };
         let want = format!("positive score of anchor 1: expected a finite number, got {bad}");
         assert_eq!(refused(&pool), want);
     }
-    let pool =
-        Pool { scores: &[0.5; 6], positive: &[0.5; 2], excluded: same(&[1, -100], &[1, 2, -100]) };
+    let pool = CandidatePool {
+        scores: &[0.5; 6],
+        positive: &[0.5; 2],
+        excluded: same(&[1, -100], &[1, 2, -100]),
+    };
     let expected = "image id of anchor 1: expected an image id, got -100";
     assert!(refused(&pool).starts_with(expected), "{}", refused(&pool));
 }
 
 #[test]
 fn numbers_out_of_their_range_are_refused() {
-    let pool = Pool { scores: &[0.5], positive: &[0.5], excluded: same(&[1], &[2]) };
+    let pool = CandidatePool { scores: &[0.5], positive: &[0.5], excluded: same(&[1], &[2]) };
     let line =
         |rule: &Rule, seen: &Snapshot| super::weights(&pool, rule, seen).unwrap_err().to_string();
     let of = |change: &dyn Fn(&mut Rule)| {
@@ -249,7 +260,7 @@ proptest! {
     /// ρ is 0 or lies in [exp(min(−τ, −4α)), 1], and every row has a positive weight.
     #[test]
     fn bounds(s in vec(-1.0f32..1.0, 24), pos in vec(-1.0f32..1.0, 4), n in 0u64..400) {
-        let pool = Pool { scores: &s, positive: &pos, excluded: same(&[1, 2, 3, 3], &[1, 2, 3, 3, -100, 9]), };
+        let pool = CandidatePool { scores: &s, positive: &pos, excluded: same(&[1, 2, 3, 3], &[1, 2, 3, 3, -100, 9]), };
         for preset in [Preset::Official, Preset::Paper] {
             let rule = rule(preset);
             let rho = weights(&pool, &rule, &seen(n));
@@ -272,10 +283,10 @@ proptest! {
         let turned = |v: &[f32]| { let mut v = v.to_vec(); v.rotate_left(turn); v };
         let mut other = ids;
         other.rotate_left(turn);
-        let pool = Pool { scores: &s, positive: &[0.6], excluded: same(&[1], &ids), };
+        let pool = CandidatePool { scores: &s, positive: &[0.6], excluded: same(&[1], &ids), };
         let rho = weights(&pool, &rule(Preset::Paper), &seen(n));
         let scores = turned(&s);
-        let pool = Pool { scores: &scores, excluded: same(&[1], &other), ..pool };
+        let pool = CandidatePool { scores: &scores, excluded: same(&[1], &other), ..pool };
         prop_assert_eq!(weights(&pool, &rule(Preset::Paper), &seen(n)), turned(&rho));
     }
 }

@@ -5,11 +5,11 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use clap::error::ErrorKind;
-use hubness::cli::args::Cli;
+use hubness::cli::args::CommandLine;
 use hubness::cli::commands;
 
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let cli = match CommandLine::try_parse() {
         Ok(cli) => cli,
         Err(error) if is_help(error.kind()) => error.exit(),
         Err(error) => return refuse(&one_line(&error.to_string())),

@@ -1,26 +1,18 @@
 //! Choosing on some images, counting on the others.
 
 use itm_core::{Error, Result};
-use serde::{Deserialize, Serialize};
 
-use super::{Candidate, Goal, HitTable, Split};
-use crate::Direction;
+use super::{Candidate, FoldSplit, Goal, HitTable};
 
 /// The choice of [`cross_fit`] and its hits.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct CrossFit {
-    /// The direction of the queries.
-    pub direction: Direction,
-    /// The goal of the choice.
-    pub goal: Goal,
     /// The setting for the images of each fold, chosen on the images of the other folds; `None` for a fold without images.
     pub chosen: Vec<Option<usize>>,
     /// Hits of every image under the setting of its fold, at 1, 5, 10: for [`joined_hits`](super::joined_hits).
     pub hits: Vec<[u16; 3]>,
     /// R@1, R@5, R@10 of the pooled hits, in percent. Under a goal of one K, only that recall has a meaning.
     pub recalls: [f64; 3],
-    /// The value of the goal.
-    pub score: f64,
 }
 
 /// Cross-fitting over images in two or more folds: the images of each fold get the setting that is best on all other images.
@@ -38,7 +30,7 @@ pub struct CrossFit {
 ///
 /// # Errors
 /// If there is no setting, or the split has another number of images.
-pub fn cross_fit(table: &HitTable, split: &Split, goal: Goal) -> Result<CrossFit> {
+pub fn cross_fit(table: &HitTable, split: &FoldSplit, goal: Goal) -> Result<CrossFit> {
     fits(table, split)?;
     let sums = fold_sums(table, split, goal);
     let chosen: Vec<Option<usize>> = (0..split.folds())
@@ -50,8 +42,7 @@ pub fn cross_fit(table: &HitTable, split: &Split, goal: Goal) -> Result<CrossFit
         .map(|image| table.candidates()[setting_of(image)].hits[image])
         .collect();
     let recalls = table.percent(&hits);
-    let (direction, score) = (table.direction(), goal.of(recalls));
-    Ok(CrossFit { direction, goal, chosen, hits, recalls, score })
+    Ok(CrossFit { chosen, hits, recalls })
 }
 
 /// The setting that is best on all images of a validation table; among equal settings, the one listed first.
@@ -63,14 +54,14 @@ pub fn cross_fit(table: &HitTable, split: &Split, goal: Goal) -> Result<CrossFit
 pub fn choose_on_validation(table: &HitTable, goal: Goal) -> Result<usize> {
     table.not_empty()?;
     let total = |setting: usize| -> u64 {
-        table.candidates()[setting].hits.iter().map(|at| goal.of(at.map(u64::from))).sum()
+        table.candidates()[setting].hits.iter().map(|at| goal.of(*at)).sum()
     };
     let better = |best: usize, next: usize| if total(next) > total(best) { next } else { best };
     Ok((1..table.candidates().len()).fold(0, better))
 }
 
 /// An error unless table and split can be cross-fitted.
-fn fits(table: &HitTable, split: &Split) -> Result<()> {
+fn fits(table: &HitTable, split: &FoldSplit) -> Result<()> {
     table.not_empty()?;
     let (images, got) = (table.images(), split.of_image().len());
     if images == got {
@@ -80,11 +71,11 @@ fn fits(table: &HitTable, split: &Split) -> Result<()> {
 }
 
 /// Hits of every setting in every fold: `[settings][folds]`.
-fn fold_sums(table: &HitTable, split: &Split, goal: Goal) -> Vec<Vec<u64>> {
+fn fold_sums(table: &HitTable, split: &FoldSplit, goal: Goal) -> Vec<Vec<u64>> {
     let of_setting = |setting: &Candidate| {
         let mut sums = vec![0; split.folds()];
         for (&at, &fold) in setting.hits.iter().zip(split.of_image()) {
-            sums[fold] += goal.of(at.map(u64::from));
+            sums[fold] += goal.of(at);
         }
         sums
     };

@@ -9,12 +9,12 @@ const KEYS: usize = 64;
 
 /// The fold of every image.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Split {
+pub struct FoldSplit {
     folds: usize,
     of_image: Vec<usize>,
 }
 
-impl Split {
+impl FoldSplit {
     /// Folds that were made elsewhere, `of_image[i] < folds`.
     ///
     /// A fold may be empty; it counts nothing. If all images are in one fold, there are no images to choose on.

@@ -2,13 +2,11 @@
 
 use itm_core::significance::{Hits, ImageHits};
 use itm_core::{Error, Result};
-use serde::{Deserialize, Serialize};
 
 use crate::Direction;
 
 /// The quantity to maximise.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Goal {
     /// R@1 + R@5 + R@10 of the direction.
     Sum,
@@ -25,7 +23,8 @@ impl Goal {
     pub const EACH: [Self; 3] = [Self::At1, Self::At5, Self::At10];
 
     /// The value of the goal, from the values at 1, 5 and 10.
-    pub(super) fn of<T: std::iter::Sum + Copy>(self, at: [T; 3]) -> T {
+    pub(super) fn of(self, at: [u16; 3]) -> u64 {
+        let at = at.map(u64::from);
         match self {
             Self::Sum => at.into_iter().sum(),
             Self::At1 => at[0],
@@ -51,7 +50,6 @@ pub struct Candidate {
 /// An image brings its queries: itself for i2t, its texts for t2i. The candidates may come from several methods.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HitTable {
-    direction: Direction,
     queries: Vec<u16>,
     candidates: Vec<Candidate>,
 }
@@ -70,7 +68,7 @@ impl HitTable {
             let expected = direction.queries("1 query (itself)", "at least 1 query (its texts)");
             return Err(Error::invalid(place(image), expected, queries[image]));
         }
-        Ok(Self { direction, queries, candidates: Vec::new() })
+        Ok(Self { queries, candidates: Vec::new() })
     }
 
     /// Adds a setting after the others.
@@ -96,25 +94,11 @@ impl HitTable {
         let wrong = |(&at, &queries): (&[u16; 3], &u16)| at.iter().any(|&hit| hit > queries);
         if let Some(image) = hits.iter().zip(&self.queries).position(wrong) {
             let expected = format!("at most {} hits", self.queries[image]);
-            let got = format!("{:?}", hits[image]);
-            return Err(Error::invalid(
-                format!("hits of {label}, {}", place(image)),
-                expected,
-                got,
-            ));
+            let place = format!("hits of {label}, {}", place(image));
+            return Err(Error::invalid(place, expected, format!("{:?}", hits[image])));
         }
         self.candidates.push(Candidate { label, correction, hits });
         Ok(())
-    }
-
-    /// The direction of the queries.
-    pub fn direction(&self) -> Direction {
-        self.direction
-    }
-
-    /// How many queries each image brings.
-    pub fn queries(&self) -> &[u16] {
-        &self.queries
     }
 
     /// The candidates, in order.

@@ -17,8 +17,8 @@ fn table(direction: Direction, queries: &[u16], hits: &[&[u16]]) -> HitTable {
     table
 }
 
-fn split(of_image: &[usize]) -> Split {
-    Split::new(of_image.iter().max().unwrap() + 1, of_image.to_vec()).unwrap()
+fn split(of_image: &[usize]) -> FoldSplit {
+    FoldSplit::new(of_image.iter().max().unwrap() + 1, of_image.to_vec()).unwrap()
 }
 
 fn names(n: usize) -> Vec<String> {
@@ -36,9 +36,7 @@ fn golden_two_folds() {
     assert_eq!(fit.chosen, [Some(1), Some(0)]);
     assert_eq!(fit.hits, [[0; 3], [1; 3], [1; 3], [0; 3]]);
     let percent = 200.0 / 7.0;
-    assert_eq!((fit.recalls, fit.score, fit.direction), ([percent; 3], percent, Direction::T2i));
-    let sum = cross_fit(&table, &split(&[0, 0, 1, 1]), Goal::Sum).unwrap();
-    assert!((sum.score - 3.0 * percent).abs() < 1e-12);
+    assert_eq!(fit.recalls, [percent; 3]);
     assert_eq!(choose_on_validation(&table, Goal::Sum).unwrap(), 1);
     assert!((table.recalls(1)[2] - 500.0 / 7.0).abs() < 1e-12);
 }
@@ -72,8 +70,8 @@ fn noise_gains_nothing_under_cross_fitting() {
         let rows: Vec<&[u16]> = rows.iter().map(Vec::as_slice).collect();
         let table = table(Direction::I2t, &vec![1; images], &rows);
         let off = table.recalls(0)[0];
-        let split = Split::hashed(&ids, 2, draw).unwrap();
-        fitted.push(cross_fit(&table, &split, Goal::At1).unwrap().score - off);
+        let split = FoldSplit::hashed(&ids, 2, draw).unwrap();
+        fitted.push(cross_fit(&table, &split, Goal::At1).unwrap().recalls[0] - off);
         best.push(table.recalls(choose_on_validation(&table, Goal::At1).unwrap())[0] - off);
     }
     let mean = |gains: &[f64]| gains.iter().sum::<f64>() / gains.len() as f64;
@@ -97,10 +95,10 @@ fn sorted_data_does_no_harm() {
     let table = table(Direction::I2t, &[1; 100], &[&rows[0], &rows[1]]);
     let halves: Vec<usize> = (0..100).map(|i| i / 50).collect();
     let by_place = cross_fit(&table, &split(&halves), Goal::At1).unwrap();
-    assert_eq!((by_place.chosen.as_slice(), by_place.score), (&[Some(1), Some(0)][..], 10.0));
-    let hashed = Split::hashed(&names(100), 2, 0).unwrap();
+    assert_eq!((by_place.chosen.as_slice(), by_place.recalls[0]), (&[Some(1), Some(0)][..], 10.0));
+    let hashed = FoldSplit::hashed(&names(100), 2, 0).unwrap();
     let fit = cross_fit(&table, &hashed, Goal::At1).unwrap();
-    assert_eq!((fit.chosen.as_slice(), fit.score), (&[Some(0), Some(0)][..], 60.0));
+    assert_eq!((fit.chosen.as_slice(), fit.recalls[0]), (&[Some(0), Some(0)][..], 60.0));
 }
 
 /// Trap: captions of one image in different folds. Entries of one name share a fold, at any position.
@@ -108,7 +106,7 @@ fn sorted_data_does_no_harm() {
 fn one_name_has_one_fold() {
     let ids: Vec<String> = (0..300).map(|caption| format!("{:03}.jpg", caption * 7 % 60)).collect();
     for (folds, seed) in [(2, 0), (2, 9), (5, 1)] {
-        let split = Split::hashed(&ids, folds, seed).unwrap();
+        let split = FoldSplit::hashed(&ids, folds, seed).unwrap();
         let mut fold_of = HashMap::new();
         for (id, &fold) in ids.iter().zip(split.of_image()) {
             assert_eq!(*fold_of.entry(id).or_insert(fold), fold, "{id}");
@@ -131,7 +129,7 @@ fn the_hash_is_the_published_one() {
 fn folds_are_even_and_hang_on_the_seed() {
     let ids = names(10_000);
     for folds in [2, 5] {
-        let split = Split::hashed(&ids, folds, 3).unwrap();
+        let split = FoldSplit::hashed(&ids, folds, 3).unwrap();
         let even = 10_000 / folds;
         for size in split.sizes() {
             assert!(size.abs_diff(even) < 250, "{size} of {even}");
@@ -139,18 +137,18 @@ fn folds_are_even_and_hang_on_the_seed() {
         // Neighbours share a fold as often as by chance.
         let together = split.of_image().windows(2).filter(|pair| pair[0] == pair[1]).count();
         assert!(together.abs_diff(even) < 250, "{together} of {even}");
-        let other = Split::hashed(&ids, folds, 4).unwrap();
+        let other = FoldSplit::hashed(&ids, folds, 4).unwrap();
         let same = split.of_image().iter().zip(other.of_image()).filter(|(a, b)| a == b).count();
         assert!(same.abs_diff(even) < 250, "{same} of {even}");
-        assert_eq!(split, Split::hashed(&ids, folds, 3).unwrap());
+        assert_eq!(split, FoldSplit::hashed(&ids, folds, 3).unwrap());
     }
 }
 
 /// The fold of an image depends on its name, not on the other images.
 #[test]
 fn a_subset_keeps_its_folds() {
-    let all = Split::hashed(&names(50), 2, 1).unwrap();
-    assert_eq!(Split::hashed(&names(30), 2, 1).unwrap().of_image(), &all.of_image()[..30]);
+    let all = FoldSplit::hashed(&names(50), 2, 1).unwrap();
+    assert_eq!(FoldSplit::hashed(&names(30), 2, 1).unwrap().of_image(), &all.of_image()[..30]);
 }
 
 #[test]
@@ -172,28 +170,28 @@ fn equal_recalls_go_to_the_smallest_correction_then_to_the_first() {
 #[test]
 fn empty_folds() {
     let table = table(Direction::I2t, &[1, 1, 1], &[&[1, 0, 0], &[0, 1, 1]]);
-    let split = Split::new(4, vec![0, 2, 2]).unwrap();
+    let split = FoldSplit::new(4, vec![0, 2, 2]).unwrap();
     assert_eq!(split.sizes(), [1, 0, 2, 0]);
     let fit = cross_fit(&table, &split, Goal::Sum).unwrap();
     assert_eq!(fit.chosen, [Some(1), None, Some(0), None]);
-    assert_eq!(fit.score, 0.0);
-    let message = |result: crate::Result<Split>| result.unwrap_err().to_string();
+    assert_eq!(fit.recalls, [0.0; 3]);
+    let message = |result: crate::Result<FoldSplit>| result.unwrap_err().to_string();
     assert_eq!(
-        message(Split::new(2, vec![1, 1, 1])),
+        message(FoldSplit::new(2, vec![1, 1, 1])),
         "split: expected images in at least 2 folds, got all 3 images in one of 2"
     );
     assert_eq!(
-        message(Split::new(2, vec![0, 2])),
+        message(FoldSplit::new(2, vec![0, 2])),
         "split, image 1: expected a fold below 2, got 2"
     );
-    assert!(Split::new(2, vec![]).is_err());
+    assert!(FoldSplit::new(2, vec![]).is_err());
     assert_eq!(
-        message(Split::hashed(&["a"], 2, 0)),
+        message(FoldSplit::hashed(&["a"], 2, 0)),
         "cross-fitting: expected at least 2 different image names, got 1 of 1 entries"
     );
-    assert!(Split::hashed(&["a", "a"], 2, 0).is_err());
+    assert!(FoldSplit::hashed(&["a", "a"], 2, 0).is_err());
     assert_eq!(
-        message(Split::hashed(&["a", "b"], 1, 0)),
+        message(FoldSplit::hashed(&["a", "b"], 1, 0)),
         "cross-fitting: expected at least 2 folds, got 1"
     );
 }
@@ -202,10 +200,10 @@ fn empty_folds() {
 #[test]
 fn two_images_are_always_apart() {
     for seed in 0..200 {
-        let split = Split::hashed(&["a", "b"], 2, seed).unwrap();
+        let split = FoldSplit::hashed(&["a", "b"], 2, seed).unwrap();
         assert_eq!(split.sizes(), [1, 1], "{seed}");
     }
-    assert_eq!(Split::hashed(&["a", "b", "c"], 5, 0).unwrap().sizes().len(), 5);
+    assert_eq!(FoldSplit::hashed(&["a", "b", "c"], 5, 0).unwrap().sizes().len(), 5);
 }
 
 /// The chosen hits join into one system, whose recalls equal the recalls of the fits.
@@ -251,7 +249,7 @@ fn impossible_tables_are_refused() {
     assert_eq!(message(choose_on_validation(&table, Goal::Sum).map(|_| ())), nothing);
     assert_eq!(message(cross_fit(&table, &split, Goal::Sum).map(|_| ())), nothing);
     table.push("off", 0.0, vec![[0; 3]; 2]).unwrap();
-    let three = Split::new(2, vec![0, 1, 1]).unwrap();
+    let three = FoldSplit::new(2, vec![0, 1, 1]).unwrap();
     assert_eq!(
         message(cross_fit(&table, &three, Goal::Sum).map(|_| ())),
         "cross-fitting: expected a split of 2 images, got 3"

@@ -5,17 +5,17 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
 
-use super::input::InputArgs;
+use super::input::{InputArgs, Location};
 use crate::Direction;
 use crate::study::{Settings, Study};
 
 /// Hubs of cross-modal retrieval: measures them, names them, corrects scores for them.
 #[derive(Debug, Parser)]
 #[command(name = "hubness", version, arg_required_else_help = true, after_help = EXAMPLES)]
-pub struct Cli {
+pub struct CommandLine {
     /// What to do.
     #[command(subcommand)]
-    pub command: Command,
+    pub command: Task,
 }
 
 const EXAMPLES: &str = "\
@@ -29,18 +29,18 @@ Exit codes: 0 done, 2 something about the input or the options is wrong (one lin
 
 /// A command.
 #[derive(Debug, Subcommand)]
-pub enum Command {
+pub enum Task {
     /// Recalls before and after each correction, with intervals and tests; the hubs by name
-    Report(Box<Report>),
+    Report(Box<ReportArgs>),
     /// Corrected scores or ranked lists, written to a file
-    Rescore(Rescore),
+    Rescore(RescoreArgs),
     /// Item vectors with one more dimension, for corrected search on FAISS, usearch, Qdrant, Milvus, pgvector
-    Export(Export),
+    Export(ExportArgs),
 }
 
 /// `hubness report`
 #[derive(Debug, Args)]
-pub struct Report {
+pub struct ReportArgs {
     /// The input.
     #[command(flatten)]
     pub input: InputArgs,
@@ -52,30 +52,9 @@ pub struct Report {
     /// Settings of the corrections.
     #[command(flatten)]
     pub settings: Settings,
-    /// Image embeddings of a validation set: `auto` settings are chosen on this set instead of by cross-fitting
-    #[arg(
-        long,
-        value_name = "FILE",
-        requires = "val_texts",
-        group = "validation",
-        help_heading = "Choosing"
-    )]
-    pub val_images: Option<super::input::Location>,
-    /// Text embeddings of the validation set
-    #[arg(long, value_name = "FILE", requires = "val_images", help_heading = "Choosing")]
-    pub val_texts: Option<super::input::Location>,
-    /// Score matrix of the validation set, for a test with --scores
-    #[arg(
-        long,
-        value_name = "FILE",
-        requires = "scores",
-        group = "validation",
-        help_heading = "Choosing"
-    )]
-    pub val_scores: Option<super::input::Location>,
-    /// Pairs of the validation set
-    #[arg(long, value_name = "FILE", requires = "validation", help_heading = "Choosing")]
-    pub val_pairs: Option<super::input::Location>,
+    /// The validation set.
+    #[command(flatten)]
+    pub validation: ValidationArgs,
     /// True matches beyond the pairs, which tell deserved hubs from other hubs: a JSON list with one list per image, the numbers
     /// of all texts that are true of the image
     #[arg(long, value_name = "FILE.json", help_heading = "Output")]
@@ -94,21 +73,47 @@ pub struct Report {
     pub json: bool,
 }
 
-/// `hubness rescore`
+/// A validation set, on which `auto` settings are chosen instead of by cross-fitting.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Choosing")]
+pub struct ValidationArgs {
+    /// Image embeddings of a validation set: `auto` settings are chosen on this set instead of by cross-fitting
+    #[arg(long, value_name = "FILE", requires = "val_texts", group = "validation")]
+    pub val_images: Option<Location>,
+    /// Text embeddings of the validation set
+    #[arg(long, value_name = "FILE", requires = "val_images")]
+    pub val_texts: Option<Location>,
+    /// Score matrix of the validation set, for a test with --scores
+    #[arg(long, value_name = "FILE", requires = "scores", group = "validation")]
+    pub val_scores: Option<Location>,
+    /// Pairs of the validation set
+    #[arg(long, value_name = "FILE", requires = "validation")]
+    pub val_pairs: Option<Location>,
+}
+
+/// One correction of one direction.
 #[derive(Debug, Args)]
-pub struct Rescore {
+pub struct FitArgs {
     /// The input.
     #[command(flatten)]
     pub input: InputArgs,
-    /// One correction, alone or with +gm or +rgm
+    /// One correction: csls, is, nnn or sinkhorn; for `rescore` any of a report, alone or with +gm or +rgm
     #[arg(long, default_value = "csls", help_heading = "Corrections")]
     pub method: String,
     /// Settings of the corrections.
     #[command(flatten)]
     pub settings: Settings,
-    /// Which side holds the queries
+    /// Which side holds the queries; `export` writes the other side
     #[arg(long, value_parser = direction(), help_heading = "Output")]
     pub direction: Direction,
+}
+
+/// `hubness rescore`
+#[derive(Debug, Args)]
+pub struct RescoreArgs {
+    /// The correction.
+    #[command(flatten)]
+    pub fit: FitArgs,
     /// Number of items per list of a run
     #[arg(long, default_value_t = 100, value_name = "K", help_heading = "Output")]
     pub top: usize,
@@ -120,19 +125,10 @@ pub struct Rescore {
 
 /// `hubness export`
 #[derive(Debug, Args)]
-pub struct Export {
-    /// The input.
+pub struct ExportArgs {
+    /// The correction.
     #[command(flatten)]
-    pub input: InputArgs,
-    /// csls, is, nnn or sinkhorn
-    #[arg(long, default_value = "csls", help_heading = "Corrections")]
-    pub method: String,
-    /// Settings of the corrections.
-    #[command(flatten)]
-    pub settings: Settings,
-    /// Which side holds the queries; the other side is exported
-    #[arg(long, value_parser = direction(), help_heading = "Output")]
-    pub direction: Direction,
+    pub fit: FitArgs,
     /// A folder for items.npy, queries.npy, expected.npy (the ten best of each query, to check the engine) and export.json
     #[arg(long, value_name = "FOLDER", help_heading = "Output")]
     pub out: PathBuf,
@@ -146,7 +142,7 @@ fn direction() -> impl TypedValueParser<Value = Direction> {
     PossibleValuesParser::new(known).map(parsed)
 }
 
-impl Report {
+impl ReportArgs {
     /// The study that these options describe.
     ///
     /// # Errors

@@ -75,7 +75,7 @@ mod tests {
     use super::*;
     use crate::ScoreMatrix;
     use crate::rows::Length;
-    use crate::study::{Base, Method, Names, Study, Test, TestScores, Then};
+    use crate::study::{Base, ItemNames, Method, Study, Test, TestScores, Then};
 
     /// The doubts over scores of `n` images with `captions` texts each.
     fn of(n: usize, captions: usize, score: impl Fn(usize, usize) -> f32) -> Vec<String> {
@@ -87,7 +87,7 @@ mod tests {
             scores: TestScores::All(&scores),
             pairs: &pairs,
             length: Length::Raw,
-            names: &Names::default(),
+            names: &ItemNames::default(),
             banks: Default::default(),
             truth: None,
         };

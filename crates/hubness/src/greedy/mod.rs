@@ -17,7 +17,6 @@ mod candidates;
 mod capacity;
 mod edge;
 mod matching;
-mod runs;
 mod sweep;
 
 use serde::{Deserialize, Serialize};
@@ -25,7 +24,6 @@ use serde::{Deserialize, Serialize};
 pub use candidates::Candidates;
 pub use capacity::{CapacityScale, capacity};
 pub use matching::Matching;
-pub use runs::GreedyRuns;
 pub use sweep::GreedySweep;
 
 use crate::Result;

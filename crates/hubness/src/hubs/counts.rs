@@ -2,7 +2,6 @@
 
 use std::cmp::Reverse;
 
-use itm_core::eval::CUTS;
 use serde::{Deserialize, Serialize};
 
 use crate::{Direction, TopLists};
@@ -105,14 +104,6 @@ impl Counts {
             list.iter().for_each(|&item| values[item as usize] += times);
         }
         Self { direction: lists.direction, k: lists.k, queries, values }
-    }
-
-    /// `N_1`, `N_5` and `N_10` of one set of lists.
-    ///
-    /// # Panics
-    /// As [`Lists::top`] for 10.
-    pub fn at_cuts(items: usize, lists: &TopLists) -> [Self; 3] {
-        CUTS.map(|k| Self::new(&Lists::top(items, k as usize, lists)))
     }
 
     /// The direction of the queries.

@@ -25,11 +25,6 @@ pub struct Bar {
 }
 
 impl Histogram {
-    /// The histogram of all items.
-    pub fn new(counts: &Counts) -> Self {
-        Self::of_all([counts])
-    }
-
     /// The histogram of the items of several models or folds together. If all have the same number of items, its shares are
     /// the mean of their shares.
     pub fn of_all<'a>(counts: impl IntoIterator<Item = &'a Counts>) -> Self {

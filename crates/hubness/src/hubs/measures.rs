@@ -1,31 +1,9 @@
 //! How unequal the counts are. `N_j` are the counts of all `m` items and `N̄` is their mean. Every measure is 0 for equal
-//! counts, except the share of the maximum and, for small sizes of a hub, the share of the hubs.
+//! counts, except the share of the maximum.
 
-use std::f64::consts::{FRAC_1_SQRT_2, TAU};
-
-use itm_core::eval::CUTS;
 use serde::{Deserialize, Serialize};
 
 use super::Counts;
-use crate::Direction;
-
-/// The count from which on an item is a hub.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum HubSize {
-    /// `t = factor · N̄`.
-    TimesMean(f64),
-    /// `t = 2k`, as scikit-hubness counts. This is sensible only if there are as many queries as items. With five captions
-    /// per image it calls most images hubs, but hardly any caption.
-    Program,
-}
-
-impl Default for HubSize {
-    /// Twice the mean.
-    fn default() -> Self {
-        Self::TimesMean(2.0)
-    }
-}
 
 /// The measures of one set of counts that reports show.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -51,8 +29,8 @@ pub struct HubMeasures {
 }
 
 impl HubMeasures {
-    /// All measures; `size` says which items are hubs.
-    pub fn new(counts: &Counts, size: HubSize) -> Self {
+    /// All measures.
+    pub fn new(counts: &Counts) -> Self {
         Self {
             k: counts.k() as u64,
             skewness: counts.skewness(),
@@ -60,23 +38,11 @@ impl HubMeasures {
             gini: counts.gini(),
             atkinson: counts.atkinson(0.5),
             anti_hub_share: counts.anti_hubs(),
-            hub_occurrence: counts.hub_occurrence(size),
-            hubs: counts.hubs(size) as u64,
+            hub_occurrence: counts.hub_occurrence(),
+            hubs: counts.hubs() as u64,
             max: counts.maximum(),
         }
     }
-}
-
-/// The paper's sum of skewnesses over `k` = 1, 5, 10 and both directions. For folds, take the mean over the folds.
-///
-/// # Panics
-/// If the counts are not for k = 1, 5 and 10 in this order, or are of the other direction.
-pub fn hs_sum(i2t: &[Counts; 3], t2i: &[Counts; 3]) -> f64 {
-    for (counts, direction) in [(i2t, Direction::I2t), (t2i, Direction::T2i)] {
-        let got = counts.each_ref().map(|c| (c.direction(), c.k()));
-        assert_eq!(got, CUTS.map(|k| (direction, k as usize)), "counts of {direction}");
-    }
-    i2t.iter().chain(t2i).map(Counts::skewness).sum()
 }
 
 impl Counts {
@@ -153,59 +119,35 @@ impl Counts {
         self.each().filter(|&count| count == 0.0).count() as f64 / self.values().len() as f64
     }
 
-    /// Share of all answers that are hubs.
+    /// Share of all answers that are hubs, items with at least [twice the mean count](Self::threshold).
     ///
     /// ```text
-    /// Σ_{N_j ≥ t} N_j / Σ_j N_j
+    /// Σ_{N_j ≥ t} N_j / Σ_j N_j        t = 2 N̄
     /// ```
     ///
     /// # Departures
-    /// scikit-hubness divides by `n · k`, which is the same for full lists, and takes `t = 2k`: [`HubSize::Program`].
-    pub fn hub_occurrence(&self, size: HubSize) -> f64 {
-        let t = self.threshold(size);
+    /// scikit-hubness divides by `n · k`, which is the same for full lists, and takes `t = 2k`. That is sensible only if there are
+    /// as many queries as items: with five captions per image, most images would be hubs, but hardly any caption.
+    pub fn hub_occurrence(&self) -> f64 {
+        let t = self.threshold();
         self.of_total(self.each().filter(|&count| count >= t).sum())
     }
 
-    /// Number of items with `N_j ≥ t`. 0 if no query has any item.
-    pub fn hubs(&self, size: HubSize) -> usize {
-        let t = self.threshold(size);
+    /// Number of hubs. 0 if no query has any item.
+    pub fn hubs(&self) -> usize {
+        let t = self.threshold();
         if self.total() == 0 { 0 } else { self.each().filter(|&count| count >= t).count() }
     }
 
-    /// The count `t` from which on an item is a hub.
-    pub fn threshold(&self, size: HubSize) -> f64 {
-        match size {
-            HubSize::TimesMean(factor) => factor * self.mean(),
-            HubSize::Program => 2.0 * self.k() as f64,
-        }
+    /// The count `t` from which on an item is a hub: twice the mean.
+    pub fn threshold(&self) -> f64 {
+        2.0 * self.mean()
     }
 
     /// Largest share of queries that have one item: `max_j N_j / n`; 1 if one item answers every query.
     pub fn maximum(&self) -> f64 {
         let largest = self.values().iter().copied().max().unwrap_or(0);
         if self.queries() == 0 { 0.0 } else { f64::from(largest) / self.queries() as f64 }
-    }
-
-    /// Raw third moment of a standard normal distribution, truncated below at the point `a` where counts become negative.
-    /// It is not a skewness.
-    ///
-    /// ```text
-    /// a = −N̄ / sd      h = φ(a) / (1 − Φ(a))      h (a² + 2)        sd divided by m − 1
-    /// ```
-    ///
-    /// For equal counts it is 0, its limit.
-    ///
-    /// # Departures
-    /// scikit-hubness calls this number "truncated normal skewness".
-    pub fn truncated_normal_third_moment(&self) -> f64 {
-        if self.all_equal() {
-            return 0.0;
-        }
-        let m = self.values().len() as f64;
-        let a = -self.mean() / (self.moment(2) * m / (m - 1.0)).sqrt();
-        let density = (-a * a / 2.0).exp() / TAU.sqrt();
-        let above = libm::erfc(a * FRAC_1_SQRT_2) / 2.0;
-        density / above * (a * a + 2.0)
     }
 
     fn each(&self) -> impl Iterator<Item = f64> {

@@ -13,9 +13,7 @@
 //! ```
 
 mod counts;
-mod deserved;
 mod histogram;
-mod interval;
 mod measures;
 mod nearest;
 mod worst;
@@ -24,9 +22,7 @@ mod worst;
 mod tests;
 
 pub use counts::{Counts, Lists};
-pub use deserved::{Deserved, deserved};
 pub use histogram::{Bar, Histogram};
-pub use interval::bootstrap_measure;
-pub use measures::{HubMeasures, HubSize, hs_sum};
+pub use measures::HubMeasures;
 pub use nearest::{Nearest, bootstrap_difference};
-pub use worst::{Hub, TrueItem, Victim, Worst, complete_truth, worst_hubs};
+pub use worst::{Hub, Victim, worst_hubs};

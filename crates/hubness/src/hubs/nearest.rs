@@ -58,7 +58,7 @@ impl Nearest {
         self.folds.iter().map(|fold| Counts::new(&fold.lists(direction, k))).collect()
     }
 
-    /// The paper's sum of skewnesses, [`hs_sum`](super::hs_sum), averaged over the folds.
+    /// The paper's sum of skewnesses over `k` = 1, 5, 10 and both directions, averaged over the folds.
     pub fn hs_sum(&self) -> f64 {
         let lists = self.lists(&Self::of_hs_sum());
         let counts = |lists: &Vec<Lists<'_>>| lists.iter().map(Counts::new).collect::<Vec<_>>();
@@ -183,7 +183,6 @@ mod tests {
     use itm_core::ScoreMatrix;
 
     use super::*;
-    use crate::hubs::{bootstrap_measure, hs_sum};
     use crate::{Survey, TopLists};
 
     const SIDES: [Direction; 2] = Direction::BOTH;
@@ -217,13 +216,14 @@ mod tests {
             let scores = part.scores(&all);
             let want = SIDES.map(|side| {
                 let items = side.items(20, 40);
-                Counts::at_cuts(items, &top(&scores, &part.pairs, side))
+                let top = top(&scores, &part.pairs, side);
+                [1, 5, 10].map(|k| Counts::new(&Lists::top(items, k, &top)))
             });
             for (side, want) in SIDES.into_iter().zip(&want) {
                 let got = [1, 5, 10].map(|k| nearest.counts(side, k)[f].clone());
                 assert_eq!(got, *want, "{side}, fold {f}");
             }
-            sums.push(hs_sum(&want[0], &want[1]));
+            sums.push(want.iter().flatten().map(Counts::skewness).sum::<f64>());
         }
         assert!((nearest.hs_sum() - (sums[0] + sums[1]) / 2.0).abs() < 1e-12);
         assert_ne!(sums[0], sums[1], "each fold has sums of its own");
@@ -269,7 +269,7 @@ mod tests {
     }
 
     /// If the measure of one system is 0 in every draw, the interval of the difference is the interval of the other system.
-    /// With one run there is one draw of runs; then images are drawn as in `bootstrap_measure`. Images have 1 to 9 texts, out
+    /// With one run there is one draw of runs; then images are drawn, each with all its texts. Images have 1 to 9 texts, out
     /// of order.
     #[test]
     fn a_difference_to_nothing_is_the_interval_itself() {
@@ -292,7 +292,12 @@ mod tests {
             };
             let lists = top(&all, &pairs, direction);
             let lists = Lists::top(direction.items(30, 90), k, &lists);
-            let own = bootstrap_measure(&lists, &pairs, Counts::robin_hood, 200, 3).unwrap();
+            let replicate = |r: u64| {
+                let times = resample(&[1, 30], 3, r).remove(1);
+                let image = |query: usize| direction.queries(query, pairs.image_of_text()[query]);
+                Counts::weighted(&lists, |query| times[image(query)]).robin_hood()
+            };
+            let own = Interval::percentile((0..200).map(replicate).collect());
             assert!(own.hi > own.lo);
             assert_eq!(interval(&hubs, &none), own, "{direction}, N_{k}");
             let back = interval(&none, &hubs);

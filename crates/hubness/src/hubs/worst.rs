@@ -1,192 +1,143 @@
 //! The largest hubs and the queries they wrongly win.
 
+use std::collections::BTreeMap;
+
+use itm_core::eval::{Standing, TiePolicy};
 use itm_core::scored::Scored;
-use itm_core::{Pairs, Result};
+use itm_core::{Pairs, Relevance, Result};
 use serde::{Deserialize, Serialize};
 
 use super::{Counts, Lists};
-use crate::{AnyCorrection, Direction, TopLists};
+use crate::{AnyCorrection, TopLists};
 
-/// Which hubs and victims to list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Worst {
-    /// Hubs are ordered by `N_k` for this `k`.
-    pub k: usize,
-    /// An item wins a query if it is among the first `within` items of its list: 1, or `k`.
-    pub within: usize,
-    /// Largest number of hubs.
-    pub hubs: usize,
-    /// Largest number of victims per hub.
-    pub victims: usize,
-}
+/// Length of the lists in which hubs are counted.
+const LISTED: usize = 10;
 
-impl Default for Worst {
-    /// The ten items with the largest `N_10`, each with up to five queries that wrongly have it first.
-    fn default() -> Self {
-        Self { k: 10, within: 1, hubs: 10, victims: 5 }
-    }
-}
+/// Largest number of hubs.
+const HUBS: usize = 10;
 
-/// An item that many queries have among their nearest.
+/// Largest number of victims per hub.
+const VICTIMS: usize = 5;
+
+/// An item that turns up in too many lists.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Hub {
-    /// The item.
-    pub item: usize,
-    /// `N_k`.
-    pub count: u32,
-    /// How many queries have it first: `N_1`.
-    pub at_first: u32,
-    /// How many queries it wins without being paired with them.
-    pub wrong: usize,
-    /// Some of these queries, by the rank of the hub, then by ascending query.
+    /// The item's index.
+    pub item: u64,
+    /// Its caption or file name, if names were given.
+    pub name: Option<String>,
+    /// N_10 under nearest neighbours.
+    pub count: u64,
+    /// N_1: for how many queries it comes first.
+    pub first: u64,
+    /// In how many of the `count` lists it is a wrong answer.
+    pub wrong: u64,
+    /// Share of the `wrong` lists in which the truth beyond the pairs calls the item right; `null` without such a truth or
+    /// without a wrong list.
+    pub deserved: Option<f64>,
+    /// N_10 under each other method.
+    #[serde(default)]
+    pub after: BTreeMap<String, u64>,
+    /// Queries that it wrongly wins.
+    #[serde(default)]
     pub victims: Vec<Victim>,
 }
 
-/// A query that a hub wins wrongly.
+/// A query for which a hub comes before every true item.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Victim {
-    /// The query.
-    pub query: usize,
-    /// The rank of the hub, from 0.
-    pub rank: usize,
-    /// The hub's score.
-    pub score: f64,
-    /// The best of the query's own items. `None` if it is not in the list and nobody called [`complete_truth`], or the query has no
-    /// item of its own.
-    pub truth: Option<TrueItem>,
+    /// The query's index.
+    pub query: u64,
+    /// Its caption or file name, if names were given.
+    pub name: Option<String>,
+    /// Score of the query with the hub.
+    pub hub_score: f64,
+    /// Score of the query with its best true item.
+    pub true_score: f64,
+    /// Rank of the best true item, from 1.
+    pub true_rank: u64,
 }
 
-/// The best of a query's own items.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct TrueItem {
-    /// The item.
-    pub item: usize,
-    /// Its score.
-    pub score: f64,
-    /// Its rank, from 0; `None` if it is beyond the list.
-    pub rank: Option<usize>,
-}
-
-/// The items with the largest `N_k`, each with the queries that it wins without being paired with them.
+/// The ten items with the largest `N_10`, equal counts by ascending item, each with up to five queries that wrongly have it
+/// first. An item that no query has is not a hub.
 ///
-/// Hubs are ordered by descending `N_k`, equal counts by ascending item. An item that no query has is not a hub.
-///
-/// # Panics
-/// If the lists are shorter than `k` or `within` although there are more items, or if there is not one list
-/// for each query of the pairs.
-pub fn worst_hubs(lists: &TopLists, pairs: &Pairs, what: Worst) -> Vec<Hub> {
-    let direction = lists.direction();
-    let (queries, items) = sizes(pairs, direction);
-    assert_eq!(lists.queries(), queries, "lists of the {direction} queries of the pairs");
-    let [counts, first, _] =
-        [what.k, 1, what.within].map(|k| Counts::new(&Lists::top(items, k, lists)));
-    let mut hubs: Vec<Hub> = counts
-        .largest(what.hubs)
-        .into_iter()
-        .map(|item| Hub {
-            item,
-            count: counts.values()[item],
-            at_first: first.values()[item],
-            wrong: 0,
-            victims: Vec::new(),
-        })
-        .collect();
-    let mut hub_of = vec![usize::MAX; items];
-    hubs.iter().enumerate().for_each(|(h, hub)| hub_of[hub.item] = h);
-    // By rank, then query: the order in which victims are kept.
-    for rank in 0..what.within.min(lists.k()) {
-        for query in 0..queries {
-            let item = lists.items(query)[rank] as usize;
-            let Some(hub) = hubs.get_mut(hub_of[item]) else { continue };
-            let is_query = !direction.truths(pairs, query).is_empty();
-            if !is_query || paired(pairs, direction, query, item) {
-                continue;
-            }
-            hub.wrong += 1;
-            if hub.victims.len() < what.victims {
-                let truth = listed_truth(lists, pairs, direction, query);
-                hub.victims.push(Victim { query, rank, score: lists.scores(query)[rank], truth });
-            }
-        }
-    }
-    hubs
-}
-
-/// Scores every victim's own items, even items beyond the lists. The best of them becomes the truth.
-///
-/// `correction` must be the one that the lists were made with. The scores of hubs are computed again too, so that hub and
-/// truth are comparable.
+/// `lists` and `standings` must be the answers of `correction` over `scores`. Victims without a true item that has a score
+/// and a rank are left out. Names and counts under other methods stay open.
 ///
 /// # Errors
 /// As [`Scored::pairs`].
 ///
 /// # Panics
-/// If scores and pairs differ in shape.
-pub fn complete_truth(
-    hubs: &mut [Hub],
+/// If the lists are shorter than ten although there are more items, or if there is not one list and one standing for each
+/// query of the pairs.
+pub fn worst_hubs(
+    (lists, standings): (&TopLists, &[Standing]),
     pairs: &Pairs,
+    truth: Option<&Relevance>,
     scores: &dyn Scored,
     correction: &AnyCorrection,
-) -> Result<()> {
-    let (direction, map) = (correction.direction(), correction.map());
-    assert_eq!(
-        (scores.images(), scores.texts()),
-        (pairs.images(), pairs.texts()),
-        "images and texts of scores and pairs"
-    );
-    // For every victim: the hub, then the victim's own items.
-    let mut asked = Vec::new();
-    for hub in &*hubs {
-        for victim in &hub.victims {
-            asked.push((victim.query, hub.item));
-            let own = direction.truths(pairs, victim.query).iter();
-            asked.extend(own.map(|&item| (victim.query, item)));
-        }
-    }
-    let side = |of: fn(Direction, usize, usize) -> usize| -> Vec<usize> {
-        asked.iter().map(|&(query, item)| of(direction, query, item)).collect()
-    };
-    // `queries` of (query, item) is the image's side for i2t: there the query is the image.
-    let (images, texts) = (side(Direction::queries), side(Direction::items));
-    let raw = scores.pairs(&images, &texts)?;
-    let mut scored = asked
-        .into_iter()
-        .zip(raw)
-        .map(|((query, item), raw)| (item, map.rescore(query, item, raw)));
-    for hub in hubs {
-        for victim in &mut hub.victims {
-            victim.score = scored.next().expect("one score for each").1;
-            let own = direction.truths(pairs, victim.query).len();
-            let better = |best: (usize, f64), next: (usize, f64)| {
-                if next.1 > best.1 { next } else { best } // own items ascend: equal ones keep the smaller
-            };
-            let best = scored.by_ref().take(own).reduce(better);
-            let rank = victim.truth.and_then(|truth| truth.rank);
-            victim.truth = best.map(|(item, score)| TrueItem { item, score, rank });
-        }
-    }
-    Ok(())
-}
-
-/// Queries and items of a direction.
-fn sizes(pairs: &Pairs, direction: Direction) -> (usize, usize) {
+) -> Result<Vec<Hub>> {
+    let direction = lists.direction();
     let (images, texts) = (pairs.images(), pairs.texts());
-    (direction.queries(images, texts), direction.items(images, texts))
-}
-
-fn paired(pairs: &Pairs, direction: Direction, query: usize, item: usize) -> bool {
-    pairs.contains(direction.queries(query, item), direction.items(query, item))
-}
-
-/// The first item of the list that the query is paired with.
-fn listed_truth(
-    lists: &TopLists,
-    pairs: &Pairs,
-    direction: Direction,
-    query: usize,
-) -> Option<TrueItem> {
-    let items = lists.items(query);
-    let rank = items.iter().position(|&item| paired(pairs, direction, query, item as usize))?;
-    let (item, score) = (items[rank] as usize, lists.scores(query)[rank]);
-    Some(TrueItem { item, score, rank: Some(rank) })
+    let (queries, items) = (direction.queries(images, texts), direction.items(images, texts));
+    let got = (lists.queries(), standings.len());
+    assert_eq!(got, (queries, queries), "answers to the {direction} queries of the pairs");
+    let [counts, first] = [LISTED, 1].map(|k| Counts::new(&Lists::top(items, k, lists)));
+    let hubs = counts.largest(HUBS);
+    // A query without a true item is no query.
+    let is_wrong = |query: usize, item: usize| {
+        let truths = direction.truths(pairs, query);
+        !truths.is_empty() && truths.binary_search(&item).is_err()
+    };
+    let victims_of = |hub: usize| {
+        let won = (0..queries).filter(move |&query| lists.items(query)[0] as usize == hub);
+        won.filter(move |&query| is_wrong(query, hub)).take(VICTIMS)
+    };
+    // For every victim: the hub, then the victim's own items.
+    let of_victim = |hub: usize, query: usize| {
+        let own = direction.truths(pairs, query).iter().copied();
+        let items = [hub].into_iter().chain(own);
+        items.map(move |item| (query, item))
+    };
+    let asked = |hub: usize| victims_of(hub).flat_map(move |query| of_victim(hub, query));
+    let (of_queries, of_items): (Vec<_>, Vec<_>) = hubs.iter().flat_map(|&hub| asked(hub)).unzip();
+    let raw = scores.pairs(
+        direction.queries(&of_queries, &of_items),
+        direction.items(&of_queries, &of_items),
+    )?;
+    let entries = of_queries.iter().zip(&of_items).zip(raw);
+    let mut scored = entries.map(|((&q, &i), raw)| correction.map().rescore(q, i, raw));
+    let mut victim = |query: usize| {
+        let hub_score = scored.next().expect("one score for each");
+        let own = scored.by_ref().take(direction.truths(pairs, query).len());
+        let true_score = own.reduce(|best, next| if next > best { next } else { best })?;
+        let rank = standings[query].rank(TiePolicy::Index) + 1.0;
+        let known = true_score.is_finite() && rank < f64::from(u32::MAX);
+        let (query, true_rank) = (query as u64, rank as u64);
+        known.then_some(Victim { query, name: None, hub_score, true_score, true_rank })
+    };
+    let of_hub = |item: usize| {
+        let lists_it = |query: &usize| {
+            let list = lists.items(*query);
+            list[..LISTED.min(list.len())].contains(&(item as u32)) && is_wrong(*query, item)
+        };
+        let wrong: Vec<usize> = (0..queries).filter(lists_it).collect();
+        let right = |truth: &Relevance| {
+            let is_true = |&&query: &&usize| {
+                truth.contains(direction.queries(query, item), direction.items(query, item))
+            };
+            wrong.iter().filter(is_true).count() as f64 / wrong.len() as f64
+        };
+        Hub {
+            item: item as u64,
+            name: None,
+            count: u64::from(counts.values()[item]),
+            first: u64::from(first.values()[item]),
+            wrong: wrong.len() as u64,
+            deserved: truth.filter(|_| !wrong.is_empty()).map(right),
+            after: BTreeMap::new(),
+            victims: victims_of(item).filter_map(&mut victim).collect(),
+        }
+    };
+    Ok(hubs.into_iter().map(of_hub).collect())
 }

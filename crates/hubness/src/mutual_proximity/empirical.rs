@@ -63,11 +63,7 @@ impl EmpiricalProximity {
         direction: Direction,
     ) -> Result<Correction<B::Knowledge>> {
         let scores = (bank.scores(), test);
-        let (bank, test) = (
-            DirectedScores::new("bank", scores.0, direction)?,
-            DirectedScores::new("test", test, direction)?,
-        );
-        bank.expect_items(test.items())?;
+        let [bank, test] = DirectedScores::pair(["bank", "test"], [scores.0, test], direction)?;
         let (p, m) = (bank.queries(), bank.items());
         check_entries(self.most_entries, p.checked_mul(m))?;
         check_entries(self.most_entries, test.queries().checked_mul(m))?;

@@ -51,11 +51,8 @@ impl GaussianProximity {
         test: &dyn Scored,
         direction: Direction,
     ) -> Result<Correction<B::Knowledge>> {
-        let (bank, test) = (
-            DirectedScores::new("bank", bank.scores(), direction)?,
-            DirectedScores::new("test", test, direction)?,
-        );
-        bank.expect_items(test.items())?;
+        let [bank, test] =
+            DirectedScores::pair(["bank", "test"], [bank.scores(), test], direction)?;
         let (images, texts) = bank.visit(&ScoreMoments)?;
         let items = normals(&bank, "item", &direction.items(images, texts))?;
         let (images, texts) = test.visit(&ScoreMoments)?;

@@ -9,17 +9,17 @@ use maud::{Markup, html};
 use super::methods::{self, MARKS, chosen, citations, mark, params_greek};
 use super::plots;
 use super::table;
-use super::verdict::{self, Effect};
+use super::verdict::{self, Outcome};
 use crate::Direction;
-use crate::report::{Chosen, Report};
+use crate::report::{ChoiceOrigin, Report};
 
 /// The report as one HTML file that needs nothing else: no script, no network, light and dark.
 pub fn render(report: &Report) -> String {
     let verdict = verdict::of(report);
     let (class, word) = match verdict.outcome {
-        Effect::Helps => ("above", "Correcting for hubs helps."),
-        Effect::Nothing => ("unsure", "Correcting for hubs does not help here."),
-        Effect::Untested => ("unsure", "Not decided."),
+        Outcome::Helps => ("above", "Correcting for hubs helps."),
+        Outcome::Nothing => ("unsure", "Correcting for hubs does not help here."),
+        Outcome::Untested => ("unsure", "Not decided."),
     };
     let among = format!("among {}", table::size(report).join(" and "));
     let curves: Vec<_> =
@@ -67,7 +67,7 @@ fn recalls(report: &Report) -> Markup {
     for column in results.columns.iter_mut().filter(|c| c.label == "parameters") {
         for (cell, row) in column.cells.iter_mut().zip(&report.rows) {
             cell.text = params_greek(row);
-            if row.chosen != Chosen::Default && !cell.text.is_empty() {
+            if row.chosen != ChoiceOrigin::Default && !cell.text.is_empty() {
                 cell.text += &format!("\n{}", chosen(row.chosen));
             }
         }
@@ -122,7 +122,7 @@ fn reading(report: &Report) -> Markup {
                     (term(html! { (mark(row)) ": " (word) }, html! { (first.to_uppercase()) (rest) }))
                 }
             }
-            @if report.rows.iter().any(|r| r.chosen == Chosen::CrossFitted) {
+            @if report.rows.iter().any(|r| r.chosen == ChoiceOrigin::CrossFitted) {
                 (term("Cross-fitted", "Parameters were chosen for each half of the images by the labels of the other half, so no \
                  query chose its own parameters. Where the halves chose differently, a slash separates the two values."))
             }

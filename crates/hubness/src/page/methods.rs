@@ -3,13 +3,13 @@
 use itm_report::format::clean;
 
 use crate::Setting;
-use crate::report::{Chosen, Directed, Param, Params, Row};
+use crate::report::{ChoiceOrigin, Param, Params, PerDirection, ReportRow};
 
 /// A row's name as people write it: `is(10)` is `IS (β = 10)`, `csls+rgm@bank(5,auto)` is `CSLS + RGM, bank (k = 5, λ = auto)`.
 /// An unknown name stays as it is.
 pub(super) fn title(name: &str) -> String {
     let Name { methods, bank, numbers } = Name::of(name);
-    let part = |name: &str| known(name).map_or_else(|| clean(name), |k| k.title.to_owned());
+    let part = |name: &str| known(name).map_or_else(|| clean(name), |(title, _)| title.to_owned());
     let mut title = methods.split('+').map(part).collect::<Vec<_>>().join(" + ");
     if bank {
         title += ", bank";
@@ -55,8 +55,8 @@ pub(super) fn citations<'a>(
 ) -> Vec<(&'static str, &'static str)> {
     let mut out: Vec<(&str, &str)> = Vec::new();
     for known in methods.flat_map(|m| Name::of(m).methods.split('+')).filter_map(known) {
-        if !known.cite.is_empty() && out.iter().all(|(title, _)| *title != known.title) {
-            out.push((known.title, known.cite));
+        if !known.1.is_empty() && !out.contains(&known) {
+            out.push(known);
         }
     }
     out
@@ -77,7 +77,7 @@ pub(super) const MEASURES: [(&str, &str); 2] = [
 ];
 
 /// A row's parameters: `k 10`, or `beta 60 | 50` if the directions differ.
-pub(super) fn params(params: &Directed<Params>) -> String {
+pub(super) fn params(params: &PerDirection<Params>) -> String {
     let pair = match (&params.i2t, &params.t2i) {
         (Some(a), Some(b)) if a != b => (a, Some(b)),
         (Some(a), _) | (None, Some(a)) => (a, None),
@@ -108,7 +108,7 @@ pub(super) fn listed(params: &Params) -> String {
 }
 
 /// A row's parameters with Greek letters, for the page.
-pub(super) fn params_greek(row: &Row) -> String {
+pub(super) fn params_greek(row: &ReportRow) -> String {
     let greek = |word: &str| match word {
         "beta" => "β".to_owned(),
         "lambda" => "λ".to_owned(),
@@ -121,17 +121,17 @@ pub(super) fn params_greek(row: &Row) -> String {
 }
 
 /// Who chose the parameters, in words.
-pub(super) fn chosen(chosen: Chosen) -> &'static str {
+pub(super) fn chosen(chosen: ChoiceOrigin) -> &'static str {
     match chosen {
-        Chosen::Default => "default",
-        Chosen::Given => "given",
-        Chosen::CrossFitted => "cross-fitted",
-        Chosen::Validation => "validation",
+        ChoiceOrigin::Default => "default",
+        ChoiceOrigin::Given => "given",
+        ChoiceOrigin::CrossFitted => "cross-fitted",
+        ChoiceOrigin::Validation => "validation",
     }
 }
 
 /// `T` for transductive, `H` for a held-out bank, otherwise nothing.
-pub(super) fn mark(row: &Row) -> &'static str {
+pub(super) fn mark(row: &ReportRow) -> &'static str {
     match row.seen.0 {
         Setting::Plain => "",
         Setting::HeldOut => "H",
@@ -156,14 +156,9 @@ pub(super) const MARKS: [(Setting, &str, &str); 2] = [
     ),
 ];
 
-struct KnownMethod {
-    title: &'static str,
-    cite: &'static str,
-}
-
-fn known(name: &str) -> Option<KnownMethod> {
-    let name: String = name.trim().to_lowercase().replace(['-', '_', ' '], "");
-    let (title, cite) = match name.as_str() {
+/// The title of a method and the work to cite for it, which may be none.
+fn known(name: &str) -> Option<(&'static str, &'static str)> {
+    Some(match name {
         "nns" => ("NNS", ""),
         "csls" => (
             "CSLS",
@@ -176,14 +171,13 @@ fn known(name: &str) -> Option<KnownMethod> {
         ),
         "gm" => ("GM", LIU),
         "rgm" => ("RGM", LIU),
-        "qbnorm" | "dis" => (
+        "qbnorm" => (
             "QB-Norm",
             "Bogolin, Croitoru, Jin, Liu, Albanie: Cross modal retrieval with querybank normalisation. \
              CVPR 2022.",
         ),
-        "dbnorm" => ("DBNorm", WANG),
-        "dualis" => ("Dual-IS", WANG),
-        "dualdis" => ("Dual-DIS", WANG),
+        "dual-is" => ("Dual-IS", WANG),
+        "dual-dis" => ("Dual-DIS", WANG),
         "nnn" => (
             "NNN",
             "Chowdhury, Wang, Shenoy, Kiela, Schwettmann, Thrush: Nearest neighbor normalization improves \
@@ -193,10 +187,9 @@ fn known(name: &str) -> Option<KnownMethod> {
             "Sinkhorn",
             "Cuturi: Sinkhorn distances: lightspeed computation of optimal transport. NeurIPS 2013.",
         ),
-        "mp" | "mutualproximity" => ("MP", SCHNITZER),
-        "mpgauss" | "mpgaussian" => ("MP (Gaussian)", SCHNITZER),
-        "mpempirical" => ("MP (empirical)", SCHNITZER),
-        "ls" | "localscaling" => (
+        "mp" => ("MP", SCHNITZER),
+        "mp-empirical" => ("MP (empirical)", SCHNITZER),
+        "ls" => (
             "Local scaling",
             "Zelnik-Manor, Perona: Self-tuning spectral clustering. NeurIPS 2004.",
         ),
@@ -206,8 +199,7 @@ fn known(name: &str) -> Option<KnownMethod> {
              search. CVPR 2007.",
         ),
         _ => return None,
-    };
-    Some(KnownMethod { title, cite })
+    })
 }
 
 const LIU: &str = "Liu, Ye, Wang, Li: HAL: improved text-image matching by mitigating visual semantic hubs. \
@@ -248,7 +240,7 @@ mod tests {
     #[test]
     fn names_are_written_as_people_write_them() {
         assert_eq!(
-            ["nns", "csls+rgm", "qb-norm", "my_own"].map(title),
+            ["nns", "csls+rgm", "qbnorm", "my_own"].map(title),
             ["NNS", "CSLS + RGM", "QB-Norm", "my_own"]
         );
     }
@@ -293,7 +285,7 @@ mod tests {
 
     #[test]
     fn equal_parameters_are_said_once() {
-        let both = |i2t, t2i| params(&Directed { i2t, t2i });
+        let both = |i2t, t2i| params(&PerDirection { i2t, t2i });
         assert_eq!(both(Some(of("k", 10.0.into())), Some(of("k", 10.0.into()))), "k 10");
         assert_eq!(
             both(Some(of("beta", 60.0.into())), Some(of("beta", 50.0.into()))),

@@ -2,7 +2,9 @@
 
 use std::ops::Range;
 
-use itm_report::figure::{self, Course, Estimate, Figure, Key, Recalls, Shape, courses, estimates};
+use itm_report::figure::{
+    self, Course, Estimate, Figure, Key, RecallBars, Shape, courses, estimates,
+};
 use itm_report::format::{count, decimals, n_of, points};
 use itm_report::plot::{Axis, GREY, Ink, Plot, Point, drawable};
 
@@ -10,7 +12,7 @@ use super::histogram::{Bin, decades};
 use super::methods::title;
 use super::table::name;
 use super::verdict::{self, after, at};
-use crate::report::{Curve, Histogram, HubSide, Report, Row};
+use crate::report::{Curve, Histogram, HubSide, Report, ReportRow};
 use crate::{Direction, Setting};
 
 /// The colour and the legend for what a row has seen.
@@ -22,8 +24,8 @@ const SEEN: [(Setting, u8, &str); 3] = [
 
 /// rSum of every row with its interval, compared with nearest neighbours.
 pub(super) fn rsums(report: &Report) -> Option<Figure> {
-    let seen = |r: &Row| SEEN.into_iter().find(|seen| seen.0 == r.seen.0);
-    let row = |r: &Row| {
+    let seen = |r: &ReportRow| SEEN.into_iter().find(|seen| seen.0 == r.seen.0);
+    let row = |r: &ReportRow| {
         let star = if verdict::significant(r) { " *" } else { "" };
         Estimate {
             name: format!("{}: {}{star}", title(&r.method), points(r.rsum)),
@@ -43,8 +45,8 @@ pub(super) fn rsums(report: &Report) -> Option<Figure> {
 
 /// R@1, R@5 and R@10 of every row as bars, one direction.
 pub(super) fn recalls(report: &Report, direction: Direction) -> Option<Figure> {
-    let of = |r: &Row| {
-        Some(Recalls {
+    let of = |r: &ReportRow| {
+        Some(RecallBars {
             name: title(&r.method),
             series: 0,
             values: r.recalls.get(direction)?.values(),

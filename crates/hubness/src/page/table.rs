@@ -8,7 +8,7 @@ use itm_report::table::{Role, Table};
 use super::methods::{mark, params, title};
 use super::verdict::{self, significant};
 use crate::Direction;
-use crate::report::{HubMeasures, HubSide, Report, Row};
+use crate::report::{HubMeasures, HubSide, Report, ReportRow};
 
 /// Recalls of all rows, their differences from NNS where known, and skewness at the end.
 pub(super) fn results(report: &Report) -> Table {
@@ -29,7 +29,7 @@ pub(super) fn results(report: &Report) -> Table {
     }
     t.best("rSum", rows().map(|r| Some(r.rsum)), points);
     t.numbers("95 %", rows().map(|r| r.ci95), interval).ranked(9);
-    let star = |r: &Row| if significant(r) { "*" } else { " " };
+    let star = |r: &ReportRow| if significant(r) { "*" } else { " " };
     let differences = rows().map(|r| Some((r.difference?.rsum, star(r))));
     t.numbers("vs NNS", differences, |(rsum, star)| signed(rsum) + star);
     t.numbers("95 % of it", rows().map(|r| r.difference?.ci95), signed_interval).ranked(4);
@@ -136,7 +136,8 @@ pub(super) fn ties(report: &Report) -> String {
 
 /// A table with a line for each row and no columns yet.
 fn of_rows(report: &Report, name: impl Into<String>) -> Table {
-    let role = |r: &Row| if r.method == Report::BASELINE { Role::Baseline } else { Role::Other };
+    let role =
+        |r: &ReportRow| if r.method == Report::BASELINE { Role::Baseline } else { Role::Other };
     Table::new(name, "method", report.rows.iter().map(|r| (title(&r.method), role(r))))
 }
 

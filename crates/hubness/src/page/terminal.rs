@@ -1,15 +1,15 @@
 //! The report in a terminal.
 
 use itm_report::format::{ascii, bytes, clean, count, duration, score};
-use itm_report::table::{Side, Table};
+use itm_report::table::{Alignment, Table};
 use itm_report::terminal::{self, Palette, fit, pad_left, pad_right, taken, width_of, wrap};
 
 use super::histogram::{Bin, doubling};
 use super::methods::{MARKS, chosen, listed, mark, title};
 use super::table::{self, items, name, queries};
-use super::verdict::{self, Effect};
+use super::verdict::{self, Outcome};
 use crate::Direction;
-use crate::report::{Chosen, HubSide, Report, Row, Victim};
+use crate::report::{ChoiceOrigin, HubSide, Report, ReportRow, Victim};
 
 const MIN_WIDTH: usize = 60;
 const HUBS: usize = 5;
@@ -33,8 +33,8 @@ pub fn render(report: &Report, width: usize, palette: Palette) -> String {
 
     let verdict = verdict::of(report);
     let code = match verdict.outcome {
-        Effect::Helps => "1;32",
-        Effect::Nothing | Effect::Untested => "1;33",
+        Outcome::Helps => "1;32",
+        Outcome::Nothing | Outcome::Untested => "1;33",
     };
     out.paragraph(code, &ascii(&verdict.text));
     out.line("");
@@ -75,7 +75,7 @@ impl Page {
 
     /// The lines of a table, with its numbers in ASCII.
     fn table(&self, mut table: Table, words: usize) -> Vec<String> {
-        for column in table.columns.iter_mut().filter(|c| c.side == Side::Right) {
+        for column in table.columns.iter_mut().filter(|c| c.side == Alignment::Right) {
             column.cells.iter_mut().for_each(|cell| cell.text = ascii(&cell.text));
         }
         terminal::table(&table, self.width, words, self.palette)
@@ -90,8 +90,10 @@ fn data(report: &Report) -> String {
 
 /// The chosen settings of the rows that were cross-fitted or validated; the table has no room for them.
 fn choices(report: &Report) -> Vec<String> {
-    let open = |row: &&Row| matches!(row.chosen, Chosen::CrossFitted | Chosen::Validation);
-    let one = |row: &Row| {
+    let open = |row: &&ReportRow| {
+        matches!(row.chosen, ChoiceOrigin::CrossFitted | ChoiceOrigin::Validation)
+    };
+    let one = |row: &ReportRow| {
         let of = |direction: Direction| {
             Some(format!("{direction} {}", listed(row.params.get(direction)?)))
         };

@@ -3,7 +3,7 @@
 use itm_report::format::{decimals, p_phrase, points, signed, signed_interval};
 
 use super::methods::title;
-use crate::report::{HubMeasures, Report, Row};
+use crate::report::{HubMeasures, Report, ReportRow};
 use crate::{Direction, Setting};
 
 /// A difference counts as real if its p-value (Holm) is below this level.
@@ -11,16 +11,16 @@ pub(super) const LEVEL: f64 = 0.05;
 
 /// The verdict of a report.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Verdict {
+pub(super) struct Finding {
     /// Whether anything helps.
-    pub(super) outcome: Effect,
+    pub(super) outcome: Outcome,
     /// A few plain sentences.
     pub(super) text: String,
 }
 
 /// Whether any correction helps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Effect {
+pub(super) enum Outcome {
     /// At least one row is significantly above nearest neighbours.
     Helps,
     /// Rows were compared, but none is significantly above.
@@ -29,10 +29,10 @@ pub(super) enum Effect {
     Untested,
 }
 
-pub(super) fn of(report: &Report) -> Verdict {
+pub(super) fn of(report: &Report) -> Finding {
     let Some(base) = report.baseline() else {
-        return Verdict {
-            outcome: Effect::Untested,
+        return Finding {
+            outcome: Outcome::Untested,
             text: "No verdict: plain nearest neighbours (nns) were not measured.".into(),
         };
     };
@@ -40,20 +40,21 @@ pub(super) fn of(report: &Report) -> Verdict {
     let Some(top) = best(others()) else {
         let (rsum, hubs) = (points(base.rsum), hubs(report, base));
         let text = format!("rSum {rsum}; no correction to compare with.{hubs}");
-        return Verdict { outcome: Effect::Untested, text };
+        return Finding { outcome: Outcome::Untested, text };
     };
     let helping = || others().filter(|r| significant(r) && gain(r) > 0.0);
-    let change = |row: &Row| format!("rSum from {} to {}", points(base.rsum), points(row.rsum));
+    let change =
+        |row: &ReportRow| format!("rSum from {} to {}", points(base.rsum), points(row.rsum));
     let (outcome, mut text) = match best(helping()) {
         Some(row) => {
             let (name, change, detail) = (title(&row.method), change(row), detail(row));
             let text = format!("{name} lifts {change} ({detail}).{}", hubs(report, row));
-            (Effect::Helps, text + &without_leak(row, helping, others))
+            (Outcome::Helps, text + &without_leak(row, helping, others))
         }
         None => {
             let (outcome, what) = match others().any(|r| p(r).is_some()) {
-                true => (Effect::Nothing, "No correction helps significantly"),
-                false => (Effect::Untested, "Differences were not tested"),
+                true => (Outcome::Nothing, "No correction helps significantly"),
+                false => (Outcome::Untested, "Differences were not tested"),
             };
             let (name, change, detail) = (title(&top.method), change(top), detail(top));
             let hubs = hubs(report, base);
@@ -65,27 +66,27 @@ pub(super) fn of(report: &Report) -> Verdict {
     if !harmful.is_empty() {
         text += &format!(" Significantly worse than doing nothing: {}.", harmful.join(", "));
     }
-    Verdict { outcome, text }
+    Finding { outcome, text }
 }
 
 /// The row with the highest rSum; of equal rows, the first.
-pub(super) fn best<'a>(rows: impl Iterator<Item = &'a Row>) -> Option<&'a Row> {
+pub(super) fn best<'a>(rows: impl Iterator<Item = &'a ReportRow>) -> Option<&'a ReportRow> {
     rows.filter(|r| r.rsum.is_finite()).reduce(|a, b| if b.rsum > a.rsum { b } else { a })
 }
 
 /// The row that histograms compare with nearest neighbours: the best other row, whether it helps or
 /// not.
-pub(super) fn shown(report: &Report) -> Option<&Row> {
+pub(super) fn shown(report: &Report) -> Option<&ReportRow> {
     best(report.rows.iter().filter(|r| r.method != Report::BASELINE))
 }
 
 /// Whether a row's difference counts as real, up or down.
-pub(super) fn significant(row: &Row) -> bool {
+pub(super) fn significant(row: &ReportRow) -> bool {
     p(row).is_some_and(|p| p < LEVEL)
 }
 
 /// A row's p-value: Holm's if it is known, otherwise the raw one.
-pub(super) fn p(row: &Row) -> Option<f64> {
+pub(super) fn p(row: &ReportRow) -> Option<f64> {
     row.difference.and_then(|d| d.p_holm).or(row.p_value).filter(|p| p.is_finite())
 }
 
@@ -97,7 +98,7 @@ pub(super) fn at(measures: Option<&Vec<HubMeasures>>, k: u64) -> Option<&HubMeas
 /// The hub measures of a row. For the baseline, `report.hubs` may hold them instead.
 pub(super) fn after<'a>(
     report: &'a Report,
-    row: &'a Row,
+    row: &'a ReportRow,
     direction: Direction,
 ) -> Option<&'a Vec<HubMeasures>> {
     let own = row.hubs_after.get(direction);
@@ -105,11 +106,11 @@ pub(super) fn after<'a>(
     own.or_else(|| (row.method == Report::BASELINE).then(before).flatten())
 }
 
-fn gain(row: &Row) -> f64 {
+fn gain(row: &ReportRow) -> f64 {
     row.difference.map_or(0.0, |d| d.rsum)
 }
 
-fn detail(row: &Row) -> String {
+fn detail(row: &ReportRow) -> String {
     let difference = row.difference;
     let mut parts: Vec<String> = difference.map(|d| signed(d.rsum)).into_iter().collect();
     parts.extend(difference.and_then(|d| d.ci95).map(|ci| format!("95 % {}", signed_interval(ci))));
@@ -123,12 +124,16 @@ fn detail(row: &Row) -> String {
 }
 
 /// A sentence on the best row that did not see the other test queries, if the best row saw them.
-fn without_leak<'a, A, B>(row: &Row, helping: impl Fn() -> A, others: impl Fn() -> B) -> String
+fn without_leak<'a, A, B>(
+    row: &ReportRow,
+    helping: impl Fn() -> A,
+    others: impl Fn() -> B,
+) -> String
 where
-    A: Iterator<Item = &'a Row>,
-    B: Iterator<Item = &'a Row>,
+    A: Iterator<Item = &'a ReportRow>,
+    B: Iterator<Item = &'a ReportRow>,
 {
-    let blind = |r: &&Row| r.seen.0 != Setting::Transductive;
+    let blind = |r: &&ReportRow| r.seen.0 != Setting::Transductive;
     if blind(&row) {
         return String::new();
     }
@@ -144,7 +149,7 @@ where
 }
 
 /// The change of the skewness of N_10, in the direction where the skewness is worst.
-fn hubs(report: &Report, row: &Row) -> String {
+fn hubs(report: &Report, row: &ReportRow) -> String {
     let skewness = |d: Direction| {
         let side = report.hubs.sides.get(d)?;
         let value = at(Some(&side.measures), 10)?.skewness;

@@ -9,7 +9,7 @@ use itm_core::eval::Ranks;
 use itm_core::scored::{Scored, visit};
 use itm_core::{Error, Pairs, Result};
 
-pub use scan::{Scan, ScanResult, State};
+pub use scan::{Scan, ScanResult, ScanState};
 
 use crate::{AnyCorrection, Direction, TopLists};
 
@@ -38,12 +38,8 @@ pub fn ranks(
     i2t: &AnyCorrection,
     t2i: &AnyCorrection,
 ) -> Result<Ranks> {
-    check(scores, pairs)?;
-    check_directions(scores, [i2t, t2i])?;
-    let i2t = Scan::new(i2t, 0).with_ranks(scores, pairs)?;
-    let t2i = Scan::new(t2i, 0).with_ranks(scores, pairs)?;
-    let (i2t, t2i) = visit(scores, &(i2t, t2i))?;
-    Ranks::from_counts(pairs.clone(), i2t.standings, t2i.standings)
+    let both = rescore(scores, pairs, &[[i2t, t2i]], 0)?;
+    Ok(both.into_iter().next().expect("one pair of corrections").ranks)
 }
 
 /// Ranks and best items of both directions under one correction per direction.

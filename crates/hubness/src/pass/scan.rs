@@ -56,7 +56,7 @@ impl<'a> Scan<'a> {
 
     /// Decides in f64 what f32 leaves open for the ranks and the lists.
     #[inline(always)]
-    fn decide(&self, state: &mut State, image: usize, text: usize, score: f32, what: Open) {
+    fn decide(&self, state: &mut ScanState, image: usize, text: usize, score: f32, what: Open) {
         let direction = self.filter.direction();
         let (query, item) = (direction.queries(image, text), direction.items(image, text));
         let corrected = self.filter.exact(image, text, score);
@@ -72,7 +72,7 @@ impl<'a> Scan<'a> {
     #[inline(always)]
     fn by_image(
         &self,
-        state: &mut State,
+        state: &mut ScanState,
         image: usize,
         texts: Range<usize>,
         row: &[f32],
@@ -104,7 +104,7 @@ impl<'a> Scan<'a> {
     #[inline(always)]
     fn by_text(
         &self,
-        state: &mut State,
+        state: &mut ScanState,
         image: usize,
         texts: Range<usize>,
         row: &[f32],
@@ -143,7 +143,7 @@ struct Open {
 
 /// What a scan keeps for a lane.
 #[derive(Debug, Clone)]
-pub struct State {
+pub struct ScanState {
     counts: QueryCounts,
     lists: BestLists,
     high: Vec<f32>, // edges of the thresholds of the tile's texts
@@ -151,15 +151,15 @@ pub struct State {
 }
 
 impl Consumer for Scan<'_> {
-    type State = State;
+    type State = ScanState;
     type Output = ScanResult;
 
-    fn start(&self, images: Range<usize>, texts: Range<usize>) -> State {
+    fn start(&self, images: Range<usize>, texts: Range<usize>) -> ScanState {
         let direction = self.filter.direction();
         let items = direction.items(images.len(), texts.len());
         let queries = direction.queries(images, texts);
         let counted = if self.thresholds.is_some() { queries.clone() } else { 0..0 };
-        State {
+        ScanState {
             counts: QueryCounts::new(counted),
             lists: BestLists::new(queries, items, self.k),
             high: Vec::new(),
@@ -167,11 +167,11 @@ impl Consumer for Scan<'_> {
         }
     }
 
-    fn hint(&self, lane: &mut State, total: &State) {
+    fn hint(&self, lane: &mut ScanState, total: &ScanState) {
         lane.lists.raise_floors(&total.lists);
     }
 
-    fn tile(&self, state: &mut State, tile: &Tile<'_>) {
+    fn tile(&self, state: &mut ScanState, tile: &Tile<'_>) {
         widest(
             #[inline(always)]
             || {
@@ -202,12 +202,12 @@ impl Consumer for Scan<'_> {
         );
     }
 
-    fn merge(&self, total: &mut State, lane: State) {
+    fn merge(&self, total: &mut ScanState, lane: ScanState) {
         total.counts.add(&lane.counts);
         total.lists.add(&lane.lists);
     }
 
-    fn finish(&self, total: State) -> ScanResult {
+    fn finish(&self, total: ScanState) -> ScanResult {
         let standings = self.thresholds.as_ref().map(|t| t.standings(&total.counts));
         let top = total.lists.finish(self.filter.direction());
         ScanResult { standings: standings.unwrap_or_default(), top }

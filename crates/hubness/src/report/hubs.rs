@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::Directed;
-use crate::hubs::HubMeasures;
+use super::PerDirection;
+use crate::hubs::{Counts, Hub, HubMeasures};
 
 /// The hubs of nearest neighbours by direction, and one number over all directions.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Hubs {
     /// `i2t` (hubs are texts) and `t2i` (hubs are images).
     #[serde(flatten)]
-    pub sides: Directed<HubSide>,
+    pub sides: PerDirection<HubSide>,
     /// Sum of the skewness over k = 1, 5, 10 and the directions measured.
     pub hs_sum: Option<f64>,
 }
@@ -35,45 +35,6 @@ impl HubSide {
     }
 }
 
-/// An item that turns up in too many lists.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Hub {
-    /// The item's index.
-    pub item: u64,
-    /// Its caption or file name, if names were given.
-    pub name: Option<String>,
-    /// N_10 under nearest neighbours.
-    pub count: u64,
-    /// N_1: for how many queries it comes first.
-    pub first: u64,
-    /// In how many of the `count` lists it is a wrong answer.
-    pub wrong: u64,
-    /// Share of the `wrong` lists in which the truth beyond the pairs calls the item right; `null` without such a truth or
-    /// without a wrong list.
-    pub deserved: Option<f64>,
-    /// N_10 under each other method.
-    #[serde(default)]
-    pub after: BTreeMap<String, u64>,
-    /// Queries that it wrongly wins.
-    #[serde(default)]
-    pub victims: Vec<Victim>,
-}
-
-/// A query for which a hub comes before every true item.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Victim {
-    /// The query's index.
-    pub query: u64,
-    /// Its caption or file name, if names were given.
-    pub name: Option<String>,
-    /// Score of the query with the hub.
-    pub hub_score: f64,
-    /// Score of the query with its best true item.
-    pub true_score: f64,
-    /// Rank of the best true item, from 1.
-    pub true_rank: u64,
-}
-
 /// How many items have each count.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Histogram {
@@ -86,6 +47,13 @@ pub struct Histogram {
 }
 
 impl Histogram {
+    pub(crate) fn new(method: &str, counts: &Counts) -> Self {
+        let mut items = BTreeMap::new();
+        counts.values().iter().for_each(|&count| *items.entry(u64::from(count)).or_default() += 1);
+        let (method, k) = (method.to_owned(), counts.k() as u64);
+        Self { method, k, counts: items.into_iter().collect() }
+    }
+
     /// Number of items.
     pub fn items(&self) -> u64 {
         self.counts.iter().map(|c| c.1).sum()

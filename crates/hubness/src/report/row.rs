@@ -4,31 +4,31 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Directed, HubMeasures};
+use super::{HubMeasures, PerDirection};
 use crate::Setting;
 
 /// The results of a method.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Row {
+pub struct ReportRow {
     /// The method's name: `nns`, `csls`, `is`, `csls+rgm`, …
     pub method: String,
     /// The method's parameters, always by direction: `{"i2t": {"k": 10}, "t2i": {"k": 10}}`.
-    pub params: Directed<Params>,
+    pub params: PerDirection<Params>,
     /// Who chose the parameters.
-    pub chosen: Chosen,
+    pub chosen: ChoiceOrigin,
     /// `transductive` and `setting`: what the method saw besides the query.
     #[serde(flatten)]
     pub seen: RowSetting,
     /// `i2t` and `t2i`: the recalls of each direction.
     #[serde(flatten)]
-    pub recalls: Directed<Recalls>,
+    pub recalls: PerDirection<Recalls>,
     /// The sum of the recalls: six, or three if only one direction was measured.
     pub rsum: f64,
     /// 95 % interval of `rsum`.
     pub ci95: Option<[f64; 2]>,
     /// 95 % interval of each recall.
     #[serde(default)]
-    pub ci95_recalls: Directed<RecallIntervals>,
+    pub ci95_recalls: PerDirection<RecallIntervals>,
     /// This row minus nearest neighbours; `null` for nearest neighbours.
     pub difference: Option<Difference>,
     /// p-value of the two-sided paired randomisation test of `rsum` against nearest neighbours, not corrected for the number
@@ -36,7 +36,7 @@ pub struct Row {
     pub p_value: Option<f64>,
     /// Hub measures of the method's lists, one entry for each k.
     #[serde(default)]
-    pub hubs_after: Directed<Vec<HubMeasures>>,
+    pub hubs_after: PerDirection<Vec<HubMeasures>>,
 }
 
 /// Parameters by name.
@@ -69,7 +69,7 @@ impl From<f64> for Param {
 /// Who chose a row's parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Chosen {
+pub enum ChoiceOrigin {
     /// Nobody: the documented defaults, or nothing to choose.
     Default,
     /// The user.

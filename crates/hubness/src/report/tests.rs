@@ -51,7 +51,7 @@ fn what_a_row_has_seen_stands_twice_and_agrees() {
 
 #[test]
 fn who_chose_is_a_word() {
-    use Chosen::{CrossFitted, Default, Given, Validation};
+    use ChoiceOrigin::{CrossFitted, Default, Given, Validation};
     let words = [Default, Given, CrossFitted, Validation];
     let words = words.map(|c| serde_json::to_value(c).unwrap());
     assert_eq!(words, ["default", "given", "cross-fitted", "validation"]);

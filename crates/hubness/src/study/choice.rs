@@ -5,7 +5,7 @@ use itm_core::Result;
 use super::data::StudyData;
 use super::fit::Fit;
 use super::rows::StudyRow;
-use crate::choose::{Goal, HitTable, Split, choose_on_validation, cross_fit};
+use crate::choose::{FoldSplit, Goal, HitTable, choose_on_validation, cross_fit};
 use crate::{Direction, Pairs};
 
 /// Where the settings that are left open are chosen.
@@ -13,7 +13,7 @@ pub(crate) enum Chooser<'a> {
     /// On a validation set, for all images at once.
     Validation(StudyData<'a>),
     /// On the images themselves, for each fold on the other folds.
-    Folds(&'a Split),
+    Folds(&'a FoldSplit),
 }
 
 impl Chooser<'_> {
@@ -32,7 +32,7 @@ impl Chooser<'_> {
             }
             Self::Folds(split) => {
                 let table = table_of(data, direction, &row.fits)?;
-                choose_by_folds(&table, split, data.pairs, Goal::Sum)
+                choose_by_folds(&table, split, (data.pairs, direction), Goal::Sum)
             }
         }
     }
@@ -41,12 +41,12 @@ impl Chooser<'_> {
 /// The choice for each fold of a split over all images.
 pub(crate) fn choose_by_folds(
     table: &HitTable,
-    split: &Split,
-    pairs: &Pairs,
+    split: &FoldSplit,
+    (pairs, direction): (&Pairs, Direction),
     goal: Goal,
 ) -> Result<Vec<usize>> {
-    let folds = with_queries(pairs, table.direction()).map(|image| split.of_image()[image]);
-    let fit = cross_fit(table, &Split::new(split.folds(), folds.collect())?, goal)?;
+    let folds = with_queries(pairs, direction).map(|image| split.of_image()[image]);
+    let fit = cross_fit(table, &FoldSplit::new(split.folds(), folds.collect())?, goal)?;
     Ok(fit.chosen.into_iter().map(Option::unwrap_or_default).collect())
 }
 

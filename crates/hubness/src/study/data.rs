@@ -10,7 +10,7 @@ use super::method::Base;
 use super::settings::Settings;
 use crate::pass::{Scan, ScanResult};
 use crate::report::Params;
-use crate::{AnyCorrection, Direction, GreedyRuns, Rescore, Survey, TopLists};
+use crate::{AnyCorrection, Direction, Matching, Rescore, Survey, TopLists};
 
 /// Scores, pairs, and the corrections that were fitted on them.
 pub(crate) struct StudyData<'a> {
@@ -49,7 +49,7 @@ pub(crate) enum AnswerLists {
     /// One ranking; R@K looks at its first K.
     Top(TopLists),
     /// One matching for each K, or one for all.
-    Matchings(Box<GreedyRuns>),
+    Matchings(Vec<Matching>),
 }
 
 impl AnswerLists {
@@ -58,7 +58,7 @@ impl AnswerLists {
         let k = CUTS[cut] as usize;
         let list = match self {
             Self::Top(top) => top.items(query),
-            Self::Matchings(runs) => runs.at(cut).items(query),
+            Self::Matchings(runs) => runs[cut.min(runs.len() - 1)].items(query),
         };
         &list[..k.min(list.len())]
     }
@@ -71,10 +71,13 @@ impl Answer {
         Self { hits, standings: Some(standings), lists: AnswerLists::Top(top) }
     }
 
-    pub(crate) fn matched(runs: GreedyRuns, pairs: &Pairs) -> Self {
-        let [first, fifth, tenth] = runs.hits(pairs);
-        let hits = first.into_iter().zip(fifth).zip(tenth).map(|((a, b), c)| [a, b, c]).collect();
-        Self { hits, standings: None, lists: AnswerLists::Matchings(Box::new(runs)) }
+    pub(crate) fn matched(runs: Vec<Matching>, pairs: &Pairs) -> Self {
+        let places = [0, 1, 2].map(|cut: usize| runs[cut.min(runs.len() - 1)].places(pairs));
+        let hit = |cut: usize, query: usize| {
+            places[cut][query].is_some_and(|place| place < CUTS[cut] as usize)
+        };
+        let hits = (0..places[0].len()).map(|query| [0, 1, 2].map(|cut| hit(cut, query))).collect();
+        Self { hits, standings: None, lists: AnswerLists::Matchings(runs) }
     }
 }
 

@@ -9,7 +9,7 @@ use super::settings::Settings;
 use crate::report::{Param, Params};
 use crate::{
     AnyCorrection, Bank, Correction, Direction, DualBank, EmpiricalProximity, GaussianProximity,
-    HeldOutBank, ItemBank, LocalForm, LocalScaling, Nnn, QueryBank, Sinkhorn, TestQueries, csls,
+    HeldOutBank, LocalForm, LocalScaling, Nnn, QueryBank, Sinkhorn, TestQueries, csls,
     inverted_softmax,
 };
 
@@ -114,7 +114,7 @@ impl Fit {
         let items = direction.items(test.images(), test.texts());
         let mut params = self.params(settings, (queries, items));
         let number = self.number.unwrap_or(f64::NAN);
-        let local = |form| LocalScaling { form, k: settings.local_k, ..Default::default() };
+        let local = |form| LocalScaling { form, k: settings.local_k };
         let correction = match self.base {
             Base::Nns => return Ok((Correction::none(test, direction).into_any(), params)),
             Base::Csls => csls(bank, direction, whole(number))?,
@@ -146,7 +146,7 @@ impl Fit {
                     ..Default::default()
                 };
                 let items = banks.items(test, direction)?;
-                dual.fit(bank, ItemBank::HeldOut(&items), test, direction)?
+                dual.fit(bank, &items, test, direction)?
             }
             Base::Mp => GaussianProximity.fit(bank, test, direction)?,
             Base::MpEmpirical => EmpiricalProximity::default().fit(bank, test, direction)?,

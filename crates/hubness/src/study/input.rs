@@ -186,7 +186,7 @@ pub struct Test<'a> {
     /// The length of embeddings, where scores are their products ([`Scored::rows`]): only unit rows give cosines.
     pub length: Length,
     /// Names of hubs and victims. The names of images also decide the folds.
-    pub names: &'a Names,
+    pub names: &'a ItemNames,
     /// Held-out embeddings, for corrections that are fitted on them.
     pub banks: Banks<'a>,
     /// True matches beyond the pairs, which tell deserved hubs from other hubs.
@@ -209,7 +209,7 @@ impl<'a> Test<'a> {
     }
 
     fn of(scores: TestScores<'a>, pairs: &'a Pairs) -> Self {
-        static NOBODY: Names = Names { images: None, texts: None };
+        static NOBODY: ItemNames = ItemNames { images: None, texts: None };
         let (length, banks) = (Length::Unit, Banks::default());
         Self { scores, pairs, length, names: &NOBODY, banks, truth: None }
     }
@@ -238,14 +238,14 @@ impl<'a> Test<'a> {
 
 /// Names of images and texts, if they are known.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Names {
+pub struct ItemNames {
     /// One per image.
     pub images: Option<Vec<String>>,
     /// One per text.
     pub texts: Option<Vec<String>>,
 }
 
-impl Names {
+impl ItemNames {
     /// The name of an image; its number if it has none.
     pub fn image(&self, image: usize) -> String {
         self.images.as_ref().map_or_else(|| image.to_string(), |names| names[image].clone())

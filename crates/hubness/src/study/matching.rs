@@ -7,10 +7,11 @@ use super::choice::{choose_by_folds, empty_table, hits_of_table};
 use super::data::StudyData;
 use super::fit::Fit;
 use super::settings::{Runs, Settings};
-use crate::choose::{Goal, HitTable, Split, choose_on_validation};
+use crate::choose::{FoldSplit, Goal, HitTable, choose_on_validation};
 use crate::report::{Curve, Param, Params};
 use crate::{
-    Candidates, CapacityScale, Direction, GreedyRuns, GreedySweep, Stop, TopLists, capacity, pass,
+    Candidates, CapacityScale, Direction, GreedyOptions, GreedySweep, Matching, Stop, TopLists,
+    capacity, greedy_matching, pass,
 };
 
 /// `auto` tries λ from 1 to this value.
@@ -116,12 +117,12 @@ fn capacity_at(
 pub(crate) fn cross_fitted(
     data: &StudyData<'_>,
     candidates: &Candidates<'_>,
-    split: &Split,
+    split: &FoldSplit,
 ) -> Result<Vec<[f64; 3]>> {
     let mut chosen = vec![[f64::INFINITY; 3]; split.folds()];
     for (cut, goal) in choices(data.settings) {
         let LambdaTable { table, lambdas, .. } = lambda_table(data, candidates, cut)?;
-        let picks = choose_by_folds(&table, split, data.pairs, goal)?;
+        let picks = choose_by_folds(&table, split, (data.pairs, candidates.direction()), goal)?;
         for (fold, pick) in chosen.iter_mut().zip(picks) {
             spread(fold, cut, goal, lambdas[pick]);
         }
@@ -158,17 +159,18 @@ fn spread(chosen: &mut [f64; 3], cut: usize, goal: Goal, lambda: f64) {
     }
 }
 
-/// The matchings behind the three recalls.
+/// The matchings behind the three recalls: one for each K, or one for all.
 pub(crate) fn matchings(
     settings: &Settings,
     candidates: &Candidates<'_>,
     lambda: [f64; 3],
-) -> Result<GreedyRuns> {
+) -> Result<Vec<Matching>> {
     let &Settings { rgm_capacity: scale, rgm_stop: stop, .. } = settings;
-    match settings.rgm_runs {
-        Runs::PerK => GreedyRuns::per_k(candidates, lambda, scale, stop),
-        Runs::Single => GreedyRuns::single(candidates, lambda[2], scale, stop),
-    }
+    let matching = |(cut, _): (usize, Goal)| {
+        let options = GreedyOptions { k: CUTS[cut] as usize, lambda: lambda[cut], scale, stop };
+        greedy_matching(candidates, &options)
+    };
+    choices(settings).into_iter().map(matching).collect()
 }
 
 /// R@10 against λ from 1 to 10, as in the paper's Figure 4.

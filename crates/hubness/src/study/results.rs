@@ -10,7 +10,7 @@ use super::matching::{self, candidate_lists, matchings};
 use super::method::Then;
 use super::rows::StudyRow;
 use super::settings::Choice;
-use crate::choose::Split;
+use crate::choose::FoldSplit;
 use crate::hubs::{Counts, Lists};
 use crate::report::{Param, Params, Recalls};
 use crate::{Candidates, Direction, Setting};
@@ -114,12 +114,12 @@ fn pooled(
     direction: Direction,
 ) -> Result<(Vec<[u16; 3]>, Recalls, [Counts; 3])> {
     let pairs = data.pairs;
-    let folds: Option<&Split> = match chooser {
+    let folds: Option<&FoldSplit> = match chooser {
         Some(Chooser::Folds(split)) if answers.len() > 1 => Some(split),
         _ => None,
     };
     let answer = |query: usize| {
-        let of = |split: &Split| Some(split.of_image()[direction.unit(pairs, query)?]);
+        let of = |split: &FoldSplit| Some(split.of_image()[direction.unit(pairs, query)?]);
         let fold = folds.and_then(of).unwrap_or(0);
         answers[fold.min(answers.len() - 1)]
     };
@@ -298,7 +298,7 @@ mod tests {
         let settings = Settings::default();
         let pairs = Pairs::uniform(30, 3);
         let names: Vec<_> = (0..30).map(|image| image.to_string()).collect();
-        let halves = Split::hashed(&names, 2, 0).unwrap();
+        let halves = FoldSplit::hashed(&names, 2, 0).unwrap();
         let row = rgm_row(&settings);
         assert_eq!((&row.fits[..], row.lambda), (&[Fit::PLAIN][..], Choice::Auto));
         let (mut differ, direction) = (0, Direction::T2i);

@@ -7,7 +7,7 @@ use super::input::{Banks, TestScores};
 use super::method::{Base, Method, Then};
 use super::settings::{Choice, Settings};
 use crate::Direction;
-use crate::report::Chosen;
+use crate::report::ChoiceOrigin;
 use crate::rows::Length;
 
 /// One row of the study.
@@ -31,12 +31,12 @@ impl StudyRow {
     }
 
     /// Who chooses its settings.
-    pub(crate) fn chosen(&self, validated: bool) -> Chosen {
+    pub(crate) fn chosen(&self, validated: bool) -> ChoiceOrigin {
         match (self.chooses(), self.given, validated) {
-            (true, _, true) => Chosen::Validation,
-            (true, _, false) => Chosen::CrossFitted,
-            (false, true, _) => Chosen::Given,
-            (false, false, _) => Chosen::Default,
+            (true, _, true) => ChoiceOrigin::Validation,
+            (true, _, false) => ChoiceOrigin::CrossFitted,
+            (false, true, _) => ChoiceOrigin::Given,
+            (false, false, _) => ChoiceOrigin::Default,
         }
     }
 

@@ -9,8 +9,10 @@ use super::Study;
 use super::results::RowResult;
 use super::rows::StudyRow;
 use crate::choose::joined_hits;
-use crate::hubs::{Counts, HubMeasures, HubSize};
-use crate::report::{Chosen, Difference, Directed, RecallIntervals, Row, RowSetting};
+use crate::hubs::HubMeasures;
+use crate::report::{
+    ChoiceOrigin, Difference, PerDirection, RecallIntervals, ReportRow, RowSetting,
+};
 use crate::{Direction, Setting};
 
 /// A row for each row of the study, with a value for each direction measured.
@@ -19,8 +21,8 @@ pub(crate) fn report_rows(
     study_rows: &[StudyRow],
     results: &[Vec<RowResult>],
     pairs: &Pairs,
-    chosen: impl Fn(&StudyRow) -> Chosen,
-) -> Result<Vec<Row>> {
+    chosen: impl Fn(&StudyRow) -> ChoiceOrigin,
+) -> Result<Vec<ReportRow>> {
     let systems: Vec<[Hits; 1]> =
         results.iter().map(|results| Ok([system(results, pairs)?])).collect::<Result<_>>()?;
     let mut rows = Vec::new();
@@ -30,7 +32,7 @@ pub(crate) fn report_rows(
             n => Some(bootstrap(system, n, study.seed)?),
         };
         let setting = results.iter().map(|result| result.setting).max_by_key(|&s| s as u8);
-        rows.push(Row {
+        rows.push(ReportRow {
             method: row.name.clone(),
             params: directed(results, |result| result.params.clone()),
             chosen: chosen(row),
@@ -41,7 +43,9 @@ pub(crate) fn report_rows(
             ci95_recalls: recall_intervals(results, intervals),
             difference: None,
             p_value: None,
-            hubs_after: directed(results, |result| result.counts.iter().map(measures).collect()),
+            hubs_after: directed(results, |result| {
+                result.counts.iter().map(HubMeasures::new).collect()
+            }),
         });
     }
     compare(study, &mut rows, &systems)?;
@@ -49,9 +53,9 @@ pub(crate) fn report_rows(
 }
 
 /// One value for each direction that was measured.
-fn directed<T>(results: &[RowResult], of: impl Fn(&RowResult) -> T) -> Directed<T> {
+fn directed<T>(results: &[RowResult], of: impl Fn(&RowResult) -> T) -> PerDirection<T> {
     let one = |direction| results.iter().find(|result| result.direction == direction).map(&of);
-    Directed { i2t: one(Direction::I2t), t2i: one(Direction::T2i) }
+    PerDirection { i2t: one(Direction::I2t), t2i: one(Direction::T2i) }
 }
 
 /// Hits of the images that have texts. A direction that was not measured has none.
@@ -66,7 +70,7 @@ fn system(results: &[RowResult], pairs: &Pairs) -> Result<Hits> {
 }
 
 /// Compares every row with the first row, nearest neighbours.
-fn compare(study: &Study, rows: &mut [Row], systems: &[[Hits; 1]]) -> Result<()> {
+fn compare(study: &Study, rows: &mut [ReportRow], systems: &[[Hits; 1]]) -> Result<()> {
     let (Some(plain), true) = (systems.first(), rows.len() > 1) else { return Ok(()) };
     let baseline = rows[0].rsum;
     let mut p_values = Vec::new();
@@ -97,15 +101,10 @@ fn ends(interval: Interval) -> [f64; 2] {
 fn recall_intervals(
     results: &[RowResult],
     intervals: Option<Measures<Interval>>,
-) -> Directed<RecallIntervals> {
-    let Some(all) = intervals else { return Directed::default() };
+) -> PerDirection<RecallIntervals> {
+    let Some(all) = intervals else { return PerDirection::default() };
     directed(results, |result| {
         let [r1, r5, r10] = result.direction.queries(all.i2t, all.t2i).map(ends);
         RecallIntervals { r1, r5, r10 }
     })
-}
-
-/// The hub measures of counts, with the default size of a hub.
-pub(crate) fn measures(counts: &Counts) -> HubMeasures {
-    HubMeasures::new(counts, HubSize::default())
 }

@@ -6,14 +6,14 @@ use itm_core::scored::{EmbeddingRows, Similarity};
 use itm_core::significance::{Hits, bootstrap, bootstrap_difference, holm, paired_randomisation};
 
 use super::*;
-use crate::choose::{Goal, HitTable, Split, cross_fit};
-use crate::hubs::{Counts, HubSize, Worst, worst_hubs};
-use crate::report::{Chosen, Param, Row};
+use crate::choose::{FoldSplit, Goal, HitTable, cross_fit};
+use crate::hubs::{Counts, HubMeasures, Lists};
+use crate::report::{ChoiceOrigin, Param, ReportRow};
 use crate::rows::Length;
 use crate::{
     AnyCorrection, Candidates, CapacityScale, Correction, Direction, Direction::I2t,
-    Direction::T2i, Embeddings, GreedyRuns, HeldOutBank, Pairs, ScoreMatrix, Setting, Stop,
-    TestQueries, Tiles, Transductive, csls, inverted_softmax, pass,
+    Direction::T2i, Embeddings, GreedyOptions, HeldOutBank, Pairs, ScoreMatrix, Setting, Stop,
+    TestQueries, Tiles, Transductive, csls, greedy_matching, inverted_softmax, pass,
 };
 
 const IMAGES: usize = 30;
@@ -60,7 +60,7 @@ fn hits(ranks: Ranks) -> Hits {
 }
 
 /// Recalls of both directions, as a row has them.
-fn recalls(row: &Row) -> [[f64; 3]; 2] {
+fn recalls(row: &ReportRow) -> [[f64; 3]; 2] {
     [row.recalls.i2t.unwrap().values(), row.recalls.t2i.unwrap().values()]
 }
 
@@ -85,7 +85,7 @@ fn settings_are_chosen_on_validation() {
         .run(&Test::new(&test, &pairs), Some(&Validation { scores: &validation, pairs: &pairs }))
         .unwrap();
     let row = &report.rows[1];
-    assert_eq!((row.chosen, row.seen.0), (Chosen::Validation, Setting::Transductive));
+    assert_eq!((row.chosen, row.seen.0), (ChoiceOrigin::Validation, Setting::Transductive));
     let ks = [100, 50, 30, 20, 10, 5, 3, 2, 1];
     let on_validation = ks.map(|k| of_hits(&hits(by_csls(&validation, k))));
     let mut want = [[0.0; 3]; 2];
@@ -98,7 +98,10 @@ fn settings_are_chosen_on_validation() {
     }
     close(recalls(row), want);
     close(recalls(&report.rows[0]), of_hits(&hits(plain(&test))));
-    assert_eq!((report.rows[0].chosen, report.rows[0].seen.0), (Chosen::Default, Setting::Plain));
+    assert_eq!(
+        (report.rows[0].chosen, report.rows[0].seen.0),
+        (ChoiceOrigin::Default, Setting::Plain)
+    );
 }
 
 /// Each half of the images gets the β that is best on the other half.
@@ -110,7 +113,7 @@ fn without_validation_settings_are_cross_fitted() {
         Study { settings, seed: 3, ..study(&["is"]) }.run(&Test::new(&test, &pairs), None).unwrap();
     let betas = [2.0, 5.0, 10.0, 15.0, 20.0, 30.0, 40.0, 50.0, 60.0, 80.0, 100.0, 150.0, 200.0];
     let ids: Vec<_> = (0..IMAGES).map(|image| image.to_string()).collect();
-    let split = Split::hashed(&ids, 2, 3).unwrap();
+    let split = FoldSplit::hashed(&ids, 2, 3).unwrap();
     let mut want = [[0.0; 3]; 2];
     for (side, direction) in Direction::BOTH.into_iter().enumerate() {
         let queries = vec![direction.queries(1, 3); IMAGES];
@@ -131,7 +134,7 @@ fn without_validation_settings_are_cross_fitted() {
         let same = chosen[0] == chosen[1];
         assert_eq!(*got, if same { chosen[0].clone() } else { Param::Each(chosen) });
     }
-    assert_eq!(report.rows[1].chosen, Chosen::CrossFitted);
+    assert_eq!(report.rows[1].chosen, ChoiceOrigin::CrossFitted);
     close(recalls(&report.rows[1]), want);
 }
 
@@ -164,7 +167,7 @@ fn intervals_and_tests_are_those_of_the_hits() {
 #[test]
 fn hubs_are_named_measured_and_told_from_deserved_ones() {
     let (test, pairs) = (scores(3), pairs());
-    let names = Names {
+    let names = ItemNames {
         images: Some((0..IMAGES).map(|image| format!("{image}.jpg")).collect()),
         texts: None,
     };
@@ -173,17 +176,14 @@ fn hubs_are_named_measured_and_told_from_deserved_ones() {
     let report = study(&["csls"]).run(&asked, None).unwrap();
     let none = Correction::none(&test, T2i);
     let top = pass::top(&test, &none, 10).unwrap();
-    let counts = Counts::at_cuts(IMAGES, &top);
+    let counts = [1, 5, 10].map(|k| Counts::new(&Lists::top(IMAGES, k, &top)));
     let side = report.hubs.sides.t2i.as_ref().unwrap();
-    for (got, counts) in side.measures.iter().zip(&counts) {
-        assert_eq!((got.k, got.skewness), (counts.k() as u64, counts.skewness()));
-        assert_eq!(got.hubs, counts.hubs(HubSize::default()) as u64);
-    }
-    let want = worst_hubs(&top, &pairs, Worst::default());
-    for (got, want) in side.worst.iter().zip(&want) {
-        assert_eq!((got.item, got.count), (want.item as u64, u64::from(want.count)));
-        assert_eq!(got.first, u64::from(want.at_first));
-        assert_eq!(got.name, Some(format!("{}.jpg", want.item)));
+    let want: Vec<_> = counts.iter().map(HubMeasures::new).collect();
+    assert_eq!(side.measures, want);
+    for (got, want) in side.worst.iter().zip(counts[2].largest(10)) {
+        let [first, _, count] = counts.each_ref().map(|c| u64::from(c.values()[want]));
+        assert_eq!((got.item, got.count, got.first), (want as u64, count, first));
+        assert_eq!(got.name, Some(format!("{want}.jpg")));
         assert_eq!(got.deserved, Some(1.0), "every text is true of every image");
         assert!(got.after["csls"] <= got.count || got.item != 3);
     }
@@ -213,17 +213,16 @@ fn matchings_are_those_of_their_numbers() {
             let lists = pass::top(&test, &fit, 40).unwrap();
             let candidates = Candidates::new(&test, &fit, &lists).unwrap();
             let scale = CapacityScale::Literal;
-            let found = match runs {
-                Runs::PerK => GreedyRuns::per_k(&candidates, [1.5; 3], scale, stop),
-                Runs::Single => GreedyRuns::single(&candidates, 1.5, scale, stop),
-            };
-            let percent = |hit: &Vec<bool>| {
-                100.0 * hit.iter().filter(|&&hit| hit).count() as f64 / hit.len() as f64
-            };
-            want[side] = found.unwrap().hits(&pairs).each_ref().map(percent);
+            want[side] = [1, 5, 10].map(|k| {
+                let of = if runs == Runs::Single { 10 } else { k };
+                let options = GreedyOptions { scale, stop, ..GreedyOptions::new(of, 1.5) };
+                let places = greedy_matching(&candidates, &options).unwrap().places(&pairs);
+                let hits = places.iter().filter(|place| place.is_some_and(|place| place < k));
+                100.0 * hits.count() as f64 / places.len() as f64
+            });
         }
         close(recalls(&report.rows[1]), want);
-        assert_eq!((report.rows[1].chosen, report.curves.len()), (Chosen::Given, 2));
+        assert_eq!((report.rows[1].chosen, report.curves.len()), (ChoiceOrigin::Given, 2));
     }
 }
 
@@ -310,7 +309,7 @@ fn what_does_not_fit_together_is_one_line() {
     let none = Test::of_runs(None, None, &pairs);
     let want = "scores: expected a run of at least one direction, got none";
     assert_eq!(line(&all, &none, None), want);
-    let names = Names { images: None, texts: Some(vec!["one".into()]) };
+    let names = ItemNames { images: None, texts: Some(vec!["one".into()]) };
     let want = "names of texts: expected 90, got 1";
     assert_eq!(line(&all, &Test { names: &names, ..plain }, None), want);
     let truth = Relevance::new(90, vec![vec![0]; 2]);
@@ -351,7 +350,7 @@ fn all_that_the_scores_allow_is_measured_where_nothing_is_named() {
 #[test]
 fn neighbours_are_shown_as_used() {
     let (scores, pairs) = (scores(1), pairs());
-    let names = Names::default();
+    let names = ItemNames::default();
     let test = Test {
         scores: TestScores::All(&scores),
         pairs: &pairs,
@@ -379,7 +378,7 @@ fn neighbours_are_shown_as_used() {
 fn ties_that_decide_are_counted() {
     let row = |image: usize| (0..30).map(move |t| f32::from(u8::from(t == image || t == 0)));
     let scores = ScoreMatrix::new(30, 30, (0..30).flat_map(row).collect()).unwrap();
-    let names = Names::default();
+    let names = ItemNames::default();
     let test = Test {
         scores: TestScores::All(&scores),
         pairs: &Pairs::uniform(30, 1),

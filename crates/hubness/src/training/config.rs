@@ -16,11 +16,11 @@ use crate::losses::{AaaiOptions, BankOptions, HubOptions};
 #[serde(deny_unknown_fields)]
 pub struct HalConfig {
     /// Encoders and their similarity.
-    pub model: ModelConfig,
+    pub model: HalModelConfig,
     /// Steps and rates.
-    pub train: TrainConfig,
+    pub train: HalTrainConfig,
     /// The loss.
-    pub loss: LossConfig,
+    pub loss: HalLossConfig,
     /// Eq. 4, for the objectives `hal` and `max_hal`.
     pub hubs: HubOptions,
     /// Exponents of the AAAI objectives.
@@ -33,7 +33,7 @@ pub struct HalConfig {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-pub struct ModelConfig {
+pub struct HalModelConfig {
     /// Width d of the joint space and of the GRU's state.
     pub embed_dim: usize,
     /// The weights before the first step: random ones, or the weights of [`Hal::with_start`](super::Hal::with_start).
@@ -98,7 +98,7 @@ pub enum Initialisation {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-pub struct TrainConfig {
+pub struct HalTrainConfig {
     /// Seed of weights, order and bank.
     pub seed: u64,
     /// Passes over all captions; 0 leaves the weights as they begin.
@@ -119,7 +119,7 @@ pub struct TrainConfig {
     pub word_dropout: f64,
 }
 
-impl TrainConfig {
+impl HalTrainConfig {
     /// The rate of an epoch with the schedule `steps`, counted from 0: `lr · 0.1^⌊epoch / decay_every⌋`.
     ///
     /// # Panics
@@ -163,7 +163,7 @@ impl Objective {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-pub struct LossConfig {
+pub struct HalLossConfig {
     /// What is minimised.
     pub objective: Objective,
     /// α of Eq. 2 and 3.
@@ -182,7 +182,7 @@ impl HalConfig {
         let max = matches!(objective, Objective::Max | Objective::MaxHal);
         let (learning_rate, decay_every) = if max { (2e-4, 15) } else { (1e-3, 10) };
         Self {
-            model: ModelConfig {
+            model: HalModelConfig {
                 embed_dim: 1024,
                 start: StartFrom::Random,
                 cca: None,
@@ -195,7 +195,7 @@ impl HalConfig {
                 image_norm: ImageNorm::Unit,
                 initialisation: Initialisation::Released,
             },
-            train: TrainConfig {
+            train: HalTrainConfig {
                 seed: 0,
                 epochs: 30,
                 batch: 128,
@@ -206,7 +206,12 @@ impl HalConfig {
                 dropout: 0.0,
                 word_dropout: 0.0,
             },
-            loss: LossConfig { objective, margin: 0.2, mask_same_image: false, contrastive: None },
+            loss: HalLossConfig {
+                objective,
+                margin: 0.2,
+                mask_same_image: false,
+                contrastive: None,
+            },
             hubs: HubOptions::default(),
             aaai: AaaiOptions::FLICKR30K,
             bank: BankOptions::default(),
@@ -262,7 +267,7 @@ impl HalConfig {
     }
 }
 
-impl ModelConfig {
+impl HalModelConfig {
     /// The closed form that the weights begin with, if there is one.
     pub fn closed_form(&self) -> Option<&StartOptions> {
         self.cca.as_ref().filter(|_| self.start == StartFrom::Cca)

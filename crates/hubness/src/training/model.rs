@@ -10,7 +10,7 @@ use itm_core::start::{InputStatistics, Start};
 use itm_core::{Error, Result};
 use itm_kernels::{Gru, Linear, matmul, random, uniform};
 
-use super::config::{HalConfig, ImageNorm, Initialisation, ModelConfig, TextKind};
+use super::config::{HalConfig, HalModelConfig, ImageNorm, Initialisation, TextKind};
 use crate::losses::order_similarity;
 
 /// Both sides of the model, and how they are compared.
@@ -41,7 +41,7 @@ pub enum TextEncoder {
 }
 
 impl TextEncoder {
-    fn new(config: &ModelConfig, vocabulary: usize, seed: u64, device: &Device) -> Self {
+    fn new(config: &HalModelConfig, vocabulary: usize, seed: u64, device: &Device) -> Self {
         if config.text == TextKind::Bag {
             let mut bag = BagOfWords::new(vocabulary, config.embed_dim, seed, device);
             bag.pooling = config.bag_pooling;

@@ -5,7 +5,7 @@ use std::path::Path;
 use burn::tensor::{Tensor, TensorData};
 use itm_core::Result;
 use itm_core::checkpoint::Writer;
-use itm_core::learn::Saved;
+use itm_core::learn::SavedState;
 
 use super::bank::MemoryBank;
 use super::step::Hal;
@@ -30,7 +30,7 @@ impl Hal {
     /// The model that [`write`](Self::write) wrote. On the same backend, its next step is bit for bit the step of an
     /// uninterrupted run.
     pub(super) fn read(&self, folder: &Path) -> Result<Self> {
-        let saved = Saved::open(METHOD, folder)?;
+        let saved = SavedState::open(METHOD, folder)?;
         let [.., updates, n] = saved.counts;
         let encoders = saved.model.module("encoders", self.encoders().clone())?;
         let learner = self.learner.restored(encoders, &saved, updates)?;
@@ -53,7 +53,7 @@ impl Hal {
 
     /// A model before its first step with the encoders that [`write`](Self::write) wrote.
     pub(super) fn begun_from(&self, folder: &Path) -> Result<Self> {
-        let Saved { model, .. } = Saved::open(METHOD, folder)?;
+        let SavedState { model, .. } = SavedState::open(METHOD, folder)?;
         let encoders = model.module("encoders", self.encoders().clone())?;
         model.nothing_else()?;
         let (config, steps_per_epoch) = (self.config.clone(), self.steps_per_epoch);

@@ -4,7 +4,7 @@ use burn::module::Module;
 use burn::optim::GradientsParams;
 use burn::tensor::Device;
 use itm_core::encoders::InputDropout;
-use itm_core::learn::{Batch, Learner, Numbers, Observe, Schedule, Step, Updates};
+use itm_core::learn::{Batch, Numbers, Observe, Schedule, Step, Trainer, Updates};
 use itm_core::start::{InputStatistics, Start};
 use itm_core::{Error, Result};
 use itm_kernels::{AdamOptions, random};
@@ -22,7 +22,7 @@ use crate::losses::BankScores;
 #[derive(Debug, Clone)]
 pub struct Hal {
     pub(super) config: HalConfig,
-    pub(super) learner: Learner<Encoders>,
+    pub(super) learner: Trainer<Encoders>,
     pub(super) bank: MemoryBank,
     pub(super) steps_per_epoch: Option<u64>,
 }
@@ -44,7 +44,7 @@ impl Hal {
         config.validate()?;
         let device = if device.is_autodiff() { device.clone() } else { device.clone().autodiff() };
         let encoders = Encoders::new(config, image_dim, vocabulary, seed, &device)?;
-        let learner = Learner::new(encoders, options(config));
+        let learner = Trainer::new(encoders, options(config));
         let (bank, config) = (MemoryBank::default(), config.clone());
         Ok(Self { learner, bank, config, steps_per_epoch: None })
     }
@@ -72,7 +72,7 @@ impl Hal {
     }
 
     fn with_encoders(self, change: impl FnOnce(Encoders) -> Result<Encoders>) -> Result<Self> {
-        let learner = Learner::new(change(self.learner.into_module())?, options(&self.config));
+        let learner = Trainer::new(change(self.learner.into_module())?, options(&self.config));
         Ok(Self { learner, ..self })
     }
 

@@ -1,6 +1,6 @@
 //! `auto`: cross-fitted or on validation.
 
-use hubness::choose::Split;
+use hubness::choose::FoldSplit;
 use serde_json::Value;
 
 use super::common::{EACH, Folder, IMAGES, WIDTH, cosines, made, names, recalls, row, transposed};
@@ -33,7 +33,7 @@ fn chosen(report: &Value, direction: &str) -> [f64; 2] {
 
 fn folds() -> Vec<usize> {
     let ids: Vec<_> = (0..IMAGES).map(|image| image.to_string()).collect();
-    Split::hashed(&ids, 2, 0).unwrap().of_image().to_vec()
+    FoldSplit::hashed(&ids, 2, 0).unwrap().of_image().to_vec()
 }
 
 const LEFT_OPEN: &str = "--pairs p.txt --method is --is-beta auto";

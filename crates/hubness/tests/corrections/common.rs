@@ -67,8 +67,6 @@ pub(crate) struct Inputs<S> {
     pub(crate) test: S,
     pub(crate) bank: S,
     pub(crate) item_bank: S,
-    pub(crate) test_items: S,
-    pub(crate) bank_bank: S,
 }
 
 impl Inputs<ScoreMatrix> {
@@ -85,20 +83,9 @@ impl Inputs<ScoreMatrix> {
     pub(crate) fn random(direction: Direction, low: f32, high: f32, seed: u64) -> Self {
         let (n, m, b) = (23, 41, 30);
         let make = |images, texts, more| random(images, texts, low, high, seed + more);
-        let own = |items, more| {
-            let s = make(items, items, more);
-            changed(&s, |i, j, x| if i == j { 1.0 } else { x })
-        };
         let by = |i2t: (usize, usize), t2i: (usize, usize)| direction.queries(i2t, t2i);
         let ((bi, bt), (gi, gt)) = (by((b, m), (n, b)), by((b, m), (n, b)));
-        Self {
-            direction,
-            test: make(n, m, 0),
-            bank: make(bi, bt, 1),
-            item_bank: make(gi, gt, 2),
-            test_items: own(direction.items(n, m), 3),
-            bank_bank: make(b, b, 5),
-        }
+        Self { direction, test: make(n, m, 0), bank: make(bi, bt, 1), item_bank: make(gi, gt, 2) }
     }
 }
 
@@ -130,8 +117,6 @@ pub(crate) fn tiled(world: &World, direction: Direction) -> Inputs<Tiles<'_>> {
         test: tiles(0, 1),
         bank: by(tiles(2, 1), tiles(0, 3)),
         item_bank: by(tiles(3, 1), tiles(0, 2)),
-        test_items: by(tiles(1, 1), tiles(0, 0)),
-        bank_bank: tiles(2, 3),
     }
 }
 
@@ -142,64 +127,44 @@ impl<S> Inputs<S> {
             test: f(&self.test),
             bank: f(&self.bank),
             item_bank: f(&self.item_bank),
-            test_items: f(&self.test_items),
-            bank_bank: f(&self.bank_bank),
         }
     }
 }
 
-/// Every correction on every source that it supports. The raw product needs scores above 0; otherwise it
-/// is left out.
+/// Every correction on every source that it supports.
 pub(crate) fn all<S: Scored>(x: &Inputs<S>) -> Vec<(&'static str, AnyCorrection)> {
-    let mut all = fits(x);
-    if all.last().is_some_and(|(_, raw)| raw.is_err()) {
-        all.pop();
-    }
-    all.into_iter().map(|(name, fit)| (name, fit.unwrap())).collect()
+    fits(x).into_iter().map(|(name, fit)| (name, fit.unwrap())).collect()
 }
 
-/// The fits of [`all`] and always the raw product, each with its error if it failed.
+/// The fits of [`all`], each with its error if it failed.
 pub(crate) fn fits<S: Scored>(x: &Inputs<S>) -> Vec<(&'static str, Result<AnyCorrection>)> {
     let (d, test) = (x.direction, &x.test);
     let (queries, held_out) = (TestQueries(test), HeldOutBank(&x.bank));
     let qb = QueryBank::default();
-    let common = QueryBank { row_scale: RowScale::Common, ..qb };
     let dual = DualBank { query_beta: 20.0, item_beta: 10.0, ..DualBank::default() };
     let dis = DualBank { dynamic: true, ..dual };
     let sinkhorn = Sinkhorn { epsilon: 0.05, iterations: 5, ..Sinkhorn::default() };
     let local = LocalScaling { k: 5, ..LocalScaling::default() };
     let nicdm = LocalScaling { k: 5, ..LocalScaling::nicdm() };
-    let full = |of: LocalScaling| LocalScaling { values: LocalValues::Full, ..of };
     let empirical = EmpiricalProximity::default();
-    let items = ItemBank::HeldOut(&x.item_bank);
-    let both = sinkhorn.fit_with_items(&held_out, &x.bank_bank, d);
-    let raw = DualBank { inactive: Inactive::RawProduct, ..dis };
+    let items = &x.item_bank;
     vec![
         ("NNN", Nnn::default().fit(&queries, d).map(Correction::into_any)),
         ("NNN, bank", Nnn { k: 4, ..Nnn::default() }.fit(&held_out, d).map(Correction::into_any)),
         ("QB-Norm", qb.fit(&held_out, test, d).map(Correction::into_any)),
-        ("QB-Norm, common", common.fit(&held_out, test, d).map(Correction::into_any)),
         ("QB-Norm, test", qb.fit(&queries, test, d).map(Correction::into_any)),
         ("Dual-IS", dual.fit(&held_out, items, test, d).map(Correction::into_any)),
         ("Dual-DIS", dis.fit(&held_out, items, test, d).map(Correction::into_any)),
-        ("Dual-DIS, test items", {
-            let items = ItemBank::TestItems(&x.test_items);
-            dis.fit(&held_out, items, test, d).map(Correction::into_any)
-        }),
         ("Sinkhorn", sinkhorn.fit(&queries, d).map(|b| b.correction.into_any())),
         ("Sinkhorn, bank", sinkhorn.fit(&held_out, d).map(|b| b.correction.into_any())),
-        ("Sinkhorn, both", both.map(|b| b.correction.into_any())),
         ("Gaussian", GaussianProximity.fit(&queries, test, d).map(Correction::into_any)),
         ("Gaussian, bank", GaussianProximity.fit(&held_out, test, d).map(Correction::into_any)),
         ("empirical", empirical.fit(&queries, test, d).map(Correction::into_any)),
         ("empirical, bank", empirical.fit(&held_out, test, d).map(Correction::into_any)),
         ("local scaling", local.fit(&queries, test, d).map(Correction::into_any)),
         ("local scaling, bank", local.fit(&held_out, test, d).map(Correction::into_any)),
-        ("local scaling, full", full(local).fit(&held_out, test, d).map(Correction::into_any)),
         ("NICDM", nicdm.fit(&queries, test, d).map(Correction::into_any)),
         ("NICDM, bank", nicdm.fit(&held_out, test, d).map(Correction::into_any)),
-        ("NICDM, full", full(nicdm).fit(&held_out, test, d).map(Correction::into_any)),
-        ("Dual-DIS, raw product", raw.fit(&held_out, items, test, d).map(Correction::into_any)),
     ]
 }
 

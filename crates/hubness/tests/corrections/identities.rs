@@ -114,7 +114,7 @@ fn dual_is_without_an_item_bank_is_inverted_softmax() {
     let x = Inputs::random(D, -0.4, 0.6, 2);
     let bank = HeldOutBank(&x.bank);
     let dual = DualBank { query_beta: 20.0, item_beta: 0.0, ..DualBank::default() };
-    let dual = dual.fit(&bank, ItemBank::HeldOut(&x.item_bank), &x.test, D).unwrap();
+    let dual = dual.fit(&bank, &x.item_bank, &x.test, D).unwrap();
     let qb = QueryBank { dynamic: false, ..QueryBank::default() }.fit(&bank, &x.test, D).unwrap();
     near(&corrected(dual.map(), D, &x.test), &corrected(qb.map(), D, &x.test), 1e-11);
 }

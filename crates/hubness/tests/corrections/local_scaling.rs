@@ -7,37 +7,18 @@ use crate::common::*;
 const D: Direction = Direction::I2t;
 
 /// Worked by hand with quarters: the bank's distances to item 0 are 0.25, 0.5, 0.75. With k = 2, σ = 0.5, μ = 0.375.
-/// The query's distances are 0.5 and 0.75: σ = 0.75, μ = 0.625.
+/// The query's distance is 0.5.
 #[test]
 fn golden_of_two_items() {
     let bank = ScoreMatrix::from_rows([[0.75, 0.0], [0.25, 0.25], [0.5, 0.5]]);
     let test = ScoreMatrix::from_rows([[0.5, 0.25]]);
-    let u = |form, values| {
-        let fit = LocalScaling { form, k: 2, values }.fit(&HeldOutBank(&bank), &test, D).unwrap();
-        fit.map().rescore(0, 0, 0.5)
-    };
-    for (form, values, want) in [
-        (LocalForm::LocalScaling, LocalValues::Rank, 0.5f64.ln() - 2.0 * 0.5f64.ln()),
-        (LocalForm::LocalScaling, LocalValues::Full, (-0.25f64 / (0.75 * 0.5)).exp() - 1.0),
-        (LocalForm::Nicdm, LocalValues::Rank, 0.375f64.ln() / 2.0 - 0.5f64.ln()),
-        (LocalForm::Nicdm, LocalValues::Full, -0.5 / (0.625f64 * 0.375).sqrt()),
+    for (form, want) in [
+        (LocalForm::LocalScaling, 0.5f64.ln() - 2.0 * 0.5f64.ln()),
+        (LocalForm::Nicdm, 0.375f64.ln() / 2.0 - 0.5f64.ln()),
     ] {
-        let got = u(form, values);
-        assert!((got - want).abs() < 1e-15, "{form:?}, {values:?}: {got}, {want}");
-    }
-}
-
-#[test]
-fn full_values_rank_one_querys_items_alike_and_queries_otherwise() {
-    let x = Inputs::random(D, -0.4, 0.6, 51);
-    for form in [LocalForm::LocalScaling, LocalForm::Nicdm] {
-        let u = |values| {
-            let of = LocalScaling { form, k: 3, values };
-            corrected(of.fit(&HeldOutBank(&x.bank), &x.test, D).unwrap().map(), D, &x.test)
-        };
-        let (rank, full) = (u(LocalValues::Rank), u(LocalValues::Full));
-        assert_eq!(orders(&rank), orders(&full), "{form:?}");
-        assert_ne!(order(&rank.concat()), order(&full.concat()), "{form:?}");
+        let fit = LocalScaling { form, k: 2 }.fit(&HeldOutBank(&bank), &test, D).unwrap();
+        let got = fit.map().rescore(0, 0, 0.5);
+        assert!((got - want).abs() < 1e-15, "{form:?}: {got}, {want}");
     }
 }
 
@@ -67,15 +48,12 @@ fn the_nearest_neighbour_is_not_left_out() {
 fn distance_zero_is_best_and_widths_have_a_floor() {
     let perfect = constant(3, 2, 1.0);
     for form in [LocalForm::LocalScaling, LocalForm::Nicdm] {
-        for values in [LocalValues::Rank, LocalValues::Full] {
-            let of = LocalScaling { form, k: 2, values };
-            let fit = of.fit(&TestQueries(&perfect), &perfect, D).unwrap();
-            let u = |s| fit.map().rescore(0, 0, s);
-            assert!(u(1.0) > u(1.0f32.next_down()) && !u(1.0).is_nan(), "{form:?}, {values:?}");
-            // Rounding may lift a cosine above 1.
-            assert_eq!(u(1.0f32.next_up()), u(1.0));
-            assert_eq!(u(1.0), if values == LocalValues::Rank { f64::INFINITY } else { 0.0 });
-        }
+        let of = LocalScaling { form, k: 2 };
+        let fit = of.fit(&TestQueries(&perfect), &perfect, D).unwrap();
+        let u = |s| fit.map().rescore(0, 0, s);
+        assert!(u(1.0) > u(1.0f32.next_down()), "{form:?}");
+        // Rounding may lift a cosine above 1.
+        assert_eq!((u(1.0f32.next_up()), u(1.0)), (f64::INFINITY, f64::INFINITY));
     }
     let fit = LocalScaling { k: 1, ..LocalScaling::default() }
         .fit(&TestQueries(&perfect), &perfect, D)

@@ -29,22 +29,6 @@ fn k_above_the_bank_is_clipped_to_it() {
     assert_eq!(of_128.map().affine(), Some(&affine(9)));
 }
 
-#[test]
-fn one_pass_serves_every_k_with_the_bits_of_its_own_fit() {
-    let s = random(70, 14, -0.5, 0.5, 2);
-    let bank = HeldOutBank(&s);
-    let means = NearestMeans::new(&bank, D, 64).unwrap();
-    for k in [1, 2, 4, 8, 16, 32, 64] {
-        let nnn = Nnn { alpha: 1.25, k };
-        let (swept, own) = (nnn.with(&means).unwrap(), nnn.fit(&bank, D).unwrap());
-        assert_eq!(swept.map().affine(), own.map().affine(), "k = {k}");
-        assert_eq!(swept.setting(), Setting::HeldOut);
-    }
-    let error = means.of(65).unwrap_err().to_string();
-    assert_eq!(error, "k of NNN: expected at most 64, got 65");
-    assert_eq!(NearestMeans::new(&bank, D, 512).unwrap().of(512).unwrap().len(), 14);
-}
-
 /// Item 0 has norm 1 or 2 in the same direction: with norm 2, its scores and its mean are doubled. With
 /// a small α it then comes first.
 #[test]
@@ -91,5 +75,5 @@ fn what_is_no_number_is_refused() {
     }
     let infinite = Masked { scores: &s, value: f32::INFINITY, at: |i, j| (i, j) == (2, 3) };
     let error = Nnn::default().fit(&TestQueries(&infinite), D).unwrap_err().to_string();
-    assert_eq!(error, "bank, item 3: expected a finite sum of its nearest scores, got inf");
+    assert_eq!(error, "bank, item 3: expected a finite mean of its nearest scores, got inf");
 }

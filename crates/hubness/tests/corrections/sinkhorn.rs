@@ -7,21 +7,19 @@ use crate::common::*;
 const D: Direction = Direction::I2t;
 
 fn sinkhorn(epsilon: f64, iterations: usize) -> Sinkhorn {
-    Sinkhorn { epsilon, iterations, tolerance: 0.0, order: SinkhornOrder::ItemFirst }
+    Sinkhorn { epsilon, iterations, tolerance: 0.0 }
 }
 
-/// f and g from the equations after some iterations, in the textbook's order or with one step of g first.
+/// f and g from the equations: one step of g, then some iterations.
 fn naive(x: &ScoreMatrix, of: Sinkhorn) -> (Vec<f64>, Vec<f64>) {
     let (p, m, eps) = (x.images(), x.texts(), of.epsilon);
     let s = |i: usize, j: usize| f64::from(x.row(i)[j]);
-    let (mut f, mut g) = (vec![0.0; p], vec![0.0; m]);
+    let mut f = vec![0.0; p];
     let columns = |f: &[f64]| -> Vec<f64> {
         let sum = |j: usize| lse((0..p).map(|i| (s(i, j) + f[i]) / eps));
         (0..m).map(|j| eps * ((1.0 / m as f64).ln() - sum(j))).collect()
     };
-    if of.order == SinkhornOrder::ItemFirst {
-        g = columns(&f);
-    }
+    let mut g = columns(&f);
     for _ in 0..of.iterations {
         let sum = |i: usize| lse((0..m).map(|j| (s(i, j) + g[j]) / eps));
         f = (0..p).map(|i| eps * ((1.0 / p as f64).ln() - sum(i))).collect();
@@ -42,36 +40,23 @@ fn plan(x: &ScoreMatrix, f: &[f64], g: &[f64], eps: f64) -> (Vec<f64>, Vec<f64>,
 }
 
 #[test]
-fn potentials_are_those_of_the_equations_in_both_orders() {
+fn potentials_are_those_of_the_equations() {
     let x = random(19, 33, -0.4, 0.6, 31);
-    for order in [SinkhornOrder::ItemFirst, SinkhornOrder::QueryFirst] {
-        for iterations in [0, 1, 2, 7] {
-            let of = Sinkhorn { order, ..sinkhorn(0.05, iterations) };
-            let fit = of.fit(&TestQueries(&x), D).unwrap();
-            let (f, g) = naive(&x, of);
-            let close = |a: &[f64], b: &[f64]| a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-12);
-            assert!(close(&fit.queries, &f) && close(&fit.items, &g), "{order:?}, {iterations}");
-            assert_eq!(fit.iterations, iterations);
-            let (_, rows, _) = plan(&x, &f, &g, 0.05);
-            let error = rows.iter().map(|sum| (sum * 19.0 - 1.0).abs()).fold(0.0, f64::max);
-            assert!((fit.row_error - error).abs() < 1e-10 * error.max(1.0), "{error}");
-            let u = corrected(fit.correction.map(), D, &x).concat();
-            let scaled: Vec<_> = u.iter().map(|u| 0.05 * u).collect();
-            let want: Vec<_> =
-                (0..u.len()).map(|at| f64::from(x.values()[at]) + g[at % 33]).collect();
-            assert!(same_but_for_a_constant(&scaled, &want, 1e-12));
-        }
+    for iterations in [0, 1, 2, 7] {
+        let of = sinkhorn(0.05, iterations);
+        let fit = of.fit(&TestQueries(&x), D).unwrap();
+        let (f, g) = naive(&x, of);
+        let close = |a: &[f64], b: &[f64]| a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-12);
+        assert!(close(&fit.queries, &f) && close(&fit.items, &g), "{iterations}");
+        assert_eq!(fit.iterations, iterations);
+        let (_, rows, _) = plan(&x, &f, &g, 0.05);
+        let error = rows.iter().map(|sum| (sum * 19.0 - 1.0).abs()).fold(0.0, f64::max);
+        assert!((fit.row_error - error).abs() < 1e-10 * error.max(1.0), "{error}");
+        let u = corrected(fit.correction.map(), D, &x).concat();
+        let scaled: Vec<_> = u.iter().map(|u| 0.05 * u).collect();
+        let want: Vec<_> = (0..u.len()).map(|at| f64::from(x.values()[at]) + g[at % 33]).collect();
+        assert!(same_but_for_a_constant(&scaled, &want, 1e-12));
     }
-}
-
-#[test]
-fn item_first_and_query_first_differ() {
-    let x = random(19, 33, -0.4, 0.6, 32);
-    let u = |order| {
-        let of = Sinkhorn { order, ..sinkhorn(0.05, 1) };
-        ranking(of.fit(&TestQueries(&x), D).unwrap().correction.map(), D, &x)
-    };
-    assert_ne!(u(SinkhornOrder::ItemFirst), u(SinkhornOrder::QueryFirst));
 }
 
 #[test]
@@ -159,64 +144,15 @@ fn a_masked_column_is_an_error() {
 #[test]
 fn a_single_query_ties_all_items_and_ranks_by_index() {
     let x = random(1, 50, -1.0, 1.0, 38);
-    for order in [SinkhornOrder::ItemFirst, SinkhornOrder::QueryFirst] {
-        for epsilon in [0.03, 0.05, 1e-3] {
-            let of = Sinkhorn { order, ..sinkhorn(epsilon, 7) };
-            let fit = of.fit(&TestQueries(&x), D).unwrap();
-            assert!(ranking(fit.correction.map(), D, &x)[0].is_sorted(), "{order:?}, {epsilon}");
-            assert!(fit.row_error < 1e-12);
-            let turned = x.transpose();
-            let both = of.fit_both(&TestQueries(&turned)).unwrap();
-            assert!(ranking(both.t2i.map(), Direction::T2i, &turned)[0].is_sorted());
-        }
+    for epsilon in [0.03, 0.05, 1e-3] {
+        let fit = sinkhorn(epsilon, 7).fit(&TestQueries(&x), D).unwrap();
+        assert!(ranking(fit.correction.map(), D, &x)[0].is_sorted(), "{epsilon}");
+        assert!(fit.row_error < 1e-12);
     }
     // As a bank, a single query does not tie all items.
     let test = random(4, 50, -1.0, 1.0, 39);
     let fit = Sinkhorn::default().fit(&HeldOutBank(&x), D).unwrap();
     assert!(!ranking(fit.correction.map(), D, &test)[0].is_sorted());
-}
-
-#[test]
-fn the_other_direction_has_one_more_query_step_and_exact_items() {
-    let x = random(8, 40, -0.4, 0.6, 40);
-    let of = sinkhorn(0.05, 3);
-    let both = of.fit_both(&TestQueries(&x)).unwrap();
-    let own = of.fit(&TestQueries(&x), D).unwrap();
-    assert_eq!(both.i2t.items, own.items);
-    let bias = &both.t2i.map().affine().unwrap().items[0];
-    // f = −ε·(log p + bias), f up to a constant.
-    let f: Vec<_> = bias.iter().map(|sum| -0.05 * (sum + 8f64.ln())).collect();
-    let (_, rows, _) = plan(&x, &f, &own.items, 0.05);
-    assert!(rows.iter().all(|sum| (sum * 8.0 - 1.0).abs() < 1e-11), "images are exact");
-    assert!(!same_but_for_a_constant(&f, &own.queries, 1e-4), "not the f before");
-    let t2i = of.fit(&TestQueries(&x), Direction::T2i).unwrap();
-    let bias_of_t2i = &t2i.correction.map().affine().unwrap().items[0];
-    assert!(!same_but_for_a_constant(bias, bias_of_t2i, 1e-4), "nor the bias of its own fit");
-    assert_eq!(both.t2i.direction(), Direction::T2i);
-}
-
-#[test]
-fn an_item_bank_is_columns_of_the_same_problem() {
-    for direction in Direction::BOTH {
-        let x = Inputs::random(direction, -0.4, 0.6, 41);
-        let of = sinkhorn(0.05, 4);
-        let bank = HeldOutBank(&x.bank);
-        let both = of.fit_with_items(&bank, &x.bank_bank, direction).unwrap();
-        // One matrix of bank queries × (bank items, then test items).
-        let queries = |s: &ScoreMatrix| direction.queries(s.clone(), s.transpose());
-        let (zz, zq) = (queries(&x.bank_bank), queries(&x.bank));
-        let rows = (0..zz.images()).flat_map(|i| [zz.row(i), zq.row(i)].concat()).collect();
-        let whole = ScoreMatrix::new(zz.images(), zz.texts() + zq.texts(), rows).unwrap();
-        let (f, g) = naive(&whole, of);
-        let close = |a: &[f64], b: &[f64]| a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-12);
-        assert!(close(&both.items, &g[zz.texts()..]) && close(&both.queries, &f));
-        let alone = of.fit(&bank, direction).unwrap();
-        assert!(!same_but_for_a_constant(&both.items, &alone.items, 1e-4));
-        assert_eq!(both.correction.setting(), Setting::HeldOut);
-    }
-    let (bank, other) = (constant(3, 4, 0.5), constant(2, 4, 0.5));
-    let error = Sinkhorn::default().fit_with_items(&HeldOutBank(&bank), &other, D).unwrap_err();
-    assert_eq!(error.to_string(), "item bank: expected the bank's 3 queries, got 2");
 }
 
 #[test]

@@ -262,19 +262,19 @@ fn matmul(rows: usize, i: usize, o: usize, form: &'static str) -> Step {
 fn matmul_bf16(rows: usize, i: usize, o: usize, form: &'static str) -> Step {
     let [x, w, y] = [rows * i, i * o, rows * o].map(random);
     let weight = Matrix::new(&w, i, o);
-    let weight = bf16::Columns::pack(if form == "dx" { weight.t() } else { weight });
+    let weight = bf16::RightOperand::pack(if form == "dx" { weight.t() } else { weight });
     Box::new(move || {
         let (left, right);
         let (left, right) = match form {
-            "forward" => (bf16::Rows::pack(Matrix::new(&x, rows, i)), &weight),
-            "dx" => (bf16::Rows::pack(Matrix::new(&y, rows, o)), &weight),
+            "forward" => (bf16::LeftOperand::pack(Matrix::new(&x, rows, i)), &weight),
+            "dx" => (bf16::LeftOperand::pack(Matrix::new(&y, rows, o)), &weight),
             _ => {
-                left = bf16::Rows::pack(Matrix::new(&x, rows, i).t());
-                right = bf16::Columns::pack(Matrix::new(&y, rows, o));
+                left = bf16::LeftOperand::pack(Matrix::new(&x, rows, i).t());
+                right = bf16::RightOperand::pack(Matrix::new(&y, rows, o));
                 (left, &right)
             }
         };
-        std::hint::black_box(bf16::product_new(bf16::Start::Zero, &left, right));
+        std::hint::black_box(bf16::product_new(bf16::Addend::Zero, &left, right));
     })
 }
 

@@ -20,7 +20,7 @@ pub enum AnchorSide {
 
 /// A pair: the numbers of an image and of a caption.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Pair {
+pub struct PairIds {
     /// Image id.
     pub image: i64,
     /// Caption number.
@@ -33,9 +33,9 @@ pub struct NegativeSet {
     /// Which side the anchors are on.
     pub side: AnchorSide,
     /// The pair of each anchor, `[b]`.
-    pub anchors: Vec<Pair>,
+    pub anchors: Vec<PairIds>,
     /// The pair of each candidate, `[n]`; `None` for a bank row that was never written.
-    pub candidates: Vec<Option<Pair>>,
+    pub candidates: Vec<Option<PairIds>>,
     /// Similarities, `[b, n]`.
     pub scores: Vec<f32>,
     /// Similarity of each anchor to its partner, `[b]`.
@@ -75,8 +75,8 @@ impl NegativeSet {
     ) -> [Self; 2] {
         let ([images, captions], b) = (ids, ids[0].len());
         assert_eq!((captions.len(), scores.len()), (b, b * b), "{b} captions, {b} × {b} scores");
-        let pair = |i: usize| Pair { image: images[i], caption: captions[i] };
-        let anchors: Vec<Pair> = (0..b).map(pair).collect();
+        let pair = |i: usize| PairIds { image: images[i], caption: captions[i] };
+        let anchors: Vec<PairIds> = (0..b).map(pair).collect();
         let excluded = |k: usize| k / b == k % b || masked && images[k / b] == images[k % b];
         let excluded: Vec<bool> = (0..b * b).map(excluded).collect();
         let positive: Vec<f32> = (0..b).map(|i| scores[i * b + i]).collect();
@@ -200,7 +200,7 @@ mod tests {
     }
 
     fn negatives() -> NegativeSet {
-        let pair = |image| Pair { image, caption: 10 * image };
+        let pair = |image| PairIds { image, caption: 10 * image };
         NegativeSet {
             side: AnchorSide::Image,
             anchors: vec![pair(1), pair(2)],
@@ -255,7 +255,7 @@ mod tests {
         let mut o = negatives();
         o.side = AnchorSide::Text;
         assert!(!o.is_true(0, 2, &truth), "caption 10 is not true of image 3");
-        o.anchors[0] = Pair { image: 3, caption: 30 };
+        o.anchors[0] = PairIds { image: 3, caption: 30 };
         assert!(o.is_true(0, 0, &truth), "caption 30 is true of image 1");
         assert!(!o.is_true(0, 3, &truth), "an unwritten row matches nothing");
     }
@@ -282,7 +282,7 @@ mod tests {
             assert_eq!(i2t.scores, scores);
             assert_eq!(t2i.scores, [0.9, 0.3, 0.5, 0.1, 0.8, 0.6, 0.2, 0.4, 0.7]);
             assert_eq!((i2t.positive, t2i.positive.clone()), (t2i.positive, vec![0.9, 0.8, 0.7]));
-            assert_eq!(i2t.candidates[1], Some(Pair { image: 4, caption: 41 }));
+            assert_eq!(i2t.candidates[1], Some(PairIds { image: 4, caption: 41 }));
             let m = masked;
             assert_eq!(i2t.excluded, [true, m, false, m, true, false, false, false, true]);
             assert_eq!([i2t.weights, t2i.weights], weights);

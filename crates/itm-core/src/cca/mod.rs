@@ -14,10 +14,10 @@ use faer::{Accum, MatMut, MatRef, Par};
 use crate::data::{Dataset, Features, Part};
 use crate::text::Terms;
 use crate::{Error, Pairs, Result, ScoreMatrix};
-use moments::Moments;
+use moments::PairMoments;
 use projection::{Projection, unit};
 use rows::{SparseRow, text_row};
-use search::{Validation, search};
+use search::{ValidationRows, search};
 use solve::{Problem, Sides, Solution};
 
 pub use start::StartInputs;
@@ -102,7 +102,7 @@ impl Default for CcaOptions {
 
 /// The point of the grid with the highest rSum on the validation split; among equals, the first.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
-pub struct Chosen {
+pub struct BestPoint {
     /// `rx`.
     pub ridge_image: f64,
     /// `ry`.
@@ -126,8 +126,8 @@ pub struct Chosen {
 /// | symbol     | here                                       | shape        |
 /// |------------|--------------------------------------------|--------------|
 /// | N, M       | images and captions of the training split  |              |
-/// | rx, ry     | [`Chosen::ridge_image`], [`Chosen::ridge_text`] |         |
-/// | p, d       | [`Chosen::power`], [`Chosen::dims`]        |              |
+/// | rx, ry     | [`BestPoint::ridge_image`], [`BestPoint::ridge_text`] |         |
+/// | p, d       | [`BestPoint::power`], [`BestPoint::dims`]        |              |
 /// | s          | [`Cca::correlations`]                      | `[d]`        |
 /// | Wxᵀ x      | [`Cca::image_embeddings`], unit rows       | `[rows, d]`  |
 /// | Wyᵀ y      | [`Cca::text_embeddings`], unit rows        | `[texts, d]` |
@@ -167,7 +167,7 @@ pub struct Cca {
     image: Projection,
     text: Projection,
     correlations: Vec<f64>,
-    chosen: Chosen,
+    chosen: BestPoint,
     validation_rsum: f64,
 }
 
@@ -209,11 +209,11 @@ impl Cca {
             texts.iter().map(|t| text_row(&terms, t)).collect()
         };
         let texts = text_rows(&train.captions);
-        let moments = Moments::new(&train.features, row, &texts, terms.len(), &train.pairs);
+        let moments = PairMoments::new(&train.features, row, &texts, terms.len(), &train.pairs);
         drop(texts);
         let problem = Problem::new(&moments)?;
         let images = (0..val.features.rows()).map(|i| transform.row(val.features.row(i))).collect();
-        let validation = Validation {
+        let validation = ValidationRows {
             rows: Sides { image: images, text: text_rows(&val.captions) },
             means: Sides { image: &moments.mean_x, text: &moments.mean_y },
             pairs: &val.pairs,
@@ -246,7 +246,7 @@ impl Cca {
     }
 
     /// The parameters that validation chose.
-    pub fn chosen(&self) -> Chosen {
+    pub fn chosen(&self) -> BestPoint {
         self.chosen
     }
 

@@ -9,7 +9,7 @@ use crate::Pairs;
 use crate::data::Features;
 
 /// The statistics of the training set that CCA needs; their size does not depend on the number of pairs.
-pub(super) struct Moments {
+pub(super) struct PairMoments {
     pub(super) mean_x: Vec<f64>, // [dx], over images
     pub(super) mean_y: Vec<f64>, // [dy], over captions
     pub(super) xx: Mat<f64>,     // [dx, dx]
@@ -17,7 +17,7 @@ pub(super) struct Moments {
     pub(super) xy: Mat<f64>,     // [dx, dy], each image with the mean of its captions
 }
 
-impl Moments {
+impl PairMoments {
     /// Computes the statistics without the images that have no caption. `row` writes one transformed image.
     pub(super) fn new(
         features: &Features,

@@ -8,11 +8,11 @@ use super::projection::Projection;
 use super::recalls::rsum_by_width;
 use super::rows::SparseRow;
 use super::solve::{Correlations, Half, Problem, Sides, divide_columns, product};
-use super::{CcaOptions, Chosen, weights};
+use super::{BestPoint, CcaOptions, weights};
 use crate::{Pairs, Result};
 
 /// The validation split as rows to map.
-pub(super) struct Validation<'a> {
+pub(super) struct ValidationRows<'a> {
     pub(super) rows: Sides<Vec<SparseRow>>,
     pub(super) means: Sides<&'a [f64]>,
     pub(super) pairs: &'a Pairs,
@@ -25,36 +25,37 @@ pub(super) struct Validation<'a> {
 /// thread, so that memory grows only with `min(threads, ridges of the smaller side)`.
 pub(super) fn search(
     problem: &Problem<'_>,
-    validation: Validation<'_>,
+    validation: ValidationRows<'_>,
     options: &CcaOptions,
-) -> Result<Option<(f64, Chosen)>> {
-    let Validation { rows, means, pairs } = validation;
+) -> Result<Option<(f64, BestPoint)>> {
+    let ValidationRows { rows, means, pairs } = validation;
     let (small_rows, large_rows) = problem.small_and_large(rows);
     let (small_mean, large_mean) = problem.small_and_large(means);
     let ridges = Sides { image: &options.ridge_image, text: &options.ridge_text };
     let (small_ridges, large_ridges) = problem.small_and_large(ridges);
 
     let small = mapped(problem.basis(), small_mean, &small_rows); // [rows of a, a]
-    let mut best: Option<(f64, Chosen)> = None;
+    let mut best: Option<(f64, BestPoint)> = None;
     for &large_ridge in large_ridges {
         let Half { inverse, core } = problem.half(large_ridge)?;
         let of_inverse = mapped(inverse.as_ref(), large_mean, &large_rows);
         drop(inverse);
         let large = product(of_inverse.as_ref(), problem.basis()); // [rows of b, a]
         drop(of_inverse);
-        let points = small_ridges.par_iter().map(|&small_ridge| -> Result<Option<(f64, Chosen)>> {
-            let Correlations { s, directions } =
-                problem.correlations(&core, small_ridge, widest(options))?;
-            if s.is_empty() {
-                return Ok(None);
-            }
-            let a = on_one_thread(small.as_ref(), directions.as_ref());
-            let mut b = on_one_thread(large.as_ref(), directions.as_ref());
-            divide_columns(&mut b, &s);
-            let (rsum, power, dims) = best_of(&s, problem.image_and_text(a, b), pairs, options);
-            let Sides { image, text } = problem.image_and_text(small_ridge, large_ridge);
-            Ok(Some((rsum, Chosen { ridge_image: image, ridge_text: text, power, dims })))
-        });
+        let points =
+            small_ridges.par_iter().map(|&small_ridge| -> Result<Option<(f64, BestPoint)>> {
+                let Correlations { s, directions } =
+                    problem.correlations(&core, small_ridge, widest(options))?;
+                if s.is_empty() {
+                    return Ok(None);
+                }
+                let a = on_one_thread(small.as_ref(), directions.as_ref());
+                let mut b = on_one_thread(large.as_ref(), directions.as_ref());
+                divide_columns(&mut b, &s);
+                let (rsum, power, dims) = best_of(&s, problem.image_and_text(a, b), pairs, options);
+                let Sides { image, text } = problem.image_and_text(small_ridge, large_ridge);
+                Ok(Some((rsum, BestPoint { ridge_image: image, ridge_text: text, power, dims })))
+            });
         for point in points.collect::<Result<Vec<_>>>()? {
             let Some(point) = point else { return Ok(None) };
             if best.is_none_or(|best| goes_before(&point, &best, options)) {
@@ -71,9 +72,9 @@ fn widest(options: &CcaOptions) -> usize {
 }
 
 /// Whether `a` has a higher rSum than `b`, or the same rSum and an earlier place in the lists.
-fn goes_before(a: &(f64, Chosen), b: &(f64, Chosen), options: &CcaOptions) -> bool {
+fn goes_before(a: &(f64, BestPoint), b: &(f64, BestPoint), options: &CcaOptions) -> bool {
     let at = |ridges: &[f64], ridge: f64| ridges.iter().position(|r| *r == ridge);
-    let place = |of: &Chosen| {
+    let place = |of: &BestPoint| {
         (at(&options.ridge_image, of.ridge_image), at(&options.ridge_text, of.ridge_text))
     };
     a.0 > b.0 || (a.0 == b.0 && place(&a.1) < place(&b.1))
@@ -127,7 +128,7 @@ mod tests {
         let (ridge_image, ridge_text) = (vec![3.0, 1.0], vec![0.5, 2.0]);
         let options = CcaOptions { ridge_image, ridge_text, ..CcaOptions::default() };
         let point = |rsum, ridge_image, ridge_text| {
-            (rsum, Chosen { ridge_image, ridge_text, power: 1.0, dims: 2 })
+            (rsum, BestPoint { ridge_image, ridge_text, power: 1.0, dims: 2 })
         };
         let before = |a, b| goes_before(&a, &b, &options);
         assert!(before(point(9.0, 3.0, 2.0), point(9.0, 1.0, 0.5)));

@@ -12,7 +12,7 @@ use faer::linalg::triangular_solve::{
 };
 use faer::{Accum, Mat, MatRef, Par, Spec};
 
-use super::moments::Moments;
+use super::moments::PairMoments;
 use super::parallel;
 use crate::{Error, Result};
 
@@ -42,7 +42,7 @@ pub(super) struct Sides<T> {
 ///
 /// The larger side needs only one Cholesky factor per ridge.
 pub(super) struct Problem<'a> {
-    moments: &'a Moments,
+    moments: &'a PairMoments,
     basis: Basis,
 }
 
@@ -72,7 +72,7 @@ pub(super) struct Solution {
 
 impl<'a> Problem<'a> {
     /// Decomposes the covariance of the smaller side, once.
-    pub(super) fn new(moments: &'a Moments) -> Result<Self> {
+    pub(super) fn new(moments: &'a PairMoments) -> Result<Self> {
         let small = if moments.images_are_fewer() { &moments.xx } else { &moments.yy };
         let basis = eigen(small.as_ref())?;
         Ok(Self { moments, basis })

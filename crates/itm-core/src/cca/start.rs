@@ -4,7 +4,7 @@ use faer::Mat;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::moments::Moments;
+use super::moments::PairMoments;
 use super::rows::{SparseRow, text_row};
 use super::solve::{Problem, Sides, Solution};
 use super::{check_pairs, weights};
@@ -66,7 +66,7 @@ impl Start {
         }
 
         let texts: Vec<SparseRow> = captions.iter().map(|text| text_row(terms, text)).collect();
-        let moments = Moments::new(features, as_given, &texts, terms.len(), pairs);
+        let moments = PairMoments::new(features, as_given, &texts, terms.len(), pairs);
         let ridges = Sides { image: options.ridge_image, text: options.ridge_text };
         let Solution { s, maps } = Problem::new(&moments)?.solve(ridges, options.dims)?;
         if s.is_empty() {
@@ -77,8 +77,10 @@ impl Start {
         let weights = weights(&s, options.power);
         let images = (0..features.rows().min(SCALED_BY_IMAGES)).map(|i| image_row(features.row(i)));
         let texts = texts.into_iter().take(SCALED_BY_CAPTIONS);
-        let image = Columns::of(&maps.image, &weights, &moments.mean_x).scaled(images, "images")?;
-        let text = Columns::of(&maps.text, &weights, &moments.mean_y).scaled(texts, "captions")?;
+        let image =
+            MapColumns::of(&maps.image, &weights, &moments.mean_x).scaled(images, "images")?;
+        let text =
+            MapColumns::of(&maps.text, &weights, &moments.mean_y).scaled(texts, "captions")?;
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let [image, text] = [image, text].map(|map| map.filled(width, options.fill, &mut rng));
         Ok(Self { image, text })
@@ -86,13 +88,13 @@ impl Start {
 }
 
 /// A map in double precision.
-struct Columns {
+struct MapColumns {
     width: usize,
     weight: Vec<f64>, // [inputs, width] row-major
     bias: Vec<f64>,
 }
 
-impl Columns {
+impl MapColumns {
     /// `W`, with each column multiplied by its weight, and `b = −Wᵀ μ`.
     fn of(w: &Mat<f64>, column_weights: &[f64], mean: &[f64]) -> Self {
         let width = column_weights.len();

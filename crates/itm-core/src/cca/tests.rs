@@ -30,7 +30,7 @@ fn golden_two_problems() {
         };
         let cca = Cca::fit(&data, &options).unwrap();
         assert_eq!(cca.terms() as u64, want["terms"].as_u64().unwrap());
-        let Chosen { ridge_image, ridge_text, power, dims } = cca.chosen();
+        let BestPoint { ridge_image, ridge_text, power, dims } = cca.chosen();
         let chosen = [ridge_image, ridge_text, power, dims as f64];
         assert_eq!(chosen[..], numbers(&want["chosen"])[..], "case {case}");
         close(
@@ -83,7 +83,7 @@ fn ridges_are_relative() {
     };
     let (x, y): (Mat<f64>, Mat<f64>) = (noise(1, 20, 4), noise(2, 20, 3));
     let solve = |scale: f64| {
-        let moments = Moments {
+        let moments = PairMoments {
             mean_x: vec![0.0; 4],
             mean_y: vec![0.0; 3],
             xx: (x.transpose() * &x) * faer::Scale(scale * scale),
@@ -98,7 +98,7 @@ fn ridges_are_relative() {
 /// By hand: the second feature varies only by rounding, so it gets no weight. The first has correlation 0.5.
 #[test]
 fn what_does_not_vary_has_no_weight() {
-    let moments = Moments {
+    let moments = PairMoments {
         mean_x: vec![0.0; 2],
         mean_y: vec![0.0; 1],
         xx: Mat::from_fn(2, 2, |i, j| [[1.0, 0.0], [0.0, 1e-14]][i][j]),
@@ -139,7 +139,7 @@ fn the_first_of_equal_points_is_chosen() {
         dims: vec![3, 2, 5],
         ..CcaOptions::default()
     };
-    let first = Chosen { ridge_image: 1.0, ridge_text: 0.5, power: 1.0, dims: 2 };
+    let first = BestPoint { ridge_image: 1.0, ridge_text: 0.5, power: 1.0, dims: 2 };
     assert_eq!(Cca::fit(&data, &options).unwrap().chosen(), first);
 }
 

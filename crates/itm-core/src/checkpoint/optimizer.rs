@@ -1,7 +1,7 @@
 //! Writes and reads the moments of an optimiser.
 
 use burn::module::Module;
-use itm_kernels::{AdamOptions, AdamW, Moments};
+use itm_kernels::{AdamMoments, AdamOptions, AdamW};
 
 use super::{Reader, Writer};
 use crate::{Result, parameters};
@@ -16,7 +16,7 @@ impl Writer {
     pub fn optimizer<M: Module>(&mut self, optimizer: &AdamW, module: &M) {
         let mut updates = vec![];
         for (i, (m, n)) in optimizer.moments().zip(sizes(module)).enumerate() {
-            let none = || Moments { steps: 0, first: vec![0.0; n], second: vec![0.0; n] };
+            let none = || AdamMoments { steps: 0, first: vec![0.0; n], second: vec![0.0; n] };
             let m = m.unwrap_or_else(none);
             self.f32s(&format!("optimizer.{i}.first"), &[n], &m.first);
             self.f32s(&format!("optimizer.{i}.second"), &[n], &m.second);
@@ -46,7 +46,7 @@ impl Reader {
             let t = u64::try_from(t).map_err(refused)?;
             let first = self.f32s(&format!("optimizer.{i}.first"), &[n])?;
             let second = self.f32s(&format!("optimizer.{i}.second"), &[n])?;
-            moments.push((t > 0).then_some(Moments { steps: t, first, second }));
+            moments.push((t > 0).then_some(AdamMoments { steps: t, first, second }));
         }
         Ok(AdamW::restore(options, module, steps, moments))
     }

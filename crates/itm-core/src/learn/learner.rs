@@ -17,7 +17,7 @@ const PROGRESS: &str = "progress";
 
 /// A module that learns, its optimiser, and their progress.
 #[derive(Debug, Clone)]
-pub struct Learner<M> {
+pub struct Trainer<M> {
     /// `None` only while the optimiser has the module: a module with two owners is not updated in place.
     module: Option<M>,
     optimizer: AdamW,
@@ -25,7 +25,7 @@ pub struct Learner<M> {
     steps: u64,
 }
 
-impl<M: Module> Learner<M> {
+impl<M: Module> Trainer<M> {
     /// A learner before its first step.
     pub fn new(module: M, options: AdamOptions) -> Self {
         Self { module: Some(module), optimizer: AdamW::new(options), epoch: 0, steps: 0 }
@@ -130,7 +130,7 @@ impl<M: Module> Learner<M> {
     ///
     /// # Errors
     /// If moments are missing or have another size, or a count of updates is negative.
-    pub fn restored(&self, module: M, saved: &Saved, updates: u64) -> Result<Self> {
+    pub fn restored(&self, module: M, saved: &SavedState, updates: u64) -> Result<Self> {
         let optimizer = saved.state.optimizer(*self.optimizer.options(), &module, updates)?;
         let [epoch, steps, ..] = saved.counts;
         Ok(Self { module: Some(module), optimizer, epoch: epoch as usize, steps })
@@ -139,7 +139,7 @@ impl<M: Module> Learner<M> {
 
 /// The two opened files of a state, of the same method and the same step.
 #[derive(Debug)]
-pub struct Saved {
+pub struct SavedState {
     /// What was learnt.
     pub model: Reader,
     /// Everything else that the next step depends on.
@@ -148,7 +148,7 @@ pub struct Saved {
     pub counts: [u64; 4],
 }
 
-impl Saved {
+impl SavedState {
     /// Refuses files with an entry that was never read.
     ///
     /// # Errors
@@ -158,7 +158,7 @@ impl Saved {
         self.state.nothing_else()
     }
 
-    /// Opens the files that [`Learner::save`] wrote.
+    /// Opens the files that [`Trainer::save`] wrote.
     ///
     /// # Errors
     /// If a file is missing, truncated or of another method, or if the two files are of different steps.
@@ -187,29 +187,29 @@ mod tests {
 
     use super::*;
 
-    fn learner(seed: u64) -> Learner<Linear> {
+    fn learner(seed: u64) -> Trainer<Linear> {
         let linear = Linear::seeded(2, 1, seed, &Device::flex().autodiff());
-        Learner::new(linear, AdamOptions::default())
+        Trainer::new(linear, AdamOptions::default())
     }
 
     /// loss = x · W₀ + W₁ + b, so that its gradient is (x, 1, 1).
-    fn update(learner: &mut Learner<Linear>, x: f32) -> Result<[f64; 2]> {
+    fn update(learner: &mut Trainer<Linear>, x: f32) -> Result<[f64; 2]> {
         update_by(learner, x, 1)
     }
 
     /// The loss of [`update`], summed `times` times.
-    fn update_by(learner: &mut Learner<Linear>, x: f32, times: usize) -> Result<[f64; 2]> {
+    fn update_by(learner: &mut Trainer<Linear>, x: f32, times: usize) -> Result<[f64; 2]> {
         let row = Tensor::<2>::from_floats([[x, 1.0]], &Device::flex().autodiff());
         let loss = learner.module().forward(row.repeat_dim(0, times)).sum();
         learner
             .update(0.1, loss, |module, loss| GradientsParams::from_grads(loss.backward(), module))
     }
 
-    fn weights(learner: &Learner<Linear>) -> Vec<f32> {
+    fn weights(learner: &Trainer<Linear>) -> Vec<f32> {
         [host(learner.module().weight.val()), host(learner.module().bias.val())].concat()
     }
 
-    fn save(learner: &Learner<Linear>, folder: &Path, method: &str) {
+    fn save(learner: &Trainer<Linear>, folder: &Path, method: &str) {
         let write = &mut |name: &str, contents: &[u8]| {
             std::fs::write(folder.join(name), contents).map_err(Error::io(folder))
         };
@@ -227,7 +227,7 @@ mod tests {
     fn an_update_works_in_place() {
         let mut learner = learner(1);
         let before = weights(&learner);
-        let place = |learner: &Learner<Linear>| {
+        let place = |learner: &Trainer<Linear>| {
             let weight = learner.module().weight.val().inner();
             weight.try_into_primitive::<Flex>().unwrap().bytes().as_ptr()
         };
@@ -268,7 +268,7 @@ mod tests {
         update(&mut whole, 2.0).unwrap();
         save(&whole, folder.path(), "toy");
         let fresh = learner(2);
-        let saved = Saved::open("toy", folder.path()).unwrap();
+        let saved = SavedState::open("toy", folder.path()).unwrap();
         assert_eq!(
             (saved.counts, saved.state.f32s("own", &[1]).unwrap()),
             ([3, 1, 7, 1], vec![0.5])
@@ -285,7 +285,8 @@ mod tests {
     #[test]
     fn files_that_do_not_go_together_are_refused() {
         let folder = tempfile::tempdir().unwrap();
-        let refused = |method: &str| Saved::open(method, folder.path()).unwrap_err().to_string();
+        let refused =
+            |method: &str| SavedState::open(method, folder.path()).unwrap_err().to_string();
         assert!(refused("toy").contains("model.safetensors: No such file"), "{}", refused("toy"));
         let mut learner = learner(1);
         save(&learner, folder.path(), "toy");

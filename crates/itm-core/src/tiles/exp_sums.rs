@@ -128,7 +128,7 @@ impl Consumer for ExpSums {
     }
 
     fn tile(&self, sums: &mut Sums, tile: &Tile<'_>) {
-        let mut block = Block::default();
+        let mut block = ScoreSquare::default();
         for rows in super::pieces(tile.images(), ALIGN) {
             for columns in super::pieces(tile.texts(), ALIGN) {
                 let (row0, column0) =
@@ -182,20 +182,20 @@ fn single(first: usize, sums: &[LogSum]) -> bool {
 const SPAN: f64 = 600.0;
 
 /// A square of scores, and the sums of its rows and columns.
-struct Block {
+struct ScoreSquare {
     z: Box<[[f64; ALIGN]; ALIGN]>, // first the exponents, then their exponentials
     row_sums: [LogSum; ALIGN],
     column_sums: [LogSum; ALIGN],
 }
 
-impl Default for Block {
+impl Default for ScoreSquare {
     fn default() -> Self {
         let none = [LogSum::NOTHING; ALIGN];
         Self { z: Box::new([[0.0; ALIGN]; ALIGN]), row_sums: none, column_sums: none }
     }
 }
 
-impl Block {
+impl ScoreSquare {
     fn fill<'s>(
         &mut self,
         beta: f64,

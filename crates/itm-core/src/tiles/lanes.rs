@@ -37,13 +37,14 @@ pub(super) fn in_order<T: Send>(
     work: impl Fn(usize, T) -> T + Sync,
     merge: impl Fn(&mut T, T) + Sync,
 ) -> T {
-    struct Progress<T> {
+    struct LaneProgress<T> {
         begun: usize,
         merged: usize,
         waiting: BTreeMap<usize, T>,
         total: T,
     }
-    let progress = Mutex::new(Progress { begun: 0, merged: 0, waiting: BTreeMap::new(), total });
+    let progress =
+        Mutex::new(LaneProgress { begun: 0, merged: 0, waiting: BTreeMap::new(), total });
     let lock = || progress.lock().expect("no thread panicked while it held the lock");
     let next = || {
         let mut progress = lock();

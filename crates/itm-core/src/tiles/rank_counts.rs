@@ -7,7 +7,7 @@ use super::{Consumer, Tile, Tiles};
 use crate::eval::Standing;
 use crate::{Error, Pairs, Result};
 
-/// Counts the scores above, and equal to, the score of the true pair: over the images for each text, and over the texts
+/// RankTally the scores above, and equal to, the score of the true pair: over the images for each text, and over the texts
 /// for each image.
 ///
 /// The scores of the true pairs must be known before the pass, with the same bits as in a tile: a pair that is rounded
@@ -106,27 +106,33 @@ impl RankCounts {
         &self.images.score
     }
 
-    /// Counts one score for its text only.
-    pub(super) fn count_for_text(&self, of: &mut Counts, image: usize, text: usize, score: f32) {
+    /// RankTally one score for its text only.
+    pub(super) fn count_for_text(&self, of: &mut RankTally, image: usize, text: usize, score: f32) {
         of.count(&self.texts, text, image, score);
     }
 
-    /// Counts one score for its image only.
-    pub(super) fn count_for_image(&self, of: &mut Counts, image: usize, text: usize, score: f32) {
+    /// RankTally one score for its image only.
+    pub(super) fn count_for_image(
+        &self,
+        of: &mut RankTally,
+        image: usize,
+        text: usize,
+        score: f32,
+    ) {
         of.count(&self.images, image, text, score);
     }
 }
 
-/// Counts of some neighbouring queries. `equal` includes the true items themselves.
+/// RankTally of some neighbouring queries. `equal` includes the true items themselves.
 #[derive(Debug, Clone)]
-pub struct Counts {
+pub struct RankTally {
     first: usize,
     greater: Vec<u32>,
     before: Vec<u32>,
     equal: Vec<u32>,
 }
 
-impl Counts {
+impl RankTally {
     fn new(queries: Range<usize>) -> Self {
         let zeros = || vec![0; queries.len()];
         Self { first: queries.start, greater: zeros(), before: zeros(), equal: zeros() }
@@ -174,11 +180,11 @@ impl Counts {
 }
 
 impl Consumer for RankCounts {
-    type State = (Counts, Counts); // of images, of texts
+    type State = (RankTally, RankTally); // of images, of texts
     type Output = Standings;
 
     fn start(&self, images: Range<usize>, texts: Range<usize>) -> Self::State {
-        (Counts::new(images), Counts::new(texts))
+        (RankTally::new(images), RankTally::new(texts))
     }
 
     fn tile(&self, (images, texts): &mut Self::State, tile: &Tile<'_>) {

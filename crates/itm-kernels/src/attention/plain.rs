@@ -1,6 +1,6 @@
 //! One head of one row in f32.
 
-use super::{Heads, Pair, Which, multiply, softmax, softmax_backward};
+use super::{Head, Heads, Which, multiply, softmax, softmax_backward};
 use crate::matrix::Matrix;
 use crate::product::{Into, Threads, product, transposed_here};
 
@@ -8,8 +8,8 @@ use crate::product::{Into, Threads, product, transposed_here};
 pub(super) const QUERIES: usize = 128;
 
 /// Writes y, `[l, w]`.
-pub(super) fn forward(one: &Pair, heads: &Heads, to: &mut [f32]) {
-    let &Pair { l, w, keys: n, .. } = one;
+pub(super) fn forward(one: &Head, heads: &Heads, to: &mut [f32]) {
+    let &Head { l, w, keys: n, .. } = one;
     let keys_t = transposed_here(matrix(one, Which::Key, 0, n));
     let mut scores = vec![0.0; QUERIES.min(l) * n];
     let mut mask = heads.room_for_mask(scores.len());
@@ -27,8 +27,8 @@ pub(super) fn forward(one: &Pair, heads: &Heads, to: &mut [f32]) {
 }
 
 /// Writes dq, dk and dv, `[l, w]` each. The rows of dk and dv that are no keys stay as they are.
-pub(super) fn backward(one: &Pair, heads: &Heads, grad: &[f32], [dq, dk, dv]: [&mut [f32]; 3]) {
-    let &Pair { l, d, w, keys: n, .. } = one;
+pub(super) fn backward(one: &Head, heads: &Heads, grad: &[f32], [dq, dk, dv]: [&mut [f32]; 3]) {
+    let &Head { l, d, w, keys: n, .. } = one;
     let keys = matrix(one, Which::Key, 0, n);
     let [keys_t, values_t] = [keys, matrix(one, Which::Value, 0, n)].map(transposed_here);
     let [mut a, mut da] = [(); 2].map(|()| vec![0.0; QUERIES.min(l) * n]);
@@ -58,7 +58,7 @@ pub(super) fn backward(one: &Pair, heads: &Heads, grad: &[f32], [dq, dk, dv]: [&
 }
 
 /// Attention weights of the queries from `first` on.
-fn weights(one: &Pair, first: usize, keys_t: &[f32], scores: &mut [f32]) {
+fn weights(one: &Head, first: usize, keys_t: &[f32], scores: &mut [f32]) {
     let queries = matrix(one, Which::Query, first, scores.len() / one.keys);
     let keys = Matrix::new(keys_t, one.w, one.keys);
     product(Threads::This, scores, Into::Replace, queries, keys);
@@ -66,6 +66,6 @@ fn weights(one: &Pair, first: usize, keys_t: &[f32], scores: &mut [f32]) {
 }
 
 /// Queries, keys or values of `n` positions.
-fn matrix<'a>(one: &Pair<'a>, which: Which, first: usize, n: usize) -> Matrix<'a> {
+fn matrix<'a>(one: &Head<'a>, which: Which, first: usize, n: usize) -> Matrix<'a> {
     Matrix::strided(one.part(which, first), [n, one.w], [3 * one.d, 1])
 }

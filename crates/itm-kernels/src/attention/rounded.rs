@@ -1,7 +1,7 @@
 //! One head of one row with the operands of all seven products rounded to bf16.
 
-use super::{Heads, Pair, Which, multiply, softmax, softmax_backward};
-use crate::bf16::{Columns, Rows, both_here, product_here};
+use super::{Head, Heads, Which, multiply, softmax, softmax_backward};
+use crate::bf16::{LeftOperand, RightOperand, both_here, product_here};
 use crate::matrix::Matrix;
 use crate::product::Into;
 
@@ -10,19 +10,19 @@ const SCORES: usize = 65536;
 
 /// Operands and scores of one head. The next head packs and computes in the same memory.
 #[derive(Default)]
-pub(super) struct Scratch {
+pub(super) struct HeadScratch {
     /// Kᵀ and K as right operands.
-    keys: (Columns, Columns),
+    keys: (RightOperand, RightOperand),
     /// V, or Vᵀ in the backward pass.
-    values: Columns,
+    values: RightOperand,
     /// Q as left and as right operand.
-    queries: (Rows, Columns),
+    queries: (LeftOperand, RightOperand),
     /// G as left and as right operand.
-    grad: (Rows, Columns),
+    grad: (LeftOperand, RightOperand),
     /// m ⊙ a, or its transpose in the backward pass.
-    weights: Rows,
+    weights: LeftOperand,
     /// dS and its transpose.
-    ds: (Rows, Rows),
+    ds: (LeftOperand, LeftOperand),
     a: Vec<f32>,
     da: Vec<f32>,
     mask: Vec<f32>,
@@ -43,9 +43,9 @@ pub(super) fn queries(l: usize, n: usize) -> usize {
 }
 
 /// Writes y, `[l, w]`.
-pub(super) fn forward(one: &Pair, heads: &Heads, scratch: &mut Scratch, to: &mut [f32]) {
-    let &Pair { l, w, keys: n, .. } = one;
-    let Scratch { keys: (keys_t, _), values, queries: (queries, _), weights, a, mask, .. } =
+pub(super) fn forward(one: &Head, heads: &Heads, scratch: &mut HeadScratch, to: &mut [f32]) {
+    let &Head { l, w, keys: n, .. } = one;
+    let HeadScratch { keys: (keys_t, _), values, queries: (queries, _), weights, a, mask, .. } =
         scratch;
     keys_t.here(view(one, Which::Key, 0, n)); // its lanes are the columns of Kᵀ
     values.here(view(one, Which::Value, 0, n).t());
@@ -68,14 +68,15 @@ pub(super) fn forward(one: &Pair, heads: &Heads, scratch: &mut Scratch, to: &mut
 
 /// Writes dq, dk and dv, `[l, w]` each. The rows of dk and dv that are no keys stay as they are.
 pub(super) fn backward(
-    one: &Pair,
+    one: &Head,
     heads: &Heads,
     grad: &[f32],
-    scratch: &mut Scratch,
+    scratch: &mut HeadScratch,
     [dq, dk, dv]: [&mut [f32]; 3],
 ) {
-    let &Pair { l, d, w, keys: n, .. } = one;
-    let Scratch { keys, values: values_t, queries, grad: of_y, weights, ds, a, da, mask } = scratch;
+    let &Head { l, d, w, keys: n, .. } = one;
+    let HeadScratch { keys, values: values_t, queries, grad: of_y, weights, ds, a, da, mask } =
+        scratch;
     both_here(keys, view(one, Which::Key, 0, n));
     values_t.here(view(one, Which::Value, 0, n));
     let block = self::queries(l, n);
@@ -107,6 +108,6 @@ pub(super) fn backward(
 }
 
 /// Queries, keys or values of `n` positions.
-fn view<'a>(one: &Pair<'a>, which: Which, first: usize, n: usize) -> Matrix<'a> {
+fn view<'a>(one: &Head<'a>, which: Which, first: usize, n: usize) -> Matrix<'a> {
     Matrix::strided(one.part(which, first), [n, one.w], [3 * one.d, 1])
 }

@@ -6,9 +6,9 @@
 //!
 //! | symbol | here | shape |
 //! |---|---|---|
-//! | Ã | [`Rows`]: the left operand, rounded | `[m, k]` |
-//! | B̃ | [`Columns`]: the right operand, rounded | `[k, n]` |
-//! | S | [`Start`], or the values in the destination | `[m, n]` |
+//! | Ã | [`LeftOperand`]: the left operand, rounded | `[m, k]` |
+//! | B̃ | [`RightOperand`]: the right operand, rounded | `[k, n]` |
+//! | S | [`Addend`], or the values in the destination | `[m, n]` |
 //! | round | [`round`]: to the nearest number with 8 significant bits | |
 //!
 //! Packing rounds an operand once; a packed operand can be used many times. Nothing else is rounded to bf16: products
@@ -57,10 +57,10 @@ mod turn;
 mod value;
 
 pub(crate) use pack::both_here;
-pub use pack::{Columns, Operand, Rows, pack_gradient, pack_input, pack_weight};
+pub use pack::{LeftOperand, Operand, RightOperand, pack_gradient, pack_input, pack_weight};
 pub(crate) use product::product_here;
 pub use product::{add_product, product, product_new};
-pub use start::Start;
+pub use start::Addend;
 pub use value::{round, widen};
 
 /// Rows of a tile, and lanes of a left panel.

@@ -29,18 +29,18 @@ pub struct Operand<const WIDTH: usize> {
 }
 
 /// A left operand.
-pub type Rows = Operand<ROWS>;
+pub type LeftOperand = Operand<ROWS>;
 /// A right operand.
-pub type Columns = Operand<COLUMNS>;
+pub type RightOperand = Operand<COLUMNS>;
 
-impl Rows {
+impl LeftOperand {
     /// The left operand `a`, `[m, k]`.
     pub fn pack(a: Matrix) -> Self {
         one(Engine::best(), Threads::All, a, Vec::new())
     }
 }
 
-impl Columns {
+impl RightOperand {
     /// The right operand `b`, `[k, n]`.
     pub fn pack(b: Matrix) -> Self {
         one(Engine::best(), Threads::All, b.t(), Vec::new())
@@ -48,17 +48,17 @@ impl Columns {
 }
 
 /// A weight `[k, n]` as right operand of `x W` and of `g Wᵀ`, from one pass over the weight.
-pub fn pack_weight(weight: Matrix) -> (Columns, Columns) {
+pub fn pack_weight(weight: Matrix) -> (RightOperand, RightOperand) {
     both(Engine::best(), Threads::All, weight.t(), [Vec::new(), Vec::new()])
 }
 
 /// The gradient of an output as left operand of `g Wᵀ` and as right operand of `xᵀ g`, from one pass over the gradient.
-pub fn pack_gradient(grad: Matrix) -> (Rows, Columns) {
+pub fn pack_gradient(grad: Matrix) -> (LeftOperand, RightOperand) {
     both(Engine::best(), Threads::All, grad, [Vec::new(), Vec::new()])
 }
 
 /// An input as left operand of `x W`, and its transpose as left operand of `xᵀ g`, from one pass over the input.
-pub fn pack_input(x: Matrix) -> (Rows, Rows) {
+pub fn pack_input(x: Matrix) -> (LeftOperand, LeftOperand) {
     both(Engine::best(), Threads::All, x, [Vec::new(), Vec::new()])
 }
 

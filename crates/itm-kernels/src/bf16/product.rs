@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 use rayon::prelude::*;
 
 use super::start::Base;
-use super::{COLUMNS, Columns, Engine, ROWS, Rows, Start, tile};
+use super::{Addend, COLUMNS, Engine, LeftOperand, ROWS, RightOperand, tile};
 use crate::product::{Into, Threads};
 
 /// Pairs of one pass: 16 KiB of a left panel and 96 KiB of a right panel.
@@ -23,7 +23,7 @@ const SMALL: usize = 1 << 20;
 ///
 /// # Panics
 /// If the operands, the start or the destination do not fit.
-pub fn product(to: &mut [f32], stride: usize, start: Start, a: &Rows, b: &Columns) {
+pub fn product(to: &mut [f32], stride: usize, start: Addend, a: &LeftOperand, b: &RightOperand) {
     product_by(Engine::best(), to, stride, start, a, b);
 }
 
@@ -31,7 +31,7 @@ pub fn product(to: &mut [f32], stride: usize, start: Start, a: &Rows, b: &Column
 ///
 /// # Panics
 /// If the operands or the destination do not fit.
-pub fn add_product(to: &mut [f32], stride: usize, a: &Rows, b: &Columns) {
+pub fn add_product(to: &mut [f32], stride: usize, a: &LeftOperand, b: &RightOperand) {
     add_product_by(Engine::best(), to, stride, a, b);
 }
 
@@ -40,7 +40,7 @@ pub fn add_product(to: &mut [f32], stride: usize, a: &Rows, b: &Columns) {
 /// # Panics
 /// If the operands or the start do not fit.
 #[allow(unsafe_code)] // the product writes every value
-pub fn product_new(start: Start, a: &Rows, b: &Columns) -> Vec<f32> {
+pub fn product_new(start: Addend, a: &LeftOperand, b: &RightOperand) -> Vec<f32> {
     let n = a.lanes() * b.lanes();
     let mut to = Vec::with_capacity(n);
     let places = &mut to.spare_capacity_mut()[..n];
@@ -54,9 +54,9 @@ pub fn product_new(start: Start, a: &Rows, b: &Columns) -> Vec<f32> {
 ///
 /// # Panics
 /// If the operands or the destination do not fit.
-pub(crate) fn product_here(to: &mut [f32], how: Into, a: &Rows, b: &Columns) {
+pub(crate) fn product_here(to: &mut [f32], how: Into, a: &LeftOperand, b: &RightOperand) {
     let base = match how {
-        Into::Replace => Base::New(Start::Zero),
+        Into::Replace => Base::New(Addend::Zero),
         Into::Add => Base::Held, // `places` holds values
     };
     assert_eq!(to.len(), a.lanes() * b.lanes(), "values of a product");
@@ -67,14 +67,20 @@ pub(super) fn product_by(
     engine: Engine,
     to: &mut [f32],
     stride: usize,
-    start: Start,
-    a: &Rows,
-    b: &Columns,
+    start: Addend,
+    a: &LeftOperand,
+    b: &RightOperand,
 ) {
     compute(engine, Threads::All, places(to), stride, Base::New(start), a, b);
 }
 
-pub(super) fn add_product_by(engine: Engine, to: &mut [f32], stride: usize, a: &Rows, b: &Columns) {
+pub(super) fn add_product_by(
+    engine: Engine,
+    to: &mut [f32],
+    stride: usize,
+    a: &LeftOperand,
+    b: &RightOperand,
+) {
     compute(engine, Threads::All, places(to), stride, Base::Held, a, b); // `places` holds values
 }
 
@@ -92,12 +98,12 @@ fn compute(
     to: &mut [MaybeUninit<f32>],
     stride: usize,
     base: Base,
-    a: &Rows,
-    b: &Columns,
+    a: &LeftOperand,
+    b: &RightOperand,
 ) {
     let (m, k, n) = (a.lanes(), a.depth(), b.lanes());
     assert_eq!(k, b.depth(), "product of {m} × {k} and {} × {n}", b.depth());
-    if let Base::New(Start::Row(row)) = base {
+    if let Base::New(Addend::Row(row)) = base {
         assert_eq!(row.len(), n, "{} values for rows of {n}", row.len());
     }
     if m == 0 || n == 0 {
@@ -115,7 +121,7 @@ fn compute(
 }
 
 /// One part of the product: neighbouring panels of both operands, and the pieces of rows that receive their product.
-struct Part<'a> {
+struct ProductPart<'a> {
     /// Number of the first panel of rows.
     i: usize,
     /// Number of the first panel of columns.
@@ -129,14 +135,14 @@ fn split(
     stride: usize,
     [m, n]: [usize; 2],
     least: usize,
-) -> Vec<Part<'_>> {
+) -> Vec<ProductPart<'_>> {
     let [high, wide] = panels_of_a_part(m, n, least);
     let bands = m.div_ceil(high * ROWS);
     let mut parts = Vec::new();
     for (band, rows) in to.chunks_mut(high * ROWS * stride).enumerate().take(bands) {
         let (first, i) = (parts.len(), band * high);
         let firsts = (0..n.div_ceil(COLUMNS)).step_by(wide);
-        parts.extend(firsts.map(|j| Part { i, j, rows: Vec::with_capacity(high * ROWS) }));
+        parts.extend(firsts.map(|j| ProductPart { i, j, rows: Vec::with_capacity(high * ROWS) }));
         for row in rows.chunks_mut(stride).take(m - i * ROWS) {
             let pieces = row[..n].chunks_mut(wide * COLUMNS);
             parts[first..].iter_mut().zip(pieces).for_each(|(part, piece)| part.rows.push(piece));
@@ -160,8 +166,8 @@ fn panels_of_a_part(m: usize, n: usize, least: usize) -> [usize; 2] {
     }
 }
 
-impl Part<'_> {
-    fn compute(mut self, engine: Engine, base: Base, a: &Rows, b: &Columns) {
+impl ProductPart<'_> {
+    fn compute(mut self, engine: Engine, base: Base, a: &LeftOperand, b: &RightOperand) {
         let pairs = a.pairs();
         let passes = pairs.div_ceil(PASS).max(1); // without pairs, one pass writes the start
         let length = pairs.div_ceil(passes);

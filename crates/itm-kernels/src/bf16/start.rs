@@ -2,7 +2,7 @@
 
 /// The values that a product is added to.
 #[derive(Debug, Clone, Copy)]
-pub enum Start<'a> {
+pub enum Addend<'a> {
     /// Nothing.
     Zero,
     /// The same row for each row of the product, `[n]`: a bias.
@@ -13,7 +13,7 @@ pub enum Start<'a> {
 #[derive(Clone, Copy)]
 pub(super) enum Base<'a> {
     /// The start; the destination is not read.
-    New(Start<'a>),
+    New(Addend<'a>),
     /// The values in the destination. Code that makes this must make sure that they are initialised.
     Held,
 }
@@ -22,7 +22,7 @@ impl Base<'_> {
     /// The same base for the columns from `column` on.
     pub(super) fn at_column(self, column: usize) -> Self {
         match self {
-            Self::New(Start::Row(row)) => Self::New(Start::Row(&row[column..])),
+            Self::New(Addend::Row(row)) => Self::New(Addend::Row(&row[column..])),
             base => base,
         }
     }

@@ -57,8 +57,9 @@ fn errors_are_inside_the_bound() {
     for [m, k, n] in SHAPES {
         let (a, b) = (random(m * k, 1), random(k * n, 2));
         let (row, held) = (random(n, 3), random(m * n, 4));
-        let (rows, cols) = (Rows::pack(plain(&a, m, k)), Columns::pack(plain(&b, k, n)));
-        let fresh = product_new(Start::Row(&row), &rows, &cols);
+        let (rows, cols) =
+            (LeftOperand::pack(plain(&a, m, k)), RightOperand::pack(plain(&b, k, n)));
+        let fresh = product_new(Addend::Row(&row), &rows, &cols);
         let mut added = held.clone();
         add_product(&mut added, n, &rows, &cols);
         let [relative, gamma] = bounds(k);
@@ -80,8 +81,8 @@ fn errors_are_inside_the_bound() {
 #[test]
 fn the_bound_is_not_loose() {
     let tie = 1.0 + 1.0 / 256.0;
-    let (a, b) = (Rows::pack(plain(&[tie], 1, 1)), Columns::pack(plain(&[tie], 1, 1)));
-    let error = f64::from(tie).powi(2) - f64::from(product_new(Start::Zero, &a, &b)[0]);
+    let (a, b) = (LeftOperand::pack(plain(&[tie], 1, 1)), RightOperand::pack(plain(&[tie], 1, 1)));
+    let error = f64::from(tie).powi(2) - f64::from(product_new(Addend::Zero, &a, &b)[0]);
     let bound = bounds(1)[0] * f64::from(tie).powi(2);
     assert!(0.99 * bound < error && error <= bound, "{error} of {bound}");
 }
@@ -94,8 +95,9 @@ fn whole_numbers_are_exact() {
     };
     for [m, k, n] in SHAPES {
         let (a, b) = (whole(m * k, 5), whole(k * n, 6));
-        let (rows, cols) = (Rows::pack(plain(&a, m, k)), Columns::pack(plain(&b, k, n)));
-        let got = product_new(Start::Zero, &rows, &cols);
+        let (rows, cols) =
+            (LeftOperand::pack(plain(&a, m, k)), RightOperand::pack(plain(&b, k, n)));
+        let got = product_new(Addend::Zero, &rows, &cols);
         for (at, got) in got.into_iter().enumerate() {
             let (i, j) = (at / n, at % n);
             let want: i64 = (0..k).map(|t| (a[i * k + t] * b[t * n + j]) as i64).sum();
@@ -134,8 +136,8 @@ fn the_processor_does_what_the_emulation_does() {
                     one(engine, Threads::All, plain(&b, k, n).t(), Vec::new());
                 let [mut fresh, mut biased, mut added] =
                     [vec![7.0; m * n], held.clone(), held.clone()];
-                product_by(engine, &mut fresh, n, Start::Zero, &rows, &cols);
-                product_by(engine, &mut biased, n, Start::Row(&row), &rows, &cols);
+                product_by(engine, &mut fresh, n, Addend::Zero, &rows, &cols);
+                product_by(engine, &mut biased, n, Addend::Row(&row), &rows, &cols);
                 add_product_by(engine, &mut added, n, &rows, &cols);
                 (pairs(&rows), pairs(&cols), [fresh, biased, added].concat())
             });
@@ -160,7 +162,7 @@ fn single_steps_agree_at_the_ends_of_the_range() {
             let cols: Operand<COLUMNS> =
                 one(engine, Threads::All, plain(&b, 2, 4096).t(), Vec::new());
             let mut to = vec![0.0; 64 * 4096];
-            product_by(engine, &mut to, 4096, Start::Zero, &rows, &cols);
+            product_by(engine, &mut to, 4096, Addend::Zero, &rows, &cols);
             to
         });
         assert!(same(&both[0], &both[1]), "around 2^{exponent}");
@@ -177,7 +179,7 @@ fn every_number_is_rounded_alike() {
     let cols = 6 * 256;
     let lie = plain(&values, 256, cols);
     for view in [lie, lie.t()] {
-        let rows = Rows::pack(view);
+        let rows = LeftOperand::pack(view);
         let (lanes, depth) = (view.rows(), view.cols());
         for i in 0..lanes {
             for t in 0..depth / 2 {
@@ -197,8 +199,8 @@ fn what_is_no_number_stays_so() {
     a[5 * k] = f32::INFINITY;
     b[2 * n + 7] = f32::NEG_INFINITY;
     b[11] = 0.0; // ∞ · 0
-    let (rows, cols) = (Rows::pack(plain(&a, m, k)), Columns::pack(plain(&b, k, n)));
-    let got = product_new(Start::Zero, &rows, &cols);
+    let (rows, cols) = (LeftOperand::pack(plain(&a, m, k)), RightOperand::pack(plain(&b, k, n)));
+    let got = product_new(Addend::Zero, &rows, &cols);
     for (at, got) in got.into_iter().enumerate() {
         match (at / n, at % n) {
             (3, _) | (5, 7 | 11) => assert!(got.is_nan(), "{at}: {got}"),
@@ -224,9 +226,9 @@ fn views_are_packed_as_their_copies() {
             let copy = plain(&copy, rows, cols);
             let what = format!("{rows} × {cols}, strides {row} and {col}");
             let want: Operand<ROWS> = one(Engine::Emulated, Threads::All, copy, Vec::new());
-            assert_eq!(pairs(&Rows::pack(view)), pairs(&want), "rows of {what}");
+            assert_eq!(pairs(&LeftOperand::pack(view)), pairs(&want), "rows of {what}");
             let want: Operand<COLUMNS> = one(Engine::Emulated, Threads::All, copy.t(), Vec::new());
-            assert_eq!(pairs(&Columns::pack(view)), pairs(&want), "columns of {what}");
+            assert_eq!(pairs(&RightOperand::pack(view)), pairs(&want), "columns of {what}");
         }
     }
 }
@@ -238,7 +240,7 @@ fn both_at_once_are_each_alone() {
     for [k, n] in [[0, 3], [3, 0], [1, 1], [47, 49], [200, 390], [385, 192]] {
         let values = random(k * n, 3);
         let w = plain(&values, k, n);
-        let alone = [pairs(&Columns::pack(w)), pairs(&Columns::pack(w.t()))];
+        let alone = [pairs(&RightOperand::pack(w)), pairs(&RightOperand::pack(w.t()))];
         let (forward, back) = pack_weight(w);
         assert!([pairs(&forward), pairs(&back)] == alone, "{k} × {n}");
         assert_eq!([forward.depth(), forward.lanes(), back.depth(), back.lanes()], [k, n, n, k]);
@@ -248,10 +250,11 @@ fn both_at_once_are_each_alone() {
             assert!([pairs(&forward), pairs(&back)] == alone, "{k} × {n} in used memory");
         }
         let (rows, cols) = pack_gradient(w);
-        assert!((pairs(&rows), pairs(&cols)) == (pairs(&Rows::pack(w)), alone[0].clone()));
+        assert!((pairs(&rows), pairs(&cols)) == (pairs(&LeftOperand::pack(w)), alone[0].clone()));
         let (rows, turned) = pack_input(w);
         assert!(
-            (pairs(&rows), pairs(&turned)) == (pairs(&Rows::pack(w)), pairs(&Rows::pack(w.t())))
+            (pairs(&rows), pairs(&turned))
+                == (pairs(&LeftOperand::pack(w)), pairs(&LeftOperand::pack(w.t())))
         );
     }
 }
@@ -262,18 +265,22 @@ fn one_thread_alone_gives_the_same_bits() {
     for [m, k, n] in SHAPES {
         let (a, b, held) = (random(m * k, 1), random(k * n, 2), random(m * n, 4));
         let (a, b) = (plain(&a, m, k), plain(&b, k, n));
-        let (mut rows, mut cols) = (Rows::default(), Columns::pack(plain(&[f32::NAN; 9], 3, 3)));
+        let (mut rows, mut cols) =
+            (LeftOperand::default(), RightOperand::pack(plain(&[f32::NAN; 9], 3, 3)));
         rows.here(a);
         cols.here(b.t()); // in used memory
-        let want = (Rows::pack(a), Columns::pack(b));
+        let want = (LeftOperand::pack(a), RightOperand::pack(b));
         assert!((pairs(&rows), pairs(&cols)) == (pairs(&want.0), pairs(&want.1)), "operands");
-        let mut both: (Rows, Columns) = Default::default();
+        let mut both: (LeftOperand, RightOperand) = Default::default();
         both_here(&mut both, b);
         let (turned, weight) = both;
-        assert!(pairs(&turned) == pairs(&Rows::pack(b)) && pairs(&weight) == pairs(&cols), "both");
+        assert!(
+            pairs(&turned) == pairs(&LeftOperand::pack(b)) && pairs(&weight) == pairs(&cols),
+            "both"
+        );
         let mut to = vec![f32::NAN; m * n]; // must not be read
         product_here(&mut to, Into::Replace, &rows, &cols);
-        assert!(same(&to, &product_new(Start::Zero, &rows, &cols)), "{m} × {k} × {n}");
+        assert!(same(&to, &product_new(Addend::Zero, &rows, &cols)), "{m} × {k} × {n}");
         let [mut to, mut want] = [held.clone(), held];
         product_here(&mut to, Into::Add, &rows, &cols);
         add_product(&mut want, n, &rows, &cols);
@@ -286,17 +293,17 @@ fn one_thread_alone_gives_the_same_bits() {
 fn nothing_beyond_the_product_is_written() {
     for [m, k, n] in SHAPES {
         let (rows, cols) = (
-            Rows::pack(plain(&random(m * k, 1), m, k)),
-            Columns::pack(plain(&random(k * n, 2), k, n)),
+            LeftOperand::pack(plain(&random(m * k, 1), m, k)),
+            RightOperand::pack(plain(&random(k * n, 2), k, n)),
         );
-        let want = product_new(Start::Zero, &rows, &cols);
+        let want = product_new(Addend::Zero, &rows, &cols);
         for gap in [1, 5, 70] {
             let (stride, before, behind) = (n + gap, 3, 2 * (n + gap));
             let inside = m.saturating_sub(1) * stride + n;
             let mut all = vec![-77.0; before + inside + behind];
             for engine in [Engine::best(), Engine::Emulated] {
                 let to = &mut all[before..before + inside];
-                product_by(engine, to, stride, Start::Zero, &rows, &cols);
+                product_by(engine, to, stride, Addend::Zero, &rows, &cols);
                 for (at, &got) in all.iter().enumerate() {
                     let (i, j) =
                         (at.wrapping_sub(before) / stride, at.wrapping_sub(before) % stride);
@@ -317,13 +324,16 @@ fn threads_and_neighbours_change_no_bit() {
     let (a, b) = (random(m * k, 1), random(k * n, 2));
     on_every_thread_count(|| {
         let (rows, _) = pack_input(plain(&a, m, k));
-        product_new(Start::Zero, &rows, &Columns::pack(plain(&b, k, n)))
+        product_new(Addend::Zero, &rows, &RightOperand::pack(plain(&b, k, n)))
     });
-    let all =
-        product_new(Start::Zero, &Rows::pack(plain(&a, m, k)), &Columns::pack(plain(&b, k, n)));
-    let row = Rows::pack(plain(&a[257 * k..][..k], 1, k));
-    let column = Columns::pack(Matrix::strided(&b[700..], [k, 1], [n, 1]));
-    assert_eq!(product_new(Start::Zero, &row, &column), [all[257 * n + 700]]);
+    let all = product_new(
+        Addend::Zero,
+        &LeftOperand::pack(plain(&a, m, k)),
+        &RightOperand::pack(plain(&b, k, n)),
+    );
+    let row = LeftOperand::pack(plain(&a[257 * k..][..k], 1, k));
+    let column = RightOperand::pack(Matrix::strided(&b[700..], [k, 1], [n, 1]));
+    assert_eq!(product_new(Addend::Zero, &row, &column), [all[257 * n + 700]]);
 }
 
 /// The emulation does not depend on the instructions that it is compiled to.
@@ -336,7 +346,7 @@ fn the_emulation_is_one() {
         let cols: Operand<COLUMNS> =
             one(Engine::Emulated, Threads::All, plain(&b, k, n).t(), Vec::new());
         let mut to = vec![0.0; m * n];
-        product_by(Engine::Emulated, &mut to, n, Start::Zero, &rows, &cols);
+        product_by(Engine::Emulated, &mut to, n, Addend::Zero, &rows, &cols);
         to
     };
     let want = emulated();
@@ -347,22 +357,25 @@ fn the_emulation_is_one() {
 #[test]
 #[should_panic(expected = "product of 2 × 3 and 2 × 2")]
 fn operands_that_do_not_fit_are_refused() {
-    let (a, b) = (Rows::pack(plain(&[0.0; 6], 2, 3)), Columns::pack(plain(&[0.0; 4], 2, 2)));
-    product_new(Start::Zero, &a, &b);
+    let (a, b) =
+        (LeftOperand::pack(plain(&[0.0; 6], 2, 3)), RightOperand::pack(plain(&[0.0; 4], 2, 2)));
+    product_new(Addend::Zero, &a, &b);
 }
 
 #[test]
 #[should_panic(expected = "2 rows of 2, 3 apart, in 4 values")]
 fn a_short_destination_is_refused() {
-    let (a, b) = (Rows::pack(plain(&[0.0; 4], 2, 2)), Columns::pack(plain(&[0.0; 4], 2, 2)));
+    let (a, b) =
+        (LeftOperand::pack(plain(&[0.0; 4], 2, 2)), RightOperand::pack(plain(&[0.0; 4], 2, 2)));
     add_product(&mut [0.0; 4], 3, &a, &b);
 }
 
 #[test]
 #[should_panic(expected = "3 values for rows of 2")]
 fn a_long_start_is_refused() {
-    let (a, b) = (Rows::pack(plain(&[0.0; 4], 2, 2)), Columns::pack(plain(&[0.0; 4], 2, 2)));
-    product_new(Start::Row(&[0.0; 3]), &a, &b);
+    let (a, b) =
+        (LeftOperand::pack(plain(&[0.0; 4], 2, 2)), RightOperand::pack(plain(&[0.0; 4], 2, 2)));
+    product_new(Addend::Row(&[0.0; 3]), &a, &b);
 }
 
 #[test]

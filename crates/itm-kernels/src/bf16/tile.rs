@@ -2,7 +2,7 @@
 
 use std::mem::MaybeUninit;
 
-use super::start::{Base, Start};
+use super::start::{Addend, Base};
 use super::value::dot;
 use super::{COLUMNS, ROWS};
 use crate::dispatch::multiversion;
@@ -44,8 +44,8 @@ multiversion! {
 fn put(sums: &[f32; COLUMNS], to: &mut [MaybeUninit<f32>], base: Base) {
     let places = to.iter_mut().zip(sums);
     match base {
-        Base::New(Start::Zero) => places.for_each(|(to, &sum)| _ = to.write(sum)),
-        Base::New(Start::Row(row)) => {
+        Base::New(Addend::Zero) => places.for_each(|(to, &sum)| _ = to.write(sum)),
+        Base::New(Addend::Row(row)) => {
             places.zip(row).for_each(|((to, &sum), &start)| _ = to.write(start + sum));
         }
         // SAFETY: by the contract of `Held`, the destination has values.
@@ -63,7 +63,7 @@ mod x86 {
     use std::arch::x86_64::*;
     use std::mem::{MaybeUninit, transmute};
 
-    use super::{Base, COLUMNS, ROWS, Start};
+    use super::{Addend, Base, COLUMNS, ROWS};
 
     /// Values of a register.
     const LANES: usize = 16;
@@ -139,7 +139,7 @@ mod x86 {
     #[target_feature(enable = "avx512f,avx512bf16")]
     #[inline]
     fn put<const N: usize>(sums: [__m512; N], to: &mut [MaybeUninit<f32>], base: Base) {
-        if let Base::New(Start::Row(row)) = base {
+        if let Base::New(Addend::Row(row)) = base {
             assert!(row.len() >= to.len(), "{} values of a row's {}", row.len(), to.len());
         }
         for (c, sum) in sums.into_iter().enumerate() {
@@ -150,8 +150,8 @@ mod x86 {
             // read and written. `row` is as long as `to`, as asserted. By the contract of `Held`, `to` has values.
             unsafe {
                 let sum = match base {
-                    Base::New(Start::Zero) => sum,
-                    Base::New(Start::Row(row)) => {
+                    Base::New(Addend::Zero) => sum,
+                    Base::New(Addend::Row(row)) => {
                         let row = row.as_ptr().wrapping_add(LANES * c);
                         _mm512_add_ps(_mm512_maskz_loadu_ps(mask, row), sum)
                     }

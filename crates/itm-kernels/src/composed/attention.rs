@@ -13,7 +13,7 @@ use crate::random;
 /// If the precision is bf16, which only the CPU backend has.
 pub(crate) fn forward<B: Backend>(qkv: FloatTensor<B>, heads: &Heads) -> FloatTensor<B> {
     heads.precision.only_f32();
-    let parts = Parts::<B>::new(qkv, heads);
+    let parts = HeadTensors::<B>::new(qkv, heads);
     let (weights, _) = parts.weights(heads);
     parts.joined(vec![B::float_matmul(weights, parts.v.clone())])
 }
@@ -24,7 +24,7 @@ pub(crate) fn backward<B: Backend>(
     grad: FloatTensor<B>,
     heads: &Heads,
 ) -> FloatTensor<B> {
-    let parts = Parts::<B>::new(qkv, heads);
+    let parts = HeadTensors::<B>::new(qkv, heads);
     let (dropped, kept) = parts.weights(heads);
     let grad = parts.split(grad, 0);
     let dv = B::float_matmul(transposed::<B>(dropped), grad.clone());
@@ -42,7 +42,7 @@ pub(crate) fn backward<B: Backend>(
 }
 
 /// Queries, keys, values as `[b, heads, l, w]`.
-struct Parts<B: Backend> {
+struct HeadTensors<B: Backend> {
     q: FloatTensor<B>,
     k: FloatTensor<B>,
     v: FloatTensor<B>,
@@ -50,7 +50,7 @@ struct Parts<B: Backend> {
     sizes: [usize; 4],
 }
 
-impl<B: Backend> Parts<B> {
+impl<B: Backend> HeadTensors<B> {
     fn new(qkv: FloatTensor<B>, heads: &Heads) -> Self {
         let [b, l, d3] = qkv.shape().dims();
         let sizes = [b, l, heads.heads, d3 / 3 / heads.heads];

@@ -5,7 +5,7 @@ use burn::backend::tensor::{BoolTensor, FloatTensor, IntTensor};
 use burn::backend::{Backend, TensorMetadata, get_device_settings};
 use burn::tensor::{Shape, TensorData};
 
-use crate::cross_attention::{Cosine, CrossSpec, Negative, Norm, Pool, Side, Spreads, Weights};
+use crate::cross_attention::{Cosine, CrossSpec, KeyWeights, Negative, Norm, Pool, Side, Spreads};
 
 /// The value of padding, below every product.
 const NOTHING: f32 = -1e30;
@@ -154,10 +154,10 @@ impl<B: Backend> Pairs<B> {
         B::float_div(B::float_sum_dim(B::float_mul(w, s), 3), norm)
     }
 
-    fn weigh(&self, s: FloatTensor<B>, weights: &Weights) -> FloatTensor<B> {
+    fn weigh(&self, s: FloatTensor<B>, weights: &KeyWeights) -> FloatTensor<B> {
         match *weights {
-            Weights::Above { scale } => self.above(s, scale),
-            Weights::Softmax { scale, leak, norm } => {
+            KeyWeights::Above { scale } => self.above(s, scale),
+            KeyWeights::Softmax { scale, leak, norm } => {
                 let b = scaled::<B>(leaky::<B>(s, leak), norm);
                 let logits = self.cut(B::float_mul_scalar(b, scale.into()));
                 B::float_mul(softmax::<B>(logits, 3), self.real.clone())

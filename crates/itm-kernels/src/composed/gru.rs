@@ -15,7 +15,7 @@ pub(crate) struct Params<B: Backend> {
 }
 
 /// Gradients of one direction.
-struct Gradients<B: Backend> {
+struct DirectionGradients<B: Backend> {
     x: FloatTensor<B>,
     w_ih: FloatTensor<B>,
     w_hh: FloatTensor<B>,
@@ -178,7 +178,7 @@ fn unit_backward<B: Backend>(
     grad: FloatTensor<B>,
     lengths: &[usize],
     direction: Direction,
-) -> Gradients<B> {
+) -> DirectionGradients<B> {
     let [b, l, i] = x.shape().dims();
     let [h, _] = params.w_hh.shape().dims();
     let w_hh_t = B::float_transpose(params.w_hh);
@@ -220,7 +220,7 @@ fn unit_backward<B: Backend>(
     let sum = |d: FloatTensor<B>| B::float_reshape(B::float_sum_dim(d, 0), Shape::new([3 * h]));
     let x_t = B::float_transpose(B::float_reshape(x, Shape::new([b * l, i])));
     let dx = B::float_matmul(d_input.clone(), B::float_transpose(params.w_ih));
-    Gradients {
+    DirectionGradients {
         x: B::float_reshape(dx, Shape::new([b, l, i])),
         w_ih: B::float_matmul(x_t, d_input.clone()),
         w_hh: B::float_matmul(B::float_transpose(before), d_hidden.clone()),

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::pair::Scratch;
+use super::pair::PairScratch;
 use super::{Batch, Gram, Item, Products, Rule, starts};
 use crate::matrix::Matrix;
 use crate::panels::{self, Panels, WIDTH};
@@ -18,7 +18,7 @@ const WORDS: usize = 512;
 
 /// Rows of consecutive items without padding, and the Gram matrix of each item.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Rows {
+pub struct ItemRows {
     width: usize,
     values: Vec<f32>,
     /// First row of each item, and the end of the last.
@@ -27,7 +27,7 @@ pub struct Rows {
     gram_starts: Vec<usize>,
 }
 
-impl Rows {
+impl ItemRows {
     /// Takes `[rows of all items, width]` and computes the Gram matrices, on all threads.
     ///
     /// # Panics
@@ -109,8 +109,8 @@ impl Rows {
 /// # Panics
 /// If the widths differ, or a range goes beyond the items.
 pub fn scores(
-    images: &Rows,
-    texts: &Rows,
+    images: &ItemRows,
+    texts: &ItemRows,
     ranges: [Range<usize>; 2],
     threshold: f32,
     rule: &Rule,
@@ -145,7 +145,7 @@ pub fn scores(
             );
             let at = run.start - some_texts.start..run.end - some_texts.start;
             to.par_chunks_exact_mut(m).enumerate().for_each_init(
-                Scratch::default,
+                PairScratch::default,
                 |scratch, (i, row)| {
                     batch.image(scratch, i, 0..run.len(), &mut row[at.clone()]);
                 },

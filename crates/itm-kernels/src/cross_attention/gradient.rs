@@ -7,7 +7,7 @@
 
 use rayon::prelude::*;
 
-use super::pair::{Scratch, attended, effect, forward, is_long, times_gram};
+use super::pair::{PairScratch, attended, effect, forward, is_long, times_gram};
 use super::weights::{Lane, weigh, weigh_backward};
 use super::{Batch, Cosine, Inputs, Item, Negative, Pool, Rule, Side, Spreads, longest};
 use crate::blocks::written;
@@ -48,10 +48,10 @@ pub fn backward(
         [words * width, n * r * width],
         "{words} words and {n} · {r} regions of {width} values"
     );
-    let parts: Vec<Part> = grad
+    let parts: Vec<ImagePart> = grad
         .par_chunks_exact(m.max(1))
         .enumerate()
-        .map_init(Scratch::default, |scratch, (i, grad)| batch.part(scratch, i, r, grad))
+        .map_init(PairScratch::default, |scratch, (i, grad)| batch.part(scratch, i, r, grad))
         .collect();
     let back = Back { batch: &batch, parts: &parts, rows, r, width };
     let pairs: usize = parts.iter().map(|part| part.texts.len()).sum();
@@ -59,7 +59,7 @@ pub fn backward(
 }
 
 /// The part of one image in the gradients.
-struct Part {
+struct ImagePart {
     /// The texts with a gradient, in order, each with the start of its values in `products` and in `word_grams`.
     texts: Vec<(usize, [usize; 2])>,
     /// `[words of these texts, r]`
@@ -70,7 +70,7 @@ struct Part {
     word_grams: Vec<f32>,
 }
 
-impl Part {
+impl ImagePart {
     /// The starts of a text's values in `products` and in `word_grams`.
     fn find(&self, text: usize) -> Option<[usize; 2]> {
         let at = self.texts.binary_search_by_key(&text, |found| found.0).ok()?;
@@ -82,7 +82,7 @@ impl Part {
 struct Back<'a> {
     batch: &'a Batch<'a>,
     /// The part of each image.
-    parts: &'a [Part],
+    parts: &'a [ImagePart],
     rows: &'a Operands<'a>,
     r: usize,
     width: usize,
@@ -202,7 +202,7 @@ fn add_gram(to: &mut [f32], d: &[f32], stride: usize, rows: &[f32], width: usize
 
 /// Gradients of a pair, with the layout of the scratch.
 #[derive(Default)]
-struct Gradients {
+struct PairGradients {
     s: Vec<Lane>,
     w: Vec<Lane>,
     /// Gradient of the Gram matrix of the keys, `[keys, lanes]`.
@@ -213,8 +213,8 @@ struct Gradients {
     squares: Vec<f32>,
 }
 
-impl Gradients {
-    fn start(&mut self, scratch: &Scratch) {
+impl PairGradients {
+    fn start(&mut self, scratch: &PairScratch) {
         for (matrix, like) in
             [(&mut self.s, &scratch.s), (&mut self.w, &scratch.s), (&mut self.gram, &scratch.gram)]
         {
@@ -230,14 +230,14 @@ impl Gradients {
 
 impl Batch<'_> {
     /// The part of one image, from the gradient of its scores.
-    fn part(&self, scratch: &mut Scratch, i: usize, r: usize, grad: &[f32]) -> Part {
-        let mut part = Part {
+    fn part(&self, scratch: &mut PairScratch, i: usize, r: usize, grad: &[f32]) -> ImagePart {
+        let mut part = ImagePart {
             texts: vec![],
             products: vec![],
             region_gram: vec![0.0; r * r],
             word_grams: vec![],
         };
-        let (mut own, mut score) = (Gradients::default(), 0.0);
+        let (mut own, mut score) = (PairGradients::default(), 0.0);
         for (c, &g) in grad.iter().enumerate() {
             if g == 0.0 {
                 continue; // most pairs of a hinge
@@ -279,7 +279,7 @@ impl Batch<'_> {
         part
     }
 
-    /// Number of values of a text in [`Part::word_grams`].
+    /// Number of values of a text in [`ImagePart::word_grams`].
     fn kept(&self, words: usize) -> usize {
         if self.rule.queries == Side::Words { words } else { words * words }
     }
@@ -311,7 +311,7 @@ fn pool_backward(pool: &Pool, parts: &[f32], g: f32, to: &mut [f32]) {
 
 multiversion! {
     /// Gradients of the pair that the scratch holds.
-    fn pair_backward[FMA](scratch: &mut Scratch, rule: &Rule, t: f32, spread: &[f32], own: &mut Gradients) {
+    fn pair_backward[FMA](scratch: &mut PairScratch, rule: &Rule, t: f32, spread: &[f32], own: &mut PairGradients) {
         if let Some(negative) = &rule.negative {
             negatives_backward(scratch, negative, spread, own);
         }
@@ -319,11 +319,11 @@ multiversion! {
             weigh::<FMA>(&cosine.weights, t, &scratch.s, &mut scratch.shared, &mut scratch.w);
             times_gram(scratch);
             cosines_backward::<FMA>(scratch, cosine, own);
-            let Scratch { s, w, shared, .. } = scratch;
+            let PairScratch { s, w, shared, .. } = scratch;
             weigh_backward::<FMA>(&cosine.weights, s, shared, w, &mut own.w, &mut own.s);
         }
         if let Some(weights) = &rule.relevance {
-            let Scratch { s, w, shared, .. } = scratch;
+            let PairScratch { s, w, shared, .. } = scratch;
             let lanes = shared.real.len();
             weigh::<FMA>(weights, t, s, shared, w);
             for q in 0..own.parts.len() {
@@ -342,7 +342,12 @@ multiversion! {
 
 /// Adds the gradient to the first of a query's largest products.
 #[inline(always)]
-fn negatives_backward(scratch: &Scratch, negative: &Negative, spread: &[f32], own: &mut Gradients) {
+fn negatives_backward(
+    scratch: &PairScratch,
+    negative: &Negative,
+    spread: &[f32],
+    own: &mut PairGradients,
+) {
     let n = scratch.queries;
     let lanes = scratch.shared.real.len() * LANES;
     let shares_value = negative.spread.as_ref().is_some_and(|by| by.what == Spreads::ValueAndMask);
@@ -366,7 +371,11 @@ fn negatives_backward(scratch: &Scratch, negative: &Negative, spread: &[f32], ow
 
 /// From the gradient of `f = a / (√Q ‖q‖)` to the products, the weights, `Q = wᵀ G w` and `‖q‖²`.
 #[inline(always)]
-fn cosines_backward<const FMA: bool>(scratch: &Scratch, cosine: &Cosine, own: &mut Gradients) {
+fn cosines_backward<const FMA: bool>(
+    scratch: &PairScratch,
+    cosine: &Cosine,
+    own: &mut PairGradients,
+) {
     let lanes = scratch.shared.real.len();
     for q in 0..scratch.queries {
         let (along, squares, norm) = attended::<FMA>(scratch, cosine, q);
@@ -391,7 +400,7 @@ fn cosines_backward<const FMA: bool>(scratch: &Scratch, cosine: &Cosine, own: &m
 
 /// `gram += Σ_q d_q w_q w_qᵀ`, some rows at a time.
 #[inline(always)]
-fn outer<const FMA: bool>(scratch: &Scratch, d: &[f32], gram: &mut [Lane]) {
+fn outer<const FMA: bool>(scratch: &PairScratch, d: &[f32], gram: &mut [Lane]) {
     const ROWS: usize = 8;
     let lanes = scratch.shared.real.len();
     for (block, gram) in gram.chunks_mut(ROWS * lanes).enumerate() {

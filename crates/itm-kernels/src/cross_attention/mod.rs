@@ -35,9 +35,9 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-pub use all::{Rows, scores};
+pub use all::{ItemRows, scores};
 pub use gradient::{Operands, backward};
-use pair::Scratch;
+use pair::PairScratch;
 pub use parts::{Parts, parts};
 
 /// A side of the scores.
@@ -59,7 +59,7 @@ pub struct Rule {
     /// The cosine of a query and its attended vector.
     pub cosine: Option<Cosine>,
     /// The weighted mean of a query's products.
-    pub relevance: Option<Weights>,
+    pub relevance: Option<KeyWeights>,
     /// How the values of the queries become one score.
     pub pool: Pool,
 }
@@ -70,12 +70,12 @@ pub struct Negative {
     /// Whether only queries below the threshold count; otherwise all queries count.
     pub masked: bool,
     /// Whether similar queries share their values.
-    pub spread: Option<Spread>,
+    pub spread: Option<Propagation>,
 }
 
 /// Propagation among the queries of one item. It is for inference: its weights have no gradient.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Spread {
+pub struct Propagation {
     /// λ of the softmax.
     pub scale: f32,
     /// What propagation replaces.
@@ -95,14 +95,14 @@ pub enum Spreads {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cosine {
     /// How a query weighs the keys.
-    pub weights: Weights,
+    pub weights: KeyWeights,
     /// Whether ‖q‖ is taken as 1, not computed.
     pub unit_queries: bool,
 }
 
 /// How a query weighs the keys.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Weights {
+pub enum KeyWeights {
     /// Exponentials of the products above the threshold. A query without such a product has weights of 0.
     Above {
         /// λ
@@ -169,9 +169,12 @@ pub fn forward(inputs: &Inputs, rule: &Rule, thresholds: &[f32]) -> Vec<f32> {
     let batch = Batch::new(inputs, rule, thresholds);
     let m = inputs.words.len();
     let mut to = vec![0.0; inputs.regions.len() * m];
-    to.par_chunks_mut(m.max(1)).enumerate().for_each_init(Scratch::default, |scratch, (i, row)| {
-        batch.image(scratch, i, 0..m, row);
-    });
+    to.par_chunks_mut(m.max(1)).enumerate().for_each_init(
+        PairScratch::default,
+        |scratch, (i, row)| {
+            batch.image(scratch, i, 0..m, row);
+        },
+    );
     to
 }
 
@@ -184,7 +187,7 @@ pub fn column(inputs: &Inputs, rule: &Rule, text: usize, threshold: f32) -> Vec<
     thresholds[text] = threshold;
     let batch = Batch::new(inputs, rule, &thresholds);
     let mut to = vec![0.0; inputs.regions.len()];
-    to.par_chunks_mut(16).enumerate().for_each_init(Scratch::default, |scratch, (k, part)| {
+    to.par_chunks_mut(16).enumerate().for_each_init(PairScratch::default, |scratch, (k, part)| {
         for (i, score) in part.iter_mut().enumerate() {
             batch.image(scratch, k * 16 + i, text..text + 1, std::slice::from_mut(score));
         }
@@ -297,7 +300,7 @@ impl<'a> Batch<'a> {
     }
 
     /// Scores of one image with some texts.
-    fn image(&self, scratch: &mut Scratch, i: usize, texts: Range<usize>, scores: &mut [f32]) {
+    fn image(&self, scratch: &mut PairScratch, i: usize, texts: Range<usize>, scores: &mut [f32]) {
         for (c, score) in texts.zip(scores) {
             let spread = self.load(scratch, i, c);
             pair::forward(scratch, self.rule, self.thresholds[c], spread, score);
@@ -305,7 +308,7 @@ impl<'a> Batch<'a> {
     }
 
     /// Loads the pair into the scratch, and returns the weights of its propagation.
-    fn load(&self, scratch: &mut Scratch, i: usize, c: usize) -> &[f32] {
+    fn load(&self, scratch: &mut PairScratch, i: usize, c: usize) -> &[f32] {
         let (image, text) = (self.images[i], self.texts[c]);
         let spread = |k: usize| self.spreads.get(k).map_or(&[][..], Vec::as_slice);
         match self.rule.queries {

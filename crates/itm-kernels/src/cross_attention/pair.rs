@@ -16,7 +16,7 @@ const CANCELS: f32 = 0.01;
 /// Memory of a pair. Every matrix is `[q, lanes]`, with zeros as padding. A scratch serves only one batch, because
 /// keys that it already holds are not loaded again.
 #[derive(Default)]
-pub(super) struct Scratch {
+pub(super) struct PairScratch {
     pub(super) queries: usize,
     pub(super) keys: usize,
     /// The item whose keys are loaded.
@@ -35,7 +35,7 @@ pub(super) struct Scratch {
     pub(super) shared: Norms,
 }
 
-impl Scratch {
+impl PairScratch {
     /// Sets the sizes for a pair, the Gram matrix of its keys and the squares of its queries. The products keep old
     /// values until they are written; the padding is 0.
     pub(super) fn start(&mut self, [queries, keys]: [Item; 2], of: usize) {
@@ -85,7 +85,7 @@ impl Scratch {
 
 multiversion! {
     /// The score of the pair that the scratch holds.
-    fn forward_here[FMA](scratch: &mut Scratch, rule: &Rule, t: f32, spread: &[f32], score: &mut f32) {
+    fn forward_here[FMA](scratch: &mut PairScratch, rule: &Rule, t: f32, spread: &[f32], score: &mut f32) {
         best(&scratch.s, &mut scratch.shared);
         if let Some(negative) = &rule.negative {
             negatives(scratch, negative, t, spread);
@@ -94,7 +94,7 @@ multiversion! {
             cosines::<FMA>(scratch, cosine, t);
         }
         if let Some(weights) = &rule.relevance {
-            let Scratch { s, w, shared, parts, .. } = scratch;
+            let PairScratch { s, w, shared, parts, .. } = scratch;
             let lanes = shared.real.len();
             weigh::<FMA>(weights, t, s, shared, w);
             for ((s, w), part) in s.chunks_exact(lanes).zip(w.chunks_exact(lanes)).zip(parts) {
@@ -106,14 +106,20 @@ multiversion! {
 }
 
 /// The score of the pair that the scratch holds.
-pub(super) fn forward(scratch: &mut Scratch, rule: &Rule, t: f32, spread: &[f32], score: &mut f32) {
+pub(super) fn forward(
+    scratch: &mut PairScratch,
+    rule: &Rule,
+    t: f32,
+    spread: &[f32],
+    score: &mut f32,
+) {
     forward_here(scratch, rule, t, spread, score);
 }
 
 /// Computes `x_q`, and adds the negative branch to the part of each query.
 #[inline(always)]
-fn negatives(scratch: &mut Scratch, negative: &Negative, t: f32, spread: &[f32]) {
-    let Scratch { shared, x, parts, .. } = scratch;
+fn negatives(scratch: &mut PairScratch, negative: &Negative, t: f32, spread: &[f32]) {
+    let PairScratch { shared, x, parts, .. } = scratch;
     for (x, best) in x.iter_mut().zip(&shared.best) {
         *x = best - t;
     }
@@ -140,7 +146,7 @@ pub(super) fn effect(negative: &Negative, x: &[f32], spread: &[f32], q: usize) -
 
 /// Computes weights and `w G`, and adds the cosine to the part of each query.
 #[inline(always)]
-fn cosines<const FMA: bool>(scratch: &mut Scratch, cosine: &Cosine, t: f32) {
+fn cosines<const FMA: bool>(scratch: &mut PairScratch, cosine: &Cosine, t: f32) {
     weigh::<FMA>(&cosine.weights, t, &scratch.s, &mut scratch.shared, &mut scratch.w);
     times_gram(scratch);
     for q in 0..scratch.queries {
@@ -152,7 +158,7 @@ fn cosines<const FMA: bool>(scratch: &mut Scratch, cosine: &Cosine, t: f32) {
 /// `Σ w s`, `wᵀ G w` and the product of the norms, which may be 0.
 #[inline(always)]
 pub(super) fn attended<const FMA: bool>(
-    scratch: &Scratch,
+    scratch: &PairScratch,
     cosine: &Cosine,
     q: usize,
 ) -> (f32, f32, f32) {
@@ -188,8 +194,8 @@ fn in_double(w: &[f32], gram: &[Lane], lanes: usize, keys: usize) -> f32 {
 }
 
 /// `y = w G`
-pub(super) fn times_gram(scratch: &mut Scratch) {
-    let Scratch { w, y, gram, shared, .. } = scratch;
+pub(super) fn times_gram(scratch: &mut PairScratch) {
+    let PairScratch { w, y, gram, shared, .. } = scratch;
     rows_times_gram(w, y, gram, shared.real.len());
 }
 

@@ -1,6 +1,6 @@
 //! The contribution of each query to the score of one image and one text, per branch, to explain a score.
 
-use super::pair::{self, Scratch};
+use super::pair::{self, PairScratch};
 use super::{Batch, Inputs, Rule};
 use crate::matrix::Matrix;
 use crate::product::{Into, Threads, product};
@@ -39,7 +39,7 @@ pub fn parts(regions: &[f32], words: &[f32], width: usize, threshold: f32, rule:
     };
     let thresholds = [threshold];
     let batch = Batch::new(&inputs, rule, &thresholds);
-    let mut scratch = Scratch::default();
+    let mut scratch = PairScratch::default();
     let mut by = |rule: &Rule| {
         let (spread, mut score) = (batch.load(&mut scratch, 0, 0), 0.0);
         pair::forward(&mut scratch, rule, threshold, spread, &mut score);
@@ -76,21 +76,24 @@ fn times((a, m): (&[f32], usize), (b, n): (&[f32], usize), width: usize) -> Vec<
 #[cfg(test)]
 mod tests {
     use super::super::{
-        Cosine, Negative, Norm, Pool, Rows, Side, Spread, Spreads, Weights, scores,
+        Cosine, ItemRows, KeyWeights, Negative, Norm, Pool, Propagation, Side, Spreads, scores,
     };
     use super::*;
     use crate::testing::random;
 
-    fn softmax(norm: Norm) -> Weights {
-        Weights::Softmax { scale: 6.0, leak: 0.1, norm }
+    fn softmax(norm: Norm) -> KeyWeights {
+        KeyWeights::Softmax { scale: 6.0, leak: 0.1, norm }
     }
 
     fn full(queries: Side) -> Rule {
-        let spread = Some(Spread { scale: 5.0, what: Spreads::Mask });
+        let spread = Some(Propagation { scale: 5.0, what: Spreads::Mask });
         Rule {
             queries,
             negative: Some(Negative { masked: true, spread }),
-            cosine: Some(Cosine { weights: Weights::Above { scale: 20.0 }, unit_queries: false }),
+            cosine: Some(Cosine {
+                weights: KeyWeights::Above { scale: 20.0 },
+                unit_queries: false,
+            }),
             relevance: Some(softmax(Norm::Queries)),
             pool: Pool::Mean,
         }
@@ -104,7 +107,8 @@ mod tests {
         for queries in [Side::Words, Side::Regions] {
             let rule = full(queries);
             let made = parts(&v, &u, d, 0.4, &rule);
-            let [images, texts] = [(&v, n), (&u, m)].map(|(x, k)| Rows::new(x.clone(), d, &[k]));
+            let [images, texts] =
+                [(&v, n), (&u, m)].map(|(x, k)| ItemRows::new(x.clone(), d, &[k]));
             let want = scores(&images, &texts, [0..1, 0..1], 0.4, &rule)[0];
             assert!((made.score - want).abs() < 1e-5, "{} for {want}", made.score);
             let q = made.negative.len();

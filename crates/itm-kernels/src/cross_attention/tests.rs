@@ -3,8 +3,8 @@ use crate::testing::{
     Golden, counts, f32s, golden, on_every_instruction_set, on_every_thread_count, random, worst,
 };
 
-fn softmax_of(scale: f32, leak: f32, norm: Norm) -> Weights {
-    Weights::Softmax { scale, leak, norm }
+fn softmax_of(scale: f32, leak: f32, norm: Norm) -> KeyWeights {
+    KeyWeights::Softmax { scale, leak, norm }
 }
 
 /// The rules of `tests/reference/naaf_attention.py`, with their names there.
@@ -12,12 +12,12 @@ fn negative_aware() -> Vec<(&'static str, Rule)> {
     let full = Rule {
         queries: Side::Words,
         negative: Some(Negative { masked: true, spread: None }),
-        cosine: Some(Cosine { weights: Weights::Above { scale: 20.0 }, unit_queries: true }),
+        cosine: Some(Cosine { weights: KeyWeights::Above { scale: 20.0 }, unit_queries: true }),
         relevance: Some(softmax_of(20.0, 0.1, Norm::Queries)),
         pool: Pool::Mean,
     };
     let spread =
-        |scale, what| Some(Negative { masked: true, spread: Some(Spread { scale, what }) });
+        |scale, what| Some(Negative { masked: true, spread: Some(Propagation { scale, what }) });
     let cosine = |weights| Some(Cosine { weights, unit_queries: true });
     let relevance = |scale, leak, norm| Some(softmax_of(scale, leak, norm));
     vec![
@@ -40,7 +40,7 @@ fn negative_aware() -> Vec<(&'static str, Rule)> {
         (
             "scale_nine",
             Rule {
-                cosine: cosine(Weights::Above { scale: 9.0 }),
+                cosine: cosine(KeyWeights::Above { scale: 9.0 }),
                 relevance: relevance(9.0, 0.1, Norm::Queries),
                 ..full.clone()
             },
@@ -277,12 +277,12 @@ fn a_pair_alone_has_the_same_bits() {
     }
 }
 
-fn rows(batch: &Batch) -> [Rows; 2] {
+fn rows(batch: &Batch) -> [ItemRows; 2] {
     let d = batch.width;
     let regions = batch.regions.chunks_exact(longest(&batch.counts) * d).zip(&batch.counts);
     let regions = regions.flat_map(|(item, &n)| &item[..n * d]).map(|&x| x as f32).collect();
     let words = batch.packed().concat().into_iter().map(|x| x as f32).collect();
-    [Rows::new(regions, d, &batch.counts), Rows::new(words, d, &batch.lengths)]
+    [ItemRows::new(regions, d, &batch.counts), ItemRows::new(words, d, &batch.lengths)]
 }
 
 /// Tiles give the same scores as products in f64. Any range of images and texts has the same bits.

@@ -5,7 +5,7 @@
 
 #![allow(clippy::needless_range_loop)] // lanes are counted
 
-use super::{Norm, Weights};
+use super::{KeyWeights, Norm};
 use crate::lanes::sum;
 use crate::math::{LANES, exp, mul_add};
 
@@ -77,7 +77,7 @@ fn leaky(x: f32, leak: f32) -> f32 {
 /// Weights of all queries, `[q, lanes]`, 0 on the padding.
 #[inline(always)]
 pub(super) fn weigh<const FMA: bool>(
-    weights: &Weights,
+    weights: &KeyWeights,
     t: f32,
     s: &[Lane],
     shared: &mut Norms,
@@ -85,13 +85,13 @@ pub(super) fn weigh<const FMA: bool>(
 ) {
     let lanes = shared.real.len();
     match *weights {
-        Weights::Above { scale } => {
+        KeyWeights::Above { scale } => {
             let rows = s.chunks_exact(lanes).zip(w.chunks_exact_mut(lanes));
             for ((s, w), &best) in rows.zip(&shared.best) {
                 above::<FMA>(s, &shared.real, best, scale, t, w);
             }
         }
-        Weights::Softmax { scale, leak, norm } => {
+        KeyWeights::Softmax { scale, leak, norm } => {
             if norm == Norm::Queries {
                 norms_of_keys::<FMA>(s, leak, shared);
             }
@@ -218,7 +218,7 @@ fn softmax<const FMA: bool>(row: &mut [Lane], real: &[Lane], scale: f32) {
 /// [`weigh`]; `dw` is overwritten.
 #[inline(always)]
 pub(super) fn weigh_backward<const FMA: bool>(
-    weights: &Weights,
+    weights: &KeyWeights,
     s: &[Lane],
     shared: &mut Norms,
     w: &[Lane],
@@ -227,7 +227,7 @@ pub(super) fn weigh_backward<const FMA: bool>(
 ) {
     let lanes = shared.real.len();
     let scale = match *weights {
-        Weights::Above { scale } | Weights::Softmax { scale, .. } => scale,
+        KeyWeights::Above { scale } | KeyWeights::Softmax { scale, .. } => scale,
     };
     for (w, dw) in w.chunks_exact(lanes).zip(dw.chunks_exact_mut(lanes)) {
         let along = dot::<FMA>(w, dw);
@@ -237,7 +237,7 @@ pub(super) fn weigh_backward<const FMA: bool>(
             }
         }
     }
-    let Weights::Softmax { leak, norm, .. } = *weights else {
+    let KeyWeights::Softmax { leak, norm, .. } = *weights else {
         for (ds, dw) in ds.iter_mut().zip(dw) {
             for k in 0..LANES {
                 ds[k] += dw[k];

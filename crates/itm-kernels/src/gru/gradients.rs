@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use rayon::prelude::*;
 
 use super::packing::{Columns, Direction, Packing};
-use super::{FromPanels, Weights, blocks, directions};
+use super::{FromPanels, GruWeights, blocks, directions};
 use crate::dispatch::multiversion;
 use crate::math::{LANES, load, store};
 use crate::matrix::Matrix;
@@ -35,7 +35,7 @@ pub struct Gradients {
 /// If a shape does not fit the others, or there are not one or two units.
 pub fn backward(
     x: &[f32],
-    units: &[Weights],
+    units: &[GruWeights],
     packing: &Packing,
     output: &[f32],
     gates: &[&[f32]],
@@ -56,7 +56,7 @@ pub fn backward(
 #[allow(clippy::too_many_arguments)] // the inputs and the results of the forward pass
 fn direction(
     x: &[f32],
-    weights: &Weights,
+    weights: &GruWeights,
     packing: &Packing,
     output: &[f32],
     gates: &[f32],
@@ -149,7 +149,7 @@ fn add_output_gradient(
 /// Gradients of the weights, and of the packed input: products over all steps at once.
 fn weight_gradients(
     packed: &[f32],
-    weights: &Weights,
+    weights: &GruWeights,
     packing: &Packing,
     states: &[f32],
     d_input: &[f32],

@@ -42,7 +42,7 @@ pub use packing::Packing;
 
 /// Weights of one layer and direction; gates in the order r, z, n.
 #[derive(Debug, Clone, Copy)]
-pub struct Weights<'a> {
+pub struct GruWeights<'a> {
     /// `[i, 3h]`
     pub w_ih: &'a [f32],
     /// `[h, 3h]`
@@ -53,7 +53,7 @@ pub struct Weights<'a> {
     pub b_hh: &'a [f32],
 }
 
-impl Weights<'_> {
+impl GruWeights<'_> {
     /// `(i, h)`.
     ///
     /// # Panics
@@ -75,7 +75,7 @@ impl Weights<'_> {
 ///
 /// # Panics
 /// If a shape does not fit the others, or there are not one or two units.
-pub fn forward(x: &[f32], units: &[Weights], packing: &Packing) -> Vec<f32> {
+pub fn forward(x: &[f32], units: &[GruWeights], packing: &Packing) -> Vec<f32> {
     let h = width(units);
     let mut states = vec![0.0; packing.padded(units.len() * h)];
     let mut gates = vec![0.0; packing.step(0).len() * 4 * h]; // of the widest step
@@ -92,7 +92,7 @@ pub fn forward(x: &[f32], units: &[Weights], packing: &Packing) -> Vec<f32> {
 /// As [`forward`].
 pub fn forward_saving(
     x: &[f32],
-    units: &[Weights],
+    units: &[GruWeights],
     packing: &Packing,
 ) -> (Vec<f32>, Vec<Vec<f32>>) {
     let h = width(units);
@@ -107,16 +107,16 @@ pub fn forward_saving(
 }
 
 /// Width of a unit's states.
-fn width(units: &[Weights]) -> usize {
+fn width(units: &[GruWeights]) -> usize {
     assert!(matches!(units.len(), 1 | 2), "{} units, not one or two", units.len());
     units[0].b_ih.len() / 3
 }
 
 /// Each unit with its direction, and its columns of the states.
 fn directions<'a>(
-    units: &'a [Weights<'a>],
+    units: &'a [GruWeights<'a>],
     packing: &Packing,
-) -> impl Iterator<Item = (&'a Weights<'a>, Packing, Columns)> {
+) -> impl Iterator<Item = (&'a GruWeights<'a>, Packing, Columns)> {
     let h = width(units);
     let part = move |k| Columns { at: k * h, width: h, stride: units.len() * h };
     let packings = [Direction::Forward, Direction::Reverse].map(|d| packing.clone().towards(d));
@@ -127,7 +127,7 @@ fn directions<'a>(
 /// `gates` has room for every step, or for the widest step alone. The states go to their columns of `to`.
 fn run(
     x: &[f32],
-    weights: &Weights,
+    weights: &GruWeights,
     packing: &Packing,
     gates: &mut [f32],
     to: &mut [f32],

@@ -13,7 +13,7 @@ fn worst(got: &[f32], want: &[f64]) -> f64 {
 fn both(lengths: &[usize], l: usize, i: usize, h: usize) -> (Vec<f32>, [Vec<f32>; 5]) {
     let (x, w_ih) = (random(lengths.len() * l * i, 1), random(i * 3 * h, 2));
     let (w_hh, b_ih, b_hh) = (random(h * 3 * h, 3), random(3 * h, 4), random(3 * h, 5));
-    let weights = Weights { w_ih: &w_ih, w_hh: &w_hh, b_ih: &b_ih, b_hh: &b_hh };
+    let weights = GruWeights { w_ih: &w_ih, w_hh: &w_hh, b_ih: &b_ih, b_hh: &b_hh };
     let packing = Packing::new(lengths, l);
     let (states, gates) = forward_saving(&x, &[weights], &packing);
     let grad = random(states.len(), 6);
@@ -24,7 +24,7 @@ fn both(lengths: &[usize], l: usize, i: usize, h: usize) -> (Vec<f32>, [Vec<f32>
 /// Gradients of the input and of the weights of one unit.
 fn gradients(
     x: &[f32],
-    weights: Weights,
+    weights: GruWeights,
     packing: &Packing,
     states: &[f32],
     gates: &[Vec<f32>],
@@ -43,7 +43,7 @@ fn check_golden() {
     let [x, w_ih, w_hh, b_ih, b_hh, c] = &inputs;
     let lengths = counts(&g["lengths"]);
     let packing = Packing::new(&lengths, g["sizes"][1] as usize);
-    let weights = Weights { w_ih, w_hh, b_ih, b_hh };
+    let weights = GruWeights { w_ih, w_hh, b_ih, b_hh };
     let (states, gates) = forward_saving(x, &[weights], &packing);
     assert!(worst(&states, &g["states"]) < 1e-6);
     assert_eq!(states, forward(x, &[weights], &packing), "with and without saved gates");
@@ -77,7 +77,7 @@ fn padding_changes_nothing() {
     let (i, h, l) = (5, 33, 7);
     let (w_ih, w_hh) = (random(i * 3 * h, 1), random(h * 3 * h, 2));
     let (b_ih, b_hh) = (random(3 * h, 3), random(3 * h, 4));
-    let weights = Weights { w_ih: &w_ih, w_hh: &w_hh, b_ih: &b_ih, b_hh: &b_hh };
+    let weights = GruWeights { w_ih: &w_ih, w_hh: &w_hh, b_ih: &b_ih, b_hh: &b_hh };
     let mut x = random(2 * l * i, 5);
     x[3 * i..l * i].fill(f32::NAN); // sequence 0 has three steps
     let packing = Packing::new(&[3, 7], l);
@@ -103,7 +103,7 @@ fn the_order_of_a_batch_does_not_matter() {
         let packing = Packing::new(&[3, 2], 3);
         let (w_ih, w_hh) = (random(6 * h, 2), random(h * 3 * h, 3));
         let (b_ih, b_hh) = (random(3 * h, 4), random(3 * h, 5));
-        let weights = Weights { w_ih: &w_ih, w_hh: &w_hh, b_ih: &b_ih, b_hh: &b_hh };
+        let weights = GruWeights { w_ih: &w_ih, w_hh: &w_hh, b_ih: &b_ih, b_hh: &b_hh };
         let x = random(12, 1);
         let swapped = forward(&[&x[6..], &x[..6]].concat(), &[weights], &packing);
         assert_eq!([&swapped[3 * h..], &swapped[..3 * h]].concat(), states);
@@ -125,7 +125,8 @@ fn a_sequence_longer_than_the_padding_is_refused() {
 #[test]
 #[should_panic(expected = "x has 11 values, not 2 × 3 × 2")]
 fn a_short_input_is_refused() {
-    let weights = Weights { w_ih: &[0.0; 12], w_hh: &[0.0; 12], b_ih: &[0.0; 6], b_hh: &[0.0; 6] };
+    let weights =
+        GruWeights { w_ih: &[0.0; 12], w_hh: &[0.0; 12], b_ih: &[0.0; 6], b_hh: &[0.0; 6] };
     forward(&[0.0; 11], &[weights], &Packing::new(&[3, 1], 3));
 }
 
@@ -138,8 +139,12 @@ fn a_batch_is_its_sequences_side_by_side() {
     let parts: Vec<_> = (0..2)
         .map(|d| [i * 3 * h, h * 3 * h, 3 * h, 3 * h].map(|n| random(n, 10 * d + n as u64)))
         .collect();
-    let units =
-        [&parts[0], &parts[1]].map(|[w_ih, w_hh, b_ih, b_hh]| Weights { w_ih, w_hh, b_ih, b_hh });
+    let units = [&parts[0], &parts[1]].map(|[w_ih, w_hh, b_ih, b_hh]| GruWeights {
+        w_ih,
+        w_hh,
+        b_ih,
+        b_hh,
+    });
     let run = |x: &[f32], grad: &[f32], lengths: &[usize]| {
         let packing = Packing::new(lengths, l);
         let (states, gates) = forward_saving(x, &units, &packing);

@@ -6,8 +6,8 @@
 //!
 //! | symbol | here | shape |
 //! |---|---|---|
-//! | Q | [`Rows`]: the left operand, rounded | `[m, k]` |
-//! | R | [`Columns`]: the right operand, rounded, one row per column of the product | `[n, k]` |
+//! | Q | [`PackedRows`]: the left operand, rounded | `[m, k]` |
+//! | R | [`PackedColumns`]: the right operand, rounded, one row per column of the product | `[n, k]` |
 //! | A, B | the scales of both operands | |
 //! | round | [`round`]: to the nearest integer, ties to even | |
 //!
@@ -42,7 +42,7 @@ mod tile;
 
 use std::ops::Range;
 
-pub use pack::{Columns, Rows, round};
+pub use pack::{PackedColumns, PackedRows, round};
 
 /// Rows that are computed together: a multiple of the rows that each engine's registers hold.
 const ROWS: usize = 12;
@@ -94,21 +94,21 @@ impl Engine {
     }
 }
 
-/// `to[i · width + j] = Σₖ q[first + i, k] · r[j, k]` for some rows and every column, with [`Columns::width`] values between rows.
+/// `to[i · width + j] = Σₖ q[first + i, k] · r[j, k]` for some rows and every column, with [`PackedColumns::width`] values between rows.
 ///
 /// `to` grows as needed. Columns beyond the last one are 0; what follows the last row has no meaning.
 ///
 /// # Panics
 /// If the operands differ in depth, or there are not as many rows.
-pub fn product(rows: &Rows, some: Range<usize>, columns: &Columns, to: &mut Vec<i32>) {
+pub fn product(rows: &PackedRows, some: Range<usize>, columns: &PackedColumns, to: &mut Vec<i32>) {
     product_by(Engine::best(), rows, some, columns, to);
 }
 
 fn product_by(
     engine: Engine,
-    rows: &Rows,
+    rows: &PackedRows,
     some: Range<usize>,
-    columns: &Columns,
+    columns: &PackedColumns,
     to: &mut Vec<i32>,
 ) {
     let (pairs, width) = (rows.pairs(), columns.width());

@@ -18,7 +18,7 @@ pub fn round(value: f32, scale: f32) -> i16 {
 
 /// The left operand: rows of pairs of values.
 #[derive(Debug, Clone, Default)]
-pub struct Rows {
+pub struct PackedRows {
     pairs: usize,
     rows: usize,
     values: Vec<i16>, // [rows and at least 12 rows of zeros, 2 · pairs]
@@ -26,14 +26,14 @@ pub struct Rows {
 
 /// The right operand: panels of 16 columns, pair by pair.
 #[derive(Debug, Clone, Default)]
-pub struct Columns {
+pub struct PackedColumns {
     pairs: usize,
     panels: usize,
     values: Vec<[i16; 2 * COLUMNS]>, // [panels, pairs, columns, 2]
     row: Vec<i16>,
 }
 
-impl Rows {
+impl PackedRows {
     /// Takes in rows of `dim` values each, one after the other. The memory of earlier rows is used again.
     ///
     /// # Panics
@@ -68,7 +68,7 @@ impl Rows {
     }
 }
 
-impl Columns {
+impl PackedColumns {
     /// Takes in columns of `dim` values each, one after the other. The memory of earlier columns is used again.
     ///
     /// # Panics

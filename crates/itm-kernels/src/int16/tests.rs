@@ -6,8 +6,8 @@ fn random(n: usize, seed: u64) -> Vec<f32> {
     (0..n as u64).map(|k| 2.0 * unit(seed, k) - 1.0).collect()
 }
 
-fn packed(v: &[f32], w: &[f32], dim: usize, scale: f32) -> (Rows, Columns) {
-    let (mut rows, mut columns) = (Rows::default(), Columns::default());
+fn packed(v: &[f32], w: &[f32], dim: usize, scale: f32) -> (PackedRows, PackedColumns) {
+    let (mut rows, mut columns) = (PackedRows::default(), PackedColumns::default());
     rows.fill(v, dim, scale);
     columns.fill(w, dim, scale);
     (rows, columns)

@@ -16,13 +16,13 @@ use crate::ops::{CrossAttentionOps, MatmulOps};
 /// # #[cfg(feature = "flex")] {
 /// use burn::tensor::{Device, Distribution, Tensor};
 /// use itm_kernels::CrossProducts;
-/// use itm_kernels::cross_attention::{Cosine, Pool, Rule, Side, Weights};
+/// use itm_kernels::cross_attention::{Cosine, Pool, Rule, Side, KeyWeights};
 ///
 /// let device = Device::flex();
 /// let random = |shape| Tensor::<3>::random(shape, Distribution::Default, &device);
 /// let (regions, texts) = (random([2, 5, 8]), random([3, 4, 8]));
 /// let products = CrossProducts::new(regions, &[5, 5], texts, &[4, 2, 1]);
-/// let weights = Weights::Above { scale: 20.0 };
+/// let weights = KeyWeights::Above { scale: 20.0 };
 /// let cosine = Some(Cosine { weights, unit_queries: true });
 /// let rule = Rule { queries: Side::Words, negative: None, cosine, relevance: None, pool: Pool::Mean };
 /// assert_eq!(products.scores(&rule, &[0.0, 0.1, 0.1]).dims(), [2, 3]); // one threshold per text
@@ -171,7 +171,7 @@ mod tests {
 
     use super::super::uniform;
     use super::*;
-    use crate::cross_attention::{Negative, Pool, Side, Weights};
+    use crate::cross_attention::{KeyWeights, Negative, Pool, Side};
     use crate::testing::{close, values};
 
     const REGIONS: [usize; 3] = [5, 3, 4];
@@ -275,7 +275,7 @@ mod tests {
             queries: Side::Words,
             negative: Some(Negative { masked: true, spread: None }),
             cosine: None,
-            relevance: Some(Weights::Above { scale: 1.0 }),
+            relevance: Some(KeyWeights::Above { scale: 1.0 }),
             pool: Pool::Mean,
         };
         CrossProducts::new(regions, &REGIONS, texts, &WORDS).scores(&rule, &[0.1; 3]);

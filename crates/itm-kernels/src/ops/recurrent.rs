@@ -121,7 +121,7 @@ mod flex {
     use burn::backend::flex::FlexTensor;
 
     use super::GruKernels;
-    use crate::gru::{self, Packing, Weights};
+    use crate::gru::{self, GruWeights, Packing};
     use crate::ops::flex::{slices, tensor, values};
 
     impl GruKernels for Flex {
@@ -177,12 +177,13 @@ mod flex {
     fn with<T>(
         x: &FlexTensor,
         weights: &[FlexTensor],
-        f: impl FnOnce(&[f32], &[Weights]) -> T,
+        f: impl FnOnce(&[f32], &[GruWeights]) -> T,
     ) -> T {
         values([x], |[x]| {
             slices(weights, |weights| {
                 let each = weights.as_chunks().0.iter();
-                let unit = each.map(|&[w_ih, w_hh, b_ih, b_hh]| Weights { w_ih, w_hh, b_ih, b_hh });
+                let unit =
+                    each.map(|&[w_ih, w_hh, b_ih, b_hh]| GruWeights { w_ih, w_hh, b_ih, b_hh });
                 f(x, &unit.collect::<Vec<_>>())
             })
         })

@@ -12,7 +12,7 @@ use crate::update::AdamStep;
 
 /// Which parameters decay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Decayed {
+pub enum DecayRule {
     /// All parameters.
     #[default]
     All,
@@ -22,7 +22,7 @@ pub enum Decayed {
     Unless(&'static [&'static str]),
 }
 
-impl Decayed {
+impl DecayRule {
     fn holds(self, name: &str, dimensions: usize) -> bool {
         match self {
             Self::All => true,
@@ -52,7 +52,7 @@ pub struct AdamOptions {
     /// λ; 0 is Adam.
     pub weight_decay: f64,
     /// Which parameters λ acts on.
-    pub decayed: Decayed,
+    pub decayed: DecayRule,
     /// Where ε and λ enter the update.
     pub form: AdamForm,
     /// c: a larger norm of all gradients is scaled down to c.
@@ -65,7 +65,7 @@ impl Default for AdamOptions {
             betas: [0.9, 0.999],
             epsilon: 1e-8,
             weight_decay: 0.0,
-            decayed: Decayed::All,
+            decayed: DecayRule::All,
             form: AdamForm::PyTorch,
             clip: None,
         }
@@ -74,7 +74,7 @@ impl Default for AdamOptions {
 
 /// Moments of one parameter on the host.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Moments {
+pub struct AdamMoments {
     /// Number of updates of this parameter: t of its bias corrections.
     pub steps: u64,
     /// m
@@ -119,12 +119,12 @@ pub struct Moments {
 pub struct AdamW {
     options: AdamOptions,
     steps: u64,
-    moments: Vec<Option<State>>,
+    moments: Vec<Option<AdamState>>,
 }
 
 /// Moments of one parameter, in its shape and on its device.
 #[derive(Debug, Clone)]
-struct State {
+struct AdamState {
     steps: u64,
     first: FloatTensor<Dispatch>,
     second: FloatTensor<Dispatch>,
@@ -169,14 +169,14 @@ impl AdamW {
 
     /// Moments of each parameter in the order of the module, read from the device one at a time. A parameter that has
     /// had no gradient yet has `None`.
-    pub fn moments(&self) -> impl Iterator<Item = Option<Moments>> + '_ {
+    pub fn moments(&self) -> impl Iterator<Item = Option<AdamMoments>> + '_ {
         let host = |x: &FloatTensor<Dispatch>| {
             let data = Tensor::<1>::from_dispatch(x.clone()).into_data().convert::<f32>();
             data.try_into_vec().expect("f32 after conversion")
         };
         self.moments.iter().map(move |state| {
-            let State { steps, first, second } = state.as_ref()?;
-            Some(Moments { steps: *steps, first: host(first), second: host(second) })
+            let AdamState { steps, first, second } = state.as_ref()?;
+            Some(AdamMoments { steps: *steps, first: host(first), second: host(second) })
         })
     }
 
@@ -188,7 +188,7 @@ impl AdamW {
         options: AdamOptions,
         module: &M,
         steps: u64,
-        moments: Vec<Option<Moments>>,
+        moments: Vec<Option<AdamMoments>>,
     ) -> Self {
         if moments.is_empty() {
             assert_eq!(steps, 0, "no moments after {steps} updates");
@@ -237,7 +237,7 @@ impl<'a> Squares<'a> {
 
 struct Step<'a> {
     options: &'a AdamOptions,
-    moments: std::slice::IterMut<'a, Option<State>>,
+    moments: std::slice::IterMut<'a, Option<AdamState>>,
     grads: GradientsParams,
     rate: f64,
     scale: f64,
@@ -251,8 +251,8 @@ impl Update for Step<'_> {
         assert_eq!(grad.dims(), dims, "gradient of a parameter");
         let zeros = || Tensor::<D>::zeros(dims, &plain).into_dispatch();
         // Taken out of the list: a tensor that is held twice cannot be updated in place.
-        let State { steps, first, second } =
-            state.take().unwrap_or_else(|| State { steps: 0, first: zeros(), second: zeros() });
+        let AdamState { steps, first, second } =
+            state.take().unwrap_or_else(|| AdamState { steps: 0, first: zeros(), second: zeros() });
         let steps = steps + 1;
         let AdamOptions { betas, epsilon, weight_decay, decayed, form, .. } = *self.options;
         let decay = if decayed.holds(name, D) { weight_decay } else { 0.0 };
@@ -267,21 +267,21 @@ impl Update for Step<'_> {
         );
         let [first, second] =
             [first, second].map(|x| Tensor::<D>::from_dispatch(x).inner().into_dispatch());
-        *state = Some(State { steps, first, second });
+        *state = Some(AdamState { steps, first, second });
         Tensor::from_dispatch(value)
     }
 }
 
 struct Restore {
-    moments: std::vec::IntoIter<Option<Moments>>,
-    states: Vec<Option<State>>,
+    moments: std::vec::IntoIter<Option<AdamMoments>>,
+    states: Vec<Option<AdamState>>,
 }
 
 impl ModuleVisitor for Restore {
     fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
         let (dims, device) = (param.val().dims(), param.val().device().inner());
         let moments = self.moments.next().expect("moments for every parameter");
-        self.states.push(moments.map(|m| State {
+        self.states.push(moments.map(|m| AdamState {
             steps: m.steps,
             first: on_device(m.first, dims, &device),
             second: on_device(m.second, dims, &device),

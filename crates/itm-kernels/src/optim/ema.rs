@@ -23,7 +23,7 @@ use crate::ops::UpdateOps;
 /// If `m` is not in `[0, 1]`, or the modules differ in the number or shape of their parameters.
 pub fn ema<M: Module>(target: M, online: &M, m: f64) -> M {
     assert!((0.0..=1.0).contains(&m), "momentum {m}, not in 0 to 1");
-    let mut values = Values(VecDeque::new());
+    let mut values = ParameterValues(VecDeque::new());
     online.visit(&mut values);
     let mut towards = Towards { online: values.0, m };
     let target = updated(target, &mut towards);
@@ -32,9 +32,9 @@ pub fn ema<M: Module>(target: M, online: &M, m: f64) -> M {
 }
 
 /// Shapes and values in the order of the module.
-struct Values(VecDeque<(Vec<usize>, FloatTensor<Dispatch>)>);
+struct ParameterValues(VecDeque<(Vec<usize>, FloatTensor<Dispatch>)>);
 
-impl ModuleVisitor for Values {
+impl ModuleVisitor for ParameterValues {
     fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
         let value = param.val().inner();
         self.0.push_back((value.dims().to_vec(), value.into_dispatch()));

@@ -6,7 +6,7 @@ mod ema;
 use burn::module::{Module, ModuleMapper, Param, ParamId};
 use burn::tensor::Tensor;
 
-pub use adamw::{AdamForm, AdamOptions, AdamW, Decayed, Moments};
+pub use adamw::{AdamForm, AdamMoments, AdamOptions, AdamW, DecayRule};
 pub use ema::ema;
 
 /// The update of one parameter, called in the order of the module.

@@ -67,7 +67,7 @@ fn options(case: &Value) -> AdamOptions {
         betas: [0, 1].map(|i| case["betas"][i].as_f64().unwrap()),
         epsilon: case["epsilon"].as_f64().unwrap(),
         weight_decay: case["decay"].as_f64().unwrap(),
-        decayed: if case["matrices"] == true { Decayed::Matrices } else { Decayed::All },
+        decayed: if case["matrices"] == true { DecayRule::Matrices } else { DecayRule::All },
         form: AdamForm::PyTorch,
         clip: case["clip"].as_f64(),
     }
@@ -247,7 +247,7 @@ fn a_restored_optimizer_goes_on() {
 #[should_panic(expected = "2 moments of a parameter of shape [3, 7]")]
 fn moments_of_another_size_are_refused() {
     let module = four(&golden()["start"], &Device::flex());
-    let short = Moments { steps: 1, first: vec![0.0; 2], second: vec![0.0; 2] };
+    let short = AdamMoments { steps: 1, first: vec![0.0; 2], second: vec![0.0; 2] };
     AdamW::restore(AdamOptions::default(), &module, 1, vec![Some(short), None, None, None]);
 }
 
@@ -264,10 +264,10 @@ fn decay_goes_by_name() {
         grads
     };
     for (decayed, free) in [
-        (Decayed::All, &[][..]),
-        (Decayed::Matrices, &["vector"]),
-        (Decayed::Unless(&["matri", "late"]), &["matrix", "late"]),
-        (Decayed::Unless(&["inner"]), &[]), // no part of any name
+        (DecayRule::All, &[][..]),
+        (DecayRule::Matrices, &["vector"]),
+        (DecayRule::Unless(&["matri", "late"]), &["matrix", "late"]),
+        (DecayRule::Unless(&["inner"]), &[]), // no part of any name
     ] {
         for form in [AdamForm::PyTorch, AdamForm::Bert] {
             let module = four(&golden["start"], &device);

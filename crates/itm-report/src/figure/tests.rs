@@ -28,9 +28,9 @@ fn estimate(value: f64) -> Estimate {
     Estimate { name: "Full".into(), series: 3, value, interval, parts: vec![value - 1.0, f64::NAN] }
 }
 
-fn bars(value: f64) -> Recalls {
+fn bars(value: f64) -> RecallBars {
     let intervals = Some([[value; 2]; 3]);
-    Recalls { name: "Full".into(), series: 0, values: [value; 3], intervals }
+    RecallBars { name: "Full".into(), series: 0, values: [value; 3], intervals }
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn an_interval_reaches_from_low_to_high() {
 /// A bar of 50 % is half as wide as a bar of 100 %.
 #[test]
 fn bars_are_as_long_as_their_values() {
-    let row = Recalls { values: [50.0, 100.0, f64::NAN], intervals: None, ..bars(0.0) };
+    let row = RecallBars { values: [50.0, 100.0, f64::NAN], intervals: None, ..bars(0.0) };
     let figure = recalls("b", &[row]).unwrap();
     assert_eq!(figure.legend.len(), 3);
     let svg = figure.svg.into_string();

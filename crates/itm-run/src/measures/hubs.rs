@@ -3,7 +3,7 @@
 mod tables;
 
 use hubness::Direction;
-use hubness::hubs::{Counts, Histogram, HubMeasures, HubSize, Nearest, bootstrap_difference};
+use hubness::hubs::{Counts, Histogram, HubMeasures, Nearest, bootstrap_difference};
 use itm_core::Result;
 use itm_report::figure::{Figure, courses};
 use serde::{Deserialize, Serialize};
@@ -193,9 +193,8 @@ fn counts(runs: &[Nearest], direction: Direction, k: usize) -> HubCounts {
             mean(folds.iter().map(measure)).unwrap_or(0.0)
         }))
     };
-    let of = |measure: fn(&HubMeasures) -> f64| {
-        over_folds(&|counts| measure(&HubMeasures::new(counts, HubSize::default())))
-    };
+    let of =
+        |measure: fn(&HubMeasures) -> f64| over_folds(&|counts| measure(&HubMeasures::new(counts)));
     HubCounts {
         direction,
         k,

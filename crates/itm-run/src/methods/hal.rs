@@ -1,7 +1,7 @@
 //! HAL and its rivals for the runner: their inputs, and how their models are built.
 
 use hubness::Preset;
-use hubness::training::{Hal, HalConfig, Objective, TextKind, TrainConfig};
+use hubness::training::{Hal, HalConfig, HalTrainConfig, Objective, TextKind};
 use itm_core::Result;
 use itm_core::learn::Method;
 use itm_core::start::TextForm;
@@ -26,7 +26,7 @@ impl Recipe for HalConfig {
     }
 
     fn facts(&self) -> Result<Facts> {
-        let TrainConfig { epochs, batch, .. } = self.train;
+        let HalTrainConfig { epochs, batch, .. } = self.train;
         let (model, form) = (&self.model, TextForm::Stems(self.model.bag_pooling));
         Ok(Facts {
             captions: match model.text {

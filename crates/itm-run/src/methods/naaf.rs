@@ -5,7 +5,7 @@ mod word_scores;
 use itm_core::learn::Method;
 use itm_core::start::TextForm;
 use itm_core::{Error, Result};
-use naaf::{Boundary, Encoders, Naaf, NaafConfig, Preset, TrainConfig, VectorsFrom};
+use naaf::{Boundary, Naaf, NaafConfig, NaafEncoders, NaafTrainConfig, Preset, VectorsFrom};
 
 use self::word_scores::WordScores;
 use super::targets::preset_sections;
@@ -27,7 +27,7 @@ impl Recipe for NaafConfig {
     }
 
     fn facts(&self) -> Result<Facts> {
-        let TrainConfig { epochs, batch, .. } = self.train;
+        let NaafTrainConfig { epochs, batch, .. } = self.train;
         let model = &self.model;
         Ok(Facts {
             sees: Sees::Regions,
@@ -44,7 +44,7 @@ impl Recipe for NaafConfig {
         let model = &config.model;
         let missing = |key, what| Error::invalid(key, what, "none");
         let mut encoders =
-            Encoders::new(model, sizes.region_width, sizes.vocabulary, seed, device)?;
+            NaafEncoders::new(model, sizes.region_width, sizes.vocabulary, seed, device)?;
         if model.closed_form().is_some() {
             let start = start.ok_or_else(|| missing("model.start", "maps of a closed form"))?;
             encoders = encoders.with_start(start)?;

@@ -45,7 +45,12 @@ pub(super) fn recall(report: &Report) -> Vec<Figure> {
     let bars = |title: &str, of: fn(&Measured) -> Side| {
         let row = |&(row, series): &(&Row, u8)| {
             let (values, intervals) = of(&row.measured);
-            figure::Recalls { name: row.name.clone(), series, values: values.values(), intervals }
+            figure::RecallBars {
+                name: row.name.clone(),
+                series,
+                values: values.values(),
+                intervals,
+            }
         };
         let rows: Vec<_> = rows.iter().map(row).collect();
         let known = rows.iter().any(|row| row.intervals.is_some());

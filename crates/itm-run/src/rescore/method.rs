@@ -1,7 +1,7 @@
 //! One inference over the seeds of a row.
 
 use hubness::Direction;
-use hubness::report::{Param, Report, Row};
+use hubness::report::{Param, Report, ReportRow};
 use serde::Serialize;
 
 use crate::mean::mean;
@@ -61,17 +61,17 @@ impl MethodSummary {
 }
 
 /// The line of a method in a report.
-pub(super) fn row_of<'a>(report: &'a Report, method: &str) -> Option<&'a Row> {
+pub(super) fn row_of<'a>(report: &'a Report, method: &str) -> Option<&'a ReportRow> {
     report.rows.iter().find(|row| row.method == method)
 }
 
-fn hs_sum(row: &Row) -> Option<f64> {
+fn hs_sum(row: &ReportRow) -> Option<f64> {
     let sides = [row.hubs_after.i2t.as_ref()?, row.hubs_after.t2i.as_ref()?];
     Some(sides.into_iter().flatten().map(|measures| measures.skewness).sum())
 }
 
 /// λ as text: `i2t 1.50/2/2, t2i 1.20/2/3`.
-fn lambda(row: &Row) -> Option<String> {
+fn lambda(row: &ReportRow) -> Option<String> {
     let side = |direction: Direction| {
         let value = row.params.get(direction)?.get("lambda")?;
         Some(format!("{direction} {}", param(value)))

@@ -19,7 +19,7 @@ use std::time::Instant;
 
 use hubness::report::Report;
 use hubness::rows;
-use hubness::study::{Names, Study, Test, Validation};
+use hubness::study::{ItemNames, Study, Test, Validation};
 use itm_core::data::Part;
 use itm_core::eval::Fold;
 use itm_core::scored::{EmbeddingRows, Scored, Similarity};
@@ -107,7 +107,7 @@ struct Rescored {
 struct Set {
     fold: Fold,
     /// For each image the file name and the first caption; for each text the caption.
-    names: Names,
+    names: ItemNames,
     /// The texts that are true of each image, numbered within the fold, if they are known.
     truth: Option<Relevance>,
 }
@@ -115,7 +115,7 @@ struct Set {
 impl Set {
     fn new(source: &Source, fold: Fold) -> Self {
         let test = &source.dataset.test;
-        let names = Names {
+        let names = ItemNames {
             images: Some(fold.images.clone().map(|image| image_name(test, image)).collect()),
             texts: Some(fold.texts.iter().map(|&text| one_line(&test.captions[text])).collect()),
         };
@@ -262,7 +262,7 @@ fn folders(folder: &Path, count: usize) -> impl Iterator<Item = PathBuf> {
 /// The lines of a row, one per method, from the row's reports of each seed and fold.
 fn summarise(row: &str, reports: &[Report]) -> Vec<Rescored> {
     let names = reports.first().map_or(&[][..], |report| &report.rows);
-    let line = |first: &hubness::report::Row| {
+    let line = |first: &hubness::report::ReportRow| {
         let summary = MethodSummary::new(&first.method, &Inferences::default(), reports);
         let same = || reports.iter().flat_map(|r| &r.rows).filter(|r| r.method == first.method);
         let of_seeds = same().filter_map(|r| r.difference.as_ref()?.ci95);

@@ -65,7 +65,7 @@ fn trap_08_the_norm_of_relevance_is_over_the_words() {
     let mut rule = Preset::Default.config().attention.rule(Phase::Training);
     (rule.negative, rule.cosine) = (None, None);
     let [v, u] = [(regions.clone(), n), (words.clone(), m)]
-        .map(|(rows, count)| itm_kernels::cross_attention::Rows::new(rows, d, &[count]));
+        .map(|(rows, count)| itm_kernels::cross_attention::ItemRows::new(rows, d, &[count]));
     let got = itm_kernels::cross_attention::scores(&v, &u, [0..1, 0..1], 0.0, &rule)[0];
     assert!((f64::from(got) - by_hand(true)).abs() < 1e-5, "{got} for {}", by_hand(true));
     assert!((by_hand(false) - by_hand(true)).abs() > 1e-3, "the other axis gives the same number");
@@ -79,7 +79,7 @@ fn trap_09_relevance_does_not_see_the_boundary() {
         let d = 7;
         let words = unit_rows(6, d, 2);
         let [v, u] = [(unit_rows(5, d, 1), 5), (words, 6)]
-            .map(|(rows, n)| itm_kernels::cross_attention::Rows::new(rows, d, &[n]));
+            .map(|(rows, n)| itm_kernels::cross_attention::ItemRows::new(rows, d, &[n]));
         itm_kernels::cross_attention::scores(&v, &u, [0..1, 0..1], t, &rule)
     };
     assert_eq!(relevance_alone(0.0), relevance_alone(0.9));
@@ -119,7 +119,8 @@ fn trap_11_the_mask_alone_may_leave_positive_effects() {
     };
     let words = [unit([0.9, 0.44, 0.0]), unit([0.75, 0.66, 0.0]), unit([0.7, 0.7, 0.1])].concat();
     let score = |attention: &Attention| {
-        let rows = |values: Vec<f32>, n| itm_kernels::cross_attention::Rows::new(values, d, &[n]);
+        let rows =
+            |values: Vec<f32>, n| itm_kernels::cross_attention::ItemRows::new(values, d, &[n]);
         let mut rule = attention.rule(Phase::Inference);
         (rule.cosine, rule.relevance) = (None, None);
         let (v, u) = (rows(vec![1.0, 0.0, 0.0], 1), rows(words.clone(), 3));
@@ -137,7 +138,8 @@ fn trap_04_a_boundary_above_all_leaves_nothing_but_relevance() {
     let none = naaf(|naaf| naaf.negative = false);
     let mut rule = none.rule(Phase::Training);
     rule.relevance = None;
-    let rows = |n, seed| itm_kernels::cross_attention::Rows::new(unit_rows(n, 7, seed), 7, &[n]);
+    let rows =
+        |n, seed| itm_kernels::cross_attention::ItemRows::new(unit_rows(n, 7, seed), 7, &[n]);
     let score =
         itm_kernels::cross_attention::scores(&rows(5, 1), &rows(6, 2), [0..1, 0..1], 1.0, &rule);
     assert_eq!(score, [0.0]);

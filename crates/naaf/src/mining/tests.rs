@@ -49,7 +49,7 @@ fn ranked_right(captions: usize, words: usize) -> Products {
 fn run(boundary: &mut Boundary, config: &MiningConfig, products: &Products, seed: u64) -> Vec<f32> {
     let lengths: Vec<usize> = products[0].iter().map(Vec::len).collect();
     let own: Vec<usize> = (0..lengths.len()).collect();
-    let captions = Captions { lengths: &lengths, own: &own, epoch: 20, seed };
+    let captions = MiningBatch { lengths: &lengths, own: &own, epoch: 20, seed };
     mine(boundary, config, &captions, simple(products), pooled(products)).unwrap().thresholds
 }
 
@@ -115,7 +115,7 @@ fn trap_06_the_least_similar_image_gives_the_mismatched_words() {
     let scores = [[0.9f32, 0.1, 0.5], [0.2, 0.8, 0.3], [0.4, 0.3, 0.7]]; // [caption][image]
     let sampled = |which| {
         let config = MiningConfig { negative_image: which, ..official() };
-        let captions = Captions { lengths: &[2; 3], own: &[0, 1, 2], epoch: 0, seed: 0 };
+        let captions = MiningBatch { lengths: &[2; 3], own: &[0, 1, 2], epoch: 0, seed: 0 };
         let asked = std::cell::RefCell::new(vec![]);
         let words = |i: usize, c: usize, _| {
             asked.borrow_mut().push((i, c));
@@ -138,8 +138,8 @@ fn trap_06_the_least_similar_image_gives_the_mismatched_words() {
 #[test]
 fn images_without_a_caption_compete() {
     let scores = [[0.9f32, 0.1, 0.5, 0.3], [0.2, 0.8, 0.3, 0.7]]; // [caption][image]
-    let captions = Captions { lengths: &[2; 2], own: &[0, 3], epoch: 0, seed: 0 };
-    let sampled = |which, captions: &Captions, scores: &[[f32; 4]; 2]| {
+    let captions = MiningBatch { lengths: &[2; 2], own: &[0, 3], epoch: 0, seed: 0 };
+    let sampled = |which, captions: &MiningBatch, scores: &[[f32; 4]; 2]| {
         let config = MiningConfig { negative_image: which, ..official() };
         let column = |c: usize, _| scores[c].to_vec();
         let words = |_, _, _| vec![0.5; 2];
@@ -147,13 +147,13 @@ fn images_without_a_caption_compete() {
     };
     assert_eq!(sampled(NegativeImage::LeastSimilar, &captions, &scores), [Some(1), None]);
     assert_eq!(sampled(NegativeImage::Hardest, &captions, &scores), [Some(2), None]);
-    let of_one = Captions { own: &[2, 2], ..captions };
+    let of_one = MiningBatch { own: &[2, 2], ..captions };
     let scores = [[0.2, 0.1, 0.9, 0.3], [0.5, 0.5, 0.9, 0.5]];
     assert_eq!(sampled(NegativeImage::LeastSimilar, &of_one, &scores), [Some(1), Some(0)]);
     // A random image is each other image, also one without a caption.
     let mut drawn = [0; 4];
     for seed in 0..60 {
-        let captions = Captions { seed, ..of_one };
+        let captions = MiningBatch { seed, ..of_one };
         let incorrect = sampled(NegativeImage::Random, &captions, &scores);
         incorrect.into_iter().flatten().for_each(|i| drawn[i] += 1);
     }
@@ -203,12 +203,12 @@ fn trap_21_all_words_sampled_so_far_count() {
     let products = ranked_right(24, 12);
     run(&mut boundary, &official(), &products, 0);
     let own: Vec<f32> = (0..24).flat_map(|c| pooled(&products)(c, c, WordPool::Max)).collect();
-    assert_eq!(boundary.matched, Moments::of(&own));
+    assert_eq!(boundary.matched, ScoreDistribution::of(&own));
 }
 
 #[test]
 fn a_caption_ranked_wrongly_is_not_sampled_and_a_tie_goes_to_the_first() {
-    let captions = Captions { lengths: &[3, 3], own: &[0, 1], epoch: 0, seed: 0 };
+    let captions = MiningBatch { lengths: &[3, 3], own: &[0, 1], epoch: 0, seed: 0 };
     let sampled = |scores: [[f32; 2]; 2]| {
         let (column, words) = (|c: usize, _| scores[c].to_vec(), |_, _, _| vec![0.5; 3]);
         let sampling =
@@ -223,7 +223,7 @@ fn a_caption_ranked_wrongly_is_not_sampled_and_a_tie_goes_to_the_first() {
 /// The longest caption comes first, for any order of the batch. Equal lengths stay in order.
 #[test]
 fn trap_15_captions_are_visited_by_length_and_answered_in_order() {
-    let captions = Captions { lengths: &[2, 5, 3, 5], own: &[0, 1, 2, 3], epoch: 0, seed: 0 };
+    let captions = MiningBatch { lengths: &[2, 5, 3, 5], own: &[0, 1, 2, 3], epoch: 0, seed: 0 };
     let mut visited = vec![];
     let mut boundary = Boundary { t: 0.3, ..Boundary::default() };
     let column = |c, t| {
@@ -331,7 +331,7 @@ fn mining_that_is_refused_leaves_the_boundary_as_it_was() {
     let good = MiningConfig { min_words: 1, ..official() };
     let refused = |config: &MiningConfig, own: &[usize], scores: [f32; 2], words: [f32; 2]| {
         let mut boundary = Boundary { t: 0.3, ..Boundary::default() };
-        let captions = Captions { lengths: &[2, 2], own, epoch: 0, seed: 0 };
+        let captions = MiningBatch { lengths: &[2, 2], own, epoch: 0, seed: 0 };
         // Caption 0 moves the boundary before caption 1 is refused.
         let column = |c: usize, _| if c == 0 { vec![0.9, 0.1] } else { scores.to_vec() };
         let of = |i: usize, c: usize, _| {
@@ -353,7 +353,7 @@ fn mining_that_is_refused_leaves_the_boundary_as_it_was() {
     let line = refused(&good, &[0, 1], scores, [0.5, f32::INFINITY]);
     assert_eq!(line, "words of caption 1 with image 1: expected finite numbers, got inf");
     let mut boundary = Boundary::default();
-    let captions = Captions { lengths: &[2, 2], own: &[0, 1], epoch: 0, seed: 0 };
+    let captions = MiningBatch { lengths: &[2, 2], own: &[0, 1], epoch: 0, seed: 0 };
     let column = |c: usize, _| if c == 0 { vec![0.9, 0.1] } else { vec![0.1, 0.9] };
     let line = mine(&mut boundary, &good, &captions, column, |_, _, _| vec![0.5]).unwrap_err();
     assert_eq!(line.to_string(), "words of caption 0 with image 0: expected 2 numbers, got 1");

@@ -10,12 +10,12 @@ const X: usize = 3;
 const VALUES: [f32; 9] = [0.5, -1.0, 0.25, 2.0, 0.0, -0.5, 0.0, 0.0, 0.0];
 const COUNTS: [usize; 2] = [2, 1];
 
-fn config(region_map: RegionMapKind, text: TextKind) -> ModelConfig {
-    ModelConfig { region_map, text, embed_dim: 4, ..tiny().model }
+fn config(region_map: RegionMapKind, text: TextKind) -> NaafModelConfig {
+    NaafModelConfig { region_map, text, embed_dim: 4, ..tiny().model }
 }
 
-fn encoders(config: &ModelConfig, device: &Device) -> Encoders {
-    Encoders::new(config, X, 7, 5, device).unwrap()
+fn encoders(config: &NaafModelConfig, device: &Device) -> NaafEncoders {
+    NaafEncoders::new(config, X, 7, 5, device).unwrap()
 }
 
 fn unit(row: &[f64]) -> Vec<f64> {
@@ -83,7 +83,7 @@ fn random_maps_are_in_their_bounds() {
 fn trap_15_words_get_the_mean_of_their_caption() {
     let device = Device::flex();
     let mut made = encoders(&config(RegionMapKind::Xavier, TextKind::Words), &device);
-    let TextEncoder::Words(words) = &mut made.text else { panic!() };
+    let WordEncoder::Words(words) = &mut made.text else { panic!() };
     let bias = [0.1f32, -0.05, 0.02, 0.0];
     let tensor = Tensor::from_data(TensorData::new(bias.to_vec(), [4]), &device);
     words.bias = burn::module::Param::from_tensor(tensor);
@@ -137,7 +137,7 @@ fn frozen_vectors_stay() {
         let mut config = config(RegionMapKind::Xavier, TextKind::Bigru);
         config.freeze_embedding = freeze;
         let made = encoders(&config, &device);
-        let TextEncoder::BiGru(text) = &made.text else { panic!() };
+        let WordEncoder::BiGru(text) = &made.text else { panic!() };
         let loss = made.words(&[&[2u32, 5][..], &[1]], InputDropout::Off).rows.sum();
         let grads = loss.backward();
         assert_eq!(text.words.words.val().grad(&grads).is_none(), freeze);
@@ -152,7 +152,7 @@ fn ready_vectors_are_of_a_recurrent_unit() {
     let of = |text| {
         encoders(&config(RegionMapKind::Xavier, text), &Device::flex()).with_vectors(&vectors)
     };
-    let TextEncoder::BiGru(text) = of(TextKind::Bigru).unwrap().text else { panic!() };
+    let WordEncoder::BiGru(text) = of(TextKind::Bigru).unwrap().text else { panic!() };
     assert_eq!(host(text.words.words.val())[12..18], [1.0; 6]);
     let line = of(TextKind::Words).unwrap_err().to_string();
     assert_eq!(line, "word vectors: expected a recurrent unit, got a table of words");
@@ -217,7 +217,7 @@ fn means_are_of_rows_before_they_get_unit_length() {
         close(&got[image * d..][..d], &unit(&(0..d).map(mean).collect::<Vec<_>>()));
         at += count;
     }
-    let TextEncoder::Words(table) = &made.text else { panic!("a table") };
+    let WordEncoder::Words(table) = &made.text else { panic!("a table") };
     let vectors = wide(host(table.table.val()));
     let got = host(made.text_means(&[&[2u32, 5, 2][..], &[1]], InputDropout::Off));
     let mean = |k: usize| 2.0 * vectors[2 * d + k] + vectors[5 * d + k]; // the bias is 0 here

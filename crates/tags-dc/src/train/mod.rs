@@ -27,10 +27,10 @@ use burn::module::Module;
 use burn::optim::{GradientsAccumulator, GradientsParams};
 use burn::tensor::Device;
 use itm_core::data::Regions;
-use itm_core::learn::{Batch, Items, Learner, Numbers, Step, check_texts, precision_of};
+use itm_core::learn::{Batch, Items, Numbers, Step, Trainer, check_texts, precision_of};
 use itm_core::start::Start;
 use itm_core::{Error, Result, host};
-use itm_kernels::{AdamForm, AdamOptions, Decayed, Noise, random};
+use itm_kernels::{AdamForm, AdamOptions, DecayRule, Noise, random};
 
 pub use self::assessment::{Assessment, CaptionAssessment, WordAssessment};
 pub use self::marks::Marks;
@@ -85,7 +85,7 @@ impl Part<'_> {
 #[derive(Debug, Clone)]
 pub struct TagsDc {
     config: TagsDcConfig,
-    learner: Learner<Uniter>,
+    learner: Trainer<Uniter>,
     marks: Marks,
     masker: Masker,
     /// Updates of the whole run.
@@ -147,7 +147,7 @@ impl TagsDc {
         let model = model.with_precision(config.train.precision);
         let new = Self {
             config: config.clone(),
-            learner: Learner::new(model.clone(), options(config)),
+            learner: Trainer::new(model.clone(), options(config)),
             marks,
             masker,
             updates: updates as u64,
@@ -380,7 +380,7 @@ fn options(config: &TagsDcConfig) -> AdamOptions {
         betas: [0.9, 0.98],
         epsilon: 1e-6,
         weight_decay: config.train.weight_decay,
-        decayed: Decayed::Unless(FREE),
+        decayed: DecayRule::Unless(FREE),
         form: AdamForm::Bert,
         clip: (clip > 0.0).then_some(clip),
     }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use itm_core::Result;
 use itm_core::checkpoint::Writer;
-use itm_core::learn::Saved;
+use itm_core::learn::SavedState;
 
 use super::TagsDc;
 use crate::model::Uniter;
@@ -28,7 +28,7 @@ impl TagsDc {
 
     /// The model that [`write`](Self::write) wrote.
     pub(super) fn read(&self, folder: &Path) -> Result<Self> {
-        let saved = Saved::open(METHOD, folder)?;
+        let saved = SavedState::open(METHOD, folder)?;
         let [.., updates, _] = saved.counts;
         let model = saved.model.module(MODULE, self.model().clone())?;
         let generator = self.generator.clone();
@@ -40,7 +40,7 @@ impl TagsDc {
 
     /// A model before its first step, with the weights that [`write`](Self::write) wrote for a row that may lack the word heads.
     pub(super) fn begun_from(&self, folder: &Path) -> Result<Self> {
-        let Saved { model: file, .. } = Saved::open(METHOD, folder)?;
+        let SavedState { model: file, .. } = SavedState::open(METHOD, folder)?;
         let model = |module: &str| -> Result<Uniter> {
             let own = self.model().clone();
             file.module(

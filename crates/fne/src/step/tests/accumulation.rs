@@ -48,7 +48,7 @@ fn the_second_pass_has_the_noise_of_the_first() {
     let (data, online) = (data(), fne(&tiny(Preset::Default)).online().clone());
     let config = tiny(Preset::Default).model;
     let images = config.image.prepared(Images::Features(&data.features), 8);
-    let parts = Parts::new(&images, &data.texts, 3, (&online.text, &config.text));
+    let parts = StepInputs::new(&images, &data.texts, 3, (&online.text, &config.text));
     let noise = |seed| Dropout::On { share: 0.5, words: 0.0, seed };
     let loss =
         |v: &Tensor<2>, w: &Tensor<2>| v.clone().matmul(w.clone().transpose()).powi_scalar(3).sum();

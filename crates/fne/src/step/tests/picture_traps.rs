@@ -242,7 +242,7 @@ fn parts_have_noise_of_their_own() {
     let (fne, pictures) = (new(&small(Preset::Default, 0.5)), pictures(&[0, 0], 16));
     let images = config.image.prepared(Images::from(&pictures), 2);
     let texts = [CAPTIONS[6], CAPTIONS[6]];
-    let parts = Parts::new(&images, &texts, 1, (&fne.online().text, &config.text));
+    let parts = StepInputs::new(&images, &texts, 1, (&fne.online().text, &config.text));
     let rows = |dropout| host(parts.joined(&fne.online().valid(), dropout)[1].clone());
     let (on, off) = (rows(Dropout::On { share: 0.0, words: 0.0, seed: 3 }), rows(Dropout::Off));
     assert!(far(&on[..8], &on[8..]) > 1e-2 && far(&off[..8], &off[8..]) < 1e-6);

@@ -4,7 +4,7 @@ use itm_core::vision::PictureBatch;
 
 use super::*;
 use crate::config::{
-    BertConfig, DropoutAfterValidation, ImageConfig, Projected, TextConfig, TrainTruncate,
+    BertConfig, DropoutAfterValidation, ImageConfig, JointLayer, TextConfig, TrainTruncate,
     VitConfig, Weights,
 };
 use crate::model::{ImageEncoder, TextEncoder};
@@ -119,7 +119,7 @@ fn every_option_of_the_encoders_changes_the_output() {
         ("P1 P2 model.text.pool = all", |c| bert(c).pool = PiecePool::All),
         ("P3 model.text.train_truncate = off", |c| bert(c).train_truncate = TrainTruncate::Off),
         ("P4 projection = linear", |c| {
-            (vit(c).projection, bert(c).projection) = (Projected::Linear, Projected::Linear);
+            (vit(c).projection, bert(c).projection) = (JointLayer::Linear, JointLayer::Linear);
         }),
         ("P5 model.image.image_size = 24", |c| vit(c).image_size = 24),
     ];

@@ -11,7 +11,7 @@ use crate::bank::{Bank, BankState};
 use crate::config::{ImageConfig, TextConfig, Weights};
 use crate::golden::{close, integers, numbers};
 use crate::model::{ImageEncoder, TextEncoder};
-use crate::weights::{Excluded, Pool, weights};
+use crate::weights::{CandidatePool, Exclusions, weights};
 use crate::{Density, Moments, PiecePool};
 
 pub(super) fn training() -> Value {
@@ -88,7 +88,7 @@ pub(super) fn start(name: &str, golden: &Value) -> Fne {
     text.projection = text.projection.take().map(|l| linear(l, "text"));
     assert_eq!(image.projection.is_some(), name == "paper");
     fne.momentum = online.clone().valid();
-    fne.learner = Learner::new(online, options(&config));
+    fne.learner = Trainer::new(online, options(&config));
     fne
 }
 
@@ -147,8 +147,8 @@ fn six_steps_are_those_of_the_reference() {
             }
             for (side, o) in report.negatives.unwrap().iter().enumerate() {
                 assert_eq!(super::chosen(o), columns[side], "{what}: columns of side {side}");
-                let excluded = Excluded::Mask(&o.excluded);
-                let pool = Pool { scores: &o.scores, positive: &o.positive, excluded };
+                let excluded = Exclusions::Mask(&o.excluded);
+                let pool = CandidatePool { scores: &o.scores, positive: &o.positive, excluded };
                 let rho = weights(&pool, &rule, &report.statistics).unwrap();
                 if let Some(want) = want["weights"].get(side) {
                     close(&format!("{what}: weights {side}"), &rho, &numbers(want), 1e-5);

@@ -9,17 +9,17 @@ use std::io::Write;
 
 use itm_core::{Error, Result};
 
-use super::args::{Cli, Command};
+use super::args::{CommandLine, Task};
 
 /// Runs a command. Its output goes to `out`.
 ///
 /// # Errors
 /// If options or data are wrong; the error is one line.
-pub fn run(cli: Cli, out: &mut impl Write) -> Result<()> {
+pub fn run(cli: CommandLine, out: &mut impl Write) -> Result<()> {
     match cli.command {
-        Command::Report(args) => report::run(*args, out),
-        Command::Rescore(args) => rescore::run(args, out),
-        Command::Export(args) => export::run(args, out),
+        Task::Report(args) => report::run(*args, out),
+        Task::Rescore(args) => rescore::run(args, out),
+        Task::Export(args) => export::run(args, out),
     }
 }
 

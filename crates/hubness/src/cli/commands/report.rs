@@ -8,7 +8,7 @@ use itm_core::{Error, Pairs, Relevance, Result};
 use itm_report::terminal::Palette;
 
 use super::{option, output};
-use crate::cli::args::Report as Args;
+use crate::cli::args::{ReportArgs, ValidationArgs};
 use crate::cli::doubt::doubts;
 use crate::cli::input::{self, InputArgs, InputData, InputScores};
 use crate::page;
@@ -18,7 +18,7 @@ use crate::study::{Test, TestScores, Validation};
 /// Width of the text if the terminal does not tell its width.
 const WIDTH: usize = 100;
 
-pub(super) fn run(args: Args, out: &mut impl Write) -> Result<()> {
+pub(super) fn run(args: ReportArgs, out: &mut impl Write) -> Result<()> {
     let start = Instant::now();
     args.settings.check().map_err(option)?;
     let study = args.study().map_err(option)?;
@@ -57,7 +57,7 @@ pub(super) fn run(args: Args, out: &mut impl Write) -> Result<()> {
 }
 
 /// The report for a terminal, or as JSON.
-fn shown(args: &Args, report: &Report) -> Result<String> {
+fn shown(args: &ReportArgs, report: &Report) -> Result<String> {
     if args.json {
         let failed = |error| Error::invalid("--json", "numbers that JSON can hold", error);
         return Ok(serde_json::to_string_pretty(report).map_err(failed)? + "\n");
@@ -108,12 +108,13 @@ fn truth(path: &Path, pairs: &Pairs) -> Result<Relevance> {
 }
 
 /// The validation set, on which open settings are chosen.
-fn validation(args: &Args) -> Result<Option<InputData>> {
+fn validation(args: &ReportArgs) -> Result<Option<InputData>> {
+    let ValidationArgs { val_images, val_texts, val_scores, val_pairs } = args.validation.clone();
     let input = InputArgs {
-        images: args.val_images.clone(),
-        texts: args.val_texts.clone(),
-        scores: args.val_scores.clone(),
-        pairs: args.val_pairs.clone(),
+        images: val_images,
+        texts: val_texts,
+        scores: val_scores,
+        pairs: val_pairs,
         raw: args.input.raw,
         ..InputArgs::default()
     };

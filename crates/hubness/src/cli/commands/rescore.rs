@@ -10,29 +10,27 @@ use rayon::prelude::*;
 use safetensors::tensor::{Dtype, TensorView};
 
 use super::{option, output};
-use crate::cli::args::Rescore as Args;
+use crate::cli::args::{FitArgs, RescoreArgs};
 use crate::cli::input::{self, InputData, write_run};
 use crate::report::Params;
-use crate::rows::Length;
 use crate::study::fit::Fit;
 use crate::study::input::{RunScores, ScoreSet};
 use crate::study::rows::Limits;
 use crate::study::{Base, Choice, Method, Settings, Then};
 use crate::{AnyCorrection, Candidates, Direction, GreedyOptions, Setting, greedy_matching, pass};
 
-pub(super) fn run(args: Args, out: &mut impl Write) -> Result<()> {
-    let (base, then) = one(&args.method, &args.settings)?;
+pub(super) fn run(args: RescoreArgs, out: &mut impl Write) -> Result<()> {
+    let (base, then) = one(&args.fit)?;
     check(&args, then)?;
-    let loaded = input::load(&args.input)?;
+    let loaded = input::load(&args.fit.input)?;
     let runs = loaded.test_scores().runs()?;
     let words = if is_matrix(&args.out) { None } else { Some(Words::of(&loaded)?) };
-    let (set, correction, _) =
-        fitted((base, then), &args.settings, args.direction, &loaded, &runs, args.input.length())?;
+    let (set, correction, _) = fitted(&args.fit, (base, then), &loaded, &runs)?;
     write(&args, then, (&set, &correction), (&loaded, words), out)
 }
 
 /// Refuses bad options before any file is read.
-fn check(args: &Args, then: Then) -> Result<()> {
+fn check(args: &RescoreArgs, then: Then) -> Result<()> {
     if args.top == 0 {
         return Err(Error::invalid("--top", "at least 1 item", 0));
     }
@@ -63,7 +61,7 @@ pub(super) fn say(loaded: &InputData) {
 
 /// A single correction by its name, with a given number. Only `report` chooses numbers: a choice needs pairs and must be
 /// reported.
-pub(super) fn one(name: &str, settings: &Settings) -> Result<(Base, Then)> {
+pub(super) fn one(FitArgs { method: name, settings, .. }: &FitArgs) -> Result<(Base, Then)> {
     settings.check().map_err(option)?;
     let Method::One(base, then) = name.parse().map_err(option)? else {
         let expected =
@@ -100,20 +98,19 @@ fn number(option: &str, choices: &[Choice]) -> Result<f64> {
 /// Fits one correction on the bank of queries if there is one, otherwise on the test queries: the scores, the correction and its
 /// parameters. A bank of only the other side is an error.
 pub(super) fn fitted<'a>(
+    args: &FitArgs,
     (base, then): (Base, Then),
-    settings: &Settings,
-    direction: Direction,
     loaded: &'a InputData,
     runs: &'a [RunScores],
-    length: Length,
 ) -> Result<(ScoreSet<'a>, AnyCorrection, Params)> {
+    let &FitArgs { ref settings, direction, ref input, .. } = args;
     let (scores, banks) = (loaded.test_scores(), loaded.banks()?);
     let Some(set) = scores.sets(runs).into_iter().find(|set| set.directions.contains(&direction))
     else {
         let option = direction.queries("--run-i2t", "--run-t2i");
         return Err(Error::invalid(option, "a run of this direction", "none"));
     };
-    let limits = Limits::new(&scores, length, &banks, &[direction]);
+    let limits = Limits::new(&scores, input.length(), &banks, &[direction]);
     if !limits.bank && (banks.images.is_some() || banks.texts.is_some()) {
         let option = direction.queries("--bank-images", "--bank-texts");
         let expected = format!("held-out queries for {direction}");
@@ -128,7 +125,7 @@ pub(super) fn fitted<'a>(
 
 /// Writes the corrected matrix or run. Lists leave out entries that the input run does not hold.
 fn write(
-    args: &Args,
+    args: &RescoreArgs,
     then: Then,
     (set, correction): (&ScoreSet<'_>, &AnyCorrection),
     (loaded, words): (&InputData, Option<Words>),
@@ -137,7 +134,7 @@ fn write(
     say(loaded);
     // The queries of a matching compete, whatever its scores were fitted on.
     let setting = if then == Then::Ranking { correction.setting() } else { Setting::Transductive };
-    eprintln!("{} {}: {setting}", args.method, correction.direction());
+    eprintln!("{} {}: {setting}", args.fit.method, correction.direction());
     let Some(Words { images, texts }) = words else {
         let matrix = corrected(set, correction)?;
         return match extension(&args.out) {
@@ -151,7 +148,7 @@ fn write(
         Then::Ranking => ranked(args.top, set, correction)?,
         _ => matched(args, then, set, correction)?,
     };
-    let tag = format!("hubness-{}", args.method);
+    let tag = format!("hubness-{}", args.fit.method);
     if args.out == Path::new("-") {
         return write_run(queries, docs, &lists, &tag, out);
     }
@@ -182,17 +179,17 @@ fn ranked(k: usize, set: &ScoreSet<'_>, correction: &AnyCorrection) -> Result<Ve
 
 /// The lists of a matching with `--top` items per query.
 fn matched(
-    args: &Args,
+    args: &RescoreArgs,
     then: Then,
     set: &ScoreSet<'_>,
     correction: &AnyCorrection,
 ) -> Result<Vec<RankedList>> {
     let lambda = match then {
         Then::Gm => 1.0,
-        _ => number("--rgm-lambda", &args.settings.rgm_lambda)?,
+        _ => number("--rgm-lambda", &args.fit.settings.rgm_lambda)?,
     };
     let k = args.top;
-    let &Settings { rgm_capacity: scale, rgm_stop: stop, .. } = &args.settings;
+    let &Settings { rgm_capacity: scale, rgm_stop: stop, .. } = &args.fit.settings;
     let (direction, map) = (correction.direction(), correction.map());
     let lists = pass::top(set.scores, correction, Candidates::advised(k))?;
     let candidates = Candidates::new(set.scores, correction, &lists)?;

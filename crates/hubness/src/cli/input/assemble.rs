@@ -21,7 +21,7 @@ use super::run::Run;
 use super::runs::{NameLists, RunFile, spread};
 use super::torch;
 use crate::Direction;
-use crate::study::Names;
+use crate::study::ItemNames;
 use crate::words::count;
 
 /// Reads and checks everything that the options name.
@@ -133,7 +133,7 @@ fn from_runs(
     for (direction, scores) in spread.scores {
         *direction.queries(&mut i2t, &mut t2i) = Some(scores);
     }
-    let names = Names { images: Some(spread.images), texts: Some(spread.texts) };
+    let names = ItemNames { images: Some(spread.images), texts: Some(spread.texts) };
     let scores = InputScores::Runs { i2t, t2i };
     Ok(InputData { scores, pairs: spread.pairs, names, bank: InputBanks::default(), messages })
 }
@@ -150,7 +150,7 @@ fn lookup(names: Option<&PlacedNames>, size: usize) -> Result<Option<HashMap<&st
 struct RowsAndPairs {
     every: usize,
     pairs: Pairs,
-    names: Names,
+    names: ItemNames,
 }
 
 fn layout(
@@ -207,7 +207,7 @@ fn layout(
     };
     let fit = |(place, names): PlacedNames| fit_images(&place, names, pairs.images(), Some(&pairs));
     let images = image_names.map(fit).transpose()?;
-    let names = Names { images, texts: text_names.map(|(_, names)| names) };
+    let names = ItemNames { images, texts: text_names.map(|(_, names)| names) };
     let sides = [names.images.as_deref(), names.texts.as_deref()];
     name_the_lonely(&pairs, sides, &Direction::BOTH, messages);
     Ok(RowsAndPairs { every, pairs, names })

@@ -6,7 +6,7 @@ use itm_core::tiles::Embeddings;
 use itm_core::{Pairs, Result, ScoreMatrix};
 
 use super::messages::Messages;
-use crate::study::{Banks, Names, TestScores};
+use crate::study::{Banks, ItemNames, TestScores};
 
 /// The data that a command works on.
 #[derive(Debug, Clone)]
@@ -16,7 +16,7 @@ pub struct InputData {
     /// Which texts belong to which image; none if a run came without judgements.
     pub pairs: Option<Pairs>,
     /// Names, if they are known; run files always have names.
-    pub names: Names,
+    pub names: ItemNames,
     /// Held-out embeddings.
     pub bank: InputBanks,
     /// Notes, warnings and the files that were read.

@@ -148,7 +148,7 @@ fn item_and_lample_csls_rank_alike_and_match_differently() {
 fn hits_by_hand() {
     let scores = ScoreMatrix::from_rows([[0.1, 0.5, 0.9], [0.8, 0.4, 0.2]]);
     let pairs = Pairs::new(2, vec![0, 0, 1]).unwrap();
-    let hits = Direction::BOTH.map(|direction| {
+    let places = Direction::BOTH.map(|direction| {
         let none = none(&scores, direction);
         let lists = Dense::new(&scores, &none).lists(1);
         let candidates = Candidates::new(&scores, &none, &lists).unwrap();
@@ -158,18 +158,17 @@ fn hits_by_hand() {
         assert_eq!(matching.direction(), direction);
 
         let [balanced, inf] = [(CapacityScale::Balanced), CapacityScale::Literal].map(|scale| {
-            GreedyRuns::single(&candidates, f64::INFINITY, scale, Stop::Exhaustive).unwrap()
+            let options = GreedyOptions { scale, ..GreedyOptions::new(10, f64::INFINITY) };
+            greedy_matching(&candidates, &options).unwrap()
         });
         assert_eq!(balanced, inf);
-        inf.hits(&pairs)
+        inf.places(&pairs)
     });
-    // With k = 10 image 1 holds all three texts and finds its own in place 2: a hit at 5 and 10.
-    let [i2t, t2i] = &hits;
-    assert_eq!(i2t, &[vec![false, false], vec![true, true], vec![true, true]]);
-    assert_eq!(t2i, &[vec![false, true, false], vec![true; 3], vec![true; 3]]);
+    // With k = 10 image 1 holds all three texts and finds its own in place 2.
+    assert_eq!(places, [vec![Some(1), Some(2)], vec![Some(1), Some(0), Some(1)]]);
 }
 
-/// Options `PerK` and `Single` differ. One text is nearest to all 20 images; the second nearest text of each image is its
+/// One matching for each k differs from one matching for all. One text is nearest to all 20 images; the second nearest text of each image is its
 /// own. λ = 1: with k = 1 the hub serves one image, and 19 find their own text; with k = 10 it serves 10, and only the
 /// other 10 have their own text first.
 #[test]
@@ -185,17 +184,16 @@ fn three_runs_and_one_run_differ() {
     let none = none(&scores, I2t);
     let lists = Dense::new(&scores, &none).lists(12);
     let candidates = Candidates::new(&scores, &none, &lists).unwrap();
-    let literal = (CapacityScale::Literal, Stop::Exhaustive);
-    let per_k = GreedyRuns::per_k(&candidates, [1.0; 3], literal.0, literal.1).unwrap();
-    let single = GreedyRuns::single(&candidates, 1.0, literal.0, literal.1).unwrap();
-    let at_1 = |runs: &GreedyRuns| runs.hits(&pairs)[0].iter().filter(|&&hit| hit).count();
-    assert_eq!(at_1(&per_k), 20); // image 0's own text is the hub
-    assert_eq!(at_1(&single), 11);
-    assert_eq!(per_k.at(2), single.at(2));
-    let inf =
-        GreedyRuns::per_k(&candidates, [f64::INFINITY, 1.0, 1.0], literal.0, literal.1).unwrap();
-    assert_eq!(at_1(&inf), 1); // each run has its own λ
-    assert!(GreedyRuns::per_k(&candidates, [1.0, 1.0, -1.0], literal.0, literal.1).is_err());
+    let at_1 = |k: usize, lambda: f64| -> crate::Result<usize> {
+        let scale = CapacityScale::Literal;
+        let options = GreedyOptions { scale, ..GreedyOptions::new(k, lambda) };
+        let places = greedy_matching(&candidates, &options)?.places(&pairs);
+        Ok(places.iter().filter(|place| **place == Some(0)).count())
+    };
+    assert_eq!(at_1(1, 1.0).unwrap(), 20); // image 0's own text is the hub
+    assert_eq!(at_1(10, 1.0).unwrap(), 11);
+    assert_eq!(at_1(1, f64::INFINITY).unwrap(), 1);
+    assert!(at_1(10, -1.0).is_err());
 }
 
 #[test]

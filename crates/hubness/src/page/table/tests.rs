@@ -54,7 +54,7 @@ fn recalls_stand_where_they_belong() {
         })
     };
     report.rows[0].recalls =
-        crate::report::Directed { i2t: recalls(1.0, 2.0, 3.0), t2i: recalls(4.0, 5.0, 6.0) };
+        crate::report::PerDirection { i2t: recalls(1.0, 2.0, 3.0), t2i: recalls(4.0, 5.0, 6.0) };
     let table = results(&report);
     let got = ["image → text", "text → image"].map(|group| {
         ["R@1", "R@5", "R@10"].map(|head| column_of(&table, group, head).cells[0].text.clone())

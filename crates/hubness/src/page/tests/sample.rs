@@ -17,19 +17,19 @@ pub(crate) fn report() -> Report {
         row("rgm", 446.2, Setting::Transductive, 0.004),
         row("csls+rgm", 471.0, Setting::Transductive, 0.0002),
         row("nnn", 452.3, Setting::HeldOut, 0.001),
-        row("qb-norm", 440.1, Setting::HeldOut, 0.41),
+        row("qbnorm", 440.1, Setting::HeldOut, 0.41),
         row("sinkhorn", 429.5, Setting::Transductive, 0.003),
     ];
     let side = |d| side(d, &rows);
     let hubs = Hubs {
-        sides: Directed { i2t: Some(side(Direction::I2t)), t2i: Some(side(Direction::T2i)) },
+        sides: PerDirection { i2t: Some(side(Direction::I2t)), t2i: Some(side(Direction::T2i)) },
         hs_sum: Some(17.42),
     };
     let curves = Direction::BOTH.into_iter().flat_map(|d| ["rgm", "csls+rgm"].map(|m| curve(m, d)));
     Report {
         version: "0.1.0".into(),
         data: data(),
-        settings: Settings {
+        settings: Conditions {
             seed: 0,
             resamples: 10_000,
             unit: "images".into(),
@@ -50,7 +50,7 @@ pub(crate) fn report() -> Report {
 
 /// The report with only one direction, as from one run file.
 pub(crate) fn one_direction(direction: Direction) -> Report {
-    fn keep<T>(of: &mut Directed<T>, direction: Direction) {
+    fn keep<T>(of: &mut PerDirection<T>, direction: Direction) {
         match direction {
             Direction::I2t => of.t2i = None,
             Direction::T2i => of.i2t = None,
@@ -92,8 +92,8 @@ pub(crate) fn poisoned() -> Report {
             };
         }
         let ci = RecallIntervals { r1: [nan; 2], r5: [nan; 2], r10: [f64::NEG_INFINITY, nan] };
-        row.ci95_recalls = Directed { i2t: Some(ci), t2i: Some(ci) };
-        row.hubs_after = Directed::default();
+        row.ci95_recalls = PerDirection { i2t: Some(ci), t2i: Some(ci) };
+        row.hubs_after = PerDirection::default();
     }
     for side in [&mut report.hubs.sides.i2t, &mut report.hubs.sides.t2i].into_iter().flatten() {
         for m in &mut side.measures {
@@ -132,7 +132,7 @@ pub(crate) fn says_no_number(text: &str) -> bool {
 }
 
 /// The row of a method.
-pub(crate) fn row_mut<'a>(report: &'a mut Report, method: &str) -> &'a mut Row {
+pub(crate) fn row_mut<'a>(report: &'a mut Report, method: &str) -> &'a mut ReportRow {
     report.rows.iter_mut().find(|r| r.method == method).unwrap()
 }
 
@@ -149,7 +149,7 @@ fn data() -> Data {
     }
 }
 
-fn row(method: &str, rsum: f64, setting: Setting, p: f64) -> Row {
+fn row(method: &str, rsum: f64, setting: Setting, p: f64) -> ReportRow {
     let at = |share: f64| (share * rsum).min(100.0);
     let recalls = |tilt: f64| Recalls {
         r1: at(0.112 * tilt),
@@ -176,22 +176,22 @@ fn row(method: &str, rsum: f64, setting: Setting, p: f64) -> Row {
         _ => Params::new(),
     };
     let calm = if beats { (d.abs() / 40.0).min(0.8) } else { 0.0 };
-    Row {
+    ReportRow {
         method: method.into(),
-        params: Directed { i2t: Some(params(60.0)), t2i: Some(params(50.0)) },
-        chosen: if method == "is" { Chosen::CrossFitted } else { Chosen::Default },
+        params: PerDirection { i2t: Some(params(60.0)), t2i: Some(params(50.0)) },
+        chosen: if method == "is" { ChoiceOrigin::CrossFitted } else { ChoiceOrigin::Default },
         seen: RowSetting(setting),
-        recalls: Directed { i2t: Some(i2t), t2i: Some(t2i) },
+        recalls: PerDirection { i2t: Some(i2t), t2i: Some(t2i) },
         rsum,
         ci95: Some([rsum - 12.4, rsum + 11.8]),
-        ci95_recalls: Directed { i2t: Some(around(i2t)), t2i: Some(around(t2i)) },
+        ci95_recalls: PerDirection { i2t: Some(around(i2t)), t2i: Some(around(t2i)) },
         difference: beats.then_some(Difference {
             rsum: d,
             ci95: Some([d - 4.6, d + 4.9]),
             p_holm: Some((3.0 * p).min(1.0)),
         }),
         p_value: beats.then_some(p),
-        hubs_after: Directed {
+        hubs_after: PerDirection {
             i2t: Some(measures(3.4, 500, calm)),
             t2i: Some(measures(5.1, 2500, calm)),
         },
@@ -213,7 +213,7 @@ fn measures(skewness: f64, queries: u64, calm: f64) -> Vec<HubMeasures> {
     [1, 5, 10].map(of).into()
 }
 
-fn side(direction: Direction, rows: &[Row]) -> HubSide {
+fn side(direction: Direction, rows: &[ReportRow]) -> HubSide {
     let (queries, items) = (direction.queries(500u64, 2500), direction.items(500u64, 2500));
     let histograms = rows.iter().flat_map(|row| {
         [1, 5, 10].map(|k| {

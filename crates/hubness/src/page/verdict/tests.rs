@@ -11,7 +11,7 @@ fn only(methods: &[&str]) -> Report {
 #[test]
 fn the_best_row_that_helps_is_named_with_its_leak() {
     let v = of(&only(&["nns", "csls"]));
-    assert_eq!(v.outcome, Effect::Helps);
+    assert_eq!(v.outcome, Outcome::Helps);
     assert_eq!(
         v.text,
         "CSLS lifts rSum from 438.6 to 470.4 (+31.8, 95 % +27.2 to +36.7, p < 0.001, transductive). \
@@ -25,7 +25,7 @@ fn the_best_row_without_a_leak_is_named_too() {
     let want = "The best correction that did not see the other test queries is NNN: rSum 452.3 (+13.7, \
                 95 % +9.1 to +18.6, p = 0.003, held-out bank).";
     assert!(text.starts_with("IS lifts") && text.contains(want), "{text}");
-    let text = of(&only(&["nns", "is", "qb-norm"])).text;
+    let text = of(&only(&["nns", "is", "qbnorm"])).text;
     assert!(
         text.contains("No correction that did not see the other test queries helps significantly."),
         "{text}"
@@ -43,8 +43,8 @@ fn a_higher_row_that_is_not_significant_does_not_lift() {
 
 #[test]
 fn nothing_helps() {
-    let v = of(&only(&["nns", "qb-norm"]));
-    assert_eq!(v.outcome, Effect::Nothing);
+    let v = of(&only(&["nns", "qbnorm"]));
+    assert_eq!(v.outcome, Outcome::Nothing);
     assert_eq!(
         v.text,
         "No correction helps significantly: the best, QB-Norm, takes rSum from 438.6 to 440.1 (+1.5, \
@@ -55,7 +55,7 @@ fn nothing_helps() {
 #[test]
 fn harm_is_said() {
     let v = of(&only(&["nns", "sinkhorn"]));
-    assert_eq!(v.outcome, Effect::Nothing);
+    assert_eq!(v.outcome, Outcome::Nothing);
     assert!(v.text.ends_with("Significantly worse than doing nothing: Sinkhorn."), "{}", v.text);
 }
 
@@ -66,9 +66,9 @@ fn without_tests_nothing_is_claimed() {
     row.p_value = None;
     row.difference.as_mut().unwrap().p_holm = None;
     let v = of(&report);
-    assert_eq!(v.outcome, Effect::Untested);
+    assert_eq!(v.outcome, Outcome::Untested);
     assert!(v.text.starts_with("Differences were not tested: the best, CSLS, takes"), "{}", v.text);
-    assert_eq!(of(&only(&["csls"])).outcome, Effect::Untested);
+    assert_eq!(of(&only(&["csls"])).outcome, Outcome::Untested);
     assert_eq!(
         of(&only(&["nns"])).text,
         "rSum 438.6; no correction to compare with. The skewness of N10 t2i is 5.10."
@@ -98,6 +98,6 @@ fn skewness_is_of_the_worse_direction() {
 #[test]
 fn no_number_is_no_best() {
     let v = of(&sample::poisoned());
-    assert_eq!(v.outcome, Effect::Untested);
+    assert_eq!(v.outcome, Outcome::Untested);
     assert!(!sample::says_no_number(&v.text), "{}", v.text);
 }

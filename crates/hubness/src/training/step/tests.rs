@@ -330,7 +330,7 @@ fn gradients_that_are_not_finite_change_nothing() {
     linear.weight = linear.weight.clone().map(|w| w.zeros_like().require_grad());
     let tiny = |b: burn::tensor::Tensor<1>| (b.zeros_like() + 3e-10).require_grad();
     linear.bias = linear.bias.clone().map(tiny);
-    hal.learner = Learner::new(encoders, options(&hal.config));
+    hal.learner = Trainer::new(encoders, options(&hal.config));
     let before = files(&hal);
     let e = step_of(&mut hal, 1e30).unwrap_err().to_string();
     assert!(e.starts_with("epoch 0, step 0: expected gradients of a finite norm"), "{e}");

@@ -2,7 +2,7 @@
 
 use super::super::Embeddings;
 use super::super::kernel::roundings;
-use super::side::{Lengths, Side};
+use super::side::{CoarseSide, Lengths};
 
 /// Bounds on `|A B · s − q·r|` for all scores of a text, or of an image.
 ///
@@ -15,15 +15,15 @@ use super::side::{Lengths, Side};
 /// |---|---|---|
 /// | s | the f32 score, as a tile holds it | |
 /// | v, w | rows of images and texts, of width d | |
-/// | q, r | their integers, with the scales A and B | [`Side`] |
+/// | q, r | their integers, with the scales A and B | [`CoarseSide`] |
 /// | j | [`roundings`]: the roundings that a term of s passes through | |
 ///
 /// The second line is the error of a sum in f32; its last term is for results below 2⁻¹²⁶, each wrong by 2⁻¹⁵⁰ at most. For one
 /// text, the largest lengths bound the rows of all images, and the other way round.
 #[derive(Debug)]
 pub(in super::super) struct Bounds {
-    pub(super) images: Side,
-    pub(super) texts: Side,
+    pub(super) images: CoarseSide,
+    pub(super) texts: CoarseSide,
     /// A B.
     scale: f64,
     gamma: f64,
@@ -46,7 +46,7 @@ impl Bounds {
     /// `None` if a side has no scale.
     pub(super) fn new(images: &Embeddings<'_>, texts: &Embeddings<'_>) -> Option<Self> {
         let j = roundings(images.dim()) as f64 * f64::from(f32::EPSILON) / 2.0;
-        let (images_side, texts_side) = (Side::new(images)?, Side::new(texts)?);
+        let (images_side, texts_side) = (CoarseSide::new(images)?, CoarseSide::new(texts)?);
         let scale = f64::from(images_side.scale()) * f64::from(texts_side.scale());
         Some(Self {
             images: images_side.with_rounded(images),

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::super::rank_counts::{Counts, RankCounts, Standings};
+use super::super::rank_counts::{RankCounts, RankTally, Standings};
 use super::super::{Consumer, Tile, Tiles, places, widest};
 use super::Coarse;
 use super::bounds::{Bounds, Thresholds};
@@ -26,7 +26,7 @@ impl<'a> CoarseCounts<'a> {
 }
 
 impl Consumer for CoarseCounts<'_> {
-    type State = (Counts, Counts);
+    type State = (RankTally, RankTally);
     type Output = Standings;
 
     fn start(&self, images: Range<usize>, texts: Range<usize>) -> Self::State {

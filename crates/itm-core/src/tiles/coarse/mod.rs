@@ -19,7 +19,7 @@ mod top;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use itm_kernels::int16::{self, Columns, Rows};
+use itm_kernels::int16::{self, PackedColumns, PackedRows};
 
 use bounds::Bounds;
 use counts::CoarseCounts;
@@ -141,9 +141,9 @@ impl Tiles<'_> {
 struct Integers<'a> {
     tiles: &'a Tiles<'a>,
     bounds: &'a Bounds,
-    /// The images of a tile, where [`Side::rounded`](side::Side::rounded) has none.
-    rows: Rows,
-    columns: Columns,
+    /// The images of a tile, where [`CoarseSide::rounded`](side::CoarseSide::rounded) has none.
+    rows: PackedRows,
+    columns: PackedColumns,
     /// The texts in `columns`.
     texts: Range<usize>,
     sums: Vec<i32>,
@@ -151,7 +151,7 @@ struct Integers<'a> {
 
 impl<'a> Integers<'a> {
     fn new(tiles: &'a Tiles<'a>, bounds: &'a Bounds) -> Self {
-        let (rows, columns, texts) = (Rows::default(), Columns::default(), 0..0);
+        let (rows, columns, texts) = (PackedRows::default(), PackedColumns::default(), 0..0);
         Self { tiles, bounds, rows, columns, texts, sums: Vec::new() }
     }
 

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use itm_kernels::int16::{Rows, round};
+use itm_kernels::int16::{PackedRows, round};
 
 use super::super::{Embeddings, widest};
 
@@ -20,11 +20,11 @@ const LANES: usize = 8;
 
 /// The rows `v` of one side, and their integers `q = round(A · v)`.
 #[derive(Debug)]
-pub(super) struct Side {
+pub(super) struct CoarseSide {
     scale: f32,
     rows: Vec<Lengths>,
     largest: Lengths,
-    rounded: Option<Rows>,
+    rounded: Option<PackedRows>,
 }
 
 /// Lengths of a row, or upper bounds on the lengths of all rows.
@@ -36,7 +36,7 @@ pub(super) struct Lengths {
     pub(super) error: f64,
 }
 
-impl Side {
+impl CoarseSide {
     /// `None` if the scale is not a normal number: all rows are zero, or the longest is extremely short or long.
     pub(super) fn new(embeddings: &Embeddings<'_>) -> Option<Self> {
         let longest = each_row(embeddings, |row| sum_of_squares(row, f64::from))
@@ -63,7 +63,7 @@ impl Side {
     /// Keeps the integers of all rows, if they are few: else each tile must round its rows again.
     pub(super) fn with_rounded(mut self, embeddings: &Embeddings<'_>) -> Self {
         if embeddings.rows() * embeddings.dim() <= KEPT {
-            let mut rows = Rows::default();
+            let mut rows = PackedRows::default();
             rows.fill(embeddings.block(0..embeddings.rows()), embeddings.dim(), self.scale);
             self.rounded = Some(rows);
         }
@@ -71,7 +71,7 @@ impl Side {
     }
 
     /// The integers of all rows, if they are kept.
-    pub(super) fn rounded(&self) -> Option<&Rows> {
+    pub(super) fn rounded(&self) -> Option<&PackedRows> {
         self.rounded.as_ref()
     }
 

@@ -162,7 +162,7 @@ fn no_score_is_farther_than_its_bound() {
             let tiles = tiles(&v, &w, dim);
             let bounds = Bounds::new(&tiles.images, &tiles.texts).unwrap();
             let (mut rows, mut columns, mut sums) =
-                (Rows::default(), Columns::default(), Vec::new());
+                (PackedRows::default(), PackedColumns::default(), Vec::new());
             rows.fill(&v, dim, bounds.images.scale());
             columns.fill(&w, dim, bounds.texts.scale());
             int16::product(&rows, 0..n, &columns, &mut sums);

@@ -16,7 +16,7 @@ const SAMPLE: usize = 64;
 const TASK: usize = 64;
 
 /// Candidates of each query: the `k` best items by integer scores, and all items that the slack leaves open.
-struct Candidates {
+struct CoarseCandidates {
     k: usize,
     queries: Queries,
     slack: Vec<i32>,
@@ -38,7 +38,7 @@ impl Queries {
     }
 }
 
-impl Consumer<i32> for Candidates {
+impl Consumer<i32> for CoarseCandidates {
     type State = Lists<i32>;
     type Output = Vec<Option<Vec<u32>>>;
 
@@ -143,7 +143,7 @@ impl Tiles<'_> {
             Queries::Images => bounds.slack_of_images(),
             Queries::Texts => bounds.slack_of_texts(),
         };
-        let candidates = Candidates { k, queries, slack };
+        let candidates = CoarseCandidates { k, queries, slack };
         run(self.images(), self.texts(), &candidates, |images, texts, lists| {
             let mut integers = Integers::new(self, bounds);
             for columns in super::pieces(texts, self.tile.1) {

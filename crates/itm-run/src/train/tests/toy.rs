@@ -3,7 +3,7 @@
 use std::fs;
 
 use itm_core::ScoreMatrix;
-use itm_core::audit::{AnchorSide, NegativeSet, Pair};
+use itm_core::audit::{AnchorSide, NegativeSet, PairIds};
 use itm_core::learn::{Batch, Items};
 use itm_core::scored::Scored;
 
@@ -34,7 +34,7 @@ pub(super) struct Toy {
 /// One anchor: pair 0. Its partner, which nothing excludes, pulls, and has a ratio if the anchor is the image. The hardest
 /// candidate is of pair 1.
 fn negatives(side: AnchorSide, ratio: f64) -> NegativeSet {
-    let pair = |of: i64| Pair { image: of, caption: of };
+    let pair = |of: i64| PairIds { image: of, caption: of };
     NegativeSet {
         side,
         anchors: vec![pair(0)],

@@ -190,8 +190,11 @@ fn a_start_is_where_training_begins() {
 }
 
 /// A model of a config, with encoders made from the config's random ones.
-fn begun(config: &NaafConfig, change: impl FnOnce(Encoders) -> Result<Encoders>) -> Result<Naaf> {
-    let encoders = Encoders::new(&config.model, DIM, VOCABULARY, 0, &Device::flex())?;
+fn begun(
+    config: &NaafConfig,
+    change: impl FnOnce(NaafEncoders) -> Result<NaafEncoders>,
+) -> Result<Naaf> {
+    let encoders = NaafEncoders::new(&config.model, DIM, VOCABULARY, 0, &Device::flex())?;
     Naaf::from_encoders(config, change(encoders)?, Boundary::default())
 }
 
@@ -217,7 +220,7 @@ fn a_model_of_given_encoders_and_boundary() {
     (0..4).for_each(|k| _ = step(&mut first, &ALL, k).unwrap());
     assert!(first.boundary().t_s > 0.0, "{:?}", first.boundary());
     let next = |mut model: Naaf| (step(&mut model, &ALL, 7).unwrap(), scores(&model));
-    let made = |encoders: Encoders| {
+    let made = |encoders: NaafEncoders| {
         Naaf::from_encoders(&config, encoders, first.boundary().clone()).unwrap()
     };
     let (learning, plain) = (first.encoders().clone(), first.encoders().valid());

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use itm_core::data::sha256_hex;
 use itm_core::{Error, Result};
-use scenes::{Scenes, Sizes, Split};
+use scenes::{Scenes, ScenesSplit, Sizes};
 
 use crate::edits::{Captions, read_captions};
 
@@ -51,7 +51,7 @@ impl CaptionSet {
     /// The test captions of a world.
     pub(super) fn scenes((seed, sizes): (u64, Sizes)) -> Self {
         let world = Scenes::generate(seed, sizes);
-        let of = |split: &Split| -> Vec<Captions> {
+        let of = |split: &ScenesSplit| -> Vec<Captions> {
             let text = |&t: &usize| split.captions[t].text.clone();
             let image = |i: usize| Captions {
                 id: i.to_string(),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::record::{Kind, Record};
 use itm_core::significance::Share;
-use scenes::{Split, entails, parse};
+use scenes::{ScenesSplit, entails, parse};
 use serde::Serialize;
 
 /// Negatives of a kind, compared with the truth.
@@ -23,7 +23,7 @@ pub(super) struct Verdicts {
 }
 
 /// The verdicts on the records of each kind. A record's caption is `image#number`.
-pub(super) fn verdicts(split: &Split, records: &[Record]) -> BTreeMap<Kind, Verdicts> {
+pub(super) fn verdicts(split: &ScenesSplit, records: &[Record]) -> BTreeMap<Kind, Verdicts> {
     let mut by_kind: BTreeMap<Kind, (Verdicts, Vec<[u64; 2]>)> = BTreeMap::new();
     for record in records {
         let image = record.caption.split('#').next().and_then(|id| id.parse::<usize>().ok());

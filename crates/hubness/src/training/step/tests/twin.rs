@@ -60,7 +60,7 @@ fn model(golden: &Value, config: &HalConfig) -> Hal {
     (text.gru.b_ih, text.gru.b_hh) = (vector("b_ih"), vector("b_hh"));
     encoders.image.linear.weight = matrix("weight", 4);
     encoders.image.linear.bias = vector("bias");
-    hal.learner = Learner::new(encoders, options(config));
+    hal.learner = Trainer::new(encoders, options(config));
     hal
 }
 
