@@ -50,6 +50,7 @@ pub(crate) fn run_with(
         if let Some(torch) = &torch {
             torch.apply(&mut build)?;
         }
+        build.envs(commit().map(|commit| ("ITM_COMMIT", commit)));
         build.args(["--", command]).args(&args).status().context("cargo")
     };
     let status = run(features)?;
@@ -121,6 +122,18 @@ pub(crate) fn exit_code(status: ExitStatus) -> ExitCode {
         return ExitCode::from(128 + signal as u8);
     }
     ExitCode::from(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
+}
+
+/// The commit of this workspace, with `+dirty` if tracked files are changed; `None` outside a repository.
+fn commit() -> Option<String> {
+    let git = |args: &[&str]| {
+        let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+        let output = Command::new("git").arg("-C").arg(root).args(args).output().ok()?;
+        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    };
+    let commit = git(&["rev-parse", "HEAD"])?;
+    let changed = git(&["status", "--porcelain", "--untracked-files=no"])?;
+    Some(if changed.is_empty() { commit } else { commit + "+dirty" })
 }
 
 #[cfg(test)]

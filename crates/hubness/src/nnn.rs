@@ -6,6 +6,9 @@ use crate::csls::means;
 use crate::directed::{DirectedScores, at_least_one};
 use crate::{Affine, Bank, Correction, Direction, Error, Result};
 
+/// With a larger α, every score would be lost beside the correction: an f64 has 16 digits.
+const LARGEST_ALPHA: f64 = 1e6;
+
 /// Nearest neighbour normalisation (EMNLP 2024).
 ///
 /// ```text
@@ -58,6 +61,10 @@ impl Nnn {
         at_least_one("k of NNN", self.k)?;
         if !(self.alpha.is_finite() && self.alpha >= 0.0) {
             return Err(Error::invalid("α of NNN", "a finite number, 0 or more", self.alpha));
+        }
+        if self.alpha > LARGEST_ALPHA {
+            let expected = format!("at most {LARGEST_ALPHA:e}");
+            return Err(Error::invalid("α of NNN", expected, format!("{:e}", self.alpha)));
         }
         let bank = DirectedScores::new("bank", bank.scores(), direction)?;
         let mut means = means(&bank.best_queries(self.k)?, bank.items(), self.k);

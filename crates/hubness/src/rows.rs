@@ -31,7 +31,7 @@ pub enum Length {
 /// Rows of `dim` values, each divided by its norm in f64; rows of zeros stay zero.
 ///
 /// # Panics
-/// If `dim` is 0, or the last row is incomplete.
+/// If `dim` is 0, the last row is incomplete, or a value is not finite.
 ///
 /// ```
 /// assert_eq!(hubness::rows::unit(2, &[3.0, -4.0, 0.0, 0.0]), [0.6, -0.8, 0.0, 0.0]);
@@ -42,6 +42,9 @@ pub fn unit(dim: usize, values: &[f32]) -> Vec<f32> {
         "{} values in rows of {dim}",
         values.len()
     );
+    if let Some(at) = values.iter().position(|value| !value.is_finite()) {
+        panic!("row {}, column {}: {} has no unit length", at / dim, at % dim, values[at]);
+    }
     let fill = |at: usize, row: &mut [f64]| {
         row.iter_mut().zip(&values[at * dim..]).for_each(|(x, &v)| *x = f64::from(v));
     };

@@ -47,7 +47,10 @@ impl Temperature {
     /// s / τ
     fn divide(&self, scores: Tensor<2>) -> Tensor<2> {
         match self {
-            Self::Fixed(tau) => scores / *tau,
+            Self::Fixed(tau) => {
+                assert!(tau.is_finite() && *tau > 0.0, "a temperature above 0, got {tau}");
+                scores / *tau
+            }
             Self::Learned(log) => scores * scale(log).unsqueeze(),
         }
     }
@@ -79,7 +82,7 @@ fn scale(log: &Param<Tensor<1>>) -> Tensor<1> {
 /// whatever its value.
 ///
 /// # Panics
-/// If `scores` is not square, or there are not `b` image ids.
+/// If `scores` is not square, there are not `b` image ids, or a fixed temperature is not above 0.
 ///
 /// # Departures
 /// CLIP takes the mean over the batch and over both directions, and has no siblings. Here the caller reduces and
@@ -141,7 +144,7 @@ pub fn info_nce(
 /// its value.
 ///
 /// # Panics
-/// If `scores` is not square, or there are not `b` image ids.
+/// If `scores` is not square, there are not `b` image ids, or a fixed temperature is not above 0.
 ///
 /// # Departures
 /// SigLIP sums and divides by b, has no siblings, and does not bound the temperature.

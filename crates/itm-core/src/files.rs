@@ -154,6 +154,15 @@ pub(crate) fn file_name(path: &str) -> &str {
     path.rsplit(['/', '\\']).next().unwrap_or(path)
 }
 
+/// Refuses a path that a data file names if it leads out of the data folder: an absolute path, or one with `..`.
+pub(crate) fn check_below(place: &str, path: &str) -> Result<()> {
+    let drive = path.as_bytes().get(1) == Some(&b':');
+    if path.starts_with(['/', '\\']) || drive || path.split(['/', '\\']).any(|part| part == "..") {
+        return Err(Error::invalid(place, "a path below the data folder", excerpt(path)));
+    }
+    Ok(())
+}
+
 /// The beginning of a text, for error lines: one line in quotes, at most 60 characters, then `…` if the text is longer.
 ///
 /// ```

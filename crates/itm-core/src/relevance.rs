@@ -55,10 +55,13 @@ impl Relevance {
     }
 
     /// Whether the text is true of the image.
+    ///
+    /// # Panics
+    /// If there is no such image or text.
     pub fn contains(&self, image: usize, text: usize) -> bool {
+        assert!(image < self.images() && text < self.texts(), "no image {image} or no text {text}");
         match &self.bits {
             Some(bits) => {
-                assert!(text < self.texts(), "no text {text}");
                 let (word, bit) = bit_of(self.texts(), image, text);
                 bits[word] >> bit & 1 == 1
             }

@@ -25,8 +25,10 @@ impl ScoreMatrix {
     /// # Errors
     /// If the number of values is not `images · texts`, or a value is NaN (the error names its image and text).
     pub fn new(images: usize, texts: usize, values: Vec<f32>) -> Result<Self> {
-        if values.len() != images * texts {
-            let expected = format!("{images} × {texts} = {} values", images * texts);
+        if images.checked_mul(texts) != Some(values.len()) {
+            let size = images.checked_mul(texts);
+            let size = size.map_or_else(|| "too many".into(), |size| size.to_string());
+            let expected = format!("{images} × {texts} = {size} values");
             return Err(Error::invalid("score matrix", expected, values.len()));
         }
         if let Some(at) = values.iter().position(|s| s.is_nan()) {
@@ -99,7 +101,7 @@ impl ScoreMatrix {
     /// The sum is taken in the given order, in f32, and multiplied by 1/n.
     ///
     /// # Errors
-    /// If there is no matrix, or two differ in shape.
+    /// If there is no matrix, two differ in shape, or a score is +∞ in one and −∞ in another.
     pub fn average(matrices: &[Self]) -> Result<Self> {
         let Some((first, others)) = matrices.split_first() else {
             return Err(Error::invalid("ensemble", "at least one score matrix", "none"));
@@ -112,6 +114,10 @@ impl ScoreMatrix {
                 return Err(Error::invalid(format!("ensemble, matrix {}", k + 1), expected, got));
             }
             mean.values.iter_mut().zip(&matrix.values).for_each(|(sum, s)| *sum += s);
+        }
+        if let Some(at) = mean.values.iter().position(|sum| sum.is_nan()) {
+            let place = format!("ensemble, image {}, text {}", at / mean.texts, at % mean.texts);
+            return Err(Error::invalid(place, "scores with a sum", "∞ and −∞"));
         }
         let factor = 1.0 / matrices.len() as f32;
         mean.values.iter_mut().for_each(|sum| *sum *= factor);

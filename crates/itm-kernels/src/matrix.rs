@@ -16,7 +16,8 @@ impl<'a> Matrix<'a> {
     /// # Panics
     /// If `data` has another length.
     pub fn new(data: &'a [f32], rows: usize, cols: usize) -> Self {
-        assert_eq!(data.len(), rows * cols, "a {rows} × {cols} matrix in {} values", data.len());
+        let fits = rows.checked_mul(cols) == Some(data.len());
+        assert!(fits, "a {rows} × {cols} matrix in {} values", data.len());
         Self { data, rows, cols, row_stride: cols, col_stride: 1 }
     }
 
@@ -30,8 +31,10 @@ impl<'a> Matrix<'a> {
         [row_stride, col_stride]: [usize; 2],
     ) -> Self {
         if rows > 0 && cols > 0 {
-            let last = (rows - 1) * row_stride + (cols - 1) * col_stride;
-            let n = data.len();
+            let by_rows = (rows - 1).checked_mul(row_stride);
+            let by_cols = (cols - 1).checked_mul(col_stride);
+            let last = by_rows.zip(by_cols).and_then(|(rows, cols)| rows.checked_add(cols));
+            let (n, last) = (data.len(), last.unwrap_or(usize::MAX));
             assert!(last < n, "the last of {rows} × {cols} is value {last} of {n}");
         }
         Self { data, rows, cols, row_stride, col_stride }

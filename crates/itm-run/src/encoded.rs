@@ -186,6 +186,22 @@ impl Reading {
         [Split::Train, Split::Val, Split::Test].into_iter().flat_map(counted).collect()
     }
 
+    /// What a reader of a report must know about captions of more word pieces than an encoder takes.
+    pub(crate) fn cut_pieces(&self, most: usize) -> Vec<String> {
+        let counted = |split: Split| {
+            let (texts, name) = (self.texts(split), split.name());
+            let cut = texts.iter().filter(|text| text.len() > most).count();
+            let note = || {
+                let all = texts.len();
+                format!(
+                    "{name}: {cut} of {all} captions have more than {most} word pieces (max_length)"
+                )
+            };
+            (cut > 0).then(note)
+        };
+        [Split::Train, Split::Val, Split::Test].into_iter().filter_map(counted).collect()
+    }
+
     /// The words of a caption as a method reads it; empty if a caption is a set of stems.
     ///
     /// # Errors

@@ -6,7 +6,7 @@ use std::io::{BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use half::f16;
-use itm_core::data::{Npy, decode_image};
+use itm_core::data::{Npy, decode_image, probe_image, turned_pictures};
 use itm_core::vision::{GRID, GridPca, MobileNet, Scratch, grid_boxes, quantise};
 use itm_core::{Error, Result};
 use rayon::prelude::*;
@@ -89,6 +89,11 @@ pub(crate) fn features(args: &FeaturesArgs) -> Result<()> {
     }
     write_atomically(&file("ids.txt"), kept.as_bytes())?;
     let left_out = if bad.is_empty() { String::new() } else { format!(", {} left out", bad.len()) };
+    let is_turned = |name: &str| probe_image(args.images.join(name)).is_ok_and(|info| info.turned);
+    let turned = kept.par_lines().filter(|name| is_turned(name)).count();
+    if turned > 0 {
+        progress::say(turned_pictures(turned));
+    }
     let what = if args.grid { "global and grid features" } else { "global features" };
     progress::say(format!("{count} pictures{left_out}: {what} in {}", args.out.display()));
     Ok(())
@@ -119,7 +124,7 @@ fn found(folder: &Path) -> Result<Vec<String>> {
     for entry in fs::read_dir(folder).map_err(Error::io(folder))? {
         let path = entry.map_err(Error::io(folder))?.path();
         let end = path.extension().unwrap_or_default().to_ascii_lowercase();
-        if ["jpg", "jpeg", "png"].iter().any(|e| end == *e) && path.is_file() {
+        if ["jpg", "jpeg", "png", "webp"].iter().any(|e| end == *e) && path.is_file() {
             let name = path.file_name().unwrap_or_default().to_str();
             let name = name.filter(|n| !n.contains(char::is_control));
             let refuse =
@@ -128,7 +133,7 @@ fn found(folder: &Path) -> Result<Vec<String>> {
         }
     }
     if names.is_empty() {
-        let expected = "pictures (.jpg, .jpeg, .png)";
+        let expected = "pictures (.jpg, .jpeg, .png, .webp)";
         return Err(Error::invalid(folder.display(), expected, "none"));
     }
     names.sort();

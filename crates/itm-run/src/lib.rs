@@ -69,7 +69,7 @@ pub fn run(cli: Cli) -> Result<()> {
         Command::Scenes(args) => scenes::scenes(&args)?,
         Command::Features(args) => features::features(&args)?,
     }
-    Ok(())
+    progress::said()
 }
 
 fn reproduce(args: &cli::Reproduce, configs: &Path) -> Result<()> {

@@ -1,18 +1,34 @@
 //! What a person sees while a command runs: lines, and bars on a terminal.
 
 use std::io::Write;
-use std::sync::LazyLock;
+use std::sync::{LazyLock, Mutex};
 use std::time::Duration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use itm_core::{Error, Result};
 
 /// All bars of the process: several trainings may run at the same time.
 static BARS: LazyLock<MultiProgress> = LazyLock::new(MultiProgress::new);
 
+/// Why a line could not be written.
+static LOST: Mutex<Option<std::io::Error>> = Mutex::new(None);
+
 /// Prints one or more lines on standard output. Bars make room for the lines; otherwise the lines would tear the bars apart.
 pub(crate) fn say(text: impl std::fmt::Display) {
-    // A closed pipe is the reader's wish, not an error.
-    BARS.suspend(|| _ = writeln!(std::io::stdout(), "{text}"));
+    let written = BARS.suspend(|| writeln!(std::io::stdout(), "{text}"));
+    if let Err(error) = written {
+        *LOST.lock().expect("no panic under this lock") = Some(error);
+    }
+}
+
+/// An error if a line was lost: a training goes on without its lines, but the command has failed.
+///
+/// # Errors
+/// If standard output was full or closed.
+pub(crate) fn said() -> Result<()> {
+    let flushed = std::io::stdout().flush();
+    let lost = LOST.lock().expect("no panic under this lock").take();
+    lost.map_or(flushed, Err).map_err(Error::io("standard output"))
 }
 
 /// A bar with rate and time left, on standard error; hidden if that is no terminal.

@@ -1,7 +1,9 @@
 //! The folder of a run: its configuration, the log and checkpoints of every row and seed, and at the end the reports.
 
-use std::fs;
+use std::fs::{self, File, TryLockError};
+use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use itm_core::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -11,6 +13,8 @@ use crate::disk::{file_names, write_atomically};
 
 const IDENTITY: &str = "run.json";
 const CONFIG: &str = "config.toml";
+/// The locked file of the process that trains, with its number.
+const LOCK: &str = "run.lock";
 
 /// What identifies a run. A resumed run must have the same identity.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -47,27 +51,44 @@ impl Identity {
 pub struct RunDir {
     path: PathBuf,
     identity: Identity,
+    /// The lock of a run that this process trains.
+    _owner: Option<Arc<File>>,
 }
 
 impl RunDir {
     /// Makes a new run directory.
     ///
     /// # Errors
-    /// If the path already has files: nothing is ever overwritten.
+    /// If the path already has files, because nothing is ever overwritten; or if another process works there.
     pub fn create(path: PathBuf, identity: Identity, config: &str) -> Result<Self> {
         if path.exists() && !is_empty(&path) {
             let expected = "a new or empty folder (or `--resume`)";
             return Err(Error::invalid(path.display(), expected, "a folder with files"));
         }
         fs::create_dir_all(&path).map_err(Error::io(&path))?;
+        let owner = own(&path)?;
+        if !is_empty(&path) {
+            let expected = "a folder that no other process begins to use";
+            return Err(Error::invalid(path.display(), expected, "a run"));
+        }
         // The identity comes first: before it the folder counts as empty, and after it a killed run can be resumed.
         let text = serde_json::to_string_pretty(&identity).expect("only strings");
         write_atomically(&path.join(IDENTITY), text.as_bytes())?;
         write_atomically(&path.join(CONFIG), config.as_bytes())?;
-        Ok(Self { path, identity })
+        Ok(Self { path, identity, _owner: Some(owner) })
     }
 
-    /// Opens an interrupted run.
+    /// Opens an interrupted run, to go on with it.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open), and if another process works on the run.
+    pub fn resume(path: PathBuf, identity: Identity, config: &str) -> Result<Self> {
+        Identity::read(&path)?;
+        let owner = own(&path)?;
+        Ok(Self { _owner: Some(owner), ..Self::open(path, identity, config)? })
+    }
+
+    /// Opens a run.
     ///
     /// # Errors
     /// If there is no run, or it has another target, configuration, data set or backend.
@@ -90,7 +111,7 @@ impl RunDir {
         if !path.join(CONFIG).exists() {
             write_atomically(&path.join(CONFIG), config.as_bytes())?; // its hash is the same
         }
-        Ok(Self { path, identity })
+        Ok(Self { path, identity, _owner: None })
     }
 
     /// The folder.
@@ -131,7 +152,8 @@ pub fn new_path(target: &str) -> PathBuf {
         1 => PathBuf::from("runs").join(target),
         n => PathBuf::from("runs").join(format!("{target}-{n}")),
     };
-    (1..).map(path).find(|p| !p.exists() || is_empty(p)).expect("some number is free")
+    let is_free = |p: &PathBuf| !p.exists() || is_empty(p) && !is_owned(p);
+    (1..).map(path).find(is_free).expect("some number is free")
 }
 
 /// The newest `runs/<target>[-<number>]`.
@@ -151,9 +173,41 @@ pub fn paths(target: &str) -> Vec<PathBuf> {
     found.into_iter().map(|(_, name)| Path::new("runs").join(name)).collect()
 }
 
-/// Whether a folder is empty, except perhaps for the unfinished identity of a killed run.
+/// Locks a folder for this process, until the file is closed. The system unlocks it if the process is killed.
+///
+/// # Errors
+/// If another process has locked it, or the file cannot be written.
+fn own(path: &Path) -> Result<Arc<File>> {
+    let name = path.join(LOCK);
+    let file = File::options().read(true).write(true).create(true).truncate(false).open(&name);
+    let mut file = file.map_err(Error::io(&name))?;
+    match file.try_lock() {
+        Ok(()) => {
+            let written = file.set_len(0).and_then(|()| write!(file, "{}", std::process::id()));
+            written.map_err(Error::io(&name))?;
+        }
+        Err(TryLockError::WouldBlock) => {
+            let number = fs::read_to_string(&name).unwrap_or_default();
+            let expected = "a folder in which no other process trains";
+            return Err(Error::invalid(path.display(), expected, format!("process {number}")));
+        }
+        // Some network file systems have no locks.
+        Err(TryLockError::Error(e)) if e.kind() == std::io::ErrorKind::Unsupported => (),
+        Err(TryLockError::Error(e)) => return Err(Error::io(&name)(e)),
+    }
+    Ok(Arc::new(file))
+}
+
+/// Whether a process has locked a folder.
+fn is_owned(path: &Path) -> bool {
+    let locked = |file: File| matches!(file.try_lock(), Err(TryLockError::WouldBlock));
+    File::open(path.join(LOCK)).is_ok_and(locked)
+}
+
+/// Whether a folder is empty, except perhaps for its lock and the unfinished identity of a killed run.
 fn is_empty(path: &Path) -> bool {
-    let ours = |entry: fs::DirEntry| entry.file_name() == "run.json.tmp";
+    let ours =
+        |entry: fs::DirEntry| ["run.json.tmp", LOCK].iter().any(|name| entry.file_name() == *name);
     fs::read_dir(path).is_ok_and(|mut entries| entries.all(|entry| entry.is_ok_and(ours)))
 }
 
@@ -209,6 +263,34 @@ mod tests {
         fs::create_dir(&half).unwrap();
         fs::write(half.join("run.json.tmp"), "{").unwrap(); // killed while the identity was written
         RunDir::create(half, identity(), "").unwrap();
+    }
+
+    /// A lock belongs to an open file, so a second file of one process meets it as another process would.
+    #[test]
+    fn a_run_has_one_owner() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("run");
+        let first = RunDir::create(path.clone(), identity(), "").unwrap();
+        let line = RunDir::resume(path.clone(), identity(), "").unwrap_err().to_string();
+        let want = format!(
+            "expected a folder in which no other process trains, got process {}",
+            std::process::id()
+        );
+        assert!(line.ends_with(&want), "{line}");
+        RunDir::open(path.clone(), identity(), "").unwrap(); // reading is free
+        drop(first);
+        let second = RunDir::resume(path.clone(), identity(), "").unwrap();
+        assert!(RunDir::resume(path, identity(), "").is_err());
+        drop(second);
+
+        let begun = dir.path().join("begun");
+        fs::create_dir(&begun).unwrap();
+        let other = own(&begun).unwrap();
+        assert!(is_empty(&begun) && is_owned(&begun));
+        assert!(RunDir::create(begun.clone(), identity(), "").is_err());
+        drop(other);
+        assert!(!is_owned(&begun));
+        RunDir::create(begun, identity(), "").unwrap();
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! What the machine reports about a run: memory, threads, commit.
 
 use std::fs;
-use std::process::Command;
 
 /// Largest resident memory of this process in bytes, since [`forget_peak`]; `None` if the system does not report it.
 pub(crate) fn peak_memory_bytes() -> Option<u64> {
@@ -35,13 +34,11 @@ pub(crate) fn threads() -> usize {
     rayon::current_num_threads()
 }
 
-/// The commit of the working folder, with `+dirty` if tracked files are changed; `unknown` outside a repository.
+/// The commit that the program was built from, as `cargo xtask` says; `unknown` without it. The folder in which the program runs may be
+/// anybody's repository, whose configuration can start programs: nothing is asked there.
 pub(crate) fn commit() -> String {
-    let git = |args: &[&str]| {
-        let output = Command::new("git").args(args).output().ok().filter(|o| o.status.success())?;
-        Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
-    };
-    let Some(commit) = git(&["rev-parse", "HEAD"]) else { return "unknown".into() };
-    let changed = git(&["status", "--porcelain", "--untracked-files=no"]);
-    if changed.is_some_and(|c| !c.is_empty()) { commit + "+dirty" } else { commit }
+    let said = std::env::var("ITM_COMMIT").unwrap_or_default();
+    let hash = said.strip_suffix("+dirty").unwrap_or(&said);
+    let is_hash = !hash.is_empty() && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if is_hash { said } else { "unknown".into() }
 }

@@ -371,3 +371,23 @@ fn a_whole_folder_runs_and_is_called_what_it_is() {
     let note = "the target is for Flickr8k, but the data declare Scenes";
     assert!(report["notes"].as_array().unwrap().contains(&note.into()), "{}", report["notes"]);
 }
+
+/// A line that nobody can read is no success.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_output_is_an_error() {
+    let dir = tempfile::tempdir().unwrap();
+    small_configs(dir.path());
+    for command in [&["list"][..], &["data"]] {
+        let full = fs::File::options().write(true).open("/dev/full").unwrap();
+        let itm = std::process::Command::new(env!("CARGO_BIN_EXE_itm"))
+            .args(command)
+            .current_dir(dir.path())
+            .stdout(full)
+            .output();
+        let ran = itm.unwrap();
+        let said = String::from_utf8(ran.stderr).unwrap();
+        assert_eq!(ran.status.code(), Some(2), "{command:?}: {said}");
+        assert!(said.starts_with("error: standard output: No space left on device"), "{said}");
+    }
+}

@@ -66,8 +66,10 @@ fn side(
     width: usize,
     counts: &[usize],
 ) -> Result<ItemRows> {
-    let rows: usize = counts.iter().sum();
-    if width == 0 || values.len() != rows * width {
+    let rows = counts.iter().try_fold(0usize, |rows, &count| rows.checked_add(count));
+    let size = rows.and_then(|rows| rows.checked_mul(width));
+    if width == 0 || size != Some(values.len()) {
+        let rows = rows.map_or_else(|| "too many".into(), |rows| rows.to_string());
         let expected = format!("{rows} × {width} values, at least 1 wide");
         return Err(Error::invalid(format!("{row}s"), expected, values.len()));
     }

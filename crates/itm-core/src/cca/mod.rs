@@ -51,7 +51,8 @@ impl ImageTransform {
         for (out, &x) in out.iter_mut().zip(row) {
             let x = f64::from(x);
             *out = match self {
-                Self::Root => x.max(0.0).sqrt(),
+                Self::Root if x < 0.0 => 0.0,
+                Self::Root => x.sqrt(), // NaN stays NaN: scores refuse it
                 Self::SignedRoot => x.abs().sqrt().copysign(x),
                 Self::Identity => x,
             };

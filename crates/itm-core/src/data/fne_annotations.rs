@@ -206,6 +206,7 @@ fn check<'a>(
     if image.is_empty() {
         return Err(Error::invalid(format!("{place}.image"), "a path", "an empty string"));
     }
+    files::check_below(&format!("{place}.image"), image)?;
     match captions.into_iter().position(|caption| caption.trim().is_empty()) {
         None => Ok(()),
         Some(j) => {

@@ -26,7 +26,7 @@ impl ImageFolder {
         Self { dir: dir.to_path_buf(), listed: listed.collect() }
     }
 
-    /// The picture's path, if there is such a file.
+    /// The picture's path, if there is such a file in the folder; links out of the folder are not followed.
     pub fn image_path(&self, name: &str) -> Option<PathBuf> {
         let listed = self.listed.get(name).cloned();
         // A listed name with a folder tells two pictures of one base name apart.
@@ -34,11 +34,16 @@ impl ImageFolder {
         let guessed = ["images", ""].map(|sub| self.dir.join(sub).join(file_name(name)));
         let places: Vec<_> =
             listed.into_iter().chain(guessed.into_iter().filter(|_| base)).collect();
-        places
-            .iter()
-            .find(|path| path.is_file())
-            .cloned()
-            .or_else(|| places.iter().find_map(|path| other_case(path)))
+        let found = places.iter().find(|path| path.is_file()).cloned();
+        let found = found.or_else(|| places.iter().find_map(|path| other_case(path)));
+        found.filter(|path| self.leads_out(path).is_none())
+    }
+
+    /// Where a picture's path leads, if that is out of the folder: a link in a folder of a stranger can name any file.
+    pub(crate) fn leads_out(&self, path: &Path) -> Option<PathBuf> {
+        let real = path.canonicalize().ok()?;
+        let folder = self.dir.canonicalize().ok()?;
+        (!real.starts_with(folder)).then_some(real)
     }
 
     /// The first place where a picture is looked for.

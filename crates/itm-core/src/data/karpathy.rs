@@ -181,6 +181,10 @@ fn read_image(
     if image.filename.is_empty() {
         return Err(Error::invalid(format!("{place}.filename"), "a name", "an empty string"));
     }
+    files::check_below(&format!("{place}.filename"), &image.filename)?;
+    if let Some(folder) = &image.filepath {
+        files::check_below(&format!("{place}.filepath"), folder)?;
+    }
     let split = match image.split.as_str() {
         "train" | "restval" => Split::Train,
         "val" | "dev" | "valid" | "validation" => Split::Val,
@@ -298,6 +302,17 @@ mod tests {
                 "k.json images[2].filename: expected each image once, got a second a.jpg",
             ),
             ("\"images\"", "\"pictures\"", "missing field `images` at line"),
+            (
+                "\"c.jpg\"",
+                "\"/etc/c.jpg\"",
+                ".filename: expected a path below the data folder, got \"/etc/c.jpg\"",
+            ),
+            (
+                "\"val2014\"",
+                "\"x/../../y\"",
+                ".filepath: expected a path below the data folder, got \"x/../../y\"",
+            ),
+            ("\"val2014\"", "\"C:\\\\x\"", ".filepath: expected a path below the data folder, got"),
         ] {
             let got = error(&COCO.replace(from, to), CaptionRule::All);
             assert!(got.contains(want), "{got}");

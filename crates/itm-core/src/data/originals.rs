@@ -53,6 +53,7 @@ impl Captions {
         if name.is_empty() {
             return Err(Error::invalid(place, "the name of an image", "none"));
         }
+        files::check_below(place, name)?;
         if caption.trim().is_empty() {
             return Err(Error::invalid(place, "a caption", "an empty one"));
         }

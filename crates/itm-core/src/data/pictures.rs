@@ -147,7 +147,9 @@ fn listing(dir: &Path, names: &[String], folder: &ImageFolder) -> Result<String>
         [first, ..] => {
             let expected = format!("{} pictures", names.len());
             let tried = folder.tried(first).display().to_string();
-            let got = format!("{} fewer, the first {first} (tried {tried})", missing.len());
+            let link = folder.leads_out(&folder.tried(first));
+            let link = link.map_or(String::new(), |to| format!(", a link to {}", to.display()));
+            let got = format!("{} fewer, the first {first} (tried {tried}{link})", missing.len());
             Err(Error::invalid(dir.display(), expected, got))
         }
     }
@@ -257,6 +259,22 @@ mod tests {
         write("images/1.jpg", "another picture");
         let line = load_pictures(dir.path(), CaptionRule::All).unwrap_err().to_string();
         assert!(line.contains("1 fewer, the first photos/y/1.jpg (tried "), "{line}");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_out_of_the_folder_is_not_followed() {
+        let outside = tempfile::tempdir().unwrap();
+        let secret = outside.path().join("secret.jpg");
+        fs::write(&secret, "a text").unwrap();
+        let dir = folder(&json(SPLITS), &["2.jpg", "3.jpg"]);
+        std::os::unix::fs::symlink(&secret, dir.path().join("images/1.jpg")).unwrap();
+        let line = load_pictures(dir.path(), CaptionRule::All).unwrap_err().to_string();
+        let real = secret.canonicalize().unwrap();
+        assert!(line.ends_with(&format!("a link to {})", real.display())), "{line}");
+        fs::remove_file(dir.path().join("images/1.jpg")).unwrap();
+        std::os::unix::fs::symlink("3.jpg", dir.path().join("images/1.jpg")).unwrap(); // inside
+        assert!(load_pictures(dir.path(), CaptionRule::All).is_ok());
     }
 
     #[test]

@@ -160,9 +160,10 @@ impl Interval {
     /// The 2.5 % and 97.5 % quantiles of the values of all replicates, linearly interpolated.
     ///
     /// # Panics
-    /// If there is no value.
+    /// If there is no value, or one is NaN.
     pub fn percentile(mut values: Vec<f64>) -> Self {
         assert!(!values.is_empty(), "an interval of at least 1 value");
+        assert!(!values.iter().any(|value| value.is_nan()), "an interval of numbers, got NaN");
         values.sort_unstable_by(f64::total_cmp);
         Self { lo: quantile(&values, 0.025), hi: quantile(&values, 0.975) }
     }

@@ -36,7 +36,7 @@ impl ItemRows {
         let first = starts(counts.iter().copied());
         let rows = first[counts.len()];
         assert!(
-            width > 0 && values.len() == rows * width,
+            width > 0 && rows.checked_mul(width) == Some(values.len()),
             "{rows} rows of {width} in {} values",
             values.len()
         );

@@ -203,7 +203,7 @@ fn longest(counts: &[usize]) -> usize {
 fn starts(counts: impl Iterator<Item = usize>) -> Vec<usize> {
     let mut starts = vec![0];
     starts.extend(counts.scan(0, |end, count| {
-        *end += count;
+        *end = usize::checked_add(*end, count).expect("as many rows as memory can hold");
         Some(*end)
     }));
     starts

@@ -23,7 +23,7 @@ impl Experiment {
             set: config.set.clone(),
         };
         let dir = match self.trained(how, &identity) {
-            Some(path) => RunDir::open(path, identity, &config.text)?,
+            Some(path) => RunDir::resume(path, identity, &config.text)?,
             None => named(how, identity, &config.text)?,
         };
         progress::say(self.lines(Some(dir.path())));
@@ -59,5 +59,5 @@ fn named(how: &cli::How, identity: Identity, config: &str) -> Result<RunDir> {
         let expected = format!("a run in {}", path.display());
         return Err(Error::invalid("--resume", expected, "no such folder"));
     }
-    RunDir::open(path, identity, config)
+    RunDir::resume(path, identity, config)
 }

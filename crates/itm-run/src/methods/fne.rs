@@ -37,6 +37,10 @@ impl Recipe for FneConfig {
             precision: self.model.has_blocks().then_some(precision),
             sees: sees(&self.model.image),
             captions: captions(&self.model.text)?,
+            most_pieces: match &self.model.text {
+                TextConfig::Bert(bert) => Some(bert.max_length),
+                TextConfig::Gru(_) | TextConfig::Bag(_) => None,
+            },
             start: start(&self.model),
             ..Facts::new(Course::of_epochs(epochs, batch, LastBatch::Dropped))
         })

@@ -172,6 +172,8 @@ pub struct Facts {
     pub sees: Sees,
     /// How the method reads captions.
     pub captions: Captions,
+    /// The number of word pieces at which the text encoder cuts a caption.
+    pub most_pieces: Option<usize>,
     /// The closed form that the weights begin with, if any.
     pub start: Option<ClosedForm>,
     /// Whether word embeddings begin with the vectors of the file that the target names.
@@ -188,6 +190,7 @@ impl Facts {
             precision: None,
             sees: Sees::Features,
             captions: Captions::Words(Marks::Off),
+            most_pieces: None,
             start: None,
             needs_vectors: false,
         }

@@ -43,7 +43,7 @@ pub(crate) struct Report {
     pub(crate) substituted: bool,
     /// One line for a reader: what was missing and how to get it; `null` when nothing was.
     pub(crate) substitution: Option<String>,
-    /// Version control commit of the program, with `+dirty` if it was changed; `unknown` outside.
+    /// Commit that the program was built from, with `+dirty` if it was changed; `unknown` if `cargo xtask` did not start it.
     pub(crate) commit: String,
     /// Compute backend and device, `flex (cpu)`.
     pub(crate) backend: String,

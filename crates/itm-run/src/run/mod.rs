@@ -70,7 +70,14 @@ impl Run {
         }
         let note = readings.iter().find_map(|reading| reading.note(&source));
         source.notes.extend(note);
-        for note in readings.iter().flat_map(|reading| reading.cut(&source)).collect::<Vec<_>>() {
+        let mut cut: Vec<_> = readings.iter().flat_map(|reading| reading.cut(&source)).collect();
+        for Facts { captions, most_pieces, .. } in config.rows().map(|row| &facts[row]) {
+            let reading = readings.iter().find(|reading| reading.captions == *captions);
+            cut.extend(
+                reading.zip(*most_pieces).into_iter().flat_map(|(r, most)| r.cut_pieces(most)),
+            );
+        }
+        for note in cut {
             if !source.notes.contains(&note) {
                 source.notes.push(note);
             }

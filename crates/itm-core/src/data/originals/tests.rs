@@ -133,6 +133,11 @@ fn what_is_wrong_is_named() {
             "a.jpg\tOne\n",
             "x.token line 1: expected name#number<TAB>caption, got \"a.jpg\\tOne\"",
         ),
+        (
+            "x.token",
+            "../a.jpg#0\tOne\n",
+            "x.token line 1: expected a path below the data folder, got \"../a.jpg\"",
+        ),
         ("x.token", "a.jpg#0\t \n", "x.token line 1: expected a caption, got an empty one"),
         (
             "captions.txt",
