@@ -17,13 +17,11 @@ mod encoded;
 mod estimate;
 mod experiment;
 mod explain;
-mod explanations;
 mod features;
 mod inputs;
 #[cfg(test)]
 mod kills;
 mod list;
-mod mean;
 mod measures;
 mod model;
 mod negatives;

@@ -1,10 +1,8 @@
 //! Measures of the rows of a report. Each looks at the models one by one and makes one section over all rows.
 
 pub(crate) mod course;
-mod examples;
 mod hubs;
 mod judgements;
-mod pointing;
 mod truth;
 
 use std::collections::BTreeMap;
@@ -22,10 +20,8 @@ use crate::source::Source;
 use crate::train::Progress;
 
 pub(crate) use self::course::Course;
-pub(crate) use self::examples::{Examples, FalseNegatives};
 pub(crate) use self::hubs::Hubs;
 pub(crate) use self::judgements::Judgements;
-pub(crate) use self::pointing::Pointing;
 pub(crate) use self::truth::Audit;
 
 /// A measure of all rows. Several threads may call it with models of different rows or seeds.

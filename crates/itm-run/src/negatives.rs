@@ -51,7 +51,12 @@ pub(crate) fn negatives(args: &Negatives, configs: &Path) -> Result<PathBuf> {
         read: &|text| reading.read(text),
         spell: &|text| reading.words(text),
     };
-    negatives.by_model(&out, &args.command(folder), (refills, &trained), &mut stdout())?;
+    negatives.by_model(
+        &out,
+        &args.command("cargo xtask", folder),
+        (refills, &trained),
+        &mut stdout(),
+    )?;
     Ok(out)
 }
 

@@ -49,7 +49,7 @@ pub fn reproduce(
     let detail = if how.verbose { Detail::Full } else { Detail::Short };
     progress::say(report::terminal(&of_all, &sections, detail, palette));
     if let Some(rescoring) = rescoring.as_ref().filter(|_| !experiment.view.rescore.is_empty()) {
-        rescoring.write(&experiment, &results, &folder, started)?;
+        rescoring.write(&experiment, &of_all, &folder, started)?;
     }
     progress::say(format!("Report: {}", folder.join("report.html").display()));
     Ok(Some(experiment.run.dir().path().to_path_buf()))

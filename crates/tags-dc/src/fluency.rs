@@ -187,6 +187,18 @@ impl Fluency {
             sentences: n,
         })
     }
+
+    /// The mean over several models that made sentences, with all their sentences; `None` without any.
+    pub fn mean(of: impl IntoIterator<Item = Self>) -> Option<Self> {
+        let all: Vec<Self> = of.into_iter().collect();
+        let mean = |of: fn(&Self) -> f64| all.iter().map(of).sum::<f64>() / all.len() as f64;
+        (!all.is_empty()).then(|| Self {
+            mean_perplexity: mean(|f| f.mean_perplexity),
+            of_mean_sentence: mean(|f| f.of_mean_sentence),
+            of_mean_word: mean(|f| f.of_mean_word),
+            sentences: all.iter().map(|f| f.sentences).sum(),
+        })
+    }
 }
 
 #[cfg(test)]

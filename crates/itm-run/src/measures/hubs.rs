@@ -9,8 +9,7 @@ use itm_report::figure::{Figure, courses};
 use serde::{Deserialize, Serialize};
 
 use super::{BySeed, Measure, Trial};
-use crate::mean::mean;
-use crate::report::{Claim, Place, Report, Row, RowKind, Section, coloured, dotted};
+use crate::report::{Claim, Place, Report, Row, RowKind, Section, coloured, dotted, mean};
 
 /// Hubs of every row with scores.
 pub(crate) struct Hubs<'a> {

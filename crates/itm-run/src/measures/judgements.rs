@@ -9,8 +9,7 @@ use itm_report::table::Table;
 use serde::{Deserialize, Serialize};
 
 use super::{BySeed, Measure, Trial};
-use crate::mean::mean;
-use crate::report::{Place, Report, Section, of_rows};
+use crate::report::{Place, Report, Section, mean, of_rows};
 
 /// The rows by each set of judgements that the data have.
 #[derive(Debug, Default)]

@@ -18,8 +18,7 @@ use self::epochs::EpochDraws;
 use self::similarities::Similarities;
 use super::{BySeed, Measure, Trial};
 use crate::audit::{DetectionAt, detection as detect};
-use crate::mean::mean;
-use crate::report::{Place, Report, Section};
+use crate::report::{Place, Report, Section, mean};
 
 /// The rows against a complete truth. Without a truth only the similarities of pairs are drawn.
 #[derive(Debug, Default)]

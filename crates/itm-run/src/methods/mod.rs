@@ -15,13 +15,13 @@ use itm_core::start::{InputStatistics, Start};
 use itm_core::text::{Marks, Word};
 use itm_core::{Error, Relevance, Result};
 use itm_kernels::Precision;
+use maud::Markup;
 use toml::Table;
 
 use crate::config::Config;
-use crate::explanations::word_maps::Pair;
 use crate::measures::Measure;
 use crate::model::Model;
-use crate::report::JudgedPair;
+use crate::report::Pair;
 use crate::split::Split;
 use crate::train::Course;
 
@@ -49,12 +49,12 @@ pub struct Kind {
     preset: fn(&str) -> Table,
     /// What reports show only of this method.
     measures: fn(&Config) -> Vec<Box<dyn Measure>>,
-    /// Judges the words of captions beside images, if the method does that.
+    /// Shows how a model judges the words of captions beside images, if the method does that.
     judge: Judge,
 }
 
-/// How a model judges pairs of a split; `None` if it judges none.
-type Judge = fn(&Model, Split, &[Pair]) -> Result<Option<Vec<JudgedPair>>>;
+/// Pairs of a split as a model judges them; `None` if it judges none.
+type Judge = fn(&Model, Split, &[Pair]) -> Result<Option<Markup>>;
 
 impl Kind {
     /// The method of a target.
@@ -84,7 +84,7 @@ impl Kind {
         model: &Model,
         split: Split,
         pairs: &[Pair],
-    ) -> Result<Option<Vec<JudgedPair>>> {
+    ) -> Result<Option<Markup>> {
         (self.judge)(model, split, pairs)
     }
 }

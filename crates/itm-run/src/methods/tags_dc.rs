@@ -1,11 +1,10 @@
 //! TAGS-DC for the runner: its inputs, and how its model is built.
 
 mod edited;
-mod edits;
 mod judged;
-mod negatives;
-mod sentences;
 mod synthetic;
+
+use std::any::Any;
 
 use itm_core::learn::Method;
 use itm_core::start::TextForm;
@@ -13,11 +12,10 @@ use itm_core::text::{self, WordPieces};
 use itm_core::{Error, Result};
 use tags_dc::config::{Published, TagsDcConfig};
 use tags_dc::phrases::Duplicates;
-use tags_dc::train::{Marks, TagsDc};
+use tags_dc::train::{Caption, Marks, TagsDc};
 use tags_dc::{Aligned, MaskBy, Preset};
 
-pub use negatives::Negatives;
-pub(crate) use negatives::filler;
+pub use tags_dc::cli::negatives::RunNegatives as Negatives;
 pub(crate) use tags_dc::cli::negatives::{ModelSplit, TrainedModel};
 
 use self::edited::EditedCaptions;
@@ -26,6 +24,8 @@ use super::targets::preset_sections;
 use super::{Captions, Cleaning, ClosedForm, Facts, Given, Kind, Recipe, Sees, Sizes};
 use crate::config::Config;
 use crate::measures::Measure;
+use crate::model::Model;
+use crate::split::Split;
 use crate::train::{Course, LastBatch, Validation};
 
 pub(super) const KIND: Kind = Kind {
@@ -109,21 +109,19 @@ fn marks(config: &TagsDcConfig, sizes: &Sizes) -> Result<Marks> {
     })
 }
 
-#[cfg(test)]
-mod tests {
-    use std::path::Path;
+/// The model, if it fills in words.
+pub(crate) fn filler(method: &dyn Method) -> Option<&TagsDc> {
+    let method: &dyn Any = method;
+    method.downcast_ref()
+}
 
-    use itm_core::start::StartFrom;
-
-    use super::*;
-
-    pub(super) fn config() -> TagsDcConfig {
-        let configs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs");
-        let config = Config::load(&configs, "tags-dc-scenes").unwrap();
-        let row = config.rows().next().unwrap().to_owned();
-        let mut config = config.row::<TagsDcConfig>(&row).unwrap();
-        config.model.cca = None; // too wide for small models
-        config.model.start = StartFrom::Random;
-        config
-    }
+/// A caption of a split, as a model reads it.
+fn caption<'a>(
+    model: &'a Model,
+    (split, text): (Split, usize),
+    words: &'a [String],
+    spell: &'a dyn Fn(&str) -> Result<Vec<text::Word>>,
+) -> Caption<'a> {
+    let caption = &model.source.part(split).0.captions[text];
+    Caption { items: model.inputs.items(split), text, caption, words, spell }
 }

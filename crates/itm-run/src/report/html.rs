@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use super::examples::{self, Shown};
 use super::json::Report;
 use super::verdict::{self, Outcome};
-use super::{Example, JudgedPair, PairMaps, Section, judged, tables, word_pictures};
+use super::{Example, PairMaps, Section, tables, word_pictures};
 
 pub(super) fn render(report: &Report, sections: &[&Section]) -> String {
     let verdict = verdict::of(report);
@@ -39,12 +39,8 @@ pub(crate) fn maps_page(title: &str, pairs: &[PairMaps]) -> String {
     headed(title, word_pictures(pairs))
 }
 
-/// A page of captions whose words are judged beside images; nothing is loaded from elsewhere.
-pub(crate) fn judged_page(title: &str, pairs: &[JudgedPair]) -> String {
-    headed(title, judged::render(pairs))
-}
-
-fn headed(title: &str, content: Markup) -> String {
+/// A page with a title; nothing is loaded from elsewhere.
+pub(crate) fn headed(title: &str, content: Markup) -> String {
     html::page(title, html! { h1 { (title) } (content) })
 }
 

@@ -7,7 +7,6 @@
 mod examples;
 mod html;
 mod json;
-mod judged;
 mod markdown;
 mod plots;
 mod section;
@@ -28,19 +27,18 @@ use maud::{Markup, html};
 use crate::checkpoint::write_atomically;
 use crate::source::Picture;
 
-pub(crate) use self::examples::{Shown, render as shown_examples};
-pub(crate) use self::html::{explained, judged_page, maps_page};
+pub(crate) use self::examples::{Shown, data_url, render as shown_examples};
+pub(crate) use self::html::{explained, headed, maps_page};
 pub(crate) use self::json::{
     CI95_UNIT, Claim, Comparison, Figure, FigurePoint, Measured, Numbers, PaperNumbers,
     PaperRecalls, PaperReference, PaperRow, Place, RecallIntervals, Recalls, Report, Row, RowKind,
     SCHEMA_VERSION, SeedResult,
 };
-pub(crate) use self::judged::{JudgedCaption, JudgedPair, JudgedText};
 pub(crate) use self::plots::{coloured, dotted};
 pub(crate) use self::section::Section;
 pub(crate) use self::tables::{of_rows, role, trained};
 pub(crate) use self::terminal::{Detail, render as terminal};
-pub(crate) use self::word_patches::largest;
+pub(crate) use self::word_patches::{kind, largest};
 
 /// Name of the row that ranks at random, in every table.
 pub(crate) const CHANCE: &str = "chance";
@@ -84,6 +82,17 @@ pub(crate) struct RowMaps {
     pub(crate) score: Option<f32>,
     /// One map per word: how close the word is to each place, and what it does to the score.
     pub(crate) maps: Vec<WordMap>,
+}
+
+/// An image and a caption of a split, by their numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Pair {
+    /// The image.
+    pub(crate) image: usize,
+    /// The caption.
+    pub(crate) text: usize,
+    /// What the two are to each other.
+    pub(crate) kind: PairKind,
 }
 
 /// What an image and a caption are to each other.
@@ -141,6 +150,12 @@ pub(crate) enum Item {
     Image(Picture),
     /// A caption.
     Caption(String),
+}
+
+/// The mean of some numbers, such as a number of each seed; `None` if there are none.
+pub(crate) fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let (sum, n) = values.fold((0.0, 0u32), |(sum, n), x| (sum + x, n + 1));
+    (n > 0).then(|| sum / f64::from(n))
 }
 
 /// Pictures with the maps of words laid over them, and pictures with the regions that words attend to.

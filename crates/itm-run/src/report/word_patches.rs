@@ -36,7 +36,7 @@ pub(super) fn render(pairs: &[PairMaps]) -> Markup {
 }
 
 /// What an image and a caption are to each other, in words.
-pub(super) fn kind(kind: PairKind) -> &'static str {
+pub(crate) fn kind(kind: PairKind) -> &'static str {
     match kind {
         PairKind::Annotated => "annotated pair",
         PairKind::FalseNegative => "false negative: true, not annotated",

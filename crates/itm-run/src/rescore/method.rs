@@ -4,8 +4,8 @@ use hubness::Direction;
 use hubness::report::{Param, Report, ReportRow};
 use serde::Serialize;
 
-use crate::mean::mean;
 use crate::paper::Inferences;
+use crate::report::mean;
 
 /// A difference with a p-value below this level, after Holm's correction, is significant.
 const LEVEL: f64 = 0.05;

@@ -32,7 +32,6 @@ use crate::measures::{BySeed, Measure, Trial};
 use crate::paper::Inferences;
 use crate::progress;
 use crate::report::{self, CCA, Place, Section};
-use crate::results::{Results, RowResult};
 use crate::source::Source;
 
 use self::method::MethodSummary;
@@ -163,15 +162,14 @@ impl Rescoring {
     pub(crate) fn write(
         &self,
         experiment: &Experiment,
-        results: &Results,
+        report: &report::Report,
         folder: &Path,
         started: Instant,
     ) -> Result<()> {
-        let row = |name: &str| results.rows.iter().find(|row| row.name == name);
-        let cca = row(CCA).map(RowResult::rsum);
+        let rsum = |name: &str| Some(report.row(name)?.measured.rsum);
         let rows = experiment.rows().iter().zip(&experiment.printed.rows);
         let measured = rows.filter_map(|(name, printed)| {
-            let origin = Origin { rsum: Some(row(name)?.rsum()), cca };
+            let origin = Origin { rsum: Some(rsum(name)?), cca: rsum(CCA) };
             let reports = self.reports.of_row(name, all);
             Some(RowReports { row: name.clone(), printed: printed.clone(), reports, origin })
         });

@@ -10,8 +10,8 @@ use serde::Serialize;
 use super::method::{MethodSummary, row_of};
 use super::orderings::{Ordering, orderings, verdict};
 use crate::experiment::Experiment;
-use crate::mean::mean;
 use crate::paper::Inferences;
+use crate::report::mean;
 
 /// The reports of a row, one per seed.
 pub(super) struct RowReports {

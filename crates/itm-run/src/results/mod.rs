@@ -11,9 +11,8 @@ use itm_core::{Result, significance};
 use self::comparisons::comparisons;
 use crate::config::Shown;
 use crate::experiment::Experiment;
-use crate::measures::{
-    Audit, Course, Examples, FalseNegatives, Hubs, Judgements, Measure, Pointing,
-};
+use crate::explain::{Examples, FalseNegatives, Pointing};
+use crate::measures::{Audit, Course, Hubs, Judgements, Measure};
 use crate::paper::PaperData;
 use crate::report::{
     BAYES, CHANCE, CI95_UNIT, Figure, FigurePoint, Measured, Numbers, ORACLE, PaperReference,
@@ -60,7 +59,7 @@ pub(crate) fn measures<'a>(
 
 /// All rows of a report.
 pub(crate) struct Results {
-    pub(crate) rows: Vec<RowResult>,
+    rows: Vec<RowResult>,
     /// Rows whose recalls are computed, not measured.
     expected: Vec<(&'static str, Measures<f64>)>,
 }

@@ -6,9 +6,8 @@ use itm_core::{Result, ScoreMatrix};
 
 use super::{REPLICATES, RESAMPLING_SEED, SeedRun, ends, recall_intervals};
 use crate::experiment::{Experiment, together};
-use crate::mean::mean;
 use crate::measures::AllMeasures;
-use crate::report::{Measured, Numbers, Recalls, Row, RowKind, SeedResult};
+use crate::report::{Measured, Numbers, Recalls, Row, RowKind, SeedResult, mean};
 
 /// A row over its seeds.
 #[derive(Debug, Clone)]
@@ -100,7 +99,7 @@ impl RowResult {
         Ok(Some(row))
     }
 
-    pub(crate) fn rsum(&self) -> f64 {
+    pub(super) fn rsum(&self) -> f64 {
         mean(self.runs.iter().map(|run| run.evaluation.rsum)).unwrap_or(f64::NAN)
     }
 

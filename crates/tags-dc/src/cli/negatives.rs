@@ -17,7 +17,7 @@ use itm_report::terminal::{self, Palette};
 use serde::Serialize;
 
 #[cfg(feature = "burn")]
-pub use self::refills::{ModelSplit, Refills, TrainedModel};
+pub use self::refills::{ModelSplit, Refills, RunNegatives, TrainedModel};
 
 use self::captions::CaptionSet;
 use self::truth::Verdicts;
@@ -136,7 +136,7 @@ impl Negatives {
     }
 
     /// The same, with other options in place of the options of rules.
-    pub fn command_with(&self, program: &str, how: &str) -> String {
+    fn command_with(&self, program: &str, how: &str) -> String {
         let Self { captions, seed, per_caption, shown, .. } = self;
         format!(
             "{program} negatives --captions {}{how} --seed {seed} --per-caption {per_caption} --shown {shown}",

@@ -7,6 +7,8 @@
 //! | relation | two noun chunks change places, or a preposition becomes another | `relations.rs` |
 //! | order | the words are shuffled | `order.rs` |
 //!
+//! [`EditShares`]: how often a model scores edited captions below the captions.
+//!
 //! The rules follow VSE-C (Shi et al., COLING 2018), but without WordNet: captions of the same images teach which nouns may replace a noun.
 
 mod change;
@@ -16,6 +18,7 @@ mod numerals;
 mod order;
 mod read;
 mod relations;
+mod shares;
 #[cfg(test)]
 mod testing;
 mod write;
@@ -31,6 +34,7 @@ use crate::record::{Kind, Record};
 pub use change::exchanged;
 pub use nouns::NounTable;
 pub use read::{Captions, read_captions};
+pub use shares::{CaptionEdit, EditCounts, EditShares};
 pub use write::{Counts, Quota, each, write_all};
 
 /// How closely the rules follow VSE-C.

@@ -7,14 +7,19 @@
 //! | negatives from the training split: drawn, scored, the hardest kept | `retrieval` |
 //! | synthetic sentences: refilled, filtered, scored, the best kept | `synthetic` |
 //! | sentences and words judged after training | [`Assessment`], [`CaptionAssessment`] |
+//! | the same word by word as a reader sees them, and against a truth | [`SentenceText`], [`SentenceShares`] |
 //! | Eq. 1 to 5 and 7 to 10 | `objective` |
 
 mod assessment;
 mod marks;
 mod method;
 mod objective;
+#[cfg(feature = "page")]
+mod page;
 mod refused;
 mod retrieval;
+mod sentences;
+mod shares;
 mod state;
 mod synthetic;
 #[cfg(test)]
@@ -34,6 +39,10 @@ use itm_kernels::{AdamForm, AdamOptions, DecayRule, Noise, random};
 
 pub use self::assessment::{Assessment, CaptionAssessment, WordAssessment};
 pub use self::marks::Marks;
+#[cfg(feature = "page")]
+pub use self::page::{PairSentences, page};
+pub use self::sentences::{Caption, SentenceText, WordText};
+pub use self::shares::{FurtherShares, SentenceCounts, SentenceShares};
 
 use self::objective::{Losses, word_logits};
 use self::refused::of_caption;

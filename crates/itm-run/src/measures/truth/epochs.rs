@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::audit::DetectionAt;
 use crate::log::Line;
-use crate::mean::mean;
+use crate::report::mean;
 
 /// Shares of false negatives among the negatives of one epoch, means over seeds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -1,53 +1,43 @@
 //! How well the words of captions match images by the model's word heads, and the negatives that the model makes.
 
 use itm_core::Result;
+use maud::Markup;
+use tags_dc::train::{PairSentences, SentenceText, page};
 
-use super::sentences::{Caption, judged, sentences};
-use crate::explanations::word_maps::Pair;
+use super::{caption, filler};
 use crate::model::Model;
-use crate::report::{JudgedCaption, JudgedPair, PairKind};
+use crate::report::{self, Pair, PairKind};
 use crate::split::Split;
 
-/// The pairs as the model judges them; `None` if it judges no words and makes no negatives.
+/// The pairs as the model sees them; `None` if the model has no word heads, or a caption is a set of stems.
 ///
 /// # Errors
 /// If an item cannot be read.
-pub(super) fn pairs(
-    model: &Model,
-    split: Split,
-    pairs: &[Pair],
-) -> Result<Option<Vec<JudgedPair>>> {
-    let (source, reading) = (model.source, model.reading);
-    let (part, words) = (source.part(split).0, reading.spelled_by_number());
+pub(super) fn pairs(model: &Model, split: Split, pairs: &[Pair]) -> Result<Option<Markup>> {
+    let (Some(method), Some(words)) = (filler(&*model.method), model.reading.spelled_by_number())
+    else {
+        return Ok(None);
+    };
+    let spell = |text: &str| model.reading.words(text);
     let mut all = vec![];
-    for pair in pairs {
-        let of = Caption {
-            items: model.inputs.items(split),
-            text: pair.text,
-            caption: &part.captions[pair.text],
-            words: words.as_deref(),
-            spell: &|text| reading.words(text),
-        };
-        let Some(caption) = judged(&*model.method, of, pair.image)? else {
-            return Ok(None);
-        };
-        let negatives = match pair.kind {
-            PairKind::Annotated => sentences(&*model.method, of)?.unwrap_or_default(),
+    for &Pair { image, text, kind } in pairs {
+        let of = caption(model, (split, text), &words, &spell);
+        let negatives = match kind {
+            PairKind::Annotated => method.sentences(&of)?.unwrap_or_default(),
             PairKind::FalseNegative | PairKind::MostSimilar | PairKind::Asked => vec![],
         };
-        let negatives = negatives.into_iter().map(|made| JudgedCaption {
-            denied: source.denies(split, pair.image, &made.text),
-            ..made.judged
-        });
-        all.push(JudgedPair {
-            picture: source.picture(split, pair.image),
-            kind: pair.kind,
-            caption: JudgedCaption {
-                denied: source.denies(split, pair.image, &part.captions[pair.text]),
-                ..caption
-            },
-            negatives: negatives.collect(),
+        let denied = |sentence: SentenceText| {
+            let denied = model.source.denies(split, image, &sentence.text);
+            (sentence, denied)
+        };
+        let picture = model.source.picture(split, image);
+        all.push(PairSentences {
+            picture: (!picture.bytes.is_empty()).then(|| report::data_url(&picture)),
+            name: picture.name,
+            relation: report::kind(kind),
+            caption: method.caption(&of, image)?,
+            negatives: negatives.into_iter().map(denied).collect(),
         });
     }
-    Ok(Some(all))
+    Ok(Some(page(&all)))
 }

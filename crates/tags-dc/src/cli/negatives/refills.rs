@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use itm_core::learn::Items;
@@ -36,6 +36,53 @@ pub struct Refills {
     /// Only the first images of the captions.
     #[arg(long, requires = "run", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub images: Option<u32>,
+}
+
+/// Negatives by rules, or by the model of a finished run, for a program that keeps runs.
+#[derive(Debug, Args)]
+pub struct RunNegatives {
+    /// The captions, and the options of negatives by rules.
+    #[command(flatten)]
+    pub negatives: Negatives,
+    /// A finished run whose model makes the negatives, instead of edits: it masks words of each caption, fills in other words, and
+    /// keeps the sentences that match the image best. The captions must be of images that the run knows.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["kinds", "rules", "train"])]
+    pub run: Option<PathBuf>,
+    /// Row of the run; the file's first by default.
+    #[arg(long, requires = "run")]
+    pub row: Option<String>,
+    /// Seed of the row.
+    #[arg(long, default_value_t = 0, requires = "run", value_name = "SEED")]
+    pub row_seed: u64,
+    /// How the model fills in words.
+    #[command(flatten)]
+    pub refills: Refills,
+    /// Folder of the run's data set.
+    #[arg(long, requires = "run", value_name = "DIR")]
+    pub data: Option<PathBuf>,
+    /// As in `reproduce`.
+    #[arg(long, default_value = "cpu", requires = "run")]
+    pub backend: String,
+}
+
+impl RunNegatives {
+    /// The command line of a program that repeats the command with a run.
+    pub fn command(&self, program: &str, run: &Path) -> String {
+        let Self { row, row_seed, refills, data, backend, .. } = self;
+        let Refills { maskings, refills, temperature, images } = refills;
+        let mut line = format!(
+            " --run {} --row-seed {row_seed} --maskings {maskings} --refills {refills} --temperature {temperature} --backend {backend}",
+            run.display()
+        );
+        for (name, value) in [
+            ("row", row.clone()),
+            ("images", images.map(|n| n.to_string())),
+            ("data", data.as_ref().map(|data| data.display().to_string())),
+        ] {
+            line += &value.map_or(String::new(), |value| format!(" --{name} '{value}'"));
+        }
+        self.negatives.command_with(program, &line)
+    }
 }
 
 /// A trained model, and its data.

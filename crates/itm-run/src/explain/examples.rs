@@ -3,8 +3,8 @@
 use itm_core::Result;
 use itm_core::scored::Scored;
 
-use super::{BySeed, Measure, Trial};
-use crate::explanations::queries::{ANSWERS, Queries, false_negatives};
+use super::queries::{ANSWERS, Queries, false_negatives};
+use crate::measures::{BySeed, Measure, Trial};
 use crate::report::{Answer, Example, Item, Mark, Report, Section, Shown, shown_examples};
 use crate::source::Source;
 use crate::split::Split;

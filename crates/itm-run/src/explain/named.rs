@@ -16,8 +16,8 @@ pub(super) fn pairs(
     args: &cli::Explain,
 ) -> Result<Vec<(usize, usize)>> {
     let part = source.part(split).0;
-    let all = |option: &str, names: &[String], asked: &[String]| -> Result<Vec<usize>> {
-        asked.iter().map(|asked| find(option, names, asked)).collect()
+    let all = |option: &str, names: &[String], wanted: &[String]| -> Result<Vec<usize>> {
+        wanted.iter().map(|wanted| find(option, names, wanted)).collect()
     };
     let images = all("--image", &part.images, &args.image)?;
     let texts = all("--text", &part.captions, &args.text)?;
@@ -31,12 +31,12 @@ pub(super) fn pairs(
 }
 
 /// Searches by name first, because a name may be a number.
-fn find(option: &str, names: &[String], asked: &str) -> Result<usize> {
-    let named = names.iter().position(|name| name.trim() == asked.trim());
-    let number = || asked.parse().ok().filter(|&n: &usize| n < names.len());
+fn find(option: &str, names: &[String], wanted: &str) -> Result<usize> {
+    let named = names.iter().position(|name| name.trim() == wanted.trim());
+    let number = || wanted.parse().ok().filter(|&n: &usize| n < names.len());
     named.or_else(number).ok_or_else(|| {
         let expected = format!("a name of the split, or a number below {}", names.len());
-        Error::invalid(option, expected, format!("`{asked}`"))
+        Error::invalid(option, expected, format!("`{wanted}`"))
     })
 }
 

@@ -1,54 +1,26 @@
-//! TAGS-DC's Figure 4: the words of a caption, coloured by how little they match an image, with the corrections of a
-//! model; and the negatives that the model makes from the caption.
+//! The paper's Figure 4: the words of a caption, coloured by how little they match an image, with the corrections of a model; and the
+//! negatives that the model makes from the caption.
 
 use itm_report::format::decimals;
 use itm_report::html::scroll;
 use maud::{Markup, PreEscaped, html};
 
-use super::PairKind;
-use super::examples::data_url;
-use super::word_patches::kind;
-use crate::source::Picture;
+use super::SentenceText;
 
-/// A pair as a model judges it.
+/// An image and a caption as a model sees both.
 #[derive(Debug, Clone)]
-pub(crate) struct JudgedPair {
-    /// The image.
-    pub(crate) picture: Picture,
+pub struct PairSentences {
+    /// Name of the image.
+    pub name: String,
+    /// Address of the picture, if there is one.
+    pub picture: Option<String>,
     /// What image and caption are to each other.
-    pub(crate) kind: PairKind,
+    pub relation: &'static str,
     /// The caption.
-    pub(crate) caption: JudgedCaption,
-    /// Negatives that the model makes from the caption, the best first; empty if the caption belongs to another image.
-    pub(crate) negatives: Vec<JudgedCaption>,
-}
-
-/// A caption, or a negative of one.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct JudgedCaption {
-    /// How probable it is that caption and image match.
-    pub(crate) score: f32,
-    /// The words in order.
-    pub(crate) words: Vec<JudgedText>,
-    /// Whether the image denies the sentence, if that is known.
-    pub(crate) denied: Option<bool>,
-}
-
-/// A word of a caption or of a negative.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct JudgedText {
-    /// As it is written.
-    pub(crate) text: String,
-    /// Its number among the words of the caption; a punctuation mark has none.
-    pub(crate) at: Option<usize>,
-    /// Whether the caption has another word there.
-    pub(crate) changed: bool,
-    /// How probable it is that the word matches the image; `None` if the model has no word heads.
-    pub(crate) matches: Option<f32>,
-    /// Whether the model's word correction head proposes the caption's own word here.
-    pub(crate) restored: bool,
-    /// The word that this head proposes, if it is another word than the written one.
-    pub(crate) correction: Option<String>,
+    pub caption: SentenceText,
+    /// Negatives that the model makes from the caption, the best first, and whether the image denies each, if that is known; empty if the
+    /// caption belongs to another image.
+    pub negatives: Vec<(SentenceText, Option<bool>)>,
 }
 
 /// Styles that only this page needs.
@@ -63,7 +35,7 @@ const STYLE: &str = "
 ";
 
 /// Pairs, each with its picture.
-pub(super) fn render(pairs: &[JudgedPair]) -> Markup {
+pub fn page(pairs: &[PairSentences]) -> Markup {
     html! {
         style { (PreEscaped(STYLE)) }
         p.note {
@@ -75,25 +47,25 @@ pub(super) fn render(pairs: &[JudgedPair]) -> Markup {
     }
 }
 
-fn one(pair: &JudgedPair) -> Markup {
+fn one(pair: &PairSentences) -> Markup {
     html! {
         article {
             div {
-                @if pair.picture.bytes.is_empty() { p.by { (pair.picture.name) } }
-                @else { img alt=(pair.picture.name) src=(data_url(&pair.picture)); }
+                @if let Some(address) = &pair.picture { img alt=(pair.name) src=(address); }
+                @else { p.by { (pair.name) } }
             }
             div {
-                p.by { (kind(pair.kind)) " · " (pair.picture.name) " · score " (score(&pair.caption)) }
+                p.by { (pair.relation) " · " (pair.name) " · score " (score(&pair.caption)) }
                 p.caption { (sentence(&pair.caption)) }
                 @if pair.caption.words.iter().any(|word| word.matches.is_some()) {
                     (scroll("Words of the caption", numbers(&pair.caption)))
                 }
                 @if !pair.negatives.is_empty() {
                     p.by { "Negatives of the model, the best first" }
-                    ol { @for negative in &pair.negatives {
+                    ol { @for (negative, denied) in &pair.negatives {
                         li {
                             (sentence(negative)) " "
-                            span.note { "score " (score(negative)) (truth(negative.denied)) }
+                            span.note { "score " (score(negative)) (truth(*denied)) }
                         }
                     } }
                 }
@@ -102,7 +74,7 @@ fn one(pair: &JudgedPair) -> Markup {
     }
 }
 
-fn score(caption: &JudgedCaption) -> String {
+fn score(caption: &SentenceText) -> String {
     decimals(f64::from(caption.score), 3)
 }
 
@@ -114,7 +86,7 @@ fn truth(denied: Option<bool>) -> &'static str {
     }
 }
 
-fn sentence(caption: &JudgedCaption) -> Markup {
+fn sentence(caption: &SentenceText) -> Markup {
     html! {
         @for word in &caption.words {
             @let percent = word.matches.map_or(0.0, |matches| (100.0 * (1.0 - matches)).round());
@@ -127,7 +99,7 @@ fn sentence(caption: &JudgedCaption) -> Markup {
     }
 }
 
-fn numbers(caption: &JudgedCaption) -> Markup {
+fn numbers(caption: &SentenceText) -> Markup {
     html! {
         table {
             thead { tr {
@@ -145,10 +117,11 @@ fn numbers(caption: &JudgedCaption) -> Markup {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::train::WordText;
 
     #[test]
     fn words_have_the_colour_of_their_mismatch() {
-        let word = |text: &str, matches, correction: Option<&str>| JudgedText {
+        let word = |text: &str, matches, correction: Option<&str>| WordText {
             text: text.into(),
             at: None,
             changed: correction.is_some(),
@@ -157,15 +130,15 @@ mod tests {
             correction: correction.map(String::from),
         };
         let words = vec![word("red", 0.1, Some("<blue>")), word("ball", 0.95, Some("cup"))];
-        let caption = JudgedCaption { score: 0.25, words, denied: Some(true) };
-        let picture = Picture { name: "7".into(), mime: "image/png", bytes: vec![] };
-        let pair = JudgedPair {
-            picture,
-            kind: PairKind::Annotated,
+        let caption = SentenceText { text: String::new(), score: 0.25, below: false, words };
+        let pair = PairSentences {
+            name: "7".into(),
+            picture: None,
+            relation: "annotated pair",
             caption: caption.clone(),
-            negatives: vec![caption],
+            negatives: vec![(caption, Some(true))],
         };
-        let page = render(&[pair]).into_string();
+        let page = page(&[pair]).into_string();
         assert!(page.contains("--strength:90%\">red</span><span class=\"note\"> → &lt;blue&gt;"));
         assert!(
             page.contains("--strength:5%\">ball</span> "),

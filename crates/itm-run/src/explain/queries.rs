@@ -7,36 +7,37 @@ use itm_core::learn::MatchProbability;
 use itm_core::scored::Scored;
 use itm_core::{Error, Result, ScoreMatrix};
 
+use crate::cli;
 use crate::report::{Answer, Example, Item, Mark};
 use crate::source::Source;
 use crate::split::Split;
 
 /// Items shown for a query.
-pub(crate) const ANSWERS: usize = 5;
+pub(super) const ANSWERS: usize = 5;
 
 /// An item that may match a query.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Candidate {
+pub(super) struct Candidate {
     /// Its number in the split.
-    pub(crate) item: usize,
+    pub(super) item: usize,
     /// Similarity to the query.
-    pub(crate) similarity: f64,
+    pub(super) similarity: f64,
     /// P(match | similarity).
-    pub(crate) probability: f64,
+    pub(super) probability: f64,
 }
 
 /// Image queries and caption queries.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Queries {
+pub(super) struct Queries {
     /// Numbers of images.
-    pub(crate) images: Vec<usize>,
+    pub(super) images: Vec<usize>,
     /// Numbers of captions.
-    pub(crate) captions: Vec<usize>,
+    pub(super) captions: Vec<usize>,
 }
 
 impl Queries {
     /// `count` queries of each kind, spread evenly over a split.
-    pub(crate) fn spread(source: &Source, split: Split, count: usize) -> Self {
+    pub(super) fn spread(source: &Source, split: Split, count: usize) -> Self {
         let pairs = &source.part(split).0.pairs;
         let of = |all: usize| {
             let count = count.min(all);
@@ -45,11 +46,22 @@ impl Queries {
         Self { images: of(pairs.images()), captions: of(pairs.texts()) }
     }
 
-    /// Refuses numbers that the split does not have.
+    /// The queries that the command line names, or else spread ones.
     ///
     /// # Errors
-    /// The first such number.
-    pub(crate) fn check(&self, source: &Source, split: Split) -> Result<()> {
+    /// The first number that the split does not have.
+    pub(super) fn of(source: &Source, split: Split, args: &cli::Explain) -> Result<Self> {
+        let of = |numbers: &Option<Vec<usize>>| numbers.clone().unwrap_or_default();
+        let given = Self { images: of(&args.images), captions: of(&args.captions) };
+        let queries = match given == Self::default() {
+            true => Self::spread(source, split, args.queries),
+            false => given,
+        };
+        queries.check(source, split)?;
+        Ok(queries)
+    }
+
+    fn check(&self, source: &Source, split: Split) -> Result<()> {
         let pairs = &source.part(split).0.pairs;
         for (option, numbers, all) in [
             ("--images", &self.images, pairs.images()),
@@ -64,7 +76,7 @@ impl Queries {
 }
 
 /// The most probable false negatives of each query, most probable first. Scores are probabilities.
-pub(crate) fn false_negatives(
+pub(super) fn false_negatives(
     row: &str,
     scored: &dyn Scored,
     posterior: &MatchProbability,

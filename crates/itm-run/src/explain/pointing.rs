@@ -27,8 +27,8 @@ use itm_core::significance::Share;
 use serde::{Deserialize, Serialize};
 
 use self::mismatch::{Mismatch, Words};
-use super::{BySeed, Measure, Trial};
-use crate::explanations::word_maps::{self, false_negative};
+use super::word_maps::{self, false_negative};
+use crate::measures::{BySeed, Measure, Trial};
 use crate::report::{PairMaps, Place, Report, Section, largest, word_pictures};
 use crate::source::Source;
 use crate::split::Split;

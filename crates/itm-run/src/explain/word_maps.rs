@@ -8,7 +8,7 @@ use itm_core::scored::Scored;
 use itm_core::{Relevance, Result};
 
 use super::queries::Queries;
-use crate::report::{PairKind, PairMaps, RowMaps};
+use crate::report::{Pair, PairKind, PairMaps, RowMaps};
 use crate::source::{Grounded, Source};
 use crate::split::Split;
 
@@ -16,7 +16,7 @@ use crate::split::Split;
 const WORDS: usize = 4;
 
 /// Maximum number of rows beside each other.
-pub(crate) const ROWS: usize = 4;
+pub(super) const ROWS: usize = 4;
 
 /// Words that name nothing to look for in a picture.
 const FUNCTION: &[&str] = &[
@@ -26,16 +26,8 @@ const FUNCTION: &[&str] = &[
     "there", "while", "who", "which", "into", "onto", "than", "very",
 ];
 
-/// An image and a caption to be shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Pair {
-    pub(crate) image: usize,
-    pub(crate) text: usize,
-    pub(crate) kind: PairKind,
-}
-
 /// The numbers of the image and the caption of each pair.
-pub(crate) fn numbers(pairs: &[Pair]) -> Vec<(usize, usize)> {
+pub(super) fn numbers(pairs: &[Pair]) -> Vec<(usize, usize)> {
     pairs.iter().map(|pair| (pair.image, pair.text)).collect()
 }
 
@@ -44,7 +36,7 @@ pub(crate) fn numbers(pairs: &[Pair]) -> Vec<(usize, usize)> {
 ///
 /// # Errors
 /// If the scores fail.
-pub(crate) fn pairs(
+pub(super) fn pairs(
     source: &Source,
     split: Split,
     captions: &[usize],
@@ -71,7 +63,7 @@ pub(crate) fn pairs(
 
 /// At most `count` captions, spread evenly. If the truth is known, each gives way to the next caption that is true of a
 /// second image.
-pub(crate) fn spread(source: &Source, split: Split, count: usize) -> Vec<usize> {
+pub(super) fn spread(source: &Source, split: Split, count: usize) -> Vec<usize> {
     let (part, truth) = source.part(split);
     let texts = part.pairs.texts();
     let two = |t: &usize| truth.is_none_or(|truth| truth.images_of(*t).len() > 1);
@@ -88,7 +80,7 @@ fn most_similar(scored: &dyn Scored, text: usize, own: usize) -> Result<Option<u
 }
 
 /// The pairs with what image and caption are to each other.
-pub(crate) fn asked(source: &Source, split: Split, pairs: &[(usize, usize)]) -> Vec<Pair> {
+pub(super) fn related(source: &Source, split: Split, pairs: &[(usize, usize)]) -> Vec<Pair> {
     let (part, truth) = source.part(split);
     let pair = |&(image, text): &(usize, usize)| {
         let kind = match truth {
@@ -103,7 +95,7 @@ pub(crate) fn asked(source: &Source, split: Split, pairs: &[(usize, usize)]) -> 
 
 /// What a report shows of the maps of one row and seed: for each pair the wanted words, or words that `chosen`
 /// selects. If none are wanted, all words with regions are shown, because their effects add up.
-pub(crate) fn shown(
+pub(super) fn shown(
     (row, seed): (&str, u64),
     source: &Source,
     (split, pairs): (Split, &[Pair]),
@@ -142,7 +134,7 @@ pub(crate) fn shown(
 ///
 /// # Panics
 /// If the row has another number of pairs.
-pub(crate) fn beside(all: &mut Vec<PairMaps>, row: Vec<PairMaps>) {
+pub(super) fn beside(all: &mut Vec<PairMaps>, row: Vec<PairMaps>) {
     if all.is_empty() {
         *all = row;
         return;
@@ -187,7 +179,7 @@ fn chosen(
 }
 
 /// The next image after `own` that a caption is true of, else the first such image; `None` if there is no other image.
-pub(crate) fn false_negative(truth: &Relevance, own: usize, text: usize) -> Option<usize> {
+pub(super) fn false_negative(truth: &Relevance, own: usize, text: usize) -> Option<usize> {
     let images = truth.images_of(text).iter().map(|&i| i as usize);
     let others = || images.clone().filter(|&i| i != own);
     others().find(|&i| i > own).or_else(|| others().next())
@@ -337,7 +329,7 @@ mod tests {
     #[test]
     fn effects_of_all_words_are_shown() {
         let source = source(true);
-        let pairs = asked(&source, Split::Test, &[(1, 7), (0, 7)]);
+        let pairs = related(&source, Split::Test, &[(1, 7), (0, 7)]);
         let kinds = [pairs[0].kind, pairs[1].kind];
         assert!(kinds[0] == PairKind::Annotated && kinds[1] != PairKind::Annotated);
         let maps = |pair: &Pair| {

@@ -1,0 +1,175 @@
+//! Explanations: what a reader sees of single queries, pairs and words. `itm explain` writes pages about one row of a finished run; reports
+//! show some of the same.
+//!
+//! | what | where |
+//! |---|---|
+//! | queries: their first answers, and the most probable false negatives | `queries`, and as measures `examples` |
+//! | words: maps over patches or regions, and effects on a score | `word_maps`; pages of several rows `maps` |
+//! | where words point, in numbers | `pointing`, a measure |
+//! | pairs that the command line names | `named` |
+
+mod examples;
+mod maps;
+mod named;
+mod pointing;
+mod queries;
+mod word_maps;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use itm_core::{Error, Result};
+
+use self::queries::{Queries, false_negatives};
+use crate::disk::write_atomically;
+use crate::methods::Kind;
+use crate::model::Model;
+use crate::report::{self, Example, Item, Mark, Pair};
+use crate::run::Run;
+use crate::split::Split;
+use crate::{cli, progress};
+
+pub(crate) use self::examples::{Examples, FalseNegatives};
+pub(crate) use self::pointing::Pointing;
+
+/// Writes pages about a row: the most probable false negatives of some queries, maps of words where there are patches or regions, and words
+/// that do not match an image, where the row judges words. If the command names pairs, only the words of these pairs. Returns the folder.
+///
+/// # Errors
+/// If the run or the row is missing, if there is nothing to show, or if a file cannot be written: one line.
+pub(crate) fn explain(args: &cli::Explain, configs: &Path) -> Result<PathBuf> {
+    let run = open(args, configs)?;
+    let split = match args.split {
+        cli::ExplainedSplit::Train => Split::Train,
+        cli::ExplainedSplit::Test => Split::Test,
+    };
+    let row = run.config.named_row(args.row.as_deref())?;
+    let folder = run.dir().folder(&row, args.seed).join("explain").join(split.name());
+    let named = named::pairs(&run.source, split, args)?;
+    let queries = Queries::of(&run.source, split, args)?;
+    let spinner = progress::spinner("embedding");
+    let model = run.trained(&row, args.seed)?;
+    spinner.finish_and_clear();
+    let of = Explanation { run: &run, model, split, args, folder };
+    let pages = match named.is_empty() {
+        true => of.queries(&queries)?,
+        false => of.named(&word_maps::related(&run.source, split, &named))?,
+    };
+    pages.iter().for_each(|page| progress::say(format!("Page: {}", page.display())));
+    Ok(of.folder)
+}
+
+/// The named run, if it has the named row and the named method made it.
+fn open(args: &cli::Explain, configs: &Path) -> Result<Run> {
+    Run::open(&args.run, (args.data.as_deref(), &args.backend), configs, |config| {
+        let kind = Kind::of(config)?;
+        if kind.name == args.what {
+            return config.named_row(args.row.as_deref()).map(drop);
+        }
+        let expected = format!("{}, the method of {}", kind.name, args.run.display());
+        Err(Error::invalid("what to explain", expected, format!("`{}`", args.what)))
+    })
+}
+
+/// A trained model of a run, and what the command line wants to see of it.
+struct Explanation<'a> {
+    run: &'a Run,
+    model: Model<'a>,
+    split: Split,
+    args: &'a cli::Explain,
+    folder: PathBuf,
+}
+
+impl Explanation<'_> {
+    /// The page of some pairs.
+    fn named(&self, pairs: &[Pair]) -> Result<Vec<PathBuf>> {
+        let page = self.judged(pairs)?.map_or_else(|| self.maps(pairs), |page| Ok(Some(page)))?;
+        let page = page.ok_or_else(|| {
+            let expected = "a row that compares words with patches or regions, or judges words";
+            Error::invalid("--row", expected, format!("`{}`", self.model.row))
+        })?;
+        Ok(vec![page])
+    }
+
+    /// The pages of some queries, and of the words of some captions.
+    fn queries(&self, queries: &Queries) -> Result<Vec<PathBuf>> {
+        let (source, split, row) = (&self.run.source, self.split, &self.model.row);
+        let scored = self.run.scores(&self.model, split)?;
+        let captions = match self.args.captions {
+            Some(_) => queries.captions.clone(),
+            None => word_maps::spread(source, split, self.args.queries),
+        };
+        let pairs = word_maps::pairs(source, split, &captions, Some(&*scored))?;
+        if let Some(page) = self.judged(&pairs)? {
+            return Ok(vec![page]);
+        }
+        let maps = self.maps(&pairs)?;
+        if maps.is_none() {
+            progress::say(format!(
+                "No word-patches.html: the encoders of `{row}` have no patches."
+            ));
+        }
+        let Some(posterior) = self.model.method.posterior() else {
+            let place = self.run.dir().folder(row, self.args.seed);
+            let expected = "a row that draws negatives by a posterior and has seen enough pairs";
+            let error = Error::invalid(place.display(), expected, "none");
+            let Some(page) = maps else { return Err(error) };
+            progress::say(format!("No false-negatives.html: {error}"));
+            return Ok(vec![page]);
+        };
+        let found = false_negatives(row, &*scored, &posterior, source, (split, queries))?;
+        let title = format!(
+            "{row}, seed {}: most probable false negatives, p = {:e}",
+            self.args.seed, posterior.prior
+        );
+        let page = self.write("false-negatives.html", &report::explained(&title, &found))?;
+        self.write_pictures(&found)?;
+        found.iter().for_each(|example| progress::say(text(example)));
+        Ok([page].into_iter().chain(maps).collect())
+    }
+
+    /// Writes `words-judged.html`; `None` if the row's method judges no words.
+    fn judged(&self, pairs: &[Pair]) -> Result<Option<PathBuf>> {
+        let kind = Kind::of(&self.run.config)?;
+        let Some(content) = kind.judge(&self.model, self.split, pairs)? else { return Ok(None) };
+        let title = format!("Words and images, {}", self.model.name());
+        self.write("words-judged.html", &report::headed(&title, content)).map(Some)
+    }
+
+    fn write(&self, name: &str, page: &str) -> Result<PathBuf> {
+        fs::create_dir_all(&self.folder).map_err(Error::io(&self.folder))?;
+        let path = self.folder.join(name);
+        write_atomically(&path, page.as_bytes())?;
+        Ok(path)
+    }
+
+    /// Writes the pictures of a page also as files.
+    fn write_pictures(&self, examples: &[Example]) -> Result<()> {
+        let pictures = self.folder.join("pictures");
+        fs::create_dir_all(&pictures).map_err(Error::io(&pictures))?;
+        let answers = examples.iter().flat_map(|example| &example.answers);
+        let items = answers.map(|answer| &answer.item).chain(examples.iter().map(|e| &e.query));
+        for item in items {
+            let Item::Image(picture) = item else { continue };
+            let name = Path::new(&picture.name).file_name();
+            if let Some(name) = name.filter(|_| !picture.bytes.is_empty()) {
+                write_atomically(&pictures.join(name), &picture.bytes)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A query and its answers, for a terminal.
+fn text(example: &Example) -> String {
+    let name = |item: &Item| match item {
+        Item::Image(picture) => picture.name.clone(),
+        Item::Caption(text) => format!("\"{text}\""),
+    };
+    let answer = |a: &report::Answer| {
+        let mark = if a.mark == Mark::TrueNotAnnotated { "  (true)" } else { "" };
+        format!("  {:.4}  {}{mark}", a.score, name(&a.item))
+    };
+    let lines = std::iter::once(name(&example.query)).chain(example.answers.iter().map(answer));
+    lines.collect::<Vec<_>>().join("\n")
+}

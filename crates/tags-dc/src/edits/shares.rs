@@ -1,0 +1,182 @@
+//! How often a model scores edited captions below the captions themselves: Table 4 of the paper, for any model.
+//!
+//! ```text
+//! below = #{edits with s(image, edit) < s(image, caption)} / #{edits}          a tie counts against the model
+//! ```
+//!
+//! The edits are VSE-C's: they replace a noun, a number or a relation. One edit is drawn per caption, its kind first.
+
+use std::collections::BTreeMap;
+
+use itm_core::Result;
+use itm_core::data::Part;
+use itm_core::significance::Share;
+use serde::{Deserialize, Serialize};
+
+use super::{Captions, Edits, NounTable, Quota, Rules, each};
+use crate::fluency::{Fluency, Trigrams};
+use crate::phrases::{Sentence, parse};
+use crate::record::Kind;
+
+/// VSE-C's kinds.
+const KINDS: [(Kind, &str); 3] =
+    [(Kind::Noun, "noun"), (Kind::Numeral, "numeral"), (Kind::Relation, "relation")];
+/// Seed of the draws.
+const SEED: u64 = 0;
+
+/// A caption of a split with one change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CaptionEdit {
+    /// Number of the caption.
+    pub text: usize,
+    /// The kind of the edit; `None` if the kind was drawn.
+    pub kind: Option<&'static str>,
+    /// The caption after the change.
+    pub sentence: String,
+}
+
+impl CaptionEdit {
+    /// For each caption, one edit of a drawn kind, and one edit of every kind. The training captions decide which noun may replace which.
+    ///
+    /// # Errors
+    /// Edits have no errors, and no writer can fail here.
+    pub fn all(train: &Part, part: &Part) -> Result<Vec<Self>> {
+        let parsed = |image| -> Vec<Sentence> {
+            train.pairs.texts_of(image).iter().map(|&text| parse(&train.captions[text])).collect()
+        };
+        let training: Vec<_> = (0..train.pairs.images()).map(parsed).collect();
+        let edits = Edits { nouns: NounTable::fit(&training), rules: Rules::VseC };
+        let texts = |image| part.pairs.texts_of(image);
+        let captions = |image: usize| Captions {
+            id: image.to_string(),
+            texts: texts(image).iter().map(|&text| part.captions[text].clone()).collect(),
+        };
+        let images: Vec<_> = (0..part.pairs.images()).map(captions).collect();
+        let mut all = vec![];
+        let mut of = |kinds: Vec<Kind>, kind: Option<&'static str>| {
+            let wanted = Quota { seed: SEED, per_caption: 1, kinds };
+            each(&images, &edits, &wanted, |record| {
+                let (image, number) = record.caption.split_once('#').expect("as ids are made");
+                let [image, number] = [image, number].map(|n| n.parse().expect("a number"));
+                all.push(Self { text: texts(image)[number], kind, sentence: record.text });
+                Ok(())
+            })
+        };
+        of(KINDS.map(|(kind, _)| kind).to_vec(), None)?;
+        for (kind, name) in KINDS {
+            of(vec![kind], Some(name))?;
+        }
+        Ok(all)
+    }
+}
+
+/// Counts per image of a split, for one model.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct EditCounts {
+    /// Drawn edits below their caption, and all drawn edits.
+    below: Vec<[u64; 2]>,
+    /// The same over the edits of each kind.
+    by_kind: BTreeMap<&'static str, Vec<[u64; 2]>>,
+    /// Drawn edits with the score of their caption.
+    ties: u64,
+    /// Captions that no rule changes.
+    without: u64,
+    /// Fluency of the captions, and of the drawn edits.
+    fluency: [Option<Fluency>; 2],
+}
+
+impl EditCounts {
+    /// Counts the edits of a split. `scores` are first of its captions, then of the edits, each with the image of the caption.
+    ///
+    /// # Panics
+    /// If there is not a score for each.
+    pub fn new(train: &Part, part: &Part, edits: &[CaptionEdit], scores: &[f32]) -> Self {
+        let (own, changed) = scores.split_at(part.pairs.texts());
+        assert_eq!(changed.len(), edits.len(), "scores of the edits");
+        let none = || vec![[0; 2]; part.pairs.images()];
+        let mut counts = Self { below: none(), ..Self::default() };
+        let mut drawn = vec![false; own.len()];
+        for (edit, &score) in edits.iter().zip(changed) {
+            let (image, caption) = (part.pairs.image_of(edit.text), own[edit.text]);
+            let of = match edit.kind {
+                None => {
+                    drawn[edit.text] = true;
+                    counts.ties += u64::from(score == caption);
+                    &mut counts.below
+                }
+                Some(kind) => counts.by_kind.entry(kind).or_insert_with(none),
+            };
+            of[image][0] += u64::from(score < caption);
+            of[image][1] += 1;
+        }
+        let reader = Trigrams::fit(train.captions.iter().map(String::as_str));
+        let read = edits.iter().filter(|edit| edit.kind.is_none()).map(|edit| &edit.sentence[..]);
+        let captions = part.captions.iter().map(String::as_str);
+        counts.fluency = [Fluency::of(&reader, captions), Fluency::of(&reader, read)];
+        counts.without = drawn.iter().filter(|drawn| !**drawn).count() as u64;
+        counts
+    }
+}
+
+/// The shares of some runs of a model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct EditShares {
+    /// Share that scores below its caption with the same image; the kind of the change is drawn for each caption.
+    pub below: Share,
+    /// The same share for one change of each kind.
+    pub by_kind: BTreeMap<String, Share>,
+    /// Changed captions with the same score as their caption, summed over runs. They do not count as below.
+    pub ties: u64,
+    /// Captions that no rule changes.
+    pub without: u64,
+    /// Fluency of the captions under a trigram model of the training captions.
+    pub fluency_of_captions: Option<Fluency>,
+    /// Fluency of the changed captions.
+    pub fluency: Option<Fluency>,
+}
+
+impl EditShares {
+    /// The shares over all runs; `None` if nothing was counted.
+    pub fn over(runs: &[&EditCounts]) -> Option<Self> {
+        let first = runs.first()?;
+        let share = |of: &dyn Fn(&EditCounts) -> Option<&Vec<[u64; 2]>>| {
+            let runs: Vec<&[_]> = runs.iter().filter_map(|run| Some(&of(run)?[..])).collect();
+            Share::over(&runs)
+        };
+        let of_kind = |&kind: &&str| Some((kind.into(), share(&|run| run.by_kind.get(kind))?));
+        Some(Self {
+            below: share(&|run| Some(&run.below))?,
+            by_kind: first.by_kind.keys().filter_map(of_kind).collect(),
+            ties: runs.iter().map(|run| run.ties).sum(),
+            without: first.without,
+            fluency_of_captions: first.fluency[0],
+            fluency: first.fluency[1],
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// By hand, two runs of two images: 3 of 4 and 1 of 2 drawn edits below; nouns 1 of 1 and 0 of 1.
+    #[test]
+    fn golden_shares_of_two_runs() {
+        let of = |below, nouns, ties| EditCounts {
+            below,
+            by_kind: BTreeMap::from([("noun", nouns)]),
+            ties,
+            without: 3,
+            fluency: [None; 2],
+        };
+        let (first, second) = (
+            of(vec![[2, 2], [1, 2]], vec![[1, 1], [0, 0]], 1),
+            of(vec![[1, 2], [0, 0]], vec![[0, 1], [0, 0]], 0),
+        );
+        let got = EditShares::over(&[&first, &second]).unwrap();
+        assert_eq!((got.below.value, got.below.of), (4.0 / 6.0, 6));
+        assert_eq!((got.by_kind["noun"].value, got.by_kind["noun"].of), (0.5, 2));
+        assert_eq!((got.ties, got.without), (1, 3));
+        assert_eq!(EditShares::over(&[]), None);
+    }
+}

@@ -1,0 +1,206 @@
+//! Sentences that a model makes from captions, against the truth: whether they are false of their images, and whether the word heads see
+//! and correct the changed words.
+//!
+//! ```text
+//! truly false = #{sentences with a meaning that the image denies} / #{sentences with a meaning}
+//! seen        = #{changed words that are said not to match} / #{changed words}       of truly false sentences
+//! corrected   = #{changed words whose correction is the old word} / #{changed words}  of the same
+//! ```
+//!
+//! # Departures
+//! The paper let people judge 200 sentences of each data set, and prints accuracies over all tokens.
+
+use std::collections::BTreeMap;
+
+use itm_core::significance::Share;
+use serde::{Deserialize, Serialize};
+
+use super::{SentenceText, WordText};
+use crate::fluency::Fluency;
+
+/// Counts per image, for one model: things that count, and all things.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct SentenceCounts {
+    /// Truly false sentences among the sentences with a meaning.
+    denied: Vec<[u64; 2]>,
+    /// The same, by the kind of the only changed word.
+    by_kind: BTreeMap<&'static str, Vec<[u64; 2]>>,
+    /// Sentences without a meaning among all sentences.
+    unparsed: Vec<[u64; 2]>,
+    /// Changed words of truly false sentences that the head calls mismatched.
+    seen: Vec<[u64; 2]>,
+    /// Other words of truly false sentences that the head calls matched.
+    kept: Vec<[u64; 2]>,
+    corrected: Vec<[u64; 2]>,
+    /// Sentences that score below their captions.
+    below: Vec<[u64; 2]>,
+    /// Fluency of the sentences.
+    pub fluency: Option<Fluency>,
+}
+
+impl SentenceCounts {
+    /// Nothing counted yet.
+    pub fn new(images: usize) -> Self {
+        let none = || vec![[0; 2]; images];
+        Self {
+            denied: none(),
+            unparsed: none(),
+            seen: none(),
+            kept: none(),
+            corrected: none(),
+            below: none(),
+            ..Self::default()
+        }
+    }
+
+    /// Counts a sentence. `denied` is whether the image denies it, `None` if it has no meaning. `kind` is the kind of
+    /// the only changed word.
+    pub fn add(
+        &mut self,
+        image: usize,
+        sentence: &SentenceText,
+        denied: Option<bool>,
+        kind: Option<&'static str>,
+    ) {
+        count(&mut self.below[image], sentence.below);
+        count(&mut self.unparsed[image], denied.is_none());
+        let Some(denied) = denied else { return };
+        count(&mut self.denied[image], denied);
+        if let Some(kind) = kind {
+            let images = self.denied.len();
+            let of_kind = self.by_kind.entry(kind).or_insert_with(|| vec![[0; 2]; images]);
+            count(&mut of_kind[image], denied);
+        }
+        if denied {
+            sentence.words().for_each(|word| self.add_word(image, word));
+        }
+    }
+
+    fn add_word(&mut self, image: usize, word: &WordText) {
+        let Some(probability) = word.matches else { return }; // no word heads
+        let matches = probability > 0.5;
+        if word.changed {
+            count(&mut self.seen[image], !matches);
+            count(&mut self.corrected[image], word.restored);
+        } else {
+            count(&mut self.kept[image], matches);
+        }
+    }
+}
+
+fn count(counts: &mut [u64; 2], hit: bool) {
+    counts[0] += u64::from(hit);
+    counts[1] += 1;
+}
+
+impl SentenceText {
+    /// The words without punctuation marks.
+    fn words(&self) -> impl Iterator<Item = &WordText> {
+        self.words.iter().filter(|word| word.at.is_some())
+    }
+
+    /// The number of the only changed word; `None` if several words are changed.
+    pub fn changed(&self) -> Option<usize> {
+        let mut changed = self.words().filter(|word| word.changed);
+        changed.next().filter(|_| changed.next().is_none())?.at
+    }
+}
+
+/// The shares of some runs of a model.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SentenceShares {
+    /// Share of the synthetic sentences with a meaning that are false of their images.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub synthetic_truly_false: Option<Share>,
+    /// Share of the changed words of these false sentences that the model calls mismatched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wod_accuracy: Option<Share>,
+    /// Share of the same words for which the model proposes the caption's word.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub woc_accuracy: Option<Share>,
+    /// Further shares of these sentences.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub synthetic: Option<FurtherShares>,
+}
+
+/// Further shares of the sentences.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FurtherShares {
+    /// Share that have no meaning: nobody can say whether they are false.
+    pub unparsed: Share,
+    /// Share of truly false sentences among the sentences with one changed word, by the kind of that word.
+    pub by_kind: BTreeMap<String, Share>,
+    /// Share of the unchanged words of false sentences that the model calls matched.
+    pub kept_words_match: Option<Share>,
+    /// Share that the model scores below their captions.
+    pub scored_below: Option<Share>,
+    /// Fluency of the sentences under a trigram model of the training captions, mean over runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fluency: Option<Fluency>,
+}
+
+impl SentenceShares {
+    /// The shares over all runs.
+    pub fn over(runs: &[&SentenceCounts]) -> Self {
+        let share = |of: &dyn Fn(&SentenceCounts) -> Option<&Vec<[u64; 2]>>| {
+            let runs: Vec<&[_]> = runs.iter().filter_map(|run| Some(&of(run)?[..])).collect();
+            Share::over(&runs)
+        };
+        let of_kind = |&kind: &&str| Some((kind.into(), share(&|run| run.by_kind.get(kind))?));
+        let kinds = runs.iter().take(1).flat_map(|run| run.by_kind.keys());
+        let further = |unparsed| FurtherShares {
+            unparsed,
+            by_kind: kinds.filter_map(of_kind).collect(),
+            kept_words_match: share(&|run| Some(&run.kept)),
+            scored_below: share(&|run| Some(&run.below)),
+            fluency: Fluency::mean(runs.iter().filter_map(|run| run.fluency)),
+        };
+        Self {
+            synthetic_truly_false: share(&|run| Some(&run.denied)),
+            wod_accuracy: share(&|run| Some(&run.seen)),
+            woc_accuracy: share(&|run| Some(&run.corrected)),
+            synthetic: share(&|run| Some(&run.unparsed)).map(further),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// By hand: of three sentences one has no meaning, one is true and one is false. The changed word of the false
+    /// sentence is seen but not corrected.
+    #[test]
+    fn golden_counts_of_an_image() {
+        let word = |at, changed, (matches, restored)| {
+            let (text, correction) = (String::new(), None);
+            WordText { text, at, changed, matches: Some(matches), restored, correction }
+        };
+        let sentence =
+            |words, below| SentenceText { text: String::new(), score: 0.5, below, words };
+        let mut all = SentenceCounts::new(2);
+        let three = || {
+            vec![
+                word(Some(0), false, (0.9, true)),
+                word(Some(1), true, (0.5, false)),
+                word(Some(2), false, (0.1, true)),
+                word(None, false, (0.9, true)), // a full stop is not a word
+            ]
+        };
+        assert_eq!(sentence(three(), true).changed(), Some(1));
+        all.add(1, &sentence(three(), true), None, Some("colour"));
+        all.add(1, &sentence(three(), false), Some(false), Some("colour"));
+        all.add(1, &sentence(three(), true), Some(true), Some("kind"));
+        let shares = SentenceShares::over(&[&all, &SentenceCounts::new(2)]);
+        let value = |share: Option<Share>| share.map(|share| (share.value, share.of));
+        assert_eq!(value(shares.synthetic_truly_false), Some((0.5, 2)));
+        assert_eq!(value(shares.wod_accuracy), Some((1.0, 1)));
+        assert_eq!(value(shares.woc_accuracy), Some((0.0, 1)));
+        let synthetic = shares.synthetic.unwrap();
+        assert_eq!(value(Some(synthetic.unparsed)), Some((1.0 / 3.0, 3)));
+        assert_eq!(value(synthetic.kept_words_match), Some((0.5, 2)));
+        assert_eq!(value(synthetic.scored_below), Some((2.0 / 3.0, 3)));
+        let of = |kind: &str| value(synthetic.by_kind.get(kind).copied());
+        assert_eq!((of("colour"), of("kind"), of("size")), (Some((0.0, 1)), Some((1.0, 1)), None));
+    }
+}
