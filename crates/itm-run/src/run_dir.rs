@@ -52,7 +52,7 @@ pub struct RunDir {
     path: PathBuf,
     identity: Identity,
     /// The lock of a run that this process trains.
-    _owner: Option<Arc<File>>,
+    _owner: Option<Arc<Lock>>,
 }
 
 impl RunDir {
@@ -173,18 +173,28 @@ pub fn paths(target: &str) -> Vec<PathBuf> {
     found.into_iter().map(|(_, name)| Path::new("runs").join(name)).collect()
 }
 
-/// Locks a folder for this process, until the file is closed. The system unlocks it if the process is killed.
+/// A locked file. The system unlocks it if the process is killed; otherwise it is empty at the end.
+#[derive(Debug)]
+struct Lock(File);
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        _ = self.0.set_len(0);
+    }
+}
+
+/// Locks a folder for this process.
 ///
 /// # Errors
-/// If another process has locked it, or the file cannot be written.
-fn own(path: &Path) -> Result<Arc<File>> {
+/// If another process has locked it, or the file cannot be made.
+fn own(path: &Path) -> Result<Arc<Lock>> {
     let name = path.join(LOCK);
     let file = File::options().read(true).write(true).create(true).truncate(false).open(&name);
     let mut file = file.map_err(Error::io(&name))?;
     match file.try_lock() {
         Ok(()) => {
-            let written = file.set_len(0).and_then(|()| write!(file, "{}", std::process::id()));
-            written.map_err(Error::io(&name))?;
+            // The number is only for the line that refuses another process: a full disk does not matter.
+            _ = file.set_len(0).and_then(|()| write!(file, "{}", std::process::id()));
         }
         Err(TryLockError::WouldBlock) => {
             let number = fs::read_to_string(&name).unwrap_or_default();
@@ -195,7 +205,7 @@ fn own(path: &Path) -> Result<Arc<File>> {
         Err(TryLockError::Error(e)) if e.kind() == std::io::ErrorKind::Unsupported => (),
         Err(TryLockError::Error(e)) => return Err(Error::io(&name)(e)),
     }
-    Ok(Arc::new(file))
+    Ok(Arc::new(Lock(file)))
 }
 
 /// Whether a process has locked a folder.

@@ -186,7 +186,7 @@ fn bad_pictures_are_an_error_or_left_out() {
     assert!(line.ends_with("expected pictures that can be read, got none"), "{line}");
     let empty = FeaturesArgs { images: run.dir.path().join("weights"), ..run.args() };
     let line = features(&empty).unwrap_err().to_string();
-    assert!(line.ends_with("expected pictures (.jpg, .jpeg, .png), got none"), "{line}");
+    assert!(line.ends_with("expected pictures (.jpg, .jpeg, .png, .webp), got none"), "{line}");
     let line = features(&FeaturesArgs { batch: 0, ..run.args() }).unwrap_err().to_string();
     assert_eq!(line, "--batch: expected at least 1, got 0");
 }
