@@ -39,6 +39,7 @@ mod sizes;
 mod source;
 mod split;
 mod starts;
+pub mod stop;
 mod store;
 mod system;
 #[cfg(test)]

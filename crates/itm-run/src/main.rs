@@ -24,7 +24,13 @@ fn main() -> ExitCode {
             eprintln!("{error}");
             ExitCode::from(ANOTHER_BUILD)
         }
-        Err(error) => refuse(format!("error: {error}")),
+        Err(error) => match itm_run::stop::exit_code() {
+            Some(code) => {
+                eprintln!("stopped: {error}");
+                ExitCode::from(code)
+            }
+            None => refuse(format!("error: {error}")),
+        },
     }
 }
 

@@ -15,7 +15,7 @@ use crate::report::{CCA, Detail};
 use crate::rescore::Rescoring;
 use crate::results::{Results, RowResult, SeedRun, measures};
 use crate::train::Event;
-use crate::{cli, parallel, progress, report};
+use crate::{cli, parallel, progress, report, stop};
 
 /// Trains the rows that the command line names, writes their reports into the run directory, and returns the directory; `None` if the
 /// command line wants only the plan.
@@ -38,6 +38,7 @@ pub fn reproduce(
     let rescoring = Rescoring::new(&experiment)?;
     let measures = measures(&experiment, rescoring.as_ref());
     let mut results = Results::new(&experiment, cca(&experiment, &measures)?)?;
+    stop::listen()?;
     train_rows(&experiment, &measures, &mut results)?;
     let of_all = results.report(&experiment, started.elapsed().as_secs_f64())?;
     let sections = measures.iter().map(|measure| measure.section(&of_all));

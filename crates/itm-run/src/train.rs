@@ -17,6 +17,7 @@ use crate::checkpoint::{self, Checkpoints, Found};
 use crate::inputs::Inputs;
 use crate::log::{Line, Log};
 use crate::split::Split;
+use crate::stop;
 
 /// How long a method trains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -304,6 +305,15 @@ impl Training<'_, '_> {
                 }
                 if ends {
                     break;
+                }
+                if stop::is_asked() {
+                    self.save(&mut at, &mut log)?;
+                    let place = format!("{}, step {} of {}", self.name, at.step, plan.steps());
+                    return Err(Error::invalid(
+                        place,
+                        "an end of the training",
+                        "a signal; all is saved, and `--resume` goes on",
+                    ));
                 }
             }
         }

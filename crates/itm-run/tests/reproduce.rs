@@ -6,10 +6,10 @@ mod common;
 
 use std::fs;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{files, itm, run, small_configs, text};
+use common::{files, itm, run, set, small_configs, text};
 
 #[test]
 fn a_run_writes_its_reports_and_a_killed_one_ends_with_the_same_bits() {
@@ -152,5 +152,38 @@ fn spawn_and_kill(configs: &Path, out: &Path, more: &[&str], kill: &Kill) -> boo
             return !child.wait().unwrap().success();
         }
         std::thread::sleep(Duration::from_micros(300));
+    }
+}
+
+/// A signal ends the step and saves it: the resumed run has the log of a run that nobody stopped.
+#[cfg(unix)]
+#[test]
+fn a_stopped_run_goes_on_with_the_same_bits() {
+    let dir = tempfile::tempdir().unwrap();
+    let configs = small_configs(dir.path());
+    let path = configs.join("small.toml");
+    // No checkpoint comes before the signal.
+    let text_of = set(&fs::read_to_string(&path).unwrap(), "checkpoint_steps", "100000");
+    fs::write(&path, set(&text_of, "epochs", "40")).unwrap();
+    let one_row = ["reproduce", "small", "--rows", "InfoNCE", "--seeds", "1", "--out"];
+    let log = |name: &str| dir.path().join(name).join("rows/infonce/seed-0/log.jsonl");
+    assert!(run(&configs, &[&one_row[..], &["whole"]].concat()).status.success());
+    for (name, signal, code) in [("int", "-INT", 130), ("term", "-TERM", 143)] {
+        let mut child = itm(&configs, &[&one_row[..], &[name]].concat());
+        let child = child.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let begun = Instant::now();
+        while !fs::metadata(log(name)).is_ok_and(|log| log.len() > 0) {
+            assert!(begun.elapsed() < Duration::from_secs(120), "no log");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let number = child.id().to_string();
+        assert!(Command::new("kill").args([signal, &number]).status().unwrap().success());
+        let output = child.wait_with_output().unwrap();
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{said}");
+        assert!(said.starts_with("stopped: InfoNCE, seed 0, step "), "{said}");
+        assert!(said.ends_with("all is saved, and `--resume` goes on\n"), "{said}");
+        assert!(run(&configs, &[&one_row[..], &[name, "--resume"]].concat()).status.success());
+        assert!(fs::read(log(name)).unwrap() == fs::read(log("whole")).unwrap(), "{signal}");
     }
 }
