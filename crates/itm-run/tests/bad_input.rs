@@ -307,7 +307,6 @@ fn starts() {
     let args = ["reproduce", "wrong", "--data", "scenes", "--out", "out", "--rows", "Full"];
     for (from, to, parts) in [
         ("dims = 4", "dims = 17", ["row.Full, model.cca.dims", "at most 16", "17"]),
-        ("dims = 4", "dims = 8", ["row.Full, model.cca.dims", "at most 7, the rank", "8"]),
         ("fill = 0.3", "fill = 0.0", ["row.Full, model.cca.fill", "above 0", "0"]),
         ("fill = 0.3", "fill = -1.0", ["row.Full, model.cca.fill", "from 0", "-1"]),
         ("[model.cca]", "[model.pca]", ["row.Full", "unknown field", "pca"]),
@@ -323,8 +322,16 @@ fn starts() {
         let text = format!("{}[row.Full]\n", &own[..rows]).replacen(from, to, 1);
         fs::write(configs.join("wrong.toml"), text).unwrap();
         holds(&refused(&configs, &args), &parts);
-        _ = fs::remove_dir_all(dir.path().join("out")); // the rank is known only after CCA is solved
+        assert!(!dir.path().join("out").exists());
     }
+    // More dimensions than the training pairs have are cut, and the report says so.
+    let cut = ["reproduce", "own", "--data", "scenes", "--out", "cut", "--rows", "Full"];
+    let cut = [&cut[..], &["--seeds", "1", "--set", "model.cca.dims=8"]].concat();
+    let output = run(&configs, &cut);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let report = fs::read_to_string(dir.path().join("cut/report.json")).unwrap();
+    let note = "model.cca.dims = 8 is cut to 7, the rank of the training pairs";
+    assert!(report.contains(note), "no note on the cut");
 
     let args = ["reproduce", "own", "--data", "scenes", "--out", "whole", "--rows", "Full"];
     let first = [&args[..], &["--seeds", "1"]].concat();
