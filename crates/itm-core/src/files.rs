@@ -41,7 +41,7 @@ impl Manifest {
 
     /// SHA-256 over the lines `<sha256>  <name>`, sorted by the bytes of the name: the hash that
     /// `sha256sum $(LC_ALL=C ls …) | sha256sum` prints inside the folder.
-    pub fn combined(&self) -> String {
+    pub(crate) fn combined(&self) -> String {
         let mut files: Vec<_> = self.files.iter().collect();
         files.sort_by(|a, b| a.name.cmp(&b.name));
         files.dedup();
