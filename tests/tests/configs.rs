@@ -65,9 +65,10 @@ fn fne_rows_differ_in_one_key() {
         let mut without_bank = full(&row("w/o MMM"));
         without_bank.sampler.bank_size = 0;
         assert_eq!(row("w/o MMM"), without_bank, "{name}");
-        for (row_name, negatives) in
-            [("w/o FNE", fne::Negatives::Hardest), ("w/o MMM+FNE", fne::Negatives::InBatch)]
-        {
+        for (row_name, negatives) in [
+            ("w/o FNE", fne::NegativeChoice::Hardest),
+            ("w/o MMM+FNE", fne::NegativeChoice::InBatch),
+        ] {
             let mut other = full(&row(row_name));
             other.sampler.negatives = negatives;
             assert_eq!(row(row_name), other, "{name}");
@@ -81,7 +82,7 @@ fn fne_scenes_vit_sees_pictures_without_published_weights() {
     let config = Config::load(&configs(), "fne-scenes-vit").unwrap();
     assert!(config.target.scenes.is_some());
     let [full, mut hardest] = ["Full", "w/o FNE"].map(|row| config.row::<FneConfig>(row).unwrap());
-    assert_eq!(hardest.sampler.negatives, fne::Negatives::Hardest);
+    assert_eq!(hardest.sampler.negatives, fne::NegativeChoice::Hardest);
     hardest.sampler.negatives = full.sampler.negatives;
     assert_eq!(hardest, full);
     let fne::ImageConfig::Vit(vit) = &full.model.image else { panic!("{:?}", full.model.image) };

@@ -17,7 +17,7 @@ use fne::{
     Bank, BankRows, BankState, Draws, Error, Online, Preset, Reset, Result, Statistics, Variance,
     memory_loss,
 };
-use itm_core::checkpoint::Writer;
+use itm_core::checkpoint::CheckpointWriter;
 use itm_core::encoders::unit_rows;
 use itm_core::host;
 use itm_core::learn::{SavedState, Trainer};
@@ -108,7 +108,7 @@ impl Loop {
         };
         let memory = serde_json::to_vec(&(self.bank.state(), &self.statistics));
         write("memory.json", &memory.expect("plain numbers"))?;
-        let modules = |file: &mut Writer| file.module("encoders", self.learner.module());
+        let modules = |file: &mut CheckpointWriter| file.module("encoders", self.learner.module());
         self.learner.save(NAME, &mut write, modules, |_, updates| [updates, 0])?;
         fs::rename(&part, &whole).map_err(Error::io(&whole))
     }

@@ -32,7 +32,7 @@ pub struct Bank {
     texts: Tensor<2>,
     ids: Vec<i64>,
     captions: Vec<i64>,
-    cursor: usize,
+    pub(crate) cursor: usize,
 }
 
 /// Rows for [`Bank::push`], one pair each.
@@ -163,11 +163,6 @@ impl Bank {
     /// Width d of a row.
     pub fn width(&self) -> usize {
         self.images.dims()[1]
-    }
-
-    /// The row that the next pair overwrites.
-    pub fn cursor(&self) -> usize {
-        self.cursor
     }
 
     /// M_V, `[k, d]`. If you still hold this tensor at the next push, the push copies the table.

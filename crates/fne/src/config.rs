@@ -122,7 +122,7 @@ impl TrainConfig {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
-pub enum Negatives {
+pub enum NegativeChoice {
     /// Drawn by the weights of Eq. 13 (the paper's "Full").
     Fne,
     /// The candidate with the largest hinge (the paper's "w/o FNE").
@@ -185,7 +185,7 @@ pub enum Exclude {
 #[serde(deny_unknown_fields)]
 pub struct SamplerConfig {
     /// Which candidate becomes the negative after the warm-up.
-    pub negatives: Negatives,
+    pub negatives: NegativeChoice,
     /// Which candidates are never negatives.
     pub exclude: Exclude,
     /// γ of Eq. 3.
@@ -236,17 +236,17 @@ impl SamplerConfig {
 
     /// Whether the in-batch loss is used in `epoch`.
     pub fn in_batch(&self, epoch: usize) -> bool {
-        epoch < self.warmup_epochs || self.negatives == Negatives::InBatch
+        epoch < self.warmup_epochs || self.negatives == NegativeChoice::InBatch
     }
 }
 
 impl FneConfig {
     /// Whether training uses the momentum encoders.
-    pub fn has_momentum(&self) -> bool {
+    pub(crate) fn has_momentum(&self) -> bool {
         let Self { train, sampler, .. } = self;
         train.loss == Loss::Triplet
             && sampler.bank_size > 0
-            && sampler.negatives != Negatives::InBatch
+            && sampler.negatives != NegativeChoice::InBatch
     }
 
     /// Refuses values that cannot be trained with.
@@ -285,7 +285,7 @@ impl FneConfig {
             let expected = "\"f32\", because neither encoder is a ViT or a BERT";
             return Err(Error::invalid("train.precision", expected, "\"bf16\""));
         }
-        if sampler.exclude == Exclude::Truth && sampler.negatives == Negatives::InBatch {
+        if sampler.exclude == Exclude::Truth && sampler.negatives == NegativeChoice::InBatch {
             let expected = "\"same_image\" with negatives = \"in_batch\"";
             return Err(Error::invalid("sampler.exclude", expected, "\"truth\""));
         }

@@ -15,7 +15,6 @@ mod memory_loss;
 mod method;
 mod model;
 mod posterior;
-mod state;
 mod states;
 mod statistics;
 mod step;
@@ -34,7 +33,7 @@ pub use checks::NEVER;
 pub use config::{
     Augmentation, BagConfig, BertConfig, DropoutAfterValidation, Enqueue, Exclude,
     FeatureTransform, FeaturesConfig, FneConfig, GruConfig, ImageConfig, JointLayer, Loss,
-    ModelConfig, Negatives, Pixels, Positive, Preset, SamplerConfig, TextConfig, TrainConfig,
+    ModelConfig, NegativeChoice, Pixels, Positive, Preset, SamplerConfig, TextConfig, TrainConfig,
     TrainTruncate, VitConfig, WarmupLoss, Weights,
 };
 pub use draw::draw;

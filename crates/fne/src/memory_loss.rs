@@ -69,7 +69,7 @@ pub struct Draws<'a> {
 /// ```
 /// # #[cfg(feature = "flex")] {
 /// use burn::tensor::{Device, Tensor};
-/// use fne::{Bank, Draws, Entries, Online, Preset, Reset, Statistics, Variance, memory_loss};
+/// use fne::{Bank, BankRows, Draws, Online, Preset, Reset, Statistics, Variance, memory_loss};
 ///
 /// let device = Device::flex().autodiff();
 /// let images = Tensor::<2>::from_floats([[1.0, 0.0], [0.0, 1.0]], &device).require_grad();
@@ -77,7 +77,7 @@ pub struct Draws<'a> {
 /// let ids = [3, 5];
 ///
 /// let mut bank = Bank::new(64, 2, 7, &device);
-/// bank.push(Entries { images: images.clone(), texts: texts.clone(), ids: &ids, captions: &[0, 1] })?;
+/// bank.push(BankRows { images: images.clone(), texts: texts.clone(), ids: &ids, captions: &[0, 1] })?;
 /// let mut statistics = Statistics::new(Variance::Official, Reset::Epoch);
 /// statistics.update(&[0.6, 0.8, 0.8, 0.6], 2)?; // v wᵀ, as plain numbers
 ///

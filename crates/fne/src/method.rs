@@ -3,12 +3,19 @@
 use std::path::Path;
 
 use itm_core::Result;
+use itm_core::checkpoint::{CheckpointReader, CheckpointWriter};
 use itm_core::learn::{
-    Batch, Items, MatchProbability, Method, Observe, Step, WordMaps, WordPairs, first_non_finite,
+    Batch, Items, MatchProbability, Method, Observe, SavedState, Step, WordMaps, WordPairs,
+    first_non_finite,
 };
 use itm_core::scored::Scored;
 
+use crate::bank::{Bank, BankState};
+use crate::statistics::{Moments, Snapshot};
 use crate::step::{Chance, Fne};
+
+/// The method's name in the kind of each file.
+const METHOD: &str = "fne";
 
 impl Method for Fne {
     /// Resets the statistics (`sampler.reset`). The bank stays as it is.
@@ -40,17 +47,63 @@ impl Method for Fne {
     }
 
     fn save(&self, write: &mut dyn FnMut(&str, &[u8]) -> Result<()>) -> Result<()> {
-        self.write(write)
+        let modules = |model: &mut CheckpointWriter| {
+            model.module("online", self.online());
+            model.module("momentum", &self.momentum);
+        };
+        self.learner.save(METHOD, write, modules, |state, updates| {
+            let (k, d) = (self.bank.capacity(), self.bank.width());
+            let bank = self.bank.state();
+            state.f32s("bank.images", &[k, d], &bank.images);
+            state.f32s("bank.texts", &[k, d], &bank.texts);
+            state.i64s("bank.ids", &bank.ids);
+            state.i64s("bank.captions", &bank.captions);
+            let seen = self.statistics.snapshot();
+            for (name, m) in [("positive", seen.positive), ("negative", seen.negative)] {
+                state.i64s(&format!("statistics.{name}.count"), &[m.count as i64]);
+                state.f64s(&format!("statistics.{name}"), &[m.sum, m.mean, m.squares]);
+            }
+            [bank.cursor as i64, updates]
+        })
     }
 
     fn load(&mut self, folder: &Path) -> Result<()> {
-        *self = self.read(folder)?;
+        let saved = SavedState::open(METHOD, folder)?;
+        let (model, state) = (&saved.model, &saved.state);
+        let [.., cursor, updates] = saved.counts;
+        let online = model.module("online", self.online().clone())?;
+        let learner = self.learner.restored(online, &saved, updates)?;
+        let momentum = model.module("momentum", self.momentum.clone())?;
+        let (k, d) = (self.bank.capacity(), self.bank.width());
+        let cursor = cursor as usize;
+        if cursor >= k.max(1) {
+            let below = format!("a bank position below {k}");
+            return Err(state.refuse("progress", below, cursor));
+        }
+        let bank = BankState {
+            images: state.f32s("bank.images", &[k, d])?,
+            texts: state.f32s("bank.texts", &[k, d])?,
+            ids: state.i64s("bank.ids", k)?,
+            captions: state.i64s("bank.captions", k)?,
+            cursor,
+        };
+        let bank = Bank::of_state(bank, d, &self.bank.images().device())?;
+        let seen = statistics(state)?;
+        saved.nothing_else()?;
+        (self.learner, self.momentum, self.bank) = (learner, momentum, bank);
+        self.statistics.restore(seen);
         Ok(())
     }
 
     /// Takes over the statistics too, because the posterior depends on them.
     fn start_from(&mut self, folder: &Path) -> Result<()> {
-        *self = self.begun_from(folder)?;
+        let SavedState { model, state, .. } = SavedState::open(METHOD, folder)?;
+        let online = model.module("online", self.online().clone())?;
+        let momentum = model.module("momentum", self.momentum.clone())?;
+        model.nothing_else()?;
+        let seen = statistics(&state)?;
+        (self.learner, self.momentum) = (self.learner.begun(online), momentum);
+        self.statistics.restore(seen);
         Ok(())
     }
 
@@ -71,4 +124,15 @@ impl Method for Fne {
     fn word_maps(&self, pairs: WordPairs) -> Result<Option<Vec<WordMaps>>> {
         self.maps(pairs)
     }
+}
+
+fn statistics(state: &CheckpointReader) -> Result<Snapshot> {
+    let moments = |name: &str| -> Result<Moments> {
+        let count = state.i64s(&format!("statistics.{name}.count"), 1)?[0] as u64;
+        let f = state.f64s(&format!("statistics.{name}"), 3)?;
+        Ok(Moments { count, sum: f[0], mean: f[1], squares: f[2] })
+    };
+    let seen = Snapshot { positive: moments("positive")?, negative: moments("negative")? };
+    seen.check("statistics")?;
+    Ok(seen)
 }

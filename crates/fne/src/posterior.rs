@@ -2,8 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::exp::sigmoid;
-
 /// Smallest standard deviation a density may have.
 pub const SIGMA_FLOOR: f64 = 1e-4;
 
@@ -24,12 +22,6 @@ impl Gaussian {
     /// From mean and variance; the deviation is floored at [`SIGMA_FLOOR`].
     pub fn new(mean: f64, variance: f64) -> Self {
         Self { mean, deviation: variance.sqrt().max(SIGMA_FLOOR) }
-    }
-
-    /// ln f(s) without the constant −ln √(2π).
-    pub fn log_density(&self, s: f64) -> f64 {
-        let z = (s - self.mean) / self.deviation;
-        -self.deviation.ln() - z * z / 2.0
     }
 }
 
@@ -94,7 +86,7 @@ impl Posterior {
     ///
     /// # Panics
     /// If the slices differ in length.
-    pub fn log_odds_into(&self, scores: &[f32], out: &mut [f32]) {
+    pub(crate) fn log_odds_into(&self, scores: &[f32], out: &mut [f32]) {
         assert_eq!(scores.len(), out.len(), "scores and log-odds differ in length");
         let offset = self.offset() as f32;
         let (mp, ip) = (self.positive.mean as f32, (1.0 / self.positive.deviation) as f32);
@@ -104,15 +96,6 @@ impl Posterior {
             // (zn − zp)(zn + zp): no ∞ − ∞, and exactly 0 where both densities agree.
             *o = offset + 0.5 * ((zn - zp) * (zn + zp));
         }
-    }
-
-    /// [`probability`](Self::probability) of every score.
-    ///
-    /// # Panics
-    /// If the slices differ in length.
-    pub fn probabilities_into(&self, scores: &[f32], out: &mut [f32]) {
-        self.log_odds_into(scores, out);
-        out.iter_mut().for_each(|o| *o = sigmoid(*o));
     }
 
     /// P(c|s) by Eq. 9 as printed, with densities in f32. NaN where both densities are 0: about 13 deviations from both means.
@@ -147,6 +130,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::exp::sigmoid;
     use crate::golden::golden;
 
     fn example(prior: f64, sp: f64, sn: f64) -> Posterior {
@@ -170,9 +154,9 @@ mod tests {
             };
             let (s, logit, p) = (list("s"), list("logit"), list("p"));
             let scores: Vec<f32> = s.iter().map(|&s| s as f32).collect();
-            let (mut fast_logit, mut fast_p) = (vec![0.0; s.len()], vec![0.0; s.len()]);
+            let mut fast_logit = vec![0.0; s.len()];
             posterior.log_odds_into(&scores, &mut fast_logit);
-            posterior.probabilities_into(&scores, &mut fast_p);
+            let fast_p: Vec<f32> = fast_logit.iter().map(|&logit| sigmoid(logit)).collect();
             for i in 0..s.len() {
                 let scale = 1.0 + logit[i].abs();
                 assert!(
@@ -212,8 +196,8 @@ mod tests {
             for z in [-1e4, -20.0, -13.5, 13.5, 20.0, 1e4] {
                 let s = 0.4 + z * sigma;
                 let mut fast = [f32::NAN];
-                posterior.probabilities_into(&[s as f32], &mut fast);
-                for p in [posterior.probability(s), f64::from(fast[0])] {
+                posterior.log_odds_into(&[s as f32], &mut fast);
+                for p in [posterior.probability(s), f64::from(sigmoid(fast[0]))] {
                     assert!(p.is_finite() && (0.0..=1.0).contains(&p), "s = {s}: P = {p}");
                     let saturated = p.min(1.0 - p);
                     assert!(saturated < 1e-6, "s = {s}: {p} is not saturated");
@@ -251,7 +235,10 @@ mod tests {
         #[test]
         fn probability_is_the_ratio_of_equation_9(s in -0.5..1.0, sp in 0.02..0.2, sn in 0.02..0.2) {
             let post = example(1e-3, sp, sn);
-            let f = |g: &Gaussian| g.log_density(s).exp();
+            let f = |g: &Gaussian| {
+                let z: f64 = (s - g.mean) / g.deviation;
+                (-z * z / 2.0).exp() / g.deviation
+            };
             let (c, n) = (1e-3 * f(&post.positive), (1.0 - 1e-3) * f(&post.negative));
             prop_assert!((post.probability(s) - c / (c + n)).abs() < 1e-12);
         }

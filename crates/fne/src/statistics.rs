@@ -50,7 +50,7 @@ impl Moments {
     }
 
     /// The normal density with these moments.
-    pub fn gaussian(&self) -> Gaussian {
+    pub(crate) fn gaussian(&self) -> Gaussian {
         Gaussian::new(self.mean, self.variance())
     }
 
@@ -156,7 +156,7 @@ impl Statistics {
     }
 
     /// Forgets everything, unless the reset is [`Reset::Never`].
-    pub fn begin_epoch(&mut self) {
+    pub(crate) fn begin_epoch(&mut self) {
         if self.reset == Reset::Epoch {
             self.seen = Snapshot::default();
         }
@@ -184,7 +184,7 @@ impl Statistics {
     ///
     /// # Errors
     /// The errors of [`update`](Self::update).
-    pub fn update_masked(
+    pub(crate) fn update_masked(
         &mut self,
         scores: &[f32],
         b: usize,

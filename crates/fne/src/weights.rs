@@ -238,12 +238,12 @@ impl CandidatePool<'_> {
 /// takes τ = 0.5 and λ = 0.001. The cut, τ and λ are fields of [`Rule`].
 ///
 /// ```
-/// use fne::{Excluded, Pool, Preset, Snapshot, weights};
+/// use fne::{CandidatePool, Exclusions, Preset, Snapshot, weights};
 ///
-/// let pool = Pool {
+/// let pool = CandidatePool {
 ///     scores: &[0.6, 0.5, 0.1, f32::NAN], // the last one is excluded: nothing reads it
 ///     positive: &[0.7],
-///     excluded: Excluded::Mask(&[false, false, false, true]),
+///     excluded: Exclusions::Mask(&[false, false, false, true]),
 /// };
 /// let rho = weights(&pool, &Preset::Default.sampler().rule(), &Snapshot::default())?;
 /// assert!((rho[0] - (-0.5f32 * 0.1 * 0.1).exp()).abs() < 1e-6); // Eq. 12

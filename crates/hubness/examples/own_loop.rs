@@ -80,8 +80,9 @@ fn save(learner: &Trainer<Encoders>, folder: &Path) -> Result<()> {
     let mut write = |name: &str, bytes: &[u8]| {
         fs::write(part.join(name), bytes).map_err(Error::io(part.join(name)))
     };
-    let modules =
-        |file: &mut itm_core::checkpoint::Writer| file.module("encoders", learner.module());
+    let modules = |file: &mut itm_core::checkpoint::CheckpointWriter| {
+        file.module("encoders", learner.module())
+    };
     learner.save(NAME, &mut write, modules, |_, updates| [updates, 0])?;
     fs::rename(&part, &whole).map_err(Error::io(&whole))
 }

@@ -96,8 +96,8 @@ impl AnyCorrection {
     /// items.
     ///
     /// A query of the fit gets the same values here as among all queries. The correction takes the query's own values from
-    /// `scores`: QB-Norm and DBNorm use the best item, mutual proximity (Gaussian, counted) uses all scores, local scaling
-    /// uses the nearest items. Two kinds of correction need more than these scores and give an error: the exclusive form of
+    /// `scores`: QB-Norm and DBNorm use the best item, mutual proximity (Gaussian, counted) uses all scores. Two kinds of
+    /// correction need more than these scores and give an error: the exclusive form of
     /// IS, and the forms of CSLS with a mean of the query.
     ///
     /// # Errors

@@ -136,7 +136,7 @@ impl Affine {
     }
 
     /// The item biases of a query.
-    pub fn items_for(&self, query: usize) -> &[f64] {
+    pub(crate) fn items_for(&self, query: usize) -> &[f64] {
         let group = self.groups.get(query).copied().unwrap_or(0);
         &self.items[usize::from(group)]
     }

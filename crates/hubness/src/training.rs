@@ -9,7 +9,6 @@ mod config;
 mod method;
 mod model;
 mod objective;
-mod state;
 mod step;
 
 pub use burn::tensor::Device;

@@ -1,6 +1,6 @@
 //! Checkpoint files: named tensors in the safetensors format, checked when they are read.
 //!
-//! [`Writer`] collects values, modules and optimisers into the bytes of a file. [`Reader`] opens a file. It refuses a
+//! [`CheckpointWriter`] collects values, modules and optimisers into the bytes of a file. [`CheckpointReader`] opens a file. It refuses a
 //! truncated file, another kind of file and entries of other shapes, and names the entry at fault.
 
 mod optimizer;
@@ -18,9 +18,9 @@ use crate::{Error, Result, host, parameters};
 /// Collects tensors for a file.
 ///
 /// ```
-/// use itm_core::checkpoint::{Reader, Writer};
+/// use itm_core::checkpoint::{CheckpointReader, CheckpointWriter};
 ///
-/// let mut writer = Writer::default();
+/// let mut writer = CheckpointWriter::default();
 /// writer.f32s("scores", &[2, 1], &[0.5, f32::MIN_POSITIVE]);
 /// writer.i64s("progress", &[3]);
 /// # let folder = std::env::temp_dir().join(format!("itm-checkpoint-{}", std::process::id()));
@@ -28,18 +28,18 @@ use crate::{Error, Result, host, parameters};
 /// # let path = folder.join("state.safetensors");
 /// std::fs::write(&path, writer.contents("example 1")?).unwrap();
 ///
-/// let reader = Reader::open(&path, "example 1")?;
+/// let reader = CheckpointReader::open(&path, "example 1")?;
 /// assert_eq!(reader.f32s("scores", &[2, 1])?, [0.5, f32::MIN_POSITIVE]);
-/// assert!(reader.f32s("scores", &[3, 1]).is_err() && Reader::open(&path, "example 2").is_err());
+/// assert!(reader.f32s("scores", &[3, 1]).is_err() && CheckpointReader::open(&path, "example 2").is_err());
 /// # std::fs::remove_dir_all(&folder).unwrap();
 /// # Ok::<(), itm_core::Error>(())
 /// ```
 #[derive(Debug, Default)]
-pub struct Writer {
+pub struct CheckpointWriter {
     entries: Vec<(String, Dtype, Vec<usize>, Vec<u8>)>,
 }
 
-impl Writer {
+impl CheckpointWriter {
     /// Adds values with a shape.
     pub fn f32s(&mut self, name: &str, shape: &[usize], values: &[f32]) {
         let bytes = values.iter().flat_map(|x| x.to_le_bytes()).collect();
@@ -65,7 +65,7 @@ impl Writer {
         });
     }
 
-    /// The bytes of the file. `kind` is stored in the file; [`Reader::open`] checks it.
+    /// The bytes of the file. `kind` is stored in the file; [`CheckpointReader::open`] checks it.
     ///
     /// # Errors
     /// If the values of an entry do not fit its shape.
@@ -86,14 +86,14 @@ impl Writer {
 
 /// A file that was read and holds well-formed tensors of the expected kind.
 #[derive(Debug)]
-pub struct Reader {
+pub struct CheckpointReader {
     path: PathBuf,
     bytes: Vec<u8>,
     /// Entries that were read.
     asked: RefCell<BTreeSet<String>>,
 }
 
-impl Reader {
+impl CheckpointReader {
     /// Reads a file of this kind.
     ///
     /// # Errors

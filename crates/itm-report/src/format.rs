@@ -128,7 +128,7 @@ pub fn n_of(k: u64) -> String {
 }
 
 /// The text with fixed blanks, so that no line ends before `%` or within `p < 0.05`.
-pub fn unbroken(text: &str) -> String {
+pub(crate) fn unbroken(text: &str) -> String {
     text.replace(" %", "\u{a0}%")
         .replace("p < ", "p\u{a0}<\u{a0}")
         .replace("p = ", "p\u{a0}=\u{a0}")

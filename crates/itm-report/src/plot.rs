@@ -315,7 +315,7 @@ pub fn drawable(v: f64) -> bool {
 }
 
 /// The label of a tick, with no more digits than it needs.
-pub fn tick(v: f64) -> String {
+pub(crate) fn tick(v: f64) -> String {
     let text = format!("{v:.3}");
     let text = text.trim_end_matches('0').trim_end_matches('.');
     match text {

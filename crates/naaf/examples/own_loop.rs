@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use burn::module::Module;
 use burn::optim::GradientsParams;
 use burn::tensor::{Device, Tensor, TensorData};
-use itm_core::checkpoint::Writer;
+use itm_core::checkpoint::CheckpointWriter;
 use itm_core::encoders::unit_rows;
 use itm_core::learn::{SavedState, Trainer};
 use itm_core::{Block, Hardest, triplet};
@@ -133,7 +133,7 @@ impl Loop {
             fs::write(part.join(name), bytes).map_err(Error::io(part.join(name)))
         };
         write("boundary.json", &serde_json::to_vec(&self.boundary).expect("plain numbers"))?;
-        let modules = |file: &mut Writer| file.module("encoders", self.learner.module());
+        let modules = |file: &mut CheckpointWriter| file.module("encoders", self.learner.module());
         self.learner.save(NAME, &mut write, modules, |_, updates| [updates, 0])?;
         fs::rename(&part, &whole).map_err(Error::io(&whole))
     }

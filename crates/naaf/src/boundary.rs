@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Smallest deviation that is used. It is needed if all scores of a batch are equal.
-pub const DEVIATION_FLOOR: f64 = 1e-4;
+pub(crate) const DEVIATION_FLOOR: f64 = 1e-4;
 
 /// Mean and standard deviation of sampled scores.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
@@ -61,9 +61,9 @@ pub enum Form {
 /// [`Form::Official`] equal deviations cancel to 0 or to noise. Where that program gets NaN, the old boundary stays.
 ///
 /// ```
-/// use naaf::{Form, Moments, optimal};
+/// use naaf::{Form, ScoreDistribution, optimal};
 ///
-/// let scores = |mean| Moments { mean, deviation: 0.1, count: 300 };
+/// let scores = |mean| ScoreDistribution { mean, deviation: 0.1, count: 300 };
 /// let t = optimal(&scores(0.6), &scores(0.2), 2f64.ln(), Form::Stable).unwrap();
 /// assert!((t - (0.4 + 0.01 * 2f64.ln() / 0.4)).abs() < 1e-12); // equal deviations
 /// ```

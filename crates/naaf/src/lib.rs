@@ -11,7 +11,6 @@ mod model;
 mod objective;
 mod preset;
 mod rows;
-mod state;
 mod step;
 mod words;
 
@@ -23,9 +22,7 @@ pub use itm_kernels::{CrossProducts, HostProducts};
 
 pub use all_pairs::CrossScores;
 pub use attention::{Asks, Attention, Intra, NegativeAware, Phase, Pooling, RawNorm, Scan};
-pub use boundary::{
-    Boundary, DEVIATION_FLOOR, Form, ScoreDistribution, ln_alpha_star, lower_bound, optimal,
-};
+pub use boundary::{Boundary, Form, ScoreDistribution, ln_alpha_star, lower_bound, optimal};
 pub use config::{
     NaafConfig, NaafLossConfig, NaafModelConfig, NaafTrainConfig, Reduction, RegionMapKind, Score,
     TextKind, VectorsFrom, WarmupLoss,

@@ -4,13 +4,22 @@ use std::path::Path;
 
 use burn::module::Module;
 use itm_core::Result;
-use itm_core::learn::{Batch, Items, Method, Observe, Step, WordMaps, WordPairs, first_non_finite};
+use itm_core::checkpoint::{CheckpointReader, CheckpointWriter};
+use itm_core::learn::{
+    Batch, Items, Method, Observe, SavedState, Step, WordMaps, WordPairs, first_non_finite,
+};
 use itm_core::scored::{EmbeddingRows, Scored, Similarity};
 
 use crate::all_pairs::CrossScores;
+use crate::boundary::{Boundary, ScoreDistribution};
 use crate::config::Score;
 use crate::rows;
 use crate::step::Naaf;
+
+/// The method's name in the kind of each file.
+const METHOD: &str = "naaf";
+/// Stored with the weights, because scores depend on both.
+const BOUNDARY: &str = "boundary";
 
 impl Method for Naaf {
     /// # Errors
@@ -55,21 +64,58 @@ impl Method for Naaf {
     }
 
     fn save(&self, write: &mut dyn FnMut(&str, &[u8]) -> Result<()>) -> Result<()> {
-        self.write(write)
+        let model = |model: &mut CheckpointWriter| {
+            model.module("encoders", self.encoders());
+            model.f64s(BOUNDARY, &numbers(&self.boundary));
+        };
+        self.learner.save(METHOD, write, model, |_, updates| [updates, 0])
     }
 
     fn load(&mut self, folder: &Path) -> Result<()> {
-        *self = self.read(folder)?;
+        let saved = SavedState::open(METHOD, folder)?;
+        let [.., updates, _] = saved.counts;
+        let encoders = saved.model.module("encoders", self.encoders().clone())?;
+        let boundary = boundary(&saved.model)?;
+        let learner = self.learner.restored(encoders, &saved, updates)?;
+        saved.nothing_else()?;
+        (self.learner, self.boundary) = (learner, boundary);
         Ok(())
     }
 
     /// Takes over the boundary too, because scores depend on it.
     fn start_from(&mut self, folder: &Path) -> Result<()> {
-        *self = self.begun_from(folder)?;
+        let SavedState { model, .. } = SavedState::open(METHOD, folder)?;
+        let encoders = model.module("encoders", self.encoders().clone())?;
+        let boundary = boundary(&model)?;
+        model.nothing_else()?;
+        (self.learner, self.boundary) = (self.learner.begun(encoders), boundary);
         Ok(())
     }
 
     fn word_maps(&self, pairs: WordPairs) -> Result<Option<Vec<WordMaps>>> {
         self.maps(pairs)
     }
+}
+
+/// t, t_s, the moments of matched and mismatched scores, and ln α*, which is NaN if it does not exist.
+fn numbers(boundary: &Boundary) -> [f64; 9] {
+    let Boundary { t, t_s, matched, mismatched, ln_alpha_star } = boundary;
+    let [of_matched, of_mismatched] =
+        [matched, mismatched].map(|m| (m.mean, m.deviation, m.count as f64));
+    let (a, b, n) = of_matched;
+    let (c, d, m) = of_mismatched;
+    [*t, *t_s, a, b, n, c, d, m, ln_alpha_star.unwrap_or(f64::NAN)]
+}
+
+fn boundary(model: &CheckpointReader) -> Result<Boundary> {
+    let [t, t_s, a, b, n, c, d, m, ln_alpha_star] =
+        <[f64; 9]>::try_from(model.f64s(BOUNDARY, 9)?).expect("the reader checked the number");
+    if let Some(bad) = [t, t_s, a, b, n, c, d, m].into_iter().find(|x| !x.is_finite()) {
+        return Err(model.refuse(BOUNDARY, "finite numbers", bad));
+    }
+    let moments =
+        |mean, deviation, count| ScoreDistribution { mean, deviation, count: count as usize };
+    let (matched, mismatched) = (moments(a, b, n), moments(c, d, m));
+    let ln_alpha_star = (!ln_alpha_star.is_nan()).then_some(ln_alpha_star);
+    Ok(Boundary { t, t_s, matched, mismatched, ln_alpha_star })
 }

@@ -205,7 +205,7 @@ impl NaafEncoders {
     ///
     /// # Panics
     /// As [`regions`](Self::regions).
-    pub fn image_means(&self, batch: RegionBatch, dropout: InputDropout) -> Tensor<2> {
+    pub(crate) fn image_means(&self, batch: RegionBatch, dropout: InputDropout) -> Tensor<2> {
         self.mapped(batch, dropout).means()
     }
 
@@ -246,7 +246,11 @@ impl NaafEncoders {
     ///
     /// # Panics
     /// As [`words`](Self::words).
-    pub fn text_means<C: AsRef<[u32]>>(&self, captions: &[C], dropout: InputDropout) -> Tensor<2> {
+    pub(crate) fn text_means<C: AsRef<[u32]>>(
+        &self,
+        captions: &[C],
+        dropout: InputDropout,
+    ) -> Tensor<2> {
         self.sums(captions, dropout).means()
     }
 

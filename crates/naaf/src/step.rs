@@ -64,7 +64,7 @@ impl Naaf {
     ///
     /// ```
     /// use itm_core::data::WordVectors;
-    /// use naaf::{Boundary, Device, NaafEncoders, Naaf, Preset};
+    /// use naaf::{Boundary, Device, Naaf, NaafEncoders, Preset};
     ///
     /// let mut config = Preset::Paper.config(); // it begins with given vectors
     /// (config.model.embed_dim, config.model.word_dim) = (16, 2);

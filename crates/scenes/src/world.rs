@@ -133,7 +133,7 @@ closed! {
 
 impl Kind {
     /// For the kinds with a hole: side of the free square in the middle, as a share of the side of the box.
-    pub fn hole(self) -> Option<f32> {
+    pub(crate) fn hole(self) -> Option<f32> {
         match self {
             Self::Ring => Some(0.52), // the square inscribed in a hole whose radius is 0.37 of the side
             Self::Frame => Some(0.68),

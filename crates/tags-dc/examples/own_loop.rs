@@ -15,7 +15,7 @@ use burn::module::Module;
 use burn::optim::GradientsParams;
 use burn::tensor::activation::sigmoid;
 use burn::tensor::{Device, Tensor, TensorData};
-use itm_core::checkpoint::Writer;
+use itm_core::checkpoint::CheckpointWriter;
 use itm_core::host;
 use itm_core::learn::{SavedState, Trainer};
 use itm_kernels::{AdamOptions, Linear, embedding};
@@ -241,7 +241,7 @@ fn save(learner: &Trainer<Model>, folder: &Path) -> Result<()> {
     let mut write = |name: &str, bytes: &[u8]| {
         fs::write(part.join(name), bytes).map_err(Error::io(part.join(name)))
     };
-    let modules = |file: &mut Writer| file.module("model", learner.module());
+    let modules = |file: &mut CheckpointWriter| file.module("model", learner.module());
     learner.save(NAME, &mut write, modules, |_, updates| [updates, 0])?;
     fs::rename(&part, &whole).map_err(Error::io(&whole))
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Augmentation, BertConfig, DropoutAfterValidation, Enqueue, Exclude, FneConfig, ImageConfig,
-    JointLayer, Loss, ModelConfig, Negatives, Pixels, Positive, SamplerConfig, TextConfig,
+    JointLayer, Loss, ModelConfig, NegativeChoice, Pixels, Positive, SamplerConfig, TextConfig,
     TrainConfig, TrainTruncate, VitConfig, WarmupLoss, Weights,
 };
 use crate::statistics::{Reset, Variance};
@@ -47,7 +47,7 @@ impl Preset {
     /// ```
     pub fn sampler(self) -> SamplerConfig {
         let official = SamplerConfig {
-            negatives: Negatives::Fne,
+            negatives: NegativeChoice::Fne,
             exclude: Exclude::SameImage,
             margin: 0.2,
             bank_size: 8224,
@@ -211,7 +211,7 @@ mod tests {
         assert_eq!((o.positive, p.positive), (Positive::Momentum, Positive::Online));
         assert_eq!((o.prior, o.alpha, o.margin, o.momentum), (1e-4, 0.5, 0.2, 0.995));
         assert_eq!((o.min_count, o.variance, o.reset), (200, Variance::Official, Reset::Epoch));
-        assert_eq!((p.mask_same_image_everywhere, p.negatives), (false, Negatives::Fne));
+        assert_eq!((p.mask_same_image_everywhere, p.negatives), (false, NegativeChoice::Fne));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use itm_kernels::matmul;
 use super::{Batch, Fne, Observe, StepLoss, stream};
 use crate::audit::with_posterior;
 use crate::bank::{Bank, BankRows};
-use crate::config::{self, Enqueue, Exclude, Negatives, Positive, WarmupLoss};
+use crate::config::{self, Enqueue, Exclude, NegativeChoice, Positive, WarmupLoss};
 use crate::draw::draw;
 use crate::loss::{drawn_hinges, gather, in_batch_hinges, row_dots};
 use crate::model::derive;
@@ -282,11 +282,13 @@ impl Fne {
         let seed = derive(chance.seed, stream);
         let chosen = match (&chance.columns, sampler.negatives) {
             (Some(columns), _) => columns[side].clone(),
-            (None, Negatives::Fne) => {
+            (None, NegativeChoice::Fne) => {
                 draw(&weights(&pool, &sampler.rule(), &self.statistics.snapshot())?, n, seed)?
             }
-            (None, Negatives::Uniform) => draw(&pool.uniform()?, n, seed)?,
-            (None, Negatives::Hardest | Negatives::InBatch) => pool.hardest(sampler.margin)?,
+            (None, NegativeChoice::Uniform) => draw(&pool.uniform()?, n, seed)?,
+            (None, NegativeChoice::Hardest | NegativeChoice::InBatch) => {
+                pool.hardest(sampler.margin)?
+            }
         };
         let masked = chosen.iter().enumerate().map(|(i, &j)| pool.excluded(i, j)).collect();
         Ok((DirectionScores { scores, positive, chosen }, masked))

@@ -21,7 +21,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::checks::NEVER;
 use crate::config::tests::tiny;
-use crate::config::{Enqueue, Exclude, Negatives, Positive, Preset, WarmupLoss};
+use crate::config::{Enqueue, Exclude, NegativeChoice, Positive, Preset, WarmupLoss};
 use crate::golden::{floats, golden};
 
 const DIM: usize = 5;
@@ -133,7 +133,7 @@ fn the_seed_of_the_config_is_that_of_weights_and_bank() {
 fn the_two_directions_draw_by_seeds_of_their_own() {
     let mut config = tiny(Preset::Default);
     (config.sampler.warmup_epochs, config.sampler.bank_size) = (0, 200);
-    config.sampler.negatives = Negatives::Uniform;
+    config.sampler.negatives = NegativeChoice::Uniform;
     for seed in 0..5 {
         let seen = step(&mut fne(&config), &EVEN, seed).unwrap().negatives.unwrap();
         assert_ne!(chosen(&seen[0]), chosen(&seen[1]), "seed {seed}");
@@ -240,19 +240,19 @@ fn trap_10_momentum_follows_the_closed_form() {
 
 #[test]
 fn trap_12_warm_up_does_not_enqueue() {
-    for negatives in [Negatives::Fne, Negatives::InBatch] {
+    for negatives in [NegativeChoice::Fne, NegativeChoice::InBatch] {
         let mut config = tiny(Preset::Default);
         config.sampler.negatives = negatives;
         let mut fne = fne(&config);
         begin(&mut fne, 0);
         step(&mut fne, &EVEN, 1).unwrap();
-        assert_eq!((fne.bank().cursor(), fne.statistics()), (0, Snapshot::default()));
+        assert_eq!((fne.bank().cursor, fne.statistics()), (0, Snapshot::default()));
         assert!(fne.bank().ids().iter().all(|&id| id == NEVER));
         begin(&mut fne, 1);
         let report = step(&mut fne, &EVEN, 2).unwrap();
         assert!(report.negatives.is_some());
         let written = fne.bank().ids().iter().filter(|&&id| id != NEVER).count();
-        assert_eq!(written, if negatives == Negatives::InBatch { 0 } else { 4 });
+        assert_eq!(written, if negatives == NegativeChoice::InBatch { 0 } else { 4 });
     }
 }
 
@@ -330,10 +330,10 @@ fn every_row_of_the_ablation_learns() {
     type Change = fn(&mut FneConfig);
     let change: [(&str, Change); 9] = [
         ("full", |_| ()),
-        ("w/o FNE", |c| c.sampler.negatives = Negatives::Hardest),
+        ("w/o FNE", |c| c.sampler.negatives = NegativeChoice::Hardest),
         ("w/o MMM", |c| c.sampler.bank_size = 0),
-        ("w/o MMM+FNE", |c| c.sampler.negatives = Negatives::InBatch),
-        ("uniform", |c| c.sampler.negatives = Negatives::Uniform),
+        ("w/o MMM+FNE", |c| c.sampler.negatives = NegativeChoice::InBatch),
+        ("uniform", |c| c.sampler.negatives = NegativeChoice::Uniform),
         ("before", |c| c.sampler.enqueue = Enqueue::Before),
         ("no cut", |c| c.sampler.margin_cut = false),
         ("sum", |c| c.sampler.warmup_epochs = 2),

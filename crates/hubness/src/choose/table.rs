@@ -20,7 +20,7 @@ pub enum Goal {
 
 impl Goal {
     /// The goals of a single K, in the order of [`CUTS`](itm_core::eval::CUTS).
-    pub const EACH: [Self; 3] = [Self::At1, Self::At5, Self::At10];
+    pub(crate) const EACH: [Self; 3] = [Self::At1, Self::At5, Self::At10];
 
     /// The value of the goal, from the values at 1, 5 and 10.
     pub(super) fn of(self, at: [u16; 3]) -> u64 {
@@ -141,7 +141,7 @@ impl HitTable {
 ///
 /// # Errors
 /// If the numbers of images differ, or an image has more hits than queries.
-pub fn joined_hits(i2t: &[[u16; 3]], t2i: &[[u16; 3]], captions: &[u16]) -> Result<Hits> {
+pub(crate) fn joined_hits(i2t: &[[u16; 3]], t2i: &[[u16; 3]], captions: &[u16]) -> Result<Hits> {
     for (what, got) in [("i2t", i2t.len()), ("t2i", t2i.len())] {
         if got != captions.len() {
             let expected = format!("{} images", captions.len());

@@ -15,14 +15,13 @@
 
 mod aaai;
 mod hinges;
-mod order;
 mod reweight;
 mod select;
 
 pub use aaai::{AaaiOptions, BankOptions, BankScores, BankWeights, aaai_bank, aaai_local};
 pub use hinges::{hal, max, max_hal, sum};
 pub use itm_core::Siblings;
-pub use order::order_similarity;
+pub use itm_kernels::order_similarity;
 pub use reweight::{Exclusion, HubOptions, ReweightScope, hub_factors, reweighted};
 
 #[cfg(test)]

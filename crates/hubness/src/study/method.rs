@@ -57,12 +57,12 @@ impl Base {
     }
 
     /// Whether it can be fitted on a held-out bank of queries.
-    pub fn takes_bank(self) -> bool {
+    pub(crate) fn takes_bank(self) -> bool {
         self != Self::Nns
     }
 
     /// Whether it needs a bank of items.
-    pub fn needs_item_bank(self) -> bool {
+    pub(crate) fn needs_item_bank(self) -> bool {
         matches!(self, Self::DualIs | Self::DualDis)
     }
 }

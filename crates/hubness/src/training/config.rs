@@ -154,7 +154,7 @@ pub enum Objective {
 
 impl Objective {
     /// Whether the objective compares every pair with all others of the batch.
-    pub fn is_contrastive(self) -> bool {
+    pub(crate) fn is_contrastive(self) -> bool {
         matches!(self, Self::InfoNce | Self::Sigmoid)
     }
 }

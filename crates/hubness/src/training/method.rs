@@ -3,15 +3,21 @@
 use std::path::Path;
 
 use burn::module::Module;
+use burn::tensor::{Tensor, TensorData};
 use itm_core::Result;
+use itm_core::checkpoint::CheckpointWriter;
 use itm_core::encoders::InputDropout;
 use itm_core::learn::{
-    BLOCK, Batch, Items, Method, Observe, Rows, Step, embed_features, embed_texts, first_non_finite,
+    BLOCK, Batch, Items, Method, Observe, Rows, SavedState, Step, embed_features, embed_texts,
+    first_non_finite,
 };
 use itm_core::scored::{EmbeddingRows, Scored};
 
 use super::bank::MemoryBank;
 use super::step::Hal;
+
+/// The name of this method in the kinds of the files.
+const METHOD: &str = "hal";
 
 impl Method for Hal {
     /// Drops the memory bank, and makes a new one if the objective has one.
@@ -58,16 +64,45 @@ impl Method for Hal {
     }
 
     fn save(&self, write: &mut dyn FnMut(&str, &[u8]) -> Result<()>) -> Result<()> {
-        self.write(write)
+        let modules = |model: &mut CheckpointWriter| model.module("encoders", self.encoders());
+        self.learner.save(METHOD, write, modules, |state, updates| {
+            let (n, d) = (self.bank.len(), self.config.model.embed_dim);
+            let [images, texts] = self.bank.embeddings();
+            state.f32s("bank.images", &[n, d], &images);
+            state.f32s("bank.texts", &[n, d], &texts);
+            state.i64s("bank.captions", self.bank.captions());
+            [updates, n as i64]
+        })
     }
 
     fn load(&mut self, folder: &Path) -> Result<()> {
-        *self = self.read(folder)?;
+        let saved = SavedState::open(METHOD, folder)?;
+        let [.., updates, n] = saved.counts;
+        let encoders = saved.model.module("encoders", self.encoders().clone())?;
+        let learner = self.learner.restored(encoders, &saved, updates)?;
+        let (n, d) = (n as usize, self.config.model.embed_dim);
+        let device = self.encoders().image.linear.weight.val().device().inner();
+        let rows = |name: &str| -> Result<Tensor<2>> {
+            let values = saved.state.f32s(name, &[n, d])?;
+            Ok(Tensor::from_data(TensorData::new(values, [n, d]), &device))
+        };
+        let (images, texts) = (rows("bank.images")?, rows("bank.texts")?);
+        let captions = saved.state.i64s("bank.captions", n)?;
+        saved.nothing_else()?;
+        self.learner = learner;
+        self.bank = MemoryBank::default();
+        if n > 0 {
+            self.bank.push(images, texts, &captions);
+        }
         Ok(())
     }
 
     fn start_from(&mut self, folder: &Path) -> Result<()> {
-        *self = self.begun_from(folder)?;
+        let SavedState { model, .. } = SavedState::open(METHOD, folder)?;
+        let encoders = model.module("encoders", self.encoders().clone())?;
+        model.nothing_else()?;
+        self.learner = self.learner.begun(encoders);
+        self.bank = MemoryBank::default();
         Ok(())
     }
 }

@@ -103,7 +103,7 @@ impl NegativeSet {
     }
 
     /// Whether candidate `j` matches anchor `i`; an unwritten row matches nothing.
-    pub fn is_true(&self, i: usize, j: usize, truth: &impl Fn(i64, i64) -> bool) -> bool {
+    pub(crate) fn is_true(&self, i: usize, j: usize, truth: &impl Fn(i64, i64) -> bool) -> bool {
         self.candidates[j].is_some_and(|c| match self.side {
             AnchorSide::Image => truth(self.anchors[i].image, c.caption),
             AnchorSide::Text => truth(c.image, self.anchors[i].caption),

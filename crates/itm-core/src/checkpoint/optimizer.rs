@@ -3,17 +3,17 @@
 use burn::module::Module;
 use itm_kernels::{AdamMoments, AdamOptions, AdamW};
 
-use super::{Reader, Writer};
+use super::{CheckpointReader, CheckpointWriter};
 use crate::{Result, parameters};
 
 /// Entry with the number of updates of each parameter.
 const UPDATES: &str = "optimizer.updates";
 
-impl Writer {
+impl CheckpointWriter {
     /// Adds the moments of an optimiser of `module`, parameter by parameter; zeros where there were no updates yet.
     ///
     /// The caller must store the number of [`steps`](AdamW::steps) itself.
-    pub fn optimizer<M: Module>(&mut self, optimizer: &AdamW, module: &M) {
+    pub(crate) fn optimizer<M: Module>(&mut self, optimizer: &AdamW, module: &M) {
         let mut updates = vec![];
         for (i, (m, n)) in optimizer.moments().zip(sizes(module)).enumerate() {
             let none = || AdamMoments { steps: 0, first: vec![0.0; n], second: vec![0.0; n] };
@@ -26,12 +26,12 @@ impl Writer {
     }
 }
 
-impl Reader {
+impl CheckpointReader {
     /// The optimiser of `module` after `steps` updates.
     ///
     /// # Errors
     /// If moments are missing or of another size, or a count of updates is negative.
-    pub fn optimizer<M: Module>(
+    pub(crate) fn optimizer<M: Module>(
         &self,
         options: AdamOptions,
         module: &M,

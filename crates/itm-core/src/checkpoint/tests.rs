@@ -21,10 +21,10 @@ fn trained(seed: u64) -> (Linear, AdamW) {
     (layer, adam)
 }
 
-fn written(write: impl FnOnce(&mut Writer)) -> (tempfile::TempDir, PathBuf) {
+fn written(write: impl FnOnce(&mut CheckpointWriter)) -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.safetensors");
-    let mut writer = Writer::default();
+    let mut writer = CheckpointWriter::default();
     write(&mut writer);
     fs::write(&path, writer.contents(KIND).unwrap()).unwrap();
     (folder, path)
@@ -43,7 +43,7 @@ fn a_module_and_its_optimiser_come_back_bit_for_bit() {
         w.f64s("numbers", &[f64::NAN, 1e-300]);
         w.i64s("integers", &[i64::MIN]);
     });
-    let reader = Reader::open(&path, KIND).unwrap();
+    let reader = CheckpointReader::open(&path, KIND).unwrap();
     let (other, _) = trained(2);
     let back = reader.module("layer", other).unwrap();
     assert_eq!(bits(&host(back.weight.val())), bits(&host(layer.weight.val())));
@@ -74,11 +74,11 @@ fn golden_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("hand.safetensors");
     fs::write(&path, &bytes).unwrap();
-    let reader = Reader::open(&path, KIND).unwrap();
+    let reader = CheckpointReader::open(&path, KIND).unwrap();
     assert_eq!(bits(&reader.f32s("a", &[2, 1]).unwrap()), bits(&[1.5, -0.0]));
     assert_eq!(reader.i64s("n", 1).unwrap(), [-3]);
 
-    let mut writer = Writer::default();
+    let mut writer = CheckpointWriter::default();
     writer.f32s("a", &[2, 1], &[1.5, -0.0]);
     writer.i64s("n", &[-3]);
     let ours = writer.contents(KIND).unwrap();
@@ -92,7 +92,7 @@ fn no_update_is_no_moment_and_an_entry_too_many_is_named() {
         w.optimizer(&AdamW::new(*adam.options()), &layer);
         w.f32s("left over", &[1], &[0.5]);
     });
-    let reader = Reader::open(&path, KIND).unwrap();
+    let reader = CheckpointReader::open(&path, KIND).unwrap();
     assert_eq!(reader.optimizer(*adam.options(), &layer, 0).unwrap().moments().count(), 0);
     let line = reader.nothing_else().unwrap_err().to_string();
     let want = "left over: expected only entries of the model, got a foreign entry";
@@ -109,7 +109,7 @@ fn what_does_not_fit_is_named_in_one_line() {
         w.optimizer(&adam, &layer);
     });
     let device = Device::flex();
-    let reader = Reader::open(&path, KIND).unwrap();
+    let reader = CheckpointReader::open(&path, KIND).unwrap();
     let wide = Linear::seeded(2, 4, 1, &device);
     let e = reader.module("layer", wide.clone()).unwrap_err().to_string();
     let want = "x.safetensors: layer.weight: expected F32 [2, 4], got F32 [2, 3]";
@@ -118,17 +118,22 @@ fn what_does_not_fit_is_named_in_one_line() {
     assert!(e.ends_with("other.weight: expected F32 [2, 3], got nothing"), "{e}");
     let e = reader.optimizer(*adam.options(), &wide, 3).unwrap_err().to_string();
     assert!(e.contains("optimizer.0.first: expected F32 [8], got F32 [6]"), "{e}");
-    let e = Reader::open(&path, "test 2").unwrap_err().to_string();
+    let e = CheckpointReader::open(&path, "test 2").unwrap_err().to_string();
     assert!(e.ends_with("expected test 2, got test 1"), "{e}");
 
     let bytes = fs::read(&path).unwrap();
     for length in [0, 5, 100, bytes.len() - 1] {
         fs::write(&path, &bytes[..length]).unwrap();
-        let e = Reader::open(&path, KIND).unwrap_err().to_string();
+        let e = CheckpointReader::open(&path, KIND).unwrap_err().to_string();
         assert!(e.contains("x.safetensors") && !e.contains('\n'), "{length} bytes: {e}");
     }
     let missing = folder.path().join("none.safetensors");
-    assert!(Reader::open(&missing, KIND).unwrap_err().to_string().contains("none.safetensors"));
+    assert!(
+        CheckpointReader::open(&missing, KIND)
+            .unwrap_err()
+            .to_string()
+            .contains("none.safetensors")
+    );
 }
 
 #[test]
@@ -141,7 +146,7 @@ fn negative_counts_are_refused() {
         }
         w.i64s("optimizer.updates", &[3, -1]);
     });
-    let reader = Reader::open(&path, KIND).unwrap();
+    let reader = CheckpointReader::open(&path, KIND).unwrap();
     let e = reader.optimizer(*adam.options(), &layer, 3).unwrap_err().to_string();
     assert!(e.ends_with("optimizer.updates: expected 0 to 3 updates, got -1"), "{e}");
 }
@@ -156,9 +161,9 @@ fn the_variant_of_an_enum_is_no_part_of_a_name() {
     }
     let (layer, _) = trained(1);
     let (_folder, path) = written(|w| w.module("layer", &layer));
-    let reader = Reader::open(&path, KIND).unwrap();
+    let reader = CheckpointReader::open(&path, KIND).unwrap();
     let Either::Linear(back) = reader.module("layer", Either::Linear(trained(2).0)).unwrap();
     assert_eq!(bits(&host(back.weight.val())), bits(&host(layer.weight.val())));
     let (_folder, path) = written(|w| w.module("layer", &Either::Linear(layer.clone())));
-    assert!(Reader::open(&path, KIND).unwrap().module("layer", back).is_ok());
+    assert!(CheckpointReader::open(&path, KIND).unwrap().module("layer", back).is_ok());
 }

@@ -84,7 +84,7 @@ pub struct DecidedQueries {
 
 /// How many queries a tie decides, in both directions; over folds, the sum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct CoarseWork {
+pub struct TieCounts {
     /// Images as queries.
     pub i2t: DecidedQueries,
     /// Texts as queries.
@@ -103,7 +103,7 @@ pub struct Evaluation {
     /// How ties were broken.
     pub ties: TiePolicy,
     /// How many queries a tie decides; the policy does not matter.
-    pub decided: CoarseWork,
+    pub decided: TieCounts,
     /// Number of averaged folds; 1 if the whole set was ranked at once.
     pub folds: usize,
     /// Number of image queries with a true text.
@@ -139,7 +139,7 @@ impl Evaluation {
             i2t,
             t2i,
             ties: policy,
-            decided: CoarseWork { i2t: decided(Ranks::i2t), t2i: decided(Ranks::t2i) },
+            decided: TieCounts { i2t: decided(Ranks::i2t), t2i: decided(Ranks::t2i) },
             folds: folds.len(),
             images: queries(Ranks::i2t),
             texts: queries(Ranks::t2i),

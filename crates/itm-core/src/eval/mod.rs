@@ -30,7 +30,7 @@ mod multi;
 mod protocol;
 mod ranks;
 
-pub use metrics::{CoarseWork, DecidedQueries, DirectionMetrics, Evaluation};
+pub use metrics::{DecidedQueries, DirectionMetrics, Evaluation, TieCounts};
 pub use multi::{MultiEvaluation, MultiMetrics, evaluate_multi, precisions};
 pub(crate) use multi::{check_shape, image_queries, text_queries};
 pub use protocol::{Fold, Protocol, evaluate, folds};
@@ -80,7 +80,7 @@ mod tests {
         scores: Vec<f32>,
         folds: (usize, usize),
         policies: BTreeMap<String, Want>,
-        decided: CoarseWork,
+        decided: TieCounts,
         relevance: Vec<Vec<u32>>,
         multi: MultiEvaluation,
     }

@@ -7,7 +7,7 @@ use burn::optim::GradientsParams;
 use burn::tensor::Tensor;
 use itm_kernels::{AdamOptions, AdamW};
 
-use crate::checkpoint::{Reader, Writer};
+use crate::checkpoint::{CheckpointReader, CheckpointWriter};
 use crate::{Error, Result, host};
 
 const MODEL: &str = "model.safetensors";
@@ -108,17 +108,17 @@ impl<M: Module> Trainer<M> {
         &self,
         method: &str,
         write: &mut dyn FnMut(&str, &[u8]) -> Result<()>,
-        modules: impl FnOnce(&mut Writer),
-        rest: impl FnOnce(&mut Writer, i64) -> [i64; 2],
+        modules: impl FnOnce(&mut CheckpointWriter),
+        rest: impl FnOnce(&mut CheckpointWriter, i64) -> [i64; 2],
     ) -> Result<()> {
         let progress = [self.epoch as i64, self.steps as i64];
-        let mut model = Writer::default();
+        let mut model = CheckpointWriter::default();
         modules(&mut model);
         model.i64s(PROGRESS, &progress);
         write(MODEL, &model.contents(&format!("{method} model 1"))?)?;
         drop(model); // as large as the file
 
-        let mut state = Writer::default();
+        let mut state = CheckpointWriter::default();
         let counts = rest(&mut state, self.optimizer.steps() as i64);
         state.i64s(PROGRESS, &[progress, counts].concat());
         state.optimizer(&self.optimizer, self.module());
@@ -141,9 +141,9 @@ impl<M: Module> Trainer<M> {
 #[derive(Debug)]
 pub struct SavedState {
     /// What was learnt.
-    pub model: Reader,
+    pub model: CheckpointReader,
     /// Everything else that the next step depends on.
-    pub state: Reader,
+    pub state: CheckpointReader,
     /// Epoch, steps, and the two counts of the method.
     pub counts: [u64; 4],
 }
@@ -163,8 +163,8 @@ impl SavedState {
     /// # Errors
     /// If a file is missing, truncated or of another method, or if the two files are of different steps.
     pub fn open(method: &str, folder: &Path) -> Result<Self> {
-        let model = Reader::open(&folder.join(MODEL), &format!("{method} model 1"))?;
-        let state = Reader::open(&folder.join(STATE), &format!("{method} state 1"))?;
+        let model = CheckpointReader::open(&folder.join(MODEL), &format!("{method} model 1"))?;
+        let state = CheckpointReader::open(&folder.join(STATE), &format!("{method} state 1"))?;
         let (counts, both) = (state.i64s(PROGRESS, 4)?, model.i64s(PROGRESS, 2)?);
         if counts[..2] != both[..] {
             let of = |c: &[i64]| format!("epoch {}, step {}", c[0], c[1]);
@@ -213,8 +213,8 @@ mod tests {
         let write = &mut |name: &str, contents: &[u8]| {
             std::fs::write(folder.join(name), contents).map_err(Error::io(folder))
         };
-        let modules = |model: &mut Writer| model.module("linear", learner.module());
-        let rest = |state: &mut Writer, updates| {
+        let modules = |model: &mut CheckpointWriter| model.module("linear", learner.module());
+        let rest = |state: &mut CheckpointWriter, updates| {
             state.f32s("own", &[1], &[0.5]);
             [7, updates]
         };

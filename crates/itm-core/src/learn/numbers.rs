@@ -33,11 +33,6 @@ impl Numbers {
     pub fn means(&self) -> impl Iterator<Item = (&str, f64)> {
         self.0.iter().map(|(name, (sum, steps))| (name.as_str(), sum / steps))
     }
-
-    /// Whether there are no numbers.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
 }
 
 impl<const N: usize> From<[(&str, f64); N]> for Numbers {

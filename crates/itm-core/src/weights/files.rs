@@ -65,7 +65,7 @@ impl WeightFiles {
             Self { path: path.to_path_buf(), files: vec![], tensors: BTreeMap::new() };
         if path.is_file() {
             let safe = path.extension().is_some_and(|end| end == "safetensors");
-            weights.add(path, if safe { Kind::Safe } else { Kind::Pickled })?;
+            weights.add(path, if safe { FileKind::Safe } else { FileKind::Pickled })?;
             return Ok(weights);
         }
         fs::read_dir(path).map_err(Error::io(path))?;
@@ -131,12 +131,12 @@ impl WeightFiles {
         values.ok_or_else(refused)
     }
 
-    fn add(&mut self, path: &Path, kind: Kind) -> Result<()> {
+    fn add(&mut self, path: &Path, kind: FileKind) -> Result<()> {
         let file = match kind {
-            Kind::Safe => WeightFile::Safe(SafeFile::open(path)?),
-            Kind::Pickled => WeightFile::Pickled(PickledFile::open(path)?),
-            Kind::SafeIndex => return self.add_shards(path, Kind::Safe),
-            Kind::PickledIndex => return self.add_shards(path, Kind::Pickled),
+            FileKind::Safe => WeightFile::Safe(SafeFile::open(path)?),
+            FileKind::Pickled => WeightFile::Pickled(PickledFile::open(path)?),
+            FileKind::SafeIndex => return self.add_shards(path, FileKind::Safe),
+            FileKind::PickledIndex => return self.add_shards(path, FileKind::Pickled),
         };
         let names = match &file {
             WeightFile::Safe(file) => file.names(),
@@ -157,7 +157,7 @@ impl WeightFiles {
         Ok(())
     }
 
-    fn add_shards(&mut self, index: &Path, kind: Kind) -> Result<()> {
+    fn add_shards(&mut self, index: &Path, kind: FileKind) -> Result<()> {
         let text = fs::read(index).map_err(Error::io(index))?;
         let parsed: Index = serde_json::from_slice(&text)
             .map_err(|e| Error::invalid(index.display(), "an index of shards", e))?;
@@ -179,18 +179,18 @@ impl WeightFiles {
 }
 
 #[derive(Clone, Copy)]
-enum Kind {
+enum FileKind {
     Safe,
     SafeIndex,
     Pickled,
     PickledIndex,
 }
 
-const KINDS: [(&str, Kind); 4] = [
-    ("model.safetensors", Kind::Safe),
-    ("model.safetensors.index.json", Kind::SafeIndex),
-    ("pytorch_model.bin", Kind::Pickled),
-    ("pytorch_model.bin.index.json", Kind::PickledIndex),
+const KINDS: [(&str, FileKind); 4] = [
+    ("model.safetensors", FileKind::Safe),
+    ("model.safetensors.index.json", FileKind::SafeIndex),
+    ("pytorch_model.bin", FileKind::Pickled),
+    ("pytorch_model.bin.index.json", FileKind::PickledIndex),
 ];
 
 #[derive(Deserialize)]

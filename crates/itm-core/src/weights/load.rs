@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use burn::module::Module;
 
-use super::{LoadReport, Names, ShapeInFile, ShapeMismatch, Unknown, WeightFiles, transposed};
+use super::{
+    LoadReport, ShapeInFile, ShapeMismatch, TensorNames, Unknown, WeightFiles, transposed,
+};
 use crate::{Result, parameters};
 
 /// The module with the values of the files. Only one tensor at a time is in memory beside the module.
@@ -18,7 +20,7 @@ use crate::{Result, parameters};
 pub fn load<M: Module>(
     module: M,
     files: &WeightFiles,
-    names: &Names,
+    names: &TensorNames,
     reshaped: ShapeInFile<'_>,
 ) -> Result<(M, LoadReport)> {
     let theirs = names.canonical(files.names());
@@ -43,7 +45,7 @@ pub fn load<M: Module>(
 
 struct Load<'a> {
     files: &'a WeightFiles,
-    names: &'a Names,
+    names: &'a TensorNames,
     reshaped: ShapeInFile<'a>,
     /// Canonical names → names in the file.
     theirs: &'a BTreeMap<String, String>,

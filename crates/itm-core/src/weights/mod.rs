@@ -25,7 +25,7 @@ pub use hub::{Hub, Network};
 #[cfg(feature = "burn")]
 pub use load::load;
 #[cfg(feature = "burn")]
-pub use names::{Names, Unknown};
+pub use names::{TensorNames, Unknown};
 pub use report::{LoadReport, ShapeMismatch};
 #[cfg(feature = "burn")]
 pub use save::{save, save_file};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 /// The names in an architecture's files for the parameters of our module. "Ours" is a name in our module, "theirs" a
 /// name in a file.
 #[derive(Debug, Clone, Copy)]
-pub struct Names {
+pub struct TensorNames {
     /// Prefixes that a tensor name may have; names of heads have none. A saved file gets the first prefix, which may be
     /// empty.
     pub prefixes: &'static [&'static str],
@@ -37,7 +37,7 @@ pub enum Unknown {
     Refused,
 }
 
-impl Names {
+impl TensorNames {
     /// The names in a file, without prefix, of one of our parameters, such as `blocks.3.attention.qkv.weight`.
     ///
     /// # Panics
@@ -117,7 +117,7 @@ impl Names {
 mod tests {
     use super::*;
 
-    const NAMES: Names = Names {
+    const NAMES: TensorNames = TensorNames {
         prefixes: &["", "m.", "old."],
         parameters: &[("words", "embeddings.word.weight")],
         layers: &[("norm", &["last"]), ("attention.qkv", &["q", "k"])],
@@ -142,7 +142,7 @@ mod tests {
     #[test]
     fn a_head_has_no_prefix() {
         assert_eq!(NAMES.of("match.weight"), ["itm_output.weight"]);
-        let prefixed = Names { prefixes: &["m.", ""], ..NAMES };
+        let prefixed = TensorNames { prefixes: &["m.", ""], ..NAMES };
         let written = |ours: &str| prefixed.of(ours).into_iter().map(|name| prefixed.written(name));
         assert!(written("match.bias").eq(["itm_output.bias"]));
         assert!(

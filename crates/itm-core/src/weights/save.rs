@@ -10,7 +10,7 @@ use burn::tensor::Tensor;
 use safetensors::tensor::{Dtype, View};
 use serde::Serialize;
 
-use super::{Names, ShapeInFile, transposed};
+use super::{ShapeInFile, TensorNames, transposed};
 use crate::{Error, Result, parameters};
 
 /// Writes `config.json` and `model.safetensors`. Each is first written under a temporary name, then renamed.
@@ -24,7 +24,7 @@ pub fn save<M: Module>(
     module: &M,
     folder: &Path,
     config: &impl Serialize,
-    names: &Names,
+    names: &TensorNames,
     reshaped: ShapeInFile<'_>,
 ) -> Result<()> {
     fs::create_dir_all(folder).map_err(Error::io(folder))?;
@@ -46,7 +46,7 @@ pub fn save<M: Module>(
 pub fn save_file<M: Module>(
     module: &M,
     path: &Path,
-    names: &Names,
+    names: &TensorNames,
     reshaped: ShapeInFile<'_>,
 ) -> Result<()> {
     let mut views = vec![];

@@ -37,13 +37,13 @@
 //!
 //! ```
 //! use itm_kernels::Matrix;
-//! use itm_kernels::bf16::{Columns, Rows, Start, product_new};
+//! use itm_kernels::bf16::{Addend, LeftOperand, RightOperand, product_new};
 //!
 //! let x = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]; // [3, 2]
 //! let w = [1.0, 0.0, 2.0, 0.0, 1.0, 3.0]; // [2, 3]
-//! let x = Rows::pack(Matrix::new(&x, 3, 2));
-//! let w = Columns::pack(Matrix::new(&w, 2, 3)); // once, for many products
-//! let y = product_new(Start::Row(&[10.0, 20.0, 30.0]), &x, &w);
+//! let x = LeftOperand::pack(Matrix::new(&x, 3, 2));
+//! let w = RightOperand::pack(Matrix::new(&w, 2, 3)); // once, for many products
+//! let y = product_new(Addend::Row(&[10.0, 20.0, 30.0]), &x, &w);
 //! assert_eq!(y, [11., 22., 38., 13., 24., 48., 15., 26., 58.]);
 //! ```
 

@@ -26,9 +26,9 @@
 //! processors give the same result, slower than an f32 product.
 //!
 //! ```
-//! use itm_kernels::int16::{Columns, Rows, product};
+//! use itm_kernels::int16::{PackedColumns, PackedRows, product};
 //!
-//! let (mut v, mut w, mut c) = (Rows::default(), Columns::default(), Vec::new());
+//! let (mut v, mut w, mut c) = (PackedRows::default(), PackedColumns::default(), Vec::new());
 //! v.fill(&[0.1, 0.2, -0.3, 0.4], 2, 100.0); // 10 20 and −30 40
 //! w.fill(&[0.5, 0.6], 2, 10.0); // 5 6
 //! product(&v, 0..2, &w, &mut c);

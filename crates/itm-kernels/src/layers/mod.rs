@@ -76,13 +76,24 @@ pub fn masked_mean(x: Tensor<3>, lengths: &[usize]) -> Tensor<2> {
     Tensor::from_dispatch(mean)
 }
 
-/// Similarity of order embeddings: `−‖max(0, t − i)‖`, `[n, m]`, of images `[n, d]` and texts `[m, d]`.
+/// Similarity of order embeddings. How far each text exceeds each image: 0 where the image dominates the text in every
+/// coordinate, else negative.
+///
+/// ```text
+/// s(i, t) = − √( Σ_j max(0, t_j − i_j)² )
+/// ```
+///
+/// | symbol | here | shape |
+/// |---|---|---|
+/// | i | `images` | `[n, d]`, not negative |
+/// | t | `texts` | `[m, d]`, not negative |
+/// | s | result | `[n, m]` |
 ///
 /// # Panics
 /// If the widths differ.
 ///
 /// # Departures
-/// The root has no derivative at 0, and other programs return NaN there. Here value and gradient are exactly 0.
+/// The root has no derivative at 0, and programs return NaN there. Here value and gradient are exactly 0.
 pub fn order_similarity(images: Tensor<2>, texts: Tensor<2>) -> Tensor<2> {
     let ([n, d], [m, e]) = (images.dims(), texts.dims());
     assert_eq!(d, e, "images of shape [{n}, {d}] against texts of shape [{m}, {e}]");

@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use burn::tensor::Device;
-use itm_core::weights::{LoadReport, Names, Unknown, WeightFiles, load, save_file};
+use itm_core::weights::{LoadReport, TensorNames, Unknown, WeightFiles, load, save_file};
 use itm_core::{Error, Result, host};
 use itm_kernels::Linear;
 
 use super::{Uniter, UniterShape, WordHead, heads};
 
-const NAMES: Names = Names {
+const NAMES: TensorNames = TensorNames {
     prefixes: &["uniter.", "bert.", ""],
     parameters: &[
         ("bert.words", "embeddings.word_embeddings.weight"),
@@ -81,7 +81,7 @@ impl Uniter {
         shape.check()?;
         let files = WeightFiles::open(path)?;
         let has = |head: &str| files.names().any(|name| name.starts_with(head));
-        let names = Names { optional: if has(RANK) { &[] } else { &[RANK] }, ..NAMES };
+        let names = TensorNames { optional: if has(RANK) { &[] } else { &[RANK] }, ..NAMES };
         let (t, d) = (&shape.text, shape.text.width);
         let mut model = Self::unset(shape, device);
         model.discrimination = has(DISCRIMINATION).then(|| Linear::seeded(d, 2, 0, device));

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use itm_core::Result;
-use itm_core::checkpoint::Writer;
+use itm_core::checkpoint::CheckpointWriter;
 use itm_core::learn::SavedState;
 
 use super::TagsDc;
@@ -17,7 +17,7 @@ const GENERATOR: &str = "generator";
 impl TagsDc {
     /// Writes all that the next step depends on. `write` gets each file's name and contents.
     pub(super) fn write(&self, write: &mut dyn FnMut(&str, &[u8]) -> Result<()>) -> Result<()> {
-        let model = |model: &mut Writer| {
+        let model = |model: &mut CheckpointWriter| {
             model.module(MODULE, self.model());
             if let Some(generator) = &self.generator {
                 model.module(GENERATOR, generator);

@@ -50,9 +50,9 @@ fn every_option_of_the_memory_changes_the_output() {
         ("Eq. 10 prior", |c| c.sampler.prior = 0.9),
         ("Eq. 12 alpha", |c| c.sampler.alpha = 20.0),
         ("Eq. 14 momentum", |c| c.sampler.momentum = 0.5),
-        ("Table 3 w/o FNE", |c| c.sampler.negatives = Negatives::Hardest),
+        ("Table 3 w/o FNE", |c| c.sampler.negatives = NegativeChoice::Hardest),
         ("Table 3 w/o MMM", |c| c.sampler.bank_size = 0),
-        ("Table 3 w/o MMM+FNE", |c| c.sampler.negatives = Negatives::InBatch),
+        ("Table 3 w/o MMM+FNE", |c| c.sampler.negatives = NegativeChoice::InBatch),
         ("warmup_loss", |c| c.sampler.warmup_loss = WarmupLoss::Sum),
     ];
     let whole = run(&base());
@@ -80,7 +80,7 @@ fn a_bank_shorter_than_the_batch_holds_its_last_pairs() {
             assert!(report.loss.is_finite());
         }
         let mut ids = fne.bank().ids().to_vec();
-        ids.rotate_left(fne.bank().cursor());
+        ids.rotate_left(fne.bank().cursor);
         assert_eq!(ids, [1, 2, 3]);
     }
 }
@@ -112,10 +112,10 @@ fn true_pairs_are_no_negatives_where_the_truth_is_left_out() {
     // Image 1 also matches captions 4 and 6, image 2 also 0; captions 2k and 2k + 1 are image k's own.
     let more = [(1, 4), (1, 6), (2, 0)];
     for (bank_size, negatives) in [
-        (16, Negatives::Fne),
-        (16, Negatives::Hardest),
-        (16, Negatives::Uniform),
-        (0, Negatives::Fne),
+        (16, NegativeChoice::Fne),
+        (16, NegativeChoice::Hardest),
+        (16, NegativeChoice::Uniform),
+        (0, NegativeChoice::Fne),
     ] {
         let mut config = base();
         (config.sampler.warmup_epochs, config.sampler.bank_size) = (0, bank_size);
@@ -160,7 +160,7 @@ fn the_truth_must_be_told_before_it_is_left_out() {
     config.sampler.exclude = Exclude::Truth;
     let line = step(&mut fne(&config), &EVEN, 1).unwrap_err().to_string();
     assert_eq!(line, "sampler.exclude: expected the truth of the training pairs, got none");
-    config.sampler.negatives = Negatives::InBatch;
+    config.sampler.negatives = NegativeChoice::InBatch;
     let line = config.validate().unwrap_err().to_string();
     assert!(line.starts_with("sampler.exclude: expected \"same_image\" with"), "{line}");
 }

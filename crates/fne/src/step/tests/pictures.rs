@@ -214,7 +214,7 @@ fn projections_belong_to_the_encoders() {
 fn dropout_ends_with_the_first_validation_of_an_epoch() {
     let on = |steps: usize, mode| {
         let mut config = small(Preset::Default, 0.5);
-        config.sampler.negatives = Negatives::Hardest;
+        config.sampler.negatives = NegativeChoice::Hardest;
         config.train.dropout_after_validation = mode;
         let mut fne = new(&config).with_epochs_of(steps);
         let mut drops = vec![];

@@ -41,7 +41,7 @@ fn config(name: &str) -> FneConfig {
     (sampler.margin, sampler.momentum, sampler.prior, sampler.min_count) = (0.4, 0.9, 0.05, 1);
     sampler.bank_size = if name == "no bank" { 0 } else { 12 };
     if name == "hardest" {
-        sampler.negatives = Negatives::Hardest;
+        sampler.negatives = NegativeChoice::Hardest;
     }
     config
 }

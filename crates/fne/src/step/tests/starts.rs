@@ -30,7 +30,7 @@ fn base() -> FneConfig {
     let [ridge_image, ridge_text] = [1.0; 2];
     config.model.cca =
         Some(StartOptions { ridge_image, ridge_text, power: 1.0, dims: 8, fill: 0.0 });
-    config.sampler.negatives = Negatives::InBatch;
+    config.sampler.negatives = NegativeChoice::InBatch;
     config.train.epochs = 3;
     config.train.contrastive = Some(fixed(0.07));
     config

@@ -51,7 +51,7 @@ pub struct BankScores {
 
 impl BankScores {
     /// Whether the bank has no entry.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.entries == 0
     }
 }

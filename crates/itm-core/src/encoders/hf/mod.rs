@@ -11,9 +11,9 @@ use burn::tensor::Device;
 use self::config::{BertConfig, VitConfig};
 use super::{Bert, BertShape, Vit, VitShape};
 use crate::Result;
-use crate::weights::{LoadReport, Names, Unknown, WeightFiles, load, save};
+use crate::weights::{LoadReport, TensorNames, Unknown, WeightFiles, load, save};
 
-const BERT: Names = Names {
+const BERT: TensorNames = TensorNames {
     prefixes: &["", "bert."],
     parameters: &[
         ("words", "embeddings.word_embeddings.weight"),
@@ -37,7 +37,7 @@ const BERT: Names = Names {
     asked_by: "its config.json",
 };
 
-const VIT: Names = Names {
+const VIT: TensorNames = TensorNames {
     prefixes: &["", "vit."],
     parameters: &[
         ("class", "embeddings.cls_token"),

@@ -174,16 +174,16 @@ fn the_factor_is_one_of_the_rate() {
 /// A map without a perceptron has the same names in a checkpoint as before perceptrons existed.
 #[test]
 fn names_in_a_checkpoint() {
-    use crate::checkpoint::{Reader, Writer};
+    use crate::checkpoint::{CheckpointReader, CheckpointWriter};
     let device = Device::flex();
     let plain = Projection::new(3, 4, 1, &device);
     let with = plain.clone().with_residual(&shape(1.0), 1.0, 2).unwrap();
     let folder = tempfile::tempdir().unwrap();
     for (name, model, more) in [("plain", &plain, false), ("with", &with, true)] {
-        let (path, mut writer) = (folder.path().join(name), Writer::default());
+        let (path, mut writer) = (folder.path().join(name), CheckpointWriter::default());
         writer.module("image", model);
         std::fs::write(&path, writer.contents("test 1").unwrap()).unwrap();
-        let reader = Reader::open(&path, "test 1").unwrap();
+        let reader = CheckpointReader::open(&path, "test 1").unwrap();
         reader.f32s("image.linear.weight", &[3, 4]).unwrap();
         reader.f32s("image.linear.bias", &[4]).unwrap();
         assert_eq!(reader.nothing_else().is_err(), more);

@@ -10,7 +10,7 @@ use crate::{Error, Result};
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Node {
     pub(super) op: Op,
-    pub(super) inputs: Vec<Source>,
+    pub(super) inputs: Vec<NodeInput>,
     /// Channels of the result.
     pub(super) channels: usize,
     /// The last node that reads the result; the number of this node if none does.
@@ -20,7 +20,7 @@ pub(super) struct Node {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Source {
+pub(super) enum NodeInput {
     Picture,
     Node(usize),
 }
@@ -78,7 +78,7 @@ pub(super) fn parse(place: &str, json: &[u8]) -> Result<Vec<Node>> {
     let entries: Vec<Entry> = serde_json::from_slice(json)
         .map_err(|e| Error::invalid(place, "a list of operations", e))?;
     let mut nodes: Vec<Node> = Vec::new();
-    let mut known = HashMap::from([("input".to_owned(), Source::Picture)]);
+    let mut known = HashMap::from([("input".to_owned(), NodeInput::Picture)]);
     for (i, entry) in entries.into_iter().enumerate() {
         let place = format!("{place} operation {i} ({})", entry.output);
         let refuse = |expected: &str, got: String| Err(Error::invalid(&place, expected, got));
@@ -93,9 +93,9 @@ pub(super) fn parse(place: &str, json: &[u8]) -> Result<Vec<Node>> {
                 None => return refuse("an output of an earlier operation", name.clone()),
             }
         }
-        let of = |source: Source| match source {
-            Source::Picture => (3, Some(1)),
-            Source::Node(at) => (nodes[at].channels, nodes[at].stride),
+        let of = |source: NodeInput| match source {
+            NodeInput::Picture => (3, Some(1)),
+            NodeInput::Node(at) => (nodes[at].channels, nodes[at].stride),
         };
         let (channels, stride) = of(inputs[0]);
         let (op, channels, stride) = match entry.op.as_str() {
@@ -116,18 +116,18 @@ pub(super) fn parse(place: &str, json: &[u8]) -> Result<Vec<Node>> {
                 return refuse("two inputs of the same width and stride", got);
             }
             "add" => (Op::Add, channels, stride),
-            "mean" if stride.is_none() || inputs[0] == Source::Picture => {
+            "mean" if stride.is_none() || inputs[0] == NodeInput::Picture => {
                 return refuse("a feature map to pool", entry.inputs[0].clone());
             }
             "mean" => (Op::Mean, channels, None),
             other => return refuse("conv, dw, add or mean", other.to_owned()),
         };
         for &source in &inputs {
-            if let Source::Node(at) = source {
+            if let NodeInput::Node(at) = source {
                 nodes[at].last_use = i;
             }
         }
-        if known.insert(entry.output.clone(), Source::Node(i)).is_some() {
+        if known.insert(entry.output.clone(), NodeInput::Node(i)).is_some() {
             return refuse("a unique name", entry.output);
         }
         nodes.push(Node { op, inputs, channels, last_use: i, stride });

@@ -12,7 +12,7 @@ use safetensors::SafeTensors;
 use crate::data::FileBytes;
 use crate::vision::resize;
 use crate::{Error, Result};
-use graph::{Node, Op, Source};
+use graph::{Node, NodeInput, Op};
 use layers::Weights;
 pub(super) use {layers::floats, product::product};
 
@@ -117,7 +117,7 @@ impl MobileNet {
     /// Feature map and pooled feature of a picture at its own size, without resizing.
     pub fn activations(&self, image: &RgbImage, scratch: &mut Scratch) -> Activations {
         self.run(image, self.pool, scratch);
-        let Source::Node(last) = self.nodes[self.pool].inputs[0] else {
+        let NodeInput::Node(last) = self.nodes[self.pool].inputs[0] else {
             return Activations::default(); // `parse` refuses a pool of the picture
         };
         let map = scratch.slots[last].clone();
@@ -148,8 +148,8 @@ impl MobileNet {
             let mut out =
                 FeatureMap { values: free.pop().unwrap_or_default(), ..FeatureMap::default() };
             let input = |k: usize| match node.inputs[k] {
-                Source::Picture => &picture,
-                Source::Node(at) => &slots[at],
+                NodeInput::Picture => &picture,
+                NodeInput::Node(at) => &slots[at],
             };
             match (&node.op, &self.weights[i]) {
                 (Op::Conv(layer), Some(w)) => layers::conv(input(0), layer, w, patches, &mut out),
@@ -159,7 +159,7 @@ impl MobileNet {
             }
             slots[i] = out;
             for &source in &node.inputs {
-                if let Source::Node(at) = source
+                if let NodeInput::Node(at) = source
                     && self.nodes[at].last_use == i
                     && i != self.pool
                 {

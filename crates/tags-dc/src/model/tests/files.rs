@@ -13,7 +13,7 @@ fn changed(
     change(&mut tensors);
     let to = TempDir::new().unwrap();
     let path = to.path().join("changed.safetensors");
-    let mut writer = itm_core::checkpoint::Writer::default();
+    let mut writer = itm_core::checkpoint::CheckpointWriter::default();
     tensors.iter().for_each(|(name, (shape, values))| writer.f32s(name, shape, values));
     fs::write(&path, writer.contents("pt").unwrap()).unwrap();
     (to, path)

@@ -1,6 +1,6 @@
 //! How heads begin, and what they share.
 
-use itm_core::checkpoint::{Reader, Writer};
+use itm_core::checkpoint::{CheckpointReader, CheckpointWriter};
 
 use super::*;
 
@@ -131,10 +131,10 @@ fn the_checkpoint_of_a_training_holds_it() {
     let (folder, device) = (TempDir::new().unwrap(), Device::flex());
     let path = folder.path().join("state.safetensors");
     let full = open("full.safetensors", &device);
-    let mut writer = Writer::default();
+    let mut writer = CheckpointWriter::default();
     writer.module("model", &full);
     fs::write(&path, writer.contents("uniter 1").unwrap()).unwrap();
-    let reader = Reader::open(&path, "uniter 1").unwrap();
+    let reader = CheckpointReader::open(&path, "uniter 1").unwrap();
     let other = Uniter::seeded(&shape(), 9, &device).with_word_heads();
     assert_ne!(logits(&other), logits(&full));
     let again = reader.module("model", other).unwrap();
