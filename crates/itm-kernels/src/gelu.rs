@@ -21,7 +21,7 @@ pub fn forward(x: &[f32]) -> Vec<f32> {
 }
 
 /// [`forward`] in place.
-pub(crate) fn forward_in_place(x: &mut [f32]) {
+pub fn forward_in_place(x: &mut [f32]) {
     blocks::change(x, |_, block| forward_block(block));
 }
 

@@ -55,7 +55,7 @@ pub fn weight_gradient(x: &[f32], grad: &[f32], o: usize) -> Vec<f32> {
 ///
 /// # Panics
 /// If the gradient does not consist of whole rows of `o` values.
-pub(crate) fn bias_gradient(grad: &[f32], o: usize) -> Vec<f32> {
+pub fn bias_gradient(grad: &[f32], o: usize) -> Vec<f32> {
     assert!(o > 0 && grad.len().is_multiple_of(o), "{} values in rows of {o}", grad.len());
     // Sums within blocks of rows, then over the blocks: errors grow with the number of blocks, not of rows.
     const ROWS: usize = 32;

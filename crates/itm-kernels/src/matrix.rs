@@ -25,7 +25,7 @@ impl<'a> Matrix<'a> {
     ///
     /// # Panics
     /// If `data` ends before the last value.
-    pub(crate) fn strided(
+    pub fn strided(
         data: &'a [f32],
         [rows, cols]: [usize; 2],
         [row_stride, col_stride]: [usize; 2],
@@ -52,7 +52,7 @@ impl<'a> Matrix<'a> {
     }
 
     /// Number of columns.
-    pub(crate) fn cols(&self) -> usize {
+    pub fn cols(&self) -> usize {
         self.cols
     }
 

@@ -6,7 +6,7 @@ use crate::blocks::{BLOCK, written};
 use crate::dispatch::multiversion;
 
 /// A row of at most this length counts as zero.
-pub(crate) const SHORTEST: f64 = 1e-12;
+pub const SHORTEST: f64 = 1e-12;
 
 /// Rows of unit length: `x / max(‖x‖, 1e-12)`. Also the norms, `[n]`.
 ///
@@ -30,7 +30,7 @@ pub fn normalize(x: &[f32], width: usize) -> (Vec<f32>, Vec<f32>) {
 ///
 /// # Panics
 /// If the shapes differ.
-pub(crate) fn normalize_backward(y: &[f32], norms: &[f32], grad: &[f32]) -> Vec<f32> {
+pub fn normalize_backward(y: &[f32], norms: &[f32], grad: &[f32]) -> Vec<f32> {
     assert_eq!(y.len(), grad.len(), "values of the gradient");
     let width = y.len() / norms.len().max(1);
     assert!(width * norms.len() == y.len(), "{} norms for {} values", norms.len(), y.len());
@@ -64,7 +64,7 @@ pub fn masked_mean(x: &[f32], lengths: &[usize], width: usize) -> Vec<f32> {
 ///
 /// # Panics
 /// If there is no sequence, a length is 0 or more than the steps, or `grad` has another size.
-pub(crate) fn masked_mean_backward(grad: &[f32], lengths: &[usize], steps: usize) -> Vec<f32> {
+pub fn masked_mean_backward(grad: &[f32], lengths: &[usize], steps: usize) -> Vec<f32> {
     let width = grad.len() / lengths.len().max(1);
     let mut d = vec![0.0; lengths.len() * steps * width];
     assert_eq!(self::steps(d.len(), lengths, width), steps, "steps");

@@ -69,7 +69,7 @@ impl AdamStep {
     /// ```text
     /// θ ← (1 − η λ)(θ − η/(1−β₁ᵗ) · m / ((√v + ε) / √(1−β₂ᵗ)))
     /// ```
-    pub(crate) fn of_bert(self) -> Self {
+    pub fn of_bert(self) -> Self {
         Self { epsilon: self.epsilon * self.bias_2, rate: self.rate * self.keep, ..self }
     }
 }

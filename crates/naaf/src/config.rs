@@ -32,7 +32,7 @@ pub struct NaafConfig {
 pub struct NaafModelConfig {
     /// Width d of the joint space, and of the states of each direction of a BiGRU.
     pub embed_dim: usize,
-    /// The weights before the first step: random ones, or the weights of [`NaafEncoders::with_start`](crate::Encoders::with_start).
+    /// The weights before the first step: random ones, or the weights of [`NaafEncoders::with_start`](crate::NaafEncoders::with_start).
     pub start: StartFrom,
     /// Which closed form the weights begin with, if `start` is `cca`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -91,7 +91,7 @@ pub enum TextKind {
 pub enum VectorsFrom {
     /// Random numbers, uniform in ±0.1.
     Random,
-    /// N13: given vectors for the words that have one, by [`NaafEncoders::with_vectors`](crate::Encoders::with_vectors).
+    /// N13: given vectors for the words that have one, by [`NaafEncoders::with_vectors`](crate::NaafEncoders::with_vectors).
     Given,
 }
 

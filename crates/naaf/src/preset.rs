@@ -28,7 +28,7 @@ pub enum Preset {
 
 impl Preset {
     /// All sections. All presets have the same training and loss. The paper and the program begin with given word vectors
-    /// ([`NaafEncoders::with_vectors`](crate::Encoders::with_vectors)); `default` needs no file.
+    /// ([`NaafEncoders::with_vectors`](crate::NaafEncoders::with_vectors)); `default` needs no file.
     pub fn config(self) -> NaafConfig {
         let (attention, mining) = (Attention::Naaf(self.attention()), self.mining());
         let vectors = match self {

@@ -46,7 +46,7 @@ pub struct Regions {
 
 impl Regions {
     /// Number of regions per image.
-    pub(crate) const COUNT: usize = 12;
+    pub const COUNT: usize = 12;
 
     /// The mean of all regions, [`WIDTH`] values.
     pub fn mean(&self) -> Vec<f32> {

@@ -31,5 +31,4 @@ mod tests;
 
 pub use cross_fit::{CrossFit, choose_on_validation, cross_fit};
 pub use split::FoldSplit;
-pub(crate) use table::joined_hits;
-pub use table::{Candidate, Goal, HitTable};
+pub use table::{Candidate, Goal, HitTable, joined_hits};

@@ -141,7 +141,7 @@ impl HitTable {
 ///
 /// # Errors
 /// If the numbers of images differ, or an image has more hits than queries.
-pub(crate) fn joined_hits(i2t: &[[u16; 3]], t2i: &[[u16; 3]], captions: &[u16]) -> Result<Hits> {
+pub fn joined_hits(i2t: &[[u16; 3]], t2i: &[[u16; 3]], captions: &[u16]) -> Result<Hits> {
     for (what, got) in [("i2t", i2t.len()), ("t2i", t2i.len())] {
         if got != captions.len() {
             let expected = format!("{} images", captions.len());
