@@ -152,7 +152,7 @@ fn run(training: usize, folder: &Path, death: &Death) -> (ExitStatus, Duration) 
     (child.wait().unwrap(), start.elapsed())
 }
 
-/// Every file below a folder, sorted by name.
+/// Every file below a folder, sorted by name; the lock of a killed process still has its number.
 fn tree(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let mut files = vec![];
     let mut folders = vec![folder.to_path_buf()];
@@ -166,6 +166,7 @@ fn tree(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
             }
         }
     }
+    files.retain(|(path, _)| !path.ends_with("run.lock"));
     files.iter_mut().for_each(|(path, _)| *path = path.strip_prefix(folder).unwrap().into());
     files.sort();
     files
