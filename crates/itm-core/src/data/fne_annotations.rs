@@ -194,7 +194,7 @@ pub(crate) fn split_of(place: &str) -> Option<Split> {
 
 /// The path of a picture: COCO's images have a path, Flickr's only a name below `images`.
 pub(crate) fn picture_of(dir: &Path, image: &str) -> PathBuf {
-    let whole = dir.join(image);
+    let whole = dir.join(image.replace('\\', "/"));
     if whole.exists() { whole } else { dir.join("images").join(file_name(image)) }
 }
 

@@ -319,7 +319,7 @@ mod tests {
         );
         write(
             "f30k_val.json",
-            r#"[{"image": "val2014/2.jpg", "caption": ["a 1", "b 1", "more"]}]"#,
+            r#"[{"image": "val2014\\2.jpg", "caption": ["a 1", "b 1", "more"]}]"#,
         );
         assert!(line().ends_with("expected a list of the test split, got none"), "{}", line());
         write("f30k_test.json", r#"[{"image": "3.jpg", "caption": ["a 2", "b 2"]}]"#);
