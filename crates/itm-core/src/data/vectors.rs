@@ -199,10 +199,11 @@ impl VectorTable<'_> {
 
     fn npy(&mut self) -> Result<()> {
         let rows = Npy::open(self.path)?;
-        let mut vector = vec![0.0; rows.row_len()];
+        // A row is allocated only after the table has checked the shape: a file without rows can claim any width.
         self.table(rows.shape(), |k| {
+            let mut vector = vec![0.0; rows.row_len()];
             rows.row_into(k, &mut vector)?;
-            Ok(vector.clone())
+            Ok(vector)
         })
     }
 
@@ -310,6 +311,9 @@ mod tests {
             message("v.npy", &array(4)),
             ": expected [5, n], a row for each entry, got [4, 2]"
         );
+        // No row, so the file is whole; its width alone would be 8 TiB.
+        let wide = npy(&[0, 1 << 41], std::iter::empty());
+        assert!(message("v.npy", &wide).starts_with(": expected [5, n], a row for each entry"));
     }
 
     /// A file of one tensor.
