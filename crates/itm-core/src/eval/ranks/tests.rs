@@ -83,6 +83,13 @@ proptest! {
             return Ok(());
         }
         let ranks = Ranks::new(&scores, &judged).unwrap();
+        let columns = scores.transpose();
+        for (image, &got) in ranks.i2t().iter().enumerate().filter(|(_, got)| got.is_query()) {
+            check(scores.row(image), judged.texts_of(image), got)?;
+        }
+        for (text, &got) in ranks.t2i().iter().enumerate().filter(|(_, got)| got.is_query()) {
+            check(columns.row(text), judged.images_of(text), got)?;
+        }
         let got = Evaluation::new(std::slice::from_ref(&ranks), TiePolicy::Index);
         let want = evaluate_multi(&scores, &relevance).unwrap();
         for (got, queries, want) in [(got.i2t, got.images, want.i2t), (got.t2i, got.texts, want.t2i)] {
