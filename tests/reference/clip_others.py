@@ -1,0 +1,2 @@
+def write_others(root):
+    pass
