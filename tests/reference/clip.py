@@ -28,17 +28,16 @@ Goldens `clip.safetensors`, `clip_square.safetensors`, `siglip.safetensors` (f32
     wide.pixels, wide.states          `clip`, `siglip`: 16 x 20 pixels, positions resized (bicubic, by size, no antialias)
 
 `clip_words.py` writes pieces.json and tokenizers, `clip_pictures.py` pictures.safetensors, `clip_others.py` a DINOv2, a sentence
-encoder and a LoRA adapter; `clip_plain.py` has the equations in NumPy. The captions of `clip` and `siglip` are the first three of
+encoder and a LoRA adapter; `clip_plain.py` has the equations in NumPy, `clip_models.py`
+what all share. The captions of `clip` and `siglip` are the first three of
 pieces.json. Every weight is random, also biases and layer norms: a multiple of 1/256, exact in bf16. Attention is the plain ("eager") one;
 its softmax, which transformers computes in f32 whatever the model, is in double here.
 """
 
 import json
 import sys
-import tempfile
 from pathlib import Path
 
-import numpy as np
 import torch
 from safetensors.torch import load_file, save_file
 from transformers import CLIPConfig, CLIPImageProcessorPil, CLIPModel, SiglipConfig, SiglipImageProcessorPil, SiglipModel
@@ -46,25 +45,12 @@ from transformers import CLIPConfig, CLIPImageProcessorPil, CLIPModel, SiglipCon
 import clip_others
 import clip_pictures
 import clip_words
+from clip_models import apart, drawn, gradients_of, in_double, randomise
 from clip_pictures import MEAN, STD
 from clip_plain import Plain
 
-# `transformers` imports a package `kernels` and finds kernels.py of this folder, which sets another default.
-torch.set_default_dtype(torch.float32)
-
 ROOT = Path(__file__).parents[2] / "crates/itm-core/tests/golden/clip"
 SIDE, PATCH = 12, 4
-
-
-def randomise(model, seed, spread=0.25):
-    g = torch.Generator().manual_seed(seed)
-    for name, p in model.named_parameters():
-        if name in ("logit_scale", "logit_bias"):
-            continue
-        drawn = (torch.randn(p.shape, generator=g) * spread * 256).round().clamp(-255, 255) / 256
-        norm = any(part in name for part in ("norm", "layrnorm")) and name.endswith("weight")
-        p.data = 1 + (drawn * 128).round() / 128 if norm else drawn
-    return model
 
 
 def clip(square):
@@ -91,19 +77,6 @@ def siglip():
     return randomise(model, 3)
 
 
-def in_double(model):
-    softmax = torch.nn.functional.softmax.__wrapped__ if hasattr(torch.nn.functional.softmax, "__wrapped__") else torch.nn.functional.softmax
-
-    def in_own_type(x, dim, dtype=None):
-        return softmax(x, dim=dim)
-
-    in_own_type.__wrapped__ = softmax
-    torch.nn.functional.softmax = in_own_type
-    model = model.double().eval()
-    model.set_attn_implementation("eager")
-    return model
-
-
 def outputs(model, pixels, ids, lengths):
     """transformers' own outputs under the golden file's names."""
     is_clip = isinstance(model, CLIPModel)
@@ -122,21 +95,6 @@ def outputs(model, pixels, ids, lengths):
         "image.unit": out.image_embeds, "text.unit": out.text_embeds,
         "logits_per_image": out.logits_per_image, "loss": out.loss[None],
     }  # fmt: skip
-
-
-def tensors(model):
-    """The tensors of `model` under the names of its file; modules have other names in transformers 5."""
-    with tempfile.TemporaryDirectory() as folder:
-        model.save_pretrained(folder)
-        return load_file(Path(folder) / "model.safetensors")
-
-
-def drawn(seed, *shape):
-    return (torch.randn(shape, generator=torch.Generator().manual_seed(seed)) * 64).round() / 64
-
-
-def apart(a, b):
-    return float(np.abs(np.asarray(a.detach()) - np.asarray(b)).max())
 
 
 def write_model(name, model, ids, lengths, act, heads):
@@ -161,9 +119,7 @@ def write_model(name, model, ids, lengths, act, heads):
         other = outputs(changed, pixels, ids, lengths)
         print("gelu for quick_gelu moves unit rows by", [f"{apart(other[k], got[k].detach()):.1e}" for k in ("image.unit", "text.unit")])
         out |= {f"gelu.{k}": other[k].detach().float() for k in ("image.unit", "text.unit")}
-    for p in model.parameters():
-        p.data = p.grad
-    gradients = {f"d.{k}": torch.where(v.abs() < 1e-14, 0.0, v).float() for k, v in tensors(model).items()}
+    gradients = gradients_of(model)
     assert {k[2:] for k in gradients} == set(file)
     print("  gradients that are zero everywhere:", [k for k, v in gradients.items() if not v.any()])
     out |= gradients
