@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 import torch
-import transformers  # noqa: F401
 from safetensors.torch import load_file
+from transformers import CLIPModel  # noqa: F401
 
 # `transformers` looks for a package `kernels` and finds kernels.py of this folder, which sets another default.
 torch.set_default_dtype(torch.float32)
