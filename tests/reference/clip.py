@@ -25,6 +25,8 @@ Goldens `clip.safetensors`, `clip_square.safetensors`, `siglip.safetensors` (f32
     d.NAME              gradient of the loss for every tensor of the file; those of k_proj.bias (and of the middle third of
                         SigLIP's in_proj_bias) are zero, as a number added to all scores of a query changes nothing
     gelu.image.unit, gelu.text.unit   `clip` only: the same weights with exact GELU
+    eps.image.unit, eps.text.unit     `siglip` only: the same weights with layer_norm_eps 0.01 in both towers; 1e-5 for 1e-6
+                        would move a unit row by 1.3e-6, too little to see
     wide.pixels, wide.states          `clip`, `siglip`: 16 x 20 pixels, positions resized (bicubic, by size, no antialias)
 
 `clip_words.py` writes pieces.json and tokenizers, `clip_pictures.py` pictures.safetensors, `clip_others.py` a DINOv2, a sentence
@@ -114,21 +116,20 @@ def write_model(name, model, ids, lengths, act, heads):
         out |= {"wide.pixels": wide}
         with torch.no_grad():
             out["wide.states"] = model.vision_model(wide.double(), interpolate_pos_encoding=True).last_hidden_state.float()
-    if name == "clip":
-        changed = in_double(CLIPModel.from_pretrained(ROOT / name, text_config=gelu(model.config.text_config), vision_config=gelu(model.config.vision_config)))
-        other = outputs(changed, pixels, ids, lengths)
-        print("gelu for quick_gelu moves unit rows by", [f"{apart(other[k], got[k].detach()):.1e}" for k in ("image.unit", "text.unit")])
-        out |= {f"gelu.{k}": other[k].detach().float() for k in ("image.unit", "text.unit")}
+    changes = {"clip": ("gelu", {"hidden_act": "gelu"}), "siglip": ("eps", {"layer_norm_eps": 1e-2})}
+    if name in changes:
+        prefix, change = changes[name]
+        towers = {f"{tower}_config": getattr(model.config, f"{tower}_config").to_dict() | change for tower in ("text", "vision")}
+        other = outputs(in_double(type(model).from_pretrained(ROOT / name, **towers)), pixels, ids, lengths)
+        rows = {f"{prefix}.{k}": other[k].detach().float() for k in ("image.unit", "text.unit")}
+        print(f"  {change} moves unit rows by", [f"{apart(v, out[k.removeprefix(f'{prefix}.')]):.1e}" for k, v in rows.items()])
+        out |= rows
     gradients = gradients_of(model)
     assert {k[2:] for k in gradients} == set(file)
     print("  gradients that are zero everywhere:", [k for k, v in gradients.items() if not v.any()])
     out |= gradients
     save_file(out, ROOT / f"{name}.safetensors")
     return out
-
-
-def gelu(config):
-    return config.to_dict() | {"hidden_act": "gelu"}
 
 
 def write_sharded():
