@@ -24,7 +24,7 @@ def unit(seed, position):
     return (mix((mix(seed) + position * 0x9E3779B97F4A7C15) & MASK64) >> 40) / 2**24
 
 
-def attention(qkv, rate):
+def attention(qkv, rate, causal):
     w = D // HEADS
     y = np.zeros((B, L, D))
     for b in range(B):
@@ -32,6 +32,8 @@ def attention(qkv, rate):
         for h in range(HEADS):
             q, k, v = (qkv[b, :, part * D + h * w :][:, :w] for part in range(3))
             s = q @ k[:n].T / np.sqrt(w)
+            if causal:
+                s[np.arange(n)[None] > np.arange(L)[:, None]] = -np.inf
             a = np.exp(s - s.max(1, keepdims=True))
             a /= a.sum(1, keepdims=True)
             if rate:
@@ -42,13 +44,13 @@ def attention(qkv, rate):
     return y
 
 
-def gradient(qkv, grad, rate, step=1e-6):
+def gradient(qkv, grad, rate, causal, step=1e-6):
     d = np.zeros_like(qkv)
     for at in np.ndindex(*qkv.shape):
         high, low = qkv.copy(), qkv.copy()
         high[at] += step
         low[at] -= step
-        d[at] = ((attention(high, rate) - attention(low, rate)) * grad).sum() / (2 * step)
+        d[at] = ((attention(high, rate, causal) - attention(low, rate, causal)) * grad).sum() / (2 * step)
     return d
 
 
@@ -56,7 +58,7 @@ rng = np.random.default_rng(4)
 qkv = rng.normal(size=(B, L, 3 * D)).astype(np.float32).astype(np.float64)
 grad = rng.normal(size=(B, L, D)).astype(np.float32).astype(np.float64)
 out = {"qkv": qkv, "grad": grad}
-for name, rate in [("plain", 0.0), ("dropout", RATE)]:
-    out[name] = attention(qkv, rate)
-    out[f"{name}.d_qkv"] = gradient(qkv, grad, rate)
+for name, rate, causal in [("plain", 0.0, False), ("dropout", RATE, False), ("causal", RATE, True)]:
+    out[name] = attention(qkv, rate, causal)
+    out[f"{name}.d_qkv"] = gradient(qkv, grad, rate, causal)
 print(json.dumps({name: [round(float(x), 9) for x in value.ravel()] for name, value in out.items()}))

@@ -49,6 +49,21 @@ def gelu():
         put(f"gelu_{name}", v)
 
 
+def other_activations():
+    """On the values of `gelu`."""
+    x, c = leaf(out["gelu_x"]), torch.tensor(single(out["gelu_c"]))
+    for name, f in [
+        ("quick_gelu", lambda x: x / (1 + torch.exp(-1.702 * x))),
+        # (1 + tanh u) / 2 = 1 / (1 + exp(-2 u)), which has no cancellation
+        ("gelu_tanh", lambda x: x / (1 + torch.exp(-2 * math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))),
+    ]:
+        x.grad = None
+        y = f(x)
+        (y * c).sum().backward()
+        put(f"{name}_y", y.detach())
+        put(f"{name}_dx", x.grad)
+
+
 def layer_norm():
     """Rows: plain; offset 10,000; offset -3e6 (steps of 1/4); tiny compared with epsilon; huge; plain."""
     n, d, epsilon = 6, 53, 1e-12
@@ -139,7 +154,7 @@ def dropout():
 
 
 def main():
-    for part in (normal, gelu, layer_norm, softmax, dropout, order):
+    for part in (normal, gelu, layer_norm, softmax, dropout, order, other_activations):
         part()
     path = Path(__file__).parents[2] / "crates/itm-kernels/tests/golden/kernels.json"
     lines = [f'  "{k}": {json.dumps(v)}' for k, v in out.items()]

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use burn::tensor::{Device, Tensor, TensorData};
 use itm_kernels::dropout::Mask;
 use itm_kernels::layer_norm::{self, Norm};
-use itm_kernels::{Dropout, LayerNorm, Noise, gelu, random, uniform};
+use itm_kernels::{Activation, Dropout, LayerNorm, Noise, gelu, random, uniform};
 use rayon::prelude::*;
 
 fn main() {
@@ -97,8 +97,8 @@ fn vectors() {
         "gelu 788 × 3072",
         n,
         [2, 3],
-        |_| timed(|| itm_kernels::gelu::forward(&x)),
-        |d| timed(|| itm_kernels::gelu::backward(&x, d)),
+        |_| timed(|| Activation::Gelu.forward(&x)),
+        |d| timed(|| Activation::Gelu.backward(&x, d)),
     );
 
     let (n, width) = (788 * 768, 768);

@@ -14,6 +14,8 @@
 //! | y | the result | `[b, l, d]` |
 //! | G | `grad` | `[b, l, d]` |
 //!
+//! With a causal mask query i attends to the keys j ≤ i only.
+//!
 //! One head of one row is one task. It computes the scores of a block of queries at a time, in memory that stays in
 //! the cache. The backward pass recomputes the scores from `qkv`, so the saved memory grows with the length and not
 //! with its square. The order of each sum is fixed.
@@ -38,6 +40,8 @@ pub struct Heads {
     pub heads: usize,
     /// Number of keys of each row, `[b]`: queries attend to this number of positions, from the first on.
     pub keys: Vec<usize>,
+    /// Whether a query attends only to its own position and to those before it.
+    pub causal: bool,
     /// Share of the weights that is dropped, and the seed of the mask.
     pub dropout: Option<(f32, u64)>,
     /// Precision of the operands of all products. Softmax, its gradient and all sums are f32.
@@ -63,6 +67,20 @@ impl Heads {
     /// Room for the multipliers of `n` weights, if there is dropout.
     fn room_for_mask(&self, n: usize) -> Option<Vec<f32>> {
         self.dropout.map(|_| vec![0.0; n])
+    }
+
+    /// Softmax of the scores of the queries from `first` on, in place. A key that is not attended to gets weight 0.
+    fn softmax(&self, one: &Head, first: usize, scores: &mut [f32]) {
+        let (n, scale) = (one.keys, one.scale());
+        if !self.causal {
+            return softmax(scores, n, scale);
+        }
+        for (query, row) in scores.chunks_exact_mut(n).enumerate() {
+            let (seen, later) = row.split_at_mut((first + query + 1).min(n));
+            let count = seen.len();
+            softmax(seen, count, scale);
+            later.fill(0.0);
+        }
     }
 
     /// Multipliers of the weights of some queries. A position of the mask is (pair, query, key).

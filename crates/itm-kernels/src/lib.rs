@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+pub mod activation;
 pub mod attention;
 pub mod bag;
 pub mod bf16;
@@ -8,7 +9,6 @@ pub mod cross_attention;
 mod dispatch;
 pub mod dropout;
 pub mod embedding;
-pub mod gelu;
 pub mod gru;
 pub mod int16;
 mod lanes;
@@ -42,6 +42,7 @@ mod ops;
 #[cfg(feature = "burn")]
 mod optim;
 
+pub use activation::Activation;
 #[cfg(feature = "burn")]
 pub use layers::{
     BiGru, BlockShape, CrossProducts, Dropout, Gru, HostProducts, LayerNorm, Linear, SelfAttention,

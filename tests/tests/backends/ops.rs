@@ -5,9 +5,9 @@ use itm_core::encoders::{BiGruText, BiGruTextShape, TokenBatch};
 use itm_kernels::bag::Bags;
 use itm_kernels::cross_attention::{Cosine, KeyWeights, Negative, Norm, Pool, Rule, Side};
 use itm_kernels::{
-    AdamOptions, AdamW, BiGru, BlockShape, CrossProducts, DecayRule, Dropout, Gru, LayerNorm,
-    Linear, Memory, Noise, NormOrder, SelfAttention, TransformerBlock, bag, ema, embedding, gelu,
-    masked_mean, matmul, normalize_rows, order_similarity, uniform,
+    Activation, AdamOptions, AdamW, BiGru, BlockShape, CrossProducts, DecayRule, Dropout, Gru,
+    LayerNorm, Linear, Memory, Noise, NormOrder, SelfAttention, TransformerBlock, bag, ema,
+    embedding, gelu, masked_mean, matmul, normalize_rows, order_similarity, uniform,
 };
 
 use crate::values::{Values, applied, drawn_gradients, learnt, parameters};
@@ -222,10 +222,23 @@ fn block(device: &Device, order: NormOrder, memory: Memory, keys: Option<&[usize
     learnt(block, x([4, 6, 39], device), |m, x| m.forward(x, keys, Noise::Seeded(5)))
 }
 
+/// ViT's block is CLIP's here: causal, with a sigmoid in its activation.
 fn shape(order: NormOrder) -> BlockShape {
-    let (width, heads, mlp, epsilon) = (39, 3, 101, 1e-12);
-    let (dropout, attention_dropout) = (0.1, 0.2);
-    BlockShape { width, heads, mlp, epsilon, order, dropout, attention_dropout }
+    let (activation, causal) = match order {
+        NormOrder::Pre => (Activation::QuickGelu, true),
+        NormOrder::Post => (Activation::Gelu, false),
+    };
+    BlockShape {
+        width: 39,
+        heads: 3,
+        mlp: 101,
+        epsilon: 1e-12,
+        activation,
+        causal,
+        order,
+        dropout: 0.1,
+        attention_dropout: 0.2,
+    }
 }
 
 /// Captions of unequal lengths; their word vectors are read and changed.

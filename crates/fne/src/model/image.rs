@@ -217,7 +217,7 @@ impl VitEncoder {
         assert_eq!(size, self.size, "pictures of {size} px for an encoder of {}", self.size);
         let shape = [values.len() / (3 * size * size), 3, size, size];
         let pixels = TensorData::new(values.to_vec(), shape);
-        let pixels = Tensor::<4>::from_data(pixels, &self.vit.class.val().device());
+        let pixels = Tensor::<4>::from_data(pixels, &self.vit.positions.val().device());
         self.vit.forward(pixels, dropout.noise(3))
     }
 

@@ -3,8 +3,8 @@
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor};
 use itm_kernels::{
-    BlockShape, Dropout, LayerNorm, Noise, NormOrder, Precision, TransformerBlock, embedding,
-    random, uniform,
+    Activation, BlockShape, Dropout, LayerNorm, Noise, NormOrder, Precision, TransformerBlock,
+    embedding, random, uniform,
 };
 use serde::{Deserialize, Serialize};
 
@@ -106,6 +106,8 @@ impl Bert {
             heads: shape.heads,
             mlp: shape.mlp,
             epsilon: shape.epsilon,
+            activation: Activation::Gelu,
+            causal: false,
             order: NormOrder::Post,
             dropout: shape.dropout,
             attention_dropout: shape.attention_dropout,

@@ -4,6 +4,7 @@
 mod bag_of_words;
 mod bert;
 mod bigru_text;
+mod dual;
 mod given;
 #[cfg(test)]
 mod golden;
@@ -21,6 +22,10 @@ mod word_patches;
 pub use bag_of_words::BagOfWords;
 pub use bert::{Bert, BertShape};
 pub use bigru_text::{BiGruText, BiGruTextShape, unit_rows};
+pub use dual::{
+    AttentionPool, DualEncoder, DualFamily, DualLayout, DualShape, ImageTower, TextTower,
+    TextTowerShape,
+};
 pub use gru_text::{GruText, GruTextShape, TextPool};
 pub use input_dropout::InputDropout;
 pub use pool::{ImagePool, PiecePool};
@@ -28,7 +33,7 @@ pub use positions::{PositionStep, resize_positions};
 pub use projection::Projection;
 pub use residual::{Residual, ResidualShape};
 pub use tokens::TokenBatch;
-pub use vit::{Vit, VitShape};
+pub use vit::{Vit, VitForm, VitShape};
 pub use word_patches::{PatchGrid, Places, word_patches};
 
 #[cfg(test)]

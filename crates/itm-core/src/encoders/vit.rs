@@ -3,12 +3,24 @@
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor};
 use itm_kernels::{
-    BlockShape, Dropout, LayerNorm, Linear, Noise, NormOrder, Precision, TransformerBlock, random,
-    uniform,
+    Activation, BlockShape, Dropout, LayerNorm, Linear, Noise, NormOrder, Precision,
+    TransformerBlock, matmul, random, uniform,
 };
 use serde::{Deserialize, Serialize};
 
-use super::{PositionStep, resize_positions};
+use super::{ImagePool, PositionStep, resize_positions};
+
+/// What the first layers of a [`Vit`] are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum VitForm {
+    /// A class row; patches with a bias: ViT, DINOv2.
+    #[default]
+    Plain,
+    /// A class row; patches without a bias; a layer norm before the blocks: CLIP.
+    Clip,
+    /// No class row; patches with a bias: SigLIP.
+    Siglip,
+}
 
 /// Sizes and choices of a [`Vit`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -35,6 +47,12 @@ pub struct VitShape {
     pub dropout: f64,
     /// Dropout probability of the attention weights.
     pub attention_dropout: f64,
+    /// The function between the two linear maps of a block.
+    #[serde(skip)]
+    pub activation: Activation,
+    /// The first layers.
+    #[serde(skip)]
+    pub form: VitForm,
 }
 
 impl VitShape {
@@ -51,6 +69,8 @@ impl VitShape {
             epsilon: 1e-12,
             dropout: 0.0,
             attention_dropout: 0.0,
+            activation: Activation::Gelu,
+            form: VitForm::Plain,
         }
     }
 
@@ -58,18 +78,26 @@ impl VitShape {
     pub fn grid(&self) -> [usize; 2] {
         self.image.map(|side| side / self.patch)
     }
+
+    /// Rows before the patches: 1 for a class token.
+    pub(super) fn class_rows(&self) -> usize {
+        usize::from(self.form != VitForm::Siglip)
+    }
 }
 
 /// Encodes an image as one row per patch, after one row for the class token.
 ///
 /// ```text
-/// x = [c; patches W + b] + P;   x ← block(x) for each block;   V = norm(x)
+/// x = [c; patches W + b] + P;   x ← N(x);   x ← block(x) for each block;   V = norm(x)
 /// ```
+///
+/// [`VitForm`] says which of c, b and N there are.
 ///
 /// | symbol | here | shape |
 /// |---|---|---|
-/// | W, b | `patches` | channels · patch² → d |
+/// | W, b | `patches`, `patch_bias` | channels · patch² → d |
 /// | c | `class` | `[d]` |
+/// | N | `pre_norm` | d |
 /// | P | `positions` | `[1 + n, d]` |
 /// | V | result | `[b, 1 + n, d]` |
 ///
@@ -77,12 +105,16 @@ impl VitShape {
 /// [`ImagePool`](super::ImagePool) turns the rows into one row per image.
 #[derive(Module, Debug)]
 pub struct Vit {
-    /// Channels · patch² → d: channel, then row, then column.
-    pub patches: Linear,
+    /// `[channels · patch², d]`: channel, then row, then column.
+    pub patches: Param<Tensor<2>>,
     /// `[d]`
-    pub class: Param<Tensor<1>>,
-    /// `[1 + n, d]`: the class token, then the grid row by row.
+    pub patch_bias: Option<Param<Tensor<1>>>,
+    /// `[d]`
+    pub class: Option<Param<Tensor<1>>>,
+    /// `[1 + n, d]`: the class token, if there is one, then the grid row by row.
     pub positions: Param<Tensor<2>>,
+    /// The layer norm before the first block.
+    pub pre_norm: Option<LayerNorm>,
     /// Dropout of the embeddings.
     pub dropout: Dropout,
     /// The blocks, each with its layer norms first.
@@ -111,6 +143,8 @@ impl Vit {
             heads: shape.heads,
             mlp: shape.mlp,
             epsilon: shape.epsilon,
+            activation: shape.activation,
+            causal: false,
             order: NormOrder::Pre,
             dropout: shape.dropout,
             attention_dropout: shape.attention_dropout,
@@ -118,10 +152,15 @@ impl Vit {
         let seed = |part| random::derive(seed, part);
         let block = |i| TransformerBlock::seeded(&block, seed(3 + i as u64), device);
         let pixels = shape.channels * shape.patch * shape.patch;
+        let Linear { weight, bias, .. } = Linear::seeded(pixels, d, seed(0), device);
+        let (clip, rows) = (shape.form == VitForm::Clip, shape.class_rows());
+        let class = || Param::from_tensor(uniform([d], 0.02, seed(1), device));
         Self {
-            patches: Linear::seeded(pixels, d, seed(0), device),
-            class: Param::from_tensor(uniform([d], 0.02, seed(1), device)),
-            positions: Param::from_tensor(uniform([1 + h * w, d], 0.02, seed(2), device)),
+            patches: weight,
+            patch_bias: (!clip).then_some(bias),
+            class: (rows == 1).then(class),
+            positions: Param::from_tensor(uniform([rows + h * w, d], 0.02, seed(2), device)),
+            pre_norm: clip.then(|| LayerNorm::new(d, shape.epsilon, device)),
             dropout: Dropout::new(shape.dropout),
             blocks: (0..shape.layers).map(block).collect(),
             norm: LayerNorm::new(d, shape.epsilon, device),
@@ -145,17 +184,42 @@ impl Vit {
     /// # Panics
     /// If the channels differ, or an image holds no patch.
     pub fn forward(&self, images: Tensor<4>, noise: Noise) -> Tensor<3> {
+        self.norm.forward(self.states(images, self.blocks.len(), noise))
+    }
+
+    /// The first row of [`forward`](Self::forward) without noise, `[b, d]`: the class token. The last block computes only
+    /// this row.
+    ///
+    /// # Panics
+    /// As [`forward`](Self::forward).
+    pub fn class_row(&self, images: Tensor<4>) -> Tensor<2> {
+        let Some((last, before)) = self.blocks.split_last() else {
+            return ImagePool::Class.pool(self.forward(images, Noise::Off));
+        };
+        let x = self.states(images, before.len(), Noise::Off);
+        self.norm.forward(last.first(x, None))
+    }
+
+    /// The states after some blocks, before the last layer norm.
+    pub(super) fn states(&self, images: Tensor<4>, blocks: usize, noise: Noise) -> Tensor<3> {
         let ([b, _, height, width], d) = (images.dims(), self.shape.width);
         let grid = [height / self.shape.patch, width / self.shape.patch];
-        let patches = self.patches.forward(self.unfold(images)); // [b·n, d]
-        let patches = patches.reshape([b, grid[0] * grid[1], d]);
-        let class = self.class.val().reshape([1, 1, d]).expand([b, 1, d]);
-        let x = Tensor::cat(vec![class, patches], 1) + self.positions_of(grid).unsqueeze();
+        let pixels = self.unfold(images);
+        let patches = match &self.patch_bias {
+            Some(bias) => Linear::new(self.patches.clone(), bias.clone()).forward(pixels),
+            None => matmul(pixels, self.patches.val()),
+        };
+        let mut rows = vec![patches.reshape([b, grid[0] * grid[1], d])];
+        if let Some(class) = &self.class {
+            rows.insert(0, class.val().reshape([1, 1, d]).expand([b, 1, d]));
+        }
+        let x = Tensor::cat(rows, 1) + self.positions_of(grid).unsqueeze();
+        let x = self.pre_norm.iter().fold(x, |x, norm| norm.forward(x));
         let mut x = self.dropout.forward(x, noise.part(0)); // [b, 1 + n, d]
-        for (block, part) in self.blocks.iter().zip(1..) {
+        for (block, part) in self.blocks[..blocks].iter().zip(1..) {
             x = block.forward(x, None, noise.part(part));
         }
-        self.norm.forward(x)
+        x
     }
 
     /// The pixels of each patch as a row, `[b·n, channels · patch²]`, so that the patch convolution is one product.
@@ -174,8 +238,12 @@ impl Vit {
         if grid == own {
             return positions;
         }
-        let class = positions.clone().narrow(0, 0, 1);
-        let patches = positions.narrow(0, 1, own[0] * own[1]);
-        Tensor::cat(vec![class, resize_positions(patches, own, grid, self.step)], 0)
+        let first = self.shape.class_rows();
+        let patches = positions.clone().narrow(0, first, own[0] * own[1]);
+        let patches = resize_positions(patches, own, grid, self.step);
+        if first == 0 {
+            return patches;
+        }
+        Tensor::cat(vec![positions.narrow(0, 0, first), patches], 0)
     }
 }

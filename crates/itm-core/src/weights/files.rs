@@ -81,7 +81,7 @@ impl WeightFiles {
     }
 
     /// Whether the folder holds a file with weights.
-    pub(super) fn present(folder: &Path) -> bool {
+    pub(crate) fn present(folder: &Path) -> bool {
         KINDS.iter().any(|(name, _)| folder.join(name).exists())
     }
 

@@ -4,9 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use burn::module::Module;
 
-use super::{
-    LoadReport, ShapeInFile, ShapeMismatch, TensorNames, Unknown, WeightFiles, transposed,
-};
+use super::{LoadReport, ShapeInFile, ShapeMismatch, TensorNames, Unknown, WeightFiles};
 use crate::{Result, parameters};
 
 /// The module with the values of the files. Only one tensor at a time is in memory beside the module.
@@ -63,7 +61,7 @@ impl Load<'_> {
         let part = columns / theirs.len();
         let expected = (self.reshaped)(ours).unwrap_or_else(|| match dims.len() {
             1 => vec![part],
-            _ if transposed(ours) => vec![part, rows],
+            _ if self.names.is_transposed(ours) => vec![part, rows],
             _ => vec![rows, part],
         });
         let mut whole = true;
@@ -78,7 +76,7 @@ impl Load<'_> {
             let values = self.files.f32s(&self.theirs[name])?;
             for (i, row) in out.chunks_exact_mut(columns).enumerate() {
                 let row = &mut row[k * part..(k + 1) * part];
-                if dims.len() == 2 && transposed(ours) {
+                if dims.len() == 2 && self.names.is_transposed(ours) {
                     row.iter_mut().enumerate().for_each(|(o, w)| *w = values[o * rows + i]);
                 } else {
                     row.copy_from_slice(&values[i * part..(i + 1) * part]);

@@ -28,14 +28,10 @@ pub use load::load;
 pub use names::{TensorNames, Unknown};
 pub use report::{LoadReport, ShapeMismatch};
 #[cfg(feature = "burn")]
+pub(crate) use save::write_json;
+#[cfg(feature = "burn")]
 pub use save::{save, save_file};
 
 /// Shape of a parameter in the file, if it does not follow from the shape of our parameter.
 #[cfg(feature = "burn")]
 pub type ShapeInFile<'a> = &'a dyn Fn(&str) -> Option<Vec<usize>>;
-
-/// Whether the file stores a matrix as `[out, in]`: true for linear maps, false for embedding tables.
-#[cfg(feature = "burn")]
-fn transposed(name: &str) -> bool {
-    name.ends_with(".weight")
-}

@@ -11,13 +11,18 @@ pub struct TensorNames {
     pub prefixes: &'static [&'static str],
     /// Parameters outside the blocks: ours, theirs.
     pub parameters: &'static [(&'static str, &'static str)],
+    /// More of them, where models of one family have other names.
+    pub more: &'static [(&'static str, &'static str)],
     /// Layers outside the blocks, and the layers of a block (without [`blocks`](Self::blocks) and the number). If
-    /// theirs are several, ours holds them side by side.
+    /// theirs are several, ours holds them side by side. A name of theirs that ends in `_` is joined to `weight` or `bias`
+    /// without a dot.
     pub layers: &'static [(&'static str, &'static [&'static str])],
     /// Layers outside the prefixed model: their names have no prefix.
     pub heads: &'static [(&'static str, &'static str)],
-    /// The text before the number of a block in our names: `blocks.`.
-    pub blocks: &'static str,
+    /// The text before the number of a block: ours, theirs.
+    pub blocks: &'static [(&'static str, &'static str)],
+    /// Parameters outside the layers that a file stores as `[out, in]`; the matrices of layers are all stored so.
+    pub transposed: &'static [&'static str],
     /// Starts of names that are not needed here.
     pub unused: &'static [&'static str],
     /// Starts of names that a file may lack: the module then keeps its values.
@@ -43,12 +48,15 @@ impl TensorNames {
     /// # Panics
     /// If there is no such parameter.
     pub(crate) fn of(&self, ours: &str) -> Vec<String> {
-        if let Some((_, theirs)) = self.parameters.iter().find(|(name, _)| *name == ours) {
+        let mut parameters = self.parameters.iter().chain(self.more);
+        if let Some((_, theirs)) = parameters.find(|(name, _)| *name == ours) {
             return vec![theirs.to_string()];
         }
-        let block = ours.strip_prefix(self.blocks).and_then(|rest| rest.split_once('.'));
-        let start = block.map_or(String::new(), |(i, _)| format!("encoder.layer.{i}."));
-        let rest = block.map_or(ours, |(_, rest)| rest);
+        let block = self.blocks.iter().find_map(|(own, theirs)| {
+            let (number, rest) = ours.strip_prefix(own)?.split_once('.')?;
+            Some((format!("{theirs}{number}."), rest))
+        });
+        let (start, rest) = block.unwrap_or((String::new(), ours));
         let found = rest.rsplit_once('.').and_then(|(layer, leaf)| {
             let head = self.heads.iter().find(|(name, _)| *name == layer);
             let head = head.map(|(_, theirs)| std::slice::from_ref(theirs));
@@ -61,7 +69,13 @@ impl TensorNames {
             "beta" => "bias",
             leaf => leaf,
         };
-        layers.iter().map(|layer| format!("{start}{layer}.{leaf}")).collect()
+        let dot = |layer: &str| if layer.ends_with('_') { "" } else { "." };
+        layers.iter().map(|layer| format!("{start}{layer}{}{leaf}", dot(layer))).collect()
+    }
+
+    /// Whether a file stores one of our matrices as `[out, in]`: linear maps, but no embedding tables.
+    pub(crate) fn is_transposed(&self, ours: &str) -> bool {
+        ours.ends_with(".weight") || self.transposed.contains(&ours)
     }
 
     /// A name from [`of`](Self::of) as a saved file has it, with its prefix.
@@ -120,9 +134,11 @@ mod tests {
     const NAMES: TensorNames = TensorNames {
         prefixes: &["", "m.", "old."],
         parameters: &[("words", "embeddings.word.weight")],
-        layers: &[("norm", &["last"]), ("attention.qkv", &["q", "k"])],
+        more: &[],
+        layers: &[("norm", &["last"]), ("attention.qkv", &["q", "k"]), ("packed", &["in_proj_"])],
         heads: &[("match", "itm_output")],
-        blocks: "blocks.",
+        blocks: &[("blocks.", "encoder.layer."), ("other.", "resblocks.")],
+        transposed: &["proj"],
         unused: &["pooler."],
         optional: &["itm_output."],
         unknown: Unknown::Refused,
@@ -137,6 +153,9 @@ mod tests {
             NAMES.of("blocks.11.attention.qkv.bias"),
             ["encoder.layer.11.q.bias", "encoder.layer.11.k.bias"]
         );
+        assert_eq!(NAMES.of("other.2.packed.weight"), ["resblocks.2.in_proj_weight"]);
+        let transposed = ["packed.weight", "proj", "words"].map(|ours| NAMES.is_transposed(ours));
+        assert_eq!(transposed, [true, true, false]);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use burn::tensor::Tensor;
 use safetensors::tensor::{Dtype, View};
 use serde::Serialize;
 
-use super::{ShapeInFile, TensorNames, transposed};
+use super::{ShapeInFile, TensorNames};
 use crate::{Error, Result, parameters};
 
 /// Writes `config.json` and `model.safetensors`. Each is first written under a temporary name, then renamed.
@@ -29,7 +29,12 @@ pub fn save<M: Module>(
 ) -> Result<()> {
     fs::create_dir_all(folder).map_err(Error::io(folder))?;
     save_file(module, &folder.join("model.safetensors"), names, reshaped)?;
-    replace(&folder.join("config.json"), |part| {
+    write_json(&folder.join("config.json"), config)
+}
+
+/// Writes a configuration. It is first written under a temporary name, then renamed.
+pub(crate) fn write_json(path: &Path, config: &impl Serialize) -> Result<()> {
+    replace(path, |part| {
         let text = serde_json::to_string_pretty(config)
             .map_err(|e| Error::invalid(part.display(), "to write JSON", e))?;
         fs::write(part, text + "\n").map_err(Error::io(part))
@@ -57,7 +62,7 @@ pub fn save_file<M: Module>(
         let part = columns / theirs.len();
         for (k, name) in theirs.into_iter().enumerate() {
             let value: Tensor<2> = value.clone().narrow(1, k * part, part);
-            let flipped = shape.len() == 2 && transposed(ours);
+            let flipped = shape.len() == 2 && names.is_transposed(ours);
             let value = if flipped { value.transpose() } else { value };
             let shape = reshaped(ours).unwrap_or_else(|| match shape.len() {
                 1 => vec![part],

@@ -1,6 +1,6 @@
 //! One head of one row in f32.
 
-use super::{Head, Heads, Which, multiply, softmax, softmax_backward};
+use super::{Head, Heads, Which, multiply, softmax_backward};
 use crate::matrix::Matrix;
 use crate::product::{Into, Threads, product, transposed_here};
 
@@ -15,7 +15,7 @@ pub(super) fn forward(one: &Head, heads: &Heads, to: &mut [f32]) {
     let mut mask = heads.room_for_mask(scores.len());
     for (first, to) in (0..l).step_by(QUERIES).zip(to.chunks_mut(QUERIES * w)) {
         let scores = &mut scores[..to.len() / w * n];
-        weights(one, first, &keys_t, scores);
+        weights(one, heads, first, &keys_t, scores);
         if let Some(mask) = &mut mask {
             let mask = &mut mask[..scores.len()];
             heads.mask(one, first, mask);
@@ -37,7 +37,7 @@ pub(super) fn backward(one: &Head, heads: &Heads, grad: &[f32], [dq, dk, dv]: [&
     for (first, dq) in (0..l).step_by(QUERIES).zip(dq.chunks_mut(QUERIES * w)) {
         let rows = dq.len() / w;
         let (a, da) = (&mut a[..rows * n], &mut da[..rows * n]);
-        weights(one, first, &keys_t, a);
+        weights(one, heads, first, &keys_t, a);
         let grad = Matrix::strided(one.grad(grad, first), [rows, w], [d, 1]);
         product(Threads::This, da, Into::Replace, grad, Matrix::new(&values_t, w, n));
         let how = if first == 0 { Into::Replace } else { Into::Add };
@@ -58,11 +58,11 @@ pub(super) fn backward(one: &Head, heads: &Heads, grad: &[f32], [dq, dk, dv]: [&
 }
 
 /// Attention weights of the queries from `first` on.
-fn weights(one: &Head, first: usize, keys_t: &[f32], scores: &mut [f32]) {
+fn weights(one: &Head, heads: &Heads, first: usize, keys_t: &[f32], scores: &mut [f32]) {
     let queries = matrix(one, Which::Query, first, scores.len() / one.keys);
     let keys = Matrix::new(keys_t, one.w, one.keys);
     product(Threads::This, scores, Into::Replace, queries, keys);
-    softmax(scores, one.keys, one.scale());
+    heads.softmax(one, first, scores);
 }
 
 /// Queries, keys or values of `n` positions.

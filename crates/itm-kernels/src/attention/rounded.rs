@@ -1,6 +1,6 @@
 //! One head of one row with the operands of all seven products rounded to bf16.
 
-use super::{Head, Heads, Which, multiply, softmax, softmax_backward};
+use super::{Head, Heads, Which, multiply, softmax_backward};
 use crate::bf16::{LeftOperand, RightOperand, both_here, product_here};
 use crate::matrix::Matrix;
 use crate::product::Into;
@@ -55,7 +55,7 @@ pub(super) fn forward(one: &Head, heads: &Heads, scratch: &mut HeadScratch, to: 
         let a = room(a, rows * n);
         queries.here(view(one, Which::Query, first, rows));
         product_here(a, Into::Replace, queries, keys_t);
-        softmax(a, n, one.scale());
+        heads.softmax(one, first, a);
         if heads.dropout.is_some() {
             let mask = room(mask, rows * n);
             heads.mask(one, first, mask);
@@ -87,7 +87,7 @@ pub(super) fn backward(
         let how = if first == 0 { Into::Replace } else { Into::Add };
         both_here(queries, view(one, Which::Query, first, rows));
         product_here(a, Into::Replace, &queries.0, &keys.0);
-        softmax(a, n, one.scale());
+        heads.softmax(one, first, a);
         both_here(of_y, Matrix::strided(one.grad(grad, first), [rows, w], [d, 1]));
         product_here(da, Into::Replace, &of_y.0, values_t);
         if heads.dropout.is_some() {

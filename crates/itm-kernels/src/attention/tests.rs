@@ -15,7 +15,7 @@ fn golden() -> Golden {
 }
 
 fn heads(dropout: Option<(f32, u64)>) -> Heads {
-    Heads { heads: 2, keys: vec![5, 3], dropout, precision: Precision::F32 }
+    Heads { heads: 2, keys: vec![5, 3], causal: false, dropout, precision: Precision::F32 }
 }
 
 fn close(name: &str, got: &[f32], want: &[f32]) {
@@ -26,7 +26,11 @@ fn close(name: &str, got: &[f32], want: &[f32]) {
 
 fn agrees_with_the_golden() {
     let g = golden();
-    for (name, heads) in [("plain", heads(None)), ("dropout", heads(Some((0.4, 77))))] {
+    for (name, heads) in [
+        ("plain", heads(None)),
+        ("dropout", heads(Some((0.4, 77)))),
+        ("causal", Heads { causal: true, ..heads(Some((0.4, 77))) }),
+    ] {
         close(name, &forward(&g["qkv"], D, &heads), &g[name]);
         let d = backward(&g["qkv"], D, &g["grad"], &heads);
         close("d_qkv", &d, &g[&format!("{name}.d_qkv")]);
@@ -82,10 +86,13 @@ fn the_number_of_threads_changes_no_bit() {
     let grad = random(3 * 150 * 32, 4);
     let heads = Heads { heads: 4, keys: vec![150, 20, 131], ..heads(Some((0.1, 5))) };
     for precision in [Precision::F32, Precision::Bf16] {
-        on_every_thread_count(|| {
-            let y = forward_in(precision, &qkv, 32, &heads);
-            [y, backward_in(precision, &qkv, 32, &grad, &heads)].concat()
-        });
+        for causal in [false, true] {
+            let heads = Heads { causal, ..heads.clone() };
+            on_every_thread_count(|| {
+                let y = forward_in(precision, &qkv, 32, &heads);
+                [y, backward_in(precision, &qkv, 32, &grad, &heads)].concat()
+            });
+        }
     }
 }
 
@@ -105,6 +112,7 @@ fn rounded_reference(qkv: &[f32], d: usize, grad: &[f32], heads: &Heads) -> [Vec
         let g = |i: usize, c: usize| bf(f64::from(grad[of_y(i, c)]));
         let scale = 1.0 / (w as f64).sqrt();
         for i in 0..l {
+            let n = if heads.causal { n.min(i + 1) } else { n };
             let e = |j| ((0..w).map(|c| q(i, c) * k(j, c)).sum::<f64>() * scale).exp();
             let e: Vec<f64> = (0..n).map(e).collect();
             let sum: f64 = e.iter().sum();
@@ -134,13 +142,14 @@ fn rounded_reference(qkv: &[f32], d: usize, grad: &[f32], heads: &Heads) -> [Vec
 /// In bf16, with one block of queries and with several blocks, odd widths, padding and dropout.
 #[test]
 fn bf16_rounds_the_operands_of_the_products_and_nothing_else() {
-    for (l, keys, d, n_heads, dropout) in [
-        (5, vec![5, 3], 6, 2, None),
-        (5, vec![5, 3], 6, 2, Some((0.4, 77))),
-        (37, vec![37, 18], 64, 2, Some((0.1, 5))),
-        (300, vec![290], 17, 1, None),
+    for (l, keys, d, n_heads, dropout, causal) in [
+        (5, vec![5, 3], 6, 2, None, false),
+        (5, vec![5, 3], 6, 2, Some((0.4, 77)), false),
+        (37, vec![37, 18], 64, 2, Some((0.1, 5)), false),
+        (300, vec![290], 17, 1, None, false),
+        (300, vec![290], 17, 1, None, true),
     ] {
-        let heads = Heads { heads: n_heads, keys, dropout, precision: Precision::Bf16 };
+        let heads = Heads { heads: n_heads, keys, causal, dropout, precision: Precision::Bf16 };
         let b = heads.keys.len();
         let (qkv, grad) = (random(b * l * 3 * d, 1), random(b * l * d, 2));
         let qkv: Vec<f32> = qkv.iter().map(|x| 4.0 * x).collect();
@@ -165,7 +174,7 @@ fn bf16_rounds_the_operands_of_the_products_and_nothing_else() {
 fn bf16_of_small_whole_numbers_is_f32() {
     // All scores are 0, and each of four keys has the weight 1/4: every operand is a bf16 number.
     let qkv: Vec<f32> = (0..4).flat_map(|i| [0.0, 1.0, i as f32]).collect();
-    let heads = Heads { heads: 1, keys: vec![4], dropout: None, precision: Precision::Bf16 };
+    let heads = Heads { heads: 1, keys: vec![4], precision: Precision::Bf16, ..heads(None) };
     let grad = [1.0, 2.0, 3.0, 2.0];
     for precision in [Precision::F32, Precision::Bf16] {
         assert_eq!(forward_in(precision, &qkv, 1, &heads), [1.5; 4]);
@@ -187,6 +196,24 @@ fn padding_changes_nothing() {
     qkv[8 * 3 * D..].fill(f32::NAN); // the second row's positions 3 and 4
     for (after, before) in both(&qkv).iter().zip(&before) {
         assert_eq!(after[..8 * D], before[..8 * D]);
+    }
+}
+
+/// What follows a position changes no bit of it, with a whole block of queries before it too.
+#[test]
+fn a_causal_row_depends_on_what_stands_before_it() {
+    let (l, d, at) = (QUERIES + 30, 12, QUERIES + 4);
+    let mut qkv = random(l * 3 * d, 6);
+    let heads = Heads { keys: vec![l], causal: true, ..heads(None) };
+    let both = |qkv: &[f32]| {
+        [Precision::F32, Precision::Bf16].map(|precision| forward_in(precision, qkv, d, &heads))
+    };
+    let before = both(&qkv);
+    assert_eq!(before[0][..d], qkv[2 * d..3 * d]); // the first sees only itself
+    qkv[(at + 1) * 3 * d..].iter_mut().for_each(|x| *x = 7.0 - *x);
+    for (after, before) in both(&qkv).iter().zip(&before) {
+        assert_eq!(after[..(at + 1) * d], before[..(at + 1) * d]);
+        assert_ne!(after[(at + 1) * d..], before[(at + 1) * d..]);
     }
 }
 

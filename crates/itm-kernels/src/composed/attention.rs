@@ -85,9 +85,14 @@ impl<B: Backend> HeadTensors<B> {
         let scores = B::float_matmul(self.q.clone(), transposed::<B>(self.k.clone()));
         let scores = B::float_mul_scalar(scores, self.scale().into());
         let [b, l, ..] = self.sizes;
-        let bias = |&n: &usize| (0..l).map(move |j| if j < n { 0.0f32 } else { -1e30 });
-        let bias =
-            TensorData::new::<f32, _>(heads.keys.iter().flat_map(bias).collect(), [b, 1, 1, l]);
+        // Without a causal mask all queries of a row attend to the same keys.
+        let queries = if heads.causal { l } else { 1 };
+        let ends = heads
+            .keys
+            .iter()
+            .flat_map(|&n| (0..queries).map(move |i| if heads.causal { n.min(i + 1) } else { n }));
+        let bias = ends.flat_map(|end| (0..l).map(move |j| if j < end { 0.0f32 } else { -1e30 }));
+        let bias = TensorData::new::<f32, _>(bias.collect(), [b, 1, queries, l]);
         let scores = B::float_add(scores.clone(), B::float_from_data(bias, &scores.device()));
         let highest = B::float_max_dim(scores.clone(), 3);
         let e = B::float_exp(B::float_sub(scores, highest));

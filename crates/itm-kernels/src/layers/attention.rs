@@ -4,7 +4,7 @@ use burn::backend::Dispatch;
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 
-use super::{Dropout, Linear};
+use super::{Dropout, Linear, matmul};
 use crate::attention::Heads;
 use crate::ops::{AttentionOps, SoftmaxOps};
 use crate::random::{self, Noise};
@@ -29,6 +29,8 @@ pub struct SelfAttention {
     pub out: Linear,
     /// Number of heads.
     pub heads: usize,
+    /// Whether a position attends only to itself and to those before it; false by default.
+    pub causal: bool,
     /// Dropout of the attention weights.
     pub dropout: Dropout,
 }
@@ -42,6 +44,7 @@ impl SelfAttention {
             qkv: Linear::seeded(d, 3 * d, random::derive(seed, 0), device),
             out: Linear::seeded(d, d, random::derive(seed, 1), device),
             heads,
+            causal: false,
             dropout: Dropout::new(dropout),
         }
     }
@@ -59,9 +62,9 @@ impl SelfAttention {
         self.out.forward(Tensor::from_dispatch(mixed))
     }
 
-    /// The first position of [`forward`](Self::forward) without noise, `[b, d]`, at a small part of its cost.
+    /// One query per sequence that attends to its positions without noise: `[b, d]` and `[b, l, d]` to `[b, d]`.
     ///
-    /// For one query, keys and values need not be computed, because both are linear maps of `x`:
+    /// Keys and values need not be computed, because both are linear maps of `x`:
     ///
     /// ```text
     /// q·k_j = (q W_kᵀ)·x_j + q·b_k;   Σ_j a_j v_j = (Σ_j a_j x_j) W_v + b_v         per head, as Σ_j a_j = 1
@@ -72,25 +75,24 @@ impl SelfAttention {
     ///
     /// # Panics
     /// As [`forward`](Self::forward).
-    pub fn first(&self, x: Tensor<3>, keys: Option<&[usize]>) -> Tensor<2> {
+    pub fn pool(&self, query: Tensor<2>, x: Tensor<3>, keys: Option<&[usize]>) -> Tensor<2> {
         let [b, l, d] = x.dims();
         let Heads { heads: h, keys, .. } = self.heads_of(x.dims(), keys, Noise::Off);
         let w = d / h;
         let weight = self.qkv.weight.val().reshape([d, 3, h, w]);
         let bias = self.qkv.bias.val().reshape([3, h, w]);
-        let [query, key, value] = [0, 1, 2].map(|part| weight.clone().narrow(1, part, 1));
+        let [of_query, key, value] = [0, 1, 2].map(|part| weight.clone().narrow(1, part, 1));
         let [query_bias, value_bias] = [0, 2].map(|part| bias.clone().narrow(0, part, 1));
-        let x_0 = x.clone().narrow(1, 0, 1).reshape([b, d]);
-        let q = x_0.matmul(query.reshape([d, d])) + query_bias.reshape([1, d]);
+        let q = matmul(query, of_query.reshape([d, d])) + query_bias.reshape([1, d]);
         let q = q.reshape([b, h, w]).swap_dims(0, 1); // [h, b, w]
         // q·b_k is the same for every j, so it does not change the softmax.
-        let q = q.matmul(key.reshape([d, h, w]).permute([1, 2, 0])).swap_dims(0, 1); // [b, h, d]
-        let scores = q.matmul(x.clone().swap_dims(1, 2)) / (w as f64).sqrt(); // [b, h, l]
+        let q = matmul(q, key.reshape([d, h, w]).permute([1, 2, 0])).swap_dims(0, 1); // [b, h, d]
+        let scores = matmul(q, x.clone().swap_dims(1, 2)) / (w as f64).sqrt(); // [b, h, l]
         let rows = scores.reshape([b * h, l]).into_dispatch();
         let a = Tensor::<2>::from_dispatch(<Dispatch as SoftmaxOps>::masked_softmax(rows, keys));
         let a = a.reshape([b, h, l]);
-        let mixed = a.matmul(x).swap_dims(0, 1); // [h, b, d]
-        let mixed = mixed.matmul(value.reshape([d, h, w]).swap_dims(0, 1)); // [h, b, w]
+        let mixed = matmul(a, x).swap_dims(0, 1); // [h, b, d]
+        let mixed = matmul(mixed, value.reshape([d, h, w]).swap_dims(0, 1)); // [h, b, w]
         self.out.forward(mixed.swap_dims(0, 1).reshape([b, d]) + value_bias.reshape([1, d]))
     }
 
@@ -112,7 +114,8 @@ impl SelfAttention {
             }
             _ => None,
         };
-        Heads { heads: self.heads, keys, dropout, precision: self.qkv.precision }
+        let precision = self.qkv.precision;
+        Heads { heads: self.heads, keys, causal: self.causal, dropout, precision }
     }
 }
 
@@ -133,7 +136,7 @@ mod tests {
         let device = Device::flex().autodiff();
         for dropout in [None, Some((0.3, 9))] {
             let precision = Precision::F32;
-            let heads = Heads { heads: 3, keys: KEYS.to_vec(), dropout, precision };
+            let heads = Heads { heads: 3, keys: KEYS.to_vec(), causal: true, dropout, precision };
             let qkv = uniform([2, 7, 3 * 12], 2.0, 1, &device).require_grad();
             let weights = uniform([2, 7, 12], 1.0, 2, &device);
             let fused = <Dispatch as AttentionOps>::self_attention(

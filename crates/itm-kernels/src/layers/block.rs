@@ -4,16 +4,16 @@ use burn::backend::Dispatch;
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor};
 
-use super::{Dropout, LayerNorm, Linear, SelfAttention, gelu};
-use crate::Precision;
+use super::{Dropout, LayerNorm, Linear, SelfAttention};
 use crate::ops::{BlockOps, BlockSpec, Memory, NormOrder};
 use crate::random::{self, Noise};
+use crate::{Activation, Precision};
 
-/// Self-attention and two linear maps with a GELU between them, each with a residual.
+/// Self-attention and two linear maps with an activation φ between them, each with a residual.
 ///
 /// ```text
 /// Pre:   x ← x + A(N₁ x);   x ← x + F(N₂ x)
-/// Post:  x ← N₁(x + A x);   x ← N₂(x + F x)          F x = W_down gelu(W_up x)
+/// Post:  x ← N₁(x + A x);   x ← N₂(x + F x)          F x = W_down φ(W_up x)
 /// ```
 #[derive(Module, Debug)]
 pub struct TransformerBlock {
@@ -29,6 +29,9 @@ pub struct TransformerBlock {
     pub down: Linear,
     /// Dropout of the outputs of A and F.
     pub dropout: Dropout,
+    /// φ
+    #[module(skip)]
+    pub activation: Activation,
     /// Where the block normalises.
     #[module(skip)]
     pub order: NormOrder,
@@ -48,6 +51,10 @@ pub struct BlockShape {
     pub mlp: usize,
     /// ε of the layer norms.
     pub epsilon: f64,
+    /// φ
+    pub activation: Activation,
+    /// Whether a position attends only to itself and to those before it.
+    pub causal: bool,
     /// Where the block normalises.
     pub order: NormOrder,
     /// Dropout rate of the outputs of A and F.
@@ -62,15 +69,18 @@ impl TransformerBlock {
     /// # Panics
     /// If the heads do not divide the width, or a dropout is not in `[0, 1)`.
     pub fn seeded(shape: &BlockShape, seed: u64, device: &Device) -> Self {
-        let &BlockShape { width, heads, mlp, epsilon, order, dropout, attention_dropout } = shape;
+        let &BlockShape { width, heads, mlp, epsilon, activation, order, dropout, .. } = shape;
         let seed = |part| random::derive(seed, part);
+        let rate = shape.attention_dropout;
+        let attention = SelfAttention::seeded(width, heads, rate, seed(0), device);
         Self {
             norm_1: LayerNorm::new(width, epsilon, device),
-            attention: SelfAttention::seeded(width, heads, attention_dropout, seed(0), device),
+            attention: SelfAttention { causal: shape.causal, ..attention },
             norm_2: LayerNorm::new(width, epsilon, device),
             up: Linear::seeded(width, mlp, seed(1), device),
             down: Linear::seeded(mlp, width, seed(2), device),
             dropout: Dropout::new(dropout),
+            activation,
             order,
             memory: Memory::Keep,
         }
@@ -100,6 +110,7 @@ impl TransformerBlock {
         assert_eq!(dims[2], d, "input of shape {dims:?} for a block of width {d}");
         let spec = BlockSpec {
             heads: self.attention.heads_of(dims, keys, noise.part(0)),
+            activation: self.activation,
             order: self.order,
             memory: self.memory,
             precision: self.linears().map(|map| map.precision),
@@ -129,21 +140,34 @@ impl TransformerBlock {
 
     /// The first position of [`forward`](Self::forward) without noise, `[b, d]`. It suffices as the last block of a
     /// model whose score reads no other position. Its cost is a small part of the cost of a whole block; see
-    /// [`SelfAttention::first`].
+    /// [`SelfAttention::pool`].
     ///
     /// # Panics
     /// As [`forward`](Self::forward).
     pub fn first(&self, x: Tensor<3>, keys: Option<&[usize]>) -> Tensor<2> {
         let [b, _, d] = x.dims();
-        let first = x.clone().narrow(1, 0, 1).reshape([b, d]);
-        let mlp = |x| self.down.forward(gelu(self.up.forward(x)));
+        let first = x.clone().narrow(1, 0, 1);
+        let x = if self.attention.causal { first.clone() } else { x };
+        self.one(first.reshape([b, d]), x, keys)
+    }
+
+    /// One position of each sequence in [`forward`](Self::forward) without noise, `[b, d]`: `position` is its input, `[b, d]`,
+    /// and it attends to `keys` positions of `x`. A causal mask is up to the caller: position i attends to `i + 1`.
+    ///
+    /// # Panics
+    /// As [`forward`](Self::forward).
+    pub fn one(&self, position: Tensor<2>, x: Tensor<3>, keys: Option<&[usize]>) -> Tensor<2> {
+        let mlp = |x| self.down.forward(self.activation.of(self.up.forward(x)));
         match self.order {
             NormOrder::Pre => {
-                let x = first + self.attention.first(self.norm_1.forward(x), keys);
+                let [query, x] =
+                    [position.clone().unsqueeze_dim(1), x].map(|x| self.norm_1.forward(x));
+                let x = position + self.attention.pool(query.squeeze_dim(1), x, keys);
                 x.clone() + mlp(self.norm_2.forward(x))
             }
             NormOrder::Post => {
-                let x = self.norm_1.forward(first + self.attention.first(x, keys));
+                let x = self.attention.pool(position.clone(), x, keys);
+                let x = self.norm_1.forward(position + x);
                 self.norm_2.forward(x.clone() + mlp(x))
             }
         }
@@ -166,6 +190,8 @@ mod tests {
             heads: 3,
             mlp: 20,
             epsilon: 1e-12,
+            activation: Activation::default(),
+            causal: false,
             order,
             dropout,
             attention_dropout,
@@ -179,7 +205,7 @@ mod tests {
             block.dropout.forward(y, noise.part(1))
         };
         let mlp = |x| {
-            let y = block.down.forward(gelu(block.up.forward(x)));
+            let y = block.down.forward(block.activation.of(block.up.forward(x)));
             block.dropout.forward(y, noise.part(2))
         };
         match block.order {

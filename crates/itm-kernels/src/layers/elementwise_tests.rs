@@ -44,11 +44,19 @@ fn check(
 }
 
 #[test]
-fn gelu_agrees_with_composed_and_autodiff() {
-    let x = uniform([7, 45], 4.0, 1, &Device::flex().autodiff());
-    check("gelu", x, gelu, ops::gelu::composed::<Dispatch>, |x, _, g| {
-        ops::gelu::composed_backward::<Dispatch>(x, g)
-    });
+fn activations_agree_with_composed_and_autodiff() {
+    use crate::Activation::{Gelu, GeluTanh, QuickGelu};
+    use ops::activation::{composed, composed_backward};
+    for f in [Gelu, QuickGelu, GeluTanh] {
+        let x = uniform([7, 45], 4.0, 1, &Device::flex().autodiff());
+        check(
+            &format!("{f:?}"),
+            x,
+            |x| f.of(x),
+            |x| composed::<Dispatch>(x, f),
+            |x, _, g| composed_backward::<Dispatch>(x, g, f),
+        );
+    }
 }
 
 /// The gradient is the same if the device recomputes cheap results instead of keeping them.

@@ -1,12 +1,12 @@
 //! Layers and functions on burn tensors.
 
+mod activation;
 mod attention;
 mod bag;
 mod block;
 mod cross_attention;
 mod dropout;
 mod embedding;
-mod gelu;
 mod gru;
 mod linear;
 mod norm;
@@ -17,13 +17,13 @@ use burn::tensor::{Device, Tensor, TensorData};
 use crate::ops::{FusedOps, MatmulOps, OrderOps};
 use crate::random;
 
+pub use activation::gelu;
 pub use attention::SelfAttention;
 pub use bag::bag;
 pub use block::{BlockShape, TransformerBlock};
 pub use cross_attention::{CrossProducts, HostProducts};
 pub use dropout::Dropout;
 pub use embedding::embedding;
-pub use gelu::gelu;
 pub use gru::{BiGru, Gru};
 pub use linear::Linear;
 pub use norm::LayerNorm;

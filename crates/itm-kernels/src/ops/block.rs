@@ -11,7 +11,8 @@ use burn::tensor::Shape;
 use serde::{Deserialize, Serialize};
 
 use super::linear::{LinearMap, LinearOps};
-use super::{AttentionOps, DropoutOps, GeluOps, LayerNormOps};
+use super::{ActivationOps, AttentionOps, DropoutOps, LayerNormOps};
+use crate::Activation;
 use crate::attention::Heads;
 use crate::dropout::Mask;
 use crate::precision::Precision;
@@ -42,6 +43,7 @@ pub enum Memory {
 #[derive(Debug, Clone)]
 pub(crate) struct BlockSpec {
     pub(crate) heads: Heads,
+    pub(crate) activation: Activation,
     pub(crate) order: NormOrder,
     pub(crate) memory: Memory,
     /// Precision of the four linear maps: packed, output, up, down.
@@ -112,7 +114,7 @@ impl<B: Block> BlockOps for B {
 
 /// The block with its parameters in one array.
 pub(crate) trait Block:
-    LinearMap + AttentionOps + GeluOps + LayerNormOps + DropoutOps
+    LinearMap + AttentionOps + ActivationOps + LayerNormOps + DropoutOps
 {
     /// The block in the backend's operations.
     fn block(
@@ -143,7 +145,7 @@ fn block<B: Block>(
     };
     let mlp = |x: FloatTensor<B>| {
         let up = B::linear_rows(x, up_w, up_b, of_up);
-        B::linear_rows(B::fused_gelu(up), down_w, down_b, of_down)
+        B::linear_rows(B::fused_activation(up, spec.activation), down_w, down_b, of_down)
     };
     let x = B::float_reshape(x, Shape::new([b * l, d]));
     let [mask_1, mask_2] = spec.masks;

@@ -12,6 +12,7 @@ macro_rules! composed_elsewhere {
 }
 use composed_elsewhere;
 
+pub(crate) mod activation;
 mod attention;
 mod bag;
 mod block;
@@ -20,7 +21,6 @@ pub(crate) mod dropout;
 mod embedding;
 #[cfg(feature = "flex")]
 pub(crate) mod flex;
-pub(crate) mod gelu;
 pub(crate) mod layer_norm;
 mod linear;
 mod matmul;
@@ -31,6 +31,7 @@ mod sequences;
 pub(crate) mod softmax;
 mod update;
 
+pub(crate) use activation::ActivationOps;
 pub(crate) use attention::AttentionOps;
 pub(crate) use bag::BagOps;
 pub(crate) use block::{BlockOps, BlockSpec};
@@ -38,7 +39,6 @@ pub use block::{Memory, NormOrder};
 pub(crate) use cross_attention::CrossAttentionOps;
 pub(crate) use dropout::DropoutOps;
 pub(crate) use embedding::{EmbeddingOps, RowIds};
-pub(crate) use gelu::GeluOps;
 pub(crate) use layer_norm::LayerNormOps;
 pub(crate) use linear::LinearOps;
 pub(crate) use matmul::MatmulOps;

@@ -16,6 +16,7 @@ const NAMES: TensorNames = TensorNames {
         ("bert.positions", "embeddings.position_embeddings.weight"),
         ("bert.kinds", "embeddings.token_type_embeddings.weight"),
     ],
+    more: &[],
     layers: &[
         ("bert.norm", &["embeddings.LayerNorm"]),
         ("attention.qkv", &["attention.self.query", "attention.self.key", "attention.self.value"]),
@@ -42,7 +43,8 @@ const NAMES: TensorNames = TensorNames {
         ("correction.dense", "correction_output.predictions.transform.dense"),
         ("correction.norm", "correction_output.predictions.transform.LayerNorm"),
     ],
-    blocks: "bert.blocks.",
+    blocks: &[("bert.blocks.", "encoder.layer.")],
+    transposed: &[],
     unused: &[
         "img_embeddings.mask_embedding.weight",
         "embeddings.position_ids",

@@ -54,6 +54,7 @@ pub(super) fn small(preset: Preset, dropout: f64) -> FneConfig {
         epsilon,
         dropout: 0.0,
         attention_dropout: 0.0,
+        ..VitShape::base_16_384()
     });
     vit(&mut config).image_size = 16;
     let attention_dropout = dropout;

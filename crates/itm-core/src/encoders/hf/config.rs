@@ -3,11 +3,12 @@
 use std::fs;
 use std::path::Path;
 
+use itm_kernels::Activation;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::encoders::{BertShape, VitShape};
+use crate::encoders::{BertShape, VitForm, VitShape};
 use crate::{Error, Result};
 
 /// Fields of both architectures.
@@ -214,6 +215,8 @@ impl VitConfig {
             epsilon: c.layer_norm_eps,
             dropout: c.hidden_dropout_prob,
             attention_dropout: c.attention_probs_dropout_prob,
+            activation: Activation::Gelu,
+            form: VitForm::Plain,
         })
     }
 

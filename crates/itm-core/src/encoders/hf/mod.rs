@@ -2,7 +2,7 @@
 
 mod config;
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 
 use std::path::Path;
 
@@ -20,6 +20,7 @@ const BERT: TensorNames = TensorNames {
         ("positions", "embeddings.position_embeddings.weight"),
         ("kinds", "embeddings.token_type_embeddings.weight"),
     ],
+    more: &[],
     layers: &[
         ("norm", &["embeddings.LayerNorm"]),
         ("attention.qkv", &["attention.self.query", "attention.self.key", "attention.self.value"]),
@@ -31,7 +32,8 @@ const BERT: TensorNames = TensorNames {
     ],
     unused: &["pooler.", "cls.", "classifier.", "qa_outputs.", "embeddings.position_ids"],
     heads: &[],
-    blocks: "blocks.",
+    blocks: &[("blocks.", "encoder.layer.")],
+    transposed: &[],
     optional: &[],
     unknown: Unknown::Reported,
     asked_by: "its config.json",
@@ -42,9 +44,11 @@ const VIT: TensorNames = TensorNames {
     parameters: &[
         ("class", "embeddings.cls_token"),
         ("positions", "embeddings.position_embeddings"),
+        ("patches", "embeddings.patch_embeddings.projection.weight"),
+        ("patch_bias", "embeddings.patch_embeddings.projection.bias"),
     ],
+    more: &[],
     layers: &[
-        ("patches", &["embeddings.patch_embeddings.projection"]),
         ("norm", &["layernorm"]),
         ("norm_1", &["layernorm_before"]),
         (
@@ -58,7 +62,8 @@ const VIT: TensorNames = TensorNames {
     ],
     unused: &["pooler.", "classifier.", "decoder.", "embeddings.mask_token"],
     heads: &[],
-    blocks: "blocks.",
+    blocks: &[("blocks.", "encoder.layer.")],
+    transposed: &["patches"],
     optional: &[],
     unknown: Unknown::Reported,
     asked_by: "its config.json",
@@ -133,7 +138,7 @@ impl Bert {
 fn vit_form(shape: &VitShape, name: &str) -> Option<Vec<usize>> {
     let (d, [h, w]) = (shape.width, shape.grid());
     match name {
-        "patches.weight" => Some(vec![d, shape.channels, shape.patch, shape.patch]),
+        "patches" => Some(vec![d, shape.channels, shape.patch, shape.patch]),
         "class" => Some(vec![1, 1, d]),
         "positions" => Some(vec![1, 1 + h * w, d]),
         _ => None,

@@ -1,0 +1,217 @@
+//! The files of dual encoders: names and shapes of the tensors in both layouts.
+
+use std::path::Path;
+
+use burn::tensor::Device;
+use serde_json::json;
+
+use super::{DualEncoder, DualFamily, DualShape, config, open_clip};
+use crate::weights::{LoadReport, TensorNames, Unknown, WeightFiles, load, save_file, write_json};
+use crate::{Error, Result};
+
+/// The layouts of folders that hold a [`DualEncoder`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DualLayout {
+    /// `config.json` with `model.safetensors`, its shards, or `pytorch_model.bin`: CLIP and SigLIP.
+    Transformers,
+    /// `open_clip_config.json` with `open_clip_model.safetensors`: CLIP.
+    OpenClip,
+}
+
+/// The weights of the layout of open_clip.
+const OPEN_CLIP_WEIGHTS: &str = "open_clip_model.safetensors";
+
+const TRANSFORMERS: TensorNames = TensorNames {
+    prefixes: &[""],
+    parameters: &[
+        ("scale", "logit_scale"),
+        ("bias", "logit_bias"),
+        ("image.vit.class", "vision_model.embeddings.class_embedding"),
+        ("image.vit.patches", "vision_model.embeddings.patch_embedding.weight"),
+        ("image.vit.patch_bias", "vision_model.embeddings.patch_embedding.bias"),
+        ("image.vit.positions", "vision_model.embeddings.position_embedding.weight"),
+        ("image.projection", "visual_projection.weight"),
+        ("image.pool.probe", "vision_model.head.probe"),
+        ("text.words", "text_model.embeddings.token_embedding.weight"),
+        ("text.positions", "text_model.embeddings.position_embedding.weight"),
+    ],
+    more: &[],
+    layers: &[
+        ("image.vit.pre_norm", &["vision_model.pre_layrnorm"]),
+        ("image.vit.norm", &["vision_model.post_layernorm"]),
+        ("image.pool.attention.qkv", &["vision_model.head.attention.in_proj_"]),
+        ("image.pool.attention.out", &["vision_model.head.attention.out_proj"]),
+        ("image.pool.norm", &["vision_model.head.layernorm"]),
+        ("image.pool.up", &["vision_model.head.mlp.fc1"]),
+        ("image.pool.down", &["vision_model.head.mlp.fc2"]),
+        ("text.norm", &["text_model.final_layer_norm"]),
+        ("norm_1", &["layer_norm1"]),
+        ("norm_2", &["layer_norm2"]),
+        ("attention.qkv", &["self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"]),
+        ("attention.out", &["self_attn.out_proj"]),
+        ("up", &["mlp.fc1"]),
+        ("down", &["mlp.fc2"]),
+    ],
+    heads: &[],
+    blocks: &[
+        ("image.vit.blocks.", "vision_model.encoder.layers."),
+        ("text.blocks.", "text_model.encoder.layers."),
+    ],
+    transposed: &["image.vit.patches", "image.projection", "text.projection"],
+    unused: &["text_model.embeddings.position_ids", "vision_model.embeddings.position_ids"],
+    optional: &[],
+    unknown: Unknown::Reported,
+    asked_by: "its config.json",
+};
+
+/// The text projection has other names in the two families.
+const OF_CLIP: (&str, &str) = ("text.projection", "text_projection.weight");
+const OF_SIGLIP: [(&str, &str); 2] = [
+    ("text.projection", "text_model.head.weight"),
+    ("text.projection_bias", "text_model.head.bias"),
+];
+
+const OPEN_CLIP: TensorNames = TensorNames {
+    parameters: &[
+        ("scale", "logit_scale"),
+        ("image.vit.class", "visual.class_embedding"),
+        ("image.vit.patches", "visual.conv1.weight"),
+        ("image.vit.positions", "visual.positional_embedding"),
+        ("image.projection", "visual.proj"),
+        ("text.words", "token_embedding.weight"),
+        ("text.positions", "positional_embedding"),
+        ("text.projection", "text_projection"),
+    ],
+    layers: &[
+        ("image.vit.pre_norm", &["visual.ln_pre"]),
+        ("image.vit.norm", &["visual.ln_post"]),
+        ("text.norm", &["ln_final"]),
+        ("norm_1", &["ln_1"]),
+        ("norm_2", &["ln_2"]),
+        ("attention.qkv", &["attn.in_proj_"]),
+        ("attention.out", &["attn.out_proj"]),
+        ("up", &["mlp.c_fc"]),
+        ("down", &["mlp.c_proj"]),
+    ],
+    blocks: &[
+        ("image.vit.blocks.", "visual.transformer.resblocks."),
+        ("text.blocks.", "transformer.resblocks."),
+    ],
+    // Its two projections are stored as they are applied, [d, e].
+    transposed: &["image.vit.patches"],
+    unused: &["attn_mask"],
+    asked_by: open_clip::CONFIG,
+    ..TRANSFORMERS
+};
+
+impl DualLayout {
+    /// The layout of a folder: that of `transformers` if it has its configuration and its weights.
+    fn of(folder: &Path) -> Self {
+        let ours = folder.join("config.json").exists() && WeightFiles::present(folder);
+        if !ours && folder.join(open_clip::CONFIG).exists() {
+            return Self::OpenClip;
+        }
+        Self::Transformers
+    }
+
+    fn shape(self, folder: &Path) -> Result<DualShape> {
+        match self {
+            Self::Transformers => config::read(folder),
+            Self::OpenClip => open_clip::read(folder),
+        }
+    }
+
+    fn names(self, family: DualFamily) -> TensorNames {
+        match (self, family) {
+            (Self::OpenClip, _) => OPEN_CLIP,
+            (Self::Transformers, DualFamily::Clip) => {
+                TensorNames { more: std::slice::from_ref(&OF_CLIP), ..TRANSFORMERS }
+            }
+            (Self::Transformers, DualFamily::Siglip) => {
+                TensorNames { more: &OF_SIGLIP, ..TRANSFORMERS }
+            }
+        }
+    }
+}
+
+impl DualShape {
+    /// Reads the sizes of a folder in either layout.
+    ///
+    /// # Errors
+    /// If there is no configuration, the model is of another family, or a setting is not supported; the error names it.
+    pub fn read(folder: impl AsRef<Path>) -> Result<Self> {
+        let folder = folder.as_ref();
+        DualLayout::of(folder).shape(folder)
+    }
+
+    /// The shapes in the file that differ from ours.
+    fn in_file(&self, name: &str, scale: &[usize]) -> Option<Vec<usize>> {
+        let image = &self.image;
+        match name {
+            "image.vit.patches" => {
+                Some(vec![image.width, image.channels, image.patch, image.patch])
+            }
+            "image.pool.probe" => Some(vec![1, 1, image.width]),
+            "scale" => Some(scale.to_vec()),
+            _ => None,
+        }
+    }
+
+    /// The shape of θ in the family's files.
+    fn scale(&self) -> &'static [usize] {
+        if self.family == DualFamily::Clip { &[] } else { &[1] }
+    }
+}
+
+impl DualEncoder {
+    /// Loads a folder of `transformers` or open_clip ([`crate::weights::Hub::folder`] finds one by name). Where both are, the
+    /// former counts.
+    ///
+    /// # Errors
+    /// As [`DualShape::read`] and [`WeightFiles::open`], and if a tensor is missing or misshaped; the error names all such
+    /// tensors.
+    pub fn open(folder: impl AsRef<Path>, device: &Device) -> Result<(Self, LoadReport)> {
+        let folder = folder.as_ref();
+        let layout = DualLayout::of(folder);
+        let shape = layout.shape(folder)?;
+        let files = match layout {
+            DualLayout::Transformers => WeightFiles::open(folder)?,
+            DualLayout::OpenClip => WeightFiles::open(folder.join(OPEN_CLIP_WEIGHTS))?,
+        };
+        // θ is a scalar or a row of one value, whoever wrote the file.
+        let scale: &[usize] = match files.shape("logit_scale") {
+            Some([]) => &[],
+            Some([1]) => &[1],
+            _ => shape.scale(),
+        };
+        let model = Self::seeded(&shape, 0, device);
+        load(model, &files, &layout.names(shape.family), &|name| shape.in_file(name, scale))
+    }
+
+    /// Writes configuration and weights in f32, for `transformers` or open_clip. Word pieces and the preparation of pictures have
+    /// their own files, which the training of a model does not change.
+    ///
+    /// # Errors
+    /// If the layout is open_clip's and the family SigLIP, or the operating system refuses a write.
+    pub fn save(&self, folder: impl AsRef<Path>, layout: DualLayout) -> Result<()> {
+        let (folder, shape) = (folder.as_ref(), &self.shape);
+        let (weights, name, config) = match (layout, shape.family) {
+            (DualLayout::Transformers, _) => {
+                ("model.safetensors", "config.json", config::written(shape))
+            }
+            (DualLayout::OpenClip, DualFamily::Clip) => {
+                let config = json!({ "model_cfg": open_clip::written(shape) });
+                (OPEN_CLIP_WEIGHTS, open_clip::CONFIG, config)
+            }
+            (DualLayout::OpenClip, DualFamily::Siglip) => {
+                let place = folder.display();
+                return Err(Error::invalid(place, "a CLIP for open_clip's layout", "a SigLIP"));
+            }
+        };
+        std::fs::create_dir_all(folder).map_err(Error::io(folder))?;
+        let names = layout.names(shape.family);
+        let in_file = |name: &str| shape.in_file(name, shape.scale());
+        save_file(self, &folder.join(weights), &names, &in_file)?;
+        write_json(&folder.join(name), &config)
+    }
+}

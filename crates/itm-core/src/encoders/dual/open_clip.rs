@@ -1,0 +1,130 @@
+//! `open_clip_config.json`, read into a [`DualShape`] and written from one.
+
+use std::path::Path;
+
+use itm_kernels::Activation;
+use serde_json::{Value, json};
+
+use super::config::Fields;
+use super::{DualFamily, DualShape, TextTowerShape};
+use crate::Result;
+use crate::encoders::{VitForm, VitShape};
+
+/// The file's name.
+pub(super) const CONFIG: &str = "open_clip_config.json";
+
+/// Reads a folder's `open_clip_config.json`.
+pub(super) fn read(folder: &Path) -> Result<DualShape> {
+    let model = Fields::read(&folder.join(CONFIG))?.object("model_cfg")?;
+    let (vision, text) = (model.object("vision_cfg")?, model.object("text_cfg")?);
+    let plain = "CLIP's own transformers";
+    for (fields, name, got) in [
+        (&vision, "timm_model_name", "a tower of timm"),
+        (&text, "hf_model_name", "a tower of another library"),
+        (&vision, "ls_init_value", "a layer scale"),
+        (&vision, "attn_pooler_queries", "another pool"),
+    ] {
+        if fields.has(name) {
+            return fields.refused(name, plain, got);
+        }
+    }
+    for (fields, name) in [
+        (&model, "custom_text"),
+        (&vision, "attentional_pool"),
+        (&vision, "no_ln_pre"),
+        (&text, "no_causal_mask"),
+        (&text, "embed_cls"),
+    ] {
+        if fields.flag(name) {
+            return fields.refused(name, "none", "true");
+        }
+    }
+    if vision.is_list("layers") {
+        return vision.refused("layers", "one number: a vision transformer", "a list: a ResNet");
+    }
+    for (fields, name, known) in [(&vision, "pool_type", "tok"), (&text, "pool_type", "argmax")] {
+        if let Some(pool) = fields.text(name).filter(|pool| *pool != known) {
+            return fields.refused(name, known, pool);
+        }
+    }
+    let activation =
+        if model.flag("quick_gelu") { Activation::QuickGelu } else { Activation::Gelu };
+    let mlp = |fields: &Fields, width: usize| {
+        let mlp = fields.real("mlp_ratio", 4.0)? * width as f64;
+        if mlp >= 1.0 {
+            Ok(mlp as usize)
+        } else {
+            fields.refused("mlp_ratio", "a hidden width", mlp)
+        }
+    };
+    let width = vision.count("width", 768)?;
+    let (side, patch) = (vision.count("image_size", 224)?, vision.count("patch_size", 16)?);
+    let each = vision.count("head_width", 64)?;
+    if !width.is_multiple_of(each) {
+        return vision.refused("head_width", &format!("a divisor of the width {width}"), each);
+    }
+    if side < patch {
+        return vision.refused("patch_size", &format!("at most the image_size {side}"), patch);
+    }
+    let image = VitShape {
+        image: [side, side],
+        patch,
+        channels: 3,
+        width,
+        layers: vision.count("layers", 12)?,
+        heads: width / each,
+        mlp: mlp(&vision, width)?,
+        epsilon: 1e-5,
+        dropout: 0.0,
+        attention_dropout: 0.0,
+        activation,
+        form: VitForm::Clip,
+    };
+    let (width, heads) = (text.count("width", 512)?, text.count("heads", 8)?);
+    if !width.is_multiple_of(heads) {
+        return text.refused("heads", &format!("a divisor of the width {width}"), heads);
+    }
+    let vocabulary = text.count("vocab_size", 49_408)?;
+    let text = TextTowerShape {
+        vocabulary,
+        positions: text.count("context_length", 77)?,
+        width,
+        layers: text.count("layers", 12)?,
+        heads,
+        mlp: mlp(&text, width)?,
+        epsilon: 1e-5,
+        activation,
+        end: Some(vocabulary as u32 - 1),
+    };
+    Ok(DualShape { family: DualFamily::Clip, image, text, joint: model.count("embed_dim", 512)? })
+}
+
+/// The model's part of `open_clip_config.json`.
+pub(super) fn written(shape: &DualShape) -> Value {
+    let DualShape { image, text, joint, .. } = shape;
+    // open_clip rounds ratio · width down.
+    let ratio = |mlp: usize, width: usize| {
+        let ratio = mlp as f64 / width as f64;
+        if (ratio * width as f64) < mlp as f64 { ratio.next_up() } else { ratio }
+    };
+    json!({
+        "embed_dim": joint,
+        "quick_gelu": image.activation == Activation::QuickGelu,
+        "vision_cfg": {
+            "image_size": image.image[0],
+            "layers": image.layers,
+            "width": image.width,
+            "head_width": image.width / image.heads,
+            "patch_size": image.patch,
+            "mlp_ratio": ratio(image.mlp, image.width),
+        },
+        "text_cfg": {
+            "context_length": text.positions,
+            "vocab_size": text.vocabulary,
+            "width": text.width,
+            "heads": text.heads,
+            "layers": text.layers,
+            "mlp_ratio": ratio(text.mlp, text.width),
+        },
+    })
+}

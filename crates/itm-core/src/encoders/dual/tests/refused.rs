@@ -1,0 +1,149 @@
+//! Folders and captions that are refused, each with one line.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use super::*;
+
+/// The line about a folder whose configuration was changed; FOLDER stands for its path.
+fn line(from: &str, file: &str, change: &dyn Fn(&mut Value)) -> String {
+    let own = TempDir::new().unwrap();
+    for entry in fs::read_dir(folder(from)).unwrap() {
+        let path = entry.unwrap().path();
+        fs::copy(&path, own.path().join(path.file_name().unwrap())).unwrap();
+    }
+    let path = own.path().join(file);
+    let mut config = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    change(&mut config);
+    fs::write(&path, config.to_string()).unwrap();
+    let error = DualEncoder::open(own.path(), &Device::flex()).unwrap_err().to_string();
+    error.replace(&*own.path().display().to_string(), "FOLDER")
+}
+
+#[test]
+fn configurations_of_other_models_are_named() {
+    let config = |change: &dyn Fn(&mut Value)| line("clip", "config.json", change);
+    for (got, want) in [
+        (
+            config(&|c| c["model_type"] = json!("clip_vision_model")),
+            "FOLDER/config.json: model_type: expected \"clip\" or \"siglip\", a model of two towers, \
+             got \"clip_vision_model\": one tower without the other",
+        ),
+        (
+            config(&|c| c["model_type"] = json!("siglip2")),
+            "FOLDER/config.json: model_type: expected \"clip\" or \"siglip\", a model of two towers, \
+             got \"siglip2\": SigLIP 2 of any resolution (NaFlex); those of a fixed resolution say siglip",
+        ),
+        (
+            config(&|c| c["text_config"]["hidden_act"] = json!("swish")),
+            "FOLDER/config.json: text_config: hidden_act: expected gelu, quick_gelu or \
+             gelu_pytorch_tanh, got swish",
+        ),
+        (
+            config(&|c| c["vision_config"]["hidden_size"] = json!(u64::MAX)),
+            "FOLDER/config.json: vision_config: hidden_size: expected a whole number from 1 to \
+             16777216, got 18446744073709551615",
+        ),
+        (
+            config(&|c| c["vision_config"]["num_attention_heads"] = json!(5)),
+            "FOLDER/config.json: vision_config: num_attention_heads: expected a divisor of the \
+             hidden_size, got 5, 24",
+        ),
+        (
+            config(&|c| c["text_config"]["eos_token_id"] = json!(554)),
+            "FOLDER/config.json: text_config: eos_token_id: expected below the vocab_size 554, got 554",
+        ),
+    ] {
+        assert_eq!(got, want);
+    }
+    let config = |change: &dyn Fn(&mut Value)| line("open_clip", "open_clip_config.json", change);
+    let vision = |name: &'static str, value: Value| {
+        config(&move |c| c["model_cfg"]["vision_cfg"][name] = value.clone())
+    };
+    let start = "FOLDER/open_clip_config.json: model_cfg: vision_cfg: ";
+    for (got, want) in [
+        (
+            vision("layers", json!([3, 4, 6, 3])),
+            "layers: expected one number: a vision transformer, got a list: a ResNet",
+        ),
+        (
+            vision("timm_model_name", json!("vit_base")),
+            "timm_model_name: expected CLIP's own transformers, got a tower of timm",
+        ),
+        (vision("pool_type", json!("avg")), "pool_type: expected tok, got avg"),
+    ] {
+        assert_eq!(got, format!("{start}{want}"));
+    }
+}
+
+/// A ResNet and one tower: their tensors are not those of the configuration.
+#[test]
+fn tensors_of_another_model_are_named() {
+    let siglip = line("clip", "config.json", &|c| c["model_type"] = json!("siglip"));
+    assert!(siglip.contains("projection_size") && siglip.lines().count() == 1, "{siglip}");
+    let wide = line("clip", "config.json", &|c| c["projection_dim"] = json!(16));
+    assert!(wide.contains("visual_projection.weight"), "{wide}");
+    let deep = line("clip", "config.json", &|c| c["text_config"]["num_hidden_layers"] = json!(3));
+    assert!(deep.contains("text_model.encoder.layers.2."), "{deep}");
+    assert_eq!(deep.lines().count(), 1);
+}
+
+#[test]
+fn captions_are_named() {
+    let device = Device::flex();
+    let (clip, siglip) = (open("clip", &device), open("siglip", &device));
+    let line = |model: &DualEncoder, captions: &[&[u32]]| {
+        model.check(&TokenBatch::new(captions)).unwrap_err().to_string()
+    };
+    assert_eq!(
+        line(&clip, &[&[552, 3, 553], &[552, 3, 4]]),
+        "caption 1 of the batch: expected the end piece 553 last, got 4"
+    );
+    assert_eq!(
+        line(&clip, &[&[552, 554, 553]]),
+        "caption 0 of the batch: expected numbers below 554, the size of the vocabulary, got 554"
+    );
+    let long = [553; 17];
+    assert_eq!(line(&clip, &[&long]), "caption 0 of the batch: expected at most 16 pieces, got 17");
+    assert_eq!(
+        line(&siglip, &[&[5, 6, 1]]),
+        "caption 0 of the batch: expected 8 pieces, with padding, got 3"
+    );
+}
+
+#[test]
+#[should_panic(expected = "expected the end piece 553 last")]
+fn a_caption_without_an_end_is_not_encoded() {
+    open("clip", &Device::flex()).texts(&TokenBatch::new(&[&[552, 3]]));
+}
+
+/// What a configuration leaves out has the value of the class; a dictionary of older files wins.
+#[test]
+fn absent_keys_have_the_defaults_of_the_class() {
+    let own = TempDir::new().unwrap();
+    let read = |config: Value| {
+        fs::write(own.path().join("config.json"), config.to_string()).unwrap();
+        DualShape::read(own.path()).unwrap()
+    };
+    assert_eq!(read(json!({ "model_type": "clip" })), DualShape::clip_base_32());
+    let siglip = read(json!({ "model_type": "siglip", "vision_config": null }));
+    let (image, text) = (&siglip.image, &siglip.text);
+    assert_eq!((image.patch, image.width, image.epsilon), (16, 768, 1e-6));
+    assert_eq!((text.vocabulary, text.positions, text.mlp, text.end), (32_000, 64, 3072, None));
+    assert_eq!((siglip.joint, text.activation), (768, Activation::GeluTanh));
+    let old = read(json!({
+        "model_type": "clip",
+        "text_config": { "hidden_size": 64 },
+        "text_config_dict": { "hidden_size": 768, "num_attention_heads": 12, "eos_token_id": 7 },
+    }));
+    assert_eq!((old.text.width, old.text.heads, old.text.end), (768, 12, Some(7)));
+    fs::remove_file(own.path().join("config.json")).unwrap();
+    fs::write(own.path().join("open_clip_config.json"), "{\"model_cfg\": {}}").unwrap();
+    let open_clip = DualShape::read(own.path()).unwrap();
+    assert_eq!(
+        open_clip.image.activation,
+        Activation::Gelu,
+        "quick_gelu is off where it is absent"
+    );
+}

@@ -1,0 +1,234 @@
+//! The functions between the two linear maps of a transformer block.
+//!
+//! ```text
+//! Gelu        y = x Φ(x) = max(x, 0) − |x| Φ(−|x|)      dy/dx = Φ(x) + x φ(x)
+//! QuickGelu   y = x σ(1.702 x)
+//! GeluTanh    y = ½ x (1 + tanh(√(2/π) (x + 0.044715 x³)))
+//! ```
+//!
+//! with the distribution function Φ and the density φ of the normal distribution. The form with the tail Φ(−|x|) has no
+//! cancellation for negative x. As ½ (1 + tanh u) = σ(2u), the last two are one function with other constants:
+//!
+//! ```text
+//! y = x σ(u),   u = a x + b x³        dy/dx = σ(u) + x σ(u) (1 − σ(u)) (a + 3 b x²)
+//! ```
+
+#[cfg(feature = "burn")]
+use serde::{Deserialize, Serialize};
+
+use crate::blocks;
+use crate::dispatch::multiversion;
+use crate::lanes::{Lanes, LanesMut, step};
+use crate::math::{LANES, mul_add, normal, sigmoid};
+
+/// Largest |x| for which the tail is computed, as in [`normal`]. Beyond it |y − max(x, 0)| < 1e-31.
+const LIMIT: f32 = 12.0;
+
+/// A function between the two linear maps of a transformer block. Their values differ by at most 0.02.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "burn", derive(Serialize, Deserialize), serde(rename_all = "snake_case"))]
+pub enum Activation {
+    /// The exact form, by erf: ViT, BERT, and the CLIP models of LAION.
+    #[default]
+    Gelu,
+    /// With a sigmoid: the CLIP models of OpenAI.
+    QuickGelu,
+    /// With a hyperbolic tangent: SigLIP.
+    GeluTanh,
+}
+
+impl Activation {
+    /// The constants a and b of `x σ(a x + b x³)`; none for the exact form.
+    pub(crate) fn constants(self) -> Option<[f32; 2]> {
+        const STEEP: f32 = 1.595_769_1; // 2 √(2/π)
+        match self {
+            Self::Gelu => None,
+            Self::QuickGelu => Some([1.702, 0.0]),
+            Self::GeluTanh => Some([STEEP, STEEP * 0.044_715]),
+        }
+    }
+
+    fn block(self) -> impl Fn(&mut [f32]) + Sync {
+        move |block| match self.constants() {
+            None => forward_block(block),
+            Some(constants) => forward_sigmoid(block, constants),
+        }
+    }
+
+    /// y, with an error below 3e-7 · max(1, |y|).
+    pub fn forward(self, x: &[f32]) -> Vec<f32> {
+        let change = self.block();
+        blocks::changed(x, |_, block| change(block))
+    }
+
+    /// [`forward`](Self::forward) in place.
+    pub fn forward_in_place(self, x: &mut [f32]) {
+        let change = self.block();
+        blocks::change(x, |_, block| change(block));
+    }
+
+    /// Turns the gradient of y into the gradient of x.
+    ///
+    /// # Panics
+    /// If the sizes differ.
+    pub fn backward(self, x: &[f32], grad: &mut [f32]) {
+        blocks::change_beside(grad, x, |grad, x| match self.constants() {
+            None => backward_block(grad, x),
+            Some(constants) => backward_sigmoid(grad, x, constants),
+        });
+    }
+}
+
+multiversion! {
+    fn forward_block[FMA](values: &mut [f32]) {
+        let mut values = LanesMut::<LANES>::new(values, 0.0);
+        for part in values.parts() {
+            for values in part {
+                step();
+                let (x, mut y) = (*values, [0.0; LANES]);
+                for k in 0..LANES {
+                    let a = x[k].abs();
+                    let (tail, _) = normal::<FMA>(a);
+                    let a = if a > LIMIT { LIMIT } else { a };
+                    let positive = if x[k] > 0.0 { x[k] } else { 0.0 };
+                    y[k] = positive - a * tail;
+                }
+                *values = y;
+            }
+        }
+        values.finish();
+    }
+}
+
+multiversion! {
+    fn backward_block[FMA](grad: &mut [f32], x: &[f32]) {
+        let (x, mut grad) = (Lanes::<LANES>::new(x, 0.0), LanesMut::<LANES>::new(grad, 0.0));
+        for (x, grad) in x.parts().into_iter().zip(grad.parts()) {
+            for (x, grad) in x.iter().zip(grad) {
+                step();
+                let (x, mut g) = (*x, *grad);
+                for k in 0..LANES {
+                    let a = x[k].abs();
+                    let (tail, density) = normal::<FMA>(a);
+                    let a = if a > LIMIT { LIMIT } else { a };
+                    let negative = tail - a * density; // dy/dx at −|x|; at |x| it is 1 minus this
+                    g[k] *= if x[k] > 0.0 { 1.0 - negative } else { negative };
+                }
+                *grad = g;
+            }
+        }
+        grad.finish();
+    }
+}
+
+multiversion! {
+    fn forward_sigmoid[FMA](values: &mut [f32], constants: [f32; 2]) {
+        let ([a, b], mut values) = (constants, LanesMut::<LANES>::new(values, 0.0));
+        for part in values.parts() {
+            for values in part {
+                step();
+                let (x, mut y) = (*values, [0.0; LANES]);
+                for k in 0..LANES {
+                    y[k] = x[k] * sigmoid::<FMA>(x[k] * mul_add::<FMA>(b, x[k] * x[k], a));
+                }
+                *values = y;
+            }
+        }
+        values.finish();
+    }
+}
+
+multiversion! {
+    fn backward_sigmoid[FMA](grad: &mut [f32], x: &[f32], constants: [f32; 2]) {
+        let [a, b] = constants;
+        let (x, mut grad) = (Lanes::<LANES>::new(x, 0.0), LanesMut::<LANES>::new(grad, 0.0));
+        for (x, grad) in x.parts().into_iter().zip(grad.parts()) {
+            for (x, grad) in x.iter().zip(grad) {
+                step();
+                let (x, mut g) = (*x, *grad);
+                for k in 0..LANES {
+                    let s = sigmoid::<FMA>(x[k] * mul_add::<FMA>(b, x[k] * x[k], a));
+                    let slope = x[k] * mul_add::<FMA>(3.0 * b, x[k] * x[k], a);
+                    g[k] *= mul_add::<FMA>(slope * (1.0 - s), s, s);
+                }
+                *grad = g;
+            }
+        }
+        grad.finish();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{
+        f32s, golden, on_every_instruction_set, on_every_thread_count, random, worst,
+    };
+
+    const ALL: [(Activation, &str); 3] = [
+        (Activation::Gelu, "gelu"),
+        (Activation::QuickGelu, "quick_gelu"),
+        (Activation::GeluTanh, "gelu_tanh"),
+    ];
+
+    /// Values and derivatives in double precision, from `tests/reference/kernels.py`; the last register is not full.
+    #[test]
+    fn golden_on_every_instruction_set() {
+        let g = golden("kernels");
+        let (x, c) = (f32s(&g["gelu_x"]), f32s(&g["gelu_c"]));
+        assert_ne!(x.len() % LANES, 0);
+        on_every_instruction_set(|| {
+            for (f, name) in ALL {
+                let y = f.forward(&x);
+                let want = &g[&format!("{name}_y")];
+                let error = worst(&y, want);
+                assert!(error < 3e-7, "{name}: y is off by {error:e}");
+                for ((x, y), want) in x.iter().zip(&y).zip(want) {
+                    let error = (f64::from(*y) / want - 1.0).abs();
+                    let good = *x >= 0.0 || error < 6e-6 || want.abs() < 1e-35;
+                    assert!(good, "{name} of {x} is {y}, not {want}");
+                }
+                let mut in_place = x.clone();
+                f.forward_in_place(&mut in_place);
+                assert_eq!(in_place, y);
+                let mut d = c.clone();
+                f.backward(&x, &mut d);
+                let error = worst(&d, &g[&format!("{name}_dx")]);
+                assert!(error < 7e-7, "{name}: the gradient is off by {error:e}");
+            }
+        });
+    }
+
+    #[test]
+    fn limits_and_nan() {
+        let x = [1e30, f32::INFINITY, -1e30, f32::NEG_INFINITY, f32::NAN, 0.0, 1e-30];
+        on_every_instruction_set(|| {
+            let y = Activation::Gelu.forward(&x);
+            assert_eq!(y[..2], x[..2]);
+            assert!(y[2].abs() < 1e-31 && y[3].abs() < 1e-31 && y[4].is_nan());
+            assert!(y[5] == 0.0 && (y[6] / 0.5e-30 - 1.0).abs() < 3e-7);
+            let mut d = [2.0; 7];
+            Activation::Gelu.backward(&x, &mut d);
+            assert_eq!(d[..2], [2.0, 2.0]);
+            assert!(d[2].abs() < 1e-29 && d[3].abs() < 1e-29 && d[4].is_nan());
+            assert!(d[5..].iter().all(|d| (d - 1.0).abs() < 1e-6), "half the gradient at 0");
+        });
+    }
+
+    #[test]
+    fn the_number_of_threads_changes_no_bit() {
+        let x = random(40_000, 1);
+        on_every_thread_count(|| {
+            let mut d = random(x.len(), 2);
+            Activation::Gelu.backward(&x, &mut d);
+            [Activation::Gelu.forward(&x), d].concat()
+        });
+    }
+
+    #[test]
+    #[should_panic(expected = "values side by side")]
+    fn another_size_is_refused() {
+        Activation::QuickGelu.backward(&[1.0; 3], &mut [1.0; 2]);
+    }
+}

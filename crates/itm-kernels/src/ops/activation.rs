@@ -1,0 +1,162 @@
+//! The activations as a burn backend extension.
+
+use std::marker::PhantomData;
+
+use burn::backend::autodiff::NodeId;
+use burn::backend::autodiff::checkpoint::base::Checkpointer;
+use burn::backend::autodiff::checkpoint::retro_forward::RetroForward;
+use burn::backend::autodiff::checkpoint::state::BackwardStates;
+use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
+use burn::backend::autodiff::grads::Gradients;
+use burn::backend::autodiff::ops::{Backward, Ops, OpsKind};
+use burn::backend::tensor::FloatTensor;
+use burn::backend::{Autodiff, Backend, backend_extension};
+
+use crate::Activation;
+
+/// The functions of [`crate::activation`].
+#[backend_extension(
+    Flex: cfg(feature = "flex"),
+    LibTorch: cfg(feature = "tch"),
+    Cube: cfg(feature = "cube"),
+    Autodiff
+)]
+pub(crate) trait ActivationOps: Backend {
+    /// y of x.
+    fn fused_activation(x: FloatTensor<Self>, f: Activation) -> FloatTensor<Self> {
+        composed::<Self>(x, f)
+    }
+
+    /// The gradient of x from the gradient of y.
+    fn fused_activation_backward(
+        x: FloatTensor<Self>,
+        grad: FloatTensor<Self>,
+        f: Activation,
+    ) -> FloatTensor<Self> {
+        composed_backward::<Self>(x, grad, f)
+    }
+}
+
+/// `Φ(x)`
+fn distribution<B: Backend>(x: FloatTensor<B>) -> FloatTensor<B> {
+    let erf = B::float_erf(B::float_mul_scalar(x, std::f64::consts::FRAC_1_SQRT_2.into()));
+    B::float_mul_scalar(B::float_add_scalar(erf, 1.0f32.into()), 0.5f32.into())
+}
+
+/// σ(a x + b x³) and a + 3 b x².
+fn share_and_slope<B: Backend>(
+    x: FloatTensor<B>,
+    [a, b]: [f32; 2],
+) -> (FloatTensor<B>, FloatTensor<B>) {
+    let square = B::float_mul(x.clone(), x.clone());
+    let line = |b: f32| {
+        let curved = B::float_mul_scalar(square.clone(), b.into());
+        B::float_add_scalar(curved, a.into())
+    };
+    (B::sigmoid(B::float_mul(x, line(b))), line(3.0 * b))
+}
+
+pub(crate) fn composed<B: Backend>(x: FloatTensor<B>, f: Activation) -> FloatTensor<B> {
+    let share = match f.constants() {
+        None => distribution::<B>(x.clone()),
+        Some(constants) => share_and_slope::<B>(x.clone(), constants).0,
+    };
+    B::float_mul(x, share)
+}
+
+/// `g dy/dx`
+pub(crate) fn composed_backward<B: Backend>(
+    x: FloatTensor<B>,
+    grad: FloatTensor<B>,
+    f: Activation,
+) -> FloatTensor<B> {
+    let slope = match f.constants() {
+        None => {
+            let square = B::float_mul(x.clone(), x.clone());
+            let density = B::float_exp(B::float_mul_scalar(square, (-0.5f32).into()));
+            let density = B::float_mul_scalar(density, 0.398_942_3_f32.into()); // 1 / √(2π)
+            B::float_add(distribution::<B>(x.clone()), B::float_mul(x, density))
+        }
+        Some(constants) => {
+            let (share, slope) = share_and_slope::<B>(x.clone(), constants);
+            let rest = B::float_add_scalar(B::float_neg(share.clone()), 1.0f32.into());
+            let along = B::float_mul(B::float_mul(x, slope), rest);
+            B::float_mul(share, B::float_add_scalar(along, 1.0f32.into()))
+        }
+    };
+    B::float_mul(grad, slope)
+}
+
+super::composed_elsewhere!(ActivationOps);
+
+#[cfg(feature = "flex")]
+mod flex {
+    use burn::backend::flex::FlexTensor;
+    use burn::backend::{Flex, TensorMetadata};
+
+    use super::ActivationOps;
+    use crate::Activation;
+    use crate::ops::flex::{in_place, tensor, values};
+
+    impl ActivationOps for Flex {
+        fn fused_activation(x: FlexTensor, f: Activation) -> FlexTensor {
+            if x.is_unique() {
+                return in_place(x, |x| f.forward_in_place(x)).0;
+            }
+            tensor(values([&x], |[x]| f.forward(x)), x.shape())
+        }
+
+        fn fused_activation_backward(x: FlexTensor, grad: FlexTensor, f: Activation) -> FlexTensor {
+            values([&x], |[x]| in_place(grad, |grad| f.backward(x, grad)).0)
+        }
+    }
+}
+
+impl<B: ActivationOps, C: CheckpointStrategy> ActivationOps for Autodiff<B, C> {
+    fn fused_activation(x: FloatTensor<Self>, f: Activation) -> FloatTensor<Self> {
+        #[derive(Debug)]
+        struct Apply(Activation);
+
+        impl<B: ActivationOps> Backward<B, 1> for Apply {
+            type State = NodeId;
+
+            fn backward(
+                self,
+                ops: Ops<Self::State, 1>,
+                grads: &mut Gradients,
+                checkpointer: &mut Checkpointer,
+            ) {
+                let grad = grads.consume::<B>(&ops.node);
+                let x = checkpointer.retrieve_node_output(ops.state);
+                if let [Some(parent)] = ops.parents {
+                    grads.register::<B>(parent.id, B::fused_activation_backward(x, grad, self.0));
+                }
+            }
+        }
+
+        let retro = Retro::<B> { x: x.node().id(), f, backend: PhantomData };
+        let prep = Apply(f).prepare::<C>([x.node()]).memory_bound().retro_forward(retro);
+        match prep.parents([&x]).stateful() {
+            OpsKind::Tracked(mut prep) => {
+                let state = prep.checkpoint(&x);
+                prep.finish(state, B::fused_activation(x.into_primitive(), f))
+            }
+            OpsKind::UnTracked(prep) => prep.finish(B::fused_activation(x.into_primitive(), f)),
+        }
+    }
+}
+
+/// Computes y again from x, if the device uses gradient checkpointing.
+#[derive(Debug)]
+struct Retro<B> {
+    x: NodeId,
+    f: Activation,
+    backend: PhantomData<B>,
+}
+
+impl<B: ActivationOps> RetroForward for Retro<B> {
+    fn forward(&self, states: &mut BackwardStates, out: NodeId) {
+        let x = states.get_state::<FloatTensor<B>>(&self.x);
+        states.save(out, B::fused_activation(x, self.f));
+    }
+}
