@@ -4,6 +4,8 @@
 //! `pieces`: checkpoints and word pieces of Hugging Face folders.
 
 mod error;
+#[cfg(any(feature = "burn", feature = "images"))]
+mod fields;
 mod files;
 mod pairs;
 mod relevance;

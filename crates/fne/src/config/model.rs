@@ -364,7 +364,7 @@ impl VitConfig {
             Pixels::Clip => Normalization::CLIP,
             Pixels::Half => Normalization::HALF,
         };
-        Transform { size: self.image_size as u32, normalization }
+        Transform { size: self.image_size as u32, normalization, ..Transform::default() }
     }
 
     /// The sizes of the weights.

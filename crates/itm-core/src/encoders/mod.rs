@@ -1,5 +1,6 @@
 //! Encoders that several methods share. [`BagOfWords`], [`GruText`] and [`Projection`] return one row of unit length
-//! per item. [`BiGruText`] returns one row per word, [`Vit`] and [`Bert`] one row per patch or word piece.
+//! per item. [`BiGruText`] returns one row per word, [`Vit`] and [`Bert`] one row per patch or word piece. [`DualEncoder`] is
+//! CLIP or SigLIP, [`SentenceEncoder`] a folder of sentence-transformers.
 
 mod bag_of_words;
 mod bert;
@@ -15,6 +16,7 @@ mod pool;
 mod positions;
 mod projection;
 mod residual;
+mod sentence;
 mod tokens;
 mod vit;
 mod word_patches;
@@ -22,6 +24,8 @@ mod word_patches;
 pub use bag_of_words::BagOfWords;
 pub use bert::{Bert, BertShape};
 pub use bigru_text::{BiGruText, BiGruTextShape, unit_rows};
+#[cfg(feature = "pieces")]
+pub use dual::DualPieces;
 pub use dual::{
     AttentionPool, DualEncoder, DualFamily, DualLayout, DualShape, ImageTower, TextTower,
     TextTowerShape,
@@ -32,6 +36,7 @@ pub use pool::{ImagePool, PiecePool};
 pub use positions::{PositionStep, resize_positions};
 pub use projection::Projection;
 pub use residual::{Residual, ResidualShape};
+pub use sentence::{SentenceEncoder, SentencePool};
 pub use tokens::TokenBatch;
 pub use vit::{Vit, VitForm, VitShape};
 pub use word_patches::{PatchGrid, Places, word_patches};

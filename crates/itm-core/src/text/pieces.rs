@@ -53,9 +53,7 @@ impl WordPieces {
         let folder = folder.as_ref();
         let [whole, vocabulary] = ["tokenizer.json", "vocab.txt"].map(|name| folder.join(name));
         let (path, tokenizer) = if whole.exists() {
-            let tokenizer = Tokenizer::from_file(&whole);
-            let refused = |e| Error::invalid(whole.display(), "a tokenizer", e);
-            (whole.clone(), tokenizer.map_err(refused)?)
+            (whole.clone(), open_tokenizer(&whole)?)
         } else {
             fs::metadata(&vocabulary).map_err(Error::io(&vocabulary))?;
             let tokenizer = built(&vocabulary, &options(folder)?)?;
@@ -142,6 +140,11 @@ impl WordPieces {
         };
         Ok(words.into_iter().map(word).collect())
     }
+}
+
+/// A `tokenizer.json`.
+pub(crate) fn open_tokenizer(path: &Path) -> Result<Tokenizer> {
+    Tokenizer::from_file(path).map_err(|e| Error::invalid(path.display(), "a tokenizer", e))
 }
 
 fn options(folder: &Path) -> Result<Options> {

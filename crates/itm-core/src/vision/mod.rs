@@ -4,13 +4,14 @@
 //! |---|---|
 //! | file → 8-bit RGB | [`decode_image`](crate::data::decode_image): grey is repeated, alpha dropped, 16 bits rounded to 8 |
 //! | 8-bit RGB → n × n | [`resize()`], [`resize_region`]: Pillow's bicubic, equal in every byte |
-//! | evaluation: → floats | [`Transform`] |
+//! | evaluation: → floats | [`Transform`], also as a published folder asks for |
 //! | training: crop, flip, two random operations → floats | [`Augment`], a function of a seed |
 //! | batches prepared ahead on worker threads | [`Prefetch`], [`PictureBatch`] |
 //! | global and grid features without training | [`MobileNet`], [`GridPca`] |
 
 mod augment;
 mod batch;
+mod folder;
 mod geometry;
 mod grid;
 mod mobilenet;
@@ -26,7 +27,7 @@ pub use mobilenet::{Activations, FeatureMap, MobileNet, Scratch};
 pub use operations::{Operation, Overflow, Sign};
 pub use prefetch::{Ahead, Prefetch};
 pub use resize::resize;
-pub use transform::{Normalization, Transform};
+pub use transform::{CropRounding, Fit, Normalization, Transform};
 
 #[cfg(test)]
 mod golden;

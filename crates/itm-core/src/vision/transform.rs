@@ -1,6 +1,6 @@
 //! The evaluation transform: resizes to one size and gives floats as the encoder expects them.
 
-use image::RgbImage;
+use image::{RgbImage, imageops};
 
 use super::resize::resize;
 
@@ -21,12 +21,48 @@ impl Normalization {
     };
     /// Maps to −1..1, as for the training of ViT's published weights.
     pub const HALF: Self = Self { mean: [0.5; 3], std: [0.5; 3] };
+    /// ImageNet's, for DINOv2.
+    pub const IMAGENET: Self = Self { mean: [0.485, 0.456, 0.406], std: [0.229, 0.224, 0.225] };
+}
+
+/// How a picture gets its size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Fit {
+    /// Both sides are resized, and the aspect ratio is lost: FNE, SigLIP.
+    #[default]
+    Squash,
+    /// The shorter side is resized to `shorter`, the longer side to `floor(shorter · long / short)`; then the centre is cut out:
+    /// CLIP, DINOv2.
+    Crop {
+        /// Size of the shorter side.
+        shorter: u32,
+        /// Where the centre begins if an odd number r of pixels is left over.
+        rounding: CropRounding,
+    },
+}
+
+/// Where the centre of a picture begins if an odd number r of pixels is left over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CropRounding {
+    /// At ⌊r/2⌋: `transformers`.
+    Down,
+    /// At r/2, half to even: OpenAI's program and open_clip.
+    HalfEven,
+}
+
+impl CropRounding {
+    pub(super) fn start(self, left_over: u32) -> u32 {
+        match self {
+            Self::HalfEven if left_over % 4 == 3 => left_over / 2 + 1,
+            _ => left_over / 2,
+        }
+    }
 }
 
 /// 8-bit RGB of any size → `[3, size, size]` floats.
 ///
 /// ```text
-/// out[c, y, x] = (resize(image)[y, x, c] / 255 − mean[c]) / std[c]
+/// out[c, y, x] = (fit(image)[y, x, c] / 255 − mean[c]) / std[c]
 /// ```
 ///
 /// # Departures
@@ -38,11 +74,13 @@ pub struct Transform {
     pub size: u32,
     /// Mean and standard deviation of the channels; [`Normalization::CLIP`] by default.
     pub normalization: Normalization,
+    /// How a picture gets its size; [`Fit::Squash`] by default.
+    pub fit: Fit,
 }
 
 impl Default for Transform {
     fn default() -> Self {
-        Self { size: 384, normalization: Normalization::CLIP }
+        Self { size: 384, normalization: Normalization::CLIP, fit: Fit::Squash }
     }
 }
 
@@ -57,12 +95,32 @@ impl Transform {
         self.size == 0
     }
 
-    /// Resizes without keeping the aspect ratio, and writes the floats to `out`.
+    /// Resizes, crops if [`fit`](Self::fit) says so, and writes the floats to `out`.
     ///
     /// # Panics
-    /// If `out` does not have the length [`Transform::len`], or a side is 0.
+    /// If `out` does not have the length [`Transform::len`], a side is 0, or the shorter side is less than the size.
     pub fn apply(&self, image: &RgbImage, out: &mut [f32]) {
-        self.floats(&resize(image, self.size, self.size), out);
+        self.floats(&self.fitted(image), out);
+    }
+
+    /// The picture in its size, as bytes.
+    ///
+    /// # Panics
+    /// If a side is 0, or the shorter side is less than the size.
+    pub fn fitted(&self, image: &RgbImage) -> RgbImage {
+        let Fit::Crop { shorter, rounding } = self.fit else {
+            return resize(image, self.size, self.size);
+        };
+        assert!(shorter >= self.size, "a shorter side of {shorter} for a crop of {}", self.size);
+        let (w, h) = image.dimensions();
+        let longer = |side: u32| {
+            let longer = u64::from(shorter) * u64::from(side) / u64::from(w.min(h));
+            u32::try_from(longer).expect("a side that fits 32 bits")
+        };
+        let (w, h) = if w <= h { (shorter, longer(h)) } else { (longer(w), shorter) };
+        let [left, top] = [w, h].map(|side| rounding.start(side - self.size));
+        let whole = resize(image, w, h);
+        imageops::crop_imm(&whole, left, top, self.size, self.size).to_image()
     }
 
     /// The floats of a picture that already has the size.
@@ -97,22 +155,24 @@ mod tests {
         for (got, want) in out.iter().zip([high, low, high, low]) {
             assert!((got - want).abs() < 1e-6, "{out:?}");
         }
-        Transform { size: 2, normalization: Normalization::HALF }.apply(&image, &mut out);
+        Transform { size: 2, normalization: Normalization::HALF, ..Transform::default() }
+            .apply(&image, &mut out);
         let want = [1.0, -1.0, 1.0, -1.0, -1.0, 1.0, -1.0, -1.0, -0.6, -0.6, -0.6, -0.6];
         assert!(out.iter().zip(want).all(|(got, want)| (got - want).abs() < 1e-6), "{out:?}");
     }
 
     #[test]
     fn the_defaults_are_fnes() {
-        let Transform { size, normalization } = Transform::default();
-        assert_eq!((size, normalization), (384, Normalization::CLIP));
+        let Transform { size, normalization, fit } = Transform::default();
+        assert_eq!((size, normalization, fit), (384, Normalization::CLIP, Fit::Squash));
         assert_eq!(Transform::default().len(), 3 * 384 * 384);
     }
 
     #[test]
     #[should_panic(expected = "out for [3, 2, 2]")]
     fn a_short_buffer_is_refused() {
-        let transform = Transform { size: 2, normalization: Normalization::HALF };
+        let transform =
+            Transform { size: 2, normalization: Normalization::HALF, ..Transform::default() };
         transform.apply(&RgbImage::new(1, 1), &mut [0.0; 11]);
     }
 }

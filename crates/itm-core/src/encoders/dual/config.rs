@@ -3,120 +3,36 @@
 use std::path::Path;
 
 use itm_kernels::Activation;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::{DualFamily, DualShape, TextTowerShape};
+use crate::Result;
 use crate::encoders::{VitForm, VitShape};
-use crate::{Error, Result, files};
-
-/// A JSON object of a configuration, with its place for messages.
-pub(super) struct Fields {
-    place: String,
-    values: Map<String, Value>,
-}
-
-impl Fields {
-    /// The object of a file.
-    pub(super) fn read(path: &Path) -> Result<Self> {
-        let place = path.display().to_string();
-        let text = files::read(path, LARGEST_CONFIG)?;
-        let values = serde_json::from_slice(&text)
-            .map_err(|e| Error::invalid(&place, "a JSON object", e))?;
-        Ok(Self { place, values })
-    }
-
-    /// An object inside; an empty one if it is absent or null.
-    pub(super) fn object(&self, name: &str) -> Result<Self> {
-        let place = format!("{}: {name}", self.place);
-        match self.values.get(name) {
-            None | Some(Value::Null) => Ok(Self { place, values: Map::new() }),
-            Some(Value::Object(values)) => Ok(Self { place, values: values.clone() }),
-            Some(other) => Err(Error::invalid(place, "a JSON object", other)),
-        }
-    }
-
-    /// These values before the own ones.
-    fn beneath(mut self, over: Self) -> Self {
-        self.values.extend(over.values);
-        self
-    }
-
-    pub(super) fn has(&self, name: &str) -> bool {
-        self.values.get(name).is_some_and(|value| !value.is_null())
-    }
-
-    pub(super) fn refused<T>(&self, name: &str, expected: &str, got: impl ToString) -> Result<T> {
-        Err(Error::invalid(format!("{}: {name}", self.place), expected, got.to_string()))
-    }
-
-    /// A number of things, at least 1.
-    pub(super) fn count(&self, name: &str, default: usize) -> Result<usize> {
-        match self.values.get(name) {
-            None | Some(Value::Null) => Ok(default),
-            Some(value) => match value.as_u64().filter(|n| (1..=LARGEST_COUNT).contains(n)) {
-                Some(n) => Ok(n as usize),
-                None => {
-                    let expected = format!("a whole number from 1 to {LARGEST_COUNT}");
-                    self.refused(name, &expected, value)
-                }
-            },
-        }
-    }
-
-    pub(super) fn real(&self, name: &str, default: f64) -> Result<f64> {
-        match self.values.get(name) {
-            None | Some(Value::Null) => Ok(default),
-            Some(value) => match value.as_f64().filter(|x| *x > 0.0) {
-                Some(x) => Ok(x),
-                None => self.refused(name, "a number above 0", value),
-            },
-        }
-    }
-
-    pub(super) fn is_list(&self, name: &str) -> bool {
-        self.values.get(name).is_some_and(Value::is_array)
-    }
-
-    pub(super) fn flag(&self, name: &str) -> bool {
-        self.values.get(name) == Some(&Value::Bool(true))
-    }
-
-    pub(super) fn text(&self, name: &str) -> Option<&str> {
-        self.values.get(name).and_then(Value::as_str)
-    }
-
-    fn activation(&self, default: Activation) -> Result<Activation> {
-        match self.text("hidden_act") {
-            None => Ok(default),
-            Some(name) => match NAMES.iter().find(|(_, theirs)| *theirs == name) {
-                Some((activation, _)) => Ok(*activation),
-                None => self.refused("hidden_act", "gelu, quick_gelu or gelu_pytorch_tanh", name),
-            },
-        }
-    }
-
-    /// Heads that divide a width.
-    fn heads(&self, width: usize, default: usize) -> Result<usize> {
-        let heads = self.count("num_attention_heads", default)?;
-        if width.is_multiple_of(heads) {
-            return Ok(heads);
-        }
-        let got = format!("{heads}, {width}");
-        self.refused("num_attention_heads", "a divisor of the hidden_size", got)
-    }
-}
-
-/// A configuration is some kilobytes.
-const LARGEST_CONFIG: u64 = 16 << 20;
-
-/// No size of a published model comes near it, and products of two stay within 64 bits.
-const LARGEST_COUNT: u64 = 1 << 24;
+use crate::fields::Fields;
 
 const NAMES: [(Activation, &str); 3] = [
     (Activation::Gelu, "gelu"),
     (Activation::QuickGelu, "quick_gelu"),
     (Activation::GeluTanh, "gelu_pytorch_tanh"),
 ];
+
+fn activation(fields: &Fields, default: Activation) -> Result<Activation> {
+    let Some(name) = fields.text("hidden_act") else { return Ok(default) };
+    match NAMES.iter().find(|(_, theirs)| *theirs == name) {
+        Some((activation, _)) => Ok(*activation),
+        None => fields.refused("hidden_act", "gelu, quick_gelu or gelu_pytorch_tanh", name),
+    }
+}
+
+/// Heads that divide a width.
+fn heads(fields: &Fields, width: usize, default: usize) -> Result<usize> {
+    let heads = fields.count("num_attention_heads", default)?;
+    if width.is_multiple_of(heads) {
+        return Ok(heads);
+    }
+    let got = format!("{heads}, {width}");
+    fields.refused("num_attention_heads", "a divisor of the hidden_size", got)
+}
 
 fn name(activation: Activation) -> &'static str {
     NAMES.iter().find(|(ours, _)| *ours == activation).map_or("gelu", |(_, theirs)| theirs)
@@ -217,18 +133,18 @@ fn image(fields: &Fields, defaults: &Defaults) -> Result<VitShape> {
         channels: fields.count("num_channels", 3)?,
         width,
         layers: fields.count("num_hidden_layers", 12)?,
-        heads: fields.heads(width, 12)?,
+        heads: heads(fields, width, 12)?,
         mlp: fields.count("intermediate_size", 3072)?,
         epsilon: fields.real("layer_norm_eps", defaults.epsilon)?,
         dropout: 0.0,
         attention_dropout: 0.0,
-        activation: fields.activation(defaults.activation)?,
+        activation: activation(fields, defaults.activation)?,
         form: defaults.form,
     })
 }
 
 fn text_of(fields: &Fields, defaults: &Defaults) -> Result<TextTowerShape> {
-    let [width, mlp, heads, vocabulary, positions] = defaults.text;
+    let [width, mlp, usual_heads, vocabulary, positions] = defaults.text;
     let width = fields.count("hidden_size", width)?;
     let vocabulary = fields.count("vocab_size", vocabulary)?;
     let end = match defaults.family {
@@ -248,10 +164,10 @@ fn text_of(fields: &Fields, defaults: &Defaults) -> Result<TextTowerShape> {
         positions: fields.count("max_position_embeddings", positions)?,
         width,
         layers: fields.count("num_hidden_layers", 12)?,
-        heads: fields.heads(width, heads)?,
+        heads: heads(fields, width, usual_heads)?,
         mlp: fields.count("intermediate_size", mlp)?,
         epsilon: fields.real("layer_norm_eps", defaults.epsilon)?,
-        activation: fields.activation(defaults.activation)?,
+        activation: activation(fields, defaults.activation)?,
         end,
     })
 }

@@ -4,6 +4,8 @@ mod config;
 mod files;
 mod image;
 mod open_clip;
+#[cfg(feature = "pieces")]
+mod pieces;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -16,6 +18,8 @@ use itm_kernels::{Activation, Precision, matmul, normalize_rows, random};
 
 pub use files::DualLayout;
 pub use image::{AttentionPool, ImageTower};
+#[cfg(feature = "pieces")]
+pub use pieces::DualPieces;
 pub use text::{TextTower, TextTowerShape};
 
 use super::{TokenBatch, VitForm, VitShape};
@@ -80,7 +84,7 @@ impl DualShape {
 /// | symbol | here | shape |
 /// |---|---|---|
 /// | x | normalised pixels: [`crate::vision::Transform`] | `[b, 3, h, w]` |
-/// | c | numbers of word pieces: `itm_core::text::DualPieces` | [`TokenBatch`] |
+/// | c | numbers of word pieces: `DualPieces` | [`TokenBatch`] |
 /// | v, u | [`images`](Self::images), [`texts`](Self::texts) | `[b, e]` |
 /// | θ | `scale` | `[1]` |
 /// | β | `bias`, in SigLIP | `[1]` |

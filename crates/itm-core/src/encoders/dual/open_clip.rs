@@ -5,10 +5,10 @@ use std::path::Path;
 use itm_kernels::Activation;
 use serde_json::{Value, json};
 
-use super::config::Fields;
 use super::{DualFamily, DualShape, TextTowerShape};
 use crate::Result;
 use crate::encoders::{VitForm, VitShape};
+use crate::fields::Fields;
 
 /// The file's name.
 pub(super) const CONFIG: &str = "open_clip_config.json";

@@ -1,6 +1,7 @@
 //! Loads ViT and BERT from Hugging Face folders and saves them.
 
 mod config;
+mod dinov2;
 #[cfg(test)]
 pub(super) mod tests;
 
@@ -11,6 +12,7 @@ use burn::tensor::Device;
 use self::config::{BertConfig, VitConfig};
 use super::{Bert, BertShape, Vit, VitShape};
 use crate::Result;
+use crate::fields::Fields;
 use crate::weights::{LoadReport, TensorNames, Unknown, WeightFiles, load, save};
 
 const BERT: TensorNames = TensorNames {
@@ -73,9 +75,13 @@ impl VitShape {
     /// Reads the sizes of a folder's `config.json`.
     ///
     /// # Errors
-    /// If there is no such file, the architecture is another, or [`Vit`] does not support a setting.
+    /// If there is no such file, the architecture is neither ViT nor DINOv2, or [`Vit`] does not support a setting.
     pub fn read(folder: impl AsRef<Path>) -> Result<Self> {
-        config::read::<VitConfig>(folder.as_ref())?.shape(folder.as_ref())
+        let folder = folder.as_ref();
+        match dinov2_fields(folder)? {
+            Some(fields) => dinov2::shape(&fields),
+            None => config::read::<VitConfig>(folder)?.shape(folder),
+        }
     }
 }
 
@@ -90,7 +96,8 @@ impl BertShape {
 }
 
 impl Vit {
-    /// Loads a folder with `config.json` and weights ([`crate::weights::Hub::folder`] finds one by name).
+    /// Loads a folder of ViT or DINOv2 with `config.json` and weights ([`crate::weights::Hub::folder`] finds one by name). The
+    /// layer scales of DINOv2 become part of the linear maps before them.
     ///
     /// # Errors
     /// As [`VitShape::read`] and [`WeightFiles::open`], and if a tensor is missing or misshaped; the error names all
@@ -98,6 +105,9 @@ impl Vit {
     pub fn open(folder: impl AsRef<Path>, device: &Device) -> Result<(Self, LoadReport)> {
         let folder = folder.as_ref();
         let shape = VitShape::read(folder)?;
+        if dinov2_fields(folder)?.is_some() {
+            return dinov2::open(folder, &shape, device);
+        }
         let (model, files) = (Self::seeded(&shape, 0, device), WeightFiles::open(folder)?);
         load(model, &files, &VIT, &|name| vit_form(&shape, name))
     }
@@ -131,6 +141,12 @@ impl Bert {
     pub fn save(&self, folder: impl AsRef<Path>) -> Result<()> {
         save(self, folder.as_ref(), &BertConfig::of(&self.shape), &BERT, &|_| None)
     }
+}
+
+/// The configuration of a folder, if it is DINOv2's.
+fn dinov2_fields(folder: &Path) -> Result<Option<Fields>> {
+    let fields = Fields::read(&folder.join("config.json"))?;
+    Ok((fields.text("model_type") == Some(dinov2::NAME)).then_some(fields))
 }
 
 /// The shapes in the file that differ from ours: the convolution's weight, and tensors with a leading axis of 1 for the

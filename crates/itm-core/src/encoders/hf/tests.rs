@@ -109,6 +109,21 @@ fn golden_vit_at_three_resolutions() {
     assert_eq!((shape.layers, shape.heads, shape.width, h * w), (2, 2, 32, 16));
 }
 
+/// From `tests/reference/clip.py`: its own size, and two others, one of them with as many patches.
+#[test]
+fn golden_dinov2() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/clip");
+    let golden = Golden::open(&folder.join("dinov2.safetensors"));
+    let device = Device::flex();
+    let (model, report) = Vit::open(folder.join("dinov2"), &device).unwrap();
+    assert_eq!(report.to_string().lines().count(), 2, "{report}"); // the mask token is not needed
+    for name in ["", "wide.", "tall."] {
+        let images = golden.tensor::<4>(&format!("{name}pixels"), &device);
+        let states = host(model.forward(images, Noise::Off));
+        close(name, &states, golden.values(&format!("{name}states")), 4.0, 5e-6);
+    }
+}
+
 #[test]
 fn golden_vit_gradients() {
     let (golden, device) = (Golden::read("vit.safetensors"), Device::flex().autodiff());

@@ -1,0 +1,324 @@
+//! Captions as the word pieces of CLIP and SigLIP.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+use tokenizers::Tokenizer;
+
+use super::TextTowerShape;
+use crate::encoders::TokenBatch;
+use crate::text::open_tokenizer;
+use crate::{Error, Result};
+
+/// Captions to the numbers of the word pieces of a [`DualEncoder`](super::DualEncoder).
+///
+/// ```text
+/// CLIP     caption → NFC, one space, lower case → words, signs, digits → byte pairs;       [start] … [end], at most 77
+/// SigLIP   caption → lower case, no ASCII punctuation, one space → pieces of SentencePiece; … </s> … to 64
+/// SigLIP 2 caption → lower case → byte pairs;                                              … <eos> <pad> … to 64
+/// ```
+///
+/// A longer caption is cut, and the end piece stays. A caption without a word is the special pieces alone.
+///
+/// # Departures
+/// Captions are read as `transformers` reads them. open_clip first repairs wrong encodings (ftfy) and undoes HTML; that is not
+/// here.
+#[derive(Debug, Clone)]
+pub struct DualPieces {
+    tokenizer: Tokenizer,
+    positions: usize,
+    end: u32,
+    /// The number that fills SigLIP's captions.
+    padding: Option<u32>,
+    /// ASCII punctuation is taken out.
+    plain: bool,
+}
+
+impl DualPieces {
+    /// Reads a folder's `tokenizer.json`. Without that file, CLIP reads `vocab.json` and `merges.txt`.
+    ///
+    /// # Errors
+    /// If these files are missing or damaged, lack an end piece, or have numbers beyond the tower's vocabulary.
+    pub fn open(folder: impl AsRef<Path>, shape: &TextTowerShape) -> Result<Self> {
+        let folder = folder.as_ref();
+        let (place, mut tokenizer) = tokenizer(folder, shape)?;
+        let most = tokenizer.get_vocab(true).values().max().map_or(0, |&most| most as usize + 1);
+        if most > shape.vocabulary {
+            let expected = format!("at most {} word pieces, as in the model", shape.vocabulary);
+            return Err(Error::invalid(place, expected, most));
+        }
+        let refused = |e| Error::invalid(&place, "a tokenizer", e);
+        tokenizer.with_truncation(None).map_err(refused)?.with_padding(None);
+        let piece = |name: &str| tokenizer.token_to_id(name);
+        let missing = |name: &str| Error::invalid(&place, format!("a piece {name}"), "none");
+        let positions = shape.positions;
+        if let Some(end) = shape.end {
+            if tokenizer.id_to_token(end).is_none() {
+                return Err(Error::invalid(place, format!("the end piece, number {end}"), "none"));
+            }
+            return Ok(Self { tokenizer, positions, end, padding: None, plain: false });
+        }
+        let (first, plain) = (piece("</s>"), piece("</s>").is_some());
+        let end = first.or(piece("<eos>")).ok_or_else(|| missing("</s> or <eos>"))?;
+        let padding = match padding_piece(folder)? {
+            Some(name) => piece(&name).ok_or_else(|| missing(&name))?,
+            None => first.or(piece("<pad>")).ok_or_else(|| missing("</s> or <pad>"))?,
+        };
+        Ok(Self { tokenizer, positions, end, padding: Some(padding), plain })
+    }
+
+    /// The numbers of a caption's pieces: for CLIP at most as many as the tower has positions, for SigLIP just as many.
+    ///
+    /// # Errors
+    /// If the folder's tokenizer cannot encode the caption.
+    pub fn encode(&self, caption: &str) -> Result<Vec<u32>> {
+        let refused = |e| Error::invalid(format!("caption \"{caption}\""), "word pieces", e);
+        let cleaned = match self.padding {
+            None => caption.to_owned(),
+            Some(_) => {
+                let kept = |c: &char| !(self.plain && c.is_ascii_punctuation());
+                let plain: String = caption.chars().filter(kept).collect();
+                plain.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ")
+            }
+        };
+        let mut ids =
+            self.tokenizer.encode_fast(cleaned, true).map_err(refused)?.get_ids().to_vec();
+        if ids.last() != Some(&self.end) {
+            ids.push(self.end);
+        }
+        if ids.len() > self.positions {
+            ids.truncate(self.positions);
+            ids[self.positions - 1] = self.end;
+        }
+        if let Some(padding) = self.padding {
+            ids.resize(self.positions, padding);
+        }
+        Ok(ids)
+    }
+
+    /// Whether [`encode`](Self::encode) cuts a caption.
+    ///
+    /// # Errors
+    /// As [`encode`](Self::encode).
+    pub fn cuts(&self, caption: &str) -> Result<bool> {
+        let whole = Self { positions: usize::MAX, padding: None, ..self.clone() };
+        Ok(whole.encode(caption)?.len() > self.positions)
+    }
+
+    /// The pieces of some captions as the tower reads them.
+    ///
+    /// # Errors
+    /// As [`encode`](Self::encode).
+    ///
+    /// # Panics
+    /// If there is no caption.
+    pub fn batch<C: AsRef<str>>(&self, captions: &[C]) -> Result<TokenBatch> {
+        let rows = captions.iter().map(|caption| self.encode(caption.as_ref()));
+        Ok(TokenBatch::new(&rows.collect::<Result<Vec<_>>>()?))
+    }
+}
+
+/// The tokenizer of a folder, and its place for messages.
+fn tokenizer(folder: &Path, shape: &TextTowerShape) -> Result<(String, Tokenizer)> {
+    let [whole, vocabulary, merges] =
+        ["tokenizer.json", "vocab.json", "merges.txt"].map(|name| folder.join(name));
+    if whole.exists() || !vocabulary.exists() {
+        if !whole.exists() {
+            let expected = if folder.join("spiece.model").exists() {
+                "tokenizer.json, which transformers writes from spiece.model"
+            } else {
+                "tokenizer.json, or vocab.json with merges.txt"
+            };
+            return Err(Error::invalid(folder.display(), expected, "none of them"));
+        }
+        return Ok((whole.display().to_string(), open_tokenizer(&whole)?));
+    }
+    let place = vocabulary.display().to_string();
+    if shape.end.is_none() {
+        return Err(Error::invalid(folder.display(), "tokenizer.json of a SigLIP", "vocab.json"));
+    }
+    let text = fs::read(&vocabulary).map_err(Error::io(&vocabulary))?;
+    let pieces: Value = serde_json::from_slice(&text)
+        .map_err(|e| Error::invalid(&place, "numbers of word pieces in JSON", e))?;
+    let lines = fs::read_to_string(&merges).map_err(Error::io(&merges))?;
+    let lines = lines.lines().filter(|line| !line.starts_with("#version") && !line.is_empty());
+    let merges: Vec<Vec<&str>> = lines.map(|line| line.split(' ').collect()).collect();
+    let special = |name: &str| {
+        let number = pieces.get(name).and_then(Value::as_u64);
+        number.ok_or_else(|| Error::invalid(&place, format!("a piece {name}"), "none"))
+    };
+    let (start, end) = (special(START)?, special(END)?);
+    let added = |id: u64, content: &str| {
+        json!({ "id": id, "content": content, "single_word": false, "lstrip": false, "rstrip": false,
+                "normalized": false, "special": true })
+    };
+    // As `transformers` builds it from the same files.
+    let whole = json!({
+        "version": "1.0",
+        "truncation": null,
+        "padding": null,
+        "added_tokens": [added(start, START), added(end, END)],
+        "normalizer": { "type": "Sequence", "normalizers": [
+            { "type": "NFC" },
+            { "type": "Replace", "pattern": { "Regex": "\\s+" }, "content": " " },
+            { "type": "Lowercase" },
+        ] },
+        "pre_tokenizer": { "type": "Sequence", "pretokenizers": [
+            { "type": "Split", "pattern": { "Regex": WORDS }, "behavior": "Removed", "invert": true },
+            { "type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": true },
+        ] },
+        "post_processor": { "type": "RobertaProcessing", "sep": [END, end], "cls": [START, start],
+                            "trim_offsets": false, "add_prefix_space": false },
+        "decoder": null,
+        "model": { "type": "BPE", "dropout": null, "unk_token": END, "continuing_subword_prefix": "",
+                   "end_of_word_suffix": "</w>", "fuse_unk": false, "byte_fallback": false,
+                   "vocab": pieces, "merges": merges },
+    });
+    let tokenizer = Tokenizer::from_bytes(whole.to_string());
+    Ok((
+        place.clone(),
+        tokenizer.map_err(|e| Error::invalid(place, "a vocabulary of byte pairs", e))?,
+    ))
+}
+
+const START: &str = "<|startoftext|>";
+const END: &str = "<|endoftext|>";
+/// Special pieces, endings, letters, digits, signs.
+const WORDS: &str =
+    r"<\|startoftext\|>|<\|endoftext\|>|'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+";
+
+/// The padding that `tokenizer_config.json` names.
+fn padding_piece(folder: &Path) -> Result<Option<String>> {
+    let path = folder.join("tokenizer_config.json");
+    if !path.exists() {
+        return Ok(None);
+    }
+    let text = fs::read(&path).map_err(Error::io(&path))?;
+    let config: Value = serde_json::from_slice(&text)
+        .map_err(|e| Error::invalid(path.display(), "a tokenizer's configuration", e))?;
+    let piece = &config["pad_token"];
+    Ok(piece.as_str().or(piece["content"].as_str()).map(str::to_owned))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use serde::Deserialize;
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::encoders::DualShape;
+
+    /// From `tests/reference/clip.py`: the tokenizers of `transformers`.
+    #[derive(Deserialize)]
+    struct Golden {
+        captions: Vec<String>,
+        transformers: Vec<Vec<u32>>,
+        transformers_16: Vec<Vec<u32>>,
+        siglip_8: Vec<Vec<u32>>,
+    }
+
+    fn folder(name: &str) -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/clip").join(name)
+    }
+
+    fn golden() -> Golden {
+        serde_json::from_slice(&fs::read(folder("pieces.json")).unwrap()).unwrap()
+    }
+
+    fn shape(name: &str) -> TextTowerShape {
+        DualShape::read(folder(name)).unwrap().text
+    }
+
+    #[test]
+    fn golden_captions() {
+        let golden = golden();
+        let files = TempDir::new().unwrap(); // without tokenizer.json
+        for name in ["vocab.json", "merges.txt"] {
+            fs::copy(folder("clip").join(name), files.path().join(name)).unwrap();
+        }
+        let wide = TextTowerShape { positions: 400, ..shape("clip") };
+        for (name, folder, shape, whole) in [
+            ("77", folder("clip"), &wide, &golden.transformers),
+            ("16", folder("clip"), &shape("clip"), &golden.transformers_16),
+            ("vocab.json", files.path().into(), &wide, &golden.transformers),
+            ("siglip", folder("siglip"), &shape("siglip"), &golden.siglip_8),
+        ] {
+            let pieces = DualPieces::open(folder, shape).unwrap();
+            for (caption, want) in golden.captions.iter().zip(whole) {
+                let got = pieces.encode(caption).unwrap();
+                // CLIP's captions of the golden end at 77 pieces.
+                let most = if name == "77" || name == "vocab.json" { 77 } else { shape.positions };
+                let got = if got.len() > most { &got[..most - 1] } else { &got[..] };
+                assert_eq!(got, &want[..got.len()], "{name}: {caption:?}");
+                assert!(got.len() + 1 >= want.len().min(most), "{name}: {caption:?}");
+            }
+        }
+    }
+
+    /// By hand: the special pieces alone, and a caption of 200 words.
+    #[test]
+    fn short_and_long_captions_end_well() {
+        let (clip, siglip) = (shape("clip"), shape("siglip"));
+        let pieces = DualPieces::open(folder("clip"), &clip).unwrap();
+        assert_eq!(pieces.encode("").unwrap(), [552, 553]);
+        let long = "dog ".repeat(200);
+        let ids = pieces.encode(&long).unwrap();
+        assert_eq!((ids.len(), ids[0], ids[15]), (16, 552, 553));
+        assert!(pieces.cuts(&long).unwrap() && !pieces.cuts("a dog").unwrap());
+        let batch = pieces.batch(&["a dog", ""]).unwrap();
+        assert_eq!(batch.lengths, [pieces.encode("a dog").unwrap().len(), 2]);
+        assert!(clip.check(&batch).is_ok());
+        let pieces = DualPieces::open(folder("siglip"), &siglip).unwrap();
+        assert_eq!(pieces.encode(" !? ").unwrap(), [1; 8]);
+        assert_eq!(pieces.encode(&long).unwrap()[7], 1);
+        assert_eq!(pieces.encode("A dog.").unwrap(), pieces.encode("a  dog").unwrap());
+        assert!(siglip.check(&pieces.batch(&["a dog"]).unwrap()).is_ok());
+    }
+
+    /// SigLIP 2 keeps punctuation, ends with another piece and pads with a third.
+    #[test]
+    fn the_configuration_names_the_padding() {
+        let own = TempDir::new().unwrap();
+        let text = fs::read_to_string(folder("siglip").join("tokenizer.json")).unwrap();
+        fs::write(own.path().join("tokenizer.json"), text.replace("</s>", "<eos>")).unwrap();
+        let second = DualPieces::open(own.path(), &shape("siglip")).unwrap();
+        assert!(!second.plain);
+        assert_eq!((second.end, second.padding), (1, Some(0)));
+        assert_eq!(second.encode("").unwrap(), [1, 0, 0, 0, 0, 0, 0, 0]);
+        fs::write(
+            own.path().join("tokenizer_config.json"),
+            r#"{"pad_token": {"content": "<unk>"}}"#,
+        )
+        .unwrap();
+        let other = DualPieces::open(own.path(), &shape("siglip")).unwrap();
+        assert_eq!(other.padding, Some(2));
+    }
+
+    #[test]
+    fn faulty_folders_are_named() {
+        let own = TempDir::new().unwrap();
+        let line = |shape: &TextTowerShape| {
+            let line = DualPieces::open(&own, shape).unwrap_err().to_string();
+            line.replace(&*own.path().display().to_string(), "FOLDER")
+        };
+        let clip = shape("clip");
+        assert_eq!(
+            line(&clip),
+            "FOLDER: expected tokenizer.json, or vocab.json with merges.txt, got none of them"
+        );
+        fs::write(own.path().join("spiece.model"), "").unwrap();
+        assert!(line(&clip).contains("which transformers writes from spiece.model"));
+        fs::write(own.path().join("vocab.json"), r#"{"a": 0}"#).unwrap();
+        fs::write(own.path().join("merges.txt"), "#version: 0.2\n").unwrap();
+        assert_eq!(line(&clip), "FOLDER/vocab.json: expected a piece <|startoftext|>, got none");
+        fs::copy(folder("clip").join("tokenizer.json"), own.path().join("tokenizer.json")).unwrap();
+        let small = TextTowerShape { vocabulary: 500, end: Some(499), ..clip };
+        assert_eq!(
+            line(&small),
+            "FOLDER/tokenizer.json: expected at most 500 word pieces, as in the model, got 554"
+        );
+    }
+}

@@ -1,0 +1,100 @@
+//! DINOv2's folders, read into a plain [`Vit`].
+
+use std::path::Path;
+
+use burn::module::Param;
+use burn::tensor::{Device, Tensor, TensorData};
+use itm_kernels::{Activation, Linear};
+
+use super::VIT;
+use crate::Result;
+use crate::encoders::{Vit, VitForm, VitShape};
+use crate::fields::Fields;
+use crate::weights::{LoadReport, TensorNames, WeightFiles, load};
+
+/// Its `model_type`.
+pub(super) const NAME: &str = "dinov2";
+
+const DINOV2: TensorNames = TensorNames {
+    prefixes: &["", "dinov2."],
+    layers: &[
+        ("norm", &["layernorm"]),
+        ("norm_1", &["norm1"]),
+        (
+            "attention.qkv",
+            &["attention.attention.query", "attention.attention.key", "attention.attention.value"],
+        ),
+        ("attention.out", &["attention.output.dense"]),
+        ("norm_2", &["norm2"]),
+        ("up", &["mlp.fc1"]),
+        ("down", &["mlp.fc2"]),
+    ],
+    ..VIT
+};
+
+/// Reads the sizes of a folder's `config.json`.
+pub(super) fn shape(fields: &Fields) -> Result<VitShape> {
+    if fields.flag("use_swiglu_ffn") {
+        return fields.refused("use_swiglu_ffn", "false: two linear maps with a GELU", "true");
+    }
+    if !fields.flag_or("qkv_bias", true) {
+        return fields.refused("qkv_bias", "true", "false");
+    }
+    if let Some(other) = fields.text("hidden_act").filter(|name| *name != "gelu") {
+        return fields.refused("hidden_act", "gelu", other);
+    }
+    let (width, heads) =
+        (fields.count("hidden_size", 768)?, fields.count("num_attention_heads", 12)?);
+    if !width.is_multiple_of(heads) {
+        let got = format!("{heads}, {width}");
+        return fields.refused("num_attention_heads", "a divisor of the hidden_size", got);
+    }
+    let (side, patch) = (fields.count("image_size", 224)?, fields.count("patch_size", 14)?);
+    if side < patch {
+        return fields.refused("patch_size", &format!("at most the image_size {side}"), patch);
+    }
+    Ok(VitShape {
+        image: [side, side],
+        patch,
+        channels: fields.count("num_channels", 3)?,
+        width,
+        layers: fields.count("num_hidden_layers", 12)?,
+        heads,
+        mlp: fields.count("mlp_ratio", 4)? * width,
+        epsilon: fields.real("layer_norm_eps", 1e-6)?,
+        dropout: 0.0,
+        attention_dropout: 0.0,
+        activation: Activation::Gelu,
+        form: VitForm::Plain,
+    })
+}
+
+/// Loads the weights. A layer scale λ multiplies what a block adds, so it is folded into the map before it:
+///
+/// ```text
+/// λ ⊙ (x W + b) = x (W diag λ) + λ ⊙ b
+/// ```
+pub(super) fn open(folder: &Path, shape: &VitShape, device: &Device) -> Result<(Vit, LoadReport)> {
+    let files = WeightFiles::open(folder)?;
+    let (mut model, mut report) =
+        load(Vit::seeded(shape, 0, device), &files, &DINOV2, &|name| super::vit_form(shape, name))?;
+    report.unexpected.retain(|name| !name.contains(".layer_scale"));
+    for (i, block) in model.blocks.iter_mut().enumerate() {
+        for (part, map) in [(1, &mut block.attention.out), (2, &mut block.down)] {
+            let name = format!("encoder.layer.{i}.layer_scale{part}.lambda1");
+            let name = files.names().find(|theirs| theirs.ends_with(&name)).unwrap_or(&name);
+            let values = files.f32s(name)?;
+            report.loaded += 1;
+            scale(map, values, device);
+        }
+    }
+    Ok((model, report))
+}
+
+fn scale(map: &mut Linear, values: Vec<f32>, device: &Device) {
+    let width = values.len();
+    let values = Tensor::<1>::from_data(TensorData::new(values, [width]), device);
+    let scaled = |value: Tensor<2>| (value * values.clone().unsqueeze()).detach();
+    map.weight = Param::from_tensor(scaled(map.weight.val()));
+    map.bias = Param::from_tensor(scaled(map.bias.val().unsqueeze()).reshape([width]));
+}

@@ -1,0 +1,263 @@
+//! Sentence encoders: BERT, a pool and unit rows.
+
+use std::fs;
+use std::path::Path;
+
+use burn::tensor::{Device, Tensor, TensorData};
+use itm_kernels::{Noise, Precision, masked_mean, normalize_rows};
+use serde_json::Value;
+
+use super::{Bert, TokenBatch};
+use crate::fields::Fields;
+use crate::text::WordPieces;
+use crate::weights::LoadReport;
+use crate::{Error, Result};
+
+/// How the rows of a sentence become one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SentencePool {
+    /// The mean over all real pieces.
+    Mean,
+    /// The first piece, `[CLS]`.
+    Cls,
+    /// The largest value of each dimension over all real pieces.
+    Max,
+}
+
+impl SentencePool {
+    /// `[b, l, d]` to `[b, d]`.
+    fn pool(self, states: Tensor<3>, sentences: &TokenBatch) -> Tensor<2> {
+        let [b, l, d] = states.dims();
+        match self {
+            Self::Mean => masked_mean(states, &sentences.lengths),
+            Self::Cls => states.narrow(1, 0, 1).reshape([b, d]),
+            Self::Max => {
+                let row =
+                    |&n: &usize| (0..l).map(move |j| if j < n { 0.0f32 } else { f32::MIN / 2.0 });
+                let bias = sentences.lengths.iter().flat_map(row).collect::<Vec<_>>();
+                let bias =
+                    Tensor::<3>::from_data(TensorData::new(bias, [b, l, 1]), &states.device());
+                (states + bias).max_dim(1).reshape([b, d])
+            }
+        }
+    }
+}
+
+/// A published folder of sentence-transformers: BERT, a pool and, in most, unit length.
+///
+/// ```text
+/// W = bert(pieces);   r = pool(W);   r ← r / ‖r‖
+/// ```
+#[derive(Debug)]
+pub struct SentenceEncoder {
+    bert: Bert,
+    pieces: WordPieces,
+    /// The pool.
+    pub pool: SentencePool,
+    /// Whether rows have unit length.
+    pub unit: bool,
+    /// Word pieces of a sentence at most; the last piece is always `[SEP]`.
+    pub most: usize,
+}
+
+impl SentenceEncoder {
+    /// Reads `modules.json`, the configuration of the pool, BERT and its word pieces. A folder of BERT alone has the mean as
+    /// pool, and unit rows.
+    ///
+    /// # Errors
+    /// As [`Bert::open`] and [`WordPieces::open`], and if a module or a pool is another; the error names it.
+    pub fn open(folder: impl AsRef<Path>, device: &Device) -> Result<(Self, LoadReport)> {
+        let folder = folder.as_ref();
+        let modules = folder.join("modules.json");
+        let (pool, unit) =
+            if modules.exists() { parts(folder, &modules)? } else { (SentencePool::Mean, true) };
+        let (bert, report) = Bert::open(folder, device)?;
+        let pieces = WordPieces::open(folder)?;
+        let (numbers, rows) = (pieces.vocabulary(), bert.shape.vocabulary);
+        if numbers > rows {
+            let expected = format!("at most {rows} word pieces, as in the model");
+            return Err(Error::invalid(folder.display(), expected, numbers));
+        }
+        let settings = folder.join("sentence_bert_config.json");
+        let most = match settings.exists() {
+            true => Fields::read(&settings)?.count("max_seq_length", bert.shape.positions)?,
+            false => bert.shape.positions,
+        };
+        let most = most.min(bert.shape.positions);
+        Ok((Self { bert, pieces, pool, unit, most }, report))
+    }
+
+    /// Sets the precision of the products of all blocks.
+    #[must_use]
+    pub fn with_precision(mut self, precision: Precision) -> Self {
+        self.bert = self.bert.with_precision(precision);
+        self
+    }
+
+    /// The numbers of a sentence's word pieces, at most [`most`](Self::most), and whether it was cut.
+    ///
+    /// # Errors
+    /// As [`WordPieces::encode`].
+    pub fn encode(&self, sentence: &str) -> Result<(Vec<u32>, bool)> {
+        let mut ids = self.pieces.encode(sentence)?;
+        let (last, cut) = (ids[ids.len() - 1], ids.len() > self.most);
+        if cut {
+            ids.truncate(self.most);
+            ids[self.most - 1] = last;
+        }
+        Ok((ids, cut))
+    }
+
+    /// One row per sentence, `[b, d]`.
+    ///
+    /// # Panics
+    /// If a sentence has more pieces than the model has positions.
+    pub fn rows(&self, sentences: &TokenBatch) -> Tensor<2> {
+        let rows = self.pool.pool(self.bert.forward(sentences, Noise::Off), sentences);
+        if self.unit { normalize_rows(rows) } else { rows }
+    }
+
+    /// Width d of a row.
+    pub fn width(&self) -> usize {
+        self.bert.shape.width
+    }
+}
+
+/// The pool and whether rows become unit rows, from `modules.json`.
+fn parts(folder: &Path, modules: &Path) -> Result<(SentencePool, bool)> {
+    let text = fs::read(modules).map_err(Error::io(modules))?;
+    let list: Vec<Value> = serde_json::from_slice(&text)
+        .map_err(|e| Error::invalid(modules.display(), "a list of modules in JSON", e))?;
+    let (mut pool, mut unit) = (None, false);
+    for (place, module) in list.iter().enumerate() {
+        let kind = module["type"].as_str().unwrap_or("none");
+        let path = module["path"].as_str().unwrap_or_default();
+        match (place, kind.rsplit('.').next().unwrap_or(kind)) {
+            (0, "Transformer") if path.is_empty() => {}
+            (_, "Pooling") if pool.is_none() && !path.contains(['/', '\\']) && path != ".." => {
+                pool = Some(pool_of(&folder.join(path).join("config.json"))?);
+            }
+            (_, "Normalize") if pool.is_some() => unit = true,
+            _ => {
+                let expected = "Transformer, Pooling, Normalize in this order";
+                return Err(Error::invalid(modules.display(), expected, kind));
+            }
+        }
+    }
+    let missing = || Error::invalid(modules.display(), "a module Pooling", "none");
+    Ok((pool.ok_or_else(missing)?, unit))
+}
+
+fn pool_of(path: &Path) -> Result<SentencePool> {
+    let fields = Fields::read(path)?;
+    let (mut chosen, mut found) = (None, vec![]);
+    for (name, pool) in [
+        ("pooling_mode_mean_tokens", Some(SentencePool::Mean)),
+        ("pooling_mode_cls_token", Some(SentencePool::Cls)),
+        ("pooling_mode_max_tokens", Some(SentencePool::Max)),
+        ("pooling_mode_mean_sqrt_len_tokens", None),
+        ("pooling_mode_weightedmean_tokens", None),
+        ("pooling_mode_lasttoken", None),
+    ] {
+        if fields.flag(name) {
+            found.push(name);
+            chosen = pool;
+        }
+    }
+    match chosen.filter(|_| found.len() == 1) {
+        Some(pool) => Ok(pool),
+        None => fields.refused("pooling_mode", "one of mean, cls and max", found.join(", ")),
+    }
+}
+
+#[cfg(test)]
+#[cfg(feature = "pieces")]
+mod tests {
+    use serde::Deserialize;
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::host;
+
+    /// From `tests/reference/clip.py`, with sentence-transformers' rows.
+    #[derive(Deserialize)]
+    struct Golden {
+        sentences: Vec<String>,
+        ids: Vec<Vec<u32>>,
+        rows: Vec<Vec<f32>>,
+        #[serde(rename = "cls.rows")]
+        cls: Vec<Vec<f32>>,
+        #[serde(rename = "max.rows")]
+        max: Vec<Vec<f32>>,
+    }
+
+    fn golden() -> Golden {
+        serde_json::from_str(include_str!("../../tests/golden/clip/sentence.json")).unwrap()
+    }
+
+    fn folder() -> std::path::PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/clip/sentence")
+    }
+
+    #[test]
+    fn golden_sentences_under_every_pool() {
+        let (golden, device) = (golden(), Device::flex());
+        let (mut model, report) = SentenceEncoder::open(folder(), &device).unwrap();
+        assert!(report.unexpected.is_empty());
+        assert_eq!((model.pool, model.unit, model.most), (SentencePool::Mean, true, 12));
+        let encoded = golden.sentences.iter().map(|sentence| model.encode(sentence).unwrap());
+        let (ids, cut): (Vec<_>, Vec<_>) = encoded.unzip();
+        assert_eq!(ids, golden.ids);
+        assert_eq!(cut, [false, false, false, false, true]);
+        let batch = TokenBatch::new(&ids);
+        for (pool, want) in [
+            (SentencePool::Mean, &golden.rows),
+            (SentencePool::Cls, &golden.cls),
+            (SentencePool::Max, &golden.max),
+        ] {
+            model.pool = pool;
+            let got = host(model.rows(&batch));
+            let error =
+                got.iter().zip(want.concat()).map(|(g, w)| (g - w).abs()).fold(0.0, f32::max);
+            assert!(error < 2e-6, "{pool:?} is off by {error:e}");
+        }
+    }
+
+    #[test]
+    fn other_modules_are_named() {
+        let own = TempDir::new().unwrap();
+        let line = |modules: &str, pool: &str| {
+            fs::write(own.path().join("modules.json"), modules).unwrap();
+            fs::create_dir_all(own.path().join("1_Pooling")).unwrap();
+            fs::write(own.path().join("1_Pooling/config.json"), pool).unwrap();
+            let error = SentenceEncoder::open(own.path(), &Device::flex()).unwrap_err().to_string();
+            error.replace(&*own.path().display().to_string(), "FOLDER")
+        };
+        let module = |kind: &str, path: &str| {
+            format!(r#"{{"type": "sentence_transformers.models.{kind}", "path": "{path}"}}"#)
+        };
+        let list = |modules: &[String]| format!("[{}]", modules.join(","));
+        let plain = [module("Transformer", ""), module("Pooling", "1_Pooling")];
+        assert_eq!(
+            line(
+                &list(&[plain.as_slice(), &[module("Dense", "2_Dense")]].concat()),
+                "{\"pooling_mode_cls_token\": true}"
+            ),
+            "FOLDER/modules.json: expected Transformer, Pooling, Normalize in this order, got \
+             sentence_transformers.models.Dense"
+        );
+        assert_eq!(
+            line(&list(&[module("CLIPModel", "")]), ""),
+            "FOLDER/modules.json: expected Transformer, Pooling, Normalize in this order, got \
+             sentence_transformers.models.CLIPModel"
+        );
+        assert_eq!(
+            line(&list(&plain), "{\"pooling_mode_lasttoken\": true}"),
+            "FOLDER/1_Pooling/config.json: pooling_mode: expected one of mean, cls and max, got \
+             pooling_mode_lasttoken"
+        );
+        assert_eq!(line("[]", ""), "FOLDER/modules.json: expected a module Pooling, got none");
+        let out = line(&list(&[plain[0].clone(), module("Pooling", "../x")]), "");
+        assert!(out.ends_with("in this order, got sentence_transformers.models.Pooling"), "{out}");
+    }
+}

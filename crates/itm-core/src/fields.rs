@@ -1,0 +1,109 @@
+//! The fields of a foreign configuration in JSON, each with its place for messages.
+
+use std::path::Path;
+
+use serde_json::{Map, Value};
+
+use crate::{Error, Result, files};
+
+/// A JSON object of a configuration, with its place for messages.
+pub(crate) struct Fields {
+    place: String,
+    pub(crate) values: Map<String, Value>,
+}
+
+impl Fields {
+    /// The object of a file.
+    pub(crate) fn read(path: &Path) -> Result<Self> {
+        let place = path.display().to_string();
+        let text = files::read(path, LARGEST_CONFIG)?;
+        let values = serde_json::from_slice(&text)
+            .map_err(|e| Error::invalid(&place, "a JSON object", e))?;
+        Ok(Self { place, values })
+    }
+
+    /// An object inside; an empty one if it is absent or null.
+    pub(crate) fn object(&self, name: &str) -> Result<Self> {
+        let place = format!("{}: {name}", self.place);
+        match self.values.get(name) {
+            None | Some(Value::Null) => Ok(Self { place, values: Map::new() }),
+            Some(Value::Object(values)) => Ok(Self { place, values: values.clone() }),
+            Some(other) => Err(Error::invalid(place, "a JSON object", other)),
+        }
+    }
+
+    /// These values before the own ones.
+    pub(crate) fn beneath(mut self, over: Self) -> Self {
+        self.values.extend(over.values);
+        self
+    }
+
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.values.get(name).is_some_and(|value| !value.is_null())
+    }
+
+    pub(crate) fn refused<T>(&self, name: &str, expected: &str, got: impl ToString) -> Result<T> {
+        Err(Error::invalid(format!("{}: {name}", self.place), expected, got.to_string()))
+    }
+
+    /// A number of things, at least 1.
+    pub(crate) fn count(&self, name: &str, default: usize) -> Result<usize> {
+        match self.values.get(name) {
+            None | Some(Value::Null) => Ok(default),
+            Some(value) => match value.as_u64().filter(|n| (1..=LARGEST_COUNT).contains(n)) {
+                Some(n) => Ok(n as usize),
+                None => {
+                    let expected = format!("a whole number from 1 to {LARGEST_COUNT}");
+                    self.refused(name, &expected, value)
+                }
+            },
+        }
+    }
+
+    pub(crate) fn real(&self, name: &str, default: f64) -> Result<f64> {
+        match self.values.get(name) {
+            None | Some(Value::Null) => Ok(default),
+            Some(value) => match value.as_f64().filter(|x| *x > 0.0) {
+                Some(x) => Ok(x),
+                None => self.refused(name, "a number above 0", value),
+            },
+        }
+    }
+
+    /// Three numbers, one per channel.
+    #[cfg(feature = "images")]
+    pub(crate) fn channels(&self, name: &str, default: [f32; 3]) -> Result<[f32; 3]> {
+        let Some(value) = self.values.get(name).filter(|value| !value.is_null()) else {
+            return Ok(default);
+        };
+        let numbers = value.as_array().map(|list| list.iter().filter_map(Value::as_f64));
+        let numbers: Vec<f32> = numbers.into_iter().flatten().map(|x| x as f32).collect();
+        match <[f32; 3]>::try_from(numbers) {
+            Ok(numbers) if numbers.iter().all(|x| x.is_finite()) => Ok(numbers),
+            _ => self.refused(name, "three numbers", value),
+        }
+    }
+
+    pub(crate) fn is_list(&self, name: &str) -> bool {
+        self.values.get(name).is_some_and(Value::is_array)
+    }
+
+    pub(crate) fn flag(&self, name: &str) -> bool {
+        self.values.get(name) == Some(&Value::Bool(true))
+    }
+
+    /// A flag with its default.
+    pub(crate) fn flag_or(&self, name: &str, default: bool) -> bool {
+        self.values.get(name).and_then(Value::as_bool).unwrap_or(default)
+    }
+
+    pub(crate) fn text(&self, name: &str) -> Option<&str> {
+        self.values.get(name).and_then(Value::as_str)
+    }
+}
+
+/// A configuration is some kilobytes.
+const LARGEST_CONFIG: u64 = 16 << 20;
+
+/// No size of a published model comes near it, and products of two stay within 64 bits.
+const LARGEST_COUNT: u64 = 1 << 24;

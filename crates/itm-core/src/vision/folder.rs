@@ -1,0 +1,236 @@
+//! The preparation of pictures that a published folder asks for.
+
+use std::path::Path;
+
+use super::{CropRounding, Fit, Normalization, Transform};
+use crate::fields::Fields;
+use crate::{Error, Result};
+
+/// The file of `transformers`.
+const TRANSFORMERS: &str = "preprocessor_config.json";
+/// The file of open_clip.
+const OPEN_CLIP: &str = "open_clip_config.json";
+
+impl Transform {
+    /// Reads `preprocessor_config.json`, or `preprocess_cfg` of `open_clip_config.json`. Where it names no size, the size is
+    /// `side`, that of the model.
+    ///
+    /// # Errors
+    /// If both are missing, or a setting is not supported: an interpolation other than bicubic, padding, no resize.
+    pub fn open(folder: impl AsRef<Path>, side: usize) -> Result<Self> {
+        let folder = folder.as_ref();
+        let [transformers, open_clip] = [TRANSFORMERS, OPEN_CLIP].map(|name| folder.join(name));
+        if transformers.exists() {
+            return of_transformers(&Fields::read(&transformers)?, side);
+        }
+        if open_clip.exists() {
+            return of_open_clip(&Fields::read(&open_clip)?.object("preprocess_cfg")?, side);
+        }
+        let expected = format!("{TRANSFORMERS} or {OPEN_CLIP}");
+        Err(Error::invalid(folder.display(), expected, "none of them"))
+    }
+}
+
+fn of_transformers(fields: &Fields, side: usize) -> Result<Transform> {
+    for (name, what) in [
+        ("do_resize", "pictures of any size"),
+        ("do_rescale", "values up to 1"),
+        ("do_normalize", "a mean and a deviation"),
+    ] {
+        if !fields.flag_or(name, true) {
+            return fields.refused(name, &format!("true: {what}"), "false");
+        }
+    }
+    let resample = fields.count("resample", BICUBIC)?;
+    if resample != BICUBIC {
+        return fields.refused("resample", "3, bicubic", resample);
+    }
+    let scale = fields.real("rescale_factor", 1.0 / 255.0)?;
+    if (scale * 255.0 - 1.0).abs() > 1e-6 {
+        return fields.refused("rescale_factor", "1/255", scale);
+    }
+    // Older files hold one number: the shorter side where the centre is cut out, else both sides.
+    let cropped = fields.flag_or("do_center_crop", fields.has("crop_size"));
+    let size = fields.object("size").ok();
+    let whole = |name: &str| match &size {
+        Some(size) if size.has(name) => size.count(name, 0).map(Some),
+        Some(_) => Ok(None),
+        None => fields.count("size", 0).map(Some),
+    };
+    let number = |n: usize| u32::try_from(n).expect("a count that fits 32 bits");
+    let (target, fit) = if cropped {
+        let crop = match fields.object("crop_size") {
+            Ok(crop) if crop.has("height") => {
+                let [height, width] = [crop.count("height", 0)?, crop.count("width", 0)?];
+                if height != width {
+                    return crop.refused("width", &format!("{height}, a square"), width);
+                }
+                height
+            }
+            Ok(_) => side,
+            Err(_) => fields.count("crop_size", 0)?,
+        };
+        let shorter = whole("shortest_edge")?.unwrap_or(crop);
+        if shorter < crop {
+            let expected = format!("at least the crop_size {crop}");
+            return fields.refused("size", &expected, shorter);
+        }
+        (crop, Fit::Crop { shorter: number(shorter), rounding: CropRounding::Down })
+    } else {
+        let (height, width) = (whole("height")?, whole("width")?);
+        match (height, width) {
+            (Some(height), Some(width)) if height == width => (height, Fit::Squash),
+            (None, None) if size.as_ref().is_none_or(|size| !size.has("shortest_edge")) => {
+                (side, Fit::Squash)
+            }
+            _ => return fields.refused("size", "equal height and width", "another size"),
+        }
+    };
+    let Normalization { mean, std } = Normalization::CLIP;
+    let normalization = normalization(fields, ["image_mean", "image_std"], [mean, std])?;
+    Ok(Transform { size: number(target), normalization, fit })
+}
+
+/// Pillow's number.
+const BICUBIC: usize = 3;
+
+fn of_open_clip(fields: &Fields, side: usize) -> Result<Transform> {
+    match fields.text("interpolation") {
+        None | Some("bicubic") => {}
+        Some(other) => return fields.refused("interpolation", "bicubic", other),
+    }
+    let size = u32::try_from(side).expect("a count that fits 32 bits");
+    let fit = match fields.text("resize_mode") {
+        None | Some("shortest") => Fit::Crop { shorter: size, rounding: CropRounding::HalfEven },
+        Some("squash") => Fit::Squash,
+        Some(other) => return fields.refused("resize_mode", "shortest or squash", other),
+    };
+    let Normalization { mean, std } = Normalization::CLIP;
+    let normalization = normalization(fields, ["mean", "std"], [mean, std])?;
+    Ok(Transform { size, normalization, fit })
+}
+
+fn normalization(
+    fields: &Fields,
+    [mean, std]: [&str; 2],
+    defaults: [[f32; 3]; 2],
+) -> Result<Normalization> {
+    let (of_mean, of_std) =
+        (fields.channels(mean, defaults[0])?, fields.channels(std, defaults[1])?);
+    if let Some(zero) = of_std.iter().find(|x| **x <= 0.0) {
+        return fields.refused(std, "numbers above 0", zero);
+    }
+    Ok(Normalization { mean: of_mean, std: of_std })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::PathBuf;
+
+    use image::RgbImage;
+    use safetensors::SafeTensors;
+    use serde_json::{Value, json};
+    use tempfile::TempDir;
+
+    use super::*;
+
+    fn folder(name: &str) -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/clip").join(name)
+    }
+
+    /// Every byte and every float of pictures of eight sizes, from `tests/reference/clip.py`: Pillow, and the processors of
+    /// `transformers` and open_clip.
+    #[test]
+    fn golden_pictures() {
+        let bytes = fs::read(folder("pictures.safetensors")).unwrap();
+        let file = SafeTensors::deserialize(&bytes).unwrap();
+        let picture = |name: &str| {
+            let tensor = file.tensor(name).unwrap();
+            let [height, width] = [0, 1].map(|axis| tensor.shape()[axis] as u32);
+            RgbImage::from_raw(width, height, tensor.data().to_vec()).unwrap()
+        };
+        let crop = |shorter, rounding| Fit::Crop { shorter, rounding };
+        let (mut moved, mut compared) = (0, 0);
+        for k in 0..8 {
+            let image = picture(&format!("p{k}"));
+            for n in [12, 20] {
+                let of = |fit| Transform { size: n, fit, ..Transform::default() }.fitted(&image);
+                let [down, even, squash] =
+                    [crop(n, CropRounding::Down), crop(n, CropRounding::HalfEven), Fit::Squash]
+                        .map(of);
+                for (got, name) in [(&down, "floor"), (&even, "even"), (&squash, "squash")] {
+                    if (k, n, name) == (6, 12, "squash") {
+                        continue; // 9 × 20: only the width grows, and Pillow 13 has another order
+                    }
+                    assert_eq!(got, &picture(&format!("p{k}.{n}.{name}")), "p{k}.{n}.{name}");
+                }
+                moved += usize::from(down != even);
+            }
+            for name in ["clip", "siglip"] {
+                let tensor = file.tensor(&format!("p{k}.12.{name}"));
+                let Ok(tensor) = tensor else { continue };
+                let mut out = vec![0.0; 3 * 12 * 12];
+                Transform::open(folder(name), 12).unwrap().apply(&image, &mut out);
+                let want = tensor.data().as_chunks().0.iter().map(|&b| f32::from_le_bytes(b));
+                assert!(out.iter().zip(want).all(|(g, w)| (g - w).abs() < 5e-7), "p{k}.12.{name}");
+                compared += 1;
+            }
+        }
+        assert!(moved == 2 && compared > 1, "{moved} crops differ, {compared} floats compared");
+    }
+
+    #[test]
+    fn open_clip_rounds_half_to_even() {
+        let open_clip = Transform::open(folder("open_clip"), 12).unwrap();
+        assert_eq!(open_clip.fit, Fit::Crop { shorter: 12, rounding: CropRounding::HalfEven });
+        assert_eq!(open_clip.normalization, Normalization::CLIP);
+        let starts = [0, 1, 2, 3, 5, 7].map(|r| CropRounding::HalfEven.start(r));
+        assert_eq!(starts, [0, 0, 1, 2, 2, 4]);
+        assert_eq!([0, 1, 2, 3, 5, 7].map(|r| CropRounding::Down.start(r)), [0, 0, 1, 1, 2, 3]);
+    }
+
+    #[test]
+    fn settings_are_read_or_refused() {
+        let own = TempDir::new().unwrap();
+        let read = |config: Value| {
+            fs::write(own.path().join(TRANSFORMERS), config.to_string()).unwrap();
+            Transform::open(own.path(), 224).map_err(|error| {
+                error.to_string().replace(&*own.path().display().to_string(), "FOLDER")
+            })
+        };
+        let crop = |shorter| Fit::Crop { shorter, rounding: CropRounding::Down };
+        let dino = json!({ "size": { "shortest_edge": 256 }, "crop_size": { "height": 224, "width": 224 },
+                           "image_mean": [0.485, 0.456, 0.406], "image_std": [0.229, 0.224, 0.225] });
+        let dino = read(dino).unwrap();
+        assert_eq!(
+            (dino.size, dino.fit, dino.normalization),
+            (224, crop(256), Normalization::IMAGENET)
+        );
+        // Old files: numbers in place of objects.
+        let old = read(json!({ "size": 224, "crop_size": 224, "do_center_crop": true })).unwrap();
+        assert_eq!(old.fit, crop(224));
+        assert_eq!(read(json!({ "size": 224 })).unwrap().fit, Fit::Squash);
+        let start = "FOLDER/preprocessor_config.json: ";
+        for (config, want) in [
+            (json!({ "resample": 2 }), "resample: expected 3, bicubic, got 2"),
+            (
+                json!({ "do_resize": false }),
+                "do_resize: expected true: pictures of any size, got false",
+            ),
+            (json!({ "rescale_factor": 1 }), "rescale_factor: expected 1/255, got 1"),
+            (
+                json!({ "size": { "height": 384, "width": 224 } }),
+                "size: expected equal height and width, got another size",
+            ),
+            (json!({ "image_std": [0.5, 0, 0.5] }), "image_std: expected numbers above 0, got 0"),
+            (json!({ "image_mean": [0.5] }), "image_mean: expected three numbers, got [0.5]"),
+            (
+                json!({ "size": { "shortest_edge": 200 }, "crop_size": { "height": 224, "width": 224 } }),
+                "size: expected at least the crop_size 224, got 200",
+            ),
+        ] {
+            assert_eq!(read(config).unwrap_err(), format!("{start}{want}"));
+        }
+    }
+}
