@@ -43,6 +43,8 @@ pub enum Command {
     Negatives(Negatives),
     /// Write the built-in world as an ordinary data set or as two files of embeddings, or draw a contact sheet of it.
     Scenes(ScenesArgs),
+    /// Turn pictures and captions into embeddings by CLIP, SigLIP, DINOv2, ViT, BERT or a sentence encoder, for `hubness` and search.
+    Embed(EmbedArgs),
     /// Turn a folder of pictures into features of MobileNetV2: global features, and a grid of regions.
     Features(FeaturesArgs),
 }
@@ -271,4 +273,71 @@ pub struct FeaturesArgs {
     /// List pictures that cannot be read and continue without them; by default the first is an error.
     #[arg(long)]
     pub skip_bad: bool,
+}
+
+/// `itm embed …`
+#[derive(Debug, Args)]
+pub struct EmbedArgs {
+    /// Folder of the model, or its name on the hub: `openai/clip-vit-base-patch32`.
+    #[arg(long, value_name = "DIR|NAME")]
+    pub model: String,
+    /// Folder of the pictures (JPEG, PNG, WebP), or a list of file names beside it, one per line.
+    #[arg(long, value_name = "DIR|LIST")]
+    pub images: Option<PathBuf>,
+    /// A caption per line, alone or after the name of its picture and a tab.
+    #[arg(long, value_name = "FILE")]
+    pub captions: Option<PathBuf>,
+    /// Write image.npy, text.npy, image_ids.txt, text_to_image.npy and embed.json here. After a kill, the same command goes on.
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
+    /// Only part i of n, as image/0000i.npy and so on.
+    #[arg(long, value_name = "I/N")]
+    pub shard: Option<Shard>,
+    /// `f32`, or `bf16` as in `reproduce`.
+    #[arg(long, value_parser = precision)]
+    pub precision: Option<Precision>,
+    /// Pictures or captions that the model reads at a time.
+    #[arg(long, default_value_t = 32, value_name = "N")]
+    pub batch: usize,
+    /// List pictures that cannot be read and continue without them; by default the first is an error.
+    #[arg(long)]
+    pub skip_bad: bool,
+}
+
+/// One of several equal parts of a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shard {
+    /// Which part, from 1.
+    pub number: usize,
+    /// Number of parts.
+    pub of: usize,
+}
+
+impl Shard {
+    /// The items of this part.
+    pub fn part(self, items: usize) -> std::ops::Range<usize> {
+        let end = |number: usize| (number as u128 * items as u128 / self.of as u128) as usize;
+        end(self.number - 1)..end(self.number)
+    }
+}
+
+impl std::fmt::Display for Shard {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/{}", self.number, self.of)
+    }
+}
+
+impl std::str::FromStr for Shard {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let numbers =
+            text.split_once('/').and_then(|(i, n)| Some((i.parse().ok()?, n.parse().ok()?)));
+        match numbers {
+            Some((number, of)) if 1 <= number && number <= of && of <= 99_999 => {
+                Ok(Self { number, of })
+            }
+            _ => Err("expected I/N with 1 ≤ I ≤ N ≤ 99999"),
+        }
+    }
 }

@@ -100,7 +100,7 @@ pub(crate) fn features(args: &FeaturesArgs) -> Result<()> {
 }
 
 /// The names of a list; refuses a name that occurs twice.
-fn listed(file: &Path) -> Result<Vec<String>> {
+pub(crate) fn listed(file: &Path) -> Result<Vec<String>> {
     let text = fs::read_to_string(file).map_err(Error::io(file))?;
     let mut seen = HashSet::new();
     for (i, name) in text.lines().enumerate() {
@@ -119,7 +119,7 @@ fn listed(file: &Path) -> Result<Vec<String>> {
 }
 
 /// The files of a folder that end like pictures, sorted by name.
-fn found(folder: &Path) -> Result<Vec<String>> {
+pub(crate) fn found(folder: &Path) -> Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in fs::read_dir(folder).map_err(Error::io(folder))? {
         let path = entry.map_err(Error::io(folder))?.path();

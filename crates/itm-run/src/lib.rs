@@ -13,6 +13,8 @@ pub mod run_dir;
 pub mod train;
 
 mod audit;
+#[cfg(all(feature = "published", feature = "cpu"))]
+mod embed;
 mod encoded;
 mod estimate;
 mod experiment;
@@ -66,6 +68,12 @@ pub fn run(cli: Cli) -> Result<()> {
         Command::Data { command: Some(DataCommand::Check { dir }) } => data_check(&dir)?,
         Command::Negatives(args) => _ = negatives::negatives(&args, &cli.configs)?,
         Command::Scenes(args) => scenes::scenes(&args)?,
+        #[cfg(all(feature = "published", feature = "cpu"))]
+        Command::Embed(args) => embed::embed(&args)?,
+        #[cfg(not(all(feature = "published", feature = "cpu")))]
+        Command::Embed(args) => {
+            return Err(Error::Feature { place: args.model, feature: "published" });
+        }
         Command::Features(args) => features::features(&args)?,
     }
     progress::said()

@@ -175,7 +175,7 @@ pub fn paths(target: &str) -> Vec<PathBuf> {
 
 /// A locked file. The system unlocks it if the process is killed; otherwise it is empty at the end.
 #[derive(Debug)]
-struct Lock(File);
+pub(crate) struct Lock(File);
 
 impl Drop for Lock {
     fn drop(&mut self) {
@@ -187,7 +187,7 @@ impl Drop for Lock {
 ///
 /// # Errors
 /// If another process has locked it, or the file cannot be made.
-fn own(path: &Path) -> Result<Arc<Lock>> {
+pub(crate) fn own(path: &Path) -> Result<Arc<Lock>> {
     let name = path.join(LOCK);
     let file = File::options().read(true).write(true).create(true).truncate(false).open(&name);
     let mut file = file.map_err(Error::io(&name))?;

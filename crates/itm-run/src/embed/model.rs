@@ -1,0 +1,208 @@
+//! A published folder as what `itm embed` needs of it: rows of pictures, rows of captions, or both.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use burn::tensor::{Device, Tensor, TensorData};
+use itm_core::data::{FileBytes, sha256_hex};
+use itm_core::encoders::{
+    DualEncoder, DualFamily, DualPieces, SentenceEncoder, TokenBatch, Vit, VitShape,
+};
+use itm_core::vision::{CropRounding, Fit, Transform};
+use itm_core::{Error, Result, host};
+use itm_kernels::{Noise, Precision, normalize_rows};
+use serde_json::{Value, json};
+
+/// The encoders of a folder.
+pub(super) struct Model {
+    encoder: Encoder,
+    /// How pictures are prepared, if the folder reads pictures.
+    pub(super) transform: Option<Transform>,
+    /// What the encoder is and does, for the manifest.
+    pub(super) about: Value,
+    device: Device,
+}
+
+enum Encoder {
+    /// CLIP or SigLIP: both.
+    Dual(Box<DualEncoder>, Box<DualPieces>),
+    /// Pictures alone. DINOv2: the class row beside the mean of the patches.
+    Vit { vit: Box<Vit>, patches: bool },
+    /// Captions alone.
+    Sentence(Box<SentenceEncoder>),
+}
+
+const READ: &str =
+    "CLIP, SigLIP (transformers or open_clip), ViT, DINOv2, BERT or sentence-transformers";
+
+impl Model {
+    /// Opens a folder.
+    pub(super) fn open(folder: &Path, precision: Precision) -> Result<Self> {
+        let device = Device::flex();
+        let kind = kind(folder)?;
+        let (encoder, transform, report, about) = match kind.as_str() {
+            "modules.json" | "bert" => {
+                let (model, report) = SentenceEncoder::open(folder, &device)?;
+                let model = model.with_precision(precision);
+                let about = json!({
+                    "pool": format!("{:?}", model.pool).to_lowercase(),
+                    "unit": model.unit,
+                    "pieces": model.most,
+                });
+                (Encoder::Sentence(Box::new(model)), None, report, about)
+            }
+            "vit" | "dinov2" => {
+                let shape = VitShape::read(folder)?;
+                let transform = Transform::open(folder, shape.image[0])?;
+                let (vit, report) = Vit::open(folder, &device)?;
+                let patches = kind == "dinov2";
+                let rows = if patches { "class row, mean of patches" } else { "class row" };
+                let about = json!({ "rows": rows });
+                let vit = Box::new(vit.with_precision(precision));
+                (Encoder::Vit { vit, patches }, Some(transform), report, about)
+            }
+            _ => {
+                let (model, report) = DualEncoder::open(folder, &device)?;
+                let pieces = DualPieces::open(folder, &model.shape.text)?;
+                let side = model.shape.image.image[0];
+                let transform = Transform::open(folder, side)?;
+                if transform.size as usize != side {
+                    let expected = format!("pictures of {side} px, as the model has them");
+                    return Err(Error::invalid(folder.display(), expected, transform.size));
+                }
+                let (row, image) = match model.shape.family {
+                    DualFamily::Clip => ("end piece", "class row"),
+                    DualFamily::Siglip => ("last position, padded", "attention pool"),
+                };
+                let about = json!({
+                    "rows": image,
+                    "text_rows": row,
+                    "activation": model.shape.image.activation,
+                    "text_activation": model.shape.text.activation,
+                    "tokens": "as transformers",
+                    "pieces": model.shape.text.positions,
+                });
+                let model = Box::new(model.with_precision(precision));
+                (Encoder::Dual(model, Box::new(pieces)), Some(transform), report, about)
+            }
+        };
+        if let Some(name) = report.unexpected.first() {
+            crate::progress::say(format!("{}: not read: {name} …", report.place));
+        }
+        let mut about = about;
+        about["architecture"] = json!(kind);
+        about["precision"] = json!(precision.here());
+        if let Some(Transform { size, normalization, fit }) = transform {
+            let fit = match fit {
+                Fit::Squash => format!("{size} × {size}"),
+                Fit::Crop { shorter, rounding: CropRounding::Down } => {
+                    format!("shorter side {shorter}, centre {size} × {size}")
+                }
+                Fit::Crop { shorter, rounding: CropRounding::HalfEven } => {
+                    format!("shorter side {shorter}, centre {size} × {size}, half to even")
+                }
+            };
+            about["pictures"] = json!({
+                "resize": format!("{fit}, bicubic as Pillow"),
+                "mean": normalization.mean,
+                "std": normalization.std,
+            });
+        }
+        Ok(Self { encoder, transform, about, device })
+    }
+
+    /// Width of a row of a picture.
+    pub(super) fn image_width(&self) -> usize {
+        match &self.encoder {
+            Encoder::Dual(model, _) => model.shape.joint,
+            Encoder::Vit { vit, patches } => vit.shape.width * (1 + usize::from(*patches)),
+            Encoder::Sentence(_) => 0,
+        }
+    }
+
+    /// Width of a row of a caption; 0 if the folder reads none.
+    pub(super) fn text_width(&self) -> usize {
+        match &self.encoder {
+            Encoder::Dual(model, _) => model.shape.joint,
+            Encoder::Vit { .. } => 0,
+            Encoder::Sentence(model) => model.width(),
+        }
+    }
+
+    /// Rows of prepared pictures, one after the other.
+    pub(super) fn images(&self, values: Vec<f32>, side: usize) -> Vec<f32> {
+        let shape = [values.len() / (3 * side * side), 3, side, side];
+        let pixels = Tensor::<4>::from_data(TensorData::new(values, shape), &self.device);
+        host(match &self.encoder {
+            Encoder::Dual(model, _) => model.images(pixels),
+            Encoder::Vit { vit, patches: false } => normalize_rows(vit.class_row(pixels)),
+            Encoder::Vit { vit, patches: true } => {
+                let states = vit.forward(pixels, Noise::Off);
+                let [b, l, d] = states.dims();
+                let class = states.clone().narrow(1, 0, 1).reshape([b, d]);
+                let mean = states.narrow(1, 1, l - 1).mean_dim(1).reshape([b, d]);
+                let halves = [class, mean].map(normalize_rows);
+                Tensor::cat(halves.into(), 1) * std::f64::consts::FRAC_1_SQRT_2
+            }
+            Encoder::Sentence(_) => unreachable!("a sentence encoder is given no pictures"),
+        })
+    }
+
+    /// The numbers of a caption's pieces, and whether the caption was cut.
+    pub(super) fn pieces(&self, caption: &str) -> Result<(Vec<u32>, bool)> {
+        match &self.encoder {
+            Encoder::Dual(_, pieces) => Ok((pieces.encode(caption)?, pieces.cuts(caption)?)),
+            Encoder::Sentence(model) => model.encode(caption),
+            Encoder::Vit { .. } => unreachable!("a ViT is given no captions"),
+        }
+    }
+
+    /// Rows of captions, one after the other.
+    pub(super) fn texts(&self, captions: &[&Vec<u32>]) -> Vec<f32> {
+        let batch = TokenBatch::new(captions);
+        host(match &self.encoder {
+            Encoder::Dual(model, _) => model.texts(&batch),
+            Encoder::Sentence(model) => model.rows(&batch),
+            Encoder::Vit { .. } => unreachable!("a ViT is given no captions"),
+        })
+    }
+}
+
+/// What a folder holds: `modules.json`, or the architecture of its configuration.
+fn kind(folder: &Path) -> Result<String> {
+    if folder.join("modules.json").exists() {
+        return Ok("modules.json".into());
+    }
+    let path = folder.join("config.json");
+    if !path.exists() && folder.join("open_clip_config.json").exists() {
+        return Ok("open_clip".into());
+    }
+    let text = fs::read(&path).map_err(Error::io(&path))?;
+    let config: Value = serde_json::from_slice(&text)
+        .map_err(|e| Error::invalid(path.display(), "a JSON object", e))?;
+    match config["model_type"].as_str() {
+        Some(kind @ ("clip" | "siglip" | "vit" | "dinov2" | "bert")) => Ok(kind.into()),
+        other => {
+            let got = format!("\"{}\"", other.unwrap_or("none"));
+            Err(Error::invalid(format!("{}: model_type", path.display()), READ, got))
+        }
+    }
+}
+
+/// SHA-256 of all files of a folder that belong to the model, by name: weights, configurations, word pieces.
+pub(super) fn hashes(folder: &Path) -> Result<Value> {
+    let entries = fs::read_dir(folder).map_err(Error::io(folder))?;
+    let mut files: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    files.push(folder.join("1_Pooling/config.json"));
+    files.sort();
+    let mut hashes = serde_json::Map::new();
+    for path in files {
+        let name = path.strip_prefix(folder).unwrap_or(&path).to_string_lossy().into_owned();
+        let ends = [".safetensors", ".bin", ".json", ".txt", ".model"];
+        if !path.is_file() || !ends.iter().any(|end| name.ends_with(end)) {
+            continue;
+        }
+        hashes.insert(name, json!(sha256_hex(&FileBytes::open(&path)?)));
+    }
+    Ok(hashes.into())
+}
