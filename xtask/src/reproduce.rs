@@ -53,12 +53,16 @@ pub(crate) fn run_with(
         build.envs(commit().map(|commit| ("ITM_COMMIT", commit)));
         build.args(["--", command]).args(&args).status().context("cargo")
     };
+    let published = format!("{features},published");
+    if command == "embed" {
+        return Ok(exit_code(run(&published)?)); // it reads nothing else
+    }
     let status = run(features)?;
     if status.code() != Some(ANOTHER_BUILD) {
         return Ok(exit_code(status));
     }
     eprintln!("This command reads published files: building what reads them, once.");
-    Ok(exit_code(run(&format!("{features},published"))?))
+    Ok(exit_code(run(&published)?))
 }
 
 /// The exit code of a runner without the feature `published` if the command needs that feature.

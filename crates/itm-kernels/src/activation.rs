@@ -41,7 +41,7 @@ pub enum Activation {
 impl Activation {
     /// The constants a and b of `x σ(a x + b x³)`; none for the exact form.
     pub(crate) fn constants(self) -> Option<[f32; 2]> {
-        const STEEP: f32 = 1.595_769_1; // 2 √(2/π)
+        const STEEP: f32 = 2.0 * std::f32::consts::FRAC_2_SQRT_PI * std::f32::consts::FRAC_1_SQRT_2; // 2 √(2/π)
         match self {
             Self::Gelu => None,
             Self::QuickGelu => Some([1.702, 0.0]),

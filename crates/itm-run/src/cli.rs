@@ -299,6 +299,9 @@ pub struct EmbedArgs {
     /// Pictures or captions that the model reads at a time.
     #[arg(long, default_value_t = 32, value_name = "N")]
     pub batch: usize,
+    /// Turn pictures as their EXIF orientation says. The published programs do not.
+    #[arg(long)]
+    pub upright: bool,
     /// List pictures that cannot be read and continue without them; by default the first is an error.
     #[arg(long)]
     pub skip_bad: bool,

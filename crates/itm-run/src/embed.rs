@@ -8,11 +8,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use itm_core::data::{FileBytes, decode_image, sha256_hex};
+use itm_core::data::{
+    FileBytes, decode_image, probe_image, sha256_hex, turned_pictures, upright_image,
+};
 use itm_core::vision::{Ahead, Prefetch, Transform};
 use itm_core::weights::Hub;
 use itm_core::{Error, Result};
 use itm_kernels::Precision;
+use rayon::prelude::*;
 use serde_json::{Value, json};
 
 use crate::checkpoint::write_atomically;
@@ -58,6 +61,7 @@ pub(crate) fn embed(args: &EmbedArgs) -> Result<()> {
         "batch": args.batch,
         "shard": args.shard.map(|shard| shard.to_string()),
         "skip_bad": args.skip_bad,
+        "upright": args.upright,
     });
     if !begun(&out, &identity)? {
         progress::say(format!("{} is whole already", args.out.display()));
@@ -77,6 +81,13 @@ pub(crate) fn embed(args: &EmbedArgs) -> Result<()> {
         let names = out.path("image_ids", "txt")?;
         write_atomically(&names, ids.as_bytes())?;
         files.extend([path, names]);
+        let names: Vec<&str> = kept(images, &done).collect();
+        let is_turned =
+            |name: &&&str| probe_image(images.folder.join(name)).is_ok_and(|info| info.turned);
+        let turned = names.par_iter().filter(is_turned).count();
+        if turned > 0 && !args.upright {
+            progress::say(format!("{}; --upright applies it", turned_pictures(turned)));
+        }
     }
     if let Some(captions) = &captions {
         let of_images = match &images {
@@ -220,14 +231,15 @@ fn embed_pictures(
     bar.reset_eta();
     let names: Arc<Vec<PathBuf>> =
         Arc::new(images.names.iter().map(|name| images.folder.join(name)).collect());
-    let (count, batch) = (names.len(), args.batch);
+    let (count, batch, upright) = (names.len(), args.batch, args.upright);
     let jobs = (first..count).step_by(batch).map(move |start| start..(start + batch).min(count));
     let ahead =
         Ahead { workers: rayon::current_num_threads(), results: rayon::current_num_threads() + 1 };
     let ready = Prefetch::new(jobs.collect::<Vec<_>>(), ahead, move |part| {
         let mut prepared = Prepared { values: vec![], bad: vec![], items: part.len() };
         for i in part {
-            match decode_image(&names[i]) {
+            let image = if upright { upright_image(&names[i]) } else { decode_image(&names[i]) };
+            match image {
                 Ok(image) => {
                     let from = prepared.values.len();
                     prepared.values.resize(from + transform.len(), 0.0);

@@ -210,6 +210,25 @@ pub fn decode_image(path: impl AsRef<Path>) -> Result<image::RgbImage> {
     decode_bytes(&path.display().to_string(), &bytes)
 }
 
+/// [`decode_image`], turned as its EXIF orientation says: as a person sees the photograph.
+///
+/// # Errors
+/// As [`decode_image`].
+#[cfg(feature = "images")]
+pub fn upright_image(path: impl AsRef<Path>) -> Result<image::RgbImage> {
+    let path = path.as_ref();
+    let bytes = files::read(path, LARGEST_IMAGE_FILE)?;
+    let image = decode_bytes(&path.display().to_string(), &bytes)?;
+    let jpeg = bytes.starts_with(&[0xff, 0xd8]);
+    let exif = orientation(&bytes).filter(|_| jpeg).and_then(|number| u8::try_from(number).ok());
+    let Some(turn) = exif.and_then(image::metadata::Orientation::from_exif) else {
+        return Ok(image);
+    };
+    let mut image = image::DynamicImage::ImageRgb8(image);
+    image.apply_orientation(turn);
+    Ok(image.into_rgb8())
+}
+
 #[cfg(feature = "images")]
 pub(crate) fn decode_bytes(place: &str, bytes: &[u8]) -> Result<image::RgbImage> {
     let info = probe_bytes(place, bytes)?;
@@ -326,6 +345,27 @@ mod tests {
                 let _ = orientation(&whole[..cut]);
             }
         }
+    }
+
+    /// By hand: 6 is a quarter turn to the right, so the left pixel comes to the top.
+    #[cfg(feature = "images")]
+    #[test]
+    fn a_picture_is_turned_as_its_orientation_says() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.jpg");
+        let of = |bytes: &[u8]| {
+            std::fs::write(&path, bytes).unwrap();
+            (decode_image(&path).unwrap(), upright_image(&path).unwrap())
+        };
+        let (plain, upright) = of(JPEG);
+        assert_eq!(plain, upright);
+        let (plain, upright) = of(&with_orientation(6, true));
+        assert_eq!((plain.dimensions(), upright.dimensions()), ((2, 1), (1, 2)));
+        for k in 0..2 {
+            assert_eq!(upright.get_pixel(0, k), plain.get_pixel(k, 0));
+        }
+        let (plain, upright) = of(&with_orientation(3, false));
+        assert_eq!(upright.get_pixel(0, 0), plain.get_pixel(1, 0));
     }
 
     fn error(bytes: &[u8]) -> String {

@@ -55,9 +55,9 @@ pub use check_report::{CheckReport, Layout, LayoutReport, SplitCount};
 pub use contents::contents;
 pub use fne_annotations::FneAnnotations;
 pub use image_folder::ImageFolder;
-#[cfg(feature = "images")]
-pub use images::decode_image;
 pub use images::{ImageFormat, ImageInfo, probe_image, turned_pictures};
+#[cfg(feature = "images")]
+pub use images::{decode_image, upright_image};
 pub use judgements::Judgements;
 pub use karpathy::{Karpathy, KarpathyImage, Split};
 pub use leakage::{Leakage, Overlap, SharedCaption};

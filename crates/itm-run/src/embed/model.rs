@@ -32,6 +32,9 @@ enum Encoder {
     Sentence(Box<SentenceEncoder>),
 }
 
+/// A folder with `modules.json`.
+const SENTENCE: &str = "sentence-transformers";
+
 const READ: &str =
     "CLIP, SigLIP (transformers or open_clip), ViT, DINOv2, BERT or sentence-transformers";
 
@@ -41,7 +44,7 @@ impl Model {
         let device = Device::flex();
         let kind = kind(folder)?;
         let (encoder, transform, report, about) = match kind.as_str() {
-            "modules.json" | "bert" => {
+            SENTENCE | "bert" => {
                 let (model, report) = SentenceEncoder::open(folder, &device)?;
                 let model = model.with_precision(precision);
                 let about = json!({
@@ -171,7 +174,7 @@ impl Model {
 /// What a folder holds: `modules.json`, or the architecture of its configuration.
 fn kind(folder: &Path) -> Result<String> {
     if folder.join("modules.json").exists() {
-        return Ok("modules.json".into());
+        return Ok(SENTENCE.into());
     }
     let path = folder.join("config.json");
     if !path.exists() && folder.join("open_clip_config.json").exists() {

@@ -75,6 +75,7 @@ impl World {
             shard: None,
             precision: None,
             batch: 3,
+            upright: false,
             skip_bad: false,
         }
     }
