@@ -299,6 +299,9 @@ pub struct EmbedArgs {
     /// Pictures or captions that the model reads at a time.
     #[arg(long, default_value_t = 32, value_name = "N")]
     pub batch: usize,
+    /// Write the rows of the patches too, `grid.npy` of shape `[pictures, patches, width]`: regions for `naaf`.
+    #[arg(long)]
+    pub patches: bool,
     /// Turn pictures as their EXIF orientation says. The published programs do not.
     #[arg(long)]
     pub upright: bool,

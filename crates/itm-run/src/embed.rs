@@ -25,7 +25,7 @@ use crate::npy::array;
 use crate::{progress, run_dir, stop};
 use captions::Captions;
 use model::Model;
-use rows::{Done, Rows};
+use rows::{Done, Rows, Table};
 
 /// Captions that are sorted by length together.
 const SORTED: usize = 2048;
@@ -62,6 +62,7 @@ pub(crate) fn embed(args: &EmbedArgs) -> Result<()> {
         "shard": args.shard.map(|shard| shard.to_string()),
         "skip_bad": args.skip_bad,
         "upright": args.upright,
+        "patches": args.patches,
     });
     if !begun(&out, &identity)? {
         progress::say(format!("{} is whole already", args.out.display()));
@@ -72,7 +73,12 @@ pub(crate) fn embed(args: &EmbedArgs) -> Result<()> {
     let mut left_out = vec![];
     if let (Some(images), Some(transform)) = (&images, model.transform) {
         let path = out.path("image", "npy")?;
-        let done = embed_pictures(args, &model, images, transform, &path)?;
+        let grid = out.path("grid", "npy")?;
+        let tables = [&path, &grid].map(PathBuf::as_path);
+        let done = embed_pictures(args, &model, images, transform, tables)?;
+        if args.patches {
+            files.push(grid);
+        }
         let bad = |i: &usize| images.names[*i].clone();
         left_out = done.bad.iter().map(bad).collect();
         manifest["image"] =
@@ -218,12 +224,17 @@ fn embed_pictures(
     model: &Model,
     images: &Pictures,
     transform: Transform,
-    path: &Path,
+    [path, grid]: [&Path; 2],
 ) -> Result<Done> {
     if let Some(done) = Rows::finished(path) {
         return Ok(done);
     }
-    let mut rows = Rows::open(path.to_path_buf(), model.image_width())?;
+    let side = transform.size as usize;
+    let mut tables = vec![Table { path: path.into(), shape: vec![model.image_width()] }];
+    if args.patches {
+        tables.push(Table { path: grid.into(), shape: model.patches(side).into() });
+    }
+    let mut rows = Rows::open(tables)?;
     let first = rows.done.items;
     let bar = progress::bar("pictures", "pictures");
     bar.set_length(images.names.len() as u64);
@@ -262,13 +273,13 @@ fn embed_pictures(
             done.bad.push(i);
         }
         done.items += items;
-        let got = match values.is_empty() {
-            true => vec![],
-            false => model.images(values, transform.size as usize),
+        let [got, patches] = match values.is_empty() {
+            true => Default::default(),
+            false => model.images(values, side, args.patches),
         };
         done.rows += got.len() / model.image_width();
         finite(path, &got)?;
-        rows.add(&got, done)?;
+        rows.add(&[&got, &patches], done)?;
         bar.inc(items as u64);
         stopped(rows.done.items, "picture", count)?;
     }
@@ -290,7 +301,7 @@ fn embed_captions(
         return Ok(done);
     }
     let width = model.text_width();
-    let mut rows = Rows::open(path.to_path_buf(), width)?;
+    let mut rows = Rows::open(vec![Table { path: path.into(), shape: vec![width] }])?;
     let bar = progress::bar("captions", "captions");
     bar.set_length(chosen.len() as u64);
     bar.set_position(rows.done.items as u64);
@@ -315,7 +326,7 @@ fn embed_captions(
         done.items += part.len();
         done.rows += part.len();
         done.cut += cut.into_iter().filter(|&cut| cut).count();
-        rows.add(&got, done)?;
+        rows.add(&[&got], done)?;
         stopped(rows.done.items, "caption", chosen.len())?;
     }
     bar.finish_and_clear();

@@ -278,6 +278,10 @@ mod tests {
 
     /// A JPEG with EXIF data of one entry, in either byte order.
     fn with_orientation(orientation: u8, big: bool) -> Vec<u8> {
+        oriented(JPEG, orientation, big)
+    }
+
+    fn oriented(jpeg: &[u8], orientation: u8, big: bool) -> Vec<u8> {
         let tiff: &[u8] = match big {
             true => &[
                 b'M',
@@ -330,7 +334,7 @@ mod tests {
         };
         let exif = [b"Exif\0\0", tiff].concat();
         let length = (exif.len() + 2) as u16;
-        [&JPEG[..2], &[0xff, 0xe1], &length.to_be_bytes(), &exif, &JPEG[2..]].concat()
+        [&jpeg[..2], &[0xff, 0xe1], &length.to_be_bytes(), &exif, &jpeg[2..]].concat()
     }
 
     #[test]
@@ -357,15 +361,18 @@ mod tests {
             std::fs::write(&path, bytes).unwrap();
             (decode_image(&path).unwrap(), upright_image(&path).unwrap())
         };
-        let (plain, upright) = of(JPEG);
+        let mut jpeg = vec![];
+        let image = image::RgbImage::from_fn(16, 8, |x, _| image::Rgb([x as u8 * 16; 3]));
+        image::codecs::jpeg::JpegEncoder::new(&mut jpeg).encode_image(&image).unwrap();
+        let (plain, upright) = of(&jpeg);
         assert_eq!(plain, upright);
-        let (plain, upright) = of(&with_orientation(6, true));
-        assert_eq!((plain.dimensions(), upright.dimensions()), ((2, 1), (1, 2)));
-        for k in 0..2 {
-            assert_eq!(upright.get_pixel(0, k), plain.get_pixel(k, 0));
+        let (plain, upright) = of(&oriented(&jpeg, 6, true));
+        assert_eq!((plain.dimensions(), upright.dimensions()), ((16, 8), (8, 16)));
+        for k in 0..16 {
+            assert_eq!(upright.get_pixel(7, k), plain.get_pixel(k, 0));
         }
-        let (plain, upright) = of(&with_orientation(3, false));
-        assert_eq!(upright.get_pixel(0, 0), plain.get_pixel(1, 0));
+        let (plain, upright) = of(&oriented(&jpeg, 3, false));
+        assert_eq!(upright.get_pixel(0, 0), plain.get_pixel(15, 7));
     }
 
     fn error(bytes: &[u8]) -> String {

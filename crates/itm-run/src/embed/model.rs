@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use burn::tensor::{Device, Tensor, TensorData};
 use itm_core::data::{FileBytes, sha256_hex};
 use itm_core::encoders::{
-    DualEncoder, DualFamily, DualPieces, SentenceEncoder, TokenBatch, Vit, VitShape,
+    DualEncoder, DualFamily, DualPieces, ImagePool, SentenceEncoder, TokenBatch, Vit, VitShape,
 };
 use itm_core::vision::{CropRounding, Fit, Transform};
 use itm_core::{Error, Result, host};
@@ -132,23 +132,49 @@ impl Model {
         }
     }
 
-    /// Rows of prepared pictures, one after the other.
-    pub(super) fn images(&self, values: Vec<f32>, side: usize) -> Vec<f32> {
+    /// Number of patches of a picture, and the width of their rows.
+    pub(super) fn patches(&self, side: usize) -> [usize; 2] {
+        let vit = match &self.encoder {
+            Encoder::Dual(model, _) => &model.image.vit,
+            Encoder::Vit { vit, .. } => vit,
+            Encoder::Sentence(_) => return [0; 2],
+        };
+        [(side / vit.shape.patch).pow(2), vit.shape.width]
+    }
+
+    /// Rows of prepared pictures, one after the other, and the rows of their patches where they are asked for.
+    pub(super) fn images(&self, values: Vec<f32>, side: usize, patches: bool) -> [Vec<f32>; 2] {
         let shape = [values.len() / (3 * side * side), 3, side, side];
         let pixels = Tensor::<4>::from_data(TensorData::new(values, shape), &self.device);
-        host(match &self.encoder {
-            Encoder::Dual(model, _) => model.images(pixels),
-            Encoder::Vit { vit, patches: false } => normalize_rows(vit.class_row(pixels)),
-            Encoder::Vit { vit, patches: true } => {
+        let (rows, states) = match &self.encoder {
+            Encoder::Dual(model, _) => {
+                let states = patches.then(|| model.image.tokens(pixels.clone()));
+                (model.images(pixels), states)
+            }
+            Encoder::Vit { vit, patches: false } if !patches => {
+                (normalize_rows(vit.class_row(pixels)), None)
+            }
+            Encoder::Vit { vit, patches: beside } => {
                 let states = vit.forward(pixels, Noise::Off);
-                let [b, l, d] = states.dims();
-                let class = states.clone().narrow(1, 0, 1).reshape([b, d]);
-                let mean = states.narrow(1, 1, l - 1).mean_dim(1).reshape([b, d]);
-                let halves = [class, mean].map(normalize_rows);
-                Tensor::cat(halves.into(), 1) * std::f64::consts::FRAC_1_SQRT_2
+                let class = normalize_rows(ImagePool::Class.pool(states.clone()));
+                let rows = match beside {
+                    true => {
+                        let mean = normalize_rows(ImagePool::Patches.pool(states.clone()));
+                        Tensor::cat(vec![class, mean], 1) * std::f64::consts::FRAC_1_SQRT_2
+                    }
+                    false => class,
+                };
+                (rows, patches.then_some(states))
             }
             Encoder::Sentence(_) => unreachable!("a sentence encoder is given no pictures"),
-        })
+        };
+        // A class row, if there is one, stands before the patches.
+        let of_patches = states.map(|states| {
+            let count = self.patches(side)[0];
+            let first = states.dims()[1] - count;
+            host(states.narrow(1, first, count))
+        });
+        [host(rows), of_patches.unwrap_or_default()]
     }
 
     /// The numbers of a caption's pieces, and whether the caption was cut.

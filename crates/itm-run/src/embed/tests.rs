@@ -75,6 +75,7 @@ impl World {
             shard: None,
             precision: None,
             batch: 3,
+            patches: true,
             upright: false,
             skip_bad: false,
         }
@@ -111,7 +112,9 @@ fn a_folder_becomes_two_files_of_embeddings() {
         let image = decode_image(world.path(&format!("images/{i}.png"))).unwrap();
         let mut pixels = vec![0.0; transform.len()];
         transform.apply(&image, &mut pixels);
-        let want = model.images(pixels, 8);
+        let [want, patches] = model.images(pixels, 8, true);
+        let grid = &values(world.path("out/grid.npy"))[i * 4 * 16..(i + 1) * 4 * 16];
+        assert!(grid.iter().zip(&patches).all(|(g, w)| (g - w).abs() < 1e-5));
         assert!(row.iter().zip(&want).all(|(g, w)| (g - w).abs() < 1e-6));
         assert!((row.iter().map(|x| x * x).sum::<f32>() - 1.0).abs() < 1e-5);
     }
@@ -126,9 +129,8 @@ fn a_folder_becomes_two_files_of_embeddings() {
     assert_eq!(pairs[..4], [0.0, 6.0, 1.0, 5.0]);
     let written = files(&world.path("out"));
     let names: Vec<_> = written.keys().map(String::as_str).collect();
-    let want =
-        ["embed.json", "image.npy", "image_ids.txt", "run.lock", "text.npy", "text_to_image.npy"];
-    assert_eq!(names, want);
+    let arrays = ["image.npy", "image_ids.txt", "run.lock", "text.npy", "text_to_image.npy"];
+    assert_eq!(names, [&["embed.json", "grid.npy"][..], &arrays].concat());
     let manifest: Value = serde_json::from_slice(&written["embed.json"]).unwrap();
     assert_eq!(manifest["files"]["image.npy"], json!(sha256_hex(&written["image.npy"])));
     assert_eq!(manifest["text"], json!({ "rows": 14, "width": 12, "cut": 14 - 7 }));
