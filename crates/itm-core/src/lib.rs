@@ -12,6 +12,7 @@ mod scores;
 pub mod audit;
 pub mod data;
 pub mod eval;
+pub mod output;
 pub mod scored;
 pub mod significance;
 pub mod start;

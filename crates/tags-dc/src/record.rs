@@ -4,10 +4,9 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
-use itm_core::{Error, Result};
+use itm_core::{Error, Result, output};
 use serde::{Deserialize, Serialize};
 
-use crate::whole;
 
 /// The longest line that is accepted, in bytes.
 const LONGEST: u64 = 1 << 20;
@@ -111,7 +110,7 @@ pub fn save<T>(
     path: &Path,
     fill: impl FnOnce(&mut Writer<&mut BufWriter<File>>) -> Result<T>,
 ) -> Result<T> {
-    whole::write(path, |file| fill(&mut Writer::new(file, path)))
+    output::write(path, |file| fill(&mut Writer::new(file, path)))
 }
 
 /// All records of a file. Empty lines are skipped.

@@ -129,9 +129,13 @@ pub struct ExportArgs {
     /// The correction.
     #[command(flatten)]
     pub fit: FitArgs,
-    /// A folder for items.npy, queries.npy, expected.npy (the ten best of each query, to check the engine) and export.json
+    /// A new folder for items.npy, queries.npy, expected.npy (the ten best of each query, to check the engine) and export.json,
+    /// which holds the hashes of the other three
     #[arg(long, value_name = "FOLDER", help_heading = "Output")]
     pub out: PathBuf,
+    /// Replaces an older export in the folder
+    #[arg(long, help_heading = "Output")]
+    pub force: bool,
 }
 
 /// Which side holds the queries.

@@ -4,10 +4,11 @@ use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::time::Instant;
 
+use itm_core::output;
 use itm_core::{Error, Pairs, Relevance, Result};
 use itm_report::terminal::Palette;
 
-use super::{option, output};
+use super::option;
 use crate::cli::args::{ReportArgs, ValidationArgs};
 use crate::cli::doubt::doubts;
 use crate::cli::input::{self, InputArgs, InputData, InputScores};
@@ -51,7 +52,7 @@ pub(super) fn run(args: ReportArgs, out: &mut impl Write) -> Result<()> {
     report.seconds = start.elapsed().as_secs_f64();
     report.peak_memory_bytes = peak_memory();
     if let Some(path) = &args.html {
-        output::write(path, |file| file.write_all(page::html(&report).as_bytes()))?;
+        output::write_bytes(path, page::html(&report).as_bytes())?;
     }
     out.write_all(shown(&args, &report)?.as_bytes()).map_err(Error::io("standard output"))
 }

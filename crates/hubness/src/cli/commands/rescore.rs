@@ -5,11 +5,13 @@ use std::io::Write;
 use std::path::Path;
 
 use itm_core::data::excerpt;
+use itm_core::output;
 use itm_core::{Error, Result, ScoreMatrix};
 use rayon::prelude::*;
 use safetensors::tensor::{Dtype, TensorView};
 
-use super::{option, output};
+use super::npy::npy;
+use super::option;
 use crate::cli::args::{FitArgs, RescoreArgs};
 use crate::cli::input::{self, InputData, write_run};
 use crate::report::Params;
@@ -138,7 +140,7 @@ fn write(
     let Some(Words { images, texts }) = words else {
         let matrix = corrected(set, correction)?;
         return match extension(&args.out) {
-            "npy" => output::npy(&args.out, matrix.texts(), matrix.values().iter().copied()),
+            "npy" => npy(&args.out, matrix.texts(), matrix.values().iter().copied()),
             _ => safetensors(&args.out, correction, &matrix),
         };
     };
@@ -154,7 +156,7 @@ fn write(
     }
     let mut lines = Vec::new();
     write_run(queries, docs, &lists, &tag, &mut lines)?;
-    output::write(&args.out, |file| file.write_all(&lines))
+    output::write_bytes(&args.out, &lines)
 }
 
 /// Items and their scores, best first.
@@ -230,7 +232,7 @@ fn safetensors(path: &Path, correction: &AnyCorrection, matrix: &ScoreMatrix) ->
     let tensor = TensorView::new(Dtype::F32, shape, bytes).map_err(failed)?;
     let name = correction.direction().to_string();
     let file = safetensors::serialize([(name, tensor)], None).map_err(failed)?;
-    output::write(path, |out| out.write_all(&file))
+    output::write_bytes(path, &file)
 }
 
 /// Names of images and of texts as a run can hold them: spaces, which separate the fields of a run, become `_`.

@@ -9,6 +9,7 @@ use std::str::FromStr;
 
 use itm_core::data::{FileBytes, FileHash, sha256_hex};
 use itm_core::{Error, Result};
+use serde::Deserialize;
 
 /// A file or standard input (`-`), and optionally the name of a part of it.
 ///
@@ -98,9 +99,35 @@ impl<'a> Files<'a> {
         let name = location.to_string();
         if self.hashes.iter().all(|hash| hash.name != name) {
             let (sha256, length) = (sha256_hex(&bytes), bytes.len() as u64);
+            location.path.as_deref().map_or(Ok(()), |path| of_export(path, &sha256))?;
             self.hashes.push(FileHash { name, bytes: length, sha256 });
         }
         Ok(bytes)
+    }
+}
+
+/// Refuses a file that `export.json` of its folder describes with another hash.
+fn of_export(path: &Path, sha256: &str) -> Result<()> {
+    #[derive(Deserialize)]
+    struct Export {
+        written: Vec<Written>,
+    }
+    #[derive(Deserialize)]
+    struct Written {
+        name: String,
+        sha256: String,
+    }
+    let Some(name) = path.file_name() else { return Ok(()) };
+    let description = path.with_file_name("export.json");
+    let Ok(bytes) = FileBytes::open(&description) else { return Ok(()) };
+    // Another program's file of this name, or an export before there were hashes, says nothing.
+    let Ok(Export { written }) = serde_json::from_slice(&bytes) else { return Ok(()) };
+    match written.into_iter().find(|file| name == file.name.as_str()) {
+        Some(file) if file.sha256 != sha256 => {
+            let expected = format!("SHA-256 {} as in {}", file.sha256, description.display());
+            Err(Error::invalid(path.display(), expected, sha256))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -12,7 +12,7 @@ use scenes::Sizes;
 use serde::Serialize;
 
 use super::captions::{CaptionSet, SCENES};
-use super::{Maker, Negatives, Summary, refuse_files};
+use super::{Maker, Negatives, Summary, new_folder};
 use crate::aligned::Aligned;
 use crate::edits::Counts;
 use crate::model::{Beside, RegionBatch};
@@ -138,7 +138,7 @@ impl Negatives {
         (refills, model): (&Refills, &TrainedModel),
         out: &mut impl Write,
     ) -> Result<()> {
-        refuse_files(folder)?;
+        let written = new_folder(folder)?;
         let mut set = match (self.is_scenes(), model.world) {
             (true, Some(world)) => CaptionSet::scenes(world),
             (true, None) => {
@@ -160,7 +160,7 @@ impl Negatives {
             images_not_in_the_run: unknown,
         });
         let summary = self.summary(&set, &[Kind::Refill], (&counts, &records), maker);
-        self.write(folder, &set, &records, Summary { command: command.into(), ..summary }, out)
+        self.write(written, &set, &records, Summary { command: command.into(), ..summary }, out)
     }
 
     /// The negatives caption by caption, their counts, and the number of images that the model does not know.
