@@ -4,7 +4,6 @@
 //! `pieces`: checkpoints and word pieces of Hugging Face folders.
 
 mod error;
-mod files;
 mod pairs;
 mod relevance;
 mod scores;
@@ -12,6 +11,7 @@ mod scores;
 pub mod audit;
 pub mod data;
 pub mod eval;
+pub mod files;
 pub mod output;
 pub mod scored;
 pub mod significance;

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use half::f16;
 use itm_core::data::{Npy, decode_image, probe_image, turned_pictures};
+use itm_core::files::read_text;
 use itm_core::output::{Existing, NewFolder, write_bytes};
 use itm_core::vision::{GRID, GridPca, MobileNet, Scratch, grid_boxes, quantise};
 use itm_core::{Error, Result};
@@ -102,7 +103,7 @@ pub(crate) fn features(args: &FeaturesArgs) -> Result<()> {
 
 /// The names of a list; refuses a name that occurs twice.
 fn listed(file: &Path) -> Result<Vec<String>> {
-    let text = fs::read_to_string(file).map_err(Error::io(file))?;
+    let text = read_text(file)?;
     let mut seen = HashSet::new();
     for (i, name) in text.lines().enumerate() {
         let place = format!("{} line {}", file.display(), i + 1);

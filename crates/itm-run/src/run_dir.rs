@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use itm_core::files::read_text;
 use itm_core::output::Lock;
 use itm_core::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -40,7 +41,7 @@ impl Identity {
     /// If the folder has no identity, or it cannot be read.
     pub fn read(run: &Path) -> Result<Self> {
         let file = run.join(IDENTITY);
-        let text = fs::read_to_string(&file).map_err(Error::io(&file))?;
+        let text = read_text(&file)?;
         serde_json::from_str(&text)
             .map_err(|e| Error::invalid(file.display(), "the identity of a run", e))
     }

@@ -23,6 +23,8 @@ mod check;
 mod check_layouts;
 mod check_report;
 mod contents;
+#[cfg(feature = "images")]
+mod decode;
 #[cfg(test)]
 mod fixture;
 mod fne_annotations;
@@ -56,7 +58,7 @@ pub use contents::contents;
 pub use fne_annotations::FneAnnotations;
 pub use image_folder::ImageFolder;
 #[cfg(feature = "images")]
-pub use images::decode_image;
+pub use decode::decode_image;
 pub use images::{ImageFormat, ImageInfo, probe_image, turned_pictures};
 pub use judgements::Judgements;
 pub use karpathy::{Karpathy, KarpathyImage, Split};

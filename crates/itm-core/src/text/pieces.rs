@@ -1,8 +1,11 @@
 //! Captions as BERT's word pieces.
 
-use std::fs;
+use std::cell::Cell;
+use std::fmt::Display;
 use std::ops::Range;
+use std::panic::{self, AssertUnwindSafe};
 use std::path::Path;
+use std::sync::Once;
 
 use serde::Deserialize;
 use tokenizers::models::wordpiece::WordPiece;
@@ -12,6 +15,7 @@ use tokenizers::processors::bert::BertProcessing;
 use tokenizers::{AddedToken, Tokenizer};
 
 use super::Word;
+use crate::files::{LARGEST_TEXT, open, read};
 use crate::{Error, Result};
 
 /// Captions to the numbers of BERT's word pieces.
@@ -53,11 +57,10 @@ impl WordPieces {
         let folder = folder.as_ref();
         let [whole, vocabulary] = ["tokenizer.json", "vocab.txt"].map(|name| folder.join(name));
         let (path, tokenizer) = if whole.exists() {
-            let tokenizer = Tokenizer::from_file(&whole);
-            let refused = |e| Error::invalid(whole.display(), "a tokenizer", e);
-            (whole.clone(), tokenizer.map_err(refused)?)
+            let tokenizer = parsed(&whole)?;
+            (whole, tokenizer)
         } else {
-            fs::metadata(&vocabulary).map_err(Error::io(&vocabulary))?;
+            open(&vocabulary)?;
             let tokenizer = built(&vocabulary, &options(folder)?)?;
             (vocabulary, tokenizer)
         };
@@ -144,12 +147,43 @@ impl WordPieces {
     }
 }
 
+/// The tokenizer of a `tokenizer.json`.
+fn parsed(path: &Path) -> Result<Tokenizer> {
+    let bytes = read(path, LARGEST_TEXT)?;
+    let refused = |e: &dyn Display| Error::invalid(path.display(), "a tokenizer", e);
+    match quietly(|| Tokenizer::from_bytes(&bytes)) {
+        Ok(tokenizer) => tokenizer.map_err(|e| refused(&e)),
+        Err(panic) => Err(refused(&format!("one that its library cannot read ({panic})"))),
+    }
+}
+
+/// Turns a panic of the tokenizer's library into its text, and prints nothing. A damaged `tokenizer.json` can cause one.
+fn quietly<T>(call: impl FnOnce() -> T) -> Result<T, String> {
+    thread_local!(static QUIET: Cell<bool> = const { Cell::new(false) });
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let before = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            if !QUIET.get() {
+                before(info);
+            }
+        }));
+    });
+    QUIET.set(true);
+    let done = panic::catch_unwind(AssertUnwindSafe(call)); // a tokenizer that panics is dropped
+    QUIET.set(false);
+    done.map_err(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic").to_owned()
+    })
+}
+
 fn options(folder: &Path) -> Result<Options> {
     let path = folder.join("tokenizer_config.json");
     if !path.exists() {
         return Ok(Options::default());
     }
-    let text = fs::read(&path).map_err(Error::io(&path))?;
+    let text = read(&path, LARGEST_TEXT)?;
     let expected = "a tokenizer's configuration";
     serde_json::from_slice(&text).map_err(|e| Error::invalid(path.display(), expected, e))
 }

@@ -1,9 +1,9 @@
 //! A target's file as TOML, merged with the target that it `extends`.
 
-use std::fs;
 use std::ops::RangeInclusive;
 use std::path::Path;
 
+use itm_core::files::read_text;
 use itm_core::{Error, Result};
 use serde::de::DeserializeOwned;
 use toml::{Table, Value};
@@ -95,7 +95,7 @@ fn merged(path: &Path, mut own: Table, above: &mut Vec<String>) -> Result<Table>
         return Err(wrong(format!("one of {}", known.join(", ")), format!("`{name}`")));
     }
     let base = path.with_file_name(format!("{name}.toml"));
-    let text = fs::read_to_string(&base).map_err(Error::io(&base))?;
+    let text = read_text(&base)?;
     let mut base = merged(&base, file(&base, &text)?, above)?;
     let method = |file: &Table| file.get("target")?.get("method").cloned();
     if let Some((own, base)) = method(&own).zip(method(&base)).filter(|(own, base)| own != base) {

@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 use std::fmt;
-use std::fs;
+use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -131,13 +131,13 @@ fn of_export(path: &Path, sha256: &str) -> Result<()> {
     }
 }
 
-/// Maps a file; a pipe (`<(…)` of a shell) is read to its end.
+/// Maps a file. A pipe that this process was given (`<(…)` of a shell, `/dev/stdin`) is read to its end.
 fn open(path: &Path) -> Result<FileBytes> {
-    let meta = fs::metadata(path).map_err(Error::io(path))?;
-    if meta.is_file() || meta.is_dir() {
+    let given = ["/dev/fd", "/dev/stdin", "/proc/self/fd"].iter().any(|at| path.starts_with(at));
+    if !given || path.is_file() {
         return FileBytes::open(path);
     }
-    fs::File::open(path).and_then(|mut file| all(&mut file)).map_err(Error::io(path))
+    File::open(path).and_then(|mut file| all(&mut file)).map_err(Error::io(path))
 }
 
 fn all(from: &mut dyn Read) -> io::Result<FileBytes> {
@@ -148,6 +148,8 @@ fn all(from: &mut dyn Read) -> io::Result<FileBytes> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]
