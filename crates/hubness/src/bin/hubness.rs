@@ -7,6 +7,7 @@ use clap::Parser;
 use clap::error::ErrorKind;
 use hubness::cli::args::CommandLine;
 use hubness::cli::commands;
+use itm_report::format::clean;
 
 fn main() -> ExitCode {
     let cli = match CommandLine::try_parse() {
@@ -44,5 +45,5 @@ fn is_help(kind: ErrorKind) -> bool {
 fn one_line(message: &str) -> String {
     let reason = message.lines().take_while(|line| !line.trim().is_empty()).map(str::trim);
     let reason = reason.collect::<Vec<_>>().join(" ");
-    format!("{reason} (`hubness --help` says what there is)")
+    format!("{} (`hubness --help` says what there is)", clean(&reason))
 }

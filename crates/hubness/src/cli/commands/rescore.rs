@@ -7,6 +7,7 @@ use std::path::Path;
 use itm_core::data::excerpt;
 use itm_core::output;
 use itm_core::{Error, Result, ScoreMatrix};
+use itm_report::format::clean;
 use rayon::prelude::*;
 use safetensors::tensor::{Dtype, TensorView};
 
@@ -54,10 +55,10 @@ fn extension(out: &Path) -> &str {
 /// Prints notes and warnings to standard error, so that they do not mix with a run on standard output.
 pub(super) fn say(loaded: &InputData) {
     for warning in &loaded.messages.warnings {
-        eprintln!("warning: {warning}");
+        eprintln!("warning: {}", clean(warning));
     }
     for note in &loaded.messages.notes {
-        eprintln!("note: {note}");
+        eprintln!("note: {}", clean(note));
     }
 }
 
