@@ -17,6 +17,7 @@ pub mod scored;
 pub mod significance;
 pub mod start;
 pub mod text;
+pub mod threads;
 pub mod tiles;
 #[cfg(feature = "weights")]
 pub mod weights;

@@ -14,6 +14,7 @@ use itm_core::{Error, Result};
 use rayon::prelude::*;
 
 use crate::cli::FeaturesArgs;
+use crate::config::within;
 use crate::npy::{array, header};
 use crate::progress;
 
@@ -21,9 +22,7 @@ use crate::progress;
 type Row = (Vec<f32>, Option<Vec<f32>>);
 
 pub(crate) fn features(args: &FeaturesArgs) -> Result<()> {
-    if args.batch == 0 {
-        return Err(Error::invalid("--batch", "at least 1", 0));
-    }
+    within("--batch".into(), args.batch as u64, 1..=65_536)?;
     if args.name.is_empty() || args.name.contains(['/', '\\']) {
         return Err(Error::invalid("--name", "the beginning of a file name", &args.name));
     }
@@ -144,12 +143,7 @@ fn found(folder: &Path) -> Result<Vec<String>> {
 
 /// Real grids → int8 and one scale per dimension. If the folder has scales, they are used, so that all splits share them;
 /// otherwise a scale is the greatest magnitude / 127.
-fn quantised(
-    real: &Path,
-    to: PathBuf,
-    (out, new): (&Path, &Path),
-    side: usize,
-) -> Result<()> {
+fn quantised(real: &Path, to: PathBuf, (out, new): (&Path, &Path), side: usize) -> Result<()> {
     let values = Npy::open(real)?;
     let width = values.shape()[2];
     let mut row = vec![0.0; values.row_len()];

@@ -18,6 +18,9 @@ fn main() -> ExitCode {
         Err(error) if is_help(error.kind()) => error.exit(),
         Err(error) => return refuse(one_line(&error.to_string())),
     };
+    if let Some(line) = itm_core::threads::cap() {
+        eprintln!("{line}");
+    }
     // Runs on a thread of the pool, so that a parallel operation starts here at once, without waking another thread and waiting.
     match rayon::scope(|_| itm_run::run(cli)) {
         Ok(()) => ExitCode::SUCCESS,

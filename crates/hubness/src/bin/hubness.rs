@@ -15,6 +15,9 @@ fn main() -> ExitCode {
         Err(error) if is_help(error.kind()) => error.exit(),
         Err(error) => return refuse(&one_line(&error.to_string())),
     };
+    if let Some(line) = itm_core::threads::cap() {
+        eprintln!("{line}");
+    }
     let mut out = io::BufWriter::new(io::stdout().lock());
     let done = commands::run(cli, &mut out)
         .and_then(|()| out.flush().map_err(itm_core::Error::io("standard output")));

@@ -31,6 +31,50 @@ pub(crate) fn names(folder: &Path) -> Result<Vec<String>> {
     Ok(names)
 }
 
+/// The greatest whole number at a key; every other number may be [`MOST`].
+const BOUNDS: [(i64, &[&str]); 4] = [
+    (1_000, &["heads", "layers"]),
+    (10_000, &["maskings", "refills"]),
+    (
+        65_536,
+        &[
+            "channels",
+            "dims",
+            "embed_dim",
+            "hidden",
+            "image_size",
+            "max_length",
+            "mlp",
+            "patch",
+            "positions",
+            "width",
+            "word_dim",
+        ],
+    ),
+    (i64::MAX, &["seed"]),
+];
+const MOST: i64 = 1_000_000_000;
+
+/// Refuses whole numbers that no training can have: sizes are products of them.
+///
+/// # Errors
+/// The first such number, with its key and its bound.
+pub(super) fn check_counts(path: &Path, table: &Table, above: &str) -> Result<()> {
+    for (key, value) in table {
+        let bound = BOUNDS.iter().find(|(_, keys)| keys.contains(&key.as_str()));
+        let most = bound.map_or(MOST, |(most, _)| *most);
+        let numbers = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
+        if let Some(got) = numbers.iter().filter_map(Value::as_integer).find(|&n| n > most) {
+            let place = format!("{}, {above}{key}", path.display());
+            return Err(Error::invalid(place, format!("at most {most}"), got));
+        }
+        if let Value::Table(inner) = value {
+            check_counts(path, inner, &format!("{above}{key}."))?;
+        }
+    }
+    Ok(())
+}
+
 /// Keys that files had under another name: the old name, and what replaces it.
 const RENAMED: [(&str, &str); 5] = [
     ("activations", "gradient_checkpointing = true or false"),
@@ -177,4 +221,39 @@ pub(crate) fn within(place: String, got: u64, range: RangeInclusive<u64>) -> Res
         return Ok(());
     }
     Err(Error::invalid(place, format!("{} to {}", range.start(), range.end()), got))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A width of 2⁶³ − 1 was planned as 64.97 MiB, because products of sizes wrapped.
+    #[test]
+    fn numbers_that_no_training_can_have_are_refused_with_their_bound() {
+        let check = |text: &str| {
+            let checked = check_counts(Path::new("t.toml"), &toml::from_str(text).unwrap(), "");
+            checked.map_err(|error| error.to_string())
+        };
+        for (text, want) in [
+            (
+                "[model.image]\nembed_dim = 9223372036854775807",
+                "model.image.embed_dim: expected at most 65536, got 9223372036854775807",
+            ),
+            (
+                "train.epochs = 1_000_000_001",
+                "train.epochs: expected at most 1000000000, got 1000000001",
+            ),
+            (
+                "row.\"w/o FNE\".train.layers = 1_001",
+                "row.w/o FNE.train.layers: expected at most 1000, got 1001",
+            ),
+            (
+                "milestones = [1, 2_000_000_000]",
+                "milestones: expected at most 1000000000, got 2000000000",
+            ),
+        ] {
+            assert_eq!(check(text), Err(format!("t.toml, {want}")));
+        }
+        check("seed = 9223372036854775807\nmodel.embed_dim = 65_536").unwrap();
+    }
 }

@@ -188,7 +188,7 @@ fn bad_pictures_are_an_error_or_left_out() {
     let line = features(&empty).unwrap_err().to_string();
     assert!(line.ends_with("expected pictures (.jpg, .jpeg, .png, .webp), got none"), "{line}");
     let line = features(&FeaturesArgs { batch: 0, ..run.args() }).unwrap_err().to_string();
-    assert_eq!(line, "--batch: expected at least 1, got 0");
+    assert_eq!(line, "--batch: expected 1 to 65536, got 0");
 }
 
 /// An error after the global features were whole left them under their final name.

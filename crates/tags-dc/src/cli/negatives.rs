@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use clap::builder::RangedU64ValueParser;
 use clap::{Args, ValueEnum};
 use itm_core::output::{Existing, NewFolder, write_bytes};
 use itm_core::{Error, Result};
@@ -49,6 +50,7 @@ pub struct Negatives {
     pub seed: u64,
     /// Largest number of negatives per caption.
     #[arg(long, default_value_t = 1, value_name = "N")]
+    #[arg(value_parser = RangedU64ValueParser::<usize>::new().range(1..=1_000))]
     pub per_caption: usize,
     /// Captions that the page shows.
     #[arg(long, default_value_t = 40, value_name = "N")]

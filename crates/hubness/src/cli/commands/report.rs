@@ -19,6 +19,8 @@ use crate::study::{Test, TestScores, Validation};
 
 /// Width of the text if the terminal does not tell its width.
 const WIDTH: usize = 100;
+/// The widest text, whatever the terminal says of its width.
+const WIDEST: usize = 10_000;
 
 pub(super) fn run(args: ReportArgs, out: &mut impl Write) -> Result<()> {
     let start = Instant::now();
@@ -66,6 +68,7 @@ fn shown(args: &ReportArgs, report: &Report) -> Result<String> {
     }
     let stdout = std::io::stdout();
     let columns = std::env::var("COLUMNS").ok().and_then(|c| c.parse().ok());
+    let columns = columns.map(|columns: usize| columns.min(WIDEST));
     let width = columns.filter(|_| stdout.is_terminal()).unwrap_or(WIDTH);
     let page = args.html.as_ref().map(|path| format!("\nPage: {}\n", path.display()));
     Ok(page::terminal(report, width, Palette::of(&stdout)) + &page.unwrap_or_default())

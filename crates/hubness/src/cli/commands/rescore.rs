@@ -32,10 +32,14 @@ pub(super) fn run(args: RescoreArgs, out: &mut impl Write) -> Result<()> {
     write(&args, then, (&set, &correction), (&loaded, words), out)
 }
 
+/// The most items of a list.
+const MOST_ITEMS: usize = 1_000_000_000;
+
 /// Refuses bad options before any file is read.
 fn check(args: &RescoreArgs, then: Then) -> Result<()> {
-    if args.top == 0 {
-        return Err(Error::invalid("--top", "at least 1 item", 0));
+    if !(1..=MOST_ITEMS).contains(&args.top) {
+        let expected = format!("1 to {MOST_ITEMS} items");
+        return Err(Error::invalid("--top", expected, args.top));
     }
     if then != Then::Ranking && is_matrix(&args.out) {
         let expected = "a run file: a matching gives lists, not scores";

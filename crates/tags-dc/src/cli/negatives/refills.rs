@@ -25,10 +25,10 @@ use crate::{CaptionWords, Filter, MaskBy, Masker, Refill, Streams, Tailor};
 #[derive(Debug, Clone, Args)]
 pub struct Refills {
     /// Independent maskings per caption.
-    #[arg(long, default_value_t = 20, requires = "run", value_name = "K", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, default_value_t = 20, requires = "run", value_name = "K", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub maskings: u32,
     /// Refills per masking.
-    #[arg(long, default_value_t = 20, requires = "run", value_name = "L", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, default_value_t = 20, requires = "run", value_name = "L", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub refills: u32,
     /// Temperature of the draws: above 1, the model takes unlikely words more often.
     #[arg(long, default_value_t = 1.5, requires = "run", value_name = "TAU")]
