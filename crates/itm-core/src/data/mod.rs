@@ -55,11 +55,12 @@ pub use centred::CentredRoots;
 pub use check::check;
 pub use check_report::{CheckReport, Layout, LayoutReport, SplitCount};
 pub use contents::contents;
-pub use fne_annotations::FneAnnotations;
-pub use image_folder::ImageFolder;
 #[cfg(feature = "images")]
 pub use decode::decode_image;
+pub use fne_annotations::FneAnnotations;
+pub use image_folder::ImageFolder;
 pub use images::{ImageFormat, ImageInfo, probe_image, turned_pictures};
+pub use json::ByName;
 pub use judgements::Judgements;
 pub use karpathy::{Karpathy, KarpathyImage, Split};
 pub use leakage::{Leakage, Overlap, SharedCaption};

@@ -2,7 +2,7 @@
 //!
 //! | input | formats | reader |
 //! |---|---|---|
-//! | embeddings, score matrices | `.npy`, `.safetensors`; f16, bf16 (safetensors), f32, f64 | [`Array`] |
+//! | embeddings, score matrices | `.npy`, `.npz`, `.safetensors`; f16, bf16 (safetensors), f32, f64, bytes with a scale | [`Array`] |
 //! | runs | TREC's `qid Q0 docid rank score tag` | [`Run`] |
 //! | pairs | `.npy` integers, lines, JSON lists, TREC's qrels | [`PairList`], [`Qrels`] |
 //! | names | lines, a field of `.jsonl` | [`parse_names`] |
@@ -13,6 +13,7 @@
 mod args;
 mod array;
 mod assemble;
+mod element;
 mod loaded;
 mod location;
 mod messages;
@@ -24,6 +25,7 @@ mod rows;
 mod run;
 mod runs;
 mod safetensors;
+mod scale;
 #[cfg(test)]
 mod tests;
 mod text;
