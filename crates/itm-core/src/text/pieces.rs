@@ -1,11 +1,8 @@
 //! Captions as BERT's word pieces.
 
-use std::cell::Cell;
 use std::fmt::Display;
 use std::ops::Range;
-use std::panic::{self, AssertUnwindSafe};
 use std::path::Path;
-use std::sync::Once;
 
 use serde::Deserialize;
 use tokenizers::models::wordpiece::WordPiece;
@@ -15,7 +12,7 @@ use tokenizers::processors::bert::BertProcessing;
 use tokenizers::{AddedToken, Tokenizer};
 
 use super::Word;
-use crate::files::{LARGEST_TEXT, open, read};
+use crate::files::{LARGEST_TEXT, caught, open, read};
 use crate::{Error, Result};
 
 /// Captions to the numbers of BERT's word pieces.
@@ -151,31 +148,10 @@ impl WordPieces {
 fn parsed(path: &Path) -> Result<Tokenizer> {
     let bytes = read(path, LARGEST_TEXT)?;
     let refused = |e: &dyn Display| Error::invalid(path.display(), "a tokenizer", e);
-    match quietly(|| Tokenizer::from_bytes(&bytes)) {
+    match caught(|| Tokenizer::from_bytes(&bytes)) {
         Ok(tokenizer) => tokenizer.map_err(|e| refused(&e)),
-        Err(panic) => Err(refused(&format!("one that its library cannot read ({panic})"))),
+        Err(panic) => Err(refused(&panic)),
     }
-}
-
-/// Turns a panic of the tokenizer's library into its text, and prints nothing. A damaged `tokenizer.json` can cause one.
-fn quietly<T>(call: impl FnOnce() -> T) -> Result<T, String> {
-    thread_local!(static QUIET: Cell<bool> = const { Cell::new(false) });
-    static HOOK: Once = Once::new();
-    HOOK.call_once(|| {
-        let before = panic::take_hook();
-        panic::set_hook(Box::new(move |info| {
-            if !QUIET.get() {
-                before(info);
-            }
-        }));
-    });
-    QUIET.set(true);
-    let done = panic::catch_unwind(AssertUnwindSafe(call)); // a tokenizer that panics is dropped
-    QUIET.set(false);
-    done.map_err(|panic| {
-        let text = panic.downcast_ref::<String>().map(String::as_str);
-        text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic").to_owned()
-    })
 }
 
 fn options(folder: &Path) -> Result<Options> {
@@ -214,6 +190,7 @@ fn built(vocabulary: &Path, options: &Options) -> Result<Tokenizer> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::path::PathBuf;
 
     use tempfile::TempDir;
@@ -330,5 +307,17 @@ mod tests {
         assert!(message().starts_with("FOLDER/tokenizer_config.json: expected a tokenizer's"));
         fs::write(own.path().join("tokenizer.json"), "{}").unwrap();
         assert!(message().starts_with("FOLDER/tokenizer.json: expected a tokenizer, got "));
+    }
+
+    /// The library unwraps what it has read of a decoder.
+    #[test]
+    fn a_panic_of_the_library_is_one_line() {
+        let own = TempDir::new().unwrap();
+        let whole = built(&folder().join("vocab.txt"), &Options::default()).unwrap();
+        let json = whole.to_string(false).unwrap().replace("\"decoder\":null", "\"decoder\":-1e");
+        fs::write(own.path().join("tokenizer.json"), json).unwrap();
+        let line = WordPieces::open(own.path()).unwrap_err().to_string();
+        let want = "tokenizer.json: expected a tokenizer, got one that stops its reader (";
+        assert!(line.contains(want) && line.lines().count() == 1, "{line}");
     }
 }

@@ -19,9 +19,9 @@ use super::pairs::{Guess, PairFormat, PairList, PairSides, guess, name_the_lonel
 use super::qrels::Qrels;
 use super::rows::{embeddings, repeats, scores};
 use super::run::Run;
-use super::scale::Numbers;
 use super::runs::{NameLists, RunFile, spread};
-use super::torch;
+use super::scale::Numbers;
+use super::{table, torch};
 use crate::Direction;
 use crate::study::ItemNames;
 use crate::words::count;
@@ -65,9 +65,9 @@ fn from_embeddings(
         let place = array.place();
         messages.note(match array.scale() {
             Some(scale) => format!("{place}: bytes with the scale in {}", scale.places),
-            None => format!(
-                "{place}: bytes are taken as they are, so one scale must serve all columns"
-            ),
+            None => {
+                format!("{place}: bytes are taken as they are, so one scale must serve all columns")
+            }
         });
     }
     let layout = layout(input, files, images, texts.place(), texts.rows(), &mut messages)?;
@@ -227,6 +227,10 @@ fn array(files: &mut Files, at: &Location) -> Result<Array> {
             let tensor = torch::tensor(&place, at.part.as_deref(), path, &files.open(at)?)?;
             return Array::of_tensor(&place, tensor);
         }
+        Some(path) if at.has_extension("parquet") => {
+            files.open(at)?; // for its hash
+            return Array::of_tensor(&place, table::matrix(&place, at.part.as_deref(), path)?);
+        }
         Some(path) => {
             let array = Array::parse(&place, at.part.as_deref(), files.open(at)?)?;
             // The scale of `image.npy` is in `image_scale.npy`.
@@ -282,6 +286,10 @@ fn shards(folder: &Path) -> Result<Vec<PathBuf>> {
 fn names(files: &mut Files, at: &Option<Location>) -> Result<Option<PlacedNames>> {
     let Some(at) = at else { return Ok(None) };
     let place = at.to_string();
+    if let Some(path) = at.path.as_ref().filter(|_| at.has_extension("parquet")) {
+        files.open(at)?; // for its hash
+        return Ok(Some((place.clone(), table::names(&place, at.part.as_deref(), path)?)));
+    }
     let jsonl = at.part.is_some() || at.has_extension("jsonl");
     let format = if jsonl { NameFormat::Jsonl(at.part.as_deref()) } else { NameFormat::Lines };
     let names = parse_names(&place, format, &files.open(at)?)?;

@@ -27,7 +27,8 @@ use serde::Deserialize;
 pub struct Location {
     /// The file; standard input if there is none.
     pub path: Option<PathBuf>,
-    /// A tensor of a safetensors or PyTorch file, an array of an `.npz` archive, a field of a `.jsonl` file.
+    /// A tensor of a safetensors or PyTorch file, an array of an `.npz` archive, a column of a Parquet table, a field of a `.jsonl`
+    /// file.
     pub part: Option<String>,
 }
 
@@ -44,7 +45,7 @@ impl FromStr for Location {
     type Err = Infallible;
 
     /// If a file exists whose name is the whole text, the text means that file. Otherwise `:part` may follow
-    /// `.safetensors`, `.npz`, `.pt`, `.pth`, `.jsonl` or `-`.
+    /// `.safetensors`, `.npz`, `.parquet`, `.pt`, `.pth`, `.jsonl` or `-`.
     fn from_str(text: &str) -> Result<Self, Infallible> {
         if let Some(part) = text.strip_prefix("-:") {
             return Ok(Self { path: None, part: Some(part.into()) });
@@ -52,7 +53,7 @@ impl FromStr for Location {
         if text == "-" {
             return Ok(Self { path: None, part: None });
         }
-        let end = [".safetensors:", ".npz:", ".jsonl:", ".pt:", ".pth:"]
+        let end = [".safetensors:", ".npz:", ".jsonl:", ".parquet:", ".pt:", ".pth:"]
             .iter()
             .find_map(|end| Some(text.find(end)? + end.len()));
         Ok(match end.filter(|_| !Path::new(text).exists()) {

@@ -1,4 +1,5 @@
 mod malformed;
+mod scaled;
 
 use half::bf16;
 use itm_core::Pairs;
@@ -423,43 +424,4 @@ fn a_bank_is_read_like_the_test() {
     request.bank_images = Some(folder.at("b.npy"));
     let bank = folder.loaded(&request).bank;
     assert_eq!((bank.images.unwrap().values, bank.texts), (vec![0.6, 0.8], None));
-}
-
-/// Bytes times their scale are the values that were rounded, in each file that has a scale.
-#[test]
-fn bytes_have_the_scale_beside_them() {
-    let texts = rows([[1.0, 0.0], [0.0, 1.0]]);
-    let (bytes, scale) = ([100i8, 10, -50, 40], [0.01f32, 0.1]); // [1, 1], [-0.5, 4]
-    let image = npy(&[2, 2], &bytes);
-    let stored: Vec<u8> = bytes.iter().map(|&b| b as u8).collect();
-    let safe = tensors(&[
-        ("image", Dtype::I8, &[2, 2], &stored),
-        ("scale", Dtype::F32, &[2], &le(&scale)),
-    ]);
-    let two = tensors(&[
-        ("image", Dtype::I8, &[2, 2], &stored),
-        ("scale", Dtype::F32, &[1, 2], &le(&scale)),
-    ]);
-    let folder = Folder::with(&[
-        ("image.npy", &image),
-        ("image_scale.npy", &npy(&[1, 2], &scale)),
-        ("t.npy", &texts),
-        ("square.safetensors", &safe),
-        ("i.safetensors", &two),
-    ]);
-    for (file, place) in [
-        ("image.npy", "image.npy: bytes with the scale in image_scale.npy"),
-        ("i.safetensors", "i.safetensors:image: bytes with the scale in i.safetensors:scale"),
-    ] {
-        let input = InputArgs { raw: true, ..folder.embeddings(file, "t.npy") };
-        let loaded = folder.loaded(&input);
-        let InputScores::Embeddings(rows) = &loaded.scores else { panic!("embeddings") };
-        for (got, want) in rows.images.iter().zip([1.0, 1.0, -0.5, 4.0]) {
-            assert!((got - want).abs() < 1e-6, "{file}: {got}, want {want}");
-        }
-        let notes: Vec<_> = loaded.messages.notes.iter().map(|note| folder.bare(note)).collect();
-        assert!(notes.contains(&place.to_owned()), "{notes:?}");
-    }
-    let line = folder.load(&folder.embeddings("square.safetensors", "t.npy")).unwrap_err().to_string();
-    assert!(line.contains("scale: expected shape [2, 1] for rows or [1, 2] for columns"), "{line}");
 }
