@@ -7,12 +7,12 @@ mod optimizer;
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use burn::module::Module;
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 
+use crate::files::read;
 use crate::{Error, Result, host, parameters};
 
 /// Collects tensors for a file.
@@ -99,7 +99,7 @@ impl CheckpointReader {
     /// # Errors
     /// If the file is missing, truncated, or of another kind.
     pub fn open(path: &Path, kind: &str) -> Result<Self> {
-        let bytes = fs::read(path).map_err(Error::io(path))?;
+        let bytes = read(path, u64::MAX)?;
         let reader = Self { path: path.to_path_buf(), bytes, asked: RefCell::default() };
         let (_, about) =
             SafeTensors::read_metadata(&reader.bytes).map_err(|e| reader.broken(&e))?;

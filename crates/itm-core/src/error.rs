@@ -80,15 +80,21 @@ impl fmt::Display for Error {
     }
 }
 
-/// Escapes control characters: file names, captions and other programs' messages may hold line ends.
-struct OneLine<'a, 'b>(&'a mut fmt::Formatter<'b>);
+/// Escapes control characters, and characters that turn the direction of a line: file names, captions and other programs'
+/// messages may hold line ends and codes of a terminal.
+pub(crate) struct OneLine<'a, 'b>(pub(crate) &'a mut fmt::Formatter<'b>);
+
+/// Whether a character ends a line, moves the cursor of a terminal or turns the direction of a line.
+fn is_harmful(c: char) -> bool {
+    let turns =
+        matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    turns || c.is_control() || matches!(c, '\u{2028}' | '\u{2029}')
+}
 
 impl Write for OneLine<'_, '_> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         text.chars().try_for_each(|c| match c {
-            c if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') => {
-                write!(self.0, "{}", c.escape_default())
-            }
+            c if is_harmful(c) => write!(self.0, "{}", c.escape_default()),
             c => self.0.write_char(c),
         })
     }
@@ -113,5 +119,7 @@ mod tests {
         assert_eq!(line, r"a\nb.txt: expected one\r\nline, got two\u{2028}lines, é");
         let line = Error::io("a\tb")(io::Error::other("no\nspace")).to_string();
         assert_eq!(line, r"a\tb: no\nspace");
+        let line = Error::invalid("a\x1b[2J", "x\u{9b}1m", "y\u{202e}z").to_string();
+        assert_eq!(line, r"a\u{1b}[2J: expected x\u{9b}1m, got y\u{202e}z");
     }
 }

@@ -1,15 +1,18 @@
-//! Reads whole files with a size limit, and hashes them to record what was read.
+//! Opens every input, reads whole files with a size limit, and hashes them to record what was read.
 
+use std::cell::Cell;
 use std::fs::{self, File};
-use std::io::Read;
+use std::io::{self, Read};
+use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
+use std::sync::Once;
 
 use sha2::{Digest, Sha256};
 
 use crate::{Error, Result};
 
-/// The largest text or JSON file that is read whole. COCO's Karpathy file has 144 MB.
-pub(crate) const LARGEST_TEXT: u64 = 1 << 30;
+/// The largest text or JSON file that is read whole, in bytes. COCO's Karpathy file has 144 MB.
+pub const LARGEST_TEXT: u64 = 1 << 30;
 
 /// One file that was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,32 +78,106 @@ fn relative(root: &Path, path: &Path) -> String {
         .join("/")
 }
 
+/// Opens an input.
+///
+/// # Errors
+/// If the file is missing or cannot be opened, and if it is a folder, a named pipe, a socket or a device: reading one could
+/// wait forever or have no end.
+pub fn open(path: impl AsRef<Path>) -> Result<File> {
+    let path = path.as_ref();
+    regular(path, &fs::metadata(path).map_err(Error::io(path))?)?;
+    let mut options = File::options();
+    // What has become a pipe since does not wait for a writer.
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NONBLOCK);
+    let file = options.read(true).open(path).map_err(Error::io(path))?;
+    regular(path, &file.metadata().map_err(Error::io(path))?)?;
+    Ok(file)
+}
+
 /// Reads a whole file of at most `limit` bytes. The length is checked before anything is allocated, and again while
 /// reading.
-pub(crate) fn read(path: &Path, limit: u64) -> Result<Vec<u8>> {
-    let file = File::open(path).map_err(Error::io(path))?;
-    let meta = file.metadata().map_err(Error::io(path))?;
-    regular(path, &meta)?;
+///
+/// # Errors
+/// As [`open`], and if the file is longer or does not fit into memory.
+pub fn read(path: impl AsRef<Path>, limit: u64) -> Result<Vec<u8>> {
+    let path = path.as_ref();
+    let file = open(path)?;
+    let length = file.metadata().map_err(Error::io(path))?.len();
     let too_long =
         |got: String| Error::invalid(path.display(), format!("at most {limit} bytes"), got);
-    if meta.len() > limit {
-        return Err(too_long(format!("{} bytes", meta.len())));
+    if length > limit {
+        return Err(too_long(format!("{length} bytes")));
     }
-    let mut bytes = Vec::with_capacity(meta.len() as usize);
-    file.take(limit + 1).read_to_end(&mut bytes).map_err(Error::io(path))?;
+    let mut bytes = Vec::new();
+    if usize::try_from(length).map_or(true, |length| bytes.try_reserve_exact(length).is_err()) {
+        let cause = format!("{length} bytes do not fit into memory");
+        return Err(Error::io(path)(io::Error::new(io::ErrorKind::OutOfMemory, cause)));
+    }
+    file.take(limit.saturating_add(1)).read_to_end(&mut bytes).map_err(Error::io(path))?;
     if bytes.len() as u64 > limit {
         return Err(too_long("more".into()));
     }
     Ok(bytes)
 }
 
-/// Refuses folders, pipes and devices, because they have no length.
-pub(crate) fn regular(path: &Path, meta: &fs::Metadata) -> Result<()> {
-    if meta.is_file() {
-        return Ok(());
+/// Reads a text of at most [`LARGEST_TEXT`] bytes, without a byte order mark.
+///
+/// # Errors
+/// As [`read`]. If the text is not UTF-8, the error names the line.
+pub fn read_text(path: impl AsRef<Path>) -> Result<String> {
+    let path = path.as_ref();
+    utf8(&path.display().to_string(), read(path, LARGEST_TEXT)?)
+}
+
+/// Turns a panic of a library that reads a file into the panic's text, and prints nothing.
+///
+/// # Errors
+/// If `read` panics.
+pub fn caught<T>(read: impl FnOnce() -> T) -> Result<T, String> {
+    thread_local!(static QUIET: Cell<bool> = const { Cell::new(false) });
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let before = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            if !QUIET.get() {
+                before(info);
+            }
+        }));
+    });
+    QUIET.set(true);
+    let done = panic::catch_unwind(AssertUnwindSafe(read)); // what it was building is dropped
+    QUIET.set(false);
+    done.map_err(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+        format!("one that stops its reader ({})", text.unwrap_or("a panic"))
+    })
+}
+
+/// Refuses what has no length.
+fn regular(path: &Path, meta: &fs::Metadata) -> Result<()> {
+    match meta.is_file() {
+        true => Ok(()),
+        false => Err(Error::invalid(path.display(), "a file", kind(meta.file_type()))),
     }
-    let got = if meta.is_dir() { "a folder" } else { "a pipe or device" };
-    Err(Error::invalid(path.display(), "a file", got))
+}
+
+fn kind(found: fs::FileType) -> &'static str {
+    if found.is_dir() {
+        return "a folder";
+    }
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::FileTypeExt;
+        if found.is_fifo() {
+            return "a named pipe";
+        }
+        if found.is_socket() {
+            return "a socket";
+        }
+    }
+    "a device"
 }
 
 /// The bytes as text without a byte order mark. An error names the line of the first byte that is not UTF-8.
@@ -229,7 +306,30 @@ mod tests {
         fs::write(&path, [0; 11]).unwrap();
         assert!(read(&path, 10).unwrap_err().to_string().contains("at most 10 bytes"));
         assert_eq!(read(&path, 11).unwrap().len(), 11);
-        let line = read(dir.path(), 10).unwrap_err().to_string();
-        assert!(line.ends_with("expected a file, got a folder"), "{line}");
+        let sparse = fs::File::create(dir.path().join("sparse")).unwrap();
+        if sparse.set_len(1 << 43).is_ok() {
+            let line = read(dir.path().join("sparse"), u64::MAX).unwrap_err().to_string();
+            assert!(line.ends_with("sparse: 8796093022208 bytes do not fit into memory"), "{line}");
+        }
+    }
+
+    /// A pipe that nobody writes made the reader wait forever.
+    #[cfg(unix)]
+    #[test]
+    fn what_is_no_file_is_refused_by_kind() {
+        let dir = tempfile::tempdir().unwrap();
+        let [pipe, socket] = ["pipe", "socket"].map(|name| dir.path().join(name));
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let _listens = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+        for (path, got) in [
+            (dir.path(), "a folder"),
+            (&pipe, "a named pipe"),
+            (&socket, "a socket"),
+            (Path::new("/dev/zero"), "a device"),
+        ] {
+            let line = read(path, 10).unwrap_err().to_string();
+            assert_eq!(line, format!("{}: expected a file, got {got}", path.display()));
+            assert_eq!(crate::data::FileBytes::open(path).unwrap_err().to_string(), line);
+        }
     }
 }

@@ -6,7 +6,6 @@
 mod error;
 #[cfg(any(feature = "burn", feature = "images"))]
 mod fields;
-mod files;
 mod pairs;
 mod relevance;
 mod scores;
@@ -14,10 +13,13 @@ mod scores;
 pub mod audit;
 pub mod data;
 pub mod eval;
+pub mod files;
+pub mod output;
 pub mod scored;
 pub mod significance;
 pub mod start;
 pub mod text;
+pub mod threads;
 pub mod tiles;
 #[cfg(feature = "weights")]
 pub mod weights;

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 #[cfg(feature = "pieces")]
 pub use pieces::WordPieces;
 #[cfg(all(feature = "pieces", feature = "burn"))]
-pub(crate) use pieces::open_tokenizer;
+pub(crate) use pieces::{open_tokenizer, parsed as parsed_tokenizer};
 pub use terms::Terms;
 pub use treebank::{treebank, treebank_line};
 #[cfg(not(feature = "pieces"))]

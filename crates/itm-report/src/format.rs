@@ -149,6 +149,11 @@ pub fn clean(text: &str) -> String {
     text.chars().map(harmless).collect()
 }
 
+/// [`clean`] line by line.
+pub fn clean_lines(text: &str) -> String {
+    text.split('\n').map(clean).collect::<Vec<_>>().join("\n")
+}
+
 /// Whether a character moves the cursor or reverses the direction of a line.
 pub(crate) fn is_harmful(c: char) -> bool {
     let turns = matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}' | '\u{2029}');
@@ -217,5 +222,6 @@ mod tests {
     #[test]
     fn names_cannot_move_the_cursor() {
         assert_eq!(clean("a\x1b[2Jb\nc\u{202e}d"), "a\u{fffd}[2Jb c\u{fffd}d");
+        assert_eq!(clean_lines("a\x1bb\nc\u{9b}d\r\n"), "a\u{fffd}b\nc\u{fffd}d \n");
     }
 }

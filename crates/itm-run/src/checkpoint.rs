@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::{fs, io};
 
 use itm_core::data::sha256_hex;
+use itm_core::files::{self, LARGEST_TEXT};
 use itm_core::{Error, Result};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -97,13 +97,13 @@ impl Flaw {
         }
     }
 
-    /// A file that is missing or not text is damage; a missing permission or too many open files are not.
-    fn of_file(path: &Path) -> impl FnOnce(io::Error) -> Self {
-        move |source| {
-            let damaged = [ErrorKind::NotFound, ErrorKind::InvalidData, ErrorKind::UnexpectedEof];
-            let damaged = damaged.contains(&source.kind());
-            let error = Error::io(path)(source);
-            if damaged { Self::Damaged(error) } else { Self::Other(error) }
+    /// A file that is missing is damage; a missing permission, too many open files or a folder in its place are not.
+    fn of_file(error: Error) -> Self {
+        match &error {
+            Error::Io { source, .. } if source.kind() == ErrorKind::NotFound => {
+                Self::Damaged(error)
+            }
+            _ => Self::Other(error),
         }
     }
 }
@@ -268,7 +268,7 @@ impl Checkpoints {
         }
         for (name, expected) in &files {
             let path = folder.join(name);
-            let bytes = fs::read(&path).map_err(Flaw::of_file(&path))?;
+            let bytes = files::read(&path, u64::MAX).map_err(Flaw::of_file)?;
             same_hash(&path, &bytes, expected)?;
         }
         Ok(Found { folder, step, progress, notice: None })
@@ -277,8 +277,8 @@ impl Checkpoints {
     fn manifest<P: Progress>(&self, step: u64) -> Result<Manifest<P>, Flaw> {
         let folder = self.folder.join(format!("step-{step}"));
         let [path, hash] = [MANIFEST, MANIFEST_HASH].map(|name| folder.join(name));
-        let text = fs::read_to_string(&path).map_err(Flaw::of_file(&path))?;
-        let line = fs::read_to_string(&hash).map_err(Flaw::of_file(&hash))?;
+        let text = text_of(&path)?;
+        let line = text_of(&hash)?;
         if line != hash_line(&text) {
             let expected = line.split(' ').next().unwrap_or_default();
             same_hash(&path, text.as_bytes(), expected)?;
@@ -297,7 +297,13 @@ impl Checkpoints {
 /// If the manifest cannot be read.
 pub(crate) fn hash(folder: &Path) -> Result<String> {
     let path = folder.join(MANIFEST);
-    Ok(sha256_hex(&fs::read(&path).map_err(Error::io(&path))?))
+    Ok(sha256_hex(&files::read(&path, LARGEST_TEXT)?))
+}
+
+/// A text; what is not UTF-8 is damage.
+fn text_of(path: &Path) -> Result<String, Flaw> {
+    let bytes = files::read(path, LARGEST_TEXT).map_err(Flaw::of_file)?;
+    String::from_utf8(bytes).map_err(|e| Flaw::Damaged(Error::invalid(path.display(), "UTF-8", e)))
 }
 
 fn hash_line(manifest: &str) -> String {

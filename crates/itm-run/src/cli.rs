@@ -249,7 +249,7 @@ pub struct ScenesArgs {
 /// `itm features …`
 #[derive(Debug, Args)]
 pub struct FeaturesArgs {
-    /// Folder of the pictures (JPEG, PNG).
+    /// Folder of the pictures (JPEG, PNG or WebP: .jpg, .jpeg, .png, .webp).
     #[arg(long, value_name = "DIR")]
     pub images: PathBuf,
     /// Folder of the network: `mobilenet_v2_1.0_224.safetensors`, `….graph.json`, for `--grid` also `grid_pca128.safetensors`.

@@ -165,6 +165,7 @@ impl Config {
     /// # Errors
     /// If a key is unknown or missing.
     pub(crate) fn new(name: &str, path: PathBuf, text: String, mut root: Table) -> Result<Self> {
+        read::check_counts(&path, &root, "")?;
         let target = take_table(&mut root, &path, "target")?;
         let target: Target = section(&path, "target", target)?;
         target.check(&path)?;

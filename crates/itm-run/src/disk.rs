@@ -5,6 +5,8 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use itm_core::output::sync_folder;
+pub use itm_core::output::write_bytes as write_atomically;
 use itm_core::{Error, Result};
 
 /// One change of the file system.
@@ -69,17 +71,6 @@ impl Disk for SystemDisk {
     }
 }
 
-#[cfg(unix)]
-fn sync_folder(path: &Path) -> io::Result<()> {
-    File::open(path)?.sync_all()
-}
-
-/// Other systems cannot open and sync a folder like a file.
-#[cfg(not(unix))]
-fn sync_folder(_: &Path) -> io::Result<()> {
-    Ok(())
-}
-
 /// Carries an effect out; an error names the path.
 pub(crate) fn apply(disk: &dyn Disk, effect: Effect<'_>) -> Result<()> {
     disk.apply(effect).map_err(Error::io(effect.path()))
@@ -119,14 +110,6 @@ pub(crate) fn sync_parent(disk: &dyn Disk, path: &Path) -> Result<()> {
         Some(parent) => apply(disk, Effect::SyncFolder(parent)),
         None => Ok(()),
     }
-}
-
-/// Writes a file so that a kill leaves the old one or the new one.
-///
-/// # Errors
-/// If it cannot be written.
-pub fn write_atomically(path: &Path, contents: &[u8]) -> Result<()> {
-    replace(&SystemDisk, path, contents)
 }
 
 /// [`write_atomically`] on any disk.

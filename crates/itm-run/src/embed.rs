@@ -11,6 +11,8 @@ use std::sync::Arc;
 use itm_core::data::{
     FileBytes, decode_image, probe_image, sha256_hex, turned_pictures, upright_image,
 };
+use itm_core::files::{LARGEST_TEXT, read};
+use itm_core::output::Lock;
 use itm_core::vision::{Ahead, Prefetch, Transform};
 use itm_core::weights::Hub;
 use itm_core::{Error, Result};
@@ -22,7 +24,7 @@ use crate::checkpoint::write_atomically;
 use crate::cli::{EmbedArgs, Shard};
 use crate::features::{found, listed};
 use crate::npy::array;
-use crate::{progress, run_dir, stop};
+use crate::{progress, stop};
 use captions::Captions;
 use model::Model;
 use rows::{Done, Rows, Table};
@@ -52,7 +54,10 @@ pub(crate) fn embed(args: &EmbedArgs) -> Result<()> {
 
     let out = Out { folder: &args.out, shard: args.shard };
     fs::create_dir_all(&args.out).map_err(Error::io(&args.out))?;
-    let _owner = run_dir::own(&args.out)?;
+    let refused = |process| {
+        Error::invalid(args.out.display(), "a folder that no other process writes", process)
+    };
+    let _owner = Lock::take(&out.path("embed", "lock")?, refused)?;
     let identity = json!({
         "itm": env!("CARGO_PKG_VERSION"),
         "model": { "name": args.model, "sha256": model::hashes(&folder)?, "about": model.about },
@@ -181,7 +186,7 @@ fn begun(out: &Out<'_>, identity: &Value) -> Result<bool> {
     let (manifest, begun) = (out.path("embed", "json")?, out.path("embed", "json.part")?);
     let (path, whole) = if manifest.exists() { (&manifest, true) } else { (&begun, false) };
     if path.exists() {
-        let text = fs::read(path).map_err(Error::io(path))?;
+        let text = read(path, LARGEST_TEXT)?;
         let earlier: Value = serde_json::from_slice(&text)
             .map_err(|e| Error::invalid(path.display(), "a manifest of this command", e))?;
         let object = identity.as_object().expect("an object");

@@ -7,13 +7,14 @@ use std::path::{Path, PathBuf};
 
 use half::f16;
 use itm_core::data::{Npy, decode_image, probe_image, turned_pictures};
+use itm_core::files::read_text;
+use itm_core::output::{Existing, NewFolder, write_bytes};
 use itm_core::vision::{GRID, GridPca, MobileNet, Scratch, grid_boxes, quantise};
 use itm_core::{Error, Result};
 use rayon::prelude::*;
 
-use crate::checkpoint::write_atomically;
 use crate::cli::FeaturesArgs;
-use crate::disk::temporary;
+use crate::config::within;
 use crate::npy::{array, header};
 use crate::progress;
 
@@ -21,9 +22,7 @@ use crate::progress;
 type Row = (Vec<f32>, Option<Vec<f32>>);
 
 pub(crate) fn features(args: &FeaturesArgs) -> Result<()> {
-    if args.batch == 0 {
-        return Err(Error::invalid("--batch", "at least 1", 0));
-    }
+    within("--batch".into(), args.batch as u64, 1..=65_536)?;
     if args.name.is_empty() || args.name.contains(['/', '\\']) {
         return Err(Error::invalid("--name", "the beginning of a file name", &args.name));
     }
@@ -33,9 +32,10 @@ pub(crate) fn features(args: &FeaturesArgs) -> Result<()> {
     };
     let net = MobileNet::open(&args.weights)?;
     let pca = args.grid.then(|| GridPca::open(&args.weights, net.channels())).transpose()?;
-    fs::create_dir_all(&args.out).map_err(Error::io(&args.out))?;
+    let folder = NewFolder::begin(&args.out, Existing::Files)?;
+    let new = folder.path();
 
-    let file = |end: &str| args.out.join(format!("{}_{end}", args.name));
+    let file = |end: &str| new.join(format!("{}_{end}", args.name));
     let mut ims = Rows::create(file("ims.npy"), "<f2", &[net.channels()])?;
     let mut grid = match &pca {
         // Real values first, because their scale is known only at the end.
@@ -85,9 +85,10 @@ pub(crate) fn features(args: &FeaturesArgs) -> Result<()> {
     let count = ims.finish()?;
     if let Some(grid) = grid {
         grid.finish()?;
-        quantised(&file("grid_real.npy"), file("grid.npy"), &args.out, side)?;
+        quantised(&file("grid_real.npy"), file("grid.npy"), (&args.out, &new), side)?;
     }
-    write_atomically(&file("ids.txt"), kept.as_bytes())?;
+    write_bytes(&file("ids.txt"), kept.as_bytes())?;
+    folder.commit()?;
     let left_out = if bad.is_empty() { String::new() } else { format!(", {} left out", bad.len()) };
     let is_turned = |name: &str| probe_image(args.images.join(name)).is_ok_and(|info| info.turned);
     let turned = kept.par_lines().filter(|name| is_turned(name)).count();
@@ -101,7 +102,7 @@ pub(crate) fn features(args: &FeaturesArgs) -> Result<()> {
 
 /// The names of a list; refuses a name that occurs twice.
 pub(crate) fn listed(file: &Path) -> Result<Vec<String>> {
-    let text = fs::read_to_string(file).map_err(Error::io(file))?;
+    let text = read_text(file)?;
     let mut seen = HashSet::new();
     for (i, name) in text.lines().enumerate() {
         let place = format!("{} line {}", file.display(), i + 1);
@@ -142,7 +143,7 @@ pub(crate) fn found(folder: &Path) -> Result<Vec<String>> {
 
 /// Real grids → int8 and one scale per dimension. If the folder has scales, they are used, so that all splits share them;
 /// otherwise a scale is the greatest magnitude / 127.
-fn quantised(real: &Path, to: PathBuf, out: &Path, side: usize) -> Result<()> {
+fn quantised(real: &Path, to: PathBuf, (out, new): (&Path, &Path), side: usize) -> Result<()> {
     let values = Npy::open(real)?;
     let width = values.shape()[2];
     let mut row = vec![0.0; values.row_len()];
@@ -163,10 +164,8 @@ fn quantised(real: &Path, to: PathBuf, out: &Path, side: usize) -> Result<()> {
             }
         }
         let scale: Vec<f32> = most.iter().map(|m| m / 127.0).collect();
-        write_atomically(
-            &path,
-            &array("<f4", &[width], scale.iter().flat_map(|v| v.to_le_bytes())),
-        )?;
+        let bytes = scale.iter().flat_map(|v| v.to_le_bytes());
+        write_bytes(&new.join("grid_scale.npy"), &array("<f4", &[width], bytes))?;
         scale
     };
     let mut grid = Rows::create(to, "|i1", &values.shape()[1..])?;
@@ -177,15 +176,14 @@ fn quantised(real: &Path, to: PathBuf, out: &Path, side: usize) -> Result<()> {
     grid.finish()?;
     let boxes = grid_boxes(side).concat();
     let boxes = array("<f4", &[GRID * GRID, 4], boxes.iter().flat_map(|v| v.to_le_bytes()));
-    write_atomically(&out.join("grid_boxes.npy"), &boxes)?;
+    write_bytes(&new.join("grid_boxes.npy"), &boxes)?;
     drop(values);
     fs::remove_file(real).map_err(Error::io(real))
 }
 
-/// A `.npy` file whose number of rows is known only at the end; until then the file has a temporary name.
+/// A `.npy` file whose number of rows is known only at the end.
 struct Rows {
     path: PathBuf,
-    temporary: PathBuf,
     file: BufWriter<File>,
     kind: &'static str,
     shape: Vec<usize>,
@@ -196,14 +194,13 @@ struct Rows {
 
 impl Rows {
     fn create(path: PathBuf, kind: &'static str, row: &[usize]) -> Result<Self> {
-        let temporary = temporary(&path);
-        let file = File::create(&temporary).map_err(Error::io(&temporary))?;
+        let file = File::create(&path).map_err(Error::io(&path))?;
         let mut shape = vec![0];
         shape.extend(row);
         let (row, buffer) = (row.iter().product(), header(kind, &shape));
         let mut file = BufWriter::new(file);
-        file.write_all(&buffer).map_err(Error::io(&temporary))?;
-        Ok(Self { path, temporary, file, kind, shape, row, rows: 0, buffer })
+        file.write_all(&buffer).map_err(Error::io(&path))?;
+        Ok(Self { path, file, kind, shape, row, rows: 0, buffer })
     }
 
     /// One row, as bytes.
@@ -213,10 +210,10 @@ impl Rows {
         let size = self.kind[2..].parse::<usize>().unwrap_or(1) * self.row;
         assert_eq!(self.buffer.len(), size, "bytes of a row {:?}", &self.shape[1..]);
         self.rows += 1;
-        self.file.write_all(&self.buffer).map_err(Error::io(&self.temporary))
+        self.file.write_all(&self.buffer).map_err(Error::io(&self.path))
     }
 
-    /// Writes the shape, gives the file its final name, and returns the number of rows.
+    /// Writes the shape and returns the number of rows.
     fn finish(mut self) -> Result<usize> {
         self.shape[0] = self.rows;
         let header = header(self.kind, &self.shape);
@@ -224,16 +221,8 @@ impl Rows {
         written
             .and_then(|_| self.file.write_all(&header))
             .and_then(|()| self.file.flush())
-            .and_then(|()| self.file.get_ref().sync_all())
-            .and_then(|()| fs::rename(&self.temporary, &self.path))
             .map_err(Error::io(&self.path))?;
         Ok(self.rows)
-    }
-}
-
-impl Drop for Rows {
-    fn drop(&mut self) {
-        _ = fs::remove_file(&self.temporary); // an unfinished file leaves nothing behind
     }
 }
 

@@ -6,6 +6,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use itm_core::files::read_text;
 use itm_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
@@ -123,7 +124,7 @@ impl Log {
     /// # Errors
     /// If the file cannot be read, or has a line that is no line of a log.
     pub fn read(path: &Path) -> Result<Vec<Line>> {
-        let text = fs::read_to_string(path).map_err(Error::io(path))?;
+        let text = read_text(path)?;
         text.lines()
             .enumerate()
             .map(|(n, line)| {

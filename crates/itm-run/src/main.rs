@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use clap::error::ErrorKind;
 use itm_core::Error;
+use itm_report::format::clean;
 use itm_run::cli::Cli;
 
 /// The exit code if only a build with more features can run the command. `cargo xtask` then makes it.
@@ -17,6 +18,9 @@ fn main() -> ExitCode {
         Err(error) if is_help(error.kind()) => error.exit(),
         Err(error) => return refuse(one_line(&error.to_string())),
     };
+    if let Some(line) = itm_core::threads::cap() {
+        eprintln!("{line}");
+    }
     // Runs on a thread of the pool, so that a parallel operation starts here at once, without waking another thread and waiting.
     match rayon::scope(|_| itm_run::run(cli)) {
         Ok(()) => ExitCode::SUCCESS,
@@ -48,7 +52,7 @@ fn is_help(kind: ErrorKind) -> bool {
 fn one_line(message: &str) -> String {
     let reason = message.lines().take_while(|line| !line.trim().is_empty()).map(str::trim);
     let reason = reason.collect::<Vec<_>>().join(" ");
-    format!("{reason} (`itm --help` says what there is)")
+    format!("{} (`itm --help` says what there is)", clean(&reason))
 }
 
 #[cfg(test)]
@@ -65,5 +69,6 @@ mod tests {
         );
         let seeds = line(&["itm", "reproduce", "fne-scenes", "--seeds", "x"]);
         assert!(seeds.contains("'x' for '--seeds <N>'") && seeds.lines().count() == 1, "{seeds}");
+        assert!(!line(&["itm", "\u{1b}[2J\u{202e}"]).contains(['\u{1b}', '\u{202e}']));
     }
 }

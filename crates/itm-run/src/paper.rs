@@ -4,10 +4,10 @@
 mod lines;
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use itm_core::eval::Protocol;
+use itm_core::files::read_text;
 use itm_core::{Error, Result};
 use serde::Deserialize;
 
@@ -73,7 +73,7 @@ impl Paper {
             #[serde(default)]
             unmade: Vec<u32>,
         }
-        let text = fs::read_to_string(file).map_err(Error::io(file))?;
+        let text = read_text(file)?;
         let About { paper, lines: counts, unmade } = section(file, "tables", parse(file, &text)?)?;
         let file = file.with_extension("csv");
         Ok(Self { title: paper, lines: lines::read(&file, &counts)?, unmade })

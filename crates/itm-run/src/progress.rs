@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use itm_core::{Error, Result};
+use itm_report::format::clean_lines;
 
 /// All bars of the process: several trainings may run at the same time.
 static BARS: LazyLock<MultiProgress> = LazyLock::new(MultiProgress::new);
@@ -13,8 +14,14 @@ static BARS: LazyLock<MultiProgress> = LazyLock::new(MultiProgress::new);
 /// Why a line could not be written.
 static LOST: Mutex<Option<std::io::Error>> = Mutex::new(None);
 
-/// Prints one or more lines on standard output. Bars make room for the lines; otherwise the lines would tear the bars apart.
+/// Prints one or more lines on standard output, without characters of names and captions that would move the cursor or turn the
+/// line. Bars make room for the lines; otherwise the lines would tear the bars apart.
 pub(crate) fn say(text: impl std::fmt::Display) {
+    say_painted(&clean_lines(&text.to_string()));
+}
+
+/// Prints lines of a report, which is clean and may have colours.
+pub(crate) fn say_painted(text: &str) {
     let written = BARS.suspend(|| writeln!(std::io::stdout(), "{text}"));
     if let Err(error) = written {
         *LOST.lock().expect("no panic under this lock") = Some(error);

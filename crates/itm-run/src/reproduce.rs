@@ -48,7 +48,7 @@ pub fn reproduce(
     report::write(&folder, &of_all, &sections)?;
     let palette = itm_report::terminal::Palette::of(&std::io::stdout());
     let detail = if how.verbose { Detail::Full } else { Detail::Short };
-    progress::say(report::terminal(&of_all, &sections, detail, palette));
+    progress::say_painted(&report::terminal(&of_all, &sections, detail, palette));
     if let Some(rescoring) = rescoring.as_ref().filter(|_| !experiment.view.rescore.is_empty()) {
         rescoring.write(&experiment, &of_all, &folder, started)?;
     }

@@ -1,10 +1,11 @@
 //! The folder of a run: its configuration, the log and checkpoints of every row and seed, and at the end the reports.
 
-use std::fs::{self, File, TryLockError};
-use std::io::Write;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use itm_core::files::read_text;
+use itm_core::output::Lock;
 use itm_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
@@ -40,7 +41,7 @@ impl Identity {
     /// If the folder has no identity, or it cannot be read.
     pub fn read(run: &Path) -> Result<Self> {
         let file = run.join(IDENTITY);
-        let text = fs::read_to_string(&file).map_err(Error::io(&file))?;
+        let text = read_text(&file)?;
         serde_json::from_str(&text)
             .map_err(|e| Error::invalid(file.display(), "the identity of a run", e))
     }
@@ -173,45 +174,20 @@ pub fn paths(target: &str) -> Vec<PathBuf> {
     found.into_iter().map(|(_, name)| Path::new("runs").join(name)).collect()
 }
 
-/// A locked file. The system unlocks it if the process is killed; otherwise it is empty at the end.
-#[derive(Debug)]
-pub(crate) struct Lock(File);
-
-impl Drop for Lock {
-    fn drop(&mut self) {
-        _ = self.0.set_len(0);
-    }
-}
-
 /// Locks a folder for this process.
 ///
 /// # Errors
 /// If another process has locked it, or the file cannot be made.
-pub(crate) fn own(path: &Path) -> Result<Arc<Lock>> {
-    let name = path.join(LOCK);
-    let file = File::options().read(true).write(true).create(true).truncate(false).open(&name);
-    let mut file = file.map_err(Error::io(&name))?;
-    match file.try_lock() {
-        Ok(()) => {
-            // The number is only for the line that refuses another process: a full disk does not matter.
-            _ = file.set_len(0).and_then(|()| write!(file, "{}", std::process::id()));
-        }
-        Err(TryLockError::WouldBlock) => {
-            let number = fs::read_to_string(&name).unwrap_or_default();
-            let expected = "a folder in which no other process trains";
-            return Err(Error::invalid(path.display(), expected, format!("process {number}")));
-        }
-        // Some network file systems have no locks.
-        Err(TryLockError::Error(e)) if e.kind() == std::io::ErrorKind::Unsupported => (),
-        Err(TryLockError::Error(e)) => return Err(Error::io(&name)(e)),
-    }
-    Ok(Arc::new(Lock(file)))
+fn own(path: &Path) -> Result<Arc<Lock>> {
+    let refused = |process| {
+        Error::invalid(path.display(), "a folder in which no other process trains", process)
+    };
+    Lock::take(&path.join(LOCK), refused).map(Arc::new)
 }
 
 /// Whether a process has locked a folder.
 fn is_owned(path: &Path) -> bool {
-    let locked = |file: File| matches!(file.try_lock(), Err(TryLockError::WouldBlock));
-    File::open(path.join(LOCK)).is_ok_and(locked)
+    Lock::is_taken(&path.join(LOCK))
 }
 
 /// Whether a folder is empty, except perhaps for its lock and the unfinished identity of a killed run.

@@ -1,8 +1,9 @@
 //! `itm scenes`: the built-in world as files, and as a contact sheet.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use itm_core::cca::{Cca, CcaOptions};
+use itm_core::output::{self, Existing, NewFolder};
 use itm_core::{Error, Result};
 use scenes::{CAPTIONS, ImageFeature, Scenes};
 
@@ -22,28 +23,33 @@ pub(crate) fn scenes(args: &ScenesArgs) -> Result<()> {
     let ScenesArgs { seed, train, val, test, pixels, .. } = *args;
     let size = ScenesConfig { seed, train, val, test, pixels, ..ScenesConfig::default() };
     size.check(|key| format!("--{key}"))?;
-    for folder in args.out.iter().chain(&args.embeddings) {
-        refuse_files(folder)?;
-    }
+    let begun = |folder: &Option<PathBuf>| {
+        let begin = |folder| NewFolder::begin(folder, Existing::Nothing("a new or empty folder"));
+        folder.as_deref().map(begin).transpose()
+    };
+    let (out, embedded) = (begun(&args.out)?, begun(&args.embeddings)?);
+    args.sheet.as_deref().map_or(Ok(()), output::check)?;
     let world = Scenes::generate(seed, size.sizes());
     if let Some(path) = &args.sheet {
         write_atomically(path, &scenes::sheet(&world.test))?;
         progress::say(format!("Contact sheet: {}", path.display()));
     }
-    if let Some(folder) = &args.out {
+    if let Some(folder) = out {
         let spinner = progress::spinner("writing Scenes");
-        scenes::export(&world, folder)?;
+        scenes::export(&world, folder.path())?;
+        let place = folder.target().display().to_string();
+        folder.commit()?;
         spinner.finish_and_clear();
         progress::say(format!(
-            "Scenes in {}: {train} train, {val} val and {test} test images, {CAPTIONS} captions each",
-            folder.display()
+            "Scenes in {place}: {train} train, {val} val and {test} test images, {CAPTIONS} captions each"
         ));
     }
-    if let Some(folder) = &args.embeddings {
-        embeddings(&world, folder)?;
+    if let Some(folder) = embedded {
+        embeddings(&world, &folder.path())?;
+        let place = folder.target().display().to_string();
+        folder.commit()?;
         progress::say(format!(
-            "Embeddings in {}: image.npy of {test} test images, text.npy of {CAPTIONS} captions each",
-            folder.display()
+            "Embeddings in {place}: image.npy of {test} test images, text.npy of {CAPTIONS} captions each"
         ));
     }
     Ok(())
@@ -55,7 +61,6 @@ fn embeddings(world: &Scenes, folder: &Path) -> Result<()> {
     let data = world.dataset(ImageFeature::Global);
     let cca = Cca::fit(&data, &CcaOptions::default())?;
     spinner.finish_and_clear();
-    std::fs::create_dir_all(folder).map_err(Error::io(folder))?;
     let sides = [
         ("image.npy", cca.image_embeddings(&data.test.features)),
         ("text.npy", cca.text_embeddings(&data.test.captions)),
@@ -66,16 +71,6 @@ fn embeddings(world: &Scenes, folder: &Path) -> Result<()> {
         write_atomically(&folder.join(name), &npy::array("<f4", &shape, bytes))?;
     }
     Ok(())
-}
-
-/// Refuses a folder that is not empty, and a path that is not a folder.
-pub(crate) fn refuse_files(path: &Path) -> Result<()> {
-    let got = match path.read_dir().map(Iterator::count) {
-        Ok(1..) => "a folder with files",
-        Err(_) if path.exists() => "a file",
-        _ => return Ok(()),
-    };
-    Err(Error::invalid(path.display(), "a new or empty folder", got))
 }
 
 #[cfg(test)]

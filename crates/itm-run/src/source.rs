@@ -3,7 +3,6 @@
 mod evidence;
 mod first;
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -11,6 +10,7 @@ use itm_core::data::{
     Bounds, Dataset, ImageFolder, Judgements, Manifest, Part, WordVectors, load_pictures,
     load_precomp, probe_image, sha256_hex, turned_pictures,
 };
+use itm_core::files::{LARGEST_TEXT, read};
 use itm_core::learn::WordMap;
 use itm_core::scored::Scored;
 use itm_core::vision::PictureSource;
@@ -206,7 +206,7 @@ impl Source {
     fn take_vocabulary(&mut self, target: &Config, folder: &Path) -> Result<()> {
         let Some(name) = &target.target.vocabulary else { return Ok(()) };
         let path = folder.join(name);
-        let bytes = fs::read(&path).map_err(Error::io(&path))?;
+        let bytes = read(&path, LARGEST_TEXT)?;
         self.add_to_hash(&bytes);
         self.vocabulary = Some(path);
         Ok(())
@@ -340,7 +340,7 @@ impl Source {
                 // Only what is a whole picture comes into a page.
                 let found = folder.image_path(&name).and_then(|path| {
                     let info = probe_image(&path).ok()?;
-                    Some((info.format.mime(), fs::read(path).ok()?))
+                    Some((info.format.mime(), read(path, LARGEST_TEXT).ok()?))
                 });
                 let (mime, bytes) = found.unwrap_or(("image/jpeg", vec![]));
                 Picture { name, mime, bytes }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use itm_core::cca::StartInputs;
 use itm_core::data::sha256_hex;
 use itm_core::start::{BagPooling, Start, StartOptions, TextForm};
-use itm_core::{Error, Result};
+use itm_core::{Result, files};
 
 use crate::disk::write_atomically;
 use crate::progress;
@@ -103,7 +103,7 @@ impl Starts {
 }
 
 fn read(path: &Path, hash: &str) -> Result<Start> {
-    let bytes = std::fs::read(path).map_err(Error::io(path))?;
+    let bytes = files::read(path, u64::MAX)?;
     Start::from_bytes(&path.display().to_string(), &bytes, hash)
 }
 

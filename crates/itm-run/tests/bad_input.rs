@@ -379,6 +379,22 @@ fn a_whole_folder_runs_and_is_called_what_it_is() {
     assert!(report["notes"].as_array().unwrap().contains(&note.into()), "{}", report["notes"]);
 }
 
+/// As root, a rename turned the device into a picture.
+#[cfg(target_os = "linux")]
+#[test]
+fn devices_and_links_are_not_replaced() {
+    let dir = tempfile::tempdir().unwrap();
+    let configs = small_configs(dir.path());
+    let size = ["--train", "2", "--val", "0", "--test", "1"];
+    let sheet =
+        |path: &'static str| refused(&configs, &[&["scenes", "--sheet", path][..], &size].concat());
+    holds(&sheet("/dev/full"), &["/dev/full: No space left on device"]);
+    assert!(!Path::new("/dev/full").is_file());
+    std::os::unix::fs::symlink("mine.txt", dir.path().join("link")).unwrap();
+    holds(&sheet("link"), &["link: expected a name that is no link, got a link"]);
+    assert!(dir.path().join("link").is_symlink());
+}
+
 /// A line that nobody can read is no success.
 #[cfg(target_os = "linux")]
 #[test]

@@ -8,7 +8,6 @@ mod random;
 mod refill;
 mod siblings;
 mod tailor;
-mod whole;
 mod words;
 
 #[cfg(feature = "cli")]

@@ -4,10 +4,9 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
-use itm_core::{Error, Result};
+use itm_core::files::open;
+use itm_core::{Error, Result, output};
 use serde::{Deserialize, Serialize};
-
-use crate::whole;
 
 /// The longest line that is accepted, in bytes.
 const LONGEST: u64 = 1 << 20;
@@ -111,7 +110,7 @@ pub fn save<T>(
     path: &Path,
     fill: impl FnOnce(&mut Writer<&mut BufWriter<File>>) -> Result<T>,
 ) -> Result<T> {
-    whole::write(path, |file| fill(&mut Writer::new(file, path)))
+    output::write(path, |file| fill(&mut Writer::new(file, path)))
 }
 
 /// All records of a file. Empty lines are skipped.
@@ -120,7 +119,7 @@ pub fn save<T>(
 /// If the file cannot be read, or a line has other fields, positions that do not ascend, another number of old words than of positions, or
 /// more than 1 MiB. The error names file and line.
 pub fn read(path: &Path) -> Result<Vec<Record>> {
-    let file = File::open(path).map_err(Error::io(path))?;
+    let file = open(path)?;
     parse(&path.display().to_string(), BufReader::new(file))
 }
 

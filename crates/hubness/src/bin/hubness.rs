@@ -7,6 +7,7 @@ use clap::Parser;
 use clap::error::ErrorKind;
 use hubness::cli::args::CommandLine;
 use hubness::cli::commands;
+use itm_report::format::clean;
 
 fn main() -> ExitCode {
     let cli = match CommandLine::try_parse() {
@@ -14,6 +15,9 @@ fn main() -> ExitCode {
         Err(error) if is_help(error.kind()) => error.exit(),
         Err(error) => return refuse(&one_line(&error.to_string())),
     };
+    if let Some(line) = itm_core::threads::cap() {
+        eprintln!("{line}");
+    }
     let mut out = io::BufWriter::new(io::stdout().lock());
     let done = commands::run(cli, &mut out)
         .and_then(|()| out.flush().map_err(itm_core::Error::io("standard output")));
@@ -44,5 +48,5 @@ fn is_help(kind: ErrorKind) -> bool {
 fn one_line(message: &str) -> String {
     let reason = message.lines().take_while(|line| !line.trim().is_empty()).map(str::trim);
     let reason = reason.collect::<Vec<_>>().join(" ");
-    format!("{reason} (`hubness --help` says what there is)")
+    format!("{} (`hubness --help` says what there is)", clean(&reason))
 }

@@ -27,6 +27,9 @@ Examples:
 
 Exit codes: 0 done, 2 something about the input or the options is wrong (one line says what).";
 
+/// The most draws of `--resamples`: a hundred times the default.
+const MOST_RESAMPLES: usize = 1_000_000;
+
 /// A command.
 #[derive(Debug, Subcommand)]
 pub enum Task {
@@ -129,9 +132,13 @@ pub struct ExportArgs {
     /// The correction.
     #[command(flatten)]
     pub fit: FitArgs,
-    /// A folder for items.npy, queries.npy, expected.npy (the ten best of each query, to check the engine) and export.json
+    /// A new folder for items.npy, queries.npy, expected.npy (the ten best of each query, to check the engine) and export.json,
+    /// which holds the hashes of the other three
     #[arg(long, value_name = "FOLDER", help_heading = "Output")]
     pub out: PathBuf,
+    /// Replaces an older export in the folder
+    #[arg(long, help_heading = "Output")]
+    pub force: bool,
 }
 
 /// Which side holds the queries.
@@ -146,8 +153,12 @@ impl ReportArgs {
     /// The study that these options describe.
     ///
     /// # Errors
-    /// If a method is unknown.
+    /// If a method is unknown, or there are too many resamples.
     pub fn study(&self) -> itm_core::Result<Study> {
+        if self.resamples > MOST_RESAMPLES {
+            let expected = format!("0 to {MOST_RESAMPLES}");
+            return Err(itm_core::Error::invalid("--resamples", expected, self.resamples));
+        }
         Ok(Study {
             methods: self
                 .method

@@ -116,8 +116,8 @@ impl Settings {
             require(name, "a number or auto", choices.len(), |n| n > 0)?;
         }
         for k in numbers(&self.csls_k) {
-            let whole = |k: f64| (1.0..1e9).contains(&k) && k.fract() == 0.0;
-            require("csls_k", "a whole number of neighbours, 1 or more", k, whole)?;
+            let whole = |k: f64| (1.0..=1e9).contains(&k) && k.fract() == 0.0;
+            require("csls_k", "a whole number of neighbours, 1 to 1000000000", k, whole)?;
         }
         for beta in numbers(&self.is_beta) {
             require("is_beta", ABOVE, beta, above)?;
@@ -126,9 +126,9 @@ impl Settings {
             require("rgm_lambda", "a number above 0, or inf", lambda, |lambda| lambda > 0.0)?;
         }
         require("nnn_alpha", FROM, self.nnn_alpha, from)?;
-        require("nnn_k", NEIGHBOURS, self.nnn_k, positive)?;
+        require("nnn_k", NEIGHBOURS, self.nnn_k, neighbours)?;
         require("qbnorm_beta", ABOVE, self.qbnorm_beta, above)?;
-        require("qbnorm_k", NEIGHBOURS, self.qbnorm_k, positive)?;
+        require("qbnorm_k", NEIGHBOURS, self.qbnorm_k, neighbours)?;
         require("dual_beta", "two numbers", self.dual_beta.len(), |n| n == 2)?;
         for &beta in &self.dual_beta {
             require("dual_beta", FROM, beta, from)?;
@@ -136,14 +136,15 @@ impl Settings {
         let sum = self.dual_beta.iter().sum::<f64>();
         require("dual_beta", "numbers with a sum above 0", sum, above)?;
         require("sinkhorn_eps", ABOVE, self.sinkhorn_eps, above)?;
-        require("sinkhorn_iterations", "at least 1", self.sinkhorn_iterations, positive)?;
-        require("local_k", NEIGHBOURS, self.local_k, positive)
+        let iterations = |n: usize| (1..=1_000_000).contains(&n);
+        require("sinkhorn_iterations", "1 to 1000000", self.sinkhorn_iterations, iterations)?;
+        require("local_k", NEIGHBOURS, self.local_k, neighbours)
     }
 }
 
 const ABOVE: &str = "a finite number above 0";
 const FROM: &str = "a finite number, 0 or more";
-const NEIGHBOURS: &str = "at least 1 neighbour";
+const NEIGHBOURS: &str = "1 to 1000000000 neighbours";
 
 fn numbers(choices: &[Choice]) -> impl Iterator<Item = f64> {
     choices.iter().filter_map(|choice| match choice {
@@ -160,8 +161,8 @@ fn from(x: f64) -> bool {
     x.is_finite() && x >= 0.0
 }
 
-fn positive(n: usize) -> bool {
-    n > 0
+fn neighbours(n: usize) -> bool {
+    (1..=1_000_000_000).contains(&n)
 }
 
 fn require<T: Display + Copy>(

@@ -17,10 +17,19 @@ fn settings_that_no_correction_can_use() {
     let folder = Folder::made();
     let hint = "(`hubness --help` says what there is)";
     for (option, want) in [
-        ("--csls-k 0", "--csls-k: expected a whole number of neighbours, 1 or more, got 0"),
-        ("--csls-k 2.5", "--csls-k: expected a whole number of neighbours, 1 or more, got 2.5"),
-        ("--csls-k inf", "--csls-k: expected a whole number of neighbours, 1 or more, got inf"),
-        ("--csls-k 5,-1", "--csls-k: expected a whole number of neighbours, 1 or more, got -1"),
+        ("--csls-k 0", "--csls-k: expected a whole number of neighbours, 1 to 1000000000, got 0"),
+        (
+            "--csls-k 2.5",
+            "--csls-k: expected a whole number of neighbours, 1 to 1000000000, got 2.5",
+        ),
+        (
+            "--csls-k inf",
+            "--csls-k: expected a whole number of neighbours, 1 to 1000000000, got inf",
+        ),
+        (
+            "--csls-k 5,-1",
+            "--csls-k: expected a whole number of neighbours, 1 to 1000000000, got -1",
+        ),
         ("--is-beta 0", "--is-beta: expected a finite number above 0, got 0"),
         ("--is-beta -1", "--is-beta: expected a finite number above 0, got -1"),
         ("--is-beta inf", "--is-beta: expected a finite number above 0, got inf"),
@@ -28,14 +37,26 @@ fn settings_that_no_correction_can_use() {
         ("--rgm-lambda 0", "--rgm-lambda: expected a number above 0, or inf, got 0"),
         ("--nnn-alpha -1", "--nnn-alpha: expected a finite number, 0 or more, got -1"),
         ("--nnn-alpha nan", "--nnn-alpha: expected a finite number, 0 or more, got NaN"),
-        ("--nnn-k 0", "--nnn-k: expected at least 1 neighbour, got 0"),
+        ("--nnn-k 0", "--nnn-k: expected 1 to 1000000000 neighbours, got 0"),
         ("--qbnorm-beta inf", "--qbnorm-beta: expected a finite number above 0, got inf"),
-        ("--qbnorm-k 0", "--qbnorm-k: expected at least 1 neighbour, got 0"),
+        ("--qbnorm-k 0", "--qbnorm-k: expected 1 to 1000000000 neighbours, got 0"),
         ("--dual-beta 1 -1", "--dual-beta: expected a finite number, 0 or more, got -1"),
         ("--dual-beta 0 0", "--dual-beta: expected numbers with a sum above 0, got 0"),
         ("--sinkhorn-eps 0", "--sinkhorn-eps: expected a finite number above 0, got 0"),
-        ("--sinkhorn-iterations 0", "--sinkhorn-iterations: expected at least 1, got 0"),
-        ("--local-k 0", "--local-k: expected at least 1 neighbour, got 0"),
+        ("--sinkhorn-iterations 0", "--sinkhorn-iterations: expected 1 to 1000000, got 0"),
+        (
+            "--resamples 18446744073709551615",
+            "--resamples: expected 0 to 1000000, got 18446744073709551615",
+        ),
+        (
+            "--nnn-k 1000000000001",
+            "--nnn-k: expected 1 to 1000000000 neighbours, got 1000000000001",
+        ),
+        (
+            "--sinkhorn-iterations 1000000000000",
+            "--sinkhorn-iterations: expected 1 to 1000000, got 1000000000000",
+        ),
+        ("--local-k 0", "--local-k: expected 1 to 1000000000 neighbours, got 0"),
         (
             "--method dual-is",
             "--method dual-is: expected banks of images and of texts, got at most one of them",
@@ -215,10 +236,16 @@ fn outputs_that_cannot_be_written() {
     let matched = format!("{rescore} u.npy --method gm");
     let want = "--out: expected a run file: a matching gives lists, not scores, got u.npy";
     refused(&folder, &matched, want);
-    refused(&folder, &format!("{rescore} u.run --top 0"), "--top: expected at least 1 item, got 0");
+    refused(
+        &folder,
+        &format!("{rescore} u.run --top 0"),
+        "--top: expected 1 to 1000000000 items, got 0",
+    );
+    let want = "--top: expected 1 to 1000000000 items, got 18446744073709551615";
+    refused(&folder, &format!("{rescore} u.run --top 18446744073709551615"), want);
     let ran = folder.run(&format!("export {source} --direction t2i --out i.npy"));
     let last = ran.err.lines().last();
-    assert_eq!((ran.code, last), (Some(2), Some("error: i.npy: File exists (os error 17)")));
+    assert_eq!((ran.code, last), (Some(2), Some("error: i.npy: expected a folder, got a file")));
 }
 
 #[test]
@@ -264,4 +291,39 @@ fn what_rescore_does_not_choose() {
         "rescore --run-i2t r.run --direction t2i --out u.run",
         "--run-t2i: expected a run of this direction, got none",
     );
+}
+
+/// A pipe made every reader wait forever, and a rename replaced the link.
+#[cfg(unix)]
+#[test]
+fn pipes_devices_and_links() {
+    let folder = Folder::made();
+    let at = |name: &str| folder.path().join(name);
+    assert!(std::process::Command::new("mkfifo").arg(at("pipe")).status().unwrap().success());
+    for (given, got) in [("pipe", "a named pipe"), ("/dev/zero", "a device"), (".", "a folder")] {
+        for line in [
+            format!("report --images i.npy --texts {given}"),
+            format!("report --images i.npy --texts t.npy --pairs {given}"),
+            format!("report --images i.npy --texts t.npy --truth {given}"),
+        ] {
+            if given == "." && line.contains("--texts .") {
+                continue; // a folder of numbered files
+            }
+            refused(&folder, &line, &format!("{given}: expected a file, got {got}"));
+        }
+    }
+    std::os::unix::fs::symlink("i.npy", at("link")).unwrap();
+    let html = "report --images i.npy --texts t.npy --html link";
+    refused(&folder, html, "link: expected a name that is no link, got a link");
+}
+
+/// 100,000 threads took nine minutes to start.
+#[test]
+fn threads_are_capped_at_the_cores() {
+    let folder = Folder::made();
+    let line = "report --images i.npy --texts t.npy --resamples 0";
+    let ran = folder.command(line, "100000", &[]);
+    assert_eq!(ran.code, Some(0));
+    assert!(ran.err.starts_with("note: RAYON_NUM_THREADS = 100000: "), "{}", ran.err);
+    assert_eq!(ran.err.lines().count(), 1);
 }

@@ -3,7 +3,7 @@
 use super::common::{Folder, IMAGES, WIDTH, floats, parsed};
 use super::options::banked;
 
-const SOURCE: &str = "export --images i.npy --texts t.npy --out x";
+const SOURCE: &str = "export --images i.npy --texts t.npy --out x --force";
 
 /// The ten largest inner products of every query, in f64, the smaller index first.
 fn brute_force(items: &[f32], queries: &[f32]) -> Vec<i32> {
@@ -94,4 +94,40 @@ fn what_is_no_inner_product_is_refused() {
     let line =
         "error: export: expected --images and --texts: an export needs embeddings, got scores\n";
     assert_eq!((ran.code, &ran.err[..]), (Some(2), line));
+}
+
+/// Old vectors beside a new description were the remains of a killed export: now the whole folder is replaced, and a file of
+/// another export is refused by its hash.
+#[test]
+fn an_export_is_one_folder() {
+    let folder = Folder::made();
+    let line = "export --images i.npy --texts t.npy --direction t2i --out x";
+    assert_eq!(folder.run(line).code, Some(0));
+    let old = ["items.npy", "queries.npy", "expected.npy"].map(|f| folder.read(&format!("x/{f}")));
+    let again = folder.run(line);
+    let want = "error: x: expected a new or empty folder, or --force, got a folder with files\n";
+    assert_eq!((again.code, &again.err[..]), (Some(2), want));
+    let report = "report --images x/items.npy --texts x/queries.npy --raw --resamples 0";
+    assert_eq!(folder.run(report).code, Some(0));
+
+    // Killed before the new folder had its name.
+    for (name, text) in [("new-folder.lock", "17"), ("new/items.npy", "half")] {
+        std::fs::create_dir_all(folder.path().join("x.tmp/new")).unwrap();
+        folder.write(&format!("x.tmp/{name}"), text);
+    }
+    let forced = folder.run(&format!("{line} --method is --is-beta 9 --force"));
+    assert_eq!(forced.code, Some(0), "{}", forced.err);
+    assert!(!folder.path().join("x.tmp").exists(), "nothing is left");
+    assert_ne!(folder.read("x/items.npy"), old[0]);
+    assert_eq!(folder.run(report).code, Some(0));
+    folder.write("x/items.npy", &old[0]);
+    let mixed = folder.run(report);
+    assert_eq!(mixed.code, Some(2));
+    assert!(mixed.err.starts_with("error: x/items.npy: expected SHA-256 "), "{}", mixed.err);
+    assert!(mixed.err.contains(" as in x/export.json, got ") && mixed.err.lines().count() == 1);
+
+    folder.write("x/notes.txt", "mine");
+    let other = folder.run(&format!("{line} --force"));
+    let want = "error: x: expected a folder of only items.npy, queries.npy, expected.npy, export.json, got notes.txt\n";
+    assert_eq!((other.code, &other.err[..]), (Some(2), want));
 }

@@ -128,3 +128,26 @@ fn files_have_the_rights_of_any_new_file() {
     assert_eq!(folder.run(&format!("{SOURCE} --direction t2i --out /dev/null")).code, Some(0));
     assert!(!std::path::Path::new("/dev/null").is_file(), "a device stays a device");
 }
+
+/// A name of a stranger cleared the screen, or turned the line.
+#[test]
+fn names_do_not_reach_the_terminal_raw() {
+    let folder = Folder::new();
+    folder.npy("i.npy", 2, &[1.0, 0.0, 0.0, 1.0, 0.6, 0.8]);
+    folder.npy("t.npy", 2, &[1.0, 0.0, 0.0, 1.0]);
+    folder.write("names", "a\nc\nb\x1b[2J\u{202e}\u{9b}1m\n");
+    folder.write("p.json", "[[0], [1], []]");
+    let input = "--images i.npy --texts t.npy --pairs p.json --image-names names";
+    let ran = folder.run(&format!("rescore {input} --direction t2i --csls-k 1 --out x.npy"));
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert!(
+        ran.err.contains("1 image without a text") && ran.err.contains("b\u{fffd}[2J"),
+        "{}",
+        ran.err
+    );
+    let report = folder.run(&format!("report {input} --resamples 0 --method nns"));
+    assert!(report.out.contains("b\u{fffd}[2J"), "{}", report.out);
+    for text in [ran.err, report.out, report.err] {
+        assert!(!text.contains(['\x1b', '\u{202e}', '\u{9b}']), "{text:?}");
+    }
+}

@@ -1,3 +1,5 @@
+use std::fs;
+
 use burn::optim::GradientsParams;
 use burn::tensor::{Device, Tensor};
 use itm_kernels::{AdamOptions, AdamW, Linear};

@@ -1,8 +1,9 @@
 //! The report of a check of a data folder.
 
-use std::fmt;
+use std::fmt::{self, Write};
 use std::path::{Path, PathBuf};
 
+use crate::error::OneLine;
 use crate::files::Manifest;
 
 /// The most lines for one kind of problem.
@@ -99,30 +100,36 @@ impl CheckReport {
 }
 
 impl fmt::Display for CheckReport {
+    /// Names and captions are a stranger's: none of them ends a line or writes a line of this report.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{}", self.dir.display())?;
+        let mut line = |start: &str, text: fmt::Arguments<'_>| {
+            f.write_str(start)?;
+            OneLine(f).write_fmt(text)
+        };
+        line("", format_args!("{}", self.dir.display()))?;
         for found in &self.layouts {
-            writeln!(f, "\n{}: {}", found.layout, found.place.display())?;
+            line("\n\n", format_args!("{}: {}", found.layout, found.place.display()))?;
             for SplitCount { name, images, captions } in &found.splits {
-                writeln!(f, "  {name:<12} {images:>8} images {captions:>9} captions")?;
+                line("\n  ", format_args!("{name:<12} {images:>8} images {captions:>9} captions"))?;
             }
             for note in &found.notes {
-                writeln!(f, "  {note}")?;
+                line("\n  ", format_args!("{note}"))?;
             }
             if found.memory > 0 {
-                writeln!(f, "  in memory: {}", size(found.memory))?;
+                line("\n  ", format_args!("in memory: {}", size(found.memory)))?;
             }
         }
-        writeln!(f, "\nfiles (SHA-256)")?;
+        line("\n\n", format_args!("files (SHA-256)"))?;
         for (hash, name, bytes) in listing(&self.manifest) {
-            writeln!(f, "  {hash}  {name} ({})", size(bytes))?;
+            line("\n  ", format_args!("{hash}  {name} ({})", size(bytes)))?;
         }
-        writeln!(f, "  {}  all of them", self.manifest.combined())?;
+        line("\n  ", format_args!("{}  all of them", self.manifest.combined()))?;
         match self.problems.len() {
-            0 => write!(f, "\nno problem found"),
+            0 => line("\n\n", format_args!("no problem found")),
             n => {
-                write!(f, "\n{n} problem{}", if n == 1 { "" } else { "s" })?;
-                self.problems.iter().try_for_each(|problem| write!(f, "\n  {problem}"))
+                let end = if n == 1 { "" } else { "s" };
+                line("\n\n", format_args!("{n} problem{end}"))?;
+                self.problems.iter().try_for_each(|problem| line("\n  ", format_args!("{problem}")))
             }
         }
     }
@@ -159,4 +166,38 @@ fn listing(manifest: &Manifest) -> Vec<(String, String, u64)> {
 pub(crate) fn is_picture(name: &str) -> bool {
     let end = name.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
     ["jpg", "jpeg", "png", "webp"].contains(&end.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_writes_no_line_of_the_report() {
+        let mut found = LayoutReport::new(Layout::Karpathy, Path::new("a\nno problem found"));
+        found.count("test\x1b[2J", 1, 5);
+        found.notes.push("named \u{202e}8k\n".into());
+        let report = CheckReport {
+            dir: "d".into(),
+            layouts: vec![found],
+            manifest: Manifest::default(),
+            problems: vec!["one\r".into()],
+        };
+        let text = report.to_string();
+        assert!(!text.contains(['\x1b', '\u{202e}', '\r']), "{text:?}");
+        let lines: Vec<_> = text.lines().filter(|line| !line.contains("all of them")).collect();
+        let want = [
+            "d",
+            "",
+            r"Karpathy JSON: a\nno problem found",
+            r"  test\u{1b}[2J            1 images         5 captions",
+            r"  named \u{202e}8k\n",
+            "",
+            "files (SHA-256)",
+            "",
+            "1 problem",
+            r"  one\r",
+        ];
+        assert_eq!(lines, want);
+    }
 }

@@ -1,12 +1,16 @@
 //! JSON lists whose errors name the entry.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 use std::path::Path;
 
-use serde::de::{Deserialize, DeserializeOwned, Deserializer, Error as _, SeqAccess, Visitor};
+use serde::de::{
+    Deserialize, DeserializeOwned, Deserializer, Error as _, MapAccess, SeqAccess, Visitor,
+};
 
 use super::contents::contents;
+use crate::files::excerpt;
 use crate::{Error, Result};
 
 /// Parses a whole file; an error names the file, and the line and column from serde_json.
@@ -53,7 +57,53 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for List<T> {
     }
 }
 
+/// A JSON object by name, in which no name occurs twice: a map would keep only the last value.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ByName<T>(pub BTreeMap<String, T>);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for ByName<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Entries<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Entries<T> {
+            type Value = ByName<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<ByName<T>, A::Error> {
+                let mut all = BTreeMap::new();
+                while let Some((name, value)) = map.next_entry::<String, T>()? {
+                    if all.contains_key(&name) {
+                        let name = excerpt(&name);
+                        return Err(A::Error::custom(format_args!(
+                            "the name {name} a second time"
+                        )));
+                    }
+                    all.insert(name, value);
+                }
+                Ok(ByName(all))
+            }
+        }
+        deserializer.deserialize_map(Entries(PhantomData))
+    }
+}
+
 /// The place of a JSON file in error lines.
 pub(crate) fn place(path: &Path) -> String {
     path.display().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_repeated_name_is_refused() {
+        let parsed = |json: &str| parse::<ByName<u8>>("p.json", "numbers by name", json.as_bytes());
+        assert_eq!(parsed(r#"{"a": 1, "b": 2}"#).unwrap().0.len(), 2);
+        let line = parsed(r#"{"a": 1, "b": 2, "a": 3}"#).unwrap_err().to_string();
+        let want = "p.json: expected numbers by name, got the name \"a\" a second time at line 1 column 24";
+        assert_eq!(line, want);
+    }
 }

@@ -1,12 +1,12 @@
 //! Judgements of a test split beyond its annotated pairs: ECCV Caption, CxC, plausible matches (PMRP).
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
 use super::Part;
-use super::json;
+use super::json::{self, ByName};
 use super::karpathy::Id;
 use super::precomp::karpathy_file;
 use crate::files::{self, LARGEST_TEXT, Manifest, file_name};
@@ -134,7 +134,7 @@ impl Ids {
                 let bytes = files::read(path, LARGEST_TEXT)?;
                 manifest.add(dir, path, &bytes);
                 let what = "lists of ids by the id of a query, {\"id\": [ids]}";
-                let lists: BTreeMap<String, Vec<Id>> = json::parse(&place, what, &bytes)?;
+                let ByName(lists): ByName<Vec<Id>> = json::parse(&place, what, &bytes)?;
                 let mut pairs = vec![];
                 for (query, of_query) in lists {
                     let query = queries.get(&query);

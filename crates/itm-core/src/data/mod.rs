@@ -23,6 +23,8 @@ mod check;
 mod check_layouts;
 mod check_report;
 mod contents;
+#[cfg(feature = "images")]
+mod decode;
 #[cfg(test)]
 mod fixture;
 mod fne_annotations;
@@ -53,11 +55,12 @@ pub use centred::CentredRoots;
 pub use check::check;
 pub use check_report::{CheckReport, Layout, LayoutReport, SplitCount};
 pub use contents::contents;
+#[cfg(feature = "images")]
+pub use decode::{decode_image, upright_image};
 pub use fne_annotations::FneAnnotations;
 pub use image_folder::ImageFolder;
 pub use images::{ImageFormat, ImageInfo, probe_image, turned_pictures};
-#[cfg(feature = "images")]
-pub use images::{decode_image, upright_image};
+pub use json::ByName;
 pub use judgements::Judgements;
 pub use karpathy::{Karpathy, KarpathyImage, Split};
 pub use leakage::{Leakage, Overlap, SharedCaption};

@@ -1,6 +1,5 @@
 //! NumPy's `.npy` files, memory-mapped, converted to f32 row by row.
 
-use std::fs::File;
 use std::ops::Deref;
 use std::path::Path;
 
@@ -8,7 +7,7 @@ use half::f16;
 use memmap2::Mmap;
 
 use super::npy_header::{Dtype, Header};
-use crate::files::regular;
+use crate::files::open;
 use crate::{Error, Result};
 
 /// An array in a `.npy` file: versions 1–3, C order, little-endian.
@@ -49,10 +48,8 @@ impl FileBytes {
     /// If the file is missing, or is a folder, a pipe or a device (these have no length).
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
-        let file = File::open(path).map_err(Error::io(path))?;
-        let meta = file.metadata().map_err(Error::io(path))?;
-        regular(path, &meta)?;
-        if meta.len() == 0 {
+        let file = open(path)?;
+        if file.metadata().map_err(Error::io(path))?.len() == 0 {
             return Ok(Vec::new().into()); // cannot be mapped
         }
         #[allow(unsafe_code, reason = "region features are larger than memory (COCO: 33 GB)")]

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
 use super::{Npy, contents};
+use crate::files::{LARGEST_TEXT, open, read};
 use crate::text::Vocabulary;
 use crate::{Error, Result};
 
@@ -101,6 +101,9 @@ impl fmt::Display for WordVectors {
     }
 }
 
+/// The longest line of a text file of vectors, in bytes: 300 numbers have a few thousand.
+const LONGEST_LINE: u64 = 1 << 20;
+
 struct VectorTable<'a> {
     path: &'a Path,
     vocabulary: &'a Vocabulary,
@@ -126,7 +129,7 @@ impl VectorTable<'_> {
     }
 
     fn text(&mut self) -> Result<()> {
-        let mut file = BufReader::new(File::open(self.path).map_err(Error::io(self.path))?);
+        let mut file = BufReader::new(open(self.path)?);
         let head = file.fill_buf().map_err(Error::io(self.path))?;
         if head.contains(&0) || head.starts_with(b"\x1f\x8b") {
             return Err(Error::invalid(
@@ -138,8 +141,13 @@ impl VectorTable<'_> {
         let mut line = Vec::new();
         for number in 1.. {
             line.clear();
-            if file.read_until(b'\n', &mut line).map_err(Error::io(self.path))? == 0 {
+            let part = (&mut file).take(LONGEST_LINE + 1).read_until(b'\n', &mut line);
+            if part.map_err(Error::io(self.path))? == 0 {
                 break;
+            }
+            if line.len() as u64 > LONGEST_LINE {
+                let place = format!("{}, line {number}", self.path.display());
+                return Err(Error::invalid(place, format!("at most {LONGEST_LINE} bytes"), "more"));
             }
             // A word that is not UTF-8 is in no vocabulary.
             let line = String::from_utf8_lossy(&line);
@@ -188,8 +196,8 @@ impl VectorTable<'_> {
     }
 
     fn json(&mut self) -> Result<()> {
-        let file = File::open(self.path).map_err(Error::io(self.path))?;
-        let all: BTreeMap<String, Vec<f32>> = serde_json::from_reader(BufReader::new(file))
+        let text = read(self.path, LARGEST_TEXT)?;
+        let all: BTreeMap<String, Vec<f32>> = serde_json::from_slice(&text)
             .map_err(|e| Error::invalid(self.path.display(), "words with lists of numbers", e))?;
         for (word, vector) in all {
             self.add(&word, &format!("word \"{word}\""), vector)?;
@@ -272,6 +280,16 @@ mod tests {
     fn message(name: &str, bytes: &[u8]) -> String {
         let line = read(name, bytes).unwrap_err().to_string();
         line.split_once(name).unwrap().1.to_string()
+    }
+
+    /// A line without an end grew until memory was full.
+    #[test]
+    fn a_line_has_an_end() {
+        let line = "dog 1 2\n".to_owned() + &"a ".repeat(1 << 20);
+        assert_eq!(
+            message("v.txt", line.as_bytes()),
+            ", line 2: expected at most 1048576 bytes, got more"
+        );
     }
 
     #[test]

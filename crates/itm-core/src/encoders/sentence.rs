@@ -1,6 +1,5 @@
 //! Sentence encoders: BERT, a pool and unit rows.
 
-use std::fs;
 use std::path::Path;
 
 use burn::tensor::{Device, Tensor, TensorData};
@@ -9,6 +8,7 @@ use serde_json::Value;
 
 use super::{Bert, TokenBatch};
 use crate::fields::Fields;
+use crate::files::{self, LARGEST_TEXT};
 use crate::text::WordPieces;
 use crate::weights::LoadReport;
 use crate::{Error, Result};
@@ -125,7 +125,7 @@ impl SentenceEncoder {
 
 /// The pool and whether rows become unit rows, from `modules.json`.
 fn parts(folder: &Path, modules: &Path) -> Result<(SentencePool, bool)> {
-    let text = fs::read(modules).map_err(Error::io(modules))?;
+    let text = files::read(modules, LARGEST_TEXT)?;
     let list: Vec<Value> = serde_json::from_slice(&text)
         .map_err(|e| Error::invalid(modules.display(), "a list of modules in JSON", e))?;
     let (mut pool, mut unit) = (None, false);
@@ -173,6 +173,8 @@ fn pool_of(path: &Path) -> Result<SentencePool> {
 #[cfg(test)]
 #[cfg(feature = "pieces")]
 mod tests {
+    use std::fs;
+
     use serde::Deserialize;
     use tempfile::TempDir;
 

@@ -1,6 +1,6 @@
 //! Captions as BERT's word pieces.
 
-use std::fs;
+use std::fmt::Display;
 use std::ops::Range;
 use std::path::Path;
 
@@ -12,6 +12,7 @@ use tokenizers::processors::bert::BertProcessing;
 use tokenizers::{AddedToken, Tokenizer};
 
 use super::Word;
+use crate::files::{LARGEST_TEXT, caught, open, read};
 use crate::{Error, Result};
 
 /// Captions to the numbers of BERT's word pieces.
@@ -55,7 +56,7 @@ impl WordPieces {
         let (path, tokenizer) = if whole.exists() {
             (whole.clone(), open_tokenizer(&whole)?)
         } else {
-            fs::metadata(&vocabulary).map_err(Error::io(&vocabulary))?;
+            open(&vocabulary)?;
             let tokenizer = built(&vocabulary, &options(folder)?)?;
             (vocabulary, tokenizer)
         };
@@ -142,9 +143,17 @@ impl WordPieces {
     }
 }
 
-/// A `tokenizer.json`.
+/// The tokenizer of a `tokenizer.json`.
 pub(crate) fn open_tokenizer(path: &Path) -> Result<Tokenizer> {
-    Tokenizer::from_file(path).map_err(|e| Error::invalid(path.display(), "a tokenizer", e))
+    parsed(&path.display(), &read(path, LARGEST_TEXT)?)
+}
+
+/// The tokenizer of the bytes of such a file. Some damaged files make the library panic.
+pub(crate) fn parsed(place: &dyn Display, bytes: &[u8]) -> Result<Tokenizer> {
+    match caught(|| Tokenizer::from_bytes(bytes)) {
+        Ok(tokenizer) => tokenizer.map_err(|e| Error::invalid(place, "a tokenizer", e)),
+        Err(panic) => Err(Error::invalid(place, "a tokenizer", panic)),
+    }
 }
 
 fn options(folder: &Path) -> Result<Options> {
@@ -152,7 +161,7 @@ fn options(folder: &Path) -> Result<Options> {
     if !path.exists() {
         return Ok(Options::default());
     }
-    let text = fs::read(&path).map_err(Error::io(&path))?;
+    let text = read(&path, LARGEST_TEXT)?;
     let expected = "a tokenizer's configuration";
     serde_json::from_slice(&text).map_err(|e| Error::invalid(path.display(), expected, e))
 }
@@ -183,6 +192,7 @@ fn built(vocabulary: &Path, options: &Options) -> Result<Tokenizer> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::path::PathBuf;
 
     use tempfile::TempDir;
@@ -299,5 +309,17 @@ mod tests {
         assert!(message().starts_with("FOLDER/tokenizer_config.json: expected a tokenizer's"));
         fs::write(own.path().join("tokenizer.json"), "{}").unwrap();
         assert!(message().starts_with("FOLDER/tokenizer.json: expected a tokenizer, got "));
+    }
+
+    /// The library unwraps what it has read of a decoder.
+    #[test]
+    fn a_panic_of_the_library_is_one_line() {
+        let own = TempDir::new().unwrap();
+        let whole = built(&folder().join("vocab.txt"), &Options::default()).unwrap();
+        let json = whole.to_string(false).unwrap().replace("\"decoder\":null", "\"decoder\":-1e");
+        fs::write(own.path().join("tokenizer.json"), json).unwrap();
+        let line = WordPieces::open(own.path()).unwrap_err().to_string();
+        let want = "tokenizer.json: expected a tokenizer, got one that stops its reader (";
+        assert!(line.contains(want) && line.lines().count() == 1, "{line}");
     }
 }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use super::safe::SafeFile;
+use crate::files::{LARGEST_TEXT, read};
 use crate::{Error, Result};
 
 #[cfg(feature = "pytorch")]
@@ -158,7 +159,7 @@ impl WeightFiles {
     }
 
     fn add_shards(&mut self, index: &Path, kind: FileKind) -> Result<()> {
-        let text = fs::read(index).map_err(Error::io(index))?;
+        let text = read(index, LARGEST_TEXT)?;
         let parsed: Index = serde_json::from_slice(&text)
             .map_err(|e| Error::invalid(index.display(), "an index of shards", e))?;
         for shard in parsed.weight_map.values().collect::<BTreeSet<_>>() {

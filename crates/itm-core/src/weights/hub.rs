@@ -4,10 +4,10 @@
 mod download;
 
 use std::env;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::WeightFiles;
+use crate::files::read_text;
 use crate::{Error, Result};
 
 /// Whether a model that the cache lacks may be downloaded.
@@ -139,7 +139,7 @@ impl ModelName {
     /// The snapshot's folder, if it has configuration and weights.
     fn cached(&self, cache: &Path) -> Option<PathBuf> {
         let model = cache.join(format!("models--{}", self.id.replace('/', "--")));
-        let commit = fs::read_to_string(model.join("refs").join(&self.revision));
+        let commit = read_text(model.join("refs").join(&self.revision));
         let commit = commit.map_or_else(|_| self.revision.clone(), |line| line.trim().to_string());
         let folder = model.join("snapshots").join(commit);
         let whole = folder.join("config.json").exists() && WeightFiles::present(&folder);
@@ -149,6 +149,8 @@ impl ModelName {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use tempfile::TempDir;
 
     use super::*;

@@ -1,9 +1,9 @@
 //! A target's file as TOML, merged with the target that it `extends`.
 
-use std::fs;
 use std::ops::RangeInclusive;
 use std::path::Path;
 
+use itm_core::files::read_text;
 use itm_core::{Error, Result};
 use serde::de::DeserializeOwned;
 use toml::{Table, Value};
@@ -29,6 +29,50 @@ pub(crate) fn names(folder: &Path) -> Result<Vec<String>> {
     let mut names: Vec<_> = file_names(folder)?.iter().filter_map(target).collect();
     names.sort(); // `a-b.toml` comes before `a.toml`, but `a-b` after `a`
     Ok(names)
+}
+
+/// The greatest whole number at a key; every other number may be [`MOST`].
+const BOUNDS: [(i64, &[&str]); 4] = [
+    (1_000, &["heads", "layers"]),
+    (10_000, &["maskings", "refills"]),
+    (
+        65_536,
+        &[
+            "channels",
+            "dims",
+            "embed_dim",
+            "hidden",
+            "image_size",
+            "max_length",
+            "mlp",
+            "patch",
+            "positions",
+            "width",
+            "word_dim",
+        ],
+    ),
+    (i64::MAX, &["seed"]),
+];
+const MOST: i64 = 1_000_000_000;
+
+/// Refuses whole numbers that no training can have: sizes are products of them.
+///
+/// # Errors
+/// The first such number, with its key and its bound.
+pub(super) fn check_counts(path: &Path, table: &Table, above: &str) -> Result<()> {
+    for (key, value) in table {
+        let bound = BOUNDS.iter().find(|(_, keys)| keys.contains(&key.as_str()));
+        let most = bound.map_or(MOST, |(most, _)| *most);
+        let numbers = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
+        if let Some(got) = numbers.iter().filter_map(Value::as_integer).find(|&n| n > most) {
+            let place = format!("{}, {above}{key}", path.display());
+            return Err(Error::invalid(place, format!("at most {most}"), got));
+        }
+        if let Value::Table(inner) = value {
+            check_counts(path, inner, &format!("{above}{key}."))?;
+        }
+    }
+    Ok(())
 }
 
 /// Keys that files had under another name: the old name, and what replaces it.
@@ -95,7 +139,7 @@ fn merged(path: &Path, mut own: Table, above: &mut Vec<String>) -> Result<Table>
         return Err(wrong(format!("one of {}", known.join(", ")), format!("`{name}`")));
     }
     let base = path.with_file_name(format!("{name}.toml"));
-    let text = fs::read_to_string(&base).map_err(Error::io(&base))?;
+    let text = read_text(&base)?;
     let mut base = merged(&base, file(&base, &text)?, above)?;
     let method = |file: &Table| file.get("target")?.get("method").cloned();
     if let Some((own, base)) = method(&own).zip(method(&base)).filter(|(own, base)| own != base) {
@@ -177,4 +221,39 @@ pub(crate) fn within(place: String, got: u64, range: RangeInclusive<u64>) -> Res
         return Ok(());
     }
     Err(Error::invalid(place, format!("{} to {}", range.start(), range.end()), got))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A width of 2⁶³ − 1 was planned as 64.97 MiB, because products of sizes wrapped.
+    #[test]
+    fn numbers_that_no_training_can_have_are_refused_with_their_bound() {
+        let check = |text: &str| {
+            let checked = check_counts(Path::new("t.toml"), &toml::from_str(text).unwrap(), "");
+            checked.map_err(|error| error.to_string())
+        };
+        for (text, want) in [
+            (
+                "[model.image]\nembed_dim = 9223372036854775807",
+                "model.image.embed_dim: expected at most 65536, got 9223372036854775807",
+            ),
+            (
+                "train.epochs = 1_000_000_001",
+                "train.epochs: expected at most 1000000000, got 1000000001",
+            ),
+            (
+                "row.\"w/o FNE\".train.layers = 1_001",
+                "row.w/o FNE.train.layers: expected at most 1000, got 1001",
+            ),
+            (
+                "milestones = [1, 2_000_000_000]",
+                "milestones: expected at most 1000000000, got 2000000000",
+            ),
+        ] {
+            assert_eq!(check(text), Err(format!("t.toml, {want}")));
+        }
+        check("seed = 9223372036854775807\nmodel.embed_dim = 65_536").unwrap();
+    }
 }

@@ -1,9 +1,9 @@
 //! The captions of a file, and the images that they name.
 
 use std::collections::HashMap;
-use std::fs;
 use std::path::Path;
 
+use itm_core::files::read_text;
 use itm_core::{Error, Result};
 
 /// Captions in the order of the file.
@@ -17,8 +17,7 @@ impl Captions {
     /// Reads a caption per line: the caption alone, or the name of its image, a tab and the caption. A name may end with `#`
     /// and a number, as in the files of Flickr8k and Flickr30K.
     pub(super) fn read(path: &Path) -> Result<Self> {
-        let text = fs::read_to_string(path).map_err(Error::io(path))?;
-        let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+        let text = read_text(path)?;
         let lines: Vec<&str> = text.lines().collect();
         let named = lines.first().is_some_and(|line| line.contains('\t'));
         let (mut texts, mut names) = (vec![], vec![]);
@@ -76,6 +75,8 @@ impl Captions {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn read(text: &str) -> Result<Captions, String> {

@@ -8,6 +8,7 @@ use itm_core::data::{FileBytes, sha256_hex};
 use itm_core::encoders::{
     DualEncoder, DualFamily, DualPieces, ImagePool, SentenceEncoder, TokenBatch, Vit, VitShape,
 };
+use itm_core::files::{LARGEST_TEXT, read};
 use itm_core::vision::{CropRounding, Fit, Transform};
 use itm_core::{Error, Result, host};
 use itm_kernels::{Noise, Precision, normalize_rows};
@@ -206,7 +207,7 @@ fn kind(folder: &Path) -> Result<String> {
     if !path.exists() && folder.join("open_clip_config.json").exists() {
         return Ok("open_clip".into());
     }
-    let text = fs::read(&path).map_err(Error::io(&path))?;
+    let text = read(&path, LARGEST_TEXT)?;
     let config: Value = serde_json::from_slice(&text)
         .map_err(|e| Error::invalid(path.display(), "a JSON object", e))?;
     match config["model_type"].as_str() {

@@ -129,8 +129,8 @@ fn a_folder_becomes_two_files_of_embeddings() {
     assert_eq!(pairs[..4], [0.0, 6.0, 1.0, 5.0]);
     let written = files(&world.path("out"));
     let names: Vec<_> = written.keys().map(String::as_str).collect();
-    let arrays = ["image.npy", "image_ids.txt", "run.lock", "text.npy", "text_to_image.npy"];
-    assert_eq!(names, [&["embed.json", "grid.npy"][..], &arrays].concat());
+    let arrays = ["image.npy", "image_ids.txt", "text.npy", "text_to_image.npy"];
+    assert_eq!(names, [&["embed.json", "embed.lock", "grid.npy"][..], &arrays].concat());
     let manifest: Value = serde_json::from_slice(&written["embed.json"]).unwrap();
     assert_eq!(manifest["files"]["image.npy"], json!(sha256_hex(&written["image.npy"])));
     assert_eq!(manifest["text"], json!({ "rows": 14, "width": 12, "cut": 14 - 7 }));

@@ -42,7 +42,8 @@ impl Experiment {
         view.rows.iter().try_for_each(|row| run.check_row(row))?;
         let room = Room { resident: system::settled_memory_bytes(), limit: plan::limit(how) };
         let test = &run.source.dataset.test.pairs;
-        let averaged = 4 * (test.images() * test.texts() * view.together.len()) as u64 * seeds;
+        let counts = [4, test.images(), test.texts(), view.together.len()].map(|n| n as u64);
+        let averaged = counts.into_iter().fold(seeds, u64::saturating_mul);
         let memory = plan::memory(&run, &view.rows, averaged, room)?;
         let fits = |jobs| memory.iter().flatten().all(|memory| room.fits(memory.of(jobs)));
         let jobs = parallel::jobs(how, view.rows.len() * seeds as usize, fits)?;

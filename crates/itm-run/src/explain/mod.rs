@@ -19,6 +19,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use itm_core::{Error, Result};
+use itm_report::format::clean;
 
 use self::queries::{Queries, false_negatives};
 use crate::disk::write_atomically;
@@ -163,8 +164,8 @@ impl Explanation<'_> {
 /// A query and its answers, for a terminal.
 fn text(example: &Example) -> String {
     let name = |item: &Item| match item {
-        Item::Image(picture) => picture.name.clone(),
-        Item::Caption(text) => format!("\"{text}\""),
+        Item::Image(picture) => clean(&picture.name),
+        Item::Caption(text) => format!("\"{}\"", clean(text)),
     };
     let answer = |a: &report::Answer| {
         let mark = if a.mark == Mark::TrueNotAnnotated { "  (true)" } else { "" };

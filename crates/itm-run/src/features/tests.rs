@@ -188,5 +188,18 @@ fn bad_pictures_are_an_error_or_left_out() {
     let line = features(&empty).unwrap_err().to_string();
     assert!(line.ends_with("expected pictures (.jpg, .jpeg, .png, .webp), got none"), "{line}");
     let line = features(&FeaturesArgs { batch: 0, ..run.args() }).unwrap_err().to_string();
-    assert_eq!(line, "--batch: expected at least 1, got 0");
+    assert_eq!(line, "--batch: expected 1 to 65536, got 0");
+}
+
+/// An error after the global features were whole left them under their final name.
+#[test]
+fn an_error_in_the_grid_leaves_nothing() {
+    let run = Run::new();
+    fs::create_dir(run.out("")).unwrap();
+    let scale = array("<f4", &[3], [0.0f32; 3].iter().flat_map(|v| v.to_le_bytes()));
+    fs::write(run.out("grid_scale.npy"), scale).unwrap();
+    let line = features(&run.args()).unwrap_err().to_string();
+    assert!(line.ends_with("grid_scale.npy: expected shape [2], got shape [3]"), "{line}");
+    let left: Vec<_> = fs::read_dir(run.out("")).unwrap().map(|e| e.unwrap().file_name()).collect();
+    assert_eq!(left, ["grid_scale.npy"]);
 }

@@ -1,8 +1,8 @@
 //! Targets by their names. A target begins with a preset of its method.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
+use itm_core::files::read_text;
 use itm_core::{Error, Result};
 use serde::Serialize;
 use serde::de::value::StrDeserializer;
@@ -40,7 +40,7 @@ impl Config {
             let expected = format!("one of {}", known.join(", "));
             return Err(Error::invalid("target", expected, format!("`{name}`")));
         }
-        let text = fs::read_to_string(&path).map_err(Error::io(&path))?;
+        let text = read_text(&path)?;
         Self::parse(name, path, text)
     }
 

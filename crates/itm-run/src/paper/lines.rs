@@ -1,10 +1,10 @@
 //! The printed lines of a paper: a CSV file.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 
 use csv::{DeserializeErrorKind, ErrorKind, StringRecord};
+use itm_core::files::read_text;
 use itm_core::{Error, Result};
 use serde::Deserialize;
 
@@ -15,7 +15,7 @@ use crate::report::{PaperNumbers, PaperRecalls};
 /// # Errors
 /// If the file cannot be read, or has a line too many or too few, twice, or with a malformed number.
 pub(super) fn read(file: &Path, counts: &BTreeMap<String, usize>) -> Result<Vec<Printed>> {
-    let text = fs::read_to_string(file).map_err(Error::io(file))?;
+    let text = read_text(file)?;
     let mut reader = csv::Reader::from_reader(text.as_bytes());
     let header = reader.headers().map_err(|e| wrong(file, &e, None))?.clone();
     let line = |record: csv::Result<StringRecord>| {

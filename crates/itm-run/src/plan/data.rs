@@ -9,8 +9,9 @@ use crate::split::Split;
 /// The bytes of the largest matrix of scores that an evaluation holds: two tables of f32, and a third while it is made.
 pub(crate) fn scores(source: &Source) -> u64 {
     let parts = [&source.dataset.val, &source.dataset.test];
-    let pairs = parts.map(|part| part.pairs.images() as u64 * part.pairs.texts() as u64);
-    12 * pairs.into_iter().max().unwrap_or(0)
+    let pairs =
+        parts.map(|part| (part.pairs.images() as u64).saturating_mul(part.pairs.texts() as u64));
+    pairs.into_iter().max().unwrap_or(0).saturating_mul(12)
 }
 
 /// Describes the regions of the training images, and the bytes of regions in files; `None` without regions.

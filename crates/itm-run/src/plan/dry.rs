@@ -36,7 +36,7 @@ pub(crate) fn memory(
         }
         return Ok(vec![None; rows.len()]);
     }
-    let scores = scores(&run.source) + averaged;
+    let scores = scores(&run.source).saturating_add(averaged);
     let spinner = progress::spinner("steps that measure the memory");
     let mut all = vec![];
     for row in rows {
@@ -129,7 +129,7 @@ fn watched<T>(place: &str, key: &str, room: Room, work: impl FnOnce() -> T) -> T
 fn extended(made: &[(usize, u64)], captions: usize) -> Option<u64> {
     let [.., (n, before), (m, last)] = made else { return None };
     let slope = last.saturating_sub(*before) as f64 / (m - n) as f64;
-    Some(last + (slope * (captions.saturating_sub(*m)) as f64) as u64)
+    Some(last.saturating_add((slope * (captions.saturating_sub(*m)) as f64) as u64))
 }
 
 /// The training captions with the most words and regions first.

@@ -1,5 +1,6 @@
 //! The tables that end a run in a terminal.
 
+use itm_report::format::clean;
 use itm_report::table::Table;
 use itm_report::terminal::{Palette, table};
 
@@ -45,13 +46,13 @@ pub(crate) fn render(
         Outcome::Unsure | Outcome::Incomplete => "1;33",
         Outcome::Below => "1;31",
     };
-    out += &palette.paint(code, &verdict.line());
+    out += &palette.paint(code, &clean(&verdict.line()));
     out + "\n"
 }
 
 fn laid_out(t: &Table, width: usize, words: usize, palette: Palette) -> String {
     let lines = table(t, width, words, palette).join("\n");
-    format!("{}\n{lines}\n\n", palette.paint("1", &t.title))
+    format!("{}\n{lines}\n\n", palette.paint("1", &clean(&t.title)))
 }
 
 #[cfg(test)]

@@ -10,13 +10,13 @@ mod models;
 mod rows;
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use burn::tensor::Device;
 use itm_core::cca::Cca;
 use itm_core::data::{Features, WordVectors};
+use itm_core::files::read_text;
 use itm_core::{Error, Result};
 
 use crate::checkpoint::{self, Checkpoints};
@@ -119,7 +119,7 @@ impl Run {
     ) -> Result<Self> {
         let identity = Identity::read(folder)?;
         let path = folder.join("config.toml");
-        let text = fs::read_to_string(&path).map_err(Error::io(&path))?;
+        let text = read_text(&path)?;
         let config = Config::parse(&identity.target, path, text)?;
         check(&config)?;
         let device = device(backend)?;

@@ -1,13 +1,11 @@
 //! One file of a store.
 
 use std::collections::HashMap;
-use std::fs;
-use std::io::ErrorKind;
 use std::ops::Range;
 use std::path::PathBuf;
 
 use itm_core::data::sha256_hex;
-use itm_core::{Error, Result, ScoreMatrix};
+use itm_core::{Error, Result, ScoreMatrix, files};
 use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors};
 use serde::{Deserialize, Serialize};
@@ -52,11 +50,10 @@ impl Shard<'_> {
     /// If the file has other scores, or if the system refuses to read it.
     pub(super) fn read(&self, tell: &mut impl FnMut(&str)) -> Result<Option<Vec<f32>>> {
         let path = self.path();
-        let bytes = match fs::read(&path) {
-            Ok(bytes) => bytes,
-            Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
-            Err(e) => return Err(Error::io(&path)(e)),
-        };
+        if !path.try_exists().map_err(Error::io(&path))? {
+            return Ok(None);
+        }
+        let bytes = files::read(&path, u64::MAX)?;
         let Some((header, data)) = open(&bytes) else {
             tell(&format!("{} is damaged: its texts are scored again", path.display()));
             return Ok(None);

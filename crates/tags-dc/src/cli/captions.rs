@@ -1,12 +1,10 @@
 //! Files of captions, read whole.
 
 use std::collections::HashMap;
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 
 use itm_core::data::excerpt;
-use itm_core::{Error, Result};
+use itm_core::{Error, Result, files};
 
 /// The largest file that is read, in bytes: all captions of COCO have 40 MB.
 const LARGEST: u64 = 1 << 30;
@@ -55,15 +53,7 @@ pub(super) fn check(place: &str, caption: &str) -> Result<()> {
 }
 
 fn text(path: &Path) -> Result<String> {
-    if path.is_dir() {
-        return Err(Error::invalid(path.display(), "a file", "a folder"));
-    }
-    let file = File::open(path).map_err(Error::io(path))?;
-    let mut bytes = Vec::new();
-    file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(Error::io(path))?;
-    if bytes.len() as u64 > LARGEST {
-        return Err(Error::invalid(path.display(), format!("at most {LARGEST} bytes"), "more"));
-    }
+    let bytes = files::read(path, LARGEST)?;
     String::from_utf8(bytes).map_err(|e| {
         let (at, bytes) = (e.utf8_error().valid_up_to(), e.as_bytes());
         let k = bytes[..at].iter().filter(|&&byte| byte == b'\n').count();

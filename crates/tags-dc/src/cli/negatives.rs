@@ -7,11 +7,12 @@ mod refills;
 mod truth;
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use clap::builder::RangedU64ValueParser;
 use clap::{Args, ValueEnum};
+use itm_core::output::{Existing, NewFolder, write_bytes};
 use itm_core::{Error, Result};
 use itm_report::terminal::{self, Palette};
 use serde::Serialize;
@@ -24,7 +25,6 @@ use self::truth::Verdicts;
 use crate::edits::{Captions, Counts, Edits, NounTable, Quota, Rules, each};
 use crate::phrases::parse;
 use crate::record::{self, Kind, Record};
-use crate::whole;
 
 /// `tags-dc negatives …`
 #[derive(Debug, Args)]
@@ -50,6 +50,7 @@ pub struct Negatives {
     pub seed: u64,
     /// Largest number of negatives per caption.
     #[arg(long, default_value_t = 1, value_name = "N")]
+    #[arg(value_parser = RangedU64ValueParser::<usize>::new().range(1..=1_000))]
     pub per_caption: usize,
     /// Captions that the page shows.
     #[arg(long, default_value_t = 40, value_name = "N")]
@@ -99,7 +100,7 @@ impl Negatives {
     /// # Errors
     /// If a file cannot be read or written, or has no captions; if the folder is not empty.
     pub fn by_rules(&self, folder: &Path, command: &str, out: &mut impl Write) -> Result<()> {
-        refuse_files(folder)?;
+        let written = new_folder(folder)?;
         let set = match self.is_scenes() {
             true => CaptionSet::scenes(captions::WORLD),
             false => CaptionSet::read(&self.captions, self.train.as_deref())?,
@@ -119,7 +120,7 @@ impl Negatives {
         })?;
         let summary =
             self.summary(&set, &kinds, (&counts, &records), Maker::Rules(name(self.rules)));
-        self.write(folder, &set, &records, Summary { command: command.into(), ..summary }, out)
+        self.write(written, &set, &records, Summary { command: command.into(), ..summary }, out)
     }
 
     /// The command line of a program that repeats the command.
@@ -177,43 +178,38 @@ impl Negatives {
 
     fn write(
         &self,
-        folder: &Path,
+        written: NewFolder,
         set: &CaptionSet,
         records: &[Record],
         summary: Summary,
         out: &mut impl Write,
     ) -> Result<()> {
-        fs::create_dir_all(folder).map_err(Error::io(folder))?;
-        let path = |name: &str| folder.join(name);
-        let lines = path("negatives.jsonl");
+        let (folder, new) = (written.target().to_owned(), written.path());
+        let lines = new.join("negatives.jsonl");
         record::save(&lines, |writer| records.iter().try_for_each(|record| writer.write(record)))?;
         let json = serde_json::to_string_pretty(&summary).expect("names and numbers") + "\n";
         let html = page::page(&summary, &set.captions, records, self.shown);
-        for (path, text) in [(path("negatives.json"), json), (path("negatives.html"), html)] {
-            whole::write(&path, |file| file.write_all(text.as_bytes()).map_err(Error::io(&path)))?;
-        }
+        write_bytes(&new.join("negatives.json"), json.as_bytes())?;
+        write_bytes(&new.join("negatives.html"), html.as_bytes())?;
+        written.commit()?;
         let palette = Palette::of(&std::io::stdout());
         let mut printed = terminal::table(&page::table(&summary), 80, 24, palette);
-        printed.push(format!("{} negatives: {}", records.len(), lines.display()));
-        printed.push(format!("Page: {}", path("negatives.html").display()));
+        let path = |name: &str| folder.join(name).display().to_string();
+        printed.push(format!("{} negatives: {}", records.len(), path("negatives.jsonl")));
+        printed.push(format!("Page: {}", path("negatives.html")));
         let printed = printed.join("\n");
         writeln!(out, "{printed}").map_err(Error::io("standard output"))
     }
+}
+
+fn new_folder(folder: &Path) -> Result<NewFolder> {
+    NewFolder::begin(folder, Existing::Nothing("a new or empty folder"))
 }
 
 /// The name of a value on the command line.
 fn name(value: impl ValueEnum) -> String {
     let value = value.to_possible_value().expect("a value that can be named");
     value.get_name().to_owned()
-}
-
-fn refuse_files(folder: &Path) -> Result<()> {
-    let got = match folder.read_dir().map(Iterator::count) {
-        Ok(1..) => "a folder with files",
-        Err(_) if folder.exists() => "a file",
-        _ => return Ok(()),
-    };
-    Err(Error::invalid(folder.display(), "a new or empty folder", got))
 }
 
 #[cfg(test)]

@@ -4,11 +4,10 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::Args;
-use itm_core::{Error, Result};
+use itm_core::{Error, Result, output};
 
 use super::captions;
 use crate::phrases::{Duplicates, Sentence, parse, sidecar};
-use crate::whole;
 
 /// `tags-dc phrases …`
 #[derive(Debug, Args)]
@@ -49,7 +48,7 @@ impl Phrases {
         let duplicates = if self.duplicates { Duplicates::Kept } else { Duplicates::Once };
         match &self.out {
             None => write(&captions, duplicates, out).map_err(printed),
-            Some(path) => whole::write(path, |file| {
+            Some(path) => output::write(path, |file| {
                 write(&captions, duplicates, file).map_err(Error::io(path))
             }),
         }

@@ -1,13 +1,13 @@
 //! JSON files beside a database.
 
-use std::fs;
 use std::path::Path;
 
+use itm_core::files::{self, LARGEST_TEXT};
 use itm_core::{Error, Result};
 use serde::de::DeserializeOwned;
 
 /// The content of a file.
 pub(super) fn read<T: DeserializeOwned>(path: &Path, what: &str) -> Result<T> {
-    let bytes = fs::read(path).map_err(Error::io(path))?;
+    let bytes = files::read(path, LARGEST_TEXT)?;
     serde_json::from_slice(&bytes).map_err(|e| Error::invalid(path.display(), what, e))
 }

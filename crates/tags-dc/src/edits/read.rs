@@ -1,10 +1,10 @@
 //! Captions of a text file, grouped by image.
 
 use std::collections::HashMap;
-use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
+use itm_core::files::open;
 use itm_core::{Error, Result};
 
 /// The longest line that is accepted, in bytes.
@@ -28,7 +28,7 @@ pub struct Captions {
 /// If the file cannot be read, or a line has no tab, no id, bytes that are not UTF-8, or more than 64 KiB; if only some captions of an
 /// image are numbered, or their numbers are not 0, 1, … in any order. The error names file and line.
 pub fn read_captions(path: &Path) -> Result<Vec<Captions>> {
-    let mut lines = BufReader::new(File::open(path).map_err(Error::io(path))?);
+    let mut lines = BufReader::new(open(path)?);
     let mut images: Vec<(String, Vec<Line>)> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
     let mut line = Vec::new();

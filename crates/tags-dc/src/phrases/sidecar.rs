@@ -7,10 +7,10 @@
 //! Positions count words where words are masked, and word pieces where a tokeniser splits the words.
 
 use std::collections::HashMap;
-use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 
+use itm_core::files::open;
 use itm_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
@@ -52,7 +52,7 @@ pub fn write(id: &str, phrases: &Phrases, out: &mut impl Write) -> std::io::Resu
 /// outside its caption.
 pub fn read(path: impl AsRef<Path>, captions: &[(&str, usize)]) -> Result<Vec<Phrases>> {
     let path = path.as_ref();
-    let file = File::open(path).map_err(Error::io(path))?;
+    let file = open(path)?;
     parse(&path.display().to_string(), BufReader::new(file), captions)
 }
 

@@ -1,12 +1,15 @@
 //! `hubness export`: vectors whose plain inner-product search is the corrected search.
 
 use std::io::Write;
+use std::path::Path;
 
+use itm_core::data::{FileBytes, FileHash, sha256_hex};
+use itm_core::output::{Existing, NewFolder, write_bytes};
 use itm_core::scored::Scored;
 use itm_core::{Error, Result};
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::output;
+use super::npy::npy;
 use super::rescore::{fitted, one, say};
 use crate::cli::args::ExportArgs;
 use crate::cli::input::{self, InputScores};
@@ -16,13 +19,22 @@ use crate::{export, pass};
 /// Length of the lists that an engine is checked against.
 const EXPECTED: usize = 10;
 
-pub(super) fn run(ExportArgs { fit, out: folder }: ExportArgs, out: &mut impl Write) -> Result<()> {
+/// The files of vectors, then the description with their hashes.
+const FILES: [&str; 4] = ["items.npy", "queries.npy", "expected.npy", "export.json"];
+
+pub(super) fn run(args: ExportArgs, out: &mut impl Write) -> Result<()> {
+    let ExportArgs { fit, out: target, force } = args;
     let direction = fit.direction;
     let (base, then) = one(&fit)?;
     if then != Then::Ranking {
         let expected = "csls, is, nnn or sinkhorn: a matching has no vectors";
         return Err(Error::invalid("--method", expected, &fit.method));
     }
+    let existing = match force {
+        true => Existing::Only(&FILES),
+        false => Existing::Nothing("a new or empty folder, or --force"),
+    };
+    let folder = NewFolder::begin(&target, existing)?;
     let loaded = input::load(&fit.input)?;
     let InputScores::Embeddings(rows) = &loaded.scores else {
         let expected = "--images and --texts: an export needs embeddings";
@@ -40,11 +52,13 @@ pub(super) fn run(ExportArgs { fit, out: folder }: ExportArgs, out: &mut impl Wr
     let lists = (0..expected.queries()).flat_map(|q| expected.items(q).iter().map(|&i| i as i32));
     let lists: Vec<i32> = lists.collect();
 
-    std::fs::create_dir_all(&folder).map_err(Error::io(&folder))?;
     let width = rows.dim + 1;
-    output::npy(&folder.join("items.npy"), width, augmented.into_iter())?;
-    output::npy(&folder.join("queries.npy"), width, asked.into_iter())?;
-    output::npy(&folder.join("expected.npy"), expected.k(), lists.into_iter())?;
+    let [vectors, asking, lists_of, about_of] = FILES.map(|name| folder.path().join(name));
+    npy(&vectors, width, augmented.into_iter())?;
+    npy(&asking, width, asked.into_iter())?;
+    npy(&lists_of, expected.k(), lists.into_iter())?;
+    let written = [&vectors, &asking, &lists_of].map(|path| hash(path));
+    let written = written.into_iter().collect::<Result<Vec<_>>>()?;
     let about = json!({
         "method": fit.method,
         "direction": direction,
@@ -54,20 +68,32 @@ pub(super) fn run(ExportArgs { fit, out: folder }: ExportArgs, out: &mut impl Wr
         "dim": width,
         "metric": "inner product (not cosine)",
         "query": "the embedding as it was fitted (unit length unless --raw), then 1.0",
-        "files": loaded.messages.files.iter().map(|f| json!({"name": f.name, "sha256": f.sha256})).collect::<Vec<_>>(),
+        "files": hashes(&loaded.messages.files),
+        "written": hashes(&written),
     });
-    output::write(&folder.join("export.json"), |file| writeln!(file, "{about:#}"))?;
+    write_bytes(&about_of, format!("{about:#}\n").as_bytes())?;
+    folder.commit()?;
     let (kind, asking) = direction.items(("images", "text"), ("texts", "image"));
     let text = format!(
         "{}: {} {kind} of width {width} in items.npy ({}).\n\
          Index them for the inner product. Append 1.0 to a {asking}'s embedding{} and search:\n\
          the largest inner products are the corrected ranking. queries.npy holds such queries,\n\
          expected.npy holds the {} best items of each query, to check the engine.\n",
-        folder.display(),
+        target.display(),
         number,
         correction.setting(),
         if fit.input.raw { "" } else { " of unit length" },
         expected.k(),
     );
     out.write_all(text.as_bytes()).map_err(Error::io("standard output"))
+}
+
+fn hash(path: &Path) -> Result<FileHash> {
+    let (bytes, name) = (FileBytes::open(path)?, path.file_name().unwrap_or_default());
+    let (name, length) = (name.to_string_lossy().into_owned(), bytes.len() as u64);
+    Ok(FileHash { name, bytes: length, sha256: sha256_hex(&bytes) })
+}
+
+fn hashes(files: &[FileHash]) -> Vec<Value> {
+    files.iter().map(|file| json!({ "name": file.name, "sha256": file.sha256 })).collect()
 }

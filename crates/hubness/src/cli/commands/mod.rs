@@ -1,7 +1,7 @@
 //! The commands.
 
 mod export;
-mod output;
+mod npy;
 mod report;
 mod rescore;
 

@@ -4,10 +4,12 @@ use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::time::Instant;
 
+use itm_core::files::read_text;
+use itm_core::output;
 use itm_core::{Error, Pairs, Relevance, Result};
 use itm_report::terminal::Palette;
 
-use super::{option, output};
+use super::option;
 use crate::cli::args::{ReportArgs, ValidationArgs};
 use crate::cli::doubt::doubts;
 use crate::cli::input::{self, InputArgs, InputData, InputScores};
@@ -17,6 +19,8 @@ use crate::study::{Test, TestScores, Validation};
 
 /// Width of the text if the terminal does not tell its width.
 const WIDTH: usize = 100;
+/// The widest text, whatever the terminal says of its width.
+const WIDEST: usize = 10_000;
 
 pub(super) fn run(args: ReportArgs, out: &mut impl Write) -> Result<()> {
     let start = Instant::now();
@@ -51,7 +55,7 @@ pub(super) fn run(args: ReportArgs, out: &mut impl Write) -> Result<()> {
     report.seconds = start.elapsed().as_secs_f64();
     report.peak_memory_bytes = peak_memory();
     if let Some(path) = &args.html {
-        output::write(path, |file| file.write_all(page::html(&report).as_bytes()))?;
+        output::write_bytes(path, page::html(&report).as_bytes())?;
     }
     out.write_all(shown(&args, &report)?.as_bytes()).map_err(Error::io("standard output"))
 }
@@ -64,6 +68,7 @@ fn shown(args: &ReportArgs, report: &Report) -> Result<String> {
     }
     let stdout = std::io::stdout();
     let columns = std::env::var("COLUMNS").ok().and_then(|c| c.parse().ok());
+    let columns = columns.map(|columns: usize| columns.min(WIDEST));
     let width = columns.filter(|_| stdout.is_terminal()).unwrap_or(WIDTH);
     let page = args.html.as_ref().map(|path| format!("\nPage: {}\n", path.display()));
     Ok(page::terminal(report, width, Palette::of(&stdout)) + &page.unwrap_or_default())
@@ -90,7 +95,7 @@ fn said(report: &mut Report, loaded: &InputData, validation: Option<&InputData>)
 
 /// Reads which texts are true of each image, by number.
 fn truth(path: &Path, pairs: &Pairs) -> Result<Relevance> {
-    let text = std::fs::read_to_string(path).map_err(Error::io(path))?;
+    let text = read_text(path)?;
     let place = || path.display().to_string();
     let lists: Vec<Vec<u32>> = serde_json::from_str(&text)
         .map_err(|e| Error::invalid(place(), "a JSON list of lists of text numbers", e))?;

@@ -5,11 +5,14 @@ use std::io::Write;
 use std::path::Path;
 
 use itm_core::data::excerpt;
+use itm_core::output;
 use itm_core::{Error, Result, ScoreMatrix};
+use itm_report::format::clean;
 use rayon::prelude::*;
 use safetensors::tensor::{Dtype, TensorView};
 
-use super::{option, output};
+use super::npy::npy;
+use super::option;
 use crate::cli::args::{FitArgs, RescoreArgs};
 use crate::cli::input::{self, InputData, write_run};
 use crate::report::Params;
@@ -29,10 +32,14 @@ pub(super) fn run(args: RescoreArgs, out: &mut impl Write) -> Result<()> {
     write(&args, then, (&set, &correction), (&loaded, words), out)
 }
 
+/// The most items of a list.
+const MOST_ITEMS: usize = 1_000_000_000;
+
 /// Refuses bad options before any file is read.
 fn check(args: &RescoreArgs, then: Then) -> Result<()> {
-    if args.top == 0 {
-        return Err(Error::invalid("--top", "at least 1 item", 0));
+    if !(1..=MOST_ITEMS).contains(&args.top) {
+        let expected = format!("1 to {MOST_ITEMS} items");
+        return Err(Error::invalid("--top", expected, args.top));
     }
     if then != Then::Ranking && is_matrix(&args.out) {
         let expected = "a run file: a matching gives lists, not scores";
@@ -52,10 +59,10 @@ fn extension(out: &Path) -> &str {
 /// Prints notes and warnings to standard error, so that they do not mix with a run on standard output.
 pub(super) fn say(loaded: &InputData) {
     for warning in &loaded.messages.warnings {
-        eprintln!("warning: {warning}");
+        eprintln!("warning: {}", clean(warning));
     }
     for note in &loaded.messages.notes {
-        eprintln!("note: {note}");
+        eprintln!("note: {}", clean(note));
     }
 }
 
@@ -138,7 +145,7 @@ fn write(
     let Some(Words { images, texts }) = words else {
         let matrix = corrected(set, correction)?;
         return match extension(&args.out) {
-            "npy" => output::npy(&args.out, matrix.texts(), matrix.values().iter().copied()),
+            "npy" => npy(&args.out, matrix.texts(), matrix.values().iter().copied()),
             _ => safetensors(&args.out, correction, &matrix),
         };
     };
@@ -154,7 +161,7 @@ fn write(
     }
     let mut lines = Vec::new();
     write_run(queries, docs, &lists, &tag, &mut lines)?;
-    output::write(&args.out, |file| file.write_all(&lines))
+    output::write_bytes(&args.out, &lines)
 }
 
 /// Items and their scores, best first.
@@ -230,7 +237,7 @@ fn safetensors(path: &Path, correction: &AnyCorrection, matrix: &ScoreMatrix) ->
     let tensor = TensorView::new(Dtype::F32, shape, bytes).map_err(failed)?;
     let name = correction.direction().to_string();
     let file = safetensors::serialize([(name, tensor)], None).map_err(failed)?;
-    output::write(path, |out| out.write_all(&file))
+    output::write_bytes(path, &file)
 }
 
 /// Names of images and of texts as a run can hold them: spaces, which separate the fields of a run, become `_`.

@@ -10,8 +10,8 @@ use crate::rows::Length;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
 #[command(next_help_heading = "Input")]
 pub struct InputArgs {
-    /// Image (or item) embeddings, one row per image: .npy, FILE.npz:ARRAY, FILE.safetensors:TENSOR, FILE.pt, or a folder of numbered .npy
-    /// files; `-` is standard input
+    /// Image (or item) embeddings, one row per image: .npy, FILE.npz:ARRAY, FILE.safetensors:TENSOR, FILE.parquet:COLUMN, FILE.pt, or a folder
+    /// of numbered .npy files; `-` is standard input
     #[arg(long, value_name = "FILE")]
     pub images: Option<Location>,
     /// Text (or query) embeddings of the same width
@@ -31,10 +31,10 @@ pub struct InputArgs {
     /// files). Without it the shapes decide, and a note says how
     #[arg(long, value_name = "FILE")]
     pub pairs: Option<Location>,
-    /// Names of images, one per line, or FILE.jsonl:FIELD (one line per image or one line per text)
+    /// Names of images, one per line, or FILE.jsonl:FIELD or FILE.parquet:COLUMN (one line per image or one line per text)
     #[arg(long, value_name = "FILE")]
     pub image_names: Option<Location>,
-    /// Names of texts, one per line, or FILE.jsonl:FIELD
+    /// Names of texts, one per line, or FILE.jsonl:FIELD or FILE.parquet:COLUMN
     #[arg(long, value_name = "FILE")]
     pub text_names: Option<Location>,
     /// Leave rows as they are: inner products instead of cosines

@@ -1,11 +1,12 @@
 //! A matrix of real numbers in a `.npy`, `.npz` or `.safetensors` file, or in numbered `.npy` files, read row by row.
 
-use half::{bf16, f16};
-use itm_core::data::{Dtype, FileBytes, Npy, contents};
+use itm_core::data::{FileBytes, Npy, contents};
 use itm_core::{Error, Result};
 
+use super::element::Element;
 use super::npz;
-use super::safetensors::{Element, Tensor};
+use super::safetensors::Tensor;
+use super::scale::{Numbers, Scale};
 
 /// A two-dimensional array of f16, bf16, f32, f64 or bytes, as the file holds it.
 ///
@@ -26,6 +27,8 @@ pub struct Array {
     element: Element,
     rows: usize,
     dim: usize,
+    /// What the stored numbers are multiplied by.
+    scale: Option<Scale>,
 }
 
 #[derive(Debug)]
@@ -56,7 +59,13 @@ impl Array {
         }
         if bytes.starts_with(b"PK\x03\x04") {
             let (name, array) = npz::array(place, part, &bytes)?;
-            return Self::npy(&format!("{place}:{name}"), array);
+            let numbers = |name: &str| {
+                let (name, array) = npz::array(place, Some(name), &bytes)?;
+                Numbers::of_npy(&Npy::from_bytes(format!("{place}:{name}"), array)?)
+            };
+            let names = npz::names(place, &bytes)?;
+            let array = Self::npy(&format!("{place}:{name}"), array)?;
+            return array.scaled(&name, |name| names.iter().any(|n| n == name), numbers);
         }
         // Eight bytes of length, then a JSON object.
         if bytes.get(8) != Some(&b'{') {
@@ -66,7 +75,27 @@ impl Array {
                 contents(&bytes),
             ));
         }
-        Self::of_tensor(place, Tensor::parse(place, part, bytes)?)
+        let tensor = Tensor::parse(place, part, bytes)?;
+        let scale = tensor.scale(place)?;
+        Ok(Self { scale, ..Self::of_tensor(place, tensor)? })
+    }
+
+    /// The array `name` with the scale of its bytes, if `has` says that there is one.
+    ///
+    /// # Errors
+    /// As [`Scale::of`].
+    pub(crate) fn scaled(
+        self,
+        name: &str,
+        has: impl Fn(&str) -> bool,
+        numbers: impl Fn(&str) -> Result<Numbers>,
+    ) -> Result<Self> {
+        match self.is_of_bytes() {
+            true => {
+                Ok(Self { scale: Scale::of((name, [self.rows, self.dim]), has, numbers)?, ..self })
+            }
+            false => Ok(self),
+        }
     }
 
     pub(crate) fn of_tensor(place: &str, tensor: Tensor) -> Result<Self> {
@@ -76,21 +105,7 @@ impl Array {
 
     fn npy(place: &str, bytes: FileBytes) -> Result<Self> {
         let npy = Npy::from_bytes(place, bytes)?;
-        let element = match npy.dtype() {
-            Dtype::F16 => Element::F16,
-            Dtype::F32 => Element::F32,
-            Dtype::F64 => Element::F64,
-            Dtype::I8 => Element::I8,
-            Dtype::U8 => Element::U8,
-            other => {
-                return Err(Error::invalid(
-                    place,
-                    "real numbers of f16, f32 or f64, or bytes",
-                    other,
-                ));
-            }
-        };
-        let shape = npy.shape().to_vec();
+        let (element, shape) = (Element::of(&npy)?, npy.shape().to_vec());
         Self::new(place.into(), element, &shape, ArrayFile::Npy(npy))
     }
 
@@ -103,7 +118,7 @@ impl Array {
             let got = format!("{rows} × {dim}");
             return Err(Error::invalid(place, "at least one row and one column", got));
         }
-        Ok(Self { place, stored, element, rows, dim })
+        Ok(Self { place, stored, element, rows, dim, scale: None })
     }
 
     /// The rows of several arrays, one after the other.
@@ -127,12 +142,17 @@ impl Array {
             (first, array)
         });
         let stored = ArrayFile::Shards(numbered.collect());
-        Ok(Self { place: place.into(), stored, element, rows, dim })
+        Ok(Self { place: place.into(), stored, element, rows, dim, scale: None })
     }
 
     /// Whether the numbers are bytes, which usually had a scale.
     pub(crate) fn is_of_bytes(&self) -> bool {
-        matches!(self.element, Element::I8 | Element::U8)
+        self.element.is_byte()
+    }
+
+    /// The scale of the bytes.
+    pub(crate) fn scale(&self) -> Option<&Scale> {
+        self.scale.as_ref()
     }
 
     /// The file's name, followed by the tensor's name if there is one.
@@ -162,8 +182,7 @@ impl Array {
                 &tensor.data()[row * size..][..size]
             }
             ArrayFile::Shards(shards) => {
-                let (first, shard) =
-                    &shards[shards.partition_point(|(first, _)| *first <= row) - 1];
+                let (first, shard) = shard_of(shards, row);
                 shard.row_bytes(row - first)
             }
         }
@@ -175,29 +194,22 @@ impl Array {
     /// If there is no such row, or `out` is not as long as a row.
     pub fn row_into(&self, row: usize, out: &mut [f64]) {
         assert_eq!(out.len(), self.dim, "out for a row of {}", self.dim);
-        let bytes = self.row_bytes(row);
-        let each = |out: &mut [f64], one: fn(&[u8]) -> f64| {
-            let numbers = bytes.chunks_exact(self.element.size());
-            out.iter_mut().zip(numbers).for_each(|(v, b)| *v = one(b));
-        };
-        match self.element {
-            Element::F16 => each(out, |b| f16::from_le_bytes(array(b)).to_f64()),
-            Element::Bf16 => each(out, |b| bf16::from_le_bytes(array(b)).to_f64()),
-            Element::F32 => each(out, |b| f64::from(f32::from_le_bytes(array(b)))),
-            Element::F64 => each(out, |b| f64::from_le_bytes(array(b))),
-            Element::I8 => each(out, |b| f64::from(i8::from_le_bytes(array(b)))),
-            Element::U8 => each(out, |b| f64::from(b[0])),
+        if let ArrayFile::Shards(shards) = &self.stored {
+            let (first, shard) = shard_of(shards, row);
+            return shard.row_into(row - first, out);
+        }
+        self.element.read(self.row_bytes(row), out);
+        if let Some(scale) = &self.scale {
+            scale.apply(row, out);
         }
     }
+}
+
+fn shard_of(shards: &[(usize, Array)], row: usize) -> &(usize, Array) {
+    &shards[shards.partition_point(|(first, _)| *first <= row) - 1]
 }
 
 /// Whether the bytes begin as a `.npy` file does.
 pub(crate) fn is_npy(bytes: &[u8]) -> bool {
     bytes.starts_with(b"\x93NUMPY")
-}
-
-fn array<const N: usize>(bytes: &[u8]) -> [u8; N] {
-    let mut array = [0; N];
-    array.copy_from_slice(bytes); // N bytes, from chunks_exact(N)
-    array
 }

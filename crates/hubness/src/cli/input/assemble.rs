@@ -1,10 +1,11 @@
 //! Turns the options into the data that a command works on.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use itm_core::data::Features;
+use itm_core::data::{Features, Npy};
 use itm_core::scored::{EmbeddingRows, Similarity};
 use itm_core::{Error, Pairs, Result};
 
@@ -19,7 +20,8 @@ use super::qrels::Qrels;
 use super::rows::{embeddings, repeats, scores};
 use super::run::Run;
 use super::runs::{NameLists, RunFile, spread};
-use super::torch;
+use super::scale::Numbers;
+use super::{table, torch};
 use crate::Direction;
 use crate::study::ItemNames;
 use crate::words::count;
@@ -61,9 +63,12 @@ fn from_embeddings(
     let mut messages = Messages::default();
     for array in [images, texts].into_iter().filter(|array| array.is_of_bytes()) {
         let place = array.place();
-        messages.note(format!(
-            "{place}: bytes are taken as they are, so one scale must serve all columns"
-        ));
+        messages.note(match array.scale() {
+            Some(scale) => format!("{place}: bytes with the scale in {}", scale.places),
+            None => {
+                format!("{place}: bytes are taken as they are, so one scale must serve all columns")
+            }
+        });
     }
     let layout = layout(input, files, images, texts.place(), texts.rows(), &mut messages)?;
     let length = input.length();
@@ -222,7 +227,28 @@ fn array(files: &mut Files, at: &Location) -> Result<Array> {
             let tensor = torch::tensor(&place, at.part.as_deref(), path, &files.open(at)?)?;
             return Array::of_tensor(&place, tensor);
         }
-        _ => return Array::parse(&place, at.part.as_deref(), files.open(at)?),
+        Some(path) if at.has_extension("parquet") => {
+            files.open(at)?; // for its hash
+            return Array::of_tensor(&place, table::matrix(&place, at.part.as_deref(), path)?);
+        }
+        Some(path) => {
+            let array = Array::parse(&place, at.part.as_deref(), files.open(at)?)?;
+            // The scale of `image.npy` is in `image_scale.npy`.
+            let beside = |name: &str| path.with_file_name(name).with_added_extension("npy");
+            let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            let opened = RefCell::new(files);
+            let numbers = |name: &str| {
+                let at = Location { path: Some(beside(name)), part: None };
+                let bytes = opened.borrow_mut().open(&at)?;
+                Numbers::of_npy(&Npy::from_bytes(at.to_string(), bytes)?)
+            };
+            let own = |name: &str| name.starts_with(&stem) && beside(name).is_file();
+            return match array.scale() {
+                None if at.has_extension("npy") => array.scaled(&stem, own, numbers),
+                _ => Ok(array),
+            };
+        }
+        None => return Array::parse(&place, at.part.as_deref(), files.open(at)?),
     };
     let mut shard = |path| {
         let at = Location { path: Some(path), part: None };
@@ -260,6 +286,10 @@ fn shards(folder: &Path) -> Result<Vec<PathBuf>> {
 fn names(files: &mut Files, at: &Option<Location>) -> Result<Option<PlacedNames>> {
     let Some(at) = at else { return Ok(None) };
     let place = at.to_string();
+    if let Some(path) = at.path.as_ref().filter(|_| at.has_extension("parquet")) {
+        files.open(at)?; // for its hash
+        return Ok(Some((place.clone(), table::names(&place, at.part.as_deref(), path)?)));
+    }
     let jsonl = at.part.is_some() || at.has_extension("jsonl");
     let format = if jsonl { NameFormat::Jsonl(at.part.as_deref()) } else { NameFormat::Lines };
     let names = parse_names(&place, format, &files.open(at)?)?;

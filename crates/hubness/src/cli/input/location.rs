@@ -2,13 +2,14 @@
 
 use std::convert::Infallible;
 use std::fmt;
-use std::fs;
+use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use itm_core::data::{FileBytes, FileHash, sha256_hex};
 use itm_core::{Error, Result};
+use serde::Deserialize;
 
 /// A file or standard input (`-`), and optionally the name of a part of it.
 ///
@@ -26,7 +27,8 @@ use itm_core::{Error, Result};
 pub struct Location {
     /// The file; standard input if there is none.
     pub path: Option<PathBuf>,
-    /// A tensor of a safetensors or PyTorch file, an array of an `.npz` archive, a field of a `.jsonl` file.
+    /// A tensor of a safetensors or PyTorch file, an array of an `.npz` archive, a column of a Parquet table, a field of a `.jsonl`
+    /// file.
     pub part: Option<String>,
 }
 
@@ -43,7 +45,7 @@ impl FromStr for Location {
     type Err = Infallible;
 
     /// If a file exists whose name is the whole text, the text means that file. Otherwise `:part` may follow
-    /// `.safetensors`, `.npz`, `.pt`, `.pth`, `.jsonl` or `-`.
+    /// `.safetensors`, `.npz`, `.parquet`, `.pt`, `.pth`, `.jsonl` or `-`.
     fn from_str(text: &str) -> Result<Self, Infallible> {
         if let Some(part) = text.strip_prefix("-:") {
             return Ok(Self { path: None, part: Some(part.into()) });
@@ -51,7 +53,7 @@ impl FromStr for Location {
         if text == "-" {
             return Ok(Self { path: None, part: None });
         }
-        let end = [".safetensors:", ".npz:", ".jsonl:", ".pt:", ".pth:"]
+        let end = [".safetensors:", ".npz:", ".jsonl:", ".parquet:", ".pt:", ".pth:"]
             .iter()
             .find_map(|end| Some(text.find(end)? + end.len()));
         Ok(match end.filter(|_| !Path::new(text).exists()) {
@@ -98,19 +100,45 @@ impl<'a> Files<'a> {
         let name = location.to_string();
         if self.hashes.iter().all(|hash| hash.name != name) {
             let (sha256, length) = (sha256_hex(&bytes), bytes.len() as u64);
+            location.path.as_deref().map_or(Ok(()), |path| of_export(path, &sha256))?;
             self.hashes.push(FileHash { name, bytes: length, sha256 });
         }
         Ok(bytes)
     }
 }
 
-/// Maps a file; a pipe (`<(…)` of a shell) is read to its end.
+/// Refuses a file that `export.json` of its folder describes with another hash.
+fn of_export(path: &Path, sha256: &str) -> Result<()> {
+    #[derive(Deserialize)]
+    struct Export {
+        written: Vec<Written>,
+    }
+    #[derive(Deserialize)]
+    struct Written {
+        name: String,
+        sha256: String,
+    }
+    let Some(name) = path.file_name() else { return Ok(()) };
+    let description = path.with_file_name("export.json");
+    let Ok(bytes) = FileBytes::open(&description) else { return Ok(()) };
+    // Another program's file of this name, or an export before there were hashes, says nothing.
+    let Ok(Export { written }) = serde_json::from_slice(&bytes) else { return Ok(()) };
+    match written.into_iter().find(|file| name == file.name.as_str()) {
+        Some(file) if file.sha256 != sha256 => {
+            let expected = format!("SHA-256 {} as in {}", file.sha256, description.display());
+            Err(Error::invalid(path.display(), expected, sha256))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Maps a file. A pipe that this process was given (`<(…)` of a shell, `/dev/stdin`) is read to its end.
 fn open(path: &Path) -> Result<FileBytes> {
-    let meta = fs::metadata(path).map_err(Error::io(path))?;
-    if meta.is_file() || meta.is_dir() {
+    let given = ["/dev/fd", "/dev/stdin", "/proc/self/fd"].iter().any(|at| path.starts_with(at));
+    if !given || path.is_file() {
         return FileBytes::open(path);
     }
-    fs::File::open(path).and_then(|mut file| all(&mut file)).map_err(Error::io(path))
+    File::open(path).and_then(|mut file| all(&mut file)).map_err(Error::io(path))
 }
 
 fn all(from: &mut dyn Read) -> io::Result<FileBytes> {
@@ -121,6 +149,8 @@ fn all(from: &mut dyn Read) -> io::Result<FileBytes> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

@@ -2,7 +2,8 @@
 //!
 //! | input | formats | reader |
 //! |---|---|---|
-//! | embeddings, score matrices | `.npy`, `.safetensors`; f16, bf16 (safetensors), f32, f64 | [`Array`] |
+//! | embeddings, score matrices | `.npy`, `.npz`, `.safetensors`; f16, bf16 (safetensors), f32, f64, bytes with a scale | [`Array`] |
+//! | the same, and names, with the feature `parquet` | a column of a `.parquet` table | |
 //! | runs | TREC's `qid Q0 docid rank score tag` | [`Run`] |
 //! | pairs | `.npy` integers, lines, JSON lists, TREC's qrels | [`PairList`], [`Qrels`] |
 //! | names | lines, a field of `.jsonl` | [`parse_names`] |
@@ -13,6 +14,7 @@
 mod args;
 mod array;
 mod assemble;
+mod element;
 mod loaded;
 mod location;
 mod messages;
@@ -24,6 +26,12 @@ mod rows;
 mod run;
 mod runs;
 mod safetensors;
+mod scale;
+#[cfg(feature = "parquet")]
+mod table;
+#[cfg(not(feature = "parquet"))]
+#[path = "no_table.rs"]
+mod table;
 #[cfg(test)]
 mod tests;
 mod text;

@@ -6,6 +6,7 @@ use itm_core::data::{FileBytes, excerpt};
 use itm_core::{Error, Result};
 use zip::ZipArchive;
 
+use super::scale::is_scale;
 use crate::words::first_ten;
 
 /// The bytes of an array as a `.npy` file, and the array's name. Without `part` the archive must hold one array.
@@ -17,12 +18,12 @@ pub(crate) fn array(place: &str, part: Option<&str>, bytes: &[u8]) -> Result<(St
     let damaged =
         || Error::invalid(place, "a whole .npz archive", "one that is cut short or damaged");
     let mut archive = ZipArchive::new(Cursor::new(bytes)).map_err(|_| damaged())?;
-    let named = |name: &str| name.strip_suffix(".npy").map(String::from);
-    let names: Vec<_> = archive.file_names().flatten().filter_map(|name| named(&name)).collect();
+    let names = names(place, bytes)?;
+    let arrays: Vec<_> = names.iter().filter(|name| !is_scale(name)).collect();
     let listed = || first_ten(&names.iter().map(|name| excerpt(name)).collect::<Vec<_>>());
-    let name = match (part, names.as_slice()) {
+    let name = match (part, arrays.as_slice()) {
         (Some(part), _) => part.to_owned(),
-        (None, [one]) => one.clone(),
+        (None, [one]) => (*one).clone(),
         (None, []) => {
             let got = "a zip archive without any (.pt?)";
             return Err(Error::invalid(place, "a .npz archive of arrays", got));
@@ -46,6 +47,18 @@ pub(crate) fn array(place: &str, part: Option<&str>, bytes: &[u8]) -> Result<(St
     let mut array = Vec::new(); // grows with what is there: no size is trusted
     file.read_to_end(&mut array).map_err(|_| damaged())?; // checks the checksum
     Ok((name, array.into()))
+}
+
+/// The names of the arrays of an archive.
+///
+/// # Errors
+/// If the archive is damaged.
+pub(crate) fn names(place: &str, bytes: &[u8]) -> Result<Vec<String>> {
+    let damaged =
+        |_| Error::invalid(place, "a whole .npz archive", "one that is cut short or damaged");
+    let archive = ZipArchive::new(Cursor::new(bytes)).map_err(damaged)?;
+    let named = |name: &str| name.strip_suffix(".npy").map(String::from);
+    Ok(archive.file_names().flatten().filter_map(|name| named(&name)).collect())
 }
 
 #[cfg(test)]

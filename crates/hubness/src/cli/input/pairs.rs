@@ -1,8 +1,8 @@
 //! Which texts belong to which image: from a file, or guessed from the shapes.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
-use itm_core::data::{FileBytes, Npy, Repeats, excerpt};
+use itm_core::data::{ByName, FileBytes, Npy, Repeats, excerpt};
 use itm_core::{Error, Pairs, Result};
 use serde_json::Value;
 
@@ -121,7 +121,7 @@ fn json(place: &str, text: &str) -> Result<PairList> {
 
 /// An object with the names of the true items of each query: `{"dog.jpg": ["cap3", "cap8"]}`.
 fn json_by_name(place: &str, text: &str) -> Result<Qrels> {
-    let object: BTreeMap<String, Vec<String>> = serde_json::from_str(text)
+    let ByName(object) = serde_json::from_str::<ByName<Vec<String>>>(text)
         .map_err(|e| Error::invalid(place, "an object of lists of names", e))?;
     let judge = |(query, docs): (String, Vec<String>)| {
         let of_query = move |doc| Judgement { query: query.clone(), doc, relevance: 1 };

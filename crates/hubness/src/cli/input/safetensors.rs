@@ -6,27 +6,8 @@ use itm_core::data::{FileBytes, excerpt};
 use itm_core::{Error, Result};
 use safetensors::tensor::{Dtype, Metadata, SafeTensorError, SafeTensors};
 
-/// The type of a stored number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Element {
-    F16,
-    Bf16,
-    F32,
-    F64,
-    I8,
-    U8,
-}
-
-impl Element {
-    pub(crate) fn size(self) -> usize {
-        match self {
-            Self::F16 | Self::Bf16 => 2,
-            Self::F32 => 4,
-            Self::F64 => 8,
-            Self::I8 | Self::U8 => 1,
-        }
-    }
-}
+use super::element::Element;
+use super::scale::{Numbers, Scale, is_scale};
 
 /// A tensor of real numbers. Its shape was checked against its bytes.
 #[derive(Debug)]
@@ -50,36 +31,29 @@ impl Tensor {
     /// If the file is malformed or cut short, there is no such tensor or several to choose from (the error lists their
     /// names), or the dtype is not one of [`Element`].
     pub(crate) fn parse(place: &str, name: Option<&str>, bytes: FileBytes) -> Result<Self> {
-        let (header, metadata) =
-            SafeTensors::read_metadata(&bytes).map_err(|e| malformed(place, &bytes, e))?;
-        let name = match name {
-            Some(name) => name.to_string(),
-            None => only_matrix(place, &metadata)?,
+        let (name, element, shape, range) = find(place, name, &bytes)?;
+        Ok(Self { name, element, shape, range, bytes })
+    }
+
+    /// The scale of the bytes of this tensor.
+    ///
+    /// # Errors
+    /// As [`Scale::of`].
+    pub(crate) fn scale(&self, place: &str) -> Result<Option<Scale>> {
+        let &[rows, dim] = &self.shape[..] else { return Ok(None) };
+        if !self.element.is_byte() {
+            return Ok(None);
+        }
+        let has = |name: &str| {
+            SafeTensors::read_metadata(&self.bytes).is_ok_and(|(_, all)| all.info(name).is_some())
         };
-        let Some(info) = metadata.info(&name) else {
-            let expected = format!("a tensor among {}", names(&metadata.offset_keys()));
-            return Err(Error::invalid(place, expected, excerpt(&name)));
+        let numbers = |name: &str| {
+            let (name, element, shape, range) = find(place, Some(name), &self.bytes)?;
+            let mut values = vec![0.0; range.len() / element.size()];
+            element.read(&self.bytes[range], &mut values);
+            Ok(Numbers { place: format!("{place}:{name}"), shape, values })
         };
-        let element = match info.dtype {
-            Dtype::F16 => Element::F16,
-            Dtype::BF16 => Element::Bf16,
-            Dtype::F32 => Element::F32,
-            Dtype::F64 => Element::F64,
-            Dtype::I8 => Element::I8,
-            Dtype::U8 => Element::U8,
-            other => {
-                let place = format!("{place}:{name}");
-                return Err(Error::invalid(
-                    place,
-                    "a dtype among F16, BF16, F32, F64, I8, U8",
-                    other,
-                ));
-            }
-        };
-        let (from, to) = info.data_offsets;
-        let start = 8 + header;
-        let shape = info.shape.clone();
-        Ok(Self { name, element, shape, range: start + from..start + to, bytes })
+        Scale::of((&self.name, [rows, dim]), has, numbers)
     }
 
     pub(crate) fn data(&self) -> &[u8] {
@@ -87,9 +61,44 @@ impl Tensor {
     }
 }
 
+/// Name, type, shape and place of a tensor, as [`Tensor::parse`] takes it.
+fn find(
+    place: &str,
+    name: Option<&str>,
+    bytes: &[u8],
+) -> Result<(String, Element, Vec<usize>, Range<usize>)> {
+    let (header, metadata) =
+        SafeTensors::read_metadata(bytes).map_err(|e| malformed(place, bytes, e))?;
+    let name = match name {
+        Some(name) => name.to_string(),
+        None => only_matrix(place, &metadata)?,
+    };
+    let Some(info) = metadata.info(&name) else {
+        let expected = format!("a tensor among {}", names(&metadata.offset_keys()));
+        return Err(Error::invalid(place, expected, excerpt(&name)));
+    };
+    let element = match info.dtype {
+        Dtype::F16 => Element::F16,
+        Dtype::BF16 => Element::Bf16,
+        Dtype::F32 => Element::F32,
+        Dtype::F64 => Element::F64,
+        Dtype::I8 => Element::I8,
+        Dtype::U8 => Element::U8,
+        other => {
+            let place = format!("{place}:{name}");
+            return Err(Error::invalid(place, "a dtype among F16, BF16, F32, F64, I8, U8", other));
+        }
+    };
+    let (from, to) = info.data_offsets;
+    let start = 8 + header;
+    Ok((name, element, info.shape.clone(), start + from..start + to))
+}
+
 fn only_matrix(place: &str, metadata: &Metadata) -> Result<String> {
     let all = metadata.offset_keys();
-    let two = |name: &&String| metadata.info(name).is_some_and(|info| info.shape.len() == 2);
+    let two = |name: &&String| {
+        metadata.info(name).is_some_and(|info| info.shape.len() == 2) && !is_scale(name)
+    };
     let matrices: Vec<_> = all.iter().filter(two).cloned().collect();
     match &matrices[..] {
         [one] => Ok(one.clone()),

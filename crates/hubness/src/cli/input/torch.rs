@@ -10,7 +10,8 @@ use tempfile::NamedTempFile;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
-use super::safetensors::{Element, Tensor};
+use super::element::Element;
+use super::safetensors::Tensor;
 use crate::words::first_ten;
 
 /// The name of a tensor that is all of its file.

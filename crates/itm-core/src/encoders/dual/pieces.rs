@@ -1,6 +1,5 @@
 //! Captions as the word pieces of CLIP and SigLIP.
 
-use std::fs;
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -8,7 +7,8 @@ use tokenizers::Tokenizer;
 
 use super::TextTowerShape;
 use crate::encoders::TokenBatch;
-use crate::text::open_tokenizer;
+use crate::files::{self, LARGEST_TEXT};
+use crate::text::{open_tokenizer, parsed_tokenizer};
 use crate::{Error, Result};
 
 /// Captions to the numbers of the word pieces of a [`DualEncoder`](super::DualEncoder).
@@ -138,10 +138,10 @@ fn tokenizer(folder: &Path, shape: &TextTowerShape) -> Result<(String, Tokenizer
     if shape.end.is_none() {
         return Err(Error::invalid(folder.display(), "tokenizer.json of a SigLIP", "vocab.json"));
     }
-    let text = fs::read(&vocabulary).map_err(Error::io(&vocabulary))?;
+    let text = files::read(&vocabulary, LARGEST_TEXT)?;
     let pieces: Value = serde_json::from_slice(&text)
         .map_err(|e| Error::invalid(&place, "numbers of word pieces in JSON", e))?;
-    let lines = fs::read_to_string(&merges).map_err(Error::io(&merges))?;
+    let lines = files::read_text(&merges)?;
     let lines = lines.lines().filter(|line| !line.starts_with("#version") && !line.is_empty());
     let merges: Vec<Vec<&str>> = lines.map(|line| line.split(' ').collect()).collect();
     let special = |name: &str| {
@@ -175,11 +175,8 @@ fn tokenizer(folder: &Path, shape: &TextTowerShape) -> Result<(String, Tokenizer
                    "end_of_word_suffix": "</w>", "fuse_unk": false, "byte_fallback": false,
                    "vocab": pieces, "merges": merges },
     });
-    let tokenizer = Tokenizer::from_bytes(whole.to_string());
-    Ok((
-        place.clone(),
-        tokenizer.map_err(|e| Error::invalid(place, "a vocabulary of byte pairs", e))?,
-    ))
+    let tokenizer = parsed_tokenizer(&place, whole.to_string().as_bytes())?;
+    Ok((place, tokenizer))
 }
 
 const START: &str = "<|startoftext|>";
@@ -194,7 +191,7 @@ fn padding_piece(folder: &Path) -> Result<Option<String>> {
     if !path.exists() {
         return Ok(None);
     }
-    let text = fs::read(&path).map_err(Error::io(&path))?;
+    let text = files::read(&path, LARGEST_TEXT)?;
     let config: Value = serde_json::from_slice(&text)
         .map_err(|e| Error::invalid(path.display(), "a tokenizer's configuration", e))?;
     let piece = &config["pad_token"];
@@ -203,6 +200,7 @@ fn padding_piece(folder: &Path) -> Result<Option<String>> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::path::PathBuf;
 
     use serde::Deserialize;

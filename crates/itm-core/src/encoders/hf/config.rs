@@ -1,6 +1,5 @@
 //! Reads and writes the fields of `config.json` that matter here; other fields are ignored.
 
-use std::fs;
 use std::path::Path;
 
 use itm_kernels::Activation;
@@ -9,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::encoders::{BertShape, VitForm, VitShape};
+use crate::files::LARGEST_TEXT;
 use crate::{Error, Result};
 
 /// Fields of both architectures.
@@ -103,7 +103,7 @@ impl Architecture for VitConfig {
 /// Reads a folder's `config.json`. The architecture is checked before any other field.
 pub(super) fn read<C: Architecture>(folder: &Path) -> Result<C> {
     let path = folder.join("config.json");
-    let text = fs::read(&path).map_err(Error::io(&path))?;
+    let text = crate::files::read(&path, LARGEST_TEXT)?;
     let place = path.display();
     let value: Value =
         serde_json::from_slice(&text).map_err(|e| Error::invalid(place, "JSON", e))?;

@@ -1,6 +1,5 @@
 //! `pytorch_model.bin`: reads the pickle without Python, one tensor at a time.
 
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
@@ -8,6 +7,7 @@ use half::{bf16, f16};
 use pytorch_reader::{DType, PytorchReader, Tensor};
 
 use crate::data::contents;
+use crate::files::open;
 use crate::weights::safe::chunked;
 use crate::{Error, Result};
 
@@ -21,8 +21,7 @@ impl PickledFile {
     pub(super) fn open(path: &Path) -> Result<Self> {
         let place = path.display().to_string();
         let mut head = Vec::new();
-        let opened = File::open(path).map_err(Error::io(path))?;
-        opened.take(512).read_to_end(&mut head).map_err(Error::io(path))?;
+        open(path)?.take(512).read_to_end(&mut head).map_err(Error::io(path))?;
         let pickled = [&b"PK"[..], b"\x80"].iter().any(|magic| head.starts_with(magic));
         let tar = head.get(257..262) == Some(b"ustar");
         if !pickled && !tar {

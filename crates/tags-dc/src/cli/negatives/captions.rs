@@ -1,9 +1,9 @@
 //! The captions that negatives are made of.
 
-use std::fs;
 use std::path::Path;
 
 use itm_core::data::sha256_hex;
+use itm_core::files::{LARGEST_TEXT, read};
 use itm_core::{Error, Result};
 use scenes::{Scenes, ScenesSplit, Sizes};
 
@@ -35,7 +35,7 @@ impl CaptionSet {
     /// # Errors
     /// If a file cannot be read, or has no captions.
     pub(super) fn read(path: &Path, train: Option<&Path>) -> Result<Self> {
-        let bytes = fs::read(path).map_err(Error::io(path))?;
+        let bytes = read(path, LARGEST_TEXT)?;
         let captions = read_file(path)?;
         let training = train.map_or_else(|| Ok(captions.clone()), read_file)?;
         Ok(Self {

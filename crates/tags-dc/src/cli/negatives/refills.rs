@@ -12,7 +12,7 @@ use scenes::Sizes;
 use serde::Serialize;
 
 use super::captions::{CaptionSet, SCENES};
-use super::{Maker, Negatives, Summary, refuse_files};
+use super::{Maker, Negatives, Summary, new_folder};
 use crate::aligned::Aligned;
 use crate::edits::Counts;
 use crate::model::{Beside, RegionBatch};
@@ -25,10 +25,10 @@ use crate::{CaptionWords, Filter, MaskBy, Masker, Refill, Streams, Tailor};
 #[derive(Debug, Clone, Args)]
 pub struct Refills {
     /// Independent maskings per caption.
-    #[arg(long, default_value_t = 20, requires = "run", value_name = "K", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, default_value_t = 20, requires = "run", value_name = "K", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub maskings: u32,
     /// Refills per masking.
-    #[arg(long, default_value_t = 20, requires = "run", value_name = "L", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, default_value_t = 20, requires = "run", value_name = "L", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub refills: u32,
     /// Temperature of the draws: above 1, the model takes unlikely words more often.
     #[arg(long, default_value_t = 1.5, requires = "run", value_name = "TAU")]
@@ -138,7 +138,7 @@ impl Negatives {
         (refills, model): (&Refills, &TrainedModel),
         out: &mut impl Write,
     ) -> Result<()> {
-        refuse_files(folder)?;
+        let written = new_folder(folder)?;
         let mut set = match (self.is_scenes(), model.world) {
             (true, Some(world)) => CaptionSet::scenes(world),
             (true, None) => {
@@ -160,7 +160,7 @@ impl Negatives {
             images_not_in_the_run: unknown,
         });
         let summary = self.summary(&set, &[Kind::Refill], (&counts, &records), maker);
-        self.write(folder, &set, &records, Summary { command: command.into(), ..summary }, out)
+        self.write(written, &set, &records, Summary { command: command.into(), ..summary }, out)
     }
 
     /// The negatives caption by caption, their counts, and the number of images that the model does not know.

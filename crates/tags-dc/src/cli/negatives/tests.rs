@@ -1,3 +1,5 @@
+use std::fs;
+
 use clap::Parser;
 
 use super::*;

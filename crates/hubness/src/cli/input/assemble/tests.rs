@@ -1,4 +1,5 @@
 mod malformed;
+mod scaled;
 
 use half::bf16;
 use itm_core::Pairs;
