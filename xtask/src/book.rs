@@ -133,12 +133,9 @@ fn command(words: &[String], root: &Path, folder: &Path, binaries: &Path) -> Opt
 
 /// Whether a command of xtask is one of `itm`.
 fn handed_on(words: &[&str]) -> bool {
-    use Task::{Data, Explain, Features, List, Other, Reproduce, Scenes};
+    use Task::{Data, Explain, List, Other, Reproduce, Scenes};
     let task = Task::try_parse_from(words);
-    matches!(
-        task,
-        Ok(List(_) | Reproduce(_) | Explain(_) | Data(_) | Scenes(_) | Features(_) | Other(_))
-    )
+    matches!(task, Ok(List(_) | Reproduce(_) | Explain(_) | Data(_) | Scenes(_) | Other(_)))
 }
 
 /// A copy of the configurations that trains in seconds: a small world, one epoch, few images ranked pair by pair.

@@ -49,8 +49,6 @@ enum Task {
     Scenes(Forwarded),
     /// Embeddings of pictures and captions by a published model.
     Embed(Forwarded),
-    /// Features of MobileNetV2 for a folder of pictures.
-    Features(Forwarded),
     /// Backend `tch` with the libtorch of a Python's torch 2.9.0: `tch [--python P] -- test`, `-- run <target> …`.
     Tch {
         /// A Python that imports torch.
@@ -104,7 +102,6 @@ fn run(task: Task) -> Result<ExitCode> {
         Task::Data(forwarded) => reproduce::run("data", forwarded.args),
         Task::Scenes(forwarded) => reproduce::run("scenes", forwarded.args),
         Task::Embed(forwarded) => reproduce::run("embed", forwarded.args),
-        Task::Features(forwarded) => reproduce::run("features", forwarded.args),
         Task::Tch { python, args } => tch::run(&python, args),
         Task::Kills(kills) => kills.run(),
         Task::Book(book) => book.run(),

@@ -45,8 +45,13 @@ pub enum Command {
     Scenes(ScenesArgs),
     /// Turn pictures and captions into embeddings by CLIP, SigLIP, DINOv2, ViT, BERT or a sentence encoder, for `hubness` and search.
     Embed(EmbedArgs),
-    /// Turn a folder of pictures into features of MobileNetV2: global features, and a grid of regions.
-    Features(FeaturesArgs),
+    /// What `embed` was before it knew other models than MobileNetV2.
+    #[command(hide = true)]
+    Features {
+        /// Anything.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        rest: Vec<String>,
+    },
 }
 
 /// `itm data …`
@@ -244,35 +249,6 @@ pub struct ScenesArgs {
     /// Width and height of an image.
     #[arg(long, default_value_t = 96)]
     pub pixels: u32,
-}
-
-/// `itm features …`
-#[derive(Debug, Args)]
-pub struct FeaturesArgs {
-    /// Folder of the pictures (JPEG, PNG or WebP: .jpg, .jpeg, .png, .webp).
-    #[arg(long, value_name = "DIR")]
-    pub images: PathBuf,
-    /// Folder of the network: `mobilenet_v2_1.0_224.safetensors`, `….graph.json`, for `--grid` also `grid_pca128.safetensors`.
-    #[arg(long, value_name = "DIR")]
-    pub weights: PathBuf,
-    /// Write `<name>_ims.npy` and `<name>_ids.txt` here.
-    #[arg(long, value_name = "DIR")]
-    pub out: PathBuf,
-    /// The beginning of the file names: the split.
-    #[arg(long, default_value = "train", value_name = "NAME")]
-    pub name: String,
-    /// A list of the pictures to take, one file name per line, in this order; by default all pictures of the folder, sorted.
-    #[arg(long, value_name = "FILE")]
-    pub ids: Option<PathBuf>,
-    /// Write `<name>_grid.npy` too, with `grid_scale.npy` (an existing file is kept) and `grid_boxes.npy`.
-    #[arg(long)]
-    pub grid: bool,
-    /// Pictures in memory at a time.
-    #[arg(long, default_value_t = 64, value_name = "N")]
-    pub batch: usize,
-    /// List pictures that cannot be read and continue without them; by default the first is an error.
-    #[arg(long)]
-    pub skip_bad: bool,
 }
 
 /// `itm embed …`

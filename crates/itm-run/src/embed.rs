@@ -2,6 +2,7 @@
 
 mod captions;
 mod model;
+mod pictures;
 mod rows;
 
 use std::fs;
@@ -22,11 +23,11 @@ use serde_json::{Value, json};
 
 use crate::checkpoint::write_atomically;
 use crate::cli::{EmbedArgs, Shard};
-use crate::features::{found, listed};
 use crate::npy::array;
 use crate::{progress, stop};
 use captions::Captions;
 use model::Model;
+use pictures::{Pictures, pictures};
 use rows::{Done, Rows, Table};
 
 /// Captions that are sorted by length together.
@@ -147,34 +148,6 @@ impl Out<'_> {
         fs::create_dir_all(&folder).map_err(Error::io(&folder))?;
         Ok(folder.join(format!("{:05}.{end}", shard.number)))
     }
-}
-
-/// The pictures of a folder or of a list.
-struct Pictures {
-    folder: PathBuf,
-    names: Vec<String>,
-    /// Those of the other shards.
-    elsewhere: Vec<String>,
-    /// SHA-256 over names and lengths of the files.
-    hash: String,
-}
-
-fn pictures(path: &Path, shard: Option<Shard>) -> Result<Pictures> {
-    let (folder, all) = match path.is_dir() {
-        true => (path.to_path_buf(), found(path)?),
-        false => (path.parent().unwrap_or(Path::new("")).to_path_buf(), listed(path)?),
-    };
-    let part = shard.map_or(0..all.len(), |shard| shard.part(all.len()));
-    let (mut names, mut elsewhere) = (vec![], vec![]);
-    for (i, name) in all.into_iter().enumerate() {
-        if part.contains(&i) { names.push(name) } else { elsewhere.push(name) }
-    }
-    let line = |name: &String| {
-        let length = folder.join(name).metadata().map_or(0, |file| file.len());
-        format!("{length}  {name}\n")
-    };
-    let hash = sha256_hex(names.iter().map(line).collect::<String>().as_bytes());
-    Ok(Pictures { folder, names, elsewhere, hash })
 }
 
 fn hash(path: &Path) -> Result<String> {

@@ -19,7 +19,6 @@ mod encoded;
 mod estimate;
 mod experiment;
 mod explain;
-mod features;
 mod inputs;
 #[cfg(test)]
 mod kills;
@@ -74,7 +73,10 @@ pub fn run(cli: Cli) -> Result<()> {
         Command::Embed(args) => {
             return Err(Error::Feature { place: args.model, feature: "published" });
         }
-        Command::Features(args) => features::features(&args)?,
+        Command::Features { .. } => {
+            let expected = "the command `embed --model DIR --images DIR --out DIR`, with --patches for regions";
+            return Err(Error::invalid("itm", expected, "`features`"));
+        }
     }
     progress::said()
 }

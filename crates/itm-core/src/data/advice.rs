@@ -60,7 +60,7 @@ Flickr30K: 31,783 photographs (31,014 in Karpathy's split), 5 captions each
             DIR/precomp/val_*, test_*         the same; SCAN's folder f30k_precomp (dev_*, images repeated five
                                               times or not) is read as it is
             DIR/precomp/*_regions.npy         regions beside them, with *_boxes.npy; or *_grid.npy, as
-                                              `itm features --grid` writes it: for models that see regions
+                                              `itm embed --patches` writes grid.npy: for models that see regions
   computed  global features as the mean over regions where a file holds regions; nothing else
 ";
 
@@ -81,7 +81,7 @@ Flickr8k: 8,091 photographs (8,000 in its own split), 5 captions each
             DIR/precomp/train_ids.txt         file names
             DIR/precomp/val_*, test_*         the same
             DIR/precomp/*_regions.npy         regions beside them, with *_boxes.npy; or *_grid.npy, as
-                                              `itm features --grid` writes it: for models that see regions
+                                              `itm embed --patches` writes grid.npy: for models that see regions
   computed  global features as the mean over regions where a file holds regions; nothing else
 ";
 
@@ -104,7 +104,7 @@ MS-COCO 2014: 123,287 photographs with captions, at least 5 each (the first five
             DIR/precomp/dev_*, test_*         5,000 images; 1,000 of the test split
             DIR/precomp/testall_*             all 5,000; SCAN's folder coco_precomp is read as it is
             DIR/precomp/*_regions.npy         regions beside them, with *_boxes.npy; or *_grid.npy, as
-                                              `itm features --grid` writes it: for models that see regions
+                                              `itm embed --patches` writes grid.npy: for models that see regions
   computed  global features as the mean over regions where a file holds regions; nothing else
 ";
 

@@ -24,7 +24,7 @@ use crate::{Error, Result};
 pub enum RegionSource {
     /// Regions of a detector.
     Given,
-    /// A grid of windows, as `itm features --grid` writes it.
+    /// A grid of windows or patches: the `grid.npy` of `itm embed --patches`.
     Grid,
 }
 

@@ -1,4 +1,4 @@
-//! Pictures for the encoders: Pillow's resize, FNE's transforms, prefetched batches, MobileNetV2 features.
+//! Pictures for the encoders: Pillow's resize, FNE's transforms, prefetched batches.
 //!
 //! | step | here |
 //! |---|---|
@@ -7,14 +7,11 @@
 //! | evaluation: → floats | [`Transform`], also as a published folder asks for |
 //! | training: crop, flip, two random operations → floats | [`Augment`], a function of a seed |
 //! | batches prepared ahead on worker threads | [`Prefetch`], [`PictureBatch`] |
-//! | global and grid features without training | [`MobileNet`], [`GridPca`] |
 
 mod augment;
 mod batch;
 mod folder;
 mod geometry;
-mod grid;
-mod mobilenet;
 mod operations;
 mod prefetch;
 mod resize;
@@ -22,8 +19,6 @@ mod transform;
 
 pub use augment::{Augment, Crop, Draw};
 pub use batch::{Picture, PictureBatch, PictureSource};
-pub use grid::{GRID, GridPca, grid_boxes, quantise};
-pub use mobilenet::{Activations, FeatureMap, MobileNet, Scratch};
 pub use operations::{Operation, Overflow, Sign};
 pub use prefetch::{Ahead, Prefetch};
 pub use resize::resize;

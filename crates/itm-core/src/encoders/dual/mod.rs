@@ -100,6 +100,7 @@ impl DualShape {
 /// let mut shape = DualShape::clip_base_32(); // a small one
 /// (shape.image.layers, shape.image.width, shape.image.mlp) = (1, 24, 48);
 /// (shape.text.layers, shape.text.width, shape.text.mlp, shape.text.vocabulary) = (1, 16, 32, 100);
+/// shape.text.end = Some(99);
 /// let model = DualEncoder::seeded(&shape, 1, &Device::flex());
 /// let images = model.images(Tensor::zeros([2, 3, 224, 224], &Device::flex()));
 /// let texts = model.texts(&TokenBatch::new(&[&[98, 5, 7, 99][..], &[98, 4, 99]]));
