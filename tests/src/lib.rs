@@ -12,6 +12,7 @@ macro_rules! page {
 }
 
 page!(Readme, "README.md");
+page!(Embed, "docs/embed.md");
 page!(Fne, "docs/fne.md");
 page!(Hubness, "docs/hubness.md");
 page!(Naaf, "docs/naaf.md");

@@ -1,5 +1,7 @@
 //! Losses over all pairs of a batch: InfoNCE and the pairwise sigmoid.
 
+mod dual;
+
 use burn::module::{Module, Param};
 use burn::tensor::activation::log_sigmoid;
 use burn::tensor::{Device, Tensor};

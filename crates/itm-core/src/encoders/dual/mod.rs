@@ -12,8 +12,6 @@ mod text;
 
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor};
-#[cfg(test)]
-use itm_kernels::Noise;
 use itm_kernels::{Activation, Precision, matmul, normalize_rows, random};
 
 pub use files::DualLayout;
@@ -23,8 +21,7 @@ pub use pieces::DualPieces;
 pub use text::{TextTower, TextTowerShape};
 
 use super::{TokenBatch, VitForm, VitShape};
-use crate::contrastive::{Temperature, info_nce, sigmoid_pairs};
-use crate::{Result, Siblings};
+use crate::Result;
 
 /// The published dual encoders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -185,27 +182,6 @@ impl DualEncoder {
         match &self.bias {
             Some(bias) => scaled + bias.val().unsqueeze(),
             None => scaled,
-        }
-    }
-
-    /// The loss that the family was trained with, for scores of images with their texts, `[b, b]`: the mean of
-    /// [`info_nce`] over both directions, or [`sigmoid_pairs`] summed over the texts and averaged over the images.
-    ///
-    /// # Panics
-    /// As these.
-    pub fn loss(&self, scores: Tensor<2>, siblings: Siblings) -> Tensor<1> {
-        let rows = scores.dims()[0] as f64;
-        match &self.bias {
-            None => {
-                let [i2t, t2i] =
-                    info_nce(scores, &Temperature::Learned(self.scale.clone()), siblings);
-                (i2t.mean() + t2i.mean()) / 2.0
-            }
-            // Without the bound of a learnt temperature, because published scales lie above it.
-            Some(bias) => {
-                let scaled = scores * self.scale.val().exp().unsqueeze();
-                sigmoid_pairs(scaled, &Temperature::Fixed(1.0), bias.val(), siblings).sum() / rows
-            }
         }
     }
 }

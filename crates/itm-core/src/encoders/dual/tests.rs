@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use burn::module::{Module, ModuleMapper, Param};
 use burn::tensor::{Device, Gradients, Tensor};
+use itm_kernels::Noise;
 use tempfile::TempDir;
 
 mod refused;
@@ -11,7 +12,7 @@ mod refused;
 use super::*;
 use crate::encoders::hf::tests::{Golden, all, close};
 use crate::encoders::{PositionStep, TokenBatch};
-use crate::host;
+use crate::{Siblings, host};
 
 fn folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/clip").join(name)
