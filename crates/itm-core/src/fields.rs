@@ -84,6 +84,17 @@ impl Fields {
         }
     }
 
+    /// Whether a list or an object is absent or empty.
+    #[cfg(feature = "burn")]
+    pub(crate) fn is_empty(&self, name: &str) -> bool {
+        match self.values.get(name) {
+            None | Some(Value::Null) => true,
+            Some(Value::Array(list)) => list.is_empty(),
+            Some(Value::Object(object)) => object.is_empty(),
+            Some(_) => false,
+        }
+    }
+
     pub(crate) fn is_list(&self, name: &str) -> bool {
         self.values.get(name).is_some_and(Value::is_array)
     }

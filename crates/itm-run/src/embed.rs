@@ -41,7 +41,8 @@ pub(crate) fn embed(args: &EmbedArgs) -> Result<()> {
     let images = args.images.as_deref().map(|path| pictures(path, args.shard)).transpose()?;
     let captions = args.captions.as_deref().map(Captions::read).transpose()?;
     let folder = Hub::from_env().folder(&args.model)?;
-    let model = Model::open(&folder, args.precision.unwrap_or(Precision::F32))?;
+    let model =
+        Model::open(&folder, args.adapter.as_deref(), args.precision.unwrap_or(Precision::F32))?;
     let missing = |option, reads| {
         let expected = format!("a model that reads {reads}");
         Err(Error::invalid(option, expected, folder.display()))
@@ -62,6 +63,7 @@ pub(crate) fn embed(args: &EmbedArgs) -> Result<()> {
     let identity = json!({
         "itm": env!("CARGO_PKG_VERSION"),
         "model": { "name": args.model, "sha256": model::hashes(&folder)?, "about": model.about },
+        "adapter": args.adapter.as_deref().map(model::hashes).transpose()?,
         "pictures": images.as_ref().map(|images| images.hash.clone()),
         "captions": args.captions.as_deref().map(hash).transpose()?,
         "batch": args.batch,

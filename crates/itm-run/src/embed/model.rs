@@ -40,10 +40,18 @@ const READ: &str =
     "CLIP, SigLIP (transformers or open_clip), ViT, DINOv2, BERT or sentence-transformers";
 
 impl Model {
-    /// Opens a folder.
-    pub(super) fn open(folder: &Path, precision: Precision) -> Result<Self> {
+    /// Opens a folder, with an adapter where one is given.
+    pub(super) fn open(
+        folder: &Path,
+        adapter: Option<&Path>,
+        precision: Precision,
+    ) -> Result<Self> {
         let device = Device::flex();
         let kind = kind(folder)?;
+        if let (Some(adapter), SENTENCE | "bert" | "vit" | "dinov2") = (adapter, kind.as_str()) {
+            let expected = format!("none for a folder of {kind}");
+            return Err(Error::invalid("--adapter", expected, adapter.display()));
+        }
         let (encoder, transform, report, about) = match kind.as_str() {
             SENTENCE | "bert" => {
                 let (model, report) = SentenceEncoder::open(folder, &device)?;
@@ -66,7 +74,10 @@ impl Model {
                 (Encoder::Vit { vit, patches }, Some(transform), report, about)
             }
             _ => {
-                let (model, report) = DualEncoder::open(folder, &device)?;
+                let (mut model, report) = DualEncoder::open(folder, &device)?;
+                if let Some(adapter) = adapter {
+                    model = model.with_adapter(adapter)?;
+                }
                 let pieces = DualPieces::open(folder, &model.shape.text)?;
                 let side = model.shape.image.image[0];
                 let transform = Transform::open(folder, side)?;

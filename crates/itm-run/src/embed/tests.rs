@@ -69,6 +69,7 @@ impl World {
     fn args(&self, out: &str) -> EmbedArgs {
         EmbedArgs {
             model: self.path("model").display().to_string(),
+            adapter: None,
             images: Some(self.path("images")),
             captions: Some(self.path("captions.txt")),
             out: self.path(out),
@@ -105,7 +106,7 @@ fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
 fn a_folder_becomes_two_files_of_embeddings() {
     let world = World::new();
     embed(&world.args("out")).unwrap();
-    let model = Model::open(&world.path("model"), Precision::F32).unwrap();
+    let model = Model::open(&world.path("model"), None, Precision::F32).unwrap();
     let transform = model.transform.unwrap();
     let got = values(world.path("out/image.npy"));
     for (i, row) in got.chunks_exact(12).enumerate() {

@@ -121,7 +121,7 @@ impl DualLayout {
         }
     }
 
-    fn names(self, family: DualFamily) -> TensorNames {
+    pub(super) fn names(self, family: DualFamily) -> TensorNames {
         match (self, family) {
             (Self::OpenClip, _) => OPEN_CLIP,
             (Self::Transformers, DualFamily::Clip) => {

@@ -1,5 +1,6 @@
 //! Dual encoders with published weights: CLIP and SigLIP.
 
+mod adapter;
 mod config;
 mod files;
 mod image;

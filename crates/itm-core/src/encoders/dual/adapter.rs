@@ -1,0 +1,192 @@
+//! Low-rank adapters of PEFT, merged into the weights.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use burn::tensor::Tensor;
+
+use super::{DualEncoder, DualLayout};
+use crate::fields::Fields;
+use crate::weights::WeightFiles;
+use crate::{Error, Result, host, parameters};
+
+impl DualEncoder {
+    /// The model with an adapter of PEFT (`adapter_config.json`, `adapter_model.safetensors`) in its linear maps:
+    ///
+    /// ```text
+    /// W ← W + (α/r) B A
+    /// ```
+    ///
+    /// | symbol | in the file | shape |
+    /// |---|---|---|
+    /// | A, B | `base_model.model.NAME.lora_A.weight`, `….lora_B.weight` | `[r, in]`, `[out, r]` |
+    /// | α, r | `lora_alpha`, `r` | |
+    ///
+    /// `NAME` is a map as `transformers` names it. Source: Hu et al. 2022 (arXiv 2106.09685).
+    ///
+    /// # Errors
+    /// If a file is missing or damaged; if the adapter is no plain LoRA (the error names the setting); or if one of its maps is
+    /// not in this model or has another shape.
+    pub fn with_adapter(self, folder: impl AsRef<Path>) -> Result<Self> {
+        let folder = folder.as_ref();
+        let config = Fields::read(&folder.join("adapter_config.json"))?;
+        match config.text("peft_type") {
+            Some("LORA") => {}
+            other => return config.refused("peft_type", "LORA", other.unwrap_or("none")),
+        }
+        for name in ["use_dora", "fan_in_fan_out", "lora_bias"] {
+            if config.flag(name) {
+                return config.refused(name, "false", true);
+            }
+        }
+        if let Some(bias) = config.text("bias").filter(|bias| *bias != "none") {
+            return config.refused("bias", "none", bias);
+        }
+        for name in ["rank_pattern", "alpha_pattern", "modules_to_save"] {
+            if !config.is_empty(name) {
+                return config.refused(name, "nothing", "a list");
+            }
+        }
+        let rank = config.count("r", 8)?;
+        let root = if config.flag("use_rslora") { (rank as f64).sqrt() } else { rank as f64 };
+        let factor = (config.real("lora_alpha", 8.0)? / root) as f32;
+        let files = WeightFiles::open(folder.join("adapter_model.safetensors"))?;
+        let mut left: BTreeSet<String> = files.names().map(str::to_owned).collect();
+
+        // Changed parameters, by our names.
+        let names = DualLayout::Transformers.names(self.shape.family);
+        let (mut changed, mut failed) = (BTreeMap::new(), None);
+        parameters::visit("", &self, |ours, shape, values| {
+            let &[rows, columns] = shape else { return };
+            if failed.is_some() || !names.is_transposed(ours) {
+                return;
+            }
+            let theirs = names.of(ours);
+            let part = columns / theirs.len();
+            let mut parts = vec![];
+            for name in &theirs {
+                let map = name.strip_suffix("weight").map_or(format!("{name}."), str::to_owned);
+                let [a, b] =
+                    ["lora_A", "lora_B"].map(|kind| format!("base_model.model.{map}{kind}.weight"));
+                if !left.remove(&a) | !left.remove(&b) {
+                    continue;
+                }
+                let device = values.device();
+                let read = |name: &str, wanted: [usize; 2]| {
+                    if files.shape(name) != Some(&wanted) {
+                        let got = files.describe(name).unwrap_or("none".into());
+                        let place = format!("{}: {name}", files.place());
+                        return Err(Error::invalid(
+                            place,
+                            format!("{wanted:?}, as in the model"),
+                            got,
+                        ));
+                    }
+                    let data = burn::tensor::TensorData::new(files.f32s(name)?, wanted);
+                    Ok(Tensor::<2>::from_data(data, &device))
+                };
+                match read(&a, [rank, rows]).and_then(|a| Ok((a, read(&b, [part, rank])?))) {
+                    Ok((a, b)) => {
+                        parts.push((parts_at(&theirs, name), b.matmul(a).transpose() * factor))
+                    }
+                    Err(error) => failed = Some(error),
+                }
+            }
+            if parts.is_empty() {
+                return;
+            }
+            let mut all = host(values);
+            for (k, delta) in parts {
+                let delta = host(delta);
+                for (row, delta) in all.chunks_exact_mut(columns).zip(delta.chunks_exact(part)) {
+                    row[k * part..(k + 1) * part].iter_mut().zip(delta).for_each(|(w, d)| *w += d);
+                }
+            }
+            changed.insert(ours.to_owned(), all);
+        });
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        if let Some(first) = left.first() {
+            let got = format!("{first}, and {} more", left.len() - 1);
+            return Err(Error::invalid(files.place(), "maps of this model", got));
+        }
+        if changed.is_empty() {
+            return Err(Error::invalid(files.place(), "maps of this model", "none"));
+        }
+        parameters::replace("", self, |ours, _| Ok(changed.remove(ours)))
+    }
+}
+
+/// Which of the maps that lie side by side has a name.
+fn parts_at(theirs: &[String], name: &str) -> usize {
+    theirs.iter().position(|other| other == name).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::PathBuf;
+
+    use burn::tensor::Device;
+    use serde_json::{Value, json};
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::encoders::hf::tests::{Golden, close};
+
+    fn folder(name: &str) -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/clip").join(name)
+    }
+
+    /// From `tests/reference/clip.py`: rows of PEFT.
+    #[test]
+    fn golden_rows_with_an_adapter() {
+        let device = Device::flex();
+        let [golden, plain] =
+            ["lora", "clip"].map(|name| Golden::open(&folder(&format!("{name}.safetensors"))));
+        let model = DualEncoder::open(folder("clip"), &device).unwrap().0;
+        let before = host(model.texts(&plain.captions()));
+        let model = model.with_adapter(folder("lora")).unwrap();
+        let got = host(model.texts(&plain.captions()));
+        close("text.unit", &got, golden.values("text.unit"), 1.0, 2e-6);
+        assert!(got.iter().zip(&before).any(|(g, b)| (g - b).abs() > 1e-2));
+        let images = model.images(plain.tensor("pixels", &device));
+        close("image.unit", &host(images), plain.values("image.unit"), 1.0, 2e-6);
+    }
+
+    #[test]
+    fn adapters_of_another_kind_or_model_are_named() {
+        let own = TempDir::new().unwrap();
+        fs::copy(
+            folder("lora/adapter_model.safetensors"),
+            own.path().join("adapter_model.safetensors"),
+        )
+        .unwrap();
+        let line = |base: &str, change: &dyn Fn(&mut Value)| {
+            let text = fs::read(folder("lora/adapter_config.json")).unwrap();
+            let mut config = serde_json::from_slice(&text).unwrap();
+            change(&mut config);
+            fs::write(own.path().join("adapter_config.json"), config.to_string()).unwrap();
+            let model = DualEncoder::open(folder(base), &Device::flex()).unwrap().0;
+            let error = model.with_adapter(own.path()).unwrap_err().to_string();
+            error.replace(&*own.path().display().to_string(), "FOLDER")
+        };
+        let config = "FOLDER/adapter_config.json: ";
+        assert_eq!(
+            line("clip", &|c| c["peft_type"] = json!("IA3")),
+            format!("{config}peft_type: expected LORA, got IA3")
+        );
+        assert_eq!(
+            line("clip", &|c| c["use_dora"] = json!(true)),
+            format!("{config}use_dora: expected false, got true")
+        );
+        assert_eq!(
+            line("clip", &|c| c["modules_to_save"] = json!(["head"])),
+            format!("{config}modules_to_save: expected nothing, got a list")
+        );
+        let weights = "FOLDER/adapter_model.safetensors: base_model.model.text_model.encoder.layers.0.self_attn.";
+        assert!(line("siglip", &|_| {}).starts_with(weights));
+        assert!(line("clip", &|c| c["r"] = json!(3)).starts_with(weights));
+    }
+}
