@@ -12,6 +12,7 @@ mod build_time;
 mod circles;
 #[cfg(test)]
 mod commands;
+mod fuzz;
 mod kills;
 mod manifest;
 mod method_names;
@@ -60,6 +61,8 @@ enum Task {
     },
     /// Kill a small training again and again, resume it, and compare its bits with an uninterrupted training.
     Kills(kills::Kills),
+    /// Give the readers of files made-up bytes: every fuzz target for some seconds. Needs nightly Rust and cargo-fuzz.
+    Fuzz(fuzz::Fuzz),
     /// Type every command of the book's pages (`docs/<crate>.md`), in an empty folder, on a small world.
     Book(book::Book),
     /// Write the map of all options, `docs/options.md`, from the code.
@@ -104,6 +107,7 @@ fn run(task: Task) -> Result<ExitCode> {
         Task::Embed(forwarded) => reproduce::run("embed", forwarded.args),
         Task::Tch { python, args } => tch::run(&python, args),
         Task::Kills(kills) => kills.run(),
+        Task::Fuzz(fuzz) => fuzz.run(),
         Task::Book(book) => book.run(),
         Task::Options => options::run(),
         Task::BuildTime(build) => build.run(),
