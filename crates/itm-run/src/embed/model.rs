@@ -192,7 +192,7 @@ impl Model {
     /// The numbers of a caption's pieces, and whether the caption was cut.
     pub(super) fn pieces(&self, caption: &str) -> Result<(Vec<u32>, bool)> {
         match &self.encoder {
-            Encoder::Dual(_, pieces) => Ok((pieces.encode(caption)?, pieces.cuts(caption)?)),
+            Encoder::Dual(_, pieces) => pieces.encode(caption),
             Encoder::Sentence(model) => model.encode(caption),
             Encoder::Vit { .. } => unreachable!("a ViT is given no captions"),
         }

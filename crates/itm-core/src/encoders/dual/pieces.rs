@@ -68,11 +68,12 @@ impl DualPieces {
         Ok(Self { tokenizer, positions, end, padding: Some(padding), plain })
     }
 
-    /// The numbers of a caption's pieces: for CLIP at most as many as the tower has positions, for SigLIP just as many.
+    /// The numbers of a caption's pieces, and whether the caption was cut. CLIP has at most as many as the tower has positions,
+    /// SigLIP just as many.
     ///
     /// # Errors
     /// If the folder's tokenizer cannot encode the caption.
-    pub fn encode(&self, caption: &str) -> Result<Vec<u32>> {
+    pub fn encode(&self, caption: &str) -> Result<(Vec<u32>, bool)> {
         let refused = |e| Error::invalid(format!("caption \"{caption}\""), "word pieces", e);
         let cleaned = match self.padding {
             None => caption.to_owned(),
@@ -87,23 +88,15 @@ impl DualPieces {
         if ids.last() != Some(&self.end) {
             ids.push(self.end);
         }
-        if ids.len() > self.positions {
+        let cut = ids.len() > self.positions;
+        if cut {
             ids.truncate(self.positions);
             ids[self.positions - 1] = self.end;
         }
         if let Some(padding) = self.padding {
             ids.resize(self.positions, padding);
         }
-        Ok(ids)
-    }
-
-    /// Whether [`encode`](Self::encode) cuts a caption.
-    ///
-    /// # Errors
-    /// As [`encode`](Self::encode).
-    pub fn cuts(&self, caption: &str) -> Result<bool> {
-        let whole = Self { positions: usize::MAX, padding: None, ..self.clone() };
-        Ok(whole.encode(caption)?.len() > self.positions)
+        Ok((ids, cut))
     }
 
     /// The pieces of some captions as the tower reads them.
@@ -114,8 +107,9 @@ impl DualPieces {
     /// # Panics
     /// If there is no caption.
     pub fn batch<C: AsRef<str>>(&self, captions: &[C]) -> Result<TokenBatch> {
-        let rows = captions.iter().map(|caption| self.encode(caption.as_ref()));
-        Ok(TokenBatch::new(&rows.collect::<Result<Vec<_>>>()?))
+        let row = |caption: &C| Ok(self.encode(caption.as_ref())?.0);
+        let rows = captions.iter().map(row).collect::<Result<Vec<_>>>()?;
+        Ok(TokenBatch::new(&rows))
     }
 }
 
@@ -246,7 +240,7 @@ mod tests {
         ] {
             let pieces = DualPieces::open(folder, shape).unwrap();
             for (caption, want) in golden.captions.iter().zip(whole) {
-                let got = pieces.encode(caption).unwrap();
+                let (got, _) = pieces.encode(caption).unwrap();
                 // CLIP's captions of the golden end at 77 pieces.
                 let most = if name == "77" || name == "vocab.json" { 77 } else { shape.positions };
                 let got = if got.len() > most { &got[..most - 1] } else { &got[..] };
@@ -261,17 +255,16 @@ mod tests {
     fn short_and_long_captions_end_well() {
         let (clip, siglip) = (shape("clip"), shape("siglip"));
         let pieces = DualPieces::open(folder("clip"), &clip).unwrap();
-        assert_eq!(pieces.encode("").unwrap(), [552, 553]);
+        assert_eq!(pieces.encode("").unwrap(), (vec![552, 553], false));
         let long = "dog ".repeat(200);
-        let ids = pieces.encode(&long).unwrap();
-        assert_eq!((ids.len(), ids[0], ids[15]), (16, 552, 553));
-        assert!(pieces.cuts(&long).unwrap() && !pieces.cuts("a dog").unwrap());
+        let (ids, cut) = pieces.encode(&long).unwrap();
+        assert_eq!((ids.len(), ids[0], ids[15], cut), (16, 552, 553, true));
         let batch = pieces.batch(&["a dog", ""]).unwrap();
-        assert_eq!(batch.lengths, [pieces.encode("a dog").unwrap().len(), 2]);
+        assert_eq!(batch.lengths, [pieces.encode("a dog").unwrap().0.len(), 2]);
         assert!(clip.check(&batch).is_ok());
         let pieces = DualPieces::open(folder("siglip"), &siglip).unwrap();
-        assert_eq!(pieces.encode(" !? ").unwrap(), [1; 8]);
-        assert_eq!(pieces.encode(&long).unwrap()[7], 1);
+        assert_eq!(pieces.encode(" !? ").unwrap(), (vec![1; 8], false));
+        assert_eq!(pieces.encode(&long).unwrap().0[7], 1);
         assert_eq!(pieces.encode("A dog.").unwrap(), pieces.encode("a  dog").unwrap());
         assert!(siglip.check(&pieces.batch(&["a dog"]).unwrap()).is_ok());
     }
@@ -285,7 +278,7 @@ mod tests {
         let second = DualPieces::open(own.path(), &shape("siglip")).unwrap();
         assert!(!second.plain);
         assert_eq!((second.end, second.padding), (1, Some(0)));
-        assert_eq!(second.encode("").unwrap(), [1, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(second.encode("").unwrap().0, [1, 0, 0, 0, 0, 0, 0, 0]);
         fs::write(
             own.path().join("tokenizer_config.json"),
             r#"{"pad_token": {"content": "<unk>"}}"#,
