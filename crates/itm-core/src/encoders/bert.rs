@@ -8,7 +8,7 @@ use itm_kernels::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::TokenBatch;
+use super::{TokenBatch, block_values, table_values};
 
 /// Number of the padding piece, whose row does not learn.
 const PADDING: u32 = 0;
@@ -41,6 +41,16 @@ pub struct BertShape {
 }
 
 impl BertShape {
+    /// Number of values in maps and tables: about that of the whole model.
+    pub(super) fn values(&self) -> u128 {
+        let rows = self.vocabulary.saturating_add(self.positions).saturating_add(self.kinds);
+        table_values(rows, self.width).saturating_add(block_values(
+            self.layers,
+            self.width,
+            self.mlp,
+        ))
+    }
+
     /// BERT base uncased: 109 million parameters.
     pub fn base_uncased() -> Self {
         Self {

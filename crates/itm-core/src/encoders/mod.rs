@@ -41,6 +41,20 @@ pub use tokens::TokenBatch;
 pub use vit::{Vit, VitForm, VitShape};
 pub use word_patches::{PatchGrid, Places, word_patches};
 
+/// Number of values of some transformer blocks of width d and hidden width m. No product of sizes that fit 64 bits wraps
+/// unnoticed: it stays at the largest number.
+fn block_values(layers: usize, d: usize, m: usize) -> u128 {
+    let [layers, d, m] = [layers, d, m].map(|n| n as u128);
+    let maps =
+        d.saturating_mul(d).saturating_mul(4).saturating_add(d.saturating_mul(m).saturating_mul(2));
+    layers.saturating_mul(maps)
+}
+
+/// Number of values of a table.
+fn table_values(rows: usize, d: usize) -> u128 {
+    (rows as u128).saturating_mul(d as u128)
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;

@@ -8,7 +8,7 @@ use itm_kernels::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::{ImagePool, PositionStep, resize_positions};
+use super::{ImagePool, PositionStep, block_values, resize_positions, table_values};
 
 /// What the first layers of a [`Vit`] are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -77,6 +77,18 @@ impl VitShape {
     /// Number of patches down and across. Pixels that do not fill a patch are left out.
     pub fn grid(&self) -> [usize; 2] {
         self.image.map(|side| side / self.patch)
+    }
+
+    /// Number of values in maps and tables: about that of the whole model.
+    pub(super) fn values(&self) -> u128 {
+        let [h, w] = self.grid();
+        let pixels = self.channels.saturating_mul(self.patch).saturating_mul(self.patch);
+        let rows = h.saturating_mul(w).saturating_add(pixels);
+        table_values(rows, self.width).saturating_add(block_values(
+            self.layers,
+            self.width,
+            self.mlp,
+        ))
     }
 
     /// Rows before the patches: 1 for a class token.

@@ -106,6 +106,22 @@ impl WeightFiles {
         self.tensors.get(name).map(|entry| format!("{} {:?}", entry.dtype, entry.shape))
     }
 
+    /// Refuses a model of far more values than the tensors have, before it is built: a configuration of somebody else may state
+    /// any size.
+    ///
+    /// # Errors
+    /// If `values` is more than twice the number of values in the files, and more than a million more.
+    #[cfg(feature = "burn")]
+    pub(crate) fn check_values(&self, values: u128, asked_by: &str) -> Result<()> {
+        let size = |shape: &[usize]| shape.iter().map(|&n| n as u128).product::<u128>();
+        let there: u128 = self.tensors.values().map(|entry| size(&entry.shape)).sum();
+        if values <= 2 * there + (1 << 20) {
+            return Ok(());
+        }
+        let expected = format!("about the {values} values of {asked_by}");
+        Err(Error::invalid(self.path.display(), expected, there))
+    }
+
     /// Whether the tensor has a type that can become f32.
     pub(crate) fn is_real(&self, name: &str) -> bool {
         let real = |e: &Entry| ["F32", "F16", "BF16", "F64"].contains(&e.dtype.as_str());

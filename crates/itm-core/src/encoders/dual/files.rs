@@ -6,6 +6,7 @@ use burn::tensor::Device;
 use serde_json::json;
 
 use super::{DualEncoder, DualFamily, DualShape, config, open_clip};
+use crate::encoders::{block_values, table_values};
 use crate::weights::{LoadReport, TensorNames, Unknown, WeightFiles, load, save_file, write_json};
 use crate::{Error, Result};
 
@@ -157,6 +158,15 @@ impl DualShape {
         }
     }
 
+    /// Number of values in maps and tables: about that of the whole model.
+    fn values(&self) -> u128 {
+        let text = &self.text;
+        let rows = text.vocabulary.saturating_add(text.positions).saturating_add(self.joint);
+        let blocks = block_values(text.layers, text.width, text.mlp);
+        let images = table_values(self.joint, self.image.width).saturating_add(self.image.values());
+        table_values(rows, text.width).saturating_add(blocks).saturating_add(images)
+    }
+
     /// The shape of θ in the family's files.
     fn scale(&self) -> &'static [usize] {
         if self.family == DualFamily::Clip { &[] } else { &[1] }
@@ -178,6 +188,7 @@ impl DualEncoder {
             DualLayout::Transformers => WeightFiles::open(folder)?,
             DualLayout::OpenClip => WeightFiles::open(folder.join(OPEN_CLIP_WEIGHTS))?,
         };
+        files.check_values(shape.values(), layout.names(shape.family).asked_by)?;
         // θ is a scalar or a row of one value, whoever wrote the file.
         let scale: &[usize] = match files.shape("logit_scale") {
             Some([]) => &[],

@@ -76,6 +76,7 @@ pub(super) fn shape(fields: &Fields) -> Result<VitShape> {
 /// ```
 pub(super) fn open(folder: &Path, shape: &VitShape, device: &Device) -> Result<(Vit, LoadReport)> {
     let files = WeightFiles::open(folder)?;
+    files.check_values(shape.values(), DINOV2.asked_by)?;
     let (mut model, mut report) =
         load(Vit::seeded(shape, 0, device), &files, &DINOV2, &|name| super::vit_form(shape, name))?;
     report.unexpected.retain(|name| !name.contains(".layer_scale"));

@@ -108,7 +108,9 @@ impl Vit {
         if dinov2_fields(folder)?.is_some() {
             return dinov2::open(folder, &shape, device);
         }
-        let (model, files) = (Self::seeded(&shape, 0, device), WeightFiles::open(folder)?);
+        let files = WeightFiles::open(folder)?;
+        files.check_values(shape.values(), VIT.asked_by)?;
+        let model = Self::seeded(&shape, 0, device);
         load(model, &files, &VIT, &|name| vit_form(&shape, name))
     }
 
@@ -130,8 +132,9 @@ impl Bert {
     /// such tensors.
     pub fn open(folder: impl AsRef<Path>, device: &Device) -> Result<(Self, LoadReport)> {
         let folder = folder.as_ref();
-        let model = Self::seeded(&BertShape::read(folder)?, 0, device);
-        load(model, &WeightFiles::open(folder)?, &BERT, &|_| None)
+        let (shape, files) = (BertShape::read(folder)?, WeightFiles::open(folder)?);
+        files.check_values(shape.values(), BERT.asked_by)?;
+        load(Self::seeded(&shape, 0, device), &files, &BERT, &|_| None)
     }
 
     /// Writes `config.json` and `model.safetensors` for `transformers`, without a pooler.

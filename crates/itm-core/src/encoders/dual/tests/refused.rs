@@ -89,6 +89,20 @@ fn tensors_of_another_model_are_named() {
     assert_eq!(deep.lines().count(), 1);
 }
 
+/// A configuration that asks for terabytes is refused before anything is allocated.
+#[test]
+fn sizes_beyond_the_files_are_refused() {
+    for (tower, name) in [("text_config", "vocab_size"), ("vision_config", "intermediate_size")] {
+        let huge = line("clip", "config.json", &|c| c[tower][name] = json!(1 << 24));
+        assert!(huge.starts_with("FOLDER: expected about the "), "{huge}");
+        assert!(huge.contains(" values of its config.json, got "), "{huge}");
+    }
+    let deep = line("siglip", "config.json", &|c| {
+        c["text_config"]["num_hidden_layers"] = json!(1 << 24);
+    });
+    assert!(deep.starts_with("FOLDER: expected about the "), "{deep}");
+}
+
 #[test]
 fn captions_are_named() {
     let device = Device::flex();
