@@ -1,11 +1,10 @@
 //! The sections of a config file. An unknown key is an error, and so is a missing key that has no default.
 
-mod model;
 mod preset;
-mod transform;
 
 use itm_core::contrastive::ContrastiveOptions;
 use itm_core::learn::{Schedule, above_zero, at_least_one, at_least_zero, within};
+use itm_core::towers::{ImageConfig, ModelConfig, TextConfig};
 use itm_core::{Error, Result};
 use itm_kernels::Precision;
 use serde::{Deserialize, Serialize};
@@ -13,13 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::statistics::{Reset, Variance};
 use crate::weights::{Density, Rule, Tie};
 
-pub(crate) use model::memory;
-pub use model::{
-    Augmentation, BagConfig, BertConfig, FeaturesConfig, GruConfig, ImageConfig, JointLayer,
-    ModelConfig, Pixels, TextConfig, TrainTruncate, VitConfig, Weights,
-};
 pub use preset::Preset;
-pub use transform::FeatureTransform;
 
 /// The configuration of [`Fne`](crate::Fne).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -273,16 +266,16 @@ impl FneConfig {
         let range = "a number of at least 0 and below 1";
         within("train.dropout", train.dropout, range, share)?;
         within("train.word_dropout", train.word_dropout, range, share)?;
-        if matches!(model.text, TextConfig::Bert(_)) {
+        if matches!(model.text, TextConfig::Bert(_) | TextConfig::Clip(_)) {
             let none = "0: word pieces have no <unk> of their own";
             within("train.word_dropout", train.word_dropout, none, |x| x == 0.0)?;
-            if matches!(model.image, ImageConfig::Vit(_)) {
-                let none = "0: the weights of ViT and BERT name their rates";
+            if !matches!(model.image, ImageConfig::Features(_)) {
+                let none = "0: the weights of both encoders name their rates";
                 within("train.dropout", train.dropout, none, |x| x == 0.0)?;
             }
         }
         if train.precision != Precision::F32 && !model.has_blocks() {
-            let expected = "\"f32\", because neither encoder is a ViT or a BERT";
+            let expected = "\"f32\", because neither encoder has blocks";
             return Err(Error::invalid("train.precision", expected, "\"bf16\""));
         }
         if sampler.exclude == Exclude::Truth && sampler.negatives == NegativeChoice::InBatch {

@@ -8,8 +8,8 @@ use itm_core::vision::PictureBatch;
 use itm_core::{Error, Result, host};
 
 use crate::checks;
-use crate::model::Dropout;
 use crate::step::Fne;
+use itm_core::towers::TowerDropout;
 
 /// Captions that BERT encodes at once. Fewer than [`BLOCK`], because BERT has a dozen blocks.
 pub(crate) const TEXTS: usize = 64;
@@ -39,7 +39,7 @@ impl Fne {
         embed_features(features, |block| {
             let rows = block.len() / features.dim;
             let block = config.prepared(Images::Features(block), rows);
-            model.images(block.part(0, rows), Dropout::Off)
+            model.images(block.part(0, rows), TowerDropout::Off)
         })
     }
 
@@ -52,7 +52,7 @@ impl Fne {
         for pictures in batches {
             let pictures = pictures?;
             model.image.check(Images::from(&pictures), pictures.images)?;
-            out.extend(host(model.images(Images::from(&pictures), Dropout::Off)));
+            out.extend(host(model.images(Images::from(&pictures), TowerDropout::Off)));
         }
         Ok(out)
     }
@@ -65,7 +65,7 @@ impl Fne {
         let block = if model.text.most_words().is_some() { TEXTS } else { BLOCK };
         Ok(embed_texts(&texts, block, |some| {
             let captions = model.text.read(some, config.evaluation_width());
-            model.captions(&captions, Dropout::Off)
+            model.captions(&captions, TowerDropout::Off)
         }))
     }
 }

@@ -8,8 +8,8 @@ use itm_core::vision::PictureBatch;
 use itm_core::{Result, host};
 
 use crate::embed::TEXTS;
-use crate::model::{BertEncoder, Dropout, ImageEncoder, TextEncoder, VitEncoder};
 use crate::step::Fne;
+use itm_core::towers::{BertEncoder, ImageEncoder, TextEncoder, TowerDropout, VitEncoder};
 
 /// The online encoders in evaluation mode, with all their rows in the joint space.
 ///
@@ -61,7 +61,7 @@ impl States<'_> {
     /// # Panics
     /// If the pictures are of another size than the encoder's.
     pub(crate) fn patches(&self, pictures: &PictureBatch) -> Vec<f32> {
-        let states = self.image.states(pictures.size, &pictures.values, Dropout::Off);
+        let states = self.image.states(pictures.size, &pictures.values, TowerDropout::Off);
         let [b, rows, width] = states.dims();
         let patches = states.narrow(1, 1, rows - 1).reshape([b * (rows - 1), width]);
         host(self.image.projected(patches))

@@ -20,8 +20,8 @@ use self::parts::StepInputs;
 use crate::bank::Bank;
 use crate::checks;
 use crate::config::{self, DropoutAfterValidation, Enqueue, Exclude, FneConfig};
-use crate::model::{Dropout, Encoders, derive, drop_words};
 use crate::statistics::{Snapshot, Statistics};
+use itm_core::towers::{Encoders, TowerDropout, derive, drop_words};
 
 pub(crate) use self::objective::Chance;
 
@@ -164,9 +164,9 @@ impl Fne {
         let noise = |stream| match dropped {
             true => {
                 let (share, words) = (train.dropout, train.word_dropout);
-                Dropout::On { share, words, seed: derive(seed, stream) }
+                TowerDropout::On { share, words, seed: derive(seed, stream) }
             }
-            false => Dropout::Off,
+            false => TowerDropout::Off,
         };
 
         // This pass runs before the online encoders build their graph, so that the activations of both are not held at once. It

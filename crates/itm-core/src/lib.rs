@@ -45,6 +45,8 @@ pub mod learn;
 mod negatives;
 #[cfg(feature = "burn")]
 mod parameters;
+#[cfg(all(feature = "burn", feature = "images"))]
+pub mod towers;
 #[cfg(feature = "burn")]
 mod triplet;
 

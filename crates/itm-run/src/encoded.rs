@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use itm_core::cca::CcaOptions;
 use itm_core::data::{CentredRoots, Dataset, Features, WordVectors};
+use itm_core::encoders::{DualPieces, DualShape};
 use itm_core::learn::Word;
 use itm_core::text::{
     CLEANED_WORDS, Marks, Terms, Vocabulary, VocabularyOptions, WordPieces, clean_caption,
@@ -25,6 +26,8 @@ pub enum Captions {
     Words(Marks),
     /// As the word pieces of a BERT whose vocabulary is in this folder; captions are not cut off here.
     Pieces(PathBuf, Cleaning),
+    /// As the word pieces of the CLIP or SigLIP in this folder, which cuts captions itself.
+    DualPieces(PathBuf),
     /// As a set of stems, for a bag of words. Stems that the training captions do not have are left out, so the set may be empty.
     Stems,
 }
@@ -53,7 +56,7 @@ impl Captions {
         match (marks, self) {
             (Marks::Off, captions) => Some(captions),
             (Marks::StartEnd, Self::Words(Marks::Off)) => Some(Self::Words(marks)),
-            (Marks::StartEnd, Self::Words(_) | Self::Pieces(..) | Self::Stems) => None,
+            (Marks::StartEnd, _) => None,
         }
     }
 }
@@ -122,16 +125,16 @@ impl Reading {
     pub(crate) fn words_by_number(&self) -> Option<Vec<&str>> {
         match &self.reader {
             Reader::Words(vocabulary, _) => Some(vocabulary.spelled().collect()),
-            Reader::Pieces(..) | Reader::Stems(_) => None,
+            _ => None,
         }
     }
 
-    /// The word or word piece of each number, empty for a number that is neither; `None` if a caption is a set of stems.
+    /// The word or word piece of each number, empty for a number that is neither; `None` if captions are read in another way.
     pub(crate) fn spelled_by_number(&self) -> Option<Vec<String>> {
         match &self.reader {
             Reader::Words(vocabulary, _) => Some(vocabulary.spelled().map(str::to_owned).collect()),
             Reader::Pieces(pieces, _) => Some(pieces.spelled()),
-            Reader::Stems(_) => None,
+            Reader::DualPieces(_) | Reader::Stems(_) => None,
         }
     }
 
@@ -142,9 +145,7 @@ impl Reading {
     pub(crate) fn vectors(&self, file: &Path) -> Result<WordVectors> {
         match &self.reader {
             Reader::Words(vocabulary, _) => WordVectors::read(file, vocabulary),
-            Reader::Pieces(..) | Reader::Stems(_) => {
-                Err(Error::invalid("word vectors", "captions that are read as words", "others"))
-            }
+            _ => Err(Error::invalid("word vectors", "captions that are read as words", "others")),
         }
     }
 
@@ -187,10 +188,16 @@ impl Reading {
     }
 
     /// What a reader of a report must know about captions of more word pieces than an encoder takes.
-    pub(crate) fn cut_pieces(&self, most: usize) -> Vec<String> {
+    pub(crate) fn cut_pieces(&self, source: &Source, most: usize) -> Vec<String> {
         let counted = |split: Split| {
             let (texts, name) = (self.texts(split), split.name());
-            let cut = texts.iter().filter(|text| text.len() > most).count();
+            let cut = match &self.reader {
+                Reader::DualPieces(pieces) => {
+                    let captions = source.part(split).0.captions.par_iter();
+                    captions.filter(|c| pieces.encode(c).is_ok_and(|(_, cut)| cut)).count()
+                }
+                _ => texts.iter().filter(|text| text.len() > most).count(),
+            };
             let note = || {
                 let all = texts.len();
                 format!(
@@ -202,7 +209,7 @@ impl Reading {
         [Split::Train, Split::Val, Split::Test].into_iter().filter_map(counted).collect()
     }
 
-    /// The words of a caption as a method reads it; empty if a caption is a set of stems.
+    /// The words of a caption as a method reads it; empty if the words are not known.
     ///
     /// # Errors
     /// If the caption has no word pieces.
@@ -215,7 +222,7 @@ impl Reading {
                 Ok(words.map(|(text, k)| Word { text, pieces: k..k + 1 }).collect())
             }
             Reader::Pieces(pieces, cleaning) => pieces.words(&cleaning.of(caption)),
-            Reader::Stems(_) => Ok(vec![]),
+            Reader::DualPieces(_) | Reader::Stems(_) => Ok(vec![]),
         }
     }
 }
@@ -224,6 +231,7 @@ enum Reader {
     /// The vocabulary, and the largest number of words of a caption.
     Words(Vocabulary, usize),
     Pieces(Box<WordPieces>, Cleaning),
+    DualPieces(Box<DualPieces>),
     Stems(Terms),
 }
 
@@ -242,6 +250,10 @@ impl Reader {
             Captions::Pieces(folder, cleaning) => {
                 Self::Pieces(Box::new(WordPieces::open(folder)?), *cleaning)
             }
+            Captions::DualPieces(folder) => {
+                let shape = DualShape::read(folder)?.text;
+                Self::DualPieces(Box::new(DualPieces::open(folder, &shape)?))
+            }
             Captions::Stems => Self::Stems(stems(&source.dataset)?),
         })
     }
@@ -250,6 +262,7 @@ impl Reader {
         match self {
             Self::Words(vocabulary, _) => vocabulary.len(),
             Self::Pieces(pieces, _) => pieces.vocabulary(),
+            Self::DualPieces(pieces) => pieces.vocabulary(),
             Self::Stems(terms) => terms.len(),
         }
     }
@@ -258,7 +271,7 @@ impl Reader {
     fn has_marks(&self) -> bool {
         match self {
             Self::Words(vocabulary, _) => vocabulary.options().marks == Marks::StartEnd,
-            Self::Pieces(..) => true,
+            Self::Pieces(..) | Self::DualPieces(_) => true,
             Self::Stems(_) => false,
         }
     }
@@ -271,6 +284,7 @@ impl Reader {
         match self {
             Self::Words(vocabulary, most) => Ok(vocabulary.encode(caption, *most)),
             Self::Pieces(pieces, cleaning) => pieces.encode(&cleaning.of(caption)),
+            Self::DualPieces(pieces) => Ok(pieces.encode(caption)?.0),
             Self::Stems(terms) => Ok(terms.numbers(caption)),
         }
     }

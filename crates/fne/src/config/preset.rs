@@ -7,12 +7,15 @@ use itm_kernels::Precision;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Augmentation, BertConfig, DropoutAfterValidation, Enqueue, Exclude, FneConfig, ImageConfig,
-    JointLayer, Loss, ModelConfig, NegativeChoice, Pixels, Positive, SamplerConfig, TextConfig,
-    TrainConfig, TrainTruncate, VitConfig, WarmupLoss, Weights,
+    DropoutAfterValidation, Enqueue, Exclude, FneConfig, Loss, NegativeChoice, Positive,
+    SamplerConfig, TrainConfig, WarmupLoss,
 };
 use crate::statistics::{Reset, Variance};
 use crate::weights::{Density, Tie};
+use itm_core::towers::{
+    Augmentation, BertConfig, ImageConfig, JointLayer, ModelConfig, Pixels, TextConfig,
+    TrainTruncate, VitConfig, Weights,
+};
 
 /// Named sets of values, for pre-trained encoders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

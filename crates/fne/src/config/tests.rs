@@ -1,5 +1,6 @@
 use serde_json::{Value, json};
 
+use itm_core::towers::{Augmentation, BertConfig, Pixels, VitConfig, Weights};
 use itm_kernels::Precision;
 
 use super::*;
@@ -90,23 +91,6 @@ fn the_rate_falls_at_the_start_of_milestones() {
     }
 }
 
-#[test]
-fn features_are_transformed_row_by_row() {
-    let mut row = [3.0, -4.0];
-    FeatureTransform::Raw.apply(&mut row);
-    assert_eq!(row, [3.0, -4.0]);
-    FeatureTransform::L2.apply(&mut row);
-    assert_eq!(row, [0.6, -0.8]);
-    let mut zero = [0.0, -1.0];
-    FeatureTransform::SqrtL2.apply(&mut zero);
-    assert_eq!(zero, [0.0, 0.0]);
-    for transform in [FeatureTransform::L2, FeatureTransform::SqrtL2] {
-        let mut damaged = [1.0, f32::NAN];
-        transform.apply(&mut damaged);
-        assert!(damaged[1].is_nan(), "{transform:?} must not hide a NaN: {damaged:?}");
-    }
-}
-
 /// P6 and P25, on a picture with gradients: another normalisation changes both transforms, and wrapping around at 256 changes
 /// only the training pictures.
 #[test]
@@ -128,7 +112,7 @@ fn pixels_and_augmentation_change_the_picture() {
     let trained = |vit: &VitConfig| {
         let one = |seed| {
             let mut out = vec![0.0; 3 * 12 * 12];
-            if let Some(augment) = vit.augment() {
+            if let Some(augment) = vit.augment.of(vit.transform()) {
                 augment.apply(&picture, seed, &mut out);
             }
             out
@@ -141,7 +125,7 @@ fn pixels_and_augmentation_change_the_picture() {
     let wraps = vit(|v| v.augment = Augmentation::Wraparound);
     assert_eq!(evaluated(&clip), evaluated(&wraps));
     assert_ne!(trained(&clip), trained(&wraps));
-    assert!(vit(|v| v.augment = Augmentation::Off).augment().is_none());
+    assert!(Augmentation::Off.of(clip.transform()).is_none());
 }
 
 /// The keys of both encoders are required too, with a folder and with a table of sizes. The error names the missing key.

@@ -11,8 +11,8 @@ use crate::bank::{Bank, BankRows};
 use crate::config::{self, Enqueue, Exclude, NegativeChoice, Positive, WarmupLoss};
 use crate::draw::draw;
 use crate::loss::{drawn_hinges, gather, in_batch_hinges, row_dots};
-use crate::model::derive;
 use crate::weights::{CandidatePool, Exclusions, weights};
+use itm_core::towers::derive;
 
 /// Momentum embeddings of the batch, without gradients.
 #[derive(Clone)]

@@ -13,8 +13,9 @@ use burn::module::Module;
 use burn::optim::{GradientsAccumulator, GradientsParams};
 use burn::tensor::Tensor;
 
-use crate::config::TextConfig;
-use crate::model::{CaptionInput, Dropout, Encoders, ImageInput, TextEncoder, derive};
+use itm_core::towers::{
+    CaptionInput, Encoders, ImageInput, TextConfig, TextEncoder, TowerDropout, derive,
+};
 
 /// Pairs that are encoded together.
 struct PairChunk {
@@ -54,11 +55,11 @@ impl<'a> StepInputs<'a> {
     }
 
     /// v̄ and w̄ of a part; `dropout` is the encoders' dropout in this step.
-    fn encode(&self, model: &Encoders, part: &PairChunk, dropout: Dropout) -> [Tensor<2>; 2] {
+    fn encode(&self, model: &Encoders, part: &PairChunk, dropout: TowerDropout) -> [Tensor<2>; 2] {
         let dropout = match dropout {
             // The first part has the noise of an undivided batch.
-            Dropout::On { share, words, seed } if part.number > 0 => {
-                Dropout::On { share, words, seed: derive(seed, 16 + part.number) }
+            TowerDropout::On { share, words, seed } if part.number > 0 => {
+                TowerDropout::On { share, words, seed: derive(seed, 16 + part.number) }
             }
             same => same,
         };
@@ -67,7 +68,7 @@ impl<'a> StepInputs<'a> {
     }
 
     /// Embeddings by the online encoders.
-    pub(super) fn embed(&self, online: &Encoders, dropout: Dropout) -> BatchEmbeddings {
+    pub(super) fn embed(&self, online: &Encoders, dropout: TowerDropout) -> BatchEmbeddings {
         let [images, texts] = match self.parts.as_slice() {
             [whole] => self.encode(online, whole, dropout),
             _ => self
@@ -78,7 +79,7 @@ impl<'a> StepInputs<'a> {
     }
 
     /// Embeddings of all parts in one table, by encoders without gradients.
-    pub(super) fn joined(&self, model: &Encoders, dropout: Dropout) -> [Tensor<2>; 2] {
+    pub(super) fn joined(&self, model: &Encoders, dropout: TowerDropout) -> [Tensor<2>; 2] {
         let encoded = self.parts.iter().map(|part| self.encode(model, part, dropout));
         let (images, texts) = encoded.map(<(_, _)>::from).unzip::<_, _, Vec<_>, Vec<_>>();
         [images, texts].map(|rows| Tensor::cat(rows, 0))
@@ -90,7 +91,7 @@ impl<'a> StepInputs<'a> {
         online: &Encoders,
         embedded: BatchEmbeddings,
         loss: Tensor<1>,
-        dropout: Dropout,
+        dropout: TowerDropout,
     ) -> GradientsParams {
         let grads = loss.backward();
         if self.parts.len() == 1 {

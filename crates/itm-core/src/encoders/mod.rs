@@ -10,7 +10,7 @@ mod given;
 #[cfg(test)]
 mod golden;
 mod gru_text;
-mod hf;
+pub(crate) mod hf;
 mod input_dropout;
 mod pool;
 mod positions;

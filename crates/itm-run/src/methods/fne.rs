@@ -1,17 +1,11 @@
 //! FNE for the runner: its inputs, and how its model is built.
 
-use fne::{
-    BagConfig, Exclude, Fne, FneConfig, ImageConfig, ModelConfig, Preset, TextConfig, TrainConfig,
-};
+use fne::{Exclude, Fne, FneConfig, Preset, TrainConfig};
 use itm_core::Result;
 use itm_core::learn::Method;
-use itm_core::start::TextForm;
-use itm_core::text::Marks;
 
 use super::targets::preset_sections;
-use super::{ClosedForm, Facts, Given, Kind, Recipe, Sees};
-use crate::encoded::{Captions, Cleaning};
-use crate::pictures::View;
+use super::{Facts, Given, Kind, Recipe, towers};
 use crate::train::{Course, LastBatch};
 
 pub(super) const KIND: Kind = Kind {
@@ -29,20 +23,13 @@ impl Recipe for FneConfig {
     }
 
     fn facts(&self) -> Result<Facts> {
-        self.model.check_weights()?;
         let TrainConfig { epochs, batch, micro_batch, precision, .. } = self.train;
+        let facts = Facts::new(Course::of_epochs(epochs, batch, LastBatch::Dropped));
         Ok(Facts {
             at_once: (batch.min(micro_batch), "train.micro_batch"),
             needs_truth: self.sampler.exclude == Exclude::Truth,
             precision: self.model.has_blocks().then_some(precision),
-            sees: sees(&self.model.image),
-            captions: captions(&self.model.text)?,
-            most_pieces: match &self.model.text {
-                TextConfig::Bert(bert) => Some(bert.max_length),
-                TextConfig::Gru(_) | TextConfig::Bag(_) => None,
-            },
-            start: start(&self.model),
-            ..Facts::new(Course::of_epochs(epochs, batch, LastBatch::Dropped))
+            ..towers::facts(&self.model, facts)?
         })
     }
 
@@ -61,26 +48,4 @@ impl Recipe for FneConfig {
             None => model,
         }))
     }
-}
-
-fn sees(image: &ImageConfig) -> Sees {
-    let ImageConfig::Vit(vit) = image else { return Sees::Features };
-    Sees::Pictures(View { augment: vit.augment(), transform: vit.transform() })
-}
-
-fn captions(text: &TextConfig) -> Result<Captions> {
-    let bert = match text {
-        TextConfig::Gru(_) => return Ok(Captions::Words(Marks::Off)),
-        TextConfig::Bag(_) => return Ok(Captions::Stems),
-        TextConfig::Bert(bert) => bert,
-    };
-    Ok(match bert.weights.folder()? {
-        Some(folder) => Captions::Pieces(folder, Cleaning::Cleaned),
-        None => Captions::Words(Marks::StartEnd),
-    })
-}
-
-fn start(model: &ModelConfig) -> Option<ClosedForm> {
-    let TextConfig::Bag(BagConfig { pooling }) = model.text else { return None };
-    ClosedForm::of(model.closed_form(), model.embed_dim, TextForm::Stems(pooling))
 }

@@ -5,6 +5,7 @@ mod hal;
 mod naaf;
 mod tags_dc;
 mod targets;
+mod towers;
 
 use std::fmt;
 

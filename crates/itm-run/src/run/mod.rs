@@ -74,7 +74,10 @@ impl Run {
         for Facts { captions, most_pieces, .. } in config.rows().map(|row| &facts[row]) {
             let reading = readings.iter().find(|reading| reading.captions == *captions);
             cut.extend(
-                reading.zip(*most_pieces).into_iter().flat_map(|(r, most)| r.cut_pieces(most)),
+                reading
+                    .zip(*most_pieces)
+                    .into_iter()
+                    .flat_map(|(r, most)| r.cut_pieces(&source, most)),
             );
         }
         for note in cut {

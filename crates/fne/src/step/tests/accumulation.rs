@@ -1,7 +1,7 @@
 use burn::optim::GradientsParams;
 
 use super::*;
-use crate::model::{ImageEncoder, TextEncoder};
+use itm_core::towers::{ImageEncoder, TextEncoder};
 
 const ALL: [usize; 8] = [0, 1, 2, 3, 4, 5, 6, 7];
 
@@ -49,7 +49,7 @@ fn the_second_pass_has_the_noise_of_the_first() {
     let config = tiny(Preset::Default).model;
     let images = config.image.prepared(Images::Features(&data.features), 8);
     let parts = StepInputs::new(&images, &data.texts, 3, (&online.text, &config.text));
-    let noise = |seed| Dropout::On { share: 0.5, words: 0.0, seed };
+    let noise = |seed| TowerDropout::On { share: 0.5, words: 0.0, seed };
     let loss =
         |v: &Tensor<2>, w: &Tensor<2>| v.clone().matmul(w.clone().transpose()).powi_scalar(3).sum();
     let flat = |grads: &GradientsParams| {

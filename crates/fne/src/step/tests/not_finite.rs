@@ -2,7 +2,7 @@
 //! their bits.
 
 use super::*;
-use crate::model::ImageEncoder;
+use itm_core::towers::ImageEncoder;
 
 /// The error of a step of two pairs. All features of the first image are `feature`.
 fn refused(fne: &mut Fne, feature: f32) -> String {

@@ -2,9 +2,9 @@
 
 use super::pictures::*;
 use super::*;
-use crate::config::TrainTruncate;
-use crate::model::{ImageEncoder, TextEncoder};
 use crate::{Memory, PiecePool};
+use itm_core::towers::TrainTruncate;
+use itm_core::towers::{ImageEncoder, TextEncoder};
 use itm_kernels::Precision;
 
 /// Trap 16 with BERT's own dropout. Without dropout and with θᵐ = θ both encoders give the same embeddings. With dropout each
@@ -244,6 +244,7 @@ fn parts_have_noise_of_their_own() {
     let texts = [CAPTIONS[6], CAPTIONS[6]];
     let parts = StepInputs::new(&images, &texts, 1, (&fne.online().text, &config.text));
     let rows = |dropout| host(parts.joined(&fne.online().valid(), dropout)[1].clone());
-    let (on, off) = (rows(Dropout::On { share: 0.0, words: 0.0, seed: 3 }), rows(Dropout::Off));
+    let (on, off) =
+        (rows(TowerDropout::On { share: 0.0, words: 0.0, seed: 3 }), rows(TowerDropout::Off));
     assert!(far(&on[..8], &on[8..]) > 1e-2 && far(&off[..8], &off[8..]) < 1e-6);
 }

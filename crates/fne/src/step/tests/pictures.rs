@@ -3,12 +3,12 @@
 use itm_core::vision::PictureBatch;
 
 use super::*;
-use crate::config::{
-    BertConfig, DropoutAfterValidation, ImageConfig, JointLayer, TextConfig, TrainTruncate,
-    VitConfig, Weights,
-};
-use crate::model::{ImageEncoder, TextEncoder};
+use crate::config::DropoutAfterValidation;
 use crate::{BertShape, ImagePool, PiecePool, VitShape};
+use itm_core::towers::{
+    BertConfig, ImageConfig, JointLayer, TextConfig, TrainTruncate, VitConfig, Weights,
+};
+use itm_core::towers::{ImageEncoder, TextEncoder};
 
 /// Captions of the eight pairs: `[CLS]` 2, `[SEP]` 3; the last is longer than `max_length`.
 pub(super) const CAPTIONS: [&[u32]; 8] = [
@@ -146,7 +146,7 @@ fn trap_15_padding_counts_with_all_alone() {
         let mut config = small(Preset::Default, 0.0);
         bert(&mut config).pool = pool;
         let fne = new(&config);
-        let of = |texts: &[&[u32]]| host(fne.online().texts(texts, Dropout::Off));
+        let of = |texts: &[&[u32]]| host(fne.online().texts(texts, TowerDropout::Off));
         let off = far(&of(&alone), &of(&beside)[..8]);
         assert_eq!(off > 1e-4, moves, "{pool:?}: {off:e}");
 
@@ -156,7 +156,7 @@ fn trap_15_padding_counts_with_all_alone() {
             assert!(off < 1e-5, "{pool:?}, caption {i} in evaluation: {off:e}");
         }
         let wide = fne.online().text.read(&[CAPTIONS[0]], Some(6));
-        let wide = host(fne.online().captions(&wide, Dropout::Off));
+        let wide = host(fne.online().captions(&wide, TowerDropout::Off));
         assert!(far(&wide, &all[..8]) < 1e-5, "{pool:?}: evaluation pads to max_length");
     }
 }
@@ -261,8 +261,8 @@ fn kinds_of_encoders_can_be_mixed() {
         let features: Vec<f32> =
             PAIRS.iter().flat_map(|&p| data.features[p * DIM..(p + 1) * DIM].to_vec()).collect();
         let images = match config.model.image {
-            ImageConfig::Vit(_) => Images::from(&pictures),
             ImageConfig::Features(_) => Images::Features(&features),
+            _ => Images::from(&pictures),
         };
         let texts = PAIRS.map(|p| CAPTIONS[p]);
         let ids = [0, 1, 2, 3];

@@ -8,11 +8,11 @@ use serde_json::Value;
 use super::pictures::{bert, vit};
 use super::*;
 use crate::bank::{Bank, BankState};
-use crate::config::{ImageConfig, TextConfig, Weights};
 use crate::golden::{close, integers, numbers};
-use crate::model::{ImageEncoder, TextEncoder};
 use crate::weights::{CandidatePool, Exclusions, weights};
 use crate::{Density, Moments, PiecePool};
+use itm_core::towers::{ImageConfig, TextConfig, Weights};
+use itm_core::towers::{ImageEncoder, TextEncoder};
 
 pub(super) fn training() -> Value {
     serde_json::from_str(include_str!("../../../tests/golden/training/training.json")).unwrap()
@@ -163,7 +163,7 @@ fn six_steps_are_those_of_the_reference() {
         close(name, &fne.embed_texts(&captions).unwrap(), &numbers(&variant["texts"]), 1e-5);
         if name != "no bank" {
             let kept = pictures(&images);
-            let kept = host(fne.momentum.images(Images::from(&kept), Dropout::Off));
+            let kept = host(fne.momentum.images(Images::from(&kept), TowerDropout::Off));
             close(&format!("{name}: θᵐ"), &kept, &numbers(&variant["momentum_images"]), 1e-5);
             let bank = fne.bank.state();
             close(&format!("{name}: M_V"), &bank.images, &numbers(&variant["bank_end"][0]), 1e-5);

@@ -6,7 +6,8 @@ use itm_core::learn::Schedule;
 use itm_core::start::{BagPooling, InputStatistics, LinearMap, Start, StartFrom, StartOptions};
 
 use super::*;
-use crate::config::{BagConfig, ImageConfig, Loss, TextConfig};
+use crate::config::Loss;
+use itm_core::towers::{BagConfig, ImageConfig, TextConfig};
 
 const STEMS: usize = 12;
 

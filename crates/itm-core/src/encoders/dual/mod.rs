@@ -147,8 +147,7 @@ impl DualEncoder {
     #[must_use]
     pub fn with_precision(mut self, precision: Precision) -> Self {
         self.image.vit = self.image.vit.with_precision(precision);
-        let blocks = self.text.blocks.into_iter();
-        self.text.blocks = blocks.map(|block| block.with_precision(precision)).collect();
+        self.text = self.text.with_precision(precision);
         self
     }
 

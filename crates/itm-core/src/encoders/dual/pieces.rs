@@ -27,6 +27,7 @@ use crate::{Error, Result};
 #[derive(Debug, Clone)]
 pub struct DualPieces {
     tokenizer: Tokenizer,
+    vocabulary: usize,
     positions: usize,
     end: u32,
     /// The number that fills SigLIP's captions.
@@ -52,12 +53,12 @@ impl DualPieces {
         tokenizer.with_truncation(None).map_err(refused)?.with_padding(None);
         let piece = |name: &str| tokenizer.token_to_id(name);
         let missing = |name: &str| Error::invalid(&place, format!("a piece {name}"), "none");
-        let positions = shape.positions;
+        let (vocabulary, positions) = (shape.vocabulary, shape.positions);
         if let Some(end) = shape.end {
             if tokenizer.id_to_token(end).is_none() {
                 return Err(Error::invalid(place, format!("the end piece, number {end}"), "none"));
             }
-            return Ok(Self { tokenizer, positions, end, padding: None, plain: false });
+            return Ok(Self { tokenizer, vocabulary, positions, end, padding: None, plain: false });
         }
         let (first, plain) = (piece("</s>"), piece("</s>").is_some());
         let end = first.or(piece("<eos>")).ok_or_else(|| missing("</s> or <eos>"))?;
@@ -65,7 +66,12 @@ impl DualPieces {
             Some(name) => piece(&name).ok_or_else(|| missing(&name))?,
             None => first.or(piece("<pad>")).ok_or_else(|| missing("</s> or <pad>"))?,
         };
-        Ok(Self { tokenizer, positions, end, padding: Some(padding), plain })
+        Ok(Self { tokenizer, vocabulary, positions, end, padding: Some(padding), plain })
+    }
+
+    /// Number of word pieces of the tower: every number is below it.
+    pub fn vocabulary(&self) -> usize {
+        self.vocabulary
     }
 
     /// The numbers of a caption's pieces, and whether the caption was cut. CLIP has at most as many as the tower has positions,

@@ -3,8 +3,8 @@
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use itm_kernels::{
-    Activation, BlockShape, LayerNorm, Linear, Noise, NormOrder, TransformerBlock, embedding,
-    random, uniform,
+    Activation, BlockShape, LayerNorm, Linear, Noise, NormOrder, Precision, TransformerBlock,
+    embedding, random, uniform,
 };
 
 use super::{DualFamily, DualShape, mapped};
@@ -36,7 +36,7 @@ pub struct TextTowerShape {
 
 impl TextTowerShape {
     /// See [`DualEncoder::check`](super::DualEncoder::check).
-    pub(super) fn check(&self, captions: &TokenBatch) -> Result<()> {
+    pub(crate) fn check(&self, captions: &TokenBatch) -> Result<()> {
         let (width, most) = (captions.width, self.positions);
         for (k, (row, &length)) in captions.ids.chunks(width).zip(&captions.lengths).enumerate() {
             let refused = |expected: String, got: String| {
@@ -131,6 +131,14 @@ impl TextTower {
         }
     }
 
+    /// See [`Vit::with_precision`](crate::encoders::Vit::with_precision).
+    #[must_use]
+    pub fn with_precision(mut self, precision: Precision) -> Self {
+        let blocks = self.blocks.into_iter();
+        self.blocks = blocks.map(|block| block.with_precision(precision)).collect();
+        self
+    }
+
     /// One row per caption, `[b, e]`, not of unit length. The last block computes only this row.
     ///
     /// # Panics
@@ -152,7 +160,7 @@ impl TextTower {
         mapped(self.norm.forward(end), &self.projection, self.projection_bias.as_ref())
     }
 
-    /// All rows after the last layer norm, `[b, l, d]`; those of padding too.
+    /// All rows after the last layer norm, `[b, l, d]`. Padding has rows too.
     ///
     /// # Panics
     /// As [`rows`](Self::rows).

@@ -3,7 +3,7 @@
 mod config;
 mod dinov2;
 #[cfg(test)]
-pub(super) mod tests;
+pub(crate) mod tests;
 
 use std::path::Path;
 

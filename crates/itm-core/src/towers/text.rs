@@ -1,16 +1,20 @@
-//! Captions to w̄: a gated recurrent unit over words, or BERT over word pieces.
+//! Captions to w̄: a gated recurrent unit over words, a bag of stems, or BERT, CLIP or SigLIP over word pieces.
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
-use itm_core::encoders::{BagOfWords, Bert, GruText, GruTextShape, PiecePool, TokenBatch};
-use itm_core::learn::{at_least_one, check_texts};
-use itm_core::start::{InputStatistics, Start};
-use itm_core::weights::Hub;
-use itm_core::{Error, Result};
 use itm_kernels::{Linear, Precision, normalize_rows};
 
-use super::{Dropout, WithReport, derive};
-use crate::config::{BertConfig, JointLayer, TextConfig, TrainTruncate, Weights, memory};
+use super::config::memory;
+use super::{
+    BertConfig, JointLayer, TextConfig, TowerDropout, TrainTruncate, Weights, WithReport, derive,
+};
+use crate::encoders::{
+    BagOfWords, Bert, DualEncoder, GruText, GruTextShape, PiecePool, TextTower, TokenBatch,
+};
+use crate::learn::{at_least_one, check_texts};
+use crate::start::{InputStatistics, Start};
+use crate::weights::Hub;
+use crate::{Error, Result};
 
 /// The encoder of captions.
 #[derive(Module, Debug)]
@@ -22,11 +26,13 @@ pub enum TextEncoder {
     Bert(BertEncoder),
     /// Reads stems as a set.
     Bag(BagOfWords),
+    /// Reads the word pieces of CLIP or SigLIP in their order: w̄ = rows / ‖rows‖ with [`TextTower::rows`].
+    Clip(TextTower),
 }
 
 /// Captions of a batch as an encoder takes them.
 #[derive(Debug, Clone)]
-pub(crate) enum CaptionInput {
+pub enum CaptionInput {
     /// In their order, padded.
     Ordered(TokenBatch),
     /// As sets; some may be empty.
@@ -51,7 +57,7 @@ pub struct BertEncoder {
 
 impl BertEncoder {
     /// Rows in the joint space, not of unit length.
-    pub(crate) fn projected(&self, rows: Tensor<2>) -> Tensor<2> {
+    pub fn projected(&self, rows: Tensor<2>) -> Tensor<2> {
         match &self.projection {
             Some(projection) => projection.forward(rows),
             None => rows,
@@ -61,7 +67,10 @@ impl BertEncoder {
 
 impl TextEncoder {
     /// An encoder with random or published weights, and a report on the published weights.
-    pub(super) fn open(
+    ///
+    /// # Errors
+    /// As [`Encoders::open`](super::Encoders::open).
+    pub fn open(
         config: &TextConfig,
         (vocabulary, embed_dim): (usize, usize),
         seed: u64,
@@ -83,14 +92,18 @@ impl TextEncoder {
                 bag.pooling = config.pooling;
                 return Ok((Self::Bag(bag), None));
             }
+            TextConfig::Clip(config) => {
+                let (model, report) = DualEncoder::open(config.folder()?.0, device)?;
+                let mut tower = model.text;
+                covers(vocabulary, tower.shape.vocabulary)?;
+                let memory = memory(config.gradient_checkpointing);
+                tower.blocks.iter_mut().for_each(|block| block.memory = memory);
+                return Ok((Self::Clip(tower), Some(report)));
+            }
             TextConfig::Bert(config) => config,
         };
         let (mut bert, report) = bert(config, derive(seed, 2), device)?;
-        let rows = bert.shape.vocabulary;
-        if vocabulary > rows {
-            let expected = format!("a vocabulary of at most {rows} word pieces");
-            return Err(Error::invalid("model.text.weights", expected, vocabulary));
-        }
+        covers(vocabulary, bert.shape.vocabulary)?;
         let memory = memory(config.gradient_checkpointing);
         bert.blocks.iter_mut().for_each(|block| block.memory = memory);
         let projection = (config.projection == JointLayer::Linear)
@@ -98,20 +111,18 @@ impl TextEncoder {
         Ok((Self::Bert(BertEncoder { bert, projection, pool: config.pool }), report))
     }
 
-    /// BERT's blocks with this precision.
+    /// The blocks with this precision, if there are any.
     pub(super) fn with_precision(mut self, precision: Precision) -> Self {
-        if let Self::Bert(encoder) = &mut self {
-            encoder.bert = encoder.bert.clone().with_precision(precision);
+        match &mut self {
+            Self::Gru(_) | Self::Bag(_) => {}
+            Self::Bert(encoder) => encoder.bert = encoder.bert.clone().with_precision(precision),
+            Self::Clip(tower) => *tower = tower.clone().with_precision(precision),
         }
         self
     }
 
     /// Prepares captions for this encoder. Captions in word order are padded to `width`, if it is given.
-    pub(crate) fn read<C: AsRef<[u32]>>(
-        &self,
-        captions: &[C],
-        width: Option<usize>,
-    ) -> CaptionInput {
+    pub fn read<C: AsRef<[u32]>>(&self, captions: &[C], width: Option<usize>) -> CaptionInput {
         match (self, width) {
             (Self::Bag(_), _) => CaptionInput::Sets(
                 captions.iter().map(|caption| caption.as_ref().to_vec()).collect(),
@@ -126,7 +137,7 @@ impl TextEncoder {
     /// # Panics
     /// If the captions were read by another kind of encoder, a word's number is not in the vocabulary, or a caption has more
     /// pieces than BERT has positions.
-    pub(crate) fn encode(&self, captions: &CaptionInput, dropout: Dropout) -> Tensor<2> {
+    pub fn encode(&self, captions: &CaptionInput, dropout: TowerDropout) -> Tensor<2> {
         match (self, captions) {
             (Self::Gru(gru), CaptionInput::Ordered(tokens)) => encode_words(gru, tokens, dropout),
             (Self::Bag(bag), CaptionInput::Sets(captions)) => bag.encode(captions, dropout.stems()),
@@ -134,10 +145,11 @@ impl TextEncoder {
                 let states = encoder.bert.forward(tokens, dropout.noise(4));
                 normalize_rows(encoder.projected(encoder.pool.pool(states, tokens)))
             }
-            (Self::Bag(_), CaptionInput::Ordered(_)) => panic!("words in order for a bag of stems"),
-            (Self::Gru(_) | Self::Bert(_), CaptionInput::Sets(_)) => {
-                panic!("a bag of stems for an encoder of words in order")
+            (Self::Clip(tower), CaptionInput::Ordered(tokens)) => {
+                normalize_rows(tower.rows(tokens))
             }
+            (Self::Bag(_), CaptionInput::Ordered(_)) => panic!("words in order for a bag of stems"),
+            (_, CaptionInput::Sets(_)) => panic!("a bag of stems for an encoder of words in order"),
         }
     }
 
@@ -145,12 +157,13 @@ impl TextEncoder {
     ///
     /// # Errors
     /// If a word's number is outside the vocabulary. Except for a bag of words, also if a caption has no word, or more words
-    /// than the encoder has positions.
-    pub(crate) fn check<C: AsRef<[u32]>>(&self, captions: &[C]) -> Result<()> {
+    /// than the encoder has positions. CLIP and SigLIP: as [`DualEncoder::check`].
+    pub fn check<C: AsRef<[u32]>>(&self, captions: &[C]) -> Result<()> {
         let known = match self {
             Self::Gru(gru) => gru.words.dims()[0],
             Self::Bag(bag) => bag.weight.dims()[0],
             Self::Bert(encoder) => encoder.bert.shape.vocabulary,
+            Self::Clip(tower) => tower.shape.vocabulary,
         };
         for (row, caption) in captions.iter().enumerate() {
             if let Some(word) = caption.as_ref().iter().find(|&&word| word as usize >= known) {
@@ -162,6 +175,10 @@ impl TextEncoder {
         match self {
             Self::Bag(_) => Ok(()),
             Self::Gru(_) | Self::Bert(_) => check_texts(captions, self.most_words()),
+            Self::Clip(tower) => {
+                check_texts(captions, self.most_words())?;
+                tower.shape.check(&TokenBatch::new(captions))
+            }
         }
     }
 
@@ -175,7 +192,7 @@ impl TextEncoder {
     pub(super) fn with_start(self, start: &Start) -> Result<Self> {
         match self {
             Self::Bag(bag) => Ok(Self::Bag(bag.with_map(&start.text)?)),
-            Self::Gru(_) | Self::Bert(_) => {
+            _ => {
                 let got = "one of words in their order";
                 Err(Error::invalid("a start", "a text encoder of stems", got))
             }
@@ -183,17 +200,27 @@ impl TextEncoder {
     }
 
     /// Whether a word can be replaced by the unknown word.
-    pub(crate) fn has_unknown_word(&self) -> bool {
+    pub fn has_unknown_word(&self) -> bool {
         matches!(self, Self::Gru(_))
     }
 
     /// The largest number of words per caption, if there is a bound.
-    pub(crate) fn most_words(&self) -> Option<usize> {
+    pub fn most_words(&self) -> Option<usize> {
         match self {
             Self::Gru(_) | Self::Bag(_) => None,
             Self::Bert(encoder) => Some(encoder.bert.shape.positions),
+            Self::Clip(tower) => Some(tower.shape.positions),
         }
     }
+}
+
+/// Refuses captions of more word pieces than a table has rows.
+fn covers(vocabulary: usize, rows: usize) -> Result<()> {
+    if vocabulary <= rows {
+        return Ok(());
+    }
+    let expected = format!("a vocabulary of at most {rows} word pieces");
+    Err(Error::invalid("model.text.weights", expected, vocabulary))
 }
 
 fn bert(config: &BertConfig, seed: u64, device: &Device) -> Result<WithReport<Bert>> {
@@ -206,11 +233,11 @@ fn bert(config: &BertConfig, seed: u64, device: &Device) -> Result<WithReport<Be
     }
 }
 
-fn encode_words(gru: &GruText, tokens: &TokenBatch, dropout: Dropout) -> Tensor<2> {
+fn encode_words(gru: &GruText, tokens: &TokenBatch, dropout: TowerDropout) -> Tensor<2> {
     let vectors = gru.vectors(tokens);
     let vectors = match dropout {
-        Dropout::Off => vectors,
-        Dropout::On { share, .. } => {
+        TowerDropout::Off => vectors,
+        TowerDropout::On { share, .. } => {
             itm_kernels::Dropout::new(share).forward(vectors, dropout.noise(2))
         }
     };
@@ -219,7 +246,7 @@ fn encode_words(gru: &GruText, tokens: &TokenBatch, dropout: Dropout) -> Tensor<
 
 impl TextConfig {
     /// A training caption. With P3, a caption of more than `max_length` word pieces keeps its first pieces and its last one, `[SEP]`.
-    pub(crate) fn training(&self, words: &[u32]) -> Vec<u32> {
+    pub fn training(&self, words: &[u32]) -> Vec<u32> {
         match self {
             Self::Bert(config) if config.train_truncate == TrainTruncate::On => {
                 cut(words, config.max_length)
@@ -229,15 +256,15 @@ impl TextConfig {
     }
 
     /// An evaluation caption. For BERT it is always cut.
-    pub(crate) fn evaluation(&self, words: &[u32]) -> Vec<u32> {
+    pub fn evaluation(&self, words: &[u32]) -> Vec<u32> {
         match self {
             Self::Bert(config) => cut(words, config.max_length),
-            Self::Gru(_) | Self::Bag(_) => words.to_vec(),
+            _ => words.to_vec(),
         }
     }
 
     /// P2: the width that evaluation captions are padded to, if the embedding depends on this width.
-    pub(crate) fn evaluation_width(&self) -> Option<usize> {
+    pub fn evaluation_width(&self) -> Option<usize> {
         match self {
             Self::Bert(config) if config.pool == PiecePool::All => Some(config.max_length),
             _ => None,
@@ -245,7 +272,7 @@ impl TextConfig {
     }
 
     /// Whether an embedding depends on how wide its batch is padded.
-    pub(crate) fn padding_counts(&self) -> bool {
+    pub fn padding_counts(&self) -> bool {
         self.evaluation_width().is_some()
     }
 }

@@ -1,26 +1,25 @@
-//! Images to v̄: a linear map of global features, or ViT over pixels.
+//! Images to v̄: a linear map of global features, or ViT, CLIP or SigLIP over pixels.
 
 use std::borrow::Cow;
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor, TensorData};
-use itm_core::encoders::{ImagePool, Projection, Vit};
-use itm_core::learn::{Images, at_least_one};
-use itm_core::start::{InputStatistics, Start};
-use itm_core::weights::Hub;
-use itm_core::{Error, Result};
 use itm_kernels::{Linear, Precision, normalize_rows};
 
-use super::{Dropout, WithReport, derive};
-use crate::checks;
-use crate::config::{ImageConfig, JointLayer, VitConfig, Weights, memory};
+use super::config::memory;
+use super::{ImageConfig, JointLayer, TowerDropout, VitConfig, Weights, WithReport, derive};
+use crate::encoders::{DualEncoder, ImagePool, ImageTower, Projection, Vit};
+use crate::learn::{Images, at_least_one};
+use crate::start::{InputStatistics, Start};
+use crate::weights::Hub;
+use crate::{Error, Result};
 
 impl ImageConfig {
     /// Features, transformed for the projection, or pixels, unchanged.
     ///
     /// # Panics
     /// If `images` are regions, or their values are not `count` whole images.
-    pub(crate) fn prepared<'a>(&self, images: Images<'a>, count: usize) -> ImageInput<'a> {
+    pub fn prepared<'a>(&self, images: Images<'a>, count: usize) -> ImageInput<'a> {
         let n = images.values().len();
         let width = match images {
             Images::Pixels { size, .. } => 3 * size * size,
@@ -43,7 +42,7 @@ impl ImageConfig {
 
 /// Images ready for their encoder.
 #[derive(Debug, Clone)]
-pub(crate) struct ImageInput<'a> {
+pub struct ImageInput<'a> {
     images: ImageValues<'a>,
     width: usize,
 }
@@ -56,7 +55,7 @@ enum ImageValues<'a> {
 
 impl ImageInput<'_> {
     /// Images `first` to `first + count`.
-    pub(crate) fn part(&self, first: usize, count: usize) -> Images<'_> {
+    pub fn part(&self, first: usize, count: usize) -> Images<'_> {
         let range = first * self.width..(first + count) * self.width;
         match &self.images {
             ImageValues::Features(values) => Images::Features(&values[range]),
@@ -75,6 +74,18 @@ pub enum ImageEncoder {
     Features(Projection),
     /// Takes pixels.
     Vit(VitEncoder),
+    /// Takes pixels.
+    Clip(ClipEncoder),
+}
+
+/// The image tower of CLIP or SigLIP: v̄ = rows / ‖rows‖ with [`ImageTower::rows`].
+#[derive(Module, Debug)]
+pub struct ClipEncoder {
+    /// Makes a row of each picture.
+    pub tower: ImageTower,
+    /// Height and width of a picture, in pixels.
+    #[module(skip)]
+    pub size: usize,
 }
 
 /// ViT, a mean over its rows, and perhaps a fully connected layer after it.
@@ -98,7 +109,10 @@ pub struct VitEncoder {
 
 impl ImageEncoder {
     /// An encoder with random or published weights, and a report on the published weights.
-    pub(super) fn open(
+    ///
+    /// # Errors
+    /// As [`Encoders::open`](super::Encoders::open).
+    pub fn open(
         config: &ImageConfig,
         (image_dim, embed_dim): (usize, usize),
         seed: u64,
@@ -113,6 +127,14 @@ impl ImageEncoder {
                 }
                 return Ok((Self::Features(map), None));
             }
+            ImageConfig::Clip(config) => {
+                let (model, report) = DualEncoder::open(config.folder()?.0, device)?;
+                let mut tower = model.image;
+                let memory = memory(config.gradient_checkpointing);
+                tower.vit.blocks.iter_mut().for_each(|block| block.memory = memory);
+                let size = model.shape.image.image[0];
+                return Ok((Self::Clip(ClipEncoder { tower, size }), Some(report)));
+            }
             ImageConfig::Vit(config) => config,
         };
         let (mut vit, report) = vit(config, derive(seed, 1), device)?;
@@ -124,11 +146,14 @@ impl ImageEncoder {
         Ok((Self::Vit(VitEncoder { vit, projection, pool, size }), report))
     }
 
-    /// ViT's blocks with this precision.
+    /// The blocks with this precision, if there are any.
     pub(super) fn with_precision(mut self, precision: Precision) -> Self {
-        if let Self::Vit(encoder) = &mut self {
-            encoder.vit = encoder.vit.clone().with_precision(precision);
-        }
+        let vit = match &mut self {
+            Self::Features(_) => return self,
+            Self::Vit(encoder) => &mut encoder.vit,
+            Self::Clip(encoder) => &mut encoder.tower.vit,
+        };
+        *vit = vit.clone().with_precision(precision);
         self
     }
 
@@ -136,7 +161,7 @@ impl ImageEncoder {
     ///
     /// # Panics
     /// If the images are of another kind, width or size than the encoder's, or the values are not whole images.
-    pub fn encode(&self, images: Images, dropout: Dropout) -> Tensor<2> {
+    pub fn encode(&self, images: Images, dropout: TowerDropout) -> Tensor<2> {
         match (self, images) {
             (Self::Features(projection), Images::Features(values)) => {
                 projection.embed(values, dropout.features())
@@ -144,8 +169,11 @@ impl ImageEncoder {
             (Self::Vit(encoder), Images::Pixels { size, values }) => {
                 encoder.encode(size, values, dropout)
             }
+            (Self::Clip(ClipEncoder { tower, size: own }), Images::Pixels { size, values }) => {
+                normalize_rows(tower.rows(pixels(*own, size, values, &tower.vit)))
+            }
             (Self::Features(_), images) => panic!("{} for an encoder of features", images.kind()),
-            (Self::Vit(_), images) => {
+            (Self::Vit(_) | Self::Clip(_), images) => {
                 panic!("{} for an encoder of pictures", images.kind())
             }
         }
@@ -154,45 +182,55 @@ impl ImageEncoder {
     pub(super) fn with_inputs(self, inputs: &InputStatistics) -> Result<Self> {
         Ok(match self {
             Self::Features(map) => Self::Features(map.scaled_to(inputs.deviation)?),
-            Self::Vit(_) => self,
+            Self::Vit(_) | Self::Clip(_) => self,
         })
     }
 
     pub(super) fn with_start(self, start: &Start) -> Result<Self> {
         match self {
             Self::Features(map) => Ok(Self::Features(map.with_map(&start.image)?)),
-            Self::Vit(_) => Err(Error::invalid("a start", "an encoder of features", "of pictures")),
+            Self::Vit(_) | Self::Clip(_) => {
+                Err(Error::invalid("a start", "an encoder of features", "of pictures"))
+            }
         }
     }
 
     /// Refuses images of another kind, width, size or number than the encoder expects.
-    pub(crate) fn check(&self, images: Images, count: usize) -> Result<()> {
+    ///
+    /// # Errors
+    /// The error says which.
+    pub fn check(&self, images: Images, count: usize) -> Result<()> {
         match (self, images) {
             (Self::Features(map), Images::Features(values)) => {
                 let width = map.linear.weight.dims()[0];
                 let each = format!("{count} images of width {width}");
-                checks::count("features of the batch", count * width, &each, values.len())
+                counted("features of the batch", count * width, &each, values.len())
             }
-            (Self::Vit(encoder), Images::Pixels { size, values }) => {
-                if size != encoder.size {
-                    let expected = format!("pictures of {} px", encoder.size);
+            (
+                Self::Vit(VitEncoder { size: own, .. }) | Self::Clip(ClipEncoder { size: own, .. }),
+                Images::Pixels { size, values },
+            ) => {
+                if size != *own {
+                    let expected = format!("pictures of {own} px");
                     return Err(Error::invalid("images", expected, format!("{size} px")));
                 }
                 let each = format!("{count} pictures of 3 · {size} · {size}");
-                checks::count("pixels of the batch", count * 3 * size * size, &each, values.len())
+                counted("pixels of the batch", count * 3 * size * size, &each, values.len())
             }
             (Self::Features(map), images) => {
                 images.features(count, map.linear.weight.dims()[0]).map(|_| ())
             }
-            (Self::Vit(_), images) => Err(Error::invalid("images", "pictures", images.kind())),
+            (Self::Vit(_) | Self::Clip(_), images) => {
+                Err(Error::invalid("images", "pictures", images.kind()))
+            }
         }
     }
 
     /// Width of a row of features; none for pictures.
-    pub(crate) fn feature_width(&self) -> Option<usize> {
+    pub fn feature_width(&self) -> Option<usize> {
         match self {
             Self::Features(projection) => Some(projection.linear.weight.dims()[0]),
-            Self::Vit(_) => None,
+            Self::Vit(_) | Self::Clip(_) => None,
         }
     }
 }
@@ -208,24 +246,39 @@ fn vit(config: &VitConfig, seed: u64, device: &Device) -> Result<WithReport<Vit>
 }
 
 impl VitEncoder {
-    fn encode(&self, size: usize, values: &[f32], dropout: Dropout) -> Tensor<2> {
+    fn encode(&self, size: usize, values: &[f32], dropout: TowerDropout) -> Tensor<2> {
         normalize_rows(self.projected(self.pool.pool(self.states(size, values, dropout))))
     }
 
     /// Class token and patches, `[b, 1 + n, width]`.
-    pub(crate) fn states(&self, size: usize, values: &[f32], dropout: Dropout) -> Tensor<3> {
-        assert_eq!(size, self.size, "pictures of {size} px for an encoder of {}", self.size);
-        let shape = [values.len() / (3 * size * size), 3, size, size];
-        let pixels = TensorData::new(values.to_vec(), shape);
-        let pixels = Tensor::<4>::from_data(pixels, &self.vit.positions.val().device());
-        self.vit.forward(pixels, dropout.noise(3))
+    ///
+    /// # Panics
+    /// If the pictures are of another size than the encoder's.
+    pub fn states(&self, size: usize, values: &[f32], dropout: TowerDropout) -> Tensor<3> {
+        self.vit.forward(pixels(self.size, size, values, &self.vit), dropout.noise(3))
     }
 
     /// Rows in the joint space, not of unit length.
-    pub(crate) fn projected(&self, rows: Tensor<2>) -> Tensor<2> {
+    pub fn projected(&self, rows: Tensor<2>) -> Tensor<2> {
         match &self.projection {
             Some(projection) => projection.forward(rows),
             None => rows,
         }
     }
+}
+
+/// Pictures on the device of an encoder.
+fn pixels(own: usize, size: usize, values: &[f32], vit: &Vit) -> Tensor<4> {
+    assert_eq!(size, own, "pictures of {size} px for an encoder of {own}");
+    let shape = [values.len() / (3 * size * size), 3, size, size];
+    let device = vit.positions.val().device();
+    Tensor::from_data(TensorData::new(values.to_vec(), shape), &device)
+}
+
+/// Refuses a number of values other than `expected`.
+fn counted(what: &str, expected: usize, each: &str, got: usize) -> Result<()> {
+    if expected == got {
+        return Ok(());
+    }
+    Err(Error::invalid(what, format!("{expected} values, {each}"), got))
 }

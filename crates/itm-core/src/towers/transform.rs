@@ -20,7 +20,7 @@ impl FeatureTransform {
     ///
     /// ```
     /// let mut row = [9.0, 16.0, -1.0];
-    /// fne::FeatureTransform::SqrtL2.apply(&mut row);
+    /// itm_core::towers::FeatureTransform::SqrtL2.apply(&mut row);
     /// assert_eq!(row, [0.6, 0.8, 0.0]);
     /// ```
     pub fn apply(self, row: &mut [f32]) {
@@ -33,6 +33,28 @@ impl FeatureTransform {
         let norm = row.iter().map(|&x| f64::from(x).powi(2)).sum::<f64>().sqrt();
         if norm > 0.0 {
             row.iter_mut().for_each(|x| *x = (f64::from(*x) / norm) as f32);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn features_are_transformed_row_by_row() {
+        let mut row = [3.0, -4.0];
+        FeatureTransform::Raw.apply(&mut row);
+        assert_eq!(row, [3.0, -4.0]);
+        FeatureTransform::L2.apply(&mut row);
+        assert_eq!(row, [0.6, -0.8]);
+        let mut zero = [0.0, -1.0];
+        FeatureTransform::SqrtL2.apply(&mut zero);
+        assert_eq!(zero, [0.0, 0.0]);
+        for transform in [FeatureTransform::L2, FeatureTransform::SqrtL2] {
+            let mut damaged = [1.0, f32::NAN];
+            transform.apply(&mut damaged);
+            assert!(damaged[1].is_nan(), "{transform:?} must not hide a NaN: {damaged:?}");
         }
     }
 }

@@ -1,26 +1,32 @@
-//! The encoders of images (global features or pixels) and of captions (words or word pieces).
+//! A pair of towers as a configuration names them: an encoder of images (features or pixels) beside an encoder of captions (words,
+//! stems or word pieces). Any goes with any.
 
+mod config;
 mod image;
 mod text;
+mod transform;
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
-use itm_core::Result;
-use itm_core::contrastive::Contrast;
-use itm_core::encoders::InputDropout;
-use itm_core::learn::Images;
-use itm_core::start::{InputStatistics, Start};
-use itm_core::weights::LoadReport;
 use itm_kernels::{Noise, Precision};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use crate::config::ModelConfig;
+use crate::Result;
+use crate::contrastive::Contrast;
+use crate::encoders::InputDropout;
+use crate::learn::Images;
+use crate::start::{InputStatistics, Start};
+use crate::weights::LoadReport;
 
-pub(crate) use image::ImageInput;
-pub use image::{ImageEncoder, VitEncoder};
-pub(crate) use text::CaptionInput;
-pub use text::{BertEncoder, TextEncoder};
+pub use config::{
+    Augmentation, BagConfig, BertConfig, ClipImageConfig, ClipTextConfig, FeaturesConfig,
+    GruConfig, ImageConfig, JointLayer, ModelConfig, Pixels, TextConfig, TrainTruncate, VitConfig,
+    Weights,
+};
+pub use image::{ClipEncoder, ImageEncoder, ImageInput, VitEncoder};
+pub use text::{BertEncoder, CaptionInput, TextEncoder};
+pub use transform::FeatureTransform;
 
 /// Number that stands for words outside the vocabulary; 0 is padding.
 pub const UNKNOWN: u32 = 1;
@@ -40,16 +46,16 @@ pub struct Encoders {
 type WithReport<E> = (E, Option<LoadReport>);
 
 /// Seed of one use of the random generator. `part` separates the uses of one seed.
-pub(crate) fn derive(seed: u64, part: u64) -> u64 {
+pub fn derive(seed: u64, part: u64) -> u64 {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     rng.set_stream(part);
     rng.random()
 }
 
 /// Which values are set to 0 in training. The online and the momentum encoders drop the same shares, but with different masks.
-/// [`Dropout::Off`] is for evaluation.
+/// [`TowerDropout::Off`] is for evaluation.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Dropout {
+pub enum TowerDropout {
     /// No value.
     Off,
     /// Random values, by a seed. The other values are scaled up. ViT and BERT drop the shares that their weights name.
@@ -63,7 +69,7 @@ pub enum Dropout {
     },
 }
 
-impl Dropout {
+impl TowerDropout {
     /// Dropout for an encoder of features.
     fn features(self) -> InputDropout {
         match self {
@@ -119,12 +125,12 @@ impl Encoders {
     ///
     /// # Errors
     /// If the number of idf values differs from the number of stems of a bag of words, or a number is not above 0.
-    pub(crate) fn with_inputs(self, inputs: &InputStatistics) -> Result<Self> {
+    pub fn with_inputs(self, inputs: &InputStatistics) -> Result<Self> {
         let Self { image, text, contrast } = self;
         Ok(Self { image: image.with_inputs(inputs)?, text: text.with_inputs(inputs)?, contrast })
     }
 
-    /// The encoders with blocks of this precision, where they have blocks: [`Vit::with_precision`](itm_core::encoders::Vit::with_precision).
+    /// The encoders with blocks of this precision, where they have blocks: [`Vit::with_precision`](crate::encoders::Vit::with_precision).
     #[must_use]
     pub fn with_precision(self, precision: Precision) -> Self {
         let image = self.image.with_precision(precision);
@@ -135,7 +141,7 @@ impl Encoders {
     ///
     /// # Errors
     /// If the image encoder takes no features or the text encoder no stems, or a map is of another shape.
-    pub(crate) fn with_start(self, start: &Start) -> Result<Self> {
+    pub fn with_start(self, start: &Start) -> Result<Self> {
         let Self { image, text, contrast } = self;
         Ok(Self { image: image.with_start(start)?, text: text.with_start(start)?, contrast })
     }
@@ -144,7 +150,7 @@ impl Encoders {
     ///
     /// # Panics
     /// If the images are of another kind, width or size than the encoder's, or the values are not whole images.
-    pub fn images(&self, images: Images, dropout: Dropout) -> Tensor<2> {
+    pub fn images(&self, images: Images, dropout: TowerDropout) -> Tensor<2> {
         self.image.encode(images, dropout)
     }
 
@@ -152,18 +158,21 @@ impl Encoders {
     ///
     /// # Panics
     /// If a word's number is not in the vocabulary, or a caption has no word and the encoder needs one.
-    pub fn texts<C: AsRef<[u32]>>(&self, captions: &[C], dropout: Dropout) -> Tensor<2> {
+    pub fn texts<C: AsRef<[u32]>>(&self, captions: &[C], dropout: TowerDropout) -> Tensor<2> {
         self.captions(&self.text.read(captions, None), dropout)
     }
 
-    /// w̄ of captions that were made ready.
-    pub(crate) fn captions(&self, captions: &CaptionInput, dropout: Dropout) -> Tensor<2> {
+    /// w̄ of captions that [`TextEncoder::read`] made ready.
+    ///
+    /// # Panics
+    /// As [`texts`](Self::texts), and if another kind of encoder read them.
+    pub fn captions(&self, captions: &CaptionInput, dropout: TowerDropout) -> Tensor<2> {
         self.text.encode(captions, dropout)
     }
 }
 
 /// Replaces each word by [`UNKNOWN`] with probability `share`. The result is a function of the seed.
-pub(crate) fn drop_words<C: AsRef<[u32]>>(texts: &[C], share: f64, seed: u64) -> Vec<Vec<u32>> {
+pub fn drop_words<C: AsRef<[u32]>>(texts: &[C], share: f64, seed: u64) -> Vec<Vec<u32>> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut text = |words: &[u32]| {
         words.iter().map(|&w| if rng.random::<f64>() < share { UNKNOWN } else { w }).collect()
@@ -173,23 +182,23 @@ pub(crate) fn drop_words<C: AsRef<[u32]>>(texts: &[C], share: f64, seed: u64) ->
 
 #[cfg(test)]
 mod tests {
-    use itm_core::host;
+    use std::path::Path;
 
     use super::*;
-    use crate::config::Preset;
-    use crate::config::tests::tiny;
+    use crate::encoders::hf::tests::{Golden, close};
+    use crate::host;
 
     fn encoders() -> Encoders {
-        Encoders::open(&tiny(Preset::Default).model, 5, 20, 7, &Device::flex()).unwrap().0
+        Encoders::open(&ModelConfig::new(8, 6), 5, 20, 7, &Device::flex()).unwrap().0
     }
 
     /// Mean pooling ignores padding: a caption has the same embedding alone and beside a longer caption.
     #[test]
     fn trap_15_padding_does_not_change_an_embedding() {
         let model = encoders();
-        let alone = host(model.texts(&[vec![3, 4]], Dropout::Off));
+        let alone = host(model.texts(&[vec![3, 4]], TowerDropout::Off));
         let beside = [vec![3, 4], vec![5, 6, 7, 8, 9]];
-        let beside = host(model.texts(&beside, Dropout::Off));
+        let beside = host(model.texts(&beside, TowerDropout::Off));
         for (a, b) in alone.iter().zip(&beside) {
             assert!((a - b).abs() < 1e-6, "{alone:?} beside {beside:?}");
         }
@@ -202,9 +211,9 @@ mod tests {
         let tokens = [vec![3, 4, 5]];
         let texts = |d| host(model.texts(&tokens, d));
         let images = |d| host(model.images(Images::Features(&[1.0, 2.0, 3.0, 4.0, 5.0]), d));
-        let half = Dropout::On { share: 0.5, words: 0.0, seed: 3 };
-        assert_ne!(texts(half), texts(Dropout::Off));
-        assert_ne!(images(half), images(Dropout::Off));
+        let half = TowerDropout::On { share: 0.5, words: 0.0, seed: 3 };
+        assert_ne!(texts(half), texts(TowerDropout::Off));
+        assert_ne!(images(half), images(TowerDropout::Off));
         assert_eq!((texts(half), images(half)), (texts(half), images(half)));
     }
 
@@ -224,13 +233,62 @@ mod tests {
     fn weights_follow_the_seed() {
         let tokens = [vec![3, 4]];
         let of = |seed| {
-            let config = tiny(Preset::Default).model;
+            let config = ModelConfig::new(8, 6);
             let (model, _) = Encoders::open(&config, 5, 20, seed, &Device::flex()).unwrap();
             let images =
-                host(model.images(Images::Features(&[0.1, 0.2, 0.3, 0.4, 0.5]), Dropout::Off));
-            (host(model.texts(&tokens, Dropout::Off)), images)
+                host(model.images(Images::Features(&[0.1, 0.2, 0.3, 0.4, 0.5]), TowerDropout::Off));
+            (host(model.texts(&tokens, TowerDropout::Off)), images)
         };
         assert_eq!(of(7), of(7));
         assert!(of(7).0 != of(8).0 && of(7).1 != of(8).1);
+    }
+
+    /// From `tests/reference/clip.py`: rows of `transformers` for CLIP and SigLIP, through a configuration.
+    #[test]
+    fn golden_rows_of_published_towers() {
+        let device = Device::flex();
+        for name in ["clip", "siglip"] {
+            let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/clip");
+            let golden = Golden::open(&folder.join(format!("{name}.safetensors")));
+            let towers = |embed_dim| {
+                let weights = folder.join(name).display().to_string();
+                let text =
+                    ClipTextConfig { weights: weights.clone(), gradient_checkpointing: false };
+                let augment = Augmentation::Off;
+                let image = ClipImageConfig { weights, augment, gradient_checkpointing: true };
+                let (image, text) = (ImageConfig::Clip(image), TextConfig::Clip(text));
+                let config = ModelConfig { image, text, ..ModelConfig::new(embed_dim, 1) };
+                Encoders::open(&config, 0, 2, 0, &device)
+            };
+            let d = golden.0["text.unit"].0[1];
+            let (model, reports) = towers(d).unwrap();
+            assert_eq!(reports.len(), 2);
+            let (lengths, pixels) = (golden.values("lengths"), golden.values("pixels"));
+            let size = golden.0["pixels"].0[2];
+            // SigLIP reads padding; without it a caption has the length that the file states.
+            let rows = golden.values("ids").chunks(golden.0["ids"].0[1]).zip(lengths);
+            let row = |(row, &n): (&[f32], &f32)| {
+                let length = if name == "siglip" { row.len() } else { n as usize };
+                row[..length].iter().map(|&id| id as u32).collect()
+            };
+            let captions: Vec<Vec<u32>> = rows.map(row).collect();
+            model.text.check(&captions).unwrap();
+            let texts = host(model.texts(&captions, TowerDropout::Off));
+            close("text.unit", &texts, golden.values("text.unit"), 1.0, 2e-6);
+            let images = Images::Pixels { size, values: pixels };
+            model.image.check(images, golden.0["image.unit"].0[0]).unwrap();
+            let images = host(model.images(images, TowerDropout::Off));
+            close("image.unit", &images, golden.values("image.unit"), 1.0, 2e-6);
+
+            let line = towers(d + 1).unwrap_err().to_string();
+            let want = format!("model.embed_dim: expected {d}, the width of model.image");
+            assert!(line.starts_with(&want), "{line}");
+            let small = Images::Pixels { size: size - 1, values: &pixels[..3] };
+            let line = model.image.check(small, 1).unwrap_err().to_string();
+            assert!(line.starts_with(&format!("images: expected pictures of {size} px")), "{line}");
+            // A caption without its end, or one shorter than all positions.
+            let line = model.text.check(&[[1, 2]]).unwrap_err().to_string();
+            assert!(line.starts_with("caption 0 of the batch: expected"), "{line}");
+        }
     }
 }

@@ -4,27 +4,29 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::path::PathBuf;
 
-use itm_core::encoders::{BertShape, ImagePool, PiecePool, ResidualShape, TextPool, VitShape};
-use itm_core::learn::{at_least_one, within};
-use itm_core::start::{BagPooling, StartFrom, StartOptions};
-use itm_core::vision::{Augment, Normalization, Overflow, Transform};
-use itm_core::weights::Hub;
-use itm_core::{Error, Result};
 use itm_kernels::Memory;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::FeatureTransform;
+use crate::encoders::{
+    BertShape, DualShape, ImagePool, PiecePool, ResidualShape, TextPool, VitShape,
+};
+use crate::learn::{at_least_one, within};
+use crate::start::{BagPooling, StartFrom, StartOptions};
+use crate::vision::{Augment, Normalization, Overflow, Transform};
+use crate::weights::Hub;
+use crate::{Error, Result};
 
 /// Both encoders. Any image encoder goes with any text encoder.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ModelConfig {
-    /// Width d of the joint space: the width of all embeddings and of the bank.
+    /// Width d of the joint space.
     pub embed_dim: usize,
-    /// The weights before the first step: random or published ones, or the weights of [`Fne::with_start`](crate::Fne::with_start).
+    /// The weights before the first step: random or published ones, or a closed form that the method is given.
     pub start: StartFrom,
     /// Which closed form the weights begin with, if `start` is `cca`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -44,6 +46,8 @@ pub enum ImageConfig {
     Features(FeaturesConfig),
     /// A vision transformer over pixels.
     Vit(VitConfig),
+    /// The image tower of CLIP or SigLIP over pixels.
+    Clip(ClipImageConfig),
 }
 
 /// `[model.text]`
@@ -57,6 +61,8 @@ pub enum TextConfig {
     Bert(BertConfig),
     /// A linear map of the stems that occur.
     Bag(BagConfig),
+    /// The text tower of CLIP or SigLIP over word pieces.
+    Clip(ClipTextConfig),
 }
 
 /// A map of given global features to d.
@@ -131,6 +137,65 @@ pub struct BertConfig {
     pub gradient_checkpointing: bool,
 }
 
+/// The image tower of a published CLIP or SigLIP. The folder says which, how large pictures are, and how their pixels are prepared.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct ClipImageConfig {
+    /// A folder or `org/name@revision`, in the layout of `transformers` or open_clip.
+    pub weights: String,
+    /// The random part of the training transform.
+    pub augment: Augmentation,
+    /// Whether a block keeps only its input, and its gradient recomputes the rest: less memory, about a third more time.
+    pub gradient_checkpointing: bool,
+}
+
+/// The text tower of a published CLIP or SigLIP. The folder says which, and how long captions may be.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct ClipTextConfig {
+    /// A folder or `org/name@revision`, in the layout of `transformers` or open_clip.
+    pub weights: String,
+    /// Whether a block keeps only its input, and its gradient recomputes the rest: less memory, about a third more time.
+    pub gradient_checkpointing: bool,
+}
+
+impl ClipImageConfig {
+    /// The folder, and the sizes of both towers.
+    ///
+    /// # Errors
+    /// The errors of [`Hub::folder`] and [`DualShape::read`].
+    pub fn folder(&self) -> Result<(PathBuf, DualShape)> {
+        clip_folder(&self.weights)
+    }
+
+    /// The transform of evaluation pictures.
+    ///
+    /// # Errors
+    /// The errors of [`folder`](Self::folder) and [`Transform::open`].
+    pub fn transform(&self) -> Result<Transform> {
+        let (folder, shape) = self.folder()?;
+        Transform::open(&folder, shape.image.image[0])
+    }
+}
+
+impl ClipTextConfig {
+    /// The folder, and the sizes of both towers.
+    ///
+    /// # Errors
+    /// The errors of [`Hub::folder`] and [`DualShape::read`].
+    pub fn folder(&self) -> Result<(PathBuf, DualShape)> {
+        clip_folder(&self.weights)
+    }
+}
+
+fn clip_folder(weights: &str) -> Result<(PathBuf, DualShape)> {
+    let folder = Hub::from_env().folder(weights)?;
+    let shape = DualShape::read(&folder)?;
+    Ok((folder, shape))
+}
+
 /// Where weights come from. In a config, a string is a folder or `org/name@revision`, and a table has the sizes of a random model.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -192,7 +257,7 @@ impl<'de, S: Deserialize<'de>> Deserialize<'de> for Weights<S> {
 }
 
 /// What a block keeps from its forward pass.
-pub(crate) fn memory(gradient_checkpointing: bool) -> Memory {
+pub(super) fn memory(gradient_checkpointing: bool) -> Memory {
     if gradient_checkpointing { Memory::Recompute } else { Memory::Keep }
 }
 
@@ -246,6 +311,18 @@ pub enum TrainTruncate {
     Off,
 }
 
+impl Augmentation {
+    /// The random transform of training pictures; `None` with [`Augmentation::Off`].
+    pub fn of(self, transform: Transform) -> Option<Augment> {
+        let overflow = match self {
+            Self::Off => return None,
+            Self::Saturating => Overflow::Saturate,
+            Self::Wraparound => Overflow::Wrap,
+        };
+        Some(Augment { transform, overflow })
+    }
+}
+
 impl ModelConfig {
     /// A linear map of raw features, and a mean over the states of a gated recurrent unit.
     pub fn new(embed_dim: usize, word_dim: usize) -> Self {
@@ -267,11 +344,20 @@ impl ModelConfig {
     /// # Errors
     /// If a folder is not found, or has another architecture or another size than the configuration says.
     pub fn check_weights(&self) -> Result<()> {
-        if let ImageConfig::Vit(vit) = &self.image {
-            vit.check(&vit.shape()?, self.embed_dim)?;
+        let joint = |side, (_, shape): (PathBuf, DualShape)| {
+            JointLayer::None.check(side, shape.joint, self.embed_dim)
+        };
+        match &self.image {
+            ImageConfig::Features(_) => {}
+            ImageConfig::Vit(vit) => vit.check(&vit.shape()?, self.embed_dim)?,
+            ImageConfig::Clip(clip) => {
+                joint("model.image", clip.folder()?)?;
+                clip.transform()?;
+            }
         }
         match &self.text {
             TextConfig::Bert(bert) => bert.check(&bert.shape()?, self.embed_dim),
+            TextConfig::Clip(clip) => joint("model.text", clip.folder()?),
             TextConfig::Gru(_) | TextConfig::Bag(_) => Ok(()),
         }
     }
@@ -281,7 +367,11 @@ impl ModelConfig {
         self.cca.as_ref().filter(|_| self.start == StartFrom::Cca)
     }
 
-    pub(crate) fn validate(&self) -> Result<()> {
+    /// Refuses values that no encoder can be made with.
+    ///
+    /// # Errors
+    /// The error names the key, its range and its value.
+    pub fn validate(&self) -> Result<()> {
         at_least_one("model.embed_dim", self.embed_dim)?;
         self.validate_start()?;
         if let ImageConfig::Features(FeaturesConfig { residual: Some(residual), .. }) = &self.image
@@ -301,7 +391,7 @@ impl ModelConfig {
         }
         match &self.text {
             TextConfig::Gru(gru) => at_least_one("model.text.word_dim", gru.word_dim),
-            TextConfig::Bag(_) => Ok(()),
+            TextConfig::Bag(_) | TextConfig::Clip(_) => Ok(()),
             TextConfig::Bert(bert) => {
                 let wanted = "at least 2, for [CLS] and [SEP]";
                 within("model.text.max_length", bert.max_length as f64, wanted, |n| n >= 2.0)?;
@@ -317,7 +407,8 @@ impl ModelConfig {
 impl ModelConfig {
     /// Whether an encoder has blocks. Only blocks have a precision that can be chosen.
     pub fn has_blocks(&self) -> bool {
-        matches!(self.image, ImageConfig::Vit(_)) || matches!(self.text, TextConfig::Bert(_))
+        !matches!(self.image, ImageConfig::Features(_))
+            || matches!(self.text, TextConfig::Bert(_) | TextConfig::Clip(_))
     }
 
     fn validate_start(&self) -> Result<()> {
@@ -336,10 +427,10 @@ impl ModelConfig {
         match (self.start, &self.image, &self.text) {
             (StartFrom::Random, ..)
             | (StartFrom::Cca, ImageConfig::Features(_), TextConfig::Bag(_)) => Ok(()),
-            (StartFrom::Cca, ImageConfig::Vit(_), _) => {
+            (StartFrom::Cca, ImageConfig::Vit(_) | ImageConfig::Clip(_), _) => {
                 Err(Error::invalid("model.start", "\"cca\" with image features", "pictures"))
             }
-            (StartFrom::Cca, _, TextConfig::Gru(_) | TextConfig::Bert(_)) => {
+            (StartFrom::Cca, _, _) => {
                 let got = "an encoder of words in their order";
                 Err(Error::invalid("model.start", "\"cca\" with text.kind = \"bag\"", got))
             }
@@ -348,16 +439,6 @@ impl ModelConfig {
 }
 
 impl VitConfig {
-    /// The random transform of training pictures; `None` with [`Augmentation::Off`].
-    pub fn augment(&self) -> Option<Augment> {
-        let overflow = match self.augment {
-            Augmentation::Off => return None,
-            Augmentation::Saturating => Overflow::Saturate,
-            Augmentation::Wraparound => Overflow::Wrap,
-        };
-        Some(Augment { transform: self.transform(), overflow })
-    }
-
     /// The transform of evaluation pictures.
     pub fn transform(&self) -> Transform {
         let normalization = match self.pixels {

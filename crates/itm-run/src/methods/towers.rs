@@ -1,0 +1,55 @@
+//! What a pair of towers needs of the data.
+
+use itm_core::Result;
+use itm_core::start::TextForm;
+use itm_core::text::Marks;
+use itm_core::towers::{BagConfig, ImageConfig, ModelConfig, TextConfig};
+
+use super::{ClosedForm, Facts};
+use crate::encoded::{Captions, Cleaning};
+use crate::inputs::Sees;
+use crate::pictures::View;
+
+/// The facts of a row with these towers; `facts` has the others.
+///
+/// # Errors
+/// If published weights are missing or do not fit the configuration.
+pub(super) fn facts(model: &ModelConfig, facts: Facts) -> Result<Facts> {
+    model.check_weights()?;
+    let (captions, most_pieces) = captions(&model.text)?;
+    let start = match model.text {
+        TextConfig::Bag(BagConfig { pooling }) => {
+            ClosedForm::of(model.closed_form(), model.embed_dim, TextForm::Stems(pooling))
+        }
+        _ => None,
+    };
+    Ok(Facts { sees: sees(&model.image)?, captions, most_pieces, start, ..facts })
+}
+
+fn sees(image: &ImageConfig) -> Result<Sees> {
+    let (augment, transform) = match image {
+        ImageConfig::Features(_) => return Ok(Sees::Features),
+        ImageConfig::Vit(vit) => (vit.augment, vit.transform()),
+        ImageConfig::Clip(clip) => (clip.augment, clip.transform()?),
+    };
+    Ok(Sees::Pictures(View { augment: augment.of(transform), transform }))
+}
+
+/// How captions are read, and the number of word pieces at which they are cut.
+fn captions(text: &TextConfig) -> Result<(Captions, Option<usize>)> {
+    Ok(match text {
+        TextConfig::Gru(_) => (Captions::Words(Marks::Off), None),
+        TextConfig::Bag(_) => (Captions::Stems, None),
+        TextConfig::Bert(bert) => {
+            let captions = match bert.weights.folder()? {
+                Some(folder) => Captions::Pieces(folder, Cleaning::Cleaned),
+                None => Captions::Words(Marks::StartEnd),
+            };
+            (captions, Some(bert.max_length))
+        }
+        TextConfig::Clip(clip) => {
+            let (folder, shape) = clip.folder()?;
+            (Captions::DualPieces(folder), Some(shape.text.positions))
+        }
+    })
+}
