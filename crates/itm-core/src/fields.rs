@@ -1,5 +1,6 @@
 //! The fields of a foreign configuration in JSON, each with its place for messages.
 
+use std::fmt::Display;
 use std::path::Path;
 
 use serde_json::{Map, Value};
@@ -9,7 +10,7 @@ use crate::{Error, Result, files};
 /// A JSON object of a configuration, with its place for messages.
 pub(crate) struct Fields {
     place: String,
-    pub(crate) values: Map<String, Value>,
+    values: Map<String, Value>,
 }
 
 impl Fields {
@@ -42,21 +43,37 @@ impl Fields {
         self.values.get(name).is_some_and(|value| !value.is_null())
     }
 
-    pub(crate) fn refused<T>(&self, name: &str, expected: &str, got: impl ToString) -> Result<T> {
-        Err(Error::invalid(format!("{}: {name}", self.place), expected, got.to_string()))
+    pub(crate) fn refused<T>(&self, name: &str, expected: &str, got: impl Display) -> Result<T> {
+        Err(Error::invalid(format!("{}: {name}", self.place), expected, got))
     }
 
     /// A number of things, at least 1.
     pub(crate) fn count(&self, name: &str, default: usize) -> Result<usize> {
+        self.count_to(LARGEST_COUNT, name, default)
+    }
+
+    /// A number of things from 1 to `most`.
+    pub(crate) fn count_to(&self, most: usize, name: &str, default: usize) -> Result<usize> {
+        let refused = |got: &dyn Display| {
+            self.refused(name, &format!("a whole number from 1 to {most}"), got)
+        };
         match self.values.get(name) {
-            None | Some(Value::Null) => Ok(default),
-            Some(value) => match value.as_u64().filter(|n| (1..=LARGEST_COUNT).contains(n)) {
+            None | Some(Value::Null) if default <= most => Ok(default),
+            None | Some(Value::Null) => refused(&default),
+            Some(value) => match value.as_u64().filter(|n| (1..=most as u64).contains(n)) {
                 Some(n) => Ok(n as usize),
-                None => {
-                    let expected = format!("a whole number from 1 to {LARGEST_COUNT}");
-                    self.refused(name, &expected, value)
-                }
+                None => refused(value),
             },
+        }
+    }
+
+    /// A number that divides `whole`: heads of a width.
+    #[cfg(feature = "burn")]
+    pub(crate) fn divisor(&self, whole: usize, name: &str, default: usize) -> Result<usize> {
+        let part = self.count(name, default)?;
+        match whole.is_multiple_of(part) {
+            true => Ok(part),
+            false => self.refused(name, &format!("a divisor of the width {whole}"), part),
         }
     }
 
@@ -76,10 +93,10 @@ impl Fields {
         let Some(value) = self.values.get(name).filter(|value| !value.is_null()) else {
             return Ok(default);
         };
-        let numbers = value.as_array().map(|list| list.iter().filter_map(Value::as_f64));
-        let numbers: Vec<f32> = numbers.into_iter().flatten().map(|x| x as f32).collect();
-        match <[f32; 3]>::try_from(numbers) {
-            Ok(numbers) if numbers.iter().all(|x| x.is_finite()) => Ok(numbers),
+        let number = |value: &Value| value.as_f64().map(|x| x as f32).filter(|x| x.is_finite());
+        let numbers = value.as_array().and_then(|list| list.iter().map(number).collect());
+        match numbers.map(<[f32; 3]>::try_from as fn(Vec<f32>) -> _) {
+            Some(Ok(numbers)) => Ok(numbers),
             _ => self.refused(name, "three numbers", value),
         }
     }
@@ -117,4 +134,4 @@ impl Fields {
 const LARGEST_CONFIG: u64 = 16 << 20;
 
 /// No size of a published model comes near it, and products of two stay within 64 bits.
-const LARGEST_COUNT: u64 = 1 << 24;
+const LARGEST_COUNT: usize = 1 << 24;

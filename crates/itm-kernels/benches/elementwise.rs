@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use burn::tensor::{Device, Tensor, TensorData};
 use itm_kernels::dropout::Mask;
 use itm_kernels::layer_norm::{self, Norm};
-use itm_kernels::{Activation, Dropout, LayerNorm, Noise, gelu, random, uniform};
+use itm_kernels::{Activation, Dropout, LayerNorm, Noise, random, uniform};
 use rayon::prelude::*;
 
 fn main() {
@@ -153,9 +153,12 @@ fn tensor_row<const D: usize>(
 
 fn tensors() {
     let device = Device::flex().autodiff();
-    tensor_row("gelu 788 × 3072", [788, 3072], gelu, |x| {
-        x.clone() * ((x / std::f64::consts::SQRT_2).erf() + 1.0) * 0.5
-    });
+    tensor_row(
+        "gelu 788 × 3072",
+        [788, 3072],
+        |x| Activation::Gelu.of(x),
+        |x| x.clone() * ((x / std::f64::consts::SQRT_2).erf() + 1.0) * 0.5,
+    );
 
     let norm = LayerNorm::new(768, 1e-12, &device);
     let composed = |x: Tensor<2>| {

@@ -46,7 +46,7 @@ pub use activation::Activation;
 #[cfg(feature = "burn")]
 pub use layers::{
     BiGru, BlockShape, CrossProducts, Dropout, Gru, HostProducts, LayerNorm, Linear, SelfAttention,
-    TransformerBlock, bag, embedding, gelu, masked_mean, matmul, normalize_rows, order_similarity,
+    TransformerBlock, bag, embedding, masked_mean, matmul, normalize_rows, order_similarity,
     uniform,
 };
 pub use matrix::Matrix;

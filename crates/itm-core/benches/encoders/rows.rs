@@ -6,8 +6,8 @@ use burn::tensor::{Device, Tensor};
 use itm_core::encoders::{BagOfWords, Bert, BertShape, InputDropout, TokenBatch, Vit, VitShape};
 use itm_kernels::bf16;
 use itm_kernels::{
-    AdamOptions, AdamW, BiGru, Dropout, LayerNorm, Matrix, Noise, Precision, ema, gelu, linear,
-    normalize_rows, uniform,
+    Activation, AdamOptions, AdamW, BiGru, Dropout, LayerNorm, Matrix, Noise, Precision, ema,
+    linear, normalize_rows, uniform,
 };
 
 use crate::products::{self, Product};
@@ -133,7 +133,12 @@ fn operations() -> Vec<Row> {
     // Forward reads x and writes y. Backward reads x or y and the gradient of y, and writes the gradient of x.
     let (wide, narrow) = (ROWS_224 * 4 * WIDTH, ROWS_224 * WIDTH);
     vec![
-        row("gelu", wide, 5, Box::new(|| operation([ROWS_224, 4 * WIDTH], gelu))),
+        row(
+            "gelu",
+            wide,
+            5,
+            Box::new(|| operation([ROWS_224, 4 * WIDTH], |x| Activation::Gelu.of(x))),
+        ),
         row(
             "layer-norm",
             narrow,

@@ -11,7 +11,7 @@ impl DualEncoder {
     /// [`info_nce`] over both directions, or [`sigmoid_pairs`] summed over the texts and averaged over the images.
     ///
     /// # Panics
-    /// As these.
+    /// If the scores are not square, or the siblings differ from them in number.
     pub fn loss(&self, scores: Tensor<2>, siblings: Siblings) -> Tensor<1> {
         let rows = scores.dims()[0] as f64;
         match &self.bias {

@@ -41,7 +41,7 @@ pub struct BertShape {
 }
 
 impl BertShape {
-    /// Number of values in maps and tables: about that of the whole model.
+    /// Number of values in maps and tables: nearly all of the model.
     pub(super) fn values(&self) -> u128 {
         let rows = self.vocabulary.saturating_add(self.positions).saturating_add(self.kinds);
         table_values(rows, self.width).saturating_add(block_values(

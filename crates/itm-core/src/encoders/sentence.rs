@@ -97,10 +97,17 @@ impl SentenceEncoder {
     /// The numbers of a sentence's word pieces, at most [`most`](Self::most), and whether it was cut.
     ///
     /// # Errors
-    /// As [`WordPieces::encode`].
+    /// As [`WordPieces::encode`], and if a sentence has no piece, not even a special one.
     pub fn encode(&self, sentence: &str) -> Result<(Vec<u32>, bool)> {
         let mut ids = self.pieces.encode(sentence)?;
-        let (last, cut) = (ids[ids.len() - 1], ids.len() > self.most);
+        let Some(&last) = ids.last() else {
+            return Err(Error::invalid(
+                "the tokenizer",
+                "[CLS] and [SEP] around a sentence",
+                "no piece",
+            ));
+        };
+        let cut = ids.len() > self.most;
         if cut {
             ids.truncate(self.most);
             ids[self.most - 1] = last;

@@ -79,7 +79,7 @@ impl VitShape {
         self.image.map(|side| side / self.patch)
     }
 
-    /// Number of values in maps and tables: about that of the whole model.
+    /// Number of values in maps and tables: nearly all of the model.
     pub(super) fn values(&self) -> u128 {
         let [h, w] = self.grid();
         let pixels = self.channels.saturating_mul(self.patch).saturating_mul(self.patch);

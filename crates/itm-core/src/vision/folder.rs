@@ -12,8 +12,8 @@ const TRANSFORMERS: &str = "preprocessor_config.json";
 const OPEN_CLIP: &str = "open_clip_config.json";
 
 impl Transform {
-    /// Reads `preprocessor_config.json`, or `preprocess_cfg` of `open_clip_config.json`. Where it names no size, the size is
-    /// `side`, that of the model.
+    /// Reads `preprocessor_config.json`, or `preprocess_cfg` of `open_clip_config.json`. `side` is the size of the
+    /// model's images; it counts where the file names no size.
     ///
     /// # Errors
     /// If both are missing, or a setting is not supported: an interpolation other than bicubic, padding, no resize.

@@ -37,7 +37,7 @@ pub(crate) struct Region {
 /// The horizontal pass comes first; its result is rounded to 8 bits; then comes the vertical pass. Weights have 22
 /// fractional bits, so that every byte of the result equals Pillow's
 /// `Image.resize((width, height), Image.Resampling.BICUBIC)`. Where the width grows and the height shrinks, Pillow 13 does the
-/// vertical pass first; there the bytes are those of Pillow up to 12.
+/// vertical pass first; there every byte equals Pillow 12.
 ///
 /// # Panics
 /// If a side of the picture or of the result is 0.

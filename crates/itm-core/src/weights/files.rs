@@ -148,6 +148,17 @@ impl WeightFiles {
         values.ok_or_else(refused)
     }
 
+    /// The values of a tensor of this shape.
+    #[cfg(feature = "burn")]
+    pub(crate) fn f32s_of(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>> {
+        if self.shape(name) == Some(shape) {
+            return self.f32s(name);
+        }
+        let place = format!("{}: {name}", self.path.display());
+        let got = self.describe(name).unwrap_or("none".into());
+        Err(Error::invalid(place, format!("{shape:?}, as in the model"), got))
+    }
+
     fn add(&mut self, path: &Path, kind: FileKind) -> Result<()> {
         let file = match kind {
             FileKind::Safe => WeightFile::Safe(SafeFile::open(path)?),

@@ -6,11 +6,6 @@ use burn::tensor::Tensor;
 use crate::Activation;
 use crate::ops::ActivationOps;
 
-/// `x Φ(x)` with the normal distribution function Φ: the exact form, by erf.
-pub fn gelu<const D: usize>(x: Tensor<D>) -> Tensor<D> {
-    Activation::Gelu.of(x)
-}
-
 impl Activation {
     /// y of x, element by element. Equations: [`crate::activation`].
     pub fn of<const D: usize>(self, x: Tensor<D>) -> Tensor<D> {

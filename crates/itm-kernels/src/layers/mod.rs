@@ -17,7 +17,6 @@ use burn::tensor::{Device, Tensor, TensorData};
 use crate::ops::{FusedOps, MatmulOps, OrderOps};
 use crate::random;
 
-pub use activation::gelu;
 pub use attention::SelfAttention;
 pub use bag::bag;
 pub use block::{BlockShape, TransformerBlock};

@@ -3,7 +3,7 @@
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor, TensorData};
 use itm_core::host;
-use itm_kernels::{LayerNorm, Linear, gelu, matmul, random};
+use itm_kernels::{Activation, LayerNorm, Linear, matmul, random};
 
 /// Maps rows to one logit per word piece. The decoder is the word embedding table.
 ///
@@ -43,7 +43,7 @@ impl WordHead {
 
     /// `[n, d]` and `[vocabulary, d]` to `[n, vocabulary]`.
     pub(super) fn forward(&self, rows: Tensor<2>, words: Tensor<2>) -> Tensor<2> {
-        let rows = self.norm.forward(gelu(self.dense.forward(rows)));
+        let rows = self.norm.forward(Activation::Gelu.of(self.dense.forward(rows)));
         matmul(rows, words.transpose()) + self.bias.val().unsqueeze()
     }
 

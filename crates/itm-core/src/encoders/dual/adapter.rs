@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use burn::tensor::Tensor;
+use burn::tensor::{Tensor, TensorData};
 
 use super::{DualEncoder, DualLayout};
 use crate::fields::Fields;
@@ -53,7 +53,7 @@ impl DualEncoder {
         let files = WeightFiles::open(folder.join("adapter_model.safetensors"))?;
         let mut left: BTreeSet<String> = files.names().map(str::to_owned).collect();
 
-        // Changed parameters, by our names.
+        // The values of changed parameters, by our names.
         let names = DualLayout::Transformers.names(self.shape.family);
         let (mut changed, mut failed) = (BTreeMap::new(), None);
         parameters::visit("", &self, |ours, shape, values| {
@@ -61,48 +61,30 @@ impl DualEncoder {
             if failed.is_some() || !names.is_transposed(ours) {
                 return;
             }
+            // Maps of the file lie side by side in one of ours.
             let theirs = names.of(ours);
             let part = columns / theirs.len();
-            let mut parts = vec![];
-            for name in &theirs {
+            let mut merge = |k: usize, name: &str| {
                 let map = name.strip_suffix("weight").map_or(format!("{name}."), str::to_owned);
                 let [a, b] =
                     ["lora_A", "lora_B"].map(|kind| format!("base_model.model.{map}{kind}.weight"));
-                if !left.remove(&a) | !left.remove(&b) {
-                    continue;
+                if !left.contains(&a) && !left.contains(&b) {
+                    return Ok(());
                 }
                 let device = values.device();
-                let read = |name: &str, wanted: [usize; 2]| {
-                    if files.shape(name) != Some(&wanted) {
-                        let got = files.describe(name).unwrap_or("none".into());
-                        let place = format!("{}: {name}", files.place());
-                        return Err(Error::invalid(
-                            place,
-                            format!("{wanted:?}, as in the model"),
-                            got,
-                        ));
-                    }
-                    let data = burn::tensor::TensorData::new(files.f32s(name)?, wanted);
-                    Ok(Tensor::<2>::from_data(data, &device))
-                };
-                match read(&a, [rank, rows]).and_then(|a| Ok((a, read(&b, [part, rank])?))) {
-                    Ok((a, b)) => {
-                        parts.push((parts_at(&theirs, name), b.matmul(a).transpose() * factor))
-                    }
-                    Err(error) => failed = Some(error),
-                }
-            }
-            if parts.is_empty() {
-                return;
-            }
-            let mut all = host(values);
-            for (k, delta) in parts {
-                let delta = host(delta);
+                let [a, b] = [(a, [rank, rows]), (b, [part, rank])].map(|(name, shape)| {
+                    left.remove(&name);
+                    let values = TensorData::new(files.f32s_of(&name, &shape)?, shape);
+                    Ok(Tensor::<2>::from_data(values, &device))
+                });
+                let delta = host(b?.matmul(a?).transpose() * factor);
+                let all = changed.entry(ours.to_owned()).or_insert_with(|| host(values.clone()));
                 for (row, delta) in all.chunks_exact_mut(columns).zip(delta.chunks_exact(part)) {
                     row[k * part..(k + 1) * part].iter_mut().zip(delta).for_each(|(w, d)| *w += d);
                 }
-            }
-            changed.insert(ours.to_owned(), all);
+                Ok(())
+            };
+            failed = theirs.iter().enumerate().find_map(|(k, name)| merge(k, name).err());
         });
         if let Some(error) = failed {
             return Err(error);
@@ -116,11 +98,6 @@ impl DualEncoder {
         }
         parameters::replace("", self, |ours, _| Ok(changed.remove(ours)))
     }
-}
-
-/// Which of the maps that lie side by side has a name.
-fn parts_at(theirs: &[String], name: &str) -> usize {
-    theirs.iter().position(|other| other == name).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -188,5 +165,19 @@ mod tests {
         let weights = "FOLDER/adapter_model.safetensors: base_model.model.text_model.encoder.layers.0.self_attn.";
         assert!(line("siglip", &|_| {}).starts_with(weights));
         assert!(line("clip", &|c| c["r"] = json!(3)).starts_with(weights));
+        // One matrix of two: not left out without a word.
+        let orphan = folder("lora/adapter_model.safetensors");
+        let file = safetensors::SafeTensors::deserialize(&fs::read(&orphan).unwrap()).map(|file| {
+            let kept =
+                file.iter().filter(|(name, _)| !name.ends_with("0.self_attn.q_proj.lora_B.weight"));
+            let kept: Vec<_> = kept.collect();
+            safetensors::serialize(kept, None).unwrap()
+        });
+        fs::write(own.path().join("adapter_model.safetensors"), file.unwrap()).unwrap();
+        let got = line("clip", &|_| {});
+        assert!(
+            got.contains("q_proj.lora_B.weight: expected [") && got.ends_with("got none"),
+            "{got}"
+        );
     }
 }

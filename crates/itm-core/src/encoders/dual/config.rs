@@ -24,16 +24,6 @@ fn activation(fields: &Fields, default: Activation) -> Result<Activation> {
     }
 }
 
-/// Heads that divide a width.
-fn heads(fields: &Fields, width: usize, default: usize) -> Result<usize> {
-    let heads = fields.count("num_attention_heads", default)?;
-    if width.is_multiple_of(heads) {
-        return Ok(heads);
-    }
-    let got = format!("{heads}, {width}");
-    fields.refused("num_attention_heads", "a divisor of the hidden_size", got)
-}
-
 fn name(activation: Activation) -> &'static str {
     NAMES.iter().find(|(ours, _)| *ours == activation).map_or("gelu", |(_, theirs)| theirs)
 }
@@ -104,7 +94,7 @@ fn what_it_is(model_type: &str) -> String {
             ": one tower without the other"
         }
         "siglip2" => {
-            ": SigLIP 2 of any resolution (NaFlex); those of a fixed resolution say siglip"
+            ": SigLIP 2 of any resolution (NaFlex); SigLIP 2 of one resolution says siglip"
         }
         "metaclip_2" | "mobileclip" | "align" | "altclip" | "chinese_clip" | "blip" => {
             ": another family"
@@ -116,24 +106,20 @@ fn what_it_is(model_type: &str) -> String {
 
 fn image(fields: &Fields, defaults: &Defaults) -> Result<VitShape> {
     let width = fields.count("hidden_size", 768)?;
-    let (side, patch) =
-        (fields.count("image_size", 224)?, fields.count("patch_size", defaults.patch)?);
-    if side < patch {
-        return fields.refused("patch_size", &format!("at most the image_size {side}"), patch);
-    }
+    let side = fields.count("image_size", 224)?;
     if fields.has("num_patches") || fields.has("spatial_shapes") {
         return fields.refused("num_patches", "images of one size", "NaFlex");
     }
-    if fields.values.get("vision_use_head") == Some(&Value::Bool(false)) {
+    if !fields.flag_or("vision_use_head", true) {
         return fields.refused("vision_use_head", "true: the attention pool", "false");
     }
     Ok(VitShape {
         image: [side, side],
-        patch,
+        patch: fields.count_to(side, "patch_size", defaults.patch)?,
         channels: fields.count("num_channels", 3)?,
         width,
         layers: fields.count("num_hidden_layers", 12)?,
-        heads: heads(fields, width, 12)?,
+        heads: fields.divisor(width, "num_attention_heads", 12)?,
         mlp: fields.count("intermediate_size", 3072)?,
         epsilon: fields.real("layer_norm_eps", defaults.epsilon)?,
         dropout: 0.0,
@@ -144,27 +130,23 @@ fn image(fields: &Fields, defaults: &Defaults) -> Result<VitShape> {
 }
 
 fn text_of(fields: &Fields, defaults: &Defaults) -> Result<TextTowerShape> {
-    let [width, mlp, usual_heads, vocabulary, positions] = defaults.text;
+    let [width, mlp, heads, vocabulary, positions] = defaults.text;
     let width = fields.count("hidden_size", width)?;
     let vocabulary = fields.count("vocab_size", vocabulary)?;
     let end = match defaults.family {
         // Older files say 2 although their tokenizers write the last number of the vocabulary.
-        DualFamily::Clip => Some(match fields.values.get("eos_token_id").and_then(Value::as_u64) {
-            Some(end) if end != 2 => u32::try_from(end).unwrap_or(u32::MAX),
-            _ => vocabulary as u32 - 1,
-        }),
+        DualFamily::Clip => match fields.count_to(vocabulary - 1, "eos_token_id", 2)? {
+            2 => Some(vocabulary as u32 - 1),
+            end => Some(end as u32),
+        },
         DualFamily::Siglip => None,
     };
-    if end.is_some_and(|end| end as usize >= vocabulary) {
-        let expected = format!("below the vocab_size {vocabulary}");
-        return fields.refused("eos_token_id", &expected, end.unwrap_or_default());
-    }
     Ok(TextTowerShape {
         vocabulary,
         positions: fields.count("max_position_embeddings", positions)?,
         width,
         layers: fields.count("num_hidden_layers", 12)?,
-        heads: heads(fields, width, usual_heads)?,
+        heads: fields.divisor(width, "num_attention_heads", heads)?,
         mlp: fields.count("intermediate_size", mlp)?,
         epsilon: fields.real("layer_norm_eps", defaults.epsilon)?,
         activation: activation(fields, defaults.activation)?,

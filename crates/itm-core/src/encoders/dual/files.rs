@@ -106,7 +106,7 @@ const OPEN_CLIP: TensorNames = TensorNames {
 };
 
 impl DualLayout {
-    /// The layout of a folder: that of `transformers` if it has its configuration and its weights.
+    /// The layout of a folder: `transformers` if the folder has that configuration and weights.
     fn of(folder: &Path) -> Self {
         let ours = folder.join("config.json").exists() && WeightFiles::present(folder);
         if !ours && folder.join(open_clip::CONFIG).exists() {
@@ -158,7 +158,7 @@ impl DualShape {
         }
     }
 
-    /// Number of values in maps and tables: about that of the whole model.
+    /// Number of values in maps and tables: nearly all of the model.
     fn values(&self) -> u128 {
         let text = &self.text;
         let rows = text.vocabulary.saturating_add(text.positions).saturating_add(self.joint);
@@ -174,8 +174,8 @@ impl DualShape {
 }
 
 impl DualEncoder {
-    /// Loads a folder of `transformers` or open_clip ([`crate::weights::Hub::folder`] finds one by name). Where both are, the
-    /// former counts.
+    /// Loads a folder of `transformers` or open_clip ([`crate::weights::Hub::folder`] finds one by name). If the folder has the
+    /// files of both, those of `transformers` count.
     ///
     /// # Errors
     /// As [`DualShape::read`] and [`WeightFiles::open`], and if a tensor is missing or misshaped; the error names all such

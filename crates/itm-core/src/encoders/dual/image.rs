@@ -5,7 +5,7 @@ use burn::tensor::{Device, Tensor};
 use itm_kernels::{Activation, LayerNorm, Linear, Noise, SelfAttention, random, uniform};
 
 use super::{DualFamily, DualShape, mapped};
-use crate::encoders::Vit;
+use crate::encoders::{ImagePool, Vit};
 
 /// One row per image: the class row of a [`Vit`] and a linear map (CLIP), or an attention pool (SigLIP).
 ///
@@ -40,10 +40,24 @@ impl ImageTower {
     /// # Panics
     /// If there are not three channels, or an image holds no patch.
     pub fn rows(&self, pixels: Tensor<4>) -> Tensor<2> {
-        let rows = match &self.pool {
-            Some(pool) => pool.forward(self.tokens(pixels)),
-            None => self.vit.class_row(pixels),
-        };
+        match &self.pool {
+            Some(_) => self.rows_of(self.tokens(pixels)),
+            None => self.projected(self.vit.class_row(pixels)),
+        }
+    }
+
+    /// [`rows`](Self::rows) from [`tokens`](Self::tokens), for a caller that needs both.
+    ///
+    /// # Panics
+    /// If the width differs.
+    pub fn rows_of(&self, tokens: Tensor<3>) -> Tensor<2> {
+        match &self.pool {
+            Some(pool) => pool.forward(tokens),
+            None => self.projected(ImagePool::Class.pool(tokens)),
+        }
+    }
+
+    fn projected(&self, rows: Tensor<2>) -> Tensor<2> {
         match &self.projection {
             Some(projection) => mapped(rows, projection, None),
             None => rows,

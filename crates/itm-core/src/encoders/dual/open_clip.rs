@@ -58,21 +58,14 @@ pub(super) fn read(folder: &Path) -> Result<DualShape> {
         }
     };
     let width = vision.count("width", 768)?;
-    let (side, patch) = (vision.count("image_size", 224)?, vision.count("patch_size", 16)?);
-    let each = vision.count("head_width", 64)?;
-    if !width.is_multiple_of(each) {
-        return vision.refused("head_width", &format!("a divisor of the width {width}"), each);
-    }
-    if side < patch {
-        return vision.refused("patch_size", &format!("at most the image_size {side}"), patch);
-    }
+    let side = vision.count("image_size", 224)?;
     let image = VitShape {
         image: [side, side],
-        patch,
+        patch: vision.count_to(side, "patch_size", 16)?,
         channels: 3,
         width,
         layers: vision.count("layers", 12)?,
-        heads: width / each,
+        heads: width / vision.divisor(width, "head_width", 64)?,
         mlp: mlp(&vision, width)?,
         epsilon: 1e-5,
         dropout: 0.0,
@@ -80,17 +73,14 @@ pub(super) fn read(folder: &Path) -> Result<DualShape> {
         activation,
         form: VitForm::Clip,
     };
-    let (width, heads) = (text.count("width", 512)?, text.count("heads", 8)?);
-    if !width.is_multiple_of(heads) {
-        return text.refused("heads", &format!("a divisor of the width {width}"), heads);
-    }
+    let width = text.count("width", 512)?;
     let vocabulary = text.count("vocab_size", 49_408)?;
     let text = TextTowerShape {
         vocabulary,
         positions: text.count("context_length", 77)?,
         width,
         layers: text.count("layers", 12)?,
-        heads,
+        heads: text.divisor(width, "heads", 8)?,
         mlp: mlp(&text, width)?,
         epsilon: 1e-5,
         activation,

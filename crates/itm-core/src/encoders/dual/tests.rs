@@ -61,7 +61,7 @@ fn golden_from_pixels_and_pieces_to_the_loss() {
             let scale = want.iter().fold(1.0f32, |most, w| most.max(w.abs()));
             close(&format!("{name}: {what}"), &got, want, scale, bound);
         };
-        // Those of CLIP are before the last layer norm.
+        // The golden states of CLIP are before the last layer norm.
         let images = match model.shape.family {
             DualFamily::Clip => {
                 let states = model.image.vit.states(pixels.clone(), 2, Noise::Off);
@@ -80,6 +80,8 @@ fn golden_from_pixels_and_pieces_to_the_loss() {
         let (got, want) = (host(model.text.tokens(&captions)), golden.values("text.states"));
         close(&format!("{name}: text.states"), &real(&got), &real(want), 4.0, 5e-6);
         check("image.projected", host(model.image.rows(pixels.clone())), 5e-6);
+        let of_tokens = model.image.rows_of(model.image.tokens(pixels.clone()));
+        check("image.projected", host(of_tokens), 5e-6);
         check("text.projected", host(model.text.rows(&captions)), 5e-6);
         let (images, texts) = (model.images(pixels), model.texts(&captions));
         check("image.unit", host(images.clone()), 2e-6);

@@ -43,23 +43,14 @@ pub(super) fn shape(fields: &Fields) -> Result<VitShape> {
     if let Some(other) = fields.text("hidden_act").filter(|name| *name != "gelu") {
         return fields.refused("hidden_act", "gelu", other);
     }
-    let (width, heads) =
-        (fields.count("hidden_size", 768)?, fields.count("num_attention_heads", 12)?);
-    if !width.is_multiple_of(heads) {
-        let got = format!("{heads}, {width}");
-        return fields.refused("num_attention_heads", "a divisor of the hidden_size", got);
-    }
-    let (side, patch) = (fields.count("image_size", 224)?, fields.count("patch_size", 14)?);
-    if side < patch {
-        return fields.refused("patch_size", &format!("at most the image_size {side}"), patch);
-    }
+    let (width, side) = (fields.count("hidden_size", 768)?, fields.count("image_size", 224)?);
     Ok(VitShape {
         image: [side, side],
-        patch,
+        patch: fields.count_to(side, "patch_size", 14)?,
         channels: fields.count("num_channels", 3)?,
         width,
         layers: fields.count("num_hidden_layers", 12)?,
-        heads,
+        heads: fields.divisor(width, "num_attention_heads", 12)?,
         mlp: fields.count("mlp_ratio", 4)? * width,
         epsilon: fields.real("layer_norm_eps", 1e-6)?,
         dropout: 0.0,
@@ -84,7 +75,7 @@ pub(super) fn open(folder: &Path, shape: &VitShape, device: &Device) -> Result<(
         for (part, map) in [(1, &mut block.attention.out), (2, &mut block.down)] {
             let name = format!("encoder.layer.{i}.layer_scale{part}.lambda1");
             let name = files.names().find(|theirs| theirs.ends_with(&name)).unwrap_or(&name);
-            let values = files.f32s(name)?;
+            let values = files.f32s_of(name, &[shape.width])?;
             report.loaded += 1;
             scale(map, values, device);
         }

@@ -8,7 +8,7 @@ use pytorch_reader::{DType, PytorchReader, Tensor};
 
 use crate::data::contents;
 use crate::files::open;
-use crate::weights::safe::chunked;
+use crate::weights::safe::chunks;
 use crate::{Error, Result};
 
 #[derive(Debug)]
@@ -54,10 +54,12 @@ impl PickledFile {
         let read = || tensor.read().map_err(Error::io(&self.place));
         // The reader returns the bytes in the byte order of this machine.
         Ok(match tensor.dtype() {
-            DType::F32 => Some(chunked(&read()?, f32::from_ne_bytes)),
-            DType::F64 => Some(chunked(&read()?, |b| f64::from_ne_bytes(b) as f32)),
-            DType::F16 => Some(chunked(&read()?, |b| f16::from_ne_bytes(b).to_f32())),
-            DType::BF16 => Some(chunked(&read()?, |b| bf16::from_ne_bytes(b).to_f32())),
+            DType::F32 => Some(chunks(&read()?).map(f32::from_ne_bytes).collect()),
+            DType::F64 => Some(chunks(&read()?).map(|b| f64::from_ne_bytes(b) as f32).collect()),
+            DType::F16 => Some(chunks(&read()?).map(|b| f16::from_ne_bytes(b).to_f32()).collect()),
+            DType::BF16 => {
+                Some(chunks(&read()?).map(|b| bf16::from_ne_bytes(b).to_f32()).collect())
+            }
             _ => None,
         })
     }

@@ -33,7 +33,7 @@ fn configurations_of_other_models_are_named() {
         (
             config(&|c| c["model_type"] = json!("siglip2")),
             "FOLDER/config.json: model_type: expected \"clip\" or \"siglip\", a model of two towers, \
-             got \"siglip2\": SigLIP 2 of any resolution (NaFlex); those of a fixed resolution say siglip",
+             got \"siglip2\": SigLIP 2 of any resolution (NaFlex); SigLIP 2 of one resolution says siglip",
         ),
         (
             config(&|c| c["text_config"]["hidden_act"] = json!("swish")),
@@ -48,11 +48,11 @@ fn configurations_of_other_models_are_named() {
         (
             config(&|c| c["vision_config"]["num_attention_heads"] = json!(5)),
             "FOLDER/config.json: vision_config: num_attention_heads: expected a divisor of the \
-             hidden_size, got 5, 24",
+             width 24, got 5",
         ),
         (
             config(&|c| c["text_config"]["eos_token_id"] = json!(554)),
-            "FOLDER/config.json: text_config: eos_token_id: expected below the vocab_size 554, got 554",
+            "FOLDER/config.json: text_config: eos_token_id: expected a whole number from 1 to 553, got 554",
         ),
     ] {
         assert_eq!(got, want);
@@ -77,7 +77,7 @@ fn configurations_of_other_models_are_named() {
     }
 }
 
-/// A ResNet and one tower: their tensors are not those of the configuration.
+/// A configuration of another model: its tensors are not in the file.
 #[test]
 fn tensors_of_another_model_are_named() {
     let siglip = line("clip", "config.json", &|c| c["model_type"] = json!("siglip"));
