@@ -7,6 +7,8 @@ mod common;
 mod files;
 #[path = "laws/scores.rs"]
 mod scores;
+#[path = "laws/towers.rs"]
+mod towers;
 #[path = "laws/training.rs"]
 mod training;
 

@@ -7,9 +7,8 @@ use itm_core::learn::check_texts;
 use itm_core::vision::PictureBatch;
 use itm_core::{Result, host};
 
-use crate::embed::TEXTS;
 use crate::step::Fne;
-use itm_core::towers::{BertEncoder, ImageEncoder, TextEncoder, TowerDropout, VitEncoder};
+use itm_core::towers::{BertEncoder, ImageEncoder, TEXTS, TextEncoder, TowerDropout, VitEncoder};
 
 /// The online encoders in evaluation mode, with all their rows in the joint space.
 ///

@@ -1,14 +1,13 @@
 //! One training step.
 
 mod objective;
-mod parts;
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 use itm_core::audit::NegativeSet;
 use itm_core::contrastive::Contrast;
 use itm_core::learn::{
-    Batch, Numbers, Observe, Schedule, Step, Trainer, Updates, at_least_one, precision_of,
+    Batch, Images, Numbers, Observe, Schedule, Step, Trainer, Updates, at_least_one, precision_of,
 };
 use itm_core::start::{InputStatistics, Start};
 use itm_core::weights::LoadReport;
@@ -16,12 +15,11 @@ use itm_core::{Error, Relevance, Result, ema};
 use itm_kernels::{AdamOptions, AdamW};
 
 use self::objective::MomentumRows;
-use self::parts::StepInputs;
 use crate::bank::Bank;
 use crate::checks;
 use crate::config::{self, DropoutAfterValidation, Enqueue, Exclude, FneConfig};
 use crate::statistics::{Snapshot, Statistics};
-use itm_core::towers::{Encoders, TowerDropout, derive, drop_words};
+use itm_core::towers::{CaptionInput, Encoders, StepInputs, TowerDropout, derive, drop_words};
 
 pub(crate) use self::objective::Chance;
 
@@ -175,11 +173,11 @@ impl Fne {
         let in_batch = self.config.sampler.in_batch(self.learner.epoch());
         let kept = (has_momentum && !in_batch).then(|| {
             let averaged = ema(self.momentum.clone(), self.online(), m); // Eq. 14
-            let [images, texts] = parts.joined(&averaged, noise(stream::MOMENTUM));
+            let [images, texts] = parts.joined(&averaged, &encoder(noise(stream::MOMENTUM)));
             MomentumRows { images, texts }
         });
-        let noise = noise(stream::ONLINE);
-        let embedded = parts.embed(self.online(), noise);
+        let encode = encoder(noise(stream::ONLINE));
+        let embedded = parts.embed(self.online(), &encode);
         let both = [embedded.images.clone(), embedded.texts.clone()];
 
         let seen = self.statistics.snapshot();
@@ -195,7 +193,7 @@ impl Fne {
         let updated = loss.and_then(|StepLoss { value, active, negatives }| {
             let momentum = &mut self.momentum;
             let [loss, grad_norm] = self.learner.update(rate, value, |online, loss| {
-                let grads = parts.gradients(online, embedded, loss, noise);
+                let grads = parts.gradients(online, embedded, loss, &encode);
                 if has_momentum && AdamW::norm(online, &grads).is_finite() {
                     // Moved out and in, so that `ema` works in place if nothing else holds the weights.
                     let before = std::mem::replace(momentum, online.clone());
@@ -295,6 +293,16 @@ impl Fne {
     /// The moving average of the encoders that learn.
     pub fn momentum(&self) -> &Encoders {
         &self.momentum
+    }
+}
+
+/// Encodes the parts of a batch with this dropout.
+fn encoder(
+    dropout: TowerDropout,
+) -> impl Fn(&Encoders, Images, &CaptionInput, u64) -> [Tensor<2>; 2] {
+    move |model, images, captions, number| {
+        let dropout = dropout.of_part(number);
+        [model.images(images, dropout), model.captions(captions, dropout)]
     }
 }
 

@@ -1,5 +1,4 @@
-//! Training of HAL and its baselines: a map of global image features, and a GRU over words or a bag of words, trained with
-//! one of the [losses](crate::losses). Needs the feature `burn`.
+//! Training of HAL and its baselines: any [pair of towers](itm_core::towers), trained with one of the [losses](crate::losses). Needs the feature `burn`.
 //!
 //! [`Hal`] is a model in training: as a [`Method`] it has a step, scores and a state. The caller
 //! writes the loop.
@@ -15,11 +14,13 @@ pub use burn::tensor::Device;
 pub use itm_core::encoders::TextPool;
 pub use itm_core::learn::{Batch, Images, Method, Observe};
 pub use itm_core::start::StartFrom;
+pub use itm_core::towers::{
+    BagConfig, Encoders, FeaturesConfig, GruConfig, ImageConfig, ImageEncoder, TextConfig,
+    TextEncoder,
+};
 
 pub use bank::MemoryBank;
 pub use config::{
     HalConfig, HalLossConfig, HalModelConfig, HalTrainConfig, ImageNorm, Initialisation, Objective,
-    TextKind,
 };
-pub use model::{Encoders, TextEncoder};
 pub use step::Hal;

@@ -15,6 +15,7 @@ use burn::tensor::Tensor;
 use itm_core::audit::{NegativeSet, PairIds};
 use itm_core::data::Features;
 use itm_core::learn::{ImageItems, Images, Items, Method};
+use itm_core::vision::PictureBatch;
 use itm_core::{Pairs, host};
 use proptest::prelude::*;
 
@@ -361,10 +362,26 @@ fn every_row_of_the_ablation_learns() {
     }
 }
 
+fn embed_features(fne: &Fne, values: &[f32]) -> Vec<f32> {
+    let features = Features { dim: DIM, values: values.to_vec() };
+    fne.embed_images(ImageItems::Features(&features)).unwrap()
+}
+
+impl Fne {
+    /// v̄ of pictures, batch after batch.
+    fn embed_pictures(
+        &self,
+        batches: impl IntoIterator<Item = Result<PictureBatch>>,
+    ) -> Result<Vec<f32>> {
+        let model = self.online().valid();
+        model.image.embed_pictures(batches, |images| model.images(images, TowerDropout::Off))
+    }
+}
+
 /// Mean similarity of matching pairs minus the mean similarity of the others.
 fn gap(fne: &Fne) -> f32 {
     let data = data();
-    let images = fne.embed_images(&Features { dim: DIM, values: data.features.clone() });
+    let images = embed_features(fne, &data.features);
     let texts = fne.embed_texts(&data.texts).unwrap();
     let (mut own, mut other) = (0.0, 0.0);
     for i in 0..8 {
@@ -425,8 +442,7 @@ fn embeddings_are_unit_rows_in_the_given_order() {
         assert!(far(&alone, &all[i * 8..(i + 1) * 8]) < 1e-6, "text {i}");
         assert!((alone.iter().map(|x| x * x).sum::<f32>() - 1.0).abs() < 1e-5);
     }
-    let features = Features { dim: DIM, values: data.features.clone() };
-    let images = fne.embed_images(&features);
+    let images = embed_features(&fne, &data.features);
     assert_eq!(images.len(), 8 * 8);
     assert_eq!(images[..8], images[8..16], "one image twice");
     assert!(fne.embed_texts::<Vec<u32>>(&[]).unwrap().is_empty());

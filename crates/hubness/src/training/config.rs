@@ -1,10 +1,13 @@
 //! The contents of a config file. Every key is required, except optional sections; an unknown key is an error.
 
 use itm_core::contrastive::ContrastiveOptions;
-use itm_core::encoders::{ResidualShape, TextPool};
+use itm_core::encoders::TextPool;
 use itm_core::learn::{Schedule, above_zero, at_least_one, at_least_zero, within};
 use itm_core::scored::Similarity;
-use itm_core::start::{BagPooling, StartFrom, StartOptions};
+use itm_core::start::{StartFrom, StartOptions};
+use itm_core::towers::{
+    FeatureTransform, FeaturesConfig, GruConfig, ImageConfig, ModelConfig, TextConfig,
+};
 use itm_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
@@ -29,47 +32,28 @@ pub struct HalConfig {
     pub bank: BankOptions,
 }
 
-/// Encoders over precomputed global image features, and over words or stems.
+/// A pair of towers, and how their rows are compared. Any image encoder goes with any text encoder.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct HalModelConfig {
-    /// Width d of the joint space and of the GRU's state.
+    /// Width d of the joint space.
     pub embed_dim: usize,
     /// The weights before the first step: random ones, or the weights of [`Hal::with_start`](super::Hal::with_start).
     pub start: StartFrom,
     /// The closed form that the weights begin with, if `start` needs one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cca: Option<StartOptions>,
+    /// The encoder of images.
+    pub image: ImageConfig,
     /// The encoder of captions.
-    pub text: TextKind,
-    /// What the stems of a caption count, for a bag of words.
-    pub bag_pooling: BagPooling,
-    /// A small network beside the image map, whose output is 0 before the first step.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub residual: Option<ResidualShape>,
-    /// Width of a word vector.
-    pub word_dim: usize,
-    /// How a text's word states become one vector.
-    pub text_pool: TextPool,
+    pub text: TextConfig,
     /// How embeddings are compared: Eq. 1, or order embeddings (Vendrov et al.) on their absolute values.
     pub similarity: Similarity,
     /// Whether image embeddings are scaled to unit length.
     pub image_norm: ImageNorm,
     /// How random weights are drawn.
     pub initialisation: Initialisation,
-}
-
-/// The encoder of captions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum TextKind {
-    /// Word vectors and a gated recurrent unit (the paper).
-    #[default]
-    Gru,
-    /// A linear map of the stems that occur.
-    Bag,
 }
 
 /// Whether image embeddings are scaled to unit length.
@@ -105,6 +89,10 @@ pub struct HalTrainConfig {
     pub epochs: usize,
     /// Pairs per step.
     pub batch: usize,
+    /// Pairs whose activations are kept at once; by default all of a batch. A value below `batch` saves memory but costs one more
+    /// forward pass per step. The loss and its gradient are the same as for the whole batch, except for the dropout masks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub micro_batch: Option<usize>,
     /// Learning rate of Adam.
     pub learning_rate: f64,
     /// How the rate falls.
@@ -113,13 +101,18 @@ pub struct HalTrainConfig {
     pub decay_every: usize,
     /// Largest norm of all gradients together; 0: not clipped.
     pub grad_clip: f64,
-    /// Share of image features that is set to 0 in training.
+    /// Share of image features that is set to 0 in training. Encoders of pictures have their own rates.
     pub dropout: f64,
     /// Share of stems that a bag of words leaves out in training.
     pub word_dropout: f64,
 }
 
 impl HalTrainConfig {
+    /// Pairs whose activations are kept at once.
+    pub fn micro_batch(&self) -> usize {
+        self.micro_batch.unwrap_or(self.batch)
+    }
+
     /// The rate of an epoch with the schedule `steps`, counted from 0: `lr · 0.1^⌊epoch / decay_every⌋`.
     ///
     /// # Panics
@@ -186,11 +179,11 @@ impl HalConfig {
                 embed_dim: 1024,
                 start: StartFrom::Random,
                 cca: None,
-                text: TextKind::Gru,
-                bag_pooling: BagPooling::TfIdf,
-                residual: None,
-                word_dim: 300,
-                text_pool: TextPool::Last,
+                image: ImageConfig::Features(FeaturesConfig {
+                    transform: FeatureTransform::Raw,
+                    residual: None,
+                }),
+                text: TextConfig::Gru(GruConfig { word_dim: 300, pool: TextPool::Last }),
                 similarity: Similarity::Cosine,
                 image_norm: ImageNorm::Unit,
                 initialisation: Initialisation::Released,
@@ -199,6 +192,7 @@ impl HalConfig {
                 seed: 0,
                 epochs: 30,
                 batch: 128,
+                micro_batch: None,
                 learning_rate,
                 schedule: Schedule::Steps,
                 decay_every,
@@ -224,16 +218,20 @@ impl HalConfig {
     /// Names the key, its range and its value.
     pub fn validate(&self) -> Result<()> {
         let Self { model, train, loss, hubs, aaai, bank } = self;
-        at_least_one("model.embed_dim", model.embed_dim)?;
-        at_least_one("model.word_dim", model.word_dim)?;
-        model.validate_start()?;
-        if let Some(residual) = &model.residual {
-            residual.validate("model.residual")?;
+        model.towers().validate()?;
+        let features = matches!(model.image, ImageConfig::Features(_));
+        if model.image_norm == ImageNorm::Off && !features {
+            let expected = "\"unit\" with an encoder of pictures";
+            return Err(Error::invalid("model.image_norm", expected, "\"off\""));
         }
         let share = |x: f64| (0.0..1.0).contains(&x);
         within("train.dropout", train.dropout, "in [0, 1)", share)?;
         within("train.word_dropout", train.word_dropout, "in [0, 1)", share)?;
-        if model.text == TextKind::Gru {
+        if !features {
+            let none = "0: the weights of the image encoder name its rates";
+            within("train.dropout", train.dropout, none, |x| x == 0.0)?;
+        }
+        if !matches!(model.text, TextConfig::Bag(_)) {
             let none = "0: only a bag of words leaves stems out";
             within("train.word_dropout", train.word_dropout, none, |x| x == 0.0)?;
         }
@@ -246,6 +244,7 @@ impl HalConfig {
             None => (),
         }
         at_least_one("train.batch", train.batch)?;
+        at_least_one("train.micro_batch", train.micro_batch())?;
         at_least_one("train.decay_every", train.decay_every)?;
         above_zero("train.learning_rate", train.learning_rate)?;
         at_least_zero("train.grad_clip", train.grad_clip)?;
@@ -268,24 +267,14 @@ impl HalConfig {
 }
 
 impl HalModelConfig {
-    /// The closed form that the weights begin with, if there is one.
-    pub fn closed_form(&self) -> Option<&StartOptions> {
-        self.cca.as_ref().filter(|_| self.start == StartFrom::Cca)
-    }
-
-    fn validate_start(&self) -> Result<()> {
-        let wrong = |expected, got| Err(Error::invalid("model.start", expected, got));
-        match (&self.cca, self.start, self.text) {
-            (None, StartFrom::Cca, _) => wrong("\"cca\" with a section [model.cca]", "none"),
-            (Some(_), StartFrom::Cca, TextKind::Gru) => {
-                wrong("\"cca\" with text = \"bag\"", "an encoder of words in their order")
-            }
-            (Some(cca), StartFrom::Cca, TextKind::Bag) => {
-                cca.validate()?;
-                cca.fits(self.embed_dim)
-            }
-            (Some(cca), StartFrom::Random, _) => cca.validate(),
-            (None, StartFrom::Random, _) => Ok(()),
+    /// The pair of towers.
+    pub fn towers(&self) -> ModelConfig {
+        ModelConfig {
+            embed_dim: self.embed_dim,
+            start: self.start,
+            cca: self.cca.clone(),
+            image: self.image.clone(),
+            text: self.text.clone(),
         }
     }
 }

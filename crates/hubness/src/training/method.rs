@@ -7,11 +7,9 @@ use burn::tensor::{Tensor, TensorData};
 use itm_core::Result;
 use itm_core::checkpoint::CheckpointWriter;
 use itm_core::encoders::InputDropout;
-use itm_core::learn::{
-    BLOCK, Batch, Items, Method, Observe, Rows, SavedState, Step, embed_features, embed_texts,
-    first_non_finite,
-};
+use itm_core::learn::{Batch, Images, Items, Method, Observe, SavedState, Step, first_non_finite};
 use itm_core::scored::{EmbeddingRows, Scored};
+use itm_core::towers::CaptionInput;
 
 use super::bank::MemoryBank;
 use super::step::Hal;
@@ -25,11 +23,13 @@ impl Method for Hal {
     /// # Errors
     /// If the images are pictures or features of another width, or if a value that the bank needs is not finite.
     fn begin_epoch(&mut self, epoch: usize, train: Items) -> Result<()> {
-        train.images.features(self.image_dim())?;
+        if let Some(width) = self.encoders().image.feature_width() {
+            train.images.features(width)?;
+        }
         self.learner.begin_epoch(epoch);
         self.bank = MemoryBank::default();
         for captions in self.bank_batches(train.pairs.texts()) {
-            self.remember(&Rows::of(&train, &captions).batch())?;
+            self.remember(&train, &captions)?;
         }
         Ok(())
     }
@@ -49,12 +49,12 @@ impl Method for Hal {
 
     fn scored<'a>(&'a self, items: Items<'a>) -> Result<Box<dyn Scored + 'a>> {
         let (model, config) = (self.encoders().valid(), &self.config.model);
-        let features = items.images.features(self.image_dim())?;
-        model.text.check(items.texts)?;
+        let images = |images: Images<'_>| config.images(&model, images, InputDropout::Off);
+        let texts = |captions: &CaptionInput| config.texts(&model, captions, InputDropout::Off);
         Ok(Box::new(EmbeddingRows {
             dim: config.embed_dim,
-            images: embed_features(features, |block| model.images(block, InputDropout::Off)),
-            texts: embed_texts(items.texts, BLOCK, |some| model.texts(some, InputDropout::Off)),
+            images: model.image.embed(&config.image, items.images, images)?,
+            texts: model.text.embed(&config.text, items.texts, texts)?,
             similarity: config.similarity,
         }))
     }
@@ -81,7 +81,7 @@ impl Method for Hal {
         let encoders = saved.model.module("encoders", self.encoders().clone())?;
         let learner = self.learner.restored(encoders, &saved, updates)?;
         let (n, d) = (n as usize, self.config.model.embed_dim);
-        let device = self.encoders().image.linear.weight.val().device().inner();
+        let device = self.device().inner();
         let rows = |name: &str| -> Result<Tensor<2>> {
             let values = saved.state.f32s(name, &[n, d])?;
             Ok(Tensor::from_data(TensorData::new(values, [n, d]), &device))

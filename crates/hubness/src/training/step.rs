@@ -1,17 +1,20 @@
 //! One training step.
 
 use burn::module::Module;
-use burn::optim::GradientsParams;
-use burn::tensor::Device;
+use burn::tensor::{Device, Tensor, TensorData};
 use itm_core::encoders::InputDropout;
-use itm_core::learn::{Batch, Numbers, Observe, Schedule, Step, Trainer, Updates};
+use itm_core::learn::{
+    Batch, ImageItems, Images, Items, Numbers, Observe, Rows, Schedule, Step, Trainer, Updates,
+};
 use itm_core::start::{InputStatistics, Start};
+use itm_core::towers::{CaptionInput, Encoders, ImageInput, StepInputs};
+use itm_core::weights::LoadReport;
 use itm_core::{Error, Result};
 use itm_kernels::{AdamOptions, random};
 
 use super::bank::{MemoryBank, chosen_batches};
-use super::config::{HalConfig, Objective};
-use super::model::Encoders;
+use super::config::{HalConfig, HalModelConfig, Objective};
+use super::model::encoders;
 use super::objective::outcome;
 use crate::losses::BankScores;
 
@@ -25,15 +28,18 @@ pub struct Hal {
     pub(super) learner: Trainer<Encoders>,
     pub(super) bank: MemoryBank,
     pub(super) steps_per_epoch: Option<u64>,
+    loaded: Vec<LoadReport>,
 }
 
 impl Hal {
-    /// Random encoders: a function of `seed`.
+    /// Random encoders, a function of `seed`, or published ones.
     ///
+    /// `image_dim` is the width of a row of features; it is unused for pictures. `vocabulary` counts words, stems or word pieces.
     /// `device` may come with or without autodiff; where it is missing, it is added.
     ///
     /// # Errors
-    /// If the config holds a value that training cannot use.
+    /// If the config holds a value that training cannot use, or published weights are missing, damaged, or of another size than the
+    /// config says.
     pub fn new(
         config: &HalConfig,
         image_dim: usize,
@@ -43,10 +49,10 @@ impl Hal {
     ) -> Result<Self> {
         config.validate()?;
         let device = if device.is_autodiff() { device.clone() } else { device.clone().autodiff() };
-        let encoders = Encoders::new(config, image_dim, vocabulary, seed, &device)?;
+        let (encoders, loaded) = encoders(config, image_dim, vocabulary, seed, &device)?;
         let learner = Trainer::new(encoders, options(config));
         let (bank, config) = (MemoryBank::default(), config.clone());
-        Ok(Self { learner, bank, config, steps_per_epoch: None })
+        Ok(Self { learner, bank, config, steps_per_epoch: None, loaded })
     }
 
     /// Sets the number of steps per epoch, which `schedule = "cosine"` needs.
@@ -87,23 +93,54 @@ impl Hal {
         chosen_batches(captions, self.config.train.batch, self.config.bank.mb_rate, seed)
     }
 
-    /// Adds the pairs of a batch to the bank, as the encoders see them now in evaluation mode.
-    pub(super) fn remember(&mut self, batch: &Batch) -> Result<()> {
-        let features = self.check(batch)?;
-        let model = self.encoders().valid();
-        let texts = model.texts(batch.texts, InputDropout::Off);
-        let images = model.images(features, InputDropout::Off);
+    /// Adds pairs to the bank, as the encoders see them now in evaluation mode.
+    pub(super) fn remember(&mut self, train: &Items, captions: &[usize]) -> Result<()> {
+        let (config, model) = (&self.config.model, self.encoders().valid());
+        let rows = Rows::of(train, captions);
+        let batch = rows.batch();
+        let tensor = |values: Vec<f32>| {
+            let shape = [captions.len(), config.embed_dim];
+            Tensor::<2>::from_data(TensorData::new(values, shape), &self.device().inner())
+        };
+        let encode = |images: Images<'_>| config.images(&model, images, InputDropout::Off);
+        let images = match train.images {
+            ImageItems::Pictures(pictures) => {
+                let images: Vec<_> = captions.iter().map(|&c| train.pairs.image_of(c)).collect();
+                tensor(model.image.embed_pictures(pictures.some(&images), encode)?)
+            }
+            _ => {
+                model.image.check(batch.images, captions.len())?;
+                let prepared = config.image.prepared(batch.images, captions.len());
+                encode(prepared.part(0, captions.len()))
+            }
+        };
+        let encode = |captions: &CaptionInput| config.texts(&model, captions, InputDropout::Off);
+        let texts = tensor(model.text.embed(&config.text, batch.texts, encode)?);
         self.bank.push(images, texts, batch.caption_ids);
         Ok(())
     }
 
+    /// Where the weights are.
+    pub(super) fn device(&self) -> Device {
+        self.encoders().devices().into_iter().next().unwrap_or_default()
+    }
+
+    /// A batch in parts.
+    fn inputs<'a>(&self, images: &'a ImageInput<'a>, texts: &[Vec<u32>]) -> StepInputs<'a> {
+        let (config, text) = (&self.config, &self.encoders().text);
+        StepInputs::new(images, texts, config.train.micro_batch(), (text, &config.model.text))
+    }
+
     /// One update of the encoders.
     pub(super) fn step_by(&mut self, batch: &Batch, seed: u64, observe: Observe) -> Result<Step> {
-        let features = self.check(batch)?;
-        let train = &self.config.train;
+        let texts = self.check(batch)?;
+        let (train, model) = (&self.config.train, self.config.model.clone());
         let dropout = |share, part| InputDropout::On { share, seed: random::derive(seed, part) };
-        let images = self.encoders().images(features, dropout(train.dropout, 1));
-        let texts = self.encoders().texts(batch.texts, dropout(train.word_dropout, 2));
+        let input = model.image.prepared(batch.images, texts.len());
+        let inputs = self.inputs(&input, &texts);
+        let encode = encoder(&model, dropout(train.dropout, 1), dropout(train.word_dropout, 2));
+        let embedded = inputs.embed(self.encoders(), &encode);
+        let (images, texts) = (embedded.images.clone(), embedded.texts.clone());
         let bank = match self.bank.is_empty() {
             true => BankScores::default(),
             false => {
@@ -111,7 +148,7 @@ impl Hal {
                 self.bank.scores(v, w, batch.caption_ids)
             }
         };
-        let scores = self.encoders().scores(images, texts);
+        let scores = model.scores(images, texts);
         let contrast = self.encoders().contrast.as_ref();
         let outcome = outcome(&self.config, contrast, scores.clone(), batch.image_ids, &bank);
         let negatives = (observe == Observe::Negatives)
@@ -120,17 +157,20 @@ impl Hal {
         let rate = self.rate()?;
         let active = outcome.active;
         let [loss, grad_norm] = self.learner.update(rate, outcome.loss, |encoders, loss| {
-            GradientsParams::from_grads(loss.backward(), encoders)
+            inputs.gradients(encoders, embedded, loss, &encode)
         })?;
         let numbers = Numbers::from([("learning_rate", rate)]);
         Ok(Step { loss, grad_norm, active, numbers, negatives })
     }
 
-    /// Checks a batch and returns its features.
-    fn check<'a>(&self, batch: &Batch<'a>) -> Result<&'a [f32]> {
+    /// Checks a batch and returns its captions as they are trained.
+    fn check(&self, batch: &Batch) -> Result<Vec<Vec<u32>>> {
         let b = batch.pairs()?;
-        self.encoders().text.check(batch.texts)?;
-        batch.images.features(b, self.image_dim())
+        let texts: Vec<_> =
+            batch.texts.iter().map(|text| self.config.model.text.training(text)).collect();
+        self.encoders().text.check(&texts)?;
+        self.encoders().image.check(batch.images, b)?;
+        Ok(texts)
     }
 
     /// The rate of the next update.
@@ -162,8 +202,27 @@ impl Hal {
         &self.bank
     }
 
-    pub(super) fn image_dim(&self) -> usize {
-        self.encoders().image.linear.weight.dims()[0]
+    /// A report of each file of published weights that was read.
+    pub fn loaded(&self) -> &[LoadReport] {
+        &self.loaded
+    }
+}
+
+/// Encodes the parts of a batch. Each part has its own masks, and the first has those of an undivided batch.
+fn encoder(
+    model: &HalModelConfig,
+    images: InputDropout,
+    texts: InputDropout,
+) -> impl Fn(&Encoders, Images, &CaptionInput, u64) -> [Tensor<2>; 2] {
+    let of_part = |dropout: InputDropout, number| match dropout {
+        InputDropout::On { share, seed } if number > 0 => {
+            InputDropout::On { share, seed: random::derive(seed, 16 + number) }
+        }
+        same => same,
+    };
+    move |encoders, values, captions, number| {
+        let images = model.images(encoders, values, of_part(images, number));
+        [images, model.texts(encoders, captions, of_part(texts, number))]
     }
 }
 

@@ -2,7 +2,9 @@
 //! stems or word pieces). Any goes with any.
 
 mod config;
+mod embed;
 mod image;
+mod parts;
 mod text;
 mod transform;
 
@@ -24,7 +26,9 @@ pub use config::{
     GruConfig, ImageConfig, JointLayer, ModelConfig, Pixels, TextConfig, TrainTruncate, VitConfig,
     Weights,
 };
+pub use embed::TEXTS;
 pub use image::{ClipEncoder, ImageEncoder, ImageInput, VitEncoder};
+pub use parts::{BatchEmbeddings, EncodePart, StepInputs};
 pub use text::{BertEncoder, CaptionInput, TextEncoder};
 pub use transform::FeatureTransform;
 
@@ -70,6 +74,17 @@ pub enum TowerDropout {
 }
 
 impl TowerDropout {
+    /// The dropout of one part of a batch: each part has its own masks, and the first has those of an undivided batch.
+    #[must_use]
+    pub fn of_part(self, number: u64) -> Self {
+        match self {
+            Self::On { share, words, seed } if number > 0 => {
+                Self::On { share, words, seed: derive(seed, 16 + number) }
+            }
+            same => same,
+        }
+    }
+
     /// Dropout for an encoder of features.
     fn features(self) -> InputDropout {
         match self {

@@ -76,11 +76,13 @@ pub(super) fn check_counts(path: &Path, table: &Table, above: &str) -> Result<()
 }
 
 /// Keys that files had under another name: the old name, and what replaces it.
-const RENAMED: [(&str, &str); 5] = [
+const RENAMED: [(&str, &str); 7] = [
     ("activations", "gradient_checkpointing = true or false"),
+    ("bag_pooling", "text.pooling"),
     ("decay_epochs", "milestones"),
     ("like", "extends"),
     ("max_pieces", "max_length"),
+    ("text_pool", "text.pool"),
     ("without", "KEY = false"),
 ];
 

@@ -128,7 +128,10 @@ fn a_target_can_ask_for_marks() {
     let text = fs::read_to_string(configs.join("hal-scenes.toml")).unwrap();
     let of_words = |text: &str| {
         let random = text.replace("\nstart = \"cca\"", "\nstart = \"random\"");
-        random.replace("\ntext = \"bag\"", "\ntext = \"gru\"")
+        let (before, after) = random.split_once("[model.text]").unwrap();
+        let (_, after) = after.split_once("[model.cca]").unwrap();
+        let gru = "[model.text]\nkind = \"gru\"\nword_dim = 8\npool = \"last\"\n\n[model.cca]";
+        [before, gru, after].concat()
     };
     assert!(text.contains("\nmarks = \"off\""), "{text}");
     let read = |text: String| -> Result<Reading> {

@@ -1,14 +1,13 @@
 //! HAL and its rivals for the runner: their inputs, and how their models are built.
 
 use hubness::Preset;
-use hubness::training::{Hal, HalConfig, HalTrainConfig, Objective, TextKind};
+use hubness::training::{Hal, HalConfig, HalTrainConfig, Objective};
 use itm_core::Result;
 use itm_core::learn::Method;
-use itm_core::start::TextForm;
-use itm_core::text::Marks;
+use itm_kernels::Precision;
 
 use super::targets::preset_sections;
-use super::{Captions, ClosedForm, Facts, Given, Kind, Recipe};
+use super::{Facts, Given, Kind, Recipe, towers};
 use crate::train::{Course, LastBatch};
 
 pub(super) const KIND: Kind = Kind {
@@ -27,14 +26,12 @@ impl Recipe for HalConfig {
 
     fn facts(&self) -> Result<Facts> {
         let HalTrainConfig { epochs, batch, .. } = self.train;
-        let (model, form) = (&self.model, TextForm::Stems(self.model.bag_pooling));
+        let (model, facts) =
+            (self.model.towers(), Facts::new(Course::of_epochs(epochs, batch, LastBatch::Kept)));
         Ok(Facts {
-            captions: match model.text {
-                TextKind::Gru => Captions::Words(Marks::Off),
-                TextKind::Bag => Captions::Stems,
-            },
-            start: ClosedForm::of(model.closed_form(), model.embed_dim, form),
-            ..Facts::new(Course::of_epochs(epochs, batch, LastBatch::Kept))
+            at_once: (batch.min(self.train.micro_batch()), "train.micro_batch"),
+            precision: model.has_blocks().then_some(Precision::F32),
+            ..towers::facts(&model, facts)?
         })
     }
 
@@ -45,7 +42,7 @@ impl Recipe for HalConfig {
         let model = Hal::new(&config, sizes.features, sizes.vocabulary, device, seed)?;
         let steps = sizes.captions.div_ceil(self.train.batch);
         let model = model.with_epochs_of(steps).with_inputs(inputs)?;
-        Ok(Box::new(match start.filter(|_| self.model.closed_form().is_some()) {
+        Ok(Box::new(match start.filter(|_| self.model.towers().closed_form().is_some()) {
             Some(start) => model.with_start(start)?,
             None => model,
         }))

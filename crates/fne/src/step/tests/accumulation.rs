@@ -1,7 +1,9 @@
 use burn::optim::GradientsParams;
+use itm_core::contrastive::{ContrastiveOptions, Learnt};
+use itm_core::towers::{ImageEncoder, TextEncoder};
 
 use super::*;
-use itm_core::towers::{ImageEncoder, TextEncoder};
+use crate::config::Loss;
 
 const ALL: [usize; 8] = [0, 1, 2, 3, 4, 5, 6, 7];
 
@@ -49,7 +51,7 @@ fn the_second_pass_has_the_noise_of_the_first() {
     let config = tiny(Preset::Default).model;
     let images = config.image.prepared(Images::Features(&data.features), 8);
     let parts = StepInputs::new(&images, &data.texts, 3, (&online.text, &config.text));
-    let noise = |seed| TowerDropout::On { share: 0.5, words: 0.0, seed };
+    let noise = |seed| encoder(TowerDropout::On { share: 0.5, words: 0.0, seed });
     let loss =
         |v: &Tensor<2>, w: &Tensor<2>| v.clone().matmul(w.clone().transpose()).powi_scalar(3).sum();
     let flat = |grads: &GradientsParams| {
@@ -62,19 +64,37 @@ fn the_second_pass_has_the_noise_of_the_first() {
         [word, gate, host(grads.get::<2>(image.linear.weight.id).unwrap())].concat()
     };
 
-    let embedded = parts.embed(&online, noise(9));
+    let embedded = parts.embed(&online, &noise(9));
     let value = loss(&embedded.images, &embedded.texts);
-    let got = flat(&parts.gradients(&online, embedded, value, noise(9)));
+    let got = flat(&parts.gradients(&online, embedded, value, &noise(9)));
 
-    let [images, texts] = parts.joined(&online, noise(9));
-    assert_eq!(host(images.clone()), host(parts.embed(&online, noise(9)).images));
+    let [images, texts] = parts.joined(&online, &noise(9));
+    assert_eq!(host(images.clone()), host(parts.embed(&online, &noise(9)).images));
     let grads = loss(&images, &texts).backward();
     let want = flat(&GradientsParams::from_grads(grads, &online));
     let largest = want.iter().fold(0.0f32, |m, x| m.max(x.abs()));
     assert!(largest > 0.1 && far(&got, &want) < 1e-5 * largest, "{}", far(&got, &want));
 
-    let embedded = parts.embed(&online, noise(9));
+    let embedded = parts.embed(&online, &noise(9));
     let value = loss(&embedded.images, &embedded.texts);
-    let other = flat(&parts.gradients(&online, embedded, value, noise(10)));
+    let other = flat(&parts.gradients(&online, embedded, value, &noise(10)));
     assert!(far(&other, &want) > 1e-3 * largest, "another seed drops other values");
+}
+
+/// The temperature is no part of the encoders' passes, and it learns as in one part.
+#[test]
+fn a_temperature_learns_in_parts() {
+    let after = |micro_batch| {
+        let mut config = tiny(Preset::Default);
+        (config.train.micro_batch, config.train.loss) = (micro_batch, Loss::InfoNce);
+        let learn = Learnt::Learned;
+        let options = ContrastiveOptions { temperature: 0.1, bias: 0.0, learn };
+        config.train.contrastive = Some(options);
+        let mut fne = fne(&config);
+        step(&mut fne, &EVEN, 1).unwrap();
+        fne.online().contrast.as_ref().unwrap().temperature.value()
+    };
+    let (whole, parts) = (after(4), after(2));
+    assert!((whole - parts).abs() < 1e-6, "{whole}, {parts}");
+    assert!((whole - 0.1).abs() > 1e-5, "{whole} has not moved");
 }

@@ -5,7 +5,8 @@ use super::*;
 /// A model small enough for tests.
 pub(in crate::training) fn tiny(objective: Objective) -> HalConfig {
     let mut config = HalConfig::new(objective);
-    (config.model.embed_dim, config.model.word_dim) = (8, 6);
+    config.model.embed_dim = 8;
+    config.model.text = TextConfig::Gru(GruConfig { word_dim: 6, pool: TextPool::Last });
     config.train.batch = 4;
     config.train.learning_rate = 1e-2;
     config.hubs.neighbours = 2;
@@ -38,7 +39,7 @@ fn every_key_is_required_and_no_other_is_known() {
         less.as_object_mut().unwrap().remove(section);
         assert!(serde_json::from_value::<HalConfig>(less).is_err(), "{section}");
     }
-    assert_eq!(checked, 9 + 9 + 3 + 4 + 2 + 7);
+    assert_eq!(checked, 7 + 9 + 3 + 4 + 2 + 7);
     let mut more: Value = whole;
     more["colour"] = json!(1);
     assert!(serde_json::from_value::<HalConfig>(more).is_err());
@@ -54,7 +55,9 @@ fn bad_values_name_their_key() {
         assert!(e.starts_with(key), "{e}");
     };
     check("model.embed_dim", &|c| c.model.embed_dim = 0);
-    check("model.word_dim", &|c| c.model.word_dim = 0);
+    check("model.text.word_dim", &|c| {
+        c.model.text = TextConfig::Gru(GruConfig { word_dim: 0, pool: TextPool::Last });
+    });
     check("train.batch", &|c| c.train.batch = 0);
     check("train.decay_every", &|c| c.train.decay_every = 0);
     check("train.learning_rate", &|c| c.train.learning_rate = f64::NAN);

@@ -5,16 +5,38 @@ use super::*;
 use crate::training::config::tests::tiny;
 use crate::training::{HalConfig, Objective};
 
-fn encoders(change: impl FnOnce(&mut HalConfig), seed: u64) -> Encoders {
+struct Model {
+    config: HalModelConfig,
+    towers: Encoders,
+}
+
+impl Model {
+    fn images(&self, features: &[f32], dropout: InputDropout) -> Tensor<2> {
+        self.config.images(&self.towers, Images::Features(features), dropout)
+    }
+
+    fn texts<C: AsRef<[u32]>>(&self, captions: &[C], dropout: InputDropout) -> Tensor<2> {
+        self.config.texts(&self.towers, &self.towers.text.read(captions, None), dropout)
+    }
+
+    fn map(&self) -> &Linear {
+        let ImageEncoder::Features(map) = &self.towers.image else { panic!("{:?}", self.towers) };
+        &map.linear
+    }
+}
+
+fn model(change: impl FnOnce(&mut HalConfig), seed: u64) -> Model {
     let mut config = tiny(Objective::Hal);
     change(&mut config);
-    Encoders::new(&config, 5, 20, seed, &Device::flex()).unwrap()
+    let (towers, _) = encoders(&config, 5, 20, seed, &Device::flex()).unwrap();
+    Model { config: config.model, towers }
 }
 
 const OFF: InputDropout = InputDropout::Off;
 
-fn words(model: &Encoders) -> &GruText {
-    if let TextEncoder::Gru(gru) = &model.text { gru } else { panic!("{model:?}") }
+fn words(model: &Model) -> &GruText {
+    let text = &model.towers.text;
+    if let TextEncoder::Gru(gru) = text { gru } else { panic!("{text:?}") }
 }
 
 const FEATURES: [f32; 10] = [0.3, -0.5, 1.0, 0.0, 2.0, -0.1, 0.2, 0.7, -0.9, 0.4];
@@ -31,26 +53,26 @@ fn the_initialisation_is_the_released_or_the_papers() {
         assert!(got <= bound && got > 0.8 * bound, "{name}: {got} of {bound}");
         assert!(values.iter().any(|&x| x < 0.0), "{name}");
     };
-    let released = encoders(|_| (), 3);
+    let released = model(|_| (), 3);
     near("words", host(words(&released).words.val()), 0.1);
     near("w_hh", host(words(&released).gru.w_hh.val()), 1.0 / 8f32.sqrt());
     near("b_ih", host(words(&released).gru.b_ih.val()), 1.0 / 8f32.sqrt());
-    let xavier = encoders(|c| c.model.initialisation = Initialisation::Xavier, 3);
+    let xavier = model(|c| c.model.initialisation = Initialisation::Xavier, 3);
     near("words", host(words(&xavier).words.val()), (6.0f32 / 26.0).sqrt());
     near("w_ih", host(words(&xavier).gru.w_ih.val()), (6.0f32 / 14.0).sqrt());
     near("w_hh", host(words(&xavier).gru.w_hh.val()), (6.0f32 / 16.0).sqrt());
     assert_eq!(largest(&host(words(&xavier).gru.b_ih.val())), 0.0);
     assert_eq!(largest(&host(words(&xavier).gru.b_hh.val())), 0.0);
     for model in [released, xavier] {
-        near("fc", host(model.image.linear.weight.val()), (6.0f32 / 13.0).sqrt());
-        assert_eq!(largest(&host(model.image.linear.bias.val())), 0.0);
+        near("fc", host(model.map().weight.val()), (6.0f32 / 13.0).sqrt());
+        assert_eq!(largest(&host(model.map().bias.val())), 0.0);
     }
 }
 
 #[test]
 fn weights_follow_the_seed() {
     let of = |seed| {
-        let model = encoders(|_| (), seed);
+        let encoders = model(|_| (), seed);
         (host(model.images(&FEATURES, OFF)), host(model.texts(&[[3, 4]], OFF)))
     };
     assert_eq!(of(7), of(7));
@@ -62,10 +84,10 @@ fn rows_have_unit_length_unless_images_are_left_as_they_are() {
     let norms = |rows: Vec<f32>| -> Vec<f32> {
         rows.chunks(8).map(|r| r.iter().map(|x| x * x).sum::<f32>().sqrt()).collect()
     };
-    let unit = norms(host(encoders(|_| (), 1).images(&FEATURES, OFF)));
+    let unit = norms(host(model(|_| (), 1).images(&FEATURES, OFF)));
     assert!(unit.iter().all(|n| (n - 1.0).abs() < 1e-5), "{unit:?}");
     let off = |c: &mut HalConfig| c.model.image_norm = ImageNorm::Off;
-    let off = norms(host(encoders(off, 1).images(&FEATURES, OFF)));
+    let off = norms(host(model(off, 1).images(&FEATURES, OFF)));
     assert!(off.iter().all(|n| (n - 1.0).abs() > 0.01), "{off:?}");
 }
 
@@ -73,7 +95,7 @@ fn rows_have_unit_length_unless_images_are_left_as_they_are() {
 #[test]
 fn order_embeddings_are_absolute_values_of_unit_rows() {
     let order = |c: &mut HalConfig| c.model.similarity = Similarity::Order;
-    let (signed, order) = (encoders(|_| (), 1), encoders(order, 1));
+    let (signed, order) = (model(|_| (), 1), model(order, 1));
     let texts = [vec![3, 4], vec![5, 6, 7]];
     for (signed, order) in [
         (host(signed.images(&FEATURES, OFF)), host(order.images(&FEATURES, OFF))),
@@ -89,7 +111,8 @@ fn order_embeddings_are_absolute_values_of_unit_rows() {
 fn trap_gru_reading_the_padded_last_step() {
     let mut alone = vec![];
     for pool in [TextPool::Last, TextPool::Mean, TextPool::Max] {
-        let model = encoders(|c| c.model.text_pool = pool, 1);
+        let encoders =
+            model(|c| c.model.text = TextConfig::Gru(GruConfig { word_dim: 6, pool }), 1);
         let beside = [vec![3, 4], vec![5, 6, 7, 8, 9]];
         let beside = host(model.texts(&beside, OFF))[..8].to_vec();
         let row = host(model.texts(&[[3, 4]], OFF));

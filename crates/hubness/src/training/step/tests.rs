@@ -10,11 +10,15 @@ use itm_core::encoders::ResidualShape;
 use itm_core::learn::{ImageItems, Images, Items, Method};
 use itm_core::scored::Similarity;
 use itm_core::start::{BagPooling, InputStatistics, LinearMap, Start, StartOptions};
+use itm_core::towers::FeatureTransform;
 use itm_core::{Pairs, host};
 
 use super::*;
 use crate::training::config::tests::tiny;
-use crate::training::{ImageNorm, Initialisation, StartFrom, TextEncoder, TextKind, TextPool};
+use crate::training::{
+    BagConfig, FeaturesConfig, GruConfig, ImageConfig, ImageEncoder, ImageNorm, Initialisation,
+    StartFrom, TextConfig, TextEncoder, TextPool,
+};
 
 const DIM: usize = 5;
 
@@ -104,10 +108,13 @@ fn save(hal: &Hal, folder: &Path) {
 
 /// Parameters of a module, flat.
 fn values(encoders: &Encoders) -> Vec<f32> {
-    let TextEncoder::Gru(text) = &encoders.text else { panic!("{encoders:?}") };
+    let (ImageEncoder::Features(map), TextEncoder::Gru(text)) = (&encoders.image, &encoders.text)
+    else {
+        panic!("{encoders:?}")
+    };
     [
-        host(encoders.image.linear.weight.val()),
-        host(encoders.image.linear.bias.val()),
+        host(map.linear.weight.val()),
+        host(map.linear.bias.val()),
         host(text.words.val()),
         host(text.gru.w_ih.val()),
         host(text.gru.w_hh.val()),
@@ -152,12 +159,24 @@ const RESIDUAL: ResidualShape = ResidualShape {
     rate_factor: 2.0,
 };
 
+fn bag(pooling: BagPooling) -> TextConfig {
+    TextConfig::Bag(BagConfig { pooling })
+}
+
+fn gru(pool: TextPool) -> TextConfig {
+    TextConfig::Gru(GruConfig { word_dim: 6, pool })
+}
+
+fn features(transform: FeatureTransform, residual: Option<ResidualShape>) -> ImageConfig {
+    ImageConfig::Features(FeaturesConfig { transform, residual })
+}
+
 /// Every option of a bag of words, of a start and of a contrastive loss gives other losses.
 #[test]
 fn every_option_of_a_start_changes_the_course() {
     let base = || {
         let mut config = tiny(Objective::InfoNce);
-        config.model.text = TextKind::Bag;
+        config.model.text = bag(BagPooling::TfIdf);
         config.model.start = StartFrom::Cca;
         let (ridge_image, ridge_text) = (1.0, 1.0);
         config.model.cca =
@@ -175,7 +194,7 @@ fn every_option_of_a_start_changes_the_course() {
         config.validate().unwrap();
         let inputs = InputStatistics { deviation: 0.8, idf: Some(idf.clone()) };
         let mut hal = hal(config).with_inputs(&inputs).unwrap();
-        if config.model.closed_form().is_some() {
+        if config.model.towers().closed_form().is_some() {
             let start = Start { image: map(DIM), text: map(12) };
             hal = hal.with_start(&start).unwrap();
         }
@@ -185,7 +204,7 @@ fn every_option_of_a_start_changes_the_course() {
     type Change = fn(&mut HalConfig);
     let changes: [(&str, Change); 6] = [
         ("start", |c| c.model.start = StartFrom::Random),
-        ("bag_pooling", |c| c.model.bag_pooling = BagPooling::Mean),
+        ("pooling", |c| c.model.text = bag(BagPooling::Mean)),
         ("word_dropout", |c| c.train.word_dropout = 0.4),
         ("mask_same_image", |c| c.loss.mask_same_image = true),
         ("temperature", |c| c.loss.contrastive.as_mut().unwrap().temperature = 0.2),
@@ -226,15 +245,16 @@ fn every_option_changes_the_course() {
     check(H, "similarity", &|c| c.model.similarity = Similarity::Order);
     check(H, "image_norm", &|c| c.model.image_norm = ImageNorm::Off);
     check(H, "initialisation", &|c| c.model.initialisation = Initialisation::Xavier);
-    check(H, "mean", &|c| c.model.text_pool = TextPool::Mean);
-    check(H, "max", &|c| c.model.text_pool = TextPool::Max);
+    check(H, "mean", &|c| c.model.text = gru(TextPool::Mean));
+    check(H, "max", &|c| c.model.text = gru(TextPool::Max));
     check(H, "clip", &|c| c.train.grad_clip = 0.05);
     check(H, "no clip", &|c| c.train.grad_clip = 0.0);
     check(H, "rate", &|c| c.train.learning_rate = 1e-3);
     check(H, "schedule", &|c| c.train.schedule = Schedule::Cosine);
     check(H, "dropout", &|c| c.train.dropout = 0.3);
-    check(H, "text", &|c| c.model.text = TextKind::Bag);
-    check(H, "residual", &|c| c.model.residual = Some(RESIDUAL));
+    check(H, "text", &|c| c.model.text = bag(BagPooling::TfIdf));
+    check(H, "residual", &|c| c.model.image = features(FeatureTransform::Raw, Some(RESIDUAL)));
+    check(H, "transform", &|c| c.model.image = features(FeatureTransform::L2, None));
     let contrastive =
         |temperature| ContrastiveOptions { temperature, bias: -1.0, learn: Learnt::Fixed };
     check(H, "info_nce", &|c| {
@@ -326,7 +346,8 @@ fn what_is_not_finite_is_named_and_changes_nothing() {
 fn gradients_that_are_not_finite_change_nothing() {
     let mut hal = hal(&tiny(Objective::Sum));
     let mut encoders = hal.encoders().clone();
-    let linear = &mut encoders.image.linear;
+    let ImageEncoder::Features(map) = &mut encoders.image else { panic!("{encoders:?}") };
+    let linear = &mut map.linear;
     linear.weight = linear.weight.clone().map(|w| w.zeros_like().require_grad());
     let tiny = |b: burn::tensor::Tensor<1>| (b.zeros_like() + 3e-10).require_grad();
     linear.bias = linear.bias.clone().map(tiny);

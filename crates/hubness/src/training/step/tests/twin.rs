@@ -23,14 +23,14 @@ fn config(golden: &Value, case: &Value) -> HalConfig {
     let mut config = tiny(Objective::Sum);
     let mut whole = serde_json::to_value(&config).unwrap();
     for (section, keys) in [
-        ("model", &["similarity", "image_norm", "text_pool"][..]),
+        ("model", &["similarity", "image_norm"][..]),
         ("loss", &["objective", "mask_same_image"]),
         ("hubs", &["neighbours", "reweight", "exclude", "detach"]),
     ] {
         keys.iter().for_each(|&key| whole[section][key] = case[key].clone());
     }
     whole["model"]["embed_dim"] = json!(5);
-    whole["model"]["word_dim"] = json!(3);
+    whole["model"]["text"] = json!({ "kind": "gru", "word_dim": 3, "pool": case["text_pool"] });
     whole["loss"]["margin"] = golden["margin"].clone();
     whole["train"]["learning_rate"] = golden["rate"].clone();
     whole["train"]["decay_every"] = golden["decay_every"].clone();
@@ -54,12 +54,16 @@ fn model(golden: &Value, config: &HalConfig) -> Hal {
     let vector =
         |name: &str| Param::from_tensor(Tensor::<1>::from_floats(values(name).as_slice(), &device));
     let mut encoders = hal.encoders().clone();
-    let TextEncoder::Gru(text) = &mut encoders.text else { panic!("{encoders:?}") };
+    let (ImageEncoder::Features(map), TextEncoder::Gru(text)) =
+        (&mut encoders.image, &mut encoders.text)
+    else {
+        panic!("a GRU beside features")
+    };
     text.words = matrix("words", 9);
     (text.gru.w_ih, text.gru.w_hh) = (matrix("w_ih", 3), matrix("w_hh", 5));
     (text.gru.b_ih, text.gru.b_hh) = (vector("b_ih"), vector("b_hh"));
-    encoders.image.linear.weight = matrix("weight", 4);
-    encoders.image.linear.bias = vector("bias");
+    map.linear.weight = matrix("weight", 4);
+    map.linear.bias = vector("bias");
     hal.learner = Trainer::new(encoders, options(config));
     hal
 }

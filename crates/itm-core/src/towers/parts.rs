@@ -13,9 +13,8 @@ use burn::module::Module;
 use burn::optim::{GradientsAccumulator, GradientsParams};
 use burn::tensor::Tensor;
 
-use itm_core::towers::{
-    CaptionInput, Encoders, ImageInput, TextConfig, TextEncoder, TowerDropout, derive,
-};
+use super::{CaptionInput, Encoders, ImageInput, TextConfig, TextEncoder};
+use crate::learn::Images;
 
 /// Pairs that are encoded together.
 struct PairChunk {
@@ -25,21 +24,35 @@ struct PairChunk {
     number: u64,
 }
 
-/// The inputs of a step.
-pub(super) struct StepInputs<'a> {
+/// Makes v̄ and w̄ of a part. The number of the part is for its dropout masks.
+pub type EncodePart<'a> = &'a dyn Fn(&Encoders, Images<'_>, &CaptionInput, u64) -> [Tensor<2>; 2];
+
+/// The inputs of a step, in parts.
+///
+/// | step of the method | function |
+/// |---|---|
+/// | v̄ and w̄ of the batch, with gradients | [`embed`](Self::embed) |
+/// | the same by encoders without gradients | [`joined`](Self::joined) |
+/// | ∂loss/∂θ | [`gradients`](Self::gradients) |
+pub struct StepInputs<'a> {
     images: &'a ImageInput<'a>,
     parts: Vec<PairChunk>,
 }
 
 /// Embeddings of a batch, `[b, d]` each, with gradients.
-pub(super) struct BatchEmbeddings {
-    pub(super) images: Tensor<2>,
-    pub(super) texts: Tensor<2>,
+pub struct BatchEmbeddings {
+    /// v̄
+    pub images: Tensor<2>,
+    /// w̄
+    pub texts: Tensor<2>,
 }
 
 impl<'a> StepInputs<'a> {
     /// Parts of at most `size` pairs. If embeddings depend on padding, all parts are as wide as the longest caption of the batch.
-    pub(super) fn new<C: AsRef<[u32]>>(
+    ///
+    /// # Panics
+    /// If `size` is 0.
+    pub fn new<C: AsRef<[u32]>>(
         images: &'a ImageInput<'a>,
         texts: &[C],
         size: usize,
@@ -54,44 +67,35 @@ impl<'a> StepInputs<'a> {
         Self { images, parts: texts.chunks(size).enumerate().map(part).collect() }
     }
 
-    /// v̄ and w̄ of a part; `dropout` is the encoders' dropout in this step.
-    fn encode(&self, model: &Encoders, part: &PairChunk, dropout: TowerDropout) -> [Tensor<2>; 2] {
-        let dropout = match dropout {
-            // The first part has the noise of an undivided batch.
-            TowerDropout::On { share, words, seed } if part.number > 0 => {
-                TowerDropout::On { share, words, seed: derive(seed, 16 + part.number) }
-            }
-            same => same,
-        };
-        let images = self.images.part(part.first, part.pairs);
-        [model.images(images, dropout), model.captions(&part.captions, dropout)]
+    fn encode(&self, model: &Encoders, part: &PairChunk, encode: EncodePart) -> [Tensor<2>; 2] {
+        encode(model, self.images.part(part.first, part.pairs), &part.captions, part.number)
     }
 
-    /// Embeddings by the online encoders.
-    pub(super) fn embed(&self, online: &Encoders, dropout: TowerDropout) -> BatchEmbeddings {
+    /// Embeddings by the encoders that learn.
+    pub fn embed(&self, online: &Encoders, encode: EncodePart) -> BatchEmbeddings {
         let [images, texts] = match self.parts.as_slice() {
-            [whole] => self.encode(online, whole, dropout),
+            [whole] => self.encode(online, whole, encode),
             _ => self
-                .joined(&online.valid(), dropout)
+                .joined(&online.valid(), encode)
                 .map(|rows| Tensor::from_inner(rows).require_grad()),
         };
         BatchEmbeddings { images, texts }
     }
 
     /// Embeddings of all parts in one table, by encoders without gradients.
-    pub(super) fn joined(&self, model: &Encoders, dropout: TowerDropout) -> [Tensor<2>; 2] {
-        let encoded = self.parts.iter().map(|part| self.encode(model, part, dropout));
+    pub fn joined(&self, model: &Encoders, encode: EncodePart) -> [Tensor<2>; 2] {
+        let encoded = self.parts.iter().map(|part| self.encode(model, part, encode));
         let (images, texts) = encoded.map(<(_, _)>::from).unzip::<_, _, Vec<_>, Vec<_>>();
         [images, texts].map(|rows| Tensor::cat(rows, 0))
     }
 
-    /// Gradients of the online encoders for a loss of their embeddings.
-    pub(super) fn gradients(
+    /// Gradients of the encoders for a loss of their embeddings.
+    pub fn gradients(
         &self,
         online: &Encoders,
         embedded: BatchEmbeddings,
         loss: Tensor<1>,
-        dropout: TowerDropout,
+        encode: EncodePart,
     ) -> GradientsParams {
         let grads = loss.backward();
         if self.parts.len() == 1 {
@@ -100,9 +104,11 @@ impl<'a> StepInputs<'a> {
         let of = |x: &Tensor<2>| x.grad(&grads).unwrap_or_else(|| x.clone().inner().zeros_like());
         let wanted = [of(&embedded.images), of(&embedded.texts)];
         let mut sum = GradientsAccumulator::new();
+        // A temperature that is learnt is no part of the encoding: its gradient is the loss's own.
+        sum.accumulate(online, GradientsParams::from_grads(grads, online));
         for part in &self.parts {
             let rows = part.pairs;
-            let encoded = self.encode(online, part, dropout);
+            let encoded = self.encode(online, part, encode);
             let [images, texts] = [0, 1].map(|side| {
                 let grad = wanted[side].clone().narrow(0, part.first, rows);
                 (encoded[side].clone() * Tensor::from_inner(grad)).sum()
