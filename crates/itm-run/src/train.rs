@@ -117,7 +117,7 @@ impl Plan {
     /// random.
     pub fn check(&self) -> Result<()> {
         if self.start == Start::Random {
-            let expected = "at least 1, or weights of another row or a closed form to begin with";
+            let expected = "at least 1, or published weights, weights of another row or a closed form to begin with";
             let lengths = [
                 ("train.epochs", Some(self.course.epochs)),
                 ("train.updates", self.course.updates),

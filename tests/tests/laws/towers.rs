@@ -21,8 +21,10 @@ use itm_core::towers::{
 };
 use itm_core::vision::PictureBatch;
 use itm_kernels::Activation;
+use itm_run::config::Config;
+use itm_run::methods::{self, Captions, Sees};
 
-use crate::common::{DIM, Data, PAIRS, VOCABULARY, saved, write};
+use crate::common::{DIM, Data, PAIRS, VOCABULARY, configs, saved, write};
 
 /// Width of the joint space.
 const D: usize = 16;
@@ -300,5 +302,35 @@ fn every_loss_trains_every_pair_of_towers() {
                 assert!(same, "{name}: {in_parts:?} in parts, {course:?}");
             }
         }
+    }
+}
+
+/// The targets of CLIP ask for its pictures and its word pieces, and begin with weights that are evaluated as they are.
+#[test]
+fn targets_of_clip_read_what_clip_reads() {
+    let folder = tempfile::tempdir().unwrap();
+    published(folder.path(), DualFamily::Clip);
+    for name in ["fne-flickr-clip", "hal-flickr-clip"] {
+        let text = Config::load(&configs(), name).unwrap().text;
+        let weights = folder.path().display().to_string();
+        let text = text.replace("openai/clip-vit-base-patch32", &weights);
+        let text = text.replace("embed_dim = 512", &format!("embed_dim = {D}"));
+        let file = folder.path().join(format!("{name}.toml"));
+        fs::write(&file, text).unwrap();
+        let config = Config::load(folder.path(), name).unwrap();
+        for row in config.rows() {
+            let recipe = methods::recipe(&config, row).unwrap();
+            recipe.validate().unwrap();
+            let facts = recipe.facts().unwrap();
+            let Sees::Pictures(view) = facts.sees else { panic!("{name}, {row}: {facts:?}") };
+            assert_eq!((view.transform.size as usize, view.augment), (SIDE, None));
+            assert_eq!(facts.captions, Captions::DualPieces(folder.path().into()));
+            assert!(facts.published && facts.most_pieces == Some(POSITIONS), "{name}, {row}");
+            assert!(facts.precision.is_some() && facts.at_once.0 <= 32, "{name}, {row}");
+        }
+        assert_eq!(
+            methods::recipe(&config, "zero shot").unwrap().facts().unwrap().course.epochs,
+            0
+        );
     }
 }

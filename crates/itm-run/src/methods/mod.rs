@@ -175,6 +175,8 @@ pub struct Facts {
     pub captions: Captions,
     /// The number of word pieces at which the text encoder cuts a caption.
     pub most_pieces: Option<usize>,
+    /// Whether the weights begin as a published pair of towers, which can be evaluated as it is.
+    pub published: bool,
     /// The closed form that the weights begin with, if any.
     pub start: Option<ClosedForm>,
     /// Whether word embeddings begin with the vectors of the file that the target names.
@@ -192,6 +194,7 @@ impl Facts {
             sees: Sees::Features,
             captions: Captions::Words(Marks::Off),
             most_pieces: None,
+            published: false,
             start: None,
             needs_vectors: false,
         }

@@ -23,7 +23,12 @@ pub(super) fn facts(model: &ModelConfig, facts: Facts) -> Result<Facts> {
         }
         _ => None,
     };
-    Ok(Facts { sees: sees(&model.image)?, captions, most_pieces, start, ..facts })
+    let published = match (&model.image, &model.text) {
+        (ImageConfig::Clip(image), TextConfig::Clip(text)) => image.weights == text.weights,
+        _ => false,
+    };
+    let sees = sees(&model.image)?;
+    Ok(Facts { sees, captions, most_pieces, published, start, ..facts })
 }
 
 fn sees(image: &ImageConfig) -> Result<Sees> {

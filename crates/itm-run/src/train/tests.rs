@@ -266,7 +266,7 @@ fn random_weights_are_trained() {
     let none = |start| Plan { course: Course { epochs: 0, ..COURSE }, start, ..PLAN };
     none(Start::Ready).check().unwrap();
     let line = none(Start::Random).check().unwrap_err().to_string();
-    let want = "train.epochs: expected at least 1, or weights of another row or a closed form to begin with, got 0";
+    let want = "train.epochs: expected at least 1, or published weights, weights of another row or a closed form to begin with, got 0";
     assert_eq!(line, want);
     let none = Plan { course: Course { updates: Some(0), ..COURSE }, ..PLAN };
     assert_eq!(none.check().unwrap_err().to_string(), want.replace("epochs", "updates"));
