@@ -4,7 +4,7 @@ mod preset;
 
 use itm_core::contrastive::ContrastiveOptions;
 use itm_core::learn::{Schedule, above_zero, at_least_one, at_least_zero, within};
-use itm_core::towers::{ImageConfig, ModelConfig, TextConfig};
+use itm_core::towers::{ImageConfig, LearningParts, ModelConfig, TextConfig};
 use itm_core::{Error, Result};
 use itm_kernels::Precision;
 use serde::{Deserialize, Serialize};
@@ -42,6 +42,9 @@ pub struct TrainConfig {
     /// Pairs whose activations are kept at once. A value below `batch` saves memory but costs one more forward pass per step. The
     /// loss and its gradient are the same as for the whole batch, except for the dropout masks.
     pub micro_batch: usize,
+    /// Which parameters learn: `"all"`, `"heads"` or `{ last = 2 }`.
+    #[serde(default, skip_serializing_if = "LearningParts::is_all")]
+    pub parts: LearningParts,
     /// What is minimised.
     pub loss: Loss,
     /// Temperature and bias of the contrastive losses.
@@ -251,6 +254,7 @@ impl FneConfig {
         model.validate()?;
         at_least_one("train.batch", train.batch)?;
         at_least_one("train.micro_batch", train.micro_batch)?;
+        train.parts.check("train.parts", model)?;
         match (&train.contrastive, train.loss) {
             (None, Loss::InfoNce | Loss::Sigmoid) => {
                 let expected = "a section [train.contrastive] for this loss";

@@ -27,8 +27,8 @@ pub use itm_core::start::StartFrom;
 pub use itm_core::towers::{
     Augmentation, BagConfig, BertConfig, BertEncoder, ClipEncoder, ClipImageConfig, ClipTextConfig,
     Encoders, FeatureTransform, FeaturesConfig, GruConfig, ImageConfig, ImageEncoder, JointLayer,
-    ModelConfig, Pixels, TextConfig, TextEncoder, TowerDropout, TrainTruncate, UNKNOWN, VitConfig,
-    VitEncoder, Weights,
+    LearningParts, ModelConfig, Pixels, TextConfig, TextEncoder, TowerDropout, TrainTruncate,
+    UNKNOWN, VitConfig, VitEncoder, Weights,
 };
 pub use itm_core::{Error, Result};
 pub use itm_kernels::Memory;

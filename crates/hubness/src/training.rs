@@ -15,8 +15,8 @@ pub use itm_core::encoders::TextPool;
 pub use itm_core::learn::{Batch, Images, Method, Observe};
 pub use itm_core::start::StartFrom;
 pub use itm_core::towers::{
-    BagConfig, Encoders, FeaturesConfig, GruConfig, ImageConfig, ImageEncoder, TextConfig,
-    TextEncoder,
+    BagConfig, Encoders, FeaturesConfig, GruConfig, ImageConfig, ImageEncoder, LearningParts,
+    TextConfig, TextEncoder,
 };
 
 pub use bank::MemoryBank;

@@ -92,10 +92,11 @@ impl<F: FnMut(&str, &[usize]) -> Result<Option<Vec<f32>>>> ModuleMapper for Repl
             return param;
         }
         let (shape, device) = (param.val().dims(), param.val().device());
+        let learns = param.val().is_require_grad();
         match (self.f)(&self.path.joined(), &shape) {
             Ok(Some(values)) => param.map(|_| {
                 let value = Tensor::from_data(TensorData::new(values, shape), &device);
-                if device.is_autodiff() { value.require_grad() } else { value }
+                if device.is_autodiff() { value.set_require_grad(learns) } else { value }
             }),
             Ok(None) => param,
             Err(error) => {

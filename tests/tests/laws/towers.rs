@@ -16,13 +16,14 @@ use itm_core::learn::{Batch, ImageItems, Images, Items, Method, Observe, Picture
 use itm_core::start::BagPooling;
 use itm_core::towers::{
     Augmentation, BagConfig, BertConfig, ClipImageConfig, ClipTextConfig, FeatureTransform,
-    FeaturesConfig, GruConfig, ImageConfig, JointLayer, ModelConfig, Pixels, TextConfig,
-    TrainTruncate, VitConfig, Weights,
+    FeaturesConfig, GruConfig, ImageConfig, JointLayer, LearningParts, ModelConfig, Pixels,
+    TextConfig, TrainTruncate, VitConfig, Weights,
 };
 use itm_core::vision::PictureBatch;
 use itm_kernels::Activation;
 use itm_run::config::Config;
 use itm_run::methods::{self, Captions, Sees};
+use safetensors::SafeTensors;
 
 use crate::common::{DIM, Data, PAIRS, VOCABULARY, configs, saved, write};
 
@@ -135,8 +136,8 @@ fn text_towers(published: &[String; 2]) -> Vec<(&'static str, TextConfig)> {
 const CONTRASTIVE: ContrastiveOptions =
     ContrastiveOptions { temperature: 0.1, bias: -1.0, learn: Learnt::Learned };
 
-/// The model of a loss, with `micro_batch` pairs at once.
-type Build = Box<dyn Fn(&ModelConfig, usize) -> Box<dyn Method>>;
+/// The model of a loss, with `micro_batch` pairs at once, of which these parts learn.
+type Build = Box<dyn Fn(&ModelConfig, usize, LearningParts) -> Box<dyn Method>>;
 
 /// Every loss: FNE with and without its bank and its elimination, HAL and its rivals, and the contrastive losses in both.
 fn losses() -> Vec<(String, Build)> {
@@ -149,13 +150,14 @@ fn losses() -> Vec<(String, Build)> {
         ("info_nce", NegativeChoice::InBatch, 0, Loss::InfoNce),
         ("sigmoid", NegativeChoice::InBatch, 0, Loss::Sigmoid),
     ] {
-        let build = move |towers: &ModelConfig, micro_batch| -> Box<dyn Method> {
+        let build = move |towers: &ModelConfig, micro_batch, parts| -> Box<dyn Method> {
             let mut config = fne::Preset::Default.config();
             config.model = towers.clone();
             (config.sampler.negatives, config.sampler.bank_size) = (negatives, bank);
             (config.sampler.warmup_epochs, config.sampler.min_count) = (0, 4);
             (config.train.batch, config.train.micro_batch) = (PAIRS, micro_batch);
             (config.train.loss, config.train.contrastive) = (loss, Some(CONTRASTIVE));
+            config.train.parts = parts;
             (config.train.dropout, config.train.word_dropout) = (0.0, 0.0);
             Box::new(Fne::new(&config, DIM, VOCABULARY, &Device::flex()).unwrap())
         };
@@ -163,12 +165,13 @@ fn losses() -> Vec<(String, Build)> {
     }
     use Objective::{Hal as H, HalAaaiBank, HalAaaiLocal, InfoNce, Max, MaxHal, Sigmoid, Sum};
     for objective in [Sum, Max, H, MaxHal, HalAaaiLocal, HalAaaiBank, InfoNce, Sigmoid] {
-        let build = move |towers: &ModelConfig, micro_batch| -> Box<dyn Method> {
+        let build = move |towers: &ModelConfig, micro_batch, parts| -> Box<dyn Method> {
             let mut config = HalConfig::new(objective);
             config.model.embed_dim = towers.embed_dim;
             (config.model.image, config.model.text) = (towers.image.clone(), towers.text.clone());
             (config.train.batch, config.train.micro_batch) = (PAIRS, Some(micro_batch));
             config.loss.contrastive = Some(CONTRASTIVE);
+            config.train.parts = parts;
             config.hubs.neighbours = 2;
             config.aaai.local_ep = -0.9; // scores of random weights pull too
             (config.bank.mb_rate, config.bank.mb_k) = (1.0, 2);
@@ -281,12 +284,12 @@ fn every_loss_trains_every_pair_of_towers() {
                 ModelConfig { image: image_config, text: text_config, ..ModelConfig::new(D, 1) };
             for (loss, build) in &losses {
                 let name = format!("{image} × {text}, {loss}");
-                let mut whole = build(&towers, PAIRS);
+                let mut whole = build(&towers, PAIRS, LearningParts::All);
                 let before = world.scores(&*whole);
                 let mut course = world.train(&mut *whole, 0..1);
                 let folder = tempfile::tempdir().unwrap();
                 write(&saved(&*whole), folder.path());
-                let mut second = build(&towers, PAIRS);
+                let mut second = build(&towers, PAIRS, LearningParts::All);
                 second.load(folder.path()).unwrap();
                 assert!(world.scores(&*second) == world.scores(&*whole), "{name}: loaded");
                 course.extend(world.train(&mut *whole, 1..2));
@@ -295,11 +298,60 @@ fn every_loss_trains_every_pair_of_towers() {
                 assert!(course.iter().all(|loss| loss.is_finite()), "{name}: {course:?}");
                 assert_ne!(world.scores(&*whole), before, "{name}: nothing was learnt");
 
-                let mut parts = build(&towers, 3);
+                let mut parts = build(&towers, 3, LearningParts::All);
                 let in_parts = world.train(&mut *parts, 0..2);
                 let near = |(a, b): (&f64, &f64)| (a - b).abs() < 1e-3 * b.abs().max(1.0);
                 let same = in_parts.iter().zip(&course).all(near);
                 assert!(same, "{name}: {in_parts:?} in parts, {course:?}");
+            }
+        }
+    }
+}
+
+/// Parameters that do not learn keep their bits, over a save and a load too, and the others move.
+#[test]
+fn only_the_chosen_parts_learn() {
+    let folder = tempfile::tempdir().unwrap();
+    let published = [DualFamily::Clip, DualFamily::Siglip].map(|family| {
+        let folder = folder.path().join(format!("{family:?}"));
+        self::published(&folder, family);
+        folder.display().to_string()
+    });
+    // The towers of the same kind: ViT beside BERT, CLIP, SigLIP. CLIP's and SigLIP's have two blocks, the others one.
+    let pairs = image_towers(&published).into_iter().skip(1);
+    for ((kind, image), (text, text_config)) in pairs.zip(text_towers(&published).split_off(2)) {
+        let world = World::new(&image, text);
+        let towers = ModelConfig { image, text: text_config, ..ModelConfig::new(D, 1) };
+        for (loss, build) in losses() {
+            for parts in [LearningParts::Heads, LearningParts::Last(1)] {
+                let name = format!("{kind}, {loss}, {parts:?}");
+                let mut model = build(&towers, 3, parts);
+                let before = saved(&*model);
+                world.train(&mut *model, 0..1);
+                let folder = tempfile::tempdir().unwrap();
+                write(&saved(&*model), folder.path());
+                let mut second = build(&towers, 3, parts);
+                second.load(folder.path()).unwrap();
+                world.train(&mut *second, 1..2);
+                let after = saved(&*second);
+                let [before, after] = [&before, &after]
+                    .map(|files| SafeTensors::deserialize(&files["model.safetensors"]).unwrap());
+                let last = if kind == "vit" { "blocks.0." } else { "blocks.1." };
+                let (mut moved, mut learn) = (0, 0);
+                for (path, tensor) in before.iter().filter(|(path, _)| !path.contains("momentum")) {
+                    let head = path.contains("projection") || path.contains("pool.");
+                    let norm = path.contains("vit.norm.") || path.contains("text.norm.");
+                    let behind = path.contains(last) || norm;
+                    let learns = head
+                        || path.contains("contrast")
+                        || (parts != LearningParts::Heads && behind);
+                    let same = after.tensor(path).unwrap().data() == tensor.data();
+                    assert!(learns || same || path == "progress", "{name}: {path} has moved");
+                    (moved, learn) =
+                        (moved + usize::from(learns && !same), learn + usize::from(learns));
+                }
+                // The bias of keys has no gradient, and not every loss needs a temperature.
+                assert!(moved * 3 >= learn * 2, "{name}: {moved} of {learn} have moved");
             }
         }
     }

@@ -13,8 +13,8 @@ use super::{
 use crate::statistics::{Reset, Variance};
 use crate::weights::{Density, Tie};
 use itm_core::towers::{
-    Augmentation, BertConfig, ImageConfig, JointLayer, ModelConfig, Pixels, TextConfig,
-    TrainTruncate, VitConfig, Weights,
+    Augmentation, BertConfig, ImageConfig, JointLayer, LearningParts, ModelConfig, Pixels,
+    TextConfig, TrainTruncate, VitConfig, Weights,
 };
 
 /// Named sets of values, for pre-trained encoders.
@@ -179,6 +179,7 @@ impl Preset {
             epochs: 25,
             batch: 32,
             micro_batch: 32,
+            parts: LearningParts::All,
             loss: Loss::Triplet,
             contrastive: None,
             learning_rate: 2e-5,

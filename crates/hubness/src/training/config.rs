@@ -6,7 +6,8 @@ use itm_core::learn::{Schedule, above_zero, at_least_one, at_least_zero, within}
 use itm_core::scored::Similarity;
 use itm_core::start::{StartFrom, StartOptions};
 use itm_core::towers::{
-    FeatureTransform, FeaturesConfig, GruConfig, ImageConfig, ModelConfig, TextConfig,
+    FeatureTransform, FeaturesConfig, GruConfig, ImageConfig, LearningParts, ModelConfig,
+    TextConfig,
 };
 use itm_core::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -93,6 +94,9 @@ pub struct HalTrainConfig {
     /// forward pass per step. The loss and its gradient are the same as for the whole batch, except for the dropout masks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub micro_batch: Option<usize>,
+    /// Which parameters learn: `"all"`, `"heads"` or `{ last = 2 }`.
+    #[serde(default, skip_serializing_if = "LearningParts::is_all")]
+    pub parts: LearningParts,
     /// Learning rate of Adam.
     pub learning_rate: f64,
     /// How the rate falls.
@@ -193,6 +197,7 @@ impl HalConfig {
                 epochs: 30,
                 batch: 128,
                 micro_batch: None,
+                parts: LearningParts::All,
                 learning_rate,
                 schedule: Schedule::Steps,
                 decay_every,
@@ -245,6 +250,7 @@ impl HalConfig {
         }
         at_least_one("train.batch", train.batch)?;
         at_least_one("train.micro_batch", train.micro_batch())?;
+        train.parts.check("train.parts", &model.towers())?;
         at_least_one("train.decay_every", train.decay_every)?;
         above_zero("train.learning_rate", train.learning_rate)?;
         at_least_zero("train.grad_clip", train.grad_clip)?;

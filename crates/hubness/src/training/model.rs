@@ -48,7 +48,8 @@ pub(super) fn encoders(
     let contrast = loss.contrastive.as_ref().filter(|_| loss.objective.is_contrastive());
     let contrast = contrast.map(|options| Contrast::new(options, device));
     let reports = of_image.into_iter().chain(of_text).collect();
-    Ok((Encoders { image, text, contrast }, reports))
+    let encoders = Encoders { image, text, contrast }.with_learning(config.train.parts);
+    Ok((encoders, reports))
 }
 
 fn features_map(

@@ -4,6 +4,7 @@
 mod config;
 mod embed;
 mod image;
+mod learning;
 mod parts;
 mod text;
 mod transform;
@@ -28,6 +29,7 @@ pub use config::{
 };
 pub use embed::TEXTS;
 pub use image::{ClipEncoder, ImageEncoder, ImageInput, VitEncoder};
+pub use learning::LearningParts;
 pub use parts::{BatchEmbeddings, EncodePart, StepInputs};
 pub use text::{BertEncoder, CaptionInput, TextEncoder};
 pub use transform::FeatureTransform;
