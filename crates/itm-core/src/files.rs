@@ -66,6 +66,16 @@ pub fn sha256_hex(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }
 
+/// SHA-256 of a file, hexadecimal. It is read in blocks.
+///
+/// # Errors
+/// As [`open`], and if the file cannot be read.
+pub fn sha256_of(path: impl AsRef<Path>) -> Result<String> {
+    let (path, mut hash) = (path.as_ref(), Sha256::new());
+    io::copy(&mut open(path)?, &mut hash).map_err(Error::io(path))?;
+    Ok(hex(&hash.finalize()))
+}
+
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|b| format!("{b:02x}")).collect()
 }

@@ -1,4 +1,4 @@
-//! How many captions an image has.
+//! The captions of an image: their ids, and how many are kept.
 
 use crate::{Error, Result};
 
@@ -39,4 +39,19 @@ impl CaptionRule {
             Self::All => Ok(count),
         }
     }
+}
+
+/// The image that a caption's id names, and the caption's number among the captions of the image: `1.jpg#0` to `1.jpg#4` in
+/// the files of Flickr8k and Flickr30K. `None` if the id does not end in `#` and a number, or names no image.
+///
+/// ```
+/// use itm_core::data::numbered;
+///
+/// assert_eq!(numbered("a#b.jpg#12"), Some(("a#b.jpg", 12)));
+/// assert_eq!((numbered("a.jpg"), numbered("a#b.jpg"), numbered("#0")), (None, None, None));
+/// ```
+pub fn numbered(id: &str) -> Option<(&str, usize)> {
+    let (image, number) = id.rsplit_once('#')?;
+    let digits = !image.is_empty() && number.bytes().all(|b| b.is_ascii_digit());
+    digits.then(|| Some((image, number.parse().ok()?))).flatten()
 }

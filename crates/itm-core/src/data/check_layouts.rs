@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 
-use super::check_report::{CheckReport, Layout, LayoutReport, is_picture};
+use super::check_report::{CheckReport, Layout, LayoutReport};
 use super::fne_annotations::{picture_of, split_of};
-use super::images::{ImageInfo, LARGEST_IMAGE_FILE, probe_bytes, turned_pictures};
+use super::images::{ImageInfo, LARGEST_IMAGE_FILE, is_picture, probe_bytes, turned_pictures};
 use super::names::Names;
 use super::precomp::{karpathy_file, precomp_folder};
 use super::precomp_split::{PrecompSplit, SplitFiles};
@@ -142,7 +142,7 @@ fn pictures(report: &mut CheckReport, found: &mut LayoutReport, paths: Vec<PathB
     let folders: HashSet<_> = paths.iter().filter_map(|p| p.parent()).collect();
     let known: HashSet<_> = paths.iter().collect();
     let others = folders.into_iter().filter_map(|f| files::entries(f).ok()).flatten();
-    let others = others.filter(|p| is_picture(&p.to_string_lossy()) && !known.contains(p)).count();
+    let others = others.filter(|p| is_picture(p) && !known.contains(p)).count();
     if others > 0 {
         found.notes.push(format!("{others} pictures beside them are not listed"));
     }

@@ -3,6 +3,7 @@
 use std::fmt::{self, Write};
 use std::path::{Path, PathBuf};
 
+use super::images::is_picture;
 use crate::error::OneLine;
 use crate::files::Manifest;
 
@@ -161,11 +162,6 @@ fn listing(manifest: &Manifest) -> Vec<(String, String, u64)> {
         (files.combined(), name, files.bytes())
     }));
     lines
-}
-
-pub(crate) fn is_picture(name: &str) -> bool {
-    let end = name.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
-    ["jpg", "jpeg", "png", "webp"].contains(&end.as_str())
 }
 
 #[cfg(test)]

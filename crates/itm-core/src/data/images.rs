@@ -48,6 +48,12 @@ impl ImageFormat {
     }
 }
 
+/// Whether a file's name ends like a picture: `.jpg`, `.jpeg`, `.png`, `.webp`, in small or capital letters.
+pub fn is_picture(name: impl AsRef<Path>) -> bool {
+    let end = name.as_ref().extension().unwrap_or_default().to_ascii_lowercase();
+    ["jpg", "jpeg", "png", "webp"].iter().any(|known| end == *known)
+}
+
 /// What a reader of a report must know about pictures with an EXIF rotation.
 pub fn turned_pictures(count: usize) -> String {
     format!(

@@ -50,7 +50,7 @@ mod vectors;
 
 pub use crate::files::{FileHash, Manifest, excerpt, sha256_hex};
 pub use bounds::Bounds;
-pub use captions::{CaptionRule, Dropped};
+pub use captions::{CaptionRule, Dropped, numbered};
 pub use centred::CentredRoots;
 pub use check::check;
 pub use check_report::{CheckReport, Layout, LayoutReport, SplitCount};
@@ -59,7 +59,7 @@ pub use contents::contents;
 pub use decode::{decode_image, upright_image};
 pub use fne_annotations::FneAnnotations;
 pub use image_folder::ImageFolder;
-pub use images::{ImageFormat, ImageInfo, probe_image, turned_pictures};
+pub use images::{ImageFormat, ImageInfo, is_picture, probe_image, turned_pictures};
 pub use json::ByName;
 pub use judgements::Judgements;
 pub use karpathy::{Karpathy, KarpathyImage, Split};

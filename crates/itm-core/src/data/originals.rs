@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use super::fne_annotations::split_of;
-use super::{CaptionRule, Dropped, Karpathy, KarpathyImage, Split, json};
+use super::{CaptionRule, Dropped, Karpathy, KarpathyImage, Split, json, numbered};
 use crate::files::{self, LARGEST_TEXT, Manifest, excerpt, file_name};
 use crate::{Error, Result};
 
@@ -230,7 +230,7 @@ fn token(captions: &mut Captions, path: &Path, bytes: &[u8]) -> Result<()> {
     for (at, line) in files::lines(&place, "a caption", &text)?.iter().enumerate() {
         let place = format!("{place} line {}", at + 1);
         let parts =
-            line.split_once('\t').and_then(|(id, caption)| Some((id.rsplit_once('#')?.0, caption)));
+            line.split_once('\t').and_then(|(id, caption)| Some((numbered(id)?.0, caption)));
         let Some((name, caption)) = parts else {
             return Err(Error::invalid(place, "name#number<TAB>caption", excerpt(line)));
         };

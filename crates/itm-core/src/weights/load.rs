@@ -71,12 +71,18 @@ impl Load<'_> {
         if !whole {
             return Ok(None);
         }
+        let turned = dims.len() == 2 && self.names.is_transposed(ours);
+        if let [name] = theirs.as_slice()
+            && !turned
+        {
+            return self.files.f32s(&self.theirs[name]).map(Some);
+        }
         let mut out = vec![0.0; rows * columns];
         for (k, name) in theirs.iter().enumerate() {
             let values = self.files.f32s(&self.theirs[name])?;
             for (i, row) in out.chunks_exact_mut(columns).enumerate() {
                 let row = &mut row[k * part..(k + 1) * part];
-                if dims.len() == 2 && self.names.is_transposed(ours) {
+                if turned {
                     row.iter_mut().enumerate().for_each(|(o, w)| *w = values[o * rows + i]);
                 } else {
                     row.copy_from_slice(&values[i * part..(i + 1) * part]);

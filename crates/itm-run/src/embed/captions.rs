@@ -1,19 +1,27 @@
-//! The captions of a file, and the images that they name.
+//! The captions of a file, the images that they name, and their rows.
 
 use std::collections::HashMap;
 use std::path::Path;
 
+use itm_core::data::numbered;
 use itm_core::files::read_text;
 use itm_core::{Error, Result};
 
+use super::model::Embedder;
+use super::rows::{RowFile, RowFiles, Tally};
+use crate::cli::EmbedArgs;
+
+/// Captions that are sorted by length together.
+const SORTED: usize = 2048;
+
 /// Captions in the order of the file.
-pub(super) struct Captions {
+pub(super) struct CaptionList {
     pub(super) texts: Vec<String>,
     /// The name of the image of each caption, if the file names images.
     pub(super) names: Option<Vec<String>>,
 }
 
-impl Captions {
+impl CaptionList {
     /// Reads a caption per line: the caption alone, or the name of its image, a tab and the caption. A name may end with `#`
     /// and a number, as in the files of Flickr8k and Flickr30K.
     pub(super) fn read(path: &Path) -> Result<Self> {
@@ -36,10 +44,7 @@ impl Captions {
                 return refused("a caption", "a blank one");
             }
             texts.push(caption.trim().to_owned());
-            names.push(match name.rsplit_once('#') {
-                Some((stem, number)) if number.parse::<u32>().is_ok() => stem.to_owned(),
-                _ => name.to_owned(),
-            });
+            names.push(numbered(name).map_or(name, |(image, _)| image).to_owned());
         }
         if texts.is_empty() {
             return Err(Error::invalid(path.display(), "a caption on each line", "an empty file"));
@@ -47,29 +52,63 @@ impl Captions {
         Ok(Self { texts, names: named.then_some(names) })
     }
 
-    /// The number of each caption's image among `images`, for those whose image is there.
+    /// The row of each caption's image, where the image has one; `None` if the captions name no images.
     ///
     /// # Errors
-    /// If a caption's image is neither among the images nor among those that were left out.
+    /// If a caption's image is not among the names of `rows`.
     pub(super) fn images(
         &self,
         path: &Path,
-        images: &[&str],
-        left_out: &[&str],
+        rows: &HashMap<&str, Option<usize>>,
     ) -> Result<Option<Vec<Option<usize>>>> {
         let Some(names) = &self.names else { return Ok(None) };
-        let by_name: HashMap<&str, usize> =
-            images.iter().enumerate().map(|(i, n)| (*n, i)).collect();
-        let number = |(k, name): (usize, &String)| {
-            let found = by_name.get(name.as_str()).copied();
-            if found.is_some() || left_out.contains(&name.as_str()) {
-                return Ok(found);
-            }
-            let place = format!("{} line {}", path.display(), k + 1);
-            let expected = format!("one of the {} pictures", images.len());
-            Err(Error::invalid(place, expected, name))
+        let row = |(k, name): (usize, &String)| {
+            rows.get(name.as_str()).copied().ok_or_else(|| {
+                let place = format!("{} line {}", path.display(), k + 1);
+                Error::invalid(place, format!("one of the {} pictures", rows.len()), name)
+            })
         };
-        names.iter().enumerate().map(number).collect::<Result<_>>().map(Some)
+        names.iter().enumerate().map(row).collect::<Result<_>>().map(Some)
+    }
+
+    /// Writes the rows of the chosen captions.
+    pub(super) fn write(
+        &self,
+        args: &EmbedArgs,
+        embedder: &Embedder,
+        chosen: &[usize],
+        file: RowFile,
+    ) -> Result<Tally> {
+        if let Some(done) = RowFiles::finished(&file.path) {
+            return Ok(done);
+        }
+        let width = embedder.text_width();
+        let mut rows = RowFiles::open(vec![file])?;
+        let bar = rows.bar("captions", chosen.len());
+        for part in chosen[rows.done.items..].chunks(SORTED) {
+            let pieces = part.iter().map(|&k| embedder.pieces(&self.texts[k]));
+            let (pieces, cut): (Vec<Vec<u32>>, Vec<bool>) =
+                pieces.collect::<Result<Vec<_>>>()?.into_iter().unzip();
+            // Captions of one length need no padding.
+            let mut order: Vec<usize> = (0..part.len()).collect();
+            order.sort_by_key(|&k| pieces[k].len());
+            let mut got = vec![0.0; part.len() * width];
+            for batch in order.chunks(args.batch) {
+                let ids: Vec<&Vec<u32>> = batch.iter().map(|&k| &pieces[k]).collect();
+                for (&k, row) in batch.iter().zip(embedder.texts(&ids).chunks_exact(width)) {
+                    got[k * width..(k + 1) * width].copy_from_slice(row);
+                }
+                bar.inc(batch.len() as u64);
+            }
+            let mut done = rows.done.clone();
+            done.items += part.len();
+            done.rows += part.len();
+            done.cut += cut.into_iter().filter(|&cut| cut).count();
+            rows.add(&[&got], done)?;
+            rows.stop_if_asked("caption", chosen.len())?;
+        }
+        bar.finish_and_clear();
+        rows.finish()
     }
 }
 
@@ -79,12 +118,12 @@ mod tests {
 
     use super::*;
 
-    fn read(text: &str) -> Result<Captions, String> {
+    fn read(text: &str) -> Result<CaptionList, String> {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("captions.txt");
         fs::write(&path, text).unwrap();
         let line = |e: Error| e.to_string().replace(&*path.display().to_string(), "FILE");
-        Captions::read(&path).map_err(line)
+        CaptionList::read(&path).map_err(line)
     }
 
     #[test]
@@ -95,10 +134,12 @@ mod tests {
             (vec!["A dog runs.".into(), "two cats".into()], None)
         );
         let named = read("a.jpg#0\tA dog.\nb#c.jpg#12\tA cat.\nd.jpg\tA man.\n").unwrap();
-        let (path, images) = (Path::new("FILE"), ["d.jpg", "a.jpg"]);
-        let found = named.images(path, &images, &["b#c.jpg"]).unwrap();
+        let path = Path::new("FILE");
+        let mut rows = HashMap::from([("d.jpg", Some(0)), ("a.jpg", Some(1)), ("b#c.jpg", None)]);
+        let found = named.images(path, &rows).unwrap();
         assert_eq!(found, Some(vec![Some(1), None, Some(0)]));
-        let error = named.images(path, &images, &[]).unwrap_err().to_string();
+        rows.remove("b#c.jpg");
+        let error = named.images(path, &rows).unwrap_err().to_string();
         assert_eq!(error, "FILE line 2: expected one of the 2 pictures, got b#c.jpg");
     }
 

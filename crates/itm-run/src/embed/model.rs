@@ -4,10 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use burn::tensor::{Device, Tensor, TensorData};
-use itm_core::data::{FileBytes, sha256_hex};
 use itm_core::encoders::{
     DualEncoder, DualFamily, DualPieces, ImagePool, SentenceEncoder, TokenBatch, Vit, VitShape,
 };
+use itm_core::files::sha256_of;
 use itm_core::files::{LARGEST_TEXT, read};
 use itm_core::vision::{CropRounding, Fit, Transform};
 use itm_core::{Error, Result, host};
@@ -15,7 +15,7 @@ use itm_kernels::{Noise, Precision, normalize_rows};
 use serde_json::{Value, json};
 
 /// The encoders of a folder.
-pub(super) struct Model {
+pub(super) struct Embedder {
     encoder: Encoder,
     /// How pictures are prepared, if the folder reads pictures.
     pub(super) transform: Option<Transform>,
@@ -39,7 +39,7 @@ const SENTENCE: &str = "sentence-transformers";
 const READ: &str =
     "CLIP, SigLIP (transformers or open_clip), ViT, DINOv2, BERT or sentence-transformers";
 
-impl Model {
+impl Embedder {
     /// Opens a folder, with an adapter where one is given.
     pub(super) fn open(
         folder: &Path,
@@ -159,10 +159,11 @@ impl Model {
         let shape = [values.len() / (3 * side * side), 3, side, side];
         let pixels = Tensor::<4>::from_data(TensorData::new(values, shape), &self.device);
         let (rows, states) = match &self.encoder {
-            Encoder::Dual(model, _) => {
-                let states = patches.then(|| model.image.tokens(pixels.clone()));
-                (model.images(pixels), states)
+            Encoder::Dual(model, _) if patches => {
+                let states = model.image.tokens(pixels);
+                (normalize_rows(model.image.rows_of(states.clone())), Some(states))
             }
+            Encoder::Dual(model, _) => (model.images(pixels), None),
             Encoder::Vit { vit, patches: false } if !patches => {
                 (normalize_rows(vit.class_row(pixels)), None)
             }
@@ -243,7 +244,7 @@ pub(super) fn hashes(folder: &Path) -> Result<Value> {
         if !path.is_file() || !ends.iter().any(|end| name.ends_with(end)) {
             continue;
         }
-        hashes.insert(name, json!(sha256_hex(&FileBytes::open(&path)?)));
+        hashes.insert(name, json!(sha256_of(&path)?));
     }
     Ok(hashes.into())
 }

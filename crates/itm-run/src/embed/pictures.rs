@@ -1,41 +1,148 @@
-//! The pictures of a folder or of a list.
+//! The pictures of a folder or of a list, and their rows.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use itm_core::data::sha256_hex;
+use itm_core::data::{decode_image, is_picture, probe_image, sha256_hex, upright_image};
 use itm_core::files::read_text;
+use itm_core::vision::{Ahead, Prefetch, Transform};
 use itm_core::{Error, Result};
+use rayon::prelude::*;
 
-use crate::cli::Shard;
+use super::model::Embedder;
+use super::rows::{RowFile, RowFiles, Tally};
+use crate::cli::{EmbedArgs, Shard};
+use crate::progress;
 
 /// The pictures of a folder or of a list.
-pub(super) struct Pictures {
+pub(super) struct PictureList {
     pub(super) folder: PathBuf,
     pub(super) names: Vec<String>,
-    /// Those of the other shards.
+    /// The names of the pictures that are in other shards.
     pub(super) elsewhere: Vec<String>,
     /// SHA-256 over names and lengths of the files.
     pub(super) hash: String,
 }
 
-pub(super) fn pictures(path: &Path, shard: Option<Shard>) -> Result<Pictures> {
-    let (folder, all) = match path.is_dir() {
-        true => (path.to_path_buf(), found(path)?),
-        false => (path.parent().unwrap_or(Path::new("")).to_path_buf(), listed(path)?),
-    };
-    let part = shard.map_or(0..all.len(), |shard| shard.part(all.len()));
-    let (mut names, mut elsewhere) = (vec![], vec![]);
-    for (i, name) in all.into_iter().enumerate() {
-        if part.contains(&i) { names.push(name) } else { elsewhere.push(name) }
+/// A batch of pictures ready for the model, and the pictures that could not be read.
+struct PixelBatch {
+    values: Vec<f32>,
+    bad: Vec<(usize, Error)>,
+    items: usize,
+}
+
+impl PictureList {
+    pub(super) fn open(path: &Path, shard: Option<Shard>) -> Result<Self> {
+        let (folder, all) = match path.is_dir() {
+            true => (path.to_path_buf(), found(path)?),
+            false => (path.parent().unwrap_or(Path::new("")).to_path_buf(), listed(path)?),
+        };
+        let part = shard.map_or(0..all.len(), |shard| shard.part(all.len()));
+        let (mut names, mut elsewhere) = (vec![], vec![]);
+        for (i, name) in all.into_iter().enumerate() {
+            if part.contains(&i) { names.push(name) } else { elsewhere.push(name) }
+        }
+        let line = |name: &String| {
+            let length = folder.join(name).metadata().map_or(0, |file| file.len());
+            format!("{length}  {name}\n")
+        };
+        let hash = sha256_hex(names.iter().map(line).collect::<String>().as_bytes());
+        Ok(Self { folder, names, elsewhere, hash })
     }
-    let line = |name: &String| {
-        let length = folder.join(name).metadata().map_or(0, |file| file.len());
-        format!("{length}  {name}\n")
-    };
-    let hash = sha256_hex(names.iter().map(line).collect::<String>().as_bytes());
-    Ok(Pictures { folder, names, elsewhere, hash })
+
+    /// Writes the rows of the pictures to the first of `files`, and the rows of their patches to the second, if there is one.
+    pub(super) fn write(
+        &self,
+        args: &EmbedArgs,
+        embedder: &Embedder,
+        transform: Transform,
+        files: Vec<RowFile>,
+    ) -> Result<Tally> {
+        if let Some(done) = RowFiles::finished(&files[0].path) {
+            return Ok(done);
+        }
+        let mut rows = RowFiles::open(files)?;
+        let count = self.names.len();
+        let bar = rows.bar("pictures", count);
+        for batch in self.batches(rows.done.items, args, transform) {
+            let PixelBatch { values, bad, items } = batch?;
+            let mut done = rows.done.clone();
+            for (i, error) in bad {
+                if !args.skip_bad {
+                    bar.finish_and_clear();
+                    return Err(error);
+                }
+                progress::say(format!("left out: {error}"));
+                done.bad.push(i);
+            }
+            done.items += items;
+            let [got, patches] = match values.is_empty() {
+                true => Default::default(),
+                false => embedder.images(values, transform.size as usize, args.patches),
+            };
+            done.rows += got.len() / embedder.image_width();
+            rows.add(&[&got, &patches], done)?;
+            bar.inc(items as u64);
+            rows.stop_if_asked("picture", count)?;
+        }
+        bar.finish_and_clear();
+        if rows.done.rows == 0 {
+            return Err(Error::invalid(self.folder.display(), "pictures that can be read", "none"));
+        }
+        rows.finish()
+    }
+
+    /// The pictures from `first` on, decoded ahead by other threads.
+    fn batches(
+        &self,
+        first: usize,
+        args: &EmbedArgs,
+        transform: Transform,
+    ) -> impl Iterator<Item = Result<PixelBatch>> {
+        let paths = self.names.iter().map(|name| self.folder.join(name));
+        let paths: Arc<Vec<PathBuf>> = Arc::new(paths.collect());
+        let (count, batch, upright) = (paths.len(), args.batch, args.upright);
+        let jobs = (first..count).step_by(batch).map(move |i| i..(i + batch).min(count));
+        let workers = rayon::current_num_threads();
+        Prefetch::new(jobs, Ahead { workers, results: workers + 1 }, move |part| {
+            let mut batch = PixelBatch { values: vec![], bad: vec![], items: part.len() };
+            for i in part {
+                let decode = if upright { upright_image } else { decode_image };
+                match decode(&paths[i]) {
+                    Ok(image) => {
+                        let from = batch.values.len();
+                        batch.values.resize(from + transform.len(), 0.0);
+                        transform.apply(&image, &mut batch.values[from..]);
+                    }
+                    Err(error) => batch.bad.push((i, error)),
+                }
+            }
+            Ok(batch)
+        })
+    }
+
+    /// The names of the pictures that have rows, and of the `bad` ones.
+    pub(super) fn parted(&self, bad: &[usize]) -> (Vec<&str>, Vec<&str>) {
+        let bad: HashSet<usize> = bad.iter().copied().collect();
+        let (left_out, kept): (Vec<_>, Vec<_>) =
+            self.names.iter().map(String::as_str).enumerate().partition(|(i, _)| bad.contains(i));
+        let names = |items: Vec<(usize, _)>| items.into_iter().map(|(_, name)| name).collect();
+        (names(kept), names(left_out))
+    }
+
+    /// How many of these pictures have an EXIF rotation.
+    pub(super) fn turned(&self, names: &[&str]) -> usize {
+        let infos = names.par_iter().map(|name| probe_image(self.folder.join(name)));
+        infos.filter(|info| info.as_ref().is_ok_and(|info| info.turned)).count()
+    }
+
+    /// The row of each picture by its name: `None` if the picture was left out or is in another shard.
+    pub(super) fn rows<'a>(&'a self, kept: &[&'a str]) -> HashMap<&'a str, Option<usize>> {
+        let all = self.names.iter().chain(&self.elsewhere).map(|name| (name.as_str(), None));
+        all.chain(kept.iter().enumerate().map(|(row, &name)| (name, Some(row)))).collect()
+    }
 }
 
 /// The names of a list; refuses a name that occurs twice.
@@ -62,8 +169,7 @@ fn found(folder: &Path) -> Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in fs::read_dir(folder).map_err(Error::io(folder))? {
         let path = entry.map_err(Error::io(folder))?.path();
-        let end = path.extension().unwrap_or_default().to_ascii_lowercase();
-        if ["jpg", "jpeg", "png", "webp"].iter().any(|e| end == *e) && path.is_file() {
+        if is_picture(&path) && path.is_file() {
             let name = path.file_name().unwrap_or_default().to_str();
             let name = name.filter(|n| !n.contains(char::is_control));
             let refuse =
@@ -91,7 +197,7 @@ mod tests {
             fs::write(dir.path().join(name), name).unwrap();
         }
         let of = |path: &Path, shard| {
-            let found = pictures(path, shard).unwrap();
+            let found = PictureList::open(path, shard).unwrap();
             (found.names, found.elsewhere, found.hash)
         };
         let (names, elsewhere, whole) = of(dir.path(), None);
@@ -112,11 +218,11 @@ mod tests {
             ("", "list.txt: expected a file name on each line, got an empty file"),
         ] {
             fs::write(&list, text).unwrap();
-            let line = pictures(&list, None).err().unwrap().to_string();
+            let line = PictureList::open(&list, None).err().unwrap().to_string();
             assert!(line.ends_with(want), "{line}");
         }
         let none = tempfile::tempdir().unwrap();
-        let line = pictures(none.path(), None).err().unwrap().to_string();
+        let line = PictureList::open(none.path(), None).err().unwrap().to_string();
         assert!(line.ends_with("expected pictures (.jpg, .jpeg, .png, .webp), got none"), "{line}");
     }
 }

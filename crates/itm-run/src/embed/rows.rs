@@ -4,17 +4,19 @@ use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use indicatif::ProgressBar;
 use itm_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::npy::header;
+use crate::{progress, stop};
 
 /// Length of every header of `.npy`.
 const HEADER: u64 = 128;
 
 /// What is done, after a batch.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Done {
+pub(super) struct Tally {
     /// Items that were read, from the first on.
     pub(super) items: usize,
     /// Rows that were written: items that could be read.
@@ -26,13 +28,13 @@ pub(super) struct Done {
 }
 
 /// One file of rows.
-pub(super) struct Table {
+pub(super) struct RowFile {
     pub(super) path: PathBuf,
     /// Shape of a row.
     pub(super) shape: Vec<usize>,
 }
 
-impl Table {
+impl RowFile {
     fn width(&self) -> usize {
         self.shape.iter().product()
     }
@@ -48,73 +50,95 @@ impl Table {
 ///
 /// The rows of a batch are on the disk before its line is. So the last whole line is true after a kill at any moment; rows
 /// behind it are cut off.
-pub(super) struct Rows {
-    tables: Vec<(Table, File)>,
+pub(super) struct RowFiles {
+    files: Vec<(RowFile, File)>,
     lines: File,
-    pub(super) done: Done,
+    pub(super) done: Tally,
 }
 
-impl Rows {
+impl RowFiles {
     /// Begins the files, or goes on with them.
-    pub(super) fn open(tables: Vec<Table>) -> Result<Self> {
+    pub(super) fn open(row_files: Vec<RowFile>) -> Result<Self> {
         let opened = |path: &Path| {
             let mut options = File::options();
             options.read(true).write(true).create(true).truncate(false);
             options.open(path).map_err(Error::io(path))
         };
-        let journal = journal(&tables[0].path);
+        let journal = journal(&row_files[0].path);
         let mut lines = opened(&journal)?;
         let mut text = String::new();
         lines.read_to_string(&mut text).map_err(Error::io(&journal))?;
         let whole = text.rfind('\n').map_or(0, |end| end + 1);
         let (mut files, mut there) = (vec![], vec![]);
-        for table in &tables {
-            let file = opened(&data(&table.path))?;
-            there.push(file.metadata().map_err(Error::io(&table.path))?.len());
-            files.push(file);
+        for of in row_files {
+            let file = opened(&data(&of.path))?;
+            there.push(file.metadata().map_err(Error::io(&of.path))?.len());
+            files.push((of, file));
         }
-        let is_there = |done: &Done| tables.iter().zip(&there).all(|(t, &n)| t.end(done.rows) <= n);
+        let is_there =
+            |done: &Tally| files.iter().zip(&there).all(|((of, _), &n)| of.end(done.rows) <= n);
         let known = text[..whole].lines().rev().filter_map(|line| serde_json::from_str(line).ok());
         let done = known.into_iter().find(is_there).unwrap_or_default();
         lines.set_len(whole as u64).map_err(Error::io(&journal))?;
         lines.seek(SeekFrom::End(0)).map_err(Error::io(&journal))?;
-        for (table, file) in tables.iter().zip(&mut files) {
-            let cut = file.set_len(table.end(done.rows)).and_then(|()| file.seek(SeekFrom::End(0)));
-            cut.map_err(Error::io(&table.path))?;
+        for (of, file) in &mut files {
+            let cut = file.set_len(of.end(done.rows)).and_then(|()| file.seek(SeekFrom::End(0)));
+            cut.map_err(Error::io(&of.path))?;
         }
-        Ok(Self { tables: tables.into_iter().zip(files).collect(), lines, done })
+        Ok(Self { files, lines, done })
     }
 
-    /// Adds the rows of a batch to each file, and what is done then.
-    pub(super) fn add(&mut self, values: &[&[f32]], done: Done) -> Result<()> {
-        for ((table, file), values) in self.tables.iter_mut().zip(values) {
-            assert_eq!(
-                values.len(),
-                (done.rows - self.done.rows) * table.width(),
-                "values of a batch"
-            );
+    /// Adds the rows of a batch to each file, and what is done then. Refuses rows that are not finite: a model with damaged weights
+    /// gives such rows.
+    pub(super) fn add(&mut self, values: &[&[f32]], done: Tally) -> Result<()> {
+        for ((of, file), values) in self.files.iter_mut().zip(values) {
+            let want = (done.rows - self.done.rows) * of.width();
+            assert_eq!(values.len(), want, "values of a batch");
+            if let Some(value) = values.iter().find(|value| !value.is_finite()) {
+                let expected = "finite values of the model";
+                return Err(Error::invalid(of.path.display(), expected, value));
+            }
             let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
             let written = file.write_all(&bytes).and_then(|()| file.sync_data());
-            written.map_err(Error::io(&table.path))?;
+            written.map_err(Error::io(&of.path))?;
         }
         let line = serde_json::to_string(&done).expect("numbers") + "\n";
         let written = self.lines.write_all(line.as_bytes());
-        written.map_err(Error::io(&journal(&self.tables[0].0.path)))?;
+        written.map_err(Error::io(&journal(&self.files[0].0.path)))?;
         self.done = done;
         Ok(())
     }
 
+    /// A bar of all items, from what is done on.
+    pub(super) fn bar(&self, what: &str, items: usize) -> ProgressBar {
+        let bar = progress::bar(what, what);
+        bar.set_length(items as u64);
+        bar.set_position(self.done.items as u64);
+        bar.reset_eta();
+        bar
+    }
+
+    /// An error after a signal, unless everything is done.
+    pub(super) fn stop_if_asked(&self, what: &str, items: usize) -> Result<()> {
+        let done = self.done.items;
+        if !stop::is_asked() || done == items {
+            return Ok(());
+        }
+        let got = format!("a signal after {what} {done}; the same command goes on from there");
+        Err(Error::invalid("itm embed", format!("{items} {what}s"), got))
+    }
+
     /// Writes the headers and gives the files their names, the first last.
-    pub(super) fn finish(self) -> Result<Done> {
-        for (table, mut file) in self.tables.into_iter().rev() {
-            let shape = [&[self.done.rows][..], &table.shape].concat();
+    pub(super) fn finish(self) -> Result<Tally> {
+        for (of, mut file) in self.files.into_iter().rev() {
+            let shape = [&[self.done.rows][..], &of.shape].concat();
             let header = header("<f4", &shape);
             let written = file.seek(SeekFrom::Start(0));
             written
                 .and_then(|_| file.write_all(&header))
                 .and_then(|()| file.sync_all())
-                .and_then(|()| fs::rename(data(&table.path), &table.path))
-                .map_err(Error::io(&table.path))?;
+                .and_then(|()| fs::rename(data(&of.path), &of.path))
+                .map_err(Error::io(&of.path))?;
         }
         Ok(self.done)
     }
@@ -129,7 +153,7 @@ impl Rows {
     }
 
     /// What was done of files that already have their names.
-    pub(super) fn finished(first: &Path) -> Option<Done> {
+    pub(super) fn finished(first: &Path) -> Option<Tally> {
         let text = fs::read_to_string(journal(first)).ok()?;
         let last = text.lines().last().and_then(|line| serde_json::from_str(line).ok());
         last.filter(|_| first.exists() && !data(first).exists())
@@ -153,15 +177,17 @@ mod tests {
     fn what_a_kill_leaves_is_cut_back_to_whole_batches() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("image.npy");
-        let done = |items, rows| Done { items, rows, ..Done::default() };
+        let done = |items, rows| Tally { items, rows, ..Tally::default() };
         let second = dir.path().join("grid.npy");
         let open = || {
-            let table =
-                |path: &PathBuf, shape: &[usize]| Table { path: path.clone(), shape: shape.into() };
-            Rows::open(vec![table(&path, &[2]), table(&second, &[1, 1])]).unwrap()
+            let file = |path: &PathBuf, shape: &[usize]| {
+                let (path, shape) = (path.clone(), shape.into());
+                RowFile { path, shape }
+            };
+            RowFiles::open(vec![file(&path, &[2]), file(&second, &[1, 1])]).unwrap()
         };
         let mut rows = open();
-        assert_eq!(rows.done, Done::default());
+        assert_eq!(rows.done, Tally::default());
         rows.add(&[&[1.0, 2.0], &[0.5]], done(2, 1)).unwrap();
         rows.add(&[&[3.0, 4.0, 5.0, 6.0], &[1.5, 2.5]], done(4, 3)).unwrap();
         drop(rows);
@@ -181,12 +207,12 @@ mod tests {
         assert_eq!(rows.done, done(2, 1));
         rows.add(&[&[3.0, 4.0], &[7.0]], done(3, 2)).unwrap();
         assert_eq!(rows.finish().unwrap(), done(3, 2));
-        assert_eq!(Rows::finished(&path), Some(done(3, 2)));
+        assert_eq!(RowFiles::finished(&path), Some(done(3, 2)));
         let npy = itm_core::data::Npy::open(&path).unwrap();
         assert_eq!((npy.shape(), npy.to_vec().unwrap()), (&[2, 2][..], vec![1.0, 2.0, 3.0, 4.0]));
         let npy = itm_core::data::Npy::open(&second).unwrap();
         assert_eq!((npy.shape(), npy.to_vec().unwrap()), (&[2, 1, 1][..], vec![0.5, 7.0]));
-        Rows::forget(&path).unwrap();
-        assert_eq!(Rows::finished(&path), None);
+        RowFiles::forget(&path).unwrap();
+        assert_eq!(RowFiles::finished(&path), None);
     }
 }

@@ -1,10 +1,12 @@
 use std::collections::BTreeMap;
+use std::fs;
 
 use burn::tensor::Device;
-use itm_core::data::Npy;
+use itm_core::data::{Npy, decode_image, sha256_hex};
 use itm_core::encoders::{DualEncoder, DualLayout, DualShape};
 
 use super::*;
+use crate::cli::Shard;
 
 /// A model of CLIP's files with made-up weights: 8 pixels, patches of 4, a vocabulary of bytes.
 fn model(folder: &Path) {
@@ -106,20 +108,21 @@ fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
 fn a_folder_becomes_two_files_of_embeddings() {
     let world = World::new();
     embed(&world.args("out")).unwrap();
-    let model = Model::open(&world.path("model"), None, Precision::F32).unwrap();
+    let model = Embedder::open(&world.path("model"), None, Precision::F32).unwrap();
     let transform = model.transform.unwrap();
     let got = values(world.path("out/image.npy"));
     for (i, row) in got.chunks_exact(12).enumerate() {
         let image = decode_image(world.path(&format!("images/{i}.png"))).unwrap();
         let mut pixels = vec![0.0; transform.len()];
         transform.apply(&image, &mut pixels);
-        let [want, patches] = model.images(pixels, 8, true);
+        let [want, _] = model.images(pixels.clone(), 8, false);
+        let [_, patches] = model.images(pixels, 8, true);
         let grid = &values(world.path("out/grid.npy"))[i * 4 * 16..(i + 1) * 4 * 16];
         assert!(grid.iter().zip(&patches).all(|(g, w)| (g - w).abs() < 1e-5));
         assert!(row.iter().zip(&want).all(|(g, w)| (g - w).abs() < 1e-6));
         assert!((row.iter().map(|x| x * x).sum::<f32>() - 1.0).abs() < 1e-5);
     }
-    let captions = Captions::read(&world.path("captions.txt")).unwrap();
+    let captions = CaptionList::read(&world.path("captions.txt")).unwrap();
     let texts = values(world.path("out/text.npy"));
     assert_eq!(texts.len(), 14 * 12);
     for (row, caption) in texts.chunks_exact(12).zip(&captions.texts) {
@@ -187,7 +190,7 @@ fn damaged_pictures_are_left_out_where_that_is_asked() {
     assert_eq!(manifest["image"]["left_out"], json!(["2.png"]));
 }
 
-/// The parts of a list, one after the other, are the list.
+/// The parts of a list, one after the other, are the list. A folder is made only for files that are written.
 #[test]
 fn shards_are_parts_of_the_whole() {
     let world = World::new();
@@ -208,6 +211,15 @@ fn shards_are_parts_of_the_whole() {
             assert_eq!(parts, whole);
         }
     }
+    let shard = Some(Shard { number: 2, of: 3 });
+    embed(&EmbedArgs { shard, patches: false, ..world.args("plain") }).unwrap();
+    let entries = fs::read_dir(world.path("plain")).unwrap().map(|e| e.unwrap().file_name());
+    let mut folders: Vec<_> = entries.collect();
+    folders.sort();
+    assert_eq!(folders, ["embed", "image", "image_ids", "text", "text_to_image"]);
+    // Captions stand in the shard of their picture, and their numbers count within the shard.
+    let pairs = values(world.path("plain/text_to_image/00002.npy"));
+    assert_eq!(pairs, [0.0, 1.0, 1.0, 0.0]);
     let items: Vec<usize> = (1..=3).flat_map(|number| Shard { number, of: 3 }.part(7)).collect();
     assert_eq!(items, (0..7).collect::<Vec<_>>());
 }
@@ -219,8 +231,12 @@ fn what_cannot_be_embedded_is_named() {
     assert_eq!(world.line(&none), "--images, --captions: expected one of them or both, got none");
     let config = world.path("model/config.json");
     let whole = fs::read_to_string(&config).unwrap();
-    fs::write(&config, whole.replace("\"clip\"", "\"blip\"")).unwrap();
-    assert!(world.line(&world.args("out")).ends_with("sentence-transformers, got \"blip\""));
+    for other in ["blip", "dinov2_with_registers"] {
+        fs::write(&config, whole.replace("\"clip\"", &format!("\"{other}\""))).unwrap();
+        let line = world.line(&world.args("out"));
+        assert!(line.starts_with("DIR/model/config.json: model_type: expected CLIP"), "{line}");
+        assert!(line.ends_with(&format!("sentence-transformers, got \"{other}\"")), "{line}");
+    }
     fs::write(&config, whole).unwrap();
     fs::write(world.path("captions.txt"), "8.png\ta dog\n").unwrap();
     assert_eq!(

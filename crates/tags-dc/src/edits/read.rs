@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
+use itm_core::data::numbered;
 use itm_core::files::open;
 use itm_core::{Error, Result};
 
@@ -74,13 +75,6 @@ struct Line {
     /// Its number among the captions of the image, if the id has one.
     place: Option<usize>,
     text: String,
-}
-
-/// An image's id and the number of one of its captions.
-fn numbered(id: &str) -> Option<(&str, usize)> {
-    let (image, number) = id.rsplit_once('#')?;
-    let digits = !image.is_empty() && number.bytes().all(|b| b.is_ascii_digit());
-    digits.then(|| Some((image, number.parse().ok()?))).flatten()
 }
 
 /// The captions of an image by their numbers, if they have numbers.

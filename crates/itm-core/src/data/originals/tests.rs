@@ -135,6 +135,11 @@ fn what_is_wrong_is_named() {
         ),
         (
             "x.token",
+            "a.jpg#x\tOne\n",
+            "x.token line 1: expected name#number<TAB>caption, got \"a.jpg#x\\tOne\"",
+        ),
+        (
+            "x.token",
             "../a.jpg#0\tOne\n",
             "x.token line 1: expected a path below the data folder, got \"../a.jpg\"",
         ),

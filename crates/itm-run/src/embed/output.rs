@@ -1,0 +1,87 @@
+//! The folder that a command writes.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use itm_core::files::{LARGEST_TEXT, read, sha256_of};
+use itm_core::output::Lock;
+use itm_core::{Error, Result};
+use serde_json::{Value, json};
+
+use super::rows::RowFiles;
+use crate::checkpoint::write_atomically;
+use crate::cli::Shard;
+
+/// The files of a command: `NAME.END`, or `NAME/00002.END` of shard 2.
+pub(super) struct Out<'a> {
+    pub(super) folder: &'a Path,
+    pub(super) shard: Option<Shard>,
+}
+
+impl Out<'_> {
+    fn path(&self, name: &str, end: &str) -> PathBuf {
+        match self.shard {
+            Some(shard) => self.folder.join(name).join(format!("{:05}.{end}", shard.number)),
+            None => self.folder.join(format!("{name}.{end}")),
+        }
+    }
+
+    /// The path of a file that will be written: its folder is there.
+    pub(super) fn create(&self, name: &str, end: &str) -> Result<PathBuf> {
+        let path = self.path(name, end);
+        let folder = path.parent().unwrap_or(self.folder);
+        fs::create_dir_all(folder).map_err(Error::io(folder))?;
+        Ok(path)
+    }
+
+    /// Refuses the folder while another process writes it.
+    pub(super) fn lock(&self) -> Result<Lock> {
+        let expected = "a folder that no other process writes";
+        let refused = |process| Error::invalid(self.folder.display(), expected, process);
+        Lock::take(&self.create("embed", "lock")?, refused)
+    }
+
+    /// Whether there is anything left to do. The identity of the work stands in `embed.json.part` until the manifest is written.
+    pub(super) fn begun(&self, identity: &Value) -> Result<bool> {
+        let (manifest, begun) = (self.path("embed", "json"), self.path("embed", "json.part"));
+        let (path, whole) = if manifest.exists() { (&manifest, true) } else { (&begun, false) };
+        let text = serde_json::to_string_pretty(identity).expect("a value");
+        if path.exists() {
+            let earlier: Value = serde_json::from_slice(&read(path, LARGEST_TEXT)?)
+                .map_err(|e| Error::invalid(path.display(), "a manifest of this command", e))?;
+            // Read back like the earlier one, so that no number differs by its way through text.
+            let identity: serde_json::Map<_, _> = serde_json::from_str(&text).expect("an object");
+            if let Some((key, value)) = identity.iter().find(|(key, value)| earlier[key] != **value)
+            {
+                let place = format!("{}: {key}", path.display());
+                let expected = format!("{value}, as this command has it, or another --out");
+                return Err(Error::invalid(place, expected, &earlier[key]));
+            }
+            return Ok(!whole);
+        }
+        for name in ["image", "text"] {
+            let path = self.path(name, "npy");
+            if path.exists() {
+                let expected = "a folder without files of that name, or with a manifest";
+                return Err(Error::invalid(path.display(), expected, "a file"));
+            }
+        }
+        write_atomically(&begun, text.as_bytes())?;
+        Ok(true)
+    }
+
+    /// Writes the manifest with the hash of each file, and removes what a killed command would have needed.
+    pub(super) fn finish(&self, manifest: &mut Value, files: &[PathBuf]) -> Result<()> {
+        for path in files {
+            let name = path.strip_prefix(self.folder).unwrap_or(path).to_string_lossy();
+            manifest["files"][name.as_ref()] = json!(sha256_of(path)?);
+        }
+        let text = serde_json::to_string_pretty(manifest).expect("a value") + "\n";
+        write_atomically(&self.path("embed", "json"), text.as_bytes())?;
+        for name in ["image", "text"] {
+            RowFiles::forget(&self.path(name, "npy"))?;
+        }
+        let begun = self.path("embed", "json.part");
+        fs::remove_file(&begun).map_err(Error::io(&begun))
+    }
+}
