@@ -7,7 +7,9 @@ use burn::tensor::{Tensor, TensorData};
 use itm_core::Result;
 use itm_core::checkpoint::CheckpointWriter;
 use itm_core::encoders::InputDropout;
-use itm_core::learn::{Batch, Images, Items, Method, Observe, SavedState, Step, first_non_finite};
+use itm_core::learn::{
+    Batch, ImageItems, Images, Items, Method, Observe, Rows, SavedState, Step, first_non_finite,
+};
 use itm_core::scored::{EmbeddingRows, Scored};
 use itm_core::towers::CaptionInput;
 
@@ -29,7 +31,16 @@ impl Method for Hal {
         self.learner.begin_epoch(epoch);
         self.bank = MemoryBank::default();
         for captions in self.bank_batches(train.pairs.texts()) {
-            self.remember(&train, &captions)?;
+            let ImageItems::Pictures(pictures) = train.images else {
+                self.remember(&Rows::of(&train, &captions).batch())?;
+                continue;
+            };
+            let images: Vec<_> = captions.iter().map(|&c| train.pairs.image_of(c)).collect();
+            let parts = captions.chunks(pictures.batch()).zip(pictures.some(&images));
+            for (captions, pictures) in parts {
+                let (rows, pictures) = (Rows::of(&train, captions), pictures?);
+                self.remember(&rows.with_images(Images::from(&pictures)))?;
+            }
         }
         Ok(())
     }

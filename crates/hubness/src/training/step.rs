@@ -1,11 +1,9 @@
 //! One training step.
 
 use burn::module::Module;
-use burn::tensor::{Device, Tensor, TensorData};
+use burn::tensor::{Device, Tensor};
 use itm_core::encoders::InputDropout;
-use itm_core::learn::{
-    Batch, ImageItems, Images, Items, Numbers, Observe, Rows, Schedule, Step, Trainer, Updates,
-};
+use itm_core::learn::{Batch, Images, Numbers, Observe, Schedule, Step, Trainer, Updates};
 use itm_core::start::{InputStatistics, Start};
 use itm_core::towers::{CaptionInput, Encoders, ImageInput, StepInputs};
 use itm_core::weights::LoadReport;
@@ -93,29 +91,12 @@ impl Hal {
         chosen_batches(captions, self.config.train.batch, self.config.bank.mb_rate, seed)
     }
 
-    /// Adds pairs to the bank, as the encoders see them now in evaluation mode.
-    pub(super) fn remember(&mut self, train: &Items, captions: &[usize]) -> Result<()> {
-        let (config, model) = (&self.config.model, self.encoders().valid());
-        let rows = Rows::of(train, captions);
-        let batch = rows.batch();
-        let tensor = |values: Vec<f32>| {
-            let shape = [captions.len(), config.embed_dim];
-            Tensor::<2>::from_data(TensorData::new(values, shape), &self.device().inner())
-        };
-        let encode = |images: Images<'_>| config.images(&model, images, InputDropout::Off);
-        let images = match train.images {
-            ImageItems::Pictures(pictures) => {
-                let images: Vec<_> = captions.iter().map(|&c| train.pairs.image_of(c)).collect();
-                tensor(model.image.embed_pictures(pictures.some(&images), encode)?)
-            }
-            _ => {
-                model.image.check(batch.images, captions.len())?;
-                let prepared = config.image.prepared(batch.images, captions.len());
-                encode(prepared.part(0, captions.len()))
-            }
-        };
-        let encode = |captions: &CaptionInput| config.texts(&model, captions, InputDropout::Off);
-        let texts = tensor(model.text.embed(&config.text, batch.texts, encode)?);
+    /// Adds the pairs of a batch to the bank, as the encoders see them now in evaluation mode.
+    pub(super) fn remember(&mut self, batch: &Batch) -> Result<()> {
+        let (texts, model) = (self.check(batch)?, self.encoders().valid());
+        let input = self.config.model.image.prepared(batch.images, texts.len());
+        let encode = encoder(&self.config.model, InputDropout::Off, InputDropout::Off);
+        let [images, texts] = self.inputs(&input, &texts).joined(&model, &encode);
         self.bank.push(images, texts, batch.caption_ids);
         Ok(())
     }

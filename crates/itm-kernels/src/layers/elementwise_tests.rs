@@ -4,6 +4,7 @@ use burn::backend::tensor::FloatTensor;
 use burn::module::Param;
 
 use super::*;
+use crate::Activation;
 use crate::dropout::Mask;
 use crate::ops;
 use crate::random::Noise;

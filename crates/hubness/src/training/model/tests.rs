@@ -25,7 +25,7 @@ impl Model {
     }
 }
 
-fn model(change: impl FnOnce(&mut HalConfig), seed: u64) -> Model {
+fn drawn(change: impl FnOnce(&mut HalConfig), seed: u64) -> Model {
     let mut config = tiny(Objective::Hal);
     change(&mut config);
     let (towers, _) = encoders(&config, 5, 20, seed, &Device::flex()).unwrap();
@@ -53,11 +53,11 @@ fn the_initialisation_is_the_released_or_the_papers() {
         assert!(got <= bound && got > 0.8 * bound, "{name}: {got} of {bound}");
         assert!(values.iter().any(|&x| x < 0.0), "{name}");
     };
-    let released = model(|_| (), 3);
+    let released = drawn(|_| (), 3);
     near("words", host(words(&released).words.val()), 0.1);
     near("w_hh", host(words(&released).gru.w_hh.val()), 1.0 / 8f32.sqrt());
     near("b_ih", host(words(&released).gru.b_ih.val()), 1.0 / 8f32.sqrt());
-    let xavier = model(|c| c.model.initialisation = Initialisation::Xavier, 3);
+    let xavier = drawn(|c| c.model.initialisation = Initialisation::Xavier, 3);
     near("words", host(words(&xavier).words.val()), (6.0f32 / 26.0).sqrt());
     near("w_ih", host(words(&xavier).gru.w_ih.val()), (6.0f32 / 14.0).sqrt());
     near("w_hh", host(words(&xavier).gru.w_hh.val()), (6.0f32 / 16.0).sqrt());
@@ -72,7 +72,7 @@ fn the_initialisation_is_the_released_or_the_papers() {
 #[test]
 fn weights_follow_the_seed() {
     let of = |seed| {
-        let encoders = model(|_| (), seed);
+        let model = drawn(|_| (), seed);
         (host(model.images(&FEATURES, OFF)), host(model.texts(&[[3, 4]], OFF)))
     };
     assert_eq!(of(7), of(7));
@@ -84,10 +84,10 @@ fn rows_have_unit_length_unless_images_are_left_as_they_are() {
     let norms = |rows: Vec<f32>| -> Vec<f32> {
         rows.chunks(8).map(|r| r.iter().map(|x| x * x).sum::<f32>().sqrt()).collect()
     };
-    let unit = norms(host(model(|_| (), 1).images(&FEATURES, OFF)));
+    let unit = norms(host(drawn(|_| (), 1).images(&FEATURES, OFF)));
     assert!(unit.iter().all(|n| (n - 1.0).abs() < 1e-5), "{unit:?}");
     let off = |c: &mut HalConfig| c.model.image_norm = ImageNorm::Off;
-    let off = norms(host(model(off, 1).images(&FEATURES, OFF)));
+    let off = norms(host(drawn(off, 1).images(&FEATURES, OFF)));
     assert!(off.iter().all(|n| (n - 1.0).abs() > 0.01), "{off:?}");
 }
 
@@ -95,7 +95,7 @@ fn rows_have_unit_length_unless_images_are_left_as_they_are() {
 #[test]
 fn order_embeddings_are_absolute_values_of_unit_rows() {
     let order = |c: &mut HalConfig| c.model.similarity = Similarity::Order;
-    let (signed, order) = (model(|_| (), 1), model(order, 1));
+    let (signed, order) = (drawn(|_| (), 1), drawn(order, 1));
     let texts = [vec![3, 4], vec![5, 6, 7]];
     for (signed, order) in [
         (host(signed.images(&FEATURES, OFF)), host(order.images(&FEATURES, OFF))),
@@ -111,8 +111,7 @@ fn order_embeddings_are_absolute_values_of_unit_rows() {
 fn trap_gru_reading_the_padded_last_step() {
     let mut alone = vec![];
     for pool in [TextPool::Last, TextPool::Mean, TextPool::Max] {
-        let encoders =
-            model(|c| c.model.text = TextConfig::Gru(GruConfig { word_dim: 6, pool }), 1);
+        let model = drawn(|c| c.model.text = TextConfig::Gru(GruConfig { word_dim: 6, pool }), 1);
         let beside = [vec![3, 4], vec![5, 6, 7, 8, 9]];
         let beside = host(model.texts(&beside, OFF))[..8].to_vec();
         let row = host(model.texts(&[[3, 4]], OFF));
