@@ -58,7 +58,6 @@ pub(crate) fn small_hal_config(configs: &Path) {
         ("pixels", "48"),
         ("protocol", "\"full\""),
         ("embed_dim", "16"),
-        ("word_dim", "8"),
         ("dims", "8"),
         ("epochs", "2"),
         ("checkpoint_steps", "50"),
