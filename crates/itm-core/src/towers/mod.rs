@@ -1,5 +1,31 @@
-//! A pair of towers as a configuration names them: an encoder of images (features or pixels) beside an encoder of captions (words,
-//! stems or word pieces). Any goes with any.
+//! A pair of towers as a configuration names them: an encoder of images beside an encoder of captions. Any goes with any, and every
+//! loss of `fne` and HAL trains any pair.
+//!
+//! | `[model.image] kind` | reads | v̄ before unit length |
+//! |---|---|---|
+//! | `features` | rows of features | [`Projection`](crate::encoders::Projection) |
+//! | `vit` | pixels | a mean over the rows of [`Vit`](crate::encoders::Vit), and perhaps a linear map |
+//! | `clip` | pixels | [`ImageTower`](crate::encoders::ImageTower) of CLIP or SigLIP |
+//!
+//! | `[model.text] kind` | reads | w̄ before unit length |
+//! |---|---|---|
+//! | `gru` | words | [`GruText`](crate::encoders::GruText) |
+//! | `bag` | stems | [`BagOfWords`](crate::encoders::BagOfWords) |
+//! | `bert` | word pieces | a mean over the rows of [`Bert`](crate::encoders::Bert), and perhaps a linear map |
+//! | `clip` | its own word pieces | [`TextTower`](crate::encoders::TextTower) of CLIP or SigLIP |
+//!
+//! ```
+//! use burn::tensor::Device;
+//! use itm_core::learn::Images;
+//! use itm_core::towers::{Encoders, ModelConfig, TowerDropout};
+//!
+//! let config = ModelConfig::new(8, 6); // features beside a GRU, d = 8, word vectors of 6
+//! let (towers, _) = Encoders::open(&config, 3, 20, 7, &Device::flex())?; // 3 features, 20 words, seed 7
+//! let images = towers.images(Images::Features(&[0.1, 0.2, 0.3, 0.4, 0.5, 0.6]), TowerDropout::Off);
+//! let texts = towers.texts(&[vec![3, 4], vec![5]], TowerDropout::Off);
+//! assert_eq!((images.dims(), texts.dims()), ([2, 8], [2, 8]));
+//! # Ok::<(), itm_core::Error>(())
+//! ```
 
 mod config;
 mod embed;
@@ -37,7 +63,7 @@ pub use transform::FeatureTransform;
 /// Number that stands for words outside the vocabulary; 0 is padding.
 pub const UNKNOWN: u32 = 1;
 
-/// Both sides of the model. The online and the momentum encoders are two such values.
+/// Both towers, and the loss that may learn with them.
 #[derive(Module, Debug)]
 pub struct Encoders {
     /// Makes v̄ of images.
@@ -58,8 +84,7 @@ pub fn derive(seed: u64, part: u64) -> u64 {
     rng.random()
 }
 
-/// Which values are set to 0 in training. The online and the momentum encoders drop the same shares, but with different masks.
-/// [`TowerDropout::Off`] is for evaluation.
+/// Which values are set to 0 in training. [`TowerDropout::Off`] is for evaluation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum TowerDropout {
     /// No value.

@@ -91,7 +91,6 @@ impl DualShape {
 /// et al. 2023 (arXiv 2303.15343).
 ///
 /// ```
-/// # #[cfg(feature = "flex")] {
 /// use burn::tensor::{Device, Tensor};
 /// use itm_core::encoders::{DualEncoder, DualShape, TokenBatch};
 ///
@@ -103,7 +102,6 @@ impl DualShape {
 /// let images = model.images(Tensor::zeros([2, 3, 224, 224], &Device::flex()));
 /// let texts = model.texts(&TokenBatch::new(&[&[98, 5, 7, 99][..], &[98, 4, 99]]));
 /// assert_eq!((images.dims(), texts.dims()), ([2, 512], [2, 512]));
-/// # }
 /// ```
 #[derive(Module, Debug)]
 pub struct DualEncoder {
