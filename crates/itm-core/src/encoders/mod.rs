@@ -24,11 +24,9 @@ mod word_patches;
 pub use bag_of_words::BagOfWords;
 pub use bert::{Bert, BertShape};
 pub use bigru_text::{BiGruText, BiGruTextShape, unit_rows};
-#[cfg(feature = "pieces")]
-pub use dual::DualPieces;
 pub use dual::{
-    AttentionPool, DualEncoder, DualFamily, DualLayout, DualShape, ImageTower, TextTower,
-    TextTowerShape,
+    AttentionPool, DualEncoder, DualFamily, DualLayout, DualPieces, DualShape, ImageTower,
+    TextTower, TextTowerShape,
 };
 pub use gru_text::{GruText, GruTextShape, TextPool};
 pub use input_dropout::InputDropout;

@@ -10,6 +10,8 @@ mod pieces;
 #[cfg(test)]
 mod tests;
 mod text;
+#[cfg(not(feature = "pieces"))]
+mod unread;
 
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor};
@@ -20,6 +22,8 @@ pub use image::{AttentionPool, ImageTower};
 #[cfg(feature = "pieces")]
 pub use pieces::DualPieces;
 pub use text::{TextTower, TextTowerShape};
+#[cfg(not(feature = "pieces"))]
+pub use unread::DualPieces;
 
 use super::{TokenBatch, VitForm, VitShape};
 use crate::Result;
