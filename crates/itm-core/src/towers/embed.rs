@@ -11,7 +11,7 @@ use crate::{Error, Result, host};
 pub const TEXTS: usize = 64;
 
 impl ImageEncoder {
-    /// Embeddings of the images of a split, `[images, d]` row-major. `encode` makes those of a block.
+    /// Embeddings of the images of a split, `[images, d]` row-major. `encode` embeds one block.
     ///
     /// # Errors
     /// If the images are of another kind, width or size than the encoder's, a picture cannot be read, or a feature is not finite.
@@ -61,7 +61,7 @@ impl ImageEncoder {
 }
 
 impl TextEncoder {
-    /// Embeddings of captions, `[captions, d]` row-major, in the given order. `encode` makes those of a block. Captions are cut as in
+    /// Embeddings of captions, `[captions, d]` row-major, in the given order. `encode` embeds one block. Captions are cut as in
     /// evaluation.
     ///
     /// # Errors

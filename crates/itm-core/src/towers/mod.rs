@@ -63,7 +63,7 @@ pub use transform::FeatureTransform;
 /// Number that stands for words outside the vocabulary; 0 is padding.
 pub const UNKNOWN: u32 = 1;
 
-/// Both towers, and the loss that may learn with them.
+/// Both towers, and a contrastive loss whose temperature may learn.
 #[derive(Module, Debug)]
 pub struct Encoders {
     /// Makes v̄ of images.

@@ -175,7 +175,7 @@ impl DualShape {
 
 impl DualEncoder {
     /// Loads a folder of `transformers` or open_clip ([`crate::weights::Hub::folder`] finds one by name). If the folder has the
-    /// files of both, those of `transformers` count.
+    /// files of both, it is read as `transformers` reads it.
     ///
     /// # Errors
     /// As [`DualShape::read`] and [`WeightFiles::open`], and if a tensor is missing or misshaped; the error names all such
