@@ -2,7 +2,7 @@
 
     python tests/reference/cca.py        (numpy, scipy; writes crates/itm-core/tests/golden/cca.json)
 
-Two small random problems, one with fewer image than text dimensions and one the other way round. The crate decomposes
+Three small random problems: fewer image than text dimensions, the other way round, and rows of other encoders beside both. The crate decomposes
 both covariances and scales; here Cholesky factors and a full SVD solve every grid point, which gives the same
 scores (vectors differ by sign). Text features, selection and ranks are implemented again, with sorting instead of counting.
 """
@@ -75,15 +75,20 @@ def fit_and_score(parts, signed, grid):
     vocabulary = {t: k for k, t in enumerate(kept)}
     idf = np.array([np.log((1 + len(owner)) / (1 + df[t])) + 1 for t in kept])
 
-    x, y = images(np.array(train["features"]), signed), tfidf(train["captions"], vocabulary, idf)
+    def inputs(part):
+        x, y = images(np.array(part["features"]), signed), tfidf(part["captions"], vocabulary, idf)
+        beside = part.get("image_rows"), part.get("text_rows")
+        return [a if b is None else np.hstack([a, b]) for a, b in zip((x, y), beside)]
+
+    x, y = inputs(train)
     mx, my = x.mean(0), y.mean(0)
     x, y = x - mx, y - my
     ybar = np.array([y[owner == i].mean(0) for i in range(len(x))])
     cxx, cyy, cxy = x.T @ x / len(x), y.T @ y / len(y), x.T @ ybar / len(x)
 
     def embed(part, wx, wy):
-        a = (images(np.array(part["features"]), signed) - mx) @ wx
-        b = (tfidf(part["captions"], vocabulary, idf) - my) @ wy
+        a, b = inputs(part)
+        a, b = (a - mx) @ wx, (b - my) @ wy
         a /= np.linalg.norm(a, axis=1, keepdims=True)
         b /= np.linalg.norm(b, axis=1, keepdims=True)
         return a @ b.T
@@ -129,12 +134,29 @@ def problem(rng, dx, words, topics, noise, signed):
     return dict(train=part(24), val=part(12), test=part(4))
 
 
+def beside(rng, parts, dx, dy):
+    """Unit rows that vary with the features and with the words, in single precision."""
+    def rows(x, width):
+        x = x @ rng.normal(size=(x.shape[1], width)) + 0.3 * rng.normal(size=(len(x), width))
+        x = (x / np.linalg.norm(x, axis=1, keepdims=True)).astype(np.float32)
+        return x.astype(np.float64).tolist()
+
+    vocabulary = {t: k for k, t in enumerate(sorted({t for w in WORDS for t in terms(w)}))}
+    for part in parts.values():
+        part["image_rows"] = rows(np.array(part["features"]), dx)
+        part["text_rows"] = rows(tfidf(part["captions"], vocabulary, np.ones(len(vocabulary))), dy)
+
+
 if __name__ == "__main__":
     grid = dict(ridge_image=[0.1, 1.0], ridge_text=[0.5, 2.0], power=[0.5, 1.0], dims=[2, 4, 99])
     golden = []
-    for seed, dx, words, signed in [(3, 5, WORDS, False), (4, 20, WORDS[:8], True)]:
+    for seed, dx, words, signed, given in [
+        (3, 5, WORDS, False, None), (4, 20, WORDS[:8], True, None), (5, 6, WORDS, False, (3, 4))
+    ]:
         rng = np.random.default_rng(seed)
         parts = problem(rng, dx, words, topics=4, noise=0.7, signed=signed)
+        if given:
+            beside(rng, parts, *given)
         golden.append(dict(grid=grid, **parts, want=fit_and_score(parts, signed, grid)))
         w = golden[-1]["want"]
         print("dx", dx, "dy", w["terms"], "chosen", w["chosen"], "val", round(w["validation_rsum"], 2))

@@ -5,6 +5,8 @@ mod form;
 #[cfg(feature = "weights")]
 mod stored;
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use crate::data::{Features, Regions};
@@ -106,7 +108,7 @@ pub struct LinearMap {
 /// | symbol | here                                                         | shape     |
 /// |--------|--------------------------------------------------------------|-----------|
 /// | x      | the features as the encoder gets them                        | `[dx]`    |
-/// | y      | idf of the distinct terms of a caption, at unit length       | `[dy]`    |
+/// | y      | idf of the distinct terms of a caption, at unit length, beside its given row | `[dy]` |
 /// | Wx, Wy | as in `cca::Cca`, columns times `sᵖ`                | `[·, k]`  |
 /// | W′, b′ | [`Start::image`], [`Start::text`]                            | `[·, d]`, `[d]` |
 ///
@@ -128,7 +130,7 @@ pub struct LinearMap {
 /// let (pairs, terms) = (Pairs::uniform(8, 1), Terms::fit(&captions, 2, 6000));
 /// let options = StartOptions { ridge_image: 2.0, ridge_text: 2.0, power: 1.0, dims: 1, fill: 0.3 };
 ///
-/// let inputs = StartInputs { features: &features, captions: &captions, pairs: &pairs, terms: &terms };
+/// let inputs = StartInputs { features: &features, captions: &captions, pairs: &pairs, terms: &terms, rows: &Features::default() };
 /// let Start { image, .. } = Start::solve(&inputs, 1, 0, &options)?;
 /// let mapped = 0.6 * image.weight[0] - 0.2 * image.weight[1] + image.bias[0];
 /// assert!((mapped.abs() - 1.0).abs() < 1e-6); // unit length, like all images here
@@ -158,6 +160,8 @@ pub struct InputStatistics {
     pub deviation: f64,
     /// Inverse document frequencies of the terms, where captions are sets of terms.
     pub idf: Option<Vec<f32>>,
+    /// The given rows of captions, which stand beside the terms.
+    pub rows: Option<Arc<Features>>,
 }
 
 impl InputStatistics {
@@ -168,7 +172,7 @@ impl InputStatistics {
         let mean = values().sum::<f64>() / n;
         let variance = values().map(|x| (x - mean).powi(2)).sum::<f64>() / n;
         let idf = |terms: &Terms| terms.idf().iter().map(|&idf| idf as f32).collect();
-        Self { deviation: variance.sqrt(), idf: terms.map(idf) }
+        Self { deviation: variance.sqrt(), idf: terms.map(idf), rows: None }
     }
 }
 

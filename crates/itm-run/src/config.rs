@@ -54,6 +54,10 @@ pub struct Target {
     pub seeds: u64,
     /// The transform of the image features.
     pub features: ImageFeatures,
+    /// Folders of `itm embed`, from the data folder: their rows of images stand beside the features, and their rows of captions
+    /// beside the stems of a bag.
+    #[serde(default)]
+    pub embeddings: Vec<PathBuf>,
     /// Which region features are read beside the global features; without this key, none.
     pub regions: Option<RegionSource>,
     /// The transform of the region features.

@@ -150,7 +150,10 @@ impl Work<'_> {
         let rows = RowFile { path: text.clone(), shape: vec![width] };
         let done = list.write(self.args, self.embedder, &chosen, rows)?;
         self.manifest["text"] = json!({ "rows": done.rows, "width": width, "cut": done.cut });
-        self.files.push(text);
+        let lines: String = chosen.iter().map(|&k| format!("{}\n", list.texts[k])).collect();
+        let path = self.out.create("captions", "txt")?;
+        write_atomically(&path, lines.as_bytes())?;
+        self.files.extend([text, path]);
         if let Some(images) = images {
             let path = self.out.create("text_to_image", "npy")?;
             let numbers = images.into_iter().flatten().map(|row| row as i64);

@@ -1,8 +1,9 @@
 //! The splits in the form that a method reads: transformed features, and captions as numbers of words, word pieces or stems.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use itm_core::cca::CcaOptions;
 use itm_core::data::{CentredRoots, Dataset, Features, WordVectors};
@@ -28,8 +29,11 @@ pub enum Captions {
     Pieces(PathBuf, Cleaning),
     /// As the word pieces of the CLIP or SigLIP in this folder, which cuts captions itself.
     DualPieces(PathBuf),
-    /// As a set of stems, for a bag of words. Stems that the training captions do not have are left out, so the set may be empty.
+    /// As a set of stems, for a bag of words, with the number of the caption's given row, if there are rows. Stems that the training
+    /// captions do not have are left out, so the set may be empty.
     Stems,
+    /// As the number of the caption's given row alone.
+    Rows,
 }
 
 /// What happens to a caption before it becomes word pieces.
@@ -63,17 +67,68 @@ impl Captions {
 
 /// The transformed features of all splits; a mean is the mean of the training split.
 ///
-/// The features have width 0 if a method sees pictures.
+/// Given rows stand beside them, minus their own mean. The features have width 0 if a method sees pictures.
 pub(crate) fn features(data: &Dataset, target: &Target) -> Splits<Features> {
     let parts = Splits { train: &data.train, val: &data.val, test: &data.test };
     let train = &data.train.features;
     let centred = match target.features {
         ImageFeatures::Pictures => return parts.map(|_| Features { dim: 0, values: vec![] }),
-        ImageFeatures::Given => return parts.map(|part| part.features.clone()),
-        ImageFeatures::CentredRoots => CentredRoots::of(train),
-        ImageFeatures::CentredRootsFree => CentredRoots::of_free_length(train),
+        ImageFeatures::Given => None,
+        ImageFeatures::CentredRoots => Some(CentredRoots::of(train)),
+        ImageFeatures::CentredRootsFree => Some(CentredRoots::of_free_length(train)),
     };
-    parts.map(|part| centred.apply(&part.features))
+    let mean = mean(&data.train.embeddings.images);
+    parts.map(|part| {
+        let features = match &centred {
+            Some(centred) => centred.apply(&part.features),
+            None => part.features.clone(),
+        };
+        beside(features, &part.embeddings.images, &mean)
+    })
+}
+
+/// The mean of the rows.
+fn mean(rows: &Features) -> Vec<f64> {
+    let mut sums = vec![0.0; rows.dim];
+    for k in 0..rows.rows() {
+        sums.iter_mut().zip(rows.row(k)).for_each(|(sum, &x)| *sum += f64::from(x));
+    }
+    sums.into_iter().map(|sum| sum / rows.rows() as f64).collect()
+}
+
+/// Features with rows minus `mean` beside them.
+fn beside(features: Features, rows: &Features, mean: &[f64]) -> Features {
+    if rows.dim == 0 {
+        return features;
+    }
+    let mut values = Vec::with_capacity(features.values.len() + rows.values.len());
+    for k in 0..rows.rows() {
+        values.extend_from_slice(features.row(k));
+        values.extend(rows.row(k).iter().zip(mean).map(|(&x, mean)| (f64::from(x) - mean) as f32));
+    }
+    Features { dim: features.dim + rows.dim, values }
+}
+
+/// Given rows of captions, by the caption.
+struct CaptionRows {
+    rows: Arc<Features>,
+    numbers: HashMap<String, u32>,
+}
+
+impl CaptionRows {
+    fn new(data: &Dataset) -> Option<Self> {
+        let dim = data.train.embeddings.texts.dim;
+        let (mut values, mut numbers) = (vec![], HashMap::new());
+        for part in [&data.train, &data.val, &data.test] {
+            for (k, caption) in part.captions.iter().enumerate() {
+                if !numbers.contains_key(caption) {
+                    numbers.insert(caption.clone(), numbers.len() as u32);
+                    values.extend_from_slice(part.embeddings.texts.row(k));
+                }
+            }
+        }
+        (dim > 0).then(|| Self { rows: Arc::new(Features { dim, values }), numbers })
+    }
 }
 
 /// The captions of all splits as numbers. The vocabulary comes from the training split only, or from a file.
@@ -110,7 +165,13 @@ impl Reading {
 
     /// The stems, if captions are read as stems.
     pub(crate) fn terms(&self) -> Option<&Terms> {
-        if let Reader::Stems(terms) = &self.reader { Some(terms) } else { None }
+        if let Reader::Stems(terms, _) = &self.reader { Some(terms) } else { None }
+    }
+
+    /// The given rows of captions, if they are read.
+    pub(crate) fn rows(&self) -> Option<Arc<Features>> {
+        let Reader::Stems(_, rows) = &self.reader else { return None };
+        rows.as_ref().map(|rows| rows.rows.clone())
     }
 
     /// A caption as numbers.
@@ -134,7 +195,7 @@ impl Reading {
         match &self.reader {
             Reader::Words(vocabulary, _) => Some(vocabulary.spelled().map(str::to_owned).collect()),
             Reader::Pieces(pieces, _) => Some(pieces.spelled()),
-            Reader::DualPieces(_) | Reader::Stems(_) => None,
+            Reader::DualPieces(_) | Reader::Stems(..) => None,
         }
     }
 
@@ -222,7 +283,7 @@ impl Reading {
                 Ok(words.map(|(text, k)| Word { text, pieces: k..k + 1 }).collect())
             }
             Reader::Pieces(pieces, cleaning) => pieces.words(&cleaning.of(caption)),
-            Reader::DualPieces(_) | Reader::Stems(_) => Ok(vec![]),
+            Reader::DualPieces(_) | Reader::Stems(..) => Ok(vec![]),
         }
     }
 }
@@ -232,7 +293,8 @@ enum Reader {
     Words(Vocabulary, usize),
     Pieces(Box<WordPieces>, Cleaning),
     DualPieces(Box<DualPieces>),
-    Stems(Terms),
+    /// Stems, which may be none, and given rows.
+    Stems(Terms, Option<CaptionRows>),
 }
 
 impl Reader {
@@ -254,7 +316,16 @@ impl Reader {
                 let shape = DualShape::read(folder)?.text;
                 Self::DualPieces(Box::new(DualPieces::open(folder, &shape)?))
             }
-            Captions::Stems => Self::Stems(stems(&source.dataset)?),
+            Captions::Stems => {
+                Self::Stems(stems(&source.dataset)?, CaptionRows::new(&source.dataset))
+            }
+            Captions::Rows => match CaptionRows::new(&source.dataset) {
+                Some(rows) => Self::Stems(Terms::fit(&[] as &[&str], 1, 0), Some(rows)),
+                None => {
+                    let expected = "rows of captions in target.embeddings";
+                    return Err(Error::invalid("model.text.pooling = \"off\"", expected, "none"));
+                }
+            },
         })
     }
 
@@ -263,7 +334,7 @@ impl Reader {
             Self::Words(vocabulary, _) => vocabulary.len(),
             Self::Pieces(pieces, _) => pieces.vocabulary(),
             Self::DualPieces(pieces) => pieces.vocabulary(),
-            Self::Stems(terms) => terms.len(),
+            Self::Stems(terms, rows) => inputs(terms, rows.as_ref()),
         }
     }
 
@@ -272,7 +343,7 @@ impl Reader {
         match self {
             Self::Words(vocabulary, _) => vocabulary.options().marks == Marks::StartEnd,
             Self::Pieces(..) | Self::DualPieces(_) => true,
-            Self::Stems(_) => false,
+            Self::Stems(..) => false,
         }
     }
 
@@ -285,9 +356,23 @@ impl Reader {
             Self::Words(vocabulary, most) => Ok(vocabulary.encode(caption, *most)),
             Self::Pieces(pieces, cleaning) => pieces.encode(&cleaning.of(caption)),
             Self::DualPieces(pieces) => Ok(pieces.encode(caption)?.0),
-            Self::Stems(terms) => Ok(terms.numbers(caption)),
+            Self::Stems(terms, rows) => {
+                let mut numbers = terms.numbers(caption);
+                if let Some(rows) = rows {
+                    let row = rows.numbers.get(caption).ok_or_else(|| {
+                        Error::invalid(place(), "a caption with a row in target.embeddings", "none")
+                    })?;
+                    numbers.push(inputs(terms, Some(rows)) as u32 + row);
+                }
+                Ok(numbers)
+            }
         }
     }
+}
+
+/// The number of stems, and the width of a given row.
+fn inputs(terms: &Terms, rows: Option<&CaptionRows>) -> usize {
+    terms.len() + rows.map_or(0, |rows| rows.rows.dim)
 }
 
 /// The stems of the closed-form baseline.

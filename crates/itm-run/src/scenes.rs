@@ -62,8 +62,8 @@ fn embeddings(world: &Scenes, folder: &Path) -> Result<()> {
     let cca = Cca::fit(&data, &CcaOptions::default())?;
     spinner.finish_and_clear();
     let sides = [
-        ("image.npy", cca.image_embeddings(&data.test.features)),
-        ("text.npy", cca.text_embeddings(&data.test.captions)),
+        ("image.npy", cca.image_embeddings(&data.test)),
+        ("text.npy", cca.text_embeddings(&data.test)),
     ];
     for (name, values) in sides {
         let shape = [values.len() / cca.dims(), cca.dims()];

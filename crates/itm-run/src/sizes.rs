@@ -9,7 +9,7 @@ use crate::split::Split;
 /// Sizes that come from the data, not from the configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sizes {
-    /// Width of the image features.
+    /// Width of the image features, with the rows of other encoders beside them.
     pub features: usize,
     /// Width of the region features; 0 if there are none.
     pub region_width: usize,
@@ -21,10 +21,10 @@ pub struct Sizes {
 
 impl Sizes {
     pub(crate) fn of(source: &Source, reading: &Reading) -> Self {
-        let regions = source.part(Split::Train).0.regions.as_ref();
+        let train = source.part(Split::Train).0;
         Self {
-            features: source.dataset.train.features.dim,
-            region_width: regions.map_or(0, Regions::dim),
+            features: train.features.dim + train.embeddings.images.dim,
+            region_width: train.regions.as_ref().map_or(0, Regions::dim),
             vocabulary: reading.vocabulary,
             captions: reading.texts(Split::Train).len(),
         }

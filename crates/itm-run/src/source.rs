@@ -164,8 +164,8 @@ impl Source {
         };
         loaded.dataset.transform_regions(target.region_transform)?;
         let mut notes = loaded.notes;
-        let mut judged = Manifest::default();
-        let judgements = Judgements::of_folder(folder, &loaded.dataset.test, &mut judged)?;
+        let mut more = Manifest::default();
+        let judgements = Judgements::of_folder(folder, &loaded.dataset.test, &mut more)?;
         for Judgements { name, i2t, t2i, unknown } in &judgements {
             let (i2t, t2i) = (i2t.len(), t2i.len());
             let line = format!("{name}: {i2t} true pairs image to text, {t2i} text to image");
@@ -176,6 +176,8 @@ impl Source {
         }
         let identity = identify(target, &loaded.dataset, loaded.declared.as_deref(), folder);
         notes.extend(identity.note);
+        let embedded: Vec<_> = target.embeddings.iter().map(|path| folder.join(path)).collect();
+        notes.extend(loaded.dataset.add_embeddings(&embedded, &mut more)?);
         if features == ImageFeatures::Pictures {
             notes.push("no features: the closed-form CCA row is left out".into());
         }
@@ -196,8 +198,8 @@ impl Source {
             word_vectors: None,
             pictures: Pictures::Files(loaded.images),
         };
-        if !judged.files.is_empty() {
-            source.add_to_hash(judged.combined().as_bytes());
+        if !more.files.is_empty() {
+            source.add_to_hash(more.combined().as_bytes());
         }
         Ok(source)
     }

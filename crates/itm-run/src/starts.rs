@@ -40,7 +40,7 @@ impl ClosedForm {
         let StartInputs { captions, terms, .. } = *inputs;
         let start = Start::solve(inputs, self.width, FILL_SEED, &self.options)?;
         Ok(match self.form {
-            TextForm::Stems(BagPooling::TfIdf) => start,
+            TextForm::Stems(BagPooling::TfIdf | BagPooling::Off) => start,
             TextForm::Stems(BagPooling::Mean) => start.mean_pooled(captions, terms),
             TextForm::Words => start.of_words(captions, terms, words),
         })

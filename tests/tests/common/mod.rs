@@ -122,7 +122,7 @@ impl Row {
         device: &Device,
     ) -> Box<dyn Method> {
         let facts = self.facts();
-        let inputs = InputStatistics { deviation: 1.3, idf: Some(idf()) };
+        let inputs = InputStatistics { deviation: 1.3, idf: Some(idf()), rows: None };
         let regions = matches!(facts.sees, Sees::Regions);
         let start = facts.start.map(|form| start(form.width));
         let (sizes, truth, start) = (&sizes(), Some(truth), start.as_ref());

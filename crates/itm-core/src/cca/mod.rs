@@ -16,7 +16,7 @@ use crate::text::Terms;
 use crate::{Error, Pairs, Result, ScoreMatrix};
 use moments::PairMoments;
 use projection::{Projection, unit};
-use rows::{SparseRow, text_row};
+use rows::{SparseRow, text_row, text_rows};
 use search::{ValidationRows, search};
 use solve::{Problem, Sides, Solution};
 
@@ -60,9 +60,17 @@ impl ImageTransform {
         unit(out);
     }
 
-    fn row(self, row: &[f32]) -> SparseRow {
-        let mut out = vec![0.0; row.len()];
-        self.apply(row, &mut out);
+    /// Writes the transformed row of an image beside its given rows.
+    fn image(self, part: &Part, image: usize, out: &mut [f64]) {
+        let (own, given) = out.split_at_mut(part.features.dim);
+        self.apply(part.features.row(image), own);
+        let rows = part.embeddings.images.row(image);
+        given.iter_mut().zip(rows).for_each(|(out, &x)| *out = f64::from(x));
+    }
+
+    fn row(self, part: &Part, image: usize) -> SparseRow {
+        let mut out = vec![0.0; image_width(part)];
+        self.image(part, image, &mut out);
         out.into_iter().enumerate().collect()
     }
 }
@@ -124,6 +132,8 @@ pub struct BestPoint {
 /// s(v, w) = cos(Wxᵀ x, Wyᵀ y)
 /// ```
 ///
+/// Given rows ([`Embeddings`](crate::data::Embeddings)) stand beside both: `x = [unit(√x); given]`, `y = [unit(tf-idf); given]`.
+///
 /// | symbol     | here                                       | shape        |
 /// |------------|--------------------------------------------|--------------|
 /// | N, M       | images and captions of the training split  |              |
@@ -143,10 +153,11 @@ pub struct BestPoint {
 /// ```
 /// use itm_core::Pairs;
 /// use itm_core::cca::{Cca, CcaOptions};
-/// use itm_core::data::{Dataset, Features, Part};
+/// use itm_core::data::{Dataset, Embeddings, Features, Part};
 ///
 /// let part = |n: usize| Part {
 ///     features: Features { dim: 2, values: [[9.0, 1.0], [2.0, 5.0]].repeat(n / 2).concat() },
+///     embeddings: Embeddings::default(),
 ///     regions: None,
 ///     images: (0..n).map(|i| format!("{i}.jpg")).collect(),
 ///     captions: ["Two dogs running.", "A red car."].repeat(n / 2).into_iter().map(String::from).collect(),
@@ -195,6 +206,14 @@ impl Cca {
         for (name, part) in [("train", train), ("val", val)] {
             let (place, width) = (format!("{}, {name}", data.name), train.features.dim);
             check_pairs(&place, width, &part.features, &part.captions, &part.pairs)?;
+            let (given, wanted) = (&part.embeddings, &train.embeddings);
+            let (images, texts) = (part.pairs.images(), part.pairs.texts());
+            for (what, rows, width, count) in [
+                ("images", &given.images, wanted.images.dim, images),
+                ("captions", &given.texts, wanted.texts.dim, texts),
+            ] {
+                check_rows(&format!("{place}, rows of {what}"), width, rows, count)?;
+            }
         }
         let transform =
             options.transform.unwrap_or_else(|| ImageTransform::suited_to(&train.features));
@@ -205,17 +224,16 @@ impl Cca {
             return Err(Error::invalid(format!("{}, train", data.name), expected, "none"));
         }
 
-        let row = |row: &[f32], out: &mut [f64]| transform.apply(row, out);
-        let text_rows = |texts: &[String]| -> Vec<SparseRow> {
-            texts.iter().map(|t| text_row(&terms, t)).collect()
-        };
-        let texts = text_rows(&train.captions);
-        let moments = PairMoments::new(&train.features, row, &texts, terms.len(), &train.pairs);
+        let row = |image: usize, out: &mut [f64]| transform.image(train, image, out);
+        let text_rows = |part: &Part| text_rows(&terms, &part.captions, &part.embeddings.texts);
+        let texts = text_rows(train);
+        let widths = [image_width(train), terms.len() + train.embeddings.texts.dim];
+        let moments = PairMoments::new(widths, row, &texts, &train.pairs);
         drop(texts);
         let problem = Problem::new(&moments)?;
-        let images = (0..val.features.rows()).map(|i| transform.row(val.features.row(i))).collect();
+        let images = (0..val.features.rows()).map(|i| transform.row(val, i)).collect();
         let validation = ValidationRows {
-            rows: Sides { image: images, text: text_rows(&val.captions) },
+            rows: Sides { image: images, text: text_rows(val) },
             means: Sides { image: &moments.mean_x, text: &moments.mean_y },
             pairs: &val.pairs,
         };
@@ -275,17 +293,24 @@ impl Cca {
     /// Image embeddings of unit length, `[rows, dims]` row-major. The score of a pair is a dot product.
     ///
     /// # Panics
-    /// If the features are not as wide as in training.
-    pub fn image_embeddings(&self, features: &Features) -> Vec<f32> {
-        let inputs = self.image.inputs();
-        assert_eq!(features.dim, inputs, "features of width {}, not {inputs}", features.dim);
-        self.image.embed(features.rows(), |i| self.transform.row(features.row(i)))
+    /// If the features and given rows are not as wide as in training.
+    pub fn image_embeddings(&self, part: &Part) -> Vec<f32> {
+        let (inputs, width) = (self.image.inputs(), image_width(part));
+        assert_eq!(width, inputs, "features and given rows of width {width}, not {inputs}");
+        self.image.embed(part.features.rows(), |i| self.transform.row(part, i))
     }
 
-    /// Text embeddings of unit length, `[texts, dims]` row-major. All texts without a known term have the same
+    /// Text embeddings of unit length, `[texts, dims]` row-major. Without given rows, all texts without a known term have the same
     /// embedding.
-    pub fn text_embeddings(&self, texts: &[String]) -> Vec<f32> {
-        self.text.embed(texts.len(), |i| text_row(&self.terms, &texts[i]))
+    ///
+    /// # Panics
+    /// If the given rows are not as wide as in training.
+    pub fn text_embeddings(&self, part: &Part) -> Vec<f32> {
+        let rows = &part.embeddings.texts;
+        let (inputs, width) = (self.text.inputs(), self.terms.len() + rows.dim);
+        assert_eq!(width, inputs, "terms and given rows of width {width}, not {inputs}");
+        let row = |k: usize| text_row(&self.terms, &part.captions[k], rows.row(k));
+        self.text.embed(part.captions.len(), row)
     }
 
     /// Scores of all images of a split against all its texts.
@@ -294,10 +319,9 @@ impl Cca {
     /// If an embedding is not finite, because a feature is not.
     ///
     /// # Panics
-    /// If the features are not as wide as in training.
+    /// If the features or given rows are not as wide as in training.
     pub fn scores(&self, part: &Part) -> Result<ScoreMatrix> {
-        let images = self.image_embeddings(&part.features);
-        let texts = self.text_embeddings(&part.captions);
+        let (images, texts) = (self.image_embeddings(part), self.text_embeddings(part));
         let (n, m, d) = (part.features.rows(), part.captions.len(), self.dims());
         let mut values = vec![0.0; n * m]; // row-major [n, m] = column-major [m, n]
         let products = MatMut::from_column_major_slice_mut(&mut values, m, n);
@@ -306,6 +330,11 @@ impl Cca {
         matmul(products, Accum::Replace, texts, images, 1.0, parallel());
         ScoreMatrix::new(n, m, values)
     }
+}
+
+/// Width of an image's inputs.
+fn image_width(part: &Part) -> usize {
+    part.features.dim + part.embeddings.images.dim
 }
 
 /// `sᵖ`. Both sides have this weight, so a dimension has the weight `s²ᵖ` in a score.
@@ -358,6 +387,22 @@ fn check_pairs(
         return Err(Error::invalid(place, "a finite number", features.values[at]));
     }
     Ok(())
+}
+
+/// Checks given rows: width, count and values. Rows of width 0 are no rows.
+fn check_rows(place: &str, width: usize, rows: &Features, count: usize) -> Result<()> {
+    let all = count.saturating_mul(width);
+    if rows.dim != width || rows.values.len() != all {
+        let got = format!("width {}, {} values", rows.dim, rows.values.len());
+        return Err(Error::invalid(place, format!("{count} rows of width {width}"), got));
+    }
+    match rows.values.iter().position(|x| !x.is_finite()) {
+        Some(at) => {
+            let place = format!("{place}, row {}", at / width);
+            Err(Error::invalid(place, "finite numbers", rows.values[at]))
+        }
+        None => Ok(()),
+    }
 }
 
 #[cfg(test)]

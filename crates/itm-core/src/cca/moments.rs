@@ -6,7 +6,6 @@ use faer::{Accum, Mat};
 use super::parallel;
 use super::rows::SparseRow;
 use crate::Pairs;
-use crate::data::Features;
 
 /// The statistics of the training set that CCA needs; their size does not depend on the number of pairs.
 pub(super) struct PairMoments {
@@ -18,22 +17,21 @@ pub(super) struct PairMoments {
 }
 
 impl PairMoments {
-    /// Computes the statistics without the images that have no caption. `row` writes one transformed image.
+    /// Computes the statistics without the images that have no caption. `row` writes the transformed row of an image; rows have
+    /// these widths.
     pub(super) fn new(
-        features: &Features,
-        row: impl Fn(&[f32], &mut [f64]),
+        [dx, dy]: [usize; 2],
+        row: impl Fn(usize, &mut [f64]),
         texts: &[SparseRow],
-        terms: usize,
         pairs: &Pairs,
     ) -> Self {
         let used: Vec<_> = (0..pairs.images()).filter(|&i| !pairs.texts_of(i).is_empty()).collect();
         let (n, m) = (used.len() as f64, texts.len() as f64);
-        let (dx, dy) = (features.dim, terms);
         let mut x = vec![0.0; dx];
 
         let mut mean_x = vec![0.0; dx];
         for &image in &used {
-            row(features.row(image), &mut x);
+            row(image, &mut x);
             mean_x.iter_mut().zip(&x).for_each(|(mean, x)| *mean += x / n);
         }
         let mut mean_y = vec![0.0; dy];
@@ -45,7 +43,7 @@ impl PairMoments {
         for images in used.chunks(1024) {
             let mut block = Mat::zeros(dx, images.len());
             for (column, &image) in images.iter().enumerate() {
-                row(features.row(image), &mut x);
+                row(image, &mut x);
                 let column = block.col_as_slice_mut(column);
                 (0..dx).for_each(|k| column[k] = x[k] - mean_x[k]);
                 let texts_of = pairs.texts_of(image);

@@ -5,9 +5,9 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::moments::PairMoments;
-use super::rows::{SparseRow, text_row};
+use super::rows::{SparseRow, text_rows};
 use super::solve::{Problem, Sides, Solution};
-use super::{check_pairs, weights};
+use super::{check_pairs, check_rows, weights};
 use crate::data::Features;
 use crate::start::{LinearMap, Start, StartOptions};
 use crate::text::Terms;
@@ -28,8 +28,10 @@ pub struct StartInputs<'a> {
     pub captions: &'a [String],
     /// Which caption belongs to which image.
     pub pairs: &'a Pairs,
-    /// The terms of the captions: the inputs of the text encoder.
+    /// The terms of the captions: the first inputs of the text encoder.
     pub terms: &'a Terms,
+    /// Rows of the captions, beside the terms; of width 0 if there are none.
+    pub rows: &'a Features,
 }
 
 impl Start {
@@ -53,20 +55,23 @@ impl Start {
         seed: u64,
         options: &StartOptions,
     ) -> Result<Self> {
-        let StartInputs { features, captions, pairs, terms } = *inputs;
+        let StartInputs { features, captions, pairs, terms, rows } = *inputs;
         options.validate()?;
         options.fits(width)?;
         if features.dim == 0 {
             return Err(Error::invalid("model.cca", "images with features", "none"));
         }
         check_pairs("model.cca, train", features.dim, features, captions, pairs)?;
-        if terms.is_empty() {
+        check_rows("model.cca, train, rows of captions", rows.dim, rows, captions.len())?;
+        if terms.is_empty() && rows.dim == 0 {
             let expected = "a term of the training captions that is frequent enough";
             return Err(Error::invalid("model.cca", expected, "none"));
         }
 
-        let texts: Vec<SparseRow> = captions.iter().map(|text| text_row(terms, text)).collect();
-        let moments = PairMoments::new(features, as_given, &texts, terms.len(), pairs);
+        let texts = text_rows(terms, captions, rows);
+        let row = |image: usize, out: &mut [f64]| as_given(features.row(image), out);
+        let widths = [features.dim, terms.len() + rows.dim];
+        let moments = PairMoments::new(widths, row, &texts, pairs);
         let ridges = Sides { image: options.ridge_image, text: options.ridge_text };
         let Solution { s, maps } = Problem::new(&moments)?.solve(ridges, options.dims)?;
         if s.is_empty() {

@@ -5,11 +5,13 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::*;
+use crate::data::Embeddings;
 use crate::eval::{Protocol, TiePolicy, evaluate};
 
-/// Two small problems, `dx < dy` and `dx > dy`, which `tests/reference/cca.py` solved with Cholesky factors and SVD.
+/// Three small problems, `dx < dy`, `dx > dy` and one with given rows on both sides, which `tests/reference/cca.py` solved with
+/// Cholesky factors and SVD.
 #[test]
-fn golden_two_problems() {
+fn golden_problems() {
     let golden: Vec<serde_json::Value> =
         serde_json::from_str(include_str!("../../tests/golden/cca.json")).unwrap();
     for (case, golden) in golden.iter().enumerate() {
@@ -53,11 +55,12 @@ fn golden_two_problems() {
 fn an_embedding_does_not_depend_on_its_batch() {
     let data = dataset(1, 40, 6, 2);
     let cca = Cca::fit(&data, &single(1.0, 1.0)).unwrap();
-    let (all, d) = (cca.image_embeddings(&data.test.features), cca.dims());
-    let one = Features { dim: 6, values: data.test.features.row(3).to_vec() };
+    let (all, d) = (cca.image_embeddings(&data.test), cca.dims());
+    let mut one = data.test.clone();
+    one.keep(&[3]).unwrap();
     assert_eq!(cca.image_embeddings(&one), all[3 * d..4 * d]);
-    let all = cca.text_embeddings(&data.test.captions);
-    assert_eq!(cca.text_embeddings(&data.test.captions[5..6]), all[5 * d..6 * d]);
+    let all = cca.text_embeddings(&data.test);
+    assert_eq!(cca.text_embeddings(&one), all[6 * d..8 * d]);
 }
 
 /// A trap: with fewer images than features and no ridge, CCA fits anything and does not generalise.
@@ -122,7 +125,7 @@ fn dimensions_stop_at_the_rank() {
     }
     let cca = Cca::fit(&data, &CcaOptions { dims: vec![384], ..single(1.0, 1.0) }).unwrap();
     assert!((1..=2).contains(&cca.dims()), "{} dimensions", cca.dims());
-    assert!(cca.image_embeddings(&data.test.features).iter().all(|x| x.is_finite()));
+    assert!(cca.image_embeddings(&data.test).iter().all(|x| x.is_finite()));
 }
 
 /// With one image and one caption, every point of the grid has rSum 600.
@@ -148,7 +151,8 @@ fn rows_have_unit_length_even_of_an_unknown_text() {
     let data = dataset(4, 40, 6, 2);
     let cca = Cca::fit(&data, &single(1.0, 1.0)).unwrap();
     let texts = ["nothing known here", ""].map(String::from);
-    for row in cca.text_embeddings(&texts).chunks(cca.dims()) {
+    let part = Part { captions: texts.into(), ..data.test };
+    for row in cca.text_embeddings(&part).chunks(cca.dims()) {
         let norm: f32 = row.iter().map(|x| x * x).sum();
         assert!((norm - 1.0).abs() < 1e-5, "{row:?}");
     }
@@ -261,6 +265,7 @@ pub(super) fn dataset(seed: u64, train: usize, dim: usize, captions: usize) -> D
         }
         Part {
             features: Features { dim, values },
+            embeddings: Embeddings::default(),
             regions: None,
             images: (0..images).map(|i| format!("{i}.jpg")).collect(),
             captions: texts,
@@ -274,8 +279,13 @@ pub(super) fn dataset(seed: u64, train: usize, dim: usize, captions: usize) -> D
 pub(super) fn part(golden: &serde_json::Value) -> Part {
     let rows: Vec<Vec<f32>> = serde_json::from_value(golden["features"].clone()).unwrap();
     let image_of_text = serde_json::from_value(golden["image_of_text"].clone()).unwrap();
+    let given = |name: &str| {
+        let rows: Vec<Vec<f32>> = serde_json::from_value(golden[name].clone()).unwrap_or_default();
+        Features { dim: rows.first().map_or(0, Vec::len), values: rows.concat() }
+    };
     Part {
         features: Features { dim: rows[0].len(), values: rows.concat() },
+        embeddings: Embeddings { images: given("image_rows"), texts: given("text_rows") },
         regions: None,
         images: (0..rows.len()).map(|i| format!("{i}.jpg")).collect(),
         captions: serde_json::from_value(golden["captions"].clone()).unwrap(),

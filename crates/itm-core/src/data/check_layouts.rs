@@ -12,7 +12,7 @@ use super::names::Names;
 use super::precomp::{karpathy_file, precomp_folder};
 use super::precomp_split::{PrecompSplit, SplitFiles};
 use super::{
-    CaptionRule, Dataset, Extra, Features, FneAnnotations, ImageFolder, Karpathy, KarpathyImage,
+    CaptionRule, Dataset, Embeddings, Extra, Features, FneAnnotations, ImageFolder, Karpathy, KarpathyImage,
     Leakage, LoadOptions, Npy, Part, RegionSource, Split, json, load_pictures, load_precomp,
     originals,
 };
@@ -189,6 +189,7 @@ fn fne(report: &mut CheckReport, annotations: Vec<(PathBuf, Vec<u8>)>) {
                     captions: file.captions,
                     pairs: file.pairs,
                     features: Features { dim: 0, values: Vec::new() },
+                    embeddings: Embeddings::default(),
                     regions: None,
                 };
             }
@@ -208,6 +209,7 @@ fn named_part(
     let pairs = Pairs::new(images.len(), image_of_text).expect("counted from the images");
     Part {
         features: Features { dim: 0, values: Vec::new() },
+        embeddings: Embeddings::default(),
         regions: None,
         images,
         captions,

@@ -180,7 +180,7 @@ mod tests {
 
     use super::*;
     use crate::Pairs;
-    use crate::data::Features;
+    use crate::data::{Embeddings, Features};
 
     const JSON: &str = r#"{"images": [
         {"filename": "a.jpg", "cocoid": 7, "split": "test", "sentences": [{"raw": "One", "sentid": 70}, {"raw": "Two", "sentid": 71}, {"raw": "Three", "sentid": 72}]},
@@ -190,6 +190,7 @@ mod tests {
     fn test_part() -> Part {
         Part {
             features: Features { dim: 0, values: vec![] },
+            embeddings: Embeddings::default(),
             regions: None,
             images: vec!["a.jpg".into(), "b.jpg".into()],
             captions: ["One", "Two", "Four", "Five"].map(String::from).to_vec(),

@@ -156,7 +156,7 @@ fn fingerprint(part: &Part, row: usize) -> Option<[u8; 32]> {
 mod tests {
     use super::*;
     use crate::Pairs;
-    use crate::data::Features;
+    use crate::data::{Embeddings, Features};
 
     fn part(images: &[&str], captions: &[&str], first: f32) -> Part {
         Part {
@@ -164,6 +164,7 @@ mod tests {
                 dim: 1,
                 values: (0..images.len()).map(|i| first + i as f32).collect(),
             },
+            embeddings: Embeddings::default(),
             regions: None,
             images: images.iter().map(|s| s.to_string()).collect(),
             captions: captions.iter().map(|s| s.to_string()).collect(),

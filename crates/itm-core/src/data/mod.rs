@@ -25,6 +25,7 @@ mod check_report;
 mod contents;
 #[cfg(feature = "images")]
 mod decode;
+mod embeddings;
 #[cfg(test)]
 mod fixture;
 mod fne_annotations;
@@ -57,6 +58,7 @@ pub use check_report::{CheckReport, Layout, LayoutReport, SplitCount};
 pub use contents::contents;
 #[cfg(feature = "images")]
 pub use decode::{decode_image, upright_image};
+pub use embeddings::Embeddings;
 pub use fne_annotations::FneAnnotations;
 pub use image_folder::ImageFolder;
 pub use images::{ImageFormat, ImageInfo, is_picture, probe_image, turned_pictures};
@@ -79,7 +81,7 @@ pub use vectors::WordVectors;
 use crate::{Error, Pairs, Result};
 
 /// Global features, one row per image, row-major `[rows, dim]`.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Features {
     /// Width of a row.
     pub dim: usize,
@@ -104,6 +106,8 @@ impl Features {
 pub struct Part {
     /// One row per image; of width 0 if there are only pictures.
     pub features: Features,
+    /// Rows of frozen encoders beside the features and the captions.
+    pub embeddings: Embeddings,
     /// Several rows per image, if the data have them and the caller wants them.
     pub regions: Option<Regions>,
     /// Name of each image: its file name, as written in the data.

@@ -1,8 +1,9 @@
 //! Joining and shortening splits.
 
+use std::mem::take;
 use std::path::Path;
 
-use super::{Features, Part, Regions};
+use super::{Embeddings, Features, Part, Regions};
 use crate::{Error, Pairs, Result};
 
 /// Checks that two parts have features of the same width, and regions of the same width.
@@ -45,13 +46,50 @@ pub(super) fn first_captions(mut part: Part, most: usize, notes: &mut Vec<String
         return Ok(part);
     }
     notes.push(format!("val: the first {most} of {all} captions"));
-    let images = most / per_image;
-    part.features.values.truncate(images * part.features.dim);
-    part.images.truncate(images);
-    part.captions.truncate(most);
-    part.regions = part.regions.map(|regions| regions.first(images));
-    part.pairs = Pairs::uniform(images, per_image);
+    part.keep(&(0..most / per_image).collect::<Vec<_>>())?;
     Ok(part)
+}
+
+impl Part {
+    /// Keeps only these images, in ascending order, with all their captions.
+    ///
+    /// # Errors
+    /// If the part has regions and the images are not its first ones.
+    ///
+    /// # Panics
+    /// If there is no such image.
+    pub fn keep(&mut self, images: &[usize]) -> Result<()> {
+        if let Some(regions) = self.regions.take() {
+            if images.iter().enumerate().any(|(k, &image)| k != image) {
+                let expected = "the first images of a part with regions";
+                return Err(Error::invalid("regions", expected, "others"));
+            }
+            self.regions = Some(regions.first(images.len()));
+        }
+        let mut number = vec![None; self.images.len()];
+        images.iter().enumerate().for_each(|(k, &image)| number[image] = Some(k));
+        let (texts, image_of_text): (Vec<usize>, Vec<usize>) = (0..self.captions.len())
+            .filter_map(|text| Some((text, number[self.pairs.image_of(text)]?)))
+            .unzip();
+        self.pairs = Pairs::new(images.len(), image_of_text)?;
+        self.features.keep(images);
+        self.embeddings.images.keep(images);
+        self.embeddings.texts.keep(&texts);
+        self.images = images.iter().map(|&image| take(&mut self.images[image])).collect();
+        self.captions = texts.iter().map(|&text| take(&mut self.captions[text])).collect();
+        Ok(())
+    }
+}
+
+impl Features {
+    /// Only these rows, in ascending order.
+    fn keep(&mut self, rows: &[usize]) {
+        let dim = self.dim;
+        for (k, &row) in rows.iter().enumerate() {
+            self.values.copy_within(row * dim..(row + 1) * dim, k * dim);
+        }
+        self.values.truncate(rows.len() * dim);
+    }
 }
 
 /// The images of two training files, one after another.
@@ -74,6 +112,7 @@ pub(super) fn join(a: Part, b: Part, folder: &Path) -> Result<Part> {
     let captions = a.captions.into_iter().chain(b.captions).collect();
     Ok(Part {
         features: Features { dim: a.features.dim, values },
+        embeddings: Embeddings::default(),
         regions,
         images,
         captions,

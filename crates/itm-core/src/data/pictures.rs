@@ -7,7 +7,7 @@ use super::fne_annotations::picture_of;
 use super::image_folder::ImageFolder;
 use super::precomp::{Loaded, folder_name, karpathy_file};
 use super::{
-    CaptionRule, Dataset, Dropped, Features, FneAnnotations, Karpathy, Leakage, Part, Split, json,
+    CaptionRule, Dataset, Dropped, Embeddings, Features, FneAnnotations, Karpathy, Leakage, Part, Split, json,
     originals,
 };
 use crate::files::{self, LARGEST_TEXT, Manifest, file_name};
@@ -108,6 +108,7 @@ fn of_annotations(dir: &Path, lists: [FneAnnotations; 3]) -> Listing {
     }
     let parts = lists.map(|FneAnnotations { images, captions, pairs, .. }| Part {
         features: Features { dim: 0, values: vec![] },
+        embeddings: Embeddings::default(),
         regions: None,
         images: images.iter().map(name).collect(),
         captions,
@@ -126,6 +127,7 @@ fn part(karpathy: &Karpathy, split: Split) -> Result<Part> {
     let pairs = Pairs::new(images.len(), image_of_text)?;
     Ok(Part {
         features: Features { dim: 0, values: vec![] },
+        embeddings: Embeddings::default(),
         regions: None,
         images,
         captions,

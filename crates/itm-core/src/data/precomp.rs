@@ -7,7 +7,7 @@ use super::json;
 use super::names::{Extra, Names};
 use super::parts::{first_captions, join, same_widths};
 use super::precomp_split::{PrecompSplit, SplitFiles};
-use super::{CaptionRule, Dataset, Karpathy, Leakage, Part, RegionSource, Split};
+use super::{CaptionRule, Dataset, Embeddings, Karpathy, Leakage, Part, RegionSource, Split};
 use crate::files::{self, LARGEST_TEXT, Manifest};
 use crate::{Error, Result};
 
@@ -132,7 +132,14 @@ pub fn load_precomp(dir: impl AsRef<Path>, options: &LoadOptions) -> Result<Load
                 Some(regions)
             }
         };
-        Ok(Part { features, regions, images, pairs: part.pairs(), captions: part.captions })
+        Ok(Part {
+            features,
+            embeddings: Embeddings::default(),
+            regions,
+            images,
+            pairs: part.pairs(),
+            captions: part.captions,
+        })
     };
 
     let mut train = read("train", Split::Train, Extra::LeftOut)?;

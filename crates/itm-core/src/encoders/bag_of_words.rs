@@ -1,5 +1,7 @@
 //! Encodes captions as bags of words.
 
+use std::sync::Arc;
+
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor};
 use itm_kernels::bag::Bags;
@@ -7,13 +9,15 @@ use itm_kernels::{Linear, bag, normalize_rows};
 
 use super::InputDropout;
 use super::given::linear_map;
+use crate::data::Features;
 use crate::start::{BagPooling, LinearMap};
 use crate::{Error, Result};
 
-/// Maps captions into the joint space: a linear map of the terms that occur.
+/// Maps captions into the joint space: a linear map of the terms that occur and, where there are some, of given rows.
 ///
 /// ```text
-/// y_t = idf_t / ‖idf of the caption's terms‖   or   1 / n
+/// y_t = idf_t / ‖idf of the caption's terms‖   or   1 / n       t < terms
+/// y_t = r[t − terms]                                             t ≥ terms, with the given row r of the caption
 /// w̄   = Σ_t drop(y_t) · W[t] + b,   then w̄ / ‖w̄‖
 /// ```
 ///
@@ -21,11 +25,12 @@ use crate::{Error, Result};
 /// |---|---|---|
 /// | n | number of terms of the caption | |
 /// | idf | [`with_idf`](Self::with_idf) | `[terms]` |
-/// | W, b | `weight`, `bias` | `[terms, d]`, `[d]` |
+/// | r | [`with_rows`](Self::with_rows) | `[width]` |
+/// | W, b | `weight`, `bias` | `[terms + width, d]`, `[d]` |
 /// | w̄ / ‖w̄‖ | result | `[b, d]` |
 ///
-/// A caption is given as the numbers of its distinct known terms; a number that is given twice counts twice. A caption
-/// without a known term becomes `b / ‖b‖`. After dropout the values are not scaled to unit length again. The cost of
+/// A caption is given as the numbers of its distinct known terms; a number that is given twice counts twice. The number
+/// `terms + width + k` stands for row k of the given rows. A caption without a known term and row becomes `b / ‖b‖`. After dropout the values are not scaled to unit length again. The cost of
 /// the product, forward and backward, depends only on the terms that occur. Except for the dropout mask, an embedding
 /// does not depend on its batch.
 ///
@@ -45,32 +50,60 @@ use crate::{Error, Result};
 /// ```
 #[derive(Module, Debug)]
 pub struct BagOfWords {
-    /// `[terms, d]`
+    /// `[terms + width, d]`
     pub weight: Param<Tensor<2>>,
     /// `[d]`
     pub bias: Param<Tensor<1>>,
     /// `[terms]`, above 0: data, not learnt.
     #[module(skip)]
     idf: Vec<f32>,
+    /// `[rows, width]`: data, not learnt.
+    #[module(skip)]
+    rows: Option<Arc<Features>>,
     /// The weights of the terms of a caption.
     #[module(skip)]
     pub pooling: BagPooling,
 }
 
 impl BagOfWords {
-    /// Draws weight and bias uniformly from ±1/√terms, as for any linear map from the terms. Every idf is 1. The seed
-    /// decides all values.
-    pub fn new(terms: usize, d: usize, seed: u64, device: &Device) -> Self {
-        let Linear { weight, bias, .. } = Linear::seeded(terms, d, seed, device);
-        Self { weight, bias, idf: vec![1.0; terms], pooling: BagPooling::default() }
+    /// Draws weight and bias uniformly from ±1/√inputs, as for any linear map. `inputs` counts the terms and the width of a given
+    /// row. Until rows are given all inputs are terms. Every idf is 1. The seed decides all values.
+    pub fn new(inputs: usize, d: usize, seed: u64, device: &Device) -> Self {
+        let Linear { weight, bias, .. } = Linear::seeded(inputs, d, seed, device);
+        let pooling = BagPooling::default();
+        Self { weight, bias, idf: vec![1.0; inputs], rows: None, pooling }
     }
 
-    /// Sets the idf of the terms.
+    /// Gives the rows of captions. They take the place of the last terms: as many as a row is wide.
+    ///
+    /// # Errors
+    /// If a row is wider than there are inputs, or a value is not finite.
+    pub fn with_rows(mut self, rows: Arc<Features>) -> Result<Self> {
+        let (place, [inputs, _]) = ("given rows of a bag of words", self.weight.dims());
+        let Some(terms) = inputs.checked_sub(rows.dim) else {
+            return Err(Error::invalid(place, format!("a width of at most {inputs}"), rows.dim));
+        };
+        if let Some(value) = rows.values.iter().find(|x| !x.is_finite()) {
+            return Err(Error::invalid(place, "finite numbers", value));
+        }
+        self.idf.truncate(terms);
+        Ok(Self { rows: Some(rows), ..self })
+    }
+
+    /// Whether this is the number of a term or of a given row.
+    pub fn has(&self, number: u32) -> bool {
+        let (number, inputs) = (number as usize, self.weight.dims()[0]);
+        let rows = self.rows.as_ref().map_or(0, |rows| rows.rows());
+        number < self.idf.len() || (inputs..inputs + rows).contains(&number)
+    }
+
+    /// Sets the idf of the terms. With given rows, call it after [`with_rows`](Self::with_rows).
     ///
     /// # Errors
     /// If the number of idf values is not the number of terms, or a value is not a finite number above 0.
     pub fn with_idf(self, idf: &[f32]) -> Result<Self> {
-        let (place, [terms, _]) = ("idf of a bag of words", self.weight.dims());
+        let place = "idf of a bag of words";
+        let terms = self.weight.dims()[0] - self.rows.as_ref().map_or(0, |rows| rows.dim);
         if idf.len() != terms {
             return Err(Error::invalid(place, format!("idf of {terms} terms"), idf.len()));
         }
@@ -87,7 +120,7 @@ impl BagOfWords {
     pub fn from_map(weight: &[f32], bias: &[f32], idf: &[f32], device: &Device) -> Result<Self> {
         let (weight, bias) = linear_map("map of a bag of words", weight, bias, device)?;
         let pooling = BagPooling::default();
-        Self { weight, bias, idf: vec![], pooling }.with_idf(idf)
+        Self { weight, bias, idf: vec![], rows: None, pooling }.with_idf(idf)
     }
 
     /// Replaces the map by a map of the same shape.
@@ -104,7 +137,7 @@ impl BagOfWords {
     /// w̄ of captions, rows of unit length.
     ///
     /// # Panics
-    /// If there is no caption, or a term's number is not in the vocabulary.
+    /// If there is no caption, or [`has`](Self::has) not a number.
     pub fn encode<C: AsRef<[u32]>>(&self, captions: &[C], dropout: InputDropout) -> Tensor<2> {
         assert!(!captions.is_empty(), "a batch of captions is not empty");
         let mut bags = Bags::default();
@@ -115,19 +148,32 @@ impl BagOfWords {
         normalize_rows(bag(self.weight.val(), bags) + self.bias.val().unsqueeze())
     }
 
-    /// The terms of a caption and their values.
-    fn values(&self, row: usize, caption: &[u32]) -> impl Iterator<Item = (u32, f32)> {
-        let idf = |(k, &term): (usize, &u32)| match self.idf.get(term as usize) {
-            Some(&idf) => f64::from(idf),
-            None => panic!("caption {row}, term {k}: {term} of {} terms", self.idf.len()),
+    /// The inputs of a caption and their values.
+    fn values(&self, row: usize, caption: &[u32]) -> Vec<(u32, f32)> {
+        let (terms, inputs) = (self.idf.len(), self.weight.dims()[0]);
+        if let Some(k) = caption.iter().position(|&number| !self.has(number)) {
+            panic!("caption {row}, term {k}: {} of {terms} terms", caption[k]);
+        }
+        let idf: Vec<(u32, f64)> = match self.pooling {
+            BagPooling::Off => vec![],
+            _ => {
+                let idf = |&term: &u32| Some((term, f64::from(*self.idf.get(term as usize)?)));
+                caption.iter().filter_map(idf).collect()
+            }
         };
-        let idf: Vec<f64> = caption.iter().enumerate().map(idf).collect();
-        let (count, length) = (idf.len() as f64, idf.iter().map(|x| x * x).sum::<f64>().sqrt());
-        let pooling = self.pooling;
-        caption.iter().copied().zip(idf).map(move |(term, idf)| match pooling {
+        let length = idf.iter().map(|(_, x)| x * x).sum::<f64>().sqrt();
+        let count = idf.len() as f64;
+        let weighted = |(term, idf)| match self.pooling {
             BagPooling::TfIdf => (term, (idf / length) as f32),
-            BagPooling::Mean => (term, (1.0 / count) as f32),
-        })
+            BagPooling::Mean | BagPooling::Off => (term, (1.0 / count) as f32),
+        };
+        let mut values: Vec<(u32, f32)> = idf.into_iter().map(weighted).collect();
+        let Some(rows) = &self.rows else { return values };
+        let given = caption.iter().filter_map(|&number| (number as usize).checked_sub(inputs));
+        for k in given {
+            values.extend((terms as u32..).zip(rows.row(k).iter().copied()));
+        }
+        values
     }
 }
 

@@ -15,6 +15,8 @@ pub enum BagPooling {
     TfIdf,
     /// All terms have the same weight: the mean of the rows, as with an ordinary embedding table.
     Mean,
+    /// No term counts, only the given row of a caption.
+    Off,
 }
 
 /// The input of a text encoder. It decides the rows of the text map of a [`Start`].

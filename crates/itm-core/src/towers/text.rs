@@ -165,8 +165,12 @@ impl TextEncoder {
             Self::Bert(encoder) => encoder.bert.shape.vocabulary,
             Self::Clip(tower) => tower.shape.vocabulary,
         };
+        let has = |word: u32| match self {
+            Self::Bag(bag) => bag.has(word),
+            _ => (word as usize) < known,
+        };
         for (row, caption) in captions.iter().enumerate() {
-            if let Some(word) = caption.as_ref().iter().find(|&&word| word as usize >= known) {
+            if let Some(word) = caption.as_ref().iter().find(|&&word| !has(word)) {
                 let place = format!("caption {row} of the batch");
                 let expected = format!("numbers of words below {known}, the vocabulary");
                 return Err(Error::invalid(place, expected, word));
@@ -183,10 +187,14 @@ impl TextEncoder {
     }
 
     pub(super) fn with_inputs(self, inputs: &InputStatistics) -> Result<Self> {
-        match (self, &inputs.idf) {
-            (Self::Bag(bag), Some(idf)) => Ok(Self::Bag(bag.with_idf(idf)?)),
-            (other, _) => Ok(other),
+        let Self::Bag(mut bag) = self else { return Ok(self) };
+        if let Some(rows) = &inputs.rows {
+            bag = bag.with_rows(rows.clone())?;
         }
+        if let Some(idf) = &inputs.idf {
+            bag = bag.with_idf(idf)?;
+        }
+        Ok(Self::Bag(bag))
     }
 
     pub(super) fn with_start(self, start: &Start) -> Result<Self> {

@@ -134,7 +134,10 @@ fn a_folder_becomes_two_files_of_embeddings() {
     let written = files(&world.path("out"));
     let names: Vec<_> = written.keys().map(String::as_str).collect();
     let arrays = ["image.npy", "image_ids.txt", "text.npy", "text_to_image.npy"];
-    assert_eq!(names, [&["embed.json", "embed.lock", "grid.npy"][..], &arrays].concat());
+    let others = ["captions.txt", "embed.json", "embed.lock", "grid.npy"];
+    assert_eq!(names, [&others[..], &arrays].concat());
+    let texts = String::from_utf8(written["captions.txt"].clone()).unwrap();
+    assert_eq!(texts.lines().collect::<Vec<_>>(), captions.texts);
     let manifest: Value = serde_json::from_slice(&written["embed.json"]).unwrap();
     assert_eq!(manifest["files"]["image.npy"], json!(sha256_hex(&written["image.npy"])));
     assert_eq!(manifest["text"], json!({ "rows": 14, "width": 12, "cut": 14 - 7 }));
@@ -216,7 +219,7 @@ fn shards_are_parts_of_the_whole() {
     let entries = fs::read_dir(world.path("plain")).unwrap().map(|e| e.unwrap().file_name());
     let mut folders: Vec<_> = entries.collect();
     folders.sort();
-    assert_eq!(folders, ["embed", "image", "image_ids", "text", "text_to_image"]);
+    assert_eq!(folders, ["captions", "embed", "image", "image_ids", "text", "text_to_image"]);
     // Captions stand in the shard of their picture, and their numbers count within the shard.
     let pairs = values(world.path("plain/text_to_image/00002.npy"));
     assert_eq!(pairs, [0.0, 1.0, 1.0, 0.0]);

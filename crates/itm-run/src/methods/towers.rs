@@ -1,7 +1,7 @@
 //! What a pair of towers needs of the data.
 
 use itm_core::Result;
-use itm_core::start::TextForm;
+use itm_core::start::{BagPooling, TextForm};
 use itm_core::text::Marks;
 use itm_core::towers::{BagConfig, ImageConfig, ModelConfig, TextConfig};
 
@@ -44,6 +44,7 @@ fn sees(image: &ImageConfig) -> Result<Sees> {
 fn captions(text: &TextConfig) -> Result<(Captions, Option<usize>)> {
     Ok(match text {
         TextConfig::Gru(_) => (Captions::Words(Marks::Off), None),
+        TextConfig::Bag(BagConfig { pooling: BagPooling::Off }) => (Captions::Rows, None),
         TextConfig::Bag(_) => (Captions::Stems, None),
         TextConfig::Bert(bert) => {
             let captions = match bert.weights.folder()? {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use itm_core::cca::{Cca, CcaOptions, StartInputs};
-use itm_core::data::WordVectors;
+use itm_core::data::{Features, WordVectors};
 use itm_core::start::{InputStatistics, Start, TextForm, mean_regions};
 use itm_core::{Error, Result};
 use tempfile::TempDir;
@@ -34,7 +34,10 @@ impl Run {
         let given = Given {
             seed,
             sizes: &Sizes::of(source, reading),
-            inputs: &InputStatistics::of(&self.features.train, reading.terms()),
+            inputs: &InputStatistics {
+                rows: reading.rows(),
+                ..InputStatistics::of(&self.features.train, reading.terms())
+            },
             start: start.as_deref(),
             vectors: self.vectors.as_ref(),
             train: inputs.items(Split::Train),
@@ -121,7 +124,10 @@ impl Run {
             _ => Cow::Borrowed(&self.features.train),
         };
         let (captions, pairs) = (&data.train.captions, &data.train.pairs);
-        form.solve(&StartInputs { features: &features, captions, pairs, terms: &terms }, &words)
+        let (none, given) = (Features::default(), &data.train.embeddings.texts);
+        let rows = if reading.rows().is_some() { given } else { &none };
+        let inputs = StartInputs { features: &features, captions, pairs, terms: &terms, rows };
+        form.solve(&inputs, &words)
     }
 }
 

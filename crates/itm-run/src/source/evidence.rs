@@ -109,7 +109,7 @@ fn folder_name(folder: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use itm_core::Pairs;
-    use itm_core::data::{Features, Part};
+    use itm_core::data::{Embeddings, Features, Part};
 
     use super::*;
     use crate::config::Config;
@@ -118,6 +118,7 @@ mod tests {
     fn data(counts: [usize; 3], name: impl Fn(usize, usize) -> String) -> Dataset {
         let part = |split: usize| Part {
             features: Features { dim: 0, values: vec![] },
+            embeddings: Embeddings::default(),
             regions: None,
             images: (0..counts[split]).map(|i| name(split, i)).collect(),
             captions: vec![],

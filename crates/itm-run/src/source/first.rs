@@ -1,6 +1,6 @@
 //! Validation and test cut to their first images: a model with one forward pass per pair cannot afford all pairs of a split.
 
-use itm_core::data::{Features, Part, Regions};
+use itm_core::data::Part;
 use itm_core::eval::Fold;
 use itm_core::{Error, Result};
 
@@ -23,8 +23,8 @@ impl Source {
         };
         check("validation", &self.dataset.val)?;
         check("test", &self.dataset.test)?;
-        cut(&mut self.dataset.val, images);
-        let fold = cut(&mut self.dataset.test, images);
+        cut(&mut self.dataset.val, images)?;
+        let fold = cut(&mut self.dataset.test, images)?;
         self.truth = self.truth.map(|Truth { train, test }| Truth {
             train,
             test: test.within(fold.images.clone(), &fold.texts),
@@ -40,16 +40,10 @@ impl Source {
 }
 
 /// Keeps only the first images of a split, with all their texts.
-fn cut(part: &mut Part, images: usize) -> Fold {
+fn cut(part: &mut Part, images: usize) -> Result<Fold> {
     let fold = Fold::new(&part.pairs, 0..images);
-    let Features { dim, values } = &mut part.features;
-    values.truncate(images * *dim);
-    part.regions = part.regions.take().map(|regions: Regions| regions.first(images));
-    part.images.truncate(images);
-    let mut texts = std::mem::take(&mut part.captions);
-    part.captions = fold.texts.iter().map(|&text| std::mem::take(&mut texts[text])).collect();
-    part.pairs = fold.pairs.clone();
-    fold
+    part.keep(&(0..images).collect::<Vec<_>>())?;
+    Ok(fold)
 }
 
 #[cfg(test)]
@@ -91,7 +85,7 @@ mod tests {
         let part = &mut source.dataset.test;
         part.captions = ["a", "b", "c", "d"].map(String::from).into();
         part.pairs = Pairs::new(3, vec![1, 2, 0, 1]).unwrap();
-        cut(part, 2);
+        cut(part, 2).unwrap();
         assert_eq!(part.captions, ["a", "c", "d"]);
         assert_eq!((0..3).map(|t| part.pairs.image_of(t)).collect::<Vec<_>>(), [1, 0, 1]);
     }

@@ -102,7 +102,7 @@ fn sizes_of_nothing_and_late_inputs_are_refused() {
     assert_eq!(of(DIM, 0), "vocabulary: expected at least 1, got 0");
     let mut model = fne(&config);
     step(&mut model, &EVEN, 1).unwrap();
-    let inputs = InputStatistics { deviation: 0.8, idf: None };
+    let inputs = InputStatistics { deviation: 0.8, idf: None, rows: None };
     let line = model.with_inputs(&inputs).unwrap_err().to_string();
     let expected = "inputs or start: expected a model before its first step";
     assert_eq!(line, format!("{expected}, got a model after step 1"));

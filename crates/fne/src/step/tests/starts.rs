@@ -44,7 +44,7 @@ fn fixed(temperature: f64) -> ContrastiveOptions {
 /// Losses of twelve steps in three epochs, and the weights after them.
 fn run(config: &FneConfig) -> (Vec<f64>, Vec<f32>) {
     config.validate().unwrap();
-    let inputs = InputStatistics { deviation: 0.8, idf: Some(idf()) };
+    let inputs = InputStatistics { deviation: 0.8, idf: Some(idf()), rows: None };
     let mut fne = fne(config).with_epochs_of(4).with_inputs(&inputs).unwrap();
     if config.model.closed_form().is_some() {
         fne = fne.with_start(&start(8)).unwrap();
@@ -151,7 +151,7 @@ fn starts_and_losses_that_cannot_be_are_refused() {
         let line = config.validate().unwrap_err().to_string();
         assert!(line.starts_with(place), "{line}");
     }
-    let inputs = InputStatistics { deviation: 0.8, idf: Some(vec![1.0; 3]) };
+    let inputs = InputStatistics { deviation: 0.8, idf: Some(vec![1.0; 3]), rows: None };
     let line = fne(&base()).with_inputs(&inputs).unwrap_err().to_string();
     assert_eq!(line, "idf of a bag of words: expected idf of 12 terms, got 3");
     let line = fne(&base()).with_start(&start(7)).unwrap_err().to_string();

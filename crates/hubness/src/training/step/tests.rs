@@ -192,7 +192,7 @@ fn every_option_of_a_start_changes_the_course() {
     let idf: Vec<f32> = (0..12).map(|stem| 1.0 + (stem % 4) as f32).collect();
     let course = |config: &HalConfig| {
         config.validate().unwrap();
-        let inputs = InputStatistics { deviation: 0.8, idf: Some(idf.clone()) };
+        let inputs = InputStatistics { deviation: 0.8, idf: Some(idf.clone()), rows: None };
         let mut hal = hal(config).with_inputs(&inputs).unwrap();
         if config.model.towers().closed_form().is_some() {
             let start = Start { image: map(DIM), text: map(12) };

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::*;
+use crate::cca::rows::text_row;
 use crate::ScoreMatrix;
 use crate::cca::tests::{dataset, numbers, part};
 use crate::cca::{Cca, CcaOptions, ImageTransform};
@@ -142,7 +143,7 @@ fn scales_come_from_the_first_images_and_captions() {
     let start = solve(&train, &terms, 3, &StartOptions { dims: 3, ..OPTIONS }).unwrap();
 
     let images = lengths(&start.image, (0..2100).map(|i| image_row(train.features.row(i))));
-    let texts = lengths(&start.text, train.captions.iter().map(|text| text_row(&terms, text)));
+    let texts = lengths(&start.text, train.captions.iter().map(|text| text_row(&terms, text, &[])));
     for (what, lengths, first) in [("images", images, 2000), ("captions", texts, 5000)] {
         let mean = |of: &[f64]| of.iter().sum::<f64>() / of.len() as f64;
         assert!((mean(&lengths[..first]) - 1.0).abs() < 1e-5, "{what}");
@@ -299,7 +300,7 @@ fn dimensions_beyond_the_rank_are_left_out() {
 
 fn inputs<'a>(train: &'a Part, terms: &'a Terms) -> StartInputs<'a> {
     let Part { features, captions, pairs, .. } = train;
-    StartInputs { features, captions, pairs, terms }
+    StartInputs { features, captions, pairs, terms, rows: &train.embeddings.texts }
 }
 
 fn solve(train: &Part, terms: &Terms, width: usize, options: &StartOptions) -> Result<Start> {
@@ -344,7 +345,7 @@ fn scores(start: &Start, part: &Part, terms: &Terms) -> ScoreMatrix {
         .map(|i| unit(apply(&start.image, &image_row(part.features.row(i)))))
         .collect();
     let texts: Vec<_> =
-        part.captions.iter().map(|t| unit(apply(&start.text, &text_row(terms, t)))).collect();
+        part.captions.iter().map(|t| unit(apply(&start.text, &text_row(terms, t, &[])))).collect();
     let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>() as f32;
     let values = images.iter().flat_map(|v| texts.iter().map(move |w| dot(v, w))).collect();
     ScoreMatrix::new(images.len(), texts.len(), values).unwrap()

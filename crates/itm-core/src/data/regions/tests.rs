@@ -87,6 +87,7 @@ fn an_image_that_is_cut_off_is_not_there() {
 fn dataset(train: &[f32], test: &[f32]) -> Dataset {
     let part = |values: &[f32]| SplitPart {
         features: Features { dim: 0, values: vec![] },
+        embeddings: Default::default(),
         regions: Some(Regions::new(2, vec![values.len() / 2], values.to_vec()).unwrap()),
         images: vec!["0.jpg".into()],
         captions: vec!["a".into()],

@@ -79,6 +79,34 @@ fn no_known_term_is_the_bias() {
     }
 }
 
+/// By hand: two terms of equal idf, then a row of width 2 whose inputs have ten times the weight.
+#[test]
+fn a_given_row_stands_beside_the_terms() {
+    let device = Device::flex();
+    let weight = [1.0, 0.0, 0.0, 1.0, 10.0, 0.0, 0.0, 10.0];
+    let rows = Features { dim: 2, values: vec![0.6, 0.8, -1.0, 0.0] };
+    let bag = BagOfWords::from_map(&weight, &[0.0, 1.0], &[1.0; 4], &device).unwrap();
+    let bag = bag.with_rows(rows.into()).unwrap().with_idf(&[2.0, 2.0]).unwrap();
+    let of = |bag: &BagOfWords, numbers: &[u32]| host(bag.encode(&[numbers], InputDropout::Off));
+    let unit = |x: f32, y: f32| [x / x.hypot(y), y / x.hypot(y)];
+    let close = |got: Vec<f32>, want: [f32; 2]| {
+        assert!(got.iter().zip(want).all(|(a, b)| (a - b).abs() < 1e-6), "{got:?}, {want:?}");
+    };
+    close(of(&bag, &[0, 4]), unit(7.0, 9.0));
+    let half = 0.5f32.sqrt();
+    close(of(&bag, &[0, 1, 5]), unit(half - 10.0, half + 1.0));
+    close(of(&bag, &[5]), unit(-10.0, 1.0));
+    close(of(&bag, &[1]), [0.0, 1.0]);
+    let alone = BagOfWords { pooling: BagPooling::Off, ..bag.clone() };
+    close(of(&alone, &[0, 1, 4]), unit(6.0, 9.0));
+    assert_eq!([0, 1, 2, 3, 4, 5, 6].map(|n| bag.has(n)), [true, true, false, false, true, true, false]);
+    let wide = Features { dim: 5, values: vec![0.0; 5] };
+    let line = bag.clone().with_rows(wide.into()).unwrap_err().to_string();
+    assert_eq!(line, "given rows of a bag of words: expected a width of at most 4, got 5");
+    let nan = Features { dim: 1, values: vec![f32::NAN] };
+    assert!(bag.with_rows(nan.into()).is_err());
+}
+
 /// Weights are a function of the seed, and only weight and bias are parameters.
 #[test]
 fn random_weights_depend_on_the_seed_alone() {

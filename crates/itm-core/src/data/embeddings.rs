@@ -1,0 +1,192 @@
+//! Rows of frozen encoders beside a data set, found by the names of images and by captions.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use super::{Dataset, Features, Npy, Part};
+use crate::files::{self, LARGEST_TEXT, Manifest, excerpt};
+use crate::{Error, Result};
+
+/// Rows that frozen encoders made of the images and captions of a split. Each row of an encoder has unit length; the rows of
+/// several encoders stand side by side.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Embeddings {
+    /// One row per image; of width 0 if there are none.
+    pub images: Features,
+    /// One row per caption; of width 0 if there are none.
+    pub texts: Features,
+}
+
+impl Dataset {
+    /// Reads the rows of folders that `itm embed` wrote, beside those that the data set has.
+    ///
+    /// ```text
+    /// DIR/image.npy  [n, width]   DIR/image_ids.txt   the image of each row, by its name
+    /// DIR/text.npy   [m, width]   DIR/captions.txt    the caption of each row
+    /// ```
+    ///
+    /// A folder may have one of the two. Training images that a folder has no row for are left out; the notes say how many.
+    ///
+    /// # Errors
+    /// If files are missing or malformed, a row has length 0 or is not finite, a name has two different rows, a caption or a held-out
+    /// image has no row, or training images would be left out beside regions.
+    pub fn add_embeddings(
+        &mut self,
+        folders: &[PathBuf],
+        manifest: &mut Manifest,
+    ) -> Result<Vec<String>> {
+        let mut notes = vec![];
+        for folder in folders {
+            let images = RowTable::open(folder, "image", "image_ids.txt", manifest)?;
+            let texts = RowTable::open(folder, "text", "captions.txt", manifest)?;
+            if images.is_none() && texts.is_none() {
+                let expected = "image.npy with image_ids.txt, or text.npy with captions.txt";
+                return Err(Error::invalid(folder.display(), expected, "none of them"));
+            }
+            if let Some(images) = images {
+                notes.extend(self.add_images(&images)?);
+            }
+            if let Some(texts) = texts {
+                let width = texts.features.dim;
+                notes.push(format!("{}: rows of captions, width {width}", texts.place));
+                for (part, name) in self.named() {
+                    let rows = part.captions.iter().map(|caption| caption.trim());
+                    texts.beside(&mut part.embeddings.texts, rows, &format!("{name} caption"))?;
+                }
+            }
+        }
+        Ok(notes)
+    }
+
+    fn named(&mut self) -> [(&mut Part, &'static str); 3] {
+        [(&mut self.train, "train"), (&mut self.val, "val"), (&mut self.test, "test")]
+    }
+
+    fn add_images(&mut self, table: &RowTable) -> Result<Vec<String>> {
+        let width = table.features.dim;
+        let mut notes = vec![format!("{}: rows of images, width {width}", table.place)];
+        let all = self.train.images.len();
+        let known = |&i: &usize| table.numbers.contains_key(&self.train.images[i]);
+        let kept: Vec<usize> = (0..all).filter(known).collect();
+        if kept.is_empty() {
+            let expected = format!("a training image such as {}", excerpt(&self.train.images[0]));
+            return Err(Error::invalid(&table.place, expected, "none"));
+        }
+        if kept.len() < all {
+            let left_out = all - kept.len();
+            if self.train.regions.is_some() {
+                let expected = "a row for every training image, because there are regions";
+                return Err(Error::invalid(&table.place, expected, format!("{left_out} without")));
+            }
+            notes.push(format!(
+                "{}: {left_out} of {all} training images have no row there: every row learns without them",
+                table.place
+            ));
+            self.train.keep(&kept)?;
+        }
+        for (part, name) in self.named() {
+            let rows = part.images.iter().map(String::as_str);
+            table.beside(&mut part.embeddings.images, rows, &format!("{name} image"))?;
+        }
+        Ok(notes)
+    }
+}
+
+/// Rows of unit length by name.
+struct RowTable {
+    place: String,
+    features: Features,
+    numbers: HashMap<String, usize>,
+}
+
+impl RowTable {
+    /// `NAME.npy` with the names of its rows; `None` if there is no such file.
+    fn open(
+        folder: &Path,
+        name: &str,
+        names: &str,
+        manifest: &mut Manifest,
+    ) -> Result<Option<Self>> {
+        let path = folder.join(format!("{name}.npy"));
+        if !path.exists() {
+            let shards = folder.join(name);
+            if shards.is_dir() {
+                let expected = "one file, joined from its shards";
+                return Err(Error::invalid(path.display(), expected, "a folder of shards"));
+            }
+            return Ok(None);
+        }
+        let npy = Npy::open(&path)?;
+        npy.check_rank(&[2])?;
+        manifest.add(folder, &path, npy.file_bytes());
+        let (rows, width) = (npy.rows(), npy.row_len());
+        if rows == 0 || width == 0 {
+            let got = format!("{rows} of width {width}");
+            return Err(Error::invalid(path.display(), "rows of numbers", got));
+        }
+        let list = folder.join(names);
+        let bytes = files::read(&list, LARGEST_TEXT)?;
+        manifest.add(folder, &list, &bytes);
+        let place = list.display().to_string();
+        let text = files::utf8(&place, bytes)?;
+        let lines = files::lines(&place, "a name or a caption", &text)?;
+        if lines.len() != rows {
+            let expected = format!("{rows} lines, as many as {name}.npy has rows");
+            return Err(Error::invalid(place, expected, lines.len()));
+        }
+        let mut values = vec![0.0; rows * width];
+        for (k, row) in values.chunks_exact_mut(width).enumerate() {
+            npy.row_into(k, row)?;
+            let length = row.iter().map(|&x| f64::from(x).powi(2)).sum::<f64>().sqrt();
+            if !length.is_finite() || length == 0.0 {
+                let place = format!("{}, row {k}", path.display());
+                return Err(Error::invalid(place, "a finite length above 0", length));
+            }
+            row.iter_mut().for_each(|x| *x = (f64::from(*x) / length) as f32);
+        }
+        let features = Features { dim: width, values };
+        let mut numbers = HashMap::with_capacity(rows);
+        for (k, line) in lines.into_iter().enumerate() {
+            if let Some(&first) = numbers.get(line.trim()) {
+                if !equal(features.row(first), features.row(k)) {
+                    let place = format!("{place} line {}", k + 1);
+                    let expected = format!("the row of line {}, which is the same", first + 1);
+                    return Err(Error::invalid(place, expected, "another row"));
+                }
+            } else {
+                numbers.insert(line.trim().to_owned(), k);
+            }
+        }
+        Ok(Some(Self { place: path.display().to_string(), features, numbers }))
+    }
+
+    /// The rows of these names beside the rows that `to` has.
+    fn beside<'n>(
+        &self,
+        to: &mut Features,
+        names: impl ExactSizeIterator<Item = &'n str>,
+        what: &str,
+    ) -> Result<()> {
+        let mut values = Vec::with_capacity(names.len() * (to.dim + self.features.dim));
+        for (k, name) in names.enumerate() {
+            let Some(&row) = self.numbers.get(name) else {
+                let expected = format!("a row for {what} {k}, {}", excerpt(name));
+                return Err(Error::invalid(&self.place, expected, "none"));
+            };
+            if to.dim > 0 {
+                values.extend_from_slice(to.row(k));
+            }
+            values.extend_from_slice(self.features.row(row));
+        }
+        *to = Features { dim: to.dim + self.features.dim, values };
+        Ok(())
+    }
+}
+
+/// Whether rows are equal up to the rounding of another batch.
+fn equal(a: &[f32], b: &[f32]) -> bool {
+    a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-5)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,139 @@
+use std::fs;
+
+use super::*;
+use crate::Pairs;
+
+/// A `.npy` of f32, version 1.
+fn npy(shape: &str, values: &[f32]) -> Vec<u8> {
+    let header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}");
+    let header = format!("{header:<117}\n");
+    let mut bytes = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
+    bytes.extend(header.bytes());
+    bytes.extend(values.iter().flat_map(|x| x.to_le_bytes()));
+    bytes
+}
+
+fn dataset() -> Dataset {
+    let part = |images: &[&str], captions: &[&str]| Part {
+        features: Features { dim: 1, values: (0..images.len()).map(|i| i as f32).collect() },
+        embeddings: Embeddings::default(),
+        regions: None,
+        images: images.iter().map(|&name| name.into()).collect(),
+        captions: captions.iter().map(|&text| text.into()).collect(),
+        pairs: Pairs::uniform(images.len(), captions.len() / images.len()),
+    };
+    Dataset {
+        name: "toy".into(),
+        train: part(&["a", "b", "c"], &["A dog.", "dogs", "A cat.", "cats", "A dog.", "none"]),
+        val: part(&["d"], &["A cat."]),
+        test: part(&["e"], &["dogs "]),
+        sha256: String::new(),
+    }
+}
+
+/// Rows of the images e, c, a, d: (3, 4) and its like. Rows of the captions: a dog twice.
+fn folder() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    let write = |name: &str, bytes: &[u8]| fs::write(dir.path().join(name), bytes).unwrap();
+    write("image.npy", &npy("(4, 2)", &[3.0, 4.0, 0.0, 2.0, -1.0, 0.0, 6.0, 8.0]));
+    write("image_ids.txt", b"e\nc\na\nd\n");
+    write("text.npy", &npy("(6, 1)", &[1.0, -2.0, 3.0, -4.0, 5.0, 1.0]));
+    write("captions.txt", b"A dog.\ndogs\nA cat.\ncats\nnone\nA dog.\n");
+    dir
+}
+
+fn add(dir: &Path) -> Result<(Dataset, Vec<String>), String> {
+    let mut data = dataset();
+    let folders = [dir.to_path_buf()];
+    let notes = data.add_embeddings(&folders, &mut Manifest::default());
+    let here = format!("{}/", dir.display());
+    let plain = |text: String| text.replace(&here, "");
+    match notes {
+        Ok(notes) => Ok((data, notes.into_iter().map(plain).collect())),
+        Err(error) => Err(plain(error.to_string())),
+    }
+}
+
+/// By hand: b has no row and goes with its captions; rows have unit length and follow names and captions, not the order of the file.
+#[test]
+fn rows_are_found_by_name_and_by_caption() {
+    let (data, notes) = add(folder().path()).unwrap();
+    assert_eq!(data.train.images, ["a", "c"]);
+    assert_eq!(data.train.captions, ["A dog.", "dogs", "A dog.", "none"]);
+    assert_eq!(data.train.pairs, Pairs::uniform(2, 2));
+    assert_eq!(data.train.features.values, [0.0, 2.0]);
+    let of = |part: &Part| (part.embeddings.images.clone(), part.embeddings.texts.clone());
+    let rows = |dim, values: &[f32]| Features { dim, values: values.to_vec() };
+    let want = (rows(2, &[-1.0, 0.0, 0.0, 1.0]), rows(1, &[1.0, -1.0, 1.0, 1.0]));
+    assert_eq!(of(&data.train), want);
+    assert_eq!(of(&data.val), (rows(2, &[0.6, 0.8]), rows(1, &[1.0])));
+    assert_eq!(of(&data.test), (rows(2, &[0.6, 0.8]), rows(1, &[-1.0])));
+    assert_eq!(
+        notes,
+        [
+            "image.npy: rows of images, width 2",
+            "image.npy: 1 of 3 training images have no row there: every row learns without them",
+            "text.npy: rows of captions, width 1",
+        ]
+    );
+}
+
+/// The rows of two folders stand side by side.
+#[test]
+fn folders_stand_side_by_side() {
+    let (one, two) = (folder(), folder());
+    fs::remove_file(two.path().join("text.npy")).unwrap();
+    let mut data = dataset();
+    let folders = [one.path().to_path_buf(), two.path().to_path_buf()];
+    let mut manifest = Manifest::default();
+    data.add_embeddings(&folders, &mut manifest).unwrap();
+    let images = &data.test.embeddings.images;
+    assert_eq!((images.dim, &images.values[..]), (4, &[0.6, 0.8, 0.6, 0.8][..]));
+    assert_eq!(data.test.embeddings.texts.dim, 1);
+    assert_eq!(manifest.files.len(), 6);
+}
+
+#[test]
+fn what_does_not_fit_is_refused_in_one_line() {
+    let with = |name: &str, bytes: &[u8]| {
+        let dir = folder();
+        fs::write(dir.path().join(name), bytes).unwrap();
+        add(dir.path()).unwrap_err()
+    };
+    let rows = npy("(4, 2)", &[0.0, 0.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0]);
+    for (name, bytes, want) in [
+        ("image.npy", &rows[..], "image.npy, row 0: expected a finite length above 0, got 0"),
+        (
+            "image_ids.txt",
+            b"e\nc\na\n",
+            "image_ids.txt: expected 4 lines, as many as image.npy has rows, got 3",
+        ),
+        (
+            "image_ids.txt",
+            b"f\nc\na\nd\n",
+            "image.npy: expected a row for test image 0, \"e\", got none",
+        ),
+        (
+            "image_ids.txt",
+            b"e\nf\ng\nd\n",
+            "image.npy: expected a training image such as \"a\", got none",
+        ),
+        (
+            "captions.txt",
+            b"A dog.\nhounds\nA cat.\ncats\nnone\nA dog.\n",
+            "text.npy: expected a row for train caption 1, \"dogs\", got none",
+        ),
+        (
+            "captions.txt",
+            b"A dog.\nA dog.\nA cat.\ncats\nnone\ndogs\n",
+            "captions.txt line 2: expected the row of line 1, which is the same, got another row",
+        ),
+    ] {
+        assert_eq!(with(name, bytes), want);
+    }
+    let empty = tempfile::tempdir().unwrap();
+    assert!(add(empty.path()).unwrap_err().ends_with("text.npy with captions.txt, got none of them"));
+    let dir = folder();
+    fs::remove_file(dir.path().join("captions.txt")).unwrap();
+    assert!(add(dir.path()).unwrap_err().starts_with("captions.txt"));
+}
