@@ -41,7 +41,8 @@ impl Dataset {
             let texts = RowTable::open(folder, "text", "captions.txt", manifest)?;
             if images.is_none() && texts.is_none() {
                 let expected = "image.npy with image_ids.txt, or text.npy with captions.txt";
-                return Err(Error::invalid(folder.display(), expected, "none of them"));
+                let got = "none of them; `cargo xtask data` says how to make them";
+                return Err(Error::invalid(folder.display(), expected, got));
             }
             if let Some(images) = images {
                 notes.extend(self.add_images(&images)?);
