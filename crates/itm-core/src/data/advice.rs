@@ -83,9 +83,9 @@ Flickr8k: 8,091 photographs (8,000 in its own split), 5 captions each
             DIR/precomp/*_regions.npy         regions beside them, with *_boxes.npy; or *_grid.npy, as
                                               `itm embed --patches` writes grid.npy: for models that see regions
   more      DIR/minilm, DIR/dinov2            rows of published encoders, for fne-flickr8k-real, hal-flickr8k-real:
-            cat DIR/precomp/*_caps.txt > captions.txt
-            cargo xtask embed --model sentence-transformers/all-MiniLM-L6-v2 --captions captions.txt --out DIR/minilm
-            cargo xtask embed --model facebook/dinov2-small --images DIR/images --out DIR/dinov2
+    cat DIR/precomp/*_caps.txt > captions.txt
+    cargo xtask embed --model sentence-transformers/all-MiniLM-L6-v2 --captions captions.txt --out DIR/minilm
+    cargo xtask embed --model facebook/dinov2-small --images DIR/images --out DIR/dinov2
                                               --model takes a folder too. all-MiniLM-L6-v2 (Apache-2.0) was trained
                                               on text pairs that include Flickr30K's and COCO's captions
   computed  global features as the mean over regions where a file holds regions; nothing else
