@@ -77,7 +77,14 @@ pub struct BankState {
 impl Bank {
     /// A bank of `capacity` random rows of `width` values, each of unit length. The same seed gives the same rows. The rows are
     /// on `device`, without autodiff.
+    ///
+    /// # Panics
+    /// If `width` is 0, or memory cannot hold the rows.
     pub fn new(capacity: usize, width: usize, seed: u64, device: &Device) -> Self {
+        let mut room = Vec::<f32>::new();
+        let size = capacity.checked_mul(width).filter(|&n| room.try_reserve_exact(n).is_ok());
+        assert!(width > 0 && size.is_some(), "a bank of {capacity} rows of {width} values");
+        drop(room);
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let mut rows = || {
             let values: Vec<f32> = (0..capacity).flat_map(|_| unit_row(width, &mut rng)).collect();
@@ -96,7 +103,7 @@ impl Bank {
         let BankState { images, texts, ids, captions, cursor } = state;
         let k = ids.len();
         for (what, values) in [("images", images.len()), ("texts", texts.len())] {
-            if values != k * width {
+            if width == 0 || k.checked_mul(width) != Some(values) {
                 let expected = format!("{k} rows of {width} values");
                 return Err(Error::invalid(format!("{what} of the bank"), expected, values));
             }

@@ -20,7 +20,12 @@ pub struct Gaussian {
 
 impl Gaussian {
     /// From mean and variance; the deviation is floored at [`SIGMA_FLOOR`].
+    ///
+    /// # Panics
+    /// If the mean is not finite, or the variance is negative or not finite.
     pub fn new(mean: f64, variance: f64) -> Self {
+        let fine = mean.is_finite() && variance >= 0.0 && variance.is_finite();
+        assert!(fine, "a density of mean {mean} and variance {variance}");
         Self { mean, deviation: variance.sqrt().max(SIGMA_FLOOR) }
     }
 }
@@ -70,12 +75,18 @@ pub struct Posterior {
 
 impl Posterior {
     /// logit(s) = ln P(c|s) − ln P(c̄|s).
+    ///
+    /// # Panics
+    /// If the prior is not above 0 and below 1.
     pub fn log_odds(&self, s: f64) -> f64 {
         let (zp, zn) = self.standardised(s);
         self.offset() + (zn * zn - zp * zp) / 2.0
     }
 
     /// P(c|s).
+    ///
+    /// # Panics
+    /// As [`log_odds`](Self::log_odds).
     pub fn probability(&self, s: f64) -> f64 {
         let logit = self.log_odds(s);
         let small = (-logit.abs()).exp();
@@ -116,6 +127,8 @@ impl Posterior {
 
     /// The part of the log-odds that does not depend on `s`.
     fn offset(&self) -> f64 {
+        let prior = self.prior;
+        assert!(prior > 0.0 && prior < 1.0, "a prior above 0 and below 1, got {prior}");
         log_odds(self.prior) + (self.negative.deviation.ln() - self.positive.deviation.ln())
     }
 }

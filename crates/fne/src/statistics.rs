@@ -91,7 +91,11 @@ pub struct Snapshot {
 impl Snapshot {
     /// The posterior of Eq. 9; `None` until **more than** `min_count` matched pairs were seen. `prior` is p of Eq. 10, above 0 and
     /// below 1.
+    ///
+    /// # Panics
+    /// If the prior is not above 0 and below 1.
     pub fn posterior(&self, prior: f64, min_count: u64) -> Option<Posterior> {
+        assert!(prior > 0.0 && prior < 1.0, "a prior above 0 and below 1, got {prior}");
         (self.positive.count > min_count).then(|| Posterior {
             prior,
             positive: self.positive.gaussian(),
@@ -191,7 +195,7 @@ impl Statistics {
         skip: impl Fn(usize, usize) -> bool,
     ) -> Result<()> {
         let each = format!("one for each of {b} images and {b} texts");
-        checks::count("scores of the batch", b * b, &each, scores.len())?;
+        checks::count("scores of the batch", b.saturating_mul(b), &each, scores.len())?;
         if let Some(at) = scores.iter().position(|s| !s.is_finite()) {
             let place = format!("score of image {} and text {} of the batch", at / b, at % b);
             return Err(Error::invalid(place, "a finite number", scores[at]));

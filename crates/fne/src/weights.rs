@@ -10,6 +10,9 @@ use crate::exp::{exp_nonpositive, sigmoid};
 use crate::posterior::{Posterior, log_odds};
 use crate::statistics::Snapshot;
 
+/// The largest τ and α: in f32 their products with 0 stay 0.
+const MOST: f64 = 1e30;
+
 /// Which equation weighs a candidate whose posterior is exactly λ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -66,8 +69,9 @@ impl Rule {
         within(&key("prior"), self.prior, "a number above 0 and below 1", open)?;
         let closed = |x: f64| (0.0..=1.0).contains(&x);
         within(&key("lambda"), self.lambda, "a number from 0 to 1", closed)?;
-        at_least_zero(&key("tau"), self.tau)?;
-        at_least_zero(&key("alpha"), self.alpha)
+        let exponent = |x: f64| (0.0..=MOST).contains(&x);
+        within(&key("tau"), self.tau, "from 0 to 1e30", exponent)?;
+        within(&key("alpha"), self.alpha, "from 0 to 1e30", exponent)
     }
 }
 
@@ -117,9 +121,11 @@ impl CandidatePool<'_> {
     /// # Panics
     /// If there is no such anchor or candidate.
     pub fn excluded(&self, i: usize, j: usize) -> bool {
+        let (b, n) = (self.anchors(), self.candidates());
+        assert!(i < b && j < n, "anchor {i} of {b}, candidate {j} of {n}");
         match self.excluded {
             Exclusions::SameImage { anchors, candidates } => anchors[i] == candidates[j],
-            Exclusions::Mask(mask) => mask[i * self.candidates() + j],
+            Exclusions::Mask(mask) => mask[i * n + j],
         }
     }
 
@@ -128,7 +134,8 @@ impl CandidatePool<'_> {
     /// # Panics
     /// If there is no such anchor.
     pub fn row(&self, i: usize) -> &[f32] {
-        let n = self.candidates();
+        let (b, n) = (self.anchors(), self.candidates());
+        assert!(i < b, "anchor {i} of {b}");
         &self.scores[i * n..(i + 1) * n]
     }
 

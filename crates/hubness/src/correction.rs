@@ -79,7 +79,7 @@ impl AnyCorrection {
     /// All corrected scores, images × texts, rounded to f32. Take ranks from a [`pass`](crate::pass), which compares in f64.
     ///
     /// # Errors
-    /// As [`check`](Self::check).
+    /// As [`check`](Self::check), or if a finite score becomes a number that f32 does not hold.
     pub fn apply(&self, scores: &ScoreMatrix) -> Result<ScoreMatrix> {
         self.check(scores)?;
         let (n, m) = (scores.images(), scores.texts());
@@ -89,7 +89,15 @@ impl AnyCorrection {
                 (self.direction.queries(image, text), self.direction.items(image, text));
             self.rescore.rescore(query, item, scores.values()[at]) as f32
         };
-        ScoreMatrix::new(n, m, (0..n * m).map(value).collect())
+        let values: Vec<f32> = (0..n * m).map(value).collect();
+        let pairs = values.iter().zip(scores.values());
+        if let Some(at) =
+            pairs.map(|(new, old)| old.is_finite() && !new.is_finite()).position(|bad| bad)
+        {
+            let place = format!("corrected score of image {} and text {}", at / m, at % m);
+            return Err(Error::invalid(place, "a number that f32 holds", values[at]));
+        }
+        ScoreMatrix::new(n, m, values)
     }
 
     /// The corrected scores of one query that was not in the fit, as a service needs them. `scores` are its scores with all

@@ -54,7 +54,7 @@ pub fn items(
         ));
     }
     let biases = biases(correction.map())?;
-    if dim == 0 || rows.len() != biases.len() * dim {
+    if dim == 0 || biases.len().checked_mul(dim) != Some(rows.len()) {
         let expected = format!("{} × {dim} values, as many items as were corrected", biases.len());
         return Err(Error::invalid("items", expected, rows.len()));
     }

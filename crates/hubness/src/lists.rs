@@ -1,5 +1,7 @@
 //! The best items of every query.
 
+use std::ops::Range;
+
 use crate::Direction;
 
 /// The best items of every query, best first, with corrected scores.
@@ -15,10 +17,11 @@ impl TopLists {
     /// From row-major lists of `k` items per query.
     ///
     /// # Panics
-    /// If the lengths differ or are not a multiple of `k`.
+    /// If the lengths differ or are not a multiple of `k`, or a score is NaN.
     pub fn new(direction: Direction, k: usize, items: Vec<u32>, scores: Vec<f64>) -> Self {
         assert_eq!(items.len(), scores.len(), "one score for each item");
         assert!(items.is_empty() || items.len().is_multiple_of(k), "lists of {k}");
+        assert!(!scores.iter().any(|score| score.is_nan()), "scores of lists, got NaN");
         Self { direction, k, items, scores }
     }
 
@@ -38,12 +41,23 @@ impl TopLists {
     }
 
     /// The items of a query, best first; equal scores by ascending index.
+    ///
+    /// # Panics
+    /// If there is no such query.
     pub fn items(&self, query: usize) -> &[u32] {
-        &self.items[query * self.k..(query + 1) * self.k]
+        &self.items[self.places(query)]
     }
 
     /// The scores of these items.
+    ///
+    /// # Panics
+    /// If there is no such query.
     pub fn scores(&self, query: usize) -> &[f64] {
-        &self.scores[query * self.k..(query + 1) * self.k]
+        &self.scores[self.places(query)]
+    }
+
+    fn places(&self, query: usize) -> Range<usize> {
+        assert!(query < self.queries(), "query {query} of {}", self.queries());
+        query * self.k..(query + 1) * self.k
     }
 }

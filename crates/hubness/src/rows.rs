@@ -37,14 +37,7 @@ pub enum Length {
 /// assert_eq!(hubness::rows::unit(2, &[3.0, -4.0, 0.0, 0.0]), [0.6, -0.8, 0.0, 0.0]);
 /// ```
 pub fn unit(dim: usize, values: &[f32]) -> Vec<f32> {
-    assert!(
-        dim > 0 && values.len().is_multiple_of(dim),
-        "{} values in rows of {dim}",
-        values.len()
-    );
-    if let Some(at) = values.iter().position(|value| !value.is_finite()) {
-        panic!("row {}, column {}: {} has no unit length", at / dim, at % dim, values[at]);
-    }
+    check(dim, values);
     let fill = |at: usize, row: &mut [f64]| {
         row.iter_mut().zip(&values[at * dim..]).for_each(|(x, &v)| *x = f64::from(v));
     };
@@ -54,8 +47,9 @@ pub fn unit(dim: usize, values: &[f32]) -> Vec<f32> {
 /// Possible faults of embeddings, one line each: rows of zeros, equal rows, all rows pointing nearly the same way.
 ///
 /// # Panics
-/// If `dim` is 0.
+/// If the values are not whole rows, or one is not finite.
 pub fn warnings(place: &str, dim: usize, values: &[f32]) -> Vec<String> {
+    check(dim, values);
     let collapsed = resultant(dim, values).filter(|&length| length > COLLAPSED).map(|length| {
         format!("{place}: collapsed: all rows point nearly the same way (mean resultant length {length:.5})")
     });
@@ -66,6 +60,14 @@ pub fn warnings(place: &str, dim: usize, values: &[f32]) -> Vec<String> {
 }
 
 /// Rows as f32, and their norms before the scaling: NaN for a row that is not finite. `fill` writes one row.
+fn check(dim: usize, values: &[f32]) {
+    let n = values.len();
+    assert!(dim > 0 && n.is_multiple_of(dim), "{n} values in rows of {dim}");
+    if let Some(at) = values.iter().position(|value| !value.is_finite()) {
+        panic!("row {}, column {}: {} has no unit length", at / dim, at % dim, values[at]);
+    }
+}
+
 pub(crate) fn scaled(
     rows: usize,
     dim: usize,

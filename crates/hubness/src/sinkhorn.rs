@@ -72,10 +72,13 @@ impl Default for Sinkhorn {
 }
 
 impl Sinkhorn {
+    /// The most iterations that a configuration may ask for.
+    pub(crate) const MOST_ITERATIONS: usize = 1_000_000;
+
     /// Fits on a bank: the test queries, or others.
     ///
     /// # Errors
-    /// If the bank is empty, ε is not above 0 and below 1e200, the tolerance is negative or NaN, or all
+    /// If the bank is empty, ε is not above 0 and below 1e200, the tolerance is negative or NaN, there are more than 1,000,000 iterations, or all
     /// scores of a query or item are −∞.
     pub fn fit<B: Bank>(
         &self,
@@ -85,6 +88,10 @@ impl Sinkhorn {
         let Sinkhorn { epsilon, iterations, tolerance } = *self;
         positive("ε of Sinkhorn", epsilon)?;
         positive("1/ε of Sinkhorn", 1.0 / epsilon)?;
+        if iterations > Self::MOST_ITERATIONS {
+            let expected = format!("at most {}", Self::MOST_ITERATIONS);
+            return Err(Error::invalid("iterations of Sinkhorn", expected, iterations));
+        }
         if tolerance.is_nan() || tolerance < 0.0 {
             return Err(Error::invalid("tolerance of Sinkhorn", "a number, 0 or more", tolerance));
         }

@@ -33,7 +33,11 @@ pub enum Temperature {
 
 impl Temperature {
     /// A learnt temperature that starts at τ. CLIP starts at 0.07.
+    ///
+    /// # Panics
+    /// If τ is not above 0, or 1/τ is no number of f32.
     pub fn learned(tau: f64, device: &Device) -> Self {
+        check(tau);
         let start = Tensor::from_floats([-tau.ln() as f32], device);
         Self::Learned(Param::from_tensor(start))
     }
@@ -50,12 +54,17 @@ impl Temperature {
     fn divide(&self, scores: Tensor<2>) -> Tensor<2> {
         match self {
             Self::Fixed(tau) => {
-                assert!(tau.is_finite() && *tau > 0.0, "a temperature above 0, got {tau}");
+                check(*tau);
                 scores / *tau
             }
             Self::Learned(log) => scores * scale(log).unsqueeze(),
         }
     }
+}
+
+fn check(tau: f64) {
+    let fits = tau > 0.0 && (tau as f32).is_normal() && (tau.recip() as f32).is_normal();
+    assert!(fits, "a temperature above 0, got {tau}");
 }
 
 /// 1/τ. Past the bound, its gradient is the gradient at the bound.
@@ -84,7 +93,7 @@ fn scale(log: &Param<Tensor<1>>) -> Tensor<1> {
 /// whatever its value.
 ///
 /// # Panics
-/// If `scores` is not square, there are not `b` image ids, or a fixed temperature is not above 0.
+/// If `scores` is not square or empty, there are not `b` image ids, or a fixed temperature is not above 0.
 ///
 /// # Departures
 /// CLIP takes the mean over the batch and over both directions, and has no siblings. Here the caller reduces and
@@ -146,7 +155,7 @@ pub fn info_nce(
 /// its value.
 ///
 /// # Panics
-/// If `scores` is not square, there are not `b` image ids, or a fixed temperature is not above 0.
+/// If `scores` is not square or empty, there are not `b` image ids, a fixed temperature is not above 0, or the bias is not one value.
 ///
 /// # Departures
 /// SigLIP sums and divides by b, has no siblings, and does not bound the temperature.
@@ -178,6 +187,7 @@ pub fn sigmoid_pairs(
         Some(masked) => scores.mask_fill(masked.clone(), 0.0),
         None => scores,
     };
+    assert_eq!(bias.dims(), [1], "a bias of shape {:?}, not [1]", bias.dims());
     let logits = temperature.divide(scores) + bias.unsqueeze();
     let terms = log_sigmoid(logits.clone().neg().mask_where(diagonal, logits)).neg();
     match masked {
@@ -236,7 +246,11 @@ pub struct Contrast {
 
 impl Contrast {
     /// Builds the loss from its options.
+    ///
+    /// # Panics
+    /// If [`ContrastiveOptions::validate`] refuses the options.
     pub fn new(options: &ContrastiveOptions, device: &Device) -> Self {
+        options.validate().unwrap_or_else(|error| panic!("{error}"));
         let ContrastiveOptions { temperature, bias, learn } = *options;
         let beta = || Param::from_tensor(Tensor::from_floats([bias as f32], device));
         match learn {

@@ -25,18 +25,25 @@ impl Block {
     /// # Panics
     /// If the shapes do not fit.
     pub fn new(positive: Tensor<2>, scores: Tensor<2>, excluded: Tensor<2, Bool>) -> Self {
-        let (p, s, x) = (positive.dims(), scores.dims(), excluded.dims());
+        let block = Self { positive, scores, excluded };
+        block.check();
+        block
+    }
+
+    /// The fields are public, so a sampler or a loss may get any.
+    pub(crate) fn check(&self) {
+        let (p, s, x) = (self.positive.dims(), self.scores.dims(), self.excluded.dims());
         assert_eq!(p, [s[0], 1], "positives of shape {p:?} for scores of shape {s:?}");
         assert_eq!(x, s, "exclusions of shape {x:?} for scores of shape {s:?}");
-        Self { positive, scores, excluded }
     }
 
     /// Anchors and candidates of one batch. Pair `i` is on the diagonal; only the diagonal is excluded.
     ///
     /// # Panics
-    /// If `scores` is not square.
+    /// If `scores` is not square, or there is no pair.
     pub fn in_batch(scores: Tensor<2>) -> Self {
         let [b, n] = scores.dims();
+        assert!(b > 0, "a batch has at least one pair");
         assert_eq!(b, n, "in-batch scores of shape [{b}, {n}] are not square");
         let diagonal = Tensor::<1, burn::tensor::Int>::arange(0..b as i64, &scores.device());
         let [rows, columns] =
@@ -96,6 +103,7 @@ pub struct Hardest;
 
 impl NegativeSampler for Hardest {
     fn select(&mut self, block: &Block) -> Tensor<2, Bool> {
+        block.check();
         // Selection has no gradient, and a maximum with ties resolved by index needs no sorting.
         let scores =
             block.scores.clone().detach().mask_fill(block.excluded.clone(), f32::NEG_INFINITY);

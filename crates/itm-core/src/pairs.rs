@@ -53,6 +53,7 @@ impl Groups {
     }
 
     fn of(&self, group: usize) -> &[usize] {
+        assert!(group < self.len(), "number {group} of {} images or texts", self.len());
         &self.members[self.first[group]..self.first[group + 1]]
     }
 }
@@ -61,7 +62,7 @@ impl Pairs {
     /// Pairs from the image of each text.
     ///
     /// # Errors
-    /// If a text names an image that does not exist. Images without a text are allowed here, but protocols refuse them.
+    /// If a text names an image that does not exist, or there are 2³² images or more. Images without a text are allowed here, but protocols refuse them.
     pub fn new(images: usize, image_of_text: Vec<usize>) -> Result<Self> {
         let first = (0..=image_of_text.len()).collect();
         Self::of_groups(images, Groups { first, members: image_of_text }, false)
@@ -72,7 +73,7 @@ impl Pairs {
     /// A query without a true item is no query: recalls leave it out. As an item it stays.
     ///
     /// # Errors
-    /// If a text names an image that does not exist.
+    /// If a text names an image that does not exist, or there are 2³² images or more.
     pub fn judged(images: usize, images_of_text: Vec<Vec<usize>>) -> Result<Self> {
         let mut groups = Groups { first: vec![0], members: vec![] };
         for mut of_text in images_of_text {
@@ -85,6 +86,9 @@ impl Pairs {
     }
 
     fn of_groups(images: usize, images_of_text: Groups, judged: bool) -> Result<Self> {
+        if u32::try_from(images).is_err() {
+            return Err(Error::invalid("pairs", "fewer than 2³² images", images));
+        }
         let wrong = |text: &usize| images_of_text.of(*text).iter().any(|&i| i >= images);
         if let Some(text) = (0..images_of_text.len()).find(wrong) {
             let place = format!("pairs, text {text}");
@@ -100,7 +104,13 @@ impl Pairs {
     }
 
     /// Texts `c·i … c·i + c − 1` belong to image `i`: the usual layout, `c = 5`.
+    ///
+    /// # Panics
+    /// If there are 2³² images or texts or more.
     pub fn uniform(images: usize, captions_per_image: usize) -> Self {
+        let texts = images.checked_mul(captions_per_image).map(u32::try_from);
+        let few = u32::try_from(images).is_ok() && matches!(texts, Some(Ok(_)));
+        assert!(few, "{images} images with {captions_per_image} texts each");
         let image_of_text = (0..images * captions_per_image).map(|t| t / captions_per_image);
         Self::new(images, image_of_text.collect()).expect("images of the pairs")
     }
@@ -116,21 +126,33 @@ impl Pairs {
     }
 
     /// The texts that are true of an image, ascending.
+    ///
+    /// # Panics
+    /// If there is no such image.
     pub fn texts_of(&self, image: usize) -> &[usize] {
         self.texts_of_image.of(image)
     }
 
     /// The images that a text is true of, ascending; one, unless the pairs are judged.
+    ///
+    /// # Panics
+    /// If there is no such text.
     pub fn images_of(&self, text: usize) -> &[usize] {
         self.images_of_text.of(text)
     }
 
     /// The image that a text is counted with where images are resampled or split: the first that it is true of.
+    ///
+    /// # Panics
+    /// If there is no such text.
     pub fn unit_of(&self, text: usize) -> Option<usize> {
         self.images_of(text).first().copied()
     }
 
     /// The texts that are counted with an image, ascending.
+    ///
+    /// # Panics
+    /// If there is no such image.
     pub fn unit(&self, image: usize) -> impl Iterator<Item = usize> {
         self.texts_of(image).iter().copied().filter(move |&t| self.unit_of(t) == Some(image))
     }
@@ -138,7 +160,7 @@ impl Pairs {
     /// The image of a text.
     ///
     /// # Panics
-    /// If the pairs are judged, and the text is true of no image.
+    /// If there is no such text, or the pairs are judged, and the text is true of no image.
     pub fn image_of(&self, text: usize) -> usize {
         self.unit_of(text).unwrap_or_else(|| panic!("text {text} is true of no image"))
     }
@@ -153,7 +175,11 @@ impl Pairs {
     }
 
     /// Whether a text is true of an image.
+    ///
+    /// # Panics
+    /// If there is no such image or text.
     pub fn contains(&self, image: usize, text: usize) -> bool {
+        assert!(image < self.images(), "image {image} of {}", self.images());
         self.images_of(text).binary_search(&image).is_ok()
     }
 

@@ -15,12 +15,16 @@ impl Relevance {
     /// Takes the true texts of each image, in any order.
     ///
     /// # Panics
-    /// If a text is not below `texts`.
+    /// If a text is not below `texts`, or there are 2³² texts or more.
     pub fn new(texts: usize, mut texts_of_image: Vec<Vec<u32>>) -> Self {
+        assert!(u32::try_from(texts).is_ok(), "{texts} texts, not fewer than 2³²");
         let mut images_of_text = vec![Vec::new(); texts];
         for (image, row) in texts_of_image.iter_mut().enumerate() {
             row.sort_unstable();
             row.dedup();
+            if let Some(text) = row.last().filter(|&&text| text as usize >= texts) {
+                panic!("image {image}: text {text} of {texts}");
+            }
             row.iter().for_each(|&t| images_of_text[t as usize].push(image as u32));
         }
         let bits = bits(texts, &texts_of_image);
@@ -45,12 +49,20 @@ impl Relevance {
     }
 
     /// The texts that are true of an image, ascending.
+    ///
+    /// # Panics
+    /// If there is no such image.
     pub fn texts_of(&self, image: usize) -> &[u32] {
+        assert!(image < self.images(), "image {image} of {}", self.images());
         &self.texts_of_image[image]
     }
 
     /// The images that a text is true of, ascending.
+    ///
+    /// # Panics
+    /// If there is no such text.
     pub fn images_of(&self, text: usize) -> &[u32] {
+        assert!(text < self.texts(), "text {text} of {}", self.texts());
         &self.images_of_text[text]
     }
 
@@ -69,7 +81,7 @@ impl Relevance {
         }
     }
 
-    /// Whether a caption is true of an image, as a function of the ids in a batch; audits take this function.
+    /// Whether a caption is true of an image, as a function of the ids in a batch; audits take this function. It panics as [`contains`](Self::contains).
     pub fn by_id(&self) -> impl Fn(i64, i64) -> bool {
         |image, caption| self.contains(image as usize, caption as usize)
     }

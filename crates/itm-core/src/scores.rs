@@ -23,13 +23,18 @@ impl ScoreMatrix {
     /// A matrix from row-major values.
     ///
     /// # Errors
-    /// If the number of values is not `images · texts`, or a value is NaN (the error names its image and text).
+    /// If the number of values is not `images · texts`, there are 2³² images or texts or more, or a value is NaN (the error
+    /// names its image and text).
     pub fn new(images: usize, texts: usize, values: Vec<f32>) -> Result<Self> {
         if images.checked_mul(texts) != Some(values.len()) {
             let size = images.checked_mul(texts);
             let size = size.map_or_else(|| "too many".into(), |size| size.to_string());
             let expected = format!("{images} × {texts} = {size} values");
             return Err(Error::invalid("score matrix", expected, values.len()));
+        }
+        if u32::try_from(images.max(texts)).is_err() {
+            let expected = "fewer than 2³² images and texts";
+            return Err(Error::invalid("score matrix", expected, images.max(texts)));
         }
         if let Some(at) = values.iter().position(|s| s.is_nan()) {
             let place = format!("score matrix, image {}, text {}", at / texts, at % texts);
@@ -57,7 +62,11 @@ impl ScoreMatrix {
     }
 
     /// Scores of one image against all texts.
+    ///
+    /// # Panics
+    /// If there is no such image.
     pub fn row(&self, image: usize) -> &[f32] {
+        assert!(image < self.images, "image {image} of {}", self.images);
         &self.values[image * self.texts..(image + 1) * self.texts]
     }
 
@@ -72,6 +81,9 @@ impl ScoreMatrix {
     }
 
     /// Texts of an image from best to worst; the smaller index first on ties.
+    ///
+    /// # Panics
+    /// If there is no such image.
     pub fn ranking(&self, image: usize) -> Vec<usize> {
         let row = self.row(image);
         let mut order: Vec<_> = (0..self.texts).collect();

@@ -22,7 +22,8 @@ use crate::{Block, NegativeSampler};
 /// is exactly zero, also where the hinge is just zero.
 ///
 /// # Panics
-/// If the selection of `negatives` does not have the shape `[b, n]`.
+/// If the shapes of the block do not fit, the selection of `negatives` does not have the shape `[b, n]`, or the margin is negative
+/// or not finite.
 ///
 /// # Departures
 /// The papers (for FNE, its code) sum over the batch; here the caller writes `.sum()` or `.mean()`.
@@ -41,6 +42,8 @@ use crate::{Block, NegativeSampler};
 /// assert!((loss.into_scalar::<f32>() - 0.6).abs() < 1e-6);
 /// ```
 pub fn triplet(block: &Block, negatives: &mut impl NegativeSampler, margin: f64) -> Tensor<2> {
+    block.check();
+    assert!(margin >= 0.0 && margin.is_finite(), "a margin of at least 0, got {margin}");
     let Block { positive, scores, .. } = block.clone();
     let selected = negatives.select(block);
     let (got, want) = (selected.dims(), scores.dims());

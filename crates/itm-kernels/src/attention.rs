@@ -56,8 +56,13 @@ impl Heads {
     fn sizes(&self, qkv: &[f32], d: usize) -> (usize, usize) {
         let b = self.keys.len();
         assert!(self.heads > 0 && d.is_multiple_of(self.heads), "{} heads for {d}", self.heads);
-        let l = qkv.len() / (b * 3 * d).max(1);
-        assert_eq!(qkv.len(), b * l * 3 * d, "queries, keys and values of {b} rows of {l} × {d}");
+        let step = b.checked_mul(3).and_then(|n| n.checked_mul(d)).unwrap_or(usize::MAX);
+        let l = qkv.len() / step.max(1);
+        let n = qkv.len();
+        assert!(n == l * step, "{n} values for queries, keys and values of {b} rows of {l} × {d}");
+        if let Some((rate, _)) = self.dropout {
+            assert!((0.0..1.0).contains(&rate), "dropout {rate}, not in 0 to 1");
+        }
         for (row, &n) in self.keys.iter().enumerate() {
             assert!((1..=l).contains(&n), "row {row}: {n} keys, not 1 to {l}");
         }
@@ -98,7 +103,7 @@ impl Heads {
 /// `y`, `[b, l, d]`.
 ///
 /// # Panics
-/// If the shapes do not fit, or a row's number of keys is 0 or more than `l`.
+/// If the shapes do not fit, a row's number of keys is 0 or more than `l`, or the dropout is not in `[0, 1)`.
 pub fn forward(qkv: &[f32], d: usize, heads: &Heads) -> Vec<f32> {
     forward_in(heads.precision.here(), qkv, d, heads)
 }
@@ -119,7 +124,7 @@ fn forward_in(precision: Precision, qkv: &[f32], d: usize, heads: &Heads) -> Vec
 /// Gradient of `qkv` from the gradient of `y`.
 ///
 /// # Panics
-/// If the shapes do not fit, or a row's number of keys is 0 or more than `l`.
+/// If the shapes do not fit, a row's number of keys is 0 or more than `l`, or the dropout is not in `[0, 1)`.
 pub fn backward(qkv: &[f32], d: usize, grad: &[f32], heads: &Heads) -> Vec<f32> {
     backward_in(heads.precision.here(), qkv, d, grad, heads)
 }

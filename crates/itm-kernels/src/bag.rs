@@ -7,9 +7,9 @@
 //! The work is proportional to the number of entries; the other rows of `dT` are zeros. Products are rounded before
 //! they are added, so every instruction set gives the same bits.
 
-use crate::blocks::written;
+use crate::blocks::{size, written};
 use crate::dispatch::multiversion;
-use crate::embedding::scattered;
+use crate::embedding::{check_ids, scattered};
 
 /// Ids of rows and their weights, bag by bag.
 ///
@@ -88,9 +88,10 @@ impl Bags {
 /// The sum of each bag: a table `[v, d]` to `[bags, d]`; 0 for an empty bag.
 ///
 /// # Panics
-/// If an id is not a row of the table.
+/// If an id is not a row of the table, or memory cannot hold the rows.
 pub fn forward(table: &[f32], width: usize, bags: &Bags) -> Vec<f32> {
-    written(bags.len() * width, width, |bag, to| {
+    check_ids(table, width, &bags.ids);
+    written(size(bags.len(), width), width, |bag, to| {
         for (id, weight) in bags.entries(bag) {
             add_scaled(to, &table[id * width..][..width], weight);
         }
@@ -100,9 +101,10 @@ pub fn forward(table: &[f32], width: usize, bags: &Bags) -> Vec<f32> {
 /// The gradient of a table of `rows` rows from the gradient of the sums.
 ///
 /// # Panics
-/// If the gradient does not have one row per bag, or if an id is not a row of the table.
+/// If the gradient does not have one row per bag, an id is not a row of the table, or memory cannot hold the table.
 pub fn backward(grad: &[f32], width: usize, bags: &Bags, rows: usize) -> Vec<f32> {
-    assert_eq!(grad.len(), bags.len() * width, "gradients of {} bags of {width}", bags.len());
+    let n = size(bags.len(), width);
+    assert_eq!(grad.len(), n, "gradients of {} bags of {width}", bags.len());
     let owners = bags.owners();
     scattered(&bags.ids, (0..bags.ids.len()).collect(), [rows, width], |k, to| {
         add_scaled(to, &grad[owners[k] * width..][..width], bags.weights[k]);

@@ -18,6 +18,15 @@ pub(crate) fn changed(from: &[f32], change: impl Fn(usize, &mut [f32]) + Sync) -
     made(from.len(), BLOCK, copy, || (), |(), k, to| change(k, to))
 }
 
+/// `rows` of `width` values.
+///
+/// # Panics
+/// If they are more than memory can hold.
+pub(crate) fn size(rows: usize, width: usize) -> usize {
+    let values = rows.checked_mul(width).filter(|&n| n <= isize::MAX as usize / 4);
+    values.unwrap_or_else(|| panic!("no memory for {rows} rows of {width} values"))
+}
+
 /// `n` new values in blocks of `block`, filled by `write(index of the block, its values)`. Before the call they are 0.
 ///
 /// The thread that fills a block also writes its zeros, in its own cache. `vec![0.0; n]` would go through memory once
@@ -50,7 +59,8 @@ fn made<S>(
     scratch: impl Fn() -> S + Sync + Send,
     change: impl Fn(&mut S, usize, &mut [f32]) + Sync,
 ) -> Vec<f32> {
-    let mut values = Vec::with_capacity(n);
+    let mut values = Vec::new();
+    assert!(values.try_reserve_exact(n).is_ok(), "no memory for {n} values");
     let blocks = values.spare_capacity_mut()[..n].par_chunks_mut(block.max(1)).enumerate();
     let at_least = (AT_LEAST * BLOCK).div_ceil(block.max(1));
     blocks.with_min_len(at_least).for_each_init(scratch, |scratch, (k, part)| {

@@ -4,7 +4,7 @@
 //! y_k = T[id_k];   dT[r] = Σ_{k: id_k = r} g_k, in the order of k
 //! ```
 
-use crate::blocks::written;
+use crate::blocks::{size, written};
 
 /// Rows of the table per task.
 const ROWS: usize = 64;
@@ -12,9 +12,10 @@ const ROWS: usize = 64;
 /// `T[id_k]` for every k: `[v, d]` to `[n, d]`.
 ///
 /// # Panics
-/// If an id is not a row of the table.
+/// If an id is not a row of the table, or memory cannot hold the rows.
 pub fn forward(table: &[f32], width: usize, ids: &[u32]) -> Vec<f32> {
-    written(ids.len() * width, width, |k, row| {
+    check_ids(table, width, ids);
+    written(size(ids.len(), width), width, |k, row| {
         let first = ids[k] as usize * width;
         row.copy_from_slice(&table[first..first + width]);
     })
@@ -23,7 +24,7 @@ pub fn forward(table: &[f32], width: usize, ids: &[u32]) -> Vec<f32> {
 /// The gradient of a table of `rows` rows from the gradient of the rows taken. Positions with id `frozen` add nothing.
 ///
 /// # Panics
-/// If the gradient does not have one row per id, or if an id is not a row of the table.
+/// If the gradient does not have one row per id, an id is not a row of the table, or memory cannot hold the table.
 pub fn backward(
     grad: &[f32],
     width: usize,
@@ -31,7 +32,8 @@ pub fn backward(
     rows: usize,
     frozen: Option<u32>,
 ) -> Vec<f32> {
-    assert_eq!(grad.len(), ids.len() * width, "gradients of {} rows of {width}", ids.len());
+    let n = size(ids.len(), width);
+    assert_eq!(grad.len(), n, "gradients of {} rows of {width}", ids.len());
     let taken = (0..ids.len()).filter(|&k| Some(ids[k]) != frozen).collect();
     scattered(ids, taken, [rows, width], |k, to| {
         to.iter_mut().zip(&grad[k * width..][..width]).for_each(|(to, g)| *to += g);
@@ -43,6 +45,14 @@ pub fn backward(
 ///
 /// # Panics
 /// If an id is not a row of the table.
+/// Refuses an id that is not a row of the table.
+pub(crate) fn check_ids(table: &[f32], width: usize, ids: &[u32]) {
+    let rows = table.len().checked_div(width).unwrap_or(usize::MAX); // rows without a value
+    if let Some(k) = ids.iter().position(|&id| id as usize >= rows) {
+        panic!("id {k} is row {} of a table of {rows}", ids[k]);
+    }
+}
+
 pub(crate) fn scattered(
     ids: &[u32],
     taken: Vec<usize>,
@@ -54,7 +64,7 @@ pub(crate) fn scattered(
     let last = order.last().map_or(0, |&k| ids[k] as usize + 1);
     assert!(last <= rows, "row {} of a table of {rows}", last - 1);
     let before = |row: usize| order.partition_point(|&k| (ids[k] as usize) < row);
-    written(rows * width, ROWS * width, |task, to| {
+    written(size(rows, width), size(ROWS, width), |task, to| {
         let first = task * ROWS;
         for &k in &order[before(first)..before(first + ROWS)] {
             add(k, &mut to[(ids[k] as usize - first) * width..][..width]);

@@ -35,9 +35,9 @@ pub struct Norm<'a> {
 /// The normalised rows of `x`, and their statistics, `[n, SAVED]`.
 ///
 /// # Panics
-/// If `x` does not consist of whole rows of d values, or if γ and β differ in width.
+/// If `x` does not consist of whole rows of d values, γ and β differ in width, or ε is negative or not finite.
 pub fn forward(x: &[f32], norm: Norm) -> (Vec<f32>, Vec<f32>) {
-    let (width, block) = sizes(x.len(), norm.gamma, norm.beta);
+    let (width, block) = norm.sizes(x.len());
     let (mut y, mut saved) = (vec![0.0; x.len()], vec![0.0; x.len() / width * SAVED]);
     y.par_chunks_mut(block * width)
         .zip(x.par_chunks(block * width))
@@ -51,7 +51,7 @@ pub fn forward(x: &[f32], norm: Norm) -> (Vec<f32>, Vec<f32>) {
 /// # Panics
 /// As [`forward`], or if the sizes of `x` and `r` differ.
 pub fn forward_sum(x: &mut [f32], r: &[f32], norm: Norm) -> (Vec<f32>, Vec<f32>) {
-    let (width, block) = sizes(x.len(), norm.gamma, norm.beta);
+    let (width, block) = norm.sizes(x.len());
     assert_eq!(x.len(), r.len(), "values of the two summands");
     let (mut y, mut saved) = (vec![0.0; x.len()], vec![0.0; x.len() / width * SAVED]);
     y.par_chunks_mut(block * width)
@@ -90,6 +90,17 @@ pub fn backward(x: &[f32], gamma: &[f32], saved: &[f32], grad: &mut [f32]) -> (V
 
 /// The width, and the rows per block: about 16 thousand values or more, in at most 64 blocks. The thread count
 /// changes neither.
+impl Norm<'_> {
+    fn sizes(&self, values: usize) -> (usize, usize) {
+        let epsilon = self.epsilon;
+        assert!(
+            epsilon >= 0.0 && epsilon.is_finite(),
+            "ε of a norm: {epsilon}, not a number from 0"
+        );
+        sizes(values, self.gamma, self.beta)
+    }
+}
+
 fn sizes(values: usize, gamma: &[f32], beta: &[f32]) -> (usize, usize) {
     let width = gamma.len();
     assert_eq!(width, beta.len(), "widths of γ and β");

@@ -30,8 +30,9 @@ pub fn forward(x: &[f32], weight: &[f32], bias: &[f32]) -> Vec<f32> {
 /// distance is large and often a power of two, and takes up to twice as long.
 ///
 /// # Panics
-/// If the gradient or the weight does not consist of whole rows of `o` values.
+/// If the gradient or the weight does not consist of whole rows of `o` values, or `o` is 0.
 pub fn input_gradient(grad: &[f32], weight: &[f32], o: usize) -> Vec<f32> {
+    assert!(o > 0, "a map to 0 outputs");
     let (n, i) = (grad.len() / o, weight.len() / o);
     let grad = Matrix::new(grad, n, o);
     if o >= i {
@@ -44,8 +45,9 @@ pub fn input_gradient(grad: &[f32], weight: &[f32], o: usize) -> Vec<f32> {
 /// The gradient of the weight, `xᵀ g`.
 ///
 /// # Panics
-/// If the rows of the gradient do not divide the values of the input evenly.
+/// If the rows of the gradient do not divide the values of the input evenly, or `o` is 0.
 pub fn weight_gradient(x: &[f32], grad: &[f32], o: usize) -> Vec<f32> {
+    assert!(o > 0, "a map to 0 outputs");
     let n = grad.len() / o;
     let i = x.len().checked_div(n).unwrap_or(0);
     product_new(Matrix::new(x, n, i).t(), Matrix::new(grad, n, o))

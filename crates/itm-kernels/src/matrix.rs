@@ -1,5 +1,8 @@
 //! A matrix in a slice.
 
+/// The longest side of a matrix. Only a matrix without values could have a longer one, and loops over its rows would not end.
+const LONGEST: usize = 1 << 32;
+
 /// A matrix of `f32` in a slice, with any stride of rows and of columns.
 #[derive(Debug, Clone, Copy)]
 pub struct Matrix<'a> {
@@ -14,9 +17,9 @@ impl<'a> Matrix<'a> {
     /// A row-major matrix that fills `data`.
     ///
     /// # Panics
-    /// If `data` has another length.
+    /// If `data` has another length, or a side is longer than 2³².
     pub fn new(data: &'a [f32], rows: usize, cols: usize) -> Self {
-        let fits = rows.checked_mul(cols) == Some(data.len());
+        let fits = rows.checked_mul(cols) == Some(data.len()) && rows.max(cols) <= LONGEST;
         assert!(fits, "a {rows} × {cols} matrix in {} values", data.len());
         Self { data, rows, cols, row_stride: cols, col_stride: 1 }
     }
@@ -24,12 +27,14 @@ impl<'a> Matrix<'a> {
     /// Value `(i, j)` is at `i · row_stride + j · col_stride`. The arguments are `[rows, cols]` and the two strides.
     ///
     /// # Panics
-    /// If `data` ends before the last value.
+    /// If `data` ends before the last value, or a side is longer than 2³².
     pub fn strided(
         data: &'a [f32],
         [rows, cols]: [usize; 2],
         [row_stride, col_stride]: [usize; 2],
     ) -> Self {
+        let sane = rows.max(cols) <= LONGEST && rows.checked_mul(cols).is_some();
+        assert!(sane, "a {rows} × {cols} matrix: more than memory can hold");
         if rows > 0 && cols > 0 {
             let by_rows = (rows - 1).checked_mul(row_stride);
             let by_cols = (cols - 1).checked_mul(col_stride);

@@ -2,8 +2,9 @@
 
 use rayon::prelude::*;
 
-use crate::blocks::{BLOCK, written};
+use crate::blocks::{BLOCK, size, written};
 use crate::dispatch::multiversion;
+use crate::gru::STEPS;
 
 /// A row of at most this length counts as zero.
 pub const SHORTEST: f64 = 1e-12;
@@ -63,10 +64,13 @@ pub fn masked_mean(x: &[f32], lengths: &[usize], width: usize) -> Vec<f32> {
 /// Gradient of [`masked_mean`] for sequences padded to `steps`; zero on padded steps.
 ///
 /// # Panics
-/// If there is no sequence, a length is 0 or more than the steps, or `grad` has another size.
+/// If there is no sequence, a length is 0 or more than the steps, `grad` has another size, or there are more than 2²⁴ steps.
 pub fn masked_mean_backward(grad: &[f32], lengths: &[usize], steps: usize) -> Vec<f32> {
-    let width = grad.len() / lengths.len().max(1);
-    let mut d = vec![0.0; lengths.len() * steps * width];
+    let (n, rows) = (grad.len(), lengths.len().max(1));
+    assert!(n.is_multiple_of(rows), "{n} gradients of {rows} sequences");
+    let width = n / rows;
+    assert!(steps <= STEPS, "{steps} steps, not at most {STEPS}");
+    let mut d = vec![0.0; size(lengths.len() * steps, width)];
     assert_eq!(self::steps(d.len(), lengths, width), steps, "steps");
     d.par_chunks_exact_mut(steps * width).zip(grad.par_chunks_exact(width)).zip(lengths).for_each(
         |((sequence, grad), &length)| {
@@ -81,8 +85,9 @@ pub fn masked_mean_backward(grad: &[f32], lengths: &[usize], steps: usize) -> Ve
 /// Checks the sizes of a padded batch, and returns its number of steps.
 fn steps(values: usize, lengths: &[usize], width: usize) -> usize {
     assert!(!lengths.is_empty() && width > 0, "{} sequences of width {width}", lengths.len());
-    let steps = values / (lengths.len() * width);
-    assert_eq!(values, lengths.len() * steps * width, "values of {} sequences", lengths.len());
+    let step = lengths.len().checked_mul(width).unwrap_or(usize::MAX);
+    let steps = values / step;
+    assert_eq!(values, steps * step, "values of {} sequences", lengths.len());
     for (row, &length) in lengths.iter().enumerate() {
         assert!((1..=steps).contains(&length), "sequence {row}: length {length}, not 1 to {steps}");
     }

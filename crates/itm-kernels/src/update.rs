@@ -47,7 +47,19 @@ pub struct AdamStep {
 
 impl AdamStep {
     /// The factors of update number `t` of a parameter, counted from 1.
+    ///
+    /// # Panics
+    /// If β₁ or β₂ is not in `[0, 1)`, ε or the decay is negative or not finite, the rate is not finite, or `t` is 0.
     pub fn new(betas: [f64; 2], epsilon: f64, decay: f64, rate: f64, scale: f64, t: u64) -> Self {
+        for (what, value, most) in [
+            ("β₁", betas[0], 1.0),
+            ("β₂", betas[1], 1.0),
+            ("ε", epsilon, f64::MAX),
+            ("λ", decay, f64::MAX),
+        ] {
+            assert!((0.0..most).contains(&value), "{what} of Adam: {value}, not in 0 to {most:e}");
+        }
+        assert!(t > 0 && rate.is_finite(), "update {t} at the rate {rate}");
         let t = i32::try_from(t).unwrap_or(i32::MAX); // βᵗ is 0 long before
         let bias = betas.map(|beta| 1.0 - beta.powi(t));
         Self {
@@ -100,9 +112,10 @@ pub fn adam(
 /// Moving average in place: `target ← m target + (1 − m) online`.
 ///
 /// # Panics
-/// If the two slices differ in length.
+/// If the two slices differ in length, or `m` is not in `[0, 1]`.
 pub fn ema(target: &mut [f32], online: &[f32], m: f64) {
     assert_eq!(target.len(), online.len(), "values of a parameter and of its average");
+    assert!((0.0..=1.0).contains(&m), "momentum {m}, not in 0 to 1");
     target.par_chunks_mut(BLOCK).zip(online.par_chunks(BLOCK)).for_each(|(target, online)| {
         ema_block(target, online, m as f32, (1.0 - m) as f32);
     });

@@ -19,12 +19,25 @@ pub struct ScoreDistribution {
 
 impl ScoreDistribution {
     /// Moments of all samples; the deviation of fewer than two is 0.
+    ///
+    /// # Panics
+    /// If a sample is not finite.
     pub fn of(samples: &[f32]) -> Self {
+        if let Some(bad) = samples.iter().find(|s| !s.is_finite()) {
+            panic!("a sampled score of {bad}");
+        }
         let n = samples.len();
         let values = || samples.iter().map(|&s| f64::from(s));
         let mean = values().sum::<f64>() / n.max(1) as f64;
         let squares = values().map(|s| (s - mean).powi(2)).sum::<f64>();
         Self { mean, deviation: (squares / n.saturating_sub(1).max(1) as f64).sqrt(), count: n }
+    }
+
+    /// The fields are public. Comparisons with NaN would give an answer.
+    fn check(&self) {
+        let Self { mean, deviation, .. } = *self;
+        let fine = mean.is_finite() && deviation >= 0.0 && deviation.is_finite();
+        assert!(fine, "scores of mean {mean} and deviation {deviation}");
     }
 
     fn floored(&self) -> f64 {
@@ -56,6 +69,9 @@ pub enum Form {
 /// | μ⁺ σ⁺, μ⁻ σ⁻ | `matched`, `mismatched` |
 /// | ln α | `ln_alpha`: α itself may overflow |
 ///
+/// # Panics
+/// If a mean is not finite, a deviation is negative or not finite, or ln α is NaN.
+///
 /// # Departures
 /// The paper misprints β₂ (the squares on σ are missing) and β₃ (μ⁺ and μ⁻ are exchanged); the released program has both right. In
 /// [`Form::Official`] equal deviations cancel to 0 or to noise. Where that program gets NaN, the old boundary stays.
@@ -73,6 +89,9 @@ pub fn optimal(
     ln_alpha: f64,
     form: Form,
 ) -> Option<f64> {
+    matched.check();
+    mismatched.check();
+    assert!(!ln_alpha.is_nan(), "ln α of NaN");
     if matched.count < 2 || mismatched.count < 2 {
         return None;
     }
@@ -123,7 +142,11 @@ fn official(
 }
 
 /// Three deviations below the mean of the matched scores: `μ⁺ − 3σ⁺`.
+///
+/// # Panics
+/// If the mean is not finite, or the deviation is negative or not finite.
 pub fn lower_bound(matched: &ScoreDistribution) -> f64 {
+    matched.check();
     matched.mean - 3.0 * matched.floored()
 }
 
@@ -133,10 +156,15 @@ pub fn lower_bound(matched: &ScoreDistribution) -> f64 {
 /// ln α* = ln σ⁻ − ln σ⁺ + (Δ − 3σ⁺)² / (2σ⁻²) − 9/2       if σ⁺Δ > 3 (σ⁺² − σ⁻²)
 /// ```
 ///
+/// # Panics
+/// If a mean is not finite, or a deviation is negative or not finite.
+///
 /// # Departures
 /// The paper exchanges the terms of β₄ and lacks three pairs of parentheses. This formula is derived again; it has no singularity at
 /// equal deviations.
 pub fn ln_alpha_star(matched: &ScoreDistribution, mismatched: &ScoreDistribution) -> Option<f64> {
+    matched.check();
+    mismatched.check();
     let (sp, sn) = (matched.floored(), mismatched.floored());
     let delta = matched.mean - mismatched.mean;
     let is_minimum = sp * delta > 3.0 * (sp * sp - sn * sn);

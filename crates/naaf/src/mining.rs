@@ -240,7 +240,7 @@ pub fn mine(
     }
     let old = boundary;
     let boundary = &mut old.clone();
-    let at_least = own.iter().max().map_or(0, |most| most + 1);
+    let at_least = own.iter().max().map_or(0, |most| most.saturating_add(1));
     let mut order: Vec<usize> = (0..lengths.len()).collect();
     order.sort_by_key(|&c| std::cmp::Reverse(lengths[c]));
     let mut images = vec![];

@@ -8,7 +8,7 @@ use burn::tensor::{Device, Tensor};
 use itm_core::Result;
 use itm_core::data::WordVectors;
 use itm_core::encoders::{BiGruText, BiGruTextShape, InputDropout, TokenBatch};
-use itm_core::learn::{at_least_one, check_texts};
+use itm_core::learn::{check_texts, size_within};
 use itm_core::start::Start;
 use itm_core::{Error, data::RegionRows};
 use itm_kernels::dropout::Mask;
@@ -126,8 +126,8 @@ impl NaafEncoders {
         device: &Device,
     ) -> Result<Self> {
         config.check()?;
-        at_least_one("region_dim, the width of a region", region_dim)?;
-        at_least_one("vocabulary", vocabulary)?;
+        size_within("region_dim, the width of a region", region_dim)?;
+        size_within("vocabulary", vocabulary)?;
         let (d, part) = (config.embed_dim, |part| random::derive(seed, part));
         let text = match config.text {
             TextKind::Words => WordEncoder::Words(WordTable::new(vocabulary, d, part(1), device)),
@@ -212,8 +212,9 @@ impl NaafEncoders {
     fn mapped(&self, batch: RegionBatch, dropout: InputDropout) -> PaddedRows {
         let RegionBatch { counts, values } = batch;
         let [width, _] = self.image.dims();
-        let all = counts.iter().sum::<usize>() * width;
-        assert_eq!(values.len(), all, "regions of width {width}, as many as the counts say");
+        let all = counts.iter().try_fold(0usize, |n, &count| n.checked_add(count));
+        let all = all.and_then(|rows| rows.checked_mul(width));
+        assert_eq!(Some(values.len()), all, "regions of width {width}, as many as the counts say");
         assert!(counts.iter().all(|&count| count > 0), "each image has at least one region");
         let mut values = values.to_vec();
         if let InputDropout::On { share, seed } = dropout

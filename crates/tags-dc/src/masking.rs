@@ -78,6 +78,9 @@ pub struct Masker {
     range: Range<u32>,
 }
 
+/// The most maskings of one sentence.
+const MOST_MASKINGS: usize = 1_000_000;
+
 impl Masker {
     /// # Errors
     /// If the rate is outside (0, 1], or the range is empty.
@@ -94,7 +97,8 @@ impl Masker {
     /// `[CLS]`. Empty phrases are left out. In a sentence without phrases each token is a phrase.
     ///
     /// # Errors
-    /// If the sentence has no token between `[CLS]` and `[SEP]`, or phrases are masked and a position is not such a token.
+    /// If the sentence has no token between `[CLS]` and `[SEP]`, or phrases are masked and a position is not such a token,
+    /// or `count` is above 1,000,000.
     pub fn maskings(
         &self,
         tokens: &[u32],
@@ -102,6 +106,9 @@ impl Masker {
         count: usize,
         rng: &mut impl RngExt,
     ) -> Result<Vec<Masking>> {
+        if count > MOST_MASKINGS {
+            return Err(Error::invalid("maskings", format!("at most {MOST_MASKINGS}"), count));
+        }
         let words = tokens.len().saturating_sub(2);
         if words == 0 {
             return Err(Error::invalid("sentence", "a token between [CLS] and [SEP]", "none"));

@@ -171,7 +171,7 @@ pub fn draw_images(
     rng: &mut impl RngExt,
 ) -> Result<Vec<usize>> {
     among("text", text, pairs.texts())?;
-    Ok(draw_without(pairs.images(), &[pairs.image_of(text)], count, rng))
+    Ok(draw_without(pairs.images(), pairs.images_of(text), count, rng))
 }
 
 fn among(what: &str, number: usize, n: usize) -> Result<()> {

@@ -57,6 +57,9 @@ pub struct Refill {
     pub forbid: Vec<u32>,
 }
 
+/// The most draws of one masking.
+const MOST_DRAWS: usize = 1_000_000;
+
 impl Refill {
     /// Computes the generator's logits, then draws.
     ///
@@ -109,8 +112,8 @@ impl Refill {
     }
 
     fn check(&self, vocabulary: usize) -> Result<()> {
-        if self.draws == 0 {
-            return Err(Error::invalid("refill.draws", "at least 1", 0));
+        if !(1..=MOST_DRAWS).contains(&self.draws) {
+            return Err(Error::invalid("refill.draws", format!("1 to {MOST_DRAWS}"), self.draws));
         }
         let tau = self.temperature;
         if !(tau > 0.0 && tau.is_finite()) {

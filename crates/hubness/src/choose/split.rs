@@ -20,8 +20,12 @@ impl FoldSplit {
     /// A fold may be empty; it counts nothing. If all images are in one fold, there are no images to choose on.
     ///
     /// # Errors
-    /// If a fold is not below `folds`, or fewer than two folds have an image.
+    /// If a fold is not below `folds`, there are more folds than images, or fewer than two folds have an image.
     pub fn new(folds: usize, of_image: Vec<usize>) -> Result<Self> {
+        if folds > of_image.len() {
+            let expected = format!("at most {}, one per image", of_image.len());
+            return Err(Error::invalid("folds of a split", expected, folds));
+        }
         if let Some(image) = of_image.iter().position(|&fold| fold >= folds) {
             let expected = format!("a fold below {folds}");
             return Err(Error::invalid(format!("split, image {image}"), expected, of_image[image]));
@@ -44,10 +48,14 @@ impl FoldSplit {
     /// images fall into one fold (which can happen with very few images), the key is mixed again.
     ///
     /// # Errors
-    /// If there are fewer than two folds or two names.
+    /// If there are fewer than two folds or two names, or more folds than names.
     pub fn hashed<S: AsRef<str>>(ids: &[S], folds: usize, seed: u64) -> Result<Self> {
         if folds < 2 {
             return Err(Error::invalid("cross-fitting", "at least 2 folds", folds));
+        }
+        if folds > ids.len() {
+            let expected = format!("at most {} folds, one per image", ids.len());
+            return Err(Error::invalid("cross-fitting", expected, folds));
         }
         let names: HashSet<&str> = ids.iter().map(AsRef::as_ref).collect();
         if names.len() < 2 {

@@ -116,6 +116,8 @@ impl HitTable {
     /// # Panics
     /// If there is no such setting.
     pub fn recalls(&self, candidate: usize) -> [f64; 3] {
+        let n = self.candidates.len();
+        assert!(candidate < n, "setting {candidate} of {n}");
         self.percent(&self.candidates[candidate].hits)
     }
 

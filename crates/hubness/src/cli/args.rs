@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
+use itm_core::significance::MOST_REPLICATES;
 
 use super::input::{InputArgs, Location};
 use crate::Direction;
@@ -26,9 +27,6 @@ Examples:
   hubness export --images image.npy --texts text.npy --method is --is-beta 60 --direction t2i --out index/
 
 Exit codes: 0 done, 2 something about the input or the options is wrong (one line says what).";
-
-/// The most draws of `--resamples`: a hundred times the default.
-const MOST_RESAMPLES: usize = 1_000_000;
 
 /// A command.
 #[derive(Debug, Subcommand)]
@@ -155,8 +153,8 @@ impl ReportArgs {
     /// # Errors
     /// If a method is unknown, or there are too many resamples.
     pub fn study(&self) -> itm_core::Result<Study> {
-        if self.resamples > MOST_RESAMPLES {
-            let expected = format!("0 to {MOST_RESAMPLES}");
+        if self.resamples > MOST_REPLICATES {
+            let expected = format!("0 to {MOST_REPLICATES}");
             return Err(itm_core::Error::invalid("--resamples", expected, self.resamples));
         }
         Ok(Study {

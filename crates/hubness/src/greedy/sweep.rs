@@ -10,7 +10,10 @@ use super::Stop;
 use super::candidates::{Candidates, Request};
 use super::edge::Edge;
 use super::matching::{Matching, belongs, check};
-use crate::{Pairs, Result};
+use crate::{Error, Pairs, Result};
+
+/// The most items of a query, so that no count of all edges wraps.
+const MOST: usize = 1_000_000_000;
 
 /// Greedy matchings of one `k` under smaller and smaller capacities, each derived from the one before.
 ///
@@ -55,8 +58,11 @@ impl<'a> GreedySweep<'a> {
     /// Starts without a bound: every query holds its `k` nearest items.
     ///
     /// # Errors
-    /// If a list runs out, and its scores cannot be read again.
+    /// If `k` is above 10⁹, or a list runs out, and its scores cannot be read again.
     pub fn new(candidates: &'a Candidates<'a>, k: usize) -> Result<Self> {
+        if k > MOST {
+            return Err(Error::invalid("k", format!("at most {MOST} items"), k));
+        }
         let (queries, items) = (candidates.queries(), candidates.items());
         let listed = candidates.listed();
         let taken = k.min(listed);

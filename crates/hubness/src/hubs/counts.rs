@@ -21,13 +21,14 @@ impl<'a> Lists<'a> {
     /// The first `k` items of every list. `items` is the number of all items, in a list or not.
     ///
     /// # Panics
-    /// If a list names an item that is not below `items`.
+    /// If a list names an item that is not below `items`, or there are more than 2³² items.
     pub fn new(
         direction: Direction,
         items: usize,
         k: usize,
         lists: impl IntoIterator<Item = &'a [u32]>,
     ) -> Self {
+        assert!(items <= 1 << 32, "{items} items, not at most 2³²");
         let queries: Vec<_> = lists.into_iter().map(|list| &list[..k.min(list.len())]).collect();
         for (query, list) in queries.iter().enumerate() {
             if let Some(item) = list.iter().find(|&&item| item as usize >= items) {

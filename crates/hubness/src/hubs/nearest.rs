@@ -2,7 +2,7 @@
 
 use itm_core::eval::{CUTS, Fold};
 use itm_core::scored::{Scored, visit};
-use itm_core::significance::{Interval, resample};
+use itm_core::significance::{Interval, MOST_REPLICATES, resample};
 use itm_core::tiles::{TopImages, TopK, TopTexts};
 use itm_core::{Error, Pairs, Result};
 use rayon::prelude::*;
@@ -130,7 +130,7 @@ impl NearestInFold {
 /// The number of threads does not matter.
 ///
 /// # Errors
-/// If there is no run or replicate, the numbers of runs differ, or runs are not over the same images and texts.
+/// If there is no run or replicate, there are more than [`MOST_REPLICATES`], the numbers of runs differ, or runs are not over the same images and texts.
 ///
 /// # Panics
 /// If a `k` is larger than [`Nearest::KEPT`].
@@ -149,8 +149,12 @@ pub fn bootstrap_difference(
     if a.len() != b.len() {
         return Err(Error::invalid(place, format!("{} runs of each system", a.len()), b.len()));
     }
-    if replicates == 0 {
-        return Err(Error::invalid(place, "at least 1 replicate", 0));
+    if !(1..=MOST_REPLICATES).contains(&replicates) {
+        return Err(Error::invalid(
+            place,
+            format!("1 to {MOST_REPLICATES} replicates"),
+            replicates,
+        ));
     }
     let pairs = |n: &Nearest| n.folds.iter().map(|fold| fold.pairs.clone()).collect::<Vec<_>>();
     let wanted = pairs(first);

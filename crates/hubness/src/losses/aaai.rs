@@ -43,7 +43,7 @@ impl AaaiOptions {
 /// The diagonal's `exp(−g e)` stays in both sums, as released. No exponential overflows.
 ///
 /// # Panics
-/// If `scores` is not square, or g is not above 0.
+/// If `scores` is not square or is empty, g is not above 0, or a number of the options is not finite.
 ///
 /// ```
 /// # #[cfg(feature = "flex")] {
@@ -58,6 +58,7 @@ impl AaaiOptions {
 pub fn aaai_local(scores: Tensor<2>, options: &AaaiOptions) -> Tensor<1> {
     let [b, n] = scores.dims();
     assert_eq!(b, n, "in-batch scores of shape [{b}, {n}] are not square");
+    check(b, options);
     let own = diagonal(&scores);
     let exponents = (without_diagonal(scores) - options.local_ep) * options.local_alpha;
     terms(exponents, own, options.local_alpha)
@@ -79,7 +80,8 @@ pub fn aaai_local(scores: Tensor<2>, options: &AaaiOptions) -> Tensor<1> {
 /// The diagonal's `exp(0) = 1` stays in both sums, as released.
 ///
 /// # Panics
-/// If `scores` is not square, the bank's scores are for another number of pairs, or g or the bank's k is not above 0.
+/// If `scores` is not square, the bank's scores are for another number of pairs, g or the bank's k is not above 0, or a number of the options is not
+/// finite.
 ///
 /// # Departures
 /// A bank without an entry gives [`aaai_local`]; there the released code would give every weight 0, or fail. Use a bank
@@ -92,6 +94,7 @@ pub fn aaai_bank(
 ) -> Tensor<1> {
     let [b, n] = scores.dims();
     assert_eq!(b, n, "in-batch scores of shape [{b}, {n}] are not square");
+    check(b, options);
     if bank.is_empty() {
         return aaai_local(scores, options);
     }
@@ -106,8 +109,15 @@ pub fn aaai_bank(
 }
 
 /// ℓ from the exponents z and the weighted positives.
+fn check(b: usize, options: &AaaiOptions) {
+    let AaaiOptions { local_alpha, local_ep } = *options;
+    let fine = local_alpha > 0.0 && local_alpha.is_finite();
+    assert!(fine, "local_alpha: expected a finite number above 0, got {local_alpha}");
+    assert!(local_ep.is_finite(), "local_ep: expected a finite number, got {local_ep}");
+    assert!(b > 0, "a batch has at least one pair");
+}
+
 fn terms(exponents: Tensor<2>, own: Tensor<1>, g: f64) -> Tensor<1> {
-    assert!(g > 0.0 && g.is_finite(), "local_alpha: expected a finite number above 0, got {g}");
     let [b, _] = exponents.dims();
     let sums =
         log_one_plus_sum_exp(exponents.clone().transpose()) + log_one_plus_sum_exp(exponents);

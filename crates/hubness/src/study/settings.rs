@@ -6,7 +6,7 @@ use std::str::FromStr;
 use itm_core::{Error, Result};
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::{CapacityScale, Stop};
+use crate::{CapacityScale, Sinkhorn, Stop};
 
 /// Settings of the corrections. The defaults are the papers' values. On a command line they are options, in a file keys.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -136,7 +136,7 @@ impl Settings {
         let sum = self.dual_beta.iter().sum::<f64>();
         require("dual_beta", "numbers with a sum above 0", sum, above)?;
         require("sinkhorn_eps", ABOVE, self.sinkhorn_eps, above)?;
-        let iterations = |n: usize| (1..=1_000_000).contains(&n);
+        let iterations = |n: usize| (1..=Sinkhorn::MOST_ITERATIONS).contains(&n);
         require("sinkhorn_iterations", "1 to 1000000", self.sinkhorn_iterations, iterations)?;
         require("local_k", NEIGHBOURS, self.local_k, neighbours)
     }

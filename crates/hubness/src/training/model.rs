@@ -5,7 +5,7 @@ use burn::tensor::{Device, Tensor};
 use itm_core::Result;
 use itm_core::contrastive::Contrast;
 use itm_core::encoders::{BagOfWords, GruText, GruTextShape, InputDropout, Projection};
-use itm_core::learn::Images;
+use itm_core::learn::{Images, size_within};
 use itm_core::scored::Similarity;
 use itm_core::towers::{
     BagConfig, CaptionInput, Encoders, FeaturesConfig, GruConfig, ImageConfig, ImageEncoder,
@@ -27,6 +27,10 @@ pub(super) fn encoders(
 ) -> Result<(Encoders, Vec<LoadReport>)> {
     let HalConfig { model, loss, .. } = config;
     model.towers().check_weights()?;
+    size_within("vocabulary", vocabulary)?;
+    if let ImageConfig::Features(_) = model.image {
+        size_within("image_dim, the width of a row of features", image_dim)?;
+    }
     let d = model.embed_dim;
     let (image, of_image) = match &model.image {
         ImageConfig::Features(features) => {

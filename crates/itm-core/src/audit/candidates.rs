@@ -57,9 +57,13 @@ impl Candidates {
     }
 
     /// Counts one candidate.
+    ///
+    /// # Panics
+    /// If the log-ratio is NaN.
     pub fn push(&mut self, log_ratio: f64, is_true: bool) {
         let bin = (log_ratio + LIMIT) / (2.0 * LIMIT) * BINS as f64;
-        let bin = (bin.max(0.0) as usize).min(BINS - 1); // NaN, which a posterior never is, would fall into bin 0
+        assert!(!bin.is_nan(), "a log-ratio of NaN");
+        let bin = (bin.max(0.0) as usize).min(BINS - 1);
         if is_true { self.true_pairs[bin] += 1 } else { self.false_pairs[bin] += 1 }
     }
 
@@ -104,7 +108,11 @@ impl Candidates {
     /// `1 − Brier / (r (1 − r))` at a prior: 1 is perfect, 0 is no better than always predicting the base rate `r`.
     ///
     /// `None` without true pairs or without false pairs.
+    ///
+    /// # Panics
+    /// If the prior is not above 0 and below 1.
     pub fn brier_skill(&self, prior: f64) -> Option<f64> {
+        check_prior(prior);
         let rate = self.base_rate().filter(|&r| r > 0.0 && r < 1.0)?;
         let brier: f64 = self
             .bins()
@@ -124,7 +132,12 @@ impl Candidates {
     ///
     /// The bins of the ratio are 0.05 wide: a candidate closer than that to the threshold may count on the wrong side.
     /// `None` without candidates.
+    ///
+    /// # Panics
+    /// If the prior is not above 0 and below 1, or the threshold not from 0 to 1.
     pub fn detection(&self, prior: f64, threshold: f64) -> Option<Detection> {
+        check_prior(prior);
+        assert!((0.0..=1.0).contains(&threshold), "a threshold from 0 to 1, got {threshold}");
         let cut = log_odds(threshold) - log_odds(prior);
         let flagged = self.bins().filter(|&(ratio, _, _)| ratio > cut);
         let (t, f) = flagged.fold((0, 0), |(t, f), (_, a, b)| (t + a, f + b));
@@ -137,7 +150,11 @@ impl Candidates {
     }
 
     /// Predicted against observed shares in ten bins of the posterior at a prior; empty bins are left out.
+    ///
+    /// # Panics
+    /// If the prior is not above 0 and below 1.
     pub fn reliability(&self, prior: f64) -> Vec<ReliabilityBin> {
+        check_prior(prior);
         let mut sums = [(0.0, 0u64, 0u64); 10];
         for (ratio, t, f) in self.bins() {
             let p = posterior(ratio, prior);
@@ -161,6 +178,10 @@ impl Candidates {
         let counts = self.true_pairs.iter().zip(&self.false_pairs).enumerate();
         counts.map(move |(bin, (&t, &f))| (centre(bin), t, f))
     }
+}
+
+fn check_prior(prior: f64) {
+    assert!(prior > 0.0 && prior < 1.0, "a prior above 0 and below 1, got {prior}");
 }
 
 fn posterior(log_ratio: f64, prior: f64) -> f64 {

@@ -98,11 +98,28 @@ impl NegativeSet {
     }
 
     /// Whether candidate `j` is masked for anchor `i`.
+    ///
+    /// # Panics
+    /// If there is no such anchor or candidate.
     pub fn excluded(&self, i: usize, j: usize) -> bool {
+        let (b, n) = (self.anchors.len(), self.candidates.len());
+        assert!(i < b && j < n, "anchor {i} of {b}, candidate {j} of {n}");
         self.excluded[i * self.candidates.len() + j]
     }
 
     /// Whether candidate `j` matches anchor `i`; an unwritten row matches nothing.
+    /// The fields are public, so the parts may have any sizes.
+    fn check(&self) {
+        let (b, n) = (self.anchors.len(), self.candidates.len());
+        let got = [self.scores.len(), self.excluded.len(), self.positive.len()];
+        assert!(
+            got == [b * n, b * n, b],
+            "{b} anchors and {n} candidates with {got:?} scores, masks and positives"
+        );
+        let most = self.log_ratios.iter().map(|&(k, _)| k).max();
+        assert!(most < Some(b * n).max(Some(1)), "a log-ratio of score {most:?} of {}", b * n);
+    }
+
     pub(crate) fn is_true(&self, i: usize, j: usize, truth: &impl Fn(i64, i64) -> bool) -> bool {
         self.candidates[j].is_some_and(|c| match self.side {
             AnchorSide::Image => truth(self.anchors[i].image, c.caption),
@@ -112,6 +129,9 @@ impl NegativeSet {
 
     /// Sums over the anchors of this direction: for the negatives that the step used, for uniformly drawn ones, for the most
     /// violating candidates and for the other ways to draw.
+    ///
+    /// # Panics
+    /// If the parts do not fit together.
     pub fn draws(&self, truth: &impl Fn(i64, i64) -> bool) -> Draws {
         let anchors = self.anchors.len() as f64;
         let sum = |weights: &[f32]| anchors * self.expected_true_share(weights, truth);
@@ -126,8 +146,12 @@ impl NegativeSet {
     }
 
     /// The candidates that a posterior must separate, each with its truth.
+    ///
+    /// # Panics
+    /// If the parts do not fit together, or a log-ratio is NaN.
     pub fn candidates(&self, truth: &impl Fn(i64, i64) -> bool) -> Candidates {
         let n = self.candidates.len();
+        self.check();
         let mut candidates = Candidates::default();
         for &(k, log_ratio) in &self.log_ratios {
             candidates.push(log_ratio, self.is_true(k / n, k % n, truth));
@@ -144,10 +168,12 @@ impl NegativeSet {
     /// A row without weight is left out.
     ///
     /// # Panics
-    /// If there is not one weight per score.
+    /// If there is not one weight per score, a weight is NaN, or the parts do not fit together.
     pub fn expected_true_share(&self, weights: &[f32], truth: &impl Fn(i64, i64) -> bool) -> f64 {
         assert_eq!(weights.len(), self.scores.len(), "one weight per score");
         let n = self.candidates.len();
+        self.check();
+        assert!(!weights.iter().any(|w| w.is_nan()), "weights, got NaN");
         let share = |i: usize| {
             let (mut all, mut of_true) = (0.0, 0.0);
             for j in (0..n).filter(|&j| !self.excluded(i, j)) {
@@ -169,8 +195,12 @@ impl NegativeSet {
 
     /// For each anchor, the first candidate with the largest hinge `[γ + s − s⁺]₊`; the hinge of a masked candidate counts
     /// as 0. If no hinge is active, column 0.
+    ///
+    /// # Panics
+    /// If the parts do not fit together.
     pub fn hardest(&self) -> Vec<usize> {
         let n = self.candidates.len();
+        self.check();
         let of_row = |i: usize| {
             let (mut best, mut column) = (0.0, 0);
             let slack = self.margin as f32 - self.positive[i];

@@ -36,9 +36,13 @@ enum Length {
 
 impl CentredRoots {
     /// Takes the mean over the **training** images; never pass another split.
+    ///
+    /// # Panics
+    /// If a value is not finite.
     pub fn of(training: &Features) -> Self {
         let mut mean = vec![0.0; training.dim];
         let mut row = vec![0.0; training.dim];
+        finite(training);
         for i in 0..training.rows() {
             roots(training.row(i), &mut row);
             mean.iter_mut().zip(&row).for_each(|(m, r)| *m += r / training.rows() as f64);
@@ -54,10 +58,11 @@ impl CentredRoots {
     /// The transformed features of any split. A row that is the mean itself becomes zero.
     ///
     /// # Panics
-    /// If the width differs from the width in training.
+    /// If the width differs from the width in training, or a value is not finite.
     pub fn apply(&self, features: &Features) -> Features {
         let width = self.mean.len();
         assert_eq!(features.dim, width, "features of width {}, not {width}", features.dim);
+        finite(features);
         let mut values = Vec::with_capacity(features.values.len());
         let mut row = vec![0.0; width];
         for i in 0..features.rows() {
@@ -69,6 +74,13 @@ impl CentredRoots {
             values.extend(row.iter().map(|&r| r as f32));
         }
         Features { dim: width, values }
+    }
+}
+
+/// The root of a NaN would be 0.
+fn finite(features: &Features) {
+    if let Some(at) = features.values.iter().position(|x| !x.is_finite()) {
+        panic!("row {} of the features: {}", at / features.dim.max(1), features.values[at]);
     }
 }
 

@@ -96,7 +96,11 @@ impl Features {
     }
 
     /// One row.
+    ///
+    /// # Panics
+    /// If there is no such row.
     pub fn row(&self, row: usize) -> &[f32] {
+        assert!(row < self.rows(), "row {row} of {}", self.rows());
         &self.values[row * self.dim..(row + 1) * self.dim]
     }
 }

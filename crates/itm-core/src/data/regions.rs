@@ -77,8 +77,9 @@ impl Regions {
         if let Some(image) = counts.iter().position(|&count| count == 0) {
             return Err(Error::invalid(format!("image {image}"), "at least 1 region", 0));
         }
-        let rows = counts.iter().sum::<usize>();
-        if dim == 0 || values.len() != rows * dim {
+        let rows = counts.iter().try_fold(0usize, |rows, &count| rows.checked_add(count));
+        if dim == 0 || rows.and_then(|rows| rows.checked_mul(dim)) != Some(values.len()) {
+            let rows = rows.map_or_else(|| "too many".into(), |rows| rows.to_string());
             let expected = format!("{rows} × {dim} values, at least 1 wide");
             return Err(Error::invalid("regions", expected, values.len()));
         }
@@ -195,7 +196,11 @@ impl Regions {
     /// # Panics
     /// If there is no such image.
     pub fn rows(&self, images: &[usize]) -> Result<RegionRows> {
-        let counts: Vec<usize> = images.iter().map(|&image| self.counts[image]).collect();
+        let count = |&image: &usize| {
+            assert!(image < self.len(), "image {image} of {}", self.len());
+            self.counts[image]
+        };
+        let counts: Vec<usize> = images.iter().map(count).collect();
         let mut values = Vec::with_capacity(counts.iter().sum::<usize>() * self.dim);
         for &image in images {
             let stored = self.stored(image)?;

@@ -108,8 +108,11 @@ impl Bert {
     /// values.
     ///
     /// # Panics
-    /// If the heads do not divide the width, or a dropout is not in `[0, 1)`.
+    /// If the heads do not divide the width, a size is 0, a dropout is not in `[0, 1)`, or memory cannot hold the values.
     pub fn seeded(shape: &BertShape, seed: u64, device: &Device) -> Self {
+        let BertShape { vocabulary, positions, kinds, .. } = *shape;
+        let some = vocabulary > 0 && positions > 0 && kinds > 0 && shape.values() <= 1 << 40;
+        assert!(some, "{vocabulary} pieces, {positions} positions and {kinds} kinds of text");
         let d = shape.width;
         let block = BlockShape {
             width: d,
@@ -188,8 +191,9 @@ impl Bert {
     /// # Panics
     /// As [`encode`](Self::encode).
     pub fn encode_first(&self, mut x: Tensor<3>, lengths: &[usize]) -> Tensor<2> {
+        let ([b, l, d], width) = (x.dims(), self.shape.width);
+        assert!(l > 0 && d == width, "input of shape {:?} for a width of {width}", [b, l, d]);
         let Some((last, blocks)) = self.blocks.split_last() else {
-            let [b, _, d] = x.dims();
             return x.narrow(1, 0, 1).reshape([b, d]);
         };
         for block in blocks {

@@ -43,6 +43,9 @@ pub struct BiGruText {
 
 impl BiGruText {
     /// Draws word vectors uniformly from ±0.1 and the units as [`BiGru::seeded`]. The seed decides all values.
+    ///
+    /// # Panics
+    /// If a width is 0, or memory cannot hold the weights.
     pub fn new(shape: &BiGruTextShape, seed: u64, device: &Device) -> Self {
         let words = [shape.vocabulary, shape.word_width];
         Self {
@@ -77,6 +80,9 @@ impl BiGruText {
     }
 
     /// Rows of words whose vectors the caller has changed, for example by dropout with its own mask.
+    ///
+    /// # Panics
+    /// If there is not one vector per word of the padded batch.
     pub fn encode_vectors(&self, vectors: Tensor<2>, captions: &TokenBatch) -> Tensor<3> {
         let states = self.states(vectors, captions);
         let [b, l, d] = states.dims();
@@ -85,8 +91,13 @@ impl BiGruText {
 
     /// The rows before they are scaled to unit length, `[b, l, d]`: the mean of the states of both directions, zero
     /// beyond a caption's length.
+    ///
+    /// # Panics
+    /// As [`encode_vectors`](Self::encode_vectors).
     pub fn states(&self, vectors: Tensor<2>, captions: &TokenBatch) -> Tensor<3> {
-        let (b, l, width) = (captions.len(), captions.width, vectors.dims()[1]);
+        let (b, l, [rows, width]) = (captions.len(), captions.width, vectors.dims());
+        captions.check_sizes();
+        assert_eq!(rows, b * l, "vectors of the words of a batch");
         let states = self.gru.forward(vectors.reshape([b, l, width]), &captions.lengths);
         let d = states.dims()[2] / 2;
         let mean = (states.clone().narrow(2, 0, d) + states.narrow(2, d, d)) * 0.5;

@@ -64,6 +64,9 @@ pub struct GruText {
 
 impl GruText {
     /// Draws word vectors uniformly from ±0.1 (as VSE++) and the unit as [`Gru::seeded`]. The seed decides all values.
+    ///
+    /// # Panics
+    /// If a width is 0, or memory cannot hold the weights.
     pub fn new(shape: &GruTextShape, seed: u64, device: &Device) -> Self {
         let words = [shape.vocabulary, shape.word_width];
         Self {
@@ -107,12 +110,17 @@ impl GruText {
     }
 
     /// Embeddings of captions whose word vectors the caller has changed, for example by dropout with its own mask.
+    ///
+    /// # Panics
+    /// If there is not one vector per word of the padded batch.
     pub fn encode_vectors(&self, vectors: Tensor<2>, captions: &TokenBatch) -> Tensor<2> {
         self.pooled(self.states_of(vectors, captions), captions)
     }
 
     fn states_of(&self, vectors: Tensor<2>, captions: &TokenBatch) -> Tensor<3> {
-        let width = vectors.dims()[1];
+        let [rows, width] = vectors.dims();
+        captions.check_sizes();
+        assert_eq!(rows, captions.ids.len(), "vectors of the words of a batch");
         self.gru
             .forward(vectors.reshape([captions.len(), captions.width, width]), &captions.lengths)
     }

@@ -24,9 +24,10 @@ impl ImagePool {
     /// Pools `[b, 1 + n, d]`, with the class token first, to `[b, d]`.
     ///
     /// # Panics
-    /// If there is no patch to average.
+    /// If there is no row, or no patch to average.
     pub fn pool(self, states: Tensor<3>) -> Tensor<2> {
         let [b, l, d] = states.dims();
+        assert!(l > 0, "states {:?} hold no row", [b, l, d]);
         let rows = match self {
             Self::All => states.mean_dim(1),
             Self::Patches => {
@@ -63,6 +64,7 @@ impl PiecePool {
     pub fn pool(self, states: Tensor<3>, captions: &TokenBatch) -> Tensor<2> {
         let [b, l, d] = states.dims();
         let (n, width) = (captions.len(), captions.width);
+        captions.check_sizes();
         assert_eq!((b, l), (n, width), "states {:?} of captions [{n}, {width}]", [b, l, d]);
         match self {
             Self::Masked => masked_mean(states, &captions.lengths),

@@ -26,7 +26,7 @@ pub enum PositionStep {
 /// It is one product with a constant matrix `[h'·w', h·w]`, so that the gradient reaches the old grid.
 ///
 /// # Panics
-/// If the number of rows does not fit the grid `from`, or a size is 0.
+/// If the number of rows does not fit the grid `from`, a size is 0, or memory cannot hold the matrix.
 pub fn resize_positions(
     positions: Tensor<2>,
     from: [usize; 2],
@@ -34,11 +34,19 @@ pub fn resize_positions(
     step: PositionStep,
 ) -> Tensor<2> {
     let [rows, _] = positions.dims();
-    assert_eq!(rows, from[0] * from[1], "{rows} position embeddings for a grid of {from:?}");
+    assert!(
+        from[0].checked_mul(from[1]) == Some(rows),
+        "{rows} position embeddings for a grid of {from:?}"
+    );
     assert!(to[0] > 0 && to[1] > 0 && rows > 0, "a grid of {from:?} resized to {to:?}");
     if from == to {
         return positions;
     }
+    let values = from.iter().chain(&to).try_fold(1usize, |n, &side| n.checked_mul(side));
+    assert!(
+        values.is_some_and(|n| n <= 1 << 32),
+        "no memory to resize a grid of {from:?} to {to:?}"
+    );
     let axis = [0, 1].map(|k| weights(from[k], to[k], step));
     let mut matrix = vec![0.0f32; to[0] * to[1] * rows];
     for (y, down) in axis[0].chunks_exact(from[0]).enumerate() {

@@ -32,7 +32,11 @@ pub struct Projection {
 impl Projection {
     /// Draws weights and bias uniformly from ±1/√dim, as PyTorch does. The seed decides all values. There is no
     /// residual.
+    ///
+    /// # Panics
+    /// If a width is 0, or memory cannot hold the weight.
     pub fn new(dim: usize, d: usize, seed: u64, device: &Device) -> Self {
+        assert!(dim > 0 && d > 0, "a projection from {dim} to {d} values");
         let bound = 1.0 / (dim as f32).sqrt();
         let weight = uniform([dim, d], bound, random::derive(seed, 0), device);
         let bias = uniform([d], bound, random::derive(seed, 1), device);

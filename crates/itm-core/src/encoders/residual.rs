@@ -8,6 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Error, Result};
 
+/// The widest hidden layer.
+const WIDEST: usize = 1 << 24;
+
 /// Sizes and choices of a [`Residual`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -37,8 +40,12 @@ impl ResidualShape {
             }
             Err(Error::invalid(format!("{place}.{key}"), range, value))
         };
-        if self.hidden == 0 {
-            return Err(Error::invalid(format!("{place}.hidden"), "at least 1", 0));
+        if !(1..=WIDEST).contains(&self.hidden) {
+            return Err(Error::invalid(
+                format!("{place}.hidden"),
+                format!("1 to {WIDEST}"),
+                self.hidden,
+            ));
         }
         let share: fn(f64) -> bool = |x| (0.0..1.0).contains(&x);
         within("input_scale", self.input_scale, "above 0", |x| x > 0.0)?;

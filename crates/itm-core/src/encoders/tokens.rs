@@ -37,7 +37,7 @@ impl TokenBatch {
     /// Pads the captions to a given width. FNE's evaluation always pads to 30.
     ///
     /// # Panics
-    /// As [`TokenBatch::new`], and if a caption is longer than the width.
+    /// As [`TokenBatch::new`], and if a caption is longer than the width, or memory cannot hold captions of this width.
     pub fn padded_to<C: AsRef<[u32]>>(captions: &[C], width: usize) -> Self {
         let batch = Self::new(captions);
         assert!(batch.width <= width, "a caption of {} words padded to {width}", batch.width);
@@ -45,7 +45,11 @@ impl TokenBatch {
     }
 
     fn filled<C: AsRef<[u32]>>(captions: &[C], lengths: Vec<usize>, width: usize) -> Self {
-        let mut ids = vec![0; captions.len() * width];
+        let n = captions.len().checked_mul(width).filter(|&n| n <= isize::MAX as usize / 4);
+        let mut ids = Vec::new();
+        let room = n.is_some_and(|n| ids.try_reserve_exact(n).is_ok());
+        assert!(room, "no memory for {} captions of {width} words", captions.len());
+        ids.resize(captions.len() * width, 0);
         for (row, caption) in ids.chunks_exact_mut(width).zip(captions) {
             row[..caption.as_ref().len()].copy_from_slice(caption.as_ref());
         }
@@ -62,11 +66,20 @@ impl TokenBatch {
         self.lengths.is_empty()
     }
 
+    pub(super) fn check_sizes(&self) {
+        let (b, l, n) = (self.lengths.len(), self.width, self.ids.len());
+        assert!(b > 0 && b.checked_mul(l) == Some(n), "{n} words of {b} captions padded to {l}");
+        if let Some(row) = self.lengths.iter().position(|length| !(1..=l).contains(length)) {
+            panic!("caption {row}: {} words, not 1 to {l}", self.lengths[row]);
+        }
+    }
+
     /// Checks the word numbers.
     ///
     /// # Panics
-    /// If a word number is not in a vocabulary of `vocabulary` words.
+    /// If the fields, which are public, do not fit, or a word number is not in a vocabulary of `vocabulary` words.
     pub(super) fn check(&self, vocabulary: usize) {
+        self.check_sizes();
         for (k, &id) in self.ids.iter().enumerate() {
             let (row, word) = (k / self.width, k % self.width);
             assert!(

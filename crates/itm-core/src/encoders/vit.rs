@@ -75,7 +75,11 @@ impl VitShape {
     }
 
     /// Number of patches down and across. Pixels that do not fill a patch are left out.
+    ///
+    /// # Panics
+    /// If the patch is 0.
     pub fn grid(&self) -> [usize; 2] {
+        assert!(self.patch > 0, "patch: expected at least 1 pixel, got 0");
         self.image.map(|side| side / self.patch)
     }
 
@@ -146,10 +150,13 @@ impl Vit {
     /// all values.
     ///
     /// # Panics
-    /// If the heads do not divide the width, the image holds no patch, or a dropout is not in `[0, 1)`.
+    /// If the heads do not divide the width, a width is 0, the image holds no patch, a dropout is not in `[0, 1)`, or memory
+    /// cannot hold the values.
     pub fn seeded(shape: &VitShape, seed: u64, device: &Device) -> Self {
         let ([h, w], d) = (shape.grid(), shape.width);
-        assert!(h * w > 0, "images of {:?} hold no patch of {}", shape.image, shape.patch);
+        assert!(h > 0 && w > 0, "images of {:?} hold no patch of {}", shape.image, shape.patch);
+        let fits = shape.values() <= 1 << 40;
+        assert!(fits, "no memory for {:?}", shape.image);
         let block = BlockShape {
             width: d,
             heads: shape.heads,
@@ -194,7 +201,7 @@ impl Vit {
     /// not fill a patch are left out.
     ///
     /// # Panics
-    /// If the channels differ, or an image holds no patch.
+    /// If there is no image, the channels differ, or an image holds no patch.
     pub fn forward(&self, images: Tensor<4>, noise: Noise) -> Tensor<3> {
         self.norm.forward(self.states(images, self.blocks.len(), noise))
     }
@@ -238,7 +245,8 @@ impl Vit {
     fn unfold(&self, images: Tensor<4>) -> Tensor<2> {
         let (dims, p) = (images.dims(), self.shape.patch);
         let [b, c, h, w] = [dims[0], dims[1], dims[2] / p, dims[3] / p];
-        assert!(c == self.shape.channels && h * w > 0, "images {dims:?} for {:?}", self.shape);
+        let fits = b > 0 && c == self.shape.channels && h * w > 0;
+        assert!(fits, "images {dims:?} for {:?}", self.shape);
         let whole = images.narrow(2, 0, h * p).narrow(3, 0, w * p);
         let tiles = whole.reshape([b, c, h, p, w, p]).permute([0, 2, 4, 1, 3, 5]); // [b, h, w, c, p, p]
         tiles.reshape([b * h * w, c * p * p])

@@ -26,7 +26,12 @@ pub struct PatchGrid {
 
 impl PatchGrid {
     /// The grid of a picture of `size` pixels with patches of `patch` pixels.
+    ///
+    /// # Panics
+    /// If `patch` is 0, or `size` is 2³² or more.
     pub fn new(size: usize, patch: usize) -> Self {
+        let fits = patch > 0 && u32::try_from(size).is_ok();
+        assert!(fits, "patches of {patch} pixels in a picture of {size}");
         Self { side: size / patch, patch, size }
     }
 
@@ -41,11 +46,18 @@ impl PatchGrid {
     }
 
     /// Column and row of a patch.
+    ///
+    /// # Panics
+    /// If there is no such patch.
     pub fn place(&self, patch: usize) -> [usize; 2] {
+        assert!(patch < self.len(), "patch {patch} of {}", self.len());
         [patch % self.side, patch / self.side]
     }
 
     /// Centre of a patch, x and y, in shares of the picture's side.
+    ///
+    /// # Panics
+    /// If there is no such patch.
     pub fn centre(&self, patch: usize) -> [f32; 2] {
         self.place(patch).map(|at| (at as f32 + 0.5) * self.patch as f32 / self.size as f32)
     }

@@ -179,6 +179,8 @@ impl Fold {
     /// # Panics
     /// If the matrix is smaller than the whole set.
     pub fn scores(&self, scores: &ScoreMatrix) -> ScoreMatrix {
+        let most = self.texts.last().map_or(0, |text| text + 1);
+        assert!(most <= scores.texts(), "{most} texts of a set in scores of {}", scores.texts());
         let mut values = Vec::with_capacity(self.images.len() * self.texts.len());
         for image in self.images.clone() {
             let row = scores.row(image);

@@ -9,25 +9,35 @@ use crate::host;
 pub const BLOCK: usize = 512;
 
 /// Embeddings of features, `[rows, d]` row-major. `encode` gets at most [`BLOCK`] whole rows per call.
+///
+/// # Panics
+/// If the values are not whole rows.
 pub fn embed_features(features: &Features, encode: impl Fn(&[f32]) -> Tensor<2>) -> Vec<f32> {
-    let blocks = features.values.chunks(BLOCK * features.dim.max(1));
+    let (n, dim) = (features.values.len(), features.dim);
+    assert!(dim > 0 && n.is_multiple_of(dim), "{n} values in rows of {dim}");
+    let blocks = features.values.chunks(BLOCK.saturating_mul(dim));
     blocks.flat_map(|block| host(encode(block))).collect()
 }
 
 /// Embeddings of texts, `[texts, d]` row-major, in the given order. `encode` gets at most `block` texts of similar
 /// length per call.
+///
+/// # Panics
+/// If `block` is 0, or `encode` does not return one row per text.
 pub fn embed_texts<C: AsRef<[u32]>>(
     texts: &[C],
     block: usize,
     encode: impl Fn(&[&[u32]]) -> Tensor<2>,
 ) -> Vec<f32> {
+    assert!(block > 0, "blocks of 0 texts");
     let mut order: Vec<usize> = (0..texts.len()).collect();
     order.sort_by_key(|&i| texts[i].as_ref().len()); // so that blocks need little padding
     let mut out = vec![];
     for block in order.chunks(block) {
         let some: Vec<&[u32]> = block.iter().map(|&i| texts[i].as_ref()).collect();
         let rows = encode(&some);
-        let d = rows.dims()[1];
+        let ([n, d], wanted) = (rows.dims(), block.len());
+        assert!(n == wanted && d > 0, "rows of shape [{n}, {d}] for {wanted} texts");
         out.resize(texts.len() * d, 0.0);
         for (&i, row) in block.iter().zip(host(rows).chunks_exact(d)) {
             out[i * d..(i + 1) * d].copy_from_slice(row);

@@ -38,8 +38,9 @@ impl Batch<'_> {
         assert_eq!(self.caption_ids.len(), b, "one caption number per pair");
         if let Images::Regions { width, counts, values } = self.images {
             assert_eq!(counts.len(), b, "one count of regions per pair");
-            let rows: usize = counts.iter().sum();
-            assert_eq!(values.len(), rows * width, "regions are [{rows}, {width}]");
+            let rows = counts.iter().try_fold(0usize, |rows, &count| rows.checked_add(count));
+            let fits = rows.and_then(|rows| rows.checked_mul(width)) == Some(values.len());
+            assert!(fits, "{} values of regions are not {rows:?} × {width}", values.len());
         }
         let values = self.images.values();
         match values.iter().position(|x| !x.is_finite()) {
@@ -132,7 +133,8 @@ impl<'a> Images<'a> {
     pub fn features(self, rows: usize, width: usize) -> Result<&'a [f32]> {
         match self {
             Self::Features(values) => {
-                assert_eq!(values.len(), rows * width, "features are [{rows}, {width}]");
+                let fits = rows.checked_mul(width) == Some(values.len());
+                assert!(fits, "{} values, but features are [{rows}, {width}]", values.len());
                 Ok(values)
             }
             Self::Regions { .. } => Err(not_features(width, "regions")),

@@ -21,5 +21,5 @@ pub use input::{Batch, ImageItems, Images, Items, Rows, check_texts};
 pub use learner::{SavedState, Trainer};
 pub use method::{Effect, MatchProbability, Method, Observe, Step, WordMap, WordMaps, WordPairs};
 pub use numbers::Numbers;
-pub use ranges::{above_zero, at_least_one, at_least_zero, precision_of, within};
+pub use ranges::{above_zero, at_least_one, at_least_zero, precision_of, size_within, within};
 pub use schedule::{Schedule, Updates};

@@ -13,6 +13,16 @@ pub fn at_least_one(key: &str, value: usize) -> Result<()> {
     if value == 0 { Err(Error::invalid(key, "at least 1", value)) } else { Ok(()) }
 }
 
+/// Refuses a size of an input that is 0, or larger than any: a model of that size fits no memory.
+///
+/// # Errors
+/// Names the key, its range and its value.
+pub fn size_within(key: &str, value: usize) -> Result<()> {
+    const MOST: usize = 1 << 24;
+    let some = (1..=MOST).contains(&value);
+    if some { Ok(()) } else { Err(Error::invalid(key, format!("1 to {MOST}"), value)) }
+}
+
 /// Refuses values that are not above 0.
 ///
 /// # Errors

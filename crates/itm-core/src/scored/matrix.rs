@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::Scored;
+use super::{Scored, inside};
 use crate::eval::Ranks;
 use crate::tiles::{AnyConsumer, AnyState, Tiles, TopK};
 use crate::{Pairs, Result, ScoreMatrix};
@@ -17,12 +17,16 @@ impl Scored for ScoreMatrix {
     }
 
     fn block(&self, images: Range<usize>, texts: Range<usize>) -> Result<ScoreMatrix> {
+        inside("texts", &texts, self.texts());
         let values = images.clone().flat_map(|i| &self.row(i)[texts.clone()]).copied().collect();
         Self::new(images.len(), texts.len(), values)
     }
 
     fn pairs(&self, images: &[usize], texts: &[usize]) -> Result<Vec<f32>> {
         assert_eq!(images.len(), texts.len(), "one image for each text");
+        texts
+            .iter()
+            .for_each(|&text| assert!(text < self.texts(), "text {text} of {}", self.texts()));
         Ok(images.iter().zip(texts).map(|(&image, &text)| self.row(image)[text]).collect())
     }
 

@@ -234,6 +234,12 @@ fn columns<S: Scored + ?Sized>(
     ScoreMatrix::new(n, m, values)
 }
 
+/// # Panics
+/// If a range goes beyond `count` images or texts.
+fn inside(what: &str, range: &Range<usize>, count: usize) {
+    assert!(range.start <= range.end && range.end <= count, "{what} {range:?} of {count}");
+}
+
 /// The scores of single pairs, each from a block of one pair.
 fn one_by_one(
     images: &[usize],
@@ -241,7 +247,8 @@ fn one_by_one(
     block: impl Fn(Range<usize>, Range<usize>) -> Result<ScoreMatrix>,
 ) -> Result<Vec<f32>> {
     assert_eq!(images.len(), texts.len(), "one image for each text");
-    let one = |(&i, &t): (&usize, &usize)| Ok(block(i..i + 1, t..t + 1)?.values()[0]);
+    let only = |k: usize| k..k.saturating_add(1);
+    let one = |(&i, &t): (&usize, &usize)| Ok(block(only(i), only(t))?.values()[0]);
     images.iter().zip(texts).map(one).collect()
 }
 

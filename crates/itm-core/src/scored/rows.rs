@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Scored, Similarity, bands, columns, lines, one_by_one, visit};
+use super::{Scored, Similarity, bands, columns, inside, lines, one_by_one, visit};
 use crate::eval::Ranks;
 use crate::tiles::{AnyConsumer, AnyState, Embeddings, Tiles, TopImages, TopK, TopTexts};
 use crate::{Pairs, Result, ScoreMatrix};
@@ -33,6 +33,8 @@ impl EmbeddingRows {
     /// The values of some rows of both sides.
     fn values(&self, images: Range<usize>, texts: Range<usize>) -> [&[f32]; 2] {
         let d = self.dim;
+        inside("images", &images, Scored::images(self));
+        inside("texts", &texts, Scored::texts(self));
         [
             &self.images[images.start * d..images.end * d],
             &self.texts[texts.start * d..texts.end * d],

@@ -5,7 +5,7 @@ use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
 use super::hits::Sums;
-use super::{Hits, Interval, Measures};
+use super::{Hits, Interval, MOST_REPLICATES, Measures};
 use crate::{Error, Result};
 
 /// 95 % percentile intervals of the recalls of one run, or of the mean over several runs of one system.
@@ -23,7 +23,7 @@ use crate::{Error, Result};
 /// Replicate `r` draws from stream `r` of `seed`, so the result does not depend on threads.
 ///
 /// # Errors
-/// If there is no run or replicate, or the runs differ in images or captions.
+/// If there is no run or replicate, there are more than [`MOST_REPLICATES`], or the runs differ in images or captions.
 pub fn bootstrap(runs: &[Hits], replicates: usize, seed: u64) -> Result<Measures<Interval>> {
     same_images(runs.iter())?;
     intervals(replicates, |r| Draw::new(runs, seed, r).recalls(runs))
@@ -123,7 +123,8 @@ impl Draw {
 pub fn resample(groups: &[usize], seed: u64, replicate: u64) -> Vec<Vec<u32>> {
     let mut rng = stream(seed, replicate);
     let mut times = |&n: &usize| {
-        let end = u32::try_from(n).expect("a group of fewer than 2³² members");
+        let end = u32::try_from(n);
+        let end = end.unwrap_or_else(|_| panic!("a group of {n} members, not fewer than 2³²"));
         let mut times = vec![0; n];
         (0..n).for_each(|_| times[rng.random_range(0..end) as usize] += 1);
         times
@@ -138,13 +139,20 @@ pub(super) fn stream(seed: u64, replicate: u64) -> ChaCha8Rng {
     rng
 }
 
+/// Refuses a number of replicates that is 0, or that memory and time cannot hold.
+pub(super) fn check_replicates(place: &str, replicates: usize) -> Result<()> {
+    if (1..=MOST_REPLICATES).contains(&replicates) {
+        return Ok(());
+    }
+    let expected = format!("1 to {MOST_REPLICATES} replicates");
+    Err(Error::invalid(place, expected, replicates))
+}
+
 fn intervals(
     replicates: usize,
     replicate: impl Fn(u64) -> Measures<f64> + Send + Sync,
 ) -> Result<Measures<Interval>> {
-    if replicates == 0 {
-        return Err(Error::invalid("bootstrap", "at least 1 replicate", 0));
-    }
+    check_replicates("bootstrap", replicates)?;
     let drawn: Vec<_> = (0..replicates as u64).into_par_iter().map(replicate).collect();
     let of = |measure: &dyn Fn(&Measures<f64>) -> f64| {
         Interval::percentile(drawn.iter().map(measure).collect())
@@ -160,10 +168,12 @@ impl Interval {
     /// The 2.5 % and 97.5 % quantiles of the values of all replicates, linearly interpolated.
     ///
     /// # Panics
-    /// If there is no value, or one is NaN.
+    /// If there is no value, or one is not finite.
     pub fn percentile(mut values: Vec<f64>) -> Self {
         assert!(!values.is_empty(), "an interval of at least 1 value");
-        assert!(!values.iter().any(|value| value.is_nan()), "an interval of numbers, got NaN");
+        if let Some(bad) = values.iter().find(|value| !value.is_finite()) {
+            panic!("an interval of finite numbers, got {bad}");
+        }
         values.sort_unstable_by(f64::total_cmp);
         Self { lo: quantile(&values, 0.025), hi: quantile(&values, 0.975) }
     }

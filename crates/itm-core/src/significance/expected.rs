@@ -17,9 +17,13 @@ use crate::{Pairs, Relevance};
 /// assert!((chance.t2i[2] - 10.0).abs() < 1e-12);
 /// assert!((chance.i2t[0] - 1.0).abs() < 1e-12); // 5 of 500 texts
 /// ```
+///
+/// # Panics
+/// If there is no query.
 pub fn chance(pairs: &Pairs) -> Measures<f64> {
     let (n, m) = (pairs.images(), pairs.texts());
     let of = |items: usize, truths: &[usize], k: u32| {
+        assert!(!truths.is_empty(), "chance of no query");
         let missed = truths.iter().map(|&right| missed(&[(items, right)], k as usize));
         100.0 * (1.0 - missed.sum::<f64>() / truths.len() as f64)
     };
@@ -52,8 +56,9 @@ pub fn chance(pairs: &Pairs) -> Measures<f64> {
 /// Every annotated pair must be true; this is not checked.
 ///
 /// # Panics
-/// If `truth` has fewer images or texts than `pairs`, or a text has no image.
+/// If `truth` has fewer images or texts than `pairs`, a text has no image, or there is no image.
 pub fn ceilings(pairs: &Pairs, truth: &Relevance) -> [Measures<f64>; 2] {
+    assert!(pairs.images() > 0, "ceilings of no image");
     let own = |image: usize, text: u32| usize::from(pairs.image_of(text as usize) == image);
     let specificity = |text: u32| truth.images_of(text as usize).len();
     let group = |image: usize, texts: &[u32]| {

@@ -32,6 +32,9 @@ pub use hits::{Hits, ImageHits};
 pub use randomisation::{Randomisation, holm, paired_randomisation};
 pub use share::{Share, interval};
 
+/// The most replicates of a bootstrap or a randomisation: a hundred times as many as a report uses.
+pub const MOST_REPLICATES: usize = 1_000_000;
+
 /// An interval that covers 95 %.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Interval {

@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::Hits;
-use super::bootstrap::{same_runs, stream};
+use super::bootstrap::{check_replicates, same_runs, stream};
 use crate::{Error, Result};
 
 /// With at most this number of differing blocks, all signs are enumerated.
@@ -42,7 +42,7 @@ pub struct Randomisation {
 /// The test says whether the difference could come from the choice of images; it does not cover the choice of seeds.
 ///
 /// # Errors
-/// If the systems have no run, different numbers of runs, or runs over different images; if there is no replicate; if
+/// If the systems have no run, different numbers of runs, or runs over different images; if there is no replicate or there are too many; if
 /// folds of different sizes have no common denominator that fits 64 bits.
 pub fn paired_randomisation(
     a: &[Hits],
@@ -51,9 +51,7 @@ pub fn paired_randomisation(
     seed: u64,
 ) -> Result<Randomisation> {
     same_runs(a, b)?;
-    if replicates == 0 {
-        return Err(Error::invalid("paired randomisation", "at least 1 replicate", 0));
-    }
+    check_replicates("paired randomisation", replicates)?;
     let too_fine = || {
         let expected = "fold sizes with a common denominator below 2^63";
         Error::invalid("paired randomisation", expected, "a larger one")

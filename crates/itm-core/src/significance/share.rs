@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::{Interval, resample};
+use super::{Interval, MOST_REPLICATES, resample};
 
 /// Bootstrap replicates.
 const REPLICATES: usize = 10_000;
@@ -35,10 +35,12 @@ impl Share {
     /// ```
     ///
     /// # Panics
-    /// If the runs have different numbers of images.
+    /// If the runs have different numbers of images, or a count is 2³² or more.
     pub fn over(runs: &[&[[u64; 2]]]) -> Option<Self> {
         let images = runs.first()?.len();
         assert!(runs.iter().all(|run| run.len() == images), "runs of the same images");
+        let most = runs.iter().flat_map(|run| run.iter().flatten()).max();
+        assert!(most <= Some(&u64::from(u32::MAX)), "counts below 2³², got {most:?}");
         let once = |group: usize| vec![1; group];
         let value = share(runs, &once(runs.len()), &once(images))?;
         let of = |times: &[u32], drawn: &[u32]| share(runs, times, drawn);
@@ -49,11 +51,15 @@ impl Share {
 }
 
 /// 95 % interval of `of` over resampled seeds and images; replicates without a value are left out.
+///
+/// # Panics
+/// If there are more than [`MOST_REPLICATES`], none has a value, or a value is NaN.
 pub fn interval(
     replicates: usize,
     groups: [usize; 2],
     of: impl Fn(&[u32], &[u32]) -> Option<f64> + Sync,
 ) -> [f64; 2] {
+    assert!(replicates <= MOST_REPLICATES, "{replicates} replicates, not 1 to {MOST_REPLICATES}");
     let replicate = |r: u64| {
         let drawn = resample(&groups, SEED, r);
         of(&drawn[0], &drawn[1]) // `None` if the drawn images have nothing to count

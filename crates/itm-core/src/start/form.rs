@@ -41,6 +41,9 @@ impl Start {
     ///
     /// `n` counts the distinct terms of a caption. `c` replaces the factor of each caption, so the scores are close to
     /// the scores of CCA but not equal.
+    ///
+    /// # Panics
+    /// If the text map has not one row per term.
     pub fn mean_pooled(mut self, captions: &[String], terms: &Terms) -> Self {
         let factors: Vec<f64> = captions
             .iter()
@@ -52,6 +55,9 @@ impl Start {
                 numbers.len() as f64 / squares.sum::<f64>().sqrt()
             })
             .collect();
+        let (width, n) = (self.text.bias.len(), terms.len());
+        let fits = width > 0 && self.text.weight.len() == n * width;
+        assert!(fits, "a text map of {} values for {n} terms", self.text.weight.len());
         let c = factors.iter().sum::<f64>() / factors.len().max(1) as f64;
         for (row, idf) in self.text.weight.chunks_mut(self.text.bias.len()).zip(terms.idf()) {
             row.iter_mut().for_each(|w| *w = (c * idf * f64::from(*w)) as f32);
@@ -69,6 +75,9 @@ impl Start {
     /// [`Start::text`] is `e_w − b′y`: zeros for a number without a word and for a word without a known stem. `c` is
     /// the factor of [`Start::mean_pooled`]. So if every word of a caption has a known stem and occurs once, the mean
     /// over the words is the mean over the terms.
+    ///
+    /// # Panics
+    /// As [`Start::mean_pooled`].
     pub fn of_words<S: AsRef<str>>(self, captions: &[String], terms: &Terms, words: &[S]) -> Self {
         let mut start = self.mean_pooled(captions, terms);
         let (width, rows) = (start.text.bias.len(), start.text.weight);

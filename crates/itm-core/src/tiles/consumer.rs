@@ -222,7 +222,8 @@ impl<'s, T> Tile<'s, T> {
     pub fn new(images: Range<usize>, texts: Range<usize>, scores: &'s [T], stride: usize) -> Self {
         let (rows, cols) = (images.len(), texts.len());
         assert!(cols <= stride, "rows of {cols} scores every {stride} values");
-        let (need, got) = (rows.saturating_sub(1) * stride + cols.min(rows * cols), scores.len());
+        let last = rows.saturating_sub(1).saturating_mul(stride);
+        let (need, got) = (last.saturating_add(if rows == 0 { 0 } else { cols }), scores.len());
         assert!(need <= got, "a tile of {rows} × {cols} needs {need} scores, not {got}");
         Self { images, texts, scores, stride }
     }
@@ -238,8 +239,12 @@ impl<'s, T> Tile<'s, T> {
     }
 
     /// The scores of its `row`-th row, one for each of its texts.
+    ///
+    /// # Panics
+    /// If there is no such row.
     #[inline(always)]
     pub fn row(&self, row: usize) -> &'s [T] {
+        assert!(row < self.images.len(), "row {row} of {:?}", self.images);
         &self.scores[row * self.stride..row * self.stride + self.texts.len()]
     }
 

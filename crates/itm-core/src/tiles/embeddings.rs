@@ -66,6 +66,8 @@ impl<'a> Embeddings<'a> {
 
     /// The values of some rows.
     pub(super) fn block(&self, rows: Range<usize>) -> &'a [f32] {
+        let inside = rows.start <= rows.end && rows.end <= self.rows;
+        assert!(inside, "rows {rows:?} of {}", self.rows);
         &self.values[rows.start * self.dim..rows.end * self.dim]
     }
 

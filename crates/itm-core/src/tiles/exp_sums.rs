@@ -118,6 +118,14 @@ impl Consumer for ExpSums {
     type Output = LogSums;
 
     fn start(&self, images: Range<usize>, texts: Range<usize>) -> Sums {
+        if let Some((x, y)) = &self.shifts {
+            let enough = images.end <= x.len() && texts.end <= y.len();
+            assert!(
+                enough,
+                "shifts of {:?}, scores of {images:?} and {texts:?}",
+                (x.len(), y.len())
+            );
+        }
         let nothing = |range: &Range<usize>| vec![LogSum::NOTHING; range.len()];
         Sums {
             image0: images.start,

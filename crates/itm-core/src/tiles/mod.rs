@@ -100,7 +100,7 @@ impl<'a> Tiles<'a> {
     /// Tiles of another size, rounded up to multiples of 64; the default suits second-level caches of 1 MiB.
     #[must_use]
     pub fn with_tile(mut self, images: usize, texts: usize) -> Self {
-        let up = |n: usize| n.max(1).next_multiple_of(ALIGN);
+        let up = |n: usize| n.clamp(1, 1 << 32).next_multiple_of(ALIGN);
         self.tile = (up(images), up(texts));
         self
     }
@@ -290,7 +290,7 @@ pub fn ranks_and_work(
 
 fn gather(side: &Embeddings<'_>, rows: &[usize]) -> Vec<f32> {
     let mut out = Vec::with_capacity(rows.len() * side.dim());
-    rows.iter().for_each(|&row| out.extend_from_slice(side.block(row..row + 1)));
+    rows.iter().for_each(|&row| out.extend_from_slice(side.block(row..row.saturating_add(1))));
     out
 }
 

@@ -76,10 +76,11 @@ impl RankCounts {
     /// Takes the scores of the true pairs, in the order of [`Pairs::list`]: for consumers that change scores tile by tile.
     ///
     /// # Panics
-    /// If there is not one score for each pair.
+    /// If there is not one score for each pair, or a score is NaN.
     pub fn with_scores(pairs: &Pairs, scores: &[f32]) -> Self {
         let listed: usize = (0..pairs.texts()).map(|text| pairs.images_of(text).len()).sum();
         assert_eq!(scores.len(), listed, "one score for each true pair");
+        assert!(!scores.iter().any(|score| score.is_nan()), "scores of true pairs, got NaN");
         let (mut images, mut texts) = (Targets::default(), Targets::default());
         let mut of_image = vec![vec![]; pairs.images()];
         let mut left = scores;

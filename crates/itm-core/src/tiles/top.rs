@@ -51,13 +51,25 @@ impl TopK {
     }
 
     /// The items of a query, best first.
+    ///
+    /// # Panics
+    /// If there is no such query.
     pub fn items(&self, query: usize) -> &[u32] {
-        &self.items[query * self.k..(query + 1) * self.k]
+        &self.items[self.places(query)]
     }
 
     /// The scores of the query's items, best first; a zero is always +0.
+    ///
+    /// # Panics
+    /// If there is no such query.
     pub fn scores(&self, query: usize) -> &[f32] {
-        &self.scores[query * self.k..(query + 1) * self.k]
+        &self.scores[self.places(query)]
+    }
+
+    fn places(&self, query: usize) -> Range<usize> {
+        let queries = self.items.len().checked_div(self.k).unwrap_or(usize::MAX); // of no items
+        assert!(query < queries, "query {query} of {queries}");
+        query * self.k..(query + 1) * self.k
     }
 }
 

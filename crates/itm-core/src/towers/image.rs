@@ -9,7 +9,7 @@ use itm_kernels::{Linear, Precision, normalize_rows};
 use super::config::memory;
 use super::{ImageConfig, JointLayer, TowerDropout, VitConfig, Weights, WithReport, derive};
 use crate::encoders::{DualEncoder, ImagePool, ImageTower, Projection, Vit};
-use crate::learn::{Images, at_least_one};
+use crate::learn::{Images, size_within};
 use crate::start::{InputStatistics, Start};
 use crate::weights::Hub;
 use crate::{Error, Result};
@@ -120,7 +120,7 @@ impl ImageEncoder {
     ) -> Result<WithReport<Self>> {
         let config = match config {
             ImageConfig::Features(features) => {
-                at_least_one("image_dim, the width of a row of features", image_dim)?;
+                size_within("image_dim, the width of a row of features", image_dim)?;
                 let mut map = Projection::new(image_dim, embed_dim, derive(seed, 1), device);
                 if let Some(shape) = &features.residual {
                     map = map.with_residual(shape, 1.0, derive(seed, 8))?;

@@ -11,7 +11,7 @@ use super::{
 use crate::encoders::{
     BagOfWords, Bert, DualEncoder, GruText, GruTextShape, PiecePool, TextTower, TokenBatch,
 };
-use crate::learn::{at_least_one, check_texts};
+use crate::learn::{check_texts, size_within};
 use crate::start::{InputStatistics, Start};
 use crate::weights::Hub;
 use crate::{Error, Result};
@@ -76,7 +76,7 @@ impl TextEncoder {
         seed: u64,
         device: &Device,
     ) -> Result<WithReport<Self>> {
-        at_least_one("vocabulary", vocabulary)?;
+        size_within("vocabulary", vocabulary)?;
         let config = match config {
             TextConfig::Gru(config) => {
                 let shape = GruTextShape {

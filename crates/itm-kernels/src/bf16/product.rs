@@ -109,7 +109,8 @@ fn compute(
     if m == 0 || n == 0 {
         return;
     }
-    let fits = n <= stride && (m - 1) * stride + n <= to.len();
+    let end = (m - 1).checked_mul(stride).and_then(|start| start.checked_add(n));
+    let fits = n <= stride && end.is_some_and(|end| end <= to.len());
     assert!(fits, "{m} rows of {n}, {stride} apart, in {} values", to.len());
     let least = if threads == Threads::All { PARTS } else { 1 };
     let parts = split(to, stride, [m, n], least);

@@ -107,7 +107,7 @@ impl ItemRows {
 /// Scores of a range of images with a range of texts, `[images, texts]`, with one threshold.
 ///
 /// # Panics
-/// If the widths differ, or a range goes beyond the items.
+/// If the widths differ, a range goes beyond the items, or the threshold is not finite.
 pub fn scores(
     images: &ItemRows,
     texts: &ItemRows,
@@ -117,6 +117,11 @@ pub fn scores(
 ) -> Vec<f32> {
     assert_eq!(images.width, texts.width, "widths of regions and words");
     let [some_images, some_texts] = ranges;
+    for (what, some, all) in [("images", &some_images, images), ("texts", &some_texts, texts)] {
+        let inside = some.start <= some.end && some.end <= all.len();
+        assert!(inside, "{what} {some:?} of {}", all.len());
+    }
+    assert!(threshold.is_finite(), "a threshold of {threshold}");
     let m = some_texts.len();
     let mut to = vec![0.0; some_images.len() * m];
     if m == 0 {

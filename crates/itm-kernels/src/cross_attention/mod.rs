@@ -164,7 +164,7 @@ pub struct Inputs<'a> {
 /// `S`, `[n, m]`.
 ///
 /// # Panics
-/// If sizes do not fit, or a count is 0.
+/// If sizes do not fit, a count is 0, or a threshold is not finite.
 pub fn forward(inputs: &Inputs, rule: &Rule, thresholds: &[f32]) -> Vec<f32> {
     let batch = Batch::new(inputs, rule, thresholds);
     let m = inputs.words.len();
@@ -183,7 +183,9 @@ pub fn forward(inputs: &Inputs, rule: &Rule, thresholds: &[f32]) -> Vec<f32> {
 /// # Panics
 /// As [`forward`], or if there is no such text.
 pub fn column(inputs: &Inputs, rule: &Rule, text: usize, threshold: f32) -> Vec<f32> {
-    let mut thresholds = vec![0.0; inputs.words.len()];
+    let m = inputs.words.len();
+    assert!(text < m, "text {text} of {m}");
+    let mut thresholds = vec![0.0; m];
     thresholds[text] = threshold;
     let batch = Batch::new(inputs, rule, &thresholds);
     let mut to = vec![0.0; inputs.regions.len()];
@@ -249,14 +251,21 @@ impl<'a> Batch<'a> {
         let Inputs { products, region_grams, word_grams, regions, words } = *inputs;
         let (n, m, r, l) = (regions.len(), words.len(), longest(regions), longest(words));
         let first = starts(words.iter().copied());
-        assert_eq!(
-            products.len(),
-            first[m] * n * r,
-            "products of {} words and {n} images",
-            first[m]
+        let all = |sizes: [usize; 3]| sizes.iter().try_fold(1usize, |n, &k| n.checked_mul(k));
+        let (got, of_texts) = (products.len(), first[m]);
+        assert!(
+            all([of_texts, n, r]) == Some(got),
+            "{got} products of {of_texts} words and {n} images"
         );
-        assert_eq!(region_grams.len(), n * r * r, "Gram matrices of {n} images of {r} regions");
-        assert_eq!(word_grams.len(), m * l * l, "Gram matrices of {m} texts of {l} words");
+        for (what, grams, [k, size]) in
+            [("images of regions", region_grams, [n, r]), ("texts of words", word_grams, [m, l])]
+        {
+            let got = grams.len();
+            assert!(
+                all([k, size, size]) == Some(got),
+                "{got} Gram values: {k} {what}, at most {size}"
+            );
+        }
         let gram = |values: &'a [f32], k: usize, size: usize| Gram {
             values: &values[k * size * size..(k + 1) * size * size],
             stride: size,
@@ -284,6 +293,9 @@ impl<'a> Batch<'a> {
         thresholds: &'a [f32],
     ) -> Self {
         assert_eq!(thresholds.len(), texts.len(), "thresholds of the texts");
+        if let Some(bad) = thresholds.iter().find(|t| !t.is_finite()) {
+            panic!("a threshold of {bad}");
+        }
         for (name, items) in [("image", &images), ("text", &texts)] {
             for (k, item) in items.iter().enumerate() {
                 assert!(item.count > 0, "{name} {k} has nothing to compare");

@@ -25,8 +25,9 @@ pub struct Parts {
 /// The score of one image, `[regions, width]`, and one text, `[words, width]`, in parts.
 ///
 /// # Panics
-/// If a side does not consist of whole rows, or has no rows.
+/// If a side does not consist of whole rows, has no rows, or the width is 0.
 pub fn parts(regions: &[f32], words: &[f32], width: usize, threshold: f32, rule: &Rule) -> Parts {
+    assert!(width > 0, "rows of 0 values");
     let [v, u] = [regions, words].map(|rows| (rows, rows.len() / width));
     let products = times(u, v, width);
     let (region_grams, word_grams) = (times(v, v, width), times(u, u, width));

@@ -37,8 +37,8 @@ use crate::product::{Into, Threads, product};
 use packing::Columns;
 
 pub use gradients::{Gradients, backward};
-pub(crate) use packing::Direction;
 pub use packing::Packing;
+pub(crate) use packing::{Direction, STEPS};
 
 /// Weights of one layer and direction; gates in the order r, z, n.
 #[derive(Debug, Clone, Copy)]

@@ -2,6 +2,9 @@
 
 use rayon::prelude::*;
 
+/// The most steps of a sequence, so that a count that is no length does not ask for all memory.
+pub(crate) const STEPS: usize = 1 << 24;
+
 /// Where a unit begins to read a sequence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Direction {
@@ -45,9 +48,10 @@ impl Packing {
     /// The packing of sequences with these lengths, padded to `steps`, read forwards.
     ///
     /// # Panics
-    /// If there is no sequence, or a length is 0 or more than `steps`.
+    /// If there is no sequence, a length is 0 or more than `steps`, or there are more than 2²⁴ steps.
     pub fn new(lengths: &[usize], steps: usize) -> Self {
         assert!(!lengths.is_empty(), "a batch needs at least one sequence");
+        assert!(steps <= STEPS, "{steps} steps, not at most {STEPS}");
         for (row, &length) in lengths.iter().enumerate() {
             assert!(
                 (1..=steps).contains(&length),

@@ -37,9 +37,9 @@ impl PackedRows {
     /// Takes in rows of `dim` values each, one after the other. The memory of earlier rows is used again.
     ///
     /// # Panics
-    /// If the last row is incomplete.
+    /// If the last row is incomplete, `dim` is above 2²⁴, or the scale is not finite.
     pub fn fill(&mut self, values: &[f32], dim: usize, scale: f32) {
-        let rows = count(values, dim);
+        let rows = count(values, dim, scale);
         (self.pairs, self.rows) = (dim.div_ceil(2), rows);
         let stride = 2 * self.pairs;
         self.values.resize((rows + ROWS) * stride, 0);
@@ -72,9 +72,9 @@ impl PackedColumns {
     /// Takes in columns of `dim` values each, one after the other. The memory of earlier columns is used again.
     ///
     /// # Panics
-    /// If the last column is incomplete.
+    /// If the last column is incomplete, `dim` is above 2²⁴, or the scale is not finite.
     pub fn fill(&mut self, values: &[f32], dim: usize, scale: f32) {
-        let columns = count(values, dim);
+        let columns = count(values, dim, scale);
         (self.pairs, self.panels) = (dim.div_ceil(2), columns.div_ceil(COLUMNS));
         self.values.clear();
         self.values.resize(self.panels * self.pairs, [0; 2 * COLUMNS]);
@@ -104,7 +104,14 @@ impl PackedColumns {
     }
 }
 
-fn count(values: &[f32], dim: usize) -> usize {
+/// Longest row, so that a width without a row does not ask for all memory.
+const WIDEST: usize = 1 << 24;
+
+fn count(values: &[f32], dim: usize, scale: f32) -> usize {
+    assert!(
+        dim <= WIDEST && scale.is_finite(),
+        "rows of {dim} values at most {WIDEST}, by {scale}"
+    );
     let rows = values.len().checked_div(dim).unwrap_or(0);
     assert_eq!(values.len(), rows * dim, "whole rows of {dim} values");
     rows

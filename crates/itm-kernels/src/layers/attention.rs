@@ -74,9 +74,16 @@ impl SelfAttention {
     /// keeps its precision.
     ///
     /// # Panics
-    /// As [`forward`](Self::forward).
+    /// As [`forward`](Self::forward), or if the queries are not `[b, d]`.
     pub fn pool(&self, query: Tensor<2>, x: Tensor<3>, keys: Option<&[usize]>) -> Tensor<2> {
         let [b, l, d] = x.dims();
+        let (got, width) = (query.dims(), self.out.weight.dims()[0]);
+        let fits = got == [b, d] && d == width && b > 0;
+        assert!(
+            fits,
+            "queries of shape {got:?}, input of shape {:?} for a width of {width}",
+            [b, l, d]
+        );
         let Heads { heads: h, keys, .. } = self.heads_of(x.dims(), keys, Noise::Off);
         let w = d / h;
         let weight = self.qkv.weight.val().reshape([d, 3, h, w]);

@@ -145,7 +145,8 @@ impl TransformerBlock {
     /// # Panics
     /// As [`forward`](Self::forward).
     pub fn first(&self, x: Tensor<3>, keys: Option<&[usize]>) -> Tensor<2> {
-        let [b, _, d] = x.dims();
+        let [b, l, d] = x.dims();
+        assert!(l > 0, "input of shape {:?} has no first position", [b, l, d]);
         let first = x.clone().narrow(1, 0, 1);
         let x = if self.attention.causal { first.clone() } else { x };
         self.one(first.reshape([b, d]), x, keys)
@@ -157,6 +158,8 @@ impl TransformerBlock {
     /// # Panics
     /// As [`forward`](Self::forward).
     pub fn one(&self, position: Tensor<2>, x: Tensor<3>, keys: Option<&[usize]>) -> Tensor<2> {
+        let (got, [b, l, d]) = (position.dims(), x.dims());
+        assert!(got == [b, d], "positions of shape {got:?} for input of shape {:?}", [b, l, d]);
         let mlp = |x| self.down.forward(self.activation.of(self.up.forward(x)));
         match self.order {
             NormOrder::Pre => {

@@ -49,12 +49,13 @@ impl CrossProducts {
     /// Rows beyond a count do not change the scores.
     ///
     /// # Panics
-    /// If a count is 0 or too large, or the widths differ.
+    /// If a count is 0 or too large, or the widths differ or are 0.
     pub fn new(regions: Tensor<3>, counts: &[usize], texts: Tensor<3>, lengths: &[usize]) -> Self {
         check_lengths(regions.dims(), counts);
         check_lengths(texts.dims(), lengths);
         let (regions, texts) = (narrowed(regions, counts), narrowed(texts, lengths));
         let ([_, _, d], [m, l, e]) = (regions.dims(), texts.dims());
+        assert!(d > 0, "images of shape {:?} have no value", regions.dims());
         assert_eq!(
             d,
             e,
@@ -130,7 +131,7 @@ impl HostProducts {
     /// Scores of one text with every image, with this threshold: one column of [`CrossProducts::scores`].
     ///
     /// # Panics
-    /// If there is no such text.
+    /// If there is no such text, or the threshold is not finite.
     pub fn column(&self, rule: &Rule, text: usize, threshold: f32) -> Vec<f32> {
         let inputs = Inputs {
             products: &self.products,
@@ -147,6 +148,8 @@ impl HostProducts {
     /// # Panics
     /// If there is no such image or text.
     pub fn pair(&self, image: usize, text: usize) -> impl Iterator<Item = &[f32]> {
+        let (n, m) = (self.regions.len(), self.words.len());
+        assert!(image < n && text < m, "image {image} of {n}, text {text} of {m}");
         let width = self.products.len() / self.words.iter().sum::<usize>();
         let first: usize = self.words[..text].iter().sum();
         let at = image * (width / self.regions.len());

@@ -50,7 +50,8 @@ impl Dropout {
 
     pub(crate) fn mask(&self, noise: Noise) -> Option<Mask> {
         match noise {
-            Noise::Seeded(seed) if self.rate > 0.0 => Some(Mask::new(self.rate, seed)),
+            // A rate that is no share is refused by the mask.
+            Noise::Seeded(seed) if self.rate != 0.0 => Some(Mask::new(self.rate, seed)),
             _ => None,
         }
     }

@@ -37,7 +37,12 @@ pub struct Gru {
 
 impl Gru {
     /// Weights and biases uniform in ±1/√hidden, as in PyTorch; they depend only on the seed.
+    ///
+    /// # Panics
+    /// If a width is 0, or memory cannot hold the weights.
     pub fn seeded(input: usize, hidden: usize, seed: u64, device: &Device) -> Self {
+        let some = input > 0 && hidden > 0 && hidden <= usize::MAX / 3;
+        assert!(some, "a recurrent unit from {input} to {hidden} values");
         let bound = 1.0 / (hidden as f32).sqrt();
         let seed = |part| random::derive(seed, part);
         Self {
@@ -99,6 +104,9 @@ pub struct BiGru {
 
 impl BiGru {
     /// Weights and biases uniform in ±1/√hidden, as in PyTorch; they depend only on the seed.
+    ///
+    /// # Panics
+    /// As [`Gru::seeded`].
     pub fn seeded(input: usize, hidden: usize, seed: u64, device: &Device) -> Self {
         let [ahead, reverse] =
             [4, 5].map(|part| Gru::seeded(input, hidden, random::derive(seed, part), device));

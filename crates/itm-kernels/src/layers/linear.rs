@@ -31,7 +31,11 @@ pub struct Linear {
 
 impl Linear {
     /// Weight and bias uniform in ±1/√i, as in PyTorch; they depend only on the seed.
+    ///
+    /// # Panics
+    /// If a width is 0, or memory cannot hold the weight.
     pub fn seeded(i: usize, o: usize, seed: u64, device: &Device) -> Self {
+        assert!(i > 0 && o > 0, "a linear map from {i} to {o} values");
         let bound = 1.0 / (i as f32).sqrt();
         let weight = uniform([i, o], bound, random::derive(seed, 0), device);
         let bias = uniform([o], bound, random::derive(seed, 1), device);
@@ -39,7 +43,12 @@ impl Linear {
     }
 
     /// A linear map with these parameters, in f32.
+    ///
+    /// # Panics
+    /// If the weight has not as many columns as the bias has values.
     pub fn new(weight: Param<Tensor<2>>, bias: Param<Tensor<1>>) -> Self {
+        let (w, b) = (weight.dims(), bias.dims());
+        assert!(w[1] == b[0], "a weight of shape {w:?} with a bias of shape {b:?}");
         Self { weight, bias, precision: Precision::F32 }
     }
 

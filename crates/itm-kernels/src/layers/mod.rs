@@ -61,6 +61,9 @@ pub fn matmul<const D: usize>(a: Tensor<D>, b: Tensor<D>) -> Tensor<D> {
 ///
 /// # Departures
 /// A row of length 1e-12 or less has gradient 0 instead of a gradient times 10¹², which no training step survives.
+///
+/// # Panics
+/// If a row has no value.
 pub fn normalize_rows(x: Tensor<2>) -> Tensor<2> {
     Tensor::from_dispatch(<Dispatch as FusedOps>::normalize_rows_saving(x.into_dispatch()).0)
 }
@@ -68,7 +71,7 @@ pub fn normalize_rows(x: Tensor<2>) -> Tensor<2> {
 /// Mean over the real steps, `[b, l, w]` to `[b, w]`; padded steps get the gradient 0.
 ///
 /// # Panics
-/// If a length is 0 or more than `l`, or there are not `b` lengths.
+/// If a length is 0 or more than `l`, there are not `b` lengths, or `b` or `w` is 0.
 pub fn masked_mean(x: Tensor<3>, lengths: &[usize]) -> Tensor<2> {
     check_lengths(x.dims(), lengths);
     let mean = <Dispatch as FusedOps>::masked_mean(x.into_dispatch(), lengths.to_vec());
@@ -89,7 +92,7 @@ pub fn masked_mean(x: Tensor<3>, lengths: &[usize]) -> Tensor<2> {
 /// | s | result | `[n, m]` |
 ///
 /// # Panics
-/// If the widths differ.
+/// If the widths differ, or are 0.
 ///
 /// # Departures
 /// The root has no derivative at 0, and programs return NaN there. Here value and gradient are exactly 0.
@@ -102,14 +105,21 @@ pub fn order_similarity(images: Tensor<2>, texts: Tensor<2>) -> Tensor<2> {
 }
 
 /// A tensor uniform in `±bound`. Each value depends only on the seed and the position.
+///
+/// # Panics
+/// If memory cannot hold the values, or `bound` is not finite.
 pub fn uniform<const D: usize>(
     shape: [usize; D],
     bound: f32,
     seed: u64,
     device: &Device,
 ) -> Tensor<D> {
-    let n = shape.iter().product::<usize>() as u64;
-    let values: Vec<f32> = (0..n).map(|k| bound * (2.0 * random::unit(seed, k) - 1.0)).collect();
+    assert!(bound.is_finite(), "values uniform in ±{bound}");
+    let n = shape.iter().try_fold(1usize, |n, &size| n.checked_mul(size));
+    let mut values = Vec::<f32>::new();
+    let n = n.filter(|&n| values.try_reserve_exact(n).is_ok());
+    let n = n.unwrap_or_else(|| panic!("no memory for a tensor of shape {shape:?}")) as u64;
+    values.extend((0..n).map(|k| bound * (2.0 * random::unit(seed, k) - 1.0)));
     Tensor::from_data(TensorData::new(values, shape), device)
 }
 

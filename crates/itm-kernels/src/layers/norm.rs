@@ -19,7 +19,12 @@ pub struct LayerNorm {
 
 impl LayerNorm {
     /// γ = 1, β = 0.
+    ///
+    /// # Panics
+    /// If `d` is 0, or `epsilon` is negative or not finite.
     pub fn new(d: usize, epsilon: f64, device: &Device) -> Self {
+        let fits = d > 0 && epsilon >= 0.0 && epsilon.is_finite();
+        assert!(fits, "a norm of width {d} with ε {epsilon}");
         Self {
             gamma: Param::from_tensor(Tensor::ones([d], device)),
             beta: Param::from_tensor(Tensor::zeros([d], device)),

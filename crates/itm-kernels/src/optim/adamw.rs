@@ -132,13 +132,22 @@ struct AdamState {
 
 impl AdamW {
     /// An optimiser before its first step.
+    ///
+    /// # Panics
+    /// If β₁ or β₂ is not in `[0, 1)`, ε or λ is negative or not finite, or c is not above 0.
     pub fn new(options: AdamOptions) -> Self {
+        let AdamOptions { betas, epsilon, weight_decay, clip, .. } = options;
+        AdamStep::new(betas, epsilon, weight_decay, 0.0, 1.0, 1); // refuses what a step would
+        assert!(clip.is_none_or(|clip| clip > 0.0), "clip of Adam: {clip:?}, not above 0");
         Self { options, steps: 0, moments: vec![] }
     }
 
     /// One update at the rate η; returns the module and the norm of all gradients before clipping.
     ///
     /// Each gradient is freed after its use. If the norm is not finite, the step returns it and changes nothing.
+    ///
+    /// # Panics
+    /// If the rate is not finite.
     pub fn step<M: Module>(&mut self, module: M, grads: GradientsParams, rate: f64) -> (M, f64) {
         let mut squares = Squares::of(&module, &grads);
         let (norm, parameters) = (squares.norm(), squares.parameters);

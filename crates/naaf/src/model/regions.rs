@@ -32,10 +32,14 @@ pub struct RegionMap {
 
 impl RegionMap {
     /// Random weights: a function of the seed.
+    ///
+    /// # Panics
+    /// If a width is 0, or memory cannot hold the weight.
     pub fn new(kind: RegionMapKind, [x, d]: [usize; 2], seed: u64, device: &Device) -> Self {
+        assert!(x > 0 && d > 0, "a map of regions from {x} to {d} values");
         match kind {
             RegionMapKind::Xavier => {
-                let bound = (6.0 / (x + d) as f32).sqrt();
+                let bound = (6.0 / (x as f32 + d as f32)).sqrt();
                 let weight = uniform([x, d], bound, random::derive(seed, 0), device);
                 let bias = Param::from_tensor(Tensor::zeros([d], device));
                 Self { linear: Linear::new(Param::from_tensor(weight), bias), gain: None }

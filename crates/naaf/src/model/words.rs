@@ -33,6 +33,9 @@ pub struct WordTable {
 
 impl WordTable {
     /// Vectors uniform in ±0.1, as a function of the seed, and a bias of 0.
+    ///
+    /// # Panics
+    /// If memory cannot hold the vectors.
     pub fn new(vocabulary: usize, d: usize, seed: u64, device: &Device) -> Self {
         let table = Param::from_tensor(uniform([vocabulary, d], 0.1, seed, device));
         Self { table, bias: Param::from_tensor(Tensor::zeros([d], device)) }

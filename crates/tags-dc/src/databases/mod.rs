@@ -7,8 +7,8 @@
 //! | which tokens are around a sentence | [`Meta`] |
 //!
 //! Each database is an LMDB environment with JSON files beside it. It is opened without a lock file, so nobody may write to it while it is
-//! open. Values are not trusted: a wrong length costs no memory, and an array of another type or shape is an error that names the array.
-//! LMDB itself trusts the pages of `data.mdb`; the only check is that no page is missing.
+//! open. Neither pages nor values are trusted: a damaged page is an error that names the page, a wrong length costs no memory, and an array
+//! of another type or shape is an error that names the array.
 //!
 //! ```no_run
 //! use tags_dc::databases::{Detections, ImageDatabase, TextDatabase};

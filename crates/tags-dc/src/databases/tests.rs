@@ -1,6 +1,6 @@
 //! Goldens of `tests/reference/uniter_databases.py`, which other libraries wrote, and malformed values and files.
 
-mod malformed;
+pub(super) mod malformed;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -30,7 +30,7 @@ fn golden(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/databases").join(name)
 }
 
-/// A copy of a golden, because LMDB opens a folder only once per process, and tests run in parallel.
+/// A copy of a golden, for tests that change it.
 fn copy(name: &str) -> tempfile::TempDir {
     fn all(from: &Path, to: &Path) {
         fs::create_dir_all(to).unwrap();

@@ -1,10 +1,13 @@
 //! Closed forms of the probabilities of phrases and of labels.
 
-use itm_core::Result;
+use itm_core::{Error, Result};
 
 use super::{check_rate, checked};
 
 /// The probability of each phrase from [`checked`]: the mean over its positions of `rate / freq(p)`.
+/// The most words of a sentence whose probabilities are asked for.
+const MOST_WORDS: usize = 1 << 24;
+
 pub(super) fn phrase_probabilities(phrases: &[Vec<usize>], rate: f64) -> Vec<f64> {
     let end = phrases.iter().flatten().max().map_or(0, |&last| last + 1);
     let mut freq = vec![0.0f64; end];
@@ -27,7 +30,7 @@ pub(super) fn phrase_probabilities(phrases: &[Vec<usize>], rate: f64) -> Vec<f64
 /// [`Masker::maskings`](crate::Masker::maskings) reads them: empty phrases are left out, and without phrases each word is one.
 ///
 /// # Errors
-/// If the rate is outside (0, 1], or a position is not a word.
+/// If the rate is outside (0, 1], a position is not a word, or there are more than 2²⁴ words.
 ///
 /// ```
 /// let p = tags_dc::label_probabilities(&[vec![0], vec![1]], 3, 0.15)?;
@@ -37,6 +40,9 @@ pub(super) fn phrase_probabilities(phrases: &[Vec<usize>], rate: f64) -> Vec<f64
 /// ```
 pub fn label_probabilities(phrases: &[Vec<usize>], words: usize, rate: f64) -> Result<Vec<f64>> {
     check_rate(rate)?;
+    if words > MOST_WORDS {
+        return Err(Error::invalid("words", format!("at most {MOST_WORDS}"), words));
+    }
     let phrases = checked(phrases, words)?;
     let chances = phrase_probabilities(&phrases, rate);
     let none: f64 = chances.iter().map(|p| 1.0 - p).product();

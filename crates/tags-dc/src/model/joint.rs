@@ -39,6 +39,9 @@ impl Layout {
         width: Option<usize>,
     ) -> Self {
         assert_eq!(images.len(), texts.len(), "one image for each text");
+        if let Some(image) = images.iter().find(|&&image| image >= counts.len()) {
+            panic!("image {image} of {}", counts.len());
+        }
         let starts: Vec<usize> = counts
             .iter()
             .scan(texts.ids.len(), |end, count| {

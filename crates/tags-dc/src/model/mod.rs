@@ -301,6 +301,7 @@ impl Joint {
     fn rows(&self, asked: &[At]) -> Tensor<2> {
         let [b, s, d] = self.states.dims();
         let id = |at: &At| {
+            assert!(at.row < b, "row {} of a batch of {b}", at.row);
             let tokens = self.tokens[at.row];
             assert!(at.position < tokens, "position {} of a text of {tokens}", at.position);
             (at.row * s + at.position) as u32

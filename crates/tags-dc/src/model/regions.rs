@@ -34,11 +34,12 @@ impl RegionBatch {
         if let Some(image) = counts.iter().position(|&n| n == 0) {
             return Err(Error::invalid(format!("image {image}"), "at least 1 region", 0));
         }
-        let rows: usize = counts.iter().sum();
+        let rows = counts.iter().try_fold(0usize, |rows, &count| rows.checked_add(count));
         for (what, values, width) in
             [("features", &features, width), ("boxes", &boxes, BOX_NUMBERS)]
         {
-            if width == 0 || values.len() != rows * width {
+            if width == 0 || rows.and_then(|rows| rows.checked_mul(width)) != Some(values.len()) {
+                let rows = rows.map_or_else(|| "too many".into(), |rows| rows.to_string());
                 let expected = format!("{rows} × {width} values, at least 1 wide");
                 return Err(Error::invalid(format!("{what} of regions"), expected, values.len()));
             }

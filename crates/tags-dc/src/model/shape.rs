@@ -29,6 +29,9 @@ pub struct UniterShape {
     pub initializer_range: f64,
 }
 
+/// The largest size: a model with a larger one fits no memory.
+const MOST: usize = 1 << 24;
+
 impl UniterShape {
     /// 12 blocks of width 768, cased word pieces.
     pub fn base() -> Self {
@@ -62,9 +65,13 @@ impl UniterShape {
     pub fn check(&self) -> Result<()> {
         let t = &self.text;
         let sizes = [t.vocabulary, t.positions, t.width, t.layers, t.heads, t.mlp, self.features];
+        let place = "vocabulary, positions, width, layers, heads, mlp, features";
         if sizes.contains(&0) {
-            let place = "vocabulary, positions, width, layers, heads, mlp, features";
             return Err(Error::invalid(place, "none of them 0", format!("{sizes:?}")));
+        }
+        if sizes.iter().any(|&size| size > MOST) {
+            let expected = format!("none of them above {MOST}");
+            return Err(Error::invalid(place, expected, format!("{sizes:?}")));
         }
         if !t.width.is_multiple_of(t.heads) {
             return Err(Error::invalid("heads", format!("a divisor of {}", t.width), t.heads));

@@ -82,15 +82,23 @@ impl BankWeights {
     /// The weights for the scores `[b, b]` of a batch.
     ///
     /// # Panics
-    /// If the bank is empty, its scores are not for `b` pairs, or `mb_k` is 0.
+    /// If the scores are not square, the bank is empty, its scores are not for `b` pairs, `mb_k` is 0, or another number of the
+    /// options is not finite.
     pub fn new(scores: &[f32], bank: &BankScores, options: &BankOptions) -> Self {
         let (b, n) = (scores.len().isqrt(), bank.entries);
+        assert!(b * b == scores.len(), "{} scores are not square", scores.len());
         for (name, values) in [("to_texts", &bank.to_texts), ("to_images", &bank.to_images)] {
             let got = values.len();
-            assert!(n > 0 && got == b * n, "{name}: {got} scores of {b} pairs and {n} entries");
+            assert!(
+                n > 0 && b.checked_mul(n) == Some(got),
+                "{name}: {got} scores of {b} pairs and {n} entries"
+            );
         }
         let BankOptions { alpha, beta, ep1, ep2, mb_k, consistent_offsets, .. } = *options;
         assert!(mb_k > 0, "mb_k: expected at least 1, got 0");
+        for (name, value) in [("alpha", alpha), ("beta", beta), ("ep1", ep1), ("ep2", ep2)] {
+            assert!(value.is_finite(), "{name}: expected a finite number, got {value}");
+        }
         let kept = b.min(mb_k).min(n);
         let nearest = |values: &[f32]| -> Vec<Vec<f64>> {
             values.chunks_exact(n).map(|row| largest(row, kept)).collect()

@@ -37,6 +37,7 @@ pub struct TextTowerShape {
 impl TextTowerShape {
     /// See [`DualEncoder::check`](super::DualEncoder::check).
     pub(crate) fn check(&self, captions: &TokenBatch) -> Result<()> {
+        captions.check_sizes();
         let (width, most) = (captions.width, self.positions);
         for (k, (row, &length)) in captions.ids.chunks(width).zip(&captions.lengths).enumerate() {
             let refused = |expected: String, got: String| {

@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 use super::*;
 
 /// Writes values into a new environment.
-fn environment(folder: &Path, values: &[(&str, &[u8])]) {
+pub(in crate::databases) fn environment(folder: &Path, values: &[(&str, &[u8])]) {
     fs::create_dir_all(folder).unwrap();
     let mut options = EnvOpenOptions::new();
-    options.map_size(1 << 20);
+    options.map_size(1 << 26);
     // SAFETY: nobody else has the folder open.
     #[allow(unsafe_code)]
     let env = unsafe { options.open(folder) }.unwrap();

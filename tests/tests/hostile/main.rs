@@ -2,6 +2,13 @@
 
 #![allow(clippy::unwrap_used)] // helpers of tests
 
+#[macro_use]
+mod table;
+mod kernels;
+mod layers;
+mod measuring;
+mod methods;
+
 use std::panic::catch_unwind;
 
 use hubness::{Direction, HeldOutBank, Nnn};
@@ -11,7 +18,7 @@ use itm_core::{Pairs, Relevance, ScoreMatrix, Siblings};
 use itm_kernels::Matrix;
 use naaf::{CrossScores, Preset};
 
-const HUGE: usize = 1 << 63;
+pub(crate) const HUGE: usize = 1 << 63;
 
 /// The message of a panic.
 fn panics<T>(call: impl FnOnce() -> T + std::panic::UnwindSafe) -> String {
