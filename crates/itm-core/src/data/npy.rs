@@ -1,5 +1,7 @@
 //! NumPy's `.npy` files, memory-mapped, converted to f32 row by row.
 
+use std::fs::File;
+use std::io::{self, ErrorKind};
 use std::ops::Deref;
 use std::path::Path;
 
@@ -37,7 +39,8 @@ pub struct FileBytes(Bytes);
 
 #[derive(Debug)]
 enum Bytes {
-    Mapped(Mmap),
+    /// With the file, for reads that must not end the program if it is shortened.
+    Mapped(Mmap, File),
     Owned(Vec<u8>),
 }
 
@@ -58,7 +61,7 @@ impl FileBytes {
         // mapped. The system then ends this program (SIGBUS) instead of returning wrong values. Like every reader of
         // mapped files, this code assumes that nobody writes the data files while they are read.
         let map = unsafe { Mmap::map(&file) }.map_err(Error::io(path))?;
-        Ok(Self(Bytes::Mapped(map)))
+        Ok(Self(Bytes::Mapped(map, file)))
     }
 }
 
@@ -73,10 +76,27 @@ impl Deref for FileBytes {
 
     fn deref(&self) -> &[u8] {
         match &self.0 {
-            Bytes::Mapped(map) => map,
+            Bytes::Mapped(map, _) => map,
             Bytes::Owned(bytes) => bytes,
         }
     }
+}
+
+/// Fills `bytes` from a place in a file.
+#[cfg(unix)]
+fn read_at(file: &File, bytes: &mut [u8], at: u64) -> io::Result<()> {
+    std::os::unix::fs::FileExt::read_exact_at(file, bytes, at)
+}
+
+#[cfg(windows)]
+fn read_at(file: &File, mut bytes: &mut [u8], mut at: u64) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match std::os::windows::fs::FileExt::seek_read(file, bytes, at)? {
+            0 => return Err(ErrorKind::UnexpectedEof.into()),
+            n => (bytes, at) = (&mut bytes[n..], at + n as u64),
+        }
+    }
+    Ok(())
 }
 
 impl Npy {
@@ -169,7 +189,30 @@ impl Npy {
     /// # Panics
     /// If there is no such row, or `out` is not as long as a row.
     pub fn row_into(&self, row: usize, out: &mut [f32]) -> Result<()> {
-        let bytes = self.row_bytes(row);
+        self.converted(row, self.row_bytes(row), out)
+    }
+
+    /// [`row_into`](Self::row_into), but the bytes are read and not taken from the map: while a training runs, another process may
+    /// shorten the file.
+    ///
+    /// # Errors
+    /// As [`row_into`](Self::row_into), and if the file is shorter than when it was opened, or cannot be read.
+    pub(super) fn read_row_into(&self, row: usize, out: &mut [f32]) -> Result<()> {
+        let Bytes::Mapped(map, file) = &self.bytes.0 else { return self.row_into(row, out) };
+        assert!(row < self.rows(), "row {row} of {} rows", self.rows());
+        let mut bytes = vec![0; self.row_len() * self.header.dtype.size()];
+        let at = (self.header.data + row * bytes.len()) as u64;
+        read_at(file, &mut bytes, at).map_err(|source| match source.kind() {
+            ErrorKind::UnexpectedEof => {
+                let expected = format!("{} bytes, as when it was opened", map.len());
+                Error::invalid(&self.place, expected, "fewer")
+            }
+            _ => Error::io(&self.place)(source),
+        })?;
+        self.converted(row, &bytes, out)
+    }
+
+    fn converted(&self, row: usize, bytes: &[u8], out: &mut [f32]) -> Result<()> {
         assert_eq!(out.len(), self.row_len(), "out for a row of {:?}", self.shape());
         convert(self.header.dtype, bytes, out);
         if let Some(scale) = &self.scale {

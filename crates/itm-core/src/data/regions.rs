@@ -226,7 +226,7 @@ impl Regions {
             Values::Mapped { file, every } => (file, (image - part.first) * every),
         };
         let mut out = vec![0.0; file.row_len()];
-        match file.row_into(row, &mut out) {
+        match file.read_row_into(row, &mut out) {
             Ok(()) => Ok(out),
             Err(error) => Err(match out.iter().position(|x| !x.is_finite()) {
                 None => error,

@@ -61,6 +61,9 @@ impl Hub {
     /// then the folder in the cache, then a download, if that is allowed. A download continues where an earlier one
     /// stopped.
     ///
+    /// A downloaded file is compared with the length and the SHA-256 that the hub says of it, and removed if it differs. The
+    /// name of the folder is the commit that the revision stood for.
+    ///
     /// The cache comes before the network: if a branch has moved on since the download, the old commit is used.
     ///
     /// # Errors

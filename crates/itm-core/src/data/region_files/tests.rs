@@ -109,6 +109,20 @@ fn regions_have_boxes_of_their_own() {
 }
 
 /// Trap 20: files with N and 5 N rows of the same data.
+/// As if another process wrote the file anew: with regions from a map this ended the program.
+#[test]
+fn a_file_that_is_shortened_after_loading_is_one_line() {
+    let folder = with_regions();
+    let train = load(&folder, RegionSource::Given).unwrap().dataset.train;
+    let path = folder.dir.path().join("precomp/train_regions.npy");
+    let length = fs::metadata(&path).unwrap().len();
+    fs::File::options().write(true).open(&path).unwrap().set_len(100).unwrap();
+    let line = train.regions.unwrap().rows(&[3]).unwrap_err().to_string();
+    let want =
+        format!("{}: expected {length} bytes, as when it was opened, got fewer", path.display());
+    assert_eq!(line, want);
+}
+
 #[test]
 fn repeated_images_give_the_same_regions() {
     let (once, folder) = (with_regions(), with_regions());
