@@ -264,13 +264,6 @@ fn scores_pairs_and_ranks() {
         "a threshold from 0 to 1, got -1": audited().detection(0.5, -1.0),
         "a prior above 0 and below 1, got NaN": audited().reliability(f64::NAN),
     }
-    let _ = (
-        mean_regions(&Regions::new(1, vec![1], vec![1.0]).unwrap()),
-        VocabularyOptions::default(),
-        Marks::Off,
-        Tokens::default(),
-        Vocabulary::build(["a"], VocabularyOptions::default()),
-    );
 }
 
 fn audited() -> Audited {

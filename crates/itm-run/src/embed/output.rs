@@ -8,7 +8,7 @@ use itm_core::output::Lock;
 use itm_core::{Error, Result};
 use serde_json::{Value, json};
 
-use super::rows::RowFiles;
+use super::rows::{RowFiles, remove};
 use crate::checkpoint::write_atomically;
 use crate::cli::Shard;
 
@@ -57,6 +57,9 @@ impl Out<'_> {
                 let expected = format!("{value}, as this command has it, or another --out");
                 return Err(Error::invalid(place, expected, &earlier[key]));
             }
+            if whole {
+                self.forget()?; // a kill came after the manifest
+            }
             return Ok(!whole);
         }
         for name in ["image", "text"] {
@@ -78,10 +81,14 @@ impl Out<'_> {
         }
         let text = serde_json::to_string_pretty(manifest).expect("a value") + "\n";
         write_atomically(&self.path("embed", "json"), text.as_bytes())?;
+        self.forget()
+    }
+
+    /// Removes what a whole folder does not need.
+    fn forget(&self) -> Result<()> {
         for name in ["image", "text"] {
             RowFiles::forget(&self.path(name, "npy"))?;
         }
-        let begun = self.path("embed", "json.part");
-        fs::remove_file(&begun).map_err(Error::io(&begun))
+        remove(&self.path("embed", "json.part"))
     }
 }

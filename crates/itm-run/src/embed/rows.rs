@@ -145,11 +145,7 @@ impl RowFiles {
 
     /// Removes the journal of finished files.
     pub(super) fn forget(first: &Path) -> Result<()> {
-        let journal = journal(first);
-        match fs::remove_file(&journal) {
-            Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(Error::io(&journal)(e)),
-            _ => Ok(()),
-        }
+        remove(&journal(first))
     }
 
     /// What was done of files that already have their names.
@@ -157,6 +153,14 @@ impl RowFiles {
         let text = fs::read_to_string(journal(first)).ok()?;
         let last = text.lines().last().and_then(|line| serde_json::from_str(line).ok());
         last.filter(|_| first.exists() && !data(first).exists())
+    }
+}
+
+/// Removes a file, if there is one.
+pub(super) fn remove(path: &Path) -> Result<()> {
+    match fs::remove_file(path) {
+        Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(Error::io(path)(e)),
+        _ => Ok(()),
     }
 }
 
