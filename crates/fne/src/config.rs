@@ -52,6 +52,11 @@ pub struct TrainConfig {
     pub contrastive: Option<ContrastiveOptions>,
     /// The learning rate of Adam.
     pub learning_rate: f64,
+    /// Layer-wise decay δ of the rate, above 0 and at most 1: block l of the L blocks of an encoder learns at the rate η · δ^(L + 1 − l),
+    /// what is before the blocks at η · δ^(L + 1), what is behind them at η: [`Encoders::learner`](itm_core::towers::Encoders::learner).
+    /// By default all learn at η.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub layer_decay: Option<f64>,
     /// How the learning rate falls.
     pub schedule: Schedule,
     /// With the schedule `steps`: the epochs (from 0) at whose start the learning rate is divided by ten.
@@ -255,6 +260,7 @@ impl FneConfig {
         at_least_one("train.batch", train.batch)?;
         at_least_one("train.micro_batch", train.micro_batch)?;
         train.parts.check("train.parts", model)?;
+        model.check_layer_decay(train.layer_decay)?;
         match (&train.contrastive, train.loss) {
             (None, Loss::InfoNce | Loss::Sigmoid) => {
                 let expected = "a section [train.contrastive] for this loss";

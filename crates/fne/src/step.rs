@@ -91,7 +91,7 @@ impl Fne {
         let (sampler, d) = (&config.sampler, config.model.embed_dim);
         Ok(Self {
             momentum: online.clone().valid(),
-            learner: Trainer::new(online, options(config)),
+            learner: learner(online, config),
             bank: Bank::new(sampler.bank_size, d, derive(seed, 3), &device.inner()),
             statistics: Statistics::new(sampler.variance, sampler.reset),
             config: config.clone(),
@@ -129,8 +129,7 @@ impl Fne {
             return Err(Error::invalid("inputs or start", "a model before its first step", got));
         }
         let online = change(self.learner.into_module())?;
-        let (momentum, learner) =
-            (online.clone().valid(), Trainer::new(online, options(&self.config)));
+        let (momentum, learner) = (online.clone().valid(), learner(online, &self.config));
         Ok(Self { momentum, learner, ..self })
     }
 
@@ -306,9 +305,10 @@ fn encoder(
     }
 }
 
-fn options(config: &FneConfig) -> AdamOptions {
+fn learner(online: Encoders, config: &FneConfig) -> Trainer<Encoders> {
     let (weight_decay, clip) = (config.train.weight_decay, Some(config.train.grad_clip));
-    AdamOptions { weight_decay, clip, ..AdamOptions::default() }
+    let options = AdamOptions { weight_decay, clip, ..AdamOptions::default() };
+    online.learner(options, config.train.layer_decay)
 }
 
 /// The learning rate and the current statistics.

@@ -183,6 +183,7 @@ impl Preset {
             loss: Loss::Triplet,
             contrastive: None,
             learning_rate: 2e-5,
+            layer_decay: None,
             schedule: Schedule::Steps,
             milestones: vec![5, 15],
             weight_decay: 0.0,

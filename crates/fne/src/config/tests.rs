@@ -74,6 +74,7 @@ fn bad_values_name_their_key() {
     check("train.batch", &|c| c.train.batch = 0);
     check("train.micro_batch", &|c| c.train.micro_batch = 0);
     check("train.learning_rate", &|c| c.train.learning_rate = f64::NAN);
+    check("train.layer_decay", &|c| c.train.layer_decay = Some(0.9)); // no blocks
     check("train.grad_clip", &|c| c.train.grad_clip = 0.0);
     check("train.dropout", &|c| c.train.dropout = 1.0);
     check("train.precision", &|c| c.train.precision = Precision::Bf16);

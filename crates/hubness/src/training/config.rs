@@ -99,6 +99,11 @@ pub struct HalTrainConfig {
     pub parts: LearningParts,
     /// Learning rate of Adam.
     pub learning_rate: f64,
+    /// Layer-wise decay δ of the rate, above 0 and at most 1: block l of the L blocks of an encoder learns at the rate η · δ^(L + 1 − l),
+    /// what is before the blocks at η · δ^(L + 1), what is behind them at η: [`Encoders::learner`](itm_core::towers::Encoders::learner).
+    /// By default all learn at η.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub layer_decay: Option<f64>,
     /// How the rate falls.
     pub schedule: Schedule,
     /// With the schedule `steps`: the rate is divided by ten each time this number of epochs has passed.
@@ -199,6 +204,7 @@ impl HalConfig {
                 micro_batch: None,
                 parts: LearningParts::All,
                 learning_rate,
+                layer_decay: None,
                 schedule: Schedule::Steps,
                 decay_every,
                 grad_clip: 2.0,
@@ -251,6 +257,7 @@ impl HalConfig {
         at_least_one("train.batch", train.batch)?;
         at_least_one("train.micro_batch", train.micro_batch())?;
         train.parts.check("train.parts", &model.towers())?;
+        model.towers().check_layer_decay(train.layer_decay)?;
         at_least_one("train.decay_every", train.decay_every)?;
         above_zero("train.learning_rate", train.learning_rate)?;
         at_least_zero("train.grad_clip", train.grad_clip)?;

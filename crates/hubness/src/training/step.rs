@@ -48,7 +48,7 @@ impl Hal {
         config.validate()?;
         let device = if device.is_autodiff() { device.clone() } else { device.clone().autodiff() };
         let (encoders, loaded) = encoders(config, image_dim, vocabulary, seed, &device)?;
-        let learner = Trainer::new(encoders, options(config));
+        let learner = learner(encoders, config);
         let (bank, config) = (MemoryBank::default(), config.clone());
         Ok(Self { learner, bank, config, steps_per_epoch: None, loaded })
     }
@@ -76,7 +76,7 @@ impl Hal {
     }
 
     fn with_encoders(self, change: impl FnOnce(Encoders) -> Result<Encoders>) -> Result<Self> {
-        let learner = Trainer::new(change(self.learner.into_module())?, options(&self.config));
+        let learner = learner(change(self.learner.into_module())?, &self.config);
         Ok(Self { learner, ..self })
     }
 
@@ -207,9 +207,10 @@ fn encoder(
     }
 }
 
-fn options(config: &HalConfig) -> AdamOptions {
+fn learner(encoders: Encoders, config: &HalConfig) -> Trainer<Encoders> {
     let clip = config.train.grad_clip;
-    AdamOptions { clip: (clip > 0.0).then_some(clip), ..AdamOptions::default() }
+    let options = AdamOptions { clip: (clip > 0.0).then_some(clip), ..AdamOptions::default() };
+    encoders.learner(options, config.train.layer_decay)
 }
 
 #[cfg(test)]

@@ -31,9 +31,16 @@ impl<M: Module> Trainer<M> {
         Self { module: Some(module), optimizer: AdamW::new(options), epoch: 0, steps: 0 }
     }
 
-    /// A learner before its first step, with another module and the same optimiser options.
+    /// The learner with a factor of the rate for each parameter: [`AdamW::with_factors`].
+    #[must_use]
+    pub fn with_factors(self, factors: Vec<f64>) -> Self {
+        Self { optimizer: self.optimizer.with_factors(factors), ..self }
+    }
+
+    /// A learner before its first step, with another module and the same options and factors of the optimiser.
     pub fn begun(&self, module: M) -> Self {
-        Self::new(module, *self.optimizer.options())
+        let factors = self.optimizer.factors().to_vec();
+        Self::new(module, *self.optimizer.options()).with_factors(factors)
     }
 
     /// The module.
@@ -132,6 +139,7 @@ impl<M: Module> Trainer<M> {
     /// If moments are missing or have another size, or a count of updates is negative.
     pub fn restored(&self, module: M, saved: &SavedState, updates: u64) -> Result<Self> {
         let optimizer = saved.state.optimizer(*self.optimizer.options(), &module, updates)?;
+        let optimizer = optimizer.with_factors(self.optimizer.factors().to_vec());
         let [epoch, steps, ..] = saved.counts;
         Ok(Self { module: Some(module), optimizer, epoch: epoch as usize, steps })
     }
@@ -263,11 +271,18 @@ mod tests {
     #[test]
     fn a_saved_learner_goes_on_as_it_would_have() {
         let folder = tempfile::tempdir().unwrap();
+        let learner = |seed| learner(seed).with_factors(vec![0.5, 0.25]);
         let mut whole = learner(1);
         whole.begin_epoch(3);
         update(&mut whole, 2.0).unwrap();
         save(&whole, folder.path(), "toy");
         let fresh = learner(2);
+        let start = weights(&fresh);
+        let mut begun = fresh.begun(fresh.module().clone());
+        update(&mut begun, 2.0).unwrap();
+        let moved = start.iter().zip(weights(&begun)).map(|(then, now)| then - now);
+        let by_hand = [0.05, 0.05, 0.025]; // the rate of 0.1, halved for W, a quarter for b
+        assert!(moved.zip(by_hand).all(|(by, want)| (by - want).abs() < 1e-5));
         let saved = SavedState::open("toy", folder.path()).unwrap();
         assert_eq!(
             (saved.counts, saved.state.f32s("own", &[1]).unwrap()),

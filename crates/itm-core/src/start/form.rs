@@ -43,7 +43,7 @@ impl Start {
     /// the scores of CCA but not equal.
     ///
     /// # Panics
-    /// If the text map has not one row per term.
+    /// If the text map has fewer rows than there are terms.
     pub fn mean_pooled(mut self, captions: &[String], terms: &Terms) -> Self {
         let factors: Vec<f64> = captions
             .iter()
@@ -56,7 +56,7 @@ impl Start {
             })
             .collect();
         let (width, n) = (self.text.bias.len(), terms.len());
-        let fits = width > 0 && self.text.weight.len() == n * width;
+        let fits = width > 0 && self.text.weight.len() >= n * width; // given rows stand behind the terms
         assert!(fits, "a text map of {} values for {n} terms", self.text.weight.len());
         let c = factors.iter().sum::<f64>() / factors.len().max(1) as f64;
         for (row, idf) in self.text.weight.chunks_mut(self.text.bias.len()).zip(terms.idf()) {

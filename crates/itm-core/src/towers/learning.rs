@@ -1,13 +1,14 @@
-//! Which parameters of a pair of towers learn.
+//! Which parameters of a pair of towers learn, and at what rate.
 
 use burn::module::Module;
-use itm_kernels::TransformerBlock;
+use itm_kernels::{AdamOptions, TransformerBlock};
 use serde::{Deserialize, Serialize};
 
 use super::{
     Encoders, ImageConfig, ImageEncoder, JointLayer, ModelConfig, TextConfig, TextEncoder,
 };
-use crate::{Error, Result};
+use crate::learn::{Trainer, within};
+use crate::{Error, Result, parameters};
 
 /// Which parameters learn. The others keep their bits, cost no gradient and no moments of the optimiser. An encoder without blocks
 /// (features, GRU, bag) learns as a whole, and so does a learnt temperature.
@@ -78,7 +79,47 @@ impl LearningParts {
     }
 }
 
+impl ModelConfig {
+    /// Refuses a [layer-wise decay of the rate](Encoders::learner) that these towers cannot have.
+    ///
+    /// # Errors
+    /// If the decay is not in (0, 1], or neither encoder has blocks. Names the option.
+    pub fn check_layer_decay(&self, decay: Option<f64>) -> Result<()> {
+        let key = "train.layer_decay";
+        match decay {
+            Some(decay) if !self.has_blocks() => {
+                Err(Error::invalid(key, "no such key, because neither encoder has blocks", decay))
+            }
+            Some(decay) => within(key, decay, "in (0, 1]", |x| x > 0.0 && x <= 1.0),
+            None => Ok(()),
+        }
+    }
+}
+
 impl Encoders {
+    /// A learner of the encoders before its first step. With a layer-wise decay δ of the rate, the parameters near the input of a
+    /// tower of L blocks learn more slowly, as in the fine-tuning of BEiT:
+    ///
+    /// ```text
+    /// η_l = η · δ^(L + 1 − l)
+    /// ```
+    ///
+    /// | l | parameters |
+    /// |---|---|
+    /// | 0 | before the blocks: patches, words, positions, class row, a norm |
+    /// | 1 … L | block l |
+    /// | L + 1 | behind the blocks: norm, pool, linear map |
+    ///
+    /// An encoder without blocks learns at the rate η, and so does a learnt temperature.
+    pub fn learner(self, options: AdamOptions, layer_decay: Option<f64>) -> Trainer<Self> {
+        let factors = layer_decay.map(|decay| {
+            // In the order of the module.
+            let [image, text] = [factors(&self.image, decay), factors(&self.text, decay)];
+            [image, text, factors(&self.contrast, decay)].concat()
+        });
+        Trainer::new(self, options).with_factors(factors.unwrap_or_default())
+    }
+
     /// The encoders in which only these parts learn. Their values stay as they are.
     #[must_use]
     pub fn with_learning(self, parts: LearningParts) -> Self {
@@ -130,3 +171,28 @@ impl Encoders {
         Self { image, text, ..self }
     }
 }
+
+/// δ^(L + 1 − l) of each parameter. The fields of an encoder stand in the order in which the data pass them.
+fn factors<M: Module>(encoder: &M, decay: f64) -> Vec<f64> {
+    let mut blocks = vec![];
+    parameters::visit("", encoder, |path, _, _| blocks.push(block(path)));
+    let layers = blocks.iter().flatten().max().map_or(0, |last| last + 1);
+    let mut layer = if layers > 0 { 0 } else { 1 };
+    let factor = |block: Option<i32>| {
+        layer = match block {
+            Some(block) => block + 1,
+            None if layer > 0 => layers + 1,
+            None => 0,
+        };
+        decay.powi(layers + 1 - layer)
+    };
+    blocks.into_iter().map(factor).collect()
+}
+
+/// The number of the block that a parameter is in, counted from 0.
+fn block(path: &str) -> Option<i32> {
+    path.split_once("blocks.")?.1.split('.').next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests;

@@ -92,6 +92,8 @@ pub struct AdamMoments {
 /// θ ← (1 − η λ) (θ − η √(1−β₂ᵗ)/(1−β₁ᵗ) · m / (√v + ε))                      AdamForm::Bert
 /// ```
 ///
+/// η is the rate of the step times the parameter's [factor](Self::with_factors), which is 1 unless it is given.
+///
 /// As in PyTorch's `clip_grad_norm_` and `AdamW`, t counts the updates of each parameter separately, and a parameter
 /// without a gradient stays as it is. On the CPU a step makes one pass over each parameter, in place if nobody else
 /// holds its values: pass the module itself, not a clone. Other backends use their own operations. The moments live
@@ -118,6 +120,8 @@ pub struct AdamMoments {
 #[derive(Debug, Clone)]
 pub struct AdamW {
     options: AdamOptions,
+    /// One per parameter, or none.
+    factors: Vec<f64>,
     steps: u64,
     moments: Vec<Option<AdamState>>,
 }
@@ -139,7 +143,13 @@ impl AdamW {
         let AdamOptions { betas, epsilon, weight_decay, clip, .. } = options;
         AdamStep::new(betas, epsilon, weight_decay, 0.0, 1.0, 1); // refuses what a step would
         assert!(clip.is_none_or(|clip| clip > 0.0), "clip of Adam: {clip:?}, not above 0");
-        Self { options, steps: 0, moments: vec![] }
+        Self { options, factors: vec![], steps: 0, moments: vec![] }
+    }
+
+    /// The optimiser with a factor of the rate for each parameter, in the order of the module. An empty list is 1 for all.
+    #[must_use]
+    pub fn with_factors(self, factors: Vec<f64>) -> Self {
+        Self { factors, ..self }
     }
 
     /// One update at the rate η; returns the module and the norm of all gradients before clipping.
@@ -147,18 +157,21 @@ impl AdamW {
     /// Each gradient is freed after its use. If the norm is not finite, the step returns it and changes nothing.
     ///
     /// # Panics
-    /// If the rate is not finite.
+    /// If the rate is not finite, or there are factors, but not one for each parameter.
     pub fn step<M: Module>(&mut self, module: M, grads: GradientsParams, rate: f64) -> (M, f64) {
         let mut squares = Squares::of(&module, &grads);
         let (norm, parameters) = (squares.norm(), squares.parameters);
         if !norm.is_finite() {
             return (module, norm);
         }
+        let n = self.factors.len();
+        assert!(n == 0 || n == parameters, "{n} factors of the rate for {parameters} parameters");
         self.steps += 1;
         self.moments.resize_with(parameters, || None);
         let scale = self.options.clip.map_or(1.0, |clip| (clip / (norm + 1e-6)).min(1.0));
         let (options, moments) = (&self.options, self.moments.iter_mut());
-        (updated(module, &mut Step { options, moments, grads, rate, scale }), norm)
+        let factors = self.factors.iter();
+        (updated(module, &mut Step { options, factors, moments, grads, rate, scale }), norm)
     }
 
     /// The norm of all gradients that [`step`](Self::step) returns. If it is not finite, the step changes nothing.
@@ -169,6 +182,11 @@ impl AdamW {
     /// The constants.
     pub fn options(&self) -> &AdamOptions {
         &self.options
+    }
+
+    /// The factors of the rate: one for each parameter, or none.
+    pub fn factors(&self) -> &[f64] {
+        &self.factors
     }
 
     /// Number of updates so far.
@@ -207,7 +225,7 @@ impl AdamW {
         module.visit(&mut restore);
         let left = restore.moments.len();
         assert_eq!(left, 0, "moments of {left} more parameters than the module has");
-        Self { options, steps, moments: restore.states }
+        Self { options, factors: vec![], steps, moments: restore.states }
     }
 }
 
@@ -246,6 +264,7 @@ impl<'a> Squares<'a> {
 
 struct Step<'a> {
     options: &'a AdamOptions,
+    factors: std::slice::Iter<'a, f64>,
     moments: std::slice::IterMut<'a, Option<AdamState>>,
     grads: GradientsParams,
     rate: f64,
@@ -255,6 +274,7 @@ struct Step<'a> {
 impl Update for Step<'_> {
     fn update<const D: usize>(&mut self, id: ParamId, name: &str, value: Tensor<D>) -> Tensor<D> {
         let state = self.moments.next().expect("as many parameters as were counted");
+        let rate = self.rate * self.factors.next().unwrap_or(&1.0);
         let Some(grad) = self.grads.remove::<D>(id) else { return value };
         let (dims, plain) = (value.dims(), value.device().inner());
         assert_eq!(grad.dims(), dims, "gradient of a parameter");
@@ -265,7 +285,7 @@ impl Update for Step<'_> {
         let steps = steps + 1;
         let AdamOptions { betas, epsilon, weight_decay, decayed, form, .. } = *self.options;
         let decay = if decayed.holds(name, D) { weight_decay } else { 0.0 };
-        let step = AdamStep::new(betas, epsilon, decay, self.rate, self.scale, steps);
+        let step = AdamStep::new(betas, epsilon, decay, rate, self.scale, steps);
         let step = if form == AdamForm::Bert { step.of_bert() } else { step };
         let (value, first, second) = <Dispatch as UpdateOps>::adam(
             value.into_dispatch(),

@@ -283,6 +283,36 @@ fn decay_goes_by_name() {
     }
 }
 
+/// A factor scales the rate of its parameter: two steps are the steps of an optimiser with that rate. The idle parameter
+/// has a factor too.
+#[test]
+fn factors_go_by_the_order_of_the_module() {
+    let (golden, device) = (golden(), Device::flex().autodiff());
+    let options = options(&golden["cases"]["clipped"]);
+    let run = |factors: Vec<f64>, rate: f64| {
+        let mut module = four(&golden["start"], &device);
+        let mut optimizer = AdamW::new(options).with_factors(factors);
+        for g in &golden["grads"].as_array().unwrap()[1..3] {
+            let grads = gradients(&module, g);
+            module = optimizer.step(module, grads, rate).0;
+        }
+        parameters(&module)
+    };
+    let factors = [("matrix", 0.5), ("vector", 1.0), ("late", 0.25), ("idle", 2.0)];
+    let got = run(factors.map(|(_, factor)| factor).to_vec(), 0.5);
+    for (name, factor) in factors {
+        assert_eq!(got[name], run(vec![], 0.5 * factor)[name], "{name}");
+    }
+}
+
+#[test]
+#[should_panic(expected = "3 factors of the rate for 4 parameters")]
+fn factors_of_another_module_are_refused() {
+    let module = four(&golden()["start"], &Device::flex());
+    let mut optimizer = AdamW::new(AdamOptions::default()).with_factors(vec![1.0; 3]);
+    optimizer.step(module, GradientsParams::new(), 0.1);
+}
+
 /// Without any gradient, the norm is 0 and every parameter stays.
 #[test]
 fn no_gradients_change_nothing() {

@@ -61,7 +61,7 @@ fn with_map(fne: &mut Fne, change: impl Fn(&mut itm_kernels::Linear)) {
     let ImageEncoder::Features(image) = &mut online.image else { panic!("features") };
     change(&mut image.linear);
     fne.momentum = online.clone().valid();
-    fne.learner = Trainer::new(online, options(&fne.config));
+    fne.learner = learner(online, &fne.config);
 }
 
 /// Features and weights are finite, but so large that their product is not. Both steps are refused and leave no trace.

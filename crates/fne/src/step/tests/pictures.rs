@@ -135,6 +135,19 @@ fn every_option_of_the_encoders_changes_the_output() {
     }
 }
 
+/// The first loss stays, because the decay acts on updates; a decay of 1 moves no bit.
+#[test]
+fn layer_decay_changes_what_is_learnt() {
+    let of = |decay| {
+        let mut config = small(Preset::Default, 0.0);
+        config.train.layer_decay = decay;
+        output(&config)
+    };
+    let (plain, slow) = (of(None), of(Some(0.5)));
+    assert!(plain == of(Some(1.0)));
+    assert!(plain.0[0] == slow.0[0] && plain.1 != slow.1);
+}
+
 /// P2 and trap 15. With `all` a caption's embedding depends on how wide its batch is; in evaluation every batch is as wide
 /// as `max_length`. With `masked` and `words` padding does not matter.
 #[test]

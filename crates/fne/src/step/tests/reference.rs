@@ -88,7 +88,7 @@ pub(super) fn start(name: &str, golden: &Value) -> Fne {
     text.projection = text.projection.take().map(|l| linear(l, "text"));
     assert_eq!(image.projection.is_some(), name == "paper");
     fne.momentum = online.clone().valid();
-    fne.learner = Trainer::new(online, options(&config));
+    fne.learner = learner(online, &config);
     fne
 }
 

@@ -6,11 +6,11 @@ use std::path::Path;
 
 use itm_core::contrastive::{ContrastiveOptions, Learnt};
 use itm_core::data::Features;
-use itm_core::encoders::ResidualShape;
+use itm_core::encoders::{BertShape, PiecePool, ResidualShape};
 use itm_core::learn::{ImageItems, Images, Items, Method};
 use itm_core::scored::Similarity;
 use itm_core::start::{BagPooling, InputStatistics, LinearMap, Start, StartOptions};
-use itm_core::towers::FeatureTransform;
+use itm_core::towers::{BertConfig, FeatureTransform, JointLayer, TrainTruncate, Weights};
 use itm_core::{Pairs, host};
 
 use super::*;
@@ -283,6 +283,37 @@ fn every_option_changes_the_course() {
     }
 }
 
+/// The first loss stays, because the decay acts on updates; a decay of 1 moves no bit.
+#[test]
+fn layer_decay_changes_what_is_learnt() {
+    let shape = BertShape {
+        vocabulary: 12,
+        positions: 4,
+        width: 8,
+        layers: 2,
+        heads: 2,
+        mlp: 12,
+        ..BertShape::base_uncased()
+    };
+    let course = |decay| {
+        let mut config = tiny(Objective::Sum);
+        config.model.text = TextConfig::Bert(BertConfig {
+            weights: Weights::Random(shape.clone()),
+            max_length: 4,
+            train_truncate: TrainTruncate::On,
+            pool: PiecePool::Masked,
+            projection: JointLayer::None,
+            gradient_checkpointing: false,
+        });
+        config.train.layer_decay = decay;
+        let mut hal = hal(&config);
+        [(); 2].map(|()| step(&mut hal, &ALL).unwrap().loss)
+    };
+    let (plain, slow) = (course(None), course(Some(0.5)));
+    assert_eq!(plain, course(Some(1.0)));
+    assert!(plain[0] == slow[0] && plain[1] != slow[1], "{plain:?} and {slow:?}");
+}
+
 /// Row 18 of the specification and section 1.5: no bank in the first epoch, none for other objectives, a new one
 /// in every later epoch.
 #[test]
@@ -351,7 +382,7 @@ fn gradients_that_are_not_finite_change_nothing() {
     linear.weight = linear.weight.clone().map(|w| w.zeros_like().require_grad());
     let tiny = |b: burn::tensor::Tensor<1>| (b.zeros_like() + 3e-10).require_grad();
     linear.bias = linear.bias.clone().map(tiny);
-    hal.learner = Trainer::new(encoders, options(&hal.config));
+    hal.learner = learner(encoders, &hal.config);
     let before = files(&hal);
     let e = step_of(&mut hal, 1e30).unwrap_err().to_string();
     assert!(e.starts_with("epoch 0, step 0: expected gradients of a finite norm"), "{e}");

@@ -64,7 +64,7 @@ fn model(golden: &Value, config: &HalConfig) -> Hal {
     (text.gru.b_ih, text.gru.b_hh) = (vector("b_ih"), vector("b_hh"));
     map.linear.weight = matrix("weight", 4);
     map.linear.bias = vector("bias");
-    hal.learner = Trainer::new(encoders, options(config));
+    hal.learner = learner(encoders, config);
     hal
 }
 

@@ -1,0 +1,159 @@
+use std::path::Path;
+
+use burn::module::{ModuleVisitor, Param};
+use burn::optim::GradientsParams;
+use burn::tensor::{Device, Tensor};
+
+use super::*;
+use crate::contrastive::{Contrast, ContrastiveOptions, Learnt};
+use crate::encoders::{BertShape, ImagePool, PiecePool, VitShape};
+use crate::host;
+use crate::towers::{
+    Augmentation, BertConfig, ClipImageConfig, ClipTextConfig, Pixels, TrainTruncate, VitConfig,
+    Weights,
+};
+
+/// ViT of two blocks beside BERT of three, both with a linear map behind, and a learnt temperature.
+fn vit_and_bert() -> ModelConfig {
+    let image = VitShape {
+        image: [8, 8],
+        patch: 4,
+        width: 4,
+        layers: 2,
+        heads: 2,
+        mlp: 6,
+        ..VitShape::base_16_384()
+    };
+    let text = BertShape {
+        vocabulary: 9,
+        positions: 5,
+        width: 4,
+        layers: 3,
+        heads: 2,
+        mlp: 6,
+        ..BertShape::base_uncased()
+    };
+    let image = ImageConfig::Vit(VitConfig {
+        weights: Weights::Random(image),
+        image_size: 8,
+        pixels: Pixels::Half,
+        augment: Augmentation::Off,
+        pool: ImagePool::Patches,
+        projection: JointLayer::Linear,
+        gradient_checkpointing: false,
+    });
+    let text = TextConfig::Bert(BertConfig {
+        weights: Weights::Random(text),
+        max_length: 5,
+        train_truncate: TrainTruncate::On,
+        pool: PiecePool::Masked,
+        projection: JointLayer::Linear,
+        gradient_checkpointing: false,
+    });
+    ModelConfig { image, text, ..ModelConfig::new(3, 1) }
+}
+
+fn published(family: &str, d: usize) -> ModelConfig {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/clip").join(family);
+    let weights = folder.display().to_string();
+    let image = ImageConfig::Clip(ClipImageConfig {
+        weights: weights.clone(),
+        augment: Augmentation::Off,
+        gradient_checkpointing: false,
+    });
+    let text = TextConfig::Clip(ClipTextConfig { weights, gradient_checkpointing: false });
+    ModelConfig { image, text, ..ModelConfig::new(d, 1) }
+}
+
+fn opened(config: &ModelConfig) -> Encoders {
+    let device = Device::flex().autodiff();
+    let (mut encoders, _) = Encoders::open(config, 2, 9, 7, &device).unwrap();
+    let options = ContrastiveOptions { temperature: 0.1, bias: 0.0, learn: Learnt::Learned };
+    encoders.contrast = Some(Contrast::new(&options, &device));
+    encoders
+}
+
+/// A gradient of this value everywhere.
+fn gradients(encoders: &Encoders, value: f32) -> GradientsParams {
+    struct Fill(GradientsParams, f32);
+    impl ModuleVisitor for Fill {
+        fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+            self.0.register(param.id, param.val().inner().zeros_like() + self.1);
+        }
+    }
+    let mut fill = Fill(GradientsParams::new(), value);
+    encoders.visit(&mut fill);
+    fill.0
+}
+
+/// Path and values of each parameter.
+fn values(encoders: &Encoders) -> Vec<(String, Vec<f32>)> {
+    let mut all = vec![];
+    parameters::visit("", encoders, |path, _, values| all.push((path.to_owned(), host(values))));
+    all
+}
+
+fn stepped(encoders: Encoders, options: AdamOptions, decay: Option<f64>, grad: f32) -> Encoders {
+    let mut learner = encoders.learner(options, decay);
+    let loss = Tensor::zeros([1], &Device::flex().autodiff());
+    learner.update(0.25, loss, |encoders, _| gradients(encoders, grad)).unwrap();
+    learner.into_module()
+}
+
+/// By hand: with a gradient of 1, Adam's first step moves a parameter by its rate, here ¼ · ½^(L + 1 − l).
+#[test]
+fn a_step_moves_each_layer_by_its_rate() {
+    let clip = ["patches", "class", "vit.positions", "pre_norm", "words", "text.positions"];
+    let siglip = ["patches", "patch_bias", "vit.positions", "words", "text.positions"];
+    let bert =
+        ["patches", "class", "vit.positions", "words", "bert.positions", "kinds", "bert.norm"];
+    for (name, config, first) in [
+        ("clip", published("clip", 12), &clip[..]),
+        ("siglip", published("siglip", 24), &siglip),
+        ("vit and bert", vit_and_bert(), &bert),
+    ] {
+        let encoders = opened(&config);
+        let before = values(&encoders);
+        let plain = values(&stepped(encoders.clone(), AdamOptions::default(), None, 1.0));
+        let after = values(&stepped(encoders, AdamOptions::default(), Some(0.5), 1.0));
+        let mut seen = vec![];
+        for (((path, before), (_, after)), (_, plain)) in before.iter().zip(after).zip(plain) {
+            let layers = if path.starts_with("text") && name == "vit and bert" { 3 } else { 2 };
+            let block = (0..layers).find(|b| path.contains(&format!("blocks.{b}.")));
+            let from = first.iter().find(|part| path.contains(**part) && block.is_none());
+            seen.extend(from);
+            let layer = match (block, from) {
+                (Some(block), _) => block + 1,
+                (None, Some(_)) => 0,
+                (None, None) => layers + 1,
+            };
+            let want = 0.25 * 0.5f32.powi(layers + 1 - layer);
+            for ((before, after), plain) in before.iter().zip(after).zip(plain) {
+                let [moved, whole] = [before - after, before - plain];
+                assert!((moved - want).abs() < 1e-5, "{name}, {path}: {moved}, want {want}");
+                assert!((whole - 0.25).abs() < 1e-5, "{name}, {path}: {whole} without decay");
+            }
+        }
+        seen.sort();
+        seen.dedup();
+        assert_eq!(seen.len(), first.len(), "{name}: {seen:?}");
+    }
+}
+
+#[test]
+fn a_decay_that_cannot_be_is_refused() {
+    let line = |config: &ModelConfig, decay| {
+        config.check_layer_decay(decay).map_err(|e| e.to_string()).err().unwrap_or_default()
+    };
+    for good in [None, Some(1.0), Some(0.65)] {
+        assert_eq!(line(&vit_and_bert(), good), "");
+    }
+    for (bad, got) in [(0.0, "0"), (1.5, "1.5"), (-0.5, "-0.5"), (f64::NAN, "NaN")] {
+        let want = format!("train.layer_decay: expected in (0, 1], got {got}");
+        assert_eq!(line(&vit_and_bert(), Some(bad)), want);
+    }
+    let want =
+        "train.layer_decay: expected no such key, because neither encoder has blocks, got 0.5";
+    assert_eq!(line(&ModelConfig::new(8, 6), Some(0.5)), want);
+    assert_eq!(line(&ModelConfig::new(8, 6), None), "");
+}
