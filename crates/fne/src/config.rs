@@ -61,7 +61,8 @@ pub struct TrainConfig {
     pub schedule: Schedule,
     /// With the schedule `steps`: the epochs (from 0) at whose start the learning rate is divided by ten.
     pub milestones: Vec<usize>,
-    /// Decoupled decay of AdamW; 0 is Adam.
+    /// Decoupled decay of AdamW, on linear maps and tables of words: not on gains, biases, positions, class rows, temperature.
+    /// 0 is Adam.
     pub weight_decay: f64,
     /// Largest norm of all gradients together.
     pub grad_clip: f64,

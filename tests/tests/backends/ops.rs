@@ -197,7 +197,7 @@ pub(crate) const CASES: &[Case] = &[
 
 /// Clipping, decay only for matrices, and moments after three gradients.
 fn adamw(device: &Device) -> Values {
-    let (clip, decayed) = (Some(2.0), DecayRule::Matrices);
+    let (clip, decayed) = (Some(2.0), DecayRule::Matrices(&[]));
     let options = AdamOptions { weight_decay: 0.1, clip, decayed, ..Default::default() };
     let (mut optimizer, mut gru) = (AdamW::new(options), Gru::seeded(7, 19, 1, device));
     let mut values = vec![];

@@ -104,6 +104,10 @@ pub struct HalTrainConfig {
     /// By default all learn at η.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub layer_decay: Option<f64>,
+    /// Decoupled decay of AdamW, on linear maps and tables of words: not on gains, biases, positions, class rows, temperature.
+    /// By default there is none: Adam.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weight_decay: Option<f64>,
     /// How the rate falls.
     pub schedule: Schedule,
     /// With the schedule `steps`: the rate is divided by ten each time this number of epochs has passed.
@@ -205,6 +209,7 @@ impl HalConfig {
                 parts: LearningParts::All,
                 learning_rate,
                 layer_decay: None,
+                weight_decay: None,
                 schedule: Schedule::Steps,
                 decay_every,
                 grad_clip: 2.0,
@@ -260,6 +265,7 @@ impl HalConfig {
         model.towers().check_layer_decay(train.layer_decay)?;
         at_least_one("train.decay_every", train.decay_every)?;
         above_zero("train.learning_rate", train.learning_rate)?;
+        at_least_zero("train.weight_decay", train.weight_decay.unwrap_or(0.0))?;
         at_least_zero("train.grad_clip", train.grad_clip)?;
         at_least_zero("loss.margin", loss.margin)?;
         at_least_one("hubs.neighbours", hubs.neighbours)?;

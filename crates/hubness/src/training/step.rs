@@ -208,9 +208,11 @@ fn encoder(
 }
 
 fn learner(encoders: Encoders, config: &HalConfig) -> Trainer<Encoders> {
-    let clip = config.train.grad_clip;
-    let options = AdamOptions { clip: (clip > 0.0).then_some(clip), ..AdamOptions::default() };
-    encoders.learner(options, config.train.layer_decay)
+    let train = &config.train;
+    let clip = (train.grad_clip > 0.0).then_some(train.grad_clip);
+    let weight_decay = train.weight_decay.unwrap_or(0.0);
+    let options = AdamOptions { weight_decay, clip, ..AdamOptions::default() };
+    encoders.learner(options, train.layer_decay)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Which parameters of a pair of towers learn, and at what rate.
 
 use burn::module::Module;
-use itm_kernels::{AdamOptions, TransformerBlock};
+use itm_kernels::{AdamOptions, DecayRule, TransformerBlock};
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -111,7 +111,11 @@ impl Encoders {
     /// | L + 1 | behind the blocks: norm, pool, linear map |
     ///
     /// An encoder without blocks learns at the rate η, and so does a learnt temperature.
+    ///
+    /// The decay of weights acts only on linear maps and on tables of words: not on gains, biases, positions, class rows,
+    /// temperature.
     pub fn learner(self, options: AdamOptions, layer_decay: Option<f64>) -> Trainer<Self> {
+        let options = AdamOptions { decayed: DecayRule::Matrices(&["positions"]), ..options };
         let factors = layer_decay.map(|decay| {
             // In the order of the module.
             let [image, text] = [factors(&self.image, decay), factors(&self.text, decay)];

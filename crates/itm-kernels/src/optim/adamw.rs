@@ -16,18 +16,20 @@ pub enum DecayRule {
     /// All parameters.
     #[default]
     All,
-    /// Parameters of two dimensions or more: weights and tables, but no bias and no scale of a norm.
-    Matrices,
+    /// Parameters of two dimensions or more whose dotted name contains none of these parts: weights and tables, but no bias
+    /// and no scale of a norm.
+    Matrices(&'static [&'static str]),
     /// Parameters whose dotted name in the module contains none of these parts.
     Unless(&'static [&'static str]),
 }
 
 impl DecayRule {
     fn holds(self, name: &str, dimensions: usize) -> bool {
+        let named = |parts: &[&str]| parts.iter().any(|part| name.contains(part));
         match self {
             Self::All => true,
-            Self::Matrices => dimensions >= 2,
-            Self::Unless(parts) => !parts.iter().any(|part| name.contains(part)),
+            Self::Matrices(unless) => dimensions >= 2 && !named(unless),
+            Self::Unless(parts) => !named(parts),
         }
     }
 }

@@ -67,7 +67,7 @@ fn options(case: &Value) -> AdamOptions {
         betas: [0, 1].map(|i| case["betas"][i].as_f64().unwrap()),
         epsilon: case["epsilon"].as_f64().unwrap(),
         weight_decay: case["decay"].as_f64().unwrap(),
-        decayed: if case["matrices"] == true { DecayRule::Matrices } else { DecayRule::All },
+        decayed: if case["matrices"] == true { DecayRule::Matrices(&[]) } else { DecayRule::All },
         form: AdamForm::PyTorch,
         clip: case["clip"].as_f64(),
     }
@@ -265,7 +265,8 @@ fn decay_goes_by_name() {
     };
     for (decayed, free) in [
         (DecayRule::All, &[][..]),
-        (DecayRule::Matrices, &["vector"]),
+        (DecayRule::Matrices(&[]), &["vector"]),
+        (DecayRule::Matrices(&["late"]), &["vector", "late"]),
         (DecayRule::Unless(&["matri", "late"]), &["matrix", "late"]),
         (DecayRule::Unless(&["inner"]), &[]), // no part of any name
     ] {

@@ -250,6 +250,7 @@ fn every_option_changes_the_course() {
     check(H, "clip", &|c| c.train.grad_clip = 0.05);
     check(H, "no clip", &|c| c.train.grad_clip = 0.0);
     check(H, "rate", &|c| c.train.learning_rate = 1e-3);
+    check(H, "weight_decay", &|c| c.train.weight_decay = Some(0.1));
     check(H, "schedule", &|c| c.train.schedule = Schedule::Cosine);
     check(H, "dropout", &|c| c.train.dropout = 0.3);
     check(H, "text", &|c| c.model.text = bag(BagPooling::TfIdf));

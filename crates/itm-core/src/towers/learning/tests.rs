@@ -140,6 +140,31 @@ fn a_step_moves_each_layer_by_its_rate() {
     }
 }
 
+/// By hand: without a gradient, a rate of ¼ and a decay of 2 halve what decays.
+#[test]
+fn weights_and_words_decay_and_nothing_else() {
+    let free = ["gamma", "beta", "bias", "b_ih", "b_hh", "positions", "class", "probe", "contrast"];
+    for config in [
+        published("clip", 12),
+        published("siglip", 24),
+        vit_and_bert(),
+        ModelConfig::new(3, 2), // features beside a GRU
+    ] {
+        let (encoders, mut kept) = (opened(&config), 0);
+        let before = values(&encoders);
+        let options = AdamOptions { weight_decay: 2.0, ..AdamOptions::default() };
+        let after = values(&stepped(encoders, options, None, 0.0));
+        for ((path, before), (_, after)) in before.iter().zip(after) {
+            let keep = free.iter().any(|part| path.contains(part));
+            kept += usize::from(keep);
+            let factor = if keep { 1.0 } else { 0.5 };
+            let want: Vec<f32> = before.iter().map(|x| factor * x).collect();
+            assert_eq!(after, want, "{path}");
+        }
+        assert!(kept > 2 && kept < before.len(), "{kept} of {}", before.len());
+    }
+}
+
 #[test]
 fn a_decay_that_cannot_be_is_refused() {
     let line = |config: &ModelConfig, decay| {
