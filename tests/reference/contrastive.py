@@ -4,6 +4,7 @@
 
 Each loss follows its equation entry by entry, with the maximum subtracted in the sum of exponentials. Each term has a fixed
 weight in the sum, so that a wrong axis shows. Gradients come from complex steps, d f/d p = Im f(p + i e) / e, e = 1e-200.
+`bounded.log_scale` is log(1/τ) after each of eight steps of Adam on InfoNCE, set back to log 100 after a step beyond.
 """
 
 import json
@@ -21,9 +22,8 @@ def others(masked):
 
 
 def info_nce(p, masked):
-    """Images as anchors, then texts as anchors. A scale above its bound has the value and the gradient at the bound."""
-    log_scale = p["log_scale"][0]
-    z = p["scores"] * np.exp(log_scale - max(log_scale.real - BOUND, 0))
+    """Images as anchors, then texts as anchors."""
+    z = p["scores"] * np.exp(p["log_scale"][0])
     mask, both = others(masked), []
     for z in (z, z.T):
         for a in range(B):
@@ -34,8 +34,7 @@ def info_nce(p, masked):
 
 
 def sigmoid(p, masked):
-    log_scale = p["log_scale"][0]
-    z = p["scores"] * np.exp(log_scale - max(log_scale.real - BOUND, 0)) + p["bias"][0]
+    z = p["scores"] * np.exp(p["log_scale"][0]) + p["bias"][0]
     mask, terms = others(masked), []
     for i in range(B):
         for j in range(B):
@@ -43,6 +42,21 @@ def sigmoid(p, masked):
             loss = np.log(1 + np.exp(-x)) if x.real >= 0 else -x + np.log(1 + np.exp(x))
             terms.append(0 * x if mask[i][j] else loss)
     return np.array(terms)
+
+
+def bounded(scores):
+    """Adam with the rate 0.05 from log 95: matched scores raise log(1/τ) beyond its bound, later ones lower it."""
+    matched = (scores + 2 * np.eye(B)) / 100
+    theta, m, v, course = np.log(95), 0.0, 0.0, []
+    for t in range(1, 9):
+        s = matched if t <= 4 else -matched
+        p = {"scores": s, "log_scale": np.array([theta + 1e-200j])}
+        g = info_nce(p, False).mean().imag / 1e-200
+        m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g * g
+        theta -= 0.05 * (m / (1 - 0.9**t)) / (np.sqrt(v / (1 - 0.999**t)) + 1e-8)
+        theta = min(theta, BOUND)
+        course.append(theta)
+    return np.array(course)
 
 
 def case(golden, name, p, weights, loss):
@@ -70,6 +84,7 @@ def main():
             golden |= bias
             case(golden, f"sigmoid.{masked}.{name}", p | bias, pairs, lambda p: sigmoid(p, masked == "masked"))
 
+    golden["bounded.log_scale"] = bounded(scores)
     rounded = {k: [float(f"{v:.9g}") for v in np.ravel(a)] for k, a in golden.items()}
     path = Path(__file__).parents[2] / "crates/itm-core/tests/golden/contrastive.json"
     path.write_text(json.dumps(rounded, separators=(",", ":")) + "\n")

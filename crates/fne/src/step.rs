@@ -200,6 +200,7 @@ impl Fne {
                 }
                 grads
             })?;
+            self.learner.adjust(Encoders::bounded);
             let numbers = numbers(rate, &self.statistics.snapshot());
             Ok(Step { loss, grad_norm, active, numbers, negatives })
         });

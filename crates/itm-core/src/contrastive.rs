@@ -11,18 +11,14 @@ use serde::{Deserialize, Serialize};
 use crate::learn::{above_zero, within};
 use crate::{Block, Result, Siblings, host};
 
-/// The largest 1/τ that a learned temperature reaches (CLIP).
+/// The largest 1/τ that a learnt temperature has after an update (CLIP).
 const LARGEST_SCALE: f64 = 100.0;
 
 /// The temperature τ that divides the scores: a fixed number or a learnt parameter.
 ///
 /// ```text
-/// fixed: τ      learnt: 1/τ = exp(min(θ, log 100))
+/// fixed: τ      learnt: 1/τ = exp θ,   θ ← min(θ, log 100) after each update: bounded
 /// ```
-///
-/// # Departures
-/// CLIP sets θ itself back to log 100 after each update. Here θ may pass the bound, but 1/τ does not. Past the bound, θ
-/// gets the gradient at the bound, so that θ can come back.
 #[derive(Module, Debug)]
 pub enum Temperature {
     /// τ, above 0.
@@ -32,13 +28,13 @@ pub enum Temperature {
 }
 
 impl Temperature {
-    /// A learnt temperature that starts at τ. CLIP starts at 0.07.
+    /// A learnt temperature that starts at τ, or at 1/100 if τ is below. CLIP starts at 0.07.
     ///
     /// # Panics
     /// If τ is not above 0, or 1/τ is no number of f32.
     pub fn learned(tau: f64, device: &Device) -> Self {
         check(tau);
-        let start = Tensor::from_floats([-tau.ln() as f32], device);
+        let start = Tensor::from_floats([(-tau.ln()).min(LARGEST_SCALE.ln()) as f32], device);
         Self::Learned(Param::from_tensor(start))
     }
 
@@ -46,7 +42,20 @@ impl Temperature {
     pub fn value(&self) -> f64 {
         match self {
             Self::Fixed(tau) => *tau,
-            Self::Learned(log) => f64::from(host(scale(log))[0]).recip(),
+            Self::Learned(log) => f64::from(host(log.val().exp())[0]).recip(),
+        }
+    }
+
+    /// The temperature with θ set back to log 100 if θ is beyond. Call it after each update, as CLIP does.
+    #[must_use]
+    pub fn bounded(self) -> Self {
+        match self {
+            Self::Learned(log) => Self::Learned(log.map(|log| {
+                let learns = log.is_require_grad();
+                let log = log.set_require_grad(false).clamp_max(LARGEST_SCALE.ln());
+                log.set_require_grad(learns)
+            })),
+            fixed => fixed,
         }
     }
 
@@ -57,7 +66,7 @@ impl Temperature {
                 check(*tau);
                 scores / *tau
             }
-            Self::Learned(log) => scores * scale(log).unsqueeze(),
+            Self::Learned(log) => scores * log.val().exp().unsqueeze(),
         }
     }
 }
@@ -65,13 +74,6 @@ impl Temperature {
 fn check(tau: f64) {
     let fits = tau > 0.0 && (tau as f32).is_normal() && (tau.recip() as f32).is_normal();
     assert!(fits, "a temperature above 0, got {tau}");
-}
-
-/// 1/τ. Past the bound, its gradient is the gradient at the bound.
-fn scale(log: &Param<Tensor<1>>) -> Tensor<1> {
-    let log = log.val();
-    let past = (log.clone().detach() - LARGEST_SCALE.ln()).clamp_min(0.0);
-    (log - past).exp()
 }
 
 /// Symmetric InfoNCE: the cross-entropy of the own text for each image, and of the own image for each text; `[b]` each,
@@ -158,7 +160,7 @@ pub fn info_nce(
 /// If `scores` is not square or empty, there are not `b` image ids, a fixed temperature is not above 0, or the bias is not one value.
 ///
 /// # Departures
-/// SigLIP sums and divides by b, has no siblings, and does not bound the temperature.
+/// SigLIP sums and divides by b, has no siblings, and never [bounds](Temperature::bounded) the temperature.
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};
@@ -263,6 +265,12 @@ impl Contrast {
                 constant: bias,
             },
         }
+    }
+
+    /// The loss with its temperature [bounded](Temperature::bounded).
+    #[must_use]
+    pub fn bounded(self) -> Self {
+        Self { temperature: self.temperature.bounded(), ..self }
     }
 
     /// The mean of [`info_nce`] over the batch and both directions.

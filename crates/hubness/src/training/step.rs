@@ -140,6 +140,7 @@ impl Hal {
         let [loss, grad_norm] = self.learner.update(rate, outcome.loss, |encoders, loss| {
             inputs.gradients(encoders, embedded, loss, &encode)
         })?;
+        self.learner.adjust(Encoders::bounded);
         let numbers = Numbers::from([("learning_rate", rate)]);
         Ok(Step { loss, grad_norm, active, numbers, negatives })
     }

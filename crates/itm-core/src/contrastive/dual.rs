@@ -14,17 +14,13 @@ impl DualEncoder {
     /// If the scores are not square, or the siblings differ from them in number.
     pub fn loss(&self, scores: Tensor<2>, siblings: Siblings) -> Tensor<1> {
         let rows = scores.dims()[0] as f64;
+        let temperature = Temperature::Learned(self.scale.clone());
         match &self.bias {
             None => {
-                let [i2t, t2i] =
-                    info_nce(scores, &Temperature::Learned(self.scale.clone()), siblings);
+                let [i2t, t2i] = info_nce(scores, &temperature, siblings);
                 (i2t.mean() + t2i.mean()) / 2.0
             }
-            // Without the bound of a learnt temperature, because published scales lie above it.
-            Some(bias) => {
-                let scaled = scores * self.scale.val().exp().unsqueeze();
-                sigmoid_pairs(scaled, &Temperature::Fixed(1.0), bias.val(), siblings).sum() / rows
-            }
+            Some(bias) => sigmoid_pairs(scores, &temperature, bias.val(), siblings).sum() / rows,
         }
     }
 }

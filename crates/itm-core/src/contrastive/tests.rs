@@ -1,10 +1,13 @@
 use std::collections::BTreeMap;
 
+use burn::optim::GradientsParams;
 use burn::tensor::TensorData;
+use itm_kernels::AdamOptions;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::*;
+use crate::learn::Trainer;
 
 type Golden = BTreeMap<String, Vec<f32>>;
 
@@ -45,7 +48,7 @@ fn terms(
 }
 
 /// Terms and the gradients of scores, log(1/τ) and β match `tests/reference/contrastive.py`: for a warm and a cold τ
-/// and one past its bound, with siblings as negatives and masked.
+/// and one past its bound, where only an update sets it back, with siblings as negatives and masked.
 #[test]
 fn golden_values_and_gradients() {
     let (g, device) = (golden(), Device::flex().autodiff());
@@ -104,7 +107,7 @@ fn every_option_acts() {
     assert_ne!(bias(0.0), bias(1.0));
 }
 
-/// τ starts at the given value, is never below 1/100, and is the only parameter.
+/// τ starts at the given value, never below 1/100, and is the only parameter.
 #[test]
 fn a_learned_temperature_has_a_bound() {
     let device = Device::flex();
@@ -113,6 +116,27 @@ fn a_learned_temperature_has_a_bound() {
     assert!((learned(0.004).value() - 0.01).abs() < 1e-7);
     assert_eq!((learned(0.1).num_params(), Temperature::Fixed(0.1).num_params()), (1, 0));
     assert_eq!(Temperature::Fixed(0.1).value(), 0.1);
+}
+
+/// θ after each of eight steps of Adam, four up to the bound and four down with the same moments, from
+/// `tests/reference/contrastive.py`.
+#[test]
+fn golden_course_of_a_bounded_temperature() {
+    let (g, device) = (golden(), Device::flex().autodiff());
+    let options = ContrastiveOptions { temperature: 1.0 / 95.0, bias: 0.0, learn: Learnt::Learned };
+    let mut learner = Trainer::new(Contrast::new(&options, &device), AdamOptions::default());
+    let matched = (square(&g["scores"], &device) + Tensor::eye(5, &device) * 2.0) / 100.0;
+    let mut course = vec![];
+    for t in 1..=8 {
+        let scores = if t <= 4 { matched.clone() } else { matched.clone().neg() };
+        let loss = learner.module().info_nce(scores, Siblings::Negatives);
+        learner
+            .update(0.05, loss, |m, loss| GradientsParams::from_grads(loss.backward(), m))
+            .unwrap();
+        learner.adjust(Contrast::bounded);
+        course.push(-learner.module().temperature.value().ln() as f32);
+    }
+    close("log(1/τ)", &course, &g["bounded.log_scale"], 2e-6);
 }
 
 /// For a single pair, or pairs that are all of one image, InfoNCE and its gradient are 0; the sigmoid loss has only the

@@ -102,6 +102,11 @@ impl<M: Module> Trainer<M> {
         Ok([value, norm])
     }
 
+    /// Changes the module after an update, without a step of the optimiser.
+    pub fn adjust(&mut self, change: impl FnOnce(M) -> M) {
+        self.module = self.module.take().map(change);
+    }
+
     /// Passes the two files of a method's state to `write`: what the method has learnt, and everything else that the
     /// next step depends on.
     ///

@@ -179,6 +179,12 @@ impl Encoders {
         Self { image, text: self.text.with_precision(precision), ..self }
     }
 
+    /// The encoders with the temperature of their loss [bounded](crate::contrastive::Temperature::bounded), as after each update.
+    #[must_use]
+    pub fn bounded(self) -> Self {
+        Self { contrast: self.contrast.map(Contrast::bounded), ..self }
+    }
+
     /// The encoders with these maps as weights.
     ///
     /// # Errors

@@ -1,5 +1,6 @@
+use burn::module::Param;
 use burn::optim::GradientsParams;
-use itm_core::contrastive::{ContrastiveOptions, Learnt};
+use itm_core::contrastive::{ContrastiveOptions, Learnt, Temperature};
 use itm_core::towers::{ImageEncoder, TextEncoder};
 
 use super::*;
@@ -79,6 +80,24 @@ fn the_second_pass_has_the_noise_of_the_first() {
     let value = loss(&embedded.images, &embedded.texts);
     let other = flat(&parts.gradients(&online, embedded, value, &noise(10)));
     assert!(far(&other, &want) > 1e-3 * largest, "another seed drops other values");
+}
+
+/// A step sets 1/τ back to 100.
+#[test]
+fn a_step_bounds_the_temperature() {
+    let mut config = tiny(Preset::Default);
+    config.train.loss = Loss::InfoNce;
+    let (temperature, learn) = (0.1, Learnt::Learned);
+    config.train.contrastive = Some(ContrastiveOptions { temperature, bias: 0.0, learn });
+    let mut fne = fne(&config);
+    let mut online = fne.online().clone();
+    let beyond = Tensor::from_floats([5.0], &Device::flex().autodiff());
+    online.contrast.as_mut().unwrap().temperature =
+        Temperature::Learned(Param::from_tensor(beyond));
+    fne.learner = learner(online, &config);
+    step(&mut fne, &EVEN, 1).unwrap();
+    let tau = fne.online().contrast.as_ref().unwrap().temperature.value();
+    assert!((tau - 0.01).abs() < 1e-7, "{tau}"); // exp(−5) is 0.0067
 }
 
 /// The temperature is no part of the encoders' passes, and it learns as in one part.

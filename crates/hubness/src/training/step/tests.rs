@@ -4,7 +4,8 @@ mod twin;
 
 use std::path::Path;
 
-use itm_core::contrastive::{ContrastiveOptions, Learnt};
+use burn::module::Param;
+use itm_core::contrastive::{ContrastiveOptions, Learnt, Temperature};
 use itm_core::data::Features;
 use itm_core::encoders::{BertShape, PiecePool, ResidualShape};
 use itm_core::learn::{ImageItems, Images, Items, Method};
@@ -313,6 +314,23 @@ fn layer_decay_changes_what_is_learnt() {
     let (plain, slow) = (course(None), course(Some(0.5)));
     assert_eq!(plain, course(Some(1.0)));
     assert!(plain[0] == slow[0] && plain[1] != slow[1], "{plain:?} and {slow:?}");
+}
+
+/// A step sets 1/τ back to 100.
+#[test]
+fn a_step_bounds_the_temperature() {
+    let mut config = tiny(Objective::InfoNce);
+    let (temperature, learn) = (0.1, Learnt::Learned);
+    config.loss.contrastive = Some(ContrastiveOptions { temperature, bias: 0.0, learn });
+    let mut hal = hal(&config);
+    let mut encoders = hal.encoders().clone();
+    let beyond = burn::tensor::Tensor::from_floats([5.0], &Device::flex().autodiff());
+    encoders.contrast.as_mut().unwrap().temperature =
+        Temperature::Learned(Param::from_tensor(beyond));
+    hal.learner = learner(encoders, &config);
+    step(&mut hal, &ALL).unwrap();
+    let tau = hal.encoders().contrast.as_ref().unwrap().temperature.value();
+    assert!((tau - 0.01).abs() < 1e-7, "{tau}"); // exp(−5) is 0.0067
 }
 
 /// Row 18 of the specification and section 1.5: no bank in the first epoch, none for other objectives, a new one
