@@ -24,6 +24,12 @@ def main():
     }
     # More than one row group, and each codec that writers choose.
     pq.write_table(pa.table(texts), FOLDER / "texts.parquet", row_group_size=2, compression="zstd")
+    # Tables as clip-retrieval writes them, one for each file of embeddings; a caption comes twice.
+    paths = ["in/a.jpg", "in/b.jpg", "in/c.jpg", "in/d.jpg"]
+    captions, keys = ["a dog", "a dog", "a cat", "a bird"], ["k0", "k1", "k2", "k3"]
+    for number, rows in enumerate([slice(0, 3), slice(3, 4)]):
+        columns = {"image_path": paths[rows], "caption": captions[rows], "key": keys[rows]}
+        pq.write_table(pa.table(columns), FOLDER / f"metadata_{number}.parquet", compression="snappy")
 
 
 if __name__ == "__main__":

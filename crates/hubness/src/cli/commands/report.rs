@@ -28,7 +28,9 @@ pub(super) fn run(args: ReportArgs, out: &mut impl Write) -> Result<()> {
     let study = args.study().map_err(option)?;
     args.html.as_deref().map_or(Ok(()), output::check)?;
 
-    let mut loaded = input::load(&args.input)?;
+    let (input, found) = args.input.clone().with_tables();
+    let mut loaded = input::load(&input)?;
+    loaded.messages.notes.extend(found);
     let Some(pairs) = loaded.pairs.take() else {
         return Err(Error::invalid("--pairs", "qrels: a report needs the true pairs", "none"));
     };

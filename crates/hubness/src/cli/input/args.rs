@@ -31,10 +31,11 @@ pub struct InputArgs {
     /// files). Without it the shapes decide, and a note says how
     #[arg(long, value_name = "FILE")]
     pub pairs: Option<Location>,
-    /// Names of images, one per line, or FILE.jsonl:FIELD or FILE.parquet:COLUMN (one line per image or one line per text)
+    /// Names of images, one per line, or FILE.jsonl:FIELD, FILE.parquet:COLUMN or FOLDER:COLUMN of numbered tables (one line per image or
+    /// one line per text). A report over clip-retrieval's img_emb takes the column image_path of its metadata
     #[arg(long, value_name = "FILE")]
     pub image_names: Option<Location>,
-    /// Names of texts, one per line, or FILE.jsonl:FIELD or FILE.parquet:COLUMN
+    /// Names of texts, likewise. A report over clip-retrieval's text_emb takes the column caption of its metadata
     #[arg(long, value_name = "FILE")]
     pub text_names: Option<Location>,
     /// Leave rows as they are: inner products instead of cosines

@@ -210,9 +210,17 @@ fn layout(
             (every, Pairs::uniform(kept, captions))
         }
     };
-    let fit = |(place, names): PlacedNames| fit_images(&place, names, pairs.images(), Some(&pairs));
-    let images = image_names.map(fit).transpose()?;
-    let names = ItemNames { images, texts: text_names.map(|(_, names)| names) };
+    let fit = |(place, mut names): PlacedNames| {
+        // Tables name every stored row, and copies of an image may have names of their own.
+        if input.image_names.as_ref().is_some_and(Location::is_folder)
+            && names.len() == images.rows()
+        {
+            names = names.into_iter().step_by(every).collect();
+        }
+        fit_images(&place, names, pairs.images(), Some(&pairs))
+    };
+    let image_names = image_names.map(fit).transpose()?;
+    let names = ItemNames { images: image_names, texts: text_names.map(|(_, names)| names) };
     let sides = [names.images.as_deref(), names.texts.as_deref()];
     name_the_lonely(&pairs, sides, &Direction::BOTH, messages);
     Ok(RowsAndPairs { every, pairs, names })
@@ -222,7 +230,7 @@ fn layout(
 fn array(files: &mut Files, at: &Location) -> Result<Array> {
     let place = at.to_string();
     let folder = match &at.path {
-        Some(path) if path.is_dir() => path,
+        Some(path) if at.is_folder() && at.part.is_none() => path,
         Some(path) if ["pt", "pth"].iter().any(|end| at.has_extension(end)) => {
             let tensor = torch::tensor(&place, at.part.as_deref(), path, &files.open(at)?)?;
             return Array::of_tensor(&place, tensor);
@@ -254,16 +262,16 @@ fn array(files: &mut Files, at: &Location) -> Result<Array> {
         let at = Location { path: Some(path), part: None };
         Array::parse(&at.to_string(), None, files.open(&at)?)
     };
-    let shards = shards(folder)?.into_iter().map(&mut shard).collect::<Result<_>>()?;
+    let shards = numbered(folder, "npy")?.into_iter().map(&mut shard).collect::<Result<_>>()?;
     Array::joined(&place, shards)
 }
 
-/// The `.npy` files of a folder, by the last number in their names: `img_emb_0.npy`, `img_emb_1.npy`, …, `img_emb_10.npy`.
-fn shards(folder: &Path) -> Result<Vec<PathBuf>> {
+/// The files of a folder with this extension, by the last number in their names: `img_emb_0.npy`, `img_emb_1.npy`, …, `img_emb_10.npy`.
+fn numbered(folder: &Path, extension: &str) -> Result<Vec<PathBuf>> {
     let mut numbered = vec![];
     for entry in std::fs::read_dir(folder).map_err(Error::io(folder))? {
         let path = entry.map_err(Error::io(folder))?.path();
-        if path.extension().is_none_or(|end| end != "npy") {
+        if path.extension().is_none_or(|end| end != extension) {
             continue;
         }
         let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
@@ -286,6 +294,17 @@ fn shards(folder: &Path) -> Result<Vec<PathBuf>> {
 fn names(files: &mut Files, at: &Option<Location>) -> Result<Option<PlacedNames>> {
     let Some(at) = at else { return Ok(None) };
     let place = at.to_string();
+    if let Some(folder) = at.path.as_ref().filter(|_| at.is_folder()) {
+        let mut all = vec![];
+        for path in numbered(folder, "parquet")? {
+            let table = Location { path: Some(path), part: at.part.clone() };
+            all.extend(names(files, &Some(table))?.map_or(vec![], |(_, names)| names));
+        }
+        return match all.is_empty() {
+            false => Ok(Some((place, all))),
+            true => Err(Error::invalid(place, "numbered .parquet tables with rows", "none")),
+        };
+    }
     if let Some(path) = at.path.as_ref().filter(|_| at.has_extension("parquet")) {
         files.open(at)?; // for its hash
         return Ok(Some((place.clone(), table::names(&place, at.part.as_deref(), path)?)));

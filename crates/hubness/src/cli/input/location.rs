@@ -27,12 +27,16 @@ use serde::Deserialize;
 pub struct Location {
     /// The file; standard input if there is none.
     pub path: Option<PathBuf>,
-    /// A tensor of a safetensors or PyTorch file, an array of an `.npz` archive, a column of a Parquet table, a field of a `.jsonl`
-    /// file.
+    /// A tensor of a safetensors or PyTorch file, an array of an `.npz` archive, a column of a Parquet table or of a folder of numbered
+    /// tables, a field of a `.jsonl` file.
     pub part: Option<String>,
 }
 
 impl Location {
+    pub(crate) fn is_folder(&self) -> bool {
+        self.path.as_ref().is_some_and(|path| path.is_dir())
+    }
+
     /// Whether the file's name has this extension; standard input has no name.
     pub(crate) fn has_extension(&self, extension: &str) -> bool {
         let of =
@@ -45,7 +49,7 @@ impl FromStr for Location {
     type Err = Infallible;
 
     /// If a file exists whose name is the whole text, the text means that file. Otherwise `:part` may follow
-    /// `.safetensors`, `.npz`, `.parquet`, `.pt`, `.pth`, `.jsonl` or `-`.
+    /// `.safetensors`, `.npz`, `.parquet`, `.pt`, `.pth`, `.jsonl`, a folder that exists or `-`.
     fn from_str(text: &str) -> Result<Self, Infallible> {
         if let Some(part) = text.strip_prefix("-:") {
             return Ok(Self { path: None, part: Some(part.into()) });
@@ -56,6 +60,8 @@ impl FromStr for Location {
         let end = [".safetensors:", ".npz:", ".jsonl:", ".parquet:", ".pt:", ".pth:"]
             .iter()
             .find_map(|end| Some(text.find(end)? + end.len()));
+        let folder = || text.rsplit_once(':').filter(|(folder, _)| Path::new(folder).is_dir());
+        let end = end.or_else(|| Some(folder()?.0.len() + 1));
         Ok(match end.filter(|_| !Path::new(text).exists()) {
             Some(end) => {
                 Self { path: Some(text[..end - 1].into()), part: Some(text[end..].into()) }

@@ -14,6 +14,7 @@
 mod args;
 mod array;
 mod assemble;
+mod clip_retrieval;
 mod element;
 mod loaded;
 mod location;
@@ -47,3 +48,9 @@ pub use names::{NameFormat, parse_names};
 pub use pairs::{PairFormat, PairList};
 pub use qrels::{Judgement, Qrels};
 pub use run::{Run, RunEntry, write_run};
+
+/// Whether this build reads Parquet tables.
+const READS_TABLES: bool = cfg!(feature = "parquet");
+/// The build that does.
+const BUILD_WITH_TABLES: &str =
+    "a build with the feature `parquet`: cargo install --features cli,parquet";

@@ -7,8 +7,8 @@ use itm_core::{Error, Result};
 use super::safetensors::Tensor;
 
 fn refused<T>(place: &str) -> Result<T> {
-    let expected = "a build with the feature `parquet`: cargo install --features cli,parquet";
-    Err(Error::invalid(place, expected, "a Parquet table (.parquet) and a build without it"))
+    let got = "a Parquet table (.parquet) and a build without it";
+    Err(Error::invalid(place, super::BUILD_WITH_TABLES, got))
 }
 
 pub(super) fn matrix(place: &str, _: Option<&str>, _: &Path) -> Result<Tensor> {
