@@ -166,14 +166,7 @@ impl Source {
         let mut notes = loaded.notes;
         let mut more = Manifest::default();
         let judgements = Judgements::of_folder(folder, &loaded.dataset.test, &mut more)?;
-        for Judgements { name, i2t, t2i, unknown } in &judgements {
-            let (i2t, t2i) = (i2t.len(), t2i.len());
-            let line = format!("{name}: {i2t} true pairs image to text, {t2i} text to image");
-            let left_out = format!(
-                "{line}, {unknown} of images or captions that are not in the test split left out"
-            );
-            notes.push(if *unknown == 0 { line } else { left_out });
-        }
+        notes.extend(judgements.iter().map(Judgements::to_string));
         let identity = identify(target, &loaded.dataset, loaded.declared.as_deref(), folder);
         notes.extend(identity.note);
         let embedded: Vec<_> = target.embeddings.iter().map(|path| folder.join(path)).collect();

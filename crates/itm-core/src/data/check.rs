@@ -182,6 +182,24 @@ mod tests {
         );
     }
 
+    /// A run reads the judgements of a folder, with features or with pictures only; so does the check.
+    #[test]
+    fn judgements_are_read() {
+        let folder = Folder::new();
+        for (name, text) in [("image_to_caption", r#"{"a": ["b"]}"#), ("caption_to_image", "{}")] {
+            folder.write(&format!("cxc_{name}.json"), text);
+        }
+        for pictures_only in [false, true] {
+            if pictures_only {
+                fs::remove_dir_all(folder.dir.path().join("precomp")).unwrap();
+            }
+            let (report, _) = checked(&folder);
+            let want = "cxc_image_to_caption.json: expected ids of the test split (cocoid and sentid of the JSON), got none";
+            assert_eq!(report.problems.len(), 1, "{:?}", report.problems);
+            assert!(report.problems[0].ends_with(want), "{}", report.problems[0]);
+        }
+    }
+
     #[test]
     fn many_problems_of_a_kind_are_cut() {
         let folder = Folder::new();

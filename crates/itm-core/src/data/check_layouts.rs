@@ -12,9 +12,9 @@ use super::names::Names;
 use super::precomp::{karpathy_file, precomp_folder};
 use super::precomp_split::{PrecompSplit, SplitFiles};
 use super::{
-    CaptionRule, Dataset, Embeddings, Extra, Features, FneAnnotations, ImageFolder, Karpathy, KarpathyImage,
-    Leakage, LoadOptions, Npy, Part, RegionSource, Split, json, load_pictures, load_precomp,
-    originals,
+    CaptionRule, Dataset, Embeddings, Extra, Features, FneAnnotations, ImageFolder, Judgements,
+    Karpathy, KarpathyImage, Leakage, LoadOptions, Npy, Part, RegionSource, Split, json,
+    load_pictures, load_precomp, originals,
 };
 use crate::files::{self, FileHash, LARGEST_TEXT, Manifest, file_name};
 use crate::{Pairs, Result};
@@ -294,6 +294,7 @@ pub(crate) fn precomp(report: &mut CheckReport) {
                 let lines = loaded.leakage.to_string();
                 found.notes.extend(lines.lines().map(str::to_string));
                 found.notes.push(format!("data_sha256 of a run on it: {}", loaded.dataset.sha256));
+                judgements(report, &mut found, &loaded.dataset.test);
             }
             Err(error) => report.problems.push(error.to_string()),
         }
@@ -310,8 +311,21 @@ pub(crate) fn loads(report: &mut CheckReport) {
     if features || !report.problems.is_empty() || !report.layouts.iter().any(listed) {
         return;
     }
-    if let Err(error) = load_pictures(&report.dir, CaptionRule::All) {
-        report.problems.push(error.to_string());
+    match load_pictures(&report.dir, CaptionRule::All) {
+        Ok(loaded) => {
+            let Some(mut found) = report.layouts.pop() else { return };
+            judgements(report, &mut found, &loaded.dataset.test);
+            report.layouts.push(found);
+        }
+        Err(error) => report.problems.push(error.to_string()),
+    }
+}
+
+/// Reads the judgements of the folder, as a run does.
+fn judgements(report: &mut CheckReport, found: &mut LayoutReport, test: &Part) {
+    match Judgements::of_folder(&report.dir, test, &mut report.manifest) {
+        Ok(sets) => found.notes.extend(sets.iter().map(Judgements::to_string)),
+        Err(error) => report.problems.push(error.to_string()),
     }
 }
 

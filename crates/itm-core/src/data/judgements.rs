@@ -1,6 +1,7 @@
 //! Judgements of a test split beyond its annotated pairs: ECCV Caption, CxC, plausible matches (PMRP).
 
 use std::collections::HashMap;
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -62,6 +63,21 @@ impl Judgements {
         }
         let ids = Ids::of_test(dir, test)?;
         found.into_iter().map(|paths| ids.read(dir, paths, manifest)).collect()
+    }
+}
+
+impl fmt::Display for Judgements {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, i2t, t2i, unknown } = self;
+        let (i2t, t2i) = (i2t.len(), t2i.len());
+        write!(f, "{name}: {i2t} true pairs image to text, {t2i} text to image")?;
+        match unknown {
+            0 => Ok(()),
+            _ => write!(
+                f,
+                ", {unknown} of images or captions that are not in the test split left out"
+            ),
+        }
     }
 }
 
