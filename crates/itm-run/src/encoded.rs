@@ -224,22 +224,27 @@ impl Reading {
 
     /// What a reader of a report must know about captions that were cut at the largest number of words, or have no known word.
     pub(crate) fn cut(&self, source: &Source) -> Vec<String> {
-        let Reader::Words(vocabulary, most) = &self.reader else { return vec![] };
-        let tokens = vocabulary.options().tokens;
-        let known: HashSet<&str> = vocabulary.words().iter().map(String::as_str).collect();
+        let (most, by) = match &self.reader {
+            Reader::Words(_, most) => (*most, "max_words"),
+            Reader::Pieces(_, Cleaning::Cleaned) => (CLEANED_WORDS, "as FNE's released code does"),
+            Reader::Pieces(..) | Reader::DualPieces(_) | Reader::Stems(_) => return vec![],
+        };
+        let known: HashSet<&str> = self.words_by_number().into_iter().flatten().collect();
+        let lost = |caption: &String| match &self.reader {
+            Reader::Words(vocabulary, _) => {
+                let words = vocabulary.options().tokens.of(caption);
+                let without = !words.iter().take(most).any(|word| known.contains(word.as_str()));
+                [words.len() > most, without].map(usize::from)
+            }
+            _ => [clean_caption(caption, most + 1).split(' ').count() > most, false].map(usize::from),
+        };
         let counted = |split: Split| {
             let captions = &source.part(split).0.captions;
-            let words = captions.par_iter().map(|caption| tokens.of(caption));
-            let of = |words: Vec<String>| {
-                let without = !words.iter().take(*most).any(|word| known.contains(word.as_str()));
-                [words.len() > *most, without].map(usize::from)
-            };
-            let [cut, without] = words.map(of).reduce(|| [0; 2], |a, b| [a[0] + b[0], a[1] + b[1]]);
+            let lost = captions.par_iter().map(lost);
+            let [cut, without] = lost.reduce(|| [0; 2], |a, b| [a[0] + b[0], a[1] + b[1]]);
             let (name, all) = (split.name(), captions.len());
             let cut = (cut > 0).then(|| {
-                format!(
-                    "{name}: {cut} of {all} captions cut to their first {most} words (max_words)"
-                )
+                format!("{name}: {cut} of {all} captions cut to their first {most} words ({by})")
             });
             let without = (without > 0)
                 .then(|| format!("{name}: {without} of {all} captions have no known word"));

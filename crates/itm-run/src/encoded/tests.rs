@@ -61,6 +61,28 @@ fn captions_that_lose_words_are_counted() {
     assert_eq!(reading.cut(&source), want[1..]);
 }
 
+/// FNE's cleaning keeps 30 words of a caption before they become pieces; without cleaning all words become pieces.
+#[test]
+fn captions_that_cleaning_cuts_are_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("vocab.txt"), "[PAD]\n[UNK]\n[CLS]\n[SEP]\na\n").unwrap();
+    let mut source = source();
+    source.dataset.train.captions = vec![["a"; 31].join(" "), ["a"; 30].join(" ")];
+    source.dataset.val.captions = vec!["a ".repeat(15) + &"a-".repeat(16)];
+    source.dataset.test.captions = vec!["a".into()];
+    let target = target(ImageFeatures::Pictures);
+    let cut = |cleaning| {
+        let captions = Captions::Pieces(folder.path().into(), cleaning);
+        Reading::new(&source, &target, captions).unwrap().cut(&source)
+    };
+    let want = [
+        "train: 1 of 2 captions cut to their first 30 words (as FNE's released code does)",
+        "val: 1 of 1 captions cut to their first 30 words (as FNE's released code does)",
+    ];
+    assert_eq!(cut(Cleaning::Cleaned), want);
+    assert_eq!(cut(Cleaning::Raw), [""; 0]);
+}
+
 /// The target's tokens, a released vocabulary from other captions, and its note.
 #[test]
 fn tokens_and_a_vocabulary_of_a_file() {

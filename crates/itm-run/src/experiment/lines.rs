@@ -9,6 +9,9 @@ use super::Experiment;
 use crate::config::Config;
 use crate::{plan, system};
 
+/// Begins another line of a value.
+const BELOW: &str = "\n          ";
+
 impl Experiment {
     /// The lines; `out` is the folder, `None` for a plan that trains nothing.
     pub(crate) fn lines(&self, out: Option<&Path>) -> String {
@@ -34,10 +37,11 @@ impl Experiment {
             ("seeds", seeds.join(" ")),
             ("steps", format!("{} in all", self.steps())),
             ("memory", self.memory_lines()),
+            ("notes", source.notes.join(BELOW)),
             ("out", out),
         ];
         let substitution = source.substitution.iter().map(|line| format!("{line}\n"));
-        let lines = lines.iter().map(|(key, value)| format!("{key:>8}  {value}\n"));
+        let lines = lines.iter().filter(|(_, value)| !value.is_empty()).map(|(key, value)| format!("{key:>8}  {value}\n"));
         substitution.chain(lines).collect()
     }
 
@@ -64,6 +68,6 @@ impl Experiment {
             let times = if jobs > 1 { format!(" for {jobs} at a time") } else { String::new() };
             Some(format!("{row}: {needed}{times}; {memory}"))
         }));
-        lines.join("\n          ")
+        lines.join(BELOW)
     }
 }
