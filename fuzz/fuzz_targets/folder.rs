@@ -1,4 +1,4 @@
-//! A folder of data with one file of a stranger: Karpathy's JSON, lists of FNE, captions and splits, judgements.
+//! A folder of data with one file of a stranger: Karpathy's JSON, lists of FNE, captions and splits.
 //! The first byte chooses the file's name; the rest is the file.
 #![no_main]
 
