@@ -18,8 +18,7 @@ impl Fields {
     pub(crate) fn read(path: &Path) -> Result<Self> {
         let place = path.display().to_string();
         let text = files::read(path, LARGEST_CONFIG)?;
-        let values = serde_json::from_slice(&text)
-            .map_err(|e| Error::invalid(&place, "a JSON object", e))?;
+        let values = files::parse_json(&place, "a JSON object", &text)?;
         Ok(Self { place, values })
     }
 

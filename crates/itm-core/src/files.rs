@@ -2,17 +2,25 @@
 
 use std::cell::Cell;
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io::{self, Read, Seek};
 use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
 use std::sync::Once;
 
+use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
 
+pub use self::contents::contents;
+use self::contents::{POINTER, kind_of};
 use crate::{Error, Result};
+
+mod contents;
 
 /// The largest text or JSON file that is read whole, in bytes. COCO's Karpathy file has 144 MB.
 pub const LARGEST_TEXT: u64 = 1 << 30;
+
+/// The longest Git LFS pointer, in bytes: its specification says so.
+const LONGEST_POINTER: u64 = 1024;
 
 /// One file that was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,8 +99,8 @@ fn relative(root: &Path, path: &Path) -> String {
 /// Opens an input.
 ///
 /// # Errors
-/// If the file is missing or cannot be opened, and if it is a folder, a named pipe, a socket or a device: reading one could
-/// wait forever or have no end.
+/// If the file is missing or cannot be opened; if it is a folder, a named pipe, a socket or a device: reading one could wait
+/// forever or have no end; and if it is a Git LFS pointer: no reader wants one.
 pub fn open(path: impl AsRef<Path>) -> Result<File> {
     let path = path.as_ref();
     regular(path, &fs::metadata(path).map_err(Error::io(path))?)?;
@@ -100,8 +108,17 @@ pub fn open(path: impl AsRef<Path>) -> Result<File> {
     // What has become a pipe since does not wait for a writer.
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NONBLOCK);
-    let file = options.read(true).open(path).map_err(Error::io(path))?;
-    regular(path, &file.metadata().map_err(Error::io(path))?)?;
+    let mut file = options.read(true).open(path).map_err(Error::io(path))?;
+    let meta = file.metadata().map_err(Error::io(path))?;
+    regular(path, &meta)?;
+    if meta.len() <= LONGEST_POINTER {
+        let mut bytes = Vec::new();
+        (&mut file).take(LONGEST_POINTER).read_to_end(&mut bytes).map_err(Error::io(path))?;
+        if bytes.starts_with(POINTER) {
+            return Err(Error::invalid(path.display(), "the file itself", contents(&bytes)));
+        }
+        file.rewind().map_err(Error::io(path))?;
+    }
     Ok(file)
 }
 
@@ -134,10 +151,35 @@ pub fn read(path: impl AsRef<Path>, limit: u64) -> Result<Vec<u8>> {
 /// Reads a text of at most [`LARGEST_TEXT`] bytes, without a byte order mark.
 ///
 /// # Errors
-/// As [`read`]. If the text is not UTF-8, the error names the line.
+/// As [`read`] and [`utf8`].
 pub fn read_text(path: impl AsRef<Path>) -> Result<String> {
     let path = path.as_ref();
-    utf8(&path.display().to_string(), read(path, LARGEST_TEXT)?)
+    let bytes = read(path, LARGEST_TEXT)?;
+    Ok(utf8(&path.display().to_string(), &bytes)?.to_owned())
+}
+
+/// Reads a JSON file of at most [`LARGEST_TEXT`] bytes; `what` says what it should hold.
+///
+/// # Errors
+/// As [`read`], and if the file holds something else. The error has the line and column, or says what a file is that is no JSON.
+pub fn read_json<T: DeserializeOwned>(path: impl AsRef<Path>, what: &str) -> Result<T> {
+    let path = path.as_ref();
+    parse_json(&path.display().to_string(), what, &read(path, LARGEST_TEXT)?)
+}
+
+/// [`read_json`] of bytes from `place`.
+pub(crate) fn parse_json<T: DeserializeOwned>(place: &str, what: &str, bytes: &[u8]) -> Result<T> {
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    let got = |e| Error::invalid(place, what, not_json(bytes, &e));
+    serde_json::from_slice(bytes).map_err(got)
+}
+
+/// What is wrong with the JSON by its parser, whose line about a file that is no JSON at all names no cause.
+pub(crate) fn not_json(bytes: &[u8], parser: &dyn std::fmt::Display) -> String {
+    match bytes.trim_ascii_start() {
+        [b'{' | b'[', ..] => parser.to_string(),
+        _ => contents(bytes),
+    }
 }
 
 /// Turns a panic of a library that reads a file into the panic's text, and prints nothing.
@@ -190,18 +232,21 @@ fn kind(found: fs::FileType) -> &'static str {
     "a device"
 }
 
-/// The bytes as text without a byte order mark. An error names the line of the first byte that is not UTF-8.
-pub(crate) fn utf8(place: &str, bytes: Vec<u8>) -> Result<String> {
-    let text = String::from_utf8(bytes).map_err(|e| {
-        let (at, bytes) = (e.utf8_error().valid_up_to(), e.as_bytes());
-        let line = bytes[..at].iter().filter(|&&b| b == b'\n').count() + 1;
-        let got = format!("the byte 0x{:02x}", bytes[at]);
-        Error::invalid(format!("{place} line {line}"), "UTF-8", got)
+/// The bytes as text without a byte order mark.
+///
+/// # Errors
+/// If the bytes are not UTF-8; the error names the line, or what the file is if its beginning shows it.
+pub fn utf8<'a>(place: &str, bytes: &'a [u8]) -> Result<&'a str> {
+    let text = std::str::from_utf8(bytes).map_err(|e| match kind_of(bytes) {
+        Some(kind) => Error::invalid(place, "text in UTF-8", kind),
+        None => {
+            let at = e.valid_up_to();
+            let line = bytes[..at].iter().filter(|&&b| b == b'\n').count() + 1;
+            let got = format!("the byte 0x{:02x}", bytes[at]);
+            Error::invalid(format!("{place} line {line}"), "UTF-8", got)
+        }
     })?;
-    Ok(match text.strip_prefix('\u{feff}') {
-        Some(rest) => rest.to_string(),
-        None => text,
-    })
+    Ok(text.strip_prefix('\u{feff}').unwrap_or(text))
 }
 
 /// The lines of a text, without line ends. Each line must hold `what`; an empty line is an error.
@@ -304,9 +349,12 @@ mod tests {
 
     #[test]
     fn bad_utf8_names_its_line() {
-        let error = utf8("caps.txt", b"one\ntw\xff\n".to_vec()).unwrap_err().to_string();
-        assert_eq!(error, "caps.txt line 2: expected UTF-8, got the byte 0xff");
-        assert_eq!(utf8("caps.txt", "\u{feff}a".into()).unwrap(), "a");
+        let line = |bytes| utf8("caps.txt", bytes).unwrap_err().to_string();
+        assert_eq!(line(b"one\ntw\xff\n"), "caps.txt line 2: expected UTF-8, got the byte 0xff");
+        let want = "caps.txt: expected text in UTF-8, got ";
+        assert_eq!(line(b"\x1f\x8b\x08"), format!("{want}a gzip archive (.gz): unpack it first"));
+        assert_eq!(line(b"\xff\xfea\0"), format!("{want}text in UTF-16: save it as UTF-8"));
+        assert_eq!(utf8("caps.txt", "\u{feff}a".as_bytes()).unwrap(), "a");
     }
 
     #[test]
@@ -321,6 +369,46 @@ mod tests {
             let line = read(dir.path().join("sparse"), u64::MAX).unwrap_err().to_string();
             assert!(line.ends_with("sparse: 8796093022208 bytes do not fit into memory"), "{line}");
         }
+    }
+
+    /// Every reader opens its file here, so none takes a pointer for text or JSON.
+    #[test]
+    fn a_pointer_of_git_lfs_is_refused_by_every_reader() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("pairs.txt");
+        let pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:ab\nsize 5120\n";
+        fs::write(&path, pointer).unwrap();
+        let want = format!(
+            "{}: expected the file itself, got a Git LFS pointer to a file of 5120 bytes: fetch it with `git lfs pull`",
+            path.display()
+        );
+        for error in [
+            open(&path).unwrap_err(),
+            read(&path, 200).unwrap_err(),
+            read_text(&path).unwrap_err(),
+            read_json::<u8>(&path, "a number").unwrap_err(),
+            crate::data::FileBytes::open(&path).unwrap_err(),
+        ] {
+            assert_eq!(error.to_string(), want);
+        }
+        // A short file of another kind is read from its beginning.
+        fs::write(&path, "version 1\n").unwrap();
+        assert_eq!(read_text(&path).unwrap(), "version 1\n");
+    }
+
+    #[test]
+    fn what_is_no_json_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("config.json");
+        let line = |text: &str| {
+            fs::write(&path, text).unwrap();
+            let error = read_json::<Vec<u8>>(&path, "a list").unwrap_err().to_string();
+            error.replace(&format!("{}: expected a list, got ", path.display()), "")
+        };
+        assert_eq!(line("<html>404"), "an HTML page (a server's answer in place of the file?)");
+        assert_eq!(line(""), "an empty file");
+        assert_eq!(line("Entry not found"), "text that begins \"Entry not found\"");
+        assert_eq!(line("[1, x]"), "expected value at line 1 column 5");
     }
 
     /// A pipe that nobody writes made the reader wait forever.

@@ -151,7 +151,8 @@ impl Reading {
         let reader = Reader::new(source, target, &captions)?;
         let read = |split: Split| -> Result<Vec<Vec<u32>>> {
             let all = source.part(split).0.captions.par_iter().enumerate();
-            let place = |k: usize| format!("{}, {} caption {k}", source.dataset.name, split.name());
+            let (data, name) = (&source.dataset.name, split.name());
+            let place = |k: usize| format!("{data}, line {} of the {name} captions", k + 1);
             all.map(|(k, caption)| reader.read(&|| place(k), caption)).collect()
         };
         let texts = Splits::try_new(read)?;
@@ -236,7 +237,9 @@ impl Reading {
                 let without = !words.iter().take(most).any(|word| known.contains(word.as_str()));
                 [words.len() > most, without].map(usize::from)
             }
-            _ => [clean_caption(caption, most + 1).split(' ').count() > most, false].map(usize::from),
+            _ => {
+                [clean_caption(caption, most + 1).split(' ').count() > most, false].map(usize::from)
+            }
         };
         let counted = |split: Split| {
             let captions = &source.part(split).0.captions;

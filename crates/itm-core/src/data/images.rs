@@ -2,8 +2,7 @@
 
 use std::path::Path;
 
-use super::contents::contents;
-use crate::files;
+use crate::files::{self, contents};
 use crate::{Error, Result};
 
 /// The largest image file that is read: photographs have a few megabytes.

@@ -5,26 +5,10 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::path::Path;
 
-use serde::de::{
-    Deserialize, DeserializeOwned, Deserializer, Error as _, MapAccess, SeqAccess, Visitor,
-};
+use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 
-use super::contents::contents;
 use crate::files::excerpt;
-use crate::{Error, Result};
-
-/// Parses a whole file; an error names the file, and the line and column from serde_json.
-pub(crate) fn parse<T: DeserializeOwned>(place: &str, what: &str, bytes: &[u8]) -> Result<T> {
-    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-    // A parser's line about a file that is no JSON at all names no cause.
-    let is_json =
-        bytes.trim_ascii_start().starts_with(b"{") || bytes.trim_ascii_start().starts_with(b"[");
-    let cause = |e: serde_json::Error| match is_json {
-        true => Error::invalid(place, what, e),
-        false => Error::invalid(place, what, contents(bytes)),
-    };
-    serde_json::from_slice(bytes).map_err(cause)
-}
+pub(crate) use crate::files::parse_json as parse;
 
 /// A list: an error in entry 17 begins with `entry 17:`.
 pub(crate) struct List<T>(pub(crate) Vec<T>);

@@ -22,7 +22,6 @@ mod centred;
 mod check;
 mod check_layouts;
 mod check_report;
-mod contents;
 #[cfg(feature = "images")]
 mod decode;
 mod embeddings;
@@ -49,13 +48,12 @@ mod regions;
 mod repeats;
 mod vectors;
 
-pub use crate::files::{FileHash, Manifest, excerpt, sha256_hex};
+pub use crate::files::{FileHash, Manifest, contents, excerpt, sha256_hex};
 pub use bounds::Bounds;
 pub use captions::{CaptionRule, Dropped, numbered};
 pub use centred::CentredRoots;
 pub use check::check;
 pub use check_report::{CheckReport, Layout, LayoutReport, SplitCount};
-pub use contents::contents;
 #[cfg(feature = "images")]
 pub use decode::{decode_image, upright_image};
 pub use embeddings::Embeddings;

@@ -159,7 +159,8 @@ impl<'a> Names<'a> {
 
     fn first_misplaced(&self, caps: &Path, split: Split) -> Option<String> {
         let place = caps.display().to_string();
-        let text = files::utf8(&place, files::read(caps, files::LARGEST_TEXT).ok()?).ok()?;
+        let bytes = files::read(caps, files::LARGEST_TEXT).ok()?;
+        let text = files::utf8(&place, &bytes).ok()?;
         let lines = files::empty_or_lines(&place, "a caption", &text).ok()?;
         let listed: Vec<_> = self.json.images_of(split).flat_map(|i| &i.captions).collect();
         let differ = |(line, caption): (&String, &&String)| {

@@ -2,8 +2,7 @@
 
 use std::fmt;
 
-use super::contents::contents;
-use crate::files::excerpt;
+use crate::files::{contents, excerpt};
 use crate::{Error, Result};
 
 const MAGIC: &[u8] = b"\x93NUMPY";

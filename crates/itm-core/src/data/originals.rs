@@ -168,7 +168,7 @@ fn splits(
         manifest.add(dir, path, &bytes);
         let place = path.display().to_string();
         let names =
-            files::lines(&place, "the file name of an image", &files::utf8(&place, bytes)?)?;
+            files::lines(&place, "the file name of an image", &files::utf8(&place, &bytes)?)?;
         for (at, line) in names.iter().enumerate() {
             let place = format!("{place} line {}", at + 1);
             let line = line.trim();
@@ -226,7 +226,7 @@ fn stem(name: &str) -> &str {
 /// `name.jpg#0<TAB>caption`.
 fn token(captions: &mut Captions, path: &Path, bytes: &[u8]) -> Result<()> {
     let place = path.display().to_string();
-    let text = files::utf8(&place, bytes.to_vec())?;
+    let text = files::utf8(&place, bytes)?;
     for (at, line) in files::lines(&place, "a caption", &text)?.iter().enumerate() {
         let place = format!("{place} line {}", at + 1);
         let parts =
@@ -279,7 +279,7 @@ fn rows(
     mut show: impl FnMut(&str, &[&str]) -> Result<()>,
 ) -> Result<()> {
     let place = path.display().to_string();
-    let text = files::utf8(&place, bytes.to_vec())?;
+    let text = files::utf8(&place, bytes)?;
     let mut table = csv::ReaderBuilder::new();
     let quoting = delimiter == b','; // a caption between bars may begin with a quote
     let table = table.delimiter(delimiter).quoting(quoting).trim(csv::Trim::All).flexible(true);

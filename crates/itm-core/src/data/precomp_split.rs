@@ -88,7 +88,7 @@ impl PrecompSplit {
                 manifest.add(root, path, &bytes);
             }
             let place = path.display().to_string();
-            let text = files::utf8(&place, bytes)?;
+            let text = files::utf8(&place, &bytes)?.to_owned();
             Ok((place, text))
         };
         let (place, captions) = text(&paths.caps)?;
@@ -107,7 +107,7 @@ impl PrecompSplit {
                 (RowLayout::Once, own_captions(&of, Pairs::new(features.rows(), images)?, rule)?)
             }
             None => {
-                let (layout, each) = row_layout(&place, &features, captions.len(), rule)?;
+                let (layout, each) = row_layout(&place, &features, &captions, rule)?;
                 (layout, Pairs::uniform(captions.len() / each, each))
             }
         };
@@ -175,8 +175,9 @@ impl PrecompSplit {
         let mean = if regions { ", global features are means over regions" } else { "" };
         let (shape, dtype, images) = (features.shape(), features.dtype(), self.images());
         format!(
-            "{name}: {images} images, {} captions; {dtype} {shape:?}, {rows}{mean}",
-            captions.len()
+            "{name}: {images} images, {} captions{}; {dtype} {shape:?}, {rows}{mean}",
+            captions.len(),
+            first_empty(captions)
         )
     }
 
@@ -236,14 +237,21 @@ pub(super) fn open_scaled(
     Ok(features)
 }
 
+/// The number of the first empty line, if there is one.
+fn first_empty(lines: &[String]) -> String {
+    let at = lines.iter().position(|line| line.trim().is_empty());
+    at.map_or(String::new(), |at| format!(" (line {} is empty)", at + 1))
+}
+
 /// Decides by the counts: how often an image is stored, and how many captions it has. The rows of a repeated image must be equal.
 fn row_layout(
     caps: &str,
     features: &Npy,
-    captions: usize,
+    lines: &[String],
     rule: CaptionRule,
 ) -> Result<(RowLayout, usize)> {
-    let rows = features.rows();
+    let (rows, captions) = (features.rows(), lines.len());
+    let got = || format!("{captions} lines{}", first_empty(lines));
     let repeats = || {
         let same = |a: usize, b: usize| features.row_bytes(a) == features.row_bytes(b);
         let mut values = vec![0.0; features.row_len()];
@@ -270,7 +278,7 @@ fn row_layout(
                 "a line, or the same number of lines, for each of the {rows} rows of {} (or *_of.txt beside it)",
                 features.place()
             );
-            return Err(Error::invalid(caps, expected, format!("{captions} lines")));
+            return Err(Error::invalid(caps, expected, got()));
         }
     };
     if rows.checked_mul(per_image) == Some(captions) {
@@ -282,7 +290,7 @@ fn row_layout(
             "{once} lines ({per_image} for each of the {rows} rows of {})",
             features.place()
         );
-        return Err(Error::invalid(caps, expected, format!("{captions} lines")));
+        return Err(Error::invalid(caps, expected, got()));
     }
     let equal = |row: usize| features.row_bytes(row) == features.row_bytes(row - row % per_image);
     let Some(row) = (0..rows).find(|&row| !equal(row)) else {

@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
 use super::{Npy, contents};
-use crate::files::{LARGEST_TEXT, open, read};
+use crate::files::{open, read_json};
 use crate::text::Vocabulary;
 use crate::{Error, Result};
 
@@ -196,9 +196,7 @@ impl VectorTable<'_> {
     }
 
     fn json(&mut self) -> Result<()> {
-        let text = read(self.path, LARGEST_TEXT)?;
-        let all: BTreeMap<String, Vec<f32>> = serde_json::from_slice(&text)
-            .map_err(|e| Error::invalid(self.path.display(), "words with lists of numbers", e))?;
+        let all: BTreeMap<String, Vec<f32>> = read_json(self.path, "words with lists of numbers")?;
         for (word, vector) in all {
             self.add(&word, &format!("word \"{word}\""), vector)?;
         }

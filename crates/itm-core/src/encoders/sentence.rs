@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{Bert, TokenBatch};
 use crate::fields::Fields;
-use crate::files::{self, LARGEST_TEXT};
+use crate::files::read_json;
 use crate::text::WordPieces;
 use crate::weights::LoadReport;
 use crate::{Error, Result};
@@ -132,9 +132,7 @@ impl SentenceEncoder {
 
 /// The pool and whether rows become unit rows, from `modules.json`.
 fn parts(folder: &Path, modules: &Path) -> Result<(SentencePool, bool)> {
-    let text = files::read(modules, LARGEST_TEXT)?;
-    let list: Vec<Value> = serde_json::from_slice(&text)
-        .map_err(|e| Error::invalid(modules.display(), "a list of modules in JSON", e))?;
+    let list: Vec<Value> = read_json(modules, "a list of modules in JSON")?;
     let (mut pool, mut unit) = (None, false);
     for (place, module) in list.iter().enumerate() {
         let kind = module["type"].as_str().unwrap_or("none");

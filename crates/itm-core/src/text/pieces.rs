@@ -12,7 +12,7 @@ use tokenizers::processors::bert::BertProcessing;
 use tokenizers::{AddedToken, Tokenizer};
 
 use super::Word;
-use crate::files::{LARGEST_TEXT, caught, open, read};
+use crate::files::{LARGEST_TEXT, caught, not_json, open, read, read_json};
 use crate::{Error, Result};
 
 /// Captions to the numbers of BERT's word pieces.
@@ -151,7 +151,9 @@ pub(crate) fn open_tokenizer(path: &Path) -> Result<Tokenizer> {
 /// The tokenizer of the bytes of such a file. Some damaged files make the library panic.
 pub(crate) fn parsed(place: &dyn Display, bytes: &[u8]) -> Result<Tokenizer> {
     match caught(|| Tokenizer::from_bytes(bytes)) {
-        Ok(tokenizer) => tokenizer.map_err(|e| Error::invalid(place, "a tokenizer", e)),
+        Ok(tokenizer) => {
+            tokenizer.map_err(|e| Error::invalid(place, "a tokenizer", not_json(bytes, &e)))
+        }
         Err(panic) => Err(Error::invalid(place, "a tokenizer", panic)),
     }
 }
@@ -161,12 +163,11 @@ fn options(folder: &Path) -> Result<Options> {
     if !path.exists() {
         return Ok(Options::default());
     }
-    let text = read(&path, LARGEST_TEXT)?;
-    let expected = "a tokenizer's configuration";
-    serde_json::from_slice(&text).map_err(|e| Error::invalid(path.display(), expected, e))
+    read_json(path, "a tokenizer's configuration")
 }
 
 fn built(vocabulary: &Path, options: &Options) -> Result<Tokenizer> {
+    open(vocabulary)?; // the library opens whatever it gets
     let refused = |e| Error::invalid(vocabulary.display(), "a word piece per line", e);
     let model = WordPiece::from_file(&vocabulary.display().to_string());
     let model = model.unk_token("[UNK]".into()).build().map_err(refused)?;

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::Tokens;
-use crate::files::{self, LARGEST_TEXT};
+use crate::files::read_json;
 use crate::{Error, Result};
 
 /// The marks around the words of a caption.
@@ -114,10 +114,8 @@ impl Vocabulary {
     /// If the file has another layout, a number is missing or occurs twice, one of `<pad>`, `<start>`, `<end>` and `<unk>`
     /// is missing, or `<pad>` is not 0.
     pub fn read(path: &Path, options: VocabularyOptions) -> Result<Self> {
-        let (place, bytes) = (path.display().to_string(), files::read(path, LARGEST_TEXT)?);
-        let wrong = |expected: &str, got: String| Error::invalid(&place, expected, got);
-        let released: VocabularyFile = serde_json::from_slice(&bytes)
-            .map_err(|e| wrong("a vocabulary with `word2idx`", e.to_string()))?;
+        let wrong = |expected: &str, got: String| Error::invalid(path.display(), expected, got);
+        let released: VocabularyFile = read_json(path, "a vocabulary with `word2idx`")?;
         if released.char_level {
             return Err(wrong("a vocabulary of words", "`char_level` is true".into()));
         }

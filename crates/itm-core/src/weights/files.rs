@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use super::safe::SafeFile;
-use crate::files::{LARGEST_TEXT, read};
+use crate::files::read_json;
 use crate::{Error, Result};
 
 #[cfg(feature = "pytorch")]
@@ -186,9 +186,7 @@ impl WeightFiles {
     }
 
     fn add_shards(&mut self, index: &Path, kind: FileKind) -> Result<()> {
-        let text = read(index, LARGEST_TEXT)?;
-        let parsed: Index = serde_json::from_slice(&text)
-            .map_err(|e| Error::invalid(index.display(), "an index of shards", e))?;
+        let parsed: Index = read_json(index, "an index of shards")?;
         for shard in parsed.weight_map.values().collect::<BTreeSet<_>>() {
             // An index is not trusted: it must not lead out of its folder.
             if shard.is_empty() || shard.contains(['/', '\\']) || shard == ".." {

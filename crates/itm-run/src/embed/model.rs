@@ -7,8 +7,7 @@ use burn::tensor::{Device, Tensor, TensorData};
 use itm_core::encoders::{
     DualEncoder, DualFamily, DualPieces, ImagePool, SentenceEncoder, TokenBatch, Vit, VitShape,
 };
-use itm_core::files::sha256_of;
-use itm_core::files::{LARGEST_TEXT, read};
+use itm_core::files::{read_json, sha256_of};
 use itm_core::vision::{CropRounding, Fit, Transform};
 use itm_core::{Error, Result, host};
 use itm_kernels::{Noise, Precision, normalize_rows};
@@ -219,9 +218,7 @@ fn kind(folder: &Path) -> Result<String> {
     if !path.exists() && folder.join("open_clip_config.json").exists() {
         return Ok("open_clip".into());
     }
-    let text = read(&path, LARGEST_TEXT)?;
-    let config: Value = serde_json::from_slice(&text)
-        .map_err(|e| Error::invalid(path.display(), "a JSON object", e))?;
+    let config: Value = read_json(&path, "a JSON object")?;
     match config["model_type"].as_str() {
         Some(kind @ ("clip" | "siglip" | "vit" | "dinov2" | "bert")) => Ok(kind.into()),
         other => {

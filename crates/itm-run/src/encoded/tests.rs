@@ -123,7 +123,7 @@ fn an_empty_caption_needs_marks() {
     assert_eq!(marked.texts.val[7], [n - 2, n - 1]);
     for without in [Captions::Words(Marks::Off), Captions::Stems] {
         let line = read(without).err().unwrap().to_string();
-        let want = "scenes, val caption 7: expected a caption that is not empty, because it has no marks, got an empty line";
+        let want = "scenes, line 8 of the val captions: expected a caption that is not empty, because it has no marks, got an empty line";
         assert_eq!(line, want);
     }
 }

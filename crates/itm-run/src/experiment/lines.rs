@@ -41,7 +41,10 @@ impl Experiment {
             ("out", out),
         ];
         let substitution = source.substitution.iter().map(|line| format!("{line}\n"));
-        let lines = lines.iter().filter(|(_, value)| !value.is_empty()).map(|(key, value)| format!("{key:>8}  {value}\n"));
+        let lines = lines
+            .iter()
+            .filter(|(_, value)| !value.is_empty())
+            .map(|(key, value)| format!("{key:>8}  {value}\n"));
         substitution.chain(lines).collect()
     }
 

@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use indexmap::IndexMap;
+use itm_core::files::read_json;
 use itm_core::{Error, Result};
 use serde::Deserialize;
 
 use super::environment::Environment;
-use super::json;
 use super::value::{self, Array, Packed};
 
 /// Numbers of a stored box: x1, y1, x2, y2, w, h in shares of the picture.
@@ -172,7 +172,7 @@ impl ImageDatabase {
                 let name = format!("th{threshold}_max{most}_min{least}");
                 let file = folder.join(format!("nbb_{name}.json"));
                 if file.exists() {
-                    let counts = json::read(&file, "region counts by image")?;
+                    let counts = read_json(&file, "region counts by image")?;
                     (format!("feat_{name}"), Counts::Listed(counts))
                 } else {
                     let threshold = threshold as f32;

@@ -23,7 +23,6 @@
 
 mod environment;
 mod images;
-mod json;
 #[cfg(test)]
 mod tests;
 mod texts;

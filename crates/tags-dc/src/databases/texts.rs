@@ -5,11 +5,12 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use indexmap::{IndexMap, IndexSet};
+use itm_core::files::read_json;
 use itm_core::{Error, Pairs, Result};
 use serde::Deserialize;
 
 use super::environment::Environment;
-use super::{json, value};
+use super::value;
 use crate::CaptionWords;
 use crate::phrases::Phrases;
 
@@ -109,7 +110,7 @@ struct StoredMeta {
 impl Meta {
     fn read(path: &Path) -> Result<Self> {
         let what = "`CLS`, `SEP`, `MASK`, `UNK` and `v_range`";
-        let StoredMeta { cls, sep, mask, unk, words: [first, last] } = json::read(path, what)?;
+        let StoredMeta { cls, sep, mask, unk, words: [first, last] } = read_json(path, what)?;
         if first >= last {
             let place = format!("{} v_range", path.display());
             return Err(Error::invalid(
@@ -188,9 +189,9 @@ impl TextDatabase {
         let folder = folder.as_ref();
         let file = |name: &str| folder.join(name);
         let meta = Meta::read(&file("meta.json"))?;
-        let lengths = json::read(&file("id2len.json"), "lengths by sentence")?;
-        let images = json::read(&file("txt2img.json"), "images by sentence")?;
-        let texts = json::read(&file("img2txts.json"), "sentences by image")?;
+        let lengths = read_json(&file("id2len.json"), "lengths by sentence")?;
+        let images = read_json(&file("txt2img.json"), "images by sentence")?;
+        let texts = read_json(&file("img2txts.json"), "sentences by image")?;
         let values = Environment::open(folder)?;
         let new = Self { values, folder: folder.to_path_buf(), meta, lengths, images, texts };
         new.check()?;

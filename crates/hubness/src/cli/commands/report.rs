@@ -4,7 +4,7 @@ use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::time::Instant;
 
-use itm_core::files::read_text;
+use itm_core::files::read_json;
 use itm_core::output;
 use itm_core::{Error, Pairs, Relevance, Result};
 use itm_report::terminal::Palette;
@@ -97,10 +97,8 @@ fn said(report: &mut Report, loaded: &InputData, validation: Option<&InputData>)
 
 /// Reads which texts are true of each image, by number.
 fn truth(path: &Path, pairs: &Pairs) -> Result<Relevance> {
-    let text = read_text(path)?;
     let place = || path.display().to_string();
-    let lists: Vec<Vec<u32>> = serde_json::from_str(&text)
-        .map_err(|e| Error::invalid(place(), "a JSON list of lists of text numbers", e))?;
+    let lists: Vec<Vec<u32>> = read_json(path, "a JSON list of lists of text numbers")?;
     if lists.len() != pairs.images() {
         let expected = format!("a list for each of {} images", pairs.images());
         return Err(Error::invalid(place(), expected, lists.len()));

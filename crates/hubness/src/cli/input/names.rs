@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 
 use itm_core::data::excerpt;
+use itm_core::files::utf8;
 use itm_core::{Error, Pairs, Result};
 use serde_json::{Map, Value};
 
-use super::text::{at_line, lines, utf8};
+use super::text::{at_line, lines};
 use crate::words::{count, first_ten};
 
 /// Reads names. With [`NameFormat::Jsonl`] each line is a JSON object.

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use itm_core::data::{ByName, FileBytes, Npy, Repeats, excerpt};
+use itm_core::files::utf8;
 use itm_core::{Error, Pairs, Result};
 use serde_json::Value;
 
@@ -10,7 +11,7 @@ use super::array::is_npy;
 use super::messages::Messages;
 use super::names::{NameFormat, parse_names};
 use super::qrels::{Judgement, Qrels};
-use super::text::{at_line, lines, utf8};
+use super::text::{at_line, lines};
 use crate::Direction;
 use crate::words::{count, first_ten};
 

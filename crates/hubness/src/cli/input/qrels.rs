@@ -3,9 +3,10 @@
 use std::collections::{HashMap, HashSet};
 
 use itm_core::data::excerpt;
+use itm_core::files::utf8;
 use itm_core::{Error, Result};
 
-use super::text::{at_line, lines, utf8};
+use super::text::{at_line, lines};
 
 /// Judged pairs of names, in the order of the file.
 ///

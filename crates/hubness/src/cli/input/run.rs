@@ -4,10 +4,11 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 
 use itm_core::data::excerpt;
+use itm_core::files::utf8;
 use itm_core::{Error, Result};
 
 use super::qrels::fields_got;
-use super::text::{at_line, lines, utf8};
+use super::text::{at_line, lines};
 
 /// A run as the file holds it: documents with scores for each query.
 ///

@@ -1,8 +1,9 @@
 //! A column of a Parquet table: embeddings as a list of numbers in each row, or names as a text in each row.
 
+use std::io::Read;
 use std::path::Path;
 
-use itm_core::data::excerpt;
+use itm_core::data::{contents, excerpt};
 use itm_core::files::{caught, open};
 use itm_core::{Error, Result};
 use parquet::basic::{LogicalType, Type as Physical};
@@ -87,7 +88,12 @@ fn each(
     take: &mut dyn FnMut(usize, &Field) -> Result<()>,
 ) -> Result<String> {
     let damaged = |e: &dyn std::fmt::Display| Error::invalid(place, "a whole Parquet table", e);
-    let file = open(path)?;
+    let mut file = open(path)?;
+    let mut head = Vec::new();
+    (&mut file).take(512).read_to_end(&mut head).map_err(Error::io(path))?;
+    if !head.starts_with(b"PAR1") {
+        return Err(Error::invalid(place, "a whole Parquet table", contents(&head)));
+    }
     let read = || {
         let reader = SerializedFileReader::new(file).map_err(|e| damaged(&e))?;
         let schema = reader.metadata().file_metadata().schema();

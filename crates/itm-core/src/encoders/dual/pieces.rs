@@ -7,7 +7,7 @@ use tokenizers::Tokenizer;
 
 use super::TextTowerShape;
 use crate::encoders::TokenBatch;
-use crate::files::{self, LARGEST_TEXT};
+use crate::files;
 use crate::text::{open_tokenizer, parsed_tokenizer};
 use crate::{Error, Result};
 
@@ -138,9 +138,7 @@ fn tokenizer(folder: &Path, shape: &TextTowerShape) -> Result<(String, Tokenizer
     if shape.end.is_none() {
         return Err(Error::invalid(folder.display(), "tokenizer.json of a SigLIP", "vocab.json"));
     }
-    let text = files::read(&vocabulary, LARGEST_TEXT)?;
-    let pieces: Value = serde_json::from_slice(&text)
-        .map_err(|e| Error::invalid(&place, "numbers of word pieces in JSON", e))?;
+    let pieces: Value = files::read_json(&vocabulary, "numbers of word pieces in JSON")?;
     let lines = files::read_text(&merges)?;
     let lines = lines.lines().filter(|line| !line.starts_with("#version") && !line.is_empty());
     let merges: Vec<Vec<&str>> = lines.map(|line| line.split(' ').collect()).collect();
@@ -191,9 +189,7 @@ fn padding_piece(folder: &Path) -> Result<Option<String>> {
     if !path.exists() {
         return Ok(None);
     }
-    let text = files::read(&path, LARGEST_TEXT)?;
-    let config: Value = serde_json::from_slice(&text)
-        .map_err(|e| Error::invalid(path.display(), "a tokenizer's configuration", e))?;
+    let config: Value = files::read_json(&path, "a tokenizer's configuration")?;
     let piece = &config["pad_token"];
     Ok(piece.as_str().or(piece["content"].as_str()).map(str::to_owned))
 }

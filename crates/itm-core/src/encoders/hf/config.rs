@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::encoders::{BertShape, VitForm, VitShape};
-use crate::files::LARGEST_TEXT;
+use crate::files::read_json;
 use crate::{Error, Result};
 
 /// Fields of both architectures.
@@ -103,10 +103,7 @@ impl Architecture for VitConfig {
 /// Reads a folder's `config.json`. The architecture is checked before any other field.
 pub(super) fn read<C: Architecture>(folder: &Path) -> Result<C> {
     let path = folder.join("config.json");
-    let text = crate::files::read(&path, LARGEST_TEXT)?;
-    let place = path.display();
-    let value: Value =
-        serde_json::from_slice(&text).map_err(|e| Error::invalid(place, "JSON", e))?;
+    let value: Value = read_json(&path, "JSON")?;
     let architecture = value.get("model_type").map_or("none".to_string(), Value::to_string);
     if architecture != format!("\"{}\"", C::NAME) {
         let expected = format!("a model of the architecture \"{}\"", C::NAME);

@@ -18,19 +18,32 @@
 /// assert_eq!(contents(b"0.5 0.25\n"), "text that begins \"0.5 0.25\"");
 /// ```
 pub fn contents(bytes: &[u8]) -> String {
+    let kind = kind_of(bytes).or_else(|| text(bytes));
+    kind.unwrap_or_else(|| "a file of no known kind".into())
+}
+
+/// [`contents`] of what is empty, a pointer, or no UTF-8 but of a known kind.
+pub(super) fn kind_of(bytes: &[u8]) -> Option<String> {
     if bytes.is_empty() {
-        return "an empty file".into();
+        return Some("an empty file".into());
     }
     if let Some(pointer) = pointer(bytes) {
-        return pointer;
+        return Some(pointer);
     }
-    let found = KNOWN
-        .iter()
-        .find(|(at, magic, _)| bytes.get(*at..).is_some_and(|rest| rest.starts_with(magic)));
-    match found {
-        Some((.., name)) => (*name).into(),
-        None => text(bytes).unwrap_or_else(|| "a file of no known kind".into()),
+    if bytes.starts_with(b"BM") && bytes.get(2..6) == Some(&(bytes.len() as u32).to_le_bytes()) {
+        return Some("a BMP picture".into());
     }
+    // Protocol 2 or later: what `pickle.dump` and old versions of `torch.save` write.
+    if let [0x80, 2..=5, ..] = bytes {
+        return Some("a Python pickle".into());
+    }
+    if bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff") {
+        return Some("text in UTF-16: save it as UTF-8".into());
+    }
+    let begins =
+        |(at, magic): (usize, &[u8])| bytes.get(at..).is_some_and(|rest| rest.starts_with(magic));
+    let found = KNOWN.iter().find(|&&(at, magic, _)| begins((at, magic)));
+    found.map(|(.., name)| (*name).into())
 }
 
 /// Where a format's bytes are, and what it is called. `RIFF` and `PK` begin several formats: the first match counts.
@@ -57,9 +70,12 @@ const KNOWN: [(usize, &[u8], &str); 20] = [
     (4, b"ftyp", "an AVIF or HEIC picture, or a film"),
 ];
 
+/// How a Git LFS pointer begins.
+pub(super) const POINTER: &[u8] = b"version https://git-lfs.github.com/spec/";
+
 /// The sentence on a Git LFS pointer: a clone without git-lfs has it in place of each large file.
 fn pointer(bytes: &[u8]) -> Option<String> {
-    let text = bytes.strip_prefix(b"version https://git-lfs.github.com/spec/")?;
+    let text = bytes.strip_prefix(POINTER)?;
     let text = String::from_utf8_lossy(&text[..text.len().min(1024)]).into_owned();
     let size = text.lines().find_map(|line| line.strip_prefix("size ")?.trim().parse::<u64>().ok());
     let of = size.map_or(String::new(), |size| format!(" of {size} bytes"));
@@ -67,16 +83,6 @@ fn pointer(bytes: &[u8]) -> Option<String> {
 }
 
 fn text(bytes: &[u8]) -> Option<String> {
-    if bytes.starts_with(b"BM") && bytes.get(2..6) == Some(&(bytes.len() as u32).to_le_bytes()) {
-        return Some("a BMP picture".into());
-    }
-    // Protocol 2 or later: what `pickle.dump` and old versions of `torch.save` write.
-    if let [0x80, 2..=5, ..] = bytes {
-        return Some("a Python pickle".into());
-    }
-    if bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff") {
-        return Some("text in UTF-16: save it as UTF-8".into());
-    }
     let head = &bytes[..bytes.len().min(256)];
     let valid = match std::str::from_utf8(head) {
         Ok(text) => text,
@@ -97,7 +103,7 @@ fn text(bytes: &[u8]) -> Option<String> {
     let line: String = text.lines().next().unwrap_or_default().chars().take(24).collect();
     match line.as_str() {
         "" => Some("a file of spaces only".into()),
-        line => Some(format!("text that begins {}", crate::files::excerpt(line.trim_end()))),
+        line => Some(format!("text that begins {}", super::excerpt(line.trim_end()))),
     }
 }
 
