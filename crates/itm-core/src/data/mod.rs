@@ -67,6 +67,7 @@ pub use leakage::{Leakage, Overlap, SharedCaption};
 pub use names::Extra;
 pub use npy::{FileBytes, Npy};
 pub use npy_header::Dtype;
+pub use originals::caption_table;
 pub use pictures::load_pictures;
 pub use precomp::{LoadOptions, Loaded, TestSet, load, load_precomp};
 pub use precomp_split::{PrecompSplit, RowLayout};

@@ -11,6 +11,7 @@
 //! COCO's files are splits themselves, if there are no lists.
 
 use std::collections::HashMap;
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -31,6 +32,9 @@ const FOLDERS: [&str; 8] = [
     "flickr30k-images",
     "Flickr30k",
 ];
+
+/// The longest head of a table, in bytes; a longer first line is none.
+const LONGEST_HEAD: u64 = 256;
 
 /// The captions of all images by file name, in the order of the files.
 #[derive(Default)]
@@ -73,6 +77,21 @@ enum Form {
     Comma,
     Bars,
     Coco,
+}
+
+impl Form {
+    /// The head of a table.
+    fn head(self) -> &'static str {
+        match self {
+            Self::Comma => "image,caption",
+            Self::Bars => "image_name| comment_number| comment",
+            Self::Token | Self::Coco => "",
+        }
+    }
+
+    fn delimiter(self) -> &'static str {
+        if self == Self::Bars { "|" } else { "," }
+    }
 }
 
 /// The files of a folder that hold captions.
@@ -122,8 +141,9 @@ pub(crate) fn read(
         manifest.add(dir, path, &bytes);
         match form {
             Form::Token => token(&mut captions, path, &bytes),
-            Form::Comma => comma(&mut captions, path, &bytes),
-            Form::Bars => bars(&mut captions, path, &bytes),
+            Form::Comma | Form::Bars => table(path, &bytes, *form, |place, _, name, caption| {
+                captions.add(place, name, caption).map(drop)
+            }),
             Form::Coco => coco(&mut captions, path, &bytes),
         }?;
     }
@@ -239,63 +259,64 @@ fn token(captions: &mut Captions, path: &Path, bytes: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// `image,caption`.
-fn comma(captions: &mut Captions, path: &Path, bytes: &[u8]) -> Result<()> {
-    let head = ["image", "caption"];
-    rows(path, bytes, b',', &head, |place, fields| {
-        let [name, caption] = fields else {
-            let expected = "image,caption (a caption with a comma in quotes)";
-            return Err(Error::invalid(place, expected, format!("{} fields", fields.len())));
-        };
-        captions.add(place, name, caption).map(drop)
-    })
+/// The image's name and the caption of each row of a table as it goes around, with its line: `image,caption` of Flickr8k, and
+/// `image_name| comment_number| comment` of Flickr30K. `None` if the file does not begin with one of these heads.
+///
+/// # Errors
+/// If the file cannot be read, or a row has no name, no caption or other fields than the head.
+pub fn caption_table(path: &Path) -> Result<Option<Vec<(usize, String, String)>>> {
+    let mut head = String::new();
+    let first = BufReader::new(files::open(path)?).take(LONGEST_HEAD).read_line(&mut head);
+    let bare = |text: &str| text.replace([' ', '\u{feff}', '\r', '\n'], "");
+    let is_of = |form: &Form| first.is_ok() && bare(&head) == bare(form.head());
+    let Some(form) = [Form::Comma, Form::Bars].into_iter().find(is_of) else { return Ok(None) };
+    let (mut rows, mut captions) = (vec![], Captions::default());
+    table(path, &files::read(path, LARGEST_TEXT)?, form, |place, line, name, caption| {
+        captions.add(place, name, caption)?;
+        rows.push((line, name.to_owned(), caption.to_owned()));
+        Ok(())
+    })?;
+    Ok(Some(rows))
 }
 
-/// `image_name| comment_number| comment`. One line of the file that goes around has no bar behind its number.
-fn bars(captions: &mut Captions, path: &Path, bytes: &[u8]) -> Result<()> {
-    let head = ["image_name", "comment_number", "comment"];
-    rows(path, bytes, b'|', &head, |place, fields| {
-        let number = |text: &str| text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-        match fields {
-            [name, _, caption] => captions.add(place, name, caption).map(drop),
-            [name, both] if number(both) < both.len() => {
-                let caption = both[both.len() - number(both)..].trim();
-                captions.add(place, name, caption).map(drop)
-            }
-            _ => {
-                let expected = "image_name| comment_number| comment";
-                Err(Error::invalid(place, expected, format!("{} fields", fields.len())))
-            }
-        }
-    })
-}
-
-/// The rows of a table with this head; each row with its line.
-fn rows(
+/// Shows each row of a table: its place, line, name and caption. One line of Flickr30K's that goes around has no bar behind its number.
+fn table(
     path: &Path,
     bytes: &[u8],
-    delimiter: u8,
-    head: &[&str],
-    mut show: impl FnMut(&str, &[&str]) -> Result<()>,
+    form: Form,
+    mut show: impl FnMut(&str, usize, &str, &str) -> Result<()>,
 ) -> Result<()> {
     let place = path.display().to_string();
     let text = files::utf8(&place, bytes)?;
-    let mut table = csv::ReaderBuilder::new();
-    let quoting = delimiter == b','; // a caption between bars may begin with a quote
-    let table = table.delimiter(delimiter).quoting(quoting).trim(csv::Trim::All).flexible(true);
-    let mut table = table.from_reader(text.as_bytes());
+    let mut reader = csv::ReaderBuilder::new();
+    let quoting = form == Form::Comma; // a caption between bars may begin with a quote
+    let reader = reader.delimiter(form.delimiter().as_bytes()[0]).quoting(quoting);
+    let mut reader = reader.trim(csv::Trim::All).flexible(true).from_reader(text.as_bytes());
     let broken = |e: csv::Error| Error::invalid(&place, "a table", e);
-    let found = table.headers().map_err(broken)?;
-    if found.iter().ne(head.iter().copied()) {
-        let expected = head.join(&char::from(delimiter).to_string());
+    let found = reader.headers().map_err(broken)?;
+    if found.iter().ne(form.head().split(form.delimiter()).map(str::trim)) {
         let got = excerpt(text.lines().next().unwrap_or_default());
-        return Err(Error::invalid(format!("{place} line 1"), expected, got));
+        return Err(Error::invalid(format!("{place} line 1"), form.head(), got));
     }
-    for row in table.records() {
+    for row in reader.records() {
         let row = row.map_err(broken)?;
-        let line = row.position().map_or(0, csv::Position::line);
+        let line = row.position().map_or(0, csv::Position::line) as usize;
+        let place = format!("{place} line {line}");
         let fields: Vec<&str> = row.iter().collect();
-        show(&format!("{place} line {line}"), &fields)?;
+        let words = |text: &str| text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        match (form, &fields[..]) {
+            (Form::Comma, [name, caption]) | (Form::Bars, [name, _, caption]) => {
+                show(&place, line, name, caption)?;
+            }
+            (Form::Bars, [name, both]) if words(both) < both.len() => {
+                show(&place, line, name, both[both.len() - words(both)..].trim())?;
+            }
+            _ => {
+                let hint = if quoting { " (a caption with a comma in quotes)" } else { "" };
+                let expected = format!("{}{hint}", form.head());
+                return Err(Error::invalid(place, expected, format!("{} fields", fields.len())));
+            }
+        }
     }
     Ok(())
 }

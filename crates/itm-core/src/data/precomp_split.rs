@@ -144,7 +144,7 @@ impl PrecompSplit {
             let expected = format!("{images} rows, one per image");
             return Err(Error::invalid(file.place(), expected, file.rows()));
         };
-        row_layout(file.place(), file, captions, CaptionRule::First(each)).map(|_| each)
+        row_layout(file.place(), file, &self.captions, CaptionRule::First(each)).map(|_| each)
     }
 
     /// Which captions belong to which image.

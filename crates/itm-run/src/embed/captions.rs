@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use itm_core::data::numbered;
+use itm_core::data::{caption_table, numbered};
 use itm_core::files::read_text;
 use itm_core::{Error, Result};
 
@@ -19,12 +19,23 @@ pub(super) struct CaptionList {
     pub(super) texts: Vec<String>,
     /// The name of the image of each caption, if the file names images.
     pub(super) names: Option<Vec<String>>,
+    /// The line of each caption.
+    lines: Vec<usize>,
 }
 
 impl CaptionList {
     /// Reads a caption per line: the caption alone, or the name of its image, a tab and the caption. A name may end with `#`
-    /// and a number, as in the files of Flickr8k and Flickr30K.
+    /// and a number, as in the files of Flickr8k and Flickr30K; their tables are read too.
     pub(super) fn read(path: &Path) -> Result<Self> {
+        if let Some(table) = caption_table(path)? {
+            let (mut lines, mut names, mut texts) = (vec![], vec![], vec![]);
+            for (line, name, text) in table {
+                lines.push(line);
+                names.push(name);
+                texts.push(text);
+            }
+            return Ok(Self { texts, names: Some(names), lines });
+        }
         let text = read_text(path)?;
         let lines: Vec<&str> = text.lines().collect();
         let named = lines.first().is_some_and(|line| line.contains('\t'));
@@ -49,7 +60,8 @@ impl CaptionList {
         if texts.is_empty() {
             return Err(Error::invalid(path.display(), "a caption on each line", "an empty file"));
         }
-        Ok(Self { texts, names: named.then_some(names) })
+        let lines = (1..=texts.len()).collect();
+        Ok(Self { texts, names: named.then_some(names), lines })
     }
 
     /// The row of each caption's image, where the image has one; `None` if the captions name no images.
@@ -64,7 +76,7 @@ impl CaptionList {
         let Some(names) = &self.names else { return Ok(None) };
         let row = |(k, name): (usize, &String)| {
             rows.get(name.as_str()).copied().ok_or_else(|| {
-                let place = format!("{} line {}", path.display(), k + 1);
+                let place = format!("{} line {}", path.display(), self.lines[k]);
                 Error::invalid(place, format!("one of the {} pictures", rows.len()), name)
             })
         };
@@ -138,7 +150,12 @@ mod tests {
         let mut rows = HashMap::from([("d.jpg", Some(0)), ("a.jpg", Some(1)), ("b#c.jpg", None)]);
         let found = named.images(path, &rows).unwrap();
         assert_eq!(found, Some(vec![Some(1), None, Some(0)]));
+        let table = read("image,caption\nb#c.jpg,\"A dog, a cat.\"\nd.jpg,A man.\n").unwrap();
+        assert_eq!(table.texts, ["A dog, a cat.", "A man."]);
+        assert_eq!(table.images(path, &rows).unwrap(), Some(vec![None, Some(0)]));
         rows.remove("b#c.jpg");
+        let error = table.images(path, &rows).unwrap_err().to_string();
+        assert_eq!(error, "FILE line 2: expected one of the 2 pictures, got b#c.jpg");
         let error = named.images(path, &rows).unwrap_err().to_string();
         assert_eq!(error, "FILE line 2: expected one of the 2 pictures, got b#c.jpg");
     }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
-use itm_core::data::numbered;
+use itm_core::data::{caption_table, numbered};
 use itm_core::files::open;
 use itm_core::{Error, Result};
 
@@ -23,15 +23,29 @@ pub struct Captions {
 /// Reads lines of `image_id<TAB>caption`. Images are in the order of their first lines; empty lines are skipped.
 ///
 /// An id that ends in `#` and a number is one caption of an image, as in the caption files of Flickr8k and Flickr30K
-/// (`1.jpg#0` to `1.jpg#4`): the number is the place of the caption among the captions of `1.jpg`.
+/// (`1.jpg#0` to `1.jpg#4`): the number is the place of the caption among the captions of `1.jpg`. Tables of these sets
+/// ([`caption_table`]) are read too.
 ///
 /// # Errors
 /// If the file cannot be read, or a line has no tab, no id, bytes that are not UTF-8, or more than 64 KiB; if only some captions of an
 /// image are numbered, or their numbers are not 0, 1, … in any order. The error names file and line.
 pub fn read_captions(path: &Path) -> Result<Vec<Captions>> {
-    let mut lines = BufReader::new(open(path)?);
     let mut images: Vec<(String, Vec<Line>)> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
+    let mut add = |id: &str, line: Line| {
+        let at = *places.entry(id.to_owned()).or_insert_with(|| {
+            images.push((id.to_owned(), Vec::new()));
+            images.len() - 1
+        });
+        images[at].1.push(line);
+    };
+    if let Some(table) = caption_table(path)? {
+        for (number, id, text) in table {
+            add(&id, Line { number, place: None, text });
+        }
+        return images.into_iter().map(|(id, lines)| in_order(path, id, lines)).collect();
+    }
+    let mut lines = BufReader::new(open(path)?);
     let mut line = Vec::new();
     for number in 1.. {
         line.clear();
@@ -57,11 +71,7 @@ pub fn read_captions(path: &Path) -> Result<Vec<Captions>> {
             Some(("", _)) => return refused("no id"),
             Some((id, caption)) => {
                 let (id, place) = numbered(id).map_or((id, None), |(id, k)| (id, Some(k)));
-                let at = *places.entry(id.to_owned()).or_insert_with(|| {
-                    images.push((id.to_owned(), Vec::new()));
-                    images.len() - 1
-                });
-                images[at].1.push(Line { number, place, text: caption.trim().to_owned() });
+                add(id, Line { number, place, text: caption.trim().to_owned() });
             }
         }
     }
@@ -127,6 +137,19 @@ mod tests {
             let line = read(text.as_bytes()).unwrap_err().to_string();
             assert!(line.ends_with(want), "{line}");
         }
+    }
+
+    #[test]
+    fn tables_that_go_around_are_read() {
+        let bars = "image_name| comment_number| comment\nb| 0| A dog , \"so\" .\na| 0| A cat .\nb| 1| Two .\n";
+        let comma = "image,caption\nb,\"A dog , \"\"so\"\" .\"\na,A cat .\nb,Two .\n";
+        for text in [bars, comma] {
+            let found = read(text.as_bytes()).unwrap();
+            let found: Vec<_> = found.iter().map(|i| (i.id.as_str(), i.texts.join("/"))).collect();
+            assert_eq!(found, [("b", "A dog , \"so\" ./Two .".into()), ("a", "A cat .".into())]);
+        }
+        let line = read(b"image,caption\na,A cat, a dog\n").unwrap_err().to_string();
+        assert!(line.ends_with("c.tsv line 2: expected image,caption (a caption with a comma in quotes), got 3 fields"), "{line}");
     }
 
     #[test]

@@ -307,6 +307,12 @@ fn the_rows_say_how_many_captions_an_image_has() {
     folder.write("precomp/test_caps.txt", "a\nb\nc\nd\n");
     let line = open(CaptionRule::All).unwrap_err().to_string();
     assert!(line.contains("for each of the 3 rows of ") && line.ends_with("got 4 lines"), "{line}");
+    folder.write("precomp/test_caps.txt", "a\n\nc\n\n");
+    let line = open(CaptionRule::All).unwrap_err().to_string();
+    assert!(line.ends_with("got 4 lines (line 2 is empty)"), "{line}");
+    folder.write("precomp/test_caps.txt", "a\nb\n\nd\n\nf\n");
+    let described = open(CaptionRule::All).unwrap().describe();
+    assert!(described.contains("3 images, 6 captions (line 3 is empty); "), "{described}");
     folder.remove("precomp/test_ids.txt");
     folder.write("precomp/test_caps.txt", "a\nb\nc\nd\ne\n".repeat(2));
     for (noise, layout) in [(0.0, RowLayout::Repeated), (1e-3, RowLayout::Rounded)] {
