@@ -61,7 +61,7 @@ enum Task {
     },
     /// Kill a small training again and again, resume it, and compare its bits with an uninterrupted training.
     Kills(kills::Kills),
-    /// Give the readers of files made-up bytes: every fuzz target for some seconds. Needs nightly Rust and cargo-fuzz.
+    /// Give the readers of files made-up bytes: every fuzz target for some seconds.
     Fuzz(fuzz::Fuzz),
     /// Type every command of the book's pages (`docs/<crate>.md`), in an empty folder, on a small world.
     Book(book::Book),
