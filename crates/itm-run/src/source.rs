@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use itm_core::data::{
-    Bounds, Dataset, ImageFolder, Judgements, Manifest, Part, WordVectors, load_pictures,
-    load_precomp, probe_image, sha256_hex, turned_pictures,
+    Bounds, Dataset, ImageFolder, Judgements, Manifest, Part, RegionSource, WordVectors,
+    load_pictures, load_precomp, probe_image, sha256_hex, turned_pictures,
 };
 use itm_core::files::{LARGEST_TEXT, read};
 use itm_core::learn::WordMap;
@@ -162,7 +162,6 @@ impl Source {
             ImageFeatures::Pictures => load_pictures(folder, options.captions)?,
             _ => load_precomp(folder, &options)?,
         };
-        loaded.dataset.transform_regions(target.region_transform)?;
         let mut notes = loaded.notes;
         let mut more = Manifest::default();
         let judgements = Judgements::of_folder(folder, &loaded.dataset.test, &mut more)?;
@@ -170,7 +169,9 @@ impl Source {
         let identity = identify(target, &loaded.dataset, loaded.declared.as_deref(), folder);
         notes.extend(identity.note);
         let embedded: Vec<_> = target.embeddings.iter().map(|path| folder.join(path)).collect();
-        notes.extend(loaded.dataset.add_embeddings(&embedded, &mut more)?);
+        let patches = target.regions == Some(RegionSource::Patches);
+        notes.extend(loaded.dataset.add_embeddings(&embedded, patches, &mut more)?);
+        loaded.dataset.transform_regions(target.region_transform)?;
         if features == ImageFeatures::Pictures {
             notes.push("no features: the closed-form CCA row is left out".into());
         }

@@ -33,7 +33,10 @@ mod tests {
         let terms = Terms::fit(&["a dog runs, runs", "dogs a", "A cat running"], 2, 10);
         let (common, rarer) = (1.0, (4.0f64 / 3.0).ln() + 1.0);
         let norm = (common * common + rarer * rarer).sqrt();
-        assert_eq!(text_row(&terms, "dogs a, a dog!", &[]), [(0, common / norm), (1, rarer / norm)]);
+        assert_eq!(
+            text_row(&terms, "dogs a, a dog!", &[]),
+            [(0, common / norm), (1, rarer / norm)]
+        );
         assert_eq!(text_row(&terms, "a cat", &[0.5]), [(0, 1.0), (3, 0.5)]);
         assert_eq!(text_row(&terms, "cat", &[]), []);
     }

@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use super::{Dataset, Features, Npy, Part};
+use super::{Dataset, Features, Npy, Part, Regions};
 use crate::files::{self, LARGEST_TEXT, Manifest, excerpt};
 use crate::{Error, Result};
 
@@ -23,19 +24,21 @@ impl Dataset {
     /// ```text
     /// DIR/image.npy  [n, width]   DIR/image_ids.txt   the image of each row, by its name
     /// DIR/text.npy   [m, width]   DIR/captions.txt    the caption of each row
+    /// DIR/grid.npy   [n, r, d]                        with `patches`: the regions of the image of each row
     /// ```
     ///
-    /// A folder may have one of the two. Training images that a folder has no row for are left out; the notes say how many.
+    /// A folder may have one of the first two. Training images that a folder has no row for are left out; the notes say how many.
     ///
     /// # Errors
     /// If files are missing or malformed, a row has length 0 or is not finite, a name has two different rows, a caption or a held-out
-    /// image has no row, or training images would be left out beside regions.
+    /// image has no row, or training images would be left out beside regions. With `patches`, if not exactly one folder has a grid.
     pub fn add_embeddings(
         &mut self,
         folders: &[PathBuf],
+        patches: bool,
         manifest: &mut Manifest,
     ) -> Result<Vec<String>> {
-        let mut notes = vec![];
+        let (mut notes, mut grids) = (vec![], vec![]);
         for folder in folders {
             let images = RowTable::open(folder, "image", "image_ids.txt", manifest)?;
             let texts = RowTable::open(folder, "text", "captions.txt", manifest)?;
@@ -46,6 +49,10 @@ impl Dataset {
             }
             if let Some(images) = images {
                 notes.extend(self.add_images(&images)?);
+                let grid = folder.join("grid.npy");
+                if patches && grid.exists() {
+                    grids.push((grid, images.numbers));
+                }
             }
             if let Some(texts) = texts {
                 let width = texts.features.dim;
@@ -56,7 +63,43 @@ impl Dataset {
                 }
             }
         }
-        Ok(notes)
+        match (patches, &grids[..]) {
+            (false, _) => Ok(notes),
+            (true, [(grid, rows)]) => {
+                notes.push(self.add_patches(grid, rows, manifest)?);
+                Ok(notes)
+            }
+            (true, _) => {
+                let expected = "one with grid.npy, as `itm embed --patches` writes it";
+                Err(Error::invalid("folders of embeddings", expected, grids.len()))
+            }
+        }
+    }
+
+    /// Makes the patches of a file the regions of the images; `numbers` has the row of each image.
+    fn add_patches(
+        &mut self,
+        path: &Path,
+        numbers: &HashMap<String, usize>,
+        manifest: &mut Manifest,
+    ) -> Result<String> {
+        let npy = Npy::open(path)?;
+        npy.check_rank(&[3])?;
+        manifest.add(path.parent().unwrap_or(path), path, npy.file_bytes());
+        let last = numbers.values().max().map_or(0, |row| row + 1);
+        if npy.rows() < last || npy.row_len() == 0 {
+            let expected = format!("patches of {last} images, as many as image.npy has rows");
+            return Err(Error::invalid(path.display(), expected, format!("{:?}", npy.shape())));
+        }
+        let npy = Arc::new(npy);
+        for (part, _) in self.named() {
+            let rows = part.images.iter().map(|name| numbers[name]).collect();
+            let regions = Regions::picked(npy.clone(), rows);
+            regions.check()?;
+            part.regions = Some(regions);
+        }
+        let regions = self.train.regions.as_ref().map_or(String::new(), Regions::describe);
+        Ok(format!("{}: {regions}", path.display()))
     }
 
     fn named(&mut self) -> [(&mut Part, &'static str); 3] {
@@ -129,8 +172,8 @@ impl RowTable {
         let bytes = files::read(&list, LARGEST_TEXT)?;
         manifest.add(folder, &list, &bytes);
         let place = list.display().to_string();
-        let text = files::utf8(&place, bytes)?;
-        let lines = files::lines(&place, "a name or a caption", &text)?;
+        let text = files::utf8(&place, &bytes)?;
+        let lines = files::lines(&place, "a name or a caption", text)?;
         if lines.len() != rows {
             let expected = format!("{rows} lines, as many as {name}.npy has rows");
             return Err(Error::invalid(place, expected, lines.len()));

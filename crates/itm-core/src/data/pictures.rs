@@ -7,8 +7,8 @@ use super::fne_annotations::picture_of;
 use super::image_folder::ImageFolder;
 use super::precomp::{Loaded, folder_name, karpathy_file};
 use super::{
-    CaptionRule, Dataset, Dropped, Embeddings, Features, FneAnnotations, Karpathy, Leakage, Part, Split, json,
-    originals,
+    CaptionRule, Dataset, Dropped, Embeddings, Features, FneAnnotations, Karpathy, Leakage, Part,
+    Split, json, originals,
 };
 use crate::files::{self, LARGEST_TEXT, Manifest, file_name};
 use crate::{Error, Pairs, Result};

@@ -111,6 +111,7 @@ pub fn load_precomp(dir: impl AsRef<Path>, options: &LoadOptions) -> Result<Load
         None => "no dataset_*.json: names and captions could not be checked against one".into(),
     }];
 
+    let of_files = options.regions.filter(|regions| *regions != RegionSource::Patches);
     let mut read = |name: &str, split: Split, extra: Extra| -> Result<Part> {
         let rule = options.captions;
         let part = PrecompSplit::open_hashed(dir, &folder, name, rule, Some(&mut manifest));
@@ -124,7 +125,7 @@ pub fn load_precomp(dir: impl AsRef<Path>, options: &LoadOptions) -> Result<Load
             None => part.ids.clone().unwrap_or_else(|| part.numbered()),
         };
         let features = part.global_features()?;
-        let regions = match options.regions {
+        let regions = match of_files {
             None => None,
             Some(asked) => {
                 let regions = asked.open((dir, folder.as_path()), &part, Some(&mut manifest))?;
@@ -144,7 +145,7 @@ pub fn load_precomp(dir: impl AsRef<Path>, options: &LoadOptions) -> Result<Load
 
     let mut train = read("train", Split::Train, Extra::LeftOut)?;
     let ims = |name: &str| SplitFiles::of(&folder, name).ims.exists();
-    let without = options.regions.is_some_and(|asked| !asked.is_there(&folder, "train_extra"));
+    let without = of_files.is_some_and(|asked| !asked.is_there(&folder, "train_extra"));
     if options.extra == Extra::Included && ims("train_extra") && !without {
         let extra = read("train_extra", Split::Train, Extra::Included)?;
         train = join(train, extra, &folder)?;

@@ -15,6 +15,7 @@ use crate::{Error, Result};
 /// |---|---|---|
 /// | `Given` | `<name>_regions.npy`, or else `<name>_ims.npy` | `<name>_boxes.npy`, `[rows, r, 4]` |
 /// | `Grid`  | `<name>_grid.npy` | `grid_boxes.npy`, `[r, 4]` |
+/// | `Patches` | `grid.npy` of a folder of `itm embed` | |
 ///
 /// Rows are images or captions; numbers are f16, f32, f64, or bytes with a scale of d numbers (`grid_scale.npy`,
 /// `regions_scale.npy`, `ims_scale.npy`). Boxes are x1, y1, x2, y2 from 0 to 1. `r` may be any number and may differ
@@ -24,8 +25,11 @@ use crate::{Error, Result};
 pub enum RegionSource {
     /// Regions of a detector.
     Given,
-    /// A grid of windows or patches: the `grid.npy` of `itm embed --patches`.
+    /// A grid of windows or patches.
     Grid,
+    /// The patches that `itm embed --patches` wrote, beside its rows of images: [`Dataset::add_embeddings`](super::Dataset::add_embeddings)
+    /// reads them, and [`load_precomp`](super::load_precomp) reads none.
+    Patches,
 }
 
 struct Files {
@@ -35,7 +39,7 @@ struct Files {
 }
 
 impl RegionSource {
-    /// Both sources.
+    /// The sources in a `*_precomp` folder.
     pub(super) const ALL: [Self; 2] = [Self::Given, Self::Grid];
 
     /// Whether a split has a file of this source.
@@ -88,7 +92,7 @@ impl RegionSource {
         }
         let (shape, rows) = match self {
             Self::Given => (vec![rows, count, 4], (0..rows).step_by(every)),
-            Self::Grid => (vec![count, 4], (0..count).step_by(1)),
+            Self::Grid | Self::Patches => (vec![count, 4], (0..count).step_by(1)),
         };
         if file.shape() != shape {
             let expected = format!("shape {shape:?}, a box per region");
@@ -101,7 +105,7 @@ impl RegionSource {
         let of = |end: &str| folder.join(format!("{name}_{end}"));
         let own = of("regions.npy");
         match self {
-            Self::Grid => Files {
+            Self::Grid | Self::Patches => Files {
                 values: of("grid.npy"),
                 scale: folder.join("grid_scale.npy"),
                 boxes: folder.join("grid_boxes.npy"),

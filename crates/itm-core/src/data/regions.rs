@@ -42,10 +42,10 @@ struct Part {
 #[derive(Debug, Clone)]
 enum Values {
     Held(Vec<f32>),
-    /// Row `image · every` of the file holds the regions of an image.
+    /// The row of the file that holds the regions of each image.
     Mapped {
         file: Arc<Npy>,
-        every: usize,
+        rows: Arc<Vec<usize>>,
     },
 }
 
@@ -96,9 +96,18 @@ impl Regions {
     /// # Panics
     /// If the file is not of rank 3.
     pub(super) fn mapped(file: Npy, every: usize) -> Self {
-        let [rows, count, dim]: [usize; 3] = file.shape().try_into().expect("a file of rank 3");
-        let values = Values::Mapped { file: Arc::new(file), every };
-        Self::of(dim, vec![count; rows / every], values)
+        let rows = (0..file.rows() / every).map(|image| image * every).collect();
+        Self::picked(Arc::new(file), rows)
+    }
+
+    /// Regions that stay in their file, `[rows, r, dim]`: the row of each image.
+    ///
+    /// # Panics
+    /// If the file is not of rank 3.
+    pub(super) fn picked(file: Arc<Npy>, rows: Vec<usize>) -> Self {
+        let [_, count, dim]: [usize; 3] = file.shape().try_into().expect("a file of rank 3");
+        let counts = vec![count; rows.len()];
+        Self::of(dim, counts, Values::Mapped { file, rows: Arc::new(rows) })
     }
 
     fn of(dim: usize, counts: Vec<usize>, values: Values) -> Self {
@@ -223,7 +232,7 @@ impl Regions {
                 let Range { start, end } = self.range(part, image);
                 return Ok(values[start * self.dim..end * self.dim].to_vec());
             }
-            Values::Mapped { file, every } => (file, (image - part.first) * every),
+            Values::Mapped { file, rows } => (file, rows[image - part.first]),
         };
         let mut out = vec![0.0; file.row_len()];
         match file.read_row_into(row, &mut out) {

@@ -72,8 +72,8 @@ pub(super) fn check(target: &Target, path: &Path) -> Result<()> {
         Err(Error::invalid(place, expected, format!("{got:?}")))
     };
     let Target { regions, region_transform, val_captions, embeddings, .. } = target;
-    let without = target.features == ImageFeatures::Pictures
-        || target.dataset == DatasetName::Scenes;
+    let without =
+        target.features == ImageFeatures::Pictures || target.dataset == DatasetName::Scenes;
     if without && !embeddings.is_empty() {
         return refuse("embeddings", "none beside pictures, and none for Scenes", embeddings);
     }
@@ -88,7 +88,7 @@ pub(super) fn check(target: &Target, path: &Path) -> Result<()> {
         }
     } else if target.dataset == DatasetName::Scenes {
         match (regions, val_captions) {
-            (Some(RegionSource::Grid), _) => {
+            (Some(RegionSource::Grid | RegionSource::Patches), _) => {
                 refuse("regions", "\"given\": Scenes have no grid", regions)
             }
             (_, Some(n)) => refuse("val_captions", "none: scenes.val is the number of images", n),

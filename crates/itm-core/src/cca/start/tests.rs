@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::*;
-use crate::cca::rows::text_row;
 use crate::ScoreMatrix;
+use crate::cca::rows::text_row;
 use crate::cca::tests::{dataset, numbers, part};
 use crate::cca::{Cca, CcaOptions, ImageTransform};
 use crate::data::{CentredRoots, Dataset, Part};

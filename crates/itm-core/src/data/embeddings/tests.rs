@@ -45,7 +45,7 @@ fn folder() -> tempfile::TempDir {
 fn add(dir: &Path) -> Result<(Dataset, Vec<String>), String> {
     let mut data = dataset();
     let folders = [dir.to_path_buf()];
-    let notes = data.add_embeddings(&folders, &mut Manifest::default());
+    let notes = data.add_embeddings(&folders, false, &mut Manifest::default());
     let here = format!("{}/", dir.display());
     let plain = |text: String| text.replace(&here, "");
     match notes {
@@ -86,7 +86,7 @@ fn folders_stand_side_by_side() {
     let mut data = dataset();
     let folders = [one.path().to_path_buf(), two.path().to_path_buf()];
     let mut manifest = Manifest::default();
-    data.add_embeddings(&folders, &mut manifest).unwrap();
+    data.add_embeddings(&folders, false, &mut manifest).unwrap();
     let images = &data.test.embeddings.images;
     assert_eq!((images.dim, &images.values[..]), (4, &[0.6, 0.8, 0.6, 0.8][..]));
     assert_eq!(data.test.embeddings.texts.dim, 1);
@@ -132,8 +132,40 @@ fn what_does_not_fit_is_refused_in_one_line() {
         assert_eq!(with(name, bytes), want);
     }
     let empty = tempfile::tempdir().unwrap();
-    assert!(add(empty.path()).unwrap_err().contains("text.npy with captions.txt, got none of them"));
+    assert!(
+        add(empty.path()).unwrap_err().contains("text.npy with captions.txt, got none of them")
+    );
     let dir = folder();
     fs::remove_file(dir.path().join("captions.txt")).unwrap();
     assert!(add(dir.path()).unwrap_err().starts_with("captions.txt"));
+}
+
+/// By hand: two patches of width 1 for each of e, c, a, d; the regions of a part follow its images.
+#[test]
+fn patches_are_the_regions_of_their_images() {
+    let dir = folder();
+    let patches = |values: &[f32]| npy(&format!("({}, 2, 1)", values.len() / 2), values);
+    let write = |values: &[f32]| fs::write(dir.path().join("grid.npy"), patches(values)).unwrap();
+    let add = || {
+        let mut data = dataset();
+        data.add_embeddings(&[dir.path().to_path_buf()], true, &mut Manifest::default())
+            .map(|notes| (data, notes))
+    };
+    assert!(add().unwrap_err().to_string().ends_with("writes it, got 0"));
+    write(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]);
+    let (data, notes) = add().unwrap();
+    assert!(
+        notes[3].ends_with("grid.npy: 2 regions per image, 1 wide, without boxes"),
+        "{notes:?}"
+    );
+    let rows = |part: &Part, images: &[usize]| part.regions.as_ref().unwrap().rows(images).unwrap();
+    assert_eq!(data.train.images, ["a", "c"]);
+    assert_eq!(rows(&data.train, &[1, 0]).values, [3.0, 4.0, 5.0, 6.0]);
+    assert_eq!(rows(&data.test, &[0]).values, [1.0, 2.0]);
+    write(&[1.0; 6]);
+    let line = add().unwrap_err().to_string();
+    assert!(
+        line.contains("patches of 4 images, as many as image.npy has rows, got [3, 2, 1]"),
+        "{line}"
+    );
 }

@@ -99,7 +99,10 @@ fn a_given_row_stands_beside_the_terms() {
     close(of(&bag, &[1]), [0.0, 1.0]);
     let alone = BagOfWords { pooling: BagPooling::Off, ..bag.clone() };
     close(of(&alone, &[0, 1, 4]), unit(6.0, 9.0));
-    assert_eq!([0, 1, 2, 3, 4, 5, 6].map(|n| bag.has(n)), [true, true, false, false, true, true, false]);
+    assert_eq!(
+        [0, 1, 2, 3, 4, 5, 6].map(|n| bag.has(n)),
+        [true, true, false, false, true, true, false]
+    );
     let wide = Features { dim: 5, values: vec![0.0; 5] };
     let line = bag.clone().with_rows(wide.into()).unwrap_err().to_string();
     assert_eq!(line, "given rows of a bag of words: expected a width of at most 4, got 5");
