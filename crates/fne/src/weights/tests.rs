@@ -245,8 +245,8 @@ fn numbers_out_of_their_range_are_refused() {
     assert_eq!(of(&|r| r.prior = 0.0), format!("rule.prior: {share}, got 0"));
     assert_eq!(of(&|r| r.prior = 1.0), format!("rule.prior: {share}, got 1"));
     assert_eq!(of(&|r| r.lambda = 1.5), "rule.lambda: expected a number from 0 to 1, got 1.5");
-    assert_eq!(of(&|r| r.tau = -1.0), "rule.tau: expected at least 0, got -1");
-    assert_eq!(of(&|r| r.alpha = f64::NAN), "rule.alpha: expected at least 0, got NaN");
+    assert_eq!(of(&|r| r.tau = -1.0), "rule.tau: expected from 0 to 1e30, got -1");
+    assert_eq!(of(&|r| r.alpha = f64::NAN), "rule.alpha: expected from 0 to 1e30, got NaN");
     assert_eq!(of(&|r| r.margin = -0.2), "rule.margin: expected at least 0, got -0.2");
     let mut now = seen(300);
     now.negative.mean = f64::NAN;

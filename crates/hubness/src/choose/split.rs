@@ -4,6 +4,9 @@ use std::collections::HashSet;
 
 use itm_core::{Error, Result};
 
+/// The most folds: a count of folds is no count of bytes.
+const MOST_FOLDS: usize = 1 << 16;
+
 /// Largest number of keys to try until two folds have images. With two names, one key in `folds` puts both into one fold.
 const KEYS: usize = 64;
 
@@ -20,10 +23,10 @@ impl FoldSplit {
     /// A fold may be empty; it counts nothing. If all images are in one fold, there are no images to choose on.
     ///
     /// # Errors
-    /// If a fold is not below `folds`, there are more folds than images, or fewer than two folds have an image.
+    /// If a fold is not below `folds`, there are more than 65,536 folds, or fewer than two folds have an image.
     pub fn new(folds: usize, of_image: Vec<usize>) -> Result<Self> {
-        if folds > of_image.len() {
-            let expected = format!("at most {}, one per image", of_image.len());
+        if folds > MOST_FOLDS {
+            let expected = format!("at most {MOST_FOLDS}");
             return Err(Error::invalid("folds of a split", expected, folds));
         }
         if let Some(image) = of_image.iter().position(|&fold| fold >= folds) {
@@ -48,13 +51,10 @@ impl FoldSplit {
     /// images fall into one fold (which can happen with very few images), the key is mixed again.
     ///
     /// # Errors
-    /// If there are fewer than two folds or two names, or more folds than names.
+    /// If there are fewer than two folds or two names, or more than 65,536 folds.
     pub fn hashed<S: AsRef<str>>(ids: &[S], folds: usize, seed: u64) -> Result<Self> {
-        if folds < 2 {
-            return Err(Error::invalid("cross-fitting", "at least 2 folds", folds));
-        }
-        if folds > ids.len() {
-            let expected = format!("at most {} folds, one per image", ids.len());
+        if !(2..=MOST_FOLDS).contains(&folds) {
+            let expected = format!("2 to {MOST_FOLDS} folds");
             return Err(Error::invalid("cross-fitting", expected, folds));
         }
         let names: HashSet<&str> = ids.iter().map(AsRef::as_ref).collect();

@@ -192,7 +192,7 @@ fn empty_folds() {
     assert!(FoldSplit::hashed(&["a", "a"], 2, 0).is_err());
     assert_eq!(
         message(FoldSplit::hashed(&["a", "b"], 1, 0)),
-        "cross-fitting: expected at least 2 folds, got 1"
+        "cross-fitting: expected 2 to 65536 folds, got 1"
     );
 }
 

@@ -328,7 +328,7 @@ mod tests {
         };
         assert!(line(&[], &[], 9).contains("at least 1 run"));
         assert!(line(&a, &b[..1], 9).contains("2 runs of each system, got 1"));
-        assert!(line(&a, &b, 0).contains("at least 1 replicate"));
+        assert!(line(&a, &b, 0).contains("1 to 1000000 replicates"));
         let short =
             Nearest::new(&scores(12, 12, 0.0), &[Fold::new(&Pairs::uniform(12, 1), 0..6)]).unwrap();
         assert!(line(&a, &[flat, short], 9).contains("others in run 3"));

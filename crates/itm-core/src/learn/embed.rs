@@ -14,8 +14,8 @@ pub const BLOCK: usize = 512;
 /// If the values are not whole rows.
 pub fn embed_features(features: &Features, encode: impl Fn(&[f32]) -> Tensor<2>) -> Vec<f32> {
     let (n, dim) = (features.values.len(), features.dim);
-    assert!(dim > 0 && n.is_multiple_of(dim), "{n} values in rows of {dim}");
-    let blocks = features.values.chunks(BLOCK.saturating_mul(dim));
+    assert!(n.is_multiple_of(dim), "{n} values in rows of {dim}"); // of 0 only 0 is a multiple
+    let blocks = features.values.chunks(BLOCK.saturating_mul(dim.max(1)));
     blocks.flat_map(|block| host(encode(block))).collect()
 }
 

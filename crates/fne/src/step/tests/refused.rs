@@ -97,9 +97,9 @@ fn sizes_of_nothing_and_late_inputs_are_refused() {
     let of = |dim, vocabulary| {
         Fne::new(&config, dim, vocabulary, &Device::flex()).unwrap_err().to_string()
     };
-    let width = "image_dim, the width of a row of features: expected at least 1, got 0";
+    let width = "image_dim, the width of a row of features: expected 1 to 16777216, got 0";
     assert_eq!(of(0, 12), width);
-    assert_eq!(of(DIM, 0), "vocabulary: expected at least 1, got 0");
+    assert_eq!(of(DIM, 0), "vocabulary: expected 1 to 16777216, got 0");
     let mut model = fne(&config);
     step(&mut model, &EVEN, 1).unwrap();
     let inputs = InputStatistics { deviation: 0.8, idf: None, rows: None };

@@ -216,7 +216,7 @@ fn what_does_not_fit_is_refused_in_one_line() {
     }
     let good = shape(1.0);
     for (bad, want) in [
-        (ResidualShape { hidden: 0, ..good.clone() }, "hidden: expected at least 1, got 0"),
+        (ResidualShape { hidden: 0, ..good.clone() }, "hidden: expected 1 to 16777216, got 0"),
         (
             ResidualShape { input_scale: 0.0, ..good.clone() },
             "input_scale: expected above 0, got 0",
