@@ -2,7 +2,7 @@
 //!
 //! A test run changes each corpus for a moment, `cargo xtask fuzz --seconds 60` for a minute. A failure names the input's number, which makes
 //! the same input again.
-#![allow(unused_attributes, reason = "`no_main` of the targets is for libFuzzer")]
+#![allow(unused_attributes, unused_imports, reason = "`no_main` and the import are for libFuzzer")]
 
 use std::panic::catch_unwind;
 use std::path::Path;
