@@ -227,7 +227,7 @@ impl Reading {
     pub(crate) fn cut(&self, source: &Source) -> Vec<String> {
         let (most, by) = match &self.reader {
             Reader::Words(_, most) => (*most, "max_words"),
-            Reader::Pieces(_, Cleaning::Cleaned) => (CLEANED_WORDS, "as FNE's released code does"),
+            Reader::Pieces(_, Cleaning::Cleaned) => (CLEANED_WORDS, "as the released cleaning does"),
             Reader::Pieces(..) | Reader::DualPieces(_) | Reader::Stems(_) => return vec![],
         };
         let known: HashSet<&str> = self.words_by_number().into_iter().flatten().collect();

@@ -76,8 +76,8 @@ fn captions_that_cleaning_cuts_are_counted() {
         Reading::new(&source, &target, captions).unwrap().cut(&source)
     };
     let want = [
-        "train: 1 of 2 captions cut to their first 30 words (as FNE's released code does)",
-        "val: 1 of 1 captions cut to their first 30 words (as FNE's released code does)",
+        "train: 1 of 2 captions cut to their first 30 words (as the released cleaning does)",
+        "val: 1 of 1 captions cut to their first 30 words (as the released cleaning does)",
     ];
     assert_eq!(cut(Cleaning::Cleaned), want);
     assert_eq!(cut(Cleaning::Raw), [""; 0]);
