@@ -5,7 +5,7 @@ use std::fs;
 use std::sync::LazyLock;
 
 use itm_core::Pairs;
-use itm_core::data::{Features, Judgements, Manifest, Part};
+use itm_core::data::{Embeddings, Features, Judgements, Manifest, Part};
 use libfuzzer_sys::fuzz_target;
 use tempfile::TempDir;
 
@@ -28,12 +28,13 @@ fuzz_target!(|bytes: &[u8]| {
     }
     let test = Part {
         features: Features { dim: 0, values: vec![] },
+        embeddings: Embeddings::default(),
         regions: None,
         images: vec!["a.jpg".into(), "b.jpg".into()],
         captions: vec!["a dog".into(); 4],
         pairs: Pairs::uniform(2, 2),
     };
     if let Ok(sets) = Judgements::of_folder(FOLDER.path(), &test, &mut Manifest::default()) {
-        assert!(sets.iter().all(|set| set.i2t.len() > 0 && set.t2i.len() > 0));
+        assert!(sets.iter().all(|set| !set.i2t.is_empty() && !set.t2i.is_empty()));
     }
 });

@@ -85,7 +85,7 @@ pub fn masked_mean_backward(grad: &[f32], lengths: &[usize], steps: usize) -> Ve
 /// Checks the sizes of a padded batch, and returns its number of steps.
 fn steps(values: usize, lengths: &[usize], width: usize) -> usize {
     assert!(!lengths.is_empty() && width > 0, "{} sequences of width {width}", lengths.len());
-    let step = lengths.len().checked_mul(width).unwrap_or(usize::MAX);
+    let step = lengths.len().saturating_mul(width);
     let steps = values / step;
     assert_eq!(values, steps * step, "values of {} sequences", lengths.len());
     for (row, &length) in lengths.iter().enumerate() {

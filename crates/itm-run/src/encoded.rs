@@ -227,8 +227,10 @@ impl Reading {
     pub(crate) fn cut(&self, source: &Source) -> Vec<String> {
         let (most, by) = match &self.reader {
             Reader::Words(_, most) => (*most, "max_words"),
-            Reader::Pieces(_, Cleaning::Cleaned) => (CLEANED_WORDS, "as the released cleaning does"),
-            Reader::Pieces(..) | Reader::DualPieces(_) | Reader::Stems(_) => return vec![],
+            Reader::Pieces(_, Cleaning::Cleaned) => {
+                (CLEANED_WORDS, "as the released cleaning does")
+            }
+            Reader::Pieces(..) | Reader::DualPieces(_) | Reader::Stems(..) => return vec![],
         };
         let known: HashSet<&str> = self.words_by_number().into_iter().flatten().collect();
         let lost = |caption: &String| match &self.reader {

@@ -161,7 +161,7 @@ impl<'a> Names<'a> {
         let place = caps.display().to_string();
         let bytes = files::read(caps, files::LARGEST_TEXT).ok()?;
         let text = files::utf8(&place, &bytes).ok()?;
-        let lines = files::empty_or_lines(&place, "a caption", &text).ok()?;
+        let lines = files::empty_or_lines(&place, "a caption", text).ok()?;
         let listed: Vec<_> = self.json.images_of(split).flat_map(|i| &i.captions).collect();
         let differ = |(line, caption): (&String, &&String)| {
             line != *caption && caption_key(line) != caption_key(caption)

@@ -188,7 +188,7 @@ fn splits(
         manifest.add(dir, path, &bytes);
         let place = path.display().to_string();
         let names =
-            files::lines(&place, "the file name of an image", &files::utf8(&place, &bytes)?)?;
+            files::lines(&place, "the file name of an image", files::utf8(&place, &bytes)?)?;
         for (at, line) in names.iter().enumerate() {
             let place = format!("{place} line {}", at + 1);
             let line = line.trim();
@@ -247,7 +247,7 @@ fn stem(name: &str) -> &str {
 fn token(captions: &mut Captions, path: &Path, bytes: &[u8]) -> Result<()> {
     let place = path.display().to_string();
     let text = files::utf8(&place, bytes)?;
-    for (at, line) in files::lines(&place, "a caption", &text)?.iter().enumerate() {
+    for (at, line) in files::lines(&place, "a caption", text)?.iter().enumerate() {
         let place = format!("{place} line {}", at + 1);
         let parts =
             line.split_once('\t').and_then(|(id, caption)| Some((numbered(id)?.0, caption)));

@@ -189,9 +189,9 @@ impl TextDatabase {
         let folder = folder.as_ref();
         let file = |name: &str| folder.join(name);
         let meta = Meta::read(&file("meta.json"))?;
-        let lengths = read_json(&file("id2len.json"), "lengths by sentence")?;
-        let images = read_json(&file("txt2img.json"), "images by sentence")?;
-        let texts = read_json(&file("img2txts.json"), "sentences by image")?;
+        let lengths = read_json(file("id2len.json"), "lengths by sentence")?;
+        let images = read_json(file("txt2img.json"), "images by sentence")?;
+        let texts = read_json(file("img2txts.json"), "sentences by image")?;
         let values = Environment::open(folder)?;
         let new = Self { values, folder: folder.to_path_buf(), meta, lengths, images, texts };
         new.check()?;
