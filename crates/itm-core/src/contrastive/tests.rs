@@ -57,18 +57,20 @@ fn golden_values_and_gradients() {
         for (name, siblings) in [("all", Siblings::Negatives), ("masked", Siblings::Masked(&ids))] {
             for warmth in ["warm", "cold", "past"] {
                 let case = format!("{loss}.{name}.{warmth}");
+                // Past the bound, f32 rounds logits of up to 128 by 8e-6.
+                let bound = if warmth == "past" { 1e-4 } else { 1e-5 };
                 let scores = square(&g["scores"], &device).require_grad();
                 let bias = row(&g["bias"], &device).require_grad();
                 let log = Param::from_tensor(row(&g[&format!("{warmth}.log_scale")], &device));
                 let learned = Temperature::Learned(log.clone());
                 let got = terms(loss, scores.clone(), &learned, bias.clone(), siblings);
                 let want = &g[&format!("{case}.terms")];
-                close(&case, &host(got.clone()), want, 1e-5);
+                close(&case, &host(got.clone()), want, bound);
 
                 let grads = (got * row(&g[weights], &device)).sum().backward();
                 let check = |part: &str, got: Option<Vec<f32>>| {
                     let part = format!("{case}.d_{part}");
-                    close(&part, &got.expect(&part), &g[&part], 1e-5);
+                    close(&part, &got.expect(&part), &g[&part], bound);
                 };
                 check("scores", scores.grad(&grads).map(host));
                 check("log_scale", log.val().grad(&grads).map(host));
@@ -78,7 +80,7 @@ fn golden_values_and_gradients() {
                 // A fixed τ of the same value gives the same loss.
                 let fixed = Temperature::Fixed(learned.value());
                 let fixed = terms(loss, scores.clone(), &fixed, bias.clone(), siblings);
-                close(&format!("{case}, fixed"), &host(fixed), want, 1e-5);
+                close(&format!("{case}, fixed"), &host(fixed), want, bound);
             }
         }
     }

@@ -108,8 +108,16 @@ fn stepped(encoders: Encoders, options: AdamOptions, decay: Option<f64>, grad: f
 fn a_step_moves_each_layer_by_its_rate() {
     let clip = ["patches", "class", "vit.positions", "pre_norm", "words", "text.positions"];
     let siglip = ["patches", "patch_bias", "vit.positions", "words", "text.positions"];
-    let bert =
-        ["patches", "class", "vit.positions", "words", "bert.positions", "kinds", "bert.norm"];
+    let bert = [
+        "patches",
+        "patch_bias",
+        "class",
+        "vit.positions",
+        "words",
+        "bert.positions",
+        "kinds",
+        "bert.norm",
+    ];
     for (name, config, first, parts) in [
         ("clip", published("clip", 12), &clip[..], LearningParts::All),
         ("siglip", published("siglip", 24), &siglip, LearningParts::All),
