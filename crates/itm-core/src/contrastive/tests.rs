@@ -57,8 +57,8 @@ fn golden_values_and_gradients() {
         for (name, siblings) in [("all", Siblings::Negatives), ("masked", Siblings::Masked(&ids))] {
             for warmth in ["warm", "cold", "past"] {
                 let case = format!("{loss}.{name}.{warmth}");
-                // Past the bound, f32 rounds logits of up to 128 by 8e-6.
-                let bound = if warmth == "past" { 1e-4 } else { 1e-5 };
+                // Past the bound, rounding θ to f32 moves logits of up to 128 by 3e-5.
+                let bound = if warmth == "past" { 3e-4 } else { 1e-5 };
                 let scores = square(&g["scores"], &device).require_grad();
                 let bias = row(&g["bias"], &device).require_grad();
                 let log = Param::from_tensor(row(&g[&format!("{warmth}.log_scale")], &device));
