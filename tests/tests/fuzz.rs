@@ -3,6 +3,7 @@
 //! A test run changes each corpus for a moment, `cargo xtask fuzz --seconds 60` for a minute. A failure names the input's number, which makes
 //! the same input again.
 #![allow(unused_attributes, unused_imports, reason = "`no_main` and the import are for libFuzzer")]
+#![allow(clippy::unwrap_used)] // helpers of tests
 
 use std::panic::catch_unwind;
 use std::path::Path;
