@@ -268,8 +268,7 @@ impl Contrast {
     }
 
     /// The loss with its temperature [bounded](Temperature::bounded).
-    #[must_use]
-    pub fn bounded(self) -> Self {
+    pub(crate) fn bounded(self) -> Self {
         Self { temperature: self.temperature.bounded(), ..self }
     }
 
