@@ -94,12 +94,12 @@ impl Features {
         self.values.len().checked_div(self.dim).unwrap_or(0)
     }
 
-    /// One row.
+    /// One row; empty if the width is 0.
     ///
     /// # Panics
     /// If there is no such row.
     pub fn row(&self, row: usize) -> &[f32] {
-        assert!(row < self.rows(), "row {row} of {}", self.rows());
+        assert!(self.dim == 0 || row < self.rows(), "row {row} of {}", self.rows());
         &self.values[row * self.dim..(row + 1) * self.dim]
     }
 }
