@@ -113,7 +113,8 @@ impl Dataset {
         let known = |&i: &usize| table.numbers.contains_key(&self.train.images[i]);
         let kept: Vec<usize> = (0..all).filter(known).collect();
         if kept.is_empty() {
-            let expected = format!("a training image such as {}", excerpt(&self.train.images[0]));
+            let example = self.train.images.first().map_or("", String::as_str);
+            let expected = format!("a training image such as {}", excerpt(example));
             return Err(Error::invalid(&table.place, expected, "none"));
         }
         if kept.len() < all {

@@ -54,18 +54,19 @@ impl Part {
     /// Keeps only these images, in ascending order, with all their captions.
     ///
     /// # Errors
-    /// If the part has regions and the images are not its first ones.
+    /// If the part has regions and the images are not its first ones. Then the part has not changed.
     ///
     /// # Panics
-    /// If there is no such image.
+    /// If there is no such image, or the images do not ascend.
     pub fn keep(&mut self, images: &[usize]) -> Result<()> {
-        if let Some(regions) = self.regions.take() {
-            if images.iter().enumerate().any(|(k, &image)| k != image) {
-                let expected = "the first images of a part with regions";
-                return Err(Error::invalid("regions", expected, "others"));
-            }
-            self.regions = Some(regions.first(images.len()));
+        assert!(images.is_sorted_by(|a, b| a < b), "images to keep: not in ascending order");
+        let (all, last) = (self.images.len(), images.last());
+        assert!(last.is_none_or(|&image| image < all), "image {last:?} of {all}");
+        if self.regions.is_some() && images.iter().enumerate().any(|(k, &image)| k != image) {
+            let expected = "the first images of a part with regions";
+            return Err(Error::invalid("regions", expected, "others"));
         }
+        self.regions = self.regions.take().map(|regions| regions.first(images.len()));
         let mut number = vec![None; self.images.len()];
         images.iter().enumerate().for_each(|(k, &image)| number[image] = Some(k));
         let (texts, image_of_text): (Vec<usize>, Vec<usize>) = (0..self.captions.len())

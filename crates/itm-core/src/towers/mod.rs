@@ -10,7 +10,7 @@
 //! | `[model.text] kind` | reads | w̄ before unit length |
 //! |---|---|---|
 //! | `gru` | words | [`GruText`](crate::encoders::GruText) |
-//! | `bag` | stems | [`BagOfWords`](crate::encoders::BagOfWords) |
+//! | `bag` | stems, and given rows | [`BagOfWords`](crate::encoders::BagOfWords) |
 //! | `bert` | word pieces | a mean over the rows of [`Bert`](crate::encoders::Bert), and perhaps a linear map |
 //! | `clip` | its own word pieces | [`TextTower`](crate::encoders::TextTower) of CLIP or SigLIP |
 //!

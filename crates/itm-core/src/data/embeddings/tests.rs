@@ -93,6 +93,32 @@ fn folders_stand_side_by_side() {
     assert_eq!(manifest.files.len(), 6);
 }
 
+/// A part that is refused stays as it was; images that do not ascend are the caller's fault.
+#[test]
+fn a_part_keeps_only_ascending_images() {
+    let mut part = dataset().train;
+    part.regions = Some(Regions::new(1, vec![1; 3], vec![1.0, 2.0, 3.0]).unwrap());
+    let line = part.keep(&[0, 2]).unwrap_err().to_string();
+    assert_eq!(line, "regions: expected the first images of a part with regions, got others");
+    assert_eq!((part.regions.as_ref().unwrap().len(), part.images.len()), (3, 3));
+    part.keep(&[0, 1]).unwrap();
+    assert_eq!((part.regions.take().unwrap().len(), part.captions.len()), (2, 4));
+    for images in [&[1, 0][..], &[0, 0], &[0, 2]] {
+        let mut part = part.clone();
+        let kept = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| part.keep(images)));
+        assert!(kept.is_err(), "{images:?}");
+    }
+}
+
+/// Without a training image no row fits, which is an error and no panic.
+#[test]
+fn a_training_split_without_images_is_an_error() {
+    let mut data = dataset();
+    data.train.keep(&[]).unwrap();
+    let folders = [folder().path().to_path_buf()];
+    assert!(data.add_embeddings(&folders, false, &mut Manifest::default()).is_err());
+}
+
 #[test]
 fn what_does_not_fit_is_refused_in_one_line() {
     let with = |name: &str, bytes: &[u8]| {
