@@ -16,7 +16,7 @@ import numpy as np
 from PIL import Image, ImageOps
 
 rng = np.random.default_rng(5)
-BICUBIC = Image.Resampling.BICUBIC
+BICUBIC, BILINEAR = Image.Resampling.BICUBIC, Image.Resampling.BILINEAR
 
 
 def picture(w, h):
@@ -35,19 +35,24 @@ def image(a):
     return {"width": a.shape[1], "height": a.shape[0], "pixels": np.ascontiguousarray(a).tobytes().hex()}
 
 
+def resized(a, region, size, kernel):
+    to = np.asarray(Image.fromarray(a).resize(size, kernel, box=region))
+    return {"from": image(a), "region": list(region), "bilinear": kernel == BILINEAR, "to": image(to)}
+
+
 def resizes():
     out = []
     sizes = [(20, 17, 9, 31), (20, 17, 24, 24), (33, 5, 7, 5), (1, 1, 4, 3), (1, 9, 3, 2), (6, 4, 6, 4), (50, 39, 16, 16),
              (3, 40, 3, 7), (40, 3, 7, 3), (21, 22, 1, 1)]
     for w, h, ow, oh in sizes:
         a = picture(w, h)
-        out.append({"from": image(a), "region": [0, 0, w, h],
-                    "to": image(np.asarray(Image.fromarray(a).resize((ow, oh), BICUBIC)))})
+        out.append(resized(a, (0, 0, w, h), (ow, oh), BICUBIC))
+        if w > 1 < h:
+            out.append(resized(a, (0, 0, w, h), (ow, oh), BILINEAR))
     a = picture(20, 17)
     for region, (ow, oh) in [((2, 3, 18, 12), (24, 24)), ((0.5, 1.25, 13.75, 16.5), (9, 8)), ((5, 5, 6, 6), (3, 3)),
                              ((3, 2, 12, 9), (9, 7))]:
-        out.append({"from": image(a), "region": list(region),
-                    "to": image(np.asarray(Image.fromarray(a).resize((ow, oh), BICUBIC, box=region)))})
+        out.append(resized(a, region, (ow, oh), BICUBIC))
     return out
 
 

@@ -155,7 +155,7 @@ fn scores_pairs_and_ranks() {
         "ranks, image 1: expected at least 1 text, got 0": Ranks::new(&scores(), &Pairs::new(2, vec![0, 0]).unwrap()),
         "judged pairs: expected at least 1 true pair, got 0": Ranks::new(&empty(0, 0), &Pairs::judged(0, vec![]).unwrap()),
         "protocol full: expected at least 1 image, got 0": Protocol::Full.folds(&Pairs::uniform(0, 1)),
-        "protocol coco_5k: expected 5000 images, got 2": Protocol::Coco5k.folds(&pairs()),
+        "protocol coco_5k: expected 5000 images (protocol full takes any number), got 2": Protocol::Coco5k.folds(&pairs()),
         "folds: expected at least 1 fold of 1 image, got 0 folds": folds(&pairs(), 0, 1),
         "folds: expected images for 9223372036854775808 folds of": folds(&pairs(), HUGE, 2),
         "folds: expected images for 1 folds of 3, got 2 images": folds(&pairs(), 1, 3),

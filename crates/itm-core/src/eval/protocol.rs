@@ -89,7 +89,7 @@ impl Protocol {
     fn check_images(self, pairs: &Pairs, expected: Option<usize>) -> Result<()> {
         let got = pairs.images();
         let wanted = match expected {
-            Some(n) if n != got => format!("{n} images"),
+            Some(n) if n != got => format!("{n} images{ANY}"),
             None if got == 0 => "at least 1 image".into(),
             _ => return Ok(()),
         };
@@ -103,13 +103,16 @@ impl Protocol {
         };
         let Some(image) = (0..pairs.images()).find(wrong) else { return Ok(()) };
         let wanted = match expected {
-            Some(n) => format!("{n} captions"),
+            Some(n) => format!("{n} captions{ANY}"),
             None => "at least 1 caption".into(),
         };
         let place = format!("protocol {self}: image {image}");
         Err(Error::invalid(place, wanted, pairs.texts_of(image).len()))
     }
 }
+
+/// What to do with another number.
+const ANY: &str = " (protocol full takes any number)";
 
 fn within(folds: &[Fold], scores: &ScoreMatrix, pairs: &Pairs) -> Result<Vec<Ranks>> {
     if let [fold] = folds
@@ -234,9 +237,12 @@ mod tests {
         let error_of = |p| error(p, &Pairs::new(1000, owner.clone()).unwrap());
         assert_eq!(
             error_of(Protocol::Flickr1k),
-            "protocol flickr_1k: image 17: expected 5 captions, got 3"
+            "protocol flickr_1k: image 17: expected 5 captions (protocol full takes any number), got 3"
         );
-        assert_eq!(error_of(Protocol::Coco5k), "protocol coco_5k: expected 5000 images, got 1000");
+        assert_eq!(
+            error_of(Protocol::Coco5k),
+            "protocol coco_5k: expected 5000 images (protocol full takes any number), got 1000"
+        );
         assert!(Protocol::Full.folds(&Pairs::new(1000, owner.clone()).unwrap()).is_ok());
         assert_eq!(
             error(Protocol::Full, &Pairs::new(3, vec![0, 2, 2]).unwrap()),
@@ -256,7 +262,7 @@ mod tests {
         let pairs = Pairs::new(1000, owner).unwrap();
         assert_eq!(
             error(Protocol::Flickr1k, &pairs),
-            "protocol flickr_1k: image 0: expected 5 captions, got 6"
+            "protocol flickr_1k: image 0: expected 5 captions (protocol full takes any number), got 6"
         );
         assert_eq!(pairs.texts_of(1), [6, 7, 8, 9, 10]);
         let mut values = vec![0.0; 1000 * 5001];

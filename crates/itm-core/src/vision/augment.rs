@@ -110,7 +110,8 @@ impl Augment {
         let (w, h) = image.dimensions();
         assert!(left + width <= w && top + height <= h, "{:?} of {w} × {h}", draw.crop);
         let size = self.transform.size;
-        let mut picture = resize(&crop_imm(image, left, top, width, height).to_image(), size, size);
+        let crop = crop_imm(image, left, top, width, height).to_image();
+        let mut picture = resize(&crop, size, size, self.transform.filter);
         if draw.flip {
             flip_horizontal_in_place(&mut picture);
         }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{CropRounding, Fit, Normalization, Transform};
+use super::{CropRounding, Filter, Fit, Normalization, Transform};
 use crate::fields::Fields;
 use crate::{Error, Result};
 
@@ -16,7 +16,7 @@ impl Transform {
     /// model's images; it counts where the file names no size.
     ///
     /// # Errors
-    /// If both are missing, or a setting is not supported: an interpolation other than bicubic, padding, no resize.
+    /// If both are missing, or a setting is not supported: an interpolation other than bicubic and bilinear, padding, no resize.
     pub fn open(folder: impl AsRef<Path>, side: usize) -> Result<Self> {
         let folder = folder.as_ref();
         let [transformers, open_clip] = [TRANSFORMERS, OPEN_CLIP].map(|name| folder.join(name));
@@ -41,10 +41,12 @@ fn of_transformers(fields: &Fields, side: usize) -> Result<Transform> {
             return fields.refused(name, &format!("true: {what}"), "false");
         }
     }
-    let resample = fields.count("resample", BICUBIC)?;
-    if resample != BICUBIC {
-        return fields.refused("resample", "3, bicubic", resample);
-    }
+    // Pillow's numbers.
+    let filter = match fields.count("resample", 3)? {
+        2 => Filter::Bilinear,
+        3 => Filter::Bicubic,
+        other => return fields.refused("resample", "2, bilinear, or 3, bicubic", other),
+    };
     let scale = fields.real("rescale_factor", 1.0 / 255.0)?;
     if (scale * 255.0 - 1.0).abs() > 1e-6 {
         return fields.refused("rescale_factor", "1/255", scale);
@@ -88,17 +90,15 @@ fn of_transformers(fields: &Fields, side: usize) -> Result<Transform> {
     };
     let Normalization { mean, std } = Normalization::CLIP;
     let normalization = normalization(fields, ["image_mean", "image_std"], [mean, std])?;
-    Ok(Transform { size: number(target), normalization, fit })
+    Ok(Transform { size: number(target), normalization, fit, filter })
 }
 
-/// Pillow's number.
-const BICUBIC: usize = 3;
-
 fn of_open_clip(fields: &Fields, side: usize) -> Result<Transform> {
-    match fields.text("interpolation") {
-        None | Some("bicubic") => {}
-        Some(other) => return fields.refused("interpolation", "bicubic", other),
-    }
+    let filter = match fields.text("interpolation") {
+        None | Some("bicubic") => Filter::Bicubic,
+        Some("bilinear") => Filter::Bilinear,
+        Some(other) => return fields.refused("interpolation", "bicubic or bilinear", other),
+    };
     let size = u32::try_from(side).expect("a count that fits 32 bits");
     let fit = match fields.text("resize_mode") {
         None | Some("shortest") => Fit::Crop { shorter: size, rounding: CropRounding::HalfEven },
@@ -107,7 +107,7 @@ fn of_open_clip(fields: &Fields, side: usize) -> Result<Transform> {
     };
     let Normalization { mean, std } = Normalization::CLIP;
     let normalization = normalization(fields, ["mean", "std"], [mean, std])?;
-    Ok(Transform { size, normalization, fit })
+    Ok(Transform { size, normalization, fit, filter })
 }
 
 fn normalization(
@@ -212,10 +212,12 @@ mod tests {
         // Old files: numbers in place of objects.
         let old = read(json!({ "size": 224, "crop_size": 224, "do_center_crop": true })).unwrap();
         assert_eq!(old.fit, crop(224));
-        assert_eq!(read(json!({ "size": 224 })).unwrap().fit, Fit::Squash);
+        let squash = read(json!({ "size": 224 })).unwrap();
+        assert_eq!((squash.fit, squash.filter), (Fit::Squash, Filter::Bicubic));
+        assert_eq!(read(json!({ "resample": 2 })).unwrap().filter, Filter::Bilinear);
         let start = "FOLDER/preprocessor_config.json: ";
         for (config, want) in [
-            (json!({ "resample": 2 }), "resample: expected 3, bicubic, got 2"),
+            (json!({ "resample": 1 }), "resample: expected 2, bilinear, or 3, bicubic, got 1"),
             (
                 json!({ "do_resize": false }),
                 "do_resize: expected true: pictures of any size, got false",

@@ -25,6 +25,7 @@ pub(super) struct Pixels {
 struct Resize {
     from: Pixels,
     region: [f32; 4],
+    bilinear: bool,
     to: Pixels,
 }
 
@@ -99,13 +100,14 @@ fn differences(got: &RgbImage, want: &RgbImage) -> Vec<(u32, u32, [u8; 3], [u8; 
 
 #[test]
 fn resizes_equal_pillows() {
-    for Resize { from, region: [left, top, right, bottom], to } in Golden::read().resize {
+    for Resize { from, region: [left, top, right, bottom], bilinear, to } in Golden::read().resize {
         let (from, to) = (from.image(), to.image());
         let region = Region { left, top, right, bottom };
-        let got = resize_region(&from, region, to.width(), to.height());
+        let filter = if bilinear { Filter::Bilinear } else { Filter::Bicubic };
+        let got = resize_region(&from, region, [to.width(), to.height()], filter);
         assert_eq!(differences(&got, &to), [], "{:?} {region:?}", from.dimensions());
         if [left, top, right, bottom] == [0.0, 0.0, from.width() as f32, from.height() as f32] {
-            assert_eq!(resize(&from, to.width(), to.height()), to);
+            assert_eq!(resize(&from, to.width(), to.height(), filter), to);
         }
     }
 }

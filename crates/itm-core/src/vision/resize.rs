@@ -1,4 +1,6 @@
-//! Pillow's antialiased bicubic resize; every byte equals Pillow's.
+//! Pillow's antialiased resize; every byte equals Pillow's.
+
+use std::fmt;
 
 use image::RgbImage;
 
@@ -26,17 +28,62 @@ pub(crate) struct Region {
     pub bottom: f32,
 }
 
+/// The kernel k of a resize.
+///
+/// ```text
+/// bicubic, a = −0.5:  k(x) = 1.5·x³ − 2.5·x² + 1          for x = |x| < 1
+///                          = −0.5·x³ + 2.5·x² − 4·x + 2   for 1 ≤ x < 2
+/// bilinear:           k(x) = 1 − x                        for x = |x| < 1
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Filter {
+    /// `Image.Resampling.BICUBIC`, 3 in published files: FNE, CLIP, SigLIP, DINOv2.
+    #[default]
+    Bicubic,
+    /// `Image.Resampling.BILINEAR`, 2 in published files: ViT, SigLIP 2.
+    Bilinear,
+}
+
+impl Filter {
+    /// Where the kernel ends.
+    fn support(self) -> f64 {
+        match self {
+            Self::Bicubic => 2.0,
+            Self::Bilinear => 1.0,
+        }
+    }
+
+    /// k(x), in Pillow's order of operations.
+    fn kernel(self, x: f64) -> f64 {
+        const A: f64 = -0.5;
+        let x = x.abs();
+        match self {
+            Self::Bicubic if x < 1.0 => ((A + 2.0) * x - (A + 3.0)) * x * x + 1.0,
+            Self::Bicubic if x < 2.0 => (((x - 5.0) * x + 8.0) * x - 4.0) * A,
+            Self::Bilinear if x < 1.0 => 1.0 - x,
+            _ => 0.0,
+        }
+    }
+}
+
+impl fmt::Display for Filter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Bicubic => "bicubic",
+            Self::Bilinear => "bilinear",
+        })
+    }
+}
+
 /// Resizes the whole picture without keeping the aspect ratio.
 ///
 /// ```text
 /// out[i] = Σₓ k((x + ½ − c)/f) · in[x] / Σₓ k((x + ½ − c)/f)      c = (i + ½) · s,  s = size in / size out,  f = max(s, 1)
-/// k(x) = 1.5·x³ − 2.5·x² + 1              for x = |x| < 1
-///      = −0.5·x³ + 2.5·x² − 4·x + 2       for 1 ≤ x < 2           (bicubic, a = −0.5)
 /// ```
 ///
 /// The horizontal pass comes first; its result is rounded to 8 bits; then comes the vertical pass. Weights have 22
 /// fractional bits, so that every byte of the result equals Pillow's
-/// `Image.resize((width, height), Image.Resampling.BICUBIC)`. Where the width grows and the height shrinks, Pillow 13 does the
+/// `Image.resize((width, height), filter)`. Where the width grows and the height shrinks, Pillow 13 does the
 /// vertical pass first; there every byte equals Pillow 12.
 ///
 /// # Panics
@@ -44,14 +91,14 @@ pub(crate) struct Region {
 ///
 /// ```
 /// use image::RgbImage;
-/// use itm_core::vision::resize;
+/// use itm_core::vision::{Filter, resize};
 ///
 /// let picture = RgbImage::from_raw(2, 1, vec![0, 0, 0, 200, 100, 50]).unwrap();
-/// assert_eq!(resize(&picture, 1, 1).into_raw(), [100, 50, 25]);
+/// assert_eq!(resize(&picture, 1, 1, Filter::Bilinear).into_raw(), [100, 50, 25]);
 /// ```
-pub fn resize(image: &RgbImage, width: u32, height: u32) -> RgbImage {
+pub fn resize(image: &RgbImage, width: u32, height: u32, filter: Filter) -> RgbImage {
     let (right, bottom) = (image.width() as f32, image.height() as f32);
-    resize_region(image, Region { left: 0.0, top: 0.0, right, bottom }, width, height)
+    resize_region(image, Region { left: 0.0, top: 0.0, right, bottom }, [width, height], filter)
 }
 
 /// Resizes a part of the picture, as Pillow's `resize(…, box=…)`.
@@ -61,15 +108,20 @@ pub fn resize(image: &RgbImage, width: u32, height: u32) -> RgbImage {
 ///
 /// # Panics
 /// If a side is 0, or the region is empty or not inside the picture.
-pub(crate) fn resize_region(image: &RgbImage, region: Region, width: u32, height: u32) -> RgbImage {
+pub(crate) fn resize_region(
+    image: &RgbImage,
+    region: Region,
+    [width, height]: [u32; 2],
+    filter: Filter,
+) -> RgbImage {
     let (w, h) = image.dimensions();
     let Region { left, top, right, bottom } = region;
     let inside = 0.0 <= left && left < right && right <= w as f32;
     let inside = inside && 0.0 <= top && top < bottom && bottom <= h as f32;
     assert!(inside, "{region:?} of a picture of {w} × {h}");
     assert!(width > 0 && height > 0, "a picture of {width} × {height}");
-    let across = Taps::new(w, left, right, width);
-    let down = Taps::new(h, top, bottom, height);
+    let across = Taps::new(filter, w, [left, right], width);
+    let down = Taps::new(filter, h, [top, bottom], height);
     let (first, last) = down.span();
     let rows = &image.as_raw()[first * 3 * w as usize..last * 3 * w as usize];
     let mut wide = vec![0; (last - first) * 3 * width as usize];
@@ -94,10 +146,10 @@ struct Taps {
 }
 
 impl Taps {
-    fn new(size: u32, from: f32, to: f32, out: u32) -> Self {
+    fn new(filter: Filter, size: u32, [from, to]: [f32; 2], out: u32) -> Self {
         let scale = f64::from(to - from) / f64::from(out);
         let wider = scale.max(1.0);
-        let support = 2.0 * wider;
+        let support = filter.support() * wider;
         let stride = support.ceil() as usize * 2 + 1;
         let (mut starts, mut counts) = (Vec::new(), Vec::new());
         let mut weights = vec![0; stride * out as usize];
@@ -108,7 +160,7 @@ impl Taps {
             let end = ((centre + support + 0.5) as usize).min(size as usize);
             let exact = &mut exact[..end - start];
             for (x, weight) in exact.iter_mut().enumerate() {
-                *weight = kernel(((x + start) as f64 - centre + 0.5) * (1.0 / wider));
+                *weight = filter.kernel(((x + start) as f64 - centre + 0.5) * (1.0 / wider));
             }
             let sum: f64 = exact.iter().sum();
             for (fixed, weight) in weights.iter_mut().zip(exact.iter()) {
@@ -131,19 +183,6 @@ impl Taps {
     fn span(&self) -> (usize, usize) {
         let last = self.starts.len() - 1;
         (self.starts[0], self.starts[last] + self.counts[last])
-    }
-}
-
-/// Keys' cubic with a = −0.5, in Pillow's order of operations.
-fn kernel(x: f64) -> f64 {
-    const A: f64 = -0.5;
-    let x = x.abs();
-    if x < 1.0 {
-        ((A + 2.0) * x - (A + 3.0)) * x * x + 1.0
-    } else if x < 2.0 {
-        (((x - 5.0) * x + 8.0) * x - 4.0) * A
-    } else {
-        0.0
     }
 }
 

@@ -2,7 +2,7 @@
 
 use image::{RgbImage, imageops};
 
-use super::resize::resize;
+use super::resize::{Filter, resize};
 
 /// Mean and standard deviation of each channel, for values scaled to 0..1.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -76,11 +76,18 @@ pub struct Transform {
     pub normalization: Normalization,
     /// How a picture gets its size; [`Fit::Squash`] by default.
     pub fit: Fit,
+    /// The kernel of the resize; [`Filter::Bicubic`] by default.
+    pub filter: Filter,
 }
 
 impl Default for Transform {
     fn default() -> Self {
-        Self { size: 384, normalization: Normalization::CLIP, fit: Fit::Squash }
+        Self {
+            size: 384,
+            normalization: Normalization::CLIP,
+            fit: Fit::Squash,
+            filter: Filter::Bicubic,
+        }
     }
 }
 
@@ -109,7 +116,7 @@ impl Transform {
     /// If a side is 0, or the shorter side is less than the size.
     pub fn fitted(&self, image: &RgbImage) -> RgbImage {
         let Fit::Crop { shorter, rounding } = self.fit else {
-            return resize(image, self.size, self.size);
+            return resize(image, self.size, self.size, self.filter);
         };
         assert!(shorter >= self.size, "a shorter side of {shorter} for a crop of {}", self.size);
         let (w, h) = image.dimensions();
@@ -119,7 +126,7 @@ impl Transform {
         };
         let (w, h) = if w <= h { (shorter, longer(h)) } else { (longer(w), shorter) };
         let [left, top] = [w, h].map(|side| rounding.start(side - self.size));
-        let whole = resize(image, w, h);
+        let whole = resize(image, w, h, self.filter);
         imageops::crop_imm(&whole, left, top, self.size, self.size).to_image()
     }
 
@@ -163,8 +170,9 @@ mod tests {
 
     #[test]
     fn the_defaults_are_fnes() {
-        let Transform { size, normalization, fit } = Transform::default();
+        let Transform { size, normalization, fit, filter } = Transform::default();
         assert_eq!((size, normalization, fit), (384, Normalization::CLIP, Fit::Squash));
+        assert_eq!(filter, Filter::Bicubic);
         assert_eq!(Transform::default().len(), 3 * 384 * 384);
     }
 

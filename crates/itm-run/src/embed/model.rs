@@ -106,7 +106,7 @@ impl Embedder {
         let mut about = about;
         about["architecture"] = json!(kind);
         about["precision"] = json!(precision.here());
-        if let Some(Transform { size, normalization, fit }) = transform {
+        if let Some(Transform { size, normalization, fit, filter }) = transform {
             let fit = match fit {
                 Fit::Squash => format!("{size} × {size}"),
                 Fit::Crop { shorter, rounding: CropRounding::Down } => {
@@ -117,7 +117,7 @@ impl Embedder {
                 }
             };
             about["pictures"] = json!({
-                "resize": format!("{fit}, bicubic as Pillow"),
+                "resize": format!("{fit}, {filter} as Pillow"),
                 "mean": normalization.mean,
                 "std": normalization.std,
             });

@@ -129,8 +129,8 @@ impl Environment {
                 let first = usize::try_from(u64_at(entry.rest, 0)?).ok()?;
                 let page = self.page(first).ok().filter(|page| page.kind == OVERFLOW)?;
                 let count = u32_at(page.bytes, 12)? as usize;
-                let end = first.checked_add(count).filter(|&end| end <= self.pages)?;
-                self.bytes.get(first * self.page + HEAD..end * self.page)?.get(..length)
+                let pages = first * self.page..(first + count) * self.page;
+                self.bytes.get(pages)?.get(HEAD..)?.get(..length)
             }
             _ => None, // several values of one key, or a database within the database
         }
