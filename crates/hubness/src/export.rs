@@ -8,11 +8,13 @@
 //!
 //! So search an index of the augmented item vectors for the largest inner product with `(q, 1)`: the result is the corrected
 //! ranking. FAISS, usearch, Qdrant, Milvus and pgvector do this at any scale. The metric must be the inner product: a cosine
-//! would divide by the augmented length. The mean `b̄` is subtracted so that an f32 holds more digits of the rest.
+//! would divide by the augmented length. A centre `b̄`, by default the mean bias, is subtracted so that an f32 holds more digits
+//! of the rest. It must be the same number for all items of an index: shards of items that are exported apart take the
+//! [`centre`] of one of them ([`items_around`]).
 
 use itm_core::{Error, Result};
 
-use crate::{AnyCorrection, Direction, Rescore};
+use crate::{AnyCorrection, Direction};
 
 /// Item vectors with one more dimension, `[items, dim + 1]`.
 ///
@@ -45,6 +47,51 @@ pub fn items(
     dim: usize,
     correction: &AnyCorrection,
 ) -> Result<Vec<f32>> {
+    check(direction, correction)?;
+    items_around(direction, rows, dim, correction, centre(correction)?)
+}
+
+/// As [`items`], with biases that are measured from `centre`: for a part of the items of an index.
+///
+/// # Errors
+/// As [`items`].
+///
+/// ```
+/// use hubness::{Direction::I2t, HeldOutBank, ScoreMatrix, csls, export};
+///
+/// let (first, second) = (ScoreMatrix::from_rows([[0.9, 0.8]]), ScoreMatrix::from_rows([[0.2]])); // shards of three items
+/// let [first, second] = [csls(&HeldOutBank(&first), I2t, 1)?, csls(&HeldOutBank(&second), I2t, 1)?];
+/// let centre = export::centre(&first)?; // 0.85 / 2
+/// let two = export::items_around(I2t, &[1.0, 1.0], 1, &first, centre)?;
+/// let third = export::items_around(I2t, &[1.0], 1, &second, centre)?;
+/// assert!((two[1] + 0.025).abs() < 1e-6 && (third[1] - 0.325).abs() < 1e-6);
+/// # Ok::<(), hubness::Error>(())
+/// ```
+pub fn items_around(
+    direction: Direction,
+    rows: &[f32],
+    dim: usize,
+    correction: &AnyCorrection,
+    centre: f64,
+) -> Result<Vec<f32>> {
+    check(direction, correction)?;
+    let biases = biases(correction)?;
+    if dim == 0 || biases.len().checked_mul(dim) != Some(rows.len()) {
+        let expected = format!("{} × {dim} values, as many items as were corrected", biases.len());
+        return Err(Error::invalid("items", expected, rows.len()));
+    }
+    let last = |bias: &f64| (centre - bias) as f32;
+    let augmented = rows.chunks(dim).zip(&biases);
+    let vectors: Vec<_> =
+        augmented.flat_map(|(row, bias)| row.iter().copied().chain([last(bias)])).collect();
+    if let Some(at) = vectors.iter().position(|value| !value.is_finite()) {
+        let place = format!("vector of item {}, value {}", at / (dim + 1), at % (dim + 1));
+        return Err(Error::invalid(place, "a finite number", vectors[at]));
+    }
+    Ok(vectors)
+}
+
+fn check(direction: Direction, correction: &AnyCorrection) -> Result<()> {
     if direction != correction.direction() {
         let expected = format!("a correction of direction {direction}");
         return Err(Error::invalid(
@@ -53,19 +100,7 @@ pub fn items(
             format!("one of {}", correction.direction()),
         ));
     }
-    let biases = biases(correction.map())?;
-    if dim == 0 || biases.len().checked_mul(dim) != Some(rows.len()) {
-        let expected = format!("{} × {dim} values, as many items as were corrected", biases.len());
-        return Err(Error::invalid("items", expected, rows.len()));
-    }
-    let augmented = rows.chunks(dim).zip(&biases);
-    let vectors: Vec<_> =
-        augmented.flat_map(|(row, &bias)| row.iter().copied().chain([-bias as f32])).collect();
-    if let Some(at) = vectors.iter().position(|value| !value.is_finite()) {
-        let place = format!("vector of item {}, value {}", at / (dim + 1), at % (dim + 1));
-        return Err(Error::invalid(place, "a finite number", vectors[at]));
-    }
-    Ok(vectors)
+    Ok(())
 }
 
 /// A query with one more dimension, which multiplies the items' biases: a one.
@@ -73,18 +108,29 @@ pub fn query(row: &[f32]) -> Vec<f32> {
     row.iter().copied().chain([1.0]).collect()
 }
 
-/// The bias that each item loses, in units of the score, shifted to a mean of 0.
-fn biases(map: &dyn Rescore) -> Result<Vec<f64>> {
-    let Some(affine) = map.affine().filter(|affine| affine.groups.is_empty()) else {
+/// The mean bias of the items.
+///
+/// # Errors
+/// As [`biases`].
+pub fn centre(correction: &AnyCorrection) -> Result<f64> {
+    let biases = biases(correction)?;
+    Ok(biases.iter().sum::<f64>() / biases.len().max(1) as f64)
+}
+
+/// The bias that each item loses, in units of the score: the corrected ranking is the ranking of `score − bias`.
+///
+/// # Errors
+/// If the correction ranks by more than one number per item, or treats queries differently.
+pub fn biases(correction: &AnyCorrection) -> Result<Vec<f64>> {
+    let affine = correction.map().affine().filter(|affine| affine.groups.is_empty());
+    let Some(affine) = affine else {
         let expected = "a correction with one number per item (CSLS, IS, NNN, Sinkhorn)";
         return Err(Error::invalid("export", expected, "one that depends on query or score"));
     };
     affine.check()?;
     let fine = |item: usize| affine.fine.get(item).copied().unwrap_or(0.0);
     let bias = |(item, bias): (usize, &f64)| (bias + fine(item)) / affine.scale;
-    let biases: Vec<_> = affine.items[0].iter().enumerate().map(bias).collect();
-    let mean = biases.iter().sum::<f64>() / biases.len().max(1) as f64;
-    Ok(biases.into_iter().map(|bias| bias - mean).collect())
+    Ok(affine.items[0].iter().enumerate().map(bias).collect())
 }
 
 #[cfg(test)]
@@ -137,5 +183,18 @@ mod tests {
         let got = exported(&[3.0, 4.0], 1, Affine::of_items(2.0, vec![0.5, 1.5])).unwrap();
         assert_eq!(got, [3.0, 0.25, 4.0, -0.25]);
         assert_eq!(query(&[3.0]), [3.0, 1.0]);
+    }
+
+    /// Shards around one centre are the rows of the whole; around their own means they were shifted against each other.
+    #[test]
+    fn shards_around_one_centre_are_the_whole() {
+        let of = |biases: &[f64]| Affine::of_items(2.0, biases.to_vec());
+        let shard = |rows: &[f32], map| {
+            let correction = AnyCorrection::new(Direction::I2t, Setting::Plain, Box::new(map));
+            items_around(Direction::I2t, rows, 1, &correction, 0.75).unwrap()
+        };
+        let whole = exported(&[3.0, 4.0, 5.0], 1, of(&[0.5, 1.5, 2.5])).unwrap(); // mean 1.5 / 2
+        let shards = [shard(&[3.0, 4.0], of(&[0.5, 1.5])), shard(&[5.0], of(&[2.5]))].concat();
+        assert_eq!(shards, whole);
     }
 }

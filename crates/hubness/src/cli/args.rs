@@ -130,6 +130,10 @@ pub struct ExportArgs {
     /// The correction.
     #[command(flatten)]
     pub fit: FitArgs,
+    /// The number from which biases are measured. For shards of one index: the `centre` in the first one's export.json; by default
+    /// the mean bias of these items
+    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true, help_heading = "Output")]
+    pub centre: Option<f64>,
     /// A new folder for items.npy, queries.npy, expected.npy (the ten best of each query, to check the engine) and export.json,
     /// which holds the hashes of the other three
     #[arg(long, value_name = "FOLDER", help_heading = "Output")]

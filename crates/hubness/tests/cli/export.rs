@@ -131,3 +131,31 @@ fn an_export_is_one_folder() {
     let want = "error: x: expected a folder of only items.npy, queries.npy, expected.npy, export.json, got notes.txt\n";
     assert_eq!((other.code, &other.err[..]), (Some(2), want));
 }
+
+/// Shards of the items around one centre are the rows of one export. By default each is centred on its own mean, and their scores
+/// are shifted against each other.
+#[test]
+fn shards_around_one_centre_are_one_index() {
+    let folder = banked();
+    let images = floats(&folder.read("i.npy")).1;
+    let (first, second) = images.split_at(IMAGES / 2 * WIDTH);
+    folder.npy("i0.npy", WIDTH, first);
+    folder.npy("i1.npy", WIDTH, second);
+    let export = |images: &str, centre: &str| {
+        let line = format!(
+            "export --images {images} --texts t.npy --bank-texts bt.npy --direction t2i --out x --force {centre}"
+        );
+        let ran = folder.run(&line);
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        let about = serde_json::from_slice::<serde_json::Value>(&folder.read("x/export.json"));
+        (floats(&folder.read("x/items.npy")).1, about.unwrap()["centre"].to_string())
+    };
+    let (whole, centre) = export("i.npy", "");
+    let centre = format!("--centre {centre}");
+    let shards = |centre: &str| [export("i0.npy", centre).0, export("i1.npy", centre).0].concat();
+    assert_eq!(shards(&centre), whole);
+    assert_ne!(shards(""), whole);
+    let ran = folder.run(&format!("{SOURCE} --direction t2i --centre inf"));
+    let line = "error: --centre: expected a finite number, got inf\n";
+    assert_eq!((ran.code, &ran.err[..]), (Some(2), line));
+}

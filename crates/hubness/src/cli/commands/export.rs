@@ -23,12 +23,15 @@ const EXPECTED: usize = 10;
 const FILES: [&str; 4] = ["items.npy", "queries.npy", "expected.npy", "export.json"];
 
 pub(super) fn run(args: ExportArgs, out: &mut impl Write) -> Result<()> {
-    let ExportArgs { fit, out: target, force } = args;
+    let ExportArgs { fit, centre, out: target, force } = args;
     let direction = fit.direction;
     let (base, then) = one(&fit)?;
     if then != Then::Ranking {
         let expected = "csls, is, nnn or sinkhorn: a matching has no vectors";
         return Err(Error::invalid("--method", expected, &fit.method));
+    }
+    if let Some(centre) = centre.filter(|centre| !centre.is_finite()) {
+        return Err(Error::invalid("--centre", "a finite number", centre));
     }
     let existing = match force {
         true => Existing::Only(&FILES),
@@ -45,7 +48,8 @@ pub(super) fn run(args: ExportArgs, out: &mut impl Write) -> Result<()> {
     let (queries, items) =
         (direction.queries(&rows.images, &rows.texts), direction.items(&rows.images, &rows.texts));
     let number = direction.items(rows.images(), rows.texts());
-    let augmented = export::items(direction, items, rows.dim, &correction)?;
+    let centre = centre.map_or_else(|| export::centre(&correction), Ok)?;
+    let augmented = export::items_around(direction, items, rows.dim, &correction, centre)?;
     say(&loaded);
     let asked: Vec<f32> = queries.chunks(rows.dim).flat_map(export::query).collect();
     let expected = pass::top(set.scores, &correction, EXPECTED)?;
@@ -65,6 +69,7 @@ pub(super) fn run(args: ExportArgs, out: &mut impl Write) -> Result<()> {
         "params": params,
         "setting": correction.setting(),
         "items": number,
+        "centre": centre,
         "dim": width,
         "metric": "inner product (not cosine)",
         "query": "the embedding as it was fitted (unit length unless --raw), then 1.0",
