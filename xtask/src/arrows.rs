@@ -3,6 +3,7 @@
 //! ```text
 //! xtask ┄builds and spawns┄▶ itm-run ──▶ method crates ──▶ itm-core[burn] ──▶ itm-kernels ──▶ burn
 //!                                         hubness (plain) ──▶ itm-core (plain) ──▶ no burn
+//!                       itm-python ──▶ hubness (page)
 //! ```
 //!
 //! A library may import crates for a command line only behind its feature `cli`, and the report kit also behind `page`; neither is
@@ -20,6 +21,9 @@ use crate::rules::Finding;
 /// Crates of the project that a method may import; the report kit only as part of a command line.
 const SHARED: [&str; 4] = ["itm-core", "itm-kernels", "itm-report", "scenes"];
 
+/// Crates of the project that the wheel may import.
+const WHEEL: [&str; 3] = ["hubness", "itm-core", "itm-report"];
+
 /// Crates that belong to a command line, not to a library.
 const RUNNER: [&str; 5] = ["clap", "toml", "anyhow", "indicatif", "itm-report"];
 
@@ -36,9 +40,11 @@ pub(crate) fn check(manifests: &[Manifest]) -> Vec<Finding> {
                 "itm-kernels" | "itm-report" => is_ours(import),
                 "itm-core" => is_ours(import) && import != "itm-kernels",
                 "scenes" => is_ours(import) && import != "itm-core",
+                "itm-python" => is_ours(import) && !WHEEL.contains(&import),
                 _method => is_ours(import) && !SHARED.contains(&import),
             };
-            let library = !["itm-report", "itm-run", "xtask"].contains(&name.as_str());
+            let library =
+                !["itm-python", "itm-report", "itm-run", "xtask"].contains(&name.as_str());
             if forbidden {
                 findings.push(Finding::error(name, format!("must not import {import}")));
                 continue;
@@ -164,7 +170,8 @@ mod tests {
     #[test]
     fn each_arrow_that_must_not_be_is_found() {
         let project = |extra: (&str, &str)| {
-            let names = ["itm-core", "itm-kernels", "itm-run", "fne", "hubness", "xtask"];
+            let names =
+                ["itm-core", "itm-kernels", "itm-python", "itm-run", "fne", "hubness", "xtask"];
             let manifest = |name: &str| {
                 let import = if name == extra.0 { extra.1 } else { "serde" };
                 Manifest::new(name, &format!("[dependencies]\n{import} = \"1\"\n"))
@@ -179,6 +186,7 @@ mod tests {
             ("hubness", "burn"), // optional: `check_trees` checks the plain half
             ("hubness", "itm-kernels"),
             ("itm-core", "itm-kernels"),
+            ("itm-python", "hubness"),
             ("itm-run", "fne"),
             ("itm-run", "hubness"),
             ("itm-run", "clap"),
@@ -195,6 +203,8 @@ mod tests {
             ("itm-core", "fne"),
             ("itm-core", "toml"),
             ("itm-kernels", "itm-core"),
+            ("itm-python", "fne"),
+            ("hubness", "itm-python"),
             ("xtask", "burn"),
             ("xtask", "itm-core"),
         ] {

@@ -1,0 +1,296 @@
+"""Hubs: a report, and corrections of scores that are fitted on a bank of queries.
+
+Every correction has the manners of scikit-learn's estimators: settings in the constructor, `fit`, attributes that end in an
+underscore, `get_params`, `set_params`, pickles.
+
+>>> import numpy as np, itmatch
+>>> bank = np.array([[0.9, 0.2], [0.8, 0.3]], dtype=np.float32)  # item 0 is a hub
+>>> csls = itmatch.hubness.Csls(k=2).fit(bank, np.eye(2, dtype=np.float32))
+>>> csls
+<Csls(k=2), held_out>
+>>> csls.search(np.array([[0.7, 0.6]]), np.eye(2), 1).ids.tolist()
+[[1]]
+>>> itmatch.search(np.array([[0.7, 0.6]]), np.eye(2), 1, bias=csls.item_bias_).ids.tolist()
+[[1]]
+"""
+
+from __future__ import annotations
+
+import html
+import inspect
+import json
+import os
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from . import _itmatch
+from ._arrays import numbers, rows, true_pairs
+
+__all__ = [
+    "Csls",
+    "DbNorm",
+    "InvertedSoftmax",
+    "LocalScaling",
+    "MutualProximity",
+    "Nnn",
+    "NotFittedError",
+    "QbNorm",
+    "Report",
+    "Sinkhorn",
+    "report",
+]
+
+
+class NotFittedError(ValueError, AttributeError):
+    """A correction was used before `fit`."""
+
+
+class _Correction:
+    """`fit`, and what follows from it. A subclass names its settings in its constructor, as the native method of its name does."""
+
+    @classmethod
+    def _names(cls) -> list[str]:
+        return list(inspect.signature(cls).parameters)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The settings by name."""
+        return {name: getattr(self, name) for name in self._names()}
+
+    def set_params(self, **params: Any) -> _Correction:
+        """Changes settings; they hold from the next `fit` on."""
+        for name, value in params.items():
+            if name not in self._names():
+                raise ValueError(f"{type(self).__name__}: expected one of {', '.join(self._names())}, got {name}")
+            setattr(self, name, value)
+        return self
+
+    def fit(
+        self,
+        bank_queries: ArrayLike,
+        items: ArrayLike,
+        *,
+        bank_items: ArrayLike | None = None,
+        transductive: bool = False,
+    ) -> _Correction:
+        """Fits on the scores of a bank of queries with the items that will be searched.
+
+        The bank is held out: draw it from training data, never from queries that will be searched or on which settings are chosen.
+        `transductive` says that it is the queries of the test themselves; results of one query then depend on the others. Only
+        DbNorm takes `bank_items`, items of training data.
+        """
+        bank, items = rows("bank_queries", bank_queries), rows("items", items)
+        more = None if bank_items is None else rows("bank_items", bank_items)
+        method = getattr(_itmatch.Method, type(self).__name__)(**self.get_params())
+        self._fitted = method.fit(bank, items, more, bool(transductive))
+        self.n_features_in_ = bank.shape[1]
+        self.n_items_ = items.shape[0]
+        return self
+
+    def _correction(self) -> _itmatch.Correction:
+        try:
+            return self.__dict__["_fitted"]
+        except KeyError:
+            raise NotFittedError(f"{type(self).__name__}: expected a call of fit first, got none") from None
+
+    @property
+    def knowledge(self) -> str:
+        """What the correction has seen: held_out or transductive."""
+        return self._correction().knowledge()
+
+    @property
+    def item_bias_(self) -> NDArray[np.float64]:
+        """What each item loses, in units of the score: a search by `score - item_bias_` is the corrected search."""
+        try:
+            return self._correction().biases()
+        except NotFittedError:
+            raise
+        except ValueError as error:
+            raise AttributeError(f"{type(self).__name__}: {error}") from None
+
+    def transform(self, scores: ArrayLike) -> NDArray[np.float64]:
+        """Corrected scores: one row for each query, one column for each item."""
+        return self._correction().transform(rows("scores", scores))
+
+    def search(self, queries: ArrayLike, items: ArrayLike, k: int) -> Any:
+        """The `k` best items of each query under the correction, and their corrected scores (`itmatch.Hits`)."""
+        from . import Hits
+
+        fitted = self._correction()
+        return Hits(*fitted.search(rows("queries", queries), rows("items", items), numbers("k", k)))
+
+    def export(self, items: ArrayLike, centre: float | None = None) -> NDArray[np.float32]:
+        """Item vectors with one more dimension, for an engine that finds the largest inner product.
+
+        Search with a 1 behind each query: the result is the corrected ranking. Biases are measured from `centre`, by default
+        their mean. All shards of one index must have one centre, for example `item_bias_.mean()` of the first.
+        """
+        return self._correction().export(rows("items", items), centre)
+
+    def __repr__(self) -> str:
+        settings = ", ".join(f"{name}={value!r}" for name, value in self.get_params().items())
+        call = f"{type(self).__name__}({settings})"
+        return f"<{call}, {self.knowledge}>" if "_fitted" in self.__dict__ else call
+
+
+class Csls(_Correction):
+    """Cross-domain similarity local scaling: `2 s - r`, with `r` the mean of an item's `k` largest scores in the bank."""
+
+    def __init__(self, k: int = 10) -> None:
+        self.k = k
+
+
+class InvertedSoftmax(_Correction):
+    """Inverted softmax: `beta s - log sum exp(beta s)` over the bank's queries."""
+
+    def __init__(self, beta: float = 30.0) -> None:
+        self.beta = beta
+
+
+class Nnn(_Correction):
+    """Nearest neighbour normalisation: `s - alpha r`, with `r` the mean of an item's `k` largest scores in the bank."""
+
+    def __init__(self, alpha: float = 0.75, k: int = 128) -> None:
+        self.alpha = alpha
+        self.k = k
+
+
+class QbNorm(_Correction):
+    """Query-bank normalisation: the inverted softmax; if `dynamic`, only where a query's best item is among a bank query's `k`."""
+
+    def __init__(self, beta: float = 20.0, k: int = 1, dynamic: bool = True) -> None:
+        self.beta = beta
+        self.k = k
+        self.dynamic = dynamic
+
+
+class DbNorm(_Correction):
+    """Normalisation by two banks (Dual-IS; Dual-DIS if `dynamic`): `fit` needs `bank_items`. The settings suit cosines."""
+
+    def __init__(
+        self,
+        query_beta: float = 20.0,
+        item_beta: float = 10.0,
+        query_k: int = 1,
+        item_k: int = 1,
+        dynamic: bool = False,
+    ) -> None:
+        self.query_beta = query_beta
+        self.item_beta = item_beta
+        self.query_k = query_k
+        self.item_k = item_k
+        self.dynamic = dynamic
+
+
+class Sinkhorn(_Correction):
+    """Entropic optimal transport between the bank's queries and the items."""
+
+    def __init__(self, epsilon: float = 0.03, iterations: int = 20, tolerance: float = 1e-3) -> None:
+        self.epsilon = epsilon
+        self.iterations = iterations
+        self.tolerance = tolerance
+
+
+class LocalScaling(_Correction):
+    """Local scaling (`form` local_scaling) or NICDM (nicdm), for cosines."""
+
+    def __init__(self, form: str = "local_scaling", k: int = 10) -> None:
+        self.form = form
+        self.k = k
+
+
+class MutualProximity(_Correction):
+    """Mutual proximity, by normal distributions (`form` gaussian) or by counting (empirical: holds the bank's scores)."""
+
+    def __init__(self, form: str = "gaussian") -> None:
+        self.form = form
+
+
+class Report:
+    """What `report` found. In a notebook it shows itself; `print` gives the text of a terminal."""
+
+    def __init__(self, native: _itmatch.Report) -> None:
+        self._native = native
+        self._data = json.loads(native.json())
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """One dict for each method, nearest neighbours first."""
+        return self._data["rows"]
+
+    @property
+    def hubs(self) -> dict[str, Any]:
+        """The hubs of nearest neighbours for each direction: measures, the worst items by name, histograms."""
+        return self._data["hubs"]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, as `hubness report --json`."""
+        return self._data
+
+    def to_html(self, path: str | os.PathLike[str]) -> None:
+        """Writes one page with plots."""
+        self._native.write_html(os.fspath(path))
+
+    def _repr_html_(self) -> str:
+        page = html.escape(self._native.html())
+        return f'<iframe srcdoc="{page}" width="100%" height="700" style="border:0"></iframe>'
+
+    def __str__(self) -> str:
+        return self._native.text(100)
+
+    def __repr__(self) -> str:
+        data = self._data["data"]
+        return f"<Report of {data['images']} images, {data['texts']} texts, {len(self.rows)} methods>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _read, (self._native.json(),)
+
+
+def _read(text: str) -> Report:
+    return Report(_itmatch.Report.of_json(text))
+
+
+def report(
+    images: ArrayLike,
+    texts: ArrayLike,
+    pairs: Any = None,
+    *,
+    methods: Sequence[str] = (),
+    banks: tuple[ArrayLike, ArrayLike] | None = None,
+    image_names: Sequence[str] | None = None,
+    text_names: Sequence[str] | None = None,
+    seed: int = 0,
+    resamples: int = 10_000,
+    **settings: Any,
+) -> Report:
+    """Nearest neighbours and corrections side by side: recalls with intervals and tests, hubs by name. As `hubness report`.
+
+    `methods` are names such as "csls", "is", "csls+rgm", "auto"; by default all that the input allows. `banks` are held-out rows
+    (images, texts): corrections are fitted on them too. Further keywords are the settings of the corrections (`csls_k`, `is_beta`,
+    ...): numbers, lists of numbers, or "auto". Rows are used as they are; methods for cosines need rows of unit length.
+
+    >>> import numpy as np, itmatch
+    >>> rows = itmatch.unit(np.random.default_rng(0).normal(size=(20, 8)))
+    >>> found = itmatch.hubness.report(rows, rows, methods=["csls"], resamples=100)
+    >>> [(row["method"], row["setting"]) for row in found.rows]
+    [('nns', 'plain'), ('csls', 'transductive')]
+    """
+    images, texts = rows("images", images), rows("texts", texts)
+    pairs = true_pairs("pairs", pairs, len(images), len(texts))
+    if banks is not None:
+        banks = (rows("banks, images", banks[0]), rows("banks, texts", banks[1]))
+    names = tuple(None if some is None else list(some) for some in (image_names, text_names))
+    methods = [methods] if isinstance(methods, str) else list(methods)
+    settings_ = json.dumps(settings, default=_number)
+    found = Report(_itmatch.report(images, texts, pairs, banks, names, methods, settings_, seed, resamples))
+    for line in found.to_dict()["data"]["warnings"]:
+        warnings.warn(line, stacklevel=2)
+    return found
+
+
+def _number(value: Any) -> Any:
+    """A number of NumPy."""
+    return value.tolist() if hasattr(value, "tolist") else str(value)

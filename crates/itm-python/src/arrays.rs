@@ -1,0 +1,103 @@
+//! Arguments: arrays, pairs and named settings. And the call itself, without Python's lock.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use itm_core::tiles::{Embeddings, Tiles};
+use itm_core::{Error, Pairs, Result};
+use numpy::{PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
+use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use serde::Deserialize;
+use serde::de::value::{Error as Unknown, StrDeserializer};
+
+/// Rows of an array, borrowed for reading.
+pub(crate) type Array<'py> = PyReadonlyArray2<'py, f32>;
+
+/// The values of an array, as a call without Python's lock sees them.
+#[derive(Clone, Copy)]
+pub(crate) struct Rows<'a> {
+    pub(crate) name: &'static str,
+    pub(crate) rows: usize,
+    pub(crate) dim: usize,
+    pub(crate) values: &'a [f32],
+}
+
+impl<'a> Rows<'a> {
+    pub(crate) fn new(name: &'static str, array: &'a Array<'_>) -> PyResult<Self> {
+        let refused = |error| PyValueError::new_err(format!("{name}: {error}"));
+        let values = array.as_slice().map_err(refused)?;
+        Ok(Self { name, rows: array.shape()[0], dim: array.shape()[1], values })
+    }
+
+    pub(crate) fn embeddings(self) -> Result<Embeddings<'a>> {
+        Embeddings::new(self.name, self.rows, self.dim, self.values)
+    }
+
+    /// The products with the rows of `other`.
+    pub(crate) fn tiles(self, other: Self) -> Result<Tiles<'a>> {
+        if self.dim != other.dim {
+            let expected = format!("the width of {}, {}", self.name, self.dim);
+            return Err(Error::invalid(other.name, expected, other.dim));
+        }
+        Tiles::new(self.embeddings()?, other.embeddings()?)
+    }
+}
+
+/// True pairs: the image of each text, or all images that each text is true of.
+#[derive(FromPyObject)]
+pub(crate) enum TruePairs<'py> {
+    Images(PyReadonlyArray1<'py, i64>),
+    Judged(Vec<Vec<usize>>),
+}
+
+impl TruePairs<'_> {
+    pub(crate) fn pairs(&self, images: usize) -> PyResult<Pairs> {
+        let rows = match self {
+            Self::Judged(lists) => return Pairs::judged(images, lists.clone()).map_err(raised),
+            Self::Images(rows) => rows.as_array(),
+        };
+        let image_of_text =
+            rows.iter().map(|&image| usize::try_from(image)).collect::<Result<_, _>>();
+        let negative = |_| Error::invalid("pairs", "images counted from 0", "a negative number");
+        let image_of_text = image_of_text.map_err(negative).map_err(raised)?;
+        Pairs::new(images, image_of_text).map_err(raised)
+    }
+}
+
+/// A setting by its name in reports.
+pub(crate) fn named<'de, T: Deserialize<'de>>(place: &str, word: &'de str) -> Result<T> {
+    let read = T::deserialize(StrDeserializer::<Unknown>::new(word));
+    read.map_err(|error| Error::invalid(place, "a name that is known", error))
+}
+
+/// One line of Python for one line of ours.
+pub(crate) fn raised(error: Error) -> PyErr {
+    match error {
+        Error::Io { .. } => PyOSError::new_err(error.to_string()),
+        _ => PyValueError::new_err(error.to_string()),
+    }
+}
+
+/// The process whose threads work: the children of a fork have none.
+static OWNER: AtomicU32 = AtomicU32::new(0);
+
+/// Calls `work` while other threads of Python run.
+pub(crate) fn run<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T> + Send) -> PyResult<T> {
+    let this = std::process::id();
+    match OWNER.compare_exchange(0, this, Ordering::Relaxed, Ordering::Relaxed) {
+        Ok(_) => _ = itm_core::threads::cap(),
+        Err(owner) if owner != this => {
+            let line = "itmatch: expected a new process (multiprocessing's `spawn`), got a fork of one that has called itmatch";
+            return Err(PyRuntimeError::new_err(line));
+        }
+        Err(_) => {}
+    }
+    match py.detach(|| catch_unwind(AssertUnwindSafe(work))) {
+        Ok(result) => result.map_err(raised),
+        Err(_) => {
+            let line = "itmatch: expected arrays that do not change during the call, got others (or a bug: see the line above)";
+            Err(PyRuntimeError::new_err(line))
+        }
+    }
+}

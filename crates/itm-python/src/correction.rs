@@ -1,0 +1,231 @@
+//! Corrections fitted on a bank of queries. Queries stand in the rows of every matrix, items in its columns.
+
+use hubness::{
+    AnyCorrection, Bank, Direction, DualBank, EmpiricalProximity, GaussianProximity, HeldOut,
+    HeldOutBank, LocalScaling, Nnn, QueryBank, Setting, Sinkhorn, TestQueries, Transductive, csls,
+    export, inverted_softmax,
+};
+use itm_core::scored::Scored;
+use itm_core::tiles::Tiles;
+use itm_core::{Error, Result};
+use numpy::{PyArray1, PyArray2, PyArrayMethods};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::arrays::{Array, Rows, named, raised, run};
+use crate::search::{Found, Lists, at_least_one, corrected};
+
+/// A fitted correction.
+#[pyclass(frozen, module = "itmatch._itmatch")]
+pub(crate) struct Correction(Fitted);
+
+/// What it has seen, as a type: [`hubness::Knowledge`].
+#[derive(Serialize, Deserialize)]
+enum Fitted {
+    /// On other queries than it will serve.
+    HeldOut(hubness::Correction<HeldOut>),
+    /// On the queries that it will serve.
+    Transductive(hubness::Correction<Transductive>),
+}
+
+const I2T: Direction = Direction::I2t;
+
+impl Correction {
+    fn any(&self) -> &AnyCorrection {
+        match &self.0 {
+            Fitted::HeldOut(fitted) => fitted,
+            Fitted::Transductive(fitted) => fitted,
+        }
+    }
+}
+
+#[pymethods]
+impl Correction {
+    fn knowledge(&self) -> &'static str {
+        if self.any().setting() == Setting::HeldOut { "held_out" } else { "transductive" }
+    }
+
+    /// What each item loses, in units of the score.
+    fn biases<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        Ok(PyArray1::from_vec(py, export::biases(self.any()).map_err(raised)?))
+    }
+
+    /// Corrected scores of any queries.
+    fn transform<'py>(
+        &self,
+        py: Python<'py>,
+        scores: Array<'py>,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let scores = Rows::new("scores", &scores)?;
+        let values = run(py, || {
+            let items = self.any().map().items();
+            if scores.dim != items {
+                let expected = format!("one column for each of {items} items");
+                return Err(Error::invalid("scores", expected, scores.dim));
+            }
+            scores.embeddings()?; // finite, with row and column
+            let rows = scores.values.par_chunks(scores.dim);
+            let rows: Result<Vec<_>> = rows.map(|row| self.any().of_query(row)).collect();
+            Ok(rows?.concat())
+        })?;
+        PyArray1::from_vec(py, values).reshape([scores.rows, scores.dim])
+    }
+
+    /// The `k` best items of any queries.
+    fn search<'py>(
+        &self,
+        py: Python<'py>,
+        queries: Array<'py>,
+        items: Array<'py>,
+        k: usize,
+    ) -> PyResult<Lists<'py>> {
+        let (queries, items) = (Rows::new("queries", &queries)?, Rows::new("items", &items)?);
+        let found = run(py, || {
+            at_least_one(k)?;
+            let tiles = queries.tiles(items)?;
+            match self.any().map().queries() {
+                None => corrected(&tiles, self.any(), k),
+                Some(_) => query_by_query(&tiles, self.any(), k),
+            }
+        })?;
+        found.arrays(py, queries.rows)
+    }
+
+    /// Item vectors with one more dimension.
+    fn export<'py>(
+        &self,
+        py: Python<'py>,
+        items: Array<'py>,
+        centre: Option<f64>,
+    ) -> PyResult<Bound<'py, PyArray2<f32>>> {
+        let items = Rows::new("items", &items)?;
+        let vectors = run(py, || {
+            let centre = centre.map_or_else(|| export::centre(self.any()), Ok)?;
+            export::items_around(I2T, items.values, items.dim, self.any(), centre)
+        })?;
+        PyArray1::from_vec(py, vectors).reshape([items.rows, items.dim + 1])
+    }
+
+    #[staticmethod]
+    fn of_bytes(bytes: &[u8]) -> PyResult<Self> {
+        let read = rmp_serde::from_slice(bytes);
+        read.map(Self).map_err(|error| PyValueError::new_err(format!("correction: {error}")))
+    }
+
+    fn __reduce__<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
+        let bytes = rmp_serde::to_vec_named(&self.0);
+        let bytes = bytes.map_err(|error| PyValueError::new_err(error.to_string()))?;
+        let read = py.get_type::<Self>().getattr("of_bytes")?;
+        Ok((read, (PyBytes::new(py, &bytes),)))
+    }
+}
+
+/// Lists under a correction that takes values from all scores of a query.
+fn query_by_query(tiles: &Tiles<'_>, correction: &AnyCorrection, k: usize) -> Result<Found> {
+    const BATCH: usize = 256;
+    let (queries, items) = (tiles.images(), tiles.texts());
+    let k = k.min(items);
+    let best = |row: &[f32]| {
+        let scores = correction.of_query(row)?;
+        let mut order: Vec<u32> = (0..items as u32).collect();
+        let score = |item: u32| scores[item as usize];
+        let better = |a: &u32, b: &u32| score(*b).total_cmp(&score(*a)).then(a.cmp(b));
+        if k < items {
+            order.select_nth_unstable_by(k, better);
+            order.truncate(k);
+        }
+        order.sort_unstable_by(better);
+        let scores: Vec<_> = order.iter().map(|&item| score(item)).collect();
+        Ok((order, scores))
+    };
+    let mut found = Found::default();
+    for first in (0..queries).step_by(BATCH) {
+        let rows = tiles.block(first..(first + BATCH).min(queries), 0..items);
+        let lists: Result<Vec<_>> = rows.values().par_chunks(items.max(1)).map(best).collect();
+        for (ids, scores) in lists? {
+            found.push(&ids, scores.into_iter());
+        }
+    }
+    Ok(found)
+}
+
+/// A correction with its settings; Python's class of the same name makes it.
+#[pyclass(frozen, module = "itmatch._itmatch")]
+pub(crate) enum Method {
+    Csls { k: usize },
+    InvertedSoftmax { beta: f64 },
+    Nnn { alpha: f64, k: usize },
+    QbNorm { beta: f64, k: usize, dynamic: bool },
+    DbNorm { query_beta: f64, item_beta: f64, query_k: usize, item_k: usize, dynamic: bool },
+    Sinkhorn { epsilon: f64, iterations: usize, tolerance: f64 },
+    LocalScaling { form: String, k: usize },
+    MutualProximity { form: String },
+}
+
+impl Method {
+    /// Fits for queries that come later: what a map holds of single queries is of the bank's.
+    fn on<B: Bank>(
+        &self,
+        bank: &B,
+        bank_items: Option<&dyn Scored>,
+    ) -> Result<hubness::Correction<B::Knowledge>> {
+        let test = bank.scores();
+        match *self {
+            Self::Csls { k } => csls(bank, I2T, k),
+            Self::InvertedSoftmax { beta } => inverted_softmax(bank, I2T, beta),
+            Self::Nnn { alpha, k } => Nnn { alpha, k }.fit(bank, I2T),
+            Self::QbNorm { beta, k, dynamic } => {
+                QueryBank { beta, k, dynamic }.fit(bank, test, I2T)
+            }
+            Self::DbNorm { query_beta, item_beta, query_k, item_k, dynamic } => {
+                let none = || Error::invalid("bank_items", "held-out items", "none");
+                let norm = DualBank { query_beta, item_beta, query_k, item_k, dynamic };
+                norm.fit(bank, bank_items.ok_or_else(none)?, test, I2T)
+            }
+            Self::Sinkhorn { epsilon, iterations, tolerance } => {
+                let sinkhorn = Sinkhorn { epsilon, iterations, tolerance };
+                Ok(sinkhorn.fit(bank, I2T)?.correction)
+            }
+            Self::LocalScaling { ref form, k } => {
+                LocalScaling { form: named("form", form)?, k }.fit(bank, test, I2T)
+            }
+            Self::MutualProximity { ref form } => match &form[..] {
+                "gaussian" => GaussianProximity.fit(bank, test, I2T),
+                "empirical" => EmpiricalProximity::default().fit(bank, test, I2T),
+                other => Err(Error::invalid("form", "gaussian or empirical", other)),
+            },
+        }
+    }
+}
+
+#[pymethods]
+impl Method {
+    fn fit(
+        &self,
+        py: Python<'_>,
+        bank: Array<'_>,
+        items: Array<'_>,
+        bank_items: Option<Array<'_>>,
+        transductive: bool,
+    ) -> PyResult<Correction> {
+        let (bank, items) = (Rows::new("bank_queries", &bank)?, Rows::new("items", &items)?);
+        let bank_items = bank_items.as_ref().map(|array| Rows::new("bank_items", array));
+        let bank_items = bank_items.transpose()?;
+        let fitted = run(py, || {
+            let scores = bank.tiles(items)?;
+            let of_items = bank_items.map(|bank| bank.tiles(items)).transpose()?;
+            let of_items = of_items.as_ref().map(|tiles| tiles as &dyn Scored);
+            match transductive {
+                true => self.on(&TestQueries(&scores), of_items).map(Fitted::Transductive),
+                false => self.on(&HeldOutBank(&scores), of_items).map(Fitted::HeldOut),
+            }
+        });
+        fitted.map(Correction)
+    }
+}

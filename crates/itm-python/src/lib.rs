@@ -1,0 +1,26 @@
+//! The native half of the Python package `itmatch`: arrays in, plain numbers and arrays out.
+//!
+//! The package's Python half (`python/itmatch`) turns what users have into aligned C-ordered `float32` arrays, names the options
+//! and holds the documentation. This half borrows the arrays, lets other Python threads run, and calls `itm-core` and `hubness`.
+
+mod arrays;
+mod correction;
+mod evaluation;
+mod report;
+mod search;
+
+#[pyo3::pymodule]
+mod _itmatch {
+    #[pymodule_export]
+    #[expect(non_upper_case_globals, reason = "Python's name")]
+    const __version__: &str = env!("CARGO_PKG_VERSION");
+
+    #[pymodule_export]
+    use crate::correction::{Correction, Method};
+    #[pymodule_export]
+    use crate::evaluation::{evaluate, significance};
+    #[pymodule_export]
+    use crate::report::{Report, report};
+    #[pymodule_export]
+    use crate::search::{search, unit};
+}

@@ -1,0 +1,99 @@
+//! A study of hubs, and its report.
+
+use std::path::PathBuf;
+
+use hubness::page;
+use hubness::rows::{Length, warnings};
+use hubness::study::{Banks, ItemNames, Settings, Study, Test};
+use itm_core::scored::{EmbeddingRows, Similarity};
+use itm_core::significance::MOST_REPLICATES;
+use itm_core::{Error, Result, output};
+use itm_report::terminal::Palette;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use crate::arrays::{Array, Rows, TruePairs, raised, run};
+
+/// A report: JSON for the Python half, HTML, text.
+#[pyclass(frozen)]
+pub(crate) struct Report(hubness::report::Report);
+
+#[pymethods]
+impl Report {
+    fn json(&self) -> PyResult<String> {
+        serde_json::to_string(&self.0).map_err(|e| PyValueError::new_err(e.to_string()))
+    }
+
+    #[staticmethod]
+    fn of_json(text: &str) -> PyResult<Self> {
+        let read = serde_json::from_str(text);
+        read.map(Self).map_err(|e| PyValueError::new_err(format!("report: {e}")))
+    }
+
+    fn html(&self) -> String {
+        page::html(&self.0)
+    }
+
+    fn write_html(&self, path: PathBuf) -> PyResult<()> {
+        output::write_bytes(&path, self.html().as_bytes()).map_err(raised)
+    }
+
+    fn text(&self, width: usize) -> String {
+        page::terminal(&self.0, width, Palette::Plain)
+    }
+}
+
+/// Measures every row on these embeddings. `settings` is a JSON object with the fields of [`Settings`].
+#[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "the Python half names them")]
+pub(crate) fn report<'py>(
+    py: Python<'py>,
+    images: Array<'py>,
+    texts: Array<'py>,
+    pairs: TruePairs<'py>,
+    banks: Option<(Array<'py>, Array<'py>)>,
+    names: (Option<Vec<String>>, Option<Vec<String>>),
+    methods: Vec<String>,
+    settings: &str,
+    seed: u64,
+    resamples: usize,
+) -> PyResult<Report> {
+    let sides = [Rows::new("images", &images)?, Rows::new("texts", &texts)?];
+    let pairs = pairs.pairs(sides[0].rows)?;
+    let banks = banks.as_ref().map(|(images, texts)| {
+        PyResult::Ok([Rows::new("bank_images", images)?, Rows::new("bank_texts", texts)?])
+    });
+    let banks = banks.transpose()?;
+    let settings: Settings = serde_json::from_str(settings)
+        .map_err(|e| PyValueError::new_err(format!("settings: {e}")))?;
+    let methods = methods.iter().map(|name| name.trim().parse()).collect::<Result<Vec<_>>>();
+    let study =
+        Study { methods: methods.map_err(raised)?, settings, seed, resamples, curves: true };
+    let names = ItemNames { images: names.0, texts: names.1 };
+    run(py, || {
+        if resamples > MOST_REPLICATES {
+            let expected = format!("0 to {MOST_REPLICATES}");
+            return Err(Error::invalid("resamples", expected, resamples));
+        }
+        sides[0].tiles(sides[1])?; // the checks
+        let [images, texts] = sides.map(|side| side.values.to_vec());
+        let rows =
+            EmbeddingRows { dim: sides[0].dim, images, texts, similarity: Similarity::Cosine };
+        let mut test = Test { names: &names, ..Test::new(&rows, &pairs) };
+        if let Some([images, texts]) = banks {
+            let (images, texts) = (Some(images.embeddings()?), Some(texts.embeddings()?));
+            test.banks = Banks { images, texts };
+        }
+        test.length = if sides.iter().all(unit) { Length::Unit } else { Length::Raw };
+        let mut report = study.run(&test, None)?;
+        let odd = sides.map(|side| warnings(side.name, side.dim, side.values));
+        report.data.warnings.extend(odd.concat());
+        Ok(Report(report))
+    })
+}
+
+/// Whether all rows are of unit length, to the precision of half floats, or zero: then products are cosines.
+fn unit(side: &Rows<'_>) -> bool {
+    let square = |row: &[f32]| row.iter().map(|&v| f64::from(v).powi(2)).sum::<f64>();
+    side.values.chunks(side.dim).map(square).all(|s| s == 0.0 || (s - 1.0).abs() < 2e-3)
+}

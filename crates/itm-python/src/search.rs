@@ -1,0 +1,95 @@
+//! The best items of every query.
+
+use hubness::{Affine, AnyCorrection, Direction, Setting, pass};
+use itm_core::tiles::Tiles;
+use itm_core::{Error, Result};
+use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
+use pyo3::prelude::*;
+
+use crate::arrays::{Array, Rows, run};
+
+/// Items and scores of every query.
+pub(crate) type Lists<'py> = (Bound<'py, PyArray2<i64>>, Bound<'py, PyArray2<f64>>);
+
+/// The `k` items with the largest `score − bias`.
+#[pyfunction]
+pub(crate) fn search<'py>(
+    py: Python<'py>,
+    queries: Array<'py>,
+    items: Array<'py>,
+    k: usize,
+    bias: Option<PyReadonlyArray1<'py, f64>>,
+) -> PyResult<Lists<'py>> {
+    let (queries, items) = (Rows::new("queries", &queries)?, Rows::new("items", &items)?);
+    let bias = bias.map(|bias| bias.as_array().to_vec());
+    let found = run(py, || {
+        at_least_one(k)?;
+        let tiles = queries.tiles(items)?;
+        let Some(bias) = bias else {
+            let top = tiles.top_texts(k);
+            let of = |query| (top.items(query), top.scores(query));
+            let mut found = Found::default();
+            for (ids, scores) in (0..queries.rows).map(of) {
+                found.push(ids, scores.iter().copied().map(f64::from));
+            }
+            return Ok(found);
+        };
+        if bias.len() != items.rows {
+            let expected = format!("one number for each of {} items", items.rows);
+            return Err(Error::invalid("bias", expected, bias.len()));
+        }
+        let map = Box::new(Affine::of_items(1.0, bias));
+        let correction = AnyCorrection::new(Direction::I2t, Setting::Plain, map);
+        corrected(&tiles, &correction, k)
+    })?;
+    found.arrays(py, queries.rows)
+}
+
+/// The lists of all queries, one after the other.
+#[derive(Default)]
+pub(crate) struct Found {
+    ids: Vec<i64>,
+    scores: Vec<f64>,
+}
+
+impl Found {
+    /// Appends the list of a query.
+    pub(crate) fn push(&mut self, ids: &[u32], scores: impl Iterator<Item = f64>) {
+        self.ids.extend(ids.iter().map(|&id| i64::from(id)));
+        self.scores.extend(scores);
+    }
+
+    pub(crate) fn arrays(self, py: Python<'_>, queries: usize) -> PyResult<Lists<'_>> {
+        let shape = [queries, self.ids.len().checked_div(queries).unwrap_or(0)];
+        let ids = PyArray1::from_vec(py, self.ids).reshape(shape)?;
+        Ok((ids, PyArray1::from_vec(py, self.scores).reshape(shape)?))
+    }
+}
+
+/// Lists under a correction that serves any queries.
+pub(crate) fn corrected(tiles: &Tiles<'_>, correction: &AnyCorrection, k: usize) -> Result<Found> {
+    correction.check(tiles)?;
+    let top = pass::top(tiles, correction, k)?;
+    let mut found = Found::default();
+    for query in 0..top.queries() {
+        found.push(top.items(query), top.scores(query).iter().copied());
+    }
+    Ok(found)
+}
+
+/// # Errors
+/// If lists would be empty.
+pub(crate) fn at_least_one(k: usize) -> Result<()> {
+    if k > 0 { Ok(()) } else { Err(Error::invalid("k", "at least 1 item", 0)) }
+}
+
+/// Rows of unit length; rows of zeros stay zero.
+#[pyfunction]
+pub(crate) fn unit<'py>(py: Python<'py>, rows: Array<'py>) -> PyResult<Bound<'py, PyArray2<f32>>> {
+    let rows = Rows::new("rows", &rows)?;
+    let unit = run(py, || {
+        rows.embeddings()?; // the checks
+        Ok(hubness::rows::unit(rows.dim, rows.values))
+    })?;
+    PyArray1::from_vec(py, unit).reshape([rows.rows, rows.dim])
+}
