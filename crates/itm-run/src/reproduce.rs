@@ -130,8 +130,7 @@ fn cca(experiment: &Experiment, measures: &AllMeasures) -> Result<Option<RowResu
     }
     let started = Instant::now();
     let spinner = progress::spinner("CCA (closed form)");
-    let cca = experiment.run.cca()?;
-    let scores = cca.scores(&experiment.data().test)?;
+    let (cca, scores) = experiment.run.cca()?;
     let run = SeedRun::evaluate(experiment, measures, (CCA, 0), &scores)?;
     spinner.finish_and_clear();
     let seconds = started.elapsed().as_secs_f64();

@@ -132,7 +132,8 @@ pub struct BestPoint {
 /// s(v, w) = cos(Wxᵀ x, Wyᵀ y)
 /// ```
 ///
-/// Given rows ([`Embeddings`](crate::data::Embeddings)) stand beside both: `x = [unit(√x); given]`, `y = [unit(tf-idf); given]`.
+/// Given rows ([`Embeddings`](crate::data::Embeddings)) stand beside both: `x = [unit(√x); given]`, `y = [unit(tf-idf); given]`. Either
+/// side may have given rows alone.
 ///
 /// | symbol     | here                                       | shape        |
 /// |------------|--------------------------------------------|--------------|
@@ -199,7 +200,7 @@ impl Cca {
     /// - If a list of the grid is empty or holds a value that is out of range.
     /// - If the training or validation split has no caption or a feature that is not finite.
     /// - If features or captions do not fit the pairs, or the splits differ in width.
-    /// - If no term is frequent enough, or images do not vary together with their captions.
+    /// - If a side has neither inputs of its own nor given rows, or images do not vary together with their captions.
     pub fn fit(data: &Dataset, options: &CcaOptions) -> Result<Self> {
         check_options(options)?;
         let (train, val) = (&data.train, &data.val);
@@ -215,11 +216,14 @@ impl Cca {
                 check_rows(&format!("{place}, rows of {what}"), width, rows, count)?;
             }
         }
+        if image_width(train) == 0 {
+            return Err(Error::invalid(&data.name, "features or given rows of images", "none"));
+        }
         let transform =
             options.transform.unwrap_or_else(|| ImageTransform::suited_to(&train.features));
         let (min, max) = (options.min_captions, options.max_terms);
         let terms = Terms::fit(&train.captions, min, max);
-        if terms.is_empty() {
+        if terms.is_empty() && train.embeddings.texts.dim == 0 {
             let expected = format!("a term of at least {min} captions");
             return Err(Error::invalid(format!("{}, train", data.name), expected, "none"));
         }
@@ -231,7 +235,7 @@ impl Cca {
         let moments = PairMoments::new(widths, row, &texts, &train.pairs);
         drop(texts);
         let problem = Problem::new(&moments)?;
-        let images = (0..val.features.rows()).map(|i| transform.row(val, i)).collect();
+        let images = (0..val.pairs.images()).map(|i| transform.row(val, i)).collect();
         let validation = ValidationRows {
             rows: Sides { image: images, text: text_rows(val) },
             means: Sides { image: &moments.mean_x, text: &moments.mean_y },
@@ -297,7 +301,7 @@ impl Cca {
     pub fn image_embeddings(&self, part: &Part) -> Vec<f32> {
         let (inputs, width) = (self.image.inputs(), image_width(part));
         assert_eq!(width, inputs, "features and given rows of width {width}, not {inputs}");
-        self.image.embed(part.features.rows(), |i| self.transform.row(part, i))
+        self.image.embed(part.pairs.images(), |i| self.transform.row(part, i))
     }
 
     /// Text embeddings of unit length, `[texts, dims]` row-major. Without given rows, all texts without a known term have the same
@@ -322,7 +326,7 @@ impl Cca {
     /// If the features or given rows are not as wide as in training.
     pub fn scores(&self, part: &Part) -> Result<ScoreMatrix> {
         let (images, texts) = (self.image_embeddings(part), self.text_embeddings(part));
-        let (n, m, d) = (part.features.rows(), part.captions.len(), self.dims());
+        let (n, m, d) = (part.pairs.images(), part.captions.len(), self.dims());
         let mut values = vec![0.0; n * m]; // row-major [n, m] = column-major [m, n]
         let products = MatMut::from_column_major_slice_mut(&mut values, m, n);
         let texts = MatRef::from_row_major_slice(&texts, m, d);
@@ -361,7 +365,7 @@ fn check_options(options: &CcaOptions) -> Result<()> {
     Ok(())
 }
 
-/// Checks that features and captions fit the pairs and that features have the width. `place` begins every error.
+/// Checks that features and captions fit the pairs and that features have the width, which may be 0. `place` begins every error.
 fn check_pairs(
     place: &str,
     width: usize,
@@ -374,7 +378,7 @@ fn check_pairs(
     }
     for (what, expected, got) in [
         ("width of the features", width, features.dim),
-        ("rows of features", pairs.images(), features.rows()),
+        ("rows of features", if width > 0 { pairs.images() } else { 0 }, features.rows()),
         ("captions", pairs.texts(), captions.len()),
     ] {
         if expected != got {

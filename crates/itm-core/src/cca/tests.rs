@@ -50,6 +50,33 @@ fn golden_problems() {
     }
 }
 
+/// Given rows alone are as features that were transformed before, and a side without any inputs is refused.
+#[test]
+fn given_rows_need_no_features() {
+    let mut data = dataset(1, 40, 6, 2);
+    let options = CcaOptions { transform: Some(ImageTransform::Root), ..single(1.0, 1.0) };
+    let want = Cca::fit(&data, &options).unwrap().scores(&data.test).unwrap();
+    for part in [&mut data.train, &mut data.val, &mut data.test] {
+        let Features { dim, values } = std::mem::take(&mut part.features);
+        let mut rows = vec![0.0; values.len()];
+        for (row, out) in values.chunks(dim).zip(rows.chunks_mut(dim)) {
+            let mut transformed = vec![0.0; dim];
+            ImageTransform::Root.apply(row, &mut transformed);
+            out.iter_mut().zip(transformed).for_each(|(out, x)| *out = x as f32);
+        }
+        part.embeddings.images = Features { dim, values: rows };
+    }
+    let got = Cca::fit(&data, &options).unwrap().scores(&data.test).unwrap();
+    let pairs = got.values().iter().zip(want.values());
+    assert!(pairs.clone().all(|(a, b)| (a - b).abs() < 1e-4) && got.values().len() > 10);
+
+    for part in [&mut data.train, &mut data.val, &mut data.test] {
+        part.embeddings.images = Features::default();
+    }
+    let line = Cca::fit(&data, &options).unwrap_err().to_string();
+    assert!(line.ends_with("expected features or given rows of images, got none"), "{line}");
+}
+
 /// A trap: if the mean of the embedded batch were subtracted, an embedding would depend on its neighbours.
 #[test]
 fn an_embedding_does_not_depend_on_its_batch() {

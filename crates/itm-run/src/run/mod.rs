@@ -11,10 +11,8 @@ mod rows;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
 
 use burn::tensor::Device;
-use itm_core::cca::Cca;
 use itm_core::data::{Features, WordVectors};
 use itm_core::files::read_text;
 use itm_core::{Error, Result};
@@ -44,7 +42,6 @@ pub(crate) struct Run {
     /// Ready word vectors, if a row's words begin with them and the target's file exists.
     vectors: Option<WordVectors>,
     pub(crate) starts: Starts,
-    cca: Mutex<Option<Arc<Cca>>>,
     pub(crate) device: Device,
     /// The folder; `None` before anything is written.
     pub(crate) dir: Option<RunDir>,
@@ -93,8 +90,8 @@ impl Run {
             }
             None => None,
         };
-        let (starts, cca, dir) = (Starts::default(), Mutex::default(), None);
-        Ok(Self {
+        let (starts, dir) = (Starts::default(), None);
+        let mut run = Self {
             config,
             source,
             recipes,
@@ -103,10 +100,15 @@ impl Run {
             readings,
             vectors,
             starts,
-            cca,
             device,
             dir,
-        })
+        };
+        if run.sees_only_regions() {
+            run.source
+                .notes
+                .push("CCA (closed form): the mean of an image's regions, stems".into());
+        }
+        Ok(run)
     }
 
     /// Opens a finished run with its own copy of the configuration, its data (their folder and the backend are given), and its folder.

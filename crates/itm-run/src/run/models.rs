@@ -4,9 +4,9 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use itm_core::cca::{Cca, CcaOptions, StartInputs};
-use itm_core::data::{Features, WordVectors};
+use itm_core::data::{Dataset, Embeddings, Features, Part, WordVectors};
 use itm_core::start::{InputStatistics, Start, TextForm, mean_regions};
-use itm_core::{Error, Result};
+use itm_core::{Error, Result, ScoreMatrix};
 use tempfile::TempDir;
 
 use super::Run;
@@ -81,17 +81,22 @@ impl Run {
         Ok(model)
     }
 
-    /// The closed-form baseline, solved once.
+    /// The closed-form baseline, fitted to what the rows see, and its scores of the test split. If all rows see regions, it sees the
+    /// mean of an image's regions and the stems of its captions.
     ///
     /// # Errors
-    /// As [`Cca::fit`].
-    pub(crate) fn cca(&self) -> Result<Arc<Cca>> {
-        let mut known = self.cca.lock().expect("no panic under this lock");
-        if let Some(cca) = &*known {
-            return Ok(cca.clone());
+    /// As [`Cca::fit`], or if a region cannot be read.
+    pub(crate) fn cca(&self) -> Result<(Cca, ScoreMatrix)> {
+        let mut data = Cow::Borrowed(&self.source.dataset);
+        if self.sees_only_regions() {
+            let Dataset { name, train, val, test, sha256 } = &*data;
+            let (name, sha256) = (name.clone(), sha256.clone());
+            let [train, val, test] = [of_regions(train)?, of_regions(val)?, of_regions(test)?];
+            data = Cow::Owned(Dataset { name, train, val, test, sha256 });
         }
-        let cca = Arc::new(Cca::fit(&self.source.dataset, &CcaOptions::default())?);
-        Ok(known.insert(cca).clone())
+        let cca = Cca::fit(&data, &CcaOptions::default())?;
+        let scores = cca.scores(&data.test)?;
+        Ok((cca, scores))
     }
 
     /// The closed form that a row begins with, if any.
@@ -129,6 +134,19 @@ impl Run {
         let inputs = StartInputs { features: &features, captions, pairs, terms: &terms, rows };
         form.solve(&inputs, &words)
     }
+}
+
+/// A split with the mean of an image's regions as its only row, as a start of regions reads it.
+fn of_regions(part: &Part) -> Result<Part> {
+    let images = part.regions.as_ref().map(mean_regions).transpose()?.unwrap_or_default();
+    Ok(Part {
+        features: Features::default(),
+        embeddings: Embeddings { images, texts: Features::default() },
+        regions: None,
+        images: part.images.clone(),
+        captions: part.captions.clone(),
+        pairs: part.pairs.clone(),
+    })
 }
 
 /// The ready word vectors for words as `reading` has them, if the target's file exists. The vectors of found words are data: they change the

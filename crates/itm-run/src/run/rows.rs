@@ -68,6 +68,11 @@ impl Run {
         &self.facts[row]
     }
 
+    /// Whether no row of the target sees anything of an image but its regions.
+    pub(super) fn sees_only_regions(&self) -> bool {
+        self.facts.values().all(|facts| matches!(facts.sees, Sees::Regions))
+    }
+
     /// How long a row trains, with one seed.
     pub(crate) fn plan(&self, row: &str, seed: u64) -> Plan {
         plan(&self.config, row, self.facts(row), &self.source, seed)

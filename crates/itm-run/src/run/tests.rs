@@ -1,6 +1,7 @@
 //! Data as rows read them, closed forms that weights begin with, ready word vectors.
 
-use itm_core::data::Regions;
+use itm_core::cca::{Cca, CcaOptions};
+use itm_core::data::{Dataset, Part, Regions};
 use itm_core::start::{BagPooling, StartOptions, TextForm};
 use itm_core::text::Marks;
 
@@ -115,4 +116,35 @@ fn an_image_map_of_regions_is_that_of_their_mean() {
     assert_ne!(of_regions.image.weight.len(), solve(&run, Sees::Features).image.weight.len());
     run.features.train = means;
     assert_eq!(of_regions, solve(&run, Sees::Features));
+}
+
+/// Where rows see regions, the closed form sees their mean and no features: with regions 0 and 2·x it scores as with rows x.
+#[test]
+fn the_closed_form_of_regions_is_that_of_their_mean() {
+    let (config, source) = testing::small_target("naaf-scenes", &[]);
+    let mut run = Run::new(config, source, Device::flex()).unwrap();
+    let mut plain = run.source.dataset.clone();
+    let parts = |data: &mut Dataset, change: &dyn Fn(&mut Part, Features)| {
+        for part in [&mut data.train, &mut data.val, &mut data.test] {
+            let all = part.features.clone();
+            let values = (0..all.rows()).flat_map(|i| all.row(i)[..20].to_vec()).collect();
+            change(part, Features { dim: 20, values });
+        }
+    };
+    parts(&mut run.source.dataset, &|part, rows| {
+        let both =
+            |i: usize| [0.0, 2.0].into_iter().flat_map(move |by| (0..20).map(move |k| (i, k, by)));
+        let values = (0..rows.rows()).flat_map(both).map(|(i, k, by)| by * rows.row(i)[k]);
+        let counts = vec![2; rows.rows()];
+        part.regions = Some(Regions::new(20, counts, values.collect()).unwrap());
+    });
+    parts(&mut plain, &|part, rows| {
+        part.features = Features::default();
+        part.embeddings.images = rows;
+    });
+    let want = Cca::fit(&plain, &CcaOptions::default()).unwrap();
+    let (cca, scores) = run.cca().unwrap();
+    assert_eq!(cca.chosen(), want.chosen());
+    assert_eq!(scores, want.scores(&plain.test).unwrap());
+    assert!(run.source.notes.last().unwrap().starts_with("CCA (closed form): the mean"));
 }
