@@ -8,6 +8,7 @@ use itm_core::{Error, Result};
 use itm_kernels::Precision;
 use serde::{Deserialize, Serialize};
 
+use crate::evidence::check_quantile;
 use crate::model::UniterShape;
 use crate::phrases::Duplicates;
 use crate::{MaskBy, Repeat};
@@ -156,8 +157,8 @@ pub enum Sampling {
     Evaluation,
 }
 
-/// Which sentences are no negatives (departures 1 and 2).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// Which sentences are no negatives: `"paper"`, `"positive_only"`, `"penalty"` (departures 1 and 2), `"siblings"` or `{ absent = 0.03 }`.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum FilterKind {
@@ -169,6 +170,8 @@ pub enum FilterKind {
     Penalty,
     /// [`Filter::Siblings`](crate::Filter::Siblings), learnt from the training captions.
     Siblings,
+    /// [`Filter::Absent`](crate::Filter::Absent), the quantile; evidence from the row's start, `model.start = "cca"`.
+    Absent(f64),
 }
 
 /// Negatives from the training split (§3.8).
@@ -340,6 +343,13 @@ impl TagsDcConfig {
             |key: &str, value: f64| within(key, value, "0 to 1", |x| (0.0..=1.0).contains(&x));
         share("loss.margin", loss.margin)?;
         above_zero("synthetic.temperature", synthetic.temperature)?;
+        if let FilterKind::Absent(quantile) = synthetic.filter {
+            check_quantile("synthetic.filter.absent", quantile)?;
+            if model.closed_form().is_none() {
+                let expected = "model.start = \"cca\", which gives the evidence";
+                return Err(Error::invalid("synthetic.filter.absent", expected, "another start"));
+            }
+        }
         let losses = [
             ("loss.itm", loss.itm),
             ("loss.mlm", loss.mlm),

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 
+use crate::evidence::AbsentWords;
 use crate::siblings::SiblingStatistics;
 
 /// Words that make no sentence false: all tokens of all captions of an image, also of captions that are too long for training.
@@ -35,6 +36,13 @@ pub enum Filter<'a> {
     Penalty,
     /// As `Paper`, but a changed token may also be a word that siblings use for the replaced word.
     Siblings(&'a SiblingStatistics),
+    /// As `Siblings`, but a changed token must also be a word that the image shows too little evidence for.
+    Absent {
+        /// Words for the same thing.
+        siblings: &'a SiblingStatistics,
+        /// The words that are absent from the caption's image: [`EvidenceBounds::absent`](crate::EvidenceBounds::absent).
+        absent: &'a AbsentWords,
+    },
 }
 
 /// Which of equal rows stays (departure 3). The choice matters only for the labels of word correction.
@@ -128,6 +136,9 @@ impl Filter<'_> {
             Self::Siblings(statistics) => {
                 changes.all(|(&w, &x)| captions.contains(x) || statistics.excludes(w, x))
             }
+            Self::Absent { siblings, absent } => changes.all(|(&w, &x)| {
+                captions.contains(x) || siblings.excludes(w, x) || !absent.contains(x)
+            }),
         }
     }
 }
@@ -135,6 +146,7 @@ impl Filter<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::EvidenceBounds;
 
     const POSITIVE: [u32; 4] = [1, 2, 3, 4];
 
@@ -198,6 +210,24 @@ mod tests {
         assert_eq!(of(Filter::Paper, &rows), [Kept; 4]);
         let wanted = [Protected, Kept, Protected, Kept];
         assert_eq!(of(Filter::Siblings(&statistics), &rows), wanted, "200 for 2 only");
+    }
+
+    /// By hand: 200 and 201 are absent, but 200 is another word for 2. The image shows 202.
+    #[test]
+    fn only_an_absent_word_makes_a_sentence_false() {
+        let mut images = vec![vec![vec![2, 3], vec![200, 3]]; 5];
+        images.extend(vec![vec![vec![7], vec![7]]; 40]);
+        let siblings = SiblingStatistics::fit(&images);
+        let told = [vec![200, 201, 202]];
+        let bounds = EvidenceBounds::fit(203, &told, 0.1, |_, w| Ok(vec![0.5; w.len()])).unwrap();
+        let absent = bounds.absent(&[vec![0.4; 202], vec![0.6]].concat());
+        let rows =
+            [[1, 201, 3, 4], [1, 202, 3, 4], [1, 200, 3, 4], [200, 2, 3, 4], [1, 202, 201, 4]];
+        let filter = Filter::Absent { siblings: &siblings, absent: &absent };
+        use Verdict::{Kept, Protected};
+        assert_eq!(of(filter, &rows), [Kept, Protected, Protected, Kept, Kept]);
+        // Nothing is known of 203, and a caption of the image has 20.
+        assert_eq!(of(filter, &[[1, 203, 3, 4], [1, 20, 3, 4]]), [Protected; 2]);
     }
 
     /// Departure 3.

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod aligned;
+mod evidence;
 mod filter;
 mod masking;
 mod pool;
@@ -33,6 +34,7 @@ pub mod train;
 pub use itm_core::{Error, Pairs, Result};
 
 pub use aligned::{Aligned, spelled};
+pub use evidence::{AbsentWords, EvidenceBounds, StartEvidence};
 pub use filter::{CaptionWords, Filter, Repeat, Verdict};
 pub use masking::{MaskBy, Masker, Masking, label_probabilities};
 pub use pool::{Pick, Scores, draw_images, draw_texts, hardest, pool, top};

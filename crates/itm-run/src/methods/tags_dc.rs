@@ -76,11 +76,11 @@ impl Recipe for TagsDcConfig {
         config.train.seed = seed;
         let (width, updates) = (sizes.region_width, self.train.all_updates(sizes.captions));
         let model = TagsDc::of(&config, width, marks(self, sizes)?, updates, device)?;
-        let model = model.with_siblings_of(&train);
         let model = match start.filter(|_| self.model.closed_form().is_some()) {
             Some(start) => model.with_start(start)?,
             None => model,
         };
+        let model = model.with_filter_of(&train)?;
         let masks = self.loss.mlm > 0.0 || self.loss.synthetic();
         if !masks || self.masking.by == MaskBy::Words {
             return Ok(Box::new(model));

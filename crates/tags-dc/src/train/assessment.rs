@@ -70,7 +70,8 @@ impl TagsDc {
 
     /// Makes the negatives of a text of a split as training does, but without noise: the text is masked as the configuration says, refilled
     /// and filtered, and the best sentences stay. `phrases` are positions of the text's words; without phrases each word is its own phrase.
-    /// With `filter = "siblings"` a loaded model that has made no step since needs [`with_siblings_of`](Self::with_siblings_of).
+    /// With `filter = "siblings"` or `{ absent = … }` a loaded model that has made no step since needs
+    /// [`with_filter_of`](Self::with_filter_of).
     ///
     /// # Errors
     /// As [`assess`](Self::assess); also if the text does not exist, or a phrase has a position outside the text.
@@ -97,7 +98,7 @@ impl TagsDc {
             [TextMaskings { number: 0, image, text, rows: rows.map_err(of_caption(text))? }];
         let generator = self.generator.as_ref().unwrap_or(&model);
         let logits = host(word_logits(generator, &masked, regions, Noise::Off)?);
-        let maker = Maker::new(&self.config.synthetic, self.marks, &self.siblings);
+        let maker = Maker::new(&self.config.synthetic, self.marks, &self.learnt);
         let (pools, _) = maker.pools(&masked, &logits, &model, (items, regions), seed)?;
         let Pool { positive, negatives, .. } = &pools[0];
         let mut sentences: Vec<&[u32]> = vec![positive];

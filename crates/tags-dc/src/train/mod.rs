@@ -11,6 +11,7 @@
 //! | Eq. 1 to 5 and 7 to 10 | `objective` |
 
 mod assessment;
+mod learnt;
 mod marks;
 mod method;
 mod objective;
@@ -44,13 +45,14 @@ pub use self::page::{PairSentences, page};
 pub use self::sentences::{Caption, SentenceText, WordText};
 pub use self::shares::{FurtherShares, SentenceCounts, SentenceShares};
 
+use self::learnt::Learnt;
 use self::objective::{Losses, word_logits};
 use self::refused::of_caption;
 use self::retrieval::Anchors;
 use self::synthetic::{Maker, TextMaskings};
-use crate::config::{FilterKind, GeneratorKind, Published, Sampling, TagsDcConfig};
+use crate::config::{GeneratorKind, Published, Sampling, TagsDcConfig};
 use crate::model::Uniter;
-use crate::{MaskBy, Masker, Purpose, SiblingStatistics, Streams};
+use crate::{MaskBy, Masker, Purpose, StartEvidence, Streams};
 
 /// The streams that the seed of a step is split into.
 mod stream {
@@ -101,8 +103,8 @@ pub struct TagsDc {
     updates: u64,
     /// Position lists of each training caption's phrases.
     phrases: Option<Arc<Vec<Vec<Vec<usize>>>>>,
-    /// Learnt from the training captions, if the filter needs it.
-    siblings: Arc<SiblingStatistics>,
+    /// Learnt from the training split, if the filter needs it.
+    learnt: Arc<Learnt>,
     /// The static generator.
     generator: Option<Uniter>,
 }
@@ -161,7 +163,7 @@ impl TagsDc {
             masker,
             updates: updates as u64,
             phrases: None,
-            siblings: Arc::default(),
+            learnt: Arc::default(),
             generator: None,
         };
         Ok(new.begun(model))
@@ -181,14 +183,20 @@ impl TagsDc {
     /// If a map is of another shape, or a value is not finite.
     pub fn with_start(self, start: &Start) -> Result<Self> {
         let model = self.model().clone().with_start(start)?;
-        Ok(self.begun(model))
+        let evidence = Some(StartEvidence::new(start));
+        let learnt = Arc::new(Learnt { evidence, ..Learnt::default() });
+        Ok(Self { learnt, ..self.begun(model) })
     }
 
-    /// The same model, after it has learnt from these training captions which words name the same thing, if `filter = "siblings"` needs it.
-    /// A step learns this too, so that only a loaded model that makes no step needs this call.
-    pub fn with_siblings_of(mut self, train: &Items) -> Self {
-        self.learn_siblings(train);
-        self
+    /// The same model, after its filter has learnt from the training split which words name the same thing, and with how little evidence an
+    /// image shows a word, if `filter` is `"siblings"` or `{ absent = … }`. A step learns this too, so that only a loaded model that makes no
+    /// step needs this call.
+    ///
+    /// # Errors
+    /// If the images are not regions of the model's width, or a region cannot be read.
+    pub fn with_filter_of(mut self, train: &Items) -> Result<Self> {
+        self.learn_filter(train)?;
+        Ok(self)
     }
 
     /// The model before its first step, with these weights. Missing heads that the losses need are made from them, heads that no loss needs
@@ -231,7 +239,7 @@ impl TagsDc {
             Error::invalid("batch", "the training split behind it, for negatives", "none")
         })?;
         let (regions, anchors) = self.check(batch, &train)?;
-        self.learn_siblings(&train);
+        self.learn_filter(&train)?;
         let of_step = Anchors::new(&anchors, &self.config.retrieval, &train, seed)?;
         let (mut numbers, mut active, mut before) = (Numbers::default(), 0.0, 0.0);
         let (mut sum, mut last) = (GradientsAccumulator::new(), None);
@@ -318,7 +326,7 @@ impl TagsDc {
             (None, Sampling::Training, Some(logits)) => logits,
             (None, Sampling::Training, None) => drawn_from(&model.valid(), noise(stream::WORDS))?,
         };
-        let maker = Maker::new(synthetic, self.marks, &self.siblings);
+        let maker = Maker::new(synthetic, self.marks, &self.learnt);
         let (pools, shares) = maker.pools(&masked, &logits, model, (train, regions), seed)?;
         losses.numbers.add(&shares);
         let ways = (synthetic.share_forward, synthetic.released_positive);
@@ -355,17 +363,14 @@ impl TagsDc {
         (first as u64..).zip(captions).map(masked).collect()
     }
 
-    /// Learns once which words name the same thing, if the filter needs it.
-    fn learn_siblings(&mut self, train: &Items) {
-        let asked = self.config.synthetic.filter == FilterKind::Siblings;
-        if asked && self.config.loss.synthetic() && self.siblings.is_empty() {
-            let of = |image| -> Vec<Vec<u32>> {
-                let texts = train.pairs.texts_of(image).iter();
-                texts.map(|&text| train.texts[text].clone()).collect()
-            };
-            let images: Vec<_> = (0..train.pairs.images()).map(of).collect();
-            self.siblings = Arc::new(SiblingStatistics::fit(&images));
+    /// Learns once what the filter needs.
+    fn learn_filter(&mut self, train: &Items) -> Result<()> {
+        let filter = self.config.synthetic.filter;
+        if self.config.loss.synthetic() && !self.learnt.is_done(filter) {
+            let regions = train.images.regions(self.model().shape.features)?;
+            self.learnt = Arc::new(self.learnt.of(filter, train, regions)?);
         }
+        Ok(())
     }
 }
 

@@ -6,15 +6,13 @@ use itm_core::learn::{Items, Numbers};
 use itm_core::scored::Scored;
 
 use super::Marks;
+use super::learnt::Learnt;
 use super::refused::of_caption;
 use super::retrieval::numbered;
-use crate::config::{FilterKind, SyntheticConfig};
+use crate::config::SyntheticConfig;
 use crate::model::{RegionBatch, Uniter, UniterScores};
 use crate::pool::{Survivor, picks, survivors};
-use crate::{
-    CaptionWords, Filter, Masking, Negative, Pick, Purpose, Refill, SiblingStatistics, Streams,
-    Verdict,
-};
+use crate::{CaptionWords, Masking, Negative, Pick, Purpose, Refill, Streams, Verdict};
 
 /// A caption's maskings, beside its image.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,25 +43,15 @@ pub(super) struct Pool {
 pub(super) struct Maker<'a> {
     config: &'a SyntheticConfig,
     refill: Refill,
-    filter: Filter<'a>,
+    learnt: &'a Learnt,
     marks: Marks,
 }
 
 impl<'a> Maker<'a> {
-    pub(super) fn new(
-        config: &'a SyntheticConfig,
-        marks: Marks,
-        siblings: &'a SiblingStatistics,
-    ) -> Self {
-        let filter = match config.filter {
-            FilterKind::Paper => Filter::Paper,
-            FilterKind::PositiveOnly => Filter::PositiveOnly,
-            FilterKind::Penalty => Filter::Penalty,
-            FilterKind::Siblings => Filter::Siblings(siblings),
-        };
+    pub(super) fn new(config: &'a SyntheticConfig, marks: Marks, learnt: &'a Learnt) -> Self {
         let forbid = if config.forbid_special { marks.special().to_vec() } else { vec![] };
         let refill = Refill { draws: config.refills, temperature: config.temperature, forbid };
-        Self { config, refill, filter, marks }
+        Self { config, refill, learnt, marks }
     }
 
     /// The pool of each caption, by the scores of a model without noise, and the shares of sentences that are distinct and that
@@ -83,7 +71,7 @@ impl<'a> Maker<'a> {
         for caption in captions {
             let (own, rest) = logits.split_at(caption.targets() * self.marks.tokens());
             logits = rest;
-            made.push(self.made(caption, own, train, seed)?);
+            made.push(self.made(caption, own, (train, regions), seed)?);
         }
         let pairs = captions.iter().zip(&made).flat_map(|(caption, made)| {
             made.left.iter().map(|survivor| (caption.image, made.rows[survivor.row].clone()))
@@ -122,7 +110,7 @@ impl<'a> Maker<'a> {
         &self,
         caption: &TextMaskings,
         logits: &[f32],
-        train: &Items,
+        (train, regions): (&Items, &Regions),
         seed: u64,
     ) -> Result<Made> {
         let mut rng = Streams { seed, round: 0 }.of(Purpose::Refills, caption.number);
@@ -132,9 +120,11 @@ impl<'a> Maker<'a> {
         let positive = self.marks.around(&train.texts[text]);
         let told = train.pairs.texts_of(caption.image).iter().map(|&t| &train.texts[t][..]);
         let told = CaptionWords::of(told);
-        let verdicts = self.filter.verdicts(&positive, &rows, &told, self.config.repeat);
+        let absent = self.learnt.absent(regions, caption.image)?;
+        let filter = self.learnt.filter(self.config.filter, &absent);
+        let verdicts = filter.verdicts(&positive, &rows, &told, self.config.repeat);
         let repeated = verdicts.iter().filter(|&&v| v == Verdict::Repeated).count();
-        Ok(Made { left: survivors(&verdicts, self.filter), repeated, rows, positive })
+        Ok(Made { left: survivors(&verdicts, filter), repeated, rows, positive })
     }
 }
 

@@ -12,8 +12,8 @@ use super::retrieval::{Anchor, Anchors, Others};
 use super::*;
 use crate::Repeat;
 use crate::config::{
-    CorrectionTargets, ImageAnchors, LossConfig, MaskingConfig, ModelConfig, RetrievalConfig,
-    SyntheticConfig, TrainConfig,
+    CorrectionTargets, FilterKind, ImageAnchors, LossConfig, MaskingConfig, ModelConfig,
+    RetrievalConfig, SyntheticConfig, TrainConfig,
 };
 use crate::model::RegionBatch;
 use crate::phrases::Duplicates;

@@ -1,8 +1,12 @@
 //! Steps with synthetic sentences: options, phases, files.
 
+use std::collections::BTreeSet;
+
+use itm_core::start::{LinearMap, StartOptions};
+
 use super::*;
 use crate::train::synthetic::Pool;
-use crate::{CaptionWords, Filter, Verdict};
+use crate::{CaptionWords, EvidenceBounds, Filter, Verdict};
 
 /// All five losses, with masking by phrases.
 fn all() -> TagsDcConfig {
@@ -122,7 +126,7 @@ fn pools(config: &TagsDcConfig, split: &Split, captions: &[usize], seed: u64) ->
     let masked = model.maskings(&items, captions, 0, seed).unwrap();
     let logits = word_logits(model.model(), &masked, &split.regions, Noise::Off).unwrap();
     let logits = host(logits.inner());
-    let maker = Maker::new(&config.synthetic, model.marks(), &model.siblings);
+    let maker = Maker::new(&config.synthetic, model.marks(), &model.learnt);
     let data = (&items, &split.regions);
     maker.pools(&masked, &logits, model.model(), data, seed).unwrap().0
 }
@@ -165,6 +169,55 @@ fn a_pool_is_of_the_best_sentences_that_pass() {
             assert!(outside.into_iter().all(|(at, _)| negative.tokens[at] == few.positive[at]));
         }
     }
+}
+
+/// Each negative has a changed word that is absent from its image, by the start's evidence and the training captions. A model that makes no
+/// step learns this from the same split.
+#[test]
+fn the_absent_filter_looks_at_the_image() {
+    let mut config = all();
+    config.model.start = StartFrom::Cca;
+    config.model.cca =
+        Some(StartOptions { ridge_image: 1.0, ridge_text: 1.0, power: 1.0, dims: 8, fill: 0.0 });
+    config.synthetic.filter = FilterKind::Absent(0.6);
+    (config.synthetic.kept, config.synthetic.refills) = (1000, 30);
+    let (split, d) = (Split::new(), config.model.embed_dim);
+    let map = |rows: usize, shift: f32| LinearMap {
+        weight: (0..rows * d).map(|k| (k as f32 * 1.7 + shift).sin()).collect(),
+        bias: vec![0.1; d],
+    };
+    let start = Start { image: map(WIDTH, 0.0), text: map(WORDS, 0.5) };
+    let model = made(&config, &split).with_start(&start).unwrap();
+    let evidence = StartEvidence::new(&start);
+    let all: Vec<u32> = (0..WORDS as u32).collect();
+    let told = |image| split.pairs.texts_of(image).iter().flat_map(|&t| split.texts[t].clone());
+    let told: Vec<BTreeSet<u32>> = (0..5).map(|image| told(image).collect()).collect();
+    let told: Vec<Vec<u32>> = told.into_iter().map(|words| words.into_iter().collect()).collect();
+    let of = |image, words: &[u32]| evidence.of(&split.regions, image, words);
+    let bounds = EvidenceBounds::fit(WORDS, &told, 0.6, of).unwrap();
+    let made =
+        |model: &TagsDc, text| model.negatives(&split.items(), text, &[], 5).unwrap().negatives;
+    let ready = model.with_filter_of(&split.items()).unwrap();
+    let mut paper = ready.clone();
+    paper.config.synthetic.filter = FilterKind::Paper;
+    let (mut kept, mut dropped) = (0, 0);
+    for text in 0..10 {
+        let image = split.pairs.image_of(text);
+        let absent = bounds.absent(&of(image, &all).unwrap());
+        let own = ready.marks().around(&split.texts[text]);
+        let fits =
+            |tokens: &[u32]| tokens.iter().zip(&own).any(|(x, w)| x != w && absent.contains(*x));
+        let negatives = made(&ready, text);
+        assert!(negatives.iter().all(|negative| fits(&negative.tokens)));
+        let others = made(&paper, text);
+        assert_eq!(negatives.len(), others.iter().filter(|n| fits(&n.tokens)).count());
+        kept += negatives.len();
+        dropped += others.len() - negatives.len();
+    }
+    assert!(kept > 0 && dropped > 0, "{kept} kept, {dropped} dropped");
+    config.model.start = StartFrom::Random;
+    let line = config.check().unwrap_err().to_string();
+    assert!(line.starts_with("synthetic.filter.absent: expected model.start = \"cca\""), "{line}");
 }
 
 /// Phase 2 begins with the weights of phase 1 and makes its heads from them; a head that exists stays (trap 1). A static generator keeps
