@@ -21,8 +21,8 @@ use itm_core::learn::{SavedState, Trainer};
 use itm_kernels::{AdamOptions, Linear, embedding};
 use tags_dc::{
     CaptionWords, CorrectionTargets, Error, Filter, Generator, MaskBy, Masker, Masking, Negative,
-    Pairs, Purpose, Refill, Result, Scores, Streams, Tailor, accuracy, draw_texts, hardest, losses,
-    stayed,
+    Pairs, Purpose, Refill, RefillOrder, Result, Scores, Streams, Tailor, accuracy, draw_texts,
+    hardest, losses, stayed,
 };
 
 /// Number of words and marks.
@@ -227,7 +227,12 @@ fn tailor() -> Result<Tailor<'static>> {
     Ok(Tailor {
         masker: Masker::new(MaskBy::Phrases, 0.15, MASK, 0..17)?,
         maskings: 4,
-        refill: Refill { draws: 5, temperature: 1.5, forbid: vec![CLS, SEP, MASK] },
+        refill: Refill {
+            draws: 5,
+            temperature: 1.5,
+            forbid: vec![CLS, SEP, MASK],
+            order: RefillOrder::Together,
+        },
         filter: Filter::Paper,
         kept: 3,
     })

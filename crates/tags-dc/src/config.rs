@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::evidence::check_quantile;
 use crate::model::UniterShape;
 use crate::phrases::Duplicates;
-use crate::{MaskBy, Repeat};
+use crate::{MaskBy, RefillOrder, Repeat};
 
 pub use crate::CorrectionTargets;
 
@@ -22,6 +22,9 @@ pub use crate::CorrectionTargets;
 pub struct TagsDcConfig {
     /// The backbone.
     pub model: ModelConfig,
+    /// Masked words of captions without their images, before all else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub captions: Option<CaptionsConfig>,
     /// Masking, for the word loss and for synthetic sentences.
     pub masking: MaskingConfig,
     /// Synthetic sentences, made from the masked ones.
@@ -57,9 +60,21 @@ pub struct ModelConfig {
     /// The closed form, if `start = "cca"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cca: Option<StartOptions>,
+    /// A term of the match logit that is good already, if `start = "cca"`. Without this key there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prior: Option<PriorKind>,
     /// Published weights of these sizes to begin with. Without this key the weights are random.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub published: Option<Published>,
+}
+
+/// A term of the match logit that is good before the first step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum PriorKind {
+    /// The cosine of closed-form CCA: [`Uniter::with_prior`](crate::model::Uniter::with_prior). The row then begins with CCA's scores.
+    Cca,
 }
 
 impl ModelConfig {
@@ -73,6 +88,10 @@ impl ModelConfig {
             cca.validate()?;
         }
         let wrong = |expected: &str, got: &str| Err(Error::invalid("model.start", expected, got));
+        if self.prior.is_some() && self.closed_form().is_none() {
+            let expected = "model.start = \"cca\", whose maps it takes";
+            return Err(Error::invalid("model.prior", expected, "another start"));
+        }
         match (&self.cca, &self.published) {
             _ if self.start == StartFrom::Random => Ok(()),
             (None, _) => wrong("\"cca\" with a section [model.cca]", "none"),
@@ -91,6 +110,20 @@ pub struct Published {
     pub weights: PathBuf,
     /// Folder of the vocabulary: `tokenizer.json`, or `vocab.txt` and `tokenizer_config.json`.
     pub vocabulary: PathBuf,
+}
+
+/// The first updates of a training: masked words of captions alone, Eq. 1 without regions. A generator learns here which words may stand
+/// where. The other updates have their own warm-up.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct CaptionsConfig {
+    /// How many of the updates.
+    pub updates: usize,
+    /// Captions per update, drawn from the training split, each masked once.
+    pub batch: usize,
+    /// The largest learning rate of these updates.
+    pub learning_rate: f64,
 }
 
 /// Masked sentences of an anchor.
@@ -121,6 +154,9 @@ pub struct SyntheticConfig {
     pub refills: usize,
     /// τ of the draw.
     pub temperature: f64,
+    /// Whether the masks of a sentence are filled at once, or one after another, without noise.
+    #[serde(default, skip_serializing_if = "RefillOrder::is_together")]
+    pub order: RefillOrder,
     /// Whether `[PAD] [UNK] [CLS] [SEP] [MASK]` are never drawn (departure 13).
     pub forbid_special: bool,
     /// Which sentences are no negatives.
@@ -207,6 +243,9 @@ pub struct LossConfig {
     pub margin: f64,
     /// λ of the retrieval triplets, Eq. 5; 0 for none.
     pub itm: f64,
+    /// λ of the two-way head on the same pairs, as in UNITER's pre-training; 0 for none. Word discrimination begins with this head.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub pair: f64,
     /// λ of the masked words, Eq. 1; 0 for none.
     pub mlm: f64,
     /// λ of the synthetic sentences' triplets, Eq. 7; 0 for none.
@@ -221,7 +260,16 @@ pub struct LossConfig {
     pub woc_targets: CorrectionTargets,
 }
 
+fn is_zero(weight: &f64) -> bool {
+    *weight == 0.0
+}
+
 impl LossConfig {
+    /// Whether a loss needs retrieved pairs.
+    pub fn retrieved(&self) -> bool {
+        self.itm > 0.0 || self.pair > 0.0
+    }
+
     /// Whether a loss needs synthetic sentences.
     pub fn synthetic(&self) -> bool {
         self.istm > 0.0 || self.words()
@@ -296,10 +344,15 @@ impl TrainConfig {
     /// assert_eq!(train.rate(100, 100), 1e-8);
     /// ```
     pub fn rate(&self, n: u64, all: u64) -> f64 {
+        self.rate_below(self.learning_rate, n, all)
+    }
+
+    /// The same, with another largest rate.
+    pub(crate) fn rate_below(&self, largest: f64, n: u64, all: u64) -> f64 {
         let (n, all) = (n as f64, all as f64);
         let warm = self.warmup * all;
         let share = if n < warm { n / warm } else { (all - n) / (all - warm) };
-        let rate = self.learning_rate * share;
+        let rate = largest * share;
         if rate > 0.0 { rate } else { 1e-8 } // also where all updates are warm-up
     }
 }
@@ -308,7 +361,7 @@ impl TagsDcConfig {
     /// # Errors
     /// If a value is out of its range. The error names the key, the range and the value.
     pub fn check(&self) -> Result<()> {
-        let Self { model, masking, synthetic, retrieval, loss, train } = self;
+        let Self { model, captions, masking, synthetic, retrieval, loss, train } = self;
         for (key, n) in [
             ("model.embed_dim", model.embed_dim),
             ("model.heads", model.heads),
@@ -324,6 +377,11 @@ impl TagsDcConfig {
             ("train.micro_batch", train.micro_batch),
         ] {
             at_least_one(key, n)?;
+        }
+        if let Some(captions) = captions {
+            at_least_one("captions.updates", captions.updates)?;
+            at_least_one("captions.batch", captions.batch)?;
+            above_zero("captions.learning_rate", captions.learning_rate)?;
         }
         if !model.embed_dim.is_multiple_of(model.heads) {
             let expected = format!("a divisor of {}", model.embed_dim);
@@ -352,6 +410,7 @@ impl TagsDcConfig {
         }
         let losses = [
             ("loss.itm", loss.itm),
+            ("loss.pair", loss.pair),
             ("loss.mlm", loss.mlm),
             ("loss.istm", loss.istm),
             ("loss.wod", loss.wod),
@@ -359,7 +418,7 @@ impl TagsDcConfig {
         ];
         losses.into_iter().try_for_each(|(key, weight)| at_least_zero(key, weight))?;
         if losses.iter().all(|(_, weight)| *weight == 0.0) {
-            let expected = "a loss.itm, mlm, istm, wod or woc above 0";
+            let expected = "a loss.itm, pair, mlm, istm, wod or woc above 0";
             return Err(Error::invalid("loss", expected, "none"));
         }
         loss.wod_weights

@@ -41,7 +41,7 @@ pub use pool::{Pick, Scores, draw_images, draw_texts, hardest, pool, top};
 #[cfg(feature = "burn")]
 pub use preset::Preset;
 pub use random::{Purpose, Streams};
-pub use refill::{Generator, Refill};
+pub use refill::{Generator, Refill, RefillOrder};
 pub use siblings::SiblingStatistics;
 pub use tailor::{Negative, Tailor};
 pub use words::{CorrectionTargets, accuracy, stayed};

@@ -38,6 +38,8 @@ pub enum Purpose {
     Texts,
     /// Edits without a model.
     Edits,
+    /// Captions that are read without their images.
+    Captions,
 }
 
 impl Streams {

@@ -22,7 +22,7 @@ use crate::refill::{Generator, Refill};
 ///
 /// ```
 /// use itm_core::Result;
-/// use tags_dc::{Filter, Generator, MaskBy, Masking, Masker, CaptionWords, Refill, Scores, Streams, Tailor};
+/// use tags_dc::{Filter, Generator, MaskBy, Masking, Masker, CaptionWords, Refill, RefillOrder, Scores, Streams, Tailor};
 ///
 /// /// All words are equally likely. Words with larger numbers match better.
 /// struct Model;
@@ -44,7 +44,7 @@ use crate::refill::{Generator, Refill};
 /// let tailor = Tailor {
 ///     masker: Masker::new(MaskBy::Phrases, 0.5, 19, 2..17)?,
 ///     maskings: 4,
-///     refill: Refill { draws: 5, temperature: 1.5, forbid: vec![0, 1, 17, 18, 19] },
+///     refill: Refill { draws: 5, temperature: 1.5, forbid: vec![0, 1, 17, 18, 19], order: RefillOrder::Together },
 ///     filter: Filter::Paper,
 ///     kept: 3,
 /// };
@@ -125,7 +125,7 @@ impl Tailor<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::MaskBy;
+    use crate::{MaskBy, RefillOrder};
 
     const VOCABULARY: usize = 20;
 
@@ -153,7 +153,8 @@ mod tests {
 
     fn tailor(kept: usize) -> Tailor<'static> {
         let masker = Masker::new(MaskBy::Phrases, 0.5, 19, 2..17).unwrap();
-        let refill = Refill { draws: 2, temperature: 1.5, forbid: vec![] };
+        let refill =
+            Refill { draws: 2, temperature: 1.5, forbid: vec![], order: RefillOrder::Together };
         Tailor { masker, maskings: 30, refill, filter: Filter::Paper, kept }
     }
 

@@ -6,7 +6,7 @@ use itm_core::start::{LinearMap, Start};
 use itm_core::{Error, Result, host};
 use itm_kernels::{LayerNorm, TransformerBlock};
 
-use super::Uniter;
+use super::{Prior, Uniter};
 
 /// How much of its random direction a word keeps beside CCA's direction. Otherwise all words that say nothing about images would be one
 /// vector, and nothing could tell them apart where they are masked.
@@ -46,6 +46,25 @@ impl Uniter {
         (self.regions.features.weight, self.regions.features.bias) = (weight, bias);
         self.regions.box_norm = scaled(self.regions.box_norm);
         self.bert.blocks = self.bert.blocks.into_iter().map(keys_as_queries).collect();
+        Ok(self)
+    }
+}
+
+impl Uniter {
+    /// The model with CCA's cosine in its match logit, and nothing else there: `w` begins as 0.
+    ///
+    /// Before the first step the model scores as closed-form CCA of the mean of the regions, with the mean of the word vectors
+    /// ([`Start::of_words`]).
+    ///
+    /// # Errors
+    /// If a map is of another shape, or a value is not finite.
+    pub fn with_prior(mut self, start: &Start) -> Result<Self> {
+        let device = self.rank.weight.val().device();
+        self.prior = Some(Prior::new(start, self.shape.features, &device)?);
+        let zeros = |n| vec![0.0; n];
+        let d = self.shape.text.width;
+        (self.rank.weight, self.rank.bias) =
+            (parameter(zeros(d), &self.rank.weight), parameter(zeros(1), &self.rank.bias));
         Ok(self)
     }
 }

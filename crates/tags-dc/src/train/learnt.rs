@@ -3,6 +3,7 @@
 use itm_core::Result;
 use itm_core::data::Regions;
 use itm_core::learn::Items;
+use itm_core::start::Start;
 
 use crate::config::FilterKind;
 use crate::{AbsentWords, EvidenceBounds, Filter, SiblingStatistics, StartEvidence};
@@ -11,12 +12,17 @@ use crate::{AbsentWords, EvidenceBounds, Filter, SiblingStatistics, StartEvidenc
 #[derive(Debug, Clone, Default)]
 pub(super) struct Learnt {
     /// Of the start, if the weights begin with it.
-    pub(super) evidence: Option<StartEvidence>,
+    evidence: Option<StartEvidence>,
     siblings: SiblingStatistics,
     bounds: EvidenceBounds,
 }
 
 impl Learnt {
+    /// Nothing but the evidence of a start.
+    pub(super) fn with_start(start: &Start) -> Self {
+        Self { evidence: Some(StartEvidence::new(start)), ..Self::default() }
+    }
+
     /// Whether the filter has learnt what it needs.
     pub(super) fn is_done(&self, filter: FilterKind) -> bool {
         match filter {

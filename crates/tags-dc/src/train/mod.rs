@@ -11,6 +11,7 @@
 //! | Eq. 1 to 5 and 7 to 10 | `objective` |
 
 mod assessment;
+mod captions;
 mod learnt;
 mod marks;
 mod method;
@@ -49,10 +50,10 @@ use self::learnt::Learnt;
 use self::objective::{Losses, word_logits};
 use self::refused::of_caption;
 use self::retrieval::Anchors;
-use self::synthetic::{Maker, TextMaskings};
+use self::synthetic::{Filler, Maker, TextMaskings};
 use crate::config::{GeneratorKind, Published, Sampling, TagsDcConfig};
 use crate::model::Uniter;
-use crate::{MaskBy, Masker, Purpose, StartEvidence, Streams};
+use crate::{MaskBy, Masker, Purpose, RefillOrder, Streams};
 
 /// The streams that the seed of a step is split into.
 mod stream {
@@ -177,14 +178,17 @@ impl TagsDc {
         Self { phrases: Some(Arc::new(phrases)), ..self }
     }
 
-    /// The same model with the weights of closed-form CCA ([`Uniter::with_start`]), before the first step.
+    /// The same model with the weights of closed-form CCA ([`Uniter::with_start`], and [`Uniter::with_prior`] if the config has a prior), before
+    /// the first step.
     ///
     /// # Errors
     /// If a map is of another shape, or a value is not finite.
     pub fn with_start(self, start: &Start) -> Result<Self> {
-        let model = self.model().clone().with_start(start)?;
-        let evidence = Some(StartEvidence::new(start));
-        let learnt = Arc::new(Learnt { evidence, ..Learnt::default() });
+        let mut model = self.model().clone().with_start(start)?;
+        if self.config.model.prior.is_some() {
+            model = model.with_prior(start)?;
+        }
+        let learnt = Arc::new(Learnt::with_start(start));
         Ok(Self { learnt, ..self.begun(model) })
     }
 
@@ -239,6 +243,11 @@ impl TagsDc {
             Error::invalid("batch", "the training split behind it, for negatives", "none")
         })?;
         let (regions, anchors) = self.check(batch, &train)?;
+        if let Some(course) = self.config.captions.clone()
+            && self.learner.steps() < self.caption_updates()
+        {
+            return self.caption_step(&course, &train, seed);
+        }
         self.learn_filter(&train)?;
         let of_step = Anchors::new(&anchors, &self.config.retrieval, &train, seed)?;
         let (mut numbers, mut active, mut before) = (Numbers::default(), 0.0, 0.0);
@@ -258,7 +267,10 @@ impl TagsDc {
                 sum.accumulate(self.model(), own);
             }
         }
-        let rate = self.config.train.rate(self.learner.steps() + 1, self.updates);
+        let before_pairs = self.caption_updates();
+        let [n, all] =
+            [self.learner.steps() + 1, self.updates].map(|n| n.saturating_sub(before_pairs));
+        let rate = self.config.train.rate(n, all);
         let Some(value) = last else {
             return Err(self.learner.refuse("a synthetic sentence that passes the filter", 0.0));
         };
@@ -275,7 +287,7 @@ impl TagsDc {
         let (mut losses, model) = (Losses::default(), self.model());
         let TagsDcConfig { loss, retrieval, .. } = &self.config;
         let Part { train, regions, .. } = part;
-        if loss.itm > 0.0 {
+        if loss.retrieved() {
             let pairs = anchors.with_hardest(model, self.marks, train, regions, retrieval.kept)?;
             let noise = part.noise(seed, stream::PAIRS);
             losses.retrieved(model, &pairs, (regions, self.marks, train), loss, noise)?;
@@ -298,9 +310,14 @@ impl TagsDc {
             }
         };
         let captions: Vec<usize> = batch.caption_ids.iter().map(caption).collect::<Result<_>>()?;
-        let texts: Vec<_> = captions.iter().map(|&k| self.marks.around(&train.texts[k])).collect();
-        self.model().shape.check_texts(&texts, |k| format!("caption {}", captions[k]))?;
+        self.check_captions(train, &captions)?;
         Ok((regions, captions))
+    }
+
+    /// Checks captions of the split.
+    fn check_captions(&self, train: &Items, captions: &[usize]) -> Result<()> {
+        let texts: Vec<_> = captions.iter().map(|&k| self.marks.around(&train.texts[k])).collect();
+        self.model().shape.check_texts(&texts, |k| format!("caption {}", captions[k]))
     }
 
     /// Masked words and synthetic sentences.
@@ -308,38 +325,54 @@ impl TagsDc {
         let TagsDcConfig { loss, synthetic, .. } = &self.config;
         let Part { first, captions, train, regions, .. } = part;
         let noise = |stream| part.noise(seed, stream);
-        let masked = self.maskings(train, captions, *first, seed)?;
+        let count = self.config.masking.maskings;
+        let masked = self.maskings(train, captions, (*first, count), seed)?;
         let model = self.model();
         let logits = match loss.mlm > 0.0 {
-            true => Some(losses.masked(model, &masked, regions, loss.mlm, noise(stream::WORDS))?),
+            true => Some(losses.masked(
+                model,
+                &masked,
+                Some(regions),
+                loss.mlm,
+                noise(stream::WORDS),
+            )?),
             false => None,
         };
         if !loss.synthetic() {
             return Ok(());
         }
         let drawn_from = |model: &Uniter, noise| -> Result<Vec<f32>> {
-            Ok(host(word_logits(model, &masked, regions, noise)?))
+            Ok(host(word_logits(model, &masked, Some(regions), noise)?))
         };
-        let logits = match (&self.generator, synthetic.sampling, logits) {
-            (Some(generator), ..) => drawn_from(generator, Noise::Off)?,
-            (None, Sampling::Evaluation, _) => drawn_from(&model.valid(), Noise::Off)?,
-            (None, Sampling::Training, Some(logits)) => logits,
-            (None, Sampling::Training, None) => drawn_from(&model.valid(), noise(stream::WORDS))?,
+        let (still, drawn);
+        let filler = if synthetic.order == RefillOrder::InTurn {
+            still = model.valid();
+            Filler::Model(self.generator.as_ref().unwrap_or(&still))
+        } else {
+            drawn = match (&self.generator, synthetic.sampling, logits) {
+                (Some(generator), ..) => drawn_from(generator, Noise::Off)?,
+                (None, Sampling::Evaluation, _) => drawn_from(&model.valid(), Noise::Off)?,
+                (None, Sampling::Training, Some(logits)) => logits,
+                (None, Sampling::Training, None) => {
+                    drawn_from(&model.valid(), noise(stream::WORDS))?
+                }
+            };
+            Filler::Logits(&drawn)
         };
         let maker = Maker::new(synthetic, self.marks, &self.learnt);
-        let (pools, shares) = maker.pools(&masked, &logits, model, (train, regions), seed)?;
+        let (pools, shares) = maker.pools(&masked, filler, model, (train, regions), seed)?;
         losses.numbers.add(&shares);
         let ways = (synthetic.share_forward, synthetic.released_positive);
         let noise = [noise(stream::SYNTHETIC), noise(stream::HEADS)];
         losses.synthetic(model, &pools, regions, loss, ways, noise)
     }
 
-    /// The maskings of these captions. `first` is the number of the first caption in its step.
+    /// `count` maskings of each of these captions. `first` is the number of the first caption in its step.
     fn maskings(
         &self,
         train: &Items,
         captions: &[usize],
-        first: usize,
+        (first, count): (usize, usize),
         seed: u64,
     ) -> Result<Vec<TextMaskings>> {
         let masking = &self.config.masking;
@@ -356,7 +389,7 @@ impl TagsDc {
             let mut rng = Streams { seed, round: 0 }.of(Purpose::Masks, number);
             let tokens = self.marks.around(&train.texts[text]);
             let phrases = phrases.map_or(&[][..], |all| &all[text]);
-            let rows = self.masker.maskings(&tokens, phrases, masking.maskings, &mut rng);
+            let rows = self.masker.maskings(&tokens, phrases, count, &mut rng);
             let (image, rows) = (train.pairs.image_of(text), rows.map_err(of_caption(text))?);
             Ok(TextMaskings { number, image, text, rows })
         };
@@ -374,7 +407,7 @@ impl TagsDc {
     }
 }
 
-/// Names of the parameters without weight decay: biases, and the factors of all norms except the norms of a region's features and of its
+/// Names of the parameters without weight decay: a prior, biases, and the factors of all norms except the norms of a region's features and of its
 /// box. The released program exempts names with `bias` or `LayerNorm.weight`, and calls these two norms `img_layer_norm` and
 /// `pos_layer_norm`.
 const FREE: &[&str] = &[
@@ -386,6 +419,7 @@ const FREE: &[&str] = &[
     "regions.norm.gamma",
     "cls.norm.gamma",
     "correction.norm.gamma",
+    "prior.",
 ];
 
 fn options(config: &TagsDcConfig) -> AdamOptions {

@@ -35,7 +35,8 @@ impl Losses {
         });
     }
 
-    /// Eq. 5: the mean hinge of each anchor, averaged over the anchors of a kind, and summed over both kinds.
+    /// Eq. 5: the mean hinge of each anchor, averaged over the anchors of a kind, and summed over both kinds. With `loss.pair` also the
+    /// cross-entropy of the two-way head on the same pairs, the true pair of an anchor with the weight of all its false ones.
     ///
     /// ```text
     /// L_ITM = 1/b Σ_anchors 1/h Σ_h max(a − s(I,T) + s(I,T⁻_h), 0) + the same with images,     s = σ(logit)
@@ -62,16 +63,31 @@ impl Losses {
         let (images, rows) = numbered(&images);
         let embedded = model.embed_regions(&RegionBatch::of(regions, &images)?);
         let joint = model.join(&TokenBatch::new(&marked), &embedded, &rows, noise);
-        let scores = model.match_scores(&joint);
-        let both = losses::hinges(scores, &triplets, &per_anchor, config.margin);
-        let (mean, active) = both.map_err(within("loss.itm"))?;
-        let loss = mean * 2.0; // each kind has half of the anchors
-        self.active = active;
-        self.add("itm", config.itm, loss);
+        if config.itm > 0.0 {
+            let scores = model.match_scores(&joint);
+            let both = losses::hinges(scores, &triplets, &per_anchor, config.margin);
+            let (mean, active) = both.map_err(within("loss.itm"))?;
+            let loss = mean * 2.0; // each kind has half of the anchors
+            self.active = active;
+            self.add("itm", config.itm, loss);
+        }
+        if config.pair > 0.0 {
+            let negatives = triplets.len() as f64 / per_anchor.len().max(1) as f64;
+            let rows: Vec<usize> = per_anchor.iter().map(|negatives| negatives + 1).collect();
+            let of = |&rows: &usize| std::iter::once(1).chain(std::iter::repeat_n(0, rows - 1));
+            let classes: Vec<u32> = rows.iter().flat_map(of).collect();
+            let logits = model.pair_logits(&joint);
+            let values = host(logits.clone().inner());
+            let loss = losses::discrimination(logits, &classes, &rows, [1.0, negatives]);
+            let loss = loss.map_err(within("loss.pair"))?;
+            self.numbers.add(&Numbers::from([("pair_right", accuracy(&values, &classes)?)]));
+            self.add("pair", config.pair, loss);
+        }
         Ok(())
     }
 
-    /// Eq. 1: the mean over all targets of a caption, then over the captions. Returns the logits, `[targets, tokens]`.
+    /// Eq. 1: the mean over all targets of a caption, then over the captions. Without regions the captions are alone. Returns the logits,
+    /// `[targets, tokens]`.
     ///
     /// ```text
     /// L_MLM = 1/b Σ_captions 1/Σ_k|P_k| Σ_{k, p ∈ P_k} −log softmax(a_{k,p})_{y_p}
@@ -80,7 +96,7 @@ impl Losses {
         &mut self,
         model: &Uniter,
         captions: &[TextMaskings],
-        regions: &Regions,
+        regions: Option<&Regions>,
         weight: f64,
         noise: Noise,
     ) -> Result<Vec<f32>> {
@@ -177,19 +193,18 @@ impl Losses {
     }
 }
 
-/// Logits at all targets of all maskings, `[targets, tokens]`, caption after caption.
+/// Logits at all targets of all maskings, `[targets, tokens]`, caption after caption: beside their images, or alone.
 ///
 /// # Errors
 /// If a region cannot be read.
 pub(super) fn word_logits(
     model: &Uniter,
     captions: &[TextMaskings],
-    regions: &Regions,
+    regions: Option<&Regions>,
     noise: Noise,
 ) -> Result<Tensor<2>> {
     let images: Vec<usize> = captions.iter().map(|caption| caption.image).collect();
     let (images, of) = numbered(&images);
-    let embedded = model.embed_regions(&RegionBatch::of(regions, &images)?);
     let (mut texts, mut beside, mut asked) = (vec![], vec![], vec![]);
     for (caption, &image) in captions.iter().zip(&of) {
         for masked in &caption.rows {
@@ -199,7 +214,14 @@ pub(super) fn word_logits(
             beside.push(image);
         }
     }
-    let joint = model.join(&TokenBatch::new(&texts), &embedded, &beside, noise);
+    let texts = TokenBatch::new(&texts);
+    let joint = match regions {
+        Some(regions) => {
+            let embedded = model.embed_regions(&RegionBatch::of(regions, &images)?);
+            model.join(&texts, &embedded, &beside, noise)
+        }
+        None => model.alone(&texts, noise),
+    };
     Ok(model.word_logits(&joint, &asked))
 }
 

@@ -18,6 +18,7 @@ use crate::config::{
 use crate::model::RegionBatch;
 use crate::phrases::Duplicates;
 
+mod captions;
 mod parity;
 mod refused;
 mod synthetic;
@@ -36,8 +37,10 @@ fn config() -> TagsDcConfig {
             initializer_range: 0.02,
             start: StartFrom::Random,
             cca: None,
+            prior: None,
             published: None,
         },
+        captions: None,
         masking: MaskingConfig {
             by: MaskBy::Words,
             duplicates: Duplicates::Once,
@@ -49,6 +52,7 @@ fn config() -> TagsDcConfig {
             sampling: Sampling::Training,
             refills: 3,
             temperature: 1.5,
+            order: RefillOrder::Together,
             forbid_special: false,
             filter: FilterKind::Paper,
             repeat: Repeat::First,
@@ -64,6 +68,7 @@ fn config() -> TagsDcConfig {
         loss: LossConfig {
             margin: 0.2,
             itm: 1.0,
+            pair: 0.0,
             mlm: 0.1,
             istm: 0.0,
             wod: 0.0,
@@ -187,11 +192,11 @@ fn masked_words_are_averaged_within_their_anchor_first() {
     let mut often = config();
     often.masking.rate = 0.9;
     let (split, model) = (Split::new(), model(&often));
-    let masked = model.maskings(&split.items(), &[3, 4], 0, 9).unwrap();
+    let masked = model.maskings(&split.items(), &[3, 4], (0, 2), 9).unwrap();
     assert_ne!(masked[0].targets(), masked[1].targets(), "or a flat mean would be the same");
     let loss = |anchors: &[TextMaskings]| {
         let mut losses = Losses::default();
-        losses.masked(model.model(), anchors, &split.regions, 1.0, Noise::Off).unwrap();
+        losses.masked(model.model(), anchors, Some(&split.regions), 1.0, Noise::Off).unwrap();
         f64::from(host(losses.value.unwrap().inner())[0])
     };
     // Random weights know nothing: each target costs about ln of the number of tokens, however many targets there are.

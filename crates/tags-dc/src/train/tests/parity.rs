@@ -72,7 +72,7 @@ fn losses(
     let mut losses = Losses::default();
     let data = (&regions, MARKS, &items);
     losses.retrieved(model, &anchors(), data, config, Noise::Off).unwrap();
-    losses.masked(model, &maskings(), &regions, config.mlm, Noise::Off).unwrap();
+    losses.masked(model, &maskings(), Some(&regions), config.mlm, Noise::Off).unwrap();
     let ways = (share, released);
     losses.synthetic(model, &pools(), &regions, config, ways, [Noise::Off; 2]).unwrap();
     let named = losses.numbers.means().map(|(name, mean)| (name.to_owned(), mean));

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use itm_core::start::{LinearMap, StartOptions};
 
 use super::*;
-use crate::train::synthetic::Pool;
-use crate::{CaptionWords, EvidenceBounds, Filter, Verdict};
+use crate::train::synthetic::{Filler, Pool};
+use crate::{CaptionWords, EvidenceBounds, Filter, StartEvidence, Verdict};
 
 /// All five losses, with masking by phrases.
 fn all() -> TagsDcConfig {
@@ -58,13 +58,14 @@ fn options_of_synthetic_sentences_change_the_step() {
     let default = after_two_steps(&all());
     assert!(after_two_steps(&all()) == default);
     type Change = fn(&mut TagsDcConfig);
-    let changes: [(&str, Change); 18] = [
+    let changes: [(&str, Change); 19] = [
         ("by", |c| c.masking.by = MaskBy::Words),
         ("duplicates", |c| c.masking.duplicates = Duplicates::Kept),
         ("generator", |c| c.synthetic.generator = GeneratorKind::Static),
         ("sampling", |c| c.synthetic.sampling = Sampling::Evaluation),
         ("refills", |c| c.synthetic.refills = 3),
         ("temperature", |c| c.synthetic.temperature = 0.01),
+        ("order", |c| c.synthetic.order = RefillOrder::InTurn),
         ("forbid_special", |c| c.synthetic.forbid_special = true),
         ("positive_only", |c| c.synthetic.filter = FilterKind::PositiveOnly),
         ("penalty", |c| {
@@ -90,6 +91,10 @@ fn options_of_synthetic_sentences_change_the_step() {
         let mut same = config.clone();
         match name {
             "penalty" => same.synthetic.filter = FilterKind::PositiveOnly,
+            "order" => {
+                same = all();
+                same.synthetic.sampling = Sampling::Evaluation;
+            }
             "repeat" => same.synthetic.repeat = Repeat::First,
             _ => same = all(),
         }
@@ -123,12 +128,12 @@ fn parts_of_a_batch_add_up() {
 /// The pools that a step makes for these captions, from the logits of the loss.
 fn pools(config: &TagsDcConfig, split: &Split, captions: &[usize], seed: u64) -> Vec<Pool> {
     let (model, items) = (made(config, split), split.items());
-    let masked = model.maskings(&items, captions, 0, seed).unwrap();
-    let logits = word_logits(model.model(), &masked, &split.regions, Noise::Off).unwrap();
+    let masked = model.maskings(&items, captions, (0, config.masking.maskings), seed).unwrap();
+    let logits = word_logits(model.model(), &masked, Some(&split.regions), Noise::Off).unwrap();
     let logits = host(logits.inner());
     let maker = Maker::new(&config.synthetic, model.marks(), &model.learnt);
     let data = (&items, &split.regions);
-    maker.pools(&masked, &logits, model.model(), data, seed).unwrap().0
+    maker.pools(&masked, Filler::Logits(&logits), model.model(), data, seed).unwrap().0
 }
 
 /// The sentences of a pool are false by the captions of the image, distinct, and the best of all that were made. Their scores equal the
@@ -205,8 +210,11 @@ fn the_absent_filter_looks_at_the_image() {
         let image = split.pairs.image_of(text);
         let absent = bounds.absent(&of(image, &all).unwrap());
         let own = ready.marks().around(&split.texts[text]);
-        let fits =
-            |tokens: &[u32]| tokens.iter().zip(&own).any(|(x, w)| x != w && absent.contains(*x));
+        let fits = |tokens: &[u32]| {
+            let new =
+                |(x, w): (&u32, &u32)| x != w && !told[image].contains(x) && absent.contains(*x);
+            tokens.iter().zip(&own).any(new)
+        };
         let negatives = made(&ready, text);
         assert!(negatives.iter().all(|negative| fits(&negative.tokens)));
         let others = made(&paper, text);
