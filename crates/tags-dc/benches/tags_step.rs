@@ -28,7 +28,7 @@ use tags_dc::config::{
 };
 use tags_dc::phrases::Duplicates;
 use tags_dc::train::{Marks, TagsDc};
-use tags_dc::{MaskBy, RefillOrder, Repeat};
+use tags_dc::{Choice, MaskBy, RefillOrder, Repeat};
 
 /// The share of all words that occurs in captions of the anchor's image. With this share half of the synthetic sentences pass.
 const TOLD: f64 = 0.65;
@@ -208,6 +208,7 @@ fn config(size: Size) -> TagsDcConfig {
             forbid_special: false,
             filter: FilterKind::Paper,
             repeat: Repeat::First,
+            choice: Choice::Best,
             kept: size.kept,
             share_forward: true,
             released_positive: false,

@@ -20,9 +20,9 @@ use itm_core::host;
 use itm_core::learn::{SavedState, Trainer};
 use itm_kernels::{AdamOptions, Linear, embedding};
 use tags_dc::{
-    CaptionWords, CorrectionTargets, Error, Filter, Generator, MaskBy, Masker, Masking, Negative,
-    Pairs, Purpose, Refill, RefillOrder, Result, Scores, Streams, Tailor, accuracy, draw_texts,
-    hardest, losses, stayed,
+    CaptionWords, Choice, CorrectionTargets, Error, Filter, Generator, MaskBy, Masker, Masking,
+    Negative, Pairs, Purpose, Refill, RefillOrder, Result, Scores, Streams, Tailor, accuracy,
+    draw_texts, hardest, losses, stayed,
 };
 
 /// Number of words and marks.
@@ -234,6 +234,7 @@ fn tailor() -> Result<Tailor<'static>> {
             order: RefillOrder::Together,
         },
         filter: Filter::Paper,
+        choice: Choice::Best,
         kept: 3,
     })
 }

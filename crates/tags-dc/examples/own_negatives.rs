@@ -13,8 +13,8 @@ use tags_dc::edits::exchanged;
 use tags_dc::phrases::{Duplicates, Sentence, parse};
 use tags_dc::record::{Kind, Record, Writer};
 use tags_dc::{
-    CaptionWords, Filter, Generator, MaskBy, Masker, Masking, Negative, Refill, RefillOrder,
-    Result, Scores, Streams, Tailor,
+    CaptionWords, Choice, Filter, Generator, MaskBy, Masker, Masking, Negative, Refill,
+    RefillOrder, Result, Scores, Streams, Tailor,
 };
 
 /// Captions of three images.
@@ -154,6 +154,7 @@ pub(crate) fn write(out: &mut impl Write) -> Result<()> {
             order: RefillOrder::Together,
         },
         filter: Filter::Paper,
+        choice: Choice::Best,
         kept: 3,
     };
     let (streams, mut number) = (Streams { seed: SEED, round: 0 }, 0);

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::evidence::check_quantile;
 use crate::model::UniterShape;
 use crate::phrases::Duplicates;
-use crate::{MaskBy, RefillOrder, Repeat};
+use crate::{Choice, MaskBy, RefillOrder, Repeat};
 
 pub use crate::CorrectionTargets;
 
@@ -163,7 +163,10 @@ pub struct SyntheticConfig {
     pub filter: FilterKind,
     /// Which of equal sentences stays.
     pub repeat: Repeat,
-    /// m: the number of best sentences that are kept for the losses.
+    /// Which of the other sentences become negatives.
+    #[serde(default, skip_serializing_if = "Choice::is_best")]
+    pub choice: Choice,
+    /// m: the number of sentences that are kept for the losses.
     pub kept: usize,
     /// Whether one pass of a sentence serves all its losses. Otherwise the word losses have their own pass and their own noise.
     pub share_forward: bool,

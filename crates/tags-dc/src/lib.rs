@@ -37,7 +37,7 @@ pub use aligned::{Aligned, spelled};
 pub use evidence::{AbsentWords, EvidenceBounds, StartEvidence};
 pub use filter::{CaptionWords, Filter, Repeat, Verdict};
 pub use masking::{MaskBy, Masker, Masking, label_probabilities};
-pub use pool::{Pick, Scores, draw_images, draw_texts, hardest, pool, top};
+pub use pool::{Choice, Pick, Scores, draw_images, draw_texts, hardest, pool, top};
 #[cfg(feature = "burn")]
 pub use preset::Preset;
 pub use random::{Purpose, Streams};

@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use itm_core::{Error, Pairs, Result};
 use rand::RngExt;
 use rand::seq::index;
+use serde::{Deserialize, Serialize};
 
 use crate::filter::{Filter, Verdict};
 
@@ -15,6 +16,43 @@ pub trait Scores {
     /// # Errors
     /// The errors of the model.
     fn scores(&mut self, rows: &[&[u32]]) -> Result<Vec<f32>>;
+}
+
+/// Which of the sentences that pass the filter become negatives.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Choice {
+    /// The best m by their scores, Eq. 6. A good model gives its best scores to sentences that are true.
+    #[default]
+    Best,
+    /// Any m, drawn without replacement.
+    Random,
+    /// The best m of those that score below their caption.
+    Below,
+}
+
+impl Choice {
+    /// Whether the best are chosen, as in the paper.
+    #[cfg(feature = "burn")]
+    pub(crate) fn is_best(&self) -> bool {
+        *self == Self::Best
+    }
+
+    /// The survivors that are worth a score.
+    pub(crate) fn drawn(
+        self,
+        survivors: Vec<Survivor>,
+        m: usize,
+        rng: &mut impl RngExt,
+    ) -> Vec<Survivor> {
+        if self != Self::Random || survivors.len() <= m {
+            return survivors;
+        }
+        let mut kept = index::sample(rng, survivors.len(), m).into_vec();
+        kept.sort_unstable();
+        kept.into_iter().map(|at| survivors[at]).collect()
+    }
 }
 
 /// A row that stays, with its score.
@@ -64,16 +102,27 @@ pub fn pool(
     model: &mut impl Scores,
 ) -> Result<Vec<Pick>> {
     assert_eq!(rows.len(), verdicts.len(), "rows and verdicts");
-    let left = survivors(verdicts, filter);
+    scored(rows, &survivors(verdicts, filter), None, m, model)
+}
+
+/// The best `m` of the survivors, best first, by a model; with `caption` only of the survivors that score below it.
+pub(crate) fn scored(
+    rows: &[Vec<u32>],
+    left: &[Survivor],
+    caption: Option<&[u32]>,
+    m: usize,
+    model: &mut impl Scores,
+) -> Result<Vec<Pick>> {
     if left.is_empty() {
         return Ok(Vec::new());
     }
-    let texts: Vec<&[u32]> = left.iter().map(|survivor| &rows[survivor.row][..]).collect();
+    let texts = left.iter().map(|survivor| &rows[survivor.row][..]).chain(caption);
+    let texts: Vec<&[u32]> = texts.collect();
     let scores = model.scores(&texts)?;
-    if scores.len() != left.len() {
-        return Err(Error::invalid("scores", format!("{} of them", left.len()), scores.len()));
+    if scores.len() != texts.len() {
+        return Err(Error::invalid("scores", format!("{} of them", texts.len()), scores.len()));
     }
-    picks(&left, &scores, m)
+    picks(left, &scores, m)
 }
 
 /// A row that the filter leaves.
@@ -90,14 +139,17 @@ pub(crate) fn survivors(verdicts: &[Verdict], filter: Filter) -> Vec<Survivor> {
     (0..verdicts.len()).filter_map(of).collect()
 }
 
-/// The `m` best survivors by their scores, best first.
+/// The `m` best survivors by their scores, best first. If there is one score more, it is the caption's, and only lower scores stay.
 ///
 /// # Errors
 /// If a score is NaN.
 pub(crate) fn picks(survivors: &[Survivor], scores: &[f32], m: usize) -> Result<Vec<Pick>> {
     let lowered: Vec<f32> = scores.iter().zip(survivors).map(|(s, of)| s - of.penalty).collect();
-    let best = top(&lowered, m)?;
-    Ok(best.into_iter().map(|at| Pick { row: survivors[at].row, score: lowered[at] }).collect())
+    let caption = scores.get(survivors.len());
+    let best = top(&lowered, lowered.len())?;
+    let below = |&at: &usize| caption.is_none_or(|&caption| lowered[at] < caption);
+    let pick = |at: usize| Pick { row: survivors[at].row, score: lowered[at] };
+    Ok(best.into_iter().filter(below).take(m).map(pick).collect())
 }
 
 /// Places of the `m` highest scores, the highest first. Equal scores keep their order. All places if there are fewer scores.

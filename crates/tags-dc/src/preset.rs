@@ -9,7 +9,7 @@ use crate::config::{
     ModelConfig, RetrievalConfig, Sampling, SyntheticConfig, TagsDcConfig, TrainConfig,
 };
 use crate::phrases::Duplicates;
-use crate::{MaskBy, RefillOrder, Repeat};
+use crate::{Choice, MaskBy, RefillOrder, Repeat};
 
 /// Named sets of values: UNITER-base on Flickr30K.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -141,6 +141,7 @@ fn default() -> TagsDcConfig {
             forbid_special: false,
             filter: FilterKind::Paper,
             repeat: Repeat::First,
+            choice: Choice::Best,
             kept: 31,
             share_forward: true,
             released_positive: false,

@@ -38,6 +38,8 @@ pub enum Purpose {
     Texts,
     /// Edits without a model.
     Edits,
+    /// Which sentences that pass the filter become negatives.
+    Choice,
     /// Captions that are read without their images.
     Captions,
 }

@@ -4,14 +4,14 @@ use itm_core::{Error, Result};
 
 use crate::filter::{CaptionWords, Filter, Repeat};
 use crate::masking::{Masker, Masking};
-use crate::pool::{Pick, Scores, pool};
+use crate::pool::{Choice, Pick, Scores, scored, survivors};
 use crate::random::{Purpose, Streams};
 use crate::refill::{Generator, Refill};
 
 /// How negatives of a caption are made with a model of image and text.
 ///
 /// ```text
-/// K maskings of T  →  L refills of each  →  filter  →  top-m of s(I, ·)
+/// K maskings of T  →  L refills of each  →  filter  →  top-m of s(I, ·), or another choice
 /// ```
 ///
 /// | symbol | here | value of the paper |
@@ -22,7 +22,7 @@ use crate::refill::{Generator, Refill};
 ///
 /// ```
 /// use itm_core::Result;
-/// use tags_dc::{Filter, Generator, MaskBy, Masking, Masker, CaptionWords, Refill, RefillOrder, Scores, Streams, Tailor};
+/// use tags_dc::{Choice, Filter, Generator, MaskBy, Masking, Masker, CaptionWords, Refill, RefillOrder, Scores, Streams, Tailor};
 ///
 /// /// All words are equally likely. Words with larger numbers match better.
 /// struct Model;
@@ -46,6 +46,7 @@ use crate::refill::{Generator, Refill};
 ///     maskings: 4,
 ///     refill: Refill { draws: 5, temperature: 1.5, forbid: vec![0, 1, 17, 18, 19], order: RefillOrder::Together },
 ///     filter: Filter::Paper,
+///     choice: Choice::Best,
 ///     kept: 3,
 /// };
 /// let told = CaptionWords::of([&[5, 6][..], &[7]]);
@@ -65,6 +66,8 @@ pub struct Tailor<'a> {
     pub refill: Refill,
     /// Drops the sentences that are no negatives.
     pub filter: Filter<'a>,
+    /// Which of the other sentences become negatives.
+    pub choice: Choice,
     /// The most negatives per caption.
     pub kept: usize,
 }
@@ -94,7 +97,7 @@ impl Tailor<'_> {
     /// image. `number` is the caption's number in the whole set: each caption has its own random streams.
     ///
     /// # Errors
-    /// If `maskings` or `kept` is 0; also as [`Masker::maskings`], [`Refill::of`] and [`pool`].
+    /// If `maskings` or `kept` is 0; also as [`Masker::maskings`], [`Refill::of`] and [`pool`](crate::pool).
     pub fn negatives<M: Generator + Scores>(
         &self,
         caption: &[u32],
@@ -114,7 +117,10 @@ impl Tailor<'_> {
         let mut rng = streams.of(Purpose::Refills, number);
         let rows = self.refill.of(&masked, model, &mut rng)?;
         let verdicts = self.filter.verdicts(caption, &rows, told, Repeat::First);
-        let best = pool(&rows, &verdicts, self.filter, self.kept, model)?;
+        let left = survivors(&verdicts, self.filter);
+        let left = self.choice.drawn(left, self.kept, &mut streams.of(Purpose::Choice, number));
+        let own = (self.choice == Choice::Below).then_some(caption);
+        let best = scored(&rows, &left, own, self.kept, model)?;
         let negative = |pick: Pick| {
             Negative::new(&rows[pick.row], &masked[pick.row / self.refill.draws], pick.score)
         };
@@ -155,7 +161,7 @@ mod tests {
         let masker = Masker::new(MaskBy::Phrases, 0.5, 19, 2..17).unwrap();
         let refill =
             Refill { draws: 2, temperature: 1.5, forbid: vec![], order: RefillOrder::Together };
-        Tailor { masker, maskings: 30, refill, filter: Filter::Paper, kept }
+        Tailor { masker, maskings: 30, refill, filter: Filter::Paper, choice: Choice::Best, kept }
     }
 
     /// By hand: word 9 replaces the first, the second or both words of 5 6; 9 is in no caption.
@@ -179,6 +185,29 @@ mod tests {
         assert!(masked[1][1] && masked[2][2]);
         // No survivor, because a caption of the image has the word.
         assert_eq!(of(9, 9, &CaptionWords::of([&[5, 6][..], &[9]])), []);
+    }
+
+    /// By hand: 9 9, 9 6 and 5 9 score 18, 15 and 14 besides the marks, the caption 5 6 scores 11; 3 3, 3 6 and 5 3 score 6, 9 and 8. A random choice of one gives
+    /// each of the three.
+    #[test]
+    fn golden_choices() {
+        let told = CaptionWords::of([&[5, 6][..]]);
+        let of = |choice, kept, word, seed| -> Vec<[u32; 2]> {
+            let tailor = Tailor { choice, ..tailor(kept) };
+            let (caption, phrases) = ([17, 5, 6, 18], [vec![0], vec![1]]);
+            let streams = Streams { seed, round: 0 };
+            let made = tailor.negatives(&caption, &phrases, &told, &mut Only(word), streams, 3);
+            made.unwrap().iter().map(|negative| [negative.tokens[1], negative.tokens[2]]).collect()
+        };
+        assert_eq!(of(Choice::Below, 2, 9, 1), [[0; 2]; 0]);
+        assert_eq!(of(Choice::Below, 2, 3, 1), [[3, 6], [5, 3]]);
+        assert_eq!(of(Choice::Best, 2, 9, 1), [[9, 9], [9, 6]]);
+        assert_eq!(of(Choice::Random, 3, 9, 1), [[9, 9], [9, 6], [5, 9]], "all, best first");
+        let mut drawn: Vec<_> = (0..40).flat_map(|seed| of(Choice::Random, 1, 9, seed)).collect();
+        assert_eq!(drawn.len(), 40);
+        drawn.sort_unstable();
+        drawn.dedup();
+        assert_eq!(drawn, [[5, 9], [9, 6], [9, 9]]);
     }
 
     #[test]

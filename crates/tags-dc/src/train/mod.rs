@@ -53,7 +53,7 @@ use self::retrieval::Anchors;
 use self::synthetic::{Filler, Maker, TextMaskings};
 use crate::config::{GeneratorKind, Published, Sampling, TagsDcConfig};
 use crate::model::Uniter;
-use crate::{MaskBy, Masker, Purpose, RefillOrder, Streams};
+use crate::{AbsentWords, Filter, MaskBy, Masker, Purpose, RefillOrder, Streams};
 
 /// The streams that the seed of a step is split into.
 mod stream {
@@ -201,6 +201,19 @@ impl TagsDc {
     pub fn with_filter_of(mut self, train: &Items) -> Result<Self> {
         self.learn_filter(train)?;
         Ok(self)
+    }
+
+    /// The words that an image of a split shows too little evidence for; none if the filter does not ask for evidence.
+    ///
+    /// # Errors
+    /// If the images are not regions of the model's width, or a region cannot be read.
+    pub fn absent_words(&self, items: &Items, image: usize) -> Result<AbsentWords> {
+        self.learnt.absent(items.images.regions(self.model().shape.features)?, image)
+    }
+
+    /// The row's filter for an image with these [absent words](Self::absent_words), for [`Tailor`](crate::Tailor).
+    pub fn filter<'a>(&'a self, absent: &'a AbsentWords) -> Filter<'a> {
+        self.learnt.filter(self.config.synthetic.filter, absent)
     }
 
     /// The model before its first step, with these weights. Missing heads that the losses need are made from them, heads that no loss needs

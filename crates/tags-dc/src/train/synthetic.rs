@@ -12,7 +12,7 @@ use super::retrieval::numbered;
 use crate::config::SyntheticConfig;
 use crate::model::{Beside, RegionBatch, Uniter, UniterScores};
 use crate::pool::{Survivor, picks, survivors};
-use crate::{CaptionWords, Masking, Negative, Pick, Purpose, Refill, Streams, Verdict};
+use crate::{CaptionWords, Choice, Masking, Negative, Pick, Purpose, Refill, Streams, Verdict};
 
 /// A caption's maskings, beside its image.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -96,8 +96,11 @@ impl<'a> Maker<'a> {
             filler = rest;
             made.push(self.made(caption, own, (train, regions), seed)?);
         }
+        let below = self.config.choice == Choice::Below;
         let pairs = captions.iter().zip(&made).flat_map(|(caption, made)| {
-            made.left.iter().map(|survivor| (caption.image, made.rows[survivor.row].clone()))
+            let own = (below && !made.left.is_empty()).then_some(&made.positive);
+            let rows = made.left.iter().map(|survivor| &made.rows[survivor.row]).chain(own);
+            rows.map(|row| (caption.image, row.clone()))
         });
         let (images, texts): (Vec<usize>, Vec<Vec<u32>>) = pairs.unzip();
         let scores = match texts.is_empty() {
@@ -112,7 +115,8 @@ impl<'a> Maker<'a> {
         let mut scores = &scores[..];
         let mut pools = vec![];
         for (caption, made) in captions.iter().zip(&made) {
-            let (own, rest) = scores.split_at(made.left.len());
+            let more = usize::from(below && !made.left.is_empty()); // the caption's own score
+            let (own, rest) = scores.split_at(made.left.len() + more);
             scores = rest;
             let best = picks(&made.left, own, self.config.kept)?;
             let negative = |pick: Pick| {
@@ -155,7 +159,11 @@ impl<'a> Maker<'a> {
         let filter = self.learnt.filter(self.config.filter, &absent);
         let verdicts = filter.verdicts(&positive, &rows, &told, self.config.repeat);
         let repeated = verdicts.iter().filter(|&&v| v == Verdict::Repeated).count();
-        Ok(Made { left: survivors(&verdicts, filter), repeated, rows, positive })
+        let left = survivors(&verdicts, filter);
+        let kept = left.len();
+        let mut rng = Streams { seed, round: 0 }.of(Purpose::Choice, caption.number);
+        let left = self.config.choice.drawn(left, self.config.kept, &mut rng);
+        Ok(Made { left, kept, repeated, rows, positive })
     }
 }
 
@@ -164,6 +172,9 @@ struct Made {
     positive: Vec<u32>,
     rows: Vec<Vec<u32>>,
     repeated: usize,
+    /// The number of rows that pass the filter.
+    kept: usize,
+    /// The rows among them that get a score.
     left: Vec<Survivor>,
 }
 
@@ -172,6 +183,6 @@ fn shares(made: &[Made]) -> Numbers {
     let all = sum(|made| made.rows.len());
     Numbers::from([
         ("synthetic_distinct", 1.0 - sum(|made| made.repeated) / all),
-        ("synthetic_kept", sum(|made| made.left.len()) / all),
+        ("synthetic_kept", sum(|made| made.kept) / all),
     ])
 }

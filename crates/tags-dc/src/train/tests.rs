@@ -10,13 +10,13 @@ use itm_kernels::{AdamW, Noise, Precision};
 use super::objective::Losses;
 use super::retrieval::{Anchor, Anchors, Others};
 use super::*;
-use crate::Repeat;
 use crate::config::{
     CorrectionTargets, FilterKind, ImageAnchors, LossConfig, MaskingConfig, ModelConfig,
     RetrievalConfig, SyntheticConfig, TrainConfig,
 };
 use crate::model::RegionBatch;
 use crate::phrases::Duplicates;
+use crate::{Choice, Repeat};
 
 mod captions;
 mod parity;
@@ -56,6 +56,7 @@ fn config() -> TagsDcConfig {
             forbid_special: false,
             filter: FilterKind::Paper,
             repeat: Repeat::First,
+            choice: Choice::Best,
             kept: 4,
             share_forward: true,
             released_positive: false,

@@ -182,6 +182,8 @@ impl Negatives {
             let items = &trained.splits[split].items;
             let told = items.pairs.texts_of(number).iter().map(|&text| &items.texts[text][..]);
             let told = CaptionWords::of(told);
+            let absent = method.absent_words(items, number)?;
+            let tailor = Tailor { filter: method.filter(&absent), ..tailor.clone() };
             let regions = items.images.regions(method.model().shape.features)?;
             let mut model = Beside::new(method.model(), &RegionBatch::of(regions, &[number])?)?;
             for (k, text) in image.texts.iter().enumerate() {
@@ -228,7 +230,8 @@ impl Negatives {
                 forbid: (0..marks.tokens() as u32).filter(no_word).collect(), // a reader needs a sentence
                 order: trained.method.config().synthetic.order,
             },
-            filter: Filter::Paper,
+            filter: Filter::Paper, // of each image: the row's
+            choice: trained.method.config().synthetic.choice,
             kept: self.per_caption,
         })
     }

@@ -6,7 +6,7 @@ use itm_core::start::{LinearMap, StartOptions};
 
 use super::*;
 use crate::train::synthetic::{Filler, Pool};
-use crate::{CaptionWords, EvidenceBounds, Filter, StartEvidence, Verdict};
+use crate::{CaptionWords, Choice, EvidenceBounds, Filter, StartEvidence, Verdict};
 
 /// All five losses, with masking by phrases.
 fn all() -> TagsDcConfig {
@@ -58,7 +58,7 @@ fn options_of_synthetic_sentences_change_the_step() {
     let default = after_two_steps(&all());
     assert!(after_two_steps(&all()) == default);
     type Change = fn(&mut TagsDcConfig);
-    let changes: [(&str, Change); 19] = [
+    let changes: [(&str, Change); 21] = [
         ("by", |c| c.masking.by = MaskBy::Words),
         ("duplicates", |c| c.masking.duplicates = Duplicates::Kept),
         ("generator", |c| c.synthetic.generator = GeneratorKind::Static),
@@ -77,6 +77,8 @@ fn options_of_synthetic_sentences_change_the_step() {
             (c.synthetic.repeat, c.synthetic.refills, c.masking.maskings) = (Repeat::Last, 30, 8);
         }),
         ("kept", |c| c.synthetic.kept = 1),
+        ("random", |c| c.synthetic.choice = Choice::Random),
+        ("below", |c| c.synthetic.choice = Choice::Below),
         ("share_forward", |c| c.synthetic.share_forward = false),
         ("released_positive", |c| c.synthetic.released_positive = true),
         ("istm", |c| c.loss.istm = 0.0),
