@@ -44,7 +44,7 @@ pub use self::marks::Marks;
 #[cfg(feature = "page")]
 pub use self::page::{PairSentences, page};
 pub use self::sentences::{Caption, SentenceText, WordText};
-pub use self::shares::{FurtherShares, SentenceCounts, SentenceShares};
+pub use self::shares::{FurtherShares, SentenceCounts, SentenceShares, Verdicts};
 
 use self::learnt::Learnt;
 use self::objective::{Losses, word_logits};

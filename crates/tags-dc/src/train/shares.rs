@@ -3,12 +3,14 @@
 //!
 //! ```text
 //! truly false = #{sentences with a meaning that the image denies} / #{sentences with a meaning}
+//! of all      = #{sentences that are false, true, or without a meaning} / #{sentences}
 //! seen        = #{changed words that are said not to match} / #{changed words}       of truly false sentences
 //! corrected   = #{changed words whose correction is the old word} / #{changed words}  of the same
 //! ```
 //!
 //! # Departures
-//! The paper let people judge 200 sentences of each data set, and prints accuracies over all tokens.
+//! The paper let people judge 200 sentences of each data set, also broken ones, and prints accuracies over all tokens. A broken sentence is not
+//! true, so a share of sentences that are not true ([`Verdicts`]) grows with the broken ones.
 
 use std::collections::BTreeMap;
 
@@ -27,6 +29,12 @@ pub struct SentenceCounts {
     by_kind: BTreeMap<&'static str, Vec<[u64; 2]>>,
     /// Sentences without a meaning among all sentences.
     unparsed: Vec<[u64; 2]>,
+    /// False and true sentences, and sentences without a meaning.
+    verdicts: Vec<[u64; 3]>,
+    /// The same, by the kind of the only changed word.
+    verdicts_by_kind: BTreeMap<&'static str, Vec<[u64; 3]>>,
+    /// The number of captions.
+    pub captions: u64,
     /// Changed words of truly false sentences that the head calls mismatched.
     seen: Vec<[u64; 2]>,
     /// Other words of truly false sentences that the head calls matched.
@@ -49,6 +57,7 @@ impl SentenceCounts {
             kept: none(),
             corrected: none(),
             below: none(),
+            verdicts: vec![[0; 3]; images],
             ..Self::default()
         }
     }
@@ -64,10 +73,20 @@ impl SentenceCounts {
     ) {
         count(&mut self.below[image], sentence.below);
         count(&mut self.unparsed[image], denied.is_none());
+        let verdict = match denied {
+            Some(true) => 0,
+            Some(false) => 1,
+            None => 2,
+        };
+        let images = self.verdicts.len();
+        self.verdicts[image][verdict] += 1;
+        if let Some(kind) = kind {
+            let of_kind = self.verdicts_by_kind.entry(kind).or_insert_with(|| vec![[0; 3]; images]);
+            of_kind[image][verdict] += 1;
+        }
         let Some(denied) = denied else { return };
         count(&mut self.denied[image], denied);
         if let Some(kind) = kind {
-            let images = self.denied.len();
             let of_kind = self.by_kind.entry(kind).or_insert_with(|| vec![[0; 2]; images]);
             count(&mut of_kind[image], denied);
         }
@@ -123,11 +142,43 @@ pub struct SentenceShares {
     pub synthetic: Option<FurtherShares>,
 }
 
+/// The share of each verdict over all sentences, as the paper's annotators judged them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Verdicts {
+    /// False of their images.
+    pub truly_false: Share,
+    /// True of their images.
+    pub truly_true: Share,
+    /// Without a meaning.
+    pub no_sentence: Share,
+}
+
+impl Verdicts {
+    fn over(runs: &[&Vec<[u64; 3]>]) -> Option<Self> {
+        let share = |verdict: usize| {
+            let of = |counts: &[u64; 3]| [counts[verdict], counts.iter().sum()];
+            let runs: Vec<Vec<[u64; 2]>> =
+                runs.iter().map(|run| run.iter().map(of).collect()).collect();
+            Share::over(&runs.iter().map(|run| &run[..]).collect::<Vec<_>>())
+        };
+        Some(Self { truly_false: share(0)?, truly_true: share(1)?, no_sentence: share(2)? })
+    }
+}
+
 /// Further shares of the sentences.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FurtherShares {
     /// Share that have no meaning: nobody can say whether they are false.
     pub unparsed: Share,
+    /// The three shares over all sentences.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of_all: Option<Verdicts>,
+    /// The same over the sentences with one changed word, by the kind of that word.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub of_all_by_kind: BTreeMap<String, Verdicts>,
+    /// How many sentences with a meaning that are false a caption has, mean over captions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub false_per_caption: Option<f64>,
     /// Share of truly false sentences among the sentences with one changed word, by the kind of that word.
     pub by_kind: BTreeMap<String, Share>,
     /// Share of the unchanged words of false sentences that the model calls matched.
@@ -148,8 +199,19 @@ impl SentenceShares {
         };
         let of_kind = |&kind: &&str| Some((kind.into(), share(&|run| run.by_kind.get(kind))?));
         let kinds = runs.iter().take(1).flat_map(|run| run.by_kind.keys());
+        let verdicts = |of: &dyn Fn(&SentenceCounts) -> Option<&Vec<[u64; 3]>>| {
+            Verdicts::over(&runs.iter().filter_map(|run| of(run)).collect::<Vec<_>>())
+        };
+        let all_kinds = runs.iter().take(1).flat_map(|run| run.verdicts_by_kind.keys());
+        let of_all_by_kind =
+            |&kind: &&str| Some((kind.into(), verdicts(&|run| run.verdicts_by_kind.get(kind))?));
+        let captions: u64 = runs.iter().map(|run| run.captions).sum();
+        let false_ones: u64 = runs.iter().flat_map(|run| &run.verdicts).map(|v| v[0]).sum();
         let further = |unparsed| FurtherShares {
             unparsed,
+            of_all: verdicts(&|run| Some(&run.verdicts)),
+            of_all_by_kind: all_kinds.filter_map(of_all_by_kind).collect(),
+            false_per_caption: (captions > 0).then(|| false_ones as f64 / captions as f64),
             by_kind: kinds.filter_map(of_kind).collect(),
             kept_words_match: share(&|run| Some(&run.kept)),
             scored_below: share(&|run| Some(&run.below)),
@@ -178,7 +240,7 @@ mod tests {
         };
         let sentence =
             |words, below| SentenceText { text: String::new(), score: 0.5, below, words };
-        let mut all = SentenceCounts::new(2);
+        let mut all = SentenceCounts { captions: 2, ..SentenceCounts::new(2) };
         let three = || {
             vec![
                 word(Some(0), false, (0.9, true)),
@@ -200,6 +262,15 @@ mod tests {
         assert_eq!(value(Some(synthetic.unparsed)), Some((1.0 / 3.0, 3)));
         assert_eq!(value(synthetic.kept_words_match), Some((0.5, 2)));
         assert_eq!(value(synthetic.scored_below), Some((2.0 / 3.0, 3)));
+        let three = |verdicts: &Verdicts| {
+            [&verdicts.truly_false, &verdicts.truly_true, &verdicts.no_sentence]
+                .map(|s| (s.value, s.of))
+        };
+        let third = (1.0 / 3.0, 3);
+        assert_eq!(three(synthetic.of_all.as_ref().unwrap()), [third; 3]);
+        assert_eq!(three(&synthetic.of_all_by_kind["colour"]), [(0.0, 2), (0.5, 2), (0.5, 2)]);
+        assert_eq!(three(&synthetic.of_all_by_kind["kind"]), [(1.0, 1), (0.0, 1), (0.0, 1)]);
+        assert_eq!(synthetic.false_per_caption, Some(0.5), "one of two captions has one");
         let of = |kind: &str| value(synthetic.by_kind.get(kind).copied());
         assert_eq!((of("colour"), of("kind"), of("size")), (Some((0.0, 1)), Some((1.0, 1)), None));
     }

@@ -5,7 +5,7 @@ use itm_core::significance::Share;
 use itm_report::format::{interval, points, share};
 use itm_report::table::Table;
 use tags_dc::fluency::{Fluency, Trigrams};
-use tags_dc::train::{SentenceCounts, SentenceShares};
+use tags_dc::train::{SentenceCounts, SentenceShares, Verdicts};
 
 use super::{caption, filler};
 use crate::measures::{BySeed, Measure, Trial};
@@ -33,6 +33,7 @@ impl Measure for SyntheticSentences {
         section.add_rows(report, Place::Truth, &rows)?;
         section.tables.extend(table(report, &rows));
         section.tables.extend(by_kind(report, &rows));
+        section.tables.extend(of_all(report, &rows));
         Ok(section)
     }
 }
@@ -53,6 +54,7 @@ fn measure(source: &Source, model: &Model) -> Result<Option<SentenceCounts>> {
         let of = caption(model, (Split::Test, text), &words, &spell);
         let Some(made) = method.sentences(&of)? else { return Ok(None) };
         let image = part.pairs.image_of(text);
+        all.captions += 1;
         for sentence in made {
             let denied = source.denies(Split::Test, image, &sentence.text);
             let kind = sentence.changed().and_then(|at| source.says(written, at));
@@ -103,6 +105,31 @@ fn table(report: &Report, rows: &[Option<SentenceShares>]) -> Option<Table> {
     Some(t)
 }
 
+/// All sentences as the paper's annotators judged them: false, true, no sentence; then by the kind of the one changed word.
+fn of_all(report: &Report, rows: &[Option<SentenceShares>]) -> Option<Table> {
+    let found = || rows.iter().map(|row| row.as_ref()?.synthetic.as_ref());
+    let mut kinds: Vec<&String> = found().flatten().flat_map(|s| s.of_all_by_kind.keys()).collect();
+    kinds.sort();
+    kinds.dedup();
+    found().flatten().find_map(|s| s.of_all.as_ref())?;
+    let mut t = of_rows(report, "All synthetic sentences: false, true, no sentence").noted(
+        "Shares of all sentences, also of broken ones, as the paper counts (96.5 % not true): a broken sentence is not true, so this measure \
+         grows with them. False per caption: sentences of the world that the image denies. By kind: only sentences with one changed word; \
+         their number is in parentheses.",
+    );
+    let three = |v: &Verdicts| {
+        let [no, yes, none] =
+            [&v.truly_false, &v.truly_true, &v.no_sentence].map(|s| share(s.value));
+        format!("{no}, {yes}, {none} ({})", v.truly_false.of)
+    };
+    t.numbers("all", found().map(|s| s?.of_all.as_ref()), three);
+    t.numbers("false per caption", found().map(|s| s?.false_per_caption), |x| format!("{x:.2}"));
+    for kind in kinds {
+        t.numbers(kind, found().map(|s| s?.of_all_by_kind.get(kind)), three);
+    }
+    Some(t)
+}
+
 /// Truly false sentences, by the kind of their one changed word.
 fn by_kind(report: &Report, rows: &[Option<SentenceShares>]) -> Option<Table> {
     let found = || rows.iter().map(|row| Some(&row.as_ref()?.synthetic.as_ref()?.by_kind));
@@ -139,12 +166,20 @@ mod tests {
         let mut rows = vec![None; report.rows.len()];
         assert!(table(&report, &rows).is_none() && by_kind(&report, &rows).is_none());
         let share = |value: f64| Share { value, ci95: [value - 0.02, value + 0.01], of: 400 };
+        let verdicts = || Verdicts {
+            truly_false: share(0.625),
+            truly_true: share(0.125),
+            no_sentence: share(0.25),
+        };
         rows[2] = Some(SentenceShares {
             synthetic_truly_false: Some(share(0.965)),
             wod_accuracy: Some(share(0.75)),
             woc_accuracy: None,
             synthetic: Some(FurtherShares {
                 unparsed: share(0.25),
+                of_all: Some(verdicts()),
+                of_all_by_kind: BTreeMap::from([("colour".to_owned(), verdicts())]),
+                false_per_caption: Some(4.25),
                 by_kind: BTreeMap::from([("colour".to_owned(), share(0.5))]),
                 kept_words_match: None,
                 scored_below: Some(share(0.875)),
@@ -153,6 +188,8 @@ mod tests {
         });
         let want = ["96.5 %", "94.5 to 97.5 %", "25.0 %", "87.5 %", "75.0 %", "73.0 to 76.0 %"];
         assert_eq!(texts(&table(&report, &rows).unwrap(), "Full"), want);
+        let three = "62.5 %, 12.5 %, 25.0 % (400)";
+        assert_eq!(texts(&of_all(&report, &rows).unwrap(), "Full"), [three, "4.25", three]);
         assert_eq!(texts(&by_kind(&report, &rows).unwrap(), "Full"), ["50.0 % (400)"]);
     }
 }
