@@ -118,8 +118,8 @@ pub struct Published {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct CaptionsConfig {
-    /// How many of the updates.
-    pub updates: usize,
+    /// How many of the training's updates; the pairs get the others.
+    pub first_updates: usize,
     /// Captions per update, drawn from the training split, each masked once.
     pub batch: usize,
     /// The largest learning rate of these updates.
@@ -382,7 +382,7 @@ impl TagsDcConfig {
             at_least_one(key, n)?;
         }
         if let Some(captions) = captions {
-            at_least_one("captions.updates", captions.updates)?;
+            at_least_one("captions.first_updates", captions.first_updates)?;
             at_least_one("captions.batch", captions.batch)?;
             above_zero("captions.learning_rate", captions.learning_rate)?;
         }

@@ -33,6 +33,7 @@ const SMALL: [(&str, &str); 13] = [
     ("mb_rate", "1.0"),
     ("mb_k", "3"),
     ("maskings", "2"),
+    ("first_updates", "1"),    // so that the second update is one of the pairs
     ("hidden_dropout", "0.0"), // sixteen values are too few to drop some
 ];
 

@@ -14,7 +14,7 @@ use crate::{Purpose, Streams};
 impl TagsDc {
     /// The number of updates on captions alone.
     pub(super) fn caption_updates(&self) -> u64 {
-        self.config.captions.as_ref().map_or(0, |captions| captions.updates as u64)
+        self.config.captions.as_ref().map_or(0, |captions| captions.first_updates as u64)
     }
 
     /// One update on captions of the split without their images: Eq. 1 with one masking of each caption.
@@ -32,7 +32,7 @@ impl TagsDc {
         let mut losses = Losses::default();
         losses.masked(self.model(), &masked, None, 1.0, Noise::Seeded(seed))?;
         let rate = {
-            let (n, all) = (self.learner.steps() + 1, course.updates as u64);
+            let (n, all) = (self.learner.steps() + 1, course.first_updates as u64);
             self.config.train.rate_below(course.learning_rate, n, all)
         };
         let loss = losses.value.expect("the loss of masked words");

@@ -5,7 +5,8 @@ use crate::config::CaptionsConfig;
 
 fn with_captions(updates: usize) -> TagsDcConfig {
     let mut config = config();
-    config.captions = Some(CaptionsConfig { updates, batch: 6, learning_rate: 3e-3 });
+    config.captions =
+        Some(CaptionsConfig { first_updates: updates, batch: 6, learning_rate: 3e-3 });
     config
 }
 
@@ -44,7 +45,7 @@ fn words_are_learnt_from_the_words_beside_them() {
     let mut split = Split::new();
     split.texts = (0..10).map(|k| if k % 2 == 0 { vec![3, 4] } else { vec![7, 8] }).collect();
     let mut config = with_captions(150);
-    config.captions = Some(CaptionsConfig { updates: 150, batch: 10, learning_rate: 1e-2 });
+    config.captions = Some(CaptionsConfig { first_updates: 150, batch: 10, learning_rate: 1e-2 });
     config.masking.rate = 0.5;
     let mut model = TagsDc::new(&config, WIDTH, WORDS, 200, &Device::flex()).unwrap();
     let losses: Vec<f64> =
@@ -60,9 +61,9 @@ fn courses_of_nothing_are_refused() {
         let config = TagsDcConfig { captions: Some(captions), ..config() };
         config.check().unwrap_err().to_string()
     };
-    let captions = CaptionsConfig { updates: 1, batch: 1, learning_rate: 1e-3 };
+    let captions = CaptionsConfig { first_updates: 1, batch: 1, learning_rate: 1e-3 };
     let of = |key| format!("captions.{key}: expected at least 1, got 0");
-    assert_eq!(line(CaptionsConfig { updates: 0, ..captions.clone() }), of("updates"));
+    assert_eq!(line(CaptionsConfig { first_updates: 0, ..captions.clone() }), of("first_updates"));
     assert_eq!(line(CaptionsConfig { batch: 0, ..captions.clone() }), of("batch"));
     let rate = line(CaptionsConfig { learning_rate: 0.0, ..captions });
     assert!(rate.starts_with("captions.learning_rate: "), "{rate}");
