@@ -146,7 +146,7 @@ pub(super) fn chains<const N: usize>(pairs: [[&[f32]; 2]; N]) -> [f32; N] {
 }
 
 /// Whether `gemm` fuses multiplication and addition on this processor.
-fn is_fused() -> bool {
+pub(super) fn is_fused() -> bool {
     #[cfg(target_arch = "x86_64")]
     return is_x86_feature_detected!("fma");
     #[cfg(not(target_arch = "x86_64"))]

@@ -22,6 +22,9 @@
 //! [`ranks`], [`Tiles::top_texts`] and [`Tiles::top_images`] give the results of [`RankCounts`], [`TopTexts`] and
 //! [`TopImages`] in less time, if only one consumer is needed: 16-bit integers decide most comparisons, and f32 the rest.
 //!
+//! With the feature `parts`, `Tiles::part` gives such results for a rectangle of a larger matrix, and `Part::join` joins the parts of
+//! several processes or machines.
+//!
 //! **Guarantees**, each with its tests. On one machine a score has the same bits in every tile that holds it, in
 //! [`Tiles::scores`] and in [`Tiles::pair_scores`]. Every consumer above gives the same bits for every tile size,
 //! number of threads and order of work. Other machines may round a score differently (with or without fused
@@ -50,6 +53,8 @@ mod exp_sums;
 mod kernel;
 mod lanes;
 mod maxima;
+#[cfg(feature = "parts")]
+mod part;
 mod rank_counts;
 mod top;
 
@@ -62,6 +67,8 @@ pub use consumer::{AnyConsumer, AnyState, Consumer, Tile};
 pub use embeddings::Embeddings;
 pub use exp_sums::{ExpSums, LogSums};
 pub use maxima::{Largest, Maxima};
+#[cfg(feature = "parts")]
+pub use part::{Part, Reduction};
 pub use rank_counts::{RankCounts, Standings};
 pub use top::{TopImages, TopK, TopTexts, places};
 

@@ -96,6 +96,27 @@ impl RankCounts {
     }
 }
 
+#[cfg(feature = "parts")]
+impl RankCounts {
+    /// The targets of a rectangle, counted from its first image and text. No item counts as true: `equal` holds the true ones too.
+    pub(super) fn within(&self, images: &Range<usize>, texts: &Range<usize>) -> Self {
+        let part = |all: &Targets, queries: &Range<usize>, items: &Range<usize>| {
+            let place = |&best: &u32| (best as usize).clamp(items.start, items.end) - items.start;
+            Targets {
+                score: all.score[queries.clone()].to_vec(),
+                best: all.best[queries.clone()].iter().map(|best| place(best) as u32).collect(),
+                own: vec![0; queries.len()],
+            }
+        };
+        Self { images: part(&self.images, images, texts), texts: part(&self.texts, texts, images) }
+    }
+
+    /// How many true items of each image, and of each text, have the score of the best.
+    pub(super) fn own(self) -> [Vec<u32>; 2] {
+        [self.images.own, self.texts.own]
+    }
+}
+
 impl RankCounts {
     /// The score of each text's best true pair; infinite for a text without an image.
     pub(super) fn text_scores(&self) -> &[f32] {
@@ -167,9 +188,6 @@ impl RankTally {
     fn standings(self, what: &str, own: &[u32]) -> Vec<Standing> {
         let counts = self.greater.into_iter().zip(self.before).zip(self.equal).zip(own);
         let standing = |(query, (((greater, before), equal), &own))| {
-            if own == 0 {
-                return Standing::NONE;
-            }
             let others = u32::checked_sub(equal, own);
             let equal = others.unwrap_or_else(|| {
                 panic!("{what} {query}: its true score differs from the score in the tiles")

@@ -6,7 +6,8 @@ mod lists;
 use std::ops::Range;
 
 use super::{Consumer, Tile};
-use level::{item_of, key, score_of};
+pub(super) use level::key;
+use level::{item_of, score_of};
 pub(super) use lists::Lists;
 pub use lists::places;
 
@@ -80,7 +81,7 @@ impl TopK {
     }
 
     /// Appends a query: the best of these items.
-    fn push(&mut self, keys: &mut [u64]) {
+    pub(super) fn push(&mut self, keys: &mut [u64]) {
         keys.sort_unstable_by(|a, b| b.cmp(a));
         self.items.extend(keys[..self.k].iter().map(|&key| item_of(key)));
         self.scores.extend(keys[..self.k].iter().map(|&key| score_of::<f32>(key)));

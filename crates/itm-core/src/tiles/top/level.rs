@@ -54,7 +54,7 @@ impl Level for i32 {
 }
 
 /// Score and index in one number that is larger for the better item: no two items are equal.
-pub(super) fn key<T: Level>(score: T, item: usize) -> u64 {
+pub(in crate::tiles) fn key<T: Level>(score: T, item: usize) -> u64 {
     u64::from(score.ordered()) << 32 | u64::from(!(item as u32))
 }
 

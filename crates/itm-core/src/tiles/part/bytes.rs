@@ -1,0 +1,128 @@
+//! A part as the bytes of a safetensors file: the header as JSON in its metadata, the state as tensors.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use safetensors::tensor::{Dtype, SafeTensors, TensorView};
+
+use super::slots::Slots;
+use super::{FORMAT, Header, Part};
+use crate::data::FileBytes;
+use crate::{Error, Result, output};
+
+/// Key of the header in the metadata.
+const HEADER: &str = "part";
+
+impl Part {
+    /// The bytes of a safetensors file.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let sides = [("images", &self.images), ("texts", &self.texts)];
+        let sides = sides.map(|(name, slots)| {
+            let bytes: Vec<u8> =
+                slots.values.iter().flat_map(|value| value.to_le_bytes()).collect();
+            (name, slots, bytes)
+        });
+        let mut about = HashMap::new();
+        let header = serde_json::to_string(&self.header).expect("plain numbers and words");
+        about.insert(HEADER.to_owned(), header);
+        let views = sides.iter().map(|(name, slots, bytes)| {
+            about.insert(format!("{name}.first"), slots.first.to_string());
+            let shape = vec![slots.range().len(), slots.width];
+            (*name, TensorView::new(Dtype::U64, shape, bytes).expect("rows of one width"))
+        });
+        let views: Vec<_> = views.collect();
+        safetensors::serialize(views, Some(about)).expect("two names")
+    }
+
+    /// Reads what [`to_bytes`](Self::to_bytes) gave. `place` begins every error.
+    ///
+    /// # Errors
+    /// If the bytes are cut short, are no part, or are of another version.
+    pub fn from_bytes(place: &str, bytes: &[u8]) -> Result<Self> {
+        let broken = |e: &dyn std::fmt::Display| Error::invalid(place, "a whole part", e);
+        let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(|e| broken(&e))?;
+        let about = metadata.metadata().clone().unwrap_or_default();
+        let entry = |key: &str| about.get(key).ok_or_else(|| broken(&format!("one without {key}")));
+        let format =
+            serde_json::from_str::<Version>(entry(HEADER)?).map_err(|e| broken(&e))?.format;
+        if format != FORMAT {
+            return Err(Error::invalid(place, format!("a part of format {FORMAT}"), format));
+        }
+        let header: Header = serde_json::from_str(entry(HEADER)?).map_err(|e| broken(&e))?;
+        let tensors = SafeTensors::deserialize(bytes).map_err(|e| broken(&e))?;
+        let side = |name: &str| {
+            let first = entry(&format!("{name}.first"))?.parse().map_err(|e| broken(&e))?;
+            let tensor = tensors.tensor(name).map_err(|e| broken(&e))?;
+            let &[_, width] = tensor.shape() else {
+                return Err(broken(&format!("{name} of shape {:?}", tensor.shape())));
+            };
+            if tensor.dtype() != Dtype::U64 {
+                return Err(broken(&format!("{name} of {:?}", tensor.dtype())));
+            }
+            let (values, _) = tensor.data().as_chunks();
+            let values = values.iter().map(|bytes| u64::from_le_bytes(*bytes)).collect();
+            Ok(Slots { first, width, values })
+        };
+        let part = Self { header, images: side("images")?, texts: side("texts")? };
+        if part.is_sound() {
+            Ok(part)
+        } else {
+            Err(Error::invalid(place, "a state that fits its header", "another"))
+        }
+    }
+
+    /// Writes a file that appears whole or not at all.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn write(&self, path: &Path) -> Result<()> {
+        output::write_bytes(path, &self.to_bytes())
+    }
+
+    /// Reads a file that [`write`](Self::write) wrote.
+    ///
+    /// # Errors
+    /// If the file cannot be read, and as [`from_bytes`](Self::from_bytes).
+    pub fn read(path: &Path) -> Result<Self> {
+        Self::from_bytes(&path.display().to_string(), &FileBytes::open(path)?)
+    }
+
+    /// Whether rectangles, which must not overlap, are within the whole, and the state is as long as they say.
+    fn is_sound(&self) -> bool {
+        let Header { covered, whole: [n, m], kind, .. } = &self.header;
+        let inside = |[rows, columns]: &[std::ops::Range<usize>; 2]| {
+            rows.start < rows.end
+                && rows.end <= *n
+                && columns.start < columns.end
+                && columns.end <= *m
+        };
+        let apart = covered.iter().enumerate().all(|(at, [rows, columns])| {
+            let others = &covered[..at];
+            !others.iter().any(|[r, c]| super::overlap(r, rows) && super::overlap(c, columns))
+        });
+        let hull = |side: usize| {
+            let first = covered.iter().map(|both| both[side].start).min().unwrap_or(0);
+            first..covered.iter().map(|both| both[side].end).max().unwrap_or(0)
+        };
+        let [of_images, of_texts] = kind.widths();
+        let fits = |slots: &Slots, width: usize, side: usize| match width {
+            0 => slots.values.is_empty(),
+            _ => slots.width == width && slots.range() == hull(side),
+        };
+        let texts = match kind {
+            super::Kind::PairScores { .. } => self.texts.width == 1, // one for each pair: their finish compares
+            _ => fits(&self.texts, of_texts, 1),
+        };
+        !covered.is_empty()
+            && covered.iter().all(inside)
+            && apart
+            && fits(&self.images, of_images, 0)
+            && texts
+    }
+}
+
+/// The first thing to look at: other versions may have other headers.
+#[derive(serde::Deserialize)]
+struct Version {
+    format: u32,
+}

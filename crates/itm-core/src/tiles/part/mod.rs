@@ -1,0 +1,181 @@
+//! Parts of a pass: rectangles of the scores that other processes or machines have seen, joined in any order.
+//!
+//! ```text
+//!          texts ▸            each process       Tiles::part    a rectangle: header and state
+//!        ┌──────┬───────┐     any two, any order Part::join     the union, and nothing twice
+//! images │ part │ part  │     one process        Part::top, …   the result of one pass, bit for bit
+//!   ▾    ├──────┴───────┤
+//!        │     part     │     between them       Part::to_bytes, Part::from_bytes
+//!        └──────────────┘
+//! ```
+//!
+//! A join refuses parts of other reductions, settings, shapes, inputs or kernels, and any score that both have seen: an engine that
+//! runs a task twice must not count it twice. A result refuses holes.
+
+mod bytes;
+mod reduce;
+mod slots;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, Result};
+pub use reduce::Reduction;
+use slots::Slots;
+
+/// What some rectangles of a whole matrix of scores give.
+///
+/// ```
+/// use itm_core::tiles::{Embeddings, Reduction::TopTexts, Tiles};
+///
+/// let (v, w) = ([1.0, 0.0, 0.0, 1.0], [0.8, 0.6, 1.0, 0.0, 0.6, 0.8]);
+/// let images = Embeddings::new("images", 2, 2, &v)?;
+/// let texts = |rows: usize, values| Embeddings::new("texts", rows, 2, values);
+/// let whole = (2, 3);
+/// // Two processes, each with all images and some of the texts.
+/// let first = Tiles::new(images, texts(1, &w[..2])?)?.part(TopTexts(2), (0, 0), whole)?;
+/// let second = Tiles::new(images, texts(2, &w[2..])?)?.part(TopTexts(2), (0, 1), whole)?;
+/// let top = second.join(first)?.top()?;
+/// assert_eq!((top.items(0), top.scores(1)), (&[1, 0][..], &[0.8, 0.6][..]));
+/// # Ok::<(), itm_core::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    header: Header,
+    images: Slots,
+    texts: Slots,
+}
+
+/// What parts must share to be joined, and what they have seen.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Header {
+    format: u32,
+    kind: Kind,
+    whole: [usize; 2],
+    kernel: Kernel,
+    covered: Vec<[Range<usize>; 2]>,
+    inputs: BTreeMap<String, String>, // SHA-256 of rows, by side and range
+}
+
+/// A reduction with its settings; pairs and scores by their SHA-256.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+enum Kind {
+    TopTexts { k: usize },
+    TopImages { k: usize },
+    PairScores { pairs: String },
+    Standings { pairs: String, scores: String },
+}
+
+/// How a processor adds a product: the bits of a score depend on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Kernel {
+    /// One rounding for product and sum.
+    Fused,
+    /// Two.
+    Separate,
+}
+
+/// The version of the header and of the state.
+const FORMAT: u32 = 1;
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TopTexts { k } => write!(f, "the {k} best texts of every image"),
+            Self::TopImages { k } => write!(f, "the {k} best images of every text"),
+            Self::PairScores { pairs } => write!(f, "the scores of the pairs {pairs:.8}"),
+            Self::Standings { pairs, scores } => {
+                write!(f, "counts for ranks of the pairs {pairs:.8} with the scores {scores:.8}")
+            }
+        }
+    }
+}
+
+fn invalid<T>(expected: impl ToString, got: impl ToString) -> Result<T> {
+    Err(Error::invalid("part", expected.to_string(), got.to_string()))
+}
+
+impl Part {
+    /// The union of two parts. Order does not matter.
+    ///
+    /// # Errors
+    /// If the parts differ in reduction, settings, shape of the whole or kernel, were made from other rows of the same range, or have both
+    /// seen a score.
+    pub fn join(mut self, other: Self) -> Result<Self> {
+        let (own, new) = (&self.header, &other.header);
+        if own.kind != new.kind {
+            return invalid(&own.kind, &new.kind);
+        }
+        if own.whole != new.whole {
+            let shape = |[n, m]: [usize; 2]| format!("{n} × {m} scores");
+            return invalid(shape(own.whole), shape(new.whole));
+        }
+        if own.kernel != new.kernel {
+            let expected = format!("scores of processors of one kind, {:?}", own.kernel);
+            return invalid(expected, format!("{:?}", new.kernel));
+        }
+        for [rows, columns] in &new.covered {
+            let both = |[r, c]: &&[Range<usize>; 2]| overlap(r, rows) && overlap(c, columns);
+            if let Some([r, c]) = own.covered.iter().find(both) {
+                let (image, text) = (r.start.max(rows.start), c.start.max(columns.start));
+                return invalid("every score once", format!("image {image}, text {text} twice"));
+            }
+        }
+        let differs = |(rows, hash): &(&String, &String)| {
+            own.inputs.get(*rows).is_some_and(|own| own != *hash)
+        };
+        if let Some((rows, _)) = new.inputs.iter().find(differs) {
+            return invalid(format!("the same {rows} as other parts"), "others");
+        }
+        let merge = self.header.kind.merge();
+        self.header.covered.extend(other.header.covered);
+        self.header.covered.sort_by_key(|[rows, columns]| (rows.start, columns.start));
+        self.header.inputs.extend(other.header.inputs);
+        self.images.join(&other.images, merge);
+        self.texts.join(&other.texts, merge);
+        Ok(self)
+    }
+
+    /// Images and texts of the rectangles that were seen.
+    pub fn covered(&self) -> &[[Range<usize>; 2]] {
+        &self.header.covered
+    }
+
+    /// # Errors
+    /// Names the first score that no part has seen.
+    fn check_whole(&self) -> Result<()> {
+        let Header { covered, whole: [n, m], .. } = &self.header;
+        let area = |[rows, columns]: &[Range<usize>; 2]| rows.len() as u128 * columns.len() as u128;
+        if covered.iter().map(area).sum::<u128>() == *n as u128 * *m as u128 {
+            return Ok(()); // they do not overlap
+        }
+        // The first hole begins at an end of some rectangle, or at 0.
+        let ends = |side: usize, most: usize| {
+            let mut ends: Vec<_> = covered.iter().map(|both| both[side].end).collect();
+            ends.push(0);
+            ends.retain(|&end| end < most);
+            ends.sort_unstable();
+            ends
+        };
+        let columns = ends(1, *m);
+        let cells = ends(0, *n).into_iter().flat_map(|r| columns.iter().map(move |&c| (r, c)));
+        let is_seen = |r: usize, c: usize| {
+            covered.iter().any(|[rows, columns]| rows.contains(&r) && columns.contains(&c))
+        };
+        let hole = cells.into_iter().find(|&(r, c)| !is_seen(r, c));
+        let (image, text) = hole.expect("less than everything was seen");
+        invalid("every score once", format!("image {image}, text {text} never"))
+    }
+}
+
+fn overlap(a: &Range<usize>, b: &Range<usize>) -> bool {
+    a.start < b.end && b.start < a.end
+}

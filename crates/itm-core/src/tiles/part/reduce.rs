@@ -1,0 +1,252 @@
+//! Makes a part from tiles, and a result from the whole.
+
+use sha2::{Digest, Sha256};
+
+use super::super::kernel::is_fused;
+use super::super::rank_counts::{RankCounts, Standings};
+use super::super::top::{TopK, key};
+use super::super::{Embeddings, Tiles};
+use super::slots::Slots;
+use super::{FORMAT, Header, Kernel, Kind, Part, invalid};
+use crate::eval::{Ranks, Standing};
+use crate::files::hex;
+use crate::{Pairs, Result};
+
+/// What a part keeps of its scores. Pairs, and their scores, are always those of the whole.
+#[derive(Debug, Clone, Copy)]
+pub enum Reduction<'a> {
+    /// The k best texts of every image: [`Part::top`].
+    TopTexts(usize),
+    /// The k best images of every text: [`Part::top`].
+    TopImages(usize),
+    /// The scores of the true pairs, in the order of [`Pairs::list`]: [`Part::pair_scores`].
+    PairScores(&'a Pairs),
+    /// Counts for the ranks of both directions, once the scores of all true pairs are known: [`Part::ranks`].
+    Ranks(&'a Pairs, &'a [f32]),
+}
+
+impl Reduction<'_> {
+    fn kind(self, whole: (usize, usize)) -> Result<Kind> {
+        let hash_of = |pairs: &Pairs| {
+            let (got, want) = ((pairs.images(), pairs.texts()), whole);
+            if got != want {
+                let expected = format!("pairs of {} images and {} texts", want.0, want.1);
+                return invalid(expected, format!("{} and {}", got.0, got.1));
+            }
+            Ok(hash_of_pairs(pairs))
+        };
+        match self {
+            Self::TopTexts(0) | Self::TopImages(0) => invalid("lists of at least 1 item", 0),
+            Self::TopTexts(k) => Ok(Kind::TopTexts { k }),
+            Self::TopImages(k) => Ok(Kind::TopImages { k }),
+            Self::PairScores(pairs) => Ok(Kind::PairScores { pairs: hash_of(pairs)? }),
+            Self::Ranks(pairs, scores) => {
+                let (pairs, listed) = (hash_of(pairs)?, pairs.list().0.len());
+                if scores.len() != listed || scores.iter().any(|score| score.is_nan()) {
+                    let got = format!("{} scores", scores.len());
+                    return invalid(format!("a number for each of {listed} true pairs"), got);
+                }
+                Ok(Kind::Standings { pairs, scores: hash_of_values(scores) })
+            }
+        }
+    }
+}
+
+impl Tiles<'_> {
+    /// What these scores, which begin at `origin` (image, text) of a `whole` (images, texts), give for a reduction.
+    ///
+    /// # Errors
+    /// If there is no score, the scores go beyond the whole, or pairs and their scores do not fit the whole.
+    pub fn part(
+        &self,
+        reduction: Reduction<'_>,
+        origin: (usize, usize),
+        whole: (usize, usize),
+    ) -> Result<Part> {
+        let kind = reduction.kind(whole)?;
+        let range = |first: usize, rows: usize, most: usize| {
+            let end = first.checked_add(rows).filter(|&end| end <= most && rows > 0);
+            end.map(|end| first..end)
+        };
+        let (n, m) = (self.images(), self.texts());
+        let sides = (range(origin.0, n, whole.0), range(origin.1, m, whole.1));
+        let (Some(rows), Some(columns)) = sides else {
+            let expected = format!("a part of {} × {} scores", whole.0, whole.1);
+            return invalid(expected, format!("{n} × {m} from {}, {}", origin.0, origin.1));
+        };
+        if u32::try_from(whole.0.max(whole.1)).is_err() {
+            return invalid(
+                "fewer than 2³² images and texts",
+                format!("{} and {}", whole.0, whole.1),
+            );
+        }
+        let of_images = |values| Slots { first: rows.start, width: kind.widths()[0], values };
+        let of_texts = |values| Slots { first: columns.start, width: kind.widths()[1], values };
+        let (images, texts) = match reduction {
+            Reduction::TopTexts(k) => {
+                (of_images(keys(&self.top_texts(k), n, k, origin.1)), Slots::default())
+            }
+            Reduction::TopImages(k) => {
+                (Slots::default(), of_texts(keys(&self.top_images(k), m, k, origin.0)))
+            }
+            Reduction::PairScores(pairs) => {
+                let (images, texts) = pairs.list();
+                let first = texts.partition_point(|&text| text < columns.start);
+                let end = texts.partition_point(|&text| text < columns.end);
+                let inside: Vec<_> = (first..end).filter(|&p| rows.contains(&images[p])).collect();
+                let of = |side: &[usize], from: usize| {
+                    inside.iter().map(|&p| side[p] - from).collect::<Vec<_>>()
+                };
+                let scores = self.pair_scores(&of(images, rows.start), &of(&texts, columns.start));
+                let mut values = vec![0; end - first];
+                for (pair, score) in inside.iter().zip(scores) {
+                    values[pair - first] = KNOWN | u64::from(score.to_bits());
+                }
+                (Slots::default(), Slots { first, width: 1, values })
+            }
+            Reduction::Ranks(pairs, scores) => {
+                let counts = RankCounts::with_scores(pairs, scores).within(&rows, &columns);
+                let (Standings { i2t, t2i }, _) = self.counts(&counts);
+                (of_images(numbers(&i2t)), of_texts(numbers(&t2i)))
+            }
+        };
+        let inputs = [("images", &rows, &self.images), ("texts", &columns, &self.texts)];
+        let inputs = inputs.map(|(side, range, rows)| {
+            (format!("{side} {} to {}", range.start, range.end - 1), hash_of_rows(rows))
+        });
+        let header = Header {
+            format: FORMAT,
+            kind: kind.clone(),
+            whole: [whole.0, whole.1],
+            kernel: if is_fused() { Kernel::Fused } else { Kernel::Separate },
+            covered: vec![[rows.clone(), columns.clone()]],
+            inputs: inputs.into_iter().collect(),
+        };
+        Ok(Part { header, images, texts })
+    }
+}
+
+/// Above the bits of a score: the score is known.
+const KNOWN: u64 = 1 << 32;
+
+/// The lists of some queries, as keys of items that are counted from `first`; 0 where there are fewer than `k`.
+fn keys(top: &TopK, queries: usize, k: usize, first: usize) -> Vec<u64> {
+    let of = |query: usize| {
+        let items = top.items(query).iter().zip(top.scores(query));
+        let keys = items.map(|(&item, &score)| key(score, first + item as usize));
+        keys.chain(std::iter::repeat(0)).take(k)
+    };
+    (0..queries).flat_map(of).collect()
+}
+
+/// The counts of each query; `equal` with the true items of that score.
+fn numbers(counts: &[Standing]) -> Vec<u64> {
+    let of = |s: &Standing| [s.greater, s.before, s.equal].map(u64::from);
+    counts.iter().flat_map(of).collect()
+}
+
+impl Part {
+    /// The numbers of queries and of items, if the part has lists.
+    pub fn sides(&self) -> Option<[usize; 2]> {
+        let [n, m] = self.header.whole;
+        match self.header.kind {
+            Kind::TopTexts { .. } => Some([n, m]),
+            Kind::TopImages { .. } => Some([m, n]),
+            _ => None,
+        }
+    }
+
+    /// The best items of every query.
+    ///
+    /// # Errors
+    /// If a score is missing, or the part is of another reduction.
+    pub fn top(&self) -> Result<TopK> {
+        let [n, m] = self.header.whole;
+        let (lists, k) = match self.header.kind {
+            Kind::TopTexts { k } => (&self.images, k.min(m)),
+            Kind::TopImages { k } => (&self.texts, k.min(n)),
+            _ => return self.refused("lists of the best items"),
+        };
+        self.check_whole()?;
+        let mut top = TopK::new(k);
+        lists.rows().for_each(|keys| top.push(&mut keys[..k].to_vec()));
+        Ok(top)
+    }
+
+    /// The scores of the true pairs, in the order of [`Pairs::list`].
+    ///
+    /// # Errors
+    /// As [`top`](Self::top).
+    pub fn pair_scores(&self) -> Result<Vec<f32>> {
+        let Kind::PairScores { .. } = self.header.kind else {
+            return self.refused("scores of pairs");
+        };
+        self.check_whole()?;
+        if self.texts.values.iter().any(|score| score & KNOWN == 0) {
+            return invalid("the score of every pair", "a part without one");
+        }
+        Ok(self.texts.values.iter().map(|&score| f32::from_bits(score as u32)).collect())
+    }
+
+    /// Ranks of both directions. `pairs` and `scores` are the ones that the parts were made with.
+    ///
+    /// # Errors
+    /// As [`top`](Self::top), if `pairs` or `scores` are others, or an image has no text.
+    pub fn ranks(&self, pairs: &Pairs, scores: &[f32]) -> Result<Ranks> {
+        let Kind::Standings { .. } = self.header.kind else {
+            return self.refused("counts for ranks");
+        };
+        let [n, m] = self.header.whole;
+        if Reduction::Ranks(pairs, scores).kind((n, m))? != self.header.kind {
+            return invalid("the pairs and scores that it was made with", "others");
+        }
+        self.check_whole()?;
+        let [of_images, of_texts] = RankCounts::with_scores(pairs, scores).own();
+        let i2t = standings("image", &self.images, m, &of_images)?;
+        Ranks::from_counts(pairs.clone(), i2t, standings("text", &self.texts, n, &of_texts)?)
+    }
+
+    fn refused<T>(&self, expected: &str) -> Result<T> {
+        invalid(expected, &self.header.kind)
+    }
+}
+
+/// The standings: `own[q]` of the equal scores of query `q` are true. A state from elsewhere may hold any numbers.
+fn standings(what: &str, counts: &Slots, items: usize, own: &[u32]) -> Result<Vec<Standing>> {
+    let standing = |(query, (counts, &own)): (usize, (&[u64], &u32))| {
+        let [greater, before, equal] = [0, 1, 2].map(|at| counts[at]);
+        let others = equal.checked_sub(own.into()).filter(|&others| before <= others);
+        let all = others.and_then(|others| greater.checked_add(others)?.checked_add(own.into()));
+        match (others, all) {
+            (Some(others), Some(all)) if all <= items as u64 => {
+                let [greater, before, equal] = [greater, before, others].map(|n| n as u32);
+                Ok(Standing { greater, before, equal, own })
+            }
+            _ => invalid(format!("the score of the true item of {what} {query}"), "another"),
+        }
+    };
+    counts.rows().zip(own).enumerate().map(standing).collect()
+}
+
+fn hash_of_rows(rows: &Embeddings<'_>) -> String {
+    hash_of_values(rows.block(0..rows.rows()))
+}
+
+fn hash_of_values(values: &[f32]) -> String {
+    let mut hash = Sha256::new();
+    for some in values.chunks(1 << 12) {
+        let bytes: Vec<u8> = some.iter().flat_map(|value| value.to_le_bytes()).collect();
+        hash.update(bytes);
+    }
+    hex(&hash.finalize())
+}
+
+fn hash_of_pairs(pairs: &Pairs) -> String {
+    let (images, texts) = pairs.list();
+    let mut hash = Sha256::new();
+    for (&image, text) in images.iter().zip(texts) {
+        hash.update((image as u64).to_le_bytes());
+        hash.update((text as u64).to_le_bytes());
+    }
+    hex(&hash.finalize())
+}

@@ -1,0 +1,92 @@
+//! The state of a part: some numbers for each of some neighbouring images, texts or pairs.
+
+use std::ops::Range;
+
+use super::Kind;
+
+/// `width` numbers for each of some neighbours; 0 says nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Slots {
+    pub(super) first: usize,
+    pub(super) width: usize,
+    pub(super) values: Vec<u64>,
+}
+
+/// How the numbers of two parts become one. All are exact, and their order does not matter.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Merge {
+    /// Descending keys of items: the best of both.
+    Best,
+    /// Counts.
+    Sum,
+    /// The number of the part that has one.
+    Largest,
+}
+
+impl Kind {
+    pub(super) fn merge(&self) -> Merge {
+        match self {
+            Self::TopTexts { .. } | Self::TopImages { .. } => Merge::Best,
+            Self::Standings { .. } => Merge::Sum,
+            Self::PairScores { .. } => Merge::Largest,
+        }
+    }
+
+    /// The numbers of each image, and of each text or pair.
+    pub(super) fn widths(&self) -> [usize; 2] {
+        match *self {
+            Self::TopTexts { k } => [k, 0],
+            Self::TopImages { k } => [0, k],
+            Self::Standings { .. } => [3, 3],
+            Self::PairScores { .. } => [0, 1],
+        }
+    }
+}
+
+impl Slots {
+    pub(super) fn range(&self) -> Range<usize> {
+        self.first..self.first + self.values.len().checked_div(self.width).unwrap_or(0)
+    }
+
+    /// The numbers of each neighbour.
+    pub(super) fn rows(&self) -> std::slice::Chunks<'_, u64> {
+        self.values.chunks(self.width.max(1))
+    }
+
+    pub(super) fn join(&mut self, other: &Self, merge: Merge) {
+        if other.values.is_empty() {
+            return;
+        }
+        let (own, new) = (self.range(), other.range());
+        if self.values.is_empty() {
+            return *self = other.clone();
+        }
+        let (first, end) = (own.start.min(new.start), own.end.max(new.end));
+        if first < own.start {
+            let more = (own.start - first) * self.width;
+            self.values.splice(0..0, std::iter::repeat_n(0, more));
+            self.first = first;
+        }
+        self.values.resize((end - first) * self.width, 0);
+        let at = (new.start - first) * self.width;
+        let rows = self.values[at..].chunks_mut(self.width);
+        rows.zip(other.rows()).for_each(|(own, new)| merge.rows(own, new));
+    }
+}
+
+impl Merge {
+    fn rows(self, own: &mut [u64], new: &[u64]) {
+        match self {
+            Self::Sum => own.iter_mut().zip(new).for_each(|(own, new)| *own += new),
+            Self::Largest => own.iter_mut().zip(new).for_each(|(own, new)| *own = (*own).max(*new)),
+            Self::Best => {
+                let both = own.to_vec();
+                let (mut a, mut b) = (both.iter().peekable(), new.iter().peekable());
+                for slot in own {
+                    let next = if a.peek() >= b.peek() { a.next() } else { b.next() };
+                    *slot = next.copied().unwrap_or(0);
+                }
+            }
+        }
+    }
+}
