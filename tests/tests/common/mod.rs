@@ -20,7 +20,7 @@ pub(crate) const VOCABULARY: usize = 20;
 const REGIONS: usize = 2;
 
 /// Small values for the keys of `<method>-scenes`. Keys that a method does not have are ignored.
-const SMALL: [(&str, &str); 13] = [
+const SMALL: [(&str, &str); 14] = [
     ("dims", "8"),
     ("embed_dim", "16"),
     ("word_dim", "8"),
