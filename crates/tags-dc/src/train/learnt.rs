@@ -1,12 +1,51 @@
 //! What the filter of synthetic sentences learns once from the training split.
 
+use std::sync::Arc;
+
 use itm_core::Result;
 use itm_core::data::Regions;
 use itm_core::learn::Items;
 use itm_core::start::Start;
 
+use super::TagsDc;
 use crate::config::FilterKind;
 use crate::{AbsentWords, EvidenceBounds, Filter, SiblingStatistics, StartEvidence};
+
+impl TagsDc {
+    /// The same model, after its filter has learnt from the training split which words name the same thing, and with how little evidence an
+    /// image shows a word, if `filter` is `"siblings"` or `{ absent = … }`. A step learns this too, so that only a loaded model that makes no
+    /// step needs this call.
+    ///
+    /// # Errors
+    /// If the images are not regions of the model's width, or a region cannot be read.
+    pub fn with_filter_of(mut self, train: &Items) -> Result<Self> {
+        self.learn_filter(train)?;
+        Ok(self)
+    }
+
+    /// The words that an image of a split shows too little evidence for; none if the filter does not ask for evidence.
+    ///
+    /// # Errors
+    /// If the images are not regions of the model's width, or a region cannot be read.
+    pub fn absent_words(&self, items: &Items, image: usize) -> Result<AbsentWords> {
+        self.learnt.absent(items.images.regions(self.model().shape.features)?, image)
+    }
+
+    /// The row's filter for an image with these [absent words](Self::absent_words), for [`Tailor`](crate::Tailor).
+    pub fn filter<'a>(&'a self, absent: &'a AbsentWords) -> Filter<'a> {
+        self.learnt.filter(self.config.synthetic.filter, absent)
+    }
+
+    /// Learns once what the filter needs.
+    pub(super) fn learn_filter(&mut self, train: &Items) -> Result<()> {
+        let filter = self.config.synthetic.filter;
+        if self.config.loss.synthetic() && !self.learnt.is_done(filter) {
+            let regions = train.images.regions(self.model().shape.features)?;
+            self.learnt = Arc::new(self.learnt.of(filter, train, regions)?);
+        }
+        Ok(())
+    }
+}
 
 /// Statistics of the training split, and the evidence of images.
 #[derive(Debug, Clone, Default)]

@@ -18,6 +18,7 @@ mod method;
 mod objective;
 #[cfg(feature = "page")]
 mod page;
+mod rates;
 mod refused;
 mod retrieval;
 mod sentences;
@@ -30,14 +31,14 @@ mod tests;
 
 use std::sync::Arc;
 
-use burn::module::{Module, list_param_ids};
+use burn::module::Module;
 use burn::optim::{GradientsAccumulator, GradientsParams};
 use burn::tensor::Device;
 use itm_core::data::Regions;
 use itm_core::learn::{Batch, Items, Numbers, Step, Trainer, check_texts, precision_of};
 use itm_core::start::Start;
 use itm_core::{Error, Result, host};
-use itm_kernels::{AdamForm, AdamOptions, DecayRule, Noise, random};
+use itm_kernels::{Noise, random};
 
 pub use self::assessment::{Assessment, CaptionAssessment, WordAssessment};
 pub use self::marks::Marks;
@@ -48,12 +49,13 @@ pub use self::shares::{FurtherShares, SentenceCounts, SentenceShares, Verdicts};
 
 use self::learnt::Learnt;
 use self::objective::{Losses, word_logits};
+use self::rates::{factors, options};
 use self::refused::of_caption;
 use self::retrieval::Anchors;
 use self::synthetic::{Filler, Maker, TextMaskings};
 use crate::config::{GeneratorKind, Published, Sampling, TagsDcConfig};
 use crate::model::Uniter;
-use crate::{AbsentWords, Filter, MaskBy, Masker, Purpose, RefillOrder, Streams};
+use crate::{MaskBy, Masker, Purpose, RefillOrder, Streams};
 
 /// The streams that the seed of a step is split into.
 mod stream {
@@ -190,30 +192,6 @@ impl TagsDc {
         }
         let learnt = Arc::new(Learnt::with_start(start));
         Ok(Self { learnt, ..self.begun(model) })
-    }
-
-    /// The same model, after its filter has learnt from the training split which words name the same thing, and with how little evidence an
-    /// image shows a word, if `filter` is `"siblings"` or `{ absent = … }`. A step learns this too, so that only a loaded model that makes no
-    /// step needs this call.
-    ///
-    /// # Errors
-    /// If the images are not regions of the model's width, or a region cannot be read.
-    pub fn with_filter_of(mut self, train: &Items) -> Result<Self> {
-        self.learn_filter(train)?;
-        Ok(self)
-    }
-
-    /// The words that an image of a split shows too little evidence for; none if the filter does not ask for evidence.
-    ///
-    /// # Errors
-    /// If the images are not regions of the model's width, or a region cannot be read.
-    pub fn absent_words(&self, items: &Items, image: usize) -> Result<AbsentWords> {
-        self.learnt.absent(items.images.regions(self.model().shape.features)?, image)
-    }
-
-    /// The row's filter for an image with these [absent words](Self::absent_words), for [`Tailor`](crate::Tailor).
-    pub fn filter<'a>(&'a self, absent: &'a AbsentWords) -> Filter<'a> {
-        self.learnt.filter(self.config.synthetic.filter, absent)
     }
 
     /// The model before its first step, with these weights. Missing heads that the losses need are made from them, heads that no loss needs
@@ -408,52 +386,5 @@ impl TagsDc {
             Ok(TextMaskings { number, image, text, rows })
         };
         (first as u64..).zip(captions).map(masked).collect()
-    }
-
-    /// Learns once what the filter needs.
-    fn learn_filter(&mut self, train: &Items) -> Result<()> {
-        let filter = self.config.synthetic.filter;
-        if self.config.loss.synthetic() && !self.learnt.is_done(filter) {
-            let regions = train.images.regions(self.model().shape.features)?;
-            self.learnt = Arc::new(self.learnt.of(filter, train, regions)?);
-        }
-        Ok(())
-    }
-}
-
-/// Names of the parameters without weight decay: a prior, biases, and the factors of all norms except the norms of a region's features and of its
-/// box. The released program exempts names with `bias` or `LayerNorm.weight`, and calls these two norms `img_layer_norm` and
-/// `pos_layer_norm`.
-const FREE: &[&str] = &[
-    "bias",
-    "beta",
-    "bert.norm.gamma",
-    "norm_1.gamma",
-    "norm_2.gamma",
-    "regions.norm.gamma",
-    "cls.norm.gamma",
-    "correction.norm.gamma",
-    "prior.",
-];
-
-/// The rate of a prior, as a share of the rate of the random weights beside it: at their rate it loses in an epoch what CCA gave it.
-const PRIOR_RATE: f64 = 0.1;
-
-/// The factor of the rate for each parameter; none without a prior.
-fn factors(model: &Uniter) -> Vec<f64> {
-    let Some(prior) = &model.prior else { return vec![] };
-    let (all, own) = (list_param_ids(model).len(), list_param_ids(prior).len());
-    [vec![1.0; all - own], vec![PRIOR_RATE; own]].concat() // it is the last field
-}
-
-fn options(config: &TagsDcConfig) -> AdamOptions {
-    let clip = config.train.grad_clip;
-    AdamOptions {
-        betas: [0.9, 0.98],
-        epsilon: 1e-6,
-        weight_decay: config.train.weight_decay,
-        decayed: DecayRule::Unless(FREE),
-        form: AdamForm::Bert,
-        clip: (clip > 0.0).then_some(clip),
     }
 }
