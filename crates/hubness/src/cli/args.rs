@@ -1,5 +1,7 @@
 //! The command line.
 
+mod parts;
+
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -9,6 +11,8 @@ use itm_core::significance::MOST_REPLICATES;
 use super::input::{InputArgs, Location};
 use crate::Direction;
 use crate::study::{Settings, Study};
+
+pub use parts::{FinishArgs, Keep, MergeArgs, PartialArgs, Span};
 
 /// Hubs of cross-modal retrieval: measures them, names them, corrects scores for them.
 #[derive(Debug, Parser)]
@@ -37,6 +41,12 @@ pub enum Task {
     Rescore(RescoreArgs),
     /// Item vectors with one more dimension, for corrected search on FAISS, usearch, Qdrant, Milvus, pgvector
     Export(ExportArgs),
+    /// A part of a pass, for data that several processes or machines share: a rectangle of the scores
+    Partial(PartialArgs),
+    /// Joins parts into one, in any order; refuses a part twice
+    Merge(MergeArgs),
+    /// The result of all parts, as one process would give it: lists as a TREC run, or recalls and ranks as JSON
+    Finish(FinishArgs),
 }
 
 /// `hubness report`

@@ -7,6 +7,7 @@ mod common;
 mod export;
 mod formulas;
 mod options;
+mod parts;
 mod report;
 mod rescore;
 mod runs;

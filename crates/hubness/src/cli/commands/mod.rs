@@ -2,6 +2,7 @@
 
 mod export;
 mod npy;
+mod parts;
 mod report;
 mod rescore;
 
@@ -20,6 +21,9 @@ pub fn run(cli: CommandLine, out: &mut impl Write) -> Result<()> {
         Task::Report(args) => report::run(*args, out),
         Task::Rescore(args) => rescore::run(args, out),
         Task::Export(args) => export::run(args, out),
+        Task::Partial(args) => parts::partial(&args),
+        Task::Merge(args) => parts::merge(&args),
+        Task::Finish(args) => parts::finish(&args, out),
     }
 }
 

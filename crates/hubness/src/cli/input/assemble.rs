@@ -54,6 +54,30 @@ pub fn load_from(input: &InputArgs, stdin: &mut dyn Read) -> Result<InputData> {
     Ok(loaded)
 }
 
+/// The files of embeddings, whose rows are not yet read, and their pairs if they are wanted.
+///
+/// # Errors
+/// As [`load`], and if images are stored once for each of their texts.
+pub(crate) fn arrays(input: &InputArgs, with_pairs: bool) -> Result<([Array; 2], Option<Pairs>)> {
+    let Source::Embeddings { images, texts } = input.source()? else {
+        return Err(Error::invalid("options", "--images and --texts", "scores"));
+    };
+    let mut stdin = io::stdin().lock();
+    let mut files = Files::new(&mut stdin);
+    let (images, texts) = (array(&mut files, images)?, array(&mut files, texts)?);
+    same_width(&images, texts.place(), texts.dim())?;
+    if !with_pairs {
+        return Ok(([images, texts], None));
+    }
+    let (place, rows) = (texts.place(), texts.rows());
+    let layout = layout(input, &mut files, &images, place, rows, &mut Messages::default())?;
+    if layout.every > 1 {
+        let got = format!("each {} times", layout.every);
+        return Err(Error::invalid(images.place(), "every image once", got));
+    }
+    Ok(([images, texts], Some(layout.pairs)))
+}
+
 fn from_embeddings(
     input: &InputArgs,
     files: &mut Files,

@@ -40,6 +40,7 @@ mod torch;
 
 pub use args::InputArgs;
 pub use array::Array;
+pub(crate) use assemble::arrays;
 pub use assemble::{load, load_from};
 pub use loaded::{InputBanks, InputData, InputScores};
 pub use location::Location;
@@ -47,6 +48,7 @@ pub use messages::Messages;
 pub use names::{NameFormat, parse_names};
 pub use pairs::{PairFormat, PairList};
 pub use qrels::{Judgement, Qrels};
+pub(crate) use rows::some_rows;
 pub use run::{Run, RunEntry, write_run};
 
 /// Whether this build reads Parquet tables.

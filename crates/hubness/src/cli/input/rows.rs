@@ -1,5 +1,7 @@
 //! Rows of a file: embeddings of unit length, or scores.
 
+use std::ops::Range;
+
 use itm_core::data::{Features, Repeats};
 use itm_core::{Error, Result, ScoreMatrix};
 
@@ -56,12 +58,30 @@ pub(crate) fn repeats(array: &Array) -> Option<Repeats> {
     Repeats::of(array.rows(), array.dim(), same, |row, out| array.row_into(row, out))
 }
 
+/// Some rows of a file, as [`embeddings`] reads all.
+///
+/// # Errors
+/// As [`embeddings`].
+pub(crate) fn some_rows(array: &Array, rows: Range<usize>, length: Length) -> Result<Features> {
+    Ok(read_rows(array, rows, 1, length)?.0)
+}
+
 /// The rows, and their norms in the file.
 fn read(array: &Array, every: usize, length: Length) -> Result<(Features, Vec<f64>)> {
-    let (rows, dim) = (array.rows() / every, array.dim());
+    read_rows(array, 0..array.rows() / every, every, length)
+}
+
+fn read_rows(
+    array: &Array,
+    range: Range<usize>,
+    every: usize,
+    length: Length,
+) -> Result<(Features, Vec<f64>)> {
+    let (rows, dim) = (range.len(), array.dim());
+    let place = |at: usize| (range.start + at) * every;
     // At most twice the size of the file, whose length was checked.
-    let (values, norms) = scaled(rows, dim, length, |at, row| array.row_into(at * every, row));
-    let bad: Vec<_> = (0..rows).filter(|&at| norms[at].is_nan()).map(|at| at * every).collect();
+    let (values, norms) = scaled(rows, dim, length, |at, row| array.row_into(place(at), row));
+    let bad: Vec<_> = (0..rows).filter(|&at| norms[at].is_nan()).map(place).collect();
     if !bad.is_empty() {
         let got = format!("NaN or infinity in {}: {}", count(bad.len(), "row"), first_ten(&bad));
         return Err(Error::invalid(array.place(), "finite numbers (in f32)", got));

@@ -1,0 +1,92 @@
+//! The options of `partial`, `merge` and `finish`.
+
+use std::ops::Range;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::{Args, ValueEnum};
+
+use super::super::input::InputArgs;
+
+/// `hubness partial`
+#[derive(Debug, Args)]
+pub struct PartialArgs {
+    /// The input: embeddings, and pairs for `pair-scores` and `ranks`.
+    #[command(flatten)]
+    pub input: InputArgs,
+    /// What the part keeps of its scores
+    #[arg(long, value_enum, help_heading = "Part")]
+    pub keep: Keep,
+    /// Rows of the images, FIRST..END, counted from 0 and without END; by default all
+    #[arg(long, value_name = "FIRST..END", help_heading = "Part")]
+    pub rows: Option<Span>,
+    /// Rows of the texts, likewise
+    #[arg(long, value_name = "FIRST..END", help_heading = "Part")]
+    pub cols: Option<Span>,
+    /// Number of items per list of top-texts and top-images
+    #[arg(long, default_value_t = 10, value_name = "K", help_heading = "Part")]
+    pub top: usize,
+    /// For `ranks`: all parts of pair-scores, merged into one
+    #[arg(long, value_name = "FILE.part", help_heading = "Part")]
+    pub pair_scores: Option<PathBuf>,
+    /// The part
+    #[arg(long, value_name = "FILE.part", help_heading = "Output")]
+    pub out: PathBuf,
+}
+
+/// What a part keeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Keep {
+    /// The best texts of every image
+    TopTexts,
+    /// The best images of every text
+    TopImages,
+    /// The scores of the true pairs, which `ranks` needs
+    PairScores,
+    /// Counts for the ranks of both directions
+    Ranks,
+}
+
+/// A range of rows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Span(pub Range<usize>);
+
+impl FromStr for Span {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let ends = text.split_once("..").map(|(first, end)| (first.parse(), end.parse()));
+        match ends {
+            Some((Ok(first), Ok(end))) if first < end => Ok(Self(first..end)),
+            _ => Err(format!("expected FIRST..END, FIRST below END, got `{text}`")),
+        }
+    }
+}
+
+/// `hubness merge`
+#[derive(Debug, Args)]
+pub struct MergeArgs {
+    /// Parts, in any order
+    #[arg(required = true, value_name = "FILE.part")]
+    pub parts: Vec<PathBuf>,
+    /// The union of the parts
+    #[arg(long, value_name = "FILE.part", help_heading = "Output")]
+    pub out: PathBuf,
+}
+
+/// `hubness finish`
+#[derive(Debug, Args)]
+pub struct FinishArgs {
+    /// The union of all parts
+    #[arg(value_name = "FILE.part")]
+    pub part: PathBuf,
+    /// For `ranks`: the input of the parts.
+    #[command(flatten)]
+    pub input: InputArgs,
+    /// For `ranks`: the scores that the parts were made with; prints recalls and ranks as JSON
+    #[arg(long, value_name = "FILE.part", help_heading = "Part")]
+    pub pair_scores: Option<PathBuf>,
+    /// For lists: a TREC run, with row numbers as names; `-` is standard output
+    #[arg(long, value_name = "FILE", default_value = "-", help_heading = "Output")]
+    pub out: PathBuf,
+}

@@ -1,0 +1,108 @@
+//! `hubness partial`, `merge` and `finish`: one pass by several processes or machines, joined bit for bit.
+
+use std::io::Write;
+use std::path::Path;
+
+use itm_core::data::Features;
+use itm_core::eval::{Evaluation, TiePolicy};
+use itm_core::tiles::{Embeddings, Part, Reduction, Tiles};
+use itm_core::{Error, Pairs, Result, output};
+
+use crate::cli::args::{FinishArgs, Keep, MergeArgs, PartialArgs, Span};
+use crate::cli::input::{self, write_run};
+
+/// Makes one part.
+pub(super) fn partial(args: &PartialArgs) -> Result<()> {
+    let paired = matches!(args.keep, Keep::PairScores | Keep::Ranks);
+    let scores = match (args.keep, &args.pair_scores) {
+        (Keep::Ranks, None) => {
+            let expected = "the scores of all pairs: partial --keep pair-scores, then merge";
+            return Err(Error::invalid("--pair-scores", expected, "none"));
+        }
+        (Keep::Ranks, Some(path)) => Part::read(path)?.pair_scores()?,
+        (_, None) => Vec::new(),
+        (..) => return Err(Error::invalid("--pair-scores", "--keep ranks", "another")),
+    };
+    output::check(&args.out)?;
+    let (arrays, pairs) = input::arrays(&args.input, paired)?;
+    let whole = (arrays[0].rows(), arrays[1].rows());
+    let none = || Pairs::uniform(0, 0);
+    let pairs = pairs.unwrap_or_else(none);
+    let reduction = match args.keep {
+        Keep::TopTexts => Reduction::TopTexts(args.top),
+        Keep::TopImages => Reduction::TopImages(args.top),
+        Keep::PairScores => Reduction::PairScores(&pairs),
+        Keep::Ranks => Reduction::Ranks(&pairs, &scores),
+    };
+    let rows = |array: &input::Array, option: &str, span: &Option<Span>| {
+        let all = 0..array.rows();
+        let range = span.as_ref().map_or(all.clone(), |span| span.0.clone());
+        if range.end > all.end {
+            let expected = format!("rows of {}, 0..{}", array.place(), all.end);
+            return Err(Error::invalid(
+                option,
+                expected,
+                format!("{}..{}", range.start, range.end),
+            ));
+        }
+        Ok((range.start, input::some_rows(array, range, args.input.length())?))
+    };
+    let (row, images) = rows(&arrays[0], "--rows", &args.rows)?;
+    let (column, texts) = rows(&arrays[1], "--cols", &args.cols)?;
+    let tiles = Tiles::new(view("images", &images)?, view("texts", &texts)?)?;
+    tiles.part(reduction, (row, column), whole)?.write(&args.out)
+}
+
+fn view<'a>(name: &str, rows: &'a Features) -> Result<Embeddings<'a>> {
+    Embeddings::new(name, rows.rows(), rows.dim, &rows.values)
+}
+
+/// Joins parts.
+pub(super) fn merge(args: &MergeArgs) -> Result<()> {
+    output::check(&args.out)?;
+    let mut parts = args.parts.iter();
+    let first = parts.next().ok_or_else(|| Error::invalid("parts", "at least one", "none"))?;
+    let join = |all: Part, path: &std::path::PathBuf| {
+        let named = |error| at(path, error);
+        all.join(Part::read(path)?).map_err(named)
+    };
+    parts.try_fold(Part::read(first)?, join)?.write(&args.out)
+}
+
+/// Gives the result of all parts.
+pub(super) fn finish(args: &FinishArgs, out: &mut impl Write) -> Result<()> {
+    let part = Part::read(&args.part)?;
+    let named = |error| at(&args.part, error);
+    if let Some(scores) = &args.pair_scores {
+        let scores = Part::read(scores)?.pair_scores()?;
+        let (_, pairs) = input::arrays(&args.input, true)?;
+        let ranks = part.ranks(&pairs.expect("asked for"), &scores).map_err(named)?;
+        let found = Evaluation::new(&[ranks], TiePolicy::Index);
+        let failed = |error| Error::invalid("recalls", "numbers that JSON can hold", error);
+        let text = serde_json::to_string_pretty(&found).map_err(failed)?;
+        return writeln!(out, "{text}").map_err(Error::io("standard output"));
+    }
+    let top = part.top().map_err(named)?;
+    let [queries, items] = part.sides().expect("lists");
+    let numbers = |count: usize| (0..count).map(|row| row.to_string()).collect::<Vec<_>>();
+    let list = |query: usize| {
+        let scores = top.scores(query).iter().copied().map(f64::from);
+        top.items(query).iter().copied().zip(scores).collect::<Vec<_>>()
+    };
+    let lists: Vec<_> = (0..queries).map(list).collect();
+    let (queries, items) = (numbers(queries), numbers(items));
+    if args.out == Path::new("-") {
+        return write_run(&queries, &items, &lists, "hubness", out);
+    }
+    let mut lines = Vec::new();
+    write_run(&queries, &items, &lists, "hubness", &mut lines)?;
+    output::write_bytes(&args.out, &lines)
+}
+
+/// Names the file of a part that does not fit.
+fn at(path: &Path, error: Error) -> Error {
+    match error {
+        Error::Invalid { expected, got, .. } => Error::invalid(path.display(), expected, got),
+        other => other,
+    }
+}
