@@ -44,13 +44,31 @@ pub(crate) fn evaluate<'py>(
         let multi = judged.map(|pairs| scores.evaluate_multi(&all_true(pairs))).transpose()?;
         Ok((folds, multi))
     })?;
+    let (numbers, warnings) = numbers(py, &folds, &k, policy, ties)?;
+    if let Some(MultiEvaluation { i2t, t2i }) = multi {
+        for (direction, all) in [("i2t", i2t), ("t2i", t2i)] {
+            numbers.set_item(format!("{direction}_map_at_r"), all.map_at_r)?;
+            numbers.set_item(format!("{direction}_r_precision"), all.r_precision)?;
+        }
+    }
+    Ok((numbers, warnings))
+}
+
+/// Recalls, ranks and ties of both directions, and warnings.
+pub(crate) fn numbers<'py>(
+    py: Python<'py>,
+    folds: &[Ranks],
+    k: &[u32],
+    policy: TiePolicy,
+    ties: &str,
+) -> PyResult<(Bound<'py, PyDict>, Vec<String>)> {
     let numbers = PyDict::new(py);
-    let evaluation = Evaluation::new(&folds, policy);
+    let evaluation = Evaluation::new(folds, policy);
     let (mut rsum, mut warnings) = (0.0, Vec::new());
     let measures = [&evaluation.i2t, &evaluation.t2i];
     for ((direction, side), measures) in SIDES.into_iter().zip(measures) {
-        for &k in &k {
-            let recall = recall(&folds, side, k, policy);
+        for &k in k {
+            let recall = recall(folds, side, k, policy);
             rsum += recall;
             numbers.set_item(format!("{direction}_r{k}"), recall)?;
         }
@@ -66,12 +84,6 @@ pub(crate) fn evaluate<'py>(
         }
     }
     numbers.set_item("rsum", rsum)?;
-    if let Some(MultiEvaluation { i2t, t2i }) = multi {
-        for (direction, all) in [("i2t", i2t), ("t2i", t2i)] {
-            numbers.set_item(format!("{direction}_map_at_r"), all.map_at_r)?;
-            numbers.set_item(format!("{direction}_r_precision"), all.r_precision)?;
-        }
-    }
     numbers.set_item("images", evaluation.images)?;
     numbers.set_item("texts", evaluation.texts)?;
     numbers.set_item("folds", evaluation.folds)?;

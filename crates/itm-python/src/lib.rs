@@ -6,6 +6,7 @@
 mod arrays;
 mod correction;
 mod evaluation;
+mod part;
 mod report;
 mod search;
 
@@ -19,6 +20,8 @@ mod _itmatch {
     use crate::correction::{Correction, Method};
     #[pymodule_export]
     use crate::evaluation::{evaluate, significance};
+    #[pymodule_export]
+    use crate::part::{Part, part};
     #[pymodule_export]
     use crate::report::{Report, report};
     #[pymodule_export]

@@ -12,15 +12,17 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _itmatch, hubness
 from ._arrays import numbers, rows, true_pairs
+from ._hits import Hits
+from ._parts import Part, part
 
-__all__ = ["Hits", "evaluate", "hubness", "search", "significance", "unit"]
+__all__ = ["Hits", "Part", "evaluate", "hubness", "part", "search", "significance", "unit"]
 __version__ = _itmatch.__version__
 
 
@@ -103,18 +105,6 @@ def significance(
     images, texts = systems[0][0]
     pairs = true_pairs("pairs", pairs, len(images), len(texts))
     return _itmatch.significance(*systems, pairs, protocol, ties, replicates, seed)
-
-
-class Hits(NamedTuple):
-    """The best items of every query, the best first; equal scores by the smaller index."""
-
-    ids: NDArray[np.int64]
-    scores: NDArray[np.float64]
-
-    def as_hits(self) -> list[list[dict[str, Any]]]:
-        """The form of sentence-transformers' `semantic_search`."""
-        pairs = (zip(ids, scores) for ids, scores in zip(self.ids.tolist(), self.scores.tolist()))
-        return [[{"corpus_id": id_, "score": score} for id_, score in query] for query in pairs]
 
 
 def search(queries: ArrayLike, items: ArrayLike, k: int, bias: ArrayLike | None = None) -> Hits:

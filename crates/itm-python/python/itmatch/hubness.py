@@ -29,6 +29,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from . import _itmatch
 from ._arrays import numbers, rows, true_pairs
+from ._hits import Hits
 
 __all__ = [
     "Csls",
@@ -115,10 +116,8 @@ class _Correction:
         """Corrected scores: one row for each query, one column for each item."""
         return self._correction().transform(rows("scores", scores))
 
-    def search(self, queries: ArrayLike, items: ArrayLike, k: int) -> Any:
+    def search(self, queries: ArrayLike, items: ArrayLike, k: int) -> Hits:
         """The `k` best items of each query under the correction, and their corrected scores (`itmatch.Hits`)."""
-        from . import Hits
-
         fitted = self._correction()
         return Hits(*fitted.search(rows("queries", queries), rows("items", items), numbers("k", k)))
 

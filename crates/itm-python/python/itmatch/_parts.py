@@ -1,0 +1,104 @@
+"""Parts of a pass that several processes or machines share."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from . import _itmatch
+from ._arrays import numbers, rows, true_pairs
+from ._hits import Hits
+
+
+class Part:
+    """What a rectangle of the scores gives (`itmatch.part`). Parts pickle, and join in any order."""
+
+    def __init__(self, native: _itmatch.Part) -> None:
+        self._native = native
+
+    def join(self, other: Part) -> Part:
+        """The union. Refuses other settings, rows and processors, and a score that both have seen."""
+        return Part(self._native.join(other._native))
+
+    @property
+    def covered(self) -> list[tuple[slice, slice]]:
+        """Rows of images and of texts, for each rectangle."""
+        return [(slice(*images), slice(*texts)) for images, texts in self._native.covered()]
+
+    def finish(
+        self,
+        pairs: Any = None,
+        pair_scores: ArrayLike | None = None,
+        *,
+        k: Sequence[int] = (1, 5, 10),
+        ties: str = "index",
+    ) -> Hits | NDArray[np.float32] | dict[str, float]:
+        """The result of the whole, as one process gives it; refuses holes.
+
+        Lists of `top_texts` and `top_images` are `Hits`, `pair_scores` an array. `ranks` needs the pairs and scores that the parts
+        were made with, and gives the dict of `itmatch.evaluate`.
+        """
+        lists = self._native.lists()
+        if lists is not None:
+            return Hits(*lists)
+        if pair_scores is None:
+            return self._native.pair_scores()
+        images, texts = (max(side.stop for side in sides) for sides in zip(*self.covered))
+        pairs, scores = true_pairs("pairs", pairs, images, texts), _scores(pair_scores)
+        found, lines = self._native.ranks(pairs, images, scores, [numbers("k", cut) for cut in k], ties)
+        for line in lines:
+            warnings.warn(line, stacklevel=2)
+        return found
+
+    def to_bytes(self) -> bytes:
+        """The bytes of a safetensors file, which `hubness merge` reads too."""
+        return self._native.to_bytes()
+
+    @staticmethod
+    def from_bytes(data: bytes) -> Part:
+        """Reads the bytes of a part."""
+        return Part(_itmatch.Part.of_bytes(data))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Part.from_bytes, (self.to_bytes(),)
+
+    def __repr__(self) -> str:
+        return f"<Part of {len(self.covered)} rectangles>"
+
+
+def part(
+    images: ArrayLike,
+    texts: ArrayLike,
+    *,
+    origin: tuple[int, int],
+    whole: tuple[int, int],
+    keep: str,
+    k: int = 10,
+    pairs: Any = None,
+    pair_scores: ArrayLike | None = None,
+) -> Part:
+    """A part: the scores of some images with some texts.
+
+    They begin at row `origin` (image, text) of a `whole` of so many images and texts. `keep`: top_texts or top_images (the `k` best
+    items of every query), pair_scores (of the true pairs), ranks (needs `pair_scores`, finished first). `pairs` are the pairs of
+    the whole, in the forms of `evaluate`.
+
+    >>> import numpy as np, itmatch
+    >>> images, texts = np.eye(4, dtype=np.float32), np.eye(4, dtype=np.float32)[::-1]
+    >>> halves = [itmatch.part(images, texts[c:c + 2], origin=(0, c), whole=(4, 4), keep="top_texts", k=1) for c in (0, 2)]
+    >>> halves[1].join(halves[0]).finish().ids.ravel().tolist()
+    [3, 2, 1, 0]
+    """
+    images, texts = rows("images", images), rows("texts", texts)
+    if keep in ("pair_scores", "ranks"):
+        pairs = true_pairs("pairs", pairs, *whole)
+    scores = None if pair_scores is None else _scores(pair_scores)
+    return Part(_itmatch.part(images, texts, origin, whole, keep, numbers("k", k), pairs, scores))
+
+
+def _scores(scores: ArrayLike) -> NDArray[np.float32]:
+    return np.require(scores, np.float32, ["C", "A"])

@@ -1,0 +1,111 @@
+//! Parts of a pass.
+
+use itm_core::eval::TiePolicy;
+use itm_core::tiles::Reduction;
+use itm_core::{Error, Pairs, Result};
+use numpy::{PyArray1, PyReadonlyArray1};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+
+use crate::arrays::{Array, Rows, TruePairs, named, raised, run};
+use crate::evaluation::numbers;
+use crate::search::{Found, Lists};
+
+/// What a rectangle of the scores gives.
+#[pyclass(frozen, module = "itmatch._itmatch")]
+pub(crate) struct Part(itm_core::tiles::Part);
+
+type Scores<'py> = PyReadonlyArray1<'py, f32>;
+
+/// Makes a part of the scores that begin at `origin`.
+#[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "the Python half names them")]
+pub(crate) fn part<'py>(
+    py: Python<'py>,
+    images: Array<'py>,
+    texts: Array<'py>,
+    origin: (usize, usize),
+    whole: (usize, usize),
+    keep: &str,
+    k: usize,
+    pairs: Option<TruePairs<'py>>,
+    scores: Option<Scores<'py>>,
+) -> PyResult<Part> {
+    let (images, texts) = (Rows::new("images", &images)?, Rows::new("texts", &texts)?);
+    let pairs = pairs.map(|pairs| pairs.pairs(whole.0)).transpose()?;
+    let scores = scores.map(|scores| scores.as_array().to_vec());
+    let reduction = reduction(keep, k, pairs.as_ref(), scores.as_deref()).map_err(raised)?;
+    run(py, || images.tiles(texts)?.part(reduction, origin, whole)).map(Part)
+}
+
+fn reduction<'a>(
+    keep: &str,
+    k: usize,
+    pairs: Option<&'a Pairs>,
+    scores: Option<&'a [f32]>,
+) -> Result<Reduction<'a>> {
+    match (keep, pairs, scores) {
+        ("top_texts", ..) => Ok(Reduction::TopTexts(k)),
+        ("top_images", ..) => Ok(Reduction::TopImages(k)),
+        ("pair_scores", Some(pairs), _) => Ok(Reduction::PairScores(pairs)),
+        ("ranks", Some(pairs), Some(scores)) => Ok(Reduction::Ranks(pairs, scores)),
+        ("ranks", Some(_), None) => {
+            Err(Error::invalid("pair_scores", "the scores of all true pairs", "none"))
+        }
+        _ => Err(Error::invalid("keep", "top_texts, top_images, pair_scores or ranks", keep)),
+    }
+}
+
+#[pymethods]
+impl Part {
+    fn join(&self, py: Python<'_>, other: &Self) -> PyResult<Self> {
+        run(py, || self.0.clone().join(other.0.clone())).map(Self)
+    }
+
+    fn covered(&self) -> Vec<[(usize, usize); 2]> {
+        let ends = |range: &std::ops::Range<usize>| (range.start, range.end);
+        self.0.covered().iter().map(|[rows, columns]| [ends(rows), ends(columns)]).collect()
+    }
+
+    /// The lists of the best items, if the part has lists.
+    fn lists<'py>(&self, py: Python<'py>) -> PyResult<Option<Lists<'py>>> {
+        let Some([queries, _]) = self.0.sides() else { return Ok(None) };
+        let found = run(py, || {
+            let (top, mut found) = (self.0.top()?, Found::default());
+            for query in 0..queries {
+                found.push(top.items(query), top.scores(query).iter().copied().map(f64::from));
+            }
+            Ok(found)
+        })?;
+        found.arrays(py, queries).map(Some)
+    }
+
+    fn pair_scores<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f32>>> {
+        Ok(PyArray1::from_vec(py, self.0.pair_scores().map_err(raised)?))
+    }
+
+    /// As `evaluate`.
+    fn ranks<'py>(
+        &self,
+        py: Python<'py>,
+        pairs: TruePairs<'py>,
+        images: usize,
+        scores: Scores<'py>,
+        k: Vec<u32>,
+        ties: &str,
+    ) -> PyResult<(Bound<'py, PyDict>, Vec<String>)> {
+        let (pairs, scores) = (pairs.pairs(images)?, scores.as_array().to_vec());
+        let policy: TiePolicy = named("ties", ties).map_err(raised)?;
+        let ranks = run(py, || self.0.ranks(&pairs, &scores))?;
+        numbers(py, &[ranks], &k, policy, ties)
+    }
+
+    fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.0.to_bytes())
+    }
+
+    #[staticmethod]
+    fn of_bytes(bytes: &[u8]) -> PyResult<Self> {
+        itm_core::tiles::Part::from_bytes("part", bytes).map(Self).map_err(raised)
+    }
+}

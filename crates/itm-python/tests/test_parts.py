@@ -1,0 +1,79 @@
+"""Any split into parts and any order of joins give one process, bit for bit."""
+
+import pickle
+import random
+from pathlib import Path
+
+import itmatch
+import numpy as np
+import pytest
+from conftest import grid_rows, unit_rows
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+
+
+def parts(images, texts, rows=(0, 7, 20, 40), columns=(0, 1, 60, 120), **options):
+    made = []
+    for a, b in zip(rows, rows[1:]):
+        for c, d in zip(columns, columns[1:]):
+            whole = (len(images), len(texts))
+            made.append(itmatch.part(images[a:b], texts[c:d], origin=(a, c), whole=whole, **options))
+    return made
+
+
+def joined(some, seed):
+    some, order = list(some), random.Random(seed)
+    while len(some) > 1:
+        order.shuffle(some)
+        some.append(some.pop().join(pickle.loads(pickle.dumps(some.pop()))))
+    return some[0]
+
+
+@pytest.mark.parametrize("make", [unit_rows, grid_rows])
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.filterwarnings("ignore:.2.:UserWarning")
+def test_parts_are_one_process(make, seed):
+    images, texts = make(40, 16, 0), make(120, 16, 1)
+    image_of = np.random.default_rng(2).permutation(np.arange(120) % 40)
+    for keep, queries, items in (("top_texts", images, texts), ("top_images", texts, images)):
+        found, alone = joined(parts(images, texts, keep=keep, k=9), seed).finish(), itmatch.search(queries, items, 9)
+        np.testing.assert_array_equal(found.ids, alone.ids)
+        np.testing.assert_array_equal(found.scores, alone.scores)
+    scores = joined(parts(images, texts, keep="pair_scores", pairs=image_of), seed).finish()
+    np.testing.assert_allclose(scores, (images[image_of] * texts).sum(axis=1), rtol=1e-5, atol=1e-6)
+    some = parts(images, texts, keep="ranks", pairs=image_of, pair_scores=scores)
+    found = joined(some, seed).finish(image_of, scores, k=(1, 4), ties="pessimistic")
+    assert found == itmatch.evaluate(images, texts, image_of, k=(1, 4), ties="pessimistic")
+
+
+def test_what_does_not_fit_is_one_line():
+    images, texts = unit_rows(40, 16, 0), unit_rows(120, 16, 1)
+    some = parts(images, texts, keep="top_texts", k=2)
+    for call, line in (
+        (lambda: some[0].join(some[0]), "part: expected every score once, got image 0, text 0 twice"),
+        (lambda: some[0].join(some[1]).finish(), "part: expected every score once, got image 0, text 60 never"),
+        (lambda: some[0].join(parts(images, texts, keep="top_texts", k=3)[1]), "part: expected the 2 best texts of every image, got the 3"),
+        (lambda: itmatch.Part.from_bytes(some[0].to_bytes()[:-1]), "part: expected a whole part, got"),
+        (lambda: parts(images, texts, keep="all"), "keep: expected top_texts, top_images, pair_scores or ranks, got all"),
+        (lambda: parts(images, texts, keep="ranks"), "pair_scores: expected the scores of all true pairs, got none"),
+        (lambda: itmatch.part(images, texts, origin=(1, 0), whole=(40, 120), keep="top_texts"), "part: expected a part of 40 × 120 scores, got"),
+    ):
+        with pytest.raises(ValueError, match=line) as raised:
+            call()
+        assert len(str(raised.value).splitlines()) == 1
+    assert repr(some[0].join(some[4])) == "<Part of 2 rectangles>" and some[4].covered == [(slice(7, 20), slice(1, 60))]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_example_under_dask(tmp_path, capsys, monkeypatch):
+    pytest.importorskip("distributed")
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    monkeypatch.setenv("PYTHONPATH", str(EXAMPLES))
+    images = itmatch.unit(unit_rows(60, 64, 0))
+    texts = itmatch.unit(np.repeat(images, 3, axis=0) + unit_rows(180, 64, 1))
+    np.save(tmp_path / "i.npy", images)
+    np.save(tmp_path / "t.npy", texts)
+    import dask_evaluate
+
+    assert dask_evaluate.main(["--images", f"{tmp_path}/i.npy", "--texts", f"{tmp_path}/t.npy"])
+    assert "9 parts, 2 workers" in capsys.readouterr().out
