@@ -2,7 +2,7 @@
 
 use burn::module::Module;
 use burn::tensor::Tensor;
-use itm_core::encoders::{PatchGrid, TokenBatch};
+use itm_core::encoders::{ImagePool, PatchGrid, TokenBatch};
 use itm_core::learn::check_texts;
 use itm_core::vision::PictureBatch;
 use itm_core::{Result, host};
@@ -33,10 +33,12 @@ pub(crate) struct States<'a> {
 }
 
 impl Fne {
-    /// The states; `None` unless images are pictures and captions are word pieces.
+    /// The states; `None` unless images are pictures and captions are word pieces, and both pools are means.
     pub(crate) fn states(&self) -> Option<States<'_>> {
         match (self.online().image.valid(), self.online().text.valid()) {
-            (ImageEncoder::Vit(image), TextEncoder::Bert(text)) => {
+            (ImageEncoder::Vit(image), TextEncoder::Bert(text))
+                if image.pool != ImagePool::ClassPatches && !image.unit && !text.unit =>
+            {
                 Some(States { model: self, image, text })
             }
             _ => None,

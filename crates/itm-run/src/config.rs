@@ -55,7 +55,8 @@ pub struct Target {
     /// The transform of the image features.
     pub features: ImageFeatures,
     /// Folders of `itm embed`, from the data folder: their rows of images stand beside the features, and their rows of captions
-    /// beside the stems of a bag.
+    /// beside the stems of a bag. Towers over pictures and word pieces do not read them: their projections begin with closed-form CCA
+    /// of the rows, which must be of the towers' own weights.
     #[serde(default)]
     pub embeddings: Vec<PathBuf>,
     /// Which region features are read beside the global features; without this key, none.

@@ -172,7 +172,7 @@ impl Source {
         let patches = target.regions == Some(RegionSource::Patches);
         notes.extend(loaded.dataset.add_embeddings(&embedded, patches, &mut more)?);
         loaded.dataset.transform_regions(target.region_transform)?;
-        if features == ImageFeatures::Pictures {
+        if features == ImageFeatures::Pictures && loaded.dataset.train.embeddings.images.dim == 0 {
             notes.push("no features: the closed-form CCA row is left out".into());
         }
         let turned = check_pictures(&loaded.dataset.test, &loaded.images)?;

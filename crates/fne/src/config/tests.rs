@@ -107,13 +107,13 @@ fn pixels_and_augmentation_change_the_picture() {
     });
     let evaluated = |vit: &VitConfig| {
         let mut out = vec![0.0; 3 * 12 * 12];
-        vit.transform().apply(&picture, &mut out);
+        vit.transform().unwrap().apply(&picture, &mut out);
         out
     };
     let trained = |vit: &VitConfig| {
         let one = |seed| {
             let mut out = vec![0.0; 3 * 12 * 12];
-            if let Some(augment) = vit.augment.of(vit.transform()) {
+            if let Some(augment) = vit.augment.of(vit.transform().unwrap()) {
                 augment.apply(&picture, seed, &mut out);
             }
             out

@@ -34,7 +34,7 @@ pub use pool::{ImagePool, PiecePool};
 pub use positions::{PositionStep, resize_positions};
 pub use projection::Projection;
 pub use residual::{Residual, ResidualShape};
-pub use sentence::{SentenceEncoder, SentencePool};
+pub use sentence::{SentenceEncoder, sentence_pool};
 pub use tokens::TokenBatch;
 pub use vit::{Vit, VitForm, VitShape};
 pub use word_patches::{PatchGrid, Places, word_patches};

@@ -1,7 +1,9 @@
 //! Pools the rows of an image or a caption into one row.
 
+use std::f64::consts::FRAC_1_SQRT_2;
+
 use burn::tensor::{Tensor, TensorData};
-use itm_kernels::masked_mean;
+use itm_kernels::{masked_mean, normalize_rows};
 use serde::{Deserialize, Serialize};
 
 use super::TokenBatch;
@@ -18,9 +20,17 @@ pub enum ImagePool {
     Patches,
     /// The class token.
     Class,
+    /// The class token's row and the mean of the patches, each at unit length, side by side at unit length: what `itm embed` makes of
+    /// DINOv2.
+    ClassPatches,
 }
 
 impl ImagePool {
+    /// Width of the row of an image, for states of this width.
+    pub fn width(self, states: usize) -> usize {
+        if self == Self::ClassPatches { 2 * states } else { states }
+    }
+
     /// Pools `[b, 1 + n, d]`, with the class token first, to `[b, d]`.
     ///
     /// # Panics
@@ -35,6 +45,11 @@ impl ImagePool {
                 states.narrow(1, 1, l - 1).mean_dim(1)
             }
             Self::Class => states.narrow(1, 0, 1),
+            Self::ClassPatches => {
+                let halves = [Self::Class, Self::Patches];
+                let halves = halves.map(|half| normalize_rows(half.pool(states.clone())));
+                return Tensor::cat(halves.into(), 1) * FRAC_1_SQRT_2; // [b, 2d]
+            }
         };
         rows.reshape([b, d])
     }
@@ -54,9 +69,24 @@ pub enum PiecePool {
     /// The mean over the real pieces between `[CLS]` and `[SEP]`, as in FNE's paper; if there is none, over all real
     /// pieces.
     Words,
+    /// The row of `[CLS]`.
+    Class,
+    /// The greatest value of each column over all real pieces.
+    Max,
 }
 
 impl PiecePool {
+    /// The name, as a configuration has it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Masked => "masked",
+            Self::All => "all",
+            Self::Words => "words",
+            Self::Class => "class",
+            Self::Max => "max",
+        }
+    }
+
     /// Pools `[b, l, d]` to `[b, d]`. The first and the last real piece of a caption are `[CLS]` and `[SEP]`.
     ///
     /// # Panics
@@ -69,6 +99,16 @@ impl PiecePool {
         match self {
             Self::Masked => masked_mean(states, &captions.lengths),
             Self::All => states.mean_dim(1).reshape([b, d]),
+            Self::Class => states.narrow(1, 0, 1).reshape([b, d]),
+            Self::Max => {
+                // Padding must not win: it gets a value below every other.
+                let row =
+                    |&n: &usize| (0..l).map(move |j| if j < n { 0.0f32 } else { f32::MIN / 2.0 });
+                let bias = captions.lengths.iter().flat_map(row).collect::<Vec<_>>();
+                let bias =
+                    Tensor::<3>::from_data(TensorData::new(bias, [b, l, 1]), &states.device());
+                (states + bias).max_dim(1).reshape([b, d])
+            }
             Self::Words => {
                 let row = |&n: &usize| {
                     let words = if n > 2 { 1..n - 1 } else { 0..n };
@@ -104,6 +144,17 @@ mod tests {
         assert_eq!(of(ImagePool::All), [3., 30.]);
         assert_eq!(of(ImagePool::Patches), [4., 40.]);
         assert_eq!(of(ImagePool::Class), [1., 10.]);
+    }
+
+    /// By hand: class row (3, 4), patches (1, 0) and (3, 0). Unit halves (0.6, 0.8) and (1, 0), over √2.
+    #[test]
+    fn golden_class_beside_patches() {
+        let rows = [3., 4., 1., 0., 3., 0.];
+        let states = Tensor::from_data(TensorData::new(rows.to_vec(), [1, 3, 2]), &Device::flex());
+        let got: Vec<f32> = ImagePool::ClassPatches.pool(states).into_data().try_to_vec().unwrap();
+        let want = [0.6, 0.8, 1.0, 0.0].map(|x: f32| x / 2f32.sqrt());
+        assert!(got.iter().zip(want).all(|(a, b)| (a - b).abs() < 1e-6), "{got:?}");
+        assert_eq!(ImagePool::ClassPatches.width(2), got.len());
     }
 
     /// By hand: captions of four pieces, two pieces and one piece, padded to four.

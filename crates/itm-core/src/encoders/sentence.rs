@@ -2,46 +2,16 @@
 
 use std::path::Path;
 
-use burn::tensor::{Device, Tensor, TensorData};
-use itm_kernels::{Noise, Precision, masked_mean, normalize_rows};
+use burn::tensor::{Device, Tensor};
+use itm_kernels::{Noise, Precision, normalize_rows};
 use serde_json::Value;
 
-use super::{Bert, TokenBatch};
+use super::{Bert, PiecePool, TokenBatch};
 use crate::fields::Fields;
 use crate::files::read_json;
 use crate::text::WordPieces;
 use crate::weights::LoadReport;
 use crate::{Error, Result};
-
-/// How the rows of a sentence become one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SentencePool {
-    /// The mean over all real pieces.
-    Mean,
-    /// The first piece, `[CLS]`.
-    Cls,
-    /// The largest value of each dimension over all real pieces.
-    Max,
-}
-
-impl SentencePool {
-    /// `[b, l, d]` to `[b, d]`.
-    fn pool(self, states: Tensor<3>, sentences: &TokenBatch) -> Tensor<2> {
-        let [b, l, d] = states.dims();
-        match self {
-            Self::Mean => masked_mean(states, &sentences.lengths),
-            Self::Cls => states.narrow(1, 0, 1).reshape([b, d]),
-            Self::Max => {
-                let row =
-                    |&n: &usize| (0..l).map(move |j| if j < n { 0.0f32 } else { f32::MIN / 2.0 });
-                let bias = sentences.lengths.iter().flat_map(row).collect::<Vec<_>>();
-                let bias =
-                    Tensor::<3>::from_data(TensorData::new(bias, [b, l, 1]), &states.device());
-                (states + bias).max_dim(1).reshape([b, d])
-            }
-        }
-    }
-}
 
 /// A published folder of sentence-transformers: BERT, a pool and, in most, unit length.
 ///
@@ -53,7 +23,7 @@ pub struct SentenceEncoder {
     bert: Bert,
     pieces: WordPieces,
     /// The pool.
-    pub pool: SentencePool,
+    pub pool: PiecePool,
     /// Whether rows have unit length.
     pub unit: bool,
     /// Word pieces of a sentence at most; the last piece is always `[SEP]`.
@@ -68,9 +38,7 @@ impl SentenceEncoder {
     /// As [`Bert::open`] and [`WordPieces::open`], and if a module or a pool is another; the error names it.
     pub fn open(folder: impl AsRef<Path>, device: &Device) -> Result<(Self, LoadReport)> {
         let folder = folder.as_ref();
-        let modules = folder.join("modules.json");
-        let (pool, unit) =
-            if modules.exists() { parts(folder, &modules)? } else { (SentencePool::Mean, true) };
+        let (pool, unit) = sentence_pool(folder)?.unwrap_or((PiecePool::Masked, true));
         let (bert, report) = Bert::open(folder, device)?;
         let pieces = WordPieces::open(folder)?;
         let (numbers, rows) = (pieces.vocabulary(), bert.shape.vocabulary);
@@ -130,9 +98,16 @@ impl SentenceEncoder {
     }
 }
 
-/// The pool and whether rows become unit rows, from `modules.json`.
-fn parts(folder: &Path, modules: &Path) -> Result<(SentencePool, bool)> {
-    let list: Vec<Value> = read_json(modules, "a list of modules in JSON")?;
+/// The pool of a folder of sentence-transformers, and whether its rows become unit rows, from `modules.json`; `None` for another folder.
+///
+/// # Errors
+/// If the folder has other modules, or pools in another way than by mean, CLS or max.
+pub fn sentence_pool(folder: &Path) -> Result<Option<(PiecePool, bool)>> {
+    let modules = folder.join("modules.json");
+    if !modules.exists() {
+        return Ok(None);
+    }
+    let list: Vec<Value> = read_json(&modules, "a list of modules in JSON")?;
     let (mut pool, mut unit) = (None, false);
     for (place, module) in list.iter().enumerate() {
         let kind = module["type"].as_str().unwrap_or("none");
@@ -150,16 +125,16 @@ fn parts(folder: &Path, modules: &Path) -> Result<(SentencePool, bool)> {
         }
     }
     let missing = || Error::invalid(modules.display(), "a module Pooling", "none");
-    Ok((pool.ok_or_else(missing)?, unit))
+    Ok(Some((pool.ok_or_else(missing)?, unit)))
 }
 
-fn pool_of(path: &Path) -> Result<SentencePool> {
+fn pool_of(path: &Path) -> Result<PiecePool> {
     let fields = Fields::read(path)?;
     let (mut chosen, mut found) = (None, vec![]);
     for (name, pool) in [
-        ("pooling_mode_mean_tokens", Some(SentencePool::Mean)),
-        ("pooling_mode_cls_token", Some(SentencePool::Cls)),
-        ("pooling_mode_max_tokens", Some(SentencePool::Max)),
+        ("pooling_mode_mean_tokens", Some(PiecePool::Masked)),
+        ("pooling_mode_cls_token", Some(PiecePool::Class)),
+        ("pooling_mode_max_tokens", Some(PiecePool::Max)),
         ("pooling_mode_mean_sqrt_len_tokens", None),
         ("pooling_mode_weightedmean_tokens", None),
         ("pooling_mode_lasttoken", None),
@@ -211,16 +186,16 @@ mod tests {
         let (golden, device) = (golden(), Device::flex());
         let (mut model, report) = SentenceEncoder::open(folder(), &device).unwrap();
         assert!(report.unexpected.is_empty());
-        assert_eq!((model.pool, model.unit, model.most), (SentencePool::Mean, true, 12));
+        assert_eq!((model.pool, model.unit, model.most), (PiecePool::Masked, true, 12));
         let encoded = golden.sentences.iter().map(|sentence| model.encode(sentence).unwrap());
         let (ids, cut): (Vec<_>, Vec<_>) = encoded.unzip();
         assert_eq!(ids, golden.ids);
         assert_eq!(cut, [false, false, false, false, true]);
         let batch = TokenBatch::new(&ids);
         for (pool, want) in [
-            (SentencePool::Mean, &golden.rows),
-            (SentencePool::Cls, &golden.cls),
-            (SentencePool::Max, &golden.max),
+            (PiecePool::Masked, &golden.rows),
+            (PiecePool::Class, &golden.cls),
+            (PiecePool::Max, &golden.max),
         ] {
             model.pool = pool;
             let got = host(model.rows(&batch));

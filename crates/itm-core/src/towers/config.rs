@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::FeatureTransform;
 use crate::encoders::{
-    BertShape, DualShape, ImagePool, PiecePool, ResidualShape, TextPool, VitShape,
+    BertShape, DualShape, ImagePool, PiecePool, ResidualShape, TextPool, VitShape, sentence_pool,
 };
 use crate::learn::{at_least_one, within};
 use crate::start::{BagPooling, StartFrom, StartOptions};
@@ -283,6 +283,8 @@ pub enum Pixels {
     Clip,
     /// 0.5 and 0.5. ViT's published weights were trained with these.
     Half,
+    /// As the folder of the weights says, and so are the resize and the crop.
+    Folder,
 }
 
 /// P25: the random part of the training transform.
@@ -349,14 +351,20 @@ impl ModelConfig {
         };
         match &self.image {
             ImageConfig::Features(_) => {}
-            ImageConfig::Vit(vit) => vit.check(&vit.shape()?, self.embed_dim)?,
+            ImageConfig::Vit(vit) => {
+                vit.check(&vit.shape()?, self.embed_dim)?;
+                vit.transform()?;
+            }
             ImageConfig::Clip(clip) => {
                 joint("model.image", clip.folder()?)?;
                 clip.transform()?;
             }
         }
         match &self.text {
-            TextConfig::Bert(bert) => bert.check(&bert.shape()?, self.embed_dim),
+            TextConfig::Bert(bert) => {
+                bert.sentence()?;
+                bert.check(&bert.shape()?, self.embed_dim)
+            }
             TextConfig::Clip(clip) => joint("model.text", clip.folder()?),
             TextConfig::Gru(_) | TextConfig::Bag(_) => Ok(()),
         }
@@ -424,28 +432,56 @@ impl ModelConfig {
         if self.start == StartFrom::Cca {
             cca.fits(self.embed_dim)?;
         }
-        match (self.start, &self.image, &self.text) {
-            (StartFrom::Random, ..)
-            | (StartFrom::Cca, ImageConfig::Features(_), TextConfig::Bag(_)) => Ok(()),
-            (StartFrom::Cca, ImageConfig::Vit(_) | ImageConfig::Clip(_), _) => {
-                Err(Error::invalid("model.start", "\"cca\" with image features", "pictures"))
-            }
-            (StartFrom::Cca, _, _) => {
-                let got = "an encoder of words in their order";
-                Err(Error::invalid("model.start", "\"cca\" with text.kind = \"bag\"", got))
-            }
+        let linear = |projection| projection == JointLayer::Linear;
+        let image = match &self.image {
+            ImageConfig::Features(_) => true,
+            ImageConfig::Vit(vit) => linear(vit.projection),
+            ImageConfig::Clip(_) => false,
+        };
+        let text = match &self.text {
+            TextConfig::Bag(_) => true,
+            TextConfig::Bert(bert) => linear(bert.projection),
+            TextConfig::Gru(_) | TextConfig::Clip(_) => false,
+        };
+        let wrong = |expected, got| Err(Error::invalid("model.start", expected, got));
+        match self.start {
+            StartFrom::Cca if !image => wrong(
+                "\"cca\" with image.kind = \"features\", or \"vit\" with projection = \"linear\"",
+                "another encoder of images",
+            ),
+            StartFrom::Cca if !text => wrong(
+                "\"cca\" with text.kind = \"bag\", or \"bert\" with projection = \"linear\"",
+                "another encoder of captions",
+            ),
+            _ => Ok(()),
         }
     }
 }
 
 impl VitConfig {
     /// The transform of evaluation pictures.
-    pub fn transform(&self) -> Transform {
+    ///
+    /// # Errors
+    /// With [`Pixels::Folder`], if there is no folder, or its pictures have another size; the errors of [`Transform::open`].
+    pub fn transform(&self) -> Result<Transform> {
         let normalization = match self.pixels {
             Pixels::Clip => Normalization::CLIP,
             Pixels::Half => Normalization::HALF,
+            Pixels::Folder => {
+                let key = "model.image.pixels";
+                let wanted = "\"clip\" or \"half\" for random weights";
+                let folder = self.weights.folder()?;
+                let folder = folder.ok_or_else(|| Error::invalid(key, wanted, "\"folder\""))?;
+                let transform = Transform::open(folder, self.image_size)?;
+                if transform.size as usize != self.image_size {
+                    let expected = format!("{}, as the folder says", transform.size);
+                    let key = "model.image.image_size";
+                    return Err(Error::invalid(key, expected, self.image_size));
+                }
+                return Ok(transform);
+            }
         };
-        Transform { size: self.image_size as u32, normalization, ..Transform::default() }
+        Ok(Transform { size: self.image_size as u32, normalization, ..Transform::default() })
     }
 
     /// The sizes of the weights.
@@ -462,7 +498,7 @@ impl VitConfig {
         if shape.channels != 3 {
             return Err(Error::invalid("model.image.weights", "3 channels", shape.channels));
         }
-        self.projection.check("model.image", shape.width, embed_dim)
+        self.projection.check("model.image", self.pool.width(shape.width), embed_dim)
     }
 }
 
@@ -473,6 +509,22 @@ impl BertConfig {
     /// The errors of [`Hub::folder`] and [`BertShape::read`].
     pub fn shape(&self) -> Result<BertShape> {
         self.weights.shape(BertShape::read)
+    }
+
+    /// Whether a folder of sentence-transformers gives its rows unit length before a projection; `None` for other weights. Such a
+    /// folder reads captions as they are.
+    ///
+    /// # Errors
+    /// If the folder pools in another way than `pool` says; the errors of [`Hub::folder`] and [`sentence_pool`].
+    pub fn sentence(&self) -> Result<Option<bool>> {
+        let Some(folder) = self.weights.folder()? else { return Ok(None) };
+        let Some((pool, unit)) = sentence_pool(&folder)? else { return Ok(None) };
+        if pool != self.pool {
+            let expected = format!("\"{}\", as {} pools", pool.name(), folder.display());
+            let got = format!("\"{}\"", self.pool.name());
+            return Err(Error::invalid("model.text.pool", expected, got));
+        }
+        Ok(Some(unit))
     }
 
     /// Whether weights of this shape fit the rest of the configuration.

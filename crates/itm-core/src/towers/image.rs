@@ -7,7 +7,9 @@ use burn::tensor::{Device, Tensor, TensorData};
 use itm_kernels::{Linear, Precision, normalize_rows};
 
 use super::config::memory;
-use super::{ImageConfig, JointLayer, TowerDropout, VitConfig, Weights, WithReport, derive};
+use super::{
+    ImageConfig, JointLayer, TowerDropout, VitConfig, Weights, WithReport, derive, started,
+};
 use crate::encoders::{DualEncoder, ImagePool, ImageTower, Projection, Vit};
 use crate::learn::{Images, size_within};
 use crate::start::{InputStatistics, Start};
@@ -93,6 +95,8 @@ pub struct ClipEncoder {
 /// ```text
 /// v̄ = (1/m) Σ v_i,   v̄ ← v̄ W + b  with a projection,   then v̄ / ‖v̄‖
 /// ```
+///
+/// v̄ has unit length before the projection too if the projection begins with closed-form CCA of such rows.
 #[derive(Module, Debug)]
 pub struct VitEncoder {
     /// Makes a row for the class token and a row for each patch.
@@ -102,6 +106,9 @@ pub struct VitEncoder {
     /// Which rows the mean is over.
     #[module(skip)]
     pub pool: ImagePool,
+    /// Whether rows have unit length before the projection.
+    #[module(skip)]
+    pub unit: bool,
     /// Height and width of a picture, in pixels.
     #[module(skip)]
     pub size: usize,
@@ -140,10 +147,12 @@ impl ImageEncoder {
         let (mut vit, report) = vit(config, derive(seed, 1), device)?;
         let memory = memory(config.gradient_checkpointing);
         vit.blocks.iter_mut().for_each(|block| block.memory = memory);
-        let projection = (config.projection == JointLayer::Linear)
-            .then(|| Linear::seeded(vit.shape.width, embed_dim, derive(seed, 6), device));
+        let projection = (config.projection == JointLayer::Linear).then(|| {
+            let width = config.pool.width(vit.shape.width);
+            Linear::seeded(width, embed_dim, derive(seed, 6), device)
+        });
         let VitConfig { pool, image_size: size, .. } = *config;
-        Ok((Self::Vit(VitEncoder { vit, projection, pool, size }), report))
+        Ok((Self::Vit(VitEncoder { vit, projection, pool, unit: false, size }), report))
     }
 
     /// The blocks with this precision, if there are any.
@@ -189,7 +198,11 @@ impl ImageEncoder {
     pub(super) fn with_start(self, start: &Start) -> Result<Self> {
         match self {
             Self::Features(map) => Ok(Self::Features(map.with_map(&start.image)?)),
-            Self::Vit(_) | Self::Clip(_) => {
+            Self::Vit(encoder) => {
+                let projection = started(encoder.projection, &start.image, "map of pictures")?;
+                Ok(Self::Vit(VitEncoder { projection, ..encoder }))
+            }
+            Self::Clip(_) => {
                 Err(Error::invalid("a start", "an encoder of features", "of pictures"))
             }
         }
@@ -247,7 +260,8 @@ fn vit(config: &VitConfig, seed: u64, device: &Device) -> Result<WithReport<Vit>
 
 impl VitEncoder {
     fn encode(&self, size: usize, values: &[f32], dropout: TowerDropout) -> Tensor<2> {
-        normalize_rows(self.projected(self.pool.pool(self.states(size, values, dropout))))
+        let rows = self.pool.pool(self.states(size, values, dropout));
+        normalize_rows(self.projected(if self.unit { normalize_rows(rows) } else { rows }))
     }
 
     /// Class token and patches, `[b, 1 + n, width]`.

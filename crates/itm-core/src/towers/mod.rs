@@ -32,21 +32,23 @@ mod embed;
 mod image;
 mod learning;
 mod parts;
+#[cfg(test)]
+mod start_tests;
 mod text;
 mod transform;
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
-use itm_kernels::{Noise, Precision};
+use itm_kernels::{Linear, Noise, Precision};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use crate::Result;
 use crate::contrastive::Contrast;
 use crate::encoders::InputDropout;
 use crate::learn::Images;
-use crate::start::{InputStatistics, Start};
+use crate::start::{InputStatistics, LinearMap, Start, StartFrom};
 use crate::weights::LoadReport;
+use crate::{Error, Result};
 
 pub use config::{
     Augmentation, BagConfig, BertConfig, ClipImageConfig, ClipTextConfig, FeaturesConfig,
@@ -157,9 +159,19 @@ impl Encoders {
         config.validate()?;
         config.check_weights()?;
         let d = config.embed_dim;
-        let (image, of_image) = ImageEncoder::open(&config.image, (image_dim, d), seed, device)?;
-        let (text, of_text) = TextEncoder::open(&config.text, (vocabulary, d), seed, device)?;
+        let (mut image, of_image) =
+            ImageEncoder::open(&config.image, (image_dim, d), seed, device)?;
+        let (mut text, of_text) = TextEncoder::open(&config.text, (vocabulary, d), seed, device)?;
         let contrast = None;
+        if config.start == StartFrom::Cca {
+            // The closed form is solved for rows of unit length.
+            if let ImageEncoder::Vit(encoder) = &mut image {
+                encoder.unit = true;
+            }
+            if let TextEncoder::Bert(encoder) = &mut text {
+                encoder.unit = true;
+            }
+        }
         Ok((Self { image, text, contrast }, of_image.into_iter().chain(of_text).collect()))
     }
 
@@ -188,7 +200,8 @@ impl Encoders {
     /// The encoders with these maps as weights.
     ///
     /// # Errors
-    /// If the image encoder takes no features or the text encoder no stems, or a map is of another shape.
+    /// If the image encoder takes no features and has no projection, or the text encoder takes no stems and has no projection, or a map
+    /// is of another shape.
     pub fn with_start(self, start: &Start) -> Result<Self> {
         let Self { image, text, contrast } = self;
         Ok(Self { image: image.with_start(start)?, text: text.with_start(start)?, contrast })
@@ -217,6 +230,20 @@ impl Encoders {
     pub fn captions(&self, captions: &CaptionInput, dropout: TowerDropout) -> Tensor<2> {
         self.text.encode(captions, dropout)
     }
+}
+
+/// The projection of an encoder with blocks, with a map as weights.
+fn started(projection: Option<Linear>, map: &LinearMap, place: &str) -> Result<Option<Linear>> {
+    let Some(projection) = projection else {
+        return Err(Error::invalid(
+            "a start",
+            "an encoder with projection = \"linear\"",
+            "without",
+        ));
+    };
+    let weight = projection.weight.val();
+    let (weight, bias) = map.parameters(place, weight.dims(), &weight.device())?;
+    Ok(Some(Linear::new(weight, bias)))
 }
 
 /// Replaces each word by [`UNKNOWN`] with probability `share`. The result is a function of the seed.

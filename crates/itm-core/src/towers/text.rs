@@ -7,6 +7,7 @@ use itm_kernels::{Linear, Precision, normalize_rows};
 use super::config::memory;
 use super::{
     BertConfig, JointLayer, TextConfig, TowerDropout, TrainTruncate, Weights, WithReport, derive,
+    started,
 };
 use crate::encoders::{
     BagOfWords, Bert, DualEncoder, GruText, GruTextShape, PiecePool, TextTower, TokenBatch,
@@ -44,6 +45,9 @@ pub enum CaptionInput {
 /// ```text
 /// w̄ = (1/l) Σ w_j,   w̄ ← w̄ W + b  with a projection,   then w̄ / ‖w̄‖
 /// ```
+///
+/// w̄ has unit length before the projection too if a folder of sentence-transformers says so, or if the projection begins with
+/// closed-form CCA of such rows.
 #[derive(Module, Debug)]
 pub struct BertEncoder {
     /// Makes a row for each word piece.
@@ -53,6 +57,9 @@ pub struct BertEncoder {
     /// Which rows the mean is over.
     #[module(skip)]
     pub pool: PiecePool,
+    /// Whether rows have unit length before the projection.
+    #[module(skip)]
+    pub unit: bool,
 }
 
 impl BertEncoder {
@@ -108,7 +115,8 @@ impl TextEncoder {
         bert.blocks.iter_mut().for_each(|block| block.memory = memory);
         let projection = (config.projection == JointLayer::Linear)
             .then(|| Linear::seeded(bert.shape.width, embed_dim, derive(seed, 7), device));
-        Ok((Self::Bert(BertEncoder { bert, projection, pool: config.pool }), report))
+        let (pool, unit) = (config.pool, config.sentence()?.unwrap_or(false));
+        Ok((Self::Bert(BertEncoder { bert, projection, pool, unit }), report))
     }
 
     /// The blocks with this precision, if there are any.
@@ -143,7 +151,9 @@ impl TextEncoder {
             (Self::Bag(bag), CaptionInput::Sets(captions)) => bag.encode(captions, dropout.stems()),
             (Self::Bert(encoder), CaptionInput::Ordered(tokens)) => {
                 let states = encoder.bert.forward(tokens, dropout.noise(4));
-                normalize_rows(encoder.projected(encoder.pool.pool(states, tokens)))
+                let rows = encoder.pool.pool(states, tokens);
+                let rows = if encoder.unit { normalize_rows(rows) } else { rows };
+                normalize_rows(encoder.projected(rows))
             }
             (Self::Clip(tower), CaptionInput::Ordered(tokens)) => {
                 normalize_rows(tower.rows(tokens))
@@ -200,6 +210,10 @@ impl TextEncoder {
     pub(super) fn with_start(self, start: &Start) -> Result<Self> {
         match self {
             Self::Bag(bag) => Ok(Self::Bag(bag.with_map(&start.text)?)),
+            Self::Bert(encoder) => {
+                let projection = started(encoder.projection, &start.text, "map of captions")?;
+                Ok(Self::Bert(BertEncoder { projection, ..encoder }))
+            }
             _ => {
                 let got = "one of words in their order";
                 Err(Error::invalid("a start", "a text encoder of stems", got))

@@ -72,10 +72,8 @@ pub(super) fn check(target: &Target, path: &Path) -> Result<()> {
         Err(Error::invalid(place, expected, format!("{got:?}")))
     };
     let Target { regions, region_transform, val_captions, embeddings, .. } = target;
-    let without =
-        target.features == ImageFeatures::Pictures || target.dataset == DatasetName::Scenes;
-    if without && !embeddings.is_empty() {
-        return refuse("embeddings", "none beside pictures, and none for Scenes", embeddings);
+    if target.dataset == DatasetName::Scenes && !embeddings.is_empty() {
+        return refuse("embeddings", "none for Scenes", embeddings);
     }
     if *region_transform != RegionTransform::Given && regions.is_none() {
         return refuse("region_transform", "none without target.regions", region_transform);

@@ -56,7 +56,7 @@ impl Embedder {
                 let (model, report) = SentenceEncoder::open(folder, &device)?;
                 let model = model.with_precision(precision);
                 let about = json!({
-                    "pool": format!("{:?}", model.pool).to_lowercase(),
+                    "pool": model.pool,
                     "unit": model.unit,
                     "pieces": model.most,
                 });
@@ -168,13 +168,9 @@ impl Embedder {
             }
             Encoder::Vit { vit, patches: beside } => {
                 let states = vit.forward(pixels, Noise::Off);
-                let class = normalize_rows(ImagePool::Class.pool(states.clone()));
                 let rows = match beside {
-                    true => {
-                        let mean = normalize_rows(ImagePool::Patches.pool(states.clone()));
-                        Tensor::cat(vec![class, mean], 1) * std::f64::consts::FRAC_1_SQRT_2
-                    }
-                    false => class,
+                    true => ImagePool::ClassPatches.pool(states.clone()),
+                    false => normalize_rows(ImagePool::Class.pool(states.clone())),
                 };
                 (rows, patches.then_some(states))
             }

@@ -74,9 +74,10 @@ impl Experiment {
         &self.run.source.dataset
     }
 
-    /// Whether images have features. Without them there is no closed form.
+    /// Whether images have features or given rows. Without them there is no closed form.
     pub(crate) fn has_features(&self) -> bool {
-        self.data().train.features.dim > 0
+        let train = &self.data().train;
+        train.features.dim + train.embeddings.images.dim > 0
     }
 
     /// Steps of all rows and seeds.

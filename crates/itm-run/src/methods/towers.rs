@@ -17,12 +17,12 @@ use crate::pictures::View;
 pub(super) fn facts(model: &ModelConfig, facts: Facts) -> Result<Facts> {
     model.check_weights()?;
     let (captions, most_pieces) = captions(&model.text)?;
-    let start = match model.text {
-        TextConfig::Bag(BagConfig { pooling }) => {
-            ClosedForm::of(model.closed_form(), model.embed_dim, TextForm::Stems(pooling))
-        }
-        _ => None,
+    let pooling = match model.text {
+        TextConfig::Bag(BagConfig { pooling }) => pooling,
+        _ => BagPooling::Off, // an encoder of words in their order begins with rows alone
     };
+    let form = TextForm::Stems(pooling);
+    let start = ClosedForm::of(model.closed_form(), model.embed_dim, form);
     let published = match (&model.image, &model.text) {
         (ImageConfig::Clip(image), TextConfig::Clip(text)) => image.weights == text.weights,
         _ => false,
@@ -34,7 +34,7 @@ pub(super) fn facts(model: &ModelConfig, facts: Facts) -> Result<Facts> {
 fn sees(image: &ImageConfig) -> Result<Sees> {
     let (augment, transform) = match image {
         ImageConfig::Features(_) => return Ok(Sees::Features),
-        ImageConfig::Vit(vit) => (vit.augment, vit.transform()),
+        ImageConfig::Vit(vit) => (vit.augment, vit.transform()?),
         ImageConfig::Clip(clip) => (clip.augment, clip.transform()?),
     };
     Ok(Sees::Pictures(View { augment: augment.of(transform), transform }))
@@ -48,6 +48,9 @@ fn captions(text: &TextConfig) -> Result<(Captions, Option<usize>)> {
         TextConfig::Bag(_) => (Captions::Stems, None),
         TextConfig::Bert(bert) => {
             let captions = match bert.weights.folder()? {
+                Some(folder) if bert.sentence()?.is_some() => {
+                    Captions::Pieces(folder, Cleaning::Raw)
+                }
                 Some(folder) => Captions::Pieces(folder, Cleaning::Cleaned),
                 None => Captions::Words(Marks::StartEnd),
             };

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use itm_core::cca::{Cca, CcaOptions, StartInputs};
 use itm_core::data::{Dataset, Embeddings, Features, Part, WordVectors};
-use itm_core::start::{InputStatistics, Start, TextForm, mean_regions};
+use itm_core::start::{BagPooling, InputStatistics, Start, TextForm, mean_regions};
+use itm_core::text::Terms;
 use itm_core::{Error, Result, ScoreMatrix};
 use tempfile::TempDir;
 
@@ -82,7 +83,7 @@ impl Run {
     }
 
     /// The closed-form baseline, fitted to what the rows see, and its scores of the test split. If all rows see regions, it sees the
-    /// mean of an image's regions and the stems of its captions.
+    /// mean of an image's regions and the stems of its captions. If no row reads words, it reads the given rows of captions alone.
     ///
     /// # Errors
     /// As [`Cca::fit`], or if a region cannot be read.
@@ -94,7 +95,11 @@ impl Run {
             let [train, val, test] = [of_regions(train)?, of_regions(val)?, of_regions(test)?];
             data = Cow::Owned(Dataset { name, train, val, test, sha256 });
         }
-        let cca = Cca::fit(&data, &CcaOptions::default())?;
+        let mut options = CcaOptions::default();
+        if self.reads_only_rows() {
+            options.max_terms = 0;
+        }
+        let cca = Cca::fit(&data, &options)?;
         let scores = cca.scores(&data.test)?;
         Ok((cca, scores))
     }
@@ -111,8 +116,10 @@ impl Run {
     /// Solves a closed form between the training images as a row sees them and the stems of their captions. The regions of an
     /// image are replaced by their mean.
     pub(super) fn solve(&self, form: &ClosedForm, sees: Sees, reading: &Reading) -> Result<Start> {
+        let off = form.form == TextForm::Stems(BagPooling::Off);
         let words = match (form.form, reading.terms(), reading.words_by_number()) {
             (TextForm::Stems(_), Some(_), _) => vec![],
+            (TextForm::Stems(_), None, None) if off => vec![],
             (TextForm::Words, _, Some(words)) => words,
             (TextForm::Stems(_) | TextForm::Words, ..) => {
                 let expected = "a text encoder of stems or words";
@@ -122,15 +129,24 @@ impl Run {
         let data = &self.source.dataset;
         let terms = match reading.terms() {
             Some(terms) => Cow::Borrowed(terms),
+            None if off => Cow::Owned(Terms::fit(&[] as &[&str], 1, 0)),
             None => Cow::Owned(encoded::stems(data)?),
         };
         let features = match (sees, &data.train.regions) {
             (Sees::Regions, Some(regions)) => Cow::Owned(mean_regions(regions)?),
+            (Sees::Pictures(_), _) => Cow::Borrowed(&data.train.embeddings.images),
             _ => Cow::Borrowed(&self.features.train),
         };
         let (captions, pairs) = (&data.train.captions, &data.train.pairs);
         let (none, given) = (Features::default(), &data.train.embeddings.texts);
-        let rows = if reading.rows().is_some() { given } else { &none };
+        let rows = if off || reading.rows().is_some() { given } else { &none };
+        for (side, missing) in [("images", features.dim == 0), ("captions", off && rows.dim == 0)] {
+            if missing {
+                let expected =
+                    format!("rows of {side} in target.embeddings, by the row's own weights");
+                return Err(Error::invalid("model.start = \"cca\"", expected, "none"));
+            }
+        }
         let inputs = StartInputs { features: &features, captions, pairs, terms: &terms, rows };
         form.solve(&inputs, &words)
     }

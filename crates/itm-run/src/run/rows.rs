@@ -6,7 +6,7 @@ use itm_kernels::Precision;
 
 use super::Run;
 use crate::config::{Config, ImageFeatures};
-use crate::encoded::Reading;
+use crate::encoded::{Captions, Reading};
 use crate::methods::{self, Facts, Recipe, Sees};
 use crate::source::Source;
 use crate::train::{Plan, Start};
@@ -71,6 +71,14 @@ impl Run {
     /// Whether no row of the target sees anything of an image but its regions.
     pub(super) fn sees_only_regions(&self) -> bool {
         self.facts.values().all(|facts| matches!(facts.sees, Sees::Regions))
+    }
+
+    /// Whether captions have given rows, and every row of the target reads those or word pieces.
+    pub(super) fn reads_only_rows(&self) -> bool {
+        let pieces =
+            |captions: &Captions| matches!(captions, Captions::Pieces(..) | Captions::Rows);
+        self.source.dataset.train.embeddings.texts.dim > 0
+            && self.facts.values().all(|facts| pieces(&facts.captions))
     }
 
     /// How long a row trains, with one seed.

@@ -90,8 +90,8 @@ fn words_begin_with_the_vectors_of_a_file() {
     for vectors in ["a 1 1 1 1 1 1 1 1\n", "a 2 1 1 1 1 1 1 1\n"] {
         std::fs::write(&file, vectors).unwrap();
         let run = run();
-        let note = run.source.notes.last().unwrap();
-        assert!(note.starts_with("word vectors of `vectors.txt`: vectors of width 8 for 1 of "));
+        let note = "word vectors of `vectors.txt`: vectors of width 8 for 1 of ";
+        assert!(run.source.notes.iter().any(|line| line.starts_with(note)));
         assert_ne!(run.source.dataset.sha256, bare.source.dataset.sha256);
         assert_eq!(score(&run, without), score(&bare, without));
         scores.push(score(&run, refused));
