@@ -60,6 +60,9 @@ def test_numbers_are_numpy_s(ties):
     assert (found["images"], found["texts"], found["folds"]) == (30, 90, 1)
     assert all(type(number) in (int, float) for number in found.values())
     assert pickle.loads(pickle.dumps(found)) == found
+    for kind in (np.int8, np.int32, np.uint64, list):
+        again = image_of.tolist() if kind is list else image_of.astype(kind)
+        assert itmatch.evaluate(images, texts, again, k=(1, 3, 20), ties=ties) == found
 
 
 def test_ties_that_decide_are_a_warning():
