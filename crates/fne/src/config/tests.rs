@@ -126,7 +126,7 @@ fn pixels_and_augmentation_change_the_picture() {
     let wraps = vit(|v| v.augment = Augmentation::Wraparound);
     assert_eq!(evaluated(&clip), evaluated(&wraps));
     assert_ne!(trained(&clip), trained(&wraps));
-    assert!(Augmentation::Off.of(clip.transform()).is_none());
+    assert!(Augmentation::Off.of(clip.transform().unwrap()).is_none());
 }
 
 /// The keys of both encoders are required too, with a folder and with a table of sizes. The error names the missing key.
