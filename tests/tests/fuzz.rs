@@ -31,8 +31,8 @@ macro_rules! targets {
 }
 
 targets! {
-    archive database embeddings folder judgements npy pairs picture qrels records regions run safetensors sentence sidecar tokenizer training
-    vectors weights
+    archive database embeddings folder judgements npy pairs part picture qrels records regions run safetensors sentence sidecar tokenizer
+    training vectors weights
 }
 
 /// Inputs of a test run for each target.

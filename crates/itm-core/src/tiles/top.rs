@@ -6,8 +6,7 @@ mod lists;
 use std::ops::Range;
 
 use super::{Consumer, Tile};
-pub(super) use level::key;
-use level::{item_of, score_of};
+pub(super) use level::{item_of, key, score_of};
 pub(super) use lists::Lists;
 pub use lists::places;
 

@@ -110,10 +110,14 @@ impl Part {
             _ => slots.width == width && slots.range() == hull(side),
         };
         let texts = match kind {
-            super::Kind::PairScores { .. } => self.texts.width == 1, // one for each pair: their finish compares
+            super::Kind::PairScores { count, .. } => {
+                self.texts.width == 1 && self.texts.range().end <= *count
+            }
             _ => fits(&self.texts, of_texts, 1),
         };
-        !covered.is_empty()
+        let is_sized = u32::try_from((*n).max(*m)).is_ok() && kind.widths() != [0, 0];
+        is_sized
+            && !covered.is_empty()
             && covered.iter().all(inside)
             && apart
             && fits(&self.images, of_images, 0)

@@ -69,7 +69,7 @@ struct Header {
 enum Kind {
     TopTexts { k: usize },
     TopImages { k: usize },
-    PairScores { pairs: String },
+    PairScores { pairs: String, count: usize },
     Standings { pairs: String, scores: String },
 }
 
@@ -91,7 +91,7 @@ impl fmt::Display for Kind {
         match self {
             Self::TopTexts { k } => write!(f, "the {k} best texts of every image"),
             Self::TopImages { k } => write!(f, "the {k} best images of every text"),
-            Self::PairScores { pairs } => write!(f, "the scores of the pairs {pairs:.8}"),
+            Self::PairScores { pairs, .. } => write!(f, "the scores of the pairs {pairs:.8}"),
             Self::Standings { pairs, scores } => {
                 write!(f, "counts for ranks of the pairs {pairs:.8} with the scores {scores:.8}")
             }

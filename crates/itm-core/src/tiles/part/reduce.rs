@@ -4,7 +4,7 @@ use sha2::{Digest, Sha256};
 
 use super::super::kernel::is_fused;
 use super::super::rank_counts::{RankCounts, Standings};
-use super::super::top::{TopK, key};
+use super::super::top::{TopK, item_of, key, score_of};
 use super::super::{Embeddings, Tiles};
 use super::slots::Slots;
 use super::{FORMAT, Header, Kernel, Kind, Part, invalid};
@@ -39,7 +39,10 @@ impl Reduction<'_> {
             Self::TopTexts(0) | Self::TopImages(0) => invalid("lists of at least 1 item", 0),
             Self::TopTexts(k) => Ok(Kind::TopTexts { k }),
             Self::TopImages(k) => Ok(Kind::TopImages { k }),
-            Self::PairScores(pairs) => Ok(Kind::PairScores { pairs: hash_of(pairs)? }),
+            Self::PairScores(pairs) => {
+                let count = pairs.list().0.len();
+                Ok(Kind::PairScores { pairs: hash_of(pairs)?, count })
+            }
             Self::Ranks(pairs, scores) => {
                 let (pairs, listed) = (hash_of(pairs)?, pairs.list().0.len());
                 if scores.len() != listed || scores.iter().any(|score| score.is_nan()) {
@@ -162,12 +165,17 @@ impl Part {
     /// If a score is missing, or the part is of another reduction.
     pub fn top(&self) -> Result<TopK> {
         let [n, m] = self.header.whole;
-        let (lists, k) = match self.header.kind {
-            Kind::TopTexts { k } => (&self.images, k.min(m)),
-            Kind::TopImages { k } => (&self.texts, k.min(n)),
+        let (lists, k, items) = match self.header.kind {
+            Kind::TopTexts { k } => (&self.images, k.min(m), m),
+            Kind::TopImages { k } => (&self.texts, k.min(n), n),
             _ => return self.refused("lists of the best items"),
         };
         self.check_whole()?;
+        let is_item =
+            |&key: &u64| (item_of(key) as usize) < items && score_of::<f32>(key).is_finite();
+        if !lists.rows().all(|keys| keys[..k].iter().all(is_item)) {
+            return invalid(format!("lists of {k} items below {items}"), "another item");
+        }
         let mut top = TopK::new(k);
         lists.rows().for_each(|keys| top.push(&mut keys[..k].to_vec()));
         Ok(top)
@@ -178,11 +186,12 @@ impl Part {
     /// # Errors
     /// As [`top`](Self::top).
     pub fn pair_scores(&self) -> Result<Vec<f32>> {
-        let Kind::PairScores { .. } = self.header.kind else {
+        let Kind::PairScores { count, .. } = self.header.kind else {
             return self.refused("scores of pairs");
         };
         self.check_whole()?;
-        if self.texts.values.iter().any(|score| score & KNOWN == 0) {
+        let scores = &self.texts.values;
+        if scores.len() != count || scores.iter().any(|score| score & KNOWN == 0) {
             return invalid("the score of every pair", "a part without one");
         }
         Ok(self.texts.values.iter().map(|&score| f32::from_bits(score as u32)).collect())

@@ -45,7 +45,8 @@ impl Kind {
 
 impl Slots {
     pub(super) fn range(&self) -> Range<usize> {
-        self.first..self.first + self.values.len().checked_div(self.width).unwrap_or(0)
+        let rows = self.values.len().checked_div(self.width).unwrap_or(0);
+        self.first..self.first.saturating_add(rows)
     }
 
     /// The numbers of each neighbour.

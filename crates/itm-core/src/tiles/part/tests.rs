@@ -7,6 +7,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::super::testing::{SHAPES, grid, tiles, unit};
+use super::super::top::key;
 use super::super::{Tiles, TopImages, TopK, TopTexts};
 use super::*;
 use crate::Pairs;
@@ -265,6 +266,12 @@ fn counts_that_cannot_be_are_refused() {
         part.images.values[at] = count;
         let want = "part: expected the score of the true item of image 0, got another";
         assert_eq!(line(part.ranks(&pairs, &scores)), want, "{at}: {count}");
+    }
+    for key in [0, key(f32::NAN, 0), key(0.5, 6)] {
+        let mut part = all.part(Reduction::TopTexts(2), (0, 0), (4, 6)).unwrap();
+        part.images.values[3] = key;
+        let want = "part: expected lists of 2 items below 6, got another item";
+        assert_eq!(line(part.top()), want);
     }
     let mut part = all.part(Reduction::PairScores(&pairs), (0, 0), (4, 6)).unwrap();
     part.texts.values[3] = 0;

@@ -58,10 +58,10 @@ pub(in crate::tiles) fn key<T: Level>(score: T, item: usize) -> u64 {
     u64::from(score.ordered()) << 32 | u64::from(!(item as u32))
 }
 
-pub(super) fn score_of<T: Level>(key: u64) -> T {
+pub(in crate::tiles) fn score_of<T: Level>(key: u64) -> T {
     T::of_ordered((key >> 32) as u32)
 }
 
-pub(super) fn item_of(key: u64) -> u32 {
+pub(in crate::tiles) fn item_of(key: u64) -> u32 {
     !(key as u32)
 }
