@@ -4,14 +4,14 @@
 //! | `[model.image] kind` | reads | v̄ before unit length |
 //! |---|---|---|
 //! | `features` | rows of features | [`Projection`](crate::encoders::Projection) |
-//! | `vit` | pixels | a mean over the rows of [`Vit`](crate::encoders::Vit), and perhaps a linear map |
+//! | `vit` | pixels | one row of [`Vit`](crate::encoders::Vit), as [`ImagePool`](crate::encoders::ImagePool) says, and perhaps a linear map |
 //! | `clip` | pixels | [`ImageTower`](crate::encoders::ImageTower) of CLIP or SigLIP |
 //!
 //! | `[model.text] kind` | reads | w̄ before unit length |
 //! |---|---|---|
 //! | `gru` | words | [`GruText`](crate::encoders::GruText) |
 //! | `bag` | stems, and given rows | [`BagOfWords`](crate::encoders::BagOfWords) |
-//! | `bert` | word pieces | a mean over the rows of [`Bert`](crate::encoders::Bert), and perhaps a linear map |
+//! | `bert` | word pieces | one row of [`Bert`](crate::encoders::Bert), as [`PiecePool`](crate::encoders::PiecePool) says, and perhaps a linear map |
 //! | `clip` | its own word pieces | [`TextTower`](crate::encoders::TextTower) of CLIP or SigLIP |
 //!
 //! ```

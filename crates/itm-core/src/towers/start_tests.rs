@@ -139,6 +139,7 @@ fn towers_begin_as_the_closed_form_of_their_rows() {
         ..BertShape::base_uncased()
     };
     let image = vit(Weights::Random(image), Pixels::Half, 8);
+    let image = VitConfig { pool: ImagePool::Patches, ..image }; // no pool of unit rows
     let text = bert(Weights::Random(text), 5);
     let (n, side) = (14, 3 * 8 * 8);
     let pixels: Vec<f32> = (0..n * side).map(|k| random::unit(3, k as u64)).collect();
@@ -147,13 +148,13 @@ fn towers_begin_as_the_closed_form_of_their_rows() {
     let captions: Vec<Vec<u32>> = ids.chunks(3).map(|words| [&[1], words, &[2]].concat()).collect();
     let images = Images::Pixels { size: 8, values: &pixels };
 
-    // Rows at unit length, without a map. An encoder of features stands in where a width would not fit.
-    let alone = ModelConfig { image: ImageConfig::Vit(image.clone()), ..ModelConfig::new(8, 1) };
+    // Rows at unit length, without a map.
+    let alone = ModelConfig { image: ImageConfig::Vit(image.clone()), ..ModelConfig::new(4, 1) };
     let of_images = host(opened(&alone).unwrap().images(images, TowerDropout::Off));
     let alone = ModelConfig { text: TextConfig::Bert(text.clone()), ..ModelConfig::new(4, 1) };
     let of_texts = host(opened(&alone).unwrap().texts(&captions, TowerDropout::Off));
     let embeddings = Embeddings {
-        images: Features { dim: 8, values: of_images },
+        images: Features { dim: 4, values: of_images },
         texts: Features { dim: 4, values: of_texts },
     };
     let part = Part {

@@ -1,13 +1,15 @@
 //! Data as rows read them, closed forms that weights begin with, ready word vectors.
 
-use itm_core::cca::{Cca, CcaOptions};
+use itm_core::cca::{Cca, CcaOptions, StartInputs};
 use itm_core::data::{Dataset, Part, Regions};
-use itm_core::start::{BagPooling, StartOptions, TextForm};
-use itm_core::text::Marks;
+use itm_core::start::{BagPooling, Start, StartOptions, TextForm};
+use itm_core::text::{Marks, Terms};
+use itm_core::vision::Transform;
 
 use super::*;
-use crate::encoded::Captions;
+use crate::encoded::{Captions, Cleaning};
 use crate::methods::{ClosedForm, Sees};
+use crate::pictures::View;
 use crate::split::Split;
 use crate::testing;
 
@@ -147,4 +149,39 @@ fn the_closed_form_of_regions_is_that_of_their_mean() {
     assert_eq!(cca.chosen(), want.chosen());
     assert_eq!(scores, want.scores(&plain.test).unwrap());
     assert!(run.source.notes.last().unwrap().starts_with("CCA (closed form): the mean"));
+}
+
+/// Towers over pictures and word pieces begin with the closed form of the given rows of both, which must be there.
+#[test]
+fn towers_begin_with_the_closed_form_of_given_rows() {
+    let (mut run, folder) =
+        (run(), concat!(env!("CARGO_MANIFEST_DIR"), "/../itm-core/tests/golden"));
+    let pieces = Captions::Pieces(PathBuf::from(folder).join("clip/sentence"), Cleaning::Raw);
+    let reading = Reading::new(&run.source, &run.config.target, pieces).unwrap();
+    let form = closed_form(TextForm::Stems(BagPooling::Off));
+    let sees = Sees::Pictures(View { augment: None, transform: Transform::default() });
+    let refused = |run: &Run| run.solve(&form, sees, &reading).unwrap_err().to_string();
+    assert_eq!(
+        refused(&run),
+        "model.start = \"cca\": expected rows of images in target.embeddings, by the row's own weights, got none"
+    );
+    let train = &mut run.source.dataset.train;
+    let all = &train.features;
+    let values = (0..all.rows()).flat_map(|i| all.row(i)[..20].to_vec()).collect();
+    train.embeddings.images = Features { dim: 20, values };
+    assert!(refused(&run).contains("rows of captions in target.embeddings"));
+    let train = &mut run.source.dataset.train;
+    let value = |k: usize| (k as f32 * 0.7).sin();
+    let values = (0..9 * train.captions.len()).map(value).collect();
+    train.embeddings.texts = Features { dim: 9, values };
+    let start = run.solve(&form, sees, &reading).unwrap();
+    let train = &run.source.dataset.train;
+    let inputs = StartInputs {
+        features: &train.embeddings.images,
+        captions: &train.captions,
+        pairs: &train.pairs,
+        terms: &Terms::fit(&[] as &[&str], 1, 0),
+        rows: &train.embeddings.texts,
+    };
+    assert_eq!(start, Start::solve(&inputs, 8, 0, &form.options).unwrap());
 }
