@@ -129,7 +129,7 @@ impl Row {
         let (sizes, truth, start) = (&sizes(), Some(truth), start.as_ref());
         let captions = data.written();
         let written = Written { captions: &captions, words: &words };
-        let train = data.items();
+        let train = if regions { OfRegions::items(data.items()) } else { data.items() };
         let (inputs, vectors) = (&inputs, None);
         let given = Given { seed, sizes, inputs, start, vectors, train, written, truth, device };
         let model = self.recipe().build(&given).unwrap();

@@ -10,7 +10,7 @@ use itm_kernels::{Linear, embedding, matmul};
 use super::RegionBatch;
 
 /// γ before the first step: of two pairs whose cosines differ by 0.1, the logits differ by 1.
-const SCALE: f32 = 10.0;
+pub(super) const SCALE: f32 = 10.0;
 
 /// The cosine between an image and a text as closed-form CCA maps them, in a logit.
 ///
@@ -153,7 +153,7 @@ mod tests {
         RegionBatch::new(3, vec![2, 1], features, vec![0.5; 21]).unwrap()
     }
 
-    /// The law of a start: before the first step the score is ten times CCA's cosine, here in double precision from the maps, whatever the
+    /// The law of a start: before the first step the score is ten times CCA's cosine less a half, here in double precision from the maps, whatever the
     /// blocks say. A word twice counts once, a word without a stem does not count.
     #[test]
     fn before_the_first_step_the_score_is_ccas() {
@@ -182,7 +182,7 @@ mod tests {
                 let share =
                     |w: usize| if words.contains(&w) { 1.0 / words.len() as f64 } else { 0.0 };
                 let w = unit(mapped(&text, &(0..6).map(share).collect::<Vec<_>>()));
-                let want = 10.0 * (v[0] * w[0] + v[1] * w[1]);
+                let want = 10.0 * (v[0] * w[0] + v[1] * w[1] - 0.5);
                 let got = f64::from(scores.row(i)[t]);
                 assert!((got - want).abs() < 1e-4, "image {i}, text {t}: {got}, by hand {want}");
             }

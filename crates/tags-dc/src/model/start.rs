@@ -6,6 +6,7 @@ use itm_core::start::{LinearMap, Start};
 use itm_core::{Error, Result, host};
 use itm_kernels::{LayerNorm, TransformerBlock};
 
+use super::prior::SCALE;
 use super::{Prior, Uniter};
 
 /// How much of its random direction a word keeps beside CCA's direction. Otherwise all words that say nothing about images would be one
@@ -51,7 +52,8 @@ impl Uniter {
 }
 
 impl Uniter {
-    /// The model with CCA's cosine in its match logit, and nothing else there: `w` begins as 0.
+    /// The model with CCA's cosine in its match logit, and nothing else there: `w` begins as 0, and `b` as −γ/2, so that a cosine of 0.5 is a
+    /// probability of 0.5. Otherwise nearly all probabilities would be 1, where a hinge has no gradient.
     ///
     /// Before the first step the model scores as closed-form CCA of the mean of the regions, with the mean of the word vectors
     /// ([`Start::of_words`]).
@@ -61,10 +63,9 @@ impl Uniter {
     pub fn with_prior(mut self, start: &Start) -> Result<Self> {
         let device = self.rank.weight.val().device();
         self.prior = Some(Prior::new(start, self.shape.features, &device)?);
-        let zeros = |n| vec![0.0; n];
-        let d = self.shape.text.width;
+        let zeros = vec![0.0; self.shape.text.width];
         (self.rank.weight, self.rank.bias) =
-            (parameter(zeros(d), &self.rank.weight), parameter(zeros(1), &self.rank.bias));
+            (parameter(zeros, &self.rank.weight), parameter(vec![-SCALE / 2.0], &self.rank.bias));
         Ok(self)
     }
 }

@@ -17,7 +17,7 @@ impl TagsDc {
     /// step needs this call.
     ///
     /// # Errors
-    /// If the images are not regions of the model's width, or a region cannot be read.
+    /// If evidence is asked for, and the images are not regions of the model's width, or a region cannot be read.
     pub fn with_filter_of(mut self, train: &Items) -> Result<Self> {
         self.learn_filter(train)?;
         Ok(self)
@@ -40,8 +40,7 @@ impl TagsDc {
     pub(super) fn learn_filter(&mut self, train: &Items) -> Result<()> {
         let filter = self.config.synthetic.filter;
         if self.config.loss.synthetic() && !self.learnt.is_done(filter) {
-            let regions = train.images.regions(self.model().shape.features)?;
-            self.learnt = Arc::new(self.learnt.of(filter, train, regions)?);
+            self.learnt = Arc::new(self.learnt.of(filter, train, self.model().shape.features)?);
         }
         Ok(())
     }
@@ -74,8 +73,8 @@ impl Learnt {
     /// The same, with what the filter needs.
     ///
     /// # Errors
-    /// If a region cannot be read.
-    pub(super) fn of(&self, filter: FilterKind, train: &Items, regions: &Regions) -> Result<Self> {
+    /// If evidence is asked for, and the images are not regions of this width, or a region cannot be read.
+    pub(super) fn of(&self, filter: FilterKind, train: &Items, width: usize) -> Result<Self> {
         let texts = |image| train.pairs.texts_of(image).iter().map(|&t| &train.texts[t]);
         let images = 0..train.pairs.images();
         let captions: Vec<Vec<_>> =
@@ -90,6 +89,7 @@ impl Learnt {
                 words
             };
             let told: Vec<_> = images.map(told).collect();
+            let regions = train.images.regions(width)?;
             let of = |image, words: &[u32]| evidence.of(regions, image, words);
             bounds = EvidenceBounds::fit(evidence.words(), &told, quantile, of)?;
         }
