@@ -314,7 +314,7 @@ fn starts() {
         (
             "[model.text]\nkind = \"bag\"            # paper: BERT; here a linear map of the stems that occur\npooling = \"tf_idf\"",
             "[model.text]\nkind = \"gru\"\nword_dim = 4\npool = \"mean\"",
-            ["model.start", "text.kind", "words in their order"],
+            ["model.start", "text.kind", "another encoder of captions"],
         ),
     ] {
         assert!(own.contains(from), "{from}");
