@@ -173,7 +173,7 @@ def test_every_form_of_the_same_rows(sides, tmp_path):
         (np.ones((2, 3)), np.ones((2, 3)), {"pairs": {0: [2]}}, ValueError, "^pairs, image 0: expected a text below 2, got 2$"),
         (np.ones((2, 3)), np.ones((2, 3)), {"pairs": {"a.jpg": [0]}}, ValueError, "^pairs: expected a row number, got 'a.jpg'$"),
         (np.ones((2, 3)), np.ones((2, 3)), {"protocol": "coco"}, ValueError, "^protocol: expected a name that is known, got unknown variant `coco`, expected one of `full`"),
-        (np.ones((2, 3)), np.ones((2, 3)), {"protocol": "coco_5k"}, ValueError, "^protocol coco_5k: expected 5000 images, got 2$"),
+        (np.ones((2, 3)), np.ones((2, 3)), {"protocol": "coco_5k"}, ValueError, r"^protocol coco_5k: expected 5000 images \(protocol full takes any number\), got 2$"),
         (np.ones((2, 3)), np.ones((2, 3)), {"ties": "first"}, ValueError, "^ties: expected a name that is known, got unknown variant `first`"),
         (np.ones((2, 3)), np.ones((2, 3)), {"k": [0]}, ValueError, "^k: expected a whole number of at least 1, got 0$"),
         (np.ones((2, 3)), np.ones((2, 3)), {"k": [1.5]}, TypeError, "^k: expected a whole number, got 1.5$"),
