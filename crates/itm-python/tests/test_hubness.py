@@ -162,7 +162,8 @@ def test_knowledge():
     ("call", "error", "line"),
     [
         (lambda: hubness.Csls(k=0).fit(BANK, ITEMS), ValueError, "^k: expected at least 1 neighbour, got 0$"),
-        (lambda: hubness.Csls(k="a").fit(BANK, ITEMS), TypeError, "'k'"),
+        (lambda: hubness.Csls(k="a").fit(BANK, ITEMS), TypeError, r"^Csls\(k='a'\): "),
+        (lambda: hubness.Csls(k=-1).fit(BANK, ITEMS), ValueError, r"^Csls\(k=-1\): "),
         (lambda: hubness.Csls().fit(BANK[:, :4], ITEMS), ValueError, "^items: expected the width of bank_queries, 4, got 12$"),
         (lambda: hubness.Csls().fit(BANK[:0], ITEMS), ValueError, "at least 1 query in the bank"),
         (lambda: hubness.Csls().set_params(beta=1), ValueError, "^Csls: expected one of k, got beta$"),

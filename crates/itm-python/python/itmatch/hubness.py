@@ -85,7 +85,11 @@ class _Correction:
         """
         bank, items = rows("bank_queries", bank_queries), rows("items", items)
         more = None if bank_items is None else rows("bank_items", bank_items)
-        method = getattr(_itmatch.Method, type(self).__name__)(**self.get_params())
+        try:
+            method = getattr(_itmatch.Method, type(self).__name__)(**self.get_params())
+        except (TypeError, OverflowError) as error:
+            kind = TypeError if isinstance(error, TypeError) else ValueError
+            raise kind(f"{self!r}: {error}") from None
         self._fitted = method.fit(bank, items, more, bool(transductive))
         self.n_features_in_ = bank.shape[1]
         self.n_items_ = items.shape[0]
