@@ -4,10 +4,10 @@ use itm_core::data::Regions;
 use itm_core::start::{LinearMap, Start};
 use itm_core::{Error, Result};
 
-/// The least evidence with which an image shows each word, learnt from the images that are told with the word.
+/// The least evidence with which an image shows each word, learnt from the images whose captions have the word.
 ///
 /// ```text
-/// b_w = the ⌊q n⌋-th smallest, from 0, of e(i, w) over the n training images i that are told with w
+/// b_w = the ⌊q n⌋-th smallest, from 0, of e(i, w) over the n training images i whose captions have w
 /// w is absent from i   ⇔   e(i, w) < b_w
 /// ```
 ///
@@ -16,7 +16,7 @@ use itm_core::{Error, Result};
 /// | e(i, w) | the evidence of an image for a word: [`StartEvidence`], or the largest score of the word with a region by any model |
 /// | q | `quantile` |
 ///
-/// A word that no training image is told with is never absent. Learn the bounds from training captions only.
+/// A word of no training caption is never absent. Learn the bounds from training captions only.
 ///
 /// ```
 /// use tags_dc::EvidenceBounds;
@@ -188,7 +188,7 @@ mod tests {
         })
     }
 
-    /// By hand: of ten images, told with word 0 in a mixed order of evidence, a quantile of 0.2 is the third lowest.
+    /// By hand: of ten images whose captions have word 0, a quantile of 0.2 is the third lowest.
     #[test]
     fn golden_bounds() {
         let told = vec![vec![0, 1]; 10];
@@ -197,7 +197,7 @@ mod tests {
             let at = |x: f32| bounds.absent(&[x, 0.0, -9.0]);
             assert!(at(lowest - 1e-4).contains(0) && !at(lowest).contains(0), "{quantile}");
             assert!(!at(0.0).contains(1), "evidence that is 0 everywhere");
-            assert!(!at(0.0).contains(2), "no image is told with word 2");
+            assert!(!at(0.0).contains(2), "no caption has word 2");
             assert!(!at(0.0).contains(7), "a mark behind the words");
         }
         assert!(!bounds(0.2, &told).unwrap().absent(&[]).contains(0), "no evidence is known");

@@ -107,7 +107,7 @@ impl Part {
     /// The union of two parts. Order does not matter.
     ///
     /// # Errors
-    /// If the parts differ in reduction, settings, shape of the whole or kernel, were made from other rows of the same range, or have both
+    /// If the union does not fit the memory, or the parts differ in reduction, settings, shape of the whole or kernel, were made from other rows of the same range, or have both
     /// seen a score.
     pub fn join(mut self, other: Self) -> Result<Self> {
         let (own, new) = (&self.header, &other.header);
@@ -139,8 +139,8 @@ impl Part {
         self.header.covered.extend(other.header.covered);
         self.header.covered.sort_by_key(|[rows, columns]| (rows.start, columns.start));
         self.header.inputs.extend(other.header.inputs);
-        self.images.join(&other.images, merge);
-        self.texts.join(&other.texts, merge);
+        self.images.join(&other.images, merge)?;
+        self.texts.join(&other.texts, merge)?;
         Ok(self)
     }
 

@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use super::Kind;
+use super::{Kind, invalid};
+use crate::Result;
 
 /// `width` numbers for each of some neighbours; 0 says nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -54,15 +55,23 @@ impl Slots {
         self.values.chunks(self.width.max(1))
     }
 
-    pub(super) fn join(&mut self, other: &Self, merge: Merge) {
+    /// # Errors
+    /// If the union, with what lies between, does not fit the memory.
+    pub(super) fn join(&mut self, other: &Self, merge: Merge) -> Result<()> {
         if other.values.is_empty() {
-            return;
+            return Ok(());
         }
         let (own, new) = (self.range(), other.range());
         if self.values.is_empty() {
-            return *self = other.clone();
+            *self = other.clone();
+            return Ok(());
         }
         let (first, end) = (own.start.min(new.start), own.end.max(new.end));
+        let all = (end - first).checked_mul(self.width);
+        let more = all.unwrap_or(usize::MAX).saturating_sub(self.values.len());
+        if self.values.try_reserve(more).is_err() {
+            return invalid("parts whose union fits the memory", format!("{} rows", end - first));
+        }
         if first < own.start {
             let more = (own.start - first) * self.width;
             self.values.splice(0..0, std::iter::repeat_n(0, more));
@@ -72,13 +81,17 @@ impl Slots {
         let at = (new.start - first) * self.width;
         let rows = self.values[at..].chunks_mut(self.width);
         rows.zip(other.rows()).for_each(|(own, new)| merge.rows(own, new));
+        Ok(())
     }
 }
 
 impl Merge {
     fn rows(self, own: &mut [u64], new: &[u64]) {
         match self {
-            Self::Sum => own.iter_mut().zip(new).for_each(|(own, new)| *own += new),
+            // A file may hold any number; one that is too large is refused where ranks are made.
+            Self::Sum => {
+                own.iter_mut().zip(new).for_each(|(own, new)| *own = own.saturating_add(*new))
+            }
             Self::Largest => own.iter_mut().zip(new).for_each(|(own, new)| *own = (*own).max(*new)),
             Self::Best => {
                 let both = own.to_vec();

@@ -220,6 +220,20 @@ fn parts_of_other_work_are_refused() {
     assert!(line(strange.ranks(&pairs, &scores)).contains("the score of the true item of"));
 }
 
+/// A file may hold any numbers: sums do not wrap, and rows far apart are an error before memory is taken.
+#[test]
+fn numbers_of_strangers_neither_wrap_nor_abort() {
+    let slots = |first, values: &[u64]| Slots { first, width: 1, values: values.to_vec() };
+    let mut own = slots(0, &[u64::MAX, 1]);
+    own.join(&slots(0, &[7, 2]), slots::Merge::Sum).unwrap();
+    assert_eq!(own.values, [u64::MAX, 3]);
+    let far = slots(usize::MAX / 4, &[1]);
+    assert!(
+        line(own.join(&far, slots::Merge::Sum)).starts_with("part: expected parts whose union")
+    );
+    assert_eq!(own.values, [u64::MAX, 3]);
+}
+
 #[test]
 fn damaged_bytes_are_refused_in_one_line() {
     let part = quarters(Reduction::TopTexts(2)).remove(0);
