@@ -21,6 +21,8 @@ write it. Where there are several ways there are several variants, and the faste
 * `authors…`, `rules…`: TAGS-DC's micro-step as in its authors' program, and with the same rules of efficiency as ours;
 * `bf16-…`: the forward pass under torch.autocast("cpu", dtype=torch.bfloat16), weights and optimiser in float32; in a bare product
   the weights are already in bfloat16, and each call converts the rows;
+* `cuda-…` (not listed; row `fne-step-384-paper` has the paper's 32 pairs): the same on the first NVIDIA GPU; products in float32,
+  not TF32, unless `bf16-` follows;
 * `…kept…`: glibc keeps freed memory instead of returning it, as in our binary.
 
 Gradients are set to None before each step; the loss is the sum of the output; pixels and words get no gradient, sequences
@@ -162,7 +164,8 @@ class Last(nn.Module):
 
 def mixed(variant):
     """Products of a forward pass, and so of its gradients, in bfloat16 if the variant says so."""
-    return torch.autocast("cpu", dtype=torch.bfloat16, enabled=variant.startswith("bf16"))
+    device = "cuda" if variant.startswith("cuda") else "cpu"
+    return torch.autocast(device, dtype=torch.bfloat16, enabled="bf16" in variant)
 
 
 def training(model, x, variant):
@@ -322,7 +325,8 @@ class Moments:
 
 
 class FneStep:
-    def __init__(self, size, bank, variant):
+    def __init__(self, size, bank, variant, pairs=BATCH):
+        self.batch = pairs
         of = "transformers" in variant
         pair = [from_transformers("vit", size), from_transformers("bert", None)] if of else [Vit(size), Bert()]
         self.online = nn.ModuleList(pair).train()
@@ -334,7 +338,7 @@ class FneStep:
         self.optimiser = torch.optim.Adam(self.online.parameters(), lr=2e-5, fused=variant.endswith("-fused"))
         self.banks = [F.normalize(torch.randn(bank, WIDTH), dim=1) for _ in range(2)]
         self.ids, self.cursor, self.number = torch.full((bank,), -100), 0, 0
-        self.inputs = torch.rand(BATCH, 3, size, size), torch.randint(1, WORDS, (BATCH, PIECES))
+        self.inputs = torch.rand(pairs, 3, size, size), torch.randint(1, WORDS, (pairs, PIECES))
         self.seen = Moments(), Moments()
 
     def embed(self, first):
@@ -366,8 +370,8 @@ class FneStep:
         return torch.multinomial(rho, 1)
 
     def __call__(self):
-        own_ids = torch.arange(self.number, self.number + BATCH)
-        self.number += BATCH
+        own_ids = torch.arange(self.number, self.number + self.batch)
+        self.number += self.batch
         with torch.no_grad():
             torch._foreach_lerp_(*self.pairs, 1 - MOMENTUM)
             kept = self.embed(2)
@@ -380,11 +384,11 @@ class FneStep:
             own = S.diagonal()[:, None]
             hinges = (MARGIN + S - own).clamp(min=0).masked_fill(same, 0)
             columns = self.draw(S, own, same, hinges.argmax(1))
-            loss = loss + hinges.gather(1, columns).sum() / BATCH
-        place = (self.cursor + torch.arange(BATCH)) % len(self.ids)
+            loss = loss + hinges.gather(1, columns).sum() / self.batch
+        place = (self.cursor + torch.arange(self.batch)) % len(self.ids)
         for bank, rows in zip(self.banks, kept):
             bank[place] = rows
-        self.ids[place], self.cursor = own_ids, (self.cursor + BATCH) % len(self.ids)
+        self.ids[place], self.cursor = own_ids, (self.cursor + self.batch) % len(self.ids)
         self.optimiser.zero_grad(set_to_none=True)
         loss.backward()
         nn.utils.clip_grad_norm_(self.online.parameters(), 2.0)
@@ -454,7 +458,9 @@ for schedule, per_caption in [("per-batch", False), ("per-caption", True)]:
     ROWS[f"naaf-step-{schedule}"] = (naaf_step(per_caption), LEARNT)
 MICRO = ["authors", "authors-kept-fused", "rules-kept-fused"]
 ROWS["tags-micro-step"] = (tags_micro_step, MICRO)
+CUDA = ["cuda-own-fused", "cuda-own-compiled-fused", "cuda-bf16-own-fused", "cuda-bf16-own-compiled-fused"]
 UNLISTED = {"fne-step-tiny": (fne_tiny, WHOLE), "tags-tiny": (tags_tiny, MICRO)}
+UNLISTED["fne-step-384-paper"] = (lambda variant: FneStep(384, 8192, variant, 32), CUDA)
 
 
 # Measuring, as on the Rust side.
@@ -513,6 +519,9 @@ def main():
     line = {"row": args.row, "variant": args.variant, "torch": torch.__version__, "blas": blas()}
     line["python"] = platform.python_version()
     try:
+        if args.variant.startswith("cuda"):
+            torch.set_default_device("cuda")
+            line["device"] = torch.cuda.get_device_name()
         if "kept" in args.variant:
             keep_freed_memory()
         if "transformers" in args.variant:

@@ -273,8 +273,11 @@ pub struct EmbedArgs {
     #[arg(long, value_name = "I/N")]
     pub shard: Option<Shard>,
     /// `f32`, or `bf16` as in `reproduce`.
-    #[arg(long, value_parser = precision)]
-    pub precision: Option<Precision>,
+    #[arg(long, value_parser = precision, default_value = "f32")]
+    pub precision: Precision,
+    /// As in `reproduce`.
+    #[arg(long, default_value = "cpu")]
+    pub backend: String,
     /// Pictures or captions that the model reads at a time.
     #[arg(long, default_value_t = 32, value_name = "N")]
     pub batch: usize,

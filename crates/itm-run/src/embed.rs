@@ -11,14 +11,15 @@ use std::path::{Path, PathBuf};
 
 use itm_core::data::turned_pictures;
 use itm_core::files::sha256_of;
+use itm_core::learn::precision_of;
 use itm_core::vision::Transform;
 use itm_core::weights::Hub;
 use itm_core::{Error, Result};
-use itm_kernels::Precision;
 use serde_json::{Value, json};
 
 use crate::checkpoint::write_atomically;
 use crate::cli::EmbedArgs;
+use crate::devices::device;
 use crate::npy::array;
 use crate::{progress, stop};
 use captions::CaptionList;
@@ -35,9 +36,10 @@ pub(crate) fn embed(args: &EmbedArgs) -> Result<()> {
     let pictures = args.images.as_deref().map(|path| PictureList::open(path, args.shard));
     let pictures = pictures.transpose()?;
     let captions = args.captions.as_deref().map(CaptionList::read).transpose()?;
+    let device = device(&args.backend)?;
+    precision_of("--precision", args.precision, &device)?;
     let folder = Hub::from_env().folder(&args.model)?;
-    let precision = args.precision.unwrap_or(Precision::F32);
-    let embedder = Embedder::open(&folder, args.adapter.as_deref(), precision)?;
+    let embedder = Embedder::open(&folder, args.adapter.as_deref(), args.precision, &device)?;
     let missing = |option, reads| {
         Error::invalid(option, format!("a model that reads {reads}"), folder.display())
     };
@@ -80,6 +82,7 @@ fn identity(
         "adapter": args.adapter.as_deref().map(model::hashes).transpose()?,
         "pictures": pictures.map(|list| &list.hash),
         "captions": args.captions.as_deref().map(sha256_of).transpose()?,
+        "backend": args.backend,
         "batch": args.batch,
         "shard": args.shard.map(|shard| shard.to_string()),
         "skip_bad": args.skip_bad,

@@ -44,8 +44,8 @@ impl Embedder {
         folder: &Path,
         adapter: Option<&Path>,
         precision: Precision,
+        device: &Device,
     ) -> Result<Self> {
-        let device = Device::flex();
         let kind = kind(folder)?;
         if let (Some(adapter), SENTENCE | "bert" | "vit" | "dinov2") = (adapter, kind.as_str()) {
             let expected = format!("none for a folder of {kind}");
@@ -53,7 +53,7 @@ impl Embedder {
         }
         let (encoder, transform, report, about) = match kind.as_str() {
             SENTENCE | "bert" => {
-                let (model, report) = SentenceEncoder::open(folder, &device)?;
+                let (model, report) = SentenceEncoder::open(folder, device)?;
                 let model = model.with_precision(precision);
                 let about = json!({
                     "pool": model.pool,
@@ -65,7 +65,7 @@ impl Embedder {
             "vit" | "dinov2" => {
                 let shape = VitShape::read(folder)?;
                 let transform = Transform::open(folder, shape.image[0])?;
-                let (vit, report) = Vit::open(folder, &device)?;
+                let (vit, report) = Vit::open(folder, device)?;
                 let patches = kind == "dinov2";
                 let rows = if patches { "class row, mean of patches" } else { "class row" };
                 let about = json!({ "rows": rows });
@@ -73,7 +73,7 @@ impl Embedder {
                 (Encoder::Vit { vit, patches }, Some(transform), report, about)
             }
             _ => {
-                let (mut model, report) = DualEncoder::open(folder, &device)?;
+                let (mut model, report) = DualEncoder::open(folder, device)?;
                 if let Some(adapter) = adapter {
                     model = model.with_adapter(adapter)?;
                 }
@@ -122,7 +122,7 @@ impl Embedder {
                 "std": normalization.std,
             });
         }
-        Ok(Self { encoder, transform, about, device })
+        Ok(Self { encoder, transform, about, device: device.clone() })
     }
 
     /// Width of a row of a picture.

@@ -4,6 +4,7 @@ use std::fs;
 use burn::tensor::Device;
 use itm_core::data::{Npy, decode_image, sha256_hex};
 use itm_core::encoders::{DualEncoder, DualLayout, DualShape};
+use itm_kernels::Precision;
 
 use super::*;
 use crate::cli::Shard;
@@ -76,7 +77,8 @@ impl World {
             captions: Some(self.path("captions.txt")),
             out: self.path(out),
             shard: None,
-            precision: None,
+            precision: Precision::F32,
+            backend: "cpu".into(),
             batch: 3,
             patches: true,
             upright: false,
@@ -108,7 +110,8 @@ fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
 fn a_folder_becomes_two_files_of_embeddings() {
     let world = World::new();
     embed(&world.args("out")).unwrap();
-    let model = Embedder::open(&world.path("model"), None, Precision::F32).unwrap();
+    let model =
+        Embedder::open(&world.path("model"), None, Precision::F32, &Device::flex()).unwrap();
     let transform = model.transform.unwrap();
     let got = values(world.path("out/image.npy"));
     for (i, row) in got.chunks_exact(12).enumerate() {
@@ -235,6 +238,8 @@ fn what_cannot_be_embedded_is_named() {
     let world = World::new();
     let none = EmbedArgs { images: None, captions: None, ..world.args("out") };
     assert_eq!(world.line(&none), "--images, --captions: expected one of them or both, got none");
+    let gpu = EmbedArgs { backend: "gpu".into(), ..world.args("out") };
+    assert!(world.line(&gpu).starts_with("backend: expected cpu, wgpu[:i], tch"));
     let config = world.path("model/config.json");
     let whole = fs::read_to_string(&config).unwrap();
     for other in ["blip", "dinov2_with_registers"] {

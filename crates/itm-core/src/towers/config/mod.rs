@@ -1,23 +1,22 @@
 //! `[model]`: the encoders, where their weights come from, and how their rows become an embedding.
 
-use std::fmt;
-use std::marker::PhantomData;
+mod check;
+mod weights;
+
 use std::path::PathBuf;
 
 use itm_kernels::Memory;
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{MapAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
 use super::FeatureTransform;
 use crate::encoders::{
     BertShape, DualShape, ImagePool, PiecePool, ResidualShape, TextPool, VitShape, sentence_pool,
 };
-use crate::learn::{at_least_one, within};
 use crate::start::{BagPooling, StartFrom, StartOptions};
 use crate::vision::{Augment, Normalization, Overflow, Transform};
 use crate::weights::Hub;
 use crate::{Error, Result};
+pub use weights::Weights;
 
 /// Both encoders. Any image encoder goes with any text encoder.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -196,66 +195,6 @@ fn clip_folder(weights: &str) -> Result<(PathBuf, DualShape)> {
     Ok((folder, shape))
 }
 
-/// Where weights come from. In a config, a string is a folder or `org/name@revision`, and a table has the sizes of a random model.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(untagged)]
-pub enum Weights<S> {
-    /// Published weights.
-    Pretrained(String),
-    /// Random weights of these sizes, a function of the seed.
-    Random(S),
-}
-
-impl<S> Weights<S> {
-    /// The folder of published weights, which may be downloaded first; `None` for random weights.
-    ///
-    /// # Errors
-    /// The errors of [`Hub::folder`].
-    pub fn folder(&self) -> Result<Option<PathBuf>> {
-        match self {
-            Self::Pretrained(name) => Hub::from_env().folder(name).map(Some),
-            Self::Random(_) => Ok(None),
-        }
-    }
-}
-
-impl<S: Clone> Weights<S> {
-    /// The sizes of the weights. `read` reads them from a folder.
-    fn shape(&self, read: impl FnOnce(PathBuf) -> Result<S>) -> Result<S> {
-        match self {
-            Self::Pretrained(name) => read(Hub::from_env().folder(name)?),
-            Self::Random(shape) => Ok(shape.clone()),
-        }
-    }
-}
-
-impl<'de, S: Deserialize<'de>> Deserialize<'de> for Weights<S> {
-    /// Written by hand, because an untagged enum would name neither the missing nor the unknown key of a table.
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
-        struct Either<S>(PhantomData<S>);
-        impl<'de, S: Deserialize<'de>> Visitor<'de> for Either<S> {
-            type Value = Weights<S>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a folder, org/name@revision, or a table of sizes")
-            }
-
-            fn visit_str<E>(self, text: &str) -> std::result::Result<Self::Value, E> {
-                Ok(Weights::Pretrained(text.to_owned()))
-            }
-
-            fn visit_map<A: MapAccess<'de>>(
-                self,
-                map: A,
-            ) -> std::result::Result<Self::Value, A::Error> {
-                S::deserialize(MapAccessDeserializer::new(map)).map(Weights::Random)
-            }
-        }
-        deserializer.deserialize_any(Either(PhantomData))
-    }
-}
-
 /// What a block keeps from its forward pass.
 pub(super) fn memory(gradient_checkpointing: bool) -> Memory {
     if gradient_checkpointing { Memory::Recompute } else { Memory::Keep }
@@ -340,121 +279,15 @@ impl ModelConfig {
         }
     }
 
-    /// Refuses published weights that do not fit the rest of the configuration. Reads only their `config.json`, so that a run
-    /// fails before it reads hundreds of megabytes.
-    ///
-    /// # Errors
-    /// If a folder is not found, or has another architecture or another size than the configuration says.
-    pub fn check_weights(&self) -> Result<()> {
-        let joint = |side, (_, shape): (PathBuf, DualShape)| {
-            JointLayer::None.check(side, shape.joint, self.embed_dim)
-        };
-        match &self.image {
-            ImageConfig::Features(_) => {}
-            ImageConfig::Vit(vit) => {
-                vit.check(&vit.shape()?, self.embed_dim)?;
-                vit.transform()?;
-            }
-            ImageConfig::Clip(clip) => {
-                joint("model.image", clip.folder()?)?;
-                clip.transform()?;
-            }
-        }
-        match &self.text {
-            TextConfig::Bert(bert) => {
-                bert.sentence()?;
-                bert.check(&bert.shape()?, self.embed_dim)
-            }
-            TextConfig::Clip(clip) => joint("model.text", clip.folder()?),
-            TextConfig::Gru(_) | TextConfig::Bag(_) => Ok(()),
-        }
-    }
-
     /// The closed form that the weights begin with, if `start` is `cca`.
     pub fn closed_form(&self) -> Option<&StartOptions> {
         self.cca.as_ref().filter(|_| self.start == StartFrom::Cca)
     }
 
-    /// Refuses values that no encoder can be made with.
-    ///
-    /// # Errors
-    /// The error names the key, its range and its value.
-    pub fn validate(&self) -> Result<()> {
-        at_least_one("model.embed_dim", self.embed_dim)?;
-        self.validate_start()?;
-        if let ImageConfig::Features(FeaturesConfig { residual: Some(residual), .. }) = &self.image
-        {
-            residual.validate("model.image.residual")?;
-        }
-        if let ImageConfig::Vit(vit) = &self.image {
-            at_least_one("model.image.image_size", vit.image_size)?;
-            if let Weights::Random(shape) = &vit.weights {
-                let rates = [shape.dropout, shape.attention_dropout];
-                check_shape("model.image", shape.width, shape.heads, rates)?;
-                at_least_one("model.image.weights.patch", shape.patch)?;
-                let least = shape.image.into_iter().min().unwrap_or(0);
-                fits("model.image.weights.image", shape.patch, least)?;
-                vit.check(shape, self.embed_dim)?;
-            }
-        }
-        match &self.text {
-            TextConfig::Gru(gru) => at_least_one("model.text.word_dim", gru.word_dim),
-            TextConfig::Bag(_) | TextConfig::Clip(_) => Ok(()),
-            TextConfig::Bert(bert) => {
-                let wanted = "at least 2, for [CLS] and [SEP]";
-                within("model.text.max_length", bert.max_length as f64, wanted, |n| n >= 2.0)?;
-                let Weights::Random(shape) = &bert.weights else { return Ok(()) };
-                let rates = [shape.dropout, shape.attention_dropout];
-                check_shape("model.text", shape.width, shape.heads, rates)?;
-                bert.check(shape, self.embed_dim)
-            }
-        }
-    }
-}
-
-impl ModelConfig {
     /// Whether an encoder has blocks. Only blocks have a precision that can be chosen.
     pub fn has_blocks(&self) -> bool {
         !matches!(self.image, ImageConfig::Features(_))
             || matches!(self.text, TextConfig::Bert(_) | TextConfig::Clip(_))
-    }
-
-    fn validate_start(&self) -> Result<()> {
-        let Some(cca) = &self.cca else {
-            return match self.start {
-                StartFrom::Random => Ok(()),
-                StartFrom::Cca => {
-                    Err(Error::invalid("model.start", "\"cca\" with a section [model.cca]", "none"))
-                }
-            };
-        };
-        cca.validate()?;
-        if self.start == StartFrom::Cca {
-            cca.fits(self.embed_dim)?;
-        }
-        let linear = |projection| projection == JointLayer::Linear;
-        let image = match &self.image {
-            ImageConfig::Features(_) => true,
-            ImageConfig::Vit(vit) => linear(vit.projection),
-            ImageConfig::Clip(_) => false,
-        };
-        let text = match &self.text {
-            TextConfig::Bag(_) => true,
-            TextConfig::Bert(bert) => linear(bert.projection),
-            TextConfig::Gru(_) | TextConfig::Clip(_) => false,
-        };
-        let wrong = |expected, got| Err(Error::invalid("model.start", expected, got));
-        match self.start {
-            StartFrom::Cca if !image => wrong(
-                "\"cca\" with image.kind = \"features\", or \"vit\" with projection = \"linear\"",
-                "another encoder of images",
-            ),
-            StartFrom::Cca if !text => wrong(
-                "\"cca\" with text.kind = \"bag\", or \"bert\" with projection = \"linear\"",
-                "another encoder of captions",
-            ),
-            _ => Ok(()),
-        }
     }
 }
 
@@ -491,15 +324,6 @@ impl VitConfig {
     pub fn shape(&self) -> Result<VitShape> {
         self.weights.shape(VitShape::read)
     }
-
-    /// Whether weights of this shape fit the rest of the configuration.
-    fn check(&self, shape: &VitShape, embed_dim: usize) -> Result<()> {
-        fits("model.image.image_size", shape.patch, self.image_size)?;
-        if shape.channels != 3 {
-            return Err(Error::invalid("model.image.weights", "3 channels", shape.channels));
-        }
-        self.projection.check("model.image", self.pool.width(shape.width), embed_dim)
-    }
 }
 
 impl BertConfig {
@@ -526,42 +350,4 @@ impl BertConfig {
         }
         Ok(Some(unit))
     }
-
-    /// Whether weights of this shape fit the rest of the configuration.
-    fn check(&self, shape: &BertShape, embed_dim: usize) -> Result<()> {
-        if self.max_length > shape.positions {
-            let expected = format!("at most {}, the positions of its weights", shape.positions);
-            return Err(Error::invalid("model.text.max_length", expected, self.max_length));
-        }
-        self.projection.check("model.text", shape.width, embed_dim)
-    }
-}
-
-impl JointLayer {
-    fn check(self, side: &str, width: usize, embed_dim: usize) -> Result<()> {
-        if self == Self::Linear || width == embed_dim {
-            return Ok(());
-        }
-        let expected = format!("{width}, the width of {side} without a projection");
-        Err(Error::invalid("model.embed_dim", expected, embed_dim))
-    }
-}
-
-fn check_shape(side: &str, width: usize, heads: usize, rates: [f64; 2]) -> Result<()> {
-    if heads == 0 || width == 0 || !width.is_multiple_of(heads) {
-        let place = format!("{side}.weights.heads");
-        return Err(Error::invalid(place, format!("a divisor of the width {width}"), heads));
-    }
-    for (key, rate) in ["dropout", "attention_dropout"].into_iter().zip(rates) {
-        let key = format!("{side}.weights.{key}");
-        within(&key, rate, "in [0, 1)", |x| (0.0..1.0).contains(&x))?;
-    }
-    Ok(())
-}
-
-fn fits(key: &str, patch: usize, side: usize) -> Result<()> {
-    if side < patch {
-        return Err(Error::invalid(key, format!("at least a patch of {patch}"), side));
-    }
-    Ok(())
 }

@@ -1,0 +1,169 @@
+//! What a configuration of encoders refuses.
+
+use std::path::PathBuf;
+
+use super::{
+    BertConfig, FeaturesConfig, ImageConfig, JointLayer, ModelConfig, TextConfig, VitConfig,
+    Weights,
+};
+use crate::encoders::{BertShape, DualShape, VitShape};
+use crate::learn::{at_least_one, within};
+use crate::start::StartFrom;
+use crate::{Error, Result};
+
+impl ModelConfig {
+    /// Refuses published weights that do not fit the rest of the configuration. Reads only their `config.json`, so that a run
+    /// fails before it reads hundreds of megabytes.
+    ///
+    /// # Errors
+    /// If a folder is not found, or has another architecture or another size than the configuration says.
+    pub fn check_weights(&self) -> Result<()> {
+        let joint = |side, (_, shape): (PathBuf, DualShape)| {
+            JointLayer::None.check(side, shape.joint, self.embed_dim)
+        };
+        match &self.image {
+            ImageConfig::Features(_) => {}
+            ImageConfig::Vit(vit) => {
+                vit.check(&vit.shape()?, self.embed_dim)?;
+                vit.transform()?;
+            }
+            ImageConfig::Clip(clip) => {
+                joint("model.image", clip.folder()?)?;
+                clip.transform()?;
+            }
+        }
+        match &self.text {
+            TextConfig::Bert(bert) => {
+                bert.sentence()?;
+                bert.check(&bert.shape()?, self.embed_dim)
+            }
+            TextConfig::Clip(clip) => joint("model.text", clip.folder()?),
+            TextConfig::Gru(_) | TextConfig::Bag(_) => Ok(()),
+        }
+    }
+
+    /// Refuses values that no encoder can be made with.
+    ///
+    /// # Errors
+    /// The error names the key, its range and its value.
+    pub fn validate(&self) -> Result<()> {
+        at_least_one("model.embed_dim", self.embed_dim)?;
+        self.validate_start()?;
+        if let ImageConfig::Features(FeaturesConfig { residual: Some(residual), .. }) = &self.image
+        {
+            residual.validate("model.image.residual")?;
+        }
+        if let ImageConfig::Vit(vit) = &self.image {
+            at_least_one("model.image.image_size", vit.image_size)?;
+            if let Weights::Random(shape) = &vit.weights {
+                let rates = [shape.dropout, shape.attention_dropout];
+                check_shape("model.image", shape.width, shape.heads, rates)?;
+                at_least_one("model.image.weights.patch", shape.patch)?;
+                let least = shape.image.into_iter().min().unwrap_or(0);
+                fits("model.image.weights.image", shape.patch, least)?;
+                vit.check(shape, self.embed_dim)?;
+            }
+        }
+        match &self.text {
+            TextConfig::Gru(gru) => at_least_one("model.text.word_dim", gru.word_dim),
+            TextConfig::Bag(_) | TextConfig::Clip(_) => Ok(()),
+            TextConfig::Bert(bert) => {
+                let wanted = "at least 2, for [CLS] and [SEP]";
+                within("model.text.max_length", bert.max_length as f64, wanted, |n| n >= 2.0)?;
+                let Weights::Random(shape) = &bert.weights else { return Ok(()) };
+                let rates = [shape.dropout, shape.attention_dropout];
+                check_shape("model.text", shape.width, shape.heads, rates)?;
+                bert.check(shape, self.embed_dim)
+            }
+        }
+    }
+
+    fn validate_start(&self) -> Result<()> {
+        let Some(cca) = &self.cca else {
+            return match self.start {
+                StartFrom::Random => Ok(()),
+                StartFrom::Cca => {
+                    Err(Error::invalid("model.start", "\"cca\" with a section [model.cca]", "none"))
+                }
+            };
+        };
+        cca.validate()?;
+        if self.start == StartFrom::Cca {
+            cca.fits(self.embed_dim)?;
+        }
+        let linear = |projection| projection == JointLayer::Linear;
+        let image = match &self.image {
+            ImageConfig::Features(_) => true,
+            ImageConfig::Vit(vit) => linear(vit.projection),
+            ImageConfig::Clip(_) => false,
+        };
+        let text = match &self.text {
+            TextConfig::Bag(_) => true,
+            TextConfig::Bert(bert) => linear(bert.projection),
+            TextConfig::Gru(_) | TextConfig::Clip(_) => false,
+        };
+        let wrong = |expected, got| Err(Error::invalid("model.start", expected, got));
+        match self.start {
+            StartFrom::Cca if !image => wrong(
+                "\"cca\" with image.kind = \"features\", or \"vit\" with projection = \"linear\"",
+                "another encoder of images",
+            ),
+            StartFrom::Cca if !text => wrong(
+                "\"cca\" with text.kind = \"bag\", or \"bert\" with projection = \"linear\"",
+                "another encoder of captions",
+            ),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl VitConfig {
+    /// Whether weights of this shape fit the rest of the configuration.
+    fn check(&self, shape: &VitShape, embed_dim: usize) -> Result<()> {
+        fits("model.image.image_size", shape.patch, self.image_size)?;
+        if shape.channels != 3 {
+            return Err(Error::invalid("model.image.weights", "3 channels", shape.channels));
+        }
+        self.projection.check("model.image", self.pool.width(shape.width), embed_dim)
+    }
+}
+
+impl BertConfig {
+    /// Whether weights of this shape fit the rest of the configuration.
+    fn check(&self, shape: &BertShape, embed_dim: usize) -> Result<()> {
+        if self.max_length > shape.positions {
+            let expected = format!("at most {}, the positions of its weights", shape.positions);
+            return Err(Error::invalid("model.text.max_length", expected, self.max_length));
+        }
+        self.projection.check("model.text", shape.width, embed_dim)
+    }
+}
+
+impl JointLayer {
+    fn check(self, side: &str, width: usize, embed_dim: usize) -> Result<()> {
+        if self == Self::Linear || width == embed_dim {
+            return Ok(());
+        }
+        let expected = format!("{width}, the width of {side} without a projection");
+        Err(Error::invalid("model.embed_dim", expected, embed_dim))
+    }
+}
+
+fn check_shape(side: &str, width: usize, heads: usize, rates: [f64; 2]) -> Result<()> {
+    if heads == 0 || width == 0 || !width.is_multiple_of(heads) {
+        let place = format!("{side}.weights.heads");
+        return Err(Error::invalid(place, format!("a divisor of the width {width}"), heads));
+    }
+    for (key, rate) in ["dropout", "attention_dropout"].into_iter().zip(rates) {
+        let key = format!("{side}.weights.{key}");
+        within(&key, rate, "in [0, 1)", |x| (0.0..1.0).contains(&x))?;
+    }
+    Ok(())
+}
+
+fn fits(key: &str, patch: usize, side: usize) -> Result<()> {
+    if side < patch {
+        return Err(Error::invalid(key, format!("at least a patch of {patch}"), side));
+    }
+    Ok(())
+}
