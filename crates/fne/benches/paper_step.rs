@@ -10,7 +10,7 @@
 //! runs this step beside the PyTorch step, which `tests/reference/performance.py` measures in the same way. `fne-step-tiny` is for
 //! trying the benchmark out. The variant `recompute` keeps only the input of each block.
 //!
-//! On a GPU (`--features tch` or `wgpu`) the variants are `tch-cuda` and `wgpu`, and the row `fne-step-384-paper` has the paper's 32 pairs:
+//! On a GPU (`--features tch` or `wgpu`) the variants are `tch`, `tch-cuda` and `wgpu`, and the row `fne-step-384-paper` has the paper's 32 pairs:
 //! [`docs/results.md`](../../../docs/results.md) has its times.
 
 #![cfg_attr(feature = "tch", allow(deprecated))] // burn will drop burn-tch: docs/decisions/0028
@@ -81,6 +81,8 @@ fn main() -> ExitCode {
             "ours" => (Memory::Keep, Precision::F32, Device::flex()),
             "ours-bf16" => (Memory::Keep, Precision::Bf16, Device::flex()),
             "recompute" => (Memory::Recompute, Precision::F32, Device::flex()),
+            #[cfg(feature = "tch")]
+            "tch" => (Memory::Keep, Precision::F32, Device::libtorch()),
             #[cfg(feature = "tch")]
             "tch-cuda" => (Memory::Keep, Precision::F32, Device::libtorch_cuda(0)),
             #[cfg(feature = "wgpu")]

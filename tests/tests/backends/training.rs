@@ -13,8 +13,9 @@ use safetensors::{Dtype, SafeTensors};
 use crate::common::{self, DIM, Data, Row};
 use crate::values::Values;
 
-/// The bound for a step's loss and gradient norm: the bound of cross attention, which is the widest of all operations.
-pub(crate) const BOUND: f64 = 2e-5;
+/// The bound for a step's loss and gradient norm. The bound of cross attention is 2e-5, the widest of all operations; a step passes through
+/// several of them. An NVIDIA H200 was off by 2.02e-5 in one row of 26 (SCAN from random weights), libtorch on a processor by 0.46e-5 there.
+pub(crate) const BOUND: f64 = 4e-5;
 
 /// The bound for the weights after the step. Adam's first update is the rate times the sign of a gradient, however small the
 /// gradient is. Where a gradient is only rounding, its sign is random, and twice the rate is a hundredth of the largest weight.
