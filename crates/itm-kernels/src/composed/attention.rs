@@ -3,6 +3,7 @@
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Backend, TensorMetadata};
 use burn::tensor::{Shape, Slice, TensorData};
+use rayon::prelude::*;
 
 use crate::attention::Heads;
 use crate::random;
@@ -128,7 +129,7 @@ fn mask<B: Backend>(
 ) -> Option<FloatTensor<B>> {
     let (rate, seed) = spec.dropout?;
     let n = (b * heads * l * l) as u64;
-    let mask = (0..n).map(|k| random::keep(seed, k, rate)).collect();
+    let mask = (0..n).into_par_iter().map(|k| random::keep(seed, k, rate)).collect();
     let mask = TensorData::new::<f32, _>(mask, [b, heads, l, l]);
     Some(B::float_from_data(mask, &like.device()))
 }
