@@ -8,6 +8,7 @@ mod correction;
 mod evaluation;
 mod part;
 mod report;
+mod scan;
 mod search;
 
 #[pyo3::pymodule]
@@ -24,6 +25,8 @@ mod _itmatch {
     use crate::part::{Part, part};
     #[pymodule_export]
     use crate::report::{Report, report};
+    #[pymodule_export]
+    use crate::scan::{Scan, scan};
     #[pymodule_export]
     use crate::search::{search, unit};
 }

@@ -30,6 +30,7 @@ from numpy.typing import ArrayLike, NDArray
 from . import _itmatch
 from ._arrays import numbers, rows, true_pairs
 from ._hits import Hits
+from ._scan import Scan, scan
 
 __all__ = [
     "Csls",
@@ -41,8 +42,10 @@ __all__ = [
     "NotFittedError",
     "QbNorm",
     "Report",
+    "Scan",
     "Sinkhorn",
     "report",
+    "scan",
 ]
 
 
