@@ -2,7 +2,7 @@
 
 use hubness::scan::{Budget, Scan as Native};
 use itm_core::{Error, Result};
-use numpy::{PyArray1, PyArrayMethods};
+use numpy::PyArray1;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde::Serialize;

@@ -90,7 +90,7 @@ def test_every_number_is_numpys(k, seed):
 
 def test_the_gate_counts_as_a_scan_with_the_item():
     queries, items = world(seed=3)
-    new = np.vstack([planted(queries, items)[-1:], items[:1], unit_rows(1, 20, 5)])
+    new = np.vstack([planted(queries, items)[-1:], world(seed=3)[1][7:8] + 1e-3, unit_rows(1, 20, 5)])
     verdicts = scan(queries, items).admit(new)
     assert [verdict["refused"] for verdict in verdicts] == [True, False, False]
     for row, verdict in zip(new, verdicts):

@@ -95,6 +95,20 @@ mod tests {
         }
     }
 
+    /// Six evenly spaced queries of 36 would all be of one topic.
+    #[test]
+    fn no_period_of_the_rows_puts_all_centres_into_one_topic() {
+        let at = |query: usize| [(query % 3) as f32 * 5.0, (query / 3) as f32 * 0.5];
+        let values: Vec<f32> = (0..36).flat_map(at).collect();
+        let clusters = Clusters::new(Embeddings::new("queries", 36, 2, &values).unwrap()).unwrap();
+        for cluster in 0..6 {
+            let topics =
+                (0..36).filter(|&query| clusters.of[query] == cluster).map(|query| query % 3);
+            let topics: std::collections::BTreeSet<_> = topics.collect();
+            assert!(topics.len() <= 1, "{:?}", clusters.of);
+        }
+    }
+
     /// n · frac(c · 0.6180339887…) by hand.
     #[test]
     fn golden_starts() {

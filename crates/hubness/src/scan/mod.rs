@@ -310,7 +310,7 @@ mod tests {
     fn golden_evidence() {
         let v = [1.0, 0.0, 0.9, 0.1, -1.0, 0.0, -0.9, 0.1];
         let w = [0.0, 5.0, 1.0, 0.0, -1.0, 0.0, 0.0, -5.0, 0.0, 0.0];
-        let scan = Scan::new(
+        let mut scan = Scan::new(
             Embeddings::new("queries", 4, 2, &v).unwrap(),
             Embeddings::new("items", 5, 2, &w).unwrap(),
             1,
@@ -332,6 +332,9 @@ mod tests {
         assert!((half.clusters - 2.0).abs() < 1e-12 && half.capture == 0.5);
         assert!((half.score - half.z).abs() < 1e-12, "spread 1 is more than capture");
         assert_eq!(scan.evidence(&[]).clusters, 0.0);
+        // All queries of a cluster of one are half of the usual two.
+        scan.clusters.sizes = vec![1, 3];
+        assert_eq!(scan.evidence(&[found(0, 1, 1)]).capture, 0.5);
     }
 
     #[test]
