@@ -13,7 +13,7 @@ use super::input::{InputArgs, Location};
 use crate::Direction;
 use crate::study::{Settings, Study};
 
-pub use parts::{FinishArgs, Keep, MergeArgs, PartialArgs, Span};
+pub use parts::{FinishArgs, Keep, MergeArgs, PartFitArgs, PartialArgs, Span};
 pub use scan::ScanArgs;
 
 /// Hubs of cross-modal retrieval: measures them, names them, corrects scores for them.

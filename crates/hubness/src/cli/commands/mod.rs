@@ -2,6 +2,7 @@
 
 mod export;
 mod npy;
+mod part_fit;
 mod parts;
 mod report;
 mod rescore;
