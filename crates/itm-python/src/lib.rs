@@ -28,5 +28,5 @@ mod _itmatch {
     #[pymodule_export]
     use crate::scan::{Scan, scan};
     #[pymodule_export]
-    use crate::search::{search, unit};
+    use crate::search::{matching, search, unit};
 }

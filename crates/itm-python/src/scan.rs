@@ -15,7 +15,12 @@ pub(crate) struct Scan(Native);
 
 /// Scans items over a bank of queries.
 #[pyfunction]
-pub(crate) fn scan(py: Python<'_>, queries: Array<'_>, items: Array<'_>, k: usize) -> PyResult<Scan> {
+pub(crate) fn scan(
+    py: Python<'_>,
+    queries: Array<'_>,
+    items: Array<'_>,
+    k: usize,
+) -> PyResult<Scan> {
     let (queries, items) = (Rows::new("queries", &queries)?, Rows::new("items", &items)?);
     run(py, || {
         queries.tiles(items)?; // the checks, with Python's names

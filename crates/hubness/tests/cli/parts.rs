@@ -272,6 +272,7 @@ fn parts_of_processors_of_different_kinds() {
         let line = format!("partial {SOURCE} --keep top-texts --top 7 --cols {cols} --out {out}");
         folder.forced(&line, fused)
     };
+    let mut seen = Vec::new();
     for fused in ["0", "1"] {
         for (cols, out) in [("0..30", "a.part"), ("30..72", "b.part")] {
             assert_eq!(partial(fused, cols, out).code, Some(0));
@@ -280,7 +281,9 @@ fn parts_of_processors_of_different_kinds() {
         let found = folder.run("finish all.part").good().out;
         assert_eq!(partial(fused, "0..72", "one.part").code, Some(0));
         assert_eq!(folder.run("finish one.part").good().out, found, "{fused}");
+        seen.push(found);
     }
+    assert_ne!(seen[0], seen[1], "other roundings, other last digits");
     assert_eq!(partial("0", "30..72", "b.part").code, Some(0));
     let ran = folder.run("merge a.part b.part --out x.part");
     let want = "error: b.part: expected scores of processors of one kind, Fused, got Separate\n";

@@ -76,7 +76,7 @@ pub use rank_counts::{RankCounts, Standings};
 pub use top::{TopImages, TopK, TopTexts, places};
 
 use crate::eval::Ranks;
-use crate::{Error, Pairs, Result, ScoreMatrix};
+use crate::{Error, Pairs, Result, ScoreMatrix, interrupt};
 pub use kernel::widest;
 use kernel::{ALIGN, Panel, product};
 
@@ -218,6 +218,7 @@ impl<'a> Tiles<'a> {
         for columns in pieces(texts, self.tile.1) {
             panel.pack(&self.texts, columns.clone());
             for rows in pieces(images.clone(), self.tile.0) {
+                interrupt::check();
                 product(self.images.block(rows.clone()), &panel, &mut scores);
                 see(&Tile::new(rows, columns.clone(), &scores, panel.width()));
             }

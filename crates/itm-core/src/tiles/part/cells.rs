@@ -102,6 +102,16 @@ pub(super) fn cells(whole: usize) -> usize {
 }
 
 impl Part {
+    /// Whether [`log_sums`](Self::log_sums) are what the part is of.
+    pub fn has_log_sums(&self) -> bool {
+        matches!(self.header.kind, Kind::ExpSums { .. })
+    }
+
+    /// Whether [`moments`](Self::moments) are what the part is of.
+    pub fn has_moments(&self) -> bool {
+        matches!(self.header.kind, Kind::Moments { .. })
+    }
+
     /// `log Σ exp(β·s)` of every image or text, whichever the part is of.
     ///
     /// # Errors
