@@ -171,6 +171,7 @@ impl Interval {
     /// # Panics
     /// If there is no value, or one is not finite.
     pub fn percentile(mut values: Vec<f64>) -> Self {
+        interrupt::check(); // a report has many intervals, and sorts a million values for each
         assert!(!values.is_empty(), "an interval of at least 1 value");
         if let Some(bad) = values.iter().find(|value| !value.is_finite()) {
             panic!("an interval of finite numbers, got {bad}");
