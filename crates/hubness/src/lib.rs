@@ -28,6 +28,7 @@ pub mod report;
 mod rescore;
 pub mod rows;
 mod saved;
+pub mod scan;
 mod sinkhorn;
 pub mod study;
 mod survey;

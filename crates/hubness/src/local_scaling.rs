@@ -2,6 +2,8 @@
 
 use itm_core::scored::Scored;
 use itm_core::tiles::Maxima;
+#[cfg(feature = "cli")]
+use itm_core::tiles::TopK;
 use serde::{Deserialize, Serialize};
 
 use crate::directed::{DirectedScores, at_least_one};
@@ -92,6 +94,18 @@ impl LocalScaling {
         let items: Vec<_> = (0..bank.items()).map(width).collect();
         bank.finite("item", "distance to its nearest queries", &items)?;
         Ok(Correction::new(direction, Widths { form: self.form, items }))
+    }
+
+    /// As a fit on a bank, from the nearest queries of every item.
+    ///
+    /// # Errors
+    /// As [`fit`](Self::fit), for the scores in the lists.
+    #[cfg(feature = "cli")]
+    pub(crate) fn widths(&self, nearest: &TopK) -> Result<Vec<f64>> {
+        let largest = |item| nearest.scores(item).first().copied();
+        let largest = (0..nearest.queries()).filter_map(largest);
+        cosine("bank", largest.fold(f32::NEG_INFINITY, f32::max))?;
+        Ok((0..nearest.queries()).map(|item| self.width(nearest.scores(item))).collect())
     }
 
     /// σ or μ from the scores of the nearest neighbours, nearest first.

@@ -14,6 +14,7 @@ pub mod audit;
 pub mod data;
 pub mod eval;
 pub mod files;
+pub mod interrupt;
 pub mod output;
 pub mod scored;
 pub mod significance;

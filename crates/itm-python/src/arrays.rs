@@ -2,7 +2,10 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
 
+use itm_core::interrupt::{self, Interrupted};
 use itm_core::tiles::{Embeddings, Tiles};
 use itm_core::{Error, Pairs, Result};
 use numpy::{PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
@@ -82,6 +85,40 @@ pub(crate) fn raised(error: Error) -> PyErr {
 /// The process whose threads work: the children of a fork have none.
 static OWNER: AtomicU32 = AtomicU32::new(0);
 
+/// Between two looks at Python's signals.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Runs `work` on a thread of its own, so that this one sees Ctrl-C and ends the work.
+///
+/// # Errors
+/// What Python's handler of the signal raised.
+fn watched<T: Send>(
+    py: Python<'_>,
+    work: impl FnOnce() -> T + Send,
+) -> PyResult<std::thread::Result<T>> {
+    py.detach(|| {
+        std::thread::scope(|scope| {
+            let (done, ended) = channel();
+            scope.spawn(move || {
+                _ = done.send(catch_unwind(AssertUnwindSafe(work))); // the other end waits
+            });
+            loop {
+                match ended.recv_timeout(LOOK) {
+                    Ok(result) => return Ok(result),
+                    Err(RecvTimeoutError::Disconnected) => unreachable!("the thread sends"),
+                    Err(RecvTimeoutError::Timeout) => {}
+                }
+                if let Err(signal) = Python::attach(|py| py.check_signals()) {
+                    interrupt::set(true);
+                    _ = ended.recv(); // it ends within a tile or a replicate
+                    interrupt::set(false);
+                    return Err(signal);
+                }
+            }
+        })
+    })
+}
+
 /// Calls `work` while other threads of Python run.
 pub(crate) fn run<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T> + Send) -> PyResult<T> {
     let this = std::process::id();
@@ -93,8 +130,12 @@ pub(crate) fn run<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T> + Se
         }
         Err(_) => {}
     }
-    match py.detach(|| catch_unwind(AssertUnwindSafe(work))) {
+    match watched(py, work)? {
         Ok(result) => result.map_err(raised),
+        Err(payload) if payload.is::<Interrupted>() => {
+            let line = "itmatch: expected to end, got Ctrl-C in another thread";
+            Err(PyRuntimeError::new_err(line))
+        }
         Err(_) => {
             let line = "itmatch: expected arrays that do not change during the call, got others (or a bug: see the line above)";
             Err(PyRuntimeError::new_err(line))

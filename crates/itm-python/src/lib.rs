@@ -8,6 +8,7 @@ mod correction;
 mod evaluation;
 mod part;
 mod report;
+mod scan;
 mod search;
 
 #[pyo3::pymodule]
@@ -25,5 +26,7 @@ mod _itmatch {
     #[pymodule_export]
     use crate::report::{Report, report};
     #[pymodule_export]
-    use crate::search::{search, unit};
+    use crate::scan::{Scan, scan};
+    #[pymodule_export]
+    use crate::search::{matching, search, unit};
 }

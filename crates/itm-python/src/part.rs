@@ -1,7 +1,7 @@
 //! Parts of a pass.
 
 use itm_core::eval::TiePolicy;
-use itm_core::tiles::Reduction;
+use itm_core::tiles::{Reduction, Side};
 use itm_core::{Error, Pairs, Result};
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
@@ -28,31 +28,41 @@ pub(crate) fn part<'py>(
     whole: (usize, usize),
     keep: &str,
     k: usize,
+    beta: f64,
     pairs: Option<TruePairs<'py>>,
     scores: Option<Scores<'py>>,
 ) -> PyResult<Part> {
     let (images, texts) = (Rows::new("images", &images)?, Rows::new("texts", &texts)?);
     let pairs = pairs.map(|pairs| pairs.pairs(whole.0)).transpose()?;
     let scores = scores.map(|scores| scores.as_array().to_vec());
-    let reduction = reduction(keep, k, pairs.as_ref(), scores.as_deref()).map_err(raised)?;
+    let reduction =
+        reduction(keep, (k, beta), pairs.as_ref(), scores.as_deref()).map_err(raised)?;
     run(py, || images.tiles(texts)?.part(reduction, origin, whole)).map(Part)
 }
 
 fn reduction<'a>(
     keep: &str,
-    k: usize,
+    (k, beta): (usize, f64),
     pairs: Option<&'a Pairs>,
     scores: Option<&'a [f32]>,
 ) -> Result<Reduction<'a>> {
     match (keep, pairs, scores) {
         ("top_texts", ..) => Ok(Reduction::TopTexts(k)),
         ("top_images", ..) => Ok(Reduction::TopImages(k)),
+        ("sums_of_images", ..) => Ok(Reduction::ExpSums(Side::Images, beta)),
+        ("sums_of_texts", ..) => Ok(Reduction::ExpSums(Side::Texts, beta)),
+        ("moments_of_images", ..) => Ok(Reduction::Moments(Side::Images)),
+        ("moments_of_texts", ..) => Ok(Reduction::Moments(Side::Texts)),
         ("pair_scores", Some(pairs), _) => Ok(Reduction::PairScores(pairs)),
         ("ranks", Some(pairs), Some(scores)) => Ok(Reduction::Ranks(pairs, scores)),
         ("ranks", Some(_), None) => {
             Err(Error::invalid("pair_scores", "the scores of all true pairs", "none"))
         }
-        _ => Err(Error::invalid("keep", "top_texts, top_images, pair_scores or ranks", keep)),
+        _ => {
+            let expected = "top_texts, top_images, pair_scores, ranks, sums_of_images, sums_of_texts, \
+                            moments_of_images or moments_of_texts";
+            Err(Error::invalid("keep", expected, keep))
+        }
     }
 }
 
@@ -78,6 +88,20 @@ impl Part {
             Ok(found)
         })?;
         found.arrays(py, queries).map(Some)
+    }
+
+    /// The sums, or means and deviations, if the part has them.
+    fn sums<'py>(&self, py: Python<'py>) -> PyResult<Option<Vec<Bound<'py, PyArray1<f64>>>>> {
+        let found = if self.0.has_log_sums() {
+            vec![self.0.log_sums().map_err(raised)?]
+        } else if self.0.has_moments() {
+            let moments = self.0.moments().map_err(raised)?;
+            let mean = moments.iter().map(|moment| moment.mean).collect();
+            vec![mean, moments.iter().map(|moment| moment.deviation()).collect()]
+        } else {
+            return Ok(None);
+        };
+        Ok(Some(found.into_iter().map(|values| PyArray1::from_vec(py, values)).collect()))
     }
 
     fn pair_scores<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f32>>> {

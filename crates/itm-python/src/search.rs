@@ -1,6 +1,8 @@
 //! The best items of every query.
 
-use hubness::{Affine, AnyCorrection, Direction, Setting, pass};
+use hubness::{
+    Affine, AnyCorrection, Candidates, Direction, GreedyOptions, Setting, greedy_matching, pass,
+};
 use itm_core::tiles::Tiles;
 use itm_core::{Error, Result};
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
@@ -34,15 +36,46 @@ pub(crate) fn search<'py>(
             }
             return Ok(found);
         };
-        if bias.len() != items.rows {
-            let expected = format!("one number for each of {} items", items.rows);
-            return Err(Error::invalid("bias", expected, bias.len()));
-        }
-        let map = Box::new(Affine::of_items(1.0, bias));
-        let correction = AnyCorrection::new(Direction::I2t, Setting::Plain, map);
-        corrected(&tiles, &correction, k)
+        corrected(&tiles, &biased(bias, items.rows)?, k)
     })?;
     found.arrays(py, queries.rows)
+}
+
+/// A matching of queries and items: each query gets at most `k` items, each item serves at most `relaxation` times its fair share.
+#[pyfunction]
+pub(crate) fn matching<'py>(
+    py: Python<'py>,
+    queries: Array<'py>,
+    items: Array<'py>,
+    k: usize,
+    relaxation: f64,
+    bias: Option<PyReadonlyArray1<'py, f64>>,
+) -> PyResult<Bound<'py, PyArray2<i64>>> {
+    let (queries, items) = (Rows::new("queries", &queries)?, Rows::new("items", &items)?);
+    let bias = bias.map_or_else(|| vec![0.0; items.rows], |bias| bias.as_array().to_vec());
+    let ids = run(py, || {
+        at_least_one(k)?;
+        let (tiles, correction) = (queries.tiles(items)?, biased(bias, items.rows)?);
+        let lists = pass::top(&tiles, &correction, Candidates::advised(k))?;
+        let candidates = Candidates::new(&tiles, &correction, &lists)?;
+        let matching = greedy_matching(&candidates, &GreedyOptions::new(k, relaxation))?;
+        let list = |query| {
+            let items = matching.items(query).iter().map(|&item| i64::from(item));
+            items.chain(std::iter::repeat(-1)).take(k)
+        };
+        Ok((0..queries.rows).flat_map(list).collect())
+    })?;
+    PyArray1::from_vec(py, ids).reshape([queries.rows, k])
+}
+
+/// The score minus a number of each item.
+fn biased(bias: Vec<f64>, items: usize) -> Result<AnyCorrection> {
+    if bias.len() != items {
+        let expected = format!("one number for each of {items} items");
+        return Err(Error::invalid("bias", expected, bias.len()));
+    }
+    let map = Box::new(Affine::of_items(1.0, bias));
+    Ok(AnyCorrection::new(Direction::I2t, Setting::Plain, map))
 }
 
 /// The lists of all queries, one after the other.

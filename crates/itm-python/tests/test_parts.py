@@ -54,7 +54,7 @@ def test_what_does_not_fit_is_one_line():
         (lambda: some[0].join(some[1]).finish(), "part: expected every score once, got image 0, text 60 never"),
         (lambda: some[0].join(parts(images, texts, keep="top_texts", k=3)[1]), "part: expected the 2 best texts of every image, got the 3"),
         (lambda: itmatch.Part.from_bytes(some[0].to_bytes()[:-1]), "part: expected a whole part, got"),
-        (lambda: parts(images, texts, keep="all"), "keep: expected top_texts, top_images, pair_scores or ranks, got all"),
+        (lambda: parts(images, texts, keep="all"), "keep: expected top_texts, top_images, pair_scores, ranks, sums_of_images, sums_of_texts, moments_of_images or moments_of_texts, got all"),
         (lambda: parts(images, texts, keep="ranks"), "pair_scores: expected the scores of all true pairs, got none"),
         (lambda: itmatch.part(images, texts, origin=(1, 0), whole=(40, 120), keep="top_texts"), "part: expected a part of 40 × 120 scores, got"),
     ):
@@ -62,6 +62,22 @@ def test_what_does_not_fit_is_one_line():
             call()
         assert len(str(raised.value).splitlines()) == 1
     assert repr(some[0].join(some[4])) == "<Part of 2 rectangles>" and some[4].covered == [(slice(7, 20), slice(1, 60))]
+
+
+def test_sums_of_parts_on_the_grid():
+    """Cuts at 4096: any order gives the bits of one part, and the numbers of NumPy."""
+    images, texts = unit_rows(4200, 5, 0), unit_rows(60, 5, 1)
+    scores = images.astype(np.float64) @ texts.astype(np.float64).T
+    for side, axis in (("images", 1), ("texts", 0)):
+        for keep, beta in ((f"sums_of_{side}", 12.0), (f"moments_of_{side}", 1.0)):
+            some = parts(images, texts, (0, 4096, 4200), (0, 60), keep=keep, beta=beta)
+            found = np.stack(np.atleast_2d(some[1].join(some[0]).finish()))
+            alone = itmatch.part(images, texts, origin=(0, 0), whole=(4200, 60), keep=keep, beta=beta)
+            np.testing.assert_array_equal(found, np.stack(np.atleast_2d(alone.finish())))
+            want = [np.log(np.exp(beta * scores).sum(axis=axis))] if "sums" in keep else [scores.mean(axis=axis), scores.std(axis=axis)]
+            np.testing.assert_allclose(found, want, rtol=1e-5, atol=1e-6)
+    with pytest.raises(ValueError, match="part: expected images that begin and end at multiples of 4096, for sums, got 0 to 7"):
+        parts(images, texts, (0, 7), (0, 60), keep="moments_of_texts")
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -1,6 +1,7 @@
 //! The command line.
 
 mod parts;
+mod scan;
 
 use std::path::PathBuf;
 
@@ -12,7 +13,8 @@ use super::input::{InputArgs, Location};
 use crate::Direction;
 use crate::study::{Settings, Study};
 
-pub use parts::{FinishArgs, Keep, MergeArgs, PartialArgs, Span};
+pub use parts::{FinishArgs, Keep, MergeArgs, PartFitArgs, PartialArgs, Span};
+pub use scan::ScanArgs;
 
 /// Hubs of cross-modal retrieval: measures them, names them, corrects scores for them.
 #[derive(Debug, Parser)]
@@ -41,6 +43,8 @@ pub enum Task {
     Rescore(RescoreArgs),
     /// Item vectors with one more dimension, for corrected search on FAISS, usearch, Qdrant, Milvus, pgvector
     Export(ExportArgs),
+    /// Items that answer suspiciously many queries: planted hubs; or whether new items may enter
+    Scan(ScanArgs),
     /// A part of a pass, for data that several processes or machines share: a rectangle of the scores
     Partial(PartialArgs),
     /// Joins parts into one, in any order; refuses a part twice

@@ -1,7 +1,7 @@
 //! Confidence interval of a hub measure.
 
 use itm_core::significance::{Interval, resample};
-use itm_core::{Error, Pairs, Result};
+use itm_core::{Error, Pairs, Result, interrupt};
 use rayon::prelude::*;
 
 use super::{Counts, Lists};
@@ -43,6 +43,7 @@ pub fn bootstrap_measure(
         let weight = |query| direction.unit(pairs, query).map_or(1, |image| times[image]);
         measure(&Counts::weighted(lists, weight))
     };
-    let values: Vec<f64> = (0..replicates as u64).into_par_iter().map(replicate).collect();
+    let replicates = (0..replicates as u64).into_par_iter().inspect(|_| interrupt::check());
+    let values: Vec<f64> = replicates.map(replicate).collect();
     Ok(Interval::percentile(values))
 }

@@ -4,7 +4,7 @@ use itm_core::eval::{CUTS, Fold};
 use itm_core::scored::{Scored, visit};
 use itm_core::significance::{Interval, MOST_REPLICATES, resample};
 use itm_core::tiles::{TopImages, TopK, TopTexts};
-use itm_core::{Error, Pairs, Result};
+use itm_core::{Error, Pairs, Result, interrupt};
 use rayon::prelude::*;
 
 use super::{Counts, Lists};
@@ -176,7 +176,8 @@ pub fn bootstrap_difference(
         let drawn = runs.iter().enumerate().filter(|(_, times)| **times > 0);
         drawn.map(value).sum::<f64>() / runs.len() as f64
     };
-    let values: Vec<f64> = (0..replicates as u64).into_par_iter().map(replicate).collect();
+    let replicates = (0..replicates as u64).into_par_iter().inspect(|_| interrupt::check());
+    let values: Vec<f64> = replicates.map(replicate).collect();
     Ok(Interval::percentile(values))
 }
 

@@ -2,10 +2,10 @@
 
 use itm_core::ScoreMatrix;
 use itm_core::scored::Scored;
+use itm_core::tiles::{Moment, Moments};
 use serde::{Deserialize, Serialize};
 
 use super::log_phi::log_phi;
-use super::moments::{Moment, ScoreMoments};
 use crate::directed::DirectedScores;
 use crate::rescore::check_values;
 use crate::{Bank, Correction, Direction, Rescore, Result};
@@ -53,9 +53,9 @@ impl GaussianProximity {
     ) -> Result<Correction<B::Knowledge>> {
         let [bank, test] =
             DirectedScores::pair(["bank", "test"], [bank.scores(), test], direction)?;
-        let (images, texts) = bank.visit(&ScoreMoments)?;
+        let (images, texts) = bank.visit(&Moments)?;
         let items = normals(&bank, "item", &direction.items(images, texts))?;
-        let (images, texts) = test.visit(&ScoreMoments)?;
+        let (images, texts) = test.visit(&Moments)?;
         let queries = normals(&test, "query", &direction.queries(images, texts))?;
         Ok(Correction::new(direction, Normals { direction, queries, items }))
     }
@@ -139,7 +139,7 @@ impl Rescore for Normals {
         let (images, texts) = self.direction.queries((1, scores.len()), (scores.len(), 1));
         let row = ScoreMatrix::new(images, texts, scores.to_vec())?;
         let scores_of = DirectedScores::new("scores of a query", &row, self.direction)?;
-        let (images, texts) = scores_of.visit(&ScoreMoments)?;
+        let (images, texts) = scores_of.visit(&Moments)?;
         let own = normals(&scores_of, "query", &self.direction.queries(images, texts))?[0];
         Ok(scores.iter().enumerate().map(|(item, &score)| self.value(own, item, score)).collect())
     }

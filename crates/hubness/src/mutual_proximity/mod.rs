@@ -14,7 +14,6 @@
 mod empirical;
 mod gaussian;
 mod log_phi;
-mod moments;
 
 pub use empirical::EmpiricalProximity;
 pub(crate) use empirical::SortedScores;

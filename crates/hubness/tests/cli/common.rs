@@ -65,12 +65,22 @@ impl Folder {
         self.command(line, "2", input)
     }
 
+    /// Runs a command line with forced roundings.
+    pub(crate) fn forced(&self, line: &str, fused: &str) -> Ran {
+        self.with("ITM_FUSED", fused, line, &[])
+    }
+
     /// Runs a command line on `threads` threads, with `input` on standard input.
     pub(crate) fn command(&self, line: &str, threads: &str, input: &[u8]) -> Ran {
+        self.with("RAYON_NUM_THREADS", threads, line, input)
+    }
+
+    fn with(&self, variable: &str, value: &str, line: &str, input: &[u8]) -> Ran {
         let mut child = Command::new(env!("CARGO_BIN_EXE_hubness"))
             .args(line.split(' ').filter(|word| !word.is_empty()))
             .current_dir(self.path())
-            .env("RAYON_NUM_THREADS", threads)
+            .env("RAYON_NUM_THREADS", "2")
+            .env(variable, value)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

@@ -11,3 +11,4 @@ mod parts;
 mod report;
 mod rescore;
 mod runs;
+mod scan;

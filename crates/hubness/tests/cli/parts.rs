@@ -1,6 +1,6 @@
 //! `partial`, `merge`, `finish`: any split gives what one process gives.
 
-use super::common::{Folder, recalls, row};
+use super::common::{Folder, floats, recalls, row};
 
 const SOURCE: &str = "--images i.npy --texts t.npy";
 const CUTS: [(&str, &str); 4] =
@@ -111,4 +111,183 @@ fn what_does_not_fit_is_one_line() {
         assert_eq!((ran.code, ran.err.lines().count(), &ran.out[..]), (Some(2), 1, ""), "{line}");
         assert!(!folder.path().join("x.part").exists(), "{line}: nothing is written");
     }
+}
+
+/// The numbers of a tensor of a finished correction.
+fn tensor(folder: &Folder, file: &str, name: &str) -> Vec<f64> {
+    let bytes = folder.read(file);
+    let all = safetensors::SafeTensors::deserialize(&bytes).unwrap();
+    let (values, _) = all.tensor(name).unwrap().data().as_chunks();
+    values.iter().map(|bytes| f64::from_le_bytes(*bytes)).collect()
+}
+
+/// What `hubness export` subtracts: the last value of each vector, from its centre.
+fn exported(folder: &Folder, options: &str, direction: &str) -> Vec<f32> {
+    let line =
+        format!("export {SOURCE} {options} --direction {direction} --centre 0 --out x --force");
+    assert_eq!(folder.run(&line).code, Some(0));
+    let (width, values) = floats(&folder.read("x/items.npy"));
+    values.chunks(width).map(|row| row[width - 1]).collect()
+}
+
+#[test]
+fn biases_of_parts_are_the_biases_of_an_export() {
+    let folder = Folder::made();
+    for (method, cut) in [
+        ("csls --csls-k 4", true),
+        ("nnn --nnn-k 5 --nnn-alpha 0.3", true),
+        ("is --is-beta 10", false), // one cell: parts of sums are cut at multiples of 4096
+    ] {
+        for direction in ["i2t", "t2i"] {
+            let options = format!("--method {method}");
+            let fit = format!("{options} --direction {direction}");
+            match cut {
+                true => joined(&folder, &fit, &TREE),
+                false => drop(folder.run(&format!("partial {SOURCE} {fit} --out all.part")).good()),
+            }
+            folder.run(&format!("finish all.part {fit} --out b.safetensors")).good();
+            let got: Vec<f32> =
+                tensor(&folder, "b.safetensors", "bias").iter().map(|&b| -b as f32).collect();
+            assert_eq!(got, exported(&folder, &options, direction), "{fit}");
+        }
+    }
+}
+
+/// Against the formulas, on cosines in f64.
+#[test]
+fn what_other_corrections_take_from_each_item() {
+    let folder = Folder::made();
+    let unit = |name: &str| {
+        let (width, values) = floats(&folder.read(name));
+        let row = |row: &[f32]| {
+            let norm = row.iter().map(|&v| f64::from(v).powi(2)).sum::<f64>().sqrt();
+            row.iter().map(|&v| f64::from(v) / norm).collect::<Vec<_>>()
+        };
+        values.chunks(width).map(row).collect::<Vec<_>>()
+    };
+    let (images, texts) = (unit("i.npy"), unit("t.npy"));
+    let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+    // Texts are the queries: the scores of each image, largest first.
+    let scores = |image: &Vec<f64>| {
+        let mut scores: Vec<f64> = texts.iter().map(|text| dot(image, text)).collect();
+        scores.sort_by(|a, b| b.total_cmp(a));
+        scores
+    };
+    let scores: Vec<_> = images.iter().map(scores).collect();
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    let finished = |fit: &str, more: &str| {
+        folder.run(&format!("partial {SOURCE} {fit} --direction t2i --out all.part")).good();
+        let line = format!("finish all.part {fit} --direction t2i {more} --out f.safetensors");
+        folder.run(&line).good();
+    };
+    let check = |name: &str, of: &dyn Fn(&Vec<f64>) -> f64| {
+        let got = tensor(&folder, "f.safetensors", name);
+        assert_eq!(got.len(), images.len());
+        for (got, want) in got.iter().zip(scores.iter().map(of)) {
+            assert!((got - want).abs() < 1e-5, "{name}: {got} for {want}");
+        }
+    };
+    finished("--method ls --local-k 3", "");
+    check("width", &|s| 1.0 - s[2]);
+    finished("--method nicdm --local-k 3", "");
+    check("width", &|s| 1.0 - mean(&s[..3]));
+    finished("--method mp", "");
+    check("mean", &|s| mean(s));
+    check("deviation", &|s| {
+        mean(&s.iter().map(|x| (x - mean(s)).powi(2)).collect::<Vec<_>>()).sqrt()
+    });
+    // The second phase of QB-Norm: the best image of each text.
+    joined(&folder, "--keep top-images --top 1", &TREE);
+    std::fs::rename(folder.path().join("all.part"), folder.path().join("best.part")).unwrap();
+    finished("--method qbnorm --qbnorm-beta 5", "--best best.part");
+    check("log_sum", &|s| s.iter().map(|x| (5.0 * x).exp()).sum::<f64>().ln());
+    let best = |text: &Vec<f64>| {
+        let score = |image: usize| dot(&images[image], text);
+        (0..images.len()).max_by(|&a, &b| score(a).total_cmp(&score(b))).unwrap()
+    };
+    let active: Vec<_> = texts.iter().map(best).collect();
+    let want: Vec<_> =
+        (0..images.len()).map(|image| f64::from(u8::from(active.contains(&image)))).collect();
+    assert!(want.contains(&0.0) && want.contains(&1.0));
+    assert_eq!(tensor(&folder, "f.safetensors", "active"), want);
+}
+
+#[test]
+fn corrections_that_do_not_fit_are_one_line() {
+    let folder = Folder::made();
+    let partial = format!("partial {SOURCE} --direction t2i");
+    folder.run(&format!("{partial} --method csls --out c.part")).good();
+    folder.run(&format!("{partial} --method qbnorm --out q.part")).good();
+    let finish = "finish c.part --direction t2i --method";
+    for (line, want) in [
+        (
+            format!("{partial} --method sinkhorn --out x.part"),
+            "--method: expected csls, nnn, is, qbnorm, ls, nicdm or mp, got sinkhorn",
+        ),
+        (
+            format!("{partial} --method csls+rgm --out x.part"),
+            "--method: expected csls, nnn, is, qbnorm, ls, nicdm or mp, got csls+rgm",
+        ),
+        (
+            format!("{partial} --method is --is-beta auto --out x.part"),
+            "--is-beta: expected one number (`hubness report` chooses one), got auto",
+        ),
+        (
+            format!("{partial} --method mp --cols 0..40 --out x.part"),
+            "part: expected texts that begin and end at multiples of 4096, for sums, got 0 to 40",
+        ),
+        (format!("{finish} csls --out x"), "--out: expected FILE.safetensors, got x"),
+        (
+            format!("{finish} csls --csls-k 5 --out x.safetensors"),
+            "c.part: expected the 5 best texts of every image, got the 10 best texts of every image",
+        ),
+        (
+            format!("{finish} mp --out x.safetensors"),
+            "c.part: expected mean and deviation of every image, got the 10 best texts",
+        ),
+        (
+            "finish q.part --direction t2i --method qbnorm --out x.safetensors".into(),
+            "--best: expected the merged lists of the best items of each query, got none",
+        ),
+        (
+            "finish q.part --direction t2i --method qbnorm --best c.part --out x.safetensors"
+                .into(),
+            "c.part: expected the 1 best images of every text, got the 10 best texts of every image",
+        ),
+    ] {
+        let ran = folder.run(&line);
+        assert!(ran.err.starts_with(&format!("error: {want}")), "{line}: {}", ran.err);
+        assert_eq!((ran.code, ran.err.lines().count(), &ran.out[..]), (Some(2), 1, ""), "{line}");
+        assert!(
+            !folder.path().join("x.part").exists() && !folder.path().join("x.safetensors").exists()
+        );
+    }
+}
+
+/// Roundings can be forced, so that processors of different kinds make one result; unforced they are refused.
+#[test]
+fn parts_of_processors_of_different_kinds() {
+    let folder = Folder::made();
+    let partial = |fused: &str, cols: &str, out: &str| {
+        let line = format!("partial {SOURCE} --keep top-texts --top 7 --cols {cols} --out {out}");
+        folder.forced(&line, fused)
+    };
+    let mut seen = Vec::new();
+    for fused in ["0", "1"] {
+        for (cols, out) in [("0..30", "a.part"), ("30..72", "b.part")] {
+            assert_eq!(partial(fused, cols, out).code, Some(0));
+        }
+        folder.run("merge a.part b.part --out all.part").good();
+        let found = folder.run("finish all.part").good().out;
+        assert_eq!(partial(fused, "0..72", "one.part").code, Some(0));
+        assert_eq!(folder.run("finish one.part").good().out, found, "{fused}");
+        seen.push(found);
+    }
+    assert_ne!(seen[0], seen[1], "other roundings, other last digits");
+    assert_eq!(partial("0", "30..72", "b.part").code, Some(0));
+    let ran = folder.run("merge a.part b.part --out x.part");
+    let want = "error: b.part: expected scores of processors of one kind, Fused, got Separate\n";
+    assert_eq!((ran.code, &ran.err[..]), (Some(2), want));
+    let ran = partial("yes", "0..72", "x.part");
+    assert_eq!((ran.code, &ran.err[..]), (Some(2), "error: ITM_FUSED: expected 0 or 1, got yes\n"));
 }

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use super::hits::Sums;
 use super::{Hits, Interval, MOST_REPLICATES, Measures};
-use crate::{Error, Result};
+use crate::{Error, Result, interrupt};
 
 /// 95 % percentile intervals of the recalls of one run, or of the mean over several runs of one system.
 ///
@@ -153,7 +153,8 @@ fn intervals(
     replicate: impl Fn(u64) -> Measures<f64> + Send + Sync,
 ) -> Result<Measures<Interval>> {
     check_replicates("bootstrap", replicates)?;
-    let drawn: Vec<_> = (0..replicates as u64).into_par_iter().map(replicate).collect();
+    let drawn = (0..replicates as u64).into_par_iter().inspect(|_| interrupt::check());
+    let drawn: Vec<_> = drawn.map(replicate).collect();
     let of = |measure: &dyn Fn(&Measures<f64>) -> f64| {
         Interval::percentile(drawn.iter().map(measure).collect())
     };
@@ -170,6 +171,7 @@ impl Interval {
     /// # Panics
     /// If there is no value, or one is not finite.
     pub fn percentile(mut values: Vec<f64>) -> Self {
+        interrupt::check(); // a report has many intervals, and sorts a million values for each
         assert!(!values.is_empty(), "an interval of at least 1 value");
         if let Some(bad) = values.iter().find(|value| !value.is_finite()) {
             panic!("an interval of finite numbers, got {bad}");

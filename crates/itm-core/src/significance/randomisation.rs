@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Hits;
 use super::bootstrap::{check_replicates, same_runs, stream};
-use crate::{Error, Result};
+use crate::{Error, Result, interrupt};
 
 /// With at most this number of differing blocks, all signs are enumerated.
 const ENUMERATED: usize = 20;
@@ -66,6 +66,7 @@ pub fn paired_randomisation(
         let observed = differences.iter().sum::<i64>().abs();
         let extreme = (0..replicates as u64)
             .into_par_iter()
+            .inspect(|_| interrupt::check())
             .filter(|&r| flipped(&differences, seed, r).abs() >= observed)
             .count();
         (1 + extreme) as f64 / (replicates + 1) as f64

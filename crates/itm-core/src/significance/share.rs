@@ -61,6 +61,7 @@ pub fn interval(
 ) -> [f64; 2] {
     assert!(replicates <= MOST_REPLICATES, "{replicates} replicates, not 1 to {MOST_REPLICATES}");
     let replicate = |r: u64| {
+        crate::interrupt::check();
         let drawn = resample(&groups, SEED, r);
         of(&drawn[0], &drawn[1]) // `None` if the drawn images have nothing to count
     };

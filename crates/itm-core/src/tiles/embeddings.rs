@@ -64,6 +64,14 @@ impl<'a> Embeddings<'a> {
         self.largest
     }
 
+    /// The values of a row.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    pub fn row(&self, row: usize) -> &'a [f32] {
+        self.block(row..row.saturating_add(1))
+    }
+
     /// The values of some rows.
     pub(super) fn block(&self, rows: Range<usize>) -> &'a [f32] {
         let inside = rows.start <= rows.end && rows.end <= self.rows;

@@ -76,21 +76,21 @@ impl ExpSums {
 
 /// `sum · exp(shift)`; `shift` is near the largest exponent of the sum.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct LogSum {
+pub(super) struct LogSum {
     shift: f64,
     sum: f64,
 }
 
 impl LogSum {
-    const NOTHING: Self = Self { shift: f64::NEG_INFINITY, sum: 0.0 };
+    pub(super) const NOTHING: Self = Self { shift: f64::NEG_INFINITY, sum: 0.0 };
 
     /// A sum with its shift; the empty sum if the shift is −∞.
     #[inline(always)]
-    fn new(shift: f64, sum: f64) -> Self {
+    pub(super) fn new(shift: f64, sum: f64) -> Self {
         if shift == f64::NEG_INFINITY { Self::NOTHING } else { Self { shift, sum } }
     }
 
-    fn join(&mut self, other: Self) {
+    pub(super) fn join(&mut self, other: Self) {
         if other.shift > self.shift {
             self.sum = self.sum * (self.shift - other.shift).exp() + other.sum;
             self.shift = other.shift;
@@ -99,7 +99,7 @@ impl LogSum {
         }
     }
 
-    fn log(self) -> f64 {
+    pub(super) fn log(self) -> f64 {
         self.shift + self.sum.ln()
     }
 }

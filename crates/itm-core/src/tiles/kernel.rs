@@ -2,10 +2,12 @@
 #![allow(unsafe_code)] // `gemm` takes pointers; a function for a newer instruction set is unsafe to call
 
 use std::ops::Range;
+use std::sync::OnceLock;
 
 use gemm::Parallelism;
 
 use super::Embeddings;
+use crate::{Error, Result};
 
 /// Tiles begin, and panels are padded, at multiples of this: a multiple of every kernel's micro-panel.
 pub(super) const ALIGN: usize = 64;
@@ -77,6 +79,13 @@ pub(super) fn product(images: &[f32], panel: &Panel, out: &mut Vec<f32>) {
     if n == 0 || width == 0 {
         return;
     }
+    let fused = is_fused();
+    if fused != gemm_fuses() {
+        return match fused {
+            true => plain::<true>(images, panel, out),
+            false => plain::<false>(images, panel, out),
+        };
+    }
     let parts = dim.div_ceil(DEPTH);
     for part in 0..parts {
         let (start, end) = (part * dim / parts, (part + 1) * dim / parts);
@@ -115,6 +124,36 @@ pub(super) fn product(images: &[f32], panel: &Panel, out: &mut Vec<f32>) {
     }
 }
 
+/// [`product`] by loops, with the roundings that `gemm` has on other processors.
+fn plain<const FUSED: bool>(images: &[f32], panel: &Panel, out: &mut [f32]) {
+    let Panel { dim, width, .. } = *panel;
+    let parts = dim.div_ceil(DEPTH);
+    let mut sums = vec![0.0; width];
+    widest(
+        #[inline(always)]
+        || {
+            for (image, out) in images.chunks(dim).zip(out.chunks_mut(width)) {
+                for part in 0..parts {
+                    sums.fill(0.0);
+                    for k in part * dim / parts..(part + 1) * dim / parts {
+                        let texts = &panel.values[k * width..][..width];
+                        for (sum, w) in sums.iter_mut().zip(texts) {
+                            *sum = if FUSED {
+                                image[k].mul_add(*w, *sum)
+                            } else {
+                                *sum + image[k] * w
+                            };
+                        }
+                    }
+                    for (out, sum) in out.iter_mut().zip(&sums) {
+                        *out = if part == 0 { *sum } else { *out + sum };
+                    }
+                }
+            }
+        },
+    );
+}
+
 /// The most roundings that a term of a score passes through: the additions within its part, one addition per part, and
 /// the rounding of the product where it is not fused.
 pub(super) fn roundings(dim: usize) -> usize {
@@ -145,8 +184,34 @@ pub(super) fn chains<const N: usize>(pairs: [[&[f32]; 2]; N]) -> [f32; N] {
     scores
 }
 
-/// Whether `gemm` fuses multiplication and addition on this processor.
+/// The variable that forces one or two roundings: for parts of processors of different kinds. What a processor does not have is slow.
+const FUSED: &str = "ITM_FUSED";
+
+/// What [`FUSED`] forces: 1 for one rounding of product and sum, 0 for two.
+///
+/// # Errors
+/// If the variable is anything else.
+pub(super) fn forced() -> Result<Option<bool>> {
+    static FORCED: OnceLock<Option<String>> = OnceLock::new();
+    let text = FORCED.get_or_init(|| {
+        let value = std::env::var_os(FUSED).filter(|value| !value.is_empty());
+        value.map(|value| value.to_string_lossy().into_owned())
+    });
+    match text.as_deref() {
+        None => Ok(None),
+        Some("0") => Ok(Some(false)),
+        Some("1") => Ok(Some(true)),
+        Some(other) => Err(Error::invalid(FUSED, "0 or 1", other)),
+    }
+}
+
+/// Whether scores have one rounding for product and sum.
 pub(super) fn is_fused() -> bool {
+    forced().ok().flatten().unwrap_or_else(gemm_fuses)
+}
+
+/// Whether `gemm` fuses multiplication and addition on this processor.
+fn gemm_fuses() -> bool {
     #[cfg(target_arch = "x86_64")]
     return is_x86_feature_detected!("fma");
     #[cfg(not(target_arch = "x86_64"))]
@@ -207,6 +272,25 @@ mod tests {
     use rand_chacha::ChaCha8Rng;
 
     use super::*;
+
+    /// With this processor's roundings the loops give the bits of `gemm`; with the others they give other bits, of the same numbers.
+    #[test]
+    fn loops_are_the_product() {
+        for (n, m, dim) in [(1, 1, 3), (5, 70, 64), (64, 64, 513), (3, 65, 1100)] {
+            let (images, texts) = (values(n * dim, 1), values(m * dim, 2));
+            let (mut panel, mut want) = (Panel::default(), Vec::new());
+            panel.pack_rows(&texts, m, dim);
+            product(&images, &panel, &mut want);
+            let (mut fused, mut apart) = (vec![0.0; n * panel.width], vec![0.0; n * panel.width]);
+            plain::<true>(&images, &panel, &mut fused);
+            plain::<false>(&images, &panel, &mut apart);
+            let own = if gemm_fuses() { &fused } else { &apart };
+            let bits = |values: &[f32]| values.iter().map(|v| v.to_bits()).collect::<Vec<_>>();
+            assert_eq!(bits(own), bits(&want[..own.len()]), "{n} × {m} × {dim}");
+            assert!(fused.iter().zip(&apart).all(|(a, b)| (a - b).abs() < 1e-4 * dim as f32));
+            assert!(dim < 64 || fused != apart);
+        }
+    }
 
     fn values(n: usize, seed: u64) -> Vec<f32> {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);

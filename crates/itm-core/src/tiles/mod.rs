@@ -17,6 +17,7 @@
 //! | [`TopImages`]   | the k best images of every text                  | N_k, CSLS, NNN                 |
 //! | [`ExpSums`]     | log Σ exp(β·s) of every row and column, in f64   | inverted softmax, Sinkhorn     |
 //! | [`Maxima`]      | the largest score of every row and column        |                                |
+//! | [`Moments`]     | mean and deviation of every row and column       | mutual proximity               |
 //! | `(A, B)`, `[C]` | several, in one pass                             |                                |
 //!
 //! [`ranks`], [`Tiles::top_texts`] and [`Tiles::top_images`] give the results of [`RankCounts`], [`TopTexts`] and
@@ -53,6 +54,7 @@ mod exp_sums;
 mod kernel;
 mod lanes;
 mod maxima;
+mod moments;
 #[cfg(feature = "parts")]
 mod part;
 mod rank_counts;
@@ -67,13 +69,14 @@ pub use consumer::{AnyConsumer, AnyState, Consumer, Tile};
 pub use embeddings::Embeddings;
 pub use exp_sums::{ExpSums, LogSums};
 pub use maxima::{Largest, Maxima};
+pub use moments::{Moment, Moments};
 #[cfg(feature = "parts")]
-pub use part::{Part, Reduction};
+pub use part::{Part, Reduction, Side};
 pub use rank_counts::{RankCounts, Standings};
 pub use top::{TopImages, TopK, TopTexts, places};
 
 use crate::eval::Ranks;
-use crate::{Error, Pairs, Result, ScoreMatrix};
+use crate::{Error, Pairs, Result, ScoreMatrix, interrupt};
 pub use kernel::widest;
 use kernel::{ALIGN, Panel, product};
 
@@ -199,9 +202,14 @@ impl<'a> Tiles<'a> {
     /// # Panics
     /// If a range goes beyond the images or texts.
     pub fn block(&self, images: Range<usize>, texts: Range<usize>) -> ScoreMatrix {
+        self.within(images, texts).scores()
+    }
+
+    /// The scores of a range of images against a range of texts.
+    fn within(&self, images: Range<usize>, texts: Range<usize>) -> Self {
         let images = self.images.taken(self.images.block(images));
         let texts = self.texts.taken(self.texts.block(texts));
-        Tiles { images, texts, ..*self }.scores()
+        Tiles { images, texts, ..*self }
     }
 
     /// Visits the tiles of a rectangle: columns of tiles from left to right, and each column from top to bottom.
@@ -210,6 +218,7 @@ impl<'a> Tiles<'a> {
         for columns in pieces(texts, self.tile.1) {
             panel.pack(&self.texts, columns.clone());
             for rows in pieces(images.clone(), self.tile.0) {
+                interrupt::check();
                 product(self.images.block(rows.clone()), &panel, &mut scores);
                 see(&Tile::new(rows, columns.clone(), &scores, panel.width()));
             }

@@ -50,6 +50,11 @@ impl TopK {
         self.k
     }
 
+    /// Number of queries; 0 for lists of no items.
+    pub fn queries(&self) -> usize {
+        self.items.len().checked_div(self.k).unwrap_or(0)
+    }
+
     /// The items of a query, best first.
     ///
     /// # Panics

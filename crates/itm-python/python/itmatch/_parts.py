@@ -36,15 +36,18 @@ class Part:
         *,
         k: Sequence[int] = (1, 5, 10),
         ties: str = "index",
-    ) -> Hits | NDArray[np.float32] | dict[str, float]:
+    ) -> Hits | NDArray[Any] | tuple[NDArray[np.float64], ...] | dict[str, float]:
         """The result of the whole, as one process gives it; refuses holes.
 
-        Lists of `top_texts` and `top_images` are `Hits`, `pair_scores` an array. `ranks` needs the pairs and scores that the parts
+        Lists of `top_texts` and `top_images` are `Hits`, `pair_scores` and sums an array, moments two: mean and deviation. `ranks` needs the pairs and scores that the parts
         were made with, and gives the dict of `itmatch.evaluate`.
         """
         lists = self._native.lists()
         if lists is not None:
             return Hits(*lists)
+        sums = self._native.sums()
+        if sums is not None:
+            return sums[0] if len(sums) == 1 else tuple(sums)
         if pair_scores is None:
             return self._native.pair_scores()
         images, texts = (max(side.stop for side in sides) for sides in zip(*self.covered))
@@ -78,13 +81,15 @@ def part(
     whole: tuple[int, int],
     keep: str,
     k: int = 10,
+    beta: float = 30.0,
     pairs: Any = None,
     pair_scores: ArrayLike | None = None,
 ) -> Part:
     """A part: the scores of some images with some texts.
 
     They begin at row `origin` (image, text) of a `whole` of so many images and texts. `keep`: top_texts or top_images (the `k` best
-    items of every query), pair_scores (of the true pairs), ranks (needs `pair_scores`, finished first). `pairs` are the pairs of
+    items of every query), pair_scores (of the true pairs), ranks (needs `pair_scores`, finished first); sums_of_images or sums_of_texts
+    (log sum exp(`beta` s) over the other side), moments_of_images or moments_of_texts, which begin and end at multiples of 4096 rows. `pairs` are the pairs of
     the whole, in the forms of `evaluate`.
 
     >>> import numpy as np, itmatch
@@ -97,7 +102,7 @@ def part(
     if keep in ("pair_scores", "ranks"):
         pairs = true_pairs("pairs", pairs, *whole)
     scores = None if pair_scores is None else _scores(pair_scores)
-    return Part(_itmatch.part(images, texts, origin, whole, keep, numbers("k", k), pairs, scores))
+    return Part(_itmatch.part(images, texts, origin, whole, keep, numbers("k", k), float(beta), pairs, scores))
 
 
 def _scores(scores: ArrayLike) -> NDArray[np.float32]:

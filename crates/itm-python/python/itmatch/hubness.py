@@ -30,10 +30,13 @@ from numpy.typing import ArrayLike, NDArray
 from . import _itmatch
 from ._arrays import numbers, rows, true_pairs
 from ._hits import Hits
+from ._scan import Scan, scan
 
 __all__ = [
+    "Auto",
     "Csls",
     "DbNorm",
+    "GreedyMatching",
     "InvertedSoftmax",
     "LocalScaling",
     "MutualProximity",
@@ -41,8 +44,10 @@ __all__ = [
     "NotFittedError",
     "QbNorm",
     "Report",
+    "Scan",
     "Sinkhorn",
     "report",
+    "scan",
 ]
 
 
@@ -210,6 +215,102 @@ class MutualProximity(_Correction):
 
     def __init__(self, form: str = "gaussian") -> None:
         self.form = form
+
+
+class Auto(_Correction):
+    """The best of nearest neighbours, CSLS and the inverted softmax on a validation set; then fitted as they are.
+
+    `fit` needs `validation`: queries, items, and the true item of each query (or a collection of them). Every candidate is fitted on the
+    bank for the validation items, and the sum of its recalls at 1, 5 and 10 on the validation queries is its score; of equal scores
+    the first candidate wins, and nearest neighbours come first. The bank must not hold validation queries.
+    """
+
+    def __init__(self) -> None:
+        pass
+
+    def fit(
+        self,
+        bank_queries: ArrayLike,
+        items: ArrayLike,
+        *,
+        validation: tuple[ArrayLike, ArrayLike, Any] | None = None,
+        bank_items: ArrayLike | None = None,
+        transductive: bool = False,
+    ) -> Auto:
+        if validation is None:
+            raise ValueError("validation: expected queries, items and the true items of each query, got none")
+        queries, of = rows("validation, queries", validation[0]), rows("validation, items", validation[1])
+        truth = _truths(validation[2], len(queries), len(of))
+        bank = rows("bank_queries", bank_queries)
+        found = {}
+        for candidate in _candidates():
+            hits = candidate.fit(bank, of).search(queries, of, 10).ids
+            right = [[item in true for item in best] for best, true in zip(hits.tolist(), truth)]
+            found[candidate] = sum(100.0 * np.mean([any(row[:k]) for row in right]) for k in (1, 5, 10))
+        best = max(found, key=found.__getitem__)  # the first of equal ones
+        self.scores_ = {_name(candidate): score for candidate, score in found.items()}
+        self.chosen_ = _name(best)
+        self.best_estimator_ = best.fit(bank, items, transductive=transductive)
+        self._fitted = best._fitted
+        self.n_features_in_, self.n_items_ = best.n_features_in_, best.n_items_
+        return self
+
+
+def _candidates() -> list[_Correction]:
+    ks = (100, 50, 30, 20, 10, 5, 3, 2, 1)
+    betas = (2.0, 5.0, 10.0, 15.0, 20.0, 30.0, 40.0, 50.0, 60.0, 80.0, 100.0, 150.0, 200.0)
+    return [Nnn(alpha=0.0, k=1), *(Csls(k) for k in ks), *(InvertedSoftmax(beta) for beta in betas)]
+
+
+def _name(candidate: _Correction) -> str:
+    if isinstance(candidate, Nnn):
+        return "nns"
+    return f"csls k={candidate.k}" if isinstance(candidate, Csls) else f"is beta={candidate.beta:g}"
+
+
+def _truths(pairs: Any, queries: int, items: int) -> list[set[int]]:
+    if len(pairs) != queries:
+        raise ValueError(f"validation, pairs: expected the true items of each of {queries} queries, got {len(pairs)}")
+    truth = [{int(entry)} if np.isscalar(entry) or getattr(entry, "ndim", 1) == 0 else {int(item) for item in entry} for entry in pairs]
+    for query, true in enumerate(truth):
+        if not true or min(true) < 0 or max(true) >= items:
+            raise ValueError(f"validation, pairs, query {query}: expected items below {items}, got {sorted(true)}")
+    return truth
+
+
+class GreedyMatching:
+    """Relaxed greedy matching: an item serves at most `relaxation` times its fair share of the queries; pairs with high scores first.
+
+    It matches queries that are all there: `fit` does it, and there is nothing to search or to export.
+
+    >>> import numpy as np
+    >>> scores = np.array([[0.9, 0.3, 0.2], [0.7, 0.6, 0.1], [0.8, 0.2, 0.7]])  # item 0 is a hub
+    >>> GreedyMatching(k=1, relaxation=1.0).fit(scores, np.eye(3)).ids_.ravel().tolist()
+    [0, 1, 2]
+    """
+
+    knowledge = "transductive"
+
+    def __init__(self, k: int = 10, relaxation: float = 2.0) -> None:
+        self.k = k
+        self.relaxation = relaxation
+
+    _names = classmethod(_Correction._names.__func__)  # type: ignore[attr-defined]
+    get_params = _Correction.get_params
+    set_params = _Correction.set_params
+
+    def fit(self, queries: ArrayLike, items: ArrayLike, *, bias: ArrayLike | None = None) -> GreedyMatching:
+        """Matches; with `bias`, by score minus bias. `ids_` has the items of each query, best first, then -1; `counts_` the queries of each item."""
+        queries, items = rows("queries", queries), rows("items", items)
+        if bias is not None:
+            bias = np.require(bias, np.float64, ["C", "A"])
+        self.ids_ = _itmatch.matching(queries, items, numbers("k", self.k), float(self.relaxation), bias)
+        self.counts_ = np.bincount(self.ids_[self.ids_ >= 0], minlength=len(items))
+        self.n_features_in_, self.n_items_ = queries.shape[1], len(items)
+        return self
+
+    def __repr__(self) -> str:
+        return f"GreedyMatching(k={self.k!r}, relaxation={self.relaxation!r})"
 
 
 class Report:

@@ -7,6 +7,9 @@ use std::str::FromStr;
 use clap::{Args, ValueEnum};
 
 use super::super::input::InputArgs;
+use super::direction;
+use crate::Direction;
+use crate::study::Settings;
 
 /// `hubness partial`
 #[derive(Debug, Args)]
@@ -15,8 +18,17 @@ pub struct PartialArgs {
     #[command(flatten)]
     pub input: InputArgs,
     /// What the part keeps of its scores
-    #[arg(long, value_enum, help_heading = "Part")]
-    pub keep: Keep,
+    #[arg(
+        long,
+        value_enum,
+        required_unless_present = "method",
+        conflicts_with = "method",
+        help_heading = "Part"
+    )]
+    pub keep: Option<Keep>,
+    /// The correction.
+    #[command(flatten)]
+    pub fit: PartFitArgs,
     /// Rows of the images, FIRST..END, counted from 0 and without END; by default all
     #[arg(long, value_name = "FIRST..END", help_heading = "Part")]
     pub rows: Option<Span>,
@@ -32,6 +44,21 @@ pub struct PartialArgs {
     /// The part
     #[arg(long, value_name = "FILE.part", help_heading = "Output")]
     pub out: PathBuf,
+}
+
+/// A correction of items, which parts over a bank of queries give.
+#[derive(Debug, Args)]
+pub struct PartFitArgs {
+    /// Instead of --keep: what a correction needs of each item over the queries: csls, nnn, is, qbnorm, ls, nicdm, mp. Parts of is, qbnorm and
+    /// mp begin and end at multiples of 4096
+    #[arg(long, requires = "direction", help_heading = "Corrections")]
+    pub method: Option<String>,
+    /// Which side holds the queries
+    #[arg(long, value_parser = direction(), requires = "method", help_heading = "Corrections")]
+    pub direction: Option<Direction>,
+    /// Settings of the corrections.
+    #[command(flatten)]
+    pub settings: Settings,
 }
 
 /// What a part keeps.
@@ -86,7 +113,14 @@ pub struct FinishArgs {
     /// For `ranks`: the scores that the parts were made with; prints recalls and ranks as JSON
     #[arg(long, value_name = "FILE.part", help_heading = "Part")]
     pub pair_scores: Option<PathBuf>,
-    /// For lists: a TREC run, with row numbers as names; `-` is standard output
+    /// The correction: writes what it takes from each item.
+    #[command(flatten)]
+    pub fit: PartFitArgs,
+    /// For `qbnorm`: all parts of the best items of each query (--keep top-texts or top-images, --top as --qbnorm-k), merged into one
+    #[arg(long, value_name = "FILE.part", requires = "method", help_heading = "Part")]
+    pub best: Option<PathBuf>,
+    /// For lists: a TREC run, with row numbers as names; `-` is standard output. For a correction: FILE.safetensors, one value for each
+    /// item: `bias` (csls, nnn, is), `log_sum` and `active` (qbnorm), `width` (ls, nicdm), `mean` and `deviation` (mp)
     #[arg(long, value_name = "FILE", default_value = "-", help_heading = "Output")]
     pub out: PathBuf,
 }

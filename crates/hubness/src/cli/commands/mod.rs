@@ -2,9 +2,11 @@
 
 mod export;
 mod npy;
+mod part_fit;
 mod parts;
 mod report;
 mod rescore;
+mod scan;
 
 use std::io::Write;
 
@@ -21,6 +23,7 @@ pub fn run(cli: CommandLine, out: &mut impl Write) -> Result<()> {
         Task::Report(args) => report::run(*args, out),
         Task::Rescore(args) => rescore::run(args, out),
         Task::Export(args) => export::run(args, out),
+        Task::Scan(args) => scan::run(&args, out),
         Task::Partial(args) => parts::partial(&args),
         Task::Merge(args) => parts::merge(&args),
         Task::Finish(args) => parts::finish(&args, out),

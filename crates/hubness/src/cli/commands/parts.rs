@@ -8,31 +8,34 @@ use itm_core::eval::{Evaluation, TiePolicy};
 use itm_core::tiles::{Embeddings, Part, Reduction, Tiles};
 use itm_core::{Error, Pairs, Result, output};
 
+use super::part_fit::PartFit;
 use crate::cli::args::{FinishArgs, Keep, MergeArgs, PartialArgs, Span};
 use crate::cli::input::{self, write_run};
 
 /// Makes one part.
 pub(super) fn partial(args: &PartialArgs) -> Result<()> {
-    let paired = matches!(args.keep, Keep::PairScores | Keep::Ranks);
+    let paired = matches!(args.keep, Some(Keep::PairScores | Keep::Ranks));
     let scores = match (args.keep, &args.pair_scores) {
-        (Keep::Ranks, None) => {
+        (Some(Keep::Ranks), None) => {
             let expected = "the scores of all pairs: partial --keep pair-scores, then merge";
             return Err(Error::invalid("--pair-scores", expected, "none"));
         }
-        (Keep::Ranks, Some(path)) => Part::read(path)?.pair_scores()?,
+        (Some(Keep::Ranks), Some(path)) => Part::read(path)?.pair_scores()?,
         (_, None) => Vec::new(),
         (..) => return Err(Error::invalid("--pair-scores", "--keep ranks", "another")),
     };
+    let fit = PartFit::new(&args.fit)?;
     output::check(&args.out)?;
     let (arrays, pairs) = input::arrays(&args.input, paired)?;
     let whole = (arrays[0].rows(), arrays[1].rows());
     let none = || Pairs::uniform(0, 0);
     let pairs = pairs.unwrap_or_else(none);
-    let reduction = match args.keep {
-        Keep::TopTexts => Reduction::TopTexts(args.top),
-        Keep::TopImages => Reduction::TopImages(args.top),
-        Keep::PairScores => Reduction::PairScores(&pairs),
-        Keep::Ranks => Reduction::Ranks(&pairs, &scores),
+    let reduction = match (fit, args.keep) {
+        (Some(fit), _) => fit.reduction(),
+        (_, None | Some(Keep::TopTexts)) => Reduction::TopTexts(args.top),
+        (_, Some(Keep::TopImages)) => Reduction::TopImages(args.top),
+        (_, Some(Keep::PairScores)) => Reduction::PairScores(&pairs),
+        (_, Some(Keep::Ranks)) => Reduction::Ranks(&pairs, &scores),
     };
     let rows = |array: &input::Array, option: &str, span: &Option<Span>| {
         let all = 0..array.rows();
@@ -71,8 +74,12 @@ pub(super) fn merge(args: &MergeArgs) -> Result<()> {
 
 /// Gives the result of all parts.
 pub(super) fn finish(args: &FinishArgs, out: &mut impl Write) -> Result<()> {
+    let fit = PartFit::new(&args.fit)?;
     let part = Part::read(&args.part)?;
     let named = |error| at(&args.part, error);
+    if let Some(fit) = fit {
+        return fit.write(&part, args);
+    }
     if let Some(scores) = &args.pair_scores {
         let scores = Part::read(scores)?.pair_scores()?;
         let (_, pairs) = input::arrays(&args.input, true)?;
@@ -100,7 +107,7 @@ pub(super) fn finish(args: &FinishArgs, out: &mut impl Write) -> Result<()> {
 }
 
 /// Names the file of a part that does not fit.
-fn at(path: &Path, error: Error) -> Error {
+pub(super) fn at(path: &Path, error: Error) -> Error {
     match error {
         Error::Invalid { expected, got, .. } => Error::invalid(path.display(), expected, got),
         other => other,

@@ -91,7 +91,7 @@ fn corrects_by(base: Base, settings: &Settings) -> Result<Option<f64>> {
     }
 }
 
-fn number(option: &str, choices: &[Choice]) -> Result<f64> {
+pub(super) fn number(option: &str, choices: &[Choice]) -> Result<f64> {
     match choices {
         [Choice::Number(number)] => Ok(*number),
         other => {

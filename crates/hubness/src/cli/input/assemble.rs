@@ -78,6 +78,16 @@ pub(crate) fn arrays(input: &InputArgs, with_pairs: bool) -> Result<([Array; 2],
     Ok(([images, texts], Some(layout.pairs)))
 }
 
+/// Another file of rows as wide as `beside`.
+///
+/// # Errors
+/// As [`load`].
+pub(crate) fn other(at: &Location, beside: &Array) -> Result<Array> {
+    let other = array(&mut Files::new(&mut io::stdin().lock()), at)?;
+    same_width(beside, other.place(), other.dim())?;
+    Ok(other)
+}
+
 fn from_embeddings(
     input: &InputArgs,
     files: &mut Files,

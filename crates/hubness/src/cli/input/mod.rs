@@ -40,7 +40,7 @@ mod torch;
 
 pub use args::InputArgs;
 pub use array::Array;
-pub(crate) use assemble::arrays;
+pub(crate) use assemble::{arrays, other};
 pub use assemble::{load, load_from};
 pub use loaded::{InputBanks, InputData, InputScores};
 pub use location::Location;

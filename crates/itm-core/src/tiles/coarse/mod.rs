@@ -26,6 +26,7 @@ use counts::CoarseCounts;
 
 use super::kernel::{Panel, product};
 use super::{Consumer, RankCounts, Standings, Tile, Tiles, pieces, run};
+use crate::interrupt;
 
 /// A tile stays coarse if at most one of this number of its scores is open: an open score costs as much as some ten coarse ones.
 const SHARE: usize = 16;
@@ -114,6 +115,7 @@ impl Tiles<'_> {
         for columns in pieces(texts, self.tile.1) {
             let mut is_packed = false;
             for rows in pieces(images.clone(), self.tile.0) {
+                interrupt::check();
                 let size = rows.len() * columns.len();
                 if pause == 0 {
                     let tile = integers.tile(rows.clone(), columns.clone());

@@ -148,6 +148,7 @@ impl Tiles<'_> {
             let mut integers = Integers::new(self, bounds);
             for columns in super::pieces(texts, self.tile.1) {
                 for rows in super::pieces(images.clone(), self.tile.0) {
+                    crate::interrupt::check();
                     candidates.tile(lists, &integers.tile(rows, columns.clone()));
                 }
             }

@@ -104,7 +104,7 @@ impl Part {
             let first = covered.iter().map(|both| both[side].start).min().unwrap_or(0);
             first..covered.iter().map(|both| both[side].end).max().unwrap_or(0)
         };
-        let [of_images, of_texts] = kind.widths();
+        let [of_images, of_texts] = kind.widths([*n, *m]);
         let fits = |slots: &Slots, width: usize, side: usize| match width {
             0 => slots.values.is_empty(),
             _ => slots.width == width && slots.range() == hull(side),
@@ -115,7 +115,7 @@ impl Part {
             }
             _ => fits(&self.texts, of_texts, 1),
         };
-        let is_sized = u32::try_from((*n).max(*m)).is_ok() && kind.widths() != [0, 0];
+        let is_sized = u32::try_from((*n).max(*m)).is_ok() && kind.widths([*n, *m]) != [0, 0];
         is_sized
             && !covered.is_empty()
             && covered.iter().all(inside)

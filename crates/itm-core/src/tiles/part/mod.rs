@@ -9,10 +9,13 @@
 //!        └──────────────┘
 //! ```
 //!
+//! Counts and lists may be cut anywhere. Sums in floating point are cut at multiples of 4096 images and texts, the grid of [`cells`].
+//!
 //! A join refuses parts of other reductions, settings, shapes, inputs or kernels, and any score that both have seen: an engine that
 //! runs a task twice must not count it twice. A result refuses holes.
 
 mod bytes;
+mod cells;
 mod reduce;
 mod slots;
 #[cfg(test)]
@@ -63,6 +66,16 @@ struct Header {
     inputs: BTreeMap<String, String>, // SHA-256 of rows, by side and range
 }
 
+/// Images or texts: each has its own sum.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Side {
+    /// A sum over texts for every image.
+    Images,
+    /// A sum over images for every text.
+    Texts,
+}
+
 /// A reduction with its settings; pairs and scores by their SHA-256.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
@@ -71,6 +84,8 @@ enum Kind {
     TopImages { k: usize },
     PairScores { pairs: String, count: usize },
     Standings { pairs: String, scores: String },
+    ExpSums { of: Side, beta: u64 }, // the bits of β
+    Moments { of: Side },
 }
 
 /// How a processor adds a product: the bits of a score depend on it.
@@ -94,6 +109,13 @@ impl fmt::Display for Kind {
             Self::PairScores { pairs, .. } => write!(f, "the scores of the pairs {pairs:.8}"),
             Self::Standings { pairs, scores } => {
                 write!(f, "counts for ranks of the pairs {pairs:.8} with the scores {scores:.8}")
+            }
+            Self::ExpSums { of, beta } => {
+                let (one, beta) = (of.of("image", "text"), f64::from_bits(*beta));
+                write!(f, "log Σ exp({beta}·s) of every {one}")
+            }
+            Self::Moments { of } => {
+                write!(f, "mean and deviation of every {}", of.of("image", "text"))
             }
         }
     }

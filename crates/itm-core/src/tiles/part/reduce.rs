@@ -2,12 +2,13 @@
 
 use sha2::{Digest, Sha256};
 
-use super::super::kernel::is_fused;
+use super::super::kernel::{forced, is_fused};
 use super::super::rank_counts::{RankCounts, Standings};
 use super::super::top::{TopK, item_of, key, score_of};
 use super::super::{Embeddings, Tiles};
+use super::cells::{check_grid, sums};
 use super::slots::Slots;
-use super::{FORMAT, Header, Kernel, Kind, Part, invalid};
+use super::{FORMAT, Header, Kernel, Kind, Part, Side, invalid};
 use crate::eval::{Ranks, Standing};
 use crate::files::hex;
 use crate::{Pairs, Result};
@@ -23,6 +24,10 @@ pub enum Reduction<'a> {
     PairScores(&'a Pairs),
     /// Counts for the ranks of both directions, once the scores of all true pairs are known: [`Part::ranks`].
     Ranks(&'a Pairs, &'a [f32]),
+    /// `log Σ exp(β·s)` of every image or of every text: [`Part::log_sums`]. The part begins and ends at multiples of 4096.
+    ExpSums(Side, f64),
+    /// Mean and deviation of every image or of every text, likewise: [`Part::moments`].
+    Moments(Side),
 }
 
 impl Reduction<'_> {
@@ -43,6 +48,11 @@ impl Reduction<'_> {
                 let count = pairs.list().0.len();
                 Ok(Kind::PairScores { pairs: hash_of(pairs)?, count })
             }
+            Self::ExpSums(of, beta) if beta > 0.0 && beta < 1e200 => {
+                Ok(Kind::ExpSums { of, beta: beta.to_bits() })
+            }
+            Self::ExpSums(_, beta) => invalid("a β above 0 and below 1e200", beta),
+            Self::Moments(of) => Ok(Kind::Moments { of }),
             Self::Ranks(pairs, scores) => {
                 let (pairs, listed) = (hash_of(pairs)?, pairs.list().0.len());
                 if scores.len() != listed || scores.iter().any(|score| score.is_nan()) {
@@ -66,7 +76,7 @@ impl Tiles<'_> {
         origin: (usize, usize),
         whole: (usize, usize),
     ) -> Result<Part> {
-        let kind = reduction.kind(whole)?;
+        let (fused, kind) = (forced()?.unwrap_or_else(is_fused), reduction.kind(whole)?);
         let range = |first: usize, rows: usize, most: usize| {
             let end = first.checked_add(rows).filter(|&end| end <= most && rows > 0);
             end.map(|end| first..end)
@@ -83,8 +93,9 @@ impl Tiles<'_> {
                 format!("{} and {}", whole.0, whole.1),
             );
         }
-        let of_images = |values| Slots { first: rows.start, width: kind.widths()[0], values };
-        let of_texts = |values| Slots { first: columns.start, width: kind.widths()[1], values };
+        let both = [whole.0, whole.1];
+        let of_images = |values| Slots { first: rows.start, width: kind.widths(both)[0], values };
+        let of_texts = |values| Slots { first: columns.start, width: kind.widths(both)[1], values };
         let (images, texts) = match reduction {
             Reduction::TopTexts(k) => {
                 (of_images(keys(&self.top_texts(k), n, k, origin.1)), Slots::default())
@@ -112,6 +123,12 @@ impl Tiles<'_> {
                 let (Standings { i2t, t2i }, _) = self.counts(&counts);
                 (of_images(numbers(&i2t)), of_texts(numbers(&t2i)))
             }
+            Reduction::ExpSums(of, _) | Reduction::Moments(of) => {
+                check_grid(&rows, whole.0, "images")?;
+                check_grid(&columns, whole.1, "texts")?;
+                let slots = sums(self, &kind, (&rows, &columns), both)?;
+                of.of((slots.clone(), Slots::default()), (Slots::default(), slots))
+            }
         };
         let inputs = [("images", &rows, &self.images), ("texts", &columns, &self.texts)];
         let inputs = inputs.map(|(side, range, rows)| {
@@ -121,7 +138,7 @@ impl Tiles<'_> {
             format: FORMAT,
             kind: kind.clone(),
             whole: [whole.0, whole.1],
-            kernel: if is_fused() { Kernel::Fused } else { Kernel::Separate },
+            kernel: if fused { Kernel::Fused } else { Kernel::Separate },
             covered: vec![[rows.clone(), columns.clone()]],
             inputs: inputs.into_iter().collect(),
         };
@@ -149,6 +166,14 @@ fn numbers(counts: &[Standing]) -> Vec<u64> {
 }
 
 impl Part {
+    /// # Errors
+    /// If the part is of another reduction, or of other settings.
+    pub fn check_reduction(&self, reduction: Reduction<'_>) -> Result<()> {
+        let [n, m] = self.header.whole;
+        let kind = reduction.kind((n, m))?;
+        if kind == self.header.kind { Ok(()) } else { self.refused(&kind.to_string()) }
+    }
+
     /// The numbers of queries and of items, if the part has lists.
     pub fn sides(&self) -> Option<[usize; 2]> {
         let [n, m] = self.header.whole;
@@ -215,7 +240,7 @@ impl Part {
         Ranks::from_counts(pairs.clone(), i2t, standings("text", &self.texts, n, &of_texts)?)
     }
 
-    fn refused<T>(&self, expected: &str) -> Result<T> {
+    pub(super) fn refused<T>(&self, expected: &str) -> Result<T> {
         invalid(expected, &self.header.kind)
     }
 }

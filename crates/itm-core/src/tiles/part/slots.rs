@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use super::{Kind, invalid};
+use super::cells::cells;
+use super::{Kind, Side, invalid};
 use crate::Result;
 
 /// `width` numbers for each of some neighbours; 0 says nothing.
@@ -29,17 +30,21 @@ impl Kind {
         match self {
             Self::TopTexts { .. } | Self::TopImages { .. } => Merge::Best,
             Self::Standings { .. } => Merge::Sum,
-            Self::PairScores { .. } => Merge::Largest,
+            Self::PairScores { .. } | Self::ExpSums { .. } | Self::Moments { .. } => Merge::Largest,
         }
     }
 
     /// The numbers of each image, and of each text or pair.
-    pub(super) fn widths(&self) -> [usize; 2] {
+    pub(super) fn widths(&self, [n, m]: [usize; 2]) -> [usize; 2] {
+        let of_cells =
+            |of: Side, numbers: usize| of.of([numbers * cells(m), 0], [0, numbers * cells(n)]);
         match *self {
             Self::TopTexts { k } => [k, 0],
             Self::TopImages { k } => [0, k],
             Self::Standings { .. } => [3, 3],
             Self::PairScores { .. } => [0, 1],
+            Self::ExpSums { of, .. } => of_cells(of, 1),
+            Self::Moments { of } => of_cells(of, 2),
         }
     }
 }

@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use itm_core::tiles::{Consumer, Tile, widest};
+use super::kernel::{ALIGN, widest};
+use super::{Consumer, Tile};
 
 /// Mean and population deviation of the scores of every image and of every text, in f64.
 ///
@@ -10,23 +11,27 @@ use itm_core::tiles::{Consumer, Tile, widest};
 /// summed. Blocks are joined in ascending order by the parallel form of Welford's update. No digits cancel,
 /// and the bits do not depend on tile sizes or threads.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct ScoreMoments;
+pub struct Moments;
 
 /// Count, mean and sum of squared differences from the mean.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Moment {
-    count: f64,
-    pub(super) mean: f64,
-    squares: f64,
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Moment {
+    /// Number of scores.
+    pub count: f64,
+    /// Their mean; 0 if there are none.
+    pub mean: f64,
+    /// `Σ (s − mean)²`.
+    pub squares: f64,
 }
 
 impl Moment {
-    /// Population form: divided by the count, not by the count − 1.
-    pub(super) fn deviation(self) -> f64 {
+    /// Population deviation: divided by the count, not by the count − 1.
+    pub fn deviation(self) -> f64 {
         (self.squares / self.count).sqrt()
     }
 
-    fn join(&mut self, other: Self) {
+    /// Takes in the moments of other scores. The order of joins decides about the last bits.
+    pub(super) fn join(&mut self, other: Self) {
         let count = self.count + other.count;
         if count > 0.0 {
             let apart = other.mean - self.mean;
@@ -38,15 +43,15 @@ impl Moment {
 }
 
 /// The moments of a range of images and a range of texts.
-#[derive(Debug)]
-pub(super) struct PartialMoments {
+#[derive(Debug, Clone)]
+pub struct PartialMoments {
     image0: usize,
     text0: usize,
     images: Vec<Moment>,
     texts: Vec<Moment>,
 }
 
-impl Consumer for ScoreMoments {
+impl Consumer for Moments {
     type State = PartialMoments;
     type Output = (Vec<Moment>, Vec<Moment>); // of images and of texts
 
@@ -61,8 +66,8 @@ impl Consumer for ScoreMoments {
     }
 
     fn tile(&self, state: &mut PartialMoments, tile: &Tile<'_>) {
-        for rows in blocks(tile.images()) {
-            for columns in blocks(tile.texts()) {
+        for rows in super::pieces(tile.images(), ALIGN) {
+            for columns in super::pieces(tile.texts(), ALIGN) {
                 let (row0, column0) =
                     (rows.start - tile.images().start, columns.start - tile.texts().start);
                 let row = |r: usize| &tile.row(row0 + r)[column0..column0 + columns.len()];
@@ -93,14 +98,6 @@ impl Consumer for ScoreMoments {
     }
 }
 
-/// Tiles begin at multiples of this, so blocks are the same for every tile size.
-const BLOCK: usize = 64;
-
-fn blocks(range: Range<usize>) -> impl Iterator<Item = Range<usize>> {
-    let end = range.end;
-    range.step_by(BLOCK).map(move |start| start..(start + BLOCK).min(end))
-}
-
 #[inline(always)]
 fn of_row(scores: &[f32]) -> Moment {
     let count = scores.len() as f64;
@@ -121,7 +118,7 @@ fn eight_sums(scores: &[f32], term: impl Fn(f64) -> f64) -> f64 {
 
 #[inline(always)]
 fn join_columns<'s>(texts: &mut [Moment], rows: usize, row: impl Fn(usize) -> &'s [f32]) {
-    let (mut means, mut squares) = ([0.0; BLOCK], [0.0; BLOCK]);
+    let (mut means, mut squares) = ([0.0; ALIGN], [0.0; ALIGN]);
     for r in 0..rows {
         row(r).iter().zip(&mut means).for_each(|(&s, sum)| *sum += f64::from(s));
     }
@@ -139,9 +136,8 @@ fn join_columns<'s>(texts: &mut [Moment], rows: usize, row: impl Fn(usize) -> &'
 
 #[cfg(test)]
 mod tests {
-    use itm_core::ScoreMatrix;
-
     use super::*;
+    use crate::ScoreMatrix;
 
     /// Against the definitions in two passes. The means drift from block to block, on a large offset.
     #[test]
@@ -152,7 +148,7 @@ mod tests {
                 1000.0 + (i as f32 / 16.0) - (j as f32 / 8.0) + (at * 37 % 101) as f32 / 64.0
             };
             let scores = ScoreMatrix::new(n, m, (0..n * m).map(value).collect()).unwrap();
-            let (images, texts) = scores.run(&ScoreMoments).unwrap();
+            let (images, texts) = scores.run(&Moments).unwrap();
             assert_eq!((images.len(), texts.len()), (n, m));
             let check = |got: Moment, values: Vec<f64>| {
                 let count = values.len() as f64;
@@ -174,7 +170,7 @@ mod tests {
     #[test]
     fn constants_have_no_deviation_at_all() {
         let scores = ScoreMatrix::new(150, 70, vec![0.3; 150 * 70]).unwrap();
-        let (images, texts) = scores.run(&ScoreMoments).unwrap();
+        let (images, texts) = scores.run(&Moments).unwrap();
         assert!(images.iter().chain(&texts).all(|moment| moment.deviation() == 0.0));
     }
 }

@@ -1,0 +1,166 @@
+//! Corrections from parts: what each item gives over all queries.
+
+use std::path::Path;
+
+use itm_core::tiles::{Part, Reduction, Side};
+use itm_core::{Error, Result, output};
+use safetensors::tensor::{Dtype, TensorView};
+
+use super::option;
+use super::parts::at;
+use super::rescore::number;
+use crate::cli::args::{FinishArgs, PartFitArgs};
+use crate::csls::means;
+use crate::study::{Base, Method, Settings, Then};
+use crate::{Affine, AnyCorrection, Direction, LocalForm, LocalScaling, Setting, export};
+
+/// One correction of one direction.
+pub(super) struct PartFit<'a> {
+    base: Base,
+    number: f64, // CSLS's k or IS's β
+    direction: Direction,
+    settings: &'a Settings,
+}
+
+/// Numbers of each item, by name.
+type Numbers = Vec<(&'static str, Vec<f64>)>;
+
+impl<'a> PartFit<'a> {
+    /// The correction that the options name, if they name one.
+    ///
+    /// # Errors
+    /// If parts cannot give the correction, or a setting is not a number.
+    pub(super) fn new(args: &'a PartFitArgs) -> Result<Option<Self>> {
+        let (Some(name), Some(direction)) = (&args.method, args.direction) else {
+            return Ok(None);
+        };
+        let settings = &args.settings;
+        settings.check().map_err(option)?;
+        let (base, number) = match name.parse().map_err(option)? {
+            Method::One(Base::Csls, Then::Ranking) => {
+                (Base::Csls, number("--csls-k", &settings.csls_k)?)
+            }
+            Method::One(Base::Is, Then::Ranking) => {
+                (Base::Is, number("--is-beta", &settings.is_beta)?)
+            }
+            Method::One(
+                base @ (Base::Nnn | Base::QbNorm | Base::Ls | Base::Nicdm | Base::Mp),
+                Then::Ranking,
+            ) => (base, f64::NAN),
+            _ => {
+                let expected = "csls, nnn, is, qbnorm, ls, nicdm or mp";
+                return Err(Error::invalid("--method", expected, name));
+            }
+        };
+        Ok(Some(Self { base, number, direction, settings }))
+    }
+
+    /// What a part keeps for the correction.
+    pub(super) fn reduction(&self) -> Reduction<'static> {
+        let of = self.direction.items(Side::Images, Side::Texts);
+        let lists = |k| match of {
+            Side::Images => Reduction::TopTexts(k),
+            Side::Texts => Reduction::TopImages(k),
+        };
+        match self.base {
+            Base::Csls => lists(self.number as usize),
+            Base::Nnn => lists(self.settings.nnn_k),
+            Base::Is => Reduction::ExpSums(of, self.number),
+            Base::QbNorm => Reduction::ExpSums(of, self.settings.qbnorm_beta),
+            Base::Mp => Reduction::Moments(of),
+            _ => lists(self.settings.local_k),
+        }
+    }
+
+    /// Writes the numbers of each item.
+    pub(super) fn write(&self, part: &Part, args: &FinishArgs) -> Result<()> {
+        if args.out.extension().and_then(|e| e.to_str()) != Some("safetensors") {
+            return Err(Error::invalid("--out", "FILE.safetensors", args.out.display()));
+        }
+        output::check(&args.out)?;
+        part.check_reduction(self.reduction()).map_err(|error| at(&args.part, error))?;
+        let numbers = self.numbers(part).map_err(|error| at(&args.part, error))?;
+        let more = self.active(args, numbers[0].1.len())?;
+        tensors(&args.out, numbers.into_iter().chain(more))
+    }
+
+    fn numbers(&self, part: &Part) -> Result<Numbers> {
+        Ok(match self.base {
+            Base::Csls => {
+                let top = part.top()?;
+                let means = means(&top, top.queries(), self.number as usize);
+                vec![("bias", self.biases(2.0, means)?)]
+            }
+            Base::Nnn => {
+                let Settings { nnn_alpha: alpha, nnn_k: k, .. } = *self.settings;
+                let top = part.top()?;
+                let means = means(&top, top.queries(), k).into_iter().map(|mean| alpha * mean);
+                vec![("bias", self.biases(1.0, means.collect())?)]
+            }
+            Base::Is => vec![("bias", self.biases(self.number, part.log_sums()?)?)],
+            Base::QbNorm => vec![("log_sum", part.log_sums()?)],
+            Base::Mp => {
+                let moments = part.moments()?;
+                let mean = moments.iter().map(|moment| moment.mean).collect();
+                let deviation = moments.iter().map(|moment| moment.deviation()).collect();
+                vec![("mean", mean), ("deviation", deviation)]
+            }
+            base => {
+                let form =
+                    if base == Base::Ls { LocalForm::LocalScaling } else { LocalForm::Nicdm };
+                let scaling = LocalScaling { form, k: self.settings.local_k };
+                vec![("width", scaling.widths(&part.top()?)?)]
+            }
+        })
+    }
+
+    /// The biases of [`export`].
+    fn biases(&self, scale: f64, items: Vec<f64>) -> Result<Vec<f64>> {
+        let map = Box::new(Affine::of_items(scale, items));
+        export::biases(&AnyCorrection::new(self.direction, Setting::HeldOut, map))
+    }
+
+    /// 1 for the items that QB-Norm's bank makes active, 0 for the others.
+    fn active(&self, args: &FinishArgs, items: usize) -> Result<Numbers> {
+        let path = match (self.base, &args.best) {
+            (Base::QbNorm, Some(path)) => path,
+            (Base::QbNorm, None) => {
+                let expected = "the merged lists of the best items of each query";
+                return Err(Error::invalid("--best", expected, "none"));
+            }
+            (_, Some(_)) => return Err(Error::invalid("--best", "--method qbnorm", "another")),
+            (_, None) => return Ok(Vec::new()),
+        };
+        let (part, k) = (Part::read(path)?, self.settings.qbnorm_k);
+        let lists = match self.direction {
+            Direction::I2t => Reduction::TopTexts(k),
+            Direction::T2i => Reduction::TopImages(k),
+        };
+        part.check_reduction(lists).map_err(|error| at(path, error))?;
+        let top = part.top().map_err(|error| at(path, error))?;
+        let mut active = vec![0.0; items];
+        for query in 0..top.queries() {
+            for &item in top.items(query) {
+                let place = active.get_mut(item as usize);
+                let beyond =
+                    || Error::invalid(path.display(), format!("lists of {items} items"), item);
+                *place.ok_or_else(beyond)? = 1.0;
+            }
+        }
+        Ok(vec![("active", active)])
+    }
+}
+
+fn tensors(path: &Path, numbers: impl Iterator<Item = (&'static str, Vec<f64>)>) -> Result<()> {
+    let numbers: Vec<_> = numbers.collect();
+    let failed = |error| Error::invalid(path.display(), "a tensor that can be written", error);
+    let view = |(name, values): &'_ (&'static str, Vec<f64>)| {
+        (*name, vec![values.len()], bytemuck::cast_slice(values).to_vec())
+    };
+    let bytes: Vec<(_, Vec<usize>, Vec<u8>)> = numbers.iter().map(view).collect();
+    let views = bytes.iter().map(|(name, shape, bytes)| {
+        Ok((*name, TensorView::new(Dtype::F64, shape.clone(), bytes).map_err(failed)?))
+    });
+    let views = views.collect::<Result<Vec<_>>>()?;
+    output::write_bytes(path, &safetensors::serialize(views, None).map_err(failed)?)
+}

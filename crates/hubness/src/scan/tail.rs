@@ -1,0 +1,100 @@
+//! The tail of natural scores.
+
+/// An exponential tail above the 95th percentile.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Tail {
+    ascending: Vec<f64>,
+    from: f64,  // u
+    above: f64, // t
+    width: f64, // β; 0: no score is above u
+}
+
+impl Tail {
+    pub(super) fn new(scores: &[f64]) -> Self {
+        let mut ascending = scores.to_vec();
+        ascending.sort_unstable_by(f64::total_cmp);
+        let at = (ascending.len() * 95).div_ceil(100).max(1) - 1;
+        let from = ascending.get(at).copied().unwrap_or(0.0);
+        let above = ascending.partition_point(|&score| score <= from);
+        let mut excess: Vec<f64> = ascending[above..].iter().map(|score| score - from).collect();
+        Self { from, above: excess.len() as f64, width: width(&mut excess), ascending }
+    }
+
+    /// How many natural items have this score or more.
+    pub(super) fn expected(&self, score: f64) -> f64 {
+        if score <= self.from || self.width == 0.0 {
+            let below = self.ascending.partition_point(|&other| other < score);
+            return (self.ascending.len() - below).max(1) as f64;
+        }
+        self.above * (-(score - self.from) / self.width).exp()
+    }
+
+    /// The score that this many natural items reach; infinite without a tail.
+    pub(super) fn score(&self, expected: f64) -> f64 {
+        if self.width == 0.0 {
+            return f64::INFINITY;
+        }
+        self.from + self.width * (self.above / expected).ln().max(0.0)
+    }
+}
+
+/// β from the middle and from the end of the tail: with few counts, the middle alone is too narrow.
+fn width(excess: &mut [f64]) -> f64 {
+    if excess.is_empty() {
+        return 0.0;
+    }
+    let middle = median(excess) / 2f64.ln();
+    let (t, rank) = (excess.len(), excess.len() * 9 / 10);
+    let end = rank.checked_sub(1).map(|at| excess[at] / (t as f64 / (t - rank) as f64).ln());
+    end.unwrap_or(0.0).max(middle)
+}
+
+/// The median; the mean of the two in the middle, if there are two.
+pub(super) fn median(values: &mut [f64]) -> f64 {
+    values.sort_unstable_by(f64::total_cmp);
+    let half = values.len() / 2;
+    if values.len().is_multiple_of(2) {
+        f64::midpoint(values[half - 1], values[half])
+    } else {
+        values[half]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// By hand: of 40 scores two are above 0, by 2 and 4; the median excess 3 is where one of two is left. The end, 2 / ln 2, is less.
+    #[test]
+    fn golden_tail() {
+        let mut scores = vec![0.0; 40];
+        (scores[3], scores[30]) = (2.0, 4.0);
+        let tail = Tail::new(&scores);
+        for (score, want) in [(3.0, 1.0), (6.0, 0.5), (9.0, 0.25), (0.0, 40.0), (-1.0, 40.0)] {
+            assert!((tail.expected(score) - want).abs() < 1e-12, "{score}");
+        }
+        assert!((tail.score(0.25) - 9.0).abs() < 1e-12);
+        assert_eq!(tail.score(5.0), 0.0, "more than the tail has");
+    }
+
+    /// Ten above 0: median 1, but the ninth is 7, which is where one of ten is left: β = 7 / ln 10. The tenth does not count.
+    #[test]
+    fn golden_long_tail() {
+        let mut scores = vec![0.0; 190];
+        scores.extend([1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 7.0, 900.0]);
+        let tail = Tail::new(&scores);
+        assert!(
+            (tail.expected(7.0) - 1.0).abs() < 1e-12 && (tail.expected(14.0) - 0.1).abs() < 1e-12
+        );
+    }
+
+    #[test]
+    fn without_a_tail_nothing_is_an_alarm() {
+        let tail = Tail::new(&[1.0; 30]);
+        assert_eq!(
+            (tail.score(0.1), tail.expected(1.0), tail.expected(9.0)),
+            (f64::INFINITY, 30.0, 1.0)
+        );
+        assert_eq!(Tail::new(&[]).score(0.1), f64::INFINITY);
+    }
+}

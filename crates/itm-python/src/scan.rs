@@ -1,0 +1,74 @@
+//! The scan for planted hubs.
+
+use hubness::scan::{Budget, Scan as Native};
+use itm_core::{Error, Result};
+use numpy::PyArray1;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use serde::Serialize;
+
+use crate::arrays::{Array, Rows, run};
+
+/// A scan: JSON for the Python half.
+#[pyclass(frozen, module = "itmatch._itmatch")]
+pub(crate) struct Scan(Native);
+
+/// Scans items over a bank of queries.
+#[pyfunction]
+pub(crate) fn scan(
+    py: Python<'_>,
+    queries: Array<'_>,
+    items: Array<'_>,
+    k: usize,
+) -> PyResult<Scan> {
+    let (queries, items) = (Rows::new("queries", &queries)?, Rows::new("items", &items)?);
+    run(py, || {
+        queries.tiles(items)?; // the checks, with Python's names
+        Native::new(queries.embeddings()?, items.embeddings()?, k)
+    })
+    .map(Scan)
+}
+
+fn budget(false_alarms: f64, alerts: Option<usize>) -> Budget {
+    alerts.map_or(Budget::FalseAlarms(false_alarms), Budget::Items)
+}
+
+fn json(value: &impl Serialize) -> PyResult<String> {
+    serde_json::to_string(value).map_err(|e| PyValueError::new_err(e.to_string()))
+}
+
+#[pymethods]
+impl Scan {
+    fn summary(&self) -> PyResult<String> {
+        json(&self.0.summary())
+    }
+
+    fn counts<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<u32>> {
+        PyArray1::from_slice(py, self.0.counts())
+    }
+
+    fn alerts(&self, py: Python<'_>, false_alarms: f64, alerts: Option<usize>) -> PyResult<String> {
+        json(&run(py, || self.0.alerts(budget(false_alarms, alerts)))?)
+    }
+
+    /// Verdicts on new items, and each as a sentence.
+    fn admit(
+        &self,
+        py: Python<'_>,
+        queries: Array<'_>,
+        new: Array<'_>,
+        false_alarms: f64,
+        alerts: Option<usize>,
+    ) -> PyResult<(String, Vec<String>)> {
+        let (queries, new) = (Rows::new("queries", &queries)?, Rows::new("items", &new)?);
+        let judged = run(py, || -> Result<_> {
+            if queries.dim != new.dim {
+                let expected = format!("the queries' width {}", queries.dim);
+                return Err(Error::invalid(new.name, expected, new.dim));
+            }
+            self.0.admit(queries.embeddings()?, new.embeddings()?, budget(false_alarms, alerts))
+        })?;
+        let lines = judged.iter().map(|admission| self.0.sentence(admission)).collect();
+        Ok((json(&judged)?, lines))
+    }
+}

@@ -1,0 +1,39 @@
+"""Ctrl-C ends a long call, and leaves the process as it was."""
+
+import signal
+import subprocess
+import sys
+
+import pytest
+
+CODE = """
+import os, signal, threading
+import itmatch, numpy as np
+rows = itmatch.unit(np.random.default_rng(0).normal(size=({rows}, 64)).astype(np.float32))
+call = lambda: {call}
+threading.Timer(1, os.kill, (os.getpid(), signal.SIGINT)).start()
+try:
+    call()
+    print("no interrupt")
+except KeyboardInterrupt:
+    print("interrupted")
+print(itmatch.search(np.eye(2), np.eye(2), 1).ids.tolist())
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+@pytest.mark.parametrize(
+    ("rows", "call"),
+    [
+        (1_000_000, "itmatch.search(rows, rows, 10)"),
+        (1_000_000, "itmatch.evaluate(rows, rows)"),
+        (1_000_000, "itmatch.hubness.InvertedSoftmax().fit(rows, rows)"),
+        (4_000, "itmatch.hubness.report(rows, rows, methods=['csls'], resamples=1_000_000)"),
+    ],
+)
+def test_ctrl_c_ends_a_long_call(rows, call):
+    """Each call would take many minutes: whoever waits for its end runs into the limit of a hang."""
+    code = CODE.format(rows=rows, call=call)
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100)
+    assert out.stdout.splitlines() == ["interrupted", "[[0], [1]]"], out.stdout + out.stderr
+    assert out.stderr == "" and out.returncode != -signal.SIGINT
