@@ -112,7 +112,7 @@ fn command(words: &[String], root: &Path, folder: &Path, binaries: &Path) -> Opt
     };
     Some(match words[..] {
         ["cargo", "install", ..] => return None,
-        ["cargo", "xtask", "phrases", ..] => built("tags-dc", &words[2..]),
+        ["cargo", "xtask", "benchmark" | "phrases", ..] => built("tags-dc", &words[2..]),
         ["cargo", "xtask", ref rest @ ..] if handed_on(&words[1..]) => built("itm", rest),
         ["cargo", ref rest @ ..] => {
             let mut command = Command::new(cargo());

@@ -9,7 +9,7 @@ use crate::manifest::CLI;
 use crate::reproduce;
 
 /// A command with the package whose binary has it. The binary has the package's name, and is built with the feature `cli`.
-const BINARIES: [(&str, &str); 1] = [("phrases", "tags-dc")];
+const BINARIES: [(&str, &str); 2] = [("benchmark", "tags-dc"), ("phrases", "tags-dc")];
 
 /// Runs the command that the first word names with the words after it.
 pub(crate) fn run(words: Vec<OsString>) -> Result<ExitCode> {

@@ -11,6 +11,7 @@ mod siblings;
 mod tailor;
 mod words;
 
+pub mod benchmark;
 #[cfg(feature = "cli")]
 pub mod cli;
 #[cfg(feature = "burn")]

@@ -111,7 +111,7 @@ fn course(report: &Report, curves: &[Option<Vec<Curve>>]) -> Vec<Figure> {
 }
 
 /// Mean over the curves at every x that all of them have.
-fn mean(curves: &[Vec<Point>]) -> Vec<Point> {
+pub(crate) fn mean(curves: &[Vec<Point>]) -> Vec<Point> {
     let mut at: BTreeMap<u64, (f64, f64, usize)> = BTreeMap::new();
     for (x, y) in curves.iter().flat_map(|c| finite(c)) {
         // Epochs are not negative, so the bits of x sort as x does.

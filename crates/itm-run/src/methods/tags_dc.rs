@@ -1,6 +1,8 @@
 //! TAGS-DC for the runner: its inputs, and how its model is built.
 
 mod edited;
+mod gaps;
+mod generators;
 mod judged;
 mod synthetic;
 

@@ -1,5 +1,6 @@
-//! The binary `tags-dc`: phrases of captions, and negative captions by rules.
+//! The binary `tags-dc`: phrases of captions, negative captions by rules, benchmarks of compositional captions.
 
+mod benchmark;
 mod captions;
 pub mod negatives;
 mod phrases;
@@ -9,6 +10,7 @@ use std::io::Write;
 use clap::{Parser, Subcommand};
 use itm_core::Result;
 
+pub use self::benchmark::BenchmarkArgs;
 pub use self::negatives::Negatives;
 pub use self::phrases::Phrases;
 
@@ -28,6 +30,8 @@ pub enum Command {
     Phrases(Phrases),
     /// Write negative captions: sentences that are false of their image, each made by one change of a true caption.
     Negatives(Negatives),
+    /// SugarCrepe, ARO, VALSE and Winoground for your own model: what must be scored, and how many questions the scores answer.
+    Benchmark(BenchmarkArgs),
 }
 
 /// Runs the command line, and prints to `out`.
@@ -36,6 +40,7 @@ pub enum Command {
 /// If a file cannot be read or written, or its contents are wrong. Nothing is written then.
 pub fn run(cli: &Cli, out: &mut impl Write) -> Result<()> {
     match &cli.command {
+        Command::Benchmark(benchmark) => benchmark.run(out),
         Command::Phrases(phrases) => phrases.run(out),
         Command::Negatives(negatives) => {
             let folder = negatives.out.clone().unwrap_or_else(|| "negatives".into());

@@ -6,7 +6,7 @@ mod page;
 mod refills;
 mod truth;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -22,6 +22,7 @@ pub use self::refills::{ModelSplit, Refills, RunNegatives, TrainedModel};
 
 use self::captions::CaptionSet;
 use self::truth::Verdicts;
+use crate::benchmark::{Contrast, sugarcrepe};
 use crate::edits::{Captions, Counts, Edits, NounTable, Quota, Rules, each};
 use crate::phrases::parse;
 use crate::record::{self, Kind, Record};
@@ -185,6 +186,7 @@ impl Negatives {
         out: &mut impl Write,
     ) -> Result<()> {
         let (folder, new) = (written.target().to_owned(), written.path());
+        write_benchmark(&new, set, records)?;
         let lines = new.join("negatives.jsonl");
         record::save(&lines, |writer| records.iter().try_for_each(|record| writer.write(record)))?;
         let json = serde_json::to_string_pretty(&summary).expect("names and numbers") + "\n";
@@ -197,8 +199,45 @@ impl Negatives {
         let path = |name: &str| folder.join(name).display().to_string();
         printed.push(format!("{} negatives: {}", records.len(), path("negatives.jsonl")));
         printed.push(format!("Page: {}", path("negatives.html")));
+        printed.push(format!("In SugarCrepe's layout: {}", path("sugarcrepe")));
         let printed = printed.join("\n");
         writeln!(out, "{printed}").map_err(Error::io("standard output"))
+    }
+}
+
+/// A file in SugarCrepe's layout for each kind, in the folder `sugarcrepe`: `tags-dc benchmark` reads it.
+fn write_benchmark(folder: &Path, set: &CaptionSet, records: &[Record]) -> Result<()> {
+    let folder = folder.join("sugarcrepe");
+    std::fs::create_dir(&folder).map_err(Error::io(&folder))?;
+    let mut captions = HashMap::new();
+    for (image, name) in set.captions.iter().zip(&set.names) {
+        for (k, caption) in image.texts.iter().enumerate() {
+            captions.insert(format!("{}#{k}", image.id), (name, caption));
+        }
+    }
+    let mut entries: BTreeMap<&str, Vec<Contrast>> = BTreeMap::new();
+    for record in records {
+        let (picture, caption) = captions[&record.caption];
+        let [picture, caption, negative] = [picture, caption, &record.text].map(String::clone);
+        entries.entry(file_of(record.kind)).or_default().push(Contrast {
+            picture,
+            caption,
+            negative,
+        });
+    }
+    entries.into_iter().try_for_each(|(file, entries)| {
+        write_bytes(&folder.join(file), sugarcrepe(&entries).as_bytes())
+    })
+}
+
+/// Numbers are attributes, as in the phrases of a caption.
+fn file_of(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Noun => "replace_obj.json",
+        Kind::Numeral => "replace_att.json",
+        Kind::Relation => "replace_rel.json",
+        Kind::Order => "order.json",
+        Kind::Refill => "refill.json",
     }
 }
 

@@ -208,6 +208,12 @@ impl TagsDc {
         Self { learner: self.learner.begun(model).with_factors(factors), generator, ..self }
     }
 
+    /// The model without the state of its optimiser: it still scores and makes sentences.
+    #[must_use]
+    pub fn at_rest(&self) -> Self {
+        self.clone().begun(self.model().clone())
+    }
+
     /// The config of the model.
     pub fn config(&self) -> &TagsDcConfig {
         &self.config

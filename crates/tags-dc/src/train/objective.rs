@@ -143,9 +143,11 @@ impl Losses {
         if config.istm > 0.0 {
             let (triplets, per_anchor) = rows.triplets(pools);
             let scores = model.match_scores(&first);
+            let values = host(scores.clone().inner());
             let loss = losses::hinges(scores, &triplets, &per_anchor, config.margin);
             let (loss, active) = loss.map_err(within("loss.istm"))?;
-            self.numbers.add(&Numbers::from([("istm_active", active)]));
+            let gap = gap(&values, &triplets);
+            self.numbers.add(&Numbers::from([("istm_active", active), ("istm_gap", gap)]));
             self.add("istm", config.istm, loss);
         }
         if config.words() {
@@ -191,6 +193,14 @@ impl Losses {
         }
         Ok(())
     }
+}
+
+/// The mean of `s(I, T⁻) − s(I, T)` over triplets: Figure 3.
+fn gap(scores: &[f32], triplets: &[[usize; 2]]) -> f64 {
+    let of = |&[caption, negative]: &[usize; 2]| {
+        f64::from(scores[negative]) - f64::from(scores[caption])
+    };
+    triplets.iter().map(of).sum::<f64>() / triplets.len() as f64
 }
 
 /// Logits at all targets of all maskings, `[targets, tokens]`, caption after caption: beside their images, or alone.

@@ -40,7 +40,7 @@ pub fn page(pairs: &[PairSentences]) -> Markup {
         style { (PreEscaped(STYLE)) }
         p.note {
             "A stronger colour means that a word matches the image less, by the model's word discrimination head (half: undecided). After \
-             an arrow: the word that the word correction head proposes. Underlined: words that the model changed. Scores: the probability \
+             an arrow: the word that the word correction head proposes; corrected: the sentence with these words. Underlined: words that the model changed. Scores: the probability \
              that sentence and image match."
         }
         div.judged { @for pair in pairs { (one(pair)) } }
@@ -66,6 +66,9 @@ fn one(pair: &PairSentences) -> Markup {
                         li {
                             (sentence(negative)) " "
                             span.note { "score " (score(negative)) (truth(*denied)) }
+                            @if let Some(corrected) = negative.corrected.as_ref().filter(|text| **text != negative.text) {
+                                br; span.note { "corrected: " (corrected) }
+                            }
                         }
                     } }
                 }
@@ -130,7 +133,9 @@ mod tests {
             correction: correction.map(String::from),
         };
         let words = vec![word("red", 0.1, Some("<blue>")), word("ball", 0.95, Some("cup"))];
-        let caption = SentenceText { text: String::new(), score: 0.25, below: false, words };
+        let corrected = Some("blue <ball>".to_owned());
+        let caption =
+            SentenceText { text: String::new(), score: 0.25, below: false, words, corrected };
         let pair = PairSentences {
             name: "7".into(),
             picture: None,
@@ -145,5 +150,6 @@ mod tests {
             "a word that matches needs no arrow"
         );
         assert!(page.contains("score 0.250 · truly false"), "{page}");
+        assert!(page.contains("corrected: blue &lt;ball&gt;"), "{page}");
     }
 }

@@ -37,6 +37,9 @@ pub struct SentenceText {
     pub below: bool,
     /// The words in order.
     pub words: Vec<WordText>,
+    /// A sentence made from a caption with the proposals of the word correction head in place of the words that do not match the image; `None`
+    /// if the model has no word heads.
+    pub corrected: Option<String>,
 }
 
 /// A word of a sentence.
@@ -76,7 +79,11 @@ impl TagsDc {
             let text = read.edited(&negative.tokens, &own.tokens, of.words)?.text;
             let below = negative.score < own.score;
             let words = in_words(negative, &own.tokens, &written, of.words);
-            Some(SentenceText { text, score: negative.score, below, words })
+            let corrected = corrections(negative, &written).map(|tokens| {
+                let edit = read.edited(&tokens, &own.tokens, of.words);
+                edit.map_or_else(|| of.caption.to_owned(), |edit| edit.text)
+            });
+            Some(SentenceText { text, score: negative.score, below, words, corrected })
         };
         Ok(Some(pool.negatives.iter().filter_map(sentence).collect()))
     }
@@ -91,8 +98,22 @@ impl TagsDc {
         let written = (of.spell)(of.caption)?;
         let words = in_words(&assessed[0], &tokens, &written, of.words);
         let (text, score) = (of.caption.to_owned(), assessed[0].score);
-        Ok(SentenceText { text, score, below: false, words })
+        Ok(SentenceText { text, score, below: false, words, corrected: None })
     }
+}
+
+/// The tokens of a sentence, where the pieces of every word that does not match the image are the correction head's.
+fn corrections(sentence: &Assessment, written: &[Word]) -> Option<Vec<u32>> {
+    let heads = sentence.words.as_ref()?;
+    let mark = written.first().map_or(0, |word| word.pieces.start);
+    let mut tokens = sentence.tokens.clone();
+    for word in written {
+        let pieces = word.pieces.start - mark + 1..word.pieces.end - mark + 1;
+        if heads[pieces.clone()].iter().any(|head| head.matches < 0.5) {
+            pieces.for_each(|k| tokens[k] = heads[k].correction);
+        }
+    }
+    Some(tokens)
 }
 
 /// The words of a sentence with as many tokens as its caption. The caption has the tokens `own` and the words `written`.
@@ -134,7 +155,7 @@ mod tests {
 
     use super::*;
     use crate::Preset;
-    use crate::train::Marks;
+    use crate::train::{Marks, WordAssessment};
 
     /// `[PAD] [UNK] [CLS] [SEP] [MASK]`, whose spelling is empty, and word pieces.
     const PIECES: [&str; 12] = ["", "", "", "", "", "a", "dog", "run", "##s", "cat", "sleep", "."];
@@ -179,6 +200,20 @@ mod tests {
         assert!(caption.words.iter().all(|word| !word.changed && word.matches.is_some()));
     }
 
+    /// By hand: `runs` has two pieces, and one of them does not match: both are corrected. `dog` matches, so its proposal is not used.
+    #[test]
+    fn golden_corrections_are_of_whole_words() {
+        let head = |matches, correction| WordAssessment { matches, correction };
+        let heads = [(0.1, 9), (0.9, 9), (0.6, 9), (0.7, 10), (0.4, 8), (0.9, 9), (0.1, 9)]
+            .map(|(m, c)| head(m, c));
+        let tokens = vec![2, 5, 6, 7, 8, 11, 3];
+        let words = Some(heads.to_vec());
+        let sentence = Assessment { tokens: tokens.clone(), score: 0.5, words };
+        let written = spell("a dog runs.").unwrap();
+        assert_eq!(corrections(&sentence, &written), Some(vec![2, 5, 6, 10, 8, 11, 3]));
+        assert_eq!(corrections(&Assessment { words: None, ..sentence }, &written), None);
+    }
+
     #[test]
     fn word_pieces_make_sentences() {
         let all = asked(TagsDc::sentences, &spell).unwrap().unwrap();
@@ -189,6 +224,8 @@ mod tests {
             let blank = shown.join(" ").replace(" .", "."); // as the sentence is written
             assert_eq!(blank.to_lowercase(), sentence.text.replace(" .", ".").to_lowercase());
             assert!(sentence.words.iter().any(|word| word.changed), "{}", sentence.text);
+            let doubted = sentence.words.iter().any(|word| word.matches.is_some_and(|m| m < 0.5));
+            assert!(doubted || sentence.corrected.as_ref() == Some(&sentence.text));
         }
     }
 

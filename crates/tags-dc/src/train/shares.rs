@@ -44,6 +44,8 @@ pub struct SentenceCounts {
     below: Vec<[u64; 2]>,
     /// Fluency of the sentences.
     pub fluency: Option<Fluency>,
+    /// Fluency of the sentences after the model corrected them.
+    pub fluency_of_corrected: Option<Fluency>,
 }
 
 impl SentenceCounts {
@@ -188,6 +190,9 @@ pub struct FurtherShares {
     /// Fluency of the sentences under a trigram model of the training captions, mean over runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fluency: Option<Fluency>,
+    /// The same after the model put other words in place of those that do not match the image.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fluency_of_corrected: Option<Fluency>,
 }
 
 impl SentenceShares {
@@ -216,6 +221,9 @@ impl SentenceShares {
             kept_words_match: share(&|run| Some(&run.kept)),
             scored_below: share(&|run| Some(&run.below)),
             fluency: Fluency::mean(runs.iter().filter_map(|run| run.fluency)),
+            fluency_of_corrected: Fluency::mean(
+                runs.iter().filter_map(|run| run.fluency_of_corrected),
+            ),
         };
         Self {
             synthetic_truly_false: share(&|run| Some(&run.denied)),
@@ -238,8 +246,13 @@ mod tests {
             let (text, correction) = (String::new(), None);
             WordText { text, at, changed, matches: Some(matches), restored, correction }
         };
-        let sentence =
-            |words, below| SentenceText { text: String::new(), score: 0.5, below, words };
+        let sentence = |words, below| SentenceText {
+            text: String::new(),
+            score: 0.5,
+            below,
+            words,
+            corrected: None,
+        };
         let mut all = SentenceCounts { captions: 2, ..SentenceCounts::new(2) };
         let three = || {
             vec![

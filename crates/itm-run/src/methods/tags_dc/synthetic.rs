@@ -1,12 +1,16 @@
-//! Sentences that a model makes from the test captions, against the truth.
+//! Sentences that a model makes from the test captions, against the truth; how fluent they are (Table 3), how other models score them
+//! (Table 4, Figure 4) and how far their scores are from the captions' (Figures 1 and 3).
 
 use itm_core::Result;
 use itm_core::significance::Share;
 use itm_report::format::{interval, points, share};
 use itm_report::table::Table;
+use tags_dc::edits::CaptionEdit;
 use tags_dc::fluency::{Fluency, Trigrams};
-use tags_dc::train::{SentenceCounts, SentenceShares, Verdicts};
+use tags_dc::train::{SentenceCounts, SentenceShares, SentenceText, Verdicts};
 
+use super::gaps::{self, Gaps};
+use super::generators::Generators;
 use super::{caption, filler};
 use crate::measures::{BySeed, Measure, Trial};
 use crate::model::Model;
@@ -16,55 +20,117 @@ use crate::split::Split;
 
 /// The synthetic sentences of each row, on data with a truth.
 #[derive(Debug, Default)]
-pub(super) struct SyntheticSentences(BySeed<SentenceCounts>);
+pub(super) struct SyntheticSentences {
+    counts: BySeed<SentenceCounts>,
+    fluency: BySeed<[Option<Fluency>; 2]>,
+    gaps: BySeed<Gaps>,
+    generators: Generators,
+}
+
+/// A sentence that a model makes from a test caption.
+#[derive(Debug, Clone)]
+pub(super) struct Made {
+    /// Number of the caption.
+    pub(super) text: usize,
+    pub(super) sentence: SentenceText,
+}
 
 impl Measure for SyntheticSentences {
     fn look(&self, trial: &Trial) -> Result<()> {
         let Some(trained) = trial.trained else { return Ok(()) };
-        if let Some(counts) = measure(trial.source, trained.model)? {
-            self.0.put(trial, counts);
+        let made = sentences(trial.source, trained.model)?;
+        if let Some(made) = &made {
+            let source = trial.source;
+            let reader = Trigrams::fit(source.dataset.train.captions.iter().map(String::as_str));
+            self.counts.put(trial, counts(source, made, &reader));
+            self.fluency.put(trial, fluency_of_others(source, &reader)?);
+            self.gaps.put(trial, Gaps::of(trial, &trained, made)?);
         }
-        Ok(())
+        self.generators.look(trial, trained.model, made)
     }
 
     fn section(&self, report: &Report) -> Result<Section> {
-        let rows = self.0.rows(report, |seeds| Some(SentenceShares::over(seeds)));
+        let rows = self.counts.rows(report, |seeds| Some(SentenceShares::over(seeds)));
+        let others = self.fluency.rows(report, |seeds| seeds.first().map(|found| **found));
+        let gaps = self.gaps.rows(report, |seeds| Some(Gaps::over(seeds)));
         let mut section = Section::new("Synthetic sentences");
         section.add_rows(report, Place::Truth, &rows)?;
         section.tables.extend(table(report, &rows));
         section.tables.extend(by_kind(report, &rows));
         section.tables.extend(of_all(report, &rows));
+        section.tables.extend(fluency(report, &rows, &others));
+        section.tables.extend(self.generators.tables(report));
+        section.tables.extend(gaps::table(report, &gaps));
+        section.figures.extend(gaps::figures(report, &gaps));
         Ok(section)
     }
 }
 
-/// Judges the sentences that a trained model makes from the test captions; `None` if it makes none, or without a truth.
+/// The sentences that a trained model makes from the test captions; `None` if it makes none, or without a truth.
 ///
 /// # Errors
 /// If an item cannot be read.
-fn measure(source: &Source, model: &Model) -> Result<Option<SentenceCounts>> {
+fn sentences(source: &Source, model: &Model) -> Result<Option<Vec<Made>>> {
     let (part, Some(_)) = source.part(Split::Test) else { return Ok(None) };
     let (Some(method), Some(words)) = (filler(&*model.method), model.reading.spelled_by_number())
     else {
         return Ok(None);
     };
-    let (mut all, mut texts) = (SentenceCounts::new(part.pairs.images()), vec![]);
     let spell = |text: &str| model.reading.words(text);
-    for (text, written) in part.captions.iter().enumerate() {
+    let mut all = vec![];
+    for text in 0..part.captions.len() {
         let of = caption(model, (Split::Test, text), &words, &spell);
         let Some(made) = method.sentences(&of)? else { return Ok(None) };
-        let image = part.pairs.image_of(text);
-        all.captions += 1;
-        for sentence in made {
-            let denied = source.denies(Split::Test, image, &sentence.text);
-            let kind = sentence.changed().and_then(|at| source.says(written, at));
-            all.add(image, &sentence, denied, kind);
-            texts.push(sentence.text);
-        }
+        all.extend(made.into_iter().map(|sentence| Made { text, sentence }));
     }
-    let reader = Trigrams::fit(source.dataset.train.captions.iter().map(String::as_str));
-    all.fluency = Fluency::of(&reader, texts.iter().map(String::as_str));
     Ok(Some(all))
+}
+
+/// The sentences against the truth.
+fn counts(source: &Source, made: &[Made], reader: &Trigrams) -> SentenceCounts {
+    let part = &source.dataset.test;
+    let mut all = SentenceCounts::new(part.pairs.images());
+    all.captions = part.captions.len() as u64;
+    for Made { text, sentence } in made {
+        let image = part.pairs.image_of(*text);
+        let denied = source.denies(Split::Test, image, &sentence.text);
+        let kind = sentence.changed().and_then(|at| source.says(&part.captions[*text], at));
+        all.add(image, sentence, denied, kind);
+    }
+    let texts = made.iter().map(|made| made.sentence.text.as_str());
+    let corrected = made.iter().filter_map(|made| made.sentence.corrected.as_deref());
+    all.fluency = Fluency::of(reader, texts);
+    all.fluency_of_corrected = Fluency::of(reader, corrected);
+    all
+}
+
+/// Fluency of the test captions, and of one drawn edit of each.
+fn fluency_of_others(source: &Source, reader: &Trigrams) -> Result<[Option<Fluency>; 2]> {
+    let (train, part) = (&source.dataset.train, &source.dataset.test);
+    let edits = CaptionEdit::all(train, part)?;
+    let drawn = edits.iter().filter(|edit| edit.kind.is_none()).map(|edit| &edit.sentence[..]);
+    let captions = part.captions.iter().map(String::as_str);
+    Ok([Fluency::of(reader, captions), Fluency::of(reader, drawn)])
+}
+
+/// Table 3: perplexity of captions, synthetic, corrected and edited sentences.
+fn fluency(
+    report: &Report,
+    rows: &[Option<SentenceShares>],
+    others: &[Option<[Option<Fluency>; 2]>],
+) -> Option<Table> {
+    let found = || rows.iter().map(|row| row.as_ref()?.synthetic.as_ref());
+    found().find_map(|made| made?.fluency)?;
+    let mut t = of_rows(report, "Perplexity of sentences (Table 3)").noted(
+        "Mean over sentences, by a trigram model of the training captions, which stands in for GPT-2: compare these numbers with each other, \
+         not with the paper's. Corrected: the row's word heads replace the words that they call mismatched. Edited: VSE-C's rules.",
+    );
+    let mean = |f: Option<Fluency>| f.map(|f| f.mean_perplexity);
+    t.numbers("captions", others.iter().map(|o| mean((*o)?[0])), points);
+    t.numbers("synthetic", found().map(|made| mean(made?.fluency)), points);
+    t.numbers("corrected", found().map(|made| mean(made?.fluency_of_corrected)), points);
+    t.numbers("edited", others.iter().map(|o| mean((*o)?[1])), points);
+    Some(t)
 }
 
 /// Truly false sentences and judged words of every row; `None` where no row makes sentences.
@@ -75,8 +141,7 @@ fn table(report: &Report, rows: &[Option<SentenceShares>]) -> Option<Table> {
         "Negatives that each row makes from the test captions, without noise. Truly false: share that the image denies, among sentences \
          of the world. Below caption: share that scores below the caption. Seen: share of the changed words of false sentences that the \
          model calls mismatched; kept: share of the other words that it calls matched. Corrected: share of the changed words for which \
-         it proposes the caption's word. Perplexity: mean over sentences, by a trigram model of the training captions. Interval: bootstrap \
-         over images and seeds.",
+         it proposes the caption's word. Interval: bootstrap over images and seeds.",
     );
     type Of = fn(&SentenceShares) -> Option<&Share>;
     let columns: [(&str, Of, bool); 6] = [
@@ -97,10 +162,6 @@ fn table(report: &Report, rows: &[Option<SentenceShares>]) -> Option<Table> {
         if with_interval {
             t.numbers("95 % interval", each().map(|s| Some(s?.ci95)), percent);
         }
-    }
-    let read = || found().map(|truth| truth?.synthetic.as_ref()?.fluency);
-    if read().flatten().next().is_some() {
-        t.numbers("perplexity", read().map(|f| Some(f?.mean_perplexity)), points);
     }
     Some(t)
 }
@@ -166,6 +227,12 @@ mod tests {
         let mut rows = vec![None; report.rows.len()];
         assert!(table(&report, &rows).is_none() && by_kind(&report, &rows).is_none());
         let share = |value: f64| Share { value, ci95: [value - 0.02, value + 0.01], of: 400 };
+        let perplexity = |mean_perplexity| Fluency {
+            mean_perplexity,
+            of_mean_sentence: 1.0,
+            of_mean_word: 1.0,
+            sentences: 7,
+        };
         let verdicts = || Verdicts {
             truly_false: share(0.625),
             truly_true: share(0.125),
@@ -183,7 +250,8 @@ mod tests {
                 by_kind: BTreeMap::from([("colour".to_owned(), share(0.5))]),
                 kept_words_match: None,
                 scored_below: Some(share(0.875)),
-                fluency: None,
+                fluency: Some(perplexity(20.0)),
+                fluency_of_corrected: Some(perplexity(10.0)),
             }),
         });
         let want = ["96.5 %", "94.5 to 97.5 %", "25.0 %", "87.5 %", "75.0 %", "73.0 to 76.0 %"];
@@ -191,5 +259,9 @@ mod tests {
         let three = "62.5 %, 12.5 %, 25.0 % (400)";
         assert_eq!(texts(&of_all(&report, &rows).unwrap(), "Full"), [three, "4.25", three]);
         assert_eq!(texts(&by_kind(&report, &rows).unwrap(), "Full"), ["50.0 % (400)"]);
+        let mut others = vec![None; rows.len()];
+        others[2] = Some([5.0, 40.0].map(|mean| Some(perplexity(mean))));
+        let table = fluency(&report, &rows, &others).unwrap();
+        assert_eq!(texts(&table, "Full"), ["5.0", "20.0", "10.0", "40.0"]);
     }
 }

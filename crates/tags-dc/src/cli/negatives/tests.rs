@@ -9,7 +9,7 @@ fn args(line: &[&str]) -> Negatives {
     let line = [&["tags-dc", "negatives"], line].concat();
     match Cli::try_parse_from(line).unwrap().command {
         Command::Negatives(args) => args,
-        Command::Phrases(_) => unreachable!("another command"),
+        _ => unreachable!("another command"),
     }
 }
 
@@ -44,6 +44,31 @@ fn the_seed_decides() {
     let other = run(dir.path(), "c", TEXT, &["--per-caption", "2", "--seed", "1"]).unwrap();
     assert_ne!(lines(&other).replace("\"seed\":1", "\"seed\":0"), first);
     assert!(first.lines().count() > 5, "{first}");
+}
+
+/// What `tags-dc benchmark` reads: every negative is a question about its image.
+#[test]
+fn a_benchmark_is_written() {
+    use crate::benchmark::{Ask, Benchmark, Category, Format};
+
+    let dir = tempfile::tempdir().unwrap();
+    let folder = run(dir.path(), "a", TEXT, &["--per-caption", "3"]).unwrap();
+    let records = record::read(&folder.join("negatives.jsonl")).unwrap();
+    let mut files: Vec<PathBuf> = fs::read_dir(folder.join("sugarcrepe"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    files.sort();
+    let names: Vec<_> =
+        files.iter().map(|file| file.file_name().unwrap().to_str().unwrap()).collect();
+    assert_eq!(names, ["order.json", "replace_att.json", "replace_rel.json"]); // too few captions to exchange nouns
+    let read = Benchmark::read(Format::Sugarcrepe, &files, 0).unwrap();
+    assert_eq!(read.questions.len(), records.len());
+    let numeral = read.questions.iter().find(|q| q.category == Category::Attribute).unwrap();
+    let Ask::Caption { picture, captions } = &numeral.ask else { panic!("one picture") };
+    assert_eq!(read.pictures[*picture].name, "1");
+    let texts: Vec<&str> = captions.iter().map(|&k| &read.captions[k][..]).collect();
+    assert_eq!(texts, ["Two dogs run on the grass.", "One dog run on the grass."]);
 }
 
 #[test]

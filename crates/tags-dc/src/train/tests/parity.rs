@@ -99,6 +99,19 @@ fn golden_losses_and_gradients() {
     }
 }
 
+/// With a margin of 1 every hinge of probabilities is open, so the loss of one pool is 1 + the logged gap: negative minus caption.
+#[test]
+fn the_gap_is_the_negatives_score_minus_the_captions() {
+    let model = open("full.safetensors", &Device::flex());
+    let config = LossConfig { margin: 1.0, ..weights() };
+    let mut losses = Losses::default();
+    let (one, noise) = (&pools()[..1], [Noise::Off; 2]);
+    losses.synthetic(&model, one, &split_regions(), &config, (true, false), noise).unwrap();
+    let named: std::collections::BTreeMap<_, _> = losses.numbers.means().collect();
+    assert!(named["istm_gap"].abs() > 1e-4 && named["istm_active"] == 1.0);
+    close(named["istm"], (1.0 + named["istm_gap"]) as f32, "1 + gap");
+}
+
 /// Departures 4, 6 and 7. Trap 21: weights of 1 give the plain mean, and the mean is not divided by the sum of the weights.
 #[test]
 fn golden_options_of_the_losses() {

@@ -1,0 +1,197 @@
+//! `tags-dc benchmark`: SugarCrepe, ARO, VALSE and Winoground for any model with scores.
+
+mod rows;
+
+use std::fmt::Write as _;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use itm_core::output::{Existing, NewFolder, write_bytes};
+use itm_core::{Error, Result};
+use itm_report::format::{count, interval_to, or_none, share};
+use itm_report::table::{Role, Table};
+use itm_report::terminal::{self, Palette};
+use serde::Serialize;
+
+use self::rows::{Given, scores};
+use crate::benchmark::{Benchmark, Format, Line, Measure};
+use crate::edits::read_captions;
+use crate::fluency::Trigrams;
+
+/// The fewest questions of a subset that the printed table shows. ARO's program has the same bound for pairs of attributes.
+const SHOWN: u64 = 25;
+
+/// `tags-dc benchmark …`
+#[derive(Debug, Args)]
+pub struct BenchmarkArgs {
+    /// The layout of the files.
+    #[arg(long, value_enum)]
+    pub format: Format,
+    /// The benchmark's files, as published.
+    #[arg(long = "file", value_name = "FILE", required = true, num_args = 1..)]
+    pub files: Vec<PathBuf>,
+    /// Write what must be scored into a new folder: `captions.txt`, a caption per line; `pictures.tsv`, a picture per line, with the box of a part of
+    /// it; `pairs.tsv`, the picture and the caption of each score.
+    #[arg(long, value_name = "DIR", required_unless_present_any = ["scores", "images"])]
+    pub list: Option<PathBuf>,
+    /// A `.npy` with a score per line of `pairs.tsv`. A larger score means a better match.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["images", "texts"])]
+    pub scores: Option<PathBuf>,
+    /// A `.npy` with a row per picture: the names in `image_ids.txt` beside it, or in the order of `pictures.tsv`. The score is the cosine.
+    #[arg(long, value_name = "FILE", requires = "texts")]
+    pub images: Option<PathBuf>,
+    /// A `.npy` with a row per caption: the captions in `captions.txt` beside it, or in the order of `captions.txt` of `--list`.
+    #[arg(long, value_name = "FILE", requires = "images")]
+    pub texts: Option<PathBuf>,
+    /// Captions that teach the blind score, as lines of an image's id, a tab and a caption. Never the captions of the benchmark.
+    #[arg(long, value_name = "FILE")]
+    pub train: Option<PathBuf>,
+    /// Write all lines of the table as JSON.
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Seed of the orders that `--format order` draws.
+    #[arg(long, default_value_t = 0)]
+    pub seed: u64,
+}
+
+/// A line of the table, with the blind score's.
+#[derive(Debug, Serialize)]
+struct Judged {
+    #[serde(flatten)]
+    model: Line,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    blind: Option<Line>,
+}
+
+impl BenchmarkArgs {
+    /// Runs the command, and prints to `out`.
+    ///
+    /// # Errors
+    /// If a file cannot be read or written, or its contents are wrong; if a picture or caption has no score.
+    pub(super) fn run(&self, out: &mut impl Write) -> Result<()> {
+        let benchmark = Benchmark::read(self.format, &self.files, self.seed)?;
+        let mut printed = vec![];
+        if let Some(folder) = &self.list {
+            list(&benchmark, folder)?;
+            printed.push(format!("What must be scored: {}", folder.display()));
+        }
+        if let Some(given) = self.given() {
+            let lines = self.judged(&benchmark, given)?;
+            if let Some(path) = &self.json {
+                let text = serde_json::to_string_pretty(&lines).expect("names and numbers") + "\n";
+                write_bytes(path, text.as_bytes())?;
+            }
+            printed.extend(terminal::table(
+                &table(&lines),
+                80,
+                30,
+                Palette::of(&std::io::stdout()),
+            ));
+            printed.extend(means(&lines));
+        }
+        let [pictures, captions] = [benchmark.pictures.len(), benchmark.captions.len()];
+        let questions = benchmark.questions.len();
+        printed.push(format!("{questions} questions, {pictures} pictures, {captions} captions"));
+        if benchmark.left_out > 0 {
+            printed.push(format!("{} entries are no questions and left out", benchmark.left_out));
+        }
+        writeln!(out, "{}", printed.join("\n")).map_err(Error::io("standard output"))
+    }
+
+    fn given(&self) -> Option<Given<'_>> {
+        match (&self.scores, &self.images, &self.texts) {
+            (Some(scores), ..) => Some(Given::Scores(scores)),
+            (None, Some(images), Some(texts)) => Some(Given::Rows { images, texts }),
+            _ => None,
+        }
+    }
+
+    fn judged(&self, benchmark: &Benchmark, given: Given) -> Result<Vec<Judged>> {
+        let lines = benchmark.judge(scores(benchmark, given)?)?;
+        let blind = self.train.as_ref().map(|path| {
+            let captions = read_captions(path)?;
+            if captions.is_empty() {
+                return Err(Error::invalid(path.display(), "at least one caption", "none"));
+            }
+            let texts = captions.iter().flat_map(|image| &image.texts).map(String::as_str);
+            let blind = benchmark.blind(&Trigrams::fit(texts));
+            benchmark.judge(|_, caption| blind[caption])
+        });
+        let mut blind = blind.transpose()?.into_iter().flatten();
+        Ok(lines.into_iter().map(|model| Judged { model, blind: blind.next() }).collect())
+    }
+}
+
+/// What a model must score.
+fn list(benchmark: &Benchmark, folder: &Path) -> Result<()> {
+    let mut pictures = String::new();
+    for picture in &benchmark.pictures {
+        let part =
+            picture.part.map_or(String::new(), |part| part.map(|x| format!("\t{x}")).concat());
+        writeln!(pictures, "{}\t{}{part}", picture.name, picture.file).expect("a text");
+    }
+    let pair = |(picture, caption): (usize, usize)| {
+        format!("{}\t{}\n", benchmark.pictures[picture].name, benchmark.captions[caption])
+    };
+    let pairs: String = benchmark.pairs().into_iter().map(pair).collect();
+    let new = NewFolder::begin(folder, Existing::Nothing("a new or empty folder"))?;
+    let write = |name: &str, text: &str| write_bytes(&new.path().join(name), text.as_bytes());
+    write("captions.txt", &(benchmark.captions.join("\n") + "\n"))?;
+    write("pictures.tsv", &pictures)?;
+    write("pairs.tsv", &pairs)?;
+    new.commit()
+}
+
+fn table(lines: &[Judged]) -> Table {
+    let shown: Vec<&Judged> = lines
+        .iter()
+        .filter(|line| line.model.subset.is_none() || line.model.right.of >= SHOWN)
+        .collect();
+    let mut table = Table::new("Questions that are right", "questions", {
+        shown.iter().map(|line| (name(&line.model), Role::Other))
+    });
+    let points = |ends: [f64; 2]| interval_to(ends.map(|end| 100.0 * end), 1);
+    table.column("right", shown.iter().map(|line| share(line.model.right.value)));
+    table.column("95 %", shown.iter().map(|line| points(line.model.right.ci95)));
+    if shown.iter().any(|line| line.blind.is_some()) {
+        let blind = |line: &&Judged| or_none(line.blind.as_ref(), |b| share(b.right.value));
+        table.column("blind", shown.iter().map(blind));
+    }
+    table.column("chance", shown.iter().map(|line| share(line.model.chance)));
+    table.column("of", shown.iter().map(|line| count(line.model.right.of)));
+    table.column("ties", shown.iter().map(|line| count(line.model.ties)));
+    table.noted(
+        "A tie is wrong. Intervals: bootstrap over images. Blind: the same questions by a trigram model of captions, which sees no picture. \
+         Subsets of fewer than 25 questions are only in the JSON.",
+    )
+}
+
+fn name(line: &Line) -> String {
+    let of = match (line.category, &line.subset) {
+        (None, _) => "all".to_owned(),
+        (Some(category), None) => category.to_string(),
+        (Some(_), Some(subset)) => format!("  {subset}"),
+    };
+    match line.measure {
+        Measure::Accuracy => of,
+        Measure::Text => format!("{of}, text"),
+        Measure::Image => format!("{of}, image"),
+        Measure::Group => format!("{of}, group"),
+    }
+}
+
+/// The mean over subsets, which ARO's paper reports, beside the share of all questions.
+fn means(lines: &[Judged]) -> Vec<String> {
+    let of_subsets: Vec<f64> = lines
+        .iter()
+        .filter(|line| line.model.subset.is_some() && line.model.measure == Measure::Accuracy)
+        .map(|line| line.model.right.value)
+        .collect();
+    let n = of_subsets.len();
+    let mean = of_subsets.iter().sum::<f64>() / n as f64;
+    if n > 1 { vec![format!("Mean over the {n} subsets: {}", share(mean))] } else { vec![] }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,120 @@
+//! Scores of a benchmark's pairs from files.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use itm_core::data::Npy;
+use itm_core::files::{excerpt, read_text};
+use itm_core::{Error, Result};
+
+use crate::benchmark::Benchmark;
+
+/// What a model gives.
+pub(super) enum Given<'a> {
+    /// A score per pair.
+    Scores(&'a Path),
+    /// Rows of pictures and of captions.
+    Rows { images: &'a Path, texts: &'a Path },
+}
+
+/// The score of a picture and a caption.
+///
+/// # Errors
+/// If a file cannot be read or is no array of numbers, or a picture or caption has no row.
+pub(super) fn scores(
+    benchmark: &Benchmark,
+    given: Given,
+) -> Result<Box<dyn Fn(usize, usize) -> f64>> {
+    match given {
+        Given::Scores(path) => {
+            let pairs = benchmark.pairs();
+            let npy = Npy::open(path)?;
+            if npy.shape() != [pairs.len()] {
+                let expected =
+                    format!("an array of {} scores, as pairs.tsv has lines", pairs.len());
+                return Err(Error::invalid(path.display(), expected, shape(&npy)));
+            }
+            let of: HashMap<_, _> = pairs.into_iter().zip(npy.to_vec()?).collect();
+            Ok(Box::new(move |picture, caption| f64::from(of[&(picture, caption)])))
+        }
+        Given::Rows { images, texts } => {
+            let names = benchmark.pictures.iter().map(|picture| picture.name.as_str());
+            let pictures =
+                unit_rows(images, "image_ids.txt", "picture", &names.collect::<Vec<_>>())?;
+            let texts_of: Vec<&str> = benchmark.captions.iter().map(String::as_str).collect();
+            let captions = unit_rows(texts, "captions.txt", "caption", &texts_of)?;
+            let [width, other] = [&pictures, &captions].map(|rows| rows[0].len());
+            if width != other {
+                let expected = format!("rows of width {width}, as {} has", images.display());
+                return Err(Error::invalid(texts.display(), expected, other));
+            }
+            Ok(Box::new(move |picture, caption| {
+                pictures[picture].iter().zip(&captions[caption]).map(|(v, w)| v * w).sum()
+            }))
+        }
+    }
+}
+
+/// The rows of these names at unit length: by the list beside the file, or in order.
+fn unit_rows(path: &Path, list: &str, what: &str, names: &[&str]) -> Result<Vec<Vec<f64>>> {
+    let npy = Npy::open(path)?;
+    if npy.shape().len() != 2 || npy.row_len() == 0 {
+        let expected = format!("an array [rows, width], a row per {what}");
+        return Err(Error::invalid(path.display(), expected, shape(&npy)));
+    }
+    let list = path.with_file_name(list);
+    let numbers = if list.exists() {
+        found(&list, npy.rows(), what, names)?
+    } else if npy.rows() == names.len() {
+        (0..names.len()).collect()
+    } else {
+        let expected = format!("{} rows, or {} beside it", names.len(), list.display());
+        return Err(Error::invalid(path.display(), expected, npy.rows()));
+    };
+    let mut row = vec![0.0; npy.row_len()];
+    let mut unit = |number: usize| {
+        npy.row_into(number, &mut row)?;
+        let length = row.iter().map(|&x| f64::from(x).powi(2)).sum::<f64>().sqrt();
+        if length == 0.0 {
+            let place = format!("{} row {number}", path.display());
+            return Err(Error::invalid(place, "a row of length above 0", 0));
+        }
+        Ok(row.iter().map(|&x| f64::from(x) / length).collect())
+    };
+    numbers.into_iter().map(&mut unit).collect()
+}
+
+/// The row of each name. A picture is also found by its file name without folders, or without its ending.
+fn found(list: &Path, rows: usize, what: &str, names: &[&str]) -> Result<Vec<usize>> {
+    let text = read_text(list)?;
+    let lines: Vec<String> = text.lines().map(single_blanks).collect();
+    if lines.len() != rows {
+        let expected = format!("{rows} lines, as many as rows");
+        return Err(Error::invalid(list.display(), expected, lines.len()));
+    }
+    let mut exact = HashMap::new();
+    lines.iter().enumerate().for_each(|(k, line)| _ = exact.entry(line.as_str()).or_insert(k));
+    let mut short: HashMap<&str, Vec<usize>> = HashMap::new();
+    lines.iter().enumerate().for_each(|(k, line)| short.entry(bare(line)).or_default().push(k));
+    let row = |name: &&str| {
+        let near = || short.get(bare(name)).filter(|rows| what == "picture" && rows.len() == 1);
+        exact.get(name).copied().or_else(|| near().map(|rows| rows[0])).ok_or_else(|| {
+            Error::invalid(list.display(), format!("the {what} {}", excerpt(name)), "no such line")
+        })
+    };
+    names.iter().map(row).collect()
+}
+
+fn single_blanks(line: &str) -> String {
+    line.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// `val2014/1.jpg` becomes `1`.
+fn bare(name: &str) -> &str {
+    let file = name.rsplit(['/', '\\']).next().unwrap_or(name);
+    file.rsplit_once('.').map_or(file, |(stem, _)| stem)
+}
+
+fn shape(npy: &Npy) -> String {
+    format!("the shape {:?}", npy.shape())
+}
