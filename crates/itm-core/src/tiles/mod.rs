@@ -53,6 +53,7 @@ mod exp_sums;
 mod kernel;
 mod lanes;
 mod maxima;
+mod one;
 #[cfg(feature = "parts")]
 mod part;
 mod rank_counts;
@@ -67,6 +68,7 @@ pub use consumer::{AnyConsumer, AnyState, Consumer, Tile};
 pub use embeddings::Embeddings;
 pub use exp_sums::{ExpSums, LogSums};
 pub use maxima::{Largest, Maxima};
+pub use one::scores_of_rows;
 #[cfg(feature = "parts")]
 pub use part::{Part, Reduction};
 pub use rank_counts::{RankCounts, Standings};
