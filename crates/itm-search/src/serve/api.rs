@@ -71,7 +71,11 @@ pub(crate) struct AnswerReply {
 
 pub(crate) fn reply(state: &State, answer: Answer) -> AnswerReply {
     let Answer { hits, found, level, candidates } = answer;
-    let hit = |hit: crate::Hit| HitReply { score: hit.score, cosine: hit.cosine, about: describe(state, hit.picture) };
+    let hit = |hit: crate::Hit| HitReply {
+        score: hit.score,
+        cosine: hit.cosine,
+        about: describe(state, hit.picture),
+    };
     AnswerReply { found, level, candidates, hits: hits.into_iter().map(hit).collect() }
 }
 
@@ -87,7 +91,10 @@ pub(crate) async fn about(Extract(state): Extract<Arc<State>>) -> Json<Value> {
 }
 
 /// `GET /api/v1/search`.
-pub(crate) async fn search(Extract(state): Extract<Arc<State>>, Parameters(ask): Parameters<Ask>) -> Reply<AnswerReply> {
+pub(crate) async fn search(
+    Extract(state): Extract<Arc<State>>,
+    Parameters(ask): Parameters<Ask>,
+) -> Reply<AnswerReply> {
     let at = state.clone();
     let done = state.searches.run(move || {
         let query = ask.query(&at)?.ok_or_else(|| bad("q", "words or a picture", ""))?;
@@ -98,7 +105,10 @@ pub(crate) async fn search(Extract(state): Extract<Arc<State>>, Parameters(ask):
 }
 
 /// `GET /api/v1/similar`.
-pub(crate) async fn similar(Extract(state): Extract<Arc<State>>, Parameters(ask): Parameters<Ask>) -> Reply<AnswerReply> {
+pub(crate) async fn similar(
+    Extract(state): Extract<Arc<State>>,
+    Parameters(ask): Parameters<Ask>,
+) -> Reply<AnswerReply> {
     let at = state.clone();
     let done = state.searches.run(move || {
         let query = Query::like(at.number(&ask.picture)?);
@@ -109,34 +119,54 @@ pub(crate) async fn similar(Extract(state): Extract<Arc<State>>, Parameters(ask)
 }
 
 /// `GET /api/v1/hubs`: the pictures that answer most ordinary queries.
-pub(crate) async fn hubs(Extract(state): Extract<Arc<State>>, Parameters(ask): Parameters<Ask>) -> Reply<Value> {
+pub(crate) async fn hubs(
+    Extract(state): Extract<Arc<State>>,
+    Parameters(ask): Parameters<Ask>,
+) -> Reply<Value> {
     let first = state.hubs.iter().take(ask.top(20)?);
     let hubs: Vec<About> = first.map(|&picture| describe(&state, picture)).collect();
-    Ok(Json(json!({ "queries": state.searcher.index().bank().len(), "all": state.hubs.len(), "hubs": hubs })))
+    Ok(Json(
+        json!({ "queries": state.searcher.index().bank().len(), "all": state.hubs.len(), "hubs": hubs }),
+    ))
 }
 
 /// `GET /api/v1/pictures`: the newest pictures that pass the filter.
-pub(crate) async fn pictures(Extract(state): Extract<Arc<State>>, Parameters(ask): Parameters<Ask>) -> Reply<Value> {
+pub(crate) async fn pictures(
+    Extract(state): Extract<Arc<State>>,
+    Parameters(ask): Parameters<Ask>,
+) -> Reply<Value> {
     let all = newest(&state, &ask)?;
     let first = all.iter().take(ask.top(20)?);
-    let pictures: Vec<Value> = first.map(|&at| json!({ "when": when_of(&state, at), "about": describe(&state, at) })).collect();
+    let pictures: Vec<Value> = first
+        .map(|&at| json!({ "when": when_of(&state, at), "about": describe(&state, at) }))
+        .collect();
     Ok(Json(json!({ "candidates": all.len(), "pictures": pictures })))
 }
 
 /// `GET /api/v1/pictures/{number}`.
-pub(crate) async fn picture(Extract(state): Extract<Arc<State>>, Path(number): Path<String>) -> Reply<About> {
+pub(crate) async fn picture(
+    Extract(state): Extract<Arc<State>>,
+    Path(number): Path<String>,
+) -> Reply<About> {
     Ok(Json(describe(&state, state.number(&number)?)))
 }
 
 /// `GET /api/v1/why`: for each word of a query, its cosine with each patch of a picture.
-pub(crate) async fn why(Extract(state): Extract<Arc<State>>, Parameters(ask): Parameters<Ask>) -> Reply<Value> {
+pub(crate) async fn why(
+    Extract(state): Extract<Arc<State>>,
+    Parameters(ask): Parameters<Ask>,
+) -> Reply<Value> {
     let at = state.clone();
     let done = state.searches.run(move || {
         let why = at.why(&ask.q, at.number(&ask.picture)?)?;
         Ok(match &*why {
             None => json!({ "grid": null, "words": [] }),
             Some(why) => {
-                let words: Vec<Value> = why.words.iter().map(|(word, cosines)| json!({ "word": word, "cosines": cosines })).collect();
+                let words: Vec<Value> = why
+                    .words
+                    .iter()
+                    .map(|(word, cosines)| json!({ "word": word, "cosines": cosines }))
+                    .collect();
                 json!({ "grid": why.grid, "words": words })
             }
         })

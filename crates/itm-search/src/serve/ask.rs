@@ -40,7 +40,12 @@ impl Ask {
     }
 
     pub(crate) fn options(&self, top: usize, corrected: bool) -> Result<Options, Refusal> {
-        Ok(Options { top: self.top(top)?, corrected, threshold: self.threshold()?, filter: self.filter() })
+        Ok(Options {
+            top: self.top(top)?,
+            corrected,
+            threshold: self.threshold()?,
+            filter: self.filter(),
+        })
     }
 
     /// `corrected` of the interface.
@@ -79,5 +84,8 @@ impl Ask {
 pub(crate) fn bad(place: &str, expected: &str, got: &str) -> Refusal {
     let got = if got.is_empty() { "nothing" } else { got };
     let got: String = got.chars().take(80).collect();
-    Refusal::new(StatusCode::BAD_REQUEST, itm_core::Error::invalid(place, expected, got).to_string())
+    Refusal::new(
+        StatusCode::BAD_REQUEST,
+        itm_core::Error::invalid(place, expected, got).to_string(),
+    )
 }

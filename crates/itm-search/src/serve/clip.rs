@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::State as Extract;
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, header};
 use base64::prelude::{BASE64_STANDARD, Engine};
 use image::DynamicImage;
 use itm_core::data::upright_bytes;
@@ -65,15 +65,23 @@ pub(crate) async fn knn(
     headers: HeaderMap,
     body: Bytes,
 ) -> Result<Json<Vec<Neighbour>>, ForPrograms> {
-    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default().to_owned();
+    let host = headers
+        .get(header::HOST)
+        .and_then(|host| host.to_str().ok())
+        .unwrap_or_default()
+        .to_owned();
     let at = state.clone();
     let done = state.searches.run(move || {
-        let knn: Knn = serde_json::from_slice(&body).map_err(|error| bad("the body", "JSON", &error.to_string()))?;
+        let knn: Knn = serde_json::from_slice(&body)
+            .map_err(|error| bad("the body", "JSON", &error.to_string()))?;
         let shown = knn.num_images.unwrap_or(20);
         let top = knn.num_result_ids.unwrap_or(shown).max(shown).clamp(1, MOST);
         let query = knn.query(&at)?;
         let corrected = knn.corrected.unwrap_or(true);
-        let answer = at.searcher.search(&query, &Options { top, corrected, threshold: None, filter: Filter::default() })?;
+        let answer = at.searcher.search(
+            &query,
+            &Options { top, corrected, threshold: None, filter: Filter::default() },
+        )?;
         let mut hits = answer.hits;
         if knn.deduplicate == Some(true) {
             let mut seen = HashSet::new();
@@ -98,7 +106,9 @@ impl Knn {
         match (self.text.as_deref().filter(|text| !text.is_empty()), &self.image) {
             (Some(text), None) => Ok(Query::parse(text, state.searcher.index())?),
             (None, Some(image)) => {
-                let bytes = BASE64_STANDARD.decode(image).map_err(|error| bad("image", "base64", &error.to_string()))?;
+                let bytes = BASE64_STANDARD
+                    .decode(image)
+                    .map_err(|error| bad("image", "base64", &error.to_string()))?;
                 Ok(Query::image(picture(&bytes)?))
             }
             _ => Err(bad("the body", "one of text and image", "none or both")),
@@ -109,7 +119,7 @@ impl Knn {
 /// A picture that somebody sent: its head is checked before anything is decoded.
 pub(crate) fn picture(bytes: &[u8]) -> Result<DynamicImage, Refusal> {
     if bytes.len() > super::upload::MOST {
-        return Err(Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "A picture has at most 20 MiB."));
+        return Err(super::upload::large());
     }
     Ok(DynamicImage::ImageRgb8(upright_bytes("the picture", bytes)?))
 }

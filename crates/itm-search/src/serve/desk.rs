@@ -16,7 +16,10 @@ pub(crate) struct Desk {
 
 impl Desk {
     pub(crate) fn new(places: usize, workers: usize) -> Self {
-        Self { places: Arc::new(Semaphore::new(places)), workers: Arc::new(Semaphore::new(workers)) }
+        Self {
+            places: Arc::new(Semaphore::new(places)),
+            workers: Arc::new(Semaphore::new(workers)),
+        }
     }
 
     /// Runs `work` on a thread of its own when a worker is free. The place is free again when the work has ended, also if nobody waits
@@ -34,7 +37,12 @@ impl Desk {
             let _held = (place, worker);
             work()
         });
-        let broken = |_| Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "The search has failed. The terminal says why.");
+        let broken = |_| {
+            Refusal::new(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "The search has failed. The terminal says why.",
+            )
+        };
         done.await.map_err(broken)?
     }
 }

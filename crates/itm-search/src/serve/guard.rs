@@ -23,7 +23,11 @@ const POLICY: &str = "default-src 'none'; img-src 'self'; style-src 'self'; scri
                       form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
 
 /// Refuses strangers, and adds the headers that tell a browser how little this page may do.
-pub(crate) async fn guard(Extract(state): Extract<Arc<State>>, request: Request, next: Next) -> Response {
+pub(crate) async fn guard(
+    Extract(state): Extract<Arc<State>>,
+    request: Request,
+    next: Next,
+) -> Response {
     let mut answer = match refuse(&state, &request) {
         Some(refused) => refused,
         None => next.run(request).await,
@@ -44,7 +48,8 @@ pub(crate) async fn guard(Extract(state): Extract<Arc<State>>, request: Request,
 
 fn refuse(state: &State, request: &Request) -> Option<Response> {
     let headers = request.headers();
-    let forbidden = |line: &str| Some((StatusCode::FORBIDDEN, layout::refused(line)).into_response());
+    let forbidden =
+        |line: &str| Some((StatusCode::FORBIDDEN, layout::refused(line)).into_response());
     let host = match host(headers) {
         Some(host) if allowed(host, state.loopback) => host,
         _ => return forbidden("This server answers to its own address alone."),
@@ -109,7 +114,8 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
 
 fn cookie(headers: &HeaderMap) -> Option<&str> {
     let all = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
-    let mut pairs = all.flat_map(|value| value.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    let mut pairs =
+        all.flat_map(|value| value.split(';')).filter_map(|pair| pair.trim().split_once('='));
     pairs.find(|(name, _)| *name == COOKIE).map(|(_, value)| value)
 }
 
@@ -130,15 +136,28 @@ mod tests {
 
     #[test]
     fn a_host_is_an_address() {
-        for host in ["127.0.0.1", "127.0.0.1:7878", "localhost", "LOCALHOST:1", "[::1]", "[::1]:80"] {
+        for host in ["127.0.0.1", "127.0.0.1:7878", "localhost", "LOCALHOST:1", "[::1]", "[::1]:80"]
+        {
             assert!(allowed(host, true) && allowed(host, false), "{host}");
         }
         for host in ["192.168.1.7:7878", "[fe80::1]:80"] {
             assert!(!allowed(host, true) && allowed(host, false), "{host}");
         }
         for host in [
-            "", ":80", "evil.example", "evil.example:7878", "localhost.evil.example", "127.0.0.1.evil.example", "127.0.0.1@evil.example",
-            "2130706433", "0x7f.1", "::1", "[127.0.0.1]", "localhost:", "localhost:80:80", "127.0.0.1 ",
+            "",
+            ":80",
+            "evil.example",
+            "evil.example:7878",
+            "localhost.evil.example",
+            "127.0.0.1.evil.example",
+            "127.0.0.1@evil.example",
+            "2130706433",
+            "0x7f.1",
+            "::1",
+            "[127.0.0.1]",
+            "localhost:",
+            "localhost:80:80",
+            "127.0.0.1 ",
         ] {
             assert!(!allowed(host, true) && !allowed(host, false), "{host}");
         }

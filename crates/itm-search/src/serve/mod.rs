@@ -28,8 +28,8 @@ mod upload;
 
 use std::convert::Infallible;
 use std::future::Future;
-use std::pin::pin;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
+use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
@@ -172,7 +172,11 @@ fn check(options: &Options) -> Result<()> {
     let Some(token) = &options.token else {
         return match options.listen.ip().is_loopback() {
             true => Ok(()),
-            false => Err(Error::invalid("--listen", "--token with an address that others reach", options.listen)),
+            false => Err(Error::invalid(
+                "--listen",
+                "--token with an address that others reach",
+                options.listen,
+            )),
         };
     };
     let good = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);

@@ -24,21 +24,30 @@ fn sent(kind: &'static str, bytes: Vec<u8>) -> Picture {
 }
 
 /// `GET /thumbnails/{number}`.
-pub(crate) async fn thumbnail(Extract(state): Extract<Arc<State>>, Path(number): Path<String>) -> Picture {
+pub(crate) async fn thumbnail(
+    Extract(state): Extract<Arc<State>>,
+    Path(number): Path<String>,
+) -> Picture {
     let (at, number) = (state.clone(), state.number(&number)?);
     let done = state.pictures.run(move || at.searcher.index().thumbnail(number).map_err(gone));
     sent("image/jpeg", done.await?)
 }
 
 /// `GET /previews/{number}`: 410 if the photograph has gone.
-pub(crate) async fn preview(Extract(state): Extract<Arc<State>>, Path(number): Path<String>) -> Picture {
+pub(crate) async fn preview(
+    Extract(state): Extract<Arc<State>>,
+    Path(number): Path<String>,
+) -> Picture {
     let (at, number) = (state.clone(), state.number(&number)?);
     let done = state.pictures.run(move || at.searcher.index().preview(number).map_err(gone));
     sent("image/jpeg", done.await?)
 }
 
 fn gone(_: itm_core::Error) -> Refusal {
-    Refusal::new(StatusCode::GONE, "The photograph was moved or deleted, or cannot be read any more.")
+    Refusal::new(
+        StatusCode::GONE,
+        "The photograph was moved or deleted, or cannot be read any more.",
+    )
 }
 
 /// `GET /heat/{number}?q=…&word=…`: how near each patch is to a word, as a PNG with a pixel for each patch, to lie over the preview.
@@ -51,7 +60,8 @@ pub(crate) async fn heat(
     let done = state.searches.run(move || {
         let why = at.why(&ask.q, number)?;
         let word: Option<usize> = ask.word.parse().ok();
-        let found = why.as_ref().as_ref().and_then(|why| Some((why.grid, &why.words.get(word?)?.1)));
+        let found =
+            why.as_ref().as_ref().and_then(|why| Some((why.grid, &why.words.get(word?)?.1)));
         let (grid, cosines) = found.ok_or_else(Refusal::missing)?;
         png(grid, cosines)
     });

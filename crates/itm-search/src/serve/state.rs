@@ -58,7 +58,9 @@ impl State {
     pub(crate) fn number(&self, text: &str) -> Result<usize, Refusal> {
         let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
         let number = digits.then(|| text.parse().ok()).flatten();
-        number.filter(|&at| at < self.searcher.index().pictures().len()).ok_or_else(Refusal::missing)
+        number
+            .filter(|&at| at < self.searcher.index().pictures().len())
+            .ok_or_else(Refusal::missing)
     }
 
     /// How many ordinary queries have a picture first: by the cosine, by the corrected score.
@@ -75,7 +77,9 @@ impl State {
     /// [`Searcher::why`] of a query as it was typed.
     pub(crate) fn why(&self, text: &str, picture: usize) -> Result<Arc<Option<Why>>, Refusal> {
         let kept = || self.whys.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((.., why)) = kept().iter().find(|(query, at, _)| (&**query, *at) == (text, picture)) {
+        if let Some((.., why)) =
+            kept().iter().find(|(query, at, _)| (&**query, *at) == (text, picture))
+        {
             return Ok(why.clone());
         }
         let query = Query::parse(text, self.searcher.index())?;
@@ -102,7 +106,12 @@ fn iso(seconds: i64) -> String {
     let day = day - (153 * month + 2) / 5 + 1;
     let (month, later) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
     let year = year + 400 * era + later;
-    format!("{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}", rest / 3600, rest / 60 % 60, rest % 60)
+    format!(
+        "{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}",
+        rest / 3600,
+        rest / 60 % 60,
+        rest % 60
+    )
 }
 
 fn folders(pictures: &[Picture]) -> Vec<String> {
@@ -119,7 +128,8 @@ fn hubs(answers: &[u32]) -> Vec<usize> {
     let mean = answers.iter().map(|&n| f64::from(n)).sum::<f64>() / count;
     let variance = answers.iter().map(|&n| (f64::from(n) - mean).powi(2)).sum::<f64>() / count;
     let least = (mean + SPREADS * variance.sqrt()).max(1.0);
-    let mut hubs: Vec<usize> = (0..answers.len()).filter(|&at| f64::from(answers[at]) > least).collect();
+    let mut hubs: Vec<usize> =
+        (0..answers.len()).filter(|&at| f64::from(answers[at]) > least).collect();
     hubs.sort_by_key(|&at| Reverse(answers[at]));
     hubs
 }

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
+use axum::Json;
 use axum::body::Bytes;
 use axum::extract::{Multipart, Query as Parameters, Request, State as Extract};
-use axum::http::StatusCode;
+use axum::http::{StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{Html, IntoResponse, Response};
-use axum::Json;
 
 use super::api::{AnswerReply, reply};
 use super::ask::Ask;
@@ -22,17 +22,39 @@ pub(crate) const MOST: usize = 20 << 20;
 /// Bytes of a request: Base64 and JSON make a third more of a picture.
 pub(crate) const MOST_BODY: usize = MOST / 3 * 4 + (64 << 10);
 
-/// Refuses an upload before its body is read when others are read: each is held in memory.
-pub(crate) async fn place(Extract(state): Extract<Arc<State>>, request: Request, next: Next) -> Response {
+/// Refuses an upload before its body is read: if it is too long, or while others are read, because each is held in memory.
+pub(crate) async fn place(
+    Extract(state): Extract<Arc<State>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let length =
+        request.headers().get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok());
+    if length
+        .and_then(|length| length.parse().ok())
+        .is_some_and(|length: u64| length > MOST_BODY as u64)
+    {
+        return ForPrograms::from(large()).into_response();
+    }
     match state.uploads.try_acquire() {
         Ok(_place) => next.run(request).await,
         Err(_) => ForPrograms::from(Refusal::busy()).into_response(),
     }
 }
 
+/// More than 20 MiB.
+pub(crate) fn large() -> Refusal {
+    Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "A picture has at most 20 MiB.")
+}
+
 /// `POST /like`: the form with a file.
-pub(crate) async fn page(Extract(state): Extract<Arc<State>>, mut form: Multipart) -> Result<Html<String>, ForPeople> {
-    let bad = |error: axum::extract::multipart::MultipartError| Refusal::new(error.status(), error.body_text());
+pub(crate) async fn page(
+    Extract(state): Extract<Arc<State>>,
+    mut form: Multipart,
+) -> Result<Html<String>, ForPeople> {
+    let bad = |error: axum::extract::multipart::MultipartError| {
+        Refusal::new(error.status(), error.body_text())
+    };
     while let Some(field) = form.next_field().await.map_err(bad)? {
         if field.name() == Some("picture") {
             let bytes = field.bytes().await.map_err(bad)?;

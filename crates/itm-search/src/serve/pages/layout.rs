@@ -7,47 +7,62 @@ use crate::serve::ask::Ask;
 use crate::serve::state::State;
 
 /// A page with the search box on top.
-pub(crate) fn page(state: &State, title: &str, ask: &Ask, below: Markup, body: Markup) -> Html<String> {
+pub(crate) fn page(
+    state: &State,
+    title: &str,
+    ask: &Ask,
+    below: Markup,
+    body: Markup,
+) -> Html<String> {
     let count = state.searcher.index().pictures().len();
-    frame(title, html! {
-        header {
-            div.bar {
-                a.home href="/" title="All pictures" { img src="/icon.svg" alt="All pictures" width="28" height="28"; }
-                form #search action="/" role="search" {
-                    input #q type="search" name="q" value=(ask.q) maxlength="1000" autocomplete="off" autocapitalize="off" spellcheck="false"
-                        aria-label="Search" placeholder=(format!("Search {} pictures", number(count)));
-                    @if !matches!(&*ask.scores, "" | "corrected") { input type="hidden" name="scores" value=(ask.scores); }
-                    button { "Search" }
+    frame(
+        title,
+        html! {
+            header {
+                div.bar {
+                    a.home href="/" title="All pictures" { img src="/icon.svg" alt="All pictures" width="28" height="28"; }
+                    form #search action="/" role="search" {
+                        input #q type="search" name="q" value=(ask.q) maxlength="1000" autocomplete="off" autocapitalize="off" spellcheck="false"
+                            aria-label="Search" placeholder=(format!("Search {} pictures", number(count)));
+                        @if !matches!(&*ask.scores, "" | "corrected") { input type="hidden" name="scores" value=(ask.scores); }
+                        button { "Search" }
+                    }
+                }
+                (below)
+            }
+            main { (body) }
+            footer {
+                p { a href="/hubs" { "Hubs" } " · " (state.searcher.encoder().name()) " · " (number(count)) " pictures" }
+                p.keys {
+                    kbd { "/" } " search " kbd { "←" } kbd { "↑" } kbd { "↓" } kbd { "→" } " move " kbd { "enter" } " open " kbd { "esc" } " back"
                 }
             }
-            (below)
-        }
-        main { (body) }
-        footer {
-            p { a href="/hubs" { "Hubs" } " · " (state.searcher.encoder().name()) " · " (number(count)) " pictures" }
-            p.keys {
-                kbd { "/" } " search " kbd { "←" } kbd { "↑" } kbd { "↓" } kbd { "→" } " move " kbd { "enter" } " open " kbd { "esc" } " back"
-            }
-        }
-    })
+        },
+    )
 }
 
 /// A page that says one line.
 pub(crate) fn refused(line: &str) -> Html<String> {
-    frame("itm", html! {
-        main.alone { h1 { (line) } p { a #back href="/" { "All pictures" } } }
-    })
+    frame(
+        "itm",
+        html! {
+            main.alone { h1 { (line) } p { a #back href="/" { "All pictures" } } }
+        },
+    )
 }
 
 /// A page that asks for the token.
 pub(crate) fn token() -> Html<String> {
-    frame("itm", html! {
-        main.alone {
-            h1 { "This search needs its token." }
-            p { "The terminal that started it shows the token." }
-            form action="/" { input type="password" name="token" aria-label="Token" autocomplete="off"; button { "Open" } }
-        }
-    })
+    frame(
+        "itm",
+        html! {
+            main.alone {
+                h1 { "This search needs its token." }
+                p { "The terminal that started it shows the token." }
+                form action="/" { input type="password" name="token" aria-label="Token" autocomplete="off"; button { "Open" } }
+            }
+        },
+    )
 }
 
 fn frame(title: &str, body: Markup) -> Html<String> {
@@ -78,7 +93,9 @@ pub(crate) fn address(path: &str, parameters: &[(&str, &str)]) -> String {
 
 fn escape(text: &str) -> String {
     let plain = |b: u8| b.is_ascii_alphanumeric() || b"-_.~/".contains(&b);
-    text.bytes().map(|b| if plain(b) { char::from(b).to_string() } else { format!("%{b:02X}") }).collect()
+    text.bytes()
+        .map(|b| if plain(b) { char::from(b).to_string() } else { format!("%{b:02X}") })
+        .collect()
 }
 
 /// A number with commas between thousands.

@@ -25,10 +25,14 @@ const SIMILAR: usize = 12;
 type Page = Result<Html<String>, ForPeople>;
 
 /// `GET /`: the newest pictures, or the answer to a query.
-pub(crate) async fn home(Extract(state): Extract<Arc<State>>, Parameters(ask): Parameters<Ask>) -> Page {
+pub(crate) async fn home(
+    Extract(state): Extract<Arc<State>>,
+    Parameters(ask): Parameters<Ask>,
+) -> Page {
     let at = state.clone();
     let done = state.searches.run(move || {
-        let scores = Scores::read(&ask.scores).ok_or_else(|| bad("scores", "corrected, cosine or both", &ask.scores))?;
+        let scores = Scores::read(&ask.scores)
+            .ok_or_else(|| bad("scores", "corrected, cosine or both", &ask.scores))?;
         let top = ask.top(TOP)?;
         let found = match ask.query(&at)? {
             None => Found::Newest(api::newest(&at, &ask)?),
@@ -39,14 +43,22 @@ pub(crate) async fn home(Extract(state): Extract<Arc<State>>, Parameters(ask): P
     Ok(done.await?)
 }
 
-fn answers(state: &State, query: &Query, ask: &Ask, scores: Scores, top: usize) -> Result<Vec<(bool, Answer)>, Refusal> {
+fn answers(
+    state: &State,
+    query: &Query,
+    ask: &Ask,
+    scores: Scores,
+    top: usize,
+) -> Result<Vec<(bool, Answer)>, Refusal> {
     let corrected: &[bool] = match scores {
         _ if !query.has_words() => &[false],
         Scores::Corrected => &[true],
         Scores::Cosine => &[false],
         Scores::Both => &[true, false],
     };
-    let one = |&corrected: &bool| Ok((corrected, state.searcher.search(query, &ask.options(top, corrected)?)?));
+    let one = |&corrected: &bool| {
+        Ok((corrected, state.searcher.search(query, &ask.options(top, corrected)?)?))
+    };
     corrected.iter().map(one).collect()
 }
 
@@ -69,7 +81,13 @@ pub(crate) async fn picture(
         let why = if ask.q.trim().is_empty() { None } else { Some(at.why(&ask.q, number)) };
         // Whoever lost the photograph still sees the page: the heat map alone needs its pixels.
         let why = why.and_then(Result::ok);
-        Ok(photograph::page(&at, &ask, number, &similar.hits, why.as_deref().and_then(Option::as_ref)))
+        Ok(photograph::page(
+            &at,
+            &ask,
+            number,
+            &similar.hits,
+            why.as_deref().and_then(Option::as_ref),
+        ))
     });
     Ok(done.await?)
 }

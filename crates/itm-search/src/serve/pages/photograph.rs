@@ -8,7 +8,13 @@ use crate::serve::ask::Ask;
 use crate::serve::state::{State, when};
 use crate::{Hit, Why};
 
-pub(super) fn page(state: &State, ask: &Ask, picture: usize, similar: &[Hit], why: Option<&Why>) -> Html<String> {
+pub(super) fn page(
+    state: &State,
+    ask: &Ask,
+    picture: usize,
+    similar: &[Hit],
+    why: Option<&Why>,
+) -> Html<String> {
     let back = address("/", &[("q", &ask.q), ("scores", &ask.scores)]);
     let word = why.and_then(|why| ask.word.parse().ok().filter(|&at: &usize| at < why.words.len()));
     let of = &state.searcher.index().pictures()[picture];

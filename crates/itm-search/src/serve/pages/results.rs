@@ -26,7 +26,8 @@ impl Scores {
     ];
 
     pub(super) fn read(text: &str) -> Option<Self> {
-        let found = Self::ALL.iter().find(|(_, value, _)| *value == text).map(|(scores, ..)| *scores);
+        let found =
+            Self::ALL.iter().find(|(_, value, _)| *value == text).map(|(scores, ..)| *scores);
         found.or_else(|| text.is_empty().then_some(Self::Corrected))
     }
 }
@@ -39,8 +40,15 @@ pub(super) enum Found {
     Answers(Vec<(bool, Answer)>),
 }
 
-pub(super) fn page(state: &State, ask: &Ask, scores: Scores, top: usize, found: &Found) -> Html<String> {
-    let words = matches!(found, Found::Answers(answers) if !ask.q.trim().is_empty() && !answers.is_empty());
+pub(super) fn page(
+    state: &State,
+    ask: &Ask,
+    scores: Scores,
+    top: usize,
+    found: &Found,
+) -> Html<String> {
+    let words =
+        matches!(found, Found::Answers(answers) if !ask.q.trim().is_empty() && !answers.is_empty());
     let below = html! {
         div.tools {
             @if words { (switch(ask, scores)) }
@@ -48,15 +56,27 @@ pub(super) fn page(state: &State, ask: &Ask, scores: Scores, top: usize, found: 
         }
     };
     let title = if words { format!("{} – itm", ask.q.trim()) } else { "itm".into() };
-    frame(state, &title, ask, below, match found {
-        Found::Newest(all) => newest(state, ask, top, all),
-        Found::Answers(answers) => self::answers(state, ask, top, answers),
-    })
+    frame(
+        state,
+        &title,
+        ask,
+        below,
+        match found {
+            Found::Newest(all) => newest(state, ask, top, all),
+            Found::Answers(answers) => self::answers(state, ask, top, answers),
+        },
+    )
 }
 
 fn here(ask: &Ask, scores: &str, top: &str) -> String {
     let Ask { q, like, folder, after, before, .. } = ask;
-    let rest = [("folder", &**folder), ("after", after), ("before", before), ("scores", scores), ("top", top)];
+    let rest = [
+        ("folder", &**folder),
+        ("after", after),
+        ("before", before),
+        ("scores", scores),
+        ("top", top),
+    ];
     address("/", &[&[("q", &**q), ("like", like)][..], &rest].concat())
 }
 
@@ -119,7 +139,10 @@ fn nothing(ask: &Ask) -> Markup {
 }
 
 fn answers(state: &State, ask: &Ask, top: usize, answers: &[(bool, Answer)]) -> Markup {
-    let sets: Vec<HashSet<usize>> = answers.iter().map(|(_, answer)| answer.hits.iter().map(|hit| hit.picture).collect()).collect();
+    let sets: Vec<HashSet<usize>> = answers
+        .iter()
+        .map(|(_, answer)| answer.hits.iter().map(|hit| hit.picture).collect())
+        .collect();
     let both = answers.len() == 2;
     let shown = answers.iter().map(|(_, answer)| answer.hits.len()).max().unwrap_or(0);
     let candidates = answers.first().map_or(0, |(_, answer)| answer.candidates);
@@ -145,7 +168,8 @@ fn answers(state: &State, ask: &Ask, top: usize, answers: &[(bool, Answer)]) -> 
 }
 
 fn like(state: &State, ask: &Ask) -> Markup {
-    let picture = ask.like.parse().ok().filter(|&at: &usize| at < state.searcher.index().pictures().len());
+    let picture =
+        ask.like.parse().ok().filter(|&at: &usize| at < state.searcher.index().pictures().len());
     html! {
         @if let Some(picture) = picture {
             p.count { "Pictures like " a href=(format!("/picture/{picture}")) { (name(state, picture)) } }
@@ -163,7 +187,13 @@ fn no_match(answer: &Answer) -> Markup {
     }
 }
 
-fn tile(state: &State, picture: usize, href: &str, scored: Option<(&Hit, bool)>, only: bool) -> Markup {
+fn tile(
+    state: &State,
+    picture: usize,
+    href: &str,
+    scored: Option<(&Hit, bool)>,
+    only: bool,
+) -> Markup {
     let index = state.searcher.index();
     let of = &index.pictures()[picture];
     html! {

@@ -20,8 +20,14 @@ fn the_python_client_is_answered() {
     });
     let (status, found) = knn(&site, &request);
     assert_eq!((status, found.as_array().unwrap().len()), (200, 4));
-    assert_eq!((&found[0]["id"], &found[0]["caption"]), (&json!(site.number("a/red.jpg")), &json!("a/red.jpg")));
-    assert_eq!(found[0]["url"], format!("http://{}/previews/{}", site.address, site.number("a/red.jpg")));
+    assert_eq!(
+        (&found[0]["id"], &found[0]["caption"]),
+        (&json!(site.number("a/red.jpg")), &json!("a/red.jpg"))
+    );
+    assert_eq!(
+        found[0]["url"],
+        format!("http://{}/previews/{}", site.address, site.number("a/red.jpg"))
+    );
     assert!(found[1]["image"].as_str().unwrap().starts_with("/9j/"), "Base64 of a JPEG");
     assert_eq!(found[2].as_object().unwrap().keys().collect::<Vec<_>>(), ["id", "similarity"]);
     request["num_result_ids"] = json!(2);
@@ -34,10 +40,15 @@ fn the_python_client_is_answered() {
 fn similarities_are_the_scores_of_the_interface() {
     let site = Site::new();
     for corrected in [true, false] {
-        let (_, found) = knn(&site, &json!({ "text": "green", "num_images": 6, "corrected": corrected }));
+        let (_, found) =
+            knn(&site, &json!({ "text": "green", "num_images": 6, "corrected": corrected }));
         let answer = site.json(&format!("/api/v1/search?q=green&top=6&corrected={corrected}"));
         let of = |list: &Value, id: &str, score: &str| -> Vec<(Value, Value)> {
-            list.as_array().unwrap().iter().map(|hit| (hit[id].clone(), hit[score].clone())).collect()
+            list.as_array()
+                .unwrap()
+                .iter()
+                .map(|hit| (hit[id].clone(), hit[score].clone()))
+                .collect()
         };
         assert_eq!(of(&found, "id", "similarity"), of(&answer["hits"], "picture", "score"));
     }
@@ -49,7 +60,8 @@ fn equal_files_are_shown_once() {
     world.write("c/again.jpg", &crate::testing::jpeg([220, 30, 30], [40, 30]));
     let site = Site::with(world, Box::new(Colours::default()), Limits::default(), None);
     let count = |deduplicate: bool| {
-        let (_, found) = knn(&site, &json!({ "text": "red", "num_images": 7, "deduplicate": deduplicate }));
+        let (_, found) =
+            knn(&site, &json!({ "text": "red", "num_images": 7, "deduplicate": deduplicate }));
         found.as_array().unwrap().len()
     };
     assert_eq!((count(false), count(true)), (7, 6));
@@ -60,14 +72,26 @@ fn what_cannot_be_answered_is_one_line() {
     let site = Site::new();
     for (request, line) in [
         (json!({}), "the body: expected one of text and image, got none or both"),
-        (json!({ "text": "a", "image": "YQ==" }), "the body: expected one of text and image, got none or both"),
+        (
+            json!({ "text": "a", "image": "YQ==" }),
+            "the body: expected one of text and image, got none or both",
+        ),
         (json!({ "text": "a", "modality": "text" }), "modality: expected image, got text"),
-        (json!({ "image_url": "http://evil.example/x.jpg" }), "image_url: expected nothing: this server fetches nothing, got an address"),
-        (json!({ "embedding_input": [0.5] }), "embedding_input: expected text or image, got an embedding"),
+        (
+            json!({ "image_url": "http://evil.example/x.jpg" }),
+            "image_url: expected nothing: this server fetches nothing, got an address",
+        ),
+        (
+            json!({ "embedding_input": [0.5] }),
+            "embedding_input: expected text or image, got an embedding",
+        ),
     ] {
         assert_eq!(knn(&site, &request), (400, json!({ "error": line })));
     }
     assert_eq!(knn(&site, &json!({ "image": "%" })).0, 400);
     assert_eq!(knn(&site, &json!([1])).0, 400);
-    assert_eq!(knn(&site, &json!({ "text": "a", "num_images": 1_000_000 })).1.as_array().unwrap().len(), 6);
+    assert_eq!(
+        knn(&site, &json!({ "text": "a", "num_images": 1_000_000 })).1.as_array().unwrap().len(),
+        6
+    );
 }

@@ -84,7 +84,12 @@ impl Site {
     /// The JSON of an address.
     fn json(&self, path: &str) -> serde_json::Value {
         let reply = self.get(path);
-        assert_eq!((reply.status, reply.header("content-type")), (200, Some("application/json")), "{path}: {}", reply.text());
+        assert_eq!(
+            (reply.status, reply.header("content-type")),
+            (200, Some("application/json")),
+            "{path}: {}",
+            reply.text()
+        );
         serde_json::from_slice(&reply.body).unwrap()
     }
 
@@ -166,6 +171,7 @@ impl Encoder for Slow {
         while !*open {
             open = self.0.changed.wait(open).unwrap();
         }
+        drop(open);
         assert!(!texts[0].contains("panic"), "the model broke");
         Colours::default().texts(texts)
     }

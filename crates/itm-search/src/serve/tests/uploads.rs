@@ -11,7 +11,9 @@ use crate::testing::jpeg;
 const FORM: &str = "Content-Type: multipart/form-data; boundary=b";
 
 fn form(name: &str, file: &[u8]) -> Vec<u8> {
-    let head = format!("--b\r\nContent-Disposition: form-data; name=\"{name}\"; filename=\"x.jpg\"\r\nContent-Type: image/jpeg\r\n\r\n");
+    let head = format!(
+        "--b\r\nContent-Disposition: form-data; name=\"{name}\"; filename=\"x.jpg\"\r\nContent-Type: image/jpeg\r\n\r\n"
+    );
     [head.as_bytes(), file, b"\r\n--b--\r\n"].concat()
 }
 
@@ -44,11 +46,24 @@ fn a_sent_picture_finds_its_colour() {
 #[test]
 fn bombs_and_other_files_are_refused() {
     let site = Site::new();
-    for (what, file) in [("a bomb", bomb()), ("text", b"GIF89a no".to_vec()), ("half", jpeg([1, 2, 3], [64, 48])[..200].to_vec()), ("nothing", vec![])] {
+    for (what, file) in [
+        ("a bomb", bomb()),
+        ("text", b"GIF89a no".to_vec()),
+        ("half", jpeg([1, 2, 3], [64, 48])[..200].to_vec()),
+        ("nothing", vec![]),
+    ] {
         let api = site.request("POST", "/api/v1/similar", &["Content-Type: image/png"], &file);
         assert_eq!(api.status, 400, "{what}");
-        assert!(api.text().starts_with(r#"{"error":"the picture: expected "#), "{what}: {}", api.text());
-        assert_eq!(site.request("POST", "/like", &[FORM], &form("picture", &file)).status, 400, "{what}");
+        assert!(
+            api.text().starts_with(r#"{"error":"the picture: expected "#),
+            "{what}: {}",
+            api.text()
+        );
+        assert_eq!(
+            site.request("POST", "/like", &[FORM], &form("picture", &file)).status,
+            400,
+            "{what}"
+        );
         let knn = format!(r#"{{"image": "{}"}}"#, BASE64_STANDARD.encode(&file));
         assert_eq!(site.request("POST", "/knn-service", &[], knn.as_bytes()).status, 400, "{what}");
     }
@@ -67,9 +82,16 @@ fn uploads_have_at_most_20_mib() {
     assert_eq!(site.request("POST", "/like", &[FORM], &form("picture", &large)).status, 413);
     let knn = format!(r#"{{"image": "{}"}}"#, BASE64_STANDARD.encode(&large));
     assert_eq!(site.request("POST", "/knn-service", &[], knn.as_bytes()).status, 413);
-    let claimed = format!("POST /knn-service HTTP/1.1\r\nHost: {}\r\nContent-Length: 99999999999\r\n\r\n", site.address);
+    let claimed = format!(
+        "POST /knn-service HTTP/1.1\r\nHost: {}\r\nContent-Length: 99999999999\r\n\r\n",
+        site.address
+    );
     assert_eq!(site.raw(claimed.as_bytes()).status, 413);
-    let mut chunked = format!("POST /api/v1/similar HTTP/1.1\r\nHost: {}\r\nTransfer-Encoding: chunked\r\n\r\n", site.address).into_bytes();
+    let mut chunked = format!(
+        "POST /api/v1/similar HTTP/1.1\r\nHost: {}\r\nTransfer-Encoding: chunked\r\n\r\n",
+        site.address
+    )
+    .into_bytes();
     for _ in 0..40 {
         chunked.extend(b"100000\r\n");
         chunked.extend(vec![b'a'; 1 << 20]);
@@ -82,10 +104,15 @@ fn uploads_have_at_most_20_mib() {
 #[test]
 fn a_fifth_upload_at_a_time_is_503() {
     let site = Site::new();
-    let head = format!("POST /api/v1/similar HTTP/1.1\r\nHost: {}\r\nContent-Length: 1000\r\n\r\n", site.address);
+    let head = format!(
+        "POST /api/v1/similar HTTP/1.1\r\nHost: {}\r\nContent-Length: 1000\r\n\r\n",
+        site.address
+    );
     let mut open: Vec<TcpStream> = (0..4).map(|_| site.connect()).collect();
     open.iter_mut().for_each(|stream| stream.write_all(head.as_bytes()).unwrap());
-    let busy = (0..1000).map(|_| site.request("POST", "/knn-service", &[], br#"{"text": "red"}"#).status).find(|&status| status != 200);
+    let busy = (0..1000)
+        .map(|_| site.request("POST", "/knn-service", &[], br#"{"text": "red"}"#).status)
+        .find(|&status| status != 200);
     assert_eq!(busy, Some(503));
     assert_eq!(site.get("/?q=red").status, 200);
 }
