@@ -209,7 +209,7 @@ impl Searcher {
 
 impl Filter {
     /// Refuses what begins no date, because every picture would fail it.
-    fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         const FORM: &[u8] = b"dddd-dd-ddTdd:dd:dd";
         let fits = |date: &str| {
             let byte = |(byte, form): (u8, &u8)| match form {
@@ -231,7 +231,7 @@ impl Filter {
     }
 
     /// Whether a picture may answer. One without a date fails every date.
-    fn passes(&self, picture: &crate::Picture) -> bool {
+    pub(crate) fn passes(&self, picture: &crate::Picture) -> bool {
         let taken = picture.taken.as_deref();
         let below = |folder: &str| {
             let folder = folder.trim_end_matches('/');
