@@ -186,4 +186,4 @@ impl Work<'_> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -48,20 +48,4 @@ fn degrees(exif: &Exif, tag: Tag, side: Tag, negative: &str, most: f64) -> Optio
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn dates_are_checked() {
-        assert_eq!(iso("2024:05:01 12:30:00").as_deref(), Some("2024-05-01T12:30:00"));
-        for bad in [
-            "",
-            "0000:00:00 00:00:00",
-            "2024-05-01 12:30:00",
-            "2024:13:01 12:30:00",
-            "    :  :     :  :  ",
-        ] {
-            assert_eq!(iso(bad), None, "{bad}");
-        }
-    }
-}
+mod tests;

@@ -168,3 +168,6 @@ pub(crate) fn jpeg(image: &RgbImage, side: u32) -> Result<Vec<u8>> {
     written.map_err(|error| Error::invalid("a small picture", "a JPEG", error))?;
     Ok(file.into_inner())
 }
+
+#[cfg(test)]
+mod tests;

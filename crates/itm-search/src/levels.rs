@@ -137,3 +137,6 @@ fn quantile(values: &mut [f64]) -> f32 {
     values.sort_by(f64::total_cmp);
     values[((values.len() - 1) as f64 * QUANTILE).round() as usize] as f32
 }
+
+#[cfg(test)]
+mod tests;

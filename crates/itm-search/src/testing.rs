@@ -87,8 +87,9 @@ pub(crate) fn jpeg(colour: [u8; 3], size: [u32; 2]) -> Vec<u8> {
 }
 
 /// Photographs and their index.
+#[derive(Clone)]
 pub(crate) struct World {
-    _dir: TempDir,
+    _dir: std::sync::Arc<TempDir>,
     pub(crate) images: PathBuf,
     pub(crate) out: PathBuf,
     pub(crate) bank: Vec<String>,
@@ -97,7 +98,7 @@ pub(crate) struct World {
 impl World {
     /// One photograph of each colour: `a/red.jpg`, `b/green.jpg`, `a/blue.jpg`, …
     pub(crate) fn new() -> Self {
-        let dir = tempfile::tempdir().unwrap();
+        let dir = std::sync::Arc::new(tempfile::tempdir().unwrap());
         let [images, out] = ["photographs", "out"].map(|name| dir.path().join(name));
         let bank = ordinary_queries().into_iter().take(300).collect();
         let world = Self { _dir: dir, images, out, bank };
@@ -134,5 +135,74 @@ impl World {
 
     pub(crate) fn searcher(&self) -> Searcher {
         Searcher::new(self.index(), Box::new(Colours::default())).unwrap()
+    }
+}
+
+/// Pictures and sentences that are numbers, each with a made-up row. Every fourth picture leans to what all sentences share: a hub.
+pub(crate) struct Numbers;
+
+/// Width of a row of [`Numbers`].
+pub(crate) const DIM: usize = 16;
+
+impl Numbers {
+    fn row(seed: u64, lean: f64) -> Vec<f32> {
+        let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+        let mut draw = || {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as f64 / (1u64 << 30) as f64 - 1.0
+        };
+        let mut row: Vec<f64> = (0..DIM).map(|_| draw()).collect();
+        row[0] += lean;
+        let length = row.iter().map(|x| x * x).sum::<f64>().sqrt();
+        row.iter().map(|x| (x / length) as f32).collect()
+    }
+
+    /// The row of picture `number`.
+    pub(crate) fn picture(number: u64) -> Vec<f32> {
+        Self::row(number + 1, if number.is_multiple_of(4) { 3.0 } else { 0.0 })
+    }
+
+    /// The row of a sentence: of its hash.
+    pub(crate) fn text(text: &str) -> Vec<f32> {
+        let hash = text.bytes().fold(7u64, |hash, b| hash.wrapping_mul(1_000_003) ^ u64::from(b));
+        Self::row(hash, 2.0)
+    }
+
+    /// A picture that is a number.
+    pub(crate) fn png(number: u8) -> Vec<u8> {
+        let mut file = Cursor::new(vec![]);
+        RgbImage::from_pixel(4, 4, Rgb([number, 0, 0]))
+            .write_to(&mut file, ImageFormat::Png)
+            .unwrap();
+        file.into_inner()
+    }
+}
+
+impl Encoder for Numbers {
+    fn name(&self) -> String {
+        "numbers".into()
+    }
+
+    fn identity(&self) -> String {
+        "numbers".into()
+    }
+
+    fn width(&self) -> usize {
+        DIM
+    }
+
+    fn texts(&self, texts: &[&str]) -> Result<Vec<f32>> {
+        Ok(texts.iter().flat_map(|text| Self::text(text)).collect())
+    }
+
+    fn pictures(&self, pictures: &[DynamicImage]) -> Result<Vec<f32>> {
+        let number = |picture: &DynamicImage| u64::from(picture.to_rgb8().get_pixel(0, 0)[0]);
+        Ok(pictures.iter().flat_map(|picture| Self::picture(number(picture))).collect())
+    }
+
+    fn patches(&self, _: &DynamicImage) -> Result<Option<Patches>> {
+        Ok(None)
     }
 }

@@ -173,12 +173,13 @@ impl<'a> Work<'a> {
     }
 
     fn all(&mut self, found: &[Found]) -> Result<()> {
-        let same = |file: &Found, known: &Picture| {
-            (file.bytes, file.modified) == (known.bytes, known.modified)
+        let is_known = |file: &&Found| {
+            self.known.at.get(&file.path).is_some_and(|known| {
+                let same = (file.bytes, file.modified) == (known.bytes, known.modified);
+                same && thumbnail(self.sources.out, &known.sha256).is_file()
+            })
         };
-        let changed: Vec<&Found> = (found.iter())
-            .filter(|file| !self.known.at.get(&file.path).is_some_and(|known| same(file, known)))
-            .collect();
+        let changed: Vec<&Found> = found.iter().filter(|file| !is_known(file)).collect();
         let unchanged = found.len() - changed.len();
         for (k, part) in changed.chunks(TOGETHER).enumerate() {
             (self.sources.progress)(unchanged + k * TOGETHER, found.len());
@@ -285,3 +286,6 @@ fn forget_thumbnails(out: &Path, hashes: &HashSet<String>) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
