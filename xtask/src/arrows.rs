@@ -4,6 +4,7 @@
 //! xtask ┄builds and spawns┄▶ itm-run ──▶ method crates ──▶ itm-core[burn] ──▶ itm-kernels ──▶ burn
 //!                                         hubness (plain) ──▶ itm-core (plain) ──▶ no burn
 //!                       itm-python ──▶ hubness (page)
+//!          itm-run (search) ──▶ itm-search ──▶ hubness (plain), itm-core (plain)
 //! ```
 //!
 //! A library may import crates for a command line only behind its feature `cli`, and the report kit also behind `page`; neither is
@@ -24,6 +25,9 @@ const SHARED: [&str; 4] = ["itm-core", "itm-kernels", "itm-report", "scenes"];
 /// Crates of the project that the wheel may import.
 const WHEEL: [&str; 3] = ["hubness", "itm-core", "itm-report"];
 
+/// Crates of the project that the search may import.
+const SEARCH: [&str; 2] = ["hubness", "itm-core"];
+
 /// Crates that belong to a command line, not to a library.
 const RUNNER: [&str; 5] = ["clap", "toml", "anyhow", "indicatif", "itm-report"];
 
@@ -41,6 +45,7 @@ pub(crate) fn check(manifests: &[Manifest]) -> Vec<Finding> {
                 "itm-core" => is_ours(import) && import != "itm-kernels",
                 "scenes" => is_ours(import) && import != "itm-core",
                 "itm-python" => is_ours(import) && !WHEEL.contains(&import),
+                "itm-search" => is_ours(import) && !SEARCH.contains(&import),
                 _method => is_ours(import) && !SHARED.contains(&import),
             };
             let library =
@@ -70,6 +75,7 @@ pub(crate) fn check_trees(root: &Path) -> Result<Vec<Finding>> {
         ("itm-kernels", ""),
         ("hubness", ""),
         ("hubness", CLI),
+        ("itm-search", "serve"),
         ("tags-dc", ""),
         ("tags-dc", CLI),
         ("xtask", ""),

@@ -50,6 +50,12 @@ enum Task {
     Scenes(Forwarded),
     /// Embeddings of pictures and captions by a published model.
     Embed(Forwarded),
+    /// Index a folder of photographs for `search` and `serve`.
+    Index(Forwarded),
+    /// Find photographs of an index by a sentence; alone: trains on Scenes, indexes them and serves the page.
+    Search(Forwarded),
+    /// Serve an index as a page and over HTTP.
+    Serve(Forwarded),
     /// Backend `tch` with the libtorch of a Python's torch 2.9.0: `tch [--python P] -- test`, `-- run <target> …`.
     Tch {
         /// A Python that imports torch.
@@ -105,6 +111,9 @@ fn run(task: Task) -> Result<ExitCode> {
         Task::Data(forwarded) => reproduce::run("data", forwarded.args),
         Task::Scenes(forwarded) => reproduce::run("scenes", forwarded.args),
         Task::Embed(forwarded) => reproduce::run("embed", forwarded.args),
+        Task::Index(forwarded) => reproduce::run("index", forwarded.args),
+        Task::Search(forwarded) => reproduce::run("search", forwarded.args),
+        Task::Serve(forwarded) => reproduce::run("serve", forwarded.args),
         Task::Tch { python, args } => tch::run(&python, args),
         Task::Kills(kills) => kills.run(),
         Task::Fuzz(fuzz) => fuzz.run(),

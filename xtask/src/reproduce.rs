@@ -54,8 +54,12 @@ pub(crate) fn run_with(
         build.args(["--", command]).args(&args).status().context("cargo")
     };
     let published = format!("{features},published");
-    if command == "embed" {
-        return Ok(exit_code(run(&published)?)); // it reads nothing else
+    match command {
+        "embed" => return Ok(exit_code(run(&published)?)), // it reads nothing else
+        "index" | "search" | "serve" => {
+            return Ok(exit_code(run(&format!("{features},search"))?));
+        }
+        _ => (),
     }
     let status = run(features)?;
     if status.code() != Some(ANOTHER_BUILD) {

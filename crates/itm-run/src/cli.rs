@@ -1,5 +1,6 @@
 //! The command line.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -45,6 +46,13 @@ pub enum Command {
     Scenes(ScenesArgs),
     /// Turn pictures and captions into embeddings by CLIP, SigLIP, DINOv2, ViT, BERT or a sentence encoder, for `hubness` and search.
     Embed(EmbedArgs),
+    /// Index a folder of photographs, so that `search` and `serve` find them by sentences. Once more, it follows the folder.
+    Index(IndexArgs),
+    /// Find photographs of an index by a sentence. With neither a sentence nor a photograph: trains on Scenes, indexes them and serves
+    /// the page.
+    Search(SearchArgs),
+    /// Serve an index as a page for a browser, and over HTTP for programs. Ctrl-C ends it.
+    Serve(ServeArgs),
     /// What `embed` was before it knew other models than MobileNetV2.
     #[command(hide = true)]
     Features {
@@ -290,6 +298,92 @@ pub struct EmbedArgs {
     /// List pictures that cannot be read and continue without them; by default the first is an error.
     #[arg(long)]
     pub skip_bad: bool,
+}
+
+/// `itm index …`
+#[derive(Debug, Args)]
+pub struct IndexArgs {
+    /// CLIP or SigLIP, or with `--text-model` a model of pictures (DINOv2, ViT): its folder, or its name on the hub.
+    #[arg(long, value_name = "DIR|NAME", required_unless_present = "run", conflicts_with = "run")]
+    pub model: Option<String>,
+    /// The folder of the photographs, with all folders below; `scenes` with `--run`.
+    #[arg(long, value_name = "DIR")]
+    pub images: PathBuf,
+    /// The folder of the index; by default the name of the photographs' folder and `.index`.
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Your own ordinary queries, one on each line, instead of the 5,000 that come with the program.
+    #[arg(long, value_name = "FILE")]
+    pub bank: Option<PathBuf>,
+    /// A model of sentences (sentence-transformers, BERT) beside a model of pictures: CCA joins them.
+    #[arg(long, value_name = "DIR|NAME", requires = "captions")]
+    pub text_model: Option<String>,
+    /// Captions of some of these photographs, for CCA: name, tab, caption.
+    #[arg(long, value_name = "FILE", requires = "text_model")]
+    pub captions: Option<PathBuf>,
+    /// A finished run on Scenes instead of `--model`: the pictures of its test split.
+    #[arg(long, value_name = "DIR", conflicts_with = "text_model")]
+    pub run: Option<PathBuf>,
+    /// As in `reproduce`.
+    #[arg(long, default_value = "cpu")]
+    pub backend: String,
+}
+
+/// `itm search …`
+#[derive(Debug, Args)]
+pub struct SearchArgs {
+    /// What to find: words, photographs of the index, or a sum of both, `2:beach + a/photo.jpg - people`.
+    pub query: Option<String>,
+    /// The folder of the index.
+    #[arg(long, value_name = "DIR")]
+    pub index: Option<PathBuf>,
+    /// Photographs like this one: a file, or a path in the index.
+    #[arg(long, value_name = "PHOTO", conflicts_with = "query")]
+    pub like: Option<PathBuf>,
+    /// The most photographs.
+    #[arg(long, default_value_t = 10, value_name = "N")]
+    pub top: usize,
+    /// The least score; `auto` for what half of the ordinary queries reach.
+    #[arg(long, value_name = "auto|NUMBER", allow_hyphen_values = true)]
+    pub threshold: Option<String>,
+    /// Rank by the cosine alone, without the correction for hubs.
+    #[arg(long)]
+    pub no_correction: bool,
+    /// Print paths alone, for other programs.
+    #[arg(short = 'f', long, conflicts_with = "json")]
+    pub files: bool,
+    /// Print one JSON object.
+    #[arg(long)]
+    pub json: bool,
+    /// Only photographs taken then or later: 2024, 2024-05, 2024-05-01T12:30.
+    #[arg(long, value_name = "DATE")]
+    pub after: Option<String>,
+    /// Only photographs taken earlier.
+    #[arg(long, value_name = "DATE")]
+    pub before: Option<String>,
+    /// Only photographs below this folder of the photographs.
+    #[arg(long, value_name = "FOLDER")]
+    pub folder: Option<String>,
+    /// As in `reproduce`.
+    #[arg(long, default_value = "cpu")]
+    pub backend: String,
+}
+
+/// `itm serve …`
+#[derive(Debug, Args)]
+pub struct ServeArgs {
+    /// The folder of the index.
+    #[arg(long, value_name = "DIR")]
+    pub index: PathBuf,
+    /// Where to listen. An address that other machines reach needs `--token`; port 0 is any free port.
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:7878")]
+    pub listen: SocketAddr,
+    /// What every request must bring: at least 16 letters, digits, `-` and `_`.
+    #[arg(long, env = "ITM_TOKEN", hide_env_values = true)]
+    pub token: Option<String>,
+    /// As in `reproduce`.
+    #[arg(long, default_value = "cpu")]
+    pub backend: String,
 }
 
 /// One of several equal parts of a list.

@@ -1,7 +1,7 @@
 //! `itm embed`: the rows of pictures and captions by a published model, as two files of embeddings.
 
-mod captions;
-mod model;
+pub(crate) mod captions;
+pub(crate) mod model;
 mod output;
 mod pictures;
 mod rows;
@@ -186,4 +186,4 @@ impl Work<'_> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

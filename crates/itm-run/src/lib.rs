@@ -36,6 +36,8 @@ mod rescore;
 mod results;
 mod run;
 mod scenes;
+#[cfg(all(feature = "search", feature = "cpu"))]
+mod search;
 mod sizes;
 mod source;
 mod split;
@@ -72,6 +74,16 @@ pub fn run(cli: Cli) -> Result<()> {
         #[cfg(not(all(feature = "published", feature = "cpu")))]
         Command::Embed(args) => {
             return Err(Error::Feature { place: args.model, feature: "published" });
+        }
+        #[cfg(all(feature = "search", feature = "cpu"))]
+        Command::Index(args) => search::index(&args, &cli.configs)?,
+        #[cfg(all(feature = "search", feature = "cpu"))]
+        Command::Search(args) => search::search(&args, &cli.configs)?,
+        #[cfg(all(feature = "search", feature = "cpu"))]
+        Command::Serve(args) => search::serve(&args, &cli.configs)?,
+        #[cfg(not(all(feature = "search", feature = "cpu")))]
+        Command::Index(_) | Command::Search(_) | Command::Serve(_) => {
+            return Err(Error::Feature { place: "itm".into(), feature: "search" });
         }
         Command::Features { .. } => {
             let expected = "the command `embed --model DIR --images DIR --out DIR`, with --patches for regions";

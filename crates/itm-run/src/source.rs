@@ -223,6 +223,12 @@ impl Source {
         *sha256 = sha256_hex(format!("{sha256}\n{}", sha256_hex(bytes)).as_bytes());
     }
 
+    /// Whether the pictures are drawn.
+    #[cfg(feature = "search")]
+    pub(crate) fn is_scenes(&self) -> bool {
+        matches!(self.pictures, Pictures::Scenes(_))
+    }
+
     pub(crate) fn substituted(&self) -> bool {
         self.substitution.is_some()
     }

@@ -15,11 +15,12 @@ use crate::data::{Dataset, Features, Part};
 use crate::text::Terms;
 use crate::{Error, Pairs, Result, ScoreMatrix};
 use moments::PairMoments;
-use projection::{Projection, unit};
+use projection::unit;
 use rows::{SparseRow, text_row, text_rows};
 use search::{ValidationRows, search};
 use solve::{Problem, Sides, Solution};
 
+pub use projection::Projection;
 pub use start::StartInputs;
 
 /// All threads of the current pool.
@@ -287,6 +288,12 @@ impl Cca {
     /// Number of terms, `dy`.
     pub fn terms(&self) -> usize {
         self.terms.len()
+    }
+
+    /// The maps of images and of texts into the common space. The inputs of an image are its transformed features and its given row, the
+    /// inputs of a text its terms and its given row.
+    pub fn projections(&self) -> [&Projection; 2] {
+        [&self.image, &self.text]
     }
 
     /// Canonical correlations under the ridges, in descending order.

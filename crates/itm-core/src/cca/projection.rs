@@ -4,10 +4,25 @@ use faer::{Mat, MatRef};
 use rayon::prelude::*;
 
 use super::rows::SparseRow;
+use crate::{Error, Result};
 
-/// `x ↦ Wᵀ (x − mean)` with the mean of the training split.
-#[derive(Debug, Clone)]
-pub(super) struct Projection {
+/// `x ↦ Wᵀ (x − mean)` with the mean of the training split. [`Cca::projections`](super::Cca::projections) has the two of a fit; stored, they
+/// serve new rows without it.
+///
+/// | symbol | here | shape |
+/// |---|---|---|
+/// | `W` | [`weights`](Self::weights) | `[inputs, width]` |
+/// | `Wᵀ mean` | [`offset`](Self::offset) | `[width]` |
+///
+/// ```
+/// use itm_core::cca::Projection;
+///
+/// let map = Projection::from_parts(vec![3.0, 0.0, 0.0, 2.0], vec![0.0, 0.0])?;
+/// assert_eq!(map.unit_rows(&[1.0, 2.0]), [0.6, 0.8]);
+/// # Ok::<(), itm_core::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Projection {
     width: usize,
     weights: Vec<f64>, // [inputs, width] row-major, so that a sparse row reads few lines
     offset: Vec<f64>,  // [width], Wᵀ mean
@@ -27,9 +42,50 @@ impl Projection {
         Self { width, weights, offset }
     }
 
+    /// From what [`weights`](Self::weights) and [`offset`](Self::offset) give.
+    ///
+    /// # Errors
+    /// If the numbers of values do not fit, or a value is not finite.
+    pub fn from_parts(weights: Vec<f64>, offset: Vec<f64>) -> Result<Self> {
+        let width = offset.len();
+        if width == 0 || weights.is_empty() || !weights.len().is_multiple_of(width) {
+            let expected = format!("rows of {width} weights, as wide as the offset");
+            return Err(Error::invalid(
+                "projection",
+                expected,
+                format!("{} weights", weights.len()),
+            ));
+        }
+        match weights.iter().chain(&offset).find(|value| !value.is_finite()) {
+            Some(value) => Err(Error::invalid("projection", "finite values", value)),
+            None => Ok(Self { width, weights, offset }),
+        }
+    }
+
+    /// `W`, row-major.
+    pub fn weights(&self) -> &[f64] {
+        &self.weights
+    }
+
+    /// `Wᵀ mean`.
+    pub fn offset(&self) -> &[f64] {
+        &self.offset
+    }
+
     /// Width of a row before the map.
-    pub(super) fn inputs(&self) -> usize {
+    pub fn inputs(&self) -> usize {
         self.weights.len() / self.width
+    }
+
+    /// The mapped rows at unit length, row-major.
+    ///
+    /// # Panics
+    /// If the rows have another width than [`inputs`](Self::inputs).
+    pub fn unit_rows(&self, rows: &[f32]) -> Vec<f32> {
+        let inputs = self.inputs();
+        assert!(rows.len().is_multiple_of(inputs), "rows of {inputs} values, got {}", rows.len());
+        let row = |i: usize| rows[i * inputs..(i + 1) * inputs].iter().map(|&x| f64::from(x));
+        self.embed(rows.len() / inputs, |i| row(i).enumerate().collect())
     }
 
     /// The mapped rows, `[rows, width]`.

@@ -31,10 +31,17 @@ pub fn decode_image(path: impl AsRef<Path>) -> Result<RgbImage> {
 /// As [`decode_image`].
 pub fn upright_image(path: impl AsRef<Path>) -> Result<RgbImage> {
     let path = path.as_ref();
-    let bytes = files::read(path, LARGEST_IMAGE_FILE)?;
-    let image = decode_bytes(&path.display().to_string(), &bytes)?;
+    upright_bytes(&path.display().to_string(), &files::read(path, LARGEST_IMAGE_FILE)?)
+}
+
+/// [`upright_image`] of a file's bytes; errors call it `place`.
+///
+/// # Errors
+/// As [`decode_image`].
+pub fn upright_bytes(place: &str, bytes: &[u8]) -> Result<RgbImage> {
+    let image = decode_bytes(place, bytes)?;
     let jpeg = bytes.starts_with(&[0xff, 0xd8]);
-    let exif = orientation(&bytes).filter(|_| jpeg).and_then(|number| u8::try_from(number).ok());
+    let exif = orientation(bytes).filter(|_| jpeg).and_then(|number| u8::try_from(number).ok());
     let Some(turn) = exif.and_then(Orientation::from_exif) else {
         return Ok(image);
     };

@@ -6,7 +6,7 @@ use crate::files::{self, contents};
 use crate::{Error, Result};
 
 /// The largest image file that is read: photographs have a few megabytes.
-pub(crate) const LARGEST_IMAGE_FILE: u64 = 64 << 20;
+pub const LARGEST_IMAGE_FILE: u64 = 64 << 20;
 /// The largest width and height of a picture, in pixels.
 pub(crate) const LARGEST_IMAGE_SIDE: u32 = 16_384;
 /// The most pixels of a picture: a hundred megapixels. A few kilobytes can claim more.

@@ -55,11 +55,13 @@ pub use centred::CentredRoots;
 pub use check::check;
 pub use check_report::{CheckReport, Layout, LayoutReport, SplitCount};
 #[cfg(feature = "images")]
-pub use decode::{decode_image, upright_image};
+pub use decode::{decode_image, upright_bytes, upright_image};
 pub use embeddings::Embeddings;
 pub use fne_annotations::FneAnnotations;
 pub use image_folder::ImageFolder;
-pub use images::{ImageFormat, ImageInfo, is_picture, probe_image, turned_pictures};
+pub use images::{
+    ImageFormat, ImageInfo, LARGEST_IMAGE_FILE, is_picture, probe_image, turned_pictures,
+};
 pub use json::ByName;
 pub use judgements::Judgements;
 pub use karpathy::{Karpathy, KarpathyImage, Split};

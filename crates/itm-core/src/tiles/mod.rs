@@ -55,6 +55,7 @@ mod kernel;
 mod lanes;
 mod maxima;
 mod moments;
+mod one;
 #[cfg(feature = "parts")]
 mod part;
 mod rank_counts;
@@ -70,6 +71,7 @@ pub use embeddings::Embeddings;
 pub use exp_sums::{ExpSums, LogSums};
 pub use maxima::{Largest, Maxima};
 pub use moments::{Moment, Moments};
+pub use one::scores_of_rows;
 #[cfg(feature = "parts")]
 pub use part::{Part, Reduction, Side};
 pub use rank_counts::{RankCounts, Standings};

@@ -15,10 +15,10 @@ use crate::cli::EmbedArgs;
 const SORTED: usize = 2048;
 
 /// Captions in the order of the file.
-pub(super) struct CaptionList {
-    pub(super) texts: Vec<String>,
+pub(crate) struct CaptionList {
+    pub(crate) texts: Vec<String>,
     /// The name of the image of each caption, if the file names images.
-    pub(super) names: Option<Vec<String>>,
+    pub(crate) names: Option<Vec<String>>,
     /// The line of each caption.
     lines: Vec<usize>,
 }
@@ -26,7 +26,7 @@ pub(super) struct CaptionList {
 impl CaptionList {
     /// Reads a caption per line: the caption alone, or the name of its image, a tab and the caption. A name may end with `#`
     /// and a number, as in the files of Flickr8k and Flickr30K; their tables are read too.
-    pub(super) fn read(path: &Path) -> Result<Self> {
+    pub(crate) fn read(path: &Path) -> Result<Self> {
         if let Some(table) = caption_table(path)? {
             let (mut lines, mut names, mut texts) = (vec![], vec![], vec![]);
             for (line, name, text) in table {
@@ -68,7 +68,7 @@ impl CaptionList {
     ///
     /// # Errors
     /// If a caption's image is not among the names of `rows`.
-    pub(super) fn images(
+    pub(crate) fn images(
         &self,
         path: &Path,
         rows: &HashMap<&str, Option<usize>>,

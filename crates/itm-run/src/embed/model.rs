@@ -14,12 +14,12 @@ use itm_kernels::{Noise, Precision, normalize_rows};
 use serde_json::{Value, json};
 
 /// The encoders of a folder.
-pub(super) struct Embedder {
+pub(crate) struct Embedder {
     encoder: Encoder,
     /// How pictures are prepared, if the folder reads pictures.
-    pub(super) transform: Option<Transform>,
+    pub(crate) transform: Option<Transform>,
     /// What the encoder is and does, for the manifest.
-    pub(super) about: Value,
+    pub(crate) about: Value,
     device: Device,
 }
 
@@ -40,7 +40,7 @@ const READ: &str =
 
 impl Embedder {
     /// Opens a folder, with an adapter where one is given.
-    pub(super) fn open(
+    pub(crate) fn open(
         folder: &Path,
         adapter: Option<&Path>,
         precision: Precision,
@@ -126,7 +126,7 @@ impl Embedder {
     }
 
     /// Width of a row of a picture.
-    pub(super) fn image_width(&self) -> usize {
+    pub(crate) fn image_width(&self) -> usize {
         match &self.encoder {
             Encoder::Dual(model, _) => model.shape.joint,
             Encoder::Vit { vit, patches } => vit.shape.width * (1 + usize::from(*patches)),
@@ -135,7 +135,7 @@ impl Embedder {
     }
 
     /// Width of a row of a caption; 0 if the folder reads none.
-    pub(super) fn text_width(&self) -> usize {
+    pub(crate) fn text_width(&self) -> usize {
         match &self.encoder {
             Encoder::Dual(model, _) => model.shape.joint,
             Encoder::Vit { .. } => 0,
@@ -144,7 +144,7 @@ impl Embedder {
     }
 
     /// Number of patches of a picture, and the width of their rows.
-    pub(super) fn patches(&self, side: usize) -> [usize; 2] {
+    pub(crate) fn patches(&self, side: usize) -> [usize; 2] {
         let vit = match &self.encoder {
             Encoder::Dual(model, _) => &model.image.vit,
             Encoder::Vit { vit, .. } => vit,
@@ -154,7 +154,7 @@ impl Embedder {
     }
 
     /// Rows of prepared pictures, one after the other, and the rows of their patches where they are asked for.
-    pub(super) fn images(&self, values: Vec<f32>, side: usize, patches: bool) -> [Vec<f32>; 2] {
+    pub(crate) fn images(&self, values: Vec<f32>, side: usize, patches: bool) -> [Vec<f32>; 2] {
         let shape = [values.len() / (3 * side * side), 3, side, side];
         let pixels = Tensor::<4>::from_data(TensorData::new(values, shape), &self.device);
         let (rows, states) = match &self.encoder {
@@ -185,8 +185,31 @@ impl Embedder {
         [host(rows), of_patches.unwrap_or_default()]
     }
 
+    /// Unit rows of the patches of a prepared picture in the space of captions, each as if it were the picture's class row; `None` unless
+    /// the model is CLIP or SigLIP.
+    #[cfg(feature = "search")]
+    pub(crate) fn patch_rows(&self, values: Vec<f32>, side: usize) -> Option<Vec<f32>> {
+        let Encoder::Dual(model, _) = &self.encoder else { return None };
+        let pixels = TensorData::new(values, [1, 3, side, side]);
+        let states = model.image.tokens(Tensor::<4>::from_data(pixels, &self.device)); // [1, tokens, d]
+        let [_, tokens, d] = states.dims();
+        let count = self.patches(side)[0];
+        let each = states.narrow(1, tokens - count, count).reshape([count, 1, d]);
+        Some(host(normalize_rows(model.image.rows_of(each))))
+    }
+
+    /// Unit rows of sentences, one after the other.
+    #[cfg(feature = "search")]
+    pub(crate) fn sentences(&self, sentences: &[&str]) -> Result<Vec<f32>> {
+        let pieces = sentences.iter().map(|sentence| Ok(self.pieces(sentence)?.0));
+        let pieces = pieces.collect::<Result<Vec<Vec<u32>>>>()?;
+        let mut rows = self.texts(&pieces.iter().collect::<Vec<_>>());
+        unit(&mut rows, self.text_width());
+        Ok(rows)
+    }
+
     /// The numbers of a caption's pieces, and whether the caption was cut.
-    pub(super) fn pieces(&self, caption: &str) -> Result<(Vec<u32>, bool)> {
+    pub(crate) fn pieces(&self, caption: &str) -> Result<(Vec<u32>, bool)> {
         match &self.encoder {
             Encoder::Dual(_, pieces) => pieces.encode(caption),
             Encoder::Sentence(model) => model.encode(caption),
@@ -195,13 +218,22 @@ impl Embedder {
     }
 
     /// Rows of captions, one after the other.
-    pub(super) fn texts(&self, captions: &[&Vec<u32>]) -> Vec<f32> {
+    pub(crate) fn texts(&self, captions: &[&Vec<u32>]) -> Vec<f32> {
         let batch = TokenBatch::new(captions);
         host(match &self.encoder {
             Encoder::Dual(model, _) => model.texts(&batch),
             Encoder::Sentence(model) => model.rows(&batch),
             Encoder::Vit { .. } => unreachable!("a ViT is given no captions"),
         })
+    }
+}
+
+/// Divides each row by its length; a sentence encoder need not.
+#[cfg(feature = "search")]
+fn unit(rows: &mut [f32], width: usize) {
+    for row in rows.chunks_exact_mut(width) {
+        let length = row.iter().map(|x| f64::from(*x).powi(2)).sum::<f64>().sqrt();
+        row.iter_mut().for_each(|x| *x = (f64::from(*x) / length) as f32);
     }
 }
 
@@ -225,7 +257,7 @@ fn kind(folder: &Path) -> Result<String> {
 }
 
 /// SHA-256 of all files of a folder that belong to the model, by name: weights, configurations, word pieces.
-pub(super) fn hashes(folder: &Path) -> Result<Value> {
+pub(crate) fn hashes(folder: &Path) -> Result<Value> {
     let entries = fs::read_dir(folder).map_err(Error::io(folder))?;
     let mut files: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
     files.push(folder.join("1_Pooling/config.json"));

@@ -10,7 +10,7 @@ use super::*;
 use crate::cli::Shard;
 
 /// A model of CLIP's files with made-up weights: 8 pixels, patches of 4, a vocabulary of bytes.
-fn model(folder: &Path) {
+pub(crate) fn model(folder: &Path) {
     let mut shape = DualShape::clip_base_32();
     (shape.image.image, shape.image.patch) = ([8, 8], 4);
     (shape.image.width, shape.image.heads, shape.image.layers, shape.image.mlp) = (16, 2, 2, 32);

@@ -1,0 +1,256 @@
+//! `itm index`, `itm search`, `itm serve`: photographs found by sentences. `itm-search` does the work; here are its models.
+
+mod answer;
+mod joined;
+mod published;
+mod run;
+
+use std::path::{Path, PathBuf};
+
+use itm_core::data::upright_image;
+use itm_core::files::read_text;
+use itm_core::{Error, Result};
+use itm_search::serve::{self, Server};
+use itm_search::{
+    Encoder, Filter, Index, Options, Query, Searcher, Sources, ordinary_queries, update,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::cli::{How, IndexArgs, SearchArgs, ServeArgs, What};
+use crate::config::Config;
+use crate::{progress, stop};
+
+/// What an index says of its model, so that `search` opens the same.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+enum Origin {
+    /// Folder or name of CLIP or SigLIP.
+    Published { model: String },
+    /// Folders or names of two models, the file of their maps beside the index, and the SHA-256 of the captions.
+    Joined { model: String, text_model: String, maps: String, captions: String },
+    /// The folder of a run, and its row.
+    Run { run: PathBuf, row: String },
+}
+
+pub(crate) fn index(args: &IndexArgs, configs: &Path) -> Result<()> {
+    stop::listen()?;
+    let name = args.images.file_name().unwrap_or("photographs".as_ref());
+    let out = args.out.clone().unwrap_or_else(|| Path::new(name).with_added_extension("index"));
+    if let Some(folder) = &args.run {
+        if args.images != Path::new("scenes") {
+            let expected = "`scenes`: a run has no rows of other pictures";
+            return Err(Error::invalid("--images", expected, args.images.display()));
+        }
+        return index_run(folder, &out, args, configs);
+    }
+    let model = args.model.as_deref().unwrap_or_default();
+    let (encoder, origin): (Box<dyn Encoder>, Origin) = match (&args.text_model, &args.captions) {
+        (Some(text), Some(captions)) => {
+            let (joined, origin) =
+                joined::Joined::fit([model, text], captions, &args.images, &out, &args.backend)?;
+            (Box::new(joined), origin)
+        }
+        _ => {
+            let encoder = published::Published::open(model, &args.backend)?;
+            (Box::new(encoder), Origin::Published { model: named(model) })
+        }
+    };
+    let bank = bank(args)?.unwrap_or_else(ordinary_queries);
+    write(&args.images, &out, &bank, &*encoder, &origin)?;
+    joined::forget_maps(&out, &origin);
+    Ok(())
+}
+
+/// Draws the pictures of Scenes into the folder of the index, and indexes them.
+fn index_run(folder: &Path, out: &Path, args: &IndexArgs, configs: &Path) -> Result<()> {
+    let origin = Origin::Run { run: absolute(folder)?, row: run::row(folder, configs)? };
+    let Origin::Run { run, row } = &origin else { unreachable!("made above") };
+    let encoder = run::RunEncoder::open(run, row, &args.backend, configs)?;
+    let images = out.join("pictures");
+    encoder.draw(&images)?;
+    let bank = bank(args)?.unwrap_or_else(|| encoder.bank().to_vec());
+    write(&images, out, &bank, &encoder, &origin)
+}
+
+/// A folder as it is named from anywhere; the name of a model on the hub stays.
+fn named(model: &str) -> String {
+    absolute(Path::new(model)).map_or_else(|_| model.to_owned(), |path| path.display().to_string())
+}
+
+fn absolute(path: &Path) -> Result<PathBuf> {
+    path.canonicalize().map_err(Error::io(path))
+}
+
+fn bank(args: &IndexArgs) -> Result<Option<Vec<String>>> {
+    let Some(path) = &args.bank else { return Ok(None) };
+    let text = read_text(path)?;
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    Ok(Some(lines.map(str::to_owned).collect()))
+}
+
+fn write(
+    images: &Path,
+    out: &Path,
+    bank: &[String],
+    encoder: &dyn Encoder,
+    origin: &Origin,
+) -> Result<()> {
+    let bar = progress::bar("index", "pictures");
+    let progress = |done: usize, all: usize| {
+        bar.set_length(all as u64);
+        bar.set_position(done as u64);
+    };
+    let about = &serde_json::to_value(origin).expect("paths in UTF-8");
+    let sources = Sources { images, out, about, bank, progress: &progress, stop: &stop::is_asked };
+    let done = update(&sources, encoder);
+    bar.finish_and_clear();
+    let done = done?;
+    for (path, why) in &done.left_out {
+        progress::say(format!("left out: {path}: {why}"));
+    }
+    let index = Index::open(out)?;
+    progress::say(format!(
+        "{} pictures in {}: {} encoded, {} gone, {} left out; correction for hubs: {}",
+        done.pictures,
+        out.display(),
+        done.encoded,
+        done.gone,
+        done.left_out.len(),
+        index.correction()
+    ));
+    Ok(())
+}
+
+/// Opens an index with its model.
+pub(crate) fn open(index: &Path, backend: &str, configs: &Path) -> Result<Searcher> {
+    let opened = Index::open(index)?;
+    let origin: Origin = serde_json::from_value(opened.about().clone())
+        .map_err(|e| Error::invalid(index.display(), "an index of `itm index`", e))?;
+    let encoder: Box<dyn Encoder> = match &origin {
+        Origin::Published { model } => Box::new(published::Published::open(model, backend)?),
+        Origin::Joined { model, text_model, maps, .. } => {
+            Box::new(joined::Joined::open([model, text_model], &index.join(maps), backend)?)
+        }
+        Origin::Run { run, row } => Box::new(run::RunEncoder::open(run, row, backend, configs)?),
+    };
+    Searcher::new(opened, encoder)
+}
+
+pub(crate) fn search(args: &SearchArgs, configs: &Path) -> Result<()> {
+    let Some(index) = &args.index else {
+        if args.query.is_some() || args.like.is_some() {
+            return Err(Error::invalid("--index", "the folder of an index", "none"));
+        }
+        return world(&args.backend, configs);
+    };
+    let searcher = open(index, &args.backend, configs)?;
+    let query = match (&args.query, &args.like) {
+        (Some(words), _) => Query::parse(words, searcher.index())?,
+        (None, Some(photo)) => like(photo, searcher.index())?,
+        (None, None) => {
+            return Err(Error::invalid("itm search", "a sentence or --like", "neither"));
+        }
+    };
+    let threshold = match args.threshold.as_deref() {
+        None | Some("auto") => None,
+        Some(number) => Some(
+            number
+                .parse::<f32>()
+                .ok()
+                .filter(|n| n.is_finite())
+                .ok_or_else(|| Error::invalid("--threshold", "`auto` or a number", number))?,
+        ),
+    };
+    let filter = Filter {
+        folder: args.folder.clone(),
+        after: args.after.clone(),
+        before: args.before.clone(),
+    };
+    let options = Options { top: args.top, corrected: !args.no_correction, threshold, filter };
+    let mut answer = searcher.search(&query, &options)?;
+    if args.threshold.as_deref() == Some("auto") && query.has_words() {
+        let level = answer.level;
+        answer.hits.retain(|hit| hit.score >= level);
+    }
+    answer::say(args, searcher.index(), &answer);
+    Ok(())
+}
+
+/// A photograph of the index by its path, or a file.
+fn like(photo: &Path, index: &Index) -> Result<Query> {
+    let path = photo.to_string_lossy();
+    match index.pictures().iter().position(|picture| picture.path == path) {
+        Some(picture) => Ok(Query::like(picture)),
+        None => Ok(Query::image(upright_image(photo)?.into())),
+    }
+}
+
+/// From nothing to a search: trains FNE on Scenes, unless that was done, and indexes its test pictures.
+fn world(backend: &str, configs: &Path) -> Result<()> {
+    let run = Path::new("runs/search-scenes");
+    let out = Path::new("runs/search-scenes.index");
+    if !run.join("report.json").exists() {
+        let what = What { rows: Some(vec!["Full".into()]), seeds: Some(1), ..What::default() };
+        let how = How {
+            data: None,
+            backend: backend.into(),
+            precision: None,
+            set: vec![],
+            out: Some(run.into()),
+            verbose: false,
+            resume: run.exists(),
+            plan: false,
+            jobs: None,
+            memory_limit: None,
+        };
+        let target: Config = Config::load(configs, "fne-scenes")?;
+        crate::reproduce::reproduce(target, &what, &how, configs)?;
+    }
+    let args = IndexArgs {
+        model: None,
+        images: "scenes".into(),
+        out: Some(out.into()),
+        bank: None,
+        text_model: None,
+        captions: None,
+        run: Some(run.into()),
+        backend: backend.into(),
+    };
+    index(&args, configs)?;
+    page(open(out, backend, configs)?, &serve::Options::default())
+}
+
+pub(crate) fn serve(args: &ServeArgs, configs: &Path) -> Result<()> {
+    let searcher = open(&args.index, &args.backend, configs)?;
+    page(searcher, &serve::Options { listen: args.listen, token: args.token.clone() })
+}
+
+/// Serves an index until Ctrl-C.
+fn page(searcher: Searcher, options: &serve::Options) -> Result<()> {
+    let pictures = searcher.index().pictures().len();
+    let server = Server::bind(searcher, options)?;
+    progress::say(format!("{pictures} pictures: {} (Ctrl-C ends)", server.address()));
+    server.run()
+}
+
+/// Refuses to go on after a signal.
+fn stopped(done: usize) -> Result<()> {
+    match stop::is_asked() {
+        true => Err(Error::invalid(
+            "itm index",
+            "captions of all photographs",
+            format!("a signal after {done}"),
+        )),
+        false => Ok(()),
+    }
+}
+
+/// The model of an index, if there is an index.
+fn origin_of(out: &Path) -> Option<Origin> {
+    let about: Value = Index::open(out).ok()?.about().clone();
+    serde_json::from_value(about).ok()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,273 @@
+//! A model of pictures and a model of sentences, joined by closed-form CCA of captioned photographs.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::Path;
+use std::sync::Mutex;
+
+use image::{DynamicImage, RgbImage};
+use itm_core::cca::{Cca, CcaOptions, Projection};
+use itm_core::data::{Dataset, Embeddings, Features, Part, sha256_hex, upright_image};
+use itm_core::files::{read, sha256_of};
+use itm_core::output::write_bytes;
+use itm_core::vision::Transform;
+use itm_core::{Error, Pairs, Result};
+use itm_search::{Encoder, Patches};
+use safetensors::tensor::{Dtype, SafeTensors, TensorView, serialize};
+
+use super::published::Tower;
+use super::{Origin, named, origin_of};
+use crate::embed::captions::CaptionList;
+use crate::progress;
+
+/// Pictures or captions that a model reads at a time.
+const TOGETHER: usize = 16;
+/// Every so many captioned pictures one is for validation: ridges, power and width of CCA are chosen on it.
+const VALIDATION: usize = 5;
+/// The fewest captioned pictures.
+const FEWEST: usize = 20;
+/// The largest file of maps that is read.
+const MOST_BYTES: u64 = 1 << 30;
+
+/// Two towers and their maps.
+pub(super) struct Joined {
+    towers: Mutex<[Tower; 2]>,
+    transform: Transform,
+    maps: [Projection; 2],
+    /// Rows of pictures that CCA has seen, before the map, by the SHA-256 of their pixels: the index needs them again.
+    seen: HashMap<String, Vec<f32>>,
+    name: String,
+    identity: String,
+}
+
+impl Joined {
+    /// Opens two models and stored maps.
+    pub(super) fn open(models: [&str; 2], maps: &Path, backend: &str) -> Result<Self> {
+        let bytes = read(maps, MOST_BYTES)?;
+        let towers = towers(models, backend)?;
+        let maps = stored(&bytes).map_err(|e| Error::invalid(maps.display(), "maps of CCA", e))?;
+        Self::new(towers, maps, &sha256_hex(&bytes), HashMap::new())
+    }
+
+    fn new(
+        towers: [Tower; 2],
+        maps: [Projection; 2],
+        hash: &str,
+        seen: HashMap<String, Vec<f32>>,
+    ) -> Result<Self> {
+        let widths = [towers[0].embedder.image_width(), towers[1].embedder.text_width()];
+        let inputs = [&maps[0], &maps[1]].map(Projection::inputs);
+        if widths != inputs || maps[0].offset().len() != maps[1].offset().len() {
+            let expected = format!("maps from rows of {widths:?} values into one space");
+            return Err(Error::invalid("maps of CCA", expected, format!("{inputs:?}")));
+        }
+        let name = format!("{} + {} by CCA", towers[0].name(), towers[1].name());
+        let identity = [&towers[0].identity, &towers[1].identity, hash].map(|part| part as &str);
+        let identity = sha256_hex(identity.join("\n").as_bytes());
+        let transform = towers[0].transform("--model")?;
+        Ok(Self { towers: Mutex::new(towers), transform, maps, seen, name, identity })
+    }
+
+    /// Fits the maps on the captioned photographs and writes them beside the index, or opens those of an earlier index with the same
+    /// models and captions.
+    pub(super) fn fit(
+        models: [&str; 2],
+        captions: &Path,
+        images: &Path,
+        out: &Path,
+        backend: &str,
+    ) -> Result<(Self, Origin)> {
+        let hash = sha256_of(captions)?;
+        let [model, text_model] = models.map(named);
+        let origin = |maps: String| Origin::Joined {
+            model: model.clone(),
+            text_model: text_model.clone(),
+            maps,
+            captions: hash.clone(),
+        };
+        if let Some(Origin::Joined { maps, .. }) = origin_of(out)
+            && origin_of(out) == Some(origin(maps.clone()))
+        {
+            return Ok((Self::open(models, &out.join(&maps), backend)?, origin(maps)));
+        }
+        let towers = towers(models, backend)?;
+        let (data, seen) = captioned(&towers, captions, images)?;
+        let spinner = progress::spinner("solving CCA");
+        // The rows of the sentence model stand alone: no term is in that many captions.
+        let cca =
+            Cca::fit(&data, &CcaOptions { min_captions: usize::MAX, ..CcaOptions::default() })?;
+        spinner.finish_and_clear();
+        let maps = cca.projections().map(Clone::clone);
+        let bytes = bytes(&maps);
+        let sha256 = sha256_hex(&bytes);
+        let file = format!("maps-{}.safetensors", &sha256[..16]);
+        fs::create_dir_all(out).map_err(Error::io(out))?;
+        write_bytes(&out.join(&file), &bytes)?;
+        Ok((Self::new(towers, maps, &sha256, seen)?, origin(file)))
+    }
+}
+
+impl Encoder for Joined {
+    fn name(&self) -> String {
+        self.name.clone()
+    }
+
+    fn identity(&self) -> String {
+        self.identity.clone()
+    }
+
+    fn width(&self) -> usize {
+        self.maps[0].offset().len()
+    }
+
+    fn texts(&self, texts: &[&str]) -> Result<Vec<f32>> {
+        let towers = self.towers.lock().expect("no panic under this lock");
+        Ok(self.maps[1].unit_rows(&towers[1].embedder.sentences(texts)?))
+    }
+
+    fn pictures(&self, pictures: &[DynamicImage]) -> Result<Vec<f32>> {
+        let towers = self.towers.lock().expect("no panic under this lock");
+        let mut rows = vec![];
+        for picture in pictures.iter().map(DynamicImage::to_rgb8) {
+            match self.seen.get(&sha256_hex(picture.as_raw())) {
+                Some(row) => rows.extend(row),
+                None => rows.extend(towers[0].images(&[picture], self.transform)),
+            }
+        }
+        Ok(self.maps[0].unit_rows(&rows))
+    }
+
+    /// CCA's map is of rows of whole pictures.
+    fn patches(&self, _: &DynamicImage) -> Result<Option<Patches>> {
+        Ok(None)
+    }
+}
+
+fn towers([model, text]: [&str; 2], backend: &str) -> Result<[Tower; 2]> {
+    let towers = [Tower::open(model, backend)?, Tower::open(text, backend)?];
+    towers[0].transform("--model")?;
+    towers[1].check_texts("--text-model")?;
+    Ok(towers)
+}
+
+/// The captioned photographs of a folder in two parts, and the rows of their pictures by pixels.
+fn captioned(
+    towers: &[Tower; 2],
+    captions: &Path,
+    images: &Path,
+) -> Result<(Dataset, HashMap<String, Vec<f32>>)> {
+    let list = CaptionList::read(captions)?;
+    let Some(names) = &list.names else {
+        return Err(Error::invalid(
+            captions.display(),
+            "a name, a tab and a caption on each line",
+            "captions alone",
+        ));
+    };
+    let mut places: HashMap<&str, usize> = HashMap::new();
+    let mut distinct: Vec<&str> = vec![];
+    for name in names {
+        places.entry(name).or_insert_with(|| {
+            distinct.push(name);
+            distinct.len() - 1
+        });
+    }
+    if distinct.len() < FEWEST {
+        let expected = format!("captions of at least {FEWEST} photographs");
+        return Err(Error::invalid(captions.display(), expected, distinct.len()));
+    }
+    let transform = towers[0].transform("--model")?;
+    let bar = progress::bar("captioned", "pictures");
+    bar.set_length(distinct.len() as u64);
+    let (mut image_rows, mut seen) = (vec![], HashMap::new());
+    for part in distinct.chunks(TOGETHER) {
+        super::stopped(image_rows.len())?;
+        let pictures = part.iter().map(|name| upright_image(images.join(name)));
+        let pictures = pictures.collect::<Result<Vec<RgbImage>>>()?;
+        let rows = towers[0].images(&pictures, transform);
+        for (picture, row) in pictures.iter().zip(rows.chunks_exact(rows.len() / part.len())) {
+            seen.insert(sha256_hex(picture.as_raw()), row.to_vec());
+            image_rows.push(row.to_vec());
+        }
+        bar.inc(part.len() as u64);
+    }
+    bar.finish_and_clear();
+    let mut text_rows = vec![];
+    for part in list.texts.chunks(TOGETHER) {
+        super::stopped(text_rows.len())?;
+        let part: Vec<&str> = part.iter().map(String::as_str).collect();
+        let rows = towers[1].embedder.sentences(&part)?;
+        text_rows.extend(rows.chunks_exact(rows.len() / part.len()).map(<[f32]>::to_vec));
+    }
+    let of: Vec<usize> = names.iter().map(|name| places[&**name]).collect();
+    let part = |validation: bool| {
+        let images: Vec<usize> =
+            (0..distinct.len()).filter(|i| (i % VALIDATION == 0) == validation).collect();
+        let places: HashMap<usize, usize> = images.iter().copied().zip(0..).collect();
+        let texts: Vec<usize> = (0..of.len()).filter(|&k| places.contains_key(&of[k])).collect();
+        let rows = |all: &[Vec<f32>], chosen: &[usize]| Features {
+            dim: all[0].len(),
+            values: chosen.iter().flat_map(|&i| all[i].iter().copied()).collect(),
+        };
+        Ok::<_, Error>(Part {
+            features: Features { dim: 0, values: vec![] },
+            embeddings: Embeddings {
+                images: rows(&image_rows, &images),
+                texts: rows(&text_rows, &texts),
+            },
+            regions: None,
+            images: images.iter().map(|&i| distinct[i].to_owned()).collect(),
+            captions: texts.iter().map(|&k| list.texts[k].clone()).collect(),
+            pairs: Pairs::new(images.len(), texts.iter().map(|&k| places[&of[k]]).collect())?,
+        })
+    };
+    let (train, val) = (part(false)?, part(true)?);
+    let (name, sha256) = (captions.display().to_string(), String::new());
+    Ok((Dataset { name, test: val.clone(), train, val, sha256 }, seen))
+}
+
+/// The names of the maps in a file.
+const NAMES: [&str; 2] = ["image", "text"];
+
+fn bytes(maps: &[Projection; 2]) -> Vec<u8> {
+    let little = |values: &[f64]| values.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<u8>>();
+    let parts = NAMES.iter().zip(maps).flat_map(|(name, map)| {
+        let width = map.offset().len();
+        let weights = (format!("{name}.weights"), vec![map.inputs(), width], little(map.weights()));
+        [weights, (format!("{name}.offset"), vec![width], little(map.offset()))]
+    });
+    let parts: Vec<_> = parts.collect();
+    let views = parts.iter().map(|(name, shape, bytes)| {
+        (name, TensorView::new(Dtype::F64, shape.clone(), bytes).expect("as many bytes"))
+    });
+    serialize(views, None).expect("arrays of their own shapes")
+}
+
+fn stored(bytes: &[u8]) -> Result<[Projection; 2], String> {
+    let file = SafeTensors::deserialize(bytes).map_err(|e| e.to_string())?;
+    let values = |name: &str| -> Result<Vec<f64>, String> {
+        let array = file.tensor(name).map_err(|e| e.to_string())?;
+        if array.dtype() != Dtype::F64 {
+            return Err(format!("{name} as {:?}", array.dtype()));
+        }
+        let chunks = array.data().chunks_exact(8);
+        Ok(chunks.map(|chunk| f64::from_le_bytes(chunk.try_into().expect("eight bytes"))).collect())
+    };
+    let map = |name: &str| {
+        let (weights, offset) =
+            (values(&format!("{name}.weights"))?, values(&format!("{name}.offset"))?);
+        Projection::from_parts(weights, offset).map_err(|e| e.to_string())
+    };
+    Ok([map(NAMES[0])?, map(NAMES[1])?])
+}
+
+/// Removes maps that the index does not name: an earlier index needed them.
+pub(super) fn forget_maps(out: &Path, origin: &Origin) {
+    let kept = if let Origin::Joined { maps, .. } = origin { maps } else { "" };
+    for path in fs::read_dir(out).into_iter().flatten().flatten().map(|entry| entry.path()) {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if name.starts_with("maps-") && name.ends_with(".safetensors") && name != kept {
+            _ = fs::remove_file(&path);
+        }
+    }
+}

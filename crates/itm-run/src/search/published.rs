@@ -1,0 +1,121 @@
+//! Published models as encoders of a search.
+
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+use image::{DynamicImage, RgbImage};
+use itm_core::data::sha256_hex;
+use itm_core::vision::Transform;
+use itm_core::weights::Hub;
+use itm_core::{Error, Result};
+use itm_kernels::Precision;
+use itm_search::{Encoder, Patches};
+use serde_json::json;
+
+use crate::devices::device;
+use crate::embed::model::{Embedder, hashes};
+
+/// A folder, opened, with what decides its rows.
+pub(super) struct Tower {
+    pub(super) embedder: Embedder,
+    /// SHA-256 of its files and of what is done with them.
+    pub(super) identity: String,
+    folder: PathBuf,
+}
+
+impl Tower {
+    pub(super) fn open(model: &str, backend: &str) -> Result<Self> {
+        let folder = Hub::from_env().folder(model)?;
+        let embedder = Embedder::open(&folder, None, Precision::F32, &device(backend)?)?;
+        let about = json!({ "files": hashes(&folder)?, "about": embedder.about, "upright": true });
+        Ok(Self { embedder, identity: sha256_hex(about.to_string().as_bytes()), folder })
+    }
+
+    /// The transform of pictures.
+    pub(super) fn transform(&self, option: &str) -> Result<Transform> {
+        let expected = "a model that reads pictures";
+        self.embedder
+            .transform
+            .ok_or_else(|| Error::invalid(option, expected, self.folder.display()))
+    }
+
+    /// Refuses a model without captions.
+    pub(super) fn check_texts(&self, option: &str) -> Result<()> {
+        if self.embedder.text_width() > 0 {
+            return Ok(());
+        }
+        let expected = "a model that reads captions (or --text-model and --captions beside it)";
+        Err(Error::invalid(option, expected, self.folder.display()))
+    }
+
+    /// Rows of pictures as the model gives them.
+    pub(super) fn images(&self, pictures: &[RgbImage], transform: Transform) -> Vec<f32> {
+        let mut values = vec![0.0; transform.len() * pictures.len()];
+        for (picture, values) in pictures.iter().zip(values.chunks_exact_mut(transform.len())) {
+            transform.apply(picture, values);
+        }
+        let [rows, _] = self.embedder.images(values, transform.size as usize, false);
+        rows
+    }
+
+    pub(super) fn name(&self) -> String {
+        self.folder.file_name().unwrap_or(self.folder.as_os_str()).to_string_lossy().into_owned()
+    }
+}
+
+/// CLIP or SigLIP.
+pub(super) struct Published {
+    tower: Mutex<Tower>,
+    transform: Transform,
+    name: String,
+    identity: String,
+    width: usize,
+}
+
+impl Published {
+    pub(super) fn open(model: &str, backend: &str) -> Result<Self> {
+        let tower = Tower::open(model, backend)?;
+        let transform = tower.transform("--model")?;
+        tower.check_texts("--model")?;
+        let (name, identity) = (tower.name(), tower.identity.clone());
+        let width = tower.embedder.image_width();
+        Ok(Self { tower: Mutex::new(tower), transform, name, identity, width })
+    }
+
+    fn tower(&self) -> std::sync::MutexGuard<'_, Tower> {
+        self.tower.lock().expect("no panic under this lock")
+    }
+}
+
+impl Encoder for Published {
+    fn name(&self) -> String {
+        self.name.clone()
+    }
+
+    fn identity(&self) -> String {
+        self.identity.clone()
+    }
+
+    fn width(&self) -> usize {
+        self.width
+    }
+
+    fn texts(&self, texts: &[&str]) -> Result<Vec<f32>> {
+        self.tower().embedder.sentences(texts)
+    }
+
+    fn pictures(&self, pictures: &[DynamicImage]) -> Result<Vec<f32>> {
+        let pictures: Vec<RgbImage> = pictures.iter().map(DynamicImage::to_rgb8).collect();
+        Ok(self.tower().images(&pictures, self.transform))
+    }
+
+    fn patches(&self, picture: &DynamicImage) -> Result<Option<Patches>> {
+        let mut values = vec![0.0; self.transform.len()];
+        self.transform.apply(&picture.to_rgb8(), &mut values);
+        let rows = self.tower().embedder.patch_rows(values, self.transform.size as usize);
+        Ok(rows.map(|rows| {
+            let side = (rows.len() / self.width).isqrt();
+            Patches { grid: [side, side], rows }
+        }))
+    }
+}

@@ -1,0 +1,73 @@
+//! What an index asks of a model.
+
+use image::DynamicImage;
+use itm_core::{Error, Result};
+
+/// Rows of sentences and of pictures in one space.
+pub trait Encoder: Send + Sync {
+    /// What a person calls it.
+    fn name(&self) -> String;
+
+    /// Changes whenever a row would change: a hash of the weights and of how they are used. An index of another identity is made
+    /// anew.
+    fn identity(&self) -> String;
+
+    /// Width of a row, `d`.
+    fn width(&self) -> usize;
+
+    /// Unit rows of sentences, `[n, d]`.
+    ///
+    /// # Errors
+    /// If a sentence cannot be read.
+    fn texts(&self, texts: &[&str]) -> Result<Vec<f32>>;
+
+    /// Unit rows of upright pictures, `[n, d]`.
+    ///
+    /// # Errors
+    /// If the model cannot see new pictures.
+    fn pictures(&self, pictures: &[DynamicImage]) -> Result<Vec<f32>>;
+
+    /// Unit rows of the patches of a picture, in the same space; `None` if the model has none.
+    ///
+    /// # Errors
+    /// As [`pictures`](Self::pictures).
+    fn patches(&self, picture: &DynamicImage) -> Result<Option<Patches>>;
+}
+
+/// The patches of a picture, row by row of a grid.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Patches {
+    /// Rows and columns of the grid.
+    pub grid: [usize; 2],
+    /// `[rows · columns, d]`.
+    pub rows: Vec<f32>,
+}
+
+/// Unit rows of sentences, checked.
+pub(crate) fn texts(encoder: &dyn Encoder, texts: &[&str]) -> Result<Vec<f32>> {
+    checked(encoder, texts.len(), encoder.texts(texts)?)
+}
+
+/// Unit rows of pictures, checked.
+pub(crate) fn pictures(encoder: &dyn Encoder, pictures: &[DynamicImage]) -> Result<Vec<f32>> {
+    checked(encoder, pictures.len(), encoder.pictures(pictures)?)
+}
+
+/// Refuses rows of another number, and rows that are not of unit length: a damaged model gives such rows.
+pub(crate) fn checked(encoder: &dyn Encoder, count: usize, rows: Vec<f32>) -> Result<Vec<f32>> {
+    let (place, width) = (encoder.name(), encoder.width());
+    if width == 0 || count.checked_mul(width) != Some(rows.len()) {
+        let expected = format!("{count} rows of {width} values");
+        return Err(Error::invalid(place, expected, format!("{} values", rows.len())));
+    }
+    let lengths = rows.chunks_exact(width).map(length);
+    match lengths.into_iter().find(|length| !((length - 1.0).abs() < 1e-3)) {
+        Some(length) => Err(Error::invalid(place, "rows of length 1", format!("length {length}"))),
+        None => Ok(rows),
+    }
+}
+
+/// The Euclidean length of a row.
+pub(crate) fn length(row: &[f32]) -> f64 {
+    row.iter().map(|&value| f64::from(value).powi(2)).sum::<f64>().sqrt()
+}

@@ -1,0 +1,221 @@
+//! The files of an index.
+//!
+//! | file | what it is |
+//! |---|---|
+//! | `index/index.json` | [`Manifest`] |
+//! | `index/pictures.jsonl` | a [`Picture`] on each line |
+//! | `index/bank.txt` | an ordinary query on each line |
+//! | `index/index.safetensors` | [`Tables`] |
+//! | `thumbnails/ab/….jpg` | small pictures, by the SHA-256 of the photograph |
+//! | `encoded.part` | rows that a stopped update leaves to the next one |
+
+use std::path::{Path, PathBuf};
+
+use itm_core::files::{read, read_json, read_text, sha256_hex};
+use itm_core::output::{NewFolder, write_bytes};
+use itm_core::{Error, Result};
+use safetensors::{Dtype, SafeTensors, View};
+use serde::{Deserialize, Serialize};
+
+use crate::Picture;
+
+/// The version of the files.
+const FORMAT: u32 = 1;
+/// The files of the folder `index`, the manifest last.
+pub(crate) const FILES: [&str; 4] =
+    ["pictures.jsonl", "bank.txt", "index.safetensors", "index.json"];
+/// The largest file of tables that is read: a hundred million rows are beyond one machine.
+const MOST_BYTES: u64 = 1 << 38;
+
+/// What an index was made of, and what was found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Manifest {
+    pub(crate) format: u32,
+    /// The folder of the photographs.
+    pub(crate) folder: PathBuf,
+    pub(crate) model: String,
+    pub(crate) identity: String,
+    /// What the maker of the index must know to open its model again.
+    pub(crate) about: serde_json::Value,
+    pub(crate) width: usize,
+    /// Pictures that could not be read, and why.
+    pub(crate) left_out: Vec<(String, String)>,
+    /// The correction's name.
+    pub(crate) correction: String,
+    /// The level of cosines and of scores.
+    pub(crate) levels: [f32; 2],
+    /// SHA-256 of the other files, in their order.
+    pub(crate) sha256: Vec<String>,
+}
+
+/// Arrays of an index.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Tables {
+    /// `[n, d]`.
+    pub(crate) rows: Vec<f32>,
+    /// `[queries of the bank, d]`.
+    pub(crate) bank: Vec<f32>,
+    /// `[n]`.
+    pub(crate) biases: Vec<f64>,
+    /// How many queries of the bank have a picture first: by cosine, by score. `[n]` each.
+    pub(crate) answers: [Vec<u32>; 2],
+}
+
+/// Everything that is stored.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Stored {
+    pub(crate) manifest: Manifest,
+    pub(crate) pictures: Vec<Picture>,
+    pub(crate) bank: Vec<String>,
+    pub(crate) tables: Tables,
+}
+
+/// The folder with the index itself.
+pub(crate) fn index_folder(out: &Path) -> PathBuf {
+    out.join("index")
+}
+
+/// The file of a thumbnail.
+pub(crate) fn thumbnail(out: &Path, sha256: &str) -> PathBuf {
+    out.join("thumbnails").join(&sha256[..2]).join(format!("{sha256}.jpg"))
+}
+
+impl Stored {
+    /// Reads an index and checks that its files belong together.
+    pub(crate) fn read(out: &Path) -> Result<Self> {
+        let folder = index_folder(out);
+        let place = folder.join(FILES[3]);
+        let manifest: Manifest = read_json(&place, "an index of `itm index`")?;
+        if manifest.format != FORMAT {
+            let got = format!("format {}", manifest.format);
+            return Err(Error::invalid(place.display(), format!("format {FORMAT}"), got));
+        }
+        if manifest.sha256.len() != FILES.len() - 1 {
+            let got = format!("{} hashes", manifest.sha256.len());
+            return Err(Error::invalid(place.display(), "a hash for each other file", got));
+        }
+        for (name, want) in FILES.iter().zip(&manifest.sha256) {
+            let path = folder.join(name);
+            if itm_core::files::sha256_of(&path)? != *want {
+                return Err(Error::invalid(
+                    path.display(),
+                    "the file that index.json names",
+                    "another",
+                ));
+            }
+        }
+        let path = folder.join(FILES[0]);
+        let lines = read_text(&path)?;
+        let line = |(k, line): (usize, &str)| {
+            let place = || format!("{} line {}", path.display(), k + 1);
+            serde_json::from_str(line).map_err(|e| Error::invalid(place(), "a picture", e))
+        };
+        let pictures = lines.lines().enumerate().map(line).collect::<Result<Vec<Picture>>>()?;
+        let hash =
+            |p: &Picture| p.sha256.len() == 64 && p.sha256.bytes().all(|b| b.is_ascii_hexdigit());
+        if let Some(wrong) = pictures.iter().find(|picture| !hash(picture)) {
+            return Err(Error::invalid(path.display(), "SHA-256 in 64 digits", &wrong.sha256));
+        }
+        let bank: Vec<String> = read_text(folder.join(FILES[1]))?.lines().map(Into::into).collect();
+        let path = folder.join(FILES[2]);
+        let counts = [pictures.len(), bank.len()];
+        let tables = Tables::read(&path, &read(&path, MOST_BYTES)?, counts, manifest.width)?;
+        Ok(Self { manifest, pictures, bank, tables })
+    }
+
+    /// Writes an index in place of the one that is there.
+    pub(crate) fn write(mut self, folder: NewFolder) -> Result<()> {
+        let at = folder.path();
+        let lines =
+            self.pictures.iter().map(|p| serde_json::to_string(p).expect("a picture") + "\n");
+        let pictures = lines.collect::<String>().into_bytes();
+        let bank =
+            self.bank.iter().map(|query| format!("{query}\n")).collect::<String>().into_bytes();
+        let tables = self.tables.bytes(self.manifest.width);
+        let files = [pictures, bank, tables];
+        self.manifest.format = FORMAT;
+        self.manifest.sha256 = files.iter().map(|bytes| sha256_hex(bytes)).collect();
+        for (name, bytes) in FILES.iter().zip(&files) {
+            write_bytes(&at.join(name), bytes)?;
+        }
+        let manifest = serde_json::to_vec_pretty(&self.manifest).expect("a manifest");
+        write_bytes(&at.join(FILES[3]), &manifest)?;
+        folder.commit()
+    }
+}
+
+impl Tables {
+    fn read(path: &Path, bytes: &[u8], [n, m]: [usize; 2], width: usize) -> Result<Self> {
+        let wrong = |expected: String, got: String| Error::invalid(path.display(), expected, got);
+        let file = SafeTensors::deserialize(bytes)
+            .map_err(|e| wrong("safetensors".into(), e.to_string()))?;
+        let tensor = |name: &str, kind: Dtype, shape: &[usize]| {
+            let found = file.tensor(name).map_err(|e| wrong(format!("`{name}`"), e.to_string()))?;
+            if found.dtype() != kind || found.shape() != shape {
+                let got = format!("{:?} {:?}", found.dtype(), found.shape());
+                return Err(wrong(format!("`{name}` as {kind:?} {shape:?}"), got));
+            }
+            Ok(found.data().to_vec())
+        };
+        let f32s = |bytes: Vec<u8>| values(&bytes, f32::from_le_bytes);
+        let counts = |name| Ok(values(&tensor(name, Dtype::U32, &[n])?, u32::from_le_bytes));
+        let tables = Self {
+            rows: f32s(tensor("rows", Dtype::F32, &[n, width])?),
+            bank: f32s(tensor("bank", Dtype::F32, &[m, width])?),
+            biases: values(&tensor("biases", Dtype::F64, &[n])?, f64::from_le_bytes),
+            answers: [counts("answers")?, counts("corrected_answers")?],
+        };
+        match tables.biases.iter().find(|bias| !bias.is_finite()) {
+            Some(bias) => Err(wrong("finite biases".into(), bias.to_string())),
+            None => Ok(tables),
+        }
+    }
+
+    fn bytes(&self, width: usize) -> Vec<u8> {
+        let n = self.biases.len();
+        let array = |kind, shape, bytes| Array { kind, shape, bytes };
+        let f32s = |values: &[f32]| values.iter().flat_map(|v| v.to_le_bytes()).collect();
+        let u32s = |values: &[u32]| values.iter().flat_map(|v| v.to_le_bytes()).collect();
+        let biases = self.biases.iter().flat_map(|v| v.to_le_bytes()).collect();
+        let m = self.bank.len() / width;
+        let arrays = [
+            ("rows", array(Dtype::F32, vec![n, width], f32s(&self.rows))),
+            ("bank", array(Dtype::F32, vec![m, width], f32s(&self.bank))),
+            ("biases", array(Dtype::F64, vec![n], biases)),
+            ("answers", array(Dtype::U32, vec![n], u32s(&self.answers[0]))),
+            ("corrected_answers", array(Dtype::U32, vec![n], u32s(&self.answers[1]))),
+        ];
+        safetensors::serialize(arrays, None).expect("arrays of their own shapes")
+    }
+}
+
+/// An array of a file of safetensors.
+struct Array {
+    kind: Dtype,
+    shape: Vec<usize>,
+    bytes: Vec<u8>,
+}
+
+impl View for Array {
+    fn dtype(&self) -> Dtype {
+        self.kind
+    }
+
+    fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+
+    fn data(&self) -> std::borrow::Cow<'_, [u8]> {
+        (&self.bytes).into()
+    }
+
+    fn data_len(&self) -> usize {
+        self.bytes.len()
+    }
+}
+
+/// Little-endian values.
+pub(crate) fn values<T, const N: usize>(bytes: &[u8], value: fn([u8; N]) -> T) -> Vec<T> {
+    bytes.chunks_exact(N).map(|chunk| value(chunk.try_into().expect("a chunk"))).collect()
+}

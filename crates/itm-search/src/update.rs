@@ -1,0 +1,291 @@
+//! Making an index, and making it follow its folder.
+
+use std::collections::{HashMap, HashSet};
+use std::fs;
+use std::path::Path;
+
+use image::{DynamicImage, RgbImage};
+use itm_core::data::{LARGEST_IMAGE_FILE, upright_bytes};
+use itm_core::files::{read, sha256_hex};
+use itm_core::output::{Existing, NewFolder, write_bytes};
+use itm_core::{Error, Result};
+use rayon::prelude::*;
+
+use crate::encoder::{pictures, texts};
+use crate::folder::{Found, locate, walk};
+use crate::index::jpeg;
+use crate::journal::Journal;
+use crate::store::{FILES, Manifest, Stored, Tables, index_folder, thumbnail};
+use crate::{Encoder, Picture, exif, levels};
+
+/// Pictures that are decoded and encoded together: sixteen photographs of 24 megapixels take 1.2 GB.
+const TOGETHER: usize = 16;
+/// Queries of the bank that are encoded together.
+const QUERIES: usize = 64;
+/// The longest side of a thumbnail, in pixels.
+const THUMBNAIL: u32 = 320;
+
+/// What an index is made of.
+#[derive(Clone, Copy)]
+pub struct Sources<'a> {
+    /// The folder of the photographs.
+    pub images: &'a Path,
+    /// The folder of the index.
+    pub out: &'a Path,
+    /// What the caller must know to open the model again: [`Index::about`](crate::Index::about).
+    pub about: &'a serde_json::Value,
+    /// Ordinary queries, each on one line: [`ordinary_queries`](crate::ordinary_queries), or the user's own.
+    pub bank: &'a [String],
+    /// Is told how many pictures of how many have rows.
+    pub progress: &'a (dyn Fn(usize, usize) + Sync),
+    /// Whether to stop after the pictures at hand.
+    pub stop: &'a (dyn Fn() -> bool + Sync),
+}
+
+/// What an update did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Update {
+    /// Pictures of the index.
+    pub pictures: usize,
+    /// Pictures that went through the model.
+    pub encoded: usize,
+    /// Pictures that have gone since the last update.
+    pub gone: usize,
+    /// Files that could not be read, and why.
+    pub left_out: Vec<(String, String)>,
+}
+
+/// Makes an index of a folder, or brings one up to date: only pictures with new bytes go through the model. A file is opened only
+/// if its size or its time has changed, so a picture that was moved is read and not encoded again. Until the end the index is as it
+/// was. After a stop the next call goes on.
+///
+/// # Errors
+/// If the folder has no picture that can be read, another process writes the index, a file cannot be written, the model fails, or
+/// `stop` says so.
+pub fn update(sources: &Sources<'_>, encoder: &dyn Encoder) -> Result<Update> {
+    let Sources { images, out, bank, about, .. } = sources;
+    let folder = images.canonicalize().map_err(Error::io(images))?;
+    fs::create_dir_all(out).map_err(Error::io(out))?;
+    let new = NewFolder::begin(&index_folder(out), Existing::Only(&FILES))?;
+    let old = Stored::read(out).ok().filter(|old| fits(old, encoder));
+    let found = walk(&folder, out)?;
+    if found.is_empty() {
+        let expected = "photographs (.jpg, .jpeg, .png, .webp)";
+        return Err(Error::invalid(images.display(), expected, "none"));
+    }
+    let mut work = Work::begin(sources, encoder, &folder, old.as_ref())?;
+    work.all(&found)?;
+    let Work { mut known, left_out, encoded, journal, .. } = work;
+    let kept: Vec<Picture> = found.iter().filter_map(|file| known.at.remove(&file.path)).collect();
+    if kept.is_empty() {
+        let (path, why) = &left_out[0];
+        return Err(Error::invalid(
+            images.display(),
+            "a photograph that can be read",
+            format!("{path}: {why}"),
+        ));
+    }
+    let rows: Vec<f32> =
+        kept.iter().flat_map(|picture| known.rows[&picture.sha256].clone()).collect();
+    let same_bank =
+        old.as_ref().filter(|old| old.bank == **bank).map(|old| old.tables.bank.clone());
+    let bank_rows = same_bank.map_or_else(|| encode_bank(bank, encoder), Ok)?;
+    let levels = levels::fit(&rows, &bank_rows, encoder.width())?;
+    let hashes: HashSet<String> = kept.iter().map(|picture| picture.sha256.clone()).collect();
+    let before = old.iter().flat_map(|old| &old.pictures);
+    let gone = before.filter(|picture| !hashes.contains(&picture.sha256)).count();
+    let done = Update { pictures: kept.len(), encoded, gone, left_out: left_out.clone() };
+    let manifest = Manifest {
+        format: 0,
+        folder,
+        model: encoder.name(),
+        identity: encoder.identity(),
+        about: (*about).clone(),
+        width: encoder.width(),
+        left_out,
+        correction: levels.correction,
+        levels: levels.levels,
+        sha256: vec![],
+    };
+    let tables = Tables { rows, bank: bank_rows, biases: levels.biases, answers: levels.answers };
+    Stored { manifest, pictures: kept, bank: bank.to_vec(), tables }.write(new)?;
+    journal.forget();
+    forget_thumbnails(out, &hashes);
+    Ok(done)
+}
+
+fn fits(old: &Stored, encoder: &dyn Encoder) -> bool {
+    old.manifest.identity == encoder.identity() && old.manifest.width == encoder.width()
+}
+
+/// What is known of pictures: by path, and the rows by content.
+#[derive(Default)]
+struct Known {
+    at: HashMap<String, Picture>,
+    /// By the SHA-256 of a file: a picture that has moved keeps its row.
+    rows: HashMap<String, Vec<f32>>,
+    about: HashMap<String, Picture>,
+}
+
+impl Known {
+    fn add(&mut self, picture: Picture, row: Vec<f32>) {
+        self.rows.insert(picture.sha256.clone(), row);
+        self.about.insert(picture.sha256.clone(), picture.clone());
+        self.at.insert(picture.path.clone(), picture);
+    }
+}
+
+struct Work<'a> {
+    sources: &'a Sources<'a>,
+    encoder: &'a dyn Encoder,
+    folder: &'a Path,
+    known: Known,
+    journal: Journal,
+    left_out: Vec<(String, String)>,
+    encoded: usize,
+}
+
+/// What reading one file gave.
+enum Item {
+    /// Its bytes are known.
+    Old(Picture),
+    /// The model must see it.
+    New(Picture, RgbImage, Vec<u8>),
+    /// It cannot be read.
+    Bad(String),
+}
+
+impl<'a> Work<'a> {
+    fn begin(
+        sources: &'a Sources<'a>,
+        encoder: &'a dyn Encoder,
+        folder: &'a Path,
+        old: Option<&Stored>,
+    ) -> Result<Self> {
+        let mut known = Known::default();
+        if let Some(old) = old.filter(|old| old.manifest.folder == folder) {
+            let rows = old.tables.rows.chunks_exact(encoder.width());
+            old.pictures.iter().zip(rows).for_each(|(p, row)| known.add(p.clone(), row.to_vec()));
+        }
+        let (journal, left) = Journal::open(sources.out, folder, encoder)?;
+        left.into_iter().for_each(|(picture, row)| known.add(picture, row));
+        Ok(Self { sources, encoder, folder, known, journal, left_out: vec![], encoded: 0 })
+    }
+
+    fn all(&mut self, found: &[Found]) -> Result<()> {
+        let is_known = |file: &&Found| {
+            self.known.at.get(&file.path).is_some_and(|known| {
+                let same = (file.bytes, file.modified) == (known.bytes, known.modified);
+                same && thumbnail(self.sources.out, &known.sha256).is_file()
+            })
+        };
+        let changed: Vec<&Found> = found.iter().filter(|file| !is_known(file)).collect();
+        let unchanged = found.len() - changed.len();
+        for (k, part) in changed.chunks(TOGETHER).enumerate() {
+            (self.sources.progress)(unchanged + k * TOGETHER, found.len());
+            if (self.sources.stop)() {
+                let got = format!(
+                    "a signal after picture {}; the same command goes on from there",
+                    unchanged + k * TOGETHER
+                );
+                return Err(Error::invalid("itm index", format!("{} pictures", found.len()), got));
+            }
+            self.part(part)?;
+        }
+        (self.sources.progress)(found.len(), found.len());
+        Ok(())
+    }
+
+    fn part(&mut self, files: &[&Found]) -> Result<()> {
+        let items: Vec<Item> = files.par_iter().map(|file| self.item(file)).collect();
+        let mut new = vec![];
+        for (file, item) in files.iter().zip(items) {
+            self.known.at.remove(&file.path); // what stood there has changed
+            match item {
+                Item::Old(picture) => _ = self.known.at.insert(picture.path.clone(), picture),
+                Item::Bad(why) => self.left_out.push((file.path.clone(), why)),
+                Item::New(picture, image, small) => new.push((picture, image, small)),
+            }
+        }
+        if new.is_empty() {
+            return Ok(());
+        }
+        let (mut about, mut images) = (vec![], vec![]);
+        for (picture, image, small) in new {
+            let at = thumbnail(self.sources.out, &picture.sha256);
+            fs::create_dir_all(at.parent().expect("a folder")).map_err(Error::io(&at))?;
+            write_bytes(&at, &small)?;
+            about.push(picture);
+            images.push(DynamicImage::ImageRgb8(image));
+        }
+        let rows = pictures(self.encoder, &images)?;
+        self.encoded += images.len();
+        for (picture, row) in about.into_iter().zip(rows.chunks_exact(self.encoder.width())) {
+            self.journal.add(&picture, row)?;
+            self.known.add(picture, row.to_vec());
+        }
+        self.journal.sync()
+    }
+
+    /// Reads a file: its hash, and if the bytes are new, the picture.
+    fn item(&self, file: &Found) -> Item {
+        self.read(file).unwrap_or_else(|error| Item::Bad(error.to_string()))
+    }
+
+    fn read(&self, file: &Found) -> Result<Item> {
+        let bytes = read(locate(self.folder, &file.path)?, LARGEST_IMAGE_FILE)?;
+        let sha256 = sha256_hex(&bytes);
+        let named = |picture: Picture| Picture {
+            path: file.path.clone(),
+            bytes: file.bytes,
+            modified: file.modified,
+            ..picture
+        };
+        if let Some(known) = self.known.about.get(&sha256)
+            && thumbnail(self.sources.out, &sha256).is_file()
+        {
+            return Ok(Item::Old(named(known.clone())));
+        }
+        let image = upright_bytes(&file.path, &bytes)?;
+        let small = jpeg(&image, THUMBNAIL)?;
+        let mut picture = named(Picture {
+            path: String::new(),
+            bytes: 0,
+            modified: 0,
+            sha256,
+            size: [image.width(), image.height()],
+            taken: None,
+            camera: None,
+            place: None,
+        });
+        exif::read(&bytes, &mut picture);
+        Ok(Item::New(picture, image, small))
+    }
+}
+
+fn encode_bank(bank: &[String], encoder: &dyn Encoder) -> Result<Vec<f32>> {
+    let mut rows = Vec::with_capacity(bank.len() * encoder.width());
+    for part in bank.chunks(QUERIES) {
+        let part: Vec<&str> = part.iter().map(String::as_str).collect();
+        rows.extend(texts(encoder, &part)?);
+    }
+    Ok(rows)
+}
+
+/// Removes thumbnails of no picture. One that stays does no harm.
+fn forget_thumbnails(out: &Path, hashes: &HashSet<String>) {
+    let folders = fs::read_dir(out.join("thumbnails")).into_iter().flatten().flatten();
+    for file in folders.filter_map(|folder| fs::read_dir(folder.path()).ok()).flatten().flatten() {
+        let path = file.path();
+        if path
+            .file_stem()
+            .and_then(|stem| stem.to_str())
+            .is_some_and(|stem| !hashes.contains(stem))
+        {
+            _ = fs::remove_file(path);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

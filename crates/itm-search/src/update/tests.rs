@@ -1,0 +1,256 @@
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use super::*;
+use crate::Index;
+use crate::testing::{Colours, World, jpeg};
+
+/// The contents of the files of an index by name, without the lock and the journal.
+fn files(out: &Path) -> BTreeMap<String, Vec<u8>> {
+    let (mut files, mut open) = (BTreeMap::new(), vec![out.to_owned()]);
+    while let Some(folder) = open.pop() {
+        for path in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+            let name = path.strip_prefix(out).unwrap().display().to_string();
+            if path.is_dir() {
+                open.push(path);
+            } else {
+                files.insert(name, fs::read(path).unwrap());
+            }
+        }
+    }
+    files
+}
+
+fn paths(index: &Index) -> Vec<&str> {
+    index.pictures().iter().map(|picture| picture.path.as_str()).collect()
+}
+
+fn shown(world: &World, error: &Error) -> String {
+    let line = error.to_string().replace(&*world.out.display().to_string(), "OUT");
+    line.replace(&*world.images.canonicalize().unwrap().display().to_string(), "IMAGES")
+}
+
+#[test]
+fn an_index_follows_its_folder() {
+    let (world, colours) = (World::new(), Colours::default());
+    let done = world.update(&colours).unwrap();
+    assert_eq!((done.pictures, done.encoded, done.gone), (6, 6, 0));
+    let first = files(&world.out);
+    assert_eq!(first.keys().filter(|name| name.starts_with("thumbnails/")).count(), 6);
+    let done = world.update(&colours).unwrap();
+    assert_eq!((done.pictures, done.encoded, done.gone), (6, 0, 0));
+    assert_eq!(files(&world.out), first);
+
+    // Moved, changed, deleted, new, and a second copy.
+    let at = |path: &str| world.images.join(path);
+    let moved = world.index().row(0).to_vec();
+    assert_eq!(paths(&world.index())[0], "a/blue.jpg");
+    fs::create_dir(at("c")).unwrap();
+    fs::rename(at("a/blue.jpg"), at("c/sea.jpg")).unwrap();
+    world.write("a/red.jpg", &jpeg([10, 90, 10], [33, 20]));
+    fs::remove_file(at("b/black.jpg")).unwrap();
+    world.write("c/new.jpg", &jpeg([90, 90, 0], [50, 60]));
+    fs::copy(at("b/green.jpg"), at("c/green again.jpg")).unwrap();
+    let done = world.update(&colours).unwrap();
+    assert_eq!((done.pictures, done.encoded, done.gone), (7, 2, 2));
+    let index = world.index();
+    let want = [
+        "a/red.jpg",
+        "a/white.jpg",
+        "b/green.jpg",
+        "b/yellow.jpg",
+        "c/green again.jpg",
+        "c/new.jpg",
+        "c/sea.jpg",
+    ];
+    assert_eq!(paths(&index), want);
+    assert_eq!(index.row(6), moved);
+    assert_eq!((index.row(4), index.pictures()[0].size), (index.row(2), [33, 20]));
+    assert_eq!(colours.seen.load(Relaxed), 8);
+    let thumbnails =
+        files(&world.out).keys().filter(|name| name.starts_with("thumbnails/")).count();
+    assert_eq!(thumbnails, 6); // the two greens share one; those of the old red and of black have gone
+
+    // Another model sees everything again.
+    let other = Colours { version: 1, ..Colours::default() };
+    assert_eq!(world.update(&other).unwrap().encoded, 6); // one green is enough
+}
+
+#[test]
+fn what_cannot_be_read_is_listed() {
+    let world = World::new();
+    let whole = jpeg([1, 2, 3], [64, 64]);
+    world.write("a/cut.jpg", &whole[..whole.len() / 2]);
+    world.write("a/text.png", b"not a picture");
+    world.write("a/empty.jpg", b"");
+    let done = world.update(&Colours::default()).unwrap();
+    assert_eq!(done.pictures, 6);
+    let names: Vec<_> = done.left_out.iter().map(|(path, _)| path.as_str()).collect();
+    assert_eq!(names, ["a/cut.jpg", "a/empty.jpg", "a/text.png"]);
+    assert_eq!(world.index().left_out(), done.left_out);
+    // Mended, they come in; unmended, they are listed again.
+    world.write("a/cut.jpg", &whole);
+    let done = world.update(&Colours::default()).unwrap();
+    assert_eq!((done.pictures, done.encoded, done.left_out.len()), (7, 1, 2));
+
+    let none = World::new();
+    fs::remove_dir_all(&none.images).unwrap();
+    fs::create_dir(&none.images).unwrap();
+    let line = shown(&none, &none.update(&Colours::default()).unwrap_err());
+    assert!(line.ends_with("expected photographs (.jpg, .jpeg, .png, .webp), got none"), "{line}");
+    none.write("x.jpg", b"no");
+    let line = shown(&none, &none.update(&Colours::default()).unwrap_err());
+    assert!(line.contains("expected a photograph that can be read, got x.jpg: "), "{line}");
+    fs::remove_dir_all(&none.images).unwrap();
+    assert!(none.update(&Colours::default()).is_err());
+}
+
+#[cfg(unix)]
+#[test]
+fn hidden_folders_and_links_are_left_out() {
+    use std::os::unix::fs::symlink;
+    let world = World::new();
+    let elsewhere = tempfile::tempdir().unwrap();
+    fs::write(elsewhere.path().join("secret.jpg"), jpeg([5, 5, 5], [9, 9])).unwrap();
+    for path in
+        [".git/x.jpg", "@eaDir/x.jpg", "a/.hidden/x.jpg", "a/.x.jpg", "a/@eaDir/y/x.jpg", "a/x.txt"]
+    {
+        world.write(path, &jpeg([7, 7, 7], [9, 9]));
+    }
+    symlink(elsewhere.path(), world.images.join("folder")).unwrap();
+    symlink(elsewhere.path().join("secret.jpg"), world.images.join("link.jpg")).unwrap();
+    symlink(&world.images, world.images.join("a/circle")).unwrap();
+    assert_eq!(world.update(&Colours::default()).unwrap().pictures, 6);
+
+    // A photograph that becomes a link later is not shown, nor one in a folder that became a link.
+    let index = world.index();
+    let at = |path: &str| paths(&index).iter().position(|p| *p == path).unwrap();
+    assert!(index.preview(at("a/red.jpg")).is_ok());
+    fs::remove_file(world.images.join("a/red.jpg")).unwrap();
+    symlink(elsewhere.path().join("secret.jpg"), world.images.join("a/red.jpg")).unwrap();
+    let line = index.preview(at("a/red.jpg")).unwrap_err().to_string();
+    assert_eq!(line, "a/red.jpg: expected a photograph of the index, got a link");
+    fs::rename(world.images.join("b"), elsewhere.path().join("b")).unwrap();
+    symlink(elsewhere.path().join("b"), world.images.join("b")).unwrap();
+    let line = index.preview(at("b/green.jpg")).unwrap_err().to_string();
+    assert_eq!(line, "b/green.jpg: expected a photograph of the index, got a link");
+}
+
+/// The folder of the index may stand among the photographs.
+#[test]
+fn an_index_among_its_photographs_does_not_see_itself() {
+    let mut world = World::new();
+    world.out = world.images.join("index of these");
+    for _ in 0..2 {
+        assert_eq!(world.update(&Colours::default()).unwrap().pictures, 6);
+    }
+}
+
+fn many(world: &World) {
+    for k in 0..40u8 {
+        world.write(&format!("many/{k:02}.jpg"), &jpeg([k * 6, 255 - k * 6, k], [20, 20]));
+    }
+}
+
+/// A stopped update leaves the old index as it was, and the next goes on. A journal that a kill has cut anywhere costs only the
+/// rows that were cut.
+#[test]
+fn a_stop_and_a_kill_lose_nothing() {
+    let (world, whole) = (World::new(), World::new());
+    many(&whole);
+    whole.update(&Colours::default()).unwrap();
+    world.update(&Colours::default()).unwrap();
+    many(&world);
+    let before = files(&world.out.join("index"));
+    let asked = AtomicUsize::new(0);
+    let second = || asked.fetch_add(1, Relaxed) == 2;
+    let line = world.update_until(&Colours::default(), &second).unwrap_err().to_string();
+    assert_eq!(
+        line,
+        "itm index: expected 46 pictures, got a signal after picture 38; the same command goes on from there"
+    );
+    assert_eq!(files(&world.out.join("index")), before);
+    let journal = world.out.join("encoded.part");
+    let left = fs::read(&journal).unwrap();
+    let want = whole.index();
+    let rows = |index: &Index| (0..46).flat_map(|k| index.row(k).to_vec()).collect::<Vec<f32>>();
+    for cut in [left.len(), left.len() - 1, left.len() - 20, left.len() / 2, 60, 3, 0] {
+        fs::write(&journal, &left[..cut]).unwrap();
+        let out = world.out.clone();
+        let copy = tempfile::tempdir().unwrap();
+        copy_folder(&out, copy.path());
+        let world = World { out: copy.path().to_owned(), ..world.clone() };
+        let done = world.update(&Colours::default()).unwrap();
+        let least = if cut == left.len() { 8 } else { 9 };
+        assert!(
+            done.encoded >= least && done.encoded <= 40,
+            "{} after a cut at {cut}",
+            done.encoded
+        );
+        assert_eq!(done.encoded == 8, cut == left.len(), "a cut at {cut}");
+        assert_eq!(rows(&world.index()), rows(&want));
+        assert!(!world.out.join("encoded.part").exists());
+    }
+    // Zeros, as a power cut leaves them, are no rows.
+    let mut zeros = left.clone();
+    let end = zeros.len();
+    zeros[end - 16..].fill(0);
+    fs::write(&journal, zeros).unwrap();
+    assert_eq!(world.update(&Colours::default()).unwrap().encoded, 9);
+}
+
+fn copy_folder(from: &Path, to: &Path) {
+    for (name, bytes) in files(from) {
+        let path = to.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, bytes).unwrap();
+    }
+}
+
+#[test]
+fn one_update_at_a_time() {
+    let world = World::new();
+    world.update(&Colours::default()).unwrap();
+    world.write("new.jpg", &jpeg([3, 4, 5], [8, 8]));
+    let line = std::sync::Mutex::new(String::new());
+    let meanwhile = || {
+        let error = world.update(&Colours::default()).unwrap_err();
+        *line.lock().unwrap() = shown(&world, &error);
+        false
+    };
+    assert_eq!(world.update_until(&Colours::default(), &meanwhile).unwrap().encoded, 1);
+    let want = format!(
+        "OUT/index: expected a folder that no other process writes, got process {}",
+        std::process::id()
+    );
+    assert_eq!(*line.lock().unwrap(), want);
+}
+
+/// A file that cannot be written, here because a file stands in the way, is an error, and the old index stays.
+#[test]
+fn a_write_that_fails_leaves_the_old_index() {
+    let world = World::new();
+    world.update(&Colours::default()).unwrap();
+    let before = files(&world.out.join("index"));
+    world.write("new.jpg", &jpeg([3, 4, 5], [8, 8]));
+    fs::remove_dir_all(world.out.join("thumbnails")).unwrap();
+    fs::write(world.out.join("thumbnails"), "").unwrap();
+    let line = shown(&world, &world.update(&Colours::default()).unwrap_err());
+    assert!(line.starts_with("OUT/thumbnails/"), "{line}");
+    assert_eq!(files(&world.out.join("index")), before);
+    fs::remove_file(world.out.join("thumbnails")).unwrap();
+    assert_eq!(world.update(&Colours::default()).unwrap().pictures, 7);
+}
+
+#[test]
+fn a_lost_thumbnail_comes_back() {
+    let world = World::new();
+    world.update(&Colours::default()).unwrap();
+    let index = world.index();
+    let first = index.thumbnail(0).unwrap();
+    fs::remove_file(thumbnail(&world.out, &index.pictures()[0].sha256)).unwrap();
+    let line = shown(&world, &index.thumbnail(0).unwrap_err());
+    assert!(line.starts_with("OUT/thumbnails/"), "{line}");
+    assert_eq!(world.update(&Colours::default()).unwrap().encoded, 1);
+    assert_eq!(index.thumbnail(0).unwrap(), first);
+}
