@@ -69,6 +69,11 @@ impl State {
         [index.answers()[picture], index.corrected_answers()[picture]]
     }
 
+    /// Whether the index has a correction.
+    pub(crate) fn corrects(&self) -> bool {
+        self.searcher.index().correction() != "none"
+    }
+
     pub(crate) fn is_hub(&self, picture: usize) -> bool {
         let answers = self.searcher.index().answers();
         self.hubs.last().is_some_and(|&last| answers[picture] >= answers[last])
