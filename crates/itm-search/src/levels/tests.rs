@@ -1,5 +1,3 @@
-use hubness::Scored;
-
 use super::*;
 use crate::testing::{DIM, Numbers};
 
@@ -60,7 +58,7 @@ fn the_level_is_what_half_of_the_queries_reach() {
     let levels = fit(&rows, &bank, DIM).unwrap();
     let pictures = Embeddings::new("pictures", 80, DIM, &rows).unwrap();
     let tiles = Tiles::new(pictures, Embeddings::new("bank", 600, DIM, &bank).unwrap()).unwrap();
-    let top = tiles.top_images(1).unwrap();
+    let top = tiles.top_images(1);
     let mut best: Vec<f32> = (0..600).map(|query| top.scores(query)[0]).collect();
     best.sort_by(f32::total_cmp);
     assert_eq!(levels.levels[0], best[(599.0 * QUANTILE).round() as usize]);

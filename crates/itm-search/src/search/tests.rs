@@ -32,7 +32,7 @@ fn a_sentence_finds_its_picture() {
     for (query, want) in [
         ("a red car", "a/red.jpg"),
         ("blue", "a/blue.jpg"),
-        ("white - blue", "b/yellow.jpg"),
+        ("white - 2:blue", "b/yellow.jpg"),
         ("b/green.jpg + a/red.jpg - 0.2:blue", "b/yellow.jpg"),
     ] {
         let got = answer(&searcher, query, &options(1)).unwrap();
