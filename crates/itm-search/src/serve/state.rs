@@ -32,7 +32,14 @@ pub(crate) struct State {
     pub(crate) searches: Desk,
     pub(crate) pictures: Desk,
     pub(crate) uploads: Semaphore,
-    whys: Mutex<VecDeque<(String, usize, Arc<Option<Why>>)>>,
+    whys: Mutex<VecDeque<Kept>>,
+}
+
+/// Why a query finds a picture.
+struct Kept {
+    query: String,
+    picture: usize,
+    why: Arc<Option<Why>>,
 }
 
 impl State {
@@ -69,6 +76,11 @@ impl State {
         [index.answers()[picture], index.corrected_answers()[picture]]
     }
 
+    /// Whether the index has a correction.
+    pub(crate) fn corrects(&self) -> bool {
+        self.searcher.index().correction() != "none"
+    }
+
     pub(crate) fn is_hub(&self, picture: usize) -> bool {
         let answers = self.searcher.index().answers();
         self.hubs.last().is_some_and(|&last| answers[picture] >= answers[last])
@@ -77,16 +89,15 @@ impl State {
     /// [`Searcher::why`] of a query as it was typed.
     pub(crate) fn why(&self, text: &str, picture: usize) -> Result<Arc<Option<Why>>, Refusal> {
         let kept = || self.whys.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((.., why)) =
-            kept().iter().find(|(query, at, _)| (&**query, *at) == (text, picture))
-        {
-            return Ok(why.clone());
+        let same = |kept: &&Kept| (&*kept.query, kept.picture) == (text, picture);
+        if let Some(kept) = kept().iter().find(same) {
+            return Ok(kept.why.clone());
         }
         let query = Query::parse(text, self.searcher.index())?;
         let why = Arc::new(self.searcher.why(&query, picture)?);
         let mut kept = kept();
         kept.truncate(KEPT - 1);
-        kept.push_front((text.to_owned(), picture, why.clone()));
+        kept.push_front(Kept { query: text.to_owned(), picture, why: why.clone() });
         Ok(why)
     }
 }

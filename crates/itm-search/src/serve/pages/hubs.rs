@@ -20,7 +20,7 @@ pub(super) fn page(state: &State) -> Html<String> {
             "A hub is a picture that answers far more queries than others, whatever they ask. "
             "Each picture was ranked for " (number(index.bank().len())) " ordinary queries; these " (number(state.hubs.len()))
             " are the first answer more than two standard deviations above the mean. "
-            "The correction is " code { (index.correction()) } "."
+            @if state.corrects() { "The correction is " code { (index.correction()) } "." } @else { "No correction has fewer hubs on these queries, so nothing is corrected." }
         }
         @if state.hubs.is_empty() { div.none { h2 { "This index has no hub." } } }
         ol.hubs {

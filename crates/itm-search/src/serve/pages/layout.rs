@@ -102,7 +102,7 @@ fn escape(text: &str) -> String {
 pub(crate) fn number(n: usize) -> String {
     let digits = n.to_string();
     let comma = |(k, c): (usize, char)| {
-        let lead = (k > 0 && (digits.len() - k) % 3 == 0).then_some(',');
+        let lead = (k > 0 && (digits.len() - k).is_multiple_of(3)).then_some(',');
         lead.into_iter().chain([c])
     };
     digits.chars().enumerate().flat_map(comma).collect()

@@ -151,7 +151,7 @@ fn answers(state: &State, ask: &Ask, top: usize, answers: &[(bool, Answer)]) -> 
         div.columns.two[both] {
             @for (k, (corrected, answer)) in answers.iter().enumerate() {
                 section {
-                    @if both { h2 { @if *corrected { "Corrected" small { " " (state.searcher.index().correction()) } } @else { "Uncorrected" } } }
+                    @if both { h2 { @if *corrected { "Corrected" small { " " (correction(state)) } } @else { "Uncorrected" } } }
                     @if answer.hits.is_empty() { (nothing(ask)) }
                     @else if !answer.found { (no_match(answer)) }
                     ol.grid.grey[!answer.found] {
@@ -175,6 +175,10 @@ fn like(state: &State, ask: &Ask) -> Markup {
             p.count { "Pictures like " a href=(format!("/picture/{picture}")) { (name(state, picture)) } }
         }
     }
+}
+
+fn correction(state: &State) -> &str {
+    if state.corrects() { state.searcher.index().correction() } else { "not needed" }
 }
 
 fn no_match(answer: &Answer) -> Markup {
@@ -204,7 +208,7 @@ fn tile(
                     @match scored {
                         Some((hit, corrected)) => {
                             span.score { (format!("{:.3}", hit.score)) }
-                            @if corrected { span.soft title="cosine" { (format!("{:.3}", hit.cosine)) } }
+                            @if corrected && state.corrects() { span.soft title="cosine" { (format!("{:.3}", hit.cosine)) } }
                         }
                         None => span.soft { (&when(of)[..10]) },
                     }
