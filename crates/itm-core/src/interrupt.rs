@@ -19,6 +19,8 @@
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use rayon::prelude::*;
+
 static FLAG: AtomicBool = AtomicBool::new(false);
 
 /// What a pass that was ended unwinds with.
@@ -30,13 +32,30 @@ pub fn set(end: bool) {
     FLAG.store(end, Ordering::Relaxed);
 }
 
+fn is_set() -> bool {
+    FLAG.load(Ordering::Relaxed)
+}
+
 /// Unwinds if the flag is set: for long loops that are no pass.
 ///
 /// # Panics
 /// With [`Interrupted`] as the payload, and without a message.
 #[inline]
 pub fn check() {
-    if FLAG.load(Ordering::Relaxed) {
+    if is_set() {
         resume_unwind(Box::new(Interrupted));
     }
+}
+
+/// Many small results of numbers below `count`, made in parallel, in their order.
+///
+/// # Panics
+/// As [`check`]. It unwinds once: a parallel loop whose every step unwinds is split until it has as many pieces as steps.
+pub fn each<T: Send>(count: u64, of: impl Fn(u64) -> T + Sync) -> Vec<T> {
+    let one = |number| (!is_set()).then(|| of(number));
+    let all: Vec<T> = (0..count).into_par_iter().map(one).while_some().collect();
+    if (all.len() as u64) < count {
+        resume_unwind(Box::new(Interrupted));
+    }
+    all
 }

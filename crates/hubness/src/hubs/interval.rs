@@ -2,7 +2,6 @@
 
 use itm_core::significance::{Interval, resample};
 use itm_core::{Error, Pairs, Result, interrupt};
-use rayon::prelude::*;
 
 use super::{Counts, Lists};
 
@@ -43,7 +42,5 @@ pub fn bootstrap_measure(
         let weight = |query| direction.unit(pairs, query).map_or(1, |image| times[image]);
         measure(&Counts::weighted(lists, weight))
     };
-    let replicates = (0..replicates as u64).into_par_iter().inspect(|_| interrupt::check());
-    let values: Vec<f64> = replicates.map(replicate).collect();
-    Ok(Interval::percentile(values))
+    Ok(Interval::percentile(interrupt::each(replicates as u64, replicate)))
 }

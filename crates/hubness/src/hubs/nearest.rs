@@ -5,7 +5,6 @@ use itm_core::scored::{Scored, visit};
 use itm_core::significance::{Interval, MOST_REPLICATES, resample};
 use itm_core::tiles::{TopImages, TopK, TopTexts};
 use itm_core::{Error, Pairs, Result, interrupt};
-use rayon::prelude::*;
 
 use super::{Counts, Lists};
 use crate::Direction;
@@ -176,9 +175,7 @@ pub fn bootstrap_difference(
         let drawn = runs.iter().enumerate().filter(|(_, times)| **times > 0);
         drawn.map(value).sum::<f64>() / runs.len() as f64
     };
-    let replicates = (0..replicates as u64).into_par_iter().inspect(|_| interrupt::check());
-    let values: Vec<f64> = replicates.map(replicate).collect();
-    Ok(Interval::percentile(values))
+    Ok(Interval::percentile(interrupt::each(replicates as u64, replicate)))
 }
 
 #[cfg(test)]

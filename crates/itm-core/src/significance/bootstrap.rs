@@ -2,7 +2,6 @@
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use rayon::prelude::*;
 
 use super::hits::Sums;
 use super::{Hits, Interval, MOST_REPLICATES, Measures};
@@ -153,8 +152,7 @@ fn intervals(
     replicate: impl Fn(u64) -> Measures<f64> + Send + Sync,
 ) -> Result<Measures<Interval>> {
     check_replicates("bootstrap", replicates)?;
-    let drawn = (0..replicates as u64).into_par_iter().inspect(|_| interrupt::check());
-    let drawn: Vec<_> = drawn.map(replicate).collect();
+    let drawn = interrupt::each(replicates as u64, replicate);
     let of = |measure: &dyn Fn(&Measures<f64>) -> f64| {
         Interval::percentile(drawn.iter().map(measure).collect())
     };

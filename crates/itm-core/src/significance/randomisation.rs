@@ -64,11 +64,9 @@ pub fn paired_randomisation(
         enumerated(&differences)
     } else {
         let observed = differences.iter().sum::<i64>().abs();
-        let extreme = (0..replicates as u64)
-            .into_par_iter()
-            .inspect(|_| interrupt::check())
-            .filter(|&r| flipped(&differences, seed, r).abs() >= observed)
-            .count();
+        let is_extreme = |r| flipped(&differences, seed, r).abs() >= observed;
+        let extreme = interrupt::each(replicates as u64, is_extreme);
+        let extreme = extreme.into_iter().filter(|&is_extreme| is_extreme).count();
         (1 + extreme) as f64 / (replicates + 1) as f64
     };
     Ok(Randomisation { p, differing, exact })

@@ -1,6 +1,5 @@
 //! Shares of things that are counted image by image, with intervals.
 
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::{Interval, MOST_REPLICATES, resample};
@@ -61,12 +60,11 @@ pub fn interval(
 ) -> [f64; 2] {
     assert!(replicates <= MOST_REPLICATES, "{replicates} replicates, not 1 to {MOST_REPLICATES}");
     let replicate = |r: u64| {
-        crate::interrupt::check();
         let drawn = resample(&groups, SEED, r);
         of(&drawn[0], &drawn[1]) // `None` if the drawn images have nothing to count
     };
-    let values = (0..replicates as u64).into_par_iter().filter_map(replicate);
-    let Interval { lo, hi } = Interval::percentile(values.collect());
+    let values = crate::interrupt::each(replicates as u64, replicate);
+    let Interval { lo, hi } = Interval::percentile(values.into_iter().flatten().collect());
     [lo, hi]
 }
 

@@ -135,14 +135,11 @@ fn plain<const FUSED: bool>(images: &[f32], panel: &Panel, out: &mut [f32]) {
             for (image, out) in images.chunks(dim).zip(out.chunks_mut(width)) {
                 for part in 0..parts {
                     sums.fill(0.0);
-                    for k in part * dim / parts..(part + 1) * dim / parts {
-                        let texts = &panel.values[k * width..][..width];
+                    let range = part * dim / parts..(part + 1) * dim / parts;
+                    let columns = panel.values[range.start * width..].chunks(width);
+                    for (v, texts) in image[range].iter().zip(columns) {
                         for (sum, w) in sums.iter_mut().zip(texts) {
-                            *sum = if FUSED {
-                                image[k].mul_add(*w, *sum)
-                            } else {
-                                *sum + image[k] * w
-                            };
+                            *sum = if FUSED { v.mul_add(*w, *sum) } else { *sum + v * w };
                         }
                     }
                     for (out, sum) in out.iter_mut().zip(&sums) {

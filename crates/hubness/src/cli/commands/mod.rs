@@ -9,6 +9,7 @@ mod rescore;
 mod scan;
 
 use std::io::Write;
+use std::path::Path;
 
 use itm_core::{Error, Result};
 
@@ -27,6 +28,14 @@ pub fn run(cli: CommandLine, out: &mut impl Write) -> Result<()> {
         Task::Partial(args) => parts::partial(&args),
         Task::Merge(args) => parts::merge(&args),
         Task::Finish(args) => parts::finish(&args, out),
+    }
+}
+
+/// Names the file of a part that does not fit.
+fn at(path: &Path, error: Error) -> Error {
+    match error {
+        Error::Invalid { expected, got, .. } => Error::invalid(path.display(), expected, got),
+        other => other,
     }
 }
 

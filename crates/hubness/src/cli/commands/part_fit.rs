@@ -6,9 +6,8 @@ use itm_core::tiles::{Part, Reduction, Side};
 use itm_core::{Error, Result, output};
 use safetensors::tensor::{Dtype, TensorView};
 
-use super::option;
-use super::parts::at;
 use super::rescore::number;
+use super::{at, option};
 use crate::cli::args::{FinishArgs, PartFitArgs};
 use crate::csls::means;
 use crate::study::{Base, Method, Settings, Then};

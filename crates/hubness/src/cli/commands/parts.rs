@@ -8,6 +8,7 @@ use itm_core::eval::{Evaluation, TiePolicy};
 use itm_core::tiles::{Embeddings, Part, Reduction, Tiles};
 use itm_core::{Error, Pairs, Result, output};
 
+use super::at;
 use super::part_fit::PartFit;
 use crate::cli::args::{FinishArgs, Keep, MergeArgs, PartialArgs, Span};
 use crate::cli::input::{self, write_run};
@@ -104,12 +105,4 @@ pub(super) fn finish(args: &FinishArgs, out: &mut impl Write) -> Result<()> {
     let mut lines = Vec::new();
     write_run(&queries, &items, &lists, "hubness", &mut lines)?;
     output::write_bytes(&args.out, &lines)
-}
-
-/// Names the file of a part that does not fit.
-pub(super) fn at(path: &Path, error: Error) -> Error {
-    match error {
-        Error::Invalid { expected, got, .. } => Error::invalid(path.display(), expected, got),
-        other => other,
-    }
 }

@@ -5,25 +5,9 @@ use std::ops::Range;
 
 use super::super::exp_sums::LogSum;
 use super::super::{Consumer, ExpSums, LogSums, Moment, Moments, Tiles, pieces};
-use super::slots::Slots;
+use super::slots::{CELL, Slots, cells};
 use super::{Header, Kind, Part, Side, invalid};
 use crate::Result;
-
-/// Images and texts of a cell.
-pub(super) const CELL: usize = 4096;
-
-impl Side {
-    pub(super) fn of<T>(self, images: T, texts: T) -> T {
-        match self {
-            Self::Images => images,
-            Self::Texts => texts,
-        }
-    }
-
-    fn other(self) -> Self {
-        self.of(Self::Texts, Self::Images)
-    }
-}
 
 /// # Errors
 /// If a range begins or ends within a cell.
@@ -94,11 +78,6 @@ fn of_cells<C: Consumer, const N: usize>(
         }
     }
     Ok(Slots { first: kept.start, width, values })
-}
-
-/// The number of cells along a side.
-pub(super) fn cells(whole: usize) -> usize {
-    whole.div_ceil(CELL)
 }
 
 impl Part {

@@ -76,6 +76,19 @@ pub enum Side {
     Texts,
 }
 
+impl Side {
+    fn of<T>(self, images: T, texts: T) -> T {
+        match self {
+            Self::Images => images,
+            Self::Texts => texts,
+        }
+    }
+
+    fn other(self) -> Self {
+        self.of(Self::Texts, Self::Images)
+    }
+}
+
 /// A reduction with its settings; pairs and scores by their SHA-256.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]

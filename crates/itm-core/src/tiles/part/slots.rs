@@ -2,9 +2,16 @@
 
 use std::ops::Range;
 
-use super::cells::cells;
 use super::{Kind, Side, invalid};
 use crate::Result;
+
+/// Images and texts of a cell of the grid on which floating-point sums are made.
+pub(super) const CELL: usize = 4096;
+
+/// The number of cells along a side.
+pub(super) fn cells(whole: usize) -> usize {
+    whole.div_ceil(CELL)
+}
 
 /// `width` numbers for each of some neighbours; 0 says nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
