@@ -215,6 +215,7 @@ fn wrong_views_are_one_line() {
         ("ensemble = 2", "x = \"train.batch\"", ["table.4, x", "no axis", "key"]),
         ("Full = \"P\"", "Fool = \"P\"", ["table.4, printed", "rows of this file", "`Fool`"]),
         ("x = \"train.batch\"", "", ["figure.5, x", "x axis, or hubs and k", "none"]),
+        ("x =", "sentences = true\nx =", ["figure.5, sentences", "none beside x", "true"]),
         ("x = \"train.batch\"", "hubs = \"t2i\"", ["figure.5, k", "N_k", "none"]),
         ("x = \"train.batch\"", "k = 1", ["figure.5, k", "without hubs", "a number"]),
         ("x = \"train.batch\"", "hubs = \"t2t\"", ["figure.5", "unknown variant", "t2t"]),

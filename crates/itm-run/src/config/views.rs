@@ -109,6 +109,9 @@ pub struct View {
     pub hubs: Option<Direction>,
     /// For a figure with `hubs`: the k of N_k.
     pub k: Option<usize>,
+    /// For a figure, instead of `x`: the scores of captions and of the sentences that the rows make.
+    #[serde(default)]
+    pub sentences: bool,
 }
 
 fn one() -> u64 {
@@ -242,12 +245,17 @@ fn together(view: &View, at: &str, shown: &Shown) -> Result<()> {
     }
 }
 
-/// Checks the axis keys: a figure has either `x`, or `hubs` and `k`; a table has none of them.
+/// Checks the axis keys: a figure has either `x`, or `hubs` and `k`, or `sentences`; a table has none of them.
 fn drawn(view: &View, at: &str, shown: &Shown) -> Result<()> {
     let wrong = |key: &str, expected: &str, got: &str| {
         Err(Error::invalid(format!("{at}, {key}"), expected, got))
     };
-    let given = [("x", view.x.is_some()), ("hubs", view.hubs.is_some()), ("k", view.k.is_some())];
+    let given = [
+        ("x", view.x.is_some()),
+        ("hubs", view.hubs.is_some()),
+        ("k", view.k.is_some()),
+        ("sentences", view.sentences),
+    ];
     if matches!(shown, Shown::Figure(_)) {
         let keys = [("rescore", !view.rescore.is_empty()), ("alias", view.alias.is_some())];
         if let Some((key, _)) = keys.iter().find(|(_, given)| *given) {
@@ -259,16 +267,17 @@ fn drawn(view: &View, at: &str, shown: &Shown) -> Result<()> {
             Some((key, _)) => wrong(key, "none: a table has no axis", "a key"),
             None => Ok(()),
         },
-        (Shown::Figure(_), [true, false, false]) => Ok(()),
-        (Shown::Figure(_), [true, true, _]) => wrong("hubs", "none beside x", "a direction"),
-        (Shown::Figure(_), [_, true, true]) => {
+        (Shown::Figure(_), [true, false, false, false] | [false, false, false, true]) => Ok(()),
+        (Shown::Figure(_), [.., true]) => wrong("sentences", "none beside x, hubs and k", "true"),
+        (Shown::Figure(_), [true, true, ..]) => wrong("hubs", "none beside x", "a direction"),
+        (Shown::Figure(_), [_, true, true, _]) => {
             let most = Nearest::KEPT as u64;
             within(format!("{at}, k"), view.k.map_or(0, |k| k as u64), 1..=most)
         }
-        (Shown::Figure(_), [_, true, false]) => wrong("k", "the k of N_k", "none"),
-        (Shown::Figure(_), [_, false, true]) => wrong("k", "none without hubs", "a number"),
-        (Shown::Figure(_), [false, false, false]) => {
-            wrong("x", "the key of the x axis, or hubs and k instead", "none")
+        (Shown::Figure(_), [_, true, false, _]) => wrong("k", "the k of N_k", "none"),
+        (Shown::Figure(_), [_, false, true, _]) => wrong("k", "none without hubs", "a number"),
+        (Shown::Figure(_), [false, false, false, _]) => {
+            wrong("x", "the key of the x axis, or hubs and k instead, or sentences", "none")
         }
     }
 }

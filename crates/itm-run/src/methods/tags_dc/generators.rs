@@ -207,9 +207,38 @@ fn examples(seen: &Seen, rows: &[&str]) -> Option<Table> {
 mod tests {
     use tags_dc::train::SentenceText;
 
+    use itm_core::eval::Protocol;
+
     use super::*;
+    use crate::methods::tags_dc::synthetic::sentences;
     use crate::report::tests::sample;
-    use crate::testing::texts;
+    use crate::testing::{by_truth, small_run, texts};
+
+    /// ITM makes no sentences and judges those of TAGS, whichever model comes first; each model judges its own.
+    #[test]
+    fn the_order_of_the_models_does_not_matter() {
+        let run = small_run("tags-dc-scenes");
+        let models = [("ITM", 0), ("TAGS", 0), ("TAGS", 1)].map(|of| run.model(of.0, of.1).unwrap());
+        let scores = by_truth(models[0].source);
+        let looked = |order: [usize; 3]| {
+            let generators = Generators::default();
+            for model in order.map(|k| &models[k]) {
+                let (row, seed, source) = (&model.row[..], model.seed, model.source);
+                let protocol = Protocol::Full;
+                let trial = Trial { row, seed, source, protocol, scores: &scores, trained: None };
+                generators.look(&trial, model, sentences(source, model).unwrap()).unwrap();
+            }
+            let seen = generators.0.into_inner().unwrap();
+            seen.scores.into_iter().map(|(names, found)| (names, found.below)).collect::<Vec<_>>()
+        };
+        let found = looked([0, 1, 2]);
+        assert_eq!(found.len(), 6, "two generators, three judges");
+        assert!(found.iter().all(|(_, below)| below.iter().any(|counts| counts[1] > 0)));
+        assert!(found.iter().any(|(_, below)| *below != found[0].1), "models differ");
+        for order in [[2, 1, 0], [1, 0, 2]] {
+            assert_eq!(looked(order), found);
+        }
+    }
 
     fn made(text: usize, words: &str) -> Made {
         let sentence = SentenceText {

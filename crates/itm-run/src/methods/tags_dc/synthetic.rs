@@ -70,7 +70,7 @@ impl Measure for SyntheticSentences {
 ///
 /// # Errors
 /// If an item cannot be read.
-fn sentences(source: &Source, model: &Model) -> Result<Option<Vec<Made>>> {
+pub(super) fn sentences(source: &Source, model: &Model) -> Result<Option<Vec<Made>>> {
     let (part, Some(_)) = source.part(Split::Test) else { return Ok(None) };
     let (Some(method), Some(words)) = (filler(&*model.method), model.reading.spelled_by_number())
     else {
