@@ -1,5 +1,6 @@
 //! The command line.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -50,6 +51,8 @@ pub enum Command {
     /// Find photographs of an index by a sentence. With neither a sentence nor a photograph: trains on Scenes, indexes them and serves
     /// the page.
     Search(SearchArgs),
+    /// Serve an index as a page for a browser, and over HTTP for programs. Ctrl-C ends it.
+    Serve(ServeArgs),
     /// What `embed` was before it knew other models than MobileNetV2.
     #[command(hide = true)]
     Features {
@@ -361,6 +364,23 @@ pub struct SearchArgs {
     /// Only photographs below this folder of the photographs.
     #[arg(long, value_name = "FOLDER")]
     pub folder: Option<String>,
+    /// As in `reproduce`.
+    #[arg(long, default_value = "cpu")]
+    pub backend: String,
+}
+
+/// `itm serve …`
+#[derive(Debug, Args)]
+pub struct ServeArgs {
+    /// The folder of the index.
+    #[arg(long, value_name = "DIR")]
+    pub index: PathBuf,
+    /// Where to listen. An address that other machines reach needs `--token`; port 0 is any free port.
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:7878")]
+    pub listen: SocketAddr,
+    /// What every request must bring: at least 16 letters, digits, `-` and `_`.
+    #[arg(long, env = "ITM_TOKEN", hide_env_values = true)]
+    pub token: Option<String>,
     /// As in `reproduce`.
     #[arg(long, default_value = "cpu")]
     pub backend: String,

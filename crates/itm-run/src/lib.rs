@@ -79,8 +79,10 @@ pub fn run(cli: Cli) -> Result<()> {
         Command::Index(args) => search::index(&args, &cli.configs)?,
         #[cfg(all(feature = "search", feature = "cpu"))]
         Command::Search(args) => search::search(&args, &cli.configs)?,
+        #[cfg(all(feature = "search", feature = "cpu"))]
+        Command::Serve(args) => search::serve(&args, &cli.configs)?,
         #[cfg(not(all(feature = "search", feature = "cpu")))]
-        Command::Index(_) | Command::Search(_) => {
+        Command::Index(_) | Command::Search(_) | Command::Serve(_) => {
             return Err(Error::Feature { place: "itm".into(), feature: "search" });
         }
         Command::Features { .. } => {

@@ -10,13 +10,14 @@ use std::path::{Path, PathBuf};
 use itm_core::data::upright_image;
 use itm_core::files::read_text;
 use itm_core::{Error, Result};
+use itm_search::serve::{self, Server};
 use itm_search::{
     Encoder, Filter, Index, Options, Query, Searcher, Sources, ordinary_queries, update,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::cli::{How, IndexArgs, SearchArgs, What};
+use crate::cli::{How, IndexArgs, SearchArgs, ServeArgs, What};
 use crate::config::Config;
 use crate::{progress, stop};
 
@@ -217,16 +218,20 @@ fn world(backend: &str, configs: &Path) -> Result<()> {
         backend: backend.into(),
     };
     index(&args, configs)?;
-    page(open(out, backend, configs)?)
+    page(open(out, backend, configs)?, &serve::Options::default())
 }
 
-/// Says how the index is searched.
-fn page(searcher: Searcher) -> Result<()> {
+pub(crate) fn serve(args: &ServeArgs, configs: &Path) -> Result<()> {
+    let searcher = open(&args.index, &args.backend, configs)?;
+    page(searcher, &serve::Options { listen: args.listen, token: args.token.clone() })
+}
+
+/// Serves an index until Ctrl-C.
+fn page(searcher: Searcher, options: &serve::Options) -> Result<()> {
     let pictures = searcher.index().pictures().len();
-    progress::say(format!(
-        "{pictures} pictures: cargo xtask search --index runs/search-scenes.index 'a red circle'"
-    ));
-    Ok(())
+    let server = Server::bind(searcher, options)?;
+    progress::say(format!("{pictures} pictures: {} (Ctrl-C ends)", server.address()));
+    server.run()
 }
 
 /// Refuses to go on after a signal.

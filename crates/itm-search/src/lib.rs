@@ -25,6 +25,8 @@ mod levels;
 mod picture;
 mod query;
 mod search;
+#[cfg(feature = "serve")]
+pub mod serve;
 mod store;
 #[cfg(test)]
 mod testing;

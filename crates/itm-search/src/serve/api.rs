@@ -1,0 +1,186 @@
+//! The interface for programs, version 1: JSON under `/api/v1`.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::{Path, Query as Parameters, State as Extract};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::ask::{Ask, bad};
+use super::refusal::{ForPrograms, Refusal};
+use super::state::{State, when};
+use crate::{Answer, Query};
+
+type Reply<T> = Result<Json<T>, ForPrograms>;
+
+/// A picture as the interface shows it.
+#[derive(Debug, Serialize)]
+pub(crate) struct About {
+    picture: usize,
+    path: String,
+    size: [u32; 2],
+    taken: Option<String>,
+    modified: i64,
+    camera: Option<String>,
+    place: Option<[f64; 2]>,
+    sha256: String,
+    /// Ordinary queries that it is the first answer to: uncorrected, corrected.
+    answers: [u32; 2],
+    hub: bool,
+    thumbnail: String,
+    preview: String,
+}
+
+pub(crate) fn describe(state: &State, picture: usize) -> About {
+    let index = state.searcher.index();
+    let of = index.pictures()[picture].clone();
+    About {
+        picture,
+        path: of.path,
+        size: of.size,
+        taken: of.taken,
+        modified: of.modified,
+        camera: of.camera,
+        place: of.place,
+        sha256: of.sha256,
+        answers: state.answers(picture),
+        hub: state.is_hub(picture),
+        thumbnail: format!("/thumbnails/{picture}"),
+        preview: format!("/previews/{picture}"),
+    }
+}
+
+/// A hit: a picture with its scores.
+#[derive(Debug, Serialize)]
+struct HitReply {
+    score: f32,
+    cosine: f32,
+    #[serde(flatten)]
+    about: About,
+}
+
+/// An answer, best first.
+#[derive(Debug, Serialize)]
+pub(crate) struct AnswerReply {
+    found: bool,
+    level: f32,
+    candidates: usize,
+    hits: Vec<HitReply>,
+}
+
+pub(crate) fn reply(state: &State, answer: Answer) -> AnswerReply {
+    let Answer { hits, found, level, candidates } = answer;
+    let hit = |hit: crate::Hit| HitReply {
+        score: hit.score,
+        cosine: hit.cosine,
+        about: describe(state, hit.picture),
+    };
+    AnswerReply { found, level, candidates, hits: hits.into_iter().map(hit).collect() }
+}
+
+/// `GET /api/v1`: the index.
+pub(crate) async fn about(Extract(state): Extract<Arc<State>>) -> Json<Value> {
+    let (index, encoder) = (state.searcher.index(), state.searcher.encoder());
+    let levels = [false, true].map(|corrected| index.level(corrected));
+    Json(json!({
+        "version": 1, "model": encoder.name(), "width": index.width(), "pictures": index.pictures().len(),
+        "queries": index.bank().len(), "correction": index.correction(), "hubs": state.hubs.len(),
+        "levels": levels,
+    }))
+}
+
+/// `GET /api/v1/search`.
+pub(crate) async fn search(
+    Extract(state): Extract<Arc<State>>,
+    Parameters(ask): Parameters<Ask>,
+) -> Reply<AnswerReply> {
+    let at = state.clone();
+    let done = state.searches.run(move || {
+        let query = ask.query(&at)?.ok_or_else(|| bad("q", "words or a picture", ""))?;
+        let answer = at.searcher.search(&query, &ask.options(20, ask.corrected()?)?)?;
+        Ok(reply(&at, answer))
+    });
+    Ok(Json(done.await?))
+}
+
+/// `GET /api/v1/similar`.
+pub(crate) async fn similar(
+    Extract(state): Extract<Arc<State>>,
+    Parameters(ask): Parameters<Ask>,
+) -> Reply<AnswerReply> {
+    let at = state.clone();
+    let done = state.searches.run(move || {
+        let query = Query::like(at.number(&ask.picture)?);
+        let answer = at.searcher.search(&query, &ask.options(20, ask.corrected()?)?)?;
+        Ok(reply(&at, answer))
+    });
+    Ok(Json(done.await?))
+}
+
+/// `GET /api/v1/hubs`: the pictures that answer most ordinary queries.
+pub(crate) async fn hubs(
+    Extract(state): Extract<Arc<State>>,
+    Parameters(ask): Parameters<Ask>,
+) -> Reply<Value> {
+    let first = state.hubs.iter().take(ask.top(20)?);
+    let hubs: Vec<About> = first.map(|&picture| describe(&state, picture)).collect();
+    Ok(Json(
+        json!({ "queries": state.searcher.index().bank().len(), "all": state.hubs.len(), "hubs": hubs }),
+    ))
+}
+
+/// `GET /api/v1/pictures`: the newest pictures that pass the filter.
+pub(crate) async fn pictures(
+    Extract(state): Extract<Arc<State>>,
+    Parameters(ask): Parameters<Ask>,
+) -> Reply<Value> {
+    let all = newest(&state, &ask)?;
+    let first = all.iter().take(ask.top(20)?);
+    let pictures: Vec<Value> = first
+        .map(|&at| json!({ "when": when_of(&state, at), "about": describe(&state, at) }))
+        .collect();
+    Ok(Json(json!({ "candidates": all.len(), "pictures": pictures })))
+}
+
+/// `GET /api/v1/pictures/{number}`.
+pub(crate) async fn picture(
+    Extract(state): Extract<Arc<State>>,
+    Path(number): Path<String>,
+) -> Reply<About> {
+    Ok(Json(describe(&state, state.number(&number)?)))
+}
+
+/// `GET /api/v1/why`: for each word of a query, its cosine with each patch of a picture.
+pub(crate) async fn why(
+    Extract(state): Extract<Arc<State>>,
+    Parameters(ask): Parameters<Ask>,
+) -> Reply<Value> {
+    let at = state.clone();
+    let done = state.searches.run(move || {
+        let why = at.why(&ask.q, at.number(&ask.picture)?)?;
+        Ok(match &*why {
+            None => json!({ "grid": null, "words": [] }),
+            Some(why) => {
+                let words: Vec<Value> = why
+                    .words
+                    .iter()
+                    .map(|(word, cosines)| json!({ "word": word, "cosines": cosines }))
+                    .collect();
+                json!({ "grid": why.grid, "words": words })
+            }
+        })
+    });
+    Ok(Json(done.await?))
+}
+
+/// The newest pictures that pass the filter of an address.
+pub(crate) fn newest(state: &State, ask: &Ask) -> Result<Vec<usize>, Refusal> {
+    let (filter, pictures) = (ask.filter(), state.searcher.index().pictures());
+    filter.check()?;
+    Ok(state.newest.iter().copied().filter(|&at| filter.passes(&pictures[at])).collect())
+}
+
+fn when_of(state: &State, picture: usize) -> String {
+    when(&state.searcher.index().pictures()[picture])
+}

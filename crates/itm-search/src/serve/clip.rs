@@ -1,0 +1,139 @@
+//! The interface of clip-retrieval's back end, so that its clients search here.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use axum::Json;
+use axum::body::Bytes;
+use axum::extract::State as Extract;
+use axum::http::{HeaderMap, header};
+use base64::prelude::{BASE64_STANDARD, Engine};
+use image::DynamicImage;
+use itm_core::data::upright_bytes;
+use serde::{Deserialize, Serialize};
+
+use super::ask::{MOST, bad};
+use super::refusal::{ForPrograms, Refusal};
+use super::state::State;
+use crate::{Filter, Hit, Options, Query};
+
+/// The name of the only index.
+const INDEX: &str = "itm";
+
+/// A request. Clients send more (a safety model, an aesthetic score): nothing here depends on these.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Knn {
+    text: Option<String>,
+    /// Base64 of a file.
+    image: Option<String>,
+    image_url: Option<String>,
+    embedding_input: Option<serde_json::Value>,
+    modality: Option<String>,
+    num_images: Option<usize>,
+    num_result_ids: Option<usize>,
+    deduplicate: Option<bool>,
+    /// Ours: `false` ranks by the cosine.
+    corrected: Option<bool>,
+}
+
+/// A result: what it is, for the first `num_images`; a number and a score for the others.
+#[derive(Debug, Serialize)]
+pub(crate) struct Neighbour {
+    id: usize,
+    similarity: f32,
+    #[serde(flatten)]
+    shown: Option<Shown>,
+}
+
+#[derive(Debug, Serialize)]
+struct Shown {
+    caption: String,
+    image_path: String,
+    /// Base64 of a JPEG.
+    image: Option<String>,
+    url: String,
+}
+
+/// `GET /indices-list`.
+pub(crate) async fn indices() -> Json<[&'static str; 1]> {
+    Json([INDEX])
+}
+
+/// `POST /knn-service`. The body is JSON, whatever its type is called: the Python client names none.
+pub(crate) async fn knn(
+    Extract(state): Extract<Arc<State>>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Result<Json<Vec<Neighbour>>, ForPrograms> {
+    let host = headers
+        .get(header::HOST)
+        .and_then(|host| host.to_str().ok())
+        .unwrap_or_default()
+        .to_owned();
+    let at = state.clone();
+    let done = state.searches.run(move || {
+        let knn: Knn = serde_json::from_slice(&body)
+            .map_err(|error| bad("the body", "JSON", &error.to_string()))?;
+        let shown = knn.num_images.unwrap_or(20);
+        let top = knn.num_result_ids.unwrap_or(shown).max(shown).clamp(1, MOST);
+        let query = knn.query(&at)?;
+        let corrected = knn.corrected.unwrap_or(true);
+        let answer = at.searcher.search(
+            &query,
+            &Options { top, corrected, threshold: None, filter: Filter::default() },
+        )?;
+        let mut hits = answer.hits;
+        if knn.deduplicate == Some(true) {
+            let mut seen = HashSet::new();
+            hits.retain(|hit| seen.insert(&at.searcher.index().pictures()[hit.picture].sha256));
+        }
+        Ok(hits.iter().enumerate().map(|(k, hit)| result(&at, hit, &host, k < shown)).collect())
+    });
+    Ok(Json(done.await?))
+}
+
+impl Knn {
+    fn query(&self, state: &State) -> Result<Query, Refusal> {
+        if self.modality.as_deref().is_some_and(|modality| modality != "image") {
+            return Err(bad("modality", "image", self.modality.as_deref().unwrap_or_default()));
+        }
+        if self.image_url.is_some() {
+            return Err(bad("image_url", "nothing: this server fetches nothing", "an address"));
+        }
+        if self.embedding_input.as_ref().is_some_and(|value| !value.is_null()) {
+            return Err(bad("embedding_input", "text or image", "an embedding"));
+        }
+        match (self.text.as_deref().filter(|text| !text.is_empty()), &self.image) {
+            (Some(text), None) => Ok(Query::parse(text, state.searcher.index())?),
+            (None, Some(image)) => {
+                let bytes = BASE64_STANDARD
+                    .decode(image)
+                    .map_err(|error| bad("image", "base64", &error.to_string()))?;
+                Ok(Query::image(picture(&bytes)?))
+            }
+            _ => Err(bad("the body", "one of text and image", "none or both")),
+        }
+    }
+}
+
+/// A picture that somebody sent: its head is checked before anything is decoded.
+pub(crate) fn picture(bytes: &[u8]) -> Result<DynamicImage, Refusal> {
+    if bytes.len() > super::upload::MOST {
+        return Err(super::upload::large());
+    }
+    Ok(DynamicImage::ImageRgb8(upright_bytes("the picture", bytes)?))
+}
+
+fn result(state: &State, hit: &Hit, host: &str, shown: bool) -> Neighbour {
+    let index = state.searcher.index();
+    let show = || {
+        let path = &index.pictures()[hit.picture].path;
+        Shown {
+            caption: path.clone(),
+            image_path: path.clone(),
+            image: index.thumbnail(hit.picture).ok().map(|bytes| BASE64_STANDARD.encode(bytes)),
+            url: format!("http://{host}/previews/{}", hit.picture),
+        }
+    };
+    Neighbour { id: hit.picture, similarity: hit.score, shown: shown.then(show) }
+}

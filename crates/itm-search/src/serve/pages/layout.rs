@@ -1,0 +1,133 @@
+//! What all pages share.
+
+use axum::response::Html;
+use maud::{DOCTYPE, Markup, html};
+
+use crate::serve::ask::Ask;
+use crate::serve::state::State;
+
+/// A page with the search box on top.
+pub(crate) fn page(
+    state: &State,
+    title: &str,
+    ask: &Ask,
+    below: Markup,
+    body: Markup,
+) -> Html<String> {
+    let count = state.searcher.index().pictures().len();
+    frame(
+        title,
+        html! {
+            header {
+                div.bar {
+                    a.home href="/" title="All pictures" { img src="/icon.svg" alt="All pictures" width="28" height="28"; }
+                    form #search action="/" role="search" {
+                        input #q type="search" name="q" value=(ask.q) maxlength="1000" autocomplete="off" autocapitalize="off" spellcheck="false"
+                            aria-label="Search" placeholder=(format!("Search {} pictures", number(count)));
+                        @if !matches!(&*ask.scores, "" | "corrected") { input type="hidden" name="scores" value=(ask.scores); }
+                        button { "Search" }
+                    }
+                }
+                (below)
+            }
+            main { (body) }
+            footer {
+                p { a href="/hubs" { "Hubs" } " · " (state.searcher.encoder().name()) " · " (number(count)) " pictures" }
+                p.keys {
+                    kbd { "/" } " search " kbd { "←" } kbd { "↑" } kbd { "↓" } kbd { "→" } " move " kbd { "enter" } " open " kbd { "esc" } " back"
+                }
+            }
+        },
+    )
+}
+
+/// A page that says one line.
+pub(crate) fn refused(line: &str) -> Html<String> {
+    frame(
+        "itm",
+        html! {
+            main.alone { h1 { (line) } p { a #back href="/" { "All pictures" } } }
+        },
+    )
+}
+
+/// A page that asks for the token.
+pub(crate) fn token() -> Html<String> {
+    frame(
+        "itm",
+        html! {
+            main.alone {
+                h1 { "This search needs its token." }
+                p { "The terminal that started it shows the token." }
+                form action="/" { input type="password" name="token" aria-label="Token" autocomplete="off"; button { "Open" } }
+            }
+        },
+    )
+}
+
+fn frame(title: &str, body: Markup) -> Html<String> {
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { (title) }
+                link rel="icon" href="/icon.svg" type="image/svg+xml";
+                link rel="stylesheet" href="/page.css";
+                script src="/page.js" defer {}
+            }
+            body { (body) }
+        }
+    };
+    Html(page.into_string())
+}
+
+/// An address with parameters; empty ones are left out.
+pub(crate) fn address(path: &str, parameters: &[(&str, &str)]) -> String {
+    let pairs = parameters.iter().filter(|(_, value)| !value.is_empty());
+    let pairs: Vec<String> = pairs.map(|(key, value)| format!("{key}={}", escape(value))).collect();
+    if pairs.is_empty() { path.to_owned() } else { format!("{path}?{}", pairs.join("&")) }
+}
+
+fn escape(text: &str) -> String {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b"-_.~/".contains(&b);
+    text.bytes()
+        .map(|b| if plain(b) { char::from(b).to_string() } else { format!("%{b:02X}") })
+        .collect()
+}
+
+/// A number with commas between thousands.
+pub(crate) fn number(n: usize) -> String {
+    let digits = n.to_string();
+    let comma = |(k, c): (usize, char)| {
+        let lead = (k > 0 && (digits.len() - k) % 3 == 0).then_some(',');
+        lead.into_iter().chain([c])
+    };
+    digits.chars().enumerate().flat_map(comma).collect()
+}
+
+/// `/thumbnails/7?v=…`: a part of the hash keeps a browser from showing another index's picture.
+pub(crate) fn thumbnail(state: &State, picture: usize) -> String {
+    let hash = &state.searcher.index().pictures()[picture].sha256;
+    format!("/thumbnails/{picture}?v={}", hash.get(..12).unwrap_or_default())
+}
+
+/// What a picture is called: its file name.
+pub(crate) fn name(state: &State, picture: usize) -> &str {
+    let path = &state.searcher.index().pictures()[picture].path;
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_and_addresses() {
+        assert_eq!([0, 999, 1000, 1_234_567].map(number), ["0", "999", "1,000", "1,234,567"]);
+        let got = address("/", &[("q", "a & b+é"), ("folder", "")]);
+        assert_eq!(got, "/?q=a%20%26%20b%2B%C3%A9");
+    }
+}

@@ -1,0 +1,103 @@
+//! Pages: each works without JavaScript.
+
+mod hubs;
+pub(crate) mod layout;
+mod photograph;
+mod results;
+
+use std::sync::Arc;
+
+use axum::extract::{Path, Query as Parameters, State as Extract};
+use axum::response::Html;
+
+use super::ask::{Ask, bad};
+use super::refusal::{ForPeople, Refusal};
+use super::state::State;
+use super::{api, ask};
+use crate::{Answer, Query};
+use results::{Found, Scores};
+
+/// Pictures of a page.
+pub(crate) const TOP: usize = 60;
+/// Similar pictures below a picture.
+const SIMILAR: usize = 12;
+
+type Page = Result<Html<String>, ForPeople>;
+
+/// `GET /`: the newest pictures, or the answer to a query.
+pub(crate) async fn home(
+    Extract(state): Extract<Arc<State>>,
+    Parameters(ask): Parameters<Ask>,
+) -> Page {
+    let at = state.clone();
+    let done = state.searches.run(move || {
+        let scores = Scores::read(&ask.scores)
+            .ok_or_else(|| bad("scores", "corrected, cosine or both", &ask.scores))?;
+        let top = ask.top(TOP)?;
+        let found = match ask.query(&at)? {
+            None => Found::Newest(api::newest(&at, &ask)?),
+            Some(query) => Found::Answers(answers(&at, &query, &ask, scores, top)?),
+        };
+        Ok(results::page(&at, &ask, scores, top, &found))
+    });
+    Ok(done.await?)
+}
+
+fn answers(
+    state: &State,
+    query: &Query,
+    ask: &Ask,
+    scores: Scores,
+    top: usize,
+) -> Result<Vec<(bool, Answer)>, Refusal> {
+    let corrected: &[bool] = match scores {
+        _ if !query.has_words() => &[false],
+        Scores::Corrected => &[true],
+        Scores::Cosine => &[false],
+        Scores::Both => &[true, false],
+    };
+    let one = |&corrected: &bool| {
+        Ok((corrected, state.searcher.search(query, &ask.options(top, corrected)?)?))
+    };
+    corrected.iter().map(one).collect()
+}
+
+/// The answer to a picture that was sent.
+pub(crate) fn like_sent(state: &State, answer: Answer) -> Html<String> {
+    let found = Found::Answers(vec![(false, answer)]);
+    results::page(state, &Ask::default(), Scores::Corrected, ask::MOST, &found)
+}
+
+/// `GET /picture/{number}`: a photograph, why a query finds it, and similar ones.
+pub(crate) async fn picture(
+    Extract(state): Extract<Arc<State>>,
+    Path(number): Path<String>,
+    Parameters(ask): Parameters<Ask>,
+) -> Page {
+    let (at, number) = (state.clone(), state.number(&number)?);
+    let done = state.searches.run(move || {
+        let options = Ask::default().options(SIMILAR, false)?;
+        let similar = at.searcher.search(&Query::like(number), &options)?;
+        let why = if ask.q.trim().is_empty() { None } else { Some(at.why(&ask.q, number)) };
+        // Whoever lost the photograph still sees the page: the heat map alone needs its pixels.
+        let why = why.and_then(Result::ok);
+        Ok(photograph::page(
+            &at,
+            &ask,
+            number,
+            &similar.hits,
+            why.as_deref().and_then(Option::as_ref),
+        ))
+    });
+    Ok(done.await?)
+}
+
+/// `GET /hubs`: the pictures that answer far more ordinary queries than others.
+pub(crate) async fn hubs(Extract(state): Extract<Arc<State>>) -> Page {
+    Ok(hubs::page(&state))
+}
+
+/// Any other address.
+pub(crate) async fn missing() -> ForPeople {
+    Refusal::missing().into()
+}

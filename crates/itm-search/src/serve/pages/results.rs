@@ -1,0 +1,232 @@
+//! The first screen, and answers.
+
+use std::collections::HashSet;
+
+use axum::response::Html;
+use maud::{Markup, html};
+
+use super::layout::{address, name, number, page as frame, thumbnail};
+use crate::serve::ask::{Ask, MOST};
+use crate::serve::state::{State, when};
+use crate::{Answer, Hit};
+
+/// Which scores rank.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Scores {
+    Corrected,
+    Cosine,
+    Both,
+}
+
+impl Scores {
+    const ALL: [(Self, &str, &str); 3] = [
+        (Self::Corrected, "corrected", "Corrected"),
+        (Self::Cosine, "cosine", "Uncorrected"),
+        (Self::Both, "both", "Side by side"),
+    ];
+
+    pub(super) fn read(text: &str) -> Option<Self> {
+        let found =
+            Self::ALL.iter().find(|(_, value, _)| *value == text).map(|(scores, ..)| *scores);
+        found.or_else(|| text.is_empty().then_some(Self::Corrected))
+    }
+}
+
+/// What a page shows.
+pub(super) enum Found {
+    /// No query: pictures, the newest first.
+    Newest(Vec<usize>),
+    /// Answers, and whether their scores are corrected.
+    Answers(Vec<(bool, Answer)>),
+}
+
+pub(super) fn page(
+    state: &State,
+    ask: &Ask,
+    scores: Scores,
+    top: usize,
+    found: &Found,
+) -> Html<String> {
+    let words =
+        matches!(found, Found::Answers(answers) if !ask.q.trim().is_empty() && !answers.is_empty());
+    let below = html! {
+        div.tools {
+            @if words { (switch(ask, scores)) }
+            (filters(state, ask))
+        }
+    };
+    let title = if words { format!("{} – itm", ask.q.trim()) } else { "itm".into() };
+    frame(
+        state,
+        &title,
+        ask,
+        below,
+        match found {
+            Found::Newest(all) => newest(state, ask, top, all),
+            Found::Answers(answers) => self::answers(state, ask, top, answers),
+        },
+    )
+}
+
+fn here(ask: &Ask, scores: &str, top: &str) -> String {
+    let Ask { q, like, folder, after, before, .. } = ask;
+    let rest = [
+        ("folder", &**folder),
+        ("after", after),
+        ("before", before),
+        ("scores", scores),
+        ("top", top),
+    ];
+    address("/", &[&[("q", &**q), ("like", like)][..], &rest].concat())
+}
+
+fn switch(ask: &Ask, chosen: Scores) -> Markup {
+    html! {
+        nav.switch aria-label="Scores" {
+            @for (scores, value, label) in Scores::ALL {
+                a href=(here(ask, value, &ask.top)) aria-current=[(scores == chosen).then_some("true")] { (label) }
+            }
+        }
+    }
+}
+
+fn filters(state: &State, ask: &Ask) -> Markup {
+    html! {
+        details.filters open[ask.filters()] {
+            summary { "Filter" }
+            div.panel {
+                form action="/" {
+                    input type="hidden" name="q" value=(ask.q);
+                    @if !ask.like.is_empty() { input type="hidden" name="like" value=(ask.like); }
+                    @if !ask.scores.is_empty() { input type="hidden" name="scores" value=(ask.scores); }
+                    label { "Folder "
+                        select name="folder" {
+                            option value="" { "all" }
+                            @for folder in &state.folders { option value=(folder) selected[*folder == ask.folder] { (folder) } }
+                        }
+                    }
+                    label { "Taken from " input type="date" name="after" value=(ask.after); }
+                    label { "before " input type="date" name="before" value=(ask.before); }
+                    button { "Apply" }
+                    @if ask.filters() { a href=(here(&Ask { folder: String::new(), after: String::new(), before: String::new(), ..ask.clone() }, &ask.scores, "")) { "Clear" } }
+                }
+                form #sent action="/like" method="post" enctype="multipart/form-data" {
+                    label { "Like a picture " input type="file" name="picture" accept="image/jpeg,image/png,image/webp" required; }
+                    button { "Find" }
+                }
+            }
+        }
+    }
+}
+
+fn newest(state: &State, ask: &Ask, top: usize, all: &[usize]) -> Markup {
+    html! {
+        @if all.is_empty() { (nothing(ask)) }
+        @else {
+            p.count { "The newest of " (number(all.len())) " pictures" }
+            ol.grid {
+                @for &picture in all.iter().take(top) { (tile(state, picture, &address(&format!("/picture/{picture}"), &[]), None, false)) }
+            }
+            (more(ask, top, all.len()))
+        }
+    }
+}
+
+fn nothing(ask: &Ask) -> Markup {
+    html! {
+        div.none { h1 { "No picture here." } p { @if ask.filters() { "No picture passes this filter." } @else { "The index is empty." } } }
+    }
+}
+
+fn answers(state: &State, ask: &Ask, top: usize, answers: &[(bool, Answer)]) -> Markup {
+    let sets: Vec<HashSet<usize>> = answers
+        .iter()
+        .map(|(_, answer)| answer.hits.iter().map(|hit| hit.picture).collect())
+        .collect();
+    let both = answers.len() == 2;
+    let shown = answers.iter().map(|(_, answer)| answer.hits.len()).max().unwrap_or(0);
+    let candidates = answers.first().map_or(0, |(_, answer)| answer.candidates);
+    html! {
+        @if !ask.like.is_empty() { (like(state, ask)) }
+        div.columns.two[both] {
+            @for (k, (corrected, answer)) in answers.iter().enumerate() {
+                section {
+                    @if both { h2 { @if *corrected { "Corrected" small { " " (correction(state)) } } @else { "Uncorrected" } } }
+                    @if answer.hits.is_empty() { (nothing(ask)) }
+                    @else if !answer.found { (no_match(answer)) }
+                    ol.grid.grey[!answer.found] {
+                        @for hit in &answer.hits {
+                            @let only = both && !sets[1 - k].contains(&hit.picture);
+                            (tile(state, hit.picture, &address(&format!("/picture/{}", hit.picture), &[("q", &ask.q), ("scores", &ask.scores)]), Some((hit, *corrected)), only))
+                        }
+                    }
+                }
+            }
+        }
+        @if shown == top { (more(ask, top, candidates)) }
+    }
+}
+
+fn like(state: &State, ask: &Ask) -> Markup {
+    let picture =
+        ask.like.parse().ok().filter(|&at: &usize| at < state.searcher.index().pictures().len());
+    html! {
+        @if let Some(picture) = picture {
+            p.count { "Pictures like " a href=(format!("/picture/{picture}")) { (name(state, picture)) } }
+        }
+    }
+}
+
+fn correction(state: &State) -> &str {
+    if state.corrects() { state.searcher.index().correction() } else { "not needed" }
+}
+
+fn no_match(answer: &Answer) -> Markup {
+    let best = answer.hits.first().map_or(0.0, |hit| hit.score);
+    html! {
+        div.none {
+            h1 { "Nothing here matches." }
+            p { "The best picture has a score of " (format!("{best:.3}")) ". Half of the ordinary queries reach " (format!("{:.3}", answer.level)) " or more. The nearest pictures follow." }
+        }
+    }
+}
+
+fn tile(
+    state: &State,
+    picture: usize,
+    href: &str,
+    scored: Option<(&Hit, bool)>,
+    only: bool,
+) -> Markup {
+    let index = state.searcher.index();
+    let of = &index.pictures()[picture];
+    html! {
+        li.only[only] {
+            a.tile href=(href) title=(of.path) {
+                img src=(thumbnail(state, picture)) alt=(name(state, picture)) width=(of.size[0]) height=(of.size[1]) loading="lazy" decoding="async";
+                span.line {
+                    @match scored {
+                        Some((hit, corrected)) => {
+                            span.score { (format!("{:.3}", hit.score)) }
+                            @if corrected && state.corrects() { span.soft title="cosine" { (format!("{:.3}", hit.cosine)) } }
+                        }
+                        None => span.soft { (&when(of)[..10]) },
+                    }
+                    @if only { span.mark { "only here" } }
+                }
+                @if state.is_hub(picture) {
+                    span.hub title=(format!("A hub: it answers {} of {} ordinary queries", number(index.answers()[picture] as usize), number(index.bank().len()))) {
+                        "hub " (number(index.answers()[picture] as usize))
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn more(ask: &Ask, top: usize, all: usize) -> Markup {
+    let next = (2 * top).min(MOST);
+    html! {
+        @if all > top && next > top { p.more { a href=(here(ask, &ask.scores, &next.to_string())) { "Show more" } } }
+    }
+}

@@ -1,0 +1,101 @@
+//! Thumbnails, previews and heat maps. A picture is asked for by its number, and a file's own bytes are never sent.
+
+use std::io::Cursor;
+use std::sync::Arc;
+
+use axum::extract::{Path, Query as Parameters, State as Extract};
+use axum::http::{StatusCode, header};
+use image::{ImageFormat, Rgba, RgbaImage};
+
+use super::ask::Ask;
+use super::refusal::{ForPeople, Refusal};
+use super::state::State;
+
+/// The colour of a heat map.
+const HOT: [u8; 3] = [255, 122, 24];
+/// The opacity of the hottest patch.
+const OPACITY: f32 = 215.0;
+
+type Picture = Result<([(header::HeaderName, &'static str); 2], Vec<u8>), ForPeople>;
+
+fn sent(kind: &'static str, bytes: Vec<u8>) -> Picture {
+    // An hour: the address of a thumbnail holds a part of its hash, so that another index has other addresses.
+    Ok(([(header::CONTENT_TYPE, kind), (header::CACHE_CONTROL, "private, max-age=3600")], bytes))
+}
+
+/// `GET /thumbnails/{number}`.
+pub(crate) async fn thumbnail(
+    Extract(state): Extract<Arc<State>>,
+    Path(number): Path<String>,
+) -> Picture {
+    let (at, number) = (state.clone(), state.number(&number)?);
+    let done = state.pictures.run(move || at.searcher.index().thumbnail(number).map_err(gone));
+    sent("image/jpeg", done.await?)
+}
+
+/// `GET /previews/{number}`: 410 if the photograph has gone.
+pub(crate) async fn preview(
+    Extract(state): Extract<Arc<State>>,
+    Path(number): Path<String>,
+) -> Picture {
+    let (at, number) = (state.clone(), state.number(&number)?);
+    let done = state.pictures.run(move || at.searcher.index().preview(number).map_err(gone));
+    sent("image/jpeg", done.await?)
+}
+
+fn gone(_: itm_core::Error) -> Refusal {
+    Refusal::new(
+        StatusCode::GONE,
+        "The photograph was moved or deleted, or cannot be read any more.",
+    )
+}
+
+/// `GET /heat/{number}?q=…&word=…`: how near each patch is to a word, as a PNG with a pixel for each patch, to lie over the preview.
+pub(crate) async fn heat(
+    Extract(state): Extract<Arc<State>>,
+    Path(number): Path<String>,
+    Parameters(ask): Parameters<Ask>,
+) -> Picture {
+    let (at, number) = (state.clone(), state.number(&number)?);
+    let done = state.searches.run(move || {
+        let why = at.why(&ask.q, number)?;
+        let word: Option<usize> = ask.word.parse().ok();
+        let found =
+            why.as_ref().as_ref().and_then(|why| Some((why.grid, &why.words.get(word?)?.1)));
+        let (grid, cosines) = found.ok_or_else(Refusal::missing)?;
+        png(grid, cosines)
+    });
+    sent("image/png", done.await?)
+}
+
+/// The cosines, from the median of the patches to the largest, as opacity: half of a picture stays clear.
+fn png([rows, columns]: [usize; 2], cosines: &[f32]) -> Result<Vec<u8>, Refusal> {
+    let mut sorted = cosines.to_vec();
+    sorted.sort_by(f32::total_cmp);
+    let low = sorted.get(sorted.len() / 2).copied().unwrap_or_default();
+    let span = (sorted.last().copied().unwrap_or_default() - low).max(f32::EPSILON);
+    let mut image = RgbaImage::new(columns as u32, rows as u32);
+    for (pixel, &cosine) in image.pixels_mut().zip(cosines) {
+        let heat = ((cosine - low) / span).clamp(0.0, 1.0);
+        *pixel = Rgba([HOT[0], HOT[1], HOT[2], (OPACITY * heat) as u8]);
+    }
+    let mut file = Cursor::new(vec![]);
+    let written = image.write_to(&mut file, ImageFormat::Png);
+    written.map_err(|error| Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()))?;
+    Ok(file.into_inner())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Median 0.2, largest 0.4: opacity 215 · (s − 0.2) / 0.2.
+    #[test]
+    fn heat_begins_at_the_median() {
+        let file = png([2, 2], &[0.1, 0.2, 0.4, 0.0]).unwrap();
+        let image = image::load_from_memory(&file).unwrap().into_rgba8();
+        // sorted 0, 0.1, 0.2, 0.4: the upper median is 0.2
+        assert_eq!(image.pixels().map(|pixel| pixel.0[3]).collect::<Vec<_>>(), [0, 0, 215, 0]);
+        assert!(png([1, 1], &[0.3]).is_ok());
+    }
+}

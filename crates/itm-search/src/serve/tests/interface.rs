@@ -1,0 +1,117 @@
+//! JSON under `/api/v1`.
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::{Filter, Query};
+
+fn paths(answer: &Value) -> Vec<&str> {
+    answer["hits"].as_array().unwrap().iter().map(|hit| hit["path"].as_str().unwrap()).collect()
+}
+
+/// The interface adds nothing to a score and takes nothing from it.
+#[test]
+fn an_answer_is_the_searchers_to_the_digit() {
+    let site = Site::new();
+    let searcher = site.world.searcher();
+    for (q, corrected) in [
+        ("red", true),
+        ("red", false),
+        ("2:green - blue + a/red.jpg", true),
+        ("a sentence of no colour", false),
+    ] {
+        let query = Query::parse(q, searcher.index()).unwrap();
+        let options =
+            crate::Options { top: 6, corrected, threshold: None, filter: Filter::default() };
+        let want = searcher.search(&query, &options).unwrap();
+        let q = q.replace(' ', "%20").replace('+', "%2B");
+        let got = site.json(&format!("/api/v1/search?q={q}&top=6&corrected={corrected}"));
+        assert_eq!((&got["found"], &got["candidates"]), (&json!(want.found), &json!(6)));
+        let hits: Vec<_> =
+            want.hits.iter().map(|hit| (hit.picture as u64, hit.score, hit.cosine)).collect();
+        let number = |hit: &Value, key: &str| hit[key].as_f64().unwrap() as f32;
+        let hit = |hit: &Value| {
+            (hit["picture"].as_u64().unwrap(), number(hit, "score"), number(hit, "cosine"))
+        };
+        let got: Vec<_> = got["hits"].as_array().unwrap().iter().map(hit).collect();
+        assert_eq!(got, hits);
+    }
+}
+
+#[test]
+fn filters_and_the_number_of_hits() {
+    let site = Site::new();
+    let all = site.json("/api/v1/search?q=red");
+    assert_eq!((paths(&all)[0], paths(&all).len()), ("a/red.jpg", 6));
+    let some = site.json("/api/v1/search?q=red&folder=b&top=2");
+    assert!(paths(&some).iter().all(|path| path.starts_with("b/")) && paths(&some).len() == 2);
+    assert_eq!(some["candidates"], 3);
+    assert_eq!(
+        paths(&site.json("/api/v1/search?q=red&after=2024")).len(),
+        0,
+        "no picture has a date"
+    );
+    let best = all["hits"][0]["score"].as_f64().unwrap();
+    assert_eq!(
+        paths(&site.json(&format!("/api/v1/search?q=red&threshold={}", best - 1e-4))),
+        ["a/red.jpg"]
+    );
+    let red = site.number("a/red.jpg");
+    let like = site.json(&format!("/api/v1/similar?picture={red}&top=5"));
+    assert!(!paths(&like).contains(&"a/red.jpg") && paths(&like).len() == 5);
+}
+
+#[test]
+fn pictures_hubs_and_why() {
+    let site = Site::new();
+    let about = site.json("/api/v1");
+    assert_eq!(
+        (&about["version"], &about["pictures"], &about["queries"]),
+        (&json!(1), &json!(6), &json!(300))
+    );
+    let (index, picture) = (site.world.index(), site.json("/api/v1/pictures/2"));
+    assert_eq!(picture["path"], index.pictures()[2].path);
+    assert_eq!(picture["answers"], json!([index.answers()[2], index.corrected_answers()[2]]));
+    assert_eq!(site.json("/api/v1/pictures?top=4")["pictures"].as_array().unwrap().len(), 4);
+    let hubs = site.json("/api/v1/hubs");
+    assert_eq!(hubs["all"], about["hubs"]);
+    let why =
+        site.json(&format!("/api/v1/why?q=a%20red%20square&picture={}", site.number("a/red.jpg")));
+    assert_eq!(why["grid"], json!([2, 2]));
+    let words: Vec<_> =
+        why["words"].as_array().unwrap().iter().map(|word| word["word"].clone()).collect();
+    assert_eq!(words, ["a", "red", "square"]);
+    assert!(
+        why["words"][1]["cosines"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(|cosine| cosine.as_f64().unwrap() > 0.9)
+    );
+}
+
+#[test]
+fn mistakes_are_400_with_one_line() {
+    let site = Site::new();
+    for (path, line) in [
+        ("search", "q: expected words or a picture, got nothing"),
+        ("search?q=red&top=0", "top: expected a number from 1 to 1000, got 0"),
+        ("search?q=red&top=1001", "top: expected a number from 1 to 1000, got 1001"),
+        ("search?q=red&threshold=NaN", "threshold: expected a number, got NaN"),
+        ("search?q=red&corrected=yes", "corrected: expected true or false, got yes"),
+        (
+            "search?q=red&after=May",
+            "after: expected a date as 2024, 2024-05 or 2024-05-01T12:30, got May",
+        ),
+    ] {
+        let reply = site.get(&format!("/api/v1/{path}"));
+        assert_eq!(
+            (reply.status, reply.text()),
+            (400, json!({ "error": line }).to_string()),
+            "{path}"
+        );
+    }
+    assert_eq!(site.get("/api/v1/similar?picture=6").status, 404);
+    assert_eq!(site.get("/api/v1/pictures/6").status, 404);
+    assert_eq!(site.get("/api/v1/why?q=red&picture=x").status, 404);
+}

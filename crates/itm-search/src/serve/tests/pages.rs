@@ -1,0 +1,93 @@
+//! Pages as they come, without JavaScript.
+
+use super::*;
+
+fn tiles(page: &str) -> usize {
+    page.matches("class=\"tile\"").count()
+}
+
+#[test]
+fn the_first_screen_has_a_box_and_pictures() {
+    let site = Site::new();
+    let reply = site.get("/");
+    assert_eq!(reply.header("content-type"), Some("text/html; charset=utf-8"));
+    let page = reply.text();
+    assert!(page.contains("name=\"q\"") && page.contains("The newest of 6 pictures"));
+    assert_eq!(tiles(&page), 6);
+    assert_eq!(tiles(&site.get("/?folder=a").text()), 3);
+    assert!(site.get("/?top=2").text().contains("href=\"/?top=4\""), "show more");
+    assert_eq!(tiles(&site.get("/?top=2").text()), 2);
+}
+
+#[test]
+fn an_answer_has_scores_and_a_switch() {
+    let site = Site::new();
+    let page = site.get("/?q=red").text();
+    assert_eq!((tiles(&page), page.matches("class=\"score\"").count()), (6, 6));
+    assert!(page.contains("href=\"/?q=red&amp;scores=both\""));
+    let both = site.get("/?q=red&scores=both").text();
+    assert_eq!(tiles(&both), 12);
+    assert!(both.contains("Uncorrected</h2>"));
+    let one = site.get("/?q=red&scores=both&top=1").text();
+    assert_eq!(tiles(&one), 2);
+    assert_eq!(site.get("/?q=red&scores=none").status, 400);
+}
+
+/// Colours are found; nothing of them says what a sentence without a colour means, so its best score may lie below the level.
+#[test]
+fn nothing_matches_is_said_with_the_nearest_below() {
+    let site = Site::new();
+    let verdict = |q: &str| {
+        let found = site.json(&format!("/api/v1/search?q={q}"))["found"].as_bool().unwrap();
+        let page = site.get(&format!("/?q={q}")).text();
+        assert_eq!(page.contains("Nothing here matches."), !found, "{q}");
+        assert_eq!((page.contains("class=\"grid grey\""), tiles(&page)), (!found, 6), "{q}");
+        found
+    };
+    let sentences: Vec<bool> = (1..40).map(|n| verdict(&"x".repeat(n))).collect();
+    assert!(verdict("red") && sentences.contains(&false));
+}
+
+#[test]
+fn a_photograph_shows_where_each_word_is_found() {
+    let site = Site::new();
+    let red = site.number("a/red.jpg");
+    let page = site.get(&format!("/picture/{red}?q=red%20square&scores=both&word=1")).text();
+    assert!(page.contains(&format!("src=\"/previews/{red}\"")));
+    assert!(page.contains(&format!("src=\"/heat/{red}?q=red%20square&amp;word=1\"")));
+    assert!(page.contains("href=\"/?q=red%20square&amp;scores=both\""), "the way back");
+    let heat = site.get(&format!("/heat/{red}?q=red%20square&word=1"));
+    assert_eq!((heat.status, heat.header("content-type")), (200, Some("image/png")));
+    let image = image::load_from_memory(&heat.body).unwrap();
+    assert_eq!((image.width(), image.height()), (2, 2));
+    assert_eq!(site.get(&format!("/heat/{red}?q=red&word=1")).status, 404);
+    assert_eq!(site.get("/picture/6").status, 404);
+    assert!(!site.get(&format!("/picture/{red}")).text().contains("/heat/"));
+}
+
+#[test]
+fn what_people_type_and_name_is_text() {
+    let world = World::new();
+    world.write("c/<b onload=x>.jpg", &crate::testing::jpeg([1, 200, 200], [20, 20]));
+    let site = Site::with(world, Box::new(Colours::default()), Limits::default(), None);
+    let page = site.get("/?q=%22%3E%3Cscript%3Ealert(1)%3C/script%3E").text();
+    assert!(!page.contains("<script>") && page.contains("&lt;script&gt;"));
+    let named = site.number("c/<b onload=x>.jpg");
+    for page in [site.get("/"), site.get(&format!("/picture/{named}"))] {
+        assert!(!page.text().contains("<b onload") && page.text().contains("&lt;b onload"));
+    }
+}
+
+#[test]
+fn hubs_have_a_mark_and_a_page() {
+    let site = Site::new();
+    let (page, hubs) = (site.get("/hubs").text(), site.json("/api/v1/hubs"));
+    let all = hubs["hubs"].as_array().unwrap().len();
+    assert_eq!(page.matches("<meter").count(), 2 * all);
+    assert_eq!(site.get("/").text().matches("class=\"hub\"").count(), all);
+    let answers: Vec<u32> = site.world.index().answers().to_vec();
+    let most = answers.iter().max().unwrap();
+    if all > 0 {
+        assert!(page.contains(&format!("{most} uncorrected")));
+    }
+}

@@ -1,0 +1,84 @@
+//! A picture that somebody sends.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::body::Bytes;
+use axum::extract::{Multipart, Query as Parameters, Request, State as Extract};
+use axum::http::{StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{Html, IntoResponse, Response};
+
+use super::api::{AnswerReply, reply};
+use super::ask::Ask;
+use super::clip::picture;
+use super::pages;
+use super::refusal::{ForPeople, ForPrograms, Refusal};
+use super::state::State;
+use crate::Query;
+
+/// Bytes of a picture that is sent.
+pub(crate) const MOST: usize = 20 << 20;
+/// Bytes of a request: Base64 and JSON make a third more of a picture.
+pub(crate) const MOST_BODY: usize = MOST / 3 * 4 + (64 << 10);
+
+/// Refuses an upload before its body is read: if it is too long, or while others are read, because each is held in memory.
+pub(crate) async fn place(
+    Extract(state): Extract<Arc<State>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let length =
+        request.headers().get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok());
+    if length
+        .and_then(|length| length.parse().ok())
+        .is_some_and(|length: u64| length > MOST_BODY as u64)
+    {
+        return ForPrograms::from(large()).into_response();
+    }
+    match state.uploads.try_acquire() {
+        Ok(_place) => next.run(request).await,
+        Err(_) => ForPrograms::from(Refusal::busy()).into_response(),
+    }
+}
+
+/// More than 20 MiB.
+pub(crate) fn large() -> Refusal {
+    Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "A picture has at most 20 MiB.")
+}
+
+/// `POST /like`: the form with a file.
+pub(crate) async fn page(
+    Extract(state): Extract<Arc<State>>,
+    mut form: Multipart,
+) -> Result<Html<String>, ForPeople> {
+    let bad = |error: axum::extract::multipart::MultipartError| {
+        Refusal::new(error.status(), error.body_text())
+    };
+    while let Some(field) = form.next_field().await.map_err(bad)? {
+        if field.name() == Some("picture") {
+            let bytes = field.bytes().await.map_err(bad)?;
+            let at = state.clone();
+            let found = state.searches.run(move || {
+                let options = Ask::default().options(pages::TOP, false)?;
+                Ok(at.searcher.search(&Query::image(picture(&bytes)?), &options)?)
+            });
+            return Ok(pages::like_sent(&state, found.await?));
+        }
+    }
+    Err(Refusal::new(StatusCode::BAD_REQUEST, "The form has no picture.").into())
+}
+
+/// `POST /api/v1/similar`: the body is a JPEG, PNG or WebP.
+pub(crate) async fn api(
+    Extract(state): Extract<Arc<State>>,
+    Parameters(ask): Parameters<Ask>,
+    body: Bytes,
+) -> Result<Json<AnswerReply>, ForPrograms> {
+    let at = state.clone();
+    let done = state.searches.run(move || {
+        let options = ask.options(20, ask.corrected()?)?;
+        Ok(reply(&at, at.searcher.search(&Query::image(picture(&body)?), &options)?))
+    });
+    Ok(Json(done.await?))
+}
