@@ -204,7 +204,7 @@ fn world(backend: &str, configs: &Path) -> Result<()> {
             jobs: None,
             memory_limit: None,
         };
-        let target: Config = Config::load(configs, "fne-scenes")?;
+        let target: Config = Config::load(configs, crate::methods::SEARCHED)?;
         crate::reproduce::reproduce(target, &what, &how, configs)?;
     }
     let args = IndexArgs {

@@ -73,7 +73,8 @@ fn main() -> Result<()> {
     let dir = Path::new(arguments.first().map_or("target/load", String::as_str));
     if arguments.get(1).map(String::as_str) == Some("serve") {
         let searcher = Searcher::new(Index::open(&dir.join("index"))?, Box::new(Noise))?;
-        return Server::bind(searcher, &Options { listen: ADDRESS.parse().unwrap(), token: None })?.run();
+        return Server::bind(searcher, &Options { listen: ADDRESS.parse().unwrap(), token: None })?
+            .run();
     }
     let seconds = arguments.get(1).and_then(|text| text.parse().ok()).unwrap_or(120);
     make(dir)?;
@@ -81,12 +82,17 @@ fn main() -> Result<()> {
     println!("memory before: {}", memory(&server));
     for (clients, seconds) in [(1, 5), (CLIENTS, seconds), (200, 10)] {
         let begin = Instant::now();
-        let threads: Vec<_> = (0..clients).map(|client| thread::spawn(move || ask(client, begin, seconds))).collect();
-        let answers: Vec<(u16, f64)> = threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect();
+        let threads: Vec<_> =
+            (0..clients).map(|client| thread::spawn(move || ask(client, begin, seconds))).collect();
+        let answers: Vec<(u16, f64)> =
+            threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect();
         let count = |status: u16| answers.iter().filter(|answer| answer.0 == status).count();
-        let mut times: Vec<f64> = answers.iter().filter(|answer| answer.0 == 200).map(|answer| answer.1).collect();
+        let mut times: Vec<f64> =
+            answers.iter().filter(|answer| answer.0 == 200).map(|answer| answer.1).collect();
         times.sort_by(f64::total_cmp);
-        let at = |share: f64| times.get((share * times.len() as f64) as usize).copied().unwrap_or(f64::NAN);
+        let at = |share: f64| {
+            times.get((share * times.len() as f64) as usize).copied().unwrap_or(f64::NAN)
+        };
         println!(
             "{clients} clients, {seconds} s: {} answers, {:.0} a second; p50 {:.1} ms, p99 {:.1} ms, longest {:.1} ms; 503: {}; other: {}; memory {}",
             count(200),
@@ -114,15 +120,22 @@ fn make(dir: &Path) -> Result<()> {
         fs::create_dir_all(&folder).unwrap();
         let [a, b, c, _] = number.wrapping_mul(2_654_435_761).to_le_bytes();
         let mut file = Cursor::new(vec![]);
-        RgbImage::from_fn(8, 8, |x, y| Rgb([a ^ (31 * x) as u8, b ^ (31 * y) as u8, c])).write_to(&mut file, ImageFormat::Png).unwrap();
+        RgbImage::from_fn(8, 8, |x, y| Rgb([a ^ (31 * x) as u8, b ^ (31 * y) as u8, c]))
+            .write_to(&mut file, ImageFormat::Png)
+            .unwrap();
         fs::write(folder.join(format!("{number}.png")), file.into_inner()).unwrap();
     }
     let (about, bank) = (&serde_json::Value::Null, &ordinary_queries());
-    update(&Sources { images: &images, out: &out, about, bank, progress: &|_, _| (), stop: &|| false }, &Noise).map(drop)
+    update(
+        &Sources { images: &images, out: &out, about, bank, progress: &|_, _| (), stop: &|| false },
+        &Noise,
+    )
+    .map(drop)
 }
 
 fn start(dir: &Path) -> Child {
-    let child = Command::new(std::env::current_exe().unwrap()).arg(dir).arg("serve").spawn().unwrap();
+    let child =
+        Command::new(std::env::current_exe().unwrap()).arg(dir).arg("serve").spawn().unwrap();
     while TcpStream::connect(ADDRESS).is_err() {
         thread::sleep(Duration::from_millis(20));
     }
@@ -136,7 +149,9 @@ fn ask(client: usize, begin: Instant, seconds: u64) -> Vec<(u16, f64)> {
     let mut buffer = vec![0; 1 << 16];
     while begin.elapsed() < Duration::from_secs(seconds) {
         let (sent, number) = (Instant::now(), answers.len());
-        let request = format!("GET /api/v1/search?q=client%20{client}%20asks%20{number} HTTP/1.1\r\nHost: {ADDRESS}\r\n\r\n");
+        let request = format!(
+            "GET /api/v1/search?q=client%20{client}%20asks%20{number} HTTP/1.1\r\nHost: {ADDRESS}\r\n\r\n"
+        );
         if stream.write_all(request.as_bytes()).is_err() {
             stream = TcpStream::connect(ADDRESS).unwrap(); // after five minutes a connection ends
             continue;
@@ -150,7 +165,9 @@ fn ask(client: usize, begin: Instant, seconds: u64) -> Vec<(u16, f64)> {
                 break None;
             }
             if let Some((head, body)) = text.split_once("\r\n\r\n") {
-                let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")?.parse::<usize>().ok());
+                let length = head
+                    .lines()
+                    .find_map(|line| line.strip_prefix("content-length: ")?.parse::<usize>().ok());
                 if length.is_some_and(|length| body.len() >= length) {
                     break head[9..12].parse().ok();
                 }

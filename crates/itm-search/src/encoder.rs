@@ -60,11 +60,18 @@ pub(crate) fn checked(encoder: &dyn Encoder, count: usize, rows: Vec<f32>) -> Re
         let expected = format!("{count} rows of {width} values");
         return Err(Error::invalid(place, expected, format!("{} values", rows.len())));
     }
-    let lengths = rows.chunks_exact(width).map(length);
-    match lengths.into_iter().find(|length| !((length - 1.0).abs() < 1e-3)) {
-        Some(length) => Err(Error::invalid(place, "rows of length 1", format!("length {length}"))),
+    match rows.chunks_exact(width).find(|row| !is_unit(row)) {
+        Some(row) => {
+            let got = format!("length {}", length(row));
+            Err(Error::invalid(place, "rows of length 1", got))
+        }
         None => Ok(rows),
     }
+}
+
+/// Whether a row has length 1; a row with NaN has not.
+pub(crate) fn is_unit(row: &[f32]) -> bool {
+    (length(row) - 1.0).abs() < 1e-3
 }
 
 /// The Euclidean length of a row.

@@ -7,12 +7,15 @@ use std::path::{Path, PathBuf};
 use itm_core::files::read;
 use itm_core::{Error, Result};
 
-use crate::encoder::length;
+use crate::encoder::is_unit;
 use crate::store::values;
 use crate::{Encoder, Picture};
 
 /// A longer file is not of this program.
 const MOST_BYTES: u64 = 1 << 38;
+
+/// A picture and its row.
+type Encoded = (Picture, Vec<f32>);
 
 /// A file of records. The first names model and folder; each of the others is a picture with its row.
 ///
@@ -30,7 +33,7 @@ impl Journal {
         out: &Path,
         folder: &Path,
         encoder: &dyn Encoder,
-    ) -> Result<(Self, Vec<(Picture, Vec<f32>)>)> {
+    ) -> Result<(Self, Vec<Encoded>)> {
         let path = out.join("encoded.part");
         let head = serde_json::to_vec(&(encoder.identity(), folder)).expect("two strings");
         let bytes = match fs::symlink_metadata(&path) {
@@ -62,7 +65,7 @@ fn about(picture: &Picture) -> Vec<u8> {
     serde_json::to_vec(picture).expect("a picture")
 }
 
-fn whole(head: &[u8], records: &[(Picture, Vec<f32>)]) -> Vec<u8> {
+fn whole(head: &[u8], records: &[Encoded]) -> Vec<u8> {
     let mut bytes = record(head, &[]);
     records.iter().for_each(|(picture, row)| bytes.extend(record(&about(picture), row)));
     bytes
@@ -74,7 +77,7 @@ fn record(text: &[u8], row: &[f32]) -> Vec<u8> {
 }
 
 /// The whole records after the first, if the first is `head`. What a kill has cut ends them.
-fn records(mut bytes: &[u8], head: &[u8], width: usize) -> Vec<(Picture, Vec<f32>)> {
+fn records(mut bytes: &[u8], head: &[u8], width: usize) -> Vec<Encoded> {
     if text(&mut bytes) != Some(head) {
         return vec![];
     }
@@ -84,7 +87,7 @@ fn records(mut bytes: &[u8], head: &[u8], width: usize) -> Vec<(Picture, Vec<f32
         && let Some(row) = width.checked_mul(4).and_then(|length| bytes.split_off(..length))
     {
         let row = values(row, f32::from_le_bytes);
-        if !((length(&row) - 1.0).abs() < 1e-3) {
+        if !is_unit(&row) {
             break; // a full disk or a power cut can leave zeros
         }
         records.push((picture, row));

@@ -34,6 +34,10 @@ pub use crate::pictures::View;
 pub use crate::sizes::Sizes;
 pub use crate::starts::ClosedForm;
 
+/// The target that a search trains if nobody has made an index.
+#[cfg(feature = "search")]
+pub(crate) const SEARCHED: &str = "fne-scenes";
+
 /// Every method.
 pub const ALL: [&Kind; 4] = [&fne::KIND, &hal::KIND, &naaf::KIND, &tags_dc::KIND];
 

@@ -190,6 +190,10 @@ fn rows(scored: &dyn Scored, model: &Model<'_>) -> Result<EmbeddingRows> {
 fn embed(model: &Model<'_>, texts: &[String]) -> Result<Vec<f32>> {
     let numbers = texts.iter().map(|text| model.reading.read(text));
     let numbers = numbers.collect::<Result<Vec<_>>>()?;
+    if let Some((text, _)) = texts.iter().zip(&numbers).find(|(_, numbers)| numbers.is_empty()) {
+        let expected = "a word that a caption of the training has";
+        return Err(Error::invalid(format!("\"{text}\""), expected, "none"));
+    }
     let items = model.inputs.items(Split::Test);
     let ImageItems::Features(all) = items.images else {
         return Err(Error::invalid("--run", "a row that sees features", &model.row));
@@ -197,12 +201,5 @@ fn embed(model: &Model<'_>, texts: &[String]) -> Result<Vec<f32>> {
     let one = Features { dim: all.dim, values: all.row(0).to_vec() };
     let pairs = Pairs::new(1, vec![0; texts.len()])?;
     let items = Items { images: ImageItems::Features(&one), texts: &numbers, pairs: &pairs };
-    let rows = rows(&*model.method.scored(items)?, model)?;
-    for (text, row) in texts.iter().zip(rows.texts.chunks_exact(rows.dim)) {
-        if row.iter().all(|&value| value == 0.0) {
-            let expected = "a word that a caption of the training has";
-            return Err(Error::invalid(format!("\"{text}\""), expected, "none"));
-        }
-    }
-    Ok(rows.texts)
+    Ok(rows(&*model.method.scored(items)?, model)?.texts)
 }
