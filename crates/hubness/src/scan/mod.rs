@@ -27,15 +27,18 @@
 //! use hubness::scan::{Budget, Scan};
 //! use itm_core::tiles::Embeddings;
 //!
-//! // Ten queries of each of ten topics, an item for each query, and one that looks like all queries.
-//! let row = |at: usize| (0..11).map(move |d| if d == at / 10 { 1.0 } else if d == 10 { 0.5 } else { (at * 7 + d * 3) as f32 % 10.0 / 50.0 });
-//! let queries: Vec<f32> = (0..100).flat_map(row).collect();
-//! let mut items = queries.clone();
-//! items.extend([1.0; 11]);
-//! let queries = Embeddings::new("queries", 100, 11, &queries)?;
-//! let scan = Scan::new(queries, Embeddings::new("items", 101, 11, &items)?, 5)?;
+//! // Ten topics, the first ten columns. Queries share a direction, the last column; so does one of the items, which is a little of each topic.
+//! let noise = |at: usize, d: usize| ((at * 7919 + d * 104_729) % 1009) as f32 / 1009.0 - 0.5;
+//! let row = |at: usize, common: f32| {
+//!     (0..11).map(move |d| if d == at % 10 { 1.0 } else if d == 10 { common } else { noise(at, d) })
+//! };
+//! let queries: Vec<f32> = (0..400).flat_map(|at| row(at + 31, 0.9)).collect();
+//! let mut items: Vec<f32> = (0..300).flat_map(|at| row(at, 0.0)).collect();
+//! items.extend([0.4; 10].iter().chain(&[1.5]));
+//! let queries = Embeddings::new("queries", 400, 11, &queries)?;
+//! let scan = Scan::new(queries, Embeddings::new("items", 301, 11, &items)?, 5)?;
 //! let alerts = scan.alerts(Budget::FalseAlarms(0.1))?;
-//! assert_eq!(alerts.iter().map(|alert| alert.item).collect::<Vec<_>>(), [100]);
+//! assert_eq!(alerts.iter().map(|alert| alert.item).collect::<Vec<_>>(), [300]);
 //! # Ok::<(), hubness::Error>(())
 //! ```
 
