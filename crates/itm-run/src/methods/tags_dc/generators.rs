@@ -62,7 +62,7 @@ impl Generators {
         models.push((name.clone(), method));
         let own = made.map(|made| (name.clone(), Arc::new(made)));
         // The other models judge this model's sentences; then this model judges those of the others.
-        for (generator, made) in &own {
+        if let Some((generator, made)) = &own {
             for (judge, other) in models.iter() {
                 let found = judged(trial, model, other, made)?;
                 scores.insert((generator.clone(), judge.clone()), found);
