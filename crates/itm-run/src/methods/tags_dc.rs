@@ -4,6 +4,7 @@ mod edited;
 mod gaps;
 mod generators;
 mod judged;
+mod made;
 mod synthetic;
 
 use std::any::Any;

@@ -83,7 +83,7 @@ impl Benchmark {
         let (images, units) = self.units();
         let mut counts = BTreeMap::new();
         for (question, image) in self.questions.iter().zip(images) {
-            for (measure, mark) in question.marks(&finite)? {
+            for (measure, mark) in question.marks(finite)? {
                 let subset = Some(question.subset.clone());
                 for of in [
                     (None, None),

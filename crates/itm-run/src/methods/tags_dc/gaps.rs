@@ -10,7 +10,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::filler;
-use super::synthetic::Made;
+use super::made::Made;
 use crate::measures::course::{mean, numbers};
 use crate::measures::{Trained, Trial};
 use crate::report::{Report, coloured, of_rows};

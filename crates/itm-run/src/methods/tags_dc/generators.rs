@@ -11,7 +11,7 @@ use itm_report::table::{Role, Table};
 use tags_dc::train::TagsDc;
 
 use super::filler;
-use super::synthetic::Made;
+use super::made::Made;
 use crate::measures::Trial;
 use crate::model::Model;
 use crate::report::{Report, of_rows};
@@ -62,7 +62,7 @@ impl Generators {
         models.push((name.clone(), method));
         let own = made.map(|made| (name.clone(), Arc::new(made)));
         // The other models judge this model's sentences; then this model judges those of the others.
-        for (generator, made) in &own {
+        if let Some((generator, made)) = &own {
             for (judge, other) in models.iter() {
                 let found = judged(trial, model, other, made)?;
                 scores.insert((generator.clone(), judge.clone()), found);
@@ -210,7 +210,7 @@ mod tests {
     use itm_core::eval::Protocol;
 
     use super::*;
-    use crate::methods::tags_dc::synthetic::sentences;
+    use crate::methods::tags_dc::made::sentences;
     use crate::report::tests::sample;
     use crate::testing::{by_truth, small_run, texts};
 
@@ -218,7 +218,8 @@ mod tests {
     #[test]
     fn the_order_of_the_models_does_not_matter() {
         let run = small_run("tags-dc-scenes");
-        let models = [("ITM", 0), ("TAGS", 0), ("TAGS", 1)].map(|of| run.model(of.0, of.1).unwrap());
+        let models =
+            [("ITM", 0), ("TAGS", 0), ("TAGS", 1)].map(|of| run.model(of.0, of.1).unwrap());
         let scores = by_truth(models[0].source);
         let looked = |order: [usize; 3]| {
             let generators = Generators::default();

@@ -7,13 +7,12 @@ use itm_report::format::{interval, points, share};
 use itm_report::table::Table;
 use tags_dc::edits::CaptionEdit;
 use tags_dc::fluency::{Fluency, Trigrams};
-use tags_dc::train::{SentenceCounts, SentenceShares, SentenceText, Verdicts};
+use tags_dc::train::{SentenceCounts, SentenceShares, Verdicts};
 
 use super::gaps::{self, Gaps};
 use super::generators::Generators;
-use super::{caption, filler};
+use super::made::{Made, sentences};
 use crate::measures::{BySeed, Measure, Trial};
-use crate::model::Model;
 use crate::report::{Place, Report, Section, of_rows};
 use crate::source::Source;
 use crate::split::Split;
@@ -25,14 +24,6 @@ pub(super) struct SyntheticSentences {
     fluency: BySeed<[Option<Fluency>; 2]>,
     gaps: BySeed<Gaps>,
     generators: Generators,
-}
-
-/// A sentence that a model makes from a test caption.
-#[derive(Debug, Clone)]
-pub(super) struct Made {
-    /// Number of the caption.
-    pub(super) text: usize,
-    pub(super) sentence: SentenceText,
 }
 
 impl Measure for SyntheticSentences {
@@ -64,26 +55,6 @@ impl Measure for SyntheticSentences {
         section.figures.extend(gaps::figures(report, &gaps));
         Ok(section)
     }
-}
-
-/// The sentences that a trained model makes from the test captions; `None` if it makes none, or without a truth.
-///
-/// # Errors
-/// If an item cannot be read.
-pub(super) fn sentences(source: &Source, model: &Model) -> Result<Option<Vec<Made>>> {
-    let (part, Some(_)) = source.part(Split::Test) else { return Ok(None) };
-    let (Some(method), Some(words)) = (filler(&*model.method), model.reading.spelled_by_number())
-    else {
-        return Ok(None);
-    };
-    let spell = |text: &str| model.reading.words(text);
-    let mut all = vec![];
-    for text in 0..part.captions.len() {
-        let of = caption(model, (Split::Test, text), &words, &spell);
-        let Some(made) = method.sentences(&of)? else { return Ok(None) };
-        all.extend(made.into_iter().map(|sentence| Made { text, sentence }));
-    }
-    Ok(Some(all))
 }
 
 /// The sentences against the truth.
