@@ -13,7 +13,7 @@ pub mod run_dir;
 pub mod train;
 
 mod audit;
-#[cfg(all(feature = "published", feature = "cpu"))]
+#[cfg(feature = "published")]
 mod embed;
 mod encoded;
 mod estimate;
@@ -69,9 +69,9 @@ pub fn run(cli: Cli) -> Result<()> {
         Command::Data { command: Some(DataCommand::Check { dir }) } => data_check(&dir)?,
         Command::Negatives(args) => _ = negatives::negatives(&args, &cli.configs)?,
         Command::Scenes(args) => scenes::scenes(&args)?,
-        #[cfg(all(feature = "published", feature = "cpu"))]
+        #[cfg(feature = "published")]
         Command::Embed(args) => embed::embed(&args)?,
-        #[cfg(not(all(feature = "published", feature = "cpu")))]
+        #[cfg(not(feature = "published"))]
         Command::Embed(args) => {
             return Err(Error::Feature { place: args.model, feature: "published" });
         }
