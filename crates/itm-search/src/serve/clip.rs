@@ -8,13 +8,12 @@ use axum::body::Bytes;
 use axum::extract::State as Extract;
 use axum::http::{HeaderMap, header};
 use base64::prelude::{BASE64_STANDARD, Engine};
-use image::DynamicImage;
-use itm_core::data::upright_bytes;
 use serde::{Deserialize, Serialize};
 
 use super::ask::{MOST, bad};
 use super::refusal::{ForPrograms, Refusal};
 use super::state::State;
+use super::upload::picture;
 use crate::{Filter, Hit, Options, Query};
 
 /// The name of the only index.
@@ -114,14 +113,6 @@ impl Knn {
             _ => Err(bad("the body", "one of text and image", "none or both")),
         }
     }
-}
-
-/// A picture that somebody sent: its head is checked before anything is decoded.
-pub(crate) fn picture(bytes: &[u8]) -> Result<DynamicImage, Refusal> {
-    if bytes.len() > super::upload::MOST {
-        return Err(super::upload::large());
-    }
-    Ok(DynamicImage::ImageRgb8(upright_bytes("the picture", bytes)?))
 }
 
 fn result(state: &State, hit: &Hit, host: &str, shown: bool) -> Neighbour {

@@ -14,7 +14,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Redirect, Response};
 use itm_core::files::sha256_hex;
 
-use super::pages::layout;
+use super::layout;
 use super::state::State;
 
 const COOKIE: &str = "itm-token";

@@ -18,6 +18,7 @@ mod ask;
 mod clip;
 mod desk;
 mod guard;
+mod layout;
 mod pages;
 mod pictures;
 mod refusal;

@@ -4,7 +4,7 @@ use axum::Json;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
-use super::pages::layout;
+use super::layout;
 
 /// A status and one line.
 #[derive(Debug)]

@@ -9,9 +9,11 @@ use axum::http::{StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{Html, IntoResponse, Response};
 
+use image::DynamicImage;
+use itm_core::data::upright_bytes;
+
 use super::api::{AnswerReply, reply};
 use super::ask::Ask;
-use super::clip::picture;
 use super::pages;
 use super::refusal::{ForPeople, ForPrograms, Refusal};
 use super::state::State;
@@ -45,6 +47,14 @@ pub(crate) async fn place(
 /// More than 20 MiB.
 pub(crate) fn large() -> Refusal {
     Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "A picture has at most 20 MiB.")
+}
+
+/// A picture that somebody sent: its head is checked before anything is decoded.
+pub(crate) fn picture(bytes: &[u8]) -> Result<DynamicImage, Refusal> {
+    if bytes.len() > MOST {
+        return Err(large());
+    }
+    Ok(DynamicImage::ImageRgb8(upright_bytes("the picture", bytes)?))
 }
 
 /// `POST /like`: the form with a file.

@@ -3,8 +3,8 @@
 use axum::response::Html;
 use maud::html;
 
-use super::layout::{name, number, page as frame, thumbnail};
 use crate::serve::ask::Ask;
+use crate::serve::layout::{name, number, page as frame, thumbnail};
 use crate::serve::state::State;
 
 /// Hubs of the page.

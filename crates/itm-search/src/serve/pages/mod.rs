@@ -1,7 +1,7 @@
 //! Pages: each works without JavaScript.
 
 mod hubs;
-pub(crate) mod layout;
+
 mod photograph;
 mod results;
 

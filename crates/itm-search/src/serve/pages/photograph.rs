@@ -3,8 +3,8 @@
 use axum::response::Html;
 use maud::{Markup, html};
 
-use super::layout::{address, name, number, page as frame, thumbnail};
 use crate::serve::ask::Ask;
+use crate::serve::layout::{address, name, number, page as frame, thumbnail};
 use crate::serve::state::{State, when};
 use crate::{Hit, Why};
 

@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use axum::response::Html;
 use maud::{Markup, html};
 
-use super::layout::{address, name, number, page as frame, thumbnail};
 use crate::serve::ask::{Ask, MOST};
+use crate::serve::layout::{address, name, number, page as frame, thumbnail};
 use crate::serve::state::{State, when};
 use crate::{Answer, Hit};
 

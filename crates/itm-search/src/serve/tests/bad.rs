@@ -214,18 +214,8 @@ fn beyond_the_queue_is_503_and_a_panic_is_500() {
     let mut open: Vec<TcpStream> = (0..5).map(|_| site.connect()).collect();
     for stream in &mut open {
         stream.write_all(request.as_bytes()).unwrap();
-        stream.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
     }
-    let mut refused = vec![];
-    while refused.len() < 2 {
-        open.retain_mut(|stream| {
-            let mut reply = vec![];
-            let ended = stream.read_to_end(&mut reply).is_ok();
-            refused.extend(ended.then(|| Reply::read(&reply)));
-            !ended
-        });
-    }
-    for reply in refused {
+    for reply in first_replies(&mut open, 2) {
         assert_eq!((reply.status, reply.header("retry-after")), (503, Some("1")));
     }
     assert_eq!(site.get("/?q=red").status, 503);
