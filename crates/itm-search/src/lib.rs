@@ -22,6 +22,7 @@ mod folder;
 mod index;
 mod journal;
 mod levels;
+mod pass;
 mod picture;
 mod query;
 mod search;

@@ -7,6 +7,7 @@ use itm_core::tiles::scores_of_rows;
 use itm_core::{Error, Result};
 
 use crate::encoder::{length, pictures, texts};
+use crate::pass::Pass;
 use crate::{Encoder, Index, Query, What};
 
 /// Words of a query that [`Searcher::why`] shows.
@@ -16,6 +17,7 @@ const MOST_WORDS: usize = 32;
 pub struct Searcher {
     index: Index,
     encoder: Box<dyn Encoder>,
+    pass: Pass,
 }
 
 /// Which pictures may answer.
@@ -90,7 +92,7 @@ impl Searcher {
                 format!("{}, or other weights", encoder.name()),
             ));
         }
-        Ok(Self { index, encoder })
+        Ok(Self { index, encoder, pass: Pass::default() })
     }
 
     /// The index.
@@ -115,7 +117,7 @@ impl Searcher {
         filter.check()?;
         let index = &self.index;
         let corrected = *corrected && query.has_words();
-        let cosines = scores_of_rows(&self.row(query)?, index.rows());
+        let cosines = self.pass.scores(self.row(query)?, index.rows())?;
         let all = index.pictures();
         let passes: Vec<usize> = (0..all.len()).filter(|&at| filter.passes(&all[at])).collect();
         let candidates = passes.len();

@@ -153,7 +153,7 @@ impl Server {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
-            .max_blocking_threads(2 * cores + 2)
+            .max_blocking_threads(state::SEARCHES + cores + 2)
             .enable_all()
             .build()
             .map_err(Error::io("threads of the server"))?;

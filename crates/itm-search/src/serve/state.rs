@@ -11,6 +11,8 @@ use super::refusal::Refusal;
 use super::{Limits, Options};
 use crate::{Picture, Query, Searcher, Why};
 
+/// Searches that run at a time. They wait for each other and then share one pass over the rows, so there are more of them than cores.
+pub(crate) const SEARCHES: usize = 32;
 /// Heat maps that are kept: the page asks for one word after another of the same query and picture.
 const KEPT: usize = 16;
 /// Folders that the page offers as a filter.
@@ -53,7 +55,7 @@ impl State {
             hubs: hubs(searcher.index().answers()),
             loopback: options.listen.ip().is_loopback(),
             token: options.token.clone(),
-            searches: Desk::new(limits.searches, cores),
+            searches: Desk::new(limits.searches, SEARCHES),
             pictures: Desk::new(limits.pictures, cores),
             uploads: Semaphore::new(limits.uploads),
             whys: Mutex::default(),
