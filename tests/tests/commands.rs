@@ -30,7 +30,7 @@ fn pages() -> Vec<PathBuf> {
 fn parse(words: &[&str]) -> Option<Result<(), clap::Error>> {
     Some(match *words {
         ["cargo", "xtask", command, ..] if OWN.contains(&command) => return None,
-        ["cargo", "xtask", "phrases", ..] => {
+        ["cargo", "xtask", "benchmark" | "phrases", ..] => {
             tags_dc::cli::Cli::try_parse_from(&words[1..]).map(drop)
         }
         ["cargo", "xtask", ..] => {

@@ -242,7 +242,7 @@ fn a_stop_is_clean() {
     while *gate.waiting.lock().unwrap() == 0 {
         thread::sleep(Duration::from_millis(5));
     }
-    let stop = std::mem::replace(&mut site.stop, Some(oneshot::channel().0)).unwrap();
+    let stop = site.stop.replace(oneshot::channel().0).unwrap();
     stop.send(()).unwrap();
     thread::sleep(Duration::from_millis(100));
     gate.open();
