@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::*;
+use crate::testing::Numbers;
 use crate::{Filter, Query};
 
 fn paths(answer: &Value) -> Vec<&str> {
@@ -20,22 +21,44 @@ fn an_answer_is_the_searchers_to_the_digit() {
         ("2:green - blue + a/red.jpg", true),
         ("a sentence of no colour", false),
     ] {
-        let query = Query::parse(q, searcher.index()).unwrap();
-        let options =
-            crate::Options { top: 6, corrected, threshold: None, filter: Filter::default() };
-        let want = searcher.search(&query, &options).unwrap();
-        let q = q.replace(' ', "%20").replace('+', "%2B");
-        let got = site.json(&format!("/api/v1/search?q={q}&top=6&corrected={corrected}"));
-        assert_eq!((&got["found"], &got["candidates"]), (&json!(want.found), &json!(6)));
-        let hits: Vec<_> =
-            want.hits.iter().map(|hit| (hit.picture as u64, hit.score, hit.cosine)).collect();
-        let number = |hit: &Value, key: &str| hit[key].as_f64().unwrap() as f32;
-        let hit = |hit: &Value| {
-            (hit["picture"].as_u64().unwrap(), number(hit, "score"), number(hit, "cosine"))
-        };
-        let got: Vec<_> = got["hits"].as_array().unwrap().iter().map(hit).collect();
-        assert_eq!(got, hits);
+        same(&site, &searcher, q, corrected);
     }
+}
+
+/// In an index with hubs, the corrected answer is another one than the uncorrected.
+#[test]
+fn a_correction_is_asked_for() {
+    let world = World::new();
+    for number in 0..80 {
+        world.write(&format!("n/{number}.png"), &Numbers::png(number));
+    }
+    world.update(&Numbers).unwrap();
+    let site = Site::serve(world, Box::new(Numbers), Limits::default(), None);
+    let searcher = Searcher::new(site.world.index(), Box::new(Numbers)).unwrap();
+    assert_ne!(searcher.index().correction(), "none");
+    let [corrected, plain] =
+        [true, false].map(|corrected| same(&site, &searcher, "a sentence", corrected));
+    assert_ne!(corrected, plain);
+}
+
+/// Compares an answer of the interface with the searcher's, and returns number, score and cosine of its hits.
+fn same(site: &Site, searcher: &Searcher, q: &str, corrected: bool) -> Vec<(u64, f32, f32)> {
+    let query = Query::parse(q, searcher.index()).unwrap();
+    let options = crate::Options { top: 6, corrected, threshold: None, filter: Filter::default() };
+    let want = searcher.search(&query, &options).unwrap();
+    let q = q.replace(' ', "%20").replace('+', "%2B");
+    let got = site.json(&format!("/api/v1/search?q={q}&top=6&corrected={corrected}"));
+    let found = (&got["found"], &got["candidates"]);
+    assert_eq!(found, (&json!(want.found), &json!(want.candidates)));
+    let hits: Vec<_> =
+        want.hits.iter().map(|hit| (hit.picture as u64, hit.score, hit.cosine)).collect();
+    let number = |hit: &Value, key: &str| hit[key].as_f64().unwrap() as f32;
+    let hit = |hit: &Value| {
+        (hit["picture"].as_u64().unwrap(), number(hit, "score"), number(hit, "cosine"))
+    };
+    let got: Vec<_> = got["hits"].as_array().unwrap().iter().map(hit).collect();
+    assert_eq!(got, hits);
+    got
 }
 
 #[test]

@@ -37,6 +37,11 @@ impl Site {
 
     fn with(world: World, encoder: Box<dyn Encoder>, limits: Limits, token: Option<&str>) -> Self {
         world.update(&Colours::default()).unwrap();
+        Self::serve(world, encoder, limits, token)
+    }
+
+    /// The index as it is.
+    fn serve(world: World, encoder: Box<dyn Encoder>, limits: Limits, token: Option<&str>) -> Self {
         let searcher = Searcher::new(world.index(), encoder).unwrap();
         let listen = "127.0.0.1:0".parse().unwrap();
         let options = Options { listen, token: token.map(str::to_owned) };
