@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 
 use image::{DynamicImage, RgbImage};
 use itm_core::cca::{Cca, CcaOptions, Projection};
@@ -121,12 +121,12 @@ impl Encoder for Joined {
     }
 
     fn texts(&self, texts: &[&str]) -> Result<Vec<f32>> {
-        let towers = self.towers.lock().expect("no panic under this lock");
+        let towers = self.towers.lock().unwrap_or_else(PoisonError::into_inner);
         Ok(self.maps[1].unit_rows(&towers[1].embedder.sentences(texts)?))
     }
 
     fn pictures(&self, pictures: &[DynamicImage]) -> Result<Vec<f32>> {
-        let towers = self.towers.lock().expect("no panic under this lock");
+        let towers = self.towers.lock().unwrap_or_else(PoisonError::into_inner);
         let mut rows = vec![];
         for picture in pictures.iter().map(DynamicImage::to_rgb8) {
             match self.seen.get(&sha256_hex(picture.as_raw())) {

@@ -1,7 +1,7 @@
 //! Published models as encoders of a search.
 
 use std::path::PathBuf;
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use image::{DynamicImage, RgbImage};
 use itm_core::data::sha256_hex;
@@ -82,8 +82,9 @@ impl Published {
         Ok(Self { tower: Mutex::new(tower), transform, name, identity, width })
     }
 
-    fn tower(&self) -> std::sync::MutexGuard<'_, Tower> {
-        self.tower.lock().expect("no panic under this lock")
+    /// A panic of the model leaves nothing behind in it, so the next search works.
+    fn tower(&self) -> MutexGuard<'_, Tower> {
+        self.tower.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
