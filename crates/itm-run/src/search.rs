@@ -27,8 +27,8 @@ use crate::{progress, stop};
 enum Origin {
     /// Folder or name of CLIP or SigLIP.
     Published { model: String },
-    /// Folders or names of two models, the file of their maps beside the index, and the SHA-256 of the captions.
-    Joined { model: String, text_model: String, maps: String, captions: String },
+    /// Folders or names of two models, and the file of their maps beside the index.
+    Joined { model: String, text_model: String, maps: String },
     /// The folder of a run, and its row.
     Run { run: PathBuf, row: String },
 }
@@ -129,7 +129,7 @@ pub(crate) fn open(index: &Path, backend: &str, configs: &Path) -> Result<Search
         .map_err(|e| Error::invalid(index.display(), "an index of `itm index`", e))?;
     let encoder: Box<dyn Encoder> = match &origin {
         Origin::Published { model } => Box::new(published::Published::open(model, backend)?),
-        Origin::Joined { model, text_model, maps, .. } => {
+        Origin::Joined { model, text_model, maps } => {
             Box::new(joined::Joined::open([model, text_model], &index.join(maps), backend)?)
         }
         Origin::Run { run, row } => Box::new(run::RunEncoder::open(run, row, backend, configs)?),
@@ -244,12 +244,6 @@ fn stopped(done: usize) -> Result<()> {
         )),
         false => Ok(()),
     }
-}
-
-/// The model of an index, if there is an index.
-fn origin_of(out: &Path) -> Option<Origin> {
-    let about: Value = Index::open(out).ok()?.about().clone();
-    serde_json::from_value(about).ok()
 }
 
 #[cfg(test)]

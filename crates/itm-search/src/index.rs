@@ -1,16 +1,18 @@
 //! An index that is read.
 
+use std::collections::HashMap;
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
 
 use image::RgbImage;
 use itm_core::data::upright_image;
 use itm_core::files::read;
+use itm_core::tiles::{Embeddings, Panels};
 use itm_core::{Error, Result};
 
 use crate::Picture;
 use crate::folder::locate;
-use crate::store::{Stored, thumbnail};
+use crate::store::{Manifest, Stored, thumbnail};
 
 /// The longest side of a preview, in pixels.
 const PREVIEW: u32 = 1600;
@@ -23,7 +25,16 @@ const LARGEST_THUMBNAIL: u64 = 1 << 20;
 #[derive(Debug)]
 pub struct Index {
     out: PathBuf,
-    pub(crate) stored: Stored,
+    manifest: Manifest,
+    pub(crate) pictures: Vec<Picture>,
+    bank: Vec<String>,
+    /// `[n, d]`.
+    pub(crate) rows: Panels,
+    /// What each picture gets from any query, `b_j`.
+    pub(crate) biases: Vec<f64>,
+    answers: [Vec<u32>; 2],
+    /// Pictures by the name of their file; `None` if several have it.
+    names: HashMap<String, Option<usize>>,
 }
 
 impl Index {
@@ -32,87 +43,98 @@ impl Index {
     /// # Errors
     /// If the folder has no index, one of another version, or one whose files do not belong together.
     pub fn open(out: &Path) -> Result<Self> {
-        Ok(Self { out: out.to_owned(), stored: Stored::read(out)? })
+        let Stored { manifest, pictures, bank, tables } = Stored::read(out)?;
+        let rows = Embeddings::new("rows", pictures.len(), manifest.width, &tables.rows)?;
+        let mut names = HashMap::new();
+        for (at, picture) in pictures.iter().enumerate() {
+            let name = picture.path.rsplit('/').next().unwrap_or_default();
+            names.entry(name.to_owned()).and_modify(|found| *found = None).or_insert(Some(at));
+        }
+        Ok(Self {
+            out: out.to_owned(),
+            rows: Panels::new(&rows),
+            biases: tables.biases,
+            answers: tables.answers,
+            manifest,
+            pictures,
+            bank,
+            names,
+        })
     }
 
     /// The pictures, in the order of their paths.
     pub fn pictures(&self) -> &[Picture] {
-        &self.stored.pictures
+        &self.pictures
     }
 
     /// The folder of the photographs.
     pub fn folder(&self) -> &Path {
-        &self.stored.manifest.folder
+        &self.manifest.folder
     }
 
     /// The name of the model whose rows these are.
     pub fn model(&self) -> &str {
-        &self.stored.manifest.model
+        &self.manifest.model
     }
 
     /// What the model called its rows: [`Encoder::identity`](crate::Encoder::identity).
     pub(crate) fn identity(&self) -> &str {
-        &self.stored.manifest.identity
+        &self.manifest.identity
     }
 
     /// What the maker of the index must know to open its model again.
     pub fn about(&self) -> &serde_json::Value {
-        &self.stored.manifest.about
+        &self.manifest.about
     }
 
     /// Width of a row, `d`.
     pub fn width(&self) -> usize {
-        self.stored.manifest.width
+        self.manifest.width
     }
 
     /// The unit row of a picture, `v_j`.
     ///
     /// # Panics
     /// If there is no such picture.
-    pub fn row(&self, picture: usize) -> &[f32] {
-        let width = self.width();
-        &self.stored.tables.rows[picture * width..(picture + 1) * width]
+    pub fn row(&self, picture: usize) -> Vec<f32> {
+        self.rows.row(picture)
     }
 
-    /// All rows, `[n, d]`.
-    pub(crate) fn rows(&self) -> &[f32] {
-        &self.stored.tables.rows
+    /// The picture with a path, or the only one with a file name.
+    pub(crate) fn named(&self, text: &str) -> Option<usize> {
+        let by_path = self.pictures.binary_search_by(|picture| picture.path.as_str().cmp(text));
+        by_path.ok().or_else(|| *self.names.get(text)?)
     }
 
     /// The ordinary queries.
     pub fn bank(&self) -> &[String] {
-        &self.stored.bank
+        &self.bank
     }
 
     /// The name of the correction that the bank chose.
     pub fn correction(&self) -> &str {
-        &self.stored.manifest.correction
-    }
-
-    /// What each picture gets from any query, `b_j`.
-    pub(crate) fn biases(&self) -> &[f64] {
-        &self.stored.tables.biases
+        &self.manifest.correction
     }
 
     /// For each picture, how many ordinary queries have it first by the cosine.
     pub fn answers(&self) -> &[u32] {
-        &self.stored.tables.answers[0]
+        &self.answers[0]
     }
 
     /// For each picture, how many ordinary queries have it first by the corrected score. The correction of each query is fitted on
     /// the half of the bank that the query is not in.
     pub fn corrected_answers(&self) -> &[u32] {
-        &self.stored.tables.answers[1]
+        &self.answers[1]
     }
 
     /// What ordinary queries reach: the median over the bank of the score of the best picture.
     pub(crate) fn level(&self, corrected: bool) -> f32 {
-        self.stored.manifest.levels[usize::from(corrected)]
+        self.manifest.levels[usize::from(corrected)]
     }
 
     /// Files that could not be read, and why.
     pub fn left_out(&self) -> &[(String, String)] {
-        &self.stored.manifest.left_out
+        &self.manifest.left_out
     }
 
     /// A small JPEG, which was made with the index.

@@ -4,71 +4,101 @@ use std::mem;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use itm_core::Result;
-use itm_core::tiles::{Embeddings, Tiles, scores_of_rows};
+use itm_core::tiles::{Embeddings, Panels};
+use itm_core::{Result, ScoreMatrix};
 
 /// Queries that wait while a pass runs. The next pass takes them all: reading the rows costs more than multiplying them, so twenty
 /// queries take little longer than one.
 #[derive(Default)]
 pub(crate) struct Pass {
-    waiting: Mutex<Vec<Waiting>>,
-    turn: Mutex<()>,
+    line: Mutex<Line>,
+}
+
+#[derive(Default)]
+struct Line {
+    /// Whether somebody makes a pass, or was given the turn to.
+    busy: bool,
+    waiting: Vec<Waiting>,
 }
 
 struct Waiting {
     query: Vec<f32>,
-    answer: Sender<Result<Vec<f32>>>,
+    to: Sender<Word>,
+}
+
+/// What one who waits hears.
+enum Word {
+    /// The pass is his to make, for all who wait.
+    Turn,
+    Scores(Result<Vec<f32>>),
 }
 
 impl Pass {
-    /// The scores of a query with all rows, with the bits of [`scores_of_rows`], whoever comes with it.
+    /// The scores of a query with all rows, whoever comes with it.
     ///
     /// # Errors
-    /// If a row is not finite.
-    pub(crate) fn scores(&self, query: Vec<f32>, rows: &[f32]) -> Result<Vec<f32>> {
-        let (answer, scores) = channel();
-        lock(&self.waiting).push(Waiting { query, answer });
-        let _turn = lock(&self.turn);
-        if let Ok(scores) = scores.try_recv() {
-            return scores; // of the pass that has just ended
+    /// If a value is so large that a score could overflow.
+    pub(crate) fn scores(&self, query: Vec<f32>, rows: &Panels) -> Result<Vec<f32>> {
+        let (to, word) = channel();
+        let first = {
+            let mut line = self.line();
+            line.waiting.push(Waiting { query, to });
+            !mem::replace(&mut line.busy, true)
+        };
+        if !first {
+            match word.recv() {
+                Ok(Word::Turn) => (),
+                Ok(Word::Scores(scores)) => return scores,
+                Err(_) => panic!("the pass of this query ended in a panic"),
+            }
         }
-        let all = mem::take(&mut *lock(&self.waiting));
-        let (queries, answers): (Vec<Vec<f32>>, Vec<_>) =
-            all.into_iter().map(|waiting| (waiting.query, waiting.answer)).unzip();
+        let _next = Next(self);
+        let all = mem::take(&mut self.line().waiting);
+        let (queries, askers): (Vec<Vec<f32>>, Vec<_>) =
+            all.into_iter().map(|waiting| (waiting.query, waiting.to)).unzip();
         match of_all(&queries, rows) {
             Ok(scores) => {
-                answers.iter().zip(scores).for_each(|(to, scores)| _ = to.send(Ok(scores)))
+                let each = askers.iter().enumerate();
+                each.for_each(|(at, to)| _ = to.send(Word::Scores(Ok(scores.row(at).to_vec()))));
             }
             // One of them may be at fault, so each is asked alone, and hears of its own.
-            Err(_) => answers.iter().zip(&queries).for_each(|(to, query)| {
-                _ = to.send(of_all(std::slice::from_ref(query), rows).map(|mut one| one.remove(0)));
+            Err(_) => askers.iter().zip(&queries).for_each(|(to, query)| {
+                let alone = of_all(std::slice::from_ref(query), rows);
+                _ = to.send(Word::Scores(alone.map(|scores| scores.row(0).to_vec())));
             }),
         }
-        scores.recv().expect("a query is in the pass that it has made")
+        match word.recv() {
+            Ok(Word::Scores(scores)) => scores,
+            _ => unreachable!("a query is in the pass that it has made"),
+        }
+    }
+
+    fn line(&self) -> MutexGuard<'_, Line> {
+        self.line.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The scores of each query.
-fn of_all(queries: &[Vec<f32>], rows: &[f32]) -> Result<Vec<Vec<f32>>> {
-    let [first, _, ..] = queries else {
-        return Ok(queries.iter().map(|query| scores_of_rows(query, rows)).collect());
-    };
-    let (width, m) = (first.len(), queries.len());
-    let pictures = Embeddings::new("pictures", rows.len() / width, width, rows)?;
-    let queries = queries.concat();
-    let scores = Tiles::new(pictures, Embeddings::new("queries", m, width, &queries)?)?.scores();
-    let column = |query: usize| scores.values().iter().skip(query).step_by(m).copied().collect();
-    Ok((0..m).map(column).collect())
+/// Gives the turn on when a pass has ended, also if it ended in a panic.
+struct Next<'a>(&'a Pass);
+
+impl Drop for Next<'_> {
+    fn drop(&mut self) {
+        let mut line = self.0.line();
+        line.busy = line.waiting.first().is_some_and(|first| first.to.send(Word::Turn).is_ok());
+    }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+/// The scores of each query, a row each.
+fn of_all(queries: &[Vec<f32>], rows: &Panels) -> Result<ScoreMatrix> {
+    rows.scores(&Embeddings::new("queries", queries.len(), rows.dim(), &queries.concat())?)
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::Barrier;
     use std::thread;
+
+    use itm_core::tiles::Tiles;
 
     use super::*;
     use crate::testing::{DIM, Numbers};
@@ -77,21 +107,22 @@ mod tests {
     #[test]
     fn each_query_hears_its_own_scores() {
         let rows: Vec<f32> = (0..70).flat_map(Numbers::picture).collect();
+        let rows = Embeddings::new("rows", 70, DIM, &rows).unwrap();
+        let panels = Panels::new(&rows);
         let (pass, start) = (Pass::default(), Barrier::new(16));
         thread::scope(|scope| {
             for at in 0..16 {
-                let (rows, pass, start) = (&rows, &pass, &start);
+                let (rows, panels, pass, start) = (&rows, &panels, &pass, &start);
                 scope.spawn(move || {
                     let query = Numbers::text(&format!("sentence {at}"));
-                    let want = scores_of_rows(&query, rows);
+                    let alone = Embeddings::new("query", 1, DIM, &query).unwrap();
+                    let want = Tiles::new(*rows, alone).unwrap().scores().values().to_vec();
                     start.wait();
                     for _ in 0..50 {
-                        assert_eq!(pass.scores(query.clone(), rows).unwrap(), want);
+                        assert_eq!(pass.scores(query.clone(), panels).unwrap(), want);
                     }
                 });
             }
         });
-        let both = of_all(&[rows[..DIM].to_vec(), rows[DIM..2 * DIM].to_vec()], &rows).unwrap();
-        assert_eq!(both[1], scores_of_rows(&rows[DIM..2 * DIM], &rows));
     }
 }

@@ -56,7 +56,7 @@ impl Query {
             let expected = format!("at most {MOST_CHARACTERS} characters");
             return Err(Error::invalid("query", expected, length));
         }
-        if let Some(picture) = picture(text.trim(), index) {
+        if let Some(picture) = index.named(text.trim()) {
             return Ok(Self::like(picture)); // a path may hold anything
         }
         let mut terms = vec![];
@@ -65,7 +65,7 @@ impl Query {
             if text.is_empty() {
                 return Err(Error::invalid("query", "words or a picture after each sign", "none"));
             }
-            let what = match picture(text, index) {
+            let what = match index.named(text) {
                 Some(picture) => What::Picture(picture),
                 None => What::Words(text.to_owned()),
             };
@@ -132,17 +132,6 @@ fn weighted(text: &str) -> Result<(f32, &str)> {
             Err(Error::invalid(format!("query: {text}"), expected, number))
         }
     }
-}
-
-/// The picture with a path, or the only picture with a file name.
-fn picture(text: &str, index: &Index) -> Option<usize> {
-    let pictures = index.pictures();
-    if let Ok(at) = pictures.binary_search_by(|picture| picture.path.as_str().cmp(text)) {
-        return Some(at);
-    }
-    let named = |path: &str| path.rsplit('/').next() == Some(text);
-    let mut found = (0..pictures.len()).filter(|&at| named(&pictures[at].path));
-    found.next().filter(|_| found.next().is_none())
 }
 
 #[cfg(test)]

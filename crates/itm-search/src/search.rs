@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use image::DynamicImage;
-use itm_core::tiles::scores_of_rows;
+use itm_core::tiles::{Embeddings, Panels};
 use itm_core::{Error, Result};
 
 use crate::encoder::{length, pictures, texts};
@@ -117,16 +117,15 @@ impl Searcher {
         filter.check()?;
         let index = &self.index;
         let corrected = *corrected && query.has_words();
-        let cosines = self.pass.scores(self.row(query)?, index.rows())?;
+        let cosines = self.pass.scores(self.row(query)?, &index.rows)?;
         let all = index.pictures();
-        let passes: Vec<usize> = (0..all.len()).filter(|&at| filter.passes(&all[at])).collect();
-        let candidates = passes.len();
         let score =
-            |at: usize| f64::from(cosines[at]) - if corrected { index.biases()[at] } else { 0.0 };
-        let mut ranked: Vec<(usize, f64)> = (passes.into_iter())
-            .filter(|&at| !query.terms.iter().any(|term| term.what == What::Picture(at)))
-            .map(|at| (at, score(at)))
-            .collect();
+            |at: usize| f64::from(cosines[at]) - if corrected { index.biases[at] } else { 0.0 };
+        let passes = (0..all.len()).filter(|&at| filter.passes(&all[at]));
+        let mut ranked: Vec<(usize, f64)> = passes.map(|at| (at, score(at))).collect();
+        let candidates = ranked.len();
+        let asked = |at: usize| query.terms.iter().any(|term| term.what == What::Picture(at));
+        ranked.retain(|&(at, _)| !asked(at));
         let order = |a: &(usize, f64), b: &(usize, f64)| -> Ordering {
             b.1.total_cmp(&a.1).then(a.0.cmp(&b.0))
         };
@@ -172,8 +171,10 @@ impl Searcher {
         let count = patches.grid[0] * patches.grid[1];
         let of_patches = crate::encoder::checked(&*self.encoder, count, patches.rows)?;
         let rows = texts(&*self.encoder, &words)?;
-        let cosines =
-            rows.chunks_exact(self.index.width()).map(|row| scores_of_rows(row, &of_patches));
+        let width = self.index.width();
+        let of_patches = Panels::new(&Embeddings::new("patches", count, width, &of_patches)?);
+        let cosines = of_patches.scores(&Embeddings::new("words", words.len(), width, &rows)?)?;
+        let cosines = (0..words.len()).map(|word| cosines.row(word).to_vec());
         let words = words.iter().map(|&word| word.to_owned()).zip(cosines).collect();
         Ok(Some(Why { grid: patches.grid, words }))
     }
@@ -183,7 +184,7 @@ impl Searcher {
         let encoder = &*self.encoder;
         let row = |what: &What| match what {
             What::Words(words) => texts(encoder, &[words]),
-            What::Picture(picture) => Ok(self.index.row(*picture).to_vec()),
+            What::Picture(picture) => Ok(self.index.row(*picture)),
             What::Image(image) => pictures(encoder, std::slice::from_ref(image)),
         };
         if let [term] = &query.terms[..]

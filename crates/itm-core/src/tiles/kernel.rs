@@ -16,7 +16,7 @@ pub(super) const ALIGN: usize = 64;
 const DEPTH: usize = 512;
 
 /// Texts laid out for the kernel: `[dim, width]`, the texts contiguous, padded with zeros.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(super) struct Panel {
     dim: usize,
     texts: usize,
@@ -47,6 +47,11 @@ impl Panel {
                 }
             }
         }
+    }
+
+    /// The values of a text.
+    pub(super) fn text(&self, text: usize) -> Vec<f32> {
+        self.values.iter().skip(text).step_by(self.width.max(1)).copied().collect()
     }
 
     /// Distance between two rows of the tile that [`product`] writes.

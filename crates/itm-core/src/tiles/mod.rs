@@ -23,6 +23,8 @@
 //! [`ranks`], [`Tiles::top_texts`] and [`Tiles::top_images`] give the results of [`RankCounts`], [`TopTexts`] and
 //! [`TopImages`] in less time, if only one consumer is needed: 16-bit integers decide most comparisons, and f32 the rest.
 //!
+//! [`Panels`] are rows that wait for queries: a search multiplies the same rows again and again.
+//!
 //! With the feature `parts`, `Tiles::part` gives such results for a rectangle of a larger matrix, and `Part::join` joins the parts of
 //! several processes or machines.
 //!
@@ -55,7 +57,7 @@ mod kernel;
 mod lanes;
 mod maxima;
 mod moments;
-mod one;
+mod panels;
 #[cfg(feature = "parts")]
 mod part;
 mod rank_counts;
@@ -71,7 +73,7 @@ pub use embeddings::Embeddings;
 pub use exp_sums::{ExpSums, LogSums};
 pub use maxima::{Largest, Maxima};
 pub use moments::{Moment, Moments};
-pub use one::scores_of_rows;
+pub use panels::Panels;
 #[cfg(feature = "parts")]
 pub use part::{Part, Reduction, Side};
 pub use rank_counts::{RankCounts, Standings};
@@ -96,16 +98,7 @@ impl<'a> Tiles<'a> {
     /// # Errors
     /// If the widths differ, or values are so large that a score could overflow.
     pub fn new(images: Embeddings<'a>, texts: Embeddings<'a>) -> Result<Self> {
-        if images.dim() != texts.dim() {
-            let expected = format!("the images' width {}", images.dim());
-            return Err(Error::invalid("texts", expected, texts.dim()));
-        }
-        // |Σ v·w| ≤ d · max |v| · max |w|, with room for rounding.
-        let bound = images.dim() as f64 * f64::from(images.largest()) * f64::from(texts.largest());
-        if bound > f64::from(f32::MAX) / 2.0 {
-            let expected = format!("d · max|v| · max|w| below {:e}", f32::MAX / 2.0);
-            return Err(Error::invalid("images · texts", expected, format!("{bound:e}")));
-        }
+        bounded([images.dim(), texts.dim()], [images.largest(), texts.largest()])?;
         Ok(Self { images, texts, tile: (192, 256) })
     }
 
@@ -304,6 +297,20 @@ pub fn ranks_and_work(
     pairs: &Pairs,
 ) -> Result<(Ranks, CoarseWork)> {
     Tiles::new(images, texts)?.ranks_and_work(pairs)
+}
+
+/// Refuses rows of two widths, and values so large that a score could overflow.
+fn bounded([images, texts]: [usize; 2], [v, w]: [f32; 2]) -> Result<()> {
+    if images != texts {
+        return Err(Error::invalid("texts", format!("the images' width {images}"), texts));
+    }
+    // |Σ v·w| ≤ d · max |v| · max |w|, with room for rounding.
+    let bound = images as f64 * f64::from(v) * f64::from(w);
+    if bound > f64::from(f32::MAX) / 2.0 {
+        let expected = format!("d · max|v| · max|w| below {:e}", f32::MAX / 2.0);
+        return Err(Error::invalid("images · texts", expected, format!("{bound:e}")));
+    }
+    Ok(())
 }
 
 fn gather(side: &Embeddings<'_>, rows: &[usize]) -> Vec<f32> {

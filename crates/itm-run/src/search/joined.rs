@@ -16,7 +16,7 @@ use itm_search::{Encoder, Patches};
 use safetensors::tensor::{Dtype, SafeTensors, TensorView, serialize};
 
 use super::published::Tower;
-use super::{Origin, named, origin_of};
+use super::{Origin, named};
 use crate::embed::captions::CaptionList;
 use crate::progress;
 
@@ -43,33 +43,32 @@ pub(super) struct Joined {
 impl Joined {
     /// Opens two models and stored maps.
     pub(super) fn open(models: [&str; 2], maps: &Path, backend: &str) -> Result<Self> {
-        let bytes = read(maps, MOST_BYTES)?;
-        let towers = towers(models, backend)?;
-        let maps = stored(&bytes).map_err(|e| Error::invalid(maps.display(), "maps of CCA", e))?;
-        Self::new(towers, maps, &sha256_hex(&bytes), HashMap::new())
+        Self::with_maps(towers(models, backend)?, maps, HashMap::new())
     }
 
-    fn new(
+    fn with_maps(
         towers: [Tower; 2],
-        maps: [Projection; 2],
-        hash: &str,
+        path: &Path,
         seen: HashMap<String, Vec<f32>>,
     ) -> Result<Self> {
+        let bytes = read(path, MOST_BYTES)?;
+        let maps = stored(&bytes).map_err(|e| Error::invalid(path.display(), "maps of CCA", e))?;
         let widths = [towers[0].embedder.image_width(), towers[1].embedder.text_width()];
         let inputs = [&maps[0], &maps[1]].map(Projection::inputs);
         if widths != inputs || maps[0].offset().len() != maps[1].offset().len() {
             let expected = format!("maps from rows of {widths:?} values into one space");
-            return Err(Error::invalid("maps of CCA", expected, format!("{inputs:?}")));
+            return Err(Error::invalid(path.display(), expected, format!("{inputs:?}")));
         }
         let name = format!("{} + {} by CCA", towers[0].name(), towers[1].name());
-        let identity = [&towers[0].identity, &towers[1].identity, hash].map(|part| part as &str);
+        let hash = sha256_hex(&bytes);
+        let identity = [&towers[0].identity, &towers[1].identity, &hash].map(|part| part as &str);
         let identity = sha256_hex(identity.join("\n").as_bytes());
         let transform = towers[0].transform("--model")?;
         Ok(Self { towers: Mutex::new(towers), transform, maps, seen, name, identity })
     }
 
-    /// Fits the maps on the captioned photographs and writes them beside the index, or opens those of an earlier index with the same
-    /// models and captions.
+    /// Fits the maps on the captioned photographs and writes them beside the index, or opens those of an earlier call with the same
+    /// models and captions: the file is called by them.
     pub(super) fn fit(
         models: [&str; 2],
         captions: &Path,
@@ -77,33 +76,25 @@ impl Joined {
         out: &Path,
         backend: &str,
     ) -> Result<(Self, Origin)> {
-        let hash = sha256_of(captions)?;
-        let [model, text_model] = models.map(named);
-        let origin = |maps: String| Origin::Joined {
-            model: model.clone(),
-            text_model: text_model.clone(),
-            maps,
-            captions: hash.clone(),
-        };
-        if let Some(Origin::Joined { maps, .. }) = origin_of(out)
-            && origin_of(out) == Some(origin(maps.clone()))
-        {
-            return Ok((Self::open(models, &out.join(&maps), backend)?, origin(maps)));
-        }
         let towers = towers(models, backend)?;
+        let key = [&towers[0].identity, &towers[1].identity, &sha256_of(captions)?];
+        let key = sha256_hex(key.map(|part| part as &str).join("\n").as_bytes());
+        let file = format!("maps-{}.safetensors", &key[..16]);
+        let path = out.join(&file);
+        let [model, text_model] = models.map(named);
+        let origin = Origin::Joined { model, text_model, maps: file };
+        if path.exists() {
+            return Ok((Self::with_maps(towers, &path, HashMap::new())?, origin));
+        }
         let (data, seen) = captioned(&towers, captions, images)?;
         let spinner = progress::spinner("solving CCA");
         // The rows of the sentence model stand alone: no term is in that many captions.
         let cca =
             Cca::fit(&data, &CcaOptions { min_captions: usize::MAX, ..CcaOptions::default() })?;
         spinner.finish_and_clear();
-        let maps = cca.projections().map(Clone::clone);
-        let bytes = bytes(&maps);
-        let sha256 = sha256_hex(&bytes);
-        let file = format!("maps-{}.safetensors", &sha256[..16]);
         fs::create_dir_all(out).map_err(Error::io(out))?;
-        write_bytes(&out.join(&file), &bytes)?;
-        Ok((Self::new(towers, maps, &sha256, seen)?, origin(file)))
+        write_bytes(&path, &bytes(&cca.projections().map(Clone::clone)))?;
+        Ok((Self::with_maps(towers, &path, seen)?, origin))
     }
 }
 

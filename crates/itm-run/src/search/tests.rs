@@ -150,6 +150,9 @@ fn two_models_are_joined_by_captions() {
     fs::remove_file(world.path("images/29.png")).unwrap(); // it has a caption, and the maps are there
     index(&world.args(true), &configs()).unwrap();
     assert_eq!((maps(), world.open().index().pictures().len()), (first.clone(), PICTURES - 1));
+    fs::remove_dir_all(world.path("out/index")).unwrap(); // as after a stop between the maps and the index
+    index(&world.args(true), &configs()).unwrap();
+    assert_eq!(maps(), first);
 
     let captions = fs::read_to_string(world.path("captions.txt")).unwrap();
     let fewer: String = captions.lines().take(25).map(|line| format!("{line}\n")).collect();

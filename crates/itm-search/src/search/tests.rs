@@ -81,7 +81,7 @@ fn thresholds_and_levels() {
 fn filters() {
     let (_world, searcher) = colours();
     let mut index = searcher.index;
-    for (k, picture) in index.stored.pictures.iter_mut().enumerate() {
+    for (k, picture) in index.pictures.iter_mut().enumerate() {
         picture.taken = (k > 0).then(|| format!("2024-0{k}-15T12:00:00"));
     }
     let searcher = Searcher::new(index, Box::new(Colours::default())).unwrap();
