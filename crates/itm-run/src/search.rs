@@ -15,7 +15,6 @@ use itm_search::{
     Encoder, Filter, Index, Options, Query, Searcher, Sources, ordinary_queries, update,
 };
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::cli::{How, IndexArgs, SearchArgs, ServeArgs, What};
 use crate::config::Config;
