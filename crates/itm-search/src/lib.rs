@@ -34,7 +34,7 @@ mod testing;
 mod update;
 
 pub use bank::ordinary_queries;
-pub use encoder::{Encoder, Patches};
+pub use encoder::{Encoder, Model, Patches};
 pub use index::Index;
 pub use picture::Picture;
 pub use query::{MOST_CHARACTERS, Query, Term, What};

@@ -175,16 +175,8 @@ impl Gate {
 struct Slow(Arc<Gate>);
 
 impl Encoder for Slow {
-    fn name(&self) -> String {
-        Colours::default().name()
-    }
-
-    fn identity(&self) -> String {
-        Colours::default().identity()
-    }
-
-    fn width(&self) -> usize {
-        Colours::default().width()
+    fn model(&self) -> Model {
+        Colours::default().model()
     }
 
     fn texts(&self, texts: &[&str]) -> Result<Vec<f32>> {
