@@ -48,7 +48,7 @@ impl Temperature {
 
     /// The temperature with θ set back to log 100 if θ is beyond. Call it after each update, as CLIP does.
     #[must_use]
-    pub fn bounded(self) -> Self {
+    pub(crate) fn bounded(self) -> Self {
         match self {
             Self::Learned(log) => Self::Learned(log.map(|log| {
                 let learns = log.is_require_grad();

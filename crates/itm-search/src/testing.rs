@@ -44,7 +44,11 @@ fn mean(image: &RgbImage) -> [f64; 3] {
 
 impl Encoder for Colours {
     fn model(&self) -> Model {
-        Model { name: "colours".into(), identity: format!("colours {}", self.version), width: WIDTH }
+        Model {
+            name: "colours".into(),
+            identity: format!("colours {}", self.version),
+            width: WIDTH,
+        }
     }
 
     fn texts(&self, texts: &[&str]) -> Result<Vec<f32>> {

@@ -60,13 +60,15 @@ fn parts() -> Vec<Part> {
     let presets = [naaf::Preset::Paper, naaf::Preset::Official, naaf::Preset::Default];
     let about = "Negative-aware attention. In Rust `naaf::Preset`, in a file the sections below.";
     let values = of(presets.map(naaf::Preset::config));
-    let naaf = part("naaf", about, "naaf", order(naaf::Preset::Default.config()), values, silent::NAAF);
+    let naaf =
+        part("naaf", about, "naaf", order(naaf::Preset::Default.config()), values, silent::NAAF);
 
     use tags_dc::Preset as Tags;
     let presets = [Tags::Paper, Tags::Official, Tags::Default];
     let about = "Tailored negative sentences, UNITER-base on Flickr30K, phase 1: the row `TAGS`. In Rust `tags_dc::Preset`, in a file the sections below.";
     let values = of(presets.map(Tags::tags));
-    let mut tags = part("tags-dc", about, "tags-dc", order(Tags::Default.tags()), values, silent::TAGS_DC);
+    let mut tags =
+        part("tags-dc", about, "tags-dc", order(Tags::Default.tags()), values, silent::TAGS_DC);
     let about = "Phase 2, the row `TAGS-DC`, begins with the weights of phase 1 and changes:";
     tags.then.push((about, of(presets.map(Tags::tags_dc))));
 

@@ -57,7 +57,7 @@ pub use check_report::{CheckReport, Layout, LayoutReport, SplitCount};
 #[cfg(feature = "images")]
 pub use decode::{decode_image, upright_bytes, upright_image};
 pub use embeddings::Embeddings;
-pub use fne_annotations::FneAnnotations;
+pub(crate) use fne_annotations::FneAnnotations;
 pub use image_folder::ImageFolder;
 pub use images::{
     ImageFormat, ImageInfo, LARGEST_IMAGE_FILE, is_picture, probe_image, turned_pictures,
@@ -66,13 +66,11 @@ pub use json::ByName;
 pub use judgements::Judgements;
 pub use karpathy::{Karpathy, KarpathyImage, Split};
 pub use leakage::{Leakage, Overlap, SharedCaption};
-pub use names::Extra;
 pub use npy::{FileBytes, Npy};
 pub use npy_header::Dtype;
 pub use originals::caption_table;
 pub use pictures::load_pictures;
 pub use precomp::{LoadOptions, Loaded, TestSet, load, load_precomp};
-pub use precomp_split::{PrecompSplit, RowLayout};
 pub use region_files::RegionSource;
 pub use region_transform::RegionTransform;
 pub use regions::{RegionRows, Regions};

@@ -57,7 +57,7 @@ enum ImageValues<'a> {
 
 impl ImageInput<'_> {
     /// Images `first` to `first + count`.
-    pub fn part(&self, first: usize, count: usize) -> Images<'_> {
+    pub(crate) fn part(&self, first: usize, count: usize) -> Images<'_> {
         let range = first * self.width..(first + count) * self.width;
         match &self.images {
             ImageValues::Features(values) => Images::Features(&values[range]),

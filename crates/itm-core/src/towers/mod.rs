@@ -58,7 +58,7 @@ pub use config::{
 pub use embed::TEXTS;
 pub use image::{ClipEncoder, ImageEncoder, ImageInput, VitEncoder};
 pub use learning::LearningParts;
-pub use parts::{BatchEmbeddings, EncodePart, StepInputs};
+pub use parts::{BatchEmbeddings, StepInputs};
 pub use text::{BertEncoder, CaptionInput, TextEncoder};
 pub use transform::FeatureTransform;
 

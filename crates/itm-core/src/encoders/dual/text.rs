@@ -35,7 +35,7 @@ pub struct TextTowerShape {
 }
 
 impl TextTowerShape {
-    /// See [`DualEncoder::check`](super::DualEncoder::check).
+    /// Refuses captions that the tower would read wrongly; the error names the caption, from 0.
     pub(crate) fn check(&self, captions: &TokenBatch) -> Result<()> {
         captions.check_sizes();
         let (width, most) = (captions.width, self.positions);
@@ -134,7 +134,7 @@ impl TextTower {
 
     /// See [`Vit::with_precision`](crate::encoders::Vit::with_precision).
     #[must_use]
-    pub fn with_precision(mut self, precision: Precision) -> Self {
+    pub(crate) fn with_precision(mut self, precision: Precision) -> Self {
         let blocks = self.blocks.into_iter();
         self.blocks = blocks.map(|block| block.with_precision(precision)).collect();
         self
@@ -144,7 +144,7 @@ impl TextTower {
     ///
     /// # Panics
     /// As [`DualEncoder::texts`](super::DualEncoder::texts).
-    pub fn rows(&self, captions: &TokenBatch) -> Tensor<2> {
+    pub(crate) fn rows(&self, captions: &TokenBatch) -> Tensor<2> {
         let (b, l, d) = (captions.len(), captions.width, self.shape.width);
         let (x, last) = match self.blocks.split_last() {
             Some((last, before)) => (self.states(captions, before.len()), Some(last)),
@@ -165,7 +165,8 @@ impl TextTower {
     ///
     /// # Panics
     /// As [`rows`](Self::rows).
-    pub fn tokens(&self, captions: &TokenBatch) -> Tensor<3> {
+    #[cfg(test)]
+    pub(crate) fn tokens(&self, captions: &TokenBatch) -> Tensor<3> {
         self.norm.forward(self.states(captions, self.blocks.len()))
     }
 

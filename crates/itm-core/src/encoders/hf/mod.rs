@@ -90,7 +90,7 @@ impl BertShape {
     ///
     /// # Errors
     /// If there is no such file, the architecture is another, or [`Bert`] does not support a setting.
-    pub fn read(folder: impl AsRef<Path>) -> Result<Self> {
+    pub(crate) fn read(folder: impl AsRef<Path>) -> Result<Self> {
         config::read::<BertConfig>(folder.as_ref())?.shape(folder.as_ref())
     }
 }

@@ -331,7 +331,7 @@ impl BertConfig {
     ///
     /// # Errors
     /// The errors of [`Hub::folder`] and [`BertShape::read`].
-    pub fn shape(&self) -> Result<BertShape> {
+    pub(crate) fn shape(&self) -> Result<BertShape> {
         self.weights.shape(BertShape::read)
     }
 

@@ -20,7 +20,7 @@ use tokio::sync::oneshot;
 
 use super::{Limits, Options, Server};
 use crate::testing::{Colours, World};
-use crate::{Encoder, Patches, Searcher};
+use crate::{Encoder, Model, Patches, Searcher};
 
 /// A server of six photographs of one colour each.
 struct Site {
