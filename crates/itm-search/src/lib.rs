@@ -37,6 +37,6 @@ pub use bank::ordinary_queries;
 pub use encoder::{Encoder, Model, Patches};
 pub use index::Index;
 pub use picture::Picture;
-pub use query::{MOST_CHARACTERS, Query, Term, What};
+pub use query::{Query, Term, What};
 pub use search::{Answer, Filter, Hit, Options, Searcher, Why};
 pub use update::{Sources, Update, update};

@@ -6,7 +6,7 @@ use itm_core::{Error, Result};
 use crate::Index;
 
 /// The longest query, in characters.
-pub const MOST_CHARACTERS: usize = 1000;
+pub(crate) const MOST_CHARACTERS: usize = 1000;
 /// The largest weight of a term.
 const MOST_WEIGHT: f32 = 1000.0;
 

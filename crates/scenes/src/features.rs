@@ -46,10 +46,10 @@ pub struct Regions {
 
 impl Regions {
     /// Number of regions per image.
-    pub const COUNT: usize = 12;
+    pub(crate) const COUNT: usize = 12;
 
     /// The mean of all regions, [`WIDTH`] values.
-    pub fn mean(&self) -> Vec<f32> {
+    pub(crate) fn mean(&self) -> Vec<f32> {
         let mut mean = vec![0.0; WIDTH];
         for region in self.features.chunks_exact(WIDTH) {
             mean.iter_mut().zip(region).for_each(|(m, x)| *m += x / Self::COUNT as f32);
@@ -80,7 +80,7 @@ impl Extractor {
     ///
     /// # Panics
     /// If there are more boxes than regions.
-    pub fn regions(&self, image: &Image, boxes: &[Bounds]) -> Regions {
+    pub(crate) fn regions(&self, image: &Image, boxes: &[Bounds]) -> Regions {
         assert!(boxes.len() <= Regions::COUNT, "{} boxes, {} regions", boxes.len(), Regions::COUNT);
         let maps = self.maps(image);
         let grid = (0..9).map(|i| {

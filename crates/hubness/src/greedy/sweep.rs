@@ -139,7 +139,7 @@ impl<'a> GreedySweep<'a> {
     ///
     /// # Panics
     /// If `pairs` have other numbers of images and texts.
-    pub fn places(&self, stop: Stop, pairs: &Pairs) -> Vec<Option<usize>> {
+    pub(crate) fn places(&self, stop: Stop, pairs: &Pairs) -> Vec<Option<usize>> {
         let direction = self.candidates.direction();
         check(pairs, direction, self.rows.len(), self.columns.len());
         let last = self.last(stop);

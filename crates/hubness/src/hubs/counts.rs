@@ -53,21 +53,6 @@ impl<'a> Lists<'a> {
     pub fn direction(&self) -> Direction {
         self.direction
     }
-
-    /// Number of items, in a list or not.
-    pub fn items(&self) -> usize {
-        self.items
-    }
-
-    /// The largest number of items in a list.
-    pub fn k(&self) -> usize {
-        self.k
-    }
-
-    /// The list of every query.
-    pub fn queries(&self) -> &[&'a [u32]] {
-        &self.queries
-    }
 }
 
 /// `N_k` of every item: the number of queries that have it among their `k` nearest. Items that no query has count 0.
@@ -113,12 +98,12 @@ impl Counts {
     }
 
     /// The `k` of `N_k`.
-    pub fn k(&self) -> usize {
+    pub(crate) fn k(&self) -> usize {
         self.k
     }
 
     /// Number of queries `n`.
-    pub fn queries(&self) -> usize {
+    pub(crate) fn queries(&self) -> usize {
         self.queries
     }
 
@@ -133,7 +118,7 @@ impl Counts {
     }
 
     /// Mean of `N_k` over all `m` items; 0 without items.
-    pub fn mean(&self) -> f64 {
+    pub(crate) fn mean(&self) -> f64 {
         if self.values.is_empty() { 0.0 } else { self.total() as f64 / self.values.len() as f64 }
     }
 

@@ -59,7 +59,7 @@ impl RegionBatch {
     ///
     /// # Panics
     /// If an image does not exist.
-    pub fn of(regions: &Regions, images: &[usize]) -> Result<Self> {
+    pub(crate) fn of(regions: &Regions, images: &[usize]) -> Result<Self> {
         let rows = regions.rows(images)?;
         let mut boxes = Vec::with_capacity(rows.counts.iter().sum::<usize>() * BOX_NUMBERS);
         for &image in images {
@@ -77,12 +77,12 @@ impl RegionBatch {
     }
 
     /// Width of a region's features.
-    pub fn width(&self) -> usize {
+    pub(crate) fn width(&self) -> usize {
         self.width
     }
 
     /// Regions of each image.
-    pub fn counts(&self) -> &[usize] {
+    pub(crate) fn counts(&self) -> &[usize] {
         &self.counts
     }
 
