@@ -14,12 +14,12 @@ pub(crate) const SIGMA_FLOOR: f64 = 1e-4;
 pub struct Gaussian {
     /// μ.
     pub mean: f64,
-    /// σ, at least [`SIGMA_FLOOR`].
+    /// σ, at least `SIGMA_FLOOR`.
     pub deviation: f64,
 }
 
 impl Gaussian {
-    /// From mean and variance; the deviation is floored at [`SIGMA_FLOOR`].
+    /// From mean and variance; the deviation is floored at `SIGMA_FLOOR`.
     ///
     /// # Panics
     /// If the mean is not finite, or the variance is negative or not finite.

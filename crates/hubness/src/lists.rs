@@ -31,7 +31,7 @@ impl TopLists {
     }
 
     /// Items per query: the wanted number, or all items if there are fewer.
-    pub(crate) fn k(&self) -> usize {
+    pub fn k(&self) -> usize {
         self.k
     }
 

@@ -160,7 +160,7 @@ pub fn info_nce(
 /// If `scores` is not square or empty, there are not `b` image ids, a fixed temperature is not above 0, or the bias is not one value.
 ///
 /// # Departures
-/// SigLIP sums and divides by b, has no siblings, and never [bounds](Temperature::bounded) the temperature.
+/// SigLIP sums and divides by b, has no siblings, and never bounds the temperature.
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};
@@ -267,7 +267,7 @@ impl Contrast {
         }
     }
 
-    /// The loss with its temperature [bounded](Temperature::bounded).
+    /// The loss with its temperature bounded.
     pub(crate) fn bounded(self) -> Self {
         Self { temperature: self.temperature.bounded(), ..self }
     }

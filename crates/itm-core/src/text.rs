@@ -87,7 +87,7 @@ fn is_space(c: char) -> bool {
 /// ```
 /// assert_eq!(itm_core::text::words("A dog's T-shirt."), ["a", "dog", "s", "t", "shirt"]);
 /// ```
-pub(crate) fn words(caption: &str) -> Vec<String> {
+pub fn words(caption: &str) -> Vec<String> {
     let lower = caption.to_lowercase();
     let runs = lower.split(|c: char| !c.is_ascii_alphanumeric());
     runs.filter(|w| !w.is_empty()).map(str::to_string).collect()

@@ -135,7 +135,7 @@ impl Index {
     /// The photograph as a new JPEG of at most 1,600 pixels a side: never the bytes of the file, which may hold more than a picture.
     ///
     /// # Errors
-    /// As [`photograph`](Self::photograph).
+    /// As `photograph`.
     ///
     /// # Panics
     /// If there is no such picture.

@@ -38,7 +38,7 @@ pub struct Extractor {
 /// The regions of one image.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Regions {
-    /// [`COUNT`](Self::COUNT) boxes: first the given boxes, then the fill of [`Extractor::regions`].
+    /// `COUNT` boxes: first the given boxes, then the fill of `Extractor::regions`.
     pub boxes: Vec<Bounds>,
     /// `COUNT ·` [`WIDTH`] values, row-major.
     pub features: Vec<f32>,
@@ -76,7 +76,7 @@ impl Extractor {
         self.maps(image).describe(&WHOLE)
     }
 
-    /// One region per box, then the whole picture, the centre and a 3 × 3 grid, up to [`Regions::COUNT`] regions.
+    /// One region per box, then the whole picture, the centre and a 3 × 3 grid, up to `Regions::COUNT` regions.
     ///
     /// # Panics
     /// If there are more boxes than regions.

@@ -112,7 +112,7 @@ impl ScenesSplit {
         Features { dim: WIDTH, values: rows.collect::<Vec<_>>().concat() }
     }
 
-    /// The [`Regions::COUNT`] regions of image `i`. Region `k` is object `k` of the scene, numbered as in
+    /// The `Regions::COUNT` regions of image `i`. Region `k` is object `k` of the scene, numbered as in
     /// [`Grounding::Objects`](super::Grounding::Objects). After the objects come the whole picture, the centre and a
     /// grid.
     ///

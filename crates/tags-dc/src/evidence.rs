@@ -119,7 +119,7 @@ pub struct StartEvidence {
 
 impl StartEvidence {
     /// The evidence of a start whose text map has one row per word ([`Start::of_words`]).
-    pub(crate) fn new(start: &Start) -> Self {
+    pub fn new(start: &Start) -> Self {
         let (k, d) = (start.dims(), start.text.bias.len());
         let LinearMap { weight, bias } = &start.text;
         let word = |row: &[f32]| match row.iter().all(|&x| x == 0.0) {
@@ -131,7 +131,7 @@ impl StartEvidence {
     }
 
     /// The number of words.
-    pub(crate) fn words(&self) -> usize {
+    pub fn words(&self) -> usize {
         self.words.len() / self.k.max(1)
     }
 
@@ -142,7 +142,7 @@ impl StartEvidence {
     ///
     /// # Panics
     /// If the image or a word does not exist.
-    pub(crate) fn of(&self, regions: &Regions, image: usize, words: &[u32]) -> Result<Vec<f32>> {
+    pub fn of(&self, regions: &Regions, image: usize, words: &[u32]) -> Result<Vec<f32>> {
         let d = self.image.bias.len();
         let width = self.image.weight.len() / d.max(1);
         if regions.dim() != width {

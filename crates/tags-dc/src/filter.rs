@@ -18,7 +18,7 @@ impl CaptionWords {
     }
 
     /// Whether a caption of the image has the token, at any position.
-    pub(crate) fn contains(&self, token: u32) -> bool {
+    pub fn contains(&self, token: u32) -> bool {
         self.0.contains(&token)
     }
 }

@@ -130,7 +130,7 @@ impl Trigrams {
     }
 
     /// −Σ ln p over the words of a sentence and its end, and the number of these terms.
-    pub(crate) fn surprise(&self, sentence: &str) -> (f64, usize) {
+    pub fn surprise(&self, sentence: &str) -> (f64, usize) {
         let numbers = self.numbers(&words(sentence));
         let each =
             numbers.windows(3).map(|three| -self.probability(three[0], three[1], three[2]).ln());
@@ -189,7 +189,7 @@ impl Fluency {
     }
 
     /// The mean over several models that made sentences, with all their sentences; `None` without any.
-    pub(crate) fn mean(of: impl IntoIterator<Item = Self>) -> Option<Self> {
+    pub fn mean(of: impl IntoIterator<Item = Self>) -> Option<Self> {
         let all: Vec<Self> = of.into_iter().collect();
         let mean = |of: fn(&Self) -> f64| all.iter().map(of).sum::<f64>() / all.len() as f64;
         (!all.is_empty()).then(|| Self {

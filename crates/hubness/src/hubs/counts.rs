@@ -98,12 +98,12 @@ impl Counts {
     }
 
     /// The `k` of `N_k`.
-    pub(crate) fn k(&self) -> usize {
+    pub fn k(&self) -> usize {
         self.k
     }
 
     /// Number of queries `n`.
-    pub(crate) fn queries(&self) -> usize {
+    pub fn queries(&self) -> usize {
         self.queries
     }
 
@@ -118,7 +118,7 @@ impl Counts {
     }
 
     /// Mean of `N_k` over all `m` items; 0 without items.
-    pub(crate) fn mean(&self) -> f64 {
+    pub fn mean(&self) -> f64 {
         if self.values.is_empty() { 0.0 } else { self.total() as f64 / self.values.len() as f64 }
     }
 

@@ -49,7 +49,7 @@ impl<'a> Scan<'a> {
     ///
     /// # Panics
     /// If the numbers of images and texts differ from `pairs`.
-    pub(crate) fn with_ranks(mut self, scores: &dyn Scored, pairs: &Pairs) -> Result<Self> {
+    pub fn with_ranks(mut self, scores: &dyn Scored, pairs: &Pairs) -> Result<Self> {
         self.thresholds = Some(Thresholds::new(scores, pairs, &self.filter)?);
         Ok(self)
     }

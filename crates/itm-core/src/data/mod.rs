@@ -4,10 +4,9 @@
 //! |---|---|
 //! | a folder with precomputed features, as [`Dataset`] | [`load`], [`load_precomp`] |
 //! | a folder with pictures and captions, as [`Dataset`] without features | [`load_pictures`] |
-//! | one split of precomputed features, features left in the mapped file | [`PrecompSplit`] |
 //! | region features of either, left in the mapped file | [`Regions`], by [`RegionSource`] |
 //! | images, captions and splits in Karpathy's JSON | [`Karpathy`] |
-//! | annotation files of the FNE program | [`FneAnnotations`] |
+//! | annotation files of the FNE program | [`load_pictures`] finds them |
 //! | ECCV Caption, CxC, plausible matches for a test split | [`Judgements`] |
 //! | one `.npy` file | [`Npy`] |
 //! | word vectors | [`WordVectors`] |

@@ -24,8 +24,8 @@ use crate::{Error, Result};
 /// | symbol | here | shape |
 /// |---|---|---|
 /// | n | number of terms of the caption | |
-/// | idf | [`with_idf`](Self::with_idf) | `[terms]` |
-/// | r | [`with_rows`](Self::with_rows) | `[width]` |
+/// | idf | `with_idf` | `[terms]` |
+/// | r | `with_rows` | `[width]` |
 /// | W, b | `weight`, `bias` | `[terms + width, d]`, `[d]` |
 /// | w̄ / ‖w̄‖ | result | `[b, d]` |
 ///
@@ -97,7 +97,7 @@ impl BagOfWords {
         number < self.idf.len() || (inputs..inputs + rows).contains(&number)
     }
 
-    /// Sets the idf of the terms. With given rows, call it after [`with_rows`](Self::with_rows).
+    /// Sets the idf of the terms. With given rows, call it after `with_rows`.
     ///
     /// # Errors
     /// If the number of idf values is not the number of terms, or a value is not a finite number above 0.

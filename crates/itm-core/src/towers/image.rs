@@ -80,7 +80,7 @@ pub enum ImageEncoder {
     Clip(ClipEncoder),
 }
 
-/// The image tower of CLIP or SigLIP: v̄ = rows / ‖rows‖ with [`ImageTower::rows`].
+/// The image tower of CLIP or SigLIP: v̄ = rows / ‖rows‖ with `ImageTower::rows`.
 #[derive(Module, Debug)]
 pub struct ClipEncoder {
     /// Makes a row of each picture.

@@ -191,7 +191,7 @@ impl Encoders {
         Self { image, text: self.text.with_precision(precision), ..self }
     }
 
-    /// The encoders with the temperature of their loss [bounded](crate::contrastive::Temperature::bounded), as after each update.
+    /// The encoders with the temperature of their loss bounded, as after each update.
     #[must_use]
     pub fn bounded(self) -> Self {
         Self { contrast: self.contrast.map(Contrast::bounded), ..self }

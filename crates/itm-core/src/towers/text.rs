@@ -27,7 +27,7 @@ pub enum TextEncoder {
     Bert(BertEncoder),
     /// Reads stems as a set.
     Bag(BagOfWords),
-    /// Reads the word pieces of CLIP or SigLIP in their order: w̄ = rows / ‖rows‖ with [`TextTower::rows`].
+    /// Reads the word pieces of CLIP or SigLIP in their order: w̄ = rows / ‖rows‖ with `TextTower::rows`.
     Clip(TextTower),
 }
 

@@ -142,7 +142,7 @@ impl Benchmark {
     }
 
     /// The log-probability per word of each caption under a model of captions alone: a score that does not see the picture.
-    pub(crate) fn blind(&self, model: &Trigrams) -> Vec<f64> {
+    pub fn blind(&self, model: &Trigrams) -> Vec<f64> {
         let score = |caption: &String| {
             let (surprise, words) = model.surprise(caption);
             -surprise / words as f64

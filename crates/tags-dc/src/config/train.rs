@@ -65,7 +65,7 @@ impl TrainConfig {
     /// assert_eq!(train.rate(10, 100), 1e-3);
     /// assert_eq!(train.rate(100, 100), 1e-8);
     /// ```
-    pub(crate) fn rate(&self, n: u64, all: u64) -> f64 {
+    pub fn rate(&self, n: u64, all: u64) -> f64 {
         self.rate_below(self.learning_rate, n, all)
     }
 

@@ -38,7 +38,7 @@ pub struct Beside {
 impl Beside {
     /// # Errors
     /// If there is not one image, or its regions have another width than the model's.
-    pub(crate) fn new(model: &Uniter, image: &RegionBatch) -> Result<Self> {
+    pub fn new(model: &Uniter, image: &RegionBatch) -> Result<Self> {
         if image.counts().len() != 1 {
             return Err(Error::invalid("regions", "one image", image.counts().len()));
         }

@@ -148,7 +148,7 @@ impl Uniter {
 
     /// The model with blocks of this precision: [`Bert::with_precision`].
     #[must_use]
-    pub(crate) fn with_precision(self, precision: Precision) -> Self {
+    pub fn with_precision(self, precision: Precision) -> Self {
         Self { bert: self.bert.with_precision(precision), ..self }
     }
 
@@ -302,7 +302,7 @@ impl Uniter {
     }
 
     /// The two-way head of pre-training, `[b, 2]`; class 1 is a match.
-    pub(crate) fn pair_logits(&self, joint: &Joint) -> Tensor<2> {
+    pub fn pair_logits(&self, joint: &Joint) -> Tensor<2> {
         let [b, _, d] = joint.states.dims();
         let first = joint.states.clone().narrow(1, 0, 1).reshape([b, d]);
         self.pair.forward(self.pooler.forward(first).tanh())
@@ -329,7 +329,7 @@ impl Uniter {
     ///
     /// # Panics
     /// If [`with_word_heads`](Self::with_word_heads) has not made the head yet, or a position is not a token's position.
-    pub(crate) fn correction_logits(&self, joint: &Joint, asked: &[At]) -> Tensor<2> {
+    pub fn correction_logits(&self, joint: &Joint, asked: &[At]) -> Tensor<2> {
         let head = self.correction.as_ref().expect("a model with the heads of phase 2");
         head.forward(joint.rows(asked), self.bert.words.val())
     }

@@ -59,7 +59,7 @@ impl RegionBatch {
     ///
     /// # Panics
     /// If an image does not exist.
-    pub(crate) fn of(regions: &Regions, images: &[usize]) -> Result<Self> {
+    pub fn of(regions: &Regions, images: &[usize]) -> Result<Self> {
         let rows = regions.rows(images)?;
         let mut boxes = Vec::with_capacity(rows.counts.iter().sum::<usize>() * BOX_NUMBERS);
         for &image in images {

@@ -50,7 +50,7 @@ impl TagsDc {
     /// # Errors
     /// If the images are not regions of the model's width, a region cannot be read, or the image does not exist. Also if a sentence is empty,
     /// has more tokens than the model has positions, or has a token that the model does not have.
-    pub(crate) fn assess(
+    pub fn assess(
         &self,
         items: &Items,
         image: usize,
@@ -75,7 +75,7 @@ impl TagsDc {
     ///
     /// # Errors
     /// As [`assess`](Self::assess); also if the text does not exist, or a phrase has a position outside the text.
-    pub(crate) fn negatives(
+    pub fn negatives(
         &self,
         items: &Items,
         text: usize,

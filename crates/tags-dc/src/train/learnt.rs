@@ -27,12 +27,12 @@ impl TagsDc {
     ///
     /// # Errors
     /// If the images are not regions of the model's width, or a region cannot be read.
-    pub(crate) fn absent_words(&self, items: &Items, image: usize) -> Result<AbsentWords> {
+    pub fn absent_words(&self, items: &Items, image: usize) -> Result<AbsentWords> {
         self.learnt.absent(items.images.regions(self.model().shape.features)?, image)
     }
 
     /// The row's filter for an image with these [absent words](Self::absent_words), for [`Tailor`](crate::Tailor).
-    pub(crate) fn filter<'a>(&'a self, absent: &'a AbsentWords) -> Filter<'a> {
+    pub fn filter<'a>(&'a self, absent: &'a AbsentWords) -> Filter<'a> {
         self.learnt.filter(self.config.synthetic.filter, absent)
     }
 

@@ -46,7 +46,7 @@ impl ImageTower {
         }
     }
 
-    /// [`rows`](Self::rows) from [`tokens`](Self::tokens), for a caller that needs both.
+    /// `rows` from [`tokens`](Self::tokens), for a caller that needs both.
     ///
     /// # Panics
     /// If the width differs.
@@ -67,7 +67,7 @@ impl ImageTower {
     /// All rows after the last layer norm, `[b, 1 + n, d]`, or `[b, n, d]` in SigLIP.
     ///
     /// # Panics
-    /// As [`rows`](Self::rows).
+    /// As `rows`.
     pub fn tokens(&self, pixels: Tensor<4>) -> Tensor<3> {
         self.vit.forward(pixels, Noise::Off)
     }

@@ -79,7 +79,7 @@ impl TextTowerShape {
 /// | E | `words` | `[vocabulary, d]` |
 /// | P | `positions` | `[positions, d]` |
 /// | W_u, b | `projection`, `projection_bias` (SigLIP) | `[d, e]`, `[e]` |
-/// | u | [`rows`](Self::rows) | `[b, e]` |
+/// | u | `rows` | `[b, e]` |
 ///
 /// CLIP: a piece attends to itself and to those before it, and e is the end piece. So padding changes nothing, and captions
 /// need no more padding than to the longest of their batch. SigLIP: every piece attends to all, padding too, and e is the last
@@ -164,7 +164,7 @@ impl TextTower {
     /// All rows after the last layer norm, `[b, l, d]`. Padding has rows too.
     ///
     /// # Panics
-    /// As [`rows`](Self::rows).
+    /// As `rows`.
     #[cfg(test)]
     pub(crate) fn tokens(&self, captions: &TokenBatch) -> Tensor<3> {
         self.norm.forward(self.states(captions, self.blocks.len()))

@@ -128,7 +128,7 @@ impl Bert {
     /// Loads a folder with `config.json` and weights ([`crate::weights::Hub::folder`] finds one by name).
     ///
     /// # Errors
-    /// As [`BertShape::read`] and [`WeightFiles::open`], and if a tensor is missing or misshaped; the error names all
+    /// As `BertShape::read` and [`WeightFiles::open`], and if a tensor is missing or misshaped; the error names all
     /// such tensors.
     pub fn open(folder: impl AsRef<Path>, device: &Device) -> Result<(Self, LoadReport)> {
         let folder = folder.as_ref();
