@@ -99,7 +99,7 @@ impl HalModelConfig {
     ///
     /// # Panics
     /// If the images are of another kind, width or size than the encoder's.
-    pub(crate) fn images(
+    pub fn images(
         &self,
         model: &Encoders,
         images: Images,
@@ -118,7 +118,7 @@ impl HalModelConfig {
     ///
     /// # Panics
     /// If a word's number is not in the vocabulary, or another kind of encoder has read the captions.
-    pub(crate) fn texts(
+    pub fn texts(
         &self,
         model: &Encoders,
         captions: &CaptionInput,
@@ -134,7 +134,7 @@ impl HalModelConfig {
     ///
     /// # Panics
     /// If the widths differ.
-    pub(crate) fn scores(&self, images: Tensor<2>, texts: Tensor<2>) -> Tensor<2> {
+    pub fn scores(&self, images: Tensor<2>, texts: Tensor<2>) -> Tensor<2> {
         let (v, w) = (images.dims(), texts.dims());
         assert_eq!(v[1], w[1], "images of shape {v:?} against texts of shape {w:?}");
         match self.similarity {
