@@ -168,7 +168,7 @@ impl Bank {
     }
 
     /// Width d of a row.
-    pub fn width(&self) -> usize {
+    pub(crate) fn width(&self) -> usize {
         self.images.dims()[1]
     }
 
@@ -183,12 +183,12 @@ impl Bank {
     }
 
     /// M_id; [`NEVER`] where nothing was written.
-    pub fn ids(&self) -> &[i64] {
+    pub(crate) fn ids(&self) -> &[i64] {
         &self.ids
     }
 
     /// Caption number of each row; [`NEVER`] where nothing was written.
-    pub fn captions(&self) -> &[i64] {
+    pub(crate) fn captions(&self) -> &[i64] {
         &self.captions
     }
 

@@ -114,7 +114,7 @@ impl TrainConfig {
     }
 
     /// The rate of an epoch with the schedule `steps`: divided by ten at each of `milestones`.
-    pub fn rate(&self, epoch: usize) -> f64 {
+    pub(crate) fn rate(&self, epoch: usize) -> f64 {
         let passed = self.milestones.iter().filter(|&&e| e <= epoch).count();
         self.learning_rate * 0.1f64.powi(passed as i32)
     }
@@ -237,7 +237,7 @@ impl SamplerConfig {
     }
 
     /// Whether the in-batch loss is used in `epoch`.
-    pub fn in_batch(&self, epoch: usize) -> bool {
+    pub(crate) fn in_batch(&self, epoch: usize) -> bool {
         epoch < self.warmup_epochs || self.negatives == NegativeChoice::InBatch
     }
 }

@@ -42,7 +42,7 @@ pub use config::{
 pub use draw::draw;
 pub use loss::{drawn_hinges, in_batch_hinges, row_dots};
 pub use memory_loss::{Draws, Online, memory_loss};
-pub use posterior::{Gaussian, Posterior, SIGMA_FLOOR};
+pub use posterior::{Gaussian, Posterior};
 pub use statistics::{Moments, Reset, Snapshot, Statistics, Variance};
 pub use step::Fne;
 pub use weights::{CandidatePool, Density, Exclusions, Rule, Tie, weights};

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Smallest standard deviation a density may have.
-pub const SIGMA_FLOOR: f64 = 1e-4;
+pub(crate) const SIGMA_FLOOR: f64 = 1e-4;
 
 /// Normal density of similarities, Eq. 5.
 ///
@@ -14,12 +14,12 @@ pub const SIGMA_FLOOR: f64 = 1e-4;
 pub struct Gaussian {
     /// μ.
     pub mean: f64,
-    /// σ, at least [`SIGMA_FLOOR`].
+    /// σ, at least `SIGMA_FLOOR`.
     pub deviation: f64,
 }
 
 impl Gaussian {
-    /// From mean and variance; the deviation is floored at [`SIGMA_FLOOR`].
+    /// From mean and variance; the deviation is floored at `SIGMA_FLOOR`.
     ///
     /// # Panics
     /// If the mean is not finite, or the variance is negative or not finite.
@@ -110,7 +110,7 @@ impl Posterior {
     }
 
     /// P(c|s) by Eq. 9 as printed, with densities in f32. NaN where both densities are 0: about 13 deviations from both means.
-    pub fn quotient(&self, s: f32) -> f32 {
+    pub(crate) fn quotient(&self, s: f32) -> f32 {
         let density = |g: &Gaussian| {
             let (mean, deviation) = (g.mean as f32, g.deviation as f32);
             let z = (s - mean) / deviation;

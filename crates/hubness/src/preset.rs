@@ -20,7 +20,7 @@ pub enum Preset {
 }
 
 impl Preset {
-    /// Numbers of the corrections. Where a source says nothing ([`silent`](Self::silent)), the number comes from `default`.
+    /// Numbers of the corrections. Where a source says nothing, the number comes from `default`.
     ///
     /// | | official | paper | default |
     /// |---|---|---|---|
@@ -75,51 +75,6 @@ impl Preset {
             }
         }
         config
-    }
-
-    /// Keys about which this source says nothing. For these keys the preset has the value of another source.
-    pub fn silent(self) -> &'static [&'static str] {
-        match self {
-            Self::Default => &[],
-            Self::Paper => &[
-                "nnn_alpha",
-                "nnn_k",
-                "qbnorm_beta",
-                "qbnorm_k",
-                "dual_beta",
-                "sinkhorn_eps",
-                "sinkhorn_iterations",
-                "model.text.pool",
-                "train.seed",
-                "train.grad_clip",
-                "train.dropout",
-                "train.word_dropout",
-                "loss.mask_same_image",
-                "aaai.local_alpha",
-                "aaai.local_ep",
-                "bank.alpha",
-                "bank.beta",
-                "bank.ep1",
-                "bank.ep2",
-                "bank.mb_k",
-                "bank.mb_rate",
-                "bank.consistent_offsets",
-            ],
-            Self::Official => &[
-                "csls_k",
-                "is_beta",
-                "rgm_lambda",
-                "rgm_capacity",
-                "rgm_stop",
-                "rgm_runs",
-                "sinkhorn_eps",
-                "sinkhorn_iterations",
-                "hubs.neighbours",
-                "hubs.reweight",
-                "hubs.exclude",
-                "hubs.detach",
-            ],
-        }
     }
 }
 

@@ -48,7 +48,7 @@ impl Temperature {
 
     /// The temperature with θ set back to log 100 if θ is beyond. Call it after each update, as CLIP does.
     #[must_use]
-    pub fn bounded(self) -> Self {
+    pub(crate) fn bounded(self) -> Self {
         match self {
             Self::Learned(log) => Self::Learned(log.map(|log| {
                 let learns = log.is_require_grad();
@@ -160,7 +160,7 @@ pub fn info_nce(
 /// If `scores` is not square or empty, there are not `b` image ids, a fixed temperature is not above 0, or the bias is not one value.
 ///
 /// # Departures
-/// SigLIP sums and divides by b, has no siblings, and never [bounds](Temperature::bounded) the temperature.
+/// SigLIP sums and divides by b, has no siblings, and never bounds the temperature.
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};
@@ -267,7 +267,7 @@ impl Contrast {
         }
     }
 
-    /// The loss with its temperature [bounded](Temperature::bounded).
+    /// The loss with its temperature bounded.
     pub(crate) fn bounded(self) -> Self {
         Self { temperature: self.temperature.bounded(), ..self }
     }

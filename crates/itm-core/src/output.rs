@@ -361,7 +361,7 @@ pub fn sync_folder(path: &Path) -> std::io::Result<()> {
 /// # Errors
 /// Never.
 #[cfg(not(unix))]
-pub fn sync_folder(_: &Path) -> std::io::Result<()> {
+fn sync_folder(_: &Path) -> std::io::Result<()> {
     Ok(())
 }
 

@@ -63,7 +63,7 @@ impl Activation {
     }
 
     /// [`forward`](Self::forward) in place.
-    pub fn forward_in_place(self, x: &mut [f32]) {
+    pub(crate) fn forward_in_place(self, x: &mut [f32]) {
         let change = self.block();
         blocks::change(x, |_, block| change(block));
     }

@@ -42,22 +42,17 @@ impl Bags {
     }
 
     /// Number of bags.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether there is no bag.
-    pub fn is_empty(&self) -> bool {
-        self.ends.is_empty()
-    }
-
     /// id_k, bag by bag.
-    pub fn ids(&self) -> &[u32] {
+    pub(crate) fn ids(&self) -> &[u32] {
         &self.ids
     }
 
     /// a_k, bag by bag.
-    pub fn weights(&self) -> &[f32] {
+    pub(crate) fn weights(&self) -> &[f32] {
         &self.weights
     }
 

@@ -16,7 +16,7 @@ use crate::lanes::{Lanes, LanesMut, step, sum};
 use crate::math::{LANES, mul_add};
 
 /// Statistics saved for a row: two parts of the mean, then 1 / √(σ² + ε).
-pub const SAVED: usize = 3;
+pub(crate) const SAVED: usize = 3;
 
 /// Values per step of the sums: two registers side by side hide the latency of an addition.
 const WIDE: usize = 2 * LANES;

@@ -10,7 +10,7 @@ pub fn unit(seed: u64, position: u64) -> f32 {
 
 /// Dropout's multiplier at a position: 0 with probability `rate`, else `1 / (1 − rate)`.
 #[inline(always)]
-pub fn keep(seed: u64, position: u64, rate: f32) -> f32 {
+pub(crate) fn keep(seed: u64, position: u64, rate: f32) -> f32 {
     if unit(seed, position) < rate { 0.0 } else { 1.0 / (1.0 - rate) }
 }
 

@@ -7,7 +7,7 @@ use crate::dispatch::multiversion;
 use crate::gru::STEPS;
 
 /// A row of at most this length counts as zero.
-pub const SHORTEST: f64 = 1e-12;
+pub(crate) const SHORTEST: f64 = 1e-12;
 
 /// Rows of unit length: `x / max(‖x‖, 1e-12)`. Also the norms, `[n]`.
 ///

@@ -81,7 +81,7 @@ impl AdamStep {
     /// ```text
     /// θ ← (1 − η λ)(θ − η/(1−β₁ᵗ) · m / ((√v + ε) / √(1−β₂ᵗ)))
     /// ```
-    pub fn of_bert(self) -> Self {
+    pub(crate) fn of_bert(self) -> Self {
         Self { epsilon: self.epsilon * self.bias_2, rate: self.rate * self.keep, ..self }
     }
 }
@@ -122,7 +122,7 @@ pub fn ema(target: &mut [f32], online: &[f32], m: f64) {
 }
 
 /// `Σ x²` in double precision: first within blocks, then over the blocks in their order.
-pub fn sum_of_squares(values: &[f32]) -> f64 {
+pub(crate) fn sum_of_squares(values: &[f32]) -> f64 {
     let block = |values: &[f32]| {
         let mut sums = [0.0; 8];
         squares_block(values, &mut sums);

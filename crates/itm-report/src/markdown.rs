@@ -1,22 +1,35 @@
 //! Tables and text of Markdown.
 
-use crate::table::Table;
+use crate::table::{Role, Table};
 
-/// The table under a heading, with its note below.
+/// The table under a heading, with its note below. The columns are padded, so that a terminal shows them aligned too.
 pub fn table(t: &Table) -> String {
-    let row = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
-    let heads = t.columns.iter().map(|c| escape(&c.head()));
-    let mut out = format!("## {}\n\n", escape(&t.title));
-    out += &row([t.stub.clone()].into_iter().chain(heads).collect());
-    out += &format!("|---|{}\n", "---:|".repeat(t.columns.len()));
-    for (i, (name, _)) in t.lines.iter().enumerate() {
+    let head = [t.stub.clone()].into_iter().chain(t.columns.iter().map(|c| escape(&c.head())));
+    let line = |(i, (name, _)): (usize, &(String, Role))| {
         let cells = t.columns.iter().map(|c| &c.cells[i]).map(|cell| match cell.best {
             true => format!("**{}**", escape(&cell.text)),
             false => escape(&cell.text),
         });
-        out += &row([escape(name)].into_iter().chain(cells).collect());
+        [escape(name)].into_iter().chain(cells).collect::<Vec<_>>()
+    };
+    let mut rows = vec![head.collect::<Vec<_>>()];
+    rows.extend(t.lines.iter().enumerate().map(line));
+    let width = |k: usize| rows.iter().map(|row| row[k].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..=t.columns.len()).map(width).collect();
+    let mut out = format!("## {}\n", escape(&t.title));
+    for (i, row) in rows.iter().enumerate() {
+        let pad = |(k, (cell, &width)): (usize, (&String, &usize))| match k {
+            0 => format!("| {cell:<width$} |"),
+            _ => format!(" {cell:>width$} |"),
+        };
+        out += "\n";
+        out.extend(row.iter().zip(&widths).enumerate().map(pad));
+        if i == 0 {
+            out += &format!("\n|{}|", "-".repeat(widths[0] + 2));
+            out.extend(widths[1..].iter().map(|width| "-".repeat(width + 1) + ":|"));
+        }
     }
-    out + &format!("\n{}\n\n", escape(&t.note))
+    out + &format!("\n\n{}\n\n", escape(&t.note))
 }
 
 /// The text on one line, with each run of white space as one blank.
@@ -59,14 +72,13 @@ pub fn escape(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::table::Role;
 
     #[test]
     fn a_table_by_hand() {
         let mut t = Table::new("a_b", "row", [("x|y", Role::Other), ("z", Role::Other)]).noted("*");
         t.best("R@1", [Some(1.0), Some(2.0)], crate::format::points).under("image", "i2t ");
-        let want = "## a\\_b\n\n| row | i2t R@1 |\n|---|---:|\n| x\\|y | 1.0 |\n| z | **2.0** |\n\n\
-                    \\*\n\n";
+        let want = "## a\\_b\n\n| row  | i2t R@1 |\n|------|--------:|\n| x\\|y |     1.0 |\n\
+                    | z    | **2.0** |\n\n\\*\n\n";
         assert_eq!(table(&t), want);
     }
 

@@ -111,7 +111,7 @@ impl Axis {
 
     /// This axis with ticks in percent.
     #[must_use]
-    pub fn percent(self) -> Self {
+    pub(crate) fn percent(self) -> Self {
         Self { label: |v| tick(v) + " %", ..self }
     }
 
@@ -194,7 +194,7 @@ impl Plot {
     }
 
     /// Adds a text below a point, which starts at the point.
-    pub fn text(&mut self, at: Point, text: impl Into<String>) {
+    pub(crate) fn text(&mut self, at: Point, text: impl Into<String>) {
         self.marks.push(Mark::Text(at, text.into()));
     }
 

@@ -16,7 +16,7 @@ use itm_core::{Error, Result};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-pub use crate::disk::write_atomically;
+pub(crate) use crate::disk::write_atomically;
 use crate::disk::{Disk, Effect, SystemDisk, apply, file_names, make_folders, write_file};
 
 const MANIFEST: &str = "manifest.json";
@@ -26,7 +26,7 @@ const MANIFEST_HASH: &str = "manifest.sha256";
 /// The manifest of a checkpoint.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Manifest<P> {
+pub(crate) struct Manifest<P> {
     /// What was trained: row, seed, hashes of configuration and data, backend. No other training may resume from it.
     pub identity: String,
     /// The progress of the training.

@@ -14,15 +14,15 @@ use crate::methods::Negatives;
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
-    pub command: Command,
+    pub(crate) command: Command,
     /// Folder of the targets' configurations.
     #[arg(long, global = true, default_value = "configs", value_name = "DIR")]
-    pub configs: PathBuf,
+    pub(crate) configs: PathBuf,
 }
 
 /// The runner's commands.
 #[derive(Debug, Subcommand)]
-pub enum Command {
+pub(crate) enum Command {
     /// List the targets: their papers, tables and figures, and whether their data are here.
     List {
         /// Folder of the data sets.
@@ -64,7 +64,7 @@ pub enum Command {
 
 /// `itm data …`
 #[derive(Debug, Subcommand)]
-pub enum DataCommand {
+pub(crate) enum DataCommand {
     /// Name the layout of a folder, counts, hashes, and every mismatch.
     Check {
         /// The folder.
@@ -74,7 +74,7 @@ pub enum DataCommand {
 
 /// `itm reproduce …`
 #[derive(Debug, Args)]
-pub struct Reproduce {
+pub(crate) struct Reproduce {
     /// The target, as `itm list` names it.
     pub target: String,
     /// Which part of the target.
@@ -87,7 +87,7 @@ pub struct Reproduce {
 
 /// Which part of a target is made; by default, all rows of its own table.
 #[derive(Debug, Clone, Default, Args)]
-pub struct What {
+pub(crate) struct What {
     /// Table of the paper by its number, or of the target by its name: the rows of `[table.N]`; the target's own table by default.
     #[arg(long, value_name = "N", conflicts_with = "figure")]
     pub table: Option<String>,
@@ -107,7 +107,7 @@ pub struct What {
 
 /// With which data and machine a target is made, and into which folder.
 #[derive(Debug, Clone, Args)]
-pub struct How {
+pub(crate) struct How {
     /// Folder of the data set.
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
@@ -180,7 +180,7 @@ fn precision(name: &str) -> Result<Precision, &'static str> {
 
 /// `itm explain …`
 #[derive(Debug, Args)]
-pub struct Explain {
+pub(crate) struct Explain {
     /// The run's method.
     pub what: String,
     /// A finished run.
@@ -223,7 +223,7 @@ pub struct Explain {
 
 /// Splits that can be explained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ExplainedSplit {
+pub(crate) enum ExplainedSplit {
     /// The training data.
     Train,
     /// The data of the reported numbers.
@@ -232,7 +232,7 @@ pub enum ExplainedSplit {
 
 /// `itm scenes …`
 #[derive(Debug, Args)]
-pub struct ScenesArgs {
+pub(crate) struct ScenesArgs {
     /// Write the data set here: pictures, captions, features, regions, truth.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
@@ -261,7 +261,7 @@ pub struct ScenesArgs {
 
 /// `itm embed …`
 #[derive(Debug, Args)]
-pub struct EmbedArgs {
+pub(crate) struct EmbedArgs {
     /// Folder of the model, or its name on the hub: `openai/clip-vit-base-patch32`.
     #[arg(long, value_name = "DIR|NAME")]
     pub model: String,
@@ -302,7 +302,7 @@ pub struct EmbedArgs {
 
 /// `itm index …`
 #[derive(Debug, Args)]
-pub struct IndexArgs {
+pub(crate) struct IndexArgs {
     /// CLIP or SigLIP, or with `--text-model` a model of pictures (DINOv2, ViT): its folder, or its name on the hub.
     #[arg(long, value_name = "DIR|NAME", required_unless_present = "run", conflicts_with = "run")]
     pub model: Option<String>,
@@ -331,7 +331,7 @@ pub struct IndexArgs {
 
 /// `itm search …`
 #[derive(Debug, Args)]
-pub struct SearchArgs {
+pub(crate) struct SearchArgs {
     /// What to find: words, photographs of the index, or a sum of both, `2:beach + a/photo.jpg - people`.
     pub query: Option<String>,
     /// The folder of the index.
@@ -371,7 +371,7 @@ pub struct SearchArgs {
 
 /// `itm serve …`
 #[derive(Debug, Args)]
-pub struct ServeArgs {
+pub(crate) struct ServeArgs {
     /// The folder of the index.
     #[arg(long, value_name = "DIR")]
     pub index: PathBuf,
@@ -388,7 +388,7 @@ pub struct ServeArgs {
 
 /// One of several equal parts of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Shard {
+pub(crate) struct Shard {
     /// Which part, from 1.
     pub number: usize,
     /// Number of parts.
@@ -397,7 +397,7 @@ pub struct Shard {
 
 impl Shard {
     /// The items of this part.
-    pub fn part(self, items: usize) -> std::ops::Range<usize> {
+    pub(crate) fn part(self, items: usize) -> std::ops::Range<usize> {
         let end = |number: usize| (number as u128 * items as u128 / self.of as u128) as usize;
         end(self.number - 1)..end(self.number)
     }

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use itm_core::output::sync_folder;
-pub use itm_core::output::write_bytes as write_atomically;
+pub(crate) use itm_core::output::write_bytes as write_atomically;
 use itm_core::{Error, Result};
 
 /// One change of the file system.
@@ -52,7 +52,7 @@ pub trait Disk: Debug {
 
 /// The disk of the machine.
 #[derive(Debug, Clone, Copy)]
-pub struct SystemDisk;
+pub(crate) struct SystemDisk;
 
 impl Disk for SystemDisk {
     fn apply(&self, effect: Effect<'_>) -> io::Result<()> {

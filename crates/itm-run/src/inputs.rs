@@ -22,7 +22,7 @@ pub enum Sees {
 }
 
 /// The items of all splits, and the true pairs for audits of a training.
-pub struct Inputs<'a> {
+pub(crate) struct Inputs<'a> {
     parts: Splits<Part<'a>>,
     /// `None` unless the method sees pictures.
     pictures: Option<Pictures>,

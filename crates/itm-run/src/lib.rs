@@ -1,16 +1,16 @@
 #![doc = include_str!("../README.md")]
 
-pub mod checkpoint;
+mod checkpoint;
 pub mod cli;
 pub mod config;
 pub mod devices;
-pub mod disk;
+mod disk;
 pub mod log;
 pub mod methods;
 pub mod paper;
-pub mod reproduce;
+mod reproduce;
 pub mod run_dir;
-pub mod train;
+mod train;
 
 mod audit;
 #[cfg(feature = "published")]

@@ -22,7 +22,7 @@ use crate::{cli, parallel, progress, report, stop};
 ///
 /// # Errors
 /// If the command line, the configuration, the data, the memory or the disk is at fault. The error is one line.
-pub fn reproduce(
+pub(crate) fn reproduce(
     target: Config,
     what: &cli::What,
     how: &cli::How,

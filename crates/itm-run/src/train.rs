@@ -53,7 +53,7 @@ pub struct Validation {
 
 /// What the weights are before the first step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Start {
+pub(crate) enum Start {
     /// Random weights, which are not evaluated.
     Random,
     /// Weights that are good already: validation judges them too, and they are kept if no epoch is better.
@@ -71,7 +71,7 @@ pub enum LastBatch {
 
 /// How long a training takes, and how often it saves, logs and observes. The configuration decides this, never the clock.
 #[derive(Debug, Clone, Copy)]
-pub struct Plan {
+pub(crate) struct Plan {
     /// Epochs and batches.
     pub course: Course,
     /// What the weights are before the first step.
@@ -90,7 +90,7 @@ pub struct Plan {
 
 impl Plan {
     /// Steps of an epoch.
-    pub fn epoch_steps(&self) -> usize {
+    pub(crate) fn epoch_steps(&self) -> usize {
         let Course { batch, last, .. } = self.course;
         match last {
             LastBatch::Dropped => self.captions / batch,
@@ -99,7 +99,7 @@ impl Plan {
     }
 
     /// Steps of the run.
-    pub fn steps(&self) -> usize {
+    pub(crate) fn steps(&self) -> usize {
         let all = self.course.epochs * self.epoch_steps();
         self.course.updates.map_or(all, |updates| all.min(updates))
     }
@@ -115,7 +115,7 @@ impl Plan {
     /// # Errors
     /// If the training split has no caption, or does not fill one batch and a partial batch is dropped; if the weights would stay
     /// random.
-    pub fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         if self.start == Start::Random {
             let expected = "at least 1, or published weights, weights of another row or a closed form to begin with";
             let lengths = [
@@ -155,7 +155,7 @@ impl Plan {
 /// The progress of a training: what a checkpoint stores besides the method's state.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Progress {
+pub(crate) struct Progress {
     /// Steps done, over all epochs.
     pub step: usize,
     /// The best validation so far.
@@ -179,7 +179,7 @@ impl checkpoint::Progress for Progress {
 
 /// What a training reports while it runs.
 #[derive(Debug, Clone, Copy)]
-pub enum Event<'a> {
+pub(crate) enum Event<'a> {
     /// A line for a person, before the first step.
     Notice(&'a str),
     /// A step was made.
@@ -191,7 +191,7 @@ const KEPT: usize = 2;
 
 /// A validation: at an epoch's end, between two ends, or before the first step.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Best {
+pub(crate) struct Best {
     /// Epochs done then; 0 before the first step.
     pub epochs: usize,
     /// Steps done then.
@@ -234,7 +234,7 @@ impl Mean {
 }
 
 /// One training: a method, its inputs, and where it is saved.
-pub struct Training<'a, 'd> {
+pub(crate) struct Training<'a, 'd> {
     /// The beginning of a line about the training: row and seed.
     pub name: &'a str,
     /// How long and how often.
@@ -256,7 +256,7 @@ impl Training<'_, '_> {
     /// # Errors
     /// If the loss, the gradient or a weight is not finite (the last checkpoint stays, and its weights are finite), or if
     /// something cannot be written or read.
-    pub fn run(mut self, log: &Path, mut watch: impl FnMut(Event)) -> Result<Progress> {
+    pub(crate) fn run(mut self, log: &Path, mut watch: impl FnMut(Event)) -> Result<Progress> {
         let (plan, checkpoints) = (self.plan, self.checkpoints);
         let mut at = match checkpoints.latest::<Progress>()? {
             Some(Found { folder, progress, notice, .. }) => {
@@ -423,7 +423,7 @@ fn end_epoch(method: &dyn Method, epoch: usize, at: &mut Progress, log: &mut Log
 ///
 /// # Errors
 /// If the training has not ended, or its checkpoints are damaged or of another run.
-pub fn restore(
+pub(crate) fn restore(
     method: &mut dyn Method,
     plan: &Plan,
     checkpoints: &Checkpoints,
@@ -438,7 +438,7 @@ pub fn restore(
 ///
 /// # Errors
 /// As [`restore`], or if validation chose no checkpoint.
-pub fn chosen(plan: &Plan, checkpoints: &Checkpoints, place: &Path) -> Result<PathBuf> {
+pub(crate) fn chosen(plan: &Plan, checkpoints: &Checkpoints, place: &Path) -> Result<PathBuf> {
     let best = best(checkpoints, &finished(plan, checkpoints, place)?)?;
     best.ok_or_else(|| Error::invalid(place.display(), "a trained row", "nothing"))
 }

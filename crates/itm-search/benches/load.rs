@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use image::{DynamicImage, ImageFormat, Rgb, RgbImage};
 use itm_core::Result;
 use itm_search::serve::{Options, Server};
-use itm_search::{Encoder, Index, Patches, Searcher, Sources, ordinary_queries, update};
+use itm_search::{Encoder, Index, Model, Patches, Searcher, Sources, ordinary_queries, update};
 
 const PICTURES: u32 = 25_000;
 const WIDTH: usize = 512;
@@ -44,16 +44,8 @@ fn seed(bytes: &[u8]) -> u64 {
 }
 
 impl Encoder for Noise {
-    fn name(&self) -> String {
-        "noise".into()
-    }
-
-    fn identity(&self) -> String {
-        "noise".into()
-    }
-
-    fn width(&self) -> usize {
-        WIDTH
+    fn model(&self) -> Model {
+        Model { name: "noise".into(), identity: "noise".into(), width: WIDTH }
     }
 
     fn texts(&self, texts: &[&str]) -> Result<Vec<f32>> {

@@ -5,15 +5,8 @@ use itm_core::{Error, Result};
 
 /// Rows of sentences and of pictures in one space.
 pub trait Encoder: Send + Sync {
-    /// What a person calls it.
-    fn name(&self) -> String;
-
-    /// Changes whenever a row would change: a hash of the weights and of how they are used. An index of another identity is made
-    /// anew.
-    fn identity(&self) -> String;
-
-    /// Width of a row, `d`.
-    fn width(&self) -> usize;
+    /// What the encoder is.
+    fn model(&self) -> Model;
 
     /// Unit rows of sentences, `[n, d]`.
     ///
@@ -32,6 +25,18 @@ pub trait Encoder: Send + Sync {
     /// # Errors
     /// As [`pictures`](Self::pictures).
     fn patches(&self, picture: &DynamicImage) -> Result<Option<Patches>>;
+}
+
+/// What an encoder is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Model {
+    /// What a person calls it.
+    pub name: String,
+    /// Changes whenever a row would change: a hash of the weights and of how they are used. An index of another identity is made
+    /// anew.
+    pub identity: String,
+    /// Width of a row, `d`.
+    pub width: usize,
 }
 
 /// The patches of a picture, row by row of a grid.
@@ -55,7 +60,7 @@ pub(crate) fn pictures(encoder: &dyn Encoder, pictures: &[DynamicImage]) -> Resu
 
 /// Refuses rows of another number, and rows that are not of unit length: a damaged model gives such rows.
 pub(crate) fn checked(encoder: &dyn Encoder, count: usize, rows: Vec<f32>) -> Result<Vec<f32>> {
-    let (place, width) = (encoder.name(), encoder.width());
+    let Model { name: place, width, .. } = encoder.model();
     if width == 0 || count.checked_mul(width) != Some(rows.len()) {
         let expected = format!("{count} rows of {width} values");
         return Err(Error::invalid(place, expected, format!("{} values", rows.len())));

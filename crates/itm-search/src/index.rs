@@ -73,7 +73,7 @@ impl Index {
     }
 
     /// The name of the model whose rows these are.
-    pub fn model(&self) -> &str {
+    pub(crate) fn model(&self) -> &str {
         &self.manifest.model
     }
 
@@ -123,18 +123,13 @@ impl Index {
 
     /// For each picture, how many ordinary queries have it first by the corrected score. The correction of each query is fitted on
     /// the half of the bank that the query is not in.
-    pub fn corrected_answers(&self) -> &[u32] {
+    pub(crate) fn corrected_answers(&self) -> &[u32] {
         &self.answers[1]
     }
 
     /// What ordinary queries reach: the median over the bank of the score of the best picture.
     pub(crate) fn level(&self, corrected: bool) -> f32 {
         self.manifest.levels[usize::from(corrected)]
-    }
-
-    /// Files that could not be read, and why.
-    pub fn left_out(&self) -> &[(String, String)] {
-        &self.manifest.left_out
     }
 
     /// A small JPEG, which was made with the index.
@@ -155,14 +150,14 @@ impl Index {
     ///
     /// # Panics
     /// If there is no such picture.
-    pub fn photograph(&self, picture: usize) -> Result<RgbImage> {
+    pub(crate) fn photograph(&self, picture: usize) -> Result<RgbImage> {
         upright_image(locate(self.folder(), &self.pictures()[picture].path)?)
     }
 
     /// The photograph as a new JPEG of at most 1,600 pixels a side: never the bytes of the file, which may hold more than a picture.
     ///
     /// # Errors
-    /// As [`photograph`](Self::photograph).
+    /// As `photograph`.
     ///
     /// # Panics
     /// If there is no such picture.

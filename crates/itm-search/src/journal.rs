@@ -35,12 +35,12 @@ impl Journal {
         encoder: &dyn Encoder,
     ) -> Result<(Self, Vec<Encoded>)> {
         let path = out.join("encoded.part");
-        let head = serde_json::to_vec(&(encoder.identity(), folder)).expect("two strings");
+        let head = serde_json::to_vec(&(encoder.model().identity, folder)).expect("two strings");
         let bytes = match fs::symlink_metadata(&path) {
             Err(error) if error.kind() == ErrorKind::NotFound => vec![],
             _ => read(&path, MOST_BYTES)?,
         };
-        let left = records(&bytes, &head, encoder.width());
+        let left = records(&bytes, &head, encoder.model().width);
         // Written anew and renamed, so that a kill here loses nothing.
         itm_core::output::write_bytes(&path, &whole(&head, &left))?;
         let file = File::options().append(true).open(&path).map_err(Error::io(&path))?;

@@ -34,9 +34,9 @@ mod testing;
 mod update;
 
 pub use bank::ordinary_queries;
-pub use encoder::{Encoder, Patches};
+pub use encoder::{Encoder, Model, Patches};
 pub use index::Index;
 pub use picture::Picture;
-pub use query::{MOST_CHARACTERS, Query, Term, What};
+pub use query::{Query, Term, What};
 pub use search::{Answer, Filter, Hit, Options, Searcher, Why};
 pub use update::{Sources, Update, update};

@@ -6,7 +6,7 @@ use itm_core::{Error, Result};
 use crate::Index;
 
 /// The longest query, in characters.
-pub const MOST_CHARACTERS: usize = 1000;
+pub(crate) const MOST_CHARACTERS: usize = 1000;
 /// The largest weight of a term.
 const MOST_WEIGHT: f32 = 1000.0;
 
@@ -49,7 +49,7 @@ impl Query {
     /// picture has, is that picture.
     ///
     /// # Errors
-    /// If the query is empty or longer than [`MOST_CHARACTERS`], a sign has no term, or a weight is not above 0 and at most 1,000.
+    /// If the query is empty or longer than `MOST_CHARACTERS`, a sign has no term, or a weight is not above 0 and at most 1,000.
     pub fn parse(text: &str, index: &Index) -> Result<Self> {
         let length = text.chars().count();
         if length > MOST_CHARACTERS {

@@ -84,12 +84,13 @@ impl Searcher {
     /// # Errors
     /// If the index has rows of another model.
     pub fn new(index: Index, encoder: Box<dyn Encoder>) -> Result<Self> {
-        if encoder.identity() != index.identity() || encoder.width() != index.width() {
+        let model = encoder.model();
+        if (&*model.identity, model.width) != (index.identity(), index.width()) {
             let expected = format!("{}, as the index was made with", index.model());
             return Err(Error::invalid(
                 "model",
                 expected,
-                format!("{}, or other weights", encoder.name()),
+                format!("{}, or other weights", model.name),
             ));
         }
         Ok(Self { index, encoder, pass: Pass::default() })

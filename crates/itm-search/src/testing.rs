@@ -9,7 +9,7 @@ use image::{DynamicImage, ImageFormat, Rgb, RgbImage};
 use itm_core::Result;
 use tempfile::TempDir;
 
-use crate::{Encoder, Index, Patches, Searcher, Sources, Update, ordinary_queries, update};
+use crate::{Encoder, Index, Model, Patches, Searcher, Sources, Update, ordinary_queries, update};
 
 /// Colours that both towers of [`Colours`] know.
 pub(crate) const NAMED: [(&str, [u8; 3]); 6] = [
@@ -43,16 +43,12 @@ fn mean(image: &RgbImage) -> [f64; 3] {
 }
 
 impl Encoder for Colours {
-    fn name(&self) -> String {
-        "colours".into()
-    }
-
-    fn identity(&self) -> String {
-        format!("colours {}", self.version)
-    }
-
-    fn width(&self) -> usize {
-        WIDTH
+    fn model(&self) -> Model {
+        Model {
+            name: "colours".into(),
+            identity: format!("colours {}", self.version),
+            width: WIDTH,
+        }
     }
 
     fn texts(&self, texts: &[&str]) -> Result<Vec<f32>> {
@@ -181,16 +177,8 @@ impl Numbers {
 }
 
 impl Encoder for Numbers {
-    fn name(&self) -> String {
-        "numbers".into()
-    }
-
-    fn identity(&self) -> String {
-        "numbers".into()
-    }
-
-    fn width(&self) -> usize {
-        DIM
+    fn model(&self) -> Model {
+        Model { name: "numbers".into(), identity: "numbers".into(), width: DIM }
     }
 
     fn texts(&self, texts: &[&str]) -> Result<Vec<f32>> {

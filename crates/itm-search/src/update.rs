@@ -11,7 +11,7 @@ use itm_core::output::{Existing, NewFolder, write_bytes};
 use itm_core::{Error, Result};
 use rayon::prelude::*;
 
-use crate::encoder::{pictures, texts};
+use crate::encoder::{Model, pictures, texts};
 use crate::folder::{Found, locate, walk};
 use crate::index::jpeg;
 use crate::journal::Journal;
@@ -90,7 +90,8 @@ pub fn update(sources: &Sources<'_>, encoder: &dyn Encoder) -> Result<Update> {
     let same_bank =
         old.as_ref().filter(|old| old.bank == **bank).map(|old| old.tables.bank.clone());
     let bank_rows = same_bank.map_or_else(|| encode_bank(bank, encoder), Ok)?;
-    let levels = levels::fit(&rows, &bank_rows, encoder.width())?;
+    let Model { name: model, identity, width } = encoder.model();
+    let levels = levels::fit(&rows, &bank_rows, width)?;
     let hashes: HashSet<String> = kept.iter().map(|picture| picture.sha256.clone()).collect();
     let before = old.iter().flat_map(|old| &old.pictures);
     let gone = before.filter(|picture| !hashes.contains(&picture.sha256)).count();
@@ -98,10 +99,10 @@ pub fn update(sources: &Sources<'_>, encoder: &dyn Encoder) -> Result<Update> {
     let manifest = Manifest {
         format: 0,
         folder,
-        model: encoder.name(),
-        identity: encoder.identity(),
+        model,
+        identity,
         about: (*about).clone(),
-        width: encoder.width(),
+        width,
         left_out,
         correction: levels.correction,
         levels: levels.levels,
@@ -115,7 +116,8 @@ pub fn update(sources: &Sources<'_>, encoder: &dyn Encoder) -> Result<Update> {
 }
 
 fn fits(old: &Stored, encoder: &dyn Encoder) -> bool {
-    old.manifest.identity == encoder.identity() && old.manifest.width == encoder.width()
+    let Model { identity, width, .. } = encoder.model();
+    old.manifest.identity == identity && old.manifest.width == width
 }
 
 /// What is known of pictures: by path, and the rows by content.
@@ -164,7 +166,7 @@ impl<'a> Work<'a> {
     ) -> Result<Self> {
         let mut known = Known::default();
         if let Some(old) = old.filter(|old| old.manifest.folder == folder) {
-            let rows = old.tables.rows.chunks_exact(encoder.width());
+            let rows = old.tables.rows.chunks_exact(encoder.model().width);
             old.pictures.iter().zip(rows).for_each(|(p, row)| known.add(p.clone(), row.to_vec()));
         }
         let (journal, left) = Journal::open(sources.out, folder, encoder)?;
@@ -220,7 +222,7 @@ impl<'a> Work<'a> {
         }
         let rows = pictures(self.encoder, &images)?;
         self.encoded += images.len();
-        for (picture, row) in about.into_iter().zip(rows.chunks_exact(self.encoder.width())) {
+        for (picture, row) in about.into_iter().zip(rows.chunks_exact(self.encoder.model().width)) {
             self.journal.add(&picture, row)?;
             self.known.add(picture, row.to_vec());
         }
@@ -264,7 +266,7 @@ impl<'a> Work<'a> {
 }
 
 fn encode_bank(bank: &[String], encoder: &dyn Encoder) -> Result<Vec<f32>> {
-    let mut rows = Vec::with_capacity(bank.len() * encoder.width());
+    let mut rows = Vec::with_capacity(bank.len() * encoder.model().width);
     for part in bank.chunks(QUERIES) {
         let part: Vec<&str> = part.iter().map(String::as_str).collect();
         rows.extend(texts(encoder, &part)?);

@@ -32,7 +32,7 @@ impl Attention {
     ///
     /// # Errors
     /// The error names the key of the value.
-    pub fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         match self {
             Self::Naaf(naaf) => naaf.check(),
             Self::Scan(scan) => scan.check(),

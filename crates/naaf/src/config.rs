@@ -127,7 +127,7 @@ impl NaafTrainConfig {
     ///
     /// # Panics
     /// If `decay_every` is 0: a checked configuration never has it.
-    pub fn rate(&self, epoch: usize) -> f64 {
+    pub(crate) fn rate(&self, epoch: usize) -> f64 {
         self.learning_rate * self.lr_decay.powi((epoch / self.decay_every) as i32)
     }
 }

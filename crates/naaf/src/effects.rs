@@ -90,7 +90,7 @@ pub fn effects(
 impl Effects {
     /// The effects as a report shows them. `words` says which positions of the text belong to which word. A position without a word
     /// is a mark.
-    pub fn maps(self, regions: Option<&[Bounds]>, words: &[Word]) -> WordMaps {
+    pub(crate) fn maps(self, regions: Option<&[Bounds]>, words: &[Word]) -> WordMaps {
         let name = |i: usize| match words.iter().find(|word| word.pieces.contains(&i)) {
             Some(word) => word.text.clone(),
             None if i == 0 => "<start>".to_owned(),

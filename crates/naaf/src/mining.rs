@@ -109,7 +109,7 @@ impl MiningConfig {
     ///
     /// # Errors
     /// The error names the key of the value.
-    pub fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         within("mining.smoothing", self.smoothing, "in (0, 1]", |x| x > 0.0 && x <= 1.0)?;
         at_least_one("mining.min_words", self.min_words)?;
         above_zero("mining.alpha", self.alpha)
@@ -118,7 +118,7 @@ impl MiningConfig {
 
 impl Boundary {
     /// The boundary of inference.
-    pub fn inference(&self, config: &MiningConfig) -> f64 {
+    pub(crate) fn inference(&self, config: &MiningConfig) -> f64 {
         match config.inference_boundary {
             InferenceBoundary::LowerBound => self.t_s,
             InferenceBoundary::Training => self.t,
@@ -175,7 +175,7 @@ pub struct Sampling {
 
 impl Sampling {
     /// Numbers of the sampled captions.
-    pub fn captions(&self) -> impl Iterator<Item = usize> {
+    pub(crate) fn captions(&self) -> impl Iterator<Item = usize> {
         (0..self.incorrect.len()).filter(|&c| self.incorrect[c].is_some())
     }
 }

@@ -39,32 +39,6 @@ impl Preset {
         NaafConfig { model, attention, mining, train, loss }
     }
 
-    /// Keys that this source does not mention. For these keys its preset has the value of another source, or the simplest value. The
-    /// paper omits details that only a program must settle, and when the boundary moves.
-    pub fn silent(self) -> &'static [&'static str] {
-        match self {
-            Self::Official | Self::Default => &[],
-            Self::Paper => &[
-                "model.region_map",
-                "model.freeze_embedding",
-                "mining.schedule",
-                "mining.smoothing",
-                "mining.min_words",
-                "mining.reset_below_min_words",
-                "mining.negative_image",
-                "mining.form",
-                "mining.above_one",
-                "train.seed",
-                "train.grad_clip",
-                "train.region_dropout",
-                "train.word_dropout",
-                "loss.mask_same_image",
-                "loss.warmup_epochs",
-                "loss.warmup_loss",
-            ],
-        }
-    }
-
     /// The attention of this preset.
     ///
     /// | | official, default | paper |

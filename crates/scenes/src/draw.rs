@@ -22,7 +22,7 @@ impl Image {
     ///
     /// # Panics
     /// If the position is outside the buffer.
-    pub fn pixel(&self, x: u32, y: u32) -> [u8; 3] {
+    pub(crate) fn pixel(&self, x: u32, y: u32) -> [u8; 3] {
         let at = 3 * (y * self.side + x) as usize;
         [self.pixels[at], self.pixels[at + 1], self.pixels[at + 2]]
     }

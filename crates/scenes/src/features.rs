@@ -38,7 +38,7 @@ pub struct Extractor {
 /// The regions of one image.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Regions {
-    /// [`COUNT`](Self::COUNT) boxes: first the given boxes, then the fill of [`Extractor::regions`].
+    /// `COUNT` boxes: first the given boxes, then the fill of `Extractor::regions`.
     pub boxes: Vec<Bounds>,
     /// `COUNT ·` [`WIDTH`] values, row-major.
     pub features: Vec<f32>,
@@ -46,10 +46,10 @@ pub struct Regions {
 
 impl Regions {
     /// Number of regions per image.
-    pub const COUNT: usize = 12;
+    pub(crate) const COUNT: usize = 12;
 
     /// The mean of all regions, [`WIDTH`] values.
-    pub fn mean(&self) -> Vec<f32> {
+    pub(crate) fn mean(&self) -> Vec<f32> {
         let mut mean = vec![0.0; WIDTH];
         for region in self.features.chunks_exact(WIDTH) {
             mean.iter_mut().zip(region).for_each(|(m, x)| *m += x / Self::COUNT as f32);
@@ -76,11 +76,11 @@ impl Extractor {
         self.maps(image).describe(&WHOLE)
     }
 
-    /// One region per box, then the whole picture, the centre and a 3 × 3 grid, up to [`Regions::COUNT`] regions.
+    /// One region per box, then the whole picture, the centre and a 3 × 3 grid, up to `Regions::COUNT` regions.
     ///
     /// # Panics
     /// If there are more boxes than regions.
-    pub fn regions(&self, image: &Image, boxes: &[Bounds]) -> Regions {
+    pub(crate) fn regions(&self, image: &Image, boxes: &[Bounds]) -> Regions {
         assert!(boxes.len() <= Regions::COUNT, "{} boxes, {} regions", boxes.len(), Regions::COUNT);
         let maps = self.maps(image);
         let grid = (0..9).map(|i| {

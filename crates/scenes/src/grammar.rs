@@ -48,7 +48,7 @@ pub struct Meaning {
 
 impl Phrase {
     /// Whether the object is as the phrase says.
-    pub fn fits(&self, object: &Object) -> bool {
+    pub(crate) fn fits(&self, object: &Object) -> bool {
         self.kind.is_none_or(|k| k == object.kind)
             && self.colour.is_none_or(|c| c == object.colour)
             && self.size.is_none_or(|s| s == object.size)
@@ -63,7 +63,7 @@ impl Phrase {
 
 impl Claim {
     /// Its phrases in the order of the claim, which may differ from the order in a sentence.
-    pub fn phrases(&self) -> Vec<Phrase> {
+    pub(crate) fn phrases(&self) -> Vec<Phrase> {
         match self {
             Self::Place => Vec::new(),
             Self::Exist(phrases) => phrases.clone(),
@@ -75,7 +75,7 @@ impl Claim {
 
 /// The sentence forms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Form {
+pub(crate) enum Form {
     /// "A red ball on the grass."
     Bare,
     /// "There is a red ball on the grass."
@@ -112,7 +112,7 @@ pub enum Form {
 
 impl Form {
     /// Every form.
-    pub const ALL: [Self; 16] = [
+    pub(crate) const ALL: [Self; 16] = [
         Self::Bare,
         Self::ThereIs,
         Self::Shows,
@@ -152,7 +152,7 @@ impl Form {
     ///
     /// # Panics
     /// If the form [cannot say](Self::can_say) the meaning.
-    pub fn render(self, meaning: &Meaning, rng: &mut impl RngExt) -> String {
+    pub(crate) fn render(self, meaning: &Meaning, rng: &mut impl RngExt) -> String {
         assert!(self.can_say(meaning), "{self:?} cannot say {meaning:?}");
         let place = meaning.place.map(|b| pick(rng, lexicon::places(b)));
         let be = if matches!(meaning.claim, Claim::Count(..)) { "are" } else { "is" };

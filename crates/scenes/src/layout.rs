@@ -30,7 +30,7 @@ pub enum Relation {
 
 impl Relation {
     /// Every relation.
-    pub const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 8] = [
         Self::LeftOf,
         Self::RightOf,
         Self::Above,
@@ -42,7 +42,7 @@ impl Relation {
     ];
 
     /// Whether object `a` of the scene stands in this relation to object `b`.
-    pub fn holds(self, scene: &Scene, a: usize, b: usize) -> bool {
+    pub(crate) fn holds(self, scene: &Scene, a: usize, b: usize) -> bool {
         self.holds_by(0.0, scene, a, b)
     }
 

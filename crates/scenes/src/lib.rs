@@ -35,7 +35,7 @@ use sha2::{Digest, Sha256};
 pub use draw::Image;
 pub use export::export;
 pub use features::{Extractor, Regions, WIDTH};
-pub use grammar::{Claim, Form, Meaning, Phrase, render};
+pub use grammar::{Claim, Meaning, Phrase, render};
 pub use itm_core::data::Bounds;
 pub use layout::Relation;
 pub use lexicon::words;
@@ -134,7 +134,7 @@ impl Scenes {
     }
 
     /// Its splits in order.
-    pub fn splits(&self) -> [&ScenesSplit; 3] {
+    pub(crate) fn splits(&self) -> [&ScenesSplit; 3] {
         [&self.train, &self.val, &self.test]
     }
 

@@ -112,13 +112,13 @@ impl ScenesSplit {
         Features { dim: WIDTH, values: rows.collect::<Vec<_>>().concat() }
     }
 
-    /// The [`Regions::COUNT`] regions of image `i`. Region `k` is object `k` of the scene, numbered as in
+    /// The `Regions::COUNT` regions of image `i`. Region `k` is object `k` of the scene, numbered as in
     /// [`Grounding::Objects`](super::Grounding::Objects). After the objects come the whole picture, the centre and a
     /// grid.
     ///
     /// # Panics
     /// If there is no image `i`.
-    pub fn regions(&self, extractor: &Extractor, i: usize) -> Regions {
+    pub(crate) fn regions(&self, extractor: &Extractor, i: usize) -> Regions {
         let boxes: Vec<_> = self.scenes[i].objects.iter().map(|o| o.bounds).collect();
         extractor.regions(&self.image(i), &boxes)
     }
@@ -135,7 +135,7 @@ impl ScenesSplit {
     }
 
     /// What a method may see of this split.
-    pub fn part(&self, feature: ImageFeature) -> Part {
+    pub(crate) fn part(&self, feature: ImageFeature) -> Part {
         Part {
             features: self.features(feature),
             embeddings: Embeddings::default(),

@@ -161,7 +161,7 @@ impl FalseNegatives {
     ///
     /// # Panics
     /// If `relevance` and `pairs` differ in size or are empty.
-    pub fn of(relevance: &Relevance, pairs: &Pairs) -> Self {
+    pub(crate) fn of(relevance: &Relevance, pairs: &Pairs) -> Self {
         assert_eq!(
             (relevance.images(), relevance.texts()),
             (pairs.images(), pairs.texts()),

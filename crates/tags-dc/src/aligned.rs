@@ -82,7 +82,7 @@ impl Aligned {
 }
 
 /// The tokens of one word, as the word would be written: word pieces are joined, words get a hyphen between them.
-pub fn spelled(tokens: &[u32], words: &[String]) -> String {
+pub(crate) fn spelled(tokens: &[u32], words: &[String]) -> String {
     let mut text = String::new();
     for &token in tokens {
         let word = words.get(token as usize).map_or("", String::as_str);

@@ -271,7 +271,7 @@ fn is_zero(weight: &f64) -> bool {
 
 impl LossConfig {
     /// Whether a loss needs retrieved pairs.
-    pub fn retrieved(&self) -> bool {
+    pub(crate) fn retrieved(&self) -> bool {
         self.itm > 0.0 || self.pair > 0.0
     }
 

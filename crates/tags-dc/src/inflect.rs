@@ -176,7 +176,7 @@ pub enum VerbForm {
 }
 
 /// The possible lemmas of a word, the most likely first. Most of them are not English words; a lexicon must decide.
-pub fn lemmas(word: &str) -> Vec<(String, VerbForm)> {
+pub(crate) fn lemmas(word: &str) -> Vec<(String, VerbForm)> {
     let irregular = IRREGULAR_VERBS.split_whitespace().filter_map(|pair| pair.split_once(':'));
     let of = |form: &str| match form {
         "has" | "does" | "goes" => VerbForm::Third,

@@ -34,7 +34,7 @@ pub mod train;
 
 pub use itm_core::{Error, Pairs, Result};
 
-pub use aligned::{Aligned, spelled};
+pub use aligned::Aligned;
 pub use evidence::{AbsentWords, EvidenceBounds, StartEvidence};
 pub use filter::{CaptionWords, Filter, Repeat, Verdict};
 pub use masking::{MaskBy, Masker, Masking, label_probabilities};

@@ -86,29 +86,6 @@ impl Preset {
         }
         config
     }
-
-    /// Keys about which this source says nothing. For these keys its preset has another source's value.
-    pub fn silent(self) -> &'static [&'static str] {
-        match self {
-            Self::Official | Self::Default => &[],
-            Self::Paper => &[
-                "model.hidden_dropout",
-                "model.initializer_range",
-                "masking.duplicates",
-                "synthetic.sampling",
-                "synthetic.forbid_special",
-                "synthetic.repeat",
-                "synthetic.share_forward",
-                "train.seed",
-                "train.epochs",
-                "train.validate_every",
-                "train.validate_among",
-                "train.micro_batch",
-                "train.warmup",
-                "train.grad_clip",
-            ],
-        }
-    }
 }
 
 fn default() -> TagsDcConfig {

@@ -90,7 +90,7 @@ impl Refill {
     ///
     /// # Errors
     /// As [`draw`](Self::draw); also the errors of the generator.
-    pub fn of(
+    pub(crate) fn of(
         &self,
         rows: &[Masking],
         generator: &mut impl Generator,

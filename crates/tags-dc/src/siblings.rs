@@ -73,13 +73,8 @@ impl SiblingStatistics {
         self.excluded.contains(&(w, x))
     }
 
-    /// Number of excluded pairs.
-    pub fn len(&self) -> usize {
-        self.excluded.len()
-    }
-
     /// Whether nothing is excluded.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.excluded.is_empty()
     }
 }
@@ -175,7 +170,7 @@ mod tests {
 
     #[test]
     fn no_caption_gives_no_pair() {
-        assert_eq!(SiblingStatistics::fit(&[]).len(), 0);
+        assert!(SiblingStatistics::fit(&[]).is_empty());
         assert!(SiblingStatistics::fit(&[vec![], vec![vec![]]]).is_empty());
     }
 }

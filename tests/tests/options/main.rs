@@ -5,6 +5,7 @@
 
 mod keys;
 mod page;
+mod silent;
 
 use std::path::Path;
 
@@ -46,7 +47,6 @@ fn parts() -> Vec<Part> {
     };
 
     let presets = [fne::Preset::Paper, fne::Preset::Official, fne::Preset::Default];
-    let silent = presets.map(fne::Preset::silent);
     let about = "False negative elimination. In Rust `fne::Preset`, in a file the sections below.";
     let fne = part(
         "fne",
@@ -54,27 +54,26 @@ fn parts() -> Vec<Part> {
         "fne",
         order(fne::Preset::Default.config()),
         of(presets.map(fne::Preset::config)),
-        silent,
+        silent::FNE,
     );
 
     let presets = [naaf::Preset::Paper, naaf::Preset::Official, naaf::Preset::Default];
-    let silent = presets.map(naaf::Preset::silent);
     let about = "Negative-aware attention. In Rust `naaf::Preset`, in a file the sections below.";
     let values = of(presets.map(naaf::Preset::config));
-    let naaf = part("naaf", about, "naaf", order(naaf::Preset::Default.config()), values, silent);
+    let naaf =
+        part("naaf", about, "naaf", order(naaf::Preset::Default.config()), values, silent::NAAF);
 
     use tags_dc::Preset as Tags;
     let presets = [Tags::Paper, Tags::Official, Tags::Default];
-    let silent = presets.map(Tags::silent);
     let about = "Tailored negative sentences, UNITER-base on Flickr30K, phase 1: the row `TAGS`. In Rust `tags_dc::Preset`, in a file the sections below.";
     let values = of(presets.map(Tags::tags));
-    let mut tags = part("tags-dc", about, "tags-dc", order(Tags::Default.tags()), values, silent);
+    let mut tags =
+        part("tags-dc", about, "tags-dc", order(Tags::Default.tags()), values, silent::TAGS_DC);
     let about = "Phase 2, the row `TAGS-DC`, begins with the weights of phase 1 and changes:";
     tags.then.push((about, of(presets.map(Tags::tags_dc))));
 
     use hubness::Preset as Hubs;
     let presets = [Hubs::Paper, Hubs::Official, Hubs::Default];
-    let silent = presets.map(Hubs::silent);
     let about = "Numbers of the corrections. In Rust `hubness::Preset::settings`, on the command line the options of `hubness report` and `hubness rescore`: `--csls-k`, `--is-beta`, …";
     let values = of(presets.map(Hubs::settings));
     let hubs = part(
@@ -83,7 +82,7 @@ fn parts() -> Vec<Part> {
         "corrections",
         order(Hubs::Default.settings()),
         values,
-        silent,
+        silent::HUBNESS,
     );
     let about = "Training against hubs, on Flickr30K. In Rust `hubness::Preset::training`, in a file the sections below.";
     let objectives = [Objective::Hal, Objective::HalAaaiLocal, Objective::Hal];
@@ -102,7 +101,7 @@ fn parts() -> Vec<Part> {
         "hal",
         order(Hubs::Default.training(Objective::Hal)),
         trained(objectives),
-        silent,
+        silent::HUBNESS,
     );
     let about = "With the objectives MAX and MAX + HAL (`max`, `max_hal`):";
     hal.then.push((about, trained([Objective::Max, Objective::HalAaaiLocal, Objective::Max])));

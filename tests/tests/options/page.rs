@@ -35,7 +35,7 @@ impl Part {
 /// The columns: paper, released program, here.
 pub(crate) struct Columns {
     pub(crate) values: [Value; 3],
-    pub(crate) silent: [&'static [&'static str]; 3],
+    pub(crate) silent: super::silent::Silent,
 }
 
 const HEAD: &str = "# Every option of every method

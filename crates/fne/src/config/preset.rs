@@ -132,37 +132,6 @@ impl Preset {
         }
     }
 
-    /// Keys that this source does not mention. For these keys its preset has the value of another source. The paper omits details
-    /// that only a program must settle.
-    pub fn silent(self) -> &'static [&'static str] {
-        match self {
-            Self::Official | Self::Default => &[],
-            Self::Paper => &[
-                "model.embed_dim",
-                "model.image.image_size",
-                "model.image.pixels",
-                "model.image.augment",
-                "model.image.gradient_checkpointing",
-                "model.text.max_length",
-                "model.text.train_truncate",
-                "model.text.gradient_checkpointing",
-                "train.seed",
-                "train.micro_batch",
-                "train.weight_decay",
-                "train.grad_clip",
-                "train.dropout",
-                "train.word_dropout",
-                "train.dropout_after_validation",
-                "sampler.warmup_loss",
-                "sampler.mask_same_image_everywhere",
-                "sampler.min_count",
-                "sampler.density",
-                "sampler.variance",
-                "sampler.reset",
-            ],
-        }
-    }
-
     /// All three sections.
     pub fn config(self) -> FneConfig {
         FneConfig { model: self.model(), train: self.train(), sampler: self.sampler() }

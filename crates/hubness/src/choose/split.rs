@@ -69,7 +69,7 @@ impl FoldSplit {
     }
 
     /// Number of folds.
-    pub fn folds(&self) -> usize {
+    pub(crate) fn folds(&self) -> usize {
         self.folds
     }
 
@@ -79,7 +79,7 @@ impl FoldSplit {
     }
 
     /// Number of images in each fold.
-    pub fn sizes(&self) -> Vec<usize> {
+    pub(crate) fn sizes(&self) -> Vec<usize> {
         let mut sizes = vec![0; self.folds];
         self.of_image.iter().for_each(|&fold| sizes[fold] += 1);
         sizes

@@ -107,7 +107,7 @@ impl HitTable {
     }
 
     /// Number of images.
-    pub fn images(&self) -> usize {
+    pub(crate) fn images(&self) -> usize {
         self.queries.len()
     }
 

@@ -13,8 +13,8 @@ use super::input::{InputArgs, Location};
 use crate::Direction;
 use crate::study::{Settings, Study};
 
-pub use parts::{FinishArgs, Keep, MergeArgs, PartFitArgs, PartialArgs, Span};
-pub use scan::ScanArgs;
+pub(crate) use parts::{FinishArgs, Keep, MergeArgs, PartFitArgs, PartialArgs, Span};
+pub(crate) use scan::ScanArgs;
 
 /// Hubs of cross-modal retrieval: measures them, names them, corrects scores for them.
 #[derive(Debug, Parser)]
@@ -22,7 +22,7 @@ pub use scan::ScanArgs;
 pub struct CommandLine {
     /// What to do.
     #[command(subcommand)]
-    pub command: Task,
+    pub(crate) command: Task,
 }
 
 const EXAMPLES: &str = "\
@@ -36,7 +36,7 @@ Exit codes: 0 done, 2 something about the input or the options is wrong (one lin
 
 /// A command.
 #[derive(Debug, Subcommand)]
-pub enum Task {
+pub(crate) enum Task {
     /// Recalls before and after each correction, with intervals and tests; the hubs by name
     Report(Box<ReportArgs>),
     /// Corrected scores or ranked lists, written to a file
@@ -55,7 +55,7 @@ pub enum Task {
 
 /// `hubness report`
 #[derive(Debug, Args)]
-pub struct ReportArgs {
+pub(crate) struct ReportArgs {
     /// The input.
     #[command(flatten)]
     pub input: InputArgs,
@@ -91,7 +91,7 @@ pub struct ReportArgs {
 /// A validation set, on which `auto` settings are chosen instead of by cross-fitting.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Choosing")]
-pub struct ValidationArgs {
+pub(crate) struct ValidationArgs {
     /// Image embeddings of a validation set: `auto` settings are chosen on this set instead of by cross-fitting
     #[arg(long, value_name = "FILE", requires = "val_texts", group = "validation")]
     pub val_images: Option<Location>,
@@ -108,7 +108,7 @@ pub struct ValidationArgs {
 
 /// One correction of one direction.
 #[derive(Debug, Args)]
-pub struct FitArgs {
+pub(crate) struct FitArgs {
     /// The input.
     #[command(flatten)]
     pub input: InputArgs,
@@ -125,7 +125,7 @@ pub struct FitArgs {
 
 /// `hubness rescore`
 #[derive(Debug, Args)]
-pub struct RescoreArgs {
+pub(crate) struct RescoreArgs {
     /// The correction.
     #[command(flatten)]
     pub fit: FitArgs,
@@ -140,7 +140,7 @@ pub struct RescoreArgs {
 
 /// `hubness export`
 #[derive(Debug, Args)]
-pub struct ExportArgs {
+pub(crate) struct ExportArgs {
     /// The correction.
     #[command(flatten)]
     pub fit: FitArgs,
@@ -170,7 +170,7 @@ impl ReportArgs {
     ///
     /// # Errors
     /// If a method is unknown, or there are too many resamples.
-    pub fn study(&self) -> itm_core::Result<Study> {
+    pub(crate) fn study(&self) -> itm_core::Result<Study> {
         if self.resamples > MOST_REPLICATES {
             let expected = format!("0 to {MOST_REPLICATES}");
             return Err(itm_core::Error::invalid("--resamples", expected, self.resamples));

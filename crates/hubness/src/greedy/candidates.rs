@@ -67,12 +67,12 @@ impl<'a> Candidates<'a> {
     }
 
     /// Number of queries.
-    pub fn queries(&self) -> usize {
+    pub(crate) fn queries(&self) -> usize {
         self.queries
     }
 
     /// Number of items.
-    pub fn items(&self) -> usize {
+    pub(crate) fn items(&self) -> usize {
         self.items
     }
 

@@ -34,7 +34,7 @@ impl Matching {
     }
 
     /// Number of queries, matched or not.
-    pub fn queries(&self) -> usize {
+    pub(crate) fn queries(&self) -> usize {
         self.first.len() - 1
     }
 
@@ -59,7 +59,7 @@ impl Matching {
     ///
     /// # Panics
     /// If `pairs` have other numbers of images and texts.
-    pub fn places(&self, pairs: &Pairs) -> Vec<Option<usize>> {
+    pub(crate) fn places(&self, pairs: &Pairs) -> Vec<Option<usize>> {
         check(pairs, self.direction, self.queries(), self.number_of_items);
         let is_true = |query, item| belongs(pairs, self.direction, query, item);
         let place = |q| self.items(q).iter().position(|&item| is_true(q as u32, item));

@@ -135,11 +135,11 @@ impl<'a> GreedySweep<'a> {
         Matching::new(self.candidates.direction(), self.rows.len(), self.columns.len(), &edges)
     }
 
-    /// The place of each query's first true item in its list, as in [`Matching::places`], but without making the lists.
+    /// The place of each query's first true item in its list, as in `Matching::places`, but without making the lists.
     ///
     /// # Panics
     /// If `pairs` have other numbers of images and texts.
-    pub fn places(&self, stop: Stop, pairs: &Pairs) -> Vec<Option<usize>> {
+    pub(crate) fn places(&self, stop: Stop, pairs: &Pairs) -> Vec<Option<usize>> {
         let direction = self.candidates.direction();
         check(pairs, direction, self.rows.len(), self.columns.len());
         let last = self.last(stop);

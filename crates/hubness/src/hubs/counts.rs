@@ -53,21 +53,6 @@ impl<'a> Lists<'a> {
     pub fn direction(&self) -> Direction {
         self.direction
     }
-
-    /// Number of items, in a list or not.
-    pub fn items(&self) -> usize {
-        self.items
-    }
-
-    /// The largest number of items in a list.
-    pub fn k(&self) -> usize {
-        self.k
-    }
-
-    /// The list of every query.
-    pub fn queries(&self) -> &[&'a [u32]] {
-        &self.queries
-    }
 }
 
 /// `N_k` of every item: the number of queries that have it among their `k` nearest. Items that no query has count 0.

@@ -21,7 +21,7 @@ use super::{Counts, Lists};
 ///
 /// # Panics
 /// If the number of lists is not the number of queries of the pairs.
-pub fn bootstrap_measure(
+fn bootstrap_measure(
     lists: &Lists<'_>,
     pairs: &Pairs,
     measure: impl Fn(&Counts) -> f64 + Sync,

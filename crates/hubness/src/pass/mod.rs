@@ -53,13 +53,6 @@ pub struct Retrieval {
     pub images: TopLists,
 }
 
-impl Retrieval {
-    /// The best items of every query of a direction.
-    pub fn top(&self, direction: Direction) -> &TopLists {
-        direction.queries(&self.texts, &self.images)
-    }
-}
-
 /// Ranks and the `k` best items under several corrections, all in one pass. `corrections` holds pairs
 /// of one correction for i2t and one for t2i.
 ///

@@ -36,7 +36,7 @@ pub enum Base {
 
 impl Base {
     /// All corrections, in the order of reports.
-    pub const ALL: [(&str, Self); 12] = [
+    pub(crate) const ALL: [(&str, Self); 12] = [
         ("nns", Self::Nns),
         ("csls", Self::Csls),
         ("is", Self::Is),
@@ -52,7 +52,7 @@ impl Base {
     ];
 
     /// The name of the correction.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         Self::ALL.iter().find(|(_, base)| *base == self).map_or("?", |(name, _)| name)
     }
 

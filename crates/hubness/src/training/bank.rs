@@ -20,22 +20,22 @@ pub struct MemoryBank {
 
 impl MemoryBank {
     /// Number of entries.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.captions.len()
     }
 
     /// Whether there is no entry.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.captions.is_empty()
     }
 
     /// Caption number of each entry.
-    pub fn captions(&self) -> &[i64] {
+    pub(crate) fn captions(&self) -> &[i64] {
         &self.captions
     }
 
     /// Embeddings of images and of texts on the host, `[n, d]` each.
-    pub fn embeddings(&self) -> [Vec<f32>; 2] {
+    pub(crate) fn embeddings(&self) -> [Vec<f32>; 2] {
         self.rows.clone().map_or_else(Default::default, |rows| rows.map(host))
     }
 

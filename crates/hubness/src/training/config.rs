@@ -130,7 +130,7 @@ impl HalTrainConfig {
     ///
     /// # Panics
     /// If `decay_every` is 0: a checked configuration never has it.
-    pub fn rate(&self, epoch: usize) -> f64 {
+    pub(crate) fn rate(&self, epoch: usize) -> f64 {
         self.learning_rate * 0.1f64.powi((epoch / self.decay_every) as i32)
     }
 }

@@ -280,13 +280,9 @@ impl Cca {
         self.validation_rsum
     }
 
-    /// The transform of the image features.
-    pub fn transform(&self) -> ImageTransform {
-        self.transform
-    }
-
     /// Number of terms, `dy`.
-    pub fn terms(&self) -> usize {
+    #[cfg(test)]
+    fn terms(&self) -> usize {
         self.terms.len()
     }
 

@@ -8,13 +8,13 @@ use rayon::prelude::*;
 use super::check_report::{CheckReport, Layout, LayoutReport};
 use super::fne_annotations::{picture_of, split_of};
 use super::images::{ImageInfo, LARGEST_IMAGE_FILE, is_picture, probe_bytes, turned_pictures};
-use super::names::Names;
+use super::names::{Extra, Names};
 use super::precomp::{karpathy_file, precomp_folder};
 use super::precomp_split::{PrecompSplit, SplitFiles};
 use super::{
-    CaptionRule, Dataset, Embeddings, Extra, Features, FneAnnotations, ImageFolder, Judgements,
-    Karpathy, KarpathyImage, Leakage, LoadOptions, Npy, Part, RegionSource, Split, json,
-    load_pictures, load_precomp, originals,
+    CaptionRule, Dataset, Embeddings, Features, FneAnnotations, ImageFolder, Judgements, Karpathy,
+    KarpathyImage, Leakage, LoadOptions, Npy, Part, RegionSource, Split, json, load_pictures,
+    load_precomp, originals,
 };
 use crate::files::{self, FileHash, LARGEST_TEXT, Manifest, file_name};
 use crate::{Pairs, Result};

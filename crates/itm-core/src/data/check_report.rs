@@ -85,11 +85,6 @@ pub struct CheckReport {
 }
 
 impl CheckReport {
-    /// Whether nothing is wrong.
-    pub fn is_ok(&self) -> bool {
-        self.problems.is_empty()
-    }
-
     /// Adds problems of one kind, the first few in full.
     pub(crate) fn extend(&mut self, problems: Vec<impl ToString>) {
         let more = problems.len().saturating_sub(LINES);

@@ -16,7 +16,7 @@ use crate::{Error, Pairs, Result};
 /// Images are numbered 0, 1, 2, … by the first appearance of their `image_id` (training) or by their position in the
 /// list (evaluation).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FneAnnotations {
+pub(crate) struct FneAnnotations {
     /// Path of each image below the image folder.
     pub images: Vec<String>,
     /// The captions, raw, in file order.
@@ -92,7 +92,7 @@ impl FneAnnotations {
     /// # Errors
     /// If the bytes do not have the form, or an image has fewer captions than the rule needs. The error names `place`, and
     /// entry and field, or line and column.
-    pub fn parse(place: &str, bytes: &[u8], rule: CaptionRule) -> Result<Self> {
+    pub(crate) fn parse(place: &str, bytes: &[u8], rule: CaptionRule) -> Result<Self> {
         match form_of(place, bytes)? {
             FneForm::Train => Self::parse_train(place, bytes),
             FneForm::Eval => Self::parse_eval(place, bytes, rule),

@@ -15,7 +15,7 @@ pub struct ImageFolder {
 
 impl ImageFolder {
     /// The pictures below `dir`: where the JSON says, or else in `images` or in `dir` itself.
-    pub fn new(dir: impl AsRef<Path>, json: Option<&Karpathy>) -> Self {
+    pub(crate) fn new(dir: impl AsRef<Path>, json: Option<&Karpathy>) -> Self {
         let dir = dir.as_ref();
         let images = json.map(|json| json.images.as_slice()).unwrap_or_default();
         Self::listed(dir, images.iter().map(|i| (i.filename.clone(), i.path(dir))))

@@ -67,7 +67,7 @@ pub struct KarpathyImage {
 
 impl KarpathyImage {
     /// The path of the image; `dir` is the folder of the JSON. Images without `filepath` (Flickr) are in `images`.
-    pub fn path(&self, dir: &Path) -> PathBuf {
+    pub(crate) fn path(&self, dir: &Path) -> PathBuf {
         dir.join(self.filepath.as_deref().unwrap_or("images")).join(&self.filename)
     }
 }
@@ -115,7 +115,7 @@ impl Karpathy {
     ///
     /// # Errors
     /// If the file cannot be read or does not have this layout. The error names file, image and field, or line and column.
-    pub fn read(path: impl AsRef<Path>, rule: CaptionRule) -> Result<Self> {
+    pub(crate) fn read(path: impl AsRef<Path>, rule: CaptionRule) -> Result<Self> {
         let path = path.as_ref();
         Self::parse(&json::place(path), &files::read(path, LARGEST_TEXT)?, rule)
     }
@@ -124,7 +124,7 @@ impl Karpathy {
     ///
     /// # Errors
     /// As [`Karpathy::read`].
-    pub fn parse(place: &str, bytes: &[u8], rule: CaptionRule) -> Result<Self> {
+    pub(crate) fn parse(place: &str, bytes: &[u8], rule: CaptionRule) -> Result<Self> {
         let what = "Karpathy's JSON (images[].sentences[].raw)";
         if bytes.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[') {
             return Err(Error::invalid(place, what, "a bare list, without \"images\""));
@@ -151,7 +151,7 @@ impl Karpathy {
     }
 
     /// The images of a split, in file order.
-    pub fn images_of(&self, split: Split) -> impl Iterator<Item = &KarpathyImage> {
+    pub(crate) fn images_of(&self, split: Split) -> impl Iterator<Item = &KarpathyImage> {
         self.images.iter().filter(move |image| image.split == split)
     }
 }

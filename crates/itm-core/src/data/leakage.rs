@@ -55,7 +55,7 @@ pub struct SharedCaption {
 
 impl Leakage {
     /// Compares the three splits by image name, by features, and by the words of the captions.
-    pub fn of(data: &Dataset) -> Self {
+    pub(crate) fn of(data: &Dataset) -> Self {
         let train = SplitIndex::of(&data.train);
         let val = SplitIndex::of(&data.val);
         let overlaps = vec![

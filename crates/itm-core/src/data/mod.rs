@@ -4,10 +4,9 @@
 //! |---|---|
 //! | a folder with precomputed features, as [`Dataset`] | [`load`], [`load_precomp`] |
 //! | a folder with pictures and captions, as [`Dataset`] without features | [`load_pictures`] |
-//! | one split of precomputed features, features left in the mapped file | [`PrecompSplit`] |
 //! | region features of either, left in the mapped file | [`Regions`], by [`RegionSource`] |
 //! | images, captions and splits in Karpathy's JSON | [`Karpathy`] |
-//! | annotation files of the FNE program | [`FneAnnotations`] |
+//! | annotation files of the FNE program | [`load_pictures`] finds them |
 //! | ECCV Caption, CxC, plausible matches for a test split | [`Judgements`] |
 //! | one `.npy` file | [`Npy`] |
 //! | word vectors | [`WordVectors`] |
@@ -57,7 +56,7 @@ pub use check_report::{CheckReport, Layout, LayoutReport, SplitCount};
 #[cfg(feature = "images")]
 pub use decode::{decode_image, upright_bytes, upright_image};
 pub use embeddings::Embeddings;
-pub use fne_annotations::FneAnnotations;
+pub(crate) use fne_annotations::FneAnnotations;
 pub use image_folder::ImageFolder;
 pub use images::{
     ImageFormat, ImageInfo, LARGEST_IMAGE_FILE, is_picture, probe_image, turned_pictures,
@@ -66,13 +65,11 @@ pub use json::ByName;
 pub use judgements::Judgements;
 pub use karpathy::{Karpathy, KarpathyImage, Split};
 pub use leakage::{Leakage, Overlap, SharedCaption};
-pub use names::Extra;
 pub use npy::{FileBytes, Npy};
 pub use npy_header::Dtype;
 pub use originals::caption_table;
 pub use pictures::load_pictures;
 pub use precomp::{LoadOptions, Loaded, TestSet, load, load_precomp};
-pub use precomp_split::{PrecompSplit, RowLayout};
 pub use region_files::RegionSource;
 pub use region_transform::RegionTransform;
 pub use regions::{RegionRows, Regions};

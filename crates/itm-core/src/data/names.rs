@@ -11,7 +11,7 @@ use crate::{Error, Result};
 
 /// Whether `train_extra_*` is used: training images that have features and captions, but no picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Extra {
+pub(crate) enum Extra {
     /// They follow the images of `train`.
     Included,
     /// Only `train` is used.

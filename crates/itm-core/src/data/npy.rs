@@ -127,7 +127,7 @@ impl Npy {
     ///
     /// # Errors
     /// If `scale` has neither one value nor as many as the last dimension, or a value is not finite.
-    pub fn with_scale(mut self, scale: Vec<f32>) -> Result<Self> {
+    pub(crate) fn with_scale(mut self, scale: Vec<f32>) -> Result<Self> {
         let width = self.header.shape.last().copied().unwrap_or(1);
         if scale.len() != width && scale.len() != 1 {
             let expected = format!("a scale of 1 or {width} values (the last dimension)");

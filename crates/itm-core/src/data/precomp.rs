@@ -16,8 +16,6 @@ use crate::{Error, Result};
 pub struct LoadOptions {
     /// Which captions of an image are read: 5 in the protocols of all published sets.
     pub captions: CaptionRule,
-    /// Whether `train_extra` belongs to the training split.
-    pub extra: Extra,
     /// Which files are the test split.
     pub test: TestSet,
     /// The most captions of the validation split: the first ones of the files are kept.
@@ -30,7 +28,6 @@ impl Default for LoadOptions {
     fn default() -> Self {
         Self {
             captions: CaptionRule::First(5),
-            extra: Extra::Included,
             test: TestSet::Test,
             val_captions: None,
             regions: None,
@@ -146,7 +143,7 @@ pub fn load_precomp(dir: impl AsRef<Path>, options: &LoadOptions) -> Result<Load
     let mut train = read("train", Split::Train, Extra::LeftOut)?;
     let ims = |name: &str| SplitFiles::of(&folder, name).ims.exists();
     let without = of_files.is_some_and(|asked| !asked.is_there(&folder, "train_extra"));
-    if options.extra == Extra::Included && ims("train_extra") && !without {
+    if ims("train_extra") && !without {
         let extra = read("train_extra", Split::Train, Extra::Included)?;
         train = join(train, extra, &folder)?;
     }
@@ -156,7 +153,7 @@ pub fn load_precomp(dir: impl AsRef<Path>, options: &LoadOptions) -> Result<Load
         TestSet::Test | TestSet::TestAll => "test",
     };
     let test = read(test, Split::Test, Extra::LeftOut)?;
-    if options.extra == Extra::Included && ims("train_extra") && without {
+    if ims("train_extra") && without {
         notes.push("train_extra has no such regions: every row learns without these images".into());
     }
     let val = match options.val_captions {

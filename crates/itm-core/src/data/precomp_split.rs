@@ -10,7 +10,7 @@ use crate::{Error, Pairs, Result};
 
 /// How often the feature file holds an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RowLayout {
+pub(crate) enum RowLayout {
     /// One row per image.
     Once,
     /// One row per caption. The rows of an image are equal, bit for bit; this was verified.
@@ -26,7 +26,7 @@ pub enum RowLayout {
 ///
 /// Features stay in the mapped file: `features.row_into(split.row_of(image), …)` reads the features of one image.
 #[derive(Debug)]
-pub struct PrecompSplit {
+pub(crate) struct PrecompSplit {
     /// `train`, `dev`, …: the start of the file names.
     pub name: String,
     /// Global features `[rows, dim]` or regions `[rows, regions, dim]`.
@@ -63,12 +63,7 @@ impl PrecompSplit {
     /// images are repeated, to verify the repetition.
     ///
     /// # Errors
-    /// If files are missing or malformed, counts do not fit, repeated rows differ, or `captions_per_image` is 0.
-    pub fn open(folder: impl AsRef<Path>, name: &str, captions_per_image: usize) -> Result<Self> {
-        let rule = CaptionRule::First(captions_per_image);
-        Self::open_hashed(folder.as_ref(), folder.as_ref(), name, rule, None)
-    }
-
+    /// If files are missing or malformed, counts do not fit, repeated rows differ, or the rule is of no caption.
     pub(crate) fn open_hashed(
         root: &Path,
         folder: &Path,
@@ -118,12 +113,12 @@ impl PrecompSplit {
     }
 
     /// Number of images.
-    pub fn images(&self) -> usize {
+    pub(crate) fn images(&self) -> usize {
         self.pairs.images()
     }
 
     /// The row of the feature file that holds an image.
-    pub fn row_of(&self, image: usize) -> usize {
+    pub(crate) fn row_of(&self, image: usize) -> usize {
         match self.layout {
             RowLayout::Once => image,
             RowLayout::Repeated | RowLayout::Rounded => self.pairs.texts_of(image)[0],
@@ -148,7 +143,7 @@ impl PrecompSplit {
     }
 
     /// Which captions belong to which image.
-    pub fn pairs(&self) -> Pairs {
+    pub(crate) fn pairs(&self) -> Pairs {
         self.pairs.clone()
     }
 
@@ -185,7 +180,7 @@ impl PrecompSplit {
     ///
     /// # Errors
     /// If a value is not finite; the error names row and column.
-    pub fn global_features(&self) -> Result<Features> {
+    pub(crate) fn global_features(&self) -> Result<Features> {
         let dim = *self.features.shape().last().expect("rank 2 or 3 was checked");
         let mut values = vec![0.0; self.images() * dim];
         let mut row = vec![0.0; self.features.row_len()];

@@ -155,7 +155,7 @@ impl Regions {
     }
 
     /// The regions of the first `images` images.
-    pub fn first(mut self, images: usize) -> Self {
+    pub(crate) fn first(mut self, images: usize) -> Self {
         self.counts.truncate(images);
         self.starts.truncate(images + 1);
         self
@@ -265,22 +265,6 @@ impl Regions {
         let boxes = self.parts.iter().all(|part| part.boxes.is_some());
         let boxes = if boxes { "with boxes" } else { "without boxes" };
         format!("{each} regions per image, {} wide, {boxes}", self.dim)
-    }
-
-    /// Bytes in memory: values that are not in a file, and boxes.
-    pub fn held(&self) -> u64 {
-        let part = |part: &Part| {
-            let values = match &part.values {
-                Values::Held(values) => size_of_val(&values[..]),
-                Values::Mapped { .. } => 0,
-            };
-            let boxes = match &part.boxes {
-                None => 0,
-                Some(Boxes::Shared(boxes) | Boxes::Own(boxes)) => size_of_val(&boxes[..]),
-            };
-            (values + boxes) as u64
-        };
-        self.parts.iter().map(part).sum()
     }
 
     /// Bytes of the files whose regions are read on demand.

@@ -70,7 +70,7 @@ impl WordVectors {
     /// # Errors
     /// If the vectors are of another width or vocabulary, a word's number is outside the vocabulary, or a vector has another number of
     /// values or a value that is not finite.
-    pub fn check(&self, [vocabulary, width]: [usize; 2]) -> Result<()> {
+    pub(crate) fn check(&self, [vocabulary, width]: [usize; 2]) -> Result<()> {
         let refused = |place: &str, expected: String, got: String| {
             Err(Error::invalid(format!("word vectors{place}"), expected, got))
         };

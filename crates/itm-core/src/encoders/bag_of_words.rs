@@ -24,8 +24,8 @@ use crate::{Error, Result};
 /// | symbol | here | shape |
 /// |---|---|---|
 /// | n | number of terms of the caption | |
-/// | idf | [`with_idf`](Self::with_idf) | `[terms]` |
-/// | r | [`with_rows`](Self::with_rows) | `[width]` |
+/// | idf | `with_idf` | `[terms]` |
+/// | r | `with_rows` | `[width]` |
 /// | W, b | `weight`, `bias` | `[terms + width, d]`, `[d]` |
 /// | w̄ / ‖w̄‖ | result | `[b, d]` |
 ///
@@ -78,7 +78,7 @@ impl BagOfWords {
     ///
     /// # Errors
     /// If a row is wider than there are inputs, or a value is not finite.
-    pub fn with_rows(mut self, rows: Arc<Features>) -> Result<Self> {
+    pub(crate) fn with_rows(mut self, rows: Arc<Features>) -> Result<Self> {
         let (place, [inputs, _]) = ("given rows of a bag of words", self.weight.dims());
         let Some(terms) = inputs.checked_sub(rows.dim) else {
             return Err(Error::invalid(place, format!("a width of at most {inputs}"), rows.dim));
@@ -97,11 +97,11 @@ impl BagOfWords {
         number < self.idf.len() || (inputs..inputs + rows).contains(&number)
     }
 
-    /// Sets the idf of the terms. With given rows, call it after [`with_rows`](Self::with_rows).
+    /// Sets the idf of the terms. With given rows, call it after `with_rows`.
     ///
     /// # Errors
     /// If the number of idf values is not the number of terms, or a value is not a finite number above 0.
-    pub fn with_idf(self, idf: &[f32]) -> Result<Self> {
+    pub(crate) fn with_idf(self, idf: &[f32]) -> Result<Self> {
         let place = "idf of a bag of words";
         let terms = self.weight.dims()[0] - self.rows.as_ref().map_or(0, |rows| rows.dim);
         if idf.len() != terms {
@@ -127,7 +127,7 @@ impl BagOfWords {
     ///
     /// # Errors
     /// If the map has another shape, or a value is not finite.
-    pub fn with_map(self, map: &LinearMap) -> Result<Self> {
+    pub(crate) fn with_map(self, map: &LinearMap) -> Result<Self> {
         let weight = self.weight.val();
         let place = "map of a bag of words";
         let (weight, bias) = map.parameters(place, weight.dims(), &weight.device())?;

@@ -57,7 +57,7 @@ impl BiGruText {
     /// Replaces the vectors of the words that have a ready vector. The other words keep their random vectors.
     ///
     /// # Errors
-    /// If the vectors do not fit the table: [`WordVectors::check`].
+    /// If the vectors do not fit the table: `WordVectors::check`.
     pub fn with_vectors(self, vectors: &WordVectors) -> Result<Self> {
         Ok(Self { words: with_rows(self.words, vectors)?, ..self })
     }

@@ -49,7 +49,7 @@ pub struct GruTextShape {
 /// | GRU | `gru` | e → d |
 /// | w̄ | result | `[b, d]` |
 ///
-/// A caption's embedding does not depend on its batch. Dropout of word vectors goes between [`vectors`](Self::vectors)
+/// A caption's embedding does not depend on its batch. Dropout of word vectors goes between `vectors`
 /// and [`encode_vectors`](Self::encode_vectors).
 #[derive(Module, Debug)]
 pub struct GruText {
@@ -79,7 +79,7 @@ impl GruText {
     /// Replaces the vectors of the words that have a ready vector. The other words keep their random vectors.
     ///
     /// # Errors
-    /// If the vectors do not fit the table: [`WordVectors::check`].
+    /// If the vectors do not fit the table: `WordVectors::check`.
     pub fn with_vectors(self, vectors: &WordVectors) -> Result<Self> {
         Ok(Self { words: with_rows(self.words, vectors)?, ..self })
     }
@@ -88,7 +88,7 @@ impl GruText {
     ///
     /// # Panics
     /// If a word's number is not in the vocabulary.
-    pub fn vectors(&self, captions: &TokenBatch) -> Tensor<2> {
+    pub(crate) fn vectors(&self, captions: &TokenBatch) -> Tensor<2> {
         captions.check(self.words.dims()[0]);
         embedding(self.words.val(), &captions.ids, None)
     }

@@ -25,8 +25,8 @@ pub use bag_of_words::BagOfWords;
 pub use bert::{Bert, BertShape};
 pub use bigru_text::{BiGruText, BiGruTextShape, unit_rows};
 pub use dual::{
-    AttentionPool, DualEncoder, DualFamily, DualLayout, DualPieces, DualShape, ImageTower,
-    TextTower, TextTowerShape,
+    DualEncoder, DualFamily, DualLayout, DualPieces, DualShape, ImageTower, TextTower,
+    TextTowerShape,
 };
 pub use gru_text::{GruText, GruTextShape, TextPool};
 pub use input_dropout::InputDropout;
@@ -34,7 +34,8 @@ pub use pool::{ImagePool, PiecePool};
 pub use positions::{PositionStep, resize_positions};
 pub use projection::Projection;
 pub use residual::{Residual, ResidualShape};
-pub use sentence::{SentenceEncoder, sentence_pool};
+pub use sentence::SentenceEncoder;
+pub(crate) use sentence::sentence_pool;
 pub use tokens::TokenBatch;
 pub use vit::{Vit, VitForm, VitShape};
 pub use word_patches::{PatchGrid, Places, word_patches};

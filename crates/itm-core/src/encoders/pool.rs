@@ -27,7 +27,7 @@ pub enum ImagePool {
 
 impl ImagePool {
     /// Width of the row of an image, for states of this width.
-    pub fn width(self, states: usize) -> usize {
+    pub(crate) fn width(self, states: usize) -> usize {
         if self == Self::ClassPatches { 2 * states } else { states }
     }
 

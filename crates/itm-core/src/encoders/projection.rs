@@ -56,7 +56,7 @@ impl Projection {
     ///
     /// # Errors
     /// If the map has another shape, or a value is not finite.
-    pub fn with_map(self, map: &LinearMap) -> Result<Self> {
+    pub(crate) fn with_map(self, map: &LinearMap) -> Result<Self> {
         let weight = self.linear.weight.val();
         let place = "map of image features";
         let (weight, bias) = map.parameters(place, weight.dims(), &weight.device())?;
@@ -67,7 +67,7 @@ impl Projection {
     ///
     /// # Errors
     /// If there is a residual and the deviation is not above 0.
-    pub fn scaled_to(self, std: f64) -> Result<Self> {
+    pub(crate) fn scaled_to(self, std: f64) -> Result<Self> {
         let residual = self.residual.map(|residual| residual.of_deviation(std)).transpose()?;
         Ok(Self { residual, ..self })
     }

@@ -33,7 +33,7 @@ impl ResidualShape {
     ///
     /// # Errors
     /// Names the key below `place`, its range and its value.
-    pub fn validate(&self, place: &str) -> Result<()> {
+    pub(crate) fn validate(&self, place: &str) -> Result<()> {
         let within = |key: &str, value: f64, range: &str, holds: fn(f64) -> bool| {
             if value.is_finite() && holds(value) {
                 return Ok(());

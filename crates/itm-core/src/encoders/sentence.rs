@@ -102,7 +102,7 @@ impl SentenceEncoder {
 ///
 /// # Errors
 /// If the folder has other modules, or pools in another way than by mean, CLS or max.
-pub fn sentence_pool(folder: &Path) -> Result<Option<(PiecePool, bool)>> {
+pub(crate) fn sentence_pool(folder: &Path) -> Result<Option<(PiecePool, bool)>> {
     let modules = folder.join("modules.json");
     if !modules.exists() {
         return Ok(None);

@@ -152,7 +152,7 @@ impl Ranks {
     }
 
     /// Which texts belong to which image.
-    pub fn pairs(&self) -> &Pairs {
+    pub(crate) fn pairs(&self) -> &Pairs {
         &self.pairs
     }
 

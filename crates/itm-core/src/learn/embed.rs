@@ -6,7 +6,7 @@ use crate::data::Features;
 use crate::host;
 
 /// Number of rows that a small encoder (one or two layers) encodes together.
-pub const BLOCK: usize = 512;
+pub(crate) const BLOCK: usize = 512;
 
 /// Embeddings of features, `[rows, d]` row-major. `encode` gets at most [`BLOCK`] whole rows per call.
 ///

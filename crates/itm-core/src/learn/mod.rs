@@ -13,7 +13,8 @@ mod ranges;
 mod schedule;
 
 pub use crate::text::Word;
-pub use embed::{BLOCK, embed_features, embed_texts};
+pub(crate) use embed::BLOCK;
+pub use embed::{embed_features, embed_texts};
 pub use finite::first_non_finite;
 #[cfg(feature = "images")]
 pub use input::PictureItems;

@@ -55,13 +55,6 @@ pub struct Measures<T> {
     pub rsum: T,
 }
 
-impl<T> Measures<T> {
-    /// Applies a function to each value.
-    pub fn map<U>(self, mut f: impl FnMut(T) -> U) -> Measures<U> {
-        Measures { i2t: self.i2t.map(&mut f), t2i: self.t2i.map(&mut f), rsum: f(self.rsum) }
-    }
-}
-
 impl Measures<f64> {
     /// From six recalls.
     pub fn of_recalls(i2t: [f64; 3], t2i: [f64; 3]) -> Self {

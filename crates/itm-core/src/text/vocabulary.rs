@@ -66,8 +66,6 @@ fn is_special(entry: &str) -> bool {
 pub struct Vocabulary {
     options: VocabularyOptions,
     words: Vec<String>,
-    /// How often the word of each number occurs in the training captions.
-    counts: Vec<u64>,
     index: HashMap<String, u32>,
     unk: u32,
     marks: Option<[u32; 2]>,
@@ -101,10 +99,9 @@ impl Vocabulary {
             Marks::Off => &[][..],
             Marks::StartEnd => &MARKS,
         };
-        let none = |names: &[&str]| names.iter().map(|s| (s.to_string(), 0)).collect::<Vec<_>>();
-        let all = [none(&[PAD, UNK]), counted, none(marks)].concat();
-        let (words, counts) = all.into_iter().unzip();
-        Self::of(options, words, counts)
+        let special = |names: &[&str]| names.iter().map(|s| s.to_string()).collect::<Vec<_>>();
+        let words = counted.into_iter().map(|(word, _)| word).collect();
+        Self::of(options, [special(&[PAD, UNK]), words, special(marks)].concat())
     }
 
     /// Reads the JSON of a released program: `word2idx`, an object with the number of each word. Special entries are found
@@ -133,19 +130,18 @@ impl Vocabulary {
         if words[0] != PAD {
             return Err(wrong(&format!("{PAD} with the number 0"), format!("\"{}\"", words[0])));
         }
-        let counts = vec![0; words.len()];
-        Ok(Self::of(options, words, counts))
+        Ok(Self::of(options, words))
     }
 
     /// # Panics
     /// If `<unk>`, or a mark that the options need, is not among the words.
-    fn of(options: VocabularyOptions, words: Vec<String>, counts: Vec<u64>) -> Self {
+    fn of(options: VocabularyOptions, words: Vec<String>) -> Self {
         let index: HashMap<_, _> = words.iter().cloned().zip(0..).collect();
         let marks = match options.marks {
             Marks::Off => None,
             Marks::StartEnd => Some(MARKS.map(|name| index[name])),
         };
-        Self { unk: index[UNK], options, words, counts, index, marks }
+        Self { unk: index[UNK], options, words, index, marks }
     }
 
     /// The number of a word; `None` for unknown words and special entries.
@@ -166,12 +162,6 @@ impl Vocabulary {
     /// The word of each number; an empty string for special entries.
     pub fn spelled(&self) -> impl Iterator<Item = &str> {
         self.words.iter().map(|word| if is_special(word) { "" } else { word.as_str() })
-    }
-
-    /// How often a word occurs in the captions that built the vocabulary; 0 for special entries, unknown words and words
-    /// of a file.
-    pub fn count(&self, word: &str) -> u64 {
-        self.index.get(word).map_or(0, |&i| self.counts[i as usize])
     }
 
     /// Number of entries, including special ones: the rows of an embedding table.

@@ -60,7 +60,7 @@ impl<'a> Embeddings<'a> {
     }
 
     /// The largest magnitude among all values; 0 if there are none.
-    pub fn largest(&self) -> f32 {
+    pub(crate) fn largest(&self) -> f32 {
         self.largest
     }
 

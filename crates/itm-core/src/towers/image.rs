@@ -57,7 +57,7 @@ enum ImageValues<'a> {
 
 impl ImageInput<'_> {
     /// Images `first` to `first + count`.
-    pub fn part(&self, first: usize, count: usize) -> Images<'_> {
+    pub(crate) fn part(&self, first: usize, count: usize) -> Images<'_> {
         let range = first * self.width..(first + count) * self.width;
         match &self.images {
             ImageValues::Features(values) => Images::Features(&values[range]),
@@ -80,7 +80,7 @@ pub enum ImageEncoder {
     Clip(ClipEncoder),
 }
 
-/// The image tower of CLIP or SigLIP: v̄ = rows / ‖rows‖ with [`ImageTower::rows`].
+/// The image tower of CLIP or SigLIP: v̄ = rows / ‖rows‖ with `ImageTower::rows`.
 #[derive(Module, Debug)]
 pub struct ClipEncoder {
     /// Makes a row of each picture.

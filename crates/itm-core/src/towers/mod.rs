@@ -58,7 +58,7 @@ pub use config::{
 pub use embed::TEXTS;
 pub use image::{ClipEncoder, ImageEncoder, ImageInput, VitEncoder};
 pub use learning::LearningParts;
-pub use parts::{BatchEmbeddings, EncodePart, StepInputs};
+pub use parts::{BatchEmbeddings, StepInputs};
 pub use text::{BertEncoder, CaptionInput, TextEncoder};
 pub use transform::FeatureTransform;
 
@@ -191,7 +191,7 @@ impl Encoders {
         Self { image, text: self.text.with_precision(precision), ..self }
     }
 
-    /// The encoders with the temperature of their loss [bounded](crate::contrastive::Temperature::bounded), as after each update.
+    /// The encoders with the temperature of their loss bounded, as after each update.
     #[must_use]
     pub fn bounded(self) -> Self {
         Self { contrast: self.contrast.map(Contrast::bounded), ..self }

@@ -25,7 +25,8 @@ struct PairChunk {
 }
 
 /// Makes v̄ and w̄ of a part. The number of the part is for its dropout masks.
-pub type EncodePart<'a> = &'a dyn Fn(&Encoders, Images<'_>, &CaptionInput, u64) -> [Tensor<2>; 2];
+pub(crate) type EncodePart<'a> =
+    &'a dyn Fn(&Encoders, Images<'_>, &CaptionInput, u64) -> [Tensor<2>; 2];
 
 /// The inputs of a step, in parts.
 ///

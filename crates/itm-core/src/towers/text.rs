@@ -27,7 +27,7 @@ pub enum TextEncoder {
     Bert(BertEncoder),
     /// Reads stems as a set.
     Bag(BagOfWords),
-    /// Reads the word pieces of CLIP or SigLIP in their order: w̄ = rows / ‖rows‖ with [`TextTower::rows`].
+    /// Reads the word pieces of CLIP or SigLIP in their order: w̄ = rows / ‖rows‖ with `TextTower::rows`.
     Clip(TextTower),
 }
 
@@ -167,7 +167,8 @@ impl TextEncoder {
     ///
     /// # Errors
     /// If a word's number is outside the vocabulary. Except for a bag of words, also if a caption has no word, or more words
-    /// than the encoder has positions. CLIP and SigLIP: as [`DualEncoder::check`].
+    /// than the encoder has positions. CLIP and SigLIP: also if a caption of CLIP
+    /// does not end with the end piece, or captions of SigLIP are not padded to all positions.
     pub fn check<C: AsRef<[u32]>>(&self, captions: &[C]) -> Result<()> {
         let known = match self {
             Self::Gru(gru) => gru.words.dims()[0],
@@ -286,7 +287,7 @@ impl TextConfig {
     }
 
     /// P2: the width that evaluation captions are padded to, if the embedding depends on this width.
-    pub fn evaluation_width(&self) -> Option<usize> {
+    pub(crate) fn evaluation_width(&self) -> Option<usize> {
         match self {
             Self::Bert(config) if config.pool == PiecePool::All => Some(config.max_length),
             _ => None,
@@ -294,7 +295,7 @@ impl TextConfig {
     }
 
     /// Whether an embedding depends on how wide its batch is padded.
-    pub fn padding_counts(&self) -> bool {
+    pub(crate) fn padding_counts(&self) -> bool {
         self.evaluation_width().is_some()
     }
 }

@@ -56,7 +56,7 @@ pub struct Augment {
 
 /// A part of a picture, in pixels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Crop {
+pub(crate) struct Crop {
     /// First column.
     pub left: u32,
     /// First row.
@@ -69,7 +69,7 @@ pub struct Crop {
 
 /// The random choices for one picture.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Draw {
+pub(crate) struct Draw {
     /// The part that is taken.
     pub crop: Crop,
     /// Whether it is mirrored.
@@ -83,7 +83,7 @@ impl Draw {
     ///
     /// # Panics
     /// If a side is 0.
-    pub fn new(width: u32, height: u32, seed: u64) -> Self {
+    pub(crate) fn new(width: u32, height: u32, seed: u64) -> Self {
         assert!(width > 0 && height > 0, "a picture of {width} × {height}");
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let crop = draw_crop(width, height, &mut rng);
@@ -105,7 +105,7 @@ impl Augment {
     ///
     /// # Panics
     /// If the crop is not inside the picture.
-    pub fn picture(&self, image: &RgbImage, draw: &Draw) -> RgbImage {
+    pub(super) fn picture(&self, image: &RgbImage, draw: &Draw) -> RgbImage {
         let Crop { left, top, width, height } = draw.crop;
         let (w, h) = image.dimensions();
         assert!(left + width <= w && top + height <= h, "{:?} of {w} × {h}", draw.crop);

@@ -3,6 +3,8 @@
 use image::RgbImage;
 use serde::Deserialize;
 
+use super::augment::{Crop, Draw};
+use super::operations::{Operation, Sign};
 use super::resize::{Region, resize_region};
 use super::*;
 

@@ -17,9 +17,9 @@ mod prefetch;
 mod resize;
 mod transform;
 
-pub use augment::{Augment, Crop, Draw};
+pub use augment::Augment;
 pub use batch::{Picture, PictureBatch, PictureSource};
-pub use operations::{Operation, Overflow, Sign};
+pub use operations::Overflow;
 pub use prefetch::{Ahead, Prefetch};
 pub use resize::{Filter, resize};
 pub use transform::{CropRounding, Fit, Normalization, Transform};

@@ -6,7 +6,7 @@ use super::geometry::{SHIFT, rotate, shear_x, shear_y, translate};
 
 /// An operation on a training picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Operation {
+pub(crate) enum Operation {
     /// Nothing.
     Identity,
     /// Stretches every channel to 0..255.
@@ -31,7 +31,7 @@ pub enum Operation {
 
 /// Direction of a geometric operation; the other operations have none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Sign {
+pub(crate) enum Sign {
     /// +
     Plus,
     /// −
@@ -51,7 +51,7 @@ pub enum Overflow {
 
 impl Operation {
     /// All operations, in the order that [`Augment`](super::Augment) draws from.
-    pub const ALL: [Self; 10] = [
+    pub(crate) const ALL: [Self; 10] = [
         Self::Identity,
         Self::AutoContrast,
         Self::Equalize,
@@ -78,7 +78,7 @@ impl Operation {
     ///
     /// Geometric operations look up every pixel in the source with bilinear interpolation and round to the nearest
     /// level. Pixels outside the source are grey 128.
-    pub fn apply(self, image: &RgbImage, sign: Sign, overflow: Overflow) -> RgbImage {
+    pub(crate) fn apply(self, image: &RgbImage, sign: Sign, overflow: Overflow) -> RgbImage {
         let signed = match sign {
             Sign::Plus => 1.0,
             Sign::Minus => -1.0,

@@ -114,7 +114,7 @@ impl Transform {
     ///
     /// # Panics
     /// If a side is 0, or the shorter side is less than the size.
-    pub fn fitted(&self, image: &RgbImage) -> RgbImage {
+    pub(crate) fn fitted(&self, image: &RgbImage) -> RgbImage {
         let Fit::Crop { shorter, rounding } = self.fit else {
             return resize(image, self.size, self.size, self.filter);
         };

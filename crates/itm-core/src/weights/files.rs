@@ -102,7 +102,7 @@ impl WeightFiles {
     }
 
     /// Type and shape of a tensor in the file: `F16 [768]`.
-    pub fn describe(&self, name: &str) -> Option<String> {
+    pub(crate) fn describe(&self, name: &str) -> Option<String> {
         self.tensors.get(name).map(|entry| format!("{} {:?}", entry.dtype, entry.shape))
     }
 

@@ -12,7 +12,7 @@ use crate::{Error, Result};
 
 /// Whether a model that the cache lacks may be downloaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Network {
+enum Network {
     /// Yes, if the build has the feature `hub`.
     #[default]
     Allowed,
@@ -30,11 +30,11 @@ pub enum Network {
 pub struct Hub {
     /// The first that is set: `$HF_HUB_CACHE`, `$HF_HOME/hub`, `$XDG_CACHE_HOME/huggingface/hub`; else
     /// `.cache/huggingface/hub` below the home folder.
-    pub cache: PathBuf,
+    cache: PathBuf,
     /// `weights` below the working folder: models that a person has put there by hand.
-    pub beside: PathBuf,
+    beside: PathBuf,
     /// Offline if `HF_HUB_OFFLINE` is 1, on, yes or true.
-    pub network: Network,
+    network: Network,
 }
 
 impl Hub {

@@ -38,7 +38,7 @@ pub fn load<M: Module>(
         list.push(original.clone());
     }
     let unknown = names.unknown;
-    Ok((module, report.complete_for(names.asked_by, unknown == Unknown::Refused)?))
+    Ok((module, report.complete(names.asked_by, unknown == Unknown::Refused)?))
 }
 
 struct Load<'a> {

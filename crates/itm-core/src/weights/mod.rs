@@ -21,7 +21,7 @@ mod safe;
 mod save;
 
 pub use files::WeightFiles;
-pub use hub::{Hub, Network};
+pub use hub::Hub;
 #[cfg(feature = "burn")]
 pub use load::load;
 #[cfg(feature = "burn")]
@@ -34,4 +34,4 @@ pub use save::{save, save_file};
 
 /// Shape of a parameter in the file, if it does not follow from the shape of our parameter.
 #[cfg(feature = "burn")]
-pub type ShapeInFile<'a> = &'a dyn Fn(&str) -> Option<Vec<usize>>;
+type ShapeInFile<'a> = &'a dyn Fn(&str) -> Option<Vec<usize>>;

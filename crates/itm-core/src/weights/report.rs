@@ -50,17 +50,13 @@ pub struct LoadReport {
 }
 
 impl LoadReport {
-    /// Returns the report if the model got all tensors that it needs.
+    /// Returns the report if the model got all tensors that it needs. `asked_by` names the caller. With `strict`, unknown tensors are
+    /// errors too.
     ///
     /// # Errors
     /// If a tensor is missing or misshaped: one line that names all such tensors; if many are missing, their number and what
     /// the file has instead.
-    pub fn complete(self) -> Result<Self> {
-        self.complete_for("its config.json", false)
-    }
-
-    /// As [`complete`](Self::complete), with the name of the caller. With `strict`, unknown tensors are errors too.
-    pub(super) fn complete_for(self, asked_by: &str, strict: bool) -> Result<Self> {
+    pub(super) fn complete(self, asked_by: &str, strict: bool) -> Result<Self> {
         let unknown = if strict { self.unexpected.as_slice() } else { &[] };
         if self.missing.is_empty() && self.misshaped.is_empty() && unknown.is_empty() {
             return Ok(self);
@@ -139,7 +135,7 @@ mod tests {
             unexpected: names("text_encoder."),
             ..LoadReport::default()
         };
-        let line = report.clone().complete().unwrap_err().to_string();
+        let line = report.clone().complete("its config.json", false).unwrap_err().to_string();
         assert_eq!(
             line,
             "folder: expected the 40 tensors that its config.json asks for, such as layer.0.weight, got 40 missing and 40 others, \
@@ -148,7 +144,10 @@ mod tests {
         );
         let none = LoadReport { unexpected: vec![], ..report };
         assert!(
-            none.complete().unwrap_err().to_string().contains("40 missing and no other tensor")
+            none.complete("its config.json", false)
+                .unwrap_err()
+                .to_string()
+                .contains("40 missing and no other tensor")
         );
     }
 
@@ -169,15 +168,15 @@ mod tests {
                     1 unexpected: d";
         assert_eq!(report.to_string(), text);
         assert_eq!(
-            report.clone().complete().unwrap_err().to_string(),
+            report.clone().complete("its config.json", false).unwrap_err().to_string(),
             "folder: expected the 7 tensors that its config.json asks for, got no a; no b; \
              c of F32 [3, 2], not [2, 3]"
         );
-        let strict = report.clone().complete_for("the model", true).unwrap_err().to_string();
+        let strict = report.clone().complete("the model", true).unwrap_err().to_string();
         let end = "c of F32 [3, 2], not [2, 3]; the unknown d";
         assert!(strict.contains("that the model asks for, got") && strict.ends_with(end));
         let fine = LoadReport { missing: vec![], misshaped: vec![], ..report };
-        assert!(fine.clone().complete_for("the model", true).is_err());
-        assert_eq!(fine.clone().complete().unwrap(), fine);
+        assert!(fine.clone().complete("the model", true).is_err());
+        assert_eq!(fine.clone().complete("its config.json", false).unwrap(), fine);
     }
 }

@@ -57,7 +57,7 @@ mod turn;
 mod value;
 
 pub(crate) use pack::both_here;
-pub use pack::{LeftOperand, Operand, RightOperand, pack_gradient, pack_input, pack_weight};
+pub use pack::{LeftOperand, RightOperand, pack_gradient, pack_input, pack_weight};
 pub(crate) use product::product_here;
 pub use product::{add_product, product, product_new};
 pub use start::Addend;

@@ -80,12 +80,12 @@ impl<const WIDTH: usize> Operand<WIDTH> {
     }
 
     /// Number of rows of a left operand, or of columns of a right operand.
-    pub fn lanes(&self) -> usize {
+    pub(crate) fn lanes(&self) -> usize {
         self.lanes
     }
 
     /// Number of products in a sum.
-    pub fn depth(&self) -> usize {
+    pub(crate) fn depth(&self) -> usize {
         self.depth
     }
 

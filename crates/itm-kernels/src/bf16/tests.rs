@@ -1,6 +1,7 @@
 //! Operand operands and their product: against f64, against the same arithmetic step by step, and without writes out
 //! of bounds.
 
+use super::pack::Operand;
 use super::pack::{both, one};
 use super::product::{PASS, add_product_by, product_by};
 use super::*;

@@ -18,7 +18,7 @@ use crate::product::{Into, Threads, product, product_new};
 
 /// The rows whose products the scores use.
 #[derive(Debug, Clone, Copy)]
-pub struct Operands<'a> {
+pub(crate) struct Operands<'a> {
     /// V, `[n, r, d]`
     pub regions: &'a [f32],
     /// U, `[words of all texts, d]`
@@ -29,7 +29,7 @@ pub struct Operands<'a> {
 ///
 /// # Panics
 /// As [`forward`](super::forward), or if the rows or the gradient have another size.
-pub fn backward(
+pub(crate) fn backward(
     inputs: &Inputs,
     rows: &Operands,
     rule: &Rule,

@@ -95,7 +95,7 @@ impl Packing {
     }
 
     /// Number of real steps.
-    pub fn rows(&self) -> usize {
+    pub(crate) fn rows(&self) -> usize {
         self.offset[self.steps]
     }
 

@@ -1,8 +1,8 @@
-//! `summary.md`: first a verdict for each row, then tables that are also readable in a terminal.
+//! `summary.md`: first a verdict for each row, then tables.
 
-use std::fmt::Write;
-
-use itm_report::format;
+use itm_report::format::{count, decimals, n_of, points, share, signed};
+use itm_report::markdown::table;
+use itm_report::table::{Role, Table};
 
 use super::orderings::upper;
 use super::summary::{CountsSummary, CurveSummary, HubsOfSide, Origin, RowSummary, Summary};
@@ -18,16 +18,13 @@ const HUBS: usize = 5;
 const NAME: usize = 48;
 
 pub(super) fn render(summary: &Summary) -> String {
-    let mut out = String::new();
-    for row in &summary.rows {
-        _ = writeln!(out, "{}\n", row.verdict);
-    }
-    _ = writeln!(out, "# {}\n", summary.target);
+    let verdicts = summary.rows.iter().map(|row| format!("{}\n\n", row.verdict));
+    let mut out = format!("{}# {}\n\n", verdicts.collect::<String>(), summary.target);
     if let Some(why) = &summary.substitution {
-        _ = writeln!(out, "> {why}\n");
+        out += &format!("> {why}\n\n");
     }
     for row in &summary.rows {
-        render_row(&mut out, row, summary);
+        tables(row, summary.resamples).iter().for_each(|t| out += &table(t));
     }
     out += "## Run\n\n";
     for (label, value) in [
@@ -36,35 +33,17 @@ pub(super) fn render(summary: &Summary) -> String {
         ("config", short(&summary.config_sha256).to_owned()),
         ("seconds", format!("{:.0}", summary.seconds)),
     ] {
-        _ = writeln!(out, "- {label}: {value}");
+        out += &format!("- {label}: {value}\n");
     }
-    _ = writeln!(out, "\n```sh\n{}\n```", summary.command);
-    out
+    out + &format!("\n```sh\n{}\n```\n", summary.command)
 }
 
-fn render_row(out: &mut String, row: &RowSummary, summary: &Summary) {
-    _ = writeln!(out, "## {}\n", row.row);
-    _ = writeln!(out, "{}\n", origin(&row.source));
-    inferences(out, row, summary.resamples);
-    _ = writeln!(out, "### The paper's orderings\n");
-    let lines = row.orderings.iter().map(|o| {
-        let holds = if o.holds { "yes" } else { "no" };
-        vec![
-            o.text.clone(),
-            holds.into(),
-            format::signed(o.difference),
-            format!("{} of {}", o.seeds, row.seeds),
-            signed(o.paper_difference),
-        ]
-    });
-    table(out, &["ordering", "holds", "difference", "seeds", "paper"], lines.collect());
-    _ = writeln!(
-        out,
-        "rSum of the greater minus the lesser, mean over seeds. Only differences to NNS are tested.\n"
-    );
-    counts(out, &row.counts);
-    curves(out, &row.curves);
-    hubs(out, &row.hubs);
+fn tables(row: &RowSummary, resamples: usize) -> Vec<Table> {
+    let mut tables = vec![inferences(row, resamples), orderings(row), counts(&row.counts)];
+    tables.extend((!row.curves.is_empty()).then(|| curves(&row.curves)));
+    tables.extend(row.hubs.iter().map(hubs));
+    tables.iter_mut().for_each(|t| t.title = format!("{}: {}", row.row, t.title));
+    tables
 }
 
 /// What a reader must know about the model before its inferences.
@@ -73,48 +52,39 @@ fn origin(origin: &Origin) -> String {
     let model = format!("The models reach rSum {rsum:.1} on test");
     match origin.cca {
         Some(cca) if cca > rsum => format!(
-            "{model}: below the closed-form CCA, {cca:.1}. The results below are of weak models."
+            "{model}: below the closed-form CCA, {cca:.1}. These are results of weak models. "
         ),
-        Some(cca) => format!("{model}; the closed-form CCA reaches {cca:.1}."),
-        None => format!("{model}."),
+        Some(cca) => format!("{model}; the closed-form CCA reaches {cca:.1}. "),
+        None => format!("{model}. "),
     }
 }
 
-fn inferences(out: &mut String, row: &RowSummary, resamples: usize) {
-    let lines = row.methods.iter().map(|m| {
-        vec![
-            upper(&m.method),
-            format::points(m.rsum),
-            signed(m.difference),
-            m.difference.map_or_else(dash, |_| format!("{} of {}", m.above, row.seeds)),
-            m.difference.map_or_else(dash, |_| format!("{} of {}", m.below, row.seeds)),
-            m.hs_sum.map_or_else(dash, format::points),
-            m.paper.map_or_else(dash, format::points),
-            signed(m.paper_difference),
-            m.lambda.clone().unwrap_or_else(dash),
-        ]
-    });
-    let heads = [
-        "inference",
-        "rSum",
-        "to NNS",
-        "above",
-        "below",
-        "skewness",
-        "paper",
-        "to NNS",
-        "λ of seed 0",
-    ];
-    table(out, &heads, lines.collect());
-    _ = writeln!(
-        out,
-        "Mean over {}. Above, below: seeds with a significant difference to NNS (randomisation test, {resamples} draws, \
-         Holm's correction, 0.05). Skewness: the sum over N_1, N_5, N_10 and both directions.{} λ: chosen on the \
-         validation split, for R@1/R@5/R@10. `rows/*/seed-*/rescored/report.html` shows N_k before and after, and all \
-         curves.\n",
-        seeds(row.seeds),
+/// A table with a line for each name.
+fn lines<'a>(title: &str, stub: &str, names: impl Iterator<Item = &'a String>) -> Table {
+    Table::new(title, stub, names.map(|name| (upper(name), Role::Other)))
+}
+
+fn inferences(row: &RowSummary, resamples: usize) -> Table {
+    let all = || row.methods.iter();
+    let of_seeds = |n: usize| format!("{n} of {}", row.seeds);
+    let mut t = lines("inferences", "inference", all().map(|m| &m.method));
+    t.column("rSum", all().map(|m| points(m.rsum)));
+    t.numbers("to NNS", all().map(|m| m.difference), signed);
+    t.numbers("above", all().map(|m| m.difference.and(Some(m.above))), of_seeds);
+    t.numbers("below", all().map(|m| m.difference.and(Some(m.below))), of_seeds);
+    t.numbers("skewness", all().map(|m| m.hs_sum), points);
+    t.numbers("paper", all().map(|m| m.paper), points);
+    t.numbers("to NNS", all().map(|m| m.paper_difference), signed);
+    t.numbers("λ of seed 0", all().map(|m| m.lambda.clone()), |text| text);
+    let seeds = if row.seeds == 1 { "one seed".into() } else { format!("{} seeds", row.seeds) };
+    t.noted(format!(
+        "{}Mean over {seeds}. Above, below: seeds with a significant difference to NNS (randomisation test, {resamples} draws, \
+         Holm's correction, 0.05). Skewness: the sum over N₁, N₅, N₁₀ and both directions.{} λ: chosen on the \
+         validation split, for R@1/R@5/R@10. The page rescored/report.html of each seed shows N₁₀ before and after, \
+         and all curves.",
+        origin(&row.source),
         paper(row)
-    );
+    ))
 }
 
 /// Which line of the paper is beside the numbers.
@@ -126,134 +96,77 @@ fn paper(row: &RowSummary) -> String {
     format!(" Paper: {on}, its model line {}.", row.printed)
 }
 
-/// Figure 3 in numbers.
-fn counts(out: &mut String, counts: &[CountsSummary]) {
-    _ = writeln!(out, "### Figure 3: N_10 of the images, text → image\n");
-    let decimal = |x: Option<f64>, places: usize| x.map_or_else(dash, |x| format!("{x:.places$}"));
-    let lines = counts.iter().map(|c| {
-        vec![
-            upper(&c.method),
-            decimal(c.skewness, 2),
-            decimal(c.largest, 1),
-            c.never.map_or_else(dash, percent),
-        ]
-    });
-    table(out, &["inference", "skewness", "largest", "in no list"], lines.collect());
-    _ = writeln!(
-        out,
-        "N_10: how many captions have an image among their ten nearest. Means over the seeds; `summary.json` has the \
-         distributions, `rows/*/seed-*/rescored/report.html` draws them.\n"
+fn orderings(row: &RowSummary) -> Table {
+    let all = || row.orderings.iter();
+    let names = all().map(|o| (o.text.clone(), Role::Other));
+    let mut t = Table::new("the paper's orderings", "ordering", names).noted(
+        "rSum of the greater minus the lesser, mean over seeds. Only differences to NNS are tested.",
     );
+    t.column("holds", all().map(|o| if o.holds { "yes" } else { "no" }));
+    t.column("difference", all().map(|o| signed(o.difference)));
+    t.column("seeds", all().map(|o| format!("{} of {}", o.seeds, row.seeds)));
+    t.numbers("paper", all().map(|o| o.paper_difference), signed);
+    t
 }
 
-fn curves(out: &mut String, curves: &[CurveSummary]) {
-    if curves.is_empty() {
-        return;
+/// Figure 3 in numbers.
+fn counts(counts: &[CountsSummary]) -> Table {
+    let all = || counts.iter();
+    let title = format!("Figure 3, {} of the images, text → image", n_of(10));
+    let mut t = lines(&title, "inference", all().map(|c| &c.method)).noted(
+        "N₁₀: how many captions have an image among their ten nearest. Means over the seeds; summary.json has the \
+         distributions, the page of each seed draws them.",
+    );
+    t.numbers("skewness", all().map(|c| c.skewness), |x| decimals(x, 2));
+    t.numbers("largest", all().map(|c| c.largest), points);
+    t.numbers("in no list", all().map(|c| c.never), share);
+    t
+}
+
+fn curves(curves: &[CurveSummary]) -> Table {
+    let all = || curves.iter();
+    let mut t = lines("Figure 4, R@10 against λ", "inference", all().map(|c| &c.method))
+        .noted("These curves are of the test split: λ was not chosen on them.");
+    t.column("direction", all().map(|c| &c.direction[..]));
+    for lambda in LAMBDAS {
+        let at = |c: &CurveSummary| {
+            let place = c.lambda.iter().position(|x| (x - lambda).abs() < 1e-9)?;
+            Some(c.r10[place])
+        };
+        t.numbers(lambda.to_string(), all().map(at), points);
     }
-    _ = writeln!(out, "### Figure 4: R@10 against λ\n");
-    let labels = LAMBDAS.map(|lambda| lambda.to_string());
-    let mut heads = vec!["inference", "direction"];
-    heads.extend(labels.iter().map(String::as_str));
-    heads.extend(["∞", "best λ"]);
-    let lines = curves.iter().map(|curve| {
-        let at = |lambda: &f64| curve.lambda.iter().position(|x| (x - lambda).abs() < 1e-9);
-        let r10 = |lambda: &f64| at(lambda).map_or_else(dash, |k| format!("{:.1}", curve.r10[k]));
-        let mut line = vec![upper(&curve.method), curve.direction.clone()];
-        line.extend(LAMBDAS.iter().map(r10));
-        line.push(curve.unconstrained.map_or_else(dash, |r10| format!("{r10:.1}")));
-        line.push(best(curve));
-        line
-    });
-    table(out, &heads, lines.collect());
-    _ = writeln!(out, "These curves are of the test split: λ was not chosen on them.\n");
+    t.numbers("∞", all().map(|c| c.unconstrained), points);
+    t.numbers("best λ", all().map(best), |(lambda, r10)| format!("{lambda} ({})", points(r10)));
+    t
 }
 
 /// The smallest λ with the highest R@10.
-fn best(curve: &CurveSummary) -> String {
-    let points = curve.lambda.iter().zip(&curve.r10);
-    let best = points.reduce(|best, point| if point.1 > best.1 { point } else { best });
-    best.map_or_else(dash, |(lambda, r10)| format!("{lambda} ({r10:.1})"))
+fn best(curve: &CurveSummary) -> Option<(f64, f64)> {
+    let points = curve.lambda.iter().copied().zip(curve.r10.iter().copied());
+    points.reduce(|best, point| if point.1 > best.1 { point } else { best })
 }
 
-fn hubs(out: &mut String, sides: &[HubsOfSide]) {
-    for side in sides {
-        let items = if side.direction == "i2t" { "texts" } else { "images" };
-        _ = writeln!(out, "### Worst hubs, {}: {items}\n", side.direction);
-        let after: Vec<_> =
-            side.worst.first().map(|hub| hub.after.keys().cloned().collect()).unwrap_or_default();
-        let heads: Vec<_> = after.iter().map(|method| upper(method)).collect();
-        let mut columns = vec!["item", "N_10", "wrong", "deserved"];
-        columns.extend(heads.iter().map(String::as_str));
-        let lines = side.worst.iter().take(HUBS).map(|hub| {
-            let name = hub.name.clone().unwrap_or_else(|| hub.item.to_string());
-            let mut line = vec![cut(&name), hub.count.to_string(), hub.wrong.to_string()];
-            line.push(hub.deserved.map_or_else(dash, percent));
-            let count = |method: &String| hub.after.get(method).map_or_else(dash, u64::to_string);
-            line.extend(after.iter().map(count));
-            line
-        });
-        table(out, &columns, lines.collect());
-        let wrong = side.wrong;
-        _ = match side.deserved {
-            Some(share) => writeln!(
-                out,
-                "Over all seeds, the worst hubs have {wrong} wrong places; {} are true beyond the annotation: deserved.\n",
-                percent(share)
-            ),
-            None => {
-                writeln!(out, "Nothing here says which of the {wrong} wrong places are deserved.\n")
-            }
-        };
-    }
-}
-
-fn table(out: &mut String, heads: &[&str], lines: Vec<Vec<String>>) {
-    let heads: Vec<_> = heads.iter().map(|head| (*head).to_owned()).collect();
-    let length = |text: &String| text.chars().count();
-    let all = || std::iter::once(&heads).chain(&lines);
-    let width = |k: usize| all().map(|line| length(&line[k])).max().unwrap_or(0);
-    let widths: Vec<_> = (0..heads.len()).map(width).collect();
-    let line = |cells: &Vec<String>| {
-        let cells = cells.iter().zip(&widths).enumerate().map(|(k, (cell, &width))| match k {
-            0 => format!(" {cell:<width$} |"),
-            _ => format!(" {cell:>width$} |"),
-        });
-        format!("|{}\n", cells.collect::<String>())
+fn hubs(side: &HubsOfSide) -> Table {
+    let all = || side.worst.iter().take(HUBS);
+    let name = |hub: &hubness::report::Hub| match &hub.name {
+        Some(name) => itm_report::terminal::fit(name, NAME),
+        None => hub.item.to_string(),
     };
-    *out += &line(&heads);
-    let rule = widths.iter().enumerate().map(|(k, &width)| {
-        if k == 0 {
-            format!("{}|", "-".repeat(width + 2))
-        } else {
-            format!("{}:|", "-".repeat(width + 1))
-        }
-    });
-    _ = writeln!(out, "|{}", rule.collect::<String>());
-    lines.iter().for_each(|cells| *out += &line(cells));
-    out.push('\n');
-}
-
-fn seeds(count: usize) -> String {
-    if count == 1 { "one seed".into() } else { format!("{count} seeds") }
-}
-
-/// The name, cut and without `|`, so that it breaks no table.
-fn cut(name: &str) -> String {
-    let name = name.replace('|', "/");
-    match name.chars().count() > NAME {
-        true => name.chars().take(NAME - 1).chain(['…']).collect(),
-        false => name,
+    let items = if side.direction == "i2t" { "texts" } else { "images" };
+    let title = format!("worst hubs, {}: {items}", side.direction);
+    let mut t = Table::new(title, "item", all().map(|hub| (name(hub), Role::Other)));
+    t.column(n_of(10), all().map(|hub| count(hub.count)));
+    t.column("wrong", all().map(|hub| count(hub.wrong)));
+    t.numbers("deserved", all().map(|hub| hub.deserved), share);
+    for method in side.worst.first().iter().flat_map(|hub| hub.after.keys()) {
+        t.numbers(upper(method), all().map(|hub| hub.after.get(method).copied()), count);
     }
-}
-
-fn signed(difference: Option<f64>) -> String {
-    difference.map_or_else(dash, format::signed)
-}
-
-fn percent(share: f64) -> String {
-    format!("{:.0} %", 100.0 * share)
-}
-
-fn dash() -> String {
-    "–".into()
+    let wrong = count(side.wrong);
+    t.noted(match side.deserved {
+        Some(deserved) => format!(
+            "Over all seeds, the worst hubs have {wrong} wrong places; {} are true beyond the annotation: deserved.",
+            share(deserved)
+        ),
+        None => format!("Nothing here says which of the {wrong} wrong places are deserved."),
+    })
 }

@@ -12,7 +12,7 @@ use itm_core::files::{read, sha256_of};
 use itm_core::output::write_bytes;
 use itm_core::vision::Transform;
 use itm_core::{Error, Pairs, Result};
-use itm_search::{Encoder, Patches};
+use itm_search::{Encoder, Model, Patches};
 use safetensors::tensor::{Dtype, SafeTensors, TensorView, serialize};
 
 use super::published::Tower;
@@ -36,8 +36,7 @@ pub(super) struct Joined {
     maps: [Projection; 2],
     /// Rows of pictures that CCA has seen, before the map, by the SHA-256 of their pixels: the index needs them again.
     seen: HashMap<String, Vec<f32>>,
-    name: String,
-    identity: String,
+    model: Model,
 }
 
 impl Joined {
@@ -59,12 +58,12 @@ impl Joined {
             let expected = format!("maps from rows of {widths:?} values into one space");
             return Err(Error::invalid(path.display(), expected, format!("{inputs:?}")));
         }
+        let (transform, width) = (towers[0].transform("--model")?, maps[0].offset().len());
         let name = format!("{} + {} by CCA", towers[0].name(), towers[1].name());
         let hash = sha256_hex(&bytes);
         let identity = [&towers[0].identity, &towers[1].identity, &hash].map(|part| part as &str);
-        let identity = sha256_hex(identity.join("\n").as_bytes());
-        let transform = towers[0].transform("--model")?;
-        Ok(Self { towers: Mutex::new(towers), transform, maps, seen, name, identity })
+        let model = Model { name, identity: sha256_hex(identity.join("\n").as_bytes()), width };
+        Ok(Self { towers: Mutex::new(towers), transform, maps, seen, model })
     }
 
     /// Fits the maps on the captioned photographs and writes them beside the index, or opens those of an earlier call with the same
@@ -99,16 +98,8 @@ impl Joined {
 }
 
 impl Encoder for Joined {
-    fn name(&self) -> String {
-        self.name.clone()
-    }
-
-    fn identity(&self) -> String {
-        self.identity.clone()
-    }
-
-    fn width(&self) -> usize {
-        self.maps[0].offset().len()
+    fn model(&self) -> Model {
+        self.model.clone()
     }
 
     fn texts(&self, texts: &[&str]) -> Result<Vec<f32>> {

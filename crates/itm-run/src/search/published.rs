@@ -9,7 +9,7 @@ use itm_core::vision::Transform;
 use itm_core::weights::Hub;
 use itm_core::{Error, Result};
 use itm_kernels::Precision;
-use itm_search::{Encoder, Patches};
+use itm_search::{Encoder, Model, Patches};
 use serde_json::json;
 
 use crate::devices::device;
@@ -67,9 +67,7 @@ impl Tower {
 pub(super) struct Published {
     tower: Mutex<Tower>,
     transform: Transform,
-    name: String,
-    identity: String,
-    width: usize,
+    model: Model,
 }
 
 impl Published {
@@ -77,9 +75,9 @@ impl Published {
         let tower = Tower::open(model, backend)?;
         let transform = tower.transform("--model")?;
         tower.check_texts("--model")?;
-        let (name, identity) = (tower.name(), tower.identity.clone());
         let width = tower.embedder.image_width();
-        Ok(Self { tower: Mutex::new(tower), transform, name, identity, width })
+        let model = Model { name: tower.name(), identity: tower.identity.clone(), width };
+        Ok(Self { tower: Mutex::new(tower), transform, model })
     }
 
     /// A panic of the model leaves nothing behind in it, so the next search works.
@@ -89,16 +87,8 @@ impl Published {
 }
 
 impl Encoder for Published {
-    fn name(&self) -> String {
-        self.name.clone()
-    }
-
-    fn identity(&self) -> String {
-        self.identity.clone()
-    }
-
-    fn width(&self) -> usize {
-        self.width
+    fn model(&self) -> Model {
+        self.model.clone()
     }
 
     fn texts(&self, texts: &[&str]) -> Result<Vec<f32>> {
@@ -115,7 +105,7 @@ impl Encoder for Published {
         self.transform.apply(&picture.to_rgb8(), &mut values);
         let rows = self.tower().embedder.patch_rows(values, self.transform.size as usize);
         Ok(rows.map(|rows| {
-            let side = (rows.len() / self.width).isqrt();
+            let side = (rows.len() / self.model.width).isqrt();
             Patches { grid: [side, side], rows }
         }))
     }

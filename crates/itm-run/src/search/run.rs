@@ -12,7 +12,7 @@ use itm_core::data::{Features, decode_image, sha256_hex};
 use itm_core::learn::{ImageItems, Items};
 use itm_core::output::write_bytes;
 use itm_core::{Error, Pairs, Result};
-use itm_search::{Encoder, Patches};
+use itm_search::{self as search, Encoder, Patches};
 
 use crate::config::Config;
 use crate::model::Model;
@@ -36,9 +36,7 @@ pub(super) fn row(folder: &Path, configs: &Path) -> Result<String> {
 /// The towers of a run. They live in a thread of their own, because a training is of one thread.
 pub(super) struct RunEncoder {
     ask: Mutex<Sender<Question>>,
-    name: String,
-    identity: String,
-    width: usize,
+    about: search::Model,
     /// Row and name of each picture of the test split, by the SHA-256 of its pixels.
     rows: HashMap<String, Vec<f32>>,
     pictures: Vec<(String, Vec<u8>)>,
@@ -74,8 +72,8 @@ impl RunEncoder {
             rows.insert(sha256_hex(image.as_raw()), row.to_vec());
         }
         let name = format!("{row} of {}", folder.display());
-        let width = embedded.dim;
-        Ok(Self { ask: Mutex::new(ask), name, identity, width, rows, pictures, bank })
+        let about = search::Model { name, identity, width: embedded.dim };
+        Ok(Self { ask: Mutex::new(ask), about, rows, pictures, bank })
     }
 
     /// Writes the pictures, except those that are there.
@@ -99,16 +97,8 @@ impl RunEncoder {
 }
 
 impl Encoder for RunEncoder {
-    fn name(&self) -> String {
-        self.name.clone()
-    }
-
-    fn identity(&self) -> String {
-        self.identity.clone()
-    }
-
-    fn width(&self) -> usize {
-        self.width
+    fn model(&self) -> search::Model {
+        self.about.clone()
     }
 
     fn texts(&self, texts: &[&str]) -> Result<Vec<f32>> {
@@ -116,7 +106,7 @@ impl Encoder for RunEncoder {
         let texts = texts.iter().map(|&text| text.to_owned()).collect();
         let asked =
             self.ask.lock().expect("no panic under this lock").send(Question { texts, answer });
-        let gone = || Error::invalid(&self.name, "an answer of the model", "none");
+        let gone = || Error::invalid(&self.about.name, "an answer of the model", "none");
         asked.map_err(|_| gone())?;
         row.recv().map_err(|_| gone())?
     }

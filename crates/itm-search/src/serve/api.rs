@@ -84,7 +84,7 @@ pub(crate) async fn about(Extract(state): Extract<Arc<State>>) -> Json<Value> {
     let (index, encoder) = (state.searcher.index(), state.searcher.encoder());
     let levels = [false, true].map(|corrected| index.level(corrected));
     Json(json!({
-        "version": 1, "model": encoder.name(), "width": index.width(), "pictures": index.pictures().len(),
+        "version": 1, "model": encoder.model().name, "width": index.width(), "pictures": index.pictures().len(),
         "queries": index.bank().len(), "correction": index.correction(), "hubs": state.hubs.len(),
         "levels": levels,
     }))

@@ -33,7 +33,7 @@ pub(crate) fn page(
             }
             main { (body) }
             footer {
-                p { a href="/hubs" { "Hubs" } " · " (state.searcher.encoder().name()) " · " (number(count)) " pictures" }
+                p { a href="/hubs" { "Hubs" } " · " (state.searcher.encoder().model().name) " · " (number(count)) " pictures" }
                 p.keys {
                     kbd { "/" } " search " kbd { "←" } kbd { "↑" } kbd { "↓" } kbd { "→" } " move " kbd { "enter" } " open " kbd { "esc" } " back"
                 }

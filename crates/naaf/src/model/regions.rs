@@ -65,7 +65,7 @@ impl RegionMap {
     }
 
     /// Widths of a region's features and of a row.
-    pub fn dims(&self) -> [usize; 2] {
+    pub(crate) fn dims(&self) -> [usize; 2] {
         self.linear.weight.dims()
     }
 

@@ -10,7 +10,7 @@ use std::io::Write;
 use clap::{Parser, Subcommand};
 use itm_core::Result;
 
-pub use self::benchmark::BenchmarkArgs;
+pub(crate) use self::benchmark::BenchmarkArgs;
 pub use self::negatives::Negatives;
 pub use self::phrases::Phrases;
 

@@ -35,7 +35,8 @@ pub use change::exchanged;
 pub use nouns::NounTable;
 pub use read::{Captions, read_captions};
 pub use shares::{CaptionEdit, EditCounts, EditShares};
-pub use write::{Counts, Quota, each, write_all};
+pub(crate) use write::each;
+pub use write::{Counts, Quota, write_all};
 
 /// How closely the rules follow VSE-C.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -66,7 +67,7 @@ pub struct Edit {
 
 impl Edit {
     /// The edit as a line of a file; `caption` is the id of the changed caption.
-    pub fn record(self, caption: String, seed: u64) -> Record {
+    pub(crate) fn record(self, caption: String, seed: u64) -> Record {
         let Self { kind, positions, old, new, text } = self;
         Record { caption, seed, kind, positions, old, new, text, score: None }
     }

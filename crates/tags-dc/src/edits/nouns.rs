@@ -77,13 +77,13 @@ impl NounTable {
     }
 
     /// The candidates that may replace a noun, in alphabetical order; none for a noun that is not a candidate.
-    pub fn replacements(&self, w: &str) -> impl Iterator<Item = &str> {
+    pub(crate) fn replacements(&self, w: &str) -> impl Iterator<Item = &str> {
         let numbers = self.replacements.get(w).into_iter().flatten();
         numbers.map(|&x| self.candidates[x].as_str())
     }
 
     /// Whether `x` in the place of `w` makes a caption false, as far as families and siblings tell.
-    pub fn may_replace(&self, w: &str, x: &str) -> bool {
+    fn may_replace(&self, w: &str, x: &str) -> bool {
         let (w, x) = (lemma(w), lemma(x));
         let excluded = match (self.numbers.get(&w), self.numbers.get(&x)) {
             (Some(&w), Some(&x)) => self.siblings.excludes(w, x) || self.siblings.excludes(x, w),

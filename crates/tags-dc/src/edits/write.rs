@@ -47,7 +47,7 @@ impl Quota {
 ///
 /// # Errors
 /// The errors of `take`.
-pub fn each(
+pub(crate) fn each(
     images: &[Captions],
     edits: &Edits,
     wanted: &Quota,

@@ -4,7 +4,7 @@ use itm_core::data::Bounds;
 use itm_core::{Error, Result};
 
 /// How many numbers describe a box.
-pub const BOX_NUMBERS: usize = 7;
+pub(crate) const BOX_NUMBERS: usize = 7;
 
 /// x1, y1, x2, y2, w, h and w·h of a box, as shares of its picture.
 ///
@@ -22,7 +22,7 @@ pub fn box_numbers(bounds: &Bounds) -> [f32; BOX_NUMBERS] {
 }
 
 /// The seven numbers of a stored `norm_bb` row. The row holds the first six, as the detector wrote them.
-pub fn box_numbers_of_six([x1, y1, x2, y2, w, h]: [f32; 6]) -> [f32; BOX_NUMBERS] {
+pub(crate) fn box_numbers_of_six([x1, y1, x2, y2, w, h]: [f32; 6]) -> [f32; BOX_NUMBERS] {
     [x1, y1, x2, y2, w, h, w * h]
 }
 

@@ -35,7 +35,8 @@ use itm_core::encoders::{Bert, TokenBatch};
 use itm_kernels::{Linear, Noise, Precision, embedding, random};
 
 pub use beside::Beside;
-pub use boxes::{BOX_NUMBERS, box_numbers, box_numbers_of_pixels, box_numbers_of_six};
+pub(crate) use boxes::box_numbers_of_six;
+pub use boxes::{box_numbers, box_numbers_of_pixels};
 pub use heads::{At, WordHead};
 pub use prior::Prior;
 pub use regions::{EmbeddedRegions, RegionBatch, RegionEmbedding};

@@ -77,12 +77,12 @@ impl RegionBatch {
     }
 
     /// Width of a region's features.
-    pub fn width(&self) -> usize {
+    pub(crate) fn width(&self) -> usize {
         self.width
     }
 
     /// Regions of each image.
-    pub fn counts(&self) -> &[usize] {
+    pub(crate) fn counts(&self) -> &[usize] {
         &self.counts
     }
 

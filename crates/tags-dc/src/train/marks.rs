@@ -32,7 +32,7 @@ impl Marks {
     }
 
     /// The number of all tokens.
-    pub fn tokens(self) -> usize {
+    pub(crate) fn tokens(self) -> usize {
         self.tokens
     }
 
@@ -42,12 +42,12 @@ impl Marks {
     }
 
     /// Tokens that are words or parts of words.
-    pub fn words(self) -> Range<u32> {
+    pub(crate) fn words(self) -> Range<u32> {
         self.words[0]..self.words[1]
     }
 
     /// `[PAD] [UNK] [CLS] [SEP] [MASK]`.
-    pub fn special(self) -> [u32; 5] {
+    pub(crate) fn special(self) -> [u32; 5] {
         self.special
     }
 

@@ -13,7 +13,7 @@ use crate::study::Settings;
 
 /// `hubness partial`
 #[derive(Debug, Args)]
-pub struct PartialArgs {
+pub(crate) struct PartialArgs {
     /// The input: embeddings, and pairs for `pair-scores` and `ranks`.
     #[command(flatten)]
     pub input: InputArgs,
@@ -48,7 +48,7 @@ pub struct PartialArgs {
 
 /// A correction of items, which parts over a bank of queries give.
 #[derive(Debug, Args)]
-pub struct PartFitArgs {
+pub(crate) struct PartFitArgs {
     /// Instead of --keep: what a correction needs of each item over the queries: csls, nnn, is, qbnorm, ls, nicdm, mp. Parts of is, qbnorm and
     /// mp begin and end at multiples of 4096
     #[arg(long, requires = "direction", help_heading = "Corrections")]
@@ -63,7 +63,7 @@ pub struct PartFitArgs {
 
 /// What a part keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Keep {
+pub(crate) enum Keep {
     /// The best texts of every image
     TopTexts,
     /// The best images of every text
@@ -76,7 +76,7 @@ pub enum Keep {
 
 /// A range of rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Span(pub Range<usize>);
+pub(crate) struct Span(pub Range<usize>);
 
 impl FromStr for Span {
     type Err = String;
@@ -92,7 +92,7 @@ impl FromStr for Span {
 
 /// `hubness merge`
 #[derive(Debug, Args)]
-pub struct MergeArgs {
+pub(crate) struct MergeArgs {
     /// Parts, in any order
     #[arg(required = true, value_name = "FILE.part")]
     pub parts: Vec<PathBuf>,
@@ -103,7 +103,7 @@ pub struct MergeArgs {
 
 /// `hubness finish`
 #[derive(Debug, Args)]
-pub struct FinishArgs {
+pub(crate) struct FinishArgs {
     /// The union of all parts
     #[arg(value_name = "FILE.part")]
     pub part: PathBuf,

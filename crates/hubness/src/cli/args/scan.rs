@@ -9,7 +9,7 @@ use crate::scan::Budget;
 
 /// `hubness scan`
 #[derive(Debug, Args)]
-pub struct ScanArgs {
+pub(crate) struct ScanArgs {
     /// Image embeddings, one row per image
     #[arg(long, value_name = "FILE", help_heading = "Input")]
     pub images: Location,

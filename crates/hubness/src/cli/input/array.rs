@@ -156,7 +156,7 @@ impl Array {
     }
 
     /// The file's name, followed by the tensor's name if there is one.
-    pub fn place(&self) -> &str {
+    pub(crate) fn place(&self) -> &str {
         &self.place
     }
 
@@ -174,7 +174,7 @@ impl Array {
     ///
     /// # Panics
     /// If there is no such row.
-    pub fn row_bytes(&self, row: usize) -> &[u8] {
+    pub(crate) fn row_bytes(&self, row: usize) -> &[u8] {
         match &self.stored {
             ArrayFile::Npy(npy) => npy.row_bytes(row),
             ArrayFile::Tensor(tensor) => {

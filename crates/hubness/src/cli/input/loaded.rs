@@ -25,7 +25,7 @@ pub struct InputData {
 
 impl InputData {
     /// The scores as input of a study.
-    pub fn test_scores(&self) -> TestScores<'_> {
+    pub(crate) fn test_scores(&self) -> TestScores<'_> {
         match &self.scores {
             InputScores::Embeddings(rows) => TestScores::All(rows),
             InputScores::Matrix(matrix) => TestScores::All(matrix),
@@ -39,7 +39,7 @@ impl InputData {
     ///
     /// # Errors
     /// If a value is not finite.
-    pub fn banks(&self) -> Result<Banks<'_>> {
+    pub(crate) fn banks(&self) -> Result<Banks<'_>> {
         let InputBanks { images, texts } = &self.bank;
         Ok(Banks {
             images: images.as_ref().map(|f| view("bank images", f)).transpose()?,

@@ -49,7 +49,8 @@ pub use names::{NameFormat, parse_names};
 pub use pairs::{PairFormat, PairList};
 pub use qrels::{Judgement, Qrels};
 pub(crate) use rows::some_rows;
-pub use run::{Run, RunEntry, write_run};
+pub(crate) use run::write_run;
+pub use run::{Run, RunEntry};
 
 /// Whether this build reads Parquet tables.
 const READS_TABLES: bool = cfg!(feature = "parquet");

@@ -105,7 +105,7 @@ impl Run {
 ///
 /// # Panics
 /// If there is not one list per query, or a list holds a document without a name.
-pub fn write_run(
+pub(crate) fn write_run(
     queries: &[String],
     docs: &[String],
     lists: &[Vec<(u32, f64)>],

@@ -4,8 +4,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::Pairs;
-use crate::data::RowLayout;
 use crate::data::fixture::{Folder, lines, npy, npy_of};
+use crate::data::precomp_split::RowLayout;
 
 fn load_all(folder: &Folder) -> Result<Loaded> {
     load_precomp(folder.dir.path(), &LoadOptions::default())
@@ -35,9 +35,6 @@ fn a_whole_folder_loads() {
     assert_eq!(loaded.images.image_path("4.jpg"), None); // an extra image has no picture
     assert!(loaded.notes.iter().any(|n| n.contains("train_extra: 2 images are not in the JSON")));
     assert_eq!(loaded.manifest.files.len(), 13);
-
-    let options = LoadOptions { extra: Extra::LeftOut, ..Default::default() };
-    assert_eq!(load(folder.dir.path(), &options).unwrap().train.images.len(), 4);
 }
 
 #[test]
@@ -48,8 +45,10 @@ fn the_hash_follows_every_file_and_not_the_place() {
     assert_eq!(before, hash(&other));
     other.change("precomp/val_caps.txt", "A dog", "a dog"); // the same words
     assert_ne!(before, hash(&other));
-    let options = LoadOptions { extra: Extra::LeftOut, ..Default::default() };
-    assert_ne!(before, load(folder.dir.path(), &options).unwrap().sha256);
+    other.change("precomp/val_caps.txt", "a dog", "A dog");
+    assert_eq!(before, hash(&other));
+    other.remove("precomp/train_extra_ims.npy");
+    assert_ne!(before, hash(&other));
 }
 
 #[test]
@@ -246,12 +245,16 @@ fn five_captions_are_insisted_on() {
     folder.remove("dataset_dogs.json");
     let line = load(folder.dir.path(), &options(3)).unwrap_err().to_string();
     assert!(line.contains("train_caps.txt: expected 12 lines (3 for each of the 4 rows"), "{line}");
+    let split = |captions| {
+        let (folder, rule) = (folder.path("precomp"), CaptionRule::First(captions));
+        PrecompSplit::open_hashed(&folder, &folder, "test", rule, None)
+    };
     // One caption per image: there are as many rows as lines, but nothing is repeated.
-    let split = PrecompSplit::open(folder.path("precomp"), "test", 5).unwrap();
-    assert_eq!((split.images(), split.layout, split.row_of(2)), (3, RowLayout::Once, 2));
+    let one = split(5).unwrap();
+    assert_eq!((one.images(), one.layout, one.row_of(2)), (3, RowLayout::Once, 2));
     folder.write("precomp/test_caps.txt", "a\nb\nc\n");
-    let split = PrecompSplit::open(folder.path("precomp"), "test", 1).unwrap();
-    assert_eq!((split.images(), split.layout), (3, RowLayout::Once));
+    let one = split(1).unwrap();
+    assert_eq!((one.images(), one.layout), (3, RowLayout::Once));
 }
 
 /// Two rows, one of them with three captions: the lines of `val_of.txt` are rows, or names.

@@ -32,7 +32,6 @@ fn a_mapped_file_gives_the_rows_that_are_asked_for() {
     let (first, second) = ([1.0, 1.0, -2.0, 0.0, 0.0, 0.0], [2.0, 5.0, 12.0, -1.0, 3.0, 2.0]);
     assert_eq!(rows.values, [second, first, second].concat());
     assert_eq!(rows.counts, [2, 2, 2]);
-    assert_eq!(regions.held(), 0);
     assert!(regions.mapped_bytes() > 12);
 
     let half = |x: f32| half::f16::from_f32(x).to_le_bytes();
@@ -61,7 +60,6 @@ fn joined_regions_keep_their_rows_and_boxes() {
     let file = Npy::from_bytes("x", npy(&[2, 2, 1], [4.0, 5.0, 6.0, 7.0])).unwrap();
     let mapped = Regions::mapped(file, 1);
     let shared = mapped.clone().with_boxes(vec![bounds(0.8), bounds(0.9)]).unwrap();
-    assert_eq!((held.held(), shared.held()), (3 * 4 + 3 * 16, 2 * 16));
     let all = held.clone().joined(shared).unwrap();
     assert_eq!(all.counts(), [2, 1, 2, 2]);
     assert_eq!(all.rows(&[3, 1, 0, 2]).unwrap().values, [6.0, 7.0, 3.0, 1.0, 2.0, 4.0, 5.0]);

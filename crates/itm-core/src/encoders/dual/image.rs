@@ -18,7 +18,7 @@ pub struct ImageTower {
     /// Patches to rows.
     pub vit: Vit,
     /// SigLIP's pool.
-    pub pool: Option<AttentionPool>,
+    pub(crate) pool: Option<AttentionPool>,
     /// W_v, `[d, e]`, in CLIP.
     pub projection: Option<Param<Tensor<2>>>,
 }
@@ -39,14 +39,14 @@ impl ImageTower {
     ///
     /// # Panics
     /// If there are not three channels, or an image holds no patch.
-    pub fn rows(&self, pixels: Tensor<4>) -> Tensor<2> {
+    pub(crate) fn rows(&self, pixels: Tensor<4>) -> Tensor<2> {
         match &self.pool {
             Some(_) => self.rows_of(self.tokens(pixels)),
             None => self.projected(self.vit.class_row(pixels)),
         }
     }
 
-    /// [`rows`](Self::rows) from [`tokens`](Self::tokens), for a caller that needs both.
+    /// `rows` from [`tokens`](Self::tokens), for a caller that needs both.
     ///
     /// # Panics
     /// If the width differs.
@@ -67,7 +67,7 @@ impl ImageTower {
     /// All rows after the last layer norm, `[b, 1 + n, d]`, or `[b, n, d]` in SigLIP.
     ///
     /// # Panics
-    /// As [`rows`](Self::rows).
+    /// As `rows`.
     pub fn tokens(&self, pixels: Tensor<4>) -> Tensor<3> {
         self.vit.forward(pixels, Noise::Off)
     }
@@ -79,7 +79,7 @@ impl ImageTower {
 /// a = attention(probe, x);   z = a + W_down φ(W_up norm(a))
 /// ```
 #[derive(Module, Debug)]
-pub struct AttentionPool {
+pub(crate) struct AttentionPool {
     /// The query, `[d]`.
     pub probe: Param<Tensor<1>>,
     /// The maps of query, keys, values and output.
@@ -113,7 +113,7 @@ impl AttentionPool {
     ///
     /// # Panics
     /// If the width differs.
-    pub fn forward(&self, states: Tensor<3>) -> Tensor<2> {
+    pub(crate) fn forward(&self, states: Tensor<3>) -> Tensor<2> {
         let [b, _, d] = states.dims();
         let probe = self.probe.val().reshape([1, d]).expand([b, d]);
         let a = self.attention.pool(probe, states, None);

@@ -18,7 +18,7 @@ use burn::tensor::{Device, Tensor};
 use itm_kernels::{Activation, Precision, matmul, normalize_rows, random};
 
 pub use files::DualLayout;
-pub use image::{AttentionPool, ImageTower};
+pub use image::ImageTower;
 #[cfg(feature = "pieces")]
 pub use pieces::DualPieces;
 pub use text::{TextTower, TextTowerShape};
@@ -26,7 +26,6 @@ pub use text::{TextTower, TextTowerShape};
 pub use unread::DualPieces;
 
 use super::{TokenBatch, VitForm, VitShape};
-use crate::Result;
 
 /// The published dual encoders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -164,18 +163,10 @@ impl DualEncoder {
     /// Unit rows of captions, `[b, e]`.
     ///
     /// # Panics
-    /// If [`check`](Self::check) refuses the captions.
+    /// If a number is outside the vocabulary, a caption has more pieces than positions, a caption of CLIP does not end with the
+    /// end piece, or captions of SigLIP are not padded to all positions.
     pub fn texts(&self, captions: &TokenBatch) -> Tensor<2> {
         normalize_rows(self.text.rows(captions))
-    }
-
-    /// Refuses captions that the text tower would read wrongly.
-    ///
-    /// # Errors
-    /// If a number is outside the vocabulary, a caption has more pieces than positions, a caption of CLIP does not end with the
-    /// end piece, or captions of SigLIP are not padded to all positions. The error names the caption, from 0.
-    pub fn check(&self, captions: &TokenBatch) -> Result<()> {
-        self.text.shape.check(captions)
     }
 
     /// `exp(θ) s + β` for scores, which are products of unit rows.

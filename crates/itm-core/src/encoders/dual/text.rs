@@ -35,7 +35,7 @@ pub struct TextTowerShape {
 }
 
 impl TextTowerShape {
-    /// See [`DualEncoder::check`](super::DualEncoder::check).
+    /// Refuses captions that the tower would read wrongly; the error names the caption, from 0.
     pub(crate) fn check(&self, captions: &TokenBatch) -> Result<()> {
         captions.check_sizes();
         let (width, most) = (captions.width, self.positions);
@@ -79,7 +79,7 @@ impl TextTowerShape {
 /// | E | `words` | `[vocabulary, d]` |
 /// | P | `positions` | `[positions, d]` |
 /// | W_u, b | `projection`, `projection_bias` (SigLIP) | `[d, e]`, `[e]` |
-/// | u | [`rows`](Self::rows) | `[b, e]` |
+/// | u | `rows` | `[b, e]` |
 ///
 /// CLIP: a piece attends to itself and to those before it, and e is the end piece. So padding changes nothing, and captions
 /// need no more padding than to the longest of their batch. SigLIP: every piece attends to all, padding too, and e is the last
@@ -134,7 +134,7 @@ impl TextTower {
 
     /// See [`Vit::with_precision`](crate::encoders::Vit::with_precision).
     #[must_use]
-    pub fn with_precision(mut self, precision: Precision) -> Self {
+    pub(crate) fn with_precision(mut self, precision: Precision) -> Self {
         let blocks = self.blocks.into_iter();
         self.blocks = blocks.map(|block| block.with_precision(precision)).collect();
         self
@@ -144,7 +144,7 @@ impl TextTower {
     ///
     /// # Panics
     /// As [`DualEncoder::texts`](super::DualEncoder::texts).
-    pub fn rows(&self, captions: &TokenBatch) -> Tensor<2> {
+    pub(crate) fn rows(&self, captions: &TokenBatch) -> Tensor<2> {
         let (b, l, d) = (captions.len(), captions.width, self.shape.width);
         let (x, last) = match self.blocks.split_last() {
             Some((last, before)) => (self.states(captions, before.len()), Some(last)),
@@ -164,8 +164,9 @@ impl TextTower {
     /// All rows after the last layer norm, `[b, l, d]`. Padding has rows too.
     ///
     /// # Panics
-    /// As [`rows`](Self::rows).
-    pub fn tokens(&self, captions: &TokenBatch) -> Tensor<3> {
+    /// As `rows`.
+    #[cfg(test)]
+    pub(crate) fn tokens(&self, captions: &TokenBatch) -> Tensor<3> {
         self.norm.forward(self.states(captions, self.blocks.len()))
     }
 

@@ -90,7 +90,7 @@ impl BertShape {
     ///
     /// # Errors
     /// If there is no such file, the architecture is another, or [`Bert`] does not support a setting.
-    pub fn read(folder: impl AsRef<Path>) -> Result<Self> {
+    pub(crate) fn read(folder: impl AsRef<Path>) -> Result<Self> {
         config::read::<BertConfig>(folder.as_ref())?.shape(folder.as_ref())
     }
 }
@@ -128,7 +128,7 @@ impl Bert {
     /// Loads a folder with `config.json` and weights ([`crate::weights::Hub::folder`] finds one by name).
     ///
     /// # Errors
-    /// As [`BertShape::read`] and [`WeightFiles::open`], and if a tensor is missing or misshaped; the error names all
+    /// As `BertShape::read` and [`WeightFiles::open`], and if a tensor is missing or misshaped; the error names all
     /// such tensors.
     pub fn open(folder: impl AsRef<Path>, device: &Device) -> Result<(Self, LoadReport)> {
         let folder = folder.as_ref();

@@ -12,7 +12,6 @@ fn vocabulary(min_count: u64, marks: Marks) -> Vocabulary {
 fn words_are_ordered_by_count_then_alphabet() {
     let v = vocabulary(1, Marks::Off);
     assert_eq!(v.words(), ["<pad>", "<unk>", "dog", "a", "b", "c", "s", "zebra"]);
-    assert_eq!(["dog", "a", "zebra", "cat", "<pad>"].map(|w| v.count(w)), [3, 2, 1, 0, 0]);
     let v = vocabulary(2, Marks::StartEnd);
     assert_eq!(v.words(), ["<pad>", "<unk>", "dog", "a", "b", "<start>", "<end>"]);
     assert_eq!((v.len(), v.is_empty()), (7, false));

@@ -330,8 +330,8 @@ impl BertConfig {
     /// The sizes of the weights.
     ///
     /// # Errors
-    /// The errors of [`Hub::folder`] and [`BertShape::read`].
-    pub fn shape(&self) -> Result<BertShape> {
+    /// The errors of [`Hub::folder`] and `BertShape::read`.
+    pub(crate) fn shape(&self) -> Result<BertShape> {
         self.weights.shape(BertShape::read)
     }
 
@@ -339,7 +339,7 @@ impl BertConfig {
     /// folder reads captions as they are.
     ///
     /// # Errors
-    /// If the folder pools in another way than `pool` says; the errors of [`Hub::folder`] and [`sentence_pool`].
+    /// If the folder pools in another way than `pool` says; the errors of [`Hub::folder`] and `sentence_pool`.
     pub fn sentence(&self) -> Result<Option<bool>> {
         let Some(folder) = self.weights.folder()? else { return Ok(None) };
         let Some((pool, unit)) = sentence_pool(&folder)? else { return Ok(None) };

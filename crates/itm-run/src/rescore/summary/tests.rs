@@ -122,10 +122,10 @@ fn the_page_begins_with_the_verdict_and_says_when_models_are_weak() {
         "| CSLS      | 306.0 |   +5.0 | 1 of 2 | 0 of 2 |",
         "| NNS < RGM  |   yes |       +2.0 | 2 of 2 |  +3.9 |",
         "| RGM       |       i2t | 30.1 |    – |   – | 31.0 | – | – | 30.0 | 30.5 | 2 (31.0) |",
-        "| a/b  |    9 |     4 |     75 % |    3 |",
-        "75 % are true beyond the annotation",
-        "| NNS       |     3.01 |    30.0 |       10 % |",
-        "| CSLS      |     3.06 |       – |       10 % |",
+        "| a\\|b |   9 |     4 |   75.0 % |    3 |",
+        "75.0 % are true beyond the annotation",
+        "| NNS       |     3.01 |    30.0 |     10.0 % |",
+        "| CSLS      |     3.06 |       – |     10.0 % |",
         "Paper: Flickr30K, its model line 1.3.",
     ] {
         assert!(page.contains(part), "no {part:?} in\n{page}");

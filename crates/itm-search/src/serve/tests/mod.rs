@@ -20,7 +20,7 @@ use tokio::sync::oneshot;
 
 use super::{Limits, Options, Server};
 use crate::testing::{Colours, World};
-use crate::{Encoder, Patches, Searcher};
+use crate::{Encoder, Model, Patches, Searcher};
 
 /// A server of six photographs of one colour each.
 struct Site {
@@ -175,16 +175,8 @@ impl Gate {
 struct Slow(Arc<Gate>);
 
 impl Encoder for Slow {
-    fn name(&self) -> String {
-        Colours::default().name()
-    }
-
-    fn identity(&self) -> String {
-        Colours::default().identity()
-    }
-
-    fn width(&self) -> usize {
-        Colours::default().width()
+    fn model(&self) -> Model {
+        Colours::default().model()
     }
 
     fn texts(&self, texts: &[&str]) -> Result<Vec<f32>> {

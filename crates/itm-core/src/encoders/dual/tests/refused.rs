@@ -108,7 +108,7 @@ fn captions_are_named() {
     let device = Device::flex();
     let (clip, siglip) = (open("clip", &device), open("siglip", &device));
     let line = |model: &DualEncoder, captions: &[&[u32]]| {
-        model.check(&TokenBatch::new(captions)).unwrap_err().to_string()
+        model.text.shape.check(&TokenBatch::new(captions)).unwrap_err().to_string()
     };
     assert_eq!(
         line(&clip, &[&[552, 3, 553], &[552, 3, 4]]),
