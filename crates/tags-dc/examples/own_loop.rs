@@ -21,7 +21,7 @@ use itm_core::learn::{SavedState, Trainer};
 use itm_kernels::{AdamOptions, Linear, embedding};
 use tags_dc::{
     CaptionWords, Choice, CorrectionTargets, Error, Filter, Generator, MaskBy, Masker, Masking,
-    Negative, Pairs, Purpose, Refill, RefillOrder, Result, Scores, Streams, Tailor, accuracy,
+    Negative, Pairs, Purpose, Refill, Result, Scores, Streams, Tailor, accuracy,
     draw_texts, hardest, losses, stayed,
 };
 
@@ -231,7 +231,6 @@ fn tailor() -> Result<Tailor<'static>> {
             draws: 5,
             temperature: 1.5,
             forbid: vec![CLS, SEP, MASK],
-            order: RefillOrder::Together,
         },
         filter: Filter::Paper,
         choice: Choice::Best,

@@ -14,7 +14,7 @@ use tags_dc::phrases::{Duplicates, Sentence, parse};
 use tags_dc::record::{Kind, Record, Writer};
 use tags_dc::{
     CaptionWords, Choice, Filter, Generator, MaskBy, Masker, Masking, Negative, Refill,
-    RefillOrder, Result, Scores, Streams, Tailor,
+    Result, Scores, Streams, Tailor,
 };
 
 /// Captions of three images.
@@ -151,7 +151,6 @@ pub(crate) fn write(out: &mut impl Write) -> Result<()> {
             draws: 20,
             temperature: 1.5,
             forbid: vec![CLS, SEP, MASK],
-            order: RefillOrder::Together,
         },
         filter: Filter::Paper,
         choice: Choice::Best,

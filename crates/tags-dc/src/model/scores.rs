@@ -46,8 +46,6 @@ pub struct UniterScores {
     model: Uniter,
     /// Embedded regions of all images, `[Σ counts, d]`.
     pub(super) rows: Vec<f32>,
-    /// The image side of the prior, `[images, k]`; empty without a prior.
-    means: Vec<f32>,
     /// Row at which each image begins, and the end.
     starts: Vec<usize>,
     pub(super) texts: Vec<Vec<u32>>,
@@ -78,14 +76,13 @@ impl UniterScores {
 
     fn of_texts(model: &Uniter, texts: Vec<Vec<u32>>) -> Result<Self> {
         model.shape.check_texts(&texts, |k| format!("text {k}"))?;
-        Ok(Self { model: model.valid(), rows: vec![], means: vec![], starts: vec![0], texts })
+        Ok(Self { model: model.valid(), rows: vec![], starts: vec![0], texts })
     }
 
     fn add(&mut self, images: &RegionBatch) -> Result<()> {
         self.model.shape.check_regions(images)?;
-        let EmbeddedRegions { rows, counts, means } = self.model.embed_regions(images);
+        let EmbeddedRegions { rows, counts } = self.model.embed_regions(images);
         self.rows.extend(host(rows));
-        self.means.extend(means.map(host).unwrap_or_default());
         for count in counts {
             self.starts.push(self.starts[self.starts.len() - 1] + count);
         }
@@ -141,13 +138,7 @@ impl UniterScores {
         let shape = [rows.len() / d, d];
         let rows = Tensor::from_data(TensorData::new(rows, shape), &device);
         let texts: Vec<&[u32]> = batch.iter().map(|pair| &self.texts[pair.text][..]).collect();
-        let means = (!self.means.is_empty()).then(|| {
-            let k = self.means.len() / (self.starts.len() - 1);
-            let own = images.iter().flat_map(|&i| &self.means[i * k..][..k]);
-            let own: Vec<f32> = own.copied().collect();
-            Tensor::from_data(TensorData::new(own, [images.len(), k]), &device)
-        });
-        let (texts, regions) = (TokenBatch::new(&texts), EmbeddedRegions { rows, counts, means });
+        let (texts, regions) = (TokenBatch::new(&texts), EmbeddedRegions { rows, counts });
         let width = Some(self.width(batch[0]));
         host(self.model.match_logits_of(&texts, &regions, &of, width))
     }

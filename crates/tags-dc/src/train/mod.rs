@@ -49,13 +49,13 @@ pub use self::shares::{FurtherShares, SentenceCounts, SentenceShares, Verdicts};
 
 use self::learnt::Learnt;
 use self::objective::{Losses, word_logits};
-use self::rates::{factors, options};
+use self::rates::options;
 use self::refused::of_caption;
 use self::retrieval::Anchors;
-use self::synthetic::{Filler, Maker, TextMaskings};
+use self::synthetic::{Maker, TextMaskings};
 use crate::config::{GeneratorKind, Published, Sampling, TagsDcConfig};
 use crate::model::Uniter;
-use crate::{MaskBy, Masker, Purpose, RefillOrder, Streams};
+use crate::{MaskBy, Masker, Purpose, Streams};
 
 /// The streams that the seed of a step is split into.
 mod stream {
@@ -180,16 +180,12 @@ impl TagsDc {
         Self { phrases: Some(Arc::new(phrases)), ..self }
     }
 
-    /// The same model with the weights of closed-form CCA ([`Uniter::with_start`], and [`Uniter::with_prior`] if the config has a prior), before
-    /// the first step.
+    /// The same model with the weights of closed-form CCA ([`Uniter::with_start`]), before the first step.
     ///
     /// # Errors
     /// If a map is of another shape, or a value is not finite.
     pub fn with_start(self, start: &Start) -> Result<Self> {
-        let mut model = self.model().clone().with_start(start)?;
-        if self.config.model.prior.is_some() {
-            model = model.with_prior(start)?;
-        }
+        let model = self.model().clone().with_start(start)?;
         let learnt = Arc::new(Learnt::with_start(start));
         Ok(Self { learnt, ..self.begun(model) })
     }
@@ -204,8 +200,7 @@ impl TagsDc {
             false => model.without_word_heads(),
         };
         let generator = kept.then(|| model.valid());
-        let factors = factors(&model);
-        Self { learner: self.learner.begun(model).with_factors(factors), generator, ..self }
+        Self { learner: self.learner.begun(model), generator, ..self }
     }
 
     /// The model without the state of its optimiser: it still scores and makes sentences.
@@ -285,7 +280,7 @@ impl TagsDc {
         let (mut losses, model) = (Losses::default(), self.model());
         let TagsDcConfig { loss, retrieval, .. } = &self.config;
         let Part { train, regions, .. } = part;
-        if loss.retrieved() {
+        if loss.itm > 0.0 {
             let pairs = anchors.with_hardest(model, self.marks, train, regions, retrieval.kept)?;
             let noise = part.noise(seed, stream::PAIRS);
             losses.retrieved(model, &pairs, (regions, self.marks, train), loss, noise)?;
@@ -342,23 +337,14 @@ impl TagsDc {
         let drawn_from = |model: &Uniter, noise| -> Result<Vec<f32>> {
             Ok(host(word_logits(model, &masked, Some(regions), noise)?))
         };
-        let (still, drawn);
-        let filler = if synthetic.order == RefillOrder::InTurn {
-            still = model.valid();
-            Filler::Model(self.generator.as_ref().unwrap_or(&still))
-        } else {
-            drawn = match (&self.generator, synthetic.sampling, logits) {
-                (Some(generator), ..) => drawn_from(generator, Noise::Off)?,
-                (None, Sampling::Evaluation, _) => drawn_from(&model.valid(), Noise::Off)?,
-                (None, Sampling::Training, Some(logits)) => logits,
-                (None, Sampling::Training, None) => {
-                    drawn_from(&model.valid(), noise(stream::WORDS))?
-                }
-            };
-            Filler::Logits(&drawn)
+        let logits = match (&self.generator, synthetic.sampling, logits) {
+            (Some(generator), ..) => drawn_from(generator, Noise::Off)?,
+            (None, Sampling::Evaluation, _) => drawn_from(&model.valid(), Noise::Off)?,
+            (None, Sampling::Training, Some(logits)) => logits,
+            (None, Sampling::Training, None) => drawn_from(&model.valid(), noise(stream::WORDS))?,
         };
         let maker = Maker::new(synthetic, self.marks, &self.learnt);
-        let (pools, shares) = maker.pools(&masked, filler, model, (train, regions), seed)?;
+        let (pools, shares) = maker.pools(&masked, &logits, model, (train, regions), seed)?;
         losses.numbers.add(&shares);
         let ways = (synthetic.share_forward, synthetic.released_positive);
         let noise = [noise(stream::SYNTHETIC), noise(stream::HEADS)];

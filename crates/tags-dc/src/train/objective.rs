@@ -35,8 +35,7 @@ impl Losses {
         });
     }
 
-    /// Eq. 5: the mean hinge of each anchor, averaged over the anchors of a kind, and summed over both kinds. With `loss.pair` also the
-    /// cross-entropy of the two-way head on the same pairs, the true pair of an anchor with the weight of all its false ones.
+    /// Eq. 5: the mean hinge of each anchor, averaged over the anchors of a kind, and summed over both kinds.
     ///
     /// ```text
     /// L_ITM = 1/b Σ_anchors 1/h Σ_h max(a − s(I,T) + s(I,T⁻_h), 0) + the same with images,     s = σ(logit)
@@ -63,26 +62,12 @@ impl Losses {
         let (images, rows) = numbered(&images);
         let embedded = model.embed_regions(&RegionBatch::of(regions, &images)?);
         let joint = model.join(&TokenBatch::new(&marked), &embedded, &rows, noise);
-        if config.itm > 0.0 {
-            let scores = model.match_scores(&joint);
-            let both = losses::hinges(scores, &triplets, &per_anchor, config.margin);
-            let (mean, active) = both.map_err(within("loss.itm"))?;
-            let loss = mean * 2.0; // each kind has half of the anchors
-            self.active = active;
-            self.add("itm", config.itm, loss);
-        }
-        if config.pair > 0.0 {
-            let negatives = triplets.len() as f64 / per_anchor.len().max(1) as f64;
-            let rows: Vec<usize> = per_anchor.iter().map(|negatives| negatives + 1).collect();
-            let of = |&rows: &usize| std::iter::once(1).chain(std::iter::repeat_n(0, rows - 1));
-            let classes: Vec<u32> = rows.iter().flat_map(of).collect();
-            let logits = model.pair_logits(&joint);
-            let values = host(logits.clone().inner());
-            let loss = losses::discrimination(logits, &classes, &rows, [1.0, negatives]);
-            let loss = loss.map_err(within("loss.pair"))?;
-            self.numbers.add(&Numbers::from([("pair_right", accuracy(&values, &classes)?)]));
-            self.add("pair", config.pair, loss);
-        }
+        let scores = model.match_scores(&joint);
+        let both = losses::hinges(scores, &triplets, &per_anchor, config.margin);
+        let (mean, active) = both.map_err(within("loss.itm"))?;
+        let loss = mean * 2.0; // each kind has half of the anchors
+        self.active = active;
+        self.add("itm", config.itm, loss);
         Ok(())
     }
 

@@ -1,12 +1,10 @@
-//! The optimiser of a training: which parameters decay, and how fast each learns.
+//! The optimiser of a training: which parameters decay.
 
-use burn::module::list_param_ids;
 use itm_kernels::{AdamForm, AdamOptions, DecayRule};
 
 use crate::config::TagsDcConfig;
-use crate::model::Uniter;
 
-/// Names of the parameters without weight decay: a prior, biases, and the factors of all norms except the norms of a region's features and of its
+/// Names of the parameters without weight decay: biases, and the factors of all norms except the norms of a region's features and of its
 /// box. The released program exempts names with `bias` or `LayerNorm.weight`, and calls these two norms `img_layer_norm` and
 /// `pos_layer_norm`.
 const FREE: &[&str] = &[
@@ -18,18 +16,7 @@ const FREE: &[&str] = &[
     "regions.norm.gamma",
     "cls.norm.gamma",
     "correction.norm.gamma",
-    "prior.",
 ];
-
-/// The rate of a prior, as a share of the rate of the random weights beside it: at their rate it loses in an epoch what CCA gave it.
-const PRIOR_RATE: f64 = 0.1;
-
-/// The factor of the rate for each parameter; none without a prior.
-pub(super) fn factors(model: &Uniter) -> Vec<f64> {
-    let Some(prior) = &model.prior else { return vec![] };
-    let (all, own) = (list_param_ids(model).len(), list_param_ids(prior).len());
-    [vec![1.0; all - own], vec![PRIOR_RATE; own]].concat() // it is the last field
-}
 
 pub(super) fn options(config: &TagsDcConfig) -> AdamOptions {
     let clip = config.train.grad_clip;

@@ -10,7 +10,7 @@ use super::learnt::Learnt;
 use super::refused::of_caption;
 use super::retrieval::numbered;
 use crate::config::SyntheticConfig;
-use crate::model::{Beside, RegionBatch, Uniter, UniterScores};
+use crate::model::{RegionBatch, Uniter, UniterScores};
 use crate::pool::{Survivor, picks, survivors};
 use crate::{CaptionWords, Choice, Masking, Negative, Pick, Purpose, Refill, Streams, Verdict};
 
@@ -39,28 +39,6 @@ pub(super) struct Pool {
     pub(super) negatives: Vec<Negative>,
 }
 
-/// What fills the targets.
-#[derive(Clone, Copy)]
-pub(super) enum Filler<'a> {
-    /// Logits of all targets of all captions, `[targets, tokens]`.
-    Logits(&'a [f32]),
-    /// A model without noise, for one target after another.
-    Model(&'a Uniter),
-}
-
-impl<'a> Filler<'a> {
-    /// The filler of the next `count` logits, and of those behind them.
-    fn split(self, count: usize) -> (Self, Self) {
-        match self {
-            Self::Logits(all) => {
-                let (own, rest) = all.split_at(count);
-                (Self::Logits(own), Self::Logits(rest))
-            }
-            Self::Model(_) => (self, self),
-        }
-    }
-}
-
 /// Makes pools.
 pub(super) struct Maker<'a> {
     config: &'a SyntheticConfig,
@@ -72,28 +50,27 @@ pub(super) struct Maker<'a> {
 impl<'a> Maker<'a> {
     pub(super) fn new(config: &'a SyntheticConfig, marks: Marks, learnt: &'a Learnt) -> Self {
         let forbid = if config.forbid_special { marks.special().to_vec() } else { vec![] };
-        let SyntheticConfig { refills: draws, temperature, order, .. } = *config;
-        let refill = Refill { draws, temperature, forbid, order };
+        let refill = Refill { draws: config.refills, temperature: config.temperature, forbid };
         Self { config, refill, learnt, marks }
     }
 
     /// The pool of each caption, by the scores of a model without noise, and the shares of sentences that are distinct and that
-    /// survive.
+    /// survive. `logits` are the logits of all targets, `[targets, tokens]`.
     ///
     /// # Errors
     /// If no token can be drawn at a target, a region cannot be read, or a score is NaN.
     pub(super) fn pools(
         &self,
         captions: &[TextMaskings],
-        mut filler: Filler,
+        mut logits: &[f32],
         model: &Uniter,
         (train, regions): (&Items, &Regions),
         seed: u64,
     ) -> Result<(Vec<Pool>, Numbers)> {
         let mut made = vec![];
         for caption in captions {
-            let (own, rest) = filler.split(caption.targets() * self.marks.tokens());
-            filler = rest;
+            let (own, rest) = logits.split_at(caption.targets() * self.marks.tokens());
+            logits = rest;
             made.push(self.made(caption, own, (train, regions), seed)?);
         }
         let below = self.config.choice == Choice::Below;
@@ -136,20 +113,12 @@ impl<'a> Maker<'a> {
     fn made(
         &self,
         caption: &TextMaskings,
-        filler: Filler,
+        logits: &[f32],
         (train, regions): (&Items, &Regions),
         seed: u64,
     ) -> Result<Made> {
         let mut rng = Streams { seed, round: 0 }.of(Purpose::Refills, caption.number);
-        let rows = match filler {
-            Filler::Logits(all) => {
-                self.refill.draw(&caption.rows, all, self.marks.tokens(), &mut rng)
-            }
-            Filler::Model(model) => {
-                let image = RegionBatch::of(regions, &[caption.image])?;
-                self.refill.of(&caption.rows, &mut Beside::new(model, &image)?, &mut rng)
-            }
-        };
+        let rows = self.refill.draw(&caption.rows, logits, self.marks.tokens(), &mut rng);
         let text = caption.text;
         let rows = rows.map_err(of_caption(text))?;
         let positive = self.marks.around(&train.texts[text]);

@@ -37,7 +37,6 @@ fn config() -> TagsDcConfig {
             initializer_range: 0.02,
             start: StartFrom::Random,
             cca: None,
-            prior: None,
             published: None,
         },
         captions: None,
@@ -52,7 +51,6 @@ fn config() -> TagsDcConfig {
             sampling: Sampling::Training,
             refills: 3,
             temperature: 1.5,
-            order: RefillOrder::Together,
             forbid_special: false,
             filter: FilterKind::Paper,
             repeat: Repeat::First,
@@ -69,7 +67,6 @@ fn config() -> TagsDcConfig {
         loss: LossConfig {
             margin: 0.2,
             itm: 1.0,
-            pair: 0.0,
             mlm: 0.1,
             istm: 0.0,
             wod: 0.0,
@@ -259,8 +256,7 @@ fn options_change_the_step() {
     };
     let default = scores(&config());
     assert_eq!(scores(&config()), default);
-    let changes: [fn(&mut TagsDcConfig); 14] = [
-        |c| c.loss.pair = 0.5,
+    let changes: [fn(&mut TagsDcConfig); 13] = [
         |c| c.retrieval.image_anchors = ImageAnchors::Same,
         |c| c.retrieval.sampled = 2,
         |c| c.retrieval.kept = 1,

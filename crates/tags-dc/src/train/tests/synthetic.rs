@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use itm_core::start::{LinearMap, StartOptions};
 
 use super::*;
-use crate::train::synthetic::{Filler, Pool};
+use crate::train::synthetic::Pool;
 use crate::{CaptionWords, Choice, EvidenceBounds, Filter, StartEvidence, Verdict};
 
 /// All five losses, with masking by phrases.
@@ -58,14 +58,13 @@ fn options_of_synthetic_sentences_change_the_step() {
     let default = after_two_steps(&all());
     assert!(after_two_steps(&all()) == default);
     type Change = fn(&mut TagsDcConfig);
-    let changes: [(&str, Change); 21] = [
+    let changes: [(&str, Change); 20] = [
         ("by", |c| c.masking.by = MaskBy::Words),
         ("duplicates", |c| c.masking.duplicates = Duplicates::Kept),
         ("generator", |c| c.synthetic.generator = GeneratorKind::Static),
         ("sampling", |c| c.synthetic.sampling = Sampling::Evaluation),
         ("refills", |c| c.synthetic.refills = 3),
         ("temperature", |c| c.synthetic.temperature = 0.01),
-        ("order", |c| c.synthetic.order = RefillOrder::InTurn),
         ("forbid_special", |c| c.synthetic.forbid_special = true),
         ("positive_only", |c| c.synthetic.filter = FilterKind::PositiveOnly),
         ("penalty", |c| {
@@ -93,10 +92,6 @@ fn options_of_synthetic_sentences_change_the_step() {
         let mut same = config.clone();
         match name {
             "penalty" => same.synthetic.filter = FilterKind::PositiveOnly,
-            "order" => {
-                same = all();
-                same.synthetic.sampling = Sampling::Evaluation;
-            }
             "repeat" => same.synthetic.repeat = Repeat::First,
             _ => same = all(),
         }
@@ -135,7 +130,7 @@ fn pools(config: &TagsDcConfig, split: &Split, captions: &[usize], seed: u64) ->
     let logits = host(logits.inner());
     let maker = Maker::new(&config.synthetic, model.marks(), &model.learnt);
     let data = (&items, &split.regions);
-    maker.pools(&masked, Filler::Logits(&logits), model.model(), data, seed).unwrap().0
+    maker.pools(&masked, &logits, model.model(), data, seed).unwrap().0
 }
 
 /// The sentences of a pool are false by the captions of the image, distinct, and the best of all that were made. Their scores equal the
