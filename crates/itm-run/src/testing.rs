@@ -115,6 +115,8 @@ pub(crate) fn small_target(target: &str, changes: &[(&str, &str)]) -> (Config, S
     };
     let folder = tempfile::tempdir().unwrap();
     let mut small: String = text.lines().map(line).collect();
+    let few = "first_updates = 5, batch = 8"; // so that pairs follow
+    small = small.replace("first_updates = 938, batch = 128", few);
     for (from, to) in [("pixels = 96", "pixels = 32")].iter().chain(changes) {
         assert!(small.contains(from), "{from}");
         small = small.replace(from, to);

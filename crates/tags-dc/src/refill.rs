@@ -89,32 +89,63 @@ impl Refill {
         rng: &mut impl RngExt,
     ) -> Result<Vec<Vec<u32>>> {
         self.check(vocabulary)?;
-        if let Some(k) = rows.iter().position(|row| row.labels.len() != row.ids.len()) {
-            let expected = format!("{} labels, one per token", rows[k].ids.len());
-            return Err(Error::invalid(format!("row {k}"), expected, rows[k].labels.len()));
-        }
-        let targets: usize = rows.iter().map(|row| row.targets().count()).sum();
-        if targets.checked_mul(vocabulary) != Some(logits.len()) {
-            let expected = format!("{targets} × {vocabulary} logits");
+        let targets = self.targets(rows)?;
+        if targets.len().checked_mul(vocabulary) != Some(logits.len()) {
+            let expected = format!("{} × {vocabulary} logits", targets.len());
             return Err(Error::invalid("refill", expected, logits.len()));
+        }
+        let mut drawn = vec![];
+        for ((k, p), logits) in targets.into_iter().zip(logits.chunks(vocabulary.max(1))) {
+            let sums = self.cumulative(logits, k, p)?;
+            drawn.extend((0..self.draws).map(|_| token(&sums, rng.random())));
+        }
+        self.fill(rows, &drawn)
+    }
+
+    /// Puts given tokens at the targets: `tokens` are `[targets, L]`, the targets in the order of [`Generator::logits`]. Whoever draws in
+    /// another way, or compares with another program, gives that program's tokens.
+    ///
+    /// # Errors
+    /// If `draws` is 0, a row has not one label per token, or there are not L tokens for each target.
+    ///
+    /// ```
+    /// use tags_dc::{Masking, Refill};
+    ///
+    /// let row = Masking { ids: vec![101, 103, 103, 102], labels: vec![None, Some(7), Some(8), None] };
+    /// let refill = Refill { draws: 2, temperature: 1.5, forbid: vec![] };
+    /// let rows = refill.fill(&[row], &[20, 21, 30, 31])?;
+    /// assert_eq!(rows, [[101, 20, 30, 102], [101, 21, 31, 102]]);
+    /// # Ok::<(), itm_core::Error>(())
+    /// ```
+    pub fn fill(&self, rows: &[Masking], tokens: &[u32]) -> Result<Vec<Vec<u32>>> {
+        let targets = self.targets(rows)?;
+        if targets.len().checked_mul(self.draws) != Some(tokens.len()) {
+            let expected = format!("{} × {} tokens", targets.len(), self.draws);
+            return Err(Error::invalid("refill", expected, tokens.len()));
         }
         let mut filled: Vec<Vec<u32>> =
             rows.iter().flat_map(|row| vec![row.ids.clone(); self.draws]).collect();
-        let places =
-            rows.iter().enumerate().flat_map(|(k, row)| row.targets().map(move |p| (k, p)));
-        for ((k, p), logits) in places.zip(logits.chunks(vocabulary.max(1))) {
-            let sums = self.cumulative(logits, k, p)?;
-            for row in &mut filled[k * self.draws..(k + 1) * self.draws] {
-                row[p] = token(&sums, rng.random());
-            }
+        for ((k, p), tokens) in targets.into_iter().zip(tokens.chunks(self.draws)) {
+            let own = &mut filled[k * self.draws..(k + 1) * self.draws];
+            own.iter_mut().zip(tokens).for_each(|(row, &token)| row[p] = token);
         }
         Ok(filled)
     }
 
-    fn check(&self, vocabulary: usize) -> Result<()> {
+    /// Row and position of each target.
+    fn targets(&self, rows: &[Masking]) -> Result<Vec<(usize, usize)>> {
         if !(1..=MOST_DRAWS).contains(&self.draws) {
             return Err(Error::invalid("refill.draws", format!("1 to {MOST_DRAWS}"), self.draws));
         }
+        if let Some(k) = rows.iter().position(|row| row.labels.len() != row.ids.len()) {
+            let expected = format!("{} labels, one per token", rows[k].ids.len());
+            return Err(Error::invalid(format!("row {k}"), expected, rows[k].labels.len()));
+        }
+        let of = |(k, row): (usize, &Masking)| row.targets().map(|p| (k, p)).collect::<Vec<_>>();
+        Ok(rows.iter().enumerate().flat_map(of).collect())
+    }
+
+    fn check(&self, vocabulary: usize) -> Result<()> {
         let tau = self.temperature;
         if !(tau > 0.0 && tau.is_finite()) {
             return Err(Error::invalid("refill.temperature", "a number above zero", tau));

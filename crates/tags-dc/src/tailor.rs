@@ -79,7 +79,8 @@ pub struct Negative {
     pub tokens: Vec<u32>,
     /// Whether each token was masked. A masked token may be refilled with the caption's own token.
     pub masked: Vec<bool>,
-    /// How well the sentence matches the image.
+    /// How well the sentence matches the image, in the numbers of the model's [`Scores`], less the filter's penalty. UNITER gives
+    /// the match logit, not its sigmoid.
     pub score: f32,
 }
 

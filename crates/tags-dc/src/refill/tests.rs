@@ -36,6 +36,20 @@ fn refills_stand_in_order_at_the_targets_only() {
     assert_eq!(rows, [first.clone(), first, second.clone(), second]);
 }
 
+/// By hand: two targets of the first row and one of the second, three tokens each. A wrong number of tokens is named.
+#[test]
+fn golden_given_tokens_are_filled_in() {
+    let rows = [row(&[1, 3]), row(&[2])];
+    let fill = |tokens: &[u32]| refill(3, 1.5).fill(&rows, tokens);
+    let got = fill(&[20, 21, 22, 30, 31, 32, 40, 41, 42]).unwrap();
+    let first = [[1, 20, 3, 30, 5], [1, 21, 3, 31, 5], [1, 22, 3, 32, 5]];
+    let second = [[1, 2, 40, 4, 5], [1, 2, 41, 4, 5], [1, 2, 42, 4, 5]];
+    assert_eq!(got, [first, second].concat());
+    let line = fill(&[20; 8]).unwrap_err().to_string();
+    assert_eq!(line, "refill: expected 3 × 3 tokens, got 8");
+    assert!(refill(0, 1.5).fill(&rows, &[]).unwrap_err().to_string().contains("refill.draws"));
+}
+
 // Trap 11
 #[test]
 fn a_target_that_kept_its_token_is_refilled() {

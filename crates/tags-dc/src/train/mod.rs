@@ -6,6 +6,7 @@
 //! | texts with `[CLS]` and `[SEP]`, where captions are words | [`Marks`] |
 //! | negatives from the training split: drawn, scored, the hardest kept | `retrieval` |
 //! | synthetic sentences: refilled, filtered, scored, the best kept | `synthetic` |
+//! | captions and negatives as rows of a batch, for your own loop | [`Pool`], [`PoolRows`] |
 //! | sentences and words judged after training | [`Assessment`], [`CaptionAssessment`] |
 //! | the same word by word as a reader sees them, and against a truth | [`SentenceText`], [`SentenceShares`] |
 //! | Eq. 1 to 5 and 7 to 10 | `objective` |
@@ -18,7 +19,7 @@ mod method;
 mod objective;
 #[cfg(feature = "page")]
 mod page;
-mod rates;
+mod pools;
 mod refused;
 mod retrieval;
 mod sentences;
@@ -44,18 +45,18 @@ pub use self::assessment::{Assessment, CaptionAssessment, WordAssessment};
 pub use self::marks::Marks;
 #[cfg(feature = "page")]
 pub use self::page::{PairSentences, page};
+pub use self::pools::{Asked, Pool, PoolRows};
 pub use self::sentences::{Caption, SentenceText, WordText};
 pub use self::shares::{FurtherShares, SentenceCounts, SentenceShares, Verdicts};
 
 use self::learnt::Learnt;
 use self::objective::{Losses, word_logits};
-use self::rates::options;
 use self::refused::of_caption;
 use self::retrieval::Anchors;
 use self::synthetic::{Maker, TextMaskings};
 use crate::config::{GeneratorKind, Published, Sampling, TagsDcConfig};
 use crate::model::Uniter;
-use crate::{MaskBy, Masker, Purpose, Streams};
+use crate::{CaptionWords, MaskBy, Masker, Purpose, Streams};
 
 /// The streams that the seed of a step is split into.
 mod stream {
@@ -106,6 +107,8 @@ pub struct TagsDc {
     updates: u64,
     /// Position lists of each training caption's phrases.
     phrases: Option<Arc<Vec<Vec<Vec<usize>>>>>,
+    /// The words of all captions of each training image, also of captions that are not in the split.
+    caption_words: Option<Arc<Vec<CaptionWords>>>,
     /// Learnt from the training split, if the filter needs it.
     learnt: Arc<Learnt>,
     /// The static generator.
@@ -161,11 +164,12 @@ impl TagsDc {
         let model = model.with_precision(config.train.precision);
         let new = Self {
             config: config.clone(),
-            learner: Trainer::new(model.clone(), options(config)),
+            learner: Trainer::new(model.clone(), config.train.optimizer()),
             marks,
             masker,
             updates: updates as u64,
             phrases: None,
+            caption_words: None,
             learnt: Arc::default(),
             generator: None,
         };
@@ -343,7 +347,8 @@ impl TagsDc {
             (None, Sampling::Training, Some(logits)) => logits,
             (None, Sampling::Training, None) => drawn_from(&model.valid(), noise(stream::WORDS))?,
         };
-        let maker = Maker::new(synthetic, self.marks, &self.learnt);
+        let maker = Maker::new(synthetic, self.marks, &self.learnt)
+            .with_caption_words(self.caption_words_of(train)?);
         let (pools, shares) = maker.pools(&masked, &logits, model, (train, regions), seed)?;
         losses.numbers.add(&shares);
         let ways = (synthetic.share_forward, synthetic.released_positive);

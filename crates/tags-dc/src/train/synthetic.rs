@@ -5,7 +5,7 @@ use itm_core::data::Regions;
 use itm_core::learn::{Items, Numbers};
 use itm_core::scored::Scored;
 
-use super::Marks;
+use super::{Marks, Pool};
 use super::learnt::Learnt;
 use super::refused::of_caption;
 use super::retrieval::numbered;
@@ -31,27 +31,26 @@ impl TextMaskings {
     }
 }
 
-/// A caption and its negatives, best first.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Pool {
-    pub(super) image: usize,
-    pub(super) positive: Vec<u32>,
-    pub(super) negatives: Vec<Negative>,
-}
-
 /// Makes pools.
 pub(super) struct Maker<'a> {
     config: &'a SyntheticConfig,
     refill: Refill,
     learnt: &'a Learnt,
     marks: Marks,
+    /// The words of each image's captions, if the split has not all of them.
+    caption_words: Option<&'a [CaptionWords]>,
 }
 
 impl<'a> Maker<'a> {
     pub(super) fn new(config: &'a SyntheticConfig, marks: Marks, learnt: &'a Learnt) -> Self {
         let forbid = if config.forbid_special { marks.special().to_vec() } else { vec![] };
         let refill = Refill { draws: config.refills, temperature: config.temperature, forbid };
-        Self { config, refill, learnt, marks }
+        Self { config, refill, learnt, marks, caption_words: None }
+    }
+
+    /// The same, with these words of each image's captions.
+    pub(super) fn with_caption_words(self, words: Option<&'a [CaptionWords]>) -> Self {
+        Self { caption_words: words, ..self }
     }
 
     /// The pool of each caption, by the scores of a model without noise, and the shares of sentences that are distinct and that
@@ -122,8 +121,11 @@ impl<'a> Maker<'a> {
         let text = caption.text;
         let rows = rows.map_err(of_caption(text))?;
         let positive = self.marks.around(&train.texts[text]);
-        let told = train.pairs.texts_of(caption.image).iter().map(|&t| &train.texts[t][..]);
-        let told = CaptionWords::of(told);
+        let of_split = || {
+            let texts = train.pairs.texts_of(caption.image);
+            CaptionWords::of(texts.iter().map(|&text| &train.texts[text][..]))
+        };
+        let told = self.caption_words.map_or_else(of_split, |all| all[caption.image].clone());
         let absent = self.learnt.absent(regions, caption.image)?;
         let filter = self.learnt.filter(self.config.filter, &absent);
         let verdicts = filter.verdicts(&positive, &rows, &told, self.config.repeat);

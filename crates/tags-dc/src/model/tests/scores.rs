@@ -83,6 +83,18 @@ fn blocks_change_no_bit() {
     assert_eq!(scores.pairs(&images, &texts).unwrap(), want);
 }
 
+/// By hand: base with 612 positions takes 612 · (4 · 768 + 3072 + 12 · 612) · 4 = 33,018,624 bytes a pair, and 256 MiB hold 8 of them. The
+/// published limits of texts and regions leave 16 pairs.
+#[test]
+fn golden_pairs_of_a_batch() {
+    let (base, large) = (UniterShape::base(), UniterShape::large());
+    for (shape, width, want) in
+        [(&base, 612, 8), (&base, 164, 16), (&large, 164, 16), (&large, 40_000, 1), (&shape(), 8, 16)]
+    {
+        assert_eq!(scores::batch_of(shape, width), want, "{width} positions");
+    }
+}
+
 #[test]
 fn scores_are_those_of_each_pair_alone() {
     let model = open("full.safetensors", &Device::flex());

@@ -10,6 +10,18 @@ fn with_captions(updates: usize) -> TagsDcConfig {
     config
 }
 
+/// The phase of the pairs, without the updates before it: the first of 20 updates of pairs, at the rate of the first.
+#[test]
+fn the_phase_of_captions_can_be_left_out() {
+    let split = Split::new();
+    let mut model = TagsDc::new(&with_captions(2), WIDTH, WORDS, 22, &Device::flex()).unwrap();
+    assert!(model.next_phase() && !model.next_phase());
+    let done = step(&mut model, &split, &[0, 4], 1).unwrap();
+    let number = |name| done.numbers.means().find(|(key, _)| *key == name).map(|(_, x)| x);
+    assert_eq!((number("itm").is_some(), number("learning_rate")), (true, Some(5e-3)));
+    assert!(!super::model(&config()).next_phase(), "a training of one phase");
+}
+
 /// What has no gradient without an image stays as it was: regions, pooler, match head. The next update moves them, at the rate of the pairs,
 /// whose warm-up begins then.
 #[test]
