@@ -218,11 +218,7 @@ fn tailor() -> Result<Tailor<'static>> {
     Ok(Tailor {
         masker: Masker::new(MaskBy::Phrases, 0.15, MASK, 0..17)?,
         maskings: 4,
-        refill: Refill {
-            draws: 5,
-            temperature: 1.5,
-            forbid: vec![CLS, SEP, MASK],
-        },
+        refill: Refill { draws: 5, temperature: 1.5, forbid: vec![CLS, SEP, MASK] },
         filter: Filter::Paper,
         choice: Choice::Best,
         kept: 3,

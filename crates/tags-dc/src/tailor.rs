@@ -132,7 +132,7 @@ impl Tailor<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{MaskBy};
+    use crate::MaskBy;
 
     const VOCABULARY: usize = 20;
 
@@ -160,8 +160,7 @@ mod tests {
 
     fn tailor(kept: usize) -> Tailor<'static> {
         let masker = Masker::new(MaskBy::Phrases, 0.5, 19, 2..17).unwrap();
-        let refill =
-            Refill { draws: 2, temperature: 1.5, forbid: vec![] };
+        let refill = Refill { draws: 2, temperature: 1.5, forbid: vec![] };
         Tailor { masker, maskings: 30, refill, filter: Filter::Paper, choice: Choice::Best, kept }
     }
 

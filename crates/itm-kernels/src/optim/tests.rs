@@ -269,7 +269,7 @@ fn decay_goes_by_name() {
         (DecayRule::Matrices(&["late"]), &["vector", "late"]),
         (DecayRule::Unless(&["matrix", "late"]), &["matrix", "late"]),
         (DecayRule::Unless(&["matri", "late"]), &["late"]), // whole names only
-        (DecayRule::Unless(&["inner"]), &[]), // no part of any name
+        (DecayRule::Unless(&["inner"]), &[]),               // no part of any name
     ] {
         for form in [AdamForm::PyTorch, AdamForm::Bert] {
             let module = four(&golden["start"], &device);

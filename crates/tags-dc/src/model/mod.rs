@@ -199,7 +199,7 @@ impl Uniter {
         noise: Noise,
     ) -> Joint {
         let layout = Layout::new(texts, &regions.counts, images, None);
-        self.encode(layout, texts, regions, images, noise)
+        self.encode(layout, texts, regions, noise)
     }
 
     /// As [`join`](Self::join), but every position of the rows `positives` holds the second token, as in the released program (departure 4).
@@ -213,7 +213,7 @@ impl Uniter {
     ) -> Joint {
         let mut layout = Layout::new(texts, &regions.counts, images, None);
         positives.iter().for_each(|&row| layout.repeat_second_token(row, texts.width));
-        self.encode(layout, texts, regions, images, noise)
+        self.encode(layout, texts, regions, noise)
     }
 
     /// [`match_logits`](Self::match_logits) of texts beside images, without noise. The batch has `width` positions, or as many as its longest
@@ -244,7 +244,6 @@ impl Uniter {
         layout: Layout,
         texts: &TokenBatch,
         regions: &EmbeddedRegions,
-        images: &[usize],
         noise: Noise,
     ) -> Joint {
         let x = layout.gather(self.bert.embed(texts, Noise::Off), regions);

@@ -7,10 +7,10 @@ use itm_core::learn::Items;
 use itm_core::{Error, Result, host};
 use itm_kernels::{Noise, random};
 
-use super::{Pool, TagsDc};
 use super::objective::word_logits;
 use super::refused::of_caption;
 use super::synthetic::{Maker, TextMaskings};
+use super::{Pool, TagsDc};
 use crate::model::{RegionBatch, Uniter};
 use crate::words::largest;
 use crate::{Purpose, Streams};

@@ -5,10 +5,10 @@ use itm_core::data::Regions;
 use itm_core::learn::{Items, Numbers};
 use itm_core::scored::Scored;
 
-use super::{Marks, Pool};
 use super::learnt::Learnt;
 use super::refused::of_caption;
 use super::retrieval::numbered;
+use super::{Marks, Pool};
 use crate::config::SyntheticConfig;
 use crate::model::{RegionBatch, Uniter, UniterScores};
 use crate::pool::{Survivor, picks, survivors};

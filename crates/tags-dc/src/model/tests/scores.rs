@@ -7,6 +7,7 @@ use itm_core::scored::Scored;
 use itm_kernels::random;
 
 use super::*;
+use crate::model::scores::batch_of;
 use crate::{Generator, Masking, Scores};
 
 const IMAGES: usize = 9;
@@ -88,10 +89,14 @@ fn blocks_change_no_bit() {
 #[test]
 fn golden_pairs_of_a_batch() {
     let (base, large) = (UniterShape::base(), UniterShape::large());
-    for (shape, width, want) in
-        [(&base, 612, 8), (&base, 164, 16), (&large, 164, 16), (&large, 40_000, 1), (&shape(), 8, 16)]
-    {
-        assert_eq!(scores::batch_of(shape, width), want, "{width} positions");
+    for (shape, width, want) in [
+        (&base, 612, 8),
+        (&base, 164, 16),
+        (&large, 164, 16),
+        (&large, 40_000, 1),
+        (&shape(), 8, 16),
+    ] {
+        assert_eq!(batch_of(shape, width), want, "{width} positions");
     }
 }
 
