@@ -208,7 +208,7 @@ fn killed_runs_end_with_the_bits_of_an_uninterrupted_one() {
     let (config, _) = testing::small_target("tags-dc-scenes", &[]);
     assert_eq!(phases(&config, "TAGS-DC"), ["pretrain", "TAGS", "TAGS-DC"]);
     assert_eq!(phases(&config, "absent words"), ["captions first", "absent words"]);
-    assert!(config.text.contains("first_updates = 5,"), "captions alone, then pairs");
+    assert!(config.text.contains("first_updates = 5\n"), "captions alone, then pairs");
     let only = std::env::var("ITM_KILLS_METHOD").ok();
     let methods = ALL.iter().map(|kind| kind.name);
     let methods = methods.filter(|&name| only.as_deref().is_none_or(|only| only == name));
