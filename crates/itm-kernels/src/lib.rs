@@ -53,6 +53,6 @@ pub use matrix::Matrix;
 #[cfg(feature = "burn")]
 pub use ops::{Memory, NormOrder};
 #[cfg(feature = "burn")]
-pub use optim::{AdamForm, AdamMoments, AdamOptions, AdamW, DecayRule, ema};
+pub use optim::{AdamForm, AdamMoments, AdamOptions, AdamW, DecayRule, ema, named};
 pub use precision::Precision;
 pub use random::Noise;

@@ -34,16 +34,20 @@ use crate::train::{Progress, Training, chosen};
 
 const FOLDER: &str = "ITM_KILLS_FOLDER";
 const POINT: &str = "ITM_KILL_AT";
-/// Number of the method in [`ALL`].
-const TRAINING: &str = "ITM_KILLS_TRAINING";
+/// The method of the training, and its last row.
+const METHOD: &str = "ITM_KILLS_TRAINING";
+const ROW: &str = "ITM_KILLS_ROW";
 const IDENTITY: &str = "seed 0, killed";
 
-/// The row of a method with the most to remember: a bank, or a phase after other phases.
-fn most_to_remember(method: &str) -> &'static str {
+/// A row that dies, and its method.
+type Dying = (&'static str, &'static str);
+
+/// The rows of a method with the most to remember: a bank, a phase after other phases, captions alone before pairs.
+fn most_to_remember(method: &str) -> &'static [&'static str] {
     match method {
-        "hal" => "AAAI bank",
-        "tags-dc" => "TAGS-DC",
-        _ => "Full",
+        "hal" => &["AAAI bank"],
+        "tags-dc" => &["TAGS-DC", "absent words"],
+        _ => &["Full"],
     }
 }
 
@@ -52,10 +56,9 @@ fn most_to_remember(method: &str) -> &'static str {
 fn child() {
     let Some(folder) = std::env::var_os(FOLDER).map(PathBuf::from) else { return };
     let life = Life::new(std::env::var(POINT).ok(), folder.with_extension("saved"));
-    let kind = ALL[std::env::var(TRAINING).unwrap().parse::<usize>().unwrap()];
-    let target = format!("{}-scenes", kind.name);
-    let last = most_to_remember(kind.name);
-    let phases = phases(&testing::small_target(&target, &[]).0, last);
+    let [method, last] = [METHOD, ROW].map(|name| std::env::var(name).unwrap());
+    let target = format!("{method}-scenes");
+    let phases = phases(&testing::small_target(&target, &[]).0, &last);
     let mut from: Option<PathBuf> = None;
     for (number, row) in phases.iter().enumerate() {
         let folder = phase(&folder, number);
@@ -134,11 +137,11 @@ enum Death {
 }
 
 /// Runs the child on a folder; returns its exit status and its running time.
-fn run(training: usize, folder: &Path, death: &Death) -> (ExitStatus, Duration) {
+fn run((method, row): Dying, folder: &Path, death: &Death) -> (ExitStatus, Duration) {
     let out = fs::File::create(folder.with_extension("out")).unwrap();
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["kills::child", "--exact", "--nocapture"]).env(FOLDER, folder);
-    command.env(TRAINING, training.to_string());
+    command.env(METHOD, method).env(ROW, row);
     command.stdout(out.try_clone().unwrap()).stderr(out).env_remove(POINT);
     if let Death::At(point, count) = death {
         command.env(POINT, format!("{point}:{count}"));
@@ -204,9 +207,13 @@ fn no_checkpoint_is_lost(folder: &Path, death: &Death) {
 fn killed_runs_end_with_the_bits_of_an_uninterrupted_one() {
     let (config, _) = testing::small_target("tags-dc-scenes", &[]);
     assert_eq!(phases(&config, "TAGS-DC"), ["pretrain", "TAGS", "TAGS-DC"]);
+    assert_eq!(phases(&config, "absent words"), ["captions first", "absent words"]);
+    assert!(config.text.contains("first_updates = 5\n"), "captions alone, then pairs");
     let only = std::env::var("ITM_KILLS_METHOD").ok();
-    let dying: Vec<usize> =
-        (0..ALL.len()).filter(|&i| only.as_ref().is_none_or(|only| ALL[i].name == only)).collect();
+    let methods = ALL.iter().map(|kind| kind.name);
+    let methods = methods.filter(|&name| only.as_deref().is_none_or(|only| only == name));
+    let rows = |method| most_to_remember(method).iter().map(move |&row| (method, row));
+    let dying: Vec<Dying> = methods.flat_map(rows).collect();
     assert!(!dying.is_empty(), "no method {only:?}");
     let number = |name: &str| std::env::var(name).ok().and_then(|n| n.parse::<u64>().ok());
     let (count, seed) = (number("ITM_KILLS").unwrap_or(10) as usize, number("ITM_KILLS_SEED"));
@@ -215,7 +222,7 @@ fn killed_runs_end_with_the_bits_of_an_uninterrupted_one() {
     }
 }
 
-fn killed_runs(training: usize, count: usize, seed: u64) {
+fn killed_runs(training: Dying, count: usize, seed: u64) {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let dir = tempfile::tempdir().unwrap();
     let whole = dir.path().join("whole");
@@ -300,9 +307,10 @@ fn killed_runs(training: usize, count: usize, seed: u64) {
         waiting.shuffle(&mut rng);
     }
     eprintln!(
-        "{}: {} kills in {runs} runs: {named} at {} of {} named points, {random} at random moments; lost checkpoints 0, \
+        "{}, {}: {} kills in {runs} runs: {named} at {} of {} named points, {random} at random moments; lost checkpoints 0, \
          differing bits 0 ({:.0} s)",
-        ALL[training].name,
+        training.0,
+        training.1,
         named + random,
         passed.len(),
         points.len(),

@@ -55,10 +55,11 @@ pub(crate) fn texts<'a>(table: &'a Table, name: &str) -> Vec<&'a str> {
     table.columns.iter().map(|c| c.cells[line].text.as_str()).collect()
 }
 
-/// Small values of a target's keys; keys that the target does not have are skipped. Rows have only the first two of them.
-const SMALL: [(&str, &str); 18] = [
+/// Small values of a target's keys; keys that the target does not have are skipped. Rows have only the first three of them.
+const SMALL: [(&str, &str); 19] = [
     ("warmup_epochs", "1"),
     ("batch", "8"),
+    ("first_updates", "5"), // so that pairs follow
     ("dims", "8"),
     ("embed_dim", "16"),
     ("word_dim", "8"),
@@ -107,7 +108,7 @@ pub(crate) fn small_target(target: &str, changes: &[(&str, &str)]) -> (Config, S
     let line = |line: &str| {
         in_rows |= line.starts_with("[row.");
         let key = line.split('=').next().unwrap().trim();
-        let keys = if in_rows { &SMALL[..2] } else { &SMALL };
+        let keys = if in_rows { &SMALL[..3] } else { &SMALL };
         match keys.iter().find(|(name, _)| *name == key) {
             Some((_, value)) => format!("{key} = {value}\n"),
             None => format!("{line}\n"),

@@ -28,7 +28,7 @@ use tags_dc::config::{
 };
 use tags_dc::phrases::Duplicates;
 use tags_dc::train::{Marks, TagsDc};
-use tags_dc::{Choice, MaskBy, RefillOrder, Repeat};
+use tags_dc::{Choice, MaskBy, Repeat};
 
 /// The share of all words that occurs in captions of the anchor's image. With this share half of the synthetic sentences pass.
 const TOLD: f64 = 0.65;
@@ -189,7 +189,6 @@ fn config(size: Size) -> TagsDcConfig {
             initializer_range: 0.02,
             start: StartFrom::Random,
             cca: None,
-            prior: None,
             published: None,
         },
         captions: None,
@@ -204,7 +203,6 @@ fn config(size: Size) -> TagsDcConfig {
             sampling: Sampling::Training,
             refills: size.repeats,
             temperature: 1.5,
-            order: RefillOrder::Together,
             forbid_special: false,
             filter: FilterKind::Paper,
             repeat: Repeat::First,
@@ -221,7 +219,6 @@ fn config(size: Size) -> TagsDcConfig {
         loss: LossConfig {
             margin: 0.2,
             itm: 1.0,
-            pair: 0.0,
             mlm: 0.1,
             istm: 1e-3,
             wod: 1e-3,

@@ -19,10 +19,11 @@ use itm_core::checkpoint::CheckpointWriter;
 use itm_core::host;
 use itm_core::learn::{SavedState, Trainer};
 use itm_kernels::{AdamOptions, Linear, embedding};
+use tags_dc::model::At;
+use tags_dc::train::{Pool, PoolRows};
 use tags_dc::{
     CaptionWords, Choice, CorrectionTargets, Error, Filter, Generator, MaskBy, Masker, Masking,
-    Negative, Pairs, Purpose, Refill, RefillOrder, Result, Scores, Streams, Tailor, accuracy,
-    draw_texts, hardest, losses, stayed,
+    Pairs, Purpose, Refill, Result, Scores, Streams, Tailor, accuracy, draw_texts, hardest, losses,
 };
 
 /// Number of words and marks.
@@ -169,10 +170,10 @@ fn step(learner: &mut Trainer<Model>) -> Result<Step> {
     let own: Vec<Vec<u32>> =
         pairs.texts_of(image).iter().map(|&text| self::caption(text)).collect();
     let protected = CaptionWords::of(own.iter().map(Vec::as_slice));
-    let pool = tailor.negatives(&caption, &phrases, &protected, scorer, streams, 0)?;
+    let negatives = tailor.negatives(&caption, &phrases, &protected, scorer, streams, 0)?;
     let (mut loss, mut right) = (itm + mlm * 0.1, None);
-    if !pool.is_empty() {
-        let (synthetic, shares) = synthetic(model, image, &caption, &pool)?;
+    if !negatives.is_empty() {
+        let (synthetic, shares) = synthetic(model, Pool { image, positive: caption, negatives })?;
         (loss, right) = (loss + synthetic, Some(shares));
     }
 
@@ -182,38 +183,28 @@ fn step(learner: &mut Trainer<Model>) -> Result<Step> {
 }
 
 /// Weighted losses of Eq. 7 to 9, and the shares of right words.
-fn synthetic(
-    model: &Model,
-    image: usize,
-    caption: &[u32],
-    pool: &[Negative],
-) -> Result<(Tensor<1>, [f64; 2])> {
-    let mut rows: Vec<&[u32]> = vec![caption];
-    rows.extend(pool.iter().map(|negative| &negative.tokens[..]));
-    let (states, l) = (model.states(image, &rows), caption.len());
-    let scores = model.scores(states.clone(), rows.len());
-    let triplets: Vec<[usize; 2]> = (1..rows.len()).map(|row| [0, row]).collect();
-    let (istm, _) = losses::hinges(scores, &triplets, &[pool.len()], 0.2)?;
+fn synthetic(model: &Model, pool: Pool) -> Result<(Tensor<1>, [f64; 2])> {
+    let (image, l, pools) = (pool.image, pool.positive.len(), [pool]);
+    let rows = PoolRows::new(&pools);
+    let states = model.states(image, &rows.texts);
+    let scores = model.scores(states.clone(), rows.texts.len());
+    let (triplets, per_pool) = rows.triplets();
+    let (istm, _) = losses::hinges(scores, &triplets, &per_pool, 0.2)?;
 
-    let (mut classes, mut at, mut words) = (vec![], vec![], vec![]);
-    for (row, negative) in (1..).zip(pool) {
-        classes.extend(stayed(caption, &negative.tokens)?);
-        for position in
-            CorrectionTargets::Masked.positions(caption, &negative.tokens, &negative.masked)?
-        {
-            at.push((row * l + position) as u32);
-            words.push(caption[position]);
-        }
-    }
-    let tokens: Vec<u32> = (l as u32..(rows.len() * l) as u32).collect(); // of the negatives
-    let changed = model.discrimination.forward(picked(states.clone(), &tokens));
-    let corrected = model.correction.forward(picked(states, &at));
+    let picked = |asked: &[At]| {
+        let ids: Vec<u32> = asked.iter().map(|at| (at.row * l + at.position) as u32).collect();
+        picked(states.clone(), &ids)
+    };
+    let (asked, classes, of_classes) = rows.discriminated()?;
+    let changed = model.discrimination.forward(picked(&asked));
+    let (asked, words, of_words) = rows.corrected(CorrectionTargets::Masked)?;
+    let corrected = model.correction.forward(picked(&asked));
     let right = [
         accuracy(&host(changed.clone().inner()), &classes)?,
         accuracy(&host(corrected.clone().inner()), &words)?,
     ];
-    let wod = losses::discrimination(changed, &classes, &[classes.len()], [1.0, 0.11])?;
-    let woc = losses::correction(corrected, &words, &[words.len()])?;
+    let wod = losses::discrimination(changed, &classes, &of_classes, [1.0, 0.11])?;
+    let woc = losses::correction(corrected, &words, &of_words)?;
     Ok((istm + wod * 0.5 + woc * 0.5, right))
 }
 
@@ -227,12 +218,7 @@ fn tailor() -> Result<Tailor<'static>> {
     Ok(Tailor {
         masker: Masker::new(MaskBy::Phrases, 0.15, MASK, 0..17)?,
         maskings: 4,
-        refill: Refill {
-            draws: 5,
-            temperature: 1.5,
-            forbid: vec![CLS, SEP, MASK],
-            order: RefillOrder::Together,
-        },
+        refill: Refill { draws: 5, temperature: 1.5, forbid: vec![CLS, SEP, MASK] },
         filter: Filter::Paper,
         choice: Choice::Best,
         kept: 3,

@@ -13,8 +13,8 @@ use tags_dc::edits::exchanged;
 use tags_dc::phrases::{Duplicates, Sentence, parse};
 use tags_dc::record::{Kind, Record, Writer};
 use tags_dc::{
-    CaptionWords, Choice, Filter, Generator, MaskBy, Masker, Masking, Negative, Refill,
-    RefillOrder, Result, Scores, Streams, Tailor,
+    CaptionWords, Choice, Filter, Generator, MaskBy, Masker, Masking, Negative, Refill, Result,
+    Scores, Streams, Tailor,
 };
 
 /// Captions of three images.
@@ -147,12 +147,7 @@ pub(crate) fn write(out: &mut impl Write) -> Result<()> {
     let tailor = Tailor {
         masker: Masker::new(MaskBy::Phrases, 0.15, MASK, words)?,
         maskings: 20,
-        refill: Refill {
-            draws: 20,
-            temperature: 1.5,
-            forbid: vec![CLS, SEP, MASK],
-            order: RefillOrder::Together,
-        },
+        refill: Refill { draws: 20, temperature: 1.5, forbid: vec![CLS, SEP, MASK] },
         filter: Filter::Paper,
         choice: Choice::Best,
         kept: 3,

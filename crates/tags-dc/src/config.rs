@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::evidence::check_quantile;
 use crate::model::UniterShape;
 use crate::phrases::Duplicates;
-use crate::{Choice, MaskBy, RefillOrder, Repeat};
+use crate::{Choice, MaskBy, Repeat};
 
 pub use self::train::TrainConfig;
 pub use crate::CorrectionTargets;
@@ -62,21 +62,9 @@ pub struct ModelConfig {
     /// The closed form, if `start = "cca"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cca: Option<StartOptions>,
-    /// A term of the match logit that is good already, if `start = "cca"`. Without this key there is none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub prior: Option<PriorKind>,
     /// Published weights of these sizes to begin with. Without this key the weights are random.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub published: Option<Published>,
-}
-
-/// A term of the match logit that is good before the first step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum PriorKind {
-    /// The cosine of closed-form CCA: [`Uniter::with_prior`](crate::model::Uniter::with_prior). The row then begins with CCA's scores.
-    Cca,
 }
 
 impl ModelConfig {
@@ -90,10 +78,6 @@ impl ModelConfig {
             cca.validate()?;
         }
         let wrong = |expected: &str, got: &str| Err(Error::invalid("model.start", expected, got));
-        if self.prior.is_some() && self.closed_form().is_none() {
-            let expected = "model.start = \"cca\", whose maps it takes";
-            return Err(Error::invalid("model.prior", expected, "another start"));
-        }
         match (&self.cca, &self.published) {
             _ if self.start == StartFrom::Random => Ok(()),
             (None, _) => wrong("\"cca\" with a section [model.cca]", "none"),
@@ -156,9 +140,6 @@ pub struct SyntheticConfig {
     pub refills: usize,
     /// τ of the draw.
     pub temperature: f64,
-    /// Whether the masks of a sentence are filled at once, or one after another, without noise.
-    #[serde(default, skip_serializing_if = "RefillOrder::is_together")]
-    pub order: RefillOrder,
     /// Whether `[PAD] [UNK] [CLS] [SEP] [MASK]` are never drawn (departure 13).
     pub forbid_special: bool,
     /// Which sentences are no negatives.
@@ -248,9 +229,6 @@ pub struct LossConfig {
     pub margin: f64,
     /// λ of the retrieval triplets, Eq. 5; 0 for none.
     pub itm: f64,
-    /// λ of the two-way head on the same pairs, as in UNITER's pre-training; 0 for none. Word discrimination begins with this head.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub pair: f64,
     /// λ of the masked words, Eq. 1; 0 for none.
     pub mlm: f64,
     /// λ of the synthetic sentences' triplets, Eq. 7; 0 for none.
@@ -265,16 +243,7 @@ pub struct LossConfig {
     pub woc_targets: CorrectionTargets,
 }
 
-fn is_zero(weight: &f64) -> bool {
-    *weight == 0.0
-}
-
 impl LossConfig {
-    /// Whether a loss needs retrieved pairs.
-    pub(crate) fn retrieved(&self) -> bool {
-        self.itm > 0.0 || self.pair > 0.0
-    }
-
     /// Whether a loss needs synthetic sentences.
     pub fn synthetic(&self) -> bool {
         self.istm > 0.0 || self.words()
@@ -339,7 +308,6 @@ impl TagsDcConfig {
         }
         let losses = [
             ("loss.itm", loss.itm),
-            ("loss.pair", loss.pair),
             ("loss.mlm", loss.mlm),
             ("loss.istm", loss.istm),
             ("loss.wod", loss.wod),
@@ -347,7 +315,7 @@ impl TagsDcConfig {
         ];
         losses.into_iter().try_for_each(|(key, weight)| at_least_zero(key, weight))?;
         if losses.iter().all(|(_, weight)| *weight == 0.0) {
-            let expected = "a loss.itm, pair, mlm, istm, wod or woc above 0";
+            let expected = "a loss.itm, mlm, istm, wod or woc above 0";
             return Err(Error::invalid("loss", expected, "none"));
         }
         loss.wod_weights

@@ -42,7 +42,7 @@ pub use pool::{Choice, Pick, Scores, draw_images, draw_texts, hardest, pool, top
 #[cfg(feature = "burn")]
 pub use preset::Preset;
 pub use random::{Purpose, Streams};
-pub use refill::{Generator, Refill, RefillOrder};
+pub use refill::{Generator, Refill};
 pub use siblings::SiblingStatistics;
 pub use tailor::{Negative, Tailor};
 pub use words::{CorrectionTargets, accuracy, stayed};

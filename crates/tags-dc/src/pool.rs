@@ -11,7 +11,8 @@ use crate::filter::{Filter, Verdict};
 
 /// How well sentences match one image.
 pub trait Scores {
-    /// One score per sentence. A higher score is a better match.
+    /// One score per sentence. A higher score is a better match. Only the order counts, so a logit serves as well as its sigmoid; UNITER gives
+    /// logits. But [`Filter::Penalty`] subtracts 2 or 3 from a score, and so differs between logits and sigmoids.
     ///
     /// # Errors
     /// The errors of the model.
@@ -60,7 +61,7 @@ impl Choice {
 pub struct Pick {
     /// The row's number among all rows.
     pub row: usize,
-    /// The model's score minus the filter's penalty.
+    /// The model's score minus the filter's penalty, in the numbers of [`Scores`].
     pub score: f32,
 }
 
@@ -171,7 +172,7 @@ pub fn top(scores: &[f32], m: usize) -> Result<Vec<usize>> {
 /// The `h` drawn items with the highest scores, best first; all items if there are fewer (§3.8).
 ///
 /// `drawn` are numbers of images or of texts, as [`draw_images`] or [`draw_texts`] gives them. `scores` has the score of each item with the
-/// anchor. Equal scores keep the order of `drawn`.
+/// anchor: a logit or its sigmoid, because only the order counts. Equal scores keep the order of `drawn`.
 ///
 /// # Errors
 /// If there is not one score per item, or a score is NaN.

@@ -9,7 +9,7 @@ use crate::config::{
     ModelConfig, RetrievalConfig, Sampling, SyntheticConfig, TagsDcConfig, TrainConfig,
 };
 use crate::phrases::Duplicates;
-use crate::{Choice, MaskBy, RefillOrder, Repeat};
+use crate::{Choice, MaskBy, Repeat};
 
 /// Named sets of values: UNITER-base on Flickr30K.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -99,7 +99,6 @@ fn default() -> TagsDcConfig {
             initializer_range: 0.02,
             start: StartFrom::Random,
             cca: None,
-            prior: None,
             published: None,
         },
         captions: None,
@@ -114,7 +113,6 @@ fn default() -> TagsDcConfig {
             sampling: Sampling::Training,
             refills: 20,
             temperature: 1.5,
-            order: RefillOrder::Together,
             forbid_special: false,
             filter: FilterKind::Paper,
             repeat: Repeat::First,
@@ -131,7 +129,6 @@ fn default() -> TagsDcConfig {
         loss: LossConfig {
             margin: 0.2,
             itm: 1.0,
-            pair: 0.0,
             mlm: 0.1,
             istm: 1e-3,
             wod: 0.0,

@@ -52,7 +52,7 @@ pub struct Record {
     pub new: Vec<String>,
     /// The whole sentence.
     pub text: String,
-    /// Score of image and sentence, where a model gave one.
+    /// Score of image and sentence, where a model gave one. `negatives` writes the sigmoid of the match logit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub score: Option<f32>,
 }

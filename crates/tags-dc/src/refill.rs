@@ -2,7 +2,6 @@
 
 use itm_core::{Error, Result};
 use rand::RngExt;
-use serde::{Deserialize, Serialize};
 
 use crate::masking::Masking;
 
@@ -18,33 +17,11 @@ pub trait Generator {
     fn logits(&mut self, rows: &[Masking]) -> Result<Vec<f32>>;
 }
 
-/// In which order the targets of a masking are refilled.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum RefillOrder {
-    /// All at once, independently of each other, as in the paper.
-    #[default]
-    Together,
-    /// One after another, from left to right: the model sees each drawn token before the next one is drawn.
-    InTurn,
-}
-
-impl RefillOrder {
-    /// Whether the targets are refilled as in the paper.
-    #[cfg(feature = "burn")]
-    pub(crate) fn is_together(&self) -> bool {
-        *self == Self::Together
-    }
-}
-
 /// How targets are refilled.
 ///
 /// ```text
 /// for every target p of row k, L times, independently:   token ~ softmax(logits_p / τ)
 /// ```
-///
-/// In turn, the logits of target p are those beside the tokens that this refill has already at the targets before p.
 ///
 /// | symbol | here | value of the paper |
 /// |---|---|---|
@@ -59,12 +36,12 @@ impl RefillOrder {
 /// vocabulary can be drawn, as in the released program; `forbid` excludes tokens.
 ///
 /// ```
-/// use tags_dc::{Masking, Purpose, Refill, RefillOrder, Streams};
+/// use tags_dc::{Masking, Purpose, Refill, Streams};
 ///
 /// let row = Masking { ids: vec![101, 103, 102], labels: vec![None, Some(7), None] };
 /// let mut logits = vec![f32::NEG_INFINITY; 200];
 /// logits[9] = 0.0; // the only token with a chance
-/// let refill = Refill { draws: 2, temperature: 1.5, forbid: vec![], order: RefillOrder::Together };
+/// let refill = Refill { draws: 2, temperature: 1.5, forbid: vec![] };
 /// let mut rng = Streams { seed: 1, round: 0 }.of(Purpose::Refills, 0);
 /// let rows = refill.draw(&[row], &logits, 200, &mut rng)?;
 /// assert_eq!(rows, [[101, 9, 102], [101, 9, 102]]);
@@ -78,15 +55,13 @@ pub struct Refill {
     pub temperature: f64,
     /// Tokens that are never drawn (`forbid_special`): `[PAD] [UNK] [CLS] [SEP] [MASK]` and ids without a word.
     pub forbid: Vec<u32>,
-    /// In which order [`of`](Self::of) refills the targets.
-    pub order: RefillOrder,
 }
 
 /// The most draws of one masking.
 const MOST_DRAWS: usize = 1_000_000;
 
 impl Refill {
-    /// Computes the generator's logits and draws: once for all targets, or once for each target in turn.
+    /// Computes the generator's logits, then draws.
     ///
     /// # Errors
     /// As [`draw`](Self::draw); also the errors of the generator.
@@ -96,31 +71,11 @@ impl Refill {
         generator: &mut impl Generator,
         rng: &mut impl RngExt,
     ) -> Result<Vec<Vec<u32>>> {
-        let v = generator.vocabulary();
-        if self.order == RefillOrder::Together {
-            let logits = generator.logits(rows)?;
-            return self.draw(rows, &logits, v, rng);
-        }
-        let targets: Vec<Vec<usize>> = rows.iter().map(|row| row.targets().collect()).collect();
-        let firsts: Vec<Masking> =
-            rows.iter().zip(&targets).map(|(row, at)| only(&row.ids, row, at.first())).collect();
-        let logits = generator.logits(&firsts)?;
-        let mut filled = self.draw(&firsts, &logits, v, rng)?;
-        let one = Self { draws: 1, ..self.clone() };
-        for turn in 1..targets.iter().map(Vec::len).max().unwrap_or(0) {
-            let of = |k: usize| targets[k / self.draws].get(turn);
-            let going: Vec<usize> = (0..filled.len()).filter(|&k| of(k).is_some()).collect();
-            let asked: Vec<Masking> =
-                going.iter().map(|&k| only(&filled[k], &rows[k / self.draws], of(k))).collect();
-            let logits = generator.logits(&asked)?;
-            for (k, row) in going.into_iter().zip(one.draw(&asked, &logits, v, rng)?) {
-                filled[k] = row;
-            }
-        }
-        Ok(filled)
+        let logits = generator.logits(rows)?;
+        self.draw(rows, &logits, generator.vocabulary(), rng)
     }
 
-    /// Draws from given logits, for all targets at once. In training the loss computes them.
+    /// Draws from given logits. In training the loss computes them.
     ///
     /// # Errors
     /// If `draws` is 0, the temperature is not above zero, a row has not one label per token, the number of logits is not
@@ -134,32 +89,63 @@ impl Refill {
         rng: &mut impl RngExt,
     ) -> Result<Vec<Vec<u32>>> {
         self.check(vocabulary)?;
-        if let Some(k) = rows.iter().position(|row| row.labels.len() != row.ids.len()) {
-            let expected = format!("{} labels, one per token", rows[k].ids.len());
-            return Err(Error::invalid(format!("row {k}"), expected, rows[k].labels.len()));
-        }
-        let targets: usize = rows.iter().map(|row| row.targets().count()).sum();
-        if targets.checked_mul(vocabulary) != Some(logits.len()) {
-            let expected = format!("{targets} × {vocabulary} logits");
+        let targets = self.targets(rows)?;
+        if targets.len().checked_mul(vocabulary) != Some(logits.len()) {
+            let expected = format!("{} × {vocabulary} logits", targets.len());
             return Err(Error::invalid("refill", expected, logits.len()));
+        }
+        let mut drawn = vec![];
+        for ((k, p), logits) in targets.into_iter().zip(logits.chunks(vocabulary.max(1))) {
+            let sums = self.cumulative(logits, k, p)?;
+            drawn.extend((0..self.draws).map(|_| token(&sums, rng.random())));
+        }
+        self.fill(rows, &drawn)
+    }
+
+    /// Puts given tokens at the targets: `tokens` are `[targets, L]`, the targets in the order of [`Generator::logits`]. Whoever draws in
+    /// another way, or compares with another program, gives that program's tokens.
+    ///
+    /// # Errors
+    /// If `draws` is 0, a row has not one label per token, or there are not L tokens for each target.
+    ///
+    /// ```
+    /// use tags_dc::{Masking, Refill};
+    ///
+    /// let row = Masking { ids: vec![101, 103, 103, 102], labels: vec![None, Some(7), Some(8), None] };
+    /// let refill = Refill { draws: 2, temperature: 1.5, forbid: vec![] };
+    /// let rows = refill.fill(&[row], &[20, 21, 30, 31])?;
+    /// assert_eq!(rows, [[101, 20, 30, 102], [101, 21, 31, 102]]);
+    /// # Ok::<(), itm_core::Error>(())
+    /// ```
+    pub fn fill(&self, rows: &[Masking], tokens: &[u32]) -> Result<Vec<Vec<u32>>> {
+        let targets = self.targets(rows)?;
+        if targets.len().checked_mul(self.draws) != Some(tokens.len()) {
+            let expected = format!("{} × {} tokens", targets.len(), self.draws);
+            return Err(Error::invalid("refill", expected, tokens.len()));
         }
         let mut filled: Vec<Vec<u32>> =
             rows.iter().flat_map(|row| vec![row.ids.clone(); self.draws]).collect();
-        let places =
-            rows.iter().enumerate().flat_map(|(k, row)| row.targets().map(move |p| (k, p)));
-        for ((k, p), logits) in places.zip(logits.chunks(vocabulary.max(1))) {
-            let sums = self.cumulative(logits, k, p)?;
-            for row in &mut filled[k * self.draws..(k + 1) * self.draws] {
-                row[p] = token(&sums, rng.random());
-            }
+        for ((k, p), tokens) in targets.into_iter().zip(tokens.chunks(self.draws)) {
+            let own = &mut filled[k * self.draws..(k + 1) * self.draws];
+            own.iter_mut().zip(tokens).for_each(|(row, &token)| row[p] = token);
         }
         Ok(filled)
     }
 
-    fn check(&self, vocabulary: usize) -> Result<()> {
+    /// Row and position of each target.
+    fn targets(&self, rows: &[Masking]) -> Result<Vec<(usize, usize)>> {
         if !(1..=MOST_DRAWS).contains(&self.draws) {
             return Err(Error::invalid("refill.draws", format!("1 to {MOST_DRAWS}"), self.draws));
         }
+        if let Some(k) = rows.iter().position(|row| row.labels.len() != row.ids.len()) {
+            let expected = format!("{} labels, one per token", rows[k].ids.len());
+            return Err(Error::invalid(format!("row {k}"), expected, rows[k].labels.len()));
+        }
+        let of = |(k, row): (usize, &Masking)| row.targets().map(|p| (k, p)).collect::<Vec<_>>();
+        Ok(rows.iter().enumerate().flat_map(of).collect())
+    }
+
+    fn check(&self, vocabulary: usize) -> Result<()> {
         let tau = self.temperature;
         if !(tau > 0.0 && tau.is_finite()) {
             return Err(Error::invalid("refill.temperature", "a number above zero", tau));
@@ -196,12 +182,6 @@ impl Refill {
         }
         Ok(weights)
     }
-}
-
-/// A row of these tokens, with at most one of the targets of `row`.
-fn only(ids: &[u32], row: &Masking, target: Option<&usize>) -> Masking {
-    let label = |at: usize| row.labels[at].filter(|_| target == Some(&at));
-    Masking { ids: ids.to_vec(), labels: (0..row.labels.len()).map(label).collect() }
 }
 
 /// The first token whose cumulative sum is above the share `u` of the total. A token without weight is never the first.

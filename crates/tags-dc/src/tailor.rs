@@ -22,7 +22,7 @@ use crate::refill::{Generator, Refill};
 ///
 /// ```
 /// use itm_core::Result;
-/// use tags_dc::{Choice, Filter, Generator, MaskBy, Masking, Masker, CaptionWords, Refill, RefillOrder, Scores, Streams, Tailor};
+/// use tags_dc::{Choice, Filter, Generator, MaskBy, Masking, Masker, CaptionWords, Refill, Scores, Streams, Tailor};
 ///
 /// /// All words are equally likely. Words with larger numbers match better.
 /// struct Model;
@@ -44,7 +44,7 @@ use crate::refill::{Generator, Refill};
 /// let tailor = Tailor {
 ///     masker: Masker::new(MaskBy::Phrases, 0.5, 19, 2..17)?,
 ///     maskings: 4,
-///     refill: Refill { draws: 5, temperature: 1.5, forbid: vec![0, 1, 17, 18, 19], order: RefillOrder::Together },
+///     refill: Refill { draws: 5, temperature: 1.5, forbid: vec![0, 1, 17, 18, 19] },
 ///     filter: Filter::Paper,
 ///     choice: Choice::Best,
 ///     kept: 3,
@@ -79,7 +79,8 @@ pub struct Negative {
     pub tokens: Vec<u32>,
     /// Whether each token was masked. A masked token may be refilled with the caption's own token.
     pub masked: Vec<bool>,
-    /// How well the sentence matches the image.
+    /// How well the sentence matches the image, in the numbers of the model's [`Scores`], less the filter's penalty. UNITER gives
+    /// the match logit, not its sigmoid.
     pub score: f32,
 }
 
@@ -131,7 +132,7 @@ impl Tailor<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{MaskBy, RefillOrder};
+    use crate::MaskBy;
 
     const VOCABULARY: usize = 20;
 
@@ -159,8 +160,7 @@ mod tests {
 
     fn tailor(kept: usize) -> Tailor<'static> {
         let masker = Masker::new(MaskBy::Phrases, 0.5, 19, 2..17).unwrap();
-        let refill =
-            Refill { draws: 2, temperature: 1.5, forbid: vec![], order: RefillOrder::Together };
+        let refill = Refill { draws: 2, temperature: 1.5, forbid: vec![] };
         Tailor { masker, maskings: 30, refill, filter: Filter::Paper, choice: Choice::Best, kept }
     }
 

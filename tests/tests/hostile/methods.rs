@@ -23,8 +23,8 @@ use naaf::{
 use tags_dc::losses::{correction, discrimination, hinges, masked_words};
 use tags_dc::model::{At, RegionBatch, Uniter, UniterShape, box_numbers_of_pixels};
 use tags_dc::{
-    CaptionWords, CorrectionTargets, Filter, MaskBy, Masker, Masking, Purpose, Refill, RefillOrder,
-    Repeat, Streams, accuracy, draw_images, draw_texts, hardest, label_probabilities, stayed, top,
+    CaptionWords, CorrectionTargets, Filter, MaskBy, Masker, Masking, Purpose, Refill, Repeat,
+    Streams, accuracy, draw_images, draw_texts, hardest, label_probabilities, stayed, top,
 };
 
 use crate::HUGE;
@@ -111,7 +111,7 @@ fn masker() -> Masker {
 const STREAMS: Streams = Streams { seed: 0, round: 0 };
 
 fn refill() -> Refill {
-    Refill { draws: 1, temperature: 1.0, forbid: vec![], order: RefillOrder::Together }
+    Refill { draws: 1, temperature: 1.0, forbid: vec![] }
 }
 
 fn masking() -> Masking {

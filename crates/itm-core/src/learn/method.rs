@@ -54,6 +54,12 @@ pub trait Method: Any {
     /// If a file is missing, damaged or of another model. Then the method has not changed.
     fn start_from(&mut self, folder: &Path) -> Result<()>;
 
+    /// Goes to the next phase of a training whose steps differ from phase to phase, as if the steps of this phase were made. `false` if
+    /// there is none. A caller that measures steps measures each phase.
+    fn next_phase(&mut self) -> bool {
+        false
+    }
+
     /// P(match | similarity) as the method has learnt it; `None` if the method does not learn it.
     fn posterior(&self) -> Option<MatchProbability> {
         None

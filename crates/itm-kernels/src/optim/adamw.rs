@@ -16,20 +16,23 @@ pub enum DecayRule {
     /// All parameters.
     #[default]
     All,
-    /// Parameters of two dimensions or more whose dotted name contains none of these parts: weights and tables, but no bias
-    /// and no scale of a norm.
+    /// Parameters of two dimensions or more, [unless](Self::Unless) they are named: weights and tables, but no bias and no
+    /// scale of a norm.
     Matrices(&'static [&'static str]),
-    /// Parameters whose dotted name in the module contains none of these parts.
+    /// Parameters whose dotted name in the module ([`named`](super::named)) has none of these names in it. A name is one
+    /// part of the dotted name, or several neighbours: `norm.gamma` is in `text.norm.gamma`, but not in
+    /// `text.box_norm.gamma`.
     Unless(&'static [&'static str]),
 }
 
 impl DecayRule {
     fn holds(self, name: &str, dimensions: usize) -> bool {
-        let named = |parts: &[&str]| parts.iter().any(|part| name.contains(part));
+        let dotted = format!(".{name}.");
+        let named = |names: &[&str]| names.iter().any(|part| dotted.contains(&format!(".{part}.")));
         match self {
             Self::All => true,
             Self::Matrices(unless) => dimensions >= 2 && !named(unless),
-            Self::Unless(parts) => !named(parts),
+            Self::Unless(names) => !named(names),
         }
     }
 }

@@ -267,8 +267,9 @@ fn decay_goes_by_name() {
         (DecayRule::All, &[][..]),
         (DecayRule::Matrices(&[]), &["vector"]),
         (DecayRule::Matrices(&["late"]), &["vector", "late"]),
-        (DecayRule::Unless(&["matri", "late"]), &["matrix", "late"]),
-        (DecayRule::Unless(&["inner"]), &[]), // no part of any name
+        (DecayRule::Unless(&["matrix", "late"]), &["matrix", "late"]),
+        (DecayRule::Unless(&["matri", "late"]), &["late"]), // whole names only
+        (DecayRule::Unless(&["inner"]), &[]),               // no part of any name
     ] {
         for form in [AdamForm::PyTorch, AdamForm::Bert] {
             let module = four(&golden["start"], &device);
@@ -281,6 +282,24 @@ fn decay_goes_by_name() {
                 assert!(after.iter().zip(want).all(|(a, b)| (a - b).abs() < 1e-6), "{name}");
             }
         }
+    }
+}
+
+/// A rule names whole parts of a dotted name, at its beginning, in its middle and at its end.
+#[test]
+fn decay_reads_whole_names() {
+    let free = |names: &'static [&'static str], name| !DecayRule::Unless(names).holds(name, 1);
+    for (names, name, want) in [
+        (&["bias"][..], "0.up.bias", true),
+        (&["bias"], "bias", true),
+        (&["bias"], "0.up.unbiased", false),
+        (&["norm.gamma"], "text.norm.gamma", true),
+        (&["norm.gamma"], "text.box_norm.gamma", false),
+        (&["norm.gamma"], "norm.gammas", false),
+        (&["text"], "text.norm.gamma", true),
+        (&["text", "norm"], "context.layernorm.gamma", false),
+    ] {
+        assert_eq!(free(names, name), want, "{names:?} in {name}");
     }
 }
 

@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use itm_core::Result;
 use itm_core::data::Regions;
-use itm_core::learn::Observe;
+use itm_core::learn::{Method, Observe};
 
 use super::{Limit, Memory, Room, scores};
+use crate::model::Model;
 use crate::pictures::BATCHES_AHEAD;
 use crate::run::Run;
 use crate::split::Split;
@@ -48,7 +49,7 @@ pub(crate) fn memory(
     Ok(all)
 }
 
-/// Steps on the longest captions: a quarter of what the row holds at once, a half, all. Before a larger step the line through the smaller
+/// Steps of each phase on the longest captions: a quarter of what the row holds at once, a half, all. Before a larger step the line through the smaller
 /// ones says how much it will take; if that does not fit, the step is not made, and the estimate is returned. `None` if the system does
 /// not report the memory of a process.
 ///
@@ -68,36 +69,48 @@ fn steps(
 ) -> Result<Option<Memory>> {
     let weights = run.weights_before(row)?;
     let Some(before) = system::settled_memory_bytes() else { return Ok(None) };
-    system::forget_peak();
     let since = |bytes: Option<u64>| bytes.map_or(0, |bytes| bytes.saturating_sub(before));
-    let mut model = run.model_after(row, weights)?;
-    model.method.begin_epoch(0, model.inputs.items(Split::Train))?;
+    let Model { mut method, mut inputs, .. } = run.model_after(row, weights)?;
+    method.begin_epoch(0, inputs.items(Split::Train))?;
     let longest = longest(run, row);
     let captions = captions.min(longest.len());
-    let (mut made, mut too_much): (Vec<(usize, u64)>, _) = (vec![], None);
-    for share in [4, 2, 1] {
-        let some = &longest[..captions / share];
-        if some.len() < 2 && share > 1 {
-            continue; // a method may need a negative
+    let mut step = of_phases(&mut *method, room, |method| {
+        system::forget_peak();
+        let mut made: Vec<(usize, u64)> = vec![];
+        for share in [4, 2, 1] {
+            let some = &longest[..captions / share];
+            if some.len() < 2 && share > 1 {
+                continue; // a method may need a negative
+            }
+            if extended(&made, some.len()).is_some_and(|step| !room.fits(step)) {
+                return Ok(extended(&made, captions).unwrap_or(u64::MAX));
+            }
+            inputs.ahead(repeat_n((some, 0), BATCHES_AHEAD + 1));
+            let ready = inputs.step(some, 0)?;
+            let _ = method.step(&ready.batch(), 0, Observe::Off); // what is wrong with a step, the training says
+            made.push((some.len(), since(system::peak_memory_bytes())));
         }
-        if extended(&made, some.len()).is_some_and(|step| !room.fits(step)) {
-            too_much = extended(&made, captions);
-            break;
-        }
-        model.inputs.ahead(repeat_n((some, 0), BATCHES_AHEAD + 1));
-        let ready = model.inputs.step(some, 0)?;
-        let _ = model.method.step(&ready.batch(), 0, Observe::Off); // what is wrong with a step, the training says
-        made.push((some.len(), since(system::peak_memory_bytes())));
+        Ok(since(system::peak_memory_bytes()))
+    })?;
+    if room.fits(step) {
+        method.save(&mut |_, _| Ok(()))?;
+        step = step.max(since(system::peak_memory_bytes()));
     }
-    let step = match too_much {
-        Some(estimate) => estimate,
-        None => {
-            model.method.save(&mut |_, _| Ok(()))?;
-            since(system::peak_memory_bytes())
-        }
-    };
     let kept = since(system::settled_memory_bytes());
     Ok(Some(Memory { captions, key, step, kept, scores }))
+}
+
+/// The largest of what each phase of a training takes. The first phase that does not fit ends the measuring.
+fn of_phases(
+    method: &mut dyn Method,
+    room: Room,
+    mut measure: impl FnMut(&mut dyn Method) -> Result<u64>,
+) -> Result<u64> {
+    let mut largest = measure(method)?;
+    while room.fits(largest) && method.next_phase() {
+        largest = largest.max(measure(method)?);
+    }
+    Ok(largest)
 }
 
 /// Does the work, and meanwhile ends the program with one line if it takes more memory than the machine has. Without this watch the
@@ -155,6 +168,25 @@ mod tests {
         assert_eq!(extended(&[(8, 100)], 32), None);
         assert_eq!(extended(&[(8, 100), (16, 180)], 32), Some(340));
         assert_eq!(extended(&[(4, 7), (8, 100), (16, 90)], 32), Some(90), "memory never shrinks");
+    }
+
+    /// Captions alone, then pairs: the larger phase counts. A row without captions alone has one phase, and what does not fit ends the measuring.
+    #[test]
+    fn each_phase_is_measured() {
+        let run = testing::small_run("tags-dc-scenes");
+        let of = |row, sizes: [u64; 2], limit| {
+            let (mut model, mut phases) = (run.model_after(row, None).unwrap(), 0);
+            let room = Room { resident: Some(0), limit: Limit::Given(limit) };
+            let largest = of_phases(&mut *model.method, room, |_| {
+                phases += 1;
+                Ok(sizes[phases - 1])
+            });
+            (largest.unwrap(), phases)
+        };
+        assert_eq!(of("captions first", [5, 7], 10), (7, 2));
+        assert_eq!(of("captions first", [7, 5], 10), (7, 2));
+        assert_eq!(of("captions first", [7, 5], 6), (7, 1));
+        assert_eq!(of("pretrain", [5, 7], 10), (5, 1));
     }
 
     /// A training is measured, and more memory than there is makes no further step.

@@ -1,6 +1,6 @@
 //! The course of training: steps and rates.
 
-use itm_kernels::Precision;
+use itm_kernels::{AdamForm, AdamOptions, DecayRule, Precision};
 use serde::{Deserialize, Serialize};
 
 /// The course of training.
@@ -41,7 +41,44 @@ pub struct TrainConfig {
     pub precision: Precision,
 }
 
+/// Names of UNITER's parameters without weight decay: biases, and the factors of all norms except the norms of a region's features and of
+/// its box. The released program exempts names with `bias` or `LayerNorm.weight`, and calls these two norms `img_layer_norm` and
+/// `pos_layer_norm`.
+const FREE: &[&str] = &[
+    "bias",
+    "beta",
+    "bert.norm.gamma",
+    "norm_1.gamma",
+    "norm_2.gamma",
+    "regions.norm.gamma",
+    "cls.norm.gamma",
+    "correction.norm.gamma",
+];
+
 impl TrainConfig {
+    /// The optimiser of [`Uniter`](crate::model::Uniter): decoupled decay, β = 0.9, 0.98, ε = 1e-6 added to the root of v before the
+    /// correction of its bias, clipping of all gradients together (departure 8; the paper says "Adam"). Its rates are
+    /// [`rate`](Self::rate). [`itm_kernels::named`] lists the parameters' names.
+    ///
+    /// ```
+    /// use itm_kernels::AdamW;
+    /// use tags_dc::Preset;
+    ///
+    /// let train = Preset::Official.tags().train;
+    /// let adam = AdamW::new(train.optimizer());
+    /// assert_eq!((adam.options().weight_decay, adam.options().clip), (0.01, Some(2.0)));
+    /// ```
+    pub fn optimizer(&self) -> AdamOptions {
+        AdamOptions {
+            betas: [0.9, 0.98],
+            epsilon: 1e-6,
+            weight_decay: self.weight_decay,
+            decayed: DecayRule::Unless(FREE),
+            form: AdamForm::Bert,
+            clip: (self.grad_clip > 0.0).then_some(self.grad_clip),
+        }
+    }
+
     /// Updates of a whole run over this number of captions.
     pub fn all_updates(&self, captions: usize) -> usize {
         let all = self.epochs * captions.div_ceil(self.batch);

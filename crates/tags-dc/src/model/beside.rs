@@ -13,7 +13,7 @@ const ROWS: usize = 32;
 
 /// A UNITER that looks at one image, for [`Tailor`](crate::Tailor). It has no dropout and no gradient.
 ///
-/// The regions are embedded once. Scores are the match logits, which rank as the probabilities do but do not saturate.
+/// The regions are embedded once. Scores are the match logits, not their sigmoids: they rank as the probabilities do but do not saturate.
 ///
 /// ```
 /// # #[cfg(feature = "flex")] {

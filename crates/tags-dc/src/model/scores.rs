@@ -5,14 +5,16 @@ use std::ops::Range;
 use burn::module::Module;
 use burn::tensor::{Tensor, TensorData};
 use itm_core::data::Regions;
-use itm_core::encoders::TokenBatch;
+use itm_core::encoders::{BertShape, TokenBatch};
 use itm_core::scored::Scored;
 use itm_core::{Error, Result, ScoreMatrix, host};
 
-use super::{EmbeddedRegions, RegionBatch, Uniter};
+use super::{EmbeddedRegions, RegionBatch, Uniter, UniterShape};
 
-/// Pairs per batch: few, because the last batch of each width is filled up.
+/// The most pairs per batch: few, because the last batch of each width is filled up.
 const BATCH: usize = 16;
+/// Bytes that the states of a batch may take within a block. Published sizes stay below it with 16 pairs of 60 tokens and 100 regions.
+const MEMORY: usize = 256 << 20;
 /// The width of a batch is a multiple of this, so that a pair is padded by at most three positions.
 const STEP: usize = 4;
 /// Images whose regions are embedded at once.
@@ -21,10 +23,11 @@ const IMAGES: usize = 128;
 /// Images and texts of a split, compared by the match logit: scores by blocks.
 ///
 /// Regions are embedded once per image. A block's pairs are sorted by their number of positions, then by image, so that a batch
-/// mixes images and texts and has almost no padding. Every batch has the same number of pairs: the last batch of each width is filled
-/// up with copies of its last pair. The width of a batch depends only on its own pairs. So a score has the same bits in every block.
+/// mixes images and texts and has almost no padding. Every batch of a width has the same number of pairs, 16, or fewer if a wide batch
+/// would need too much memory: the last batch of each width is filled up with copies of its last pair. The width of a batch depends only
+/// on its own pairs. So a score has the same bits in every block.
 ///
-/// The logit ranks as its sigmoid does, but has no ties where the sigmoid is 1 in f32.
+/// A score is the match logit, not its sigmoid: both rank alike, but the logit has no ties where the sigmoid is 1 in f32.
 ///
 /// ```
 /// # #[cfg(feature = "flex")] {
@@ -46,8 +49,6 @@ pub struct UniterScores {
     model: Uniter,
     /// Embedded regions of all images, `[Σ counts, d]`.
     pub(super) rows: Vec<f32>,
-    /// The image side of the prior, `[images, k]`; empty without a prior.
-    means: Vec<f32>,
     /// Row at which each image begins, and the end.
     starts: Vec<usize>,
     pub(super) texts: Vec<Vec<u32>>,
@@ -78,14 +79,13 @@ impl UniterScores {
 
     fn of_texts(model: &Uniter, texts: Vec<Vec<u32>>) -> Result<Self> {
         model.shape.check_texts(&texts, |k| format!("text {k}"))?;
-        Ok(Self { model: model.valid(), rows: vec![], means: vec![], starts: vec![0], texts })
+        Ok(Self { model: model.valid(), rows: vec![], starts: vec![0], texts })
     }
 
     fn add(&mut self, images: &RegionBatch) -> Result<()> {
         self.model.shape.check_regions(images)?;
-        let EmbeddedRegions { rows, counts, means } = self.model.embed_regions(images);
+        let EmbeddedRegions { rows, counts } = self.model.embed_regions(images);
         self.rows.extend(host(rows));
-        self.means.extend(means.map(host).unwrap_or_default());
         for count in counts {
             self.starts.push(self.starts[self.starts.len() - 1] + count);
         }
@@ -107,9 +107,10 @@ impl UniterScores {
         order.sort_unstable_by_key(|&k| (self.width(pairs[k]), pairs[k], k));
         let mut out = vec![0.0; pairs.len()];
         for like in order.chunk_by(|&a, &b| self.width(pairs[a]) == self.width(pairs[b])) {
-            for some in like.chunks(BATCH) {
+            let size = batch_of(&self.model.shape, self.width(pairs[like[0]]));
+            for some in like.chunks(size) {
                 let mut batch: Vec<Pair> = some.iter().map(|&k| pairs[k]).collect();
-                batch.resize(BATCH, batch[batch.len() - 1]);
+                batch.resize(size, batch[batch.len() - 1]);
                 for (&k, logit) in some.iter().zip(self.logits(&batch)) {
                     if logit.is_nan() {
                         let Pair { image, text } = pairs[k];
@@ -141,16 +142,19 @@ impl UniterScores {
         let shape = [rows.len() / d, d];
         let rows = Tensor::from_data(TensorData::new(rows, shape), &device);
         let texts: Vec<&[u32]> = batch.iter().map(|pair| &self.texts[pair.text][..]).collect();
-        let means = (!self.means.is_empty()).then(|| {
-            let k = self.means.len() / (self.starts.len() - 1);
-            let own = images.iter().flat_map(|&i| &self.means[i * k..][..k]);
-            let own: Vec<f32> = own.copied().collect();
-            Tensor::from_data(TensorData::new(own, [images.len(), k]), &device)
-        });
-        let (texts, regions) = (TokenBatch::new(&texts), EmbeddedRegions { rows, counts, means });
+        let (texts, regions) = (TokenBatch::new(&texts), EmbeddedRegions { rows, counts });
         let width = Some(self.width(batch[0]));
         host(self.model.match_logits_of(&texts, &regions, &of, width))
     }
+}
+
+/// Pairs per batch of this width: as many as fit, from 1 to [`BATCH`]. A block holds its input, queries, keys and values, the weights of
+/// attention, and the wide layer.
+pub(super) fn batch_of(shape: &UniterShape, width: usize) -> usize {
+    let BertShape { width: d, heads, mlp, .. } = shape.text;
+    let of_position = heads.saturating_mul(width).saturating_add(4 * d + mlp);
+    let pair = of_position.saturating_mul(width).saturating_mul(size_of::<f32>());
+    (MEMORY / pair.max(1)).clamp(1, BATCH)
 }
 
 /// An image and a text by their numbers.

@@ -10,7 +10,7 @@ fn row(targets: &[usize]) -> Masking {
 }
 
 fn refill(draws: usize, temperature: f64) -> Refill {
-    Refill { draws, temperature, forbid: Vec::new(), order: RefillOrder::Together }
+    Refill { draws, temperature, forbid: Vec::new() }
 }
 
 fn draw(refill: &Refill, rows: &[Masking], logits: &[f32], v: usize) -> Result<Vec<Vec<u32>>> {
@@ -34,6 +34,20 @@ fn refills_stand_in_order_at_the_targets_only() {
     let rows = draw(&refill(2, 1.5), &[row(&[1, 3]), row(&[2])], &logits, 9).unwrap();
     let (first, second) = (vec![1, 6, 3, 7, 5], vec![1, 2, 8, 4, 5]);
     assert_eq!(rows, [first.clone(), first, second.clone(), second]);
+}
+
+/// By hand: two targets of the first row and one of the second, three tokens each. A wrong number of tokens is named.
+#[test]
+fn golden_given_tokens_are_filled_in() {
+    let rows = [row(&[1, 3]), row(&[2])];
+    let fill = |tokens: &[u32]| refill(3, 1.5).fill(&rows, tokens);
+    let got = fill(&[20, 21, 22, 30, 31, 32, 40, 41, 42]).unwrap();
+    let first = [[1, 20, 3, 30, 5], [1, 21, 3, 31, 5], [1, 22, 3, 32, 5]];
+    let second = [[1, 2, 40, 4, 5], [1, 2, 41, 4, 5], [1, 2, 42, 4, 5]];
+    assert_eq!(got, [first, second].concat());
+    let line = fill(&[20; 8]).unwrap_err().to_string();
+    assert_eq!(line, "refill: expected 3 × 3 tokens, got 8");
+    assert!(refill(0, 1.5).fill(&rows, &[]).unwrap_err().to_string().contains("refill.draws"));
 }
 
 // Trap 11
@@ -146,39 +160,4 @@ fn a_generator_is_asked_at_the_targets() {
     let mut rng = Streams { seed: 3, round: 0 }.of(Purpose::Refills, 0);
     let rows = refill(1, 1.5).of(&[row(&[0, 4]), row(&[2])], &mut Next, &mut rng).unwrap();
     assert_eq!(rows, [[2, 2, 3, 4, 6], [1, 2, 4, 4, 5]]);
-}
-
-/// Says the sum of the tokens before the target, modulo 10, and which rows it was asked for.
-struct SumBefore(Vec<Vec<u32>>);
-
-impl Generator for SumBefore {
-    fn vocabulary(&self) -> usize {
-        10
-    }
-
-    fn logits(&mut self, rows: &[Masking]) -> Result<Vec<f32>> {
-        self.0.extend(rows.iter().map(|row| row.ids.clone()));
-        let of = |row: &Masking| -> Vec<f32> {
-            let sum = |at: usize| row.ids[..at].iter().sum::<u32>() as usize % 10;
-            row.targets().flat_map(|at| only(sum(at), 10)).collect()
-        };
-        Ok(rows.iter().flat_map(of).collect())
-    }
-}
-
-/// By hand: row 1 2 3 4 5. The targets 1 and 3 become 1 and 1 + 1 + 3 = 5; without the new token, 1 + 2 + 3 = 6. Target 2 alone becomes 3.
-#[test]
-fn golden_a_target_in_turn_sees_the_token_before_it() {
-    let rows = [row(&[1, 3]), row(&[2])];
-    let of = |order| {
-        let (mut model, refill) = (SumBefore(vec![]), Refill { order, ..refill(2, 1.5) });
-        let mut rng = Streams { seed: 3, round: 0 }.of(Purpose::Refills, 0);
-        (refill.of(&rows, &mut model, &mut rng).unwrap(), model.0.len())
-    };
-    let (turn, second) = (vec![1, 1, 3, 5, 5], vec![1, 2, 3, 4, 5]);
-    let together = vec![1, 1, 3, 6, 5];
-    let want = vec![together.clone(), together, second.clone(), second.clone()];
-    assert_eq!(of(RefillOrder::Together), (want, 2));
-    // The first targets need a pass per masking, the others a pass per refill.
-    assert_eq!(of(RefillOrder::InTurn), (vec![turn.clone(), turn, second.clone(), second], 4));
 }

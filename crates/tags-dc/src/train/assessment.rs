@@ -7,13 +7,13 @@ use itm_core::learn::Items;
 use itm_core::{Error, Result, host};
 use itm_kernels::{Noise, random};
 
-use super::TagsDc;
 use super::objective::word_logits;
 use super::refused::of_caption;
-use super::synthetic::{Filler, Maker, Pool, TextMaskings};
+use super::synthetic::{Maker, TextMaskings};
+use super::{Pool, TagsDc};
 use crate::model::{RegionBatch, Uniter};
 use crate::words::largest;
-use crate::{Purpose, RefillOrder, Streams};
+use crate::{Purpose, Streams};
 
 /// A sentence beside an image, as a model sees both.
 #[derive(Debug, Clone, PartialEq)]
@@ -97,16 +97,9 @@ impl TagsDc {
         let masked =
             [TextMaskings { number: 0, image, text, rows: rows.map_err(of_caption(text))? }];
         let generator = self.generator.as_ref().unwrap_or(&model);
+        let logits = host(word_logits(generator, &masked, Some(regions), Noise::Off)?);
         let maker = Maker::new(&self.config.synthetic, self.marks, &self.learnt);
-        let logits;
-        let filler = match self.config.synthetic.order {
-            RefillOrder::InTurn => Filler::Model(generator),
-            RefillOrder::Together => {
-                logits = host(word_logits(generator, &masked, Some(regions), Noise::Off)?);
-                Filler::Logits(&logits)
-            }
-        };
-        let (pools, _) = maker.pools(&masked, filler, &model, (items, regions), seed)?;
+        let (pools, _) = maker.pools(&masked, &logits, &model, (items, regions), seed)?;
         let Pool { positive, negatives, .. } = &pools[0];
         let mut sentences: Vec<&[u32]> = vec![positive];
         sentences.extend(negatives.iter().map(|negative| &negative.tokens[..]));

@@ -1,17 +1,40 @@
-//! What the filter of synthetic sentences learns once from the training split.
+//! What the filter of synthetic sentences knows of the training split: what it learns there once, and captions that the split lacks.
 
 use std::sync::Arc;
 
-use itm_core::Result;
 use itm_core::data::Regions;
 use itm_core::learn::Items;
 use itm_core::start::Start;
+use itm_core::{Error, Result};
 
 use super::TagsDc;
 use crate::config::FilterKind;
-use crate::{AbsentWords, EvidenceBounds, Filter, SiblingStatistics, StartEvidence};
+use crate::{AbsentWords, CaptionWords, EvidenceBounds, Filter, SiblingStatistics, StartEvidence};
 
 impl TagsDc {
+    /// The same model with the words of all captions of each training image. Training needs them if the split lacks captions, for example
+    /// long ones: their words make no sentence false either. Without them the filter reads the captions of the split.
+    ///
+    /// ```no_run
+    /// # #[cfg(all(feature = "flex", feature = "lmdb"))] {
+    /// # use burn::tensor::Device;
+    /// use tags_dc::databases::{LONGEST_IN_TRAINING, TextDatabase};
+    /// # use tags_dc::{CaptionWords, Preset, train::TagsDc};
+    ///
+    /// let database = TextDatabase::open("itm_flickr30k_train.db")?;
+    /// let train = database.read(Some(LONGEST_IN_TRAINING))?;
+    /// let words = train.images.iter().map(|image| database.protected(image));
+    /// let words: Vec<CaptionWords> = words.collect::<Result<_, _>>()?;
+    /// # let model = TagsDc::new(&Preset::Paper.tags(), 2048, 10, 5000, &Device::flex())?;
+    /// let model = model.with_caption_words(words);
+    /// # }
+    /// # Ok::<(), itm_core::Error>(())
+    /// ```
+    #[must_use]
+    pub fn with_caption_words(self, words: Vec<CaptionWords>) -> Self {
+        Self { caption_words: Some(Arc::new(words)), ..self }
+    }
+
     /// The same model, after its filter has learnt from the training split which words name the same thing, and with how little evidence an
     /// image shows a word, if `filter` is `"siblings"` or `{ absent = … }`. A step learns this too, so that only a loaded model that makes no
     /// step needs this call.
@@ -34,6 +57,18 @@ impl TagsDc {
     /// The row's filter for an image with these [absent words](Self::absent_words), for [`Tailor`](crate::Tailor).
     pub fn filter<'a>(&'a self, absent: &'a AbsentWords) -> Filter<'a> {
         self.learnt.filter(self.config.synthetic.filter, absent)
+    }
+
+    /// The words of all captions of each image of the training split, if they were given.
+    pub(super) fn caption_words_of(&self, train: &Items) -> Result<Option<&[CaptionWords]>> {
+        let (images, words) = (train.pairs.images(), self.caption_words.as_deref());
+        match words {
+            Some(words) if words.len() != images => {
+                let expected = format!("one set for each of {images} training images");
+                Err(Error::invalid("caption words", expected, words.len()))
+            }
+            words => Ok(words.map(Vec::as_slice)),
+        }
     }
 
     /// Learns once what the filter needs.

@@ -27,6 +27,16 @@ impl Method for TagsDc {
         self.step_by(batch, seed)
     }
 
+    fn next_phase(&mut self) -> bool {
+        let first = self.caption_updates();
+        let is_first = self.learner.steps() < first;
+        if is_first {
+            self.updates = self.updates.saturating_sub(first);
+            self.config.captions = None;
+        }
+        is_first
+    }
+
     fn scored<'a>(&'a self, items: Items<'a>) -> Result<Box<dyn Scored + 'a>> {
         let regions = items.images.regions(self.model().shape.features)?;
         check_texts(items.texts, Some(self.config.model.positions - self.marks.added()))?;

@@ -6,6 +6,7 @@
 //! | texts with `[CLS]` and `[SEP]`, where captions are words | [`Marks`] |
 //! | negatives from the training split: drawn, scored, the hardest kept | `retrieval` |
 //! | synthetic sentences: refilled, filtered, scored, the best kept | `synthetic` |
+//! | captions and negatives as rows of a batch, for your own loop | [`Pool`], [`PoolRows`] |
 //! | sentences and words judged after training | [`Assessment`], [`CaptionAssessment`] |
 //! | the same word by word as a reader sees them, and against a truth | [`SentenceText`], [`SentenceShares`] |
 //! | Eq. 1 to 5 and 7 to 10 | `objective` |
@@ -18,7 +19,7 @@ mod method;
 mod objective;
 #[cfg(feature = "page")]
 mod page;
-mod rates;
+mod pools;
 mod refused;
 mod retrieval;
 mod sentences;
@@ -44,18 +45,18 @@ pub use self::assessment::{Assessment, CaptionAssessment, WordAssessment};
 pub use self::marks::Marks;
 #[cfg(feature = "page")]
 pub use self::page::{PairSentences, page};
+pub use self::pools::{Asked, Pool, PoolRows};
 pub use self::sentences::{Caption, SentenceText, WordText};
 pub use self::shares::{FurtherShares, SentenceCounts, SentenceShares, Verdicts};
 
 use self::learnt::Learnt;
 use self::objective::{Losses, word_logits};
-use self::rates::{factors, options};
 use self::refused::of_caption;
 use self::retrieval::Anchors;
-use self::synthetic::{Filler, Maker, TextMaskings};
+use self::synthetic::{Maker, TextMaskings};
 use crate::config::{GeneratorKind, Published, Sampling, TagsDcConfig};
 use crate::model::Uniter;
-use crate::{MaskBy, Masker, Purpose, RefillOrder, Streams};
+use crate::{CaptionWords, MaskBy, Masker, Purpose, Streams};
 
 /// The streams that the seed of a step is split into.
 mod stream {
@@ -106,6 +107,8 @@ pub struct TagsDc {
     updates: u64,
     /// Position lists of each training caption's phrases.
     phrases: Option<Arc<Vec<Vec<Vec<usize>>>>>,
+    /// The words of all captions of each training image, also of captions that are not in the split.
+    caption_words: Option<Arc<Vec<CaptionWords>>>,
     /// Learnt from the training split, if the filter needs it.
     learnt: Arc<Learnt>,
     /// The static generator.
@@ -161,11 +164,12 @@ impl TagsDc {
         let model = model.with_precision(config.train.precision);
         let new = Self {
             config: config.clone(),
-            learner: Trainer::new(model.clone(), options(config)),
+            learner: Trainer::new(model.clone(), config.train.optimizer()),
             marks,
             masker,
             updates: updates as u64,
             phrases: None,
+            caption_words: None,
             learnt: Arc::default(),
             generator: None,
         };
@@ -180,16 +184,12 @@ impl TagsDc {
         Self { phrases: Some(Arc::new(phrases)), ..self }
     }
 
-    /// The same model with the weights of closed-form CCA ([`Uniter::with_start`], and [`Uniter::with_prior`] if the config has a prior), before
-    /// the first step.
+    /// The same model with the weights of closed-form CCA ([`Uniter::with_start`]), before the first step.
     ///
     /// # Errors
     /// If a map is of another shape, or a value is not finite.
     pub fn with_start(self, start: &Start) -> Result<Self> {
-        let mut model = self.model().clone().with_start(start)?;
-        if self.config.model.prior.is_some() {
-            model = model.with_prior(start)?;
-        }
+        let model = self.model().clone().with_start(start)?;
         let learnt = Arc::new(Learnt::with_start(start));
         Ok(Self { learnt, ..self.begun(model) })
     }
@@ -204,8 +204,7 @@ impl TagsDc {
             false => model.without_word_heads(),
         };
         let generator = kept.then(|| model.valid());
-        let factors = factors(&model);
-        Self { learner: self.learner.begun(model).with_factors(factors), generator, ..self }
+        Self { learner: self.learner.begun(model), generator, ..self }
     }
 
     /// The model without the state of its optimiser: it still scores and makes sentences.
@@ -285,7 +284,7 @@ impl TagsDc {
         let (mut losses, model) = (Losses::default(), self.model());
         let TagsDcConfig { loss, retrieval, .. } = &self.config;
         let Part { train, regions, .. } = part;
-        if loss.retrieved() {
+        if loss.itm > 0.0 {
             let pairs = anchors.with_hardest(model, self.marks, train, regions, retrieval.kept)?;
             let noise = part.noise(seed, stream::PAIRS);
             losses.retrieved(model, &pairs, (regions, self.marks, train), loss, noise)?;
@@ -342,23 +341,15 @@ impl TagsDc {
         let drawn_from = |model: &Uniter, noise| -> Result<Vec<f32>> {
             Ok(host(word_logits(model, &masked, Some(regions), noise)?))
         };
-        let (still, drawn);
-        let filler = if synthetic.order == RefillOrder::InTurn {
-            still = model.valid();
-            Filler::Model(self.generator.as_ref().unwrap_or(&still))
-        } else {
-            drawn = match (&self.generator, synthetic.sampling, logits) {
-                (Some(generator), ..) => drawn_from(generator, Noise::Off)?,
-                (None, Sampling::Evaluation, _) => drawn_from(&model.valid(), Noise::Off)?,
-                (None, Sampling::Training, Some(logits)) => logits,
-                (None, Sampling::Training, None) => {
-                    drawn_from(&model.valid(), noise(stream::WORDS))?
-                }
-            };
-            Filler::Logits(&drawn)
+        let logits = match (&self.generator, synthetic.sampling, logits) {
+            (Some(generator), ..) => drawn_from(generator, Noise::Off)?,
+            (None, Sampling::Evaluation, _) => drawn_from(&model.valid(), Noise::Off)?,
+            (None, Sampling::Training, Some(logits)) => logits,
+            (None, Sampling::Training, None) => drawn_from(&model.valid(), noise(stream::WORDS))?,
         };
-        let maker = Maker::new(synthetic, self.marks, &self.learnt);
-        let (pools, shares) = maker.pools(&masked, filler, model, (train, regions), seed)?;
+        let maker = Maker::new(synthetic, self.marks, &self.learnt)
+            .with_caption_words(self.caption_words_of(train)?);
+        let (pools, shares) = maker.pools(&masked, &logits, model, (train, regions), seed)?;
         losses.numbers.add(&shares);
         let ways = (synthetic.share_forward, synthetic.released_positive);
         let noise = [noise(stream::SYNTHETIC), noise(stream::HEADS)];

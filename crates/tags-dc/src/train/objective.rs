@@ -7,13 +7,13 @@ use itm_core::learn::{Items, Numbers};
 use itm_core::{Result, host};
 use itm_kernels::Noise;
 
-use super::Marks;
 use super::refused::within;
 use super::retrieval::{Anchors, numbered};
-use super::synthetic::{Pool, TextMaskings};
+use super::synthetic::TextMaskings;
+use super::{Marks, Pool, PoolRows};
 use crate::config::LossConfig;
 use crate::model::{At, Joint, RegionBatch, Uniter};
-use crate::{CorrectionTargets, Negative, accuracy, losses, stayed};
+use crate::{accuracy, losses};
 
 /// The weighted sum of a step's losses, and its numbers.
 #[derive(Default)]
@@ -35,8 +35,7 @@ impl Losses {
         });
     }
 
-    /// Eq. 5: the mean hinge of each anchor, averaged over the anchors of a kind, and summed over both kinds. With `loss.pair` also the
-    /// cross-entropy of the two-way head on the same pairs, the true pair of an anchor with the weight of all its false ones.
+    /// Eq. 5: the mean hinge of each anchor, averaged over the anchors of a kind, and summed over both kinds.
     ///
     /// ```text
     /// L_ITM = 1/b Σ_anchors 1/h Σ_h max(a − s(I,T) + s(I,T⁻_h), 0) + the same with images,     s = σ(logit)
@@ -63,26 +62,12 @@ impl Losses {
         let (images, rows) = numbered(&images);
         let embedded = model.embed_regions(&RegionBatch::of(regions, &images)?);
         let joint = model.join(&TokenBatch::new(&marked), &embedded, &rows, noise);
-        if config.itm > 0.0 {
-            let scores = model.match_scores(&joint);
-            let both = losses::hinges(scores, &triplets, &per_anchor, config.margin);
-            let (mean, active) = both.map_err(within("loss.itm"))?;
-            let loss = mean * 2.0; // each kind has half of the anchors
-            self.active = active;
-            self.add("itm", config.itm, loss);
-        }
-        if config.pair > 0.0 {
-            let negatives = triplets.len() as f64 / per_anchor.len().max(1) as f64;
-            let rows: Vec<usize> = per_anchor.iter().map(|negatives| negatives + 1).collect();
-            let of = |&rows: &usize| std::iter::once(1).chain(std::iter::repeat_n(0, rows - 1));
-            let classes: Vec<u32> = rows.iter().flat_map(of).collect();
-            let logits = model.pair_logits(&joint);
-            let values = host(logits.clone().inner());
-            let loss = losses::discrimination(logits, &classes, &rows, [1.0, negatives]);
-            let loss = loss.map_err(within("loss.pair"))?;
-            self.numbers.add(&Numbers::from([("pair_right", accuracy(&values, &classes)?)]));
-            self.add("pair", config.pair, loss);
-        }
+        let scores = model.match_scores(&joint);
+        let both = losses::hinges(scores, &triplets, &per_anchor, config.margin);
+        let (mean, active) = both.map_err(within("loss.itm"))?;
+        let loss = mean * 2.0; // each kind has half of the anchors
+        self.active = active;
+        self.add("itm", config.itm, loss);
         Ok(())
     }
 
@@ -141,7 +126,7 @@ impl Losses {
             false => model.join(&texts, &embedded, &of, noise[0]),
         };
         if config.istm > 0.0 {
-            let (triplets, per_anchor) = rows.triplets(pools);
+            let (triplets, per_anchor) = rows.triplets();
             let scores = model.match_scores(&first);
             let values = host(scores.clone().inner());
             let loss = losses::hinges(scores, &triplets, &per_anchor, config.margin);
@@ -155,7 +140,7 @@ impl Losses {
                 true => first,
                 false => model.join(&texts, &embedded, &of, noise[1]),
             };
-            self.words(model, &joint, &rows, pools, config)?;
+            self.words(model, &joint, &rows, config)?;
         }
         Ok(())
     }
@@ -166,11 +151,10 @@ impl Losses {
         model: &Uniter,
         joint: &Joint,
         rows: &PoolRows,
-        pools: &[Pool],
         config: &LossConfig,
     ) -> Result<()> {
         if config.wod > 0.0 {
-            let (asked, classes, per_anchor) = rows.discriminated(pools)?;
+            let (asked, classes, per_anchor) = rows.discriminated()?;
             let logits = model.discrimination_logits(joint, &asked);
             let values = host(logits.clone().inner());
             let weights = config.wod_weights;
@@ -182,7 +166,7 @@ impl Losses {
         if config.woc == 0.0 {
             return Ok(());
         }
-        let (asked, words, per_anchor) = rows.corrected(pools, config.woc_targets)?;
+        let (asked, words, per_anchor) = rows.corrected(config.woc_targets)?;
         if !asked.is_empty() {
             let logits = model.correction_logits(joint, &asked);
             let values = host(logits.clone().inner());
@@ -233,72 +217,4 @@ pub(super) fn word_logits(
         None => model.alone(&texts, noise),
     };
     Ok(model.word_logits(&joint, &asked))
-}
-
-/// Positions of the wanted words, the right answers, and the number of answers per pool.
-type Asked = (Vec<At>, Vec<u32>, Vec<usize>);
-
-/// The rows of a batch: each caption that has negatives, followed by its negatives.
-struct PoolRows<'a> {
-    texts: Vec<&'a [u32]>,
-    /// The image of each row.
-    images: Vec<usize>,
-    /// The rows of the captions.
-    positives: Vec<usize>,
-    /// The pool of each caption, and the row of its first negative.
-    of: Vec<(usize, usize)>,
-}
-
-impl<'a> PoolRows<'a> {
-    fn new(pools: &'a [Pool]) -> Self {
-        let mut new = Self { texts: vec![], images: vec![], positives: vec![], of: vec![] };
-        for (number, pool) in
-            pools.iter().enumerate().filter(|(_, pool)| !pool.negatives.is_empty())
-        {
-            new.positives.push(new.texts.len());
-            new.texts.push(&pool.positive);
-            new.of.push((number, new.texts.len()));
-            new.texts.extend(pool.negatives.iter().map(|negative| &negative.tokens[..]));
-            new.images.resize(new.texts.len(), pool.image);
-        }
-        new
-    }
-
-    /// The rows of caption and negative of each triplet, and the number of triplets per pool.
-    fn triplets(&self, pools: &[Pool]) -> (Vec<[usize; 2]>, Vec<usize>) {
-        let of = |(&positive, &(number, first)): (&usize, &(usize, usize))| {
-            (0..pools[number].negatives.len()).map(move |k| [positive, first + k])
-        };
-        let triplets = self.positives.iter().zip(&self.of).flat_map(of).collect();
-        (triplets, pools.iter().map(|pool| pool.negatives.len()).collect())
-    }
-
-    /// Every token of the negatives, its class, and the number of tokens per pool.
-    fn discriminated(&self, pools: &[Pool]) -> Result<Asked> {
-        let (mut asked, mut classes, mut per_anchor) = (vec![], vec![], vec![0; pools.len()]);
-        for &(number, first) in &self.of {
-            let Pool { positive, negatives, .. } = &pools[number];
-            for (row, negative) in (first..).zip(negatives) {
-                classes.extend(stayed(positive, &negative.tokens)?);
-                asked.extend((0..positive.len()).map(|position| At { row, position }));
-            }
-            per_anchor[number] = negatives.len() * positive.len();
-        }
-        Ok((asked, classes, per_anchor))
-    }
-
-    /// The corrected tokens of the negatives, the caption's tokens at their positions, and the number of tokens per pool.
-    fn corrected(&self, pools: &[Pool], which: CorrectionTargets) -> Result<Asked> {
-        let (mut asked, mut words, mut per_anchor) = (vec![], vec![], vec![0; pools.len()]);
-        for &(number, first) in &self.of {
-            let Pool { positive, negatives, .. } = &pools[number];
-            for (row, Negative { tokens, masked, .. }) in (first..).zip(negatives) {
-                let positions = which.positions(positive, tokens, masked)?;
-                per_anchor[number] += positions.len();
-                words.extend(positions.iter().map(|&position| positive[position]));
-                asked.extend(positions.into_iter().map(|position| At { row, position }));
-            }
-        }
-        Ok((asked, words, per_anchor))
-    }
 }

@@ -31,7 +31,7 @@ pub struct Caption<'a> {
 pub struct SentenceText {
     /// As it would be written.
     pub text: String,
-    /// How probable it is that sentence and image match.
+    /// How probable it is that sentence and image match: the sigmoid of the match logit.
     pub score: f32,
     /// Whether a sentence made from a caption scores below the caption.
     pub below: bool,

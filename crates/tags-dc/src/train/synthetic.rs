@@ -5,12 +5,12 @@ use itm_core::data::Regions;
 use itm_core::learn::{Items, Numbers};
 use itm_core::scored::Scored;
 
-use super::Marks;
 use super::learnt::Learnt;
 use super::refused::of_caption;
 use super::retrieval::numbered;
+use super::{Marks, Pool};
 use crate::config::SyntheticConfig;
-use crate::model::{Beside, RegionBatch, Uniter, UniterScores};
+use crate::model::{RegionBatch, Uniter, UniterScores};
 use crate::pool::{Survivor, picks, survivors};
 use crate::{CaptionWords, Choice, Masking, Negative, Pick, Purpose, Refill, Streams, Verdict};
 
@@ -31,69 +31,45 @@ impl TextMaskings {
     }
 }
 
-/// A caption and its negatives, best first.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Pool {
-    pub(super) image: usize,
-    pub(super) positive: Vec<u32>,
-    pub(super) negatives: Vec<Negative>,
-}
-
-/// What fills the targets.
-#[derive(Clone, Copy)]
-pub(super) enum Filler<'a> {
-    /// Logits of all targets of all captions, `[targets, tokens]`.
-    Logits(&'a [f32]),
-    /// A model without noise, for one target after another.
-    Model(&'a Uniter),
-}
-
-impl<'a> Filler<'a> {
-    /// The filler of the next `count` logits, and of those behind them.
-    fn split(self, count: usize) -> (Self, Self) {
-        match self {
-            Self::Logits(all) => {
-                let (own, rest) = all.split_at(count);
-                (Self::Logits(own), Self::Logits(rest))
-            }
-            Self::Model(_) => (self, self),
-        }
-    }
-}
-
 /// Makes pools.
 pub(super) struct Maker<'a> {
     config: &'a SyntheticConfig,
     refill: Refill,
     learnt: &'a Learnt,
     marks: Marks,
+    /// The words of each image's captions, if the split has not all of them.
+    caption_words: Option<&'a [CaptionWords]>,
 }
 
 impl<'a> Maker<'a> {
     pub(super) fn new(config: &'a SyntheticConfig, marks: Marks, learnt: &'a Learnt) -> Self {
         let forbid = if config.forbid_special { marks.special().to_vec() } else { vec![] };
-        let SyntheticConfig { refills: draws, temperature, order, .. } = *config;
-        let refill = Refill { draws, temperature, forbid, order };
-        Self { config, refill, learnt, marks }
+        let refill = Refill { draws: config.refills, temperature: config.temperature, forbid };
+        Self { config, refill, learnt, marks, caption_words: None }
+    }
+
+    /// The same, with these words of each image's captions.
+    pub(super) fn with_caption_words(self, words: Option<&'a [CaptionWords]>) -> Self {
+        Self { caption_words: words, ..self }
     }
 
     /// The pool of each caption, by the scores of a model without noise, and the shares of sentences that are distinct and that
-    /// survive.
+    /// survive. `logits` are the logits of all targets, `[targets, tokens]`.
     ///
     /// # Errors
     /// If no token can be drawn at a target, a region cannot be read, or a score is NaN.
     pub(super) fn pools(
         &self,
         captions: &[TextMaskings],
-        mut filler: Filler,
+        mut logits: &[f32],
         model: &Uniter,
         (train, regions): (&Items, &Regions),
         seed: u64,
     ) -> Result<(Vec<Pool>, Numbers)> {
         let mut made = vec![];
         for caption in captions {
-            let (own, rest) = filler.split(caption.targets() * self.marks.tokens());
-            filler = rest;
+            let (own, rest) = logits.split_at(caption.targets() * self.marks.tokens());
+            logits = rest;
             made.push(self.made(caption, own, (train, regions), seed)?);
         }
         let below = self.config.choice == Choice::Below;
@@ -136,25 +112,20 @@ impl<'a> Maker<'a> {
     fn made(
         &self,
         caption: &TextMaskings,
-        filler: Filler,
+        logits: &[f32],
         (train, regions): (&Items, &Regions),
         seed: u64,
     ) -> Result<Made> {
         let mut rng = Streams { seed, round: 0 }.of(Purpose::Refills, caption.number);
-        let rows = match filler {
-            Filler::Logits(all) => {
-                self.refill.draw(&caption.rows, all, self.marks.tokens(), &mut rng)
-            }
-            Filler::Model(model) => {
-                let image = RegionBatch::of(regions, &[caption.image])?;
-                self.refill.of(&caption.rows, &mut Beside::new(model, &image)?, &mut rng)
-            }
-        };
+        let rows = self.refill.draw(&caption.rows, logits, self.marks.tokens(), &mut rng);
         let text = caption.text;
         let rows = rows.map_err(of_caption(text))?;
         let positive = self.marks.around(&train.texts[text]);
-        let told = train.pairs.texts_of(caption.image).iter().map(|&t| &train.texts[t][..]);
-        let told = CaptionWords::of(told);
+        let of_split = || {
+            let texts = train.pairs.texts_of(caption.image);
+            CaptionWords::of(texts.iter().map(|&text| &train.texts[text][..]))
+        };
+        let told = self.caption_words.map_or_else(of_split, |all| all[caption.image].clone());
         let absent = self.learnt.absent(regions, caption.image)?;
         let filter = self.learnt.filter(self.config.filter, &absent);
         let verdicts = filter.verdicts(&positive, &rows, &told, self.config.repeat);

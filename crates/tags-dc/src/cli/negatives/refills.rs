@@ -228,7 +228,6 @@ impl Negatives {
                 draws: refills.refills as usize,
                 temperature: refills.temperature,
                 forbid: (0..marks.tokens() as u32).filter(no_word).collect(), // a reader needs a sentence
-                order: trained.method.config().synthetic.order,
             },
             filter: Filter::Paper, // of each image: the row's
             choice: trained.method.config().synthetic.choice,

@@ -33,6 +33,16 @@ fn the_rank_head_begins_as_row_1() {
     assert_eq!(rank, pair.iter().skip(1).step_by(2).copied().collect::<Vec<_>>());
 }
 
+/// Class 1 of the two-way head scores as the rank head that begins as this class, class 0 does not.
+#[test]
+fn golden_class_1_of_the_two_way_head() {
+    let (g, model) = (golden(), open("new.pt", &Device::flex()));
+    let both = host(model.itm_logits(&joint(&model, Noise::Off)));
+    let class = |k: usize| both.iter().skip(k).step_by(2).copied().collect::<Vec<_>>();
+    assert!(off(&class(1), &g["made.logits"]) < 1e-5, "{both:?}");
+    assert!(off(&class(0), &g["made.logits"]) > 1e-3, "{both:?}");
+}
+
 // Trap 1: a head that the file has is never made again, in either phase.
 #[test]
 fn a_saved_model_scores_the_same() {

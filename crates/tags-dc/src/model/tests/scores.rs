@@ -7,6 +7,7 @@ use itm_core::scored::Scored;
 use itm_kernels::random;
 
 use super::*;
+use crate::model::scores::batch_of;
 use crate::{Generator, Masking, Scores};
 
 const IMAGES: usize = 9;
@@ -83,6 +84,22 @@ fn blocks_change_no_bit() {
     assert_eq!(scores.pairs(&images, &texts).unwrap(), want);
 }
 
+/// By hand: base with 612 positions takes 612 · (4 · 768 + 3072 + 12 · 612) · 4 = 33,018,624 bytes a pair, and 256 MiB hold 8 of them. The
+/// published limits of texts and regions leave 16 pairs.
+#[test]
+fn golden_pairs_of_a_batch() {
+    let (base, large) = (UniterShape::base(), UniterShape::large());
+    for (shape, width, want) in [
+        (&base, 612, 8),
+        (&base, 164, 16),
+        (&large, 164, 16),
+        (&large, 40_000, 1),
+        (&shape(), 8, 16),
+    ] {
+        assert_eq!(batch_of(shape, width), want, "{width} positions");
+    }
+}
+
 #[test]
 fn scores_are_those_of_each_pair_alone() {
     let model = open("full.safetensors", &Device::flex());
@@ -94,8 +111,7 @@ fn scores_are_those_of_each_pair_alone() {
         let rows = Tensor::from_data(TensorData::new(own, [rows.len(), 16]), &Device::flex());
         let counts = vec![rows.dims()[0]];
         let texts = TokenBatch::new(&[&scores.texts[text]]);
-        let joint =
-            model.join(&texts, &EmbeddedRegions { rows, counts, means: None }, &[0], Noise::Off);
+        let joint = model.join(&texts, &EmbeddedRegions { rows, counts }, &[0], Noise::Off);
         let alone = host(model.match_logits(&joint));
         assert!(off(&[all.row(image)[text]], &alone) < 1e-5, "{image}, {text}");
     }

@@ -1,4 +1,4 @@
-//! What pre-training adds: updates on captions alone, the two-way head.
+//! What pre-training adds: updates on captions alone.
 
 use super::*;
 use crate::config::CaptionsConfig;
@@ -8,6 +8,18 @@ fn with_captions(updates: usize) -> TagsDcConfig {
     config.captions =
         Some(CaptionsConfig { first_updates: updates, batch: 6, learning_rate: 3e-3 });
     config
+}
+
+/// The phase of the pairs, without the updates before it: the first of 20 updates of pairs, at the rate of the first.
+#[test]
+fn the_phase_of_captions_can_be_left_out() {
+    let split = Split::new();
+    let mut model = TagsDc::new(&with_captions(2), WIDTH, WORDS, 22, &Device::flex()).unwrap();
+    assert!(model.next_phase() && !model.next_phase());
+    let done = step(&mut model, &split, &[0, 4], 1).unwrap();
+    let number = |name| done.numbers.means().find(|(key, _)| *key == name).map(|(_, x)| x);
+    assert_eq!((number("itm").is_some(), number("learning_rate")), (true, Some(5e-3)));
+    assert!(!super::model(&config()).next_phase(), "a training of one phase");
 }
 
 /// What has no gradient without an image stays as it was: regions, pooler, match head. The next update moves them, at the rate of the pairs,
@@ -67,36 +79,4 @@ fn courses_of_nothing_are_refused() {
     assert_eq!(line(CaptionsConfig { batch: 0, ..captions.clone() }), of("batch"));
     let rate = line(CaptionsConfig { learning_rate: 0.0, ..captions });
     assert!(rate.starts_with("captions.learning_rate: "), "{rate}");
-}
-
-/// The two-way head on the pairs of two anchors with two negatives each, from the logits of single pairs: the true pair has the weight of both
-/// false ones.
-#[test]
-fn the_two_way_head_learns_on_the_retrieved_pairs() {
-    let (split, model) = (Split::new(), model(&config()));
-    let anchors = [
-        Anchor { image: 0, text: 1, others: Others::Images(vec![1, 4]) },
-        Anchor { image: 1, text: 3, others: Others::Texts(vec![0, 6]) },
-    ];
-    let cost = |(image, text): (usize, usize), class: usize| {
-        let regions = RegionBatch::of(&split.regions, &[image]).unwrap();
-        let regions = model.model().embed_regions(&regions);
-        let text = model.marks().around(&split.texts[text]);
-        let joint = model.model().join(&TokenBatch::new(&[text]), &regions, &[0], Noise::Off);
-        let two: Vec<f64> =
-            host(model.model().pair_logits(&joint).inner()).into_iter().map(f64::from).collect();
-        (two[0].exp() + two[1].exp()).ln() - two[class]
-    };
-    let of = |anchor: &Anchor| {
-        let wrong: f64 = anchor.negatives().map(|pair| cost(pair, 0)).sum();
-        (2.0 * cost((anchor.image, anchor.text), 1) + wrong) / 3.0
-    };
-    let want = (of(&anchors[0]) + of(&anchors[1])) / 2.0;
-    let (mut losses, items) = (Losses::default(), split.items());
-    let data = (&split.regions, model.marks(), &items);
-    let config = LossConfig { itm: 0.0, pair: 1.0, ..config().loss };
-    let anchors = Anchors(anchors.to_vec());
-    losses.retrieved(model.model(), &anchors, data, &config, Noise::Off).unwrap();
-    let got = f64::from(host(losses.value.unwrap().inner())[0]);
-    assert!((got - want).abs() < 1e-6, "{got}, by hand {want}");
 }

@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::model::tests::{check_gradients, golden_of, open, split_regions};
-use crate::train::synthetic::Pool;
 use crate::{Masking, Negative};
 
 const MARKS: Marks = Marks::of_words(47);
