@@ -15,7 +15,7 @@ use crate::testing;
 
 fn run() -> Run {
     let (config, source) = testing::small_scenes([120, 4, 4]); // a batch of each row
-    Run::new(config, source, Device::flex()).unwrap()
+    Run::new(config, source, vec![Device::flex()]).unwrap()
 }
 
 fn reading(run: &Run, captions: Captions) -> &Reading {
@@ -74,7 +74,7 @@ fn words_begin_with_the_vectors_of_a_file() {
         let changes = [&bigru[..], &given, &none].concat();
         let (config, mut source) = testing::small_target("naaf-scenes", &changes);
         source.word_vectors = Some(file.clone());
-        Run::new(config, source, Device::flex()).unwrap()
+        Run::new(config, source, vec![Device::flex()]).unwrap()
     };
     let all: Vec<usize> = (0..20).collect(); // five captions of four images
     let score = |run: &Run, row: &str| {
@@ -124,7 +124,7 @@ fn an_image_map_of_regions_is_that_of_their_mean() {
 #[test]
 fn the_closed_form_of_regions_is_that_of_their_mean() {
     let (config, source) = testing::small_target("naaf-scenes", &[]);
-    let mut run = Run::new(config, source, Device::flex()).unwrap();
+    let mut run = Run::new(config, source, vec![Device::flex()]).unwrap();
     let mut plain = run.source.dataset.clone();
     let parts = |data: &mut Dataset, change: &dyn Fn(&mut Part, Features)| {
         for part in [&mut data.train, &mut data.val, &mut data.test] {
