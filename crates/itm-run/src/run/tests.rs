@@ -185,3 +185,24 @@ fn towers_begin_with_the_closed_form_of_given_rows() {
     };
     assert_eq!(start, Start::solve(&inputs, 8, 0, &form.options).unwrap());
 }
+
+/// A step of FNE has four parts here. NAAF's has none that can be elsewhere.
+#[test]
+fn more_devices_than_parts_are_refused() {
+    let run = |target, changes: &[_], devices| {
+        let (config, source) = testing::small_target(target, changes);
+        Run::new(config, source, vec![Device::flex(); devices]).unwrap()
+    };
+    let line = |run: Run, row| run.check_row(row).err().map(|e| e.to_string()).unwrap_or_default();
+    let fne = |devices| run("fne-scenes", &[("micro_batch = 8", "micro_batch = 2")], devices);
+    assert_eq!(line(fne(4), "Full"), "");
+    let refused = line(fne(5), "Full");
+    let want = "row.Full, --backend: expected at most 4 devices, one for each part of a step, got 5";
+    assert!(refused.ends_with(want), "{refused}");
+    let naaf = run("naaf-scenes", &[], 2);
+    let row = naaf.config.rows().next().unwrap().to_owned();
+    let refused = line(naaf, &row);
+    let want = "--backend: expected 1 device, because a step of this row is on one, got 2";
+    assert!(refused.ends_with(want), "{refused}");
+    fne(4).model("Full", 0).unwrap();
+}

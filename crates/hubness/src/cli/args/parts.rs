@@ -49,8 +49,8 @@ pub struct PartialArgs {
 /// A correction of items, which parts over a bank of queries give.
 #[derive(Debug, Args)]
 pub struct PartFitArgs {
-    /// Instead of --keep: what a correction needs of each item over the queries: csls, nnn, is, qbnorm, ls, nicdm, mp. Parts of is, qbnorm and
-    /// mp begin and end at multiples of 4096
+    /// Instead of --keep: what a correction needs of each item over the queries: csls, nnn, is, qbnorm, dual-is, ls, nicdm, mp. Parts of is, qbnorm,
+    /// dual-is and mp begin and end at multiples of 4096
     #[arg(long, requires = "direction", help_heading = "Corrections")]
     pub method: Option<String>,
     /// Which side holds the queries
@@ -119,8 +119,12 @@ pub struct FinishArgs {
     /// For `qbnorm`: all parts of the best items of each query (--keep top-texts or top-images, --top as --qbnorm-k), merged into one
     #[arg(long, value_name = "FILE.part", requires = "method", help_heading = "Part")]
     pub best: Option<PathBuf>,
+    /// For `dual-is`: all parts over the bank of items, which take the place of the queries: --method is, --is-beta as the second of
+    /// --dual-beta, merged into one
+    #[arg(long, value_name = "FILE.part", requires = "method", help_heading = "Part")]
+    pub item_bank: Option<PathBuf>,
     /// For lists: a TREC run, with row numbers as names; `-` is standard output. For a correction: FILE.safetensors, one value for each
-    /// item: `bias` (csls, nnn, is), `log_sum` and `active` (qbnorm), `width` (ls, nicdm), `mean` and `deviation` (mp)
+    /// item: `bias` (csls, nnn, is, dual-is), `log_sum` and `active` (qbnorm), `width` (ls, nicdm), `mean` and `deviation` (mp)
     #[arg(long, value_name = "FILE", default_value = "-", help_heading = "Output")]
     pub out: PathBuf,
 }

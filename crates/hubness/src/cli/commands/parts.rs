@@ -57,7 +57,7 @@ pub(super) fn partial(args: &PartialArgs) -> Result<()> {
     tiles.part(reduction, (row, column), whole)?.write(&args.out)
 }
 
-fn view<'a>(name: &str, rows: &'a Features) -> Result<Embeddings<'a>> {
+pub(super) fn view<'a>(name: &str, rows: &'a Features) -> Result<Embeddings<'a>> {
     Embeddings::new(name, rows.rows(), rows.dim, &rows.values)
 }
 
