@@ -39,6 +39,24 @@ fn lists_of_parts_are_the_lists_of_one_process() {
     }
 }
 
+/// The hubs of merged lists are those of a report.
+#[test]
+fn hubs_of_parts_are_the_hubs_of_a_report() {
+    let folder = Folder::made();
+    let report = folder.report("--method nns");
+    for (keep, direction) in [("top-texts", "i2t"), ("top-images", "t2i")] {
+        joined(&folder, &format!("--keep {keep} --top 10"), &TREE);
+        let found = folder.run("finish all.part --hubs").json();
+        assert_eq!(found["measures"], report["hubs"][direction]["measures"], "{direction}");
+        let worst = &report["hubs"][direction]["worst"][0];
+        let count = found["worst"][0]["count"].as_u64().unwrap();
+        assert!(count > 1 && worst.as_object().unwrap().values().any(|v| v == &found["worst"][0]["count"]), "{worst} {found}");
+    }
+    folder.run(&format!("partial {SOURCE} --keep top-texts --top 4 --out few.part")).good();
+    let few = folder.run("finish few.part --hubs").json();
+    assert_eq!(few["measures"].as_array().unwrap().len(), 1, "lists of four have no N_5");
+}
+
 #[test]
 fn ranks_of_parts_are_the_ranks_of_one_process() {
     let folder = Folder::made();

@@ -113,6 +113,10 @@ pub struct FinishArgs {
     /// For `ranks`: the scores that the parts were made with; prints recalls and ranks as JSON
     #[arg(long, value_name = "FILE.part", help_heading = "Part")]
     pub pair_scores: Option<PathBuf>,
+    /// For lists: how often each item is in them, as JSON, in place of the lists: measures of N_k for k = 1, 5, 10, and the items with the
+    /// largest counts
+    #[arg(long, conflicts_with_all = ["method", "pair_scores"], help_heading = "Part")]
+    pub hubs: bool,
     /// The correction: writes what it takes from each item.
     #[command(flatten)]
     pub fit: PartFitArgs,

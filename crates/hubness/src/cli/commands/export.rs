@@ -116,7 +116,7 @@ fn fit(
         centre,
         width,
         k: expected.k(),
-        files: loaded.messages.files,
+        files: loaded.messages.files.clone(),
     };
     Ok((folder, about))
 }
