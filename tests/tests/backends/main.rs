@@ -95,13 +95,15 @@ fn parts_of_a_step_on_several_devices() {
             let want = step(&[]);
             assert_eq!(step(&[device.clone(), device.clone()]), want, "{}, {name}", row.name);
             let mixed = step(&[cpu.clone()]);
-            for (got, want, bound) in [
-                (&mixed[0], &want[0], training::BOUND),
-                (&mixed[1], &want[1], training::WEIGHTS),
-            ] {
+            for (got, want, bound) in
+                [(&mixed[0], &want[0], training::BOUND), (&mixed[1], &want[1], training::WEIGHTS)]
+            {
                 let (worst, at) = values::deviation(got, want);
                 eprintln!("{name:9} and cpu {:32} {worst:8.1e}  of {bound:.0e}, at {at}", row.name);
-                assert!(worst <= if name == "cpu" { 0.0 } else { bound }, "{name} and cpu: {at}, {worst:e}");
+                assert!(
+                    worst <= if name == "cpu" { 0.0 } else { bound },
+                    "{name} and cpu: {at}, {worst:e}"
+                );
             }
         }
     }

@@ -50,7 +50,11 @@ fn hubs_of_parts_are_the_hubs_of_a_report() {
         assert_eq!(found["measures"], report["hubs"][direction]["measures"], "{direction}");
         let worst = &report["hubs"][direction]["worst"][0];
         let count = found["worst"][0]["count"].as_u64().unwrap();
-        assert!(count > 1 && worst.as_object().unwrap().values().any(|v| v == &found["worst"][0]["count"]), "{worst} {found}");
+        assert!(
+            count > 1
+                && worst.as_object().unwrap().values().any(|v| v == &found["worst"][0]["count"]),
+            "{worst} {found}"
+        );
     }
     folder.run(&format!("partial {SOURCE} --keep top-texts --top 4 --out few.part")).good();
     let few = folder.run("finish few.part --hubs").json();
@@ -261,10 +265,19 @@ fn biases_of_parts_are_exported() {
     folder.run("finish m.part --method mp --direction t2i --out m.safetensors").good();
     let export = format!("export {SOURCE} --direction i2t --out y --biases");
     for (line, want) in [
-        (format!("{export} b.safetensors"), "b.safetensors: expected one f64 for each of 72 items, got F64 [24]"),
-        (format!("{export} m.safetensors"), "m.safetensors: expected a tensor `bias` (csls, nnn, is, dual-is), got deviation, mean"),
+        (
+            format!("{export} b.safetensors"),
+            "b.safetensors: expected one f64 for each of 72 items, got F64 [24]",
+        ),
+        (
+            format!("{export} m.safetensors"),
+            "m.safetensors: expected a tensor `bias` (csls, nnn, is, dual-is), got deviation, mean",
+        ),
         (format!("{export} i.npy"), "i.npy: expected a file of `hubness finish --method`, got "),
-        (format!("{export} b.safetensors --method csls"), "the argument '--biases <FILE.safetensors>' cannot be used with"),
+        (
+            format!("{export} b.safetensors --method csls"),
+            "the argument '--biases <FILE.safetensors>' cannot be used with",
+        ),
     ] {
         let ran = folder.run(&line);
         assert!(ran.err.contains(want), "{line}: {}", ran.err);
@@ -279,7 +292,9 @@ fn a_bank_of_items_is_a_part_too() {
     let folder = Folder::made();
     let (images, texts) = made();
     // Other rows: the same values from another place.
-    let rolled = |values: &[f32], rows: usize| [&values[5..], &values[..5]].concat()[..rows * WIDTH].to_vec();
+    let rolled = |values: &[f32], rows: usize| {
+        [&values[5..], &values[..5]].concat()[..rows * WIDTH].to_vec()
+    };
     folder.npy("bi.npy", WIDTH, &rolled(&images, 9));
     folder.npy("bt.npy", WIDTH, &rolled(&texts, 31));
     let banks = "--bank-images bi.npy --bank-texts bt.npy";
@@ -295,11 +310,15 @@ fn a_bank_of_items_is_a_part_too() {
         folder.run(&format!("{finish} --item-bank g.part")).good();
         let got: Vec<f32> =
             tensor(&folder, "b.safetensors", "bias").iter().map(|&b| -b as f32).collect();
-        let want = exported(&folder, &format!("--method dual-is --dual-beta 15 4 {banks}"), direction);
+        let want =
+            exported(&folder, &format!("--method dual-is --dual-beta 15 4 {banks}"), direction);
         assert_eq!(got, want, "{direction}");
         assert!(want.iter().any(|&bias| bias != want[0]));
         for (line, want) in [
-            (finish.clone(), "--item-bank: expected the sums over the bank of items, as --method is makes them, got none"),
+            (
+                finish.clone(),
+                "--item-bank: expected the sums over the bank of items, as --method is makes them, got none",
+            ),
             (format!("{finish} --item-bank q.part"), "q.part: expected the sums of "),
         ] {
             let ran = folder.run(&line);

@@ -38,7 +38,8 @@ impl Recipe for FneConfig {
         let Given { seed, sizes, inputs, start, truth, device, replicas, .. } = *given;
         let mut config = self.clone();
         config.train.seed = seed;
-        let model = Fne::new(&config, sizes.features, sizes.vocabulary, device)?.with_replicas(replicas);
+        let model =
+            Fne::new(&config, sizes.features, sizes.vocabulary, device)?.with_replicas(replicas);
         let mut model =
             model.with_epochs_of(sizes.captions / self.train.batch).with_inputs(inputs)?;
         if let Some(start) = start.filter(|_| self.model.closed_form().is_some()) {

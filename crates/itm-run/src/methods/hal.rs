@@ -40,7 +40,8 @@ impl Recipe for HalConfig {
         let Given { seed, sizes, inputs, start, device, replicas, .. } = *given;
         let mut config = self.clone();
         config.train.seed = seed;
-        let model = Hal::new(&config, sizes.features, sizes.vocabulary, device, seed)?.with_replicas(replicas);
+        let model = Hal::new(&config, sizes.features, sizes.vocabulary, device, seed)?
+            .with_replicas(replicas);
         let steps = sizes.captions.div_ceil(self.train.batch);
         let model = model.with_epochs_of(steps).with_inputs(inputs)?;
         Ok(Box::new(match start.filter(|_| self.model.towers().closed_form().is_some()) {

@@ -197,7 +197,8 @@ fn more_devices_than_parts_are_refused() {
     let fne = |devices| run("fne-scenes", &[("micro_batch = 8", "micro_batch = 2")], devices);
     assert_eq!(line(fne(4), "Full"), "");
     let refused = line(fne(5), "Full");
-    let want = "row.Full, --backend: expected at most 4 devices, one for each part of a step, got 5";
+    let want =
+        "row.Full, --backend: expected at most 4 devices, one for each part of a step, got 5";
     assert!(refused.ends_with(want), "{refused}");
     let naaf = run("naaf-scenes", &[], 2);
     let row = naaf.config.rows().next().unwrap().to_owned();

@@ -74,10 +74,7 @@ pub(super) fn run(args: &ExportArgs, out: &mut impl Write) -> Result<()> {
 }
 
 /// Fits the correction, and writes the export of it.
-fn fit(
-    args: &ExportArgs,
-    begin: impl FnOnce() -> Result<NewFolder>,
-) -> Result<(NewFolder, About)> {
+fn fit(args: &ExportArgs, begin: impl FnOnce() -> Result<NewFolder>) -> Result<(NewFolder, About)> {
     let (fit, direction) = (&args.fit, args.fit.direction);
     let (base, then) = one(fit)?;
     if then != Then::Ranking {

@@ -30,8 +30,7 @@ pub(super) fn write(
     let (direction, length) = (args.fit.direction, args.fit.input.length());
     let ([images, texts], _) = input::arrays(&args.fit.input, false)?;
     let whole = (images.rows(), texts.rows());
-    let (queries, items) =
-        (direction.queries(&images, &texts), direction.items(&images, &texts));
+    let (queries, items) = (direction.queries(&images, &texts), direction.items(&images, &texts));
     let biases = biases(path, items.rows())?;
     let mean = || biases.iter().sum::<f64>() / biases.len() as f64;
     let (centre, width) = (args.centre.unwrap_or_else(mean), items.dim() + 1);

@@ -43,12 +43,8 @@ impl<'a> PartFit<'a> {
                 (Base::Is, number("--is-beta", &settings.is_beta)?)
             }
             Method::One(
-                base @ (Base::Nnn
-                | Base::QbNorm
-                | Base::DualIs
-                | Base::Ls
-                | Base::Nicdm
-                | Base::Mp),
+                base
+                @ (Base::Nnn | Base::QbNorm | Base::DualIs | Base::Ls | Base::Nicdm | Base::Mp),
                 Then::Ranking,
             ) => (base, f64::NAN),
             _ => {

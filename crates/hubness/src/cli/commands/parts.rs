@@ -11,10 +11,10 @@ use serde_json::json;
 
 use super::at;
 use super::part_fit::PartFit;
+use crate::Direction;
 use crate::cli::args::{FinishArgs, Keep, MergeArgs, PartialArgs, Span};
 use crate::cli::input::{self, write_run};
 use crate::hubs::{Counts, HubMeasures, Lists};
-use crate::Direction;
 
 /// Makes one part.
 pub(super) fn partial(args: &PartialArgs) -> Result<()> {
