@@ -90,7 +90,6 @@ fn parsed(name: &str) -> Result<(&str, Option<usize>)> {
     }
 }
 
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -306,18 +306,15 @@ fn every_loss_trains_every_pair_of_towers() {
                 assert!(course.iter().all(|loss| loss.is_finite()), "{name}: {course:?}");
                 assert_ne!(world.scores(&*whole), before, "{name}: nothing was learnt");
 
-                let mut parts = build(&towers, (3, 1), LearningParts::All);
+                // Four parts: a sum of two has the same bits in both orders.
+                let mut parts = build(&towers, (2, 1), LearningParts::All);
                 let in_parts = world.train(&mut *parts, 0..2);
                 let near = |(a, b): (&f64, &f64)| (a - b).abs() < 1e-3 * b.abs().max(1.0);
                 let same = in_parts.iter().zip(&course).all(near);
                 assert!(same, "{name}: {in_parts:?} in parts, {course:?}");
-                // Four parts: a sum of two has the same bits in both orders.
-                let [one, three] = [1, 3].map(|devices| {
-                    let mut model = build(&towers, (2, devices), LearningParts::All);
-                    world.train(&mut *model, 0..2);
-                    saved(&*model)
-                });
-                assert!(one == three, "{name}: three devices");
+                let mut shared = build(&towers, (2, 3), LearningParts::All);
+                world.train(&mut *shared, 0..2);
+                assert!(saved(&*shared) == saved(&*parts), "{name}: on three devices");
             }
         }
     }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use itm_core::data::FileBytes;
+use itm_core::data::{Features, FileBytes};
 use itm_core::tiles::{Part, Reduction, Tiles};
 use itm_core::{Error, Result};
 use safetensors::SafeTensors;
@@ -16,7 +16,6 @@ use super::parts::view;
 use crate::cli::args::ExportArgs;
 use crate::cli::input;
 use crate::export::{augmented, query};
-use itm_core::data::Features;
 
 /// Items that are in memory at once: 128 MiB for rows of 512 numbers.
 const ITEMS: usize = 1 << 16;
@@ -81,8 +80,9 @@ fn biases(path: &Path, items: usize) -> Result<Vec<f64>> {
     let all = SafeTensors::deserialize(&bytes)
         .map_err(|error| refused("a file of `hubness finish --method`", error.to_string()))?;
     let tensor = all.tensor("bias").map_err(|_| {
-        let names = all.names().into_iter().collect::<Vec<_>>().join(", ");
-        refused("a tensor `bias` (csls, nnn, is, dual-is)", names)
+        let mut names = all.names();
+        names.sort_unstable();
+        refused("a tensor `bias` (csls, nnn, is, dual-is)", names.join(", "))
     })?;
     if (tensor.dtype(), tensor.shape()) != (Dtype::F64, &[items]) {
         let expected = format!("one f64 for each of {items} items");
