@@ -94,7 +94,7 @@ fn parts_of_a_step_on_several_devices() {
             };
             let want = step(&[]);
             assert_eq!(step(&[device.clone(), device.clone()]), want, "{}, {name}", row.name);
-            let mixed = step(&[cpu.clone()]);
+            let mixed = step(std::slice::from_ref(&cpu));
             for (got, want, bound) in
                 [(&mixed[0], &want[0], training::BOUND), (&mixed[1], &want[1], training::WEIGHTS)]
             {
