@@ -3,7 +3,8 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use itm_core::data::{FileBytes, FileHash, sha256_hex};
+use itm_core::data::FileHash;
+use itm_core::files::sha256_of;
 use itm_core::output::{Existing, NewFolder, write_bytes};
 use itm_core::scored::Scored;
 use itm_core::{Error, Result};
@@ -141,9 +142,9 @@ fn say_how(args: &ExportArgs, about: &About, out: &mut impl Write) -> Result<()>
 }
 
 pub(super) fn hash(path: &Path) -> Result<FileHash> {
-    let (bytes, name) = (FileBytes::open(path)?, path.file_name().unwrap_or_default());
-    let (name, length) = (name.to_string_lossy().into_owned(), bytes.len() as u64);
-    Ok(FileHash { name, bytes: length, sha256: sha256_hex(&bytes) })
+    let bytes = std::fs::metadata(path).map_err(Error::io(path))?.len();
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    Ok(FileHash { name, bytes, sha256: sha256_of(path)? })
 }
 
 fn hashes(files: &[FileHash]) -> Vec<Value> {
