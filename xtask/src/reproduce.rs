@@ -164,6 +164,7 @@ mod tests {
             ("fne-flickr --backend tch-cuda:1", "tch"),
             ("fne-flickr --backend cuda", "cuda"),
             ("fne-flickr --backend=wgpu:0", "wgpu"),
+            ("fne-flickr --backend=wgpu:0,wgpu:1", "wgpu"),
             ("--backend cpu --backend wgpu", "wgpu"),
             ("fne-flickr -- --backend nonsense", "cpu"),
         ] {

@@ -46,6 +46,7 @@ pub struct Fne {
     steps_per_epoch: Option<u64>,
     truth: Option<Relevance>,
     loaded: Vec<LoadReport>,
+    replicas: Vec<Device>,
 }
 
 /// Streams of a step's seed.
@@ -98,7 +99,15 @@ impl Fne {
             steps_per_epoch: None,
             truth: None,
             loaded,
+            replicas: vec![],
         })
+    }
+
+    /// Gives parts of a step to further devices of the same kind: part k of `train.micro_batch` pairs is on device k mod n, and device 0 is
+    /// the one of [`new`](Self::new). The numbers stay the same, bit for bit.
+    #[must_use]
+    pub fn with_replicas(self, replicas: &[Device]) -> Self {
+        Self { replicas: replicas.to_vec(), ..self }
     }
 
     /// Sets the number of steps per epoch, which `dropout_after_validation = "off"` and `schedule = "cosine"` need.
@@ -148,6 +157,7 @@ impl Fne {
     ) -> Result<Step> {
         let (seed, b) = (chance.seed, self.check(batch)?);
         let (train, model) = (self.config.train.clone(), &self.config.model);
+        let replicas = self.replicas.clone();
         let images = model.image.prepared(batch.images, b);
         let mut texts: Vec<_> = batch.texts.iter().map(|text| model.text.training(text)).collect();
         let text = &self.online().text;
@@ -156,7 +166,8 @@ impl Fne {
         if train.word_dropout > 0.0 && text.has_unknown_word() {
             texts = drop_words(&texts, train.word_dropout, derive(seed, stream::WORDS));
         }
-        let parts = StepInputs::new(&images, &texts, train.micro_batch, (text, &model.text));
+        let parts = StepInputs::new(&images, &texts, train.micro_batch, (text, &model.text))
+            .with_replicas(&replicas);
         let dropped = self.drops()?;
         let noise = |stream| match dropped {
             true => {

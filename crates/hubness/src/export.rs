@@ -75,17 +75,28 @@ pub fn items_around(
     centre: f64,
 ) -> Result<Vec<f32>> {
     check(direction, correction)?;
-    let biases = biases(correction)?;
+    augmented(rows, dim, &biases(correction)?, centre, 0)
+}
+
+/// Rows with one more dimension, from their biases. The first of them is the item `first` of the index.
+pub(crate) fn augmented(
+    rows: &[f32],
+    dim: usize,
+    biases: &[f64],
+    centre: f64,
+    first: usize,
+) -> Result<Vec<f32>> {
     if dim == 0 || biases.len().checked_mul(dim) != Some(rows.len()) {
         let expected = format!("{} × {dim} values, as many items as were corrected", biases.len());
         return Err(Error::invalid("items", expected, rows.len()));
     }
     let last = |bias: &f64| (centre - bias) as f32;
-    let augmented = rows.chunks(dim).zip(&biases);
+    let rows = rows.chunks(dim).zip(biases);
     let vectors: Vec<_> =
-        augmented.flat_map(|(row, bias)| row.iter().copied().chain([last(bias)])).collect();
+        rows.flat_map(|(row, bias)| row.iter().copied().chain([last(bias)])).collect();
     if let Some(at) = vectors.iter().position(|value| !value.is_finite()) {
-        let place = format!("vector of item {}, value {}", at / (dim + 1), at % (dim + 1));
+        let (item, value) = (first + at / (dim + 1), at % (dim + 1));
+        let place = format!("vector of item {item}, value {value}");
         return Err(Error::invalid(place, "a finite number", vectors[at]));
     }
     Ok(vectors)

@@ -93,3 +93,18 @@ def test_the_example_under_dask(tmp_path, capsys, monkeypatch):
 
     assert dask_evaluate.main(["--images", f"{tmp_path}/i.npy", "--texts", f"{tmp_path}/t.npy"])
     assert "9 parts, 2 workers" in capsys.readouterr().out
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_example_under_ray(tmp_path, capsys, monkeypatch):
+    pytest.importorskip("ray")
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    monkeypatch.setenv("PYTHONPATH", str(EXAMPLES))
+    words = ["--shards", "3"]
+    for seed, (name, count) in enumerate((("items", 200), ("bank", 60), ("queries", 30))):
+        np.save(tmp_path / f"{name}.npy", unit_rows(count, 16, seed))
+        words += [f"--{name}", str(tmp_path / f"{name}.npy")]
+    import ray_dehub
+
+    assert ray_dehub.main(words)
+    assert "200 items in 3 shards, 2 workers: equal to one process" in capsys.readouterr().out

@@ -111,7 +111,8 @@ pub(crate) struct How {
     /// Folder of the data set.
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
-    /// `cpu`, `wgpu[:i]`, `tch`, `tch-cuda[:i]` or `cuda[:i]`; `i` counts devices from 0.
+    /// `cpu`, `wgpu[:i]`, `tch`, `tch-cuda[:i]` or `cuda[:i]`; `i` counts devices from 0. With a list, `cuda:0,cuda:1`, part k of a step
+    /// (`train.micro_batch`) is on device k mod n, and the numbers are those of one device.
     #[arg(long, default_value = "cpu")]
     pub backend: String,
     /// `f32`, or `bf16`: the blocks of ViT, BERT and UNITER round the operands of their products to bf16, and sums stay f32. Only

@@ -34,16 +34,7 @@ const NAMES: &str = "cpu, wgpu[:i], tch, tch-cuda[:i] or cuda[:i]";
 /// If the name is unknown, the backend is not in this build, it has no driver, or there is no such device: the line
 /// says what to build or to install.
 pub fn device(name: &str) -> Result<Device> {
-    let (backend, index) = match name.split_once(':') {
-        Some((backend, index)) => (backend, Some(index)),
-        None => (name, None),
-    };
-    let index = match (backend, index.map(str::parse::<usize>)) {
-        ("wgpu" | "tch-cuda" | "cuda", None) => None,
-        ("wgpu" | "tch-cuda" | "cuda", Some(Ok(index))) => Some(index),
-        ("cpu" | "tch", None) => None,
-        _ => return Err(Error::invalid("backend", NAMES, format!("`{name}`"))),
-    };
+    let (backend, index) = parsed(name)?;
     match backend {
         #[cfg(feature = "cpu")]
         "cpu" => Ok(Device::flex()),
@@ -67,6 +58,38 @@ pub fn device(name: &str) -> Result<Device> {
     }
 }
 
+/// The devices of a list `cuda:0,cuda:1`; the first has the model. A single device is named as in [`device`].
+///
+/// # Errors
+/// As [`device`]; if several are not of one backend and named by their numbers, or one is named twice.
+pub fn devices(names: &str) -> Result<Vec<Device>> {
+    let named = names.split(',').map(parsed).collect::<Result<Vec<_>>>()?;
+    for (at, (backend, index)) in named.iter().enumerate().filter(|_| named.len() > 1) {
+        if *backend != named[0].0 || index.is_none() {
+            let expected = "several devices of one backend by their numbers, as cuda:0,cuda:1";
+            return Err(Error::invalid("backend", expected, format!("`{names}`")));
+        }
+        if named[..at].contains(&(*backend, *index)) {
+            return Err(Error::invalid("backend", "each device once", format!("`{names}`")));
+        }
+    }
+    names.split(',').map(device).collect()
+}
+
+/// Backend and number of a device.
+fn parsed(name: &str) -> Result<(&str, Option<usize>)> {
+    let (backend, index) = match name.split_once(':') {
+        Some((backend, index)) => (backend, Some(index)),
+        None => (name, None),
+    };
+    match (backend, index.map(str::parse::<usize>)) {
+        ("wgpu" | "tch-cuda" | "cuda", None) => Ok((backend, None)),
+        ("wgpu" | "tch-cuda" | "cuda", Some(Ok(index))) => Ok((backend, Some(index))),
+        ("cpu" | "tch", None) => Ok((backend, None)),
+        _ => Err(Error::invalid("backend", NAMES, format!("`{name}`"))),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -83,6 +106,31 @@ mod tests {
         for name in ["gpu", "", "cuda:", "wgpu:first", "wgpu:-1", "cpu:0", "tch:0", "cuda:0:0"] {
             assert_eq!(line(name), format!("{names} `{name}`"));
         }
+    }
+
+    #[test]
+    fn a_list_names_each_device_of_one_backend_once() {
+        let line = |names| devices(names).unwrap_err().to_string();
+        for names in ["cpu,cpu", "wgpu,wgpu:1", "wgpu:0,cuda:1", "tch,tch", "wgpu:0,cpu"] {
+            let want = "backend: expected several devices of one backend by their numbers, as cuda:0,cuda:1, got";
+            assert_eq!(line(names), format!("{want} `{names}`"));
+        }
+        for names in ["cuda:1,cuda:1", "wgpu:0,wgpu:1,wgpu:00"] {
+            assert_eq!(line(names), format!("backend: expected each device once, got `{names}`"));
+        }
+        for (names, wrong) in
+            [("wgpu:0,", ""), ("cuda:0,gpu", "gpu"), ("cuda:0 cuda:1", "cuda:0 cuda:1")]
+        {
+            assert!(
+                line(names).ends_with(&format!("or cuda[:i], got `{wrong}`")),
+                "{}",
+                line(names)
+            );
+        }
+        assert_eq!(
+            devices("cpu").map(|found| found.len()).ok(),
+            BUILT.contains(&"cpu").then_some(1)
+        );
     }
 
     #[test]

@@ -20,7 +20,7 @@ const MOST_UNASKED: usize = 4;
 /// Without `--jobs`, the largest number that `fits`, but at most [`MOST_UNASKED`] and one per thread; 1 if none fits.
 ///
 /// # Errors
-/// If the number is 0 or above [`MOST_JOBS`], or if the backend has only one device.
+/// If the number is 0 or above [`MOST_JOBS`], or if the trainings would share a device other than the processor.
 pub(crate) fn jobs(
     how: &cli::How,
     trainings: usize,
@@ -33,7 +33,7 @@ pub(crate) fn jobs(
     };
     within("--jobs".into(), asked as u64, 1..=MOST_JOBS)?;
     if asked > 1 && how.backend != "cpu" {
-        let expected = format!("1 on {}, because it has one device", how.backend);
+        let expected = format!("1 on {}: only cpu trains several at a time", how.backend);
         return Err(Error::invalid("--jobs", expected, asked));
     }
     Ok(asked.min(trainings))
@@ -140,7 +140,7 @@ mod tests {
         assert_eq!(jobs(&["--jobs", "9"]), Ok(7), "no more than trainings");
         assert_eq!(jobs(&["--backend", "wgpu"]), Ok(1));
         let line = jobs(&["--jobs", "2", "--backend", "wgpu:1"]).unwrap_err();
-        assert_eq!(line, "--jobs: expected 1 on wgpu:1, because it has one device, got 2");
+        assert_eq!(line, "--jobs: expected 1 on wgpu:1: only cpu trains several at a time, got 2");
         assert!(jobs(&["--jobs", "0"]).unwrap_err().starts_with("--jobs: expected 1 to 256"));
     }
 

@@ -81,7 +81,7 @@ const SMALL: [(&str, &str); 19] = [
 /// A target on Scenes that trains in a second.
 pub(crate) fn small_run(target: &str) -> Run {
     let (config, source) = small_target(target, &[]);
-    Run::new(config, source, Device::flex()).unwrap()
+    Run::new(config, source, vec![Device::flex()]).unwrap()
 }
 
 /// The same with a new folder, or with the folder of a process that was killed.

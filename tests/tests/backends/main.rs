@@ -78,6 +78,37 @@ fn one_training_step() {
     }
 }
 
+/// A step has the same bits on one device and on three of its kind. A part on a device of another kind, `cpu`, is moved there, and its
+/// gradients back.
+#[test]
+fn parts_of_a_step_on_several_devices() {
+    let mut in_parts = common::rows_in_parts_of(2);
+    in_parts.retain(|row| row.facts().most_devices > 1);
+    assert!(!in_parts.is_empty());
+    let cpu = device("cpu").unwrap();
+    for mut row in in_parts {
+        for (name, device) in backends() {
+            let mut step = |replicas: &[Device]| {
+                row.replicas = replicas.to_vec();
+                training::step(&row, 1, &device)
+            };
+            let want = step(&[]);
+            assert_eq!(step(&[device.clone(), device.clone()]), want, "{}, {name}", row.name);
+            let mixed = step(std::slice::from_ref(&cpu));
+            for (got, want, bound) in
+                [(&mixed[0], &want[0], training::BOUND), (&mixed[1], &want[1], training::WEIGHTS)]
+            {
+                let (worst, at) = values::deviation(got, want);
+                eprintln!("{name:9} and cpu {:32} {worst:8.1e}  of {bound:.0e}, at {at}", row.name);
+                assert!(
+                    worst <= if name == "cpu" { 0.0 } else { bound },
+                    "{name} and cpu: {at}, {worst:e}"
+                );
+            }
+        }
+    }
+}
+
 /// A model of each method is trained on `cpu` and loaded on the backend: the recalls are equal, the scores are within the bound.
 #[test]
 fn one_evaluation() {

@@ -20,12 +20,11 @@ pub(crate) const VOCABULARY: usize = 20;
 const REGIONS: usize = 2;
 
 /// Small values for the keys of `<method>-scenes`. Keys that a method does not have are ignored.
-const SMALL: [(&str, &str); 14] = [
+const SMALL: [(&str, &str); 13] = [
     ("dims", "8"),
     ("embed_dim", "16"),
     ("word_dim", "8"),
     ("batch", "8"),
-    ("micro_batch", "8"),
     ("bank_size", "32"),
     ("warmup_epochs", "1"),
     ("min_count", "4"),
@@ -43,28 +42,36 @@ pub(crate) struct Row {
     pub(crate) name: String,
     config: Config,
     row: String,
+    /// Further devices of its steps.
+    pub(crate) replicas: Vec<Device>,
 }
 
 /// Every row of every method's target on Scenes.
 pub(crate) fn rows() -> Vec<Row> {
+    rows_in_parts_of(PAIRS)
+}
+
+/// The rows, with so many pairs in each part of a step where a step is in parts.
+pub(crate) fn rows_in_parts_of(pairs: usize) -> Vec<Row> {
     let folder = tempfile::tempdir().unwrap();
     let mut rows = vec![];
     for kind in methods::ALL {
         let target = format!("{}-scenes", kind.name);
         let text = Config::load(&configs(), &target).unwrap().text; // with the keys of its preset
-        fs::write(folder.path().join(format!("{target}.toml")), small(&text)).unwrap();
+        fs::write(folder.path().join(format!("{target}.toml")), small(&text, pairs)).unwrap();
         let config = Config::load(folder.path(), &target).unwrap();
         rows.extend(config.rows().map(|row| Row {
             name: format!("{target}, {row}"),
             config: config.clone(),
             row: row.to_owned(),
+            replicas: vec![],
         }));
     }
     rows
 }
 
-/// The text of a target with small numbers, in every section and row.
-fn small(text: &str) -> String {
+/// The text of a target with small numbers, in every section and row, and with parts of so many pairs.
+fn small(text: &str, pairs: usize) -> String {
     let mut in_rows = false;
     let line = |line: &str| {
         in_rows |= line.starts_with("[row.");
@@ -77,6 +84,9 @@ fn small(text: &str) -> String {
         if last == "epochs" && few {
             // A law trains for four epochs: with fewer the rate would fall to zero before the end.
             return format!("{key} = 4\n");
+        }
+        if last == "micro_batch" {
+            return format!("{key} = {pairs}\n");
         }
         match SMALL.iter().find(|(name, _)| *name == last) {
             // A row without a bank stays without a bank, and a row with another size keeps another size.
@@ -131,7 +141,9 @@ impl Row {
         let written = Written { captions: &captions, words: &words };
         let train = if regions { OfRegions::items(data.items()) } else { data.items() };
         let (inputs, vectors) = (&inputs, None);
-        let given = Given { seed, sizes, inputs, start, vectors, train, written, truth, device };
+        let replicas = &self.replicas;
+        let given =
+            Given { seed, sizes, inputs, start, vectors, train, written, truth, device, replicas };
         let model = self.recipe().build(&given).unwrap();
         if regions { Box::new(OfRegions(model)) } else { model }
     }

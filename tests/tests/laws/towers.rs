@@ -136,8 +136,13 @@ fn text_towers(published: &[String; 2]) -> Vec<(&'static str, TextConfig)> {
 const CONTRASTIVE: ContrastiveOptions =
     ContrastiveOptions { temperature: 0.1, bias: -1.0, learn: Learnt::Learned };
 
-/// The model of a loss, with `micro_batch` pairs at once, of which these parts learn.
-type Build = Box<dyn Fn(&ModelConfig, usize, LearningParts) -> Box<dyn Method>>;
+/// The model of a loss, of which these parts learn. A step is in parts of so many pairs, on so many devices.
+type Build = Box<dyn Fn(&ModelConfig, (usize, usize), LearningParts) -> Box<dyn Method>>;
+
+/// The replicas of a model on so many devices, which are all one.
+fn replicas(devices: usize) -> Vec<Device> {
+    vec![Device::flex(); devices - 1]
+}
 
 /// Every loss: FNE with and without its bank and its elimination, HAL and its rivals, and the contrastive losses in both.
 fn losses() -> Vec<(String, Build)> {
@@ -150,7 +155,7 @@ fn losses() -> Vec<(String, Build)> {
         ("info_nce", NegativeChoice::InBatch, 0, Loss::InfoNce),
         ("sigmoid", NegativeChoice::InBatch, 0, Loss::Sigmoid),
     ] {
-        let build = move |towers: &ModelConfig, micro_batch, parts| -> Box<dyn Method> {
+        let build = move |towers: &ModelConfig, (micro_batch, n), parts| -> Box<dyn Method> {
             let mut config = fne::Preset::Default.config();
             config.model = towers.clone();
             (config.sampler.negatives, config.sampler.bank_size) = (negatives, bank);
@@ -159,13 +164,14 @@ fn losses() -> Vec<(String, Build)> {
             (config.train.loss, config.train.contrastive) = (loss, Some(CONTRASTIVE));
             config.train.parts = parts;
             (config.train.dropout, config.train.word_dropout) = (0.0, 0.0);
-            Box::new(Fne::new(&config, DIM, VOCABULARY, &Device::flex()).unwrap())
+            let model = Fne::new(&config, DIM, VOCABULARY, &Device::flex()).unwrap();
+            Box::new(model.with_replicas(&replicas(n)))
         };
         all.push((format!("fne, {name}"), Box::new(build)));
     }
     use Objective::{Hal as H, HalAaaiBank, HalAaaiLocal, InfoNce, Max, MaxHal, Sigmoid, Sum};
     for objective in [Sum, Max, H, MaxHal, HalAaaiLocal, HalAaaiBank, InfoNce, Sigmoid] {
-        let build = move |towers: &ModelConfig, micro_batch, parts| -> Box<dyn Method> {
+        let build = move |towers: &ModelConfig, (micro_batch, n), parts| -> Box<dyn Method> {
             let mut config = HalConfig::new(objective);
             config.model.embed_dim = towers.embed_dim;
             (config.model.image, config.model.text) = (towers.image.clone(), towers.text.clone());
@@ -175,7 +181,8 @@ fn losses() -> Vec<(String, Build)> {
             config.hubs.neighbours = 2;
             config.aaai.local_ep = -0.9; // scores of random weights pull too
             (config.bank.mb_rate, config.bank.mb_k) = (1.0, 2);
-            Box::new(Hal::new(&config, DIM, VOCABULARY, &Device::flex(), 1).unwrap())
+            let model = Hal::new(&config, DIM, VOCABULARY, &Device::flex(), 1).unwrap();
+            Box::new(model.with_replicas(&replicas(n)))
         };
         all.push((format!("hal, {objective:?}"), Box::new(build)));
     }
@@ -265,7 +272,8 @@ impl World {
     }
 }
 
-/// Every loss trains every pair of towers: two finite steps that change the scores, the same in parts; a model that is saved and
+/// Every loss trains every pair of towers: two finite steps that change the scores, the same in parts, and the same bits if the parts are on
+/// several devices; a model that is saved and
 /// loaded has the same scores and goes on to the same bits.
 #[test]
 fn every_loss_trains_every_pair_of_towers() {
@@ -284,12 +292,12 @@ fn every_loss_trains_every_pair_of_towers() {
                 ModelConfig { image: image_config, text: text_config, ..ModelConfig::new(D, 1) };
             for (loss, build) in &losses {
                 let name = format!("{image} × {text}, {loss}");
-                let mut whole = build(&towers, PAIRS, LearningParts::All);
+                let mut whole = build(&towers, (PAIRS, 1), LearningParts::All);
                 let before = world.scores(&*whole);
                 let mut course = world.train(&mut *whole, 0..1);
                 let folder = tempfile::tempdir().unwrap();
                 write(&saved(&*whole), folder.path());
-                let mut second = build(&towers, PAIRS, LearningParts::All);
+                let mut second = build(&towers, (PAIRS, 1), LearningParts::All);
                 second.load(folder.path()).unwrap();
                 assert!(world.scores(&*second) == world.scores(&*whole), "{name}: loaded");
                 course.extend(world.train(&mut *whole, 1..2));
@@ -298,11 +306,15 @@ fn every_loss_trains_every_pair_of_towers() {
                 assert!(course.iter().all(|loss| loss.is_finite()), "{name}: {course:?}");
                 assert_ne!(world.scores(&*whole), before, "{name}: nothing was learnt");
 
-                let mut parts = build(&towers, 3, LearningParts::All);
+                // Four parts: a sum of two has the same bits in both orders.
+                let mut parts = build(&towers, (2, 1), LearningParts::All);
                 let in_parts = world.train(&mut *parts, 0..2);
                 let near = |(a, b): (&f64, &f64)| (a - b).abs() < 1e-3 * b.abs().max(1.0);
                 let same = in_parts.iter().zip(&course).all(near);
                 assert!(same, "{name}: {in_parts:?} in parts, {course:?}");
+                let mut shared = build(&towers, (2, 3), LearningParts::All);
+                world.train(&mut *shared, 0..2);
+                assert!(saved(&*shared) == saved(&*parts), "{name}: on three devices");
             }
         }
     }
@@ -325,12 +337,12 @@ fn only_the_chosen_parts_learn() {
         for (loss, build) in losses() {
             for parts in [LearningParts::Heads, LearningParts::Last(1)] {
                 let name = format!("{kind}, {loss}, {parts:?}");
-                let mut model = build(&towers, 3, parts);
+                let mut model = build(&towers, (3, 1), parts);
                 let before = saved(&*model);
                 world.train(&mut *model, 0..1);
                 let folder = tempfile::tempdir().unwrap();
                 write(&saved(&*model), folder.path());
-                let mut second = build(&towers, 3, parts);
+                let mut second = build(&towers, (3, 2), parts);
                 second.load(folder.path()).unwrap();
                 world.train(&mut *second, 1..2);
                 let after = saved(&*second);

@@ -144,6 +144,15 @@ pub(crate) struct ExportArgs {
     /// The correction.
     #[command(flatten)]
     pub fit: FitArgs,
+    /// What `finish --method` wrote, in place of a correction to fit: the items are read a few at a time, so their file may be larger
+    /// than memory
+    #[arg(
+        long,
+        value_name = "FILE.safetensors",
+        conflicts_with_all = ["method", "bank_images", "bank_texts"],
+        help_heading = "Corrections"
+    )]
+    pub biases: Option<PathBuf>,
     /// The number from which biases are measured. For shards of one index: the `centre` in the first one's export.json; by default
     /// the mean bias of these items
     #[arg(long, value_name = "NUMBER", allow_negative_numbers = true, help_heading = "Output")]

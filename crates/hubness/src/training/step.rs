@@ -27,6 +27,7 @@ pub struct Hal {
     pub(super) bank: MemoryBank,
     pub(super) steps_per_epoch: Option<u64>,
     loaded: Vec<LoadReport>,
+    replicas: Vec<Device>,
 }
 
 impl Hal {
@@ -50,7 +51,14 @@ impl Hal {
         let (encoders, loaded) = encoders(config, image_dim, vocabulary, seed, &device)?;
         let learner = learner(encoders, config);
         let (bank, config) = (MemoryBank::default(), config.clone());
-        Ok(Self { learner, bank, config, steps_per_epoch: None, loaded })
+        Ok(Self { learner, bank, config, steps_per_epoch: None, loaded, replicas: vec![] })
+    }
+
+    /// Gives parts of a step to further devices of the same kind: part k of `train.micro_batch` pairs is on device k mod n, and device 0 is
+    /// the one of [`new`](Self::new). The numbers stay the same, bit for bit.
+    #[must_use]
+    pub fn with_replicas(self, replicas: &[Device]) -> Self {
+        Self { replicas: replicas.to_vec(), ..self }
     }
 
     /// Sets the number of steps per epoch, which `schedule = "cosine"` needs.
@@ -96,7 +104,8 @@ impl Hal {
         let (texts, model) = (self.check(batch)?, self.encoders().valid());
         let input = self.config.model.image.prepared(batch.images, texts.len());
         let encode = encoder(&self.config.model, InputDropout::Off, InputDropout::Off);
-        let [images, texts] = self.inputs(&input, &texts).joined(&model, &encode);
+        let inputs = self.inputs(&input, &texts).with_replicas(&self.replicas);
+        let [images, texts] = inputs.joined(&model, &encode);
         self.bank.push(images, texts, batch.caption_ids);
         Ok(())
     }
@@ -118,7 +127,8 @@ impl Hal {
         let (train, model) = (&self.config.train, self.config.model.clone());
         let dropout = |share, part| InputDropout::On { share, seed: random::derive(seed, part) };
         let input = model.image.prepared(batch.images, texts.len());
-        let inputs = self.inputs(&input, &texts);
+        let replicas = self.replicas.clone();
+        let inputs = self.inputs(&input, &texts).with_replicas(&replicas);
         let encode = encoder(&model, dropout(train.dropout, 1), dropout(train.word_dropout, 2));
         let embedded = inputs.embed(self.encoders(), &encode);
         let (images, texts) = (embedded.images.clone(), embedded.texts.clone());

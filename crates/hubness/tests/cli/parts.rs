@@ -1,6 +1,6 @@
 //! `partial`, `merge`, `finish`: any split gives what one process gives.
 
-use super::common::{Folder, floats, recalls, row};
+use super::common::{Folder, WIDTH, floats, made, recalls, row};
 
 const SOURCE: &str = "--images i.npy --texts t.npy";
 const CUTS: [(&str, &str); 4] =
@@ -37,6 +37,28 @@ fn lists_of_parts_are_the_lists_of_one_process() {
         folder.run("finish all.part --out lists.run").good();
         assert_eq!(String::from_utf8(folder.read("lists.run")).unwrap(), want, "{keep}");
     }
+}
+
+/// The hubs of merged lists are those of a report.
+#[test]
+fn hubs_of_parts_are_the_hubs_of_a_report() {
+    let folder = Folder::made();
+    let report = folder.report("--method nns");
+    for (keep, direction) in [("top-texts", "i2t"), ("top-images", "t2i")] {
+        joined(&folder, &format!("--keep {keep} --top 10"), &TREE);
+        let found = folder.run("finish all.part --hubs").json();
+        assert_eq!(found["measures"], report["hubs"][direction]["measures"], "{direction}");
+        let worst = &report["hubs"][direction]["worst"][0];
+        let count = found["worst"][0]["count"].as_u64().unwrap();
+        assert!(
+            count > 1
+                && worst.as_object().unwrap().values().any(|v| v == &found["worst"][0]["count"]),
+            "{worst} {found}"
+        );
+    }
+    folder.run(&format!("partial {SOURCE} --keep top-texts --top 4 --out few.part")).good();
+    let few = folder.run("finish few.part --hubs").json();
+    assert_eq!(few["measures"].as_array().unwrap().len(), 1, "lists of four have no N_5");
 }
 
 #[test]
@@ -212,6 +234,100 @@ fn what_other_corrections_take_from_each_item() {
     assert_eq!(tensor(&folder, "f.safetensors", "active"), want);
 }
 
+/// An export of finished parts has the files of an export that fits the correction itself.
+#[test]
+fn biases_of_parts_are_exported() {
+    let folder = Folder::made();
+    for direction in ["i2t", "t2i"] {
+        let fit = format!("--method csls --csls-k 4 --direction {direction}");
+        joined(&folder, &fit, &TREE);
+        folder.run(&format!("finish all.part {fit} --out b.safetensors")).good();
+        assert_eq!(folder.run(&format!("export {SOURCE} {fit} --out want --force")).code, Some(0));
+        let export = format!("export {SOURCE} --direction {direction} --force");
+        let told = folder.run(&format!("{export} --biases b.safetensors --out got")).good().out;
+        assert!(told.contains("of width 9 in items.npy (biases of parts)"), "{told}");
+        for file in ["items.npy", "queries.npy", "expected.npy"] {
+            let [got, want] = ["got", "want"].map(|of| folder.read(&format!("{of}/{file}")));
+            assert!(got == want, "{direction}, {file}");
+        }
+        let about: serde_json::Value =
+            serde_json::from_slice(&folder.read("got/export.json")).unwrap();
+        assert_eq!((&about["method"], &about["setting"]), (&"biases".into(), &().into()));
+        let centred = folder.run(&format!("{export} --biases b.safetensors --centre 0 --out x"));
+        assert_eq!(centred.code, Some(0), "{}", centred.err);
+        let last = |file: &str| {
+            let (width, values) = floats(&folder.read(file));
+            values.chunks(width).map(|row| row[width - 1]).sum::<f32>()
+        };
+        assert!(last("got/items.npy").abs() < 1e-4 && last("x/items.npy").abs() > 1e-2);
+    }
+    folder.run(&format!("partial {SOURCE} --method mp --direction t2i --out m.part")).good();
+    folder.run("finish m.part --method mp --direction t2i --out m.safetensors").good();
+    let export = format!("export {SOURCE} --direction i2t --out y --biases");
+    for (line, want) in [
+        (
+            format!("{export} b.safetensors"),
+            "b.safetensors: expected one f64 for each of 72 items, got F64 [24]",
+        ),
+        (
+            format!("{export} m.safetensors"),
+            "m.safetensors: expected a tensor `bias` (csls, nnn, is, dual-is), got deviation, mean",
+        ),
+        (format!("{export} i.npy"), "i.npy: expected a file of `hubness finish --method`, got "),
+        (
+            format!("{export} b.safetensors --method csls"),
+            "the argument '--biases <FILE.safetensors>' cannot be used with",
+        ),
+    ] {
+        let ran = folder.run(&line);
+        assert!(ran.err.contains(want), "{line}: {}", ran.err);
+        assert_eq!(ran.code, Some(2), "{line}");
+        assert!(!folder.path().join("y").exists(), "{line}");
+    }
+}
+
+/// Dual-IS: the sums over both banks, as an export with these banks has them.
+#[test]
+fn a_bank_of_items_is_a_part_too() {
+    let folder = Folder::made();
+    let (images, texts) = made();
+    // Other rows: the same values from another place.
+    let rolled = |values: &[f32], rows: usize| {
+        [&values[5..], &values[..5]].concat()[..rows * WIDTH].to_vec()
+    };
+    folder.npy("bi.npy", WIDTH, &rolled(&images, 9));
+    folder.npy("bt.npy", WIDTH, &rolled(&texts, 31));
+    let banks = "--bank-images bi.npy --bank-texts bt.npy";
+    for (direction, queries, bank) in [
+        ("t2i", "--images i.npy --texts bt.npy", "--images i.npy --texts bi.npy"),
+        ("i2t", "--images bi.npy --texts t.npy", "--images bt.npy --texts t.npy"),
+    ] {
+        let fit = format!("--method dual-is --dual-beta 15 4 --direction {direction}");
+        folder.run(&format!("partial {queries} {fit} --out q.part")).good();
+        let of_items = format!("--method is --is-beta 4 --direction {direction}");
+        folder.run(&format!("partial {bank} {of_items} --out g.part")).good();
+        let finish = format!("finish q.part {fit} --out b.safetensors");
+        folder.run(&format!("{finish} --item-bank g.part")).good();
+        let got: Vec<f32> =
+            tensor(&folder, "b.safetensors", "bias").iter().map(|&b| -b as f32).collect();
+        let want =
+            exported(&folder, &format!("--method dual-is --dual-beta 15 4 {banks}"), direction);
+        assert_eq!(got, want, "{direction}");
+        assert!(want.iter().any(|&bias| bias != want[0]));
+        for (line, want) in [
+            (
+                finish.clone(),
+                "--item-bank: expected the sums over the bank of items, as --method is makes them, got none",
+            ),
+            (format!("{finish} --item-bank q.part"), "q.part: expected log Σ exp(4·s) of every "),
+        ] {
+            let ran = folder.run(&line);
+            assert!(ran.err.starts_with(&format!("error: {want}")), "{}", ran.err);
+            assert_eq!((ran.code, ran.err.lines().count()), (Some(2), 1));
+        }
+    }
+}
+
 #[test]
 fn corrections_that_do_not_fit_are_one_line() {
     let folder = Folder::made();
@@ -222,11 +338,11 @@ fn corrections_that_do_not_fit_are_one_line() {
     for (line, want) in [
         (
             format!("{partial} --method sinkhorn --out x.part"),
-            "--method: expected csls, nnn, is, qbnorm, ls, nicdm or mp, got sinkhorn",
+            "--method: expected csls, nnn, is, qbnorm, dual-is, ls, nicdm or mp, got sinkhorn",
         ),
         (
             format!("{partial} --method csls+rgm --out x.part"),
-            "--method: expected csls, nnn, is, qbnorm, ls, nicdm or mp, got csls+rgm",
+            "--method: expected csls, nnn, is, qbnorm, dual-is, ls, nicdm or mp, got csls+rgm",
         ),
         (
             format!("{partial} --method is --is-beta auto --out x.part"),

@@ -8,10 +8,14 @@
 //!
 //! The sum over the parts is ∂loss/∂θ of the whole batch, for every loss over its pairs. The price is one more forward
 //! pass. Noise is a function of the seed, so the second pass drops the same values as the first.
+//!
+//! Several devices share the parts: part k is on device k mod n, with a copy of the weights. The embeddings of all parts and the loss are
+//! on the first device, and the gradients are added there in the order of the parts. So the sum has the same bits on any number of
+//! devices of one kind.
 
 use burn::module::Module;
 use burn::optim::{GradientsAccumulator, GradientsParams};
-use burn::tensor::Tensor;
+use burn::tensor::{Device, Tensor};
 
 use super::{CaptionInput, Encoders, ImageInput, TextConfig, TextEncoder};
 use crate::learn::Images;
@@ -38,6 +42,7 @@ pub(crate) type EncodePart<'a> =
 pub struct StepInputs<'a> {
     images: &'a ImageInput<'a>,
     parts: Vec<PairChunk>,
+    replicas: &'a [Device],
 }
 
 /// Embeddings of a batch, `[b, d]` each, with gradients.
@@ -46,6 +51,8 @@ pub struct BatchEmbeddings {
     pub images: Tensor<2>,
     /// w̄
     pub texts: Tensor<2>,
+    /// The encoders that learn, on the further devices.
+    copies: Vec<Encoders>,
 }
 
 impl<'a> StepInputs<'a> {
@@ -65,7 +72,19 @@ impl<'a> StepInputs<'a> {
             let captions = encoder.read(texts, width);
             PairChunk { first: number * size, pairs: texts.len(), captions, number: number as u64 }
         };
-        Self { images, parts: texts.chunks(size).enumerate().map(part).collect() }
+        Self { images, parts: texts.chunks(size).enumerate().map(part).collect(), replicas: &[] }
+    }
+
+    /// The inputs with parts on further devices too. The device of the encoders is the first. A device without a part is not used.
+    #[must_use]
+    pub fn with_replicas(self, replicas: &'a [Device]) -> Self {
+        let used = replicas.len().min(self.parts.len().saturating_sub(1));
+        Self { replicas: &replicas[..used], ..self }
+    }
+
+    /// Copies of the encoders as they are now, on the further devices.
+    fn copies(&self, model: &Encoders) -> Vec<Encoders> {
+        self.replicas.iter().map(|device| model.clone().fork(device)).collect()
     }
 
     fn encode(&self, model: &Encoders, part: &PairChunk, encode: EncodePart) -> [Tensor<2>; 2] {
@@ -74,20 +93,38 @@ impl<'a> StepInputs<'a> {
 
     /// Embeddings by the encoders that learn.
     pub fn embed(&self, online: &Encoders, encode: EncodePart) -> BatchEmbeddings {
+        let copies = self.copies(online);
         let [images, texts] = match self.parts.as_slice() {
             [whole] => self.encode(online, whole, encode),
-            _ => self
-                .joined(&online.valid(), encode)
-                .map(|rows| Tensor::from_inner(rows).require_grad()),
+            _ => {
+                let fixed: Vec<_> = copies.iter().map(Module::valid).collect();
+                self.gathered(&online.valid(), &fixed, encode)
+                    .map(|rows| Tensor::from_inner(rows).require_grad())
+            }
         };
-        BatchEmbeddings { images, texts }
+        BatchEmbeddings { images, texts, copies }
     }
 
     /// Embeddings of all parts in one table, by encoders without gradients.
     pub fn joined(&self, model: &Encoders, encode: EncodePart) -> [Tensor<2>; 2] {
-        let encoded = self.parts.iter().map(|part| self.encode(model, part, encode));
-        let (images, texts) = encoded.map(<(_, _)>::from).unzip::<_, _, Vec<_>, Vec<_>>();
-        [images, texts].map(|rows| Tensor::cat(rows, 0))
+        self.gathered(model, &self.copies(model), encode)
+    }
+
+    fn gathered(
+        &self,
+        model: &Encoders,
+        copies: &[Encoders],
+        encode: EncodePart,
+    ) -> [Tensor<2>; 2] {
+        let encoded = self.parts.iter().zip(turns(model, copies));
+        // All parts are begun before the first one is waited for.
+        let encoded: Vec<_> =
+            encoded.map(|(part, model)| self.encode(model, part, encode)).collect();
+        [0, 1].map(|side| {
+            let rows: Vec<_> = encoded.iter().map(|both| both[side].clone()).collect();
+            let first = rows[0].device();
+            Tensor::cat(rows.into_iter().map(|rows| moved(rows, &first)).collect(), 0)
+        })
     }
 
     /// Gradients of the encoders for a loss of their embeddings.
@@ -107,16 +144,48 @@ impl<'a> StepInputs<'a> {
         let mut sum = GradientsAccumulator::new();
         // A temperature that is learnt is no part of the encoding: its gradient is the loss's own.
         sum.accumulate(online, GradientsParams::from_grads(grads, online));
-        for part in &self.parts {
-            let rows = part.pairs;
-            let encoded = self.encode(online, part, encode);
-            let [images, texts] = [0, 1].map(|side| {
-                let grad = wanted[side].clone().narrow(0, part.first, rows);
-                (encoded[side].clone() * Tensor::from_inner(grad)).sum()
-            });
-            let grads = (images + texts).backward();
-            sum.accumulate(online, GradientsParams::from_grads(grads, online));
+        let first = wanted[0].device();
+        for round in self.parts.chunks(1 + embedded.copies.len()) {
+            let models = turns(online, &embedded.copies);
+            // All devices have begun before the first one is waited for.
+            let of_parts: Vec<_> = round
+                .iter()
+                .zip(models)
+                .map(|(part, model)| self.part_gradients(model, part, &wanted, encode))
+                .collect();
+            for (number, grads) in of_parts.into_iter().enumerate() {
+                let grads = if number == 0 { grads } else { grads.to_device(&first, online) };
+                sum.accumulate(online, grads);
+            }
         }
         sum.grads()
     }
+
+    /// ∂(Σ g ⊙ v̄ + Σ h ⊙ w̄)/∂θ of one part, on the device of `model`.
+    fn part_gradients(
+        &self,
+        model: &Encoders,
+        part: &PairChunk,
+        wanted: &[Tensor<2>; 2],
+        encode: EncodePart,
+    ) -> GradientsParams {
+        let encoded = self.encode(model, part, encode);
+        let [images, texts] = [0, 1].map(|side| {
+            let rows = encoded[side].clone();
+            let grad = wanted[side].clone().narrow(0, part.first, part.pairs);
+            let grad = moved(grad, &rows.device());
+            (rows * Tensor::from_inner(grad)).sum()
+        });
+        GradientsParams::from_grads((images + texts).backward(), model)
+    }
+}
+
+/// The encoders of part 0, 1, …: the model itself and its copies, in turns.
+fn turns<'m>(model: &'m Encoders, copies: &'m [Encoders]) -> impl Iterator<Item = &'m Encoders> {
+    std::iter::once(model).chain(copies).cycle()
+}
+
+/// Rows on a device. Rows that are there already are not copied.
+fn moved(rows: Tensor<2>, device: &Device) -> Tensor<2> {
+    if rows.device() == *device { rows } else { rows.to_device(device) }
 }

@@ -162,7 +162,7 @@ fn a_target_can_ask_for_marks() {
             ScenesConfig { train: 8, val: 3, test: 3, pixels: 32, ..ScenesConfig::default() };
         config.target.scenes = Some(size);
         let (config, source) = Source::open(&config, None, &configs)?;
-        Ok(crate::run::Run::new(config, source, Device::flex())?.readings.remove(0))
+        Ok(crate::run::Run::new(config, source, vec![Device::flex()])?.readings.remove(0))
     };
     let marked = |text: &str, marks: &str| {
         text.replace("\nmarks = \"off\"", &format!("\nmarks = \"{marks}\""))

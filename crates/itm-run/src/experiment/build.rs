@@ -9,7 +9,7 @@ use super::Experiment;
 use super::study::study;
 use crate::cli::{self, How, What};
 use crate::config::{Config, MOST_SEEDS, Shown, View, within};
-use crate::devices::device;
+use crate::devices::devices;
 use crate::methods::{self, Kind};
 use crate::paper::{Corrections, Paper};
 use crate::plan::{self, Room};
@@ -28,7 +28,7 @@ impl Experiment {
         let (used, source) = Source::open(&target, how.data.as_deref(), configs)?;
         let seeds = seeds(what, &used, (&shown, &view))?;
         let rescore = corrections(what, &target, (&shown, &view))?;
-        let device = device(&how.backend)?;
+        let devices = devices(&how.backend)?;
         let view = with_rows(view, what, &used, &shown)?;
         if !how.resume {
             check_sources(&used, &view.rows)?;
@@ -38,7 +38,7 @@ impl Experiment {
         let protocol = own.unwrap_or(used.target.protocol);
         protocol.folds(&source.dataset.test.pairs).map_err(used.inside("test split"))?;
         used.points(&shown, &view)?;
-        let run = Run::new(with_precision(used, &view.rows, how)?, source, device)?;
+        let run = Run::new(with_precision(used, &view.rows, how)?, source, devices)?;
         view.rows.iter().try_for_each(|row| run.check_row(row))?;
         let room = Room { resident: system::settled_memory_bytes(), limit: plan::limit(how) };
         let test = &run.source.dataset.test.pairs;

@@ -27,6 +27,7 @@ impl Recipe for FneConfig {
         let facts = Facts::new(Course::of_epochs(epochs, batch, LastBatch::Dropped));
         Ok(Facts {
             at_once: (batch.min(micro_batch), "train.micro_batch"),
+            most_devices: batch.div_ceil(micro_batch.max(1)),
             needs_truth: self.sampler.exclude == Exclude::Truth,
             precision: self.model.has_blocks().then_some(precision),
             ..towers::facts(&self.model, facts)?
@@ -34,10 +35,11 @@ impl Recipe for FneConfig {
     }
 
     fn build(&self, given: &Given) -> Result<Box<dyn Method>> {
-        let Given { seed, sizes, inputs, start, truth, device, .. } = *given;
+        let Given { seed, sizes, inputs, start, truth, device, replicas, .. } = *given;
         let mut config = self.clone();
         config.train.seed = seed;
-        let model = Fne::new(&config, sizes.features, sizes.vocabulary, device)?;
+        let model =
+            Fne::new(&config, sizes.features, sizes.vocabulary, device)?.with_replicas(replicas);
         let mut model =
             model.with_epochs_of(sizes.captions / self.train.batch).with_inputs(inputs)?;
         if let Some(start) = start.filter(|_| self.model.closed_form().is_some()) {

@@ -30,16 +30,18 @@ impl Recipe for HalConfig {
             (self.model.towers(), Facts::new(Course::of_epochs(epochs, batch, LastBatch::Kept)));
         Ok(Facts {
             at_once: (batch.min(self.train.micro_batch()), "train.micro_batch"),
+            most_devices: batch.div_ceil(self.train.micro_batch().max(1)),
             precision: model.has_blocks().then_some(Precision::F32),
             ..towers::facts(&model, facts)?
         })
     }
 
     fn build(&self, given: &Given) -> Result<Box<dyn Method>> {
-        let Given { seed, sizes, inputs, start, device, .. } = *given;
+        let Given { seed, sizes, inputs, start, device, replicas, .. } = *given;
         let mut config = self.clone();
         config.train.seed = seed;
-        let model = Hal::new(&config, sizes.features, sizes.vocabulary, device, seed)?;
+        let model = Hal::new(&config, sizes.features, sizes.vocabulary, device, seed)?
+            .with_replicas(replicas);
         let steps = sizes.captions.div_ceil(self.train.batch);
         let model = model.with_epochs_of(steps).with_inputs(inputs)?;
         Ok(Box::new(match start.filter(|_| self.model.towers().closed_form().is_some()) {

@@ -115,6 +115,8 @@ pub struct Given<'a> {
     pub truth: Option<&'a Relevance>,
     /// Where the model computes.
     pub device: &'a Device,
+    /// Further devices, for parts of a step.
+    pub replicas: &'a [Device],
 }
 
 /// Captions as they are written.
@@ -169,6 +171,8 @@ pub struct Facts {
     pub course: Course,
     /// The number of captions whose activations a step holds at once, and the key that lowers it.
     pub at_once: (usize, &'static str),
+    /// The number of parts of a step that may be on different devices.
+    pub most_devices: usize,
     /// Whether the training uses the truth, and not only the audit of the training.
     pub needs_truth: bool,
     /// Precision of the products in encoder blocks; `None` if no encoder has blocks.
@@ -193,6 +197,7 @@ impl Facts {
         Self {
             course,
             at_once: (course.batch, "train.batch"),
+            most_devices: 1,
             needs_truth: false,
             precision: None,
             sees: Sees::Features,

@@ -42,7 +42,8 @@ pub(crate) struct Run {
     /// Ready word vectors, if a row's words begin with them and the target's file exists.
     vectors: Option<WordVectors>,
     pub(crate) starts: Starts,
-    pub(crate) device: Device,
+    /// Where it computes; the first has the models, the others parts of steps.
+    pub(crate) devices: Vec<Device>,
     /// The folder; `None` before anything is written.
     pub(crate) dir: Option<RunDir>,
 }
@@ -52,7 +53,7 @@ impl Run {
     ///
     /// # Errors
     /// If a row's configuration is wrong, or captions cannot be read.
-    pub(crate) fn new(config: Config, mut source: Source, device: Device) -> Result<Self> {
+    pub(crate) fn new(config: Config, mut source: Source, devices: Vec<Device>) -> Result<Self> {
         let (mut recipes, mut facts) = (BTreeMap::new(), BTreeMap::new());
         for row in config.rows() {
             let (recipe, known) = rows::read(&config, row, &source)?;
@@ -100,7 +101,7 @@ impl Run {
             readings,
             vectors,
             starts,
-            device,
+            devices,
             dir,
         };
         if run.sees_only_regions() {
@@ -127,7 +128,7 @@ impl Run {
         let text = read_text(&path)?;
         let config = Config::parse(&identity.target, path, text)?;
         check(&config)?;
-        let device = device(backend)?;
+        let devices = vec![device(backend)?];
         let (config, source) = Source::open(&config, data, configs)?;
         let wanted = Identity {
             config_sha256: config.sha256.clone(),
@@ -135,7 +136,7 @@ impl Run {
             ..identity
         };
         let dir = RunDir::open(folder.to_path_buf(), wanted, &config.text)?;
-        Ok(Self { dir: Some(dir), ..Self::new(config, source, device)? })
+        Ok(Self { dir: Some(dir), ..Self::new(config, source, devices)? })
     }
 
     /// The folder.

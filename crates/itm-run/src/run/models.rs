@@ -47,7 +47,8 @@ impl Run {
                 words: &|caption| reading.words(caption),
             },
             truth: inputs.truth().filter(|_| facts.needs_truth),
-            device: &self.device,
+            device: &self.devices[0],
+            replicas: &self.devices[1..],
         };
         let method = self.recipes[row].build(&given)?;
         let (row, plan) = (row.to_owned(), self.plan(row, seed));

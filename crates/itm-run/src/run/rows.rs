@@ -101,13 +101,22 @@ impl Run {
     /// Refuses a row that the data or the device do not support.
     ///
     /// # Errors
-    /// If its precision is bf16 and the device is not the processor; if it trains with the truth and there is none; as
+    /// If its precision is bf16 and the device is not the processor; if there are more devices than parts of its step; if it trains with the truth and there is none; as
     /// [`check_vectors`](Self::check_vectors).
     pub(crate) fn check_row(&self, row: &str) -> Result<()> {
-        let Facts { precision, needs_truth, .. } = self.facts(row);
+        let Facts { precision, needs_truth, most_devices, .. } = self.facts(row);
         let place = format!("row.{row}");
-        precision_of("train.precision", precision.unwrap_or_default(), &self.device)
+        precision_of("train.precision", precision.unwrap_or_default(), &self.devices[0])
             .map_err(self.config.inside(&place))?;
+        let devices = self.devices.len();
+        if devices > *most_devices {
+            let expected = match most_devices {
+                1 => "1 device, because a step of this row is on one".into(),
+                n => format!("at most {n} devices, one for each part of a step"),
+            };
+            let place = self.config.place(&format!("{place}, --backend"));
+            return Err(Error::invalid(place, expected, devices));
+        }
         if *needs_truth && self.source.truth.is_none() {
             let expected = format!(
                 "a complete truth of {}, because this row excludes all true pairs",

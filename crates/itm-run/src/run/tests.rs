@@ -15,7 +15,7 @@ use crate::testing;
 
 fn run() -> Run {
     let (config, source) = testing::small_scenes([120, 4, 4]); // a batch of each row
-    Run::new(config, source, Device::flex()).unwrap()
+    Run::new(config, source, vec![Device::flex()]).unwrap()
 }
 
 fn reading(run: &Run, captions: Captions) -> &Reading {
@@ -74,7 +74,7 @@ fn words_begin_with_the_vectors_of_a_file() {
         let changes = [&bigru[..], &given, &none].concat();
         let (config, mut source) = testing::small_target("naaf-scenes", &changes);
         source.word_vectors = Some(file.clone());
-        Run::new(config, source, Device::flex()).unwrap()
+        Run::new(config, source, vec![Device::flex()]).unwrap()
     };
     let all: Vec<usize> = (0..20).collect(); // five captions of four images
     let score = |run: &Run, row: &str| {
@@ -124,7 +124,7 @@ fn an_image_map_of_regions_is_that_of_their_mean() {
 #[test]
 fn the_closed_form_of_regions_is_that_of_their_mean() {
     let (config, source) = testing::small_target("naaf-scenes", &[]);
-    let mut run = Run::new(config, source, Device::flex()).unwrap();
+    let mut run = Run::new(config, source, vec![Device::flex()]).unwrap();
     let mut plain = run.source.dataset.clone();
     let parts = |data: &mut Dataset, change: &dyn Fn(&mut Part, Features)| {
         for part in [&mut data.train, &mut data.val, &mut data.test] {
@@ -184,4 +184,26 @@ fn towers_begin_with_the_closed_form_of_given_rows() {
         rows: &train.embeddings.texts,
     };
     assert_eq!(start, Start::solve(&inputs, 8, 0, &form.options).unwrap());
+}
+
+/// A step of FNE has four parts here. NAAF's has none that can be elsewhere.
+#[test]
+fn more_devices_than_parts_are_refused() {
+    let run = |target, changes: &[_], devices| {
+        let (config, source) = testing::small_target(target, changes);
+        Run::new(config, source, vec![Device::flex(); devices]).unwrap()
+    };
+    let line = |run: Run, row| run.check_row(row).err().map(|e| e.to_string()).unwrap_or_default();
+    let fne = |devices| run("fne-scenes", &[("micro_batch = 8", "micro_batch = 2")], devices);
+    assert_eq!(line(fne(4), "Full"), "");
+    let refused = line(fne(5), "Full");
+    let want =
+        "row.Full, --backend: expected at most 4 devices, one for each part of a step, got 5";
+    assert!(refused.ends_with(want), "{refused}");
+    let naaf = run("naaf-scenes", &[], 2);
+    let row = naaf.config.rows().next().unwrap().to_owned();
+    let refused = line(naaf, &row);
+    let want = "--backend: expected 1 device, because a step of this row is on one, got 2";
+    assert!(refused.ends_with(want), "{refused}");
+    fne(4).model("Full", 0).unwrap();
 }

@@ -1,3 +1,5 @@
+use std::cell::RefCell;
+
 use burn::module::Param;
 use burn::optim::GradientsParams;
 use itm_core::contrastive::{ContrastiveOptions, Learnt, Temperature};
@@ -80,6 +82,46 @@ fn the_second_pass_has_the_noise_of_the_first() {
     let value = loss(&embedded.images, &embedded.texts);
     let other = flat(&parts.gradients(&online, embedded, value, &noise(10)));
     assert!(far(&other, &want) > 1e-3 * largest, "another seed drops other values");
+}
+
+/// Part k is on device k mod n, in both passes, and the gradients have the bits of one device: they are added in the order of the parts.
+#[test]
+fn devices_take_the_parts_in_turns() {
+    let (data, online) = (data(), fne(&tiny(Preset::Default)).online().clone());
+    let config = tiny(Preset::Default).model;
+    let images = config.image.prepared(Images::Features(&data.features), 8);
+    let loss =
+        |v: &Tensor<2>, w: &Tensor<2>| v.clone().matmul(w.clone().transpose()).powi_scalar(3).sum();
+    let on = |devices: usize| {
+        let replicas = vec![Device::flex(); devices - 1];
+        let parts = StepInputs::new(&images, &data.texts, 1, (&online.text, &config.text))
+            .with_replicas(&replicas);
+        let seen = RefCell::new(vec![]);
+        let encode = |model: &Encoders, images: Images<'_>, captions: &CaptionInput, part: u64| {
+            seen.borrow_mut().push((part, std::ptr::from_ref(model)));
+            encoder(TowerDropout::Off)(model, images, captions, part)
+        };
+        let embedded = parts.embed(&online, &encode);
+        let value = loss(&embedded.images, &embedded.texts);
+        let grads = parts.gradients(&online, embedded, value, &encode);
+        let TextEncoder::Gru(text) = &online.text else { panic!("{online:?}") };
+        let grad = host(grads.get::<2>(text.gru.w_hh.id).unwrap());
+        (grad, seen.into_inner())
+    };
+    let (want, _) = on(1);
+    assert!(want.iter().any(|x| x.abs() > 1e-3));
+    for devices in [2, 3, 8, 11] {
+        let (grad, seen) = on(devices);
+        assert_eq!(grad, want, "{devices} devices");
+        assert_eq!(seen.len(), 16);
+        for pass in seen.chunks(8) {
+            for (at, &(part, model)) in pass.iter().enumerate() {
+                assert_eq!(part, at as u64);
+                let first = pass.iter().position(|&(_, other)| other == model);
+                assert_eq!(first, Some(at % devices), "part {part} of {devices} devices");
+            }
+        }
+    }
 }
 
 /// A step sets 1/τ back to 100.

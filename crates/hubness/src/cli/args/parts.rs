@@ -49,8 +49,8 @@ pub(crate) struct PartialArgs {
 /// A correction of items, which parts over a bank of queries give.
 #[derive(Debug, Args)]
 pub(crate) struct PartFitArgs {
-    /// Instead of --keep: what a correction needs of each item over the queries: csls, nnn, is, qbnorm, ls, nicdm, mp. Parts of is, qbnorm and
-    /// mp begin and end at multiples of 4096
+    /// Instead of --keep: what a correction needs of each item over the queries: csls, nnn, is, qbnorm, dual-is, ls, nicdm, mp. Parts of is, qbnorm,
+    /// dual-is and mp begin and end at multiples of 4096
     #[arg(long, requires = "direction", help_heading = "Corrections")]
     pub method: Option<String>,
     /// Which side holds the queries
@@ -113,14 +113,22 @@ pub(crate) struct FinishArgs {
     /// For `ranks`: the scores that the parts were made with; prints recalls and ranks as JSON
     #[arg(long, value_name = "FILE.part", help_heading = "Part")]
     pub pair_scores: Option<PathBuf>,
+    /// For lists: how often each item is in them, as JSON, in place of the lists: measures of N_k for k = 1, 5, 10, and the items with the
+    /// largest counts
+    #[arg(long, conflicts_with_all = ["method", "pair_scores"], help_heading = "Part")]
+    pub hubs: bool,
     /// The correction: writes what it takes from each item.
     #[command(flatten)]
     pub fit: PartFitArgs,
     /// For `qbnorm`: all parts of the best items of each query (--keep top-texts or top-images, --top as --qbnorm-k), merged into one
     #[arg(long, value_name = "FILE.part", requires = "method", help_heading = "Part")]
     pub best: Option<PathBuf>,
+    /// For `dual-is`: all parts over the bank of items, which take the place of the queries: --method is, --is-beta as the second of
+    /// --dual-beta, merged into one
+    #[arg(long, value_name = "FILE.part", requires = "method", help_heading = "Part")]
+    pub item_bank: Option<PathBuf>,
     /// For lists: a TREC run, with row numbers as names; `-` is standard output. For a correction: FILE.safetensors, one value for each
-    /// item: `bias` (csls, nnn, is), `log_sum` and `active` (qbnorm), `width` (ls, nicdm), `mean` and `deviation` (mp)
+    /// item: `bias` (csls, nnn, is, dual-is), `log_sum` and `active` (qbnorm), `width` (ls, nicdm), `mean` and `deviation` (mp)
     #[arg(long, value_name = "FILE", default_value = "-", help_heading = "Output")]
     pub out: PathBuf,
 }

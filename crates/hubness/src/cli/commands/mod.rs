@@ -1,6 +1,7 @@
 //! The commands.
 
 mod export;
+mod export_biases;
 mod npy;
 mod part_fit;
 mod parts;
@@ -23,7 +24,7 @@ pub fn run(cli: CommandLine, out: &mut impl Write) -> Result<()> {
     match cli.command {
         Task::Report(args) => report::run(*args, out),
         Task::Rescore(args) => rescore::run(args, out),
-        Task::Export(args) => export::run(args, out),
+        Task::Export(args) => export::run(&args, out),
         Task::Scan(args) => scan::run(&args, out),
         Task::Partial(args) => parts::partial(&args),
         Task::Merge(args) => parts::merge(&args),

@@ -1,5 +1,6 @@
 //! A matrix as a `.npy` file.
 
+use std::ops::Range;
 use std::path::Path;
 
 use itm_core::output::write;
@@ -20,5 +21,23 @@ pub(super) fn npy<T: npyz::AutoSerialize + Copy>(
             writer.finish()
         });
         written.map_err(Error::io(path))
+    })
+}
+
+/// The same from `rows` rows that `some` makes, at most `at_once` at a time.
+pub(super) fn npy_by(
+    path: &Path,
+    (rows, width): (usize, usize),
+    at_once: usize,
+    mut some: impl FnMut(Range<usize>) -> Result<Vec<f32>>,
+) -> Result<()> {
+    write(path, |out| {
+        let (failed, shape) = (|error| Error::io(path)(error), [rows as u64, width as u64]);
+        let options = npyz::WriteOptions::new().default_dtype().shape(&shape).writer(out);
+        let mut writer = options.begin_nd().map_err(failed)?;
+        for first in (0..rows).step_by(at_once) {
+            writer.extend(some(first..rows.min(first + at_once))?).map_err(failed)?;
+        }
+        writer.finish().map_err(failed)
     })
 }

@@ -43,11 +43,12 @@ impl<'a> PartFit<'a> {
                 (Base::Is, number("--is-beta", &settings.is_beta)?)
             }
             Method::One(
-                base @ (Base::Nnn | Base::QbNorm | Base::Ls | Base::Nicdm | Base::Mp),
+                base
+                @ (Base::Nnn | Base::QbNorm | Base::DualIs | Base::Ls | Base::Nicdm | Base::Mp),
                 Then::Ranking,
             ) => (base, f64::NAN),
             _ => {
-                let expected = "csls, nnn, is, qbnorm, ls, nicdm or mp";
+                let expected = "csls, nnn, is, qbnorm, dual-is, ls, nicdm or mp";
                 return Err(Error::invalid("--method", expected, name));
             }
         };
@@ -66,6 +67,7 @@ impl<'a> PartFit<'a> {
             Base::Nnn => lists(self.settings.nnn_k),
             Base::Is => Reduction::ExpSums(of, self.number),
             Base::QbNorm => Reduction::ExpSums(of, self.settings.qbnorm_beta),
+            Base::DualIs => Reduction::ExpSums(of, self.settings.dual_beta[0]),
             Base::Mp => Reduction::Moments(of),
             _ => lists(self.settings.local_k),
         }
@@ -78,7 +80,8 @@ impl<'a> PartFit<'a> {
         }
         output::check(&args.out)?;
         part.check_reduction(self.reduction()).map_err(|error| at(&args.part, error))?;
-        let numbers = self.numbers(part).map_err(|error| at(&args.part, error))?;
+        let mut numbers = self.numbers(part).map_err(|error| at(&args.part, error))?;
+        self.add_item_bank(args, &mut numbers[0].1)?;
         let more = self.active(args, numbers[0].1.len())?;
         tensors(&args.out, numbers.into_iter().chain(more))
     }
@@ -98,6 +101,7 @@ impl<'a> PartFit<'a> {
             }
             Base::Is => vec![("bias", self.biases(self.number, part.log_sums()?)?)],
             Base::QbNorm => vec![("log_sum", part.log_sums()?)],
+            Base::DualIs => vec![("bias", part.log_sums()?)],
             Base::Mp => {
                 let moments = part.moments()?;
                 let mean = moments.iter().map(|moment| moment.mean).collect();
@@ -117,6 +121,33 @@ impl<'a> PartFit<'a> {
     fn biases(&self, scale: f64, items: Vec<f64>) -> Result<Vec<f64>> {
         let map = Box::new(Affine::of_items(scale, items));
         export::biases(&AnyCorrection::new(self.direction, Setting::HeldOut, map))
+    }
+
+    /// Dual-IS: adds the log sums over the bank of items to those over the bank of queries, and makes them
+    /// biases.
+    fn add_item_bank(&self, args: &FinishArgs, sums: &mut Vec<f64>) -> Result<()> {
+        let path = match (self.base, &args.item_bank) {
+            (Base::DualIs, Some(path)) => path,
+            (Base::DualIs, None) => {
+                let expected = "the sums over the bank of items, as --method is makes them";
+                return Err(Error::invalid("--item-bank", expected, "none"));
+            }
+            (_, Some(_)) => {
+                return Err(Error::invalid("--item-bank", "--method dual-is", "another"));
+            }
+            (_, None) => return Ok(()),
+        };
+        let (part, betas) = (Part::read(path)?, &self.settings.dual_beta);
+        let of = self.direction.items(Side::Images, Side::Texts);
+        part.check_reduction(Reduction::ExpSums(of, betas[1])).map_err(|error| at(path, error))?;
+        let of_items = part.log_sums().map_err(|error| at(path, error))?;
+        if of_items.len() != sums.len() {
+            let expected = format!("sums of {} items", sums.len());
+            return Err(Error::invalid(path.display(), expected, of_items.len()));
+        }
+        let both = sums.iter().zip(of_items).map(|(query, item)| query + item).collect();
+        *sums = self.biases(betas[0] + betas[1], both)?;
+        Ok(())
     }
 
     /// 1 for the items that QB-Norm's bank makes active, 0 for the others.

@@ -5,13 +5,16 @@ use std::path::Path;
 
 use itm_core::data::Features;
 use itm_core::eval::{Evaluation, TiePolicy};
-use itm_core::tiles::{Embeddings, Part, Reduction, Tiles};
+use itm_core::tiles::{Embeddings, Part, Reduction, Tiles, TopK};
 use itm_core::{Error, Pairs, Result, output};
+use serde_json::json;
 
 use super::at;
 use super::part_fit::PartFit;
+use crate::Direction;
 use crate::cli::args::{FinishArgs, Keep, MergeArgs, PartialArgs, Span};
 use crate::cli::input::{self, write_run};
+use crate::hubs::{Counts, HubMeasures, Lists};
 
 /// Makes one part.
 pub(super) fn partial(args: &PartialArgs) -> Result<()> {
@@ -57,7 +60,7 @@ pub(super) fn partial(args: &PartialArgs) -> Result<()> {
     tiles.part(reduction, (row, column), whole)?.write(&args.out)
 }
 
-fn view<'a>(name: &str, rows: &'a Features) -> Result<Embeddings<'a>> {
+pub(super) fn view<'a>(name: &str, rows: &'a Features) -> Result<Embeddings<'a>> {
     Embeddings::new(name, rows.rows(), rows.dim, &rows.values)
 }
 
@@ -92,6 +95,9 @@ pub(super) fn finish(args: &FinishArgs, out: &mut impl Write) -> Result<()> {
     }
     let top = part.top().map_err(named)?;
     let [queries, items] = part.sides().expect("lists");
+    if args.hubs {
+        return hubs(&top, items, args, out);
+    }
     let numbers = |count: usize| (0..count).map(|row| row.to_string()).collect::<Vec<_>>();
     let list = |query: usize| {
         let scores = top.scores(query).iter().copied().map(f64::from);
@@ -105,4 +111,35 @@ pub(super) fn finish(args: &FinishArgs, out: &mut impl Write) -> Result<()> {
     let mut lines = Vec::new();
     write_run(&queries, &items, &lists, "hubness", &mut lines)?;
     output::write_bytes(&args.out, &lines)
+}
+
+/// The lengths of lists at which hubs are counted.
+const LENGTHS: [usize; 3] = [1, 5, 10];
+/// The number of items with the largest counts.
+const WORST: usize = 10;
+
+/// N_k of the lists: measures, and the items in most lists.
+fn hubs(top: &TopK, items: usize, args: &FinishArgs, out: &mut impl Write) -> Result<()> {
+    let lists = || (0..top.queries()).map(|query| top.items(query));
+    if let Some(item) = lists().flatten().find(|&&item| item as usize >= items) {
+        return Err(Error::invalid(args.part.display(), format!("items below {items}"), item));
+    }
+    // Counts are the same in both directions.
+    let counts = |k| Counts::new(&Lists::new(Direction::I2t, items, k, lists()));
+    let all: Vec<_> = LENGTHS.into_iter().filter(|&k| k <= top.k()).map(counts).collect();
+    let worst = all.last().map_or(vec![], |counts| {
+        let item = |item: usize| json!({ "item": item, "count": counts.values()[item] });
+        counts.largest(WORST).into_iter().map(item).collect()
+    });
+    let found = json!({
+        "queries": top.queries(),
+        "items": items,
+        "measures": all.iter().map(HubMeasures::new).collect::<Vec<_>>(),
+        "worst": worst,
+    });
+    let text = format!("{found:#}\n");
+    match args.out == Path::new("-") {
+        true => out.write_all(text.as_bytes()).map_err(Error::io("standard output")),
+        false => output::write_bytes(&args.out, text.as_bytes()),
+    }
 }

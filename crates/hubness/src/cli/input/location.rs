@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use itm_core::data::{FileBytes, FileHash, sha256_hex};
+use itm_core::files::sha256_of;
 use itm_core::{Error, Result};
 use serde::Deserialize;
 
@@ -105,7 +106,12 @@ impl<'a> Files<'a> {
         };
         let name = location.to_string();
         if self.hashes.iter().all(|hash| hash.name != name) {
-            let (sha256, length) = (sha256_hex(&bytes), bytes.len() as u64);
+            // Read in blocks: a mapped file would stay in memory as a whole.
+            let sha256 = match &location.path {
+                Some(path) if path.is_file() => sha256_of(path)?,
+                _ => sha256_hex(&bytes),
+            };
+            let length = bytes.len() as u64;
             location.path.as_deref().map_or(Ok(()), |path| of_export(path, &sha256))?;
             self.hashes.push(FileHash { name, bytes: length, sha256 });
         }
