@@ -25,7 +25,7 @@ const LARGEST_THUMBNAIL: u64 = 1 << 20;
 #[derive(Debug)]
 pub struct Index {
     out: PathBuf,
-    manifest: Manifest,
+    pub(crate) manifest: Manifest,
     pub(crate) pictures: Vec<Picture>,
     bank: Vec<String>,
     /// `[n, d]`.

@@ -61,7 +61,6 @@ pub(crate) fn load_options(target: &Target) -> LoadOptions {
             Protocol::Full => CaptionRule::All,
             _ => CaptionRule::First(5),
         },
-        ..LoadOptions::default()
     }
 }
 
