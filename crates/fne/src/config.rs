@@ -42,7 +42,7 @@ pub struct TrainConfig {
     /// Pairs whose activations are kept at once. A value below `batch` saves memory but costs one more forward pass per step. The
     /// loss and its gradient are the same as for the whole batch, except for the dropout masks.
     pub micro_batch: usize,
-    /// Which parameters learn: `"all"`, `"heads"` or `{ last = 2 }`.
+    /// Which parameters learn: `"all"`, `"heads"`, `{ last = 2 }` or `{ lora = { rank = 8 } }`.
     #[serde(default, skip_serializing_if = "LearningParts::is_all")]
     pub parts: LearningParts,
     /// What is minimised.
