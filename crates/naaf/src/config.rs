@@ -122,7 +122,8 @@ pub struct NaafTrainConfig {
     pub epochs: usize,
     /// Pairs per step.
     pub batch: usize,
-    /// With `model.towers`, which of their parameters learn: `"all"`, `"heads"`, `{ last = 2 }` or `{ lora = { rank = 8 } }`.
+    /// With `model.towers`, which of their parameters learn: `"all"`, `"heads"`, `{ last = 2 }`, or `{ lora = { rank = 8, alpha = 8, maps = ["query", "value"] } }`: these
+    /// values are the defaults, and other maps are `key`, `out`, `up` and `down`.
     #[serde(default, skip_serializing_if = "LearningParts::is_all")]
     pub parts: LearningParts,
     /// The learning rate of Adam.
