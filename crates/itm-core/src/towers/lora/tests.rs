@@ -312,3 +312,30 @@ fn adapters_that_cannot_be_are_refused() {
     let default = serde_json::from_str::<LearningParts>(r#"{"lora": {}}"#).unwrap();
     assert_eq!(default, LearningParts::Lora(LoraConfig::default()));
 }
+
+/// By hand: an adapter in the map before a layer scale λ of DINOv2 changes the loaded map by (α/r) A B diag λ.
+#[test]
+fn an_adapter_is_merged_before_a_layer_scale() {
+    let (folder, device) = (golden("clip/dinov2"), Device::flex());
+    let own = tempfile::tempdir().unwrap();
+    let [a, b]: [Vec<f32>; 2] = [0.25, 0.5].map(|by| (0..24).map(|k| by * k as f32).collect());
+    let mut file = CheckpointWriter::default();
+    let names = adapter::matrices("encoder.layer.1.attention.output.dense.weight");
+    file.f32s(&names[0], &[1, 24], &a);
+    file.f32s(&names[1], &[24, 1], &b);
+    fs::write(own.path().join(adapter::MATRICES), file.contents("pt").unwrap()).unwrap();
+    let config = r#"{"peft_type": "LORA", "r": 1, "lora_alpha": 3}"#;
+    fs::write(own.path().join(adapter::CONFIG), config).unwrap();
+    let out = |adapter| {
+        let model = Vit::adapted(&folder, adapter, &device).unwrap().0;
+        host(model.blocks[1].attention.out.weight.val()) // [in, out]
+    };
+    let scales = Golden::open(&folder.join("model.safetensors"));
+    let scale = scales.values("encoder.layer.1.layer_scale1.lambda1");
+    let (plain, got) = (out(None), out(Some(own.path())));
+    for (at, (got, plain)) in got.iter().zip(plain).enumerate() {
+        let (i, o) = (at / 24, at % 24);
+        let want = plain + 3.0 * a[i] * b[o] * scale[o];
+        assert!((got - want).abs() <= 1e-5 * want.abs().max(1.0), "{i}, {o}: {got}, want {want}");
+    }
+}
