@@ -42,7 +42,8 @@ pub struct TrainConfig {
     /// Pairs whose activations are kept at once. A value below `batch` saves memory but costs one more forward pass per step. The
     /// loss and its gradient are the same as for the whole batch, except for the dropout masks.
     pub micro_batch: usize,
-    /// Which parameters learn: `"all"`, `"heads"` or `{ last = 2 }`.
+    /// Which parameters learn: `"all"`, `"heads"`, `{ last = 2 }`, or `{ lora = { rank = 8, alpha = 8, maps = ["query", "value"] } }`: these
+    /// values are the defaults, and other maps are `key`, `out`, `up` and `down`.
     #[serde(default, skip_serializing_if = "LearningParts::is_all")]
     pub parts: LearningParts,
     /// What is minimised.

@@ -46,7 +46,11 @@ impl Method for Fne {
         online.or_else(|| first_non_finite("momentum", &self.momentum))
     }
 
+    /// Beside its state: with LoRA also the [files of PEFT](itm_core::towers::LearningParts::files).
     fn save(&self, write: &mut dyn FnMut(&str, &[u8]) -> Result<()>) -> Result<()> {
+        for (name, contents) in self.config.train.parts.files(self.online(), &self.config.model)? {
+            write(&name, &contents)?;
+        }
         let modules = |model: &mut CheckpointWriter| {
             model.module("online", self.online());
             model.module("momentum", &self.momentum);

@@ -1,14 +1,13 @@
 //! States of the online encoders before pooling: one row per patch, one row per word piece.
 
 use burn::module::Module;
-use burn::tensor::Tensor;
-use itm_core::encoders::{ImagePool, PatchGrid, TokenBatch};
-use itm_core::learn::check_texts;
+use itm_core::encoders::{ImagePool, PatchGrid};
+use itm_core::learn::{Images, check_texts};
 use itm_core::vision::PictureBatch;
 use itm_core::{Result, host};
 
 use crate::step::Fne;
-use itm_core::towers::{BertEncoder, ImageEncoder, TEXTS, TextEncoder, TowerDropout, VitEncoder};
+use itm_core::towers::{ImageEncoder, TEXTS, TextEncoder, TowerDropout};
 
 /// The online encoders in evaluation mode, with all their rows in the joint space.
 ///
@@ -28,18 +27,20 @@ use itm_core::towers::{BertEncoder, ImageEncoder, TEXTS, TextEncoder, TowerDropo
 #[derive(Debug)]
 pub(crate) struct States<'a> {
     model: &'a Fne,
-    image: VitEncoder,
-    text: BertEncoder,
+    image: ImageEncoder,
+    text: TextEncoder,
+    grid: PatchGrid,
 }
 
 impl Fne {
     /// The states; `None` unless images are pictures and captions are word pieces, and both pools are means.
     pub(crate) fn states(&self) -> Option<States<'_>> {
-        match (self.online().image.valid(), self.online().text.valid()) {
+        match (&self.online().image, &self.online().text) {
             (ImageEncoder::Vit(image), TextEncoder::Bert(text))
                 if image.pool != ImagePool::ClassPatches && !image.unit && !text.unit =>
             {
-                Some(States { model: self, image, text })
+                let (image, text) = (self.online().image.valid(), self.online().text.valid());
+                Some(States { model: self, grid: image.grid()?, image, text })
             }
             _ => None,
         }
@@ -49,7 +50,7 @@ impl Fne {
 impl States<'_> {
     /// The grid of the patches.
     pub(crate) fn grid(&self) -> PatchGrid {
-        PatchGrid::new(self.image.size, self.image.vit.shape.patch)
+        self.grid
     }
 
     /// Width d of a row.
@@ -62,10 +63,7 @@ impl States<'_> {
     /// # Panics
     /// If the pictures are of another size than the encoder's.
     pub(crate) fn patches(&self, pictures: &PictureBatch) -> Vec<f32> {
-        let states = self.image.states(pictures.size, &pictures.values, TowerDropout::Off);
-        let [b, rows, width] = states.dims();
-        let patches = states.narrow(1, 1, rows - 1).reshape([b * (rows - 1), width]);
-        host(self.image.projected(patches))
+        host(self.image.tokens(Images::from(pictures), TowerDropout::Off))
     }
 
     /// w of each caption, `[l, d]` row-major; captions are cut as in evaluation.
@@ -78,12 +76,9 @@ impl States<'_> {
     }
 
     fn block(&self, texts: &[Vec<u32>]) -> Vec<Vec<f32>> {
-        let tokens = TokenBatch::new(texts);
-        let states: Tensor<3> = self.text.bert.forward(&tokens, itm_kernels::Noise::Off);
-        let [b, l, width] = states.dims();
-        let rows = host(self.text.projected(states.reshape([b * l, width])));
-        let d = self.width();
+        let rows = self.text.tokens(&self.text.read(texts, None), TowerDropout::Off);
+        let [_, l, d] = rows.dims();
         let real = |(row, text): (&[f32], &Vec<u32>)| row[..text.len() * d].to_vec();
-        rows.chunks_exact(l * d).zip(texts).map(real).collect()
+        host(rows).chunks_exact(l * d).zip(texts).map(real).collect()
     }
 }

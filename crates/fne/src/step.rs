@@ -87,7 +87,8 @@ impl Fne {
         let (mut online, loaded) =
             Encoders::open(&config.model, image_dim, vocabulary, seed, &device)?;
         precision_of("train.precision", config.train.precision, &device)?;
-        online = online.with_precision(config.train.precision).with_learning(config.train.parts);
+        online = online.with_precision(config.train.precision);
+        online = online.with_learning(&config.train.parts, &config.model, seed)?;
         online.contrast = config.train.contrast().map(|options| Contrast::new(options, &device));
         let (sampler, d) = (&config.sampler, config.model.embed_dim);
         Ok(Self {

@@ -45,9 +45,9 @@ mod optim;
 pub use activation::Activation;
 #[cfg(feature = "burn")]
 pub use layers::{
-    BiGru, BlockShape, CrossProducts, Dropout, Gru, HostProducts, LayerNorm, Linear, SelfAttention,
-    TransformerBlock, bag, embedding, masked_mean, matmul, normalize_rows, order_similarity,
-    uniform,
+    BiGru, BlockShape, CrossProducts, Dropout, Gru, HostProducts, LayerNorm, Linear, LowRank,
+    SelfAttention, TransformerBlock, bag, embedding, masked_mean, matmul, normalize_rows,
+    order_similarity, uniform,
 };
 pub use matrix::Matrix;
 #[cfg(feature = "burn")]

@@ -71,12 +71,16 @@ pub struct Files<'a> {
 }
 
 impl Files<'_> {
-    /// Writes a file of the checkpoint, durably.
+    /// Writes a file of the checkpoint, durably. The name may begin with a folder.
     ///
     /// # Errors
     /// If the file cannot be written.
     pub fn add(&mut self, name: &str, contents: &[u8]) -> Result<()> {
-        write_file(self.disk, &self.folder.join(name), contents)?;
+        let path = self.folder.join(name);
+        let inside = path.parent().filter(|parent| *parent != self.folder);
+        inside.map_or(Ok(()), |folder| make_folders(self.disk, folder))?;
+        write_file(self.disk, &path, contents)?;
+        inside.map_or(Ok(()), |folder| apply(self.disk, Effect::SyncFolder(folder)))?;
         self.hashes.insert(name.to_owned(), sha256_hex(contents));
         Ok(())
     }

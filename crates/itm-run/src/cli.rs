@@ -266,7 +266,7 @@ pub(crate) struct EmbedArgs {
     /// Folder of the model, or its name on the hub: `openai/clip-vit-base-patch32`.
     #[arg(long, value_name = "DIR|NAME")]
     pub model: String,
-    /// Folder of a LoRA adapter of PEFT for it: CLIP and SigLIP.
+    /// Folder of a LoRA adapter of PEFT for it: of a training with `train.parts = { lora = {} }`, or of another program.
     #[arg(long, value_name = "DIR")]
     pub adapter: Option<PathBuf>,
     /// Folder of the pictures (JPEG, PNG, WebP), or a list of file names beside it, one per line.

@@ -1,7 +1,9 @@
 //! The sections of a config file. An unknown key is an error, and so is a missing key that has no default.
 
+use itm_core::encoders::ImagePool;
 use itm_core::learn::{Schedule as Rates, above_zero, at_least_one, at_least_zero, within};
 use itm_core::start::{StartFrom, StartOptions};
+use itm_core::towers::{ImageConfig, LearningParts, ModelConfig, TextConfig};
 use itm_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
@@ -39,6 +41,9 @@ pub struct NaafModelConfig {
     pub cca: Option<StartOptions>,
     /// How rows of regions and words become a score.
     pub score: Score,
+    /// Encoders of pictures and word pieces in place of `region_map`, `text` and the keys of words: every patch is a region, every piece a word.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub towers: Option<NaafTowers>,
     /// The map of regions.
     pub region_map: RegionMapKind,
     /// The encoder of captions.
@@ -49,6 +54,17 @@ pub struct NaafModelConfig {
     pub word_vectors: VectorsFrom,
     /// Whether the word vectors of a BiGRU are frozen.
     pub freeze_embedding: bool,
+}
+
+/// Encoders whose patches are the regions and whose word pieces are the words: ViT, CLIP or SigLIP, and BERT, CLIP or SigLIP.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct NaafTowers {
+    /// Pictures to rows of patches.
+    pub image: ImageConfig,
+    /// Captions to rows of word pieces.
+    pub text: TextConfig,
 }
 
 /// How rows of regions and words become a score.
@@ -106,6 +122,10 @@ pub struct NaafTrainConfig {
     pub epochs: usize,
     /// Pairs per step.
     pub batch: usize,
+    /// With `model.towers`, which of their parameters learn: `"all"`, `"heads"`, `{ last = 2 }`, or `{ lora = { rank = 8, alpha = 8, maps = ["query", "value"] } }`: these
+    /// values are the defaults, and other maps are `key`, `out`, `up` and `down`.
+    #[serde(default, skip_serializing_if = "LearningParts::is_all")]
+    pub parts: LearningParts,
     /// The learning rate of Adam.
     pub learning_rate: f64,
     /// How the learning rate falls.
@@ -189,6 +209,14 @@ impl NaafConfig {
         attention.check()?;
         mining.check()?;
         train.check()?;
+        match model.pair() {
+            Some(pair) => train.parts.check("train.parts", &pair)?,
+            None if !train.parts.is_all() => {
+                let got = format!("{:?}", train.parts);
+                return Err(Error::invalid("train.parts", "\"all\" without model.towers", got));
+            }
+            None => {}
+        }
         at_least_zero("loss.margin", loss.margin)
     }
 }
@@ -219,6 +247,33 @@ impl NaafModelConfig {
         }
     }
 
+    /// The towers as a pair of encoders of one width.
+    pub fn pair(&self) -> Option<ModelConfig> {
+        let NaafTowers { image, text } = self.towers.clone()?;
+        Some(ModelConfig { image, text, ..ModelConfig::new(self.embed_dim, 1) })
+    }
+
+    /// Refuses towers without patches or word pieces, and beginnings that they do not have.
+    fn check_towers(&self, pair: &ModelConfig) -> Result<()> {
+        let wrong = |key, expected, got| Err(Error::invalid(key, expected, got));
+        let (image, text) = ("model.towers.image", "model.towers.text");
+        match (&pair.image, &pair.text) {
+            (ImageConfig::Features(_), _) => wrong(image, "an encoder of pictures", "features"),
+            (ImageConfig::Vit(vit), _) if vit.pool == ImagePool::ClassPatches => {
+                wrong(image, "a pool of rows that are as wide as one", "class_patches")
+            }
+            (_, TextConfig::Gru(_)) => wrong(text, "an encoder of word pieces", "gru"),
+            (_, TextConfig::Bag(_)) => wrong(text, "an encoder of word pieces", "bag"),
+            _ if self.start == StartFrom::Cca => {
+                wrong("model.start", "\"random\" with model.towers", "\"cca\"")
+            }
+            _ if self.word_vectors == VectorsFrom::Given => {
+                wrong("model.word_vectors", "\"random\" with model.towers", "\"given\"")
+            }
+            _ => pair.validate(),
+        }
+    }
+
     /// The closed form that the weights begin with, if `start` is `cca`.
     pub fn closed_form(&self) -> Option<&StartOptions> {
         self.cca.as_ref().filter(|_| self.start == StartFrom::Cca)
@@ -227,6 +282,9 @@ impl NaafModelConfig {
     pub(crate) fn check(&self) -> Result<()> {
         at_least_one("model.embed_dim", self.embed_dim)?;
         at_least_one("model.word_dim", self.word_dim)?;
+        if let Some(pair) = self.pair() {
+            return self.check_towers(&pair);
+        }
         if self.freeze_embedding && self.text == TextKind::Words {
             let expected = "false with text = \"words\", where only the table learns";
             return Err(Error::invalid("model.freeze_embedding", expected, true));

@@ -1,7 +1,6 @@
 //! What each word of a text adds to the score with an image and takes from this score: Eq. 7 to 12, word by word.
 
 use itm_core::Result;
-use itm_core::data::Bounds;
 use itm_core::encoders::Places;
 use itm_core::learn::{Effect, Word, WordMap, WordMaps, within};
 use itm_kernels::cross_attention::parts;
@@ -90,7 +89,7 @@ pub fn effects(
 impl Effects {
     /// The effects as a report shows them. `words` says which positions of the text belong to which word. A position without a word
     /// is a mark.
-    pub(crate) fn maps(self, regions: Option<&[Bounds]>, words: &[Word]) -> WordMaps {
+    pub(crate) fn maps(self, places: Places, words: &[Word]) -> WordMaps {
         let name = |i: usize| match words.iter().find(|word| word.pieces.contains(&i)) {
             Some(word) => word.text.clone(),
             None if i == 0 => "<start>".to_owned(),
@@ -102,7 +101,7 @@ impl Effects {
             effect: Some(word.effect),
         };
         WordMaps {
-            places: Places::Boxes(regions.unwrap_or_default().to_vec()),
+            places,
             score: Some(self.score),
             words: self.words.into_iter().enumerate().map(map).collect(),
         }
@@ -111,6 +110,7 @@ impl Effects {
 
 #[cfg(test)]
 mod tests {
+    use itm_core::data::Bounds;
     use itm_core::scored::Scored;
     use itm_kernels::random;
 
@@ -267,12 +267,13 @@ mod tests {
         let word = |text: &str, k| Word { text: text.into(), pieces: k..k + 1 };
         let names = |maps: &WordMaps| maps.words.iter().map(|w| w.word.clone()).collect::<Vec<_>>();
         let boxes = [Bounds::around(0.5, 0.5, 0.2, 0.2); 3];
-        let maps = made.clone().maps(Some(&boxes), &[word("red", 1), word("ball", 2)]);
+        let maps =
+            made.clone().maps(Places::Boxes(boxes.into()), &[word("red", 1), word("ball", 2)]);
         assert_eq!(names(&maps), ["<start>", "red", "ball", "<end>"]);
         assert_eq!((maps.places, maps.score), (Places::Boxes(boxes.into()), Some(made.score)));
         let (got, want) = (&maps.words[2], &made.words[2]);
         assert_eq!((&got.values, got.effect.as_ref()), (&want.products, Some(&want.effect)));
-        let maps = made.maps(None, &[0, 1, 2, 3].map(|k| word("a", k)));
+        let maps = made.maps(Places::Boxes(vec![]), &[0, 1, 2, 3].map(|k| word("a", k)));
         assert_eq!((names(&maps), maps.places), (vec!["a".to_owned(); 4], Places::Boxes(vec![])));
     }
 }

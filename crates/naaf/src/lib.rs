@@ -24,15 +24,17 @@ pub use all_pairs::CrossScores;
 pub use attention::{Asks, Attention, Intra, NegativeAware, Phase, Pooling, RawNorm, Scan};
 pub use boundary::{Boundary, Form, ScoreDistribution, ln_alpha_star, lower_bound, optimal};
 pub use config::{
-    NaafConfig, NaafLossConfig, NaafModelConfig, NaafTrainConfig, Reduction, RegionMapKind, Score,
-    TextKind, VectorsFrom, WarmupLoss,
+    NaafConfig, NaafLossConfig, NaafModelConfig, NaafTowers, NaafTrainConfig, Reduction,
+    RegionMapKind, Score, TextKind, VectorsFrom, WarmupLoss,
 };
 pub use effects::{Effects, WordEffect, effects};
 pub use mining::{
     AboveOne, AlphaStar, InferenceBoundary, MiningBatch, MiningConfig, NegativeImage, Sampling,
     Schedule, WordPool, mine, word_scores,
 };
-pub use model::{BiGru, NaafEncoders, PaddedRows, RegionBatch, RegionMap, WordEncoder, WordTable};
+pub use model::{
+    BiGru, NaafEncoders, PaddedRows, RegionEncoder, RegionMap, WordEncoder, WordTable,
+};
 pub use preset::Preset;
 pub use step::Naaf;
 

@@ -23,9 +23,9 @@ const BOUNDARY: &str = "boundary";
 
 impl Method for Naaf {
     /// # Errors
-    /// If the images are not regions, or are regions of another width.
+    /// If the images are of another kind or width than the encoder's.
     fn begin_epoch(&mut self, epoch: usize, train: Items) -> Result<()> {
-        train.images.regions(self.region_dim())?;
+        self.check_items(train.images)?;
         self.learner.begin_epoch(epoch);
         Ok(())
     }
@@ -33,7 +33,7 @@ impl Method for Naaf {
     /// One update of the encoders and of the boundary. The boundary moves by the scores before the update.
     ///
     /// # Errors
-    /// If the parts of the batch do not have one row per pair; if the images are not regions of the right width, or an image has no
+    /// If the parts of the batch do not have one row per pair; if the images are of another kind or width than the encoder's, or an image has no
     /// region; if a value of a region, a score, the loss or the norm of its gradients is not finite; if a caption has no word, or a
     /// word's number is outside the vocabulary. A step that fails changes nothing.
     fn step(&mut self, batch: &Batch, seed: u64, observe: Observe) -> Result<Step> {
@@ -42,20 +42,21 @@ impl Method for Naaf {
 
     /// Uses the boundary of inference, and intra-text propagation if the config has it.
     fn scored<'a>(&'a self, items: Items<'a>) -> Result<Box<dyn Scored + 'a>> {
-        let regions = items.images.regions(self.region_dim())?;
-        self.encoders().check_texts(items.texts)?;
+        self.check_items(items.images)?;
+        let texts = &*self.cut(items.texts);
+        self.encoders().check_texts(texts)?;
         let (model, config, dim) =
             (self.encoders().valid(), &self.config, self.config.model.embed_dim);
         if config.model.score == Score::Global {
             let (images, texts) =
-                (rows::of_images(&model, regions)?, rows::of_texts(&model, items.texts));
+                (rows::of_images(&model, items.images)?, rows::of_texts(&model, texts));
             let similarity = Similarity::Cosine;
             return Ok(Box::new(EmbeddingRows { dim, images, texts, similarity }));
         }
-        let lengths: Vec<usize> = items.texts.iter().map(Vec::len).collect();
-        let images = (rows::of_regions(&model, regions)?, regions.counts());
-        let texts = (rows::of_words(&model, items.texts, dim), &lengths[..]);
+        let (regions, counts) = rows::of_regions(&model, items.images)?;
+        let (words, lengths) = rows::of_words(&model, texts, dim);
         let boundary = self.boundary.inference(&config.mining) as f32;
+        let (images, texts) = ((regions, &counts[..]), (words, &lengths[..]));
         Ok(Box::new(CrossScores::new(images, texts, dim, boundary, &config.attention)?))
     }
 
@@ -63,7 +64,13 @@ impl Method for Naaf {
         first_non_finite("encoders", self.encoders())
     }
 
+    /// Beside its state: with LoRA also the [files of PEFT](itm_core::towers::LearningParts::files).
     fn save(&self, write: &mut dyn FnMut(&str, &[u8]) -> Result<()>) -> Result<()> {
+        if let (Some(towers), Some(pair)) = (self.encoders().towers(), self.config.model.pair()) {
+            for (name, contents) in self.config.train.parts.files(&towers, &pair)? {
+                write(&name, &contents)?;
+            }
+        }
         let model = |model: &mut CheckpointWriter| {
             model.module("encoders", self.encoders());
             model.f64s(BOUNDARY, &numbers(&self.boundary));

@@ -1,16 +1,19 @@
-//! The encoders: a map of regions, and a bidirectional recurrent unit over words or a table of word vectors.
+//! The encoders: a map of regions, and a bidirectional recurrent unit over words or a table of word vectors; or the patches and word pieces of two
+//! published towers.
 
 mod regions;
 mod words;
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
-use itm_core::Result;
 use itm_core::data::WordVectors;
 use itm_core::encoders::{BiGruText, BiGruTextShape, InputDropout, TokenBatch};
-use itm_core::learn::{check_texts, size_within};
+use itm_core::learn::{Images, check_texts, size_within};
 use itm_core::start::Start;
-use itm_core::{Error, data::RegionRows};
+use itm_core::towers::{
+    CaptionInput, Encoders, ImageEncoder, LearningParts, TextEncoder, TowerDropout,
+};
+use itm_core::{Error, Result};
 use itm_kernels::dropout::Mask;
 use itm_kernels::{masked_mean, normalize_rows, random};
 
@@ -22,9 +25,19 @@ pub use words::WordTable;
 #[derive(Module, Debug)]
 pub struct NaafEncoders {
     /// Regions to the joint space.
-    pub image: RegionMap,
+    pub image: RegionEncoder,
     /// Words to the joint space.
     pub text: WordEncoder,
+}
+
+/// Regions to the joint space.
+#[derive(Module, Debug)]
+#[allow(clippy::large_enum_variant)] // only one value exists
+pub enum RegionEncoder {
+    /// A map of given regions.
+    Map(RegionMap),
+    /// An encoder of pictures, whose patches are the regions.
+    Patches(ImageEncoder),
 }
 
 /// Words to the joint space.
@@ -35,6 +48,8 @@ pub enum WordEncoder {
     BiGru(BiGru),
     /// A table of word vectors.
     Words(WordTable),
+    /// An encoder of word pieces, which are the words.
+    Pieces(TextEncoder),
 }
 
 /// A bidirectional recurrent unit over word vectors, which may be frozen.
@@ -76,29 +91,15 @@ impl PaddedRows {
     }
 }
 
-/// Regions of a batch, without padding.
-#[derive(Debug, Clone, Copy)]
-pub struct RegionBatch<'a> {
-    /// Number of regions of each image, at least 1.
-    pub counts: &'a [usize],
-    /// `[Σ counts, x]`
-    pub values: &'a [f32],
-}
-
-impl<'a> From<&'a RegionRows> for RegionBatch<'a> {
-    fn from(rows: &'a RegionRows) -> Self {
-        Self { counts: &rows.counts, values: &rows.values }
-    }
-}
-
 impl NaafEncoders {
     /// Refuses captions that the text encoder cannot read.
     ///
     /// # Errors
-    /// If a caption has no word, or a word's number is outside the vocabulary.
+    /// If a caption has no word, or a word's number is outside the vocabulary; and as [`TextEncoder::check`].
     pub(crate) fn check_texts<C: AsRef<[u32]>>(&self, texts: &[C]) -> Result<()> {
         check_texts(texts, None)?;
         let known = match &self.text {
+            WordEncoder::Pieces(encoder) => return encoder.check(texts),
             WordEncoder::BiGru(unit) => unit.words.words.dims()[0],
             WordEncoder::Words(table) => table.table.dims()[0],
         };
@@ -138,7 +139,37 @@ impl NaafEncoders {
             }
         };
         let image = RegionMap::new(config.region_map, [region_dim, d], part(0), device);
-        Ok(Self { image, text })
+        Ok(Self { image: RegionEncoder::Map(image), text })
+    }
+
+    /// The towers of the configuration, with random or published weights, of which these parts learn.
+    ///
+    /// # Errors
+    /// If the configuration has no towers; as [`Encoders::open`] and [`Encoders::with_learning`].
+    pub fn of_towers(
+        config: &NaafModelConfig,
+        parts: &LearningParts,
+        vocabulary: usize,
+        seed: u64,
+        device: &Device,
+    ) -> Result<Self> {
+        config.check()?;
+        let missing =
+            || Error::invalid("model.towers", "an encoder of pictures and one of captions", "none");
+        let pair = config.pair().ok_or_else(missing)?;
+        let (towers, _) = Encoders::open(&pair, 0, vocabulary, seed, device)?;
+        let Encoders { image, text, .. } = towers.with_learning(parts, &pair, seed)?;
+        Ok(Self { image: RegionEncoder::Patches(image), text: WordEncoder::Pieces(text) })
+    }
+
+    /// The towers, if the encoders are towers.
+    pub(crate) fn towers(&self) -> Option<Encoders> {
+        match (&self.image, &self.text) {
+            (RegionEncoder::Patches(image), WordEncoder::Pieces(text)) => {
+                Some(Encoders { image: image.clone(), text: text.clone(), contrast: None })
+            }
+            _ => None,
+        }
     }
 
     /// The encoders with these maps as weights: the start of `model.start = "cca"`.
@@ -149,8 +180,11 @@ impl NaafEncoders {
         let WordEncoder::Words(words) = self.text else {
             return Err(Error::invalid("a start", "a table of words", "a recurrent unit"));
         };
+        let RegionEncoder::Map(image) = self.image else {
+            return Err(Error::invalid("a start", "a map of regions", "an encoder of pictures"));
+        };
         let text = WordEncoder::Words(words.with_map(&start.text)?);
-        Ok(Self { image: self.image.with_map(&start.image)?, text })
+        Ok(Self { image: RegionEncoder::Map(image.with_map(&start.image)?), text })
     }
 
     /// The encoders with given vectors, such as GloVe's, for the words that have one: the start of `model.word_vectors = "given"`.
@@ -174,12 +208,22 @@ impl NaafEncoders {
             };
             format!("{map:?} to {image}, a recurrent unit to {text}, freeze_embedding {frozen}")
         };
-        let map = match self.image.gain {
+        let kinds = [
+            matches!(self.image, RegionEncoder::Patches(_)),
+            matches!(self.text, WordEncoder::Pieces(_)),
+        ];
+        if kinds != [config.towers.is_some(); 2] {
+            let expected = "towers for both sides, as model.towers says, or for none";
+            return Err(Error::invalid("encoders", expected, "others"));
+        }
+        let RegionEncoder::Map(image) = &self.image else { return Ok(()) };
+        let map = match image.gain {
             Some(_) => RegionMapKind::WeightNorm,
             None => RegionMapKind::Xavier,
         };
-        let [_, image] = self.image.dims();
+        let [_, image] = image.dims();
         let got = match &self.text {
+            WordEncoder::Pieces(_) => return Ok(()),
             WordEncoder::BiGru(BiGru { words, frozen }) => {
                 let width = words.gru.ahead.w_hh.dims()[0];
                 described([image, width], map, TextKind::Bigru, *frozen)
@@ -193,11 +237,11 @@ impl NaafEncoders {
         if got == want { Ok(()) } else { Err(Error::invalid("encoders", want, got)) }
     }
 
-    /// Unit rows of regions, padded with meaningless rows. Dropout has one mask per image.
+    /// Unit rows of regions or patches, padded with meaningless rows. Dropout has one mask per image.
     ///
     /// # Panics
-    /// If there are not as many values as the counts say, or an image has no region.
-    pub fn regions(&self, batch: RegionBatch, dropout: InputDropout) -> PaddedRows {
+    /// If the images are of another kind than the encoder's, there are not as many values as the counts say, or an image has no region.
+    pub fn regions(&self, batch: Images, dropout: InputDropout) -> PaddedRows {
         self.mapped(batch, dropout).unit()
     }
 
@@ -205,13 +249,23 @@ impl NaafEncoders {
     ///
     /// # Panics
     /// As [`regions`](Self::regions).
-    pub(crate) fn image_means(&self, batch: RegionBatch, dropout: InputDropout) -> Tensor<2> {
+    pub(crate) fn image_means(&self, batch: Images, dropout: InputDropout) -> Tensor<2> {
         self.mapped(batch, dropout).means()
     }
 
-    fn mapped(&self, batch: RegionBatch, dropout: InputDropout) -> PaddedRows {
-        let RegionBatch { counts, values } = batch;
-        let [width, _] = self.image.dims();
+    fn mapped(&self, batch: Images, dropout: InputDropout) -> PaddedRows {
+        let (map, counts, values) = match (&self.image, batch) {
+            (RegionEncoder::Patches(encoder), images) => {
+                let rows = encoder.tokens(images, inside(dropout));
+                let [b, n, _] = rows.dims();
+                return PaddedRows { rows, counts: vec![n; b] };
+            }
+            (RegionEncoder::Map(map), Images::Regions { counts, values, .. }) => {
+                (map, counts, values)
+            }
+            (RegionEncoder::Map(_), images) => panic!("{} for a map of regions", images.kind()),
+        };
+        let [width, _] = map.dims();
         let all = counts.iter().try_fold(0usize, |n, &count| n.checked_add(count));
         let all = all.and_then(|rows| rows.checked_mul(width));
         assert_eq!(Some(values.len()), all, "regions of width {width}, as many as the counts say");
@@ -229,10 +283,7 @@ impl NaafEncoders {
                 at += count;
             }
         }
-        PaddedRows {
-            rows: regions::padded(self.image.mapped(values), counts),
-            counts: counts.to_vec(),
-        }
+        PaddedRows { rows: regions::padded(map.mapped(values), counts), counts: counts.to_vec() }
     }
 
     /// Unit rows of words, padded with meaningless rows.
@@ -255,13 +306,35 @@ impl NaafEncoders {
         self.sums(captions, dropout).means()
     }
 
-    fn sums<C: AsRef<[u32]>>(&self, captions: &[C], dropout: InputDropout) -> PaddedRows {
-        let captions = TokenBatch::new(captions);
-        let rows = match &self.text {
-            WordEncoder::BiGru(bigru) => bigru.states(&captions, dropout),
-            WordEncoder::Words(words) => words.sums(&captions, dropout),
+    /// Number of the words of each caption.
+    pub(crate) fn lengths<C: AsRef<[u32]>>(&self, captions: &[C]) -> Vec<usize> {
+        let length = |caption: &C| match &self.text {
+            WordEncoder::Pieces(encoder) => encoder.unpadded(caption.as_ref()),
+            WordEncoder::BiGru(_) | WordEncoder::Words(_) => caption.as_ref().len(),
         };
-        PaddedRows { rows, counts: captions.lengths }
+        captions.iter().map(length).collect()
+    }
+
+    fn sums<C: AsRef<[u32]>>(&self, captions: &[C], dropout: InputDropout) -> PaddedRows {
+        let batch = TokenBatch::new(captions);
+        let rows = match &self.text {
+            WordEncoder::BiGru(bigru) => bigru.states(&batch, dropout),
+            WordEncoder::Words(words) => words.sums(&batch, dropout),
+            WordEncoder::Pieces(encoder) => {
+                let ordered = CaptionInput::Ordered(batch);
+                let rows = encoder.tokens(&ordered, inside(dropout));
+                return PaddedRows { rows, counts: self.lengths(captions) };
+            }
+        };
+        PaddedRows { rows, counts: batch.lengths }
+    }
+}
+
+/// Dropout inside a tower, which has its own rates.
+fn inside(dropout: InputDropout) -> TowerDropout {
+    match dropout {
+        InputDropout::Off => TowerDropout::Off,
+        InputDropout::On { seed, .. } => TowerDropout::On { share: 0.0, words: 0.0, seed },
     }
 }
 

@@ -2,6 +2,7 @@
 
 use itm_core::learn::Schedule as Rates;
 use itm_core::start::StartFrom;
+use itm_core::towers::LearningParts;
 use serde::{Deserialize, Serialize};
 
 use crate::attention::{Attention, Intra, NegativeAware};
@@ -119,6 +120,7 @@ fn model(word_vectors: VectorsFrom) -> NaafModelConfig {
         start: StartFrom::Random,
         cca: None,
         score: Score::Attention,
+        towers: None,
         region_map: RegionMapKind::Xavier,
         text: TextKind::Bigru,
         word_dim: 300,
@@ -133,6 +135,7 @@ fn train() -> NaafTrainConfig {
         seed: 0,
         epochs: 20,
         batch: 128,
+        parts: LearningParts::All,
         learning_rate: 5e-4,
         schedule: Rates::Steps,
         decay_every: 10,

@@ -1,45 +1,53 @@
 //! The rows of a split, block by block. Scores are computed from these rows.
 
-use itm_core::data::Regions;
 use itm_core::encoders::InputDropout;
-use itm_core::learn::embed_texts;
-use itm_core::{Result, host};
+use itm_core::learn::{ImageItems, Images, embed_texts};
+use itm_core::{Error, Result, host};
 
-use crate::model::{NaafEncoders, PaddedRows, RegionBatch};
+use crate::model::{NaafEncoders, PaddedRows};
 
 /// Items that are encoded at once.
 const BLOCK: usize = 128;
 
-/// Rows of all images one after another, `[Σ counts, d]`.
+/// Rows of all images one after another, `[Σ counts, d]`, and the counts.
 ///
 /// # Errors
-/// If a region cannot be read.
-pub(crate) fn of_regions(model: &NaafEncoders, regions: &Regions) -> Result<Vec<f32>> {
-    let mut values = vec![];
-    for_each_block(regions, |batch| {
+/// If a region or a picture cannot be read.
+pub(crate) fn of_regions(
+    model: &NaafEncoders,
+    images: ImageItems,
+) -> Result<(Vec<f32>, Vec<usize>)> {
+    let (mut values, mut counts) = (vec![], vec![]);
+    for_each_block(images, |batch| {
         let padded = model.regions(batch, InputDropout::Off);
+        counts.extend(&padded.counts);
         real_rows(padded, |_, rows| values.extend_from_slice(rows));
     })?;
-    Ok(values)
+    Ok((values, counts))
 }
 
 /// The mean row of each image at unit length, `[images, d]`.
 ///
 /// # Errors
-/// If a region cannot be read.
-pub(crate) fn of_images(model: &NaafEncoders, regions: &Regions) -> Result<Vec<f32>> {
+/// If a region or a picture cannot be read.
+pub(crate) fn of_images(model: &NaafEncoders, images: ImageItems) -> Result<Vec<f32>> {
     let mut values = vec![];
-    for_each_block(regions, |batch| {
+    for_each_block(images, |batch| {
         values.extend(host(model.image_means(batch, InputDropout::Off)));
     })?;
     Ok(values)
 }
 
-/// Rows of the words of all texts, text after text in the given order, `[Σ lengths, d]`.
-pub(crate) fn of_words(model: &NaafEncoders, texts: &[Vec<u32>], d: usize) -> Vec<f32> {
+/// Rows of the words of all texts, text after text in the given order, `[Σ counts, d]`, and the counts.
+pub(crate) fn of_words(
+    model: &NaafEncoders,
+    texts: &[Vec<u32>],
+    d: usize,
+) -> (Vec<f32>, Vec<usize>) {
+    let counts = model.lengths(texts);
     let mut starts = vec![0];
-    starts.extend(texts.iter().scan(0, |end, text| {
-        *end += text.len();
+    starts.extend(counts.iter().scan(0, |end, count| {
+        *end += count;
         Some(*end)
     }));
     let mut order: Vec<usize> = (0..texts.len()).collect();
@@ -51,7 +59,7 @@ pub(crate) fn of_words(model: &NaafEncoders, texts: &[Vec<u32>], d: usize) -> Ve
             values[starts[block[k]] * d..][..rows.len()].copy_from_slice(rows);
         });
     }
-    values
+    (values, counts)
 }
 
 /// The mean row of each text at unit length, `[texts, d]`.
@@ -59,11 +67,21 @@ pub(crate) fn of_texts(model: &NaafEncoders, texts: &[Vec<u32>]) -> Vec<f32> {
     embed_texts(texts, BLOCK, |some| model.text_means(some, InputDropout::Off))
 }
 
-fn for_each_block(regions: &Regions, mut take: impl FnMut(RegionBatch)) -> Result<()> {
+fn for_each_block(images: ImageItems, mut take: impl FnMut(Images)) -> Result<()> {
+    if let ImageItems::Pictures(pictures) = images {
+        let all: Vec<usize> = (0..pictures.len()).collect();
+        return pictures.some(&all).try_for_each(|batch| {
+            take(Images::from(&batch?));
+            Ok(())
+        });
+    }
+    let ImageItems::Regions(regions) = images else {
+        return Err(Error::invalid("images", "regions or pictures", images.kind()));
+    };
     let images: Vec<usize> = (0..regions.len()).collect();
     for block in images.chunks(BLOCK) {
         let rows = regions.rows(block)?;
-        take(RegionBatch::from(&rows));
+        take(Images::from(&rows));
     }
     Ok(())
 }

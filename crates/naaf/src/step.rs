@@ -1,12 +1,14 @@
 //! One training step.
 
+use std::borrow::Cow;
+
 use burn::module::Module;
 use burn::optim::GradientsParams;
 use burn::tensor::{Device, Tensor};
 use itm_core::encoders::InputDropout;
 use itm_core::learn::{
-    Batch, Images, Numbers, Observe, Schedule as Rates, Step, Trainer, Updates, at_least_one,
-    within,
+    Batch, ImageItems, Images, Numbers, Observe, Schedule as Rates, Step, Trainer, Updates,
+    at_least_one, within,
 };
 use itm_core::{Error, Result, host};
 use itm_kernels::{AdamOptions, CrossProducts, matmul, random};
@@ -15,7 +17,7 @@ use crate::attention::{Attention, Phase};
 use crate::boundary::Boundary;
 use crate::config::{NaafConfig, Score};
 use crate::mining::{MiningBatch, Sampling, Schedule, mine, word_scores};
-use crate::model::{NaafEncoders, PaddedRows, RegionBatch};
+use crate::model::{NaafEncoders, PaddedRows, RegionEncoder};
 use crate::objective::loss;
 
 /// Parts of a step's seed.
@@ -54,8 +56,20 @@ impl Naaf {
         device: &Device,
     ) -> Result<Self> {
         config.model.check_random()?;
+        if config.model.towers.is_some() {
+            return Self::of_towers(config, vocabulary, device);
+        }
         let seed = config.train.seed;
         let encoders = NaafEncoders::new(&config.model, region_dim, vocabulary, seed, device)?;
+        Self::from_encoders(config, encoders, Boundary::default())
+    }
+
+    fn of_towers(config: &NaafConfig, vocabulary: usize, device: &Device) -> Result<Self> {
+        config.check()?;
+        let device = if device.is_autodiff() { device.clone() } else { device.clone().autodiff() };
+        let train = &config.train;
+        let encoders =
+            NaafEncoders::of_towers(&config.model, &train.parts, vocabulary, train.seed, &device)?;
         Self::from_encoders(config, encoders, Boundary::default())
     }
 
@@ -89,7 +103,7 @@ impl Naaf {
         for (name, value) in [("boundary t", boundary.t), ("boundary t_s", boundary.t_s)] {
             within(name, value, "in [0, 1]", |t| (0.0..=1.0).contains(&t))?;
         }
-        let learns = encoders.image.linear.weight.val().device().is_autodiff();
+        let learns = encoders.devices().iter().all(Device::is_autodiff);
         let encoders = if learns { encoders } else { encoders.train() };
         let learner = Trainer::new(encoders, options(config));
         Ok(Self { config: config.clone(), learner, boundary, steps_per_epoch: None })
@@ -117,7 +131,8 @@ impl Naaf {
 
     /// One update of the encoders and of the boundary.
     pub(crate) fn step_by(&mut self, batch: &Batch, seed: u64, observe: Observe) -> Result<Step> {
-        let regions = self.check(batch)?;
+        let texts = self.check(batch)?;
+        let (regions, texts) = (batch.images, &*texts);
         let (train, encoders) = (&self.config.train, self.encoders());
         let dropout = |share, part| InputDropout::On { share, seed: random::derive(seed, part) };
         let of_regions = dropout(train.region_dropout, stream::REGIONS);
@@ -126,12 +141,12 @@ impl Naaf {
         let (scores, mut numbers) = match self.config.model.score {
             Score::Global => {
                 let images = encoders.image_means(regions, of_regions);
-                let texts = encoders.text_means(batch.texts, of_words);
+                let texts = encoders.text_means(texts, of_words);
                 (matmul(images, texts.transpose()), Numbers::default())
             }
             Score::Attention => {
                 let images = encoders.regions(regions, of_regions);
-                let texts = encoders.words(batch.texts, of_words);
+                let texts = encoders.words(texts, of_words);
                 self.attended(images, texts, &mut boundary, seed)?
             }
         };
@@ -184,8 +199,8 @@ impl Naaf {
         Ok((scores, numbers(boundary, &sampling, &texts.counts)))
     }
 
-    /// Refuses a batch that cannot be trained with. Returns its regions.
-    fn check<'a>(&self, batch: &Batch<'a>) -> Result<RegionBatch<'a>> {
+    /// Refuses a batch that cannot be trained with. Returns its captions, cut as in training.
+    fn check<'a>(&self, batch: &Batch<'a>) -> Result<Vec<Cow<'a, [u32]>>> {
         let b = batch.image_ids.len();
         at_least_one("pairs of the batch", b)?;
         count("texts of the batch", b, batch.texts.len())?;
@@ -199,21 +214,51 @@ impl Naaf {
             }
         }
         batch.pairs()?;
-        self.encoders().check_texts(batch.texts)?;
-        let expected = self.region_dim();
+        let cut = |text: &'a [u32]| match &self.config.model.towers {
+            Some(towers) => Cow::Owned(towers.text.training(text)),
+            None => Cow::Borrowed(text),
+        };
+        let texts: Vec<_> = batch.texts.iter().map(|text| cut(text)).collect();
+        self.encoders().check_texts(&texts)?;
+        let expected = match &self.encoders().image {
+            RegionEncoder::Map(map) => map.dims()[0],
+            RegionEncoder::Patches(encoder) => {
+                encoder.check(batch.images, b)?;
+                return Ok(texts);
+            }
+        };
         let refused = |got: String| {
             Err(Error::invalid("images", format!("regions of width {expected}"), got))
         };
         match batch.images {
-            Images::Regions { width, counts, values } if width == expected => {
+            Images::Regions { width, counts, .. } if width == expected => {
                 if let Some(image) = counts.iter().position(|&n| n == 0) {
                     let place = format!("image {image} of the batch");
                     return Err(Error::invalid(place, "at least 1 region", 0));
                 }
-                Ok(RegionBatch { counts, values })
+                Ok(texts)
             }
             Images::Regions { width, .. } => refused(width.to_string()),
             other => refused(other.kind().into()),
+        }
+    }
+
+    /// Captions, cut as in evaluation.
+    pub(crate) fn cut<'t>(&self, texts: &'t [Vec<u32>]) -> Cow<'t, [Vec<u32>]> {
+        match &self.config.model.towers {
+            Some(towers) => texts.iter().map(|text| towers.text.evaluation(text)).collect(),
+            None => Cow::Borrowed(texts),
+        }
+    }
+
+    /// Refuses images of another kind or width than the encoder's.
+    pub(crate) fn check_items(&self, images: ImageItems) -> Result<()> {
+        match (&self.encoders().image, images) {
+            (RegionEncoder::Map(map), images) => images.regions(map.dims()[0]).map(drop),
+            (RegionEncoder::Patches(_), ImageItems::Pictures(_)) => Ok(()),
+            (RegionEncoder::Patches(_), images) => {
+                Err(Error::invalid("images", "pictures", images.kind()))
+            }
         }
     }
 
@@ -229,10 +274,6 @@ impl Naaf {
         })?;
         let updates = Updates { made: self.learner.steps(), all: train.epochs as u64 * steps };
         Ok(train.schedule.rate(train.learning_rate, 0, updates))
-    }
-
-    pub(crate) fn region_dim(&self) -> usize {
-        self.encoders().image.dims()[0]
     }
 }
 

@@ -291,5 +291,9 @@ pub(crate) fn saved(model: &dyn Method) -> BTreeMap<String, Vec<u8>> {
 
 /// Writes the saved files of a model into a folder.
 pub(crate) fn write(files: &BTreeMap<String, Vec<u8>>, folder: &Path) {
-    files.iter().for_each(|(name, contents)| fs::write(folder.join(name), contents).unwrap());
+    for (name, contents) in files {
+        let path = folder.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, contents).unwrap();
+    }
 }

@@ -94,7 +94,8 @@ pub struct HalTrainConfig {
     /// forward pass per step. The loss and its gradient are the same as for the whole batch, except for the dropout masks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub micro_batch: Option<usize>,
-    /// Which parameters learn: `"all"`, `"heads"` or `{ last = 2 }`.
+    /// Which parameters learn: `"all"`, `"heads"`, `{ last = 2 }`, or `{ lora = { rank = 8, alpha = 8, maps = ["query", "value"] } }`: these
+    /// values are the defaults, and other maps are `key`, `out`, `up` and `down`.
     #[serde(default, skip_serializing_if = "LearningParts::is_all")]
     pub parts: LearningParts,
     /// Learning rate of Adam.

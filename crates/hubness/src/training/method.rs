@@ -74,7 +74,12 @@ impl Method for Hal {
         first_non_finite("encoders", self.encoders())
     }
 
+    /// Beside its state: with LoRA also the [files of PEFT](itm_core::towers::LearningParts::files).
     fn save(&self, write: &mut dyn FnMut(&str, &[u8]) -> Result<()>) -> Result<()> {
+        let model = self.config.model.towers();
+        for (name, contents) in self.config.train.parts.files(self.encoders(), &model)? {
+            write(&name, &contents)?;
+        }
         let modules = |model: &mut CheckpointWriter| model.module("encoders", self.encoders());
         self.learner.save(METHOD, write, modules, |state, updates| {
             let (n, d) = (self.bank.len(), self.config.model.embed_dim);

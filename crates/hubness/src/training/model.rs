@@ -52,7 +52,8 @@ pub(super) fn encoders(
     let contrast = loss.contrastive.as_ref().filter(|_| loss.objective.is_contrastive());
     let contrast = contrast.map(|options| Contrast::new(options, device));
     let reports = of_image.into_iter().chain(of_text).collect();
-    let encoders = Encoders { image, text, contrast }.with_learning(config.train.parts);
+    let encoders = Encoders { image, text, contrast };
+    let encoders = encoders.with_learning(&config.train.parts, &model.towers(), seed)?;
     Ok((encoders, reports))
 }
 
@@ -99,12 +100,7 @@ impl HalModelConfig {
     ///
     /// # Panics
     /// If the images are of another kind, width or size than the encoder's.
-    pub fn images(
-        &self,
-        model: &Encoders,
-        images: Images,
-        dropout: InputDropout,
-    ) -> Tensor<2> {
+    pub fn images(&self, model: &Encoders, images: Images, dropout: InputDropout) -> Tensor<2> {
         self.ordered(match (&model.image, images) {
             (ImageEncoder::Features(map), Images::Features(values)) => match self.image_norm {
                 ImageNorm::Unit => map.embed(values, dropout),

@@ -62,6 +62,14 @@ impl SentenceEncoder {
         self
     }
 
+    /// The encoder with an adapter in its BERT: [`DualEncoder::with_adapter`](super::DualEncoder::with_adapter).
+    ///
+    /// # Errors
+    /// As [`DualEncoder::with_adapter`](super::DualEncoder::with_adapter).
+    pub fn with_adapter(self, folder: impl AsRef<Path>) -> Result<Self> {
+        Ok(Self { bert: self.bert.with_adapter(folder)?, ..self })
+    }
+
     /// The numbers of a sentence's word pieces, at most [`most`](Self::most), and whether it was cut.
     ///
     /// # Errors

@@ -96,7 +96,7 @@ impl VitShape {
     }
 
     /// Rows before the patches: 1 for a class token.
-    pub(super) fn class_rows(&self) -> usize {
+    pub(crate) fn class_rows(&self) -> usize {
         usize::from(self.form != VitForm::Siglip)
     }
 }

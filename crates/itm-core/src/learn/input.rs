@@ -194,7 +194,7 @@ pub enum ImageItems<'a> {
 
 impl<'a> ImageItems<'a> {
     /// Kind of the images: `features`, `regions` or `pictures`.
-    pub(crate) fn kind(self) -> &'static str {
+    pub fn kind(self) -> &'static str {
         match self {
             Self::Features(_) => "features",
             Self::Regions(_) => "regions",

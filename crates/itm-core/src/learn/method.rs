@@ -36,6 +36,7 @@ pub trait Method: Any {
     fn non_finite(&self) -> Option<String>;
 
     /// Passes the files with everything that the next step depends on to `write`, each with its name and contents.
+    /// A name may begin with a folder: `adapter/adapter_config.json`.
     ///
     /// # Errors
     /// The errors of `write`.

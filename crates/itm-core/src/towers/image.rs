@@ -10,7 +10,7 @@ use super::config::memory;
 use super::{
     ImageConfig, JointLayer, TowerDropout, VitConfig, Weights, WithReport, derive, started,
 };
-use crate::encoders::{DualEncoder, ImagePool, ImageTower, Projection, Vit};
+use crate::encoders::{DualEncoder, ImagePool, ImageTower, PatchGrid, Projection, Vit};
 use crate::learn::{Images, size_within};
 use crate::start::{InputStatistics, Start};
 use crate::weights::Hub;
@@ -184,6 +184,45 @@ impl ImageEncoder {
             (Self::Features(_), images) => panic!("{} for an encoder of features", images.kind()),
             (Self::Vit(_) | Self::Clip(_), images) => {
                 panic!("{} for an encoder of pictures", images.kind())
+            }
+        }
+    }
+
+    /// A row of the joint space for each patch of each picture, `[b, n, d]`, not of unit length: what the encoder makes of its pooled row, made of
+    /// the patch's row alone. A class row is left out.
+    ///
+    /// # Panics
+    /// If the encoder takes features, or the pictures are of another size than the encoder's.
+    pub fn tokens(&self, images: Images, dropout: TowerDropout) -> Tensor<3> {
+        let Images::Pixels { size, values } = images else {
+            panic!("{} for the patches of an encoder of pictures", images.kind())
+        };
+        let (states, patches) = match self {
+            Self::Features(_) => panic!("patches of an encoder of features"),
+            Self::Vit(encoder) => (encoder.states(size, values, dropout), &encoder.vit),
+            Self::Clip(ClipEncoder { tower, size: own }) => {
+                (tower.tokens(pixels(*own, size, values, &tower.vit)), &tower.vit)
+            }
+        };
+        let ([b, all, width], first) = (states.dims(), patches.shape.class_rows());
+        let n = all - first;
+        let each = states.narrow(1, first, n).reshape([b * n, width]);
+        let rows = match self {
+            Self::Vit(encoder) => encoder.projected(each),
+            Self::Clip(encoder) => encoder.tower.rows_of(each.unsqueeze_dim(1)),
+            Self::Features(_) => each,
+        };
+        let d = rows.dims()[1];
+        rows.reshape([b, n, d])
+    }
+
+    /// The grid of the patches; none for features.
+    pub fn grid(&self) -> Option<PatchGrid> {
+        match self {
+            Self::Features(_) => None,
+            Self::Vit(encoder) => Some(PatchGrid::new(encoder.size, encoder.vit.shape.patch)),
+            Self::Clip(encoder) => {
+                Some(PatchGrid::new(encoder.size, encoder.tower.vit.shape.patch))
             }
         }
     }

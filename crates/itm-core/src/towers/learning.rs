@@ -5,7 +5,8 @@ use itm_kernels::{AdamOptions, DecayRule, TransformerBlock};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Encoders, ImageConfig, ImageEncoder, JointLayer, ModelConfig, TextConfig, TextEncoder,
+    Encoders, ImageConfig, ImageEncoder, JointLayer, LoraConfig, ModelConfig, TextConfig,
+    TextEncoder,
 };
 use crate::learn::{Trainer, within};
 use crate::{Error, Result, parameters};
@@ -18,7 +19,8 @@ use crate::{Error, Result, parameters};
 /// | `all` | learns | learns | learn | learns |
 /// | `{ last = n }` | learns | learns | learn | |
 /// | `heads` | learns | | | |
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+/// | `{ lora = … }` | learns if the configuration adds it | | | adapters learn, in all blocks |
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum LearningParts {
@@ -29,6 +31,8 @@ pub enum LearningParts {
     Heads,
     /// Also the last n blocks.
     Last(usize),
+    /// Adapters of low rank in all blocks, in place of the blocks.
+    Lora(LoraConfig),
 }
 
 impl LearningParts {
@@ -41,7 +45,7 @@ impl LearningParts {
     ///
     /// # Errors
     /// If no tower has blocks, or nothing would learn.
-    pub fn check(self, key: &str, model: &ModelConfig) -> Result<()> {
+    pub fn check(&self, key: &str, model: &ModelConfig) -> Result<()> {
         if self.is_all() {
             return Ok(());
         }
@@ -59,21 +63,38 @@ impl LearningParts {
                 Err(Error::invalid(key, expected, "none"))
             }
             Self::Last(0) => Err(Error::invalid(key, "at least 1 block, or \"heads\"", 0)),
+            Self::Lora(lora) => lora.check(&format!("{key}.lora")),
             _ => Ok(()),
         }
     }
 
+    /// Files of adapters by name, in the layout of PEFT: `adapter/…` of two towers of one published model, else `adapter_image/…` and
+    /// `adapter_text/…`. None without LoRA.
+    ///
+    /// # Errors
+    /// If a published folder is missing or damaged.
+    pub fn files(
+        &self,
+        encoders: &Encoders,
+        model: &ModelConfig,
+    ) -> Result<Vec<(String, Vec<u8>)>> {
+        match self {
+            Self::Lora(lora) => lora.files(encoders, model),
+            _ => Ok(vec![]),
+        }
+    }
+
     /// Number of the first block that learns.
-    fn first(self, blocks: usize) -> usize {
+    fn first(&self, blocks: usize) -> usize {
         match self {
             Self::All => 0,
-            Self::Heads => blocks,
-            Self::Last(n) => blocks.saturating_sub(n),
+            Self::Heads | Self::Lora(_) => blocks,
+            Self::Last(n) => blocks.saturating_sub(*n),
         }
     }
 
     /// Blocks of which the last learn as in `whole`.
-    fn blocks(self, fixed: &mut [TransformerBlock], whole: &[TransformerBlock]) {
+    fn blocks(&self, fixed: &mut [TransformerBlock], whole: &[TransformerBlock]) {
         let first = self.first(whole.len());
         fixed[first..].clone_from_slice(&whole[first..]);
     }
@@ -124,13 +145,25 @@ impl Encoders {
         Trainer::new(self, options).with_factors(factors.unwrap_or_default())
     }
 
-    /// The encoders in which only these parts learn. Their values stay as they are.
-    #[must_use]
-    pub fn with_learning(self, parts: LearningParts) -> Self {
-        if parts.is_all() {
-            return self;
+    /// The encoders of `model` in which only these parts learn. Their rows stay as they are. The seed decides where adapters begin.
+    ///
+    /// # Errors
+    /// If a map has no adapter of the rank, or none that its files can hold.
+    pub fn with_learning(
+        self,
+        parts: &LearningParts,
+        model: &ModelConfig,
+        seed: u64,
+    ) -> Result<Self> {
+        match parts {
+            LearningParts::All => Ok(self),
+            LearningParts::Lora(lora) => lora.added_to(self, model, seed),
+            LearningParts::Heads | LearningParts::Last(_) => Ok(self.with_last(parts)),
         }
-        let last = parts != LearningParts::Heads;
+    }
+
+    fn with_last(self, parts: &LearningParts) -> Self {
+        let last = *parts != LearningParts::Heads;
         let image = match self.image {
             ImageEncoder::Features(map) => ImageEncoder::Features(map),
             ImageEncoder::Vit(mut encoder) => {
@@ -199,4 +232,4 @@ fn block(path: &str) -> Option<i32> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

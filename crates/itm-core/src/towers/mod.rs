@@ -31,10 +31,13 @@ mod config;
 mod embed;
 mod image;
 mod learning;
+mod lora;
 mod parts;
 #[cfg(test)]
 mod start_tests;
 mod text;
+#[cfg(test)]
+mod tokens_tests;
 mod transform;
 
 use burn::module::Module;
@@ -58,6 +61,7 @@ pub use config::{
 pub use embed::TEXTS;
 pub use image::{ClipEncoder, ImageEncoder, ImageInput, VitEncoder};
 pub use learning::LearningParts;
+pub use lora::{BlockMap, LoraConfig};
 pub use parts::{BatchEmbeddings, StepInputs};
 pub use text::{BertEncoder, CaptionInput, TextEncoder};
 pub use transform::FeatureTransform;

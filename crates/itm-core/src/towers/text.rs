@@ -163,6 +163,36 @@ impl TextEncoder {
         }
     }
 
+    /// A row of the joint space for each word piece, `[b, l, d]`, not of unit length: what the encoder makes of its pooled row, made of the piece's row
+    /// alone.
+    ///
+    /// # Panics
+    /// As [`Encoders::captions`](super::Encoders::captions), and if the encoder reads no word pieces.
+    pub fn tokens(&self, captions: &CaptionInput, dropout: TowerDropout) -> Tensor<3> {
+        let CaptionInput::Ordered(tokens) = captions else { panic!("stems without an order") };
+        let states = match self {
+            Self::Bert(encoder) => encoder.bert.forward(tokens, dropout.noise(4)),
+            Self::Clip(tower) => tower.tokens(tokens),
+            Self::Gru(_) | Self::Bag(_) => panic!("word pieces of an encoder of words or stems"),
+        };
+        let [b, l, width] = states.dims();
+        let each = states.reshape([b * l, width]);
+        let rows = match self {
+            Self::Bert(encoder) => encoder.projected(each),
+            Self::Clip(tower) => tower.rows_of(each),
+            Self::Gru(_) | Self::Bag(_) => each,
+        };
+        let d = rows.dims()[1];
+        rows.reshape([b, l, d])
+    }
+
+    /// Number of the word pieces of a caption without its padding, which SigLIP reads too: all pieces but the copies of the last.
+    pub fn unpadded(&self, caption: &[u32]) -> usize {
+        let padded = matches!(self, Self::Clip(tower) if tower.shape.end.is_none());
+        let copies = caption.windows(2).rev().take_while(|two| padded && two[0] == two[1]).count();
+        caption.len() - copies
+    }
+
     /// Refuses captions that the encoder cannot encode.
     ///
     /// # Errors

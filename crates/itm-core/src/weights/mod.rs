@@ -9,6 +9,8 @@
 //! | missing, misshaped and unused tensors | [`LoadReport`] |
 //! | a model with these weights (feature `burn`) | `encoders::Vit::open`, `encoders::Bert::open` |
 
+#[cfg(feature = "burn")]
+pub(crate) mod adapter;
 mod files;
 mod hub;
 #[cfg(feature = "burn")]

@@ -86,7 +86,7 @@ impl SelfAttention {
         );
         let Heads { heads: h, keys, .. } = self.heads_of(x.dims(), keys, Noise::Off);
         let w = d / h;
-        let weight = self.qkv.weight.val().reshape([d, 3, h, w]);
+        let weight = self.qkv.matrix().reshape([d, 3, h, w]);
         let bias = self.qkv.bias.val().reshape([3, h, w]);
         let [of_query, key, value] = [0, 1, 2].map(|part| weight.clone().narrow(1, part, 1));
         let [query_bias, value_bias] = [0, 2].map(|part| bias.clone().narrow(0, part, 1));

@@ -118,21 +118,21 @@ impl TransformerBlock {
             masks: [self.dropout.mask(noise.part(1)), self.dropout.mask(noise.part(2))],
         };
         let vector = |p: &Param<Tensor<1>>| p.val().into_dispatch();
-        let matrix = |p: &Param<Tensor<2>>| p.val().into_dispatch();
+        let matrix = |linear: &Linear| linear.matrix().into_dispatch();
         let Self { norm_1, attention: SelfAttention { qkv, out, .. }, norm_2, up, down, .. } = self;
         Tensor::from_dispatch(<Dispatch as BlockOps>::transformer_block(
             x.into_dispatch(),
             vector(&norm_1.gamma),
             vector(&norm_1.beta),
-            matrix(&qkv.weight),
+            matrix(qkv),
             vector(&qkv.bias),
-            matrix(&out.weight),
+            matrix(out),
             vector(&out.bias),
             vector(&norm_2.gamma),
             vector(&norm_2.beta),
-            matrix(&up.weight),
+            matrix(up),
             vector(&up.bias),
-            matrix(&down.weight),
+            matrix(down),
             vector(&down.bias),
             spec,
         ))

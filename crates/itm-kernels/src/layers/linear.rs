@@ -4,7 +4,7 @@ use burn::backend::Dispatch;
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor};
 
-use super::uniform;
+use super::{LowRank, uniform};
 use crate::Precision;
 use crate::ops::LinearOps;
 use crate::random;
@@ -14,7 +14,7 @@ use crate::random;
 /// | symbol | here | shape |
 /// |---|---|---|
 /// | x | `x` | `[…, i]` |
-/// | W, b | `weight`, `bias` | `[i, o]`, `[o]` |
+/// | W, b | `weight` with its `changes`, `bias` | `[i, o]`, `[o]` |
 /// | y | result | `[…, o]` |
 ///
 /// All axes before the last are one axis: a batch of sequences is one product, not one product per sequence.
@@ -24,6 +24,8 @@ pub struct Linear {
     pub weight: Param<Tensor<2>>,
     /// `[o]`
     pub bias: Param<Tensor<1>>,
+    /// Low-rank changes of the weight; none by default.
+    pub changes: Vec<LowRank>,
     /// Precision of the product and of the products for its gradients; [`Precision::F32`] by default.
     #[module(skip)]
     pub precision: Precision,
@@ -49,7 +51,12 @@ impl Linear {
     pub fn new(weight: Param<Tensor<2>>, bias: Param<Tensor<1>>) -> Self {
         let (w, b) = (weight.dims(), bias.dims());
         assert!(w[1] == b[0], "a weight of shape {w:?} with a bias of shape {b:?}");
-        Self { weight, bias, precision: Precision::F32 }
+        Self { weight, bias, changes: vec![], precision: Precision::F32 }
+    }
+
+    /// W, with its changes.
+    pub fn matrix(&self) -> Tensor<2> {
+        self.changes.iter().fold(self.weight.val(), |weight, change| change.added(weight))
     }
 
     /// # Panics
@@ -60,7 +67,7 @@ impl Linear {
         let rows = dims[..D - 1].iter().product::<usize>();
         let y = Tensor::<2>::from_dispatch(<Dispatch as LinearOps>::linear_rows(
             x.reshape([rows, i]).into_dispatch(),
-            self.weight.val().into_dispatch(),
+            self.matrix().into_dispatch(),
             self.bias.val().into_dispatch(),
             self.precision,
         ));

@@ -9,6 +9,7 @@ mod dropout;
 mod embedding;
 mod gru;
 mod linear;
+mod low_rank;
 mod norm;
 
 use burn::backend::Dispatch;
@@ -25,6 +26,7 @@ pub use dropout::Dropout;
 pub use embedding::embedding;
 pub use gru::{BiGru, Gru};
 pub use linear::Linear;
+pub use low_rank::LowRank;
 pub use norm::LayerNorm;
 
 /// `a b`, `[…, n, k]` and `[…, k, m]` to `[…, n, m]`, with equal axes before the last two: on the CPU on all threads, where burn's

@@ -47,13 +47,12 @@ impl Embedder {
         device: &Device,
     ) -> Result<Self> {
         let kind = kind(folder)?;
-        if let (Some(adapter), SENTENCE | "bert" | "vit" | "dinov2") = (adapter, kind.as_str()) {
-            let expected = format!("none for a folder of {kind}");
-            return Err(Error::invalid("--adapter", expected, adapter.display()));
-        }
         let (encoder, transform, report, about) = match kind.as_str() {
             SENTENCE | "bert" => {
-                let (model, report) = SentenceEncoder::open(folder, device)?;
+                let (mut model, report) = SentenceEncoder::open(folder, device)?;
+                if let Some(adapter) = adapter {
+                    model = model.with_adapter(adapter)?;
+                }
                 let model = model.with_precision(precision);
                 let about = json!({
                     "pool": model.pool,
@@ -65,7 +64,7 @@ impl Embedder {
             "vit" | "dinov2" => {
                 let shape = VitShape::read(folder)?;
                 let transform = Transform::open(folder, shape.image[0])?;
-                let (vit, report) = Vit::open(folder, device)?;
+                let (vit, report) = Vit::adapted(folder, adapter, device)?;
                 let patches = kind == "dinov2";
                 let rows = if patches { "class row, mean of patches" } else { "class row" };
                 let about = json!({ "rows": rows });

@@ -5,11 +5,12 @@ mod word_scores;
 use itm_core::learn::Method;
 use itm_core::start::TextForm;
 use itm_core::{Error, Result};
+use itm_kernels::Precision;
 use naaf::{Boundary, Naaf, NaafConfig, NaafEncoders, NaafTrainConfig, Preset, VectorsFrom};
 
 use self::word_scores::WordScores;
 use super::targets::preset_sections;
-use super::{ClosedForm, Facts, Given, Kind, Recipe, Sees};
+use super::{ClosedForm, Facts, Given, Kind, Recipe, Sees, towers};
 use crate::train::{Course, LastBatch};
 
 pub(super) const KIND: Kind = Kind {
@@ -29,11 +30,15 @@ impl Recipe for NaafConfig {
     fn facts(&self) -> Result<Facts> {
         let NaafTrainConfig { epochs, batch, .. } = self.train;
         let model = &self.model;
+        let facts = Facts::new(Course::of_epochs(epochs, batch, LastBatch::Kept));
+        if let Some(pair) = model.pair() {
+            return Ok(Facts { precision: Some(Precision::F32), ..towers::facts(&pair, facts)? });
+        }
         Ok(Facts {
             sees: Sees::Regions,
             start: ClosedForm::of(model.closed_form(), model.embed_dim, TextForm::Words),
             needs_vectors: model.word_vectors == VectorsFrom::Given,
-            ..Facts::new(Course::of_epochs(epochs, batch, LastBatch::Kept))
+            ..facts
         })
     }
 
@@ -42,6 +47,11 @@ impl Recipe for NaafConfig {
         let mut config = self.clone();
         config.train.seed = seed;
         let model = &config.model;
+        let steps = sizes.captions.div_ceil(self.train.batch);
+        if model.towers.is_some() {
+            let naaf = Naaf::new(&config, 0, sizes.vocabulary, device)?;
+            return Ok(Box::new(naaf.with_epochs_of(steps)));
+        }
         let missing = |key, what| Error::invalid(key, what, "none");
         let mut encoders =
             NaafEncoders::new(model, sizes.region_width, sizes.vocabulary, seed, device)?;
@@ -54,6 +64,6 @@ impl Recipe for NaafConfig {
             encoders = encoders.with_vectors(vectors)?;
         }
         let naaf = Naaf::from_encoders(&config, encoders, Boundary::default())?;
-        Ok(Box::new(naaf.with_epochs_of(sizes.captions.div_ceil(self.train.batch))))
+        Ok(Box::new(naaf.with_epochs_of(steps)))
     }
 }

@@ -62,9 +62,12 @@ impl Run {
     pub(crate) fn weights_before(&self, row: &str) -> Result<Option<TempDir>> {
         let Some(from) = self.config.from(row) else { return Ok(None) };
         let folder = tempfile::tempdir().map_err(Error::io("a temporary folder"))?;
-        self.model(from, 0)?
-            .method
-            .save(&mut |name, contents| write_atomically(&folder.path().join(name), contents))?;
+        self.model(from, 0)?.method.save(&mut |name, contents| {
+            let path = folder.path().join(name);
+            let parent = path.parent().unwrap_or(folder.path());
+            std::fs::create_dir_all(parent).map_err(Error::io(parent))?;
+            write_atomically(&path, contents)
+        })?;
         Ok(Some(folder))
     }
 

@@ -45,11 +45,7 @@ impl Joined {
         Self::with_maps(towers(models, backend)?, maps, HashMap::new())
     }
 
-    fn with_maps(
-        towers: [Tower; 2],
-        path: &Path,
-        seen: HashMap<String, Vec<f32>>,
-    ) -> Result<Self> {
+    fn with_maps(towers: [Tower; 2], path: &Path, seen: HashMap<String, Vec<f32>>) -> Result<Self> {
         let bytes = read(path, MOST_BYTES)?;
         let maps = stored(&bytes).map_err(|e| Error::invalid(path.display(), "maps of CCA", e))?;
         let widths = [towers[0].embedder.image_width(), towers[1].embedder.text_width()];

@@ -14,6 +14,11 @@ fn config(region_map: RegionMapKind, text: TextKind) -> NaafModelConfig {
     NaafModelConfig { region_map, text, embed_dim: 4, ..tiny().model }
 }
 
+fn map_of(encoders: &NaafEncoders) -> &RegionMap {
+    let RegionEncoder::Map(map) = &encoders.image else { panic!("a map of regions") };
+    map
+}
+
 fn encoders(config: &NaafModelConfig, device: &Device) -> NaafEncoders {
     NaafEncoders::new(config, X, 7, 5, device).unwrap()
 }
@@ -39,16 +44,21 @@ fn regions_are_the_equation() {
     for kind in [RegionMapKind::Xavier, RegionMapKind::WeightNorm] {
         let mut made = encoders(&config(kind, TextKind::Words), &Device::flex());
         let mut factor = 1.0;
-        if let Some(gain) = &made.image.gain {
-            let weight = wide(host(made.image.linear.weight.val()));
+        if let Some(gain) = &map_of(&made).gain {
+            let weight = wide(host(map_of(&made).linear.weight.val()));
             let norm = weight.iter().map(|w| w * w).sum::<f64>().sqrt();
             close(&host(gain.val()), &[norm]); // the initial gain changes nothing
-            made.image.gain = Some(burn::module::Param::from_tensor(gain.val() * 3.0));
+            let gain = burn::module::Param::from_tensor(gain.val() * 3.0);
+            let image = RegionMap { gain: Some(gain), ..map_of(&made).clone() };
+            made.image = RegionEncoder::Map(image);
             factor = 3.0;
         }
-        let weight = wide(host(made.image.linear.weight.val()));
-        let bias = wide(host(made.image.linear.bias.val()));
-        let got = made.regions(RegionBatch { counts: &COUNTS, values: &VALUES }, InputDropout::Off);
+        let weight = wide(host(map_of(&made).linear.weight.val()));
+        let bias = wide(host(map_of(&made).linear.bias.val()));
+        let got = made.regions(
+            Images::Regions { width: X, counts: &COUNTS, values: &VALUES },
+            InputDropout::Off,
+        );
         let mut want = vec![];
         for row in VALUES.chunks(X) {
             let of = |k: usize| {
@@ -115,7 +125,10 @@ fn an_image_has_one_mask() {
     let values = row.repeat(60);
     let counts = [3usize; 20];
     let rows = |dropout| {
-        host(made.regions(RegionBatch { counts: &counts, values: &values }, dropout).rows)
+        host(
+            made.regions(Images::Regions { width: X, counts: &counts, values: &values }, dropout)
+                .rows,
+        )
     };
     let on = rows(InputDropout::On { share: 0.4, seed: 9 });
     let mut kinds = std::collections::BTreeSet::new();
@@ -164,7 +177,7 @@ fn values_and_counts_of_regions_must_fit() {
     let made = encoders(&config(RegionMapKind::Xavier, TextKind::Words), &Device::flex());
     let refused = |counts: &[usize], values: &[f32], line: &str| {
         for dropout in [InputDropout::Off, InputDropout::On { share: 0.5, seed: 1 }] {
-            let batch = RegionBatch { counts, values };
+            let batch = Images::Regions { width: X, counts, values };
             let regions = std::panic::AssertUnwindSafe(|| made.regions(batch, dropout));
             let panic = std::panic::catch_unwind(regions).unwrap_err();
             let got = panic.downcast::<String>().map_or_else(|_| String::new(), |line| *line);
@@ -176,7 +189,10 @@ fn values_and_counts_of_regions_must_fit() {
     refused(&[2, 2], &VALUES, fit); // a region too few
     refused(&COUNTS, &VALUES[..8], fit); // half a region
     let none = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        made.regions(RegionBatch { counts: &[3, 0], values: &VALUES }, InputDropout::Off)
+        made.regions(
+            Images::Regions { width: X, counts: &[3, 0], values: &VALUES },
+            InputDropout::Off,
+        )
     }));
     assert!(none.is_err(), "an image without a region");
 }
@@ -207,9 +223,9 @@ fn a_given_map_is_the_map() {
 fn means_are_of_rows_before_they_get_unit_length() {
     let device = Device::flex();
     let made = encoders(&config(RegionMapKind::Xavier, TextKind::Words), &device);
-    let batch = RegionBatch { counts: &COUNTS, values: &VALUES };
+    let batch = Images::Regions { width: X, counts: &COUNTS, values: &VALUES };
     let got = host(made.image_means(batch, InputDropout::Off));
-    let mapped = wide(host(made.image.mapped(VALUES.to_vec())));
+    let mapped = wide(host(map_of(&made).mapped(VALUES.to_vec())));
     let d = mapped.len() / (VALUES.len() / X);
     let mut at = 0;
     for (image, &count) in COUNTS.iter().enumerate() {

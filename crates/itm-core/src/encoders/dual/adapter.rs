@@ -1,14 +1,10 @@
 //! Low-rank adapters of PEFT, merged into the weights.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use burn::tensor::{Tensor, TensorData};
-
 use super::{DualEncoder, DualLayout};
-use crate::fields::Fields;
-use crate::weights::WeightFiles;
-use crate::{Error, Result, host, parameters};
+use crate::Result;
+use crate::weights::adapter;
 
 impl DualEncoder {
     /// The model with an adapter of PEFT (`adapter_config.json`, `adapter_model.safetensors`) in its linear maps:
@@ -28,75 +24,8 @@ impl DualEncoder {
     /// If a file is missing or damaged; if the adapter is no plain LoRA (the error names the setting); or if one of its maps is
     /// not in this model or has another shape.
     pub fn with_adapter(self, folder: impl AsRef<Path>) -> Result<Self> {
-        let folder = folder.as_ref();
-        let config = Fields::read(&folder.join("adapter_config.json"))?;
-        match config.text("peft_type") {
-            Some("LORA") => {}
-            other => return config.refused("peft_type", "LORA", other.unwrap_or("none")),
-        }
-        for name in ["use_dora", "fan_in_fan_out", "lora_bias"] {
-            if config.flag(name) {
-                return config.refused(name, "false", true);
-            }
-        }
-        if let Some(bias) = config.text("bias").filter(|bias| *bias != "none") {
-            return config.refused("bias", "none", bias);
-        }
-        for name in ["rank_pattern", "alpha_pattern", "modules_to_save"] {
-            if !config.is_empty(name) {
-                return config.refused(name, "nothing", "a list");
-            }
-        }
-        let rank = config.count("r", 8)?;
-        let root = if config.flag("use_rslora") { (rank as f64).sqrt() } else { rank as f64 };
-        let factor = (config.real("lora_alpha", 8.0)? / root) as f32;
-        let files = WeightFiles::open(folder.join("adapter_model.safetensors"))?;
-        let mut left: BTreeSet<String> = files.names().map(str::to_owned).collect();
-
-        // The values of changed parameters, by our names.
         let names = DualLayout::Transformers.names(self.shape.family);
-        let (mut changed, mut failed) = (BTreeMap::new(), None);
-        parameters::visit("", &self, |ours, shape, values| {
-            let &[rows, columns] = shape else { return };
-            if failed.is_some() || !names.is_transposed(ours) {
-                return;
-            }
-            // Maps of the file lie side by side in one of ours.
-            let theirs = names.of(ours);
-            let part = columns / theirs.len();
-            let mut merge = |k: usize, name: &str| {
-                let map = name.strip_suffix("weight").map_or(format!("{name}."), str::to_owned);
-                let [a, b] =
-                    ["lora_A", "lora_B"].map(|kind| format!("base_model.model.{map}{kind}.weight"));
-                if !left.contains(&a) && !left.contains(&b) {
-                    return Ok(());
-                }
-                let device = values.device();
-                let [a, b] = [(a, [rank, rows]), (b, [part, rank])].map(|(name, shape)| {
-                    left.remove(&name);
-                    let values = TensorData::new(files.f32s_of(&name, &shape)?, shape);
-                    Ok(Tensor::<2>::from_data(values, &device))
-                });
-                let delta = host(b?.matmul(a?).transpose() * factor);
-                let all = changed.entry(ours.to_owned()).or_insert_with(|| host(values.clone()));
-                for (row, delta) in all.chunks_exact_mut(columns).zip(delta.chunks_exact(part)) {
-                    row[k * part..(k + 1) * part].iter_mut().zip(delta).for_each(|(w, d)| *w += d);
-                }
-                Ok(())
-            };
-            failed = theirs.iter().enumerate().find_map(|(k, name)| merge(k, name).err());
-        });
-        if let Some(error) = failed {
-            return Err(error);
-        }
-        if let Some(first) = left.first() {
-            let got = format!("{first}, and {} more", left.len() - 1);
-            return Err(Error::invalid(files.place(), "maps of this model", got));
-        }
-        if changed.is_empty() {
-            return Err(Error::invalid(files.place(), "maps of this model", "none"));
-        }
-        parameters::replace("", self, |ours, _| Ok(changed.remove(ours)))
+        adapter::merged(self, &names, folder.as_ref())
     }
 }
 
@@ -111,6 +40,7 @@ mod tests {
 
     use super::*;
     use crate::encoders::hf::tests::{Golden, close};
+    use crate::host;
 
     fn folder(name: &str) -> PathBuf {
         Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/clip").join(name)

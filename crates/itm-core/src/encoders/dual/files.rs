@@ -122,7 +122,7 @@ impl DualLayout {
         }
     }
 
-    pub(super) fn names(self, family: DualFamily) -> TensorNames {
+    pub(crate) fn names(self, family: DualFamily) -> TensorNames {
         match (self, family) {
             (Self::OpenClip, _) => OPEN_CLIP,
             (Self::Transformers, DualFamily::Clip) => {

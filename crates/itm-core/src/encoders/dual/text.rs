@@ -158,14 +158,21 @@ impl TextTower {
             Some(block) => block.one(end, x, Some(&captions.lengths)),
             None => end,
         };
-        mapped(self.norm.forward(end), &self.projection, self.projection_bias.as_ref())
+        self.rows_of(self.norm.forward(end))
+    }
+
+    /// Rows in the joint space, `[rows, e]`, of some rows of [`tokens`](Self::tokens).
+    ///
+    /// # Panics
+    /// If the width differs.
+    pub fn rows_of(&self, tokens: Tensor<2>) -> Tensor<2> {
+        mapped(tokens, &self.projection, self.projection_bias.as_ref())
     }
 
     /// All rows after the last layer norm, `[b, l, d]`. Padding has rows too.
     ///
     /// # Panics
     /// As `rows`.
-    #[cfg(test)]
     pub(crate) fn tokens(&self, captions: &TokenBatch) -> Tensor<3> {
         self.norm.forward(self.states(captions, self.blocks.len()))
     }

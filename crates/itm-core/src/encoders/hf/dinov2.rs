@@ -1,7 +1,5 @@
 //! DINOv2's folders, read into a plain [`Vit`].
 
-use std::path::Path;
-
 use burn::module::Param;
 use burn::tensor::{Device, Tensor, TensorData};
 use itm_kernels::{Activation, Linear};
@@ -10,12 +8,12 @@ use super::VIT;
 use crate::Result;
 use crate::encoders::{Vit, VitForm, VitShape};
 use crate::fields::Fields;
-use crate::weights::{LoadReport, TensorNames, WeightFiles, load};
+use crate::weights::{LoadReport, TensorNames, WeightFiles};
 
 /// Its `model_type`.
 pub(super) const NAME: &str = "dinov2";
 
-const DINOV2: TensorNames = TensorNames {
+pub(super) const DINOV2: TensorNames = TensorNames {
     prefixes: &["", "dinov2."],
     layers: &[
         ("norm", &["layernorm"]),
@@ -60,22 +58,23 @@ pub(super) fn shape(fields: &Fields) -> Result<VitShape> {
     })
 }
 
-/// Loads the weights. A layer scale λ multiplies what a block adds, so it is folded into the map before it:
+/// The weights of a file with its layer scales. A layer scale λ multiplies what a block adds, so it is folded into the map before it:
 ///
 /// ```text
 /// λ ⊙ (x W + b) = x (W diag λ) + λ ⊙ b
 /// ```
-pub(super) fn open(folder: &Path, shape: &VitShape, device: &Device) -> Result<(Vit, LoadReport)> {
-    let files = WeightFiles::open(folder)?;
-    files.check_values(shape.values(), DINOV2.asked_by)?;
-    let (mut model, mut report) =
-        load(Vit::seeded(shape, 0, device), &files, &DINOV2, &|name| super::vit_form(shape, name))?;
+pub(super) fn folded(
+    mut model: Vit,
+    mut report: LoadReport,
+    files: &WeightFiles,
+    device: &Device,
+) -> Result<(Vit, LoadReport)> {
     report.unexpected.retain(|name| !name.contains(".layer_scale"));
     for (i, block) in model.blocks.iter_mut().enumerate() {
         for (part, map) in [(1, &mut block.attention.out), (2, &mut block.down)] {
             let name = format!("encoder.layer.{i}.layer_scale{part}.lambda1");
             let name = files.names().find(|theirs| theirs.ends_with(&name)).unwrap_or(&name);
-            let values = files.f32s_of(name, &[shape.width])?;
+            let values = files.f32s_of(name, &[model.shape.width])?;
             report.loaded += 1;
             scale(map, values, device);
         }

@@ -13,9 +13,9 @@ use self::config::{BertConfig, VitConfig};
 use super::{Bert, BertShape, Vit, VitShape};
 use crate::Result;
 use crate::fields::Fields;
-use crate::weights::{LoadReport, TensorNames, Unknown, WeightFiles, load, save};
+use crate::weights::{LoadReport, TensorNames, Unknown, WeightFiles, adapter, load, save};
 
-const BERT: TensorNames = TensorNames {
+pub(crate) const BERT: TensorNames = TensorNames {
     prefixes: &["", "bert."],
     parameters: &[
         ("words", "embeddings.word_embeddings.weight"),
@@ -41,7 +41,7 @@ const BERT: TensorNames = TensorNames {
     asked_by: "its config.json",
 };
 
-const VIT: TensorNames = TensorNames {
+pub(crate) const VIT: TensorNames = TensorNames {
     prefixes: &["", "vit."],
     parameters: &[
         ("class", "embeddings.cls_token"),
@@ -103,15 +103,32 @@ impl Vit {
     /// As [`VitShape::read`] and [`WeightFiles::open`], and if a tensor is missing or misshaped; the error names all
     /// such tensors.
     pub fn open(folder: impl AsRef<Path>, device: &Device) -> Result<(Self, LoadReport)> {
+        Self::adapted(folder, None, device)
+    }
+
+    /// [`open`](Self::open), with an [adapter of PEFT](super::DualEncoder::with_adapter) where one is given. It is merged before the
+    /// layer scales are.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open) and [`DualEncoder::with_adapter`](super::DualEncoder::with_adapter).
+    pub fn adapted(
+        folder: impl AsRef<Path>,
+        adapter: Option<&Path>,
+        device: &Device,
+    ) -> Result<(Self, LoadReport)> {
         let folder = folder.as_ref();
-        let shape = VitShape::read(folder)?;
-        if dinov2_fields(folder)?.is_some() {
-            return dinov2::open(folder, &shape, device);
-        }
+        let (shape, names) = (VitShape::read(folder)?, vit_names(folder)?);
         let files = WeightFiles::open(folder)?;
-        files.check_values(shape.values(), VIT.asked_by)?;
+        files.check_values(shape.values(), names.asked_by)?;
         let model = Self::seeded(&shape, 0, device);
-        load(model, &files, &VIT, &|name| vit_form(&shape, name))
+        let (mut model, report) = load(model, &files, &names, &|name| vit_form(&shape, name))?;
+        if let Some(adapter) = adapter {
+            model = adapter::merged(model, &names, adapter)?;
+        }
+        if is_dinov2(folder)? {
+            return dinov2::folded(model, report, &files, device);
+        }
+        Ok((model, report))
     }
 
     /// Writes `config.json` and `model.safetensors` for `transformers`, without a pooler.
@@ -144,6 +161,24 @@ impl Bert {
     pub fn save(&self, folder: impl AsRef<Path>) -> Result<()> {
         save(self, folder.as_ref(), &BertConfig::of(&self.shape), &BERT, &|_| None)
     }
+
+    /// BERT with an adapter: [`DualEncoder::with_adapter`](super::DualEncoder::with_adapter).
+    ///
+    /// # Errors
+    /// As [`DualEncoder::with_adapter`](super::DualEncoder::with_adapter).
+    pub fn with_adapter(self, folder: impl AsRef<Path>) -> Result<Self> {
+        adapter::merged(self, &BERT, folder.as_ref())
+    }
+}
+
+/// The names in the files of a folder of ViT or DINOv2.
+pub(crate) fn vit_names(folder: &Path) -> Result<TensorNames> {
+    Ok(if is_dinov2(folder)? { dinov2::DINOV2 } else { VIT })
+}
+
+/// Whether a folder is DINOv2's, whose blocks scale what they add.
+pub(crate) fn is_dinov2(folder: &Path) -> Result<bool> {
+    Ok(dinov2_fields(folder)?.is_some())
 }
 
 /// The configuration of a folder, if it is DINOv2's.

@@ -23,6 +23,14 @@ pub enum Weights<S> {
 }
 
 impl<S> Weights<S> {
+    /// The name of published weights.
+    pub(in crate::towers) fn name(&self) -> Option<&str> {
+        match self {
+            Self::Pretrained(name) => Some(name),
+            Self::Random(_) => None,
+        }
+    }
+
     /// The folder of published weights, which may be downloaded first; `None` for random weights.
     ///
     /// # Errors

@@ -14,7 +14,7 @@ use crate::towers::{
 };
 
 /// ViT of two blocks beside BERT of three, both with a linear map behind, and a learnt temperature.
-fn vit_and_bert() -> ModelConfig {
+pub(in crate::towers) fn vit_and_bert() -> ModelConfig {
     let image = VitShape {
         image: [8, 8],
         patch: 4,
@@ -53,7 +53,7 @@ fn vit_and_bert() -> ModelConfig {
     ModelConfig { image, text, ..ModelConfig::new(3, 1) }
 }
 
-fn published(family: &str, d: usize) -> ModelConfig {
+pub(in crate::towers) fn published(family: &str, d: usize) -> ModelConfig {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/clip").join(family);
     let weights = folder.display().to_string();
     let image = ImageConfig::Clip(ClipImageConfig {
@@ -65,7 +65,7 @@ fn published(family: &str, d: usize) -> ModelConfig {
     ModelConfig { image, text, ..ModelConfig::new(d, 1) }
 }
 
-fn opened(config: &ModelConfig) -> Encoders {
+pub(in crate::towers) fn opened(config: &ModelConfig) -> Encoders {
     let device = Device::flex().autodiff();
     let (mut encoders, _) = Encoders::open(config, 2, 9, 7, &device).unwrap();
     let options = ContrastiveOptions { temperature: 0.1, bias: 0.0, learn: Learnt::Learned };
@@ -89,13 +89,18 @@ fn gradients(encoders: &Encoders, value: f32) -> GradientsParams {
 }
 
 /// Path and values of each parameter.
-fn values(encoders: &Encoders) -> Vec<(String, Vec<f32>)> {
+pub(in crate::towers) fn values(encoders: &Encoders) -> Vec<(String, Vec<f32>)> {
     let mut all = vec![];
     parameters::visit("", encoders, |path, _, values| all.push((path.to_owned(), host(values))));
     all
 }
 
-fn stepped(encoders: Encoders, options: AdamOptions, decay: Option<f64>, grad: f32) -> Encoders {
+pub(in crate::towers) fn stepped(
+    encoders: Encoders,
+    options: AdamOptions,
+    decay: Option<f64>,
+    grad: f32,
+) -> Encoders {
     let mut learner = encoders.learner(options, decay);
     let loss = Tensor::zeros([1], &Device::flex().autodiff());
     learner.update(0.25, loss, |encoders, _| gradients(encoders, grad)).unwrap();
@@ -124,7 +129,7 @@ fn a_step_moves_each_layer_by_its_rate() {
         ("vit and bert", vit_and_bert(), &bert, LearningParts::All),
         ("vit and bert, one block", vit_and_bert(), &bert, LearningParts::Last(1)),
     ] {
-        let encoders = opened(&config).with_learning(parts);
+        let encoders = opened(&config).with_learning(&parts, &config, 1).unwrap();
         let before = values(&encoders);
         let plain = values(&stepped(encoders.clone(), AdamOptions::default(), None, 1.0));
         let after = values(&stepped(encoders, AdamOptions::default(), Some(0.5), 1.0));

@@ -1,0 +1,310 @@
+//! Low-rank adapters of a pair of towers: which maps have one, and their files.
+
+use std::path::Path;
+
+use burn::module::Module;
+use itm_kernels::{Linear, LowRank, TransformerBlock};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::{Encoders, ImageConfig, ImageEncoder, ModelConfig, TextConfig, TextEncoder, derive};
+use crate::checkpoint::CheckpointWriter;
+use crate::encoders::DualLayout;
+use crate::encoders::hf::{self, is_dinov2, vit_names};
+use crate::learn::at_least_one;
+use crate::weights::{TensorNames, adapter};
+use crate::{Error, Result, host};
+
+/// LoRA: adapters of rank r in the blocks of both towers. Their other values are frozen.
+///
+/// ```text
+/// W′ = W + (α/r) B A
+/// ```
+///
+/// Before the first step A is random and B is 0, so W′ = W: see [`LowRank`]. The defaults are PEFT's, and its maps of BERT. Source: Hu et al. 2022
+/// (arXiv 2106.09685).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default, deny_unknown_fields)]
+pub struct LoraConfig {
+    /// r, at most the narrower side of a map.
+    pub rank: usize,
+    /// α
+    pub alpha: usize,
+    /// The linear maps of each block that have an adapter.
+    pub maps: Vec<BlockMap>,
+}
+
+impl Default for LoraConfig {
+    fn default() -> Self {
+        Self { rank: 8, alpha: 8, maps: vec![BlockMap::Query, BlockMap::Value] }
+    }
+}
+
+/// A linear map of a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum BlockMap {
+    /// To the queries of attention.
+    Query,
+    /// To the keys of attention.
+    Key,
+    /// To the values of attention.
+    Value,
+    /// Behind attention.
+    Out,
+    /// The first of the two behind each other.
+    Up,
+    /// The second of the two.
+    Down,
+}
+
+impl BlockMap {
+    /// The layer of a block that has this map, and which part of its columns: part, parts.
+    fn place(self) -> (&'static str, [usize; 2]) {
+        match self {
+            Self::Query => ("attention.qkv", [0, 3]),
+            Self::Key => ("attention.qkv", [1, 3]),
+            Self::Value => ("attention.qkv", [2, 3]),
+            Self::Out => ("attention.out", [0, 1]),
+            Self::Up => ("up", [0, 1]),
+            Self::Down => ("down", [0, 1]),
+        }
+    }
+
+    fn of(self, block: &TransformerBlock) -> &Linear {
+        match self {
+            Self::Query | Self::Key | Self::Value => &block.attention.qkv,
+            Self::Out => &block.attention.out,
+            Self::Up => &block.up,
+            Self::Down => &block.down,
+        }
+    }
+
+    fn of_mut(self, block: &mut TransformerBlock) -> &mut Linear {
+        match self {
+            Self::Query | Self::Key | Self::Value => &mut block.attention.qkv,
+            Self::Out => &mut block.attention.out,
+            Self::Up => &mut block.up,
+            Self::Down => &mut block.down,
+        }
+    }
+
+    fn name(self) -> String {
+        format!("{self:?}").to_lowercase()
+    }
+}
+
+impl LoraConfig {
+    /// Refuses values that no adapter can have. `key` names the option.
+    pub(super) fn check(&self, key: &str) -> Result<()> {
+        at_least_one(&format!("{key}.rank"), self.rank)?;
+        at_least_one(&format!("{key}.alpha"), self.alpha)?;
+        let again = |k: usize| self.maps[..k].contains(&self.maps[k]);
+        let got = match (0..self.maps.len()).find(|&k| again(k)) {
+            Some(k) => format!("\"{}\" twice", self.maps[k].name()),
+            None if self.maps.is_empty() => "none".into(),
+            None => return Ok(()),
+        };
+        Err(Error::invalid(format!("{key}.maps"), "some maps of a block, each once", got))
+    }
+
+    /// The encoders with adapters in their blocks, whose other values do not learn. An encoder without blocks learns as a whole, and so do a
+    /// linear map that the configuration puts behind the blocks and a learnt temperature.
+    pub(super) fn added_to(
+        &self,
+        encoders: Encoders,
+        model: &ModelConfig,
+        seed: u64,
+    ) -> Result<Encoders> {
+        self.check_scales(model)?;
+        let Encoders { image, text, contrast } = encoders;
+        let [of_image, of_text] = [9, 10].map(|part| derive(seed, part));
+        let image = match image {
+            ImageEncoder::Features(map) => ImageEncoder::Features(map),
+            ImageEncoder::Vit(mut encoder) => {
+                encoder.vit = encoder.vit.no_grad();
+                self.add(&mut encoder.vit.blocks, of_image)?;
+                ImageEncoder::Vit(encoder)
+            }
+            ImageEncoder::Clip(mut encoder) => {
+                encoder.tower = encoder.tower.no_grad();
+                self.add(&mut encoder.tower.vit.blocks, of_image)?;
+                ImageEncoder::Clip(encoder)
+            }
+        };
+        let text = match text {
+            TextEncoder::Bert(mut encoder) => {
+                encoder.bert = encoder.bert.no_grad();
+                self.add(&mut encoder.bert.blocks, of_text)?;
+                TextEncoder::Bert(encoder)
+            }
+            TextEncoder::Clip(tower) => {
+                let mut tower = tower.no_grad();
+                self.add(&mut tower.blocks, of_text)?;
+                TextEncoder::Clip(tower)
+            }
+            other => other,
+        };
+        Ok(Encoders { image, text, contrast })
+    }
+
+    /// DINOv2 scales what `out` and `down` give, and its loaded maps contain that scale: an adapter in the map is not one of the file.
+    fn check_scales(&self, model: &ModelConfig) -> Result<()> {
+        let ImageConfig::Vit(vit) = &model.image else { return Ok(()) };
+        let Some(folder) = vit.weights.folder()? else { return Ok(()) };
+        let scaled = |map: &&BlockMap| matches!(map, BlockMap::Out | BlockMap::Down);
+        match self.maps.iter().find(scaled) {
+            Some(map) if is_dinov2(&folder)? => {
+                let expected = "query, key, value or up: DINOv2 scales what the other maps give";
+                Err(Error::invalid("train.parts.lora.maps", expected, map.name()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn add(&self, blocks: &mut [TransformerBlock], seed: u64) -> Result<()> {
+        let factor = self.alpha as f64 / self.rank as f64;
+        for (i, block) in blocks.iter_mut().enumerate() {
+            for (k, map) in self.maps.iter().enumerate() {
+                let (linear, (_, [part, parts])) = (map.of_mut(block), map.place());
+                let ([inputs, all], device) = (linear.weight.dims(), linear.weight.val().device());
+                let columns = all / parts;
+                let most = inputs.min(columns);
+                if self.rank > most {
+                    let expected = format!("at most {most}, the narrower side of {}", map.name());
+                    return Err(Error::invalid("train.parts.lora.rank", expected, self.rank));
+                }
+                let seed = derive(seed, (i * self.maps.len() + k) as u64);
+                let sizes = [inputs, self.rank, columns];
+                linear.changes.push(LowRank::seeded(sizes, part * columns, factor, seed, &device));
+            }
+        }
+        Ok(())
+    }
+
+    /// The files of the adapters, by name.
+    pub(super) fn files(
+        &self,
+        encoders: &Encoders,
+        model: &ModelConfig,
+    ) -> Result<Vec<(String, Vec<u8>)>> {
+        let image = match (&encoders.image, &model.image) {
+            (ImageEncoder::Vit(encoder), ImageConfig::Vit(config)) => {
+                let folder = config.weights.folder()?;
+                let names = folder.as_deref().map_or(Ok(hf::VIT), vit_names)?;
+                Some(Tower {
+                    blocks: &encoder.vit.blocks,
+                    ours: "blocks.",
+                    names,
+                    base: config.weights.name(),
+                })
+            }
+            (ImageEncoder::Clip(encoder), ImageConfig::Clip(config)) => {
+                let names = DualLayout::Transformers.names(config.folder()?.1.family);
+                let blocks = &encoder.tower.vit.blocks;
+                Some(Tower {
+                    blocks,
+                    ours: "image.vit.blocks.",
+                    names,
+                    base: Some(&config.weights),
+                })
+            }
+            _ => None,
+        };
+        let text = match (&encoders.text, &model.text) {
+            (TextEncoder::Bert(encoder), TextConfig::Bert(config)) => {
+                let blocks = &encoder.bert.blocks;
+                Some(Tower {
+                    blocks,
+                    ours: "blocks.",
+                    names: hf::BERT,
+                    base: config.weights.name(),
+                })
+            }
+            (TextEncoder::Clip(tower), TextConfig::Clip(config)) => {
+                let names = DualLayout::Transformers.names(config.folder()?.1.family);
+                Some(Tower {
+                    blocks: &tower.blocks,
+                    ours: "text.blocks.",
+                    names,
+                    base: Some(&config.weights),
+                })
+            }
+            _ => None,
+        };
+        match (image, text) {
+            // Two towers of one model.
+            (Some(image), Some(text)) if image.base.is_some() && image.base == text.base => {
+                self.written("adapter", &[image, text])
+            }
+            (image, text) => {
+                let mut files = vec![];
+                for (folder, tower) in [("adapter_image", image), ("adapter_text", text)] {
+                    let tower = tower.map(|tower| self.written(folder, &[tower])).transpose()?;
+                    files.extend(tower.unwrap_or_default());
+                }
+                Ok(files)
+            }
+        }
+    }
+
+    /// The two files of a folder, as PEFT writes them.
+    fn written(&self, folder: &str, towers: &[Tower]) -> Result<Vec<(String, Vec<u8>)>> {
+        let (mut file, mut maps) = (CheckpointWriter::default(), vec![]);
+        for tower in towers {
+            for (i, block) in tower.blocks.iter().enumerate() {
+                for map in &self.maps {
+                    let (layer, [part, parts]) = map.place();
+                    let linear = map.of(block);
+                    let first = part * linear.weight.dims()[1] / parts;
+                    let Some(change) = linear.changes.iter().find(|change| change.first == first)
+                    else {
+                        continue;
+                    };
+                    let name = tower
+                        .names
+                        .of(&format!("{}{i}.{layer}.weight", tower.ours))
+                        .swap_remove(part);
+                    let [a, b] = adapter::matrices(&name);
+                    for (name, value) in [(a, &change.a), (b, &change.b)] {
+                        let value = value.val().transpose();
+                        file.f32s(&name, &value.dims(), &host(value.inner()));
+                    }
+                    maps.push(name.trim_end_matches(".weight").to_owned());
+                }
+            }
+        }
+        let config = json!({
+            "base_model_name_or_path": towers[0].base,
+            "bias": "none",
+            "fan_in_fan_out": false,
+            "inference_mode": true,
+            "lora_alpha": self.alpha,
+            "lora_dropout": 0.0,
+            "peft_type": "LORA",
+            "r": self.rank,
+            "target_modules": maps,
+            "task_type": null,
+        });
+        let path = |name| Path::new(folder).join(name).display().to_string();
+        Ok(vec![
+            (path(adapter::MATRICES), file.contents("pt")?),
+            (path(adapter::CONFIG), format!("{config:#}\n").into_bytes()),
+        ])
+    }
+}
+
+/// The blocks of a tower, and what its files call them.
+struct Tower<'a> {
+    blocks: &'a [TransformerBlock],
+    /// The start of the names of its blocks in `names`.
+    ours: &'static str,
+    names: TensorNames,
+    /// The published model.
+    base: Option<&'a str>,
+}
+
+#[cfg(test)]
+mod tests;
