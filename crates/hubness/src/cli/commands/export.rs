@@ -1,41 +1,25 @@
 //! `hubness export`: vectors whose plain inner-product search is the corrected search.
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use itm_core::data::FileHash;
-use itm_core::files::sha256_of;
 use itm_core::output::{Existing, NewFolder, write_bytes};
 use itm_core::scored::Scored;
 use itm_core::{Error, Result};
 use serde_json::{Value, json};
 
+use super::export_about::{About, EXPECTED, hash};
 use super::export_biases;
 use super::npy::npy;
 use super::rescore::{fitted, one, say};
 use crate::cli::args::ExportArgs;
 use crate::cli::input::{self, InputScores};
 use crate::study::Then;
-use crate::{Setting, export, pass};
-
-/// Length of the lists that an engine is checked against.
-pub(super) const EXPECTED: usize = 10;
+use crate::{export, pass};
 
 /// The files of vectors, then the description with their hashes.
 const FILES: [&str; 4] = ["items.npy", "queries.npy", "expected.npy", "export.json"];
-
-/// What `export.json` says of an export besides hashes of its files.
-pub(super) struct About {
-    pub(super) method: String,
-    pub(super) params: Value,
-    pub(super) setting: Option<Setting>,
-    pub(super) items: usize,
-    pub(super) centre: f64,
-    pub(super) width: usize,
-    /// The length of the lists.
-    pub(super) k: usize,
-    pub(super) files: Vec<FileHash>,
-}
 
 pub(super) fn run(args: &ExportArgs, out: &mut impl Write) -> Result<()> {
     if let Some(centre) = args.centre.filter(|centre| !centre.is_finite()) {
@@ -139,12 +123,6 @@ fn say_how(args: &ExportArgs, about: &About, out: &mut impl Write) -> Result<()>
         about.k,
     );
     out.write_all(text.as_bytes()).map_err(Error::io("standard output"))
-}
-
-pub(super) fn hash(path: &Path) -> Result<FileHash> {
-    let bytes = std::fs::metadata(path).map_err(Error::io(path))?.len();
-    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    Ok(FileHash { name, bytes, sha256: sha256_of(path)? })
 }
 
 fn hashes(files: &[FileHash]) -> Vec<Value> {

@@ -10,7 +10,7 @@ use safetensors::SafeTensors;
 use safetensors::tensor::Dtype;
 use serde_json::json;
 
-use super::export::{About, EXPECTED, hash};
+use super::export_about::{About, EXPECTED, hash};
 use super::npy::{npy, npy_by};
 use super::parts::view;
 use crate::cli::args::ExportArgs;

@@ -1,6 +1,7 @@
 //! The commands.
 
 mod export;
+mod export_about;
 mod export_biases;
 mod npy;
 mod part_fit;
