@@ -129,7 +129,7 @@ fn hubs_of_hal_are_counted_drawn_and_mitigated() {
     let output = reproduce(&["--rows", "HAL,SUM"]);
     assert!(output.status.success(), "{}", text(&output.stderr));
     let shown = text(&output.stdout);
-    for part in ["out  runs/small-hal\n", "Figure 3: N_10 of the images", "Figure 4: R@10"] {
+    for part in ["out  runs/small-hal\n", "Figure 3, N₁₀ of the images", "Figure 4, R@10"] {
         assert!(shown.contains(part), "no {part:?} in\n{shown}");
     }
     let summary = read(at("runs/small-hal/table-3/summary.json"));
