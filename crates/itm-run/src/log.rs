@@ -77,7 +77,7 @@ impl Log {
     ///
     /// # Errors
     /// If the file cannot be opened or is shorter than `bytes`.
-    pub fn open(disk: Rc<dyn Disk>, path: &Path, bytes: u64) -> Result<Self> {
+    pub(crate) fn open(disk: Rc<dyn Disk>, path: &Path, bytes: u64) -> Result<Self> {
         let length = match fs::metadata(path) {
             Ok(found) => found.len(),
             Err(e) if e.kind() == ErrorKind::NotFound && bytes == 0 => {
@@ -101,7 +101,7 @@ impl Log {
     ///
     /// # Errors
     /// If the line cannot be written.
-    pub fn write(&mut self, line: &Line) -> Result<()> {
+    pub(crate) fn write(&mut self, line: &Line) -> Result<()> {
         let mut text = serde_json::to_string(line)
             .map_err(|e| Error::invalid(self.path.display(), "finite numbers", e))?;
         text.push('\n');
@@ -114,7 +114,7 @@ impl Log {
     ///
     /// # Errors
     /// If the system cannot sync the file.
-    pub fn sync(&mut self) -> Result<u64> {
+    pub(crate) fn sync(&mut self) -> Result<u64> {
         apply(&*self.disk, Effect::SyncFile(&self.path))?;
         Ok(self.bytes)
     }

@@ -49,7 +49,7 @@ impl Identity {
 
 /// A run directory.
 #[derive(Debug, Clone)]
-pub struct RunDir {
+pub(crate) struct RunDir {
     path: PathBuf,
     identity: Identity,
     /// The lock of a run that this process trains.
@@ -61,7 +61,7 @@ impl RunDir {
     ///
     /// # Errors
     /// If the path already has files, because nothing is ever overwritten; or if another process works there.
-    pub fn create(path: PathBuf, identity: Identity, config: &str) -> Result<Self> {
+    pub(crate) fn create(path: PathBuf, identity: Identity, config: &str) -> Result<Self> {
         if path.exists() && !is_empty(&path) {
             let expected = "a new or empty folder (or `--resume`)";
             return Err(Error::invalid(path.display(), expected, "a folder with files"));
@@ -83,7 +83,7 @@ impl RunDir {
     ///
     /// # Errors
     /// As [`open`](Self::open), and if another process works on the run.
-    pub fn resume(path: PathBuf, identity: Identity, config: &str) -> Result<Self> {
+    pub(crate) fn resume(path: PathBuf, identity: Identity, config: &str) -> Result<Self> {
         Identity::read(&path)?;
         let owner = own(&path)?;
         Ok(Self { _owner: Some(owner), ..Self::open(path, identity, config)? })
@@ -93,7 +93,7 @@ impl RunDir {
     ///
     /// # Errors
     /// If there is no run, or it has another target, configuration, data set or backend.
-    pub fn open(path: PathBuf, identity: Identity, config: &str) -> Result<Self> {
+    pub(crate) fn open(path: PathBuf, identity: Identity, config: &str) -> Result<Self> {
         let file = path.join(IDENTITY);
         let found = Identity::read(&path)?;
         let [set, found_set] = [&identity, &found].map(|identity| identity.set.join(" "));
@@ -116,7 +116,7 @@ impl RunDir {
     }
 
     /// The folder.
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
@@ -126,7 +126,7 @@ impl RunDir {
     }
 
     /// The folder of a row and seed, which may not exist.
-    pub fn folder(&self, row: &str, seed: u64) -> PathBuf {
+    pub(crate) fn folder(&self, row: &str, seed: u64) -> PathBuf {
         self.path.join("rows").join(slug(row)).join(format!("seed-{seed}"))
     }
 
@@ -134,7 +134,7 @@ impl RunDir {
     ///
     /// # Errors
     /// If the folder cannot be made.
-    pub fn row(&self, row: &str, seed: u64) -> Result<(PathBuf, Checkpoints)> {
+    pub(crate) fn row(&self, row: &str, seed: u64) -> Result<(PathBuf, Checkpoints)> {
         let folder = self.folder(row, seed);
         let Identity { config_sha256, data_sha256, backend, .. } = &self.identity;
         let identity = format!(
@@ -148,7 +148,7 @@ impl RunDir {
 }
 
 /// `runs/<target>`, or `runs/<target>-<number>` if that is taken.
-pub fn new_path(target: &str) -> PathBuf {
+pub(crate) fn new_path(target: &str) -> PathBuf {
     let path = |n: usize| match n {
         1 => PathBuf::from("runs").join(target),
         n => PathBuf::from("runs").join(format!("{target}-{n}")),
@@ -158,12 +158,12 @@ pub fn new_path(target: &str) -> PathBuf {
 }
 
 /// The newest `runs/<target>[-<number>]`.
-pub fn newest_path(target: &str) -> Option<PathBuf> {
+pub(crate) fn newest_path(target: &str) -> Option<PathBuf> {
     paths(target).into_iter().next()
 }
 
 /// All `runs/<target>[-<number>]`, the newest first.
-pub fn paths(target: &str) -> Vec<PathBuf> {
+pub(crate) fn paths(target: &str) -> Vec<PathBuf> {
     let number = |name: &str| match name.strip_prefix(target)? {
         "" => Some(1),
         rest => rest.strip_prefix('-')?.parse::<usize>().ok(),

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use image::{DynamicImage, ImageFormat, Rgb, RgbImage};
 use itm_core::Result;
 use itm_search::serve::{Options, Server};
-use itm_search::{Encoder, Index, Model, Patches, Searcher, Sources, ordinary_queries, update};
+use itm_search::{Encoder, Index, Model, Searcher, Sources, ordinary_queries, update};
 
 const PICTURES: u32 = 25_000;
 const WIDTH: usize = 512;
@@ -54,10 +54,6 @@ impl Encoder for Noise {
 
     fn pictures(&self, pictures: &[DynamicImage]) -> Result<Vec<f32>> {
         Ok(pictures.iter().flat_map(|picture| row(seed(picture.as_bytes()))).collect())
-    }
-
-    fn patches(&self, _: &DynamicImage) -> Result<Option<Patches>> {
-        Ok(None)
     }
 }
 

@@ -24,7 +24,9 @@ pub trait Encoder: Send + Sync {
     ///
     /// # Errors
     /// As [`pictures`](Self::pictures).
-    fn patches(&self, picture: &DynamicImage) -> Result<Option<Patches>>;
+    fn patches(&self, _picture: &DynamicImage) -> Result<Option<Patches>> {
+        Ok(None)
+    }
 }
 
 /// What an encoder is.

@@ -189,8 +189,4 @@ impl Encoder for Numbers {
         let number = |picture: &DynamicImage| u64::from(picture.to_rgb8().get_pixel(0, 0)[0]);
         Ok(pictures.iter().flat_map(|picture| Self::picture(number(picture))).collect())
     }
-
-    fn patches(&self, _: &DynamicImage) -> Result<Option<Patches>> {
-        Ok(None)
-    }
 }

@@ -99,12 +99,7 @@ impl HalModelConfig {
     ///
     /// # Panics
     /// If the images are of another kind, width or size than the encoder's.
-    pub fn images(
-        &self,
-        model: &Encoders,
-        images: Images,
-        dropout: InputDropout,
-    ) -> Tensor<2> {
+    pub fn images(&self, model: &Encoders, images: Images, dropout: InputDropout) -> Tensor<2> {
         self.ordered(match (&model.image, images) {
             (ImageEncoder::Features(map), Images::Features(values)) => match self.image_norm {
                 ImageNorm::Unit => map.embed(values, dropout),

@@ -12,7 +12,7 @@ use itm_core::files::{read, sha256_of};
 use itm_core::output::write_bytes;
 use itm_core::vision::Transform;
 use itm_core::{Error, Pairs, Result};
-use itm_search::{Encoder, Model, Patches};
+use itm_search::{Encoder, Model};
 use safetensors::tensor::{Dtype, SafeTensors, TensorView, serialize};
 
 use super::published::Tower;
@@ -29,7 +29,7 @@ const FEWEST: usize = 20;
 /// The largest file of maps that is read.
 const MOST_BYTES: u64 = 1 << 30;
 
-/// Two towers and their maps.
+/// Two towers and their maps. It has no patches, because the maps are of rows of whole pictures.
 pub(super) struct Joined {
     towers: Mutex<[Tower; 2]>,
     transform: Transform,
@@ -126,11 +126,6 @@ impl Encoder for Joined {
             }
         }
         Ok(self.maps[0].unit_rows(&rows))
-    }
-
-    /// CCA's map is of rows of whole pictures.
-    fn patches(&self, _: &DynamicImage) -> Result<Option<Patches>> {
-        Ok(None)
     }
 }
 

@@ -12,7 +12,7 @@ use itm_core::data::{Features, decode_image, sha256_hex};
 use itm_core::learn::{ImageItems, Items};
 use itm_core::output::write_bytes;
 use itm_core::{Error, Pairs, Result};
-use itm_search::{self as search, Encoder, Patches};
+use itm_search::{self as search, Encoder};
 
 use crate::config::Config;
 use crate::model::Model;
@@ -120,10 +120,6 @@ impl Encoder for RunEncoder {
         };
         let rows = pictures.iter().map(row).collect::<Result<Vec<_>>>()?;
         Ok(rows.into_iter().flatten().copied().collect())
-    }
-
-    fn patches(&self, _: &DynamicImage) -> Result<Option<Patches>> {
-        Ok(None)
     }
 }
 
