@@ -36,14 +36,14 @@ pub(crate) struct Manifest<P> {
 }
 
 /// The progress of a training, which may need another checkpoint besides its own.
-pub trait Progress: Serialize + DeserializeOwned {
+pub(crate) trait Progress: Serialize + DeserializeOwned {
     /// The step of the other checkpoint (the best so far).
     fn needs(&self) -> Option<u64>;
 }
 
 /// A whole checkpoint.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Found<P> {
+pub(crate) struct Found<P> {
     /// Its folder.
     pub folder: PathBuf,
     /// Its step.
@@ -56,7 +56,7 @@ pub struct Found<P> {
 
 /// The checkpoints of one run.
 #[derive(Debug, Clone)]
-pub struct Checkpoints {
+pub(crate) struct Checkpoints {
     folder: PathBuf,
     identity: String,
     disk: Rc<dyn Disk>,
@@ -64,7 +64,7 @@ pub struct Checkpoints {
 
 /// Writes the files of a checkpoint, one by one.
 #[derive(Debug)]
-pub struct Files<'a> {
+pub(crate) struct Files<'a> {
     disk: &'a dyn Disk,
     folder: &'a Path,
     hashes: BTreeMap<String, String>,
@@ -75,7 +75,7 @@ impl Files<'_> {
     ///
     /// # Errors
     /// If the file cannot be written.
-    pub fn add(&mut self, name: &str, contents: &[u8]) -> Result<()> {
+    pub(crate) fn add(&mut self, name: &str, contents: &[u8]) -> Result<()> {
         write_file(self.disk, &self.folder.join(name), contents)?;
         self.hashes.insert(name.to_owned(), sha256_hex(contents));
         Ok(())
@@ -113,7 +113,7 @@ impl Checkpoints {
     ///
     /// # Errors
     /// If the folder cannot be made.
-    pub fn new(folder: PathBuf, identity: String) -> Result<Self> {
+    pub(crate) fn new(folder: PathBuf, identity: String) -> Result<Self> {
         Self::on(Rc::new(SystemDisk), folder, identity)
     }
 
@@ -121,13 +121,13 @@ impl Checkpoints {
     ///
     /// # Errors
     /// If the folder cannot be made.
-    pub fn on(disk: Rc<dyn Disk>, folder: PathBuf, identity: String) -> Result<Self> {
+    pub(crate) fn on(disk: Rc<dyn Disk>, folder: PathBuf, identity: String) -> Result<Self> {
         make_folders(&*disk, &folder)?;
         Ok(Self { folder, identity, disk })
     }
 
     /// The disk of the checkpoints and of the log.
-    pub fn disk(&self) -> Rc<dyn Disk> {
+    pub(crate) fn disk(&self) -> Rc<dyn Disk> {
         self.disk.clone()
     }
 
@@ -135,7 +135,7 @@ impl Checkpoints {
     ///
     /// # Errors
     /// If anything cannot be written (a full disk). Earlier checkpoints stay as they were.
-    pub fn write<P: Progress>(
+    pub(crate) fn write<P: Progress>(
         &self,
         step: u64,
         progress: &P,
@@ -194,7 +194,7 @@ impl Checkpoints {
     ///
     /// # Errors
     /// If a folder cannot be removed.
-    pub fn prune<P: Progress>(&self, step: u64, keep: usize) -> Result<()> {
+    pub(crate) fn prune<P: Progress>(&self, step: u64, keep: usize) -> Result<()> {
         let names = file_names(&self.folder)?;
         let steps = steps(&names);
         let mut kept: Vec<u64> =
@@ -215,7 +215,7 @@ impl Checkpoints {
     /// # Errors
     /// If the newest belongs to another run or cannot be read, or if there are checkpoints and none is whole. The error names
     /// the file and the fault.
-    pub fn latest<P: Progress>(&self) -> Result<Option<Found<P>>> {
+    pub(crate) fn latest<P: Progress>(&self) -> Result<Option<Found<P>>> {
         let names = file_names(&self.folder)?;
         let mut damage: Option<Error> = None;
         for &(step, _) in steps(&names).iter().rev() {
@@ -236,7 +236,7 @@ impl Checkpoints {
     ///
     /// # Errors
     /// If it is damaged or of another run. The error names the file and the fault.
-    pub fn newest<P: Progress>(&self) -> Result<Option<Found<P>>> {
+    pub(crate) fn newest<P: Progress>(&self) -> Result<Option<Found<P>>> {
         let names = file_names(&self.folder)?;
         let Some(&(step, _)) = steps(&names).last() else { return Ok(None) };
         self.whole(step).map(Some).map_err(Flaw::error)
@@ -246,7 +246,7 @@ impl Checkpoints {
     ///
     /// # Errors
     /// If it is missing, damaged or of another run. The error names the file and the fault.
-    pub fn read<P: Progress>(&self, step: u64) -> Result<Found<P>> {
+    pub(crate) fn read<P: Progress>(&self, step: u64) -> Result<Found<P>> {
         self.check(step).map_err(Flaw::error)
     }
 

@@ -11,7 +11,7 @@ use itm_core::{Error, Result};
 
 /// One change of the file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Effect<'a> {
+pub(crate) enum Effect<'a> {
     /// Makes a folder; its parent exists.
     MakeFolder(&'a Path),
     /// Makes a file, or empties an existing file.
@@ -32,7 +32,7 @@ pub enum Effect<'a> {
 
 impl<'a> Effect<'a> {
     /// The file or folder that an error is about.
-    pub fn path(self) -> &'a Path {
+    pub(crate) fn path(self) -> &'a Path {
         match self {
             Self::MakeFolder(path) | Self::Create(path) | Self::Append(path, _) => path,
             Self::Cut(path, _) | Self::SyncFile(path) | Self::SyncFolder(path) => path,
@@ -42,7 +42,7 @@ impl<'a> Effect<'a> {
 }
 
 /// Something that carries out effects.
-pub trait Disk: Debug {
+pub(crate) trait Disk: Debug {
     /// Carries out one effect.
     ///
     /// # Errors
