@@ -11,6 +11,7 @@ import os, signal, threading
 import itmatch, numpy as np
 rows = itmatch.unit(np.random.default_rng(0).normal(size=({rows}, 64)).astype(np.float32))
 call = lambda: {call}
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it, and their children too
 threading.Timer(1, os.kill, (os.getpid(), signal.SIGINT)).start()
 try:
     call()

@@ -79,6 +79,7 @@ impl EvidenceBounds {
     }
 
     /// Number of words.
+    #[cfg(feature = "burn")]
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }

@@ -74,6 +74,7 @@ impl SiblingStatistics {
     }
 
     /// Whether nothing is excluded.
+    #[cfg(feature = "burn")]
     pub(crate) fn is_empty(&self) -> bool {
         self.excluded.is_empty()
     }

@@ -247,12 +247,12 @@ pub struct ItemNames {
 
 impl ItemNames {
     /// The name of an image; its number if it has none.
-    pub(crate) fn image(&self, image: usize) -> String {
+    pub fn image(&self, image: usize) -> String {
         self.images.as_ref().map_or_else(|| image.to_string(), |names| names[image].clone())
     }
 
     /// The name of a text; its number if it has none.
-    pub(crate) fn text(&self, text: usize) -> String {
+    pub fn text(&self, text: usize) -> String {
         self.texts.as_ref().map_or_else(|| text.to_string(), |names| names[text].clone())
     }
 }

@@ -22,7 +22,7 @@ pub fn box_numbers(bounds: &Bounds) -> [f32; BOX_NUMBERS] {
 }
 
 /// The seven numbers of a stored `norm_bb` row. The row holds the first six, as the detector wrote them.
-pub(crate) fn box_numbers_of_six([x1, y1, x2, y2, w, h]: [f32; 6]) -> [f32; BOX_NUMBERS] {
+pub fn box_numbers_of_six([x1, y1, x2, y2, w, h]: [f32; 6]) -> [f32; BOX_NUMBERS] {
     [x1, y1, x2, y2, w, h, w * h]
 }
 

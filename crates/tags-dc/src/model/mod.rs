@@ -34,8 +34,7 @@ use itm_core::encoders::{Bert, TokenBatch};
 use itm_kernels::{Linear, Noise, Precision, embedding, random};
 
 pub use beside::Beside;
-pub(crate) use boxes::box_numbers_of_six;
-pub use boxes::{box_numbers, box_numbers_of_pixels};
+pub use boxes::{box_numbers, box_numbers_of_pixels, box_numbers_of_six};
 pub use heads::{At, WordHead};
 pub use regions::{EmbeddedRegions, RegionBatch, RegionEmbedding};
 pub use scores::UniterScores;
