@@ -398,6 +398,7 @@ pub(crate) struct Shard {
 
 impl Shard {
     /// The items of this part.
+    #[cfg(feature = "published")]
     pub(crate) fn part(self, items: usize) -> std::ops::Range<usize> {
         let end = |number: usize| (number as u128 * items as u128 / self.of as u128) as usize;
         end(self.number - 1)..end(self.number)
