@@ -1,5 +1,5 @@
 #![doc = include_str!("../README.md")]
-#![cfg_attr(not(feature = "burn"), allow(dead_code, unused_imports))] // only the half over burn calls them
+#![cfg_attr(not(feature = "burn"), allow(dead_code, unused_imports))] // without burn, some private functions have no caller
 //! Feature `burn`: the shared parts of methods under training (`learn`), encoders, negatives, the triplet loss,
 //! contrastive losses, momentum encoders, checkpoints of modules and optimisers. Features `weights`, `pytorch`, `hub`,
 //! `pieces`: checkpoints and word pieces of Hugging Face folders.

@@ -1,5 +1,5 @@
 #![doc = include_str!("../README.md")]
-#![cfg_attr(not(feature = "flex"), allow(dead_code, unused_imports))] // the CPU backend calls them
+#![cfg_attr(not(feature = "flex"), allow(dead_code, unused_imports))] // without the CPU backend, some private functions have no caller
 
 pub mod activation;
 pub mod attention;
