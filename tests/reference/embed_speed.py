@@ -1,6 +1,7 @@
-"""How fast PyTorch and ONNX Runtime embed pictures and captions with CLIP ViT-B/32 of random weights. Not part of the tests.
+"""How fast PyTorch and ONNX Runtime embed pictures and captions with CLIP ViT-B/32, and pictures with DINOv2 ViT-S/14, of random weights. Not part
+of the tests.
 
-    python tests/reference/embed_speed.py PICTURES CAPTIONS [--count 500] [--batch 32] [--workers 1] [--threads 1] [--only WAY]
+    python tests/reference/embed_speed.py PICTURES CAPTIONS [--count 500] [--batch 32] [--workers 1] [--threads 1] [--only WAY] [--encoder dinov2]
 
 PICTURES is a folder of JPEGs, CAPTIONS a text file, one a line. Needs torch, transformers, open_clip_torch (its tokenizer and its
 merges), onnx, onnxruntime. Every way runs in its own process, so that its peak of memory is its own. `workers` processes decode and
@@ -20,6 +21,7 @@ import threading
 import time
 from pathlib import Path
 
+ENCODERS = ["clip", "dinov2"]
 WAYS = ["eager", "compiled", "bf16", "onnx"]
 CONTEXT, END = 77, 49407
 
@@ -31,6 +33,7 @@ def arguments():
     for name, value in {"count": 500, "batch": 32, "workers": 1, "threads": 1}.items():
         parser.add_argument(f"--{name}", type=int, default=value)
     parser.add_argument("--only", choices=WAYS)
+    parser.add_argument("--encoder", choices=ENCODERS, default="clip")
     parser.add_argument("--in-process", action="store_true")
     return parser.parse_args()
 
@@ -50,20 +53,30 @@ class Pictures:
         return normalised(cut(resized(np.asarray(Image.open(self.paths[i]).convert("RGB")), 224), 224, floor), MEAN, STD)
 
 
-def towers(way, batch):
-    """Two functions, from a batch of pixels and of numbers to rows."""
+def towers(way, batch, encoder):
+    """Two functions, from a batch of pixels and of numbers to rows. DINOv2 reads no captions; its row is the class row beside the mean of the patches."""
     import torch
-    from transformers import CLIPConfig, CLIPModel
+    from transformers import CLIPConfig, CLIPModel, Dinov2Config, Dinov2Model
 
     # `transformers` looks for a package `kernels` and finds kernels.py of this folder, which sets another default.
     torch.set_default_dtype(torch.float32)
     torch.manual_seed(0)
-    # The row of a caption is the first maximum of its numbers, as with OpenAI's files.
-    model = CLIPModel(CLIPConfig(text_config={"eos_token_id": 2})).eval()
+    if encoder == "dinov2":
+        model = Dinov2Model(Dinov2Config(hidden_size=384, num_attention_heads=6, image_size=518)).eval()
 
-    class Image(torch.nn.Module):
-        def forward(self, pixels):
-            return torch.nn.functional.normalize(model.get_image_features(pixel_values=pixels).pooler_output)
+        class Image(torch.nn.Module):
+            def forward(self, pixels):
+                states = model(pixel_values=pixels).last_hidden_state
+                rows = states[:, 0], states[:, 1:].mean(1)
+                return torch.cat([torch.nn.functional.normalize(row) for row in rows], 1)
+
+    else:
+        # The row of a caption is the first maximum of its numbers, as with OpenAI's files.
+        model = CLIPModel(CLIPConfig(text_config={"eos_token_id": 2})).eval()
+
+        class Image(torch.nn.Module):
+            def forward(self, pixels):
+                return torch.nn.functional.normalize(model.get_image_features(pixel_values=pixels).pooler_output)
 
     class Text(torch.nn.Module):
         def forward(self, ids):
@@ -82,7 +95,8 @@ def towers(way, batch):
 
         return cast(image), cast(text)
     if way == "onnx":
-        return exported(image, torch.zeros(batch, 3, 224, 224)), exported(text, torch.full((batch, 12), END))
+        pictures = exported(image, torch.zeros(batch, 3, 224, 224))
+        return pictures, None if encoder == "dinov2" else exported(text, torch.full((batch, 12), END))
     return image, text
 
 
@@ -147,12 +161,13 @@ def measure(args):
     short = [part[:, : int((part == END).int().argmax(1).max()) + 1] for part in parts]
     memory = Memory()
     with torch.no_grad():
-        image, text = towers(args.only, args.batch)
+        image, text = towers(args.only, args.batch, args.encoder)
         pixels = torch.zeros(args.batch, 3, 224, 224)
         row = {"way": args.only, "read and embed, pictures/s": clocked(image, pixels, loader)}
         row["network alone, pictures/s"] = clocked(image, pixels, [pixels] * max(1, len(paths) // args.batch // 4))
-        row["captions/s"] = clocked(text, short[0], short)
-        row["captions/s at 77"] = clocked(text, parts[0], parts[: max(1, len(parts) // 8)])
+        if args.encoder == "clip":
+            row["captions/s"] = clocked(text, short[0], short)
+            row["captions/s at 77"] = clocked(text, parts[0], parts[: max(1, len(parts) // 8)])
     print(json.dumps(row | {"peak MB": memory.peak / 1024}))
 
 
@@ -160,10 +175,10 @@ def main():
     args = arguments()
     if args.in_process:
         return measure(args)
-    print(f"{args.count} pictures of {args.pictures.name}, batch {args.batch}, {args.workers} workers, {args.threads} threads")
+    print(f"{args.encoder}, {args.count} pictures of {args.pictures.name}, batch {args.batch}, {args.workers} workers, {args.threads} threads")
     for way in [args.only] if args.only else WAYS:
         sizes = [f"--{name}={getattr(args, name)}" for name in ("count", "batch", "workers", "threads")]
-        command = [sys.executable, __file__, args.pictures, args.captions, *sizes, "--only", way, "--in-process"]
+        command = [sys.executable, __file__, args.pictures, args.captions, *sizes, "--only", way, "--encoder", args.encoder, "--in-process"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             print(f"{way}: failed: {(done.stderr.strip().splitlines() or ['no message'])[-1]}")

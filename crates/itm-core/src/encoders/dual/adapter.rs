@@ -92,6 +92,13 @@ mod tests {
             line("clip", &|c| c["modules_to_save"] = json!(["head"])),
             format!("{config}modules_to_save: expected nothing, got a list")
         );
+        for rank in [json!(0), json!(-1), json!(1.5), json!("8"), json!(u64::MAX)] {
+            let got = line("clip", &|c| c["r"] = rank.clone());
+            assert!(
+                got.starts_with(&format!("{config}r: expected a whole number from 1 to ")),
+                "{got}"
+            );
+        }
         let weights = "FOLDER/adapter_model.safetensors: base_model.model.text_model.encoder.layers.0.self_attn.";
         assert!(line("siglip", &|_| {}).starts_with(weights));
         assert!(line("clip", &|c| c["r"] = json!(3)).starts_with(weights));
