@@ -27,6 +27,7 @@ mod targets;
 mod tch;
 mod tidy;
 mod torch;
+mod type_names;
 
 use std::ffi::OsString;
 use std::path::PathBuf;

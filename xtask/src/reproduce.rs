@@ -76,7 +76,7 @@ fn first(command: &str) -> Option<&'static str> {
     match command {
         "embed" => Some("published"),
         "index" | "search" | "serve" => Some("search"),
-        "negatives" => Some("tags-dc"),
+        "negatives" => Some("negatives"),
         _ => None,
     }
 }

@@ -39,7 +39,7 @@ pub(crate) enum Command {
         command: Option<DataCommand>,
     },
     /// Write negative captions: sentences that are false of their image, each made by one change of a true caption.
-    #[cfg(feature = "tags-dc")]
+    #[cfg(feature = "negatives")]
     Negatives(crate::methods::Negatives),
     /// Write the built-in world as an ordinary data set or as two files of embeddings, or draw a contact sheet of it.
     Scenes(ScenesArgs),

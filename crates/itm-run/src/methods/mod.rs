@@ -30,9 +30,9 @@ use crate::report::Pair;
 use crate::split::Split;
 use crate::train::Course;
 
-#[cfg(feature = "tags-dc")]
+#[cfg(feature = "negatives")]
 pub use self::tags_dc::Negatives;
-#[cfg(feature = "tags-dc")]
+#[cfg(feature = "negatives")]
 pub(crate) use self::tags_dc::{ModelSplit, TrainedModel, filler};
 pub use crate::encoded::{Captions, Cleaning};
 pub use crate::inputs::Sees;

@@ -10,7 +10,7 @@ use serde::de::{DeserializeOwned, value};
 use toml::{Table, Value};
 
 use super::ALL;
-use crate::config::{self, Config, Shown, override_with, whole};
+use crate::config::{self, Config, Exhibit, override_with, whole};
 
 /// The presets of every method.
 const PRESETS: [&str; 3] = ["paper", "official", "default"];
@@ -48,7 +48,7 @@ impl Config {
     ///
     /// # Errors
     /// As [`load`](Self::load).
-    pub fn find(folder: &Path, name: &str) -> Result<(Self, Option<Shown>)> {
+    pub fn find(folder: &Path, name: &str) -> Result<(Self, Option<Exhibit>)> {
         if !folder.join(format!("{name}.toml")).is_file()
             && let Some((_, target, shown)) =
                 aliases(folder)?.into_iter().find(|(alias, ..)| alias == name)
@@ -79,7 +79,7 @@ fn with_preset(path: &Path, mut own: Table) -> Result<Table> {
     };
     let method = own.get("target").and_then(|target| target.get("method")).and_then(Value::as_str);
     let Some(kind) = ALL.iter().find(|kind| Some(kind.name) == method) else {
-        return Ok(own); // an error of `target.method`
+        return Ok(own); // no such method, or none of this build: `Kind::of` says so
     };
     let mut all = (kind.preset)(name);
     override_with(&mut all, &own);
@@ -87,11 +87,11 @@ fn with_preset(path: &Path, mut own: Table) -> Result<Table> {
 }
 
 /// The aliases of a folder: names of tables, with their targets. A target that is broken has none.
-fn aliases(folder: &Path) -> Result<Vec<(String, Config, Shown)>> {
+fn aliases(folder: &Path) -> Result<Vec<(String, Config, Exhibit)>> {
     let targets = Config::names(folder)?.into_iter();
     let targets = targets.filter_map(|name| Config::load(folder, &name).ok());
     let of = |target: Config| {
-        let named = |shown: Shown| Some((target.view(&shown)?.alias?, target.clone(), shown));
+        let named = |shown: Exhibit| Some((target.view(&shown)?.alias?, target.clone(), shown));
         target.shown().into_iter().filter_map(named).collect::<Vec<_>>()
     };
     Ok(targets.flat_map(of).collect())
