@@ -281,7 +281,7 @@ fn naaf_rows_differ_in_what_their_names_say() {
     let flickr = Config::load(&configs(), "naaf-flickr").unwrap();
     let coco = Config::load(&configs(), "naaf-coco").unwrap();
     for (target, batch) in [(flickr, 128), (coco, 256)] {
-        let mut want = Preset::Default.config();
+        let mut want = NaafConfig::preset(Preset::Default);
         want.train.batch = batch; // N23
         assert_eq!(target.row::<NaafConfig>("w/o GloVe").unwrap(), want);
         want.model.word_vectors = naaf::VectorsFrom::Given; // a file, which no preset has

@@ -299,9 +299,9 @@ fn a_target_begins_with_a_preset() {
         ("\"official\"", fne::Preset::Official),
         ("\"default\"", fne::Preset::Default),
     ] {
-        assert_eq!(row(name, "[row.A]\n"), preset.config(), "{name}");
+        assert_eq!(row(name, "[row.A]\n"), fne::FneConfig::preset(preset), "{name}");
     }
-    let mut want = fne::Preset::Paper.config();
+    let mut want = fne::FneConfig::preset(fne::Preset::Paper);
     (want.train.batch, want.sampler.tau) = (7, 0.25);
     assert_eq!(row("\"paper\"", "[train]\nbatch = 7\n[row.A]\nsampler.tau = 0.25\n"), want);
     // Another kind has other keys; `false` leaves a section out.

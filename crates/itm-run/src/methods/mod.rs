@@ -18,7 +18,7 @@ use itm_core::data::WordVectors;
 use itm_core::learn::{Items, Method};
 use itm_core::start::{InputStatistics, Start};
 use itm_core::text::{Marks, Word};
-use itm_core::{Error, Relevance, Result};
+use itm_core::{Error, Preset, Relevance, Result};
 use itm_kernels::Precision;
 use maud::Markup;
 use toml::Table;
@@ -65,8 +65,8 @@ pub struct Kind {
     pub about_hubs: bool,
     /// Reads a row.
     recipe: fn(&Config, &str) -> Result<Box<dyn Recipe>>,
-    /// The sections of a preset by its name.
-    preset: fn(&str) -> Table,
+    /// The sections of a preset.
+    preset: fn(Preset) -> Table,
     /// What reports show only of this method.
     measures: fn(&Config) -> Vec<Box<dyn Measure>>,
     /// Shows how a model judges the words of captions beside images, if the method does that.
