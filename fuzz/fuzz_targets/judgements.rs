@@ -5,7 +5,7 @@ use std::fs;
 use std::sync::LazyLock;
 
 use itm_core::Pairs;
-use itm_core::data::{Embeddings, Features, Judgements, Manifest, Part};
+use itm_core::data::{Embeddings, Features, Judgements, Manifest, SplitData};
 use libfuzzer_sys::fuzz_target;
 use tempfile::TempDir;
 
@@ -26,7 +26,7 @@ fuzz_target!(|bytes: &[u8]| {
         let bytes = if at == usize::from(chosen) % FILES.len() { bytes } else { whole.as_bytes() };
         fs::write(FOLDER.path().join(name), bytes).expect("a file");
     }
-    let test = Part {
+    let test = SplitData {
         features: Features { dim: 0, values: vec![] },
         embeddings: Embeddings::default(),
         regions: None,

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use fne::FneConfig;
 use hubness::training::HalConfig;
-use itm_run::config::{Config, Shown};
+use itm_run::config::{Config, Exhibit};
 use itm_run::methods;
 use itm_run::paper::Paper;
 use naaf::NaafConfig;
@@ -94,8 +94,8 @@ fn fne_scenes_vit_sees_pictures_without_published_weights() {
 /// Tables 1 to 5 and Figures 4 and 5, wherever the paper has them; every printed name is one of the paper's lines.
 #[test]
 fn fne_targets_have_the_papers_tables_and_figures() {
-    use Shown::{Figure, Table};
-    let named = |names: &[&str]| names.iter().map(|name| Shown::table(name)).collect::<Vec<_>>();
+    use Exhibit::{Figure, Table};
+    let named = |names: &[&str]| names.iter().map(|name| Exhibit::table(name)).collect::<Vec<_>>();
     let own = |names: &[&str], tables: &[u32]| {
         let tables = tables.iter().copied().map(Table).chain(named(names));
         tables.chain([Figure(4), Figure(5)]).collect::<Vec<_>>()
@@ -188,11 +188,11 @@ fn hal_targets_have_the_papers_figures() {
     ] {
         let config = Config::load(&configs(), name).unwrap();
         assert_eq!((config.target.table, config.target.marks), (table, marks), "{name}");
-        let view = config.view(&Shown::Figure(2)).unwrap();
+        let view = config.view(&Exhibit::Figure(2)).unwrap();
         assert_eq!(view.distribution(), Some((hubness::Direction::T2i, 1)), "{name}");
         assert_eq!(view.rows, ["SUM", "MAX", "HAL"], "{name}");
         assert_eq!(view.claim().against, ["SUM", "MAX"], "{name}");
-        if let Some(view) = config.view(&Shown::Figure(1)) {
+        if let Some(view) = config.view(&Exhibit::Figure(1)) {
             let k = |row: &String| config.number(row, view.x.as_ref().unwrap()).unwrap();
             assert!(view.rows.iter().map(k).eq((1..=10).map(f64::from)), "{name}");
         }
@@ -281,7 +281,7 @@ fn naaf_rows_differ_in_what_their_names_say() {
     let flickr = Config::load(&configs(), "naaf-flickr").unwrap();
     let coco = Config::load(&configs(), "naaf-coco").unwrap();
     for (target, batch) in [(flickr, 128), (coco, 256)] {
-        let mut want = Preset::Default.config();
+        let mut want = NaafConfig::preset(Preset::Default);
         want.train.batch = batch; // N23
         assert_eq!(target.row::<NaafConfig>("w/o GloVe").unwrap(), want);
         want.model.word_vectors = naaf::VectorsFrom::Given; // a file, which no preset has

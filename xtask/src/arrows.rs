@@ -18,6 +18,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::manifest::{CLI, Manifest, PAGE};
 use crate::rules::Finding;
+use crate::{reproduce, targets};
 
 /// Crates of the project that a method may import; the report kit only as part of a command line.
 const SHARED: [&str; 4] = ["itm-core", "itm-kernels", "itm-report", "scenes"];
@@ -95,8 +96,12 @@ pub(crate) fn check_trees(root: &Path) -> Result<Vec<Finding>> {
 /// Crates of the registry that the tests need with other features than the first run: cargo compiles them and all above them twice.
 pub(crate) fn check_reuse(root: &Path) -> Result<Vec<Finding>> {
     let with_features = ["--format", "{p} {f}"];
-    let run = ["--package", "itm-run", "--no-default-features", "--features", "cpu"];
-    let run = cargo_tree(root, &[&run[..], &["--edges", "normal,build"], &with_features].concat())?;
+    let mut run = String::new();
+    for method in targets::methods() {
+        let features = format!("cpu,{method}");
+        let build = ["--features", &features, "--edges", "normal,build"];
+        run += &cargo_tree(root, &[&reproduce::RUNNER[..], &build, &with_features].concat())?;
+    }
     let tests = ["--workspace", "--edges", "normal,build,dev"];
     let tests = cargo_tree(root, &[&tests[..], &with_features].concat())?;
     Ok(compiled_twice(&run, &tests))

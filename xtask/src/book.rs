@@ -24,7 +24,7 @@ pub(crate) struct Book {
 
 /// Binaries that the commands call: package, features, name.
 const BINARIES: [(&str, &[&str], &str); 3] = [
-    ("itm-run", &["--no-default-features", "--features", "cpu"], "itm"),
+    ("itm-run", &["--no-default-features", "--features", "cpu,methods,negatives"], "itm"),
     ("tags-dc", &["--features", "cli"], "tags-dc"),
     ("hubness", &["--features", "cli"], "hubness"),
 ];

@@ -43,7 +43,9 @@ impl BuildTime {
         let log = folder.join("compilations");
         let mut build = Command::new(cargo());
         match self.args.is_empty() {
-            true => build.arg("build").args(crate::reproduce::RUNNER).args(["--features", "cpu"]),
+            true => {
+                build.arg("build").args(crate::reproduce::RUNNER).args(["--features", "cpu,fne"])
+            }
             false => build.args(&self.args),
         };
         build.env("CARGO_TARGET_DIR", &folder).env(VARIABLE, &log);

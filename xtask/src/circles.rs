@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::modules::{self, Files, Kind, Module, Token};
+use crate::modules::{self, Files, Module, Token, TokenKind};
 use crate::rules::Finding;
 
 /// The circles of the crate in `folder`. After each circle its weakest arrow is removed, until no circle is left.
@@ -173,7 +173,7 @@ fn paths(tokens: &[Token]) -> Vec<Named> {
     while let Some(token) = tokens.get(at) {
         let before = at.checked_sub(1).map_or("", |before| &tokens[before].text);
         let next = tokens.get(at + 1).map_or("", |next| &next.text);
-        if token.kind != Kind::Name || ["::", "."].contains(&before) {
+        if token.kind != TokenKind::Name || ["::", "."].contains(&before) {
             at += 1;
         } else if token.text == "use" && next != "<" {
             at += 1;
@@ -191,7 +191,7 @@ fn paths(tokens: &[Token]) -> Vec<Named> {
 /// The names joined by `::` from `at` on.
 fn path_at(tokens: &[Token], at: &mut usize) -> Path {
     let mut path = Vec::new();
-    while let Some(token) = tokens.get(*at).filter(|token| token.kind == Kind::Name) {
+    while let Some(token) = tokens.get(*at).filter(|token| token.kind == TokenKind::Name) {
         path.push(token.text.clone());
         *at += 1;
         if tokens.get(*at).is_none_or(|token| token.text != "::") {

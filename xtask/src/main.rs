@@ -1,6 +1,6 @@
 //! The tasks of this repository: `cargo xtask <command>`.
 //!
-//! xtask knows no method and no tensor. It builds the binary `itm` with the features of the backend, runs it and
+//! xtask knows no method and no tensor. It builds the binary `itm` with the features of the backend and of the target's method, runs it and
 //! passes its exit code on; `kills` does the same with the tests of `itm`. A command that xtask does not know is a
 //! command of `itm`, or of a package in [`others`]. Only `tidy`, the check of the book's pages and
 //! the search for a Python's libtorch are done here.
@@ -23,9 +23,11 @@ mod pages;
 mod reproduce;
 mod rules;
 mod seams;
+mod targets;
 mod tch;
 mod tidy;
 mod torch;
+mod type_names;
 
 use std::ffi::OsString;
 use std::path::PathBuf;

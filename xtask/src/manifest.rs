@@ -48,7 +48,8 @@ impl Manifest {
             && !self.reaches("default", feature, &mut Vec::new())
     }
 
-    fn items_of(&self, feature: &str) -> &[String] {
+    /// What a feature enables.
+    pub(crate) fn items_of(&self, feature: &str) -> &[String] {
         let found = self.features.iter().find(|(name, _)| name == feature);
         found.map_or(&[], |(_, items)| items)
     }

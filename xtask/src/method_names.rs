@@ -3,7 +3,7 @@
 //! Comments, documentation and tests may name a method. Code may name the crate `hubness`, which corrects the scores of any method,
 //! but not its training modules, because they are a method.
 
-use crate::modules::{self, Files, Kind, Token};
+use crate::modules::{self, Files, Token, TokenKind};
 use crate::rules::Finding;
 
 /// The crate that is checked, and the only places in it that may name methods.
@@ -46,7 +46,7 @@ fn named(tokens: &[Token]) -> impl Iterator<Item = (&Token, String)> {
         if of_hubness.contains(&at) && TRAINING.contains(&text) {
             return Some((token, format!("of hubness::{text}")));
         }
-        let words = if token.kind == Kind::Mark { Vec::new() } else { words(text) };
+        let words = if token.kind == TokenKind::Mark { Vec::new() } else { words(text) };
         let holds = |name: &&&[&str]| words.windows(name.len()).any(|window| window == **name);
         METHODS.iter().find(holds).map(|name| (token, name.join("-")))
     })

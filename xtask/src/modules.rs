@@ -23,14 +23,14 @@ pub(crate) struct Module {
 /// A name, a literal, a delimiter or a mark; `::` is one mark.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Token {
-    pub(crate) kind: Kind,
+    pub(crate) kind: TokenKind,
     pub(crate) text: String,
     pub(crate) line: usize,
 }
 
 /// What a token is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum TokenKind {
     /// A name or a keyword.
     Name,
     /// A string, a character or a number.
@@ -124,10 +124,11 @@ fn body(tokens: &[Token]) -> usize {
     tokens.iter().position(closes).unwrap_or(tokens.len())
 }
 
-fn depth_change(token: &Token) -> i32 {
+/// By how much a token changes the number of open groups.
+pub(crate) fn depth_change(token: &Token) -> i32 {
     match (token.kind, token.text.as_str()) {
-        (Kind::Mark, "{" | "(" | "[") => 1,
-        (Kind::Mark, "}" | ")" | "]") => -1,
+        (TokenKind::Mark, "{" | "(" | "[") => 1,
+        (TokenKind::Mark, "}" | ")" | "]") => -1,
         _ => 0,
     }
 }
@@ -147,28 +148,28 @@ fn flatten(stream: TokenStream, tokens: &mut Vec<Token>) {
                         trees.next();
                         skip_item(&mut trees);
                     }
-                    _ => push(Kind::Mark, "#".to_owned()),
+                    _ => push(TokenKind::Mark, "#".to_owned()),
                 }
             }
             TokenTree::Punct(mark) => {
                 let path = mark.as_char() == ':' && trees.next_if(|t| is_mark(t, ':')).is_some();
-                push(Kind::Mark, if path { "::".to_owned() } else { mark.to_string() });
+                push(TokenKind::Mark, if path { "::".to_owned() } else { mark.to_string() });
             }
             TokenTree::Ident(name) => {
                 let name = name.to_string();
-                push(Kind::Name, name.strip_prefix("r#").map_or(name.clone(), str::to_owned));
+                push(TokenKind::Name, name.strip_prefix("r#").map_or(name.clone(), str::to_owned));
             }
-            TokenTree::Literal(literal) => push(Kind::Literal, literal.to_string()),
+            TokenTree::Literal(literal) => push(TokenKind::Literal, literal.to_string()),
             TokenTree::Group(group) => {
                 let [open, close] = match group.delimiter() {
                     Delimiter::Parenthesis => ["(", ")"],
                     Delimiter::Bracket => ["[", "]"],
                     Delimiter::Brace | Delimiter::None => ["{", "}"],
                 };
-                push(Kind::Mark, open.to_owned());
+                push(TokenKind::Mark, open.to_owned());
                 flatten(group.stream(), tokens);
                 let line = group.span_close().start().line;
-                tokens.push(Token { kind: Kind::Mark, text: close.to_owned(), line });
+                tokens.push(Token { kind: TokenKind::Mark, text: close.to_owned(), line });
             }
         }
     }

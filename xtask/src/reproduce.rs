@@ -6,12 +6,13 @@ use std::process::{Command, ExitCode, ExitStatus};
 
 use anyhow::{Context, Result, bail};
 
+use crate::targets;
 use crate::torch::Torch;
 
 /// The arguments of cargo that name the runner.
 pub(crate) const RUNNER: [&str; 3] = ["--package", "itm-run", "--no-default-features"];
 
-/// Builds `itm` with the features of the backend in `args` and runs `itm <command> <args>`.
+/// Builds `itm` with the features of the backend and of the methods in `args`, and runs `itm <command> <args>`.
 ///
 /// For the CPU the build has the profile of the tests, which optimises what runs hot; for another backend, and with `--release` among
 /// `args`, the profile `release`, which optimises everything. Cargo's output stays visible: a first build takes minutes. The exit code comes from `itm`: 2 for a user's mistake.
@@ -53,24 +54,41 @@ pub(crate) fn run_with(
         build.envs(commit().map(|commit| ("ITM_COMMIT", commit)));
         build.args(["--", command]).args(&args).status().context("cargo")
     };
-    let published = format!("{features},published");
-    match command {
-        "embed" => return Ok(exit_code(run(&published)?)), // it reads nothing else
-        "index" | "search" | "serve" => {
-            return Ok(exit_code(run(&format!("{features},search"))?));
+    let ours = before_dashes(&args);
+    let configs = option(ours, "--configs").unwrap_or_else(|| "configs".to_owned());
+    let mut build = vec![features.to_owned()];
+    build.extend(targets::needed(configs.as_ref(), ours));
+    build.extend(first(command).map(str::to_owned));
+    let mut status = run(&build.join(","))?;
+    for (feature, why) in MORE {
+        if status.code() != Some(ANOTHER_BUILD) {
+            break;
         }
-        _ => (),
+        eprintln!("This command {why}, once.");
+        build.push(feature.to_owned());
+        status = run(&build.join(","))?;
     }
-    let status = run(features)?;
-    if status.code() != Some(ANOTHER_BUILD) {
-        return Ok(exit_code(status));
-    }
-    eprintln!("This command reads published files: building what reads them, once.");
-    Ok(exit_code(run(&published)?))
+    Ok(exit_code(status))
 }
 
-/// The exit code of a runner without the feature `published` if the command needs that feature.
+/// The feature that a command needs in any case.
+fn first(command: &str) -> Option<&'static str> {
+    match command {
+        "embed" => Some("published"),
+        "index" | "search" | "serve" => Some("search"),
+        "negatives" => Some("negatives"),
+        _ => None,
+    }
+}
+
+/// The exit code of a runner without a feature that the command needs, as only the runner can know.
 const ANOTHER_BUILD: i32 = 3;
+
+/// The features of the builds that follow then.
+const MORE: [(&str, &str); 2] = [
+    ("published", "reads published files: building what reads them"),
+    ("methods", "names a method that was not foreseen: building all methods"),
+];
 
 /// Printed before the first build, because cargo's own lines do not say how long it takes.
 const FIRST_BUILD: &str = "Building the runner `itm`. The first build takes some 5 minutes on two cores, with --release or for a GPU more; then `itm` runs.";
@@ -96,18 +114,27 @@ pub(crate) fn cargo() -> OsString {
 
 /// The last `--backend` of the arguments.
 pub(crate) fn backend(args: &[OsString]) -> Option<String> {
-    let ours = args.split(|arg| arg == "--").next().unwrap_or_default();
-    let mut backend = None;
-    for (k, arg) in ours.iter().enumerate() {
+    option(before_dashes(args), "--backend")
+}
+
+/// The arguments before `--`.
+fn before_dashes(args: &[OsString]) -> &[OsString] {
+    args.split(|arg| arg == "--").next().unwrap_or_default()
+}
+
+/// The last value of an option.
+fn option(args: &[OsString], name: &str) -> Option<String> {
+    let mut last = None;
+    for (k, arg) in args.iter().enumerate() {
         let arg = arg.to_string_lossy();
-        if let Some(value) = arg.strip_prefix("--backend=") {
-            backend = Some(value.to_owned());
-        } else if arg == "--backend" {
-            let value = ours.get(k + 1).map(|value| value.to_string_lossy().into_owned());
-            backend = Some(value.unwrap_or_else(|| "nothing".to_owned()));
+        if arg == name {
+            let value = args.get(k + 1).map(|value| value.to_string_lossy().into_owned());
+            last = Some(value.unwrap_or_else(|| "nothing".to_owned()));
+        } else if let Some(value) = arg.strip_prefix(name).and_then(|rest| rest.strip_prefix('=')) {
+            last = Some(value.to_owned());
         }
     }
-    backend
+    last
 }
 
 /// The feature of `itm-run` for a backend. `itm` itself reads the part after a colon.

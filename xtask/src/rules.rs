@@ -23,7 +23,7 @@ const LARGEST: usize = 512 * 1024;
 
 /// How serious a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Level {
+pub(crate) enum Severity {
     /// Printed.
     Warning,
     /// Printed, and `tidy` fails.
@@ -33,14 +33,14 @@ pub(crate) enum Level {
 /// One finding, in one line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Finding {
-    pub(crate) level: Level,
+    pub(crate) level: Severity,
     pub(crate) place: String,
     pub(crate) message: String,
 }
 
 impl Finding {
     pub(crate) fn error(place: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { level: Level::Error, place: place.into(), message: message.into() }
+        Self { level: Severity::Error, place: place.into(), message: message.into() }
     }
 }
 
@@ -94,8 +94,8 @@ fn length(path: &str, text: &str) -> Option<Finding> {
     let lines = text.lines().count();
     let level = match lines {
         _ if !counted || lines <= LINES.0 => return None,
-        _ if lines <= LINES.1 => Level::Warning,
-        _ => Level::Error,
+        _ if lines <= LINES.1 => Severity::Warning,
+        _ => Severity::Error,
     };
     Some(Finding { level, place: path.to_owned(), message: format!("{lines} lines: split it") })
 }
@@ -177,9 +177,9 @@ mod tests {
             check(path, &"x\n".repeat(lines)).first().map(|finding| finding.level)
         };
         assert_eq!(level("a.rs", 400), None);
-        assert_eq!(level("a.rs", 401), Some(Level::Warning));
-        assert_eq!(level("a.rs", 600), Some(Level::Warning));
-        assert_eq!(level("a.rs", 601), Some(Level::Error));
+        assert_eq!(level("a.rs", 401), Some(Severity::Warning));
+        assert_eq!(level("a.rs", 600), Some(Severity::Warning));
+        assert_eq!(level("a.rs", 601), Some(Severity::Error));
         assert_eq!(level("docs/a.md", 9000), None);
         assert_eq!(level("golden/a.json", 9000), None);
     }
@@ -188,7 +188,7 @@ mod tests {
     fn large_files_are_refused() {
         assert_eq!(size("a.whl", LARGEST), None);
         let found = size("a.whl", LARGEST + 1).unwrap();
-        assert_eq!((found.level, &found.place[..]), (Level::Error, "a.whl"));
+        assert_eq!((found.level, &found.place[..]), (Severity::Error, "a.whl"));
     }
 
     #[test]

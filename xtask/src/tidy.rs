@@ -8,8 +8,8 @@ use anyhow::{Context, Result, bail};
 
 use crate::manifest::Manifest;
 use crate::modules::Files;
-use crate::rules::{self, Level};
-use crate::{arrows, budget, circles, method_names, seams};
+use crate::rules::{self, Severity};
+use crate::{arrows, budget, circles, method_names, seams, type_names};
 
 /// Prints one line per finding. The exit code is 1 if a finding is an error.
 pub(crate) fn run() -> Result<ExitCode> {
@@ -34,9 +34,11 @@ pub(crate) fn run() -> Result<ExitCode> {
             _ => {}
         }
     }
-    for folder in manifests.iter().map(Manifest::folder) {
-        findings.extend(circles::check(&sources, &folder));
+    let folders: Vec<_> = manifests.iter().map(Manifest::folder).collect();
+    for folder in &folders {
+        findings.extend(circles::check(&sources, folder));
     }
+    findings.extend(type_names::check(&sources, folders.iter().map(String::as_str)));
     findings.extend(method_names::check(&sources));
     findings.extend(seams::check(&sources));
     findings.extend(rules::configs_are_named(&configs, &readme));
@@ -50,10 +52,10 @@ pub(crate) fn run() -> Result<ExitCode> {
         eprintln!("{name}: {} lines of code, {} public items", size.lines, size.public);
     }
     for finding in &findings {
-        let level = if finding.level == Level::Error { "error" } else { "warning" };
+        let level = if finding.level == Severity::Error { "error" } else { "warning" };
         eprintln!("{level}: {}: {}", finding.place, finding.message);
     }
-    let errors = findings.iter().filter(|finding| finding.level == Level::Error).count();
+    let errors = findings.iter().filter(|finding| finding.level == Severity::Error).count();
     eprintln!("tidy: {} files, {} crates, {errors} errors", files.len(), manifests.len());
     Ok(ExitCode::from(u8::from(errors > 0)))
 }

@@ -130,7 +130,7 @@ fn step_of(
 }
 
 fn config(row: &Row, memory: Memory) -> FneConfig {
-    let mut config = Preset::Default.config();
+    let mut config = FneConfig::preset(Preset::Default);
     let ModelConfig { embed_dim, image, text, .. } = &mut config.model;
     *embed_dim = row.image.width;
     if let (ImageConfig::Vit(image), TextConfig::Bert(text)) = (image, text) {

@@ -14,8 +14,8 @@ use burn::module::Module;
 use burn::optim::GradientsParams;
 use burn::tensor::{Device, Tensor, TensorData};
 use fne::{
-    Bank, BankRows, BankState, Draws, Error, Online, Preset, Reset, Result, Statistics, Variance,
-    memory_loss,
+    Bank, BankRows, BankState, Draws, Error, Online, Preset, Reset, Result, SamplerConfig,
+    Statistics, Variance, memory_loss,
 };
 use itm_core::checkpoint::CheckpointWriter;
 use itm_core::encoders::unit_rows;
@@ -88,7 +88,7 @@ impl Loop {
             captions: &ids,
         })?;
         self.statistics.update(&host(v.detach().matmul(w.detach().transpose())), B)?; // Eq. 4
-        let rule = Preset::Default.sampler().rule();
+        let rule = SamplerConfig::preset(Preset::Default).rule();
         let draws = Draws { rule: &rule, statistics: &self.statistics, seed: number };
         let loss = memory_loss(Online { images, texts, ids: &ids }, &self.bank, &draws)?; // Eq. 15
         let [loss, _] = self.learner.update(0.01, loss, |encoders, loss| {

@@ -11,7 +11,9 @@
 
 use std::error::Error;
 
-use fne::{CandidatePool, Exclusions, Preset, Reset, Statistics, Variance, draw, weights};
+use fne::{
+    CandidatePool, Exclusions, Preset, Reset, SamplerConfig, Statistics, Variance, draw, weights,
+};
 
 /// Scores of image 0 with the six texts.
 pub(crate) const SCORES: [f32; 6] = [0.66, 0.68, 0.57, 0.52, 0.48, 0.20];
@@ -47,7 +49,7 @@ pub(crate) fn seen() -> Result<Statistics, fne::Error> {
 
 /// The table's rows.
 pub(crate) fn rows(statistics: &Statistics) -> Result<Vec<Row>, Box<dyn Error>> {
-    let rule = Preset::Default.sampler().rule();
+    let rule = SamplerConfig::preset(Preset::Default).rule();
     let seen = statistics.snapshot();
     let posterior = seen.posterior(rule.prior, rule.min_count).ok_or("too few pairs")?; // Eq. 5–10
 
@@ -66,7 +68,7 @@ pub(crate) fn rows(statistics: &Statistics) -> Result<Vec<Row>, Box<dyn Error>> 
 }
 
 pub(crate) fn main() -> Result<(), Box<dyn Error>> {
-    let rule = Preset::Default.sampler().rule();
+    let rule = SamplerConfig::preset(Preset::Default).rule();
     let statistics = seen()?;
     let now = statistics.snapshot();
     let cut = now.positive.mean - rule.margin;

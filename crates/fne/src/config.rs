@@ -12,8 +12,6 @@ use serde::{Deserialize, Serialize};
 use crate::statistics::{Reset, Variance};
 use crate::weights::{Density, Rule, Tie};
 
-pub use preset::Preset;
-
 /// The configuration of [`Fne`](crate::Fne).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -30,13 +30,13 @@ pub use itm_core::towers::{
     LearningParts, ModelConfig, Pixels, TextConfig, TextEncoder, TowerDropout, TrainTruncate,
     UNKNOWN, VitConfig, VitEncoder, Weights,
 };
-pub use itm_core::{Error, Result};
+pub use itm_core::{Error, Preset, Result};
 pub use itm_kernels::Memory;
 
 pub use bank::{Bank, BankRows, BankState};
 pub use checks::NEVER;
 pub use config::{
-    DropoutAfterValidation, Enqueue, Exclude, FneConfig, Loss, NegativeChoice, Positive, Preset,
+    DropoutAfterValidation, Enqueue, Exclude, FneConfig, Loss, NegativeChoice, Positive,
     SamplerConfig, TrainConfig, WarmupLoss,
 };
 pub use draw::draw;

@@ -69,7 +69,7 @@ pub struct Draws<'a> {
 /// ```
 /// # #[cfg(feature = "flex")] {
 /// use burn::tensor::{Device, Tensor};
-/// use fne::{Bank, BankRows, Draws, Online, Preset, Reset, Statistics, Variance, memory_loss};
+/// use fne::{Bank, BankRows, Draws, Online, Preset, Reset, SamplerConfig, Statistics, Variance, memory_loss};
 ///
 /// let device = Device::flex().autodiff();
 /// let images = Tensor::<2>::from_floats([[1.0, 0.0], [0.0, 1.0]], &device).require_grad();
@@ -81,7 +81,7 @@ pub struct Draws<'a> {
 /// let mut statistics = Statistics::new(Variance::Official, Reset::Epoch);
 /// statistics.update(&[0.6, 0.8, 0.8, 0.6], 2)?; // v wᵀ, as plain numbers
 ///
-/// let rule = Preset::Default.sampler().rule();
+/// let rule = SamplerConfig::preset(Preset::Default).rule();
 /// let draws = Draws { rule: &rule, statistics: &statistics, seed: 1 };
 /// let loss = memory_loss(Online { images: images.clone(), texts, ids: &ids }, &bank, &draws)?;
 /// assert!(images.grad(&loss.backward()).is_some());

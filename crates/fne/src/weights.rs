@@ -37,7 +37,7 @@ pub enum Density {
 }
 
 /// The numbers of Eq. 11–13. [`Preset`](crate::Preset) has the numbers of the paper and of the released code:
-/// `Preset::Default.sampler().rule()`.
+/// `SamplerConfig::preset(Preset::Default).rule()`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rule {
     /// p of Eq. 10: the share of matches among all candidates. Above 0 and below 1.
@@ -245,14 +245,14 @@ impl CandidatePool<'_> {
 /// takes τ = 0.5 and λ = 0.001. The cut, τ and λ are fields of [`Rule`].
 ///
 /// ```
-/// use fne::{CandidatePool, Exclusions, Preset, Snapshot, weights};
+/// use fne::{CandidatePool, Exclusions, Preset, SamplerConfig, Snapshot, weights};
 ///
 /// let pool = CandidatePool {
 ///     scores: &[0.6, 0.5, 0.1, f32::NAN], // the last one is excluded: nothing reads it
 ///     positive: &[0.7],
 ///     excluded: Exclusions::Mask(&[false, false, false, true]),
 /// };
-/// let rho = weights(&pool, &Preset::Default.sampler().rule(), &Snapshot::default())?;
+/// let rho = weights(&pool, &SamplerConfig::preset(Preset::Default).rule(), &Snapshot::default())?;
 /// assert!((rho[0] - (-0.5f32 * 0.1 * 0.1).exp()).abs() < 1e-6); // Eq. 12
 /// assert!(rho[0] > rho[1] && rho[1] > rho[2] && rho[3] == 0.0);
 /// # Ok::<(), fne::Error>(())

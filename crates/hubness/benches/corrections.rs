@@ -15,7 +15,7 @@ use std::env;
 use std::process::Command;
 use std::time::Instant;
 
-use hubness::pass::{self, Scan};
+use hubness::pass::{self, RankScan};
 use hubness::{Candidates, Correction, Direction, GreedyOptions, Pairs, Survey, greedy_matching};
 use itm_core::tiles::{Embeddings, Tiles, ranks};
 use rand::{RngExt, SeedableRng};
@@ -128,7 +128,7 @@ fn rgm(data: &Data, lambda: f64) -> f64 {
     let tiles = data.tiles();
     let start = Instant::now();
     let plain = Direction::BOTH.map(|d| Correction::none(&tiles, d));
-    let scans = plain.each_ref().map(|none| Scan::new(none, Candidates::advised(10)));
+    let scans = plain.each_ref().map(|none| RankScan::new(none, Candidates::advised(10)));
     let lists = tiles.run(&scans[..]);
     let pass = start.elapsed().as_secs_f64();
     for (none, lists) in plain.iter().zip(&lists) {

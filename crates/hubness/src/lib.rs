@@ -46,6 +46,7 @@ pub use greedy::{
     greedy_matching,
 };
 pub use inverted_softmax::{InvertedSoftmaxForm, inverted_softmax, inverted_softmax_form};
+pub use itm_core::Preset;
 pub use itm_core::scored::{EmbeddingRows, Scored};
 pub use itm_core::tiles::{Embeddings, Tiles};
 pub use itm_core::{Error, Pairs, Result, ScoreMatrix};
@@ -53,7 +54,6 @@ pub use lists::TopLists;
 pub use local_scaling::{LocalForm, LocalScaling};
 pub use mutual_proximity::{EmpiricalProximity, GaussianProximity};
 pub use nnn::Nnn;
-pub use preset::Preset;
 pub use querybank::QueryBank;
 pub use rescore::{Affine, Rescore};
 pub use sinkhorn::{Sinkhorn, SinkhornFit};

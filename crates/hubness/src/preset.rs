@@ -1,25 +1,13 @@
-//! The values of the paper, of the released programs, and of this crate.
+//! The values of the paper, of the released programs, and of this crate. The program of HAL has no correction; for local scaling, the paper is its own.
 
-use serde::{Deserialize, Serialize};
+use itm_core::Preset;
 
 use crate::study::Settings;
 #[cfg(feature = "burn")]
 use crate::training::{HalConfig, Initialisation, Objective};
 use crate::{CapacityScale, Stop};
 
-/// Named sets of values for the corrections and for training.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Preset {
-    /// The programs that the authors of each method have released. The program of HAL has no correction.
-    Official,
-    /// The values that the HAL paper prints; for local scaling, the values of its own paper.
-    Paper,
-    /// What `hubness` uses.
-    Default,
-}
-
-impl Preset {
+impl Settings {
     /// Numbers of the corrections. Where a source says nothing, the number comes from `default`.
     ///
     /// | | official | paper | default |
@@ -30,22 +18,21 @@ impl Preset {
     /// | local scaling: k | 5 | 10 | 10 |
     ///
     /// ```
+    /// use hubness::study::Settings;
     /// use hubness::{CapacityScale, Preset, Stop};
     ///
-    /// assert_eq!(Preset::Official.settings().nnn_alpha, 0.5);
-    /// assert_eq!(Preset::Paper.settings().rgm_stop, Stop::Literal);
-    /// assert_eq!(Preset::Default.settings().rgm_capacity, CapacityScale::Balanced);
+    /// assert_eq!(Settings::preset(Preset::Official).nnn_alpha, 0.5);
+    /// assert_eq!(Settings::preset(Preset::Paper).rgm_stop, Stop::Literal);
+    /// assert_eq!(Settings::preset(Preset::Default).rgm_capacity, CapacityScale::Balanced);
     /// ```
-    pub fn settings(self) -> Settings {
-        let default = Settings::default();
-        match self {
-            Self::Default => default,
-            Self::Paper => Settings {
-                rgm_capacity: CapacityScale::Literal,
-                rgm_stop: Stop::Literal,
-                ..default
-            },
-            Self::Official => Settings {
+    pub fn preset(preset: Preset) -> Self {
+        let default = Self::default();
+        match preset {
+            Preset::Default => default,
+            Preset::Paper => {
+                Self { rgm_capacity: CapacityScale::Literal, rgm_stop: Stop::Literal, ..default }
+            }
+            Preset::Official => Self {
                 nnn_alpha: 0.5,
                 nnn_k: 256,
                 dual_beta: vec![1.0 / 1.99, 3.0],
@@ -54,7 +41,10 @@ impl Preset {
             },
         }
     }
+}
 
+#[cfg(feature = "burn")]
+impl HalConfig {
     /// The training of an objective. In the paper and by default: 30 epochs of batches of 128; 1e-3 divided by ten every 10
     /// epochs, for MAX and MAX + HAL 2e-4 divided by ten every 15. The AAAI objectives are not in the paper: they have the
     /// constants of the released program and 1e-3.
@@ -63,13 +53,12 @@ impl Preset {
     /// |---|---|---|---|
     /// | random weights | uniform in ±0.1 and ±1/√d | Xavier | as official |
     /// | epochs; the rate falls every | 13; 8 | 30; 10, for MAX 15 | as paper |
-    #[cfg(feature = "burn")]
-    pub fn training(self, objective: Objective) -> HalConfig {
-        let mut config = HalConfig::new(objective);
-        match self {
-            Self::Default => (),
-            Self::Paper => config.model.initialisation = Initialisation::Xavier,
-            Self::Official => {
+    pub fn preset(preset: Preset, objective: Objective) -> Self {
+        let mut config = Self::new(objective);
+        match preset {
+            Preset::Default => (),
+            Preset::Paper => config.model.initialisation = Initialisation::Xavier,
+            Preset::Official => {
                 (config.train.learning_rate, config.train.decay_every) = (1e-3, 8);
                 config.train.epochs = 13;
             }
@@ -84,7 +73,7 @@ mod tests {
 
     #[test]
     fn numbers_of_every_preset_can_be_used() {
-        let all = [Preset::Official, Preset::Paper, Preset::Default].map(Preset::settings);
+        let all = [Preset::Official, Preset::Paper, Preset::Default].map(Settings::preset);
         assert!(all.iter().all(|settings| settings.check().is_ok()));
         assert!(all[0] != all[1] && all[1] != all[2] && all[0] != all[2]);
     }
@@ -94,7 +83,7 @@ mod tests {
     #[test]
     fn trainings_are_the_papers_and_the_programs() {
         let train = |preset: Preset, objective| {
-            let config = preset.training(objective);
+            let config = HalConfig::preset(preset, objective);
             config.validate().unwrap();
             let t = config.train;
             (t.epochs, t.batch, t.learning_rate, t.decay_every)
@@ -108,7 +97,8 @@ mod tests {
         for objective in [Objective::HalAaaiLocal, Objective::Max] {
             assert_eq!(train(Preset::Official, objective), (13, 128, 1e-3, 8));
         }
-        let begins = |preset: Preset| preset.training(Objective::Hal).model.initialisation;
+        let begins =
+            |preset: Preset| HalConfig::preset(preset, Objective::Hal).model.initialisation;
         assert_eq!(begins(Preset::Paper), Initialisation::Xavier);
         assert_eq!(begins(Preset::Official), Initialisation::Released);
     }

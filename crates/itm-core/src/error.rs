@@ -71,10 +71,7 @@ impl fmt::Display for Error {
                 write!(f, "{place}: expected {expected}, got {got}")
             }
             Self::Feature { place, feature } => {
-                write!(
-                    f,
-                    "{place}: expected a build with the feature `{feature}` of itm-core, got one without"
-                )
+                write!(f, "{place}: expected a build with the feature `{feature}`, got one without")
             }
         }
     }

@@ -8,6 +8,7 @@ mod error;
 #[cfg(any(feature = "burn", feature = "images"))]
 mod fields;
 mod pairs;
+mod preset;
 mod relevance;
 mod scores;
 
@@ -60,6 +61,7 @@ pub use host::host;
 #[cfg(feature = "burn")]
 pub use negatives::{AllNegatives, Block, Hardest, NegativeSampler, Siblings};
 pub use pairs::Pairs;
+pub use preset::Preset;
 pub use relevance::Relevance;
 pub use scores::ScoreMatrix;
 #[cfg(feature = "burn")]

@@ -16,7 +16,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::arrays::{Array, Rows, named, raised, run};
-use crate::search::{Found, Lists, at_least_one, corrected};
+use crate::search::{FlatLists, QueryLists, at_least_one, corrected};
 
 /// A fitted correction.
 #[pyclass(frozen, module = "itmatch._itmatch")]
@@ -81,7 +81,7 @@ impl Correction {
         queries: Array<'py>,
         items: Array<'py>,
         k: usize,
-    ) -> PyResult<Lists<'py>> {
+    ) -> PyResult<QueryLists<'py>> {
         let (queries, items) = (Rows::new("queries", &queries)?, Rows::new("items", &items)?);
         let found = run(py, || {
             at_least_one(k)?;
@@ -127,7 +127,7 @@ impl Correction {
 }
 
 /// Lists under a correction that takes values from all scores of a query.
-fn query_by_query(tiles: &Tiles<'_>, correction: &AnyCorrection, k: usize) -> Result<Found> {
+fn query_by_query(tiles: &Tiles<'_>, correction: &AnyCorrection, k: usize) -> Result<FlatLists> {
     const BATCH: usize = 256;
     let (queries, items) = (tiles.images(), tiles.texts());
     let k = k.min(items);
@@ -144,7 +144,7 @@ fn query_by_query(tiles: &Tiles<'_>, correction: &AnyCorrection, k: usize) -> Re
         let scores: Vec<_> = order.iter().map(|&item| score(item)).collect();
         Ok((order, scores))
     };
-    let mut found = Found::default();
+    let mut found = FlatLists::default();
     for first in (0..queries).step_by(BATCH) {
         let rows = tiles.block(first..(first + BATCH).min(queries), 0..items);
         let lists: Result<Vec<_>> = rows.values().par_chunks(items.max(1)).map(best).collect();
@@ -156,8 +156,8 @@ fn query_by_query(tiles: &Tiles<'_>, correction: &AnyCorrection, k: usize) -> Re
 }
 
 /// A correction with its settings; Python's class of the same name makes it.
-#[pyclass(frozen, module = "itmatch._itmatch")]
-pub(crate) enum Method {
+#[pyclass(name = "Method", frozen, module = "itmatch._itmatch")]
+pub(crate) enum PyMethod {
     Csls { k: usize },
     InvertedSoftmax { beta: f64 },
     Nnn { alpha: f64, k: usize },
@@ -168,7 +168,7 @@ pub(crate) enum Method {
     MutualProximity { form: String },
 }
 
-impl Method {
+impl PyMethod {
     /// Fits for queries that come later: what a map holds of single queries is of the bank's.
     fn on<B: Bank>(
         &self,
@@ -205,7 +205,7 @@ impl Method {
 }
 
 #[pymethods]
-impl Method {
+impl PyMethod {
     fn fit(
         &self,
         py: Python<'_>,

@@ -12,9 +12,9 @@ use pyo3::types::PyDict;
 use crate::arrays::{Array, Rows, TruePairs, named, raised, run};
 
 /// The standings of one direction.
-type Side = fn(&Ranks) -> &[Standing];
+type StandingsOf = fn(&Ranks) -> &[Standing];
 
-const SIDES: [(&str, Side); 2] = [("i2t", Ranks::i2t), ("t2i", Ranks::t2i)];
+const SIDES: [(&str, StandingsOf); 2] = [("i2t", Ranks::i2t), ("t2i", Ranks::t2i)];
 
 /// A dict of plain numbers, and warnings.
 #[pyfunction]
@@ -96,7 +96,7 @@ fn settings(protocol: &str, ties: &str) -> PyResult<(Protocol, TiePolicy)> {
 }
 
 /// R@k in percent: the mean over queries, averaged over folds.
-fn recall(folds: &[Ranks], side: Side, k: u32, policy: TiePolicy) -> f64 {
+fn recall(folds: &[Ranks], side: StandingsOf, k: u32, policy: TiePolicy) -> f64 {
     let of_fold = |fold: &Ranks| {
         let queries = || side(fold).iter().filter(|query| query.is_query());
         100.0 * queries().map(|query| query.hit(k, policy)).sum::<f64>() / queries().count() as f64

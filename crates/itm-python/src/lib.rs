@@ -18,15 +18,15 @@ mod _itmatch {
     const __version__: &str = env!("CARGO_PKG_VERSION");
 
     #[pymodule_export]
-    use crate::correction::{Correction, Method};
+    use crate::correction::{Correction, PyMethod};
     #[pymodule_export]
     use crate::evaluation::{evaluate, significance};
     #[pymodule_export]
-    use crate::part::{Part, part};
+    use crate::part::{PyPart, part};
     #[pymodule_export]
-    use crate::report::{Report, report};
+    use crate::report::{PyReport, report};
     #[pymodule_export]
-    use crate::scan::{Scan, scan};
+    use crate::scan::{PyScan, scan};
     #[pymodule_export]
     use crate::search::{matching, search, unit};
 }

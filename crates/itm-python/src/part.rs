@@ -9,11 +9,11 @@ use pyo3::types::{PyBytes, PyDict};
 
 use crate::arrays::{Array, Rows, TruePairs, named, raised, run};
 use crate::evaluation::numbers;
-use crate::search::{Found, Lists};
+use crate::search::{FlatLists, QueryLists};
 
 /// What a rectangle of the scores gives.
-#[pyclass(frozen, module = "itmatch._itmatch")]
-pub(crate) struct Part(itm_core::tiles::Part);
+#[pyclass(name = "Part", frozen, module = "itmatch._itmatch")]
+pub(crate) struct PyPart(itm_core::tiles::Part);
 
 type Scores<'py> = PyReadonlyArray1<'py, f32>;
 
@@ -31,13 +31,13 @@ pub(crate) fn part<'py>(
     beta: f64,
     pairs: Option<TruePairs<'py>>,
     scores: Option<Scores<'py>>,
-) -> PyResult<Part> {
+) -> PyResult<PyPart> {
     let (images, texts) = (Rows::new("images", &images)?, Rows::new("texts", &texts)?);
     let pairs = pairs.map(|pairs| pairs.pairs(whole.0)).transpose()?;
     let scores = scores.map(|scores| scores.as_array().to_vec());
     let reduction =
         reduction(keep, (k, beta), pairs.as_ref(), scores.as_deref()).map_err(raised)?;
-    run(py, || images.tiles(texts)?.part(reduction, origin, whole)).map(Part)
+    run(py, || images.tiles(texts)?.part(reduction, origin, whole)).map(PyPart)
 }
 
 fn reduction<'a>(
@@ -67,7 +67,7 @@ fn reduction<'a>(
 }
 
 #[pymethods]
-impl Part {
+impl PyPart {
     fn join(&self, py: Python<'_>, other: &Self) -> PyResult<Self> {
         run(py, || self.0.clone().join(other.0.clone())).map(Self)
     }
@@ -78,10 +78,10 @@ impl Part {
     }
 
     /// The lists of the best items, if the part has lists.
-    fn lists<'py>(&self, py: Python<'py>) -> PyResult<Option<Lists<'py>>> {
+    fn lists<'py>(&self, py: Python<'py>) -> PyResult<Option<QueryLists<'py>>> {
         let Some([queries, _]) = self.0.sides() else { return Ok(None) };
         let found = run(py, || {
-            let (top, mut found) = (self.0.top()?, Found::default());
+            let (top, mut found) = (self.0.top()?, FlatLists::default());
             for query in 0..queries {
                 found.push(top.items(query), top.scores(query).iter().copied().map(f64::from));
             }

@@ -15,11 +15,11 @@ use pyo3::prelude::*;
 use crate::arrays::{Array, Rows, TruePairs, raised, run};
 
 /// A report: JSON for the Python half, HTML, text.
-#[pyclass(frozen)]
-pub(crate) struct Report(hubness::report::Report);
+#[pyclass(name = "Report", frozen)]
+pub(crate) struct PyReport(hubness::report::Report);
 
 #[pymethods]
-impl Report {
+impl PyReport {
     fn json(&self) -> PyResult<String> {
         serde_json::to_string(&self.0).map_err(|e| PyValueError::new_err(e.to_string()))
     }
@@ -57,7 +57,7 @@ pub(crate) fn report<'py>(
     settings: &str,
     seed: u64,
     resamples: usize,
-) -> PyResult<Report> {
+) -> PyResult<PyReport> {
     let sides = [Rows::new("images", &images)?, Rows::new("texts", &texts)?];
     let pairs = pairs.pairs(sides[0].rows)?;
     let banks = banks.as_ref().map(|(images, texts)| {
@@ -88,7 +88,7 @@ pub(crate) fn report<'py>(
         let mut report = study.run(&test, None)?;
         let odd = sides.map(|side| warnings(side.name, side.dim, side.values));
         report.data.warnings.extend(odd.concat());
-        Ok(Report(report))
+        Ok(PyReport(report))
     })
 }
 

@@ -1,6 +1,6 @@
 //! The scan for planted hubs.
 
-use hubness::scan::{Budget, Scan as Native};
+use hubness::scan::{Budget, Scan};
 use itm_core::{Error, Result};
 use numpy::PyArray1;
 use pyo3::exceptions::PyValueError;
@@ -10,8 +10,8 @@ use serde::Serialize;
 use crate::arrays::{Array, Rows, run};
 
 /// A scan: JSON for the Python half.
-#[pyclass(frozen, module = "itmatch._itmatch")]
-pub(crate) struct Scan(Native);
+#[pyclass(name = "Scan", frozen, module = "itmatch._itmatch")]
+pub(crate) struct PyScan(Scan);
 
 /// Scans items over a bank of queries.
 #[pyfunction]
@@ -20,13 +20,13 @@ pub(crate) fn scan(
     queries: Array<'_>,
     items: Array<'_>,
     k: usize,
-) -> PyResult<Scan> {
+) -> PyResult<PyScan> {
     let (queries, items) = (Rows::new("queries", &queries)?, Rows::new("items", &items)?);
     run(py, || {
         queries.tiles(items)?; // the checks, with Python's names
-        Native::new(queries.embeddings()?, items.embeddings()?, k)
+        Scan::new(queries.embeddings()?, items.embeddings()?, k)
     })
-    .map(Scan)
+    .map(PyScan)
 }
 
 fn budget(false_alarms: f64, alerts: Option<usize>) -> Budget {
@@ -38,7 +38,7 @@ fn json(value: &impl Serialize) -> PyResult<String> {
 }
 
 #[pymethods]
-impl Scan {
+impl PyScan {
     fn summary(&self) -> PyResult<String> {
         json(&self.0.summary())
     }

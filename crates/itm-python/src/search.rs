@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use crate::arrays::{Array, Rows, run};
 
 /// Items and scores of every query.
-pub(crate) type Lists<'py> = (Bound<'py, PyArray2<i64>>, Bound<'py, PyArray2<f64>>);
+pub(crate) type QueryLists<'py> = (Bound<'py, PyArray2<i64>>, Bound<'py, PyArray2<f64>>);
 
 /// The `k` items with the largest `score − bias`.
 #[pyfunction]
@@ -21,7 +21,7 @@ pub(crate) fn search<'py>(
     items: Array<'py>,
     k: usize,
     bias: Option<PyReadonlyArray1<'py, f64>>,
-) -> PyResult<Lists<'py>> {
+) -> PyResult<QueryLists<'py>> {
     let (queries, items) = (Rows::new("queries", &queries)?, Rows::new("items", &items)?);
     let bias = bias.map(|bias| bias.as_array().to_vec());
     let found = run(py, || {
@@ -30,7 +30,7 @@ pub(crate) fn search<'py>(
         let Some(bias) = bias else {
             let top = tiles.top_texts(k);
             let of = |query| (top.items(query), top.scores(query));
-            let mut found = Found::default();
+            let mut found = FlatLists::default();
             for (ids, scores) in (0..queries.rows).map(of) {
                 found.push(ids, scores.iter().copied().map(f64::from));
             }
@@ -80,19 +80,19 @@ fn biased(bias: Vec<f64>, items: usize) -> Result<AnyCorrection> {
 
 /// The lists of all queries, one after the other.
 #[derive(Default)]
-pub(crate) struct Found {
+pub(crate) struct FlatLists {
     ids: Vec<i64>,
     scores: Vec<f64>,
 }
 
-impl Found {
+impl FlatLists {
     /// Appends the list of a query.
     pub(crate) fn push(&mut self, ids: &[u32], scores: impl Iterator<Item = f64>) {
         self.ids.extend(ids.iter().map(|&id| i64::from(id)));
         self.scores.extend(scores);
     }
 
-    pub(crate) fn arrays(self, py: Python<'_>, queries: usize) -> PyResult<Lists<'_>> {
+    pub(crate) fn arrays(self, py: Python<'_>, queries: usize) -> PyResult<QueryLists<'_>> {
         let shape = [queries, self.ids.len().checked_div(queries).unwrap_or(0)];
         let ids = PyArray1::from_vec(py, self.ids).reshape(shape)?;
         Ok((ids, PyArray1::from_vec(py, self.scores).reshape(shape)?))
@@ -100,10 +100,14 @@ impl Found {
 }
 
 /// Lists under a correction that serves any queries.
-pub(crate) fn corrected(tiles: &Tiles<'_>, correction: &AnyCorrection, k: usize) -> Result<Found> {
+pub(crate) fn corrected(
+    tiles: &Tiles<'_>,
+    correction: &AnyCorrection,
+    k: usize,
+) -> Result<FlatLists> {
     correction.check(tiles)?;
     let top = pass::top(tiles, correction, k)?;
-    let mut found = Found::default();
+    let mut found = FlatLists::default();
     for query in 0..top.queries() {
         found.push(top.items(query), top.scores(query).iter().copied());
     }

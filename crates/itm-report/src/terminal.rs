@@ -2,7 +2,7 @@
 
 use std::io::IsTerminal;
 
-use comfy_table::{Attribute, CellAlignment, Color, TableComponent, presets};
+use unicode_width::UnicodeWidthStr;
 
 use crate::format::clean;
 use crate::table::{Alignment, Cell, Column, Role, Table};
@@ -34,7 +34,7 @@ impl Palette {
     }
 }
 
-/// Blanks between columns: one of padding, and one in the place of a vertical line.
+/// Blanks between columns.
 const GAP: usize = 2;
 
 /// The table as lines; the first lines are the heads and a rule. Names and words are cut to `words` columns. Columns
@@ -51,68 +51,65 @@ pub fn table(t: &Table, width: usize, words: usize, palette: Palette) -> Vec<Str
         let Some(most) = most else { break };
         columns.retain(|c| c.rank < most);
     }
-    let heads: Vec<_> =
-        [t.stub.clone()].into_iter().chain(columns.iter().map(Column::head)).collect();
-    let lines = heads.iter().map(|head| head.lines().count()).max().unwrap_or(1);
-    let head = |head: &String| {
-        let above = "\n".repeat(lines - head.lines().count().clamp(1, lines));
-        comfy_table::Cell::new(above + head).add_attribute(Attribute::Dim)
+    let heads: Vec<_> = columns.iter().map(Column::head).collect();
+    let heights = heads.iter().chain([&t.stub]).map(|head| head.lines().count());
+    let height = heights.max().unwrap_or(0);
+    let line = |name: &str, code: &str, cell: &dyn Fn(usize) -> (String, &'static str)| {
+        let mut line = palette.paint(code, &pad_right(name, stub));
+        for (at, column) in columns.iter().enumerate() {
+            let (text, code) = cell(at);
+            let padded = match column.side {
+                Alignment::Left => pad_right(&text, own_width(column)),
+                Alignment::Right => pad_left(&text, own_width(column)),
+            };
+            line += &(" ".repeat(GAP) + &palette.paint(code, &padded));
+        }
+        line.trim_end().to_owned()
     };
-
-    let mut table = comfy_table::Table::new();
-    table.load_preset(presets::NOTHING);
-    table.set_style(TableComponent::HeaderLines, '─');
-    table.set_style(TableComponent::MiddleHeaderIntersections, '─');
-    match palette {
-        Palette::Plain => table.force_no_tty(),
-        Palette::Ansi => table.enforce_styling(),
+    // Heads stand on the rule: a head with fewer lines begins lower.
+    let part = |head: &str, at: usize| {
+        let first = height - head.lines().count();
+        at.checked_sub(first).and_then(|at| head.lines().nth(at)).unwrap_or_default().to_owned()
     };
-    table.set_header(heads.iter().map(head));
-    for (i, (name, line)) in names.iter().zip(&t.lines).enumerate() {
-        let cells = columns.iter().map(|c| styled(&c.cells[i], line.1));
-        let name = styled(&Cell { text: name.clone(), best: false }, line.1);
-        table.add_row([name].into_iter().chain(cells));
+    let mut lines: Vec<String> = (0..height)
+        .map(|at| line(&part(&t.stub, at), DIM, &|c| (part(&heads[c], at), DIM)))
+        .collect();
+    lines.push("─".repeat(stub + taken(&columns)));
+    for (i, (name, (_, role))) in names.iter().zip(&t.lines).enumerate() {
+        let cell = |c: usize| {
+            let Cell { text, best } = &columns[c].cells[i];
+            (text.clone(), if *best { BEST } else { code_of(*role) })
+        };
+        lines.push(line(name, code_of(*role), &cell));
     }
-    let sides = [Alignment::Left].into_iter().chain(columns.iter().map(|c| c.side));
-    for (i, side) in sides.enumerate() {
-        let column = table.column_mut(i).expect("a column for each head");
-        column.set_padding((0, if i < columns.len() { GAP as u16 - 1 } else { 0 }));
-        column.set_cell_alignment(match side {
-            Alignment::Left => CellAlignment::Left,
-            Alignment::Right => CellAlignment::Right,
-        });
-    }
-    table.lines().map(|line| line.trim_end().to_owned()).collect()
+    lines
 }
 
 /// The width of columns beside a name, with the blanks in front of each column.
 pub fn taken(columns: &[Column]) -> usize {
-    let own = |c: &Column| {
-        let cells = c.cells.iter().map(|cell| width_of(&cell.text));
-        cells.chain(c.head().lines().map(width_of)).max().unwrap_or(0)
-    };
-    columns.iter().map(|c| own(c) + GAP).sum()
+    columns.iter().map(|column| own_width(column) + GAP).sum()
 }
 
-fn styled(cell: &Cell, role: Role) -> comfy_table::Cell {
-    let text = comfy_table::Cell::new(&cell.text);
+fn own_width(column: &Column) -> usize {
+    let cells = column.cells.iter().map(|cell| width_of(&cell.text));
+    cells.chain(column.head().lines().map(width_of)).max().unwrap_or(0)
+}
+
+const DIM: &str = "2";
+const BEST: &str = "1;96";
+
+/// The colour of a line.
+fn code_of(role: Role) -> &'static str {
     match role {
-        _ if cell.best => text.add_attribute(Attribute::Bold).fg(Color::Cyan),
-        Role::Baseline | Role::Bound => text.add_attribute(Attribute::Dim),
-        Role::Method => text.add_attribute(Attribute::Bold),
-        Role::Other => text,
+        Role::Baseline | Role::Bound => DIM,
+        Role::Method => "1",
+        Role::Other => "",
     }
 }
 
-/// The width of a text without line breaks, in columns of the terminal.
+/// The width of a text without line breaks, in columns of the terminal: wide and combining characters count as they are shown.
 pub fn width_of(text: &str) -> usize {
-    if text.bytes().all(|b| (b' '..0x7f).contains(&b)) {
-        return text.len();
-    }
-    // `comfy_table` knows wide and combining characters.
-    let mut table = comfy_table::Table::new();
-    table.add_row([text]);
-    table.column_max_content_widths().first().map_or(0, |&w| w.into())
+    text.width()
 }
 
 /// The text cut to `width` columns, with a mark at the cut.

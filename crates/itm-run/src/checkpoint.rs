@@ -26,7 +26,7 @@ const MANIFEST_HASH: &str = "manifest.sha256";
 /// The manifest of a checkpoint.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Manifest<P> {
+pub(crate) struct CheckpointManifest<P> {
     /// What was trained: row, seed, hashes of configuration and data, backend. No other training may resume from it.
     pub identity: String,
     /// The progress of the training.
@@ -43,7 +43,7 @@ pub(crate) trait Progress: Serialize + DeserializeOwned {
 
 /// A whole checkpoint.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Found<P> {
+pub(crate) struct WholeCheckpoint<P> {
     /// Its folder.
     pub folder: PathBuf,
     /// Its step.
@@ -64,13 +64,13 @@ pub(crate) struct Checkpoints {
 
 /// Writes the files of a checkpoint, one by one.
 #[derive(Debug)]
-pub(crate) struct Files<'a> {
+pub(crate) struct CheckpointFiles<'a> {
     disk: &'a dyn Disk,
     folder: &'a Path,
     hashes: BTreeMap<String, String>,
 }
 
-impl Files<'_> {
+impl CheckpointFiles<'_> {
     /// Writes a file of the checkpoint, durably. The name may begin with a folder.
     ///
     /// # Errors
@@ -143,7 +143,7 @@ impl Checkpoints {
         &self,
         step: u64,
         progress: &P,
-        fill: impl FnOnce(&mut Files) -> Result<()>,
+        fill: impl FnOnce(&mut CheckpointFiles) -> Result<()>,
     ) -> Result<PathBuf> {
         let disk = &*self.disk;
         let last = self.folder.join(format!("step-{step}"));
@@ -172,14 +172,15 @@ impl Checkpoints {
         &self,
         folder: &Path,
         progress: &P,
-        fill: impl FnOnce(&mut Files) -> Result<()>,
+        fill: impl FnOnce(&mut CheckpointFiles) -> Result<()>,
     ) -> Result<()> {
         let disk = &*self.disk;
         self.remove_if_there(folder)?;
         apply(disk, Effect::MakeFolder(folder))?;
-        let mut files = Files { disk, folder, hashes: BTreeMap::new() };
+        let mut files = CheckpointFiles { disk, folder, hashes: BTreeMap::new() };
         fill(&mut files)?;
-        let manifest = Manifest { identity: self.identity.clone(), progress, files: files.hashes };
+        let manifest =
+            CheckpointManifest { identity: self.identity.clone(), progress, files: files.hashes };
         let path = folder.join(MANIFEST);
         let text = serde_json::to_string_pretty(&manifest)
             .map_err(|e| Error::invalid(path.display(), "a manifest", e))?;
@@ -219,7 +220,7 @@ impl Checkpoints {
     /// # Errors
     /// If the newest belongs to another run or cannot be read, or if there are checkpoints and none is whole. The error names
     /// the file and the fault.
-    pub(crate) fn latest<P: Progress>(&self) -> Result<Option<Found<P>>> {
+    pub(crate) fn latest<P: Progress>(&self) -> Result<Option<WholeCheckpoint<P>>> {
         let names = file_names(&self.folder)?;
         let mut damage: Option<Error> = None;
         for &(step, _) in steps(&names).iter().rev() {
@@ -240,7 +241,7 @@ impl Checkpoints {
     ///
     /// # Errors
     /// If it is damaged or of another run. The error names the file and the fault.
-    pub(crate) fn newest<P: Progress>(&self) -> Result<Option<Found<P>>> {
+    pub(crate) fn newest<P: Progress>(&self) -> Result<Option<WholeCheckpoint<P>>> {
         let names = file_names(&self.folder)?;
         let Some(&(step, _)) = steps(&names).last() else { return Ok(None) };
         self.whole(step).map(Some).map_err(Flaw::error)
@@ -250,11 +251,11 @@ impl Checkpoints {
     ///
     /// # Errors
     /// If it is missing, damaged or of another run. The error names the file and the fault.
-    pub(crate) fn read<P: Progress>(&self, step: u64) -> Result<Found<P>> {
+    pub(crate) fn read<P: Progress>(&self, step: u64) -> Result<WholeCheckpoint<P>> {
         self.check(step).map_err(Flaw::error)
     }
 
-    fn whole<P: Progress>(&self, step: u64) -> Result<Found<P>, Flaw> {
+    fn whole<P: Progress>(&self, step: u64) -> Result<WholeCheckpoint<P>, Flaw> {
         let found = self.check::<P>(step)?;
         if let Some(other) = found.progress.needs().filter(|&other| other != step) {
             self.check::<P>(other)?;
@@ -262,8 +263,8 @@ impl Checkpoints {
         Ok(found)
     }
 
-    fn check<P: Progress>(&self, step: u64) -> Result<Found<P>, Flaw> {
-        let Manifest { identity, progress, files } = self.manifest(step)?;
+    fn check<P: Progress>(&self, step: u64) -> Result<WholeCheckpoint<P>, Flaw> {
+        let CheckpointManifest { identity, progress, files } = self.manifest(step)?;
         let folder = self.folder.join(format!("step-{step}"));
         if identity != self.identity {
             let expected = format!("a checkpoint of `{}`", self.identity);
@@ -275,10 +276,10 @@ impl Checkpoints {
             let bytes = files::read(&path, u64::MAX).map_err(Flaw::of_file)?;
             same_hash(&path, &bytes, expected)?;
         }
-        Ok(Found { folder, step, progress, notice: None })
+        Ok(WholeCheckpoint { folder, step, progress, notice: None })
     }
 
-    fn manifest<P: Progress>(&self, step: u64) -> Result<Manifest<P>, Flaw> {
+    fn manifest<P: Progress>(&self, step: u64) -> Result<CheckpointManifest<P>, Flaw> {
         let folder = self.folder.join(format!("step-{step}"));
         let [path, hash] = [MANIFEST, MANIFEST_HASH].map(|name| folder.join(name));
         let text = text_of(&path)?;

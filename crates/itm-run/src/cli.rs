@@ -6,8 +6,6 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use itm_kernels::Precision;
 
-use crate::methods::Negatives;
-
 /// Image-text matching: train, evaluate and explain cross-modal retrieval.
 #[derive(Debug, Parser)]
 #[command(name = "itm", version)]
@@ -41,7 +39,8 @@ pub(crate) enum Command {
         command: Option<DataCommand>,
     },
     /// Write negative captions: sentences that are false of their image, each made by one change of a true caption.
-    Negatives(Negatives),
+    #[cfg(feature = "negatives")]
+    Negatives(crate::methods::Negatives),
     /// Write the built-in world as an ordinary data set or as two files of embeddings, or draw a contact sheet of it.
     Scenes(ScenesArgs),
     /// Turn pictures and captions into embeddings by CLIP, SigLIP, DINOv2, ViT, BERT or a sentence encoder, for `hubness` and search.

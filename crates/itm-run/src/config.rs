@@ -24,7 +24,7 @@ use self::read::take_table;
 pub(crate) use self::data::load_options;
 pub use self::data::{DatasetName, ScenesConfig};
 pub(crate) use self::read::{file, names, override_with, parse, section, whole, within};
-pub use self::views::{ClaimConfig, PaperTable, Shown, View};
+pub use self::views::{ClaimConfig, Exhibit, PaperTable, View};
 
 /// The runner's part of a target, `[target]`; the rest of the file belongs to the method.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -153,7 +153,7 @@ pub struct Config {
     method: Table,
     rows: Vec<(String, Table)>,
     from: BTreeMap<String, String>,
-    views: Vec<(Shown, View)>,
+    views: Vec<(Exhibit, View)>,
 }
 
 impl Config {
@@ -237,18 +237,18 @@ impl Config {
     }
 
     /// The tables and figures that can be made, sorted: the target's own table, and all sections of the file.
-    pub fn shown(&self) -> Vec<Shown> {
+    pub fn shown(&self) -> Vec<Exhibit> {
         let sections = self.views.iter().map(|(shown, _)| shown.clone());
-        let mut all: Vec<_> = sections.chain([Shown::Table(self.target.table)]).collect();
+        let mut all: Vec<_> = sections.chain([Exhibit::Table(self.target.table)]).collect();
         all.sort();
         all.dedup();
         all
     }
 
     /// The rows of a table or a figure; `None` if the file has no such section, unless it is the target's own table.
-    pub fn view(&self, shown: &Shown) -> Option<View> {
+    pub fn view(&self, shown: &Exhibit) -> Option<View> {
         let found = self.views.iter().find(|(other, _)| other == shown);
-        let own = *shown == Shown::Table(self.target.table);
+        let own = *shown == Exhibit::Table(self.target.table);
         let all = || View::of_all(self.rows().map(str::to_owned).collect());
         found.map(|(_, view)| view.clone()).or_else(|| own.then(all))
     }
@@ -257,8 +257,8 @@ impl Config {
     ///
     /// # Errors
     /// If the key of the axis is not a number in a row.
-    pub fn points(&self, shown: &Shown, view: &View) -> Result<Vec<(String, f64)>> {
-        let (Shown::Figure(n), Some(key)) = (shown, &view.x) else { return Ok(vec![]) };
+    pub fn points(&self, shown: &Exhibit, view: &View) -> Result<Vec<(String, f64)>> {
+        let (Exhibit::Figure(n), Some(key)) = (shown, &view.x) else { return Ok(vec![]) };
         let point = |row: &String| {
             let expected = || format!("a key that is a number in row.{row}");
             let place = || self.place(&format!("figure.{n}, x"));

@@ -23,27 +23,12 @@ pub enum Sees {
 
 /// The items of all splits, and the true pairs for audits of a training.
 pub(crate) struct Inputs<'a> {
-    parts: Splits<Part<'a>>,
+    /// Features or regions; features of width 0 where the method sees pictures.
+    items: Splits<Items<'a>>,
     /// `None` unless the method sees pictures.
     pictures: Option<Pictures>,
     /// True pairs of the training split, only for audits.
     truth: Option<&'a Relevance>,
-}
-
-/// One split without its pictures.
-#[derive(Clone, Copy)]
-pub(crate) struct Part<'a> {
-    /// Features or regions; features of width 0 where the method sees pictures.
-    pub(crate) images: ImageItems<'a>,
-    pub(crate) texts: &'a [Vec<u32>],
-    pub(crate) pairs: &'a Pairs,
-}
-
-impl<'a> Part<'a> {
-    fn items(self) -> Items<'a> {
-        let Self { images, texts, pairs } = self;
-        Items { images, texts, pairs }
-    }
 }
 
 impl<'a> Inputs<'a> {
@@ -57,7 +42,7 @@ impl<'a> Inputs<'a> {
         reading: &'a Reading,
         sees: Sees,
     ) -> Result<Self> {
-        let part = |split| -> Result<Part<'a>> {
+        let items = |split| -> Result<Items<'a>> {
             let part = source.part(split).0;
             let images = match (sees, &part.regions) {
                 (Sees::Features | Sees::Pictures(_), _) => ImageItems::Features(features.of(split)),
@@ -66,18 +51,18 @@ impl<'a> Inputs<'a> {
                     return Err(Error::invalid(&source.title, "regions", "none that were read"));
                 }
             };
-            Ok(Part { images, texts: reading.texts(split), pairs: &part.pairs })
+            Ok(Items { images, texts: reading.texts(split), pairs: &part.pairs })
         };
         let pictures = match sees {
             Sees::Pictures(view) => Some(Pictures::new(source, view)?),
             Sees::Features | Sees::Regions => None,
         };
-        Ok(Self { parts: Splits::try_new(part)?, pictures, truth: source.part(Split::Train).1 })
+        Ok(Self { items: Splits::try_new(items)?, pictures, truth: source.part(Split::Train).1 })
     }
 
     /// The items of a split.
     pub(crate) fn items(&self, split: Split) -> Items<'_> {
-        let items = self.parts.of(split).items();
+        let items = *self.items.of(split);
         match &self.pictures {
             Some(pictures) => Items { images: ImageItems::Pictures(pictures.of(split)), ..items },
             None => items,
@@ -91,7 +76,7 @@ impl<'a> Inputs<'a> {
 
     /// Begins to prepare the pictures of these steps: captions and seed of each step, in order.
     pub(crate) fn ahead<'s>(&mut self, steps: impl Iterator<Item = (&'s [usize], u64)>) {
-        let pairs = self.parts.train.pairs;
+        let pairs = self.items.train.pairs;
         let Some(pictures) = &mut self.pictures else { return };
         pictures.ahead(steps.map(|(captions, seed)| (images_of(pairs, captions), seed)).collect());
     }
@@ -101,12 +86,12 @@ impl<'a> Inputs<'a> {
     /// # Errors
     /// If a picture or a region cannot be read.
     pub(crate) fn step(&mut self, captions: &[usize], seed: u64) -> Result<Ready<'a>> {
-        let items = self.parts.train.items();
+        let items = self.items.train;
         let numbers = || images_of(items.pairs, captions);
         let images = match (&mut self.pictures, items.images) {
-            (Some(pictures), _) => Made::Pictures(pictures.step(&numbers(), seed)?),
-            (None, ImageItems::Regions(all)) => Made::Regions(all.rows(&numbers())?),
-            (None, _) => Made::Features,
+            (Some(pictures), _) => StepImages::Pictures(pictures.step(&numbers(), seed)?),
+            (None, ImageItems::Regions(all)) => StepImages::Regions(all.rows(&numbers())?),
+            (None, _) => StepImages::Features,
         };
         Ok(Ready { rows: Rows::of(&items, captions), images })
     }
@@ -119,10 +104,10 @@ fn images_of(pairs: &Pairs, captions: &[usize]) -> Vec<usize> {
 /// A batch that owns its images.
 pub(crate) struct Ready<'a> {
     rows: Rows<'a>,
-    images: Made,
+    images: StepImages,
 }
 
-enum Made {
+enum StepImages {
     /// The images are in the rows.
     Features,
     Regions(RegionRows),
@@ -133,10 +118,10 @@ impl Ready<'_> {
     /// The batch in the form that a step takes.
     pub(crate) fn batch(&self) -> Batch<'_> {
         match &self.images {
-            Made::Features => self.rows.batch(),
-            Made::Regions(regions) => self.rows.with_images(Images::from(regions)),
+            StepImages::Features => self.rows.batch(),
+            StepImages::Regions(regions) => self.rows.with_images(Images::from(regions)),
             // Pictures are decoded batch by batch, so a step cannot look into the whole split.
-            Made::Pictures(pictures) => {
+            StepImages::Pictures(pictures) => {
                 Batch { train: None, ..self.rows.with_images(Images::from(pictures)) }
             }
         }
@@ -145,9 +130,9 @@ impl Ready<'_> {
 
 #[cfg(test)]
 impl<'a> Inputs<'a> {
-    /// The same part for all splits, with or without a truth.
-    pub(crate) fn of_part(part: Part<'a>, truth: Option<&'a Relevance>) -> Self {
-        Self { parts: Splits { train: part, val: part, test: part }, pictures: None, truth }
+    /// The same items for all splits, with or without a truth.
+    pub(crate) fn of_items(items: Items<'a>, truth: Option<&'a Relevance>) -> Self {
+        Self { items: Splits { train: items, val: items, test: items }, pictures: None, truth }
     }
 }
 

@@ -1,4 +1,8 @@
 #![doc = include_str!("../README.md")]
+#![cfg_attr(
+    not(all(feature = "methods", feature = "negatives")),
+    allow(dead_code, unreachable_pub, unused_imports)
+)] // what only absent methods use
 
 mod checkpoint;
 pub mod cli;
@@ -25,6 +29,7 @@ mod kills;
 mod list;
 mod measures;
 mod model;
+#[cfg(feature = "negatives")]
 mod negatives;
 mod npy;
 mod parallel;
@@ -67,6 +72,7 @@ pub fn run(cli: Cli) -> Result<()> {
         Command::Explain(args) => _ = explain::explain(&args, &cli.configs)?,
         Command::Data { command: None } => progress::say(advice::all()),
         Command::Data { command: Some(DataCommand::Check { dir }) } => data_check(&dir)?,
+        #[cfg(feature = "negatives")]
         Command::Negatives(args) => _ = negatives::negatives(&args, &cli.configs)?,
         Command::Scenes(args) => scenes::scenes(&args)?,
         #[cfg(feature = "published")]

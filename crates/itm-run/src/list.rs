@@ -4,7 +4,7 @@ use std::path::Path;
 
 use itm_core::Result;
 
-use crate::config::{Config, DatasetName, Shown};
+use crate::config::{Config, DatasetName, Exhibit};
 
 /// One line per target.
 pub(crate) fn list(configs: &Path, data: &Path) -> Result<String> {
@@ -46,8 +46,8 @@ pub(crate) fn list(configs: &Path, data: &Path) -> Result<String> {
 }
 
 /// `tables 1 3 scratch, figure 4`: the values of `--table` and `--figure`.
-fn made(all: &[Shown]) -> String {
-    let kind = |name: &str, taken: fn(&Shown) -> Option<String>| {
+fn made(all: &[Exhibit]) -> String {
+    let kind = |name: &str, taken: fn(&Exhibit) -> Option<String>| {
         let taken: Vec<_> = all.iter().filter_map(taken).collect();
         match taken.len() {
             0 => None,
@@ -55,8 +55,8 @@ fn made(all: &[Shown]) -> String {
             _ => Some(format!("{name}s {}", taken.join(" "))),
         }
     };
-    let table = |s: &Shown| (!matches!(s, Shown::Figure(_))).then(|| s.name());
-    let figure = |s: &Shown| matches!(s, Shown::Figure(_)).then(|| s.name());
+    let table = |s: &Exhibit| (!matches!(s, Exhibit::Figure(_))).then(|| s.name());
+    let figure = |s: &Exhibit| matches!(s, Exhibit::Figure(_)).then(|| s.name());
     let kinds = [kind("table", table), kind("figure", figure)];
     kinds.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }

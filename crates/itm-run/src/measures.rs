@@ -19,7 +19,7 @@ use crate::report::{Report, Section};
 use crate::source::Source;
 use crate::train::Progress;
 
-pub(crate) use self::course::Course;
+pub(crate) use self::course::Courses;
 pub(crate) use self::hubs::Hubs;
 pub(crate) use self::judgements::Judgements;
 pub(crate) use self::truth::Audit;

@@ -11,7 +11,9 @@ use itm_core::files::read_text;
 use itm_core::{Error, Result};
 use serde::Deserialize;
 
-use crate::config::{Config, DatasetName, PaperTable, Shown, Target, View, names, parse, section};
+use crate::config::{
+    Config, DatasetName, Exhibit, PaperTable, Target, View, names, parse, section,
+};
 use crate::report::{PaperReference, PaperRow};
 
 pub use self::lines::Printed;
@@ -67,14 +69,15 @@ impl Paper {
     /// If a file cannot be read, or the lines are not those that the first file counts.
     pub fn read(file: &Path) -> Result<Self> {
         #[derive(Deserialize)]
-        struct About {
+        struct PaperFile {
             paper: String,
             lines: BTreeMap<String, usize>,
             #[serde(default)]
             unmade: Vec<u32>,
         }
         let text = read_text(file)?;
-        let About { paper, lines: counts, unmade } = section(file, "tables", parse(file, &text)?)?;
+        let PaperFile { paper, lines: counts, unmade } =
+            section(file, "tables", parse(file, &text)?)?;
         let file = file.with_extension("csv");
         Ok(Self { title: paper, lines: lines::read(&file, &counts)?, unmade })
     }
@@ -176,7 +179,7 @@ fn made(folder: &Path, tables: &str) -> Result<Vec<u32>> {
         .filter_map(|name| Config::load(folder, name).ok())
         .filter(|config| config.target.tables.as_ref().unwrap_or(&config.target.method) == tables)
         .flat_map(|config| config.shown())
-        .filter_map(|shown| if let Shown::Table(n) = shown { Some(n) } else { None })
+        .filter_map(|shown| if let Exhibit::Table(n) = shown { Some(n) } else { None })
         .collect();
     made.sort_unstable();
     made.dedup();
@@ -199,7 +202,7 @@ impl Corrections {
     ///
     /// # Errors
     /// If there is no such paper, or if its table does not have the model that `printed` names.
-    pub(crate) fn of(target: &Config, own: &Paper, shown: &Shown, view: &View) -> Result<Self> {
+    pub(crate) fn of(target: &Config, own: &Paper, shown: &Exhibit, view: &View) -> Result<Self> {
         let other;
         let (paper, table) = match (&view.corrections, shown) {
             _ if view.rescore.is_empty() => return Ok(Self::default()),
@@ -207,8 +210,8 @@ impl Corrections {
                 other = Paper::named(target, &shown.key("corrections"), tables)?;
                 (&other, *table)
             }
-            (None, Shown::Table(table)) => (own, *table),
-            (None, Shown::Named(_) | Shown::Figure(_)) => {
+            (None, Exhibit::Table(table)) => (own, *table),
+            (None, Exhibit::Named(_) | Exhibit::Figure(_)) => {
                 let rows = vec![Inferences::default(); view.rows.len()];
                 return Ok(Self { rows, ..Self::default() });
             }

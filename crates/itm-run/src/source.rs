@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use itm_core::data::{
-    Bounds, Dataset, ImageFolder, Judgements, Manifest, Part, RegionSource, WordVectors,
+    Bounds, Dataset, ImageFolder, Judgements, Manifest, RegionSource, SplitData, WordVectors,
     load_pictures, load_precomp, probe_image, sha256_hex, turned_pictures,
 };
 use itm_core::files::{LARGEST_TEXT, read};
@@ -67,7 +67,7 @@ pub(crate) struct Grounded {
 
 /// An encoded image, a thumbnail of about 200 pixels.
 #[derive(Clone, Debug)]
-pub(crate) struct Picture {
+pub(crate) struct Thumbnail {
     /// The file's name or the image's number: shown if there are no bytes, and the alternative text.
     pub(crate) name: String,
     /// `image/png` or `image/jpeg`.
@@ -255,7 +255,7 @@ impl Source {
     }
 
     /// A split and its true pairs, if they are known.
-    pub(crate) fn part(&self, split: Split) -> (&Part, Option<&Relevance>) {
+    pub(crate) fn part(&self, split: Split) -> (&SplitData, Option<&Relevance>) {
         let truth = self.truth.as_ref();
         match split {
             Split::Train => (&self.dataset.train, truth.map(|t| &t.train)),
@@ -332,11 +332,11 @@ impl Source {
     }
 
     /// An image as a report shows it; without bytes if the file cannot be read.
-    pub(crate) fn picture(&self, split: Split, image: usize) -> Picture {
+    pub(crate) fn picture(&self, split: Split, image: usize) -> Thumbnail {
         let name = self.part(split).0.images[image].clone();
         match &self.pictures {
             Pictures::Scenes(scenes) => {
-                Picture { name, mime: "image/png", bytes: of_scenes(scenes, split).png(image) }
+                Thumbnail { name, mime: "image/png", bytes: of_scenes(scenes, split).png(image) }
             }
             Pictures::Files(folder) => {
                 // Only what is a whole picture comes into a page.
@@ -345,7 +345,7 @@ impl Source {
                     Some((info.format.mime(), read(path, LARGEST_TEXT).ok()?))
                 });
                 let (mime, bytes) = found.unwrap_or(("image/jpeg", vec![]));
-                Picture { name, mime, bytes }
+                Thumbnail { name, mime, bytes }
             }
         }
     }
@@ -361,7 +361,7 @@ fn of_scenes(scenes: &Scenes, split: Split) -> &ScenesSplit {
 
 /// Refuses broken pictures, which would otherwise show only in the report, after hours. Pictures may be missing. Counts the
 /// pictures with an EXIF rotation.
-fn check_pictures(test: &Part, folder: &ImageFolder) -> Result<usize> {
+fn check_pictures(test: &SplitData, folder: &ImageFolder) -> Result<usize> {
     let pictures: Vec<_> = test.images.iter().filter_map(|name| folder.image_path(name)).collect();
     let probed: Vec<_> = pictures.par_iter().map(probe_image).collect();
     let whole = probed.into_iter().collect::<Result<Vec<_>>>()?; // the first broken one in order

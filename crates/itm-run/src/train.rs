@@ -13,7 +13,7 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use crate::audit;
-use crate::checkpoint::{self, Checkpoints, Found};
+use crate::checkpoint::{self, Checkpoints, WholeCheckpoint};
 use crate::inputs::Inputs;
 use crate::log::{Line, Log};
 use crate::split::Split;
@@ -259,7 +259,7 @@ impl Training<'_, '_> {
     pub(crate) fn run(mut self, log: &Path, mut watch: impl FnMut(Event)) -> Result<Progress> {
         let (plan, checkpoints) = (self.plan, self.checkpoints);
         let mut at = match checkpoints.latest::<Progress>()? {
-            Some(Found { folder, progress, notice, .. }) => {
+            Some(WholeCheckpoint { folder, progress, notice, .. }) => {
                 self.method.load(&folder)?;
                 if let Some(line) = &notice {
                     watch(Event::Notice(line));

@@ -9,7 +9,7 @@ use itm_core::{Error, Result};
 
 /// A file that may be a picture, before it was opened.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Found {
+pub(crate) struct FolderFile {
     /// Below the folder, with `/`.
     pub(crate) path: String,
     pub(crate) bytes: u64,
@@ -21,7 +21,7 @@ const SKIPPED: [&str; 2] = ["@eaDir", "#recycle"];
 
 /// The files that end like pictures, in the order of their paths. Hidden files and folders are left out, and links are not followed: a
 /// link can leave the folder, or lead into a circle. `out` is left out too, so that an index may stand inside of its photographs.
-pub(crate) fn walk(folder: &Path, out: &Path) -> Result<Vec<Found>> {
+pub(crate) fn walk(folder: &Path, out: &Path) -> Result<Vec<FolderFile>> {
     let (mut found, mut open) = (vec![], vec![(folder.to_owned(), String::new())]);
     let out = out.canonicalize().unwrap_or_else(|_| out.to_owned());
     while let Some((at, prefix)) = open.pop() {
@@ -42,7 +42,7 @@ pub(crate) fn walk(folder: &Path, out: &Path) -> Result<Vec<Found>> {
                 let about = entry.metadata().map_err(Error::io(entry.path()))?;
                 let since = about.modified().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
                 let modified = since.map_or(0, |since| since.as_nanos() as i64);
-                found.push(Found { path, bytes: about.len(), modified });
+                found.push(FolderFile { path, bytes: about.len(), modified });
             }
         }
     }

@@ -12,7 +12,7 @@ use itm_core::{Error, Result};
 
 use crate::Picture;
 use crate::folder::locate;
-use crate::store::{Manifest, Stored, thumbnail};
+use crate::store::{IndexManifest, Stored, thumbnail};
 
 /// The longest side of a preview, in pixels.
 const PREVIEW: u32 = 1600;
@@ -25,7 +25,7 @@ const LARGEST_THUMBNAIL: u64 = 1 << 20;
 #[derive(Debug)]
 pub struct Index {
     out: PathBuf,
-    pub(crate) manifest: Manifest,
+    pub(crate) manifest: IndexManifest,
     pub(crate) pictures: Vec<Picture>,
     bank: Vec<String>,
     /// `[n, d]`.

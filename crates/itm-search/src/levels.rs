@@ -15,7 +15,7 @@ pub(crate) const FEWEST: usize = 8;
 
 /// A correction with the parameters of its publication.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Choice {
+enum PublishedCorrection {
     Nothing,
     Csls,
     Nnn,
@@ -23,9 +23,14 @@ enum Choice {
 }
 
 /// All choices; among equals the first is taken.
-const ALL: [Choice; 4] = [Choice::Nothing, Choice::Csls, Choice::Nnn, Choice::InvertedSoftmax];
+const ALL: [PublishedCorrection; 4] = [
+    PublishedCorrection::Nothing,
+    PublishedCorrection::Csls,
+    PublishedCorrection::Nnn,
+    PublishedCorrection::InvertedSoftmax,
+];
 
-impl Choice {
+impl PublishedCorrection {
     fn name(self) -> &'static str {
         match self {
             Self::Nothing => "none",
@@ -110,12 +115,12 @@ pub(crate) fn fit(rows: &[f32], bank: &[f32], width: usize) -> Result<Levels> {
         Tiles::new(pictures, Embeddings::new("bank", <[f32]>::len(values) / width, width, values)?)
     };
     let halves = [tiles(&halves[0])?, tiles(&halves[1])?];
-    let crossed = |choice: Choice| -> Result<First> {
+    let crossed = |choice: PublishedCorrection| -> Result<First> {
         let first = First::of(&halves[1], &choice.biases(&halves[0])?)?;
         Ok(first.and(First::of(&halves[0], &choice.biases(&halves[1])?)?))
     };
-    let plain = crossed(Choice::Nothing)?;
-    let (cosines, mut chosen) = (plain.counts.clone(), (Choice::Nothing, plain));
+    let plain = crossed(PublishedCorrection::Nothing)?;
+    let (cosines, mut chosen) = (plain.counts.clone(), (PublishedCorrection::Nothing, plain));
     let level = quantile(&mut chosen.1.best.clone());
     for choice in &ALL[1..] {
         let got = crossed(*choice)?;

@@ -11,11 +11,11 @@ use itm_core::{Result, ScoreMatrix};
 /// queries take little longer than one.
 #[derive(Default)]
 pub(crate) struct Pass {
-    line: Mutex<Line>,
+    line: Mutex<Queue>,
 }
 
 #[derive(Default)]
-struct Line {
+struct Queue {
     /// Whether somebody makes a pass, or was given the turn to.
     busy: bool,
     waiting: Vec<Waiting>,
@@ -23,11 +23,11 @@ struct Line {
 
 struct Waiting {
     query: Vec<f32>,
-    to: Sender<Word>,
+    to: Sender<Message>,
 }
 
 /// What one who waits hears.
-enum Word {
+enum Message {
     /// The pass is his to make, for all who wait.
     Turn,
     Scores(Result<Vec<f32>>),
@@ -47,8 +47,8 @@ impl Pass {
         };
         if !first {
             match word.recv() {
-                Ok(Word::Turn) => (),
-                Ok(Word::Scores(scores)) => return scores,
+                Ok(Message::Turn) => (),
+                Ok(Message::Scores(scores)) => return scores,
                 Err(_) => panic!("the pass of this query ended in a panic"),
             }
         }
@@ -59,21 +59,21 @@ impl Pass {
         match of_all(&queries, rows) {
             Ok(scores) => {
                 let each = askers.iter().enumerate();
-                each.for_each(|(at, to)| _ = to.send(Word::Scores(Ok(scores.row(at).to_vec()))));
+                each.for_each(|(at, to)| _ = to.send(Message::Scores(Ok(scores.row(at).to_vec()))));
             }
             // One of them may be at fault, so each is asked alone, and hears of its own.
             Err(_) => askers.iter().zip(&queries).for_each(|(to, query)| {
                 let alone = of_all(std::slice::from_ref(query), rows);
-                _ = to.send(Word::Scores(alone.map(|scores| scores.row(0).to_vec())));
+                _ = to.send(Message::Scores(alone.map(|scores| scores.row(0).to_vec())));
             }),
         }
         match word.recv() {
-            Ok(Word::Scores(scores)) => scores,
+            Ok(Message::Scores(scores)) => scores,
             _ => unreachable!("a query is in the pass that it has made"),
         }
     }
 
-    fn line(&self) -> MutexGuard<'_, Line> {
+    fn line(&self) -> MutexGuard<'_, Queue> {
         self.line.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -84,7 +84,7 @@ struct Next<'a>(&'a Pass);
 impl Drop for Next<'_> {
     fn drop(&mut self) {
         let mut line = self.0.line();
-        line.busy = line.waiting.first().is_some_and(|first| first.to.send(Word::Turn).is_ok());
+        line.busy = line.waiting.first().is_some_and(|first| first.to.send(Message::Turn).is_ok());
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! | file | what it is |
 //! |---|---|
-//! | `index/index.json` | [`Manifest`] |
+//! | `index/index.json` | [`IndexManifest`] |
 //! | `index/pictures.jsonl` | a [`Picture`] on each line |
 //! | `index/bank.txt` | an ordinary query on each line |
 //! | `index/index.safetensors` | [`Tables`] |
@@ -30,7 +30,7 @@ const MOST_BYTES: u64 = 1 << 38;
 /// What an index was made of, and what was found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Manifest {
+pub(crate) struct IndexManifest {
     pub(crate) format: u32,
     /// The folder of the photographs.
     pub(crate) folder: PathBuf,
@@ -65,7 +65,7 @@ pub(crate) struct Tables {
 /// Everything that is stored.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Stored {
-    pub(crate) manifest: Manifest,
+    pub(crate) manifest: IndexManifest,
     pub(crate) pictures: Vec<Picture>,
     pub(crate) bank: Vec<String>,
     pub(crate) tables: Tables,
@@ -86,7 +86,7 @@ impl Stored {
     pub(crate) fn read(out: &Path) -> Result<Self> {
         let folder = index_folder(out);
         let place = folder.join(FILES[3]);
-        let manifest: Manifest = read_json(&place, "an index of `itm index`")?;
+        let manifest: IndexManifest = read_json(&place, "an index of `itm index`")?;
         if manifest.format != FORMAT {
             let got = format!("format {}", manifest.format);
             return Err(Error::invalid(place.display(), format!("format {FORMAT}"), got));
@@ -174,7 +174,7 @@ impl Tables {
 
     fn bytes(&self, width: usize) -> Vec<u8> {
         let n = self.biases.len();
-        let array = |kind, shape, bytes| Array { kind, shape, bytes };
+        let array = |kind, shape, bytes| TableBytes { kind, shape, bytes };
         let f32s = |values: &[f32]| values.iter().flat_map(|v| v.to_le_bytes()).collect();
         let u32s = |values: &[u32]| values.iter().flat_map(|v| v.to_le_bytes()).collect();
         let biases = self.biases.iter().flat_map(|v| v.to_le_bytes()).collect();
@@ -191,13 +191,13 @@ impl Tables {
 }
 
 /// An array of a file of safetensors.
-struct Array {
+struct TableBytes {
     kind: Dtype,
     shape: Vec<usize>,
     bytes: Vec<u8>,
 }
 
-impl View for Array {
+impl View for TableBytes {
     fn dtype(&self) -> Dtype {
         self.kind
     }

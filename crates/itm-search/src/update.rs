@@ -12,10 +12,10 @@ use itm_core::{Error, Result};
 use rayon::prelude::*;
 
 use crate::encoder::{Model, pictures, texts};
-use crate::folder::{Found, locate, walk};
+use crate::folder::{FolderFile, locate, walk};
 use crate::index::jpeg;
 use crate::journal::Journal;
-use crate::store::{FILES, Manifest, Stored, Tables, index_folder, thumbnail};
+use crate::store::{FILES, IndexManifest, Stored, Tables, index_folder, thumbnail};
 use crate::{Encoder, Picture, exif, levels};
 
 /// Pictures that are decoded and encoded together: sixteen photographs of 24 megapixels take 1.2 GB.
@@ -96,7 +96,7 @@ pub fn update(sources: &Sources<'_>, encoder: &dyn Encoder) -> Result<Update> {
     let before = old.iter().flat_map(|old| &old.pictures);
     let gone = before.filter(|picture| !hashes.contains(&picture.sha256)).count();
     let done = Update { pictures: kept.len(), encoded, gone, left_out: left_out.clone() };
-    let manifest = Manifest {
+    let manifest = IndexManifest {
         format: 0,
         folder,
         model,
@@ -148,7 +148,7 @@ struct Work<'a> {
 }
 
 /// What reading one file gave.
-enum Item {
+enum FileRead {
     /// Its bytes are known.
     Old(Picture),
     /// The model must see it.
@@ -174,14 +174,14 @@ impl<'a> Work<'a> {
         Ok(Self { sources, encoder, folder, known, journal, left_out: vec![], encoded: 0 })
     }
 
-    fn all(&mut self, found: &[Found]) -> Result<()> {
-        let is_known = |file: &&Found| {
+    fn all(&mut self, found: &[FolderFile]) -> Result<()> {
+        let is_known = |file: &&FolderFile| {
             self.known.at.get(&file.path).is_some_and(|known| {
                 let same = (file.bytes, file.modified) == (known.bytes, known.modified);
                 same && thumbnail(self.sources.out, &known.sha256).is_file()
             })
         };
-        let changed: Vec<&Found> = found.iter().filter(|file| !is_known(file)).collect();
+        let changed: Vec<&FolderFile> = found.iter().filter(|file| !is_known(file)).collect();
         let unchanged = found.len() - changed.len();
         for (k, part) in changed.chunks(TOGETHER).enumerate() {
             (self.sources.progress)(unchanged + k * TOGETHER, found.len());
@@ -198,15 +198,15 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
-    fn part(&mut self, files: &[&Found]) -> Result<()> {
-        let items: Vec<Item> = files.par_iter().map(|file| self.item(file)).collect();
+    fn part(&mut self, files: &[&FolderFile]) -> Result<()> {
+        let items: Vec<FileRead> = files.par_iter().map(|file| self.item(file)).collect();
         let mut new = vec![];
         for (file, item) in files.iter().zip(items) {
             self.known.at.remove(&file.path); // what stood there has changed
             match item {
-                Item::Old(picture) => _ = self.known.at.insert(picture.path.clone(), picture),
-                Item::Bad(why) => self.left_out.push((file.path.clone(), why)),
-                Item::New(picture, image, small) => new.push((picture, image, small)),
+                FileRead::Old(picture) => _ = self.known.at.insert(picture.path.clone(), picture),
+                FileRead::Bad(why) => self.left_out.push((file.path.clone(), why)),
+                FileRead::New(picture, image, small) => new.push((picture, image, small)),
             }
         }
         if new.is_empty() {
@@ -230,11 +230,11 @@ impl<'a> Work<'a> {
     }
 
     /// Reads a file: its hash, and if the bytes are new, the picture.
-    fn item(&self, file: &Found) -> Item {
-        self.read(file).unwrap_or_else(|error| Item::Bad(error.to_string()))
+    fn item(&self, file: &FolderFile) -> FileRead {
+        self.read(file).unwrap_or_else(|error| FileRead::Bad(error.to_string()))
     }
 
-    fn read(&self, file: &Found) -> Result<Item> {
+    fn read(&self, file: &FolderFile) -> Result<FileRead> {
         let bytes = read(locate(self.folder, &file.path)?, LARGEST_IMAGE_FILE)?;
         let sha256 = sha256_hex(&bytes);
         let named = |picture: Picture| Picture {
@@ -246,7 +246,7 @@ impl<'a> Work<'a> {
         if let Some(known) = self.known.about.get(&sha256)
             && thumbnail(self.sources.out, &sha256).is_file()
         {
-            return Ok(Item::Old(named(known.clone())));
+            return Ok(FileRead::Old(named(known.clone())));
         }
         let image = upright_bytes(&file.path, &bytes)?;
         let small = jpeg(&image, THUMBNAIL)?;
@@ -261,7 +261,7 @@ impl<'a> Work<'a> {
             place: None,
         });
         exif::read(&bytes, &mut picture);
-        Ok(Item::New(picture, image, small))
+        Ok(FileRead::New(picture, image, small))
     }
 }
 

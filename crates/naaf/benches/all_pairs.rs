@@ -19,7 +19,7 @@ use std::time::Instant;
 use itm_core::Pairs;
 use itm_core::scored::Scored;
 use itm_kernels::random;
-use naaf::{Attention, CrossScores, Pooling, Preset, Scan};
+use naaf::{Attention, CrossScores, NaafConfig, Pooling, Preset, Scan};
 use rayon::prelude::*;
 
 const IMAGES: usize = 1_000;
@@ -61,7 +61,7 @@ fn rows(n: usize, seed: u64) -> Vec<f32> {
 }
 
 fn rules() -> Vec<(&'static str, Attention)> {
-    let naaf = Preset::Default.config().attention;
+    let naaf = NaafConfig::preset(Preset::Default).attention;
     let [asks_words, asks_regions] =
         [Scan::text_to_image(Pooling::Mean), Scan::image_to_text(Pooling::Mean)];
     vec![

@@ -143,7 +143,7 @@ struct Objective {
 
 impl Objective {
     fn new(schedule: Schedule) -> Self {
-        let config = Preset::Default.config();
+        let config = NaafConfig::preset(Preset::Default);
         let mining = MiningConfig { schedule, ..config.mining.clone() };
         Self { config, mining, boundary: Boundary::default() }
     }

@@ -11,7 +11,9 @@
 
 use itm_core::scored::Scored;
 use itm_kernels::random;
-use naaf::{Boundary, CrossScores, MiningBatch, MiningConfig, Preset, Result, effects, mine};
+use naaf::{
+    Boundary, CrossScores, MiningBatch, MiningConfig, NaafConfig, Preset, Result, effects, mine,
+};
 
 /// Width of the space.
 const D: usize = 16;
@@ -54,7 +56,8 @@ pub(crate) fn best(regions: &[f32], words: &[f32], image: usize, caption: usize)
 
 /// The boundary between words that an image shows and words that it does not: Eq. 1 to 4, 13 and 14.
 pub(crate) fn boundary(regions: &[f32], words: &[f32]) -> Result<Boundary> {
-    let config = MiningConfig { smoothing: 1.0, min_words: 2, ..Preset::Default.mining() };
+    let config =
+        MiningConfig { smoothing: 1.0, min_words: 2, ..MiningConfig::preset(Preset::Default) };
     let captions = MiningBatch { lengths: &[ROWS; N], own: &[0, 1, 2, 3], epoch: 0, seed: 1 };
     // Any score of an image and a caption will do for mining. Here: the mean of the words' best regions.
     let column = |caption, _| {
@@ -73,7 +76,7 @@ pub(crate) fn main() -> Result<()> {
     println!("best region of a word: {matched:.2} in its image, {other:.2} elsewhere");
     println!("boundary t = {:.2}\n", boundary.t);
 
-    let (attention, t) = (Preset::Default.config().attention, boundary.t as f32);
+    let (attention, t) = (NaafConfig::preset(Preset::Default).attention, boundary.t as f32);
     let of = |values: &[f32]| (values.to_vec(), [ROWS; N]);
     let ((v, in_image), (u, in_caption)) = (of(&regions), of(&words));
     let scores = CrossScores::new((v, &in_image), (u, &in_caption), D, t, &attention)?.matrix()?;

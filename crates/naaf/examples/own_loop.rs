@@ -19,8 +19,8 @@ use itm_core::learn::{SavedState, Trainer};
 use itm_core::{Block, Hardest, triplet};
 use itm_kernels::{AdamOptions, Linear, random};
 use naaf::{
-    Boundary, CrossProducts, Error, MiningBatch, MiningConfig, Phase, Preset, Result, mine,
-    word_scores,
+    Boundary, CrossProducts, Error, MiningBatch, MiningConfig, NaafConfig, Phase, Preset, Result,
+    mine, word_scores,
 };
 
 /// Width of a region, number of words, width of the joint space.
@@ -102,8 +102,8 @@ impl Loop {
         let products = CrossProducts::new(regions, &[REGIONS; B], words, &lengths);
 
         // The boundary moves caption by caption; each caption is scored with the boundary at its turn.
-        let rule = Preset::Default.config().attention.rule(Phase::Training);
-        let config = MiningConfig { min_words: 6, ..Preset::Default.mining() };
+        let rule = NaafConfig::preset(Preset::Default).attention.rule(Phase::Training);
+        let config = MiningConfig { min_words: 6, ..MiningConfig::preset(Preset::Default) };
         let own: Vec<usize> = (0..B).collect();
         let captions =
             MiningBatch { lengths: &lengths, own: &own, epoch: 0, seed: self.learner.steps() };

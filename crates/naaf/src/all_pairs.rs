@@ -15,11 +15,11 @@ use crate::attention::{Attention, Phase};
 ///
 /// ```
 /// use itm_core::scored::Scored;
-/// use naaf::{CrossScores, Preset};
+/// use naaf::{CrossScores, NaafConfig, Preset};
 ///
 /// let regions = vec![1.0, 0.0, 0.0, 1.0, 0.6, 0.8]; // image 0 has two, image 1 has one
 /// let words = vec![0.8, 0.6, 0.0, 1.0, 1.0, 0.0]; // text 0 has one word, text 1 has two
-/// let attention = Preset::Default.config().attention;
+/// let attention = NaafConfig::preset(Preset::Default).attention;
 /// let scores = CrossScores::new((regions, &[2, 1]), (words, &[1, 2]), 2, 0.3, &attention)?;
 /// assert_eq!((scores.images(), scores.texts()), (2, 2));
 /// assert!(scores.matrix()?.row(0)[1] > scores.matrix()?.row(1)[1]); // both words have their region in image 0
@@ -145,7 +145,7 @@ mod tests {
     use itm_kernels::random;
 
     use super::*;
-    use crate::Preset;
+    use crate::{NaafConfig, Preset};
 
     const D: usize = 9;
 
@@ -165,7 +165,7 @@ mod tests {
 
     fn made(n: usize, m: usize) -> CrossScores {
         let (regions, words) = (counts(n, 40, 1), counts(m, 25, 2));
-        let attention = Preset::Default.config().attention;
+        let attention = NaafConfig::preset(Preset::Default).attention;
         CrossScores::new(
             (rows(&regions, 3), &regions),
             (rows(&words, 4), &words),
@@ -211,7 +211,7 @@ mod tests {
 
     #[test]
     fn trap_16_one_word_and_one_region_are_enough() {
-        let attention = Preset::Default.config().attention;
+        let attention = NaafConfig::preset(Preset::Default).attention;
         let one =
             CrossScores::new((vec![0.6, 0.8], &[1]), (vec![0.6, 0.8], &[1]), 2, 0.0, &attention);
         // f = 1, relevance = s = 1, nothing negative.
@@ -220,7 +220,7 @@ mod tests {
 
     #[test]
     fn bad_input_is_named() {
-        let attention = Preset::Default.config().attention;
+        let attention = NaafConfig::preset(Preset::Default).attention;
         let refused = |regions: (Vec<f32>, &[usize]), words: (Vec<f32>, &[usize]), boundary| {
             CrossScores::new(regions, words, 2, boundary, &attention).unwrap_err().to_string()
         };

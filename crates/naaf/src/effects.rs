@@ -42,11 +42,11 @@ pub struct Effects {
 /// words, because then no part of the score belongs to one word.
 ///
 /// ```
-/// use naaf::{Preset, effects};
+/// use naaf::{NaafConfig, Preset, effects};
 ///
 /// let regions = [1.0, 0.0, 0.0, 1.0];
 /// let words = [0.96, 0.28, -0.6, -0.8]; // the second is like no region
-/// let attention = Preset::Default.config().attention;
+/// let attention = NaafConfig::preset(Preset::Default).attention;
 /// let effects = effects(&regions, &words, 2, 0.3, &attention)?.unwrap();
 /// let [like, unlike] = [0, 1].map(|i| &effects.words[i].effect);
 /// assert_eq!((like.place(), unlike.place()), (Some(0), None));
@@ -115,7 +115,7 @@ mod tests {
     use itm_kernels::random;
 
     use super::*;
-    use crate::{CrossScores, Intra, NegativeAware, Pooling, Preset, Scan};
+    use crate::{CrossScores, Intra, NaafConfig, NegativeAware, Pooling, Preset, Scan};
 
     const D: usize = 7;
 
@@ -131,7 +131,7 @@ mod tests {
     }
 
     fn naaf(change: impl Fn(&mut NegativeAware)) -> Attention {
-        let mut naaf = Preset::Default.attention();
+        let mut naaf = NegativeAware::preset(Preset::Default);
         change(&mut naaf);
         Attention::Naaf(naaf)
     }
@@ -217,7 +217,7 @@ mod tests {
             naaf(|naaf| naaf.negative = false),
             naaf(|naaf| naaf.masks = false),
             naaf(|naaf| naaf.intra = Intra::ValueAndMask),
-            Preset::Paper.config().attention,
+            NaafConfig::preset(Preset::Paper).attention,
             scan(Pooling::Mean),
         ];
         for attention in &rows {

@@ -28,6 +28,7 @@ pub use config::{
     RegionMapKind, Score, TextKind, VectorsFrom, WarmupLoss,
 };
 pub use effects::{Effects, WordEffect, effects};
+pub use itm_core::Preset;
 pub use mining::{
     AboveOne, AlphaStar, InferenceBoundary, MiningBatch, MiningConfig, NegativeImage, Sampling,
     Schedule, WordPool, mine, word_scores,
@@ -35,7 +36,6 @@ pub use mining::{
 pub use model::{
     BiGru, NaafEncoders, PaddedRows, RegionEncoder, RegionMap, WordEncoder, WordTable,
 };
-pub use preset::Preset;
 pub use step::Naaf;
 
 #[cfg(test)]

@@ -202,7 +202,7 @@ impl Sampling {
 /// let best = |image: usize, caption: usize, word: usize| {
 ///     (if image == caption { 0.6 } else { 0.1 }) + 0.02 * word as f32
 /// };
-/// let config = MiningConfig { min_words: 2, ..Preset::Default.mining() };
+/// let config = MiningConfig { min_words: 2, ..MiningConfig::preset(Preset::Default) };
 /// let captions = MiningBatch { lengths: &[3, 3], own: &[0, 1], epoch: 0, seed: 1 };
 /// let score = |i, c, t: f32| (0..3).map(|w| best(i, c, w) - t).sum::<f32>() / 3.0;
 /// let column = |c: usize, t: f32| vec![score(0, c, t), score(1, c, t)];

@@ -1,9 +1,9 @@
 //! Named sets of values.
 
+use itm_core::Preset;
 use itm_core::learn::Schedule as Rates;
 use itm_core::start::StartFrom;
 use itm_core::towers::LearningParts;
-use serde::{Deserialize, Serialize};
 
 use crate::attention::{Attention, Intra, NegativeAware};
 use crate::boundary::Form;
@@ -15,39 +15,30 @@ use crate::mining::{
     AboveOne, AlphaStar, InferenceBoundary, MiningConfig, NegativeImage, Schedule, WordPool,
 };
 
-/// Named sets of values.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Preset {
-    /// The released program, quirks included.
-    Official,
-    /// The values that the paper prints, with misprints corrected.
-    Paper,
-    /// The released program without its defects.
-    Default,
-}
-
-impl Preset {
+impl NaafConfig {
     /// All sections. All presets have the same training and loss. The paper and the program begin with given word vectors
     /// ([`NaafEncoders::with_vectors`](crate::NaafEncoders::with_vectors)); `default` needs no file.
-    pub fn config(self) -> NaafConfig {
-        let (attention, mining) = (Attention::Naaf(self.attention()), self.mining());
-        let vectors = match self {
-            Self::Official | Self::Paper => VectorsFrom::Given,
-            Self::Default => VectorsFrom::Random,
+    pub fn preset(preset: Preset) -> Self {
+        let (attention, mining) =
+            (Attention::Naaf(NegativeAware::preset(preset)), MiningConfig::preset(preset));
+        let vectors = match preset {
+            Preset::Official | Preset::Paper => VectorsFrom::Given,
+            Preset::Default => VectorsFrom::Random,
         };
         let (model, train, loss) = (model(vectors), train(), loss());
-        NaafConfig { model, attention, mining, train, loss }
+        Self { model, attention, mining, train, loss }
     }
+}
 
-    /// The attention of this preset.
+impl NegativeAware {
+    /// The attention of a preset.
     ///
     /// | | official, default | paper |
     /// |---|---|---|
     /// | φ below 0 (N6) | slope 0.1 | 0 |
     /// | intra propagation (N8) | the mask, λ 5 | value and mask, λ 20 |
-    pub fn attention(self) -> NegativeAware {
-        let official = NegativeAware {
+    pub fn preset(preset: Preset) -> Self {
+        let official = Self {
             negative: true,
             masks: true,
             scale: 20.0,
@@ -55,9 +46,9 @@ impl Preset {
             intra: Intra::Mask,
             intra_scale: 5.0,
         };
-        match self {
-            Self::Official | Self::Default => official,
-            Self::Paper => NegativeAware {
+        match preset {
+            Preset::Official | Preset::Default => official,
+            Preset::Paper => Self {
                 relevance_leak: 0.0,
                 intra: Intra::ValueAndMask,
                 intra_scale: 20.0,
@@ -65,8 +56,10 @@ impl Preset {
             },
         }
     }
+}
 
-    /// The mining of this preset.
+impl MiningConfig {
+    /// The mining of a preset.
     ///
     /// | | official, default | paper |
     /// |---|---|---|
@@ -78,13 +71,13 @@ impl Preset {
     /// `official` computes Eq. 4 as the program does; the other presets compute it without cancellation.
     ///
     /// ```
-    /// use naaf::Preset;
+    /// use naaf::{MiningConfig, Preset};
     ///
-    /// assert_eq!(Preset::Official.mining().smoothing, 0.7);
-    /// assert_eq!(Preset::Paper.mining().smoothing, 1.0);
+    /// assert_eq!(MiningConfig::preset(Preset::Official).smoothing, 0.7);
+    /// assert_eq!(MiningConfig::preset(Preset::Paper).smoothing, 1.0);
     /// ```
-    pub fn mining(self) -> MiningConfig {
-        let official = MiningConfig {
+    pub fn preset(preset: Preset) -> Self {
+        let official = Self {
             schedule: Schedule::PerCaption,
             smoothing: 0.7,
             min_words: 200,
@@ -97,10 +90,10 @@ impl Preset {
             above_one: AboveOne::Zero,
             inference_boundary: InferenceBoundary::LowerBound,
         };
-        match self {
-            Self::Official => official,
-            Self::Default => MiningConfig { form: Form::Stable, ..official },
-            Self::Paper => MiningConfig {
+        match preset {
+            Preset::Official => official,
+            Preset::Default => Self { form: Form::Stable, ..official },
+            Preset::Paper => Self {
                 form: Form::Stable,
                 schedule: Schedule::PerBatch,
                 smoothing: 1.0,
@@ -163,7 +156,7 @@ mod tests {
 
     #[test]
     fn presets_are_valid_and_differ() {
-        let all = [Preset::Official, Preset::Paper, Preset::Default].map(Preset::config);
+        let all = Preset::ALL.map(NaafConfig::preset);
         assert!(all.iter().all(|config| config.check().is_ok()));
         assert!(all[0] != all[1] && all[1] != all[2] && all[0] != all[2]);
     }

@@ -80,7 +80,7 @@ impl Naaf {
     /// use itm_core::data::WordVectors;
     /// use naaf::{Boundary, Device, Naaf, NaafEncoders, Preset};
     ///
-    /// let mut config = Preset::Paper.config(); // it begins with given vectors
+    /// let mut config = NaafConfig::preset(Preset::Paper); // it begins with given vectors
     /// (config.model.embed_dim, config.model.word_dim) = (16, 2);
     /// assert!(Naaf::new(&config, 3, 5, &Device::flex()).is_err()); // random vectors
     ///

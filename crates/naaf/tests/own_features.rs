@@ -4,7 +4,7 @@
 mod example;
 
 use example::{N, best, boundary, side};
-use naaf::{Preset, effects};
+use naaf::{MiningConfig, NaafConfig, Preset, effects};
 
 /// The density of a normal distribution.
 fn density(x: f64, mean: f64, deviation: f64) -> f64 {
@@ -37,7 +37,7 @@ fn the_parts_alone_are_the_equations() {
     assert!((made.matched.mean - mp).abs() < 1e-9 && (made.mismatched.deviation - sn).abs() < 1e-9);
 
     // Eq. 4 by bisection: f⁺(t) = α f⁻(t) between the two means.
-    let alpha = Preset::Default.mining().alpha;
+    let alpha = MiningConfig::preset(Preset::Default).alpha;
     let (mut low, mut high) = (mn, mp);
     for _ in 0..100 {
         let t = (low + high) / 2.0;
@@ -48,7 +48,7 @@ fn the_parts_alone_are_the_equations() {
     // The boat is not in image 0: it takes from the score and adds little.
     let d = regions.len() / (3 * N);
     let caption = [&words[..2 * d], &words[9 * d..10 * d]].concat();
-    let attention = Preset::Default.config().attention;
+    let attention = NaafConfig::preset(Preset::Default).attention;
     let found = effects(&regions[..3 * d], &caption, d, made.t as f32, &attention);
     let [dog, ball, boat] = &found.unwrap().unwrap().words[..] else { panic!("three words") };
     let takes = |word: &naaf::WordEffect| word.effect.negative.unwrap();

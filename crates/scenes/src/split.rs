@@ -9,7 +9,7 @@ use super::features::{Extractor, Regions, WIDTH};
 use super::truth::FalseNegatives;
 use super::world::Scene;
 use super::{CAPTIONS, ImageFeature, SceneCaption, caption, draw, layout, truth};
-use itm_core::data::{self, Embeddings, Features, Part};
+use itm_core::data::{self, Embeddings, Features, SplitData};
 use itm_core::{Pairs, Relevance};
 
 /// One split: facts and captions; images are drawn on demand.
@@ -135,8 +135,8 @@ impl ScenesSplit {
     }
 
     /// What a method may see of this split.
-    pub(crate) fn part(&self, feature: ImageFeature) -> Part {
-        Part {
+    pub(crate) fn part(&self, feature: ImageFeature) -> SplitData {
+        SplitData {
             features: self.features(feature),
             embeddings: Embeddings::default(),
             regions: None,

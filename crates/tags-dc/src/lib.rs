@@ -37,10 +37,10 @@ pub use itm_core::{Error, Pairs, Result};
 pub use aligned::Aligned;
 pub use evidence::{AbsentWords, EvidenceBounds, StartEvidence};
 pub use filter::{CaptionWords, Filter, Repeat, Verdict};
+#[cfg(feature = "burn")]
+pub use itm_core::Preset;
 pub use masking::{MaskBy, Masker, Masking, label_probabilities};
 pub use pool::{Choice, Pick, Scores, draw_images, draw_texts, hardest, pool, top};
-#[cfg(feature = "burn")]
-pub use preset::Preset;
 pub use random::{Purpose, Streams};
 pub use refill::{Generator, Refill};
 pub use siblings::SiblingStatistics;

@@ -1,8 +1,8 @@
 //! Presets: the paper, the released program, and the values used here.
 
+use itm_core::Preset;
 use itm_core::start::StartFrom;
 use itm_kernels::Precision;
-use serde::{Deserialize, Serialize};
 
 use crate::config::{
     CorrectionTargets, FilterKind, GeneratorKind, ImageAnchors, LossConfig, MaskingConfig,
@@ -11,19 +11,8 @@ use crate::config::{
 use crate::phrases::Duplicates;
 use crate::{Choice, MaskBy, Repeat};
 
-/// Named sets of values: UNITER-base on Flickr30K.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Preset {
-    /// The released program with its scripts and quirks.
-    Official,
-    /// The printed paper; the hyper-parameters are in its Table 5.
-    Paper,
-    /// The paper's hyper-parameters in the released program without its defects.
-    Default,
-}
-
-impl Preset {
+/// The values of UNITER-base on Flickr30K; the hyper-parameters of the paper are in its Table 5.
+impl TagsDcConfig {
     /// Phase 1, TAGS: retrieved negatives, masked words, synthetic sentences. The weights are random; `model.published` names a file to
     /// begin with instead.
     ///
@@ -35,16 +24,16 @@ impl Preset {
     /// | anchors per update | 128 | 256 | 256 |
     ///
     /// ```
-    /// use tags_dc::Preset;
+    /// use tags_dc::{Preset, config::TagsDcConfig};
     ///
-    /// assert_eq!(Preset::Official.tags().synthetic.temperature, 2.0);
-    /// assert_eq!(Preset::Paper.tags().synthetic.temperature, 1.5);
+    /// assert_eq!(TagsDcConfig::tags(Preset::Official).synthetic.temperature, 2.0);
+    /// assert_eq!(TagsDcConfig::tags(Preset::Paper).synthetic.temperature, 1.5);
     /// ```
-    pub fn tags(self) -> TagsDcConfig {
+    pub fn tags(preset: Preset) -> Self {
         let default = default();
-        match self {
-            Self::Default => default,
-            Self::Paper => TagsDcConfig {
+        match preset {
+            Preset::Default => default,
+            Preset::Paper => Self {
                 retrieval: RetrievalConfig {
                     image_anchors: ImageAnchors::Same,
                     ..default.retrieval
@@ -57,7 +46,7 @@ impl Preset {
                 train: TrainConfig { weight_decay: 0.0, ..default.train },
                 ..default
             },
-            Self::Official => TagsDcConfig {
+            Preset::Official => Self {
                 masking: MaskingConfig { duplicates: Duplicates::Kept, ..default.masking },
                 synthetic: SyntheticConfig {
                     temperature: 2.0,
@@ -75,12 +64,12 @@ impl Preset {
     }
 
     /// Phase 2, TAGS-DC, which begins with the weights of phase 1. It also discriminates and corrects words.
-    pub fn tags_dc(self) -> TagsDcConfig {
-        let mut config = self.tags();
-        let TagsDcConfig { synthetic, loss, train, .. } = &mut config;
+    pub fn tags_dc(preset: Preset) -> Self {
+        let mut config = Self::tags(preset);
+        let Self { synthetic, loss, train, .. } = &mut config;
         (loss.wod, loss.woc) = (1e-3, 1e-3);
         (train.learning_rate, train.updates) = (1e-5, Some(1500));
-        if self == Self::Official {
+        if preset == Preset::Official {
             (loss.mlm, loss.wod, loss.woc) = (0.1, 5e-4, 5e-4);
             (synthetic.temperature, train.updates, train.batch) = (1.5, Some(5000), 256);
         }
@@ -160,8 +149,8 @@ mod tests {
     /// Each preset is a valid configuration, reads back from its file, and differs from the others.
     #[test]
     fn presets_are_valid_and_differ() {
-        let all = [Preset::Official, Preset::Paper, Preset::Default];
-        let configs: Vec<_> = all.iter().flat_map(|p| [p.tags(), p.tags_dc()]).collect();
+        let both = |preset| [TagsDcConfig::tags(preset), TagsDcConfig::tags_dc(preset)];
+        let configs: Vec<_> = Preset::ALL.into_iter().flat_map(both).collect();
         for (k, config) in configs.iter().enumerate() {
             config.check().unwrap();
             let text = serde_json::to_string(config).unwrap();
@@ -173,7 +162,8 @@ mod tests {
     /// The specification's table of the released scripts, UNITER-base on Flickr30K.
     #[test]
     fn the_programs_scripts_differ_from_table_5() {
-        let [one, two] = [Preset::Official.tags(), Preset::Official.tags_dc()];
+        let [one, two] =
+            [TagsDcConfig::tags(Preset::Official), TagsDcConfig::tags_dc(Preset::Official)];
         assert_eq!((one.synthetic.temperature, two.synthetic.temperature), (2.0, 1.5));
         assert_eq!((one.loss.mlm, one.loss.istm, one.train.batch), (0.05, 5e-4, 8 * 16));
         assert_eq!((two.loss.mlm, two.loss.istm, two.train.batch), (0.1, 5e-4, 8 * 32));

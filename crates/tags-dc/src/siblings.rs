@@ -52,7 +52,8 @@ impl SiblingStatistics {
             }
         }
         let mut excluded = HashSet::new();
-        let mut counts = Counts { beside: vec![0; words], with: vec![0; words], touched: vec![] };
+        let mut counts =
+            WordCounts { beside: vec![0; words], with: vec![0; words], touched: vec![] };
         for w in (0..words).filter(|&w| holding[w] > 0) {
             let beside = counts.add(w as u32, images_with[w].iter().map(|&image| &images[image]));
             let lacking = captions - holding[w];
@@ -81,7 +82,7 @@ impl SiblingStatistics {
 }
 
 /// How many captions hold each word, for one `w` at a time.
-struct Counts {
+struct WordCounts {
     /// Among the captions beside `w`.
     beside: Vec<usize>,
     /// Among the captions that also hold `w`.
@@ -89,7 +90,7 @@ struct Counts {
     touched: Vec<u32>,
 }
 
-impl Counts {
+impl WordCounts {
     /// Counts over the images that have `w`. Returns the number of captions beside `w`.
     fn add<'a>(&mut self, w: u32, images: impl Iterator<Item = &'a Vec<Vec<u32>>>) -> usize {
         let mut beside = 0;

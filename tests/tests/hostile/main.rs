@@ -16,7 +16,7 @@ use itm_core::contrastive::{Temperature, info_nce};
 use itm_core::significance::Interval;
 use itm_core::{Pairs, Relevance, ScoreMatrix, Siblings};
 use itm_kernels::Matrix;
-use naaf::{CrossScores, Preset};
+use naaf::{CrossScores, NaafConfig, Preset};
 
 pub(crate) const HUGE: usize = 1 << 63;
 
@@ -32,7 +32,7 @@ fn sizes_whose_product_wraps_are_refused() {
     let line = ScoreMatrix::new(HUGE, 2, vec![]).unwrap_err().to_string();
     assert!(line.ends_with("too many values, got 0"), "{line}");
     assert!(panics(|| Matrix::new(&[], HUGE, 2)).contains("matrix in 0 values"));
-    let attention = Preset::Default.config().attention;
+    let attention = NaafConfig::preset(Preset::Default).attention;
     for (width, counts) in [(HUGE, &[2][..]), (1, &[HUGE, HUGE]), (HUGE, &[1, 1])] {
         let line = CrossScores::new((vec![], counts), (vec![], counts), width, 0.5, &attention);
         let line = line.err().unwrap().to_string();

@@ -45,7 +45,7 @@ fn pool(scores: &'static [f32], positive: &'static [f32]) -> CandidatePool<'stat
 }
 
 fn rule() -> fne::Rule {
-    fne::Preset::Default.sampler().rule()
+    fne::SamplerConfig::preset(fne::Preset::Default).rule()
 }
 
 fn statistics() -> Statistics {
@@ -79,11 +79,11 @@ fn pushed() -> Bank {
 }
 
 fn attention() -> naaf::Attention {
-    naaf::Preset::Default.config().attention
+    naaf::NaafConfig::preset(naaf::Preset::Default).attention
 }
 
 fn mining() -> naaf::MiningConfig {
-    naaf::Preset::Default.mining()
+    naaf::MiningConfig::preset(naaf::Preset::Default)
 }
 
 fn mined(
@@ -266,10 +266,10 @@ fn samplers_and_banks_of_fne() {
         "images: expected 1 rows of width 2, got 2 of 2": loss(2, &[0], &pushed(), &rule()),
         "bank: expected at least 1 row, got 0": loss(2, &[0, 1], &Bank::new(0, 2, 7, &device()), &rule()),
         "rule.margin: expected at least 0, got NaN": loss(2, &[0, 1], &pushed(), &fne::Rule { margin: NAN, ..rule() }),
-        "google/vit-base-patch16-384@main: expected a download,": Fne::new(&fne::Preset::Default.config(), 0, 9, &device()),
-        "google/vit-base-patch16-384@main: expected a download,": Fne::new(&fne::Preset::Default.config(), 4, 0, &device()),
-        "google/vit-base-patch16-384@main: expected a download,": Fne::new(&fne::Preset::Default.config(), HUGE, 9, &device()),
-        "google/vit-base-patch16-384@main: expected a download,": Fne::new(&fne::Preset::Default.config(), 4, HUGE, &device()),
+        "google/vit-base-patch16-384@main: expected a download,": Fne::new(&fne::FneConfig::preset(fne::Preset::Default), 0, 9, &device()),
+        "google/vit-base-patch16-384@main: expected a download,": Fne::new(&fne::FneConfig::preset(fne::Preset::Default), 4, 0, &device()),
+        "google/vit-base-patch16-384@main: expected a download,": Fne::new(&fne::FneConfig::preset(fne::Preset::Default), HUGE, 9, &device()),
+        "google/vit-base-patch16-384@main: expected a download,": Fne::new(&fne::FneConfig::preset(fne::Preset::Default), 4, HUGE, &device()),
         "image_dim, the width of a row of features: expected 1": Hal::new(&HalConfig::new(Objective::Hal), 0, 9, &device(), 7),
         "image_dim, the width of a row of features: expected 1": Hal::new(&HalConfig::new(Objective::Hal), HUGE, 9, &device(), 7),
         "vocabulary: expected 1 to 16777216, got": Hal::new(&HalConfig::new(Objective::Hal), 4, HUGE, &device(), 7),
@@ -326,10 +326,10 @@ fn attention_and_boundaries_of_naaf() {
         "word 0, column 0: expected a finite number, got NaN": effects(&[1.0], &[f32::NAN], 1, 0.5, &attention()),
         "boundary: expected finite, got inf": effects(&[1.0], &[1.0], 1, f32::INFINITY, &attention()),
         "regions: expected rows of 9223372036854775808 values,": effects(&[1.0], &[1.0], HUGE, 0.5, &attention()),
-        "region_dim, the width of a region: expected 1 to": Naaf::new(&naaf::Preset::Default.config(), 0, 9, &device()),
-        "region_dim, the width of a region: expected 1 to": Naaf::new(&naaf::Preset::Default.config(), HUGE, 9, &device()),
-        "vocabulary: expected 1 to 16777216, got": Naaf::new(&naaf::Preset::Default.config(), 4, HUGE, &device()),
-        "vocabulary: expected 1 to 16777216, got 0": Naaf::new(&naaf::Preset::Default.config(), 4, 0, &device()),
+        "region_dim, the width of a region: expected 1 to": Naaf::new(&naaf::NaafConfig::preset(naaf::Preset::Default), 0, 9, &device()),
+        "region_dim, the width of a region: expected 1 to": Naaf::new(&naaf::NaafConfig::preset(naaf::Preset::Default), HUGE, 9, &device()),
+        "vocabulary: expected 1 to 16777216, got": Naaf::new(&naaf::NaafConfig::preset(naaf::Preset::Default), 4, HUGE, &device()),
+        "vocabulary: expected 1 to 16777216, got 0": Naaf::new(&naaf::NaafConfig::preset(naaf::Preset::Default), 4, 0, &device()),
     }
     panics! {
         "a sampled score of NaN": ScoreDistribution::of(&[f32::NAN]),
@@ -394,9 +394,9 @@ fn masks_refills_and_models_of_tags_dc() {
         "box: expected x1, y1, x2, y2 in a picture of 1 × 1": box_numbers_of_pixels([f32::NAN; 4], [1.0, 1.0]),
         "initializer_range: expected a number above 0, got NaN": UniterShape { initializer_range: NAN, ..shape() }.check(),
         "vocabulary, positions, width, layers, heads, mlp,": UniterShape { features: 0, ..shape() }.check(),
-        "vocabulary, positions, width, layers, heads, mlp,": tags_dc::train::TagsDc::new(&tags_dc::Preset::Default.tags_dc(), 0, 9, 1, &device()),
-        "vocabulary: expected at most 4294967292 words, got": tags_dc::train::TagsDc::new(&tags_dc::Preset::Default.tags_dc(), 4, HUGE, 1, &device()),
-        "vocabulary, positions, width, layers, heads, mlp,": tags_dc::train::TagsDc::new(&tags_dc::Preset::Default.tags_dc(), HUGE, 9, 1, &device()),
+        "vocabulary, positions, width, layers, heads, mlp,": tags_dc::train::TagsDc::new(&tags_dc::config::TagsDcConfig::tags_dc(tags_dc::Preset::Default), 0, 9, 1, &device()),
+        "vocabulary: expected at most 4294967292 words, got": tags_dc::train::TagsDc::new(&tags_dc::config::TagsDcConfig::tags_dc(tags_dc::Preset::Default), 4, HUGE, 1, &device()),
+        "vocabulary, positions, width, layers, heads, mlp,": tags_dc::train::TagsDc::new(&tags_dc::config::TagsDcConfig::tags_dc(tags_dc::Preset::Default), HUGE, 9, 1, &device()),
     }
     panics! {
         "length of row 0 and of the positive": Filter::Paper.verdicts(&[1], &[vec![1, 2]], &CaptionWords::default(), Repeat::First),

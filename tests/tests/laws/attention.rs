@@ -15,7 +15,7 @@ fn attention_trains_every_pair_of_published_towers() {
     for (image, image_config) in image_towers(&published).into_iter().skip(1) {
         for (text, text_config) in text_towers(&published).split_off(2) {
             let world = World::new(&image_config, text);
-            let mut config = naaf::Preset::Default.config();
+            let mut config = naaf::NaafConfig::preset(naaf::Preset::Default);
             (config.model.embed_dim, config.model.word_vectors) = (D, VectorsFrom::Random);
             let (image_config, text) = (image_config.clone(), text_config.clone());
             config.model.towers = Some(NaafTowers { image: image_config, text });

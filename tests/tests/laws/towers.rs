@@ -170,7 +170,7 @@ fn losses() -> Vec<(String, Build)> {
                           (micro_batch, n),
                           parts: &LearningParts|
               -> Box<dyn Method> {
-            let mut config = fne::Preset::Default.config();
+            let mut config = fne::FneConfig::preset(fne::Preset::Default);
             config.model = towers.clone();
             (config.sampler.negatives, config.sampler.bank_size) = (negatives, bank);
             (config.sampler.warmup_epochs, config.sampler.min_count) = (0, 4);

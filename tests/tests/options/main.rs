@@ -9,9 +9,14 @@ mod silent;
 
 use std::path::Path;
 
-use hubness::training::Objective;
+use fne::FneConfig;
+use hubness::study::Settings;
+use hubness::training::{HalConfig, Objective};
+use itm_core::Preset;
+use naaf::NaafConfig;
 use page::{Columns, Part};
 use serde::Serialize;
+use tags_dc::config::TagsDcConfig;
 
 /// If this variable is set, the test writes the page instead of comparing it: `cargo xtask options`.
 const WRITE: &str = "ITM_WRITE_OPTIONS";
@@ -35,6 +40,9 @@ fn order(preset: impl Serialize) -> Vec<String> {
     names
 }
 
+/// The preset of the column `here`.
+const HERE: Preset = Preset::Default;
+
 /// Every configuration: its type, its presets in the order paper, program, here, and the keys on which each source is silent.
 fn parts() -> Vec<Part> {
     let part = |title, about, schema, order, values, silent| Part {
@@ -46,52 +54,38 @@ fn parts() -> Vec<Part> {
         then: vec![],
     };
 
-    let presets = [fne::Preset::Paper, fne::Preset::Official, fne::Preset::Default];
-    let about = "False negative elimination. In Rust `fne::Preset`, in a file the sections below.";
-    let fne = part(
-        "fne",
-        about,
-        "fne",
-        order(fne::Preset::Default.config()),
-        of(presets.map(fne::Preset::config)),
-        silent::FNE,
-    );
+    let about = "False negative elimination. In Rust `fne::FneConfig::preset`, in a file the sections below.";
+    let values = of(Preset::ALL.map(FneConfig::preset));
+    let fne = part("fne", about, "fne", order(FneConfig::preset(HERE)), values, silent::FNE);
 
-    let presets = [naaf::Preset::Paper, naaf::Preset::Official, naaf::Preset::Default];
-    let about = "Negative-aware attention. In Rust `naaf::Preset`, in a file the sections below.";
-    let values = of(presets.map(naaf::Preset::config));
-    let naaf =
-        part("naaf", about, "naaf", order(naaf::Preset::Default.config()), values, silent::NAAF);
+    let about = "Negative-aware attention. In Rust `naaf::NaafConfig::preset`, in a file the sections below.";
+    let values = of(Preset::ALL.map(NaafConfig::preset));
+    let naaf = part("naaf", about, "naaf", order(NaafConfig::preset(HERE)), values, silent::NAAF);
 
-    use tags_dc::Preset as Tags;
-    let presets = [Tags::Paper, Tags::Official, Tags::Default];
-    let about = "Tailored negative sentences, UNITER-base on Flickr30K, phase 1: the row `TAGS`. In Rust `tags_dc::Preset`, in a file the sections below.";
-    let values = of(presets.map(Tags::tags));
-    let mut tags =
-        part("tags-dc", about, "tags-dc", order(Tags::Default.tags()), values, silent::TAGS_DC);
+    let about = "Tailored negative sentences, UNITER-base on Flickr30K, phase 1: the row `TAGS`. In Rust `tags_dc::config::TagsDcConfig::tags`, in a file the sections below.";
+    let values = of(Preset::ALL.map(TagsDcConfig::tags));
+    let order_of_tags = order(TagsDcConfig::tags(HERE));
+    let mut tags = part("tags-dc", about, "tags-dc", order_of_tags, values, silent::TAGS_DC);
     let about = "Phase 2, the row `TAGS-DC`, begins with the weights of phase 1 and changes:";
-    tags.then.push((about, of(presets.map(Tags::tags_dc))));
+    tags.then.push((about, of(Preset::ALL.map(TagsDcConfig::tags_dc))));
 
-    use hubness::Preset as Hubs;
-    let presets = [Hubs::Paper, Hubs::Official, Hubs::Default];
-    let about = "Numbers of the corrections. In Rust `hubness::Preset::settings`, on the command line the options of `hubness report` and `hubness rescore`: `--csls-k`, `--is-beta`, …";
-    let values = of(presets.map(Hubs::settings));
+    let about = "Numbers of the corrections. In Rust `hubness::study::Settings::preset`, on the command line the options of `hubness report` and `hubness rescore`: `--csls-k`, `--is-beta`, …";
     let hubs = part(
         "hubness: corrections",
         about,
         "corrections",
-        order(Hubs::Default.settings()),
-        values,
+        order(Settings::preset(HERE)),
+        of(Preset::ALL.map(Settings::preset)),
         silent::HUBNESS,
     );
-    let about = "Training against hubs, on Flickr30K. In Rust `hubness::Preset::training`, in a file the sections below.";
+    let about = "Training against hubs, on Flickr30K. In Rust `hubness::training::HalConfig::preset`, in a file the sections below.";
     let objectives = [Objective::Hal, Objective::HalAaaiLocal, Objective::Hal];
     let trained = |objectives: [Objective; 3]| {
         let [paper, official, default] = objectives;
         of([
-            Hubs::Paper.training(paper),
-            Hubs::Official.training(official),
-            Hubs::Default.training(default),
+            HalConfig::preset(Preset::Paper, paper),
+            HalConfig::preset(Preset::Official, official),
+            HalConfig::preset(Preset::Default, default),
         ])
     };
     let title = "hubness: training";
@@ -99,7 +93,7 @@ fn parts() -> Vec<Part> {
         title,
         about,
         "hal",
-        order(Hubs::Default.training(Objective::Hal)),
+        order(HalConfig::preset(HERE, Objective::Hal)),
         trained(objectives),
         silent::HUBNESS,
     );

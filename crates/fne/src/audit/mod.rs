@@ -4,9 +4,10 @@
 
 use itm_core::audit::NegativeSet;
 
-use crate::config::Preset;
+use crate::config::SamplerConfig;
 use crate::statistics::Snapshot;
 use crate::weights::{CandidatePool, Exclusions, Rule, weights};
+use itm_core::Preset;
 
 /// Presets that an audit compares the draw with, each with its name in reports.
 pub(crate) const PRESETS: [(&str, Preset); 2] =
@@ -27,7 +28,7 @@ pub(crate) fn with_posterior(
         excluded: Exclusions::Mask(&negatives.excluded),
     };
     let of = |(name, preset): (&'static str, Preset)| {
-        let rule = Rule { margin, min_count, ..preset.sampler().rule() };
+        let rule = Rule { margin, min_count, ..SamplerConfig::preset(preset).rule() };
         statistics.posterior(rule.prior, rule.min_count)?;
         let rho = weights(&pool, &rule, statistics).expect("a step's scores are finite");
         Some((name, rho))

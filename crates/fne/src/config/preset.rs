@@ -1,10 +1,10 @@
 //! Presets: the paper, the released program, and the released program without its defects.
 
+use itm_core::Preset;
 use itm_core::encoders::{ImagePool, PiecePool};
 use itm_core::learn::Schedule;
 use itm_core::start::StartFrom;
 use itm_kernels::Precision;
-use serde::{Deserialize, Serialize};
 
 use super::{
     DropoutAfterValidation, Enqueue, Exclude, FneConfig, Loss, NegativeChoice, Positive,
@@ -17,20 +17,8 @@ use itm_core::towers::{
     TextConfig, TrainTruncate, VitConfig, Weights,
 };
 
-/// Named sets of values, for pre-trained encoders.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Preset {
-    /// The released program, quirks included.
-    Official,
-    /// The values that the paper prints.
-    Paper,
-    /// The released program without its defects.
-    Default,
-}
-
-impl Preset {
-    /// Bank, statistics and weights of this preset.
+impl SamplerConfig {
+    /// Bank, statistics and weights of a preset.
     ///
     /// | | official, default | paper |
     /// |---|---|---|
@@ -43,13 +31,13 @@ impl Preset {
     /// `official` evaluates densities in f32, the others in log-odds.
     ///
     /// ```
-    /// use fne::Preset;
+    /// use fne::{Preset, SamplerConfig};
     ///
-    /// assert_eq!(Preset::Official.sampler().lambda, 0.001);
-    /// assert_eq!(Preset::Paper.sampler().lambda, 0.01);
+    /// assert_eq!(SamplerConfig::preset(Preset::Official).lambda, 0.001);
+    /// assert_eq!(SamplerConfig::preset(Preset::Paper).lambda, 0.01);
     /// ```
-    pub fn sampler(self) -> SamplerConfig {
-        let official = SamplerConfig {
+    pub fn preset(preset: Preset) -> Self {
+        let official = Self {
             negatives: NegativeChoice::Fne,
             exclude: Exclude::SameImage,
             margin: 0.2,
@@ -71,10 +59,10 @@ impl Preset {
             variance: Variance::Official,
             reset: Reset::Epoch,
         };
-        match self {
-            Self::Official => official,
-            Self::Default => SamplerConfig { density: Density::LogOdds, ..official },
-            Self::Paper => SamplerConfig {
+        match preset {
+            Preset::Official => official,
+            Preset::Default => Self { density: Density::LogOdds, ..official },
+            Preset::Paper => Self {
                 density: Density::LogOdds,
                 bank_size: 8192,
                 enqueue: Enqueue::Before,
@@ -88,8 +76,10 @@ impl Preset {
             },
         }
     }
+}
 
-    /// ViT-B/16 at 384 px and BERT base uncased, with published weights.
+impl FneConfig {
+    /// All three sections. The model is ViT-B/16 at 384 px and BERT base uncased, with published weights:
     ///
     /// | | official | default | paper |
     /// |---|---|---|---|
@@ -98,52 +88,20 @@ impl Preset {
     /// | projection | none, d = 768 | none, d = 768 | linear, d = 1024 |
     /// | captions of training | not cut | cut to 30 pieces | cut to 30 pieces |
     /// | augmentation | wraps around | saturates | saturates |
-    pub fn model(self) -> ModelConfig {
-        let (image_pool, text_pool, projection, embed_dim) = match self {
-            Self::Official => (ImagePool::All, PiecePool::All, JointLayer::None, 768),
-            Self::Default => (ImagePool::All, PiecePool::Masked, JointLayer::None, 768),
-            Self::Paper => (ImagePool::Patches, PiecePool::Words, JointLayer::Linear, 1024),
-        };
-        let (augment, train_truncate) = match self {
-            Self::Official => (Augmentation::Wraparound, TrainTruncate::Off),
-            Self::Default | Self::Paper => (Augmentation::Saturating, TrainTruncate::On),
-        };
-        ModelConfig {
-            embed_dim,
-            start: StartFrom::Random,
-            cca: None,
-            image: ImageConfig::Vit(VitConfig {
-                weights: Weights::Pretrained("google/vit-base-patch16-384".into()),
-                image_size: 384,
-                pixels: Pixels::Clip,
-                augment,
-                pool: image_pool,
-                projection,
-                gradient_checkpointing: false,
-            }),
-            text: TextConfig::Bert(BertConfig {
-                weights: Weights::Pretrained("google-bert/bert-base-uncased".into()),
-                max_length: 30,
-                train_truncate,
-                pool: text_pool,
-                projection,
-                gradient_checkpointing: false,
-            }),
-        }
+    pub fn preset(preset: Preset) -> Self {
+        let (train, sampler) = (TrainConfig::preset(preset), SamplerConfig::preset(preset));
+        Self { model: model(preset), train, sampler }
     }
+}
 
-    /// All three sections.
-    pub fn config(self) -> FneConfig {
-        FneConfig { model: self.model(), train: self.train(), sampler: self.sampler() }
-    }
-
+impl TrainConfig {
     /// The section `[train]`. `official` loses its dropout after the first validation of an epoch.
-    pub fn train(self) -> TrainConfig {
-        let dropout_after_validation = match self {
-            Self::Official => DropoutAfterValidation::Off,
-            Self::Default | Self::Paper => DropoutAfterValidation::On,
+    pub fn preset(preset: Preset) -> Self {
+        let dropout_after_validation = match preset {
+            Preset::Official => DropoutAfterValidation::Off,
+            Preset::Default | Preset::Paper => DropoutAfterValidation::On,
         };
-        TrainConfig {
+        Self {
             seed: 3407,
             epochs: 25,
             batch: 32,
@@ -165,6 +123,40 @@ impl Preset {
     }
 }
 
+fn model(preset: Preset) -> ModelConfig {
+    let (image_pool, text_pool, projection, embed_dim) = match preset {
+        Preset::Official => (ImagePool::All, PiecePool::All, JointLayer::None, 768),
+        Preset::Default => (ImagePool::All, PiecePool::Masked, JointLayer::None, 768),
+        Preset::Paper => (ImagePool::Patches, PiecePool::Words, JointLayer::Linear, 1024),
+    };
+    let (augment, train_truncate) = match preset {
+        Preset::Official => (Augmentation::Wraparound, TrainTruncate::Off),
+        Preset::Default | Preset::Paper => (Augmentation::Saturating, TrainTruncate::On),
+    };
+    ModelConfig {
+        embed_dim,
+        start: StartFrom::Random,
+        cca: None,
+        image: ImageConfig::Vit(VitConfig {
+            weights: Weights::Pretrained("google/vit-base-patch16-384".into()),
+            image_size: 384,
+            pixels: Pixels::Clip,
+            augment,
+            pool: image_pool,
+            projection,
+            gradient_checkpointing: false,
+        }),
+        text: TextConfig::Bert(BertConfig {
+            weights: Weights::Pretrained("google-bert/bert-base-uncased".into()),
+            max_length: 30,
+            train_truncate,
+            pool: text_pool,
+            projection,
+            gradient_checkpointing: false,
+        }),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -172,8 +164,11 @@ mod tests {
     /// The paper's values are from the equations and §A.2, the official values from the released program.
     #[test]
     fn samplers_differ_where_paper_and_program_do() {
-        let (o, p, d) =
-            (Preset::Official.sampler(), Preset::Paper.sampler(), Preset::Default.sampler());
+        let (o, p, d) = (
+            SamplerConfig::preset(Preset::Official),
+            SamplerConfig::preset(Preset::Paper),
+            SamplerConfig::preset(Preset::Default),
+        );
         assert_eq!(o, SamplerConfig { density: Density::F32, ..d.clone() });
         assert_eq!((d.density, p.density), (Density::LogOdds, Density::LogOdds));
         assert_eq!((o.bank_size, p.bank_size), (8224, 8192));
@@ -191,8 +186,8 @@ mod tests {
     #[test]
     fn encoders_and_training_differ_where_paper_and_program_do() {
         let of = |preset: Preset| {
-            let FneConfig { model, train, .. } = preset.config();
-            preset.config().validate().unwrap();
+            let FneConfig { model, train, .. } = FneConfig::preset(preset);
+            FneConfig::preset(preset).validate().unwrap();
             match (model.image, model.text) {
                 (ImageConfig::Vit(vit), TextConfig::Bert(bert)) => {
                     (model.embed_dim, vit, bert, train)

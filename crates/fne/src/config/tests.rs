@@ -4,10 +4,11 @@ use itm_core::towers::{Augmentation, BertConfig, Pixels, VitConfig, Weights};
 use itm_kernels::Precision;
 
 use super::*;
+use crate::Preset;
 
 /// A model small enough for tests.
 pub(crate) fn tiny(preset: Preset) -> FneConfig {
-    let mut sampler = preset.sampler();
+    let mut sampler = SamplerConfig::preset(preset);
     sampler.bank_size = 12;
     FneConfig {
         model: ModelConfig::new(8, 6),
@@ -16,7 +17,7 @@ pub(crate) fn tiny(preset: Preset) -> FneConfig {
             batch: 4,
             micro_batch: 4,
             learning_rate: 1e-2,
-            ..preset.train()
+            ..TrainConfig::preset(preset)
         },
         sampler,
     }
@@ -86,7 +87,7 @@ fn bad_values_name_their_key() {
 
 #[test]
 fn the_rate_falls_at_the_start_of_milestones() {
-    let train = Preset::Official.train();
+    let train = TrainConfig::preset(Preset::Official);
     for (epoch, want) in [(0, 2e-5), (4, 2e-5), (5, 2e-6), (14, 2e-6), (15, 2e-7), (24, 2e-7)] {
         assert!((train.rate(epoch) / want - 1.0).abs() < 1e-12, "epoch {epoch}");
     }
@@ -97,7 +98,9 @@ fn the_rate_falls_at_the_start_of_milestones() {
 #[test]
 fn pixels_and_augmentation_change_the_picture() {
     let vit = |change: fn(&mut VitConfig)| {
-        let ImageConfig::Vit(mut vit) = Preset::Default.model().image else { panic!("ViT") };
+        let ImageConfig::Vit(mut vit) = FneConfig::preset(Preset::Default).model.image else {
+            panic!("ViT")
+        };
         vit.image_size = 12;
         change(&mut vit);
         vit
@@ -132,7 +135,7 @@ fn pixels_and_augmentation_change_the_picture() {
 /// The keys of both encoders are required too, with a folder and with a table of sizes. The error names the missing key.
 #[test]
 fn the_keys_of_vit_and_bert_are_required() {
-    let mut config = Preset::Default.config();
+    let mut config = FneConfig::preset(Preset::Default);
     let shape = itm_core::encoders::VitShape::base_16_384();
     if let ImageConfig::Vit(vit) = &mut config.model.image {
         vit.weights = Weights::Random(shape);
@@ -162,7 +165,7 @@ fn the_keys_of_vit_and_bert_are_required() {
 #[test]
 fn rates_and_sizes_of_vit_and_bert_name_their_key() {
     let check = |key: &str, change: &dyn Fn(&mut VitConfig, &mut BertConfig, &mut TrainConfig)| {
-        let mut config = Preset::Default.config();
+        let mut config = FneConfig::preset(Preset::Default);
         let ModelConfig { image, text, .. } = &mut config.model;
         let (ImageConfig::Vit(vit), TextConfig::Bert(bert)) = (image, text) else { panic!("both") };
         change(vit, bert, &mut config.train);

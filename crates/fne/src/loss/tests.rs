@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::*;
 use crate::golden::{close, floats, golden, integers, numbers};
 use crate::weights::{CandidatePool, Exclusions, weights};
-use crate::{Preset, Snapshot, draw};
+use crate::{Preset, SamplerConfig, Snapshot, draw};
 
 fn device() -> Device {
     Device::flex().autodiff()
@@ -249,7 +249,7 @@ proptest! {
         let ids = [1i64, 2, 3, 1];
         let candidates = [1i64, 2, 3, 1, -100, 3, 8];
         let mask: Vec<bool> = ids.iter().flat_map(|a| candidates.map(|c| *a == c)).collect();
-        let rule = Preset::Official.sampler().rule();
+        let rule = SamplerConfig::preset(Preset::Official).rule();
         let (own, pool) = (matrix(&own, 5), matrix(pool, 5));
         let (x, y) = (matrix(a, 5).require_grad(), matrix(a, 5).require_grad());
 

@@ -2,7 +2,7 @@ use burn::tensor::{Device, TensorData};
 use itm_kernels::random;
 
 use super::*;
-use crate::{BankRows, Moments, Preset, Reset, Snapshot, Variance};
+use crate::{BankRows, Moments, Preset, Reset, SamplerConfig, Snapshot, Variance};
 
 const D: usize = 4;
 
@@ -41,7 +41,8 @@ fn golden_of_a_bank_with_one_candidate() {
     let (v, w, ids) = (rows(2, 3), rows(2, 4), [1, 2]);
     let bank = bank(&[9], 5, &device);
     let state = bank.state();
-    let (rule, nothing) = (Preset::Default.sampler().rule(), statistics(Snapshot::default()));
+    let (rule, nothing) =
+        (SamplerConfig::preset(Preset::Default).rule(), statistics(Snapshot::default()));
     let images = matrix(&v, &device).require_grad();
     let texts = matrix(&w, &device).require_grad();
     let draws = Draws { rule: &rule, statistics: &nothing, seed: 1 };
@@ -77,7 +78,7 @@ fn own_images_are_never_drawn() {
     let plain = Device::flex();
     let value = |bank_ids: &[i64], device: &Device| {
         let bank = bank(bank_ids, 5, device);
-        let rule = Preset::Default.sampler().rule();
+        let rule = SamplerConfig::preset(Preset::Default).rule();
         let nothing = statistics(Snapshot::default());
         let draws = Draws { rule: &rule, statistics: &nothing, seed: 1 };
         let of = |seed| matrix(&rows(2, seed), device);
@@ -100,7 +101,7 @@ fn the_two_directions_draw_by_seeds_of_their_own() {
     let same = matrix(&rows(k, 5), &Device::flex());
     let entries = BankRows { images: same.clone(), texts: same, ids: &ids, captions: &ids };
     bank.push(entries).unwrap();
-    let rule = Rule { margin: 2.0, ..Preset::Default.sampler().rule() }; // every hinge is above 0
+    let rule = Rule { margin: 2.0, ..SamplerConfig::preset(Preset::Default).rule() }; // every hinge is above 0
     let nothing = statistics(Snapshot::default());
     let gradients = |seed| {
         let [images, texts] = [3, 3].map(|of| matrix(&rows(b, of), &device).require_grad());
@@ -130,7 +131,7 @@ fn every_call_reads_the_statistics_as_they_are() {
     let mut bank = Bank::new(2, D, 1, &device);
     let entries = BankRows { images: table(), texts: table(), ids: &[8, 9], captions: &[8, 9] };
     bank.push(entries).unwrap();
-    let rule = Rule { margin: 0.5, ..Preset::Default.sampler().rule() };
+    let rule = Rule { margin: 0.5, ..SamplerConfig::preset(Preset::Default).rule() };
     let mut statistics = statistics(Snapshot::default());
     let losses = |statistics: &Statistics| -> Vec<f32> {
         let pair = || of([[1.0, 0.0, 0.0, 0.0]; 2]);
@@ -150,7 +151,7 @@ fn every_call_reads_the_statistics_as_they_are() {
 #[test]
 fn what_cannot_be_learnt_from_is_refused() {
     let device = Device::flex();
-    let rule = Preset::Default.sampler().rule();
+    let rule = SamplerConfig::preset(Preset::Default).rule();
     let nothing = statistics(Snapshot::default());
     let refused = |online: Online, bank: &Bank, rule: &Rule, statistics: &Statistics| {
         let draws = Draws { rule, statistics, seed: 1 };
@@ -186,7 +187,7 @@ fn what_cannot_be_learnt_from_is_refused() {
     assert_eq!(refused(pair(ids), &full, &rule, &nothing), want);
     let moments = Moments { count: 300, sum: f64::NAN, mean: f64::NAN, squares: 1.0 };
     let damaged = statistics(Snapshot { positive: moments, negative: moments });
-    let rule = Preset::Default.sampler().rule();
+    let rule = SamplerConfig::preset(Preset::Default).rule();
     let line = refused(pair(ids), &full, &rule, &damaged);
     assert!(line.starts_with("statistics.positive.sum: expected a finite number"), "{line}");
 }

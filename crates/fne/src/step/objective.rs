@@ -91,12 +91,6 @@ fn numbers(batch: &Batch, bank: &Bank, enqueue: Enqueue) -> [Vec<i64>; 2] {
     }
 }
 
-/// Scores of one direction on the host.
-struct Scores {
-    scores: Vec<f32>,
-    positive: Vec<f32>,
-}
-
 /// Scores of one direction on the host, and the choice made.
 struct DirectionScores {
     scores: Vec<f32>,
@@ -172,10 +166,10 @@ impl Fne {
             }
         };
         let plain = |positive: &Tensor<2>| host(positive.clone().inner());
-        let i2t = Scores { scores: to_texts.scores(&v), positive: plain(&positive_i2t) };
+        let i2t = (to_texts.scores(&v), plain(&positive_i2t));
         let pool = (&ids[..], &captions[..]);
         let (i2t, no_text) = self.choose(batch, pool, i2t, AnchorSide::Image, chance)?;
-        let t2i = Scores { scores: to_images.scores(&w), positive: plain(&positive_t2i) };
+        let t2i = (to_images.scores(&w), plain(&positive_t2i));
         let (t2i, no_image) = self.choose(batch, pool, t2i, AnchorSide::Text, chance)?;
 
         let margin = self.config.sampler.margin;
@@ -221,9 +215,9 @@ impl Fne {
         let ids = batch.image_ids;
         let across = transposed(&scores, b);
         let pool = (ids, batch.caption_ids);
-        let i2t = Scores { scores, positive: positive.clone() };
+        let i2t = (scores, positive.clone());
         let (i2t, no_text) = self.choose(batch, pool, i2t, AnchorSide::Image, chance)?;
-        let t2i = Scores { scores: across, positive };
+        let t2i = (across, positive);
         let (t2i, no_image) = self.choose(batch, pool, t2i, AnchorSide::Text, chance)?;
         let positive = row_dots(images.clone(), texts.clone());
         let to_texts = gather(texts.clone(), &i2t.chosen);
@@ -262,7 +256,7 @@ impl Fne {
         &self,
         batch: &Batch,
         (candidates, captions): (&[i64], &[i64]),
-        Scores { scores, positive }: Scores,
+        (scores, positive): (Vec<f32>, Vec<f32>),
         anchor_side: AnchorSide,
         chance: &Chance,
     ) -> Result<(DirectionScores, Vec<bool>)> {

@@ -20,9 +20,10 @@ use itm_core::{Pairs, host};
 use proptest::prelude::*;
 
 use super::*;
+use crate::Preset;
 use crate::checks::NEVER;
 use crate::config::tests::tiny;
-use crate::config::{Enqueue, Exclude, NegativeChoice, Positive, Preset, WarmupLoss};
+use crate::config::{Enqueue, Exclude, NegativeChoice, Positive, WarmupLoss};
 use crate::golden::{floats, golden};
 
 const DIM: usize = 5;

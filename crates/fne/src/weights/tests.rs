@@ -2,9 +2,9 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::*;
-use crate::config::Preset;
 use crate::golden::{close, floats, golden, integers, numbers};
 use crate::statistics::Moments;
+use crate::{Preset, SamplerConfig};
 
 /// The weights of a valid pool.
 fn weights(pool: &CandidatePool, rule: &Rule, seen: &Snapshot) -> Vec<f32> {
@@ -12,7 +12,7 @@ fn weights(pool: &CandidatePool, rule: &Rule, seen: &Snapshot) -> Vec<f32> {
 }
 
 fn rule(preset: Preset) -> Rule {
-    preset.sampler().rule()
+    SamplerConfig::preset(preset).rule()
 }
 
 fn moments(count: u64, mean: f64, deviation: f64) -> Moments {

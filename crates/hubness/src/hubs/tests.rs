@@ -4,7 +4,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::*;
-use crate::pass::{Scan, ScanResult};
+use crate::pass::{RankScan, ScanResult};
 use crate::{Correction, Direction, TopLists};
 
 /// Counts of `n` queries with these values. The answers are dealt round-robin, so that no query has an item twice.
@@ -204,7 +204,7 @@ fn hubs(
     direction: Direction,
 ) -> Vec<Hub> {
     let none = Correction::none(scores, direction);
-    let scan = Scan::new(&none, 10).with_ranks(scores, pairs).unwrap();
+    let scan = RankScan::new(&none, 10).with_ranks(scores, pairs).unwrap();
     let ScanResult { standings, top } = visit(scores, &scan).unwrap();
     worst_hubs((&top, &standings), pairs, truth, scores, &none).unwrap()
 }

@@ -20,7 +20,7 @@ const PROSE: usize = 110;
 /// The report as text of at most `width` columns; a width below 60 counts as 60.
 pub fn render(report: &Report, width: usize, palette: Palette) -> String {
     let width = width.max(MIN_WIDTH);
-    let mut out = Page { text: String::new(), width, palette };
+    let mut out = TerminalPage { text: String::new(), width, palette };
     for warning in &report.data.warnings {
         out.paragraph("1;33", &format!("warning: {warning}"));
     }
@@ -54,13 +54,13 @@ pub fn render(report: &Report, width: usize, palette: Palette) -> String {
     out.text
 }
 
-struct Page {
+struct TerminalPage {
     text: String,
     width: usize,
     palette: Palette,
 }
 
-impl Page {
+impl TerminalPage {
     fn line(&mut self, line: &str) {
         self.text += line;
         self.text.push('\n');
@@ -135,7 +135,7 @@ fn cost(report: &Report) -> String {
 }
 
 /// How many items turn up how often, before and after.
-fn histogram(out: &mut Page, report: &Report, side: &HubSide, direction: Direction) {
+fn histogram(out: &mut TerminalPage, report: &Report, side: &HubSide, direction: Direction) {
     let Some(before) = side.histogram(Report::BASELINE, 10) else { return };
     let after = verdict::shown(report).and_then(|row| side.histogram(&row.method, 10));
     let max = before.max().max(after.map_or(0, |h| h.max()));
@@ -195,7 +195,7 @@ fn bar(items: u64, most: u64, width: usize) -> String {
 }
 
 /// The worst hubs and the queries whose first place they take.
-fn worst(out: &mut Page, report: &Report, side: &HubSide, direction: Direction) {
+fn worst(out: &mut TerminalPage, report: &Report, side: &HubSide, direction: Direction) {
     if side.worst.is_empty() {
         return;
     }

@@ -20,7 +20,7 @@ const ROUNDING: f32 = 1.0 / (1 << 21) as f32;
 
 /// A correction, prepared for tiles.
 #[derive(Debug)]
-pub(super) struct Filter<'a> {
+pub(super) struct TileFilter<'a> {
     direction: Direction,
     map: &'a dyn Rescore,
     fast: Option<Fast<'a>>,
@@ -36,7 +36,7 @@ struct Fast<'a> {
     largest: f32, // max |item| + max |query|
 }
 
-impl<'a> Filter<'a> {
+impl<'a> TileFilter<'a> {
     pub(super) fn new(direction: Direction, map: &'a dyn Rescore) -> Self {
         Self { direction, map, fast: map.affine().map(Fast::new) }
     }
@@ -61,7 +61,7 @@ impl<'a> Filter<'a> {
         }
     }
 
-    /// Corrected scores of a stretch in f32. Without an affine form all are 0, and [`Filter::slack`] is
+    /// Corrected scores of a stretch in f32. Without an affine form all are 0, and [`TileFilter::slack`] is
     /// infinite, so that no score is clear.
     #[inline(always)]
     pub(super) fn stretch(&self, image: usize, text0: usize, row: &[f32]) -> [f32; STRETCH] {

@@ -9,7 +9,7 @@ use itm_core::eval::Ranks;
 use itm_core::scored::{Scored, visit};
 use itm_core::{Error, Pairs, Result};
 
-pub use scan::{Scan, ScanResult, ScanState};
+pub use scan::{RankScan, ScanResult, ScanState};
 
 use crate::{AnyCorrection, Direction, TopLists};
 
@@ -66,7 +66,7 @@ pub fn rescore(
 ) -> Result<Vec<Retrieval>> {
     check(scores, pairs)?;
     corrections.iter().try_for_each(|both| check_directions(scores, *both))?;
-    let scan = |&correction| Scan::new(correction, k).with_ranks(scores, pairs);
+    let scan = |&correction| RankScan::new(correction, k).with_ranks(scores, pairs);
     let scans: Vec<_> = corrections.iter().flatten().map(scan).collect::<Result<_>>()?;
     let mut answers = visit(scores, &scans[..])?.into_iter();
     let mut all = Vec::with_capacity(corrections.len());
@@ -83,7 +83,7 @@ pub fn rescore(
 /// If a score is infinite, or the correction is for other items or queries: [`AnyCorrection::check`].
 pub fn top(scores: &dyn Scored, correction: &AnyCorrection, k: usize) -> Result<TopLists> {
     correction.check(scores)?;
-    Ok(visit(scores, &Scan::new(correction, k))?.top)
+    Ok(visit(scores, &RankScan::new(correction, k))?.top)
 }
 
 /// Checks that the corrections are one for i2t and one for t2i, and that both fit the scores.

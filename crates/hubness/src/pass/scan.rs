@@ -8,7 +8,7 @@ use itm_core::tiles::{Consumer, Tile, places, widest};
 use itm_core::{Pairs, Result};
 
 use super::buffers::BestLists;
-use super::filter::{Filter, STRETCH, above, all, below, edges, largest};
+use super::filter::{STRETCH, TileFilter, above, all, below, edges, largest};
 use super::thresholds::{QueryCounts, Thresholds};
 use crate::{AnyCorrection, Direction, TopLists};
 
@@ -20,13 +20,13 @@ use crate::{AnyCorrection, Direction, TopLists};
 ///
 /// Among several true items `j*` is the best one, the smaller index on ties. Either part may be left out.
 #[derive(Debug)]
-pub struct Scan<'a> {
-    filter: Filter<'a>,
+pub struct RankScan<'a> {
+    filter: TileFilter<'a>,
     thresholds: Option<Thresholds>,
     k: usize,
 }
 
-/// The result of a [`Scan`].
+/// The result of a [`RankScan`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScanResult {
     /// The standing of the true item of each query; empty without [`with_ranks`](Scan::with_ranks).
@@ -35,11 +35,15 @@ pub struct ScanResult {
     pub top: TopLists,
 }
 
-impl<'a> Scan<'a> {
+impl<'a> RankScan<'a> {
     /// Keeps the `k` best items of every query (all, if there are fewer) and counts no ranks. The scores it reads must pass
     /// [`AnyCorrection::check`].
     pub fn new(correction: &'a AnyCorrection, k: usize) -> Self {
-        Self { filter: Filter::new(correction.direction(), correction.map()), thresholds: None, k }
+        Self {
+            filter: TileFilter::new(correction.direction(), correction.map()),
+            thresholds: None,
+            k,
+        }
     }
 
     /// Counts ranks too; the scores of the true pairs are computed now.
@@ -150,7 +154,7 @@ pub struct ScanState {
     low: Vec<f32>,
 }
 
-impl Consumer for Scan<'_> {
+impl Consumer for RankScan<'_> {
     type State = ScanState;
     type Output = ScanResult;
 

@@ -4,7 +4,7 @@ use itm_core::eval::Standing;
 use itm_core::scored::Scored;
 use itm_core::{Pairs, Result};
 
-use super::filter::Filter;
+use super::filter::TileFilter;
 
 /// The best true item of each query: the largest corrected score, the smaller index on ties.
 #[derive(Debug)]
@@ -16,7 +16,7 @@ pub(super) struct Thresholds {
 }
 
 impl Thresholds {
-    pub(super) fn new(scores: &dyn Scored, pairs: &Pairs, filter: &Filter<'_>) -> Result<Self> {
+    pub(super) fn new(scores: &dyn Scored, pairs: &Pairs, filter: &TileFilter<'_>) -> Result<Self> {
         let shape = (scores.images(), scores.texts());
         assert_eq!(shape, (pairs.images(), pairs.texts()), "scores and pairs of one shape");
         let (images, texts) = pairs.list();

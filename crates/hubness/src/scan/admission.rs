@@ -4,7 +4,7 @@ use itm_core::tiles::{Embeddings, Tiles};
 use itm_core::{Error, Result};
 use serde::Serialize;
 
-use super::{Budget, Evidence, Found, Scan};
+use super::{Budget, ClusterCount, Evidence, Scan};
 
 /// Whether a new item may enter the collection.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -54,7 +54,7 @@ impl Scan {
 
     /// A new item comes last, so it loses against equal scores.
     fn evidence_against(&self, score_of: impl Fn(usize) -> f32) -> Evidence {
-        let none = |cluster| Found { cluster, count: 0, first: 0 };
+        let none = |cluster| ClusterCount { cluster, count: 0, first: 0 };
         let mut found: Vec<_> = (0..self.clusters.sizes.len() as u32).map(none).collect();
         for (query, &cluster) in self.clusters.of.iter().enumerate() {
             let (score, present) = (score_of(query), self.nearest.scores(query));

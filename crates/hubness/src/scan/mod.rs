@@ -70,7 +70,7 @@ pub struct Scan {
 
 /// How many queries of a cluster have an item among their k best, and first.
 #[derive(Debug, Clone, Copy)]
-struct Found {
+struct ClusterCount {
     cluster: u32,
     count: u32,
     first: u32,
@@ -116,7 +116,7 @@ pub enum Budget {
 
 /// The numbers of a scan as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Summary {
+pub struct ScanSummary {
     /// Number of queries.
     pub queries: usize,
     /// Number of items.
@@ -181,7 +181,7 @@ impl Scan {
             let item = answers[0].0 as usize;
             let found = answers.chunk_by(|a, b| a.1 == b.1).map(|some| {
                 let first = some.iter().filter(|answer| answer.2).count() as u32;
-                Found { cluster: some[0].1, count: some.len() as u32, first }
+                ClusterCount { cluster: some[0].1, count: some.len() as u32, first }
             });
             let evidence = self.evidence(&found.collect::<Vec<_>>());
             scores[item] = evidence.score;
@@ -197,18 +197,18 @@ impl Scan {
         self.suspects.sort_by(order); // stable: equal ones stay ascending
     }
 
-    fn evidence(&self, found: &[Found]) -> Evidence {
+    fn evidence(&self, found: &[ClusterCount]) -> Evidence {
         let count: u32 = found.iter().map(|found| found.count).sum();
         let first = found.iter().map(|found| found.first).sum();
         let z = match self.deviation {
             0.0 => 0.0,
             deviation => (f64::from(count) - self.center) / deviation,
         };
-        let share = |found: &Found| f64::from(found.count) / f64::from(count);
+        let share = |found: &ClusterCount| f64::from(found.count) / f64::from(count);
         let entropy: f64 = found.iter().map(share).map(|p| -p * p.ln()).sum();
         let sizes = &self.clusters.sizes;
         let usual = self.clusters.of.len() as f64 / sizes.len() as f64;
-        let captured = |found: &Found| {
+        let captured = |found: &ClusterCount| {
             f64::from(found.first) / f64::from(sizes[found.cluster as usize]).max(usual)
         };
         let capture = found.iter().map(captured).fold(0.0, f64::max);
@@ -256,8 +256,8 @@ impl Scan {
     }
 
     /// The numbers of the whole.
-    pub fn summary(&self) -> Summary {
-        Summary {
+    pub fn summary(&self) -> ScanSummary {
+        ScanSummary {
             queries: self.clusters.of.len(),
             items: self.counts.len(),
             k: self.k,
@@ -322,7 +322,7 @@ mod tests {
         // Scores of query 0: 0, 1, −1; of query 1: 0.5, 0.9; of query 2: item 2; of query 3: 0.5, −0.9, 0.9.
         assert_eq!((scan.counts(), &scan.first[..]), (&[0, 2, 2, 0, 0][..], &[0, 2, 2, 0, 0][..]));
         assert_eq!(scan.summary().clusters, 2);
-        let found = |cluster, count, first| Found { cluster, count, first };
+        let found = |cluster, count, first| ClusterCount { cluster, count, first };
         let evidence = scan.evidence(&[found(0, 2, 2), found(1, 1, 0)]);
         // Median 0, MAD 0, mean distance 4 / 5.
         let z = 3.0 / (1.2533 * 0.8);

@@ -8,7 +8,7 @@ use super::fit::{Fit, whole};
 use super::input::{Banks, ScoreSet};
 use super::method::Base;
 use super::settings::Settings;
-use crate::pass::{Scan, ScanResult};
+use crate::pass::{RankScan, ScanResult};
 use crate::report::Params;
 use crate::{AnyCorrection, Direction, Matching, Rescore, Survey, TopLists};
 
@@ -114,7 +114,7 @@ impl<'a> StudyData<'a> {
         let corrections = self.corrections(&fresh)?;
         let mut scans = Vec::with_capacity(corrections.len());
         for (_, correction, ..) in &corrections {
-            scans.push(Scan::new(correction, k).with_ranks(self.set.scores, self.pairs)?);
+            scans.push(RankScan::new(correction, k).with_ranks(self.set.scores, self.pairs)?);
         }
         let scanned = visit(self.set.scores, &scans[..])?;
         drop(scans);

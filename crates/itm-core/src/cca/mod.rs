@@ -11,7 +11,7 @@ mod start;
 use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par};
 
-use crate::data::{Dataset, Features, Part};
+use crate::data::{Dataset, Features, SplitData};
 use crate::text::Terms;
 use crate::{Error, Pairs, Result, ScoreMatrix};
 use moments::PairMoments;
@@ -62,14 +62,14 @@ impl ImageTransform {
     }
 
     /// Writes the transformed row of an image beside its given rows.
-    fn image(self, part: &Part, image: usize, out: &mut [f64]) {
+    fn image(self, part: &SplitData, image: usize, out: &mut [f64]) {
         let (own, given) = out.split_at_mut(part.features.dim);
         self.apply(part.features.row(image), own);
         let rows = part.embeddings.images.row(image);
         given.iter_mut().zip(rows).for_each(|(out, &x)| *out = f64::from(x));
     }
 
-    fn row(self, part: &Part, image: usize) -> SparseRow {
+    fn row(self, part: &SplitData, image: usize) -> SparseRow {
         let mut out = vec![0.0; image_width(part)];
         self.image(part, image, &mut out);
         out.into_iter().enumerate().collect()
@@ -155,7 +155,7 @@ pub struct BestPoint {
 /// ```
 /// use itm_core::Pairs;
 /// use itm_core::cca::{Cca, CcaOptions};
-/// use itm_core::data::{Dataset, Embeddings, Features, Part};
+/// use itm_core::data::{Dataset, Embeddings, Features, SplitData};
 ///
 /// let part = |n: usize| Part {
 ///     features: Features { dim: 2, values: [[9.0, 1.0], [2.0, 5.0]].repeat(n / 2).concat() },
@@ -230,7 +230,8 @@ impl Cca {
         }
 
         let row = |image: usize, out: &mut [f64]| transform.image(train, image, out);
-        let text_rows = |part: &Part| text_rows(&terms, &part.captions, &part.embeddings.texts);
+        let text_rows =
+            |part: &SplitData| text_rows(&terms, &part.captions, &part.embeddings.texts);
         let texts = text_rows(train);
         let widths = [image_width(train), terms.len() + train.embeddings.texts.dim];
         let moments = PairMoments::new(widths, row, &texts, &train.pairs);
@@ -301,7 +302,7 @@ impl Cca {
     ///
     /// # Panics
     /// If the features and given rows are not as wide as in training.
-    pub fn image_embeddings(&self, part: &Part) -> Vec<f32> {
+    pub fn image_embeddings(&self, part: &SplitData) -> Vec<f32> {
         let (inputs, width) = (self.image.inputs(), image_width(part));
         assert_eq!(width, inputs, "features and given rows of width {width}, not {inputs}");
         self.image.embed(part.pairs.images(), |i| self.transform.row(part, i))
@@ -312,7 +313,7 @@ impl Cca {
     ///
     /// # Panics
     /// If the given rows are not as wide as in training.
-    pub fn text_embeddings(&self, part: &Part) -> Vec<f32> {
+    pub fn text_embeddings(&self, part: &SplitData) -> Vec<f32> {
         let rows = &part.embeddings.texts;
         let (inputs, width) = (self.text.inputs(), self.terms.len() + rows.dim);
         assert_eq!(width, inputs, "terms and given rows of width {width}, not {inputs}");
@@ -327,7 +328,7 @@ impl Cca {
     ///
     /// # Panics
     /// If the features or given rows are not as wide as in training.
-    pub fn scores(&self, part: &Part) -> Result<ScoreMatrix> {
+    pub fn scores(&self, part: &SplitData) -> Result<ScoreMatrix> {
         let (images, texts) = (self.image_embeddings(part), self.text_embeddings(part));
         let (n, m, d) = (part.pairs.images(), part.captions.len(), self.dims());
         let mut values = vec![0.0; n * m]; // row-major [n, m] = column-major [m, n]
@@ -340,7 +341,7 @@ impl Cca {
 }
 
 /// Width of an image's inputs.
-fn image_width(part: &Part) -> usize {
+fn image_width(part: &SplitData) -> usize {
     part.features.dim + part.embeddings.images.dim
 }
 

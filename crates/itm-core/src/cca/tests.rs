@@ -178,7 +178,7 @@ fn rows_have_unit_length_even_of_an_unknown_text() {
     let data = dataset(4, 40, 6, 2);
     let cca = Cca::fit(&data, &single(1.0, 1.0)).unwrap();
     let texts = ["nothing known here", ""].map(String::from);
-    let part = Part { captions: texts.into(), ..data.test };
+    let part = SplitData { captions: texts.into(), ..data.test };
     for row in cca.text_embeddings(&part).chunks(cca.dims()) {
         let norm: f32 = row.iter().map(|x| x * x).sum();
         assert!((norm - 1.0).abs() < 1e-5, "{row:?}");
@@ -290,7 +290,7 @@ pub(super) fn dataset(seed: u64, train: usize, dim: usize, captions: usize) -> D
                 texts.push(format!("topic{topic} word{a} word{b}"));
             }
         }
-        Part {
+        SplitData {
             features: Features { dim, values },
             embeddings: Embeddings::default(),
             regions: None,
@@ -303,14 +303,14 @@ pub(super) fn dataset(seed: u64, train: usize, dim: usize, captions: usize) -> D
     Dataset { name: "tiny".into(), train, val, test, sha256: String::new() }
 }
 
-pub(super) fn part(golden: &serde_json::Value) -> Part {
+pub(super) fn part(golden: &serde_json::Value) -> SplitData {
     let rows: Vec<Vec<f32>> = serde_json::from_value(golden["features"].clone()).unwrap();
     let image_of_text = serde_json::from_value(golden["image_of_text"].clone()).unwrap();
     let given = |name: &str| {
         let rows: Vec<Vec<f32>> = serde_json::from_value(golden[name].clone()).unwrap_or_default();
         Features { dim: rows.first().map_or(0, Vec::len), values: rows.concat() }
     };
-    Part {
+    SplitData {
         features: Features { dim: rows[0].len(), values: rows.concat() },
         embeddings: Embeddings { images: given("image_rows"), texts: given("text_rows") },
         regions: None,

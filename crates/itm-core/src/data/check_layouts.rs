@@ -13,7 +13,7 @@ use super::precomp::{karpathy_file, precomp_folder};
 use super::precomp_split::{PrecompSplit, SplitFiles};
 use super::{
     CaptionRule, Dataset, Embeddings, Features, FneAnnotations, ImageFolder, Judgements, Karpathy,
-    KarpathyImage, Leakage, LoadOptions, Npy, Part, RegionSource, Split, json, load_pictures,
+    KarpathyImage, Leakage, LoadOptions, Npy, RegionSource, Split, SplitData, json, load_pictures,
     load_precomp, originals,
 };
 use crate::files::{self, FileHash, LARGEST_TEXT, Manifest, file_name};
@@ -184,7 +184,7 @@ fn fne(report: &mut CheckReport, annotations: Vec<(PathBuf, Vec<u8>)>) {
             Some(split) => {
                 let names = file.images.iter().map(|i| file_name(i).to_string()).collect();
                 let part = &mut parts[split as usize];
-                *part = Part {
+                *part = SplitData {
                     images: names,
                     captions: file.captions,
                     pairs: file.pairs,
@@ -204,10 +204,10 @@ fn named_part(
     images: Vec<String>,
     captions: Vec<String>,
     counts: impl Iterator<Item = usize>,
-) -> Part {
+) -> SplitData {
     let image_of_text = counts.enumerate().flat_map(|(i, n)| std::iter::repeat_n(i, n)).collect();
     let pairs = Pairs::new(images.len(), image_of_text).expect("counted from the images");
-    Part {
+    SplitData {
         features: Features { dim: 0, values: Vec::new() },
         embeddings: Embeddings::default(),
         regions: None,
@@ -218,7 +218,7 @@ fn named_part(
 }
 
 /// Reports what the splits share by name and caption; nothing if there is only one split.
-fn leakage(report: &mut CheckReport, found: &mut LayoutReport, parts: [Part; 3]) {
+fn leakage(report: &mut CheckReport, found: &mut LayoutReport, parts: [SplitData; 3]) {
     if parts.iter().filter(|part| !part.images.is_empty()).count() < 2 {
         return;
     }
@@ -322,7 +322,7 @@ pub(crate) fn loads(report: &mut CheckReport) {
 }
 
 /// Reads the judgements of the folder, as a run does.
-fn judgements(report: &mut CheckReport, found: &mut LayoutReport, test: &Part) {
+fn judgements(report: &mut CheckReport, found: &mut LayoutReport, test: &SplitData) {
     match Judgements::of_folder(&report.dir, test, &mut report.manifest) {
         Ok(sets) => found.notes.extend(sets.iter().map(Judgements::to_string)),
         Err(error) => report.problems.push(error.to_string()),

@@ -70,7 +70,7 @@ pub(crate) fn decode_bytes(place: &str, bytes: &[u8]) -> Result<RgbImage> {
         return Err(Error::invalid(place, expected, got));
     }
     let as_rgb = 3 * u64::from(width) * u64::from(height);
-    let _part = Part::wait(&DECODED, taken + as_rgb);
+    let _part = Permit::wait(&DECODED, taken + as_rgb);
     Ok(DynamicImage::from_decoder(decoder).map_err(refused)?.into_rgb8())
 }
 
@@ -83,12 +83,12 @@ struct Decoded {
 static DECODED: Decoded = Decoded { bytes: Mutex::new(0), fewer: Condvar::new() };
 
 /// A picture's part of them.
-struct Part<'a> {
+struct Permit<'a> {
     of: &'a Decoded,
     bytes: u64,
 }
 
-impl<'a> Part<'a> {
+impl<'a> Permit<'a> {
     fn wait(of: &'a Decoded, bytes: u64) -> Self {
         let all = of.bytes.lock().expect("no panic under this lock");
         let is_full = |all: &mut u64| *all > 0 && *all + bytes > MOST_AT_ONCE;
@@ -97,7 +97,7 @@ impl<'a> Part<'a> {
     }
 }
 
-impl Drop for Part<'_> {
+impl Drop for Permit<'_> {
     fn drop(&mut self) {
         *self.of.bytes.lock().expect("no panic under this lock") -= self.bytes;
         self.of.fewer.notify_all();
@@ -164,7 +164,7 @@ mod tests {
             (Decoded { bytes: Mutex::new(0), fewer: Condvar::new() }, AtomicU64::new(0));
         let part = |bytes: u64| {
             for _ in 0..50 {
-                let _part = Part::wait(&decoded, bytes);
+                let _part = Permit::wait(&decoded, bytes);
                 std::thread::sleep(std::time::Duration::from_micros(200));
                 most.fetch_max(*decoded.bytes.lock().unwrap(), Ordering::SeqCst);
             }
@@ -176,6 +176,6 @@ mod tests {
         });
         assert!(most.into_inner() <= MOST_AT_ONCE);
         assert_eq!(*decoded.bytes.lock().unwrap(), 0);
-        drop(Part::wait(&decoded, 2 * MOST_AT_ONCE)); // alone
+        drop(Permit::wait(&decoded, 2 * MOST_AT_ONCE)); // alone
     }
 }

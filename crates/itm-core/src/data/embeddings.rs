@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::{Dataset, Features, Npy, Part, Regions};
+use super::{Dataset, Features, Npy, Regions, SplitData};
 use crate::files::{self, LARGEST_TEXT, Manifest, excerpt};
 use crate::{Error, Result};
 
@@ -102,7 +102,7 @@ impl Dataset {
         Ok(format!("{}: {regions}", path.display()))
     }
 
-    fn named(&mut self) -> [(&mut Part, &'static str); 3] {
+    fn named(&mut self) -> [(&mut SplitData, &'static str); 3] {
         [(&mut self.train, "train"), (&mut self.val, "val"), (&mut self.test, "test")]
     }
 

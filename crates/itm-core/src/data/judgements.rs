@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use super::Part;
+use super::SplitData;
 use super::json::{self, ByName};
 use super::karpathy::Id;
 use super::precomp::karpathy_file;
@@ -42,7 +42,7 @@ impl Judgements {
     ///
     /// # Errors
     /// If a file is malformed, has no partner, or judges no image or caption of the split, or if nothing names the captions.
-    pub fn of_folder(dir: &Path, test: &Part, manifest: &mut Manifest) -> Result<Vec<Self>> {
+    pub fn of_folder(dir: &Path, test: &SplitData, manifest: &mut Manifest) -> Result<Vec<Self>> {
         let below = dir.join("judgements");
         let folders = [Some(dir.to_path_buf()), below.is_dir().then_some(below)];
         let mut found = vec![];
@@ -108,7 +108,7 @@ struct Ids {
 }
 
 impl Ids {
-    fn of_test(dir: &Path, test: &Part) -> Result<Self> {
+    fn of_test(dir: &Path, test: &SplitData) -> Result<Self> {
         let Some(path) = karpathy_file(dir)? else {
             let expected = "a dataset_*.json, whose sentids name the captions that are judged";
             return Err(Error::invalid(dir.display(), expected, "none"));
@@ -203,8 +203,8 @@ mod tests {
         {"filename": "b.jpg", "cocoid": 9, "split": "test", "sentences": [{"raw": "Four", "sentid": 90}, {"raw": "Five", "sentid": 91}]},
         {"filename": "t.jpg", "cocoid": 5, "split": "train", "sentences": [{"raw": "Six", "sentid": 50}]}]}"#;
 
-    fn test_part() -> Part {
-        Part {
+    fn test_part() -> SplitData {
+        SplitData {
             features: Features { dim: 0, values: vec![] },
             embeddings: Embeddings::default(),
             regions: None,

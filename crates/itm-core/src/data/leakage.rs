@@ -6,7 +6,7 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
-use super::{Dataset, Part, Split};
+use super::{Dataset, Split, SplitData};
 use crate::text::caption_key;
 use crate::{Error, Result};
 
@@ -110,7 +110,7 @@ struct SplitIndex<'a> {
 }
 
 impl<'a> SplitIndex<'a> {
-    fn of(part: &'a Part) -> Self {
+    fn of(part: &'a SplitData) -> Self {
         let names = part.images.iter().map(String::as_str).collect();
         let rows = part.images.iter().enumerate();
         let rows =
@@ -120,7 +120,7 @@ impl<'a> SplitIndex<'a> {
         Self { names, rows, captions }
     }
 
-    fn overlap(&self, part: &Part, held_out: Split, seen: Split) -> Overlap {
+    fn overlap(&self, part: &SplitData, held_out: Split, seen: Split) -> Overlap {
         let (mut images, mut twins) = (Vec::new(), Vec::new());
         for (i, name) in part.images.iter().enumerate() {
             if self.names.contains(name.as_str()) {
@@ -147,7 +147,7 @@ impl<'a> SplitIndex<'a> {
 }
 
 /// Equal rows have equal fingerprints; `None` without features.
-fn fingerprint(part: &Part, row: usize) -> Option<[u8; 32]> {
+fn fingerprint(part: &SplitData, row: usize) -> Option<[u8; 32]> {
     let known = part.features.dim > 0;
     known.then(|| Sha256::digest(bytemuck::cast_slice(part.features.row(row))).into())
 }
@@ -158,8 +158,8 @@ mod tests {
     use crate::Pairs;
     use crate::data::{Embeddings, Features};
 
-    fn part(images: &[&str], captions: &[&str], first: f32) -> Part {
-        Part {
+    fn part(images: &[&str], captions: &[&str], first: f32) -> SplitData {
+        SplitData {
             features: Features {
                 dim: 1,
                 values: (0..images.len()).map(|i| first + i as f32).collect(),

@@ -105,7 +105,7 @@ impl Features {
 
 /// One split of a data set, with precomputed global features or only with pictures.
 #[derive(Debug, Clone)]
-pub struct Part {
+pub struct SplitData {
     /// One row per image; of width 0 if there are only pictures.
     pub features: Features,
     /// Rows of frozen encoders beside the features and the captions.
@@ -126,11 +126,11 @@ pub struct Dataset {
     /// `flickr8k`, `scenes`, …
     pub name: String,
     /// The only split that a method may train on.
-    pub train: Part,
+    pub train: SplitData,
     /// The split for choosing hyper-parameters and epochs.
-    pub val: Part,
+    pub val: SplitData,
     /// The split for reported results.
-    pub test: Part,
+    pub test: SplitData,
     /// SHA-256 over everything that was read, in a fixed order (hexadecimal).
     pub sha256: String,
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 use half::f16;
 use memmap2::Mmap;
 
-use super::npy_header::{Dtype, Header};
+use super::npy_header::{Dtype, NpyHeader};
 use crate::files::open;
 use crate::{Error, Result};
 
@@ -29,7 +29,7 @@ use crate::{Error, Result};
 pub struct Npy {
     place: String,
     bytes: FileBytes,
-    header: Header,
+    header: NpyHeader,
     scale: Option<Vec<f32>>,
 }
 
@@ -119,7 +119,7 @@ impl Npy {
         if bytes.is_empty() {
             return Err(Error::invalid(place, "a .npy file", "an empty file"));
         }
-        let header = Header::parse(&place, &bytes)?;
+        let header = NpyHeader::parse(&place, &bytes)?;
         Ok(Self { place, bytes, header, scale: None })
     }
 

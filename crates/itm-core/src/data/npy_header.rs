@@ -80,14 +80,14 @@ impl fmt::Display for Dtype {
 
 /// A checked header: `data + product(shape) · dtype.size()` is the length of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Header {
+pub(crate) struct NpyHeader {
     pub(crate) dtype: Dtype,
     pub(crate) shape: Vec<usize>,
     /// Where the numbers begin.
     pub(crate) data: usize,
 }
 
-impl Header {
+impl NpyHeader {
     pub(crate) fn parse(place: &str, file: &[u8]) -> Result<Self> {
         let (text, data) = dictionary(place, file)?;
         let mut parser = Parser { place, rest: text };

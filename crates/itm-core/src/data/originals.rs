@@ -38,7 +38,7 @@ const LONGEST_HEAD: u64 = 256;
 
 /// The captions of all images by file name, in the order of the files.
 #[derive(Default)]
-struct Captions {
+struct CaptionsByFile {
     names: Vec<String>,
     of: HashMap<String, Told>,
 }
@@ -52,7 +52,7 @@ struct Told {
     folder: Option<String>,
 }
 
-impl Captions {
+impl CaptionsByFile {
     fn add(&mut self, place: &str, name: &str, caption: &str) -> Result<&mut Told> {
         if name.is_empty() {
             return Err(Error::invalid(place, "the name of an image", "none"));
@@ -72,14 +72,14 @@ impl Captions {
 
 /// How a file writes captions.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Form {
+enum CaptionFormat {
     Token,
     Comma,
     Bars,
     Coco,
 }
 
-impl Form {
+impl CaptionFormat {
     /// The head of a table.
     fn head(self) -> &'static str {
         match self {
@@ -95,7 +95,7 @@ impl Form {
 }
 
 /// The files of a folder that hold captions.
-fn caption_files(dir: &Path) -> Result<Vec<(PathBuf, Form)>> {
+fn caption_files(dir: &Path) -> Result<Vec<(PathBuf, CaptionFormat)>> {
     let mut found = vec![];
     let annotations = dir.join("annotations");
     let inside = if annotations.is_dir() { files::entries(&annotations)? } else { vec![] };
@@ -103,10 +103,10 @@ fn caption_files(dir: &Path) -> Result<Vec<(PathBuf, Form)>> {
         let name = file_name(&path.to_string_lossy()).to_lowercase();
         let form = match name.as_str() {
             _ if name.contains("lemma") => continue, // Flickr8k also comes with lemmas
-            _ if name.ends_with(".token") || name.ends_with("token.txt") => Form::Token,
-            "captions.txt" | "captions.csv" => Form::Comma,
-            "results.csv" => Form::Bars,
-            _ if name.starts_with("captions_") && name.ends_with(".json") => Form::Coco,
+            _ if name.ends_with(".token") || name.ends_with("token.txt") => CaptionFormat::Token,
+            "captions.txt" | "captions.csv" => CaptionFormat::Comma,
+            "results.csv" => CaptionFormat::Bars,
+            _ if name.starts_with("captions_") && name.ends_with(".json") => CaptionFormat::Coco,
             _ => continue,
         };
         found.push((path, form));
@@ -129,7 +129,7 @@ pub(crate) fn read(
     rule: CaptionRule,
     manifest: &mut Manifest,
 ) -> Result<Option<Karpathy>> {
-    let mut captions = Captions::default();
+    let mut captions = CaptionsByFile::default();
     let files = caption_files(dir)?;
     let Some((first, form)) = files.first() else { return Ok(None) };
     if let Some((other, _)) = files.iter().find(|(_, other)| other != form) {
@@ -140,11 +140,13 @@ pub(crate) fn read(
         let bytes = files::read(path, LARGEST_TEXT)?;
         manifest.add(dir, path, &bytes);
         match form {
-            Form::Token => token(&mut captions, path, &bytes),
-            Form::Comma | Form::Bars => table(path, &bytes, *form, |place, _, name, caption| {
-                captions.add(place, name, caption).map(drop)
-            }),
-            Form::Coco => coco(&mut captions, path, &bytes),
+            CaptionFormat::Token => token(&mut captions, path, &bytes),
+            CaptionFormat::Comma | CaptionFormat::Bars => {
+                table(path, &bytes, *form, |place, _, name, caption| {
+                    captions.add(place, name, caption).map(drop)
+                })
+            }
+            CaptionFormat::Coco => coco(&mut captions, path, &bytes),
         }?;
     }
     let splits = splits(dir, first, &captions, manifest)?;
@@ -170,7 +172,7 @@ pub(crate) fn read(
 fn splits(
     dir: &Path,
     captions_file: &Path,
-    captions: &Captions,
+    captions: &CaptionsByFile,
     manifest: &mut Manifest,
 ) -> Result<Vec<(Split, String)>> {
     let lists = lists(dir)?;
@@ -244,7 +246,7 @@ fn stem(name: &str) -> &str {
 }
 
 /// `name.jpg#0<TAB>caption`.
-fn token(captions: &mut Captions, path: &Path, bytes: &[u8]) -> Result<()> {
+fn token(captions: &mut CaptionsByFile, path: &Path, bytes: &[u8]) -> Result<()> {
     let place = path.display().to_string();
     let text = files::utf8(&place, bytes)?;
     for (at, line) in files::lines(&place, "a caption", text)?.iter().enumerate() {
@@ -268,9 +270,11 @@ pub fn caption_table(path: &Path) -> Result<Option<Vec<(usize, String, String)>>
     let mut head = String::new();
     let first = BufReader::new(files::open(path)?).take(LONGEST_HEAD).read_line(&mut head);
     let bare = |text: &str| text.replace([' ', '\u{feff}', '\r', '\n'], "");
-    let is_of = |form: &Form| first.is_ok() && bare(&head) == bare(form.head());
-    let Some(form) = [Form::Comma, Form::Bars].into_iter().find(is_of) else { return Ok(None) };
-    let (mut rows, mut captions) = (vec![], Captions::default());
+    let is_of = |form: &CaptionFormat| first.is_ok() && bare(&head) == bare(form.head());
+    let Some(form) = [CaptionFormat::Comma, CaptionFormat::Bars].into_iter().find(is_of) else {
+        return Ok(None);
+    };
+    let (mut rows, mut captions) = (vec![], CaptionsByFile::default());
     table(path, &files::read(path, LARGEST_TEXT)?, form, |place, line, name, caption| {
         captions.add(place, name, caption)?;
         rows.push((line, name.to_owned(), caption.to_owned()));
@@ -283,13 +287,13 @@ pub fn caption_table(path: &Path) -> Result<Option<Vec<(usize, String, String)>>
 fn table(
     path: &Path,
     bytes: &[u8],
-    form: Form,
+    form: CaptionFormat,
     mut show: impl FnMut(&str, usize, &str, &str) -> Result<()>,
 ) -> Result<()> {
     let place = path.display().to_string();
     let text = files::utf8(&place, bytes)?;
     let mut reader = csv::ReaderBuilder::new();
-    let quoting = form == Form::Comma; // a caption between bars may begin with a quote
+    let quoting = form == CaptionFormat::Comma; // a caption between bars may begin with a quote
     let reader = reader.delimiter(form.delimiter().as_bytes()[0]).quoting(quoting);
     let mut reader = reader.trim(csv::Trim::All).flexible(true).from_reader(text.as_bytes());
     let broken = |e: csv::Error| Error::invalid(&place, "a table", e);
@@ -305,10 +309,10 @@ fn table(
         let fields: Vec<&str> = row.iter().collect();
         let words = |text: &str| text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
         match (form, &fields[..]) {
-            (Form::Comma, [name, caption]) | (Form::Bars, [name, _, caption]) => {
+            (CaptionFormat::Comma, [name, caption]) | (CaptionFormat::Bars, [name, _, caption]) => {
                 show(&place, line, name, caption)?;
             }
-            (Form::Bars, [name, both]) if words(both) < both.len() => {
+            (CaptionFormat::Bars, [name, both]) if words(both) < both.len() => {
                 show(&place, line, name, both[both.len() - words(both)..].trim())?;
             }
             _ => {
@@ -340,7 +344,7 @@ struct CocoCaption {
 }
 
 /// COCO's annotations. Pictures are in a folder named like the file: `captions_val2014.json`, `val2014`.
-fn coco(captions: &mut Captions, path: &Path, bytes: &[u8]) -> Result<()> {
+fn coco(captions: &mut CaptionsByFile, path: &Path, bytes: &[u8]) -> Result<()> {
     let place = json::place(path);
     let what = "COCO's captions (images[].file_name, annotations[].caption)";
     let CocoFile { images, annotations } = json::parse(&place, what, bytes)?;

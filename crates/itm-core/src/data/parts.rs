@@ -3,7 +3,7 @@
 use std::mem::take;
 use std::path::Path;
 
-use super::{Embeddings, Features, Part, Regions};
+use super::{Embeddings, Features, Regions, SplitData};
 use crate::{Error, Pairs, Result};
 
 /// Checks that two parts have features of the same width, and regions of the same width.
@@ -12,10 +12,10 @@ use crate::{Error, Pairs, Result};
 /// If a width differs; the error names both widths.
 pub(super) fn same_widths(
     folder: &Path,
-    (of, train): (&str, &Part),
-    (name, part): (&str, &Part),
+    (of, train): (&str, &SplitData),
+    (name, part): (&str, &SplitData),
 ) -> Result<()> {
-    let widths = |part: &Part| {
+    let widths = |part: &SplitData| {
         let regions = part.regions.as_ref().map_or(0, Regions::dim);
         [("features", part.features.dim), ("regions", regions)]
     };
@@ -32,7 +32,11 @@ pub(super) fn same_widths(
 ///
 /// # Errors
 /// If `most` is 0, or does not cover whole images.
-pub(super) fn first_captions(mut part: Part, most: usize, notes: &mut Vec<String>) -> Result<Part> {
+pub(super) fn first_captions(
+    mut part: SplitData,
+    most: usize,
+    notes: &mut Vec<String>,
+) -> Result<SplitData> {
     let Some(per_image) = part.pairs.captions_per_image() else {
         let expected = "no such key where images have different numbers of captions";
         return Err(Error::invalid("val_captions", expected, most));
@@ -50,7 +54,7 @@ pub(super) fn first_captions(mut part: Part, most: usize, notes: &mut Vec<String
     Ok(part)
 }
 
-impl Part {
+impl SplitData {
     /// Keeps only these images, in ascending order, with all their captions.
     ///
     /// # Errors
@@ -97,7 +101,7 @@ impl Features {
 ///
 /// # Errors
 /// If features or regions differ in width.
-pub(super) fn join(a: Part, b: Part, folder: &Path) -> Result<Part> {
+pub(super) fn join(a: SplitData, b: SplitData, folder: &Path) -> Result<SplitData> {
     same_widths(folder, ("train", &a), ("train_extra", &b))?;
     let offset = a.images.len();
     let shifted = b.pairs.image_of_text().iter().map(|&image| image + offset);
@@ -111,7 +115,7 @@ pub(super) fn join(a: Part, b: Part, folder: &Path) -> Result<Part> {
         _ => None,
     };
     let captions = a.captions.into_iter().chain(b.captions).collect();
-    Ok(Part {
+    Ok(SplitData {
         features: Features { dim: a.features.dim, values },
         embeddings: Embeddings::default(),
         regions,

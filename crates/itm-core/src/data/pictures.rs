@@ -7,8 +7,8 @@ use super::fne_annotations::picture_of;
 use super::image_folder::ImageFolder;
 use super::precomp::{Loaded, folder_name, karpathy_file};
 use super::{
-    CaptionRule, Dataset, Dropped, Embeddings, Features, FneAnnotations, Karpathy, Leakage, Part,
-    Split, json, originals,
+    CaptionRule, Dataset, Dropped, Embeddings, Features, FneAnnotations, Karpathy, Leakage, Split,
+    SplitData, json, originals,
 };
 use crate::files::{self, LARGEST_TEXT, Manifest, file_name};
 use crate::{Error, Pairs, Result};
@@ -53,7 +53,7 @@ pub fn load_pictures(dir: impl AsRef<Path>, rule: CaptionRule) -> Result<Loaded>
 /// The contents of a folder's JSON.
 struct Listing {
     declared: Option<String>,
-    parts: [Part; 3],
+    parts: [SplitData; 3],
     /// Names of the pictures of all splits.
     names: Vec<String>,
     images: ImageFolder,
@@ -106,7 +106,7 @@ fn of_annotations(dir: &Path, lists: [FneAnnotations; 3]) -> Listing {
         dropped.captions += list.dropped.captions;
         dropped.images += list.dropped.images;
     }
-    let parts = lists.map(|FneAnnotations { images, captions, pairs, .. }| Part {
+    let parts = lists.map(|FneAnnotations { images, captions, pairs, .. }| SplitData {
         features: Features { dim: 0, values: vec![] },
         embeddings: Embeddings::default(),
         regions: None,
@@ -117,7 +117,7 @@ fn of_annotations(dir: &Path, lists: [FneAnnotations; 3]) -> Listing {
     Listing { declared: None, parts, names, images, dropped }
 }
 
-fn part(karpathy: &Karpathy, split: Split) -> Result<Part> {
+fn part(karpathy: &Karpathy, split: Split) -> Result<SplitData> {
     let (mut images, mut captions, mut image_of_text) = (vec![], vec![], vec![]);
     for image in karpathy.images_of(split) {
         image_of_text.extend(image.captions.iter().map(|_| images.len()));
@@ -125,7 +125,7 @@ fn part(karpathy: &Karpathy, split: Split) -> Result<Part> {
         images.push(image.filename.clone());
     }
     let pairs = Pairs::new(images.len(), image_of_text)?;
-    Ok(Part {
+    Ok(SplitData {
         features: Features { dim: 0, values: vec![] },
         embeddings: Embeddings::default(),
         regions: None,

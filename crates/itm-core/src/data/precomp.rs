@@ -7,7 +7,7 @@ use super::json;
 use super::names::{Extra, Names};
 use super::parts::{first_captions, join, same_widths};
 use super::precomp_split::{PrecompSplit, SplitFiles};
-use super::{CaptionRule, Dataset, Embeddings, Karpathy, Leakage, Part, RegionSource, Split};
+use super::{CaptionRule, Dataset, Embeddings, Karpathy, Leakage, RegionSource, Split, SplitData};
 use crate::files::{self, LARGEST_TEXT, Manifest};
 use crate::{Error, Result};
 
@@ -109,7 +109,7 @@ pub fn load_precomp(dir: impl AsRef<Path>, options: &LoadOptions) -> Result<Load
     }];
 
     let of_files = options.regions.filter(|regions| *regions != RegionSource::Patches);
-    let mut read = |name: &str, split: Split, extra: Extra| -> Result<Part> {
+    let mut read = |name: &str, split: Split, extra: Extra| -> Result<SplitData> {
         let rule = options.captions;
         let part = PrecompSplit::open_hashed(dir, &folder, name, rule, Some(&mut manifest));
         let part = part.map_err(|e| match &names {
@@ -130,7 +130,7 @@ pub fn load_precomp(dir: impl AsRef<Path>, options: &LoadOptions) -> Result<Load
                 Some(regions)
             }
         };
-        Ok(Part {
+        Ok(SplitData {
             features,
             embeddings: Embeddings::default(),
             regions,

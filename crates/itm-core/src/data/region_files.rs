@@ -32,7 +32,7 @@ pub enum RegionSource {
     Patches,
 }
 
-struct Files {
+struct RegionFiles {
     values: PathBuf,
     scale: PathBuf,
     boxes: PathBuf,
@@ -65,7 +65,7 @@ impl RegionSource {
         split: &PrecompSplit,
         mut manifest: Option<&mut Manifest>,
     ) -> Result<Regions> {
-        let Files { values, scale, boxes } = self.files(folder, &split.name);
+        let RegionFiles { values, scale, boxes } = self.files(folder, &split.name);
         let file = open_scaled(root, &values, &scale, manifest.as_deref_mut())?;
         let every = split.rows_an_image(&file)?;
         let of_features = file.place() == split.features.place();
@@ -101,22 +101,22 @@ impl RegionSource {
         regions.with_boxes(read_boxes(&file, rows)?)
     }
 
-    fn files(self, folder: &Path, name: &str) -> Files {
+    fn files(self, folder: &Path, name: &str) -> RegionFiles {
         let of = |end: &str| folder.join(format!("{name}_{end}"));
         let own = of("regions.npy");
         match self {
-            Self::Grid | Self::Patches => Files {
+            Self::Grid | Self::Patches => RegionFiles {
                 values: of("grid.npy"),
                 scale: folder.join("grid_scale.npy"),
                 boxes: folder.join("grid_boxes.npy"),
             },
             Self::Given if own.exists() => {
                 let scale = folder.join("regions_scale.npy");
-                Files { values: own, scale, boxes: of("boxes.npy") }
+                RegionFiles { values: own, scale, boxes: of("boxes.npy") }
             }
             Self::Given => {
                 let SplitFiles { ims, scale, .. } = SplitFiles::of(folder, name);
-                Files { values: ims, scale, boxes: of("boxes.npy") }
+                RegionFiles { values: ims, scale, boxes: of("boxes.npy") }
             }
         }
     }

@@ -27,13 +27,13 @@ pub struct Regions {
     counts: Vec<usize>,
     /// Row at which each image begins, and the end.
     starts: Vec<usize>,
-    parts: Vec<Part>,
+    parts: Vec<SourceImages>,
     transform: Option<Arc<CentredTransform>>,
 }
 
 /// Consecutive images of one source.
 #[derive(Debug, Clone)]
-struct Part {
+struct SourceImages {
     first: usize,
     values: Values,
     boxes: Option<Boxes>,
@@ -116,7 +116,7 @@ impl Regions {
             *end += count;
             Some(*end)
         }));
-        let parts = vec![Part { first: 0, values, boxes: None }];
+        let parts = vec![SourceImages { first: 0, values, boxes: None }];
         Self { dim, counts, starts, parts, transform: None }
     }
 
@@ -148,7 +148,8 @@ impl Regions {
             return Err(Error::invalid("regions", expected, other.dim));
         }
         let (images, rows) = (self.len(), self.starts[self.len()]);
-        self.parts.extend(other.parts.into_iter().map(|p| Part { first: images + p.first, ..p }));
+        self.parts
+            .extend(other.parts.into_iter().map(|p| SourceImages { first: images + p.first, ..p }));
         self.starts.extend(other.starts[1..].iter().map(|start| rows + start));
         self.counts.extend(other.counts);
         Ok(self)
@@ -269,20 +270,20 @@ impl Regions {
 
     /// Bytes of the files whose regions are read on demand.
     pub fn mapped_bytes(&self) -> u64 {
-        let part = |part: &Part| match &part.values {
+        let part = |part: &SourceImages| match &part.values {
             Values::Held(_) => 0,
             Values::Mapped { file, .. } => file.file_bytes().len() as u64,
         };
         self.parts.iter().map(part).sum()
     }
 
-    fn part(&self, image: usize) -> &Part {
+    fn part(&self, image: usize) -> &SourceImages {
         assert!(image < self.len(), "image {image} of {}", self.len());
         &self.parts[self.parts.partition_point(|part| part.first <= image) - 1]
     }
 
     /// The regions of an image, numbered within its part.
-    fn range(&self, part: &Part, image: usize) -> Range<usize> {
+    fn range(&self, part: &SourceImages, image: usize) -> Range<usize> {
         let first = self.starts[part.first];
         self.starts[image] - first..self.starts[image + 1] - first
     }

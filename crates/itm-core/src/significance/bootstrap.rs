@@ -3,7 +3,7 @@
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::hits::Sums;
+use super::hits::BlockSums;
 use super::{Hits, Interval, MOST_REPLICATES, Measures};
 use crate::{Error, Result, interrupt};
 
@@ -25,7 +25,7 @@ use crate::{Error, Result, interrupt};
 /// If there is no run or replicate, there are more than [`MOST_REPLICATES`], or the runs differ in images or captions.
 pub fn bootstrap(runs: &[Hits], replicates: usize, seed: u64) -> Result<Measures<Interval>> {
     same_images(runs.iter())?;
-    intervals(replicates, |r| Draw::new(runs, seed, r).recalls(runs))
+    intervals(replicates, |r| Resample::new(runs, seed, r).recalls(runs))
 }
 
 /// 95 % percentile intervals of the differences `a − b`, with the same draw for both systems.
@@ -43,7 +43,7 @@ pub fn bootstrap_difference(
 ) -> Result<Measures<Interval>> {
     same_runs(a, b)?;
     intervals(replicates, |r| {
-        let draw = Draw::new(a, seed, r);
+        let draw = Resample::new(a, seed, r);
         let (a, b) = (draw.recalls(a), draw.recalls(b));
         let minus = |x: [f64; 3], y: [f64; 3]| [x[0] - y[0], x[1] - y[1], x[2] - y[2]];
         let (i2t, t2i) = (minus(a.i2t, b.i2t), minus(a.t2i, b.t2i));
@@ -81,12 +81,12 @@ pub(super) fn same_runs(a: &[Hits], b: &[Hits]) -> Result<()> {
 }
 
 /// How often each run and each image of each fold was drawn.
-struct Draw {
+struct Resample {
     runs: Vec<u32>,
     images: Vec<Vec<u32>>,
 }
 
-impl Draw {
+impl Resample {
     fn new(runs: &[Hits], seed: u64, replicate: u64) -> Self {
         let folds = runs[0].folds().iter().map(Vec::len);
         let groups: Vec<usize> = std::iter::once(runs.len()).chain(folds).collect();
@@ -96,14 +96,14 @@ impl Draw {
 
     fn recalls(&self, runs: &[Hits]) -> Measures<f64> {
         let fold_sums = |(f, images): (usize, &Vec<u32>)| {
-            let mut sums = Sums::default();
+            let mut sums = BlockSums::default();
             for (run, &run_times) in runs.iter().zip(&self.runs).filter(|(_, times)| **times > 0) {
                 let blocks = run.folds()[f].iter().zip(images);
                 blocks.for_each(|(block, &times)| sums.add(block, run_times * times));
             }
             sums
         };
-        Sums::recalls(self.images.iter().enumerate().map(fold_sums))
+        BlockSums::recalls(self.images.iter().enumerate().map(fold_sums))
     }
 }
 
@@ -198,7 +198,7 @@ mod tests {
             let block = |hit| ImageHits { i2t: [hit; 3], t2i: [hit; 3], captions: 1 };
             Hits::from_blocks(vec![hits.map(block).to_vec()])
         };
-        let draw = Draw { runs: vec![2, 1, 0], images: vec![vec![2, 1]] };
+        let draw = Resample { runs: vec![2, 1, 0], images: vec![vec![2, 1]] };
         let recalls = draw.recalls(&[run([1, 0]), run([0, 1]), run([1, 1])]);
         assert!((recalls.i2t[0] - 500.0 / 9.0).abs() < 1e-12);
         assert!((recalls.rsum - 6.0 * 500.0 / 9.0).abs() < 1e-9);

@@ -79,11 +79,11 @@ impl Hits {
     /// [`Evaluation`](crate::eval::Evaluation).
     pub fn recalls(&self) -> Measures<f64> {
         let sums = self.folds.iter().map(|fold| {
-            let mut sums = Sums::default();
+            let mut sums = BlockSums::default();
             fold.iter().for_each(|block| sums.add(block, 1));
             sums
         });
-        Sums::recalls(sums)
+        BlockSums::recalls(sums)
     }
 }
 
@@ -107,14 +107,14 @@ fn fold_hits(ranks: &Ranks, policy: TiePolicy) -> Result<Vec<ImageHits>> {
 
 /// Sums of blocks of one fold.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Sums {
+pub(super) struct BlockSums {
     i2t: [u64; 3],
     t2i: [u64; 3],
     images: u64,
     captions: u64,
 }
 
-impl Sums {
+impl BlockSums {
     /// Adds a block as often as it was drawn.
     pub(super) fn add(&mut self, block: &ImageHits, times: u32) {
         let times = u64::from(times);

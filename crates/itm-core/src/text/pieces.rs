@@ -31,13 +31,13 @@ pub struct WordPieces {
 /// The fields of `tokenizer_config.json` that matter here.
 #[derive(Deserialize)]
 #[serde(default)]
-struct Options {
+struct TokenizerConfig {
     do_lower_case: bool,
     tokenize_chinese_chars: bool,
     strip_accents: Option<bool>,
 }
 
-impl Default for Options {
+impl Default for TokenizerConfig {
     fn default() -> Self {
         Self { do_lower_case: true, tokenize_chinese_chars: true, strip_accents: None }
     }
@@ -158,15 +158,15 @@ pub(crate) fn parsed(place: &dyn Display, bytes: &[u8]) -> Result<Tokenizer> {
     }
 }
 
-fn options(folder: &Path) -> Result<Options> {
+fn options(folder: &Path) -> Result<TokenizerConfig> {
     let path = folder.join("tokenizer_config.json");
     if !path.exists() {
-        return Ok(Options::default());
+        return Ok(TokenizerConfig::default());
     }
     read_json(path, "a tokenizer's configuration")
 }
 
-fn built(vocabulary: &Path, options: &Options) -> Result<Tokenizer> {
+fn built(vocabulary: &Path, options: &TokenizerConfig) -> Result<Tokenizer> {
     open(vocabulary)?; // the library opens whatever it gets
     let refused = |e| Error::invalid(vocabulary.display(), "a word piece per line", e);
     let model = WordPiece::from_file(&vocabulary.display().to_string());
@@ -177,7 +177,7 @@ fn built(vocabulary: &Path, options: &Options) -> Result<Tokenizer> {
         Ok((name.to_string(), tokenizer.token_to_id(name).ok_or_else(missing)?))
     };
     let [_, start, end] = [special("[UNK]")?, special("[CLS]")?, special("[SEP]")?];
-    let Options { do_lower_case, tokenize_chinese_chars, strip_accents } = *options;
+    let TokenizerConfig { do_lower_case, tokenize_chinese_chars, strip_accents } = *options;
     let normalizer =
         BertNormalizer::new(true, tokenize_chinese_chars, strip_accents, do_lower_case);
     tokenizer.with_normalizer(Some(normalizer)).map_err(refused)?;
@@ -316,7 +316,7 @@ mod tests {
     #[test]
     fn a_panic_of_the_library_is_one_line() {
         let own = TempDir::new().unwrap();
-        let whole = built(&folder().join("vocab.txt"), &Options::default()).unwrap();
+        let whole = built(&folder().join("vocab.txt"), &TokenizerConfig::default()).unwrap();
         let json = whole.to_string(false).unwrap().replace("\"decoder\":null", "\"decoder\":-1e");
         fs::write(own.path().join("tokenizer.json"), json).unwrap();
         let line = WordPieces::open(own.path()).unwrap_err().to_string();

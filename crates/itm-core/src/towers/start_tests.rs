@@ -7,7 +7,7 @@ use itm_kernels::random;
 
 use super::*;
 use crate::cca::{Cca, CcaOptions, StartInputs};
-use crate::data::{Dataset, Embeddings, Features, Part};
+use crate::data::{Dataset, Embeddings, Features, SplitData};
 use crate::encoders::hf::tests::{Golden, close};
 use crate::encoders::{BertShape, ImagePool, PiecePool, VitShape};
 use crate::start::StartOptions;
@@ -157,7 +157,7 @@ fn towers_begin_as_the_closed_form_of_their_rows() {
         images: Features { dim: 4, values: of_images },
         texts: Features { dim: 4, values: of_texts },
     };
-    let part = Part {
+    let part = SplitData {
         features: Features::default(),
         embeddings,
         regions: None,

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{CropRounding, Filter, Fit, Normalization, Transform};
+use super::{CropRounding, Fit, Normalization, Resampling, Transform};
 use crate::fields::Fields;
 use crate::{Error, Result};
 
@@ -43,8 +43,8 @@ fn of_transformers(fields: &Fields, side: usize) -> Result<Transform> {
     }
     // Pillow's numbers.
     let filter = match fields.count("resample", 3)? {
-        2 => Filter::Bilinear,
-        3 => Filter::Bicubic,
+        2 => Resampling::Bilinear,
+        3 => Resampling::Bicubic,
         other => return fields.refused("resample", "2, bilinear, or 3, bicubic", other),
     };
     let scale = fields.real("rescale_factor", 1.0 / 255.0)?;
@@ -95,8 +95,8 @@ fn of_transformers(fields: &Fields, side: usize) -> Result<Transform> {
 
 fn of_open_clip(fields: &Fields, side: usize) -> Result<Transform> {
     let filter = match fields.text("interpolation") {
-        None | Some("bicubic") => Filter::Bicubic,
-        Some("bilinear") => Filter::Bilinear,
+        None | Some("bicubic") => Resampling::Bicubic,
+        Some("bilinear") => Resampling::Bilinear,
         Some(other) => return fields.refused("interpolation", "bicubic or bilinear", other),
     };
     let size = u32::try_from(side).expect("a count that fits 32 bits");
@@ -213,8 +213,8 @@ mod tests {
         let old = read(json!({ "size": 224, "crop_size": 224, "do_center_crop": true })).unwrap();
         assert_eq!(old.fit, crop(224));
         let squash = read(json!({ "size": 224 })).unwrap();
-        assert_eq!((squash.fit, squash.filter), (Fit::Squash, Filter::Bicubic));
-        assert_eq!(read(json!({ "resample": 2 })).unwrap().filter, Filter::Bilinear);
+        assert_eq!((squash.fit, squash.filter), (Fit::Squash, Resampling::Bicubic));
+        assert_eq!(read(json!({ "resample": 2 })).unwrap().filter, Resampling::Bilinear);
         let start = "FOLDER/preprocessor_config.json: ";
         for (config, want) in [
             (json!({ "resample": 1 }), "resample: expected 2, bilinear, or 3, bicubic, got 1"),

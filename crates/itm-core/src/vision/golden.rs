@@ -105,7 +105,7 @@ fn resizes_equal_pillows() {
     for Resize { from, region: [left, top, right, bottom], bilinear, to } in Golden::read().resize {
         let (from, to) = (from.image(), to.image());
         let region = Region { left, top, right, bottom };
-        let filter = if bilinear { Filter::Bilinear } else { Filter::Bicubic };
+        let filter = if bilinear { Resampling::Bilinear } else { Resampling::Bicubic };
         let got = resize_region(&from, region, [to.width(), to.height()], filter);
         assert_eq!(differences(&got, &to), [], "{:?} {region:?}", from.dimensions());
         if [left, top, right, bottom] == [0.0, 0.0, from.width() as f32, from.height() as f32] {

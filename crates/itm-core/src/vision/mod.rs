@@ -21,7 +21,7 @@ pub use augment::Augment;
 pub use batch::{Picture, PictureBatch, PictureSource};
 pub use operations::Overflow;
 pub use prefetch::{Ahead, Prefetch};
-pub use resize::{Filter, resize};
+pub use resize::{Resampling, resize};
 pub use transform::{CropRounding, Fit, Normalization, Transform};
 
 #[cfg(test)]

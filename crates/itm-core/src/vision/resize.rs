@@ -36,7 +36,7 @@ pub(crate) struct Region {
 /// bilinear:           k(x) = 1 − x                        for x = |x| < 1
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Filter {
+pub enum Resampling {
     /// `Image.Resampling.BICUBIC`, 3 in published files: FNE, CLIP, SigLIP, DINOv2.
     #[default]
     Bicubic,
@@ -44,7 +44,7 @@ pub enum Filter {
     Bilinear,
 }
 
-impl Filter {
+impl Resampling {
     /// Where the kernel ends.
     fn support(self) -> f64 {
         match self {
@@ -66,7 +66,7 @@ impl Filter {
     }
 }
 
-impl fmt::Display for Filter {
+impl fmt::Display for Resampling {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Bicubic => "bicubic",
@@ -91,12 +91,12 @@ impl fmt::Display for Filter {
 ///
 /// ```
 /// use image::RgbImage;
-/// use itm_core::vision::{Filter, resize};
+/// use itm_core::vision::{Resampling, resize};
 ///
 /// let picture = RgbImage::from_raw(2, 1, vec![0, 0, 0, 200, 100, 50]).unwrap();
-/// assert_eq!(resize(&picture, 1, 1, Filter::Bilinear).into_raw(), [100, 50, 25]);
+/// assert_eq!(resize(&picture, 1, 1, Resampling::Bilinear).into_raw(), [100, 50, 25]);
 /// ```
-pub fn resize(image: &RgbImage, width: u32, height: u32, filter: Filter) -> RgbImage {
+pub fn resize(image: &RgbImage, width: u32, height: u32, filter: Resampling) -> RgbImage {
     let (right, bottom) = (image.width() as f32, image.height() as f32);
     resize_region(image, Region { left: 0.0, top: 0.0, right, bottom }, [width, height], filter)
 }
@@ -112,7 +112,7 @@ pub(crate) fn resize_region(
     image: &RgbImage,
     region: Region,
     [width, height]: [u32; 2],
-    filter: Filter,
+    filter: Resampling,
 ) -> RgbImage {
     let (w, h) = image.dimensions();
     let Region { left, top, right, bottom } = region;
@@ -146,7 +146,7 @@ struct Taps {
 }
 
 impl Taps {
-    fn new(filter: Filter, size: u32, [from, to]: [f32; 2], out: u32) -> Self {
+    fn new(filter: Resampling, size: u32, [from, to]: [f32; 2], out: u32) -> Self {
         let scale = f64::from(to - from) / f64::from(out);
         let wider = scale.max(1.0);
         let support = filter.support() * wider;

@@ -2,7 +2,7 @@
 
 use image::{RgbImage, imageops};
 
-use super::resize::{Filter, resize};
+use super::resize::{Resampling, resize};
 
 /// Mean and standard deviation of each channel, for values scaled to 0..1.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -76,8 +76,8 @@ pub struct Transform {
     pub normalization: Normalization,
     /// How a picture gets its size; [`Fit::Squash`] by default.
     pub fit: Fit,
-    /// The kernel of the resize; [`Filter::Bicubic`] by default.
-    pub filter: Filter,
+    /// The kernel of the resize; [`Resampling::Bicubic`] by default.
+    pub filter: Resampling,
 }
 
 impl Default for Transform {
@@ -86,7 +86,7 @@ impl Default for Transform {
             size: 384,
             normalization: Normalization::CLIP,
             fit: Fit::Squash,
-            filter: Filter::Bicubic,
+            filter: Resampling::Bicubic,
         }
     }
 }
@@ -172,7 +172,7 @@ mod tests {
     fn the_defaults_are_fnes() {
         let Transform { size, normalization, fit, filter } = Transform::default();
         assert_eq!((size, normalization, fit), (384, Normalization::CLIP, Fit::Squash));
-        assert_eq!(filter, Filter::Bicubic);
+        assert_eq!(filter, Resampling::Bicubic);
         assert_eq!(Transform::default().len(), 3 * 384 * 384);
     }
 

@@ -212,7 +212,7 @@ mod tests {
         let cache = TempDir::new().unwrap();
         let hub =
             Hub { cache: cache.path().into(), beside: "none".into(), network: Network::Allowed };
-        let want = "a/b@main, of which there is no copy here: expected a build with the feature `hub` of itm-core, got one without";
+        let want = "a/b@main, of which there is no copy here: expected a build with the feature `hub`, got one without";
         assert_eq!(hub.folder("a/b").unwrap_err().to_string(), want);
     }
 

@@ -39,7 +39,7 @@ mod x86 {
     /// Values of a register.
     type Values = [f32; SIDE];
     /// Pairs side by side.
-    type Line = [u32; SIDE];
+    type PairRegister = [u32; SIDE];
     /// 16 lanes of 16 pairs.
     type Square = [__m512; SIDE];
 
@@ -144,7 +144,7 @@ mod x86 {
         to: &mut [&mut [[MaybeUninit<u32>; WIDTH]]],
         lane: usize,
         first: usize,
-        square: &[Line; SIDE],
+        square: &[PairRegister; SIDE],
     ) {
         const { assert!(WIDTH.is_multiple_of(SIDE) || SIDE.is_multiple_of(WIDTH)) };
         let wide = WIDTH.min(SIDE);
@@ -154,7 +154,10 @@ mod x86 {
             for (to, line) in panel[first..].iter_mut().zip(square) {
                 let to = &mut to[inside..][..wide];
                 match to.first_chunk_mut() {
-                    Some(to) if STREAM && to.as_ptr().addr().is_multiple_of(size_of::<Line>()) => {
+                    Some(to)
+                        if STREAM
+                            && to.as_ptr().addr().is_multiple_of(size_of::<PairRegister>()) =>
+                    {
                         stream(to, line);
                     }
                     _ => _ = to.write_copy_of_slice(&line[at..][..wide]),
@@ -166,8 +169,8 @@ mod x86 {
     /// Streams a line past the cache to its place, which must start at a cache line.
     #[target_feature(enable = "avx512f")]
     #[inline]
-    fn stream(to: &mut [MaybeUninit<u32>; SIDE], line: &Line) {
-        debug_assert!(to.as_ptr().addr().is_multiple_of(size_of::<Line>()));
+    fn stream(to: &mut [MaybeUninit<u32>; SIDE], line: &PairRegister) {
+        debug_assert!(to.as_ptr().addr().is_multiple_of(size_of::<PairRegister>()));
         // SAFETY: `line` and `to` have the 16 pairs of a register; `to` is aligned, as asserted, and borrowed mutably.
         unsafe {
             let line = _mm512_loadu_si512(line.as_ptr().cast());
@@ -187,7 +190,7 @@ mod x86 {
     /// 16 pairs of a value and the value below it.
     #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
     #[inline]
-    fn zipped(upper: __m512, lower: __m512) -> Line {
+    fn zipped(upper: __m512, lower: __m512) -> PairRegister {
         const ORDER: [u16; 2 * SIDE] = {
             let mut order = [0; 2 * SIDE];
             let mut k = 0;
@@ -202,7 +205,7 @@ mod x86 {
         unsafe {
             let order = transmute::<[u16; 2 * SIDE], __m512i>(ORDER);
             let both = transmute::<__m512bh, __m512i>(both);
-            transmute::<__m512i, Line>(_mm512_permutexvar_epi16(order, both))
+            transmute::<__m512i, PairRegister>(_mm512_permutexvar_epi16(order, both))
         }
     }
 
@@ -237,7 +240,7 @@ mod x86 {
 
     #[target_feature(enable = "avx512f")]
     #[inline]
-    fn stored(square: Square) -> [Line; SIDE] {
+    fn stored(square: Square) -> [PairRegister; SIDE] {
         // SAFETY: both types are 16 times 512 bits, and all bits are valid.
         unsafe { transmute(square) }
     }

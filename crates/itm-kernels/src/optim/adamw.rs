@@ -176,7 +176,7 @@ impl AdamW {
         let scale = self.options.clip.map_or(1.0, |clip| (clip / (norm + 1e-6)).min(1.0));
         let (options, moments) = (&self.options, self.moments.iter_mut());
         let factors = self.factors.iter();
-        (updated(module, &mut Step { options, factors, moments, grads, rate, scale }), norm)
+        (updated(module, &mut StepUpdate { options, factors, moments, grads, rate, scale }), norm)
     }
 
     /// The norm of all gradients that [`step`](Self::step) returns. If it is not finite, the step changes nothing.
@@ -267,7 +267,7 @@ impl<'a> Squares<'a> {
     }
 }
 
-struct Step<'a> {
+struct StepUpdate<'a> {
     options: &'a AdamOptions,
     factors: std::slice::Iter<'a, f64>,
     moments: std::slice::IterMut<'a, Option<AdamState>>,
@@ -276,7 +276,7 @@ struct Step<'a> {
     scale: f64,
 }
 
-impl Update for Step<'_> {
+impl Update for StepUpdate<'_> {
     fn update<const D: usize>(&mut self, id: ParamId, name: &str, value: Tensor<D>) -> Tensor<D> {
         let state = self.moments.next().expect("as many parameters as were counted");
         let rate = self.rate * self.factors.next().unwrap_or(&1.0);

@@ -99,26 +99,26 @@ fn viewed(views: &str) -> Result<Config> {
 #[test]
 fn views_name_rows_once_and_numbers_on_an_axis() {
     let config = viewed(VIEWS).unwrap();
-    assert_eq!(config.shown(), [Shown::Table(3), Shown::Table(4), Shown::Figure(5)]);
-    let view = config.view(&Shown::Table(4)).unwrap();
+    assert_eq!(config.shown(), [Exhibit::Table(3), Exhibit::Table(4), Exhibit::Figure(5)]);
+    let view = config.view(&Exhibit::Table(4)).unwrap();
     assert_eq!((view.ensemble, view.printed("Full"), view.printed("w/o")), (2, "P", "w/o"));
     let claim = view.claim();
     assert_eq!((claim.row.as_str(), &claim.against[..]), ("Full", &["w/o".to_owned()][..]));
     assert_eq!(config.number("w/o", "train.batch"), Some(3.0));
     assert_eq!(config.number("Full", "train.batch"), Some(128.0));
-    let figure = config.view(&Shown::Figure(5)).unwrap();
+    let figure = config.view(&Exhibit::Figure(5)).unwrap();
     let rows = vec!["Full".to_owned(), "w/o".to_owned()];
-    let points = config.points(&Shown::Figure(5), &View { rows, ..figure.clone() }).unwrap();
+    let points = config.points(&Exhibit::Figure(5), &View { rows, ..figure.clone() }).unwrap();
     assert_eq!(points, [("w/o".to_owned(), 3.0), ("Full".to_owned(), 128.0)], "ascending");
     let wrong = View { x: Some("train.botch".into()), ..figure };
-    let line = config.points(&Shown::Figure(5), &wrong).unwrap_err().to_string();
+    let line = config.points(&Exhibit::Figure(5), &wrong).unwrap_err().to_string();
     assert!(line.contains("toy.toml, figure.5, x") && line.contains("`train.botch`"), "{line}");
     // The target's own table has no section here, so it shows all rows.
-    assert_eq!(config.view(&Shown::Table(3)).unwrap().rows, ["Full", "w/o"]);
-    assert_eq!(config.view(&Shown::Table(9)), None);
+    assert_eq!(config.view(&Exhibit::Table(3)).unwrap().rows, ["Full", "w/o"]);
+    assert_eq!(config.view(&Exhibit::Table(9)), None);
     let named = viewed(&VIEWS.replace("[table.4]", "[table.scratch]")).unwrap();
-    assert_eq!(named.shown()[1], Shown::Named("scratch".into()));
-    assert_eq!(named.view(&Shown::table("scratch")).unwrap().ensemble, 2);
+    assert_eq!(named.shown()[1], Exhibit::Named("scratch".into()));
+    assert_eq!(named.view(&Exhibit::table("scratch")).unwrap().ensemble, 2);
     config.row::<fne::FneConfig>("w/o").unwrap(); // views are not keys of the method
 }
 
@@ -155,7 +155,7 @@ fn rows_are_together_in_a_table() {
     let with = |table: &str| viewed(&format!("[table.4]\nrows = [\"Full\", \"w/o\"]\n{table}\n"));
     let all = "together = [\"Full\", \"w/o\"]\nprinted = { \"Full + w/o\" = \"P\" }\n\
         claim = { row = \"Full + w/o\", against = [\"Full\"] }";
-    let view = with(all).unwrap().view(&Shown::Table(4)).unwrap();
+    let view = with(all).unwrap().view(&Exhibit::Table(4)).unwrap();
     assert_eq!((view.joined(), view.printed(&view.joined())), ("Full + w/o".into(), "P"));
     for (table, want) in [
         (
@@ -299,9 +299,9 @@ fn a_target_begins_with_a_preset() {
         ("\"official\"", fne::Preset::Official),
         ("\"default\"", fne::Preset::Default),
     ] {
-        assert_eq!(row(name, "[row.A]\n"), preset.config(), "{name}");
+        assert_eq!(row(name, "[row.A]\n"), fne::FneConfig::preset(preset), "{name}");
     }
-    let mut want = fne::Preset::Paper.config();
+    let mut want = fne::FneConfig::preset(fne::Preset::Paper);
     (want.train.batch, want.sampler.tau) = (7, 0.25);
     assert_eq!(row("\"paper\"", "[train]\nbatch = 7\n[row.A]\nsampler.tau = 0.25\n"), want);
     // Another kind has other keys; `false` leaves a section out.
@@ -403,7 +403,7 @@ fn an_alias_names_a_table() {
         ("hubness-flickr8k-fne", "fne-flickr8k", "hubs"),
     ] {
         let (config, shown) = Config::find(&configs, alias).unwrap();
-        assert_eq!((config.name.as_str(), shown), (target, Some(Shown::table(table))));
+        assert_eq!((config.name.as_str(), shown), (target, Some(Exhibit::table(table))));
     }
     let (config, shown) = Config::find(&configs, "hal-scenes").unwrap();
     assert_eq!((config.name.as_str(), shown), ("hal-scenes", None));

@@ -16,7 +16,7 @@ use super::rows;
 
 /// A table or figure of the paper, by its number there, or a table of this project, by its name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Shown {
+pub enum Exhibit {
     /// `--table N`
     Table(u32),
     /// `--table NAME`: a table that no paper has.
@@ -25,7 +25,7 @@ pub enum Shown {
     Figure(u32),
 }
 
-impl Shown {
+impl Exhibit {
     /// The table that a command line or a section names: a number means a table of the paper.
     pub fn table(name: &str) -> Self {
         paper_number(name).map_or_else(|| Self::Named(name.to_owned()), Self::Table)
@@ -50,7 +50,7 @@ fn paper_number(name: &str) -> Option<u32> {
     name.parse().ok().filter(|&n| n > 0)
 }
 
-impl fmt::Display for Shown {
+impl fmt::Display for Exhibit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let kind = if matches!(self, Self::Figure(_)) { "figure" } else { "table" };
         write!(f, "{kind} {}", self.name())
@@ -155,7 +155,7 @@ pub(super) fn take(
     root: &mut Table,
     path: &Path,
     rows: &[(String, Table)],
-) -> Result<Vec<(Shown, View)>> {
+) -> Result<Vec<(Exhibit, View)>> {
     let mut views = Vec::new();
     for kind in ["table", "figure"] {
         let Some(sections) = root.remove(kind) else { continue };
@@ -179,22 +179,22 @@ pub(super) fn take(
 }
 
 /// The table or figure of a section, from its kind and name.
-fn shown(kind: &str, name: &str, at: &str) -> Result<Shown> {
+fn shown(kind: &str, name: &str, at: &str) -> Result<Exhibit> {
     let wrong = |expected: &str| Err(Error::invalid(at, expected, format!("`{name}`")));
     let plain = |name: &str| {
         let known = |c: char| c.is_ascii_alphanumeric() || c == '-';
         name.starts_with(|c: char| c.is_ascii_alphabetic()) && name.chars().all(known)
     };
     match (kind, paper_number(name)) {
-        ("table", Some(number)) => Ok(Shown::Table(number)),
-        ("table", None) if plain(name) => Ok(Shown::Named(name.to_owned())),
+        ("table", Some(number)) => Ok(Exhibit::Table(number)),
+        ("table", None) if plain(name) => Ok(Exhibit::Named(name.to_owned())),
         ("table", None) => wrong("a number of the paper, or a name of letters, digits and hyphens"),
-        (_, Some(number)) => Ok(Shown::Figure(number)),
+        (_, Some(number)) => Ok(Exhibit::Figure(number)),
         (_, None) => wrong("a number of the paper"),
     }
 }
 
-fn check(view: &View, at: &str, shown: &Shown, rows: &[(String, Table)]) -> Result<()> {
+fn check(view: &View, at: &str, shown: &Exhibit, rows: &[(String, Table)]) -> Result<()> {
     within(format!("{at}, ensemble"), view.ensemble, 1..=100)?;
     let joined = (!view.together.is_empty()).then(|| view.joined());
     let known = |key: &str, names: Vec<&String>| {
@@ -225,7 +225,7 @@ fn check(view: &View, at: &str, shown: &Shown, rows: &[(String, Table)]) -> Resu
 }
 
 /// Checks `together`: at least two different rows, in a table without ensembles.
-fn together(view: &View, at: &str, shown: &Shown) -> Result<()> {
+fn together(view: &View, at: &str, shown: &Exhibit) -> Result<()> {
     let wrong =
         |expected: &str, got: &str| Err(Error::invalid(format!("{at}, together"), expected, got));
     let all = &view.together;
@@ -239,14 +239,14 @@ fn together(view: &View, at: &str, shown: &Shown) -> Result<()> {
     match (all.len(), shown) {
         (0, _) => Ok(()),
         (1, _) => wrong("at least two rows", "one"),
-        (_, Shown::Figure(_)) => wrong("none in a figure", "rows"),
+        (_, Exhibit::Figure(_)) => wrong("none in a figure", "rows"),
         _ if view.ensemble > 1 => wrong("none beside ensemble", "rows"),
         _ => Ok(()),
     }
 }
 
 /// Checks the axis keys: a figure has either `x`, or `hubs` and `k`, or `sentences`; a table has none of them.
-fn drawn(view: &View, at: &str, shown: &Shown) -> Result<()> {
+fn drawn(view: &View, at: &str, shown: &Exhibit) -> Result<()> {
     let wrong = |key: &str, expected: &str, got: &str| {
         Err(Error::invalid(format!("{at}, {key}"), expected, got))
     };
@@ -256,27 +256,29 @@ fn drawn(view: &View, at: &str, shown: &Shown) -> Result<()> {
         ("k", view.k.is_some()),
         ("sentences", view.sentences),
     ];
-    if matches!(shown, Shown::Figure(_)) {
+    if matches!(shown, Exhibit::Figure(_)) {
         let keys = [("rescore", !view.rescore.is_empty()), ("alias", view.alias.is_some())];
         if let Some((key, _)) = keys.iter().find(|(_, given)| *given) {
             return wrong(key, "none in a figure", "a key");
         }
     }
     match (shown, given.map(|(_, given)| given)) {
-        (Shown::Table(_) | Shown::Named(_), _) => match given.iter().find(|(_, given)| *given) {
-            Some((key, _)) => wrong(key, "none: a table has no axis", "a key"),
-            None => Ok(()),
-        },
-        (Shown::Figure(_), [true, false, false, false] | [false, false, false, true]) => Ok(()),
-        (Shown::Figure(_), [.., true]) => wrong("sentences", "none beside x, hubs and k", "true"),
-        (Shown::Figure(_), [true, true, ..]) => wrong("hubs", "none beside x", "a direction"),
-        (Shown::Figure(_), [_, true, true, _]) => {
+        (Exhibit::Table(_) | Exhibit::Named(_), _) => {
+            match given.iter().find(|(_, given)| *given) {
+                Some((key, _)) => wrong(key, "none: a table has no axis", "a key"),
+                None => Ok(()),
+            }
+        }
+        (Exhibit::Figure(_), [true, false, false, false] | [false, false, false, true]) => Ok(()),
+        (Exhibit::Figure(_), [.., true]) => wrong("sentences", "none beside x, hubs and k", "true"),
+        (Exhibit::Figure(_), [true, true, ..]) => wrong("hubs", "none beside x", "a direction"),
+        (Exhibit::Figure(_), [_, true, true, _]) => {
             let most = Nearest::KEPT as u64;
             within(format!("{at}, k"), view.k.map_or(0, |k| k as u64), 1..=most)
         }
-        (Shown::Figure(_), [_, true, false, _]) => wrong("k", "the k of N_k", "none"),
-        (Shown::Figure(_), [_, false, true, _]) => wrong("k", "none without hubs", "a number"),
-        (Shown::Figure(_), [false, false, false, _]) => {
+        (Exhibit::Figure(_), [_, true, false, _]) => wrong("k", "the k of N_k", "none"),
+        (Exhibit::Figure(_), [_, false, true, _]) => wrong("k", "none without hubs", "a number"),
+        (Exhibit::Figure(_), [false, false, false, _]) => {
             wrong("x", "the key of the x axis, or hubs and k instead, or sentences", "none")
         }
     }

@@ -8,7 +8,7 @@ use itm_core::{Error, Result};
 use super::Experiment;
 use super::study::study;
 use crate::cli::{self, How, What};
-use crate::config::{Config, MOST_SEEDS, Shown, View, within};
+use crate::config::{Config, Exhibit, MOST_SEEDS, View, within};
 use crate::devices::devices;
 use crate::methods::{self, Kind};
 use crate::paper::{Corrections, Paper};
@@ -71,26 +71,26 @@ impl Experiment {
 }
 
 /// The table or figure that the command line names; the target's own table by default.
-fn view(what: &What, target: &Config) -> Result<(Shown, View)> {
+fn view(what: &What, target: &Config) -> Result<(Exhibit, View)> {
     let shown = match (&what.table, what.figure) {
-        (_, Some(n)) => Shown::Figure(n),
-        (Some(name), None) => Shown::table(name),
-        (None, None) => Shown::Table(target.target.table),
+        (_, Some(n)) => Exhibit::Figure(n),
+        (Some(name), None) => Exhibit::table(name),
+        (None, None) => Exhibit::Table(target.target.table),
     };
     if let Some(view) = target.view(&shown) {
         return Ok((shown, view));
     }
-    let known: Vec<_> = target.shown().iter().map(Shown::to_string).collect();
+    let known: Vec<_> = target.shown().iter().map(Exhibit::to_string).collect();
     let (place, got) = match shown {
-        Shown::Table(n) => ("--table", n.to_string()),
-        Shown::Named(name) => ("--table", format!("`{name}`")),
-        Shown::Figure(n) => ("--figure", n.to_string()),
+        Exhibit::Table(n) => ("--table", n.to_string()),
+        Exhibit::Named(name) => ("--table", format!("`{name}`")),
+        Exhibit::Figure(n) => ("--figure", n.to_string()),
     };
     Err(Error::invalid(place, format!("one of {}: {}", target.name, known.join(", ")), got))
 }
 
 /// Number of seeds: from the command line, or else from the target, so that every ensemble is full.
-fn seeds(what: &What, used: &Config, (shown, view): (&Shown, &View)) -> Result<u64> {
+fn seeds(what: &What, used: &Config, (shown, view): (&Exhibit, &View)) -> Result<u64> {
     let Some(count) = what.seeds else {
         return Ok(used.target.seeds.next_multiple_of(view.ensemble));
     };
@@ -106,7 +106,7 @@ fn seeds(what: &What, used: &Config, (shown, view): (&Shown, &View)) -> Result<u
 fn corrections(
     what: &What,
     target: &Config,
-    (shown, view): (&Shown, &View),
+    (shown, view): (&Exhibit, &View),
 ) -> Result<Option<Study>> {
     match &what.rescore {
         Some(methods) => study("--rescore", methods).map(Some),
@@ -116,7 +116,7 @@ fn corrections(
 }
 
 /// The table or figure with the rows that the command line names, in the target's order; by default all its rows.
-fn with_rows(mut view: View, what: &What, used: &Config, shown: &Shown) -> Result<View> {
+fn with_rows(mut view: View, what: &What, used: &Config, shown: &Exhibit) -> Result<View> {
     if let Some(in_use) = used.view(shown) {
         view.rows = in_use.rows; // a substitute's table has the substitute's rows, which may be more
     }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use itm_core::data::Part;
+use itm_core::data::SplitData;
 use itm_report::format;
 
 use super::Experiment;
@@ -17,7 +17,7 @@ impl Experiment {
     pub(crate) fn lines(&self, out: Option<&Path>) -> String {
         let (source, data, target) = (self.source(), self.data(), &self.target);
         let seeds: Vec<_> = self.seeds.iter().map(u64::to_string).collect();
-        let size = |part: &Part| {
+        let size = |part: &SplitData| {
             format!("{} images, {} captions", part.pairs.images(), part.pairs.texts())
         };
         let threads = system::threads();

@@ -21,7 +21,7 @@ use hubness::study::Study;
 use itm_core::data::Dataset;
 use itm_core::eval::Protocol;
 
-use crate::config::{Config, Shown, View};
+use crate::config::{Config, Exhibit, View};
 use crate::methods::Kind;
 use crate::paper::{Corrections, Paper};
 use crate::plan::{Memory, Room};
@@ -40,7 +40,7 @@ pub(crate) struct Experiment {
     pub(crate) paper: Paper,
     /// What the paper prints for the corrections of the rows.
     pub(crate) printed: Corrections,
-    pub(crate) shown: Shown,
+    pub(crate) shown: Exhibit,
     /// The table or figure that is made, with the rows that the command names.
     pub(crate) view: View,
     /// How the test split is evaluated.
@@ -96,10 +96,10 @@ impl Experiment {
     pub(crate) fn folder(&self) -> PathBuf {
         let path = self.run.dir().path();
         match &self.shown {
-            Shown::Table(n) if *n == self.target.target.table => path.to_path_buf(),
-            Shown::Table(n) => path.join(format!("table-{n}")),
-            Shown::Named(name) => path.join(format!("table-{name}")),
-            Shown::Figure(n) => path.join(format!("figure-{n}")),
+            Exhibit::Table(n) if *n == self.target.target.table => path.to_path_buf(),
+            Exhibit::Table(n) => path.join(format!("table-{n}")),
+            Exhibit::Named(name) => path.join(format!("table-{name}")),
+            Exhibit::Figure(n) => path.join(format!("figure-{n}")),
         }
     }
 }

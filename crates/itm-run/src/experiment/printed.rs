@@ -3,7 +3,7 @@
 use itm_kernels::Precision;
 
 use super::Experiment;
-use crate::config::{ClaimConfig, Shown};
+use crate::config::{ClaimConfig, Exhibit};
 use crate::paper::{PaperData, Printed};
 use crate::report::{CCA, Claim};
 
@@ -22,8 +22,8 @@ impl Experiment {
     /// The number of the paper's table; `None` for figures and for tables that no paper has: they have no printed numbers.
     pub(crate) fn paper_table(&self) -> Option<u32> {
         match self.shown {
-            Shown::Table(n) => Some(n),
-            Shown::Named(_) | Shown::Figure(_) => None,
+            Exhibit::Table(n) => Some(n),
+            Exhibit::Named(_) | Exhibit::Figure(_) => None,
         }
     }
 

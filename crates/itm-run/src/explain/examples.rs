@@ -5,7 +5,9 @@ use itm_core::scored::Scored;
 
 use super::queries::{ANSWERS, Queries, false_negatives};
 use crate::measures::{BySeed, Measure, Trial};
-use crate::report::{Answer, Example, Item, Mark, Report, Section, Shown, shown_examples};
+use crate::report::{
+    AnswerNumbers, Example, Item, Mark, RankedItem, Report, Section, shown_examples,
+};
 use crate::source::Source;
 use crate::split::Split;
 
@@ -37,7 +39,7 @@ impl Measure for Examples {
     }
 
     fn section(&self, report: &Report) -> Result<Section> {
-        Ok(pictures("Retrieved examples", &self.found, report, Shown::Scores))
+        Ok(pictures("Retrieved examples", &self.found, report, AnswerNumbers::Scores))
     }
 }
 
@@ -57,12 +59,17 @@ impl Measure for FalseNegatives {
     }
 
     fn section(&self, report: &Report) -> Result<Section> {
-        Ok(pictures("Most probable false negatives", &self.0, report, Shown::Probabilities))
+        Ok(pictures("Most probable false negatives", &self.0, report, AnswerNumbers::Probabilities))
     }
 }
 
 /// The examples of the first row that has any.
-fn pictures(title: &str, found: &BySeed<Vec<Example>>, report: &Report, numbers: Shown) -> Section {
+fn pictures(
+    title: &str,
+    found: &BySeed<Vec<Example>>,
+    report: &Report,
+    numbers: AnswerNumbers,
+) -> Section {
     let of_rows = found.rows(report, |seeds| Some(shown_examples(seeds[0], numbers)));
     let pictures = of_rows.into_iter().flatten().next().unwrap_or_default();
     Section { pictures, ..Section::new(title) }
@@ -86,7 +93,7 @@ fn examples(row: &str, scored: &dyn Scored, source: &Source) -> Result<Vec<Examp
     let (n, m) = (scored.images(), scored.texts());
     for i in queries.images {
         let row_of = scored.block(i..i + 1, 0..m)?;
-        let answer = |&t: &usize| Answer {
+        let answer = |&t: &usize| RankedItem {
             item: caption(t),
             score: f64::from(row_of.values()[t]),
             mark: mark(i, t),
@@ -96,7 +103,7 @@ fn examples(row: &str, scored: &dyn Scored, source: &Source) -> Result<Vec<Examp
     }
     for t in queries.captions {
         let column = scored.block(0..n, t..t + 1)?.transpose();
-        let answer = |&i: &usize| Answer {
+        let answer = |&i: &usize| RankedItem {
             item: image(i),
             score: f64::from(column.values()[i]),
             mark: mark(i, t),
@@ -112,7 +119,7 @@ fn example(
     query: Item,
     ranking: &[usize],
     own: impl Fn(&usize) -> bool,
-    answer: impl Fn(&usize) -> Answer,
+    answer: impl Fn(&usize) -> RankedItem,
 ) -> Example {
     Example {
         row: row.into(),
@@ -144,7 +151,7 @@ mod tests {
             // Only true answers without annotation come before the first annotated answer.
             let first = example.answers.iter().position(|a| a.mark == Mark::Annotated);
             assert!(first.is_none_or(|first| example.annotated_rank == Some(first + 1)));
-            for Answer { score, mark, .. } in &example.answers {
+            for RankedItem { score, mark, .. } in &example.answers {
                 let want = [Mark::Other, Mark::Annotated, Mark::TrueNotAnnotated];
                 assert_eq!(*mark, want[*score as usize - 1]);
             }

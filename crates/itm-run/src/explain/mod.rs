@@ -167,7 +167,7 @@ fn text(example: &Example) -> String {
         Item::Image(picture) => clean(&picture.name),
         Item::Caption(text) => format!("\"{}\"", clean(text)),
     };
-    let answer = |a: &report::Answer| {
+    let answer = |a: &report::RankedItem| {
         let mark = if a.mark == Mark::TrueNotAnnotated { "  (true)" } else { "" };
         format!("  {:.4}  {}{mark}", a.score, name(&a.item))
     };

@@ -8,7 +8,7 @@ use itm_core::scored::Scored;
 use itm_core::{Error, Result, ScoreMatrix};
 
 use crate::cli;
-use crate::report::{Answer, Example, Item, Mark};
+use crate::report::{Example, Item, Mark, RankedItem};
 use crate::source::Source;
 use crate::split::Split;
 
@@ -98,7 +98,7 @@ pub(super) fn false_negatives(
             .iter()
             .map(|c| {
                 let (item, mark) = answer(c.item);
-                Answer { item, score: c.probability, mark }
+                RankedItem { item, score: c.probability, mark }
             })
             .collect(),
         annotated_rank: None,

@@ -14,7 +14,7 @@ use crate::report::{Report, Row, Section, coloured, of_rows};
 
 /// The course of every training.
 #[derive(Debug, Default)]
-pub(crate) struct Course(BySeed<Curve>);
+pub(crate) struct Courses(BySeed<Curve>);
 
 /// The course of one training.
 #[derive(Debug, Clone, Default)]
@@ -25,7 +25,7 @@ struct Curve {
     validation_rsum: Vec<Point>,
 }
 
-impl Measure for Course {
+impl Measure for Courses {
     fn look(&self, trial: &Trial) -> Result<()> {
         if let Some(trained) = trial.trained {
             self.0.put(trial, Curve::new(trained.log, trained.model.plan.epoch_steps()));

@@ -1,10 +1,10 @@
 //! FNE for the runner: its inputs, and how its model is built.
 
-use fne::{Exclude, Fne, FneConfig, Preset, TrainConfig};
+use fne::{Exclude, Fne, FneConfig, TrainConfig};
 use itm_core::Result;
 use itm_core::learn::Method;
 
-use super::targets::preset_sections;
+use super::targets::sections;
 use super::{Facts, Given, Kind, Recipe, towers};
 use crate::train::{Course, LastBatch};
 
@@ -12,7 +12,7 @@ pub(super) const KIND: Kind = Kind {
     name: "fne",
     about_hubs: false,
     recipe: |config, row| Ok(Box::new(config.row::<FneConfig>(row)?)),
-    preset: |name| preset_sections(name, Preset::config),
+    preset: |preset| sections(FneConfig::preset(preset)),
     measures: |_| vec![],
     judge: |_, _, _| Ok(None),
 };

@@ -1,12 +1,11 @@
 //! HAL and its rivals for the runner: their inputs, and how their models are built.
 
-use hubness::Preset;
 use hubness::training::{Hal, HalConfig, HalTrainConfig, Objective};
 use itm_core::Result;
 use itm_core::learn::Method;
 use itm_kernels::Precision;
 
-use super::targets::preset_sections;
+use super::targets::sections;
 use super::{Facts, Given, Kind, Recipe, towers};
 use crate::train::{Course, LastBatch};
 
@@ -14,7 +13,7 @@ pub(super) const KIND: Kind = Kind {
     name: "hal",
     about_hubs: true,
     recipe: |config, row| Ok(Box::new(config.row::<HalConfig>(row)?)),
-    preset: |name| preset_sections(name, |preset: Preset| preset.training(Objective::Sum)),
+    preset: |preset| sections(HalConfig::preset(preset, Objective::Sum)),
     measures: |_| vec![],
     judge: |_, _, _| Ok(None),
 };

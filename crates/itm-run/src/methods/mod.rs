@@ -1,8 +1,12 @@
-//! The methods that can be trained: each has a file here, and an entry in [`ALL`].
+//! The methods that can be trained: each has a file here, an entry in [`ALL`], and a feature with its name.
 
+#[cfg(feature = "fne")]
 mod fne;
+#[cfg(feature = "hal")]
 mod hal;
+#[cfg(feature = "naaf")]
 mod naaf;
+#[cfg(feature = "tags-dc")]
 mod tags_dc;
 mod targets;
 mod towers;
@@ -14,7 +18,7 @@ use itm_core::data::WordVectors;
 use itm_core::learn::{Items, Method};
 use itm_core::start::{InputStatistics, Start};
 use itm_core::text::{Marks, Word};
-use itm_core::{Error, Relevance, Result};
+use itm_core::{Error, Preset, Relevance, Result};
 use itm_kernels::Precision;
 use maud::Markup;
 use toml::Table;
@@ -26,7 +30,9 @@ use crate::report::Pair;
 use crate::split::Split;
 use crate::train::Course;
 
+#[cfg(feature = "negatives")]
 pub use self::tags_dc::Negatives;
+#[cfg(feature = "negatives")]
 pub(crate) use self::tags_dc::{ModelSplit, TrainedModel, filler};
 pub use crate::encoded::{Captions, Cleaning};
 pub use crate::inputs::Sees;
@@ -38,8 +44,17 @@ pub use crate::starts::ClosedForm;
 #[cfg(feature = "search")]
 pub(crate) const SEARCHED: &str = "fne-scenes";
 
-/// Every method.
-pub const ALL: [&Kind; 4] = [&fne::KIND, &hal::KIND, &naaf::KIND, &tags_dc::KIND];
+/// Every method of this build.
+pub const ALL: &[&Kind] = &[
+    #[cfg(feature = "fne")]
+    &fne::KIND,
+    #[cfg(feature = "hal")]
+    &hal::KIND,
+    #[cfg(feature = "naaf")]
+    &naaf::KIND,
+    #[cfg(feature = "tags-dc")]
+    &tags_dc::KIND,
+];
 
 /// What is known about a method before there is a configuration.
 #[derive(Debug)]
@@ -50,8 +65,8 @@ pub struct Kind {
     pub about_hubs: bool,
     /// Reads a row.
     recipe: fn(&Config, &str) -> Result<Box<dyn Recipe>>,
-    /// The sections of a preset by its name.
-    preset: fn(&str) -> Table,
+    /// The sections of a preset.
+    preset: fn(Preset) -> Table,
     /// What reports show only of this method.
     measures: fn(&Config) -> Vec<Box<dyn Measure>>,
     /// Shows how a model judges the words of captions beside images, if the method does that.
@@ -65,13 +80,17 @@ impl Kind {
     /// The method of a target.
     ///
     /// # Errors
-    /// If there is no such method; the error names all methods.
+    /// If there is no such method; the error names all methods. A build without all methods cannot know, and names the feature.
     pub fn of(config: &Config) -> Result<&'static Self> {
         let method = &config.target.method;
-        ALL.into_iter().find(|kind| kind.name == method).ok_or_else(|| {
-            let known = ALL.map(|kind| kind.name).join(", ");
-            let place = config.place("target.method");
-            Error::invalid(place, format!("one of {known}"), format!("`{method}`"))
+        ALL.iter().copied().find(|kind| kind.name == method).ok_or_else(|| {
+            let place = format!("{} = \"{method}\"", config.place("target.method"));
+            if cfg!(not(feature = "methods")) {
+                return Error::Feature { place, feature: "methods" };
+            }
+            let known: Vec<_> = ALL.iter().map(|kind| kind.name).collect();
+            let expected = format!("one of {}", known.join(", "));
+            Error::invalid(config.place("target.method"), expected, format!("`{method}`"))
         })
     }
 

@@ -6,10 +6,10 @@ use itm_core::learn::Method;
 use itm_core::start::TextForm;
 use itm_core::{Error, Result};
 use itm_kernels::Precision;
-use naaf::{Boundary, Naaf, NaafConfig, NaafEncoders, NaafTrainConfig, Preset, VectorsFrom};
+use naaf::{Boundary, Naaf, NaafConfig, NaafEncoders, NaafTrainConfig, VectorsFrom};
 
 use self::word_scores::WordScores;
-use super::targets::preset_sections;
+use super::targets::sections;
 use super::{ClosedForm, Facts, Given, Kind, Recipe, Sees, towers};
 use crate::train::{Course, LastBatch};
 
@@ -17,7 +17,7 @@ pub(super) const KIND: Kind = Kind {
     name: "naaf",
     about_hubs: false,
     recipe: |config, row| Ok(Box::new(config.row::<NaafConfig>(row)?)),
-    preset: |name| preset_sections(name, Preset::config),
+    preset: |preset| sections(NaafConfig::preset(preset)),
     measures: |_| vec![Box::new(WordScores::default())],
     judge: |_, _, _| Ok(None),
 };

@@ -16,14 +16,14 @@ use itm_core::{Error, Result};
 use tags_dc::config::{Published, TagsDcConfig};
 use tags_dc::phrases::Duplicates;
 use tags_dc::train::{Caption, Marks, TagsDc};
-use tags_dc::{Aligned, MaskBy, Preset};
+use tags_dc::{Aligned, MaskBy};
 
 pub use tags_dc::cli::negatives::RunNegatives as Negatives;
 pub(crate) use tags_dc::cli::negatives::{ModelSplit, TrainedModel};
 
 use self::edited::EditedCaptions;
 use self::synthetic::SyntheticSentences;
-use super::targets::preset_sections;
+use super::targets::sections;
 use super::{Captions, Cleaning, ClosedForm, Facts, Given, Kind, Recipe, Sees, Sizes};
 use crate::config::Config;
 use crate::measures::Measure;
@@ -35,7 +35,7 @@ pub(super) const KIND: Kind = Kind {
     name: "tags-dc",
     about_hubs: false,
     recipe: |config, row| Ok(Box::new(config.row::<TagsDcConfig>(row)?)),
-    preset: |name| preset_sections(name, Preset::tags),
+    preset: |preset| sections(TagsDcConfig::tags(preset)),
     measures,
     judge: judged::pairs,
 };

@@ -3,26 +3,19 @@
 use std::path::{Path, PathBuf};
 
 use itm_core::files::read_text;
-use itm_core::{Error, Result};
+use itm_core::{Error, Preset, Result};
 use serde::Serialize;
-use serde::de::value::StrDeserializer;
-use serde::de::{DeserializeOwned, value};
 use toml::{Table, Value};
 
 use super::ALL;
-use crate::config::{self, Config, Shown, override_with, whole};
+use crate::config::{self, Config, Exhibit, override_with, whole};
 
-/// The presets of every method.
-const PRESETS: [&str; 3] = ["paper", "official", "default"];
+/// The presets of every method, as files name them.
+const PRESETS: &str = "paper, official, default";
 
-/// The sections of a preset, as a file has them. `config` makes the configuration of a preset.
-pub(super) fn preset_sections<P: DeserializeOwned, C: Serialize>(
-    name: &str,
-    config: impl FnOnce(P) -> C,
-) -> Table {
-    let name: StrDeserializer<value::Error> = StrDeserializer::new(name);
-    let preset = P::deserialize(name).expect("every method has every preset");
-    Table::try_from(config(preset)).expect("sections of keys")
+/// A preset of a method, as a file has it.
+pub(super) fn sections(preset: impl Serialize) -> Table {
+    Table::try_from(preset).expect("sections of keys")
 }
 
 impl Config {
@@ -48,7 +41,7 @@ impl Config {
     ///
     /// # Errors
     /// As [`load`](Self::load).
-    pub fn find(folder: &Path, name: &str) -> Result<(Self, Option<Shown>)> {
+    pub fn find(folder: &Path, name: &str) -> Result<(Self, Option<Exhibit>)> {
         if !folder.join(format!("{name}.toml")).is_file()
             && let Some((_, target, shown)) =
                 aliases(folder)?.into_iter().find(|(alias, ..)| alias == name)
@@ -72,26 +65,26 @@ impl Config {
 /// A file with the sections of its preset.
 fn with_preset(path: &Path, mut own: Table) -> Result<Table> {
     let Some(preset) = own.remove("preset") else { return Ok(own) };
-    let Some(name) = preset.as_str().filter(|name| PRESETS.contains(name)) else {
+    let Ok(named) = preset.clone().try_into::<Preset>() else {
         let place = format!("{}, preset", path.display());
         let got = preset.as_str().map_or(preset.to_string(), |name| format!("`{name}`"));
-        return Err(Error::invalid(place, format!("one of {}", PRESETS.join(", ")), got));
+        return Err(Error::invalid(place, format!("one of {PRESETS}"), got));
     };
     let method = own.get("target").and_then(|target| target.get("method")).and_then(Value::as_str);
     let Some(kind) = ALL.iter().find(|kind| Some(kind.name) == method) else {
-        return Ok(own); // an error of `target.method`
+        return Ok(own); // no such method, or none of this build: `Kind::of` says so
     };
-    let mut all = (kind.preset)(name);
+    let mut all = (kind.preset)(named);
     override_with(&mut all, &own);
     Ok(all)
 }
 
 /// The aliases of a folder: names of tables, with their targets. A target that is broken has none.
-fn aliases(folder: &Path) -> Result<Vec<(String, Config, Shown)>> {
+fn aliases(folder: &Path) -> Result<Vec<(String, Config, Exhibit)>> {
     let targets = Config::names(folder)?.into_iter();
     let targets = targets.filter_map(|name| Config::load(folder, &name).ok());
     let of = |target: Config| {
-        let named = |shown: Shown| Some((target.view(&shown)?.alias?, target.clone(), shown));
+        let named = |shown: Exhibit| Some((target.view(&shown)?.alias?, target.clone(), shown));
         target.shown().into_iter().filter_map(named).collect::<Vec<_>>()
     };
     Ok(targets.flat_map(of).collect())

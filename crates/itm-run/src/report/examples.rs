@@ -3,12 +3,12 @@
 use base64::prelude::{BASE64_STANDARD, Engine};
 use maud::{Markup, html};
 
-use super::{Answer, Example, Item, Mark};
-use crate::source::Picture;
+use super::{Example, Item, Mark, RankedItem};
+use crate::source::Thumbnail;
 
 /// What the numbers beside the answers are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Shown {
+pub(crate) enum AnswerNumbers {
     /// What the row ranks by.
     Scores,
     /// P(match | s) of items that are not annotated.
@@ -16,12 +16,12 @@ pub(crate) enum Shown {
 }
 
 /// Renders nothing if there is no example.
-pub(crate) fn render(examples: &[Example], numbers: Shown) -> Markup {
+pub(crate) fn render(examples: &[Example], numbers: AnswerNumbers) -> Markup {
     let said = match numbers {
-        Shown::Scores => {
+        AnswerNumbers::Scores => {
             "Numbers are the scores of the row: cosines, or logits of a model that reads both sides together."
         }
-        Shown::Probabilities => {
+        AnswerNumbers::Probabilities => {
             "Annotated items are left out. Numbers: the probability that an item is a false negative, \
              given its similarity, by the posterior at the end of training."
         }
@@ -39,7 +39,7 @@ pub(crate) fn render(examples: &[Example], numbers: Shown) -> Markup {
     }
 }
 
-fn one(example: &Example, numbers: Shown) -> Markup {
+fn one(example: &Example, numbers: AnswerNumbers) -> Markup {
     let is_image = |item: &Item| matches!(item, Item::Image(_));
     let pictures = example.answers.iter().any(|a| is_image(&a.item));
     html! {
@@ -56,15 +56,15 @@ fn one(example: &Example, numbers: Shown) -> Markup {
     }
 }
 
-fn judged(answer: &Answer, numbers: Shown) -> Markup {
+fn judged(answer: &RankedItem, numbers: AnswerNumbers) -> Markup {
     let (class, word) = match answer.mark {
         Mark::Annotated => ("annotated", "✓ annotated"),
         Mark::TrueNotAnnotated => ("true", "≈ true"),
         Mark::Other => ("other", "✗"),
     };
     let places = match numbers {
-        Shown::Scores => 2,
-        Shown::Probabilities => 4, // the prior alone is 0.0001
+        AnswerNumbers::Scores => 2,
+        AnswerNumbers::Probabilities => 4, // the prior alone is 0.0001
     };
     html! {
         li class=(class) {
@@ -83,14 +83,14 @@ fn item(item: &Item) -> Markup {
     html! {
         @match item {
             Item::Caption(text) => q { (text) },
-            Item::Image(Picture { name, bytes, .. }) if bytes.is_empty() => span.absent { (name) },
+            Item::Image(Thumbnail { name, bytes, .. }) if bytes.is_empty() => span.absent { (name) },
             Item::Image(picture) => img src=(data_url(picture)) alt=(picture.name);,
         }
     }
 }
 
 /// The picture as a `data:` address.
-pub(crate) fn data_url(picture: &Picture) -> String {
+pub(crate) fn data_url(picture: &Thumbnail) -> String {
     format!("data:{};base64,{}", picture.mime, BASE64_STANDARD.encode(&picture.bytes))
 }
 
@@ -101,10 +101,14 @@ mod tests {
     #[test]
     fn marks_and_scores_stand_beside_their_items() {
         let answer =
-            |text: &str, score, mark| Answer { item: Item::Caption(text.into()), score, mark };
+            |text: &str, score, mark| RankedItem { item: Item::Caption(text.into()), score, mark };
         let example = Example {
             row: "Full".into(),
-            query: Item::Image(Picture { name: "7.jpg".into(), mime: "image/png", bytes: vec![] }),
+            query: Item::Image(Thumbnail {
+                name: "7.jpg".into(),
+                mime: "image/png",
+                bytes: vec![],
+            }),
             answers: vec![
                 answer("one", 0.514, Mark::Annotated),
                 answer("two", -0.2, Mark::TrueNotAnnotated),
@@ -112,7 +116,7 @@ mod tests {
             ],
             annotated_rank: Some(1),
         };
-        let out = one(&example, Shown::Scores).into_string();
+        let out = one(&example, AnswerNumbers::Scores).into_string();
         let items: Vec<_> =
             out.split("<li ").skip(1).map(|i| i.split("</li>").next().unwrap()).collect();
         let has = |k: usize, parts: &[&str]| {
@@ -122,7 +126,7 @@ mod tests {
         has(1, &["class=\"true\"", "<q>two</q>", "≈ true", ">−0.20<"]);
         has(2, &["class=\"other\"", "<q>three</q>", "✗"]);
         assert!(!items[2].contains("score") && out.contains("best annotated item at rank 1"));
-        let probable = one(&example, Shown::Probabilities).into_string();
+        let probable = one(&example, AnswerNumbers::Probabilities).into_string();
         assert!(probable.contains(">0.5140<"), "{probable}");
         assert!(out.contains("<span class=\"absent\">7.jpg</span>") && !out.contains("<img"));
     }

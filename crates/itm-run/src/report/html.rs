@@ -3,7 +3,7 @@
 use itm_report::html::{self, again, facts, grid, prose, section, titled};
 use maud::{Markup, html};
 
-use super::examples::{self, Shown};
+use super::examples::{self, AnswerNumbers};
 use super::json::Report;
 use super::verdict::{self, Outcome};
 use super::{Example, PairMaps, Section, tables, word_pictures};
@@ -31,7 +31,7 @@ pub(super) fn render(report: &Report, sections: &[&Section]) -> String {
 
 /// A page of queries with their most probable false negatives; nothing is loaded from elsewhere.
 pub(crate) fn explained(title: &str, found: &[Example]) -> String {
-    headed(title, examples::render(found, Shown::Probabilities))
+    headed(title, examples::render(found, AnswerNumbers::Probabilities))
 }
 
 /// A page of pictures with the maps of words laid over them, or with regions and effects; nothing is loaded from elsewhere.

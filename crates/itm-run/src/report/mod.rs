@@ -25,9 +25,9 @@ use itm_core::learn::WordMap;
 use maud::{Markup, html};
 
 use crate::checkpoint::write_atomically;
-use crate::source::Picture;
+use crate::source::Thumbnail;
 
-pub(crate) use self::examples::{Shown, data_url, render as shown_examples};
+pub(crate) use self::examples::{AnswerNumbers, data_url, render as shown_examples};
 pub(crate) use self::html::{explained, headed, maps_page};
 pub(crate) use self::json::{
     CI95_UNIT, Claim, Comparison, Figure, FigurePoint, Measured, Numbers, PaperNumbers,
@@ -56,7 +56,7 @@ pub(crate) const CCA: &str = "CCA (closed form)";
 #[derive(Clone, Debug)]
 pub(crate) struct PairMaps {
     /// The image.
-    pub(crate) picture: Picture,
+    pub(crate) picture: Thumbnail,
     /// The caption.
     pub(crate) caption: String,
     /// What the two are to each other.
@@ -116,14 +116,14 @@ pub(crate) struct Example {
     /// The query.
     pub(crate) query: Item,
     /// The first answers in order, usually five.
-    pub(crate) answers: Vec<Answer>,
+    pub(crate) answers: Vec<RankedItem>,
     /// Rank of the best annotated item, counted from 1.
     pub(crate) annotated_rank: Option<usize>,
 }
 
 /// A retrieved item.
 #[derive(Clone, Debug)]
-pub(crate) struct Answer {
+pub(crate) struct RankedItem {
     /// What was retrieved.
     pub(crate) item: Item,
     /// Its score.
@@ -147,7 +147,7 @@ pub(crate) enum Mark {
 #[derive(Clone, Debug)]
 pub(crate) enum Item {
     /// An image.
-    Image(Picture),
+    Image(Thumbnail),
     /// A caption.
     Caption(String),
 }

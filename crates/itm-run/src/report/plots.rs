@@ -41,8 +41,8 @@ pub(super) fn recall(report: &Report) -> Vec<Figure> {
     let apart = chance.map_or(String::new(), |row| {
         format!("; {CHANCE}, {}, is not drawn", points(row.measured.rsum))
     });
-    type Side = (Recalls, Option<[[f64; 2]; 3]>); // the recalls and, if known, their intervals
-    let bars = |title: &str, of: fn(&Measured) -> Side| {
+    type Bar = (Recalls, Option<[[f64; 2]; 3]>); // the recalls and, if known, their intervals
+    let bars = |title: &str, of: fn(&Measured) -> Bar| {
         let row = |&(row, series): &(&Row, u8)| {
             let (values, intervals) = of(&row.measured);
             figure::RecallBars {

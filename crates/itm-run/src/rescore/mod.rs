@@ -20,7 +20,7 @@ use std::time::Instant;
 use hubness::report::Report;
 use hubness::rows;
 use hubness::study::{ItemNames, Study, Test, Validation};
-use itm_core::data::Part;
+use itm_core::data::SplitData;
 use itm_core::eval::Fold;
 use itm_core::scored::{EmbeddingRows, Scored, Similarity};
 use itm_core::{Error, Pairs, Relevance, Result};
@@ -124,7 +124,7 @@ impl Set {
     }
 }
 
-fn image_name(part: &Part, image: usize) -> String {
+fn image_name(part: &SplitData, image: usize) -> String {
     let file = &part.images[image];
     match part.pairs.texts_of(image).first() {
         Some(&text) => one_line(&format!("{file}: {}", part.captions[text])),

@@ -9,10 +9,10 @@ use itm_core::significance::{Interval, Measures};
 use itm_core::{Result, significance};
 
 use self::comparisons::comparisons;
-use crate::config::Shown;
+use crate::config::Exhibit;
 use crate::experiment::Experiment;
 use crate::explain::{Examples, FalseNegatives, Pointing};
-use crate::measures::{Audit, Course, Hubs, Judgements, Measure};
+use crate::measures::{Audit, Courses, Hubs, Judgements, Measure};
 use crate::paper::PaperData;
 use crate::report::{
     BAYES, CHANCE, CI95_UNIT, Figure, FigurePoint, Measured, Numbers, ORACLE, PaperReference,
@@ -40,15 +40,15 @@ pub(crate) fn measures<'a>(
     }
     if experiment.counts_hubs() {
         let figure = match experiment.shown {
-            Shown::Figure(number) => experiment.view.distribution().map(|of| (number, of)),
-            Shown::Table(_) | Shown::Named(_) => None,
+            Exhibit::Figure(number) => experiment.view.distribution().map(|of| (number, of)),
+            Exhibit::Table(_) | Exhibit::Named(_) => None,
         };
         all.push(Box::new(Hubs::new(figure, |name| experiment.printed_line(name)?.hs_sum)));
     }
     if !experiment.run.source.judgements.is_empty() {
         all.push(Box::new(Judgements::default()));
     }
-    all.push(Box::new(Course::default()));
+    all.push(Box::new(Courses::default()));
     all.push(Box::new(Audit::default()));
     all.push(Box::new(FalseNegatives::default()));
     all.push(Box::new(Pointing::default()));
@@ -125,7 +125,7 @@ impl Results {
 /// The curve of a figure: its rows by the number on the x axis.
 fn figure(experiment: &Experiment) -> Option<Figure> {
     let Experiment { shown, view, run, .. } = experiment;
-    let (&Shown::Figure(number), Some(key)) = (shown, &view.x) else { return None };
+    let (&Exhibit::Figure(number), Some(key)) = (shown, &view.x) else { return None };
     let points = run.config.points(shown, view).ok()?; // checked when the experiment was built
     let points = points.into_iter().map(|(row, x)| FigurePoint { row, x }).collect();
     Some(Figure { number, x: key.clone(), points })

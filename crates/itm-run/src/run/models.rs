@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use itm_core::cca::{Cca, CcaOptions, StartInputs};
-use itm_core::data::{Dataset, Embeddings, Features, Part, WordVectors};
+use itm_core::data::{Dataset, Embeddings, Features, SplitData, WordVectors};
 use itm_core::start::{BagPooling, InputStatistics, Start, TextForm, mean_regions};
 use itm_core::text::Terms;
 use itm_core::{Error, Result, ScoreMatrix};
@@ -157,9 +157,9 @@ impl Run {
 }
 
 /// A split with the mean of an image's regions as its only row, as a start of regions reads it.
-fn of_regions(part: &Part) -> Result<Part> {
+fn of_regions(part: &SplitData) -> Result<SplitData> {
     let images = part.regions.as_ref().map(mean_regions).transpose()?.unwrap_or_default();
-    Ok(Part {
+    Ok(SplitData {
         features: Features::default(),
         embeddings: Embeddings { images, texts: Features::default() },
         regions: None,

@@ -1,7 +1,7 @@
 //! Data as rows read them, closed forms that weights begin with, ready word vectors.
 
 use itm_core::cca::{Cca, CcaOptions, StartInputs};
-use itm_core::data::{Dataset, Part, Regions};
+use itm_core::data::{Dataset, Regions, SplitData};
 use itm_core::start::{BagPooling, Start, StartOptions, TextForm};
 use itm_core::text::{Marks, Terms};
 use itm_core::vision::Transform;
@@ -126,7 +126,7 @@ fn the_closed_form_of_regions_is_that_of_their_mean() {
     let (config, source) = testing::small_target("naaf-scenes", &[]);
     let mut run = Run::new(config, source, vec![Device::flex()]).unwrap();
     let mut plain = run.source.dataset.clone();
-    let parts = |data: &mut Dataset, change: &dyn Fn(&mut Part, Features)| {
+    let parts = |data: &mut Dataset, change: &dyn Fn(&mut SplitData, Features)| {
         for part in [&mut data.train, &mut data.val, &mut data.test] {
             let all = part.features.clone();
             let values = (0..all.rows()).flat_map(|i| all.row(i)[..20].to_vec()).collect();

@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use image::{DynamicImage, RgbImage};
 use itm_core::cca::{Cca, CcaOptions, Projection};
-use itm_core::data::{Dataset, Embeddings, Features, Part, sha256_hex, upright_image};
+use itm_core::data::{Dataset, Embeddings, Features, SplitData, sha256_hex, upright_image};
 use itm_core::files::{read, sha256_of};
 use itm_core::output::write_bytes;
 use itm_core::vision::Transform;
@@ -182,7 +182,7 @@ fn captioned(
             dim: all[0].len(),
             values: chosen.iter().flat_map(|&i| all[i].iter().copied()).collect(),
         };
-        Ok::<_, Error>(Part {
+        Ok::<_, Error>(SplitData {
             features: Features { dim: 0, values: vec![] },
             embeddings: Embeddings {
                 images: rows(&image_rows, &images),

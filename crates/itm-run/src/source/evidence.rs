@@ -7,7 +7,7 @@ use itm_core::data::Dataset;
 use crate::config::{DatasetName, Target};
 
 /// What a folder is called in a report.
-pub(super) struct Identity {
+pub(super) struct DatasetTitle {
     /// The published set, if the data are that set.
     pub(super) known: Option<DatasetName>,
     pub(super) title: String,
@@ -70,7 +70,7 @@ pub(super) fn identify(
     data: &Dataset,
     declared: Option<&str>,
     folder: &Path,
-) -> Identity {
+) -> DatasetTitle {
     let asked = target.dataset;
     let called =
         declared.and_then(|name| DatasetName::ALL.into_iter().find(|set| set.folder() == name));
@@ -98,7 +98,7 @@ pub(super) fn identify(
         )),
         _ => Some(format!("the target is for {}, but the data declare {title}", asked.title())),
     };
-    Identity { known, title, note }
+    DatasetTitle { known, title, note }
 }
 
 fn folder_name(folder: &Path) -> String {
@@ -109,14 +109,14 @@ fn folder_name(folder: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use itm_core::Pairs;
-    use itm_core::data::{Embeddings, Features, Part};
+    use itm_core::data::{Embeddings, Features, SplitData};
 
     use super::*;
     use crate::config::Config;
     use crate::testing::configs;
 
     fn data(counts: [usize; 3], name: impl Fn(usize, usize) -> String) -> Dataset {
-        let part = |split: usize| Part {
+        let part = |split: usize| SplitData {
             features: Features { dim: 0, values: vec![] },
             embeddings: Embeddings::default(),
             regions: None,
@@ -160,17 +160,17 @@ mod tests {
         std::fs::create_dir(&folder).unwrap();
         let of = |data: &Dataset, declared| identify(&target, data, declared, &folder);
         for declared in [None, Some("flickr30k")] {
-            let Identity { known, title, note } = of(&small, declared);
+            let DatasetTitle { known, title, note } = of(&small, declared);
             assert_eq!((known, title.as_str()), (None, "my-photos"));
             assert!(note.unwrap().starts_with(
                 "the target is for Flickr30K, but the data (600 + 100 + 1000 images)"
             ));
         }
-        let Identity { known, title, note } = of(&small, Some("dogs"));
+        let DatasetTitle { known, title, note } = of(&small, Some("dogs"));
         assert_eq!((known, title.as_str()), (None, "dogs"));
         assert_eq!(note.unwrap(), "the target is for Flickr30K, but the data declare dogs");
         let whole = data([29_000, 1014, 1000], flickr);
-        let Identity { known, title, note } = of(&whole, None);
+        let DatasetTitle { known, title, note } = of(&whole, None);
         assert_eq!(
             (known, title.as_str(), note),
             (Some(DatasetName::Flickr30k), "Flickr30K", None)

@@ -1,6 +1,6 @@
 //! Validation and test cut to their first images: a model with one forward pass per pair cannot afford all pairs of a split.
 
-use itm_core::data::Part;
+use itm_core::data::SplitData;
 use itm_core::eval::Fold;
 use itm_core::{Error, Result};
 
@@ -15,7 +15,7 @@ impl Source {
     pub(super) fn first(mut self, config: &Config) -> Result<Self> {
         let Some(images) = config.target.images else { return Ok(self) };
         let all = self.dataset.test.images.len();
-        let check = |name: &str, part: &Part| {
+        let check = |name: &str, part: &SplitData| {
             let got = part.images.len();
             let expected = format!("at most {got}, the images of the {name} split");
             let place = || config.place("target.images");
@@ -40,7 +40,7 @@ impl Source {
 }
 
 /// Keeps only the first images of a split, with all their texts.
-fn cut(part: &mut Part, images: usize) -> Result<Fold> {
+fn cut(part: &mut SplitData, images: usize) -> Result<Fold> {
     let fold = Fold::new(&part.pairs, 0..images);
     part.keep(&(0..images).collect::<Vec<_>>())?;
     Ok(fold)

@@ -27,7 +27,7 @@ pub(super) struct Shard<'a> {
 /// What a file says about itself.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Header {
+struct ShardHeader {
     of: Identity,
     /// The first text, and the text after the last one.
     texts: [usize; 2],
@@ -68,7 +68,7 @@ impl Shard<'_> {
     }
 
     /// Refuses scores with another identity or of other texts.
-    fn check(&self, header: &Header) -> Result<()> {
+    fn check(&self, header: &ShardHeader) -> Result<()> {
         let value = |of: &Identity| serde_json::to_value(of).expect("strings and numbers");
         let (expected, got) = (value(&self.store.identity), value(&header.of));
         let keys = expected.as_object().expect("a struct").keys();
@@ -92,7 +92,7 @@ impl Shard<'_> {
         let (texts, images) = (self.texts.len(), self.store.identity.shape[1]);
         let of_text = |text| (0..images).map(move |image| block.row(image)[text]);
         let data: Vec<u8> = (0..texts).flat_map(of_text).flat_map(f32::to_le_bytes).collect();
-        let header = Header {
+        let header = ShardHeader {
             of: self.store.identity.clone(),
             texts: [self.texts.start, self.texts.end],
             sha256: sha256_hex(&data),
@@ -109,7 +109,7 @@ impl Shard<'_> {
 }
 
 /// The header and the scores of a file; `None` if the file is damaged.
-fn open(bytes: &[u8]) -> Option<(Header, TensorView<'_>)> {
+fn open(bytes: &[u8]) -> Option<(ShardHeader, TensorView<'_>)> {
     let (_, metadata) = SafeTensors::read_metadata(bytes).ok()?;
     let header = metadata.metadata().as_ref()?.get(HEADER)?;
     let header = serde_json::from_str(header).ok()?;

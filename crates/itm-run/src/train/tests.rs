@@ -4,13 +4,12 @@ use std::fs;
 use std::rc::Rc;
 
 use itm_core::data::Features;
-use itm_core::learn::ImageItems;
+use itm_core::learn::{ImageItems, Items};
 use itm_core::{Pairs, Relevance};
 use rayon::prelude::*;
 
 use super::*;
 use crate::disk::fakes::{Failing, Fails, Unsynced};
-use crate::inputs::Part;
 use toy::Toy;
 
 const COURSE: Course = Course::of_epochs(3, 4, LastBatch::Dropped);
@@ -36,8 +35,8 @@ fn trained_with(
     let (texts, pairs) = (vec![vec![1]; 23], Pairs::uniform(23, 1));
     let truth = Relevance::new(23, (0..23).map(|i| vec![i]).collect());
     let images = ImageItems::Features(&features);
-    let part = Part { images, texts: &texts, pairs: &pairs };
-    let mut inputs = Inputs::of_part(part, Some(&truth));
+    let items = Items { images, texts: &texts, pairs: &pairs };
+    let mut inputs = Inputs::of_items(items, Some(&truth));
     let from = toy.from.clone();
     let (inputs, name, from) = (&mut inputs, "toy", from.as_deref());
     let training = Training { name, plan, method: toy, inputs, checkpoints, from };

@@ -15,9 +15,12 @@ fn biases_rank_as_hubness_does() {
     let held_out = HeldOutBank(&tiles);
     let t2i = Direction::T2i;
     for (choice, correction) in [
-        (Choice::Csls, csls(&held_out, t2i, 10).unwrap().into_any()),
-        (Choice::Nnn, Nnn::default().fit(&held_out, t2i).unwrap().into_any()),
-        (Choice::InvertedSoftmax, inverted_softmax(&held_out, t2i, 30.0).unwrap().into_any()),
+        (PublishedCorrection::Csls, csls(&held_out, t2i, 10).unwrap().into_any()),
+        (PublishedCorrection::Nnn, Nnn::default().fit(&held_out, t2i).unwrap().into_any()),
+        (
+            PublishedCorrection::InvertedSoftmax,
+            inverted_softmax(&held_out, t2i, 30.0).unwrap().into_any(),
+        ),
     ] {
         let biases = choice.biases(&tiles).unwrap();
         assert!(biases.iter().sum::<f64>().abs() < 1e-9, "around their mean");

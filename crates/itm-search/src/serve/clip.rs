@@ -41,11 +41,11 @@ pub(crate) struct Neighbour {
     id: usize,
     similarity: f32,
     #[serde(flatten)]
-    shown: Option<Shown>,
+    shown: Option<ClipHit>,
 }
 
 #[derive(Debug, Serialize)]
-struct Shown {
+struct ClipHit {
     caption: String,
     image_path: String,
     /// Base64 of a JPEG.
@@ -119,7 +119,7 @@ fn result(state: &State, hit: &Hit, host: &str, shown: bool) -> Neighbour {
     let index = state.searcher.index();
     let show = || {
         let path = &index.pictures()[hit.picture].path;
-        Shown {
+        ClipHit {
             caption: path.clone(),
             image_path: path.clone(),
             image: index.thumbnail(hit.picture).ok().map(|bytes| BASE64_STANDARD.encode(bytes)),

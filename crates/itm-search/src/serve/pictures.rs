@@ -16,9 +16,9 @@ const HOT: [u8; 3] = [255, 122, 24];
 /// The opacity of the hottest patch.
 const OPACITY: f32 = 215.0;
 
-type Picture = Result<([(header::HeaderName, &'static str); 2], Vec<u8>), ForPeople>;
+type ImageReply = Result<([(header::HeaderName, &'static str); 2], Vec<u8>), ForPeople>;
 
-fn sent(kind: &'static str, bytes: Vec<u8>) -> Picture {
+fn sent(kind: &'static str, bytes: Vec<u8>) -> ImageReply {
     // An hour: the address of a thumbnail holds a part of its hash, so that another index has other addresses.
     Ok(([(header::CONTENT_TYPE, kind), (header::CACHE_CONTROL, "private, max-age=3600")], bytes))
 }
@@ -27,7 +27,7 @@ fn sent(kind: &'static str, bytes: Vec<u8>) -> Picture {
 pub(crate) async fn thumbnail(
     Extract(state): Extract<Arc<State>>,
     Path(number): Path<String>,
-) -> Picture {
+) -> ImageReply {
     let (at, number) = (state.clone(), state.number(&number)?);
     let done = state.pictures.run(move || at.searcher.index().thumbnail(number).map_err(gone));
     sent("image/jpeg", done.await?)
@@ -37,7 +37,7 @@ pub(crate) async fn thumbnail(
 pub(crate) async fn preview(
     Extract(state): Extract<Arc<State>>,
     Path(number): Path<String>,
-) -> Picture {
+) -> ImageReply {
     let (at, number) = (state.clone(), state.number(&number)?);
     let done = state.pictures.run(move || at.searcher.index().preview(number).map_err(gone));
     sent("image/jpeg", done.await?)
@@ -55,7 +55,7 @@ pub(crate) async fn heat(
     Extract(state): Extract<Arc<State>>,
     Path(number): Path<String>,
     Parameters(ask): Parameters<Ask>,
-) -> Picture {
+) -> ImageReply {
     let (at, number) = (state.clone(), state.number(&number)?);
     let done = state.searches.run(move || {
         let why = at.why(&ask.q, number)?;

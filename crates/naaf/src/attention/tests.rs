@@ -4,13 +4,13 @@ use itm_kernels::CrossProducts;
 use proptest::prelude::*;
 
 use super::*;
-use crate::{CrossScores, Preset};
+use crate::{CrossScores, NaafConfig, Preset};
 
 const REGIONS: [usize; 3] = [5, 5, 4];
 const WORDS: [usize; 3] = [3, 1, 6];
 
 fn naaf(change: impl Fn(&mut NegativeAware)) -> Attention {
-    let mut naaf = Preset::Default.attention();
+    let mut naaf = NegativeAware::preset(Preset::Default);
     change(&mut naaf);
     Attention::Naaf(naaf)
 }
@@ -62,7 +62,7 @@ fn trap_08_the_norm_of_relevance_is_over_the_words() {
         };
         (0..m).map(of_word).sum::<f64>() / m as f64
     };
-    let mut rule = Preset::Default.config().attention.rule(Phase::Training);
+    let mut rule = NaafConfig::preset(Preset::Default).attention.rule(Phase::Training);
     (rule.negative, rule.cosine) = (None, None);
     let [v, u] = [(regions.clone(), n), (words.clone(), m)]
         .map(|(rows, count)| itm_kernels::cross_attention::ItemRows::new(rows, d, &[count]));
@@ -74,7 +74,7 @@ fn trap_08_the_norm_of_relevance_is_over_the_words() {
 #[test]
 fn trap_09_relevance_does_not_see_the_boundary() {
     let relevance_alone = |t: f32| {
-        let mut rule = Preset::Default.config().attention.rule(Phase::Training);
+        let mut rule = NaafConfig::preset(Preset::Default).attention.rule(Phase::Training);
         (rule.negative, rule.cosine) = (None, None);
         let d = 7;
         let words = unit_rows(6, d, 2);

@@ -1,11 +1,11 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::Preset;
+use crate::{NegativeAware, Preset};
 
 /// A model small enough for tests: a table of words, of width 8.
 pub(crate) fn tiny() -> NaafConfig {
-    let mut config = Preset::Default.config();
+    let mut config = NaafConfig::preset(Preset::Default);
     (config.model.embed_dim, config.model.word_dim) = (8, 6);
     config.model.text = TextKind::Words;
     (config.train.batch, config.train.learning_rate) = (4, 1e-2);
@@ -16,9 +16,9 @@ pub(crate) fn tiny() -> NaafConfig {
 /// A config that is written is read back. The error for a missing or unknown key names the key.
 #[test]
 fn every_key_is_required_and_no_other_is_known() {
-    let whole = serde_json::to_value(Preset::Paper.config()).unwrap();
+    let whole = serde_json::to_value(NaafConfig::preset(Preset::Paper)).unwrap();
     let back: NaafConfig = serde_json::from_value(whole.clone()).unwrap();
-    assert_eq!(back, Preset::Paper.config());
+    assert_eq!(back, NaafConfig::preset(Preset::Paper));
     let read = |value: &Value| serde_json::from_value::<NaafConfig>(value.clone());
     let mut checked = 0;
     for section in ["model", "attention", "mining", "train", "loss"] {
@@ -68,7 +68,7 @@ fn bad_values_name_their_key() {
     });
     check("attention.scale", &|c| {
         c.attention =
-            Attention::Naaf(crate::NegativeAware { scale: 0.0, ..Preset::Default.attention() });
+            Attention::Naaf(NegativeAware { scale: 0.0, ..NegativeAware::preset(Preset::Default) });
     });
     check("mining.smoothing", &|c| c.mining.smoothing = 0.0);
     check("train.batch", &|c| c.train.batch = 0);
@@ -84,7 +84,7 @@ fn bad_values_name_their_key() {
 /// By hand: 5e-4 for ten epochs, a tenth of it for the next ten (N14). Read literally, the paper has nine tenths.
 #[test]
 fn rates_of_epochs() {
-    let mut train = Preset::Default.config().train;
+    let mut train = NaafConfig::preset(Preset::Default).train;
     for (epoch, want) in [(0, 5e-4), (9, 5e-4), (10, 5e-5), (19, 5e-5), (20, 5e-6)] {
         assert!((train.rate(epoch) - want).abs() < 1e-12, "{epoch}");
     }

@@ -32,7 +32,7 @@ fn simple(products: &Products) -> impl FnMut(usize, f32) -> Vec<f32> {
 }
 
 fn official() -> MiningConfig {
-    MiningConfig { form: Form::Stable, ..Preset::Official.mining() }
+    MiningConfig { form: Form::Stable, ..MiningConfig::preset(Preset::Official) }
 }
 
 /// Every caption is ranked right: 0.6 with its own image, 0.1 with other images, and some noise.

@@ -128,7 +128,8 @@ fn trap_19_the_loss_is_a_sum_over_the_batch() {
 #[test]
 fn trap_10_a_step_has_no_intra_propagation() {
     let of = |intra| {
-        let naive = NegativeAware { intra, intra_scale: 1.0, ..Preset::Default.attention() };
+        let naive =
+            NegativeAware { intra, intra_scale: 1.0, ..NegativeAware::preset(Preset::Default) };
         let config = NaafConfig { attention: Attention::Naaf(naive), ..tiny() };
         let mut naaf = naaf(&config);
         let losses: Vec<_> = (0..3).map(|k| step(&mut naaf, &ALL, k).unwrap().loss).collect();
@@ -158,8 +159,10 @@ fn trap_03_gradients_are_finite_where_nothing_matches() {
 #[test]
 fn trap_03_regions_of_zeros_and_without_a_match_are_no_nan() {
     let mut config = tiny();
-    config.attention =
-        Attention::Naaf(NegativeAware { relevance_leak: 0.0, ..Preset::Default.attention() });
+    config.attention = Attention::Naaf(NegativeAware {
+        relevance_leak: 0.0,
+        ..NegativeAware::preset(Preset::Default)
+    });
     let mut naaf = naaf(&config);
     let mut values = vec![0.0; 4 * DIM];
     values[..DIM].fill(-3.0);

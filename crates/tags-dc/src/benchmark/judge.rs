@@ -41,13 +41,13 @@ pub struct Line {
 
 /// A question's answer.
 #[derive(Clone, Copy)]
-pub(super) struct Mark {
+pub(super) struct Grade {
     pub(super) right: bool,
     tie: bool,
     chance: f64,
 }
 
-impl Mark {
+impl Grade {
     /// `margins`: by how much each right score is above its rival; chance is given.
     fn of(margins: &[f64], chance: f64) -> Self {
         let right = margins.iter().all(|&margin| margin > 0.0);
@@ -56,7 +56,7 @@ impl Mark {
 }
 
 /// Right answers and questions of each image, with ties and the sum of chances.
-struct Counts {
+struct ImageCounts {
     images: Vec<[u64; 2]>,
     ties: u64,
     chance: f64,
@@ -90,7 +90,7 @@ impl Benchmark {
                     (Some(question.category), None),
                     (Some(question.category), subset),
                 ] {
-                    let none = || Counts { images: vec![[0; 2]; units], ties: 0, chance: 0.0 };
+                    let none = || ImageCounts { images: vec![[0; 2]; units], ties: 0, chance: 0.0 };
                     let counts = counts.entry((of, measure)).or_insert_with(none);
                     counts.images[image][0] += u64::from(mark.right);
                     counts.images[image][1] += 1;
@@ -99,7 +99,7 @@ impl Benchmark {
                 }
             }
         }
-        let line = |(((category, subset), measure), counts): (_, Counts)| {
+        let line = |(((category, subset), measure), counts): (_, ImageCounts)| {
             let right = Share::over(&[&counts.images]).expect("a question");
             let chance = counts.chance / right.of as f64;
             Line { category, subset, measure, right, chance, ties: counts.ties }
@@ -127,13 +127,13 @@ impl Question {
     pub(super) fn marks(
         &self,
         score: impl Fn(usize, usize) -> Result<f64>,
-    ) -> Result<Vec<(Measure, Mark)>> {
+    ) -> Result<Vec<(Measure, Grade)>> {
         match &self.ask {
             Ask::Caption { picture, captions } => {
                 let own = score(*picture, captions[0])?;
                 let margin = |&caption: &usize| Ok(own - score(*picture, caption)?);
                 let margins: Vec<f64> = captions[1..].iter().map(margin).collect::<Result<_>>()?;
-                Ok(vec![(Measure::Accuracy, Mark::of(&margins, 1.0 / captions.len() as f64))])
+                Ok(vec![(Measure::Accuracy, Grade::of(&margins, 1.0 / captions.len() as f64))])
             }
             Ask::Pairs { pictures: [v0, v1], captions: [w0, w1] } => {
                 let [s00, s01, s10, s11] =
@@ -141,9 +141,9 @@ impl Question {
                 let (text, image) = ([s00 - s01, s11 - s10], [s00 - s10, s11 - s01]);
                 let group = [text, image].concat();
                 Ok(vec![
-                    (Measure::Text, Mark::of(&text, 0.25)),
-                    (Measure::Image, Mark::of(&image, 0.25)),
-                    (Measure::Group, Mark::of(&group, 1.0 / 6.0)),
+                    (Measure::Text, Grade::of(&text, 0.25)),
+                    (Measure::Image, Grade::of(&image, 0.25)),
+                    (Measure::Group, Grade::of(&group, 1.0 / 6.0)),
                 ])
             }
         }

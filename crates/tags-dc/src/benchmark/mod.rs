@@ -67,7 +67,7 @@ impl fmt::Display for Category {
 
 /// A picture of a benchmark.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Picture {
+pub struct BenchmarkPicture {
     /// Its name: the file's name, with the box if the picture is a part of the file.
     pub name: String,
     /// The file that the benchmark names.
@@ -124,7 +124,7 @@ pub struct Question {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Benchmark {
     /// All pictures, each once.
-    pub pictures: Vec<Picture>,
+    pub pictures: Vec<BenchmarkPicture>,
     /// All captions, each once, with single blanks.
     pub captions: Vec<String>,
     /// The questions.
@@ -200,7 +200,7 @@ impl Builder {
         let name = part.map_or_else(|| file.to_owned(), |part| part_name(file, part));
         let all = &mut self.benchmark.pictures;
         Ok(*self.pictures.entry(name.clone()).or_insert_with(|| {
-            all.push(Picture { name, file: file.to_owned(), part });
+            all.push(BenchmarkPicture { name, file: file.to_owned(), part });
             all.len() - 1
         }))
     }

@@ -14,7 +14,7 @@ use itm_report::table::{Role, Table};
 use itm_report::terminal::{self, Palette};
 use serde::Serialize;
 
-use self::rows::{Given, scores};
+use self::rows::{ScoreSource, scores};
 use crate::benchmark::{Benchmark, Format, Line, Measure};
 use crate::edits::read_captions;
 use crate::fluency::Trigrams;
@@ -99,15 +99,15 @@ impl BenchmarkArgs {
         writeln!(out, "{}", printed.join("\n")).map_err(Error::io("standard output"))
     }
 
-    fn given(&self) -> Option<Given<'_>> {
+    fn given(&self) -> Option<ScoreSource<'_>> {
         match (&self.scores, &self.images, &self.texts) {
-            (Some(scores), ..) => Some(Given::Scores(scores)),
-            (None, Some(images), Some(texts)) => Some(Given::Rows { images, texts }),
+            (Some(scores), ..) => Some(ScoreSource::Scores(scores)),
+            (None, Some(images), Some(texts)) => Some(ScoreSource::Rows { images, texts }),
             _ => None,
         }
     }
 
-    fn judged(&self, benchmark: &Benchmark, given: Given) -> Result<Vec<Judged>> {
+    fn judged(&self, benchmark: &Benchmark, given: ScoreSource) -> Result<Vec<Judged>> {
         let lines = benchmark.judge(scores(benchmark, given)?)?;
         let blind = self.train.as_ref().map(|path| {
             let captions = read_captions(path)?;

@@ -62,9 +62,9 @@ impl TrainConfig {
     ///
     /// ```
     /// use itm_kernels::AdamW;
-    /// use tags_dc::Preset;
+    /// use tags_dc::{Preset, config::TagsDcConfig};
     ///
-    /// let train = Preset::Official.tags().train;
+    /// let train = TagsDcConfig::tags(Preset::Official).train;
     /// let adam = AdamW::new(train.optimizer());
     /// assert_eq!((adam.options().weight_decay, adam.options().clip), (0.01, Some(2.0)));
     /// ```

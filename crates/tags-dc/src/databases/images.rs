@@ -8,7 +8,7 @@ use itm_core::{Error, Result};
 use serde::Deserialize;
 
 use super::environment::Environment;
-use super::value::{self, Array, Packed};
+use super::value::{self, NdArray, Packed};
 
 /// Numbers of a stored box: x1, y1, x2, y2, w, h in shares of the picture.
 const BOX: usize = 6;
@@ -86,7 +86,7 @@ impl ImageValue {
         Self::new(place, features, boxes, conf)
     }
 
-    fn new(place: &str, features: Array, boxes: Array, conf: Option<Array>) -> Result<Self> {
+    fn new(place: &str, features: NdArray, boxes: NdArray, conf: Option<NdArray>) -> Result<Self> {
         let refused = |name: &str, expected: String, got: &[usize]| {
             Err(Error::invalid(format!("{place} {name}"), expected, format!("shape {got:?}")))
         };
@@ -137,7 +137,7 @@ impl ImageValue {
 
 /// How many regions of an image are used.
 #[derive(Debug)]
-enum Counts {
+enum RegionCounts {
     /// The numbers of the file of counts.
     Listed(IndexMap<String, usize>),
     /// Numbers from the confidences, because there is no file of counts.
@@ -156,7 +156,7 @@ enum Counts {
 #[derive(Debug)]
 pub struct ImageDatabase {
     values: Environment,
-    counts: Counts,
+    counts: RegionCounts,
 }
 
 impl ImageDatabase {
@@ -167,16 +167,16 @@ impl ImageDatabase {
     pub fn open(folder: impl AsRef<Path>, detections: Detections) -> Result<Self> {
         let folder = folder.as_ref();
         let (name, counts) = match detections {
-            Detections::Fixed(n) => (format!("feat_numbb{n}"), Counts::Fixed(n)),
+            Detections::Fixed(n) => (format!("feat_numbb{n}"), RegionCounts::Fixed(n)),
             Detections::Confident { threshold, most, least } => {
                 let name = format!("th{threshold}_max{most}_min{least}");
                 let file = folder.join(format!("nbb_{name}.json"));
                 if file.exists() {
                     let counts = read_json(&file, "region counts by image")?;
-                    (format!("feat_{name}"), Counts::Listed(counts))
+                    (format!("feat_{name}"), RegionCounts::Listed(counts))
                 } else {
                     let threshold = threshold as f32;
-                    ("all".into(), Counts::ByConfidence { threshold, most, least })
+                    ("all".into(), RegionCounts::ByConfidence { threshold, most, least })
                 }
             }
         };
@@ -194,7 +194,7 @@ impl ImageDatabase {
     /// # Errors
     /// If there is no file of counts, and the list is missing or malformed.
     pub fn names(&self) -> Result<Vec<String>> {
-        if let Counts::Listed(counts) = &self.counts {
+        if let RegionCounts::Listed(counts) = &self.counts {
             return Ok(counts.keys().cloned().collect());
         }
         self.values.value("__keys__", |place, value| {
@@ -213,12 +213,12 @@ impl ImageDatabase {
                 Err(Error::invalid(place, expected, got))
             });
             let count = match &self.counts {
-                Counts::Fixed(n) => *n,
-                Counts::Listed(counts) => match counts.get(name) {
+                RegionCounts::Fixed(n) => *n,
+                RegionCounts::Listed(counts) => match counts.get(name) {
                     Some(&n) => n,
                     None => return Err(Error::invalid(place, "a region count", "none")),
                 },
-                Counts::ByConfidence { threshold, most, least } => {
+                RegionCounts::ByConfidence { threshold, most, least } => {
                     let Some(confidences) = &image.confidences else {
                         return Err(Error::invalid(place, "an array `conf`", "none"));
                     };

@@ -63,7 +63,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for FromMap<T> {
 
 /// An array of numbers.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Array {
+pub(super) struct NdArray {
     pub(super) shape: Vec<usize>,
     pub(super) values: Vec<f32>,
 }
@@ -80,7 +80,7 @@ pub(super) struct Packed<'a> {
 }
 
 impl Packed<'_> {
-    pub(super) fn array(self, place: &str) -> Result<Array> {
+    pub(super) fn array(self, place: &str) -> Result<NdArray> {
         if !self.nd {
             return Err(Error::invalid(place, "an array", "a single number"));
         }
@@ -91,7 +91,7 @@ impl Packed<'_> {
             let expected = format!("numbers of shape {:?}", self.shape);
             return Err(Error::invalid(place, expected, format!("{} numbers", values.len())));
         }
-        Ok(Array { shape: self.shape, values })
+        Ok(NdArray { shape: self.shape, values })
     }
 }
 
@@ -119,7 +119,7 @@ pub(super) fn is_archive(value: &[u8]) -> bool {
 }
 
 /// A member of an NPZ archive; `None` if there is no such member.
-pub(super) fn member(place: &str, archive: &[u8], name: &str) -> Result<Option<Array>> {
+pub(super) fn member(place: &str, archive: &[u8], name: &str) -> Result<Option<NdArray>> {
     let place = &format!("{place} {name}");
     let refused = |e: &dyn fmt::Display| Error::invalid(place, "an NPZ archive", e);
     let mut archive = ZipArchive::new(Cursor::new(archive)).map_err(|e| refused(&e))?;
@@ -129,5 +129,5 @@ pub(super) fn member(place: &str, archive: &[u8], name: &str) -> Result<Option<A
         Err(e) => return Err(refused(&e)),
     };
     let array = Npy::from_bytes(place.clone(), bytes)?;
-    Ok(Some(Array { shape: array.shape().to_vec(), values: array.to_vec()? }))
+    Ok(Some(NdArray { shape: array.shape().to_vec(), values: array.to_vec()? }))
 }

@@ -30,9 +30,9 @@ pub struct Captions {
 /// If the file cannot be read, or a line has no tab, no id, bytes that are not UTF-8, or more than 64 KiB; if only some captions of an
 /// image are numbered, or their numbers are not 0, 1, … in any order. The error names file and line.
 pub fn read_captions(path: &Path) -> Result<Vec<Captions>> {
-    let mut images: Vec<(String, Vec<Line>)> = Vec::new();
+    let mut images: Vec<(String, Vec<CaptionLine>)> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
-    let mut add = |id: &str, line: Line| {
+    let mut add = |id: &str, line: CaptionLine| {
         let at = *places.entry(id.to_owned()).or_insert_with(|| {
             images.push((id.to_owned(), Vec::new()));
             images.len() - 1
@@ -41,7 +41,7 @@ pub fn read_captions(path: &Path) -> Result<Vec<Captions>> {
     };
     if let Some(table) = caption_table(path)? {
         for (number, id, text) in table {
-            add(&id, Line { number, place: None, text });
+            add(&id, CaptionLine { number, place: None, text });
         }
         return images.into_iter().map(|(id, lines)| in_order(path, id, lines)).collect();
     }
@@ -71,7 +71,7 @@ pub fn read_captions(path: &Path) -> Result<Vec<Captions>> {
             Some(("", _)) => return refused("no id"),
             Some((id, caption)) => {
                 let (id, place) = numbered(id).map_or((id, None), |(id, k)| (id, Some(k)));
-                add(id, Line { number, place, text: caption.trim().to_owned() });
+                add(id, CaptionLine { number, place, text: caption.trim().to_owned() });
             }
         }
     }
@@ -79,7 +79,7 @@ pub fn read_captions(path: &Path) -> Result<Vec<Captions>> {
 }
 
 /// A caption's line.
-struct Line {
+struct CaptionLine {
     /// From 1.
     number: usize,
     /// Its number among the captions of the image, if the id has one.
@@ -88,7 +88,7 @@ struct Line {
 }
 
 /// The captions of an image by their numbers, if they have numbers.
-fn in_order(path: &Path, id: String, mut lines: Vec<Line>) -> Result<Captions> {
+fn in_order(path: &Path, id: String, mut lines: Vec<CaptionLine>) -> Result<Captions> {
     if lines.iter().any(|line| line.place.is_some()) {
         lines.sort_by_key(|line| line.place);
         if let Some((k, line)) = lines.iter().enumerate().find(|(k, line)| line.place != Some(*k)) {

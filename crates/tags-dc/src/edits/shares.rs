@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 
 use itm_core::Result;
-use itm_core::data::Part;
+use itm_core::data::SplitData;
 use itm_core::significance::Share;
 use serde::{Deserialize, Serialize};
 
@@ -40,7 +40,7 @@ impl CaptionEdit {
     ///
     /// # Errors
     /// Edits have no errors, and no writer can fail here.
-    pub fn all(train: &Part, part: &Part) -> Result<Vec<Self>> {
+    pub fn all(train: &SplitData, part: &SplitData) -> Result<Vec<Self>> {
         let parsed = |image| -> Vec<Sentence> {
             train.pairs.texts_of(image).iter().map(|&text| parse(&train.captions[text])).collect()
         };
@@ -90,7 +90,7 @@ impl EditCounts {
     ///
     /// # Panics
     /// If there is not a score for each.
-    pub fn new(train: &Part, part: &Part, edits: &[CaptionEdit], scores: &[f32]) -> Self {
+    pub fn new(train: &SplitData, part: &SplitData, edits: &[CaptionEdit], scores: &[f32]) -> Self {
         let (own, changed) = scores.split_at(part.pairs.texts());
         assert_eq!(changed.len(), edits.len(), "scores of the edits");
         let none = || vec![[0; 2]; part.pairs.images()];

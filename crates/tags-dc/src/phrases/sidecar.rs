@@ -21,7 +21,7 @@ const LONGEST: usize = 1 << 20;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Line {
+struct PhraseLine {
     id: String,
     node: Vec<Option<Vec<usize>>>,
     attribute: Vec<Option<Vec<usize>>>,
@@ -35,7 +35,7 @@ struct Line {
 pub fn write(id: &str, phrases: &Phrases, out: &mut impl Write) -> std::io::Result<()> {
     let some = |lists: &[Vec<usize>]| lists.iter().cloned().map(Some).collect();
     let Phrases { node, attribute, relation } = phrases;
-    let line = Line {
+    let line = PhraseLine {
         id: id.to_owned(),
         node: some(node),
         attribute: some(attribute),
@@ -79,7 +79,7 @@ pub fn parse(
         if text.len() > LONGEST {
             return Err(Error::invalid(place(), format!("at most {LONGEST} bytes"), "more"));
         }
-        let line: Line = serde_json::from_slice(&text)
+        let line: PhraseLine = serde_json::from_slice(&text)
             .map_err(|e| Error::invalid(place(), "phrases of a caption", e))?;
         let Some(&k) = number.get(&line.id[..]) else { continue };
         if found[k].is_some() {
@@ -95,7 +95,7 @@ pub fn parse(
     found.into_iter().enumerate().map(|(k, of)| of.ok_or_else(|| missing(k))).collect()
 }
 
-fn phrases(line: Line, tokens: usize, place: &dyn Fn() -> String) -> Result<Phrases> {
+fn phrases(line: PhraseLine, tokens: usize, place: &dyn Fn() -> String) -> Result<Phrases> {
     let lists = |lists: Vec<Option<Vec<usize>>>| -> Result<Vec<Vec<usize>>> {
         let lists: Vec<_> = lists.into_iter().flatten().filter(|list| !list.is_empty()).collect();
         match lists.iter().flatten().find(|&&at| at >= tokens) {

@@ -67,7 +67,7 @@ mod stream {
 }
 
 /// Some captions of a step, whose losses are computed together.
-struct Part<'a> {
+struct MicroBatch<'a> {
     /// The number of this part in the step.
     number: usize,
     /// The number of the first caption in the step.
@@ -77,7 +77,7 @@ struct Part<'a> {
     regions: &'a Regions,
 }
 
-impl Part<'_> {
+impl MicroBatch<'_> {
     fn noise(&self, seed: u64, stream: u64) -> Noise {
         let seed = random::derive(seed, stream);
         Noise::Seeded(match self.number {
@@ -252,7 +252,8 @@ impl TagsDc {
         let micro = self.config.train.micro_batch;
         for (part, some) in anchors.chunks(micro).enumerate() {
             let of_part = of_step.some(part * micro, some.len());
-            let part = Part { number: part, first: part * micro, captions: some, train, regions };
+            let part =
+                MicroBatch { number: part, first: part * micro, captions: some, train, regions };
             let share = some.len() as f64 / anchors.len() as f64;
             let losses = self.losses(of_part, &part, seed)?;
             numbers.add(&losses.numbers);
@@ -280,10 +281,10 @@ impl TagsDc {
     }
 
     /// The losses of a part of a step. Each loss is the mean over the part's captions.
-    fn losses(&self, anchors: Anchors, part: &Part, seed: u64) -> Result<Losses> {
+    fn losses(&self, anchors: Anchors, part: &MicroBatch, seed: u64) -> Result<Losses> {
         let (mut losses, model) = (Losses::default(), self.model());
         let TagsDcConfig { loss, retrieval, .. } = &self.config;
-        let Part { train, regions, .. } = part;
+        let MicroBatch { train, regions, .. } = part;
         if loss.itm > 0.0 {
             let pairs = anchors.with_hardest(model, self.marks, train, regions, retrieval.kept)?;
             let noise = part.noise(seed, stream::PAIRS);
@@ -318,9 +319,9 @@ impl TagsDc {
     }
 
     /// Masked words and synthetic sentences.
-    fn word_losses(&self, losses: &mut Losses, part: &Part, seed: u64) -> Result<()> {
+    fn word_losses(&self, losses: &mut Losses, part: &MicroBatch, seed: u64) -> Result<()> {
         let TagsDcConfig { loss, synthetic, .. } = &self.config;
-        let Part { first, captions, train, regions, .. } = part;
+        let MicroBatch { first, captions, train, regions, .. } = part;
         let noise = |stream| part.noise(seed, stream);
         let count = self.config.masking.maskings;
         let masked = self.maskings(train, captions, (*first, count), seed)?;

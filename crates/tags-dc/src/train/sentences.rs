@@ -155,6 +155,7 @@ mod tests {
 
     use super::*;
     use crate::Preset;
+    use crate::config::TagsDcConfig;
     use crate::train::{Marks, WordAssessment};
 
     /// `[PAD] [UNK] [CLS] [SEP] [MASK]`, whose spelling is empty, and word pieces.
@@ -175,7 +176,7 @@ mod tests {
 
     /// Asks a small model about `a dog runs.` beside its image.
     fn asked<T>(ask: impl Fn(&TagsDc, &Caption) -> Result<T>, spell: Spell) -> Result<T> {
-        let mut config = Preset::Default.tags_dc();
+        let mut config = TagsDcConfig::tags_dc(Preset::Default);
         (config.model.layers, config.model.heads, config.model.embed_dim) = (1, 2, 8);
         (config.model.published, config.model.start) = (None, StartFrom::Random);
         (config.loss.istm, config.loss.wod, config.loss.woc) = (1.0, 1.0, 1.0);

@@ -38,7 +38,7 @@ pub(super) fn bert(config: &mut FneConfig) -> &mut BertConfig {
 
 /// A preset with encoders of one block and width 8 for pictures of 16 px.
 pub(super) fn small(preset: Preset, dropout: f64) -> FneConfig {
-    let mut config = FneConfig { model: preset.model(), ..tiny(preset) };
+    let mut config = FneConfig { model: FneConfig::preset(preset).model, ..tiny(preset) };
     config.model.embed_dim = if preset == Preset::Paper { 6 } else { 8 };
     config.sampler.warmup_epochs = 0;
     config.train.dropout_after_validation = DropoutAfterValidation::On;

@@ -30,7 +30,7 @@ fn config(name: &str) -> FneConfig {
         "paper" => Preset::Paper,
         _ => Preset::Default,
     };
-    let mut config = preset.config();
+    let mut config = FneConfig::preset(preset);
     config.model.embed_dim = if name == "paper" { 8 } else { 16 };
     let (image, text) = (vit(&mut config), folder("vit"));
     (image.weights, image.image_size) = (text, 32);

@@ -22,7 +22,7 @@ pub(super) struct PartFit<'a> {
 }
 
 /// Numbers of each item, by name.
-type Numbers = Vec<(&'static str, Vec<f64>)>;
+type ItemNumbers = Vec<(&'static str, Vec<f64>)>;
 
 impl<'a> PartFit<'a> {
     /// The correction that the options name, if they name one.
@@ -86,7 +86,7 @@ impl<'a> PartFit<'a> {
         tensors(&args.out, numbers.into_iter().chain(more))
     }
 
-    fn numbers(&self, part: &Part) -> Result<Numbers> {
+    fn numbers(&self, part: &Part) -> Result<ItemNumbers> {
         Ok(match self.base {
             Base::Csls => {
                 let top = part.top()?;
@@ -151,7 +151,7 @@ impl<'a> PartFit<'a> {
     }
 
     /// 1 for the items that QB-Norm's bank makes active, 0 for the others.
-    fn active(&self, args: &FinishArgs, items: usize) -> Result<Numbers> {
+    fn active(&self, args: &FinishArgs, items: usize) -> Result<ItemNumbers> {
         let path = match (self.base, &args.best) {
             (Base::QbNorm, Some(path)) => path,
             (Base::QbNorm, None) => {

@@ -6,7 +6,7 @@ use itm_core::{Error, Result};
 use super::element::Element;
 use super::npz;
 use super::safetensors::Tensor;
-use super::scale::{Numbers, Scale};
+use super::scale::{Scale, ScaleArray};
 
 /// A two-dimensional array of f16, bf16, f32, f64 or bytes, as the file holds it.
 ///
@@ -61,7 +61,7 @@ impl Array {
             let (name, array) = npz::array(place, part, &bytes)?;
             let numbers = |name: &str| {
                 let (name, array) = npz::array(place, Some(name), &bytes)?;
-                Numbers::of_npy(&Npy::from_bytes(format!("{place}:{name}"), array)?)
+                ScaleArray::of_npy(&Npy::from_bytes(format!("{place}:{name}"), array)?)
             };
             let names = npz::names(place, &bytes)?;
             let array = Self::npy(&format!("{place}:{name}"), array)?;
@@ -88,7 +88,7 @@ impl Array {
         self,
         name: &str,
         has: impl Fn(&str) -> bool,
-        numbers: impl Fn(&str) -> Result<Numbers>,
+        numbers: impl Fn(&str) -> Result<ScaleArray>,
     ) -> Result<Self> {
         match self.is_of_bytes() {
             true => {

@@ -20,7 +20,7 @@ use super::qrels::Qrels;
 use super::rows::{embeddings, repeats, scores};
 use super::run::Run;
 use super::runs::{NameLists, RunFile, spread};
-use super::scale::Numbers;
+use super::scale::ScaleArray;
 use super::{table, torch};
 use crate::Direction;
 use crate::study::ItemNames;
@@ -282,7 +282,7 @@ fn array(files: &mut Files, at: &Location) -> Result<Array> {
             let numbers = |name: &str| {
                 let at = Location { path: Some(beside(name)), part: None };
                 let bytes = opened.borrow_mut().open(&at)?;
-                Numbers::of_npy(&Npy::from_bytes(at.to_string(), bytes)?)
+                ScaleArray::of_npy(&Npy::from_bytes(at.to_string(), bytes)?)
             };
             let own = |name: &str| name.starts_with(&stem) && beside(name).is_file();
             return match array.scale() {

@@ -7,7 +7,7 @@ use itm_core::{Error, Result};
 use safetensors::tensor::{Dtype, Metadata, SafeTensorError, SafeTensors};
 
 use super::element::Element;
-use super::scale::{Numbers, Scale, is_scale};
+use super::scale::{Scale, ScaleArray, is_scale};
 
 /// A tensor of real numbers. Its shape was checked against its bytes.
 #[derive(Debug)]
@@ -51,7 +51,7 @@ impl Tensor {
             let (name, element, shape, range) = find(place, Some(name), &self.bytes)?;
             let mut values = vec![0.0; range.len() / element.size()];
             element.read(&self.bytes[range], &mut values);
-            Ok(Numbers { place: format!("{place}:{name}"), shape, values })
+            Ok(ScaleArray { place: format!("{place}:{name}"), shape, values })
         };
         Scale::of((&self.name, [rows, dim]), has, numbers)
     }

@@ -27,7 +27,7 @@ enum Per {
 }
 
 /// An array of any shape.
-pub(crate) struct Numbers {
+pub(crate) struct ScaleArray {
     pub(crate) place: String,
     pub(crate) shape: Vec<usize>,
     pub(crate) values: Vec<f64>,
@@ -51,7 +51,7 @@ impl Scale {
     pub(crate) fn of(
         (name, [rows, dim]): (&str, [usize; 2]),
         has: impl Fn(&str) -> bool,
-        numbers: impl Fn(&str) -> Result<Numbers>,
+        numbers: impl Fn(&str) -> Result<ScaleArray>,
     ) -> Result<Option<Self>> {
         let found = |ends: [&str; 2]| {
             let own =
@@ -94,8 +94,8 @@ impl Scale {
 }
 
 impl Per {
-    fn new(numbers: Numbers, [rows, dim]: [usize; 2]) -> Result<Self> {
-        let Numbers { place, shape, values } = numbers;
+    fn new(numbers: ScaleArray, [rows, dim]: [usize; 2]) -> Result<Self> {
+        let ScaleArray { place, shape, values } = numbers;
         match shape[..] {
             _ if values.len() == 1 => Ok(Self::All(values[0])),
             [n] if n == rows && n == dim => {
@@ -124,7 +124,7 @@ impl Per {
     }
 }
 
-impl Numbers {
+impl ScaleArray {
     pub(crate) fn of_npy(npy: &Npy) -> Result<Self> {
         let (element, shape) = (Element::of(npy)?, npy.shape().to_vec());
         let mut values = vec![0.0; npy.rows() * npy.row_len()]; // no more than the file has, which was checked
@@ -144,7 +144,7 @@ mod tests {
         let find = |name: &str| files.iter().find(|file| file.0 == name);
         let numbers = |name: &str| {
             let (name, shape, values) = find(name).unwrap();
-            Ok(Numbers { place: (*name).into(), shape: shape.to_vec(), values: values.to_vec() })
+            Ok(ScaleArray { place: (*name).into(), shape: shape.to_vec(), values: values.to_vec() })
         };
         Scale::of(("a", [2, 3]), |name| find(name).is_some(), numbers).map_err(|e| e.to_string())
     }
@@ -186,7 +186,7 @@ mod tests {
             assert_eq!(scale(&[files]).unwrap_err(), want);
         }
         let square = Per::new(
-            Numbers { place: "scale".into(), shape: vec![3], values: vec![1.0; 3] },
+            ScaleArray { place: "scale".into(), shape: vec![3], values: vec![1.0; 3] },
             [3, 3],
         );
         let want = "scale: expected shape [3, 1] for rows or [1, 3] for columns, got shape [3], which may be either";

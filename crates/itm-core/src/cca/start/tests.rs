@@ -7,7 +7,7 @@ use crate::ScoreMatrix;
 use crate::cca::rows::text_row;
 use crate::cca::tests::{dataset, numbers, part};
 use crate::cca::{Cca, CcaOptions, ImageTransform};
-use crate::data::{CentredRoots, Dataset, Part};
+use crate::data::{CentredRoots, Dataset, SplitData};
 use crate::eval::{Ranks, TiePolicy};
 
 const OPTIONS: StartOptions =
@@ -118,7 +118,8 @@ fn scores_and_ranks_are_those_of_cca() {
 
     let terms = Terms::fit(&data.train.captions, 2, 6000);
     let roots = CentredRoots::of_free_length(&data.train.features);
-    let seen = |part: &Part| Part { features: roots.apply(&part.features), ..part.clone() };
+    let seen =
+        |part: &SplitData| SplitData { features: roots.apply(&part.features), ..part.clone() };
     let start = solve(&seen(&data.train), &terms, 4, &OPTIONS).unwrap();
     let got = scores(&start, &seen(&data.val), &terms);
     for (got, want) in got.values().iter().zip(want.values()) {
@@ -235,7 +236,7 @@ fn a_stored_start_comes_back() {
 
 #[test]
 fn what_is_refused_is_named() {
-    let refused = |change: fn(&mut Part, &mut StartOptions, &mut usize, &mut usize)| {
+    let refused = |change: fn(&mut SplitData, &mut StartOptions, &mut usize, &mut usize)| {
         let (mut train, mut options) = (dataset(16, 40, 6, 2).train, OPTIONS);
         let (mut width, mut min_captions) = (8, 2);
         change(&mut train, &mut options, &mut width, &mut min_captions);
@@ -298,12 +299,12 @@ fn dimensions_beyond_the_rank_are_left_out() {
     }
 }
 
-fn inputs<'a>(train: &'a Part, terms: &'a Terms) -> StartInputs<'a> {
-    let Part { features, captions, pairs, .. } = train;
+fn inputs<'a>(train: &'a SplitData, terms: &'a Terms) -> StartInputs<'a> {
+    let SplitData { features, captions, pairs, .. } = train;
     StartInputs { features, captions, pairs, terms, rows: &train.embeddings.texts }
 }
 
-fn solve(train: &Part, terms: &Terms, width: usize, options: &StartOptions) -> Result<Start> {
+fn solve(train: &SplitData, terms: &Terms, width: usize, options: &StartOptions) -> Result<Start> {
     Start::solve(&inputs(train, terms), width, 0, options)
 }
 
@@ -336,7 +337,7 @@ fn lengths(map: &LinearMap, rows: impl Iterator<Item = SparseRow>) -> Vec<f64> {
 }
 
 /// Cosines of a model whose weights are the start.
-fn scores(start: &Start, part: &Part, terms: &Terms) -> ScoreMatrix {
+fn scores(start: &Start, part: &SplitData, terms: &Terms) -> ScoreMatrix {
     let unit = |mut row: Vec<f64>| {
         crate::cca::unit(&mut row);
         row

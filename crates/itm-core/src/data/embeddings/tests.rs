@@ -14,7 +14,7 @@ fn npy(shape: &str, values: &[f32]) -> Vec<u8> {
 }
 
 fn dataset() -> Dataset {
-    let part = |images: &[&str], captions: &[&str]| Part {
+    let part = |images: &[&str], captions: &[&str]| SplitData {
         features: Features { dim: 1, values: (0..images.len()).map(|i| i as f32).collect() },
         embeddings: Embeddings::default(),
         regions: None,
@@ -62,7 +62,7 @@ fn rows_are_found_by_name_and_by_caption() {
     assert_eq!(data.train.captions, ["A dog.", "dogs", "A dog.", "none"]);
     assert_eq!(data.train.pairs, Pairs::uniform(2, 2));
     assert_eq!(data.train.features.values, [0.0, 2.0]);
-    let of = |part: &Part| (part.embeddings.images.clone(), part.embeddings.texts.clone());
+    let of = |part: &SplitData| (part.embeddings.images.clone(), part.embeddings.texts.clone());
     let rows = |dim, values: &[f32]| Features { dim, values: values.to_vec() };
     let want = (rows(2, &[-1.0, 0.0, 0.0, 1.0]), rows(1, &[1.0, -1.0, 1.0, 1.0]));
     assert_eq!(of(&data.train), want);
@@ -184,7 +184,8 @@ fn patches_are_the_regions_of_their_images() {
         notes[3].ends_with("grid.npy: 2 regions per image, 1 wide, without boxes"),
         "{notes:?}"
     );
-    let rows = |part: &Part, images: &[usize]| part.regions.as_ref().unwrap().rows(images).unwrap();
+    let rows =
+        |part: &SplitData, images: &[usize]| part.regions.as_ref().unwrap().rows(images).unwrap();
     assert_eq!(data.train.images, ["a", "c"]);
     assert_eq!(rows(&data.train, &[1, 0]).values, [3.0, 4.0, 5.0, 6.0]);
     assert_eq!(rows(&data.test, &[0]).values, [1.0, 2.0]);

@@ -1,7 +1,7 @@
 use super::*;
 use crate::Pairs;
 use crate::data::fixture::{npy, npy_of};
-use crate::data::{Dataset, Features, Part as SplitPart, RegionTransform};
+use crate::data::{Dataset, Features, RegionTransform, SplitData as SplitPart};
 
 fn bounds(x2: f32) -> Bounds {
     Bounds { x1: 0.0, y1: 0.0, x2, y2: 1.0 }

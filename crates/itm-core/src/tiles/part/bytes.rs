@@ -110,7 +110,7 @@ impl Part {
             _ => slots.width == width && slots.range() == hull(side),
         };
         let texts = match kind {
-            super::Kind::PairScores { count, .. } => {
+            super::PartKind::PairScores { count, .. } => {
                 self.texts.width == 1 && self.texts.range().end <= *count
             }
             _ => fits(&self.texts, of_texts, 1),

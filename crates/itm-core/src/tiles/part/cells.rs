@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::super::exp_sums::LogSum;
 use super::super::{Consumer, ExpSums, LogSums, Moment, Moments, Tiles, pieces};
 use super::slots::{CELL, Slots, cells};
-use super::{Header, Kind, Part, Side, invalid};
+use super::{Header, Part, PartKind, Side, invalid};
 use crate::Result;
 
 /// # Errors
@@ -23,19 +23,19 @@ pub(super) fn check_grid(range: &Range<usize>, whole: usize, what: &str) -> Resu
 /// The sums of each image or text over each cell, in the slot of the cell.
 pub(super) fn sums(
     tiles: &Tiles<'_>,
-    kind: &Kind,
+    kind: &PartKind,
     (rows, columns): (&Range<usize>, &Range<usize>),
     whole: [usize; 2],
 ) -> Result<Slots> {
     match *kind {
-        Kind::ExpSums { of, beta } => {
+        PartKind::ExpSums { of, beta } => {
             let consumer = ExpSums::new(f64::from_bits(beta));
             let numbers = |found: LogSums| {
                 of.of(found.images, found.texts).into_iter().map(|log| [log.to_bits()]).collect()
             };
             of_cells(tiles, &consumer, of, (rows, columns), whole, numbers)
         }
-        Kind::Moments { of } => {
+        PartKind::Moments { of } => {
             let numbers = |(images, texts): (Vec<Moment>, Vec<Moment>)| {
                 let bits = |m: Moment| [m.mean.to_bits(), m.squares.to_bits()];
                 of.of(images, texts).into_iter().map(bits).collect()
@@ -83,12 +83,12 @@ fn of_cells<C: Consumer, const N: usize>(
 impl Part {
     /// Whether [`log_sums`](Self::log_sums) are what the part is of.
     pub fn has_log_sums(&self) -> bool {
-        matches!(self.header.kind, Kind::ExpSums { .. })
+        matches!(self.header.kind, PartKind::ExpSums { .. })
     }
 
     /// Whether [`moments`](Self::moments) are what the part is of.
     pub fn has_moments(&self) -> bool {
-        matches!(self.header.kind, Kind::Moments { .. })
+        matches!(self.header.kind, PartKind::Moments { .. })
     }
 
     /// `log Σ exp(β·s)` of every image or text, whichever the part is of.
@@ -96,7 +96,7 @@ impl Part {
     /// # Errors
     /// As [`top`](Self::top).
     pub fn log_sums(&self) -> Result<Vec<f64>> {
-        let Kind::ExpSums { of, .. } = self.header.kind else {
+        let PartKind::ExpSums { of, .. } = self.header.kind else {
             return self.refused("sums of exponentials");
         };
         self.check_whole()?;
@@ -113,7 +113,7 @@ impl Part {
     /// # Errors
     /// As [`top`](Self::top).
     pub fn moments(&self) -> Result<Vec<Moment>> {
-        let Kind::Moments { of } = self.header.kind else {
+        let PartKind::Moments { of } = self.header.kind else {
             return self.refused("means and deviations");
         };
         self.check_whole()?;

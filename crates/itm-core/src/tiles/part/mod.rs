@@ -59,7 +59,7 @@ pub struct Part {
 #[serde(deny_unknown_fields)]
 struct Header {
     format: u32,
-    kind: Kind,
+    kind: PartKind,
     whole: [usize; 2],
     kernel: Kernel,
     covered: Vec<[Range<usize>; 2]>,
@@ -92,7 +92,7 @@ impl Side {
 /// A reduction with its settings; pairs and scores by their SHA-256.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-enum Kind {
+enum PartKind {
     TopTexts { k: usize },
     TopImages { k: usize },
     PairScores { pairs: String, count: usize },
@@ -114,7 +114,7 @@ enum Kernel {
 /// The version of the header and of the state.
 const FORMAT: u32 = 1;
 
-impl fmt::Display for Kind {
+impl fmt::Display for PartKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::TopTexts { k } => write!(f, "the {k} best texts of every image"),

@@ -8,7 +8,7 @@ use super::super::top::{TopK, item_of, key, score_of};
 use super::super::{Embeddings, Tiles};
 use super::cells::{check_grid, sums};
 use super::slots::Slots;
-use super::{FORMAT, Header, Kernel, Kind, Part, Side, invalid};
+use super::{FORMAT, Header, Kernel, Part, PartKind, Side, invalid};
 use crate::eval::{Ranks, Standing};
 use crate::files::hex;
 use crate::{Pairs, Result};
@@ -31,7 +31,7 @@ pub enum Reduction<'a> {
 }
 
 impl Reduction<'_> {
-    fn kind(self, whole: (usize, usize)) -> Result<Kind> {
+    fn kind(self, whole: (usize, usize)) -> Result<PartKind> {
         let hash_of = |pairs: &Pairs| {
             let (got, want) = ((pairs.images(), pairs.texts()), whole);
             if got != want {
@@ -42,24 +42,24 @@ impl Reduction<'_> {
         };
         match self {
             Self::TopTexts(0) | Self::TopImages(0) => invalid("lists of at least 1 item", 0),
-            Self::TopTexts(k) => Ok(Kind::TopTexts { k }),
-            Self::TopImages(k) => Ok(Kind::TopImages { k }),
+            Self::TopTexts(k) => Ok(PartKind::TopTexts { k }),
+            Self::TopImages(k) => Ok(PartKind::TopImages { k }),
             Self::PairScores(pairs) => {
                 let count = pairs.list().0.len();
-                Ok(Kind::PairScores { pairs: hash_of(pairs)?, count })
+                Ok(PartKind::PairScores { pairs: hash_of(pairs)?, count })
             }
             Self::ExpSums(of, beta) if beta > 0.0 && beta < 1e200 => {
-                Ok(Kind::ExpSums { of, beta: beta.to_bits() })
+                Ok(PartKind::ExpSums { of, beta: beta.to_bits() })
             }
             Self::ExpSums(_, beta) => invalid("a β above 0 and below 1e200", beta),
-            Self::Moments(of) => Ok(Kind::Moments { of }),
+            Self::Moments(of) => Ok(PartKind::Moments { of }),
             Self::Ranks(pairs, scores) => {
                 let (pairs, listed) = (hash_of(pairs)?, pairs.list().0.len());
                 if scores.len() != listed || scores.iter().any(|score| score.is_nan()) {
                     let got = format!("{} scores", scores.len());
                     return invalid(format!("a number for each of {listed} true pairs"), got);
                 }
-                Ok(Kind::Standings { pairs, scores: hash_of_values(scores) })
+                Ok(PartKind::Standings { pairs, scores: hash_of_values(scores) })
             }
         }
     }
@@ -178,8 +178,8 @@ impl Part {
     pub fn sides(&self) -> Option<[usize; 2]> {
         let [n, m] = self.header.whole;
         match self.header.kind {
-            Kind::TopTexts { .. } => Some([n, m]),
-            Kind::TopImages { .. } => Some([m, n]),
+            PartKind::TopTexts { .. } => Some([n, m]),
+            PartKind::TopImages { .. } => Some([m, n]),
             _ => None,
         }
     }
@@ -191,8 +191,8 @@ impl Part {
     pub fn top(&self) -> Result<TopK> {
         let [n, m] = self.header.whole;
         let (lists, k, items) = match self.header.kind {
-            Kind::TopTexts { k } => (&self.images, k.min(m), m),
-            Kind::TopImages { k } => (&self.texts, k.min(n), n),
+            PartKind::TopTexts { k } => (&self.images, k.min(m), m),
+            PartKind::TopImages { k } => (&self.texts, k.min(n), n),
             _ => return self.refused("lists of the best items"),
         };
         self.check_whole()?;
@@ -211,7 +211,7 @@ impl Part {
     /// # Errors
     /// As [`top`](Self::top).
     pub fn pair_scores(&self) -> Result<Vec<f32>> {
-        let Kind::PairScores { count, .. } = self.header.kind else {
+        let PartKind::PairScores { count, .. } = self.header.kind else {
             return self.refused("scores of pairs");
         };
         self.check_whole()?;
@@ -227,7 +227,7 @@ impl Part {
     /// # Errors
     /// As [`top`](Self::top), if `pairs` or `scores` are others, or an image has no text.
     pub fn ranks(&self, pairs: &Pairs, scores: &[f32]) -> Result<Ranks> {
-        let Kind::Standings { .. } = self.header.kind else {
+        let PartKind::Standings { .. } = self.header.kind else {
             return self.refused("counts for ranks");
         };
         let [n, m] = self.header.whole;

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Kind, Side, invalid};
+use super::{PartKind, Side, invalid};
 use crate::Result;
 
 /// Images and texts of a cell of the grid on which floating-point sums are made.
@@ -32,7 +32,7 @@ pub(super) enum Merge {
     Largest,
 }
 
-impl Kind {
+impl PartKind {
     pub(super) fn merge(&self) -> Merge {
         match self {
             Self::TopTexts { .. } | Self::TopImages { .. } => Merge::Best,

@@ -120,7 +120,8 @@ fn damaged_and_absent_files_are_named() {
 #[test]
 fn a_pickled_file_says_what_reads_it() {
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/hf/bert_bin");
-    let want = "FOLDER/pytorch_model.bin: expected a build with the feature `pytorch` of itm-core, got one without";
+    let want =
+        "FOLDER/pytorch_model.bin: expected a build with the feature `pytorch`, got one without";
     assert_eq!(error(&golden), want);
 }
 

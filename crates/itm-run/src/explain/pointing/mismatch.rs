@@ -90,9 +90,9 @@ impl Words {
     }
 
     /// The words by ascending value; `None` if a word has no value.
-    fn ranked(&self, value: fn(&OneWord) -> Option<f32>) -> Option<Vec<Value>> {
+    fn ranked(&self, value: fn(&OneWord) -> Option<f32>) -> Option<Vec<WordValue>> {
         let with = |word: &OneWord| Some((value(word)?, word.image, word.mismatched));
-        let mut all = self.0.iter().map(with).collect::<Option<Vec<Value>>>()?;
+        let mut all = self.0.iter().map(with).collect::<Option<Vec<WordValue>>>()?;
         all.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
         Some(all)
     }
@@ -106,7 +106,7 @@ impl Words {
 }
 
 /// A value with its image, and whether it is of a mismatched word.
-type Value = (f32, u32, bool);
+type WordValue = (f32, u32, bool);
 
 /// Each text with the highest-scoring image that it is false of; with the first of equal images.
 pub(super) fn hardest(scored: &dyn Scored, truth: &Relevance) -> Result<Vec<(usize, usize)>> {
@@ -144,7 +144,8 @@ pub(super) fn random(truth: &Relevance) -> Vec<(usize, usize)> {
 /// How well a row separates the words of one kind of pairs, over its seeds.
 pub(super) fn detected(runs: &[&Words], images: usize) -> Detected {
     let by = |value: fn(&OneWord) -> Option<f32>| {
-        let ranked: Option<Vec<Vec<Value>>> = runs.iter().map(|run| run.ranked(value)).collect();
+        let ranked: Option<Vec<Vec<WordValue>>> =
+            runs.iter().map(|run| run.ranked(value)).collect();
         over_seeds(&ranked?, images)
     };
     let of = |mismatched: bool| {
@@ -164,7 +165,7 @@ pub(super) fn detected(runs: &[&Words], images: usize) -> Detected {
 }
 
 /// The mean AUC over seeds, and its interval.
-fn over_seeds(runs: &[Vec<Value>], images: usize) -> Option<Auc> {
+fn over_seeds(runs: &[Vec<WordValue>], images: usize) -> Option<Auc> {
     let mean = |times: &[u32], drawn: &[u32]| {
         let (mut sum, mut seeds) = (0.0, 0.0);
         for (run, &times) in runs.iter().zip(times).filter(|(_, times)| **times > 0) {
@@ -180,7 +181,7 @@ fn over_seeds(runs: &[Vec<Value>], images: usize) -> Option<Auc> {
 }
 
 /// The AUC with each image counted as often as it was drawn; `None` if one kind of words is missing.
-fn auc(ranked: &[Value], drawn: &[u32]) -> Option<f64> {
+fn auc(ranked: &[WordValue], drawn: &[u32]) -> Option<f64> {
     let (mut mismatched, mut matched, mut twice) = (0, 0, 0);
     for equal in ranked.chunk_by(|a, b| a.0 == b.0) {
         let (mut bad, mut good) = (0, 0);

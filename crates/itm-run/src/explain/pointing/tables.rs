@@ -35,8 +35,8 @@ fn of_words(
     let found = || shares.iter().copied();
     found().find_map(|p| p)?;
     let mut t = of_rows(report, title).noted(note);
-    type Of = fn(&WordShares) -> Option<&PointedShare>;
-    let sides: [(_, _, Of); 2] = [
+    type SharesOf = fn(&WordShares) -> Option<&PointedShare>;
+    let sides: [(_, _, SharesOf); 2] = [
         ("annotated pairs", "pairs: ", |p| Some(&p.annotated)),
         ("false negatives", "FN: ", |p| p.false_negatives.as_ref()),
     ];
@@ -66,10 +66,10 @@ pub(super) fn mismatch(report: &Report, words: &[Option<WordNumbers>]) -> Option
          false of: the highest-scoring one, or a random one. In the caption's own image every word matches. Mean over seeds; \
          interval: bootstrap over images and seeds.",
     );
-    type Of = fn(&Mismatch) -> &Detected;
+    type DetectedOf = fn(&Mismatch) -> &Detected;
     type Area = fn(&Detected) -> Option<&Auc>;
     type Share = fn(&Detected) -> Option<f64>;
-    let kinds: [(_, _, Of); 3] = [
+    let kinds: [(_, _, DetectedOf); 3] = [
         ("hardest wrong image", "hardest: ", |m| &m.hardest),
         ("random wrong image", "random: ", |m| &m.random),
         ("own image", "own: ", |m| &m.own),

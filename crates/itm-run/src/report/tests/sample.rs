@@ -76,10 +76,13 @@ pub(crate) fn sections() -> Vec<Section> {
     let examples: Vec<_> = (0..12).map(example).collect();
     let found = [example(0), example(2)];
     vec![
-        section("Most probable false negatives", shown_examples(&found, Shown::Probabilities)),
+        section(
+            "Most probable false negatives",
+            shown_examples(&found, AnswerNumbers::Probabilities),
+        ),
         section("Words and patches", word_pictures(&pairs())),
         section("Words and regions", word_pictures(&[effects()])),
-        section("Retrieved examples", shown_examples(&examples, Shown::Scores)),
+        section("Retrieved examples", shown_examples(&examples, AnswerNumbers::Scores)),
     ]
 }
 
@@ -141,7 +144,7 @@ fn example(k: u32) -> Example {
     let of_image = k % 3 != 2;
     let answers = (0..5).map(|i: usize| {
         let caption = Item::Caption(captions[(i + k as usize) % 5].into());
-        Answer {
+        RankedItem {
             item: if of_image { caption } else { picture(k + 7 * i as u32) },
             score: 0.81 - 0.06 * i as f64,
             mark: marks[(i + k as usize / 3) % 5],
@@ -214,7 +217,7 @@ fn picture(k: u32) -> Item {
          fill='hsl({} 70% 45%)'/></svg>",
         hue + 120
     );
-    Item::Image(Picture {
+    Item::Image(Thumbnail {
         name: format!("image {k}"),
         mime: "image/svg+xml",
         bytes: svg.into_bytes(),

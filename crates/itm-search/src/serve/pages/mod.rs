@@ -15,7 +15,7 @@ use super::refusal::{ForPeople, Refusal};
 use super::state::State;
 use super::{api, ask};
 use crate::{Answer, Query};
-use results::{Found, Scores};
+use results::{PageContent, Ranking};
 
 /// Pictures of a page.
 pub(crate) const TOP: usize = 60;
@@ -31,12 +31,12 @@ pub(crate) async fn home(
 ) -> Page {
     let at = state.clone();
     let done = state.searches.run(move || {
-        let scores = Scores::read(&ask.scores)
+        let scores = Ranking::read(&ask.scores)
             .ok_or_else(|| bad("scores", "corrected, cosine or both", &ask.scores))?;
         let top = ask.top(TOP)?;
         let found = match ask.query(&at)? {
-            None => Found::Newest(api::newest(&at, &ask)?),
-            Some(query) => Found::Answers(answers(&at, &query, &ask, scores, top)?),
+            None => PageContent::Newest(api::newest(&at, &ask)?),
+            Some(query) => PageContent::Answers(answers(&at, &query, &ask, scores, top)?),
         };
         Ok(results::page(&at, &ask, scores, top, &found))
     });
@@ -47,14 +47,14 @@ fn answers(
     state: &State,
     query: &Query,
     ask: &Ask,
-    scores: Scores,
+    scores: Ranking,
     top: usize,
 ) -> Result<Vec<(bool, Answer)>, Refusal> {
     let corrected: &[bool] = match scores {
         _ if !query.has_words() => &[false],
-        Scores::Corrected => &[true],
-        Scores::Cosine => &[false],
-        Scores::Both => &[true, false],
+        Ranking::Corrected => &[true],
+        Ranking::Cosine => &[false],
+        Ranking::Both => &[true, false],
     };
     let one = |&corrected: &bool| {
         Ok((corrected, state.searcher.search(query, &ask.options(top, corrected)?)?))
@@ -64,8 +64,8 @@ fn answers(
 
 /// The answer to a picture that was sent.
 pub(crate) fn like_sent(state: &State, answer: Answer) -> Html<String> {
-    let found = Found::Answers(vec![(false, answer)]);
-    results::page(state, &Ask::default(), Scores::Corrected, ask::MOST, &found)
+    let found = PageContent::Answers(vec![(false, answer)]);
+    results::page(state, &Ask::default(), Ranking::Corrected, ask::MOST, &found)
 }
 
 /// `GET /picture/{number}`: a photograph, why a query finds it, and similar ones.

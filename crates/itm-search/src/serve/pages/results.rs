@@ -12,13 +12,13 @@ use crate::{Answer, Hit};
 
 /// Which scores rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Scores {
+pub(super) enum Ranking {
     Corrected,
     Cosine,
     Both,
 }
 
-impl Scores {
+impl Ranking {
     const ALL: [(Self, &str, &str); 3] = [
         (Self::Corrected, "corrected", "Corrected"),
         (Self::Cosine, "cosine", "Uncorrected"),
@@ -33,7 +33,7 @@ impl Scores {
 }
 
 /// What a page shows.
-pub(super) enum Found {
+pub(super) enum PageContent {
     /// No query: pictures, the newest first.
     Newest(Vec<usize>),
     /// Answers, and whether their scores are corrected.
@@ -43,12 +43,11 @@ pub(super) enum Found {
 pub(super) fn page(
     state: &State,
     ask: &Ask,
-    scores: Scores,
+    scores: Ranking,
     top: usize,
-    found: &Found,
+    found: &PageContent,
 ) -> Html<String> {
-    let words =
-        matches!(found, Found::Answers(answers) if !ask.q.trim().is_empty() && !answers.is_empty());
+    let words = matches!(found, PageContent::Answers(answers) if !ask.q.trim().is_empty() && !answers.is_empty());
     let below = html! {
         div.tools {
             @if words { (switch(ask, scores)) }
@@ -62,8 +61,8 @@ pub(super) fn page(
         ask,
         below,
         match found {
-            Found::Newest(all) => newest(state, ask, top, all),
-            Found::Answers(answers) => self::answers(state, ask, top, answers),
+            PageContent::Newest(all) => newest(state, ask, top, all),
+            PageContent::Answers(answers) => self::answers(state, ask, top, answers),
         },
     )
 }
@@ -80,10 +79,10 @@ fn here(ask: &Ask, scores: &str, top: &str) -> String {
     address("/", &[&[("q", &**q), ("like", like)][..], &rest].concat())
 }
 
-fn switch(ask: &Ask, chosen: Scores) -> Markup {
+fn switch(ask: &Ask, chosen: Ranking) -> Markup {
     html! {
         nav.switch aria-label="Scores" {
-            @for (scores, value, label) in Scores::ALL {
+            @for (scores, value, label) in Ranking::ALL {
                 a href=(here(ask, value, &ask.top)) aria-current=[(scores == chosen).then_some("true")] { (label) }
             }
         }

@@ -10,7 +10,7 @@ use itm_core::{Error, Result};
 use crate::benchmark::Benchmark;
 
 /// What a model gives.
-pub(super) enum Given<'a> {
+pub(super) enum ScoreSource<'a> {
     /// A score per pair.
     Scores(&'a Path),
     /// Rows of pictures and of captions.
@@ -23,10 +23,10 @@ pub(super) enum Given<'a> {
 /// If a file cannot be read or is no array of numbers, or a picture or caption has no row.
 pub(super) fn scores(
     benchmark: &Benchmark,
-    given: Given,
+    given: ScoreSource,
 ) -> Result<Box<dyn Fn(usize, usize) -> f64>> {
     match given {
-        Given::Scores(path) => {
+        ScoreSource::Scores(path) => {
             let pairs = benchmark.pairs();
             let npy = Npy::open(path)?;
             if npy.shape() != [pairs.len()] {
@@ -37,7 +37,7 @@ pub(super) fn scores(
             let of: HashMap<_, _> = pairs.into_iter().zip(npy.to_vec()?).collect();
             Ok(Box::new(move |picture, caption| f64::from(of[&(picture, caption)])))
         }
-        Given::Rows { images, texts } => {
+        ScoreSource::Rows { images, texts } => {
             let names = benchmark.pictures.iter().map(|picture| picture.name.as_str());
             let pictures =
                 unit_rows(images, "image_ids.txt", "picture", &names.collect::<Vec<_>>())?;
