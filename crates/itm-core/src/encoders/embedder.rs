@@ -160,6 +160,15 @@ impl Embedder {
         Err(Error::invalid(place, "a model that reads captions", self.folder.display()))
     }
 
+    /// # Errors
+    /// If a value is not finite: a model with damaged weights gives such rows.
+    pub fn check_rows(place: impl std::fmt::Display, rows: &[f32]) -> Result<()> {
+        match rows.iter().find(|value| !value.is_finite()) {
+            Some(value) => Err(Error::invalid(place, "finite values of the model", value)),
+            None => Ok(()),
+        }
+    }
+
     /// Width of a row of a picture; 0 if the folder reads none.
     pub fn image_width(&self) -> usize {
         match &self.encoder {
@@ -340,3 +349,7 @@ fn kind(folder: &Path) -> Result<String> {
         }
     }
 }
+
+#[cfg(test)]
+#[cfg(feature = "pieces")]
+mod tests;
