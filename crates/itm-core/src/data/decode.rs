@@ -85,7 +85,11 @@ pub fn decode_bytes(place: &str, bytes: &[u8]) -> Result<RgbImage> {
 ///
 /// # Panics
 /// If `pixels` has another length.
-pub fn image_of_pixels(place: &str, [height, width]: [usize; 2], pixels: &[u8]) -> Result<RgbImage> {
+pub fn image_of_pixels(
+    place: &str,
+    [height, width]: [usize; 2],
+    pixels: &[u8],
+) -> Result<RgbImage> {
     let [w, h] = [width, height].map(|side| u32::try_from(side).unwrap_or(u32::MAX));
     check_sides(place, w, h)?;
     let image = RgbImage::from_raw(w, h, pixels.to_vec());

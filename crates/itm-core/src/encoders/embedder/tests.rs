@@ -61,8 +61,7 @@ fn golden_sentences_in_batches() {
 /// DINOv2: the class row beside the mean of the patches, from the golden states.
 #[test]
 fn golden_rows_of_a_vit() {
-    let (values, own) =
-        (Golden::open(&golden("dinov2.safetensors")), tempfile::tempdir().unwrap());
+    let (values, own) = (Golden::open(&golden("dinov2.safetensors")), tempfile::tempdir().unwrap());
     for file in ["config.json", "model.safetensors"] {
         fs::copy(golden("dinov2").join(file), own.path().join(file)).unwrap();
     }
@@ -85,7 +84,8 @@ fn golden_rows_of_a_vit() {
     assert_eq!(error, "sentences: expected a model that reads captions, got DIR");
     fs::write(own.path().join("config.json"), "{\"model_type\": \"blip\"}").unwrap();
     let error = line(open(own.path()).unwrap_err());
-    let kinds = "CLIP, SigLIP (transformers or open_clip), ViT, DINOv2, BERT or sentence-transformers";
+    let kinds =
+        "CLIP, SigLIP (transformers or open_clip), ViT, DINOv2, BERT or sentence-transformers";
     assert_eq!(error, format!("DIR/config.json: model_type: expected {kinds}, got \"blip\""));
     let error = open(&golden("sentence")).unwrap().transform("pictures").unwrap_err().to_string();
     assert!(error.starts_with("pictures: expected a model that reads pictures, got "), "{error}");
