@@ -3,7 +3,7 @@
 //! ```text
 //! xtask ┄builds and spawns┄▶ itm-run ──▶ method crates ──▶ itm-core[burn] ──▶ itm-kernels ──▶ burn
 //!                                         hubness (plain) ──▶ itm-core (plain) ──▶ no burn
-//!                       itm-python ──▶ hubness (page)
+//!                       itm-python ──▶ hubness (page), itm-core[burn]
 //!          itm-run (search) ──▶ itm-search ──▶ hubness (plain), itm-core (plain)
 //! ```
 //!
@@ -24,7 +24,7 @@ use crate::{reproduce, targets};
 const SHARED: [&str; 4] = ["itm-core", "itm-kernels", "itm-report", "scenes"];
 
 /// Crates of the project that the wheel may import.
-const WHEEL: [&str; 3] = ["hubness", "itm-core", "itm-report"];
+const WHEEL: [&str; 4] = ["hubness", "itm-core", "itm-kernels", "itm-report"];
 
 /// Crates of the project that the search may import.
 const SEARCH: [&str; 2] = ["hubness", "itm-core"];

@@ -5,6 +5,7 @@
 
 mod arrays;
 mod correction;
+mod embed;
 mod evaluation;
 mod part;
 mod report;
@@ -19,6 +20,8 @@ mod _itmatch {
 
     #[pymodule_export]
     use crate::correction::{Correction, PyMethod};
+    #[pymodule_export]
+    use crate::embed::Embedder;
     #[pymodule_export]
     use crate::evaluation::{evaluate, significance};
     #[pymodule_export]

@@ -3,6 +3,7 @@
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -21,6 +22,9 @@ except KeyboardInterrupt:
 print(itmatch.search(np.eye(2), np.eye(2), 1).ids.tolist())
 """
 
+GOLDEN = Path(__file__).parents[3] / "crates/itm-core/tests/golden/clip/clip"
+CLIP = f"itmatch.embed.Embedder({str(GOLDEN)!r}, batch=1)."
+
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
 @pytest.mark.parametrize(
@@ -30,6 +34,8 @@ print(itmatch.search(np.eye(2), np.eye(2), 1).ids.tolist())
         (1_000_000, "itmatch.evaluate(rows, rows)"),
         (1_000_000, "itmatch.hubness.InvertedSoftmax().fit(rows, rows)"),
         (4_000, "itmatch.hubness.report(rows, rows, methods=['csls'], resamples=1_000_000)"),
+        (1, CLIP + "images(200_000 * [np.zeros((3000, 3000, 3), np.uint8)])"),
+        (1, CLIP + "texts(3_000_000 * ['the dog and the cat'])"),
     ],
 )
 def test_ctrl_c_ends_a_long_call(rows, call):

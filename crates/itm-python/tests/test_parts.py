@@ -1,7 +1,9 @@
 """Any split into parts and any order of joins give one process, bit for bit."""
 
+import os
 import pickle
 import random
+from functools import partial
 from pathlib import Path
 
 import itmatch
@@ -93,6 +95,38 @@ def test_the_example_under_dask(tmp_path, capsys, monkeypatch):
 
     assert dask_evaluate.main(["--images", f"{tmp_path}/i.npy", "--texts", f"{tmp_path}/t.npy"])
     assert "9 parts, 2 workers" in capsys.readouterr().out
+
+
+def make_or_die(mark, *task):
+    """A part; the first worker that comes here dies with its task."""
+    try:
+        mark.touch(exist_ok=False)
+    except FileExistsError:
+        import dask_evaluate
+
+        return dask_evaluate.make(*task)
+    os._exit(1)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("workers", [1, 2, 4])
+def test_any_number_of_workers_and_one_that_dies(workers, tmp_path, monkeypatch):
+    distributed = pytest.importorskip("distributed")
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(EXAMPLES), str(Path(__file__).parent)]))
+    import dask_evaluate
+
+    mark, files = tmp_path / "died", dask_evaluate.made(tmp_path, 60, 180)
+    images, texts = (np.load(file) for file in files)
+    grid = [(a, b) for a in dask_evaluate.spans(60, 3) for b in dask_evaluate.spans(180, 3)]
+    cluster = distributed.LocalCluster(n_workers=workers, threads_per_worker=1, host="127.0.0.1", dashboard_address=None)
+    monkeypatch.setattr(dask_evaluate, "make", partial(make_or_die, mark))
+    with cluster, distributed.Client(cluster) as client:
+        found = dask_evaluate.reduced(client, files, grid, keep="top_texts", k=7).finish()
+    alone = itmatch.search(images, texts, 7)
+    assert mark.exists()
+    np.testing.assert_array_equal(found.ids, alone.ids)
+    np.testing.assert_array_equal(found.scores, alone.scores)
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -1,7 +1,6 @@
 //! `itm embed`: the rows of pictures and captions by a published model, as two files of embeddings.
 
 pub(crate) mod captions;
-pub(crate) mod model;
 mod output;
 mod pictures;
 mod rows;
@@ -9,12 +8,15 @@ mod rows;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use burn::tensor::Device;
 use itm_core::data::turned_pictures;
+use itm_core::encoders::Embedder;
 use itm_core::files::sha256_of;
 use itm_core::learn::precision_of;
 use itm_core::vision::Transform;
 use itm_core::weights::Hub;
 use itm_core::{Error, Result};
+use itm_kernels::Precision;
 use serde_json::{Value, json};
 
 use crate::checkpoint::write_atomically;
@@ -23,8 +25,8 @@ use crate::devices::device;
 use crate::npy::array;
 use crate::{progress, stop};
 use captions::CaptionList;
-use model::Embedder;
 use output::Out;
+pub(crate) use output::hashes;
 use pictures::PictureList;
 use rows::RowFile;
 
@@ -39,22 +41,16 @@ pub(crate) fn embed(args: &EmbedArgs) -> Result<()> {
     let device = device(&args.backend)?;
     precision_of("--precision", args.precision, &device)?;
     let folder = Hub::from_env().folder(&args.model)?;
-    let embedder = Embedder::open(&folder, args.adapter.as_deref(), args.precision, &device)?;
-    let missing = |option, reads| {
-        Error::invalid(option, format!("a model that reads {reads}"), folder.display())
-    };
-    let prepared = |list| match embedder.transform {
-        Some(transform) => Ok((list, transform)),
-        None => Err(missing("--images", "pictures")),
-    };
+    let embedder = opened(&folder, args.adapter.as_deref(), args.precision, &device)?;
+    let prepared = |list| Ok::<_, Error>((list, embedder.transform("--images")?));
     let pictures = pictures.as_ref().map(prepared).transpose()?;
-    if captions.is_some() && embedder.text_width() == 0 {
-        return Err(missing("--captions", "captions"));
+    if captions.is_some() {
+        embedder.check_captions("--captions")?;
     }
 
     let out = Out { folder: &args.out, shard: args.shard };
     let _owner = out.lock()?;
-    let manifest = identity(args, &folder, &embedder, pictures.map(|(list, _)| list))?;
+    let manifest = identity(args, &embedder, pictures.map(|(list, _)| list))?;
     if !out.begun(&manifest)? {
         progress::say(format!("{} is whole already", args.out.display()));
         return Ok(());
@@ -68,18 +64,31 @@ pub(crate) fn embed(args: &EmbedArgs) -> Result<()> {
     work.finish()
 }
 
+/// Opens a folder, and says what of its tensors is not read.
+pub(crate) fn opened(
+    folder: &Path,
+    adapter: Option<&Path>,
+    precision: Precision,
+    device: &Device,
+) -> Result<Embedder> {
+    let embedder = Embedder::open(folder, adapter, precision, device)?;
+    if let Some(name) = embedder.report.unexpected.first() {
+        progress::say(format!("{}: not read: {name} …", embedder.report.place));
+    }
+    Ok(embedder)
+}
+
 /// All that decides the rows. The same command has the same identity.
 fn identity(
     args: &EmbedArgs,
-    folder: &Path,
     embedder: &Embedder,
     pictures: Option<&PictureList>,
 ) -> Result<Value> {
-    let sha256 = model::hashes(folder)?;
+    let sha256 = hashes(&embedder.folder)?;
     Ok(json!({
         "itm": env!("CARGO_PKG_VERSION"),
         "model": { "name": args.model, "sha256": sha256, "about": embedder.about },
-        "adapter": args.adapter.as_deref().map(model::hashes).transpose()?,
+        "adapter": args.adapter.as_deref().map(hashes).transpose()?,
         "pictures": pictures.map(|list| &list.hash),
         "captions": args.captions.as_deref().map(sha256_of).transpose()?,
         "backend": args.backend,

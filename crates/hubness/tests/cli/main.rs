@@ -4,6 +4,7 @@
 mod bad_input;
 mod choosing;
 mod common;
+mod dual_parts;
 mod export;
 mod formulas;
 mod options;

@@ -2,7 +2,7 @@
 
 use super::common::{Folder, WIDTH, floats, made, recalls, row};
 
-const SOURCE: &str = "--images i.npy --texts t.npy";
+pub(crate) const SOURCE: &str = "--images i.npy --texts t.npy";
 const CUTS: [(&str, &str); 4] =
     [("0..10", "0..30"), ("0..10", "30..72"), ("10..24", "0..5"), ("10..24", "5..72")];
 
@@ -136,7 +136,7 @@ fn what_does_not_fit_is_one_line() {
 }
 
 /// The numbers of a tensor of a finished correction.
-fn tensor(folder: &Folder, file: &str, name: &str) -> Vec<f64> {
+pub(crate) fn tensor(folder: &Folder, file: &str, name: &str) -> Vec<f64> {
     let bytes = folder.read(file);
     let all = safetensors::SafeTensors::deserialize(&bytes).unwrap();
     let (values, _) = all.tensor(name).unwrap().data().as_chunks();
@@ -144,7 +144,7 @@ fn tensor(folder: &Folder, file: &str, name: &str) -> Vec<f64> {
 }
 
 /// What `hubness export` subtracts: the last value of each vector, from its centre.
-fn exported(folder: &Folder, options: &str, direction: &str) -> Vec<f32> {
+pub(crate) fn exported(folder: &Folder, options: &str, direction: &str) -> Vec<f32> {
     let line =
         format!("export {SOURCE} {options} --direction {direction} --centre 0 --out x --force");
     assert_eq!(folder.run(&line).code, Some(0));
@@ -286,48 +286,6 @@ fn biases_of_parts_are_exported() {
     }
 }
 
-/// Dual-IS: the sums over both banks, as an export with these banks has them.
-#[test]
-fn a_bank_of_items_is_a_part_too() {
-    let folder = Folder::made();
-    let (images, texts) = made();
-    // Other rows: the same values from another place.
-    let rolled = |values: &[f32], rows: usize| {
-        [&values[5..], &values[..5]].concat()[..rows * WIDTH].to_vec()
-    };
-    folder.npy("bi.npy", WIDTH, &rolled(&images, 9));
-    folder.npy("bt.npy", WIDTH, &rolled(&texts, 31));
-    let banks = "--bank-images bi.npy --bank-texts bt.npy";
-    for (direction, queries, bank) in [
-        ("t2i", "--images i.npy --texts bt.npy", "--images i.npy --texts bi.npy"),
-        ("i2t", "--images bi.npy --texts t.npy", "--images bt.npy --texts t.npy"),
-    ] {
-        let fit = format!("--method dual-is --dual-beta 15 4 --direction {direction}");
-        folder.run(&format!("partial {queries} {fit} --out q.part")).good();
-        let of_items = format!("--method is --is-beta 4 --direction {direction}");
-        folder.run(&format!("partial {bank} {of_items} --out g.part")).good();
-        let finish = format!("finish q.part {fit} --out b.safetensors");
-        folder.run(&format!("{finish} --item-bank g.part")).good();
-        let got: Vec<f32> =
-            tensor(&folder, "b.safetensors", "bias").iter().map(|&b| -b as f32).collect();
-        let want =
-            exported(&folder, &format!("--method dual-is --dual-beta 15 4 {banks}"), direction);
-        assert_eq!(got, want, "{direction}");
-        assert!(want.iter().any(|&bias| bias != want[0]));
-        for (line, want) in [
-            (
-                finish.clone(),
-                "--item-bank: expected the sums over the bank of items, as --method is makes them, got none",
-            ),
-            (format!("{finish} --item-bank q.part"), "q.part: expected log Σ exp(4·s) of every "),
-        ] {
-            let ran = folder.run(&line);
-            assert!(ran.err.starts_with(&format!("error: {want}")), "{}", ran.err);
-            assert_eq!((ran.code, ran.err.lines().count()), (Some(2), 1));
-        }
-    }
-}
-
 #[test]
 fn corrections_that_do_not_fit_are_one_line() {
     let folder = Folder::made();
@@ -338,11 +296,11 @@ fn corrections_that_do_not_fit_are_one_line() {
     for (line, want) in [
         (
             format!("{partial} --method sinkhorn --out x.part"),
-            "--method: expected csls, nnn, is, qbnorm, dual-is, ls, nicdm or mp, got sinkhorn",
+            "--method: expected csls, nnn, is, qbnorm, dual-is, dual-dis, ls, nicdm or mp, got sinkhorn",
         ),
         (
             format!("{partial} --method csls+rgm --out x.part"),
-            "--method: expected csls, nnn, is, qbnorm, dual-is, ls, nicdm or mp, got csls+rgm",
+            "--method: expected csls, nnn, is, qbnorm, dual-is, dual-dis, ls, nicdm or mp, got csls+rgm",
         ),
         (
             format!("{partial} --method is --is-beta auto --out x.part"),

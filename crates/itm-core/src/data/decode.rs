@@ -7,7 +7,7 @@ use std::sync::{Condvar, Mutex};
 use image::metadata::Orientation;
 use image::{DynamicImage, ImageDecoder, ImageReader, Limits, RgbImage};
 
-use super::images::{ImageFormat, LARGEST_IMAGE_FILE, orientation, probe_bytes};
+use super::images::{ImageFormat, LARGEST_IMAGE_FILE, check_sides, orientation, probe_bytes};
 use crate::files;
 use crate::{Error, Result};
 
@@ -50,7 +50,11 @@ pub fn upright_bytes(place: &str, bytes: &[u8]) -> Result<RgbImage> {
     Ok(image.into_rgb8())
 }
 
-pub(crate) fn decode_bytes(place: &str, bytes: &[u8]) -> Result<RgbImage> {
+/// [`decode_image`] of a file's bytes; errors call it `place`.
+///
+/// # Errors
+/// As [`decode_image`].
+pub fn decode_bytes(place: &str, bytes: &[u8]) -> Result<RgbImage> {
     let info = probe_bytes(place, bytes)?;
     let format = match info.format {
         ImageFormat::Jpeg => image::ImageFormat::Jpeg,
@@ -72,6 +76,24 @@ pub(crate) fn decode_bytes(place: &str, bytes: &[u8]) -> Result<RgbImage> {
     let as_rgb = 3 * u64::from(width) * u64::from(height);
     let _part = Permit::wait(&DECODED, taken + as_rgb);
     Ok(DynamicImage::from_decoder(decoder).map_err(refused)?.into_rgb8())
+}
+
+/// A picture from 8-bit RGB pixels `[height, width, 3]`, row by row; errors call it `place`.
+///
+/// # Errors
+/// If a side is 0 or above 16384, or there are more than a hundred million pixels.
+///
+/// # Panics
+/// If `pixels` has another length.
+pub fn image_of_pixels(
+    place: &str,
+    [height, width]: [usize; 2],
+    pixels: &[u8],
+) -> Result<RgbImage> {
+    let [w, h] = [width, height].map(|side| u32::try_from(side).unwrap_or(u32::MAX));
+    check_sides(place, w, h)?;
+    let image = RgbImage::from_raw(w, h, pixels.to_vec());
+    Ok(image.unwrap_or_else(|| panic!("{} bytes for {width} × {height} pixels", pixels.len())))
 }
 
 /// Bytes that are being decoded, over all threads.

@@ -88,19 +88,26 @@ pub(crate) fn probe_bytes(place: &str, bytes: &[u8]) -> Result<ImageInfo> {
             Err(Error::invalid(place, "a whole image", got))
         }
         Some((width, height)) => {
-            if [width, height].iter().any(|side| !(1..=LARGEST_IMAGE_SIDE).contains(side)) {
-                let expected = format!("sides of 1 to {LARGEST_IMAGE_SIDE} pixels");
-                return Err(Error::invalid(place, expected, format!("{width} × {height}")));
-            }
-            let pixels = u64::from(width) * u64::from(height);
-            if pixels > MOST_PIXELS {
-                let got = format!("{width} × {height} = {pixels} pixels");
-                return Err(Error::invalid(place, format!("at most {MOST_PIXELS} pixels"), got));
-            }
+            check_sides(place, width, height)?;
             let turned = format == ImageFormat::Jpeg && orientation(bytes).is_some_and(|o| o != 1);
             Ok(ImageInfo { format, width, height, turned })
         }
     }
+}
+
+/// # Errors
+/// If a side is 0 or too large, or there are too many pixels.
+pub(super) fn check_sides(place: &str, width: u32, height: u32) -> Result<()> {
+    if [width, height].iter().any(|side| !(1..=LARGEST_IMAGE_SIDE).contains(side)) {
+        let expected = format!("sides of 1 to {LARGEST_IMAGE_SIDE} pixels");
+        return Err(Error::invalid(place, expected, format!("{width} × {height}")));
+    }
+    let pixels = u64::from(width) * u64::from(height);
+    if pixels > MOST_PIXELS {
+        let got = format!("{width} × {height} = {pixels} pixels");
+        return Err(Error::invalid(place, format!("at most {MOST_PIXELS} pixels"), got));
+    }
+    Ok(())
 }
 
 /// Width and height, if all segments up to the end marker exist.

@@ -54,7 +54,7 @@ pub use centred::CentredRoots;
 pub use check::check;
 pub use check_report::{CheckReport, Layout, LayoutReport, SplitCount};
 #[cfg(feature = "images")]
-pub use decode::{decode_image, upright_bytes, upright_image};
+pub use decode::{decode_bytes, decode_image, image_of_pixels, upright_bytes, upright_image};
 pub use embeddings::Embeddings;
 pub(crate) use fne_annotations::FneAnnotations;
 pub use image_folder::ImageFolder;

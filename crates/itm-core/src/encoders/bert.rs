@@ -9,6 +9,7 @@ use itm_kernels::{
 use serde::{Deserialize, Serialize};
 
 use super::{TokenBatch, block_values, table_values};
+use crate::interrupt;
 
 /// Number of the padding piece, whose row does not learn.
 const PADDING: u32 = 0;
@@ -180,6 +181,7 @@ impl Bert {
     /// If the width or the number of lengths differs, or a length is 0 or more than `l`.
     pub fn encode(&self, mut x: Tensor<3>, lengths: &[usize], noise: Noise) -> Tensor<3> {
         for (block, part) in self.blocks.iter().zip(1..) {
+            interrupt::check();
             x = block.forward(x, Some(lengths), noise.part(part));
         }
         x

@@ -1,11 +1,13 @@
 //! Encoders that several methods share. [`BagOfWords`], [`GruText`] and [`Projection`] return one row of unit length
 //! per item. [`BiGruText`] returns one row per word, [`Vit`] and [`Bert`] one row per patch or word piece. [`DualEncoder`] is
-//! CLIP or SigLIP, [`SentenceEncoder`] a folder of sentence-transformers.
+//! CLIP or SigLIP, [`SentenceEncoder`] a folder of sentence-transformers, `Embedder` (feature `images`) a folder of any of them.
 
 mod bag_of_words;
 mod bert;
 mod bigru_text;
 mod dual;
+#[cfg(feature = "images")]
+mod embedder;
 mod given;
 #[cfg(test)]
 mod golden;
@@ -28,6 +30,8 @@ pub use dual::{
     DualEncoder, DualFamily, DualLayout, DualPieces, DualShape, ImageTower, TextTower,
     TextTowerShape,
 };
+#[cfg(feature = "images")]
+pub use embedder::Embedder;
 pub use gru_text::{GruText, GruTextShape, TextPool};
 pub use input_dropout::InputDropout;
 pub use pool::{ImagePool, PiecePool};

@@ -9,6 +9,7 @@ use itm_kernels::{
 use serde::{Deserialize, Serialize};
 
 use super::{ImagePool, PositionStep, block_values, resize_positions, table_values};
+use crate::interrupt;
 
 /// What the first layers of a [`Vit`] are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -236,6 +237,7 @@ impl Vit {
         let x = self.pre_norm.iter().fold(x, |x, norm| norm.forward(x));
         let mut x = self.dropout.forward(x, noise.part(0)); // [b, 1 + n, d]
         for (block, part) in self.blocks[..blocks].iter().zip(1..) {
+            interrupt::check();
             x = block.forward(x, None, noise.part(part));
         }
         x

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use burn::module::Module;
 
 use super::{LoadReport, ShapeInFile, ShapeMismatch, TensorNames, Unknown, WeightFiles};
-use crate::{Result, parameters};
+use crate::{Result, interrupt, parameters};
 
 /// The module with the values of the files. Only one tensor at a time is in memory beside the module.
 ///
@@ -55,6 +55,7 @@ impl Load<'_> {
     /// The values of one of our parameters, `[rows, columns]`: tensors of the file side by side. `None` if a tensor is
     /// missing or has another shape or type; the report then names it.
     fn values(&mut self, ours: &str, dims: &[usize]) -> Result<Option<Vec<f32>>> {
+        interrupt::check();
         let theirs = self.names.of(ours);
         let (rows, columns) =
             if let [rows, columns] = *dims { (rows, columns) } else { (1, dims[0]) };

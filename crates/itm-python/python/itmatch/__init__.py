@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from . import _itmatch, hubness
+from . import _itmatch, embed, hubness
 from ._arrays import numbers, rows, true_pairs
 from ._hits import Hits
 from ._parts import Part, part
 
-__all__ = ["Hits", "Part", "evaluate", "hubness", "part", "search", "significance", "unit"]
+__all__ = ["Hits", "Part", "embed", "evaluate", "hubness", "part", "search", "significance", "unit"]
 __version__ = _itmatch.__version__
 
 

@@ -4,15 +4,12 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use itm_core::data::{caption_table, numbered};
+use itm_core::encoders::Embedder;
 use itm_core::files::read_text;
 use itm_core::{Error, Result};
 
-use super::model::Embedder;
 use super::rows::{RowFile, RowFiles, Tally};
 use crate::cli::EmbedArgs;
-
-/// Captions that are sorted by length together.
-const SORTED: usize = 2048;
 
 /// Captions in the order of the file.
 pub(crate) struct CaptionList {
@@ -94,28 +91,15 @@ impl CaptionList {
         if let Some(done) = RowFiles::finished(&file.path) {
             return Ok(done);
         }
-        let width = embedder.text_width();
         let mut rows = RowFiles::open(vec![file])?;
         let bar = rows.bar("captions", chosen.len());
-        for part in chosen[rows.done.items..].chunks(SORTED) {
-            let pieces = part.iter().map(|&k| embedder.pieces(&self.texts[k]));
-            let (pieces, cut): (Vec<Vec<u32>>, Vec<bool>) =
-                pieces.collect::<Result<Vec<_>>>()?.into_iter().unzip();
-            // Captions of one length need no padding.
-            let mut order: Vec<usize> = (0..part.len()).collect();
-            order.sort_by_key(|&k| pieces[k].len());
-            let mut got = vec![0.0; part.len() * width];
-            for batch in order.chunks(args.batch) {
-                let ids: Vec<&Vec<u32>> = batch.iter().map(|&k| &pieces[k]).collect();
-                for (&k, row) in batch.iter().zip(embedder.texts(&ids).chunks_exact(width)) {
-                    got[k * width..(k + 1) * width].copy_from_slice(row);
-                }
-                bar.inc(batch.len() as u64);
-            }
+        for part in chosen[rows.done.items..].chunks(Embedder::SORTED) {
+            let texts: Vec<&str> = part.iter().map(|&k| &*self.texts[k]).collect();
+            let (got, cut) = embedder.captions(&texts, args.batch, |n| bar.inc(n as u64))?;
             let mut done = rows.done.clone();
             done.items += part.len();
             done.rows += part.len();
-            done.cut += cut.into_iter().filter(|&cut| cut).count();
+            done.cut += cut;
             rows.add(&[&got], done)?;
             rows.stop_if_asked("caption", chosen.len())?;
         }

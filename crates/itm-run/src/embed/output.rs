@@ -92,3 +92,21 @@ impl Out<'_> {
         remove(&self.path("embed", "json.part"))
     }
 }
+
+/// SHA-256 of all files of a folder that belong to the model, by name: weights, configurations, word pieces.
+pub(crate) fn hashes(folder: &Path) -> Result<Value> {
+    let entries = fs::read_dir(folder).map_err(Error::io(folder))?;
+    let mut files: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    files.push(folder.join("1_Pooling/config.json"));
+    files.sort();
+    let mut hashes = serde_json::Map::new();
+    for path in files {
+        let name = path.strip_prefix(folder).unwrap_or(&path).to_string_lossy().into_owned();
+        let ends = [".safetensors", ".bin", ".json", ".txt", ".model"];
+        if !path.is_file() || !ends.iter().any(|end| name.ends_with(end)) {
+            continue;
+        }
+        hashes.insert(name, json!(sha256_of(&path)?));
+    }
+    Ok(hashes.into())
+}

@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use itm_core::data::{decode_image, is_picture, probe_image, sha256_hex, upright_image};
+use itm_core::encoders::Embedder;
 use itm_core::files::read_text;
 use itm_core::vision::{Ahead, Prefetch, Transform};
 use itm_core::{Error, Result};
 use rayon::prelude::*;
 
-use super::model::Embedder;
 use super::rows::{RowFile, RowFiles, Tally};
 use crate::cli::{EmbedArgs, Shard};
 use crate::progress;

@@ -5,6 +5,7 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use indicatif::ProgressBar;
+use itm_core::encoders::Embedder;
 use itm_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
@@ -94,10 +95,7 @@ impl RowFiles {
         for ((of, file), values) in self.files.iter_mut().zip(values) {
             let want = (done.rows - self.done.rows) * of.width();
             assert_eq!(values.len(), want, "values of a batch");
-            if let Some(value) = values.iter().find(|value| !value.is_finite()) {
-                let expected = "finite values of the model";
-                return Err(Error::invalid(of.path.display(), expected, value));
-            }
+            Embedder::check_rows(of.path.display(), values)?;
             let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
             let written = file.write_all(&bytes).and_then(|()| file.sync_data());
             written.map_err(Error::io(&of.path))?;

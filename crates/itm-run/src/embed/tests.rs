@@ -112,7 +112,7 @@ fn a_folder_becomes_two_files_of_embeddings() {
     embed(&world.args("out")).unwrap();
     let model =
         Embedder::open(&world.path("model"), None, Precision::F32, &Device::flex()).unwrap();
-    let transform = model.transform.unwrap();
+    let transform = model.transform("--images").unwrap();
     let got = values(world.path("out/image.npy"));
     for (i, row) in got.chunks_exact(12).enumerate() {
         let image = decode_image(world.path(&format!("images/{i}.png"))).unwrap();
@@ -129,7 +129,7 @@ fn a_folder_becomes_two_files_of_embeddings() {
     let texts = values(world.path("out/text.npy"));
     assert_eq!(texts.len(), 14 * 12);
     for (row, caption) in texts.chunks_exact(12).zip(&captions.texts) {
-        let want = model.texts(&[&model.pieces(caption).unwrap().0]);
+        let (want, _) = model.captions(&[caption], 1, |_| ()).unwrap();
         assert!(row.iter().zip(&want).all(|(g, w)| (g - w).abs() < 1e-6));
     }
     let pairs = Npy::open(world.path("out/text_to_image.npy")).unwrap().to_vec().unwrap();

@@ -54,7 +54,7 @@ impl Joined {
             let expected = format!("maps from rows of {widths:?} values into one space");
             return Err(Error::invalid(path.display(), expected, format!("{inputs:?}")));
         }
-        let (transform, width) = (towers[0].transform("--model")?, maps[0].offset().len());
+        let (transform, width) = (towers[0].embedder.transform("--model")?, maps[0].offset().len());
         let name = format!("{} + {} by CCA", towers[0].name(), towers[1].name());
         let hash = sha256_hex(&bytes);
         let identity = [&towers[0].identity, &towers[1].identity, &hash].map(|part| part as &str);
@@ -118,7 +118,7 @@ impl Encoder for Joined {
 
 fn towers([model, text]: [&str; 2], backend: &str) -> Result<[Tower; 2]> {
     let towers = [Tower::open(model, backend)?, Tower::open(text, backend)?];
-    towers[0].transform("--model")?;
+    towers[0].embedder.transform("--model")?;
     towers[1].check_texts("--text-model")?;
     Ok(towers)
 }
@@ -149,7 +149,7 @@ fn captioned(
         let expected = format!("captions of at least {FEWEST} photographs");
         return Err(Error::invalid(captions.display(), expected, distinct.len()));
     }
-    let transform = towers[0].transform("--model")?;
+    let transform = towers[0].embedder.transform("--model")?;
     let bar = progress::bar("captioned", "pictures");
     bar.set_length(distinct.len() as u64);
     let (mut image_rows, mut seen) = (vec![], HashMap::new());

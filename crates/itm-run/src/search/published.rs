@@ -1,10 +1,10 @@
 //! Published models as encoders of a search.
 
-use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use image::{DynamicImage, RgbImage};
 use itm_core::data::sha256_hex;
+use itm_core::encoders::Embedder;
 use itm_core::vision::Transform;
 use itm_core::weights::Hub;
 use itm_core::{Error, Result};
@@ -13,30 +13,21 @@ use itm_search::{Encoder, Model, Patches};
 use serde_json::json;
 
 use crate::devices::device;
-use crate::embed::model::{Embedder, hashes};
+use crate::embed::{hashes, opened};
 
 /// A folder, opened, with what decides its rows.
 pub(super) struct Tower {
     pub(super) embedder: Embedder,
     /// SHA-256 of its files and of what is done with them.
     pub(super) identity: String,
-    folder: PathBuf,
 }
 
 impl Tower {
     pub(super) fn open(model: &str, backend: &str) -> Result<Self> {
         let folder = Hub::from_env().folder(model)?;
-        let embedder = Embedder::open(&folder, None, Precision::F32, &device(backend)?)?;
+        let embedder = opened(&folder, None, Precision::F32, &device(backend)?)?;
         let about = json!({ "files": hashes(&folder)?, "about": embedder.about, "upright": true });
-        Ok(Self { embedder, identity: sha256_hex(about.to_string().as_bytes()), folder })
-    }
-
-    /// The transform of pictures.
-    pub(super) fn transform(&self, option: &str) -> Result<Transform> {
-        let expected = "a model that reads pictures";
-        self.embedder
-            .transform
-            .ok_or_else(|| Error::invalid(option, expected, self.folder.display()))
+        Ok(Self { embedder, identity: sha256_hex(about.to_string().as_bytes()) })
     }
 
     /// Refuses a model without captions.
@@ -45,7 +36,7 @@ impl Tower {
             return Ok(());
         }
         let expected = "a model that reads captions (or --text-model and --captions beside it)";
-        Err(Error::invalid(option, expected, self.folder.display()))
+        Err(Error::invalid(option, expected, self.embedder.folder.display()))
     }
 
     /// Rows of pictures as the model gives them.
@@ -59,7 +50,8 @@ impl Tower {
     }
 
     pub(super) fn name(&self) -> String {
-        self.folder.file_name().unwrap_or(self.folder.as_os_str()).to_string_lossy().into_owned()
+        let folder = &self.embedder.folder;
+        folder.file_name().unwrap_or(folder.as_os_str()).to_string_lossy().into_owned()
     }
 }
 
@@ -73,7 +65,7 @@ pub(super) struct Published {
 impl Published {
     pub(super) fn open(model: &str, backend: &str) -> Result<Self> {
         let tower = Tower::open(model, backend)?;
-        let transform = tower.transform("--model")?;
+        let transform = tower.embedder.transform("--model")?;
         tower.check_texts("--model")?;
         let width = tower.embedder.image_width();
         let model = Model { name: tower.name(), identity: tower.identity.clone(), width };

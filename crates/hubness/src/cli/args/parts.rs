@@ -49,8 +49,8 @@ pub(crate) struct PartialArgs {
 /// A correction of items, which parts over a bank of queries give.
 #[derive(Debug, Args)]
 pub(crate) struct PartFitArgs {
-    /// Instead of --keep: what a correction needs of each item over the queries: csls, nnn, is, qbnorm, dual-is, ls, nicdm, mp. Parts of is, qbnorm,
-    /// dual-is and mp begin and end at multiples of 4096
+    /// Instead of --keep: what a correction needs of each item over the queries: csls, nnn, is, qbnorm, dual-is, dual-dis, ls, nicdm, mp. Parts of is,
+    /// qbnorm, dual-is, dual-dis and mp begin and end at multiples of 4096
     #[arg(long, requires = "direction", help_heading = "Corrections")]
     pub method: Option<String>,
     /// Which side holds the queries
@@ -120,15 +120,20 @@ pub(crate) struct FinishArgs {
     /// The correction: writes what it takes from each item.
     #[command(flatten)]
     pub fit: PartFitArgs,
-    /// For `qbnorm`: all parts of the best items of each query (--keep top-texts or top-images, --top as --qbnorm-k), merged into one
+    /// For `qbnorm` and `dual-dis`: all parts of the best items of each query of the bank (--keep top-texts or top-images, --top as --qbnorm-k;
+    /// 1 for `dual-dis`), merged into one
     #[arg(long, value_name = "FILE.part", requires = "method", help_heading = "Part")]
     pub best: Option<PathBuf>,
-    /// For `dual-is`: all parts over the bank of items, which take the place of the queries: --method is, --is-beta as the second of
+    /// For `dual-is` and `dual-dis`: all parts over the bank of items, which take the place of the queries: --method is, --is-beta as the second of
     /// --dual-beta, merged into one
     #[arg(long, value_name = "FILE.part", requires = "method", help_heading = "Part")]
     pub item_bank: Option<PathBuf>,
+    /// For `dual-dis`: all parts of the best item of each item of that bank, as in --best, merged into one
+    #[arg(long, value_name = "FILE.part", requires = "method", help_heading = "Part")]
+    pub item_best: Option<PathBuf>,
     /// For lists: a TREC run, with row numbers as names; `-` is standard output. For a correction: FILE.safetensors, one value for each
-    /// item: `bias` (csls, nnn, is, dual-is), `log_sum` and `active` (qbnorm), `width` (ls, nicdm), `mean` and `deviation` (mp)
+    /// item: `bias` (csls, nnn, is, dual-is), `log_sum` and `active` (qbnorm; dual-dis also
+    /// `item_log_sum` and `item_active`), `width` (ls, nicdm), `mean` and `deviation` (mp)
     #[arg(long, value_name = "FILE", default_value = "-", help_heading = "Output")]
     pub out: PathBuf,
 }

@@ -1,6 +1,6 @@
 //! Corrections from parts: what each item gives over all queries.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use itm_core::tiles::{Part, Reduction, Side};
 use itm_core::{Error, Result, output};
@@ -43,12 +43,17 @@ impl<'a> PartFit<'a> {
                 (Base::Is, number("--is-beta", &settings.is_beta)?)
             }
             Method::One(
-                base
-                @ (Base::Nnn | Base::QbNorm | Base::DualIs | Base::Ls | Base::Nicdm | Base::Mp),
+                base @ (Base::Nnn
+                | Base::QbNorm
+                | Base::DualIs
+                | Base::DualDis
+                | Base::Ls
+                | Base::Nicdm
+                | Base::Mp),
                 Then::Ranking,
             ) => (base, f64::NAN),
             _ => {
-                let expected = "csls, nnn, is, qbnorm, dual-is, ls, nicdm or mp";
+                let expected = "csls, nnn, is, qbnorm, dual-is, dual-dis, ls, nicdm or mp";
                 return Err(Error::invalid("--method", expected, name));
             }
         };
@@ -67,7 +72,7 @@ impl<'a> PartFit<'a> {
             Base::Nnn => lists(self.settings.nnn_k),
             Base::Is => Reduction::ExpSums(of, self.number),
             Base::QbNorm => Reduction::ExpSums(of, self.settings.qbnorm_beta),
-            Base::DualIs => Reduction::ExpSums(of, self.settings.dual_beta[0]),
+            Base::DualIs | Base::DualDis => Reduction::ExpSums(of, self.settings.dual_beta[0]),
             Base::Mp => Reduction::Moments(of),
             _ => lists(self.settings.local_k),
         }
@@ -81,9 +86,8 @@ impl<'a> PartFit<'a> {
         output::check(&args.out)?;
         part.check_reduction(self.reduction()).map_err(|error| at(&args.part, error))?;
         let mut numbers = self.numbers(part).map_err(|error| at(&args.part, error))?;
-        self.add_item_bank(args, &mut numbers[0].1)?;
-        let more = self.active(args, numbers[0].1.len())?;
-        tensors(&args.out, numbers.into_iter().chain(more))
+        self.add_banks(args, &mut numbers)?;
+        tensors(&args.out, &numbers)
     }
 
     fn numbers(&self, part: &Part) -> Result<ItemNumbers> {
@@ -100,8 +104,7 @@ impl<'a> PartFit<'a> {
                 vec![("bias", self.biases(1.0, means.collect())?)]
             }
             Base::Is => vec![("bias", self.biases(self.number, part.log_sums()?)?)],
-            Base::QbNorm => vec![("log_sum", part.log_sums()?)],
-            Base::DualIs => vec![("bias", part.log_sums()?)],
+            Base::QbNorm | Base::DualIs | Base::DualDis => vec![("log_sum", part.log_sums()?)],
             Base::Mp => {
                 let moments = part.moments()?;
                 let mean = moments.iter().map(|moment| moment.mean).collect();
@@ -123,45 +126,56 @@ impl<'a> PartFit<'a> {
         export::biases(&AnyCorrection::new(self.direction, Setting::HeldOut, map))
     }
 
-    /// Dual-IS: adds the log sums over the bank of items to those over the bank of queries, and makes them
-    /// biases.
-    fn add_item_bank(&self, args: &FinishArgs, sums: &mut Vec<f64>) -> Result<()> {
-        let path = match (self.base, &args.item_bank) {
-            (Base::DualIs, Some(path)) => path,
-            (Base::DualIs, None) => {
-                let expected = "the sums over the bank of items, as --method is makes them";
-                return Err(Error::invalid("--item-bank", expected, "none"));
-            }
-            (_, Some(_)) => {
-                return Err(Error::invalid("--item-bank", "--method dual-is", "another"));
-            }
-            (_, None) => return Ok(()),
+    /// Adds what the other files give: which items the bank of queries makes active, the log sums over a bank of items, which
+    /// items that bank makes active. For Dual-IS both sums together are biases.
+    fn add_banks(&self, args: &FinishArgs, numbers: &mut ItemNumbers) -> Result<()> {
+        let (base, items) = (self.base, numbers[0].1.len());
+        let (dynamic, k) = match base {
+            Base::DualDis => (true, 1), // as in a report
+            _ => (base == Base::QbNorm, self.settings.qbnorm_k),
         };
-        let (part, betas) = (Part::read(path)?, &self.settings.dual_beta);
-        let of = self.direction.items(Side::Images, Side::Texts);
-        part.check_reduction(Reduction::ExpSums(of, betas[1])).map_err(|error| at(path, error))?;
-        let of_items = part.log_sums().map_err(|error| at(path, error))?;
-        if of_items.len() != sums.len() {
-            let expected = format!("sums of {} items", sums.len());
-            return Err(Error::invalid(path.display(), expected, of_items.len()));
+        let what = "the merged lists of the best items of each query";
+        let best = of_option("--best", &args.best, (dynamic, "qbnorm or dual-dis"), what)?;
+        if let Some(path) = best {
+            numbers.push(("active", self.active(path, k, items)?));
         }
-        let both = sums.iter().zip(of_items).map(|(query, item)| query + item).collect();
-        *sums = self.biases(betas[0] + betas[1], both)?;
+        let what = "the sums over the bank of items, as --method is makes them";
+        let takes = (base.needs_item_bank(), "dual-is or dual-dis");
+        if let Some(path) = of_option("--item-bank", &args.item_bank, takes, what)? {
+            let of_items = self.item_bank(path, items)?;
+            if base == Base::DualIs {
+                let both = numbers[0].1.iter().zip(of_items).map(|(query, item)| query + item);
+                let scale = self.settings.dual_beta.iter().sum();
+                *numbers = vec![("bias", self.biases(scale, both.collect())?)];
+            } else {
+                numbers.push(("item_log_sum", of_items));
+            }
+        }
+        let what = "the merged lists of the best item of each item of the bank";
+        let takes = (base == Base::DualDis, "dual-dis");
+        if let Some(path) = of_option("--item-best", &args.item_best, takes, what)? {
+            numbers.push(("item_active", self.active(path, k, items)?));
+        }
         Ok(())
     }
 
-    /// 1 for the items that QB-Norm's bank makes active, 0 for the others.
-    fn active(&self, args: &FinishArgs, items: usize) -> Result<ItemNumbers> {
-        let path = match (self.base, &args.best) {
-            (Base::QbNorm, Some(path)) => path,
-            (Base::QbNorm, None) => {
-                let expected = "the merged lists of the best items of each query";
-                return Err(Error::invalid("--best", expected, "none"));
-            }
-            (_, Some(_)) => return Err(Error::invalid("--best", "--method qbnorm", "another")),
-            (_, None) => return Ok(Vec::new()),
-        };
-        let (part, k) = (Part::read(path)?, self.settings.qbnorm_k);
+    /// The log sum of each item over a bank of items.
+    fn item_bank(&self, path: &Path, items: usize) -> Result<Vec<f64>> {
+        let part = Part::read(path)?;
+        let of = self.direction.items(Side::Images, Side::Texts);
+        let sums = Reduction::ExpSums(of, self.settings.dual_beta[1]);
+        part.check_reduction(sums).map_err(|error| at(path, error))?;
+        let sums = part.log_sums().map_err(|error| at(path, error))?;
+        if sums.len() != items {
+            let expected = format!("sums of {items} items");
+            return Err(Error::invalid(path.display(), expected, sums.len()));
+        }
+        Ok(sums)
+    }
+
+    /// 1 for the items that are among the `k` best of some member of a bank, 0 for the others.
+    fn active(&self, path: &Path, k: usize, items: usize) -> Result<Vec<f64>> {
+        let part = Part::read(path)?;
         let lists = match self.direction {
             Direction::I2t => Reduction::TopTexts(k),
             Direction::T2i => Reduction::TopImages(k),
@@ -177,12 +191,25 @@ impl<'a> PartFit<'a> {
                 *place.ok_or_else(beyond)? = 1.0;
             }
         }
-        Ok(vec![("active", active)])
+        Ok(active)
     }
 }
 
-fn tensors(path: &Path, numbers: impl Iterator<Item = (&'static str, Vec<f64>)>) -> Result<()> {
-    let numbers: Vec<_> = numbers.collect();
+/// The file of an option that a correction takes or does not take.
+fn of_option<'a>(
+    option: &str,
+    file: &'a Option<PathBuf>,
+    (takes, methods): (bool, &str),
+    what: &str,
+) -> Result<Option<&'a Path>> {
+    match (takes, file) {
+        (true, None) => Err(Error::invalid(option, what, "none")),
+        (false, Some(_)) => Err(Error::invalid(option, format!("--method {methods}"), "another")),
+        _ => Ok(file.as_deref()),
+    }
+}
+
+fn tensors(path: &Path, numbers: &ItemNumbers) -> Result<()> {
     let failed = |error| Error::invalid(path.display(), "a tensor that can be written", error);
     let view = |(name, values): &'_ (&'static str, Vec<f64>)| {
         (*name, vec![values.len()], bytemuck::cast_slice(values).to_vec())

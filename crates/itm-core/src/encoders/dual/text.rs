@@ -9,7 +9,7 @@ use itm_kernels::{
 
 use super::{DualFamily, DualShape, mapped};
 use crate::encoders::TokenBatch;
-use crate::{Error, Result};
+use crate::{Error, Result, interrupt};
 
 /// Sizes and choices of a [`TextTower`].
 #[derive(Debug, Clone, PartialEq)]
@@ -182,7 +182,11 @@ impl TextTower {
         self.shape.check(captions).unwrap_or_else(|error| panic!("{error}"));
         let (b, l, d) = (captions.len(), captions.width, self.shape.width);
         let words = embedding(self.words.val(), &captions.ids, None).reshape([b, l, d]);
-        let x = words + self.positions.val().narrow(0, 0, l).unsqueeze();
-        self.blocks[..blocks].iter().fold(x, |x, block| block.forward(x, None, Noise::Off))
+        let mut x = words + self.positions.val().narrow(0, 0, l).unsqueeze();
+        for block in &self.blocks[..blocks] {
+            interrupt::check();
+            x = block.forward(x, None, Noise::Off);
+        }
+        x
     }
 }

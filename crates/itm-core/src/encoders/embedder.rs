@@ -1,28 +1,41 @@
-//! A published folder as what `itm embed` needs of it: rows of pictures, rows of captions, or both.
+//! A published folder, and the rows that it makes of pictures, of captions, or of both.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use burn::tensor::{Device, Tensor, TensorData};
-use itm_core::encoders::{
-    DualEncoder, DualFamily, DualPieces, ImagePool, SentenceEncoder, TokenBatch, Vit, VitShape,
-};
-use itm_core::files::{read_json, sha256_of};
-use itm_core::vision::{CropRounding, Fit, Transform};
-use itm_core::{Error, Result, host};
 use itm_kernels::{Noise, Precision, normalize_rows};
 use serde_json::{Value, json};
 
-/// The encoders of a folder.
-pub(crate) struct Embedder {
+use super::{
+    DualEncoder, DualFamily, DualPieces, ImagePool, SentenceEncoder, TokenBatch, Vit, VitShape,
+};
+use crate::files::read_json;
+use crate::vision::{CropRounding, Fit, Transform};
+use crate::weights::LoadReport;
+use crate::{Error, Result, host, interrupt};
+
+/// The encoders of a published folder: what `itm embed`, `itm search` and the wheel open.
+///
+/// | folder of | rows of pictures | rows of captions |
+/// |---|---|---|
+/// | CLIP, SigLIP | unit rows of one space, `[b, e]` | the same |
+/// | DINOv2 | class row beside the mean of the patches, a unit row, `[b, 2d]` | – |
+/// | ViT | class row, a unit row, `[b, d]` | – |
+/// | sentence-transformers, BERT | – | as `modules.json` says; BERT alone: unit rows, `[b, d]` |
+#[derive(Debug)]
+pub struct Embedder {
+    /// The folder.
+    pub folder: PathBuf,
+    /// What the encoder is and does: all that decides rows beside the files.
+    pub about: Value,
+    /// Which tensors of the files were read.
+    pub report: LoadReport,
     encoder: Encoder,
-    /// How pictures are prepared, if the folder reads pictures.
-    pub(crate) transform: Option<Transform>,
-    /// What the encoder is and does, for the manifest.
-    pub(crate) about: Value,
+    transform: Option<Transform>,
     device: Device,
 }
 
+#[derive(Debug)]
 enum Encoder {
     /// CLIP or SigLIP: both.
     Dual(Box<DualEncoder>, Box<DualPieces>),
@@ -39,8 +52,15 @@ const READ: &str =
     "CLIP, SigLIP (transformers or open_clip), ViT, DINOv2, BERT or sentence-transformers";
 
 impl Embedder {
-    /// Opens a folder, with an adapter where one is given.
-    pub(crate) fn open(
+    /// Captions that [`captions`](Self::captions) sorts by length together.
+    pub const SORTED: usize = 2048;
+
+    /// Opens a folder, with an adapter of PEFT where one is given.
+    ///
+    /// # Errors
+    /// If the folder holds another model; as [`DualEncoder::open`], [`Vit::open`], [`SentenceEncoder::open`] and [`Transform::open`];
+    /// and as [`DualEncoder::with_adapter`].
+    pub fn open(
         folder: &Path,
         adapter: Option<&Path>,
         precision: Precision,
@@ -99,9 +119,6 @@ impl Embedder {
                 (Encoder::Dual(model, Box::new(pieces)), Some(transform), report, about)
             }
         };
-        if let Some(name) = report.unexpected.first() {
-            crate::progress::say(format!("{}: not read: {name} …", report.place));
-        }
         let mut about = about;
         about["architecture"] = json!(kind);
         about["precision"] = json!(precision.here());
@@ -121,11 +138,39 @@ impl Embedder {
                 "std": normalization.std,
             });
         }
-        Ok(Self { encoder, transform, about, device: device.clone() })
+        let (folder, device) = (folder.to_path_buf(), device.clone());
+        Ok(Self { folder, about, report, encoder, transform, device })
     }
 
-    /// Width of a row of a picture.
-    pub(crate) fn image_width(&self) -> usize {
+    /// How pictures are prepared.
+    ///
+    /// # Errors
+    /// If the folder reads no pictures; the line begins with `place`, which has some.
+    pub fn transform(&self, place: &str) -> Result<Transform> {
+        let expected = "a model that reads pictures";
+        self.transform.ok_or_else(|| Error::invalid(place, expected, self.folder.display()))
+    }
+
+    /// # Errors
+    /// If the folder reads no captions; the line begins with `place`, which has some.
+    pub fn check_captions(&self, place: &str) -> Result<()> {
+        if self.text_width() > 0 {
+            return Ok(());
+        }
+        Err(Error::invalid(place, "a model that reads captions", self.folder.display()))
+    }
+
+    /// # Errors
+    /// If a value is not finite: a model with damaged weights gives such rows.
+    pub fn check_rows(place: impl std::fmt::Display, rows: &[f32]) -> Result<()> {
+        match rows.iter().find(|value| !value.is_finite()) {
+            Some(value) => Err(Error::invalid(place, "finite values of the model", value)),
+            None => Ok(()),
+        }
+    }
+
+    /// Width of a row of a picture; 0 if the folder reads none.
+    pub fn image_width(&self) -> usize {
         match &self.encoder {
             Encoder::Dual(model, _) => model.shape.joint,
             Encoder::Vit { vit, patches } => vit.shape.width * (1 + usize::from(*patches)),
@@ -134,7 +179,7 @@ impl Embedder {
     }
 
     /// Width of a row of a caption; 0 if the folder reads none.
-    pub(crate) fn text_width(&self) -> usize {
+    pub fn text_width(&self) -> usize {
         match &self.encoder {
             Encoder::Dual(model, _) => model.shape.joint,
             Encoder::Vit { .. } => 0,
@@ -143,7 +188,7 @@ impl Embedder {
     }
 
     /// Number of patches of a picture, and the width of their rows.
-    pub(crate) fn patches(&self, side: usize) -> [usize; 2] {
+    pub fn patches(&self, side: usize) -> [usize; 2] {
         let vit = match &self.encoder {
             Encoder::Dual(model, _) => &model.image.vit,
             Encoder::Vit { vit, .. } => vit,
@@ -152,8 +197,11 @@ impl Embedder {
         [(side / vit.shape.patch).pow(2), vit.shape.width]
     }
 
-    /// Rows of prepared pictures, one after the other, and the rows of their patches where they are asked for.
-    pub(crate) fn images(&self, values: Vec<f32>, side: usize, patches: bool) -> [Vec<f32>; 2] {
+    /// Rows of prepared pictures `[b, 3, side, side]`, one after the other, and the rows of their patches where they are asked for.
+    ///
+    /// # Panics
+    /// If the folder reads no pictures, or as [`Vit::forward`].
+    pub fn images(&self, values: Vec<f32>, side: usize, patches: bool) -> [Vec<f32>; 2] {
         let shape = [values.len() / (3 * side * side), 3, side, side];
         let pixels = Tensor::<4>::from_data(TensorData::new(values, shape), &self.device);
         let (rows, states) = match &self.encoder {
@@ -186,8 +234,10 @@ impl Embedder {
 
     /// Unit rows of the patches of a prepared picture in the space of captions, each as if it were the picture's class row; `None` unless
     /// the model is CLIP or SigLIP.
-    #[cfg(feature = "search")]
-    pub(crate) fn patch_rows(&self, values: Vec<f32>, side: usize) -> Option<Vec<f32>> {
+    ///
+    /// # Panics
+    /// As [`Vit::forward`].
+    pub fn patch_rows(&self, values: Vec<f32>, side: usize) -> Option<Vec<f32>> {
         let Encoder::Dual(model, _) = &self.encoder else { return None };
         let pixels = TensorData::new(values, [1, 3, side, side]);
         let states = model.image.tokens(Tensor::<4>::from_data(pixels, &self.device)); // [1, tokens, d]
@@ -197,9 +247,14 @@ impl Embedder {
         Some(host(normalize_rows(model.image.rows_of(each))))
     }
 
-    /// Unit rows of sentences, one after the other.
-    #[cfg(feature = "search")]
-    pub(crate) fn sentences(&self, sentences: &[&str]) -> Result<Vec<f32>> {
+    /// Unit rows of sentences, one after the other, from one batch.
+    ///
+    /// # Errors
+    /// As [`DualPieces::encode`] and [`SentenceEncoder::encode`].
+    ///
+    /// # Panics
+    /// If the folder reads no captions.
+    pub fn sentences(&self, sentences: &[&str]) -> Result<Vec<f32>> {
         let pieces = sentences.iter().map(|sentence| Ok(self.pieces(sentence)?.0));
         let pieces = pieces.collect::<Result<Vec<Vec<u32>>>>()?;
         let mut rows = self.texts(&pieces.iter().collect::<Vec<_>>());
@@ -207,8 +262,49 @@ impl Embedder {
         Ok(rows)
     }
 
+    /// Rows of captions, one after the other, in their order, and how many captions were cut.
+    ///
+    /// Captions of one length need no padding: sorted by length, `batch` of them are read together. `read` hears of each batch.
+    ///
+    /// # Errors
+    /// As [`DualPieces::encode`] and [`SentenceEncoder::encode`].
+    ///
+    /// # Panics
+    /// If the folder reads no captions, or `batch` is 0.
+    pub fn captions<C: AsRef<str>>(
+        &self,
+        captions: &[C],
+        batch: usize,
+        mut read: impl FnMut(usize),
+    ) -> Result<(Vec<f32>, usize)> {
+        let width = self.text_width();
+        let mut rows = vec![0.0; captions.len() * width];
+        let mut cut = 0;
+        for (part, rows) in
+            captions.chunks(Self::SORTED).zip(rows.chunks_mut((Self::SORTED * width).max(1)))
+        {
+            let mut pieces = vec![];
+            for caption in part {
+                let (ids, is_cut) = self.pieces(caption.as_ref())?;
+                pieces.push(ids);
+                cut += usize::from(is_cut);
+            }
+            let mut order: Vec<usize> = (0..part.len()).collect();
+            order.sort_by_key(|&k| pieces[k].len());
+            for batch in order.chunks(batch) {
+                interrupt::check();
+                let ids: Vec<&Vec<u32>> = batch.iter().map(|&k| &pieces[k]).collect();
+                for (&k, row) in batch.iter().zip(self.texts(&ids).chunks_exact(width)) {
+                    rows[k * width..(k + 1) * width].copy_from_slice(row);
+                }
+                read(batch.len());
+            }
+        }
+        Ok((rows, cut))
+    }
+
     /// The numbers of a caption's pieces, and whether the caption was cut.
-    pub(crate) fn pieces(&self, caption: &str) -> Result<(Vec<u32>, bool)> {
+    fn pieces(&self, caption: &str) -> Result<(Vec<u32>, bool)> {
         match &self.encoder {
             Encoder::Dual(_, pieces) => pieces.encode(caption),
             Encoder::Sentence(model) => model.encode(caption),
@@ -216,8 +312,8 @@ impl Embedder {
         }
     }
 
-    /// Rows of captions, one after the other.
-    pub(crate) fn texts(&self, captions: &[&Vec<u32>]) -> Vec<f32> {
+    /// Rows of one batch, one after the other.
+    fn texts(&self, captions: &[&Vec<u32>]) -> Vec<f32> {
         let batch = TokenBatch::new(captions);
         host(match &self.encoder {
             Encoder::Dual(model, _) => model.texts(&batch),
@@ -228,7 +324,6 @@ impl Embedder {
 }
 
 /// Divides each row by its length; a sentence encoder need not.
-#[cfg(feature = "search")]
 fn unit(rows: &mut [f32], width: usize) {
     for row in rows.chunks_exact_mut(width) {
         let length = row.iter().map(|x| f64::from(*x).powi(2)).sum::<f64>().sqrt();
@@ -255,20 +350,6 @@ fn kind(folder: &Path) -> Result<String> {
     }
 }
 
-/// SHA-256 of all files of a folder that belong to the model, by name: weights, configurations, word pieces.
-pub(crate) fn hashes(folder: &Path) -> Result<Value> {
-    let entries = fs::read_dir(folder).map_err(Error::io(folder))?;
-    let mut files: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
-    files.push(folder.join("1_Pooling/config.json"));
-    files.sort();
-    let mut hashes = serde_json::Map::new();
-    for path in files {
-        let name = path.strip_prefix(folder).unwrap_or(&path).to_string_lossy().into_owned();
-        let ends = [".safetensors", ".bin", ".json", ".txt", ".model"];
-        if !path.is_file() || !ends.iter().any(|end| name.ends_with(end)) {
-            continue;
-        }
-        hashes.insert(name, json!(sha256_of(&path)?));
-    }
-    Ok(hashes.into())
-}
+#[cfg(test)]
+#[cfg(feature = "pieces")]
+mod tests;
