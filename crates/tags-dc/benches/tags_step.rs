@@ -219,7 +219,6 @@ fn config(size: Size) -> TagsDcConfig {
         loss: LossConfig {
             margin: 0.2,
             itm: 1.0,
-            itm_form: Default::default(),
             mlm: 0.1,
             istm: 1e-3,
             wod: 1e-3,

@@ -229,11 +229,8 @@ pub enum ImageAnchors {
 pub struct LossConfig {
     /// The margin, a of Eq. 4.
     pub margin: f64,
-    /// λ of the retrieved negatives, Eq. 5; 0 for none.
+    /// λ of the retrieval triplets, Eq. 5; 0 for none.
     pub itm: f64,
-    /// How the retrieved negatives are compared with the true pair.
-    #[serde(default, skip_serializing_if = "ItmForm::is_hinge")]
-    pub itm_form: ItmForm,
     /// λ of the masked words, Eq. 1; 0 for none.
     pub mlm: f64,
     /// λ of the synthetic sentences' triplets, Eq. 7; 0 for none.
@@ -246,24 +243,6 @@ pub struct LossConfig {
     pub woc: f64,
     /// Which tokens Eq. 9 corrects.
     pub woc_targets: CorrectionTargets,
-}
-
-/// How retrieved negatives are compared with the true pair.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum ItmForm {
-    /// Eq. 5: a hinge for each negative, [`hinges`](crate::losses::hinges).
-    #[default]
-    Hinge,
-    /// The true pair among all its negatives, [`among`](crate::losses::among).
-    CrossEntropy,
-}
-
-impl ItmForm {
-    fn is_hinge(&self) -> bool {
-        *self == Self::Hinge
-    }
 }
 
 impl LossConfig {

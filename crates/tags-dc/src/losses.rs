@@ -31,7 +31,7 @@
 //! ```
 
 use burn::tensor::activation::{log_softmax, relu};
-use burn::tensor::{Bool, Tensor, TensorData};
+use burn::tensor::{Tensor, TensorData};
 use itm_core::{Error, Result, host};
 use itm_kernels::embedding;
 
@@ -102,60 +102,6 @@ pub fn hinges(
     let pull = host(each.clone().inner()).into_iter().filter(|&x| x > 0.0).count();
     let weights = Tensor::<2>::from_data(TensorData::new(weights, [triplets.len(), 1]), &device);
     Ok(((each * weights).sum(), pull as f64 / triplets.len() as f64))
-}
-
-/// Cross-entropy of the true pair of each anchor among its candidates: InfoNCE with τ = 1. Returns the loss and the share of anchors that
-/// have a negative above the true pair.
-///
-/// ```text
-/// L = 1/b Σ_anchors −log( exp l⁺ / (exp l⁺ + Σ_h exp l⁻_h) )
-/// ```
-///
-/// | symbol | here | shape |
-/// |---|---|---|
-/// | l | `logits`: of each anchor the true pair, then its negatives | `[b + Σ h]` |
-/// | h | `per_anchor`: negatives of each anchor | `[b]` |
-///
-/// # Errors
-/// If the number of logits does not fit `per_anchor`, there is no anchor, or a logit is NaN or infinite.
-///
-/// ```
-/// # #[cfg(feature = "flex")] {
-/// use burn::tensor::{Device, Tensor};
-/// use tags_dc::losses::among;
-///
-/// // e² / (e² + e⁰ + e¹), then 1 / (1 + 3).
-/// let logits = Tensor::<1>::from_floats([2.0, 0.0, 1.0, 0.0, 3f32.ln()], &Device::flex());
-/// let (loss, above) = among(logits, &[2, 1])?;
-/// assert!((loss.into_scalar::<f32>() - (0.407_606 + 4f32.ln()) / 2.0).abs() < 1e-5);
-/// assert_eq!(above, 0.5);
-/// # }
-/// # Ok::<(), tags_dc::Error>(())
-/// ```
-pub fn among(logits: Tensor<1>, per_anchor: &[usize]) -> Result<(Tensor<1>, f64)> {
-    let ([n], device) = (logits.dims(), logits.device());
-    let b = per_anchor.len();
-    let sum = per_anchor.iter().try_fold(b, |sum, &h| sum.checked_add(h));
-    if b == 0 || sum != Some(n) {
-        let expected = "an anchor, and one more than its negatives for each anchor";
-        return Err(Error::invalid("logits", expected, format!("{n} for {b} anchors")));
-    }
-    let values = host(logits.clone().inner());
-    if let Some(at) = values.iter().position(|logit| !logit.is_finite()) {
-        return Err(Error::invalid(format!("logit {at}"), "a finite number", values[at]));
-    }
-    let most = per_anchor.iter().max().expect("an anchor") + 1;
-    let (mut rows, mut padding, mut first, mut above) = (vec![], vec![], 0, 0);
-    for &h in per_anchor {
-        rows.extend((0..most).map(|k| (first + if k > h { 0 } else { k }) as u32));
-        padding.extend((0..most).map(|k| k > h));
-        above += usize::from(values[first + 1..=first + h].iter().any(|&l| l > values[first]));
-        first += h + 1;
-    }
-    let rows = embedding(logits.reshape([n, 1]), &rows, None).reshape([b, most]);
-    let padding = Tensor::<2, Bool>::from_data(TensorData::new(padding, [b, most]), &device);
-    let all = log_softmax(rows.mask_fill(padding, -1e30), 1);
-    Ok((all.narrow(1, 0, 1).sum() * (-1.0 / b as f64), above as f64 / b as f64))
 }
 
 /// Masked words, Eq. 1.

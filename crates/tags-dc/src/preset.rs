@@ -5,7 +5,7 @@ use itm_kernels::Precision;
 use serde::{Deserialize, Serialize};
 
 use crate::config::{
-    CorrectionTargets, FilterKind, GeneratorKind, ImageAnchors, ItmForm, LossConfig, MaskingConfig,
+    CorrectionTargets, FilterKind, GeneratorKind, ImageAnchors, LossConfig, MaskingConfig,
     ModelConfig, RetrievalConfig, Sampling, SyntheticConfig, TagsDcConfig, TrainConfig,
 };
 use crate::phrases::Duplicates;
@@ -129,7 +129,6 @@ fn default() -> TagsDcConfig {
         loss: LossConfig {
             margin: 0.2,
             itm: 1.0,
-            itm_form: ItmForm::Hinge,
             mlm: 0.1,
             istm: 1e-3,
             wod: 0.0,

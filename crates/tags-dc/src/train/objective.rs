@@ -11,7 +11,7 @@ use super::refused::within;
 use super::retrieval::{Anchors, numbered};
 use super::synthetic::TextMaskings;
 use super::{Marks, Pool, PoolRows};
-use crate::config::{ItmForm, LossConfig};
+use crate::config::LossConfig;
 use crate::model::{At, Joint, RegionBatch, Uniter};
 use crate::{accuracy, losses};
 
@@ -62,13 +62,8 @@ impl Losses {
         let (images, rows) = numbered(&images);
         let embedded = model.embed_regions(&RegionBatch::of(regions, &images)?);
         let joint = model.join(&TokenBatch::new(&marked), &embedded, &rows, noise);
-        let both = match config.itm_form {
-            ItmForm::Hinge => {
-                let scores = model.match_scores(&joint);
-                losses::hinges(scores, &triplets, &per_anchor, config.margin)
-            }
-            ItmForm::CrossEntropy => losses::among(model.match_logits(&joint), &per_anchor),
-        };
+        let scores = model.match_scores(&joint);
+        let both = losses::hinges(scores, &triplets, &per_anchor, config.margin);
         let (mean, active) = both.map_err(within("loss.itm"))?;
         let loss = mean * 2.0; // each kind has half of the anchors
         self.active = active;

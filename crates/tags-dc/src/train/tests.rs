@@ -11,7 +11,7 @@ use super::objective::Losses;
 use super::retrieval::{Anchor, Anchors, Others};
 use super::*;
 use crate::config::{
-    CorrectionTargets, FilterKind, ImageAnchors, ItmForm, LossConfig, MaskingConfig, ModelConfig,
+    CorrectionTargets, FilterKind, ImageAnchors, LossConfig, MaskingConfig, ModelConfig,
     RetrievalConfig, SyntheticConfig, TrainConfig,
 };
 use crate::model::RegionBatch;
@@ -67,7 +67,6 @@ fn config() -> TagsDcConfig {
         loss: LossConfig {
             margin: 0.2,
             itm: 1.0,
-            itm_form: ItmForm::Hinge,
             mlm: 0.1,
             istm: 0.0,
             wod: 0.0,
