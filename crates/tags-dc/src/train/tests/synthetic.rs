@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use itm_core::start::{LinearMap, StartOptions};
 
 use super::*;
+use crate::train::objective::word_logits;
 use crate::{CaptionWords, Choice, EvidenceBounds, Filter, Negative, StartEvidence, Verdict};
 
 /// All five losses, with masking by phrases.
