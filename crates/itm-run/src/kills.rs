@@ -42,7 +42,7 @@ const IDENTITY: &str = "seed 0, killed";
 /// A row that dies, and its method.
 type Dying = (&'static str, &'static str);
 
-/// The rows of a method with the most to remember: a bank, a phase after other phases, captions alone before pairs.
+/// The rows of a method with the most to remember: a bank, a phase after other phases, a generator before the pairs.
 fn most_to_remember(method: &str) -> &'static [&'static str] {
     match method {
         "hal" => &["AAAI bank"],
@@ -207,7 +207,7 @@ fn no_checkpoint_is_lost(folder: &Path, death: &Death) {
 fn killed_runs_end_with_the_bits_of_an_uninterrupted_one() {
     let (config, _) = testing::small_target("tags-dc-scenes", &[]);
     assert_eq!(phases(&config, "TAGS-DC"), ["pretrain", "TAGS", "TAGS-DC"]);
-    assert_eq!(phases(&config, "absent words"), ["captions first", "absent words"]);
+    assert_eq!(phases(&config, "absent words"), ["pretrain", "absent words"]);
     assert!(config.text.contains("first_updates = 5\n"), "captions alone, then pairs");
     let only = std::env::var("ITM_KILLS_METHOD").ok();
     let methods = ALL.iter().map(|kind| kind.name);

@@ -99,7 +99,7 @@ pub struct Published {
 }
 
 /// The first updates of a training: masked words of captions alone, Eq. 1 without regions. A generator learns here which words may stand
-/// where. The other updates have their own warm-up.
+/// where: the model in training, or the model of `synthetic.generator = "own"`. The other updates have their own warm-up.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -166,6 +166,8 @@ pub enum GeneratorKind {
     Dynamic,
     /// A model with the weights that training began with (`w/ SG`).
     Static,
+    /// A model of its own, which learns in the updates of `[captions]`, in place of the model in training. It never sees an image.
+    Own,
 }
 
 /// How a dynamic generator computes its logits (departure 14).
@@ -299,6 +301,10 @@ impl TagsDcConfig {
             |key: &str, value: f64| within(key, value, "0 to 1", |x| (0.0..=1.0).contains(&x));
         share("loss.margin", loss.margin)?;
         above_zero("synthetic.temperature", synthetic.temperature)?;
+        if synthetic.generator == GeneratorKind::Own && captions.is_none() {
+            let expected = "a section [captions], in which the generator learns";
+            return Err(Error::invalid("synthetic.generator = \"own\"", expected, "none"));
+        }
         if let FilterKind::Absent(quantile) = synthetic.filter {
             check_quantile("synthetic.filter.absent", quantile)?;
             if model.closed_form().is_none() {

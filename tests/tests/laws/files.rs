@@ -45,6 +45,7 @@ fn a_model_begins_with_what_another_has_learnt() {
         begun.start_from(folder.path()).unwrap();
         assert!(scores(&*model) == scores(&*begun), "{}", row.name);
         assert!(progress(&*begun) == fresh && progress(&*model) != fresh, "{}", row.name);
+        while begun.next_phase() {} // a first phase may be of a generator alone, which scores nothing
         begun.begin_epoch(0, Data::new().items()).unwrap();
         step(&mut *begun, 1, Observe::Off).unwrap();
         assert!(scores(&*model) != scores(&*begun), "{}: it learns on", row.name);

@@ -183,9 +183,9 @@ mod tests {
             });
             (largest.unwrap(), phases)
         };
-        assert_eq!(of("captions first", [5, 7], 10), (7, 2));
-        assert_eq!(of("captions first", [7, 5], 10), (7, 2));
-        assert_eq!(of("captions first", [7, 5], 6), (7, 1));
+        assert_eq!(of("absent words", [5, 7], 10), (7, 2));
+        assert_eq!(of("absent words", [7, 5], 10), (7, 2));
+        assert_eq!(of("absent words", [7, 5], 6), (7, 1));
         assert_eq!(of("pretrain", [5, 7], 10), (5, 1));
     }
 

@@ -7,7 +7,6 @@ use itm_core::learn::Items;
 use itm_core::{Error, Result, host};
 use itm_kernels::{Noise, random};
 
-use super::objective::word_logits;
 use super::refused::of_caption;
 use super::synthetic::{Maker, TextMaskings};
 use super::{Pool, TagsDc};
@@ -96,8 +95,8 @@ impl TagsDc {
         let image = items.pairs.image_of(text);
         let masked =
             [TextMaskings { number: 0, image, text, rows: rows.map_err(of_caption(text))? }];
-        let generator = self.generator.as_ref().unwrap_or(&model);
-        let logits = host(word_logits(generator, &masked, Some(regions), Noise::Off)?);
+        let generator = self.generator().map_or_else(|| model.clone(), Module::valid);
+        let logits = self.filled(&generator, &masked, regions, Noise::Off)?;
         let maker = Maker::new(&self.config.synthetic, self.marks, &self.learnt);
         let (pools, _) = maker.pools(&masked, &logits, &model, (items, regions), seed)?;
         let Pool { positive, negatives, .. } = &pools[0];

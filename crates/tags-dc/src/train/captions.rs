@@ -7,6 +7,7 @@ use itm_kernels::Noise;
 use rand::seq::index;
 
 use super::TagsDc;
+use super::models::Models;
 use super::objective::Losses;
 use crate::config::CaptionsConfig;
 use crate::{Purpose, Streams};
@@ -17,7 +18,8 @@ impl TagsDc {
         self.config.captions.as_ref().map_or(0, |captions| captions.first_updates as u64)
     }
 
-    /// One update on captions of the split without their images: Eq. 1 with one masking of each caption.
+    /// One update on captions of the split without their images: Eq. 1 with one masking of each caption. A generator of its own learns, if
+    /// there is one, and else the model.
     pub(super) fn caption_step(
         &mut self,
         course: &CaptionsConfig,
@@ -30,7 +32,9 @@ impl TagsDc {
         self.check_captions(train, &captions)?;
         let masked = self.maskings(train, &captions, (0, 1), seed)?;
         let mut losses = Losses::default();
-        losses.masked(self.model(), &masked, None, 1.0, Noise::Seeded(seed))?;
+        let Models { matcher, own } = self.learner.module();
+        let learns = own.as_ref().unwrap_or(matcher);
+        losses.masked(learns, &masked, None, 1.0, Noise::Seeded(seed))?;
         let rate = {
             let (n, all) = (self.learner.steps() + 1, course.first_updates as u64);
             self.config.train.rate_below(course.learning_rate, n, all)

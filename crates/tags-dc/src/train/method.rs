@@ -45,7 +45,8 @@ impl Method for TagsDc {
     }
 
     fn non_finite(&self) -> Option<String> {
-        first_non_finite("uniter", self.model())
+        let own = self.learner.module().own.as_ref();
+        first_non_finite("uniter", self.model()).or_else(|| first_non_finite("generator", own?))
     }
 
     fn save(&self, write: &mut dyn FnMut(&str, &[u8]) -> Result<()>) -> Result<()> {

@@ -16,6 +16,7 @@ mod captions;
 mod learnt;
 mod marks;
 mod method;
+mod models;
 mod objective;
 #[cfg(feature = "page")]
 mod page;
@@ -50,7 +51,8 @@ pub use self::sentences::{Caption, SentenceText, WordText};
 pub use self::shares::{FurtherShares, SentenceCounts, SentenceShares, Verdicts};
 
 use self::learnt::Learnt;
-use self::objective::{Losses, word_logits};
+use self::models::Models;
+use self::objective::Losses;
 use self::refused::of_caption;
 use self::retrieval::Anchors;
 use self::synthetic::{Maker, TextMaskings};
@@ -100,7 +102,7 @@ impl MicroBatch<'_> {
 #[derive(Debug, Clone)]
 pub struct TagsDc {
     config: TagsDcConfig,
-    learner: Trainer<Uniter>,
+    learner: Trainer<Models>,
     marks: Marks,
     masker: Masker,
     /// Updates of the whole run.
@@ -112,7 +114,7 @@ pub struct TagsDc {
     /// Learnt from the training split, if the filter needs it.
     learnt: Arc<Learnt>,
     /// The static generator.
-    generator: Option<Uniter>,
+    fixed: Option<Uniter>,
 }
 
 impl TagsDc {
@@ -157,23 +159,28 @@ impl TagsDc {
         let shape = config.shape(region_dim, marks.tokens());
         shape.check()?;
         precision_of("train.precision", config.train.precision, &device)?;
-        let model = match &config.model.published {
-            Some(Published { weights, .. }) => Uniter::open(weights, &shape, &device)?.0,
-            None => Uniter::seeded(&shape, config.train.seed, &device),
+        let model = || -> Result<Uniter> {
+            let model = match &config.model.published {
+                Some(Published { weights, .. }) => Uniter::open(weights, &shape, &device)?.0,
+                None => Uniter::seeded(&shape, config.train.seed, &device),
+            };
+            Ok(model.with_precision(config.train.precision))
         };
-        let model = model.with_precision(config.train.precision);
+        let has_own = config.synthetic.generator == GeneratorKind::Own;
+        let (matcher, own) = (model()?, has_own.then(model).transpose()?);
+        let models = Models { matcher: matcher.clone(), own: own.map(Uniter::without_word_heads) };
         let new = Self {
             config: config.clone(),
-            learner: Trainer::new(model.clone(), config.train.optimizer()),
+            learner: Trainer::new(models, config.train.optimizer()),
             marks,
             masker,
             updates: updates as u64,
             phrases: None,
             caption_words: None,
             learnt: Arc::default(),
-            generator: None,
+            fixed: None,
         };
-        Ok(new.begun(model))
+        Ok(new.begun(matcher))
     }
 
     /// The same model with the phrases of each training caption, as lists of word positions. Masking by phrases needs them. In a caption
@@ -189,38 +196,16 @@ impl TagsDc {
     /// # Errors
     /// If a map is of another shape, or a value is not finite.
     pub fn with_start(self, start: &Start) -> Result<Self> {
-        let model = self.model().clone().with_start(start)?;
+        let Models { matcher, own } = self.learner.module().clone();
+        let own = own.map(|own| own.with_start(start)).transpose()?;
+        let learner = self.learner.begun(Models { matcher: matcher.clone(), own });
         let learnt = Arc::new(Learnt::with_start(start));
-        Ok(Self { learnt, ..self.begun(model) })
-    }
-
-    /// The model before its first step, with these weights. Missing heads that the losses need are made from them, heads that no loss needs
-    /// are dropped, and a static generator keeps the weights.
-    fn begun(self, model: Uniter) -> Self {
-        let synthetic = self.config.loss.synthetic();
-        let kept = synthetic && self.config.synthetic.generator == GeneratorKind::Static;
-        let model = match self.config.loss.words() {
-            true => model.with_word_heads(),
-            false => model.without_word_heads(),
-        };
-        let generator = kept.then(|| model.valid());
-        Self { learner: self.learner.begun(model), generator, ..self }
-    }
-
-    /// The model without the state of its optimiser: it still scores and makes sentences.
-    #[must_use]
-    pub fn at_rest(&self) -> Self {
-        self.clone().begun(self.model().clone())
+        Ok(Self { learner, learnt, ..self }.begun(matcher.with_start(start)?))
     }
 
     /// The config of the model.
     pub fn config(&self) -> &TagsDcConfig {
         &self.config
-    }
-
-    /// The model.
-    pub fn model(&self) -> &Uniter {
-        self.learner.module()
     }
 
     /// The tokens around a caption's words.
@@ -261,8 +246,8 @@ impl TagsDc {
             let Some(value) = losses.value else { continue };
             if let Some(value) = last.replace(value * share) {
                 before += f64::from(host(value.clone().inner())[0]);
-                let own = GradientsParams::from_grads(value.backward(), self.model());
-                sum.accumulate(self.model(), own);
+                let models = self.learner.module();
+                sum.accumulate(models, GradientsParams::from_grads(value.backward(), models));
             }
         }
         let before_pairs = self.caption_updates();
@@ -339,11 +324,9 @@ impl TagsDc {
         if !loss.synthetic() {
             return Ok(());
         }
-        let drawn_from = |model: &Uniter, noise| -> Result<Vec<f32>> {
-            Ok(host(word_logits(model, &masked, Some(regions), noise)?))
-        };
-        let logits = match (&self.generator, synthetic.sampling, logits) {
-            (Some(generator), ..) => drawn_from(generator, Noise::Off)?,
+        let drawn_from = |model: &Uniter, noise| self.filled(model, &masked, regions, noise);
+        let logits = match (self.generator(), synthetic.sampling, logits) {
+            (Some(generator), ..) => drawn_from(&generator.valid(), Noise::Off)?,
             (None, Sampling::Evaluation, _) => drawn_from(&model.valid(), Noise::Off)?,
             (None, Sampling::Training, Some(logits)) => logits,
             (None, Sampling::Training, None) => drawn_from(&model.valid(), noise(stream::WORDS))?,

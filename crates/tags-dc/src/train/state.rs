@@ -7,6 +7,7 @@ use itm_core::checkpoint::CheckpointWriter;
 use itm_core::learn::SavedState;
 
 use super::TagsDc;
+use super::models::Models;
 use crate::model::Uniter;
 
 /// The method's name in the kinds of the files.
@@ -19,7 +20,7 @@ impl TagsDc {
     pub(super) fn write(&self, write: &mut dyn FnMut(&str, &[u8]) -> Result<()>) -> Result<()> {
         let model = |model: &mut CheckpointWriter| {
             model.module(MODULE, self.model());
-            if let Some(generator) = &self.generator {
+            if let Some(generator) = self.generator() {
                 model.module(GENERATOR, generator);
             }
         };
@@ -30,12 +31,14 @@ impl TagsDc {
     pub(super) fn read(&self, folder: &Path) -> Result<Self> {
         let saved = SavedState::open(METHOD, folder)?;
         let [.., updates, _] = saved.counts;
-        let model = saved.model.module(MODULE, self.model().clone())?;
-        let generator = self.generator.clone();
-        let generator = generator.map(|known| saved.model.module(GENERATOR, known)).transpose()?;
-        let learner = self.learner.restored(model, &saved, updates)?;
+        let generator = |known: &Option<Uniter>| {
+            known.clone().map(|known| saved.model.module(GENERATOR, known)).transpose()
+        };
+        let matcher = saved.model.module(MODULE, self.model().clone())?;
+        let (own, fixed) = (generator(&self.learner.module().own)?, generator(&self.fixed)?);
+        let learner = self.learner.restored(Models { matcher, own }, &saved, updates)?;
         saved.nothing_else()?;
-        Ok(Self { learner, generator, ..self.clone() })
+        Ok(Self { learner, fixed, ..self.clone() })
     }
 
     /// A model before its first step, with the weights that [`write`](Self::write) wrote for a row that may lack the word heads.

@@ -1,7 +1,8 @@
 //! What pre-training adds: updates on captions alone.
 
 use super::*;
-use crate::config::CaptionsConfig;
+use crate::config::{CaptionsConfig, GeneratorKind};
+use crate::model::Uniter;
 
 fn with_captions(updates: usize) -> TagsDcConfig {
     let mut config = config();
@@ -48,6 +49,95 @@ fn the_first_updates_see_no_image() {
     // twenty updates with two of warm-up.
     let want = [1.5e-3 / 0.9, 1e-8, 5e-3];
     assert!(rates.iter().zip(want).all(|(a, b): (&f64, f64)| (a - b).abs() < 1e-9), "{rates:?}");
+}
+
+fn with_own_generator() -> TagsDcConfig {
+    let mut config = with_captions(3);
+    config.synthetic.generator = GeneratorKind::Own;
+    config.loss.istm = 0.5;
+    config
+}
+
+/// Matcher and generator.
+fn both(model: &TagsDc) -> [Vec<f32>; 2] {
+    let words = |model: &Uniter| host(model.bert.words.val().inner());
+    [words(model.model()), words(model.generator().unwrap())]
+}
+
+fn save(model: &TagsDc, folder: &std::path::Path) {
+    let write = &mut |name: &str, contents: &[u8]| {
+        std::fs::write(folder.join(name), contents).unwrap();
+        Ok(())
+    };
+    model.save(write).unwrap();
+}
+
+/// A generator of its own learns in the first updates, and the matcher in the others. A training that was saved in its first updates goes on
+/// with the same bits.
+#[test]
+fn a_generator_of_its_own_learns_first() {
+    let (split, folder) = (Split::new(), tempfile::tempdir().unwrap());
+    let config = with_own_generator();
+    let new = || TagsDc::new(&config, WIDTH, WORDS, 20, &Device::flex()).unwrap();
+    let mut model = new();
+    let mut before = both(&model);
+    assert_eq!(before[0], before[1], "one start");
+    for seed in 0..6 {
+        if seed == 2 {
+            save(&model, folder.path());
+            model = new();
+            model.load(folder.path()).unwrap();
+        }
+        step(&mut model, &split, &[3, 4], seed).unwrap();
+        let after = both(&model);
+        let learnt = [after[0] != before[0], after[1] != before[1]];
+        assert_eq!(learnt, [seed >= 3, seed < 3], "matcher, generator in update {seed}");
+        before = after;
+    }
+    let mut whole = new();
+    (0..6).for_each(|seed| drop(step(&mut whole, &split, &[3, 4], seed).unwrap()));
+    assert_eq!(both(&whole), before, "the same bits");
+    assert_eq!(both(&whole.at_rest()), before);
+    // A row that begins with this row has its matcher, and a new generator.
+    save(&model, folder.path());
+    let mut next = new();
+    let own = both(&next);
+    next.start_from(folder.path()).unwrap();
+    assert_eq!(both(&next), [before[0].clone(), own[1].clone()]);
+    let config = TagsDcConfig { captions: None, ..config };
+    let line = config.check().unwrap_err().to_string();
+    let want = "synthetic.generator = \"own\": expected a section [captions]";
+    assert!(line.starts_with(want), "{line}");
+}
+
+/// The generator makes the sentences, and sees no image. Learning changes its sentences; what the matcher learns and another image change only
+/// their order. A matcher that fills masks itself sees the image.
+#[test]
+fn a_generator_of_its_own_makes_the_sentences() {
+    let [split, other] = [0.0, 0.5].map(Split::with_first_box);
+    let sentences = |model: &TagsDc, split: &Split| {
+        let made = model.negatives(&split.items(), 1, &[vec![0], vec![1]], 5).unwrap();
+        let mut all: Vec<_> = made.negatives.into_iter().map(|one| one.tokens).collect();
+        all.sort();
+        assert!(!all.is_empty());
+        all
+    };
+    let mut config = with_own_generator();
+    config.synthetic.kept = 100; // all
+    config.model.initializer_range = 1.0; // so that the image matters
+    config.captions.as_mut().unwrap().learning_rate = 0.5;
+    let new = |config: &_| TagsDc::new(config, WIDTH, WORDS, 200, &Device::flex()).unwrap();
+    let mut model = new(&config);
+    let before = sentences(&model, &split);
+    assert_eq!(sentences(&model, &other), before, "another image");
+    (0..3).for_each(|seed| drop(step(&mut model, &split, &[3, 4], seed).unwrap()));
+    let learnt = sentences(&model, &split);
+    assert_ne!(learnt, before, "the generator learnt");
+    (3..9).for_each(|seed| drop(step(&mut model, &split, &[3, 4], seed).unwrap()));
+    assert_eq!(sentences(&model, &split), learnt, "only the matcher learnt");
+    config.synthetic.generator = GeneratorKind::Dynamic;
+    let sees = new(&config);
+    assert_ne!(sentences(&sees, &split), sentences(&sees, &other));
 }
 
 /// There are two captions, 3 4 and 7 8: each word tells the other one. With both masked, or another word in its place, half of the guesses

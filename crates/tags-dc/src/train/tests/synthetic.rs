@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use itm_core::start::{LinearMap, StartOptions};
 
 use super::*;
+use crate::train::objective::word_logits;
 use crate::{CaptionWords, Choice, EvidenceBounds, Filter, Negative, StartEvidence, Verdict};
 
 /// All five losses, with masking by phrases.
@@ -315,13 +316,13 @@ fn a_second_phase_begins_with_the_first() {
     fixed.start_from(folder.path()).unwrap();
     step(&mut fixed, &split, &[3, 4], 1).unwrap();
     let words = |model: &Uniter| host(model.bert.words.val().inner());
-    let generator = fixed.generator.as_ref().unwrap();
+    let generator = fixed.generator().unwrap();
     assert_eq!(words(generator), words(second.model()));
     assert_ne!(words(generator), words(fixed.model()));
     save(&fixed).unwrap();
     let mut again = made(&config, &split);
     again.load(folder.path()).unwrap();
-    assert_eq!(words(again.generator.as_ref().unwrap()), words(generator));
+    assert_eq!(words(again.generator().unwrap()), words(generator));
 }
 
 /// Probabilities and corrections come from the heads, sentence by sentence. One seed always gives the same negatives.
