@@ -1,6 +1,6 @@
 //! `partial`, `merge`, `finish`: any split gives what one process gives.
 
-use super::common::{Folder, WIDTH, floats, made, recalls, row};
+use super::common::{Folder, floats, recalls, row};
 
 pub(crate) const SOURCE: &str = "--images i.npy --texts t.npy";
 const CUTS: [(&str, &str); 4] =
