@@ -273,6 +273,10 @@ impl Method for OfRegions {
         self.0.load(folder)
     }
 
+    fn next_phase(&mut self) -> bool {
+        self.0.next_phase()
+    }
+
     fn start_from(&mut self, folder: &Path) -> Result<()> {
         self.0.start_from(folder)
     }
