@@ -16,7 +16,7 @@ use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
 
 use crate::arrays::{named, raised, run};
 
-type Rows<'py> = Bound<'py, PyArray2<f32>>;
+type RowArray<'py> = Bound<'py, PyArray2<f32>>;
 
 /// The encoders of a folder. One call at a time computes, with all threads.
 #[pyclass(frozen, module = "itmatch._itmatch")]
@@ -24,14 +24,14 @@ pub(crate) struct Embedder(Mutex<encoders::Embedder>);
 
 /// A picture, as the Python half hands it over.
 #[derive(FromPyObject)]
-pub(crate) enum Picture<'py> {
+pub(crate) enum PythonPicture<'py> {
     File(PathBuf),
     Bytes(PyBackedBytes),
     Pixels(PyReadonlyArray3<'py, u8>),
 }
 
 /// A picture, as a call without Python's lock sees it.
-enum Source<'a> {
+enum PictureSource<'a> {
     File(&'a PathBuf),
     Bytes(&'a [u8]),
     Pixels([usize; 2], &'a [u8]),
@@ -64,10 +64,10 @@ impl Embedder {
     fn images<'py>(
         &self,
         py: Python<'py>,
-        pictures: Vec<Picture<'py>>,
+        pictures: Vec<PythonPicture<'py>>,
         batch: usize,
-    ) -> PyResult<Rows<'py>> {
-        let sources = pictures.iter().enumerate().map(Source::new);
+    ) -> PyResult<RowArray<'py>> {
+        let sources = pictures.iter().enumerate().map(PictureSource::new);
         let sources = sources.collect::<PyResult<Vec<_>>>()?;
         let (rows, width) = run(py, || {
             let model = self.model();
@@ -90,7 +90,7 @@ impl Embedder {
         py: Python<'py>,
         sentences: Vec<PyBackedStr>,
         batch: usize,
-    ) -> PyResult<Rows<'py>> {
+    ) -> PyResult<RowArray<'py>> {
         let (rows, width) = run(py, || {
             let model = self.model();
             model.check_captions("sentences")?;
@@ -109,12 +109,12 @@ impl Embedder {
     }
 }
 
-impl<'a> Source<'a> {
-    fn new((number, picture): (usize, &'a Picture<'_>)) -> PyResult<Self> {
+impl<'a> PictureSource<'a> {
+    fn new((number, picture): (usize, &'a PythonPicture<'_>)) -> PyResult<Self> {
         Ok(match picture {
-            Picture::File(path) => Self::File(path),
-            Picture::Bytes(bytes) => Self::Bytes(bytes),
-            Picture::Pixels(pixels) => {
+            PythonPicture::File(path) => Self::File(path),
+            PythonPicture::Bytes(bytes) => Self::Bytes(bytes),
+            PythonPicture::Pixels(pixels) => {
                 let refused = |error| PyValueError::new_err(format!("{}: {error}", place(number)));
                 let values = pixels.as_slice().map_err(refused)?;
                 Self::Pixels([pixels.shape()[0], pixels.shape()[1]], values)
@@ -128,13 +128,15 @@ fn place(number: usize) -> String {
 }
 
 /// The pixels of some pictures as the model reads them, one after the other. The first that is damaged is the error, whatever the threads.
-fn prepared(sources: &[Source<'_>], first: usize, transform: Transform) -> Result<Vec<f32>> {
+fn prepared(sources: &[PictureSource<'_>], first: usize, transform: Transform) -> Result<Vec<f32>> {
     let pixels = interrupt::each(sources.len() as u64, |k| {
         let k = k as usize;
         let image = match sources[k] {
-            Source::File(path) => decode_image(path),
-            Source::Bytes(bytes) => decode_bytes(&place(first + k), bytes),
-            Source::Pixels(sides, values) => image_of_pixels(&place(first + k), sides, values),
+            PictureSource::File(path) => decode_image(path),
+            PictureSource::Bytes(bytes) => decode_bytes(&place(first + k), bytes),
+            PictureSource::Pixels(sides, values) => {
+                image_of_pixels(&place(first + k), sides, values)
+            }
         }?;
         let mut values = vec![0.0; transform.len()];
         transform.apply(&image, &mut values);
