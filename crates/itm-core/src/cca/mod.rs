@@ -157,7 +157,7 @@ pub struct BestPoint {
 /// use itm_core::cca::{Cca, CcaOptions};
 /// use itm_core::data::{Dataset, Embeddings, Features, SplitData};
 ///
-/// let part = |n: usize| Part {
+/// let part = |n: usize| SplitData {
 ///     features: Features { dim: 2, values: [[9.0, 1.0], [2.0, 5.0]].repeat(n / 2).concat() },
 ///     embeddings: Embeddings::default(),
 ///     regions: None,
