@@ -78,7 +78,7 @@ impl Naaf {
     ///
     /// ```
     /// use itm_core::data::WordVectors;
-    /// use naaf::{Boundary, Device, Naaf, NaafEncoders, Preset};
+    /// use naaf::{Boundary, Device, Naaf, NaafConfig, NaafEncoders, Preset};
     ///
     /// let mut config = NaafConfig::preset(Preset::Paper); // it begins with given vectors
     /// (config.model.embed_dim, config.model.word_dim) = (16, 2);
