@@ -84,7 +84,7 @@ pub fn decode_bytes(place: &str, bytes: &[u8]) -> Result<RgbImage> {
 /// If a side is 0 or above 16384, or there are more than a hundred million pixels.
 ///
 /// # Panics
-/// If `pixels` has another length.
+/// If `pixels` has fewer than 3 × height × width values; further values are not read.
 pub fn image_of_pixels(
     place: &str,
     [height, width]: [usize; 2],
