@@ -3,7 +3,7 @@
     python tests/reference/tags_dc_losses.py        writes crates/tags-dc/tests/golden/uniter/losses.safetensors
 
     itm mlm istm wod woc        each loss separately
-    wod.plain woc.changed woc.all istm.released        with other options
+    wod.plain woc.changed woc.all istm.released itm.among istm.among        with other options
     d.NAME                      gradients of itm + 0.7 mlm + 0.5 istm + 0.3 wod + 0.2 woc
 
 Written from the equations. Every sentence passes the model separately, so nothing is padded. Every mean is a Python loop, first within
@@ -38,8 +38,10 @@ def mean(terms):
 
 
 class Losses:
-    def __init__(self, model, images):
-        self.model, self.images = model, images
+    """`among`: the true pair among all its negatives, in place of a hinge for each."""
+
+    def __init__(self, model, images, among=False):
+        self.model, self.images, self.among = model, images, among
 
     def text(self, t):
         return [CLS, *WORDS[t], SEP]
@@ -47,21 +49,23 @@ class Losses:
     def states(self, tokens, image):
         return self.model.states([tokens], [self.images[image]])
 
-    def score(self, tokens, image):
-        logit = self.model.linear("rank_output", self.model.pooled(self.states(tokens, image)))
-        return torch.sigmoid(logit[0, 0])
+    def logit(self, tokens, image):
+        return self.model.linear("rank_output", self.model.pooled(self.states(tokens, image)))[0, 0]
 
-    def hinge(self, positive, negative):
-        return torch.clamp(MARGIN - positive + negative, min=0)
+    def ranked(self, own, others):
+        """The mean hinge of probabilities, or minus the logarithm of the softmax of logits."""
+        if self.among:
+            return torch.stack([own, *others]).exp().sum().log() - own
+        return mean([torch.clamp(MARGIN - own.sigmoid() + other.sigmoid(), min=0) for other in others])
 
     def itm(self):
         def of_text(image, text, others):
-            own = self.score(self.text(text), image)
-            return mean([self.hinge(own, self.score(self.text(text), other)) for other in others])
+            own = self.logit(self.text(text), image)
+            return self.ranked(own, [self.logit(self.text(text), other) for other in others])
 
         def of_image(image, text, others):
-            own = self.score(self.text(text), image)
-            return mean([self.hinge(own, self.score(self.text(other), image)) for other in others])
+            own = self.logit(self.text(text), image)
+            return self.ranked(own, [self.logit(self.text(other), image) for other in others])
 
         return mean([of_text(*a) for a in TEXT_ANCHORS]) + mean([of_image(*a) for a in IMAGE_ANCHORS])
 
@@ -85,18 +89,18 @@ class Losses:
             if not pool:
                 captions.append(0.0)
                 continue
-            own = self.released(t) if released else self.score(self.text(t), IMAGE_OF[t])
-            captions.append(mean([self.hinge(own, self.score(tokens, IMAGE_OF[t])) for tokens, _ in pool]))
+            own = self.released(t) if released else self.logit(self.text(t), IMAGE_OF[t])
+            captions.append(self.ranked(own, [self.logit(tokens, IMAGE_OF[t]) for tokens, _ in pool]))
         return mean(captions)
 
     def released(self, t):
-        """The score of a row in which every position reads the second token."""
+        """The logit of a row in which every position reads the second token."""
         tokens, (features, _) = self.text(t), self.images[IMAGE_OF[t]]
         x = self.model.text(torch.tensor([tokens]))[:, 1:2].expand(-1, len(tokens) + len(features), -1)
         bias = torch.zeros(1, 1, 1, x.shape[1], dtype=x.dtype)
         for i in range(2):
             x = self.model.block(i, x, bias)
-        return torch.sigmoid(self.model.linear("rank_output", self.model.pooled(x))[0, 0])
+        return self.model.linear("rank_output", self.model.pooled(x))[0, 0]
 
     def wod(self, weights=(1.0, 0.11)):
         captions = []
@@ -128,7 +132,8 @@ class Losses:
 
 def main():
     model = Uniter(load_file(ROOT / "full.safetensors"))
-    losses = Losses(model, [(f.double(), b.double()) for f, b in inputs()])
+    images = [(f.double(), b.double()) for f, b in inputs()]
+    losses, among = Losses(model, images), Losses(model, images, among=True)
     values = {
         "itm": losses.itm(),
         "mlm": losses.mlm(),
@@ -139,6 +144,8 @@ def main():
         "woc.changed": losses.woc("changed"),
         "woc.all": losses.woc("all"),
         "istm.released": losses.istm(released=True),
+        "itm.among": among.itm(),
+        "istm.among": among.istm(),
     }
     weights = {"itm": 1.0, "mlm": 0.7, "istm": 0.5, "wod": 0.3, "woc": 0.2}
     sum(weight * values[name] for name, weight in weights.items()).backward()

@@ -217,6 +217,7 @@ fn config(size: Size) -> TagsDcConfig {
             image_anchors: ImageAnchors::Independent,
         },
         loss: LossConfig {
+            ranking: Default::default(),
             margin: 0.2,
             itm: 1.0,
             mlm: 0.1,

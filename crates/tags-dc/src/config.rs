@@ -227,7 +227,10 @@ pub enum ImageAnchors {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct LossConfig {
-    /// The margin, a of Eq. 4.
+    /// How a true pair is ranked above its negatives, in Eq. 5 and 7.
+    #[serde(default, skip_serializing_if = "RankingLoss::is_hinge")]
+    pub ranking: RankingLoss,
+    /// The margin of the hinges, a of Eq. 4.
     pub margin: f64,
     /// λ of the retrieval triplets, Eq. 5; 0 for none.
     pub itm: f64,
@@ -243,6 +246,24 @@ pub struct LossConfig {
     pub woc: f64,
     /// Which tokens Eq. 9 corrects.
     pub woc_targets: CorrectionTargets,
+}
+
+/// How a true pair is ranked above its negatives.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum RankingLoss {
+    /// A hinge of probabilities for each negative, Eq. 4: [`hinges`](crate::losses::hinges).
+    #[default]
+    Hinge,
+    /// Cross-entropy of the true pair among all its negatives: [`among`](crate::losses::among). Not in the paper.
+    CrossEntropy,
+}
+
+impl RankingLoss {
+    fn is_hinge(&self) -> bool {
+        *self == Self::Hinge
+    }
 }
 
 impl LossConfig {

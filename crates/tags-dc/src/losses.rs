@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | Eq. 5, L_ITM | its retrieved negatives | [`hinges`], twice its mean over both kinds of anchors |
 //! | Eq. 7, L_ISTM | the negatives of its pool | [`hinges`] |
+//! | not in the paper, in place of Eq. 4 | its negatives, all at once | [`among`] |
 //! | Eq. 1, L_MLM | all targets of all its maskings | [`masked_words`] |
 //! | Eq. 8, L_WoD | all tokens of its negatives | [`discrimination`] |
 //! | Eq. 9, L_WoC | the targets of its negatives | [`correction`] |
@@ -31,7 +32,7 @@
 //! ```
 
 use burn::tensor::activation::{log_softmax, relu};
-use burn::tensor::{Tensor, TensorData};
+use burn::tensor::{Bool, Tensor, TensorData};
 use itm_core::{Error, Result, host};
 use itm_kernels::embedding;
 
@@ -75,11 +76,85 @@ pub fn hinges(
     per_anchor: &[usize],
     margin: f64,
 ) -> Result<(Tensor<1>, f64)> {
-    let ([n], device) = (scores.dims(), scores.device());
     if !(margin >= 0.0 && margin.is_finite()) {
         return Err(Error::invalid("margin", "a number of at least 0", margin));
     }
     let weights = weights(triplets.len(), per_anchor)?;
+    let device = scores.device();
+    let Some(above) = differences(scores.clone(), triplets)? else {
+        return Ok((scores.sum() * 0.0, 0.0)); // in the graph, so that it can be differentiated
+    };
+    let each = relu(above + margin); // [triplets, 1]
+    let pull = host(each.clone().inner()).into_iter().filter(|&x| x > 0.0).count();
+    let weights = Tensor::<2>::from_data(TensorData::new(weights, [triplets.len(), 1]), &device);
+    Ok(((each * weights).sum(), pull as f64 / triplets.len() as f64))
+}
+
+/// The true pair of an anchor among its negatives: cross-entropy, or InfoNCE with τ = 1. Returns the loss, and the share of triplets
+/// whose negative is above the true pair.
+///
+/// ```text
+/// L = mean over the anchors of −log( exp l_p / (exp l_p + Σ_n exp l_n) ) = mean over the anchors of log(1 + Σ_n exp(l_n − l_p))
+/// ```
+///
+/// | symbol | here | shape |
+/// |---|---|---|
+/// | l | `logits`, not probabilities | `[scores]` |
+/// | p, n | `triplets`: rows of `logits`, first the true pair, then the false one | one per triplet |
+///
+/// Without triplets the loss and the share are 0. A hinge of probabilities hardly changes a pair that is far from the margin; here such a
+/// pair has the greatest gradient.
+///
+/// # Errors
+/// If a row is outside the logits, the number of triplets is not the sum of `per_anchor`, or a logit is NaN or infinite.
+///
+/// ```
+/// # #[cfg(feature = "flex")] {
+/// use burn::tensor::{Device, Tensor};
+/// use tags_dc::losses::among;
+///
+/// // e² / (e² + e⁰ + e¹) and 1 / (1 + 3): the loss is −log of them.
+/// let logits = Tensor::<1>::from_floats([2.0, 0.0, 1.0, 0.0, 3f32.ln()], &Device::flex());
+/// let (loss, above) = among(logits, &[[0, 1], [0, 2], [3, 4]], &[2, 1])?;
+/// assert!((loss.into_scalar::<f32>() - (0.407_606 + 4f32.ln()) / 2.0).abs() < 1e-5);
+/// assert_eq!(above, 1.0 / 3.0);
+/// # }
+/// # Ok::<(), tags_dc::Error>(())
+/// ```
+pub fn among(
+    logits: Tensor<1>,
+    triplets: &[[usize; 2]],
+    per_anchor: &[usize],
+) -> Result<(Tensor<1>, f64)> {
+    weights(triplets.len(), per_anchor)?;
+    let (device, anchors) = (logits.device(), per_anchor.len());
+    let Some(differences) = differences(logits.clone(), triplets)? else {
+        return Ok((logits.sum() * 0.0, 0.0));
+    };
+    let above = host(differences.clone().inner()).into_iter().filter(|&x| x > 0.0).count();
+    // A row per anchor: first the true pair's 0, then its negatives, then padding.
+    let most = per_anchor.iter().max().map_or(0, |most| *most);
+    let (mut rows, mut padding, mut first) = (vec![], vec![], 0);
+    for &negatives in per_anchor {
+        rows.extend((0..most).map(|k| if k < negatives { (first + k) as u32 } else { 0 }));
+        padding.extend((0..most).map(|k| k >= negatives));
+        first += negatives;
+    }
+    let shape = [anchors, most];
+    let negatives = embedding(differences, &rows, None).reshape(shape);
+    let padding = Tensor::<2, Bool>::from_data(TensorData::new(padding, shape), &device);
+    let negatives = negatives.mask_fill(padding, f32::MIN);
+    let all = Tensor::cat(vec![Tensor::zeros([anchors, 1], &device), negatives], 1);
+    let own = log_softmax(all, 1).narrow(1, 0, 1);
+    Ok((own.sum() * (-1.0 / anchors as f64), above as f64 / triplets.len() as f64))
+}
+
+/// `s_n − s_p` of each triplet, `[triplets, 1]`; nothing without triplets.
+///
+/// # Errors
+/// If a row is outside the scores, or a score is NaN or infinite.
+fn differences(scores: Tensor<1>, triplets: &[[usize; 2]]) -> Result<Option<Tensor<2>>> {
+    let [n] = scores.dims();
     for (k, row) in triplets.iter().enumerate().flat_map(|(k, rows)| rows.map(|row| (k, row))) {
         if row >= n {
             let expected = format!("rows below {n}, the number of scores");
@@ -91,17 +166,14 @@ pub fn hinges(
         return Err(Error::invalid(format!("score {at}"), "a finite number", values[at]));
     }
     if triplets.is_empty() {
-        return Ok((scores.sum() * 0.0, 0.0)); // in the graph, so that it can be differentiated
+        return Ok(None);
     }
     let table = scores.reshape([n, 1]);
     let of = |side: usize| {
         let rows: Vec<u32> = triplets.iter().map(|triplet| triplet[side] as u32).collect();
         embedding(table.clone(), &rows, None)
     };
-    let each = relu(of(1) - of(0) + margin); // [triplets, 1]
-    let pull = host(each.clone().inner()).into_iter().filter(|&x| x > 0.0).count();
-    let weights = Tensor::<2>::from_data(TensorData::new(weights, [triplets.len(), 1]), &device);
-    Ok(((each * weights).sum(), pull as f64 / triplets.len() as f64))
+    Ok(Some(of(1) - of(0)))
 }
 
 /// Masked words, Eq. 1.

@@ -6,7 +6,8 @@ use itm_kernels::Precision;
 
 use crate::config::{
     CorrectionTargets, FilterKind, GeneratorKind, ImageAnchors, LossConfig, MaskingConfig,
-    ModelConfig, RetrievalConfig, Sampling, SyntheticConfig, TagsDcConfig, TrainConfig,
+    ModelConfig, RankingLoss, RetrievalConfig, Sampling, SyntheticConfig, TagsDcConfig,
+    TrainConfig,
 };
 use crate::phrases::Duplicates;
 use crate::{Choice, MaskBy, Repeat};
@@ -116,6 +117,7 @@ fn default() -> TagsDcConfig {
             image_anchors: ImageAnchors::Independent,
         },
         loss: LossConfig {
+            ranking: RankingLoss::Hinge,
             margin: 0.2,
             itm: 1.0,
             mlm: 0.1,

@@ -29,12 +29,34 @@ fn golden_hinges_and_their_gradient() {
     }
 }
 
+/// By hand: 1 / (1 + 3 + 4) for the first anchor, 1 / (1 + 1) for the third; the second is empty and counts in the mean. The gradient of a
+/// logit is its probability, minus 1 for the true pair. Logits far apart do not overflow.
+#[test]
+fn golden_cross_entropy_among_candidates_and_its_gradient() {
+    let ln = |x: f32| x.ln();
+    let logits = rows(&[0.0, ln(3.0), ln(4.0), 9.0, 9.0], [5]).require_grad();
+    let triplets = [[0, 1], [0, 2], [3, 4]];
+    let (loss, above) = among(logits.clone(), &triplets, &[2, 0, 1]).unwrap();
+    let gradients = logits.grad(&loss.backward()).unwrap();
+    close(value(loss), (8f64.ln() + 2f64.ln()) / 3.0);
+    assert_eq!(above, 2.0 / 3.0);
+    let want = [1.0 / 8.0 - 1.0, 3.0 / 8.0, 4.0 / 8.0, 0.5 - 1.0, 0.5];
+    for (got, want) in host(gradients).into_iter().zip(want) {
+        close(f64::from(got), want / 3.0);
+    }
+    let far = among(rows(&[-500.0, 500.0, -500.0], [3]), &[[0, 1], [0, 2]], &[2]).unwrap();
+    assert_eq!((value(far.0), far.1), (1000.0, 0.5));
+}
+
 /// Trap 16: without negatives the loss is 0, and its gradient is 0.
 #[test]
 fn no_negative_is_no_loss() {
     let scores = rows(&[0.9], [1]).require_grad();
     let (loss, pulls) = hinges(scores.clone(), &[], &[0, 0], 0.2).unwrap();
     assert_eq!((value(loss.clone()), pulls), (0.0, 0.0));
+    assert_eq!(host(scores.grad(&loss.backward()).unwrap()), [0.0]);
+    let (loss, above) = among(scores.clone(), &[], &[0, 0]).unwrap();
+    assert_eq!((value(loss.clone()), above), (0.0, 0.0));
     assert_eq!(host(scores.grad(&loss.backward()).unwrap()), [0.0]);
 }
 

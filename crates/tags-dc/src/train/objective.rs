@@ -1,6 +1,7 @@
 //! Losses of a step: which rows of a UNITER go into Eq. 1, 5 and 7 to 9. The equations are in [`losses`].
 
 use burn::tensor::Tensor;
+use burn::tensor::activation::sigmoid;
 use itm_core::data::Regions;
 use itm_core::encoders::TokenBatch;
 use itm_core::learn::{Items, Numbers};
@@ -11,7 +12,7 @@ use super::refused::within;
 use super::retrieval::{Anchors, numbered};
 use super::synthetic::TextMaskings;
 use super::{Marks, Pool, PoolRows};
-use crate::config::LossConfig;
+use crate::config::{LossConfig, RankingLoss};
 use crate::model::{At, Joint, RegionBatch, Uniter};
 use crate::{accuracy, losses};
 
@@ -20,7 +21,7 @@ use crate::{accuracy, losses};
 pub(super) struct Losses {
     pub(super) value: Option<Tensor<1>>,
     pub(super) numbers: Numbers,
-    /// Share of the hinges that pull.
+    /// Share of the retrieved negatives that are too high: hinges that pull, or negatives above the true pair.
     pub(super) active: f64,
 }
 
@@ -35,7 +36,8 @@ impl Losses {
         });
     }
 
-    /// Eq. 5: the mean hinge of each anchor, averaged over the anchors of a kind, and summed over both kinds.
+    /// Eq. 5: the mean hinge of each anchor, averaged over the anchors of a kind, and summed over both kinds. With
+    /// [`RankingLoss::CrossEntropy`], here and in Eq. 7, an anchor has one loss in place of its hinges.
     ///
     /// ```text
     /// L_ITM = 1/b Σ_anchors 1/h Σ_h max(a − s(I,T) + s(I,T⁻_h), 0) + the same with images,     s = σ(logit)
@@ -62,8 +64,7 @@ impl Losses {
         let (images, rows) = numbered(&images);
         let embedded = model.embed_regions(&RegionBatch::of(regions, &images)?);
         let joint = model.join(&TokenBatch::new(&marked), &embedded, &rows, noise);
-        let scores = model.match_scores(&joint);
-        let both = losses::hinges(scores, &triplets, &per_anchor, config.margin);
+        let both = ranked(model.match_logits(&joint), &triplets, &per_anchor, config);
         let (mean, active) = both.map_err(within("loss.itm"))?;
         let loss = mean * 2.0; // each kind has half of the anchors
         self.active = active;
@@ -127,9 +128,9 @@ impl Losses {
         };
         if config.istm > 0.0 {
             let (triplets, per_anchor) = rows.triplets();
-            let scores = model.match_scores(&first);
-            let values = host(scores.clone().inner());
-            let loss = losses::hinges(scores, &triplets, &per_anchor, config.margin);
+            let logits = model.match_logits(&first);
+            let values = host(sigmoid(logits.clone().inner()));
+            let loss = ranked(logits, &triplets, &per_anchor, config);
             let (loss, active) = loss.map_err(within("loss.istm"))?;
             let gap = gap(&values, &triplets);
             self.numbers.add(&Numbers::from([("istm_active", active), ("istm_gap", gap)]));
@@ -176,6 +177,19 @@ impl Losses {
             self.add("woc", config.woc, loss);
         }
         Ok(())
+    }
+}
+
+/// The loss of the true pairs above their negatives, and the share of the negatives that are still too high.
+fn ranked(
+    logits: Tensor<1>,
+    triplets: &[[usize; 2]],
+    per_anchor: &[usize],
+    config: &LossConfig,
+) -> Result<(Tensor<1>, f64)> {
+    match config.ranking {
+        RankingLoss::Hinge => losses::hinges(sigmoid(logits), triplets, per_anchor, config.margin),
+        RankingLoss::CrossEntropy => losses::among(logits, triplets, per_anchor),
     }
 }
 

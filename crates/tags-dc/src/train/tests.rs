@@ -12,7 +12,7 @@ use super::retrieval::{Anchor, Anchors, Others};
 use super::*;
 use crate::config::{
     CorrectionTargets, FilterKind, ImageAnchors, LossConfig, MaskingConfig, ModelConfig,
-    RetrievalConfig, SyntheticConfig, TrainConfig,
+    RankingLoss, RetrievalConfig, SyntheticConfig, TrainConfig,
 };
 use crate::model::RegionBatch;
 use crate::phrases::Duplicates;
@@ -65,6 +65,7 @@ fn config() -> TagsDcConfig {
             image_anchors: ImageAnchors::Independent,
         },
         loss: LossConfig {
+            ranking: RankingLoss::Hinge,
             margin: 0.2,
             itm: 1.0,
             mlm: 0.1,
@@ -256,13 +257,14 @@ fn options_change_the_step() {
     };
     let default = scores(&config());
     assert_eq!(scores(&config()), default);
-    let changes: [fn(&mut TagsDcConfig); 13] = [
+    let changes: [fn(&mut TagsDcConfig); 14] = [
         |c| c.retrieval.image_anchors = ImageAnchors::Same,
         |c| c.retrieval.sampled = 2,
         |c| c.retrieval.kept = 1,
         |c| c.masking.maskings = 1,
         |c| c.masking.rate = 0.9,
         |c| c.loss.margin = 0.5,
+        |c| c.loss.ranking = RankingLoss::CrossEntropy,
         |c| c.loss.mlm = 0.0,
         |c| c.loss.itm = 0.0,
         |c| c.train.warmup = 0.5,

@@ -1,6 +1,7 @@
 //! The five losses and their gradients against `tests/reference/tags_dc_losses.py`, to 1e-5.
 
 use super::*;
+use crate::config::RankingLoss;
 use crate::model::tests::{check_gradients, golden_of, open, split_regions};
 use crate::{Masking, Negative};
 
@@ -130,6 +131,9 @@ fn golden_options_of_the_losses() {
         close(of(LossConfig { woc_targets: which, ..weights() }, false, "woc"), g[name][0], name);
     }
     close(of(weights(), true, "istm"), g["istm.released"][0], "istm.released");
+    let among = LossConfig { ranking: RankingLoss::CrossEntropy, ..weights() };
+    close(of(among.clone(), false, "itm"), g["itm.among"][0], "itm.among");
+    close(of(among, false, "istm"), g["istm.among"][0], "istm.among");
 }
 
 /// Trap 16: pools without sentences give no loss, and no NaN.
