@@ -1,7 +1,7 @@
 //! The five losses and their gradients against `tests/reference/tags_dc_losses.py`, to 1e-5.
 
 use super::*;
-use crate::config::RankingLoss;
+
 use crate::model::tests::{check_gradients, golden_of, open, split_regions};
 use crate::{Masking, Negative};
 
