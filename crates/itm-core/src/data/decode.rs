@@ -81,10 +81,7 @@ pub fn decode_bytes(place: &str, bytes: &[u8]) -> Result<RgbImage> {
 /// A picture from 8-bit RGB pixels `[height, width, 3]`, row by row; errors call it `place`.
 ///
 /// # Errors
-/// If a side is 0 or above 16384, or there are more than a hundred million pixels.
-///
-/// # Panics
-/// If `pixels` has fewer than 3 × height × width values; further values are not read.
+/// If a side is 0 or above 16384, there are more than a hundred million pixels, or `pixels` has not 3 × height × width values.
 pub fn image_of_pixels(
     place: &str,
     [height, width]: [usize; 2],
@@ -92,8 +89,12 @@ pub fn image_of_pixels(
 ) -> Result<RgbImage> {
     let [w, h] = [width, height].map(|side| u32::try_from(side).unwrap_or(u32::MAX));
     check_sides(place, w, h)?;
-    let image = RgbImage::from_raw(w, h, pixels.to_vec());
-    Ok(image.unwrap_or_else(|| panic!("{} bytes for {width} × {height} pixels", pixels.len())))
+    let expected = 3 * height * width; // check_sides bounds it
+    if pixels.len() != expected {
+        let expected = format!("{expected} values, 3 × {height} × {width}");
+        return Err(Error::invalid(place, expected, pixels.len()));
+    }
+    Ok(RgbImage::from_raw(w, h, pixels.to_vec()).expect("as many values as the sides say"))
 }
 
 /// Bytes that are being decoded, over all threads.
@@ -154,6 +155,17 @@ mod tests {
     }
 
     /// The head of a PNG, whose pixels are not there: nothing is decoded before the sizes are checked.
+    #[test]
+    fn pixels_must_fit_their_sides() {
+        let image = image_of_pixels("picture 3", [2, 1], &[1, 2, 3, 4, 5, 6]).unwrap();
+        assert_eq!((image.dimensions(), image.get_pixel(0, 1).0), ((1, 2), [4, 5, 6]));
+        for few_or_many in [5, 7] {
+            let error = image_of_pixels("picture 3", [2, 1], &vec![0; few_or_many]).unwrap_err();
+            let want = format!("picture 3: expected 6 values, 3 × 2 × 1, got {few_or_many}");
+            assert_eq!(error.to_string(), want);
+        }
+    }
+
     #[test]
     fn the_bytes_of_the_pixels_are_limited() {
         let png = |side: u32, depth: u8, colours: u8| {
