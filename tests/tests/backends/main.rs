@@ -1,8 +1,7 @@
 //! The contract of the backends: every operation of `itm-kernels`, a training step and an evaluation give the same result
 //! on each backend of the build as on `cpu`. The kernels of `cpu` have their own references.
 //!
-//! `cargo test -p itm-tests --features wgpu --test backends -- --nocapture` prints the largest deviations. Without
-//! another backend in the build, `cpu` is compared with itself, bit by bit.
+//! `cargo test -p itm-tests --features wgpu --test backends -- --nocapture` prints the largest deviations.
 
 #![allow(clippy::unwrap_used)] // helpers of tests
 
@@ -18,13 +17,11 @@ use itm_kernels::Precision;
 use itm_run::devices::{BUILT, device};
 use values::Values;
 
-/// Backends and their devices: all backends of the build except `cpu`, or only `cpu`.
+/// All backends of the build and their devices. `cpu` is one of them: it is compared with itself, bit by bit.
 ///
 /// CUDA may be built without a device; then a message says so. Every other built backend must be present.
 fn backends() -> Vec<(&'static str, Device)> {
-    let others: Vec<&str> = BUILT.iter().copied().filter(|&name| name != "cpu").collect();
-    let names = if others.is_empty() { vec!["cpu"] } else { others };
-    let found = names.into_iter().filter_map(|name| match device(name) {
+    let found = BUILT.iter().filter_map(|&name| match device(name) {
         Ok(device) => Some((name, device)),
         Err(error) if name.ends_with("cuda") => {
             eprintln!("not compared: {error}");
@@ -35,22 +32,22 @@ fn backends() -> Vec<(&'static str, Device)> {
     found.collect()
 }
 
-/// Compares the values of `run` on every backend with its values on `cpu`; `bound` limits [`values::deviation`].
-fn compare(what: &str, bound: f64, run: impl Fn(&Device) -> Values) {
-    let want = run(&device("cpu").unwrap());
-    for (name, device) in backends() {
-        let got = run(&device);
-        let (worst, at) = values::deviation(&got, &want);
-        eprintln!("{name:9} {what:32} {worst:8.1e}  of {bound:.0e}, at {at}");
-        let bound = if name == "cpu" { 0.0 } else { bound };
-        assert!(worst <= bound, "{name}: {what}: {at} is off by {worst:e}, bound {bound:e}");
-    }
+/// Asserts that values on the backend `name` are those on `cpu`; `bound` limits [`values::deviation`].
+fn agree(name: &str, what: &str, got: &Values, want: &Values, bound: f64) {
+    let (worst, at) = values::deviation(got, want);
+    let bound = if name == "cpu" { 0.0 } else { bound };
+    eprintln!("{name:12} {what:32} {worst:8.1e}  of {bound:.0e}, at {at}");
+    assert!(worst <= bound, "{name}: {what}: {at} is off by {worst:e}, bound {bound:e}");
 }
 
 #[test]
 fn every_operation_and_its_gradients() {
     for case in ops::CASES {
-        compare(case.name, case.bound, |device| (case.run)(&device.clone().autodiff()));
+        let run = |device: &Device| (case.run)(&device.clone().autodiff());
+        let want = run(&device("cpu").unwrap());
+        for (name, device) in backends() {
+            agree(name, case.name, &run(&device), &want, case.bound);
+        }
     }
 }
 
@@ -71,11 +68,18 @@ fn one_training_step() {
     for row in common::rows() {
         for epoch in [0, 1] {
             let what = format!("{}, epoch {epoch}", row.name);
-            let step = |device: &Device| training::step(&row, epoch, device);
-            compare(&what, training::BOUND, |device| step(device).into_iter().next().unwrap());
-            compare(&what, training::WEIGHTS, |device| step(device).into_iter().last().unwrap());
+            let want = training::step(&row, epoch, &device("cpu").unwrap());
+            for (name, device) in backends() {
+                agree_in_step(name, &what, &training::step(&row, epoch, &device), &want);
+            }
         }
     }
+}
+
+/// The numbers of a step and the weights after it, each with its bound.
+fn agree_in_step(name: &str, what: &str, got: &[Values; 2], want: &[Values; 2]) {
+    agree(name, what, &got[0], &want[0], training::BOUND);
+    agree(name, what, &got[1], &want[1], training::WEIGHTS);
 }
 
 /// A step has the same bits on one device and on three of its kind. A part on a device of another kind, `cpu`, is moved there, and its
@@ -95,16 +99,8 @@ fn parts_of_a_step_on_several_devices() {
             let want = step(&[]);
             assert_eq!(step(&[device.clone(), device.clone()]), want, "{}, {name}", row.name);
             let mixed = step(std::slice::from_ref(&cpu));
-            for (got, want, bound) in
-                [(&mixed[0], &want[0], training::BOUND), (&mixed[1], &want[1], training::WEIGHTS)]
-            {
-                let (worst, at) = values::deviation(got, want);
-                eprintln!("{name:9} and cpu {:32} {worst:8.1e}  of {bound:.0e}, at {at}", row.name);
-                assert!(
-                    worst <= if name == "cpu" { 0.0 } else { bound },
-                    "{name} and cpu: {at}, {worst:e}"
-                );
-            }
+            let what = format!("{}, with cpu", row.name);
+            agree_in_step(name, &what, &mixed, &want);
         }
     }
 }
@@ -114,15 +110,19 @@ fn parts_of_a_step_on_several_devices() {
 fn one_evaluation() {
     let mut methods: Vec<common::Row> = common::rows();
     methods.dedup_by(|a, b| a.target() == b.target());
+    let cpu = device("cpu").unwrap();
     for row in methods {
         let saved = tempfile::tempdir().unwrap();
-        training::train(&row, &device("cpu").unwrap(), saved.path());
-        let evaluate = |device: &Device| training::evaluate(&row, saved.path(), device);
-        compare(&format!("scores of {}", row.name), 1e-5, |device| evaluate(device).0);
-        let want = evaluate(&device("cpu").unwrap()).1;
-        assert!(want[..4].iter().any(|&r| r > 0.0 && r < 100.0), "{want:?} tells nothing apart");
+        training::train(&row, &cpu, saved.path());
+        let (scores, recalls) = training::evaluate(&row, saved.path(), &cpu);
+        assert!(
+            recalls[..4].iter().any(|&r| r > 0.0 && r < 100.0),
+            "{recalls:?} tells nothing apart"
+        );
         for (name, device) in backends() {
-            assert_eq!(evaluate(&device).1, want, "{}: recalls on {name}", row.name);
+            let got = training::evaluate(&row, saved.path(), &device);
+            agree(name, &format!("scores of {}", row.name), &got.0, &scores, 1e-5);
+            assert_eq!(got.1, recalls, "{}: recalls on {name}", row.name);
         }
     }
 }

@@ -46,7 +46,7 @@ pub(crate) struct Row {
     pub(crate) replicas: Vec<Device>,
 }
 
-/// Every row of every method's target on Scenes.
+/// Every row of every method's target on Scenes. Rows that differ in sizes alone have the same keys here: the first of them stands for all.
 pub(crate) fn rows() -> Vec<Row> {
     rows_in_parts_of(PAIRS)
 }
@@ -60,12 +60,20 @@ pub(crate) fn rows_in_parts_of(pairs: usize) -> Vec<Row> {
         let text = Config::load(&configs(), &target).unwrap().text; // with the keys of its preset
         fs::write(folder.path().join(format!("{target}.toml")), small(&text, pairs)).unwrap();
         let config = Config::load(folder.path(), &target).unwrap();
-        rows.extend(config.rows().map(|row| Row {
-            name: format!("{target}, {row}"),
-            config: config.clone(),
-            row: row.to_owned(),
-            replicas: vec![],
-        }));
+        let mut seen: Vec<toml::Table> = vec![];
+        for row in config.rows() {
+            let keys = config.row(row).unwrap();
+            if seen.contains(&keys) {
+                continue;
+            }
+            seen.push(keys);
+            rows.push(Row {
+                name: format!("{target}, {row}"),
+                config: config.clone(),
+                row: row.to_owned(),
+                replicas: vec![],
+            });
+        }
     }
     rows
 }
