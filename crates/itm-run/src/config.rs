@@ -132,7 +132,7 @@ pub enum ImageFeatures {
 }
 
 /// Largest number of seeds of a run.
-pub const MOST_SEEDS: u64 = 1000;
+pub(crate) const MOST_SEEDS: u64 = 1000;
 
 /// The file of a target, read and checked.
 #[derive(Debug, Clone)]
@@ -232,7 +232,7 @@ impl Config {
     }
 
     /// The row whose chosen checkpoint a row begins with, `from = "ROW"`.
-    pub fn from(&self, row: &str) -> Option<&str> {
+    pub(crate) fn from(&self, row: &str) -> Option<&str> {
         self.from.get(row).map(String::as_str)
     }
 
@@ -257,7 +257,7 @@ impl Config {
     ///
     /// # Errors
     /// If the key of the axis is not a number in a row.
-    pub fn points(&self, shown: &Exhibit, view: &View) -> Result<Vec<(String, f64)>> {
+    pub(crate) fn points(&self, shown: &Exhibit, view: &View) -> Result<Vec<(String, f64)>> {
         let (Exhibit::Figure(n), Some(key)) = (shown, &view.x) else { return Ok(vec![]) };
         let point = |row: &String| {
             let expected = || format!("a key that is a number in row.{row}");

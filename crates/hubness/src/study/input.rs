@@ -199,16 +199,7 @@ impl<'a> Test<'a> {
         Self::of(TestScores::All(scores), pairs)
     }
 
-    /// The scores of runs, and pairs.
-    pub fn of_runs(
-        i2t: Option<&'a ScoreMatrix>,
-        t2i: Option<&'a ScoreMatrix>,
-        pairs: &'a Pairs,
-    ) -> Self {
-        Self::of(TestScores::Runs { i2t, t2i }, pairs)
-    }
-
-    fn of(scores: TestScores<'a>, pairs: &'a Pairs) -> Self {
+    pub(super) fn of(scores: TestScores<'a>, pairs: &'a Pairs) -> Self {
         static NOBODY: ItemNames = ItemNames { images: None, texts: None };
         let (length, banks) = (Length::Unit, Banks::default());
         Self { scores, pairs, length, names: &NOBODY, banks, truth: None }
@@ -252,7 +243,7 @@ impl ItemNames {
     }
 
     /// The name of a text; its number if it has none.
-    pub fn text(&self, text: usize) -> String {
+    pub(crate) fn text(&self, text: usize) -> String {
         self.texts.as_ref().map_or_else(|| text.to_string(), |names| names[text].clone())
     }
 }

@@ -34,7 +34,7 @@ pub enum Dtype {
 
 impl Dtype {
     /// Bytes of one number.
-    pub fn size(self) -> usize {
+    pub(crate) fn size(self) -> usize {
         match self {
             Self::I8 | Self::U8 => 1,
             Self::F16 => 2,

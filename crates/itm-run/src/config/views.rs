@@ -130,7 +130,7 @@ impl View {
     }
 
     /// The name of the row that averages the rows of `together`.
-    pub fn joined(&self) -> String {
+    pub(crate) fn joined(&self) -> String {
         self.together.join(" + ")
     }
 

@@ -31,7 +31,7 @@ pub(crate) use self::examples::{AnswerNumbers, data_url, render as shown_example
 pub(crate) use self::html::{explained, headed, maps_page};
 pub(crate) use self::json::{
     CI95_UNIT, Claim, Comparison, Figure, FigurePoint, Measured, Numbers, PaperNumbers,
-    PaperRecalls, PaperReference, PaperRow, Place, RecallIntervals, Recalls, Report, Row, RowKind,
+    PaperReference, PaperRow, Place, RecallIntervals, Recalls, Report, Row, RowKind,
     SCHEMA_VERSION, SeedResult,
 };
 pub(crate) use self::plots::{coloured, dotted};

@@ -5,7 +5,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::*;
-use crate::data::fixture::with_header;
+use crate::data::tests::with_header;
 
 /// Written by NumPy: `tests/reference/npy_files.py`.
 fn golden(name: &str) -> PathBuf {
