@@ -24,7 +24,7 @@ use self::read::take_table;
 pub(crate) use self::data::load_options;
 pub use self::data::{DatasetName, ScenesConfig};
 pub(crate) use self::read::{file, names, override_with, parse, section, whole, within};
-pub use self::views::{ClaimConfig, Exhibit, PaperTable, View};
+pub use self::views::{Claim, Exhibit, PaperTable, View};
 
 /// The runner's part of a target, `[target]`; the rest of the file belongs to the method.
 #[derive(Debug, Clone, PartialEq, Deserialize)]

@@ -68,7 +68,7 @@ pub use judgements::Judgements;
 pub use karpathy::{Karpathy, KarpathyImage, Split};
 pub use leakage::{Leakage, Overlap, SharedCaption};
 pub use npy::{FileBytes, Npy};
-pub use npy_header::Dtype;
+pub use npy_header::{Dtype, npy_header};
 pub use originals::caption_table;
 pub use pictures::load_pictures;
 pub use precomp::{LoadOptions, Loaded, TestSet, load, load_precomp};

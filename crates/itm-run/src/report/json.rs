@@ -6,6 +6,8 @@ use itm_core::Error;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::config::Claim;
+
 /// Numbers of measures, by key.
 pub(crate) type Numbers = BTreeMap<String, Value>;
 
@@ -84,16 +86,6 @@ pub(crate) struct Report {
     /// Numbers of measures; only in a report that was read.
     #[serde(flatten)]
     pub(crate) more: Numbers,
-}
-
-/// "`row` is above every row in `against`": what the first line of `report.md` answers.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Claim {
-    /// The method's row, `Full`.
-    pub(crate) row: String,
-    /// Rows it should be above: `w/o FNE`, `CCA (closed form)`.
-    pub(crate) against: Vec<String>,
 }
 
 /// A figure of the paper: recall over a number that differs between rows.

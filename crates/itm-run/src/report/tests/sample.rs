@@ -5,6 +5,7 @@ use itm_core::learn::Effect;
 
 use super::super::json::Numbers;
 use super::super::*;
+use crate::config::Claim;
 
 /// A report whose `Full` row is above `w/o FNE` by `over_without` and above CCA by `over_cca`,
 /// each difference with an interval of ± 3.
