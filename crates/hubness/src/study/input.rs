@@ -243,7 +243,7 @@ impl ItemNames {
     }
 
     /// The name of a text; its number if it has none.
-    pub(crate) fn text(&self, text: usize) -> String {
+    pub fn text(&self, text: usize) -> String {
         self.texts.as_ref().map_or_else(|| text.to_string(), |names| names[text].clone())
     }
 }
