@@ -51,12 +51,12 @@ impl Report {
     pub const BASELINE: &str = "nns";
 
     /// The row of plain nearest neighbours.
-    pub(crate) fn baseline(&self) -> Option<&ReportRow> {
+    pub fn baseline(&self) -> Option<&ReportRow> {
         self.rows.iter().find(|r| r.method == Self::BASELINE)
     }
 
     /// The directions that were measured.
-    pub(crate) fn directions(&self) -> impl Iterator<Item = Direction> {
+    pub fn directions(&self) -> impl Iterator<Item = Direction> {
         let has = |d: &Direction| self.rows.iter().any(|r| r.recalls.get(*d).is_some());
         Direction::BOTH.into_iter().filter(has)
     }

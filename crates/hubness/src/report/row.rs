@@ -147,7 +147,7 @@ pub struct RecallIntervals {
 
 impl RecallIntervals {
     /// The intervals of R@1, R@5 and R@10.
-    pub(crate) fn values(&self) -> [[f64; 2]; 3] {
+    pub fn values(&self) -> [[f64; 2]; 3] {
         [self.r1, self.r5, self.r10]
     }
 }
