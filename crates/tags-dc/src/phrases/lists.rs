@@ -64,7 +64,7 @@ impl Duplicates {
     /// assert_eq!(Duplicates::Once.of(lists.clone()), [vec![2], vec![0, 1]]);
     /// assert_eq!(Duplicates::Kept.of(lists.clone()), lists);
     /// ```
-    pub(crate) fn of(self, lists: Vec<Vec<usize>>) -> Vec<Vec<usize>> {
+    pub fn of(self, lists: Vec<Vec<usize>>) -> Vec<Vec<usize>> {
         if self == Self::Kept { lists } else { unseen(lists, &mut HashSet::new()) }
     }
 }
