@@ -3,7 +3,7 @@
 //! Lines of code are all lines but blank ones, comments, documentation, tests, benchmarks, examples and targets of fuzzing. Public
 //! items are all items with `pub`, except re-exports; methods count, fields do not.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::modules::{self, Files, Token};
 use crate::rules::Finding;
@@ -109,14 +109,29 @@ fn budget(line: &str) -> Option<(&str, (Size, &str))> {
 fn crate_of(path: &str) -> Option<&str> {
     let (folder, file) = path.rsplit_once('/')?;
     let folders: Vec<&str> = folder.split('/').collect();
-    let is_test = TEST_FILES.contains(&file) || file.ends_with("_tests.rs");
-    if is_test || folders.iter().any(|folder| OTHER_FOLDERS.contains(folder)) {
+    if is_test(file) || folders.iter().any(|folder| OTHER_FOLDERS.contains(folder)) {
         return None;
     }
     match folders[..] {
         ["crates", name, ..] | [name @ "xtask", ..] => Some(name),
         _ => None,
     }
+}
+
+/// Whether a file holds only tests, by its name.
+fn is_test(file: &str) -> bool {
+    TEST_FILES.contains(&file) || file.ends_with("_tests.rs")
+}
+
+/// The files of code in a crate's folder that no module names: nobody compiles them.
+pub(crate) fn orphans(files: &Files, folder: &str) -> Vec<Finding> {
+    let modules = modules::roots(files, folder).filter_map(|root| modules::read(files, root).ok());
+    let named: BTreeSet<String> = modules.flatten().map(|module| module.file).collect();
+    let source = format!("{folder}/src/");
+    let code = files.keys().filter(|path| path.starts_with(&source) && crate_of(path).is_some());
+    code.filter(|path| !named.contains(*path))
+        .map(|path| Finding::error(path, "code that no module names, or tests without their name"))
+        .collect()
 }
 
 fn lines_of_code(text: &str) -> usize {

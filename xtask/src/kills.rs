@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use crate::reproduce::exit_code;
 
 /// The test, by its path in the runner's library.
-const TEST: &str = "kills::killed_runs_end_with_the_bits_of_an_uninterrupted_one";
+const TEST: &str = "kills_tests::killed_runs_end_with_the_bits_of_an_uninterrupted_one";
 
 /// The number of kills, and their choice.
 #[derive(Debug, clap::Args)]

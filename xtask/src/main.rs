@@ -11,7 +11,7 @@ mod budget;
 mod build_time;
 mod circles;
 #[cfg(test)]
-mod commands;
+mod commands_tests;
 mod fuzz;
 mod kills;
 mod manifest;

@@ -37,6 +37,7 @@ pub(crate) fn run() -> Result<ExitCode> {
     let folders: Vec<_> = manifests.iter().map(Manifest::folder).collect();
     for folder in &folders {
         findings.extend(circles::check(&sources, folder));
+        findings.extend(budget::orphans(&sources, folder));
     }
     findings.extend(type_names::check(&sources, folders.iter().map(String::as_str)));
     findings.extend(method_names::check(&sources));

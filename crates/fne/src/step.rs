@@ -7,7 +7,7 @@ use burn::tensor::{Device, Tensor};
 use itm_core::audit::NegativeSet;
 use itm_core::contrastive::Contrast;
 use itm_core::learn::{
-    Batch, Images, Numbers, Observe, Schedule, Step, Trainer, Updates, at_least_one, precision_of,
+    Batch, Images, Numbers, Observe, Step, Trainer, Updates, at_least_one, precision_of,
 };
 use itm_core::start::{InputStatistics, Start};
 use itm_core::weights::LoadReport;
@@ -253,28 +253,20 @@ impl Fne {
         if self.config.train.dropout_after_validation == DropoutAfterValidation::On {
             return Ok(true);
         }
-        let n = self.epoch_steps("train.dropout_after_validation", "\"off\"")?;
+        let n = self.steps_per_epoch.ok_or_else(|| {
+            let (key, got) =
+                ("train.dropout_after_validation", "\"off\" for epochs of unknown length");
+            Error::invalid(key, "the number of steps of an epoch", got)
+        })?;
         let (third, begin) = (n / 3, self.learner.epoch() as u64 * n);
         Ok(third == 0 || self.learner.steps() / third <= begin / third)
     }
 
     /// The rate of the next update.
     fn rate(&self) -> Result<f64> {
-        let train = &self.config.train;
-        if train.schedule == Schedule::Steps {
-            return Ok(train.rate(self.learner.epoch()));
-        }
-        let all = train.epochs as u64 * self.epoch_steps("train.schedule", "\"cosine\"")?;
-        let updates = Updates { made: self.learner.steps(), all };
-        Ok(train.schedule.rate(train.learning_rate, 0, updates))
-    }
-
-    /// Steps of an epoch, for a key that depends on this number.
-    fn epoch_steps(&self, key: &str, value: &str) -> Result<u64> {
-        self.steps_per_epoch.ok_or_else(|| {
-            let got = format!("{value} for epochs of unknown length");
-            Error::invalid(key, "the number of steps of an epoch", got)
-        })
+        let (train, made) = (&self.config.train, self.learner.steps());
+        let updates = Updates { made, epochs: train.epochs, of_epoch: self.steps_per_epoch };
+        train.schedule.rate(train.learning_rate, train.rate(self.learner.epoch()), updates)
     }
 
     /// The config that this model was made with.

@@ -107,12 +107,12 @@ pub struct CandidatePool<'a> {
 
 impl CandidatePool<'_> {
     /// Number b of anchors: the length of `positive`.
-    pub fn anchors(&self) -> usize {
+    pub(crate) fn anchors(&self) -> usize {
         self.positive.len()
     }
 
     /// Number n of candidates: the number of scores per anchor.
-    pub fn candidates(&self) -> usize {
+    pub(crate) fn candidates(&self) -> usize {
         self.scores.len() / self.anchors().max(1)
     }
 

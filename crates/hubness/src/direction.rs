@@ -36,7 +36,7 @@ impl Direction {
 
     /// The other direction.
     #[must_use]
-    pub fn reversed(self) -> Self {
+    pub(crate) fn reversed(self) -> Self {
         match self {
             Self::I2t => Self::T2i,
             Self::T2i => Self::I2t,

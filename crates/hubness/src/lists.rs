@@ -26,7 +26,7 @@ impl TopLists {
     }
 
     /// The direction of the queries.
-    pub fn direction(&self) -> Direction {
+    pub(crate) fn direction(&self) -> Direction {
         self.direction
     }
 

@@ -64,7 +64,7 @@ impl Manifest {
     }
 
     /// Length of all files together, in bytes.
-    pub fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         self.files.iter().map(|f| f.bytes).sum()
     }
 }

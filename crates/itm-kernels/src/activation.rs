@@ -162,7 +162,7 @@ multiversion! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{
+    use crate::tests::{
         f32s, golden, on_every_instruction_set, on_every_thread_count, random, worst,
     };
 

@@ -116,7 +116,7 @@ multiversion! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{on_every_instruction_set, on_every_thread_count, random};
+    use crate::tests::{on_every_instruction_set, on_every_thread_count, random};
 
     fn bags(all: &[&[(u32, f32)]]) -> Bags {
         let mut bags = Bags::default();

@@ -27,7 +27,7 @@ pub mod rows;
 #[cfg_attr(not(feature = "flex"), allow(dead_code))] // only attention's first position needs it
 mod softmax;
 #[cfg(test)]
-mod testing;
+mod tests;
 mod transpose;
 pub mod update;
 

@@ -98,7 +98,7 @@ impl RoundedOperands {
     }
 
     /// Width of the input.
-    pub fn inputs(&self) -> usize {
+    pub(crate) fn inputs(&self) -> usize {
         self.x.lanes()
     }
 

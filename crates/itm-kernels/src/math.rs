@@ -192,7 +192,7 @@ mod tests {
     /// By SciPy in double precision.
     #[test]
     fn golden_normal() {
-        let g = crate::testing::golden("kernels");
+        let g = crate::tests::golden("kernels");
         let check = |normal: fn(f32) -> (f32, f32)| {
             for (k, &a) in g["normal_a"].iter().enumerate() {
                 let ((tail, density), want) = (normal(a as f32), g["normal_tail"][k]);

@@ -185,7 +185,7 @@ mod x86 {
 mod tests {
     use super::*;
     use crate::random::unit;
-    use crate::testing::on_every_instruction_set;
+    use crate::tests::on_every_instruction_set;
 
     /// Small whole numbers: every sum is exact in any order.
     fn whole(n: usize, seed: u64) -> Vec<f32> {

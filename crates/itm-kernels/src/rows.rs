@@ -150,7 +150,7 @@ fn dot(a: &[f32], b: &[f32]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{on_every_instruction_set, on_every_thread_count, random, worst};
+    use crate::tests::{on_every_instruction_set, on_every_thread_count, random, worst};
 
     /// Three blocks of rows, by plain sums in double precision.
     #[test]

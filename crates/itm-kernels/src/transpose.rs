@@ -170,7 +170,7 @@ mod avx512 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::on_every_instruction_set;
+    use crate::tests::on_every_instruction_set;
 
     /// Whole tiles, parts of tiles to the right and below, several tasks; all values differ.
     #[test]

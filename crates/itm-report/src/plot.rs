@@ -105,7 +105,7 @@ impl Axis {
     }
 
     /// An axis that is not shown.
-    pub fn hidden(range: Range<f64>) -> Self {
+    pub(crate) fn hidden(range: Range<f64>) -> Self {
         Self { name: String::new(), range, ticks: vec![], label: tick }
     }
 

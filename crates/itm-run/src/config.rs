@@ -24,7 +24,7 @@ use self::read::take_table;
 pub(crate) use self::data::load_options;
 pub use self::data::{DatasetName, ScenesConfig};
 pub(crate) use self::read::{file, names, override_with, parse, section, whole, within};
-pub use self::views::{ClaimConfig, Exhibit, PaperTable, View};
+pub use self::views::{Claim, Exhibit, PaperTable, View};
 
 /// The runner's part of a target, `[target]`; the rest of the file belongs to the method.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -132,7 +132,7 @@ pub enum ImageFeatures {
 }
 
 /// Largest number of seeds of a run.
-pub const MOST_SEEDS: u64 = 1000;
+pub(crate) const MOST_SEEDS: u64 = 1000;
 
 /// The file of a target, read and checked.
 #[derive(Debug, Clone)]
@@ -232,7 +232,7 @@ impl Config {
     }
 
     /// The row whose chosen checkpoint a row begins with, `from = "ROW"`.
-    pub fn from(&self, row: &str) -> Option<&str> {
+    pub(crate) fn from(&self, row: &str) -> Option<&str> {
         self.from.get(row).map(String::as_str)
     }
 
@@ -257,7 +257,7 @@ impl Config {
     ///
     /// # Errors
     /// If the key of the axis is not a number in a row.
-    pub fn points(&self, shown: &Exhibit, view: &View) -> Result<Vec<(String, f64)>> {
+    pub(crate) fn points(&self, shown: &Exhibit, view: &View) -> Result<Vec<(String, f64)>> {
         let (Exhibit::Figure(n), Some(key)) = (shown, &view.x) else { return Ok(vec![]) };
         let point = |row: &String| {
             let expected = || format!("a key that is a number in row.{row}");

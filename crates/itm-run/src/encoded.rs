@@ -151,8 +151,8 @@ impl Reading {
         let reader = Reader::new(source, target, &captions)?;
         let read = |split: Split| -> Result<Vec<Vec<u32>>> {
             let all = source.part(split).0.captions.par_iter().enumerate();
-            let (data, name) = (&source.dataset.name, split.name());
-            let place = |k: usize| format!("{data}, line {} of the {name} captions", k + 1);
+            let data = &source.dataset.name;
+            let place = |k: usize| format!("{data}, line {} of the {split} captions", k + 1);
             all.map(|(k, caption)| reader.read(&|| place(k), caption)).collect()
         };
         let texts = Splits::try_new(read)?;
@@ -247,7 +247,7 @@ impl Reading {
             let captions = &source.part(split).0.captions;
             let lost = captions.par_iter().map(lost);
             let [cut, without] = lost.reduce(|| [0; 2], |a, b| [a[0] + b[0], a[1] + b[1]]);
-            let (name, all) = (split.name(), captions.len());
+            let (name, all) = (split, captions.len());
             let cut = (cut > 0).then(|| {
                 format!("{name}: {cut} of {all} captions cut to their first {most} words ({by})")
             });
@@ -261,7 +261,7 @@ impl Reading {
     /// What a reader of a report must know about captions of more word pieces than an encoder takes.
     pub(crate) fn cut_pieces(&self, source: &Source, most: usize) -> Vec<String> {
         let counted = |split: Split| {
-            let (texts, name) = (self.texts(split), split.name());
+            let (texts, name) = (self.texts(split), split);
             let cut = match &self.reader {
                 Reader::DualPieces(pieces) => {
                     let captions = source.part(split).0.captions.par_iter();

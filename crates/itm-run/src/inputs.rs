@@ -142,15 +142,15 @@ mod tests {
 
     use super::*;
     use crate::encoded;
-    use crate::testing;
+    use crate::tests;
 
     /// A step and a split give the regions of the named images, transformed as the target says.
     #[test]
     fn regions_are_those_of_the_images() {
-        let (mut config, plain) = testing::small_scenes([7, 2, 3]);
+        let (mut config, plain) = tests::small_scenes([7, 2, 3]);
         config.target.regions = Some(itm_core::data::RegionSource::Given);
         config.target.region_transform = RegionTransform::CentredRoots;
-        let (config, source) = Source::open(&config, None, &testing::configs()).unwrap();
+        let (config, source) = Source::open(&config, None, &tests::configs()).unwrap();
         let features = encoded::features(&source.dataset, &config.target);
         let reading = Reading::new(&source, &config.target, encoded::Captions::Stems);
         let reading = reading.unwrap();

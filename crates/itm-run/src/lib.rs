@@ -25,7 +25,7 @@ mod experiment;
 mod explain;
 mod inputs;
 #[cfg(test)]
-mod kills;
+mod kills_tests;
 mod list;
 mod measures;
 mod model;
@@ -51,7 +51,7 @@ pub mod stop;
 mod store;
 mod system;
 #[cfg(test)]
-mod testing;
+mod tests;
 
 use std::path::Path;
 

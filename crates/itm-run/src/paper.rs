@@ -102,7 +102,7 @@ impl Paper {
     }
 
     /// The line of a row in a table, for a data set and a protocol.
-    pub fn line(&self, table: u32, on: PaperData, row: &str) -> Option<&Printed> {
+    pub(crate) fn line(&self, table: u32, on: PaperData, row: &str) -> Option<&Printed> {
         self.of_table(table).find(|line| on.is(line) && line.row == row)
     }
 
@@ -245,7 +245,7 @@ pub struct PaperData {
 
 impl PaperData {
     /// The data set and the protocol in the papers' terms; `None` for data that no paper measured.
-    pub fn new(dataset: DatasetName, protocol: Protocol) -> Option<Self> {
+    pub(crate) fn new(dataset: DatasetName, protocol: Protocol) -> Option<Self> {
         let (dataset, protocol) = match (dataset, protocol) {
             (DatasetName::Flickr30k, Protocol::Flickr1k) => ("flickr30k", "test_1k"),
             (DatasetName::Coco, Protocol::Coco1kFolds) => ("mscoco", "test_1k_5fold"),

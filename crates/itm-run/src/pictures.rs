@@ -120,10 +120,10 @@ fn reach() -> Ahead {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing;
+    use crate::tests;
 
     fn source() -> Source {
-        testing::small_scenes([7, 2, 20]).1
+        tests::small_scenes([7, 2, 20]).1
     }
 
     fn pictures(source: &Source) -> Pictures {

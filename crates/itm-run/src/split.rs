@@ -1,26 +1,6 @@
-//! The three splits of a data set.
+//! One value for each split of a data set.
 
-/// A split.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Split {
-    /// For training. The split may be explained, but never measured.
-    Train,
-    /// For the choice of an epoch.
-    Val,
-    /// For the reported numbers.
-    Test,
-}
-
-impl Split {
-    /// The split's name in lines and files.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Train => "train",
-            Self::Val => "val",
-            Self::Test => "test",
-        }
-    }
-}
+pub(crate) use itm_core::data::Split;
 
 /// One value per split.
 #[derive(Debug, Clone, Copy)]

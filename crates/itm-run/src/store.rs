@@ -109,7 +109,7 @@ impl Run {
             return Ok(scored);
         }
         let (store, name) = (self.store(model, split, &*scored)?, model.name());
-        let bar = progress::bar(&format!("{name}, {} pairs", split.name()), "pairs");
+        let bar = progress::bar(&format!("{name}, {split} pairs"), "pairs");
         bar.set_length((scored.images() * scored.texts()) as u64);
         let tell = |line: &str| progress::say(format!("{name}: {line}"));
         let matrix = store.matrix(&*scored, tell, |pairs| bar.set_position(pairs as u64));
@@ -118,13 +118,14 @@ impl Run {
     }
 
     fn store(&self, model: &Model, split: Split, scored: &dyn Scored) -> Result<Store> {
-        let folder = self.dir().folder(&model.row, model.seed).join("scores").join(split.name());
+        let folder =
+            self.dir().folder(&model.row, model.seed).join("scores").join(split.to_string());
         let (_, checkpoints) = self.dir().row(&model.row, model.seed)?;
         let run = self.dir().identity();
         let identity = Identity {
             row: model.row.clone(),
             seed: model.seed,
-            split: split.name().to_owned(),
+            split: split.to_string(),
             checkpoint: self.hash_of_chosen(&model.row, model.seed)?,
             config: run.config_sha256.clone(),
             data: run.data_sha256.clone(),

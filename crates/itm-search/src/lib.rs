@@ -18,6 +18,8 @@
 mod bank;
 mod encoder;
 mod exif;
+#[cfg(test)]
+mod fakes;
 mod folder;
 mod index;
 mod journal;
@@ -29,8 +31,6 @@ mod search;
 #[cfg(feature = "serve")]
 pub mod serve;
 mod store;
-#[cfg(test)]
-mod testing;
 mod update;
 
 pub use bank::ordinary_queries;

@@ -101,7 +101,7 @@ mod tests {
     use itm_core::tiles::Tiles;
 
     use super::*;
-    use crate::testing::{DIM, Numbers};
+    use crate::fakes::{DIM, Numbers};
 
     /// Sixteen threads ask at once, many times: each hears its own scores, bit for bit, alone or with others.
     #[test]

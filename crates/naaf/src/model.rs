@@ -146,7 +146,7 @@ impl NaafEncoders {
     ///
     /// # Errors
     /// If the configuration has no towers; as [`Encoders::open`] and [`Encoders::with_learning`].
-    pub fn of_towers(
+    pub(crate) fn of_towers(
         config: &NaafModelConfig,
         parts: &LearningParts,
         vocabulary: usize,

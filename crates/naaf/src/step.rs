@@ -7,8 +7,7 @@ use burn::optim::GradientsParams;
 use burn::tensor::{Device, Tensor};
 use itm_core::encoders::InputDropout;
 use itm_core::learn::{
-    Batch, ImageItems, Images, Numbers, Observe, Schedule as Rates, Step, Trainer, Updates,
-    at_least_one, within,
+    Batch, ImageItems, Images, Numbers, Observe, Step, Trainer, Updates, at_least_one, within,
 };
 use itm_core::{Error, Result, host};
 use itm_kernels::{AdamOptions, CrossProducts, matmul, random};
@@ -264,16 +263,9 @@ impl Naaf {
 
     /// The rate of the next update.
     fn rate(&self) -> Result<f64> {
-        let train = &self.config.train;
-        if train.schedule == Rates::Steps {
-            return Ok(train.rate(self.learner.epoch()));
-        }
-        let steps = self.steps_per_epoch.ok_or_else(|| {
-            let got = "\"cosine\" for epochs of unknown length";
-            Error::invalid("train.schedule", "the number of steps of an epoch", got)
-        })?;
-        let updates = Updates { made: self.learner.steps(), all: train.epochs as u64 * steps };
-        Ok(train.schedule.rate(train.learning_rate, 0, updates))
+        let (train, made) = (&self.config.train, self.learner.steps());
+        let updates = Updates { made, epochs: train.epochs, of_epoch: self.steps_per_epoch };
+        train.schedule.rate(train.learning_rate, train.rate(self.learner.epoch()), updates)
     }
 }
 

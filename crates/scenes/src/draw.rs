@@ -34,7 +34,7 @@ impl Image {
     }
 
     /// The picture as a PNG file.
-    pub fn png(&self) -> Vec<u8> {
+    pub(crate) fn png(&self) -> Vec<u8> {
         png(self.side, self.side, &self.pixels)
     }
 }

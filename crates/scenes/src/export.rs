@@ -10,6 +10,7 @@ use rayon::prelude::*;
 use serde_json::{Value, json};
 
 use super::{Extractor, Regions, Scenes, ScenesSplit, WIDTH, words};
+use itm_core::data::npy_header;
 use itm_core::{Error, Result};
 
 /// Writes the world into a folder. Creates the folder if necessary and replaces files of the same names.
@@ -125,20 +126,10 @@ struct Npy {
 }
 
 impl Npy {
-    /// Format 1.0: magic, version, length and a Python dictionary, padded to 64 bytes.
     fn create(path: PathBuf, kind: &str, shape: &[usize]) -> Result<Self> {
-        let shape: String = shape.iter().map(|n| format!("{n}, ")).collect();
-        let header = format!(
-            "{{'descr': '{kind}', 'fortran_order': False, 'shape': ({}), }}",
-            shape.trim_end()
-        );
-        let padded = (10 + header.len() + 1).next_multiple_of(64) - 10;
-        let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
-        bytes.extend((padded as u16).to_le_bytes());
-        bytes.extend(format!("{header:<width$}\n", width = padded - 1).bytes());
         let file = BufWriter::new(File::create(&path).map_err(Error::io(&path))?);
         let mut npy = Self { path, file, buffer: Vec::new() };
-        npy.write(bytes.into_iter())?;
+        npy.write(npy_header(kind, shape).into_iter())?;
         Ok(npy)
     }
 

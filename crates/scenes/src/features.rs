@@ -66,13 +66,13 @@ impl Default for Extractor {
 
 impl Extractor {
     /// The extractor; there is only one.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(0x5ce9e5);
         Self { first: filters(&mut rng, 75), second: filters(&mut rng, 9 * FIRST) }
     }
 
     /// The feature of the whole image, [`WIDTH`] values.
-    pub fn global(&self, image: &Image) -> Vec<f32> {
+    pub(crate) fn global(&self, image: &Image) -> Vec<f32> {
         self.maps(image).describe(&WHOLE)
     }
 

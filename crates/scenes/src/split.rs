@@ -103,7 +103,7 @@ impl ScenesSplit {
     }
 
     /// One feature per image, of width [`WIDTH`].
-    pub fn features(&self, feature: ImageFeature) -> Features {
+    pub(crate) fn features(&self, feature: ImageFeature) -> Features {
         let extractor = Extractor::new();
         let rows = (0..self.len()).into_par_iter().map(|i| match feature {
             ImageFeature::Global => extractor.global(&self.image(i)),

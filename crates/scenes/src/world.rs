@@ -250,7 +250,7 @@ impl Size {
     }
 
     /// The range of the longer side, as a share of the picture's side.
-    pub fn side(self) -> std::ops::Range<f32> {
+    pub(crate) fn side(self) -> std::ops::Range<f32> {
         match self {
             Self::Small => 0.18..0.24,
             Self::Large => 0.36..0.46,

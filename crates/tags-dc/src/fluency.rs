@@ -130,7 +130,7 @@ impl Trigrams {
     }
 
     /// −Σ ln p over the words of a sentence and its end, and the number of these terms.
-    pub fn surprise(&self, sentence: &str) -> (f64, usize) {
+    pub(crate) fn surprise(&self, sentence: &str) -> (f64, usize) {
         let numbers = self.numbers(&words(sentence));
         let each =
             numbers.windows(3).map(|three| -self.probability(three[0], three[1], three[2]).ln());

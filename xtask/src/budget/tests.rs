@@ -108,3 +108,24 @@ fn every_crate_has_one_budget() {
         assert!(found[0].starts_with("xtask/budget.toml:5: expected `name = "), "{found:?}");
     }
 }
+
+#[test]
+fn code_that_no_module_names_is_found() {
+    let file = |(path, text): (&str, &str)| (path.to_owned(), text.to_owned());
+    let files: Files = [
+        ("crates/a/src/lib.rs", "mod b;\n#[cfg(test)]\nmod helpers;\n#[cfg(test)]\nmod tests;\n"),
+        ("crates/a/src/b.rs", "mod inside;"),
+        ("crates/a/src/b/inside.rs", ""),
+        ("crates/a/src/b/lost.rs", ""),
+        ("crates/a/src/b/tests.rs", ""),
+        ("crates/a/src/bin/c.rs", ""),
+        ("crates/a/src/helpers.rs", ""),
+        ("crates/a/src/tests.rs", ""),
+        ("crates/ab/src/lost.rs", ""),
+    ]
+    .map(file)
+    .into();
+    let places = orphans(&files, "crates/a").into_iter().map(|finding| finding.place);
+    let places: Vec<_> = places.collect();
+    assert_eq!(places, ["crates/a/src/b/lost.rs", "crates/a/src/helpers.rs"]);
+}

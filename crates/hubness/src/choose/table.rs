@@ -102,7 +102,7 @@ impl HitTable {
     }
 
     /// The candidates, in order.
-    pub fn candidates(&self) -> &[Candidate] {
+    pub(crate) fn candidates(&self) -> &[Candidate] {
         &self.candidates
     }
 

@@ -77,7 +77,7 @@ impl<'a> Candidates<'a> {
     }
 
     /// The direction of the candidates.
-    pub fn direction(&self) -> Direction {
+    pub(crate) fn direction(&self) -> Direction {
         self.direction
     }
 

@@ -50,7 +50,7 @@ impl<'a> Lists<'a> {
     }
 
     /// The direction of the queries.
-    pub fn direction(&self) -> Direction {
+    pub(crate) fn direction(&self) -> Direction {
         self.direction
     }
 }
@@ -113,7 +113,7 @@ impl Counts {
     }
 
     /// `Σ_j N_k(j)`: the answers that were given.
-    pub fn total(&self) -> u64 {
+    pub(crate) fn total(&self) -> u64 {
         self.values.iter().map(|&count| u64::from(count)).sum()
     }
 

@@ -29,7 +29,7 @@ pub struct RankScan<'a> {
 /// The result of a [`RankScan`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScanResult {
-    /// The standing of the true item of each query; empty without [`with_ranks`](Scan::with_ranks).
+    /// The standing of the true item of each query; empty where no ranks are asked for.
     pub standings: Vec<Standing>,
     /// The best items of each query.
     pub top: TopLists,
@@ -53,7 +53,7 @@ impl<'a> RankScan<'a> {
     ///
     /// # Panics
     /// If the numbers of images and texts differ from `pairs`.
-    pub fn with_ranks(mut self, scores: &dyn Scored, pairs: &Pairs) -> Result<Self> {
+    pub(crate) fn with_ranks(mut self, scores: &dyn Scored, pairs: &Pairs) -> Result<Self> {
         self.thresholds = Some(Thresholds::new(scores, pairs, &self.filter)?);
         Ok(self)
     }

@@ -199,16 +199,7 @@ impl<'a> Test<'a> {
         Self::of(TestScores::All(scores), pairs)
     }
 
-    /// The scores of runs, and pairs.
-    pub fn of_runs(
-        i2t: Option<&'a ScoreMatrix>,
-        t2i: Option<&'a ScoreMatrix>,
-        pairs: &'a Pairs,
-    ) -> Self {
-        Self::of(TestScores::Runs { i2t, t2i }, pairs)
-    }
-
-    fn of(scores: TestScores<'a>, pairs: &'a Pairs) -> Self {
+    pub(super) fn of(scores: TestScores<'a>, pairs: &'a Pairs) -> Self {
         static NOBODY: ItemNames = ItemNames { images: None, texts: None };
         let (length, banks) = (Length::Unit, Banks::default());
         Self { scores, pairs, length, names: &NOBODY, banks, truth: None }

@@ -268,7 +268,7 @@ fn banks_are_fitted_on_beside_the_test_queries() {
 #[test]
 fn runs_are_measured_by_direction() {
     let (test, pairs) = (scores(6), pairs());
-    let runs = |i2t| Test::of_runs(i2t, Some(&test), &pairs);
+    let runs = |i2t| Test::of(TestScores::Runs { i2t, t2i: Some(&test) }, &pairs);
     let of = |asked: Test<'_>| study(&["csls", "auto"]).run(&asked, None).unwrap().rows;
     let (both, half, matrix) =
         (of(runs(Some(&test))), of(runs(None)), of(Test::new(&test, &pairs)));
@@ -285,7 +285,7 @@ fn what_a_run_does_not_hold_is_a_miss() {
     let mut values = whole.values().to_vec();
     values[0] = f32::NEG_INFINITY;
     let held = ScoreMatrix::new(IMAGES, 90, values).unwrap();
-    let asked = Test::of_runs(None, Some(&held), &pairs);
+    let asked = Test::of(TestScores::Runs { i2t: None, t2i: Some(&held) }, &pairs);
     let report = study(&["nns"]).run(&asked, None).unwrap();
     let recalls = report.rows[0].recalls.t2i.unwrap();
     let ranks = plain(&whole);
@@ -306,7 +306,7 @@ fn what_does_not_fit_together_is_one_line() {
     assert_eq!(line(&all, &Test::new(&test, &other), None), format!("scores: {want}"));
     let validation = Validation { scores: &test, pairs: &other };
     assert_eq!(line(&all, &plain, Some(&validation)), format!("validation: {want}"));
-    let none = Test::of_runs(None, None, &pairs);
+    let none = Test::of(TestScores::Runs { i2t: None, t2i: None }, &pairs);
     let want = "scores: expected a run of at least one direction, got none";
     assert_eq!(line(&all, &none, None), want);
     let names = ItemNames { images: None, texts: Some(vec!["one".into()]) };

@@ -2,12 +2,12 @@
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
+use itm_core::Result;
 use itm_core::encoders::InputDropout;
-use itm_core::learn::{Batch, Images, Numbers, Observe, Schedule, Step, Trainer, Updates};
+use itm_core::learn::{Batch, Images, Numbers, Observe, Step, Trainer, Updates};
 use itm_core::start::{InputStatistics, Start};
 use itm_core::towers::{CaptionInput, Encoders, ImageInput, StepInputs};
 use itm_core::weights::LoadReport;
-use itm_core::{Error, Result};
 use itm_kernels::{AdamOptions, random};
 
 use super::bank::{MemoryBank, chosen_batches};
@@ -167,16 +167,9 @@ impl Hal {
 
     /// The rate of the next update.
     fn rate(&self) -> Result<f64> {
-        let train = &self.config.train;
-        if train.schedule == Schedule::Steps {
-            return Ok(train.rate(self.learner.epoch()));
-        }
-        let steps = self.steps_per_epoch.ok_or_else(|| {
-            let got = "\"cosine\" for epochs of unknown length";
-            Error::invalid("train.schedule", "the number of steps of an epoch", got)
-        })?;
-        let updates = Updates { made: self.learner.steps(), all: train.epochs as u64 * steps };
-        Ok(train.schedule.rate(train.learning_rate, 0, updates))
+        let (train, made) = (&self.config.train, self.learner.steps());
+        let updates = Updates { made, epochs: train.epochs, of_epoch: self.steps_per_epoch };
+        train.schedule.rate(train.learning_rate, train.rate(self.learner.epoch()), updates)
     }
 
     /// The config that the model was made with.

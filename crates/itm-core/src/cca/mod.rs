@@ -11,11 +11,10 @@ mod start;
 use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par};
 
-use crate::data::{Dataset, Features, SplitData};
+use crate::data::{Dataset, Features, SplitData, unit};
 use crate::text::Terms;
 use crate::{Error, Pairs, Result, ScoreMatrix};
 use moments::PairMoments;
-use projection::unit;
 use rows::{SparseRow, text_row, text_rows};
 use search::{ValidationRows, search};
 use solve::{Problem, Sides, Solution};

@@ -4,6 +4,7 @@ use faer::{Mat, MatRef};
 use rayon::prelude::*;
 
 use super::rows::SparseRow;
+use crate::data::unit;
 use crate::{Error, Result};
 
 /// `x ↦ Wᵀ (x − mean)` with the mean of the training split. [`Cca::projections`](super::Cca::projections) has the two of a fit; stored, they
@@ -111,13 +112,5 @@ impl Projection {
             mapped.iter_mut().zip(line).for_each(|(sum, w)| *sum += w * value);
         }
         mapped
-    }
-}
-
-/// Divides by the Euclidean norm; zeros stay zeros.
-pub(super) fn unit(row: &mut [f64]) {
-    let norm = row.iter().map(|x| x * x).sum::<f64>().sqrt();
-    if norm > 0.0 {
-        row.iter_mut().for_each(|x| *x /= norm);
     }
 }

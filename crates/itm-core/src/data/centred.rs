@@ -89,8 +89,8 @@ fn roots(row: &[f32], out: &mut [f64]) {
     unit(out);
 }
 
-/// Divides by the norm; zero stays zero.
-fn unit(row: &mut [f64]) {
+/// Divides by the Euclidean norm; zeros stay zeros.
+pub(crate) fn unit(row: &mut [f64]) {
     let norm = row.iter().map(|x| x * x).sum::<f64>().sqrt();
     if norm > 0.0 {
         row.iter_mut().for_each(|x| *x /= norm);

@@ -51,7 +51,7 @@ mod tests {
 
     use super::super::check_report::{LINES, Layout};
     use super::*;
-    use crate::data::fixture::{Folder, JPEG, npy};
+    use crate::data::tests::{Folder, JPEG, npy};
 
     fn checked(folder: &Folder) -> (CheckReport, String) {
         let report = check(folder.dir.path()).unwrap();

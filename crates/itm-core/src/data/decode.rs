@@ -134,7 +134,7 @@ mod tests {
     use image::RgbImage;
 
     use super::*;
-    use crate::data::fixture::JPEG;
+    use crate::data::tests::JPEG;
 
     /// Many decoders fill truncated data with grey; here half a picture must be an error.
     #[test]

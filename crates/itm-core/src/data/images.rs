@@ -224,7 +224,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::data::fixture::JPEG;
+    use crate::data::tests::JPEG;
 
     /// 3 × 2, grey, written by Pillow.
     const PNG: &[u8] = &[

@@ -24,8 +24,6 @@ mod check_report;
 #[cfg(feature = "images")]
 mod decode;
 mod embeddings;
-#[cfg(test)]
-mod fixture;
 mod fne_annotations;
 mod image_folder;
 mod images;
@@ -45,12 +43,16 @@ mod region_files;
 mod region_transform;
 mod regions;
 mod repeats;
+#[cfg(test)]
+mod tests;
 mod vectors;
 
 pub use crate::files::{FileHash, Manifest, contents, excerpt, sha256_hex};
 pub use bounds::Bounds;
 pub use captions::{CaptionRule, Dropped, numbered};
 pub use centred::CentredRoots;
+#[cfg(feature = "cca")]
+pub(crate) use centred::unit;
 pub use check::check;
 pub use check_report::{CheckReport, Layout, LayoutReport, SplitCount};
 #[cfg(feature = "images")]
@@ -66,7 +68,7 @@ pub use judgements::Judgements;
 pub use karpathy::{Karpathy, KarpathyImage, Split};
 pub use leakage::{Leakage, Overlap, SharedCaption};
 pub use npy::{FileBytes, Npy};
-pub use npy_header::Dtype;
+pub use npy_header::{Dtype, npy_header};
 pub use originals::caption_table;
 pub use pictures::load_pictures;
 pub use precomp::{LoadOptions, Loaded, TestSet, load, load_precomp};

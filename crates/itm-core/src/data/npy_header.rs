@@ -13,6 +13,19 @@ const HIGHEST_RANK: usize = 32;
 
 const DTYPES: &str = "a dtype among f16, f32, f64, i8, u8, i32, i64";
 
+/// The header of a `.npy` file of format 1.0, with `kind` as NumPy names it, `<f4`: magic, version, length and a Python dictionary. It has 128
+/// bytes, or more for a shape of many dimensions.
+pub fn npy_header(kind: &str, shape: &[usize]) -> Vec<u8> {
+    let shape: String = shape.iter().map(|n| format!("{n}, ")).collect();
+    let shape = shape.trim_end();
+    let text = format!("{{'descr': '{kind}', 'fortran_order': False, 'shape': ({shape}), }}");
+    let length = (10 + text.len() + 1).max(128).next_multiple_of(64) - 10;
+    let mut bytes = [MAGIC, b"\x01\x00"].concat();
+    bytes.extend((length as u16).to_le_bytes());
+    bytes.extend(format!("{text:<width$}\n", width = length - 1).bytes());
+    bytes
+}
+
 /// The type of the numbers in a `.npy` file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dtype {
@@ -34,7 +47,7 @@ pub enum Dtype {
 
 impl Dtype {
     /// Bytes of one number.
-    pub fn size(self) -> usize {
+    pub(crate) fn size(self) -> usize {
         match self {
             Self::I8 | Self::U8 => 1,
             Self::F16 => 2,

@@ -257,7 +257,7 @@ mod tests {
     use tempfile::TempDir;
 
     use super::*;
-    use crate::data::fixture::npy;
+    use crate::data::tests::npy;
     use crate::text::VocabularyOptions;
 
     /// Numbers: `<pad>` 0, `<unk>` 1, a 2, dog 3, dax 4 (by count, then alphabetically).

@@ -97,7 +97,7 @@ impl GruText {
     ///
     /// # Panics
     /// If a word's number is not in the vocabulary.
-    pub fn states(&self, captions: &TokenBatch) -> Tensor<3> {
+    pub(crate) fn states(&self, captions: &TokenBatch) -> Tensor<3> {
         self.states_of(self.vectors(captions), captions)
     }
 

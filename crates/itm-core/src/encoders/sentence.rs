@@ -101,7 +101,7 @@ impl SentenceEncoder {
     }
 
     /// Width d of a row.
-    pub fn width(&self) -> usize {
+    pub(crate) fn width(&self) -> usize {
         self.bert.shape.width
     }
 }

@@ -130,7 +130,7 @@ impl<'a> Images<'a> {
     ///
     /// # Panics
     /// If there are not `rows · width` values.
-    pub fn features(self, rows: usize, width: usize) -> Result<&'a [f32]> {
+    pub(crate) fn features(self, rows: usize, width: usize) -> Result<&'a [f32]> {
         match self {
             Self::Features(values) => {
                 let fits = rows.checked_mul(width) == Some(values.len());

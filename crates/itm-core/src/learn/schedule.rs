@@ -4,18 +4,19 @@ use std::f64::consts::PI;
 
 use serde::{Deserialize, Serialize};
 
+use crate::{Error, Result};
+
 /// How the learning rate falls over a run.
 ///
 /// ```text
-/// steps:  η · 0.1ⁿ
-/// cosine: η · ½ (1 + cos(π t / T))
+/// steps:  the rate of the epoch, which the keys of the method decide
+/// cosine: η · ½ (1 + cos(π t / T)),   T = epochs · steps of an epoch
 /// ```
 ///
 /// | symbol | here |
 /// |---|---|
 /// | η | `initial` |
-/// | n | `tenths`: how often the rate has been divided by ten; the keys of the method decide |
-/// | t, T | `made` of `all` updates |
+/// | t | `updates.made` |
 ///
 /// Both schedules start at the rate η. Under the cosine, the last update has a rate just above 0, and after the end the
 /// rate is 0.
@@ -23,15 +24,16 @@ use serde::{Deserialize, Serialize};
 /// ```
 /// use itm_core::learn::{Schedule, Updates};
 ///
-/// let half = Updates { made: 50, all: 100 };
-/// assert!((Schedule::Cosine.rate(1e-3, 0, half) - 0.5e-3).abs() < 1e-18);
-/// assert!((Schedule::Steps.rate(1e-3, 1, half) - 1e-4).abs() < 1e-18);
+/// let half = Updates { made: 50, epochs: 10, of_epoch: Some(10) };
+/// assert!((Schedule::Cosine.rate(1e-3, 1e-4, half)? - 0.5e-3).abs() < 1e-18);
+/// assert_eq!(Schedule::Steps.rate(1e-3, 1e-4, half)?, 1e-4);
+/// # Ok::<(), itm_core::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Schedule {
-    /// Divided by ten at certain epochs.
+    /// Divided at certain epochs.
     #[default]
     Steps,
     /// Half a period of the cosine, from the first update to the last.
@@ -43,18 +45,28 @@ pub enum Schedule {
 pub struct Updates {
     /// Number of updates before the present one.
     pub made: u64,
-    /// Number of updates of the whole run.
-    pub all: u64,
+    /// Number of epochs of the whole run.
+    pub epochs: usize,
+    /// Number of updates of an epoch, if it is known.
+    pub of_epoch: Option<u64>,
 }
 
 impl Schedule {
-    /// The rate of the next update.
-    pub fn rate(self, initial: f64, tenths: usize, updates: Updates) -> f64 {
-        match self {
-            Self::Steps => initial * 0.1f64.powi(tenths as i32),
-            Self::Cosine => {
-                let part = updates.made as f64 / updates.all.max(1) as f64;
-                initial * 0.5 * (1.0 + (PI * part.min(1.0)).cos())
+    /// The rate of the next update. `of_epoch` is the rate by the method's own keys for the present epoch.
+    ///
+    /// # Errors
+    /// If the cosine does not know the number of updates of an epoch.
+    pub fn rate(self, initial: f64, of_epoch: f64, updates: Updates) -> Result<f64> {
+        match (self, updates.of_epoch) {
+            (Self::Steps, _) => Ok(of_epoch),
+            (Self::Cosine, Some(steps)) => {
+                let all = (updates.epochs as u64).saturating_mul(steps);
+                let part = updates.made as f64 / all.max(1) as f64;
+                Ok(initial * 0.5 * (1.0 + (PI * part.min(1.0)).cos()))
+            }
+            (Self::Cosine, None) => {
+                let got = "\"cosine\" for epochs of unknown length";
+                Err(Error::invalid("train.schedule", "the number of steps of an epoch", got))
             }
         }
     }
@@ -64,26 +76,27 @@ impl Schedule {
 mod tests {
     use super::*;
 
-    /// The rates have the same bits as the methods' earlier formula `η · 0.1.powi(n)`.
-    #[test]
-    fn steps_keep_their_bits() {
-        for tenths in 0..4 {
-            for made in [0, 7, 100] {
-                let got = Schedule::Steps.rate(2e-4, tenths, Updates { made, all: 100 });
-                assert_eq!(got, 2e-4 * 0.1f64.powi(tenths as i32));
-            }
-        }
-    }
-
     /// By hand: cos 0 = 1, cos π/3 = ½, cos π/2 = 0, cos 2π/3 = −½, cos π = −1.
     #[test]
     fn the_cosine_falls_from_the_rate_to_zero() {
+        let cosine = |initial, made, epochs, steps| {
+            let updates = Updates { made, epochs, of_epoch: Some(steps) };
+            Schedule::Cosine.rate(initial, 7.0, updates).unwrap()
+        };
         for (made, want) in [(0, 1.0), (2, 0.75), (3, 0.5), (4, 0.25), (6, 0.0), (9, 0.0)] {
-            let got = Schedule::Cosine.rate(3e-4, 5, Updates { made, all: 6 });
+            let got = cosine(3e-4, made, 2, 3);
             assert!((got - 3e-4 * want).abs() < 1e-18, "{made}: {got}");
         }
-        assert!(Schedule::Cosine.rate(1.0, 0, Updates { made: 1403, all: 1404 }) > 0.0);
-        assert_eq!(Schedule::Cosine.rate(1.0, 0, Updates { made: 0, all: 0 }), 1.0);
+        assert!(cosine(1.0, 1403, 12, 117) > 0.0);
+        assert_eq!(cosine(1.0, 0, 0, 5), 1.0);
+    }
+
+    #[test]
+    fn epochs_of_unknown_length_have_steps_but_no_cosine() {
+        let updates = Updates { made: 7, epochs: 3, of_epoch: None };
+        assert_eq!(Schedule::Steps.rate(2e-4, 2e-5, updates).unwrap(), 2e-5);
+        let error = Schedule::Cosine.rate(2e-4, 2e-5, updates).unwrap_err().to_string();
+        assert!(error.starts_with("train.schedule: ") && !error.contains('\n'), "{error}");
     }
 
     #[test]

@@ -256,7 +256,7 @@ impl<'s, T> Tile<'s, T> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{everywhere, tiles, unit};
+    use super::super::tests::{everywhere, tiles, unit};
     use super::*;
     use crate::eval::Ranks;
     use crate::tiles::{ExpSums, Maxima, RankCounts, TopTexts};

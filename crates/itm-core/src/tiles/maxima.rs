@@ -71,7 +71,7 @@ fn maximum(row: &[f32]) -> f32 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{SHAPES, everywhere, tiles, unit};
+    use super::super::tests::{SHAPES, everywhere, tiles, unit};
     use super::*;
 
     #[test]

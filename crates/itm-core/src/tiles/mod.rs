@@ -164,7 +164,7 @@ impl<'a> Tiles<'a> {
     ///
     /// # Panics
     /// If an index is too large.
-    pub fn scores_of_images(&self, images: &[usize]) -> ScoreMatrix {
+    pub(crate) fn scores_of_images(&self, images: &[usize]) -> ScoreMatrix {
         let rows = gather(&self.images, images);
         // Low tiles, so that several threads share a few images.
         Tiles { images: self.images.taken(&rows), ..*self }.with_tile(ALIGN, self.tile.1).scores()
@@ -323,9 +323,6 @@ pub(crate) fn pieces(range: Range<usize>, length: usize) -> impl Iterator<Item =
     let end = range.end;
     range.step_by(length).map(move |start| start..(start + length).min(end))
 }
-
-#[cfg(test)]
-mod testing;
 
 #[cfg(test)]
 mod tests;

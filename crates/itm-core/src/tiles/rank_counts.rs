@@ -276,7 +276,7 @@ fn count_row(row: &[f32], target: f32) -> (u32, u32) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{SHAPES, everywhere, grid, tiles, unit};
+    use super::super::tests::{SHAPES, everywhere, grid, tiles, unit};
     use super::*;
     use crate::eval::Ranks;
     use crate::tiles::{Embeddings, ranks};

@@ -163,7 +163,7 @@ impl Consumer for TopImages {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{SHAPES, everywhere, grid, tiles, unit};
+    use super::super::tests::{SHAPES, everywhere, grid, tiles, unit};
     use super::*;
     use crate::ScoreMatrix;
 

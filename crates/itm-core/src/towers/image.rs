@@ -307,12 +307,12 @@ impl VitEncoder {
     ///
     /// # Panics
     /// If the pictures are of another size than the encoder's.
-    pub fn states(&self, size: usize, values: &[f32], dropout: TowerDropout) -> Tensor<3> {
+    pub(crate) fn states(&self, size: usize, values: &[f32], dropout: TowerDropout) -> Tensor<3> {
         self.vit.forward(pixels(self.size, size, values, &self.vit), dropout.noise(3))
     }
 
     /// Rows in the joint space, not of unit length.
-    pub fn projected(&self, rows: Tensor<2>) -> Tensor<2> {
+    pub(crate) fn projected(&self, rows: Tensor<2>) -> Tensor<2> {
         match &self.projection {
             Some(projection) => projection.forward(rows),
             None => rows,

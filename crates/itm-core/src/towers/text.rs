@@ -64,7 +64,7 @@ pub struct BertEncoder {
 
 impl BertEncoder {
     /// Rows in the joint space, not of unit length.
-    pub fn projected(&self, rows: Tensor<2>) -> Tensor<2> {
+    pub(crate) fn projected(&self, rows: Tensor<2>) -> Tensor<2> {
         match &self.projection {
             Some(projection) => projection.forward(rows),
             None => rows,

@@ -205,10 +205,8 @@ mod tests {
         let dino = json!({ "size": { "shortest_edge": 256 }, "crop_size": { "height": 224, "width": 224 },
                            "image_mean": [0.485, 0.456, 0.406], "image_std": [0.229, 0.224, 0.225] });
         let dino = read(dino).unwrap();
-        assert_eq!(
-            (dino.size, dino.fit, dino.normalization),
-            (224, crop(256), Normalization::IMAGENET)
-        );
+        let imagenet = Normalization { mean: [0.485, 0.456, 0.406], std: [0.229, 0.224, 0.225] };
+        assert_eq!((dino.size, dino.fit, dino.normalization), (224, crop(256), imagenet));
         // Old files: numbers in place of objects.
         let old = read(json!({ "size": 224, "crop_size": 224, "do_center_crop": true })).unwrap();
         assert_eq!(old.fit, crop(224));

@@ -21,8 +21,6 @@ impl Normalization {
     };
     /// Maps to −1..1, as for the training of ViT's published weights.
     pub const HALF: Self = Self { mean: [0.5; 3], std: [0.5; 3] };
-    /// ImageNet's, for DINOv2.
-    pub const IMAGENET: Self = Self { mean: [0.485, 0.456, 0.406], std: [0.229, 0.224, 0.225] };
 }
 
 /// How a picture gets its size.

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use super::plain::QUERIES;
 use super::*;
 use crate::bf16;
-use crate::testing::{on_every_instruction_set, on_every_thread_count, random};
+use crate::tests::{on_every_instruction_set, on_every_thread_count, random};
 
 type Golden = BTreeMap<String, Vec<f32>>;
 

@@ -8,7 +8,7 @@ use super::*;
 use crate::matrix::Matrix;
 use crate::product::{Into, Threads};
 use crate::random::unit;
-use crate::testing::{on_every_instruction_set, on_every_thread_count, random};
+use crate::tests::{on_every_instruction_set, on_every_thread_count, random};
 
 /// `[m, k, n]`: zero, one and odd sizes, and sizes around a tile, a cell, a part and a pass.
 const SHAPES: [[usize; 3]; 20] = [

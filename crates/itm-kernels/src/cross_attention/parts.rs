@@ -80,7 +80,7 @@ mod tests {
         Cosine, ItemRows, KeyWeights, Negative, Norm, Pool, Propagation, Side, Spreads, scores,
     };
     use super::*;
-    use crate::testing::random;
+    use crate::tests::random;
 
     fn softmax(norm: Norm) -> KeyWeights {
         KeyWeights::Softmax { scale: 6.0, leak: 0.1, norm }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::testing::{
+use crate::tests::{
     Golden, counts, f32s, golden, on_every_instruction_set, on_every_thread_count, random, worst,
 };
 

@@ -1,6 +1,6 @@
 use super::*;
 use crate::blocks::BLOCK;
-use crate::testing::{golden, on_every_instruction_set, on_every_thread_count, random};
+use crate::tests::{golden, on_every_instruction_set, on_every_thread_count, random};
 
 fn bits_at(seed: u64, position: u64) -> u32 {
     let block = BLOCK as u64;

@@ -1,7 +1,5 @@
 use super::*;
-use crate::testing::{
-    counts, f32s, golden, on_every_instruction_set, on_every_thread_count, random,
-};
+use crate::tests::{counts, f32s, golden, on_every_instruction_set, on_every_thread_count, random};
 
 /// Largest error.
 fn worst(got: &[f32], want: &[f64]) -> f64 {

@@ -1,7 +1,5 @@
 use super::*;
-use crate::testing::{
-    f32s, golden, on_every_instruction_set, on_every_thread_count, random, worst,
-};
+use crate::tests::{f32s, golden, on_every_instruction_set, on_every_thread_count, random, worst};
 
 /// Values and gradients in double precision, from `tests/reference/kernels.py`: rows with large offsets, tiny rows
 /// and huge rows.

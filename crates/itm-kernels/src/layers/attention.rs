@@ -133,7 +133,7 @@ mod tests {
     use super::*;
     use crate::composed;
     use crate::precision::Precision;
-    use crate::testing::{close, values};
+    use crate::tests::{close, values};
 
     const KEYS: [usize; 2] = [7, 4];
 

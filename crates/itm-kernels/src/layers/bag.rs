@@ -46,7 +46,7 @@ mod tests {
 
     use super::super::uniform;
     use super::*;
-    use crate::testing::close;
+    use crate::tests::close;
 
     /// Three bags over a table of seven rows: one is empty, and two share a row.
     fn bags() -> Bags {

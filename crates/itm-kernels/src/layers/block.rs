@@ -182,7 +182,7 @@ impl TransformerBlock {
 mod tests {
     use super::super::uniform;
     use super::*;
-    use crate::testing::{close, values};
+    use crate::tests::{close, values};
 
     const KEYS: [usize; 2] = [7, 4];
 

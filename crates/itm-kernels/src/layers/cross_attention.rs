@@ -175,7 +175,7 @@ mod tests {
     use super::super::uniform;
     use super::*;
     use crate::cross_attention::{KeyWeights, Negative, Pool, Side};
-    use crate::testing::{close, values};
+    use crate::tests::{close, values};
 
     const REGIONS: [usize; 3] = [5, 3, 4];
     const WORDS: [usize; 4] = [4, 2, 1, 6];

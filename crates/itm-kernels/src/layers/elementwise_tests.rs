@@ -8,7 +8,7 @@ use crate::Activation;
 use crate::dropout::Mask;
 use crate::ops;
 use crate::random::Noise;
-use crate::testing::{close, values};
+use crate::tests::{close, values};
 
 type Primitive = FloatTensor<Dispatch>;
 

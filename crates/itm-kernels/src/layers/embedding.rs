@@ -42,7 +42,7 @@ mod tests {
 
     use super::super::uniform;
     use super::*;
-    use crate::testing::{close, values};
+    use crate::tests::{close, values};
 
     const IDS: [u32; 6] = [4, 0, 6, 4, 4, 0];
 

@@ -3,7 +3,7 @@ use burn::tensor::{Distribution, Gradients, TensorData};
 use super::*;
 use crate::composed::gru::{self, Params};
 use crate::gru::Direction;
-use crate::testing::{close, counts, f32s, golden, values};
+use crate::tests::{close, counts, f32s, golden, values};
 
 const LENGTHS: [usize; 4] = [3, 5, 1, 4];
 

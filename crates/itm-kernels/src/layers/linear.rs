@@ -80,7 +80,7 @@ impl Linear {
 #[cfg(feature = "flex")]
 mod tests {
     use super::*;
-    use crate::testing::close;
+    use crate::tests::close;
 
     #[test]
     fn agrees_with_burns_own_operations() {

@@ -72,7 +72,7 @@ impl LowRank {
 #[cfg(feature = "flex")]
 mod tests {
     use super::*;
-    use crate::testing::values;
+    use crate::tests::values;
 
     /// By hand: A B = (1, 2)ᵀ (3, 5), a factor of ½, added to the second and third column of zeros.
     #[test]

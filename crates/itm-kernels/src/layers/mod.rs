@@ -147,7 +147,7 @@ mod elementwise_tests;
 mod tests {
     use super::*;
     use crate::composed;
-    use crate::testing::{close, values};
+    use crate::tests::{close, values};
 
     const LENGTHS: [usize; 4] = [3, 5, 1, 4];
 

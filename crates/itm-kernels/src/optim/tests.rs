@@ -5,7 +5,7 @@ use burn::tensor::Device;
 use serde_json::Value;
 
 use super::*;
-use crate::testing::values;
+use crate::tests::values;
 
 /// The address of a tensor's values.
 pub(in crate::optim) fn address<const D: usize>(x: Tensor<D>) -> *const u8 {

@@ -30,7 +30,7 @@ impl DatasetName {
     pub const ALL: [Self; 4] = [Self::Scenes, Self::Flickr8k, Self::Flickr30k, Self::Coco];
 
     /// The data set's usual name.
-    pub fn title(self) -> &'static str {
+    pub(crate) fn title(self) -> &'static str {
         match self {
             Self::Scenes => "Scenes",
             Self::Flickr8k => "Flickr8k",
@@ -117,7 +117,7 @@ pub struct ScenesConfig {
 
 impl ScenesConfig {
     /// Only the sizes.
-    pub fn sizes(&self) -> Sizes {
+    pub(crate) fn sizes(&self) -> Sizes {
         let Self { train, val, test, pixels, .. } = *self;
         Sizes { train, val, test, pixels }
     }

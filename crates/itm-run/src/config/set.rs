@@ -54,7 +54,7 @@ mod tests {
     use itm_core::eval::Protocol;
 
     use crate::config::Config;
-    use crate::testing::configs;
+    use crate::tests::configs;
 
     fn with(set: &[&str]) -> Result<Config, String> {
         let set: Vec<_> = set.iter().map(|&text| text.to_owned()).collect();

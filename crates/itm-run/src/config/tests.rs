@@ -273,7 +273,7 @@ fn a_target_takes_over_what_it_extends() {
 /// The order of rows is the order of a table.
 #[test]
 fn a_copy_keeps_the_order_of_rows_that_are_merged() {
-    let configs = crate::testing::configs();
+    let configs = crate::tests::configs();
     for name in Config::names(&configs).unwrap() {
         let config = Config::load(&configs, &name).unwrap();
         let copy = Config::parse(&name, "config.toml".into(), config.text.clone()).unwrap();
@@ -395,7 +395,7 @@ fn wrong_bases_are_one_line() {
 /// An alias is a table of a target; a name that is neither a target nor an alias is answered by both.
 #[test]
 fn an_alias_names_a_table() {
-    let configs = crate::testing::configs();
+    let configs = crate::tests::configs();
     for (alias, target, table) in [
         ("hubness-scenes", "hal-scenes", "3"),
         ("hubness-flickr8k", "hal-flickr8k", "3"),

@@ -8,7 +8,7 @@ use hubness::Direction;
 use hubness::hubs::Nearest;
 use itm_core::eval::Protocol;
 use itm_core::{Error, Result};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
 use super::read::{section, within};
@@ -57,13 +57,13 @@ impl fmt::Display for Exhibit {
     }
 }
 
-/// The claim that a report's first line checks.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+/// "`row` is above every row in `against`": what the first line of `report.md` answers.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct ClaimConfig {
+pub struct Claim {
     /// The row that should be better than the others.
     pub row: String,
-    /// The rows that it should be better than, besides the closed-form baseline.
+    /// The rows that it should be better than. A report adds the closed-form baseline if there are none.
     pub against: Vec<String>,
 }
 
@@ -102,7 +102,7 @@ pub struct View {
     /// Another name of this table on the command line, beside `TARGET --table N`.
     pub alias: Option<String>,
     /// The claim that the report's first line checks; by default, that the first row is better than every other.
-    pub claim: Option<ClaimConfig>,
+    pub claim: Option<Claim>,
     /// For a figure: the key whose values are on its x axis, such as `train.batch`.
     pub x: Option<String>,
     /// For a figure, instead of `x`: the direction whose hubs are drawn, as log N_k of an item against the log of the share of items.
@@ -130,7 +130,7 @@ impl View {
     }
 
     /// The name of the row that averages the rows of `together`.
-    pub fn joined(&self) -> String {
+    pub(crate) fn joined(&self) -> String {
         self.together.join(" + ")
     }
 
@@ -140,13 +140,12 @@ impl View {
     }
 
     /// The claim; by default, the first row against all others.
-    pub fn claim(&self) -> ClaimConfig {
+    pub fn claim(&self) -> Claim {
         let spelled = || {
             let (row, against) = self.rows.split_first()?;
-            Some(ClaimConfig { row: row.clone(), against: against.to_vec() })
+            Some(Claim { row: row.clone(), against: against.to_vec() })
         };
-        let claim = self.claim.clone().or_else(spelled);
-        claim.unwrap_or(ClaimConfig { row: String::new(), against: vec![] })
+        self.claim.clone().or_else(spelled).unwrap_or_default()
     }
 }
 

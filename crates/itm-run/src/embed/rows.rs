@@ -5,11 +5,11 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use indicatif::ProgressBar;
+use itm_core::data::npy_header;
 use itm_core::encoders::Embedder;
 use itm_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-use crate::npy::header;
 use crate::{progress, stop};
 
 /// Length of every header of `.npy`.
@@ -130,7 +130,7 @@ impl RowFiles {
     pub(super) fn finish(self) -> Result<Tally> {
         for (of, mut file) in self.files.into_iter().rev() {
             let shape = [&[self.done.rows][..], &of.shape].concat();
-            let header = header("<f4", &shape);
+            let header = npy_header("<f4", &shape);
             let written = file.seek(SeekFrom::Start(0));
             written
                 .and_then(|_| file.write_all(&header))

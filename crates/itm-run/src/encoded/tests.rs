@@ -6,7 +6,7 @@ use itm_core::text::Tokens;
 
 use super::*;
 use crate::config::{Config, ScenesConfig};
-use crate::testing::small_scenes;
+use crate::tests::small_scenes;
 
 fn target(features: ImageFeatures) -> Target {
     let configs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs");

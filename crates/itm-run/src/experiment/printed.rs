@@ -3,9 +3,9 @@
 use itm_kernels::Precision;
 
 use super::Experiment;
-use crate::config::{ClaimConfig, Exhibit};
+use crate::config::{Claim, Exhibit};
 use crate::paper::{PaperData, Printed};
-use crate::report::{CCA, Claim};
+use crate::report::CCA;
 
 /// The name of a row that averages the scores of `size` models at a time.
 pub(crate) fn together(row: &str, size: u64) -> String {
@@ -46,17 +46,16 @@ impl Experiment {
     /// The claim about the rows, or about their ensembles if there are any. If the claim names no other row, the claim is
     /// that its row is above the closed form.
     pub(crate) fn claim(&self) -> Claim {
-        let ClaimConfig { row, mut against } = self.view.claim();
+        let Claim { row, mut against } = self.view.claim();
         if against.is_empty() {
             against.push(CCA.into());
         }
-        match self.view.ensemble {
-            0 | 1 => Claim { row, against },
-            size => {
-                let of = |row: String| if row == CCA { row } else { together(&row, size) };
-                Claim { row: of(row), against: against.into_iter().map(of).collect() }
-            }
+        let size = self.view.ensemble;
+        if size <= 1 {
+            return Claim { row, against };
         }
+        let of = |row: String| if row == CCA { row } else { together(&row, size) };
+        Claim { row: of(row), against: against.into_iter().map(of).collect() }
     }
 
     /// What is ranked: the protocol and its sizes.

@@ -132,11 +132,11 @@ fn example(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{self, by_truth};
+    use crate::tests::{self, by_truth};
 
     #[test]
     fn examples_are_a_dozen_and_marked_by_the_truth() {
-        let source = testing::small_scenes([8, 4, 12]).1;
+        let source = tests::small_scenes([8, 4, 12]).1;
         let examples = examples("Full", &by_truth(&source), &source).unwrap();
         assert_eq!(examples.len(), 12);
         let names = |e: &Example| match &e.query {

@@ -45,7 +45,7 @@ pub(crate) fn explain(args: &cli::Explain, configs: &Path) -> Result<PathBuf> {
         cli::ExplainedSplit::Test => Split::Test,
     };
     let row = run.config.named_row(args.row.as_deref())?;
-    let folder = run.dir().folder(&row, args.seed).join("explain").join(split.name());
+    let folder = run.dir().folder(&row, args.seed).join("explain").join(split.to_string());
     let named = named::pairs(&run.source, split, args)?;
     let queries = Queries::of(&run.source, split, args)?;
     let spinner = progress::spinner("embedding");

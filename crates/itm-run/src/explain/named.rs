@@ -45,10 +45,10 @@ mod tests {
     use clap::Parser;
 
     use super::*;
-    use crate::testing;
+    use crate::tests;
 
     fn asked(rest: &[&str]) -> Result<Vec<(usize, usize)>> {
-        let source = testing::small_scenes([2, 1, 4]).1;
+        let source = tests::small_scenes([2, 1, 4]).1;
         let line = ["itm", "explain", "naaf", "--run", "out"];
         let cli = cli::Cli::try_parse_from([&line[..], rest].concat()).unwrap();
         let cli::Command::Explain(args) = cli.command else { panic!("explain") };
@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn pairs_are_found_by_name_and_by_number() {
-        let source = testing::small_scenes([2, 1, 4]).1;
+        let source = tests::small_scenes([2, 1, 4]).1;
         let caption = source.part(Split::Test).0.captions[9].clone();
         let first = |text: &str| source.part(Split::Test).0.captions.iter().position(|c| c == text);
         let text = first(&caption).unwrap();

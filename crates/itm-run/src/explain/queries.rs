@@ -144,7 +144,7 @@ fn most_probable(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing;
+    use crate::tests;
 
     fn step(cut: f64) -> MatchProbability {
         MatchProbability { prior: 0.5, of: Box::new(move |s| if s > cut { 0.9 } else { 0.1 }) }
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn annotated_items_are_no_answers_and_true_ones_are_marked() {
-        let source = testing::small_scenes([8, 4, 12]).1;
+        let source = tests::small_scenes([8, 4, 12]).1;
         // All scores are equal, so all items are equally probable, and the smallest numbers come first.
         let scores = ScoreMatrix::new(12, 60, vec![1.0; 12 * 60]).unwrap();
         let queries = Queries { images: vec![0, 3], captions: vec![7] };

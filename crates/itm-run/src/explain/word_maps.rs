@@ -191,7 +191,7 @@ mod tests {
     use itm_core::scored::{EmbeddingRows, Similarity};
 
     use super::*;
-    use crate::testing;
+    use crate::tests;
 
     fn map(word: &str, values: Vec<f32>) -> WordMap {
         WordMap { word: word.into(), values, effect: None }
@@ -234,7 +234,7 @@ mod tests {
     }
 
     fn source(truth: bool) -> Source {
-        let mut source = testing::small_scenes([2, 1, 12]).1;
+        let mut source = tests::small_scenes([2, 1, 12]).1;
         source.truth = source.truth.filter(|_| truth);
         source
     }

@@ -9,7 +9,8 @@ use itm_report::figure::{Figure, courses};
 use serde::{Deserialize, Serialize};
 
 use super::{BySeed, Measure, Trial};
-use crate::report::{Claim, Place, Report, Row, RowKind, Section, coloured, dotted, mean};
+use crate::config::Claim;
+use crate::report::{Place, Report, Row, RowKind, Section, coloured, dotted, mean};
 
 /// Hubs of every row with scores.
 pub(crate) struct Hubs<'a> {

@@ -81,7 +81,7 @@ impl Kind {
     ///
     /// # Errors
     /// If there is no such method; the error names all methods. A build without all methods cannot know, and names the feature.
-    pub fn of(config: &Config) -> Result<&'static Self> {
+    pub(crate) fn of(config: &Config) -> Result<&'static Self> {
         let method = &config.target.method;
         ALL.iter().copied().find(|kind| kind.name == method).ok_or_else(|| {
             let place = format!("{} = \"{method}\"", config.place("target.method"));
@@ -212,7 +212,7 @@ pub struct Facts {
 
 impl Facts {
     /// A row of features and words that begins with random weights.
-    pub fn new(course: Course) -> Self {
+    pub(crate) fn new(course: Course) -> Self {
         Self {
             course,
             at_once: (course.batch, "train.batch"),

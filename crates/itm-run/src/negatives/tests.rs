@@ -4,11 +4,11 @@ use clap::Parser;
 
 use super::*;
 use crate::cli::{Cli, Command};
-use crate::testing;
+use crate::tests;
 
 /// A finished run of the first row of a small target.
 fn run(target: &str, folder: &Path) -> String {
-    let run = testing::small_run_in(target, folder);
+    let run = tests::small_run_in(target, folder);
     run.train(run.config.rows().next().unwrap(), 0, |_, _| {}).unwrap();
     folder.display().to_string()
 }
@@ -17,7 +17,7 @@ fn run(target: &str, folder: &Path) -> String {
 fn asked(line: &[&str]) -> Result<PathBuf> {
     let line = [&["itm", "negatives"], line].concat();
     match Cli::try_parse_from(line).unwrap().command {
-        Command::Negatives(args) => negatives(&args, &testing::configs()),
+        Command::Negatives(args) => negatives(&args, &tests::configs()),
         _ => unreachable!("another command"),
     }
 }

@@ -8,7 +8,7 @@ use itm_core::files::read_text;
 use itm_core::{Error, Result};
 use serde::Deserialize;
 
-use crate::report::{PaperNumbers, PaperRecalls};
+use crate::report::{PaperNumbers, Recalls};
 
 /// The lines of a CSV file. `counts` has the number of lines of each table.
 ///
@@ -147,8 +147,8 @@ pub struct Printed {
 impl Printed {
     /// The line's recalls, and their sum if all six are printed.
     pub(crate) fn numbers(&self, table: u32) -> PaperNumbers {
-        let i2t = PaperRecalls { r1: self.i2t_r1, r5: self.i2t_r5, r10: self.i2t_r10 };
-        let t2i = PaperRecalls { r1: self.t2i_r1, r5: self.t2i_r5, r10: self.t2i_r10 };
+        let i2t = Recalls { r1: self.i2t_r1, r5: self.i2t_r5, r10: self.i2t_r10 };
+        let t2i = Recalls { r1: self.t2i_r1, r5: self.t2i_r5, r10: self.t2i_r10 };
         let rsum = i2t.values().into_iter().chain(t2i.values()).sum();
         PaperNumbers { table, i2t, t2i, rsum }
     }

@@ -1,7 +1,7 @@
 use std::fs;
 
 use super::*;
-use crate::testing::{configs, paper};
+use crate::tests::{configs, paper};
 
 fn flickr() -> Option<PaperData> {
     PaperData::new(DatasetName::Flickr30k, Protocol::Flickr1k)

@@ -36,19 +36,19 @@ mod tests {
 
     use super::*;
     use crate::config::{Config, ScenesConfig};
-    use crate::testing;
+    use crate::tests;
 
     /// Regions of Scenes are in memory, and regions of a folder are not. There are 12 images of 12 regions of 704 numbers.
     #[test]
     fn regions_in_files_are_told() {
-        let (mut config, plain) = testing::small_scenes([7, 2, 3]);
+        let (mut config, plain) = tests::small_scenes([7, 2, 3]);
         config.target.regions = Some(RegionSource::Given);
-        let open = |config: &Config, data| Source::open(config, data, &testing::configs()).unwrap();
+        let open = |config: &Config, data| Source::open(config, data, &tests::configs()).unwrap();
         let held = open(&config, None).1;
         let folder = tempfile::tempdir().unwrap();
         let sizes = ScenesConfig { train: 7, val: 2, test: 3, pixels: 32, ..Default::default() };
         export(&Scenes::generate(0, sizes.sizes()), folder.path()).unwrap();
-        let mut config = Config::load(&testing::configs(), "fne-flickr8k").unwrap();
+        let mut config = Config::load(&tests::configs(), "fne-flickr8k").unwrap();
         config.target.regions = Some(RegionSource::Given);
         let mapped = open(&config, Some(folder.path())).1;
         assert_eq!(regions(&plain), None);

@@ -161,7 +161,7 @@ fn longest(run: &Run, row: &str) -> Vec<usize> {
 mod tests {
     use super::*;
     use crate::plan::Limit;
-    use crate::testing;
+    use crate::tests;
 
     #[test]
     fn a_line_goes_through_two_points() {
@@ -173,7 +173,7 @@ mod tests {
     /// Captions alone, then pairs: the larger phase counts. A row without captions alone has one phase, and what does not fit ends the measuring.
     #[test]
     fn each_phase_is_measured() {
-        let run = testing::small_run("tags-dc-scenes");
+        let run = tests::small_run("tags-dc-scenes");
         let of = |row, sizes: [u64; 2], limit| {
             let (mut model, mut phases) = (run.model_after(row, None).unwrap(), 0);
             let room = Room { resident: Some(0), limit: Limit::Given(limit) };
@@ -194,7 +194,7 @@ mod tests {
     #[test]
     fn steps_are_measured() {
         for target in ["fne-scenes", "hal-scenes", "naaf-scenes", "tags-dc-scenes"] {
-            let run = testing::small_run(target);
+            let run = tests::small_run(target);
             let row = run.config.rows().next().unwrap().to_owned();
             let room = |limit| Room { resident: Some(0), limit };
             let all = measure(&run, &row, 5, room(Limit::Given(u64::MAX))).unwrap().unwrap();

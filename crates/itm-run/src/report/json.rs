@@ -6,6 +6,8 @@ use itm_core::Error;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::config::Claim;
+
 /// Numbers of measures, by key.
 pub(crate) type Numbers = BTreeMap<String, Value>;
 
@@ -84,16 +86,6 @@ pub(crate) struct Report {
     /// Numbers of measures; only in a report that was read.
     #[serde(flatten)]
     pub(crate) more: Numbers,
-}
-
-/// "`row` is above every row in `against`": what the first line of `report.md` answers.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Claim {
-    /// The method's row, `Full`.
-    pub(crate) row: String,
-    /// Rows it should be above: `w/o FNE`, `CCA (closed form)`.
-    pub(crate) against: Vec<String>,
 }
 
 /// A figure of the paper: recall over a number that differs between rows.
@@ -175,21 +167,21 @@ pub(crate) struct Measured {
     pub(crate) seconds: Option<f64>,
 }
 
-/// R@1, R@5 and R@10 in percent.
+/// R@1, R@5 and R@10 in percent. As printed, `null` stands where the paper prints nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Recalls {
+pub(crate) struct Recalls<T = f64> {
     /// Share of queries with a true item ranked first.
-    pub(crate) r1: f64,
+    pub(crate) r1: T,
     /// … among the first five.
-    pub(crate) r5: f64,
+    pub(crate) r5: T,
     /// … among the first ten.
-    pub(crate) r10: f64,
+    pub(crate) r10: T,
 }
 
-impl Recalls {
+impl<T> Recalls<T> {
     /// The three values in order.
-    pub(crate) fn values(&self) -> [f64; 3] {
+    pub(crate) fn values(self) -> [T; 3] {
         [self.r1, self.r5, self.r10]
     }
 }
@@ -247,30 +239,11 @@ pub(crate) struct PaperNumbers {
     /// Number of the paper's table.
     pub(crate) table: u32,
     /// Image to text.
-    pub(crate) i2t: PaperRecalls,
+    pub(crate) i2t: Recalls<Option<f64>>,
     /// Text to image.
-    pub(crate) t2i: PaperRecalls,
+    pub(crate) t2i: Recalls<Option<f64>>,
     /// Our sum of the six printed recalls; `null` if one is missing.
     pub(crate) rsum: Option<f64>,
-}
-
-/// R@1, R@5 and R@10 in percent as printed; `null` where the paper prints nothing.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct PaperRecalls {
-    /// R@1.
-    pub(crate) r1: Option<f64>,
-    /// R@5.
-    pub(crate) r5: Option<f64>,
-    /// R@10.
-    pub(crate) r10: Option<f64>,
-}
-
-impl PaperRecalls {
-    /// The three values in order.
-    pub(crate) fn values(&self) -> [Option<f64>; 3] {
-        [self.r1, self.r5, self.r10]
-    }
 }
 
 /// The paper's rows on data that was not measured here.

@@ -30,9 +30,8 @@ use crate::source::Thumbnail;
 pub(crate) use self::examples::{AnswerNumbers, data_url, render as shown_examples};
 pub(crate) use self::html::{explained, headed, maps_page};
 pub(crate) use self::json::{
-    CI95_UNIT, Claim, Comparison, Figure, FigurePoint, Measured, Numbers, PaperNumbers,
-    PaperRecalls, PaperReference, PaperRow, Place, RecallIntervals, Recalls, Report, Row, RowKind,
-    SCHEMA_VERSION, SeedResult,
+    CI95_UNIT, Comparison, Figure, FigurePoint, Measured, Numbers, PaperNumbers, PaperReference,
+    PaperRow, Place, RecallIntervals, Recalls, Report, Row, RowKind, SCHEMA_VERSION, SeedResult,
 };
 pub(crate) use self::plots::{coloured, dotted};
 pub(crate) use self::section::Section;

@@ -108,7 +108,7 @@ mod tests {
         assert!(!render(&report, &[], Detail::Full, Palette::Plain).contains("paper rSum"));
         report.paper_reference = None;
         report.substituted = false;
-        let printed = crate::testing::paper("fne").reference(3, None, &[("Full", "Full")]).unwrap();
+        let printed = crate::tests::paper("fne").reference(3, None, &[("Full", "Full")]).unwrap();
         report.rows[2].paper = Some(printed.rows[0].numbers.clone());
         let text = render(&report, &[], Detail::Full, Palette::Plain);
         assert!(text.contains("paper rSum"));

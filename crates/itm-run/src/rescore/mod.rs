@@ -292,7 +292,7 @@ mod tests {
 
     use super::*;
     use crate::experiment::study;
-    use crate::testing;
+    use crate::tests;
 
     fn names(names: &[&str]) -> Vec<String> {
         names.iter().map(|name| (*name).to_owned()).collect()
@@ -301,7 +301,7 @@ mod tests {
     /// With either similarity each fold is ranked separately: nearest neighbours give the recalls of the fold.
     #[test]
     fn folds_are_measured_one_by_one() {
-        let source = testing::small_scenes([8, 6, 24]).1;
+        let source = tests::small_scenes([8, 6, 24]).1;
         let pairs = &source.dataset.test.pairs;
         let two = folds(pairs, 2, 12).unwrap();
         let study =
@@ -345,7 +345,7 @@ mod tests {
 
     #[test]
     fn a_set_holds_what_its_fold_holds() {
-        let source = testing::small_scenes([8, 4, 12]).1;
+        let source = tests::small_scenes([8, 4, 12]).1;
         let test = &source.dataset.test;
         let whole = Set::new(&source, Fold::new(&test.pairs, 0..12));
         let name = format!("test_000003.png: {}", test.captions[15]);

@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     fn printed() -> BTreeMap<String, f64> {
-        crate::testing::paper("hal").inferences(3, None, String::new).unwrap().rsum
+        crate::tests::paper("hal").inferences(3, None, String::new).unwrap().rsum
     }
 
     fn method(name: &str, per_seed: &[f64]) -> MethodSummary {

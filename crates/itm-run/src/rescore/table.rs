@@ -38,7 +38,7 @@ pub(super) fn rescored(report: &Report, rescored: &[Rescored]) -> Option<Table> 
 mod tests {
     use super::*;
     use crate::report::tests::sample;
-    use crate::testing::texts;
+    use crate::tests::texts;
 
     #[test]
     fn a_line_a_row_and_method() {

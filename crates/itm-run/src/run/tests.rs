@@ -11,10 +11,10 @@ use crate::encoded::{Captions, Cleaning};
 use crate::methods::{ClosedForm, Sees};
 use crate::pictures::View;
 use crate::split::Split;
-use crate::testing;
+use crate::tests;
 
 fn run() -> Run {
-    let (config, source) = testing::small_scenes([120, 4, 4]); // a batch of each row
+    let (config, source) = tests::small_scenes([120, 4, 4]); // a batch of each row
     Run::new(config, source, vec![Device::flex()]).unwrap()
 }
 
@@ -72,7 +72,7 @@ fn words_begin_with_the_vectors_of_a_file() {
         let given = [("word_vectors = \"random\"", "word_vectors = \"given\"")];
         let none = [("scratch\".model]\n", "scratch\".model]\nword_vectors = \"random\"\n")];
         let changes = [&bigru[..], &given, &none].concat();
-        let (config, mut source) = testing::small_target("naaf-scenes", &changes);
+        let (config, mut source) = tests::small_target("naaf-scenes", &changes);
         source.word_vectors = Some(file.clone());
         Run::new(config, source, vec![Device::flex()]).unwrap()
     };
@@ -123,7 +123,7 @@ fn an_image_map_of_regions_is_that_of_their_mean() {
 /// Where rows see regions, the closed form sees their mean and no features: with regions 0 and 2·x it scores as with rows x.
 #[test]
 fn the_closed_form_of_regions_is_that_of_their_mean() {
-    let (config, source) = testing::small_target("naaf-scenes", &[]);
+    let (config, source) = tests::small_target("naaf-scenes", &[]);
     let mut run = Run::new(config, source, vec![Device::flex()]).unwrap();
     let mut plain = run.source.dataset.clone();
     let parts = |data: &mut Dataset, change: &dyn Fn(&mut SplitData, Features)| {
@@ -190,7 +190,7 @@ fn towers_begin_with_the_closed_form_of_given_rows() {
 #[test]
 fn more_devices_than_parts_are_refused() {
     let run = |target, changes: &[_], devices| {
-        let (config, source) = testing::small_target(target, changes);
+        let (config, source) = tests::small_target(target, changes);
         Run::new(config, source, vec![Device::flex(); devices]).unwrap()
     };
     let line = |run: Run, row| run.check_row(row).err().map(|e| e.to_string()).unwrap_or_default();

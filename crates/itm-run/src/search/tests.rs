@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::embed::tests::model;
 use crate::split::Split;
-use crate::testing::{configs, small_run_in};
+use crate::tests::{configs, small_run_in};
 
 /// Pictures of Scenes with captions, a model of CLIP's files with made-up weights, and a small bank.
 struct World {

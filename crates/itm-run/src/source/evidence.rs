@@ -113,7 +113,7 @@ mod tests {
 
     use super::*;
     use crate::config::Config;
-    use crate::testing::configs;
+    use crate::tests::configs;
 
     fn data(counts: [usize; 3], name: impl Fn(usize, usize) -> String) -> Dataset {
         let part = |split: usize| SplitData {

@@ -51,14 +51,14 @@ mod tests {
     use itm_core::Pairs;
 
     use super::*;
-    use crate::testing;
+    use crate::tests;
 
     /// Only the first images and their texts are left, with everything the source knows about them. Training is unchanged.
     #[test]
     fn the_first_images_with_what_belongs_to_them() {
-        let (mut config, whole) = testing::small_scenes([6, 4, 5]);
+        let (mut config, whole) = tests::small_scenes([6, 4, 5]);
         config.target.images = Some(3);
-        let part = testing::small_scenes([6, 4, 5]).1.first(&config).unwrap();
+        let part = tests::small_scenes([6, 4, 5]).1.first(&config).unwrap();
         let (test, all) = (&part.dataset.test, &whole.dataset.test);
         assert_eq!((test.images.len(), part.dataset.val.images.len()), (3, 3));
         assert_eq!(part.dataset.train.images, whole.dataset.train.images);
@@ -74,14 +74,14 @@ mod tests {
         assert_eq!(few.unwrap().row(2), &many.unwrap().row(2)[..15]);
 
         config.target.images = Some(5);
-        let line = testing::small_scenes([6, 4, 5]).1.first(&config).err().unwrap().to_string();
+        let line = tests::small_scenes([6, 4, 5]).1.first(&config).err().unwrap().to_string();
         assert!(line.contains("target.images: expected at most 4"), "{line}");
     }
 
     /// The texts of the first images may be anywhere in the split.
     #[test]
     fn captions_need_no_order() {
-        let (_, mut source) = testing::small_scenes([6, 1, 3]);
+        let (_, mut source) = tests::small_scenes([6, 1, 3]);
         let part = &mut source.dataset.test;
         part.captions = ["a", "b", "c", "d"].map(String::from).into();
         part.pairs = Pairs::new(3, vec![1, 2, 0, 1]).unwrap();

@@ -1,5 +1,5 @@
 use super::*;
-use crate::testing::{Colours, World, jpeg};
+use crate::fakes::{Colours, World, jpeg};
 
 /// A value of a TIFF directory, written by hand.
 enum Field {

@@ -1,7 +1,7 @@
 use std::fs;
 
 use super::*;
-use crate::testing::{Colours, World, jpeg as made};
+use crate::fakes::{Colours, World, jpeg as made};
 
 /// Small pictures are JPEGs of their own whose longest side is bounded; they never grow.
 #[test]

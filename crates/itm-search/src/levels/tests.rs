@@ -1,5 +1,5 @@
 use super::*;
-use crate::testing::{DIM, Numbers};
+use crate::fakes::{DIM, Numbers};
 
 fn world() -> (Vec<f32>, Vec<f32>) {
     let bank = (0..600).flat_map(|k| Numbers::text(&format!("sentence {k}"))).collect();

@@ -1,5 +1,5 @@
 use super::*;
-use crate::testing::{Colours, World, jpeg};
+use crate::fakes::{Colours, World, jpeg};
 
 fn shown(query: &Query, index: &Index) -> String {
     let term = |term: &Term| match &term.what {

@@ -5,7 +5,7 @@ use itm_core::eval::TiePolicy;
 use itm_core::tiles::{Embeddings, Tiles, ranks};
 
 use super::*;
-use crate::testing::{Colours, DIM, Numbers, World};
+use crate::fakes::{Colours, DIM, Numbers, World};
 
 fn options(top: usize) -> Options {
     Options { top, corrected: false, threshold: None, filter: Filter::default() }

@@ -3,7 +3,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use super::*;
 use crate::Index;
-use crate::testing::{Colours, World, jpeg};
+use crate::fakes::{Colours, World, jpeg};
 
 /// The contents of the files of an index by name, without the lock and the journal.
 fn files(out: &Path) -> BTreeMap<String, Vec<u8>> {

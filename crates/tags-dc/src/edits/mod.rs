@@ -19,8 +19,6 @@ mod order;
 mod read;
 mod relations;
 mod shares;
-#[cfg(test)]
-mod testing;
 mod write;
 
 use std::collections::HashSet;
@@ -86,7 +84,7 @@ impl CaptionLemmas {
     }
 
     /// Whether a caption has the word, in the singular or the plural.
-    pub fn has(&self, word: &str) -> bool {
+    pub(crate) fn has(&self, word: &str) -> bool {
         self.0.contains(&lemma(word))
     }
 }

@@ -107,7 +107,7 @@ fn countable(sentence: &Sentence, noun: usize) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::sentence;
+    use super::super::tests::sentence;
     use super::*;
 
     fn texts(tagged: &str, rules: Rules) -> Vec<String> {

@@ -186,7 +186,7 @@ fn replacements(old: &str, rules: Rules) -> Vec<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::sentence;
+    use super::super::tests::sentence;
     use super::*;
 
     fn texts(tagged: &str, rules: Rules, only: fn(&Sentence, Rules) -> Vec<Edit>) -> Vec<String> {

@@ -1,10 +1,62 @@
 use proptest::prelude::*;
 
-use super::testing::sentence;
 use super::*;
-use crate::phrases::parse;
+use crate::phrases::{Chunk, Sentence, Tag, Word, parse};
 use crate::record::Writer;
 use crate::{Purpose, Streams};
+
+/// A sentence of tagged words: `a/D man/N with/P a/D dog/N ./.`. A word without a tag is a noun. A full stop has no blank before it.
+pub(super) fn sentence(tagged: &str) -> Sentence {
+    let mut words = Vec::new();
+    let mut end = 0;
+    for piece in tagged.split_whitespace() {
+        let (text, tag) = piece.rsplit_once('/').unwrap_or((piece, "N"));
+        let start = if end == 0 || text == "." { end } else { end + 1 };
+        end = start + text.len();
+        words.push(Word { text: text.into(), span: start..end, tag: of(tag) });
+    }
+    let chunks = chunks(&words);
+    Sentence { words, chunks, ..Sentence::default() }
+}
+
+fn of(tag: &str) -> Tag {
+    match tag {
+        "N" => Tag::Noun,
+        "D" => Tag::Determiner,
+        "S" => Tag::Possessive,
+        "#" => Tag::Number,
+        "A" => Tag::Adjective,
+        "P" => Tag::Preposition,
+        "V" => Tag::Verb,
+        "X" => Tag::Auxiliary,
+        "C" => Tag::Conjunction,
+        "." => Tag::Punctuation,
+        other => panic!("no tag {other}"),
+    }
+}
+
+/// Determiner, numbers and adjectives, then nouns.
+fn chunks(words: &[Word]) -> Vec<Chunk> {
+    let mut chunks = Vec::new();
+    let (mut start, mut k) = (0, 0);
+    while k < words.len() {
+        let tag = words[k].tag;
+        if tag == Tag::Noun {
+            let nouns = k;
+            while words.get(k).is_some_and(|word| word.tag == Tag::Noun) {
+                k += 1;
+            }
+            chunks.push(Chunk { words: start..k, nouns: nouns..k });
+            start = k;
+        } else {
+            k += 1;
+            if !matches!(tag, Tag::Determiner | Tag::Possessive | Tag::Number | Tag::Adjective) {
+                start = k;
+            }
+        }
+    }
+    chunks
+}
 
 fn captions() -> Vec<Captions> {
     let of = |id: &str, texts: &[&str]| Captions {
@@ -134,10 +186,10 @@ fn no_new_noun_stands_in_a_sibling() {
 
 #[test]
 fn a_shuffle_keeps_the_words_and_the_full_stop() {
-    let sentence = sentence("A/D brown/A dog runs/V ./.");
+    let brown = sentence("A/D brown/A dog runs/V ./.");
     let mut rng = Streams { seed: 1, round: 0 }.of(Purpose::Edits, 0);
     for _ in 0..100 {
-        let edit = order::edit(&sentence, &mut rng).unwrap();
+        let edit = order::edit(&brown, &mut rng).unwrap();
         assert!(edit.text.ends_with('.') && !edit.text.ends_with(" ."), "{}", edit.text);
         assert!(edit.text.starts_with(char::is_uppercase), "{}", edit.text);
         let mut words: Vec<String> =
@@ -147,7 +199,7 @@ fn a_shuffle_keeps_the_words_and_the_full_stop() {
         assert_eq!(words, ["a", "brown", "dog", "runs"]);
     }
     for same in ["Dog/N", "dog/N Dog/N dog/N", "./."] {
-        assert_eq!(order::edit(&super::testing::sentence(same), &mut rng), None, "{same}");
+        assert_eq!(order::edit(&sentence(same), &mut rng), None, "{same}");
     }
 }
 

@@ -70,7 +70,11 @@ impl UniterScores {
     ///
     /// # Errors
     /// As [`new`](Self::new), and if a region cannot be read or has no box.
-    pub fn of_split(model: &Uniter, regions: &Regions, texts: Vec<Vec<u32>>) -> Result<Self> {
+    pub(crate) fn of_split(
+        model: &Uniter,
+        regions: &Regions,
+        texts: Vec<Vec<u32>>,
+    ) -> Result<Self> {
         let mut new = Self::of_texts(model, texts)?;
         let images: Vec<usize> = (0..regions.len()).collect();
         images.chunks(IMAGES).try_for_each(|some| new.add(&RegionBatch::of(regions, some)?))?;

@@ -20,6 +20,8 @@ mod loaded;
 mod location;
 mod messages;
 mod names;
+#[cfg(not(feature = "parquet"))]
+mod no_table;
 mod npz;
 mod pairs;
 mod qrels;
@@ -30,13 +32,13 @@ mod safetensors;
 mod scale;
 #[cfg(feature = "parquet")]
 mod table;
-#[cfg(not(feature = "parquet"))]
-#[path = "no_table.rs"]
-mod table;
 #[cfg(test)]
 mod tests;
 mod text;
 mod torch;
+
+#[cfg(not(feature = "parquet"))]
+use no_table as table;
 
 pub use args::InputArgs;
 pub use array::Array;

@@ -8,7 +8,7 @@ use burn::module::Param;
 use itm_core::contrastive::{ContrastiveOptions, Learnt, Temperature};
 use itm_core::data::Features;
 use itm_core::encoders::{BertShape, PiecePool, ResidualShape};
-use itm_core::learn::{ImageItems, Images, Items, Method};
+use itm_core::learn::{ImageItems, Images, Items, Method, Schedule};
 use itm_core::scored::Similarity;
 use itm_core::start::{BagPooling, InputStatistics, LinearMap, Start, StartOptions};
 use itm_core::towers::{BertConfig, FeatureTransform, JointLayer, TrainTruncate, Weights};

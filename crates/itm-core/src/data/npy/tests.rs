@@ -5,7 +5,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::*;
-use crate::data::fixture::with_header;
+use crate::data::npy_header;
+use crate::data::tests::with_header;
 
 /// Written by NumPy: `tests/reference/npy_files.py`.
 fn golden(name: &str) -> PathBuf {
@@ -44,6 +45,23 @@ fn golden_files_of_numpy() {
         read += 1;
     }
     assert_eq!(read, 12);
+}
+
+/// A header that is written is read again. Its length is a multiple of 64, so that the values are aligned.
+#[test]
+fn a_written_header_is_read() {
+    for (shape, length) in
+        [(vec![3], 128), (vec![2, 3], 128), (vec![1; 17], 128), (vec![1; 30], 192)]
+    {
+        let count = shape.iter().product::<usize>();
+        let header = npy_header("<f4", &shape);
+        assert_eq!(header.len(), length, "{shape:?}");
+        let values = (0..count).flat_map(|k| (k as f32).to_le_bytes());
+        let file: Vec<u8> = header.into_iter().chain(values).collect();
+        let npy = Npy::from_bytes("x", file).unwrap();
+        assert_eq!((npy.shape(), npy.dtype()), (&shape[..], Dtype::F32));
+        assert_eq!(npy.to_vec().unwrap(), (0..count).map(|k| k as f32).collect::<Vec<_>>());
+    }
 }
 
 #[test]

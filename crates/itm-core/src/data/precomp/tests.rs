@@ -4,8 +4,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::Pairs;
-use crate::data::fixture::{Folder, lines, npy, npy_of};
 use crate::data::precomp_split::RowLayout;
+use crate::data::tests::{Folder, lines, npy, npy_of};
 
 fn load_all(folder: &Folder) -> Result<Loaded> {
     load_precomp(folder.dir.path(), &LoadOptions::default())

@@ -1,7 +1,7 @@
 use std::fs;
 
 use super::*;
-use crate::data::fixture::{Folder, lines, npy, npy_of};
+use crate::data::tests::{Folder, lines, npy, npy_of};
 use crate::data::{LoadOptions, Loaded, RegionRows, TestSet, load_precomp};
 
 fn options(regions: RegionSource) -> LoadOptions {

@@ -1,6 +1,6 @@
 use super::*;
 use crate::Pairs;
-use crate::data::fixture::{npy, npy_of};
+use crate::data::tests::{npy, npy_of};
 use crate::data::{Dataset, Features, RegionTransform, SplitData as SplitPart};
 
 fn bounds(x2: f32) -> Bounds {

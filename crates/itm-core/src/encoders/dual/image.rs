@@ -50,7 +50,7 @@ impl ImageTower {
     ///
     /// # Panics
     /// If the width differs.
-    pub fn rows_of(&self, tokens: Tensor<3>) -> Tensor<2> {
+    pub(crate) fn rows_of(&self, tokens: Tensor<3>) -> Tensor<2> {
         match &self.pool {
             Some(pool) => pool.forward(tokens),
             None => self.projected(ImagePool::Class.pool(tokens)),
@@ -68,7 +68,7 @@ impl ImageTower {
     ///
     /// # Panics
     /// As `rows`.
-    pub fn tokens(&self, pixels: Tensor<4>) -> Tensor<3> {
+    pub(crate) fn tokens(&self, pixels: Tensor<4>) -> Tensor<3> {
         self.vit.forward(pixels, Noise::Off)
     }
 }

@@ -165,7 +165,7 @@ impl TextTower {
     ///
     /// # Panics
     /// If the width differs.
-    pub fn rows_of(&self, tokens: Tensor<2>) -> Tensor<2> {
+    pub(crate) fn rows_of(&self, tokens: Tensor<2>) -> Tensor<2> {
         mapped(tokens, &self.projection, self.projection_bias.as_ref())
     }
 

@@ -1,4 +1,4 @@
-use super::super::testing::{everywhere, grid, tiles, unit};
+use super::super::tests::{everywhere, grid, tiles, unit};
 use super::super::{TopImages, TopTexts};
 use super::top::Queries;
 use super::*;

@@ -1,6 +1,6 @@
 //! Tests of the log-sums.
 
-use super::super::testing::{SHAPES, everywhere, tiles, unit};
+use super::super::tests::{SHAPES, everywhere, tiles, unit};
 use super::*;
 
 /// Straight from the equation, two passes over whole rows.

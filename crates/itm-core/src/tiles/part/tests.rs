@@ -6,7 +6,7 @@ use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::super::testing::{SHAPES, grid, tiles, unit};
+use super::super::tests::{SHAPES, grid, tiles, unit};
 use super::super::top::key;
 use super::super::{Tiles, TopImages, TopK, TopTexts};
 use super::*;

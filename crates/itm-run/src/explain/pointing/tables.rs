@@ -111,7 +111,7 @@ mod tests {
 
     use super::*;
     use crate::report::tests::sample;
-    use crate::testing::texts;
+    use crate::tests::texts;
 
     fn pointed(share: f64, chance: f64) -> PointedShare {
         PointedShare { share, chance, ci95: [share - 0.02, share + 0.03], words: 17_345, idle: 0.0 }

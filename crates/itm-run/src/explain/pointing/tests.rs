@@ -4,7 +4,7 @@ use itm_core::learn::Effect;
 
 use super::*;
 use crate::source::Grounded;
-use crate::testing;
+use crate::tests;
 
 fn bounds(x1: f32, y1: f32, x2: f32, y2: f32) -> Bounds {
     Bounds { x1, y1, x2, y2 }
@@ -42,7 +42,7 @@ fn golden_shares_over_seeds() {
 }
 
 fn source() -> Source {
-    testing::small_scenes([2, 1, 12]).1
+    tests::small_scenes([2, 1, 12]).1
 }
 
 /// Equal scores: the first wrong image is the hardest.

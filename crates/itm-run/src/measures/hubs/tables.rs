@@ -79,7 +79,7 @@ mod tests {
 
     use super::*;
     use crate::report::tests::sample;
-    use crate::testing::texts;
+    use crate::tests::texts;
 
     fn heads(table: &Table) -> Vec<String> {
         table.columns.iter().map(|c| c.head()).collect()

@@ -98,7 +98,7 @@ mod tests {
 
     use super::*;
     use crate::report::tests::sample;
-    use crate::testing::texts;
+    use crate::tests::texts;
 
     #[test]
     fn epochs_and_thresholds_stand_under_their_heads() {

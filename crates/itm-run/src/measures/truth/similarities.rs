@@ -105,13 +105,13 @@ fn posterior_curve(posterior: &MatchProbability) -> PosteriorCurve {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{self, by_truth};
+    use crate::tests::{self, by_truth};
 
     #[test]
     fn similarities_are_grouped_by_the_truth() {
-        let source = testing::small_scenes([8, 4, 12]).1;
+        let source = tests::small_scenes([8, 4, 12]).1;
         let scores = by_truth(&source);
-        let groups = Similarities::new(&testing::trial(&source, &scores), None).unwrap().groups;
+        let groups = Similarities::new(&tests::trial(&source, &scores), None).unwrap().groups;
         assert_eq!(groups.len(), 3);
         for (group, value) in groups.iter().zip([2.0, 3.0, 1.0]) {
             assert!(!group.values.is_empty() && group.values.iter().all(|&v| v == value));

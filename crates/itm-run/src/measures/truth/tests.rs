@@ -2,13 +2,13 @@ use itm_core::eval::evaluate_multi;
 
 use super::*;
 use crate::report::tests::sample;
-use crate::testing::{self, texts};
+use crate::tests::{self, texts};
 
 fn seed(draws: Draws) -> Seed {
-    let source = testing::small_scenes([8, 4, 12]).1;
+    let source = tests::small_scenes([8, 4, 12]).1;
     let truth = &source.truth.as_ref().unwrap().test;
     Seed {
-        relevance: evaluate_multi(&testing::by_truth(&source), truth).unwrap(),
+        relevance: evaluate_multi(&tests::by_truth(&source), truth).unwrap(),
         draws,
         candidates: Candidates::default(),
         epochs: vec![],
@@ -68,10 +68,10 @@ fn cells_stand_under_their_heads() {
 /// The measure itself: a row without a training has only what its scores give, and a row that was not looked at has no truth.
 #[test]
 fn rows_that_were_looked_at_have_numbers() {
-    let source = testing::small_scenes([8, 4, 12]).1;
+    let source = tests::small_scenes([8, 4, 12]).1;
     let (report, audit) = (sample::report(24.3, -5.5, &[1]), Audit::default());
-    let scores = testing::by_truth(&source);
-    audit.look(&testing::trial(&source, &scores)).unwrap();
+    let scores = tests::by_truth(&source);
+    audit.look(&tests::trial(&source, &scores)).unwrap();
     let section = audit.section(&report).unwrap();
     let [(place, numbers)] = &section.numbers[..] else { panic!("{section:?}") };
     assert_eq!(*place, Place::Truth("Full".into()));

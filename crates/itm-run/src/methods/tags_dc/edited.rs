@@ -91,7 +91,7 @@ mod tests {
 
     use super::*;
     use crate::report::tests::sample;
-    use crate::testing::texts;
+    use crate::tests::texts;
 
     #[test]
     fn rows_tell_of_edited_captions() {

@@ -156,7 +156,7 @@ fn bins(scores: &[f32]) -> Vec<Point> {
 mod tests {
     use super::*;
     use crate::report::tests::sample;
-    use crate::testing::texts;
+    use crate::tests::texts;
 
     /// By hand: 20 bins of 0.05; 1.0 is in the last one.
     #[test]

@@ -212,7 +212,7 @@ mod tests {
     use super::*;
     use crate::methods::tags_dc::made::sentences;
     use crate::report::tests::sample;
-    use crate::testing::{by_truth, small_run, texts};
+    use crate::tests::{by_truth, small_run, texts};
 
     /// ITM makes no sentences and judges those of TAGS, whichever model comes first; each model judges its own.
     #[test]

@@ -190,7 +190,7 @@ mod tests {
 
     use super::*;
     use crate::report::tests::sample;
-    use crate::testing::texts;
+    use crate::tests::texts;
 
     #[test]
     fn rows_that_make_sentences_tell_of_them() {

@@ -3,7 +3,7 @@ use itm_report::table::Column;
 use super::super::tests::sample;
 use super::super::{CCA, CHANCE};
 use super::*;
-use crate::testing::texts;
+use crate::tests::texts;
 
 #[test]
 fn every_table_of_rows_carries_the_baselines() {
@@ -58,7 +58,7 @@ fn paper_numbers_stand_apart_from_other_data() {
 
     report.paper_reference = None;
     assert!(paper(&report).is_none() && paper_differences(&report).is_none());
-    let printed = crate::testing::paper("fne").reference(3, None, &[("Full", "Full")]).unwrap();
+    let printed = crate::tests::paper("fne").reference(3, None, &[("Full", "Full")]).unwrap();
     report.rows[2].paper = Some(printed.rows[0].numbers.clone());
     let table = recalls(&report);
     assert_eq!(table.columns.last().unwrap().label, "paper rSum");

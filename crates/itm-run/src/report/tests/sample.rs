@@ -5,6 +5,7 @@ use itm_core::learn::Effect;
 
 use super::super::json::Numbers;
 use super::super::*;
+use crate::config::Claim;
 
 /// A report whose `Full` row is above `w/o FNE` by `over_without` and above CCA by `over_cca`,
 /// each difference with an interval of ± 3.
@@ -55,7 +56,7 @@ pub(crate) fn report(over_without: f64, over_cca: f64, seeds: &[u64]) -> Report 
         comparisons: [("w/o FNE", 0.0002), (CCA, 0.0312), ("w/o MMM", 0.004), ("w/o MMM+FNE", 0.02)]
             .map(|(minus, p)| compare(minus, p))
             .into(),
-        paper_reference: crate::testing::paper("fne").reference(
+        paper_reference: crate::tests::paper("fne").reference(
             3,
             None,
             &["Full", "w/o FNE", "w/o MMM", "w/o MMM+FNE"].map(|row| (row, row)),

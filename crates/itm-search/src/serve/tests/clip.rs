@@ -57,7 +57,7 @@ fn similarities_are_the_scores_of_the_interface() {
 #[test]
 fn equal_files_are_shown_once() {
     let world = World::new();
-    world.write("c/again.jpg", &crate::testing::jpeg([220, 30, 30], [40, 30]));
+    world.write("c/again.jpg", &crate::fakes::jpeg([220, 30, 30], [40, 30]));
     let site = Site::with(world, Box::new(Colours::default()), Limits::default(), None);
     let count = |deduplicate: bool| {
         let (_, found) =

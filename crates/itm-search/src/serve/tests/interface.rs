@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::testing::Numbers;
+use crate::fakes::Numbers;
 use crate::{Filter, Query};
 
 fn paths(answer: &Value) -> Vec<&str> {

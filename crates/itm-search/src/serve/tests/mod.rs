@@ -19,7 +19,7 @@ use itm_core::Result;
 use tokio::sync::oneshot;
 
 use super::{Limits, Options, Server};
-use crate::testing::{Colours, World};
+use crate::fakes::{Colours, World};
 use crate::{Encoder, Model, Patches, Searcher};
 
 /// A server of six photographs of one colour each.

@@ -68,7 +68,7 @@ fn a_photograph_shows_where_each_word_is_found() {
 #[test]
 fn what_people_type_and_name_is_text() {
     let world = World::new();
-    world.write("c/<b onload=x>.jpg", &crate::testing::jpeg([1, 200, 200], [20, 20]));
+    world.write("c/<b onload=x>.jpg", &crate::fakes::jpeg([1, 200, 200], [20, 20]));
     let site = Site::with(world, Box::new(Colours::default()), Limits::default(), None);
     let page = site.get("/?q=%22%3E%3Cscript%3Ealert(1)%3C/script%3E").text();
     assert!(!page.contains("<script>") && page.contains("&lt;script&gt;"));

@@ -6,7 +6,7 @@ use base64::prelude::{BASE64_STANDARD, Engine};
 use image::{ImageFormat, Rgb, RgbImage};
 
 use super::*;
-use crate::testing::jpeg;
+use crate::fakes::jpeg;
 
 const FORM: &str = "Content-Type: multipart/form-data; boundary=b";
 

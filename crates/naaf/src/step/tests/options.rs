@@ -1,6 +1,7 @@
 //! Each change of a key of a config changes the output of a run.
 
 use itm_core::data::WordVectors;
+use itm_core::learn::Schedule as Rates;
 use itm_core::start::{LinearMap, Start, StartOptions};
 
 use super::*;

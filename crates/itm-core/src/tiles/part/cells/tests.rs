@@ -4,7 +4,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::super::Reduction;
 use super::*;
-use crate::tiles::testing::{tiles, unit};
+use crate::tiles::tests::{tiles, unit};
 
 const DIM: usize = 3;
 const N: usize = 2 * CELL + 70;

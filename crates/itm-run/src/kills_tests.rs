@@ -29,7 +29,7 @@ use crate::inputs::Inputs;
 use crate::methods::ALL;
 use crate::split::Split;
 use crate::store::{Identity, Store};
-use crate::testing;
+use crate::tests;
 use crate::train::{Progress, Training, chosen};
 
 const FOLDER: &str = "ITM_KILLS_FOLDER";
@@ -58,13 +58,13 @@ fn child() {
     let life = Life::new(std::env::var(POINT).ok(), folder.with_extension("saved"));
     let [method, last] = [METHOD, ROW].map(|name| std::env::var(name).unwrap());
     let target = format!("{method}-scenes");
-    let phases = phases(&testing::small_target(&target, &[]).0, &last);
+    let phases = phases(&tests::small_target(&target, &[]).0, &last);
     let mut from: Option<PathBuf> = None;
     for (number, row) in phases.iter().enumerate() {
         let folder = phase(&folder, number);
         fs::create_dir_all(&folder).unwrap();
         life.begin(number);
-        let run = testing::small_run_in(&target, &folder);
+        let run = tests::small_run_in(&target, &folder);
         let mut model = run.model(row, 0).unwrap();
         let mut method = MortalMethod::new(model.method, life.clone());
         let disk = MortalDisk::new(life.clone());
@@ -140,7 +140,7 @@ enum Death {
 fn run((method, row): Dying, folder: &Path, death: &Death) -> (ExitStatus, Duration) {
     let out = fs::File::create(folder.with_extension("out")).unwrap();
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["kills::child", "--exact", "--nocapture"]).env(FOLDER, folder);
+    command.args(["kills_tests::child", "--exact", "--nocapture"]).env(FOLDER, folder);
     command.env(METHOD, method).env(ROW, row);
     command.stdout(out.try_clone().unwrap()).stderr(out).env_remove(POINT);
     if let Death::At(point, count) = death {
@@ -205,7 +205,7 @@ fn no_checkpoint_is_lost(folder: &Path, death: &Death) {
 
 #[test]
 fn killed_runs_end_with_the_bits_of_an_uninterrupted_one() {
-    let (config, _) = testing::small_target("tags-dc-scenes", &[]);
+    let (config, _) = tests::small_target("tags-dc-scenes", &[]);
     assert_eq!(phases(&config, "TAGS-DC"), ["pretrain", "TAGS", "TAGS-DC"]);
     assert_eq!(phases(&config, "absent words"), ["pretrain", "absent words"]);
     assert!(config.text.contains("first_updates = 5\n"), "captions alone, then pairs");
