@@ -107,7 +107,7 @@ impl Index {
     }
 
     /// The ordinary queries.
-    pub(crate) fn bank(&self) -> &[String] {
+    pub fn bank(&self) -> &[String] {
         &self.bank
     }
 
@@ -117,7 +117,7 @@ impl Index {
     }
 
     /// For each picture, how many ordinary queries have it first by the cosine.
-    pub(crate) fn answers(&self) -> &[u32] {
+    pub fn answers(&self) -> &[u32] {
         &self.answers[0]
     }
 
@@ -139,7 +139,7 @@ impl Index {
     ///
     /// # Panics
     /// If there is no such picture.
-    pub(crate) fn thumbnail(&self, picture: usize) -> Result<Vec<u8>> {
+    pub fn thumbnail(&self, picture: usize) -> Result<Vec<u8>> {
         read(thumbnail(&self.out, &self.pictures()[picture].sha256), LARGEST_THUMBNAIL)
     }
 
@@ -161,7 +161,7 @@ impl Index {
     ///
     /// # Panics
     /// If there is no such picture.
-    pub(crate) fn preview(&self, picture: usize) -> Result<Vec<u8>> {
+    pub fn preview(&self, picture: usize) -> Result<Vec<u8>> {
         jpeg(&self.photograph(picture)?, PREVIEW)
     }
 }
