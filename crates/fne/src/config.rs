@@ -84,7 +84,7 @@ pub struct TrainConfig {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Loss {
-    /// Eq. 15, and Eq. 3 in the warm-up.
+    /// Hinges of drawn negatives, in the warm-up of all or the hardest of the batch. Eq. 15 and 3.
     #[default]
     Triplet,
     /// InfoNCE over the batch, a baseline that the paper does not have: [`itm_core::contrastive::info_nce`].

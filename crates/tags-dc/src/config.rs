@@ -253,7 +253,7 @@ pub struct LossConfig {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum RankingLoss {
-    /// A hinge of probabilities for each negative, Eq. 4: [`hinges`](crate::losses::hinges).
+    /// A hinge of probabilities for each negative, [`hinges`](crate::losses::hinges).
     #[default]
     Hinge,
     /// Cross-entropy of the true pair among all its negatives: [`among`](crate::losses::among). Not in the paper.
