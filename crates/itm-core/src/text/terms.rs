@@ -68,7 +68,7 @@ impl Terms {
     }
 
     /// Inverse document frequency of each term.
-    pub(crate) fn idf(&self) -> &[f64] {
+    pub fn idf(&self) -> &[f64] {
         &self.idf
     }
 }
