@@ -70,7 +70,7 @@ impl SiblingStatistics {
     }
 
     /// Whether `x` in the place of `w` may leave a caption true.
-    pub(crate) fn excludes(&self, w: u32, x: u32) -> bool {
+    pub fn excludes(&self, w: u32, x: u32) -> bool {
         self.excluded.contains(&(w, x))
     }
 
