@@ -33,6 +33,8 @@ const ROWS: usize = 32;
 pub struct Beside {
     model: Uniter,
     regions: EmbeddedRegions,
+    /// The model that fills masks and sees no image, if it is another one.
+    generator: Option<Uniter>,
 }
 
 impl Beside {
@@ -45,7 +47,13 @@ impl Beside {
         model.shape.check_regions(image)?;
         let model = model.valid();
         let regions = model.embed_regions(image);
-        Ok(Self { model, regions })
+        Ok(Self { model, regions, generator: None })
+    }
+
+    /// Masks are filled by another model, which has learnt without images and sees none.
+    #[must_use]
+    pub(crate) fn with_generator(self, generator: &Uniter) -> Self {
+        Self { generator: Some(generator.valid()), ..self }
     }
 
     fn joint(&self, rows: &[&[u32]]) -> super::Joint {
@@ -66,7 +74,13 @@ impl Generator for Beside {
                 masked.targets().map(|position| At { row, position }).collect()
             };
             let asked: Vec<At> = some.iter().enumerate().flat_map(at).collect();
-            logits.extend(host(self.model.word_logits(&self.joint(&texts), &asked)));
+            logits.extend(host(match &self.generator {
+                Some(alone) => {
+                    let joint = alone.alone(&TokenBatch::new(&texts), Noise::Off);
+                    alone.word_logits(&joint, &asked)
+                }
+                None => self.model.word_logits(&self.joint(&texts), &asked),
+            }));
         }
         Ok(logits)
     }

@@ -9,7 +9,7 @@ use super::TagsDc;
 use super::objective::word_logits;
 use super::synthetic::TextMaskings;
 use crate::config::GeneratorKind;
-use crate::model::Uniter;
+use crate::model::{Beside, RegionBatch, Uniter};
 
 /// Both learn in one optimiser. A model that a loss does not reach has no gradient, and stays as it is.
 #[derive(Module, Debug)]
@@ -29,6 +29,18 @@ impl TagsDc {
     /// The model that fills masks, if it is not [the model](Self::model) itself.
     pub fn generator(&self) -> Option<&Uniter> {
         self.fixed.as_ref().or(self.learner.module().own.as_ref())
+    }
+
+    /// The model beside an image of a split, with the generator of its own if it has one: for [`Tailor`](crate::Tailor).
+    ///
+    /// # Errors
+    /// If a region cannot be read.
+    pub fn beside(&self, regions: &Regions, image: usize) -> Result<Beside> {
+        let beside = Beside::new(self.model(), &RegionBatch::of(regions, &[image])?)?;
+        Ok(match &self.learner.module().own {
+            Some(own) => beside.with_generator(own),
+            None => beside,
+        })
     }
 
     /// Logits of the words at all targets by a model that fills masks, `[targets, tokens]`. A generator of its own has learnt without images,

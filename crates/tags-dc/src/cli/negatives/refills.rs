@@ -15,7 +15,6 @@ use super::captions::{CaptionSet, SCENES};
 use super::{Maker, Negatives, Summary, new_folder};
 use crate::aligned::Aligned;
 use crate::edits::Counts;
-use crate::model::{Beside, RegionBatch};
 use crate::phrases::Duplicates;
 use crate::record::{Kind, Record};
 use crate::train::TagsDc;
@@ -185,7 +184,7 @@ impl Negatives {
             let absent = method.absent_words(items, number)?;
             let tailor = Tailor { filter: method.filter(&absent), ..tailor.clone() };
             let regions = items.images.regions(method.model().shape.features)?;
-            let mut model = Beside::new(method.model(), &RegionBatch::of(regions, &[number])?)?;
+            let mut model = method.beside(regions, number)?;
             for (k, text) in image.texts.iter().enumerate() {
                 let caption = counts.captions as u64;
                 counts.captions += 1;

@@ -3,6 +3,7 @@
 use super::*;
 use crate::config::{CaptionsConfig, GeneratorKind};
 use crate::model::Uniter;
+use crate::{Generator, Masking, Scores};
 
 fn with_captions(updates: usize) -> TagsDcConfig {
     let mut config = config();
@@ -169,4 +170,35 @@ fn courses_of_nothing_are_refused() {
     assert_eq!(line(CaptionsConfig { batch: 0, ..captions.clone() }), of("batch"));
     let rate = line(CaptionsConfig { learning_rate: 0.0, ..captions });
     assert!(rate.starts_with("captions.learning_rate: "), "{rate}");
+}
+
+/// Beside an image the generator fills the masks and does not see it, and the matcher scores. A matcher that fills masks itself sees the image.
+#[test]
+fn beside_an_image_the_generator_fills_the_masks() {
+    let splits = [0.0, 0.5].map(Split::with_first_box);
+    let both_images = |model: &TagsDc| {
+        splits.each_ref().map(|split| {
+            let items = split.items();
+            let regions = items.images.regions(model.model().shape.features).unwrap();
+            let mut beside = model.beside(regions, 0).unwrap();
+            let mut ids = model.marks.around(&[1, 2]);
+            ids[1] = model.marks.mask();
+            let labels = vec![None, Some(1), None, None];
+            let scores = beside.scores(&[&ids]).unwrap();
+            (beside.logits(&[Masking { ids, labels }]).unwrap(), scores)
+        })
+    };
+    let mut config = with_own_generator();
+    config.model.initializer_range = 1.0; // so that the image matters
+    config.captions.as_mut().unwrap().learning_rate = 0.5;
+    let new = |config: &_| TagsDc::new(config, WIDTH, WORDS, 20, &Device::flex()).unwrap();
+    let mut model = new(&config);
+    let before = both_images(&model);
+    assert!(before[0].0 == before[1].0 && before[0].1 != before[1].1);
+    (0..3).for_each(|seed| drop(step(&mut model, &splits[0], &[3, 4], seed).unwrap()));
+    let learnt = both_images(&model);
+    assert!(learnt[0].0 != before[0].0 && learnt[0].1 == before[0].1, "the generator learnt");
+    config.synthetic.generator = GeneratorKind::Dynamic;
+    let [one, other] = both_images(&new(&config));
+    assert!(one.0 != other.0 && one.1 != other.1);
 }
