@@ -126,7 +126,7 @@ pub fn among(
     triplets: &[[usize; 2]],
     per_anchor: &[usize],
 ) -> Result<(Tensor<1>, f64)> {
-    weights(triplets.len(), per_anchor)?;
+    weights(triplets.len(), per_anchor)?; // for its check: all negatives of an anchor have one weight
     let (device, anchors) = (logits.device(), per_anchor.len());
     let Some(differences) = differences(logits.clone(), triplets)? else {
         return Ok((logits.sum() * 0.0, 0.0));

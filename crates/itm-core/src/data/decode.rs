@@ -154,7 +154,6 @@ mod tests {
         assert!(decode_bytes("x", JPEG).is_err()); // whole in structure, but without tables
     }
 
-    /// The head of a PNG, whose pixels are not there: nothing is decoded before the sizes are checked.
     #[test]
     fn pixels_must_fit_their_sides() {
         let image = image_of_pixels("picture 3", [2, 1], &[1, 2, 3, 4, 5, 6]).unwrap();
@@ -166,6 +165,7 @@ mod tests {
         }
     }
 
+    /// The head of a PNG, whose pixels are not there: nothing is decoded before the sizes are checked.
     #[test]
     fn the_bytes_of_the_pixels_are_limited() {
         let png = |side: u32, depth: u8, colours: u8| {

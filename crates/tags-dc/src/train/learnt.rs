@@ -50,7 +50,7 @@ impl TagsDc {
     ///
     /// # Errors
     /// If the images are not regions of the model's width, or a region cannot be read.
-    pub(crate) fn absent_words(&self, items: &Items, image: usize) -> Result<AbsentWords> {
+    pub fn absent_words(&self, items: &Items, image: usize) -> Result<AbsentWords> {
         self.learnt.absent(items.images.regions(self.model().shape.features)?, image)
     }
 

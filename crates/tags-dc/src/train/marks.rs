@@ -37,7 +37,7 @@ impl Marks {
     }
 
     /// `[MASK]`.
-    pub(crate) fn mask(self) -> u32 {
+    pub fn mask(self) -> u32 {
         self.special[4]
     }
 

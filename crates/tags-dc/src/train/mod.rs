@@ -209,7 +209,7 @@ impl TagsDc {
     }
 
     /// The tokens around a caption's words.
-    pub(crate) fn marks(&self) -> Marks {
+    pub fn marks(&self) -> Marks {
         self.marks
     }
 
