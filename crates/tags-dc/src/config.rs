@@ -256,7 +256,7 @@ pub enum RankingLoss {
     /// A hinge of probabilities for each negative, [`hinges`](crate::losses::hinges).
     #[default]
     Hinge,
-    /// Cross-entropy of the true pair among all its negatives: [`among`](crate::losses::among). Not in the paper.
+    /// Cross-entropy of the true pair among all its negatives: [`cross_entropy`](crate::losses::cross_entropy). Not in the paper.
     CrossEntropy,
 }
 

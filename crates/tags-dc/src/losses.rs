@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | Eq. 5, L_ITM | its retrieved negatives | [`hinges`], twice its mean over both kinds of anchors |
 //! | Eq. 7, L_ISTM | the negatives of its pool | [`hinges`] |
-//! | not in the paper, in place of Eq. 4 | its negatives, all at once | [`among`] |
+//! | not in the paper, in place of Eq. 4 | its negatives, all at once | [`cross_entropy`] |
 //! | Eq. 1, L_MLM | all targets of all its maskings | [`masked_words`] |
 //! | Eq. 8, L_WoD | all tokens of its negatives | [`discrimination`] |
 //! | Eq. 9, L_WoC | the targets of its negatives | [`correction`] |
@@ -111,17 +111,17 @@ pub fn hinges(
 /// ```
 /// # #[cfg(feature = "flex")] {
 /// use burn::tensor::{Device, Tensor};
-/// use tags_dc::losses::among;
+/// use tags_dc::losses::cross_entropy;
 ///
 /// // e² / (e² + e⁰ + e¹) and 1 / (1 + 3): the loss is −log of them.
 /// let logits = Tensor::<1>::from_floats([2.0, 0.0, 1.0, 0.0, 3f32.ln()], &Device::flex());
-/// let (loss, above) = among(logits, &[[0, 1], [0, 2], [3, 4]], &[2, 1])?;
+/// let (loss, above) = cross_entropy(logits, &[[0, 1], [0, 2], [3, 4]], &[2, 1])?;
 /// assert!((loss.into_scalar::<f32>() - (0.407_606 + 4f32.ln()) / 2.0).abs() < 1e-5);
 /// assert_eq!(above, 1.0 / 3.0);
 /// # }
 /// # Ok::<(), tags_dc::Error>(())
 /// ```
-pub fn among(
+pub fn cross_entropy(
     logits: Tensor<1>,
     triplets: &[[usize; 2]],
     per_anchor: &[usize],
@@ -201,7 +201,7 @@ fn differences(scores: Tensor<1>, triplets: &[[usize; 2]]) -> Result<Option<Tens
 /// ```
 pub fn masked_words(logits: Tensor<2>, words: &[u32], per_anchor: &[usize]) -> Result<Tensor<1>> {
     let weights = weights(words.len(), per_anchor)?;
-    cross_entropy(logits, words, &weights, None)
+    weighted_cross_entropy(logits, words, &weights, None)
 }
 
 /// Word discrimination, Eq. 8.
@@ -248,10 +248,10 @@ pub fn discrimination(
     }
     let mut each = self::weights(stayed.len(), per_anchor)?;
     for (weight, &class) in each.iter_mut().zip(stayed) {
-        // cross_entropy refuses a third class
+        // weighted_cross_entropy refuses a third class
         *weight *= weights.get(class as usize).copied().unwrap_or(0.0) as f32;
     }
-    cross_entropy(logits, stayed, &each, Some(LEAST))
+    weighted_cross_entropy(logits, stayed, &each, Some(LEAST))
 }
 
 /// Word correction, Eq. 9.
@@ -279,7 +279,7 @@ pub fn discrimination(
 /// ```
 pub fn correction(logits: Tensor<2>, words: &[u32], per_anchor: &[usize]) -> Result<Tensor<1>> {
     let weights = weights(words.len(), per_anchor)?;
-    cross_entropy(logits, words, &weights, Some(LEAST))
+    weighted_cross_entropy(logits, words, &weights, Some(LEAST))
 }
 
 /// The weight of each row in the mean over the anchors of the means over their rows.
@@ -294,7 +294,7 @@ fn weights(rows: usize, per_anchor: &[usize]) -> Result<Vec<f32>> {
 }
 
 /// Σ w · (−log softmax(row)_y), where `least` bounds the log-probabilities from below.
-fn cross_entropy(
+fn weighted_cross_entropy(
     logits: Tensor<2>,
     labels: &[u32],
     weights: &[f32],

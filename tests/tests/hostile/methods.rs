@@ -20,7 +20,7 @@ use naaf::{
     Boundary, CrossProducts, CrossScores, Form, MiningBatch, Naaf, Phase, ScoreDistribution,
     WordPool, effects, ln_alpha_star, lower_bound, mine, optimal, word_scores,
 };
-use tags_dc::losses::{among, correction, discrimination, hinges, masked_words};
+use tags_dc::losses::{correction, cross_entropy, discrimination, hinges, masked_words};
 use tags_dc::model::{At, RegionBatch, Uniter, UniterShape, box_numbers_of_pixels};
 use tags_dc::{
     CaptionWords, CorrectionTargets, Filter, MaskBy, Masker, Masking, Purpose, Refill, Repeat,
@@ -210,9 +210,9 @@ fn losses() {
         "sum of per_anchor: expected 1, the rows, got more than": hinges(ones([2]), &[[0, 1]], &[HUGE, HUGE], 0.2),
         "margin: expected a number of at least 0, got NaN": hinges(ones([2]), &[[0, 1]], &[1], NAN),
         "score 0: expected a finite number, got NaN": hinges(ones([2]) * f32::NAN, &[[0, 1]], &[1], 0.2),
-        "triplet 0: expected rows below 2, the number of scores,": among(ones([2]), &[[HUGE, 0]], &[1]),
-        "sum of per_anchor: expected 1, the rows, got more than": among(ones([2]), &[[0, 1]], &[HUGE, HUGE]),
-        "score 0: expected a finite number, got inf": among(ones([2]) * f32::INFINITY, &[[0, 1]], &[1]),
+        "triplet 0: expected rows below 2, the number of scores,": cross_entropy(ones([2]), &[[HUGE, 0]], &[1]),
+        "sum of per_anchor: expected 1, the rows, got more than": cross_entropy(ones([2]), &[[0, 1]], &[HUGE, HUGE]),
+        "score 0: expected a finite number, got inf": cross_entropy(ones([2]) * f32::INFINITY, &[[0, 1]], &[1]),
         "target 0: expected below 3, got 3": masked_words(ones([1, 3]), &[3], &[1]),
         "targets: expected 1, one per row of logits, got 2": masked_words(ones([1, 3]), &[1, 1], &[2]),
         "sum of per_anchor: expected 1, the rows, got 0": masked_words(ones([1, 3]), &[1], &[]),

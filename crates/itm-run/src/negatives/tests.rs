@@ -40,8 +40,10 @@ fn a_trained_model_fills_in_words() {
     let [lines, json, page] = ask("a", &[]);
     assert_eq!(ask("b", &[]), [lines.clone(), json.clone(), page.clone()], "the seed decides");
     assert_ne!(ask("c", &["--seed", "1"])[0].replace("\"seed\":1", "\"seed\":0"), lines);
-    assert_ne!(ask("d", &["--temperature", "0.2"])[0], lines);
-    assert_ne!(ask("e", &["--maskings", "1", "--refills", "3"])[0], lines);
+    let of_row = ["--maskings", "4", "--refills", "4", "--temperature", "1.5"];
+    assert_eq!(ask("d", &of_row)[0], lines, "the row's settings are the default");
+    assert_ne!(ask("e", &["--temperature", "0.2"])[0], lines);
+    assert_ne!(ask("f", &["--maskings", "1", "--refills", "3"])[0], lines);
 
     let records = tags_dc_records(&dir.path().join("a"));
     assert_eq!(records.len(), 6, "three of each caption");
@@ -61,8 +63,8 @@ fn a_trained_model_fills_in_words() {
     assert!(scores.is_sorted_by(|a, b| a >= b), "the best first: {scores:?}");
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json["model"]["images_not_in_the_run"], 1);
-    assert_eq!((&json["model"]["maskings"], &json["read"]), (&20.into(), &2.into()));
-    assert!(page.contains("words of a model") && page.contains("20 × 20"), "{page}");
+    assert_eq!((&json["model"]["maskings"], &json["read"]), (&4.into(), &2.into()));
+    assert!(page.contains("words of a model") && page.contains("4 × 4"), "{page}");
 }
 
 fn tags_dc_records(folder: &Path) -> Vec<serde_json::Value> {

@@ -36,7 +36,7 @@ fn golden_cross_entropy_among_candidates_and_its_gradient() {
     let ln = |x: f32| x.ln();
     let logits = rows(&[0.0, ln(3.0), ln(4.0), 9.0, 9.0], [5]).require_grad();
     let triplets = [[0, 1], [0, 2], [3, 4]];
-    let (loss, above) = among(logits.clone(), &triplets, &[2, 0, 1]).unwrap();
+    let (loss, above) = cross_entropy(logits.clone(), &triplets, &[2, 0, 1]).unwrap();
     let gradients = logits.grad(&loss.backward()).unwrap();
     close(value(loss), (8f64.ln() + 2f64.ln()) / 3.0);
     assert_eq!(above, 2.0 / 3.0);
@@ -44,7 +44,7 @@ fn golden_cross_entropy_among_candidates_and_its_gradient() {
     for (got, want) in host(gradients).into_iter().zip(want) {
         close(f64::from(got), want / 3.0);
     }
-    let far = among(rows(&[-500.0, 500.0, -500.0], [3]), &[[0, 1], [0, 2]], &[2]).unwrap();
+    let far = cross_entropy(rows(&[-500.0, 500.0, -500.0], [3]), &[[0, 1], [0, 2]], &[2]).unwrap();
     assert_eq!((value(far.0), far.1), (1000.0, 0.5));
 }
 
@@ -55,7 +55,7 @@ fn no_negative_is_no_loss() {
     let (loss, pulls) = hinges(scores.clone(), &[], &[0, 0], 0.2).unwrap();
     assert_eq!((value(loss.clone()), pulls), (0.0, 0.0));
     assert_eq!(host(scores.grad(&loss.backward()).unwrap()), [0.0]);
-    let (loss, above) = among(scores.clone(), &[], &[0, 0]).unwrap();
+    let (loss, above) = cross_entropy(scores.clone(), &[], &[0, 0]).unwrap();
     assert_eq!((value(loss.clone()), above), (0.0, 0.0));
     assert_eq!(host(scores.grad(&loss.backward()).unwrap()), [0.0]);
 }

@@ -189,7 +189,7 @@ fn ranked(
 ) -> Result<(Tensor<1>, f64)> {
     match config.ranking {
         RankingLoss::Hinge => losses::hinges(sigmoid(logits), triplets, per_anchor, config.margin),
-        RankingLoss::CrossEntropy => losses::among(logits, triplets, per_anchor),
+        RankingLoss::CrossEntropy => losses::cross_entropy(logits, triplets, per_anchor),
     }
 }
 

@@ -14,24 +14,25 @@ use serde::Serialize;
 use super::captions::{CaptionSet, SCENES};
 use super::{Maker, Negatives, Summary, new_folder};
 use crate::aligned::Aligned;
+use crate::config::TagsDcConfig;
 use crate::edits::Counts;
 use crate::phrases::Duplicates;
 use crate::record::{Kind, Record};
 use crate::train::TagsDc;
-use crate::{CaptionWords, Filter, MaskBy, Masker, Refill, Streams, Tailor};
+use crate::{CaptionWords, Filter, Masker, Refill, Streams, Tailor};
 
 /// Options of negatives by a model, for a command with an option `--run`.
 #[derive(Debug, Clone, Args)]
 pub struct Refills {
-    /// Independent maskings per caption.
-    #[arg(long, default_value_t = 20, requires = "run", value_name = "K", value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    pub maskings: u32,
-    /// Refills per masking.
-    #[arg(long, default_value_t = 20, requires = "run", value_name = "L", value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    pub refills: u32,
-    /// Temperature of the draws: above 1, the model takes unlikely words more often.
-    #[arg(long, default_value_t = 1.5, requires = "run", value_name = "TAU")]
-    pub temperature: f64,
+    /// Independent maskings per caption; the row's by default.
+    #[arg(long, requires = "run", value_name = "K", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub maskings: Option<u32>,
+    /// Refills per masking; the row's by default.
+    #[arg(long, requires = "run", value_name = "L", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub refills: Option<u32>,
+    /// Temperature of the draws: above 1, the model takes unlikely words more often. The row's by default.
+    #[arg(long, requires = "run", value_name = "TAU")]
+    pub temperature: Option<f64>,
     /// Only the first images of the captions.
     #[arg(long, requires = "run", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub images: Option<u32>,
@@ -69,12 +70,13 @@ impl RunNegatives {
     pub fn command(&self, program: &str, run: &Path) -> String {
         let Self { row, row_seed, refills, data, backend, .. } = self;
         let Refills { maskings, refills, temperature, images } = refills;
-        let mut line = format!(
-            " --run {} --row-seed {row_seed} --maskings {maskings} --refills {refills} --temperature {temperature} --backend {backend}",
-            run.display()
-        );
+        let mut line =
+            format!(" --run {} --row-seed {row_seed} --backend {backend}", run.display());
         for (name, value) in [
             ("row", row.clone()),
+            ("maskings", maskings.map(|n| n.to_string())),
+            ("refills", refills.map(|n| n.to_string())),
+            ("temperature", temperature.map(|tau| tau.to_string())),
             ("images", images.map(|n| n.to_string())),
             ("data", data.as_ref().map(|data| data.display().to_string())),
         ] {
@@ -117,8 +119,8 @@ pub struct ModelSplit<'a> {
 pub(super) struct OfModel {
     pub(super) row: String,
     pub(super) checkpoint_sha256: String,
-    pub(super) maskings: u32,
-    pub(super) refills: u32,
+    pub(super) maskings: usize,
+    pub(super) refills: usize,
     pub(super) temperature: f64,
     pub(super) images_not_in_the_run: usize,
 }
@@ -149,13 +151,14 @@ impl Negatives {
         let images = refills.images.map_or(usize::MAX, |n| n as usize);
         set.captions.truncate(images);
         set.names.truncate(images);
-        let (records, counts, unknown) = self.refilled(&set, refills, model)?;
+        let tailor = self.tailor(refills, model)?;
+        let (records, counts, unknown) = self.refilled(&set, &tailor, model)?;
         let maker = Maker::Model(OfModel {
             row: model.name.clone(),
             checkpoint_sha256: model.checkpoint_sha256.clone(),
-            maskings: refills.maskings,
-            refills: refills.refills,
-            temperature: refills.temperature,
+            maskings: tailor.maskings,
+            refills: tailor.refill.draws,
+            temperature: tailor.refill.temperature,
             images_not_in_the_run: unknown,
         });
         let summary = self.summary(&set, &[Kind::Refill], (&counts, &records), maker);
@@ -166,11 +169,10 @@ impl Negatives {
     fn refilled(
         &self,
         set: &CaptionSet,
-        refills: &Refills,
+        tailor: &Tailor,
         trained: &TrainedModel,
     ) -> Result<(Vec<Record>, Counts, usize)> {
         let method = trained.method;
-        let tailor = self.tailor(refills, trained)?;
         let places = places(&trained.splits);
         let (mut records, mut counts, mut unknown) = (vec![], Counts::default(), 0);
         for (image, name) in set.captions.iter().zip(&set.names) {
@@ -220,16 +222,18 @@ impl Negatives {
         let marks = trained.method.marks();
         let no_word =
             |&token: &u32| trained.words.get(token as usize).is_none_or(|word| word.is_empty());
+        let TagsDcConfig { masking, synthetic, .. } = trained.method.config();
+        let count = |own: Option<u32>, row: usize| own.map_or(row, |n| n as usize);
         Ok(Tailor {
-            masker: Masker::new(MaskBy::Phrases, 0.15, marks.mask(), marks.words())?,
-            maskings: refills.maskings as usize,
+            masker: Masker::new(masking.by, masking.rate, marks.mask(), marks.words())?,
+            maskings: count(refills.maskings, masking.maskings),
             refill: Refill {
-                draws: refills.refills as usize,
-                temperature: refills.temperature,
+                draws: count(refills.refills, synthetic.refills),
+                temperature: refills.temperature.unwrap_or(synthetic.temperature),
                 forbid: (0..marks.tokens() as u32).filter(no_word).collect(), // a reader needs a sentence
             },
             filter: Filter::Paper, // of each image: the row's
-            choice: trained.method.config().synthetic.choice,
+            choice: synthetic.choice,
             kept: self.per_caption,
         })
     }
