@@ -62,9 +62,21 @@ pub struct ModelConfig {
     /// The closed form, if `start = "cca"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cca: Option<StartOptions>,
+    /// A term of the match logit that is good already, if `start = "cca"`. Without this key there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prior: Option<PriorKind>,
     /// Published weights of these sizes to begin with. Without this key the weights are random.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub published: Option<Published>,
+}
+
+/// A term of the match logit that is good before the first step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum PriorKind {
+    /// The cosine of closed-form CCA: [`Uniter::with_prior`](crate::model::Uniter::with_prior). The row then begins with CCA's scores.
+    Cca,
 }
 
 impl ModelConfig {
@@ -73,16 +85,26 @@ impl ModelConfig {
         self.cca.as_ref().filter(|_| self.start == StartFrom::Cca)
     }
 
+    /// The width of the start: with a prior, all dimensions of CCA.
+    pub fn start_width(&self) -> usize {
+        let dims = |cca: &StartOptions| cca.dims.max(self.embed_dim);
+        self.cca.as_ref().filter(|_| self.prior.is_some()).map_or(self.embed_dim, dims)
+    }
+
     fn check_start(&self) -> Result<()> {
         if let Some(cca) = &self.cca {
             cca.validate()?;
         }
         let wrong = |expected: &str, got: &str| Err(Error::invalid("model.start", expected, got));
+        if self.prior.is_some() && self.closed_form().is_none() {
+            let expected = "model.start = \"cca\", whose maps it takes";
+            return Err(Error::invalid("model.prior", expected, "another start"));
+        }
         match (&self.cca, &self.published) {
             _ if self.start == StartFrom::Random => Ok(()),
             (None, _) => wrong("\"cca\" with a section [model.cca]", "none"),
             (_, Some(_)) => wrong("\"cca\" without model.published", "both"),
-            (Some(cca), None) => cca.fits(self.embed_dim),
+            (Some(cca), None) => cca.fits(self.start_width()),
         }
     }
 }

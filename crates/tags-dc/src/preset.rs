@@ -89,6 +89,7 @@ fn default() -> TagsDcConfig {
             initializer_range: 0.02,
             start: StartFrom::Random,
             cca: None,
+            prior: None,
             published: None,
         },
         captions: None,

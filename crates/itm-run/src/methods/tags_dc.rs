@@ -68,7 +68,7 @@ impl Recipe for TagsDcConfig {
             precision: Some(train.precision),
             sees: Sees::Regions,
             captions,
-            start: ClosedForm::of(model.closed_form(), model.embed_dim, TextForm::Words),
+            start: ClosedForm::of(model.closed_form(), model.start_width(), TextForm::Words),
             ..Facts::new(Course { updates: train.updates, validation, ..course })
         })
     }

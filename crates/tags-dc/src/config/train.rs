@@ -53,6 +53,7 @@ const FREE: &[&str] = &[
     "regions.norm.gamma",
     "cls.norm.gamma",
     "correction.norm.gamma",
+    "prior.",
 ];
 
 impl TrainConfig {

@@ -19,6 +19,7 @@ mod files;
 mod heads;
 mod init;
 mod joint;
+mod prior;
 mod regions;
 mod scores;
 mod shape;
@@ -36,6 +37,7 @@ use itm_kernels::{Linear, Noise, Precision, embedding, random};
 pub use beside::Beside;
 pub use boxes::{box_numbers, box_numbers_of_pixels, box_numbers_of_six};
 pub use heads::{At, WordHead};
+pub use prior::Prior;
 pub use regions::{EmbeddedRegions, RegionBatch, RegionEmbedding};
 pub use scores::UniterScores;
 pub use shape::UniterShape;
@@ -47,7 +49,7 @@ use joint::Layout;
 /// ```text
 /// x = drop([texts; regions of the row's image]),   X = blocks(x),   h = tanh(W_p X_0 + b_p)
 ///
-/// match       s   = w h + b              probability σ(s)
+/// match       s   = w h + b + p          probability σ(s); p only with a prior
 /// words       a_j = H_MLM(X_j)           at the wanted positions
 /// mismatch    d_j = W_d X_j + b_d        at every token; class 1: the token matches
 /// correction  c_j = H_WoC(X_j)           at the wanted positions
@@ -60,6 +62,7 @@ use joint::Layout;
 /// | W_p, b_p | `pooler` | d → d |
 /// | w, b | `rank` | d → 1 |
 /// | H_MLM | `cls` | d → vocabulary |
+/// | p | `prior` | [`Prior`] |
 /// | W_d, b_d | `discrimination` | d → 2 |
 /// | H_WoC | `correction` | d → vocabulary |
 ///
@@ -88,6 +91,8 @@ pub struct Uniter {
     pub discrimination: Option<Linear>,
     /// From phase 2 on.
     pub correction: Option<WordHead>,
+    /// A term of the match logit: [`with_prior`](Self::with_prior).
+    pub prior: Option<Prior>,
     /// Sizes.
     #[module(skip)]
     pub shape: UniterShape,
@@ -102,6 +107,8 @@ pub struct Joint {
     pub tokens: Vec<usize>,
     /// Tokens and regions of each row.
     pub keys: Vec<usize>,
+    /// p of each row, `[b]`, if the model has a prior.
+    pub prior: Option<Tensor<1>>,
 }
 
 impl Uniter {
@@ -133,6 +140,7 @@ impl Uniter {
             cls: WordHead::new(d, t.vocabulary, t.epsilon, 0, device),
             discrimination: None,
             correction: None,
+            prior: None,
             shape: shape.clone(),
         }
     }
@@ -162,7 +170,11 @@ impl Uniter {
     /// # Panics
     /// If the features have another width.
     pub fn embed_regions(&self, regions: &RegionBatch) -> EmbeddedRegions {
-        self.regions.forward(regions, self.bert.kinds.val().narrow(0, 1, 1))
+        let embedded = self.regions.forward(regions, self.bert.kinds.val().narrow(0, 1, 1));
+        EmbeddedRegions {
+            prior: self.prior.as_ref().map(|prior| prior.images(regions)),
+            ..embedded
+        }
     }
 
     /// Encodes texts beside images: text k beside image `images[k]` of `regions`.
@@ -199,7 +211,8 @@ impl Uniter {
         noise: Noise,
     ) -> Joint {
         let layout = Layout::new(texts, &regions.counts, images, None);
-        self.encode(layout, texts, regions, noise)
+        let prior = self.priors(texts, regions, images);
+        Joint { prior, ..self.encode(layout, texts, regions, noise) }
     }
 
     /// As [`join`](Self::join), but every position of the rows `positives` holds the second token, as in the released program (departure 4).
@@ -213,7 +226,8 @@ impl Uniter {
     ) -> Joint {
         let mut layout = Layout::new(texts, &regions.counts, images, None);
         positives.iter().for_each(|&row| layout.repeat_second_token(row, texts.width));
-        self.encode(layout, texts, regions, noise)
+        let prior = self.priors(texts, regions, images);
+        Joint { prior, ..self.encode(layout, texts, regions, noise) }
     }
 
     /// [`match_logits`](Self::match_logits) of texts beside images, without noise. The batch has `width` positions, or as many as its longest
@@ -228,7 +242,7 @@ impl Uniter {
         let layout = Layout::new(texts, &regions.counts, images, width);
         let x = layout.gather(self.bert.embed(texts, Noise::Off), regions);
         let first = self.bert.encode_first(x, &layout.keys);
-        self.logits_of_first(first)
+        self.logits_of_first(first, self.priors(texts, regions, images))
     }
 
     /// Encodes texts without an image, as [`join`](Self::join) does beside one.
@@ -236,7 +250,7 @@ impl Uniter {
         let x = self.bert.dropout.forward(self.bert.embed(texts, Noise::Off), noise.part(0)); // [b, l, d]
         let states = self.bert.encode(x, &texts.lengths, noise);
         let (tokens, keys) = (texts.lengths.clone(), texts.lengths.clone());
-        Joint { states, tokens, keys }
+        Joint { states, tokens, keys, prior: None }
     }
 
     fn encode(
@@ -249,20 +263,36 @@ impl Uniter {
         let x = layout.gather(self.bert.embed(texts, Noise::Off), regions);
         let x = self.bert.dropout.forward(x, noise.part(0)); // [b, s, d]
         let states = self.bert.encode(x, &layout.keys, noise);
-        Joint { states, tokens: layout.tokens, keys: layout.keys }
+        Joint { states, tokens: layout.tokens, keys: layout.keys, prior: None }
+    }
+
+    /// p of texts beside images, `[b]`.
+    fn priors(
+        &self,
+        texts: &TokenBatch,
+        regions: &EmbeddedRegions,
+        images: &[usize],
+    ) -> Option<Tensor<1>> {
+        let (prior, means) = (self.prior.as_ref()?, regions.prior.clone()?);
+        let rows: Vec<u32> = images.iter().map(|&image| image as u32).collect();
+        Some(prior.logits(texts, embedding(means, &rows, None)))
     }
 
     /// `s`, `[b]`: the scores that rank pairs.
     pub fn match_logits(&self, joint: &Joint) -> Tensor<1> {
         let [b, _, d] = joint.states.dims();
         let first = joint.states.clone().narrow(1, 0, 1).reshape([b, d]);
-        self.logits_of_first(first)
+        self.logits_of_first(first, joint.prior.clone())
     }
 
     /// `s` of the states `X_0`, `[b, d]`.
-    fn logits_of_first(&self, first: Tensor<2>) -> Tensor<1> {
+    fn logits_of_first(&self, first: Tensor<2>, prior: Option<Tensor<1>>) -> Tensor<1> {
         let pooled = self.pooler.forward(first).tanh(); // h, [b, d]
-        self.rank.forward(pooled).squeeze_dim(1)
+        let logits = self.rank.forward(pooled).squeeze_dim(1);
+        match prior {
+            Some(prior) => logits + prior,
+            None => logits,
+        }
     }
 
     /// `σ(s)`, `[b]`, in (0, 1): the scores that the triplet losses compare.

@@ -85,6 +85,19 @@ impl RegionBatch {
     pub(crate) fn counts(&self) -> &[usize] {
         &self.counts
     }
+
+    /// The mean features of each image, `[images, width]`.
+    pub(super) fn means(&self) -> Vec<f32> {
+        let mut rows = self.features.chunks(self.width);
+        let mean = |&count: &usize| {
+            let mut sum = vec![0.0f64; self.width];
+            for row in rows.by_ref().take(count) {
+                sum.iter_mut().zip(row).for_each(|(sum, &x)| *sum += f64::from(x));
+            }
+            sum.into_iter().map(move |x| (x / count as f64) as f32)
+        };
+        self.counts.iter().flat_map(mean).collect()
+    }
 }
 
 /// The image of a row and the row's number within it.
@@ -104,6 +117,8 @@ pub struct EmbeddedRegions {
     pub rows: Tensor<2>,
     /// Regions of each image.
     pub counts: Vec<usize>,
+    /// The image side of a model's prior, `[images, k]`.
+    pub prior: Option<Tensor<2>>,
 }
 
 /// Maps features and box of a region to a row.
@@ -160,7 +175,8 @@ impl RegionEmbedding {
         let f = self.features.forward(rows(&regions.features, x));
         let p = self.boxes.forward(rows(&regions.boxes, BOX_NUMBERS));
         let (f, p) = (self.feature_norm.forward(f), self.box_norm.forward(p));
-        EmbeddedRegions { rows: self.norm.forward(f + p + kind), counts: regions.counts.clone() }
+        let rows = self.norm.forward(f + p + kind);
+        EmbeddedRegions { rows, counts: regions.counts.clone(), prior: None }
     }
 }
 

@@ -49,6 +49,8 @@ pub struct UniterScores {
     model: Uniter,
     /// Embedded regions of all images, `[Σ counts, d]`.
     pub(super) rows: Vec<f32>,
+    /// The image side of the prior, `[images, k]`; empty without a prior.
+    prior: Vec<f32>,
     /// Row at which each image begins, and the end.
     starts: Vec<usize>,
     pub(super) texts: Vec<Vec<u32>>,
@@ -83,13 +85,14 @@ impl UniterScores {
 
     fn of_texts(model: &Uniter, texts: Vec<Vec<u32>>) -> Result<Self> {
         model.shape.check_texts(&texts, |k| format!("text {k}"))?;
-        Ok(Self { model: model.valid(), rows: vec![], starts: vec![0], texts })
+        Ok(Self { model: model.valid(), rows: vec![], prior: vec![], starts: vec![0], texts })
     }
 
     fn add(&mut self, images: &RegionBatch) -> Result<()> {
         self.model.shape.check_regions(images)?;
-        let EmbeddedRegions { rows, counts } = self.model.embed_regions(images);
+        let EmbeddedRegions { rows, counts, prior } = self.model.embed_regions(images);
         self.rows.extend(host(rows));
+        self.prior.extend(prior.map(host).unwrap_or_default());
         for count in counts {
             self.starts.push(self.starts[self.starts.len() - 1] + count);
         }
@@ -146,7 +149,13 @@ impl UniterScores {
         let shape = [rows.len() / d, d];
         let rows = Tensor::from_data(TensorData::new(rows, shape), &device);
         let texts: Vec<&[u32]> = batch.iter().map(|pair| &self.texts[pair.text][..]).collect();
-        let (texts, regions) = (TokenBatch::new(&texts), EmbeddedRegions { rows, counts });
+        let prior = (!self.prior.is_empty()).then(|| {
+            let k = self.prior.len() / (self.starts.len() - 1);
+            let own = images.iter().flat_map(|&i| &self.prior[i * k..][..k]);
+            let own: Vec<f32> = own.copied().collect();
+            Tensor::from_data(TensorData::new(own, [images.len(), k]), &device)
+        });
+        let (texts, regions) = (TokenBatch::new(&texts), EmbeddedRegions { rows, counts, prior });
         let width = Some(self.width(batch[0]));
         host(self.model.match_logits_of(&texts, &regions, &of, width))
     }

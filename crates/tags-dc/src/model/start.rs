@@ -6,7 +6,8 @@ use itm_core::start::{LinearMap, Start};
 use itm_core::{Error, Result, host};
 use itm_kernels::{LayerNorm, TransformerBlock};
 
-use super::Uniter;
+use super::prior::SCALE;
+use super::{Prior, Uniter};
 
 /// How much of its random direction a word keeps beside CCA's direction. Otherwise all words that say nothing about images would be one
 /// vector, and nothing could tell them apart where they are masked.
@@ -34,11 +35,14 @@ impl Uniter {
     ///
     /// CCA gives a word and the regions that the word names the same direction. Equal W_q and W_k make the product of a query and a key a
     /// scalar product of the two states, so that such a word and region attend to each other before the first step. A row of zeros is a
-    /// word without a known stem. This word keeps its random vector, and so do the marks, whose ids come after the words.
+    /// word without a known stem. This word keeps its random vector, and so do the marks, whose ids come after the words. A start wider than the
+    /// model gives its first columns, the directions of the largest correlations.
     ///
     /// # Errors
     /// If a map is of another shape, or a value is not finite.
     pub fn with_start(mut self, start: &Start) -> Result<Self> {
+        let first = |map| first_columns(map, self.shape.text.width);
+        let start = &Start { image: first(&start.image), text: first(&start.text) };
         self.bert.words = words(&self.bert.words, &start.text, self.shape.initializer_range)?;
         let weight = self.regions.features.weight.val();
         let (weight, bias) =
@@ -48,6 +52,36 @@ impl Uniter {
         self.bert.blocks = self.bert.blocks.into_iter().map(keys_as_queries).collect();
         Ok(self)
     }
+}
+
+impl Uniter {
+    /// The model with CCA's cosine in its match logit, and nothing else there: `w` begins as 0, and `b` as −γ/2, so that a cosine of 0.5 is a
+    /// probability of 0.5. Otherwise nearly all probabilities would be 1, where a hinge has no gradient.
+    ///
+    /// Before the first step the model scores as closed-form CCA of the mean of the regions, with the mean of the word vectors
+    /// ([`Start::of_words`]).
+    ///
+    /// # Errors
+    /// If a map is of another shape, or a value is not finite.
+    pub fn with_prior(mut self, start: &Start) -> Result<Self> {
+        let device = self.rank.weight.val().device();
+        self.prior = Some(Prior::new(start, self.shape.features, &device)?);
+        let zeros = vec![0.0; self.shape.text.width];
+        (self.rank.weight, self.rank.bias) =
+            (parameter(zeros, &self.rank.weight), parameter(vec![-SCALE / 2.0], &self.rank.bias));
+        Ok(self)
+    }
+}
+
+/// The map without its last columns, if it has more than `width` of them.
+fn first_columns(map: &LinearMap, width: usize) -> LinearMap {
+    let columns = map.bias.len();
+    if columns <= width {
+        return map.clone();
+    }
+    let rows = map.weight.chunks(columns);
+    let weight = rows.flat_map(|row| &row[..width.min(row.len())]).copied().collect();
+    LinearMap { weight, bias: map.bias[..width].to_vec() }
 }
 
 fn words(table: &Param<Tensor<2>>, map: &LinearMap, range: f64) -> Result<Param<Tensor<2>>> {
@@ -161,6 +195,21 @@ mod tests {
             after.bert.words.val().is_require_grad()
                 && after.regions.box_norm.gamma.val().is_require_grad()
         );
+    }
+
+    #[test]
+    fn a_wide_start_gives_its_first_columns() {
+        let wide = |map: LinearMap| LinearMap {
+            weight: map.weight.chunks(D).flat_map(|row| [row, &[9.0, 9.0]].concat()).collect(),
+            bias: [&map.bias[..], &[9.0, 9.0]].concat(),
+        };
+        let Start { image, text } = start();
+        let wide = model().with_start(&Start { image: wide(image), text: wide(text) }).unwrap();
+        let narrow = model().with_start(&start()).unwrap();
+        let of = |model: Uniter| {
+            [host(model.bert.words.val()), host(model.regions.features.weight.val())]
+        };
+        assert_eq!(of(wide), of(narrow));
     }
 
     /// A word attends to a region of its own CCA direction, so that the score differs from the random model's.

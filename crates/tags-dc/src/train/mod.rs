@@ -200,7 +200,11 @@ impl TagsDc {
         let own = own.map(|own| own.with_start(start)).transpose()?;
         let learner = self.learner.begun(Models { matcher: matcher.clone(), own });
         let learnt = Arc::new(Learnt::with_start(start));
-        Ok(Self { learner, learnt, ..self }.begun(matcher.with_start(start)?))
+        let mut matcher = matcher.with_start(start)?;
+        if self.config.model.prior.is_some() {
+            matcher = matcher.with_prior(start)?;
+        }
+        Ok(Self { learner, learnt, ..self }.begun(matcher))
     }
 
     /// The config of the model.

@@ -20,6 +20,7 @@ use crate::{Choice, Repeat};
 
 mod captions;
 mod parity;
+mod prior;
 mod refused;
 mod synthetic;
 
@@ -37,6 +38,7 @@ fn config() -> TagsDcConfig {
             initializer_range: 0.02,
             start: StartFrom::Random,
             cca: None,
+            prior: None,
             published: None,
         },
         captions: None,

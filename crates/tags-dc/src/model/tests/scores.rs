@@ -111,7 +111,8 @@ fn scores_are_those_of_each_pair_alone() {
         let rows = Tensor::from_data(TensorData::new(own, [rows.len(), 16]), &Device::flex());
         let counts = vec![rows.dims()[0]];
         let texts = TokenBatch::new(&[&scores.texts[text]]);
-        let joint = model.join(&texts, &EmbeddedRegions { rows, counts }, &[0], Noise::Off);
+        let joint =
+            model.join(&texts, &EmbeddedRegions { rows, counts, prior: None }, &[0], Noise::Off);
         let alone = host(model.match_logits(&joint));
         assert!(off(&[all.row(image)[text]], &alone) < 1e-5, "{image}, {text}");
     }

@@ -1,0 +1,220 @@
+//! Closed-form CCA as a term of the match logit, so that a model scores as CCA does before it has learnt anything.
+
+use burn::module::{Module, Param};
+use burn::tensor::{Device, Tensor, TensorData};
+use itm_core::encoders::{TokenBatch, unit_rows};
+use itm_core::start::Start;
+use itm_core::{Error, Result};
+use itm_kernels::{Linear, embedding, matmul};
+
+use super::RegionBatch;
+
+/// γ before the first step: of two pairs whose cosines differ by 0.1, the logits differ by 1.
+pub(super) const SCALE: f32 = 10.0;
+
+/// The cosine between an image and a text as closed-form CCA maps them, in a logit.
+///
+/// ```text
+/// p(I, T) = γ cos( W′xᵀ mean_r r + b′x,  mean_w E[w] + b′y )
+/// ```
+///
+/// | symbol | here | shape |
+/// |---|---|---|
+/// | r | regions of the image | `[x]` |
+/// | W′x, b′x | `image` | x → k |
+/// | w | distinct words of the text with a known stem | |
+/// | E, b′y | `words`, `bias` | `[words, k]`, `[k]` |
+/// | γ | `scale` | `[1]` |
+///
+/// All of them learn. A start with columns that do not come from CCA gives only the columns of CCA.
+#[derive(Module, Debug)]
+pub struct Prior {
+    /// x → k
+    pub image: Linear,
+    /// One row per word.
+    pub words: Param<Tensor<2>>,
+    /// `[k]`
+    pub bias: Param<Tensor<1>>,
+    /// γ
+    pub scale: Param<Tensor<1>>,
+    /// Whether a word has a known stem.
+    #[module(skip)]
+    known: Vec<bool>,
+}
+
+impl Prior {
+    /// The maps of a start for regions of `features` values. The text map has one row per word.
+    ///
+    /// # Errors
+    /// If a map has another shape, or a value is not finite.
+    pub(super) fn new(start: &Start, features: usize, device: &Device) -> Result<Self> {
+        let (k, d) = (start.dims(), start.text.bias.len());
+        let first = |values: &[f32]| -> Vec<f32> {
+            values.chunks(d.max(1)).flat_map(|row| &row[..k]).copied().collect()
+        };
+        let [image, text] = [&start.image, &start.text];
+        if k == 0 || image.bias.len() != d || image.weight.len() != features * d {
+            let expected = format!("{features} inputs, and as many outputs as the map of words");
+            let got = format!("{} values and {} biases", image.weight.len(), image.bias.len());
+            return Err(Error::invalid("map of regions", expected, got));
+        }
+        let all = [&image.weight, &image.bias, &text.weight, &text.bias];
+        if let Some(value) = all.into_iter().flatten().find(|x| !x.is_finite()) {
+            return Err(Error::invalid("maps of CCA", "finite values", value));
+        }
+        let param = |values: &[f32]| -> Param<Tensor<1>> {
+            Param::from_tensor(Tensor::from_data(
+                TensorData::new(values.to_vec(), [values.len()]),
+                device,
+            ))
+        };
+        let table = |values: Vec<f32>| -> Param<Tensor<2>> {
+            let rows = values.len() / k;
+            Param::from_tensor(Tensor::from_data(TensorData::new(values, [rows, k]), device))
+        };
+        Ok(Self {
+            image: Linear::new(table(first(&image.weight)), param(&image.bias[..k])),
+            words: table(first(&text.weight)),
+            bias: param(&text.bias[..k]),
+            scale: param(&[SCALE]),
+            known: text.weight.chunks(d).map(|row| row.iter().any(|&x| x != 0.0)).collect(),
+        })
+    }
+
+    /// The mapped mean of each image's regions at unit length, `[images, k]`.
+    pub(super) fn images(&self, regions: &RegionBatch) -> Tensor<2> {
+        let means = regions.means();
+        let n = means.len() / regions.width();
+        let device = self.bias.val().device();
+        let means = Tensor::from_data(TensorData::new(means, [n, regions.width()]), &device);
+        unit_rows(self.image.forward(means))
+    }
+
+    /// p of texts beside images, `[b]`. `images` are rows of [`images`](Self::images), one per text.
+    pub(super) fn logits(&self, texts: &TokenBatch, images: Tensor<2>) -> Tensor<1> {
+        let (b, device) = (texts.len(), images.device());
+        // The mean of the known words is a product with a matrix of weights: a text has few of all words of the batch.
+        let rows = texts.ids.chunks(texts.width).zip(&texts.lengths);
+        let own: Vec<Vec<u32>> = rows.map(|(row, &l)| self.words_of(&row[..l])).collect();
+        let mut all: Vec<u32> = own.iter().flatten().copied().collect();
+        all.sort_unstable();
+        all.dedup();
+        let mut mean = Tensor::zeros([b, self.bias.val().dims()[0]], &device);
+        if !all.is_empty() {
+            let mut weights = vec![0.0f32; b * all.len()];
+            for (row, own) in weights.chunks_mut(all.len()).zip(&own) {
+                for word in own {
+                    let at = all.binary_search(word).expect("one of all words");
+                    row[at] = 1.0 / own.len() as f32;
+                }
+            }
+            let weights = Tensor::from_data(TensorData::new(weights, [b, all.len()]), &device);
+            mean = matmul(weights, embedding(self.words.val(), &all, None));
+        }
+        let texts = unit_rows(mean + self.bias.val().unsqueeze());
+        (texts * images).sum_dim(1).squeeze_dim::<1>(1) * self.scale.val()
+    }
+
+    /// The distinct words of a text with a known stem.
+    fn words_of(&self, text: &[u32]) -> Vec<u32> {
+        let known = |word: &u32| self.known.get(*word as usize).is_some_and(|&known| known);
+        let mut words: Vec<u32> = text.iter().copied().filter(known).collect();
+        words.sort_unstable();
+        words.dedup();
+        words
+    }
+}
+
+#[cfg(test)]
+#[cfg(feature = "flex")]
+mod tests {
+    use itm_core::host;
+    use itm_core::scored::Scored;
+    use itm_core::start::LinearMap;
+    use itm_kernels::Noise;
+
+    use super::super::{Uniter, UniterScores, UniterShape};
+    use super::*;
+
+    const D: usize = 4;
+
+    /// Words 2 to 5 have a stem, words 0 and 1 have none; 6 to 8 are marks. Two of four columns come from CCA.
+    fn start() -> Start {
+        let wave = |n: usize, shift: f32| (0..n).map(|k| (k as f32 * 1.3 + shift).sin()).collect();
+        let (image, mut text): (Vec<f32>, Vec<f32>) = (wave(3 * D, 0.2), wave(6 * D, 0.7));
+        text[..2 * D].fill(0.0);
+        let map =
+            |weight, bias: [f32; 2]| LinearMap { weight, bias: vec![bias[0], bias[1], 0.0, 0.0] };
+        Start { image: map(image, [0.3, -0.2]), text: map(text, [0.1, 0.4]) }
+    }
+
+    fn images() -> RegionBatch {
+        let features = (0..9).map(|k| (k as f32 * 0.9).cos()).collect();
+        RegionBatch::new(3, vec![2, 1], features, vec![0.5; 21]).unwrap()
+    }
+
+    /// The law of a start: before the first step the score is ten times CCA's cosine less a half, here in double precision from the maps, whatever the
+    /// blocks say. A word twice counts once, a word without a stem does not count.
+    #[test]
+    fn before_the_first_step_the_score_is_ccas() {
+        let shape = UniterShape { features: 3, ..UniterShape::of_width(D, 2, 2, 9) };
+        let model = Uniter::seeded(&shape, 5, &Device::flex().autodiff());
+        let model = model.with_start(&start()).unwrap().with_prior(&start()).unwrap();
+        let texts: [&[u32]; 4] = [&[6, 2, 0, 5, 2, 7], &[6, 3, 7], &[6, 1, 7], &[6, 4, 3, 2, 5, 7]];
+        let words: [&[usize]; 4] = [&[2, 5], &[3], &[], &[2, 3, 4, 5]];
+        let Start { image, text } = start();
+        let mapped = |map: &LinearMap, mean: &[f64]| -> [f64; 2] {
+            let of = |c: usize| {
+                let rows = mean.iter().zip(map.weight.chunks(D));
+                rows.map(|(x, row)| x * f64::from(row[c])).sum::<f64>() + f64::from(map.bias[c])
+            };
+            [of(0), of(1)]
+        };
+        let unit = |[x, y]: [f64; 2]| [x / x.hypot(y), y / x.hypot(y)];
+        let scores = UniterScores::new(&model, &[images()], texts.map(<[u32]>::to_vec).into());
+        let scores = scores.unwrap().matrix().unwrap();
+        let f: Vec<f64> = (0..9).map(|k| f64::from((k as f32 * 0.9).cos())).collect();
+        let means =
+            [[(f[0] + f[3]) / 2.0, (f[1] + f[4]) / 2.0, (f[2] + f[5]) / 2.0], [f[6], f[7], f[8]]];
+        for (i, mean) in means.iter().enumerate() {
+            let v = unit(mapped(&image, mean));
+            for (t, words) in words.iter().enumerate() {
+                let share =
+                    |w: usize| if words.contains(&w) { 1.0 / words.len() as f64 } else { 0.0 };
+                let w = unit(mapped(&text, &(0..6).map(share).collect::<Vec<_>>()));
+                let want = 10.0 * (v[0] * w[0] + v[1] * w[1] - 0.5);
+                let got = f64::from(scores.row(i)[t]);
+                assert!((got - want).abs() < 1e-4, "image {i}, text {t}: {got}, by hand {want}");
+            }
+        }
+        // The same in a batch for training, where every part of the prior learns, and the head too.
+        let regions = model.embed_regions(&images());
+        let joint = model.join(&TokenBatch::new(&texts[..2]), &regions, &[1, 0], Noise::Seeded(1));
+        let logits = model.match_logits(&joint);
+        let got = host(logits.clone().inner());
+        assert!(
+            (got[0] - scores.row(1)[0]).abs() < 1e-5 && (got[1] - scores.row(0)[1]).abs() < 1e-5
+        );
+        let gradients = logits.powi_scalar(2).sum().backward();
+        let prior = model.prior.as_ref().unwrap();
+        let learns = [&prior.image.weight, &prior.words, &model.rank.weight]
+            .map(|p| p.val().grad(&gradients).is_some_and(|g| host(g).iter().any(|&x| x != 0.0)));
+        assert_eq!(learns, [true; 3]);
+        assert!(
+            prior.scale.val().grad(&gradients).is_some()
+                && prior.bias.val().grad(&gradients).is_some()
+        );
+    }
+
+    #[test]
+    fn other_maps_are_refused() {
+        let device = Device::flex();
+        let line =
+            |start: Start, features| Prior::new(&start, features, &device).unwrap_err().to_string();
+        let want = "map of regions: expected 2 inputs, and as many outputs as the map of words";
+        assert_eq!(line(start(), 2), format!("{want}, got 12 values and 4 biases"));
+        let mut broken = start();
+        broken.text.weight[9] = f32::INFINITY;
+        assert_eq!(line(broken, 3), "maps of CCA: expected finite values, got inf");
+    }
+}
