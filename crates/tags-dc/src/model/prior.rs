@@ -30,13 +30,13 @@ pub(super) const SCALE: f32 = 10.0;
 #[derive(Module, Debug)]
 pub struct Prior {
     /// x → k
-    pub image: Linear,
+    image: Linear,
     /// One row per word.
-    pub words: Param<Tensor<2>>,
+    words: Param<Tensor<2>>,
     /// `[k]`
-    pub bias: Param<Tensor<1>>,
+    bias: Param<Tensor<1>>,
     /// γ
-    pub scale: Param<Tensor<1>>,
+    scale: Param<Tensor<1>>,
     /// Whether a word has a known stem.
     #[module(skip)]
     known: Vec<bool>,
