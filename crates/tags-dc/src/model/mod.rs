@@ -201,8 +201,8 @@ impl Uniter {
     /// ```
     ///
     /// # Panics
-    /// If there is not one image for each text, an image does not exist, a token is not in the vocabulary, or a text is longer
-    /// than the position table.
+    /// If there is not one image for each text, an image does not exist, a token is not in the vocabulary, a text is longer
+    /// than the position table, or the model has a prior and the regions come from a model without one.
     pub fn join(
         &self,
         texts: &TokenBatch,
@@ -273,9 +273,10 @@ impl Uniter {
         regions: &EmbeddedRegions,
         images: &[usize],
     ) -> Option<Tensor<1>> {
-        let (prior, means) = (self.prior.as_ref()?, regions.prior.clone()?);
+        let prior = self.prior.as_ref()?;
+        let all = regions.prior.clone().expect("regions that a model with a prior embedded");
         let rows: Vec<u32> = images.iter().map(|&image| image as u32).collect();
-        Some(prior.logits(texts, embedding(means, &rows, None)))
+        Some(prior.logits(texts, embedding(all, &rows, None)))
     }
 
     /// `s`, `[b]`: the scores that rank pairs.
