@@ -206,6 +206,9 @@ pub struct Facts {
     pub published: bool,
     /// The closed form that the weights begin with, if any.
     pub start: Option<ClosedForm>,
+    /// Whether heads that the report measures begin at random beside weights that are good already. Then the weights before the first step are
+    /// not kept, however good the recall of the others is.
+    pub new_heads: bool,
     /// Whether word embeddings begin with the vectors of the file that the target names.
     pub needs_vectors: bool,
 }
@@ -224,6 +227,7 @@ impl Facts {
             most_pieces: None,
             published: false,
             start: None,
+            new_heads: false,
             needs_vectors: false,
         }
     }

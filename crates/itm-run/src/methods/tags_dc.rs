@@ -69,6 +69,7 @@ impl Recipe for TagsDcConfig {
             sees: Sees::Regions,
             captions,
             start: ClosedForm::of(model.closed_form(), model.start_width(), TextForm::Words),
+            new_heads: self.loss.words(),
             ..Facts::new(Course { updates: train.updates, validation, ..course })
         })
     }

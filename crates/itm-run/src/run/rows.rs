@@ -50,7 +50,8 @@ fn check(config: &Config, row: &str, facts: &Facts, source: &Source) -> Result<(
 
 fn plan(config: &Config, row: &str, facts: &Facts, source: &Source, seed: u64) -> Plan {
     let target = &config.target;
-    let ready = facts.published || facts.start.is_some() || config.from(row).is_some();
+    let good = facts.published || facts.start.is_some() || config.from(row).is_some();
+    let ready = good && !facts.new_heads;
     Plan {
         course: facts.course,
         start: if ready { Start::Ready } else { Start::Random },

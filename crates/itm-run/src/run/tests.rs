@@ -12,6 +12,7 @@ use crate::methods::{ClosedForm, Sees};
 use crate::pictures::View;
 use crate::split::Split;
 use crate::tests;
+use crate::train::Start as Begin;
 
 fn run() -> Run {
     let (config, source) = tests::small_scenes([120, 4, 4]); // a batch of each row
@@ -206,4 +207,13 @@ fn more_devices_than_parts_are_refused() {
     let want = "--backend: expected 1 device, because a step of this row is on one, got 2";
     assert!(refused.ends_with(want), "{refused}");
     fne(4).model("Full", 0).unwrap();
+}
+
+/// Weights that are good already are kept if no epoch is better, but not beside heads that begin at random: their words would come from heads
+/// that have learnt nothing.
+#[test]
+fn a_start_with_new_heads_is_not_kept() {
+    let run = tests::small_run("tags-dc-scenes");
+    let starts = ["TAGS", "TAGS-DC", "w/ paper's filter"].map(|row| run.plan(row, 0).start);
+    assert_eq!(starts, [Begin::Ready, Begin::Random, Begin::Random]);
 }
