@@ -189,6 +189,7 @@ fn config(size: Size) -> TagsDcConfig {
             initializer_range: 0.02,
             start: StartFrom::Random,
             cca: None,
+            prior: None,
             published: None,
         },
         captions: None,
