@@ -1,6 +1,6 @@
 //! A table as text: built once, formatted by `html`, `markdown` and `terminal`.
 
-use crate::format::or_none;
+use crate::format::{NONE, or_none};
 
 /// Named lines, and the columns beside their names.
 #[derive(Clone, Debug)]
@@ -82,6 +82,16 @@ impl Table {
         Self { note: note.into(), ..self }
     }
 
+    /// The table without the lines that have no value in any column.
+    #[must_use]
+    pub fn filled(mut self) -> Self {
+        let filled = |k: usize| self.columns.iter().any(|column| column.cells[k].text != NONE);
+        let filled: Vec<bool> = (0..self.lines.len()).map(filled).collect();
+        retain(&mut self.lines, &filled);
+        self.columns.iter_mut().for_each(|column| retain(&mut column.cells, &filled));
+        self
+    }
+
     /// Adds a column of text, with one cell for each line in order.
     ///
     /// # Panics
@@ -138,6 +148,12 @@ impl Table {
     }
 }
 
+/// Keeps the items at the places of `kept`.
+fn retain<T>(items: &mut Vec<T>, kept: &[bool]) {
+    let mut kept = kept.iter();
+    items.retain(|_| kept.next().is_some_and(|&kept| kept));
+}
+
 impl Column {
     /// Puts the column under a head shared with its neighbours; `short` is this head if a head is one text.
     pub fn under(&mut self, group: &'static str, short: &'static str) -> &mut Self {
@@ -172,6 +188,19 @@ mod tests {
         let mut table = Table::new("", "", ["a", "b", "c"].map(|name| (name, Role::Other)));
         let column = table.best("x", values, points);
         (0..3).filter(|&k| column.cells[k].best).collect()
+    }
+
+    #[test]
+    fn a_line_without_a_value_goes() {
+        let mut table = Table::new("", "", ["a", "b", "c"].map(|name| (name, Role::Other)));
+        table.best("x", [None, None, Some(2.0)], points);
+        table.best("y", [Some(1.0), None, Some(3.0)], points);
+        let table = table.filled();
+        assert_eq!(table.lines.iter().map(|(name, _)| &name[..]).collect::<Vec<_>>(), ["a", "c"]);
+        let column =
+            |k: usize| table.columns[k].cells.iter().map(|cell| (&cell.text[..], cell.best));
+        assert_eq!(column(0).collect::<Vec<_>>(), [(NONE, false), ("2.0", false)]);
+        assert_eq!(column(1).collect::<Vec<_>>(), [("1.0", false), ("3.0", true)]);
     }
 
     #[test]

@@ -41,7 +41,7 @@ pub(crate) fn reproduce(
     stop::listen()?;
     train_rows(&experiment, &measures, &mut results)?;
     let of_all = results.report(&experiment, started.elapsed().as_secs_f64())?;
-    let sections = measures.iter().map(|measure| measure.section(&of_all));
+    let sections = measures.iter().map(|measure| Ok(measure.section(&of_all)?.filled()));
     let sections = sections.collect::<Result<Vec<_>>>()?;
     let folder = experiment.folder();
     fs::create_dir_all(&folder).map_err(Error::io(&folder))?;

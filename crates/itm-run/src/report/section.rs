@@ -25,6 +25,12 @@ impl Section {
         Self { title: title.into(), ..Self::default() }
     }
 
+    /// The section without lines of tables that have no value.
+    #[must_use]
+    pub(crate) fn filled(self) -> Self {
+        Self { tables: self.tables.into_iter().map(Table::filled).collect(), ..self }
+    }
+
     /// Adds the numbers of the rows of a report that have any, as [`add`](Self::add) does.
     ///
     /// # Errors

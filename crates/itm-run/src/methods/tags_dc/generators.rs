@@ -138,7 +138,7 @@ fn table(report: &Report, seen: &Seen, rows: &[&str]) -> Option<Table> {
     }
     let mut t = of_rows(report, "Generator and discriminator (Table 4)").noted(
         "Share of the sentences that the generator, above the column, makes from the test captions and the row scores below their captions; \
-         a tie counts against the row. Other seed: the generator and the row had other seeds. VSE-C's edits are in the table `Edited captions`. \
+         a tie counts against the row. Other seed: the generator and the row had other seeds. VSE-C's edits are in the table of edited captions. \
          Interval: bootstrap over images and seeds.",
     );
     let of = |generator: &str, row: &str, same: bool| {
