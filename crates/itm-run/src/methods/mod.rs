@@ -206,8 +206,8 @@ pub struct Facts {
     pub published: bool,
     /// The closed form that the weights begin with, if any.
     pub start: Option<ClosedForm>,
-    /// Whether heads that the report measures begin at random beside weights that are good already. Then the weights before the first step are
-    /// not kept, however good the recall of the others is.
+    /// Whether heads that the report measures begin at random beside good weights. Then the weights before the first step are no candidate:
+    /// their recall may be the best, but these heads have learnt nothing.
     pub new_heads: bool,
     /// Whether word embeddings begin with the vectors of the file that the target names.
     pub needs_vectors: bool,

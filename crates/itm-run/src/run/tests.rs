@@ -12,7 +12,6 @@ use crate::methods::{ClosedForm, Sees};
 use crate::pictures::View;
 use crate::split::Split;
 use crate::tests;
-use crate::train::Start as Begin;
 
 fn run() -> Run {
     let (config, source) = tests::small_scenes([120, 4, 4]); // a batch of each row
@@ -213,7 +212,8 @@ fn more_devices_than_parts_are_refused() {
 /// that have learnt nothing.
 #[test]
 fn a_start_with_new_heads_is_not_kept() {
+    use crate::train::Start::{Random, Ready};
     let run = tests::small_run("tags-dc-scenes");
     let starts = ["TAGS", "TAGS-DC", "w/ paper's filter"].map(|row| run.plan(row, 0).start);
-    assert_eq!(starts, [Begin::Ready, Begin::Random, Begin::Random]);
+    assert_eq!(starts, [Ready, Random, Random]);
 }

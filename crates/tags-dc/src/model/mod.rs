@@ -211,8 +211,7 @@ impl Uniter {
         noise: Noise,
     ) -> Joint {
         let layout = Layout::new(texts, &regions.counts, images, None);
-        let prior = self.priors(texts, regions, images);
-        Joint { prior, ..self.encode(layout, texts, regions, noise) }
+        self.encode(layout, texts, regions, images, noise)
     }
 
     /// As [`join`](Self::join), but every position of the rows `positives` holds the second token, as in the released program (departure 4).
@@ -226,8 +225,7 @@ impl Uniter {
     ) -> Joint {
         let mut layout = Layout::new(texts, &regions.counts, images, None);
         positives.iter().for_each(|&row| layout.repeat_second_token(row, texts.width));
-        let prior = self.priors(texts, regions, images);
-        Joint { prior, ..self.encode(layout, texts, regions, noise) }
+        self.encode(layout, texts, regions, images, noise)
     }
 
     /// [`match_logits`](Self::match_logits) of texts beside images, without noise. The batch has `width` positions, or as many as its longest
@@ -258,12 +256,14 @@ impl Uniter {
         layout: Layout,
         texts: &TokenBatch,
         regions: &EmbeddedRegions,
+        images: &[usize],
         noise: Noise,
     ) -> Joint {
         let x = layout.gather(self.bert.embed(texts, Noise::Off), regions);
         let x = self.bert.dropout.forward(x, noise.part(0)); // [b, s, d]
         let states = self.bert.encode(x, &layout.keys, noise);
-        Joint { states, tokens: layout.tokens, keys: layout.keys, prior: None }
+        let prior = self.priors(texts, regions, images);
+        Joint { states, tokens: layout.tokens, keys: layout.keys, prior }
     }
 
     /// p of texts beside images, `[b]`.

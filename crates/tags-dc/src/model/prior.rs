@@ -8,6 +8,7 @@ use itm_core::{Error, Result};
 use itm_kernels::{Linear, embedding, matmul};
 
 use super::RegionBatch;
+use super::start::first_columns;
 
 /// γ before the first step: of two pairs whose cosines differ by 0.1, the logits differ by 1.
 pub(super) const SCALE: f32 = 10.0;
@@ -48,37 +49,18 @@ impl Prior {
     /// # Errors
     /// If a map has another shape, or a value is not finite.
     pub(super) fn new(start: &Start, features: usize, device: &Device) -> Result<Self> {
-        let (k, d) = (start.dims(), start.text.bias.len());
-        let first = |values: &[f32]| -> Vec<f32> {
-            values.chunks(d.max(1)).flat_map(|row| &row[..k]).copied().collect()
-        };
-        let [image, text] = [&start.image, &start.text];
-        if k == 0 || image.bias.len() != d || image.weight.len() != features * d {
-            let expected = format!("{features} inputs, and as many outputs as the map of words");
-            let got = format!("{} values and {} biases", image.weight.len(), image.bias.len());
-            return Err(Error::invalid("map of regions", expected, got));
+        let k = start.dims();
+        if k == 0 {
+            return Err(Error::invalid("maps of CCA", "at least one column of CCA", 0));
         }
-        let all = [&image.weight, &image.bias, &text.weight, &text.bias];
-        if let Some(value) = all.into_iter().flatten().find(|x| !x.is_finite()) {
-            return Err(Error::invalid("maps of CCA", "finite values", value));
-        }
-        let param = |values: &[f32]| -> Param<Tensor<1>> {
-            Param::from_tensor(Tensor::from_data(
-                TensorData::new(values.to_vec(), [values.len()]),
-                device,
-            ))
-        };
-        let table = |values: Vec<f32>| -> Param<Tensor<2>> {
-            let rows = values.len() / k;
-            Param::from_tensor(Tensor::from_data(TensorData::new(values, [rows, k]), device))
-        };
-        Ok(Self {
-            image: Linear::new(table(first(&image.weight)), param(&image.bias[..k])),
-            words: table(first(&text.weight)),
-            bias: param(&text.bias[..k]),
-            scale: param(&[SCALE]),
-            known: text.weight.chunks(d).map(|row| row.iter().any(|&x| x != 0.0)).collect(),
-        })
+        let [image, text] = [&start.image, &start.text].map(|map| first_columns(map, k));
+        let rows = text.weight.len() / k;
+        let (weight, bias) = image.parameters("map of regions", [features, k], device)?;
+        let image = Linear::new(weight, bias);
+        let known = text.weight.chunks(k).map(|row| row.iter().any(|&x| x != 0.0)).collect();
+        let (words, bias) = text.parameters("map of words", [rows, k], device)?;
+        let scale = Param::from_tensor(Tensor::from_floats([SCALE], device));
+        Ok(Self { image, words, bias, scale, known })
     }
 
     /// The mapped mean of each image's regions at unit length, `[images, k]`.
@@ -211,10 +193,22 @@ mod tests {
         let device = Device::flex();
         let line =
             |start: Start, features| Prior::new(&start, features, &device).unwrap_err().to_string();
-        let want = "map of regions: expected 2 inputs, and as many outputs as the map of words";
-        assert_eq!(line(start(), 2), format!("{want}, got 12 values and 4 biases"));
-        let mut broken = start();
-        broken.text.weight[9] = f32::INFINITY;
-        assert_eq!(line(broken, 3), "maps of CCA: expected finite values, got inf");
+        assert_eq!(
+            line(start(), 2),
+            "map of regions: expected 2 inputs and 2 outputs, got 3 and 2"
+        );
+        let changed = |change: &dyn Fn(&mut Start)| {
+            let mut start = start();
+            change(&mut start);
+            line(start, 3)
+        };
+        let words = changed(&|start| start.text.weight[9] = f32::INFINITY);
+        assert!(words.starts_with("map of words") && words.ends_with("got inf"), "{words}");
+        let narrow = changed(&|start| {
+            (start.text.bias, start.text.weight) = (vec![0.1], vec![0.5; 6]);
+        });
+        assert_eq!(narrow, "map of words: expected 3 inputs and 2 outputs, got 6 and 1");
+        let none = changed(&|start| start.image.bias.fill(0.0));
+        assert_eq!(none, "maps of CCA: expected at least one column of CCA, got 0");
     }
 }

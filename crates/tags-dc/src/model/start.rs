@@ -74,7 +74,7 @@ impl Uniter {
 }
 
 /// The map without its last columns, if it has more than `width` of them.
-fn first_columns(map: &LinearMap, width: usize) -> LinearMap {
+pub(super) fn first_columns(map: &LinearMap, width: usize) -> LinearMap {
     let columns = map.bias.len();
     if columns <= width {
         return map.clone();
