@@ -7,11 +7,11 @@ use itm_core::start::Start;
 use itm_core::{Error, Result};
 use itm_kernels::{Linear, embedding, matmul};
 
-use super::RegionBatch;
-use super::start::first_columns;
+use super::start::{first_columns, parameter};
+use super::{RegionBatch, Uniter};
 
 /// γ before the first step: of two pairs whose cosines differ by 0.1, the logits differ by 1.
-pub(super) const SCALE: f32 = 10.0;
+const SCALE: f32 = 10.0;
 
 /// The cosine between an image and a text as closed-form CCA maps them, in a logit.
 ///
@@ -48,7 +48,7 @@ impl Prior {
     ///
     /// # Errors
     /// If a map has another shape, or a value is not finite.
-    pub(super) fn new(start: &Start, features: usize, device: &Device) -> Result<Self> {
+    fn new(start: &Start, features: usize, device: &Device) -> Result<Self> {
         let k = start.dims();
         if k == 0 {
             return Err(Error::invalid("maps of CCA", "at least one column of CCA", 0));
@@ -107,6 +107,25 @@ impl Prior {
     }
 }
 
+impl Uniter {
+    /// The model with CCA's cosine in its match logit, and nothing else there: `w` begins as 0, and `b` as −γ/2, so that a cosine of 0.5 is a
+    /// probability of 0.5. Otherwise nearly all probabilities would be 1, where a hinge has no gradient.
+    ///
+    /// Before the first step the model scores as closed-form CCA of the mean of the regions, with the mean of the word vectors
+    /// ([`Start::of_words`]).
+    ///
+    /// # Errors
+    /// If a map is of another shape, or a value is not finite.
+    pub fn with_prior(mut self, start: &Start) -> Result<Self> {
+        let device = self.rank.weight.val().device();
+        self.prior = Some(Prior::new(start, self.shape.features, &device)?);
+        let zeros = vec![0.0; self.shape.text.width];
+        (self.rank.weight, self.rank.bias) =
+            (parameter(zeros, &self.rank.weight), parameter(vec![-SCALE / 2.0], &self.rank.bias));
+        Ok(self)
+    }
+}
+
 #[cfg(test)]
 #[cfg(feature = "flex")]
 mod tests {
@@ -115,7 +134,7 @@ mod tests {
     use itm_core::start::LinearMap;
     use itm_kernels::Noise;
 
-    use super::super::{Uniter, UniterScores, UniterShape};
+    use super::super::{UniterScores, UniterShape};
     use super::*;
 
     const D: usize = 4;

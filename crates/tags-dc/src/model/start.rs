@@ -6,8 +6,7 @@ use itm_core::start::{LinearMap, Start};
 use itm_core::{Error, Result, host};
 use itm_kernels::{LayerNorm, TransformerBlock};
 
-use super::prior::SCALE;
-use super::{Prior, Uniter};
+use super::Uniter;
 
 /// How much of its random direction a word keeps beside CCA's direction. Otherwise all words that say nothing about images would be one
 /// vector, and nothing could tell them apart where they are masked.
@@ -50,25 +49,6 @@ impl Uniter {
         (self.regions.features.weight, self.regions.features.bias) = (weight, bias);
         self.regions.box_norm = scaled(self.regions.box_norm);
         self.bert.blocks = self.bert.blocks.into_iter().map(keys_as_queries).collect();
-        Ok(self)
-    }
-}
-
-impl Uniter {
-    /// The model with CCA's cosine in its match logit, and nothing else there: `w` begins as 0, and `b` as −γ/2, so that a cosine of 0.5 is a
-    /// probability of 0.5. Otherwise nearly all probabilities would be 1, where a hinge has no gradient.
-    ///
-    /// Before the first step the model scores as closed-form CCA of the mean of the regions, with the mean of the word vectors
-    /// ([`Start::of_words`]).
-    ///
-    /// # Errors
-    /// If a map is of another shape, or a value is not finite.
-    pub fn with_prior(mut self, start: &Start) -> Result<Self> {
-        let device = self.rank.weight.val().device();
-        self.prior = Some(Prior::new(start, self.shape.features, &device)?);
-        let zeros = vec![0.0; self.shape.text.width];
-        (self.rank.weight, self.rank.bias) =
-            (parameter(zeros, &self.rank.weight), parameter(vec![-SCALE / 2.0], &self.rank.bias));
         Ok(self)
     }
 }
@@ -117,7 +97,10 @@ fn unit(vector: &[f32]) -> Vec<f32> {
 }
 
 /// A new parameter with these values and the shape of `of`.
-fn parameter<const D: usize>(values: Vec<f32>, of: &Param<Tensor<D>>) -> Param<Tensor<D>> {
+pub(super) fn parameter<const D: usize>(
+    values: Vec<f32>,
+    of: &Param<Tensor<D>>,
+) -> Param<Tensor<D>> {
     let (shape, device) = (of.val().dims(), of.val().device());
     Param::from_tensor(Tensor::from_data(TensorData::new(values, shape), &device))
 }
