@@ -81,11 +81,6 @@ impl Relevance {
         }
     }
 
-    /// Whether a caption is true of an image, as a function of the ids in a batch; audits take this function. It panics as [`contains`](Self::contains).
-    pub fn by_id(&self) -> impl Fn(i64, i64) -> bool {
-        |image, caption| self.contains(image as usize, caption as usize)
-    }
-
     /// Number of images.
     pub fn images(&self) -> usize {
         self.texts_of_image.len()
@@ -151,7 +146,6 @@ mod tests {
         assert_eq!(r.texts_of(0), [0, 2]);
         assert_eq!(r.images_of(2), [0, 1]);
         assert!(r.contains(1, 2) && !r.contains(1, 0));
-        assert!(r.by_id()(1, 2) && !r.by_id()(1, 0));
         assert_eq!(r.len(), 3);
     }
 }

@@ -51,6 +51,14 @@ fn most_to_remember(method: &str) -> &'static [&'static str] {
     }
 }
 
+/// Text of a target's file, and what stands there instead: CCA's cosine as a term of the logit is one more part of the state.
+fn changes(method: &str) -> &'static [(&'static str, &'static str)] {
+    match method {
+        "tags-dc" => &[("[model]\n", "[model]\nprior = \"cca\"\n")],
+        _ => &[],
+    }
+}
+
 /// The training of a killed process. Without the environment variable of its folder, it does nothing.
 #[test]
 fn child() {
@@ -58,13 +66,13 @@ fn child() {
     let life = Life::new(std::env::var(POINT).ok(), folder.with_extension("saved"));
     let [method, last] = [METHOD, ROW].map(|name| std::env::var(name).unwrap());
     let target = format!("{method}-scenes");
-    let phases = phases(&tests::small_target(&target, &[]).0, &last);
+    let phases = phases(&tests::small_target(&target, changes(&method)).0, &last);
     let mut from: Option<PathBuf> = None;
     for (number, row) in phases.iter().enumerate() {
         let folder = phase(&folder, number);
         fs::create_dir_all(&folder).unwrap();
         life.begin(number);
-        let run = tests::small_run_in(&target, &folder);
+        let run = tests::small_run_in(&target, changes(&method), &folder);
         let mut model = run.model(row, 0).unwrap();
         let mut method = MortalMethod::new(model.method, life.clone());
         let disk = MortalDisk::new(life.clone());

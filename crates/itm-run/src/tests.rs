@@ -80,13 +80,17 @@ const SMALL: [(&str, &str); 19] = [
 
 /// A target on Scenes that trains in a second.
 pub(crate) fn small_run(target: &str) -> Run {
-    let (config, source) = small_target(target, &[]);
+    small_run_with(target, &[])
+}
+
+fn small_run_with(target: &str, changes: &[(&str, &str)]) -> Run {
+    let (config, source) = small_target(target, changes);
     Run::new(config, source, vec![Device::flex()]).unwrap()
 }
 
-/// The same with a new folder, or with the folder of a process that was killed.
-pub(crate) fn small_run_in(target: &str, folder: &Path) -> Run {
-    let mut run = small_run(target);
+/// The same with a new folder, or with the folder of a process that was killed, and with some text of the file replaced.
+pub(crate) fn small_run_in(target: &str, changes: &[(&str, &str)], folder: &Path) -> Run {
+    let mut run = small_run_with(target, changes);
     let identity = Identity {
         target: run.config.name.clone(),
         config_sha256: run.config.sha256.clone(),

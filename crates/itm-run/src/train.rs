@@ -342,11 +342,10 @@ impl Training<'_, '_> {
         at.step += 1;
         at.since_log.add(&done);
         if let (Some(truth), Some(negatives)) = (truth, &done.negatives) {
-            let truth = truth.by_id();
-            let draws = Draws::of(negatives, &truth);
+            let draws = Draws::of(negatives, truth);
             at.draws.add(&draws);
             at.epoch_draws.add(&draws);
-            at.epoch_candidates.add(&Candidates::of(negatives, &truth));
+            at.epoch_candidates.add(&Candidates::of(negatives, truth));
         }
         if at.step.is_multiple_of(self.plan.log_steps) {
             log.write(&std::mem::take(&mut at.since_log).line(epoch, at.step))?;

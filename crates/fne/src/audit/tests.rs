@@ -1,11 +1,12 @@
+use itm_core::Relevance;
 use itm_core::audit::{AnchorSide, Candidates, Draws, PairIds};
 
 use super::*;
 use crate::statistics::Moments;
 
 /// Caption 10 belongs to image 1, caption 20 to image 2, and so on. Caption 20 is true of image 1 too.
-fn truth(image: i64, caption: i64) -> bool {
-    image == caption / 10 || (image, caption) == (1, 20)
+fn truth() -> Relevance {
+    Relevance::new(41, vec![vec![], vec![10, 20], vec![20], vec![30], vec![40]])
 }
 
 /// One anchor per direction: image 1 or its caption. The candidates are of images 1 to 4; the second is drawn.
@@ -49,27 +50,27 @@ fn observed(count: u64) -> [NegativeSet; 2] {
 /// so the caption has no false negative. 0.62434 / 1.42380 = 0.43850, 0.38980 / 1.98494 = 0.19638.
 #[test]
 fn golden_shares_of_the_presets() {
-    let draws = Draws::of(&observed(201), &truth);
+    let draws = Draws::of(&observed(201), &truth());
     assert_eq!((draws.anchors, draws.others_anchors, draws.drawn), (2.0, 2.0, 1.0));
     let [official, paper] = PRESETS.map(|(name, _)| draws.others[name]);
     assert!((official - 0.438_50).abs() < 1e-5, "{official}");
     assert!((paper - 0.196_38).abs() < 1e-5, "{paper}");
     let shares = draws.shares().unwrap();
     assert!((shares.uniform - 1.0 / 6.0).abs() < 1e-12 && shares.hardest == 0.5, "{shares:?}");
-    let early = Draws::of(&observed(200), &truth);
+    let early = Draws::of(&observed(200), &truth());
     assert!(early.others.is_empty() && early.others_anchors == 0.0, "no posterior at n⁺ = 200");
 }
 
 /// The candidates above the cut 0.6, as soon as there is a posterior. One of the two flagged candidates is true.
 #[test]
 fn candidates_survive_the_cut_and_have_their_ratio() {
-    let found = Candidates::of(&observed(201), &truth);
+    let found = Candidates::of(&observed(201), &truth());
     assert_eq!((found.count(), found.base_rate()), (4, Some(0.25)));
     // P(0.7) = 0.94 and P(0.65) = 0.45 in both directions: one candidate of each is above 0.5, and one of the two is true.
     let detection = found.detection(1e-4, 0.5).unwrap();
     assert_eq!((detection.precision, detection.recall), (Some(0.5), Some(1.0)));
     assert_eq!(found.detection(1e-4, 0.4).unwrap().flagged, 1.0);
-    assert_eq!(Candidates::of(&observed(200), &truth).count(), 0);
+    assert_eq!(Candidates::of(&observed(200), &truth()).count(), 0);
 }
 
 /// The hardest candidate of an audit is the candidate that the row "w/o FNE" takes.

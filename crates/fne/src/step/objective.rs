@@ -298,7 +298,6 @@ impl Fne {
         let truth =
             self.truth.as_ref().filter(|_| self.config.sampler.exclude == Exclude::Truth)?;
         let (b, n) = (batch.image_ids.len(), ids.len());
-        let holds = truth.by_id();
         let matches = |k: usize| {
             let (i, j) = (k / n, k % n);
             let written = ids[j] != crate::NEVER;
@@ -306,7 +305,8 @@ impl Fne {
                 AnchorSide::Image => (batch.image_ids[i], captions[j]),
                 AnchorSide::Text => (ids[j], batch.caption_ids[i]),
             };
-            batch.image_ids[i] == ids[j] || written && holds(image, caption)
+            batch.image_ids[i] == ids[j]
+                || written && truth.contains(image as usize, caption as usize)
         };
         Some((0..b * n).map(matches).collect())
     }

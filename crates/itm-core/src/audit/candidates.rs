@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::NegativeSet;
+use crate::Relevance;
 
 /// Bins of the ratio: 0.05 wide over −40 … 40, the ends open.
 const BINS: usize = 1600;
@@ -50,7 +51,7 @@ pub struct Detection {
 
 impl Candidates {
     /// The candidates of a step, both directions.
-    pub fn of(negatives: &[NegativeSet; 2], truth: &impl Fn(i64, i64) -> bool) -> Self {
+    pub fn of(negatives: &[NegativeSet; 2], truth: &Relevance) -> Self {
         let mut sum = Self::default();
         negatives.iter().for_each(|side| sum.add(&side.candidates(truth)));
         sum

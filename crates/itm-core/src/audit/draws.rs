@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::NegativeSet;
+use crate::Relevance;
 
 /// Drawn negatives against the truth; sums over anchors, so that steps add up.
 ///
@@ -49,7 +50,7 @@ pub struct Shares {
 
 impl Draws {
     /// The sums of a step, both directions.
-    pub fn of(negatives: &[NegativeSet; 2], truth: &impl Fn(i64, i64) -> bool) -> Self {
+    pub fn of(negatives: &[NegativeSet; 2], truth: &Relevance) -> Self {
         let mut sum = Self::default();
         negatives.iter().for_each(|side| sum.add(&side.draws(truth)));
         sum

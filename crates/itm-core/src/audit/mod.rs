@@ -1,10 +1,12 @@
 //! Compares the negatives of a training step with the ground truth: pure functions over what a step reports.
 //!
-//! These functions need data with a known truth (the built-in scenes). `truth(image, caption)` says whether a caption is
-//! true of an image. Only the caller of a step has the truth: a method never sees it.
+//! These functions need data with a known truth (the built-in scenes): a [`Relevance`] of the images and captions that the
+//! numbers of a step stand for. Only the caller of a step has the truth: a method never sees it.
 
 mod candidates;
 mod draws;
+
+use crate::Relevance;
 
 pub use candidates::{Candidates, Detection, ReliabilityBin};
 pub use draws::{Draws, Shares};
@@ -107,7 +109,6 @@ impl NegativeSet {
         self.excluded[i * self.candidates.len() + j]
     }
 
-    /// Whether candidate `j` matches anchor `i`; an unwritten row matches nothing.
     /// The fields are public, so the parts may have any sizes.
     fn check(&self) {
         let (b, n) = (self.anchors.len(), self.candidates.len());
@@ -120,36 +121,77 @@ impl NegativeSet {
         assert!(most < Some(b * n).max(Some(1)), "a log-ratio of score {most:?} of {}", b * n);
     }
 
-    pub(crate) fn is_true(&self, i: usize, j: usize, truth: &impl Fn(i64, i64) -> bool) -> bool {
-        self.candidates[j].is_some_and(|c| match self.side {
-            AnchorSide::Image => truth(self.anchors[i].image, c.caption),
-            AnchorSide::Text => truth(c.image, self.anchors[i].caption),
+    /// Whether candidate `j` matches anchor `i`; an unwritten row matches nothing.
+    fn is_true(&self, i: usize, j: usize, truth: &Relevance) -> bool {
+        let anchor = self.anchors[i];
+        self.candidates[j].is_some_and(|candidate| {
+            let (image, caption) = match self.side {
+                AnchorSide::Image => (anchor.image, candidate.caption),
+                AnchorSide::Text => (candidate.image, anchor.caption),
+            };
+            truth.contains(image as usize, caption as usize)
         })
     }
 
     /// Sums over the anchors of this direction: for the negatives that the step used, for uniformly drawn ones, for the most
     /// violating candidates and for the other ways to draw.
     ///
+    /// ```text
+    /// sum = b · mean over rows i of  Σ_j w_ij · true_ij / Σ_j w_ij      j over the candidates that are not masked
+    /// ```
+    ///
+    /// with the weights w of a way to draw. A row without weight is left out of the mean.
+    ///
     /// # Panics
-    /// If the parts do not fit together.
-    pub fn draws(&self, truth: &impl Fn(i64, i64) -> bool) -> Draws {
-        let anchors = self.anchors.len() as f64;
-        let sum = |weights: &[f32]| anchors * self.expected_true_share(weights, truth);
+    /// If the parts do not fit together, a weight is NaN, or the truth has no such image or text.
+    pub fn draws(&self, truth: &Relevance) -> Draws {
+        self.check();
+        let (b, n) = (self.anchors.len(), self.candidates.len());
+        let anchors = b as f64;
+        let is_true: Vec<bool> = (0..b)
+            .flat_map(|i| (0..n).map(move |j| (i, j)))
+            .map(|(i, j)| self.is_true(i, j, truth))
+            .collect();
+        let sum = |weights: &[f32]| anchors * self.true_share(weights, &is_true);
+        let hardest = self.hardest().into_iter().enumerate().map(|(i, j)| i * n + j);
+        let hardest =
+            hardest.filter(|&k| !self.excluded[k]).map(|k| f64::from(u8::from(is_true[k])));
         Draws {
             anchors,
             drawn: sum(&self.weights),
-            uniform: sum(&vec![1.0; self.scores.len()]),
-            hardest: anchors * self.hardest_true_share(truth),
+            uniform: sum(&vec![1.0; b * n]),
+            hardest: anchors * mean(hardest).unwrap_or(0.0),
             others: self.others.iter().map(|(name, w)| ((*name).to_owned(), sum(w))).collect(),
             others_anchors: if self.others.is_empty() { 0.0 } else { anchors },
         }
     }
 
+    /// Expected share of true candidates under a draw by `weights`, `[b, n]`.
+    fn true_share(&self, weights: &[f32], is_true: &[bool]) -> f64 {
+        assert_eq!(weights.len(), self.scores.len(), "one weight per score");
+        let n = self.candidates.len();
+        let share = |i: usize| {
+            let (mut all, mut of_true) = (0.0, 0.0);
+            for k in i * n..(i + 1) * n {
+                // Most weights of a draw are 0: they are not worth an addition.
+                if weights[k] == 0.0 {
+                    continue;
+                }
+                assert!(!weights[k].is_nan(), "weights, got NaN");
+                let weight = if self.excluded[k] { 0.0 } else { f64::from(weights[k]) };
+                all += weight;
+                of_true += if is_true[k] { weight } else { 0.0 };
+            }
+            (all > 0.0).then(|| of_true / all)
+        };
+        mean((0..self.anchors.len()).filter_map(share)).unwrap_or(0.0)
+    }
+
     /// The candidates that a posterior must separate, each with its truth.
     ///
     /// # Panics
-    /// If the parts do not fit together, or a log-ratio is NaN.
-    pub fn candidates(&self, truth: &impl Fn(i64, i64) -> bool) -> Candidates {
+    /// If the parts do not fit together, a log-ratio is NaN, or the truth has no such image or text.
+    pub fn candidates(&self, truth: &Relevance) -> Candidates {
         let n = self.candidates.len();
         self.check();
         let mut candidates = Candidates::default();
@@ -157,40 +199,6 @@ impl NegativeSet {
             candidates.push(log_ratio, self.is_true(k / n, k % n, truth));
         }
         candidates
-    }
-
-    /// Expected share of true candidates under a draw by `weights`, `[b, n]`.
-    ///
-    /// ```text
-    /// share = mean over rows i of  Σ_j w_ij · true_ij / Σ_j w_ij      j over the candidates that are not masked
-    /// ```
-    ///
-    /// A row without weight is left out.
-    ///
-    /// # Panics
-    /// If there is not one weight per score, a weight is NaN, or the parts do not fit together.
-    pub fn expected_true_share(&self, weights: &[f32], truth: &impl Fn(i64, i64) -> bool) -> f64 {
-        assert_eq!(weights.len(), self.scores.len(), "one weight per score");
-        let n = self.candidates.len();
-        self.check();
-        assert!(!weights.iter().any(|w| w.is_nan()), "weights, got NaN");
-        let share = |i: usize| {
-            let (mut all, mut of_true) = (0.0, 0.0);
-            for j in (0..n).filter(|&j| !self.excluded(i, j)) {
-                let weight = f64::from(weights[i * n + j]);
-                all += weight;
-                of_true += if self.is_true(i, j, truth) { weight } else { 0.0 };
-            }
-            (all > 0.0).then(|| of_true / all)
-        };
-        mean((0..self.anchors.len()).filter_map(share)).unwrap_or(0.0)
-    }
-
-    /// Share of rows whose most violating candidate is true, among rows where it is not masked.
-    fn hardest_true_share(&self, truth: &impl Fn(i64, i64) -> bool) -> f64 {
-        let hardest = self.hardest();
-        let kept = hardest.iter().enumerate().filter(|&(i, &j)| !self.excluded(i, j));
-        mean(kept.map(|(i, &j)| f64::from(u8::from(self.is_true(i, j, truth))))).unwrap_or(0.0)
     }
 
     /// For each anchor, the first candidate with the largest hinge `[γ + s − s⁺]₊`; the hinge of a masked candidate counts
@@ -225,8 +233,8 @@ mod tests {
     use super::*;
 
     /// Captions 10, 20 and 30 belong to images 1, 2 and 3; caption 30 is true of image 1, too.
-    fn truth(image: i64, caption: i64) -> bool {
-        image == caption / 10 || (image, caption) == (1, 30)
+    fn truth() -> Relevance {
+        Relevance::new(31, vec![vec![], vec![10, 30], vec![20], vec![30]])
     }
 
     fn negatives() -> NegativeSet {
@@ -251,7 +259,7 @@ mod tests {
         // Hinges at γ = 0.2: row 1 takes 30 (0.1). Row 2 has none active: column 0, not true.
         let o = negatives();
         assert_eq!(o.hardest(), [2, 0]);
-        let Draws { anchors, drawn, uniform, hardest, others, others_anchors } = o.draws(&truth);
+        let Draws { anchors, drawn, uniform, hardest, others, others_anchors } = o.draws(&truth());
         assert_eq!((anchors, drawn, hardest), (2.0, 1.0, 1.0));
         assert!((uniform - 1.0 / 3.0).abs() < 1e-12);
         assert_eq!((others["other"], others_anchors), (0.75, 2.0)); // row 1: 3 of 4; row 2: none
@@ -261,22 +269,24 @@ mod tests {
         weak.margin = 0.7;
         assert_eq!(weak.hardest(), [2, 2], "0.7 + 0.3 > 0.9");
         let masked = [1.0, 0.0, 0.0, 0.0, /* image 2 */ 1.0, 0.0, 0.0, 0.0];
-        assert_eq!(o.expected_true_share(&masked, &truth), 0.0, "a masked choice is no draw");
+        let masked = NegativeSet { weights: masked.into(), ..o.clone() };
+        assert_eq!(masked.draws(&truth()).drawn, 0.0, "a masked choice is no draw");
         let mut plain = o;
         plain.others.clear();
-        assert_eq!(plain.draws(&truth).others_anchors, 0.0);
+        assert_eq!(plain.draws(&truth()).others_anchors, 0.0);
     }
 
     /// By hand. Row 1: caption 30, the true one, weighs 3 of 1 + 3 + 2; the masked column's 100 do not count. Row 2 has
     /// weight only on its masked column and is left out; with 5 on a false candidate the mean is the mean of 0.5 and 0.
     #[test]
     fn golden_expected_share() {
-        let o = negatives();
-        let mut weights = [100.0, 1.0, 3.0, 2.0, /* image 2 */ 0.0, 7.0, 0.0, 0.0];
-        assert_eq!(o.expected_true_share(&weights, &truth), 0.5);
-        weights[4] = 5.0;
-        assert_eq!(o.expected_true_share(&weights, &truth), 0.25);
-        assert_eq!(o.expected_true_share(&[0.0; 8], &truth), 0.0);
+        let mut o = negatives();
+        o.weights = vec![100.0, 1.0, 3.0, 2.0, /* image 2 */ 0.0, 7.0, 0.0, 0.0];
+        assert_eq!(o.draws(&truth()).drawn, 2.0 * 0.5);
+        o.weights[4] = 5.0;
+        assert_eq!(o.draws(&truth()).drawn, 2.0 * 0.25);
+        o.weights.fill(0.0);
+        assert_eq!(o.draws(&truth()).drawn, 0.0);
     }
 
     /// The same pairs seen from the other side.
@@ -284,20 +294,20 @@ mod tests {
     fn texts_as_anchors_ask_for_their_own_caption() {
         let mut o = negatives();
         o.side = AnchorSide::Text;
-        assert!(!o.is_true(0, 2, &truth), "caption 10 is not true of image 3");
+        assert!(!o.is_true(0, 2, &truth()), "caption 10 is not true of image 3");
         o.anchors[0] = PairIds { image: 3, caption: 30 };
-        assert!(o.is_true(0, 0, &truth), "caption 30 is true of image 1");
-        assert!(!o.is_true(0, 3, &truth), "an unwritten row matches nothing");
+        assert!(o.is_true(0, 0, &truth()), "caption 30 is true of image 1");
+        assert!(!o.is_true(0, 3, &truth()), "an unwritten row matches nothing");
     }
 
     /// Captions 30 (true of image 1) and 10 (false of image 2) have a ratio: any posterior tells them apart.
     #[test]
     fn candidates_are_counted_by_their_truth() {
-        let candidates = negatives().candidates(&truth);
+        let candidates = negatives().candidates(&truth());
         assert_eq!((candidates.count(), candidates.auc()), (2, Some(1.0)));
         let mut turned = negatives();
         turned.log_ratios = vec![(2, -0.5), (4, 1.5)];
-        assert_eq!(turned.candidates(&truth).auc(), Some(0.0));
+        assert_eq!(turned.candidates(&truth()).auc(), Some(0.0));
     }
 
     /// Pairs 0 and 1 are of one image. Each direction has its anchors in rows.

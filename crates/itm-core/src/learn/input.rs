@@ -280,7 +280,9 @@ impl<'a> Rows<'a> {
     pub fn of(items: &Items<'a>, captions: &[usize]) -> Self {
         let images: Vec<usize> = captions.iter().map(|&c| items.pairs.image_of(c)).collect();
         let features = match items.images {
-            ImageItems::Features(all) => images.iter().flat_map(|&i| all.row(i)).copied().collect(),
+            ImageItems::Features(all) => {
+                images.iter().map(|&i| all.row(i)).collect::<Vec<_>>().concat()
+            }
             ImageItems::Regions(_) => vec![],
             #[cfg(feature = "images")]
             ImageItems::Pictures(_) => vec![],

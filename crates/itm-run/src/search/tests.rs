@@ -178,7 +178,7 @@ fn two_models_are_joined_by_captions() {
 fn a_finished_run_is_searched() {
     let dir = tempfile::tempdir().unwrap();
     let folder = dir.path().join("run");
-    let run = small_run_in("fne-scenes", &folder);
+    let run = small_run_in("fne-scenes", &[], &folder);
     run.train("Full", 0, |_, _| ()).unwrap();
     let captions = run.source.dataset.test.captions.clone();
     drop(run);
@@ -197,7 +197,7 @@ fn a_finished_run_is_searched() {
     let searcher = open(&out, "cpu", &configs()).unwrap();
     assert_eq!(searcher.index().pictures().len(), 4);
     assert!(out.join("pictures").join(&searcher.index().pictures()[0].path).is_file());
-    let run = small_run_in("fne-scenes", &folder);
+    let run = small_run_in("fne-scenes", &[], &folder);
     let model = run.trained("Full", 0).unwrap();
     let scores = run.scores(&model, Split::Test).unwrap();
     for (k, caption) in captions.iter().enumerate() {

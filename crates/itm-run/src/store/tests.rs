@@ -144,7 +144,7 @@ fn shards_cover_all_texts_once() {
 #[test]
 fn the_scores_of_a_trained_row_are_kept() {
     let folder = tempfile::tempdir().unwrap();
-    let run = tests::small_run_in("tags-dc-scenes", &folder.path().join("all"));
+    let run = tests::small_run_in("tags-dc-scenes", &[], &folder.path().join("all"));
     let row = run.config.rows().next().unwrap().to_owned();
     let (model, _) = run.train(&row, 0, |_, _| {}).unwrap();
     let scores = run.scores(&model, Split::Test).unwrap().matrix().unwrap();

@@ -279,7 +279,7 @@ fn negatives_are_audited() {
         (config.loss.warmup_epochs, config.loss.warmup_loss) = (1, warmup);
         let mut naaf = naaf(&config);
         let step = with_batch(&[0, 1, 2], |batch| naaf.step(batch, 0, Observe::Negatives)).unwrap();
-        Draws::of(&step.negatives.unwrap(), &truth.by_id())
+        Draws::of(&step.negatives.unwrap(), &truth)
     };
     let masked = drawn(true, WarmupLoss::Sum);
     assert_eq!(

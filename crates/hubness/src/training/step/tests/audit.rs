@@ -1,5 +1,6 @@
 //! What a step reports about its negatives.
 
+use itm_core::Relevance;
 use itm_core::audit::{Draws, NegativeSet};
 
 use super::*;
@@ -48,11 +49,18 @@ fn weights_and_hardest_are_those_of_the_loss() {
     }
 }
 
+/// Each caption is true of its own image alone.
+fn truth() -> Relevance {
+    let mut texts = vec![vec![]; 6];
+    let captions = data().image_ids.into_iter().zip(0..);
+    captions.for_each(|(image, caption)| texts[image as usize].push(caption));
+    Relevance::new(8, texts)
+}
+
 /// Pairs 0 and 1 belong to one image. Unless masked, they are negatives of each other, and false negatives.
 #[test]
 fn siblings_are_false_negatives_unless_they_are_masked() {
-    let data = data();
-    let truth = |image: i64, caption: i64| data.image_ids[caption as usize] == image;
+    let truth = truth();
     for objective in [Objective::Sum, Objective::Hal, Objective::HalAaaiLocal] {
         let mut config = tiny(objective);
         let (_, sides) = observed(&config, &[0, 1, 2]);
@@ -61,8 +69,8 @@ fn siblings_are_false_negatives_unless_they_are_masked() {
             let uniform = side.draws(&truth).uniform; // summed over three anchors
             assert!((uniform - 1.0).abs() < 1e-12);
             // By weight: the sibling's share of the pull, over the anchors that have any pull.
-            let weighted = side.expected_true_share(&side.weights, &truth);
-            assert!((0.0..=1.0).contains(&weighted));
+            let weighted = side.draws(&truth).drawn;
+            assert!((0.0..=3.0).contains(&weighted));
         }
         config.loss.mask_same_image = true;
         let (_, sides) = observed(&config, &[0, 1, 2]);
@@ -79,8 +87,7 @@ fn siblings_are_false_negatives_unless_they_are_masked() {
 /// A step reports its negatives only if it is observed. The false ones among them are counted by their weights.
 #[test]
 fn a_step_tells_its_negatives_if_asked() {
-    let (data, config) = (data(), tiny(Objective::Hal));
-    let truth = |image: i64, caption: i64| data.image_ids[caption as usize] == image;
+    let (truth, config) = (truth(), tiny(Objective::Hal));
     let step = |observe| with_batch(&[0, 1, 2], |b| hal(&config).step(b, 0, observe)).unwrap();
     let told = step(Observe::Negatives);
     let sides = told.negatives.clone().unwrap();
