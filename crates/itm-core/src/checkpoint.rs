@@ -10,7 +10,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 use burn::module::Module;
-use safetensors::tensor::{Dtype, SafeTensors, TensorView};
+use safetensors::tensor::{Dtype, Metadata, SafeTensors, TensorView};
 
 use crate::files::read;
 use crate::{Error, Result, host, parameters};
@@ -89,6 +89,9 @@ impl CheckpointWriter {
 pub struct CheckpointReader {
     path: PathBuf,
     bytes: Vec<u8>,
+    /// Where the values start.
+    start: usize,
+    metadata: Metadata,
     /// Entries that were read.
     asked: RefCell<BTreeSet<String>>,
 }
@@ -100,45 +103,31 @@ impl CheckpointReader {
     /// If the file is missing, truncated, or of another kind.
     pub fn open(path: &Path, kind: &str) -> Result<Self> {
         let bytes = read(path, u64::MAX)?;
-        let reader = Self { path: path.to_path_buf(), bytes, asked: RefCell::default() };
-        let (_, about) =
-            SafeTensors::read_metadata(&reader.bytes).map_err(|e| reader.broken(&e))?;
-        let found = about.metadata().as_ref().and_then(|m| m.get("format").cloned());
+        let (header, metadata) = SafeTensors::read_metadata(&bytes)
+            .map_err(|e| Error::invalid(path.display(), "a whole checkpoint", e))?;
+        let found = metadata.metadata().as_ref().and_then(|m| m.get("format").cloned());
         if found.as_deref() != Some(kind) {
             let found = found.unwrap_or_else(|| "no format".to_string());
             return Err(Error::invalid(path.display(), kind, found));
         }
-        reader.tensors()?;
-        Ok(reader)
-    }
-
-    fn broken(&self, e: &dyn std::fmt::Display) -> Error {
-        Error::invalid(self.path.display(), "a whole checkpoint", e)
-    }
-
-    fn tensors(&self) -> Result<SafeTensors<'_>> {
-        SafeTensors::deserialize(&self.bytes).map_err(|e| self.broken(&e))
+        let start = header + size_of::<u64>(); // `read_metadata` checked that the values fill the rest of the file
+        Ok(Self { path: path.to_path_buf(), bytes, start, metadata, asked: RefCell::default() })
     }
 
     fn bytes_of(&self, name: &str, dtype: Dtype, shape: &[usize]) -> Result<Vec<u8>> {
         self.asked.borrow_mut().insert(name.to_owned());
-        let place = || format!("{}: {name}", self.path.display());
-        let tensors = self.tensors()?;
         let wanted = format!("{dtype:?} {shape:?}");
-        let view = tensors.tensor(name).map_err(|_| Error::invalid(place(), &wanted, "nothing"))?;
-        if view.dtype() != dtype || view.shape() != shape {
-            let got = format!("{:?} {:?}", view.dtype(), view.shape());
-            return Err(Error::invalid(place(), wanted, got));
+        let info = self.metadata.info(name).ok_or_else(|| self.refuse(name, &wanted, "nothing"))?;
+        if info.dtype != dtype || info.shape != shape {
+            return Err(self.refuse(name, wanted, format!("{:?} {:?}", info.dtype, info.shape)));
         }
-        Ok(view.data().to_vec())
+        let (from, to) = info.data_offsets;
+        Ok(self.bytes[self.start..][from..to].to_vec())
     }
 
     /// Whether there is such an entry.
-    ///
-    /// # Errors
-    /// If the file is damaged.
-    pub fn has(&self, name: &str) -> Result<bool> {
-        Ok(self.tensors()?.tensor(name).is_ok())
+    pub fn has(&self, name: &str) -> bool {
+        self.metadata.info(name).is_some()
     }
 
     /// The values of an entry.
@@ -181,11 +170,9 @@ impl CheckpointReader {
     /// # Errors
     /// Names the first such entry in alphabetical order.
     pub fn nothing_else(&self) -> Result<()> {
-        let (tensors, asked) = (self.tensors()?, self.asked.borrow());
-        let mut names = tensors.names();
-        names.sort_unstable();
-        match names.into_iter().find(|name| !asked.contains(*name)) {
-            Some(name) => Err(self.refuse(name, "only entries of the model", "a foreign entry")),
+        let asked = self.asked.borrow();
+        match self.metadata.offset_keys().into_iter().filter(|name| !asked.contains(name)).min() {
+            Some(name) => Err(self.refuse(&name, "only entries of the model", "a foreign entry")),
             None => Ok(()),
         }
     }

@@ -48,14 +48,14 @@ impl TagsDc {
             let own = self.model().clone();
             file.module(
                 module,
-                match file.has(&format!("{module}.discrimination.weight"))? {
+                match file.has(&format!("{module}.discrimination.weight")) {
                     true => own.with_word_heads(),
                     false => own.without_word_heads(),
                 },
             )
         };
         let weights = model(MODULE)?;
-        if file.has(&format!("{GENERATOR}.rank.weight"))? {
+        if file.has(&format!("{GENERATOR}.rank.weight")) {
             model(GENERATOR)?; // the generator of that row, which this row does not use
         }
         file.nothing_else()?;
