@@ -34,9 +34,9 @@ pub fn draw(weights: &[f32], columns: usize, seed: u64) -> Result<Vec<usize>> {
     let rows = weights.chunks_exact(columns).enumerate();
     rows.map(|(i, row)| {
         let valid = |w: &f32| (*w >= 0.0) & (*w < f32::INFINITY);
-        let refused = |row: &[f32]| row.iter().position(|w| !valid(w));
-        let all_valid = row.iter().fold(true, |all, w| all & valid(w)); // no branch per weight
-        if let Some(j) = if all_valid { None } else { refused(row) } {
+        // A fold has no branch for each weight, as `all` has.
+        if !row.iter().fold(true, |all, w| all & valid(w)) {
+            let j = row.iter().take_while(|w| valid(w)).count();
             let place = format!("weight of row {i}, column {j}");
             return Err(Error::invalid(place, "a finite number of at least 0", row[j]));
         }

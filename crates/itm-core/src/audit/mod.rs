@@ -148,10 +148,7 @@ impl NegativeSet {
         self.check();
         let (b, n) = (self.anchors.len(), self.candidates.len());
         let anchors = b as f64;
-        let is_true: Vec<bool> = (0..b)
-            .flat_map(|i| (0..n).map(move |j| (i, j)))
-            .map(|(i, j)| self.is_true(i, j, truth))
-            .collect();
+        let is_true: Vec<bool> = (0..b * n).map(|k| self.is_true(k / n, k % n, truth)).collect();
         let sum = |weights: &[f32]| anchors * self.true_share(weights, &is_true);
         let hardest = self.hardest().into_iter().enumerate().map(|(i, j)| i * n + j);
         let hardest =
