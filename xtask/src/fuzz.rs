@@ -22,6 +22,7 @@ pub(crate) struct Fuzz {
 impl Fuzz {
     /// Builds all targets, and runs them. What libFuzzer found stays in `target/fuzz`: inputs that reached something new, by which a later
     /// run goes on, its log, and the input of a failure.
+    #[allow(clippy::print_stdout)] // the counts are the result
     pub(crate) fn run(&self) -> Result<ExitCode> {
         let fuzz = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz");
         let mut known = vec![];
