@@ -24,7 +24,8 @@ impl Fuzz {
     /// run goes on, its log, and the input of a failure.
     #[allow(clippy::print_stdout)] // the counts are the result
     pub(crate) fn run(&self) -> Result<ExitCode> {
-        let fuzz = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz");
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("no workspace")?;
+        let fuzz = root.join("fuzz");
         let mut known = vec![];
         for entry in fs::read_dir(fuzz.join("fuzz_targets")).context("fuzz")? {
             known.extend(entry?.path().file_stem().map(|stem| stem.to_string_lossy().into_owned()));
@@ -39,13 +40,11 @@ impl Fuzz {
             cargo.current_dir(&fuzz).args([command, "--release", "--features", "itm-run"]);
             cargo
         };
-        ensure!(
-            in_fuzz("build").status().context("cargo")?.success(),
-            "the targets do not compile"
-        );
+        let built = in_fuzz("build").status().context("cargo")?;
+        ensure!(built.success(), "the targets do not compile");
         let mut failed = false;
         for name in known.iter().filter(asked) {
-            let made = fuzz.join("../target/fuzz").join(name);
+            let made = root.join("target/fuzz").join(name);
             let found = made.join("corpus");
             fs::create_dir_all(&found).with_context(|| found.display().to_string())?;
             let log = made.join("log");

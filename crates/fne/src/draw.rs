@@ -111,7 +111,7 @@ mod tests {
         }
         assert_eq!(pick(&[1.0, 0.0], 1.0), Some(0), "never past the last positive weight");
         let mut long = [0.0; 40];
-        [3, 17, 39].map(|j| long[j] = 1.0);
+        [3, 17, 39].into_iter().for_each(|j| long[j] = 1.0);
         assert_eq!([0.1, 0.5, 0.9].map(|u| pick(&long, u)), [Some(3), Some(17), Some(39)]);
     }
 
