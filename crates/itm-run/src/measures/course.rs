@@ -23,6 +23,8 @@ struct Curve {
     loss: Vec<Point>,
     /// rSum on the validation split: `(epochs done, rSum)`.
     validation_rsum: Vec<Point>,
+    /// [`Line::Validation`]'s `among`: the rSum is not that of a row without epochs, which ranks all images.
+    among: Option<usize>,
 }
 
 impl Measure for Courses {
@@ -37,9 +39,10 @@ impl Measure for Courses {
         let all = |seeds: &[&Curve]| Some(seeds.iter().map(|curve| (*curve).clone()).collect());
         let curves = self.0.rows(report, all);
         let trained = report.rows.iter().any(|row| !row.measured.per_seed.is_empty());
+        let among = curves.iter().flatten().flatten().find_map(|curve: &Curve| curve.among);
         Ok(Section {
-            figures: course(report, &curves),
-            tables: trained.then(|| seeds(report)).into_iter().collect(),
+            figures: course(report, &curves, among),
+            tables: trained.then(|| seeds(report, among)).into_iter().collect(),
             ..Section::new("Training")
         })
     }
@@ -52,8 +55,9 @@ impl Curve {
         for line in log {
             match *line {
                 Line::Train { step, loss, .. } => curve.loss.push((epochs(step), loss)),
-                Line::Validation { step, rsum, .. } => {
+                Line::Validation { step, rsum, among, .. } => {
                     curve.validation_rsum.push((epochs(step), rsum));
+                    curve.among = among;
                 }
                 Line::Draws { .. } => {}
             }
@@ -75,8 +79,9 @@ pub(crate) fn numbers(log: &[Line], epoch_steps: usize) -> BTreeMap<String, Vec<
     all
 }
 
-/// Loss and recall over epochs: a thin line per seed, a thick one for their mean, a level for a row without epochs.
-fn course(report: &Report, curves: &[Option<Vec<Curve>>]) -> Vec<Figure> {
+/// Loss and recall over epochs: a thin line per seed, a thick one for their mean, a level for a row without epochs. With `among`, such a
+/// row has no level, because its validation is another measure.
+fn course(report: &Report, curves: &[Option<Vec<Curve>>], among: Option<usize>) -> Vec<Figure> {
     let rows: Vec<_> = coloured(report)
         .into_iter()
         .zip(curves)
@@ -94,14 +99,16 @@ fn course(report: &Report, curves: &[Option<Vec<Curve>>]) -> Vec<Figure> {
     };
     let untrained = rows.iter().filter(|(_, _, curves)| curves.is_empty());
     let levels: Vec<_> = untrained
+        .filter(|_| among.is_none())
         .filter_map(|(row, ink, _)| Some((*row, *ink, row.measured.validation_rsum?)))
         .collect();
     let at: Vec<_> = levels.iter().map(|&(_, ink, at)| (ink, at)).collect();
     let loss =
         courses(format!("Training loss{seeds}"), ["epochs", "mean loss"], &lines(|c| &c.loss), &[]);
+    let rsum = validation(among);
     let mut recall = courses(
         format!("Recall on the validation split{seeds}"),
-        ["epochs", "validation rSum"],
+        ["epochs", &rsum],
         &lines(|c| &c.validation_rsum),
         &at,
     );
@@ -122,8 +129,15 @@ pub(crate) fn mean(curves: &[Vec<Point>]) -> Vec<Point> {
     at.into_values().filter_map(full).collect()
 }
 
+/// What validation measures.
+fn validation(among: Option<usize>) -> String {
+    among.map_or("validation rSum".into(), |n| {
+        format!("validation: R@1 + R@5 + R@10, each text among {n} images")
+    })
+}
+
 /// Every seed's rSum, and the checkpoint that validation chose.
-fn seeds(report: &Report) -> Table {
+fn seeds(report: &Report, among: Option<usize>) -> Table {
     let measured = || report.rows.iter().map(|r| &r.measured);
     let mut t = of_rows(report, "Seeds").noted(
         "Test rSum of the checkpoint with the best validation rSum; the test split chooses nothing. \
@@ -133,7 +147,9 @@ fn seeds(report: &Report) -> Table {
         let of = measured().map(|m| Some(m.per_seed.iter().find(|s| s.seed == *seed)?.rsum));
         t.numbers(format!("seed {seed}"), of, points);
     }
-    t.numbers("validation rSum", measured().map(|m| m.validation_rsum), points);
+    let trained =
+        measured().map(|m| m.validation_rsum.filter(|_| among.is_none() || !m.per_seed.is_empty()));
+    t.numbers(validation(among), trained, points);
     let epochs = measured().map(|m| {
         let all: Vec<_> =
             m.per_seed.iter().filter_map(|s| Some(s.best_epoch?.to_string())).collect();
@@ -157,6 +173,7 @@ mod tests {
         let of = |seed: &crate::report::SeedResult| Curve {
             loss: epochs().map(|e| (e, 0.4 + 0.006 * wobble(e, seed.seed as f64))).collect(),
             validation_rsum: epochs().map(|e| (e, 300.0 + wobble(e, seed.seed as f64))).collect(),
+            among: None,
         };
         (row.kind == RowKind::Trained).then(|| row.measured.per_seed.iter().map(of).collect())
     }
@@ -167,7 +184,7 @@ mod tests {
         let report = sample::report(24.3, -5.5, &[1, 2]);
         let curves: Vec<_> =
             report.rows.iter().enumerate().map(|(k, row)| sample_curves(k, row)).collect();
-        let [loss, recall] = &course(&report, &curves)[..] else { panic!("two figures") };
+        let [loss, recall] = &course(&report, &curves, None)[..] else { panic!("two figures") };
         let lines = |figure: &Figure, of: &str| {
             let svg = figure.svg.clone().into_string();
             let lines = svg.split('<').filter(|e| e.starts_with("polyline")).map(str::to_owned);
@@ -177,6 +194,13 @@ mod tests {
         assert_eq!([lines(loss, "--s7"), lines(recall, "--s7")], [0, 1], "CCA");
         assert_eq!((loss.legend.len(), recall.legend.len()), (4, 5));
         assert!(loss.svg.clone().into_string().contains(">\nmean loss\n"));
+        let [_, recall] = &course(&report, &curves, Some(50))[..] else { panic!("two figures") };
+        assert_eq!(
+            [lines(recall, "--s0"), lines(recall, "--s7")],
+            [3, 0],
+            "CCA has another measure"
+        );
+        assert_eq!(recall.legend.len(), 4);
     }
 
     #[test]

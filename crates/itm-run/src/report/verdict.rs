@@ -36,11 +36,11 @@ impl Verdict {
 pub(super) enum Outcome {
     /// Above every named row, and each interval excludes zero.
     Above,
-    /// Above or level with every named row, but not surely above each.
+    /// Surely below no named row, but not surely above each.
     Unsure,
-    /// A row of the claim was not run, and the claim's row is below none of the others.
+    /// A row of the claim was not run, and the claim's row is surely below none of the others.
     Incomplete,
-    /// Below at least one row.
+    /// Below at least one row, and the interval excludes zero.
     Below,
 }
 
@@ -112,10 +112,10 @@ fn compare<'a>(report: &'a Report, minus: &'a str) -> Against<'a> {
     };
     let ci95 = paired.and_then(|c| c.ci95);
     let sure = ci95.is_some_and(|[lo, hi]| lo > 0.0 || hi < 0.0);
-    let outcome = match (difference > 0.0, difference < 0.0, sure) {
-        (true, _, true) => Outcome::Above,
-        (_, true, _) => Outcome::Below,
-        _ => Outcome::Unsure,
+    let outcome = match sure {
+        true if difference > 0.0 => Outcome::Above,
+        true => Outcome::Below,
+        false => Outcome::Unsure,
     };
     let mut detail: Vec<String> = Vec::new();
     detail.extend(ci95.map(|ci| format!("95 % interval {}", interval(ci))));
@@ -185,14 +185,14 @@ mod tests {
     }
 
     #[test]
-    fn a_small_lead_is_not_a_win() {
+    fn a_difference_within_the_noise_decides_nothing() {
         let v = of(&report(1.2, 24.3, &[1, 2, 3]));
         assert_eq!(v.outcome, Outcome::Unsure);
         let what = "is above w/o FNE by 1.2 (95 % interval −1.8 to 4.2; ";
         assert!(v.text.contains(what), "{}", v.text);
         assert!(v.text.contains("; within the noise)."), "{}", v.text);
         assert_eq!(of(&report(0.0, 24.3, &[1, 2])).outcome, Outcome::Unsure);
-        assert_eq!(of(&report(-1.2, 24.3, &[1, 2])).outcome, Outcome::Below);
+        assert_eq!(of(&report(-1.2, 24.3, &[1, 2])).outcome, Outcome::Unsure);
     }
 
     #[test]
