@@ -20,7 +20,7 @@ pub(crate) struct Fuzz {
 }
 
 impl Fuzz {
-    /// Builds all targets, and runs them. What libFuzzer found stays in `target/fuzz`: inputs that reached something new, by which a later
+    /// Builds the targets, and runs them. What libFuzzer found stays in `target/fuzz`: inputs that reached something new, by which a later
     /// run goes on, its log, and the input of a failure.
     #[allow(clippy::print_stdout)] // the counts are the result
     pub(crate) fn run(&self) -> Result<ExitCode> {
@@ -35,21 +35,24 @@ impl Fuzz {
             bail!("--targets: expected some of {}, got `{unknown}`", known.join(", "));
         }
         let asked = |name: &&String| self.targets.is_empty() || self.targets.contains(name);
-        let in_fuzz = |command: &str| {
-            let mut cargo = Command::new(cargo());
-            cargo.current_dir(&fuzz).args([command, "--release", "--features", "itm-run"]);
-            cargo
-        };
-        let built = in_fuzz("build").status().context("cargo")?;
-        ensure!(built.success(), "the targets do not compile");
+        let mut build = Command::new(cargo());
+        build.current_dir(&fuzz).args(["build", "--release", "--features", "itm-run"]);
+        for name in &self.targets {
+            build.args(["--bin", name]);
+        }
+        ensure!(build.status().context("cargo")?.success(), "the targets do not compile");
+        let host =
+            Command::new("rustc").args(["--print", "host-tuple"]).output().context("rustc")?;
+        let host = String::from_utf8_lossy(&host.stdout).trim().to_owned();
+        let release = root.join("target/fuzz").join(host).join("release");
         let mut failed = false;
         for name in known.iter().filter(asked) {
             let made = root.join("target/fuzz").join(name);
             let found = made.join("corpus");
             fs::create_dir_all(&found).with_context(|| found.display().to_string())?;
             let log = made.join("log");
-            let status = in_fuzz("run")
-                .args(["--quiet", "--bin", name, "--"])
+            let program = release.join(name);
+            let status = Command::new(&program)
                 .args([&found, &fuzz.join("corpus").join(name)])
                 .arg(format!("-artifact_prefix={}/", made.display()))
                 .arg(format!("-max_total_time={}", self.seconds))
@@ -61,7 +64,7 @@ impl Fuzz {
                 ])
                 .stderr(File::create(&log).with_context(|| log.display().to_string())?)
                 .status()
-                .context("cargo")?;
+                .with_context(|| program.display().to_string())?;
             let text = fs::read(&log).with_context(|| log.display().to_string())?;
             println!("{name}: {}", summary(&String::from_utf8_lossy(&text)));
             if !status.success() {
