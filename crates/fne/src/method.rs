@@ -95,6 +95,7 @@ impl Method for Fne {
         let seen = statistics(state)?;
         saved.nothing_else()?;
         (self.learner, self.momentum, self.bank) = (learner, momentum, bank);
+        self.keep_states(0);
         self.statistics.restore(seen);
         Ok(())
     }
@@ -107,8 +108,13 @@ impl Method for Fne {
         model.nothing_else()?;
         let seen = statistics(&state)?;
         (self.learner, self.momentum) = (self.learner.begun(online), momentum);
+        self.keep_states(0);
         self.statistics.restore(seen);
         Ok(())
+    }
+
+    fn keep_states(&self, bytes: u64) {
+        self.online().keep_states(bytes);
     }
 
     /// By the current statistics, if they hold enough pairs.

@@ -86,6 +86,7 @@ fn child() {
             inputs: &mut model.inputs,
             checkpoints: &checkpoints,
             from: from.as_deref(),
+            states: 0,
         };
         let progress = training.run(&folder.join("log.jsonl"), |_| {}).unwrap();
         life.point("training: end");

@@ -113,6 +113,12 @@ impl Room {
         }
     }
 
+    /// Half of what is left for each of `trainings` such trainings at a time; 0 if that is not known.
+    pub(crate) fn spare(self, memory: &Memory, trainings: usize) -> u64 {
+        let left = self.left().unwrap_or(0).saturating_sub(memory.of(trainings));
+        left / 2 / (trainings as u64).max(1)
+    }
+
     /// Whether so many bytes fit; whatever is not known fits.
     pub(crate) fn fits(self, needed: u64) -> bool {
         self.left().is_none_or(|left| needed <= left)
@@ -167,6 +173,9 @@ mod tests {
         assert_eq!((MEMORY.of(1), MEMORY.of(3)), (300 << 20, 900 << 20));
         assert_eq!(Memory { scores: 201 << 20, ..MEMORY }.of(1), 301 << 20);
         assert_eq!(Memory { kept: u64::MAX, ..MEMORY }.of(2), u64::MAX, "no overflow");
+        let spare = |limit, trainings| room(limit).spare(&MEMORY, trainings);
+        assert_eq!(spare(Limit::Available(1000 << 20), 2), 100 << 20);
+        assert_eq!([spare(Limit::Available(1000 << 20), 4), spare(Limit::Unknown, 1)], [0, 0]);
     }
 
     #[test]

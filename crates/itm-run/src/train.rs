@@ -247,6 +247,8 @@ pub(crate) struct Training<'a, 'd> {
     pub checkpoints: &'a Checkpoints,
     /// The checkpoint of another training whose weights this training begins with.
     pub from: Option<&'a Path>,
+    /// Bytes for states of pictures that no step changes.
+    pub states: u64,
 }
 
 impl Training<'_, '_> {
@@ -271,6 +273,7 @@ impl Training<'_, '_> {
                 Progress::default()
             }
         };
+        self.method.keep_states(self.states);
         let mut log = Log::open(checkpoints.disk(), log, at.log_bytes)?;
         checkpoints.prune::<Progress>(at.step as u64, KEPT)?; // what a kill left behind
         if plan.start == Start::Ready && at.best.is_none() {

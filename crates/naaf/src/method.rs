@@ -86,6 +86,7 @@ impl Method for Naaf {
         let learner = self.learner.restored(encoders, &saved, updates)?;
         saved.nothing_else()?;
         (self.learner, self.boundary) = (learner, boundary);
+        self.keep_states(0);
         Ok(())
     }
 
@@ -96,7 +97,14 @@ impl Method for Naaf {
         let boundary = boundary(&model)?;
         model.nothing_else()?;
         (self.learner, self.boundary) = (self.learner.begun(encoders), boundary);
+        self.keep_states(0);
         Ok(())
+    }
+
+    fn keep_states(&self, bytes: u64) {
+        if let Some(towers) = self.encoders().towers() {
+            towers.keep_states(bytes);
+        }
     }
 
     fn word_maps(&self, pairs: WordPairs) -> Result<Option<Vec<WordMaps>>> {

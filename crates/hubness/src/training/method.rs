@@ -106,6 +106,7 @@ impl Method for Hal {
         let captions = saved.state.i64s("bank.captions", n)?;
         saved.nothing_else()?;
         self.learner = learner;
+        self.keep_states(0);
         self.bank = MemoryBank::default();
         if n > 0 {
             self.bank.push(images, texts, &captions);
@@ -118,7 +119,12 @@ impl Method for Hal {
         let encoders = model.module("encoders", self.encoders().clone())?;
         model.nothing_else()?;
         self.learner = self.learner.begun(encoders);
+        self.keep_states(0);
         self.bank = MemoryBank::default();
         Ok(())
+    }
+
+    fn keep_states(&self, bytes: u64) {
+        self.encoders().keep_states(bytes);
     }
 }

@@ -41,6 +41,7 @@ pub use residual::{Residual, ResidualShape};
 pub use sentence::SentenceEncoder;
 pub(crate) use sentence::sentence_pool;
 pub use tokens::TokenBatch;
+pub(crate) use vit::EarlyStates;
 pub use vit::{Vit, VitForm, VitShape};
 pub use word_patches::{PatchGrid, Places, word_patches};
 

@@ -146,6 +146,15 @@ pub struct Vit {
     pub step: PositionStep,
 }
 
+/// The states of a [`Vit`] after its first blocks.
+#[derive(Debug, Clone)]
+pub(crate) struct EarlyStates {
+    /// `[b, 1 + n, d]`, before the last layer norm.
+    pub values: Tensor<3>,
+    /// The number of these blocks.
+    pub blocks: usize,
+}
+
 impl Vit {
     /// Draws class token and positions uniformly from ±0.02, and linear maps as [`Linear::seeded`]. The seed decides
     /// all values.
@@ -204,7 +213,12 @@ impl Vit {
     /// # Panics
     /// If there is no image, the channels differ, or an image holds no patch.
     pub fn forward(&self, images: Tensor<4>, noise: Noise) -> Tensor<3> {
-        self.norm.forward(self.states(images, self.blocks.len(), noise))
+        self.finished(self.begun(images, 0, noise), noise)
+    }
+
+    /// [`forward`](Self::forward) from the states after some blocks.
+    pub(crate) fn finished(&self, begun: EarlyStates, noise: Noise) -> Tensor<3> {
+        self.norm.forward(self.through(begun, self.blocks.len(), noise).values)
     }
 
     /// The first row of [`forward`](Self::forward) without noise, `[b, d]`: the class token. The last block computes only
@@ -213,15 +227,25 @@ impl Vit {
     /// # Panics
     /// As [`forward`](Self::forward).
     pub fn class_row(&self, images: Tensor<4>) -> Tensor<2> {
-        let Some((last, before)) = self.blocks.split_last() else {
-            return ImagePool::Class.pool(self.forward(images, Noise::Off));
-        };
-        let x = self.states(images, before.len(), Noise::Off);
-        self.norm.forward(last.first(x, None))
+        self.class_row_of(self.begun(images, 0, Noise::Off))
     }
 
-    /// The states after some blocks, before the last layer norm.
-    pub(super) fn states(&self, images: Tensor<4>, blocks: usize, noise: Noise) -> Tensor<3> {
+    /// [`class_row`](Self::class_row) from the states after some blocks.
+    pub(crate) fn class_row_of(&self, begun: EarlyStates) -> Tensor<2> {
+        match self.blocks.split_last() {
+            Some((last, before)) if begun.blocks <= before.len() => {
+                let x = self.through(begun, before.len(), Noise::Off).values;
+                self.norm.forward(last.first(x, None))
+            }
+            _ => ImagePool::Class.pool(self.finished(begun, Noise::Off)),
+        }
+    }
+
+    /// The states after the first blocks.
+    ///
+    /// # Panics
+    /// As [`forward`](Self::forward).
+    pub(crate) fn begun(&self, images: Tensor<4>, blocks: usize, noise: Noise) -> EarlyStates {
         let ([b, _, height, width], d) = (images.dims(), self.shape.width);
         let grid = [height / self.shape.patch, width / self.shape.patch];
         let pixels = self.unfold(images);
@@ -235,12 +259,18 @@ impl Vit {
         }
         let x = Tensor::cat(rows, 1) + self.positions_of(grid).unsqueeze();
         let x = self.pre_norm.iter().fold(x, |x, norm| norm.forward(x));
-        let mut x = self.dropout.forward(x, noise.part(0)); // [b, 1 + n, d]
-        for (block, part) in self.blocks[..blocks].iter().zip(1..) {
+        let values = self.dropout.forward(x, noise.part(0)); // [b, 1 + n, d]
+        self.through(EarlyStates { values, blocks: 0 }, blocks, noise)
+    }
+
+    /// The states after further blocks, up to a number of blocks in all.
+    fn through(&self, begun: EarlyStates, blocks: usize, noise: Noise) -> EarlyStates {
+        let EarlyStates { mut values, blocks: first } = begun;
+        for (block, part) in self.blocks[..blocks].iter().zip(1..).skip(first) {
             interrupt::check();
-            x = block.forward(x, None, noise.part(part));
+            values = block.forward(values, None, noise.part(part));
         }
-        x
+        EarlyStates { values, blocks }
     }
 
     /// The pixels of each patch as a row, `[b·n, channels · patch²]`, so that the patch convolution is one product.

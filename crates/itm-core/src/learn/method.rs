@@ -61,6 +61,11 @@ pub trait Method: Any {
         false
     }
 
+    /// Lets the method keep states of pictures that no step changes, in at most these bytes, so that they are made once:
+    /// [`Encoders::keep_states`](crate::towers::Encoders::keep_states). By default it keeps none, and none after [`load`](Self::load) and
+    /// [`start_from`](Self::start_from).
+    fn keep_states(&self, _bytes: u64) {}
+
     /// P(match | similarity) as the method has learnt it; `None` if the method does not learn it.
     fn posterior(&self) -> Option<MatchProbability> {
         None

@@ -3,14 +3,17 @@
 use std::borrow::Cow;
 
 use burn::module::Module;
-use burn::tensor::{Device, Tensor, TensorData};
-use itm_kernels::{Linear, Precision, normalize_rows};
+use burn::tensor::{Device, Tensor};
+use itm_kernels::{Linear, Noise, Precision, normalize_rows};
 
 use super::config::memory;
+use super::frozen::FrozenBlocks;
 use super::{
     ImageConfig, JointLayer, TowerDropout, VitConfig, Weights, WithReport, derive, started,
 };
-use crate::encoders::{DualEncoder, ImagePool, ImageTower, PatchGrid, Projection, Vit};
+use crate::encoders::{
+    DualEncoder, EarlyStates, ImagePool, ImageTower, PatchGrid, Projection, Vit,
+};
 use crate::learn::{Images, size_within};
 use crate::start::{InputStatistics, Start};
 use crate::weights::Hub;
@@ -88,6 +91,9 @@ pub struct ClipEncoder {
     /// Height and width of a picture, in pixels.
     #[module(skip)]
     pub size: usize,
+    /// The blocks that do not learn.
+    #[module(skip)]
+    pub(super) frozen: FrozenBlocks,
 }
 
 /// ViT, a mean over its rows, and perhaps a fully connected layer after it.
@@ -112,6 +118,9 @@ pub struct VitEncoder {
     /// Height and width of a picture, in pixels.
     #[module(skip)]
     pub size: usize,
+    /// The blocks that do not learn.
+    #[module(skip)]
+    pub(super) frozen: FrozenBlocks,
 }
 
 impl ImageEncoder {
@@ -140,7 +149,8 @@ impl ImageEncoder {
                 let memory = memory(config.gradient_checkpointing);
                 tower.vit.blocks.iter_mut().for_each(|block| block.memory = memory);
                 let size = model.shape.image.image[0];
-                return Ok((Self::Clip(ClipEncoder { tower, size }), Some(report)));
+                let frozen = FrozenBlocks::default();
+                return Ok((Self::Clip(ClipEncoder { tower, size, frozen }), Some(report)));
             }
             ImageConfig::Vit(config) => config,
         };
@@ -152,7 +162,8 @@ impl ImageEncoder {
             Linear::seeded(width, embed_dim, derive(seed, 6), device)
         });
         let VitConfig { pool, image_size: size, .. } = *config;
-        Ok((Self::Vit(VitEncoder { vit, projection, pool, unit: false, size }), report))
+        let frozen = FrozenBlocks::default();
+        Ok((Self::Vit(VitEncoder { vit, projection, pool, unit: false, size, frozen }), report))
     }
 
     /// The blocks with this precision, if there are any.
@@ -178,8 +189,8 @@ impl ImageEncoder {
             (Self::Vit(encoder), Images::Pixels { size, values }) => {
                 encoder.encode(size, values, dropout)
             }
-            (Self::Clip(ClipEncoder { tower, size: own }), Images::Pixels { size, values }) => {
-                normalize_rows(tower.rows(pixels(*own, size, values, &tower.vit)))
+            (Self::Clip(encoder), Images::Pixels { size, values }) => {
+                normalize_rows(encoder.tower.rows_after(encoder.begun(size, values)))
             }
             (Self::Features(_), images) => panic!("{} for an encoder of features", images.kind()),
             (Self::Vit(_) | Self::Clip(_), images) => {
@@ -200,8 +211,9 @@ impl ImageEncoder {
         let (states, patches) = match self {
             Self::Features(_) => panic!("patches of an encoder of features"),
             Self::Vit(encoder) => (encoder.states(size, values, dropout), &encoder.vit),
-            Self::Clip(ClipEncoder { tower, size: own }) => {
-                (tower.tokens(pixels(*own, size, values, &tower.vit)), &tower.vit)
+            Self::Clip(encoder) => {
+                let ClipEncoder { tower, .. } = encoder;
+                (tower.vit.finished(encoder.begun(size, values), Noise::Off), &tower.vit)
             }
         };
         let ([b, all, width], first) = (states.dims(), patches.shape.class_rows());
@@ -308,7 +320,9 @@ impl VitEncoder {
     /// # Panics
     /// If the pictures are of another size than the encoder's.
     pub(crate) fn states(&self, size: usize, values: &[f32], dropout: TowerDropout) -> Tensor<3> {
-        self.vit.forward(pixels(self.size, size, values, &self.vit), dropout.noise(3))
+        assert_size(self.size, size);
+        let noise = dropout.noise(3);
+        self.vit.finished(self.frozen.states(&self.vit, (size, values), noise), noise)
     }
 
     /// Rows in the joint space, not of unit length.
@@ -320,12 +334,19 @@ impl VitEncoder {
     }
 }
 
-/// Pictures on the device of an encoder.
-fn pixels(own: usize, size: usize, values: &[f32], vit: &Vit) -> Tensor<4> {
+impl ClipEncoder {
+    /// States of pictures after the blocks that do not learn.
+    ///
+    /// # Panics
+    /// If the pictures are of another size than the encoder's.
+    fn begun(&self, size: usize, values: &[f32]) -> EarlyStates {
+        assert_size(self.size, size);
+        self.frozen.states(&self.tower.vit, (size, values), Noise::Off)
+    }
+}
+
+fn assert_size(own: usize, size: usize) {
     assert_eq!(size, own, "pictures of {size} px for an encoder of {own}");
-    let shape = [values.len() / (3 * size * size), 3, size, size];
-    let device = vit.positions.val().device();
-    Tensor::from_data(TensorData::new(values.to_vec(), shape), &device)
 }
 
 /// Refuses a number of values other than `expected`.

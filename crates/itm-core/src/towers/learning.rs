@@ -4,6 +4,7 @@ use burn::module::Module;
 use itm_kernels::{AdamOptions, DecayRule, TransformerBlock};
 use serde::{Deserialize, Serialize};
 
+use super::frozen::FrozenBlocks;
 use super::{
     Encoders, ImageConfig, ImageEncoder, JointLayer, LoraConfig, ModelConfig, TextConfig,
     TextEncoder,
@@ -39,6 +40,11 @@ impl LearningParts {
     /// Whether all parameters learn.
     pub fn is_all(&self) -> bool {
         *self == Self::All
+    }
+
+    /// Whether the first blocks may stay as they are, with nothing added.
+    pub fn freezes(&self) -> bool {
+        matches!(self, Self::Heads | Self::Last(_))
     }
 
     /// Refuses a part that the towers do not have. `key` names the option.
@@ -170,6 +176,7 @@ impl Encoders {
                 let whole = encoder.vit.clone();
                 encoder.vit = encoder.vit.no_grad();
                 parts.blocks(&mut encoder.vit.blocks, &whole.blocks);
+                encoder.frozen = FrozenBlocks::first(parts.first(whole.blocks.len()));
                 if last {
                     encoder.vit.norm = whole.norm;
                 }
@@ -179,6 +186,10 @@ impl Encoders {
                 let whole = encoder.tower.vit.clone();
                 encoder.tower.vit = encoder.tower.vit.no_grad();
                 parts.blocks(&mut encoder.tower.vit.blocks, &whole.blocks);
+                // Of CLIP's last block only the class row is computed.
+                let most =
+                    whole.blocks.len().saturating_sub(usize::from(encoder.tower.pool.is_none()));
+                encoder.frozen = FrozenBlocks::first(parts.first(whole.blocks.len()).min(most));
                 if last {
                     encoder.tower.vit.norm = whole.norm;
                 }

@@ -29,6 +29,7 @@
 
 mod config;
 mod embed;
+mod frozen;
 mod image;
 mod learning;
 mod lora;
@@ -193,6 +194,18 @@ impl Encoders {
     pub fn with_precision(self, precision: Precision) -> Self {
         let image = self.image.with_precision(precision);
         Self { image, text: self.text.with_precision(precision), ..self }
+    }
+
+    /// From now on keeps the states of pictures after the blocks that do not learn, in at most these bytes: the same picture does not pass
+    /// these blocks again. No number changes where a picture has the same states in any batch, as on the CPU. Clones share the states.
+    ///
+    /// Call it when pictures come again unchanged, `augment = "off"`. Call it again, with 0 for none, when a frozen block gets other weights.
+    pub fn keep_states(&self, bytes: u64) {
+        match &self.image {
+            ImageEncoder::Features(_) => {}
+            ImageEncoder::Vit(encoder) => encoder.frozen.keep(bytes),
+            ImageEncoder::Clip(encoder) => encoder.frozen.keep(bytes),
+        }
     }
 
     /// The encoders with the temperature of their loss bounded, as after each update.

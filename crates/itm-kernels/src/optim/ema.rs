@@ -17,7 +17,8 @@ use crate::ops::UpdateOps;
 /// ```
 ///
 /// On the CPU this is one pass, in place if nobody else holds the values of `target`: pass the module itself, not a
-/// clone. Parameters are matched by their order, so both modules must be built the same way.
+/// clone. Parameters are matched by their order, so both modules must be built the same way. If `online` is on a device with autodiff, its
+/// parameters without gradients do not change, so their averages keep their bits.
 ///
 /// # Panics
 /// If `m` is not in `[0, 1]`, or the modules differ in the number or shape of their parameters.
@@ -31,18 +32,22 @@ pub fn ema<M: Module>(target: M, online: &M, m: f64) -> M {
     target
 }
 
-/// Shapes and values in the order of the module.
-struct ParameterValues(VecDeque<(Vec<usize>, FloatTensor<Dispatch>)>);
+/// Shapes and values in the order of the module; no value of a parameter that does not change.
+struct ParameterValues(Values);
+
+type Values = VecDeque<(Vec<usize>, Option<FloatTensor<Dispatch>>)>;
 
 impl ModuleVisitor for ParameterValues {
     fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-        let value = param.val().inner();
-        self.0.push_back((value.dims().to_vec(), value.into_dispatch()));
+        let value = param.val();
+        let fixed = value.device().is_autodiff() && !value.is_require_grad();
+        let dims = value.dims().to_vec();
+        self.0.push_back((dims, (!fixed).then(|| value.inner().into_dispatch())));
     }
 }
 
 struct Towards {
-    online: VecDeque<(Vec<usize>, FloatTensor<Dispatch>)>,
+    online: Values,
     m: f64,
 }
 
@@ -51,6 +56,7 @@ impl Update for Towards {
         let (shape, online) = self.online.pop_front().expect("a parameter without a partner");
         let dims = target.dims();
         assert_eq!(dims.as_slice(), shape, "parameters of shape {dims:?} and {shape:?}");
+        let Some(online) = online else { return target };
         let target = <Dispatch as UpdateOps>::ema(target.into_dispatch(), online, self.m);
         Tensor::from_dispatch(target)
     }
@@ -101,6 +107,15 @@ mod tests {
         let target = ema(target, &online, 0.995);
         let bits = |t: Tensor<2>| t.into_data().iter::<f32>().map(f32::to_bits).collect::<Vec<_>>();
         assert_eq!(bits(target.weight.val()), bits(composed));
+    }
+
+    /// 0.995 θ + 0.005 θ is not always θ in f32.
+    #[test]
+    fn a_fixed_parameter_keeps_its_bits() {
+        let online = linear(1, &Device::flex().autodiff());
+        let fixed = online.clone().no_grad();
+        assert_ne!(values(&ema(online.valid(), &online, 0.995)), values(&online));
+        assert_eq!(values(&ema(online.valid(), &fixed, 0.995)), values(&online));
     }
 
     /// A target that requires gradients still requires them after the update.

@@ -38,7 +38,7 @@ impl Experiment {
         let protocol = own.unwrap_or(used.target.protocol);
         protocol.folds(&source.dataset.test.pairs).map_err(used.inside("test split"))?;
         used.points(&shown, &view)?;
-        let run = Run::new(with_precision(used, &view.rows, how)?, source, devices)?;
+        let mut run = Run::new(with_precision(used, &view.rows, how)?, source, devices)?;
         view.rows.iter().try_for_each(|row| run.check_row(row))?;
         let room = Room { resident: system::settled_memory_bytes(), limit: plan::limit(how) };
         let test = &run.source.dataset.test.pairs;
@@ -49,6 +49,10 @@ impl Experiment {
         let jobs = parallel::jobs(how, view.rows.len() * seeds as usize, fits)?;
         for (row, memory) in view.rows.iter().zip(&memory) {
             memory.map_or(Ok(()), |memory| memory.check(&format!("row.{row}"), jobs, room))?;
+        }
+        if how.backend == "cpu" {
+            run.states =
+                memory.iter().flatten().map(|memory| room.spare(memory, jobs)).min().unwrap_or(0);
         }
         Ok(Self {
             printed: Corrections::of(&target, &paper, &shown, &view)?,

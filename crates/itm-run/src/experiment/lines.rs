@@ -71,6 +71,12 @@ impl Experiment {
             let times = if jobs > 1 { format!(" for {jobs} at a time") } else { String::new() };
             Some(format!("{row}: {needed}{times}; {memory}"))
         }));
+        if self.run.states > 0 && self.rows().iter().any(|row| self.run.facts(row).keeps_states) {
+            let most = format::bytes(self.run.states);
+            lines.push(format!(
+                "pictures after blocks that do not learn: at most {most} a training"
+            ));
+        }
         lines.join(BELOW)
     }
 }

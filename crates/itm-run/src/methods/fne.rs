@@ -30,7 +30,7 @@ impl Recipe for FneConfig {
             most_devices: batch.div_ceil(micro_batch.max(1)),
             needs_truth: self.sampler.exclude == Exclude::Truth,
             precision: self.model.has_blocks().then_some(precision),
-            ..towers::facts(&self.model, facts)?
+            ..towers::facts(&self.model, &self.train.parts, facts)?
         })
     }
 

@@ -31,7 +31,7 @@ impl Recipe for HalConfig {
             at_once: (batch.min(self.train.micro_batch()), "train.micro_batch"),
             most_devices: batch.div_ceil(self.train.micro_batch().max(1)),
             precision: model.has_blocks().then_some(Precision::F32),
-            ..towers::facts(&model, facts)?
+            ..towers::facts(&model, &self.train.parts, facts)?
         })
     }
 

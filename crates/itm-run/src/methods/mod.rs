@@ -202,6 +202,8 @@ pub struct Facts {
     pub captions: Captions,
     /// The number of word pieces at which the text encoder cuts a caption.
     pub most_pieces: Option<usize>,
+    /// Whether the same pictures come again and again, and the first blocks of their encoder do not learn.
+    pub keeps_states: bool,
     /// Whether the weights begin as a published pair of towers, which can be evaluated as it is.
     pub published: bool,
     /// The closed form that the weights begin with, if any.
@@ -225,6 +227,7 @@ impl Facts {
             sees: Sees::Features,
             captions: Captions::Words(Marks::Off),
             most_pieces: None,
+            keeps_states: false,
             published: false,
             start: None,
             new_heads: false,

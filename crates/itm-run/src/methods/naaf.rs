@@ -32,7 +32,8 @@ impl Recipe for NaafConfig {
         let model = &self.model;
         let facts = Facts::new(Course::of_epochs(epochs, batch, LastBatch::Kept));
         if let Some(pair) = model.pair() {
-            return Ok(Facts { precision: Some(Precision::F32), ..towers::facts(&pair, facts)? });
+            let facts = towers::facts(&pair, &self.train.parts, facts)?;
+            return Ok(Facts { precision: Some(Precision::F32), ..facts });
         }
         Ok(Facts {
             sees: Sees::Regions,

@@ -3,18 +3,18 @@
 use itm_core::Result;
 use itm_core::start::{BagPooling, TextForm};
 use itm_core::text::Marks;
-use itm_core::towers::{BagConfig, ImageConfig, ModelConfig, TextConfig};
+use itm_core::towers::{BagConfig, ImageConfig, LearningParts, ModelConfig, TextConfig};
 
 use super::{ClosedForm, Facts};
 use crate::encoded::{Captions, Cleaning};
 use crate::inputs::Sees;
 use crate::pictures::View;
 
-/// The facts of a row with these towers; `facts` has the others.
+/// The facts of a row with these towers, of which `parts` learn; `facts` has the others.
 ///
 /// # Errors
 /// If published weights are missing or do not fit the configuration.
-pub(super) fn facts(model: &ModelConfig, facts: Facts) -> Result<Facts> {
+pub(super) fn facts(model: &ModelConfig, parts: &LearningParts, facts: Facts) -> Result<Facts> {
     model.check_weights()?;
     let (captions, most_pieces) = captions(&model.text)?;
     let pooling = match model.text {
@@ -28,7 +28,9 @@ pub(super) fn facts(model: &ModelConfig, facts: Facts) -> Result<Facts> {
         _ => false,
     };
     let sees = sees(&model.image)?;
-    Ok(Facts { sees, captions, most_pieces, published, start, ..facts })
+    let unchanged = matches!(sees, Sees::Pictures(View { augment: None, .. }));
+    let keeps_states = parts.freezes() && unchanged;
+    Ok(Facts { sees, captions, most_pieces, keeps_states, published, start, ..facts })
 }
 
 fn sees(image: &ImageConfig) -> Result<Sees> {

@@ -46,6 +46,8 @@ pub(crate) struct Run {
     pub(crate) devices: Vec<Device>,
     /// The folder; `None` before anything is written.
     pub(crate) dir: Option<RunDir>,
+    /// Bytes that a training may use for states of pictures that no step changes.
+    pub(crate) states: u64,
 }
 
 impl Run {
@@ -103,6 +105,7 @@ impl Run {
             starts,
             devices,
             dir,
+            states: 0,
         };
         if run.sees_only_regions() {
             run.source
@@ -163,8 +166,10 @@ impl Run {
         let (name, plan, mut watch) = (model.name(), model.plan, watch);
         let (method, inputs) = (&mut *model.method, &mut model.inputs);
         let (from, checkpoints) = (from.as_deref(), &checkpoints);
-        let training = Training { name: &name, plan: &plan, method, inputs, checkpoints, from };
-        let progress = training.run(&log, |event| watch(event, &plan))?;
+        let states = if self.facts(row).keeps_states { self.states } else { 0 };
+        let (name, plan) = (&name, &plan);
+        let training = Training { name, plan, method, inputs, checkpoints, from, states };
+        let progress = training.run(&log, |event| watch(event, plan))?;
         Ok((model, progress))
     }
 

@@ -217,3 +217,26 @@ fn a_start_with_new_heads_is_not_kept() {
     let starts = ["TAGS", "TAGS-DC", "w/ paper's filter"].map(|row| run.plan(row, 0).start);
     assert_eq!(starts, [Ready, Random, Random]);
 }
+
+/// The log and the checkpoint of a training, momentum encoders and bank included, are the same whether frozen blocks see each picture once or at
+/// each step.
+#[test]
+fn kept_states_of_pictures_change_no_training() {
+    let small = [
+        ("[train]", "[train]\nparts = { last = 1 }"),
+        ("embed_dim = 16", "embed_dim = 64"),
+        ("image = [96, 96]", "image = [32, 32]"),
+        ("image_size = 96", "image_size = 32"),
+    ];
+    let trained = |states: u64| {
+        let folder = tempfile::tempdir().unwrap();
+        let mut run = tests::small_run_in("fne-scenes-vit", &small, folder.path());
+        assert!(run.facts("Full").keeps_states);
+        run.states = states;
+        let progress = run.train("Full", 0, |_, _| {}).unwrap().1;
+        let log = std::fs::read_to_string(run.dir().folder("Full", 0).join("log.jsonl")).unwrap();
+        (log, run.hash_of_chosen("Full", 0).unwrap(), progress.step)
+    };
+    let (without, with) = (trained(0), trained(1 << 30));
+    assert!(without.2 > 5 && without == with, "{without:?} {with:?}");
+}

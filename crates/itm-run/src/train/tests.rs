@@ -39,7 +39,7 @@ fn trained_with(
     let mut inputs = Inputs::of_items(items, Some(&truth));
     let from = toy.from.clone();
     let (inputs, name, from) = (&mut inputs, "toy", from.as_deref());
-    let training = Training { name, plan, method: toy, inputs, checkpoints, from };
+    let training = Training { name, plan, method: toy, inputs, checkpoints, from, states: 0 };
     training.run(&folder.join("log.jsonl"), watch)
 }
 

@@ -5,7 +5,7 @@ use burn::tensor::{Device, Tensor};
 use itm_kernels::{Activation, LayerNorm, Linear, Noise, SelfAttention, random, uniform};
 
 use super::{DualFamily, DualShape, mapped};
-use crate::encoders::{ImagePool, Vit};
+use crate::encoders::{EarlyStates, ImagePool, Vit};
 
 /// One row per image: the class row of a [`Vit`] and a linear map (CLIP), or an attention pool (SigLIP).
 ///
@@ -40,9 +40,14 @@ impl ImageTower {
     /// # Panics
     /// If there are not three channels, or an image holds no patch.
     pub(crate) fn rows(&self, pixels: Tensor<4>) -> Tensor<2> {
+        self.rows_after(self.vit.begun(pixels, 0, Noise::Off))
+    }
+
+    /// `rows` from the states after some blocks.
+    pub(crate) fn rows_after(&self, begun: EarlyStates) -> Tensor<2> {
         match &self.pool {
-            Some(_) => self.rows_of(self.tokens(pixels)),
-            None => self.projected(self.vit.class_row(pixels)),
+            Some(_) => self.rows_of(self.vit.finished(begun, Noise::Off)),
+            None => self.projected(self.vit.class_row_of(begun)),
         }
     }
 

@@ -64,7 +64,7 @@ fn golden_from_pixels_and_pieces_to_the_loss() {
         // The golden states of CLIP are before the last layer norm.
         let images = match model.shape.family {
             DualFamily::Clip => {
-                let states = model.image.vit.states(pixels.clone(), 2, Noise::Off);
+                let states = model.image.vit.begun(pixels.clone(), 2, Noise::Off).values;
                 check("image.normed", host(model.image.vit.class_row(pixels.clone())), 5e-6);
                 states
             }
@@ -199,7 +199,7 @@ fn golden_of_other_settings() {
         let (golden, model) = (golden(name), open(name, &device));
         let pixels = golden.tensor::<4>("wide.pixels", &device);
         let states = match model.shape.family {
-            DualFamily::Clip => model.image.vit.states(pixels, 2, Noise::Off),
+            DualFamily::Clip => model.image.vit.begun(pixels, 2, Noise::Off).values,
             DualFamily::Siglip => model.image.tokens(pixels),
         };
         close(name, &host(states), golden.values("wide.states"), 4.0, 5e-6);
