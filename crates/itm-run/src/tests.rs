@@ -90,7 +90,11 @@ fn small_run_with(target: &str, changes: &[(&str, &str)]) -> Run {
 
 /// The same with a new folder, or with the folder of a process that was killed, and with some text of the file replaced.
 pub(crate) fn small_run_in(target: &str, changes: &[(&str, &str)], folder: &Path) -> Run {
-    let mut run = small_run_with(target, changes);
+    in_folder(small_run_with(target, changes), folder)
+}
+
+/// The run with a new folder, or with the folder of a process that was killed.
+pub(crate) fn in_folder(mut run: Run, folder: &Path) -> Run {
     let identity = Identity {
         target: run.config.name.clone(),
         config_sha256: run.config.sha256.clone(),

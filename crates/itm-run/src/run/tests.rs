@@ -2,9 +2,12 @@
 
 use itm_core::cca::{Cca, CcaOptions, StartInputs};
 use itm_core::data::{Dataset, Regions, SplitData};
+use itm_core::encoders::Embedder;
+use itm_core::learn::ImageItems;
 use itm_core::start::{BagPooling, Start, StartOptions, TextForm};
 use itm_core::text::{Marks, Terms};
 use itm_core::vision::Transform;
+use itm_kernels::Precision;
 
 use super::*;
 use crate::encoded::{Captions, Cleaning};
@@ -239,4 +242,53 @@ fn kept_states_of_pictures_change_no_training() {
     };
     let (without, with) = (trained(0), trained(1 << 30));
     assert!(without.2 > 5 && without == with, "{without:?} {with:?}");
+}
+
+/// A LoRA that a training wrote gives `itm embed` the rows by which the training scores: CLIP's files beside the checkpoint's adapter.
+#[test]
+fn an_adapter_of_a_training_embeds_as_the_training_scores() {
+    let world = tempfile::tempdir().unwrap();
+    let at = |name: &str| world.path().join(name);
+    std::fs::create_dir(at("clip")).unwrap();
+    crate::embed::tests::model(&at("clip"));
+    std::fs::write(at("small.toml"), tests::small_target("fne-scenes-vit", &[]).0.text).unwrap();
+    let tower =
+        format!("{{ kind = \"clip\", weights = {:?}, gradient_checkpointing = false", at("clip"));
+    let tuned = format!(
+        "extends = \"small\"\n[model]\nembed_dim = 12\nimage = {tower}, augment = \"off\" }}\ntext = {tower} }}\n\
+         [train]\nparts = {{ lora = {{ rank = 2, maps = [\"query\", \"value\", \"up\"] }} }}\n"
+    );
+    std::fs::write(at("tuned.toml"), tuned).unwrap();
+    let config = Config::load(world.path(), "tuned").unwrap();
+    let (config, source) = Source::open(&config, None, world.path()).unwrap();
+    let run = Run::new(config, source, vec![Device::flex()]).unwrap();
+    let run = tests::in_folder(run, &at("run"));
+    assert!(!run.facts("Full").keeps_states, "adapters are in all blocks");
+    run.train("Full", 0, |_, _| {}).unwrap();
+
+    let adapter = run.chosen("Full", 0).unwrap().join("adapter");
+    let model = run.trained("Full", 0).unwrap();
+    let (items, part) = (model.inputs.items(Split::Test), run.source.part(Split::Test).0);
+    let ImageItems::Pictures(pictures) = items.images else { panic!("pictures") };
+    let n = pictures.len();
+    let batch = pictures.some(&(0..n).collect::<Vec<_>>()).next().unwrap().unwrap();
+    let scores = |adapter: Option<&Path>| -> Vec<f32> {
+        let embedder =
+            Embedder::open(&at("clip"), adapter, Precision::F32, &Device::flex()).unwrap();
+        let [images, _] = embedder.images(batch.values.clone(), batch.size, false);
+        let (texts, _) = embedder.captions(&part.captions, 5, |_| {}).unwrap();
+        let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum();
+        let of = |image| texts.chunks(12).map(move |text| dot(image, text));
+        images.chunks(12).flat_map(of).collect()
+    };
+    let all: Vec<usize> = (0..part.captions.len()).collect();
+    let scored = model.scored(Split::Test).unwrap();
+    let want: Vec<f32> =
+        (0..n).flat_map(|i| scored.pairs(&vec![i; all.len()], &all).unwrap()).collect();
+    let differ = |got: Vec<f32>| {
+        assert_eq!(got.len(), want.len());
+        got.iter().zip(&want).map(|(g, w)| (g - w).abs()).fold(0.0, f32::max)
+    };
+    assert!(differ(scores(Some(&adapter))) < 1e-5);
+    assert!(differ(scores(None)) > 1e-3, "the training moved them");
 }
