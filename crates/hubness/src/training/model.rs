@@ -26,35 +26,28 @@ pub(super) fn encoders(
     device: &Device,
 ) -> Result<(Encoders, Vec<LoadReport>)> {
     let HalConfig { model, loss, .. } = config;
-    model.towers().check_weights()?;
     size_within("vocabulary", vocabulary)?;
-    if let ImageConfig::Features(_) = model.image {
-        size_within("image_dim, the width of a row of features", image_dim)?;
+    let (towers, d) = (model.towers(), model.embed_dim);
+    let (mut encoders, reports) = Encoders::open(&towers, image_dim, vocabulary, seed, device)?;
+    // Random weights are HAL's.
+    if let ImageConfig::Features(features) = &model.image {
+        encoders.image =
+            ImageEncoder::Features(features_map(features, [image_dim, d], seed, device)?);
     }
-    let d = model.embed_dim;
-    let (image, of_image) = match &model.image {
-        ImageConfig::Features(features) => {
-            (ImageEncoder::Features(features_map(features, [image_dim, d], seed, device)?), None)
-        }
-        other => ImageEncoder::open(other, (image_dim, d), seed, device)?,
-    };
-    let (text, of_text) = match &model.text {
+    match &model.text {
         TextConfig::Bag(BagConfig { pooling }) => {
             let mut bag = BagOfWords::new(vocabulary, d, seed, device);
             bag.pooling = *pooling;
-            (TextEncoder::Bag(bag), None)
+            encoders.text = TextEncoder::Bag(bag);
         }
         TextConfig::Gru(gru) => {
-            (TextEncoder::Gru(gru_text(gru, model, vocabulary, seed, device)), None)
+            encoders.text = TextEncoder::Gru(gru_text(gru, model, vocabulary, seed, device));
         }
-        other => TextEncoder::open(other, (vocabulary, d), seed, device)?,
-    };
+        TextConfig::Bert(_) | TextConfig::Clip(_) => {}
+    }
     let contrast = loss.contrastive.as_ref().filter(|_| loss.objective.is_contrastive());
-    let contrast = contrast.map(|options| Contrast::new(options, device));
-    let reports = of_image.into_iter().chain(of_text).collect();
-    let encoders = Encoders { image, text, contrast };
-    let encoders = encoders.with_learning(&config.train.parts, &model.towers(), seed)?;
-    Ok((encoders, reports))
+    encoders.contrast = contrast.map(|options| Contrast::new(options, device));
+    Ok((encoders.with_learning(&config.train.parts, &towers, seed)?, reports))
 }
 
 fn features_map(

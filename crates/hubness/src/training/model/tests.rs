@@ -1,5 +1,9 @@
-use itm_core::encoders::TextPool;
+use itm_core::encoders::{BertShape, ImagePool, PiecePool, TextPool, VitShape};
 use itm_core::host;
+use itm_core::start::{StartFrom, StartOptions};
+use itm_core::towers::{
+    Augmentation, BertConfig, JointLayer, Pixels, TrainTruncate, VitConfig, Weights,
+};
 
 use super::*;
 use crate::training::config::tests::tiny;
@@ -120,4 +124,69 @@ fn trap_gru_reading_the_padded_last_step() {
     }
     let far = |a: &[f32], b: &[f32]| a.iter().zip(b).any(|(a, b)| (a - b).abs() > 1e-3);
     assert!(far(&alone[0], &alone[1]) && far(&alone[1], &alone[2]) && far(&alone[0], &alone[2]));
+}
+
+/// Towers over pictures and pieces are the core's. With `start = "cca"` they make rows of unit length for the maps, as the closed form was solved.
+#[test]
+fn towers_with_blocks_are_the_cores() {
+    let mut config = tiny(Objective::Hal);
+    let width = 4;
+    let vit = VitShape {
+        image: [8, 8],
+        patch: 4,
+        width,
+        layers: 1,
+        heads: 2,
+        mlp: 6,
+        ..VitShape::base_16_384()
+    };
+    let bert = BertShape {
+        vocabulary: 9,
+        positions: 5,
+        width,
+        layers: 1,
+        heads: 2,
+        mlp: 6,
+        ..BertShape::base_uncased()
+    };
+    config.model.image = ImageConfig::Vit(VitConfig {
+        weights: Weights::Random(vit),
+        image_size: 8,
+        pixels: Pixels::Half,
+        augment: Augmentation::Off,
+        pool: ImagePool::All,
+        projection: JointLayer::Linear,
+        gradient_checkpointing: false,
+    });
+    config.model.text = TextConfig::Bert(BertConfig {
+        weights: Weights::Random(bert),
+        max_length: 5,
+        train_truncate: TrainTruncate::On,
+        pool: PiecePool::Masked,
+        projection: JointLayer::Linear,
+        gradient_checkpointing: false,
+    });
+    let pixels: Vec<f32> = (0..192).map(|k| random::unit(2, k) - 0.5).collect();
+    let device = Device::flex();
+    let rows = |towers: &Encoders| {
+        let images = Images::Pixels { size: 8, values: &pixels };
+        let images = towers.images(images, TowerDropout::Off);
+        [host(images), host(towers.texts(&[[1, 5, 2]], TowerDropout::Off))]
+    };
+    let mut all = vec![];
+    for start in [StartFrom::Random, StartFrom::Cca] {
+        config.model.start = start;
+        config.model.cca = (start == StartFrom::Cca).then_some(StartOptions {
+            ridge_image: 1.0,
+            ridge_text: 1.0,
+            power: 1.0,
+            dims: 2,
+            fill: 0.1,
+        });
+        let (ours, _) = encoders(&config, 0, 9, 7, &device).unwrap();
+        let (core, _) = Encoders::open(&config.model.towers(), 0, 9, 7, &device).unwrap();
+        assert_eq!(rows(&ours), rows(&core), "{start:?}");
+        all.push(rows(&ours));
+    }
+    assert_ne!(all[0], all[1], "a row of unit length has another place beside the bias");
 }
