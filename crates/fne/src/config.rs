@@ -284,10 +284,7 @@ impl FneConfig {
                 within("train.dropout", train.dropout, none, |x| x == 0.0)?;
             }
         }
-        if train.precision != Precision::F32 && !model.has_blocks() {
-            let expected = "\"f32\", because neither encoder has blocks";
-            return Err(Error::invalid("train.precision", expected, "\"bf16\""));
-        }
+        model.check_precision(train.precision)?;
         if sampler.exclude == Exclude::Truth && sampler.negatives == NegativeChoice::InBatch {
             let expected = "\"same_image\" with negatives = \"in_batch\"";
             return Err(Error::invalid("sampler.exclude", expected, "\"truth\""));

@@ -5,6 +5,7 @@ use itm_core::learn::{Schedule as Rates, above_zero, at_least_one, at_least_zero
 use itm_core::start::{StartFrom, StartOptions};
 use itm_core::towers::{ImageConfig, LearningParts, ModelConfig, TextConfig};
 use itm_core::{Error, Result};
+use itm_kernels::Precision;
 use serde::{Deserialize, Serialize};
 
 use crate::attention::Attention;
@@ -140,6 +141,11 @@ pub struct NaafTrainConfig {
     pub region_dropout: f64,
     /// Share of words whose vector is set to 0 in training.
     pub word_dropout: f64,
+    /// With `model.towers`, precision of the products in the blocks of ViT, CLIP and BERT. `"bf16"` rounds the operands of these products to bf16; sums,
+    /// weights and everything else stay f32. It needs the backend `cpu`, and saves time on processors with AVX512-BF16; other processors
+    /// compute in f32. The default is `"f32"`.
+    #[serde(default, skip_serializing_if = "Precision::is_f32")]
+    pub precision: Precision,
 }
 
 impl NaafTrainConfig {
@@ -210,10 +216,17 @@ impl NaafConfig {
         mining.check()?;
         train.check()?;
         match model.pair() {
-            Some(pair) => train.parts.check("train.parts", &pair)?,
+            Some(pair) => {
+                train.parts.check("train.parts", &pair)?;
+                pair.check_precision(train.precision)?;
+            }
             None if !train.parts.is_all() => {
                 let got = format!("{:?}", train.parts);
                 return Err(Error::invalid("train.parts", "\"all\" without model.towers", got));
+            }
+            None if !train.precision.is_f32() => {
+                let expected = "\"f32\" without model.towers";
+                return Err(Error::invalid("train.precision", expected, "\"bf16\""));
             }
             None => {}
         }

@@ -8,16 +8,14 @@ use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 use itm_core::data::WordVectors;
 use itm_core::encoders::{BiGruText, BiGruTextShape, InputDropout, TokenBatch};
-use itm_core::learn::{Images, check_texts, size_within};
+use itm_core::learn::{Images, check_texts, precision_of, size_within};
 use itm_core::start::Start;
-use itm_core::towers::{
-    CaptionInput, Encoders, ImageEncoder, LearningParts, TextEncoder, TowerDropout,
-};
+use itm_core::towers::{CaptionInput, Encoders, ImageEncoder, TextEncoder, TowerDropout};
 use itm_core::{Error, Result};
 use itm_kernels::dropout::Mask;
 use itm_kernels::{masked_mean, normalize_rows, random};
 
-use crate::config::{NaafModelConfig, RegionMapKind, TextKind};
+use crate::config::{NaafModelConfig, NaafTrainConfig, RegionMapKind, TextKind};
 pub use regions::RegionMap;
 pub use words::WordTable;
 
@@ -145,20 +143,23 @@ impl NaafEncoders {
     /// The towers of the configuration, with random or published weights, of which these parts learn.
     ///
     /// # Errors
-    /// If the configuration has no towers; as [`Encoders::open`] and [`Encoders::with_learning`].
+    /// If the configuration has no towers, or the device cannot compute in `train.precision`; as [`Encoders::open`] and
+    /// [`Encoders::with_learning`].
     pub(crate) fn of_towers(
         config: &NaafModelConfig,
-        parts: &LearningParts,
+        train: &NaafTrainConfig,
         vocabulary: usize,
-        seed: u64,
         device: &Device,
     ) -> Result<Self> {
         config.check()?;
         let missing =
             || Error::invalid("model.towers", "an encoder of pictures and one of captions", "none");
         let pair = config.pair().ok_or_else(missing)?;
+        let NaafTrainConfig { seed, precision, .. } = *train;
         let (towers, _) = Encoders::open(&pair, 0, vocabulary, seed, device)?;
-        let Encoders { image, text, .. } = towers.with_learning(parts, &pair, seed)?;
+        precision_of("train.precision", precision, device)?;
+        let towers = towers.with_precision(precision);
+        let Encoders { image, text, .. } = towers.with_learning(&train.parts, &pair, seed)?;
         Ok(Self { image: RegionEncoder::Patches(image), text: WordEncoder::Pieces(text) })
     }
 

@@ -4,6 +4,7 @@ use itm_core::Preset;
 use itm_core::learn::Schedule as Rates;
 use itm_core::start::StartFrom;
 use itm_core::towers::LearningParts;
+use itm_kernels::Precision;
 
 use crate::attention::{Attention, Intra, NegativeAware};
 use crate::boundary::Form;
@@ -136,6 +137,7 @@ fn train() -> NaafTrainConfig {
         grad_clip: 2.0,
         region_dropout: 0.0,
         word_dropout: 0.0,
+        precision: Precision::F32,
     }
 }
 

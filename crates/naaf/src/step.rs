@@ -66,9 +66,7 @@ impl Naaf {
     fn of_towers(config: &NaafConfig, vocabulary: usize, device: &Device) -> Result<Self> {
         config.check()?;
         let device = if device.is_autodiff() { device.clone() } else { device.clone().autodiff() };
-        let train = &config.train;
-        let encoders =
-            NaafEncoders::of_towers(&config.model, &train.parts, vocabulary, train.seed, &device)?;
+        let encoders = NaafEncoders::of_towers(&config.model, &config.train, vocabulary, &device)?;
         Self::from_encoders(config, encoders, Boundary::default())
     }
 

@@ -2,6 +2,7 @@
 
 use burn::tensor::Device;
 use itm_core::towers::{LearningParts, LoraConfig};
+use itm_kernels::Precision;
 use naaf::{Attention, Naaf, NaafTowers, Pooling, Scan, Score, VectorsFrom};
 
 use super::{D, World, image_towers, learns, published_folders, text_towers};
@@ -27,11 +28,14 @@ fn attention_trains_every_pair_of_published_towers() {
             let mut adapted = config.clone();
             adapted.train.parts =
                 LearningParts::Lora(LoraConfig { rank: 2, ..LoraConfig::default() });
+            let mut rounded = config.clone();
+            rounded.train.precision = Precision::Bf16;
             for (score, config) in [
                 ("naaf", &config),
                 ("scan", &attended),
                 ("global", &global),
                 ("adapters", &adapted),
+                ("bf16", &rounded),
             ] {
                 let name = format!("{image} × {text_config:?}, {score}");
                 learns(&name, &world, || {

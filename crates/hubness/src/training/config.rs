@@ -10,6 +10,7 @@ use itm_core::towers::{
     TextConfig,
 };
 use itm_core::{Error, Result};
+use itm_kernels::Precision;
 use serde::{Deserialize, Serialize};
 
 use crate::losses::{AaaiOptions, BankOptions, HubOptions};
@@ -119,6 +120,11 @@ pub struct HalTrainConfig {
     pub dropout: f64,
     /// Share of stems that a bag of words leaves out in training.
     pub word_dropout: f64,
+    /// Precision of the products in the blocks of ViT, CLIP and BERT. `"bf16"` rounds the operands of these products to bf16; sums,
+    /// weights and everything else stay f32. It needs the backend `cpu`, and saves time on processors with AVX512-BF16; other processors
+    /// compute in f32. The default is `"f32"`.
+    #[serde(default, skip_serializing_if = "Precision::is_f32")]
+    pub precision: Precision,
 }
 
 impl HalTrainConfig {
@@ -216,6 +222,7 @@ impl HalConfig {
                 grad_clip: 2.0,
                 dropout: 0.0,
                 word_dropout: 0.0,
+                precision: Precision::F32,
             },
             loss: HalLossConfig {
                 objective,
@@ -264,6 +271,7 @@ impl HalConfig {
         at_least_one("train.micro_batch", train.micro_batch())?;
         train.parts.check("train.parts", &model.towers())?;
         model.towers().check_layer_decay(train.layer_decay)?;
+        model.towers().check_precision(train.precision)?;
         at_least_one("train.decay_every", train.decay_every)?;
         above_zero("train.learning_rate", train.learning_rate)?;
         at_least_zero("train.weight_decay", train.weight_decay.unwrap_or(0.0))?;

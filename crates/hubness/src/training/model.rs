@@ -5,7 +5,7 @@ use burn::tensor::{Device, Tensor};
 use itm_core::Result;
 use itm_core::contrastive::Contrast;
 use itm_core::encoders::{BagOfWords, GruText, GruTextShape, InputDropout, Projection};
-use itm_core::learn::{Images, size_within};
+use itm_core::learn::{Images, precision_of, size_within};
 use itm_core::scored::Similarity;
 use itm_core::towers::{
     BagConfig, CaptionInput, Encoders, FeaturesConfig, GruConfig, ImageConfig, ImageEncoder,
@@ -29,6 +29,8 @@ pub(super) fn encoders(
     size_within("vocabulary", vocabulary)?;
     let (towers, d) = (model.towers(), model.embed_dim);
     let (mut encoders, reports) = Encoders::open(&towers, image_dim, vocabulary, seed, device)?;
+    precision_of("train.precision", config.train.precision, device)?;
+    encoders = encoders.with_precision(config.train.precision);
     // Random weights are HAL's.
     if let ImageConfig::Features(features) = &model.image {
         encoders.image =

@@ -37,8 +37,8 @@ impl Hal {
     /// `device` may come with or without autodiff; where it is missing, it is added.
     ///
     /// # Errors
-    /// If the config holds a value that training cannot use, or published weights are missing, damaged, or of another size than the
-    /// config says.
+    /// If the config holds a value that training cannot use, published weights are missing, damaged, or of another size than the config
+    /// says, or the device cannot compute in `train.precision`.
     pub fn new(
         config: &HalConfig,
         image_dim: usize,

@@ -1,7 +1,7 @@
 //! Which parameters of a pair of towers learn, and at what rate.
 
 use burn::module::Module;
-use itm_kernels::{AdamOptions, DecayRule, TransformerBlock};
+use itm_kernels::{AdamOptions, DecayRule, Precision, TransformerBlock};
 use serde::{Deserialize, Serialize};
 
 use super::frozen::FrozenBlocks;
@@ -107,6 +107,18 @@ impl LearningParts {
 }
 
 impl ModelConfig {
+    /// Refuses a precision that these towers cannot have.
+    ///
+    /// # Errors
+    /// If it is not f32, and neither encoder has blocks. Names the option.
+    pub fn check_precision(&self, precision: Precision) -> Result<()> {
+        if precision.is_f32() || self.has_blocks() {
+            return Ok(());
+        }
+        let expected = "\"f32\", because neither encoder has blocks";
+        Err(Error::invalid("train.precision", expected, "\"bf16\""))
+    }
+
     /// Refuses a [layer-wise decay of the rate](Encoders::learner) that these towers cannot have.
     ///
     /// # Errors

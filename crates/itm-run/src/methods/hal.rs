@@ -3,7 +3,6 @@
 use hubness::training::{Hal, HalConfig, HalTrainConfig, Objective};
 use itm_core::Result;
 use itm_core::learn::Method;
-use itm_kernels::Precision;
 
 use super::targets::sections;
 use super::{Facts, Given, Kind, Recipe, towers};
@@ -30,7 +29,7 @@ impl Recipe for HalConfig {
         Ok(Facts {
             at_once: (batch.min(self.train.micro_batch()), "train.micro_batch"),
             most_devices: batch.div_ceil(self.train.micro_batch().max(1)),
-            precision: model.has_blocks().then_some(Precision::F32),
+            precision: model.has_blocks().then_some(self.train.precision),
             ..towers::facts(&model, &self.train.parts, facts)?
         })
     }

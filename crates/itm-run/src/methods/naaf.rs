@@ -5,7 +5,6 @@ mod word_scores;
 use itm_core::learn::Method;
 use itm_core::start::TextForm;
 use itm_core::{Error, Result};
-use itm_kernels::Precision;
 use naaf::{Boundary, Naaf, NaafConfig, NaafEncoders, NaafTrainConfig, VectorsFrom};
 
 use self::word_scores::WordScores;
@@ -33,7 +32,7 @@ impl Recipe for NaafConfig {
         let facts = Facts::new(Course::of_epochs(epochs, batch, LastBatch::Kept));
         if let Some(pair) = model.pair() {
             let facts = towers::facts(&pair, &self.train.parts, facts)?;
-            return Ok(Facts { precision: Some(Precision::F32), ..facts });
+            return Ok(Facts { precision: Some(self.train.precision), ..facts });
         }
         Ok(Facts {
             sees: Sees::Regions,

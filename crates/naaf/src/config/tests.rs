@@ -51,6 +51,7 @@ fn bad_values_name_their_key() {
     };
     let cca = StartOptions { ridge_image: 1.0, ridge_text: 1.0, power: 0.5, dims: 8, fill: 0.0 };
     check("model.embed_dim", &|c| c.model.embed_dim = 0);
+    check("train.precision", &|c| c.train.precision = Precision::Bf16);
     check("model.word_dim", &|c| c.model.word_dim = 0);
     check("model.word_vectors", &|c| c.model.word_vectors = VectorsFrom::Given);
     check("model.freeze_embedding", &|c| c.model.freeze_embedding = true);

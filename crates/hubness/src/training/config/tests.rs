@@ -62,6 +62,7 @@ fn bad_values_name_their_key() {
     check("train.decay_every", &|c| c.train.decay_every = 0);
     check("train.learning_rate", &|c| c.train.learning_rate = f64::NAN);
     check("train.layer_decay", &|c| c.train.layer_decay = Some(0.9)); // no blocks
+    check("train.precision", &|c| c.train.precision = Precision::Bf16);
     check("train.weight_decay", &|c| c.train.weight_decay = Some(-0.1));
     check("train.grad_clip", &|c| c.train.grad_clip = -1.0);
     check("loss.margin", &|c| c.loss.margin = -0.1);

@@ -4,6 +4,7 @@ use itm_core::start::{StartFrom, StartOptions};
 use itm_core::towers::{
     Augmentation, BertConfig, JointLayer, Pixels, TrainTruncate, VitConfig, Weights,
 };
+use itm_kernels::Precision;
 
 use super::*;
 use crate::training::config::tests::tiny;
@@ -188,5 +189,9 @@ fn towers_with_blocks_are_the_cores() {
         assert_eq!(rows(&ours), rows(&core), "{start:?}");
         all.push(rows(&ours));
     }
+    config.train.precision = Precision::Bf16;
+    let (rounded, _) = encoders(&config, 0, 9, 7, &device).unwrap();
+    let (core, _) = Encoders::open(&config.model.towers(), 0, 9, 7, &device).unwrap();
+    assert_eq!(rows(&rounded), rows(&core.with_precision(Precision::Bf16)));
     assert_ne!(all[0], all[1], "a row of unit length has another place beside the bias");
 }
