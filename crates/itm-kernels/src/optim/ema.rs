@@ -33,9 +33,9 @@ pub fn ema<M: Module>(target: M, online: &M, m: f64) -> M {
 }
 
 /// Shapes and values in the order of the module; no value of a parameter that does not change.
-struct ParameterValues(Values);
+struct ParameterValues(VecDeque<Online>);
 
-type Values = VecDeque<(Vec<usize>, Option<FloatTensor<Dispatch>>)>;
+type Online = (Vec<usize>, Option<FloatTensor<Dispatch>>);
 
 impl ModuleVisitor for ParameterValues {
     fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
@@ -47,7 +47,7 @@ impl ModuleVisitor for ParameterValues {
 }
 
 struct Towards {
-    online: Values,
+    online: VecDeque<Online>,
     m: f64,
 }
 
