@@ -152,7 +152,7 @@ pub(crate) fn repeated(target: &str, what: &What, how: &How, seeds: u64) -> Stri
         }
     }
     if let Some(rows) = &what.rows {
-        command += &format!(" --rows '{}'", rows.join(","));
+        command += &format!(" --rows {}", quoted(&rows.join(",")));
     }
     if let Some(methods) = &what.rescore {
         command += &format!(" --rescore {}", methods.join(","));
@@ -166,7 +166,15 @@ pub(crate) fn repeated(target: &str, what: &What, how: &How, seeds: u64) -> Stri
     if how.backend != "cpu" {
         command += &format!(" --backend {}", how.backend);
     }
+    for value in &how.set {
+        command += &format!(" --set {}", quoted(value));
+    }
     command
+}
+
+/// One argument of a shell's command line.
+fn quoted(argument: &str) -> String {
+    format!("'{}'", argument.replace('\'', r"'\''"))
 }
 
 /// A precision by its name.
@@ -422,5 +430,38 @@ impl std::str::FromStr for Shard {
             }
             _ => Err("expected I/N with 1 ≤ I ≤ N ≤ 99999"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A shell reads the command line as it was given, but for what fits one machine only.
+    #[test]
+    fn a_command_line_repeats_itself() {
+        let given = [
+            "itm",
+            "reproduce",
+            "t",
+            "--rows",
+            "A,w/ paper's filter",
+            "--data",
+            "/here",
+            "--jobs",
+            "2",
+            "--set",
+            "target.embeddings=[\"a\"]",
+            "--set",
+            "train.epochs=1",
+        ];
+        let cli = Cli::try_parse_from(given).unwrap();
+        let Command::Reproduce(Reproduce { target, what, how }) = cli.command else {
+            panic!("{given:?}")
+        };
+        assert_eq!(
+            repeated(&target, &what, &how, 3),
+            r#"cargo xtask reproduce t --seeds 3 --rows 'A,w/ paper'\''s filter' --data DIR --set 'target.embeddings=["a"]' --set 'train.epochs=1'"#
+        );
     }
 }
