@@ -43,8 +43,8 @@ impl FrozenBlocks {
         *self.states.kept() = Kept::default();
     }
 
-    /// States of pictures `[b, 3, size, size]` after the first blocks: kept ones, or new ones. After no block if none is frozen, or if the
-    /// blocks drop values.
+    /// States of pictures `[b, 3, size, size]` after the frozen blocks, kept or made now. If nothing is kept, no block is frozen, or the blocks
+    /// drop values, these are the states before the first block.
     pub(super) fn states(
         &self,
         vit: &Vit,
