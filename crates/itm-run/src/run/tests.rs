@@ -221,19 +221,21 @@ fn a_start_with_new_heads_is_not_kept() {
     assert_eq!(starts, [Ready, Random, Random]);
 }
 
+/// Changes of `fne-scenes-vit`: small pictures, and only the last block learns.
+const LAST_BLOCK: [(&str, &str); 4] = [
+    ("[train]", "[train]\nparts = { last = 1 }"),
+    ("embed_dim = 16", "embed_dim = 64"),
+    ("image = [96, 96]", "image = [32, 32]"),
+    ("image_size = 96", "image_size = 32"),
+];
+
 /// The log and the checkpoint of a training, momentum encoders and bank included, are the same whether frozen blocks see each picture once or at
 /// each step.
 #[test]
 fn kept_states_of_pictures_change_no_training() {
-    let small = [
-        ("[train]", "[train]\nparts = { last = 1 }"),
-        ("embed_dim = 16", "embed_dim = 64"),
-        ("image = [96, 96]", "image = [32, 32]"),
-        ("image_size = 96", "image_size = 32"),
-    ];
     let trained = |states: u64| {
         let folder = tempfile::tempdir().unwrap();
-        let mut run = tests::small_run_in("fne-scenes-vit", &small, folder.path());
+        let mut run = tests::small_run_in("fne-scenes-vit", &LAST_BLOCK, folder.path());
         assert!(run.facts("Full").keeps_states);
         run.states = states;
         let progress = run.train("Full", 0, |_, _| {}).unwrap().1;
@@ -291,4 +293,23 @@ fn an_adapter_of_a_training_embeds_as_the_training_scores() {
     };
     assert!(differ(scores(Some(&adapter))) < 1e-5);
     assert!(differ(scores(None)) > 1e-3, "the training moved them");
+}
+
+/// Other weights of frozen blocks make other states: a model that reads them forgets what it kept.
+#[test]
+fn a_model_that_reads_weights_forgets_its_kept_states() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = tests::small_run_in("fne-scenes-vit", &LAST_BLOCK, &folder.path().join("run"));
+    let scores =
+        |model: &Model| model.scored(Split::Test).unwrap().pairs(&[0; 4], &[0, 1, 2, 3]).unwrap();
+    let (mut model, other) = (run.model("Full", 0).unwrap(), run.model("Full", 1).unwrap());
+    let save = &mut |name: &str, contents: &[u8]| {
+        std::fs::write(folder.path().join(name), contents).unwrap();
+        Ok(())
+    };
+    other.method.save(save).unwrap();
+    model.method.keep_states(1 << 30);
+    assert_ne!(scores(&model), scores(&other));
+    model.method.load(folder.path()).unwrap();
+    assert_eq!(scores(&model), scores(&other));
 }
