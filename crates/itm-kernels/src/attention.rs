@@ -30,6 +30,7 @@ use rounded::HeadScratch;
 use crate::blocks::{written, written_with};
 use crate::dispatch::multiversion;
 use crate::math::{LANES, exp, load, store};
+use crate::matrix::Matrix;
 use crate::precision::Precision;
 use crate::random;
 
@@ -49,11 +50,11 @@ pub struct Heads {
 }
 
 impl Heads {
-    /// `(l, d)`.
+    /// l.
     ///
     /// # Panics
     /// If the shapes do not fit.
-    fn sizes(&self, qkv: &[f32], d: usize) -> (usize, usize) {
+    fn steps(&self, qkv: &[f32], d: usize) -> usize {
         let b = self.keys.len();
         assert!(self.heads > 0 && d.is_multiple_of(self.heads), "{} heads for {d}", self.heads);
         let step = b.checked_mul(3).and_then(|n| n.checked_mul(d)).unwrap_or(usize::MAX);
@@ -63,10 +64,15 @@ impl Heads {
         if let Some((rate, _)) = self.dropout {
             assert!((0.0..1.0).contains(&rate), "dropout {rate}, not in 0 to 1");
         }
+        self.check_keys(l);
+        l
+    }
+
+    /// Refuses a number of keys that is 0 or more than the steps.
+    pub(crate) fn check_keys(&self, l: usize) {
         for (row, &n) in self.keys.iter().enumerate() {
             assert!((1..=l).contains(&n), "row {row}: {n} keys, not 1 to {l}");
         }
-        (l, d)
     }
 
     /// Room for the multipliers of `n` weights, if there is dropout.
@@ -109,7 +115,7 @@ pub fn forward(qkv: &[f32], d: usize, heads: &Heads) -> Vec<f32> {
 }
 
 fn forward_in(precision: Precision, qkv: &[f32], d: usize, heads: &Heads) -> Vec<f32> {
-    let (l, d) = heads.sizes(qkv, d);
+    let l = heads.steps(qkv, d);
     let w = d / heads.heads;
     let (n, one) = (heads.keys.len() * l * d, |pair| Head::new(qkv, l, d, pair, heads));
     let parts = match precision {
@@ -136,7 +142,7 @@ fn backward_in(
     grad: &[f32],
     heads: &Heads,
 ) -> Vec<f32> {
-    let (l, d) = heads.sizes(qkv, d);
+    let l = heads.steps(qkv, d);
     assert_eq!(grad.len() * 3, qkv.len(), "values of the gradient");
     let w = d / heads.heads;
     let (n, one) = (heads.keys.len() * l * 3 * d, |pair| Head::new(qkv, l, d, pair, heads));
@@ -181,14 +187,16 @@ impl<'a> Head<'a> {
         Self { qkv, pair, l, d, w, row: row * l, column: head * w, keys }
     }
 
-    /// Queries, keys or values from a position on. The next position begins 3 d values later.
-    fn part(&self, which: Which, first: usize) -> &'a [f32] {
-        &self.qkv[(self.row + first) * 3 * self.d + which as usize * self.d + self.column..]
+    /// Queries, keys or values of `n` positions.
+    fn part(&self, which: Which, first: usize, n: usize) -> Matrix<'a> {
+        let start = (self.row + first) * 3 * self.d + which as usize * self.d + self.column;
+        Matrix::strided(&self.qkv[start..], [n, self.w], [3 * self.d, 1])
     }
 
-    /// The gradient of y from a position on. The next position begins d values later.
-    fn grad<'g>(&self, grad: &'g [f32], first: usize) -> &'g [f32] {
-        &grad[(self.row + first) * self.d + self.column..]
+    /// The gradient of y at `n` positions.
+    fn grad<'g>(&self, grad: &'g [f32], first: usize, n: usize) -> Matrix<'g> {
+        let start = (self.row + first) * self.d + self.column;
+        Matrix::strided(&grad[start..], [n, self.w], [self.d, 1])
     }
 
     /// 1 / √w

@@ -24,9 +24,9 @@ use crate::embedding::{check_ids, scattered};
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Bags {
     /// id_k
-    ids: Vec<u32>,
+    pub(crate) ids: Vec<u32>,
     /// a_k
-    weights: Vec<f32>,
+    pub(crate) weights: Vec<f32>,
     /// Number of entries up to the end of each bag.
     ends: Vec<usize>,
 }
@@ -44,16 +44,6 @@ impl Bags {
     /// Number of bags.
     pub(crate) fn len(&self) -> usize {
         self.ends.len()
-    }
-
-    /// id_k, bag by bag.
-    pub(crate) fn ids(&self) -> &[u32] {
-        &self.ids
-    }
-
-    /// a_k, bag by bag.
-    pub(crate) fn weights(&self) -> &[f32] {
-        &self.weights
     }
 
     /// The weights, to change them in place: dropout.
@@ -107,8 +97,8 @@ pub fn backward(grad: &[f32], width: usize, bags: &Bags, rows: usize) -> Vec<f32
 }
 
 multiversion! {
-    fn add_scaled[FMA](to: &mut [f32], from: &[f32], weight: f32) {
-        let _ = FMA; // never fused: see the module
+    // Never fused: see the module.
+    fn add_scaled[_FMA](to: &mut [f32], from: &[f32], weight: f32) {
         to.iter_mut().zip(from).for_each(|(to, x)| *to += weight * x);
     }
 }

@@ -4,10 +4,13 @@
 ///
 /// Inside the body the constant named in brackets says whether `f32::mul_add` is one instruction.
 macro_rules! multiversion {
-    ($(#[$meta:meta])* fn $name:ident[$fma:ident]($($arg:ident: $ty:ty),* $(,)?) $body:block) => {
+    (
+        $(#[$meta:meta])*
+        $vis:vis fn $name:ident[$fma:ident]($($arg:ident: $ty:ty),* $(,)?) $body:block
+    ) => {
         $(#[$meta])*
         #[allow(clippy::too_many_arguments, unsafe_code)] // operands one by one; calls below a feature check
-        fn $name($($arg: $ty),*) {
+        $vis fn $name($($arg: $ty),*) {
             #[inline(always)]
             #[allow(clippy::too_many_arguments)] // as above
             fn body<const $fma: bool>($($arg: $ty),*) $body

@@ -40,11 +40,6 @@ pub fn backward(
     })
 }
 
-/// A table of zeros to which each `k` of `taken` adds its part by `add(k, row ids[k])`. The parts of one row are
-/// added in the order of `taken`.
-///
-/// # Panics
-/// If an id is not a row of the table.
 /// Refuses an id that is not a row of the table.
 pub(crate) fn check_ids(table: &[f32], width: usize, ids: &[u32]) {
     let rows = table.len().checked_div(width).unwrap_or(usize::MAX); // rows without a value
@@ -53,6 +48,11 @@ pub(crate) fn check_ids(table: &[f32], width: usize, ids: &[u32]) {
     }
 }
 
+/// A table of zeros to which each `k` of `taken` adds its part by `add(k, row ids[k])`. The parts of one row are
+/// added in the order of `taken`.
+///
+/// # Panics
+/// If an id is not a row of the table.
 pub(crate) fn scattered(
     ids: &[u32],
     taken: Vec<usize>,

@@ -42,7 +42,7 @@ pub fn forward(x: &[f32], norm: Norm) -> (Vec<f32>, Vec<f32>) {
     y.par_chunks_mut(block * width)
         .zip(x.par_chunks(block * width))
         .zip(saved.par_chunks_mut(block * SAVED))
-        .for_each(|((y, x), saved)| rows(x, norm.gamma, norm.beta, norm.epsilon, y, saved));
+        .for_each(|((y, x), saved)| rows(x, norm, y, saved));
     (y, saved)
 }
 
@@ -58,9 +58,7 @@ pub fn forward_sum(x: &mut [f32], r: &[f32], norm: Norm) -> (Vec<f32>, Vec<f32>)
         .zip(x.par_chunks_mut(block * width))
         .zip(r.par_chunks(block * width))
         .zip(saved.par_chunks_mut(block * SAVED))
-        .for_each(|(((y, x), r), saved)| {
-            sum_rows(x, r, norm.gamma, norm.beta, norm.epsilon, y, saved);
-        });
+        .for_each(|(((y, x), r), saved)| sum_rows(x, r, norm, y, saved));
     (y, saved)
 }
 
@@ -88,8 +86,6 @@ pub fn backward(x: &[f32], gamma: &[f32], saved: &[f32], grad: &mut [f32]) -> (V
     (d_gamma, d_beta)
 }
 
-/// The width, and the rows per block: about 16 thousand values or more, in at most 64 blocks. The thread count
-/// changes neither.
 impl Norm<'_> {
     fn sizes(&self, values: usize) -> (usize, usize) {
         let epsilon = self.epsilon;
@@ -101,6 +97,8 @@ impl Norm<'_> {
     }
 }
 
+/// The width, and the rows per block: about 16 thousand values or more, in at most 64 blocks. The thread count
+/// changes neither.
 fn sizes(values: usize, gamma: &[f32], beta: &[f32]) -> (usize, usize) {
     let width = gamma.len();
     assert_eq!(width, beta.len(), "widths of γ and β");
@@ -109,14 +107,8 @@ fn sizes(values: usize, gamma: &[f32], beta: &[f32]) -> (usize, usize) {
 }
 
 multiversion! {
-    fn rows[FMA](
-        x: &[f32],
-        gamma: &[f32],
-        beta: &[f32],
-        epsilon: f32,
-        y: &mut [f32],
-        saved: &mut [f32],
-    ) {
+    fn rows[FMA](x: &[f32], norm: Norm, y: &mut [f32], saved: &mut [f32]) {
+        let Norm { gamma, beta, epsilon } = norm;
         let d = gamma.len();
         let (gamma, beta) = (Lanes::<LANES>::new(gamma, 0.0), Lanes::<LANES>::new(beta, 0.0));
         for ((x, y), saved) in
@@ -128,15 +120,8 @@ multiversion! {
 }
 
 multiversion! {
-    fn sum_rows[FMA](
-        x: &mut [f32],
-        r: &[f32],
-        gamma: &[f32],
-        beta: &[f32],
-        epsilon: f32,
-        y: &mut [f32],
-        saved: &mut [f32],
-    ) {
+    fn sum_rows[FMA](x: &mut [f32], r: &[f32], norm: Norm, y: &mut [f32], saved: &mut [f32]) {
+        let Norm { gamma, beta, epsilon } = norm;
         let d = gamma.len();
         let (gamma, beta) = (Lanes::<LANES>::new(gamma, 0.0), Lanes::<LANES>::new(beta, 0.0));
         for (((x, r), y), saved) in x

@@ -36,9 +36,9 @@ pub fn input_gradient(grad: &[f32], weight: &[f32], o: usize) -> Vec<f32> {
     let (n, i) = (grad.len() / o, weight.len() / o);
     let grad = Matrix::new(grad, n, o);
     if o >= i {
-        with_transposed(weight, i, o, |w| product_new(grad, Matrix::new(w, o, i)))
+        with_transposed(weight, i, o, |w| product_new(Threads::All, grad, Matrix::new(w, o, i)))
     } else {
-        product_new(grad, Matrix::new(weight, i, o).t())
+        product_new(Threads::All, grad, Matrix::new(weight, i, o).t())
     }
 }
 
@@ -50,7 +50,7 @@ pub fn weight_gradient(x: &[f32], grad: &[f32], o: usize) -> Vec<f32> {
     assert!(o > 0, "a map to 0 outputs");
     let n = grad.len() / o;
     let i = x.len().checked_div(n).unwrap_or(0);
-    product_new(Matrix::new(x, n, i).t(), Matrix::new(grad, n, o))
+    product_new(Threads::All, Matrix::new(x, n, i).t(), Matrix::new(grad, n, o))
 }
 
 /// The gradient of the bias: sums of the columns, in a fixed order.

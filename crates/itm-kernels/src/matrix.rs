@@ -51,16 +51,6 @@ impl<'a> Matrix<'a> {
         Self { data, rows: cols, cols: rows, row_stride: col_stride, col_stride: row_stride }
     }
 
-    /// Number of rows.
-    pub(crate) fn rows(&self) -> usize {
-        self.rows
-    }
-
-    /// Number of columns.
-    pub(crate) fn cols(&self) -> usize {
-        self.cols
-    }
-
     /// Whether the values of a column, and not the values of a row, are neighbours.
     #[cfg(target_arch = "x86_64")]
     pub(crate) fn is_column_major(&self) -> bool {

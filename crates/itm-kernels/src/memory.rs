@@ -5,41 +5,31 @@
 /// Every training step allocates and frees the same large buffers. glibc maps each buffer anew, and the system clears
 /// all its pages, which takes a fifth of a step's time. After this call all threads allocate from one heap that does
 /// not shrink, so the resident memory stays at its peak. On systems other than Linux with glibc nothing changes.
+#[allow(unsafe_code)] // settings of the allocator
 pub fn keep_freed() {
+    // One heap, because the heaps of other threads hold at most 64 MiB and are unmapped when empty. Larger buffers are
+    // mapped.
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
-    glibc::keep_freed();
+    for (name, value) in [
+        (libc::M_ARENA_MAX, 1),
+        (libc::M_MMAP_THRESHOLD, 1 << 30),
+        (libc::M_TRIM_THRESHOLD, libc::c_int::MAX),
+    ] {
+        // SAFETY: `mallopt` takes two numbers and may be called at any time from any thread. For a setting that it does
+        // not know, it returns 0 and changes nothing.
+        unsafe { libc::mallopt(name, value) };
+    }
 }
 
 /// Returns freed memory to the system, so that the resident memory is what the process holds. On systems other than Linux with
 /// glibc nothing changes.
+#[allow(unsafe_code)] // a call of the allocator
 pub fn release() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
-    glibc::release();
-}
-
-#[cfg(all(target_os = "linux", target_env = "gnu"))]
-mod glibc {
-    #[allow(unsafe_code)] // a call of the allocator
-    pub(super) fn release() {
-        // SAFETY: `malloc_trim` takes a number and may be called at any time from any thread.
-        unsafe { libc::malloc_trim(0) };
-    }
-
-    #[allow(unsafe_code)] // settings of the allocator
-    pub(super) fn keep_freed() {
-        // One heap, because the heaps of other threads hold at most 64 MiB and are unmapped when empty. Larger
-        // buffers are mapped.
-        let settings = [
-            (libc::M_ARENA_MAX, 1),
-            (libc::M_MMAP_THRESHOLD, 1 << 30),
-            (libc::M_TRIM_THRESHOLD, libc::c_int::MAX),
-        ];
-        for (name, value) in settings {
-            // SAFETY: `mallopt` takes two numbers and may be called at any time from any thread. For a setting that
-            // it does not know, it returns 0 and changes nothing.
-            unsafe { libc::mallopt(name, value) };
-        }
-    }
+    // SAFETY: `malloc_trim` takes a number and may be called at any time from any thread.
+    unsafe {
+        libc::malloc_trim(0)
+    };
 }
 
 #[cfg(test)]

@@ -20,12 +20,12 @@ pub(crate) enum Threads {
     All,
 }
 
-/// `a · b`, row-major, on all threads of the current pool; the memory is written once.
+/// `a · b`, row-major; the memory is written once.
 ///
 /// # Panics
 /// If the shapes do not fit.
 #[allow(unsafe_code)] // the product writes every value
-pub(crate) fn product_new(a: Matrix, b: Matrix) -> Vec<f32> {
+pub(crate) fn product_new(threads: Threads, a: Matrix, b: Matrix) -> Vec<f32> {
     let n = a.rows * b.cols;
     if a.cols == 0 {
         return vec![0.0; n];
@@ -33,7 +33,7 @@ pub(crate) fn product_new(a: Matrix, b: Matrix) -> Vec<f32> {
     let mut to = Vec::with_capacity(n);
     // SAFETY: the pointer is valid for n values; with `Replace` no value is read and all n values are written.
     unsafe {
-        product_at(Threads::All, to.as_mut_ptr(), Into::Replace, a, b);
+        product_at(threads, to.as_mut_ptr(), Into::Replace, a, b);
         to.set_len(n);
     }
     to

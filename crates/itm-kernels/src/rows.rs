@@ -4,7 +4,9 @@ use rayon::prelude::*;
 
 use crate::blocks::{BLOCK, size, written};
 use crate::dispatch::multiversion;
-use crate::gru::STEPS;
+
+/// The most steps of a sequence, so that a count that is no length does not ask for all memory.
+pub(crate) const STEPS: usize = 1 << 24;
 
 /// A row of at most this length counts as zero.
 pub(crate) const SHORTEST: f64 = 1e-12;
@@ -88,10 +90,15 @@ fn steps(values: usize, lengths: &[usize], width: usize) -> usize {
     let step = lengths.len().saturating_mul(width);
     let steps = values / step;
     assert_eq!(values, steps * step, "values of {} sequences", lengths.len());
+    check_lengths(lengths, steps);
+    steps
+}
+
+/// Refuses a length that is 0 or more than the steps.
+pub(crate) fn check_lengths(lengths: &[usize], steps: usize) {
     for (row, &length) in lengths.iter().enumerate() {
         assert!((1..=steps).contains(&length), "sequence {row}: length {length}, not 1 to {steps}");
     }
-    steps
 }
 
 /// Rows per block, independent of the thread count.

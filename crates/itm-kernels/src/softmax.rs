@@ -15,23 +15,6 @@ use crate::dispatch::multiversion;
 use crate::lanes::{LanesMut, step, sum};
 use crate::math::{LANES, exp};
 
-/// Rows of `width` entries, and the number of entries that count in each, from its start: each count holds for the same
-/// number of consecutive rows.
-#[derive(Debug, Clone, Copy)]
-struct CountedRows<'a> {
-    width: usize,
-    counts: &'a [usize],
-    /// Consecutive rows that share a count.
-    shared: usize,
-}
-
-impl CountedRows<'_> {
-    #[inline(always)]
-    fn count(&self, row: usize) -> usize {
-        self.counts[row / self.shared]
-    }
-}
-
 /// Turns rows of `width` values into weights. Each count holds for the same number of consecutive rows.
 ///
 /// # Panics
@@ -45,15 +28,22 @@ pub(crate) fn forward(x: &mut [f32], width: usize, counts: &[usize]) {
     for (k, &count) in counts.iter().enumerate() {
         assert!(count <= width, "count {k}: {count}, not 0 to {width}");
     }
-    let rows = CountedRows { width, counts, shared: n / counts.len() };
+    let shared = n / counts.len(); // consecutive rows that share a count
     let block = (8192 / width).max(1); // rows per task, for any number of threads
-    x.par_chunks_mut(block * width).enumerate().for_each(|(k, x)| forward_rows(x, rows, k * block));
+    let blocks = x.par_chunks_mut(block * width).enumerate();
+    blocks.for_each(|(k, x)| forward_rows(x, width, counts, shared, k * block));
 }
 
 multiversion! {
-    fn forward_rows[FMA](values: &mut [f32], rows: crate::softmax::CountedRows<'_>, first: usize) {
-        for (k, row) in values.chunks_exact_mut(rows.width).enumerate() {
-            let (x, rest) = row.split_at_mut(rows.count(first + k));
+    fn forward_rows[FMA](
+        values: &mut [f32],
+        width: usize,
+        counts: &[usize],
+        shared: usize,
+        first: usize,
+    ) {
+        for (k, row) in values.chunks_exact_mut(width).enumerate() {
+            let (x, rest) = row.split_at_mut(counts[(first + k) / shared]);
             rest.fill(0.0);
             let mut x = LanesMut::<LANES>::new(x, f32::NEG_INFINITY);
             let mut largest = [f32::NEG_INFINITY; LANES];

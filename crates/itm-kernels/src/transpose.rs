@@ -18,7 +18,7 @@ pub(crate) fn with_transposed<T>(
     thread_local! {
         static KEPT: Cell<Vec<f32>> = const { Cell::new(Vec::new()) };
     }
-    assert_fits(data, rows, cols);
+    assert_eq!(data.len(), rows * cols, "a {rows} × {cols} matrix in {} values", data.len());
     let mut kept = KEPT.take();
     if kept.len() < rows * cols {
         kept.resize(rows * cols, 0.0);
@@ -30,10 +30,6 @@ pub(crate) fn with_transposed<T>(
     let result = f(to);
     KEPT.set(kept);
     result
-}
-
-fn assert_fits(data: &[f32], rows: usize, cols: usize) {
-    assert_eq!(data.len(), rows * cols, "a {rows} × {cols} matrix in {} values", data.len());
 }
 
 /// Side of a tile: one cache line.
@@ -87,6 +83,9 @@ fn turn(from: &[f32], from_stride: usize, to: &mut [f32], to_stride: usize) {
 }
 
 #[cfg(target_arch = "x86_64")]
+pub(crate) use avx512::transposed;
+
+#[cfg(target_arch = "x86_64")]
 mod avx512 {
     use std::arch::x86_64::{
         __m512, _mm512_castpd_ps, _mm512_castps_pd, _mm512_loadu_ps, _mm512_setzero_ps,
@@ -103,8 +102,8 @@ mod avx512 {
         tiles(data, cols, j0, rows, to, |from, cols, to, rows| turn(from, cols, to, rows));
     }
 
-    /// Compilers do not find these shuffles, and a copy value by value takes twice as long. The loops are plain,
-    /// because a closure for `array::map` is compiled without AVX-512 and not inlined.
+    /// Compilers do not find the shuffles of [`transposed`], and a copy value by value takes twice as long. The loops are
+    /// plain, because a closure for `array::map` is compiled without AVX-512 and not inlined.
     #[inline]
     #[target_feature(enable = "avx512f")]
     #[allow(unsafe_code)] // loads and stores of registers
@@ -119,51 +118,40 @@ mod avx512 {
             // SAFETY: the sixteen values from `i * from_stride` on are in `from`, by the assertion.
             *row = unsafe { _mm512_loadu_ps(from.as_ptr().add(i * from_stride)) };
         }
-        let columns = blocks::<8>(blocks::<4>(fours(pairs(rows))));
-        for (k, column) in columns.into_iter().enumerate() {
+        for (k, column) in transposed(rows).into_iter().enumerate() {
             // SAFETY: the sixteen values from `k * to_stride` on are in `to`, by the assertion.
             unsafe { _mm512_storeu_ps(to.as_mut_ptr().add(k * to_stride), column) };
         }
     }
 
-    /// Interleaves each two rows, within each block of four columns: first columns 0 and 1, then 2 and 3.
-    #[inline]
+    /// The transpose of 16 registers of 16 values: first within quarters of registers, then of the quarters.
     #[target_feature(enable = "avx512f")]
-    fn pairs(from: Registers) -> Registers {
-        let mut to = from;
-        for i in (0..TILE).step_by(2) {
-            to[i] = _mm512_unpacklo_ps(from[i], from[i + 1]);
-            to[i + 1] = _mm512_unpackhi_ps(from[i], from[i + 1]);
+    #[inline]
+    pub(crate) fn transposed(mut a: Registers) -> Registers {
+        let mut b = a;
+        for k in (0..TILE).step_by(2) {
+            b[k] = _mm512_unpacklo_ps(a[k], a[k + 1]);
+            b[k + 1] = _mm512_unpackhi_ps(a[k], a[k + 1]);
         }
-        to
-    }
-
-    /// Interleaves each two pairs: register `4 q + k` then holds column `k` of each block for rows `4 q` to `4 q + 3`.
-    #[inline]
-    #[target_feature(enable = "avx512f")]
-    fn fours(from: Registers) -> Registers {
-        let mut to = from;
-        for i in (0..TILE).step_by(4) {
-            for k in [0, 1] {
-                let (a, b) = (_mm512_castps_pd(from[i + k]), _mm512_castps_pd(from[i + k + 2]));
-                to[i + 2 * k] = _mm512_castpd_ps(_mm512_unpacklo_pd(a, b));
-                to[i + 2 * k + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(a, b));
+        for k in (0..TILE).step_by(4) {
+            for half in 0..2 {
+                let (x, y) = (_mm512_castps_pd(b[k + half]), _mm512_castps_pd(b[k + 2 + half]));
+                a[k + 2 * half] = _mm512_castpd_ps(_mm512_unpacklo_pd(x, y));
+                a[k + 2 * half + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(x, y));
             }
         }
-        to
-    }
-
-    /// Moves the even blocks of two registers at distance `APART` to the first register, and the odd blocks to the
-    /// second. After this for 4 and for 8, register `4 b + k` holds column `4 b + k` of the tile.
-    #[inline]
-    #[target_feature(enable = "avx512f")]
-    fn blocks<const APART: usize>(from: Registers) -> Registers {
-        let mut to = from;
-        for i in (0..TILE).filter(|i| i & APART == 0) {
-            to[i] = _mm512_shuffle_f32x4::<0b10_00_10_00>(from[i], from[i + APART]);
-            to[i + APART] = _mm512_shuffle_f32x4::<0b11_01_11_01>(from[i], from[i + APART]);
+        // a[4 q + c]: rows 4 q to 4 q + 3 of the columns c, c + 4, c + 8, c + 12, one in each quarter.
+        for c in 0..4 {
+            let even_low = _mm512_shuffle_f32x4::<0x88>(a[c], a[4 + c]);
+            let odd_low = _mm512_shuffle_f32x4::<0xDD>(a[c], a[4 + c]);
+            let even_high = _mm512_shuffle_f32x4::<0x88>(a[8 + c], a[12 + c]);
+            let odd_high = _mm512_shuffle_f32x4::<0xDD>(a[8 + c], a[12 + c]);
+            b[c] = _mm512_shuffle_f32x4::<0x88>(even_low, even_high);
+            b[4 + c] = _mm512_shuffle_f32x4::<0x88>(odd_low, odd_high);
+            b[8 + c] = _mm512_shuffle_f32x4::<0xDD>(even_low, even_high);
+            b[12 + c] = _mm512_shuffle_f32x4::<0xDD>(odd_low, odd_high);
         }
-        to
+        b
     }
 }
 

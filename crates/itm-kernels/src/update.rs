@@ -73,9 +73,7 @@ impl AdamStep {
             epsilon: epsilon as f32,
         }
     }
-}
 
-impl AdamStep {
     /// The same factors, but ε is added to the root before its correction, and decay comes after the update.
     ///
     /// ```text
@@ -133,14 +131,14 @@ pub(crate) fn sum_of_squares(values: &[f32]) -> f64 {
 }
 
 multiversion! {
-    fn adam_block[FMA](
+    // Never fused: memory is the limit, and so every instruction set gives the same bits.
+    fn adam_block[_FMA](
         theta: &mut [f32],
         grad: &[f32],
         first: &mut [f32],
         second: &mut [f32],
         step: crate::update::AdamStep,
     ) {
-        let _ = FMA; // never fused: memory is the limit, and so every instruction set gives the same bits
         let all = theta.iter_mut().zip(grad).zip(first.iter_mut().zip(second.iter_mut()));
         for ((x, &g), (m, v)) in all {
             let g = g * step.scale;
@@ -152,16 +150,15 @@ multiversion! {
 }
 
 multiversion! {
-    fn ema_block[FMA](target: &mut [f32], online: &[f32], m: f32, rest: f32) {
-        let _ = FMA; // as above
+    // As above.
+    fn ema_block[_FMA](target: &mut [f32], online: &[f32], m: f32, rest: f32) {
         target.iter_mut().zip(online).for_each(|(t, &o)| *t = *t * m + o * rest);
     }
 }
 
 multiversion! {
     /// Adds to eight sums side by side. A product of two `f32` is exact in `f64`.
-    fn squares_block[FMA](values: &[f32], sums: &mut [f64; 8]) {
-        let _ = FMA;
+    fn squares_block[_FMA](values: &[f32], sums: &mut [f64; 8]) {
         let (eights, tail) = values.as_chunks::<8>();
         for eight in eights {
             for k in 0..8 {

@@ -10,7 +10,7 @@ pub(super) const QUERIES: usize = 128;
 /// Writes y, `[l, w]`.
 pub(super) fn forward(one: &Head, heads: &Heads, to: &mut [f32]) {
     let &Head { l, w, keys: n, .. } = one;
-    let keys_t = transposed_here(matrix(one, Which::Key, 0, n));
+    let keys_t = transposed_here(one.part(Which::Key, 0, n));
     let mut scores = vec![0.0; QUERIES.min(l) * n];
     let mut mask = heads.room_for_mask(scores.len());
     for (first, to) in (0..l).step_by(QUERIES).zip(to.chunks_mut(QUERIES * w)) {
@@ -22,15 +22,15 @@ pub(super) fn forward(one: &Head, heads: &Heads, to: &mut [f32]) {
             multiply(scores, mask);
         }
         let weights = Matrix::new(scores, to.len() / w, n);
-        product(Threads::This, to, Into::Replace, weights, matrix(one, Which::Value, 0, n));
+        product(Threads::This, to, Into::Replace, weights, one.part(Which::Value, 0, n));
     }
 }
 
 /// Writes dq, dk and dv, `[l, w]` each. The rows of dk and dv that are no keys stay as they are.
 pub(super) fn backward(one: &Head, heads: &Heads, grad: &[f32], [dq, dk, dv]: [&mut [f32]; 3]) {
-    let &Head { l, d, w, keys: n, .. } = one;
-    let keys = matrix(one, Which::Key, 0, n);
-    let [keys_t, values_t] = [keys, matrix(one, Which::Value, 0, n)].map(transposed_here);
+    let &Head { l, w, keys: n, .. } = one;
+    let keys = one.part(Which::Key, 0, n);
+    let [keys_t, values_t] = [keys, one.part(Which::Value, 0, n)].map(transposed_here);
     let [mut a, mut da] = [(); 2].map(|()| vec![0.0; QUERIES.min(l) * n]);
     let mut mask = heads.room_for_mask(a.len());
     let (dk, dv) = (&mut dk[..n * w], &mut dv[..n * w]);
@@ -38,7 +38,7 @@ pub(super) fn backward(one: &Head, heads: &Heads, grad: &[f32], [dq, dk, dv]: [&
         let rows = dq.len() / w;
         let (a, da) = (&mut a[..rows * n], &mut da[..rows * n]);
         weights(one, heads, first, &keys_t, a);
-        let grad = Matrix::strided(one.grad(grad, first), [rows, w], [d, 1]);
+        let grad = one.grad(grad, first, rows);
         product(Threads::This, da, Into::Replace, grad, Matrix::new(&values_t, w, n));
         let how = if first == 0 { Into::Replace } else { Into::Add };
         if let Some(mask) = &mut mask {
@@ -53,19 +53,14 @@ pub(super) fn backward(one: &Head, heads: &Heads, grad: &[f32], [dq, dk, dv]: [&
         softmax_backward(a, da, n, one.scale());
         let ds = Matrix::new(da, rows, n);
         product(Threads::This, dq, Into::Replace, ds, keys);
-        product(Threads::This, dk, how, ds.t(), matrix(one, Which::Query, first, rows));
+        product(Threads::This, dk, how, ds.t(), one.part(Which::Query, first, rows));
     }
 }
 
 /// Attention weights of the queries from `first` on.
 fn weights(one: &Head, heads: &Heads, first: usize, keys_t: &[f32], scores: &mut [f32]) {
-    let queries = matrix(one, Which::Query, first, scores.len() / one.keys);
+    let queries = one.part(Which::Query, first, scores.len() / one.keys);
     let keys = Matrix::new(keys_t, one.w, one.keys);
     product(Threads::This, scores, Into::Replace, queries, keys);
     heads.softmax(one, first, scores);
-}
-
-/// Queries, keys or values of `n` positions.
-fn matrix<'a>(one: &Head<'a>, which: Which, first: usize, n: usize) -> Matrix<'a> {
-    Matrix::strided(one.part(which, first), [n, one.w], [3 * one.d, 1])
 }

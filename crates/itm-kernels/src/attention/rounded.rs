@@ -47,13 +47,13 @@ pub(super) fn forward(one: &Head, heads: &Heads, scratch: &mut HeadScratch, to: 
     let &Head { l, w, keys: n, .. } = one;
     let HeadScratch { keys: (keys_t, _), values, queries: (queries, _), weights, a, mask, .. } =
         scratch;
-    keys_t.here(view(one, Which::Key, 0, n)); // its lanes are the columns of Kᵀ
-    values.here(view(one, Which::Value, 0, n).t());
+    keys_t.here(one.part(Which::Key, 0, n)); // its lanes are the columns of Kᵀ
+    values.here(one.part(Which::Value, 0, n).t());
     let block = self::queries(l, n);
     for (first, to) in (0..l).step_by(block).zip(to.chunks_mut(block * w)) {
         let rows = to.len() / w;
         let a = room(a, rows * n);
-        queries.here(view(one, Which::Query, first, rows));
+        queries.here(one.part(Which::Query, first, rows));
         product_here(a, Into::Replace, queries, keys_t);
         heads.softmax(one, first, a);
         if heads.dropout.is_some() {
@@ -74,21 +74,21 @@ pub(super) fn backward(
     scratch: &mut HeadScratch,
     [dq, dk, dv]: [&mut [f32]; 3],
 ) {
-    let &Head { l, d, w, keys: n, .. } = one;
+    let &Head { l, w, keys: n, .. } = one;
     let HeadScratch { keys, values: values_t, queries, grad: of_y, weights, ds, a, da, mask } =
         scratch;
-    both_here(keys, view(one, Which::Key, 0, n));
-    values_t.here(view(one, Which::Value, 0, n));
+    both_here(keys, one.part(Which::Key, 0, n));
+    values_t.here(one.part(Which::Value, 0, n));
     let block = self::queries(l, n);
     let (dk, dv) = (&mut dk[..n * w], &mut dv[..n * w]);
     for (first, dq) in (0..l).step_by(block).zip(dq.chunks_mut(block * w)) {
         let rows = dq.len() / w;
         let (a, da) = (room(a, rows * n), room(da, rows * n));
         let how = if first == 0 { Into::Replace } else { Into::Add };
-        both_here(queries, view(one, Which::Query, first, rows));
+        both_here(queries, one.part(Which::Query, first, rows));
         product_here(a, Into::Replace, &queries.0, &keys.0);
         heads.softmax(one, first, a);
-        both_here(of_y, Matrix::strided(one.grad(grad, first), [rows, w], [d, 1]));
+        both_here(of_y, one.grad(grad, first, rows));
         product_here(da, Into::Replace, &of_y.0, values_t);
         if heads.dropout.is_some() {
             let mask = room(mask, rows * n);
@@ -105,9 +105,4 @@ pub(super) fn backward(
         product_here(dq, Into::Replace, &ds.0, &keys.1);
         product_here(dk, how, &ds.1, &queries.1);
     }
-}
-
-/// Queries, keys or values of `n` positions.
-fn view<'a>(one: &Head<'a>, which: Which, first: usize, n: usize) -> Matrix<'a> {
-    Matrix::strided(one.part(which, first), [n, one.w], [3 * one.d, 1])
 }

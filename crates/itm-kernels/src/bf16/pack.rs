@@ -108,7 +108,7 @@ pub(super) fn one<const WIDTH: usize>(
     from: Matrix,
     memory: Vec<u32>,
 ) -> Operand<WIDTH> {
-    let mut room = Room::new(memory, from.rows(), from.cols());
+    let mut room = Room::new(memory, from.rows, from.cols);
     let (cells, corners) = (room.cells(), corners(from));
     assert_eq!(cells.len(), corners.len(), "cells of an operand");
     let fill = |(cell, at)| fill(engine, threads, cell, from.part(at, CELL));
@@ -128,10 +128,10 @@ pub(super) fn both<const P: usize, const Q: usize>(
     from: Matrix,
     [memory_p, memory_q]: [Vec<u32>; 2],
 ) -> (Operand<P>, Operand<Q>) {
-    let mut rows = Room::new(memory_p, from.rows(), from.cols());
-    let mut cols = Room::new(memory_q, from.cols(), from.rows());
+    let mut rows = Room::new(memory_p, from.rows, from.cols);
+    let mut cols = Room::new(memory_q, from.cols, from.rows);
     let (cells, corners) = (rows.cells(), corners(from));
-    let (across, high) = (from.cols().div_ceil(CELL), from.rows().div_ceil(CELL));
+    let (across, high) = (from.cols.div_ceil(CELL), from.rows.div_ceil(CELL));
     // Cells of the columns come column by column.
     let mut turned: Vec<_> = cols.cells().into_iter().map(Some).collect();
     let turned: Vec<_> = (0..cells.len())
@@ -154,7 +154,7 @@ pub(super) fn both<const P: usize, const Q: usize>(
 /// First row and column of each cell, row by row.
 fn corners(from: Matrix) -> Vec<[usize; 2]> {
     let firsts = |n: usize| (0..n).step_by(CELL);
-    firsts(from.rows()).flat_map(|i| firsts(from.cols()).map(move |j| [i, j])).collect()
+    firsts(from.rows).flat_map(|i| firsts(from.cols).map(move |j| [i, j])).collect()
 }
 
 /// The pairs of each panel inside one cell; each panel has the same number.

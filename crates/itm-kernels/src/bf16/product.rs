@@ -24,7 +24,7 @@ const SMALL: usize = 1 << 20;
 /// # Panics
 /// If the operands, the start or the destination do not fit.
 pub fn product(to: &mut [f32], stride: usize, start: Addend, a: &LeftOperand, b: &RightOperand) {
-    product_by(Engine::best(), to, stride, start, a, b);
+    product_by(Engine::best(), to, stride, Base::New(start), a, b);
 }
 
 /// `to += A B`, with the layout of [`product`].
@@ -32,7 +32,7 @@ pub fn product(to: &mut [f32], stride: usize, start: Addend, a: &LeftOperand, b:
 /// # Panics
 /// If the operands or the destination do not fit.
 pub fn add_product(to: &mut [f32], stride: usize, a: &LeftOperand, b: &RightOperand) {
-    add_product_by(Engine::best(), to, stride, a, b);
+    product_by(Engine::best(), to, stride, Base::Held, a, b);
 }
 
 /// `S + A B`, row-major. The memory is written once.
@@ -67,21 +67,11 @@ pub(super) fn product_by(
     engine: Engine,
     to: &mut [f32],
     stride: usize,
-    start: Addend,
+    base: Base,
     a: &LeftOperand,
     b: &RightOperand,
 ) {
-    compute(engine, Threads::All, places(to), stride, Base::New(start), a, b);
-}
-
-pub(super) fn add_product_by(
-    engine: Engine,
-    to: &mut [f32],
-    stride: usize,
-    a: &LeftOperand,
-    b: &RightOperand,
-) {
-    compute(engine, Threads::All, places(to), stride, Base::Held, a, b); // `places` holds values
+    compute(engine, Threads::All, places(to), stride, base, a, b); // `places` holds values
 }
 
 /// Initialised values as places to write to.

@@ -3,12 +3,15 @@
 
 use super::pack::Operand;
 use super::pack::{both, one};
-use super::product::{PASS, add_product_by, product_by};
+use super::product::{PASS, product_by};
+use super::start::Base;
 use super::*;
 use crate::matrix::Matrix;
 use crate::product::{Into, Threads};
 use crate::random::unit;
 use crate::tests::{on_every_instruction_set, on_every_thread_count, random};
+
+const ZERO: Base = Base::New(Addend::Zero);
 
 /// `[m, k, n]`: zero, one and odd sizes, and sizes around a tile, a cell, a part and a pass.
 const SHAPES: [[usize; 3]; 20] = [
@@ -137,9 +140,9 @@ fn the_processor_does_what_the_emulation_does() {
                     one(engine, Threads::All, plain(&b, k, n).t(), Vec::new());
                 let [mut fresh, mut biased, mut added] =
                     [vec![7.0; m * n], held.clone(), held.clone()];
-                product_by(engine, &mut fresh, n, Addend::Zero, &rows, &cols);
-                product_by(engine, &mut biased, n, Addend::Row(&row), &rows, &cols);
-                add_product_by(engine, &mut added, n, &rows, &cols);
+                product_by(engine, &mut fresh, n, ZERO, &rows, &cols);
+                product_by(engine, &mut biased, n, Base::New(Addend::Row(&row)), &rows, &cols);
+                product_by(engine, &mut added, n, Base::Held, &rows, &cols);
                 (pairs(&rows), pairs(&cols), [fresh, biased, added].concat())
             });
             let [got, want] = &results;
@@ -163,7 +166,7 @@ fn single_steps_agree_at_the_ends_of_the_range() {
             let cols: Operand<COLUMNS> =
                 one(engine, Threads::All, plain(&b, 2, 4096).t(), Vec::new());
             let mut to = vec![0.0; 64 * 4096];
-            product_by(engine, &mut to, 4096, Addend::Zero, &rows, &cols);
+            product_by(engine, &mut to, 4096, ZERO, &rows, &cols);
             to
         });
         assert!(same(&both[0], &both[1]), "around 2^{exponent}");
@@ -181,7 +184,7 @@ fn every_number_is_rounded_alike() {
     let lie = plain(&values, 256, cols);
     for view in [lie, lie.t()] {
         let rows = LeftOperand::pack(view);
-        let (lanes, depth) = (view.rows(), view.cols());
+        let (lanes, depth) = (view.rows, view.cols);
         for i in 0..lanes {
             for t in 0..depth / 2 {
                 let want = value::pair(view.get(i, 2 * t), view.get(i, 2 * t + 1));
@@ -304,7 +307,7 @@ fn nothing_beyond_the_product_is_written() {
             let mut all = vec![-77.0; before + inside + behind];
             for engine in [Engine::best(), Engine::Emulated] {
                 let to = &mut all[before..before + inside];
-                product_by(engine, to, stride, Addend::Zero, &rows, &cols);
+                product_by(engine, to, stride, ZERO, &rows, &cols);
                 for (at, &got) in all.iter().enumerate() {
                     let (i, j) =
                         (at.wrapping_sub(before) / stride, at.wrapping_sub(before) % stride);
@@ -347,7 +350,7 @@ fn the_emulation_is_one() {
         let cols: Operand<COLUMNS> =
             one(Engine::Emulated, Threads::All, plain(&b, k, n).t(), Vec::new());
         let mut to = vec![0.0; m * n];
-        product_by(Engine::Emulated, &mut to, n, Addend::Zero, &rows, &cols);
+        product_by(Engine::Emulated, &mut to, n, ZERO, &rows, &cols);
         to
     };
     let want = emulated();

@@ -25,13 +25,12 @@ pub(super) fn emulated(
 }
 
 multiversion! {
-    /// `tile += aᵀ b` over the pairs in their order.
-    fn sums[FMA](
+    /// `tile += aᵀ b` over the pairs in their order. Each step is fused, in software if there is no instruction.
+    fn sums[_FMA](
         tile: &mut [[f32; super::COLUMNS]; super::ROWS],
         a: &[[u32; super::ROWS]],
         b: &[[u32; super::COLUMNS]],
     ) {
-        let _ = FMA; // each step is fused, in software if there is no instruction
         for (r, sums) in tile.iter_mut().enumerate() {
             for (a, b) in a.iter().zip(b) {
                 sums.iter_mut().zip(b).for_each(|(sum, &b)| *sum = dot(*sum, a[r], b));

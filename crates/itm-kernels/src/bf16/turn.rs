@@ -32,6 +32,7 @@ mod x86 {
     use super::super::CELL;
     use crate::matrix::Matrix;
     use crate::product::Threads;
+    use crate::transpose::transposed;
 
     /// Lanes of a register of pairs.
     const SIDE: usize = 16;
@@ -104,7 +105,7 @@ mod x86 {
                 }
             }
             for (s, square) in squares[..count].iter().enumerate() {
-                put::<WIDTH, STREAM>(to, lane, SIDE * s, &stored(turn(*square)));
+                put::<WIDTH, STREAM>(to, lane, SIDE * s, &stored(transposed(*square)));
             }
         }
     }
@@ -243,35 +244,5 @@ mod x86 {
     fn stored(square: Square) -> [PairRegister; SIDE] {
         // SAFETY: both types are 16 times 512 bits, and all bits are valid.
         unsafe { transmute(square) }
-    }
-
-    /// The transpose of 16 registers of 16 values: first within quarters of registers, then of the quarters.
-    #[target_feature(enable = "avx512f")]
-    #[inline]
-    fn turn(mut a: Square) -> Square {
-        let mut b = a;
-        for k in (0..SIDE).step_by(2) {
-            b[k] = _mm512_unpacklo_ps(a[k], a[k + 1]);
-            b[k + 1] = _mm512_unpackhi_ps(a[k], a[k + 1]);
-        }
-        for k in (0..SIDE).step_by(4) {
-            for half in 0..2 {
-                let (x, y) = (_mm512_castps_pd(b[k + half]), _mm512_castps_pd(b[k + 2 + half]));
-                a[k + 2 * half] = _mm512_castpd_ps(_mm512_unpacklo_pd(x, y));
-                a[k + 2 * half + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(x, y));
-            }
-        }
-        // a[4 q + c]: rows 4 q to 4 q + 3 of the columns c, c + 4, c + 8, c + 12, one in each quarter.
-        for c in 0..4 {
-            let even_low = _mm512_shuffle_f32x4::<0x88>(a[c], a[4 + c]);
-            let odd_low = _mm512_shuffle_f32x4::<0xDD>(a[c], a[4 + c]);
-            let even_high = _mm512_shuffle_f32x4::<0x88>(a[8 + c], a[12 + c]);
-            let odd_high = _mm512_shuffle_f32x4::<0xDD>(a[8 + c], a[12 + c]);
-            b[c] = _mm512_shuffle_f32x4::<0x88>(even_low, even_high);
-            b[4 + c] = _mm512_shuffle_f32x4::<0x88>(odd_low, odd_high);
-            b[8 + c] = _mm512_shuffle_f32x4::<0xDD>(even_low, even_high);
-            b[12 + c] = _mm512_shuffle_f32x4::<0xDD>(odd_low, odd_high);
-        }
-        b
     }
 }

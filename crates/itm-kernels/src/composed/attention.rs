@@ -1,10 +1,11 @@
 //! Self-attention in burn's own primitives.
 
-use burn::backend::tensor::FloatTensor;
+use burn::backend::tensor::{BoolTensor, FloatTensor};
 use burn::backend::{Backend, TensorMetadata};
 use burn::tensor::{Shape, Slice, TensorData};
 use rayon::prelude::*;
 
+use super::at_most;
 use crate::attention::Heads;
 use crate::random;
 
@@ -27,7 +28,7 @@ pub(crate) fn backward<B: Backend>(
 ) -> FloatTensor<B> {
     let parts = HeadTensors::<B>::new(qkv, heads);
     let (dropped, kept) = parts.weights(heads);
-    let grad = parts.split(grad, 0);
+    let grad = split::<B>(grad, 0, parts.sizes);
     let dv = B::float_matmul(transposed::<B>(dropped), grad.clone());
     let da = B::float_matmul(grad, transposed::<B>(parts.v.clone()));
     let da = match mask::<B>(&da, parts.sizes, heads) {
@@ -57,10 +58,6 @@ impl<B: Backend> HeadTensors<B> {
         let sizes = [b, l, heads.heads, d3 / 3 / heads.heads];
         let [q, k, v] = [0, 1, 2].map(|which| split::<B>(qkv.clone(), which, sizes));
         Self { q, k, v, sizes }
-    }
-
-    fn split(&self, x: FloatTensor<B>, which: usize) -> FloatTensor<B> {
-        split::<B>(x, which, self.sizes)
     }
 
     /// Several `[b, heads, l, w]` side by side: `[b, l, parts·d]`.
@@ -132,4 +129,32 @@ fn mask<B: Backend>(
     let mask = (0..n).into_par_iter().map(|k| random::keep(seed, k, rate)).collect();
     let mask = TensorData::new::<f32, _>(mask, [b, heads, l, l]);
     Some(B::float_from_data(mask, &like.device()))
+}
+
+/// Softmax over the columns of `[n, w]`; see [`crate::softmax`] for the counts.
+pub(crate) fn masked_softmax<B: Backend>(x: FloatTensor<B>, counts: &[usize]) -> FloatTensor<B> {
+    let rest = uncounted::<B>(&x, counts);
+    // Low but finite: in a row where no value counts, the difference below is 0 and not ∞ − ∞.
+    let x = B::float_mask_fill(x, rest.clone(), (-1e30f32).into());
+    let largest = B::float_max_dim(x.clone(), 1);
+    let e = B::float_exp(B::float_sub(x, largest));
+    let e = B::float_mask_fill(e, rest, 0.0f32.into());
+    // The sum is at least 1 if any value of the row counts.
+    let total = B::float_clamp_min(B::float_sum_dim(e.clone(), 1), 0.5f32.into());
+    B::float_div(e, total)
+}
+
+/// Mask of the entries of `[n, w]` that do not count. The device compares, because not every backend takes truth
+/// values from the host.
+fn uncounted<B: Backend>(like: &FloatTensor<B>, counts: &[usize]) -> BoolTensor<B> {
+    let ([n, w], device) = (like.shape().dims(), like.device());
+    let (c, each) = (counts.len(), n / counts.len());
+    let kept: Vec<f32> = counts
+        .iter()
+        .flat_map(|&count| (0..w).map(move |k| if k < count { 1.0 } else { 0.0 }))
+        .collect();
+    let kept = B::float_from_data(TensorData::new(kept, [c, 1, w]), &device);
+    let kept =
+        B::float_reshape(B::float_expand(kept, Shape::new([c, each, w])), Shape::new([n, w]));
+    at_most::<B>(&kept, 0.5)
 }

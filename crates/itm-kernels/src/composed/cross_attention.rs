@@ -1,10 +1,11 @@
 //! Attention between words and regions in burn's own primitives. Here texts are padded too. Matrices are [items of
 //! the keys, items of the queries, q, k] .
 
-use burn::backend::tensor::{BoolTensor, FloatTensor, IntTensor};
+use burn::backend::tensor::{FloatTensor, IntTensor};
 use burn::backend::{Backend, TensorMetadata, get_device_settings};
 use burn::tensor::{Shape, TensorData};
 
+use super::{at_most, is_zero};
 use crate::cross_attention::{Cosine, CrossSpec, KeyWeights, Negative, Norm, Pool, Side, Spreads};
 
 /// The value of padding, below every product.
@@ -146,8 +147,7 @@ impl<B: Backend> Pairs<B> {
             let lengths = B::float_sum_dim(B::float_mul(self.of_queries.clone(), eye), 2);
             squares = B::float_mul(squares, B::float_reshape(lengths, Shape::new([1, b, q, 1])));
         }
-        let truth = get_device_settings::<B>(&s.device()).bool_dtype;
-        let short = B::float_lower_equal_elem(squares.clone(), 1e-16f32.into(), truth);
+        let short = at_most::<B>(&squares, 1e-16);
         // Short norms take the root of a constant, because the mask would turn an infinite slope into NaN.
         let norm = B::float_sqrt(B::float_mask_fill(squares, short.clone(), 1.0f32.into()));
         let norm = B::float_mask_fill(norm, short, 1e-8f32.into());
@@ -166,10 +166,9 @@ impl<B: Backend> Pairs<B> {
     }
 
     fn above(&self, s: FloatTensor<B>, scale: f32) -> FloatTensor<B> {
-        let truth = get_device_settings::<B>(&s.device()).bool_dtype;
         let best = B::float_clamp_min(B::float_detach(self.best(s.clone())), 0.0f32.into());
         let z = B::float_mul(B::float_sub(s, self.t.clone()), self.real.clone());
-        let below = B::float_lower_equal_elem(z.clone(), 0.0f32.into(), truth);
+        let below = at_most::<B>(&z, 0.0);
         let shifted = B::float_mul_scalar(B::float_sub(z, best.clone()), scale.into());
         let e = B::float_exp(B::float_mask_fill(shifted, below.clone(), 0.0f32.into()));
         let e = B::float_mask_fill(e, below, 0.0f32.into());
@@ -211,8 +210,7 @@ impl<B: Backend> Pairs<B> {
 }
 
 fn leaky<B: Backend>(s: FloatTensor<B>, leak: f32) -> FloatTensor<B> {
-    let truth = get_device_settings::<B>(&s.device()).bool_dtype;
-    let below = B::float_lower_equal_elem(s.clone(), 0.0f32.into(), truth);
+    let below = at_most::<B>(&s, 0.0);
     let above = B::float_mask_fill(s.clone(), below, 0.0f32.into());
     B::float_add(above.clone(), B::float_mul_scalar(B::float_sub(s, above), leak.into()))
 }
@@ -234,11 +232,6 @@ fn softmax<B: Backend>(logits: FloatTensor<B>, dim: usize) -> FloatTensor<B> {
     let most = B::float_detach(B::float_max_dim(logits.clone(), dim));
     let e = B::float_exp(B::float_sub(logits, most));
     B::float_div(e.clone(), B::float_sum_dim(e, dim))
-}
-
-fn is_zero<B: Backend>(x: &FloatTensor<B>) -> BoolTensor<B> {
-    let truth = get_device_settings::<B>(&x.device()).bool_dtype;
-    B::float_equal_elem(x.clone(), 0.0f32.into(), truth)
 }
 
 /// 1 for places that count, else 0.

@@ -6,38 +6,24 @@ use burn::tensor::{Shape, Slice, TensorData};
 
 use crate::gru::Direction;
 
-/// Weights of one layer and direction, as primitives of a backend.
-pub(crate) struct Params<B: Backend> {
-    pub(crate) w_ih: FloatTensor<B>,
-    pub(crate) w_hh: FloatTensor<B>,
-    pub(crate) b_ih: FloatTensor<B>,
-    pub(crate) b_hh: FloatTensor<B>,
-}
-
-/// Gradients of one direction.
-struct DirectionGradients<B: Backend> {
-    x: FloatTensor<B>,
-    w_ih: FloatTensor<B>,
-    w_hh: FloatTensor<B>,
-    b_ih: FloatTensor<B>,
-    b_hh: FloatTensor<B>,
-}
+/// w_ih, w_hh, b_ih, b_hh of one layer and direction.
+type Unit<B> = [FloatTensor<B>; 4];
 
 /// The states, and the gates of each direction.
 pub(crate) fn saving<B: Backend>(
     x: FloatTensor<B>,
-    weights: Vec<FloatTensor<B>>,
+    weights: &[FloatTensor<B>],
     lengths: &[usize],
 ) -> (FloatTensor<B>, Vec<FloatTensor<B>>) {
-    let one = |(direction, params)| unit::<B>(x.clone(), params, lengths, direction);
-    let (states, gates): (Vec<_>, Vec<_>) = directions::<B>(weights).into_iter().map(one).unzip();
+    let one = |(direction, weights)| unit::<B>(x.clone(), weights, lengths, direction);
+    let (states, gates): (Vec<_>, Vec<_>) = directions::<B>(weights).map(one).unzip();
     (B::float_cat(states, 2), gates)
 }
 
 /// Gradients of x and the weights, in this order.
 pub(crate) fn backward<B: Backend>(
     x: FloatTensor<B>,
-    weights: Vec<FloatTensor<B>>,
+    weights: &[FloatTensor<B>],
     states: FloatTensor<B>,
     gates: Vec<FloatTensor<B>>,
     grad: FloatTensor<B>,
@@ -45,38 +31,28 @@ pub(crate) fn backward<B: Backend>(
 ) -> Vec<FloatTensor<B>> {
     let [b, l, _] = states.shape().dims();
     let mut all: Vec<FloatTensor<B>> = vec![];
-    for (k, ((direction, params), gates)) in
-        directions::<B>(weights).into_iter().zip(gates).enumerate()
-    {
-        let [h, _] = params.w_hh.shape().dims();
+    for (k, ((direction, weights), gates)) in directions::<B>(weights).zip(gates).enumerate() {
+        let [h, _] = weights[1].shape().dims();
         let columns = [Slice::from(0..b), Slice::from(0..l), Slice::from(k * h..(k + 1) * h)];
         let half = |x: &FloatTensor<B>| B::float_slice(x.clone(), &columns);
         let (states, grad, x) = (half(&states), half(&grad), x.clone());
-        let d = unit_backward::<B>(x, params, states, gates, grad, lengths, direction);
+        let [d_x, others @ ..] =
+            unit_backward::<B>(x, weights, states, gates, grad, lengths, direction);
         match all.first_mut() {
-            Some(x) => *x = B::float_add(x.clone(), d.x),
-            None => all.push(d.x),
+            Some(x) => *x = B::float_add(x.clone(), d_x),
+            None => all.push(d_x),
         }
-        all.extend([d.w_ih, d.w_hh, d.b_ih, d.b_hh]);
+        all.extend(others);
     }
     all
 }
 
 /// The weights of each direction.
-fn directions<B: Backend>(weights: Vec<FloatTensor<B>>) -> Vec<(Direction, Params<B>)> {
+fn directions<B: Backend>(
+    weights: &[FloatTensor<B>],
+) -> impl Iterator<Item = (Direction, Unit<B>)> {
     assert!([4, 8].contains(&weights.len()), "{} weights, not 4 per direction", weights.len());
-    let mut weights = weights.into_iter();
-    let mut next = || {
-        let [w_ih, w_hh, b_ih, b_hh] =
-            [weights.next()?, weights.next()?, weights.next()?, weights.next()?];
-        Some(Params { w_ih, w_hh, b_ih, b_hh })
-    };
-    let params = [next(), next()];
-    [Direction::Forward, Direction::Reverse]
-        .into_iter()
-        .zip(params)
-        .filter_map(|(direction, params)| Some((direction, params?)))
-        .collect()
+    [Direction::Forward, Direction::Reverse].into_iter().zip(weights.as_chunks().0.iter().cloned())
 }
 
 /// Slices `[b, l, w]` at step `t`: `[b, w]`.
@@ -119,35 +95,28 @@ fn stack<B: Backend>(steps: Vec<FloatTensor<B>>) -> FloatTensor<B> {
 }
 
 /// Steps in the order a unit reads them.
-fn steps(direction: Direction, l: usize) -> Vec<usize> {
-    let mut steps: Vec<_> = (0..l).collect();
-    if direction == Direction::Reverse {
-        steps.reverse();
-    }
-    steps
+fn steps(direction: Direction, l: usize) -> impl DoubleEndedIterator<Item = usize> {
+    (0..l).map(move |t| if direction == Direction::Reverse { l - 1 - t } else { t })
 }
 
 /// States `[b, l, h]` and the gates r, z, n, h W_hn + b_hn as `[b, l, 4h]`.
 pub(crate) fn unit<B: Backend>(
     x: FloatTensor<B>,
-    params: Params<B>,
+    [w_ih, w_hh, b_ih, b_hh]: Unit<B>,
     lengths: &[usize],
     direction: Direction,
 ) -> (FloatTensor<B>, FloatTensor<B>) {
     let [b, l, i] = x.shape().dims();
-    let [h, _] = params.w_hh.shape().dims();
-    let row = Shape::new([1, 3 * h]);
-    let (b_ih, b_hh) =
-        (B::float_reshape(params.b_ih, row.clone()), B::float_reshape(params.b_hh, row));
-    let from_x = B::float_matmul(B::float_reshape(x, Shape::new([b * l, i])), params.w_ih);
+    let [h, _] = w_hh.shape().dims();
+    let [b_ih, b_hh] = [b_ih, b_hh].map(|bias| B::float_reshape(bias, Shape::new([1, 3 * h])));
+    let from_x = B::float_matmul(B::float_reshape(x, Shape::new([b * l, i])), w_ih);
     let from_x = B::float_reshape(B::float_add(from_x, b_ih), Shape::new([b, l, 3 * h]));
 
     let mut state = zeros::<B>(&from_x, [b, h]);
     let (mut states, mut saved) = (Vec::with_capacity(l), Vec::with_capacity(l));
     for t in steps(direction, l) {
         let from_x = step::<B>(&from_x, t);
-        let from_h =
-            B::float_add(B::float_matmul(state.clone(), params.w_hh.clone()), b_hh.clone());
+        let from_h = B::float_add(B::float_matmul(state.clone(), w_hh.clone()), b_hh.clone());
         let both = |k| B::float_add(gate::<B>(&from_x, k, h), gate::<B>(&from_h, k, h));
         let (r, z) = (B::sigmoid(both(0)), B::sigmoid(both(1)));
         let hidden = gate::<B>(&from_h, 2, h);
@@ -169,22 +138,22 @@ pub(crate) fn unit<B: Backend>(
     (stack::<B>(states), stack::<B>(saved))
 }
 
-/// Gradients of [`unit`] from the gradient `grad` of the states.
+/// Gradients of x and the weights of [`unit`] from the gradient `grad` of the states.
 fn unit_backward<B: Backend>(
     x: FloatTensor<B>,
-    params: Params<B>,
+    [w_ih, w_hh, ..]: Unit<B>,
     states: FloatTensor<B>,
     gates: FloatTensor<B>,
     grad: FloatTensor<B>,
     lengths: &[usize],
     direction: Direction,
-) -> DirectionGradients<B> {
+) -> [FloatTensor<B>; 5] {
     let [b, l, i] = x.shape().dims();
-    let [h, _] = params.w_hh.shape().dims();
-    let w_hh_t = B::float_transpose(params.w_hh);
+    let [h, _] = w_hh.shape().dims();
+    let w_hh_t = B::float_transpose(w_hh);
     let mut d_state = zeros::<B>(&states, [b, h]);
     let (mut d_input, mut d_hidden, mut before) = (Vec::new(), Vec::new(), Vec::new());
-    for t in steps(direction, l).into_iter().rev() {
+    for t in steps(direction, l).rev() {
         let saved = step::<B>(&gates, t);
         let [r, z, n, hidden] = [0, 1, 2, 3].map(|k| gate::<B>(&saved, k, h));
         let previous = match direction {
@@ -219,12 +188,12 @@ fn unit_backward<B: Backend>(
     let before = flat(before, h);
     let sum = |d: FloatTensor<B>| B::float_reshape(B::float_sum_dim(d, 0), Shape::new([3 * h]));
     let x_t = B::float_transpose(B::float_reshape(x, Shape::new([b * l, i])));
-    let dx = B::float_matmul(d_input.clone(), B::float_transpose(params.w_ih));
-    DirectionGradients {
-        x: B::float_reshape(dx, Shape::new([b, l, i])),
-        w_ih: B::float_matmul(x_t, d_input.clone()),
-        w_hh: B::float_matmul(B::float_transpose(before), d_hidden.clone()),
-        b_ih: sum(d_input),
-        b_hh: sum(d_hidden),
-    }
+    let dx = B::float_matmul(d_input.clone(), B::float_transpose(w_ih));
+    [
+        B::float_reshape(dx, Shape::new([b, l, i])),
+        B::float_matmul(x_t, d_input.clone()),
+        B::float_matmul(B::float_transpose(before), d_hidden.clone()),
+        sum(d_input),
+        sum(d_hidden),
+    ]
 }

@@ -6,8 +6,8 @@ pub(crate) mod attention;
 pub(crate) mod cross_attention;
 pub(crate) mod gru;
 
-use burn::backend::tensor::FloatTensor;
-use burn::backend::{Backend, TensorMetadata};
+use burn::backend::tensor::{BoolTensor, FloatTensor};
+use burn::backend::{Backend, TensorMetadata, get_device_settings};
 use burn::tensor::{Shape, TensorData};
 
 use crate::rows::SHORTEST;
@@ -59,4 +59,16 @@ pub(crate) fn masked_mean_backward<B: Backend>(
 fn step_weights(lengths: &[usize], steps: usize) -> TensorData {
     let weight = |&n: &usize| (0..steps).map(move |t| if t < n { 1.0 / n as f32 } else { 0.0 });
     TensorData::new::<f32, _>(lengths.iter().flat_map(weight).collect(), [lengths.len(), steps, 1])
+}
+
+/// Where a value is 0.
+pub(crate) fn is_zero<B: Backend>(x: &FloatTensor<B>) -> BoolTensor<B> {
+    let truth = get_device_settings::<B>(&x.device()).bool_dtype;
+    B::float_equal_elem(x.clone(), 0.0f32.into(), truth)
+}
+
+/// Where a value is at most `most`.
+pub(crate) fn at_most<B: Backend>(x: &FloatTensor<B>, most: f32) -> BoolTensor<B> {
+    let truth = get_device_settings::<B>(&x.device()).bool_dtype;
+    B::float_lower_equal_elem(x.clone(), most.into(), truth)
 }

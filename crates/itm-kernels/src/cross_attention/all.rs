@@ -8,7 +8,7 @@ use super::pair::PairScratch;
 use super::{Batch, Gram, Item, Products, Rule, starts};
 use crate::matrix::Matrix;
 use crate::panels::{self, Panels, WIDTH};
-use crate::product::{Into, Threads, product};
+use crate::product::{Threads, product_new};
 
 /// Regions per tile: their panels stay in the last-level cache. A single image may have more.
 const REGIONS: usize = 4608;
@@ -45,9 +45,7 @@ impl ItemRows {
         let own = |k: usize| {
             let (n, at) = (counts[k], first[k] * width);
             let rows = Matrix::new(&values[at..at + n * width], n, width);
-            let mut gram = vec![0.0; n * n];
-            product(Threads::This, &mut gram, Into::Replace, rows, rows.t());
-            gram
+            product_new(Threads::This, rows, rows.t())
         };
         let grams: Vec<Vec<f32>> = (0..counts.len()).into_par_iter().map(own).collect();
         Self { width, values, starts: first, grams: grams.concat(), gram_starts }

@@ -16,22 +16,14 @@ use crate::math::{LANES, mul_add};
 use crate::matrix::Matrix;
 use crate::product::{Into, Threads, product, product_new};
 
-/// The rows whose products the scores use.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Operands<'a> {
-    /// V, `[n, r, d]`
-    pub regions: &'a [f32],
-    /// U, `[words of all texts, d]`
-    pub words: &'a [f32],
-}
-
-/// Gradients of V and of U from the gradient of `S`, `[n, m]`. The products and Gram matrices must come from V and U.
+/// Gradients of V, `[n, r, d]`, and of U, `[words of all texts, d]`, from the gradient of `S`, `[n, m]`. The products and
+/// Gram matrices must come from V and U.
 ///
 /// # Panics
 /// As [`forward`](super::forward), or if the rows or the gradient have another size.
 pub(crate) fn backward(
     inputs: &Inputs,
-    rows: &Operands,
+    [v, u]: [&[f32]; 2],
     rule: &Rule,
     thresholds: &[f32],
     grad: &[f32],
@@ -42,9 +34,9 @@ pub(crate) fn backward(
     let (n, m) = (batch.images.len(), batch.texts.len());
     assert_eq!(grad.len(), n * m, "values of the gradient");
     let (r, words) = (longest(inputs.regions), inputs.words.iter().sum::<usize>());
-    let width = rows.words.len() / words.max(1);
+    let width = u.len() / words.max(1);
     assert_eq!(
-        [rows.words.len(), rows.regions.len()],
+        [u.len(), v.len()],
         [words * width, n * r * width],
         "{words} words and {n} · {r} regions of {width} values"
     );
@@ -53,7 +45,7 @@ pub(crate) fn backward(
         .enumerate()
         .map_init(PairScratch::default, |scratch, (i, grad)| batch.part(scratch, i, r, grad))
         .collect();
-    let back = Back { batch: &batch, parts: &parts, rows, r, width };
+    let back = Back { batch: &batch, parts: &parts, v, u, r, width };
     let pairs: usize = parts.iter().map(|part| part.texts.len()).sum();
     if pairs * MANY > n * m { back.by_all() } else { back.by_pairs() }
 }
@@ -83,7 +75,8 @@ struct Back<'a> {
     batch: &'a Batch<'a>,
     /// The part of each image.
     parts: &'a [ImagePart],
-    rows: &'a Operands<'a>,
+    v: &'a [f32],
+    u: &'a [f32],
     r: usize,
     width: usize,
 }
@@ -103,9 +96,9 @@ impl Back<'_> {
             }
         });
         let products = Matrix::new(&products, words.len(), columns);
-        let regions =
-            product_new(products.t(), Matrix::new(self.rows.words, words.len(), self.width));
-        let words = product_new(products, Matrix::new(self.rows.regions, columns, self.width));
+        let u = Matrix::new(self.u, words.len(), self.width);
+        let regions = product_new(Threads::All, products.t(), u);
+        let words = product_new(Threads::All, products, Matrix::new(self.v, columns, self.width));
         self.add([regions, words], |_, _| (), |_, _| ())
     }
 
@@ -130,7 +123,7 @@ impl Back<'_> {
                 }
             }
         };
-        let zeros = [self.rows.regions, self.rows.words].map(|rows| vec![0.0; rows.len()]);
+        let zeros = [self.v, self.u].map(|rows| vec![0.0; rows.len()]);
         self.add(zeros, to_image, to_text)
     }
 
@@ -163,13 +156,13 @@ impl Back<'_> {
     /// Rows of an image, without padding.
     fn regions(&self, i: usize) -> &[f32] {
         let first = i * self.r * self.width;
-        &self.rows.regions[first..first + self.batch.images[i].count * self.width]
+        &self.v[first..first + self.batch.images[i].count * self.width]
     }
 
     /// Rows of a text.
     fn words(&self, c: usize) -> &[f32] {
         let Item { first, count, .. } = self.batch.texts[c];
-        &self.rows.words[first * self.width..(first + count) * self.width]
+        &self.u[first * self.width..(first + count) * self.width]
     }
 
     /// The gradient of a text's Gram matrix, summed over all images.

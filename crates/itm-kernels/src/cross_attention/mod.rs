@@ -36,7 +36,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 pub use all::{ItemRows, scores};
-pub(crate) use gradient::{Operands, backward};
+pub(crate) use gradient::backward;
 use pair::PairScratch;
 pub use parts::{Parts, parts};
 

@@ -85,7 +85,13 @@ impl PairScratch {
 
 multiversion! {
     /// The score of the pair that the scratch holds.
-    fn forward_here[FMA](scratch: &mut PairScratch, rule: &Rule, t: f32, spread: &[f32], score: &mut f32) {
+    pub(super) fn forward[FMA](
+        scratch: &mut PairScratch,
+        rule: &Rule,
+        t: f32,
+        spread: &[f32],
+        score: &mut f32,
+    ) {
         best(&scratch.s, &mut scratch.shared);
         if let Some(negative) = &rule.negative {
             negatives(scratch, negative, t, spread);
@@ -103,17 +109,6 @@ multiversion! {
         }
         *score = pooled(&rule.pool, &scratch.parts);
     }
-}
-
-/// The score of the pair that the scratch holds.
-pub(super) fn forward(
-    scratch: &mut PairScratch,
-    rule: &Rule,
-    t: f32,
-    spread: &[f32],
-    score: &mut f32,
-) {
-    forward_here(scratch, rule, t, spread, score);
 }
 
 /// Computes `x_q`, and adds the negative branch to the part of each query.

@@ -3,7 +3,7 @@
 use super::pair::{self, PairScratch};
 use super::{Batch, Inputs, Rule};
 use crate::matrix::Matrix;
-use crate::product::{Into, Threads, product};
+use crate::product::{Threads, product_new};
 
 /// The parts of a score; see the [module](super). Parts that the rule does not have are empty.
 #[derive(Debug, Clone, PartialEq)]
@@ -68,10 +68,7 @@ pub fn parts(regions: &[f32], words: &[f32], width: usize, threshold: f32, rule:
 
 /// `a bᵀ`
 fn times((a, m): (&[f32], usize), (b, n): (&[f32], usize), width: usize) -> Vec<f32> {
-    let mut to = vec![0.0; m * n];
-    let (a, b) = (Matrix::new(a, m, width), Matrix::new(b, n, width));
-    product(Threads::This, &mut to, Into::Replace, a, b.t());
-    to
+    product_new(Threads::This, Matrix::new(a, m, width), Matrix::new(b, n, width).t())
 }
 
 #[cfg(test)]

@@ -156,8 +156,7 @@ impl Batch {
     fn gradients(&self, rule: &Rule, thresholds: &[f32], grad: &[f32]) -> [Vec<f32>; 2] {
         let plain = |values: &[f64]| values.iter().map(|&x| x as f32).collect::<Vec<_>>();
         let (regions, words) = (plain(&self.regions), plain(&self.packed().concat()));
-        let rows = Operands { regions: &regions, words: &words };
-        self.with(|inputs| backward(inputs, &rows, rule, thresholds, grad))
+        self.with(|inputs| backward(inputs, [&regions, &words], rule, thresholds, grad))
     }
 
     /// Values of the words of all texts, padded with zeros as in the reference.

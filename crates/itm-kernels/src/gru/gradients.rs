@@ -10,7 +10,7 @@ use crate::dispatch::multiversion;
 use crate::math::{LANES, load, store};
 use crate::matrix::Matrix;
 use crate::panels::{self, Panels, ROWS};
-use crate::product::{Into, Threads, product};
+use crate::product::{Threads, product_new};
 
 /// Gradients of a unit's weights, each in the shape of its weight.
 #[derive(Debug, Clone, PartialEq)]
@@ -158,31 +158,11 @@ fn weight_gradients(
     let h = weights.b_ih.len() / 3;
     let (i, rows, first) = (weights.w_ih.len() / (3 * h), packing.rows(), packing.step(0).len());
     let d_input_m = Matrix::new(d_input, rows, 3 * h);
-
-    let mut w_ih = vec![0.0; i * 3 * h];
-    product(Threads::All, &mut w_ih, Into::Replace, Matrix::new(packed, rows, i).t(), d_input_m);
-
-    let mut x = vec![0.0; rows * i];
-    product(
-        Threads::All,
-        &mut x,
-        Into::Replace,
-        d_input_m,
-        Matrix::new(weights.w_ih, i, 3 * h).t(),
-    );
-
-    let mut w_hh = vec![0.0; h * 3 * h];
-    if rows > first {
-        let previous = before(states, packing, h);
-        let later = Matrix::new(&d_hidden[first * 3 * h..], rows - first, 3 * h);
-        product(
-            Threads::All,
-            &mut w_hh,
-            Into::Replace,
-            Matrix::new(&previous, rows - first, h).t(),
-            later,
-        );
-    }
+    let w_ih = product_new(Threads::All, Matrix::new(packed, rows, i).t(), d_input_m);
+    let x = product_new(Threads::All, d_input_m, Matrix::new(weights.w_ih, i, 3 * h).t());
+    let previous = before(states, packing, h);
+    let later = Matrix::new(&d_hidden[first * 3 * h..], rows - first, 3 * h);
+    let w_hh = product_new(Threads::All, Matrix::new(&previous, rows - first, h).t(), later);
     let (b_ih, b_hh) = (column_sums(d_input, 3 * h), column_sums(d_hidden, 3 * h));
     (Gradients { w_ih, w_hh, b_ih, b_hh }, x)
 }
@@ -217,7 +197,7 @@ fn column_sums(data: &[f32], cols: usize) -> Vec<f32> {
 multiversion! {
     /// `d_state` holds dh′ without the part that comes through W_hh; the first `running` rows add that part from
     /// `came`. Writes the gradients of both pre-activations, and leaves the direct path z ⊙ dh′ in `d_state`.
-    fn step_backward[FMA](
+    fn step_backward[_FMA](
         h: usize,
         gates: &[f32],
         previous: &[f32],
@@ -227,7 +207,6 @@ multiversion! {
         d_input: &mut [f32],
         d_hidden: &mut [f32],
     ) {
-        let _ = FMA;
         for (row, d_state) in d_state.chunks_exact_mut(h).enumerate() {
             let gates = &gates[row * 4 * h..][..4 * h];
             let previous = &previous[row * h..][..h];

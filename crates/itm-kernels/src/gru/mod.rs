@@ -32,13 +32,13 @@ use crate::dispatch::multiversion;
 use crate::math::{LANES, load, sigmoid, store, tanh};
 use crate::matrix::Matrix;
 use crate::panels::{self, Panels, ROWS};
-use crate::product::{Into, Threads, product};
+use crate::product::{Threads, product_new};
 
 use packing::Columns;
 
 pub use gradients::{Gradients, backward};
+pub(crate) use packing::Direction;
 pub use packing::Packing;
-pub(crate) use packing::{Direction, STEPS};
 
 /// Weights of one layer and direction; gates in the order r, z, n.
 #[derive(Debug, Clone, Copy)]
@@ -139,9 +139,8 @@ fn run(
     let keep = gates.len() == rows * 4 * h;
 
     let packed = packing.pack(x, Columns::all(i));
-    let mut from_x = vec![0.0; rows * 3 * h];
     let w_ih = Matrix::new(weights.w_ih, i, 3 * h);
-    product(Threads::All, &mut from_x, Into::Replace, Matrix::new(&packed, rows, i), w_ih);
+    let from_x = product_new(Threads::All, Matrix::new(&packed, rows, i), w_ih);
 
     let w_hh = (packing.steps > 1).then(|| state_panels(weights.w_hh, h));
     // h₀ comes before the states, so every step finds its previous states in the same buffer.

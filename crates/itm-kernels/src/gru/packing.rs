@@ -2,8 +2,7 @@
 
 use rayon::prelude::*;
 
-/// The most steps of a sequence, so that a count that is no length does not ask for all memory.
-pub(crate) const STEPS: usize = 1 << 24;
+use crate::rows::{STEPS, check_lengths};
 
 /// Where a unit begins to read a sequence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -52,12 +51,7 @@ impl Packing {
     pub fn new(lengths: &[usize], steps: usize) -> Self {
         assert!(!lengths.is_empty(), "a batch needs at least one sequence");
         assert!(steps <= STEPS, "{steps} steps, not at most {STEPS}");
-        for (row, &length) in lengths.iter().enumerate() {
-            assert!(
-                (1..=steps).contains(&length),
-                "sequence {row}: length {length}, not 1 to {steps}"
-            );
-        }
+        check_lengths(lengths, steps);
         let mut order: Vec<_> = (0..lengths.len()).collect();
         order.sort_by_key(|&row| std::cmp::Reverse(lengths[row]));
         let mut rank = vec![0; order.len()];

@@ -111,9 +111,9 @@ fn product_by(
     columns: &PackedColumns,
     to: &mut Vec<i32>,
 ) {
-    let (pairs, width) = (rows.pairs(), columns.width());
-    assert_eq!(pairs, columns.pairs(), "pairs of values in a row and in a column");
-    assert!(some.end <= rows.len(), "rows {some:?} of {}", rows.len());
+    let (pairs, width) = (rows.pairs, columns.width());
+    assert_eq!(pairs, columns.pairs, "pairs of values in a row and in a column");
+    assert!(some.end <= rows.rows, "rows {some:?} of {}", rows.rows);
     let high = some.len().next_multiple_of(ROWS);
     to.resize(to.len().max(high * width), 0);
     let passes = pairs.div_ceil(PASS).max(1); // one without pairs writes zeros

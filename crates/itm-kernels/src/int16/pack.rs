@@ -19,15 +19,15 @@ pub fn round(value: f32, scale: f32) -> i16 {
 /// The left operand: rows of pairs of values.
 #[derive(Debug, Clone, Default)]
 pub struct PackedRows {
-    pairs: usize,
-    rows: usize,
+    pub(super) pairs: usize,
+    pub(super) rows: usize,
     values: Vec<i16>, // [rows and at least 12 rows of zeros, 2 · pairs]
 }
 
 /// The right operand: panels of 16 columns, pair by pair.
 #[derive(Debug, Clone, Default)]
 pub struct PackedColumns {
-    pairs: usize,
+    pub(super) pairs: usize,
     panels: usize,
     values: Vec<[i16; 2 * COLUMNS]>, // [panels, pairs, columns, 2]
     row: Vec<i16>,
@@ -49,15 +49,6 @@ impl PackedRows {
             let places = given.chunks_exact_mut(stride);
             values.chunks_exact(dim).zip(places).for_each(|(from, to)| round_row(from, scale, to));
         }
-    }
-
-    pub(super) fn pairs(&self) -> usize {
-        self.pairs
-    }
-
-    /// Number of rows.
-    pub(super) fn len(&self) -> usize {
-        self.rows
     }
 
     /// Twelve rows from `first` on, from the first pair of `depth` to the last: the values, and the distance of two rows.
@@ -95,10 +86,6 @@ impl PackedColumns {
         self.panels * COLUMNS
     }
 
-    pub(super) fn pairs(&self) -> usize {
-        self.pairs
-    }
-
     pub(super) fn panel(&self, panel: usize) -> &[[i16; 2 * COLUMNS]] {
         &self.values[panel * self.pairs..][..self.pairs]
     }
@@ -118,9 +105,8 @@ fn count(values: &[f32], dim: usize, scale: f32) -> usize {
 }
 
 multiversion! {
-    /// One rounded row; what follows its last value becomes 0.
-    fn round_row[FMA](from: &[f32], scale: f32, to: &mut [i16]) {
-        let _ = FMA; // nothing is fused: every processor rounds alike
+    /// One rounded row; what follows its last value becomes 0. Nothing is fused: every processor rounds alike.
+    fn round_row[_FMA](from: &[f32], scale: f32, to: &mut [i16]) {
         let (given, rest) = to.split_at_mut(from.len());
         given.iter_mut().zip(from).for_each(|(to, &v)| *to = super::round(v, scale));
         rest.fill(0);

@@ -6,7 +6,7 @@ use burn::tensor::{Device, Tensor};
 
 use super::{Dropout, Linear, matmul};
 use crate::attention::Heads;
-use crate::ops::{AttentionOps, SoftmaxOps};
+use crate::ops::AttentionOps;
 use crate::random::{self, Noise};
 
 /// Scaled dot-product attention of a sequence to itself.
@@ -96,7 +96,7 @@ impl SelfAttention {
         let q = matmul(q, key.reshape([d, h, w]).permute([1, 2, 0])).swap_dims(0, 1); // [b, h, d]
         let scores = matmul(q, x.clone().swap_dims(1, 2)) / (w as f64).sqrt(); // [b, h, l]
         let rows = scores.reshape([b * h, l]).into_dispatch();
-        let a = Tensor::<2>::from_dispatch(<Dispatch as SoftmaxOps>::masked_softmax(rows, keys));
+        let a = Tensor::<2>::from_dispatch(<Dispatch as AttentionOps>::masked_softmax(rows, keys));
         let a = a.reshape([b, h, l]);
         let mixed = matmul(a, x).swap_dims(0, 1); // [h, b, d]
         let mixed = matmul(mixed, value.reshape([d, h, w]).swap_dims(0, 1)); // [h, b, w]
@@ -112,9 +112,6 @@ impl SelfAttention {
     ) -> Heads {
         let keys = keys.map_or_else(|| vec![l; b], <[usize]>::to_vec);
         assert_eq!(keys.len(), b, "counts of keys for input of shape {:?}", [b, l, d]);
-        for (row, &n) in keys.iter().enumerate() {
-            assert!((1..=l).contains(&n), "row {row}: {n} keys, not 1 to {l}");
-        }
         let dropout = match noise {
             Noise::Seeded(seed) if self.dropout.rate > 0.0 => {
                 Some((self.dropout.rate as f32, seed))
@@ -122,7 +119,9 @@ impl SelfAttention {
             _ => None,
         };
         let precision = self.qkv.precision;
-        Heads { heads: self.heads, keys, causal: self.causal, dropout, precision }
+        let heads = Heads { heads: self.heads, keys, causal: self.causal, dropout, precision };
+        heads.check_keys(l);
+        heads
     }
 }
 

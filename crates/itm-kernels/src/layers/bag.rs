@@ -4,7 +4,7 @@ use burn::backend::Dispatch;
 use burn::tensor::Tensor;
 
 use crate::bag::Bags;
-use crate::ops::BagOps;
+use crate::ops::TableOps;
 
 /// The weighted sum of the rows of each bag, `[v, d]` to `[bags, d]`: a bag of words. An empty bag gives zeros.
 ///
@@ -33,10 +33,10 @@ use crate::ops::BagOps;
 /// ```
 pub fn bag(table: Tensor<2>, bags: Bags) -> Tensor<2> {
     let [rows, _] = table.dims();
-    if let Some(k) = bags.ids().iter().position(|&id| id as usize >= rows) {
-        panic!("entry {k} is row {} of a table of {rows}", bags.ids()[k]);
+    if let Some(k) = bags.ids.iter().position(|&id| id as usize >= rows) {
+        panic!("entry {k} is row {} of a table of {rows}", bags.ids[k]);
     }
-    Tensor::from_dispatch(<Dispatch as BagOps>::bag_sums(table.into_dispatch(), bags))
+    Tensor::from_dispatch(<Dispatch as TableOps>::bag_sums(table.into_dispatch(), bags))
 }
 
 #[cfg(test)]
@@ -84,11 +84,11 @@ mod tests {
         let plain = |x: &Tensor<2>| x.clone().into_dispatch();
         for (fused, composed) in [
             (
-                <Dispatch as BagOps>::bag_sums(plain(&table), bags()),
+                <Dispatch as TableOps>::bag_sums(plain(&table), bags()),
                 crate::ops::composed_bag::<Dispatch>(plain(&table), &bags(), None),
             ),
             (
-                <Dispatch as BagOps>::bag_gradient(plain(&grad), bags(), 7),
+                <Dispatch as TableOps>::bag_gradient(plain(&grad), bags(), 7),
                 crate::ops::composed_bag::<Dispatch>(plain(&grad), &bags(), Some(7)),
             ),
         ] {

@@ -5,7 +5,7 @@ use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor};
 
 use super::{Dropout, LayerNorm, Linear, SelfAttention};
-use crate::ops::{BlockOps, BlockSpec, Memory, NormOrder};
+use crate::ops::{BlockOps, BlockSpec, Memory, NormOrder, Tensors};
 use crate::random::{self, Noise};
 use crate::{Activation, Precision};
 
@@ -118,24 +118,13 @@ impl TransformerBlock {
             masks: [self.dropout.mask(noise.part(1)), self.dropout.mask(noise.part(2))],
         };
         let vector = |p: &Param<Tensor<1>>| p.val().into_dispatch();
-        let matrix = |linear: &Linear| linear.matrix().into_dispatch();
-        let Self { norm_1, attention: SelfAttention { qkv, out, .. }, norm_2, up, down, .. } = self;
-        Tensor::from_dispatch(<Dispatch as BlockOps>::transformer_block(
-            x.into_dispatch(),
-            vector(&norm_1.gamma),
-            vector(&norm_1.beta),
-            matrix(qkv),
-            vector(&qkv.bias),
-            matrix(out),
-            vector(&out.bias),
-            vector(&norm_2.gamma),
-            vector(&norm_2.beta),
-            matrix(up),
-            vector(&up.bias),
-            matrix(down),
-            vector(&down.bias),
-            spec,
-        ))
+        let norm = |norm: &LayerNorm| [vector(&norm.gamma), vector(&norm.beta)];
+        let map = |map: &Linear| [map.matrix().into_dispatch(), vector(&map.bias)];
+        let ([norm_1, norm_2], [qkv, out, up, down]) =
+            ([&self.norm_1, &self.norm_2].map(norm), self.linears().map(map));
+        let parameters = [norm_1, qkv, out, norm_2, up, down].concat();
+        let (x, parameters) = (x.into_dispatch(), Tensors(parameters));
+        Tensor::from_dispatch(<Dispatch as BlockOps>::transformer_block(x, parameters, spec))
     }
 
     /// The first position of [`forward`](Self::forward) without noise, `[b, d]`. It suffices as the last block of a

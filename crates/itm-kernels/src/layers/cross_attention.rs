@@ -3,11 +3,10 @@
 use burn::backend::Dispatch;
 use burn::tensor::Tensor;
 
-use super::{check_lengths, embedding};
+use super::{check_lengths, embedding, host};
 use crate::composed;
-use crate::cross_attention::CrossSpec;
-use crate::cross_attention::{Inputs, Rule, column};
-use crate::ops::{CrossAttentionOps, MatmulOps};
+use crate::cross_attention::{CrossSpec, Inputs, Rule, column};
+use crate::ops::{CrossAttentionOps, CrossTensors, LinearOps};
 
 /// Products of all words and all regions of a batch, and the Gram matrices. Scores are computed from them. Equations:
 /// [`crate::cross_attention`].
@@ -70,7 +69,7 @@ impl CrossProducts {
             regions.clone().detach().into_dispatch(),
             words.clone().detach().into_dispatch(),
             lengths,
-            <Dispatch as MatmulOps>::matmul_threaded,
+            <Dispatch as LinearOps>::matmul_threaded,
         );
         Self {
             region_rows: regions,
@@ -94,23 +93,22 @@ impl CrossProducts {
             words: self.words.clone(),
             thresholds: thresholds.to_vec(),
         };
-        let scores = <Dispatch as CrossAttentionOps>::cross_scores(
-            self.region_rows.clone().into_dispatch(),
-            self.word_rows.clone().into_dispatch(),
-            self.products.clone().into_dispatch(),
-            self.region_grams.clone().into_dispatch(),
-            self.word_grams.clone().into_dispatch(),
-            spec,
-        );
-        Tensor::from_dispatch(scores)
+        let of = CrossTensors {
+            regions: self.region_rows.clone().into_dispatch(),
+            words: self.word_rows.clone().into_dispatch(),
+            products: self.products.clone().into_dispatch(),
+            region_grams: self.region_grams.clone().into_dispatch(),
+            word_grams: self.word_grams.clone().into_dispatch(),
+        };
+        Tensor::from_dispatch(<Dispatch as CrossAttentionOps>::cross_scores(of, spec))
     }
 
     /// The products and Gram matrices on the host, for loops over single texts.
     pub fn host(&self) -> HostProducts {
         HostProducts {
-            products: read(&self.products),
-            region_grams: read(&self.region_grams),
-            word_grams: read(&self.word_grams),
+            products: host(self.products.clone()),
+            region_grams: host(self.region_grams.clone()),
+            word_grams: host(self.word_grams.clone()),
             regions: self.regions.clone(),
             words: self.words.clone(),
         }
@@ -163,10 +161,6 @@ fn narrowed(x: Tensor<3>, counts: &[usize]) -> Tensor<3> {
     if x.dims()[1] == longest { x } else { x.narrow(1, 0, longest) }
 }
 
-fn read<const D: usize>(x: &Tensor<D>) -> Vec<f32> {
-    x.clone().into_data().convert::<f32>().try_into_vec().expect("f32 after conversion")
-}
-
 #[cfg(test)]
 #[cfg(feature = "flex")]
 mod tests {
@@ -212,7 +206,7 @@ mod tests {
                     made(&theirs).region_rows.into_dispatch(),
                     made(&theirs).word_rows.into_dispatch(),
                     &WORDS,
-                    <Dispatch as MatmulOps>::matmul_threaded,
+                    <Dispatch as LinearOps>::matmul_threaded,
                 );
                 let composed = composed::cross_attention::forward::<Dispatch>(s, g, h, &spec);
                 let composed = Tensor::<2>::from_dispatch(composed);

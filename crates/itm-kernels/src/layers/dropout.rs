@@ -5,7 +5,7 @@ use burn::module::Module;
 use burn::tensor::Tensor;
 
 use crate::dropout::Mask;
-use crate::ops::DropoutOps;
+use crate::ops::ElementwiseOps;
 use crate::random::Noise;
 
 /// Zeroes a share of the values and scales the others by 1 / (1 − rate). Equations: [`crate::dropout`].
@@ -26,7 +26,7 @@ impl Dropout {
     /// The seed and the position decide which values stay, so the same values stay on every backend.
     pub fn forward<const D: usize>(&self, x: Tensor<D>, noise: Noise) -> Tensor<D> {
         let Some(mask) = self.mask(noise) else { return x };
-        Tensor::from_dispatch(<Dispatch as DropoutOps>::fused_dropout(x.into_dispatch(), mask))
+        Tensor::from_dispatch(<Dispatch as ElementwiseOps>::fused_dropout(x.into_dispatch(), mask))
     }
 
     /// `r` plus [`Dropout::forward`] of x, in one pass.
@@ -41,7 +41,7 @@ impl Dropout {
     ) -> Tensor<D> {
         assert_eq!(x.dims(), r.dims(), "shapes of the two summands");
         let Some(mask) = self.mask(noise) else { return r + x };
-        Tensor::from_dispatch(<Dispatch as DropoutOps>::fused_dropout_sum(
+        Tensor::from_dispatch(<Dispatch as ElementwiseOps>::fused_dropout_sum(
             x.into_dispatch(),
             r.into_dispatch(),
             mask,

@@ -47,7 +47,7 @@ fn check(
 #[test]
 fn activations_agree_with_composed_and_autodiff() {
     use crate::Activation::{Gelu, GeluTanh, QuickGelu};
-    use ops::activation::{composed, composed_backward};
+    use ops::elementwise::{composed, composed_backward};
     for f in [Gelu, QuickGelu, GeluTanh] {
         let x = uniform([7, 45], 4.0, 1, &Device::flex().autodiff());
         check(
@@ -83,9 +83,9 @@ fn the_fallback_of_softmax_masks_as_the_kernel() {
     let rows = [[1.0, 1.0, nan], [nan, nan, nan], [0.0, 0.0, 0.0]];
     let x = || Tensor::<2>::from_floats(rows, &Device::flex()).into_dispatch();
     let want = [0.5, 0.5, 0.0, 0.0, 0.0, 0.0, 1.0 / 3.0, 1.0 / 3.0, 1.0 / 3.0];
-    let kernel = <Dispatch as ops::SoftmaxOps>::masked_softmax(x(), vec![2, 0, 3]);
+    let kernel = <Dispatch as ops::AttentionOps>::masked_softmax(x(), vec![2, 0, 3]);
     assert_eq!(values(Tensor::<2>::from_dispatch(kernel)), want);
-    let fallback = ops::softmax::composed::<Dispatch>(x(), &[2, 0, 3]);
+    let fallback = crate::composed::attention::masked_softmax::<Dispatch>(x(), &[2, 0, 3]);
     assert_eq!(values(Tensor::<2>::from_dispatch(fallback)), want);
 }
 
@@ -191,7 +191,7 @@ fn dropout_agrees_with_composed_and_autodiff() {
     for (rate, seed) in [(0.1, 3), (0.5, 4)] {
         let (dropout, noise) = (Dropout::new(rate), Noise::Seeded(seed));
         let mask = Mask::new(rate, seed);
-        let composed = |x| ops::dropout::composed::<Dispatch>(x, mask);
+        let composed = |x| ops::elementwise::composed_dropout::<Dispatch>(x, mask);
         let x = uniform([7, 45], 1.0, 1, &Device::flex().autodiff());
         check("dropout", x.clone(), |x| dropout.forward(x, noise), composed, |_, _, g| composed(g));
         let r = uniform([7, 45], 1.0, 2, &Device::flex().autodiff()).require_grad();

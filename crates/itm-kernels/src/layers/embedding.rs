@@ -3,7 +3,7 @@
 use burn::backend::Dispatch;
 use burn::tensor::Tensor;
 
-use crate::ops::{EmbeddingOps, RowIds};
+use crate::ops::{RowIds, TableOps};
 
 /// Rows of a table by index, `[v, d]` to `[n, d]`, such as word vectors. Row `frozen` is read but does not learn.
 ///
@@ -32,7 +32,7 @@ pub fn embedding(table: Tensor<2>, ids: &[u32], frozen: Option<u32>) -> Tensor<2
         panic!("number {k} is row {} of a table of {rows}", ids[k]);
     }
     let taken = RowIds { ids: ids.to_vec(), frozen };
-    Tensor::from_dispatch(<Dispatch as EmbeddingOps>::embedding_rows(table.into_dispatch(), taken))
+    Tensor::from_dispatch(<Dispatch as TableOps>::embedding_rows(table.into_dispatch(), taken))
 }
 
 #[cfg(test)]

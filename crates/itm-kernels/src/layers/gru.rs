@@ -6,7 +6,7 @@ use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor};
 
 use super::{check_lengths, uniform};
-use crate::ops::GruOps;
+use crate::ops::{GruOps, Tensors};
 use crate::random;
 
 /// A gated recurrent unit over whole sequences: one operation forward, one backward. Equations: [`crate::gru`].
@@ -64,9 +64,8 @@ impl Gru {
         let (dims, [input, _]) = (x.dims(), self.w_ih.dims());
         check_lengths(dims, lengths);
         assert_eq!(dims[2], input, "input of shape {dims:?} for a unit of width {input}");
-        let [w_ih, w_hh, b_ih, b_hh] = self.weights();
-        let (x, lengths) = (x.into_dispatch(), lengths.to_vec());
-        Tensor::from_dispatch(<Dispatch as GruOps>::gru(x, w_ih, w_hh, b_ih, b_hh, lengths))
+        let (weights, lengths) = (Tensors(self.weights().into()), lengths.to_vec());
+        Tensor::from_dispatch(<Dispatch as GruOps>::gru(x.into_dispatch(), weights, lengths))
     }
 
     /// The weights as primitives.
@@ -126,10 +125,9 @@ impl BiGru {
         assert_eq!(ahead, reverse, "input weights of the two units");
         check_lengths(dims, lengths);
         assert_eq!(dims[2], ahead[0], "input of shape {dims:?} for a unit of width {}", ahead[0]);
-        let [a, b, c, d] = self.ahead.weights();
-        let [e, f, g, h] = self.reverse.weights();
+        let weights = Tensors([self.ahead.weights(), self.reverse.weights()].concat());
         let (x, lengths) = (x.into_dispatch(), lengths.to_vec());
-        Tensor::from_dispatch(<Dispatch as GruOps>::bigru(x, a, b, c, d, e, f, g, h, lengths))
+        Tensor::from_dispatch(<Dispatch as GruOps>::gru(x, weights, lengths))
     }
 }
 

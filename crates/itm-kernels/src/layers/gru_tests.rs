@@ -1,7 +1,7 @@
 use burn::tensor::{Distribution, Gradients, TensorData};
 
 use super::*;
-use crate::composed::gru::{self, Params};
+use crate::composed::gru;
 use crate::gru::Direction;
 use crate::tests::{close, counts, f32s, golden, values};
 
@@ -9,13 +9,8 @@ const LENGTHS: [usize; 4] = [3, 5, 1, 4];
 
 /// The unit in burn's operations, on the dispatch backend: burn differentiates it.
 fn composed_gru(gru: &Gru, x: Tensor<3>, lengths: &[usize], direction: Direction) -> Tensor<3> {
-    let params = Params::<Dispatch> {
-        w_ih: gru.w_ih.val().into_dispatch(),
-        w_hh: gru.w_hh.val().into_dispatch(),
-        b_ih: gru.b_ih.val().into_dispatch(),
-        b_hh: gru.b_hh.val().into_dispatch(),
-    };
-    Tensor::from_dispatch(gru::unit::<Dispatch>(x.into_dispatch(), params, lengths, direction).0)
+    let (x, weights) = (x.into_dispatch(), gru.weights());
+    Tensor::from_dispatch(gru::unit::<Dispatch>(x, weights, lengths, direction).0)
 }
 
 /// Output and all gradients: the kernel, and the composed backward pass, against burn's own differentiation.
@@ -168,9 +163,9 @@ fn the_fallback_agrees_with_autodiff() {
         let weights = units[..directions].iter().flat_map(|g| weights(g)).collect::<Vec<_>>();
         let inner = x.clone().inner().into_dispatch();
         let lengths = LENGTHS.to_vec();
-        let (states, gates) = gru::saving::<Dispatch>(inner.clone(), weights.clone(), &lengths);
+        let (states, gates) = gru::saving::<Dispatch>(inner.clone(), &weights, &lengths);
         let grad = c.inner().into_dispatch();
-        let d = gru::backward::<Dispatch>(inner, weights, states, gates, grad, &lengths);
+        let d = gru::backward::<Dispatch>(inner, &weights, states, gates, grad, &lengths);
         let mut d = d.into_iter();
         close("x", Tensor::<3>::from_dispatch(d.next().unwrap()), x.grad(&want).unwrap());
         for g in &units[..directions] {

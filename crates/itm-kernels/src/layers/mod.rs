@@ -15,8 +15,8 @@ mod norm;
 use burn::backend::Dispatch;
 use burn::tensor::{Device, Tensor, TensorData};
 
-use crate::ops::{FusedOps, MatmulOps, OrderOps};
-use crate::random;
+use crate::ops::{FusedOps, LinearOps, OrderOps};
+use crate::{random, rows};
 
 pub use attention::SelfAttention;
 pub use bag::bag;
@@ -55,7 +55,7 @@ pub fn matmul<const D: usize>(a: Tensor<D>, b: Tensor<D>) -> Tensor<D> {
     let (x, y) = (a.dims(), b.dims());
     let fits = D >= 2 && x[..D - 2] == y[..D - 2] && x[D - 1] == y[D - 2];
     assert!(fits, "product of {x:?} and {y:?}");
-    let product = <Dispatch as MatmulOps>::matmul_threaded(a.into_dispatch(), b.into_dispatch());
+    let product = <Dispatch as LinearOps>::matmul_threaded(a.into_dispatch(), b.into_dispatch());
     Tensor::from_dispatch(product)
 }
 
@@ -132,10 +132,12 @@ fn check_lengths(dims: [usize; 3], lengths: &[usize]) {
         "sequences of shape {dims:?} with {} lengths",
         lengths.len()
     );
-    for (row, &length) in lengths.iter().enumerate() {
-        let steps = dims[1];
-        assert!((1..=steps).contains(&length), "sequence {row}: length {length}, not 1 to {steps}");
-    }
+    rows::check_lengths(lengths, dims[1]);
+}
+
+/// The values of a tensor.
+pub(crate) fn host<const D: usize>(x: Tensor<D>) -> Vec<f32> {
+    x.into_data().convert::<f32>().try_into_vec().expect("f32 after conversion")
 }
 
 #[cfg(test)]

@@ -1,12 +1,14 @@
-//! Self-attention as a burn backend extension.
+//! Self-attention, and softmax alone, as a burn backend extension.
 
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
 use burn::backend::tensor::FloatTensor;
-use burn::backend::{Autodiff, Backend, backend_extension};
+use burn::backend::{Autodiff, Backend, TensorMetadata, backend_extension};
 
+#[cfg(feature = "flex")]
+use super::flex::{Flex, FlexTensor, in_place, tensor, values};
 use super::node;
-use crate::attention::Heads;
-use crate::composed;
+use crate::attention::{self, Heads};
+use crate::{composed, softmax};
 
 /// Self-attention from packed queries, keys and values; equations in [`crate::attention`].
 #[backend_extension(
@@ -29,33 +31,33 @@ pub(crate) trait AttentionOps: Backend {
     ) -> FloatTensor<Self> {
         composed::attention::backward::<Self>(qkv, grad, &heads)
     }
+
+    /// Softmax over the columns of `[n, w]`; see [`crate::softmax`] for the counts. Autodiff records the operations of this
+    /// composed body.
+    fn masked_softmax(x: FloatTensor<Self>, counts: Vec<usize>) -> FloatTensor<Self> {
+        composed::attention::masked_softmax::<Self>(x, &counts)
+    }
 }
 
 super::composed_elsewhere!(AttentionOps);
 
 #[cfg(feature = "flex")]
-mod flex {
-    use burn::backend::Flex;
-    use burn::backend::TensorMetadata;
-    use burn::backend::flex::FlexTensor;
+impl AttentionOps for Flex {
+    fn self_attention(qkv: FlexTensor, heads: Heads) -> FlexTensor {
+        let [b, l, d3] = qkv.shape().dims();
+        let y = values([&qkv], |[qkv]| attention::forward(qkv, d3 / 3, &heads));
+        tensor(y, [b, l, d3 / 3])
+    }
 
-    use super::AttentionOps;
-    use crate::attention::{self, Heads};
-    use crate::ops::flex::{tensor, values};
+    fn self_attention_backward(qkv: FlexTensor, grad: FlexTensor, heads: Heads) -> FlexTensor {
+        let [b, l, d3] = qkv.shape().dims();
+        let d = values([&qkv, &grad], |[qkv, grad]| attention::backward(qkv, d3 / 3, grad, &heads));
+        tensor(d, [b, l, d3])
+    }
 
-    impl AttentionOps for Flex {
-        fn self_attention(qkv: FlexTensor, heads: Heads) -> FlexTensor {
-            let [b, l, d3] = qkv.shape().dims();
-            let y = values([&qkv], |[qkv]| attention::forward(qkv, d3 / 3, &heads));
-            tensor(y, [b, l, d3 / 3])
-        }
-
-        fn self_attention_backward(qkv: FlexTensor, grad: FlexTensor, heads: Heads) -> FlexTensor {
-            let [b, l, d3] = qkv.shape().dims();
-            let d =
-                values([&qkv, &grad], |[qkv, grad]| attention::backward(qkv, d3 / 3, grad, &heads));
-            tensor(d, [b, l, d3])
-        }
+    fn masked_softmax(x: FlexTensor, counts: Vec<usize>) -> FlexTensor {
+        let [_, w] = x.shape().dims();
+        in_place(x, |x| softmax::forward(x, w, &counts)).0
     }
 }
 

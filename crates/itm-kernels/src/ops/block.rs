@@ -1,17 +1,14 @@
 //! A transformer block as a burn backend extension. It keeps its activations, or recomputes them for the gradient.
 
-use burn::backend::autodiff::checkpoint::base::Checkpointer;
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
-use burn::backend::autodiff::grads::Gradients;
-use burn::backend::autodiff::ops::{Backward, Ops, OpsKind};
 use burn::backend::ops::FloatTensorOps;
 use burn::backend::tensor::FloatTensor;
-use burn::backend::{Autodiff, AutodiffBackend, Backend, TensorMetadata, backend_extension};
+use burn::backend::{Autodiff, AutodiffBackend, TensorMetadata, backend_extension};
 use burn::tensor::Shape;
 use serde::{Deserialize, Serialize};
 
-use super::linear::{LinearMap, LinearOps};
-use super::{ActivationOps, AttentionOps, DropoutOps, LayerNormOps};
+use super::tensors::{Tensors, operands, split};
+use super::{AttentionOps, ElementwiseOps, LayerNormOps, LinearOps, node};
 use crate::Activation;
 use crate::attention::Heads;
 use crate::dropout::Mask;
@@ -55,7 +52,7 @@ pub(crate) struct BlockSpec {
 }
 
 /// Number of a block's parameters.
-pub(crate) const PARAMETERS: usize = 12;
+const PARAMETERS: usize = 12;
 
 /// A transformer block; equations in [`crate::TransformerBlock`].
 #[backend_extension(
@@ -64,62 +61,12 @@ pub(crate) const PARAMETERS: usize = 12;
     Cube: cfg(feature = "cube"),
     Autodiff
 )]
-#[allow(clippy::too_many_arguments)] // the macro needs every tensor spelt out
-pub(crate) trait BlockOps: Backend {
-    /// `[b, l, d]` to `[b, l, d]`. The parameters are two norms and the linear maps packed, output, up and down; each
-    /// weight comes before its bias.
+pub(crate) trait BlockOps: LinearOps + AttentionOps + ElementwiseOps + LayerNormOps {
+    /// `[b, l, d]` to `[b, l, d]`. The twelve parameters are the first norm, the linear maps packed and output, the second
+    /// norm, the maps up and down: each weight before its bias, γ before β.
     fn transformer_block(
         x: FloatTensor<Self>,
-        gamma_1: FloatTensor<Self>,
-        beta_1: FloatTensor<Self>,
-        qkv_weight: FloatTensor<Self>,
-        qkv_bias: FloatTensor<Self>,
-        out_weight: FloatTensor<Self>,
-        out_bias: FloatTensor<Self>,
-        gamma_2: FloatTensor<Self>,
-        beta_2: FloatTensor<Self>,
-        up_weight: FloatTensor<Self>,
-        up_bias: FloatTensor<Self>,
-        down_weight: FloatTensor<Self>,
-        down_bias: FloatTensor<Self>,
-        spec: BlockSpec,
-    ) -> FloatTensor<Self>;
-}
-
-impl<B: Block> BlockOps for B {
-    #[rustfmt::skip]
-    fn transformer_block(
-        x: FloatTensor<Self>,
-        gamma_1: FloatTensor<Self>,
-        beta_1: FloatTensor<Self>,
-        qkv_weight: FloatTensor<Self>,
-        qkv_bias: FloatTensor<Self>,
-        out_weight: FloatTensor<Self>,
-        out_bias: FloatTensor<Self>,
-        gamma_2: FloatTensor<Self>,
-        beta_2: FloatTensor<Self>,
-        up_weight: FloatTensor<Self>,
-        up_bias: FloatTensor<Self>,
-        down_weight: FloatTensor<Self>,
-        down_bias: FloatTensor<Self>,
-        spec: BlockSpec,
-    ) -> FloatTensor<Self> {
-        let parameters = [
-            gamma_1, beta_1, qkv_weight, qkv_bias, out_weight, out_bias,
-            gamma_2, beta_2, up_weight, up_bias, down_weight, down_bias,
-        ];
-        B::block(x, parameters, spec)
-    }
-}
-
-/// The block with its parameters in one array.
-pub(crate) trait Block:
-    LinearMap + AttentionOps + ActivationOps + LayerNormOps + DropoutOps
-{
-    /// The block in the backend's operations.
-    fn block(
-        x: FloatTensor<Self>,
-        parameters: [FloatTensor<Self>; PARAMETERS],
+        #[extension_type] parameters: Tensors<Self>,
         spec: BlockSpec,
     ) -> FloatTensor<Self> {
         block::<Self>(x, parameters, &spec)
@@ -127,12 +74,13 @@ pub(crate) trait Block:
 }
 
 /// The block in a backend's operations; autodiff records each of them.
-fn block<B: Block>(
+fn block<B: BlockOps>(
     x: FloatTensor<B>,
-    parameters: [FloatTensor<B>; PARAMETERS],
+    parameters: Tensors<B>,
     spec: &BlockSpec,
 ) -> FloatTensor<B> {
     let [b, l, d] = x.shape().dims();
+    let parameters: [_; PARAMETERS] = parameters.0.try_into().expect("the parameters of a block");
     let [gamma_1, beta_1, qkv_w, qkv_b, out_w, out_b, gamma_2, beta_2, up_w, up_b, down_w, down_b] =
         parameters;
     let [epsilon_1, epsilon_2] = spec.epsilon;
@@ -165,7 +113,7 @@ fn block<B: Block>(
 }
 
 /// `x + dropout(f)`.
-fn add<B: Block>(f: FloatTensor<B>, x: FloatTensor<B>, mask: Option<Mask>) -> FloatTensor<B> {
+fn add<B: BlockOps>(f: FloatTensor<B>, x: FloatTensor<B>, mask: Option<Mask>) -> FloatTensor<B> {
     match mask {
         Some(mask) => B::fused_dropout_sum(f, x, mask),
         None => B::float_add(x, f),
@@ -173,7 +121,7 @@ fn add<B: Block>(f: FloatTensor<B>, x: FloatTensor<B>, mask: Option<Mask>) -> Fl
 }
 
 /// `N(x + dropout(f))`.
-fn norm_of_sum<B: Block>(
+fn norm_of_sum<B: BlockOps>(
     f: FloatTensor<B>,
     x: FloatTensor<B>,
     mask: Option<Mask>,
@@ -186,66 +134,39 @@ fn norm_of_sum<B: Block>(
     }
 }
 
-super::composed_elsewhere!(Block);
+super::composed_elsewhere!(BlockOps);
 
 #[cfg(feature = "flex")]
-impl Block for burn::backend::Flex {}
+impl BlockOps for burn::backend::Flex {}
 
-impl<B: Block, C: CheckpointStrategy> Block for Autodiff<B, C> {
-    fn block(
+impl<B: BlockOps, C: CheckpointStrategy> BlockOps for Autodiff<B, C> {
+    /// A block that keeps only its input runs again for its gradient, in a separate graph. For the gradient g of y, the
+    /// gradients of the operands are the gradients of Σ g ⊙ y.
+    fn transformer_block(
         x: FloatTensor<Self>,
-        parameters: [FloatTensor<Self>; PARAMETERS],
+        parameters: Tensors<Self>,
         spec: BlockSpec,
     ) -> FloatTensor<Self> {
+        type Again<B> = Autodiff<B>;
         if spec.memory == Memory::Keep {
             return block::<Self>(x, parameters, &spec);
         }
-        let mut nodes = vec![x.node()];
-        nodes.extend(parameters.iter().map(|p| p.node()));
-        let nodes = nodes.try_into().expect("the input and the parameters");
-        let x = x.into_primitive();
-        let parameters = parameters.map(|p| p.into_primitive());
-        let y = block::<B>(x.clone(), parameters.clone(), &spec);
-        match Recomputation.prepare::<C>(nodes).compute_bound().stateful() {
-            OpsKind::Tracked(prep) => prep.finish((x, parameters, spec), y),
-            OpsKind::UnTracked(prep) => prep.finish(y),
-        }
-    }
-}
-
-/// A block that keeps only its input.
-#[derive(Debug)]
-struct Recomputation;
-
-impl<B: Block> Backward<B, { PARAMETERS + 1 }> for Recomputation {
-    type State = (FloatTensor<B>, [FloatTensor<B>; PARAMETERS], BlockSpec);
-
-    /// Runs and differentiates the block again, in a separate graph. For the gradient g of y, the gradients of the
-    /// operands are the gradients of Σ g ⊙ y.
-    fn backward(
-        self,
-        ops: Ops<Self::State, { PARAMETERS + 1 }>,
-        grads: &mut Gradients,
-        _: &mut Checkpointer,
-    ) {
-        type Again<B> = Autodiff<B>;
-        let grad = grads.consume::<B>(&ops.node);
-        let (x, parameters, spec) = ops.state;
-        let mut wanted = ops.parents.iter().map(Option::is_some);
-        let mut leaf = |x| {
-            let x = Again::<B>::from_inner(x);
-            if wanted.next() == Some(true) { x.require_grad() } else { x }
-        };
-        let x = leaf(x);
-        let parameters = parameters.map(leaf);
-        let y = block::<Again<B>>(x.clone(), parameters.clone(), &spec);
-        let sum = Again::<B>::float_sum(Again::<B>::float_mul(y, Again::<B>::from_inner(grad)));
-        let mut again = sum.backward();
-        for (parent, leaf) in ops.parents.into_iter().zip(std::iter::once(x).chain(parameters)) {
-            if let Some(parent) = parent {
-                let d = leaf.grad_remove(&mut again).expect("a leaf that asks for its gradient");
-                grads.register::<B>(parent.id, d);
-            }
-        }
+        let (nodes, operands) = operands(x, parameters);
+        let (x, parameters) = split(operands.clone());
+        let y = block::<B>(x, parameters, &spec);
+        let kept = (operands, spec);
+        node::of::<B, C, _, { PARAMETERS + 1 }>(nodes, y, kept, |(operands, spec), grad, wanted| {
+            let leaves = operands.into_iter().zip(wanted).map(|(x, wanted)| {
+                let x = Again::<B>::from_inner(x);
+                if wanted { x.require_grad() } else { x }
+            });
+            let leaves: Vec<_> = leaves.collect();
+            let (x, parameters) = split(leaves.clone());
+            let y = block::<Again<B>>(x, parameters, &spec);
+            let sum = Again::<B>::float_sum(Again::<B>::float_mul(y, Again::<B>::from_inner(grad)));
+            let mut again = sum.backward();
+            let mut of = |k: usize| leaves[k].grad_remove(&mut again).expect("a wanted gradient");
+            std::array::from_fn(|k| wanted[k].then(|| of(k)))
+        })
     }
 }

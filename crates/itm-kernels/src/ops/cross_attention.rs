@@ -2,11 +2,30 @@
 
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
 use burn::backend::tensor::FloatTensor;
-use burn::backend::{Autodiff, AutodiffBackend, Backend, backend_extension};
+use burn::backend::{
+    Autodiff, AutodiffBackend, Backend, ExtensionType, TensorMetadata, backend_extension,
+};
 
+#[cfg(feature = "flex")]
+use super::flex::{Flex, FlexTensor, tensor, values};
 use super::node;
 use crate::composed;
-use crate::cross_attention::CrossSpec;
+use crate::cross_attention::{self, CrossSpec, Inputs};
+
+/// Regions and words, and the products that scores are computed from.
+#[derive(Debug, Clone, ExtensionType)]
+pub(crate) struct CrossTensors<B: Backend> {
+    /// `[n, r, d]`
+    pub(crate) regions: FloatTensor<B>,
+    /// `[words, d]`
+    pub(crate) words: FloatTensor<B>,
+    /// `[words, n · r]`
+    pub(crate) products: FloatTensor<B>,
+    /// `[n, r, r]`
+    pub(crate) region_grams: FloatTensor<B>,
+    /// `[m, l, l]`
+    pub(crate) word_grams: FloatTensor<B>,
+}
 
 /// Scores of all pairs from products and Gram matrices; equations in [`crate::cross_attention`].
 #[backend_extension(
@@ -16,30 +35,22 @@ use crate::cross_attention::CrossSpec;
     Autodiff
 )]
 pub(crate) trait CrossAttentionOps: Backend {
-    /// Scores `[n, m]` of regions `[n, r, d]` and words `[words, d]`, from their products `[words, n · r]` and Gram
-    /// matrices `[n, r, r]` and `[m, l, l]`. Only regions and words have a gradient.
+    /// Scores `[n, m]` from products and Gram matrices. Only regions and words have a gradient.
     fn cross_scores(
-        _regions: FloatTensor<Self>,
-        _words: FloatTensor<Self>,
-        products: FloatTensor<Self>,
-        region_grams: FloatTensor<Self>,
-        word_grams: FloatTensor<Self>,
+        #[extension_type] of: CrossTensors<Self>,
         spec: CrossSpec,
     ) -> FloatTensor<Self> {
+        let CrossTensors { products, region_grams, word_grams, .. } = of;
         composed::cross_attention::forward::<Self>(products, region_grams, word_grams, &spec)
     }
 
     /// Gradients of regions and words.
     fn cross_scores_backward(
-        regions: FloatTensor<Self>,
-        words: FloatTensor<Self>,
-        _products: FloatTensor<Self>,
-        _region_grams: FloatTensor<Self>,
-        _word_grams: FloatTensor<Self>,
+        #[extension_type] of: CrossTensors<Self>,
         grad: FloatTensor<Self>,
         spec: CrossSpec,
     ) -> (FloatTensor<Self>, FloatTensor<Self>) {
-        differentiated::<Autodiff<Self>>(regions, words, grad, &spec)
+        differentiated::<Autodiff<Self>>(of.regions, of.words, grad, &spec)
     }
 }
 
@@ -67,76 +78,52 @@ fn differentiated<A: AutodiffBackend>(
 super::composed_elsewhere!(CrossAttentionOps);
 
 #[cfg(feature = "flex")]
-mod flex {
-    use burn::backend::flex::FlexTensor;
-    use burn::backend::{Flex, TensorMetadata};
+fn inputs<'a>(
+    [products, region_grams, word_grams]: [&'a [f32]; 3],
+    spec: &'a CrossSpec,
+) -> Inputs<'a> {
+    let (regions, words) = (&spec.regions, &spec.words);
+    Inputs { products, region_grams, word_grams, regions, words }
+}
 
-    use super::{CrossAttentionOps, CrossSpec};
-    use crate::cross_attention::{self, Inputs, Operands};
-    use crate::ops::flex::{tensor, values};
-
-    fn inputs<'a>(
-        [products, region_grams, word_grams]: [&'a [f32]; 3],
-        spec: &'a CrossSpec,
-    ) -> Inputs<'a> {
-        let (regions, words) = (&spec.regions, &spec.words);
-        Inputs { products, region_grams, word_grams, regions, words }
+#[cfg(feature = "flex")]
+impl CrossAttentionOps for Flex {
+    fn cross_scores(of: CrossTensors<Flex>, spec: CrossSpec) -> FlexTensor {
+        let shape = [spec.regions.len(), spec.words.len()];
+        let scores = values([&of.products, &of.region_grams, &of.word_grams], |tensors| {
+            cross_attention::forward(&inputs(tensors, &spec), &spec.rule, &spec.thresholds)
+        });
+        tensor(scores, shape)
     }
 
-    impl CrossAttentionOps for Flex {
-        fn cross_scores(
-            _: FlexTensor,
-            _: FlexTensor,
-            s: FlexTensor,
-            g: FlexTensor,
-            h: FlexTensor,
-            spec: CrossSpec,
-        ) -> FlexTensor {
-            let shape = [spec.regions.len(), spec.words.len()];
-            let scores = values([&s, &g, &h], |tensors| {
-                cross_attention::forward(&inputs(tensors, &spec), &spec.rule, &spec.thresholds)
-            });
-            tensor(scores, shape)
-        }
-
-        fn cross_scores_backward(
-            regions: FlexTensor,
-            words: FlexTensor,
-            s: FlexTensor,
-            g: FlexTensor,
-            h: FlexTensor,
-            grad: FlexTensor,
-            spec: CrossSpec,
-        ) -> (FlexTensor, FlexTensor) {
-            let shapes = [regions.shape(), words.shape()];
-            let all = [&regions, &words, &s, &g, &h, &grad];
-            let gradients = values(all, |[regions, words, s, g, h, grad]| {
-                let (inputs, rows) = (inputs([s, g, h], &spec), Operands { regions, words });
-                cross_attention::backward(&inputs, &rows, &spec.rule, &spec.thresholds, grad)
-            });
-            let ([of_regions, of_words], [a, b]) = (gradients, shapes);
-            (tensor(of_regions, a), tensor(of_words, b))
-        }
+    fn cross_scores_backward(
+        of: CrossTensors<Flex>,
+        grad: FlexTensor,
+        spec: CrossSpec,
+    ) -> (FlexTensor, FlexTensor) {
+        let CrossTensors { regions, words, products: s, region_grams: g, word_grams: h } = of;
+        let shapes = [regions.shape(), words.shape()];
+        let all = [&regions, &words, &s, &g, &h, &grad];
+        let gradients = values(all, |[regions, words, s, g, h, grad]| {
+            let (inputs, rows) = (inputs([s, g, h], &spec), [regions, words]);
+            cross_attention::backward(&inputs, rows, &spec.rule, &spec.thresholds, grad)
+        });
+        let ([of_regions, of_words], [a, b]) = (gradients, shapes);
+        (tensor(of_regions, a), tensor(of_words, b))
     }
 }
 
 impl<B: CrossAttentionOps, C: CheckpointStrategy> CrossAttentionOps for Autodiff<B, C> {
-    fn cross_scores(
-        regions: FloatTensor<Self>,
-        words: FloatTensor<Self>,
-        s: FloatTensor<Self>,
-        g: FloatTensor<Self>,
-        h: FloatTensor<Self>,
-        spec: CrossSpec,
-    ) -> FloatTensor<Self> {
+    fn cross_scores(of: CrossTensors<Self>, spec: CrossSpec) -> FloatTensor<Self> {
+        let CrossTensors { regions, words, products, region_grams, word_grams } = of;
         let nodes = [regions.node(), words.node()];
-        let [v, u, s, g, h] = [regions, words, s, g, h].map(|x| x.into_primitive());
-        let scores =
-            B::cross_scores(v.clone(), u.clone(), s.clone(), g.clone(), h.clone(), spec.clone());
-        node::of::<B, C, _, 2>(nodes, scores, (v, u, s, g, h, spec), |kept, grad, _| {
-            let (v, u, s, g, h, spec) = kept;
-            let (v, u) = B::cross_scores_backward(v, u, s, g, h, grad, spec);
-            [Some(v), Some(u)]
+        let [regions, words, products, region_grams, word_grams] =
+            [regions, words, products, region_grams, word_grams].map(|x| x.into_primitive());
+        let of = CrossTensors { regions, words, products, region_grams, word_grams };
+        let scores = B::cross_scores(of.clone(), spec.clone());
+        node::of::<B, C, _, 2>(nodes, scores, (of, spec), |(of, spec), grad, _| {
+            let (regions, words) = B::cross_scores_backward(of, grad, spec);
+            [Some(regions), Some(words)]
         })
     }
 }

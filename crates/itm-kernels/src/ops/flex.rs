@@ -1,8 +1,9 @@
 //! Tensors of the CPU backend as slices and back.
 
 use burn::backend::DType;
-use burn::backend::flex::FlexTensor;
 use burn::tensor::{Shape, TensorData};
+
+pub(super) use burn::backend::{Flex, flex::FlexTensor};
 
 /// Calls `f` with the values of the tensors. A tensor is copied only if it is not contiguous.
 pub(crate) fn values<const N: usize, T>(
@@ -45,8 +46,7 @@ pub(crate) fn change<const N: usize, T>(
 }
 
 /// [`change`] of one owned tensor.
-pub(crate) fn in_place<T>(x: FlexTensor, f: impl FnOnce(&mut [f32]) -> T) -> (FlexTensor, T) {
-    let mut x = x;
+pub(crate) fn in_place<T>(mut x: FlexTensor, f: impl FnOnce(&mut [f32]) -> T) -> (FlexTensor, T) {
     let result = change([&mut x], |[values]| f(values));
     (x, result)
 }

@@ -9,7 +9,10 @@ use burn::backend::tensor::FloatTensor;
 use burn::backend::{Autodiff, Backend, TensorMetadata, backend_extension};
 use burn::tensor::{Shape, Slice};
 
+#[cfg(feature = "flex")]
+use super::flex::{Flex, FlexTensor, in_place, tensor, values};
 use super::node;
+use crate::layer_norm::{self, Norm, SAVED};
 
 /// Layer normalisation of `[n, d]`; see [`crate::layer_norm`].
 ///
@@ -100,56 +103,47 @@ pub(crate) fn composed_backward<B: Backend>(
 super::composed_elsewhere!(LayerNormOps);
 
 #[cfg(feature = "flex")]
-mod flex {
-    use burn::backend::flex::FlexTensor;
-    use burn::backend::{Flex, TensorMetadata};
+impl LayerNormOps for Flex {
+    fn fused_layer_norm(
+        x: FlexTensor,
+        gamma: FlexTensor,
+        beta: FlexTensor,
+        epsilon: f64,
+    ) -> (FlexTensor, FlexTensor) {
+        let [n, d] = x.shape().dims();
+        let (y, saved) = values([&x, &gamma, &beta], |[x, gamma, beta]| {
+            layer_norm::forward(x, Norm { gamma, beta, epsilon: epsilon as f32 })
+        });
+        (tensor(y, [n, d]), tensor(saved, [n, SAVED]))
+    }
 
-    use super::LayerNormOps;
-    use crate::layer_norm::{self, Norm, SAVED};
-    use crate::ops::flex::{in_place, tensor, values};
+    fn fused_layer_norm_sum(
+        x: FlexTensor,
+        r: FlexTensor,
+        gamma: FlexTensor,
+        beta: FlexTensor,
+        epsilon: f64,
+    ) -> (FlexTensor, FlexTensor, FlexTensor) {
+        let [n, d] = x.shape().dims();
+        let (x, r) = if x.is_unique() { (x, r) } else { (r, x) }; // the sum overwrites an operand that nobody else holds
+        let (x, (y, saved)) = values([&r, &gamma, &beta], |[r, gamma, beta]| {
+            let norm = Norm { gamma, beta, epsilon: epsilon as f32 };
+            in_place(x, |x| layer_norm::forward_sum(x, r, norm))
+        });
+        (tensor(y, [n, d]), tensor(saved, [n, SAVED]), x)
+    }
 
-    impl LayerNormOps for Flex {
-        fn fused_layer_norm(
-            x: FlexTensor,
-            gamma: FlexTensor,
-            beta: FlexTensor,
-            epsilon: f64,
-        ) -> (FlexTensor, FlexTensor) {
-            let [n, d] = x.shape().dims();
-            let (y, saved) = values([&x, &gamma, &beta], |[x, gamma, beta]| {
-                layer_norm::forward(x, Norm { gamma, beta, epsilon: epsilon as f32 })
-            });
-            (tensor(y, [n, d]), tensor(saved, [n, SAVED]))
-        }
-
-        fn fused_layer_norm_sum(
-            x: FlexTensor,
-            r: FlexTensor,
-            gamma: FlexTensor,
-            beta: FlexTensor,
-            epsilon: f64,
-        ) -> (FlexTensor, FlexTensor, FlexTensor) {
-            let [n, d] = x.shape().dims();
-            let (x, r) = if x.is_unique() { (x, r) } else { (r, x) }; // the sum overwrites an operand that nobody else holds
-            let (x, (y, saved)) = values([&r, &gamma, &beta], |[r, gamma, beta]| {
-                let norm = Norm { gamma, beta, epsilon: epsilon as f32 };
-                in_place(x, |x| layer_norm::forward_sum(x, r, norm))
-            });
-            (tensor(y, [n, d]), tensor(saved, [n, SAVED]), x)
-        }
-
-        fn fused_layer_norm_backward(
-            x: FlexTensor,
-            gamma: FlexTensor,
-            saved: FlexTensor,
-            grad: FlexTensor,
-        ) -> (FlexTensor, FlexTensor, FlexTensor) {
-            let [d] = gamma.shape().dims();
-            let (d_x, (d_gamma, d_beta)) = values([&x, &gamma, &saved], |[x, gamma, saved]| {
-                in_place(grad, |grad| layer_norm::backward(x, gamma, saved, grad))
-            });
-            (d_x, tensor(d_gamma, [d]), tensor(d_beta, [d]))
-        }
+    fn fused_layer_norm_backward(
+        x: FlexTensor,
+        gamma: FlexTensor,
+        saved: FlexTensor,
+        grad: FlexTensor,
+    ) -> (FlexTensor, FlexTensor, FlexTensor) {
+        let [d] = gamma.shape().dims();
+        let (d_x, (d_gamma, d_beta)) = values([&x, &gamma, &saved], |[x, gamma, saved]| {
+            in_place(grad, |grad| layer_norm::backward(x, gamma, saved, grad))
+        });
+        (d_x, tensor(d_gamma, [d]), tensor(d_beta, [d]))
     }
 }
 

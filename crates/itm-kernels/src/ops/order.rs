@@ -1,11 +1,15 @@
 //! Similarity of order embeddings as a burn backend extension.
 
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
-use burn::backend::tensor::{BoolTensor, FloatTensor};
-use burn::backend::{Autodiff, Backend, TensorMetadata, backend_extension, get_device_settings};
+use burn::backend::tensor::FloatTensor;
+use burn::backend::{Autodiff, Backend, TensorMetadata, backend_extension};
 use burn::tensor::Shape;
 
+#[cfg(feature = "flex")]
+use super::flex::{Flex, FlexTensor, tensor, values};
 use super::node;
+use crate::composed::{at_most, is_zero};
+use crate::order;
 
 /// Scores of order embeddings and their gradients; equations in [`crate::order`].
 #[backend_extension(
@@ -39,7 +43,7 @@ pub(crate) fn composed<B: Backend>(
     let [n, m, _] = over.shape().dims();
     let squares = B::float_sum_dim(B::float_mul(over.clone(), over), 2);
     let squares = B::float_reshape(squares, Shape::new([n, m]));
-    let inside = zeros::<B>(&squares);
+    let inside = is_zero::<B>(&squares);
     // Inside, this is the root of a constant: its derivative is finite, and the mask sets value and derivative to 0.
     let squares = B::float_mask_fill(squares, inside.clone(), 1.0f32.into());
     B::float_mask_fill(B::float_neg(B::float_sqrt(squares)), inside, 0.0f32.into())
@@ -53,7 +57,7 @@ pub(crate) fn composed_backward<B: Backend>(
 ) -> (FloatTensor<B>, FloatTensor<B>) {
     let over = over::<B>(images, texts);
     let [n, m, d] = over.shape().dims();
-    let inside = zeros::<B>(&scores);
+    let inside = is_zero::<B>(&scores);
     let root = B::float_mask_fill(B::float_neg(scores), inside.clone(), 1.0f32.into());
     let slope = B::float_mask_fill(B::float_div(grad, root), inside, 0.0f32.into());
     let each = B::float_mul(over, B::float_reshape(slope, Shape::new([n, m, 1])));
@@ -68,45 +72,30 @@ fn over<B: Backend>(images: FloatTensor<B>, texts: FloatTensor<B>) -> FloatTenso
     let images = B::float_reshape(images, Shape::new([n, 1, d]));
     let texts = B::float_reshape(texts, Shape::new([1, m, d]));
     let over = B::float_sub(texts, images);
-    let truth = get_device_settings::<B>(&over.device()).bool_dtype;
-    let inside = B::float_lower_equal_elem(over.clone(), 0.0f32.into(), truth);
+    let inside = at_most::<B>(&over, 0.0);
     B::float_mask_fill(over, inside, 0.0f32.into())
-}
-
-fn zeros<B: Backend>(x: &FloatTensor<B>) -> BoolTensor<B> {
-    let truth = get_device_settings::<B>(&x.device()).bool_dtype;
-    B::float_equal_elem(x.clone(), 0.0f32.into(), truth)
 }
 
 super::composed_elsewhere!(OrderOps);
 
 #[cfg(feature = "flex")]
-mod flex {
-    use burn::backend::flex::FlexTensor;
-    use burn::backend::{Flex, TensorMetadata};
+impl OrderOps for Flex {
+    fn order_scores(images: FlexTensor, texts: FlexTensor) -> FlexTensor {
+        let ([n, d], [m, _]) = (images.shape().dims(), texts.shape().dims());
+        tensor(values([&images, &texts], |[i, t]| order::forward(i, t, d)), [n, m])
+    }
 
-    use super::OrderOps;
-    use crate::ops::flex::{tensor, values};
-    use crate::order;
-
-    impl OrderOps for Flex {
-        fn order_scores(images: FlexTensor, texts: FlexTensor) -> FlexTensor {
-            let ([n, d], [m, _]) = (images.shape().dims(), texts.shape().dims());
-            tensor(values([&images, &texts], |[i, t]| order::forward(i, t, d)), [n, m])
-        }
-
-        fn order_scores_backward(
-            images: FlexTensor,
-            texts: FlexTensor,
-            scores: FlexTensor,
-            grad: FlexTensor,
-        ) -> (FlexTensor, FlexTensor) {
-            let ([n, d], [m, _]) = (images.shape().dims(), texts.shape().dims());
-            let [i, t] = values([&images, &texts, &scores, &grad], |[i, t, s, g]| {
-                order::backward([i, t], s, g, d)
-            });
-            (tensor(i, [n, d]), tensor(t, [m, d]))
-        }
+    fn order_scores_backward(
+        images: FlexTensor,
+        texts: FlexTensor,
+        scores: FlexTensor,
+        grad: FlexTensor,
+    ) -> (FlexTensor, FlexTensor) {
+        let ([n, d], [m, _]) = (images.shape().dims(), texts.shape().dims());
+        let [i, t] = values([&images, &texts, &scores, &grad], |[i, t, s, g]| {
+            order::backward([i, t], s, g, d)
+        });
+        (tensor(i, [n, d]), tensor(t, [m, d]))
     }
 }
 

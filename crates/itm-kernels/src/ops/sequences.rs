@@ -4,8 +4,10 @@ use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Autodiff, Backend, TensorMetadata, backend_extension};
 
+#[cfg(feature = "flex")]
+use super::flex::{Flex, FlexTensor, tensor, values};
 use super::node;
-use crate::composed;
+use crate::{composed, rows};
 
 /// Operations that a backend may have a kernel for; without a kernel they are composed of the backend's operations.
 ///
@@ -50,44 +52,30 @@ pub(crate) trait FusedOps: Backend {
 super::composed_elsewhere!(FusedOps);
 
 #[cfg(feature = "flex")]
-mod flex {
-    use burn::backend::Flex;
-    use burn::backend::TensorMetadata;
-    use burn::backend::flex::FlexTensor;
+impl FusedOps for Flex {
+    fn normalize_rows_saving(x: FlexTensor) -> (FlexTensor, FlexTensor) {
+        let [n, d] = x.shape().dims();
+        let (y, norms) = values([&x], |[x]| rows::normalize(x, d));
+        (tensor(y, [n, d]), tensor(norms, [n, 1]))
+    }
 
-    use super::FusedOps;
-    use crate::ops::flex::{tensor, values};
-    use crate::rows;
+    fn normalize_rows_backward(y: FlexTensor, norms: FlexTensor, grad: FlexTensor) -> FlexTensor {
+        let [n, d] = y.shape().dims();
+        let dx = values([&y, &norms, &grad], |[y, norms, grad]| {
+            rows::normalize_backward(y, norms, grad)
+        });
+        tensor(dx, [n, d])
+    }
 
-    impl FusedOps for Flex {
-        fn normalize_rows_saving(x: FlexTensor) -> (FlexTensor, FlexTensor) {
-            let [n, d] = x.shape().dims();
-            let (y, norms) = values([&x], |[x]| rows::normalize(x, d));
-            (tensor(y, [n, d]), tensor(norms, [n, 1]))
-        }
+    fn masked_mean(x: FlexTensor, lengths: Vec<usize>) -> FlexTensor {
+        let [b, _, w] = x.shape().dims();
+        tensor(values([&x], |[x]| rows::masked_mean(x, &lengths, w)), [b, w])
+    }
 
-        fn normalize_rows_backward(
-            y: FlexTensor,
-            norms: FlexTensor,
-            grad: FlexTensor,
-        ) -> FlexTensor {
-            let [n, d] = y.shape().dims();
-            let dx = values([&y, &norms, &grad], |[y, norms, grad]| {
-                rows::normalize_backward(y, norms, grad)
-            });
-            tensor(dx, [n, d])
-        }
-
-        fn masked_mean(x: FlexTensor, lengths: Vec<usize>) -> FlexTensor {
-            let [b, _, w] = x.shape().dims();
-            tensor(values([&x], |[x]| rows::masked_mean(x, &lengths, w)), [b, w])
-        }
-
-        fn masked_mean_backward(grad: FlexTensor, lengths: Vec<usize>, steps: usize) -> FlexTensor {
-            let [b, w] = grad.shape().dims();
-            let d = values([&grad], |[grad]| rows::masked_mean_backward(grad, &lengths, steps));
-            tensor(d, [b, steps, w])
-        }
+    fn masked_mean_backward(grad: FlexTensor, lengths: Vec<usize>, steps: usize) -> FlexTensor {
+        let [b, w] = grad.shape().dims();
+        let d = values([&grad], |[grad]| rows::masked_mean_backward(grad, &lengths, steps));
+        tensor(d, [b, steps, w])
     }
 }
 

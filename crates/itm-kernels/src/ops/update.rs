@@ -3,9 +3,11 @@
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Autodiff, Backend, backend_extension};
-use burn::tensor::Shape;
+use burn::tensor::{Shape, TensorData};
 
-use crate::update::AdamStep;
+#[cfg(feature = "flex")]
+use super::flex::{Flex, FlexTensor, change, in_place, values};
+use crate::update::{self, AdamStep};
 
 /// Updates that a backend may have a kernel for; without a kernel they are composed of the backend's operations.
 #[backend_extension(
@@ -63,44 +65,29 @@ pub(crate) fn composed_adam<B: Backend>(
 super::composed_elsewhere!(UpdateOps);
 
 #[cfg(feature = "flex")]
-mod flex {
-    use burn::backend::Flex;
-    use burn::backend::flex::FlexTensor;
-    use burn::tensor::TensorData;
-
-    use super::UpdateOps;
-    use crate::ops::flex::{change, values};
-    use crate::update::{self, AdamStep};
-
-    impl UpdateOps for Flex {
-        fn adam(
-            theta: FlexTensor,
-            grad: FlexTensor,
-            first: FlexTensor,
-            second: FlexTensor,
-            step: AdamStep,
-        ) -> (FlexTensor, FlexTensor, FlexTensor) {
-            let (mut theta, mut first, mut second) = (theta, first, second);
-            values([&grad], |[grad]| {
-                change([&mut theta, &mut first, &mut second], |[theta, first, second]| {
-                    update::adam(theta, grad, first, second, &step);
-                });
+impl UpdateOps for Flex {
+    fn adam(
+        mut theta: FlexTensor,
+        grad: FlexTensor,
+        mut first: FlexTensor,
+        mut second: FlexTensor,
+        step: AdamStep,
+    ) -> (FlexTensor, FlexTensor, FlexTensor) {
+        values([&grad], |[grad]| {
+            change([&mut theta, &mut first, &mut second], |[theta, first, second]| {
+                update::adam(theta, grad, first, second, &step);
             });
-            (theta, first, second)
-        }
+        });
+        (theta, first, second)
+    }
 
-        fn ema(target: FlexTensor, online: FlexTensor, m: f64) -> FlexTensor {
-            let mut target = target;
-            values([&online], |[online]| {
-                change([&mut target], |[target]| update::ema(target, online, m));
-            });
-            target
-        }
+    fn ema(target: FlexTensor, online: FlexTensor, m: f64) -> FlexTensor {
+        values([&online], |[online]| in_place(target, |target| update::ema(target, online, m)).0)
+    }
 
-        fn sum_of_squares(x: FlexTensor) -> FlexTensor {
-            let sum = values([&x], |[x]| update::sum_of_squares(x));
-            FlexTensor::from_data(TensorData::new(vec![sum], [1]))
-        }
+    fn sum_of_squares(x: FlexTensor) -> FlexTensor {
+        let sum = values([&x], |[x]| update::sum_of_squares(x));
+        FlexTensor::from_data(TensorData::new(vec![sum], [1]))
     }
 }
 

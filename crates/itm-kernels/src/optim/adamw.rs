@@ -7,6 +7,7 @@ use burn::optim::GradientsParams;
 use burn::tensor::{Device, Tensor, TensorData};
 
 use super::{Update, updated};
+use crate::layers::host;
 use crate::ops::UpdateOps;
 use crate::update::AdamStep;
 
@@ -164,8 +165,7 @@ impl AdamW {
     /// # Panics
     /// If the rate is not finite, or there are factors, but not one for each parameter.
     pub fn step<M: Module>(&mut self, module: M, grads: GradientsParams, rate: f64) -> (M, f64) {
-        let mut squares = Squares::of(&module, &grads);
-        let (norm, parameters) = (squares.norm(), squares.parameters);
+        let (norm, parameters) = norm_and_count(&module, &grads);
         if !norm.is_finite() {
             return (module, norm);
         }
@@ -181,7 +181,7 @@ impl AdamW {
 
     /// The norm of all gradients that [`step`](Self::step) returns. If it is not finite, the step changes nothing.
     pub fn norm<M: Module>(module: &M, grads: &GradientsParams) -> f64 {
-        Squares::of(module, grads).norm()
+        norm_and_count(module, grads).0
     }
 
     /// The constants.
@@ -202,10 +202,7 @@ impl AdamW {
     /// Moments of each parameter in the order of the module, read from the device one at a time. A parameter that has
     /// had no gradient yet has `None`.
     pub fn moments(&self) -> impl Iterator<Item = Option<AdamMoments>> + '_ {
-        let host = |x: &FloatTensor<Dispatch>| {
-            let data = Tensor::<1>::from_dispatch(x.clone()).into_data().convert::<f32>();
-            data.try_into_vec().expect("f32 after conversion")
-        };
+        let host = |x: &FloatTensor<Dispatch>| host(Tensor::<1>::from_dispatch(x.clone()));
         self.moments.iter().map(move |state| {
             let AdamState { steps, first, second } = state.as_ref()?;
             Some(AdamMoments { steps: *steps, first: host(first), second: host(second) })
@@ -250,21 +247,15 @@ impl ModuleVisitor for Squares<'_> {
     }
 }
 
-impl<'a> Squares<'a> {
-    fn of<M: Module>(module: &M, grads: &'a GradientsParams) -> Self {
-        let mut squares = Self { grads, sums: vec![], parameters: 0 };
-        module.visit(&mut squares);
-        squares
+/// The norm of all gradients, which is all that a step reads back from the device, and the number of parameters.
+fn norm_and_count<M: Module>(module: &M, grads: &GradientsParams) -> (f64, usize) {
+    let mut squares = Squares { grads, sums: vec![], parameters: 0 };
+    module.visit(&mut squares);
+    let Squares { sums, parameters, .. } = squares;
+    if sums.is_empty() {
+        return (0.0, parameters);
     }
-
-    /// The norm, which is all that a step reads back from the device.
-    fn norm(&mut self) -> f64 {
-        let sums = std::mem::take(&mut self.sums);
-        if sums.is_empty() {
-            return 0.0;
-        }
-        Tensor::cat(sums, 0).into_data().iter::<f64>().sum::<f64>().sqrt()
-    }
+    (Tensor::cat(sums, 0).into_data().iter::<f64>().sum::<f64>().sqrt(), parameters)
 }
 
 struct StepUpdate<'a> {

@@ -18,7 +18,8 @@ trait Update {
 /// `module` with every parameter updated. This function holds no second reference to a value during its update. So a
 /// backend can update in place if nobody else (no clone of the module, no graph) holds the value.
 fn updated<M: Module>(module: M, update: &mut impl Update) -> M {
-    module.map(&mut Mapper { update, path: vec![] })
+    let names = named(&module).into_iter();
+    module.map(&mut Mapper { update, names })
 }
 
 /// The parameters of a module in its order: dotted names, and the ids under which gradients are found. [`DecayRule`] reads
@@ -62,20 +63,13 @@ impl ModuleVisitor for Named {
 
 struct Mapper<'a, U> {
     update: &'a mut U,
-    path: Vec<String>,
+    names: std::vec::IntoIter<(String, ParamId)>,
 }
 
 impl<U: Update> ModuleMapper for Mapper<'_, U> {
-    fn enter_module(&mut self, name: &str, _: &str) {
-        self.path.push(name.to_owned());
-    }
-
-    fn exit_module(&mut self, _: &str, _: &str) {
-        self.path.pop();
-    }
-
     fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
-        let (id, name) = (param.id, self.path.join("."));
+        let (name, id) = self.names.next().expect("a name of every parameter");
+        assert_eq!(id, param.id, "the parameter {name}");
         param.map(|value| {
             let tracked = value.is_require_grad();
             self.update.update(id, &name, value).set_require_grad(tracked)

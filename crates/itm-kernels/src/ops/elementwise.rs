@@ -1,4 +1,4 @@
-//! The activations as a burn backend extension.
+//! Element-wise functions, activations and dropout, as a burn backend extension.
 
 use std::marker::PhantomData;
 
@@ -10,18 +10,23 @@ use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
 use burn::backend::autodiff::grads::Gradients;
 use burn::backend::autodiff::ops::{Backward, Ops, OpsKind};
 use burn::backend::tensor::FloatTensor;
-use burn::backend::{Autodiff, Backend, backend_extension};
+use burn::backend::{Autodiff, Backend, TensorMetadata, backend_extension};
+use burn::tensor::TensorData;
 
+#[cfg(feature = "flex")]
+use super::flex::{Flex, FlexTensor, in_place, tensor, values};
+use super::node;
 use crate::Activation;
+use crate::dropout::Mask;
 
-/// The functions of [`crate::activation`].
+/// The functions of [`crate::activation`], and dropout by [`Mask`]: every backend keeps the same values.
 #[backend_extension(
     Flex: cfg(feature = "flex"),
     LibTorch: cfg(feature = "tch"),
     Cube: cfg(feature = "cube"),
     Autodiff
 )]
-pub(crate) trait ActivationOps: Backend {
+pub(crate) trait ElementwiseOps: Backend {
     /// y of x.
     fn fused_activation(x: FloatTensor<Self>, f: Activation) -> FloatTensor<Self> {
         composed::<Self>(x, f)
@@ -34,6 +39,20 @@ pub(crate) trait ActivationOps: Backend {
         f: Activation,
     ) -> FloatTensor<Self> {
         composed_backward::<Self>(x, grad, f)
+    }
+
+    /// `x` times the factors. The backward pass applies the same function to the gradient.
+    fn fused_dropout(x: FloatTensor<Self>, mask: Mask) -> FloatTensor<Self> {
+        composed_dropout::<Self>(x, mask)
+    }
+
+    /// `r` plus `x` times the factors.
+    fn fused_dropout_sum(
+        x: FloatTensor<Self>,
+        r: FloatTensor<Self>,
+        mask: Mask,
+    ) -> FloatTensor<Self> {
+        Self::float_add(composed_dropout::<Self>(x, mask), r)
     }
 }
 
@@ -87,37 +106,46 @@ pub(crate) fn composed_backward<B: Backend>(
     B::float_mul(grad, slope)
 }
 
-super::composed_elsewhere!(ActivationOps);
+pub(crate) fn composed_dropout<B: Backend>(x: FloatTensor<B>, mask: Mask) -> FloatTensor<B> {
+    let shape = x.shape();
+    let factors = TensorData::new(mask.factors(shape.num_elements()), shape);
+    let factors = B::float_from_data(factors, &x.device());
+    B::float_mul(x, factors)
+}
+
+super::composed_elsewhere!(ElementwiseOps);
 
 #[cfg(feature = "flex")]
-mod flex {
-    use burn::backend::flex::FlexTensor;
-    use burn::backend::{Flex, TensorMetadata};
-
-    use super::ActivationOps;
-    use crate::Activation;
-    use crate::ops::flex::{in_place, tensor, values};
-
-    impl ActivationOps for Flex {
-        fn fused_activation(x: FlexTensor, f: Activation) -> FlexTensor {
-            if x.is_unique() {
-                return in_place(x, |x| f.forward_in_place(x)).0;
-            }
-            tensor(values([&x], |[x]| f.forward(x)), x.shape())
+impl ElementwiseOps for Flex {
+    fn fused_activation(x: FlexTensor, f: Activation) -> FlexTensor {
+        if x.is_unique() {
+            return in_place(x, |x| f.forward_in_place(x)).0;
         }
+        tensor(values([&x], |[x]| f.forward(x)), x.shape())
+    }
 
-        fn fused_activation_backward(x: FlexTensor, grad: FlexTensor, f: Activation) -> FlexTensor {
-            values([&x], |[x]| in_place(grad, |grad| f.backward(x, grad)).0)
+    fn fused_activation_backward(x: FlexTensor, grad: FlexTensor, f: Activation) -> FlexTensor {
+        values([&x], |[x]| in_place(grad, |grad| f.backward(x, grad)).0)
+    }
+
+    fn fused_dropout(x: FlexTensor, mask: Mask) -> FlexTensor {
+        if x.is_unique() {
+            return in_place(x, |x| mask.apply(x)).0;
         }
+        tensor(values([&x], |[x]| mask.applied(x)), x.shape())
+    }
+
+    fn fused_dropout_sum(x: FlexTensor, r: FlexTensor, mask: Mask) -> FlexTensor {
+        values([&r], |[r]| in_place(x, |x| mask.apply_and_add(x, r)).0)
     }
 }
 
-impl<B: ActivationOps, C: CheckpointStrategy> ActivationOps for Autodiff<B, C> {
+impl<B: ElementwiseOps, C: CheckpointStrategy> ElementwiseOps for Autodiff<B, C> {
     fn fused_activation(x: FloatTensor<Self>, f: Activation) -> FloatTensor<Self> {
         #[derive(Debug)]
         struct Apply(Activation);
 
-        impl<B: ActivationOps> Backward<B, 1> for Apply {
+        impl<B: ElementwiseOps> Backward<B, 1> for Apply {
             type State = NodeId;
 
             fn backward(
@@ -144,6 +172,24 @@ impl<B: ActivationOps, C: CheckpointStrategy> ActivationOps for Autodiff<B, C> {
             OpsKind::UnTracked(prep) => prep.finish(B::fused_activation(x.into_primitive(), f)),
         }
     }
+
+    fn fused_dropout(x: FloatTensor<Self>, mask: Mask) -> FloatTensor<Self> {
+        let node = x.node();
+        let y = B::fused_dropout(x.into_primitive(), mask);
+        node::of_one::<B, C, _>(node, y, mask, |mask, grad| B::fused_dropout(grad, mask))
+    }
+
+    fn fused_dropout_sum(
+        x: FloatTensor<Self>,
+        r: FloatTensor<Self>,
+        mask: Mask,
+    ) -> FloatTensor<Self> {
+        let nodes = [x.node(), r.node()];
+        let y = B::fused_dropout_sum(x.into_primitive(), r.into_primitive(), mask);
+        node::of::<B, C, _, 2>(nodes, y, mask, |mask, grad, [to_x, _]| {
+            [to_x.then(|| B::fused_dropout(grad.clone(), mask)), Some(grad)]
+        })
+    }
 }
 
 /// Computes y again from x, if the device uses gradient checkpointing.
@@ -154,7 +200,7 @@ struct Retro<B> {
     backend: PhantomData<B>,
 }
 
-impl<B: ActivationOps> RetroForward for Retro<B> {
+impl<B: ElementwiseOps> RetroForward for Retro<B> {
     fn forward(&self, states: &mut BackwardStates, out: NodeId) {
         let x = states.get_state::<FloatTensor<B>>(&self.x);
         states.save(out, B::fused_activation(x, self.f));
