@@ -17,9 +17,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use itm_core::eval::{Ranks, TiePolicy};
-use itm_core::tiles::{
-    Embeddings, ExpSums, RankCounts, Tiles, TopImages, TopTexts, ranks, ranks_and_work,
-};
+use itm_core::tiles::{Embeddings, ExpSums, RankCounts, Tiles, TopImages, TopTexts, ranks};
 use itm_core::{Pairs, ScoreMatrix};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -94,7 +92,8 @@ fn compare(n: usize, m: usize, rounds: usize) {
     println!("  the product runs at {gflops:.0} GFLOP/s");
     println!("  {}", String::from_utf8_lossy(&peak.stdout).trim());
     let [v, w] = [view("images", &images), view("texts", &texts)];
-    let work = ranks_and_work(v, w, &pairs).expect("sizes that fit").1;
+    let tiles = Tiles::new(v, w).expect("sizes that fit");
+    let work = tiles.ranks_and_work(&pairs).expect("sizes that fit").1;
     let share = |part: u64| 100.0 * part as f64 / work.scores as f64;
     let (again, whole) = (share(work.again), share(work.whole));
     println!("  ranks: {again:.2} % of the scores again, one by one; {whole:.2} % all in f32");

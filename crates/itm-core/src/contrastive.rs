@@ -4,7 +4,7 @@ mod dual;
 
 use burn::module::{Module, Param};
 use burn::tensor::activation::log_sigmoid;
-use burn::tensor::{Device, Tensor};
+use burn::tensor::{Bool, Device, Tensor};
 
 use serde::{Deserialize, Serialize};
 
@@ -121,18 +121,11 @@ pub fn info_nce(
 ) -> [Tensor<1>; 2] {
     let (b, device) = (scores.dims()[0], scores.device());
     let masked = siblings.masked(b, &device); // symmetric
-    let scores = match &masked {
-        // Also before τ is applied: the gradient of τ multiplies by the score, which may be infinite or NaN.
-        Some(masked) => scores.mask_fill(masked.clone(), 0.0),
-        None => scores,
-    };
-    let logits = temperature.divide(scores);
+    // Also before τ is applied: the gradient of τ multiplies by the score, which may be infinite or NaN.
+    let logits = temperature.divide(filled(scores, &masked, 0.0));
     [logits.clone(), logits.transpose()].map(|logits| {
         let Block { positive, scores, .. } = Block::in_batch(logits);
-        let candidates = match &masked {
-            Some(masked) => scores.mask_fill(masked.clone(), f32::NEG_INFINITY),
-            None => scores,
-        };
+        let candidates = filled(scores, &masked, f32::NEG_INFINITY);
         let largest = candidates.clone().detach().max_dim(1); // [b, 1]; the own pair at least
         let sum = (candidates - largest.clone()).exp().sum_dim(1);
         (sum.log() + (largest - positive)).reshape([b])
@@ -185,17 +178,15 @@ pub fn sigmoid_pairs(
 ) -> Tensor<2> {
     let Block { scores, excluded: diagonal, .. } = Block::in_batch(scores);
     let masked = siblings.masked(scores.dims()[0], &scores.device());
-    let scores = match &masked {
-        Some(masked) => scores.mask_fill(masked.clone(), 0.0),
-        None => scores,
-    };
     assert_eq!(bias.dims(), [1], "a bias of shape {:?}, not [1]", bias.dims());
-    let logits = temperature.divide(scores) + bias.unsqueeze();
+    let logits = temperature.divide(filled(scores, &masked, 0.0)) + bias.unsqueeze();
     let terms = log_sigmoid(logits.clone().neg().mask_where(diagonal, logits)).neg();
-    match masked {
-        Some(masked) => terms.mask_fill(masked, 0.0),
-        None => terms,
-    }
+    filled(terms, &masked, 0.0)
+}
+
+/// The values with this value in the masked places.
+fn filled(values: Tensor<2>, masked: &Option<Tensor<2, Bool>>, value: f32) -> Tensor<2> {
+    masked.iter().fold(values, |values, masked| values.mask_fill(masked.clone(), value))
 }
 
 /// Temperature and bias of a contrastive loss, as a configuration gives them.
@@ -255,16 +246,11 @@ impl Contrast {
         options.validate().unwrap_or_else(|error| panic!("{error}"));
         let ContrastiveOptions { temperature, bias, learn } = *options;
         let beta = || Param::from_tensor(Tensor::from_floats([bias as f32], device));
-        match learn {
-            Learnt::Fixed => {
-                Self { temperature: Temperature::Fixed(temperature), bias: None, constant: bias }
-            }
-            Learnt::Learned => Self {
-                temperature: Temperature::learned(temperature, device),
-                bias: Some(beta()),
-                constant: bias,
-            },
-        }
+        let (temperature, beta) = match learn {
+            Learnt::Fixed => (Temperature::Fixed(temperature), None),
+            Learnt::Learned => (Temperature::learned(temperature, device), Some(beta())),
+        };
+        Self { temperature, bias: beta, constant: bias }
     }
 
     /// The loss with its temperature bounded.

@@ -55,6 +55,19 @@ impl Error {
         }
     }
 
+    /// Refuses data of which `holds` is false.
+    ///
+    /// # Errors
+    /// [`invalid`](Self::invalid) with the other arguments.
+    pub(crate) fn unless(
+        holds: bool,
+        place: impl fmt::Display,
+        expected: impl fmt::Display,
+        got: impl fmt::Display,
+    ) -> Result<()> {
+        if holds { Ok(()) } else { Err(Self::invalid(place, expected, got)) }
+    }
+
     /// Adapter for `map_err`: names the file that an I/O error belongs to.
     pub fn io(path: impl AsRef<Path>) -> impl FnOnce(io::Error) -> Self {
         let path = path.as_ref().to_path_buf();

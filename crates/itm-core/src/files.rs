@@ -33,6 +33,14 @@ pub struct FileHash {
     pub sha256: String,
 }
 
+impl FileHash {
+    /// The hash of a file with these bytes.
+    pub(crate) fn of(root: &Path, path: &Path, bytes: &[u8]) -> Self {
+        let (name, length) = (relative(root, path), bytes.len() as u64);
+        Self { name, bytes: length, sha256: sha256_hex(bytes) }
+    }
+}
+
 /// Every file that was read, and one hash over all of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Manifest {
@@ -43,11 +51,24 @@ pub struct Manifest {
 impl Manifest {
     /// Adds a file. Names below `root` are relative to `root`, so that the hash does not change when the folder moves.
     pub(crate) fn add(&mut self, root: &Path, path: &Path, bytes: &[u8]) {
-        self.files.push(FileHash {
-            name: relative(root, path),
-            bytes: bytes.len() as u64,
-            sha256: sha256_hex(bytes),
-        });
+        self.files.push(FileHash::of(root, path, bytes));
+    }
+
+    /// Reads a file of at most [`LARGEST_TEXT`] bytes, and adds it.
+    pub(crate) fn read(&mut self, root: &Path, path: &Path) -> Result<Vec<u8>> {
+        let bytes = read(path, LARGEST_TEXT)?;
+        self.add(root, path, &bytes);
+        Ok(bytes)
+    }
+
+    /// The lines of a file, which is added. Each line must hold `what`.
+    pub(crate) fn read_lines(
+        &mut self,
+        root: &Path,
+        path: &Path,
+        what: &str,
+    ) -> Result<Vec<String>> {
+        lines(&path.display().to_string(), what, &self.read(root, path)?)
     }
 
     /// SHA-256 over the lines `<sha256>  <name>`, sorted by the bytes of the name: the hash that
@@ -90,10 +111,8 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
 
 fn relative(root: &Path, path: &Path) -> String {
     let path = path.strip_prefix(root).unwrap_or(path);
-    path.components()
-        .map(|c| c.as_os_str().to_string_lossy().into_owned())
-        .collect::<Vec<_>>()
-        .join("/")
+    let parts: Vec<_> = path.components().map(|c| c.as_os_str().to_string_lossy()).collect();
+    parts.join("/")
 }
 
 /// Opens an input.
@@ -249,20 +268,19 @@ pub fn utf8<'a>(place: &str, bytes: &'a [u8]) -> Result<&'a str> {
     Ok(text.strip_prefix('\u{feff}').unwrap_or(text))
 }
 
-/// The lines of a text, without line ends. Each line must hold `what`; an empty line is an error.
-pub(crate) fn lines(place: &str, what: &str, text: &str) -> Result<Vec<String>> {
-    let lines = empty_or_lines(place, what, text)?;
-    match lines.iter().position(|line| line.trim().is_empty()) {
-        Some(number) => {
-            let place = format!("{place} line {}", number + 1);
-            Err(Error::invalid(place, what, "an empty line"))
-        }
-        None => Ok(lines),
+/// The lines of a text in UTF-8, without line ends. Each line must hold `what`; an empty line is an error.
+pub(crate) fn lines(place: &str, what: &str, bytes: &[u8]) -> Result<Vec<String>> {
+    let lines = empty_or_lines(place, what, bytes)?;
+    if let Some(number) = lines.iter().position(|line| line.trim().is_empty()) {
+        let place = format!("{place} line {}", number + 1);
+        return Err(Error::invalid(place, what, "an empty line"));
     }
+    Ok(lines)
 }
 
-/// The lines of a text, without line ends. Lines may be empty, but an empty text is an error.
-pub(crate) fn empty_or_lines(place: &str, what: &str, text: &str) -> Result<Vec<String>> {
+/// The lines of a text in UTF-8, without line ends. Lines may be empty, but an empty text is an error.
+pub(crate) fn empty_or_lines(place: &str, what: &str, bytes: &[u8]) -> Result<Vec<String>> {
+    let text = utf8(place, bytes)?;
     let text = text.strip_suffix('\n').unwrap_or(text);
     if text.is_empty() {
         return Err(Error::invalid(place, format!("{what} on each line"), "an empty file"));
@@ -340,11 +358,11 @@ mod tests {
 
     #[test]
     fn lines_name_the_empty_one() {
-        assert_eq!(lines("caps.txt", "a caption", "one\r\ntwo\n").unwrap(), ["one", "two"]);
-        let error = lines("caps.txt", "a caption", "one\n \ntwo\n").unwrap_err().to_string();
+        assert_eq!(lines("caps.txt", "a caption", b"one\r\ntwo\n").unwrap(), ["one", "two"]);
+        let error = lines("caps.txt", "a caption", b"one\n \ntwo\n").unwrap_err().to_string();
         assert_eq!(error, "caps.txt line 2: expected a caption, got an empty line");
-        assert!(lines("caps.txt", "a caption", "").is_err());
-        assert!(lines("caps.txt", "a caption", "one\n\n").is_err());
+        assert!(lines("caps.txt", "a caption", b"").is_err());
+        assert!(lines("caps.txt", "a caption", b"one\n\n").is_err());
     }
 
     #[test]

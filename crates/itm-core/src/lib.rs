@@ -48,6 +48,8 @@ pub mod learn;
 mod negatives;
 #[cfg(feature = "burn")]
 mod parameters;
+#[cfg(feature = "burn")]
+mod ranges;
 #[cfg(all(feature = "burn", feature = "images"))]
 pub mod towers;
 #[cfg(feature = "burn")]

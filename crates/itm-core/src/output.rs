@@ -274,22 +274,17 @@ impl NewFolder {
     /// Refuses a target that holds other files than it may.
     fn check(&self) -> Result<()> {
         let Self { target, existing, .. } = self;
-        let invalid =
-            |expected: String, got: String| Err(Error::invalid(target.display(), expected, got));
         let found = if target.exists() { entries(target)? } else { vec![] };
         match existing {
             Existing::Nothing(expected) if !found.is_empty() => {
-                invalid((*expected).into(), "a folder with files".into())
+                Err(Error::invalid(target.display(), expected, "a folder with files"))
             }
             Existing::Only(names) => {
                 let is_known = |path: &PathBuf| names.iter().any(|name| path.ends_with(name));
-                match found.iter().find(|path| !is_known(path)) {
-                    Some(other) => invalid(
-                        format!("a folder of only {}", names.join(", ")),
-                        other.file_name().unwrap_or_default().display().to_string(),
-                    ),
-                    None => Ok(()),
-                }
+                let Some(other) = found.iter().find(|path| !is_known(path)) else { return Ok(()) };
+                let expected = format!("a folder of only {}", names.join(", "));
+                let got = other.file_name().unwrap_or_default().display();
+                Err(Error::invalid(target.display(), expected, got))
             }
             _ => Ok(()),
         }

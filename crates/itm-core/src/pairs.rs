@@ -56,6 +56,11 @@ impl Groups {
         assert!(group < self.len(), "number {group} of {} images or texts", self.len());
         &self.members[self.first[group]..self.first[group + 1]]
     }
+
+    /// The group of each member.
+    fn owners(&self) -> Vec<usize> {
+        (0..self.len()).flat_map(|g| std::iter::repeat_n(g, self.of(g).len())).collect()
+    }
 }
 
 impl Pairs {
@@ -86,18 +91,15 @@ impl Pairs {
     }
 
     fn of_groups(images: usize, images_of_text: Groups, judged: bool) -> Result<Self> {
-        if u32::try_from(images).is_err() {
-            return Err(Error::invalid("pairs", "fewer than 2³² images", images));
-        }
+        let few = u32::try_from(images).is_ok();
+        Error::unless(few, "pairs", "fewer than 2³² images", images)?;
         let wrong = |text: &usize| images_of_text.of(*text).iter().any(|&i| i >= images);
         if let Some(text) = (0..images_of_text.len()).find(wrong) {
             let place = format!("pairs, text {text}");
             let largest = images_of_text.of(text).iter().max().expect("this text has an image");
             return Err(Error::invalid(place, format!("an image below {images}"), largest));
         }
-        let text_of_place: Vec<_> = (0..images_of_text.len())
-            .flat_map(|text| std::iter::repeat_n(text, images_of_text.of(text).len()))
-            .collect();
+        let text_of_place = images_of_text.owners();
         let texts_of_image =
             Groups::inverse(images, &images_of_text.members, |place| text_of_place[place]);
         Ok(Self { texts_of_image, images_of_text, judged })
@@ -190,8 +192,7 @@ impl Pairs {
 
     /// Every true pair, text by text: the image and the text of each.
     pub fn list(&self) -> (&[usize], Vec<usize>) {
-        let texts = (0..self.texts()).flat_map(|t| std::iter::repeat_n(t, self.images_of(t).len()));
-        (&self.images_of_text.members, texts.collect())
+        (&self.images_of_text.members, self.images_of_text.owners())
     }
 
     /// `c` if every image has exactly `c` texts.

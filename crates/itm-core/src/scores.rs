@@ -32,10 +32,8 @@ impl ScoreMatrix {
             let expected = format!("{images} × {texts} = {size} values");
             return Err(Error::invalid("score matrix", expected, values.len()));
         }
-        if u32::try_from(images.max(texts)).is_err() {
-            let expected = "fewer than 2³² images and texts";
-            return Err(Error::invalid("score matrix", expected, images.max(texts)));
-        }
+        let (most, expected) = (images.max(texts), "fewer than 2³² images and texts");
+        Error::unless(u32::try_from(most).is_ok(), "score matrix", expected, most)?;
         if let Some(at) = values.iter().position(|s| s.is_nan()) {
             let place = format!("score matrix, image {}, text {}", at / texts, at % texts);
             return Err(Error::invalid(place, "a number", "NaN"));

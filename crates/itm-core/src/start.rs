@@ -56,14 +56,10 @@ impl StartOptions {
             ("power", self.power),
             ("fill", self.fill),
         ] {
-            if !value.is_finite() || value < 0.0 {
-                return Err(Error::invalid(place(key), "a number from 0", value));
-            }
+            let fits = value.is_finite() && value >= 0.0;
+            Error::unless(fits, place(key), "a number from 0", value)?;
         }
-        if self.dims == 0 {
-            return Err(Error::invalid(place("dims"), "a number from 1", 0));
-        }
-        Ok(())
+        Error::unless(self.dims > 0, place("dims"), "a number from 1", 0)
     }
 
     /// Checks the width of the model against the width of CCA.
@@ -72,10 +68,8 @@ impl StartOptions {
     /// If CCA has more dimensions than the model, or fewer dimensions and `fill` is 0.
     pub fn fits(&self, width: usize) -> Result<()> {
         let dims = self.dims;
-        if dims > width {
-            let expected = format!("at most {width}, the width of the model");
-            return Err(Error::invalid(place("dims"), expected, dims));
-        }
+        let expected = format!("at most {width}, the width of the model");
+        Error::unless(dims <= width, place("dims"), expected, dims)?;
         if dims < width && self.fill == 0.0 {
             let expected = format!("a number above 0, for columns {dims} to {}", width - 1);
             return Err(Error::invalid(place("fill"), expected, 0));

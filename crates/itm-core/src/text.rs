@@ -97,17 +97,9 @@ pub fn words(caption: &str) -> Vec<String> {
 pub(crate) fn words_with_apostrophes(caption: &str) -> Vec<String> {
     let lower = caption.to_lowercase();
     let runs = lower.split(|c: char| !c.is_ascii_alphanumeric() && c != '\'');
-    let mut words = Vec::new();
-    for run in runs {
-        // Two apostrophes in a row are not inside a word.
-        for word in run.split("''") {
-            let word = word.trim_matches('\'');
-            if !word.is_empty() {
-                words.push(word.to_string());
-            }
-        }
-    }
-    words
+    // Two apostrophes in a row are not inside a word.
+    let words = runs.flat_map(|run| run.split("''")).map(|word| word.trim_matches('\''));
+    words.filter(|w| !w.is_empty()).map(str::to_string).collect()
 }
 
 /// A caption without case, punctuation and spacing: equal captions have equal keys.

@@ -115,13 +115,11 @@ impl Candidates {
     pub fn brier_skill(&self, prior: f64) -> Option<f64> {
         check_prior(prior);
         let rate = self.base_rate().filter(|&r| r > 0.0 && r < 1.0)?;
-        let brier: f64 = self
-            .bins()
-            .map(|(ratio, t, f)| {
-                let p = posterior(ratio, prior);
-                t as f64 * (1.0 - p).powi(2) + f as f64 * p * p
-            })
-            .sum();
+        let squares = |(ratio, t, f): (f64, u64, u64)| {
+            let p = posterior(ratio, prior);
+            t as f64 * (1.0 - p).powi(2) + f as f64 * p * p
+        };
+        let brier: f64 = self.bins().map(squares).sum();
         Some(1.0 - brier / self.count() as f64 / (rate * (1.0 - rate)))
     }
 

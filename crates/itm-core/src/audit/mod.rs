@@ -113,10 +113,8 @@ impl NegativeSet {
     fn check(&self) {
         let (b, n) = (self.anchors.len(), self.candidates.len());
         let got = [self.scores.len(), self.excluded.len(), self.positive.len()];
-        assert!(
-            got == [b * n, b * n, b],
-            "{b} anchors and {n} candidates with {got:?} scores, masks and positives"
-        );
+        let fit = got == [b * n, b * n, b];
+        assert!(fit, "{b} anchors and {n} candidates with {got:?} scores, masks and positives");
         let most = self.log_ratios.iter().map(|&(k, _)| k).max();
         assert!(most < Some(b * n).max(Some(1)), "a log-ratio of score {most:?} of {}", b * n);
     }

@@ -16,7 +16,7 @@ use crate::text::Terms;
 use crate::{Error, Pairs, Result, ScoreMatrix};
 use moments::PairMoments;
 use rows::{SparseRow, text_row, text_rows};
-use search::{ValidationRows, search};
+use search::search;
 use solve::{Problem, Sides, Solution};
 
 pub use projection::Projection;
@@ -216,17 +216,15 @@ impl Cca {
                 check_rows(&format!("{place}, rows of {what}"), width, rows, count)?;
             }
         }
-        if image_width(train) == 0 {
-            return Err(Error::invalid(&data.name, "features or given rows of images", "none"));
-        }
+        let some = image_width(train) > 0;
+        Error::unless(some, &data.name, "features or given rows of images", "none")?;
         let transform =
             options.transform.unwrap_or_else(|| ImageTransform::suited_to(&train.features));
         let (min, max) = (options.min_captions, options.max_terms);
         let terms = Terms::fit(&train.captions, min, max);
-        if terms.is_empty() && train.embeddings.texts.dim == 0 {
-            let expected = format!("a term of at least {min} captions");
-            return Err(Error::invalid(format!("{}, train", data.name), expected, "none"));
-        }
+        let some = !terms.is_empty() || train.embeddings.texts.dim > 0;
+        let place = format!("{}, train", data.name);
+        Error::unless(some, &place, format_args!("a term of at least {min} captions"), "none")?;
 
         let row = |image: usize, out: &mut [f64]| transform.image(train, image, out);
         let text_rows =
@@ -237,18 +235,12 @@ impl Cca {
         drop(texts);
         let problem = Problem::new(&moments)?;
         let images = (0..val.pairs.images()).map(|i| transform.row(val, i)).collect();
-        let validation = ValidationRows {
-            rows: Sides { image: images, text: text_rows(val) },
-            means: Sides { image: &moments.mean_x, text: &moments.mean_y },
-            pairs: &val.pairs,
-        };
+        let rows = Sides { image: images, text: text_rows(val) };
+        let means = Sides { image: &moments.mean_x[..], text: &moments.mean_y[..] };
+        let validation = (rows, means, &val.pairs);
         let Some((validation_rsum, chosen)) = search(&problem, validation, options)? else {
             let expected = "images that vary together with their captions";
-            return Err(Error::invalid(
-                format!("{}, train", data.name),
-                expected,
-                "no correlation",
-            ));
+            return Err(Error::invalid(place, expected, "no correlation"));
         };
         let ridges = Sides { image: chosen.ridge_image, text: chosen.ridge_text };
         let Solution { s, maps } = problem.solve(ridges, chosen.dims)?;
@@ -278,12 +270,6 @@ impl Cca {
     /// this split.
     pub fn validation_rsum(&self) -> f64 {
         self.validation_rsum
-    }
-
-    /// Number of terms, `dy`.
-    #[cfg(test)]
-    fn terms(&self) -> usize {
-        self.terms.len()
     }
 
     /// The maps of images and of texts into the common space. The inputs of an image are its transformed features and its given row, the
@@ -376,17 +362,13 @@ fn check_pairs(
     captions: &[String],
     pairs: &Pairs,
 ) -> Result<()> {
-    if captions.is_empty() {
-        return Err(Error::invalid(place, "at least one caption", "none"));
-    }
+    Error::unless(!captions.is_empty(), place, "at least one caption", "none")?;
     for (what, expected, got) in [
         ("width of the features", width, features.dim),
         ("rows of features", if width > 0 { pairs.images() } else { 0 }, features.rows()),
         ("captions", pairs.texts(), captions.len()),
     ] {
-        if expected != got {
-            return Err(Error::invalid(format!("{place}, {what}"), expected, got));
-        }
+        Error::unless(expected == got, format_args!("{place}, {what}"), expected, got)?;
     }
     if let Some(at) = features.values.iter().position(|x| !x.is_finite()) {
         let (image, feature) = (at / features.dim, at % features.dim);
@@ -399,10 +381,9 @@ fn check_pairs(
 /// Checks given rows: width, count and values. Rows of width 0 are no rows.
 fn check_rows(place: &str, width: usize, rows: &Features, count: usize) -> Result<()> {
     let all = count.saturating_mul(width);
-    if rows.dim != width || rows.values.len() != all {
-        let got = format!("width {}, {} values", rows.dim, rows.values.len());
-        return Err(Error::invalid(place, format!("{count} rows of width {width}"), got));
-    }
+    let fits = rows.dim == width && rows.values.len() == all;
+    let got = format!("width {}, {} values", rows.dim, rows.values.len());
+    Error::unless(fits, place, format_args!("{count} rows of width {width}"), got)?;
     match rows.values.iter().position(|x| !x.is_finite()) {
         Some(at) => {
             let place = format!("{place}, row {}", at / width);

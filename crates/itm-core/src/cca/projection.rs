@@ -24,9 +24,9 @@ use crate::{Error, Result};
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Projection {
-    width: usize,
-    weights: Vec<f64>, // [inputs, width] row-major, so that a sparse row reads few lines
-    offset: Vec<f64>,  // [width], Wᵀ mean
+    pub(super) width: usize,
+    pub(super) weights: Vec<f64>, // [inputs, width] row-major, so that a sparse row reads few lines
+    pub(super) offset: Vec<f64>,  // [width], Wᵀ mean
 }
 
 impl Projection {
@@ -49,14 +49,9 @@ impl Projection {
     /// If the numbers of values do not fit, or a value is not finite.
     pub fn from_parts(weights: Vec<f64>, offset: Vec<f64>) -> Result<Self> {
         let width = offset.len();
-        if width == 0 || weights.is_empty() || !weights.len().is_multiple_of(width) {
-            let expected = format!("rows of {width} weights, as wide as the offset");
-            return Err(Error::invalid(
-                "projection",
-                expected,
-                format!("{} weights", weights.len()),
-            ));
-        }
+        let fits = width > 0 && !weights.is_empty() && weights.len().is_multiple_of(width);
+        let expected = format!("rows of {width} weights, as wide as the offset");
+        Error::unless(fits, "projection", expected, format_args!("{} weights", weights.len()))?;
         match weights.iter().chain(&offset).find(|value| !value.is_finite()) {
             Some(value) => Err(Error::invalid("projection", "finite values", value)),
             None => Ok(Self { width, weights, offset }),
@@ -105,7 +100,8 @@ impl Projection {
         embedded.collect()
     }
 
-    fn map(&self, row: &SparseRow) -> Vec<f64> {
+    /// A mapped row.
+    pub(super) fn map(&self, row: &SparseRow) -> Vec<f64> {
         let mut mapped: Vec<f64> = self.offset.iter().map(|value| -value).collect();
         for &(input, value) in row {
             let line = &self.weights[input * self.width..(input + 1) * self.width];

@@ -11,13 +11,6 @@ use super::solve::{Correlations, Half, Problem, Sides, divide_columns, product};
 use super::{BestPoint, CcaOptions, weights};
 use crate::{Pairs, Result};
 
-/// The validation split as rows to map.
-pub(super) struct ValidationRows<'a> {
-    pub(super) rows: Sides<Vec<SparseRow>>,
-    pub(super) means: Sides<&'a [f64]>,
-    pub(super) pairs: &'a Pairs,
-}
-
 /// The point with the highest rSum; among equals, the first in the order of the lists. `None` if a point has no
 /// correlation.
 ///
@@ -25,10 +18,9 @@ pub(super) struct ValidationRows<'a> {
 /// thread, so that memory grows only with `min(threads, ridges of the smaller side)`.
 pub(super) fn search(
     problem: &Problem<'_>,
-    validation: ValidationRows<'_>,
+    (rows, means, pairs): (Sides<Vec<SparseRow>>, Sides<&[f64]>, &Pairs),
     options: &CcaOptions,
 ) -> Result<Option<(f64, BestPoint)>> {
-    let ValidationRows { rows, means, pairs } = validation;
     let (small_rows, large_rows) = problem.small_and_large(rows);
     let (small_mean, large_mean) = problem.small_and_large(means);
     let ridges = Sides { image: &options.ridge_image, text: &options.ridge_text };

@@ -1,10 +1,10 @@
 //! Initial weights of two linear encoders, so that a training begins with the scores of closed-form CCA.
 
-use faer::Mat;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::moments::PairMoments;
+use super::projection::Projection;
 use super::rows::{SparseRow, text_rows};
 use super::solve::{Problem, Sides, Solution};
 use super::{check_pairs, check_rows, weights};
@@ -58,15 +58,11 @@ impl Start {
         let StartInputs { features, captions, pairs, terms, rows } = *inputs;
         options.validate()?;
         options.fits(width)?;
-        if features.dim == 0 {
-            return Err(Error::invalid("model.cca", "images with features", "none"));
-        }
+        Error::unless(features.dim > 0, "model.cca", "images with features", "none")?;
         check_pairs("model.cca, train", features.dim, features, captions, pairs)?;
         check_rows("model.cca, train, rows of captions", rows.dim, rows, captions.len())?;
-        if terms.is_empty() && rows.dim == 0 {
-            let expected = "a term of the training captions that is frequent enough";
-            return Err(Error::invalid("model.cca", expected, "none"));
-        }
+        let expected = "a term of the training captions that is frequent enough";
+        Error::unless(!terms.is_empty() || rows.dim > 0, "model.cca", expected, "none")?;
 
         let texts = text_rows(terms, captions, rows);
         let row = |image: usize, out: &mut [f64]| as_given(features.row(image), out);
@@ -74,74 +70,46 @@ impl Start {
         let moments = PairMoments::new(widths, row, &texts, pairs);
         let ridges = Sides { image: options.ridge_image, text: options.ridge_text };
         let Solution { s, maps } = Problem::new(&moments)?.solve(ridges, options.dims)?;
-        if s.is_empty() {
-            let expected = "images that vary together with their captions";
-            return Err(Error::invalid("model.cca, train", expected, "no correlation"));
-        }
+        let expected = "images that vary together with their captions";
+        Error::unless(!s.is_empty(), "model.cca, train", expected, "no correlation")?;
 
         let weights = weights(&s, options.power);
         let images = (0..features.rows().min(SCALED_BY_IMAGES)).map(|i| image_row(features.row(i)));
         let texts = texts.into_iter().take(SCALED_BY_CAPTIONS);
-        let image =
-            MapColumns::of(&maps.image, &weights, &moments.mean_x).scaled(images, "images")?;
-        let text =
-            MapColumns::of(&maps.text, &weights, &moments.mean_y).scaled(texts, "captions")?;
+        let image = Projection::new(maps.image.as_ref(), &moments.mean_x, &weights)
+            .scaled(images, "images")?;
+        let text = Projection::new(maps.text.as_ref(), &moments.mean_y, &weights)
+            .scaled(texts, "captions")?;
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let [image, text] = [image, text].map(|map| map.filled(width, options.fill, &mut rng));
         Ok(Self { image, text })
     }
 }
 
-/// A map in double precision.
-struct MapColumns {
-    width: usize,
-    weight: Vec<f64>, // [inputs, width] row-major
-    bias: Vec<f64>,
-}
-
-impl MapColumns {
-    /// `W`, with each column multiplied by its weight, and `b = −Wᵀ μ`.
-    fn of(w: &Mat<f64>, column_weights: &[f64], mean: &[f64]) -> Self {
-        let width = column_weights.len();
-        let row = |i: usize| column_weights.iter().enumerate().map(move |(k, c)| w[(i, k)] * c);
-        let weight: Vec<f64> = (0..w.nrows()).flat_map(row).collect();
-        let mut bias = vec![0.0; width];
-        for (row, mean) in weight.chunks(width).zip(mean) {
-            bias.iter_mut().zip(row).for_each(|(b, w)| *b -= w * mean);
-        }
-        Self { width, weight, bias }
-    }
-
+impl Projection {
     /// Divides the map by the mean length of the mapped rows.
     fn scaled(mut self, rows: impl Iterator<Item = SparseRow>, what: &str) -> Result<Self> {
-        let lengths: Vec<f64> = rows.map(|row| self.length_of(&row)).collect();
+        let length = |row| self.map(&row).iter().map(|x| x * x).sum::<f64>().sqrt();
+        let lengths: Vec<f64> = rows.map(length).collect();
         let mean = lengths.iter().sum::<f64>() / lengths.len() as f64;
         if mean <= 0.0 {
             let expected = format!("first {} {what} that differ from the mean", lengths.len());
             return Err(Error::invalid("model.cca, train", expected, "none"));
         }
-        self.weight.iter_mut().chain(&mut self.bias).for_each(|value| *value /= mean);
+        self.weights.iter_mut().chain(&mut self.offset).for_each(|value| *value /= mean);
         Ok(self)
-    }
-
-    fn length_of(&self, row: &SparseRow) -> f64 {
-        let mut mapped = self.bias.clone();
-        for &(input, value) in row {
-            let line = &self.weight[input * self.width..(input + 1) * self.width];
-            mapped.iter_mut().zip(line).for_each(|(sum, w)| *sum += w * value);
-        }
-        mapped.iter().map(|x| x * x).sum::<f64>().sqrt()
     }
 
     /// Converts to single precision and adds normally distributed columns up to the width of the model.
     fn filled(self, width: usize, fill: f64, rng: &mut ChaCha8Rng) -> LinearMap {
-        let deviation = fill * deviation(&self.weight);
-        let mut weight = Vec::with_capacity(self.weight.len() / self.width * width);
-        for row in self.weight.chunks(self.width) {
+        let deviation = fill * deviation(&self.weights);
+        let mut weight = Vec::with_capacity(self.inputs() * width);
+        for row in self.weights.chunks(self.width) {
             weight.extend(row.iter().map(|&w| w as f32));
             weight.extend((self.width..width).map(|_| (deviation * normal(rng)) as f32));
         }
-        let mut bias: Vec<f32> = self.bias.iter().map(|&b| b as f32).collect();
+        // b = −Wᵀ μ; 0 has no sign.
+        let mut bias: Vec<f32> = self.offset.iter().map(|&b| (0.0 - b) as f32).collect();
         bias.resize(width, 0.0);
         LinearMap { weight, bias }
     }

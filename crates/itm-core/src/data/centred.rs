@@ -24,14 +24,8 @@ use super::Features;
 #[derive(Debug, Clone, PartialEq)]
 pub struct CentredRoots {
     mean: Vec<f64>,
-    length: Length,
-}
-
-/// Length of a transformed row.
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Length {
-    Unit,
-    Free,
+    /// Whether a transformed row gets unit length.
+    unit_length: bool,
 }
 
 impl CentredRoots {
@@ -47,12 +41,12 @@ impl CentredRoots {
             roots(training.row(i), &mut row);
             mean.iter_mut().zip(&row).for_each(|(m, r)| *m += r / training.rows() as f64);
         }
-        Self { mean, length: Length::Unit }
+        Self { mean, unit_length: true }
     }
 
     /// As [`of`](Self::of), but the length of a row is its distance from the mean.
     pub fn of_free_length(training: &Features) -> Self {
-        Self { length: Length::Free, ..Self::of(training) }
+        Self { unit_length: false, ..Self::of(training) }
     }
 
     /// The transformed features of any split. A row that is the mean itself becomes zero.
@@ -68,7 +62,7 @@ impl CentredRoots {
         for i in 0..features.rows() {
             roots(features.row(i), &mut row);
             row.iter_mut().zip(&self.mean).for_each(|(r, m)| *r -= m);
-            if self.length == Length::Unit {
+            if self.unit_length {
                 unit(&mut row);
             }
             values.extend(row.iter().map(|&r| r as f32));

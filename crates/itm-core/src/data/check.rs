@@ -41,7 +41,7 @@ pub fn check(dir: impl AsRef<Path>) -> Result<CheckReport> {
 }
 
 fn holds_layout(dir: &Path) -> bool {
-    let json = super::precomp::karpathy_file(dir).is_ok_and(|found| found.is_some());
+    let json = super::karpathy::karpathy_file(dir).is_ok_and(|found| found.is_some());
     json || super::precomp::precomp_folder(dir).is_ok()
 }
 

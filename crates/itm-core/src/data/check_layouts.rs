@@ -8,16 +8,16 @@ use rayon::prelude::*;
 use super::check_report::{CheckReport, Layout, LayoutReport};
 use super::fne_annotations::{picture_of, split_of};
 use super::images::{ImageInfo, LARGEST_IMAGE_FILE, is_picture, probe_bytes, turned_pictures};
-use super::names::{Extra, Names};
-use super::precomp::{karpathy_file, precomp_folder};
+use super::names::{EXTRA, Names};
+use super::precomp::precomp_folder;
 use super::precomp_split::{PrecompSplit, SplitFiles};
 use super::{
-    CaptionRule, Dataset, Embeddings, Features, FneAnnotations, ImageFolder, Judgements, Karpathy,
-    KarpathyImage, Leakage, LoadOptions, Npy, RegionSource, Split, SplitData, json, load_pictures,
-    load_precomp, originals,
+    CaptionRule, Dataset, FneAnnotations, ImageFolder, Judgements, Karpathy, KarpathyImage,
+    Leakage, LoadOptions, Npy, RegionSource, Split, SplitData, load_pictures, load_precomp,
+    originals,
 };
 use crate::files::{self, FileHash, LARGEST_TEXT, Manifest, file_name};
-use crate::{Pairs, Result};
+use crate::{Error, Pairs, Result};
 
 /// Captions per image that the protocols need.
 const PER_IMAGE: usize = 5;
@@ -26,21 +26,15 @@ const PER_IMAGE: usize = 5;
 pub(crate) fn json_files(report: &mut CheckReport, entries: &[PathBuf]) {
     let mut annotations = Vec::new();
     for path in entries.iter().filter(|p| p.extension().is_some_and(|e| e == "json")) {
-        let bytes = match files::read(path, LARGEST_TEXT) {
-            Ok(bytes) => bytes,
-            Err(error) => {
-                report.problems.push(error.to_string());
-                continue;
-            }
-        };
-        let place = json::place(path);
-        let karpathy = file_name(&place).starts_with("dataset_");
+        let Some(bytes) = report.ok(files::read(path, LARGEST_TEXT)) else { continue };
+        let place = path.display().to_string();
         match bytes.iter().find(|b| !b.is_ascii_whitespace()) {
             // A list whose name has no split may be some other list.
             Some(b'[') if split_of(&place).is_some() => annotations.push((path.clone(), bytes)),
-            _ if karpathy => {
+            _ if file_name(&place).starts_with("dataset_") => {
                 report.manifest.add(&report.dir, path, &bytes);
-                self::karpathy(report, path, &bytes);
+                let found = LayoutReport::new(Layout::Karpathy, path);
+                of_images(report, found, Karpathy::parse(&place, &bytes, CaptionRule::All));
             }
             _ => {}
         }
@@ -50,35 +44,24 @@ pub(crate) fn json_files(report: &mut CheckReport, entries: &[PathBuf]) {
     }
 }
 
-fn karpathy(report: &mut CheckReport, path: &Path, bytes: &[u8]) {
-    match Karpathy::parse(&json::place(path), bytes, CaptionRule::All) {
-        Ok(json) => of_images(report, LayoutReport::new(Layout::Karpathy, path), &json),
-        Err(error) => {
-            report.layouts.push(LayoutReport::new(Layout::Karpathy, path));
-            report.problems.push(error.to_string());
-        }
-    }
-}
-
 /// Checks captions and lists as their publishers gave them, if no other list of images is there.
 pub(crate) fn originals(report: &mut CheckReport) {
     if !report.layouts.is_empty() || !originals::are_in(&report.dir) {
         return;
     }
-    let dir = report.dir.clone();
-    let found = LayoutReport::new(Layout::Originals, &dir);
-    match originals::read(&dir, CaptionRule::All, &mut report.manifest) {
-        Ok(Some(images)) => of_images(report, found, &images),
-        Ok(None) => (),
-        Err(error) => {
-            report.layouts.push(found);
-            report.problems.push(error.to_string());
-        }
+    let found = LayoutReport::new(Layout::Originals, &report.dir);
+    let read = originals::read(&report.dir, CaptionRule::All, &mut report.manifest);
+    if let Some(images) = read.transpose() {
+        of_images(report, found, images);
     }
 }
 
 /// Counts images and captions, and reads every picture.
-fn of_images(report: &mut CheckReport, mut found: LayoutReport, json: &Karpathy) {
+fn of_images(report: &mut CheckReport, mut found: LayoutReport, json: Result<Karpathy>) {
+    let Some(json) = report.ok(json) else {
+        report.layouts.push(found);
+        return;
+    };
     if !json.dataset.is_empty() {
         found.notes.push(format!("dataset \"{}\"", json.dataset));
     }
@@ -94,14 +77,8 @@ fn of_images(report: &mut CheckReport, mut found: LayoutReport, json: &Karpathy)
             "{of_protocols} images have fewer than {PER_IMAGE} captions: only targets with protocol = \"full\" take them"
         ));
     }
-    let part = |split| {
-        let images = || json.images_of(split);
-        let counts = images().map(|i| i.captions.len());
-        let captions = images().flat_map(|i| i.captions.clone()).collect();
-        named_part(images().map(|i| i.filename.clone()).collect(), captions, counts)
-    };
-    leakage(report, &mut found, Split::ALL.map(part));
-    let folder = ImageFolder::new(&report.dir, Some(json));
+    leakage(report, &mut found, Split::ALL.map(|split| json.part(split)));
+    let folder = ImageFolder::new(&report.dir, Some(&json));
     let place = |image: &KarpathyImage| {
         folder.image_path(&image.filename).unwrap_or_else(|| image.path(&report.dir))
     };
@@ -120,18 +97,14 @@ fn pictures(report: &mut CheckReport, found: &mut LayoutReport, paths: Vec<PathB
     let results: Vec<_> = paths.par_iter().map(|path| picture(&report.dir, path)).collect();
     let mut problems = Vec::new();
     let (mut whole, mut turned) = (0, 0);
-    for result in results {
-        match result {
-            Ok((hash, Ok(info))) => {
+    for (hash, info) in results {
+        report.manifest.files.extend(hash);
+        match info {
+            Ok(info) => {
                 whole += 1;
                 turned += usize::from(info.turned);
-                report.manifest.files.push(hash);
             }
-            Ok((hash, Err(problem))) => {
-                problems.push(problem);
-                report.manifest.files.push(hash);
-            }
-            Err(error) => problems.push(error),
+            Err(problem) => problems.push(problem),
         }
     }
     found.notes.push(format!("{whole} of {} pictures are there and whole", paths.len()));
@@ -148,73 +121,37 @@ fn pictures(report: &mut CheckReport, found: &mut LayoutReport, paths: Vec<PathB
     }
 }
 
-/// The hash of a picture, and what it says about itself.
-fn picture(root: &Path, path: &Path) -> Result<(FileHash, Result<ImageInfo>)> {
-    let bytes = files::read(path, LARGEST_IMAGE_FILE)?;
-    let info = probe_bytes(&path.display().to_string(), &bytes);
-    Ok((FileHash::of(root, path, &bytes), info))
+/// The hash of a picture, if it can be read, and what it says about itself.
+fn picture(root: &Path, path: &Path) -> (Option<FileHash>, Result<ImageInfo>) {
+    let bytes = files::read(path, LARGEST_IMAGE_FILE);
+    let hash = bytes.as_ref().ok().map(|bytes| FileHash::of(root, path, bytes));
+    (hash, bytes.and_then(|bytes| probe_bytes(&path.display().to_string(), &bytes)))
 }
 
 fn fne(report: &mut CheckReport, annotations: Vec<(PathBuf, Vec<u8>)>) {
     let mut found = LayoutReport::new(Layout::FneAnnotations, &report.dir);
-    let mut parts = Split::ALL.map(|_| named_part(Vec::new(), Vec::new(), std::iter::empty()));
+    let nothing = |_| SplitData::of_pictures(Vec::new(), Vec::new(), Pairs::uniform(0, 0));
+    let mut parts = Split::ALL.map(nothing);
     let mut paths = Vec::new();
     for (path, bytes) in annotations {
         report.manifest.add(&report.dir, &path, &bytes);
-        let place = json::place(&path);
-        let rule = CaptionRule::First(PER_IMAGE);
-        let file = match FneAnnotations::parse(&place, &bytes, rule) {
-            Ok(file) => file,
-            Err(error) => {
-                report.problems.push(error.to_string());
-                continue;
-            }
-        };
-        let name = file_name(&place);
+        let place = path.display().to_string();
+        let file = FneAnnotations::parse(&place, &bytes, CaptionRule::First(PER_IMAGE));
+        let Some(file) = report.ok(file) else { continue };
+        let (name, dropped) = (file_name(&place), file.dropped.captions);
         found.count(name, file.images.len(), file.captions.len());
-        if file.dropped.captions > 0 {
-            let captions = file.dropped.captions;
-            found
-                .notes
-                .push(format!("{name}: {captions} captions beyond {PER_IMAGE} per image dropped"));
+        if dropped > 0 {
+            let note = format!("{name}: {dropped} captions beyond {PER_IMAGE} per image dropped");
+            found.notes.push(note);
         }
         paths.extend(file.images.iter().map(|image| picture_of(&report.dir, image)));
-        match split_of(&place) {
-            None => (),
-            Some(split) => {
-                let names = file.images.iter().map(|i| file_name(i).to_string()).collect();
-                let part = &mut parts[split as usize];
-                *part = SplitData {
-                    images: names,
-                    captions: file.captions,
-                    pairs: file.pairs,
-                    features: Features { dim: 0, values: Vec::new() },
-                    embeddings: Embeddings::default(),
-                    regions: None,
-                };
-            }
+        if let Some(split) = split_of(&place) {
+            parts[split as usize] = file.into_part();
         }
     }
     leakage(report, &mut found, parts);
     pictures(report, &mut found, paths);
     report.layouts.push(found);
-}
-
-fn named_part(
-    images: Vec<String>,
-    captions: Vec<String>,
-    counts: impl Iterator<Item = usize>,
-) -> SplitData {
-    let image_of_text = counts.enumerate().flat_map(|(i, n)| std::iter::repeat_n(i, n)).collect();
-    let pairs = Pairs::new(images.len(), image_of_text).expect("counted from the images");
-    SplitData {
-        features: Features { dim: 0, values: Vec::new() },
-        embeddings: Embeddings::default(),
-        regions: None,
-        images,
-        captions,
-        pairs,
-    }
 }
 
 /// Reports what the splits share by name and caption; nothing if there is only one split.
@@ -224,79 +161,47 @@ fn leakage(report: &mut CheckReport, found: &mut LayoutReport, parts: [SplitData
     }
     let [train, val, test] = parts;
     let data = Dataset { name: String::new(), train, val, test, sha256: String::new() };
-    match Leakage::of(&data).refuse_images(&found.place) {
-        Ok(leakage) => found.notes.extend(leakage.to_string().lines().map(str::to_string)),
-        Err(error) => report.problems.push(error.to_string()),
+    if let Some(leakage) = report.ok(Leakage::of(&data).refuse_images(&found.place)) {
+        found.notes.extend(leakage.to_string().lines().map(str::to_string));
     }
 }
 
 /// Checks `precomp/`, or the folder that holds the features instead.
 pub(crate) fn precomp(report: &mut CheckReport) {
     let Ok(folder) = precomp_folder(&report.dir) else { return };
-    let dir = report.dir.clone();
-    let before = report.problems.len();
+    let (before, rule) = (report.problems.len(), CaptionRule::All);
     let mut found = LayoutReport::new(Layout::Precomp, &folder);
-    let json = karpathy_file(&dir).ok().flatten();
-    let json = json.and_then(|path| Karpathy::read(path, CaptionRule::All).ok());
-    let names = json.as_ref().map(Names::new);
-    let splits = [
-        ("train", Split::Train, Extra::LeftOut),
-        ("train_extra", Split::Train, Extra::Included),
-        ("dev", Split::Val, Extra::LeftOut),
-        ("val", Split::Val, Extra::LeftOut),
-        ("test", Split::Test, Extra::LeftOut),
-        ("testall", Split::Test, Extra::LeftOut),
-    ];
-    for (name, split, extra) in splits {
+    let json = Karpathy::of_folder(&report.dir, rule, &mut Manifest::default()).ok().flatten();
+    let names = json.as_ref().map(|(_, json)| Names::new(json));
+    for name in ["train", EXTRA, "dev", "val", "test", "testall"] {
         let paths = SplitFiles::of(&folder, name);
         if !paths.ims.exists() && !paths.caps.exists() && !paths.ids.exists() {
             continue;
         }
-        let read = PrecompSplit::open_hashed(
-            &dir,
-            &folder,
-            name,
-            CaptionRule::All,
-            Some(&mut report.manifest),
-        );
-        let part = match read {
-            Ok(part) => part,
-            Err(error) => {
-                let error = match &names {
-                    Some(names) => names.explain(error, &folder, name, split),
-                    None => error,
-                };
-                report.problems.push(error.to_string());
-                continue;
-            }
-        };
+        let (dir, manifest) = (&report.dir, &mut report.manifest);
+        let part = PrecompSplit::open_hashed(dir, &folder, name, rule, manifest);
+        let part = part.map_err(|e| Names::explain(names.as_ref(), e, &folder, name));
+        let Some(part) = report.ok(part) else { continue };
         found.count(name, part.images(), part.captions.len());
         found.notes.push(part.describe());
         let width = part.features.shape().last().copied().unwrap_or(0);
         found.memory += (part.images() * width * 4) as u64;
         found.memory += part.captions.iter().map(|c| c.len() as u64 + 24).sum::<u64>();
         report.extend(not_finite(&part.features));
-        let mut problems = other_arrays(report, &folder, &part, &mut found);
-        if problems.is_empty() {
-            problems = regions(report, &folder, &part, &mut found);
-        }
+        let problems = other_arrays(report, &folder, &part, &mut found);
         report.extend(problems);
         if let Some(names) = &names {
-            let compared = names.compare(&folder, &part, split, extra);
+            let compared = names.compare(&part);
             report.extend(compared.mismatches);
             found.notes.extend(compared.notes);
         }
     }
     if report.problems.len() == before {
-        let options = LoadOptions { captions: CaptionRule::All, ..Default::default() };
-        match load_precomp(&dir, &options) {
-            Ok(loaded) => {
-                let lines = loaded.leakage.to_string();
-                found.notes.extend(lines.lines().map(str::to_string));
-                found.notes.push(format!("data_sha256 of a run on it: {}", loaded.dataset.sha256));
-                judgements(report, &mut found, &loaded.dataset.test);
-            }
-            Err(error) => report.problems.push(error.to_string()),
+        let options = LoadOptions { captions: rule, ..Default::default() };
+        if let Some(loaded) = report.ok(load_precomp(&report.dir, &options)) {
+            found.notes.extend(loaded.leakage.to_string().lines().map(str::to_string));
+            found.notes.push(format!("data_sha256 of a run on it: {}", loaded.dataset.sha256));
+            judgements(report, &mut found, &loaded.dataset.test);
         }
     } else {
         found.notes.push("leakage is checked when the problems below are gone".into());
@@ -306,42 +211,37 @@ pub(crate) fn precomp(report: &mut CheckReport) {
 
 /// Loads the pictures as a run does, if nothing else in the folder can be loaded.
 pub(crate) fn loads(report: &mut CheckReport) {
-    let listed = |layout: &LayoutReport| layout.layout != Layout::Precomp;
     let features = report.layouts.iter().any(|layout| layout.layout == Layout::Precomp);
-    if features || !report.problems.is_empty() || !report.layouts.iter().any(listed) {
+    if features || !report.problems.is_empty() {
         return;
     }
-    match load_pictures(&report.dir, CaptionRule::All) {
-        Ok(loaded) => {
-            let Some(mut found) = report.layouts.pop() else { return };
-            judgements(report, &mut found, &loaded.dataset.test);
-            report.layouts.push(found);
-        }
-        Err(error) => report.problems.push(error.to_string()),
+    let Some(mut found) = report.layouts.pop() else { return };
+    if let Some(loaded) = report.ok(load_pictures(&report.dir, CaptionRule::All)) {
+        judgements(report, &mut found, &loaded.dataset.test);
     }
+    report.layouts.push(found);
 }
 
 /// Reads the judgements of the folder, as a run does.
 fn judgements(report: &mut CheckReport, found: &mut LayoutReport, test: &SplitData) {
-    match Judgements::of_folder(&report.dir, test, &mut report.manifest) {
-        Ok(sets) => found.notes.extend(sets.iter().map(Judgements::to_string)),
-        Err(error) => report.problems.push(error.to_string()),
-    }
+    let sets = Judgements::of_folder(&report.dir, test, &mut report.manifest);
+    found.notes.extend(report.ok(sets).iter().flatten().map(Judgements::to_string));
 }
 
 /// An error for every row with a value that is not finite.
-fn not_finite(npy: &Npy) -> Vec<crate::Error> {
+fn not_finite(npy: &Npy) -> Vec<Error> {
     let mut row = vec![0.0; npy.row_len()];
     (0..npy.rows()).filter_map(|i| npy.row_into(i, &mut row).err()).collect()
 }
 
-/// Checks the other arrays of the split, such as a grid: one row per image or per caption.
+/// Checks the other arrays of the split, such as a grid: one row per image or per caption. If all have them, checks the regions
+/// from every source that exists.
 fn other_arrays(
     report: &mut CheckReport,
     folder: &Path,
     part: &PrecompSplit,
     found: &mut LayoutReport,
-) -> Vec<crate::Error> {
+) -> Vec<Error> {
     let mut problems = Vec::new();
     let begin = format!("{}_", part.name);
     for path in files::entries(folder).unwrap_or_default() {
@@ -360,24 +260,17 @@ fn other_arrays(
                 let rows = [part.images(), part.captions.len()];
                 if !rows.contains(&npy.rows()) {
                     let expected = format!("{} rows, one per image", part.images());
-                    problems.push(crate::Error::invalid(npy.place(), expected, npy.rows()));
+                    problems.push(Error::invalid(npy.place(), expected, npy.rows()));
                 }
             }
         }
     }
-    problems
-}
-
-/// Checks the regions of the split, from every source that exists.
-fn regions(
-    report: &mut CheckReport,
-    folder: &Path,
-    part: &PrecompSplit,
-    found: &mut LayoutReport,
-) -> Vec<crate::Error> {
-    let (mut problems, mut read) = (Vec::new(), Manifest::default());
+    if !problems.is_empty() {
+        return problems;
+    }
+    let mut read = Manifest::default();
     for source in RegionSource::ALL.into_iter().filter(|s| s.is_there(folder, &part.name)) {
-        match source.open((report.dir.as_path(), folder), part, Some(&mut read)) {
+        match source.open((&report.dir, folder), part, &mut read) {
             Ok(regions) => found.notes.push(format!("{}: {}", part.name, regions.describe())),
             Err(error) => problems.push(error),
         }
@@ -389,12 +282,4 @@ fn regions(
         }
     });
     problems
-}
-
-impl FileHash {
-    fn of(root: &Path, path: &Path, bytes: &[u8]) -> Self {
-        let mut one = Manifest::default();
-        one.add(root, path, bytes);
-        one.files.remove(0)
-    }
 }

@@ -4,6 +4,7 @@ use std::fmt::{self, Write};
 use std::path::{Path, PathBuf};
 
 use super::images::is_picture;
+use crate::Result;
 use crate::error::OneLine;
 use crate::files::Manifest;
 
@@ -85,6 +86,11 @@ pub struct CheckReport {
 }
 
 impl CheckReport {
+    /// The value; an error becomes a problem.
+    pub(crate) fn ok<T>(&mut self, result: Result<T>) -> Option<T> {
+        result.map_err(|error| self.problems.push(error.to_string())).ok()
+    }
+
     /// Adds problems of one kind, the first few in full.
     pub(crate) fn extend(&mut self, problems: Vec<impl ToString>) {
         let more = problems.len().saturating_sub(LINES);

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::{Dataset, Features, Npy, Regions, SplitData};
-use crate::files::{self, LARGEST_TEXT, Manifest, excerpt};
+use crate::files::{Manifest, excerpt};
 use crate::{Error, Result};
 
 /// Rows that frozen encoders made of the images and captions of a split. Each row of an encoder has unit length; the rows of
@@ -63,17 +63,14 @@ impl Dataset {
                 }
             }
         }
-        match (patches, &grids[..]) {
-            (false, _) => Ok(notes),
-            (true, [(grid, rows)]) => {
-                notes.push(self.add_patches(grid, rows, manifest)?);
-                Ok(notes)
-            }
-            (true, _) => {
+        if patches {
+            let [(grid, rows)] = &grids[..] else {
                 let expected = "one with grid.npy, as `itm embed --patches` writes it";
-                Err(Error::invalid("folders of embeddings", expected, grids.len()))
-            }
+                return Err(Error::invalid("folders of embeddings", expected, grids.len()));
+            };
+            notes.push(self.add_patches(grid, rows, manifest)?);
         }
+        Ok(notes)
     }
 
     /// Makes the patches of a file the regions of the images; `numbers` has the row of each image.
@@ -87,7 +84,7 @@ impl Dataset {
         npy.check_rank(&[3])?;
         manifest.add(path.parent().unwrap_or(path), path, npy.file_bytes());
         let last = numbers.values().max().map_or(0, |row| row + 1);
-        if npy.rows() < last || npy.row_len() == 0 {
+        if npy.rows() < last {
             let expected = format!("patches of {last} images, as many as image.npy has rows");
             return Err(Error::invalid(path.display(), expected, format!("{:?}", npy.shape())));
         }
@@ -165,19 +162,11 @@ impl RowTable {
         npy.check_rank(&[2])?;
         manifest.add(folder, &path, npy.file_bytes());
         let (rows, width) = (npy.rows(), npy.row_len());
-        if rows == 0 || width == 0 {
-            let got = format!("{rows} of width {width}");
-            return Err(Error::invalid(path.display(), "rows of numbers", got));
-        }
         let list = folder.join(names);
-        let bytes = files::read(&list, LARGEST_TEXT)?;
-        manifest.add(folder, &list, &bytes);
-        let place = list.display().to_string();
-        let text = files::utf8(&place, &bytes)?;
-        let lines = files::lines(&place, "a name or a caption", text)?;
+        let lines = manifest.read_lines(folder, &list, "a name or a caption")?;
         if lines.len() != rows {
             let expected = format!("{rows} lines, as many as {name}.npy has rows");
-            return Err(Error::invalid(place, expected, lines.len()));
+            return Err(Error::invalid(list.display(), expected, lines.len()));
         }
         let mut values = vec![0.0; rows * width];
         for (k, row) in values.chunks_exact_mut(width).enumerate() {
@@ -192,14 +181,11 @@ impl RowTable {
         let features = Features { dim: width, values };
         let mut numbers = HashMap::with_capacity(rows);
         for (k, line) in lines.into_iter().enumerate() {
-            if let Some(&first) = numbers.get(line.trim()) {
-                if !equal(features.row(first), features.row(k)) {
-                    let place = format!("{place} line {}", k + 1);
-                    let expected = format!("the row of line {}, which is the same", first + 1);
-                    return Err(Error::invalid(place, expected, "another row"));
-                }
-            } else {
-                numbers.insert(line.trim().to_owned(), k);
+            let first = *numbers.entry(line.trim().to_owned()).or_insert(k);
+            if !equal(features.row(first), features.row(k)) {
+                let place = format!("{} line {}", list.display(), k + 1);
+                let expected = format!("the row of line {}, which is the same", first + 1);
+                return Err(Error::invalid(place, expected, "another row"));
             }
         }
         Ok(Some(Self { place: path.display().to_string(), features, numbers }))

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::json::{self, List};
-use super::{CaptionRule, Dropped, Split};
+use super::{CaptionRule, Dropped, Split, SplitData};
 use crate::files::{self, LARGEST_TEXT, Manifest, excerpt, file_name};
 use crate::{Error, Pairs, Result};
 
@@ -27,6 +27,13 @@ pub(crate) struct FneAnnotations {
     pub dropped: Dropped,
 }
 
+/// An entry of either form.
+#[derive(Deserialize)]
+struct AnyEntry {
+    caption: Value,
+}
+
+/// An entry of the training form: one per caption.
 #[derive(Deserialize)]
 struct TrainEntry {
     image: String,
@@ -34,19 +41,11 @@ struct TrainEntry {
     image_id: Value,
 }
 
+/// An entry of the evaluation form: one per image.
 #[derive(Deserialize)]
 struct EvalEntry {
     image: String,
     caption: Vec<String>,
-}
-
-/// Which of the two forms a file has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum FneForm {
-    /// `{"image", "caption": "text", "image_id"}`: one object per caption.
-    Train,
-    /// `{"image", "caption": ["text", …]}`: one object per image.
-    Eval,
 }
 
 impl FneAnnotations {
@@ -63,7 +62,7 @@ impl FneAnnotations {
         for path in
             files::entries(dir)?.iter().filter(|p| p.extension().is_some_and(|e| e == "json"))
         {
-            let place = json::place(path);
+            let place = path.display().to_string();
             let Some(split) = split_of(&place) else { continue };
             let bytes = files::read(path, LARGEST_TEXT)?;
             if bytes.iter().find(|b| !b.is_ascii_whitespace()) != Some(&b'[') {
@@ -78,13 +77,11 @@ impl FneAnnotations {
         if found.iter().all(Option::is_none) {
             return Ok(None);
         }
-        let lacking = Split::ALL.into_iter().find(|&split| found[split as usize].is_none());
-        match lacking {
-            Some(split) => {
-                Err(Error::invalid(dir.display(), format!("a list of the {split} split"), "none"))
-            }
-            None => Ok(Some(found.map(|list| list.expect("no split lacks a list")))),
+        if let Some(split) = Split::ALL.into_iter().find(|split| found[*split as usize].is_none()) {
+            let expected = format!("a list of the {split} split");
+            return Err(Error::invalid(dir.display(), expected, "none"));
         }
+        Ok(Some(found.map(|list| list.expect("no split lacks a list"))))
     }
 
     /// Reads the training or the evaluation form; the first entry shows which. The rule applies only to evaluation.
@@ -93,9 +90,12 @@ impl FneAnnotations {
     /// If the bytes do not have the form, or an image has fewer captions than the rule needs. The error names `place`, and
     /// entry and field, or line and column.
     pub(crate) fn parse(place: &str, bytes: &[u8], rule: CaptionRule) -> Result<Self> {
-        match form_of(place, bytes)? {
-            FneForm::Train => Self::parse_train(place, bytes),
-            FneForm::Eval => Self::parse_eval(place, bytes, rule),
+        let List(entries): List<AnyEntry> =
+            json::parse(place, "a list of {\"caption\", …}", bytes)?;
+        match entries.first() {
+            None => Err(Error::invalid(place, "an entry", "an empty list")),
+            Some(AnyEntry { caption: Value::Array(_) }) => Self::parse_eval(place, bytes, rule),
+            Some(_) => Self::parse_train(place, bytes),
         }
     }
 
@@ -117,16 +117,14 @@ impl FneAnnotations {
                 images.push(entry.image);
             } else if images[image] != entry.image {
                 let expected = format!("{} (image_id {})", excerpt(&images[image]), entry.image_id);
-                return Err(Error::invalid(
-                    format!("{place}.image"),
-                    expected,
-                    excerpt(&entry.image),
-                ));
+                let place = format!("{place}.image");
+                return Err(Error::invalid(place, expected, excerpt(&entry.image)));
             }
             captions.push(entry.caption);
             image_of_text.push(image);
         }
-        Self::new(place, images, captions, image_of_text, Dropped::default())
+        let pairs = Pairs::new(images.len(), image_of_text)?;
+        Ok(Self { images, captions, pairs, dropped: Dropped::default() })
     }
 
     fn parse_eval(place: &str, bytes: &[u8], rule: CaptionRule) -> Result<Self> {
@@ -147,49 +145,23 @@ impl FneAnnotations {
             captions.extend(caption.into_iter().take(keep));
             image_of_text.resize(captions.len(), i);
         }
-        Self::new(place, images, captions, image_of_text, dropped)
-    }
-
-    fn new(
-        place: &str,
-        images: Vec<String>,
-        captions: Vec<String>,
-        image_of_text: Vec<usize>,
-        dropped: Dropped,
-    ) -> Result<Self> {
-        if images.is_empty() {
-            return Err(Error::invalid(place, "an entry", "an empty list"));
-        }
         let pairs = Pairs::new(images.len(), image_of_text)?;
         Ok(Self { images, captions, pairs, dropped })
     }
-}
 
-/// The form of a file, by its first entry.
-fn form_of(place: &str, bytes: &[u8]) -> Result<FneForm> {
-    #[derive(Deserialize)]
-    struct Caption {
-        caption: Value,
-    }
-    let List(entries): List<Caption> = json::parse(place, "a list of {\"caption\", …}", bytes)?;
-    match entries.first() {
-        None => Err(Error::invalid(place, "an entry", "an empty list")),
-        Some(Caption { caption: Value::Array(_) }) => Ok(FneForm::Eval),
-        Some(_) => Ok(FneForm::Train),
+    /// The pictures by file name, with their captions.
+    pub(crate) fn into_part(self) -> SplitData {
+        let images = self.images.iter().map(|image| file_name(image).to_owned()).collect();
+        SplitData::of_pictures(images, self.captions, self.pairs)
     }
 }
 
 /// Train, val or test, by the file's name.
 pub(crate) fn split_of(place: &str) -> Option<Split> {
+    use Split::{Test, Train, Val};
     let name = file_name(place).to_lowercase();
-    let has = |word: &str| name.contains(word);
-    if has("train") {
-        Some(Split::Train)
-    } else if has("val") || has("dev") {
-        Some(Split::Val)
-    } else {
-        has("test").then_some(Split::Test)
-    }
+    let words = [("train", Train), ("val", Val), ("dev", Val), ("test", Test)];
+    words.into_iter().find(|(word, _)| name.contains(word)).map(|(_, split)| split)
 }
 
 /// The path of a picture: COCO's images have a path, Flickr's only a name below `images`.
@@ -207,13 +179,11 @@ fn check<'a>(
         return Err(Error::invalid(format!("{place}.image"), "a path", "an empty string"));
     }
     files::check_below(&format!("{place}.image"), image)?;
-    match captions.into_iter().position(|caption| caption.trim().is_empty()) {
-        None => Ok(()),
-        Some(j) => {
-            let place = format!("{place}.caption, number {j}");
-            Err(Error::invalid(place, "a caption", "an empty one"))
-        }
+    if let Some(j) = captions.into_iter().position(|caption| caption.trim().is_empty()) {
+        let place = format!("{place}.caption, number {j}");
+        return Err(Error::invalid(place, "a caption", "an empty one"));
     }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -284,7 +254,8 @@ mod tests {
             let got = error(FneAnnotations::parse_train("t", text.as_bytes()));
             assert!(got.contains(want) && !got.contains('\n'), "{got}");
         }
-        assert!(error(FneAnnotations::parse_train("t", b"[]")).contains("an empty list"));
+        let none = FneAnnotations::parse("t", b"[]", CaptionRule::All);
+        assert_eq!(error(none), "t: expected an entry, got an empty list");
         assert!(error(FneAnnotations::parse_train("t", EVAL.as_bytes())).contains("entry 0"));
         let twice = EVAL.replace("b.jpg", "a.jpg");
         let got = error(FneAnnotations::parse_eval("e", twice.as_bytes(), CaptionRule::All));
@@ -296,9 +267,12 @@ mod tests {
 
     #[test]
     fn the_form_shows_in_the_first_entry() {
-        assert_eq!(form_of("t", TRAIN.as_bytes()).unwrap(), FneForm::Train);
-        assert_eq!(form_of("e", EVAL.as_bytes()).unwrap(), FneForm::Eval);
-        assert!(form_of("x", b"[{\"word\": 1}]").is_err());
+        let parse = |text: &str| FneAnnotations::parse("x", text.as_bytes(), CaptionRule::All);
+        let train = FneAnnotations::parse_train("t", TRAIN.as_bytes()).unwrap();
+        assert_eq!(parse(TRAIN).unwrap(), train);
+        let eval = FneAnnotations::parse_eval("e", EVAL.as_bytes(), CaptionRule::All).unwrap();
+        assert_eq!(parse(EVAL).unwrap(), eval);
+        assert!(parse("[{\"word\": 1}]").is_err());
     }
 
     proptest! {

@@ -82,17 +82,13 @@ pub(crate) fn probe_bytes(place: &str, bytes: &[u8]) -> Result<ImageInfo> {
     } else {
         return Err(Error::invalid(place, "a JPEG, PNG or WebP image", contents(bytes)));
     };
-    match size {
-        None => {
-            let got = format!("a truncated or damaged file ({} bytes)", bytes.len());
-            Err(Error::invalid(place, "a whole image", got))
-        }
-        Some((width, height)) => {
-            check_sides(place, width, height)?;
-            let turned = format == ImageFormat::Jpeg && orientation(bytes).is_some_and(|o| o != 1);
-            Ok(ImageInfo { format, width, height, turned })
-        }
-    }
+    let Some((width, height)) = size else {
+        let got = format!("a truncated or damaged file ({} bytes)", bytes.len());
+        return Err(Error::invalid(place, "a whole image", got));
+    };
+    check_sides(place, width, height)?;
+    let turned = format == ImageFormat::Jpeg && orientation(bytes).is_some_and(|o| o != 1);
+    Ok(ImageInfo { format, width, height, turned })
 }
 
 /// # Errors

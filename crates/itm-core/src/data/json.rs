@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
-use std::path::Path;
 
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 
@@ -71,11 +70,6 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for ByName<T> {
         }
         deserializer.deserialize_map(ObjectVisitor(PhantomData))
     }
-}
-
-/// The place of a JSON file in error lines.
-pub(crate) fn place(path: &Path) -> String {
-    path.display().to_string()
 }
 
 #[cfg(test)]

@@ -8,9 +8,8 @@ use serde::Deserialize;
 
 use super::SplitData;
 use super::json::{self, ByName};
-use super::karpathy::Id;
-use super::precomp::karpathy_file;
-use crate::files::{self, LARGEST_TEXT, Manifest, file_name};
+use super::karpathy::{Id, karpathy_file};
+use crate::files::{self, Manifest, file_name};
 use crate::{Error, Relevance, Result};
 
 /// How the files of a set of judgements end.
@@ -71,13 +70,10 @@ impl fmt::Display for Judgements {
         let Self { name, i2t, t2i, unknown } = self;
         let (i2t, t2i) = (i2t.len(), t2i.len());
         write!(f, "{name}: {i2t} true pairs image to text, {t2i} text to image")?;
-        match unknown {
-            0 => Ok(()),
-            _ => write!(
-                f,
-                ", {unknown} of images or captions that are not in the test split left out"
-            ),
+        if *unknown > 0 {
+            write!(f, ", {unknown} of images or captions that are not in the test split left out")?;
         }
+        Ok(())
     }
 }
 
@@ -113,9 +109,7 @@ impl Ids {
             let expected = "a dataset_*.json, whose sentids name the captions that are judged";
             return Err(Error::invalid(dir.display(), expected, "none"));
         };
-        let bytes = files::read(&path, LARGEST_TEXT)?;
-        let what = "Karpathy's JSON with sentids";
-        let RawFile { images } = json::parse(&json::place(&path), what, &bytes)?;
+        let RawFile { images } = files::read_json(&path, "Karpathy's JSON with sentids")?;
         let number: HashMap<&str, usize> =
             test.images.iter().enumerate().map(|(i, name)| (file_name(name), i)).collect();
         let size = [test.pairs.images(), test.pairs.texts()];
@@ -146,9 +140,7 @@ impl Ids {
         let mut unknown = 0;
         let mut read =
             |path: &Path, queries: &HashMap<String, usize>, items: &HashMap<String, usize>| {
-                let place = json::place(path);
-                let bytes = files::read(path, LARGEST_TEXT)?;
-                manifest.add(dir, path, &bytes);
+                let (place, bytes) = (path.display().to_string(), manifest.read(dir, path)?);
                 let what = "lists of ids by the id of a query, {\"id\": [ids]}";
                 let ByName(lists): ByName<Vec<Id>> = json::parse(&place, what, &bytes)?;
                 let mut pairs = vec![];

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use super::json::{self, List};
-use super::{CaptionRule, Dropped};
-use crate::files::{self, LARGEST_TEXT, excerpt};
-use crate::{Error, Result};
+use super::{CaptionRule, Dropped, SplitData};
+use crate::files::{self, Manifest, excerpt};
+use crate::{Error, Pairs, Result};
 
 /// The split of an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -29,11 +29,7 @@ impl Split {
 
 impl fmt::Display for Split {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Train => "train",
-            Self::Val => "val",
-            Self::Test => "test",
-        })
+        f.write_str(&format!("{self:?}").to_lowercase())
     }
 }
 
@@ -110,20 +106,42 @@ struct RawSentence {
     raw: String,
 }
 
+/// The `dataset_*.json` of a folder.
+pub(crate) fn karpathy_file(dir: &Path) -> Result<Option<PathBuf>> {
+    let is = |p: &PathBuf| {
+        let name = p.file_name().unwrap_or_default().to_string_lossy();
+        name.starts_with("dataset_") && name.ends_with(".json")
+    };
+    let mut found = files::entries(dir)?.into_iter().filter(is);
+    match (found.next(), found.next()) {
+        (Some(a), Some(b)) => {
+            let got = format!("{} and {}", a.display(), b.display());
+            Err(Error::invalid(dir.display(), "one dataset_*.json", got))
+        }
+        (one, _) => Ok(one),
+    }
+}
+
 impl Karpathy {
-    /// Reads a file.
+    /// Reads the `dataset_*.json` of a folder, if there is one; with its path.
     ///
     /// # Errors
-    /// If the file cannot be read or does not have this layout. The error names file, image and field, or line and column.
-    pub(crate) fn read(path: impl AsRef<Path>, rule: CaptionRule) -> Result<Self> {
-        let path = path.as_ref();
-        Self::parse(&json::place(path), &files::read(path, LARGEST_TEXT)?, rule)
+    /// If the file cannot be read or does not have this layout, or there are two of them. The error names file, image and field,
+    /// or line and column.
+    pub(crate) fn of_folder(
+        dir: &Path,
+        rule: CaptionRule,
+        manifest: &mut Manifest,
+    ) -> Result<Option<(PathBuf, Self)>> {
+        let Some(path) = karpathy_file(dir)? else { return Ok(None) };
+        let json = Self::parse(&path.display().to_string(), &manifest.read(dir, &path)?, rule)?;
+        Ok(Some((path, json)))
     }
 
     /// Parses bytes; errors name `place`. A missing `dataset` is the empty string.
     ///
     /// # Errors
-    /// As [`Karpathy::read`].
+    /// As [`Karpathy::of_folder`].
     pub(crate) fn parse(place: &str, bytes: &[u8], rule: CaptionRule) -> Result<Self> {
         let what = "Karpathy's JSON (images[].sentences[].raw)";
         if bytes.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[') {
@@ -135,11 +153,10 @@ impl Karpathy {
             let place = format!("{place} images[{i}] ({})", excerpt(&image.filename));
             read_image(&place, image, rule, &mut dropped)
         });
-        let images = images.collect::<Result<Vec<_>>>()?;
+        let mut images = images.collect::<Result<Vec<_>>>()?;
         if images.is_empty() {
             return Err(Error::invalid(format!("{place} images"), "an image", "an empty list"));
         }
-        let mut images = images;
         apart(&mut images);
         let mut seen = HashSet::new();
         if let Some(i) = images.iter().position(|image| !seen.insert(&image.filename)) {
@@ -153,6 +170,18 @@ impl Karpathy {
     /// The images of a split, in file order.
     pub(crate) fn images_of(&self, split: Split) -> impl Iterator<Item = &KarpathyImage> {
         self.images.iter().filter(move |image| image.split == split)
+    }
+
+    /// The pictures and captions of a split.
+    pub(crate) fn part(&self, split: Split) -> SplitData {
+        let (mut images, mut captions, mut image_of_text) = (vec![], vec![], vec![]);
+        for image in self.images_of(split) {
+            image_of_text.extend(image.captions.iter().map(|_| images.len()));
+            captions.extend(image.captions.iter().cloned());
+            images.push(image.filename.clone());
+        }
+        let pairs = Pairs::new(images.len(), image_of_text).expect("counted from the images");
+        SplitData::of_pictures(images, captions, pairs)
     }
 }
 

@@ -72,14 +72,11 @@ impl Leakage {
     /// If an image name is in two splits: the error gives the number of such images and the first. Twins are not an error,
     /// because real sets contain some photographs twice.
     pub(crate) fn refuse_images(self, place: impl AsRef<Path>) -> Result<Self> {
-        for overlap in &self.overlaps {
-            let Overlap { held_out, seen, images, .. } = overlap;
+        for Overlap { held_out, seen, images, .. } in &self.overlaps {
+            let Some(first) = images.first() else { continue };
             let place = format!("{}, {held_out} split", place.as_ref().display());
-            let expected = format!("no image of the {seen} split");
-            if let Some(first) = images.first() {
-                let got = format!("{}, first {first}", images.len());
-                return Err(Error::invalid(place, expected, got));
-            }
+            let got = format!("{}, first {first}", images.len());
+            return Err(Error::invalid(place, format!("no image of the {seen} split"), got));
         }
         Ok(self)
     }

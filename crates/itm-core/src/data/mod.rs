@@ -122,6 +122,14 @@ pub struct SplitData {
     pub pairs: Pairs,
 }
 
+impl SplitData {
+    /// Pictures and captions without features.
+    pub(crate) fn of_pictures(images: Vec<String>, captions: Vec<String>, pairs: Pairs) -> Self {
+        let (features, embeddings) = (Features::default(), Embeddings::default());
+        Self { features, embeddings, regions: None, images, captions, pairs }
+    }
+}
+
 /// A data set with its three splits.
 #[derive(Debug, Clone)]
 pub struct Dataset {

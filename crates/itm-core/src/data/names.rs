@@ -3,20 +3,15 @@
 use std::collections::HashMap;
 use std::path::Path;
 
+use super::fne_annotations::split_of;
 use super::precomp_split::{PrecompSplit, SplitFiles};
 use super::{Karpathy, KarpathyImage, Split};
 use crate::files::{self, excerpt};
 use crate::text::caption_key;
 use crate::{Error, Result};
 
-/// Whether `train_extra_*` is used: training images that have features and captions, but no picture.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Extra {
-    /// They follow the images of `train`.
-    Included,
-    /// Only `train` is used.
-    LeftOut,
-}
+/// The name of training images that have features and captions, but no picture. They follow the images of `train`.
+pub(crate) const EXTRA: &str = "train_extra";
 
 /// Finds the JSON entry of an id: by file name, or by number as in the files of the SCAN program.
 pub(crate) struct Names<'a> {
@@ -45,13 +40,10 @@ impl<'a> Names<'a> {
     /// The first mismatch of [`Names::compare`].
     pub(crate) fn resolve(
         &self,
-        folder: &Path,
         part: &PrecompSplit,
-        split: Split,
-        extra: Extra,
         notes: &mut Vec<String>,
     ) -> Result<Vec<String>> {
-        let found = self.compare(folder, part, split, extra);
+        let found = self.compare(part);
         notes.extend(found.notes);
         match found.mismatches.into_iter().next() {
             None => Ok(found.names),
@@ -60,46 +52,30 @@ impl<'a> Names<'a> {
     }
 
     /// Compares ids, splits and captions with the JSON.
-    pub(crate) fn compare(
-        &self,
-        folder: &Path,
-        part: &PrecompSplit,
-        split: Split,
-        extra: Extra,
-    ) -> Comparison {
-        let paths = SplitFiles::of(folder, &part.name);
-        let caps = paths.caps.display().to_string();
-        let ids = match (&part.ids, extra) {
-            (Some(ids), _) => ids,
-            (None, Extra::LeftOut) => return self.compare_by_order(&caps, part, split),
-            (None, Extra::Included) => return unchecked(part, "not in the JSON"),
+    pub(crate) fn compare(&self, part: &PrecompSplit) -> Comparison {
+        let (split, extra) = (split_of_files(&part.name), part.name == EXTRA);
+        let ids = match &part.ids {
+            Some(ids) => ids,
+            None if extra => return unchecked(part, "not in the JSON"),
+            None => return self.compare_by_order(part, split),
         };
-        let ids_place = paths.ids.display();
+        let place = part.files.ids.display();
         let (mut found, mut unknown, find) = (Comparison::default(), 0, self.finder(ids));
         for (i, id) in ids.iter().enumerate() {
-            let place = || format!("{ids_place}, image {i}");
-            let name = match find.get(id) {
-                Some(image) if image.split != split => {
-                    let expected = format!("an image of the {split} split");
-                    let got = format!("{} of {}", excerpt(id), image.split);
-                    found.mismatches.push(Error::invalid(place(), expected, got));
-                    &image.filename
-                }
-                Some(image) => {
-                    found.mismatches.extend(wrong_captions(&caps, part, i, image));
-                    &image.filename
-                }
-                None => {
-                    match extra {
-                        Extra::Included => unknown += 1,
-                        Extra::LeftOut => {
-                            let expected = "an image of the JSON";
-                            found.mismatches.push(Error::invalid(place(), expected, excerpt(id)));
-                        }
-                    }
-                    files::file_name(id)
-                }
+            let wrong = |expected: &str, got: String| {
+                Error::invalid(format!("{place}, image {i}"), expected, got)
             };
+            let image = find.get(id);
+            match image {
+                Some(image) if image.split != split => {
+                    let got = format!("{} of {}", excerpt(id), image.split);
+                    found.mismatches.push(wrong(&format!("an image of the {split} split"), got));
+                }
+                Some(image) => found.mismatches.extend(wrong_captions(part, i, image)),
+                None if extra => unknown += 1,
+                None => found.mismatches.push(wrong("an image of the JSON", excerpt(id))),
+            }
+            let name = image.map_or(files::file_name(id), |image| &image.filename);
             found.names.push(name.to_string());
         }
         if unknown > 0 {
@@ -107,21 +83,20 @@ impl<'a> Names<'a> {
             found.notes.push(format!("{}: {note}", part.name));
         }
         let (listed, read) = (self.json.images_of(split).count(), ids.len());
-        if extra == Extra::LeftOut && listed != read {
-            found
-                .notes
-                .push(format!("{}: {read} of the JSON's {listed} {split} images", part.name));
+        if !extra && listed != read {
+            let note = format!("{}: {read} of the JSON's {listed} {split} images", part.name);
+            found.notes.push(note);
         }
         found
     }
 
     /// Without ids, the order of the JSON decides, if the counts agree.
-    fn compare_by_order(&self, caps: &str, part: &PrecompSplit, split: Split) -> Comparison {
+    fn compare_by_order(&self, part: &PrecompSplit, split: Split) -> Comparison {
         let images: Vec<_> = self.json.images_of(split).collect();
         if images.len() != part.images() {
             return unchecked(part, &format!("the JSON lists {} {split} images", images.len()));
         }
-        let wrong = |(i, image): (usize, &&_)| wrong_captions(caps, part, i, image);
+        let wrong = |(i, image): (usize, &&_)| wrong_captions(part, i, image);
         let mismatches = images.iter().enumerate().flat_map(wrong).collect();
         let names = images.into_iter().map(|image| image.filename.clone()).collect();
         Comparison { names, mismatches, notes: Vec::new() }
@@ -145,23 +120,21 @@ impl<'a> Names<'a> {
     }
 
     /// If the counts of a split do not fit, adds the first misplaced caption to the error: it shows which line is missing.
-    pub(crate) fn explain(&self, error: Error, folder: &Path, name: &str, split: Split) -> Error {
+    pub(crate) fn explain(names: Option<&Self>, error: Error, folder: &Path, name: &str) -> Error {
         let Error::Invalid { place, expected, got } = error else { return error };
         let caps = SplitFiles::of(folder, name).caps;
-        let first = (place == caps.display().to_string())
-            .then(|| self.first_misplaced(&caps, split))
-            .flatten();
-        match first {
-            Some(line) => Error::Invalid { place, expected, got: format!("{got}; {line}") },
-            None => Error::Invalid { place, expected, got },
-        }
+        let names = names.filter(|_| place == caps.display().to_string());
+        let got = match names.and_then(|names| names.first_misplaced(&caps, split_of_files(name))) {
+            Some(line) => format!("{got}; {line}"),
+            None => got,
+        };
+        Error::Invalid { place, expected, got }
     }
 
     fn first_misplaced(&self, caps: &Path, split: Split) -> Option<String> {
         let place = caps.display().to_string();
         let bytes = files::read(caps, files::LARGEST_TEXT).ok()?;
-        let text = files::utf8(&place, &bytes).ok()?;
-        let lines = files::empty_or_lines(&place, "a caption", text).ok()?;
+        let lines = files::empty_or_lines(&place, "a caption", &bytes).ok()?;
         let listed: Vec<_> = self.json.images_of(split).flat_map(|i| &i.captions).collect();
         let differ = |(line, caption): (&String, &&String)| {
             line != *caption && caption_key(line) != caption_key(caption)
@@ -173,6 +146,11 @@ impl<'a> Names<'a> {
     }
 }
 
+/// The split of the files of a name: `train_extra` belongs to `train`, `dev` to `val`, `testall` to `test`.
+fn split_of_files(name: &str) -> Split {
+    split_of(name).expect("a name with the name of a split")
+}
+
 /// The comparison of images that have no ids and cannot be found by their order either.
 fn unchecked(part: &PrecompSplit, why: &str) -> Comparison {
     let notes = vec![format!("{}: no ids, and {why}: unchecked", part.name)];
@@ -181,7 +159,8 @@ fn unchecked(part: &PrecompSplit, why: &str) -> Comparison {
 
 /// The captions of an image whose words differ from the JSON; case, punctuation and spacing may differ. The JSON may have more
 /// captions than the file, because files of features stop at five.
-fn wrong_captions(caps: &str, part: &PrecompSplit, i: usize, image: &KarpathyImage) -> Vec<Error> {
+fn wrong_captions(part: &PrecompSplit, i: usize, image: &KarpathyImage) -> Vec<Error> {
+    let caps = part.files.caps.display();
     let texts = part.pairs.texts_of(i);
     if let Some(text) = texts.get(image.captions.len()) {
         let place = format!("{caps} line {}", text + 1);

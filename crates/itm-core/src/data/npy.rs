@@ -220,13 +220,11 @@ impl Npy {
                 part.iter_mut().zip(scale).for_each(|(v, s)| *v *= s);
             }
         }
-        match out.iter().position(|v| !v.is_finite()) {
-            None => Ok(()),
-            Some(column) => {
-                let place = format!("{} row {row}, column {column}", self.place);
-                Err(Error::invalid(place, "a finite number", out[column]))
-            }
+        if let Some(column) = out.iter().position(|v| !v.is_finite()) {
+            let place = format!("{} row {row}, column {column}", self.place);
+            return Err(Error::invalid(place, "a finite number", out[column]));
         }
+        Ok(())
     }
 
     /// All values.

@@ -79,15 +79,7 @@ impl Dtype {
 
 impl fmt::Display for Dtype {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::F16 => "f16",
-            Self::F32 => "f32",
-            Self::F64 => "f64",
-            Self::I8 => "i8",
-            Self::U8 => "u8",
-            Self::I32 => "i32",
-            Self::I64 => "i64",
-        })
+        f.write_str(&format!("{self:?}").to_lowercase())
     }
 }
 
@@ -127,25 +119,20 @@ impl NpyHeader {
 
 /// The dictionary's text and where it ends.
 fn dictionary<'a>(place: &str, file: &'a [u8]) -> Result<(&'a str, usize)> {
-    if !file.starts_with(MAGIC) {
+    let Some(head) = file.strip_prefix(MAGIC) else {
         return Err(Error::invalid(place, "a .npy file", contents(file)));
-    }
+    };
     let truncated = |needed: usize| {
         let expected = format!("at least {needed} bytes of header");
         Error::invalid(place, expected, format!("{} bytes", file.len()))
     };
-    let (start, length) = match file.get(6..8) {
-        None => return Err(truncated(10)),
-        Some([1, _]) => match file.get(8..10) {
-            Some(n) => (10, usize::from(u16::from_le_bytes([n[0], n[1]]))),
-            None => return Err(truncated(10)),
-        },
-        Some([2 | 3, _]) => match file.get(8..12) {
-            Some(n) => (12, u32::from_le_bytes([n[0], n[1], n[2], n[3]]) as usize),
-            None => return Err(truncated(12)),
-        },
-        Some(v) => {
-            let got = format!("version {}.{}", v[0], v[1]);
+    let (start, length) = match *head {
+        [1, _, a, b, ..] => (10, usize::from(u16::from_le_bytes([a, b]))),
+        [2 | 3, _, a, b, c, d, ..] => (12, u32::from_le_bytes([a, b, c, d]) as usize),
+        [] | [_] | [1, ..] => return Err(truncated(10)),
+        [2 | 3, ..] => return Err(truncated(12)),
+        [major, minor, ..] => {
+            let got = format!("version {major}.{minor}");
             return Err(Error::invalid(place, ".npy version 1, 2 or 3", got));
         }
     };
@@ -217,10 +204,7 @@ impl<'a> Parser<'a> {
     }
 
     fn boolean(&mut self) -> Result<bool> {
-        if self.take("True") {
-            return Ok(true);
-        }
-        self.need("False").map(|()| false)
+        if self.take("True") { Ok(true) } else { self.need("False").map(|()| false) }
     }
 
     fn tuple(&mut self) -> Result<Vec<usize>> {

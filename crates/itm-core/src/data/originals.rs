@@ -137,8 +137,7 @@ pub(crate) fn read(
         return Err(Error::invalid(dir.display(), "captions in one form", got));
     }
     for (path, form) in &files {
-        let bytes = files::read(path, LARGEST_TEXT)?;
-        manifest.add(dir, path, &bytes);
+        let bytes = manifest.read(dir, path)?;
         match form {
             CaptionFormat::Token => token(&mut captions, path, &bytes),
             CaptionFormat::Comma | CaptionFormat::Bars => {
@@ -186,13 +185,9 @@ fn splits(
     let mut seen = HashMap::new();
     for (split, path) in Split::ALL.into_iter().zip(&lists) {
         let Some(path) = path else { continue };
-        let bytes = files::read(path, LARGEST_TEXT)?;
-        manifest.add(dir, path, &bytes);
-        let place = path.display().to_string();
-        let names =
-            files::lines(&place, "the file name of an image", files::utf8(&place, &bytes)?)?;
+        let names = manifest.read_lines(dir, path, "the file name of an image")?;
         for (at, line) in names.iter().enumerate() {
-            let place = format!("{place} line {}", at + 1);
+            let place = format!("{} line {}", path.display(), at + 1);
             let line = line.trim();
             let known = captions.of.get_key_value(line).map(|(name, _)| name);
             let Some(name) = known.or_else(|| by_stem.get(stem(line)).copied()) else {
@@ -206,17 +201,14 @@ fn splits(
             all.push((split, name.clone()));
         }
     }
-    match Split::ALL.into_iter().find(|split| !all.iter().any(|(of, _)| of == split)) {
-        None => Ok(all),
-        Some(split) => {
-            let expected = format!(
-                "a list of the {split} split beside {}: {split}.txt or Flickr_8k.{}Images.txt, a file name on each line",
-                file_name(&captions_file.to_string_lossy()),
-                if split == Split::Val { "dev".to_owned() } else { split.to_string() },
-            );
-            Err(Error::invalid(dir.display(), expected, "none"))
-        }
-    }
+    let lacks = |split: &Split| !all.iter().any(|(of, _)| of == split);
+    let Some(split) = Split::ALL.into_iter().find(lacks) else { return Ok(all) };
+    let expected = format!(
+        "a list of the {split} split beside {}: {split}.txt or Flickr_8k.{}Images.txt, a file name on each line",
+        file_name(&captions_file.to_string_lossy()),
+        if split == Split::Val { "dev".to_owned() } else { split.to_string() },
+    );
+    Err(Error::invalid(dir.display(), expected, "none"))
 }
 
 /// The list of each split.
@@ -231,11 +223,8 @@ fn lists(dir: &Path) -> Result<[Option<PathBuf>; 3]> {
         let Some(split) = split_of(&name) else { continue };
         if let Some(first) = lists[split as usize].replace(path.clone()) {
             let got = format!("{} and {}", first.display(), path.display());
-            return Err(Error::invalid(
-                dir.display(),
-                format!("one list of the {split} split"),
-                got,
-            ));
+            let expected = format!("one list of the {split} split");
+            return Err(Error::invalid(dir.display(), expected, got));
         }
     }
     Ok(lists)
@@ -248,8 +237,7 @@ fn stem(name: &str) -> &str {
 /// `name.jpg#0<TAB>caption`.
 fn token(captions: &mut CaptionsByFile, path: &Path, bytes: &[u8]) -> Result<()> {
     let place = path.display().to_string();
-    let text = files::utf8(&place, bytes)?;
-    for (at, line) in files::lines(&place, "a caption", text)?.iter().enumerate() {
+    for (at, line) in files::lines(&place, "a caption", bytes)?.iter().enumerate() {
         let place = format!("{place} line {}", at + 1);
         let parts =
             line.split_once('\t').and_then(|(id, caption)| Some((numbered(id)?.0, caption)));
@@ -345,7 +333,7 @@ struct CocoCaption {
 
 /// COCO's annotations. Pictures are in a folder named like the file: `captions_val2014.json`, `val2014`.
 fn coco(captions: &mut CaptionsByFile, path: &Path, bytes: &[u8]) -> Result<()> {
-    let place = json::place(path);
+    let place = path.display().to_string();
     let what = "COCO's captions (images[].file_name, annotations[].caption)";
     let CocoFile { images, annotations } = json::parse(&place, what, bytes)?;
     let names: HashMap<i64, String> =

@@ -3,7 +3,7 @@
 use std::mem::take;
 use std::path::Path;
 
-use super::{Embeddings, Features, Regions, SplitData};
+use super::{Features, Regions, SplitData};
 use crate::{Error, Pairs, Result};
 
 /// Checks that two parts have features of the same width, and regions of the same width.
@@ -97,30 +97,21 @@ impl Features {
     }
 }
 
-/// The images of two training files, one after another.
+/// The images of two training files, one after another; neither has rows of frozen encoders yet.
 ///
 /// # Errors
 /// If features or regions differ in width.
-pub(super) fn join(a: SplitData, b: SplitData, folder: &Path) -> Result<SplitData> {
+pub(super) fn join(mut a: SplitData, b: SplitData, folder: &Path) -> Result<SplitData> {
     same_widths(folder, ("train", &a), ("train_extra", &b))?;
-    let offset = a.images.len();
-    let shifted = b.pairs.image_of_text().iter().map(|&image| image + offset);
+    let shifted = b.pairs.image_of_text().iter().map(|&image| image + a.images.len());
     let image_of_text = a.pairs.image_of_text().iter().copied().chain(shifted).collect();
-    let images: Vec<_> = a.images.into_iter().chain(b.images).collect();
-    let pairs = Pairs::new(images.len(), image_of_text)?;
-    let mut values = a.features.values;
-    values.extend(b.features.values);
-    let regions = match (a.regions, b.regions) {
+    a.images.extend(b.images);
+    a.pairs = Pairs::new(a.images.len(), image_of_text)?;
+    a.features.values.extend(b.features.values);
+    a.captions.extend(b.captions);
+    a.regions = match (a.regions.take(), b.regions) {
         (Some(a), Some(b)) => Some(a.joined(b)?),
         _ => None,
     };
-    let captions = a.captions.into_iter().chain(b.captions).collect();
-    Ok(SplitData {
-        features: Features { dim: a.features.dim, values },
-        embeddings: Embeddings::default(),
-        regions,
-        images,
-        captions,
-        pairs,
-    })
+    Ok(a)
 }

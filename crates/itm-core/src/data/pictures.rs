@@ -5,13 +5,12 @@ use std::path::Path;
 
 use super::fne_annotations::picture_of;
 use super::image_folder::ImageFolder;
-use super::precomp::{Loaded, folder_name, karpathy_file};
+use super::precomp::{Loaded, folder_name};
 use super::{
-    CaptionRule, Dataset, Dropped, Embeddings, Features, FneAnnotations, Karpathy, Leakage, Split,
-    SplitData, json, originals,
+    CaptionRule, Dataset, Dropped, FneAnnotations, Karpathy, Leakage, Split, SplitData, originals,
 };
-use crate::files::{self, LARGEST_TEXT, Manifest, file_name};
-use crate::{Error, Pairs, Result};
+use crate::files::{Manifest, file_name};
+use crate::{Error, Result};
 
 /// Loads pictures and captions; the features of every part have width 0.
 ///
@@ -41,11 +40,8 @@ pub fn load_pictures(dir: impl AsRef<Path>, rule: CaptionRule) -> Result<Loaded>
     let dataset = Dataset { name, train, val, test, sha256: manifest.combined() };
     let leakage = Leakage::of(&dataset).refuse_images(dir)?;
     let mut notes = vec![format!("{} pictures, read as they are needed", names.len())];
-    if let (CaptionRule::First(kept), 1..) = (rule, dropped.captions) {
-        notes.push(format!(
-            "{} captions of {} images beyond the first {kept} left out",
-            dropped.captions, dropped.images
-        ));
+    if let (CaptionRule::First(kept), Dropped { captions: n @ 1.., images: of }) = (rule, dropped) {
+        notes.push(format!("{n} captions of {of} images beyond the first {kept} left out"));
     }
     Ok(Loaded { dataset, declared, images, manifest, leakage, notes })
 }
@@ -61,10 +57,8 @@ struct Listing {
 }
 
 fn listed(dir: &Path, rule: CaptionRule, manifest: &mut Manifest) -> Result<Listing> {
-    if let Some(path) = karpathy_file(dir)? {
-        let bytes = files::read(&path, LARGEST_TEXT)?;
-        manifest.add(dir, &path, &bytes);
-        return of_karpathy(dir, &path, Karpathy::parse(&json::place(&path), &bytes, rule)?);
+    if let Some((path, json)) = Karpathy::of_folder(dir, rule, manifest)? {
+        return of_karpathy(dir, &path, json);
     }
     if let Some(lists) = FneAnnotations::of_folder(dir, rule, manifest)? {
         return Ok(of_annotations(dir, lists));
@@ -80,7 +74,7 @@ fn listed(dir: &Path, rule: CaptionRule, manifest: &mut Manifest) -> Result<List
 
 fn of_karpathy(dir: &Path, path: &Path, json: Karpathy) -> Result<Listing> {
     let part = |split: Split| {
-        let part = part(&json, split)?;
+        let part = json.part(split);
         if part.images.is_empty() {
             let place = format!("{} split {split}", path.display());
             return Err(Error::invalid(place, "an image", "none"));
@@ -106,33 +100,8 @@ fn of_annotations(dir: &Path, lists: [FneAnnotations; 3]) -> Listing {
         dropped.captions += list.dropped.captions;
         dropped.images += list.dropped.images;
     }
-    let parts = lists.map(|FneAnnotations { images, captions, pairs, .. }| SplitData {
-        features: Features { dim: 0, values: vec![] },
-        embeddings: Embeddings::default(),
-        regions: None,
-        images: images.iter().map(name).collect(),
-        captions,
-        pairs,
-    });
+    let parts = lists.map(FneAnnotations::into_part);
     Listing { declared: None, parts, names, images, dropped }
-}
-
-fn part(karpathy: &Karpathy, split: Split) -> Result<SplitData> {
-    let (mut images, mut captions, mut image_of_text) = (vec![], vec![], vec![]);
-    for image in karpathy.images_of(split) {
-        image_of_text.extend(image.captions.iter().map(|_| images.len()));
-        captions.extend(image.captions.iter().cloned());
-        images.push(image.filename.clone());
-    }
-    let pairs = Pairs::new(images.len(), image_of_text)?;
-    Ok(SplitData {
-        features: Features { dim: 0, values: vec![] },
-        embeddings: Embeddings::default(),
-        regions: None,
-        images,
-        captions,
-        pairs,
-    })
 }
 
 /// One line per picture: name and size.
@@ -144,17 +113,14 @@ fn listing(dir: &Path, names: &[String], folder: &ImageFolder) -> Result<String>
             None => missing.push(name),
         }
     }
-    match missing.as_slice() {
-        [] => Ok(lines),
-        [first, ..] => {
-            let expected = format!("{} pictures", names.len());
-            let tried = folder.tried(first).display().to_string();
-            let link = folder.leads_out(&folder.tried(first));
-            let link = link.map_or(String::new(), |to| format!(", a link to {}", to.display()));
-            let got = format!("{} fewer, the first {first} (tried {tried}{link})", missing.len());
-            Err(Error::invalid(dir.display(), expected, got))
-        }
-    }
+    let Some(first) = missing.first() else { return Ok(lines) };
+    let expected = format!("{} pictures", names.len());
+    let tried = folder.tried(first);
+    let link = folder.leads_out(&tried);
+    let link = link.map_or(String::new(), |to| format!(", a link to {}", to.display()));
+    let tried = format!("tried {}{link}", tried.display());
+    let got = format!("{} fewer, the first {first} ({tried})", missing.len());
+    Err(Error::invalid(dir.display(), expected, got))
 }
 
 #[cfg(test)]

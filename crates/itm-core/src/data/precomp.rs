@@ -3,12 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use super::image_folder::ImageFolder;
-use super::json;
-use super::names::{Extra, Names};
+use super::names::{EXTRA, Names};
 use super::parts::{first_captions, join, same_widths};
 use super::precomp_split::{PrecompSplit, SplitFiles};
-use super::{CaptionRule, Dataset, Embeddings, Karpathy, Leakage, RegionSource, Split, SplitData};
-use crate::files::{self, LARGEST_TEXT, Manifest};
+use super::{CaptionRule, Dataset, Karpathy, Leakage, RegionSource, SplitData};
+use crate::files::{self, Manifest};
 use crate::{Error, Result};
 
 /// What [`load`] reads from a folder.
@@ -26,12 +25,8 @@ pub struct LoadOptions {
 
 impl Default for LoadOptions {
     fn default() -> Self {
-        Self {
-            captions: CaptionRule::First(5),
-            test: TestSet::Test,
-            val_captions: None,
-            regions: None,
-        }
+        let captions = CaptionRule::First(5);
+        Self { captions, test: TestSet::Test, val_captions: None, regions: None }
     }
 }
 
@@ -94,14 +89,7 @@ pub fn load_precomp(dir: impl AsRef<Path>, options: &LoadOptions) -> Result<Load
     let dir = dir.as_ref();
     let folder = precomp_folder(dir)?;
     let mut manifest = Manifest::default();
-    let json = match karpathy_file(dir)? {
-        Some(path) => {
-            let bytes = files::read(&path, LARGEST_TEXT)?;
-            manifest.add(dir, &path, &bytes);
-            Some(Karpathy::parse(&json::place(&path), &bytes, options.captions)?)
-        }
-        None => None,
-    };
+    let json = Karpathy::of_folder(dir, options.captions, &mut manifest)?.map(|(_, json)| json);
     let names = json.as_ref().map(Names::new);
     let mut notes = vec![match &json {
         Some(json) => format!("captions and names checked against dataset \"{}\"", json.dataset),
@@ -109,51 +97,37 @@ pub fn load_precomp(dir: impl AsRef<Path>, options: &LoadOptions) -> Result<Load
     }];
 
     let of_files = options.regions.filter(|regions| *regions != RegionSource::Patches);
-    let mut read = |name: &str, split: Split, extra: Extra| -> Result<SplitData> {
-        let rule = options.captions;
-        let part = PrecompSplit::open_hashed(dir, &folder, name, rule, Some(&mut manifest));
-        let part = part.map_err(|e| match &names {
-            Some(names) => names.explain(e, &folder, name, split),
-            None => e,
-        })?;
+    let mut read = |name: &str| -> Result<SplitData> {
+        let part = PrecompSplit::open_hashed(dir, &folder, name, options.captions, &mut manifest);
+        let part = part.map_err(|e| Names::explain(names.as_ref(), e, &folder, name))?;
         notes.push(part.describe());
         let images = match &names {
-            Some(names) => names.resolve(&folder, &part, split, extra, &mut notes)?,
+            Some(names) => names.resolve(&part, &mut notes)?,
             None => part.ids.clone().unwrap_or_else(|| part.numbered()),
         };
         let features = part.global_features()?;
-        let regions = match of_files {
-            None => None,
-            Some(asked) => {
-                let regions = asked.open((dir, folder.as_path()), &part, Some(&mut manifest))?;
-                notes.push(format!("{name}: {}", regions.describe()));
-                Some(regions)
-            }
-        };
-        Ok(SplitData {
-            features,
-            embeddings: Embeddings::default(),
-            regions,
-            images,
-            pairs: part.pairs(),
-            captions: part.captions,
-        })
+        let open = |asked: RegionSource| asked.open((dir, &folder), &part, &mut manifest);
+        let regions = of_files.map(open).transpose()?;
+        notes.extend(regions.iter().map(|regions| format!("{name}: {}", regions.describe())));
+        let pictures = SplitData::of_pictures(images, part.captions, part.pairs);
+        Ok(SplitData { features, regions, ..pictures })
     };
 
-    let mut train = read("train", Split::Train, Extra::LeftOut)?;
+    let mut train = read("train")?;
     let ims = |name: &str| SplitFiles::of(&folder, name).ims.exists();
-    let without = of_files.is_some_and(|asked| !asked.is_there(&folder, "train_extra"));
-    if ims("train_extra") && !without {
-        let extra = read("train_extra", Split::Train, Extra::Included)?;
-        train = join(train, extra, &folder)?;
+    let without = of_files.is_some_and(|asked| !asked.is_there(&folder, EXTRA));
+    if ims(EXTRA) && !without {
+        train = join(train, read(EXTRA)?, &folder)?;
     }
-    let val = read(val_name(&folder)?, Split::Val, Extra::LeftOut)?;
+    // `val` here, `dev` in the files of the SCAN program.
+    let neither = || Error::invalid(folder.display(), "val_ims.npy or dev_ims.npy", "neither");
+    let val = read(["val", "dev"].into_iter().find(|name| ims(name)).ok_or_else(neither)?)?;
     let test = match options.test {
         TestSet::TestAll if ims("testall") => "testall",
         TestSet::Test | TestSet::TestAll => "test",
     };
-    let test = read(test, Split::Test, Extra::LeftOut)?;
-    if ims("train_extra") && without {
+    let test = read(test)?;
+    if ims(EXTRA) && without {
         notes.push("train_extra has no such regions: every row learns without these images".into());
     }
     let val = match options.val_captions {
@@ -173,12 +147,11 @@ pub fn load_precomp(dir: impl AsRef<Path>, options: &LoadOptions) -> Result<Load
 
 /// The folder of the feature files.
 pub(crate) fn precomp_folder(dir: &Path) -> Result<PathBuf> {
-    let has = |folder: &Path| SplitFiles::of(folder, "train").ims.exists();
     let named = dir.join("precomp");
-    if has(&named) || named.is_dir() {
+    if named.is_dir() {
         return Ok(named);
     }
-    if has(dir) {
+    if SplitFiles::of(dir, "train").ims.exists() {
         return Ok(dir.to_path_buf());
     }
     let ends = |p: &Path| p.is_dir() && p.to_string_lossy().ends_with("_precomp");
@@ -194,32 +167,6 @@ pub(crate) fn precomp_folder(dir: &Path) -> Result<PathBuf> {
             Err(Error::invalid(dir.display(), "one folder *_precomp", got))
         }
     }
-}
-
-/// The `dataset_*.json` of a folder.
-pub(crate) fn karpathy_file(dir: &Path) -> Result<Option<PathBuf>> {
-    let is = |p: &PathBuf| {
-        let name = p.file_name().unwrap_or_default().to_string_lossy();
-        name.starts_with("dataset_") && name.ends_with(".json")
-    };
-    let mut found = files::entries(dir)?.into_iter().filter(is);
-    match (found.next(), found.next()) {
-        (Some(a), Some(b)) => {
-            let got = format!("{} and {}", a.display(), b.display());
-            Err(Error::invalid(dir.display(), "one dataset_*.json", got))
-        }
-        (one, _) => Ok(one),
-    }
-}
-
-/// `val` here, `dev` in the files of the SCAN program.
-fn val_name(folder: &Path) -> Result<&'static str> {
-    for name in ["val", "dev"] {
-        if SplitFiles::of(folder, name).ims.exists() {
-            return Ok(name);
-        }
-    }
-    Err(Error::invalid(folder.display(), "val_ims.npy or dev_ims.npy", "neither"))
 }
 
 pub(super) fn folder_name(dir: &Path) -> String {

@@ -5,19 +5,8 @@ use std::path::{Path, PathBuf};
 
 use super::npy_header::Dtype;
 use super::{CaptionRule, Features, Npy, Repeats};
-use crate::files::{self, LARGEST_TEXT, Manifest, excerpt};
+use crate::files::{self, Manifest, excerpt};
 use crate::{Error, Pairs, Result};
-
-/// How often the feature file holds an image.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum RowLayout {
-    /// One row per image.
-    Once,
-    /// One row per caption. The rows of an image are equal, bit for bit; this was verified.
-    Repeated,
-    /// One row per caption. The rows of an image are equal up to rounding: the first one counts.
-    Rounded,
-}
 
 /// One split of the files `<name>_ims.npy`, `<name>_caps.txt` and, if they exist, `<name>_ids.txt` and `<name>_of.txt`.
 ///
@@ -29,10 +18,12 @@ pub(crate) enum RowLayout {
 pub(crate) struct PrecompSplit {
     /// `train`, `dev`, …: the start of the file names.
     pub name: String,
+    /// The paths of the files.
+    pub files: SplitFiles,
     /// Global features `[rows, dim]` or regions `[rows, regions, dim]`.
     pub features: Npy,
-    /// Whether rows are images or captions.
-    pub layout: RowLayout,
+    /// The repeats, if each caption has a row; the first row of an image counts. `None` if each image has one.
+    pub repeats: Option<Repeats>,
     /// Which caption belongs to which image.
     pub pairs: Pairs,
     /// The captions, raw.
@@ -42,6 +33,7 @@ pub(crate) struct PrecompSplit {
 }
 
 /// The paths of the files of a split.
+#[derive(Debug)]
 pub(crate) struct SplitFiles {
     pub(crate) ims: PathBuf,
     pub(crate) caps: PathBuf,
@@ -69,47 +61,37 @@ impl PrecompSplit {
         folder: &Path,
         name: &str,
         rule: CaptionRule,
-        mut manifest: Option<&mut Manifest>,
+        manifest: &mut Manifest,
     ) -> Result<Self> {
         if rule == CaptionRule::First(0) {
             return Err(Error::invalid("captions per image", "at least 1", 0));
         }
-        let paths = SplitFiles::of(folder, name);
-        let features = open_scaled(root, &paths.ims, &paths.scale, manifest.as_deref_mut())?;
+        let files = SplitFiles::of(folder, name);
+        let features = open_scaled(root, &files.ims, &files.scale, manifest)?;
         features.check_rank(&[2, 3])?;
-        let mut text = |path: &Path| -> Result<(String, String)> {
-            let bytes = files::read(path, LARGEST_TEXT)?;
-            if let Some(manifest) = manifest.as_deref_mut() {
-                manifest.add(root, path, &bytes);
-            }
-            let place = path.display().to_string();
-            let text = files::utf8(&place, &bytes)?.to_owned();
-            Ok((place, text))
-        };
-        let (place, captions) = text(&paths.caps)?;
+        let place = files.caps.display().to_string();
         // An empty caption is valid for methods that read captions between marks; other methods refuse it.
+        let captions = manifest.read(root, &files.caps)?;
         let captions = files::empty_or_lines(&place, "a caption", &captions)?;
-        let ids = paths.ids.exists().then(|| text(&paths.ids)).transpose()?;
-        let ids =
-            ids.map(|(place, ids)| files::lines(&place, "an image name", &ids)).transpose()?;
-
-        let of = paths.of.exists().then(|| text(&paths.of)).transpose()?;
-        let place = paths.caps.display().to_string();
-        let (layout, pairs) = match of {
-            Some((of, words)) => {
-                let images =
-                    of_lines(&of, &words, (captions.len(), features.rows()), ids.as_deref())?;
-                (RowLayout::Once, own_captions(&of, Pairs::new(features.rows(), images)?, rule)?)
+        let mut lines = |path: &Path, what: &str| {
+            path.exists().then(|| manifest.read_lines(root, path, what)).transpose()
+        };
+        let ids = lines(&files.ids, "an image name")?;
+        let (repeats, pairs) = match lines(&files.of, "the image of a caption")? {
+            Some(lines) => {
+                let (place, images) = (files.of.display().to_string(), features.rows());
+                let of = of_lines(&place, &lines, (captions.len(), images), ids.as_deref())?;
+                (None, own_captions(&place, Pairs::new(images, of)?, rule)?)
             }
             None => {
-                let (layout, each) = row_layout(&place, &features, &captions, rule)?;
-                (layout, Pairs::uniform(captions.len() / each, each))
+                let (repeats, each) = row_layout(&place, &features, &captions, rule)?;
+                (repeats, Pairs::uniform(captions.len() / each, each))
             }
         };
-        let place = paths.ids.display().to_string();
+        let place = files.ids.display().to_string();
         let every = pairs.captions_per_image().unwrap_or(1);
         let ids = ids.map(|ids| one_per_image(&place, ids, pairs.images(), every)).transpose()?;
-        Ok(Self { name: name.into(), features, layout, pairs, captions, ids })
+        Ok(Self { name: name.into(), files, features, repeats, pairs, captions, ids })
     }
 
     /// Number of images.
@@ -119,10 +101,7 @@ impl PrecompSplit {
 
     /// The row of the feature file that holds an image.
     pub(crate) fn row_of(&self, image: usize) -> usize {
-        match self.layout {
-            RowLayout::Once => image,
-            RowLayout::Repeated | RowLayout::Rounded => self.pairs.texts_of(image)[0],
-        }
+        if self.repeats.is_some() { self.pairs.texts_of(image)[0] } else { image }
     }
 
     /// Rows per image in another file of this split: 1, or one per caption.
@@ -142,11 +121,6 @@ impl PrecompSplit {
         row_layout(file.place(), file, &self.captions, CaptionRule::First(each)).map(|_| each)
     }
 
-    /// Which captions belong to which image.
-    pub(crate) fn pairs(&self) -> Pairs {
-        self.pairs.clone()
-    }
-
     /// Names for images that have none: `train/0`, `train/1`, …
     pub(crate) fn numbered(&self) -> Vec<String> {
         (0..self.images()).map(|image| format!("{}/{image}", self.name)).collect()
@@ -155,24 +129,20 @@ impl PrecompSplit {
     /// Counts and layout, in one line.
     pub(crate) fn describe(&self) -> String {
         let Self { name, features, captions, .. } = self;
-        let rows = match self.layout {
-            RowLayout::Once => "images stored once".to_string(),
-            RowLayout::Repeated | RowLayout::Rounded => {
-                let each = self.pairs.captions_per_image().unwrap_or(1);
-                let how = match self.layout {
-                    RowLayout::Rounded => "equal up to rounding, the first row of each counts",
-                    _ => "verified",
-                };
-                format!("images repeated {each} times ({how})")
+        let rows = match self.repeats {
+            None => "images stored once".to_string(),
+            Some(Repeats { every, exact }) => {
+                let rounded = "equal up to rounding, the first row of each counts";
+                let how = if exact { "verified" } else { rounded };
+                format!("images repeated {every} times ({how})")
             }
         };
         let regions = features.shape().len() == 3;
         let mean = if regions { ", global features are means over regions" } else { "" };
         let (shape, dtype, images) = (features.shape(), features.dtype(), self.images());
+        let (captions, empty) = (captions.len(), first_empty(captions));
         format!(
-            "{name}: {images} images, {} captions{}; {dtype} {shape:?}, {rows}{mean}",
-            captions.len(),
-            first_empty(captions)
+            "{name}: {images} images, {captions} captions{empty}; {dtype} {shape:?}, {rows}{mean}"
         )
     }
 
@@ -203,30 +173,21 @@ pub(super) fn open_scaled(
     root: &Path,
     path: &Path,
     scale: &Path,
-    manifest: Option<&mut Manifest>,
+    manifest: &mut Manifest,
 ) -> Result<Npy> {
     let mut features = Npy::open(path)?;
-    let mut scaled_by = None;
     match features.dtype() {
-        Dtype::F16 | Dtype::F32 | Dtype::F64 => {}
+        Dtype::F16 | Dtype::F32 | Dtype::F64 => manifest.add(root, path, features.file_bytes()),
         Dtype::I8 | Dtype::U8 => {
             let file = Npy::open(scale)?;
             file.check_rank(&[1])?;
             features = features.with_scale(file.to_vec()?)?;
-            scaled_by = Some(file);
+            manifest.add(root, path, features.file_bytes());
+            manifest.add(root, scale, file.file_bytes());
         }
         other @ (Dtype::I32 | Dtype::I64) => {
-            return Err(Error::invalid(
-                features.place(),
-                "features of f16, f32, f64, i8 or u8",
-                other,
-            ));
-        }
-    }
-    if let Some(manifest) = manifest {
-        manifest.add(root, path, features.file_bytes());
-        if let Some(file) = &scaled_by {
-            manifest.add(root, scale, file.file_bytes());
+            let expected = "features of f16, f32, f64, i8 or u8";
+            return Err(Error::invalid(features.place(), expected, other));
         }
     }
     Ok(features)
@@ -244,8 +205,8 @@ fn row_layout(
     features: &Npy,
     lines: &[String],
     rule: CaptionRule,
-) -> Result<(RowLayout, usize)> {
-    let (rows, captions) = (features.rows(), lines.len());
+) -> Result<(Option<Repeats>, usize)> {
+    let (place, rows, captions) = (features.place(), features.rows(), lines.len());
     let got = || format!("{captions} lines{}", first_empty(lines));
     let repeats = || {
         let same = |a: usize, b: usize| features.row_bytes(a) == features.row_bytes(b);
@@ -256,60 +217,50 @@ fn row_layout(
             out.iter_mut().zip(&values).for_each(|(x, v)| *x = value(v));
         })
     };
-    let layout = |exact: bool| if exact { RowLayout::Repeated } else { RowLayout::Rounded };
     let per_image = match rule {
         CaptionRule::First(per_image) => per_image,
         CaptionRule::All if rows == captions => {
-            return Ok(match repeats() {
-                Some(Repeats { every, exact }) => (layout(exact), every),
-                None => (RowLayout::Once, 1),
-            });
+            let found = repeats();
+            return Ok((found, found.map_or(1, |found| found.every)));
         }
         CaptionRule::All if rows > 0 && captions > rows && captions.is_multiple_of(rows) => {
-            return Ok((RowLayout::Once, captions / rows));
+            return Ok((None, captions / rows));
         }
         CaptionRule::All => {
             let expected = format!(
-                "a line, or the same number of lines, for each of the {rows} rows of {} (or *_of.txt beside it)",
-                features.place()
+                "a line, or the same number of lines, for each of the {rows} rows of {place} (or *_of.txt beside it)"
             );
             return Err(Error::invalid(caps, expected, got()));
         }
     };
     if rows.checked_mul(per_image) == Some(captions) {
-        return Ok((RowLayout::Once, per_image));
+        return Ok((None, per_image));
     }
     if rows != captions || !rows.is_multiple_of(per_image) {
         let once = rows.saturating_mul(per_image);
-        let expected = format!(
-            "{once} lines ({per_image} for each of the {rows} rows of {})",
-            features.place()
-        );
+        let expected = format!("{once} lines ({per_image} for each of the {rows} rows of {place})");
         return Err(Error::invalid(caps, expected, got()));
     }
     let equal = |row: usize| features.row_bytes(row) == features.row_bytes(row - row % per_image);
-    let Some(row) = (0..rows).find(|&row| !equal(row)) else {
-        return Ok((RowLayout::Repeated, per_image));
-    };
+    let repeated = |exact| Ok((Some(Repeats { every: per_image, exact }), per_image));
+    let Some(row) = (0..rows).find(|&row| !equal(row)) else { return repeated(true) };
     if repeats().is_some_and(|found| found.every.is_multiple_of(per_image)) {
-        return Ok((RowLayout::Rounded, per_image));
+        return repeated(false);
     }
     let first = row - row % per_image;
-    let place = format!("{} row {row}", features.place());
     let expected = format!(
         "row {first} again ({rows} rows and captions: each image {per_image} times; one caption per image needs a target with protocol = \"full\")"
     );
-    Err(Error::invalid(place, expected, "other values"))
+    Err(Error::invalid(format!("{place} row {row}"), expected, "other values"))
 }
 
 /// The image of every caption, from the lines of `<name>_of.txt`.
 fn of_lines(
     place: &str,
-    text: &str,
+    lines: &[String],
     (captions, images): (usize, usize),
     ids: Option<&[String]>,
 ) -> Result<Vec<usize>> {
-    let lines = files::lines(place, "the image of a caption", text)?;
     if lines.len() != captions {
         let expected = format!("{captions} lines, one for each caption");
         return Err(Error::invalid(place, expected, format!("{} lines", lines.len())));
@@ -348,7 +299,7 @@ fn own_captions(place: &str, pairs: Pairs, rule: CaptionRule) -> Result<Pairs> {
 /// Takes one name per line, or each name `per_image` times. Two images must not have one name.
 fn one_per_image(
     place: &str,
-    mut ids: Vec<String>,
+    ids: Vec<String>,
     images: usize,
     per_image: usize,
 ) -> Result<Vec<String>> {
@@ -368,10 +319,5 @@ fn one_per_image(
             return Err(Error::invalid(place, "each image once", format!("a second {id}")));
         }
     }
-    let mut line = 0;
-    ids.retain(|_| {
-        line += 1;
-        (line - 1) % every == 0
-    });
-    Ok(ids)
+    Ok(ids.into_iter().step_by(every).collect())
 }

@@ -32,19 +32,13 @@ pub enum RegionSource {
     Patches,
 }
 
-struct RegionFiles {
-    values: PathBuf,
-    scale: PathBuf,
-    boxes: PathBuf,
-}
-
 impl RegionSource {
     /// The sources in a `*_precomp` folder.
     pub(super) const ALL: [Self; 2] = [Self::Given, Self::Grid];
 
     /// Whether a split has a file of this source.
     pub(super) fn is_there(self, folder: &Path, name: &str) -> bool {
-        let values = self.files(folder, name).values;
+        let [values, ..] = self.files(folder, name);
         match self {
             Self::Given if values.ends_with(format!("{name}_ims.npy")) => {
                 Npy::open(values).is_ok_and(|ims| ims.shape().len() == 3)
@@ -63,10 +57,10 @@ impl RegionSource {
         self,
         (root, folder): (&Path, &Path),
         split: &PrecompSplit,
-        mut manifest: Option<&mut Manifest>,
+        manifest: &mut Manifest,
     ) -> Result<Regions> {
-        let RegionFiles { values, scale, boxes } = self.files(folder, &split.name);
-        let file = open_scaled(root, &values, &scale, manifest.as_deref_mut())?;
+        let [values, scale, boxes] = self.files(folder, &split.name);
+        let file = open_scaled(root, &values, &scale, manifest)?;
         let every = split.rows_an_image(&file)?;
         let of_features = file.place() == split.features.place();
         let &[rows, count, _] = file.shape() else {
@@ -87,9 +81,7 @@ impl RegionSource {
             return Ok(regions);
         }
         let file = Npy::open(&boxes)?;
-        if let Some(manifest) = manifest {
-            manifest.add(root, &boxes, file.file_bytes());
-        }
+        manifest.add(root, &boxes, file.file_bytes());
         let (shape, rows) = match self {
             Self::Given => (vec![rows, count, 4], (0..rows).step_by(every)),
             Self::Grid | Self::Patches => (vec![count, 4], (0..count).step_by(1)),
@@ -101,22 +93,19 @@ impl RegionSource {
         regions.with_boxes(read_boxes(&file, rows)?)
     }
 
-    fn files(self, folder: &Path, name: &str) -> RegionFiles {
+    /// The files of the values, their scale and the boxes.
+    fn files(self, folder: &Path, name: &str) -> [PathBuf; 3] {
         let of = |end: &str| folder.join(format!("{name}_{end}"));
         let own = of("regions.npy");
         match self {
-            Self::Grid | Self::Patches => RegionFiles {
-                values: of("grid.npy"),
-                scale: folder.join("grid_scale.npy"),
-                boxes: folder.join("grid_boxes.npy"),
-            },
-            Self::Given if own.exists() => {
-                let scale = folder.join("regions_scale.npy");
-                RegionFiles { values: own, scale, boxes: of("boxes.npy") }
+            Self::Grid | Self::Patches => {
+                let [scale, boxes] = ["grid_scale.npy", "grid_boxes.npy"];
+                [of("grid.npy"), folder.join(scale), folder.join(boxes)]
             }
+            Self::Given if own.exists() => [own, folder.join("regions_scale.npy"), of("boxes.npy")],
             Self::Given => {
                 let SplitFiles { ims, scale, .. } = SplitFiles::of(folder, name);
-                RegionFiles { values: ims, scale, boxes: of("boxes.npy") }
+                [ims, scale, of("boxes.npy")]
             }
         }
     }

@@ -132,11 +132,8 @@ impl VectorTable<'_> {
         let mut file = BufReader::new(open(self.path)?);
         let head = file.fill_buf().map_err(Error::io(self.path))?;
         if head.contains(&0) || head.starts_with(b"\x1f\x8b") {
-            return Err(Error::invalid(
-                self.path.display(),
-                "lines of words and numbers",
-                contents(head),
-            ));
+            let expected = "lines of words and numbers";
+            return Err(Error::invalid(self.path.display(), expected, contents(head)));
         }
         let mut line = Vec::new();
         for number in 1.. {

@@ -104,9 +104,7 @@ impl BagOfWords {
     pub(crate) fn with_idf(self, idf: &[f32]) -> Result<Self> {
         let place = "idf of a bag of words";
         let terms = self.weight.dims()[0] - self.rows.as_ref().map_or(0, |rows| rows.dim);
-        if idf.len() != terms {
-            return Err(Error::invalid(place, format!("idf of {terms} terms"), idf.len()));
-        }
+        Error::unless(idf.len() == terms, place, format_args!("idf of {terms} terms"), idf.len())?;
         if let Some(value) = idf.iter().find(|x| !(x.is_finite() && **x > 0.0)) {
             return Err(Error::invalid(place, "numbers above 0", value));
         }

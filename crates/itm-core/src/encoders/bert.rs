@@ -45,11 +45,8 @@ impl BertShape {
     /// Number of values in maps and tables: nearly all of the model.
     pub(super) fn values(&self) -> u128 {
         let rows = self.vocabulary.saturating_add(self.positions).saturating_add(self.kinds);
-        table_values(rows, self.width).saturating_add(block_values(
-            self.layers,
-            self.width,
-            self.mlp,
-        ))
+        let blocks = block_values(self.layers, self.width, self.mlp);
+        table_values(&[rows, self.width]).saturating_add(blocks)
     }
 
     /// BERT base uncased: 109 million parameters.

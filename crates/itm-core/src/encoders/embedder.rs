@@ -2,12 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use burn::tensor::{Device, Tensor, TensorData};
+use burn::tensor::{Device, Tensor};
 use itm_kernels::{Noise, Precision, normalize_rows};
 use serde_json::{Value, json};
 
 use super::{
     DualEncoder, DualFamily, DualPieces, ImagePool, SentenceEncoder, TokenBatch, Vit, VitShape,
+    embed_texts, pixels,
 };
 use crate::files::read_json;
 use crate::vision::{CropRounding, Fit, Transform};
@@ -67,7 +68,7 @@ impl Embedder {
         device: &Device,
     ) -> Result<Self> {
         let kind = kind(folder)?;
-        let (encoder, transform, report, about) = match kind.as_str() {
+        let (encoder, transform, report, mut about) = match kind.as_str() {
             SENTENCE | "bert" => {
                 let (mut model, report) = SentenceEncoder::open(folder, device)?;
                 if let Some(adapter) = adapter {
@@ -99,10 +100,9 @@ impl Embedder {
                 let pieces = DualPieces::open(folder, &model.shape.text)?;
                 let side = model.shape.image.image[0];
                 let transform = Transform::open(folder, side)?;
-                if transform.size as usize != side {
-                    let expected = format!("pictures of {side} px, as the model has them");
-                    return Err(Error::invalid(folder.display(), expected, transform.size));
-                }
+                let (fits, place) = (transform.size as usize == side, folder.display());
+                let expected = format!("pictures of {side} px, as the model has them");
+                Error::unless(fits, place, expected, transform.size)?;
                 let (row, image) = match model.shape.family {
                     DualFamily::Clip => ("end piece", "class row"),
                     DualFamily::Siglip => ("last position, padded", "attention pool"),
@@ -119,7 +119,6 @@ impl Embedder {
                 (Encoder::Dual(model, Box::new(pieces)), Some(transform), report, about)
             }
         };
-        let mut about = about;
         about["architecture"] = json!(kind);
         about["precision"] = json!(precision.here());
         if let Some(Transform { size, normalization, fit, filter }) = transform {
@@ -154,10 +153,8 @@ impl Embedder {
     /// # Errors
     /// If the folder reads no captions; the line begins with `place`, which has some.
     pub fn check_captions(&self, place: &str) -> Result<()> {
-        if self.text_width() > 0 {
-            return Ok(());
-        }
-        Err(Error::invalid(place, "a model that reads captions", self.folder.display()))
+        let expected = "a model that reads captions";
+        Error::unless(self.text_width() > 0, place, expected, self.folder.display())
     }
 
     /// # Errors
@@ -202,8 +199,7 @@ impl Embedder {
     /// # Panics
     /// If the folder reads no pictures, or as [`Vit::forward`].
     pub fn images(&self, values: Vec<f32>, side: usize, patches: bool) -> [Vec<f32>; 2] {
-        let shape = [values.len() / (3 * side * side), 3, side, side];
-        let pixels = Tensor::<4>::from_data(TensorData::new(values, shape), &self.device);
+        let pixels = pixels(side, values, &self.device);
         let (rows, states) = match &self.encoder {
             Encoder::Dual(model, _) if patches => {
                 let states = model.image.tokens(pixels);
@@ -239,8 +235,7 @@ impl Embedder {
     /// As [`Vit::forward`].
     pub fn patch_rows(&self, values: Vec<f32>, side: usize) -> Option<Vec<f32>> {
         let Encoder::Dual(model, _) = &self.encoder else { return None };
-        let pixels = TensorData::new(values, [1, 3, side, side]);
-        let states = model.image.tokens(Tensor::<4>::from_data(pixels, &self.device)); // [1, tokens, d]
+        let states = model.image.tokens(pixels(side, values, &self.device)); // [1, tokens, d]
         let [_, tokens, d] = states.dims();
         let count = self.patches(side)[0];
         let each = states.narrow(1, tokens - count, count).reshape([count, 1, d]);
@@ -257,7 +252,7 @@ impl Embedder {
     pub fn sentences(&self, sentences: &[&str]) -> Result<Vec<f32>> {
         let pieces = sentences.iter().map(|sentence| Ok(self.pieces(sentence)?.0));
         let pieces = pieces.collect::<Result<Vec<Vec<u32>>>>()?;
-        let mut rows = self.texts(&pieces.iter().collect::<Vec<_>>());
+        let mut rows = host(self.texts(&pieces));
         unit(&mut rows, self.text_width());
         Ok(rows)
     }
@@ -277,28 +272,20 @@ impl Embedder {
         batch: usize,
         mut read: impl FnMut(usize),
     ) -> Result<(Vec<f32>, usize)> {
-        let width = self.text_width();
-        let mut rows = vec![0.0; captions.len() * width];
-        let mut cut = 0;
-        for (part, rows) in
-            captions.chunks(Self::SORTED).zip(rows.chunks_mut((Self::SORTED * width).max(1)))
-        {
+        let (mut rows, mut cut) = (Vec::with_capacity(captions.len() * self.text_width()), 0);
+        for part in captions.chunks(Self::SORTED) {
             let mut pieces = vec![];
             for caption in part {
                 let (ids, is_cut) = self.pieces(caption.as_ref())?;
                 pieces.push(ids);
                 cut += usize::from(is_cut);
             }
-            let mut order: Vec<usize> = (0..part.len()).collect();
-            order.sort_by_key(|&k| pieces[k].len());
-            for batch in order.chunks(batch) {
+            rows.extend(embed_texts(&pieces, batch, |some| {
                 interrupt::check();
-                let ids: Vec<&Vec<u32>> = batch.iter().map(|&k| &pieces[k]).collect();
-                for (&k, row) in batch.iter().zip(self.texts(&ids).chunks_exact(width)) {
-                    rows[k * width..(k + 1) * width].copy_from_slice(row);
-                }
-                read(batch.len());
-            }
+                let rows = self.texts(some);
+                read(some.len());
+                rows
+            }));
         }
         Ok((rows, cut))
     }
@@ -312,14 +299,14 @@ impl Embedder {
         }
     }
 
-    /// Rows of one batch, one after the other.
-    fn texts(&self, captions: &[&Vec<u32>]) -> Vec<f32> {
+    /// Rows of one batch.
+    fn texts<C: AsRef<[u32]>>(&self, captions: &[C]) -> Tensor<2> {
         let batch = TokenBatch::new(captions);
-        host(match &self.encoder {
+        match &self.encoder {
             Encoder::Dual(model, _) => model.texts(&batch),
             Encoder::Sentence(model) => model.rows(&batch),
             Encoder::Vit { .. } => unreachable!("a ViT is given no captions"),
-        })
+        }
     }
 }
 

@@ -19,10 +19,8 @@ impl LinearMap {
     ) -> Result<(Param<Tensor<2>>, Param<Tensor<1>>)> {
         let (weight, bias) = linear_map(place, &self.weight, &self.bias, device)?;
         let got = weight.dims();
-        if got != [inputs, d] {
-            let expected = format!("{inputs} inputs and {d} outputs");
-            return Err(Error::invalid(place, expected, format!("{} and {}", got[0], got[1])));
-        }
+        let (fits, sizes) = (got == [inputs, d], format!("{} and {}", got[0], got[1]));
+        Error::unless(fits, place, format_args!("{inputs} inputs and {d} outputs"), sizes)?;
         Ok((weight, bias))
     }
 }
@@ -38,10 +36,9 @@ pub(super) fn linear_map(
     device: &Device,
 ) -> Result<(Param<Tensor<2>>, Param<Tensor<1>>)> {
     let d = bias.len();
-    if weight.is_empty() || d == 0 || !weight.len().is_multiple_of(d) {
-        let expected = format!("rows of weights as wide as the bias of {d}");
-        return Err(Error::invalid(place, expected, format!("{} weights", weight.len())));
-    }
+    let fits = !weight.is_empty() && d > 0 && weight.len().is_multiple_of(d);
+    let expected = format!("rows of weights as wide as the bias of {d}");
+    Error::unless(fits, place, expected, format_args!("{} weights", weight.len()))?;
     if let Some(value) = weight.iter().chain(bias).find(|x| !x.is_finite()) {
         return Err(Error::invalid(place, "finite weights", value));
     }

@@ -93,20 +93,12 @@ impl GruText {
         embedding(self.words.val(), &captions.ids, None)
     }
 
-    /// States of the words, `[b, l, d]`, not pooled; padded words repeat the last real state.
-    ///
-    /// # Panics
-    /// If a word's number is not in the vocabulary.
-    pub(crate) fn states(&self, captions: &TokenBatch) -> Tensor<3> {
-        self.states_of(self.vectors(captions), captions)
-    }
-
     /// Embeddings of captions.
     ///
     /// # Panics
     /// If a word's number is not in the vocabulary.
     pub fn encode(&self, captions: &TokenBatch) -> Tensor<2> {
-        self.pooled(self.states(captions), captions)
+        self.encode_vectors(self.vectors(captions), captions)
     }
 
     /// Embeddings of captions whose word vectors the caller has changed, for example by dropout with its own mask.
@@ -114,23 +106,16 @@ impl GruText {
     /// # Panics
     /// If there is not one vector per word of the padded batch.
     pub fn encode_vectors(&self, vectors: Tensor<2>, captions: &TokenBatch) -> Tensor<2> {
-        self.pooled(self.states_of(vectors, captions), captions)
-    }
-
-    fn states_of(&self, vectors: Tensor<2>, captions: &TokenBatch) -> Tensor<3> {
         let [rows, width] = vectors.dims();
         captions.check_sizes();
         assert_eq!(rows, captions.ids.len(), "vectors of the words of a batch");
-        self.gru
-            .forward(vectors.reshape([captions.len(), captions.width, width]), &captions.lengths)
-    }
-
-    fn pooled(&self, states: Tensor<3>, captions: &TokenBatch) -> Tensor<2> {
-        let [b, l, d] = states.dims();
+        let vectors = vectors.reshape([captions.len(), captions.width, width]);
+        let states = self.gru.forward(vectors, &captions.lengths);
+        let [b, l, d] = states.dims(); // padded steps repeat the last real state
         normalize_rows(match self.pool {
             TextPool::Mean => masked_mean(states, &captions.lengths),
             TextPool::Last => states.narrow(1, l - 1, 1).reshape([b, d]),
-            TextPool::Max => states.max_dim(1).reshape([b, d]), // padded steps repeat the last real state
+            TextPool::Max => states.max_dim(1).reshape([b, d]),
         })
     }
 }

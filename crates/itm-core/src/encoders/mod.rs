@@ -6,6 +6,7 @@ mod bag_of_words;
 mod bert;
 mod bigru_text;
 mod dual;
+mod embed;
 #[cfg(feature = "images")]
 mod embedder;
 mod given;
@@ -30,6 +31,8 @@ pub use dual::{
     DualEncoder, DualFamily, DualLayout, DualPieces, DualShape, ImageTower, TextTower,
     TextTowerShape,
 };
+pub(crate) use embed::BLOCK;
+pub use embed::{embed_features, embed_texts};
 #[cfg(feature = "images")]
 pub use embedder::Embedder;
 pub use gru_text::{GruText, GruTextShape, TextPool};
@@ -42,21 +45,19 @@ pub use sentence::SentenceEncoder;
 pub(crate) use sentence::sentence_pool;
 pub use tokens::TokenBatch;
 pub(crate) use vit::EarlyStates;
+#[cfg(feature = "images")]
+pub(crate) use vit::pixels;
 pub use vit::{Vit, VitForm, VitShape};
 pub use word_patches::{PatchGrid, Places, word_patches};
 
-/// Number of values of some transformer blocks of width d and hidden width m. No product of sizes that fit 64 bits wraps
-/// unnoticed: it stays at the largest number.
-fn block_values(layers: usize, d: usize, m: usize) -> u128 {
-    let [layers, d, m] = [layers, d, m].map(|n| n as u128);
-    let maps =
-        d.saturating_mul(d).saturating_mul(4).saturating_add(d.saturating_mul(m).saturating_mul(2));
-    layers.saturating_mul(maps)
+/// Number of values of a table. No product of sizes that fit 64 bits wraps unnoticed: it stays at the largest number.
+fn table_values(sizes: &[usize]) -> u128 {
+    sizes.iter().fold(1, |all, &n| all.saturating_mul(n as u128))
 }
 
-/// Number of values of a table.
-fn table_values(rows: usize, d: usize) -> u128 {
-    (rows as u128).saturating_mul(d as u128)
+/// Number of values of some transformer blocks of width d and hidden width m.
+fn block_values(layers: usize, d: usize, m: usize) -> u128 {
+    table_values(&[layers, 4, d, d]).saturating_add(table_values(&[layers, 2, d, m]))
 }
 
 #[cfg(test)]

@@ -77,14 +77,8 @@ pub enum PiecePool {
 
 impl PiecePool {
     /// The name, as a configuration has it.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Masked => "masked",
-            Self::All => "all",
-            Self::Words => "words",
-            Self::Class => "class",
-            Self::Max => "max",
-        }
+    pub(crate) fn name(self) -> String {
+        format!("{self:?}").to_lowercase()
     }
 
     /// Pools `[b, l, d]` to `[b, d]`. The first and the last real piece of a caption are `[CLS]` and `[SEP]`.

@@ -6,10 +6,8 @@ use burn::tensor::{Device, Tensor};
 use itm_kernels::{Dropout, Linear, Noise, random, uniform};
 use serde::{Deserialize, Serialize};
 
+use crate::ranges::{above_zero, size_within, within};
 use crate::{Error, Result};
-
-/// The widest hidden layer.
-const WIDEST: usize = 1 << 24;
 
 /// Sizes and choices of a [`Residual`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -34,24 +32,13 @@ impl ResidualShape {
     /// # Errors
     /// Names the key below `place`, its range and its value.
     pub(crate) fn validate(&self, place: &str) -> Result<()> {
-        let within = |key: &str, value: f64, range: &str, holds: fn(f64) -> bool| {
-            if value.is_finite() && holds(value) {
-                return Ok(());
-            }
-            Err(Error::invalid(format!("{place}.{key}"), range, value))
-        };
-        if !(1..=WIDEST).contains(&self.hidden) {
-            return Err(Error::invalid(
-                format!("{place}.hidden"),
-                format!("1 to {WIDEST}"),
-                self.hidden,
-            ));
-        }
-        let share: fn(f64) -> bool = |x| (0.0..1.0).contains(&x);
-        within("input_scale", self.input_scale, "above 0", |x| x > 0.0)?;
-        within("input_dropout", self.input_dropout, "in [0, 1)", share)?;
-        within("hidden_dropout", self.hidden_dropout, "in [0, 1)", share)?;
-        within("rate_factor", self.rate_factor, "above 0", |x| x > 0.0)
+        let key = |key: &str| format!("{place}.{key}");
+        let share = |x: f64| (0.0..1.0).contains(&x);
+        size_within(&key("hidden"), self.hidden)?;
+        above_zero(&key("input_scale"), self.input_scale)?;
+        within(&key("input_dropout"), self.input_dropout, "in [0, 1)", share)?;
+        within(&key("hidden_dropout"), self.hidden_dropout, "in [0, 1)", share)?;
+        above_zero(&key("rate_factor"), self.rate_factor)
     }
 }
 
@@ -130,10 +117,8 @@ impl Residual {
     /// # Errors
     /// If σ is not above 0.
     pub(super) fn of_deviation(self, std: f64) -> Result<Self> {
-        if !(std.is_finite() && std > 0.0) {
-            let expected = "a standard deviation above 0";
-            return Err(Error::invalid("features of a residual", expected, std));
-        }
+        let (fits, expected) = (std.is_finite() && std > 0.0, "a standard deviation above 0");
+        Error::unless(fits, "features of a residual", expected, std)?;
         Ok(Self { std, ..self })
     }
 

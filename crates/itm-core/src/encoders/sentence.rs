@@ -42,10 +42,8 @@ impl SentenceEncoder {
         let (bert, report) = Bert::open(folder, device)?;
         let pieces = WordPieces::open(folder)?;
         let (numbers, rows) = (pieces.vocabulary(), bert.shape.vocabulary);
-        if numbers > rows {
-            let expected = format!("at most {rows} word pieces, as in the model");
-            return Err(Error::invalid(folder.display(), expected, numbers));
-        }
+        let expected = format!("at most {rows} word pieces, as in the model");
+        Error::unless(numbers <= rows, folder.display(), expected, numbers)?;
         let settings = folder.join("sentence_bert_config.json");
         let most = match settings.exists() {
             true => Fields::read(&settings)?.count("max_seq_length", bert.shape.positions)?,
@@ -77,11 +75,8 @@ impl SentenceEncoder {
     pub fn encode(&self, sentence: &str) -> Result<(Vec<u32>, bool)> {
         let mut ids = self.pieces.encode(sentence)?;
         let Some(&last) = ids.last() else {
-            return Err(Error::invalid(
-                "the tokenizer",
-                "[CLS] and [SEP] around a sentence",
-                "no piece",
-            ));
+            let expected = "[CLS] and [SEP] around a sentence";
+            return Err(Error::invalid("the tokenizer", expected, "no piece"));
         };
         let cut = ids.len() > self.most;
         if cut {

@@ -89,11 +89,8 @@ impl VitShape {
         let [h, w] = self.grid();
         let pixels = self.channels.saturating_mul(self.patch).saturating_mul(self.patch);
         let rows = h.saturating_mul(w).saturating_add(pixels);
-        table_values(rows, self.width).saturating_add(block_values(
-            self.layers,
-            self.width,
-            self.mlp,
-        ))
+        let blocks = block_values(self.layers, self.width, self.mlp);
+        table_values(&[rows, self.width]).saturating_add(blocks)
     }
 
     /// Rows before the patches: 1 for a class token.
@@ -144,6 +141,13 @@ pub struct Vit {
     /// How P is resized.
     #[module(skip)]
     pub step: PositionStep,
+}
+
+/// Pictures on a device, `[b, 3, size, size]`.
+#[cfg(feature = "images")]
+pub(crate) fn pixels(size: usize, values: Vec<f32>, device: &Device) -> Tensor<4> {
+    let shape = [values.len() / (3 * size * size), 3, size, size];
+    Tensor::from_data(burn::tensor::TensorData::new(values, shape), device)
 }
 
 /// The states of a [`Vit`] after its first blocks.

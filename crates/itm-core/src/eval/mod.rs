@@ -35,6 +35,7 @@ pub use multi::{MultiEvaluation, MultiMetrics, evaluate_multi, precisions};
 pub(crate) use multi::{check_shape, image_queries, text_queries};
 pub use protocol::{Fold, Protocol, evaluate, folds};
 pub use ranks::{Ranks, Standing};
+pub(crate) use ranks::{check_pairs, count};
 
 /// The `K` of R@K.
 pub const CUTS: [u32; 3] = [1, 5, 10];

@@ -64,12 +64,10 @@ pub fn evaluate_multi(scores: &ScoreMatrix, relevance: &Relevance) -> Result<Mul
 
 /// # Errors
 /// If scores of this shape do not fit `relevance`.
-pub(crate) fn check_shape(got: (usize, usize), relevance: &Relevance) -> Result<()> {
-    if got == (relevance.images(), relevance.texts()) {
-        return Ok(());
-    }
-    let expected = format!("{} × {} scores", relevance.images(), relevance.texts());
-    Err(Error::invalid("relevance", expected, format!("{} × {}", got.0, got.1)))
+pub(crate) fn check_shape((n, m): (usize, usize), relevance: &Relevance) -> Result<()> {
+    let (images, texts) = (relevance.images(), relevance.texts());
+    let expected = format!("{images} × {texts} scores");
+    Error::unless((n, m) == (images, texts), "relevance", expected, format_args!("{n} × {m}"))
 }
 
 impl MultiEvaluation {
@@ -129,10 +127,8 @@ fn measure(top: &[u32], relevant: &[u32]) -> Option<Contribution> {
 
 fn summarise(found: &[Option<Contribution>]) -> Result<MultiMetrics> {
     let queries = found.iter().flatten().count();
-    if queries == 0 {
-        let got = format!("none in {} queries", found.len());
-        return Err(Error::invalid("relevance", "a query with a true item", got));
-    }
+    let got = format!("none in {} queries", found.len());
+    Error::unless(queries > 0, "relevance", "a query with a true item", got)?;
     let percent = |of: &dyn Fn(&Contribution) -> f64| {
         100.0 * found.iter().flatten().map(of).sum::<f64>() / queries as f64
     };

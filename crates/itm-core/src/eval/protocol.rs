@@ -5,8 +5,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::ranks::check_shape;
-use super::{Evaluation, Ranks, TiePolicy};
+use super::{Evaluation, Ranks, TiePolicy, check_pairs};
 use crate::{Error, Pairs, Result, ScoreMatrix};
 
 /// How a test set is evaluated.
@@ -65,10 +64,9 @@ impl Protocol {
     /// If the number of images, or the number of captions of an image, does not fit the protocol.
     pub fn folds(self, pairs: &Pairs) -> Result<Vec<Fold>> {
         let images = self.images();
-        if pairs.is_judged() && images.is_some() {
-            let expected = "one image for each text; judged pairs have protocol full";
-            return Err(Error::invalid(format!("protocol {self}"), expected, "judged pairs"));
-        }
+        let expected = "one image for each text; judged pairs have protocol full";
+        let fits = !pairs.is_judged() || images.is_none();
+        Error::unless(fits, format_args!("protocol {self}"), expected, "judged pairs")?;
         self.check_images(pairs, images)?;
         self.check_captions(pairs, images.map(|_| 5))?;
         match self {
@@ -120,7 +118,7 @@ fn within(folds: &[Fold], scores: &ScoreMatrix, pairs: &Pairs) -> Result<Vec<Ran
     {
         return Ok(vec![Ranks::new(scores, pairs)?]); // the whole set: no copy of the matrix
     }
-    check_shape(scores, pairs)?;
+    check_pairs((scores.images(), scores.texts()), pairs)?;
     folds.iter().map(|fold| Ranks::new(&fold.scores(scores), &fold.pairs)).collect()
 }
 
@@ -198,14 +196,11 @@ impl Fold {
 /// # Errors
 /// If `count` or `size` is 0, or there are fewer than `count · size` images.
 pub fn folds(pairs: &Pairs, count: usize, size: usize) -> Result<Vec<Fold>> {
-    if count == 0 || size == 0 {
-        let got = format!("{count} folds of {size} images");
-        return Err(Error::invalid("folds", "at least 1 fold of 1 image", got));
-    }
-    if count.checked_mul(size).is_none_or(|images| images > pairs.images()) {
-        let expected = format!("images for {count} folds of {size}");
-        return Err(Error::invalid("folds", expected, format!("{} images", pairs.images())));
-    }
+    let got = format!("{count} folds of {size} images");
+    Error::unless(count > 0 && size > 0, "folds", "at least 1 fold of 1 image", got)?;
+    let fits = count.checked_mul(size).is_some_and(|images| images <= pairs.images());
+    let expected = format!("images for {count} folds of {size}");
+    Error::unless(fits, "folds", expected, format_args!("{} images", pairs.images()))?;
     Ok((0..count).map(|f| Fold::new(pairs, f * size..(f + 1) * size)).collect())
 }
 

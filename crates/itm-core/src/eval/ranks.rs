@@ -111,7 +111,7 @@ impl Ranks {
     /// # Errors
     /// If matrix and pairs differ in shape, an image has no text, or nothing in [judged](Pairs::judged) pairs is true.
     pub fn new(scores: &ScoreMatrix, pairs: &Pairs) -> Result<Self> {
-        check_shape(scores, pairs)?;
+        check_pairs((scores.images(), scores.texts()), pairs)?;
         refuse_lonely_images(pairs)?;
         Ok(Self {
             i2t: image_standings(scores, pairs),
@@ -167,13 +167,11 @@ impl Ranks {
     }
 }
 
-pub(super) fn check_shape(scores: &ScoreMatrix, pairs: &Pairs) -> Result<()> {
-    if (scores.images(), scores.texts()) != (pairs.images(), pairs.texts()) {
-        let expected = format!("{} × {} scores, as the pairs", pairs.images(), pairs.texts());
-        let got = format!("{} × {}", scores.images(), scores.texts());
-        return Err(Error::invalid("ranks", expected, got));
-    }
-    Ok(())
+/// Refuses scores of `n` × `m` that do not fit the pairs.
+pub(crate) fn check_pairs((n, m): (usize, usize), pairs: &Pairs) -> Result<()> {
+    let (images, texts) = (pairs.images(), pairs.texts());
+    let expected = format!("{images} × {texts} scores, as the pairs");
+    Error::unless((n, m) == (images, texts), "ranks", expected, format_args!("{n} × {m}"))
 }
 
 /// Judgements may leave images without a text, but not all of them.
@@ -206,7 +204,8 @@ fn image_standings(scores: &ScoreMatrix, pairs: &Pairs) -> Vec<Standing> {
 }
 
 /// How many scores are greater than, and how many equal to, a target.
-fn count(scores: &[f32], target: f32) -> (u32, u32) {
+#[inline(always)]
+pub(crate) fn count(scores: &[f32], target: f32) -> (u32, u32) {
     scores.iter().fold((0, 0), |(greater, equal), &s| {
         (greater + u32::from(s > target), equal + u32::from(s == target))
     })

@@ -123,22 +123,11 @@ impl<'a> Images<'a> {
         }
     }
 
-    /// The features of `rows` images.
-    ///
-    /// # Errors
-    /// If the images are pictures or regions.
-    ///
-    /// # Panics
-    /// If there are not `rows · width` values.
-    pub(crate) fn features(self, rows: usize, width: usize) -> Result<&'a [f32]> {
+    /// The error of images that must be features.
+    pub(crate) fn refused(self, width: usize) -> Error {
         match self {
-            Self::Features(values) => {
-                let fits = rows.checked_mul(width) == Some(values.len());
-                assert!(fits, "{} values, but features are [{rows}, {width}]", values.len());
-                Ok(values)
-            }
-            Self::Regions { .. } => Err(not_features(width, "regions")),
-            Self::Pixels { size, .. } => Err(not_features(width, format!("pictures of {size} px"))),
+            Self::Pixels { size, .. } => not_features(width, format!("pictures of {size} px")),
+            other => not_features(width, other.kind()),
         }
     }
 }
@@ -283,9 +272,7 @@ impl<'a> Rows<'a> {
             ImageItems::Features(all) => {
                 images.iter().map(|&i| all.row(i)).collect::<Vec<_>>().concat()
             }
-            ImageItems::Regions(_) => vec![],
-            #[cfg(feature = "images")]
-            ImageItems::Pictures(_) => vec![],
+            _ => vec![],
         };
         Self {
             items: *items,

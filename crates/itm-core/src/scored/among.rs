@@ -26,14 +26,10 @@ use crate::{Error, Pairs, Result};
 /// If `among` is 0, there is no text, or `scored` and `pairs` differ in shape; also as [`Scored::pairs`].
 pub fn ranks_among(scored: &dyn Scored, pairs: &Pairs, among: usize) -> Result<DirectionMetrics> {
     let (n, m) = (scored.images(), scored.texts());
-    if among == 0 || m == 0 {
-        return Err(Error::invalid("images and texts to rank among", "at least 1", 0));
-    }
-    if (pairs.images(), pairs.texts()) != (n, m) {
-        let got = format!("{n} × {m}");
-        let expected = format!("{} × {}", pairs.images(), pairs.texts());
-        return Err(Error::invalid("scores", expected, got));
-    }
+    Error::unless(among > 0 && m > 0, "images and texts to rank among", "at least 1", 0)?;
+    let (images, texts) = (pairs.images(), pairs.texts());
+    let expected = format!("{images} × {texts}");
+    Error::unless((images, texts) == (n, m), "scores", expected, format_args!("{n} × {m}"))?;
     let among = among.min(n);
     let seen = |text| (0..among).map(move |k| (pairs.image_of(text) + k) % n);
     let images: Vec<usize> = (0..m).flat_map(seen).collect();

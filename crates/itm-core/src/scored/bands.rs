@@ -5,9 +5,9 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::Scored;
-use crate::eval::{MultiEvaluation, Ranks, check_shape, image_queries, text_queries};
+use crate::eval::{MultiEvaluation, Ranks, check_pairs, check_shape, image_queries, text_queries};
 use crate::tiles::{AnyConsumer, AnyState, Consumer, RankCounts, Standings, Tile, pieces};
-use crate::{Error, Pairs, Relevance, Result, ScoreMatrix};
+use crate::{Pairs, Relevance, Result, ScoreMatrix};
 
 /// Images or texts whose scores are held at once.
 const BAND: usize = 256;
@@ -50,17 +50,13 @@ fn read<S: Scored + ?Sized, C: Consumer + ?Sized>(
 
 pub(super) fn visit_any<S: Scored + ?Sized>(
     scored: &S,
-    consumer: &dyn AnyConsumer,
+    consumer: &AnyConsumer,
 ) -> Result<AnyState> {
     read(scored, consumer, ScoreMatrix::check_finite)
 }
 
 pub(super) fn ranks<S: Scored + ?Sized>(scored: &S, pairs: &Pairs) -> Result<Ranks> {
-    let (n, m) = (scored.images(), scored.texts());
-    if (n, m) != (pairs.images(), pairs.texts()) {
-        let expected = format!("{} × {} scores, as the pairs", pairs.images(), pairs.texts());
-        return Err(Error::invalid("ranks", expected, format!("{n} × {m}")));
-    }
+    check_pairs((scored.images(), scored.texts()), pairs)?;
     let (images, texts) = pairs.list();
     let counts = RankCounts::with_scores(pairs, &scored.pairs(images, &texts)?);
     // Infinite scores have ranks, too.

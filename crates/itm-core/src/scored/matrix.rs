@@ -30,7 +30,7 @@ impl Scored for ScoreMatrix {
         Ok(images.iter().zip(texts).map(|(&image, &text)| self.row(image)[text]).collect())
     }
 
-    fn visit(&self, consumer: &dyn AnyConsumer) -> Result<AnyState> {
+    fn visit(&self, consumer: &AnyConsumer) -> Result<AnyState> {
         self.run(consumer)
     }
 
@@ -56,7 +56,7 @@ impl Scored for Tiles<'_> {
         Ok(self.pair_scores(images, texts))
     }
 
-    fn visit(&self, consumer: &dyn AnyConsumer) -> Result<AnyState> {
+    fn visit(&self, consumer: &AnyConsumer) -> Result<AnyState> {
         Ok(self.run(consumer))
     }
 

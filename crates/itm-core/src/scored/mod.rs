@@ -14,7 +14,7 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use crate::eval::{Evaluation, Fold, MultiEvaluation, Protocol, Ranks, TiePolicy};
-use crate::tiles::{AnyConsumer, AnyState, Consumer, TopImages, TopK, TopTexts};
+use crate::tiles::{AnyConsumer, AnyState, Boxed, Consumer, TopImages, TopK, TopTexts};
 use crate::{Pairs, Relevance, Result, ScoreMatrix};
 
 pub use among::ranks_among;
@@ -58,7 +58,10 @@ pub trait Scored {
     /// # Panics
     /// If `images` and `texts` differ in length, or an index is too large.
     fn pairs(&self, images: &[usize], texts: &[usize]) -> Result<Vec<f32>> {
-        one_by_one(images, texts, |images, texts| self.block(images, texts))
+        assert_eq!(images.len(), texts.len(), "one image for each text");
+        let only = |k: usize| k..k.saturating_add(1);
+        let one = |(&i, &t): (&usize, &usize)| Ok(self.block(only(i), only(t))?.values()[0]);
+        images.iter().zip(texts).map(one).collect()
     }
 
     /// Shows every score to a consumer, once, and gives its state back. By default scores come in bands of images, so the whole
@@ -66,7 +69,7 @@ pub trait Scored {
     ///
     /// # Errors
     /// As [`block`](Self::block), and if a score is infinite.
-    fn visit(&self, consumer: &dyn AnyConsumer) -> Result<AnyState> {
+    fn visit(&self, consumer: &AnyConsumer) -> Result<AnyState> {
         bands::visit_any(self, consumer)
     }
 
@@ -94,7 +97,13 @@ pub trait Scored {
     /// # Panics
     /// If an index is too large.
     fn scores_of_images(&self, images: &[usize]) -> Result<ScoreMatrix> {
-        lines(self, images)
+        // By runs of consecutive images.
+        let mut values = Vec::with_capacity(images.len() * self.texts());
+        for run in images.chunk_by(|a, b| a + 1 == *b) {
+            let block = self.block(run[0]..run[0] + run.len(), 0..self.texts())?;
+            values.extend_from_slice(block.values());
+        }
+        ScoreMatrix::new(images.len(), self.texts(), values)
     }
 
     /// All scores of some texts: one column per text, in the order of `texts`.
@@ -201,18 +210,8 @@ where
     S: Scored + ?Sized,
     C: Consumer<State: 'static> + ?Sized,
 {
-    let state = scored.visit(&consumer)?;
+    let state = scored.visit(&Boxed(consumer))?;
     Ok(consumer.finish(*state.downcast().expect("the state that the consumer started")))
-}
-
-/// Some images against all texts, computed by runs of consecutive images.
-fn lines<S: Scored + ?Sized>(scored: &S, images: &[usize]) -> Result<ScoreMatrix> {
-    let mut values = Vec::with_capacity(images.len() * scored.texts());
-    for run in images.chunk_by(|a, b| a + 1 == *b) {
-        let block = scored.block(run[0]..run[0] + run.len(), 0..scored.texts())?;
-        values.extend_from_slice(block.values());
-    }
-    ScoreMatrix::new(images.len(), scored.texts(), values)
 }
 
 /// A range of images against some texts, computed by runs of consecutive texts.
@@ -238,18 +237,6 @@ fn columns<S: Scored + ?Sized>(
 /// If a range goes beyond `count` images or texts.
 fn inside(what: &str, range: &Range<usize>, count: usize) {
     assert!(range.start <= range.end && range.end <= count, "{what} {range:?} of {count}");
-}
-
-/// The scores of single pairs, each from a block of one pair.
-fn one_by_one(
-    images: &[usize],
-    texts: &[usize],
-    block: impl Fn(Range<usize>, Range<usize>) -> Result<ScoreMatrix>,
-) -> Result<Vec<f32>> {
-    assert_eq!(images.len(), texts.len(), "one image for each text");
-    let only = |k: usize| k..k.saturating_add(1);
-    let one = |(&i, &t): (&usize, &usize)| Ok(block(only(i), only(t))?.values()[0]);
-    images.iter().zip(texts).map(one).collect()
 }
 
 #[cfg(test)]

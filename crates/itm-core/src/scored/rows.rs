@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use super::{Scored, Similarity, bands, columns, inside, lines, one_by_one, visit};
+use super::{Scored, Similarity, inside};
 use crate::eval::Ranks;
-use crate::tiles::{AnyConsumer, AnyState, Embeddings, Tiles, TopImages, TopK, TopTexts};
+use crate::tiles::{AnyConsumer, AnyState, Embeddings, Tiles, TopK};
 use crate::{Pairs, Result, ScoreMatrix};
 
 /// Embeddings of a set of images and a set of texts, compared by a similarity. The tile engine computes cosines.
@@ -48,13 +48,13 @@ impl EmbeddingRows {
         Ok([images, self.side("text embeddings", w, &self.texts)?])
     }
 
-    /// The products of all rows; `None` if the similarity is not a product.
-    fn tiles(&self) -> Result<Option<Tiles<'_>>> {
+    /// What computes the scores: the tile engine, or block by block if the similarity is not a product.
+    fn source(&self) -> Result<Box<dyn Scored + '_>> {
         let [v, w] = self.sides(0..Scored::images(self), 0..Scored::texts(self))?;
-        match self.similarity {
-            Similarity::Cosine => Tiles::new(v, w).map(Some),
-            Similarity::Order => Ok(None),
-        }
+        Ok(match self.similarity {
+            Similarity::Cosine => Box::new(Tiles::new(v, w)?),
+            Similarity::Order => Box::new(BlockRows(self)),
+        })
     }
 
     /// Some rows of one side; an error names a row by its index among all rows.
@@ -87,45 +87,27 @@ impl Scored for EmbeddingRows {
     }
 
     fn pairs(&self, images: &[usize], texts: &[usize]) -> Result<Vec<f32>> {
-        match self.tiles()? {
-            Some(tiles) => Ok(tiles.pair_scores(images, texts)),
-            None => one_by_one(images, texts, |i, t| self.block(i, t)),
-        }
+        self.source()?.pairs(images, texts)
     }
 
-    fn visit(&self, consumer: &dyn AnyConsumer) -> Result<AnyState> {
-        match self.tiles()? {
-            Some(tiles) => Ok(tiles.run(consumer)),
-            None => bands::visit_any(self, consumer),
-        }
+    fn visit(&self, consumer: &AnyConsumer) -> Result<AnyState> {
+        self.source()?.visit(consumer)
     }
 
     fn top_texts(&self, k: usize) -> Result<TopK> {
-        match self.tiles()? {
-            Some(tiles) => Ok(tiles.top_texts(k)),
-            None => visit(self, &TopTexts::new(k)),
-        }
+        self.source()?.top_texts(k)
     }
 
     fn top_images(&self, k: usize) -> Result<TopK> {
-        match self.tiles()? {
-            Some(tiles) => Ok(tiles.top_images(k)),
-            None => visit(self, &TopImages::new(k)),
-        }
+        self.source()?.top_images(k)
     }
 
     fn scores_of_images(&self, images: &[usize]) -> Result<ScoreMatrix> {
-        match self.tiles()? {
-            Some(tiles) => Ok(tiles.scores_of_images(images)),
-            None => lines(self, images),
-        }
+        self.source()?.scores_of_images(images)
     }
 
     fn scores_of_texts(&self, texts: &[usize]) -> Result<ScoreMatrix> {
-        match self.tiles()? {
-            Some(tiles) => Ok(tiles.scores_of_texts(texts)),
-            None => columns(self, 0..Scored::images(self), texts),
-        }
+        self.source()?.scores_of_texts(texts)
     }
 
     fn rows(&self) -> Option<&EmbeddingRows> {
@@ -133,9 +115,23 @@ impl Scored for EmbeddingRows {
     }
 
     fn ranks(&self, pairs: &Pairs) -> Result<Ranks> {
-        match self.tiles()? {
-            Some(tiles) => tiles.ranks(pairs),
-            None => bands::ranks(self, pairs),
-        }
+        self.source()?.ranks(pairs)
+    }
+}
+
+/// Rows that only give blocks of scores: all else is what [`Scored`] makes of blocks.
+struct BlockRows<'a>(&'a EmbeddingRows);
+
+impl Scored for BlockRows<'_> {
+    fn images(&self) -> usize {
+        Scored::images(self.0)
+    }
+
+    fn texts(&self) -> usize {
+        Scored::texts(self.0)
+    }
+
+    fn block(&self, images: Range<usize>, texts: Range<usize>) -> Result<ScoreMatrix> {
+        self.0.block(images, texts)
     }
 }

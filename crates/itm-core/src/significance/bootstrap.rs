@@ -74,9 +74,8 @@ pub(super) fn same_images<'a>(mut runs: impl Iterator<Item = &'a Hits>) -> Resul
 
 /// Both systems must have the same number of runs, all over the same images.
 pub(super) fn same_runs(a: &[Hits], b: &[Hits]) -> Result<()> {
-    if a.len() != b.len() {
-        return Err(Error::invalid("two systems", format!("{} runs each", a.len()), b.len()));
-    }
+    let expected = format!("{} runs each", a.len());
+    Error::unless(a.len() == b.len(), "two systems", expected, b.len())?;
     same_images(a.iter().chain(b))
 }
 
@@ -140,11 +139,8 @@ pub(super) fn stream(seed: u64, replicate: u64) -> ChaCha8Rng {
 
 /// Refuses a number of replicates that is 0, or that memory and time cannot hold.
 pub(super) fn check_replicates(place: &str, replicates: usize) -> Result<()> {
-    if (1..=MOST_REPLICATES).contains(&replicates) {
-        return Ok(());
-    }
-    let expected = format!("1 to {MOST_REPLICATES} replicates");
-    Err(Error::invalid(place, expected, replicates))
+    let fits = (1..=MOST_REPLICATES).contains(&replicates);
+    Error::unless(fits, place, format_args!("1 to {MOST_REPLICATES} replicates"), replicates)
 }
 
 fn intervals(
@@ -196,7 +192,7 @@ mod tests {
     fn draws_are_multiplicities() {
         let run = |hits: [u16; 2]| {
             let block = |hit| ImageHits { i2t: [hit; 3], t2i: [hit; 3], captions: 1 };
-            Hits::from_blocks(vec![hits.map(block).to_vec()])
+            Hits::from_folds(vec![hits.map(block).to_vec()]).unwrap()
         };
         let draw = Resample { runs: vec![2, 1, 0], images: vec![vec![2, 1]] };
         let recalls = draw.recalls(&[run([1, 0]), run([0, 1]), run([1, 1])]);

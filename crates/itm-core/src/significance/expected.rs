@@ -64,17 +64,13 @@ pub fn ceilings(pairs: &Pairs, truth: &Relevance) -> [Measures<f64>; 2] {
     let group = |image: usize, texts: &[u32]| {
         (texts.len(), texts.iter().map(|&text| own(image, text)).sum::<usize>())
     };
-    let i2t = |order: Order, k: u32| {
+    // Ties: a single group.
+    let i2t = |is_specific: bool, k: u32| {
         let of_image = |image: usize| {
             let mut texts = truth.texts_of(image).to_vec();
             texts.sort_by_key(|&text| specificity(text));
-            let groups: Vec<_> = match order {
-                Order::Ties => vec![group(image, &texts)],
-                Order::Specific => texts
-                    .chunk_by(|&a, &b| specificity(a) == specificity(b))
-                    .map(|texts| group(image, texts))
-                    .collect(),
-            };
+            let groups = texts.chunk_by(|&a, &b| !is_specific || specificity(a) == specificity(b));
+            let groups: Vec<_> = groups.map(|texts| group(image, texts)).collect();
             1.0 - missed(&groups, k as usize)
         };
         100.0 * (0..pairs.images()).map(of_image).sum::<f64>() / pairs.images() as f64
@@ -83,15 +79,8 @@ pub fn ceilings(pairs: &Pairs, truth: &Relevance) -> [Measures<f64>; 2] {
         let found = |text: usize| 1.0 - missed(&[(truth.images_of(text).len(), 1)], k as usize);
         100.0 * (0..pairs.texts()).map(found).sum::<f64>() / pairs.texts() as f64
     };
-    [Order::Ties, Order::Specific]
-        .map(|order| Measures::of_recalls(CUTS.map(|k| i2t(order, k)), CUTS.map(t2i)))
-}
-
-/// How an oracle orders the texts that are true of an image.
-#[derive(Clone, Copy)]
-enum Order {
-    Ties,
-    Specific,
+    [false, true]
+        .map(|specific| Measures::of_recalls(CUTS.map(|k| i2t(specific, k)), CUTS.map(t2i)))
 }
 
 /// Probability that no right item is among the first k. Groups (items, right items) come in order, each shuffled.

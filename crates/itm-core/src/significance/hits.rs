@@ -18,7 +18,7 @@ pub struct ImageHits {
 /// Hits of one run over a test set, image by image, fold by fold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hits {
-    folds: Vec<Vec<ImageHits>>,
+    pub(super) folds: Vec<Vec<ImageHits>>,
 }
 
 impl Hits {
@@ -28,9 +28,8 @@ impl Hits {
     /// If the policy is [`TiePolicy::Expected`], whose hits are not integers, an image has more than 65,535 texts,
     /// there is no fold, or a fold is empty.
     pub fn new(folds: &[Ranks], policy: TiePolicy) -> Result<Self> {
-        if policy == TiePolicy::Expected {
-            return Err(Error::invalid("hits", "a tie policy with whole hits", "expected"));
-        }
+        let whole = policy != TiePolicy::Expected;
+        Error::unless(whole, "hits", "a tie policy with whole hits", "expected")?;
         let folds: Vec<_> = folds.iter().map(|f| fold_hits(f, policy)).collect::<Result<_>>()?;
         Self::from_folds(folds)
     }
@@ -41,10 +40,9 @@ impl Hits {
     /// If there is no fold, a fold has no image or no text, or an image has more hits than possible.
     pub fn from_folds(folds: Vec<Vec<ImageHits>>) -> Result<Self> {
         let is_empty = |fold: &Vec<ImageHits>| fold.iter().all(|hits| hits.captions == 0);
-        if folds.is_empty() || folds.iter().any(is_empty) {
-            let expected = "at least 1 image with a text in each of 1 or more folds";
-            return Err(Error::invalid("hits", expected, "none"));
-        }
+        let expected = "at least 1 image with a text in each of 1 or more folds";
+        let some = !folds.is_empty() && !folds.iter().any(is_empty);
+        Error::unless(some, "hits", expected, "none")?;
         let wrong = |hits: &ImageHits| {
             let texts = hits.t2i.iter().any(|&hit| hit > hits.captions);
             texts || hits.i2t.iter().any(|&hit| hit > 1)
@@ -57,17 +55,6 @@ impl Hits {
             }
         }
         Ok(Self { folds })
-    }
-
-    /// Literal hits, for tests.
-    #[cfg(test)]
-    pub(super) fn from_blocks(folds: Vec<Vec<ImageHits>>) -> Self {
-        Self::from_folds(folds).unwrap()
-    }
-
-    #[cfg(test)]
-    pub(super) fn blocks_mut(&mut self) -> impl Iterator<Item = &mut ImageHits> {
-        self.folds.iter_mut().flatten()
     }
 
     /// The blocks of each fold.

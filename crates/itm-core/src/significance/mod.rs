@@ -154,7 +154,7 @@ mod tests {
     fn three_images_by_hand() {
         let system = |i2t: [[u16; 3]; 3]| {
             let block = |i2t| ImageHits { i2t, t2i: [1; 3], captions: 1 };
-            [Hits::from_blocks(vec![i2t.map(block).to_vec()])]
+            [Hits::from_folds(vec![i2t.map(block).to_vec()]).unwrap()]
         };
         let none = system([[0; 3]; 3]);
         let better = system([[0, 1, 1], [0, 0, 1], [0, 0, 1]]);
@@ -178,7 +178,7 @@ mod tests {
     fn better_on_every_image() {
         let every = |hit: u16| {
             let block = ImageHits { i2t: [hit; 3], t2i: [5 * hit; 3], captions: 5 };
-            [Hits::from_blocks(vec![vec![block; 60]])]
+            [Hits::from_folds(vec![vec![block; 60]]).unwrap()]
         };
         let (a, b) = (every(1), every(0));
         let test = paired_randomisation(&a, &b, 999, 7).unwrap();
@@ -192,7 +192,7 @@ mod tests {
     fn equal_sums_are_no_difference() {
         let block = |hit: u16| ImageHits { i2t: [hit; 3], t2i: [0; 3], captions: 1 };
         let system = |first, last| {
-            [Hits::from_blocks(vec![[[block(first); 20], [block(last); 20]].concat()])]
+            [Hits::from_folds(vec![[[block(first); 20], [block(last); 20]].concat()]).unwrap()]
         };
         let test = paired_randomisation(&system(0, 1), &system(1, 0), 99, 0).unwrap();
         assert_eq!(test, Randomisation { p: 1.0, differing: 40, exact: false });
@@ -207,7 +207,7 @@ mod tests {
             bootstrap_difference(&[one.clone()], &[other.clone()], 400, 1).unwrap(),
             paired_randomisation(&[one.clone()], &[other.clone()], 400, 1).unwrap(),
         );
-        for block in [&mut one, &mut other].into_iter().flat_map(Hits::blocks_mut) {
+        for block in one.folds.iter_mut().chain(&mut other.folds).flatten() {
             block.t2i = block.t2i.map(|h| 5 * h);
             block.captions *= 5;
         }
@@ -228,7 +228,7 @@ mod tests {
             let hit = u16::from(i % 10 < 3);
             ImageHits { i2t: [hit; 3], t2i: [5 * hit; 3], captions: 5 }
         };
-        let runs = [Hits::from_blocks(vec![(0..500).map(block).collect()])];
+        let runs = [Hits::from_folds(vec![(0..500).map(block).collect()]).unwrap()];
         let m = bootstrap(&runs, 4000, 0).unwrap();
         let want = 1.96 * 100.0 * (0.3f64 * 0.7 / 500.0).sqrt();
         for interval in [m.i2t[0], m.t2i[2]] {
@@ -247,7 +247,7 @@ mod tests {
             t2i: [hit; 3],
             captions,
         });
-        let run = Hits::from_blocks(vec![blocks.to_vec()]);
+        let run = Hits::from_folds(vec![blocks.to_vec()]).unwrap();
         assert!((run.recalls().t2i[0] - 100.0 * 9.0 / 11.0).abs() < 1e-12);
         let m = bootstrap(&[run], 500, 0).unwrap();
         assert_eq!(m.t2i[0], Interval { lo: 0.0, hi: 100.0 });
@@ -258,10 +258,11 @@ mod tests {
     #[test]
     fn folds_are_resampled_within() {
         let block = |hit: u16| ImageHits { i2t: [hit; 3], t2i: [hit; 3], captions: 1 };
-        let folds = Hits::from_blocks(vec![vec![block(1); 30], vec![block(0); 60]]);
+        let folds = Hits::from_folds(vec![vec![block(1); 30], vec![block(0); 60]]).unwrap();
         let within = bootstrap(&[folds], 200, 0).unwrap();
         assert!(ends(within)[..12].iter().all(|&end| end == 50.0));
-        let pooled = Hits::from_blocks(vec![[vec![block(1); 30], vec![block(0); 60]].concat()]);
+        let pooled =
+            Hits::from_folds(vec![[vec![block(1); 30], vec![block(0); 60]].concat()]).unwrap();
         let pooled = bootstrap(&[pooled], 200, 0).unwrap().i2t[0];
         assert!(pooled.lo < 30.0 && pooled.hi > 37.0, "{pooled:?}");
     }
@@ -271,7 +272,7 @@ mod tests {
     fn the_choice_of_seeds_is_covered() {
         let constant = |hit: u16| {
             let block = ImageHits { i2t: [hit; 3], t2i: [hit; 3], captions: 1 };
-            Hits::from_blocks(vec![vec![block; 40]])
+            Hits::from_folds(vec![vec![block; 40]]).unwrap()
         };
         let spread = bootstrap(&[constant(1), constant(0)], 400, 0).unwrap();
         assert_eq!(spread.i2t[0], Interval { lo: 0.0, hi: 100.0 });

@@ -44,52 +44,29 @@ impl Start {
         let (_, about) = SafeTensors::read_metadata(bytes).map_err(broken)?;
         let tensors = SafeTensors::deserialize(bytes).map_err(broken)?;
         let found = about.metadata().as_ref().and_then(|about| about.get(SHA256));
-        if found.map(String::as_str) != Some(sha256) {
-            let expected = "the start of this data and configuration";
-            return Err(Error::invalid(place, expected, "another"));
-        }
-        let entries = Entries { place, tensors };
-        let image = entries.map("image")?;
-        let text = entries.map("text")?;
-        let width = text.bias.len();
-        if image.bias.len() != width {
-            let expected = format!("maps of one width, {width}");
-            return Err(Error::invalid(place, expected, image.bias.len()));
-        }
-        Ok(Self { image, text })
-    }
-}
-
-struct Entries<'a> {
-    place: &'a str,
-    tensors: SafeTensors<'a>,
-}
-
-impl Entries<'_> {
-    fn map(&self, name: &str) -> Result<LinearMap> {
-        let table = |shape: &[usize]| matches!(shape, [inputs, width] if inputs * width > 0);
-        let (shape, weight) = self.values(&format!("{name}.weight"), "[inputs, width]", table)?;
-        let width = shape[1];
-        let row = |shape: &[usize]| shape == [width];
-        let (_, bias) = self.values(&format!("{name}.bias"), &format!("[{width}]"), row)?;
-        Ok(LinearMap { weight, bias })
-    }
-
-    fn values(
-        &self,
-        name: &str,
-        expected: &str,
-        fits: impl Fn(&[usize]) -> bool,
-    ) -> Result<(Vec<usize>, Vec<f32>)> {
-        let (place, expected) = (format!("{}: {name}", self.place), format!("F32 {expected}"));
-        let Ok(view) = self.tensors.tensor(name) else {
-            return Err(Error::invalid(place, expected, "nothing"));
-        };
-        if view.dtype() != Dtype::F32 || !fits(view.shape()) {
+        let own = found.map(String::as_str) == Some(sha256);
+        Error::unless(own, place, "the start of this data and configuration", "another")?;
+        let values = |name: &str, expected: &str, fits: &dyn Fn(&[usize]) -> bool| {
+            let (place, expected) = (format!("{place}: {name}"), format!("F32 {expected}"));
+            let Ok(view) = tensors.tensor(name) else {
+                return Err(Error::invalid(place, expected, "nothing"));
+            };
+            let is_right = view.dtype() == Dtype::F32 && fits(view.shape());
             let got = format!("{:?} {:?}", view.dtype(), view.shape());
-            return Err(Error::invalid(place, expected, got));
-        }
-        let values = view.data().as_chunks().0.iter().map(|c| f32::from_le_bytes(*c)).collect();
-        Ok((view.shape().to_vec(), values))
+            Error::unless(is_right, place, expected, got)?;
+            let values = view.data().as_chunks().0.iter().map(|c| f32::from_le_bytes(*c));
+            Ok((view.shape().to_vec(), values.collect::<Vec<f32>>()))
+        };
+        let table = |shape: &[usize]| matches!(shape, [inputs, width] if inputs * width > 0);
+        let map = |name: &str| -> Result<LinearMap> {
+            let (shape, weight) = values(&format!("{name}.weight"), "[inputs, width]", &table)?;
+            let row = |row: &[usize]| row == &shape[1..];
+            let (_, bias) = values(&format!("{name}.bias"), &format!("[{}]", shape[1]), &row)?;
+            Ok(LinearMap { weight, bias })
+        };
+        let (image, text) = (map("image")?, map("text")?);
+        let [width, got] = [&text, &image].map(|map| map.bias.len());
+        Error::unless(got == width, place, format_args!("maps of one width, {width}"), got)?;
+        Ok(Self { image, text })
     }
 }

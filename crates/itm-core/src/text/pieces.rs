@@ -53,14 +53,13 @@ impl WordPieces {
     pub fn open(folder: impl AsRef<Path>) -> Result<Self> {
         let folder = folder.as_ref();
         let [whole, vocabulary] = ["tokenizer.json", "vocab.txt"].map(|name| folder.join(name));
-        let (path, tokenizer) = if whole.exists() {
+        let (path, mut tokenizer) = if whole.exists() {
             (whole.clone(), open_tokenizer(&whole)?)
         } else {
-            open(&vocabulary)?;
+            open(&vocabulary)?; // the library opens whatever it gets
             let tokenizer = built(&vocabulary, &options(folder)?)?;
             (vocabulary, tokenizer)
         };
-        let mut tokenizer = tokenizer;
         let refused = |e| Error::invalid(path.display(), "a tokenizer", e);
         tokenizer.with_truncation(None).map_err(refused)?.with_padding(None);
         match tokenizer.token_to_id("[SEP]") {
@@ -167,7 +166,6 @@ fn options(folder: &Path) -> Result<TokenizerConfig> {
 }
 
 fn built(vocabulary: &Path, options: &TokenizerConfig) -> Result<Tokenizer> {
-    open(vocabulary)?; // the library opens whatever it gets
     let refused = |e| Error::invalid(vocabulary.display(), "a word piece per line", e);
     let model = WordPiece::from_file(&vocabulary.display().to_string());
     let model = model.unk_token("[UNK]".into()).build().map_err(refused)?;

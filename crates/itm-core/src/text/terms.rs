@@ -2,7 +2,7 @@
 
 mod stem;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use stem::stems;
 
@@ -74,11 +74,8 @@ impl Terms {
 }
 
 /// Distinct stems in alphabetical order, as the numbers are.
-fn distinct(text: &str) -> Vec<String> {
-    let mut terms = stems(text);
-    terms.sort();
-    terms.dedup();
-    terms
+fn distinct(text: &str) -> BTreeSet<String> {
+    stems(text).collect()
 }
 
 #[cfg(test)]

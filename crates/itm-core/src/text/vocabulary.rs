@@ -95,10 +95,7 @@ impl Vocabulary {
         let mut counted: Vec<_> =
             counted.into_iter().filter(|(_, n)| *n >= options.min_count).collect();
         counted.sort_by(|(a, m), (b, n)| n.cmp(m).then_with(|| a.cmp(b)));
-        let marks = match options.marks {
-            Marks::Off => &[][..],
-            Marks::StartEnd => &MARKS,
-        };
+        let marks = if options.marks == Marks::Off { &[][..] } else { &MARKS };
         let special = |names: &[&str]| names.iter().map(|s| s.to_string()).collect::<Vec<_>>();
         let words = counted.into_iter().map(|(word, _)| word).collect();
         Self::of(options, [special(&[PAD, UNK]), words, special(marks)].concat())
@@ -137,10 +134,8 @@ impl Vocabulary {
     /// If `<unk>`, or a mark that the options need, is not among the words.
     fn of(options: VocabularyOptions, words: Vec<String>) -> Self {
         let index: HashMap<_, _> = words.iter().cloned().zip(0..).collect();
-        let marks = match options.marks {
-            Marks::Off => None,
-            Marks::StartEnd => Some(MARKS.map(|name| index[name])),
-        };
+        let marked = options.marks == Marks::StartEnd;
+        let marks = marked.then(|| MARKS.map(|name| index[name]));
         Self { unk: index[UNK], options, words, index, marks }
     }
 

@@ -3,6 +3,9 @@
 use std::any::Any;
 use std::ops::Range;
 
+use super::kernel::ALIGN;
+use super::pieces;
+
 /// Reads scores tile by tile and keeps something small.
 ///
 /// The engine cuts the matrix into lanes: rectangles that depend only on the shape of the matrix. One thread walks a
@@ -142,62 +145,35 @@ impl<C: Consumer> Consumer for [C] {
 }
 
 /// A consumer behind a pointer, for sources of scores that are themselves behind a pointer:
-/// [`Scored::visit`](crate::scored::Scored::visit). Every [`Consumer`] of tiles of `f32` is one, and none needs to implement it.
-pub trait AnyConsumer: Sync {
-    /// As [`Consumer::start`].
-    fn start_any(&self, images: Range<usize>, texts: Range<usize>) -> AnyState;
-
-    /// As [`Consumer::hint`].
-    fn hint_any(&self, lane: &mut AnyState, total: &AnyState);
-
-    /// As [`Consumer::tile`].
-    fn tile_any(&self, state: &mut AnyState, tile: &Tile<'_>);
-
-    /// As [`Consumer::merge`].
-    fn merge_any(&self, total: &mut AnyState, lane: AnyState);
-}
+/// [`Scored::visit`](crate::scored::Scored::visit).
+pub type AnyConsumer<'a> = dyn Consumer<State = AnyState, Output = AnyState> + 'a;
 
 /// The state of an [`AnyConsumer`].
 pub type AnyState = Box<dyn Any + Send>;
 
 const OWN: &str = "a consumer gets the states that it started";
 
-impl<C: Consumer<State: 'static>> AnyConsumer for C {
-    fn start_any(&self, images: Range<usize>, texts: Range<usize>) -> AnyState {
-        Box::new(self.start(images, texts))
-    }
+/// Makes an [`AnyConsumer`] of every consumer. Its output is the state.
+pub(crate) struct Boxed<'a, C: ?Sized>(pub(crate) &'a C);
 
-    fn hint_any(&self, lane: &mut AnyState, total: &AnyState) {
-        self.hint(lane.downcast_mut().expect(OWN), total.downcast_ref().expect(OWN));
-    }
-
-    fn tile_any(&self, state: &mut AnyState, tile: &Tile<'_>) {
-        self.tile(state.downcast_mut().expect(OWN), tile);
-    }
-
-    fn merge_any(&self, total: &mut AnyState, lane: AnyState) {
-        self.merge(total.downcast_mut().expect(OWN), *lane.downcast().expect(OWN));
-    }
-}
-
-impl Consumer for dyn AnyConsumer + '_ {
+impl<C: Consumer<State: 'static> + ?Sized> Consumer for Boxed<'_, C> {
     type State = AnyState;
     type Output = AnyState;
 
     fn start(&self, images: Range<usize>, texts: Range<usize>) -> AnyState {
-        self.start_any(images, texts)
+        Box::new(self.0.start(images, texts))
     }
 
     fn hint(&self, lane: &mut AnyState, total: &AnyState) {
-        self.hint_any(lane, total);
+        self.0.hint(lane.downcast_mut().expect(OWN), total.downcast_ref().expect(OWN));
     }
 
     fn tile(&self, state: &mut AnyState, tile: &Tile<'_>) {
-        self.tile_any(state, tile);
+        self.0.tile(state.downcast_mut().expect(OWN), tile);
     }
 
     fn merge(&self, total: &mut AnyState, lane: AnyState) {
-        self.merge_any(total, lane);
+        self.0.merge(total.downcast_mut().expect(OWN), *lane.downcast().expect(OWN));
     }
 
     fn finish(&self, total: AnyState) -> AnyState {
@@ -251,6 +227,17 @@ impl<'s, T> Tile<'s, T> {
     /// Image and scores of each row.
     pub fn rows(&self) -> impl Iterator<Item = (usize, &'s [T])> {
         self.images.clone().enumerate().map(|(row, image)| (image, self.row(row)))
+    }
+
+    /// Its squares of 64 × 64 scores, row by row; at the ends of the axes less.
+    pub(super) fn squares(&self) -> impl Iterator<Item = Self> {
+        pieces(self.images(), ALIGN).flat_map(move |rows| {
+            pieces(self.texts(), ALIGN).map(move |columns| {
+                let above = (rows.start - self.images.start) * self.stride;
+                let scores = &self.scores[above + columns.start - self.texts.start..];
+                Self::new(rows.clone(), columns, scores, self.stride)
+            })
+        })
     }
 }
 

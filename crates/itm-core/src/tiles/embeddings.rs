@@ -40,11 +40,17 @@ impl<'a> Embeddings<'a> {
     /// If `dim` is 0, the number of values is not `rows · dim`, there are 2³² rows or more, or a value is NaN or infinite
     /// (the error names its row and column).
     pub fn new(name: impl Display, rows: usize, dim: usize, values: &'a [f32]) -> Result<Self> {
-        check_shape(&name, rows, dim, values.len())?;
+        let n = values.len();
+        Error::unless(dim > 0, &name, "a width of at least 1", 0)?;
+        let fits = rows.checked_mul(dim) == Some(n);
+        Error::unless(fits, &name, format_args!("{rows} × {dim} values"), n)?;
+        Error::unless(u32::try_from(rows).is_ok(), &name, "fewer than 2³² rows", rows)?;
         // NaN and infinity have the largest bits, so one pass finds the largest magnitude and checks every value.
         let bits = values.iter().fold(0, |most, v| v.abs().to_bits().max(most));
         if bits >= f32::INFINITY.to_bits() {
-            return Err(not_finite(&name, dim, values.iter().copied()));
+            let at = values.iter().position(|v| !v.is_finite()).expect("one has such bits");
+            let place = format!("{name}, row {}, column {}", at / dim, at % dim);
+            return Err(Error::invalid(place, "a finite number", values[at]));
         }
         Ok(Self { rows, dim, values, largest: f32::from_bits(bits) })
     }
@@ -83,26 +89,6 @@ impl<'a> Embeddings<'a> {
     pub(super) fn taken<'b>(&self, values: &'b [f32]) -> Embeddings<'b> {
         Embeddings { rows: values.len() / self.dim, dim: self.dim, values, largest: self.largest }
     }
-}
-
-fn check_shape(name: &impl Display, rows: usize, dim: usize, values: usize) -> Result<()> {
-    if dim == 0 {
-        return Err(Error::invalid(name, "a width of at least 1", 0));
-    }
-    if rows.checked_mul(dim) != Some(values) {
-        return Err(Error::invalid(name, format!("{rows} × {dim} values"), values));
-    }
-    if u32::try_from(rows).is_err() {
-        return Err(Error::invalid(name, "fewer than 2³² rows", rows));
-    }
-    Ok(())
-}
-
-fn not_finite(name: &impl Display, dim: usize, values: impl Iterator<Item = f32>) -> Error {
-    let (at, value) =
-        values.enumerate().find(|(_, v)| !v.is_finite()).expect("the caller has seen one");
-    let place = format!("{name}, row {}, column {}", at / dim, at % dim);
-    Error::invalid(place, "a finite number", value)
 }
 
 #[cfg(test)]

@@ -3,6 +3,8 @@
 use std::ops::Range;
 
 use super::kernel::{ALIGN, widest};
+use super::moments::eight_sums;
+use super::sides::BothSides;
 use super::{Consumer, Tile};
 
 /// Log-sum-exp of the scores of every image and of every text, in double precision.
@@ -60,11 +62,6 @@ impl ExpSums {
         self
     }
 
-    fn exponent(&self, score: f32, image: usize, text: usize) -> f64 {
-        let (x, y) = self.shifts.as_ref().map_or((0.0, 0.0), |(x, y)| (x[image], y[text]));
-        self.beta * f64::from(score) + x + y
-    }
-
     /// The shifts of some neighbouring images and texts, at most 64 each.
     fn shifts_of(&self, rows: &Range<usize>, columns: &Range<usize>) -> (&[f64], &[f64]) {
         match &self.shifts {
@@ -76,7 +73,7 @@ impl ExpSums {
 
 /// `sum · exp(shift)`; `shift` is near the largest exponent of the sum.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct LogSum {
+pub struct LogSum {
     shift: f64,
     sum: f64,
 }
@@ -104,20 +101,11 @@ impl LogSum {
     }
 }
 
-/// The sums of some neighbouring images and texts.
-#[derive(Debug, Clone)]
-pub struct Sums {
-    image0: usize,
-    text0: usize,
-    images: Vec<LogSum>,
-    texts: Vec<LogSum>,
-}
-
 impl Consumer for ExpSums {
-    type State = Sums;
+    type State = BothSides<LogSum>;
     type Output = LogSums;
 
-    fn start(&self, images: Range<usize>, texts: Range<usize>) -> Sums {
+    fn start(&self, images: Range<usize>, texts: Range<usize>) -> Self::State {
         if let Some((x, y)) = &self.shifts {
             let enough = images.end <= x.len() && texts.end <= y.len();
             assert!(
@@ -126,51 +114,35 @@ impl Consumer for ExpSums {
                 (x.len(), y.len())
             );
         }
-        let nothing = |range: &Range<usize>| vec![LogSum::NOTHING; range.len()];
-        Sums {
-            image0: images.start,
-            text0: texts.start,
-            images: nothing(&images),
-            texts: nothing(&texts),
-        }
+        BothSides::new(images, texts, LogSum::NOTHING)
     }
 
-    fn tile(&self, sums: &mut Sums, tile: &Tile<'_>) {
+    fn tile(&self, sums: &mut Self::State, tile: &Tile<'_>) {
         let mut block = ScoreSquare::default();
-        for rows in super::pieces(tile.images(), ALIGN) {
-            for columns in super::pieces(tile.texts(), ALIGN) {
-                let (row0, column0) =
-                    (rows.start - tile.images().start, columns.start - tile.texts().start);
-                block.fill(self.beta, self.shifts_of(&rows, &columns), |row| {
-                    &tile.row(row0 + row)[column0..column0 + columns.len()]
-                });
-                let z = |row: usize, column: usize| {
-                    let s = tile.row(row0 + row)[column0 + column];
-                    self.exponent(s, rows.start + row, columns.start + column)
-                };
-                if single(sums.image0, &sums.images) {
-                    (0..columns.len())
-                        .for_each(|c| block.column_sums[c] = LogSum::new(z(0, c), 1.0));
-                }
-                if single(sums.text0, &sums.texts) {
-                    (0..rows.len()).for_each(|r| block.row_sums[r] = LogSum::new(z(r, 0), 1.0));
-                }
-                let images = &mut sums.images[rows.start - sums.image0..][..rows.len()];
-                let texts = &mut sums.texts[columns.start - sums.text0..][..columns.len()];
-                images.iter_mut().zip(block.row_sums).for_each(|(all, part)| all.join(part));
-                texts.iter_mut().zip(block.column_sums).for_each(|(all, part)| all.join(part));
+        for square in tile.squares() {
+            let (rows, columns) = (square.images(), square.texts());
+            let (x, y) = self.shifts_of(&rows, &columns);
+            block.fill(self.beta, (x, y), &square);
+            let z = |row: usize, column: usize| {
+                self.beta * f64::from(square.row(row)[column]) + x[row] + y[column]
+            };
+            if single(sums.first[0], &sums.images) {
+                (0..columns.len()).for_each(|c| block.column_sums[c] = LogSum::new(z(0, c), 1.0));
             }
+            if single(sums.first[1], &sums.texts) {
+                (0..rows.len()).for_each(|r| block.row_sums[r] = LogSum::new(z(r, 0), 1.0));
+            }
+            let (images, texts) = sums.of_tile(&square);
+            images.iter_mut().zip(block.row_sums).for_each(|(all, part)| all.join(part));
+            texts.iter_mut().zip(block.column_sums).for_each(|(all, part)| all.join(part));
         }
     }
 
-    fn merge(&self, total: &mut Sums, lane: Sums) {
-        let images = &mut total.images[lane.image0..];
-        let texts = &mut total.texts[lane.text0..];
-        images.iter_mut().zip(lane.images).for_each(|(all, part)| all.join(part));
-        texts.iter_mut().zip(lane.texts).for_each(|(all, part)| all.join(part));
+    fn merge(&self, total: &mut Self::State, lane: Self::State) {
+        total.merge(lane, LogSum::join);
     }
 
-    fn finish(&self, total: Sums) -> LogSums {
+    fn finish(&self, total: Self::State) -> LogSums {
         if let Some((images, texts)) = &self.shifts {
             let (shifts, sums) =
                 ((images.len(), texts.len()), (total.images.len(), total.texts.len()));
@@ -204,11 +176,11 @@ impl Default for ScoreSquare {
 }
 
 impl ScoreSquare {
-    fn fill<'s>(
+    fn fill(
         &mut self,
         beta: f64,
         (row_shifts, column_shifts): (&[f64], &[f64]),
-        scores: impl Fn(usize) -> &'s [f32],
+        square: &Tile<'_>,
     ) {
         let (rows, columns) = (row_shifts.len(), column_shifts.len());
         widest(
@@ -218,7 +190,7 @@ impl ScoreSquare {
                 let mut lowest = [f64::INFINITY; ALIGN];
                 for (row, z) in self.z[..rows].iter_mut().enumerate() {
                     let x = row_shifts[row];
-                    let scores = scores(row)[..columns].iter().zip(&column_shifts[..columns]);
+                    let scores = square.row(row)[..columns].iter().zip(&column_shifts[..columns]);
                     for (c, (&s, &y)) in scores.enumerate() {
                         z[c] = beta * f64::from(s) + x + y;
                         highest[c] = if z[c] > highest[c] { z[c] } else { highest[c] };
@@ -245,7 +217,7 @@ impl ScoreSquare {
                 *z = exp(*z - shift);
                 *sum += *z;
             }
-            self.row_sums[row] = LogSum { shift, sum: sum(z) };
+            self.row_sums[row] = LogSum { shift, sum: eight_sums(z, |z| z) };
         }
         for (all, &sum) in self.column_sums[..columns].iter_mut().zip(&column_sums) {
             *all = LogSum { shift, sum };
@@ -262,21 +234,11 @@ impl ScoreSquare {
             }
             let shift = z.iter().copied().fold(f64::NEG_INFINITY, f64::max);
             z.iter_mut().for_each(|z| *z = exp(*z - shift));
-            self.row_sums[row] = LogSum::new(shift, sum(z));
+            self.row_sums[row] = LogSum::new(shift, eight_sums(z, |z| z));
         }
         let sums = highest.iter().zip(column_sums).map(|(&shift, sum)| LogSum::new(shift, sum));
         self.column_sums[..columns].iter_mut().zip(sums).for_each(|(all, sum)| *all = sum);
     }
-}
-
-/// Eight sums side by side, joined at the end: in a single sum every addition would wait for the one before.
-#[inline(always)]
-fn sum(values: &[f64]) -> f64 {
-    let mut sums = [0.0; 8];
-    for part in values.chunks(sums.len()) {
-        part.iter().zip(&mut sums).for_each(|(v, sum)| *sum += v);
-    }
-    sums.iter().sum()
 }
 
 /// eˣ for x ≤ 0, and e⁻⁷⁰⁰ below −700. The code has no branches, so the compiler can vectorise it.

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::kernel::widest;
+use super::sides::BothSides;
 use super::{Consumer, Tile};
 
 /// The largest score of every row and of every column.
@@ -23,36 +24,32 @@ pub struct Largest {
 }
 
 impl Consumer for Maxima {
-    type State = (usize, usize, Largest); // first image, first text, maxima from there on
+    type State = BothSides<f32>;
     type Output = Largest;
 
     fn start(&self, images: Range<usize>, texts: Range<usize>) -> Self::State {
-        let none = |range: &Range<usize>| vec![f32::NEG_INFINITY; range.len()];
-        (images.start, texts.start, Largest { images: none(&images), texts: none(&texts) })
+        BothSides::new(images, texts, f32::NEG_INFINITY)
     }
 
-    fn tile(&self, (image0, text0, largest): &mut Self::State, tile: &Tile<'_>) {
-        let range = tile.texts();
-        let columns = &mut largest.texts[range.start - *text0..range.end - *text0];
+    fn tile(&self, largest: &mut Self::State, tile: &Tile<'_>) {
+        let (images, texts) = largest.of_tile(tile);
         widest(
             #[inline(always)]
             || {
-                for (image, row) in tile.rows() {
-                    raise(columns, row);
-                    let best = &mut largest.images[image - *image0];
+                for ((_, row), best) in tile.rows().zip(images) {
+                    raise(texts, row);
                     *best = best.max(maximum(row));
                 }
             },
         );
     }
 
-    fn merge(&self, (_, _, total): &mut Self::State, (image0, text0, lane): Self::State) {
-        raise(&mut total.images[image0..], &lane.images);
-        raise(&mut total.texts[text0..], &lane.texts);
+    fn merge(&self, total: &mut Self::State, lane: Self::State) {
+        total.merge(lane, |best, s| *best = if s > *best { s } else { *best });
     }
 
-    fn finish(&self, (_, _, total): Self::State) -> Largest {
-        total
+    fn finish(&self, BothSides { images, texts, .. }: Self::State) -> Largest {
+        Largest { images, texts }
     }
 }
 

@@ -61,6 +61,7 @@ mod panels;
 #[cfg(feature = "parts")]
 mod part;
 mod rank_counts;
+mod sides;
 mod top;
 
 use std::ops::Range;
@@ -68,6 +69,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 pub use coarse::CoarseWork;
+pub(crate) use consumer::Boxed;
 pub use consumer::{AnyConsumer, AnyState, Consumer, Tile};
 pub use embeddings::Embeddings;
 pub use exp_sums::{ExpSums, LogSums};
@@ -75,9 +77,10 @@ pub use maxima::{Largest, Maxima};
 pub use moments::{Moment, Moments};
 pub use panels::Panels;
 #[cfg(feature = "parts")]
-pub use part::{Part, Reduction, Side};
+pub use part::{Part, Reduction};
 pub use rank_counts::{RankCounts, Standings};
-pub use top::{TopImages, TopK, TopTexts, places};
+pub use sides::Side;
+pub use top::{Top, TopImages, TopK, TopTexts, places};
 
 use crate::eval::Ranks;
 use crate::{Error, Pairs, Result, ScoreMatrix, interrupt};
@@ -165,9 +168,9 @@ impl<'a> Tiles<'a> {
     /// # Panics
     /// If an index is too large.
     pub(crate) fn scores_of_images(&self, images: &[usize]) -> ScoreMatrix {
-        let rows = gather(&self.images, images);
         // Low tiles, so that several threads share a few images.
-        Tiles { images: self.images.taken(&rows), ..*self }.with_tile(ALIGN, self.tile.1).scores()
+        let low = self.with_tile(ALIGN, self.tile.1);
+        low.with_queries(images, Side::Images, |tiles| tiles.scores())
     }
 
     /// All scores of some texts, one column per text, in the order of `texts`: the same bits as in a tile.
@@ -175,8 +178,20 @@ impl<'a> Tiles<'a> {
     /// # Panics
     /// If an index is too large.
     pub fn scores_of_texts(&self, texts: &[usize]) -> ScoreMatrix {
-        let rows = gather(&self.texts, texts);
-        Tiles { texts: self.texts.taken(&rows), ..*self }.scores()
+        self.with_queries(texts, Side::Texts, |tiles| tiles.scores())
+    }
+
+    /// The products of some queries with all items.
+    fn with_queries<R>(
+        &self,
+        some: &[usize],
+        queries: Side,
+        work: impl FnOnce(&Tiles<'_>) -> R,
+    ) -> R {
+        let (side, mut tiles) = (queries.of(&self.images, &self.texts), Tiles { ..*self });
+        let rows = gather(side, some);
+        *queries.of(&mut tiles.images, &mut tiles.texts) = side.taken(&rows);
+        work(&tiles)
     }
 
     /// Ranks of both directions, as [`ranks`].
@@ -187,7 +202,11 @@ impl<'a> Tiles<'a> {
         Ok(self.ranks_and_work(pairs)?.0)
     }
 
-    fn ranks_and_work(&self, pairs: &Pairs) -> Result<(Ranks, CoarseWork)> {
+    /// [`ranks`](Self::ranks), and how many scores the coarse product decided.
+    ///
+    /// # Errors
+    /// As [`ranks`](Self::ranks).
+    pub fn ranks_and_work(&self, pairs: &Pairs) -> Result<(Ranks, CoarseWork)> {
         let (Standings { i2t, t2i }, decided) = self.counts(&RankCounts::new(self, pairs)?);
         Ok((Ranks::from_counts(pairs.clone(), i2t, t2i)?, decided))
     }
@@ -284,33 +303,17 @@ fn run<T, C: Consumer<T> + ?Sized>(
 /// # Errors
 /// If the widths differ, the numbers of rows differ from `pairs`, or an image has no text.
 pub fn ranks(images: Embeddings<'_>, texts: Embeddings<'_>, pairs: &Pairs) -> Result<Ranks> {
-    Ok(ranks_and_work(images, texts, pairs)?.0)
-}
-
-/// [`ranks`], and how many scores the coarse product decided.
-///
-/// # Errors
-/// As [`ranks`].
-pub fn ranks_and_work(
-    images: Embeddings<'_>,
-    texts: Embeddings<'_>,
-    pairs: &Pairs,
-) -> Result<(Ranks, CoarseWork)> {
-    Tiles::new(images, texts)?.ranks_and_work(pairs)
+    Tiles::new(images, texts)?.ranks(pairs)
 }
 
 /// Refuses rows of two widths, and values so large that a score could overflow.
 fn bounded([images, texts]: [usize; 2], [v, w]: [f32; 2]) -> Result<()> {
-    if images != texts {
-        return Err(Error::invalid("texts", format!("the images' width {images}"), texts));
-    }
+    Error::unless(images == texts, "texts", format_args!("the images' width {images}"), texts)?;
     // |Σ v·w| ≤ d · max |v| · max |w|, with room for rounding.
     let bound = images as f64 * f64::from(v) * f64::from(w);
-    if bound > f64::from(f32::MAX) / 2.0 {
-        let expected = format!("d · max|v| · max|w| below {:e}", f32::MAX / 2.0);
-        return Err(Error::invalid("images · texts", expected, format!("{bound:e}")));
-    }
-    Ok(())
+    let expected = format!("d · max|v| · max|w| below {:e}", f32::MAX / 2.0);
+    let fits = bound <= f64::from(f32::MAX) / 2.0;
+    Error::unless(fits, "images · texts", expected, format_args!("{bound:e}"))
 }
 
 fn gather(side: &Embeddings<'_>, rows: &[usize]) -> Vec<f32> {

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::kernel::{ALIGN, widest};
+use super::sides::BothSides;
 use super::{Consumer, Tile};
 
 /// Mean and population deviation of the scores of every image and of every text, in f64.
@@ -42,93 +43,69 @@ impl Moment {
     }
 }
 
-/// The moments of a range of images and a range of texts.
-#[derive(Debug, Clone)]
-pub struct PartialMoments {
-    image0: usize,
-    text0: usize,
-    images: Vec<Moment>,
-    texts: Vec<Moment>,
-}
-
 impl Consumer for Moments {
-    type State = PartialMoments;
+    type State = BothSides<Moment>;
     type Output = (Vec<Moment>, Vec<Moment>); // of images and of texts
 
-    fn start(&self, images: Range<usize>, texts: Range<usize>) -> PartialMoments {
-        let none = |range: &Range<usize>| vec![Moment::default(); range.len()];
-        PartialMoments {
-            image0: images.start,
-            text0: texts.start,
-            images: none(&images),
-            texts: none(&texts),
+    fn start(&self, images: Range<usize>, texts: Range<usize>) -> Self::State {
+        BothSides::new(images, texts, Moment::default())
+    }
+
+    fn tile(&self, state: &mut Self::State, tile: &Tile<'_>) {
+        for square in tile.squares() {
+            let (images, texts) = state.of_tile(&square);
+            widest(
+                #[inline(always)]
+                || {
+                    for ((_, row), image) in square.rows().zip(images) {
+                        image.join(of_row(row));
+                    }
+                    join_columns(texts, &square);
+                },
+            );
         }
     }
 
-    fn tile(&self, state: &mut PartialMoments, tile: &Tile<'_>) {
-        for rows in super::pieces(tile.images(), ALIGN) {
-            for columns in super::pieces(tile.texts(), ALIGN) {
-                let (row0, column0) =
-                    (rows.start - tile.images().start, columns.start - tile.texts().start);
-                let row = |r: usize| &tile.row(row0 + r)[column0..column0 + columns.len()];
-                let images = &mut state.images[rows.start - state.image0..][..rows.len()];
-                let texts = &mut state.texts[columns.start - state.text0..][..columns.len()];
-                widest(
-                    #[inline(always)]
-                    || {
-                        for (r, image) in images.iter_mut().enumerate() {
-                            image.join(of_row(row(r)));
-                        }
-                        join_columns(texts, rows.len(), row);
-                    },
-                );
-            }
-        }
+    fn merge(&self, total: &mut Self::State, lane: Self::State) {
+        total.merge(lane, Moment::join);
     }
 
-    fn merge(&self, total: &mut PartialMoments, lane: PartialMoments) {
-        let images = &mut total.images[lane.image0..];
-        let texts = &mut total.texts[lane.text0..];
-        images.iter_mut().zip(lane.images).for_each(|(all, part)| all.join(part));
-        texts.iter_mut().zip(lane.texts).for_each(|(all, part)| all.join(part));
-    }
-
-    fn finish(&self, total: PartialMoments) -> Self::Output {
-        (total.images, total.texts)
+    fn finish(&self, BothSides { images, texts, .. }: Self::State) -> Self::Output {
+        (images, texts)
     }
 }
 
 #[inline(always)]
 fn of_row(scores: &[f32]) -> Moment {
     let count = scores.len() as f64;
-    let mean = eight_sums(scores, |s| s) / count;
-    let squares = eight_sums(scores, |s| (s - mean) * (s - mean));
+    let mean = eight_sums(scores, f64::from) / count;
+    let squares = eight_sums(scores, |s| (f64::from(s) - mean) * (f64::from(s) - mean));
     Moment { count, mean, squares }
 }
 
 /// Eight independent sums, joined at the end. With a single sum, each addition would wait for the one before.
 #[inline(always)]
-fn eight_sums(scores: &[f32], term: impl Fn(f64) -> f64) -> f64 {
+pub(super) fn eight_sums<T: Copy>(values: &[T], term: impl Fn(T) -> f64) -> f64 {
     let mut sums = [0.0; 8];
-    for part in scores.chunks(sums.len()) {
-        part.iter().zip(&mut sums).for_each(|(&s, sum)| *sum += term(f64::from(s)));
+    for part in values.chunks(sums.len()) {
+        part.iter().zip(&mut sums).for_each(|(&value, sum)| *sum += term(value));
     }
     sums.iter().sum()
 }
 
 #[inline(always)]
-fn join_columns<'s>(texts: &mut [Moment], rows: usize, row: impl Fn(usize) -> &'s [f32]) {
+fn join_columns(texts: &mut [Moment], square: &Tile<'_>) {
     let (mut means, mut squares) = ([0.0; ALIGN], [0.0; ALIGN]);
-    for r in 0..rows {
-        row(r).iter().zip(&mut means).for_each(|(&s, sum)| *sum += f64::from(s));
+    let count = square.images().len() as f64;
+    for (_, row) in square.rows() {
+        row.iter().zip(&mut means).for_each(|(&s, sum)| *sum += f64::from(s));
     }
-    means.iter_mut().for_each(|sum| *sum /= rows as f64);
-    for r in 0..rows {
-        for ((&s, mean), sum) in row(r).iter().zip(&means).zip(&mut squares) {
+    means.iter_mut().for_each(|sum| *sum /= count);
+    for (_, row) in square.rows() {
+        for ((&s, mean), sum) in row.iter().zip(&means).zip(&mut squares) {
             *sum += (f64::from(s) - mean) * (f64::from(s) - mean);
         }
     }
-    let count = rows as f64;
     for ((text, &mean), &squares) in texts.iter_mut().zip(&means).zip(&squares) {
         text.join(Moment { count, mean, squares });
     }

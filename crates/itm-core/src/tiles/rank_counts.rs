@@ -4,10 +4,10 @@ use std::ops::Range;
 
 use super::kernel::widest;
 use super::{Consumer, Tile, Tiles};
-use crate::eval::Standing;
+use crate::eval::{Standing, count};
 use crate::{Error, Pairs, Result};
 
-/// RankTally the scores above, and equal to, the score of the true pair: over the images for each text, and over the texts
+/// Counts the scores above, and equal to, the score of the true pair: over the images for each text, and over the texts
 /// for each image.
 ///
 /// The scores of the true pairs must be known before the pass, with the same bits as in a tile: a pair that is rounded
@@ -17,17 +17,18 @@ use crate::{Error, Pairs, Result};
 /// A query is ranked by its best true item: the one with the largest score, the smaller index on ties.
 #[derive(Debug, Clone)]
 pub struct RankCounts {
-    images: Targets,
-    texts: Targets,
+    pub(super) images: Targets,
+    pub(super) texts: Targets,
 }
 
 /// The best true item of each query.
 #[derive(Debug, Clone, Default)]
-struct Targets {
-    score: Vec<f32>,
+pub(super) struct Targets {
+    /// Its score; infinite for a query without a true item.
+    pub(super) score: Vec<f32>,
     best: Vec<u32>,
     /// How many true items have this score.
-    own: Vec<u32>,
+    pub(super) own: Vec<u32>,
 }
 
 impl Targets {
@@ -64,11 +65,9 @@ impl RankCounts {
     /// If the numbers of images and texts differ from `pairs`.
     pub fn new(tiles: &Tiles<'_>, pairs: &Pairs) -> Result<Self> {
         let (got, want) = ((tiles.images(), tiles.texts()), (pairs.images(), pairs.texts()));
-        if got != want {
-            let expected = format!("{} images and {} texts, as the pairs", want.0, want.1);
-            let got = format!("{} and {}", got.0, got.1);
-            return Err(Error::invalid("embeddings", expected, got));
-        }
+        let expected = format!("{} images and {} texts, as the pairs", want.0, want.1);
+        let found = format!("{} and {}", got.0, got.1);
+        Error::unless(got == want, "embeddings", expected, found)?;
         let (images, texts) = pairs.list();
         Ok(Self::with_scores(pairs, &tiles.pair_scores(images, &texts)))
     }
@@ -110,42 +109,9 @@ impl RankCounts {
         };
         Self { images: part(&self.images, images, texts), texts: part(&self.texts, texts, images) }
     }
-
-    /// How many true items of each image, and of each text, have the score of the best.
-    pub(super) fn own(self) -> [Vec<u32>; 2] {
-        [self.images.own, self.texts.own]
-    }
 }
 
-impl RankCounts {
-    /// The score of each text's best true pair; infinite for a text without an image.
-    pub(super) fn text_scores(&self) -> &[f32] {
-        &self.texts.score
-    }
-
-    /// The score of each image's best true pair; infinite for an image without a text.
-    pub(super) fn image_scores(&self) -> &[f32] {
-        &self.images.score
-    }
-
-    /// RankTally one score for its text only.
-    pub(super) fn count_for_text(&self, of: &mut RankTally, image: usize, text: usize, score: f32) {
-        of.count(&self.texts, text, image, score);
-    }
-
-    /// RankTally one score for its image only.
-    pub(super) fn count_for_image(
-        &self,
-        of: &mut RankTally,
-        image: usize,
-        text: usize,
-        score: f32,
-    ) {
-        of.count(&self.images, image, text, score);
-    }
-}
-
-/// RankTally of some neighbouring queries. `equal` includes the true items themselves.
+/// Counts of some neighbouring queries. `equal` includes the true items themselves.
 #[derive(Debug, Clone)]
 pub struct RankTally {
     first: usize,
@@ -160,7 +126,8 @@ impl RankTally {
         Self { first: queries.start, greater: zeros(), before: zeros(), equal: zeros() }
     }
 
-    fn count(&mut self, targets: &Targets, query: usize, item: usize, score: f32) {
+    /// Counts one score of a query.
+    pub(super) fn count(&mut self, targets: &Targets, query: usize, item: usize, score: f32) {
         let (at, target) = (query - self.first, targets.score[query]);
         let tie = u32::from(score == target);
         self.greater[at] += u32::from(score > target);
@@ -222,8 +189,8 @@ impl Consumer for RankCounts {
                     let best = self.images.best[image] as usize;
                     let best = best.clamp(columns.start, columns.end);
                     let (left, right) = row.split_at(best - columns.start);
-                    let left = count_row(left, self.images.score[image]);
-                    let right = count_row(right, self.images.score[image]);
+                    let left = count(left, self.images.score[image]);
+                    let right = count(right, self.images.score[image]);
                     let at = image - images.first;
                     images.greater[at] += left.0 + right.0;
                     images.before[at] += left.1;
@@ -264,14 +231,6 @@ fn count_columns(
         before[j] += tie & u32::from(image < own[j]);
         equal[j] += tie;
     }
-}
-
-/// How many scores are greater than, and how many equal to, a target.
-#[inline(always)]
-fn count_row(row: &[f32], target: f32) -> (u32, u32) {
-    row.iter().fold((0, 0), |(greater, equal), &s| {
-        (greater + u32::from(s > target), equal + u32::from(s == target))
-    })
 }
 
 #[cfg(test)]

@@ -5,22 +5,23 @@ mod lists;
 
 use std::ops::Range;
 
-use super::{Consumer, Tile};
+use super::{Consumer, Side, Tile};
 pub(super) use level::{item_of, key, score_of};
 pub(super) use lists::Lists;
 pub use lists::places;
 
-/// The `k` texts with the largest scores for every image, the smaller index first on ties; all texts, if there are fewer.
+/// The `k` items with the largest scores for every query, the smaller index first on ties; all items, if there are fewer. The
+/// queries are images, or else texts.
 #[derive(Debug, Clone, Copy)]
-pub struct TopTexts {
+pub struct Top<const OF_IMAGES: bool> {
     k: usize,
 }
 
-/// The `k` images with the largest scores for every text, the smaller index first on ties; all images, if there are fewer.
-#[derive(Debug, Clone, Copy)]
-pub struct TopImages {
-    k: usize,
-}
+/// The `k` texts with the largest scores for every image.
+pub type TopTexts = Top<true>;
+
+/// The `k` images with the largest scores for every text.
+pub type TopImages = Top<false>;
 
 /// What [`TopTexts`] and [`TopImages`] give: the best items of every query, best first.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,15 +31,10 @@ pub struct TopK {
     scores: Vec<f32>,
 }
 
-impl TopTexts {
-    /// Keeps `k` texts per image.
-    pub fn new(k: usize) -> Self {
-        Self { k }
-    }
-}
+impl<const OF_IMAGES: bool> Top<OF_IMAGES> {
+    const QUERIES: Side = if OF_IMAGES { Side::Images } else { Side::Texts };
 
-impl TopImages {
-    /// Keeps `k` images per text.
+    /// Keeps `k` items per query.
     pub fn new(k: usize) -> Self {
         Self { k }
     }
@@ -111,53 +107,29 @@ impl TopK {
     }
 }
 
-impl Consumer for TopTexts {
-    type State = (Lists, usize); // lists and how many texts there are
+impl<const OF_IMAGES: bool> Consumer for Top<OF_IMAGES> {
+    type State = Lists;
     type Output = TopK;
 
-    fn start(&self, images: Range<usize>, texts: Range<usize>) -> Self::State {
-        (Lists::new(images, self.k.min(texts.len())), texts.len())
+    fn start(&self, images: Range<usize>, texts: Range<usize>) -> Lists {
+        let k = self.k.min(Self::QUERIES.other().of(images.len(), texts.len()));
+        Lists::new(Self::QUERIES.of(images, texts), k)
     }
 
-    fn hint(&self, (lane, _): &mut Self::State, (total, _): &Self::State) {
+    fn hint(&self, lane: &mut Lists, total: &Lists) {
         lane.raise_floors(total);
     }
 
-    fn tile(&self, (lists, _): &mut Self::State, tile: &Tile<'_>) {
-        lists.take_rows(tile);
+    fn tile(&self, lists: &mut Lists, tile: &Tile<'_>) {
+        lists.take(Self::QUERIES, tile);
     }
 
-    fn merge(&self, (total, _): &mut Self::State, (lane, _): Self::State) {
+    fn merge(&self, total: &mut Lists, lane: Lists) {
         total.add(&lane);
     }
 
-    fn finish(&self, (total, texts): Self::State) -> TopK {
-        total.finish(texts)
-    }
-}
-
-impl Consumer for TopImages {
-    type State = (Lists, usize); // lists and how many images there are
-    type Output = TopK;
-
-    fn start(&self, images: Range<usize>, texts: Range<usize>) -> Self::State {
-        (Lists::new(texts, self.k.min(images.len())), images.len())
-    }
-
-    fn hint(&self, (lane, _): &mut Self::State, (total, _): &Self::State) {
-        lane.raise_floors(total);
-    }
-
-    fn tile(&self, (lists, _): &mut Self::State, tile: &Tile<'_>) {
-        lists.take_columns(tile);
-    }
-
-    fn merge(&self, (total, _): &mut Self::State, (lane, _): Self::State) {
-        total.add(&lane);
-    }
-
-    fn finish(&self, (total, images): Self::State) -> TopK {
-        total.finish(images)
+    fn finish(&self, total: Lists) -> TopK {
+        total.finish()
     }
 }
 

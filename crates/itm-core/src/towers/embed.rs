@@ -3,7 +3,8 @@
 use burn::tensor::Tensor;
 
 use super::{CaptionInput, ImageConfig, ImageEncoder, TextConfig, TextEncoder};
-use crate::learn::{BLOCK, ImageItems, Images, embed_features, embed_texts};
+use crate::encoders::{BLOCK, embed_features, embed_texts};
+use crate::learn::{ImageItems, Images};
 use crate::vision::PictureBatch;
 use crate::{Error, Result, host};
 

@@ -5,12 +5,12 @@ use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use burn::tensor::{Device, Tensor, TensorData};
+use burn::tensor::{Tensor, TensorData};
 use itm_kernels::Noise;
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 
-use crate::encoders::{EarlyStates, Vit};
+use crate::encoders::{EarlyStates, Vit, pixels};
 use crate::host;
 
 /// The first blocks of a [`Vit`], which do not learn, and the states of pictures after them. Clones share the states.
@@ -55,7 +55,7 @@ impl FrozenBlocks {
         let drops = vit.shape.dropout > 0.0 || vit.shape.attention_dropout > 0.0;
         let most = self.states.most.load(Ordering::Relaxed);
         if self.count == 0 || most == 0 || drops && noise != Noise::Off {
-            return vit.begun(pixels(size, values, &device), 0, noise);
+            return vit.begun(pixels(size, values.to_vec(), &device), 0, noise);
         }
         let pictures: Vec<&[f32]> = values.chunks_exact(3 * size * size).collect();
         let keys: Vec<[u8; 32]> = pictures
@@ -74,7 +74,7 @@ impl FrozenBlocks {
         }
         if !missing.is_empty() {
             let new: Vec<f32> = missing.iter().flat_map(|&k| pictures[k]).copied().collect();
-            let made = vit.begun(pixels(size, &new, &device), self.count, Noise::Off).values;
+            let made = vit.begun(pixels(size, new, &device), self.count, Noise::Off).values;
             let [_, rows, d] = made.dims();
             let made = host(made);
             let mut kept = self.states.kept();
@@ -103,12 +103,6 @@ impl fmt::Debug for FrozenBlocks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} blocks", self.count)
     }
-}
-
-/// Pictures on a device, `[b, 3, size, size]`.
-fn pixels(size: usize, values: &[f32], device: &Device) -> Tensor<4> {
-    let shape = [values.len() / (3 * size * size), 3, size, size];
-    Tensor::from_data(TensorData::new(values.to_vec(), shape), device)
 }
 
 #[cfg(test)]

@@ -6,17 +6,14 @@ use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 use itm_kernels::{Linear, Noise, Precision, normalize_rows};
 
-use super::config::memory;
+use super::config::keep;
 use super::frozen::FrozenBlocks;
-use super::{
-    ImageConfig, JointLayer, TowerDropout, VitConfig, Weights, WithReport, derive, started,
-};
+use super::{ImageConfig, JointLayer, TowerDropout, VitConfig, WithReport, derive, started};
 use crate::encoders::{
     DualEncoder, EarlyStates, ImagePool, ImageTower, PatchGrid, Projection, Vit,
 };
 use crate::learn::{Images, size_within};
 use crate::start::{InputStatistics, Start};
-use crate::weights::Hub;
 use crate::{Error, Result};
 
 impl ImageConfig {
@@ -26,47 +23,37 @@ impl ImageConfig {
     /// If `images` are regions, or their values are not `count` whole images.
     pub fn prepared<'a>(&self, images: Images<'a>, count: usize) -> ImageInput<'a> {
         let n = images.values().len();
-        let width = match images {
-            Images::Pixels { size, .. } => 3 * size * size,
-            Images::Features(_) => n / count.max(1),
+        let (size, width) = match images {
+            Images::Pixels { size, .. } => (Some(size), 3 * size * size),
+            Images::Features(_) => (None, n / count.max(1)),
             other => panic!("{} for an encoder of features or pictures", other.kind()),
         };
         assert_eq!(n, count * width, "{n} values for {count} images of {width}");
-        let images = match (self, images) {
-            (Self::Features(config), Images::Features(values)) => {
-                let mut rows = values.to_vec();
-                rows.chunks_exact_mut(width.max(1)).for_each(|r| config.transform.apply(r));
-                ImageValues::Features(Cow::Owned(rows))
-            }
-            (_, Images::Pixels { size, values }) => ImageValues::Pixels(size, values),
-            (_, images) => ImageValues::Features(Cow::Borrowed(images.values())),
-        };
-        ImageInput { images, width }
+        let mut values = Cow::Borrowed(images.values());
+        if let (Self::Features(config), None) = (self, size) {
+            let rows = values.to_mut().chunks_exact_mut(width.max(1));
+            rows.for_each(|row| config.transform.apply(row));
+        }
+        ImageInput { values, size, width }
     }
 }
 
 /// Images ready for their encoder.
 #[derive(Debug, Clone)]
 pub struct ImageInput<'a> {
-    images: ImageValues<'a>,
+    values: Cow<'a, [f32]>,
+    /// Height and width of pictures; none for features.
+    size: Option<usize>,
     width: usize,
-}
-
-#[derive(Debug, Clone)]
-enum ImageValues<'a> {
-    Features(Cow<'a, [f32]>),
-    Pixels(usize, &'a [f32]),
 }
 
 impl ImageInput<'_> {
     /// Images `first` to `first + count`.
     pub(crate) fn part(&self, first: usize, count: usize) -> Images<'_> {
-        let range = first * self.width..(first + count) * self.width;
-        match &self.images {
-            ImageValues::Features(values) => Images::Features(&values[range]),
-            ImageValues::Pixels(size, values) => {
-                Images::Pixels { size: *size, values: &values[range] }
-            }
+        let values = &self.values[first * self.width..(first + count) * self.width];
+        match self.size {
+            Some(size) => Images::Pixels { size, values },
+            None => Images::Features(values),
         }
     }
 }
@@ -146,17 +133,18 @@ impl ImageEncoder {
             ImageConfig::Clip(config) => {
                 let (model, report) = DualEncoder::open(config.folder()?.0, device)?;
                 let mut tower = model.image;
-                let memory = memory(config.gradient_checkpointing);
-                tower.vit.blocks.iter_mut().for_each(|block| block.memory = memory);
+                keep(&mut tower.vit.blocks, config.gradient_checkpointing);
                 let size = model.shape.image.image[0];
                 let frozen = FrozenBlocks::default();
                 return Ok((Self::Clip(ClipEncoder { tower, size, frozen }), Some(report)));
             }
             ImageConfig::Vit(config) => config,
         };
-        let (mut vit, report) = vit(config, derive(seed, 1), device)?;
-        let memory = memory(config.gradient_checkpointing);
-        vit.blocks.iter_mut().for_each(|block| block.memory = memory);
+        let (mut vit, report) = match config.weights.folder()? {
+            Some(folder) => Vit::open(folder, device).map(|(vit, report)| (vit, Some(report)))?,
+            None => (Vit::seeded(&config.shape()?, derive(seed, 1), device), None),
+        };
+        keep(&mut vit.blocks, config.gradient_checkpointing);
         let projection = (config.projection == JointLayer::Linear).then(|| {
             let width = config.pool.width(vit.shape.width);
             Linear::seeded(width, embed_dim, derive(seed, 6), device)
@@ -168,13 +156,33 @@ impl ImageEncoder {
 
     /// The blocks with this precision, if there are any.
     pub(super) fn with_precision(mut self, precision: Precision) -> Self {
-        let vit = match &mut self {
-            Self::Features(_) => return self,
-            Self::Vit(encoder) => &mut encoder.vit,
-            Self::Clip(encoder) => &mut encoder.tower.vit,
-        };
-        *vit = vit.clone().with_precision(precision);
+        if let Some(vit) = self.vit_mut() {
+            *vit = vit.clone().with_precision(precision);
+        }
         self
+    }
+
+    /// What makes rows of patches; none for features.
+    pub(super) fn vit_mut(&mut self) -> Option<&mut Vit> {
+        match self {
+            Self::Features(_) => None,
+            Self::Vit(encoder) => Some(&mut encoder.vit),
+            Self::Clip(encoder) => Some(&mut encoder.tower.vit),
+        }
+    }
+
+    /// Notes that the first blocks do not learn.
+    pub(super) fn freeze_first(&mut self, blocks: usize) {
+        match self {
+            Self::Features(_) => {}
+            Self::Vit(encoder) => encoder.frozen = FrozenBlocks::first(blocks),
+            Self::Clip(ClipEncoder { tower, frozen, .. }) => {
+                // Of CLIP's last block only the class row is computed.
+                let rows = usize::from(tower.pool.is_none());
+                let most = tower.vit.blocks.len().saturating_sub(rows);
+                *frozen = FrozenBlocks::first(blocks.min(most));
+            }
+        }
     }
 
     /// v̄, `[b, d]`, rows of unit length.
@@ -274,16 +282,12 @@ impl ImageEncoder {
                 Self::Vit(VitEncoder { size: own, .. }) | Self::Clip(ClipEncoder { size: own, .. }),
                 Images::Pixels { size, values },
             ) => {
-                if size != *own {
-                    let expected = format!("pictures of {own} px");
-                    return Err(Error::invalid("images", expected, format!("{size} px")));
-                }
+                let (same, expected) = (size == *own, format!("pictures of {own} px"));
+                Error::unless(same, "images", expected, format_args!("{size} px"))?;
                 let each = format!("{count} pictures of 3 · {size} · {size}");
                 counted("pixels of the batch", count * 3 * size * size, &each, values.len())
             }
-            (Self::Features(map), images) => {
-                images.features(count, map.linear.weight.dims()[0]).map(|_| ())
-            }
+            (Self::Features(map), images) => Err(images.refused(map.linear.weight.dims()[0])),
             (Self::Vit(_) | Self::Clip(_), images) => {
                 Err(Error::invalid("images", "pictures", images.kind()))
             }
@@ -296,16 +300,6 @@ impl ImageEncoder {
             Self::Features(projection) => Some(projection.linear.weight.dims()[0]),
             Self::Vit(_) | Self::Clip(_) => None,
         }
-    }
-}
-
-fn vit(config: &VitConfig, seed: u64, device: &Device) -> Result<WithReport<Vit>> {
-    match &config.weights {
-        Weights::Pretrained(name) => {
-            let (vit, report) = Vit::open(Hub::from_env().folder(name)?, device)?;
-            Ok((vit, Some(report)))
-        }
-        Weights::Random(shape) => Ok((Vit::seeded(shape, seed, device), None)),
     }
 }
 
@@ -327,10 +321,7 @@ impl VitEncoder {
 
     /// Rows in the joint space, not of unit length.
     pub(crate) fn projected(&self, rows: Tensor<2>) -> Tensor<2> {
-        match &self.projection {
-            Some(projection) => projection.forward(rows),
-            None => rows,
-        }
+        self.projection.iter().fold(rows, |rows, map| map.forward(rows))
     }
 }
 
@@ -351,8 +342,5 @@ fn assert_size(own: usize, size: usize) {
 
 /// Refuses a number of values other than `expected`.
 fn counted(what: &str, expected: usize, each: &str, got: usize) -> Result<()> {
-    if expected == got {
-        return Ok(());
-    }
-    Err(Error::invalid(what, format!("{expected} values, {each}"), got))
+    Error::unless(expected == got, what, format_args!("{expected} values, {each}"), got)
 }

@@ -4,9 +4,8 @@ use burn::module::Module;
 use itm_kernels::{AdamOptions, DecayRule, Precision, TransformerBlock};
 use serde::{Deserialize, Serialize};
 
-use super::frozen::FrozenBlocks;
 use super::{
-    Encoders, ImageConfig, ImageEncoder, JointLayer, LoraConfig, ModelConfig, TextConfig,
+    BertEncoder, Encoders, ImageConfig, JointLayer, LoraConfig, ModelConfig, TextConfig,
     TextEncoder,
 };
 use crate::learn::{Trainer, within};
@@ -55,10 +54,8 @@ impl LearningParts {
         if self.is_all() {
             return Ok(());
         }
-        if !model.has_blocks() {
-            let expected = "\"all\", because neither encoder has blocks";
-            return Err(Error::invalid(key, expected, format!("{self:?}")));
-        }
+        let expected = "\"all\", because neither encoder has blocks";
+        Error::unless(model.has_blocks(), key, expected, format_args!("{self:?}"))?;
         let image =
             !matches!(&model.image, ImageConfig::Vit(c) if c.projection == JointLayer::None);
         let text = !matches!(&model.text, TextConfig::Bert(c) if c.projection == JointLayer::None);
@@ -99,10 +96,11 @@ impl LearningParts {
         }
     }
 
-    /// Blocks of which the last learn as in `whole`.
-    fn blocks(&self, fixed: &mut [TransformerBlock], whole: &[TransformerBlock]) {
+    /// Makes the last blocks learn as in `whole`. Returns the number of the first that learns.
+    fn blocks(&self, fixed: &mut [TransformerBlock], whole: &[TransformerBlock]) -> usize {
         let first = self.first(whole.len());
         fixed[first..].clone_from_slice(&whole[first..]);
+        first
     }
 }
 
@@ -112,11 +110,9 @@ impl ModelConfig {
     /// # Errors
     /// If it is not f32, and neither encoder has blocks. Names the option.
     pub fn check_precision(&self, precision: Precision) -> Result<()> {
-        if precision.is_f32() || self.has_blocks() {
-            return Ok(());
-        }
+        let fits = precision.is_f32() || self.has_blocks();
         let expected = "\"f32\", because neither encoder has blocks";
-        Err(Error::invalid("train.precision", expected, "\"bf16\""))
+        Error::unless(fits, "train.precision", expected, "\"bf16\"")
     }
 
     /// Refuses a [layer-wise decay of the rate](Encoders::learner) that these towers cannot have.
@@ -180,55 +176,36 @@ impl Encoders {
         }
     }
 
-    fn with_last(self, parts: &LearningParts) -> Self {
+    fn with_last(mut self, parts: &LearningParts) -> Self {
         let last = *parts != LearningParts::Heads;
-        let image = match self.image {
-            ImageEncoder::Features(map) => ImageEncoder::Features(map),
-            ImageEncoder::Vit(mut encoder) => {
-                let whole = encoder.vit.clone();
-                encoder.vit = encoder.vit.no_grad();
-                parts.blocks(&mut encoder.vit.blocks, &whole.blocks);
-                encoder.frozen = FrozenBlocks::first(parts.first(whole.blocks.len()));
-                if last {
-                    encoder.vit.norm = whole.norm;
-                }
-                ImageEncoder::Vit(encoder)
+        if let Some(vit) = self.image.vit_mut() {
+            let whole = vit.clone();
+            *vit = vit.clone().no_grad();
+            let first = parts.blocks(&mut vit.blocks, &whole.blocks);
+            if last {
+                vit.norm = whole.norm;
             }
-            ImageEncoder::Clip(mut encoder) => {
-                let whole = encoder.tower.vit.clone();
-                encoder.tower.vit = encoder.tower.vit.no_grad();
-                parts.blocks(&mut encoder.tower.vit.blocks, &whole.blocks);
-                // Of CLIP's last block only the class row is computed.
-                let most =
-                    whole.blocks.len().saturating_sub(usize::from(encoder.tower.pool.is_none()));
-                encoder.frozen = FrozenBlocks::first(parts.first(whole.blocks.len()).min(most));
-                if last {
-                    encoder.tower.vit.norm = whole.norm;
-                }
-                ImageEncoder::Clip(encoder)
-            }
-        };
-        let text = match self.text {
-            TextEncoder::Bert(mut encoder) => {
-                let whole = encoder.bert.clone();
-                encoder.bert = encoder.bert.no_grad();
-                parts.blocks(&mut encoder.bert.blocks, &whole.blocks);
-                TextEncoder::Bert(encoder)
+            self.image.freeze_first(first);
+        }
+        match &mut self.text {
+            TextEncoder::Bert(BertEncoder { bert, .. }) => {
+                let whole = bert.blocks.clone();
+                *bert = bert.clone().no_grad();
+                parts.blocks(&mut bert.blocks, &whole);
             }
             TextEncoder::Clip(tower) => {
                 let whole = tower.clone();
-                let mut tower = tower.no_grad();
+                *tower = tower.clone().no_grad();
                 parts.blocks(&mut tower.blocks, &whole.blocks);
                 if last {
                     tower.norm = whole.norm;
                 }
-                (tower.projection, tower.projection_bias) =
-                    (whole.projection, whole.projection_bias);
-                TextEncoder::Clip(tower)
+                tower.projection = whole.projection;
+                tower.projection_bias = whole.projection_bias;
             }
-            other => other,
-        };
-        Self { image, text, ..self }
+            TextEncoder::Gru(_) | TextEncoder::Bag(_) => {}
+        }
+        self
     }
 }
 

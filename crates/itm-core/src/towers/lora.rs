@@ -7,7 +7,9 @@ use itm_kernels::{Linear, LowRank, TransformerBlock};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::{Encoders, ImageConfig, ImageEncoder, ModelConfig, TextConfig, TextEncoder, derive};
+use super::{
+    BertEncoder, Encoders, ImageConfig, ImageEncoder, ModelConfig, TextConfig, TextEncoder, derive,
+};
 use crate::checkpoint::CheckpointWriter;
 use crate::encoders::DualLayout;
 use crate::encoders::hf::{self, is_dinov2, vit_names};
@@ -114,40 +116,32 @@ impl LoraConfig {
     /// linear map that the configuration puts behind the blocks and a learnt temperature.
     pub(super) fn added_to(
         &self,
-        encoders: Encoders,
+        mut encoders: Encoders,
         model: &ModelConfig,
         seed: u64,
     ) -> Result<Encoders> {
         self.check_scales(model)?;
-        let Encoders { image, text, contrast } = encoders;
         let [of_image, of_text] = [9, 10].map(|part| derive(seed, part));
-        let image = match image {
-            ImageEncoder::Features(map) => ImageEncoder::Features(map),
-            ImageEncoder::Vit(mut encoder) => {
-                encoder.vit = encoder.vit.no_grad();
-                self.add(&mut encoder.vit.blocks, of_image)?;
-                ImageEncoder::Vit(encoder)
-            }
-            ImageEncoder::Clip(mut encoder) => {
-                encoder.tower = encoder.tower.no_grad();
-                self.add(&mut encoder.tower.vit.blocks, of_image)?;
-                ImageEncoder::Clip(encoder)
-            }
-        };
-        let text = match text {
-            TextEncoder::Bert(mut encoder) => {
-                encoder.bert = encoder.bert.no_grad();
-                self.add(&mut encoder.bert.blocks, of_text)?;
-                TextEncoder::Bert(encoder)
+        match &mut encoders.image {
+            ImageEncoder::Features(_) => {}
+            ImageEncoder::Vit(encoder) => encoder.vit = encoder.vit.clone().no_grad(),
+            ImageEncoder::Clip(encoder) => encoder.tower = encoder.tower.clone().no_grad(),
+        }
+        if let Some(vit) = encoders.image.vit_mut() {
+            self.add(&mut vit.blocks, of_image)?;
+        }
+        match &mut encoders.text {
+            TextEncoder::Bert(BertEncoder { bert, .. }) => {
+                *bert = bert.clone().no_grad();
+                self.add(&mut bert.blocks, of_text)?;
             }
             TextEncoder::Clip(tower) => {
-                let mut tower = tower.no_grad();
+                *tower = tower.clone().no_grad();
                 self.add(&mut tower.blocks, of_text)?;
-                TextEncoder::Clip(tower)
             }
-            other => other,
-        };
-        Ok(Encoders { image, text, contrast })
+            TextEncoder::Gru(_) | TextEncoder::Bag(_) => {}
+        }
+        Ok(encoders)
     }
 
     /// DINOv2 scales what `out` and `down` give, and its loaded maps contain that scale: an adapter in the map is not one of the file.
@@ -172,10 +166,8 @@ impl LoraConfig {
                 let ([inputs, all], device) = (linear.weight.dims(), linear.weight.val().device());
                 let columns = all / parts;
                 let most = inputs.min(columns);
-                if self.rank > most {
-                    let expected = format!("at most {most}, the narrower side of {}", map.name());
-                    return Err(Error::invalid("train.parts.lora.rank", expected, self.rank));
-                }
+                let expected = format!("at most {most}, the narrower side of {}", map.name());
+                Error::unless(self.rank <= most, "train.parts.lora.rank", expected, self.rank)?;
                 let seed = derive(seed, (i * self.maps.len() + k) as u64);
                 let sizes = [inputs, self.rank, columns];
                 linear.changes.push(LowRank::seeded(sizes, part * columns, factor, seed, &device));
@@ -194,43 +186,25 @@ impl LoraConfig {
             (ImageEncoder::Vit(encoder), ImageConfig::Vit(config)) => {
                 let folder = config.weights.folder()?;
                 let names = folder.as_deref().map_or(Ok(hf::VIT), vit_names)?;
-                Some(Tower {
-                    blocks: &encoder.vit.blocks,
-                    ours: "blocks.",
-                    names,
-                    base: config.weights.name(),
-                })
+                let (blocks, base) = (&encoder.vit.blocks, config.weights.name());
+                Some(Tower { blocks, ours: "blocks.", names, base })
             }
             (ImageEncoder::Clip(encoder), ImageConfig::Clip(config)) => {
                 let names = DualLayout::Transformers.names(config.folder()?.1.family);
-                let blocks = &encoder.tower.vit.blocks;
-                Some(Tower {
-                    blocks,
-                    ours: "image.vit.blocks.",
-                    names,
-                    base: Some(&config.weights),
-                })
+                let (blocks, base) = (&encoder.tower.vit.blocks, Some(config.weights.as_str()));
+                Some(Tower { blocks, ours: "image.vit.blocks.", names, base })
             }
             _ => None,
         };
         let text = match (&encoders.text, &model.text) {
             (TextEncoder::Bert(encoder), TextConfig::Bert(config)) => {
-                let blocks = &encoder.bert.blocks;
-                Some(Tower {
-                    blocks,
-                    ours: "blocks.",
-                    names: hf::BERT,
-                    base: config.weights.name(),
-                })
+                let (blocks, base) = (&encoder.bert.blocks, config.weights.name());
+                Some(Tower { blocks, ours: "blocks.", names: hf::BERT, base })
             }
             (TextEncoder::Clip(tower), TextConfig::Clip(config)) => {
                 let names = DualLayout::Transformers.names(config.folder()?.1.family);
-                Some(Tower {
-                    blocks: &tower.blocks,
-                    ours: "text.blocks.",
-                    names,
-                    base: Some(&config.weights),
-                })
+                let (blocks, base) = (&tower.blocks, Some(config.weights.as_str()));
+                Some(Tower { blocks, ours: "text.blocks.", names, base })
             }
             _ => None,
         };

@@ -252,11 +252,8 @@ impl Encoders {
 /// The projection of an encoder with blocks, with a map as weights.
 fn started(projection: Option<Linear>, map: &LinearMap, place: &str) -> Result<Option<Linear>> {
     let Some(projection) = projection else {
-        return Err(Error::invalid(
-            "a start",
-            "an encoder with projection = \"linear\"",
-            "without",
-        ));
+        let expected = "an encoder with projection = \"linear\"";
+        return Err(Error::invalid("a start", expected, "without"));
     };
     let weight = projection.weight.val();
     let (weight, bias) = map.parameters(place, weight.dims(), &weight.device())?;

@@ -4,17 +4,13 @@ use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 use itm_kernels::{Linear, Precision, normalize_rows};
 
-use super::config::memory;
-use super::{
-    BertConfig, JointLayer, TextConfig, TowerDropout, TrainTruncate, Weights, WithReport, derive,
-    started,
-};
+use super::config::keep;
+use super::{JointLayer, TextConfig, TowerDropout, TrainTruncate, WithReport, derive, started};
 use crate::encoders::{
     BagOfWords, Bert, DualEncoder, GruText, GruTextShape, PiecePool, TextTower, TokenBatch,
 };
 use crate::learn::{check_texts, size_within};
 use crate::start::{InputStatistics, Start};
-use crate::weights::Hub;
 use crate::{Error, Result};
 
 /// The encoder of captions.
@@ -65,10 +61,7 @@ pub struct BertEncoder {
 impl BertEncoder {
     /// Rows in the joint space, not of unit length.
     pub(crate) fn projected(&self, rows: Tensor<2>) -> Tensor<2> {
-        match &self.projection {
-            Some(projection) => projection.forward(rows),
-            None => rows,
-        }
+        self.projection.iter().fold(rows, |rows, map| map.forward(rows))
     }
 }
 
@@ -103,16 +96,19 @@ impl TextEncoder {
                 let (model, report) = DualEncoder::open(config.folder()?.0, device)?;
                 let mut tower = model.text;
                 covers(vocabulary, tower.shape.vocabulary)?;
-                let memory = memory(config.gradient_checkpointing);
-                tower.blocks.iter_mut().for_each(|block| block.memory = memory);
+                keep(&mut tower.blocks, config.gradient_checkpointing);
                 return Ok((Self::Clip(tower), Some(report)));
             }
             TextConfig::Bert(config) => config,
         };
-        let (mut bert, report) = bert(config, derive(seed, 2), device)?;
+        let (mut bert, report) = match config.weights.folder()? {
+            Some(folder) => {
+                Bert::open(folder, device).map(|(bert, report)| (bert, Some(report)))?
+            }
+            None => (Bert::seeded(&config.shape()?, derive(seed, 2), device), None),
+        };
         covers(vocabulary, bert.shape.vocabulary)?;
-        let memory = memory(config.gradient_checkpointing);
-        bert.blocks.iter_mut().for_each(|block| block.memory = memory);
+        keep(&mut bert.blocks, config.gradient_checkpointing);
         let projection = (config.projection == JointLayer::Linear)
             .then(|| Linear::seeded(bert.shape.width, embed_dim, derive(seed, 7), device));
         let (pool, unit) = (config.pool, config.sentence()?.unwrap_or(false));
@@ -269,21 +265,8 @@ impl TextEncoder {
 
 /// Refuses captions of more word pieces than a table has rows.
 fn covers(vocabulary: usize, rows: usize) -> Result<()> {
-    if vocabulary <= rows {
-        return Ok(());
-    }
     let expected = format!("a vocabulary of at most {rows} word pieces");
-    Err(Error::invalid("model.text.weights", expected, vocabulary))
-}
-
-fn bert(config: &BertConfig, seed: u64, device: &Device) -> Result<WithReport<Bert>> {
-    match &config.weights {
-        Weights::Pretrained(name) => {
-            let (bert, report) = Bert::open(Hub::from_env().folder(name)?, device)?;
-            Ok((bert, Some(report)))
-        }
-        Weights::Random(shape) => Ok((Bert::seeded(shape, seed, device), None)),
-    }
+    Error::unless(vocabulary <= rows, "model.text.weights", expected, vocabulary)
 }
 
 fn encode_words(gru: &GruText, tokens: &TokenBatch, dropout: TowerDropout) -> Tensor<2> {

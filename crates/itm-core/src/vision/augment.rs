@@ -148,14 +148,8 @@ fn draw_crop(width: u32, height: u32, rng: &mut impl Rng) -> Crop {
 
 /// The largest central part whose ratio is within the bounds.
 fn central(width: u32, height: u32) -> Crop {
-    let ratio = f64::from(width) / f64::from(height);
-    let (w, h) = if ratio < RATIO.0 {
-        (width, (f64::from(width) / RATIO.0).round() as u32)
-    } else if ratio > RATIO.1 {
-        ((f64::from(height) * RATIO.1).round() as u32, height)
-    } else {
-        (width, height)
-    };
+    let w = width.min((f64::from(height) * RATIO.1).round() as u32);
+    let h = height.min((f64::from(width) / RATIO.0).round() as u32);
     Crop { left: (width - w) / 2, top: (height - h) / 2, width: w, height: h }
 }
 

@@ -88,8 +88,7 @@ fn of_transformers(fields: &Fields, side: usize) -> Result<Transform> {
             _ => return fields.refused("size", "equal height and width", "another size"),
         }
     };
-    let Normalization { mean, std } = Normalization::CLIP;
-    let normalization = normalization(fields, ["image_mean", "image_std"], [mean, std])?;
+    let normalization = normalization(fields, ["image_mean", "image_std"])?;
     Ok(Transform { size: number(target), normalization, fit, filter })
 }
 
@@ -105,22 +104,17 @@ fn of_open_clip(fields: &Fields, side: usize) -> Result<Transform> {
         Some("squash") => Fit::Squash,
         Some(other) => return fields.refused("resize_mode", "shortest or squash", other),
     };
-    let Normalization { mean, std } = Normalization::CLIP;
-    let normalization = normalization(fields, ["mean", "std"], [mean, std])?;
+    let normalization = normalization(fields, ["mean", "std"])?;
     Ok(Transform { size, normalization, fit, filter })
 }
 
-fn normalization(
-    fields: &Fields,
-    [mean, std]: [&str; 2],
-    defaults: [[f32; 3]; 2],
-) -> Result<Normalization> {
-    let (of_mean, of_std) =
-        (fields.channels(mean, defaults[0])?, fields.channels(std, defaults[1])?);
-    if let Some(zero) = of_std.iter().find(|x| **x <= 0.0) {
-        return fields.refused(std, "numbers above 0", zero);
+fn normalization(fields: &Fields, [of_mean, of_std]: [&str; 2]) -> Result<Normalization> {
+    let mean = fields.channels(of_mean, Normalization::CLIP.mean)?;
+    let std = fields.channels(of_std, Normalization::CLIP.std)?;
+    if let Some(zero) = std.iter().find(|x| **x <= 0.0) {
+        return fields.refused(of_std, "numbers above 0", zero);
     }
-    Ok(Normalization { mean: of_mean, std: of_std })
+    Ok(Normalization { mean, std })
 }
 
 #[cfg(test)]

@@ -8,21 +8,6 @@ const OUTSIDE: f64 = 128.0;
 /// Pixels of a translation: magnitude 7 of 10 gives 7 of 10 pixels, for pictures of any size.
 pub(super) const SHIFT: f64 = 7.0;
 
-/// (x, y) goes to (x + f·y, y).
-pub(super) fn shear_x(image: &RgbImage, f: f64) -> RgbImage {
-    warp(image, |x, y| (x - f * y, y))
-}
-
-/// (x, y) goes to (x, y + f·x).
-pub(super) fn shear_y(image: &RgbImage, f: f64) -> RgbImage {
-    warp(image, |x, y| (x, y - f * x))
-}
-
-/// (x, y) goes to (x + right, y + down).
-pub(super) fn translate(image: &RgbImage, right: f64, down: f64) -> RgbImage {
-    warp(image, |x, y| (x - right, y - down))
-}
-
 /// Rotates counter-clockwise as seen on a screen (rows go down), about (w/2, h/2) in coordinates of pixel centres.
 ///
 /// ```text
@@ -37,8 +22,9 @@ pub(super) fn rotate(image: &RgbImage, degrees: f64) -> RgbImage {
     })
 }
 
-/// Interpolates bilinearly and rounds to the nearest level, halves up.
-fn warp(image: &RgbImage, source: impl Fn(f64, f64) -> (f64, f64)) -> RgbImage {
+/// `source` gives the place in the picture of each pixel of the result. Interpolates bilinearly and rounds to the nearest level,
+/// halves up.
+pub(super) fn warp(image: &RgbImage, source: impl Fn(f64, f64) -> (f64, f64)) -> RgbImage {
     let (width, height) = image.dimensions();
     let pixels = image.as_raw().as_chunks::<3>().0;
     let pixel = |x: i64, y: i64| -> [f64; 3] {

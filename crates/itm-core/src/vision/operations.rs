@@ -2,7 +2,7 @@
 
 use image::RgbImage;
 
-use super::geometry::{SHIFT, rotate, shear_x, shear_y, translate};
+use super::geometry::{SHIFT, rotate, warp};
 
 /// An operation on a training picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -79,10 +79,8 @@ impl Operation {
     /// Geometric operations look up every pixel in the source with bilinear interpolation and round to the nearest
     /// level. Pixels outside the source are grey 128.
     pub(crate) fn apply(self, image: &RgbImage, sign: Sign, overflow: Overflow) -> RgbImage {
-        let signed = match sign {
-            Sign::Plus => 1.0,
-            Sign::Minus => -1.0,
-        };
+        let signed = if sign == Sign::Plus { 1.0 } else { -1.0 };
+        let (shear, shift) = (0.21 * signed, -SHIFT * signed);
         match self {
             Self::Identity => image.clone(),
             Self::AutoContrast => by_table(image, |channel| auto_contrast(channel, overflow)),
@@ -91,10 +89,10 @@ impl Operation {
                 by_table(image, |_| std::array::from_fn(|v| (v * 34 / 25).min(255) as u8))
             }
             Self::Sharpness => sharpen(image, overflow),
-            Self::ShearX => shear_x(image, 0.21 * signed),
-            Self::ShearY => shear_y(image, 0.21 * signed),
-            Self::TranslateX => translate(image, -SHIFT * signed, 0.0),
-            Self::TranslateY => translate(image, 0.0, -SHIFT * signed),
+            Self::ShearX => warp(image, |x, y| (x - shear * y, y)),
+            Self::ShearY => warp(image, |x, y| (x, y - shear * x)),
+            Self::TranslateX => warp(image, |x, y| (x - shift, y)),
+            Self::TranslateY => warp(image, |x, y| (x, y - shift)),
             Self::Rotate => rotate(image, 21.0 * signed),
         }
     }

@@ -1,6 +1,5 @@
 //! Prepares results ahead of their consumer, in order.
 
-use std::any::Any;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -67,11 +66,8 @@ impl<T: Send + 'static> Prefetch<T> {
         prepare: impl Fn(J) -> Result<T> + Send + Sync + 'static,
     ) -> Self {
         let state = State { begun: 0, taken: 0, end: usize::MAX, done: BTreeMap::new() };
-        let shared = Arc::new(Queue {
-            state: Mutex::new(state),
-            room: Condvar::new(),
-            ready: Condvar::new(),
-        });
+        let (state, room, ready) = (Mutex::new(state), Condvar::new(), Condvar::new());
+        let shared = Arc::new(Queue { state, room, ready });
         let jobs = Arc::new(Mutex::new(jobs.into_iter()));
         let prepare = Arc::new(prepare);
         let workers = (0..ahead.workers.max(1)).map(|_| {
@@ -99,9 +95,9 @@ fn work<T, J>(
         }
         // One lock covers number and job, so jobs and results have the same order.
         let number = state.begun;
-        let next = catch_unwind(AssertUnwindSafe(|| {
-            jobs.lock().unwrap_or_else(PoisonError::into_inner).next()
-        }));
+        let place = format!("job {number}");
+        let job = || jobs.lock().unwrap_or_else(PoisonError::into_inner).next();
+        let next = caught(&place, || Ok(job()));
         state.begun += 1;
         let result = match next {
             Ok(None) => {
@@ -110,11 +106,11 @@ fn work<T, J>(
             }
             Ok(Some(job)) => {
                 drop(state);
-                let result = caught(format!("job {number}"), || prepare(job));
+                let result = caught(&place, || prepare(job));
                 state = shared.lock();
                 Some(result)
             }
-            Err(panic) => Some(Err(panicked(format!("job {number}"), &*panic))),
+            Err(error) => Some(Err(error)),
         };
         if let Some(result) = result {
             if result.is_err() {
@@ -164,14 +160,12 @@ pub(super) fn caught<T>(
     place: impl std::fmt::Display,
     work: impl FnOnce() -> Result<T>,
 ) -> Result<T> {
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(panicked(place, &*panic)))
-}
-
-fn panicked(place: impl std::fmt::Display, panic: &(dyn Any + Send)) -> Error {
-    let text = panic.downcast_ref::<&str>().copied();
-    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    let got = format!("a panic: {}", text.unwrap_or("without a message"));
-    Error::invalid(place, "work that ends", got)
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<&str>().copied();
+        let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+        let got = format!("a panic: {}", text.unwrap_or("without a message"));
+        Err(Error::invalid(place, "work that ends", got))
+    })
 }
 
 #[cfg(test)]

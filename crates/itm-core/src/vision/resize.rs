@@ -68,10 +68,7 @@ impl Resampling {
 
 impl fmt::Display for Resampling {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Bicubic => "bicubic",
-            Self::Bilinear => "bilinear",
-        })
+        f.write_str(&format!("{self:?}").to_lowercase())
     }
 }
 

@@ -80,12 +80,8 @@ pub struct Transform {
 
 impl Default for Transform {
     fn default() -> Self {
-        Self {
-            size: 384,
-            normalization: Normalization::CLIP,
-            fit: Fit::Squash,
-            filter: Resampling::Bicubic,
-        }
+        let (normalization, fit) = (Normalization::CLIP, Fit::Squash);
+        Self { size: 384, normalization, fit, filter: Resampling::Bicubic }
     }
 }
 

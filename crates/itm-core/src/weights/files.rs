@@ -12,10 +12,6 @@ use crate::{Error, Result};
 
 #[cfg(feature = "pytorch")]
 mod pytorch;
-#[cfg(feature = "pytorch")]
-use pytorch::PickledFile;
-#[cfg(not(feature = "pytorch"))]
-use unread::PickledFile;
 
 /// The weights of a folder or of one file, by name.
 ///
@@ -44,7 +40,8 @@ pub struct WeightFiles {
 #[derive(Debug)]
 enum WeightFile {
     Safe(SafeFile),
-    Pickled(PickledFile),
+    #[cfg(feature = "pytorch")]
+    Pickled(pytorch::PickledFile),
 }
 
 #[derive(Debug)]
@@ -65,25 +62,24 @@ impl WeightFiles {
         let mut weights =
             Self { path: path.to_path_buf(), files: vec![], tensors: BTreeMap::new() };
         if path.is_file() {
-            let safe = path.extension().is_some_and(|end| end == "safetensors");
-            weights.add(path, if safe { FileKind::Safe } else { FileKind::Pickled })?;
+            weights.add(path, path.extension().is_some_and(|end| end == "safetensors"))?;
             return Ok(weights);
         }
         fs::read_dir(path).map_err(Error::io(path))?;
-        for (name, kind) in KINDS {
-            let file = path.join(name);
-            if file.exists() {
-                weights.add(&file, kind)?;
-                return Ok(weights);
-            }
+        let Some(name) = NAMES.into_iter().find(|name| path.join(name).exists()) else {
+            return Err(Error::invalid(path.display(), NAMES.join(", "), "none of them"));
+        };
+        let (file, safe) = (path.join(name), name.contains("safetensors"));
+        match name.ends_with(".json") {
+            true => weights.add_shards(&file, safe)?,
+            false => weights.add(&file, safe)?,
         }
-        let names = KINDS.map(|(name, _)| name).join(", ");
-        Err(Error::invalid(path.display(), names, "none of them"))
+        Ok(weights)
     }
 
     /// Whether the folder holds a file with weights.
     pub(crate) fn present(folder: &Path) -> bool {
-        KINDS.iter().any(|(name, _)| folder.join(name).exists())
+        NAMES.iter().any(|name| folder.join(name).exists())
     }
 
     /// The folder or the file, for messages.
@@ -139,6 +135,7 @@ impl WeightFiles {
         };
         let values = match &self.files[entry.file] {
             WeightFile::Safe(file) => file.f32s(name)?,
+            #[cfg(feature = "pytorch")]
             WeightFile::Pickled(file) => file.f32s(name)?,
         };
         let refused = || {
@@ -159,22 +156,14 @@ impl WeightFiles {
         Err(Error::invalid(place, format!("{shape:?}, as in the model"), got))
     }
 
-    fn add(&mut self, path: &Path, kind: FileKind) -> Result<()> {
-        let file = match kind {
-            FileKind::Safe => WeightFile::Safe(SafeFile::open(path)?),
-            FileKind::Pickled => WeightFile::Pickled(PickledFile::open(path)?),
-            FileKind::SafeIndex => return self.add_shards(path, FileKind::Safe),
-            FileKind::PickledIndex => return self.add_shards(path, FileKind::Pickled),
+    fn add(&mut self, path: &Path, safe: bool) -> Result<()> {
+        let file = if safe { WeightFile::Safe(SafeFile::open(path)?) } else { pickled(path)? };
+        let entries = match &file {
+            WeightFile::Safe(file) => file.entries(),
+            #[cfg(feature = "pytorch")]
+            WeightFile::Pickled(file) => file.entries(),
         };
-        let names = match &file {
-            WeightFile::Safe(file) => file.names(),
-            WeightFile::Pickled(file) => file.names(),
-        };
-        for name in names {
-            let (dtype, shape) = match &file {
-                WeightFile::Safe(file) => file.entry(&name)?,
-                WeightFile::Pickled(file) => file.entry(&name)?,
-            };
+        for (name, dtype, shape) in entries {
             let entry = Entry { file: self.files.len(), dtype, shape };
             if self.tensors.insert(name.clone(), entry).is_some() {
                 let expected = format!("a tensor {name} in one file");
@@ -185,14 +174,14 @@ impl WeightFiles {
         Ok(())
     }
 
-    fn add_shards(&mut self, index: &Path, kind: FileKind) -> Result<()> {
+    fn add_shards(&mut self, index: &Path, safe: bool) -> Result<()> {
         let parsed: Index = read_json(index, "an index of shards")?;
         for shard in parsed.weight_map.values().collect::<BTreeSet<_>>() {
             // An index is not trusted: it must not lead out of its folder.
             if shard.is_empty() || shard.contains(['/', '\\']) || shard == ".." {
                 return Err(Error::invalid(index.display(), "names of files beside it", shard));
             }
-            self.add(&self.path.join(shard), kind)?;
+            self.add(&self.path.join(shard), safe)?;
         }
         let absent = parsed.weight_map.keys().filter(|name| !self.tensors.contains_key(*name));
         let absent: Vec<_> = absent.map(String::as_str).collect();
@@ -204,53 +193,28 @@ impl WeightFiles {
     }
 }
 
-#[derive(Clone, Copy)]
-enum FileKind {
-    Safe,
-    SafeIndex,
-    Pickled,
-    PickledIndex,
+/// The weights in a folder, in order of preference: a file, or the index of its shards.
+pub(super) const NAMES: [&str; 4] = [
+    "model.safetensors",
+    "model.safetensors.index.json",
+    "pytorch_model.bin",
+    "pytorch_model.bin.index.json",
+];
+
+#[cfg(feature = "pytorch")]
+fn pickled(path: &Path) -> Result<WeightFile> {
+    pytorch::PickledFile::open(path).map(WeightFile::Pickled)
 }
 
-const KINDS: [(&str, FileKind); 4] = [
-    ("model.safetensors", FileKind::Safe),
-    ("model.safetensors.index.json", FileKind::SafeIndex),
-    ("pytorch_model.bin", FileKind::Pickled),
-    ("pytorch_model.bin.index.json", FileKind::PickledIndex),
-];
+/// Without the feature no pickled file is read.
+#[cfg(not(feature = "pytorch"))]
+fn pickled(path: &Path) -> Result<WeightFile> {
+    Err(Error::Feature { place: path.display().to_string(), feature: "pytorch" })
+}
 
 #[derive(Deserialize)]
 struct Index {
     weight_map: BTreeMap<String, String>,
-}
-
-/// Replaces the reader of pickled files in a build without the feature `pytorch`.
-#[cfg(not(feature = "pytorch"))]
-mod unread {
-    use std::path::Path;
-
-    use crate::{Error, Result};
-
-    #[derive(Debug)]
-    pub(super) enum PickledFile {}
-
-    impl PickledFile {
-        pub(super) fn open(path: &Path) -> Result<Self> {
-            Err(Error::Feature { place: path.display().to_string(), feature: "pytorch" })
-        }
-
-        pub(super) fn names(&self) -> Vec<String> {
-            match *self {}
-        }
-
-        pub(super) fn entry(&self, _: &str) -> Result<(String, Vec<usize>)> {
-            match *self {}
-        }
-
-        pub(super) fn f32s(&self, _: &str) -> Result<Option<Vec<f32>>> {
-            match *self {}
-        }
-    }
 }
 
 #[cfg(test)]

@@ -10,16 +10,6 @@ use super::WeightFiles;
 use crate::files::read_text;
 use crate::{Error, Result};
 
-/// Whether a model that the cache lacks may be downloaded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum Network {
-    /// Yes, if the build has the feature `hub`.
-    #[default]
-    Allowed,
-    /// No: a model that is not in the cache is an error.
-    Offline,
-}
-
 /// The cache of published models, in the layout that Hugging Face's programs share.
 ///
 /// ```text
@@ -33,8 +23,9 @@ pub struct Hub {
     cache: PathBuf,
     /// `weights` below the working folder: models that a person has put there by hand.
     beside: PathBuf,
-    /// Offline if `HF_HUB_OFFLINE` is 1, on, yes or true.
-    network: Network,
+    /// Whether a model that the cache lacks is an error: `HF_HUB_OFFLINE` is 1, on, yes or true. Otherwise it is downloaded, if the
+    /// build has the feature `hub`.
+    offline: bool,
 }
 
 impl Hub {
@@ -52,8 +43,7 @@ impl Hub {
         let cache = cache.or_else(|| set("HF_HOME").map(below)).or_else(cached);
         let on = |value: String| ["1", "on", "yes", "true"].contains(&&*value.to_lowercase());
         let offline = set("HF_HUB_OFFLINE").is_some_and(on);
-        let network = if offline { Network::Offline } else { Network::Allowed };
-        Self { cache: cache.unwrap_or_else(default), beside: "weights".into(), network }
+        Self { cache: cache.unwrap_or_else(default), beside: "weights".into(), offline }
     }
 
     /// The folder of a model. If `model` is a folder, the result is `model`. Otherwise `model` is `org/name@revision`;
@@ -81,18 +71,13 @@ impl Hub {
         if let Some(folder) = name.cached(&self.cache) {
             return Ok(folder);
         }
-        match self.network {
-            Network::Allowed => fetch(&self.cache, &name),
-            Network::Offline => Err(self.lacks(&name, "offline")),
+        if !self.offline {
+            return fetch(&self.cache, &name);
         }
-    }
-
-    fn lacks(&self, name: &ModelName, why: &str) -> Error {
-        let ModelName { id, revision } = name;
-        let (beside, cache) = (self.beside.join(name.last()), self.cache.display());
-        let expected =
-            format!("its config.json and weights in {} or the cache {cache}", beside.display());
-        Error::invalid(format!("{id}@{revision}"), expected, format!("no whole copy, and {why}"))
+        let (beside, cache) = (beside.display(), self.cache.display());
+        let expected = format!("its config.json and weights in {beside} or the cache {cache}");
+        let place = format!("{}@{}", name.id, name.revision);
+        Err(Error::invalid(place, expected, "no whole copy, and offline"))
     }
 }
 
@@ -103,10 +88,8 @@ use self::download::fetch;
 #[cfg(not(feature = "hub"))]
 fn fetch(_: &Path, name: &ModelName) -> Result<PathBuf> {
     let ModelName { id, revision } = name;
-    Err(Error::Feature {
-        place: format!("{id}@{revision}, of which there is no copy here"),
-        feature: "hub",
-    })
+    let place = format!("{id}@{revision}, of which there is no copy here");
+    Err(Error::Feature { place, feature: "hub" })
 }
 
 /// The name of a published model.
@@ -127,11 +110,8 @@ impl ModelName {
         if id.split('/').count() == 2 && id.split('/').all(part) && revision.split('/').all(part) {
             return Ok(Self { id: id.into(), revision: revision.into() });
         }
-        Err(Error::invalid(
-            format!("model \"{model}\""),
-            "a folder or org/name@revision",
-            "neither",
-        ))
+        let place = format!("model \"{model}\"");
+        Err(Error::invalid(place, "a folder or org/name@revision", "neither"))
     }
 
     /// The name without the organisation.
@@ -166,8 +146,7 @@ mod tests {
     #[test]
     fn a_name_is_looked_up_in_the_cache() {
         let cache = TempDir::new().unwrap();
-        let hub =
-            Hub { cache: cache.path().into(), beside: "none".into(), network: Network::Offline };
+        let hub = Hub { cache: cache.path().into(), beside: "none".into(), offline: true };
         let model = cache.path().join("models--some-org--a.model");
         let snapshot = model.join("snapshots/0a1b2c");
         let lacks = |spec: &str, name: &str| {
@@ -199,7 +178,7 @@ mod tests {
         let folder = TempDir::new().unwrap();
         let (beside, cache) = (folder.path().join("weights"), folder.path().join("cache"));
         put(beside.join("a.model/config.json"), "{}");
-        let hub = Hub { cache, beside: beside.clone(), network: Network::Offline };
+        let hub = Hub { cache, beside: beside.clone(), offline: true };
         assert_eq!(hub.folder("org/a.model").unwrap(), beside.join("a.model"));
         assert_eq!(hub.folder("org/a.model@main").unwrap(), beside.join("a.model"));
         hub.folder("org/a.model@v2").unwrap_err();
@@ -210,15 +189,14 @@ mod tests {
     #[test]
     fn a_build_that_cannot_fetch_says_so() {
         let cache = TempDir::new().unwrap();
-        let hub =
-            Hub { cache: cache.path().into(), beside: "none".into(), network: Network::Allowed };
+        let hub = Hub { cache: cache.path().into(), beside: "none".into(), offline: false };
         let want = "a/b@main, of which there is no copy here: expected a build with the feature `hub`, got one without";
         assert_eq!(hub.folder("a/b").unwrap_err().to_string(), want);
     }
 
     #[test]
     fn what_is_neither_folder_nor_name_is_refused() {
-        let hub = Hub { cache: "cache".into(), beside: "none".into(), network: Network::Offline };
+        let hub = Hub { cache: "cache".into(), beside: "none".into(), offline: true };
         for model in ["a", "a/b/c", "../b", "a/..", "a/b@", "a/b@../x", "/no/such", "a b/c", ""] {
             let want =
                 format!("model \"{model}\": expected a folder or org/name@revision, got neither");
@@ -233,21 +211,17 @@ mod tests {
             Hub::from_variables(find, Some("/of/me".into()))
         };
         let cache =
-            |path: &str, network| Hub { cache: path.into(), beside: "weights".into(), network };
-        let allowed = |path| cache(path, Network::Allowed);
+            |path: &str, offline| Hub { cache: path.into(), beside: "weights".into(), offline };
+        let allowed = |path| cache(path, false);
         assert_eq!(hub(&[]), allowed("/of/me/.cache/huggingface/hub"));
         assert_eq!(hub(&[("XDG_CACHE_HOME", "/x")]), allowed("/x/huggingface/hub"));
         assert_eq!(hub(&[("HF_HOME", "/hf"), ("XDG_CACHE_HOME", "/x")]), allowed("/hf/hub"));
         assert_eq!(hub(&[("HF_HOME", "/hf"), ("HF_HUB_CACHE", "/c")]), allowed("/c"));
-        for (value, network) in [
-            ("1", Network::Offline),
-            ("ON", Network::Offline),
-            ("True", Network::Offline),
-            ("0", Network::Allowed),
-            ("", Network::Allowed),
-        ] {
+        for (value, offline) in
+            [("1", true), ("ON", true), ("True", true), ("0", false), ("", false)]
+        {
             let got = hub(&[("HF_HUB_CACHE", "/c"), ("HF_HUB_OFFLINE", value)]);
-            assert_eq!(got, cache("/c", network), "{value}");
+            assert_eq!(got, cache("/c", offline), "{value}");
         }
     }
 }

@@ -22,17 +22,10 @@ pub fn load<M: Module>(
     reshaped: ShapeInFile<'_>,
 ) -> Result<(M, LoadReport)> {
     let theirs = names.canonical(files.names());
-    let place = files.place();
-    let mut load = Load {
-        files,
-        names,
-        reshaped,
-        theirs: &theirs,
-        taken: BTreeSet::new(),
-        report: LoadReport { place, ..LoadReport::default() },
-    };
+    let report = LoadReport { place: files.place(), ..LoadReport::default() };
+    let mut load = Load { files, names, reshaped, theirs, taken: BTreeSet::new(), report };
     let module = parameters::replace("", module, |ours, shape| load.values(ours, shape))?;
-    let Load { mut report, taken, .. } = load;
+    let Load { mut report, theirs, taken, .. } = load;
     for (name, original) in theirs.iter().filter(|(name, _)| !taken.contains(*name)) {
         let list = if names.is_unused(name) { &mut report.unused } else { &mut report.unexpected };
         list.push(original.clone());
@@ -46,7 +39,7 @@ struct Load<'a> {
     names: &'a TensorNames,
     reshaped: ShapeInFile<'a>,
     /// Canonical names → names in the file.
-    theirs: &'a BTreeMap<String, String>,
+    theirs: BTreeMap<String, String>,
     taken: BTreeSet<String>,
     report: LoadReport,
 }
@@ -65,11 +58,8 @@ impl Load<'_> {
             _ if self.names.is_transposed(ours) => vec![part, rows],
             _ => vec![rows, part],
         });
-        let mut whole = true;
-        for name in &theirs {
-            whole &= self.fits(name, &expected);
-        }
-        if !whole {
+        let fitting = theirs.iter().filter(|name| self.fits(name, &expected)).count();
+        if fitting < theirs.len() {
             return Ok(None);
         }
         let turned = dims.len() == 2 && self.names.is_transposed(ours);

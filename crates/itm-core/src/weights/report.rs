@@ -15,6 +15,9 @@ pub struct ShapeMismatch {
     pub got: String,
 }
 
+/// More missing names than these are counted: the file is of another program.
+const SPELLED: usize = 8;
+
 /// What happened to the tensors of a checkpoint; its text is a few lines for a person.
 ///
 /// ```
@@ -73,31 +76,21 @@ impl LoadReport {
         let expected = format!("the {needed} tensors that {asked_by} asks for");
         Err(Error::invalid(&self.place, expected, faults.join("; ")))
     }
-}
 
-/// More missing names than these are counted: the file is of another program.
-const SPELLED: usize = 8;
-
-impl LoadReport {
     /// The line for a file that lacks many tensors: how many, the first, and what the file has instead.
     fn foreign(&self, asked_by: &str) -> Error {
         let needed = self.loaded + self.missing.len() + self.misshaped.len();
         let expected =
             format!("the {needed} tensors that {asked_by} asks for, such as {}", self.missing[0]);
         let has: Vec<_> = self.unexpected.iter().chain(&self.unused).collect();
-        let prefix = has
-            .first()
-            .and_then(|name| name.split_once('.'))
-            .map(|(prefix, _)| format!("{prefix}."));
+        let prefix = has.first().and_then(|name| Some(format!("{}.", name.split_once('.')?.0)));
         let common =
             prefix.filter(|p| has.len() > 1 && has.iter().all(|name| name.starts_with(p.as_str())));
         let first: Vec<_> = has.iter().take(3).map(|name| name.as_str()).collect();
-        let instead = match (common, has.len()) {
-            (_, 0) => "no other tensor".into(),
-            (Some(prefix), n) => {
-                format!("{n} others, all named {prefix}…, the first {}", first.join(", "))
-            }
-            (None, n) => format!("{n} others, the first {}", first.join(", ")),
+        let named = common.map_or(String::new(), |prefix| format!(", all named {prefix}…"));
+        let instead = match has.len() {
+            0 => "no other tensor".into(),
+            n => format!("{n} others{named}, the first {}", first.join(", ")),
         };
         let got =
             format!("{} missing and {instead} (weights of another program?)", self.missing.len());

@@ -35,24 +35,19 @@ impl SafeFile {
         Ok(Self { path: path.into(), file: Mutex::new(open(path)?), start, metadata })
     }
 
-    pub(super) fn names(&self) -> Vec<String> {
-        self.metadata.offset_keys()
-    }
-
-    fn info(&self, name: &str) -> Result<&TensorInfo> {
-        let missing = || Error::invalid(self.path.display(), format!("a tensor {name}"), "none");
-        self.metadata.info(name).ok_or_else(missing)
-    }
-
-    /// Type and shape.
-    pub(super) fn entry(&self, name: &str) -> Result<(String, Vec<usize>)> {
-        let info = self.info(name)?;
-        Ok((format!("{:?}", info.dtype), info.shape.clone()))
+    /// Name, type and shape of each tensor.
+    pub(super) fn entries(&self) -> Vec<(String, String, Vec<usize>)> {
+        let entry = |name: String| {
+            let info = self.metadata.info(&name)?;
+            Some((name, format!("{:?}", info.dtype), info.shape.clone()))
+        };
+        self.metadata.offset_keys().into_iter().filter_map(entry).collect()
     }
 
     /// The values as f32; `None` if the type is none of F32, F64, F16 and BF16.
     pub(super) fn f32s(&self, name: &str) -> Result<Option<Vec<f32>>> {
-        let info = self.info(name)?;
+        let missing = || Error::invalid(self.path.display(), format!("a tensor {name}"), "none");
+        let info = self.metadata.info(name).ok_or_else(missing)?;
         match info.dtype {
             Dtype::F32 => self.values(info, f32::from_le_bytes),
             Dtype::F64 => self.values(info, |b| f64::from_le_bytes(b) as f32),

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::Pairs;
-use crate::data::precomp_split::RowLayout;
+use crate::data::Repeats;
 use crate::data::tests::{Folder, lines, npy, npy_of};
 
 fn load_all(folder: &Folder) -> Result<Loaded> {
@@ -247,14 +247,14 @@ fn five_captions_are_insisted_on() {
     assert!(line.contains("train_caps.txt: expected 12 lines (3 for each of the 4 rows"), "{line}");
     let split = |captions| {
         let (folder, rule) = (folder.path("precomp"), CaptionRule::First(captions));
-        PrecompSplit::open_hashed(&folder, &folder, "test", rule, None)
+        PrecompSplit::open_hashed(&folder, &folder, "test", rule, &mut Manifest::default())
     };
     // One caption per image: there are as many rows as lines, but nothing is repeated.
     let one = split(5).unwrap();
-    assert_eq!((one.images(), one.layout, one.row_of(2)), (3, RowLayout::Once, 2));
+    assert_eq!((one.images(), one.repeats, one.row_of(2)), (3, None, 2));
     folder.write("precomp/test_caps.txt", "a\nb\nc\n");
     let one = split(1).unwrap();
-    assert_eq!((one.images(), one.layout), (3, RowLayout::Once));
+    assert_eq!((one.images(), one.repeats), (3, None));
 }
 
 /// Two rows, one of them with three captions: the lines of `val_of.txt` are rows, or names.
@@ -294,19 +294,19 @@ fn a_file_may_say_whose_each_caption_is() {
 fn the_rows_say_how_many_captions_an_image_has() {
     let folder = Folder::new();
     let open = |rule| {
-        let dir = folder.dir.path();
-        PrecompSplit::open_hashed(dir, &folder.path("precomp"), "test", rule, None)
+        let (dir, mut manifest) = (folder.dir.path(), Manifest::default());
+        PrecompSplit::open_hashed(dir, &folder.path("precomp"), "test", rule, &mut manifest)
     };
     folder.write("precomp/test_caps.txt", "a\nb\nc\n");
     let split = open(CaptionRule::All).unwrap();
-    assert_eq!((split.images(), split.layout, split.pairs().texts()), (3, RowLayout::Once, 3));
+    assert_eq!((split.images(), split.repeats, split.pairs.texts()), (3, None, 3));
     let line = open(CaptionRule::First(3)).unwrap_err().to_string();
     assert!(
         line.contains("one caption per image needs a target with protocol = \"full\""),
         "{line}"
     );
     folder.write("precomp/test_caps.txt", "a\nb\nc\n".repeat(3));
-    assert_eq!(open(CaptionRule::All).unwrap().pairs().captions_per_image(), Some(3));
+    assert_eq!(open(CaptionRule::All).unwrap().pairs.captions_per_image(), Some(3));
     folder.write("precomp/test_caps.txt", "a\nb\nc\nd\n");
     let line = open(CaptionRule::All).unwrap_err().to_string();
     assert!(line.contains("for each of the 3 rows of ") && line.ends_with("got 4 lines"), "{line}");
@@ -318,12 +318,13 @@ fn the_rows_say_how_many_captions_an_image_has() {
     assert!(described.contains("3 images, 6 captions (line 3 is empty); "), "{described}");
     folder.remove("precomp/test_ids.txt");
     folder.write("precomp/test_caps.txt", "a\nb\nc\nd\ne\n".repeat(2));
-    for (noise, layout) in [(0.0, RowLayout::Repeated), (1e-3, RowLayout::Rounded)] {
+    for (noise, exact) in [(0.0, true), (1e-3, false)] {
         let row = |at: usize| [7.0 + noise * (at % 5) as f32, (at / 5) as f32];
         folder.write("precomp/test_ims.npy", npy(&[10, 2], (0..10).flat_map(row)));
         for rule in [CaptionRule::All, CaptionRule::First(5)] {
             let split = open(rule).unwrap();
-            assert_eq!((split.layout, split.images(), split.row_of(1)), (layout, 2, 5));
+            let repeats = Some(Repeats { every: 5, exact });
+            assert_eq!((split.repeats, split.images(), split.row_of(1)), (repeats, 2, 5));
         }
     }
     folder.write("precomp/test_ims.npy", npy(&[10, 2], (0..20).map(|v| v as f32)));

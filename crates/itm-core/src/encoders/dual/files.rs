@@ -66,7 +66,7 @@ const TRANSFORMERS: TensorNames = TensorNames {
 };
 
 /// The text projection has other names in the two families.
-const OF_CLIP: (&str, &str) = ("text.projection", "text_projection.weight");
+const OF_CLIP: [(&str, &str); 1] = [("text.projection", "text_projection.weight")];
 const OF_SIGLIP: [(&str, &str); 2] = [
     ("text.projection", "text_model.head.weight"),
     ("text.projection_bias", "text_model.head.bias"),
@@ -125,12 +125,8 @@ impl DualLayout {
     pub(crate) fn names(self, family: DualFamily) -> TensorNames {
         match (self, family) {
             (Self::OpenClip, _) => OPEN_CLIP,
-            (Self::Transformers, DualFamily::Clip) => {
-                TensorNames { more: std::slice::from_ref(&OF_CLIP), ..TRANSFORMERS }
-            }
-            (Self::Transformers, DualFamily::Siglip) => {
-                TensorNames { more: &OF_SIGLIP, ..TRANSFORMERS }
-            }
+            (_, DualFamily::Clip) => TensorNames { more: &OF_CLIP, ..TRANSFORMERS },
+            (_, DualFamily::Siglip) => TensorNames { more: &OF_SIGLIP, ..TRANSFORMERS },
         }
     }
 }
@@ -163,8 +159,9 @@ impl DualShape {
         let text = &self.text;
         let rows = text.vocabulary.saturating_add(text.positions).saturating_add(self.joint);
         let blocks = block_values(text.layers, text.width, text.mlp);
-        let images = table_values(self.joint, self.image.width).saturating_add(self.image.values());
-        table_values(rows, text.width).saturating_add(blocks).saturating_add(images)
+        let images = table_values(&[self.joint, self.image.width]);
+        let towers = self.image.values().saturating_add(blocks);
+        table_values(&[rows, text.width]).saturating_add(images).saturating_add(towers)
     }
 
     /// The shape of θ in the family's files.

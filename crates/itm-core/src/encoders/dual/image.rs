@@ -63,10 +63,7 @@ impl ImageTower {
     }
 
     fn projected(&self, rows: Tensor<2>) -> Tensor<2> {
-        match &self.projection {
-            Some(projection) => mapped(rows, projection, None),
-            None => rows,
-        }
+        self.projection.iter().fold(rows, |rows, map| mapped(rows, map, None))
     }
 
     /// All rows after the last layer norm, `[b, 1 + n, d]`, or `[b, n, d]` in SigLIP.

@@ -45,19 +45,16 @@ impl DualPieces {
         let folder = folder.as_ref();
         let (place, mut tokenizer) = tokenizer(folder, shape)?;
         let most = tokenizer.get_vocab(true).values().max().map_or(0, |&most| most as usize + 1);
-        if most > shape.vocabulary {
-            let expected = format!("at most {} word pieces, as in the model", shape.vocabulary);
-            return Err(Error::invalid(place, expected, most));
-        }
+        let expected = format!("at most {} word pieces, as in the model", shape.vocabulary);
+        Error::unless(most <= shape.vocabulary, &place, expected, most)?;
         let refused = |e| Error::invalid(&place, "a tokenizer", e);
         tokenizer.with_truncation(None).map_err(refused)?.with_padding(None);
         let piece = |name: &str| tokenizer.token_to_id(name);
         let missing = |name: &str| Error::invalid(&place, format!("a piece {name}"), "none");
         let (vocabulary, positions) = (shape.vocabulary, shape.positions);
         if let Some(end) = shape.end {
-            if tokenizer.id_to_token(end).is_none() {
-                return Err(Error::invalid(place, format!("the end piece, number {end}"), "none"));
-            }
+            let known = tokenizer.id_to_token(end).is_some();
+            Error::unless(known, place, format_args!("the end piece, number {end}"), "none")?;
             return Ok(Self { tokenizer, vocabulary, positions, end, padding: None, plain: false });
         }
         let (first, plain) = (piece("</s>"), piece("</s>").is_some());
@@ -135,9 +132,8 @@ fn tokenizer(folder: &Path, shape: &TextTowerShape) -> Result<(String, Tokenizer
         return Ok((whole.display().to_string(), open_tokenizer(&whole)?));
     }
     let place = vocabulary.display().to_string();
-    if shape.end.is_none() {
-        return Err(Error::invalid(folder.display(), "tokenizer.json of a SigLIP", "vocab.json"));
-    }
+    let clip = shape.end.is_some();
+    Error::unless(clip, folder.display(), "tokenizer.json of a SigLIP", "vocab.json")?;
     let pieces: Value = files::read_json(&vocabulary, "numbers of word pieces in JSON")?;
     let lines = files::read_text(&merges)?;
     let lines = lines.lines().filter(|line| !line.starts_with("#version") && !line.is_empty());

@@ -51,12 +51,10 @@ impl TextTowerShape {
             if width > most {
                 return refused(format!("at most {most} pieces"), width.to_string());
             }
+            let last = row[length - 1];
             match self.end {
-                Some(end) if row[length - 1] != end => {
-                    return refused(
-                        format!("the end piece {end} last"),
-                        row[length - 1].to_string(),
-                    );
+                Some(end) if last != end => {
+                    return refused(format!("the end piece {end} last"), last.to_string());
                 }
                 None if length != most => {
                     return refused(format!("{most} pieces, with padding"), length.to_string());
@@ -146,15 +144,12 @@ impl TextTower {
     /// As [`DualEncoder::texts`](super::DualEncoder::texts).
     pub(crate) fn rows(&self, captions: &TokenBatch) -> Tensor<2> {
         let (b, l, d) = (captions.len(), captions.width, self.shape.width);
-        let (x, last) = match self.blocks.split_last() {
-            Some((last, before)) => (self.states(captions, before.len()), Some(last)),
-            None => (self.states(captions, 0), None),
-        };
+        let x = self.states(captions, self.blocks.len().saturating_sub(1));
         let ends = captions.lengths.iter().enumerate().map(|(k, n)| (k * l + n - 1) as i32);
         let ends = TensorData::new(ends.collect::<Vec<i32>>(), [b]);
         let ends = Tensor::<1, Int>::from_data(ends, &x.device());
         let end = x.clone().reshape([b * l, d]).select(0, ends);
-        let end = match last {
+        let end = match self.blocks.last() {
             Some(block) => block.one(end, x, Some(&captions.lengths)),
             None => end,
         };

@@ -87,39 +87,22 @@ impl Sides {
     }
 }
 
-/// The name of an architecture in its configuration.
-pub(super) trait Architecture: DeserializeOwned {
-    const NAME: &'static str;
-}
-
-impl Architecture for BertConfig {
-    const NAME: &'static str = "bert";
-}
-
-impl Architecture for VitConfig {
-    const NAME: &'static str = "vit";
-}
-
 /// Reads a folder's `config.json`. The architecture is checked before any other field.
-pub(super) fn read<C: Architecture>(folder: &Path) -> Result<C> {
+pub(super) fn read<C: DeserializeOwned>(folder: &Path, name: &str) -> Result<C> {
     let path = folder.join("config.json");
     let value: Value = read_json(&path, "JSON")?;
     let architecture = value.get("model_type").map_or("none".to_string(), Value::to_string);
-    if architecture != format!("\"{}\"", C::NAME) {
-        let expected = format!("a model of the architecture \"{}\"", C::NAME);
-        return Err(Error::invalid(path.display(), expected, architecture));
-    }
-    let expected = format!("the configuration of a \"{}\"", C::NAME);
+    let expected = format!("a model of the architecture \"{name}\"");
+    let same = architecture == format!("\"{name}\"");
+    Error::unless(same, path.display(), expected, architecture)?;
+    let expected = format!("the configuration of a \"{name}\"");
     serde_json::from_value(value).map_err(|e| Error::invalid(path.display(), expected, e))
 }
 
 /// An error if a setting is not the supported one.
 fn known(folder: &Path, field: &str, expected: &str, got: String) -> Result<()> {
-    if got == expected {
-        return Ok(());
-    }
     let place = format!("{}: {field}", folder.join("config.json").display());
-    Err(Error::invalid(place, expected, got))
+    Error::unless(got == expected, place, expected, &got)
 }
 
 impl Common {
@@ -151,8 +134,7 @@ impl BertConfig {
         let tables = [self.vocab_size, self.max_position_embeddings, self.type_vocab_size];
         if tables.contains(&0) {
             let fields = "vocab_size, max_position_embeddings, type_vocab_size";
-            let place = format!("{}: {fields}", folder.join("config.json").display());
-            return Err(Error::invalid(place, "none of them 0", format!("{tables:?}")));
+            known(folder, fields, "none of them 0", format!("{tables:?}"))?;
         }
         Ok(BertShape {
             vocabulary: self.vocab_size,
@@ -170,7 +152,7 @@ impl BertConfig {
 
     pub(super) fn of(shape: &BertShape) -> Self {
         Self {
-            model_type: Self::NAME.into(),
+            model_type: "bert".into(),
             architectures: Some(vec!["BertModel".into()]),
             common: Common {
                 hidden_size: shape.width,
@@ -197,9 +179,8 @@ impl VitConfig {
         known(folder, "qkv_bias", "true", self.qkv_bias.to_string())?;
         let ([p, across], image) = (self.patch_size.both(), self.image_size.both());
         if p != across || p == 0 || image.iter().any(|&side| side < p) || self.num_channels == 0 {
-            let (fields, got) = ("patch_size, image_size", format!("{p} x {across}, {image:?}"));
-            let place = format!("{}: {fields}", folder.join("config.json").display());
-            return Err(Error::invalid(place, "a square patch within the image", got));
+            let got = format!("{p} x {across}, {image:?}");
+            known(folder, "patch_size, image_size", "a square patch within the image", got)?;
         }
         Ok(VitShape {
             image,
@@ -220,7 +201,7 @@ impl VitConfig {
     pub(super) fn of(shape: &VitShape) -> Self {
         let [h, w] = shape.image;
         Self {
-            model_type: Self::NAME.into(),
+            model_type: "vit".into(),
             architectures: Some(vec!["ViTModel".into()]),
             common: Common {
                 hidden_size: shape.width,

@@ -49,7 +49,6 @@ pub(crate) const VIT: TensorNames = TensorNames {
         ("patches", "embeddings.patch_embeddings.projection.weight"),
         ("patch_bias", "embeddings.patch_embeddings.projection.bias"),
     ],
-    more: &[],
     layers: &[
         ("norm", &["layernorm"]),
         ("norm_1", &["layernorm_before"]),
@@ -63,12 +62,8 @@ pub(crate) const VIT: TensorNames = TensorNames {
         ("down", &["output.dense"]),
     ],
     unused: &["pooler.", "classifier.", "decoder.", "embeddings.mask_token"],
-    heads: &[],
-    blocks: &[("blocks.", "encoder.layer.")],
     transposed: &["patches"],
-    optional: &[],
-    unknown: Unknown::Reported,
-    asked_by: "its config.json",
+    ..BERT
 };
 
 impl VitShape {
@@ -80,7 +75,7 @@ impl VitShape {
         let folder = folder.as_ref();
         match dinov2_fields(folder)? {
             Some(fields) => dinov2::shape(&fields),
-            None => config::read::<VitConfig>(folder)?.shape(folder),
+            None => config::read::<VitConfig>(folder, "vit")?.shape(folder),
         }
     }
 }
@@ -91,7 +86,7 @@ impl BertShape {
     /// # Errors
     /// If there is no such file, the architecture is another, or [`Bert`] does not support a setting.
     pub(crate) fn read(folder: impl AsRef<Path>) -> Result<Self> {
-        config::read::<BertConfig>(folder.as_ref())?.shape(folder.as_ref())
+        config::read::<BertConfig>(folder.as_ref(), "bert")?.shape(folder.as_ref())
     }
 }
 

@@ -1,10 +1,10 @@
 //! Tokens of a caption, and the light stemmer that folds their inflections.
 
+use crate::text::words;
+
 /// Lower-case runs of `a-z0-9`, stemmed, in the order of the text.
-pub(super) fn stems(text: &str) -> Vec<String> {
-    let lower = text.to_lowercase();
-    let tokens = lower.split(|c: char| !c.is_ascii_lowercase() && !c.is_ascii_digit());
-    tokens.filter(|token| !token.is_empty()).map(stem).collect()
+pub(super) fn stems(text: &str) -> impl Iterator<Item = String> {
+    words(text).into_iter().map(|word| stem(&word))
 }
 
 /// Plural, then `-ing` or `-ed` with undoubling, then a final `e`: `running, runs → run`, `rides, riding → rid`.
@@ -75,9 +75,9 @@ mod tests {
     #[test]
     fn tokens_are_lower_case_letters_and_digits() {
         assert_eq!(
-            stems("Two DOGS, a man's #7-shirt."),
+            stems("Two DOGS, a man's #7-shirt.").collect::<Vec<_>>(),
             ["two", "dog", "a", "man", "s", "7", "shirt"]
         );
-        assert_eq!(stems(" ... é"), [] as [String; 0]);
+        assert_eq!(stems(" ... é").next(), None);
     }
 }

@@ -1,7 +1,7 @@
 //! How far an integer score can be from the f32 score behind it, and what it decides therefore.
 
-use super::super::Embeddings;
 use super::super::kernel::roundings;
+use super::super::{Embeddings, Side};
 use super::side::{CoarseSide, Lengths};
 
 /// Bounds on `|A B · s − q·r|` for all scores of a text, or of an image.
@@ -47,7 +47,7 @@ impl Bounds {
     pub(super) fn new(images: &Embeddings<'_>, texts: &Embeddings<'_>) -> Option<Self> {
         let j = roundings(images.dim()) as f64 * f64::from(f32::EPSILON) / 2.0;
         let (images_side, texts_side) = (CoarseSide::new(images)?, CoarseSide::new(texts)?);
-        let scale = f64::from(images_side.scale()) * f64::from(texts_side.scale());
+        let scale = f64::from(images_side.scale) * f64::from(texts_side.scale);
         Some(Self {
             images: images_side.with_rounded(images),
             texts: texts_side,
@@ -57,35 +57,39 @@ impl Bounds {
         })
     }
 
-    /// What integer scores say of one threshold per text.
-    pub(super) fn of_texts(&self, thresholds: &[f32]) -> Thresholds {
-        let most = self.images.largest();
-        self.decide(thresholds, |text| self.distance(most, self.texts.row(text)))
+    /// What integer scores say of one threshold per query. An infinite threshold is beyond every integer score: nothing is open
+    /// then.
+    pub(super) fn thresholds(&self, queries: Side, thresholds: &[f32]) -> Thresholds {
+        let of = |(distance, threshold): (f64, &f32)| {
+            let (at, far) = (f64::from(*threshold) * self.scale, distance + 1.0);
+            // `as` keeps a number that is out of range at the range's end, which no integer score reaches.
+            ((at - far).floor() as i32, (at + far).ceil() as i32)
+        };
+        let (low, high) = self.distances(queries).zip(thresholds).map(of).unzip();
+        Thresholds { low, high }
     }
 
-    /// What integer scores say of one threshold per image.
-    pub(super) fn of_images(&self, thresholds: &[f32]) -> Thresholds {
-        let most = self.texts.largest();
-        self.decide(thresholds, |image| self.distance(self.images.row(image), most))
+    /// The slack of each query: integer scores that differ by more stand in the right order. Both scores may be off by the
+    /// distance, in opposite directions.
+    pub(super) fn slack(&self, queries: Side) -> Vec<i32> {
+        let of = |distance: f64| (2.0 * distance + 2.0).ceil() as i32; // a number beyond i32 stays at its end
+        self.distances(queries).map(of).collect()
     }
 
-    /// The slack of each image: integer scores that differ by more stand in the right order.
-    pub(super) fn slack_of_images(&self) -> Vec<i32> {
-        let most = self.texts.largest();
-        self.images.rows().map(|row| slack(self.distance(row, most))).collect()
-    }
-
-    /// The slack of each text.
-    pub(super) fn slack_of_texts(&self) -> Vec<i32> {
-        let most = self.images.largest();
-        self.texts.rows().map(|row| slack(self.distance(most, row))).collect()
+    /// The largest distance of each query.
+    fn distances(&self, queries: Side) -> impl Iterator<Item = f64> {
+        let [own, other] = queries.of([&self.images, &self.texts], [&self.texts, &self.images]);
+        own.rows.iter().map(move |row| match queries {
+            Side::Images => self.distance(*row, other.largest),
+            Side::Texts => self.distance(other.largest, *row),
+        })
     }
 
     /// Which share of its bound the distance of one pair is.
     #[cfg(test)]
     pub(super) fn of_pair(&self, score: f64, sum: i32, image: usize, text: usize) -> f64 {
         let far = (score * self.scale - f64::from(sum)).abs();
-        far / self.distance(self.images.row(image), self.texts.row(text))
+        far / self.distance(self.images.rows[image], self.texts.rows[text])
     }
 
     /// The largest `|A B · s − q·r|` of an image and a text.
@@ -93,20 +97,4 @@ impl Bounds {
         let rounding = (image.exact + image.error) * text.error + image.error * text.exact;
         (rounding + self.gamma * image.exact * text.exact + self.tiny) * SLACK
     }
-
-    /// An infinite threshold is beyond every integer score: nothing is open then.
-    fn decide(&self, thresholds: &[f32], distance: impl Fn(usize) -> f64) -> Thresholds {
-        let of = |query: usize| (f64::from(thresholds[query]) * self.scale, distance(query) + 1.0);
-        let (low, high) = (0..thresholds.len())
-            .map(of)
-            // `as` keeps a number that is out of range at the range's end, which no integer score reaches.
-            .map(|(at, far)| ((at - far).floor() as i32, (at + far).ceil() as i32))
-            .unzip();
-        Thresholds { low, high }
-    }
-}
-
-/// Both scores may be off by the distance, in opposite directions.
-fn slack(distance: f64) -> i32 {
-    (2.0 * distance + 2.0).ceil() as i32 // a number beyond i32 stays at its end
 }

@@ -2,9 +2,8 @@
 
 use std::ops::Range;
 
-use super::super::rank_counts::{RankCounts, RankTally, Standings};
-use super::super::{Consumer, Tile, Tiles, places, widest};
-use super::Coarse;
+use super::super::rank_counts::{RankCounts, RankTally};
+use super::super::{Side, Tile, Tiles, places, widest};
 use super::bounds::{Bounds, Thresholds};
 
 /// Scores of a row that are looked at as one: mostly none of them is open.
@@ -12,37 +11,16 @@ const STRETCH: usize = 32;
 
 /// [`RankCounts`] that takes integer scores too.
 pub(super) struct CoarseCounts<'a> {
-    counts: &'a RankCounts,
+    pub(super) counts: &'a RankCounts,
     texts: Thresholds,
     images: Thresholds,
 }
 
 impl<'a> CoarseCounts<'a> {
     pub(super) fn new(counts: &'a RankCounts, bounds: &Bounds) -> Self {
-        let texts = bounds.of_texts(counts.text_scores());
-        let images = bounds.of_images(counts.image_scores());
+        let texts = bounds.thresholds(Side::Texts, &counts.texts.score);
+        let images = bounds.thresholds(Side::Images, &counts.images.score);
         Self { counts, texts, images }
-    }
-}
-
-impl Consumer for CoarseCounts<'_> {
-    type State = (RankTally, RankTally);
-    type Output = Standings;
-
-    fn start(&self, images: Range<usize>, texts: Range<usize>) -> Self::State {
-        self.counts.start(images, texts)
-    }
-
-    fn tile(&self, state: &mut Self::State, tile: &Tile<'_>) {
-        self.counts.tile(state, tile);
-    }
-
-    fn merge(&self, total: &mut Self::State, lane: Self::State) {
-        self.counts.merge(total, lane);
-    }
-
-    fn finish(&self, total: Self::State) -> Standings {
-        self.counts.finish(total)
     }
 }
 
@@ -55,10 +33,13 @@ struct OpenScore {
     of: [bool; 2],
 }
 
-impl Coarse for CoarseCounts<'_> {
-    fn coarse(
+impl CoarseCounts<'_> {
+    /// Takes in one tile of integer scores, as [`RankCounts`] takes in the f32 scores behind them.
+    ///
+    /// Returns the number of scores that it computed again in f32, from `tiles`; `None`, and the state as it was, if more than `most` are open.
+    pub(super) fn tile(
         &self,
-        (images, texts): &mut Self::State,
+        (images, texts): &mut (RankTally, RankTally),
         tile: &Tile<'_, i32>,
         tiles: &Tiles<'_>,
         most: usize,
@@ -77,17 +58,15 @@ impl Coarse for CoarseCounts<'_> {
         tiles.singles(open.iter().map(|pair| (pair.image, pair.text)), |at, score| {
             let OpenScore { image, text, of: [of_text, of_image] } = open[at];
             if of_text {
-                self.counts.count_for_text(texts, image, text, score);
+                texts.count(&self.counts.texts, text, image, score);
             }
             if of_image {
-                self.counts.count_for_image(images, image, text, score);
+                images.count(&self.counts.images, image, text, score);
             }
         });
         Some(open.len())
     }
-}
 
-impl CoarseCounts<'_> {
     /// One row: counts the scores above each text's threshold, names what is open, returns how many are above the image's.
     fn row(
         &self,

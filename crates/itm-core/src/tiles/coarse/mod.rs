@@ -25,6 +25,7 @@ use bounds::Bounds;
 use counts::CoarseCounts;
 
 use super::kernel::{Panel, product};
+use super::rank_counts::RankTally;
 use super::{Consumer, RankCounts, Standings, Tile, Tiles, pieces, run};
 use crate::interrupt;
 
@@ -51,26 +52,6 @@ pub struct CoarseWork {
     pub whole: u64,
 }
 
-/// A consumer that can take most scores as integers.
-trait Coarse: Consumer {
-    /// Takes in one tile of integer scores, as [`Consumer::tile`] takes in the f32 scores behind them.
-    ///
-    /// Returns the number of scores that it computed again in f32, from `tiles`; `None`, and the state as it was, if more than `most` are open.
-    fn coarse(
-        &self,
-        state: &mut Self::State,
-        tile: &Tile<'_, i32>,
-        tiles: &Tiles<'_>,
-        most: usize,
-    ) -> Option<usize>;
-}
-
-/// Whether the coarse product is worth a try: on this processor, for this shape.
-fn worthwhile(tiles: &Tiles<'_>) -> bool {
-    let scores = tiles.images().saturating_mul(tiles.texts());
-    int16::supported() && tiles.images.dim() >= NARROW && scores >= FEW
-}
-
 impl Tiles<'_> {
     /// Where the true pairs stand: `run(counts)`, behind the coarse product where that is faster.
     pub(super) fn counts(&self, counts: &RankCounts) -> (Standings, CoarseWork) {
@@ -83,16 +64,18 @@ impl Tiles<'_> {
         }
     }
 
-    /// `None` where f32 is faster or there is no bound.
+    /// `None` where f32 is faster, on this processor or for this shape, or there is no bound.
     fn bounds(&self) -> Option<Bounds> {
-        worthwhile(self).then(|| Bounds::new(&self.images, &self.texts)).flatten()
+        let scores = self.images().saturating_mul(self.texts());
+        let is_faster = int16::supported() && self.images.dim() >= NARROW && scores >= FEW;
+        is_faster.then(|| Bounds::new(&self.images, &self.texts)).flatten()
     }
 
     /// [`run`](Self::run) behind the coarse product.
-    fn run_coarse<C: Coarse>(&self, bounds: &Bounds, consumer: &C) -> (C::Output, CoarseWork) {
+    fn run_coarse(&self, bounds: &Bounds, coarse: &CoarseCounts) -> (Standings, CoarseWork) {
         let (again, whole) = (AtomicU64::new(0), AtomicU64::new(0));
-        let output = run(self.images(), self.texts(), consumer, |images, texts, state| {
-            let decided = self.lane(bounds, consumer, images, texts, state);
+        let output = run(self.images(), self.texts(), coarse.counts, |images, texts, state| {
+            let decided = self.lane(bounds, coarse, images, texts, state);
             again.fetch_add(decided.again, Ordering::Relaxed);
             whole.fetch_add(decided.whole, Ordering::Relaxed);
         });
@@ -101,13 +84,13 @@ impl Tiles<'_> {
     }
 
     /// The tiles of a lane in the order of [`walk`](Self::walk).
-    fn lane<C: Coarse>(
+    fn lane(
         &self,
         bounds: &Bounds,
-        consumer: &C,
+        coarse: &CoarseCounts,
         images: Range<usize>,
         texts: Range<usize>,
-        state: &mut C::State,
+        state: &mut (RankTally, RankTally),
     ) -> CoarseWork {
         let (mut panel, mut scores) = (Panel::default(), Vec::new());
         let mut integers = Integers::new(self, bounds);
@@ -119,7 +102,7 @@ impl Tiles<'_> {
                 let size = rows.len() * columns.len();
                 if pause == 0 {
                     let tile = integers.tile(rows.clone(), columns.clone());
-                    if let Some(open) = consumer.coarse(state, &tile, self, size / SHARE) {
+                    if let Some(open) = coarse.tile(state, &tile, self, size / SHARE) {
                         decided.again += open as u64;
                         continue;
                     }
@@ -131,7 +114,8 @@ impl Tiles<'_> {
                     is_packed = true;
                 }
                 product(self.images.block(rows.clone()), &panel, &mut scores);
-                consumer.tile(state, &Tile::new(rows, columns.clone(), &scores, panel.width()));
+                let tile = Tile::new(rows, columns.clone(), &scores, panel.width());
+                coarse.counts.tile(state, &tile);
                 decided.whole += size as u64;
             }
         }
@@ -143,7 +127,7 @@ impl Tiles<'_> {
 struct Integers<'a> {
     tiles: &'a Tiles<'a>,
     bounds: &'a Bounds,
-    /// The images of a tile, where [`CoarseSide::rounded`](side::CoarseSide::rounded) has none.
+    /// The images of a tile, where `bounds.images.rounded` has none.
     rows: PackedRows,
     columns: PackedColumns,
     /// The texts in `columns`.
@@ -162,14 +146,14 @@ impl<'a> Integers<'a> {
         let Tiles { images: v, texts: w, .. } = self.tiles;
         if self.texts != texts {
             let values = w.block(texts.clone());
-            self.columns.fill(values, w.dim(), self.bounds.texts.scale());
+            self.columns.fill(values, w.dim(), self.bounds.texts.scale);
             self.texts = texts.clone();
         }
-        match self.bounds.images.rounded() {
+        match &self.bounds.images.rounded {
             Some(rows) => int16::product(rows, images.clone(), &self.columns, &mut self.sums),
             None => {
                 let values = v.block(images.clone());
-                self.rows.fill(values, v.dim(), self.bounds.images.scale());
+                self.rows.fill(values, v.dim(), self.bounds.images.scale);
                 int16::product(&self.rows, 0..images.len(), &self.columns, &mut self.sums);
             }
         }

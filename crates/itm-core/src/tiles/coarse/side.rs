@@ -21,10 +21,14 @@ const LANES: usize = 8;
 /// The rows `v` of one side, and their integers `q = round(A · v)`.
 #[derive(Debug)]
 pub(super) struct CoarseSide {
-    scale: f32,
-    rows: Vec<Lengths>,
-    largest: Lengths,
-    rounded: Option<PackedRows>,
+    /// A.
+    pub(super) scale: f32,
+    /// The lengths of each row.
+    pub(super) rows: Vec<Lengths>,
+    /// The largest of both lengths among all rows.
+    pub(super) largest: Lengths,
+    /// The integers of all rows, if they are kept.
+    pub(super) rounded: Option<PackedRows>,
 }
 
 /// Lengths of a row, or upper bounds on the lengths of all rows.
@@ -68,31 +72,6 @@ impl CoarseSide {
             self.rounded = Some(rows);
         }
         self
-    }
-
-    /// The integers of all rows, if they are kept.
-    pub(super) fn rounded(&self) -> Option<&PackedRows> {
-        self.rounded.as_ref()
-    }
-
-    /// A.
-    pub(super) fn scale(&self) -> f32 {
-        self.scale
-    }
-
-    /// The lengths of a row.
-    pub(super) fn row(&self, row: usize) -> Lengths {
-        self.rows[row]
-    }
-
-    /// The lengths of all rows.
-    pub(super) fn rows(&self) -> impl Iterator<Item = Lengths> {
-        self.rows.iter().copied()
-    }
-
-    /// The largest of both lengths among all rows.
-    pub(super) fn largest(&self) -> Lengths {
-        self.largest
     }
 }
 

@@ -1,6 +1,5 @@
 use super::super::tests::{everywhere, grid, tiles, unit};
-use super::super::{TopImages, TopTexts};
-use super::top::Queries;
+use super::super::{Side, TopImages, TopTexts};
 use super::*;
 use crate::Pairs;
 
@@ -88,7 +87,7 @@ fn the_best_items_are_the_best_items_of_f32() {
             for k in [0, 1, 10, 100] {
                 let want = tiles.run(&(TopTexts::new(k), TopImages::new(k)));
                 everywhere(&tiles, |tiles| {
-                    let got = [Queries::Images, Queries::Texts]
+                    let got = [Side::Images, Side::Texts]
                         .map(|queries| tiles.top_coarse(&bounds, k, queries));
                     assert!(
                         got == [want.0.clone(), want.1.clone()],
@@ -108,7 +107,7 @@ fn crowded_lists_are_noticed() {
     let w = near(&v, n, m, dim, 2.0);
     let apart = tiles(&v, &w, dim);
     let bounds = Bounds::new(&apart.images, &apart.texts).unwrap();
-    for queries in [Queries::Images, Queries::Texts] {
+    for queries in [Side::Images, Side::Texts] {
         assert!(!apart.is_crowded(10, queries));
         let lists = apart.candidates(&bounds, 10, queries);
         let kept: usize = lists.iter().flatten().map(Vec::len).sum();
@@ -116,7 +115,7 @@ fn crowded_lists_are_noticed() {
     }
     let (v, w) = (collapsed(n, dim, 5), collapsed(m, dim, 6));
     let close = tiles(&v, &w, dim);
-    assert!(close.is_crowded(10, Queries::Images) && close.is_crowded(10, Queries::Texts));
+    assert!(close.is_crowded(10, Side::Images) && close.is_crowded(10, Side::Texts));
     assert_eq!(close.top_texts(10), close.run(&TopTexts::new(10)));
     for k in [0, 10, 200, 3000] {
         assert_eq!(apart.top_texts(k), apart.run(&TopTexts::new(k)), "k = {k}");
@@ -163,8 +162,8 @@ fn no_score_is_farther_than_its_bound() {
             let bounds = Bounds::new(&tiles.images, &tiles.texts).unwrap();
             let (mut rows, mut columns, mut sums) =
                 (PackedRows::default(), PackedColumns::default(), Vec::new());
-            rows.fill(&v, dim, bounds.images.scale());
-            columns.fill(&w, dim, bounds.texts.scale());
+            rows.fill(&v, dim, bounds.images.scale);
+            columns.fill(&w, dim, bounds.texts.scale);
             int16::product(&rows, 0..n, &columns, &mut sums);
             let scores = tiles.scores();
             for i in 0..n {

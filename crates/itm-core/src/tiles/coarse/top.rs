@@ -5,7 +5,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::super::top::Lists;
-use super::super::{Consumer, Tile, Tiles, TopImages, TopK, TopTexts, gather, run};
+use super::super::{Consumer, Side, Tile, Tiles, TopImages, TopK, TopTexts, run};
 use super::bounds::Bounds;
 use super::{Integers, SHARE};
 
@@ -18,24 +18,8 @@ const TASK: usize = 64;
 /// Candidates of each query: the `k` best items by integer scores, and all items that the slack leaves open.
 struct CoarseCandidates {
     k: usize,
-    queries: Queries,
+    queries: Side,
     slack: Vec<i32>,
-}
-
-/// Which side the queries are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Queries {
-    Images,
-    Texts,
-}
-
-impl Queries {
-    fn of<T>(self, images: T, texts: T) -> T {
-        match self {
-            Self::Images => images,
-            Self::Texts => texts,
-        }
-    }
 }
 
 impl Consumer<i32> for CoarseCandidates {
@@ -43,7 +27,7 @@ impl Consumer<i32> for CoarseCandidates {
     type Output = Vec<Option<Vec<u32>>>;
 
     fn start(&self, images: Range<usize>, texts: Range<usize>) -> Self::State {
-        let k = self.k.min(self.queries.of(texts.len(), images.len()));
+        let k = self.k.min(self.queries.other().of(images.len(), texts.len()));
         Lists::with_slack(self.queries.of(images, texts), k, &self.slack)
     }
 
@@ -52,10 +36,7 @@ impl Consumer<i32> for CoarseCandidates {
     }
 
     fn tile(&self, lists: &mut Self::State, tile: &Tile<'_, i32>) {
-        match self.queries {
-            Queries::Images => lists.take_rows(tile),
-            Queries::Texts => lists.take_columns(tile),
-        }
+        lists.take(self.queries, tile);
     }
 
     fn merge(&self, total: &mut Self::State, lane: Self::State) {
@@ -81,15 +62,15 @@ impl Tiles<'_> {
     /// # Ok::<(), itm_core::Error>(())
     /// ```
     pub fn top_texts(&self, k: usize) -> TopK {
-        self.top(k, Queries::Images)
+        self.top(k, Side::Images)
     }
 
     /// The `k` best images of every text: `run(&TopImages::new(k))`, in less time for many wide embeddings.
     pub fn top_images(&self, k: usize) -> TopK {
-        self.top(k, Queries::Texts)
+        self.top(k, Side::Texts)
     }
 
-    fn top(&self, k: usize, queries: Queries) -> TopK {
+    fn top(&self, k: usize, queries: Side) -> TopK {
         // Each of the k items needs its f32 score, so a long list gains nothing.
         let is_short = SHARE.saturating_mul(k) <= queries.of(self.texts(), self.images());
         match is_short.then(|| self.bounds()).flatten() {
@@ -98,15 +79,15 @@ impl Tiles<'_> {
         }
     }
 
-    fn top_exact(&self, k: usize, queries: Queries) -> TopK {
+    fn top_exact(&self, k: usize, queries: Side) -> TopK {
         match queries {
-            Queries::Images => self.run(&TopTexts::new(k)),
-            Queries::Texts => self.run(&TopImages::new(k)),
+            Side::Images => self.run(&TopTexts::new(k)),
+            Side::Texts => self.run(&TopImages::new(k)),
         }
     }
 
     /// Whether a sample of the queries has more open items than lists have room, in more than a quarter of its lists.
-    pub(super) fn is_crowded(&self, k: usize, queries: Queries) -> bool {
+    pub(super) fn is_crowded(&self, k: usize, queries: Side) -> bool {
         let n = queries.of(self.images(), self.texts());
         let sample: Vec<_> = (0..n).step_by(SAMPLE).collect();
         let lists = self.with_queries(&sample, queries, |tiles| {
@@ -117,33 +98,13 @@ impl Tiles<'_> {
             .is_none_or(|lists| 4 * lists.iter().filter(|list| list.is_none()).count() > n / SAMPLE)
     }
 
-    /// The products of some queries with all items.
-    fn with_queries<R>(
-        &self,
-        some: &[usize],
-        queries: Queries,
-        work: impl FnOnce(&Tiles<'_>) -> R,
-    ) -> R {
-        let rows = gather(queries.of(&self.images, &self.texts), some);
-        let mut tiles = Tiles { ..*self };
-        match queries {
-            Queries::Images => tiles.images = self.images.taken(&rows),
-            Queries::Texts => tiles.texts = self.texts.taken(&rows),
-        }
-        work(&tiles)
-    }
-
     pub(super) fn candidates(
         &self,
         bounds: &Bounds,
         k: usize,
-        queries: Queries,
+        queries: Side,
     ) -> Vec<Option<Vec<u32>>> {
-        let slack = match queries {
-            Queries::Images => bounds.slack_of_images(),
-            Queries::Texts => bounds.slack_of_texts(),
-        };
-        let candidates = CoarseCandidates { k, queries, slack };
+        let candidates = CoarseCandidates { k, queries, slack: bounds.slack(queries) };
         run(self.images(), self.texts(), &candidates, |images, texts, lists| {
             let mut integers = Integers::new(self, bounds);
             for columns in super::pieces(texts, self.tile.1) {
@@ -156,7 +117,7 @@ impl Tiles<'_> {
     }
 
     /// Candidates by integers, their scores in f32; crowded queries all in f32.
-    pub(super) fn top_coarse(&self, bounds: &Bounds, k: usize, queries: Queries) -> TopK {
+    pub(super) fn top_coarse(&self, bounds: &Bounds, k: usize, queries: Side) -> TopK {
         let lists = self.candidates(bounds, k, queries);
         let crowded: Vec<_> = (0..lists.len()).filter(|&query| lists[query].is_none()).collect();
         let exact = self.with_queries(&crowded, queries, |tiles| tiles.top_exact(k, queries));
@@ -177,7 +138,7 @@ impl Tiles<'_> {
         parts.collect::<Vec<_>>().into_iter().fold(TopK::new(k), TopK::joined)
     }
 
-    fn push_exact(&self, top: &mut TopK, query: usize, items: &[u32], queries: Queries) {
+    fn push_exact(&self, top: &mut TopK, query: usize, items: &[u32], queries: Side) {
         let mut scores = vec![0.0; items.len()];
         let pair = |&item: &u32| {
             let item = item as usize;

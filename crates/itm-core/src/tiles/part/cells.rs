@@ -6,18 +6,16 @@ use std::ops::Range;
 use super::super::exp_sums::LogSum;
 use super::super::{Consumer, ExpSums, LogSums, Moment, Moments, Tiles, pieces};
 use super::slots::{CELL, Slots, cells};
-use super::{Header, Part, PartKind, Side, invalid};
+use super::{Header, Part, PartKind, Side, invalid, unless};
 use crate::Result;
 
 /// # Errors
 /// If a range begins or ends within a cell.
 pub(super) fn check_grid(range: &Range<usize>, whole: usize, what: &str) -> Result<()> {
     let is_line = |at: usize| at.is_multiple_of(CELL) || at == whole;
-    if is_line(range.start) && is_line(range.end) {
-        return Ok(());
-    }
     let expected = format!("{what} that begin and end at multiples of {CELL}, for sums");
-    invalid(expected, format!("{} to {}", range.start, range.end))
+    let got = format!("{} to {}", range.start, range.end);
+    unless(is_line(range.start) && is_line(range.end), expected, got)
 }
 
 /// The sums of each image or text over each cell, in the slot of the cell.

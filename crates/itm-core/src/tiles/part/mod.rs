@@ -27,6 +27,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
+use super::Side;
 use crate::{Error, Result};
 pub use reduce::Reduction;
 use slots::Slots;
@@ -64,29 +65,6 @@ struct Header {
     kernel: Kernel,
     covered: Vec<[Range<usize>; 2]>,
     inputs: BTreeMap<String, String>, // SHA-256 of rows, by side and range
-}
-
-/// Images or texts: each has its own sum.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Side {
-    /// A sum over texts for every image.
-    Images,
-    /// A sum over images for every text.
-    Texts,
-}
-
-impl Side {
-    fn of<T>(self, images: T, texts: T) -> T {
-        match self {
-            Self::Images => images,
-            Self::Texts => texts,
-        }
-    }
-
-    fn other(self) -> Self {
-        self.of(Self::Texts, Self::Images)
-    }
 }
 
 /// A reduction with its settings; pairs and scores by their SHA-256.
@@ -134,8 +112,12 @@ impl fmt::Display for PartKind {
     }
 }
 
-fn invalid<T>(expected: impl ToString, got: impl ToString) -> Result<T> {
-    Err(Error::invalid("part", expected.to_string(), got.to_string()))
+fn invalid<T>(expected: impl fmt::Display, got: impl fmt::Display) -> Result<T> {
+    Err(Error::invalid("part", expected, got))
+}
+
+fn unless(holds: bool, expected: impl fmt::Display, got: impl fmt::Display) -> Result<()> {
+    Error::unless(holds, "part", expected, got)
 }
 
 impl Part {
@@ -146,17 +128,11 @@ impl Part {
     /// seen a score.
     pub fn join(mut self, other: Self) -> Result<Self> {
         let (own, new) = (&self.header, &other.header);
-        if own.kind != new.kind {
-            return invalid(&own.kind, &new.kind);
-        }
-        if own.whole != new.whole {
-            let shape = |[n, m]: [usize; 2]| format!("{n} × {m} scores");
-            return invalid(shape(own.whole), shape(new.whole));
-        }
-        if own.kernel != new.kernel {
-            let expected = format!("scores of processors of one kind, {:?}", own.kernel);
-            return invalid(expected, format!("{:?}", new.kernel));
-        }
+        unless(own.kind == new.kind, &own.kind, &new.kind)?;
+        let shape = |[n, m]: [usize; 2]| format!("{n} × {m} scores");
+        unless(own.whole == new.whole, shape(own.whole), shape(new.whole))?;
+        let [a, b] = [own.kernel, new.kernel].map(|kernel| format!("{kernel:?}"));
+        unless(a == b, format_args!("scores of processors of one kind, {a}"), &b)?;
         for [rows, columns] in &new.covered {
             let both = |[r, c]: &&[Range<usize>; 2]| overlap(r, rows) && overlap(c, columns);
             if let Some([r, c]) = own.covered.iter().find(both) {

@@ -2,13 +2,13 @@
 
 use sha2::{Digest, Sha256};
 
+use super::super::Tiles;
 use super::super::kernel::{forced, is_fused};
 use super::super::rank_counts::{RankCounts, Standings};
 use super::super::top::{TopK, item_of, key, score_of};
-use super::super::{Embeddings, Tiles};
 use super::cells::{check_grid, sums};
 use super::slots::Slots;
-use super::{FORMAT, Header, Kernel, Part, PartKind, Side, invalid};
+use super::{FORMAT, Header, Kernel, Part, PartKind, Side, invalid, unless};
 use crate::eval::{Ranks, Standing};
 use crate::files::hex;
 use crate::{Pairs, Result};
@@ -34,10 +34,8 @@ impl Reduction<'_> {
     fn kind(self, whole: (usize, usize)) -> Result<PartKind> {
         let hash_of = |pairs: &Pairs| {
             let (got, want) = ((pairs.images(), pairs.texts()), whole);
-            if got != want {
-                let expected = format!("pairs of {} images and {} texts", want.0, want.1);
-                return invalid(expected, format!("{} and {}", got.0, got.1));
-            }
+            let expected = format!("pairs of {} images and {} texts", want.0, want.1);
+            unless(got == want, expected, format_args!("{} and {}", got.0, got.1))?;
             Ok(hash_of_pairs(pairs))
         };
         match self {
@@ -55,10 +53,9 @@ impl Reduction<'_> {
             Self::Moments(of) => Ok(PartKind::Moments { of }),
             Self::Ranks(pairs, scores) => {
                 let (pairs, listed) = (hash_of(pairs)?, pairs.list().0.len());
-                if scores.len() != listed || scores.iter().any(|score| score.is_nan()) {
-                    let got = format!("{} scores", scores.len());
-                    return invalid(format!("a number for each of {listed} true pairs"), got);
-                }
+                let fits = scores.len() == listed && !scores.iter().any(|score| score.is_nan());
+                let expected = format!("a number for each of {listed} true pairs");
+                unless(fits, expected, format_args!("{} scores", scores.len()))?;
                 Ok(PartKind::Standings { pairs, scores: hash_of_values(scores) })
             }
         }
@@ -87,12 +84,9 @@ impl Tiles<'_> {
             let expected = format!("a part of {} × {} scores", whole.0, whole.1);
             return invalid(expected, format!("{n} × {m} from {}, {}", origin.0, origin.1));
         };
-        if u32::try_from(whole.0.max(whole.1)).is_err() {
-            return invalid(
-                "fewer than 2³² images and texts",
-                format!("{} and {}", whole.0, whole.1),
-            );
-        }
+        let few = u32::try_from(whole.0.max(whole.1)).is_ok();
+        let got = format!("{} and {}", whole.0, whole.1);
+        unless(few, "fewer than 2³² images and texts", got)?;
         let both = [whole.0, whole.1];
         let of_images = |values| Slots { first: rows.start, width: kind.widths(both)[0], values };
         let of_texts = |values| Slots { first: columns.start, width: kind.widths(both)[1], values };
@@ -132,7 +126,10 @@ impl Tiles<'_> {
         };
         let inputs = [("images", &rows, &self.images), ("texts", &columns, &self.texts)];
         let inputs = inputs.map(|(side, range, rows)| {
-            (format!("{side} {} to {}", range.start, range.end - 1), hash_of_rows(rows))
+            (
+                format!("{side} {} to {}", range.start, range.end - 1),
+                hash_of_values(rows.block(0..rows.rows())),
+            )
         });
         let header = Header {
             format: FORMAT,
@@ -198,9 +195,8 @@ impl Part {
         self.check_whole()?;
         let is_item =
             |&key: &u64| (item_of(key) as usize) < items && score_of::<f32>(key).is_finite();
-        if !lists.rows().all(|keys| keys[..k].iter().all(is_item)) {
-            return invalid(format!("lists of {k} items below {items}"), "another item");
-        }
+        let fits = lists.rows().all(|keys| keys[..k].iter().all(is_item));
+        unless(fits, format_args!("lists of {k} items below {items}"), "another item")?;
         let mut top = TopK::new(k);
         lists.rows().for_each(|keys| top.push(&mut keys[..k].to_vec()));
         Ok(top)
@@ -216,10 +212,9 @@ impl Part {
         };
         self.check_whole()?;
         let scores = &self.texts.values;
-        if scores.len() != count || scores.iter().any(|score| score & KNOWN == 0) {
-            return invalid("the score of every pair", "a part without one");
-        }
-        Ok(self.texts.values.iter().map(|&score| f32::from_bits(score as u32)).collect())
+        let all = scores.len() == count && scores.iter().all(|score| score & KNOWN != 0);
+        unless(all, "the score of every pair", "a part without one")?;
+        Ok(scores.iter().map(|&score| f32::from_bits(score as u32)).collect())
     }
 
     /// Ranks of both directions. `pairs` and `scores` are the ones that the parts were made with.
@@ -231,13 +226,12 @@ impl Part {
             return self.refused("counts for ranks");
         };
         let [n, m] = self.header.whole;
-        if Reduction::Ranks(pairs, scores).kind((n, m))? != self.header.kind {
-            return invalid("the pairs and scores that it was made with", "others");
-        }
+        let same = Reduction::Ranks(pairs, scores).kind((n, m))? == self.header.kind;
+        unless(same, "the pairs and scores that it was made with", "others")?;
         self.check_whole()?;
-        let [of_images, of_texts] = RankCounts::with_scores(pairs, scores).own();
-        let i2t = standings("image", &self.images, m, &of_images)?;
-        Ranks::from_counts(pairs.clone(), i2t, standings("text", &self.texts, n, &of_texts)?)
+        let RankCounts { images, texts } = RankCounts::with_scores(pairs, scores);
+        let i2t = standings("image", &self.images, m, &images.own)?;
+        Ranks::from_counts(pairs.clone(), i2t, standings("text", &self.texts, n, &texts.own)?)
     }
 
     pub(super) fn refused<T>(&self, expected: &str) -> Result<T> {
@@ -260,10 +254,6 @@ fn standings(what: &str, counts: &Slots, items: usize, own: &[u32]) -> Result<Ve
         }
     };
     counts.rows().zip(own).enumerate().map(standing).collect()
-}
-
-fn hash_of_rows(rows: &Embeddings<'_>) -> String {
-    hash_of_values(rows.block(0..rows.rows()))
 }
 
 fn hash_of_values(values: &[f32]) -> String {

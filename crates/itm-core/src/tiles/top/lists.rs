@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use super::super::Tile;
 use super::super::kernel::widest;
+use super::super::{Side, Tile};
 use super::TopK;
 use super::level::{Level, item_of, key, score_of};
 
@@ -133,8 +133,16 @@ impl<T: Level> Lists<T> {
         (0..queries).map(of).collect()
     }
 
+    /// Takes in a tile.
+    pub(in crate::tiles) fn take(&mut self, queries: Side, tile: &Tile<'_, T>) {
+        match queries {
+            Side::Images => self.take_rows(tile),
+            Side::Texts => self.take_columns(tile),
+        }
+    }
+
     /// Takes in the rows of a tile: queries are images.
-    pub(in crate::tiles) fn take_rows(&mut self, tile: &Tile<'_, T>) {
+    fn take_rows(&mut self, tile: &Tile<'_, T>) {
         widest(
             #[inline(always)]
             || {
@@ -153,7 +161,7 @@ impl<T: Level> Lists<T> {
     }
 
     /// Takes in the columns of a tile: queries are texts.
-    pub(in crate::tiles) fn take_columns(&mut self, tile: &Tile<'_, T>) {
+    fn take_columns(&mut self, tile: &Tile<'_, T>) {
         let first = tile.texts().start - self.first;
         widest(
             #[inline(always)]
@@ -172,8 +180,8 @@ impl<T: Level> Lists<T> {
 }
 
 impl Lists {
-    pub(super) fn finish(mut self, items: usize) -> TopK {
-        let mut top = TopK::new(self.k.min(items));
+    pub(super) fn finish(mut self) -> TopK {
+        let mut top = TopK::new(self.k);
         for (list, &filled) in self.keys.chunks_mut(self.room).zip(&self.filled) {
             top.push(&mut list[..filled as usize]);
         }

@@ -79,18 +79,15 @@ impl ModelConfig {
     }
 
     fn validate_start(&self) -> Result<()> {
-        let Some(cca) = &self.cca else {
-            return match self.start {
-                StartFrom::Random => Ok(()),
-                StartFrom::Cca => {
-                    Err(Error::invalid("model.start", "\"cca\" with a section [model.cca]", "none"))
-                }
-            };
-        };
-        cca.validate()?;
-        if self.start == StartFrom::Cca {
-            cca.fits(self.embed_dim)?;
+        let wrong = |expected, got| Err(Error::invalid("model.start", expected, got));
+        self.cca.iter().try_for_each(|cca| cca.validate())?;
+        if self.start == StartFrom::Random {
+            return Ok(());
         }
+        let Some(cca) = &self.cca else {
+            return wrong("\"cca\" with a section [model.cca]", "none");
+        };
+        cca.fits(self.embed_dim)?;
         let linear = |projection| projection == JointLayer::Linear;
         let image = match &self.image {
             ImageConfig::Features(_) => true,
@@ -102,13 +99,12 @@ impl ModelConfig {
             TextConfig::Bert(bert) => linear(bert.projection),
             TextConfig::Gru(_) | TextConfig::Clip(_) => false,
         };
-        let wrong = |expected, got| Err(Error::invalid("model.start", expected, got));
-        match self.start {
-            StartFrom::Cca if !image => wrong(
+        match (image, text) {
+            (false, _) => wrong(
                 "\"cca\" with image.kind = \"features\", or \"vit\" with projection = \"linear\"",
                 "another encoder of images",
             ),
-            StartFrom::Cca if !text => wrong(
+            (_, false) => wrong(
                 "\"cca\" with text.kind = \"bag\", or \"bert\" with projection = \"linear\"",
                 "another encoder of captions",
             ),
@@ -121,9 +117,8 @@ impl VitConfig {
     /// Whether weights of this shape fit the rest of the configuration.
     fn check(&self, shape: &VitShape, embed_dim: usize) -> Result<()> {
         fits("model.image.image_size", shape.patch, self.image_size)?;
-        if shape.channels != 3 {
-            return Err(Error::invalid("model.image.weights", "3 channels", shape.channels));
-        }
+        let channels = shape.channels;
+        Error::unless(channels == 3, "model.image.weights", "3 channels", channels)?;
         self.projection.check("model.image", self.pool.width(shape.width), embed_dim)
     }
 }
@@ -131,29 +126,25 @@ impl VitConfig {
 impl BertConfig {
     /// Whether weights of this shape fit the rest of the configuration.
     fn check(&self, shape: &BertShape, embed_dim: usize) -> Result<()> {
-        if self.max_length > shape.positions {
-            let expected = format!("at most {}, the positions of its weights", shape.positions);
-            return Err(Error::invalid("model.text.max_length", expected, self.max_length));
-        }
+        let (got, most) = (self.max_length, shape.positions);
+        let expected = format!("at most {most}, the positions of its weights");
+        Error::unless(got <= most, "model.text.max_length", expected, got)?;
         self.projection.check("model.text", shape.width, embed_dim)
     }
 }
 
 impl JointLayer {
     fn check(self, side: &str, width: usize, embed_dim: usize) -> Result<()> {
-        if self == Self::Linear || width == embed_dim {
-            return Ok(());
-        }
+        let fits = self == Self::Linear || width == embed_dim;
         let expected = format!("{width}, the width of {side} without a projection");
-        Err(Error::invalid("model.embed_dim", expected, embed_dim))
+        Error::unless(fits, "model.embed_dim", expected, embed_dim)
     }
 }
 
 fn check_shape(side: &str, width: usize, heads: usize, rates: [f64; 2]) -> Result<()> {
-    if heads == 0 || width == 0 || !width.is_multiple_of(heads) {
-        let place = format!("{side}.weights.heads");
-        return Err(Error::invalid(place, format!("a divisor of the width {width}"), heads));
-    }
+    let fits = heads > 0 && width > 0 && width.is_multiple_of(heads);
+    let place = format!("{side}.weights.heads");
+    Error::unless(fits, place, format_args!("a divisor of the width {width}"), heads)?;
     for (key, rate) in ["dropout", "attention_dropout"].into_iter().zip(rates) {
         let key = format!("{side}.weights.{key}");
         within(&key, rate, "in [0, 1)", |x| (0.0..1.0).contains(&x))?;
@@ -162,8 +153,5 @@ fn check_shape(side: &str, width: usize, heads: usize, rates: [f64; 2]) -> Resul
 }
 
 fn fits(key: &str, patch: usize, side: usize) -> Result<()> {
-    if side < patch {
-        return Err(Error::invalid(key, format!("at least a patch of {patch}"), side));
-    }
-    Ok(())
+    Error::unless(side >= patch, key, format_args!("at least a patch of {patch}"), side)
 }

@@ -5,7 +5,7 @@ mod weights;
 
 use std::path::PathBuf;
 
-use itm_kernels::Memory;
+use itm_kernels::{Memory, TransformerBlock};
 use serde::{Deserialize, Serialize};
 
 use super::FeatureTransform;
@@ -195,9 +195,10 @@ fn clip_folder(weights: &str) -> Result<(PathBuf, DualShape)> {
     Ok((folder, shape))
 }
 
-/// What a block keeps from its forward pass.
-pub(super) fn memory(gradient_checkpointing: bool) -> Memory {
-    if gradient_checkpointing { Memory::Recompute } else { Memory::Keep }
+/// Sets what blocks keep from their forward pass.
+pub(super) fn keep(blocks: &mut [TransformerBlock], gradient_checkpointing: bool) {
+    let memory = if gradient_checkpointing { Memory::Recompute } else { Memory::Keep };
+    blocks.iter_mut().for_each(|block| block.memory = memory);
 }
 
 /// P4: the layer between the mean and the joint space.
@@ -306,11 +307,9 @@ impl VitConfig {
                 let folder = self.weights.folder()?;
                 let folder = folder.ok_or_else(|| Error::invalid(key, wanted, "\"folder\""))?;
                 let transform = Transform::open(folder, self.image_size)?;
-                if transform.size as usize != self.image_size {
-                    let expected = format!("{}, as the folder says", transform.size);
-                    let key = "model.image.image_size";
-                    return Err(Error::invalid(key, expected, self.image_size));
-                }
+                let (fits, got) = (transform.size as usize == self.image_size, self.image_size);
+                let expected = format!("{}, as the folder says", transform.size);
+                Error::unless(fits, "model.image.image_size", expected, got)?;
                 return Ok(transform);
             }
         };
@@ -343,11 +342,9 @@ impl BertConfig {
     pub fn sentence(&self) -> Result<Option<bool>> {
         let Some(folder) = self.weights.folder()? else { return Ok(None) };
         let Some((pool, unit)) = sentence_pool(&folder)? else { return Ok(None) };
-        if pool != self.pool {
-            let expected = format!("\"{}\", as {} pools", pool.name(), folder.display());
-            let got = format!("\"{}\"", self.pool.name());
-            return Err(Error::invalid("model.text.pool", expected, got));
-        }
+        let expected = format!("\"{}\", as {} pools", pool.name(), folder.display());
+        let got = format!("\"{}\"", self.pool.name());
+        Error::unless(pool == self.pool, "model.text.pool", expected, got)?;
         Ok(Some(unit))
     }
 }

@@ -36,10 +36,7 @@ impl<S> Weights<S> {
     /// # Errors
     /// The errors of [`Hub::folder`].
     pub fn folder(&self) -> Result<Option<PathBuf>> {
-        match self {
-            Self::Pretrained(name) => Hub::from_env().folder(name).map(Some),
-            Self::Random(_) => Ok(None),
-        }
+        self.name().map(|name| Hub::from_env().folder(name)).transpose()
     }
 }
 

@@ -4,7 +4,7 @@ use std::io::Read;
 use std::path::Path;
 
 use half::{bf16, f16};
-use pytorch_reader::{DType, PytorchReader, Tensor};
+use pytorch_reader::{DType, PytorchReader};
 
 use crate::data::contents;
 use crate::files::open;
@@ -32,25 +32,21 @@ impl PickledFile {
         Ok(Self { place, reader })
     }
 
-    pub(super) fn names(&self) -> Vec<String> {
+    /// Name, type and shape of each tensor, by name.
+    pub(super) fn entries(&self) -> Vec<(String, String, Vec<usize>)> {
         let mut names = self.reader.keys();
         names.sort();
-        names
-    }
-
-    fn tensor(&self, name: &str) -> Result<&Tensor> {
-        let missing = || Error::invalid(&self.place, format!("a tensor {name}"), "none");
-        self.reader.get(name).ok_or_else(missing)
-    }
-
-    pub(super) fn entry(&self, name: &str) -> Result<(String, Vec<usize>)> {
-        let tensor = self.tensor(name)?;
-        Ok((format!("{:?}", tensor.dtype()), tensor.shape().to_vec()))
+        let entry = |name: String| {
+            let tensor = self.reader.get(&name)?;
+            Some((name, format!("{:?}", tensor.dtype()), tensor.shape().to_vec()))
+        };
+        names.into_iter().filter_map(entry).collect()
     }
 
     /// The values as f32; `None` if the type is none of F32, F64, F16 and BF16.
     pub(super) fn f32s(&self, name: &str) -> Result<Option<Vec<f32>>> {
-        let tensor = self.tensor(name)?;
+        let missing = || Error::invalid(&self.place, format!("a tensor {name}"), "none");
+        let tensor = self.reader.get(name).ok_or_else(missing)?;
         let read = || tensor.read().map_err(Error::io(&self.place));
         // The reader returns the bytes in the byte order of this machine.
         Ok(match tensor.dtype() {

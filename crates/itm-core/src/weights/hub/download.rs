@@ -12,18 +12,11 @@ use hf_hub::{Cache, Repo, RepoType};
 
 use super::ModelName;
 use crate::files::sha256_of;
+use crate::weights::files::NAMES;
 use crate::{Error, Result};
 
 /// Files of a model other than its weights.
 const SMALL: [&str; 4] = ["config.json", "vocab.txt", "tokenizer.json", "tokenizer_config.json"];
-
-/// Kinds of weights, in order of preference: the file name, and the ending of the files of that kind.
-const WEIGHTS: [(&str, &str); 4] = [
-    ("model.safetensors", "model.safetensors"),
-    ("model.safetensors.index.json", ".safetensors"),
-    ("pytorch_model.bin", "pytorch_model.bin"),
-    ("pytorch_model.bin.index.json", ".bin"),
-];
 
 /// Downloads configuration, vocabulary and one kind of weights, all from one commit.
 pub(super) fn fetch(cache: &Path, name: &ModelName) -> Result<PathBuf> {
@@ -98,11 +91,11 @@ fn remove(path: &Path) {
 /// The files to download. The small files come first, so that a folder with weights also has its configuration.
 fn wanted<'a>(names: &[&'a str]) -> Vec<&'a str> {
     let mut files: Vec<&str> = names.iter().copied().filter(|name| SMALL.contains(name)).collect();
-    let kind = WEIGHTS.iter().find(|(name, _)| names.contains(name));
-    let Some((weights, end)) = kind else { return files };
-    let shards = names.iter().copied().filter(|name| name.ends_with(end) && name != weights);
+    let Some(weights) = NAMES.iter().find(|name| names.contains(name)) else { return files };
     if weights.ends_with(".json") {
-        files.extend(shards.filter(|name| !name.contains('/')));
+        let end = if weights.contains("safetensors") { ".safetensors" } else { ".bin" };
+        let is_shard = |name: &&str| name.ends_with(end) && !name.contains('/');
+        files.extend(names.iter().copied().filter(is_shard));
     }
     files.extend(names.iter().copied().filter(|name| name == weights));
     files

@@ -27,7 +27,7 @@ pub fn embed_features(features: &Features, encode: impl Fn(&[f32]) -> Tensor<2>)
 pub fn embed_texts<C: AsRef<[u32]>>(
     texts: &[C],
     block: usize,
-    encode: impl Fn(&[&[u32]]) -> Tensor<2>,
+    mut encode: impl FnMut(&[&[u32]]) -> Tensor<2>,
 ) -> Vec<f32> {
     assert!(block > 0, "blocks of 0 texts");
     let mut order: Vec<usize> = (0..texts.len()).collect();

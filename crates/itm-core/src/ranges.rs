@@ -10,7 +10,7 @@ use crate::{Error, Result};
 /// # Errors
 /// Names the key.
 pub fn at_least_one(key: &str, value: usize) -> Result<()> {
-    if value == 0 { Err(Error::invalid(key, "at least 1", value)) } else { Ok(()) }
+    Error::unless(value > 0, key, "at least 1", value)
 }
 
 /// Refuses a size of an input that is 0, or larger than any: a model of that size fits no memory.
@@ -19,8 +19,7 @@ pub fn at_least_one(key: &str, value: usize) -> Result<()> {
 /// Names the key, its range and its value.
 pub fn size_within(key: &str, value: usize) -> Result<()> {
     const MOST: usize = 1 << 24;
-    let some = (1..=MOST).contains(&value);
-    if some { Ok(()) } else { Err(Error::invalid(key, format!("1 to {MOST}"), value)) }
+    Error::unless((1..=MOST).contains(&value), key, format_args!("1 to {MOST}"), value)
 }
 
 /// Refuses values that are not above 0.
@@ -53,7 +52,7 @@ pub fn at_least_zero(key: &str, value: f64) -> Result<()> {
 /// # Errors
 /// Names the key and the range.
 pub fn within(key: &str, value: f64, range: &str, holds: impl Fn(f64) -> bool) -> Result<()> {
-    if value.is_finite() && holds(value) { Ok(()) } else { Err(Error::invalid(key, range, value)) }
+    Error::unless(value.is_finite() && holds(value), key, range, value)
 }
 
 /// Refuses bf16 on a device without products of bf16 operands: only the CPU backend has them.
@@ -61,9 +60,6 @@ pub fn within(key: &str, value: f64, range: &str, holds: impl Fn(f64) -> bool) -
 /// # Errors
 /// Names the key.
 pub fn precision_of(key: &str, precision: Precision, device: &Device) -> Result<()> {
-    if precision.runs_on(device) {
-        return Ok(());
-    }
     let expected = "f32: only the backend cpu multiplies bf16 numbers with f32 sums";
-    Err(Error::invalid(key, expected, "bf16"))
+    Error::unless(precision.runs_on(device), key, expected, "bf16")
 }
