@@ -1,7 +1,6 @@
 //! What a correction has seen, in its type.
 
 use std::fmt;
-use std::marker::PhantomData;
 
 use itm_core::scored::Scored;
 use serde::{Deserialize, Serialize};
@@ -95,9 +94,6 @@ impl Bank for HeldOutBank<'_> {
         self.0
     }
 }
-
-/// Carries a [`Knowledge`] without a value of it.
-pub(crate) type Marker<K> = PhantomData<fn() -> K>;
 
 mod sealed {
     pub trait Sealed {}

@@ -6,7 +6,7 @@ use std::ops::Deref;
 use itm_core::scored::Scored;
 use itm_core::{Error, Result, ScoreMatrix};
 
-use crate::bank::{Knowledge, Marker, Plain, Setting};
+use crate::bank::{Knowledge, Plain, Setting};
 use crate::{Affine, Direction, Rescore};
 
 /// A fitted correction of one direction. What it has seen is a value, [`setting`](Self::setting), so that lists can hold
@@ -56,7 +56,7 @@ impl AnyCorrection {
     pub fn check(&self, scores: &dyn Scored) -> Result<()> {
         self.check_affine()?;
         let (n, m, direction) = (scores.images(), scores.texts(), self.direction);
-        let (items, queries) = (direction.items(n, m), direction.queries(n, m));
+        let (queries, items) = direction.sides(n, m);
         let place = |what| format!("{what} of direction {direction}");
         if items != self.rescore.items() {
             let expected =
@@ -85,15 +85,12 @@ impl AnyCorrection {
         let (n, m) = (scores.images(), scores.texts());
         let value = |at: usize| {
             let (image, text) = (at / m, at % m);
-            let (query, item) =
-                (self.direction.queries(image, text), self.direction.items(image, text));
+            let (query, item) = self.direction.sides(image, text);
             self.rescore.rescore(query, item, scores.values()[at]) as f32
         };
         let values: Vec<f32> = (0..n * m).map(value).collect();
-        let pairs = values.iter().zip(scores.values());
-        if let Some(at) =
-            pairs.map(|(new, old)| old.is_finite() && !new.is_finite()).position(|bad| bad)
-        {
+        let is_bad = |(new, old): (&f32, &f32)| old.is_finite() && !new.is_finite();
+        if let Some(at) = values.iter().zip(scores.values()).position(is_bad) {
             let place = format!("corrected score of image {} and text {}", at / m, at % m);
             return Err(Error::invalid(place, "a number that f32 holds", values[at]));
         }
@@ -154,7 +151,7 @@ impl AnyCorrection {
 #[derive(Debug)]
 pub struct Correction<K> {
     any: AnyCorrection,
-    knowledge: Marker<K>,
+    knowledge: PhantomData<fn() -> K>, // without a value of it
 }
 
 impl Correction<Plain> {
@@ -168,7 +165,11 @@ impl Correction<Plain> {
 impl<K: Knowledge> Correction<K> {
     /// A correction that was fitted elsewhere; `K` must say what it has seen.
     pub fn new(direction: Direction, rescore: impl Rescore) -> Self {
-        let any = AnyCorrection::new(direction, K::SETTING, Box::new(rescore));
+        Self::of_map(direction, Box::new(rescore))
+    }
+
+    pub(crate) fn of_map(direction: Direction, map: Box<dyn Rescore>) -> Self {
+        let any = AnyCorrection::new(direction, K::SETTING, map);
         Self { any, knowledge: PhantomData }
     }
 

@@ -4,6 +4,7 @@ use itm_core::scored::Scored;
 use itm_core::tiles::TopK;
 use itm_core::{Error, Result};
 
+use crate::directed::at_least_one;
 use crate::{Affine, Bank, Correction, Direction, TestQueries, Transductive};
 
 /// Which means CSLS subtracts.
@@ -91,9 +92,7 @@ pub fn csls_form(
 /// If `k` is 0, or there is nothing to be near to.
 pub(crate) fn nearness(scores: &dyn Scored, direction: Direction, k: usize) -> Result<Vec<f64>> {
     let (images, texts) = (scores.images(), scores.texts());
-    if k == 0 {
-        return Err(Error::invalid("k", "at least 1 neighbour", 0));
-    }
+    at_least_one("k", k)?;
     if direction.items(images, texts) == 0 {
         return Err(Error::invalid("scores", "at least 1 query in the bank", 0));
     }

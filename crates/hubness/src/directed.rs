@@ -83,8 +83,7 @@ impl<'a> DirectedScores<'a> {
     pub(crate) fn item_sums(&self, beta: f64) -> Result<Vec<f64>> {
         let sums = self.visit(&ExpSums::new(beta))?;
         let items = self.direction.items(sums.images, sums.texts);
-        self.finite("item", "log Σ exp(β·s) over the queries", &items)?;
-        Ok(items)
+        self.finite("item", "log Σ exp(β·s) over the queries", items)
     }
 
     /// `log Σ exp(β·s + y)` over all items, for every query; `y` are shifts of the items.
@@ -93,8 +92,7 @@ impl<'a> DirectedScores<'a> {
     /// If a sum is not finite.
     pub(crate) fn query_sums(&self, beta: f64, item_shifts: Vec<f64>) -> Result<Vec<f64>> {
         let sums = self.shifted(beta, vec![0.0; self.queries()], item_shifts)?;
-        self.finite("query", "log Σ exp(β·s) over the items", &sums.0)?;
-        Ok(sums.0)
+        self.finite("query", "log Σ exp(β·s) over the items", sums.0)
     }
 
     /// `log Σ exp(β·s + x)` over all queries, for every item; `x` are shifts of the queries.
@@ -103,8 +101,7 @@ impl<'a> DirectedScores<'a> {
     /// If a sum is not finite.
     pub(crate) fn shifted_item_sums(&self, beta: f64, query_shifts: Vec<f64>) -> Result<Vec<f64>> {
         let sums = self.shifted(beta, query_shifts, vec![0.0; self.items()])?;
-        self.finite("item", "log Σ exp(β·s) over the queries", &sums.1)?;
-        Ok(sums.1)
+        self.finite("item", "log Σ exp(β·s) over the queries", sums.1)
     }
 
     /// Sums of the queries and of the items.
@@ -114,20 +111,18 @@ impl<'a> DirectedScores<'a> {
         queries: Vec<f64>,
         items: Vec<f64>,
     ) -> Result<(Vec<f64>, Vec<f64>)> {
-        let in_order = |(images, texts)| match self.direction {
-            Direction::I2t => (images, texts),
-            Direction::T2i => (texts, images),
-        };
-        let (images, texts) = in_order((queries, items));
+        let (images, texts) = self.direction.sides(queries, items);
         let sums = self.visit(&ExpSums::new(beta).with_shifts(images, texts))?;
-        Ok(in_order((sums.images, sums.texts)))
+        Ok(self.direction.sides(sums.images, sums.texts))
     }
 
+    /// The values.
+    ///
     /// # Errors
     /// If a value of a query or item is infinite or NaN, because scores are infinite.
-    pub(crate) fn finite(&self, each: &str, what: &str, values: &[f64]) -> Result<()> {
+    pub(crate) fn finite(&self, each: &str, what: &str, values: Vec<f64>) -> Result<Vec<f64>> {
         match values.iter().position(|value| !value.is_finite()) {
-            None => Ok(()),
+            None => Ok(values),
             Some(at) => {
                 let place = format!("{}, {each} {at}", self.name);
                 Err(Error::invalid(place, format!("a finite {what}"), values[at]))

@@ -10,10 +10,13 @@ use serde::{Deserialize, Serialize};
 /// A direction of retrieval. A score matrix has images as rows and texts as columns in both directions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 pub enum Direction {
     /// Images are the queries, texts the items.
+    #[cfg_attr(feature = "cli", value(name = "i2t", help = "Images are the queries"))]
     I2t,
     /// Texts are the queries, images the items.
+    #[cfg_attr(feature = "cli", value(name = "t2i", help = "Texts are the queries"))]
     T2i,
 }
 
@@ -32,6 +35,15 @@ impl Direction {
     /// The number of items, from the numbers of images and texts.
     pub fn items<T>(self, images: T, texts: T) -> T {
         self.reversed().queries(images, texts)
+    }
+
+    /// A value of images and a value of texts in the order queries, items. It also puts values of queries and items into the order images,
+    /// texts.
+    pub(crate) fn sides<T>(self, images: T, texts: T) -> (T, T) {
+        match self {
+            Self::I2t => (images, texts),
+            Self::T2i => (texts, images),
+        }
     }
 
     /// The other direction.
@@ -86,7 +98,7 @@ impl Direction {
             };
             if let Some(at) = rows.values().iter().position(|score| !score.is_finite()) {
                 let (query, item) = (some[at / items], at % items);
-                let (image, text) = (self.queries(query, item), self.items(query, item));
+                let (image, text) = self.sides(query, item);
                 let place = format!("scores of image {image} and text {text}");
                 return Err(Error::invalid(place, "a finite number", rows.values()[at]));
             }

@@ -105,11 +105,8 @@ pub(crate) fn augmented(
 fn check(direction: Direction, correction: &AnyCorrection) -> Result<()> {
     if direction != correction.direction() {
         let expected = format!("a correction of direction {direction}");
-        return Err(Error::invalid(
-            "export",
-            expected,
-            format!("one of {}", correction.direction()),
-        ));
+        let got = format!("one of {}", correction.direction());
+        return Err(Error::invalid("export", expected, got));
     }
     Ok(())
 }

@@ -53,7 +53,7 @@ pub fn inverted_softmax<B: Bank>(
     direction: Direction,
     beta: f64,
 ) -> Result<Correction<B::Knowledge>> {
-    check_beta(beta)?;
+    positive("β", beta)?;
     let scores = bank.scores();
     check_queries(scores, direction)?;
     let (sums, largest) = visit(scores, &(ExpSums::new(beta), Maxima))?;
@@ -111,7 +111,7 @@ pub fn inverted_softmax_form(
     if form == InvertedSoftmaxForm::Inclusive {
         return inverted_softmax(&crate::TestQueries(scores), direction, beta);
     }
-    check_beta(beta)?;
+    positive("β", beta)?;
     check_queries(scores, direction)?;
     let (n, m) = (scores.images(), scores.texts());
     let queries = direction.queries(n, m);
@@ -127,10 +127,6 @@ pub(crate) fn check_queries(scores: &dyn Scored, direction: Direction) -> Result
         return Ok(());
     }
     Err(Error::invalid("inverted softmax", "a bank of at least 2 queries", queries))
-}
-
-pub(crate) fn check_beta(beta: f64) -> Result<()> {
-    positive("β", beta)
 }
 
 /// `u(q, j) = β·s(q, j) − log Σ_{b ≠ q} exp(β·s(b, j))`.

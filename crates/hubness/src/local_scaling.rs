@@ -91,8 +91,8 @@ impl LocalScaling {
         cosines("test", &test)?;
         let nearest = bank.best_queries(self.k)?;
         let width = |item| self.width(nearest.scores(item));
-        let items: Vec<_> = (0..bank.items()).map(width).collect();
-        bank.finite("item", "distance to its nearest queries", &items)?;
+        let items = (0..bank.items()).map(width).collect();
+        let items = bank.finite("item", "distance to its nearest queries", items)?;
         Ok(Correction::new(direction, Widths { form: self.form, items }))
     }
 
@@ -166,10 +166,6 @@ impl Rescore for Widths {
 
     fn items(&self) -> usize {
         self.items.len()
-    }
-
-    fn queries(&self) -> Option<usize> {
-        None
     }
 
     fn of_query(&self, scores: &[f32]) -> Result<Vec<f64>> {

@@ -67,8 +67,8 @@ impl Nnn {
             return Err(Error::invalid("α of NNN", expected, format!("{:e}", self.alpha)));
         }
         let bank = DirectedScores::new("bank", bank.scores(), direction)?;
-        let mut means = means(&bank.best_queries(self.k)?, bank.items(), self.k);
-        bank.finite("item", "mean of its nearest scores", &means)?;
+        let means = means(&bank.best_queries(self.k)?, bank.items(), self.k);
+        let mut means = bank.finite("item", "mean of its nearest scores", means)?;
         means.iter_mut().for_each(|mean| *mean *= self.alpha);
         Ok(Correction::new(direction, Affine::of_items(1.0, means)))
     }

@@ -5,6 +5,7 @@ mod row;
 
 use std::collections::BTreeMap;
 
+use itm_core::data::FileHash;
 use serde::{Deserialize, Serialize};
 
 use crate::Direction;
@@ -110,6 +111,12 @@ pub struct File {
     pub name: String,
     /// The hash of its bytes, in hexadecimal.
     pub sha256: String,
+}
+
+impl From<FileHash> for File {
+    fn from(FileHash { name, sha256, .. }: FileHash) -> Self {
+        Self { name, sha256 }
+    }
 }
 
 /// How it was measured.

@@ -17,7 +17,9 @@ pub trait Rescore: Any + fmt::Debug + Send + Sync {
     fn items(&self) -> usize;
 
     /// The number of queries of the fit, if the map holds values of single queries; `None` if it serves any queries.
-    fn queries(&self) -> Option<usize>;
+    fn queries(&self) -> Option<usize> {
+        None
+    }
 
     /// The new scores of a query that was not in the fit. `scores` are its scores with all items, all finite.
     ///

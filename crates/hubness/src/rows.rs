@@ -59,7 +59,6 @@ pub fn warnings(place: &str, dim: usize, values: &[f32]) -> Vec<String> {
         .collect()
 }
 
-/// Rows as f32, and their norms before the scaling: NaN for a row that is not finite. `fill` writes one row.
 fn check(dim: usize, values: &[f32]) {
     let n = values.len();
     assert!(dim > 0 && n.is_multiple_of(dim), "{n} values in rows of {dim}");
@@ -68,6 +67,7 @@ fn check(dim: usize, values: &[f32]) {
     }
 }
 
+/// Rows as f32, and their norms before the scaling: NaN for a row that is not finite. `fill` writes one row.
 pub(crate) fn scaled(
     rows: usize,
     dim: usize,

@@ -19,24 +19,17 @@ struct CorrectionFile<M> {
 }
 
 /// Every map that can be saved.
-#[derive(Deserialize)]
+#[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Map {
-    Affine(Affine),
-    LocalScaling(Widths),
-    GaussianProximity(Normals),
-    EmpiricalProximity(SortedScores),
+enum Map<A = Affine, L = Widths, G = Normals, E = SortedScores> {
+    Affine(A),
+    LocalScaling(L),
+    GaussianProximity(G),
+    EmpiricalProximity(E),
 }
 
 /// A borrowed [`Map`].
-#[derive(Serialize)]
-#[serde(rename_all = "snake_case")]
-enum MapRef<'a> {
-    Affine(&'a Affine),
-    LocalScaling(&'a Widths),
-    GaussianProximity(&'a Normals),
-    EmpiricalProximity(&'a SortedScores),
-}
+type MapRef<'a> = Map<&'a Affine, &'a Widths, &'a Normals, &'a SortedScores>;
 
 impl<'a> MapRef<'a> {
     fn new(map: &'a dyn Rescore) -> Option<Self> {
@@ -51,27 +44,18 @@ impl<'a> MapRef<'a> {
 impl Map {
     /// # Errors
     /// If parts of it do not fit each other, a value is not finite, or there is no item.
-    fn check(&self) -> Result<()> {
-        let (checked, items) = match self {
-            Self::Affine(map) => (map.check(), map.items()),
-            Self::LocalScaling(map) => (map.check(), map.items()),
-            Self::GaussianProximity(map) => (map.check(), map.items()),
-            Self::EmpiricalProximity(map) => (map.check(), map.items()),
+    fn checked(self) -> Result<Box<dyn Rescore>> {
+        let (checked, map): (_, Box<dyn Rescore>) = match self {
+            Self::Affine(map) => (map.check(), Box::new(map)),
+            Self::LocalScaling(map) => (map.check(), Box::new(map)),
+            Self::GaussianProximity(map) => (map.check(), Box::new(map)),
+            Self::EmpiricalProximity(map) => (map.check(), Box::new(map)),
         };
         checked?;
-        if items == 0 {
+        if map.items() == 0 {
             return Err(Error::invalid("items of the correction", "at least one", 0));
         }
-        Ok(())
-    }
-
-    fn into_correction<K: Knowledge>(self, direction: Direction) -> Correction<K> {
-        match self {
-            Self::Affine(map) => Correction::new(direction, map),
-            Self::LocalScaling(map) => Correction::new(direction, map),
-            Self::GaussianProximity(map) => Correction::new(direction, map),
-            Self::EmpiricalProximity(map) => Correction::new(direction, map),
-        }
+        Ok(map)
     }
 }
 
@@ -94,7 +78,6 @@ impl<'de, K: Knowledge> Deserialize<'de> for Correction<K> {
             let error = Error::invalid("setting of the correction", K::SETTING, setting);
             return Err(de::Error::custom(error));
         }
-        map.check().map_err(de::Error::custom)?;
-        Ok(map.into_correction(direction))
+        map.checked().map(|map| Self::of_map(direction, map)).map_err(de::Error::custom)
     }
 }

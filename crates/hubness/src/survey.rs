@@ -6,7 +6,8 @@ use itm_core::tiles::{ExpSums, Largest, LogSums, Maxima, RankCounts, TopImages, 
 use itm_core::{Error, Pairs, Result};
 
 use crate::csls::means;
-use crate::inverted_softmax::{check_beta, check_queries, with_fine};
+use crate::directed::positive;
+use crate::inverted_softmax::{check_queries, with_fine};
 use crate::{Affine, Correction, Direction, Transductive, pass};
 
 /// The results of one pass over the test scores: enough for nearest neighbours, N_k, CSLS for every `k` up to a bound, and
@@ -39,8 +40,8 @@ impl<'s> Survey<'s> {
     /// If scores and pairs differ in shape, an image has no text, a score is not finite, or a β is not above 0 and below
     /// 1e200.
     pub fn fit(scores: &'s dyn Scored, pairs: &Pairs, k: usize, betas: &[f64]) -> Result<Self> {
-        pass::check(scores, pairs)?;
-        betas.iter().try_for_each(|&beta| check_beta(beta))?;
+        pass::check("scores", (scores.images(), scores.texts()), pairs)?;
+        betas.iter().try_for_each(|&beta| positive("β", beta))?;
         let (images, texts) = pairs.list();
         let counts = RankCounts::with_scores(pairs, &scores.pairs(images, &texts)?);
         let sums: Vec<_> = betas.iter().map(|&beta| ExpSums::new(beta)).collect();

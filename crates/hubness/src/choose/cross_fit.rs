@@ -31,16 +31,19 @@ pub struct CrossFit {
 /// # Errors
 /// If there is no setting, or the split has another number of images.
 pub fn cross_fit(table: &HitTable, split: &FoldSplit, goal: Goal) -> Result<CrossFit> {
-    fits(table, split)?;
+    table.not_empty()?;
+    let (images, got) = (table.images(), split.of_image().len());
+    if images != got {
+        return Err(Error::invalid("cross-fitting", format!("a split of {images} images"), got));
+    }
     let sums = fold_sums(table, split, goal);
     let chosen: Vec<Option<usize>> = (0..split.folds())
         .zip(split.sizes())
         .map(|(fold, size)| (size > 0).then(|| best_beside(table, &sums, fold)))
         .collect();
     let setting_of = |image: usize| chosen[split.of_image()[image]].unwrap_or_default();
-    let hits: Vec<[u16; 3]> = (0..table.images())
-        .map(|image| table.candidates()[setting_of(image)].hits[image])
-        .collect();
+    let hits: Vec<[u16; 3]> =
+        (0..images).map(|image| table.candidates()[setting_of(image)].hits[image]).collect();
     let recalls = table.percent(&hits);
     Ok(CrossFit { chosen, hits, recalls })
 }
@@ -58,16 +61,6 @@ pub fn choose_on_validation(table: &HitTable, goal: Goal) -> Result<usize> {
     };
     let better = |best: usize, next: usize| if total(next) > total(best) { next } else { best };
     Ok((1..table.candidates().len()).fold(0, better))
-}
-
-/// An error unless table and split can be cross-fitted.
-fn fits(table: &HitTable, split: &FoldSplit) -> Result<()> {
-    table.not_empty()?;
-    let (images, got) = (table.images(), split.of_image().len());
-    if images == got {
-        return Ok(());
-    }
-    Err(Error::invalid("cross-fitting", format!("a split of {images} images"), got))
 }
 
 /// Hits of every setting in every fold: `[settings][folds]`.

@@ -66,7 +66,7 @@ impl HitTable {
         let most = direction.queries(1, u16::MAX);
         if let Some(image) = queries.iter().position(|count| !(1..=most).contains(count)) {
             let expected = direction.queries("1 query (itself)", "at least 1 query (its texts)");
-            return Err(Error::invalid(place(image), expected, queries[image]));
+            return Err(Error::invalid(format!("image {image}"), expected, queries[image]));
         }
         Ok(Self { queries, candidates: Vec::new() })
     }
@@ -94,7 +94,7 @@ impl HitTable {
         let wrong = |(&at, &queries): (&[u16; 3], &u16)| at.iter().any(|&hit| hit > queries);
         if let Some(image) = hits.iter().zip(&self.queries).position(wrong) {
             let expected = format!("at most {} hits", self.queries[image]);
-            let place = format!("hits of {label}, {}", place(image));
+            let place = format!("hits of {label}, image {image}");
             return Err(Error::invalid(place, expected, format!("{:?}", hits[image])));
         }
         self.candidates.push(Candidate { label, correction, hits });
@@ -152,8 +152,4 @@ pub fn joined_hits(i2t: &[[u16; 3]], t2i: &[[u16; 3]], captions: &[u16]) -> Resu
     }
     let block = |((&i2t, &t2i), &captions)| ImageHits { i2t, t2i, captions };
     Hits::from_folds(vec![i2t.iter().zip(t2i).zip(captions).map(block).collect()])
-}
-
-fn place(image: usize) -> String {
-    format!("image {image}")
 }

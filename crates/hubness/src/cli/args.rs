@@ -5,7 +5,6 @@ mod scan;
 
 use std::path::PathBuf;
 
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
 use itm_core::significance::MOST_REPLICATES;
 
@@ -13,7 +12,7 @@ use super::input::{InputArgs, Location};
 use crate::Direction;
 use crate::study::{Settings, Study};
 
-pub(crate) use parts::{FinishArgs, Keep, MergeArgs, PartFitArgs, PartialArgs, Span};
+pub(crate) use parts::{FinishArgs, Keep, MergeArgs, PartFitArgs, PartialArgs};
 pub(crate) use scan::ScanArgs;
 
 /// Hubs of cross-modal retrieval: measures them, names them, corrects scores for them.
@@ -119,7 +118,7 @@ pub(crate) struct FitArgs {
     #[command(flatten)]
     pub settings: Settings,
     /// Which side holds the queries; `export` writes the other side
-    #[arg(long, value_parser = direction(), help_heading = "Output")]
+    #[arg(long, value_enum, help_heading = "Output")]
     pub direction: Direction,
 }
 
@@ -164,14 +163,6 @@ pub(crate) struct ExportArgs {
     /// Replaces an older export in the folder
     #[arg(long, help_heading = "Output")]
     pub force: bool,
-}
-
-/// Which side holds the queries.
-fn direction() -> impl TypedValueParser<Value = Direction> {
-    let [i2t, t2i] = ["Images are the queries", "Texts are the queries"];
-    let known = [PossibleValue::new("i2t").help(i2t), PossibleValue::new("t2i").help(t2i)];
-    let parsed = |word: String| if word == "i2t" { Direction::I2t } else { Direction::T2i };
-    PossibleValuesParser::new(known).map(parsed)
 }
 
 impl ReportArgs {

@@ -43,7 +43,7 @@ impl<'a> Candidates<'a> {
     ) -> Result<Self> {
         correction.check(scores)?;
         let (n, m, direction) = (scores.images(), scores.texts(), correction.direction());
-        let (queries, items) = (direction.queries(n, m), direction.items(n, m));
+        let (queries, items) = direction.sides(n, m);
         if lists.direction() != direction {
             let expected = format!("lists of direction {direction}");
             return Err(Error::invalid("candidates", expected, lists.direction()));
@@ -140,10 +140,8 @@ fn check_lists(
         }
     }
     let first: Vec<_> = queries.iter().map(|&query| lists.items(query)[0] as usize).collect();
-    let own = match correction.direction() {
-        Direction::I2t => scores.pairs(&queries, &first)?,
-        Direction::T2i => scores.pairs(&first, &queries)?,
-    };
+    let (images, texts) = correction.direction().sides(&queries, &first);
+    let own = scores.pairs(images, texts)?;
     for (query, score) in own.into_iter().enumerate() {
         let (want, got) =
             (correction.map().rescore(query, first[query], score), lists.scores(query)[0]);

@@ -70,7 +70,7 @@ impl Matching {
 /// Whether an item is one that the query should find.
 #[inline]
 pub(super) fn belongs(pairs: &Pairs, direction: Direction, query: u32, item: u32) -> bool {
-    let (image, text) = (direction.queries(query, item), direction.items(query, item));
+    let (image, text) = direction.sides(query, item);
     pairs.contains(image as usize, text as usize)
 }
 
@@ -78,6 +78,6 @@ pub(super) fn belongs(pairs: &Pairs, direction: Direction, query: u32, item: u32
 /// Unless `pairs` have these numbers of queries and items.
 pub(super) fn check(pairs: &Pairs, direction: Direction, queries: usize, items: usize) {
     let (images, texts) = (pairs.images(), pairs.texts());
-    let of = (direction.queries(images, texts), direction.items(images, texts));
+    let of = direction.sides(images, texts);
     assert_eq!(of, (queries, items), "queries and items of the pairs, and of the scores");
 }

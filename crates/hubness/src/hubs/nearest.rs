@@ -68,10 +68,7 @@ impl Nearest {
     /// The directions and `k` that [`hs_sum`](Self::hs_sum) sums over. Pass them to [`bootstrap_difference`] together with
     /// [`skewnesses`](Self::skewnesses).
     pub fn of_hs_sum() -> [(Direction, usize); 6] {
-        let [a, b, c] = CUTS.map(|k| k as usize);
-        let of = |direction: Direction| [a, b, c].map(|k| (direction, k));
-        let ([a, b, c], [d, e, f]) = (of(Direction::I2t), of(Direction::T2i));
-        [a, b, c, d, e, f]
+        std::array::from_fn(|at| (Direction::BOTH[at / 3], CUTS[at % 3] as usize))
     }
 
     /// Sum of the skewnesses of some counts.
@@ -149,11 +146,8 @@ pub fn bootstrap_difference(
         return Err(Error::invalid(place, format!("{} runs of each system", a.len()), b.len()));
     }
     if !(1..=MOST_REPLICATES).contains(&replicates) {
-        return Err(Error::invalid(
-            place,
-            format!("1 to {MOST_REPLICATES} replicates"),
-            replicates,
-        ));
+        let expected = format!("1 to {MOST_REPLICATES} replicates");
+        return Err(Error::invalid(place, expected, replicates));
     }
     let pairs = |n: &Nearest| n.folds.iter().map(|fold| fold.pairs.clone()).collect::<Vec<_>>();
     let wanted = pairs(first);

@@ -79,7 +79,7 @@ pub fn worst_hubs(
 ) -> Result<Vec<Hub>> {
     let direction = lists.direction();
     let (images, texts) = (pairs.images(), pairs.texts());
-    let (queries, items) = (direction.queries(images, texts), direction.items(images, texts));
+    let (queries, items) = direction.sides(images, texts);
     let got = (lists.queries(), standings.len());
     assert_eq!(got, (queries, queries), "answers to the {direction} queries of the pairs");
     let [counts, first] = [LISTED, 1].map(|k| Counts::new(&Lists::top(items, k, lists)));
@@ -101,10 +101,8 @@ pub fn worst_hubs(
     };
     let asked = |hub: usize| victims_of(hub).flat_map(move |query| of_victim(hub, query));
     let (of_queries, of_items): (Vec<_>, Vec<_>) = hubs.iter().flat_map(|&hub| asked(hub)).unzip();
-    let raw = scores.pairs(
-        direction.queries(&of_queries, &of_items),
-        direction.items(&of_queries, &of_items),
-    )?;
+    let (of_images, of_texts) = direction.sides(&of_queries, &of_items);
+    let raw = scores.pairs(of_images, of_texts)?;
     let entries = of_queries.iter().zip(&of_items).zip(raw);
     let mut scored = entries.map(|((&q, &i), raw)| correction.map().rescore(q, i, raw));
     let mut victim = |query: usize| {

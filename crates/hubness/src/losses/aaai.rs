@@ -108,7 +108,6 @@ pub fn aaai_bank(
     terms(exponents, own, options.local_alpha)
 }
 
-/// ℓ from the exponents z and the weighted positives.
 fn check(b: usize, options: &AaaiOptions) {
     let AaaiOptions { local_alpha, local_ep } = *options;
     let fine = local_alpha > 0.0 && local_alpha.is_finite();
@@ -117,6 +116,7 @@ fn check(b: usize, options: &AaaiOptions) {
     assert!(b > 0, "a batch has at least one pair");
 }
 
+/// ℓ from the exponents z and the weighted positives.
 fn terms(exponents: Tensor<2>, own: Tensor<1>, g: f64) -> Tensor<1> {
     let [b, _] = exponents.dims();
     let sums =

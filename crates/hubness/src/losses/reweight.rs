@@ -3,7 +3,7 @@
 use burn::tensor::{Bool, Tensor, TensorData};
 use serde::{Deserialize, Serialize};
 
-use super::select::{index, largest_of};
+use super::select::{index, largest};
 
 /// Which scores are reweighted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -134,7 +134,7 @@ pub fn hub_factors(scores: Tensor<2>, options: &HubOptions) -> Tensor<2> {
 /// Mean of the k largest of each row without the entry itself, `[b, b]`.
 fn without_entry(scores: Tensor<2>, k: usize) -> Tensor<2> {
     let (b, device) = (scores.dims()[0], scores.device());
-    let columns = largest_of(&scores, k + 1, |_, _| false);
+    let columns = largest(&scores, k + 1, |_, _| false);
     let top = scores.clone().gather(1, index(&columns, k + 1, &device)); // [b, k + 1]
     let all = top.clone().sum_dim(1); // A⁺
     let first = top.narrow(1, 0, k).sum_dim(1); // A
@@ -149,7 +149,7 @@ fn without_entry(scores: Tensor<2>, k: usize) -> Tensor<2> {
 
 /// Mean of the k largest of each row without the diagonal, `[b, 1]`.
 fn without_positive(scores: Tensor<2>, k: usize) -> Tensor<2> {
-    let columns = largest_of(&scores, k, |i, j| i == j);
+    let columns = largest(&scores, k, |i, j| i == j);
     let device = scores.device();
     scores.gather(1, index(&columns, k, &device)).mean_dim(1)
 }

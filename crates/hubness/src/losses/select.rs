@@ -10,13 +10,13 @@ use itm_core::host;
 /// # Panics
 /// If a row has fewer than `k` columns left.
 pub(super) fn largest(
-    values: &[f32],
-    width: usize,
+    scores: &Tensor<2>,
     k: usize,
     skip: impl Fn(usize, usize) -> bool,
 ) -> Vec<usize> {
-    let mut columns = Vec::with_capacity(values.len() / width.max(1) * k);
-    for (r, row) in values.chunks_exact(width.max(1)).enumerate() {
+    let (values, width) = (host(scores.clone()), scores.dims()[1].max(1));
+    let mut columns = Vec::with_capacity(values.len() / width * k);
+    for (r, row) in values.chunks_exact(width).enumerate() {
         let mut best: Vec<usize> = Vec::with_capacity(k + 1);
         for j in (0..row.len()).filter(|&j| !skip(r, j)) {
             if best.len() == k && best.last().is_none_or(|&last| !ahead(row[j], row[last])) {
@@ -30,15 +30,6 @@ pub(super) fn largest(
         columns.extend(best);
     }
     columns
-}
-
-/// [`largest`] of a tensor's rows.
-pub(super) fn largest_of(
-    scores: &Tensor<2>,
-    k: usize,
-    skip: impl Fn(usize, usize) -> bool,
-) -> Vec<usize> {
-    largest(&host(scores.clone()), scores.dims()[1], k, skip)
 }
 
 /// The columns of each row as an index, `[b, k]`.

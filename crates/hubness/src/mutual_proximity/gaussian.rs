@@ -69,8 +69,8 @@ fn normals(
     each: &str,
     moments: &[Moment],
 ) -> Result<Vec<NormalDistribution>> {
-    let deviations: Vec<_> = moments.iter().map(|moment| moment.deviation()).collect();
-    scores.finite(each, "deviation of its scores", &deviations)?;
+    let deviations = moments.iter().map(|moment| moment.deviation()).collect();
+    let deviations = scores.finite(each, "deviation of its scores", deviations)?;
     let normal =
         |(moment, sd): (&Moment, f64)| NormalDistribution { mean: moment.mean, sd: sd.max(FLOOR) };
     Ok(moments.iter().zip(deviations).map(normal).collect())
@@ -104,12 +104,8 @@ impl Normals {
         for (name, normals) in [("queries", &self.queries), ("items", &self.items)] {
             let part =
                 |of: fn(&NormalDistribution) -> f64| normals.iter().map(of).collect::<Vec<_>>();
-            check_values(
-                &format!("mean of {name}"),
-                &part(|n| n.mean),
-                f64::MIN,
-                "a finite number",
-            )?;
+            let means = part(|n| n.mean);
+            check_values(&format!("mean of {name}"), &means, f64::MIN, "a finite number")?;
             let expected = "a finite number of at least 1e-6";
             check_values(&format!("sd of {name}"), &part(|n| n.sd), FLOOR, expected)?;
         }

@@ -83,7 +83,7 @@ fn recalls(report: &Report) -> Markup {
                 ", corrected for the number of rows by Holm’s method."
             }
             @for (setting, word, _) in MARKS {
-                @if let Some(row) = report.rows.iter().find(|r| r.seen.0 == setting) {
+                @if let Some(row) = report.rows.iter().find(|r| r.seen.setting == setting) {
                     " " (mark(row)) ": " (word) ", see “How to read this page”."
                 }
             }
@@ -117,7 +117,7 @@ fn reading(report: &Report) -> Markup {
                  They cover neither the noise of training nor the choice of the best among several rows."
             }))
             @for (setting, word, why) in MARKS {
-                @if let Some(row) = report.rows.iter().find(|r| r.seen.0 == setting) {
+                @if let Some(row) = report.rows.iter().find(|r| r.seen.setting == setting) {
                     @let (first, rest) = why.split_at(1);
                     (term(html! { (mark(row)) ": " (word) }, html! { (first.to_uppercase()) (rest) }))
                 }

@@ -132,7 +132,7 @@ pub(super) fn chosen(chosen: ChoiceOrigin) -> &'static str {
 
 /// `T` for transductive, `H` for a held-out bank, otherwise nothing.
 pub(super) fn mark(row: &ReportRow) -> &'static str {
-    match row.seen.0 {
+    match row.seen.setting {
         Setting::Plain => "",
         Setting::HeldOut => "H",
         Setting::Transductive => "T",

@@ -112,7 +112,7 @@ fn footnotes(report: &Report) -> Vec<String> {
         ));
     }
     for (setting, word, why) in MARKS {
-        let row = report.rows.iter().find(|r| r.seen.0 == setting);
+        let row = report.rows.iter().find(|r| r.seen.setting == setting);
         out.extend(row.map(|row| format!("{} {word}: {why}", mark(row))));
     }
     if report.directions().count() == 1 {

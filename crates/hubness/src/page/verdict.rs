@@ -115,11 +115,8 @@ fn detail(row: &ReportRow) -> String {
     let mut parts: Vec<String> = difference.map(|d| signed(d.rsum)).into_iter().collect();
     parts.extend(difference.and_then(|d| d.ci95).map(|ci| format!("95 % {}", signed_interval(ci))));
     parts.extend(p(row).map(p_phrase));
-    match row.seen.0 {
-        Setting::Transductive => parts.push("transductive".into()),
-        Setting::HeldOut => parts.push("held-out bank".into()),
-        Setting::Plain => {}
-    }
+    let setting = row.seen.setting;
+    parts.extend((setting != Setting::Plain).then(|| setting.to_string()));
     parts.join(", ")
 }
 
@@ -133,7 +130,7 @@ where
     A: Iterator<Item = &'a ReportRow>,
     B: Iterator<Item = &'a ReportRow>,
 {
-    let blind = |r: &&ReportRow| r.seen.0 != Setting::Transductive;
+    let blind = |r: &&ReportRow| r.seen.setting != Setting::Transductive;
     if blind(&row) {
         return String::new();
     }

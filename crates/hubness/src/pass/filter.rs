@@ -47,8 +47,7 @@ impl<'a> TileFilter<'a> {
 
     /// The exact corrected score.
     pub(super) fn exact(&self, image: usize, text: usize, score: f32) -> f64 {
-        let (query, item) =
-            (self.direction.queries(image, text), self.direction.items(image, text));
+        let (query, item) = self.direction.sides(image, text);
         self.map.rescore(query, item, score)
     }
 

@@ -64,8 +64,16 @@ pub fn rescore(
     corrections: &[[&AnyCorrection; 2]],
     k: usize,
 ) -> Result<Vec<Retrieval>> {
-    check(scores, pairs)?;
-    corrections.iter().try_for_each(|both| check_directions(scores, *both))?;
+    check("scores", (scores.images(), scores.texts()), pairs)?;
+    let directed = |both| Direction::BOTH.into_iter().zip(both);
+    for (direction, correction) in corrections.iter().flat_map(directed) {
+        let got = correction.direction();
+        if got != direction {
+            let expected = format!("one of direction {direction}");
+            return Err(Error::invalid("correction", expected, format!("one of {got}")));
+        }
+        correction.check(scores)?;
+    }
     let scan = |&correction| RankScan::new(correction, k).with_ranks(scores, pairs);
     let scans: Vec<_> = corrections.iter().flatten().map(scan).collect::<Result<_>>()?;
     let mut answers = visit(scores, &scans[..])?.into_iter();
@@ -86,27 +94,13 @@ pub fn top(scores: &dyn Scored, correction: &AnyCorrection, k: usize) -> Result<
     Ok(visit(scores, &RankScan::new(correction, k))?.top)
 }
 
-/// Checks that the corrections are one for i2t and one for t2i, and that both fit the scores.
-fn check_directions(scores: &dyn Scored, corrections: [&AnyCorrection; 2]) -> Result<()> {
-    for (direction, correction) in Direction::BOTH.into_iter().zip(corrections) {
-        let got = correction.direction();
-        if got != direction {
-            let expected = format!("one of direction {direction}");
-            return Err(Error::invalid("correction", expected, format!("one of {got}")));
-        }
-        correction.check(scores)?;
-    }
-    Ok(())
-}
-
-/// Checks that scores and pairs have the same numbers of images and texts.
-pub(crate) fn check(scores: &dyn Scored, pairs: &Pairs) -> Result<()> {
-    let (got, want) = ((scores.images(), scores.texts()), (pairs.images(), pairs.texts()));
-    if got == want {
+/// Checks that something has as many images and texts as the pairs.
+pub(crate) fn check(name: &str, (images, texts): (usize, usize), pairs: &Pairs) -> Result<()> {
+    if (images, texts) == (pairs.images(), pairs.texts()) {
         return Ok(());
     }
-    let expected = format!("{} images and {} texts, as the pairs", want.0, want.1);
-    Err(Error::invalid("scores", expected, format!("{} and {}", got.0, got.1)))
+    let expected = format!("{} images and {} texts, as the pairs", pairs.images(), pairs.texts());
+    Err(Error::invalid(name, expected, format!("{images} and {texts}")))
 }
 
 #[cfg(test)]

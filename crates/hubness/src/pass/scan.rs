@@ -61,8 +61,7 @@ impl<'a> RankScan<'a> {
     /// Decides in f64 what f32 leaves open for the ranks and the lists.
     #[inline(always)]
     fn decide(&self, state: &mut ScanState, image: usize, text: usize, score: f32, what: Open) {
-        let direction = self.filter.direction();
-        let (query, item) = (direction.queries(image, text), direction.items(image, text));
+        let (query, item) = self.filter.direction().sides(image, text);
         let corrected = self.filter.exact(image, text, score);
         if let (true, Some(thresholds)) = (what.rank, &self.thresholds) {
             thresholds.decide(&mut state.counts, query, item, corrected);

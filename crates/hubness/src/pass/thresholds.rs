@@ -25,7 +25,7 @@ impl Thresholds {
         let mut all = vec![NOTHING; direction.queries(pairs.images(), pairs.texts())];
         // Text by text: the true items of every query come in ascending order.
         for ((&image, &text), &score) in images.iter().zip(&texts).zip(&plain) {
-            let (query, item) = (direction.queries(image, text), direction.items(image, text));
+            let (query, item) = direction.sides(image, text);
             all[query] = better(all[query], item, filter.exact(image, text, score));
         }
         Ok(Self {

@@ -82,23 +82,15 @@ pub enum ChoiceOrigin {
 
 /// A [`Setting`], in JSON also as `transductive: true | false`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "Keys", into = "Keys")]
-pub struct RowSetting(pub Setting);
-
-#[derive(Clone, Copy, Serialize, Deserialize)]
-struct Keys {
-    transductive: bool,
-    setting: Setting,
+pub struct RowSetting {
+    /// Whether it is [`Setting::Transductive`].
+    pub transductive: bool,
+    /// What the method saw.
+    pub setting: Setting,
 }
 
-impl From<Keys> for RowSetting {
-    fn from(keys: Keys) -> Self {
-        Self(keys.setting)
-    }
-}
-
-impl From<RowSetting> for Keys {
-    fn from(RowSetting(setting): RowSetting) -> Self {
+impl From<Setting> for RowSetting {
+    fn from(setting: Setting) -> Self {
         Self { transductive: setting == Setting::Transductive, setting }
     }
 }

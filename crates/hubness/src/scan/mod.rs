@@ -114,6 +114,20 @@ pub enum Budget {
     Items(usize),
 }
 
+impl Budget {
+    /// # Errors
+    /// If it is not above 0.
+    pub(crate) fn check(self) -> Result<()> {
+        match self {
+            Self::Items(0) => Err(Error::invalid("alerts", "at least 1 item", 0)),
+            Self::FalseAlarms(most) if !(most > 0.0 && most.is_finite()) => {
+                Err(Error::invalid("false alarms", "a finite number above 0", most))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
 /// The numbers of a scan as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct ScanSummary {
@@ -235,14 +249,9 @@ impl Scan {
 
     /// The score from which on an item is an alert.
     fn threshold(&self, budget: Budget) -> Result<f64> {
+        budget.check()?;
         match budget {
-            Budget::FalseAlarms(most) if most > 0.0 && most.is_finite() => {
-                Ok(self.tail.score(most))
-            }
-            Budget::FalseAlarms(most) => {
-                Err(Error::invalid("false alarms", "a finite number above 0", most))
-            }
-            Budget::Items(0) => Err(Error::invalid("alerts", "at least 1 item", 0)),
+            Budget::FalseAlarms(most) => Ok(self.tail.score(most)),
             Budget::Items(most) => {
                 let last = self.suspects.get(most - 1).or(self.suspects.last());
                 Ok(last.map_or(f64::INFINITY, |alert| alert.evidence.score))

@@ -133,7 +133,7 @@ impl<'a> StudyData<'a> {
         let mut corrections = Vec::new();
         for &fit in fresh {
             for &direction in &self.set.directions {
-                let sizes = (direction.queries(images, texts), direction.items(images, texts));
+                let sizes = direction.sides(images, texts);
                 let params = || fit.params(self.settings, sizes);
                 let (mut correction, params) = match (fit.base, fit.number, &survey) {
                     (Base::Csls, Some(n), Some(survey)) if !fit.bank => {

@@ -4,8 +4,8 @@ use itm_core::scored::{EmbeddingRows, Scored, Similarity};
 use itm_core::tiles::{Embeddings, Tiles};
 use itm_core::{Error, Pairs, Relevance, Result, ScoreMatrix};
 
-use crate::Direction;
 use crate::rows::Length;
+use crate::{Direction, pass};
 
 /// The scores of a test set.
 #[derive(Clone, Copy)]
@@ -149,7 +149,7 @@ impl Validation<'_> {
 /// If scores and pairs differ in the number of images or texts, an image is a query without a text, nothing in judged pairs is true,
 /// or an image has more than 65,535 texts.
 fn check(name: &str, shape: (usize, usize), pairs: &Pairs, directions: &[Direction]) -> Result<()> {
-    same(name, shape, pairs)?;
+    pass::check(name, shape, pairs)?;
     let i2t = directions.contains(&Direction::I2t);
     for image in 0..pairs.images() {
         let place = || format!("{name}, image {image}");
@@ -166,14 +166,6 @@ fn check(name: &str, shape: (usize, usize), pairs: &Pairs, directions: &[Directi
         return Err(Error::invalid(name, "at least one true pair", "none"));
     }
     Ok(())
-}
-
-fn same(name: &str, (images, texts): (usize, usize), pairs: &Pairs) -> Result<()> {
-    if (images, texts) == (pairs.images(), pairs.texts()) {
-        return Ok(());
-    }
-    let expected = format!("{} images and {} texts, as the pairs", pairs.images(), pairs.texts());
-    Err(Error::invalid(name, expected, format!("{images} and {texts}")))
 }
 
 /// What is measured.
@@ -196,12 +188,8 @@ pub struct Test<'a> {
 impl<'a> Test<'a> {
     /// Scores and pairs. The rows of embeddings count as unit rows.
     pub fn new(scores: &'a dyn Scored, pairs: &'a Pairs) -> Self {
-        Self::of(TestScores::All(scores), pairs)
-    }
-
-    pub(super) fn of(scores: TestScores<'a>, pairs: &'a Pairs) -> Self {
         static NOBODY: ItemNames = ItemNames { images: None, texts: None };
-        let (length, banks) = (Length::Unit, Banks::default());
+        let (scores, length, banks) = (TestScores::All(scores), Length::Unit, Banks::default());
         Self { scores, pairs, length, names: &NOBODY, banks, truth: None }
     }
 
@@ -211,7 +199,7 @@ impl<'a> Test<'a> {
             return Err(Error::invalid("scores", "a run of at least one direction", "none"));
         }
         if let TestScores::Runs { i2t: Some(_), t2i: Some(t2i) } = self.scores {
-            same("scores", (t2i.images(), t2i.texts()), pairs)?;
+            pass::check("scores", (t2i.images(), t2i.texts()), pairs)?;
         }
         check("scores", self.scores.shape(), pairs, &directions)?;
         for (place, names, count) in [
@@ -222,7 +210,8 @@ impl<'a> Test<'a> {
                 return Err(Error::invalid(place, count, names.len()));
             }
         }
-        self.truth.map_or(Ok(()), |truth| same("truth", (truth.images(), truth.texts()), pairs))?;
+        let of_truth = |t: &Relevance| pass::check("truth", (t.images(), t.texts()), pairs);
+        self.truth.map_or(Ok(()), of_truth)?;
         self.banks.check()
     }
 }

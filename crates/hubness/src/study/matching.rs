@@ -10,8 +10,8 @@ use super::settings::{Runs, Settings};
 use crate::choose::{FoldSplit, Goal, HitTable, choose_on_validation};
 use crate::report::{Curve, Param, Params};
 use crate::{
-    Candidates, CapacityScale, Direction, GreedyOptions, GreedySweep, Matching, Stop, TopLists,
-    capacity, greedy_matching, pass,
+    AnyCorrection, Candidates, CapacityScale, Direction, GreedyOptions, GreedySweep, Matching,
+    Stop, TopLists, capacity, greedy_matching, pass,
 };
 
 /// `auto` tries λ from 1 to this value.
@@ -28,14 +28,9 @@ pub(crate) fn unusual(settings: &Settings) -> Params {
     said.into_iter().flatten().collect()
 }
 
-/// The candidate lists of a prepared correction, long enough for any λ.
-pub(crate) fn candidate_lists(
-    data: &StudyData<'_>,
-    direction: Direction,
-    fit: Fit,
-) -> Result<TopLists> {
-    let correction = &data.get(direction, fit).correction;
-    pass::top(data.set.scores, correction, Candidates::advised(10))
+/// The candidate lists of a correction, long enough for any λ.
+pub(crate) fn candidate_lists(data: &StudyData<'_>, of: &AnyCorrection) -> Result<TopLists> {
+    pass::top(data.set.scores, of, Candidates::advised(10))
 }
 
 /// The cuts for which λ is chosen: each K separately, or all three together.
@@ -132,9 +127,9 @@ pub(crate) fn cross_fitted(
 
 /// λ for every cut, chosen on a validation set; of equally good values, the smallest.
 pub(crate) fn validated(data: &StudyData<'_>, direction: Direction, fit: Fit) -> Result<[f64; 3]> {
-    let lists = candidate_lists(data, direction, fit)?;
-    let candidates =
-        Candidates::new(data.set.scores, &data.get(direction, fit).correction, &lists)?;
+    let correction = &data.get(direction, fit).correction;
+    let lists = candidate_lists(data, correction)?;
+    let candidates = Candidates::new(data.set.scores, correction, &lists)?;
     let mut chosen = [f64::INFINITY; 3];
     for (cut, goal) in choices(data.settings) {
         let LambdaTable { table: loose_first, mut lambdas, idle } =
@@ -181,9 +176,9 @@ pub(crate) fn curve(
     label: &str,
 ) -> Result<Curve> {
     let &Settings { rgm_capacity: scale, rgm_stop: stop, .. } = data.settings;
-    let lists = candidate_lists(data, direction, fit)?;
-    let candidates =
-        Candidates::new(data.set.scores, &data.get(direction, fit).correction, &lists)?;
+    let correction = &data.get(direction, fit).correction;
+    let lists = candidate_lists(data, correction)?;
+    let candidates = Candidates::new(data.set.scores, correction, &lists)?;
     let mut sweep = GreedySweep::new(&candidates, 10)?;
     let recall = |sweep: &GreedySweep<'_>| {
         let places = sweep.places(stop, data.pairs);

@@ -194,7 +194,7 @@ fn held(
     if data.set.floor.is_some() {
         let items: Vec<usize> = list.iter().map(|&item| item as usize).collect();
         let same = vec![query; items.len()];
-        let (images, texts) = (direction.queries(&same, &items), direction.items(&same, &items));
+        let (images, texts) = direction.sides(&same, &items);
         let mut scores = data.set.scores.pairs(images, texts)?.into_iter();
         list.retain(|_| scores.next().is_some_and(|score| !data.set.is_missing(score)));
     }
@@ -218,8 +218,8 @@ fn matched(
     while let Some(first) = all.iter().position(Option::is_none) {
         // One pass for the candidates serves every fold that has this correction.
         let fit = fit_of(first);
-        let lists = candidate_lists(data, direction, fit)?;
         let correction = &data.get(direction, fit).correction;
+        let lists = candidate_lists(data, correction)?;
         let candidates = Candidates::new(data.set.scores, correction, &lists)?;
         let lambdas = match (row.lambda, chooser) {
             (Choice::Number(lambda), _) => vec![[lambda; 3]; folds],
@@ -307,8 +307,8 @@ mod tests {
             let set = ScoreSet { directions: vec![direction], ..ScoreSet::whole(&scores) };
             let mut data = StudyData::new(set, &pairs, Banks::default(), &settings);
             data.prepare(&row.fits, LISTED).unwrap();
-            let lists: TopLists = candidate_lists(&data, direction, Fit::PLAIN).unwrap();
             let correction = &data.get(direction, Fit::PLAIN).correction;
+            let lists: TopLists = candidate_lists(&data, correction).unwrap();
             let candidates = Candidates::new(&scores, correction, &lists).unwrap();
             let chosen = matching::cross_fitted(&data, &candidates, &halves).unwrap();
             let chooser = Chooser::Folds(&halves);

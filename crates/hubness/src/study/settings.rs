@@ -115,24 +115,18 @@ impl Settings {
         {
             require(name, "a number or auto", choices.len(), |n| n > 0)?;
         }
-        for k in numbers(&self.csls_k) {
-            let whole = |k: f64| (1.0..=1e9).contains(&k) && k.fract() == 0.0;
-            require("csls_k", "a whole number of neighbours, 1 to 1000000000", k, whole)?;
-        }
-        for beta in numbers(&self.is_beta) {
-            require("is_beta", ABOVE, beta, above)?;
-        }
-        for lambda in numbers(&self.rgm_lambda) {
-            require("rgm_lambda", "a number above 0, or inf", lambda, |lambda| lambda > 0.0)?;
-        }
+        let whole = |k: f64| (1.0..=1e9).contains(&k) && k.fract() == 0.0;
+        let expected = "a whole number of neighbours, 1 to 1000000000";
+        numbers(&self.csls_k).try_for_each(|k| require("csls_k", expected, k, whole))?;
+        numbers(&self.is_beta).try_for_each(|beta| require("is_beta", ABOVE, beta, above))?;
+        let lambda = |x| require("rgm_lambda", "a number above 0, or inf", x, |x| x > 0.0);
+        numbers(&self.rgm_lambda).try_for_each(lambda)?;
         require("nnn_alpha", FROM, self.nnn_alpha, from)?;
         require("nnn_k", NEIGHBOURS, self.nnn_k, neighbours)?;
         require("qbnorm_beta", ABOVE, self.qbnorm_beta, above)?;
         require("qbnorm_k", NEIGHBOURS, self.qbnorm_k, neighbours)?;
         require("dual_beta", "two numbers", self.dual_beta.len(), |n| n == 2)?;
-        for &beta in &self.dual_beta {
-            require("dual_beta", FROM, beta, from)?;
-        }
+        self.dual_beta.iter().try_for_each(|&beta| require("dual_beta", FROM, beta, from))?;
         let sum = self.dual_beta.iter().sum::<f64>();
         require("dual_beta", "numbers with a sum above 0", sum, above)?;
         require("sinkhorn_eps", ABOVE, self.sinkhorn_eps, above)?;

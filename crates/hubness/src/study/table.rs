@@ -10,9 +10,7 @@ use super::results::RowResult;
 use super::rows::StudyRow;
 use crate::choose::joined_hits;
 use crate::hubs::HubMeasures;
-use crate::report::{
-    ChoiceOrigin, Difference, PerDirection, RecallIntervals, ReportRow, RowSetting,
-};
+use crate::report::{ChoiceOrigin, Difference, PerDirection, RecallIntervals, ReportRow};
 use crate::{Direction, Setting};
 
 /// A row for each row of the study, with a value for each direction measured.
@@ -36,7 +34,7 @@ pub(crate) fn report_rows(
             method: row.name.clone(),
             params: directed(results, |result| result.params.clone()),
             chosen: chosen(row),
-            seen: RowSetting(setting.unwrap_or(Setting::Plain)),
+            seen: setting.unwrap_or(Setting::Plain).into(),
             recalls: directed(results, |result| result.recalls),
             rsum: results.iter().flat_map(|result| result.recalls.values()).sum(),
             ci95: intervals.map(|m| ends(m.rsum)),

@@ -85,7 +85,7 @@ fn settings_are_chosen_on_validation() {
         .run(&Test::new(&test, &pairs), Some(&Validation { scores: &validation, pairs: &pairs }))
         .unwrap();
     let row = &report.rows[1];
-    assert_eq!((row.chosen, row.seen.0), (ChoiceOrigin::Validation, Setting::Transductive));
+    assert_eq!((row.chosen, row.seen.setting), (ChoiceOrigin::Validation, Setting::Transductive));
     let ks = [100, 50, 30, 20, 10, 5, 3, 2, 1];
     let on_validation = ks.map(|k| of_hits(&hits(by_csls(&validation, k))));
     let mut want = [[0.0; 3]; 2];
@@ -99,7 +99,7 @@ fn settings_are_chosen_on_validation() {
     close(recalls(row), want);
     close(recalls(&report.rows[0]), of_hits(&hits(plain(&test))));
     assert_eq!(
-        (report.rows[0].chosen, report.rows[0].seen.0),
+        (report.rows[0].chosen, report.rows[0].seen.setting),
         (ChoiceOrigin::Default, Setting::Plain)
     );
 }
@@ -247,7 +247,7 @@ fn banks_are_fitted_on_beside_the_test_queries() {
     };
     let asked = Test { banks, length: Length::Raw, ..Test::new(&rows, &pairs) };
     let report = study(&["csls"]).run(&asked, None).unwrap();
-    let rows: Vec<_> = report.rows.iter().map(|row| (&row.method[..], row.seen.0)).collect();
+    let rows: Vec<_> = report.rows.iter().map(|row| (&row.method[..], row.seen.setting)).collect();
     let want =
         [("nns", Setting::Plain), ("csls", Setting::Transductive), ("csls@bank", Setting::HeldOut)];
     assert_eq!(rows, want);
@@ -268,7 +268,10 @@ fn banks_are_fitted_on_beside_the_test_queries() {
 #[test]
 fn runs_are_measured_by_direction() {
     let (test, pairs) = (scores(6), pairs());
-    let runs = |i2t| Test::of(TestScores::Runs { i2t, t2i: Some(&test) }, &pairs);
+    let runs = |i2t| {
+        let scores = TestScores::Runs { i2t, t2i: Some(&test) };
+        Test { scores, ..Test::new(&test, &pairs) }
+    };
     let of = |asked: Test<'_>| study(&["csls", "auto"]).run(&asked, None).unwrap().rows;
     let (both, half, matrix) =
         (of(runs(Some(&test))), of(runs(None)), of(Test::new(&test, &pairs)));
@@ -285,7 +288,8 @@ fn what_a_run_does_not_hold_is_a_miss() {
     let mut values = whole.values().to_vec();
     values[0] = f32::NEG_INFINITY;
     let held = ScoreMatrix::new(IMAGES, 90, values).unwrap();
-    let asked = Test::of(TestScores::Runs { i2t: None, t2i: Some(&held) }, &pairs);
+    let scores = TestScores::Runs { i2t: None, t2i: Some(&held) };
+    let asked = Test { scores, ..Test::new(&whole, &pairs) };
     let report = study(&["nns"]).run(&asked, None).unwrap();
     let recalls = report.rows[0].recalls.t2i.unwrap();
     let ranks = plain(&whole);
@@ -306,7 +310,7 @@ fn what_does_not_fit_together_is_one_line() {
     assert_eq!(line(&all, &Test::new(&test, &other), None), format!("scores: {want}"));
     let validation = Validation { scores: &test, pairs: &other };
     assert_eq!(line(&all, &plain, Some(&validation)), format!("validation: {want}"));
-    let none = Test::of(TestScores::Runs { i2t: None, t2i: None }, &pairs);
+    let none = Test { scores: TestScores::Runs { i2t: None, t2i: None }, ..plain };
     let want = "scores: expected a run of at least one direction, got none";
     assert_eq!(line(&all, &none, None), want);
     let names = ItemNames { images: None, texts: Some(vec!["one".into()]) };

@@ -26,29 +26,20 @@ pub(crate) fn hubs_of<'a>(
                 Some((name, results.iter().find(|result| result.direction == direction)?))
             };
             let named: Vec<NamedResult<'_>> = rows.clone().filter_map(of).collect();
-            *direction.queries(&mut sides.i2t, &mut sides.t2i) =
-                Some(hub_side(test, data, direction, &named)?);
+            let histograms = named.iter().flat_map(|(name, result)| {
+                result.counts.iter().map(|counts| Histogram::new(name, counts))
+            });
+            let side = HubSide {
+                measures: named[0].1.counts.iter().map(HubMeasures::new).collect(),
+                worst: worst(test, data, direction, &named)?,
+                histograms: histograms.collect(),
+            };
+            *direction.queries(&mut sides.i2t, &mut sides.t2i) = Some(side);
         }
     }
     let skewness = |result: &RowResult| result.counts.iter().map(Counts::skewness).sum::<f64>();
     let plain = rows.clone().next();
     Ok(Hubs { sides, hs_sum: plain.map(|(_, results)| results.iter().map(skewness).sum()) })
-}
-
-fn hub_side(
-    test: &Test<'_>,
-    data: &StudyData<'_>,
-    direction: Direction,
-    rows: &[NamedResult<'_>],
-) -> Result<HubSide> {
-    let counts = |(name, result): &NamedResult<'_>| {
-        result.counts.iter().map(|counts| Histogram::new(name, counts)).collect::<Vec<_>>()
-    };
-    Ok(HubSide {
-        measures: rows[0].1.counts.iter().map(HubMeasures::new).collect(),
-        worst: worst(test, data, direction, rows)?,
-        histograms: rows.iter().flat_map(counts).collect(),
-    })
 }
 
 /// The items with the largest N_10 under nearest neighbours, by name.

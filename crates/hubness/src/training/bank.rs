@@ -24,11 +24,6 @@ impl MemoryBank {
         self.captions.len()
     }
 
-    /// Whether there is no entry.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.captions.is_empty()
-    }
-
     /// Caption number of each entry.
     pub(crate) fn captions(&self) -> &[i64] {
         &self.captions

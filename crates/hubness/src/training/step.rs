@@ -14,7 +14,6 @@ use super::bank::{MemoryBank, chosen_batches};
 use super::config::{HalConfig, HalModelConfig, Objective};
 use super::model::encoders;
 use super::objective::outcome;
-use crate::losses::BankScores;
 
 /// A model in training: encoders, optimiser, and a memory bank, which only one objective has. It is trained as a
 /// [`Method`](itm_core::learn::Method).
@@ -132,13 +131,8 @@ impl Hal {
         let encode = encoder(&model, dropout(train.dropout, 1), dropout(train.word_dropout, 2));
         let embedded = inputs.embed(self.encoders(), &encode);
         let (images, texts) = (embedded.images.clone(), embedded.texts.clone());
-        let bank = match self.bank.is_empty() {
-            true => BankScores::default(),
-            false => {
-                let (v, w) = (images.clone().inner(), texts.clone().inner());
-                self.bank.scores(v, w, batch.caption_ids)
-            }
-        };
+        let (v, w) = (images.clone().inner(), texts.clone().inner());
+        let bank = self.bank.scores(v, w, batch.caption_ids);
         let scores = model.scores(images, texts);
         let contrast = self.encoders().contrast.as_ref();
         let outcome = outcome(&self.config, contrast, scores.clone(), batch.image_ids, &bank);

@@ -188,14 +188,14 @@ impl Scored for Masked<'_> {
         panic!("no tested correction asks for single pairs or rows")
     }
 
-    fn visit(&self, consumer: &dyn AnyConsumer) -> Result<AnyState> {
+    fn visit(&self, consumer: &AnyConsumer) -> Result<AnyState> {
         visit(self.scores, &Masking { mask: self, consumer })
     }
 }
 
 struct Masking<'a, 'm> {
     mask: &'a Masked<'m>,
-    consumer: &'a dyn AnyConsumer,
+    consumer: &'a AnyConsumer<'a>,
 }
 
 impl Consumer for Masking<'_, '_> {

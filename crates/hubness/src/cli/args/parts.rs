@@ -2,12 +2,10 @@
 
 use std::ops::Range;
 use std::path::PathBuf;
-use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
 
 use super::super::input::InputArgs;
-use super::direction;
 use crate::Direction;
 use crate::study::Settings;
 
@@ -30,11 +28,11 @@ pub(crate) struct PartialArgs {
     #[command(flatten)]
     pub fit: PartFitArgs,
     /// Rows of the images, FIRST..END, counted from 0 and without END; by default all
-    #[arg(long, value_name = "FIRST..END", help_heading = "Part")]
-    pub rows: Option<Span>,
+    #[arg(long, value_parser = span, value_name = "FIRST..END", help_heading = "Part")]
+    pub rows: Option<Range<usize>>,
     /// Rows of the texts, likewise
-    #[arg(long, value_name = "FIRST..END", help_heading = "Part")]
-    pub cols: Option<Span>,
+    #[arg(long, value_parser = span, value_name = "FIRST..END", help_heading = "Part")]
+    pub cols: Option<Range<usize>>,
     /// Number of items per list of top-texts and top-images
     #[arg(long, default_value_t = 10, value_name = "K", help_heading = "Part")]
     pub top: usize,
@@ -54,7 +52,7 @@ pub(crate) struct PartFitArgs {
     #[arg(long, requires = "direction", help_heading = "Corrections")]
     pub method: Option<String>,
     /// Which side holds the queries
-    #[arg(long, value_parser = direction(), requires = "method", help_heading = "Corrections")]
+    #[arg(long, value_enum, requires = "method", help_heading = "Corrections")]
     pub direction: Option<Direction>,
     /// Settings of the corrections.
     #[command(flatten)]
@@ -75,18 +73,11 @@ pub(crate) enum Keep {
 }
 
 /// A range of rows.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Span(pub Range<usize>);
-
-impl FromStr for Span {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let ends = text.split_once("..").map(|(first, end)| (first.parse(), end.parse()));
-        match ends {
-            Some((Ok(first), Ok(end))) if first < end => Ok(Self(first..end)),
-            _ => Err(format!("expected FIRST..END, FIRST below END, got `{text}`")),
-        }
+fn span(text: &str) -> Result<Range<usize>, String> {
+    let ends = text.split_once("..").map(|(first, end)| (first.parse(), end.parse()));
+    match ends {
+        Some((Ok(first), Ok(end))) if first < end => Ok(first..end),
+        _ => Err(format!("expected FIRST..END, FIRST below END, got `{text}`")),
     }
 }
 

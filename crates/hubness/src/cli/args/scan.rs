@@ -3,7 +3,6 @@
 use clap::Args;
 
 use super::super::input::{InputArgs, Location};
-use super::direction;
 use crate::Direction;
 use crate::scan::Budget;
 
@@ -20,7 +19,7 @@ pub(crate) struct ScanArgs {
     #[arg(long, help_heading = "Input")]
     pub raw: bool,
     /// Which side holds the queries; the other side is scanned
-    #[arg(long, value_parser = direction(), default_value = "t2i", help_heading = "Input")]
+    #[arg(long, value_enum, default_value = "t2i", help_heading = "Input")]
     pub direction: Direction,
     /// New items, each judged alone against the items: the output says which are refused
     #[arg(long, value_name = "FILE", help_heading = "Input")]

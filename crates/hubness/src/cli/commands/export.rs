@@ -1,25 +1,52 @@
 //! `hubness export`: vectors whose plain inner-product search is the corrected search.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
 
-use itm_core::data::FileHash;
+use itm_core::data::{Features, FileBytes};
+use itm_core::files::sha256_of;
 use itm_core::output::{Existing, NewFolder, write_bytes};
 use itm_core::scored::Scored;
+use itm_core::tiles::{Part, Reduction, Tiles};
 use itm_core::{Error, Result};
-use serde_json::{Value, json};
+use safetensors::SafeTensors;
+use safetensors::tensor::Dtype;
+use serde::Serialize;
+use serde_json::json;
 
-use super::export_about::{About, EXPECTED, hash};
-use super::export_biases;
-use super::npy::npy;
+use super::npy::{npy, npy_by};
 use super::rescore::{fitted, one, say};
 use crate::cli::args::ExportArgs;
-use crate::cli::input::{self, InputScores};
+use crate::cli::input::{self, InputScores, view};
+use crate::report::{File, Params};
 use crate::study::Then;
-use crate::{export, pass};
+use crate::{Setting, export, pass};
 
 /// The files of vectors, then the description with their hashes.
 const FILES: [&str; 4] = ["items.npy", "queries.npy", "expected.npy", "export.json"];
+
+/// Length of the lists that an engine is checked against.
+const EXPECTED: usize = 10;
+
+/// Items that are in memory at once: 128 MiB for rows of 512 numbers.
+const ITEMS: usize = 1 << 16;
+
+/// What `export.json` says of an export besides hashes of its files.
+#[derive(Serialize)]
+struct About {
+    method: String,
+    params: Params,
+    setting: Option<Setting>,
+    items: usize,
+    centre: f64,
+    #[serde(rename = "dim")]
+    width: usize,
+    /// The length of the lists.
+    #[serde(skip)]
+    k: usize,
+    files: Vec<File>,
+}
 
 pub(super) fn run(args: &ExportArgs, out: &mut impl Write) -> Result<()> {
     if let Some(centre) = args.centre.filter(|centre| !centre.is_finite()) {
@@ -33,26 +60,18 @@ pub(super) fn run(args: &ExportArgs, out: &mut impl Write) -> Result<()> {
     let (folder, about) = match &args.biases {
         Some(biases) => {
             let folder = begin()?;
-            let about = export_biases::write(args, biases, &paths(&folder))?;
+            let about = of_parts(args, biases, &folder)?;
             (folder, about)
         }
         None => fit(args, begin)?,
     };
     let [written @ .., about_of] = paths(&folder);
-    let written = written.iter().map(|path| hash(path)).collect::<Result<Vec<_>>>()?;
-    let text = json!({
-        "method": about.method,
-        "direction": args.fit.direction,
-        "params": about.params,
-        "setting": about.setting,
-        "items": about.items,
-        "centre": about.centre,
-        "dim": about.width,
-        "metric": "inner product (not cosine)",
-        "query": "the embedding as it was fitted (unit length unless --raw), then 1.0",
-        "files": hashes(&about.files),
-        "written": hashes(&written),
-    });
+    let written: Vec<_> = written.iter().map(|path| hash(path)).collect::<Result<_>>()?;
+    let mut text = json!(about);
+    text["direction"] = json!(args.fit.direction);
+    text["metric"] = "inner product (not cosine)".into();
+    text["query"] = "the embedding as it was fitted (unit length unless --raw), then 1.0".into();
+    text["written"] = json!(written);
     write_bytes(&about_of, format!("{text:#}\n").as_bytes())?;
     folder.commit()?;
     say_how(args, &about, out)
@@ -74,8 +93,7 @@ fn fit(args: &ExportArgs, begin: impl FnOnce() -> Result<NewFolder>) -> Result<(
     };
     let runs = loaded.test_scores().runs()?;
     let (set, correction, params) = fitted(fit, (base, then), &loaded, &runs)?;
-    let (queries, items) =
-        (direction.queries(&rows.images, &rows.texts), direction.items(&rows.images, &rows.texts));
+    let (queries, items) = direction.sides(&rows.images, &rows.texts);
     let number = direction.items(rows.images(), rows.texts());
     let centre = args.centre.map_or_else(|| export::centre(&correction), Ok)?;
     let augmented = export::items_around(direction, items, rows.dim, &correction, centre)?;
@@ -87,20 +105,94 @@ fn fit(args: &ExportArgs, begin: impl FnOnce() -> Result<NewFolder>) -> Result<(
 
     let width = rows.dim + 1;
     let [vectors, asking, lists_of, _] = paths(&folder);
-    npy(&vectors, width, augmented.into_iter())?;
-    npy(&asking, width, asked.into_iter())?;
-    npy(&lists_of, expected.k(), lists.into_iter())?;
+    npy(&vectors, width, &augmented)?;
+    npy(&asking, width, &asked)?;
+    npy(&lists_of, expected.k(), &lists)?;
     let about = About {
         method: fit.method.clone(),
-        params: json!(params),
+        params,
         setting: Some(correction.setting()),
         items: number,
         centre,
         width,
         k: expected.k(),
-        files: loaded.messages.files.clone(),
+        files: loaded.messages.files.iter().cloned().map(File::from).collect(),
     };
     Ok((folder, about))
+}
+
+/// Writes the export of what parts gave. The items are read a few at a time.
+fn of_parts(args: &ExportArgs, path: &Path, folder: &NewFolder) -> Result<About> {
+    let [vectors, asking, lists_of, _] = &paths(folder);
+    let (direction, length) = (args.fit.direction, args.fit.input.length());
+    let ([images, texts], _) = input::arrays(&args.fit.input, false)?;
+    let whole = (images.rows(), texts.rows());
+    let (queries, items) = direction.sides(&images, &texts);
+    let biases = biases(path, items.rows())?;
+    let mean = || biases.iter().sum::<f64>() / biases.len() as f64;
+    let (centre, width) = (args.centre.unwrap_or_else(mean), items.dim() + 1);
+    let asked = input::some_rows(queries, 0..queries.rows(), length)?;
+    let asked = asked.values.chunks(asked.dim).flat_map(export::query).collect();
+    let asked = Features { dim: width, values: asked };
+    npy(asking, width, &asked.values)?;
+
+    let mut best: Option<Part> = None;
+    npy_by(vectors, (items.rows(), width), ITEMS, |some: Range<usize>| {
+        let rows = input::some_rows(items, some.clone(), length)?;
+        let values =
+            export::augmented(&rows.values, rows.dim, &biases[some.clone()], centre, some.start)?;
+        drop(rows);
+        let found = Features { dim: width, values };
+        let (of_items, of_queries) = (view("items", &found)?, view("queries", &asked)?);
+        let (images, texts) = direction.sides(of_queries, of_items);
+        let (origin, lists) = direction.queries(
+            ((0, some.start), Reduction::TopTexts(EXPECTED)),
+            ((some.start, 0), Reduction::TopImages(EXPECTED)),
+        );
+        let part = Tiles::new(images, texts)?.part(lists, origin, whole)?;
+        best = Some(match best.take() {
+            Some(all) => all.join(part)?,
+            None => part,
+        });
+        Ok(found.values)
+    })?;
+    let best = best.expect("at least one row").top()?;
+    let lists = (0..best.queries()).flat_map(|q| best.items(q).iter().map(|&item| item as i32));
+    npy(lists_of, best.k(), &lists.collect::<Vec<_>>())?;
+    Ok(About {
+        method: "biases".into(),
+        params: Params::new(),
+        setting: None,
+        items: items.rows(),
+        centre,
+        width,
+        k: best.k(),
+        files: vec![hash(path)?],
+    })
+}
+
+/// The bias of each item.
+fn biases(path: &Path, items: usize) -> Result<Vec<f64>> {
+    let bytes = FileBytes::open(path)?;
+    let refused = |expected: &str, got: String| Error::invalid(path.display(), expected, got);
+    let all = SafeTensors::deserialize(&bytes)
+        .map_err(|error| refused("a file of `hubness finish --method`", error.to_string()))?;
+    let tensor = all.tensor("bias").map_err(|_| {
+        let mut names = all.names();
+        names.sort_unstable();
+        refused("a tensor `bias` (csls, nnn, is, dual-is)", names.join(", "))
+    })?;
+    if (tensor.dtype(), tensor.shape()) != (Dtype::F64, &[items]) {
+        let expected = format!("one f64 for each of {items} items");
+        return Err(refused(&expected, format!("{:?} {:?}", tensor.dtype(), tensor.shape())));
+    }
+    let (values, _) = tensor.data().as_chunks();
+    Ok(values.iter().map(|bytes| f64::from_le_bytes(*bytes)).collect())
+}
+
+fn hash(path: &Path) -> Result<File> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    Ok(File { name, sha256: sha256_of(path)? })
 }
 
 fn paths(folder: &NewFolder) -> [PathBuf; 4] {
@@ -123,8 +215,4 @@ fn say_how(args: &ExportArgs, about: &About, out: &mut impl Write) -> Result<()>
         about.k,
     );
     out.write_all(text.as_bytes()).map_err(Error::io("standard output"))
-}
-
-fn hashes(files: &[FileHash]) -> Vec<Value> {
-    files.iter().map(|file| json!({ "name": file.name, "sha256": file.sha256 })).collect()
 }

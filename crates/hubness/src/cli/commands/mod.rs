@@ -1,8 +1,6 @@
 //! The commands.
 
 mod export;
-mod export_about;
-mod export_biases;
 mod npy;
 mod part_fit;
 mod parts;
@@ -33,23 +31,26 @@ pub fn run(cli: CommandLine, out: &mut impl Write) -> Result<()> {
     }
 }
 
-/// Names the file of a part that does not fit.
-fn at(path: &Path, error: Error) -> Error {
+/// The error with the place that `place_of` gives, if it gives one.
+fn renamed(error: Error, place_of: impl FnOnce(&str) -> Option<String>) -> Error {
     match error {
-        Error::Invalid { expected, got, .. } => Error::invalid(path.display(), expected, got),
+        Error::Invalid { place, expected, got } => {
+            Error::Invalid { place: place_of(&place).unwrap_or(place), expected, got }
+        }
         other => other,
     }
 }
 
+/// Names the file of a part that does not fit.
+fn at(path: &Path, error: Error) -> Error {
+    renamed(error, |_| Some(path.display().to_string()))
+}
+
 /// Names the option in an error that names the library's field: `csls_k` is `--csls-k`, `method csls` is `--method csls`.
 fn option(error: Error) -> Error {
-    match error {
-        Error::Invalid { place, expected, got }
-            if place.split(' ').next() == Some("method")
-                || place.contains('_') && !place.contains(' ') =>
-        {
-            Error::Invalid { place: format!("--{}", place.replace('_', "-")), expected, got }
-        }
-        other => other,
-    }
+    renamed(error, |place| {
+        let is_field = place.contains('_') && !place.contains(' ');
+        let is_ours = is_field || place.split(' ').next() == Some("method");
+        is_ours.then(|| format!("--{}", place.replace('_', "-")))
+    })
 }

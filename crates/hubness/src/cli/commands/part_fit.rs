@@ -6,7 +6,7 @@ use itm_core::tiles::{Part, Reduction, Side};
 use itm_core::{Error, Result, output};
 use safetensors::tensor::{Dtype, TensorView};
 
-use super::rescore::number;
+use super::rescore::corrects_by;
 use super::{at, option};
 use crate::cli::args::{FinishArgs, PartFitArgs};
 use crate::csls::means;
@@ -20,6 +20,9 @@ pub(super) struct PartFit<'a> {
     direction: Direction,
     settings: &'a Settings,
 }
+
+/// The corrections that parts cannot give.
+const WITHOUT_PARTS: [Base; 3] = [Base::Nns, Base::Sinkhorn, Base::MpEmpirical];
 
 /// Numbers of each item, by name.
 type ItemNumbers = Vec<(&'static str, Vec<f64>)>;
@@ -35,38 +38,21 @@ impl<'a> PartFit<'a> {
         };
         let settings = &args.settings;
         settings.check().map_err(option)?;
-        let (base, number) = match name.parse().map_err(option)? {
-            Method::One(Base::Csls, Then::Ranking) => {
-                (Base::Csls, number("--csls-k", &settings.csls_k)?)
-            }
-            Method::One(Base::Is, Then::Ranking) => {
-                (Base::Is, number("--is-beta", &settings.is_beta)?)
-            }
-            Method::One(
-                base @ (Base::Nnn
-                | Base::QbNorm
-                | Base::DualIs
-                | Base::DualDis
-                | Base::Ls
-                | Base::Nicdm
-                | Base::Mp),
-                Then::Ranking,
-            ) => (base, f64::NAN),
+        let base = match name.parse().map_err(option)? {
+            Method::One(base, Then::Ranking) if !WITHOUT_PARTS.contains(&base) => base,
             _ => {
                 let expected = "csls, nnn, is, qbnorm, dual-is, dual-dis, ls, nicdm or mp";
                 return Err(Error::invalid("--method", expected, name));
             }
         };
+        let number = corrects_by(base, settings)?.unwrap_or(f64::NAN);
         Ok(Some(Self { base, number, direction, settings }))
     }
 
     /// What a part keeps for the correction.
     pub(super) fn reduction(&self) -> Reduction<'static> {
         let of = self.direction.items(Side::Images, Side::Texts);
-        let lists = |k| match of {
-            Side::Images => Reduction::TopTexts(k),
-            Side::Texts => Reduction::TopImages(k),
-        };
+        let lists = |k| lists(self.direction.reversed(), k);
         match self.base {
             Base::Csls => lists(self.number as usize),
             Base::Nnn => lists(self.settings.nnn_k),
@@ -161,11 +147,9 @@ impl<'a> PartFit<'a> {
 
     /// The log sum of each item over a bank of items.
     fn item_bank(&self, path: &Path, items: usize) -> Result<Vec<f64>> {
-        let part = Part::read(path)?;
         let of = self.direction.items(Side::Images, Side::Texts);
         let sums = Reduction::ExpSums(of, self.settings.dual_beta[1]);
-        part.check_reduction(sums).map_err(|error| at(path, error))?;
-        let sums = part.log_sums().map_err(|error| at(path, error))?;
+        let sums = read(path, sums, Part::log_sums)?;
         if sums.len() != items {
             let expected = format!("sums of {items} items");
             return Err(Error::invalid(path.display(), expected, sums.len()));
@@ -175,13 +159,7 @@ impl<'a> PartFit<'a> {
 
     /// 1 for the items that are among the `k` best of some member of a bank, 0 for the others.
     fn active(&self, path: &Path, k: usize, items: usize) -> Result<Vec<f64>> {
-        let part = Part::read(path)?;
-        let lists = match self.direction {
-            Direction::I2t => Reduction::TopTexts(k),
-            Direction::T2i => Reduction::TopImages(k),
-        };
-        part.check_reduction(lists).map_err(|error| at(path, error))?;
-        let top = part.top().map_err(|error| at(path, error))?;
+        let top = read(path, lists(self.direction, k), Part::top)?;
         let mut active = vec![0.0; items];
         for query in 0..top.queries() {
             for &item in top.items(query) {
@@ -193,6 +171,21 @@ impl<'a> PartFit<'a> {
         }
         Ok(active)
     }
+}
+
+/// Lists of the best items of each query.
+fn lists(direction: Direction, k: usize) -> Reduction<'static> {
+    direction.queries(Reduction::TopTexts(k), Reduction::TopImages(k))
+}
+
+/// What all parts with this reduction give.
+fn read<T>(
+    path: &Path,
+    reduction: Reduction<'_>,
+    give: impl FnOnce(&Part) -> Result<T>,
+) -> Result<T> {
+    let part = Part::read(path)?;
+    part.check_reduction(reduction).and_then(|()| give(&part)).map_err(|error| at(path, error))
 }
 
 /// The file of an option that a correction takes or does not take.
@@ -211,12 +204,9 @@ fn of_option<'a>(
 
 fn tensors(path: &Path, numbers: &ItemNumbers) -> Result<()> {
     let failed = |error| Error::invalid(path.display(), "a tensor that can be written", error);
-    let view = |(name, values): &'_ (&'static str, Vec<f64>)| {
-        (*name, vec![values.len()], bytemuck::cast_slice(values).to_vec())
-    };
-    let bytes: Vec<(_, Vec<usize>, Vec<u8>)> = numbers.iter().map(view).collect();
-    let views = bytes.iter().map(|(name, shape, bytes)| {
-        Ok((*name, TensorView::new(Dtype::F64, shape.clone(), bytes).map_err(failed)?))
+    let views = numbers.iter().map(|(name, values)| {
+        let (shape, bytes) = (vec![values.len()], bytemuck::cast_slice(values));
+        Ok((*name, TensorView::new(Dtype::F64, shape, bytes).map_err(failed)?))
     });
     let views = views.collect::<Result<Vec<_>>>()?;
     output::write_bytes(path, &safetensors::serialize(views, None).map_err(failed)?)

@@ -1,19 +1,19 @@
 //! `hubness partial`, `merge` and `finish`: one pass by several processes or machines, joined bit for bit.
 
 use std::io::Write;
-use std::path::Path;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
 
-use itm_core::data::Features;
 use itm_core::eval::{Evaluation, TiePolicy};
-use itm_core::tiles::{Embeddings, Part, Reduction, Tiles, TopK};
+use itm_core::tiles::{Part, Reduction, Tiles, TopK};
 use itm_core::{Error, Pairs, Result, output};
 use serde_json::json;
 
 use super::at;
 use super::part_fit::PartFit;
 use crate::Direction;
-use crate::cli::args::{FinishArgs, Keep, MergeArgs, PartialArgs, Span};
-use crate::cli::input::{self, write_run};
+use crate::cli::args::{FinishArgs, Keep, MergeArgs, PartialArgs};
+use crate::cli::input::{self, view, write_run};
 use crate::hubs::{Counts, HubMeasures, Lists};
 
 /// Makes one part.
@@ -41,16 +41,12 @@ pub(super) fn partial(args: &PartialArgs) -> Result<()> {
         (_, Some(Keep::PairScores)) => Reduction::PairScores(&pairs),
         (_, Some(Keep::Ranks)) => Reduction::Ranks(&pairs, &scores),
     };
-    let rows = |array: &input::Array, option: &str, span: &Option<Span>| {
+    let rows = |array: &input::Array, option: &str, span: &Option<Range<usize>>| {
         let all = 0..array.rows();
-        let range = span.as_ref().map_or(all.clone(), |span| span.0.clone());
+        let range = span.clone().unwrap_or(all.clone());
         if range.end > all.end {
-            let expected = format!("rows of {}, 0..{}", array.place(), all.end);
-            return Err(Error::invalid(
-                option,
-                expected,
-                format!("{}..{}", range.start, range.end),
-            ));
+            let expected = format!("rows of {}, {all:?}", array.place());
+            return Err(Error::invalid(option, expected, format!("{range:?}")));
         }
         Ok((range.start, input::some_rows(array, range, args.input.length())?))
     };
@@ -60,20 +56,13 @@ pub(super) fn partial(args: &PartialArgs) -> Result<()> {
     tiles.part(reduction, (row, column), whole)?.write(&args.out)
 }
 
-pub(super) fn view<'a>(name: &str, rows: &'a Features) -> Result<Embeddings<'a>> {
-    Embeddings::new(name, rows.rows(), rows.dim, &rows.values)
-}
-
 /// Joins parts.
 pub(super) fn merge(args: &MergeArgs) -> Result<()> {
     output::check(&args.out)?;
-    let mut parts = args.parts.iter();
-    let first = parts.next().ok_or_else(|| Error::invalid("parts", "at least one", "none"))?;
-    let join = |all: Part, path: &std::path::PathBuf| {
-        let named = |error| at(path, error);
-        all.join(Part::read(path)?).map_err(named)
-    };
-    parts.try_fold(Part::read(first)?, join)?.write(&args.out)
+    let (first, rest) = args.parts.split_first().expect("a required argument");
+    let join =
+        |all: Part, path: &PathBuf| all.join(Part::read(path)?).map_err(|error| at(path, error));
+    rest.iter().try_fold(Part::read(first)?, join)?.write(&args.out)
 }
 
 /// Gives the result of all parts.

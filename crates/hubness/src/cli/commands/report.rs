@@ -90,8 +90,7 @@ fn said(report: &mut Report, loaded: &InputData, validation: Option<&InputData>)
         files.extend(messages.files.iter().cloned());
     }
     data.notes.extend(of_study);
-    let file = |f: itm_core::data::FileHash| File { name: f.name, sha256: f.sha256 };
-    data.files = files.into_iter().map(file).collect();
+    data.files = files.into_iter().map(File::from).collect();
     report.settings.command = Some(std::env::args().collect::<Vec<_>>().join(" "));
 }
 

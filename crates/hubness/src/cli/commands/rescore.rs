@@ -27,9 +27,33 @@ pub(super) fn run(args: RescoreArgs, out: &mut impl Write) -> Result<()> {
     check(&args, then)?;
     let loaded = input::load(&args.fit.input)?;
     let runs = loaded.test_scores().runs()?;
-    let words = if is_matrix(&args.out) { None } else { Some(Words::of(&loaded)?) };
+    let words = if is_matrix(&args.out) { None } else { Some(words(&loaded)?) };
     let (set, correction, _) = fitted(&args.fit, (base, then), &loaded, &runs)?;
-    write(&args, then, (&set, &correction), (&loaded, words), out)
+    say(&loaded);
+    // The queries of a matching compete, whatever its scores were fitted on.
+    let setting = if then == Then::Ranking { correction.setting() } else { Setting::Transductive };
+    let direction = correction.direction();
+    eprintln!("{} {direction}: {setting}", args.fit.method);
+    let Some([images, texts]) = words else {
+        let matrix = corrected(&set, &correction)?;
+        return match extension(&args.out) {
+            "npy" => npy(&args.out, matrix.texts(), matrix.values()),
+            _ => safetensors(&args.out, &correction, &matrix),
+        };
+    };
+    let (queries, docs) = direction.sides(&images, &texts);
+    // Lists leave out entries that the input run does not hold.
+    let lists = match then {
+        Then::Ranking => ranked(args.top, &set, &correction)?,
+        _ => matched(&args, then, &set, &correction)?,
+    };
+    let tag = format!("hubness-{}", args.fit.method);
+    if args.out == Path::new("-") {
+        return write_run(queries, docs, &lists, &tag, out);
+    }
+    let mut lines = Vec::new();
+    write_run(queries, docs, &lists, &tag, &mut lines)?;
+    output::write_bytes(&args.out, &lines)
 }
 
 /// The most items of a list.
@@ -83,7 +107,7 @@ pub(super) fn one(FitArgs { method: name, settings, .. }: &FitArgs) -> Result<(B
 }
 
 /// CSLS's k or IS's β.
-fn corrects_by(base: Base, settings: &Settings) -> Result<Option<f64>> {
+pub(super) fn corrects_by(base: Base, settings: &Settings) -> Result<Option<f64>> {
     match base {
         Base::Csls => number("--csls-k", &settings.csls_k).map(Some),
         Base::Is => number("--is-beta", &settings.is_beta).map(Some),
@@ -91,7 +115,7 @@ fn corrects_by(base: Base, settings: &Settings) -> Result<Option<f64>> {
     }
 }
 
-pub(super) fn number(option: &str, choices: &[Choice]) -> Result<f64> {
+fn number(option: &str, choices: &[Choice]) -> Result<f64> {
     match choices {
         [Choice::Number(number)] => Ok(*number),
         other => {
@@ -128,40 +152,6 @@ pub(super) fn fitted<'a>(
     let fit = Fit { base, number: corrects_by(base, settings)?, bank };
     let (correction, params) = fit.fit(set.scores, &banks, settings, direction)?;
     Ok((set, correction, params))
-}
-
-/// Writes the corrected matrix or run. Lists leave out entries that the input run does not hold.
-fn write(
-    args: &RescoreArgs,
-    then: Then,
-    (set, correction): (&ScoreSet<'_>, &AnyCorrection),
-    (loaded, words): (&InputData, Option<Words>),
-    out: &mut impl Write,
-) -> Result<()> {
-    say(loaded);
-    // The queries of a matching compete, whatever its scores were fitted on.
-    let setting = if then == Then::Ranking { correction.setting() } else { Setting::Transductive };
-    eprintln!("{} {}: {setting}", args.fit.method, correction.direction());
-    let Some(Words { images, texts }) = words else {
-        let matrix = corrected(set, correction)?;
-        return match extension(&args.out) {
-            "npy" => npy(&args.out, matrix.texts(), matrix.values().iter().copied()),
-            _ => safetensors(&args.out, correction, &matrix),
-        };
-    };
-    let direction = correction.direction();
-    let (queries, docs) = (direction.queries(&images, &texts), direction.items(&images, &texts));
-    let lists = match then {
-        Then::Ranking => ranked(args.top, set, correction)?,
-        _ => matched(args, then, set, correction)?,
-    };
-    let tag = format!("hubness-{}", args.fit.method);
-    if args.out == Path::new("-") {
-        return write_run(queries, docs, &lists, &tag, out);
-    }
-    let mut lines = Vec::new();
-    write_run(queries, docs, &lists, &tag, &mut lines)?;
-    output::write_bytes(&args.out, &lines)
 }
 
 /// Items and their scores, best first.
@@ -220,7 +210,7 @@ fn corrected(set: &ScoreSet<'_>, correction: &AnyCorrection) -> Result<ScoreMatr
     Direction::I2t.batches(set.scores, &images, |images, rows| {
         values.par_extend(rows.par_iter().enumerate().map(|(at, &score)| {
             let (image, text) = (images[at / m], at % m);
-            let (query, item) = (direction.queries(image, text), direction.items(image, text));
+            let (query, item) = direction.sides(image, text);
             match floor.is_some_and(|floor| score <= floor) {
                 true => f32::NEG_INFINITY,
                 false => correction.map().rescore(query, item, score) as f32,
@@ -241,24 +231,16 @@ fn safetensors(path: &Path, correction: &AnyCorrection, matrix: &ScoreMatrix) ->
 }
 
 /// Names of images and of texts as a run can hold them: spaces, which separate the fields of a run, become `_`.
-struct Words {
-    images: Vec<String>,
-    texts: Vec<String>,
+///
+/// # Errors
+/// If a side has two equal names, or names that only spaces tell apart: a reader of the run could not tell them apart.
+fn words(loaded: &InputData) -> Result<[Vec<String>; 2]> {
+    let (images, texts) = loaded.test_scores().shape();
+    let images = words_of("images", (0..images).map(|image| loaded.names.image(image)))?;
+    Ok([images, words_of("texts", (0..texts).map(|text| loaded.names.text(text)))?])
 }
 
-impl Words {
-    /// # Errors
-    /// If a side has two equal names, or names that only spaces tell apart: a reader of the run could not tell them apart.
-    fn of(loaded: &InputData) -> Result<Self> {
-        let (images, texts) = loaded.test_scores().shape();
-        Ok(Self {
-            images: words("images", (0..images).map(|image| loaded.names.image(image)))?,
-            texts: words("texts", (0..texts).map(|text| loaded.names.text(text)))?,
-        })
-    }
-}
-
-fn words(what: &str, names: impl Iterator<Item = String>) -> Result<Vec<String>> {
+fn words_of(what: &str, names: impl Iterator<Item = String>) -> Result<Vec<String>> {
     let mut first: HashMap<String, (usize, String)> = HashMap::new();
     let mut words = Vec::new();
     for (row, name) in names.enumerate() {
@@ -286,7 +268,7 @@ mod tests {
 
     #[test]
     fn names_in_a_run_can_be_told_apart() {
-        let of = |names: &[&str]| words("texts", names.iter().map(|&name| name.into()));
+        let of = |names: &[&str]| words_of("texts", names.iter().map(|&name| name.into()));
         assert_eq!(of(&["A dog", "A_cat", "b"]).unwrap(), ["A_dog", "A_cat", "b"]);
         for (names, want) in [
             (

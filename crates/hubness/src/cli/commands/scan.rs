@@ -2,18 +2,17 @@
 
 use std::io::Write;
 
-use itm_core::data::Features;
-use itm_core::tiles::Embeddings;
 use itm_core::{Error, Result};
 use serde_json::json;
 
+use super::renamed;
 use crate::cli::args::ScanArgs;
-use crate::cli::input;
-use crate::scan::{Admission, Alert, Budget, Scan};
+use crate::cli::input::{self, view};
+use crate::scan::{Admission, Alert, Scan};
 
 pub(super) fn run(args: &ScanArgs, out: &mut impl Write) -> Result<()> {
     let budget = args.budget();
-    check(budget)?;
+    budget.check().map_err(named)?; // before any file is read
     let source = args.input();
     let (arrays, _) = input::arrays(&source, false)?;
     let all = |array: &input::Array| input::some_rows(array, 0..array.rows(), source.length());
@@ -21,8 +20,8 @@ pub(super) fn run(args: &ScanArgs, out: &mut impl Write) -> Result<()> {
     let new = args.admit.as_ref().map(|at| input::other(at, &arrays[0])).transpose()?;
     let new = new.as_ref().map(all).transpose()?;
     let (images, texts) = (view("images", &images)?, view("texts", &texts)?);
-    let queries = args.direction.queries(images, texts);
-    let scan = Scan::new(queries, args.direction.items(images, texts), args.top).map_err(named)?;
+    let (queries, items) = args.direction.sides(images, texts);
+    let scan = Scan::new(queries, items, args.top).map_err(named)?;
     let text = match new {
         Some(new) => {
             let judged = scan.admit(queries, view("new items", &new)?, budget).map_err(named)?;
@@ -33,29 +32,13 @@ pub(super) fn run(args: &ScanArgs, out: &mut impl Write) -> Result<()> {
     out.write_all(text.as_bytes()).map_err(Error::io("standard output"))
 }
 
-/// Refuses a bad budget before any file is read.
-fn check(budget: Budget) -> Result<()> {
-    match budget {
-        Budget::Items(0) => Err(Error::invalid("--alerts", "at least 1 item", 0)),
-        Budget::FalseAlarms(most) if !(most > 0.0 && most.is_finite()) => {
-            Err(Error::invalid("--false-alarms", "a finite number above 0", most))
-        }
-        _ => Ok(()),
-    }
-}
-
 /// Names the option in an error of the library.
 fn named(error: Error) -> Error {
-    match error {
-        Error::Invalid { place, expected, got } if place == "k" => {
-            Error::Invalid { place: "--top".into(), expected, got }
-        }
-        other => other,
-    }
-}
-
-fn view<'a>(name: &str, rows: &'a Features) -> Result<Embeddings<'a>> {
-    Embeddings::new(name, rows.rows(), rows.dim, &rows.values)
+    renamed(error, |place| match place {
+        "k" => Some("--top".into()),
+        "alerts" | "false alarms" => Some(format!("--{}", place.replace(' ', "-"))),
+        _ => None,
+    })
 }
 
 fn alerts(args: &ScanArgs, scan: &Scan, alerts: &[Alert]) -> String {

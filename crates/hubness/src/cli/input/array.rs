@@ -69,11 +69,8 @@ impl Array {
         }
         // Eight bytes of length, then a JSON object.
         if bytes.get(8) != Some(&b'{') {
-            return Err(Error::invalid(
-                place,
-                "a .npy, .npz or .safetensors file",
-                contents(&bytes),
-            ));
+            let expected = "a .npy, .npz or .safetensors file";
+            return Err(Error::invalid(place, expected, contents(&bytes)));
         }
         let tensor = Tensor::parse(place, part, bytes)?;
         let scale = tensor.scale(place)?;
@@ -90,12 +87,10 @@ impl Array {
         has: impl Fn(&str) -> bool,
         numbers: impl Fn(&str) -> Result<ScaleArray>,
     ) -> Result<Self> {
-        match self.is_of_bytes() {
-            true => {
-                Ok(Self { scale: Scale::of((name, [self.rows, self.dim]), has, numbers)?, ..self })
-            }
-            false => Ok(self),
+        if !self.is_of_bytes() {
+            return Ok(self);
         }
+        Ok(Self { scale: Scale::of((name, [self.rows, self.dim]), has, numbers)?, ..self })
     }
 
     pub(crate) fn of_tensor(place: &str, tensor: Tensor) -> Result<Self> {

@@ -19,7 +19,7 @@ use super::pairs::{Guess, PairFormat, PairList, PairSides, guess, name_the_lonel
 use super::qrels::Qrels;
 use super::rows::{embeddings, repeats, scores};
 use super::run::Run;
-use super::runs::{NameLists, RunFile, spread};
+use super::runs::{RunFile, spread};
 use super::scale::ScaleArray;
 use super::{table, torch};
 use crate::Direction;
@@ -43,8 +43,7 @@ pub fn load_from(input: &InputArgs, stdin: &mut dyn Read) -> Result<InputData> {
     let mut loaded = match input.source()? {
         Source::Embeddings { images, texts } => {
             let images = array(&mut files, images)?;
-            let texts = array(&mut files, texts)?;
-            same_width(&images, texts.place(), texts.dim())?;
+            let texts = as_wide(&mut files, texts, &images)?;
             from_embeddings(input, &mut files, &images, &texts)?
         }
         Source::Matrix(at) => from_matrix(input, &mut files, at)?,
@@ -64,8 +63,8 @@ pub(crate) fn arrays(input: &InputArgs, with_pairs: bool) -> Result<([Array; 2],
     };
     let mut stdin = io::stdin().lock();
     let mut files = Files::new(&mut stdin);
-    let (images, texts) = (array(&mut files, images)?, array(&mut files, texts)?);
-    same_width(&images, texts.place(), texts.dim())?;
+    let images = array(&mut files, images)?;
+    let texts = as_wide(&mut files, texts, &images)?;
     if !with_pairs {
         return Ok(([images, texts], None));
     }
@@ -83,9 +82,7 @@ pub(crate) fn arrays(input: &InputArgs, with_pairs: bool) -> Result<([Array; 2],
 /// # Errors
 /// As [`load`].
 pub(crate) fn other(at: &Location, beside: &Array) -> Result<Array> {
-    let other = array(&mut Files::new(&mut io::stdin().lock()), at)?;
-    same_width(beside, other.place(), other.dim())?;
-    Ok(other)
+    as_wide(&mut Files::new(&mut io::stdin().lock()), at, beside)
 }
 
 fn from_embeddings(
@@ -97,7 +94,7 @@ fn from_embeddings(
     let mut messages = Messages::default();
     for array in [images, texts].into_iter().filter(|array| array.is_of_bytes()) {
         let place = array.place();
-        messages.note(match array.scale() {
+        messages.notes.push(match array.scale() {
             Some(scale) => format!("{place}: bytes with the scale in {}", scale.places),
             None => {
                 format!("{place}: bytes are taken as they are, so one scale must serve all columns")
@@ -115,9 +112,7 @@ fn from_embeddings(
     });
     let mut bank = |at: &Option<Location>, files: &mut Files| -> Result<Option<Features>> {
         let Some(at) = at else { return Ok(None) };
-        let array = array(files, at)?;
-        same_width(images, array.place(), array.dim())?;
-        embeddings(&array, 1, length, &mut messages).map(Some)
+        embeddings(&as_wide(files, at, images)?, 1, length, &mut messages).map(Some)
     };
     let bank = InputBanks {
         images: bank(&input.bank_images, files)?,
@@ -150,31 +145,20 @@ fn from_runs(
         let run = Run::parse(&place, &files.open(at)?)?;
         runs.push(RunFile { place, run, direction });
     }
-    if runs.is_empty() {
-        return Err(Error::invalid("run files", "at least one", "none"));
-    }
     let qrels = match &input.pairs {
         None => None,
         Some(at) => Some((at.to_string(), Qrels::parse(&at.to_string(), &files.open(at)?)?)),
     };
-    let mut given = NameLists { images: None, texts: None };
+    let mut given = ItemNames::default();
     for (at, into) in
         [(&input.image_names, &mut given.images), (&input.text_names, &mut given.texts)]
     {
-        let Some((place, names)) = names(files, at)? else { continue };
+        let Some(at) = at else { continue };
+        let (place, names) = names(files, at)?;
         index(&place, &names)?;
         *into = Some(names);
     }
-    let mut messages = Messages::default();
-    let qrels = qrels.as_ref().map(|(place, qrels)| (place.as_str(), qrels.clone()));
-    let spread = spread(&runs, qrels, given, &mut messages)?;
-    let (mut i2t, mut t2i) = (None, None);
-    for (direction, scores) in spread.scores {
-        *direction.queries(&mut i2t, &mut t2i) = Some(scores);
-    }
-    let names = ItemNames { images: Some(spread.images), texts: Some(spread.texts) };
-    let scores = InputScores::Runs { i2t, t2i };
-    Ok(InputData { scores, pairs: spread.pairs, names, bank: InputBanks::default(), messages })
+    spread(&runs, qrels, given)
 }
 
 /// Names and their file.
@@ -200,11 +184,11 @@ fn layout(
     texts: usize,
     messages: &mut Messages,
 ) -> Result<RowsAndPairs> {
-    let image_names = names(files, &input.image_names)?;
-    let text_names = names(files, &input.text_names)?;
-    let fit =
-        |(place, names): PlacedNames| fit_texts(&place, names, texts).map(|names| (place, names));
-    let text_names = text_names.map(fit).transpose()?;
+    let image_names = input.image_names.as_ref().map(|at| names(files, at)).transpose()?;
+    let text_names = input.text_names.as_ref().map(|at| names(files, at)).transpose()?;
+    if let Some((place, names)) = &text_names {
+        fit_texts(place, names, texts)?;
+    }
     let (every, pairs) = match &input.pairs {
         Some(at) => {
             let place = at.to_string();
@@ -228,7 +212,7 @@ fn layout(
             let every = repeats.map_or(1, |repeats| repeats.every);
             let kept = images.rows() / every;
             if let Some(repeats) = repeats {
-                messages.note(format!(
+                messages.notes.push(format!(
                     "{}: each image stored {every} times in a row ({repeats}): {kept} images kept of {} rows",
                     images.place(),
                     images.rows()
@@ -251,7 +235,7 @@ fn layout(
         {
             names = names.into_iter().step_by(every).collect();
         }
-        fit_images(&place, names, pairs.images(), Some(&pairs))
+        fit_images(&place, names, pairs.images(), &pairs)
     };
     let image_names = image_names.map(fit).transpose()?;
     let names = ItemNames { images: image_names, texts: text_names.map(|(_, names)| names) };
@@ -262,42 +246,39 @@ fn layout(
 
 /// A file, or the numbered `.npy` files of a folder in the order of their numbers.
 fn array(files: &mut Files, at: &Location) -> Result<Array> {
-    let place = at.to_string();
-    let folder = match &at.path {
-        Some(path) if at.is_folder() && at.part.is_none() => path,
-        Some(path) if ["pt", "pth"].iter().any(|end| at.has_extension(end)) => {
-            let tensor = torch::tensor(&place, at.part.as_deref(), path, &files.open(at)?)?;
-            return Array::of_tensor(&place, tensor);
-        }
-        Some(path) if at.has_extension("parquet") => {
-            files.open(at)?; // for its hash
-            return Array::of_tensor(&place, table::matrix(&place, at.part.as_deref(), path)?);
-        }
-        Some(path) => {
-            let array = Array::parse(&place, at.part.as_deref(), files.open(at)?)?;
-            // The scale of `image.npy` is in `image_scale.npy`.
-            let beside = |name: &str| path.with_file_name(name).with_added_extension("npy");
-            let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-            let opened = RefCell::new(files);
-            let numbers = |name: &str| {
-                let at = Location { path: Some(beside(name)), part: None };
-                let bytes = opened.borrow_mut().open(&at)?;
-                ScaleArray::of_npy(&Npy::from_bytes(at.to_string(), bytes)?)
-            };
-            let own = |name: &str| name.starts_with(&stem) && beside(name).is_file();
-            return match array.scale() {
-                None if at.has_extension("npy") => array.scaled(&stem, own, numbers),
-                _ => Ok(array),
-            };
-        }
-        None => return Array::parse(&place, at.part.as_deref(), files.open(at)?),
+    let (place, part) = (at.to_string(), at.part.as_deref());
+    let Some(path) = &at.path else { return Array::parse(&place, part, files.open(at)?) };
+    if at.is_folder() && part.is_none() {
+        let shard = |path| {
+            let at = Location { path: Some(path), part: None };
+            Array::parse(&at.to_string(), None, files.open(&at)?)
+        };
+        let shards = numbered(path, "npy")?.into_iter().map(shard).collect::<Result<_>>()?;
+        return Array::joined(&place, shards);
+    }
+    if ["pt", "pth"].iter().any(|end| at.has_extension(end)) {
+        let tensor = torch::tensor(&place, part, path, &files.open(at)?)?;
+        return Array::of_tensor(&place, tensor);
+    }
+    if at.has_extension("parquet") {
+        files.open(at)?; // for its hash
+        return Array::of_tensor(&place, table::matrix(&place, part, path)?);
+    }
+    let array = Array::parse(&place, part, files.open(at)?)?;
+    if array.scale().is_some() || !at.has_extension("npy") {
+        return Ok(array);
+    }
+    // The scale of `image.npy` is in `image_scale.npy`.
+    let beside = |name: &str| path.with_file_name(name).with_added_extension("npy");
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let opened = RefCell::new(files);
+    let numbers = |name: &str| {
+        let at = Location { path: Some(beside(name)), part: None };
+        let bytes = opened.borrow_mut().open(&at)?;
+        ScaleArray::of_npy(&Npy::from_bytes(at.to_string(), bytes)?)
     };
-    let mut shard = |path| {
-        let at = Location { path: Some(path), part: None };
-        Array::parse(&at.to_string(), None, files.open(&at)?)
-    };
-    let shards = numbered(folder, "npy")?.into_iter().map(&mut shard).collect::<Result<_>>()?;
-    Array::joined(&place, shards)
+    let own = |name: &str| name.starts_with(&stem) && beside(name).is_file();
+    array.scaled(&stem, own, numbers)
 }
 
 /// The files of a folder with this extension, by the last number in their names: `img_emb_0.npy`, `img_emb_1.npy`, …, `img_emb_10.npy`.
@@ -325,28 +306,27 @@ fn numbered(folder: &Path, extension: &str) -> Result<Vec<PathBuf>> {
     Ok(numbered.into_iter().map(|(_, path)| path).collect())
 }
 
-fn names(files: &mut Files, at: &Option<Location>) -> Result<Option<PlacedNames>> {
-    let Some(at) = at else { return Ok(None) };
+fn names(files: &mut Files, at: &Location) -> Result<PlacedNames> {
     let place = at.to_string();
     if let Some(folder) = at.path.as_ref().filter(|_| at.is_folder()) {
         let mut all = vec![];
         for path in numbered(folder, "parquet")? {
             let table = Location { path: Some(path), part: at.part.clone() };
-            all.extend(names(files, &Some(table))?.map_or(vec![], |(_, names)| names));
+            all.extend(names(files, &table)?.1);
         }
         return match all.is_empty() {
-            false => Ok(Some((place, all))),
+            false => Ok((place, all)),
             true => Err(Error::invalid(place, "numbered .parquet tables with rows", "none")),
         };
     }
     if let Some(path) = at.path.as_ref().filter(|_| at.has_extension("parquet")) {
         files.open(at)?; // for its hash
-        return Ok(Some((place.clone(), table::names(&place, at.part.as_deref(), path)?)));
+        return Ok((place.clone(), table::names(&place, at.part.as_deref(), path)?));
     }
     let jsonl = at.part.is_some() || at.has_extension("jsonl");
     let format = if jsonl { NameFormat::Jsonl(at.part.as_deref()) } else { NameFormat::Lines };
     let names = parse_names(&place, format, &files.open(at)?)?;
-    Ok(Some((place, names)))
+    Ok((place, names))
 }
 
 fn pair_format(at: &Location) -> PairFormat<'_> {
@@ -362,12 +342,14 @@ fn pair_format(at: &Location) -> PairFormat<'_> {
     }
 }
 
-fn same_width(images: &Array, place: &str, dim: usize) -> Result<()> {
-    if dim == images.dim() {
-        return Ok(());
+/// An array whose rows are as wide as the images'.
+fn as_wide(files: &mut Files, at: &Location, images: &Array) -> Result<Array> {
+    let other = array(files, at)?;
+    if other.dim() == images.dim() {
+        return Ok(other);
     }
     let expected = format!("rows of {} numbers as in {}", images.dim(), images.place());
-    Err(Error::invalid(place, expected, dim))
+    Err(Error::invalid(other.place(), expected, other.dim()))
 }
 
 fn no_bank(input: &InputArgs) -> Result<()> {

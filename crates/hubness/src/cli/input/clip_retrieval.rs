@@ -16,10 +16,8 @@ impl InputArgs {
             (&self.images, "img_emb", "image_path", &mut self.image_names),
             (&self.texts, "text_emb", "caption", &mut self.text_names),
         ] {
-            let Some(tables) = beside(rows.as_ref(), folder, column) else { continue };
-            if names.is_some() {
-                continue;
-            }
+            let tables = beside(rows.as_ref(), folder, column).filter(|_| names.is_none());
+            let Some(tables) = tables else { continue };
             if READS_TABLES {
                 notes.push(format!("{tables}: the column {column} names the rows of {folder}"));
                 *names = Some(tables);

@@ -34,18 +34,33 @@ impl Element {
     /// # Panics
     /// If `out` is longer than the numbers.
     pub(crate) fn read(self, bytes: &[u8], out: &mut [f64]) {
-        let each = |out: &mut [f64], one: fn(&[u8]) -> f64| {
-            let numbers = bytes.chunks_exact(self.size());
-            out.iter_mut().zip(numbers).for_each(|(v, b)| *v = one(b));
-        };
         match self {
-            Self::F16 => each(out, |b| f16::from_le_bytes(array(b)).to_f64()),
-            Self::Bf16 => each(out, |b| bf16::from_le_bytes(array(b)).to_f64()),
-            Self::F32 => each(out, |b| f64::from(f32::from_le_bytes(array(b)))),
-            Self::F64 => each(out, |b| f64::from_le_bytes(array(b))),
-            Self::I8 => each(out, |b| f64::from(i8::from_le_bytes(array(b)))),
-            Self::U8 => each(out, |b| f64::from(b[0])),
+            Self::F16 => each(bytes, out, |b| f16::from_le_bytes(b).to_f64()),
+            Self::Bf16 => each(bytes, out, |b| bf16::from_le_bytes(b).to_f64()),
+            Self::F32 => each(bytes, out, |b| f64::from(f32::from_le_bytes(b))),
+            Self::F64 => each(bytes, out, f64::from_le_bytes),
+            Self::I8 => each(bytes, out, |b| f64::from(i8::from_le_bytes(b))),
+            Self::U8 => each(bytes, out, |b| f64::from(u8::from_le_bytes(b))),
         }
+    }
+
+    /// The type that safetensors and PyTorch call by this name.
+    ///
+    /// # Errors
+    /// If the numbers are neither real nor bytes.
+    pub(crate) fn named(place: &str, tensor: &str, name: &str) -> Result<Self> {
+        Ok(match name {
+            "F16" => Self::F16,
+            "BF16" => Self::Bf16,
+            "F32" => Self::F32,
+            "F64" => Self::F64,
+            "I8" => Self::I8,
+            "U8" => Self::U8,
+            other => {
+                let expected = "a dtype among F16, BF16, F32, F64, I8, U8";
+                return Err(Error::invalid(format!("{place}:{tensor}"), expected, other));
+            }
+        })
     }
 
     /// The type of a `.npy` array, if it holds real numbers or bytes.
@@ -64,8 +79,7 @@ impl Element {
     }
 }
 
-fn array<const N: usize>(bytes: &[u8]) -> [u8; N] {
-    let mut array = [0; N];
-    array.copy_from_slice(bytes); // N bytes, from chunks_exact(N)
-    array
+fn each<const N: usize>(bytes: &[u8], out: &mut [f64], one: impl Fn([u8; N]) -> f64) {
+    let (numbers, _) = bytes.as_chunks();
+    out.iter_mut().zip(numbers).for_each(|(v, b)| *v = one(*b));
 }

@@ -48,7 +48,11 @@ impl InputData {
     }
 }
 
-fn view<'a>(name: &str, features: &'a Features) -> Result<Embeddings<'a>> {
+/// Rows as the tile engine takes them.
+///
+/// # Errors
+/// If a value is not finite.
+pub(crate) fn view<'a>(name: &str, features: &'a Features) -> Result<Embeddings<'a>> {
     Embeddings::new(name, features.rows(), features.dim, &features.values)
 }
 

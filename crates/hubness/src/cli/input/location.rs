@@ -12,6 +12,8 @@ use itm_core::files::sha256_of;
 use itm_core::{Error, Result};
 use serde::Deserialize;
 
+use crate::report;
+
 /// A file or standard input (`-`), and optionally the name of a part of it.
 ///
 /// ```
@@ -96,13 +98,11 @@ impl<'a> Files<'a> {
     pub(crate) fn open(&mut self, location: &Location) -> Result<FileBytes> {
         let bytes = match &location.path {
             Some(path) => open(path)?,
-            None => match self.stdin.take() {
-                Some(stdin) => all(stdin).map_err(Error::io("standard input"))?,
-                None => {
-                    let place = "standard input";
-                    return Err(Error::invalid(place, "one option that reads it", "a second `-`"));
-                }
-            },
+            None => {
+                let place = "standard input";
+                let second = || Error::invalid(place, "one option that reads it", "a second `-`");
+                all(self.stdin.take().ok_or_else(second)?).map_err(Error::io(place))?
+            }
         };
         let name = location.to_string();
         if self.hashes.iter().all(|hash| hash.name != name) {
@@ -123,12 +123,7 @@ impl<'a> Files<'a> {
 fn of_export(path: &Path, sha256: &str) -> Result<()> {
     #[derive(Deserialize)]
     struct Export {
-        written: Vec<Written>,
-    }
-    #[derive(Deserialize)]
-    struct Written {
-        name: String,
-        sha256: String,
+        written: Vec<report::File>,
     }
     let Some(name) = path.file_name() else { return Ok(()) };
     let description = path.with_file_name("export.json");

@@ -18,17 +18,9 @@ pub struct Messages {
 }
 
 impl Messages {
-    pub(crate) fn note(&mut self, note: String) {
-        self.notes.push(note);
-    }
-
     /// Notes how texts belong to images, as given or as guessed.
     pub(crate) fn pairs(&mut self, note: String) {
         self.pairs = Some(note.clone());
-        self.note(note);
-    }
-
-    pub(crate) fn warn(&mut self, warning: String) {
-        self.warnings.push(warning);
+        self.notes.push(note);
     }
 }

@@ -44,6 +44,7 @@ pub use args::InputArgs;
 pub use array::Array;
 pub(crate) use assemble::{arrays, other};
 pub use assemble::{load, load_from};
+pub(crate) use loaded::view;
 pub use loaded::{InputBanks, InputData, InputScores};
 pub use location::Location;
 pub use messages::Messages;

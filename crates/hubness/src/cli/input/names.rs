@@ -7,8 +7,8 @@ use itm_core::files::utf8;
 use itm_core::{Error, Pairs, Result};
 use serde_json::{Map, Value};
 
-use super::text::{at_line, lines};
-use crate::words::{count, first_ten};
+use super::text::{at_line, lines, listed};
+use crate::words::count;
 
 /// Reads names. With [`NameFormat::Jsonl`] each line is a JSON object.
 ///
@@ -46,7 +46,7 @@ pub enum NameFormat<'a> {
 fn field(place: &str, name: Option<&str>, line: &str) -> Result<String> {
     let object: Map<String, Value> =
         serde_json::from_str(line).map_err(|e| Error::invalid(place, "a JSON object", e))?;
-    let fields = || first_ten(&object.keys().map(|key| excerpt(key)).collect::<Vec<_>>());
+    let fields = || listed(object.keys());
     let Some(name) = name else {
         return Err(Error::invalid(place, "FILE:FIELD, to choose a field", fields()));
     };
@@ -69,16 +69,15 @@ pub(crate) fn fit_images(
     place: &str,
     names: Vec<String>,
     images: usize,
-    pairs: Option<&Pairs>,
+    pairs: &Pairs,
 ) -> Result<Vec<String>> {
     if names.len() == images {
         return Ok(names);
     }
-    let is_by_text = |pairs: &&Pairs| pairs.texts() == names.len() && !pairs.is_judged();
-    let Some(pairs) = pairs.filter(is_by_text) else {
+    if pairs.texts() != names.len() || pairs.is_judged() {
         let expected = format!("a name for each of {images} images");
         return Err(Error::invalid(place, expected, count(names.len(), "name")));
-    };
+    }
     let of_image = |image: usize| {
         let [first, rest @ ..] = pairs.texts_of(image) else { return Ok(image.to_string()) };
         match rest.iter().find(|&&text| names[text] != names[*first]) {
@@ -96,9 +95,9 @@ pub(crate) fn fit_images(
 ///
 /// # Errors
 /// If the number of names differs from `texts`.
-pub(crate) fn fit_texts(place: &str, names: Vec<String>, texts: usize) -> Result<Vec<String>> {
+pub(crate) fn fit_texts(place: &str, names: &[String], texts: usize) -> Result<()> {
     if names.len() == texts {
-        return Ok(names);
+        return Ok(());
     }
     let expected = format!("a name for each of {texts} texts");
     Err(Error::invalid(place, expected, count(names.len(), "name")))
@@ -155,12 +154,13 @@ mod tests {
     fn a_line_for_each_text_names_images() {
         let pairs = Pairs::new(2, vec![1, 0, 1]).unwrap();
         let names = |all: [&str; 3]| all.map(String::from).to_vec();
-        let fit = |all| fit_images("n.txt", names(all), 2, Some(&pairs));
+        let fit = |all| fit_images("n.txt", names(all), 2, &pairs);
         assert_eq!(fit(["b", "a", "b"]).unwrap(), ["a", "b"]);
         let want = "n.txt line 3: expected \"b\" as in line 1, got \"a\"";
         assert_eq!(error(fit(["b", "a", "a"])), want);
         let want = "n.txt: expected a name for each of 2 images, got 3 names";
-        assert_eq!(error(fit_images("n.txt", names(["a", "b", "c"]), 2, None)), want);
+        let judged = Pairs::judged(2, vec![vec![1], vec![0], vec![0, 1]]).unwrap();
+        assert_eq!(error(fit_images("n.txt", names(["a", "b", "c"]), 2, &judged)), want);
     }
 
     #[test]

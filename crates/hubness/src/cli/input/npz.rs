@@ -7,7 +7,7 @@ use itm_core::{Error, Result};
 use zip::ZipArchive;
 
 use super::scale::is_scale;
-use crate::words::first_ten;
+use super::text::{chosen, listed};
 
 /// The bytes of an array as a `.npy` file, and the array's name. Without `part` the archive must hold one array.
 ///
@@ -19,34 +19,24 @@ pub(crate) fn array(place: &str, part: Option<&str>, bytes: &[u8]) -> Result<(St
         || Error::invalid(place, "a whole .npz archive", "one that is cut short or damaged");
     let mut archive = ZipArchive::new(Cursor::new(bytes)).map_err(|_| damaged())?;
     let names = names(place, bytes)?;
-    let arrays: Vec<_> = names.iter().filter(|name| !is_scale(name)).collect();
-    let listed = || first_ten(&names.iter().map(|name| excerpt(name)).collect::<Vec<_>>());
-    let name = match (part, arrays.as_slice()) {
-        (Some(part), _) => part.to_owned(),
-        (None, [one]) => (*one).clone(),
-        (None, []) => {
-            let got = "a zip archive without any (.pt?)";
-            return Err(Error::invalid(place, "a .npz archive of arrays", got));
-        }
-        (None, _) => {
-            return Err(Error::invalid(place, "FILE:NAME, to choose an array", listed()));
-        }
-    };
+    let arrays: Vec<_> = names.iter().map(String::as_str).filter(|name| !is_scale(name)).collect();
+    let none = ("a .npz archive of arrays", "a zip archive without any (.pt?)".into());
+    let several = ("FILE:NAME, to choose an array", listed(&names));
+    let name = chosen(place, part, &arrays, none, several)?;
     let mut file = match archive.by_name(&format!("{name}.npy")) {
         Ok(file) => file,
         Err(zip::result::ZipError::FileNotFound) => {
-            let expected = if names.is_empty() {
-                "an archive of arrays".into()
-            } else {
-                format!("an array among {}", listed())
+            let expected = match names.is_empty() {
+                true => "an archive of arrays".into(),
+                false => format!("an array among {}", listed(&names)),
             };
-            return Err(Error::invalid(place, expected, excerpt(&name)));
+            return Err(Error::invalid(place, expected, excerpt(name)));
         }
         Err(_) => return Err(damaged()),
     };
     let mut array = Vec::new(); // grows with what is there: no size is trusted
     file.read_to_end(&mut array).map_err(|_| damaged())?; // checks the checksum
-    Ok((name, array.into()))
+    Ok((name.to_owned(), array.into()))
 }
 
 /// The names of the arrays of an archive.

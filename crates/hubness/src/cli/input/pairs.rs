@@ -147,25 +147,21 @@ impl PairSides<'_> {
     /// If the number of texts differs, an image does not exist, a name is unknown, or the lines can be read as names and as
     /// row numbers of different images.
     pub(crate) fn resolve(&self, place: &str, list: PairList) -> Result<(Pairs, String)> {
-        let how = |what: &str| format!("pairs from {place} ({what})");
-        let (image_of_text, what) = match list {
-            PairList::Rows(rows) => (rows, "row numbers"),
-            PairList::Words(words) => self.rows_of(place, &words)?,
-            PairList::Lists(lists) => {
-                let images_of_text = self.turned(place, &lists)?;
-                return Ok((
-                    true_pairs(self.images, images_of_text)?,
-                    how("text rows of each image"),
-                ));
+        let (images_of_text, what) = match list {
+            PairList::Rows(rows) => (self.one_each(place, rows)?, "row numbers"),
+            PairList::Words(words) => {
+                let (rows, what) = self.rows_of(place, &words)?;
+                (self.one_each(place, rows)?, what)
             }
-            PairList::Qrels(qrels) => {
-                let images_of_text = self.judged(place, &qrels)?;
-                return Ok((
-                    true_pairs(self.images, images_of_text)?,
-                    how("judged pairs of names"),
-                ));
-            }
+            PairList::Lists(lists) => (self.turned(place, &lists)?, "text rows of each image"),
+            PairList::Qrels(qrels) => (self.judged(place, &qrels)?, "judged pairs of names"),
         };
+        let pairs = true_pairs(self.images, images_of_text)?;
+        Ok((pairs, format!("pairs from {place} ({what})")))
+    }
+
+    /// The images of each text, from the image of each text.
+    fn one_each(&self, place: &str, image_of_text: Vec<usize>) -> Result<Vec<Vec<usize>>> {
         let got = image_of_text.len();
         if got != self.texts {
             let expected = format!("an image for each of {} texts", self.texts);
@@ -179,8 +175,7 @@ impl PairSides<'_> {
             let place = format!("{place}, text {text}");
             return Err(Error::invalid(place, expected, format!("{row}{hint}")));
         }
-        let images_of_text = image_of_text.into_iter().map(|image| vec![image]).collect();
-        Ok((true_pairs(self.images, images_of_text)?, how(what)))
+        Ok(image_of_text.into_iter().map(|image| vec![image]).collect())
     }
 
     /// The images of each text, from the texts of each image.
@@ -207,13 +202,15 @@ impl PairSides<'_> {
     fn rows_of(&self, place: &str, words: &[String]) -> Result<(Vec<usize>, &'static str)> {
         let number = |word: &String| word.parse::<usize>().ok();
         let numbers: Option<Vec<_>> = words.iter().map(number).collect();
+        let refused = |is_bad: &dyn Fn(&String) -> bool, expected| {
+            let at = words.iter().position(is_bad).unwrap_or(0);
+            Err(Error::invalid(at_line(place, at + 1), expected, excerpt(&words[at])))
+        };
         let Some(index) = &self.image_names else {
             return match numbers {
                 Some(rows) => Ok((rows, "row numbers")),
                 None => {
-                    let at = words.iter().position(|w| number(w).is_none()).unwrap_or(0);
-                    let expected = "a row number (names need --image-names)";
-                    Err(Error::invalid(at_line(place, at + 1), expected, excerpt(&words[at])))
+                    refused(&|w| number(w).is_none(), "a row number (names need --image-names)")
                 }
             };
         };
@@ -227,11 +224,7 @@ impl PairSides<'_> {
             }
             (Some(named), _) => Ok((named, "names")),
             (None, Some(rows)) => Ok((rows, "row numbers")),
-            (None, None) => {
-                let at = words.iter().position(|w| name(w).is_none()).unwrap_or(0);
-                let expected = "a name of --image-names";
-                Err(Error::invalid(at_line(place, at + 1), expected, excerpt(&words[at])))
-            }
+            (None, None) => refused(&|w| name(w).is_none(), "a name of --image-names"),
         }
     }
 
@@ -290,7 +283,7 @@ pub(crate) fn name_the_lonely(
             false => "",
         };
         let n = count(lonely.len(), noun);
-        messages.warn(format!("{n} without {other}, {left_out}kept as items: {first}"));
+        messages.warnings.push(format!("{n} without {other}, {left_out}kept as items: {first}"));
     }
 }
 

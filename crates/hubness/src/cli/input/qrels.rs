@@ -80,11 +80,6 @@ impl Qrels {
         self.judged.iter().map(|one| one.query.as_str())
     }
 
-    /// The document of every judgement.
-    pub(crate) fn docs(&self) -> impl Iterator<Item = &str> {
-        self.judged.iter().map(|one| one.doc.as_str())
-    }
-
     /// Queries and documents swapped.
     pub(crate) fn reversed(&self) -> Self {
         let turn = |one: &Judgement| Judgement {

@@ -21,7 +21,7 @@ pub(crate) fn embeddings(
     length: Length,
     messages: &mut Messages,
 ) -> Result<Features> {
-    let (features, norms) = read(array, every, length)?;
+    let (features, norms) = read(array, 0..array.rows() / every, every, length)?;
     let place = array.place();
     if length == Length::Unit {
         let finite = norms.iter().filter(|&&norm| norm > 0.0);
@@ -29,7 +29,7 @@ pub(crate) fn embeddings(
             finite.fold((f64::INFINITY, 0.0f64), |(low, high), &n| (low.min(n), high.max(n)));
         if high - 1.0 > 1e-3 || 1.0 - low > 1e-3 && low.is_finite() {
             let norms = format!("norms were {low:.4} to {high:.4}");
-            messages.note(format!("{place}: rows scaled to unit length, {norms}"));
+            messages.notes.push(format!("{place}: rows scaled to unit length, {norms}"));
         }
     }
     messages.warnings.extend(warnings(place, features.dim, &features.values));
@@ -41,13 +41,13 @@ pub(crate) fn embeddings(
 /// # Errors
 /// As [`embeddings`].
 pub(crate) fn scores(array: &Array, every: usize, messages: &mut Messages) -> Result<ScoreMatrix> {
-    let (features, _) = read(array, every, Length::Raw)?;
+    let (features, _) = read(array, 0..array.rows() / every, every, Length::Raw)?;
     let (place, dim, values) = (array.place(), features.dim, &features.values);
     messages.warnings.extend(zeros(place, dim, values));
     messages.warnings.extend(duplicates(place, dim, values));
     let first = features.values[0];
     if features.values.len() > 1 && features.values.iter().all(|&v| v == first) {
-        messages.warn(format!("{}: all scores are {first}", array.place()));
+        messages.warnings.push(format!("{}: all scores are {first}", array.place()));
     }
     ScoreMatrix::new(features.rows(), features.dim, features.values)
 }
@@ -63,15 +63,11 @@ pub(crate) fn repeats(array: &Array) -> Option<Repeats> {
 /// # Errors
 /// As [`embeddings`].
 pub(crate) fn some_rows(array: &Array, rows: Range<usize>, length: Length) -> Result<Features> {
-    Ok(read_rows(array, rows, 1, length)?.0)
+    Ok(read(array, rows, 1, length)?.0)
 }
 
 /// The rows, and their norms in the file.
-fn read(array: &Array, every: usize, length: Length) -> Result<(Features, Vec<f64>)> {
-    read_rows(array, 0..array.rows() / every, every, length)
-}
-
-fn read_rows(
+fn read(
     array: &Array,
     range: Range<usize>,
     every: usize,

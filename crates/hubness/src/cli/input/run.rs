@@ -66,11 +66,8 @@ impl Run {
             numbers[query].push((doc, number));
         }
         if lists.is_empty() {
-            return Err(Error::invalid(
-                place,
-                "a retrieved document on each line",
-                "an empty file",
-            ));
+            let expected = "a retrieved document on each line";
+            return Err(Error::invalid(place, expected, "an empty file"));
         }
         let run = Self { queries: queries.names(), docs: docs.names(), lists };
         run.once(place, numbers).map(|()| run)

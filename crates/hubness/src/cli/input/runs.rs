@@ -5,11 +5,13 @@ use std::collections::{HashMap, HashSet};
 use itm_core::data::excerpt;
 use itm_core::{Error, Pairs, Result, ScoreMatrix};
 
+use super::loaded::{InputBanks, InputData, InputScores};
 use super::messages::Messages;
 use super::pairs::{name_the_lonely, true_pairs};
 use super::qrels::Qrels;
 use super::run::Run;
 use crate::Direction;
+use crate::study::ItemNames;
 use crate::words::{count, first_ten};
 
 /// The largest number of scores in the matrix of a run: 4 GiB.
@@ -22,69 +24,41 @@ pub(crate) struct RunFile {
     pub(crate) direction: Direction,
 }
 
-/// The names that the user gave for each side. Other names follow the order of the judgements, or are sorted.
-pub(crate) struct NameLists {
-    pub(crate) images: Option<Vec<String>>,
-    pub(crate) texts: Option<Vec<String>>,
-}
-
-/// Runs with one set of names.
-pub(crate) struct RunMatrices {
-    pub(crate) images: Vec<String>,
-    pub(crate) texts: Vec<String>,
-    pub(crate) pairs: Option<Pairs>,
-    /// Images are always the rows. Only entries that the run lacks are −∞.
-    pub(crate) scores: Vec<(Direction, ScoreMatrix)>,
-}
-
-/// Puts runs and judgements on the same rows and columns.
+/// Puts runs and judgements on the same rows and columns. Names that are not `given` follow the order of the judgements, or are
+/// sorted.
 ///
 /// # Errors
 /// If a name is not among the given names, or a matrix would be larger than 4 GiB.
 pub(crate) fn spread(
     runs: &[RunFile],
-    qrels: Option<(&str, Qrels)>,
-    given: NameLists,
-    messages: &mut Messages,
-) -> Result<RunMatrices> {
+    qrels: Option<(String, Qrels)>,
+    given: ItemNames,
+) -> Result<InputData> {
+    let mut messages = Messages::default();
     let qrels = qrels.map(|(place, qrels)| (place, from_images(qrels, runs)));
     if let Some((place, qrels)) = &qrels {
         runs.iter().try_for_each(|named| asks_the_judged(place, qrels, named))?;
     }
-    let side = |ask: Direction| {
+    let mut rows = |what: &str, given: Option<Vec<String>>, ask: Direction| {
+        let judged = |(_, qrels): &(String, Qrels)| {
+            qrels.judged.iter().map(|one| ask.queries(&one.query, &one.doc).clone()).collect()
+        };
         let names = |named: &RunFile| {
             if named.direction == ask { named.run.queries.clone() } else { named.run.docs.clone() }
         };
-        runs.iter().flat_map(names).collect::<Vec<_>>()
+        let run = runs.iter().flat_map(names).collect();
+        let asks = runs.iter().all(|named| named.direction == ask);
+        order(what, given, qrels.as_ref().map(judged), run, asks, &mut messages)
     };
-    let judged = |names: fn(&Qrels) -> Vec<String>| qrels.as_ref().map(|(_, q)| names(q));
-    let queries: fn(&Qrels) -> Vec<String> = |q| q.queries().map(String::from).collect();
-    let docs: fn(&Qrels) -> Vec<String> = |q| q.docs().map(String::from).collect();
-    let asked = |ask: Direction| qrels.is_some() && runs.iter().all(|n| n.direction == ask);
-    let images = order(
-        "images",
-        given.images,
-        judged(queries),
-        side(Direction::I2t),
-        asked(Direction::I2t),
-        messages,
-    );
-    let texts = order(
-        "texts",
-        given.texts,
-        judged(docs),
-        side(Direction::T2i),
-        asked(Direction::T2i),
-        messages,
-    );
+    let images = rows("images", given.images, Direction::I2t);
+    let texts = rows("texts", given.texts, Direction::T2i);
     let pairs = match &qrels {
         None => None,
-        Some((place, qrels)) => Some(pairs(place, qrels, &images, &texts, runs, messages)?),
+        Some((place, qrels)) => Some(pairs(place, qrels, &images, &texts, runs, &mut messages)?),
     };
-    let sides = SideIndex { images: index(&images), texts: index(&texts), strict: qrels.is_none() };
-    let mut scores = Vec::new();
+    let (mut i2t, mut t2i) = (None, None);
     for named in runs {
-        let run = dense(named, &sides, messages)?;
+        let run = dense(named, [&images, &texts], qrels.is_none(), &mut messages)?;
         if let Some(pairs) = &pairs {
             let (of_images, of_texts) = pairs.list();
             let own = of_images.iter().zip(of_texts).map(|(&image, text)| run.row(image)[text]);
@@ -92,12 +66,16 @@ pub(crate) fn spread(
             let missed = own.filter(|&score| score == f32::NEG_INFINITY).count();
             if missed > 0 {
                 let n = count(missed, "true pair");
-                messages.warn(format!("{}: {n} not in the run: misses at every K", named.place));
+                let place = &named.place;
+                let line = format!("{place}: {n} not in the run: misses at every K");
+                messages.warnings.push(line);
             }
         }
-        scores.push((named.direction, run));
+        *named.direction.queries(&mut i2t, &mut t2i) = Some(run);
     }
-    Ok(RunMatrices { images, texts, pairs, scores })
+    let names = ItemNames { images: Some(images), texts: Some(texts) };
+    let (scores, bank) = (InputScores::Runs { i2t, t2i }, InputBanks::default());
+    Ok(InputData { scores, pairs, names, bank, messages })
 }
 
 /// The judgements with images first. A file of judgements has the queries of one direction first.
@@ -121,14 +99,13 @@ fn from_images(qrels: Qrels, runs: &[RunFile]) -> Qrels {
 fn asks_the_judged(place: &str, qrels: &Qrels, named: &RunFile) -> Result<()> {
     let RunFile { place: run, run: Run { queries, .. }, direction } = named;
     let asks: HashSet<_> = queries.iter().map(String::as_str).collect();
-    let [mut own, mut other]: [Box<dyn Iterator<Item = &str>>; 2] = match direction {
-        Direction::I2t => [Box::new(qrels.queries()), Box::new(qrels.docs())],
-        Direction::T2i => [Box::new(qrels.docs()), Box::new(qrels.queries())],
+    let any = |side: Direction| {
+        qrels.judged.iter().any(|one| asks.contains(side.queries(&*one.query, &*one.doc)))
     };
-    if own.any(|name| asks.contains(name)) {
+    if any(*direction) {
         return Ok(());
     }
-    let swapped = match other.any(|name| asks.contains(name)) {
+    let swapped = match any(direction.reversed()) {
         true => " (query and document columns swapped?)",
         false => "",
     };
@@ -137,40 +114,44 @@ fn asks_the_judged(place: &str, qrels: &Qrels, named: &RunFile) -> Result<()> {
     Err(Error::invalid(place, expected, format!("none of them{swapped}")))
 }
 
-/// The rows of a side. Their order breaks ties, so a note names the order.
+/// The rows of a side. Their order breaks ties, so a note names the order. `asks` says that all runs have their queries on this side: then
+/// only judged queries are rows.
 fn order(
     what: &str,
     given: Option<Vec<String>>,
     judged: Option<Vec<String>>,
     run: Vec<String>,
-    only_judged: bool,
+    asks: bool,
     messages: &mut Messages,
 ) -> Vec<String> {
+    let mut note =
+        |how: &str| messages.notes.push(format!("order of {what} (it breaks ties): {how}"));
     if let Some(names) = given {
-        messages.note(format!("order of {what} (it breaks ties): as the names are given"));
+        note("as the names are given");
         return names;
     }
     let has_judged = judged.is_some();
     let mut seen = HashSet::new();
-    let mut names: Vec<_> =
-        judged.into_iter().flatten().filter(|name| seen.insert(name.clone())).collect();
-    let mut rest: Vec<_> = run.into_iter().filter(|name| seen.insert(name.clone())).collect();
+    let mut fresh = |name: &String| seen.insert(name.clone());
+    let mut names: Vec<_> = judged.into_iter().flatten().filter(&mut fresh).collect();
+    let mut rest: Vec<_> = run.into_iter().filter(&mut fresh).collect();
     rest.sort();
     if !has_judged {
-        messages.note(format!("order of {what} (it breaks ties): sorted names"));
+        note("sorted names");
         return rest;
     }
     let n = rest.len();
-    if only_judged {
+    if asks {
+        note("as in the judgements");
         if n > 0 {
-            let first = first_ten(&rest);
-            messages.warn(format!("{n} of the query {what} not judged, left out: {first}"));
+            let line =
+                format!("{n} of the query {what} not judged, left out: {}", first_ten(&rest));
+            messages.warnings.push(line);
         }
-        messages.note(format!("order of {what} (it breaks ties): as in the judgements"));
         return names;
     }
     let then = if n > 0 { format!(", then {n} others sorted") } else { String::new() };
-    messages.note(format!("order of {what} (it breaks ties): as in the judgements{then}"));
+    note(&format!("as in the judgements{then}"));
     names.extend(rest);
     names
 }
@@ -199,33 +180,29 @@ fn pairs(
     Ok(pairs)
 }
 
-struct SideIndex<'a> {
-    images: HashMap<&'a str, usize>,
-    texts: HashMap<&'a str, usize>,
-    /// Without judgements every name of the run must be known.
-    strict: bool,
-}
-
 fn index(names: &[String]) -> HashMap<&str, usize> {
     names.iter().enumerate().map(|(at, name)| (name.as_str(), at)).collect()
 }
 
-fn dense(named: &RunFile, sides: &SideIndex<'_>, messages: &mut Messages) -> Result<ScoreMatrix> {
-    let RunFile { place, run, direction } = named;
-    let (images, texts) = (sides.images.len(), sides.texts.len());
+/// The matrix of a run. If it is `strict`, every name of the run must be known.
+fn dense(
+    RunFile { place, run, direction }: &RunFile,
+    names: [&[String]; 2],
+    strict: bool,
+    messages: &mut Messages,
+) -> Result<ScoreMatrix> {
+    let [images, texts] = names.map(<[_]>::len);
     let Some(size) = images.checked_mul(texts).filter(|&size| size <= LARGEST) else {
         let expected = format!("at most {LARGEST} scores when spread out");
         return Err(Error::invalid(place, expected, format!("{images} × {texts}")));
     };
-    let (ask, answer) = (
-        direction.queries(&sides.images, &sides.texts),
-        direction.items(&sides.images, &sides.texts),
-    );
+    let (queries, items) = direction.sides(names[0], names[1]);
+    let (ask, answer) = (index(queries), index(items));
     let docs: Vec<_> = run.docs.iter().map(|doc| answer.get(doc.as_str()).copied()).collect();
     let unknown: Vec<_> =
         run.docs.iter().filter(|doc| !answer.contains_key(doc.as_str())).collect();
     let strangers: Vec<_> = run.queries.iter().filter(|q| !ask.contains_key(q.as_str())).collect();
-    let refused = if sides.strict { [&unknown[..], &strangers[..]].concat() } else { unknown };
+    let refused = if strict { [&unknown[..], &strangers[..]].concat() } else { unknown };
     if !refused.is_empty() {
         let got = format!("{}: {}", count(refused.len(), "other"), first_ten(&refused));
         return Err(Error::invalid(place, "only the given names", got));
@@ -247,26 +224,22 @@ fn dense(named: &RunFile, sides: &SideIndex<'_>, messages: &mut Messages) -> Res
                 let expected = "scores that are finite in f32";
                 return Err(Error::invalid(place, expected, entry.score));
             }
-            let (image, text) = (direction.queries(query, item), direction.items(query, item));
+            let (image, text) = direction.sides(query, item);
             values[image * texts + text] = score;
         }
     }
     if merged > 0 {
         let n = count(merged, "pair");
-        messages.warn(format!(
+        messages.warnings.push(format!(
             "{place}: {n} of neighbouring scores differ in f64 but not in f32: ties"
         ));
     }
-    let empty: Vec<_> = {
-        let present: HashSet<_> = run.queries.iter().map(String::as_str).collect();
-        let mut absent: Vec<_> = ask.keys().filter(|name| !present.contains(*name)).collect();
-        absent.sort_by_key(|name| ask[**name]);
-        absent
-    };
+    let present: HashSet<_> = run.queries.iter().collect();
+    let empty: Vec<_> = queries.iter().filter(|name| !present.contains(name)).collect();
     if !empty.is_empty() {
         let n =
             if empty.len() == 1 { "1 query".into() } else { format!("{} queries", empty.len()) };
-        messages.warn(format!("{place}: {n} without an entry: {}", first_ten(&empty)));
+        messages.warnings.push(format!("{place}: {n} without an entry: {}", first_ten(&empty)));
     }
     ScoreMatrix::new(images, texts, values)
 }

@@ -4,10 +4,11 @@ use std::ops::Range;
 
 use itm_core::data::{FileBytes, excerpt};
 use itm_core::{Error, Result};
-use safetensors::tensor::{Dtype, Metadata, SafeTensorError, SafeTensors};
+use safetensors::tensor::{SafeTensorError, SafeTensors};
 
 use super::element::Element;
 use super::scale::{Scale, ScaleArray, is_scale};
+use super::text::chosen;
 
 /// A tensor of real numbers. Its shape was checked against its bytes.
 #[derive(Debug)]
@@ -69,52 +70,26 @@ fn find(
 ) -> Result<(String, Element, Vec<usize>, Range<usize>)> {
     let (header, metadata) =
         SafeTensors::read_metadata(bytes).map_err(|e| malformed(place, bytes, e))?;
-    let name = match name {
-        Some(name) => name.to_string(),
-        None => only_matrix(place, &metadata)?,
-    };
-    let Some(info) = metadata.info(&name) else {
-        let expected = format!("a tensor among {}", names(&metadata.offset_keys()));
-        return Err(Error::invalid(place, expected, excerpt(&name)));
-    };
-    let element = match info.dtype {
-        Dtype::F16 => Element::F16,
-        Dtype::BF16 => Element::Bf16,
-        Dtype::F32 => Element::F32,
-        Dtype::F64 => Element::F64,
-        Dtype::I8 => Element::I8,
-        Dtype::U8 => Element::U8,
-        other => {
-            let place = format!("{place}:{name}");
-            return Err(Error::invalid(place, "a dtype among F16, BF16, F32, F64, I8, U8", other));
-        }
-    };
-    let (from, to) = info.data_offsets;
-    let start = 8 + header;
-    Ok((name, element, info.shape.clone(), start + from..start + to))
-}
-
-fn only_matrix(place: &str, metadata: &Metadata) -> Result<String> {
     let all = metadata.offset_keys();
-    let two = |name: &&String| {
+    let two = |name: &&str| {
         metadata.info(name).is_some_and(|info| info.shape.len() == 2) && !is_scale(name)
     };
-    let matrices: Vec<_> = all.iter().filter(two).cloned().collect();
-    match &matrices[..] {
-        [one] => Ok(one.clone()),
-        [] => {
-            let got = format!("none among {}", names(&all));
-            Err(Error::invalid(place, "a tensor of 2 dimensions", got))
-        }
-        _ => {
-            let expected = "FILE:NAME, to choose a tensor";
-            Err(Error::invalid(place, expected, names(&matrices)))
-        }
-    }
+    let matrices: Vec<_> = all.iter().map(String::as_str).filter(two).collect();
+    let none = ("a tensor of 2 dimensions", format!("none among {}", names(&all)));
+    let several = ("FILE:NAME, to choose a tensor", names(&matrices));
+    let name = chosen(place, name, &matrices, none, several)?;
+    let Some(info) = metadata.info(name) else {
+        let expected = format!("a tensor among {}", names(&all));
+        return Err(Error::invalid(place, expected, excerpt(name)));
+    };
+    let element = Element::named(place, name, &info.dtype.to_string())?;
+    let (from, to) = info.data_offsets;
+    let start = 8 + header;
+    Ok((name.to_owned(), element, info.shape.clone(), start + from..start + to))
 }
 
-fn names(names: &[String]) -> String {
-    let first: Vec<_> = names.iter().take(20).map(|name| excerpt(name)).collect();
+fn names<S: AsRef<str>>(names: &[S]) -> String {
+    let first: Vec<_> = names.iter().take(20).map(|name| excerpt(name.as_ref())).collect();
     let more = names.len().saturating_sub(first.len());
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     if names.is_empty() { "no tensors".into() } else { format!("{}{more}", first.join(", ")) }

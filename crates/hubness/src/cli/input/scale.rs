@@ -61,12 +61,10 @@ impl Scale {
         };
         let (scale, zero) = (found(SCALES)?, found(ZEROS)?);
         let Some(scale) = scale else {
-            return match zero {
-                None => Ok(None),
-                Some(zero) => {
-                    Err(Error::invalid(zero.place, "a scale beside the zero point", "none"))
-                }
+            let alone = |zero: ScaleArray| {
+                Err(Error::invalid(zero.place, "a scale beside the zero point", "none"))
             };
+            return zero.map_or(Ok(None), alone);
         };
         if let Some(wrong) = scale.values.iter().find(|v| !v.is_finite() || **v <= 0.0) {
             return Err(Error::invalid(scale.place, "finite numbers above 0", wrong));
@@ -100,11 +98,8 @@ impl Per {
             _ if values.len() == 1 => Ok(Self::All(values[0])),
             [n] if n == rows && n == dim => {
                 let expected = format!("shape [{n}, 1] for rows or [1, {n}] for columns");
-                Err(Error::invalid(
-                    place,
-                    expected,
-                    format!("shape {shape:?}, which may be either"),
-                ))
+                let got = format!("shape {shape:?}, which may be either");
+                Err(Error::invalid(place, expected, got))
             }
             [n] | [1, n] if n == dim => Ok(Self::Column(values)),
             [n] | [n, 1] if n == rows => Ok(Self::Row(values)),

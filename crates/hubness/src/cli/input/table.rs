@@ -13,7 +13,7 @@ use parquet::schema::types::Type;
 
 use super::element::Element;
 use super::safetensors::Tensor;
-use crate::words::first_ten;
+use super::text::{chosen, listed};
 
 /// A column of lists as a matrix: the named one, or the only one.
 ///
@@ -98,33 +98,15 @@ fn each(
         let reader = SerializedFileReader::new(file).map_err(|e| damaged(&e))?;
         let schema = reader.metadata().file_metadata().schema();
         let columns = schema.get_fields();
-        let listed =
-            |columns: Vec<&str>| first_ten(&columns.into_iter().map(excerpt).collect::<Vec<_>>());
+        let all = listed(columns.iter().map(|column| column.name()));
         let fitting: Vec<_> =
             columns.iter().filter(|column| fits(column)).map(|c| c.name()).collect();
-        let name = match (part, &fitting[..]) {
-            (Some(part), _) => part,
-            (None, [one]) => one,
-            (None, []) => {
-                let all = columns.iter().map(|column| column.name()).collect();
-                let got = format!("none among {}", listed(all));
-                return Err(Error::invalid(place, "a column of this kind", got));
-            }
-            (None, _) => {
-                return Err(Error::invalid(
-                    place,
-                    "FILE:COLUMN, to choose a column",
-                    listed(fitting),
-                ));
-            }
-        };
+        let none = ("a column of this kind", format!("none among {all}"));
+        let several = ("FILE:COLUMN, to choose a column", listed(&fitting));
+        let name = chosen(place, part, &fitting, none, several)?;
         let Some(column) = columns.iter().find(|column| column.name() == name) else {
-            let all = columns.iter().map(|column| column.name()).collect();
-            return Err(Error::invalid(
-                place,
-                format!("a column among {}", listed(all)),
-                excerpt(name),
-            ));
+            let expected = format!("a column among {all}");
+            return Err(Error::invalid(place, expected, excerpt(name)));
         };
         let only =
             Type::group_type_builder(schema.name()).with_fields(vec![column.clone()]).build();

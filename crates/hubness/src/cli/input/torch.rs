@@ -5,14 +5,14 @@ use std::path::Path;
 
 use itm_core::data::{contents, excerpt};
 use itm_core::{Error, Result};
-use pytorch_reader::{DType, PytorchReader};
+use pytorch_reader::PytorchReader;
 use tempfile::NamedTempFile;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
 use super::element::Element;
 use super::safetensors::Tensor;
-use crate::words::first_ten;
+use super::text::{chosen, listed};
 
 /// The name of a tensor that is all of its file.
 const ALONE: &str = "tensor";
@@ -36,47 +36,21 @@ pub(super) fn tensor(place: &str, part: Option<&str>, path: &Path, bytes: &[u8])
             PytorchReader::new(wrapped.path()).map_err(|_| broken(&first))?
         }
     };
-    let matrices = || {
-        let two = |name: &String| reader.get(name).is_some_and(|t| t.shape().len() == 2);
-        let mut names: Vec<_> = reader.keys().into_iter().filter(two).collect();
-        names.sort();
-        names
+    let mut all = reader.keys();
+    all.sort();
+    let two = |name: &&str| reader.get(name).is_some_and(|t| t.shape().len() == 2);
+    let matrices: Vec<_> = all.iter().map(String::as_str).filter(two).collect();
+    let none = ("a tensor of 2 dimensions", format!("none among {}", listed(&all)));
+    let several = ("FILE:NAME, to choose a tensor", listed(&matrices));
+    let name = chosen(place, part, &matrices, none, several)?;
+    let Some(found) = reader.get(name) else {
+        let expected = format!("a tensor among {}", listed(&matrices));
+        return Err(Error::invalid(place, expected, excerpt(name)));
     };
-    let listed =
-        |names: &[String]| first_ten(&names.iter().map(|n| excerpt(n)).collect::<Vec<_>>());
-    let name = match (part, matrices().as_slice()) {
-        (Some(part), _) => part.to_owned(),
-        (None, [one]) => one.clone(),
-        (None, []) => {
-            let mut names = reader.keys();
-            names.sort();
-            let got = format!("none among {}", listed(&names));
-            return Err(Error::invalid(place, "a tensor of 2 dimensions", got));
-        }
-        (None, names) => {
-            return Err(Error::invalid(place, "FILE:NAME, to choose a tensor", listed(names)));
-        }
-    };
-    let Some(found) = reader.get(&name) else {
-        let expected = format!("a tensor among {}", listed(&matrices()));
-        return Err(Error::invalid(place, expected, excerpt(&name)));
-    };
-    let element = match found.dtype() {
-        DType::F16 => Element::F16,
-        DType::BF16 => Element::Bf16,
-        DType::F32 => Element::F32,
-        DType::F64 => Element::F64,
-        DType::I8 => Element::I8,
-        DType::U8 => Element::U8,
-        other => {
-            let place = format!("{place}:{name}");
-            let expected = "a dtype among F16, BF16, F32, F64, I8, U8";
-            return Err(Error::invalid(place, expected, format!("{other:?}")));
-        }
-    };
+    let element = Element::named(place, name, &format!("{:?}", found.dtype()))?;
     let shape = found.shape().to_vec();
     let values = found.read().map_err(|e| broken(&e))?;
-    Ok(Tensor::new(name, element, shape, values))
+    Ok(Tensor::new(name.to_owned(), element, shape, values))
 }
 
 /// A copy of a file whose root is a dictionary with what was the root, `{"tensor": root}`; `None` if it is no archive of a pickle.

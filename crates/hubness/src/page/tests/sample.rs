@@ -180,7 +180,7 @@ fn row(method: &str, rsum: f64, setting: Setting, p: f64) -> ReportRow {
         method: method.into(),
         params: PerDirection { i2t: Some(params(60.0)), t2i: Some(params(50.0)) },
         chosen: if method == "is" { ChoiceOrigin::CrossFitted } else { ChoiceOrigin::Default },
-        seen: RowSetting(setting),
+        seen: setting.into(),
         recalls: PerDirection { i2t: Some(i2t), t2i: Some(t2i) },
         rsum,
         ci95: Some([rsum - 12.4, rsum + 11.8]),
