@@ -9,7 +9,7 @@ use itm_core::start::{StartFrom, StartOptions};
 use itm_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-use crate::evidence::check_quantile;
+use crate::evidence::below_one;
 use crate::model::UniterShape;
 use crate::phrases::Duplicates;
 use crate::{Choice, MaskBy, Repeat};
@@ -169,7 +169,7 @@ pub struct SyntheticConfig {
     /// Which of equal sentences stays.
     pub repeat: Repeat,
     /// Which of the other sentences become negatives.
-    #[serde(default, skip_serializing_if = "Choice::is_best")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub choice: Choice,
     /// m: the number of sentences that are kept for the losses.
     pub kept: usize,
@@ -250,7 +250,7 @@ pub enum ImageAnchors {
 #[serde(deny_unknown_fields)]
 pub struct LossConfig {
     /// How a true pair is ranked above its negatives, in Eq. 5 and 7.
-    #[serde(default, skip_serializing_if = "RankingLoss::is_hinge")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub ranking: RankingLoss,
     /// The margin of the hinges, a of Eq. 4.
     pub margin: f64,
@@ -282,10 +282,9 @@ pub enum RankingLoss {
     CrossEntropy,
 }
 
-impl RankingLoss {
-    fn is_hinge(&self) -> bool {
-        *self == Self::Hinge
-    }
+/// Whether a key may be left out.
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 impl LossConfig {
@@ -334,9 +333,7 @@ impl TagsDcConfig {
             let expected = "at least 3: [CLS], a word, [SEP]";
             return Err(Error::invalid("model.positions", expected, model.positions));
         }
-        within("model.hidden_dropout", model.hidden_dropout, "a share below 1", |x| {
-            (0.0..1.0).contains(&x)
-        })?;
+        below_one("model.hidden_dropout", model.hidden_dropout)?;
         above_zero("model.initializer_range", model.initializer_range)?;
         model.check_start()?;
         within("masking.rate", masking.rate, "above 0, at most 1", |x| x > 0.0 && x <= 1.0)?;
@@ -349,20 +346,17 @@ impl TagsDcConfig {
             return Err(Error::invalid("synthetic.generator = \"own\"", expected, "none"));
         }
         if let FilterKind::Absent(quantile) = synthetic.filter {
-            check_quantile("synthetic.filter.absent", quantile)?;
+            below_one("synthetic.filter.absent", quantile)?;
             if model.closed_form().is_none() {
                 let expected = "model.start = \"cca\", which gives the evidence";
                 return Err(Error::invalid("synthetic.filter.absent", expected, "another start"));
             }
         }
-        let losses = [
-            ("loss.itm", loss.itm),
-            ("loss.mlm", loss.mlm),
-            ("loss.istm", loss.istm),
-            ("loss.wod", loss.wod),
-            ("loss.woc", loss.woc),
-        ];
-        losses.into_iter().try_for_each(|(key, weight)| at_least_zero(key, weight))?;
+        let LossConfig { itm, mlm, istm, wod, woc, .. } = *loss;
+        let losses = [("itm", itm), ("mlm", mlm), ("istm", istm), ("wod", wod), ("woc", woc)];
+        for (name, weight) in losses {
+            at_least_zero(&format!("loss.{name}"), weight)?;
+        }
         if losses.iter().all(|(_, weight)| *weight == 0.0) {
             let expected = "a loss.itm, mlm, istm, wod or woc above 0";
             return Err(Error::invalid("loss", expected, "none"));
@@ -378,9 +372,8 @@ impl TagsDcConfig {
 
     /// The backbone for regions of this width and this number of tokens.
     pub fn shape(&self, features: usize, tokens: usize) -> UniterShape {
-        let ModelConfig { embed_dim, heads, layers, positions, .. } = self.model;
-        let (dropout, initializer_range) =
-            (self.model.hidden_dropout, self.model.initializer_range);
+        let ModelConfig { embed_dim, heads, layers, positions, initializer_range, .. } = self.model;
+        let dropout = self.model.hidden_dropout;
         let mut shape = UniterShape::of_width(embed_dim, heads, layers, tokens);
         shape.text.positions = positions;
         (shape.text.dropout, shape.text.attention_dropout) = (dropout, dropout);

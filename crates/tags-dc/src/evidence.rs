@@ -50,7 +50,7 @@ impl EvidenceBounds {
         quantile: f64,
         mut evidence: impl FnMut(usize, &[u32]) -> Result<Vec<f32>>,
     ) -> Result<Self> {
-        check_quantile("quantile", quantile)?;
+        below_one("quantile", quantile)?;
         let mut of_word: Vec<Vec<f32>> = vec![vec![]; words];
         for (image, told) in told.iter().enumerate() {
             if let Some(word) = told.iter().find(|&&word| word as usize >= words) {
@@ -77,12 +77,6 @@ impl EvidenceBounds {
     pub fn absent(&self, evidence: &[f32]) -> AbsentWords {
         AbsentWords(self.0.iter().zip(evidence).map(|(bound, x)| x < bound).collect())
     }
-
-    /// Number of words.
-    #[cfg(feature = "burn")]
-    pub(crate) fn len(&self) -> usize {
-        self.0.len()
-    }
 }
 
 impl AbsentWords {
@@ -94,10 +88,10 @@ impl AbsentWords {
 
 /// # Errors
 /// If the value is not a share below 1.
-pub(crate) fn check_quantile(key: &str, quantile: f64) -> Result<()> {
-    match (0.0..1.0).contains(&quantile) {
+pub(crate) fn below_one(key: &str, share: f64) -> Result<()> {
+    match (0.0..1.0).contains(&share) {
         true => Ok(()),
-        false => Err(Error::invalid(key, "a share below 1", quantile)),
+        false => Err(Error::invalid(key, "a share below 1", share)),
     }
 }
 
@@ -125,7 +119,7 @@ impl StartEvidence {
         let LinearMap { weight, bias } = &start.text;
         let word = |row: &[f32]| match row.iter().all(|&x| x == 0.0) {
             true => vec![0.0; k],
-            false => unit(row.iter().zip(bias).take(k).map(|(x, b)| x + b).collect()),
+            false => unit(&row.iter().zip(bias).take(k).map(|(x, b)| x + b).collect::<Vec<_>>()),
         };
         let words = weight.chunks(d.max(1)).flat_map(word).collect();
         Self { image: start.image.clone(), words, k }
@@ -166,15 +160,14 @@ impl StartEvidence {
         for (x, row) in region.iter().zip(weight.chunks(bias.len())) {
             mapped.iter_mut().zip(row).for_each(|(sum, w)| *sum += x * w);
         }
-        unit(mapped)
+        unit(&mapped)
     }
 }
 
 /// The vector at unit length; zeros stay.
-fn unit(mut vector: Vec<f32>) -> Vec<f32> {
+pub(crate) fn unit(vector: &[f32]) -> Vec<f32> {
     let norm = vector.iter().map(|x| x * x).sum::<f32>().sqrt().max(f32::MIN_POSITIVE);
-    vector.iter_mut().for_each(|x| *x /= norm);
-    vector
+    vector.iter().map(|x| x / norm).collect()
 }
 
 #[cfg(test)]

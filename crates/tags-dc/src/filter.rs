@@ -99,11 +99,8 @@ impl Filter<'_> {
     ) -> Vec<Verdict> {
         let mut verdicts = vec![Verdict::Kept; rows.len()];
         let mut seen = HashSet::new();
-        let order: Box<dyn Iterator<Item = usize>> = match repeat {
-            Repeat::First => Box::new(0..rows.len()),
-            Repeat::Last => Box::new((0..rows.len()).rev()),
-        };
-        for at in order {
+        for k in 0..rows.len() {
+            let at = if repeat == Repeat::First { k } else { rows.len() - 1 - k };
             assert_eq!(rows[at].len(), positive.len(), "length of row {at} and of the positive");
             verdicts[at] = if rows[at] == positive {
                 Verdict::Positive

@@ -86,39 +86,25 @@ impl Trigrams {
             often.iter().filter(|(_, count)| **count > 1).map(|(word, _)| *word).collect();
         known.sort_unstable();
         let numbers = known.into_iter().map(str::to_owned).zip(END + 1..).collect();
-        let mut model = Self {
-            numbers,
-            three: HashMap::new(),
-            two: HashMap::new(),
-            one: Followers::default(),
-            discounts: [0.0; 3],
-        };
+        let mut one = Followers::default();
+        let mut two: HashMap<u32, Followers> = HashMap::new();
+        let mut three: HashMap<(u32, u32), Followers> = HashMap::new();
         let (mut pairs, mut triples) = (HashSet::new(), HashSet::new());
         for caption in &captions {
-            let numbers = model.numbers(caption);
-            for three in numbers.windows(3) {
-                let [u, v, w] = [three[0], three[1], three[2]];
-                model.three.entry((u, v)).or_default().add(w);
+            for words in numbered(&numbers, caption).windows(3) {
+                let [u, v, w] = [words[0], words[1], words[2]];
+                three.entry((u, v)).or_default().add(w);
                 if triples.insert((u, v, w)) {
-                    model.two.entry(v).or_default().add(w);
+                    two.entry(v).or_default().add(w);
                 }
                 if pairs.insert((v, w)) {
-                    model.one.add(w);
+                    one.add(w);
                 }
             }
         }
-        model.discounts = [
-            discount([&model.one].into_iter()),
-            discount(model.two.values()),
-            discount(model.three.values()),
-        ];
-        model
-    }
-
-    /// The numbers of the words, with two marks before and one mark after them.
-    fn numbers(&self, words: &[String]) -> Vec<u32> {
-        let number = |word: &String| self.numbers.get(word).copied().unwrap_or(UNKNOWN);
-        [START, START].into_iter().chain(words.iter().map(number)).chain([END]).collect()
+        let discounts =
+            [discount([&one].into_iter()), discount(two.values()), discount(three.values())];
+        Self { numbers, three, two, one, discounts }
     }
 
     fn probability(&self, u: u32, v: u32, w: u32) -> f64 {
@@ -131,7 +117,7 @@ impl Trigrams {
 
     /// −Σ ln p over the words of a sentence and its end, and the number of these terms.
     pub(crate) fn surprise(&self, sentence: &str) -> (f64, usize) {
-        let numbers = self.numbers(&words(sentence));
+        let numbers = numbered(&self.numbers, &words(sentence));
         let each =
             numbers.windows(3).map(|three| -self.probability(three[0], three[1], three[2]).ln());
         (each.sum(), numbers.len() - 2)
@@ -141,6 +127,12 @@ impl Trigrams {
 /// Words and signs in lower case.
 fn words(text: &str) -> Vec<String> {
     crate::phrases::parse(text).words.into_iter().map(|word| word.text.to_lowercase()).collect()
+}
+
+/// The numbers of the words, with two marks before and one mark after them.
+fn numbered(numbers: &HashMap<String, u32>, words: &[String]) -> Vec<u32> {
+    let number = |word: &String| numbers.get(word).copied().unwrap_or(UNKNOWN);
+    [START, START].into_iter().chain(words.iter().map(number)).chain([END]).collect()
 }
 
 /// `n₁ / (n₁ + 2 n₂)`; one half where no entry has count 1.

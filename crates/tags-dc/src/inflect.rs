@@ -2,87 +2,28 @@
 //!
 //! Rules and tables of irregular words, made for captions of photographs. Words must be in lower case.
 
+use std::collections::HashSet;
+use std::sync::LazyLock;
+
 /// Plurals and their singulars, where no rule leads from one to the other.
-const IRREGULAR_NOUNS: [(&str, &str); 30] = [
-    ("men", "man"),
-    ("women", "woman"),
-    ("children", "child"),
-    ("people", "person"),
-    ("feet", "foot"),
-    ("teeth", "tooth"),
-    ("geese", "goose"),
-    ("mice", "mouse"),
-    ("leaves", "leaf"),
-    ("knives", "knife"),
-    ("wolves", "wolf"),
-    ("shelves", "shelf"),
-    ("scarves", "scarf"),
-    ("loaves", "loaf"),
-    ("halves", "half"),
-    ("calves", "calf"),
-    ("wives", "wife"),
-    ("lives", "life"),
-    ("hooves", "hoof"),
-    ("thieves", "thief"),
-    ("elves", "elf"),
-    ("oxen", "ox"),
-    ("shoes", "shoe"),
-    ("canoes", "canoe"),
-    ("movies", "movie"),
-    ("cookies", "cookie"),
-    ("hoodies", "hoodie"),
-    ("ties", "tie"),
-    ("pies", "pie"),
-    ("buses", "bus"),
-];
+static IRREGULAR_NOUNS: LazyLock<Vec<(&str, &str)>> = LazyLock::new(|| {
+    let text = "men:man women:woman children:child people:person feet:foot teeth:tooth \
+                geese:goose mice:mouse leaves:leaf knives:knife wolves:wolf shelves:shelf \
+                scarves:scarf loaves:loaf halves:half calves:calf wives:wife lives:life \
+                hooves:hoof thieves:thief elves:elf oxen:ox shoes:shoe canoes:canoe movies:movie \
+                cookies:cookie hoodies:hoodie ties:tie pies:pie buses:bus";
+    pairs(text).collect()
+});
 
 /// Words that `singular` keeps: words whose singular and plural are alike, words without a singular, and singulars in -s.
-const UNCHANGED: [&str; 44] = [
-    "air",
-    "aircraft",
-    "basketball",
-    "binoculars",
-    "bus",
-    "canvas",
-    "chess",
-    "christmas",
-    "clothes",
-    "clothing",
-    "deer",
-    "equipment",
-    "fish",
-    "gas",
-    "glasses",
-    "goggles",
-    "grass",
-    "headphones",
-    "jeans",
-    "leggings",
-    "lens",
-    "overalls",
-    "pajamas",
-    "pants",
-    "scissors",
-    "series",
-    "sheep",
-    "shorts",
-    "snow",
-    "soccer",
-    "species",
-    "stairs",
-    "sunglasses",
-    "sweatpants",
-    "swim trunks",
-    "tennis",
-    "tights",
-    "tongs",
-    "trousers",
-    "trunks",
-    "underwear",
-    "overpass",
-    "dress",
-    "glass",
-];
+static UNCHANGED: LazyLock<HashSet<&str>> = LazyLock::new(|| {
+    let text = "air, aircraft, basketball, binoculars, bus, canvas, chess, christmas, clothes, \
+                clothing, deer, equipment, fish, gas, glasses, goggles, grass, headphones, jeans, \
+                leggings, lens, overalls, pajamas, pants, scissors, series, sheep, shorts, snow, \
+                soccer, species, stairs, sunglasses, sweatpants, swim trunks, tennis, tights, \
+                tongs, trousers, trunks, underwear, overpass, dress, glass";
+    text.split(", ").collect()
+});
 
 /// Past forms and participles, and their lemmas. Present forms follow rules.
 const IRREGULAR_VERBS: &str = "\
@@ -99,6 +40,11 @@ spent:spend spun:spin split:split spread:spread sprang:spring stood:stand stole:
 strung:string swam:swim swum:swim swept:sweep swung:swing took:take taken:take taught:teach tore:tear torn:tear told:tell \
 thought:think threw:throw thrown:throw tying:tie tied:tie dying:die wore:wear worn:wear woven:weave won:win wound:wind \
 wrote:write written:write did:do done:do does:do goes:go sewn:sew";
+
+/// The pairs of a table.
+fn pairs(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    text.split_whitespace().filter_map(|pair| pair.split_once(':'))
+}
 
 /// The singular of a noun. A noun that is not a plural stays.
 ///
@@ -119,7 +65,7 @@ pub fn singular(noun: &str) -> String {
         }
     }
     let kept = ["ss", "us", "is"].iter().any(|end| noun.ends_with(end));
-    if UNCHANGED.contains(&noun) || kept || noun.len() < 4 || !noun.ends_with('s') {
+    if UNCHANGED.contains(noun) || kept || noun.len() < 4 || !noun.ends_with('s') {
         return noun.to_owned();
     }
     let cut = |n: usize| &noun[..noun.len() - n];
@@ -148,7 +94,7 @@ pub fn plural(noun: &str) -> String {
     if let Some(stem) = noun.strip_suffix("man").filter(|stem| stem.len() > 3 && *stem != "hu") {
         return format!("{stem}men");
     }
-    if UNCHANGED.contains(&noun) && !["bus", "dress", "glass", "gas", "lens"].contains(&noun) {
+    if UNCHANGED.contains(noun) && !["bus", "dress", "glass", "gas", "lens"].contains(&noun) {
         return noun.to_owned();
     }
     let ends = |ends: &[&str]| ends.iter().any(|end| noun.ends_with(end));
@@ -177,13 +123,12 @@ pub enum VerbForm {
 
 /// The possible lemmas of a word, the most likely first. Most of them are not English words; a lexicon must decide.
 pub(crate) fn lemmas(word: &str) -> Vec<(String, VerbForm)> {
-    let irregular = IRREGULAR_VERBS.split_whitespace().filter_map(|pair| pair.split_once(':'));
     let of = |form: &str| match form {
         "has" | "does" | "goes" => VerbForm::Third,
         _ if form.ends_with("ing") && form.len() > 4 => VerbForm::Ing,
         _ => VerbForm::Past,
     };
-    let mut all: Vec<_> = irregular
+    let mut all: Vec<_> = pairs(IRREGULAR_VERBS)
         .filter(|(form, lemma)| *form == word && form != lemma)
         .map(|(form, lemma)| (lemma.to_owned(), of(form)))
         .collect();

@@ -12,6 +12,8 @@ use serde::{Deserialize, Serialize};
 pub use probabilities::label_probabilities;
 use probabilities::phrase_probabilities;
 
+use crate::words::distinct;
+
 /// What is masked together (Table 2, "w/ WM").
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -193,9 +195,7 @@ fn checked(phrases: &[Vec<usize>], words: usize) -> Result<Vec<Vec<usize>>> {
             let place = format!("phrase {number}");
             return Err(Error::invalid(place, format!("positions below {words}"), at));
         }
-        let mut phrase = phrase.clone();
-        phrase.sort_unstable();
-        phrase.dedup();
+        let phrase = distinct(phrase.clone());
         if !phrase.is_empty() {
             kept.push(phrase);
         }

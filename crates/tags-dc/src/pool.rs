@@ -34,12 +34,6 @@ pub enum Choice {
 }
 
 impl Choice {
-    /// Whether the best are chosen, as in the paper.
-    #[cfg(feature = "burn")]
-    pub(crate) fn is_best(&self) -> bool {
-        *self == Self::Best
-    }
-
     /// The survivors that are worth a score.
     pub(crate) fn drawn(
         self,
@@ -188,7 +182,7 @@ pub fn top(scores: &[f32], m: usize) -> Result<Vec<usize>> {
 /// assert_eq!(hardest(&drawn, &scores, 2)?, [3, 4]);
 /// # Ok::<(), tags_dc::Error>(())
 /// ```
-pub fn hardest(drawn: &[usize], scores: &[f32], h: usize) -> Result<Vec<usize>> {
+pub fn hardest<T: Copy>(drawn: &[T], scores: &[f32], h: usize) -> Result<Vec<T>> {
     if scores.len() != drawn.len() {
         let expected = format!("{}, one per item", drawn.len());
         return Err(Error::invalid("scores", expected, scores.len()));
@@ -227,7 +221,7 @@ pub fn draw_images(
     Ok(draw_without(pairs.images(), pairs.images_of(text), count, rng))
 }
 
-fn among(what: &str, number: usize, n: usize) -> Result<()> {
+pub(crate) fn among(what: &str, number: usize, n: usize) -> Result<()> {
     match number < n {
         true => Ok(()),
         false => Err(Error::invalid(what, format!("a number below {n}"), number)),

@@ -31,37 +31,25 @@ impl TagsDcConfig {
     /// assert_eq!(TagsDcConfig::tags(Preset::Paper).synthetic.temperature, 1.5);
     /// ```
     pub fn tags(preset: Preset) -> Self {
-        let default = default();
+        let mut config = default();
+        let Self { masking, synthetic, retrieval, loss, train, .. } = &mut config;
         match preset {
-            Preset::Default => default,
-            Preset::Paper => Self {
-                retrieval: RetrievalConfig {
-                    image_anchors: ImageAnchors::Same,
-                    ..default.retrieval
-                },
-                loss: LossConfig {
-                    wod_weights: [1.0, 1.0],
-                    woc_targets: CorrectionTargets::All,
-                    ..default.loss
-                },
-                train: TrainConfig { weight_decay: 0.0, ..default.train },
-                ..default
-            },
-            Preset::Official => Self {
-                masking: MaskingConfig { duplicates: Duplicates::Kept, ..default.masking },
-                synthetic: SyntheticConfig {
-                    temperature: 2.0,
-                    filter: FilterKind::Penalty,
-                    repeat: Repeat::Last,
-                    share_forward: false,
-                    released_positive: true,
-                    ..default.synthetic
-                },
-                loss: LossConfig { mlm: 0.05, istm: 5e-4, ..default.loss },
-                train: TrainConfig { batch: 128, ..default.train },
-                ..default
-            },
+            Preset::Default => {}
+            Preset::Paper => {
+                retrieval.image_anchors = ImageAnchors::Same;
+                (loss.wod_weights, loss.woc_targets) = ([1.0, 1.0], CorrectionTargets::All);
+                train.weight_decay = 0.0;
+            }
+            Preset::Official => {
+                masking.duplicates = Duplicates::Kept;
+                (synthetic.temperature, synthetic.filter) = (2.0, FilterKind::Penalty);
+                synthetic.repeat = Repeat::Last;
+                (synthetic.share_forward, synthetic.released_positive) = (false, true);
+                (loss.mlm, loss.istm) = (0.05, 5e-4);
+                train.batch = 128;
+            }
         }
+        config
     }
 
     /// Phase 2, TAGS-DC, which begins with the weights of phase 1. It also discriminates and corrects words.

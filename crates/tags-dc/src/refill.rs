@@ -61,20 +61,6 @@ pub struct Refill {
 const MOST_DRAWS: usize = 1_000_000;
 
 impl Refill {
-    /// Computes the generator's logits, then draws.
-    ///
-    /// # Errors
-    /// As [`draw`](Self::draw); also the errors of the generator.
-    pub(crate) fn of(
-        &self,
-        rows: &[Masking],
-        generator: &mut impl Generator,
-        rng: &mut impl RngExt,
-    ) -> Result<Vec<Vec<u32>>> {
-        let logits = generator.logits(rows)?;
-        self.draw(rows, &logits, generator.vocabulary(), rng)
-    }
-
     /// Draws from given logits. In training the loss computes them.
     ///
     /// # Errors

@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 
+use crate::words::distinct;
+
 /// How many times more often than by chance a word must occur beside another word.
 const TIMES_CHANCE: f64 = 3.0;
 /// In how many sibling captions the word must occur at least.
@@ -36,8 +38,8 @@ pub struct SiblingStatistics {
 impl SiblingStatistics {
     /// Learns the pairs from captions grouped by image.
     pub fn fit(images: &[Vec<Vec<u32>>]) -> Self {
-        let images: Vec<Vec<Vec<u32>>> =
-            images.iter().map(|captions| captions.iter().map(|c| distinct(c)).collect()).collect();
+        let of = |captions: &Vec<Vec<u32>>| captions.iter().cloned().map(distinct).collect();
+        let images: Vec<Vec<Vec<u32>>> = images.iter().map(of).collect();
         let captions = images.iter().map(Vec::len).sum::<usize>();
         let words = images.iter().flatten().flatten().max().map_or(0, |&last| last as usize + 1);
         let mut holding = vec![0usize; words];
@@ -52,19 +54,28 @@ impl SiblingStatistics {
             }
         }
         let mut excluded = HashSet::new();
-        let mut counts =
-            WordCounts { beside: vec![0; words], with: vec![0; words], touched: vec![] };
+        // How many captions beside one `w`, and how many with it, hold each word; the words that any of them holds.
+        let (mut counts, mut touched) = (vec![[0usize; 2]; words], vec![]);
         for w in (0..words).filter(|&w| holding[w] > 0) {
-            let beside = counts.add(w as u32, images_with[w].iter().map(|&image| &images[image]));
+            let mut beside = 0;
+            for caption in images_with[w].iter().flat_map(|&image| &images[image]) {
+                let holds = usize::from(caption.binary_search(&(w as u32)).is_ok());
+                beside += 1 - holds;
+                for &x in caption {
+                    if counts[x as usize] == [0, 0] {
+                        touched.push(x);
+                    }
+                    counts[x as usize][holds] += 1;
+                }
+            }
             let lacking = captions - holding[w];
-            for &x in &counts.touched {
-                let (near, with) = (counts.beside[x as usize], counts.with[x as usize]);
+            for x in touched.drain(..) {
+                let [near, with] = std::mem::take(&mut counts[x as usize]);
                 let chance = (holding[x as usize] - with) as f64 / lacking.max(1) as f64;
                 if near >= AT_LEAST && near as f64 / beside as f64 > TIMES_CHANCE * chance {
                     excluded.insert((w as u32, x));
                 }
             }
-            counts.clear();
         }
         Self { excluded }
     }
@@ -73,57 +84,6 @@ impl SiblingStatistics {
     pub fn excludes(&self, w: u32, x: u32) -> bool {
         self.excluded.contains(&(w, x))
     }
-
-    /// Whether nothing is excluded.
-    #[cfg(feature = "burn")]
-    pub(crate) fn is_empty(&self) -> bool {
-        self.excluded.is_empty()
-    }
-}
-
-/// How many captions hold each word, for one `w` at a time.
-struct WordCounts {
-    /// Among the captions beside `w`.
-    beside: Vec<usize>,
-    /// Among the captions that also hold `w`.
-    with: Vec<usize>,
-    touched: Vec<u32>,
-}
-
-impl WordCounts {
-    /// Counts over the images that have `w`. Returns the number of captions beside `w`.
-    fn add<'a>(&mut self, w: u32, images: impl Iterator<Item = &'a Vec<Vec<u32>>>) -> usize {
-        let mut beside = 0;
-        for caption in images.flatten() {
-            let holds = caption.binary_search(&w).is_ok();
-            beside += usize::from(!holds);
-            for &x in caption {
-                let at = x as usize;
-                if self.beside[at] + self.with[at] == 0 {
-                    self.touched.push(x);
-                }
-                if holds {
-                    self.with[at] += 1;
-                } else {
-                    self.beside[at] += 1;
-                }
-            }
-        }
-        beside
-    }
-
-    fn clear(&mut self) {
-        for x in self.touched.drain(..) {
-            (self.beside[x as usize], self.with[x as usize]) = (0, 0);
-        }
-    }
-}
-
-fn distinct(caption: &[u32]) -> Vec<u32> {
-    let mut words = caption.to_vec();
-    words.sort_unstable();
-    words.dedup();
-    words
 }
 
 #[cfg(test)]
@@ -167,12 +127,12 @@ mod tests {
     fn a_word_twice_in_a_caption_counts_once() {
         let mut images = vec![vec![vec![W, W], vec![X, X]]; 4];
         images.extend(world(0, 100));
-        assert!(SiblingStatistics::fit(&images).is_empty());
+        assert!(SiblingStatistics::fit(&images).excluded.is_empty());
     }
 
     #[test]
     fn no_caption_gives_no_pair() {
-        assert!(SiblingStatistics::fit(&[]).is_empty());
-        assert!(SiblingStatistics::fit(&[vec![], vec![vec![]]]).is_empty());
+        assert!(SiblingStatistics::fit(&[]).excluded.is_empty());
+        assert!(SiblingStatistics::fit(&[vec![], vec![vec![]]]).excluded.is_empty());
     }
 }

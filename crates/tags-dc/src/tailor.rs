@@ -116,7 +116,8 @@ impl Tailor<'_> {
         let mut rng = streams.of(Purpose::Masks, number);
         let masked = self.masker.maskings(caption, phrases, self.maskings, &mut rng)?;
         let mut rng = streams.of(Purpose::Refills, number);
-        let rows = self.refill.of(&masked, model, &mut rng)?;
+        let logits = model.logits(&masked)?;
+        let rows = self.refill.draw(&masked, &logits, model.vocabulary(), &mut rng)?;
         let verdicts = self.filter.verdicts(caption, &rows, told, Repeat::First);
         let left = survivors(&verdicts, self.filter);
         let left = self.choice.drawn(left, self.kept, &mut streams.of(Purpose::Choice, number));

@@ -120,6 +120,13 @@ pub(crate) fn largest(values: &[f32]) -> usize {
     (0..values.len()).fold(0, better)
 }
 
+/// The distinct values, in order.
+pub(crate) fn distinct<T: Ord>(mut values: Vec<T>) -> Vec<T> {
+    values.sort_unstable();
+    values.dedup();
+    values
+}
+
 fn same_length(place: &str, got: usize, caption: &[u32]) -> Result<()> {
     match got == caption.len() {
         true => Ok(()),

@@ -24,7 +24,6 @@ mod orders;
 mod read;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::fmt;
 
 use itm_core::{Error, Result};
 use serde::Serialize;
@@ -40,6 +39,7 @@ const LONGEST: usize = 10_000;
 /// What a false caption changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 pub enum Category {
     /// An object: another one, one more, or two that change places.
     Object,
@@ -51,18 +51,6 @@ pub enum Category {
     Order,
     /// What a pronoun stands for, or words of a model.
     Other,
-}
-
-impl fmt::Display for Category {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Object => "object",
-            Self::Attribute => "attribute",
-            Self::Relation => "relation",
-            Self::Order => "order",
-            Self::Other => "other",
-        })
-    }
 }
 
 /// A picture of a benchmark.

@@ -10,50 +10,46 @@ const LONGEST: usize = 30;
 /// The most shuffles that are tried until one changes the caption.
 const TRIES: usize = 64;
 
-/// Shuffles some words.
-type Shuffle<R> = fn(&Sentence, &mut R) -> Vec<usize>;
+/// Shuffles the places of some words.
+type Shuffle<R> = fn(&Sentence, &mut [usize], &mut R);
 
 /// The sentence as ARO shows it, and its four orders without those that no shuffle changes: nouns and adjectives each among themselves; all other
 /// words; words inside groups of three; groups of three.
 pub(super) fn orders<R: RngExt>(sentence: &Sentence, rng: &mut R) -> (String, Vec<String>) {
-    let own = shown(sentence, &(0..sentence.words.len()).collect::<Vec<_>>());
+    let places: Vec<usize> = (0..sentence.words.len()).collect();
+    let own = shown(sentence, &places);
     let shuffles: [Shuffle<R>; 4] = [content_words, other_words, inside_threes, threes];
     let mut order = |shuffle: Shuffle<R>| {
-        (0..TRIES).map(|_| shown(sentence, &shuffle(sentence, rng))).find(|text| *text != own)
+        let mut tries = (0..TRIES).map(|_| {
+            let mut order = places.clone();
+            shuffle(sentence, &mut order, rng);
+            shown(sentence, &order)
+        });
+        tries.find(|text| *text != own)
     };
     let orders = shuffles.into_iter().filter_map(&mut order).collect();
     (own, orders)
 }
 
-fn content_words<R: RngExt>(sentence: &Sentence, rng: &mut R) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..sentence.words.len()).collect();
+fn content_words<R: RngExt>(sentence: &Sentence, order: &mut [usize], rng: &mut R) {
     for tag in [Tag::Noun, Tag::Adjective] {
-        shuffle_where(&mut order, |k| sentence.words[k].tag == tag, rng);
+        shuffle_where(order, |k| sentence.words[k].tag == tag, rng);
     }
-    order
 }
 
-fn other_words<R: RngExt>(sentence: &Sentence, rng: &mut R) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..sentence.words.len()).collect();
-    shuffle_where(
-        &mut order,
-        |k| !matches!(sentence.words[k].tag, Tag::Noun | Tag::Adjective),
-        rng,
-    );
-    order
+fn other_words<R: RngExt>(sentence: &Sentence, order: &mut [usize], rng: &mut R) {
+    shuffle_where(order, |k| !matches!(sentence.words[k].tag, Tag::Noun | Tag::Adjective), rng);
 }
 
-fn inside_threes<R: RngExt>(sentence: &Sentence, rng: &mut R) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..sentence.words.len()).collect();
+fn inside_threes<R: RngExt>(_: &Sentence, order: &mut [usize], rng: &mut R) {
     order.chunks_mut(3).for_each(|three| three.shuffle(rng));
-    order
 }
 
-fn threes<R: RngExt>(sentence: &Sentence, rng: &mut R) -> Vec<usize> {
-    let order: Vec<usize> = (0..sentence.words.len()).collect();
-    let mut groups: Vec<&[usize]> = order.chunks(3).collect();
+fn threes<R: RngExt>(_: &Sentence, order: &mut [usize], rng: &mut R) {
+    let own = order.to_vec();
+    let mut groups: Vec<&[usize]> = own.chunks(3).collect();
     groups.shuffle(rng);
-    groups.concat()
+    order.copy_from_slice(&groups.concat());
 }
 
 /// Shuffles the words whose places pass among these places.

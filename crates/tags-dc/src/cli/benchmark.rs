@@ -14,7 +14,7 @@ use itm_report::table::{Role, Table};
 use itm_report::terminal::{self, Palette};
 use serde::Serialize;
 
-use self::rows::{ScoreSource, scores};
+use self::rows::PairScores;
 use crate::benchmark::{Benchmark, Format, Line, Measure};
 use crate::edits::read_captions;
 use crate::fluency::Trigrams;
@@ -76,18 +76,19 @@ impl BenchmarkArgs {
             list(&benchmark, folder)?;
             printed.push(format!("What must be scored: {}", folder.display()));
         }
-        if let Some(given) = self.given() {
-            let lines = self.judged(&benchmark, given)?;
+        let scores = match (&self.scores, &self.images, &self.texts) {
+            (Some(scores), ..) => Some(rows::of_pairs(&benchmark, scores)?),
+            (None, Some(images), Some(texts)) => Some(rows::of_rows(&benchmark, images, texts)?),
+            _ => None,
+        };
+        if let Some(scores) = scores {
+            let lines = self.judged(&benchmark, scores)?;
             if let Some(path) = &self.json {
                 let text = serde_json::to_string_pretty(&lines).expect("names and numbers") + "\n";
                 write_bytes(path, text.as_bytes())?;
             }
-            printed.extend(terminal::table(
-                &table(&lines),
-                80,
-                30,
-                Palette::of(&std::io::stdout()),
-            ));
+            let palette = Palette::of(&std::io::stdout());
+            printed.extend(terminal::table(&table(&lines), 80, 30, palette));
             printed.extend(means(&lines));
         }
         let [pictures, captions] = [benchmark.pictures.len(), benchmark.captions.len()];
@@ -99,16 +100,8 @@ impl BenchmarkArgs {
         writeln!(out, "{}", printed.join("\n")).map_err(Error::io("standard output"))
     }
 
-    fn given(&self) -> Option<ScoreSource<'_>> {
-        match (&self.scores, &self.images, &self.texts) {
-            (Some(scores), ..) => Some(ScoreSource::Scores(scores)),
-            (None, Some(images), Some(texts)) => Some(ScoreSource::Rows { images, texts }),
-            _ => None,
-        }
-    }
-
-    fn judged(&self, benchmark: &Benchmark, given: ScoreSource) -> Result<Vec<Judged>> {
-        let lines = benchmark.judge(scores(benchmark, given)?)?;
+    fn judged(&self, benchmark: &Benchmark, scores: PairScores) -> Result<Vec<Judged>> {
+        let lines = benchmark.judge(scores)?;
         let blind = self.train.as_ref().map(|path| {
             let captions = read_captions(path)?;
             if captions.is_empty() {
@@ -144,10 +137,8 @@ fn list(benchmark: &Benchmark, folder: &Path) -> Result<()> {
 }
 
 fn table(lines: &[Judged]) -> Table {
-    let shown: Vec<&Judged> = lines
-        .iter()
-        .filter(|line| line.model.subset.is_none() || line.model.right.of >= SHOWN)
-        .collect();
+    let is_shown = |line: &&Judged| line.model.subset.is_none() || line.model.right.of >= SHOWN;
+    let shown: Vec<&Judged> = lines.iter().filter(is_shown).collect();
     let mut table = Table::new("Questions that are right", "questions", {
         shown.iter().map(|line| (name(&line.model), Role::Other))
     });
@@ -170,7 +161,7 @@ fn table(lines: &[Judged]) -> Table {
 fn name(line: &Line) -> String {
     let of = match (line.category, &line.subset) {
         (None, _) => "all".to_owned(),
-        (Some(category), None) => category.to_string(),
+        (Some(category), None) => super::negatives::name(category),
         (Some(_), Some(subset)) => format!("  {subset}"),
     };
     match line.measure {
@@ -183,11 +174,9 @@ fn name(line: &Line) -> String {
 
 /// The mean over subsets, which ARO's paper reports, beside the share of all questions.
 fn means(lines: &[Judged]) -> Vec<String> {
-    let of_subsets: Vec<f64> = lines
-        .iter()
-        .filter(|line| line.model.subset.is_some() && line.model.measure == Measure::Accuracy)
-        .map(|line| line.model.right.value)
-        .collect();
+    let all = lines.iter().map(|line| &line.model);
+    let of_subsets = all.filter(|of| of.subset.is_some() && of.measure == Measure::Accuracy);
+    let of_subsets: Vec<f64> = of_subsets.map(|of| of.right.value).collect();
     let n = of_subsets.len();
     let mean = of_subsets.iter().sum::<f64>() / n as f64;
     if n > 1 { vec![format!("Mean over the {n} subsets: {}", share(mean))] } else { vec![] }

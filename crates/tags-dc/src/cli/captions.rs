@@ -57,11 +57,8 @@ fn text(path: &Path) -> Result<String> {
     String::from_utf8(bytes).map_err(|e| {
         let (at, bytes) = (e.utf8_error().valid_up_to(), e.as_bytes());
         let k = bytes[..at].iter().filter(|&&byte| byte == b'\n').count();
-        Error::invalid(
-            at_line(path, k),
-            "a caption in UTF-8",
-            format!("the byte 0x{:02x}", bytes[at]),
-        )
+        let got = format!("the byte 0x{:02x}", bytes[at]);
+        Error::invalid(at_line(path, k), "a caption in UTF-8", got)
     })
 }
 

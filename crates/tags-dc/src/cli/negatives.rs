@@ -6,7 +6,7 @@ mod page;
 mod refills;
 mod truth;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -26,6 +26,7 @@ use crate::benchmark::{Contrast, sugarcrepe};
 use crate::edits::{Captions, Counts, Edits, NounTable, Quota, Rules, each};
 use crate::phrases::parse;
 use crate::record::{self, Kind, Record};
+use crate::words::distinct;
 
 /// `tags-dc negatives …`
 #[derive(Debug, Args)]
@@ -109,9 +110,7 @@ impl Negatives {
         let parsed = |image: &Captions| image.texts.iter().map(|text| parse(text)).collect();
         let training: Vec<Vec<_>> = set.training.iter().map(parsed).collect();
         let edits = Edits { nouns: NounTable::fit(&training), rules: self.rules };
-        let mut kinds = self.kinds.clone();
-        kinds.sort_unstable();
-        kinds.dedup();
+        let kinds = distinct(self.kinds.clone());
         let (seed, per_caption) = (self.seed, self.per_caption);
         let wanted = Quota { seed, per_caption, kinds: kinds.clone() };
         let mut records = vec![];
@@ -128,13 +127,8 @@ impl Negatives {
     pub fn command(&self, program: &str) -> String {
         let kinds: Vec<_> = self.kinds.iter().map(|&kind| name(kind)).collect();
         let train = self.train.as_ref().map(|path| format!(" --train {}", path.display()));
-        let how = format!(
-            "{} --kinds {} --rules {}",
-            train.unwrap_or_default(),
-            kinds.join(","),
-            name(self.rules)
-        );
-        self.command_with(program, &how)
+        let (train, kinds, rules) = (train.unwrap_or_default(), kinds.join(","), name(self.rules));
+        self.command_with(program, &format!("{train} --kinds {kinds} --rules {rules}"))
     }
 
     /// The same, with other options in place of the options of rules.
@@ -190,7 +184,7 @@ impl Negatives {
         let lines = new.join("negatives.jsonl");
         record::save(&lines, |writer| records.iter().try_for_each(|record| writer.write(record)))?;
         let json = serde_json::to_string_pretty(&summary).expect("names and numbers") + "\n";
-        let html = page::page(&summary, &set.captions, records, self.shown);
+        let html = page::page(&summary, set, records, self.shown);
         write_bytes(&new.join("negatives.json"), json.as_bytes())?;
         write_bytes(&new.join("negatives.html"), html.as_bytes())?;
         written.commit()?;
@@ -209,21 +203,13 @@ impl Negatives {
 fn write_benchmark(folder: &Path, set: &CaptionSet, records: &[Record]) -> Result<()> {
     let folder = folder.join("sugarcrepe");
     std::fs::create_dir(&folder).map_err(Error::io(&folder))?;
-    let mut captions = HashMap::new();
-    for (image, name) in set.captions.iter().zip(&set.names) {
-        for (k, caption) in image.texts.iter().enumerate() {
-            captions.insert(format!("{}#{k}", image.id), (name, caption));
-        }
-    }
+    let captions = set.by_id();
     let mut entries: BTreeMap<&str, Vec<Contrast>> = BTreeMap::new();
     for record in records {
         let (picture, caption) = captions[&record.caption];
-        let [picture, caption, negative] = [picture, caption, &record.text].map(String::clone);
-        entries.entry(file_of(record.kind)).or_default().push(Contrast {
-            picture,
-            caption,
-            negative,
-        });
+        let [picture, caption, negative] = [picture, caption, &record.text].map(str::to_owned);
+        let contrast = Contrast { picture, caption, negative };
+        entries.entry(file_of(record.kind)).or_default().push(contrast);
     }
     entries.into_iter().try_for_each(|(file, entries)| {
         write_bytes(&folder.join(file), sugarcrepe(&entries).as_bytes())
@@ -246,7 +232,7 @@ fn new_folder(folder: &Path) -> Result<NewFolder> {
 }
 
 /// The name of a value on the command line.
-fn name(value: impl ValueEnum) -> String {
+pub(super) fn name(value: impl ValueEnum) -> String {
     let value = value.to_possible_value().expect("a value that can be named");
     value.get_name().to_owned()
 }

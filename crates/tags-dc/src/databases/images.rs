@@ -1,5 +1,6 @@
 //! Regions of images.
 
+use std::fmt::Display;
 use std::path::Path;
 
 use indexmap::IndexMap;
@@ -68,7 +69,7 @@ impl ImageValue {
     /// If the value is neither, has no boxes, its arrays do not fit each other, a number is not finite, or a box lies outside the
     /// picture. The error gives `place` as its place.
     pub fn decode(place: &str, value: &[u8]) -> Result<Self> {
-        let [features, boxes, conf] = if value::is_archive(value) {
+        let [features, boxes, conf] = if value.starts_with(b"PK") {
             let member = |name| value::member(place, value, name);
             [member("features")?, member("norm_bb")?, member("conf")?]
         } else {
@@ -135,20 +136,6 @@ impl ImageValue {
     }
 }
 
-/// How many regions of an image are used.
-#[derive(Debug)]
-enum RegionCounts {
-    /// The numbers of the file of counts.
-    Listed(IndexMap<String, usize>),
-    /// Numbers from the confidences, because there is no file of counts.
-    ByConfidence {
-        threshold: f32,
-        most: usize,
-        least: usize,
-    },
-    Fixed(usize),
-}
-
 /// An image database: a folder with the counts, and one with the regions.
 ///
 /// The regions are in `feat_…` or in `feat_…_compressed`; if both exist, `feat_…` is read. Without the file of counts the unfiltered folder
@@ -156,7 +143,9 @@ enum RegionCounts {
 #[derive(Debug)]
 pub struct ImageDatabase {
     values: Environment,
-    counts: RegionCounts,
+    detections: Detections,
+    /// The numbers of the file of counts.
+    listed: Option<IndexMap<String, usize>>,
 }
 
 impl ImageDatabase {
@@ -166,17 +155,17 @@ impl ImageDatabase {
     /// If the folder has no such database, or its counts cannot be read.
     pub fn open(folder: impl AsRef<Path>, detections: Detections) -> Result<Self> {
         let folder = folder.as_ref();
-        let (name, counts) = match detections {
-            Detections::Fixed(n) => (format!("feat_numbb{n}"), RegionCounts::Fixed(n)),
+        let mut listed = None;
+        let name = match detections {
+            Detections::Fixed(n) => format!("feat_numbb{n}"),
             Detections::Confident { threshold, most, least } => {
                 let name = format!("th{threshold}_max{most}_min{least}");
                 let file = folder.join(format!("nbb_{name}.json"));
                 if file.exists() {
-                    let counts = read_json(&file, "region counts by image")?;
-                    (format!("feat_{name}"), RegionCounts::Listed(counts))
+                    listed = Some(read_json(&file, "region counts by image")?);
+                    format!("feat_{name}")
                 } else {
-                    let threshold = threshold as f32;
-                    ("all".into(), RegionCounts::ByConfidence { threshold, most, least })
+                    "all".into()
                 }
             }
         };
@@ -186,7 +175,7 @@ impl ImageDatabase {
             let expected = format!("a folder `{name}` or `{compressed}`");
             return Err(Error::invalid(folder.display(), expected, "neither"));
         };
-        Ok(Self { values: Environment::open(&folder.join(found))?, counts })
+        Ok(Self { values: Environment::open(&folder.join(found))?, detections, listed })
     }
 
     /// Names of all images: in the order of the counts, or of the list in the database.
@@ -194,7 +183,7 @@ impl ImageDatabase {
     /// # Errors
     /// If there is no file of counts, and the list is missing or malformed.
     pub fn names(&self) -> Result<Vec<String>> {
-        if let RegionCounts::Listed(counts) = &self.counts {
+        if let Some(counts) = &self.listed {
             return Ok(counts.keys().cloned().collect());
         }
         self.values.value("__keys__", |place, value| {
@@ -209,26 +198,24 @@ impl ImageDatabase {
     pub fn image(&self, name: &str) -> Result<ImageValue> {
         self.values.value(name, |place, value| {
             let image = ImageValue::decode(place, value)?;
-            let (rows, refused) = (image.rows(), |expected: &str, got: usize| {
-                Err(Error::invalid(place, expected, got))
-            });
-            let count = match &self.counts {
-                RegionCounts::Fixed(n) => *n,
-                RegionCounts::Listed(counts) => match counts.get(name) {
-                    Some(&n) => n,
-                    None => return Err(Error::invalid(place, "a region count", "none")),
-                },
-                RegionCounts::ByConfidence { threshold, most, least } => {
-                    let Some(confidences) = &image.confidences else {
-                        return Err(Error::invalid(place, "an array `conf`", "none"));
-                    };
-                    let sure = confidences.iter().filter(|&c| c > threshold).count();
-                    sure.max(*least).min(*most).min(rows)
+            let refused = |expected: &str, got: &dyn Display| Error::invalid(place, expected, got);
+            let rows = image.rows();
+            let count = match (&self.listed, self.detections) {
+                (Some(counts), _) => {
+                    *counts.get(name).ok_or_else(|| refused("a region count", &"none"))?
+                }
+                (None, Detections::Fixed(n)) => n,
+                (None, Detections::Confident { threshold, most, least }) => {
+                    let confidences = image.confidences.as_ref();
+                    let confidences =
+                        confidences.ok_or_else(|| refused("an array `conf`", &"none"))?;
+                    let sure = confidences.iter().filter(|&&c| c > threshold as f32).count();
+                    sure.max(least).min(most).min(rows)
                 }
             };
             match count {
-                0 => refused("a region count above 0", 0),
-                n if n > rows => refused(&format!("{n} regions, as counted"), rows),
+                0 => Err(refused("a region count above 0", &0)),
+                n if n > rows => Err(refused(&format!("{n} regions, as counted"), &rows)),
                 n => Ok(image.cut(n)),
             }
         })

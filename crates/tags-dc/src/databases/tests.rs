@@ -142,7 +142,7 @@ fn a_batch_has_seven_numbers_a_box() {
     let (folder, Expected { images, width }) = (copy("images"), expected());
     let database = ImageDatabase::open(folder.path(), Detections::default()).unwrap();
     let batch = database.batch(&["c.npz", "a.npz"]).unwrap();
-    assert_eq!((batch.counts(), batch.width()), (&[1, 2][..], width));
+    assert_eq!((&batch.counts[..], batch.width), (&[1, 2][..], width));
     let [c, a] = ["c.npz", "a.npz"].map(|name| &images[name]);
     let features = [&c.features[..width], &a.features[..2 * width]].concat();
     let rows = [&c.boxes[..6], &a.boxes[..6], &a.boxes[6..12]];

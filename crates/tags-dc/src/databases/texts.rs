@@ -58,25 +58,15 @@ impl Text {
         let what = "a sentence with `input_ids` and `img_fname`";
         let stored: StoredText = value::message(place, what, &bytes)?;
         let tokens = stored.input_ids.len();
-        let lists = |phrases: Vec<value::FromMap<Phrase>>| -> Result<Vec<Vec<usize>>> {
-            let lists = phrases.into_iter().filter_map(|phrase| phrase.0.ids);
-            let lists: Vec<_> = lists.filter(|list| !list.is_empty()).collect();
-            match lists.iter().flatten().find(|&&at| at >= tokens) {
-                None => Ok(lists),
-                Some(at) => {
-                    let expected = format!("positions of phrases below {tokens}");
-                    Err(Error::invalid(place, expected, at))
-                }
-            }
+        let ids = |phrases: Vec<value::FromMap<Phrase>>| {
+            phrases.into_iter().map(|phrase| phrase.0.ids).collect()
         };
-        let phrases = match stored.tree {
-            None => None,
-            Some(value::FromMap(Tree { node, attribute, relation })) => Some(Phrases {
-                node: lists(node)?,
-                attribute: lists(attribute)?,
-                relation: lists(relation)?,
-            }),
-        };
+        let outside =
+            |at| Error::invalid(place, format!("positions of phrases below {tokens}"), at);
+        let phrases = stored.tree.map(|value::FromMap(Tree { node, attribute, relation })| {
+            Phrases::within([node, attribute, relation].map(ids), tokens, outside)
+        });
+        let phrases = phrases.transpose()?;
         Ok(Self { pieces: stored.input_ids, image: stored.img_fname, phrases })
     }
 }
@@ -113,11 +103,8 @@ impl Meta {
         let StoredMeta { cls, sep, mask, unk, words: [first, last] } = read_json(path, what)?;
         if first >= last {
             let place = format!("{} v_range", path.display());
-            return Err(Error::invalid(
-                place,
-                "a first token below the last",
-                format!("{first}, {last}"),
-            ));
+            let got = format!("{first}, {last}");
+            return Err(Error::invalid(place, "a first token below the last", got));
         }
         Ok(Self { cls, sep, mask, unk, words: first..last })
     }
@@ -216,16 +203,6 @@ impl TextDatabase {
     /// Tokens that are not words.
     pub fn meta(&self) -> &Meta {
         &self.meta
-    }
-
-    /// Number of sentences.
-    pub fn len(&self) -> usize {
-        self.lengths.len()
-    }
-
-    /// Whether the database has no sentence.
-    pub fn is_empty(&self) -> bool {
-        self.lengths.is_empty()
     }
 
     /// A sentence.

@@ -113,11 +113,6 @@ fn floats(place: &str, kind: &str, data: &[u8]) -> Result<Vec<f32>> {
     })
 }
 
-/// Whether a value is an archive.
-pub(super) fn is_archive(value: &[u8]) -> bool {
-    value.starts_with(b"PK")
-}
-
 /// A member of an NPZ archive; `None` if there is no such member.
 pub(super) fn member(place: &str, archive: &[u8], name: &str) -> Result<Option<NdArray>> {
     let place = &format!("{place} {name}");

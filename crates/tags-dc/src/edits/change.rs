@@ -11,28 +11,28 @@ pub(super) type Changes = Vec<(Range<usize>, Vec<String>)>;
 
 /// The edit; `None` if the text changes at most in case.
 pub(super) fn edit(sentence: &Sentence, kind: Kind, changes: Changes) -> Option<Edit> {
+    let text_of = |k: usize| sentence.words[k].text.clone();
     let mut pieces: Vec<(String, usize)> = Vec::new(); // a word, and the old word whose gap comes before it
     let mut at = 0;
     for (range, words) in &changes {
-        pieces.extend((at..range.start).map(|k| (sentence.words[k].text.clone(), k)));
+        pieces.extend((at..range.start).map(|k| (text_of(k), k)));
         for (n, word) in words.iter().enumerate() {
             let gap = if n == 0 { range.start } else { usize::MAX };
             pieces.push((word.clone(), gap));
         }
         at = range.end;
     }
-    pieces.extend((at..sentence.words.len()).map(|k| (sentence.words[k].text.clone(), k)));
+    pieces.extend((at..sentence.words.len()).map(|k| (text_of(k), k)));
     if let Some((first, _)) = pieces.first_mut() {
         *first = cased_like(&sentence.words[0].text, first);
     }
     let text = joined(sentence, &pieces);
-    let before: Vec<_> = sentence.words.iter().map(|w| w.text.clone()).zip(0..).collect();
+    let before: Vec<_> = (0..sentence.words.len()).map(|k| (text_of(k), k)).collect();
     let unchanged = text.to_lowercase() == joined(sentence, &before).to_lowercase();
-    let old = |k: usize| sentence.words[k].text.clone();
     let positions: Vec<usize> = changes.iter().flat_map(|(range, _)| range.clone()).collect();
     (!unchanged).then(|| Edit {
         kind,
-        old: positions.iter().map(|&k| old(k)).collect(),
+        old: positions.iter().map(|&k| text_of(k)).collect(),
         positions,
         new: changes.into_iter().flat_map(|(_, words)| words).collect(),
         text,

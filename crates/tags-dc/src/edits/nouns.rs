@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use super::{CaptionLemmas, Edit, Rules, change, family, is_plural, lemma};
-use crate::phrases::{Sentence, Tag};
+use crate::phrases::{Sentence, Tag, Word};
 use crate::record::Kind;
 use crate::siblings::SiblingStatistics;
 
@@ -43,24 +43,18 @@ impl NounTable {
             }
         }
         let least = FLOOR.max((COUNT * captions).div_ceil(CAPTIONS));
-        let mut candidates: Vec<String> = counts
-            .into_iter()
-            .filter(|(noun, count)| *count >= least && plain(noun) && family::visual(&lemma(noun)))
-            .map(|(noun, _)| noun)
-            .collect();
+        let shown = |noun: &str| plain(noun) && family::visual(&lemma(noun));
+        let often = counts.into_iter().filter(|(noun, count)| *count >= least && shown(noun));
+        let mut candidates: Vec<String> = often.map(|(noun, _)| noun).collect();
         candidates.sort_unstable();
         let mut numbers = HashMap::new();
-        let mut numbered = |caption: &Sentence| -> Vec<u32> {
-            let lemmas = caption.words.iter().map(|word| lemma(&word.text));
-            lemmas
-                .map(|lemma| {
-                    let next = numbers.len() as u32;
-                    *numbers.entry(lemma).or_insert(next)
-                })
-                .collect()
+        let mut numbered = |word: &Word| {
+            let next = numbers.len() as u32;
+            *numbers.entry(lemma(&word.text)).or_insert(next)
         };
+        let mut caption = |of: &Sentence| of.words.iter().map(&mut numbered).collect::<Vec<u32>>();
         let grouped: Vec<Vec<Vec<u32>>> =
-            images.iter().map(|of| of.iter().map(&mut numbered).collect()).collect();
+            images.iter().map(|of| of.iter().map(&mut caption).collect()).collect();
         let siblings = SiblingStatistics::fit(&grouped);
         let mut table = Self { candidates, replacements: HashMap::new(), numbers, siblings };
         let of = |w: &String| {

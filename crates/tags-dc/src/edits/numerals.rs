@@ -5,35 +5,10 @@ use crate::inflect::{plural, singular};
 use crate::phrases::{Sentence, Tag};
 use crate::record::Kind;
 
-/// Values by name; `a` and `an` are 1 too.
-const NUMBERS: [(&str, u8); 26] = [
-    ("one", 1),
-    ("two", 2),
-    ("three", 3),
-    ("four", 4),
-    ("five", 5),
-    ("six", 6),
-    ("seven", 7),
-    ("eight", 8),
-    ("nine", 9),
-    ("ten", 10),
-    ("eleven", 11),
-    ("twelve", 12),
-    ("thirteen", 13),
-    ("fourteen", 14),
-    ("fifteen", 15),
-    ("sixteen", 16),
-    ("seventeen", 17),
-    ("eighteen", 18),
-    ("nineteen", 19),
-    ("twenty", 20),
-    ("thirty", 30),
-    ("forty", 40),
-    ("fifty", 50),
-    ("sixty", 60),
-    ("seventy", 70),
-    ("eighty", 80),
-];
+/// Names of the numbers 1 to 20, then of the tens to 80; `a` and `an` are 1 too.
+const NUMBERS: &str = "one two three four five six seven eight nine ten eleven twelve thirteen \
+fourteen fifteen sixteen seventeen eighteen nineteen twenty thirty forty fifty sixty seventy \
+eighty";
 
 /// The largest number that `Rules::Fitting` puts in place of a smaller one: nobody tells larger numbers in a picture apart at a glance.
 const LARGEST: u8 = 6;
@@ -52,7 +27,7 @@ pub(super) fn edits(sentence: &Sentence, told: &CaptionLemmas, rules: Rules) -> 
             continue;
         }
         let articles = [("a", 1), ("an", 1)];
-        for (name, new) in NUMBERS.into_iter().chain(articles).filter(|&(_, new)| new != old) {
+        for (name, new) in numbers().chain(articles).filter(|&(_, new)| new != old) {
             if rules == Rules::Fitting && !fits(name, new, old, told) {
                 continue;
             }
@@ -64,10 +39,15 @@ pub(super) fn edits(sentence: &Sentence, told: &CaptionLemmas, rules: Rules) -> 
     all
 }
 
+/// Values by name.
+fn numbers() -> impl Iterator<Item = (&'static str, u8)> {
+    NUMBERS.split(' ').zip((1..=20).chain((30..=80).step_by(10)))
+}
+
 fn value(word: &str) -> Option<u8> {
     match word {
         "a" | "an" => Some(1),
-        _ => NUMBERS.iter().find(|(name, _)| *name == word).map(|&(_, value)| value),
+        _ => numbers().find(|(name, _)| *name == word).map(|(_, value)| value),
     }
 }
 

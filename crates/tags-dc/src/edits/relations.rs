@@ -41,17 +41,8 @@ const CONTRARY: [(&[&str], &[&str]); 9] = [
 ];
 
 /// Prepositions of several words.
-const LONG: [&[&str]; 9] = [
-    &["in", "the", "middle", "of"],
-    &["in", "front", "of"],
-    &["on", "top", "of"],
-    &["next", "to"],
-    &["close", "to"],
-    &["out", "of"],
-    &["because", "of"],
-    &["along", "with"],
-    &["far", "from"],
-];
+const LONG: &str = "in the middle of, in front of, on top of, next to, close to, out of, \
+because of, along with, far from";
 
 /// Words that `Rules::Fitting` takes as symmetric.
 const SYMMETRIC: [&str; 11] =
@@ -143,12 +134,12 @@ fn prepositions(sentence: &Sentence, rules: Rules) -> Vec<Edit> {
 
 /// The number of words of the preposition at `at`: 3 for `in front of`. A word that is not a preposition counts as 1, too.
 fn length(sentence: &Sentence, at: usize) -> usize {
-    let here = |long: &&&[&str]| {
-        let words = sentence.words[at..].iter();
-        sentence.words.len() - at >= long.len()
-            && words.zip(long.iter()).all(|(word, part)| word.text.eq_ignore_ascii_case(part))
+    let here = |long: &&str| {
+        let mut words = sentence.words[at..].iter();
+        let is_next = |part| words.next().is_some_and(|word| word.text.eq_ignore_ascii_case(part));
+        long.split(' ').all(is_next)
     };
-    LONG.iter().find(here).map_or(1, |long| long.len())
+    LONG.split(", ").find(here).map_or(1, |long| long.split(' ').count())
 }
 
 /// Whether the chunk at `at` is a thing, not a time or a state.
@@ -166,12 +157,8 @@ fn replacements(old: &str, rules: Rules) -> Vec<&'static str> {
         let contrary = CONTRARY.iter().find(|(left, _)| left.contains(&old));
         return contrary.map(|(_, right)| right.to_vec()).unwrap_or_default();
     }
-    let own: Vec<&str> = GROUPS
-        .iter()
-        .filter(|group| group.contains(&old))
-        .flat_map(|group| *group)
-        .copied()
-        .collect();
+    let own: Vec<&[&str]> = GROUPS.iter().copied().filter(|group| group.contains(&old)).collect();
+    let own = own.concat();
     if own.is_empty() {
         return Vec::new();
     }

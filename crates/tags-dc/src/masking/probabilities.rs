@@ -47,12 +47,8 @@ pub fn label_probabilities(phrases: &[Vec<usize>], words: usize, rate: f64) -> R
     let chances = phrase_probabilities(&phrases, rate);
     let none: f64 = chances.iter().map(|p| 1.0 - p).product();
     let of = |at: usize| {
-        let with: Vec<f64> = phrases
-            .iter()
-            .zip(&chances)
-            .filter(|(s, _)| s.contains(&at))
-            .map(|(_, &p)| p)
-            .collect();
+        let with = phrases.iter().zip(&chances).filter(|(s, _)| s.contains(&at));
+        let with: Vec<f64> = with.map(|(_, &p)| p).collect();
         if with.is_empty() {
             return 0.0;
         }

@@ -33,27 +33,21 @@ const ROWS: usize = 32;
 pub struct Beside {
     model: Uniter,
     regions: EmbeddedRegions,
-    /// The model that fills masks and sees no image, if it is another one.
-    generator: Option<Uniter>,
+    /// The model that fills masks, if it is another one: it has learnt without images and sees none.
+    pub(crate) generator: Option<Uniter>,
 }
 
 impl Beside {
     /// # Errors
     /// If there is not one image, or its regions have another width than the model's.
     pub fn new(model: &Uniter, image: &RegionBatch) -> Result<Self> {
-        if image.counts().len() != 1 {
-            return Err(Error::invalid("regions", "one image", image.counts().len()));
+        if image.counts.len() != 1 {
+            return Err(Error::invalid("regions", "one image", image.counts.len()));
         }
         model.shape.check_regions(image)?;
         let model = model.valid();
         let regions = model.embed_regions(image);
         Ok(Self { model, regions, generator: None })
-    }
-
-    /// Masks are filled by another model, which has learnt without images and sees none.
-    #[must_use]
-    pub(crate) fn with_generator(self, generator: &Uniter) -> Self {
-        Self { generator: Some(generator.valid()), ..self }
     }
 
     fn joint(&self, rows: &[&[u32]]) -> super::Joint {

@@ -43,11 +43,8 @@ pub fn box_numbers_of_pixels(
     [width, height]: [f32; 2],
 ) -> Result<[f32; BOX_NUMBERS]> {
     if !(width.is_finite() && height.is_finite() && width > 0.0 && height > 0.0) {
-        return Err(Error::invalid(
-            "picture",
-            "a width and a height",
-            format!("{width} × {height}"),
-        ));
+        let got = format!("{width} × {height}");
+        return Err(Error::invalid("picture", "a width and a height", got));
     }
     let [x1, y1, x2, y2] = edges;
     let inside = 0.0 <= x1 && x1 <= x2 && x2 <= width && 0.0 <= y1 && y1 <= y2 && y2 <= height;

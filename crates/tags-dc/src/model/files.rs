@@ -84,11 +84,10 @@ impl Uniter {
         let files = WeightFiles::open(path)?;
         let has = |head: &str| files.names().any(|name| name.starts_with(head));
         let names = TensorNames { optional: if has(RANK) { &[] } else { &[RANK] }, ..NAMES };
-        let (t, d) = (&shape.text, shape.text.width);
         let mut model = Self::unset(shape, device);
-        model.discrimination = has(DISCRIMINATION).then(|| Linear::seeded(d, 2, 0, device));
-        model.correction =
-            has(CORRECTION).then(|| WordHead::new(d, t.vocabulary, t.epsilon, 0, device));
+        model.discrimination =
+            has(DISCRIMINATION).then(|| Linear::seeded(shape.text.width, 2, 0, device));
+        model.correction = has(CORRECTION).then(|| WordHead::new(&shape.text, device));
         let (model, mut report) = load(model, &files, &names, &|_| None)?;
         model.check_decoders(&files)?;
         for head in [DISCRIMINATION, CORRECTION] {
@@ -112,14 +111,9 @@ impl Uniter {
 
     /// Refuses a file whose decoder differs from the word table, because it would be read as another model.
     fn check_decoders(&self, files: &WeightFiles) -> Result<()> {
-        let found = [CLS_DECODER, CORRECTION_DECODER].into_iter();
-        let found: Vec<_> = found.filter(|name| files.shape(name).is_some()).collect();
-        if found.is_empty() {
-            return Ok(());
-        }
-        let words = host(self.bert.words.val().inner());
-        for name in found {
-            if files.f32s(name)? != words {
+        for name in [CLS_DECODER, CORRECTION_DECODER] {
+            let words = || host(self.bert.words.val().inner());
+            if files.shape(name).is_some() && files.f32s(name)? != words() {
                 let place = format!("{}: {name}", files.place());
                 let expected = "a copy of the word embedding";
                 return Err(Error::invalid(place, expected, "another table"));

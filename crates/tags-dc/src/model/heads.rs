@@ -1,9 +1,12 @@
 //! The four heads. Does the text match? Which word is here? Does this word match? Which word should be here?
 
-use burn::module::{Module, Param};
+use burn::module::{Module, ModuleMapper, Param};
 use burn::tensor::{Device, Tensor, TensorData};
+use itm_core::encoders::BertShape;
 use itm_core::host;
-use itm_kernels::{Activation, LayerNorm, Linear, matmul, random};
+use itm_kernels::{Activation, LayerNorm, Linear, matmul};
+
+use super::start::parameter;
 
 /// Maps rows to one logit per word piece. The decoder is the word embedding table.
 ///
@@ -27,17 +30,12 @@ pub struct WordHead {
 }
 
 impl WordHead {
-    pub(super) fn new(
-        d: usize,
-        vocabulary: usize,
-        epsilon: f64,
-        seed: u64,
-        device: &Device,
-    ) -> Self {
+    pub(super) fn new(text: &BertShape, device: &Device) -> Self {
+        let d = text.width;
         Self {
-            dense: Linear::seeded(d, d, random::derive(seed, 0), device),
-            norm: LayerNorm::new(d, epsilon, device),
-            bias: Param::from_tensor(Tensor::zeros([vocabulary], device)),
+            dense: Linear::seeded(d, d, 0, device),
+            norm: LayerNorm::new(d, text.epsilon, device),
+            bias: Param::from_tensor(Tensor::zeros([text.vocabulary], device)),
         }
     }
 
@@ -46,21 +44,20 @@ impl WordHead {
         let rows = self.norm.forward(Activation::Gelu.of(self.dense.forward(rows)));
         matmul(rows, words.transpose()) + self.bias.val().unsqueeze()
     }
-
-    /// A copy with the same values in new parameters.
-    pub(super) fn copied(&self) -> Self {
-        let norm = LayerNorm {
-            gamma: fresh(&self.norm.gamma),
-            beta: fresh(&self.norm.beta),
-            epsilon: self.norm.epsilon,
-        };
-        Self { dense: copied(&self.dense), norm, bias: fresh(&self.bias) }
-    }
 }
 
 /// A copy with the same values in new parameters.
-pub(super) fn copied(linear: &Linear) -> Linear {
-    Linear::new(fresh(&linear.weight), fresh(&linear.bias))
+pub(super) fn copied<M: Module>(module: &M) -> M {
+    module.clone().map(&mut Fresh)
+}
+
+/// Puts a new parameter in the place of each. An optimiser takes a clone of a parameter for the same parameter.
+struct Fresh;
+
+impl ModuleMapper for Fresh {
+    fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
+        parameter(host(param.val().inner()), &param)
+    }
 }
 
 /// One output of a linear map, as a new linear map.
@@ -73,13 +70,6 @@ pub(super) fn output(linear: &Linear, number: usize) -> Linear {
         Param::from_tensor(Tensor::from_data(TensorData::new(weight, [d, 1]), &device)),
         Param::from_tensor(Tensor::from_data(TensorData::new(bias, [1]), &device)),
     )
-}
-
-/// A new parameter with the same value. An optimiser takes a clone of a parameter for the same parameter.
-fn fresh<const D: usize>(param: &Param<Tensor<D>>) -> Param<Tensor<D>> {
-    let value = param.val();
-    let (shape, device) = (value.dims(), value.device());
-    Param::from_tensor(Tensor::from_data(TensorData::new(host(value.inner()), shape), &device))
 }
 
 /// A position of a text in a batch; 0 is `[CLS]`.

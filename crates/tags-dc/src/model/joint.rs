@@ -42,14 +42,12 @@ impl Layout {
         if let Some(image) = images.iter().find(|&&image| image >= counts.len()) {
             panic!("image {image} of {}", counts.len());
         }
-        let starts: Vec<usize> = counts
-            .iter()
-            .scan(texts.ids.len(), |end, count| {
-                let start = *end;
-                *end += count;
-                Some(start)
-            })
-            .collect();
+        let mut end = texts.ids.len();
+        let next = |count: &usize| {
+            end += count;
+            end - count
+        };
+        let starts: Vec<usize> = counts.iter().map(next).collect();
         let rows = texts.lengths.iter().zip(images);
         let keys: Vec<usize> = rows.map(|(tokens, &image)| tokens + counts[image]).collect();
         let longest = keys.iter().copied().max().unwrap_or(0);

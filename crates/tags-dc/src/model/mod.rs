@@ -133,11 +133,11 @@ impl Uniter {
         let linear = |outputs| Linear::seeded(d, outputs, 0, device);
         Self {
             bert: Bert::seeded(t, 0, device),
-            regions: RegionEmbedding::new(shape.features, d, t.epsilon, 0, device),
+            regions: RegionEmbedding::new(shape.features, t, device),
             pooler: linear(d),
             pair: linear(2),
             rank: linear(1),
-            cls: WordHead::new(d, t.vocabulary, t.epsilon, 0, device),
+            cls: WordHead::new(t, device),
             discrimination: None,
             correction: None,
             prior: None,
@@ -156,7 +156,7 @@ impl Uniter {
     /// `discrimination` begins as both rows of `pair`, `correction` as a copy of the current `cls`.
     pub fn with_word_heads(self) -> Self {
         let discrimination = self.discrimination.or_else(|| Some(heads::copied(&self.pair)));
-        let correction = self.correction.or_else(|| Some(self.cls.copied()));
+        let correction = self.correction.or_else(|| Some(heads::copied(&self.cls)));
         Self { discrimination, correction, ..self }
     }
 
@@ -210,8 +210,7 @@ impl Uniter {
         images: &[usize],
         noise: Noise,
     ) -> Joint {
-        let layout = Layout::new(texts, &regions.counts, images, None);
-        self.encode(layout, texts, regions, images, noise)
+        self.join_as_released(texts, regions, images, noise, &[])
     }
 
     /// As [`join`](Self::join), but every position of the rows `positives` holds the second token, as in the released program (departure 4).
@@ -225,7 +224,11 @@ impl Uniter {
     ) -> Joint {
         let mut layout = Layout::new(texts, &regions.counts, images, None);
         positives.iter().for_each(|&row| layout.repeat_second_token(row, texts.width));
-        self.encode(layout, texts, regions, images, noise)
+        let x = layout.gather(self.bert.embed(texts, Noise::Off), regions);
+        let x = self.bert.dropout.forward(x, noise.part(0)); // [b, s, d]
+        let states = self.bert.encode(x, &layout.keys, noise);
+        let prior = self.priors(texts, regions, images);
+        Joint { states, tokens: layout.tokens, keys: layout.keys, prior }
     }
 
     /// [`match_logits`](Self::match_logits) of texts beside images, without noise. The batch has `width` positions, or as many as its longest
@@ -249,21 +252,6 @@ impl Uniter {
         let states = self.bert.encode(x, &texts.lengths, noise);
         let (tokens, keys) = (texts.lengths.clone(), texts.lengths.clone());
         Joint { states, tokens, keys, prior: None }
-    }
-
-    fn encode(
-        &self,
-        layout: Layout,
-        texts: &TokenBatch,
-        regions: &EmbeddedRegions,
-        images: &[usize],
-        noise: Noise,
-    ) -> Joint {
-        let x = layout.gather(self.bert.embed(texts, Noise::Off), regions);
-        let x = self.bert.dropout.forward(x, noise.part(0)); // [b, s, d]
-        let states = self.bert.encode(x, &layout.keys, noise);
-        let prior = self.priors(texts, regions, images);
-        Joint { states, tokens: layout.tokens, keys: layout.keys, prior }
     }
 
     /// p of texts beside images, `[b]`.

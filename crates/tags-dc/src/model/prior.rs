@@ -9,6 +9,7 @@ use itm_kernels::{Linear, embedding, matmul};
 
 use super::start::{first_columns, parameter};
 use super::{RegionBatch, Uniter};
+use crate::words::distinct;
 
 /// γ before the first step: of two pairs whose cosines differ by 0.1, the logits differ by 1.
 const SCALE: f32 = 10.0;
@@ -66,9 +67,9 @@ impl Prior {
     /// The mapped mean of each image's regions at unit length, `[images, k]`.
     pub(super) fn images(&self, regions: &RegionBatch) -> Tensor<2> {
         let means = regions.means();
-        let n = means.len() / regions.width();
+        let n = means.len() / regions.width;
         let device = self.bias.val().device();
-        let means = Tensor::from_data(TensorData::new(means, [n, regions.width()]), &device);
+        let means = Tensor::from_data(TensorData::new(means, [n, regions.width]), &device);
         unit_rows(self.image.forward(means))
     }
 
@@ -78,9 +79,7 @@ impl Prior {
         // The mean of the known words is a product with a matrix of weights: a text has few of all words of the batch.
         let rows = texts.ids.chunks(texts.width).zip(&texts.lengths);
         let own: Vec<Vec<u32>> = rows.map(|(row, &l)| self.words_of(&row[..l])).collect();
-        let mut all: Vec<u32> = own.iter().flatten().copied().collect();
-        all.sort_unstable();
-        all.dedup();
+        let all = distinct(own.concat());
         let mut mean = Tensor::zeros([b, self.bias.val().dims()[0]], &device);
         if !all.is_empty() {
             let mut weights = vec![0.0f32; b * all.len()];
@@ -100,10 +99,7 @@ impl Prior {
     /// The distinct words of a text with a known stem.
     fn words_of(&self, text: &[u32]) -> Vec<u32> {
         let known = |word: &u32| self.known.get(*word as usize).is_some_and(|&known| known);
-        let mut words: Vec<u32> = text.iter().copied().filter(known).collect();
-        words.sort_unstable();
-        words.dedup();
-        words
+        distinct(text.iter().copied().filter(known).collect())
     }
 }
 

@@ -3,18 +3,21 @@
 use burn::module::Module;
 use burn::tensor::{Device, Tensor, TensorData};
 use itm_core::data::Regions;
+use itm_core::encoders::BertShape;
 use itm_core::{Error, Result};
-use itm_kernels::{LayerNorm, Linear, random};
+use itm_kernels::{LayerNorm, Linear};
 
 use super::boxes::{BOX_NUMBERS, box_numbers};
 
 /// Regions of some images, one after another without padding. The batch holds no tensor, so any thread can make it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RegionBatch {
-    counts: Vec<usize>,
+    /// Regions of each image.
+    pub(crate) counts: Vec<usize>,
     features: Vec<f32>,
     boxes: Vec<f32>,
-    width: usize,
+    /// Width of a region's features.
+    pub(crate) width: usize,
 }
 
 impl RegionBatch {
@@ -63,27 +66,12 @@ impl RegionBatch {
         let rows = regions.rows(images)?;
         let mut boxes = Vec::with_capacity(rows.counts.iter().sum::<usize>() * BOX_NUMBERS);
         for &image in images {
-            let Some(own) = regions.boxes(image) else {
-                let place = format!("image {image}");
-                return Err(Error::invalid(
-                    place,
-                    "a box for each region",
-                    "regions without boxes",
-                ));
-            };
+            let got = "regions without boxes";
+            let missing = || Error::invalid(format!("image {image}"), "a box for each region", got);
+            let own = regions.boxes(image).ok_or_else(missing)?;
             boxes.extend(own.iter().flat_map(box_numbers));
         }
         Self::new(rows.dim, rows.counts, rows.values, boxes)
-    }
-
-    /// Width of a region's features.
-    pub(crate) fn width(&self) -> usize {
-        self.width
-    }
-
-    /// Regions of each image.
-    pub(crate) fn counts(&self) -> &[usize] {
-        &self.counts
     }
 
     /// The mean features of each image, `[images, width]`.
@@ -149,12 +137,13 @@ pub struct RegionEmbedding {
 }
 
 impl RegionEmbedding {
-    pub(super) fn new(x: usize, d: usize, epsilon: f64, seed: u64, device: &Device) -> Self {
-        let norm = || LayerNorm::new(d, epsilon, device);
+    pub(super) fn new(features: usize, text: &BertShape, device: &Device) -> Self {
+        let d = text.width;
+        let norm = || LayerNorm::new(d, text.epsilon, device);
         Self {
-            features: Linear::seeded(x, d, random::derive(seed, 0), device),
+            features: Linear::seeded(features, d, 0, device),
             feature_norm: norm(),
-            boxes: Linear::seeded(BOX_NUMBERS, d, random::derive(seed, 1), device),
+            boxes: Linear::seeded(BOX_NUMBERS, d, 0, device),
             box_norm: norm(),
             norm: norm(),
         }

@@ -104,23 +104,23 @@ impl UniterScores {
     }
 
     /// Positions of a pair's batch.
-    fn width(&self, pair: Pair) -> usize {
-        (self.texts[pair.text].len() + self.regions_of(pair.image).len()).next_multiple_of(STEP)
+    fn width(&self, (image, text): (usize, usize)) -> usize {
+        (self.texts[text].len() + self.regions_of(image).len()).next_multiple_of(STEP)
     }
 
-    /// Logits of these pairs in the given order.
-    fn score(&self, pairs: &[Pair]) -> Result<Vec<f32>> {
+    /// Logits of these pairs of an image and a text, in the given order.
+    fn score(&self, pairs: &[(usize, usize)]) -> Result<Vec<f32>> {
         let mut order: Vec<usize> = (0..pairs.len()).collect();
         order.sort_unstable_by_key(|&k| (self.width(pairs[k]), pairs[k], k));
         let mut out = vec![0.0; pairs.len()];
         for like in order.chunk_by(|&a, &b| self.width(pairs[a]) == self.width(pairs[b])) {
             let size = batch_of(&self.model.shape, self.width(pairs[like[0]]));
             for some in like.chunks(size) {
-                let mut batch: Vec<Pair> = some.iter().map(|&k| pairs[k]).collect();
+                let mut batch: Vec<(usize, usize)> = some.iter().map(|&k| pairs[k]).collect();
                 batch.resize(size, batch[batch.len() - 1]);
                 for (&k, logit) in some.iter().zip(self.logits(&batch)) {
                     if logit.is_nan() {
-                        let Pair { image, text } = pairs[k];
+                        let (image, text) = pairs[k];
                         let place = format!("score of image {image} with text {text}");
                         return Err(Error::invalid(place, "a number", logit));
                     }
@@ -132,12 +132,12 @@ impl UniterScores {
     }
 
     /// One pass of a batch. All pairs have the same width, and pairs of an image are adjacent.
-    fn logits(&self, batch: &[Pair]) -> Vec<f32> {
+    fn logits(&self, batch: &[(usize, usize)]) -> Vec<f32> {
         let d = self.model.shape.text.width;
         let (mut images, mut of): (Vec<usize>, Vec<usize>) = (vec![], vec![]);
-        for pair in batch {
-            if images.last() != Some(&pair.image) {
-                images.push(pair.image);
+        for &(image, _) in batch {
+            if images.last() != Some(&image) {
+                images.push(image);
             }
             of.push(images.len() - 1);
         }
@@ -148,7 +148,7 @@ impl UniterScores {
         let device = self.model.rank.weight.val().device();
         let shape = [rows.len() / d, d];
         let rows = Tensor::from_data(TensorData::new(rows, shape), &device);
-        let texts: Vec<&[u32]> = batch.iter().map(|pair| &self.texts[pair.text][..]).collect();
+        let texts: Vec<&[u32]> = batch.iter().map(|&(_, text)| &self.texts[text][..]).collect();
         let prior = (!self.prior.is_empty()).then(|| {
             let k = self.prior.len() / (self.starts.len() - 1);
             let own = images.iter().flat_map(|&i| &self.prior[i * k..][..k]);
@@ -170,13 +170,6 @@ pub(super) fn batch_of(shape: &UniterShape, width: usize) -> usize {
     (MEMORY / pair.max(1)).clamp(1, BATCH)
 }
 
-/// An image and a text by their numbers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Pair {
-    image: usize,
-    text: usize,
-}
-
 impl Scored for UniterScores {
     fn images(&self) -> usize {
         self.starts.len() - 1
@@ -188,8 +181,8 @@ impl Scored for UniterScores {
 
     fn block(&self, images: Range<usize>, texts: Range<usize>) -> Result<ScoreMatrix> {
         let (n, m) = (images.len(), texts.len());
-        let row = |image| texts.clone().map(move |text| Pair { image, text });
-        let pairs: Vec<Pair> = images.flat_map(row).collect();
+        let row = |image| texts.clone().map(move |text| (image, text));
+        let pairs: Vec<_> = images.flat_map(row).collect();
         ScoreMatrix::new(n, m, self.score(&pairs)?)
     }
 
@@ -199,7 +192,7 @@ impl Scored for UniterScores {
 
     fn pairs(&self, images: &[usize], texts: &[usize]) -> Result<Vec<f32>> {
         assert_eq!(images.len(), texts.len(), "one image for each text");
-        let pair = |(&image, &text): (&usize, &usize)| Pair { image, text };
-        self.score(&images.iter().zip(texts).map(pair).collect::<Vec<_>>())
+        let pairs: Vec<_> = images.iter().copied().zip(texts.iter().copied()).collect();
+        self.score(&pairs)
     }
 }

@@ -1,10 +1,12 @@
 //! Sizes of a UNITER.
 
 use itm_core::encoders::BertShape;
+use itm_core::learn::within;
 use itm_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 use super::RegionBatch;
+use crate::evidence::below_one;
 
 /// Sizes and choices of a [`Uniter`](super::Uniter).
 ///
@@ -80,18 +82,12 @@ impl UniterShape {
             return Err(Error::invalid("kinds", "2: text and regions", t.kinds));
         }
         for (name, share) in [("dropout", t.dropout), ("attention_dropout", t.attention_dropout)] {
-            if !(0.0..1.0).contains(&share) {
-                return Err(Error::invalid(name, "a share below 1", share));
-            }
+            below_one(name, share)?;
         }
-        let deviation = self.initializer_range;
-        if !(deviation.is_finite() && deviation > 0.0) {
-            return Err(Error::invalid("initializer_range", "a number above 0", deviation));
-        }
-        if !(t.epsilon.is_finite() && t.epsilon > 0.0) {
-            return Err(Error::invalid("epsilon", "a number above 0", t.epsilon));
-        }
-        Ok(())
+        let above_zero =
+            |name: &str, value: f64| within(name, value, "a number above 0", |x| x > 0.0);
+        above_zero("initializer_range", self.initializer_range)?;
+        above_zero("epsilon", t.epsilon)
     }
 
     /// Refuses texts, with `[CLS]` and `[SEP]`, that are empty, need more positions than the model has, or have a token outside its table.
@@ -122,11 +118,11 @@ impl UniterShape {
     /// # Errors
     /// Both widths are named.
     pub(crate) fn check_regions(&self, batch: &RegionBatch) -> Result<()> {
-        if batch.width() == self.features {
+        if batch.width == self.features {
             return Ok(());
         }
         let expected = format!("{} wide", self.features);
-        Err(Error::invalid("features of regions", expected, batch.width()))
+        Err(Error::invalid("features of regions", expected, batch.width))
     }
 }
 

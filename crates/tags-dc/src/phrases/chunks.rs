@@ -57,11 +57,6 @@ fn modifier(words: &[Word], at: usize, start: usize) -> Option<usize> {
 
 /// Whether adjectives and then a noun follow.
 fn ends_in_noun(words: &[Word], at: usize) -> bool {
-    let mut rest = words[at..].iter().map(|word| word.tag);
-    let mut adjectives = 0;
-    rest.find(|&tag| {
-        adjectives += usize::from(tag == Tag::Adjective);
-        tag != Tag::Adjective
-    }) == Some(Tag::Noun)
-        && adjectives > 0
+    let adjectives = words[at..].iter().take_while(|word| word.tag == Tag::Adjective).count();
+    adjectives > 0 && words.get(at + adjectives).is_some_and(|word| word.tag == Tag::Noun)
 }

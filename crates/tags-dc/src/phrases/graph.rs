@@ -10,7 +10,8 @@ use super::{Attribute, Chunk, Object, Relation, Sentence, Tag, Word};
 
 /// Reads the graph of a sentence.
 pub(super) fn read(sentence: &mut Sentence) {
-    let mut walk = Walk::new(&sentence.words, &sentence.chunks);
+    let (words, chunks) = (&sentence.words[..], &sentence.chunks[..]);
+    let mut walk = Walk { words, chunks, ..Walk::default() };
     walk.run();
     let Walk { objects, mut attributes, mut relations, .. } = walk;
     attributes.sort_by(|a, b| a.words.cmp(&b.words));
@@ -28,6 +29,7 @@ struct Verb {
     used: bool,
 }
 
+#[derive(Default)]
 struct Walk<'a> {
     words: &'a [Word],
     chunks: &'a [Chunk],
@@ -47,24 +49,6 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    fn new(words: &'a [Word], chunks: &'a [Chunk]) -> Self {
-        let (objects, attributes, relations) = (vec![], vec![], vec![]);
-        let (subject, left) = (vec![], vec![]);
-        Self {
-            words,
-            chunks,
-            objects,
-            attributes,
-            relations,
-            at: 0,
-            subject,
-            left,
-            verb: None,
-            finite: false,
-            linked: false,
-        }
-    }
-
     fn tag(&self, at: usize) -> Option<Tag> {
         self.words.get(at).map(|word| word.tag)
     }
@@ -127,7 +111,7 @@ impl<'a> Walk<'a> {
                 self.begin_clause();
                 self.subject.clear();
             }
-            Tag::Pronoun => self.mark_used_by_pronoun(),
+            Tag::Pronoun => self.verb_as_attribute(),
             _ => {}
         }
         self.at += 1;

@@ -3,6 +3,9 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
+use serde::Deserialize;
+use serde::de::{IntoDeserializer, value};
+
 use super::Tag;
 use crate::inflect::{VerbForm, lemmas, singular};
 
@@ -11,8 +14,9 @@ pub(super) struct Lexicon {
     closed: HashMap<&'static str, Tag>,
     nouns: HashSet<&'static str>,
     verbs: HashSet<&'static str>,
-    adjectives: HashSet<&'static str>,
-    particles: HashSet<&'static str>,
+    pub(super) adjectives: HashSet<&'static str>,
+    /// Words that can follow a verb as its particle.
+    pub(super) particles: HashSet<&'static str>,
     animate: HashSet<&'static str>,
     intransitive: HashSet<&'static str>,
 }
@@ -23,17 +27,9 @@ pub(super) static LEXICON: LazyLock<Lexicon> = LazyLock::new(|| {
     let mut closed = HashMap::new();
     for line in include_str!("lexicon/closed.txt").lines() {
         let mut words = line.split_whitespace();
-        let tag = match words.next() {
-            Some("determiner") => Tag::Determiner,
-            Some("possessive") => Tag::Possessive,
-            Some("pronoun") => Tag::Pronoun,
-            Some("number") => Tag::Number,
-            Some("auxiliary") => Tag::Auxiliary,
-            Some("preposition") => Tag::Preposition,
-            Some("conjunction") => Tag::Conjunction,
-            Some("adverb") => Tag::Adverb,
-            _ => continue, // a comment
-        };
+        let name = words.next().unwrap_or_default();
+        let tag: Result<_, value::Error> = Tag::deserialize(name.into_deserializer());
+        let Ok(tag) = tag else { continue }; // a comment
         for word in words {
             closed.entry(word).or_insert(tag);
         }
@@ -58,15 +54,6 @@ impl Lexicon {
     /// Whether the word is a known noun or its plural.
     pub(super) fn noun(&self, word: &str) -> bool {
         self.nouns.contains(word) || self.nouns.contains(&singular(word)[..])
-    }
-
-    pub(super) fn adjective(&self, word: &str) -> bool {
-        self.adjectives.contains(word)
-    }
-
-    /// Whether the word can follow a verb as its particle.
-    pub(super) fn particle(&self, word: &str) -> bool {
-        self.particles.contains(word)
     }
 
     /// Whether the word names somebody who can act.

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
+use itm_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 use super::Sentence;
@@ -74,12 +75,27 @@ fn unseen(lists: Vec<Vec<usize>>, seen: &mut HashSet<Vec<usize>>) -> Vec<Vec<usi
 }
 
 impl Phrases {
-    fn kinds(self) -> [Vec<Vec<usize>>; 3] {
+    pub(super) fn kinds(self) -> [Vec<Vec<usize>>; 3] {
         [self.node, self.attribute, self.relation]
     }
 
     fn of([node, attribute, relation]: [Vec<Vec<usize>>; 3]) -> Self {
         Self { node, attribute, relation }
+    }
+
+    /// The phrases of a caption with this number of tokens, without empty lists. `outside` is the error of a position that it does not have.
+    pub(crate) fn within(
+        kinds: [Vec<Option<Vec<usize>>>; 3],
+        tokens: usize,
+        outside: impl Fn(usize) -> Error,
+    ) -> Result<Self> {
+        let kinds = kinds.map(|lists| -> Vec<Vec<usize>> {
+            lists.into_iter().flatten().filter(|list| !list.is_empty()).collect()
+        });
+        match kinds.iter().flatten().flatten().find(|&&at| at >= tokens) {
+            Some(&at) => Err(outside(at)),
+            None => Ok(Self::of(kinds)),
+        }
     }
 
     fn once(self) -> Self {

@@ -33,14 +33,9 @@ struct PhraseLine {
 /// # Errors
 /// If the line cannot be written.
 pub fn write(id: &str, phrases: &Phrases, out: &mut impl Write) -> std::io::Result<()> {
-    let some = |lists: &[Vec<usize>]| lists.iter().cloned().map(Some).collect();
-    let Phrases { node, attribute, relation } = phrases;
-    let line = PhraseLine {
-        id: id.to_owned(),
-        node: some(node),
-        attribute: some(attribute),
-        relation: some(relation),
-    };
+    let some = |lists: Vec<Vec<usize>>| lists.into_iter().map(Some).collect();
+    let [node, attribute, relation] = phrases.clone().kinds().map(some);
+    let line = PhraseLine { id: id.to_owned(), node, attribute, relation };
     writeln!(out, "{}", serde_json::to_string(&line)?)
 }
 
@@ -86,28 +81,19 @@ pub fn parse(
             let expected = "each caption once";
             return Err(Error::invalid(place(), expected, format!("`{}` again", line.id)));
         }
-        found[k] = Some(phrases(line, captions[k].1, &place)?);
+        let PhraseLine { id, node, attribute, relation } = line;
+        let tokens = captions[k].1;
+        let outside = |at| {
+            let expected = format!("positions below {tokens}, the tokens of `{id}`");
+            Error::invalid(place(), expected, at)
+        };
+        found[k] = Some(Phrases::within([node, attribute, relation], tokens, outside)?);
     }
     let missing = |k: usize| {
         let expected = format!("phrases of caption `{}`", captions[k].0);
         Error::invalid(name, expected, "none")
     };
     found.into_iter().enumerate().map(|(k, of)| of.ok_or_else(|| missing(k))).collect()
-}
-
-fn phrases(line: PhraseLine, tokens: usize, place: &dyn Fn() -> String) -> Result<Phrases> {
-    let lists = |lists: Vec<Option<Vec<usize>>>| -> Result<Vec<Vec<usize>>> {
-        let lists: Vec<_> = lists.into_iter().flatten().filter(|list| !list.is_empty()).collect();
-        match lists.iter().flatten().find(|&&at| at >= tokens) {
-            None => Ok(lists),
-            Some(at) => {
-                let expected = format!("positions below {tokens}, the tokens of `{}`", line.id);
-                Err(Error::invalid(place(), expected, at))
-            }
-        }
-    };
-    let (node, attribute) = (lists(line.node)?, lists(line.attribute)?);
-    Ok(Phrases { node, attribute, relation: lists(line.relation)? })
 }
 
 #[cfg(test)]

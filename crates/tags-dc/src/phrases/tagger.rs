@@ -111,10 +111,9 @@ impl Tagger<'_> {
 
     /// Whether the words before have begun a chunk and not ended it.
     fn in_chunk(&self) -> bool {
-        matches!(
-            self.before(),
-            Some(Tag::Determiner | Tag::Possessive | Tag::Number | Tag::Adjective)
-        ) || self.before() == Some(Tag::Particle) && self.after_possessive()
+        let before = self.before();
+        matches!(before, Some(Tag::Determiner | Tag::Possessive | Tag::Number | Tag::Adjective))
+            || before == Some(Tag::Particle) && self.after_possessive()
     }
 
     fn after_possessive(&self) -> bool {

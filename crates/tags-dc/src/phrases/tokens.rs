@@ -12,18 +12,13 @@ pub(super) fn spans(text: &str) -> Vec<Range<usize>> {
     let mut k = 0;
     while k < chars.len() {
         let (start, c) = chars[k];
-        let from = k;
-        if is_word(k) {
-            k += 1;
-            while is_word(k) || (joins(&chars, k) && is_word(k + 1) && !possessive(&chars, k)) {
-                k += 1;
-            }
-        } else if possessive(&chars, k) {
-            k += 2;
-        } else {
+        k += if possessive(&chars, k) { 2 } else { 1 };
+        while c.is_alphanumeric()
+            && (is_word(k) || (joins(&chars, k) && is_word(k + 1) && !possessive(&chars, k)))
+        {
             k += 1;
         }
-        if from < k && !c.is_whitespace() {
+        if !c.is_whitespace() {
             spans.push(start..end(k));
         }
     }

@@ -158,6 +158,8 @@ impl Generator for Next {
 #[test]
 fn a_generator_is_asked_at_the_targets() {
     let mut rng = Streams { seed: 3, round: 0 }.of(Purpose::Refills, 0);
-    let rows = refill(1, 1.5).of(&[row(&[0, 4]), row(&[2])], &mut Next, &mut rng).unwrap();
+    let rows = [row(&[0, 4]), row(&[2])];
+    let logits = Next.logits(&rows).unwrap();
+    let rows = refill(1, 1.5).draw(&rows, &logits, Next.vocabulary(), &mut rng).unwrap();
     assert_eq!(rows, [[2, 2, 3, 4, 6], [1, 2, 4, 4, 5]]);
 }

@@ -4,13 +4,14 @@ use burn::module::Module;
 use itm_core::data::Regions;
 use itm_core::encoders::TokenBatch;
 use itm_core::learn::Items;
-use itm_core::{Error, Result, host};
+use itm_core::{Result, host};
 use itm_kernels::{Noise, random};
 
 use super::refused::of_caption;
 use super::synthetic::{Maker, TextMaskings};
 use super::{Pool, TagsDc};
 use crate::model::{RegionBatch, Uniter};
+use crate::pool::among;
 use crate::words::largest;
 use crate::{Purpose, Streams};
 
@@ -56,10 +57,7 @@ impl TagsDc {
         sentences: &[&[u32]],
     ) -> Result<Vec<Assessment>> {
         let regions = items.images.regions(self.model().shape.features)?;
-        if image >= regions.len() {
-            let expected = format!("a number below {}", regions.len());
-            return Err(Error::invalid("image", expected, image));
-        }
+        among("image", image, regions.len())?;
         self.model().shape.check_texts(sentences, |k| format!("sentence {k}"))?;
         if sentences.is_empty() {
             return Ok(vec![]);
@@ -82,12 +80,9 @@ impl TagsDc {
         seed: u64,
     ) -> Result<CaptionAssessment> {
         let regions = items.images.regions(self.model().shape.features)?;
-        let Some(words) = items.texts.get(text) else {
-            let expected = format!("a number below {}", items.texts.len());
-            return Err(Error::invalid("text", expected, text));
-        };
+        among("text", text, items.texts.len())?;
         let (model, seed) = (self.model().valid(), random::derive(seed, text as u64));
-        let tokens = self.marks.around(words);
+        let tokens = self.marks.around(&items.texts[text]);
         self.model().shape.check_texts(&[&tokens], |_| format!("text {text}"))?;
         let masking = &self.config.masking;
         let mut rng = Streams { seed, round: 0 }.of(Purpose::Masks, 0);
@@ -97,7 +92,7 @@ impl TagsDc {
             [TextMaskings { number: 0, image, text, rows: rows.map_err(of_caption(text))? }];
         let generator = self.generator().map_or_else(|| model.clone(), Module::valid);
         let logits = self.filled(&generator, &masked, regions, Noise::Off)?;
-        let maker = Maker::new(&self.config.synthetic, self.marks, &self.learnt);
+        let maker = Maker::new(&self.config.synthetic, self.marks, &self.learnt, None);
         let (pools, _) = maker.pools(&masked, &logits, &model, (items, regions), seed)?;
         let Pool { positive, negatives, .. } = &pools[0];
         let mut sentences: Vec<&[u32]> = vec![positive];

@@ -35,10 +35,8 @@ impl TagsDc {
         let Models { matcher, own } = self.learner.module();
         let learns = own.as_ref().unwrap_or(matcher);
         losses.masked(learns, &masked, None, 1.0, Noise::Seeded(seed))?;
-        let rate = {
-            let (n, all) = (self.learner.steps() + 1, course.first_updates as u64);
-            self.config.train.rate_below(course.learning_rate, n, all)
-        };
+        let (n, updates) = (self.learner.steps() + 1, course.first_updates as u64);
+        let rate = self.config.train.rate_below(course.learning_rate, n, updates);
         let loss = losses.value.expect("the loss of masked words");
         let [loss, grad_norm] = self.learner.update(rate, loss, |model, loss| {
             GradientsParams::from_grads(loss.backward(), model)

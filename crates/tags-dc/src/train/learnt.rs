@@ -9,6 +9,7 @@ use itm_core::{Error, Result};
 
 use super::TagsDc;
 use crate::config::FilterKind;
+use crate::words::distinct;
 use crate::{AbsentWords, CaptionWords, EvidenceBounds, Filter, SiblingStatistics, StartEvidence};
 
 impl TagsDc {
@@ -100,8 +101,8 @@ impl Learnt {
     pub(super) fn is_done(&self, filter: FilterKind) -> bool {
         match filter {
             FilterKind::Paper | FilterKind::PositiveOnly | FilterKind::Penalty => true,
-            FilterKind::Siblings => !self.siblings.is_empty(),
-            FilterKind::Absent(_) => self.bounds.len() > 0,
+            FilterKind::Siblings => self.siblings != SiblingStatistics::default(),
+            FilterKind::Absent(_) => self.bounds != EvidenceBounds::default(),
         }
     }
 
@@ -117,12 +118,7 @@ impl Learnt {
         let siblings = SiblingStatistics::fit(&captions);
         let mut bounds = EvidenceBounds::default();
         if let (FilterKind::Absent(quantile), Some(evidence)) = (filter, &self.evidence) {
-            let told = |image| {
-                let mut words: Vec<u32> = texts(image).flatten().copied().collect();
-                words.sort_unstable();
-                words.dedup();
-                words
-            };
+            let told = |image| distinct(texts(image).flatten().copied().collect());
             let told: Vec<_> = images.map(told).collect();
             let regions = train.images.regions(width)?;
             let of = |image, words: &[u32]| evidence.of(regions, image, words);
@@ -136,9 +132,8 @@ impl Learnt {
     /// # Errors
     /// If a region cannot be read.
     pub(super) fn absent(&self, regions: &Regions, image: usize) -> Result<AbsentWords> {
-        let Some(evidence) = self.evidence.as_ref().filter(|_| self.bounds.len() > 0) else {
-            return Ok(AbsentWords::default());
-        };
+        let evidence = self.evidence.as_ref().filter(|_| self.bounds != EvidenceBounds::default());
+        let Some(evidence) = evidence else { return Ok(AbsentWords::default()) };
         let all: Vec<u32> = (0..evidence.words() as u32).collect();
         Ok(self.bounds.absent(&evidence.of(regions, image, &all)?))
     }

@@ -8,10 +8,11 @@ use itm_core::{Error, Result};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Marks {
     /// `[PAD] [UNK] [CLS] [SEP] [MASK]`
-    special: [u32; 5],
+    pub(crate) special: [u32; 5],
     /// The first word, and the end of the words.
     words: [u32; 2],
-    tokens: usize,
+    /// The number of all tokens.
+    pub(crate) tokens: usize,
     /// Whether texts come with `[CLS]` and `[SEP]`.
     given: bool,
 }
@@ -31,11 +32,6 @@ impl Marks {
         Self { special, words: [words.start, words.end], tokens, given: true }
     }
 
-    /// The number of all tokens.
-    pub(crate) fn tokens(self) -> usize {
-        self.tokens
-    }
-
     /// `[MASK]`.
     pub fn mask(self) -> u32 {
         self.special[4]
@@ -44,11 +40,6 @@ impl Marks {
     /// Tokens that are words or parts of words.
     pub(crate) fn words(self) -> Range<u32> {
         self.words[0]..self.words[1]
-    }
-
-    /// `[PAD] [UNK] [CLS] [SEP] [MASK]`.
-    pub(crate) fn special(self) -> [u32; 5] {
-        self.special
     }
 
     /// `[CLS]`, the words, `[SEP]`.

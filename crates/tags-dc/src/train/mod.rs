@@ -25,7 +25,6 @@ mod refused;
 mod retrieval;
 mod sentences;
 mod shares;
-mod state;
 mod synthetic;
 #[cfg(test)]
 #[cfg(feature = "flex")]
@@ -34,12 +33,11 @@ mod tests;
 use std::sync::Arc;
 
 use burn::module::Module;
-use burn::optim::{GradientsAccumulator, GradientsParams};
 use burn::tensor::Device;
 use itm_core::data::Regions;
-use itm_core::learn::{Batch, Items, Numbers, Step, Trainer, check_texts, precision_of};
+use itm_core::learn::{Batch, Items, Trainer, check_texts, precision_of};
 use itm_core::start::Start;
-use itm_core::{Error, Result, host};
+use itm_core::{Error, Result};
 use itm_kernels::{Noise, random};
 
 pub use self::assessment::{Assessment, CaptionAssessment, WordAssessment};
@@ -72,8 +70,6 @@ mod stream {
 struct MicroBatch<'a> {
     /// The number of this part in the step.
     number: usize,
-    /// The number of the first caption in the step.
-    first: usize,
     captions: &'a [usize],
     train: Items<'a>,
     regions: &'a Regions,
@@ -156,7 +152,7 @@ impl TagsDc {
         marks.check()?;
         let masking = &config.masking;
         let masker = Masker::new(masking.by, masking.rate, marks.mask(), marks.words())?;
-        let shape = config.shape(region_dim, marks.tokens());
+        let shape = config.shape(region_dim, marks.tokens);
         shape.check()?;
         precision_of("train.precision", config.train.precision, &device)?;
         let model = || -> Result<Uniter> {
@@ -217,58 +213,6 @@ impl TagsDc {
         self.marks
     }
 
-    /// Texts as the model reads them.
-    fn marked(&self, texts: &[Vec<u32>]) -> Vec<Vec<u32>> {
-        texts.iter().map(|text| self.marks.around(text)).collect()
-    }
-
-    /// One update.
-    fn step_by(&mut self, batch: &Batch, seed: u64) -> Result<Step> {
-        batch.pairs()?;
-        let train = batch.train.ok_or_else(|| {
-            Error::invalid("batch", "the training split behind it, for negatives", "none")
-        })?;
-        let (regions, anchors) = self.check(batch, &train)?;
-        if let Some(course) = self.config.captions.clone()
-            && self.learner.steps() < self.caption_updates()
-        {
-            return self.caption_step(&course, &train, seed);
-        }
-        self.learn_filter(&train)?;
-        let of_step = Anchors::new(&anchors, &self.config.retrieval, &train, seed)?;
-        let (mut numbers, mut active, mut before) = (Numbers::default(), 0.0, 0.0);
-        let (mut sum, mut last) = (GradientsAccumulator::new(), None);
-        let micro = self.config.train.micro_batch;
-        for (part, some) in anchors.chunks(micro).enumerate() {
-            let of_part = of_step.some(part * micro, some.len());
-            let part =
-                MicroBatch { number: part, first: part * micro, captions: some, train, regions };
-            let share = some.len() as f64 / anchors.len() as f64;
-            let losses = self.losses(of_part, &part, seed)?;
-            numbers.add(&losses.numbers);
-            active += share * losses.active;
-            let Some(value) = losses.value else { continue };
-            if let Some(value) = last.replace(value * share) {
-                before += f64::from(host(value.clone().inner())[0]);
-                let models = self.learner.module();
-                sum.accumulate(models, GradientsParams::from_grads(value.backward(), models));
-            }
-        }
-        let before_pairs = self.caption_updates();
-        let [n, all] =
-            [self.learner.steps() + 1, self.updates].map(|n| n.saturating_sub(before_pairs));
-        let rate = self.config.train.rate(n, all);
-        let Some(value) = last else {
-            return Err(self.learner.refuse("a synthetic sentence that passes the filter", 0.0));
-        };
-        let [last, grad_norm] = self.learner.update(rate, value + before, |model, loss| {
-            sum.accumulate(model, GradientsParams::from_grads(loss.backward(), model));
-            sum.grads()
-        })?;
-        numbers.add(&Numbers::from([("learning_rate", rate)]));
-        Ok(Step { loss: last, grad_norm, active, numbers, negatives: None })
-    }
-
     /// The losses of a part of a step. Each loss is the mean over the part's captions.
     fn losses(&self, anchors: Anchors, part: &MicroBatch, seed: u64) -> Result<Losses> {
         let (mut losses, model) = (Losses::default(), self.model());
@@ -289,12 +233,10 @@ impl TagsDc {
     fn check<'a>(&self, batch: &Batch, train: &Items<'a>) -> Result<(&'a Regions, Vec<usize>)> {
         let regions = train.images.regions(self.model().shape.features)?;
         check_texts(batch.texts, Some(self.config.model.positions - self.marks.added()))?;
-        let caption = |&id: &i64| match usize::try_from(id) {
-            Ok(caption) if caption < train.texts.len() => Ok(caption),
-            _ => {
-                let expected = format!("one of {} captions", train.texts.len());
-                Err(Error::invalid("caption of the batch", expected, id))
-            }
+        let caption = |&id: &i64| {
+            let known = usize::try_from(id).ok().filter(|&caption| caption < train.texts.len());
+            let expected = || format!("one of {} captions", train.texts.len());
+            known.ok_or_else(|| Error::invalid("caption of the batch", expected(), id))
         };
         let captions: Vec<usize> = batch.caption_ids.iter().map(caption).collect::<Result<_>>()?;
         self.check_captions(train, &captions)?;
@@ -310,19 +252,14 @@ impl TagsDc {
     /// Masked words and synthetic sentences.
     fn word_losses(&self, losses: &mut Losses, part: &MicroBatch, seed: u64) -> Result<()> {
         let TagsDcConfig { loss, synthetic, .. } = &self.config;
-        let MicroBatch { first, captions, train, regions, .. } = part;
+        let MicroBatch { number, captions, train, regions } = part;
         let noise = |stream| part.noise(seed, stream);
-        let count = self.config.masking.maskings;
-        let masked = self.maskings(train, captions, (*first, count), seed)?;
+        let (first, count) = (number * self.config.train.micro_batch, self.config.masking.maskings);
+        let masked = self.maskings(train, captions, (first, count), seed)?;
         let model = self.model();
+        let words = noise(stream::WORDS);
         let logits = match loss.mlm > 0.0 {
-            true => Some(losses.masked(
-                model,
-                &masked,
-                Some(regions),
-                loss.mlm,
-                noise(stream::WORDS),
-            )?),
+            true => Some(losses.masked(model, &masked, Some(regions), loss.mlm, words)?),
             false => None,
         };
         if !loss.synthetic() {
@@ -333,10 +270,10 @@ impl TagsDc {
             (Some(generator), ..) => drawn_from(&generator.valid(), Noise::Off)?,
             (None, Sampling::Evaluation, _) => drawn_from(&model.valid(), Noise::Off)?,
             (None, Sampling::Training, Some(logits)) => logits,
-            (None, Sampling::Training, None) => drawn_from(&model.valid(), noise(stream::WORDS))?,
+            (None, Sampling::Training, None) => drawn_from(&model.valid(), words)?,
         };
-        let maker = Maker::new(synthetic, self.marks, &self.learnt)
-            .with_caption_words(self.caption_words_of(train)?);
+        let told = self.caption_words_of(train)?;
+        let maker = Maker::new(synthetic, self.marks, &self.learnt, told);
         let (pools, shares) = maker.pools(&masked, &logits, model, (train, regions), seed)?;
         losses.numbers.add(&shares);
         let ways = (synthetic.share_forward, synthetic.released_positive);

@@ -36,11 +36,9 @@ impl TagsDc {
     /// # Errors
     /// If a region cannot be read.
     pub fn beside(&self, regions: &Regions, image: usize) -> Result<Beside> {
-        let beside = Beside::new(self.model(), &RegionBatch::of(regions, &[image])?)?;
-        Ok(match &self.learner.module().own {
-            Some(own) => beside.with_generator(own),
-            None => beside,
-        })
+        let mut beside = Beside::new(self.model(), &RegionBatch::of(regions, &[image])?)?;
+        beside.generator = self.learner.module().own.as_ref().map(Module::valid);
+        Ok(beside)
     }
 
     /// Logits of the words at all targets by a model that fills masks, `[targets, tokens]`. A generator of its own has learnt without images,

@@ -54,7 +54,7 @@ impl Losses {
         for anchor in &anchors.0 {
             let positive = pairs.len();
             pairs.push((anchor.image, anchor.text));
-            pairs.extend(anchor.negatives());
+            pairs.extend(&anchor.negatives);
             triplets.extend((positive + 1..pairs.len()).map(|negative| [positive, negative]));
             per_anchor.push(pairs.len() - positive - 1);
         }
@@ -122,10 +122,8 @@ impl Losses {
         let (images, of) = numbered(&rows.images);
         let embedded = model.embed_regions(&RegionBatch::of(regions, &images)?);
         let texts = TokenBatch::new(&rows.texts);
-        let first = match released {
-            true => model.join_as_released(&texts, &embedded, &of, noise[0], &rows.positives),
-            false => model.join(&texts, &embedded, &of, noise[0]),
-        };
+        let doubled = if released { &rows.positives[..] } else { &[] };
+        let first = model.join_as_released(&texts, &embedded, &of, noise[0], doubled);
         if config.istm > 0.0 {
             let (triplets, per_anchor) = rows.triplets();
             let logits = model.match_logits(&first);

@@ -9,40 +9,16 @@ use rand::RngExt;
 use super::Marks;
 use crate::config::{ImageAnchors, RetrievalConfig};
 use crate::model::{RegionBatch, Uniter, UniterScores};
+use crate::words::distinct;
 use crate::{Purpose, Streams, draw_images, draw_texts, hardest};
 
-/// A true pair, and the items of one kind that it is compared with.
+/// A true pair, and image and text of each pair that it is compared with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Anchor {
     pub(super) image: usize,
     pub(super) text: usize,
-    pub(super) others: Others,
-}
-
-/// Negatives of an anchor.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Others {
-    /// The negatives of a text.
-    Images(Vec<usize>),
-    /// The negatives of an image.
-    Texts(Vec<usize>),
-}
-
-impl Others {
-    fn of(&self) -> &[usize] {
-        let (Self::Images(others) | Self::Texts(others)) = self;
-        others
-    }
-}
-
-impl Anchor {
-    /// Image and text of each negative pair.
-    pub(super) fn negatives(&self) -> impl Iterator<Item = (usize, usize)> {
-        self.others.of().iter().map(|&other| match self.others {
-            Others::Images(_) => (other, self.text),
-            Others::Texts(_) => (self.image, other),
-        })
-    }
+    /// The text with other images, or the image with other texts.
+    pub(super) negatives: Vec<(usize, usize)>,
 }
 
 /// The anchors of a step: first each caption, then an equal number of images.
@@ -64,7 +40,8 @@ impl Anchors {
         let of_text = |(number, &text): (u64, &usize)| {
             let mut rng = streams.of(Purpose::Images, number);
             let images = draw_images(pairs, text, config.sampled, &mut rng)?;
-            Ok(Anchor { image: pairs.image_of(text), text, others: Others::Images(images) })
+            let negatives = images.into_iter().map(|image| (image, text)).collect();
+            Ok(Anchor { image: pairs.image_of(text), text, negatives })
         };
         let of_image = |(number, &text): (u64, &usize)| {
             let mut rng = streams.of(Purpose::Texts, number);
@@ -73,7 +50,8 @@ impl Anchors {
                 ImageAnchors::Independent => any_pair(pairs, &mut rng),
             };
             let texts = draw_texts(pairs, image, config.sampled, &mut rng)?;
-            Ok(Anchor { image, text, others: Others::Texts(texts) })
+            let negatives = texts.into_iter().map(|text| (image, text)).collect();
+            Ok(Anchor { image, text, negatives })
         };
         let texts = (0..).zip(captions).map(of_text);
         let anchors: Result<_> = texts.chain((0..).zip(captions).map(of_image)).collect();
@@ -100,22 +78,21 @@ impl Anchors {
         regions: &Regions,
         kept: usize,
     ) -> Result<Self> {
-        if self.0.iter().all(|anchor| anchor.others.of().len() <= kept) {
+        if self.0.iter().all(|anchor| anchor.negatives.len() <= kept) {
             return Ok(self);
         }
-        let drawn = self.0.iter().flat_map(Anchor::negatives);
-        let (images, texts): (Vec<_>, Vec<_>) = drawn.unzip();
+        let drawn = self.0.iter().flat_map(|anchor| &anchor.negatives);
+        let (images, texts): (Vec<_>, Vec<_>) = drawn.copied().unzip();
         let (images, image_rows) = numbered(&images);
         let (texts, text_rows) = numbered(&texts);
         let texts = texts.iter().map(|&text| marks.around(&train.texts[text])).collect();
         let scores = UniterScores::new(model, &[RegionBatch::of(regions, &images)?], texts)?;
         let scores = scores.pairs(&image_rows, &text_rows)?;
         let mut rest = &scores[..];
-        for anchor in &mut self.0 {
-            let (own, others) = rest.split_at(anchor.others.of().len());
+        for Anchor { negatives, .. } in &mut self.0 {
+            let (own, others) = rest.split_at(negatives.len());
             rest = others;
-            let (Others::Images(of) | Others::Texts(of)) = &mut anchor.others;
-            *of = hardest(of, own, kept)?;
+            *negatives = hardest(negatives, own, kept)?;
         }
         Ok(self)
     }
@@ -135,9 +112,7 @@ fn any_pair(pairs: &Pairs, rng: &mut impl RngExt) -> (usize, usize) {
 
 /// The distinct items in ascending order, and for each item its row among them.
 pub(super) fn numbered(items: &[usize]) -> (Vec<usize>, Vec<usize>) {
-    let mut distinct = items.to_vec();
-    distinct.sort_unstable();
-    distinct.dedup();
+    let distinct = distinct(items.to_vec());
     let row = |item: &usize| distinct.binary_search(item).expect("one of them");
     let rows = items.iter().map(row).collect();
     (distinct, rows)

@@ -23,16 +23,10 @@ use crate::fluency::Fluency;
 /// Counts per image, for one model: things that count, and all things.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SentenceCounts {
-    /// Truly false sentences among the sentences with a meaning.
-    denied: Vec<[u64; 2]>,
-    /// The same, by the kind of the only changed word.
-    by_kind: BTreeMap<&'static str, Vec<[u64; 2]>>,
-    /// Sentences without a meaning among all sentences.
-    unparsed: Vec<[u64; 2]>,
     /// False and true sentences, and sentences without a meaning.
     verdicts: Vec<[u64; 3]>,
     /// The same, by the kind of the only changed word.
-    verdicts_by_kind: BTreeMap<&'static str, Vec<[u64; 3]>>,
+    by_kind: BTreeMap<&'static str, Vec<[u64; 3]>>,
     /// The number of captions.
     pub captions: u64,
     /// Changed words of truly false sentences that the head calls mismatched.
@@ -53,8 +47,6 @@ impl SentenceCounts {
     pub fn new(images: usize) -> Self {
         let none = || vec![[0; 2]; images];
         Self {
-            denied: none(),
-            unparsed: none(),
             seen: none(),
             kept: none(),
             corrected: none(),
@@ -74,7 +66,6 @@ impl SentenceCounts {
         kind: Option<&'static str>,
     ) {
         count(&mut self.below[image], sentence.below);
-        count(&mut self.unparsed[image], denied.is_none());
         let verdict = match denied {
             Some(true) => 0,
             Some(false) => 1,
@@ -83,16 +74,10 @@ impl SentenceCounts {
         let images = self.verdicts.len();
         self.verdicts[image][verdict] += 1;
         if let Some(kind) = kind {
-            let of_kind = self.verdicts_by_kind.entry(kind).or_insert_with(|| vec![[0; 3]; images]);
+            let of_kind = self.by_kind.entry(kind).or_insert_with(|| vec![[0; 3]; images]);
             of_kind[image][verdict] += 1;
         }
-        let Some(denied) = denied else { return };
-        count(&mut self.denied[image], denied);
-        if let Some(kind) = kind {
-            let of_kind = self.by_kind.entry(kind).or_insert_with(|| vec![[0; 2]; images]);
-            count(&mut of_kind[image], denied);
-        }
-        if denied {
+        if denied == Some(true) {
             sentence.words().for_each(|word| self.add_word(image, word));
         }
     }
@@ -157,14 +142,20 @@ pub struct Verdicts {
 
 impl Verdicts {
     fn over(runs: &[&Vec<[u64; 3]>]) -> Option<Self> {
-        let share = |verdict: usize| {
-            let of = |counts: &[u64; 3]| [counts[verdict], counts.iter().sum()];
-            let runs: Vec<Vec<[u64; 2]>> =
-                runs.iter().map(|run| run.iter().map(of).collect()).collect();
-            Share::over(&runs.iter().map(|run| &run[..]).collect::<Vec<_>>())
-        };
+        let share = |verdict: usize| among(runs, |n| [n[verdict], n.iter().sum()]);
         Some(Self { truly_false: share(0)?, truly_true: share(1)?, no_sentence: share(2)? })
     }
+}
+
+/// The share over all runs of what `of` counts of an image's verdicts.
+fn among(runs: &[&Vec<[u64; 3]>], of: impl Fn(&[u64; 3]) -> [u64; 2]) -> Option<Share> {
+    let runs: Vec<Vec<_>> = runs.iter().map(|run| run.iter().map(&of).collect()).collect();
+    Share::over(&runs.iter().map(|run| &run[..]).collect::<Vec<_>>())
+}
+
+/// Truly false sentences, and all sentences with a meaning.
+fn denied(verdicts: &[u64; 3]) -> [u64; 2] {
+    [verdicts[0], verdicts[0] + verdicts[1]]
 }
 
 /// Further shares of the sentences.
@@ -198,38 +189,43 @@ pub struct FurtherShares {
 impl SentenceShares {
     /// The shares over all runs.
     pub fn over(runs: &[&SentenceCounts]) -> Self {
-        let share = |of: &dyn Fn(&SentenceCounts) -> Option<&Vec<[u64; 2]>>| {
-            let runs: Vec<&[_]> = runs.iter().filter_map(|run| Some(&of(run)?[..])).collect();
-            Share::over(&runs)
+        let share = |of: fn(&SentenceCounts) -> &Vec<[u64; 2]>| {
+            Share::over(&runs.iter().map(|run| &of(run)[..]).collect::<Vec<_>>())
         };
-        let of_kind = |&kind: &&str| Some((kind.into(), share(&|run| run.by_kind.get(kind))?));
-        let kinds = runs.iter().take(1).flat_map(|run| run.by_kind.keys());
-        let verdicts = |of: &dyn Fn(&SentenceCounts) -> Option<&Vec<[u64; 3]>>| {
-            Verdicts::over(&runs.iter().filter_map(|run| of(run)).collect::<Vec<_>>())
+        let all: Vec<_> = runs.iter().map(|run| &run.verdicts).collect();
+        let of_kind = |kind: &str| -> Vec<&Vec<[u64; 3]>> {
+            runs.iter().filter_map(|run| run.by_kind.get(kind)).collect()
         };
-        let all_kinds = runs.iter().take(1).flat_map(|run| run.verdicts_by_kind.keys());
-        let of_all_by_kind =
-            |&kind: &&str| Some((kind.into(), verdicts(&|run| run.verdicts_by_kind.get(kind))?));
+        let kinds = || runs.iter().take(1).flat_map(|run| run.by_kind.keys().copied());
+        let has_meaning = |run: &&Vec<[u64; 3]>| run.iter().any(|verdicts| denied(verdicts)[1] > 0);
+        let denied_of_kind = |kind: &str| {
+            let runs: Vec<_> = of_kind(kind).into_iter().filter(has_meaning).collect();
+            Some((kind.to_owned(), among(&runs, denied)?))
+        };
         let captions: u64 = runs.iter().map(|run| run.captions).sum();
         let false_ones: u64 = runs.iter().flat_map(|run| &run.verdicts).map(|v| v[0]).sum();
-        let further = |unparsed| FurtherShares {
-            unparsed,
-            of_all: verdicts(&|run| Some(&run.verdicts)),
-            of_all_by_kind: all_kinds.filter_map(of_all_by_kind).collect(),
+        let verdicts = |kind: &str| Some((kind.to_owned(), Verdicts::over(&of_kind(kind))?));
+        let further = |of_all: Verdicts| FurtherShares {
+            unparsed: of_all.no_sentence,
+            of_all: Some(of_all),
+            of_all_by_kind: kinds().filter_map(verdicts).collect(),
             false_per_caption: (captions > 0).then(|| false_ones as f64 / captions as f64),
-            by_kind: kinds.filter_map(of_kind).collect(),
-            kept_words_match: share(&|run| Some(&run.kept)),
-            scored_below: share(&|run| Some(&run.below)),
+            by_kind: kinds()
+                .filter(|kind| has_meaning(&&runs[0].by_kind[kind]))
+                .filter_map(denied_of_kind)
+                .collect(),
+            kept_words_match: share(|run| &run.kept),
+            scored_below: share(|run| &run.below),
             fluency: Fluency::mean(runs.iter().filter_map(|run| run.fluency)),
             fluency_of_corrected: Fluency::mean(
                 runs.iter().filter_map(|run| run.fluency_of_corrected),
             ),
         };
         Self {
-            synthetic_truly_false: share(&|run| Some(&run.denied)),
-            wod_accuracy: share(&|run| Some(&run.seen)),
-            woc_accuracy: share(&|run| Some(&run.corrected)),
-            synthetic: share(&|run| Some(&run.unparsed)).map(further),
+            synthetic_truly_false: among(&all, denied),
+            wod_accuracy: share(|run| &run.seen),
+            woc_accuracy: share(|run| &run.corrected),
+            synthetic: Verdicts::over(&all).map(further),
         }
     }
 }

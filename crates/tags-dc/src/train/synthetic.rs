@@ -42,15 +42,15 @@ pub(super) struct Maker<'a> {
 }
 
 impl<'a> Maker<'a> {
-    pub(super) fn new(config: &'a SyntheticConfig, marks: Marks, learnt: &'a Learnt) -> Self {
-        let forbid = if config.forbid_special { marks.special().to_vec() } else { vec![] };
+    pub(super) fn new(
+        config: &'a SyntheticConfig,
+        marks: Marks,
+        learnt: &'a Learnt,
+        caption_words: Option<&'a [CaptionWords]>,
+    ) -> Self {
+        let forbid = if config.forbid_special { marks.special.to_vec() } else { vec![] };
         let refill = Refill { draws: config.refills, temperature: config.temperature, forbid };
-        Self { config, refill, learnt, marks, caption_words: None }
-    }
-
-    /// The same, with these words of each image's captions.
-    pub(super) fn with_caption_words(self, words: Option<&'a [CaptionWords]>) -> Self {
-        Self { caption_words: words, ..self }
+        Self { config, refill, learnt, marks, caption_words }
     }
 
     /// The pool of each caption, by the scores of a model without noise, and the shares of sentences that are distinct and that
@@ -68,7 +68,7 @@ impl<'a> Maker<'a> {
     ) -> Result<(Vec<Pool>, Numbers)> {
         let mut made = vec![];
         for caption in captions {
-            let (own, rest) = logits.split_at(caption.targets() * self.marks.tokens());
+            let (own, rest) = logits.split_at(caption.targets() * self.marks.tokens);
             logits = rest;
             made.push(self.made(caption, own, (train, regions), seed)?);
         }
@@ -79,15 +79,13 @@ impl<'a> Maker<'a> {
             rows.map(|row| (caption.image, row.clone()))
         });
         let (images, texts): (Vec<usize>, Vec<Vec<u32>>) = pairs.unzip();
-        let scores = match texts.is_empty() {
-            true => vec![],
-            false => {
-                let (images, rows) = numbered(&images);
-                let all: Vec<usize> = (0..texts.len()).collect();
-                let images = [RegionBatch::of(regions, &images)?];
-                UniterScores::new(model, &images, texts)?.pairs(&rows, &all)?
-            }
-        };
+        let mut scores = vec![];
+        if !texts.is_empty() {
+            let (images, rows) = numbered(&images);
+            let all: Vec<usize> = (0..texts.len()).collect();
+            let images = [RegionBatch::of(regions, &images)?];
+            scores = UniterScores::new(model, &images, texts)?.pairs(&rows, &all)?;
+        }
         let mut scores = &scores[..];
         let mut pools = vec![];
         for (caption, made) in captions.iter().zip(&made) {
@@ -117,7 +115,7 @@ impl<'a> Maker<'a> {
         seed: u64,
     ) -> Result<Made> {
         let mut rng = Streams { seed, round: 0 }.of(Purpose::Refills, caption.number);
-        let rows = self.refill.draw(&caption.rows, logits, self.marks.tokens(), &mut rng);
+        let rows = self.refill.draw(&caption.rows, logits, self.marks.tokens, &mut rng);
         let text = caption.text;
         let rows = rows.map_err(of_caption(text))?;
         let positive = self.marks.around(&train.texts[text]);

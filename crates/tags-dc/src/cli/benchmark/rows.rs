@@ -9,50 +9,41 @@ use itm_core::{Error, Result};
 
 use crate::benchmark::Benchmark;
 
-/// What a model gives.
-pub(super) enum ScoreSource<'a> {
-    /// A score per pair.
-    Scores(&'a Path),
-    /// Rows of pictures and of captions.
-    Rows { images: &'a Path, texts: &'a Path },
+/// The score of a picture and a caption.
+pub(super) type PairScores = Box<dyn Fn(usize, usize) -> f64>;
+
+/// The scores of a file with one per pair.
+///
+/// # Errors
+/// If the file cannot be read or is no array of as many numbers.
+pub(super) fn of_pairs(benchmark: &Benchmark, path: &Path) -> Result<PairScores> {
+    let pairs = benchmark.pairs();
+    let npy = Npy::open(path)?;
+    if npy.shape() != [pairs.len()] {
+        let expected = format!("an array of {} scores, as pairs.tsv has lines", pairs.len());
+        return Err(Error::invalid(path.display(), expected, shape(&npy)));
+    }
+    let of: HashMap<_, _> = pairs.into_iter().zip(npy.to_vec()?).collect();
+    Ok(Box::new(move |picture, caption| f64::from(of[&(picture, caption)])))
 }
 
-/// The score of a picture and a caption.
+/// The cosines of the rows of pictures and of captions.
 ///
 /// # Errors
 /// If a file cannot be read or is no array of numbers, or a picture or caption has no row.
-pub(super) fn scores(
-    benchmark: &Benchmark,
-    given: ScoreSource,
-) -> Result<Box<dyn Fn(usize, usize) -> f64>> {
-    match given {
-        ScoreSource::Scores(path) => {
-            let pairs = benchmark.pairs();
-            let npy = Npy::open(path)?;
-            if npy.shape() != [pairs.len()] {
-                let expected =
-                    format!("an array of {} scores, as pairs.tsv has lines", pairs.len());
-                return Err(Error::invalid(path.display(), expected, shape(&npy)));
-            }
-            let of: HashMap<_, _> = pairs.into_iter().zip(npy.to_vec()?).collect();
-            Ok(Box::new(move |picture, caption| f64::from(of[&(picture, caption)])))
-        }
-        ScoreSource::Rows { images, texts } => {
-            let names = benchmark.pictures.iter().map(|picture| picture.name.as_str());
-            let pictures =
-                unit_rows(images, "image_ids.txt", "picture", &names.collect::<Vec<_>>())?;
-            let texts_of: Vec<&str> = benchmark.captions.iter().map(String::as_str).collect();
-            let captions = unit_rows(texts, "captions.txt", "caption", &texts_of)?;
-            let [width, other] = [&pictures, &captions].map(|rows| rows[0].len());
-            if width != other {
-                let expected = format!("rows of width {width}, as {} has", images.display());
-                return Err(Error::invalid(texts.display(), expected, other));
-            }
-            Ok(Box::new(move |picture, caption| {
-                pictures[picture].iter().zip(&captions[caption]).map(|(v, w)| v * w).sum()
-            }))
-        }
+pub(super) fn of_rows(benchmark: &Benchmark, images: &Path, texts: &Path) -> Result<PairScores> {
+    let names: Vec<&str> = benchmark.pictures.iter().map(|picture| &picture.name[..]).collect();
+    let pictures = unit_rows(images, "image_ids.txt", "picture", &names)?;
+    let texts_of: Vec<&str> = benchmark.captions.iter().map(String::as_str).collect();
+    let captions = unit_rows(texts, "captions.txt", "caption", &texts_of)?;
+    let [width, other] = [&pictures, &captions].map(|rows| rows[0].len());
+    if width != other {
+        let expected = format!("rows of width {width}, as {} has", images.display());
+        return Err(Error::invalid(texts.display(), expected, other));
     }
+    Ok(Box::new(move |picture, caption| {
+        pictures[picture].iter().zip(&captions[caption]).map(|(v, w)| v * w).sum()
+    }))
 }
 
 /// The rows of these names at unit length: by the list beside the file, or in order.

@@ -1,5 +1,6 @@
 //! The captions that negatives are made of.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use itm_core::data::sha256_hex;
@@ -70,6 +71,17 @@ impl CaptionSet {
             name: "Scenes, test split".to_owned(),
             world: Some(world),
         }
+    }
+
+    /// The name of the image, and the text, of each caption's id.
+    pub(super) fn by_id(&self) -> HashMap<String, (&str, &str)> {
+        let mut all = HashMap::new();
+        for (image, name) in self.captions.iter().zip(&self.names) {
+            for (k, text) in image.texts.iter().enumerate() {
+                all.insert(format!("{}#{k}", image.id), (&name[..], &text[..]));
+            }
+        }
+        all
     }
 }
 

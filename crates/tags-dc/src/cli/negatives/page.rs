@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use super::captions::CaptionSet;
 use super::{Maker, OfKind, Summary};
-use crate::edits::Captions;
 use crate::record::{Kind, Record};
 use itm_report::format::{count, interval_to, or_none, share};
 use itm_report::html::{again, facts, page as whole, section, titled};
@@ -47,11 +47,11 @@ pub(super) fn table(summary: &Summary) -> Table {
 /// The whole page; `shown` captions are drawn from the captions with a negative.
 pub(super) fn page(
     summary: &Summary,
-    captions: &[Captions],
+    set: &CaptionSet,
     records: &[Record],
     shown: usize,
 ) -> String {
-    let texts = texts(captions);
+    let texts = set.by_id();
     let mut of_caption: BTreeMap<&str, Vec<&Record>> = BTreeMap::new();
     records.iter().for_each(|r| of_caption.entry(&r.caption).or_default().push(r));
     let all: Vec<_> = of_caption.into_iter().collect();
@@ -98,22 +98,11 @@ fn known(summary: &Summary) -> Vec<(&'static str, String)> {
     known
 }
 
-/// Each caption by its name.
-fn texts(captions: &[Captions]) -> BTreeMap<String, &str> {
-    let mut texts = BTreeMap::new();
-    for image in captions {
-        for (k, text) in image.texts.iter().enumerate() {
-            texts.insert(format!("{}#{k}", image.id), text.as_str());
-        }
-    }
-    texts
-}
-
-fn one(name: &str, text: Option<&&str>, negatives: &[&Record]) -> Markup {
+fn one(name: &str, caption: Option<&(&str, &str)>, negatives: &[&Record]) -> Markup {
     html! {
         article {
             p.by { (name) }
-            p { (or_none(text, |text| (*text).to_owned())) }
+            p { (or_none(caption, |(_, text)| (*text).to_owned())) }
             ul { @for record in negatives {
                 li {
                     span.mark { (words(record.kind)) } " " (record.text) " "

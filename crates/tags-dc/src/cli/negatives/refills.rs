@@ -230,7 +230,7 @@ impl Negatives {
             refill: Refill {
                 draws: count(refills.refills, synthetic.refills),
                 temperature: refills.temperature.unwrap_or(synthetic.temperature),
-                forbid: (0..marks.tokens() as u32).filter(no_word).collect(), // a reader needs a sentence
+                forbid: (0..marks.tokens as u32).filter(no_word).collect(), // a reader needs a sentence
             },
             filter: Filter::Paper, // of each image: the row's
             choice: synthetic.choice,

@@ -23,13 +23,10 @@ impl Walk<'_> {
             next += usize::from(comma);
             let and = matches!(&self.lower(next)[..], "and" | "or" | "&");
             next += usize::from(and);
-            let apart =
-                |chunk: &Chunk| comma && and && self.tag(chunk.words.end) == Some(Tag::Verb);
-            let goes_on = (and || comma && self.list_ends_in_and(next))
-                && self
-                    .chunk_at(next)
-                    .is_some_and(|chunk| !self.begins_clause(chunk) && !apart(chunk));
-            if !goes_on {
+            let Some(chunk) = self.chunk_at(next) else { break };
+            let apart = comma && and && self.tag(chunk.words.end) == Some(Tag::Verb);
+            let listed = and || comma && self.list_ends_in_and(next);
+            if !listed || apart || self.begins_clause(chunk) {
                 break;
             }
             self.at = next;

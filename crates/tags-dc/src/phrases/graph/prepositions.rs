@@ -4,32 +4,15 @@ use super::Walk;
 use crate::phrases::Tag;
 
 /// Prepositions of several words, the longest first.
-const MULTI_WORD: [&[&str]; 18] = [
-    &["on", "the", "other", "side", "of"],
-    &["on", "the", "side", "of"],
-    &["in", "the", "middle", "of"],
-    &["at", "the", "edge", "of"],
-    &["on", "the", "edge", "of"],
-    &["in", "front", "of"],
-    &["on", "top", "of"],
-    &["in", "back", "of"],
-    &["in", "between"],
-    &["because", "of"],
-    &["along", "with"],
-    &["next", "to"],
-    &["close", "to"],
-    &["out", "of"],
-    &["outside", "of"],
-    &["inside", "of"],
-    &["off", "of"],
-    &["instead", "of"],
-];
+const MULTI_WORD: &str = "on the other side of, on the side of, in the middle of, at the edge of, \
+on the edge of, in front of, on top of, in back of, in between, because of, along with, next to, \
+close to, out of, outside of, inside of, off of, instead of";
 
 impl Walk<'_> {
     /// The number of words of the preposition at `at`, if there is one.
     pub(super) fn preposition(&self, at: usize) -> Option<usize> {
-        let matches = |of: &&&[&str]| of.iter().enumerate().all(|(k, w)| self.lower(at + k) == *w);
-        let length = MULTI_WORD.iter().find(matches).map(|of| of.len());
+        let matches = |of: &&str| of.split(' ').enumerate().all(|(k, w)| self.lower(at + k) == w);
+        let length = MULTI_WORD.split(", ").find(matches).map(|of| of.split(' ').count());
         length.or((self.tag(at) == Some(Tag::Preposition)).then_some(1))
     }
 

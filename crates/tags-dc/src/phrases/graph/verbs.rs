@@ -40,15 +40,9 @@ impl Walk<'_> {
         (self.finite, self.linked) = (false, false);
     }
 
-    /// A verb that is in no relation becomes an attribute of its subject.
     pub(super) fn end_verb(&mut self) {
-        if let Some(verb) = self.verb.take()
-            && !verb.used
-        {
-            for &subject in &verb.subjects {
-                self.attribute(subject, verb.words.clone());
-            }
-        }
+        self.verb_as_attribute();
+        self.verb = None;
     }
 
     pub(super) fn mark_used(&mut self) {
@@ -61,8 +55,9 @@ impl Walk<'_> {
         matches!(self.tag(at), Some(Tag::Auxiliary | Tag::Verb))
     }
 
-    /// `hit it`: the pronoun is the verb's object but not an [`Object`](crate::phrases::Object), so the verb becomes an attribute.
-    pub(super) fn mark_used_by_pronoun(&mut self) {
+    /// A verb that is in no relation becomes an attribute of its subjects. So does the verb of `hit it`: the pronoun is its object, but not
+    /// an [`Object`](crate::phrases::Object).
+    pub(super) fn verb_as_attribute(&mut self) {
         if let Some(verb) = self.verb.as_mut().filter(|verb| !verb.used) {
             verb.used = true;
             let verb = verb.clone();

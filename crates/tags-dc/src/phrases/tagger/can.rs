@@ -14,7 +14,8 @@ pub(super) struct Can {
 /// What a word can be according to the lexicon, or to its ending if the lexicon does not know the word.
 pub(super) fn can(word: &str) -> Can {
     let verb = LEXICON.verb(word).map(|(_, form)| form);
-    let known = Can { noun: LEXICON.noun(word), adjective: LEXICON.adjective(word), verb };
+    let known =
+        Can { noun: LEXICON.noun(word), adjective: LEXICON.adjectives.contains(word), verb };
     if known.noun || known.adjective || verb.is_some() {
         return known;
     }

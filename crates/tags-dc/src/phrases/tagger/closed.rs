@@ -9,7 +9,7 @@ use crate::phrases::lexicon::LEXICON;
 impl Tagger<'_> {
     pub(super) fn closed(&self, at: usize, tag: Tag) -> Tag {
         let (word, next) = (self.word(at), self.word(at + 1));
-        let after = can(next);
+        let (before, after) = (self.before(), can(next));
         match (word, tag) {
             ("to", _)
                 if after.verb == Some(VerbForm::Base) && !(after.noun && self.nominal(at + 1)) =>
@@ -17,17 +17,14 @@ impl Tagger<'_> {
                 Tag::Particle
             }
             ("her", _) if !self.begins_chunk(at + 1) => Tag::Pronoun,
-            ("that", _) if matches!(self.before(), Some(Tag::Noun | Tag::Pronoun)) => Tag::Pronoun,
+            ("that", _) if matches!(before, Some(Tag::Noun | Tag::Pronoun)) => Tag::Pronoun,
             ("that" | "this" | "these" | "those", _) if !self.begins_chunk(at + 1) => Tag::Pronoun,
-            ("like", _) if matches!(self.before(), Some(Tag::Particle)) => Tag::Verb,
+            ("like", _) if before == Some(Tag::Particle) => Tag::Verb,
             ("high" | "low" | "fast" | "hard" | "close" | "straight", _) if self.describes(at) => {
                 Tag::Adjective
             }
             ("back", _)
-                if matches!(
-                    self.before(),
-                    Some(Tag::Determiner | Tag::Possessive | Tag::Preposition)
-                ) =>
+                if matches!(before, Some(Tag::Determiner | Tag::Possessive | Tag::Preposition)) =>
             {
                 if self.chunk_goes_on(at + 1) {
                     Tag::Adjective
@@ -44,13 +41,12 @@ impl Tagger<'_> {
             ) => {
                 let chunk = self.begins_chunk(at + 1);
                 let phrase = next == "of"
-                    || LEXICON.closed(next) == Some(Tag::Preposition)
-                        && self.before() != Some(Tag::Noun);
-                if matches!(self.before(), Some(Tag::Determiner)) && self.chunk_goes_on(at + 1) {
+                    || LEXICON.closed(next) == Some(Tag::Preposition) && before != Some(Tag::Noun);
+                if before == Some(Tag::Determiner) && self.chunk_goes_on(at + 1) {
                     Tag::Adjective // the inside wall
                 } else if chunk || phrase {
                     Tag::Preposition
-                } else if LEXICON.particle(word) && self.governor() == Some(Tag::Verb) {
+                } else if LEXICON.particles.contains(word) && self.governor() == Some(Tag::Verb) {
                     Tag::Particle
                 } else {
                     Tag::Adverb
@@ -59,7 +55,7 @@ impl Tagger<'_> {
             ("but" | "so" | "as" | "than" | "while" | "and" | "or", _) => Tag::Conjunction,
             ("all" | "both" | "each", _) if self.acts_next(at) => Tag::Adverb, // are all standing
             ("can", _)
-                if matches!(self.before(), Some(Tag::Determiner | Tag::Noun | Tag::Adjective))
+                if matches!(before, Some(Tag::Determiner | Tag::Noun | Tag::Adjective))
                     && !self.infinitive(at + 1) =>
             {
                 Tag::Noun

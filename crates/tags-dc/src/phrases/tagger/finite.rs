@@ -18,13 +18,9 @@ impl Tagger<'_> {
             return Tag::Verb;
         }
         if form == VerbForm::Base && self.governor() == Some(Tag::Auxiliary) {
-            let be = self.tags.iter().rposition(|&tag| tag == Tag::Auxiliary);
-            let modal = be.is_some_and(|k| {
-                !matches!(
-                    self.word(k),
-                    "is" | "are" | "was" | "were" | "be" | "being" | "been" | "am" | "'s"
-                )
-            });
+            let last = self.tags.iter().rposition(|&tag| tag == Tag::Auxiliary);
+            let be = ["is", "are", "was", "were", "be", "being", "been", "am", "'s"];
+            let modal = last.is_some_and(|k| !be.contains(&self.word(k)));
             return if modal || !other { Tag::Verb } else { not_verb() };
         }
         if !other {
@@ -37,26 +33,14 @@ impl Tagger<'_> {
         if LEXICON.noun(self.word(at)) && can(next).verb == Some(VerbForm::Ing) {
             return not_verb(); // dirt bikes jumping
         }
-        let verbs_object = LEXICON.closed(next).is_some_and(|tag| {
-            matches!(
-                tag,
-                Tag::Determiner
-                    | Tag::Possessive
-                    | Tag::Preposition
-                    | Tag::Pronoun
-                    | Tag::Adverb
-                    | Tag::Number
-            )
-        });
+        let after = LEXICON.closed(next);
+        let verbs_object =
+            after.is_some_and(|tag| !matches!(tag, Tag::Auxiliary | Tag::Conjunction));
         let subject = self.before() == Some(Tag::Noun);
         let plural = self.tags.len().checked_sub(1).is_some_and(|k| {
             let noun = self.word(k);
-            noun == "people"
-                || singular(noun) != noun
-                || noun == "sheep"
-                || noun == "couple"
-                || noun == "group"
-                || self.coordinated()
+            let many = matches!(noun, "sheep" | "couple" | "group") || singular(noun) != noun;
+            many || self.coordinated()
         });
         if subject && form == VerbForm::Base && verbs_object && self.lets() {
             return Tag::Verb; // helps a boy ride a bike
@@ -66,22 +50,15 @@ impl Tagger<'_> {
             _ => plural || self.before() == Some(Tag::Pronoun),
         };
         let free = !self.clause_has_verb();
-        match self.before() {
-            Some(Tag::Noun | Tag::Pronoun) if subject && form == VerbForm::Third && agrees => {
-                if free || verbs_object {
-                    Tag::Verb
-                } else {
-                    not_verb()
-                }
-            }
-            Some(Tag::Noun | Tag::Pronoun) if agrees && (free || verbs_object) => Tag::Verb,
-            Some(Tag::Pronoun) => Tag::Verb,
-            Some(Tag::Conjunction | Tag::Adverb) if form == VerbForm::Third && verbs_object => {
-                Tag::Verb
-            }
-            Some(Tag::Adverb) if free && agrees => Tag::Verb,
-            _ => not_verb(),
-        }
+        let third = form == VerbForm::Third;
+        let verb = match self.before() {
+            Some(Tag::Noun) => agrees && (free || verbs_object),
+            Some(Tag::Pronoun) => true,
+            Some(Tag::Conjunction) => third && verbs_object,
+            Some(Tag::Adverb) => third && verbs_object || free && agrees,
+            _ => false,
+        };
+        if verb { Tag::Verb } else { not_verb() }
     }
 
     /// Whether the last verb takes another verb without `to`.

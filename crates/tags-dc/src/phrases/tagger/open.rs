@@ -10,7 +10,7 @@ impl Tagger<'_> {
     pub(super) fn open(&self, at: usize) -> Tag {
         let word = self.word(at);
         let can = can(word);
-        let known = LEXICON.noun(word) || LEXICON.adjective(word);
+        let known = LEXICON.noun(word) || LEXICON.adjectives.contains(word);
         if word.ends_with("ly") && word.len() > 4 && !known {
             return Tag::Adverb;
         }
@@ -24,20 +24,14 @@ impl Tagger<'_> {
     }
 
     pub(super) fn adjective(&self, at: usize, own: Can) -> Tag {
-        if !own.noun {
-            return Tag::Adjective;
-        }
-        if self.before() == Some(Tag::Auxiliary) {
+        if !own.noun || self.before() == Some(Tag::Auxiliary) {
             return Tag::Adjective;
         }
         let next = self.word(at + 1);
-        let conjunction = matches!(next, "and" | "or" | ",") && {
-            let after = can(self.word(at + 2));
-            after.adjective
-                && self.chunk_goes_on(at + 2)
-                && LEXICON.closed(self.word(at + 3)).is_none()
-                && self.chunk_goes_on(at + 3)
-        };
+        let conjunction = matches!(next, "and" | "or" | ",")
+            && can(self.word(at + 2)).adjective
+            && self.chunk_goes_on(at + 2)
+            && self.chunk_goes_on(at + 3);
         if self.chunk_goes_on(at + 1) && !self.verb_follows(at + 1) || conjunction {
             Tag::Adjective
         } else {

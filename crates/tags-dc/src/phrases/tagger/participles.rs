@@ -10,25 +10,16 @@ impl Tagger<'_> {
     pub(super) fn ing(&self, at: usize, can: Can) -> Tag {
         let modifies = self.chunk_goes_on(at + 1);
         if self.in_chunk() {
-            return match modifies {
-                true if can.noun && !can.adjective => Tag::Noun,
-                true => Tag::Adjective,
-                false if can.adjective => Tag::Adjective,
-                false => Tag::Noun,
-            };
+            let noun = !can.adjective && (can.noun || !modifies);
+            return if noun { Tag::Noun } else { Tag::Adjective };
         }
         let follows = LEXICON.closed(self.word(at + 1));
         if can.noun && follows != Some(Tag::Determiner) && follows != Some(Tag::Possessive) {
             let noun = matches!(self.before(), None | Some(Tag::Noun | Tag::Preposition));
             if noun && !modifies && self.governor() != Some(Tag::Auxiliary) {
-                return if self.before() == Some(Tag::Noun)
-                    && !self.word(at - 1).ends_with("ing")
-                    && self.last_is_animate()
-                {
-                    Tag::Verb
-                } else {
-                    Tag::Noun
-                };
+                let acts = |word: &str| LEXICON.animate(word) && !word.ends_with("ing");
+                let verb = self.before() == Some(Tag::Noun) && acts(self.word(at - 1));
+                return if verb { Tag::Verb } else { Tag::Noun };
             }
         }
         if modifies && LEXICON.stands_alone(self.word(at)) {
@@ -46,10 +37,6 @@ impl Tagger<'_> {
         Tag::Verb
     }
 
-    fn last_is_animate(&self) -> bool {
-        self.tags.len().checked_sub(1).is_some_and(|at| LEXICON.animate(self.word(at)))
-    }
-
     pub(super) fn past(&self, at: usize, can: Can) -> Tag {
         let modifies = self.chunk_goes_on(at + 1);
         let be = self.governor() == Some(Tag::Auxiliary);
@@ -59,8 +46,9 @@ impl Tagger<'_> {
         {
             return Tag::Adjective;
         }
+        let second = self.tags.iter().rev().nth(1);
         let listed = matches!(self.before(), Some(Tag::Punctuation | Tag::Conjunction))
-            && self.tags.iter().rev().nth(1) == Some(&Tag::Adjective);
+            && second == Some(&Tag::Adjective);
         if listed && modifies {
             return Tag::Adjective; // a yellow, striped shirt
         }
@@ -68,10 +56,7 @@ impl Tagger<'_> {
             return Tag::Noun; // the cut, the left
         }
         let brightly = self.before() == Some(Tag::Adverb)
-            && !matches!(
-                self.tags.iter().rev().nth(1),
-                Some(Tag::Noun | Tag::Pronoun | Tag::Auxiliary | Tag::Verb)
-            );
+            && !matches!(second, Some(Tag::Noun | Tag::Pronoun | Tag::Auxiliary | Tag::Verb));
         let begins = brightly || matches!(self.before(), None | Some(Tag::Preposition | Tag::Verb));
         if begins && modifies && !be {
             return Tag::Adjective; // on snow covered hills

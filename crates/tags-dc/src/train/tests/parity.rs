@@ -13,12 +13,12 @@ fn texts() -> Vec<Vec<u32>> {
 }
 
 fn anchors() -> Anchors {
-    let of = |image, text, others| Anchor { image, text, others };
+    let of = |image, text, negatives| Anchor { image, text, negatives };
     Anchors(vec![
-        of(0, 0, Others::Images(vec![1])),
-        of(1, 1, Others::Images(vec![0])),
-        of(1, 2, Others::Texts(vec![0])),
-        of(0, 0, Others::Texts(vec![1, 2])),
+        of(0, 0, vec![(1, 0)]),
+        of(1, 1, vec![(0, 1)]),
+        of(1, 2, vec![(1, 0)]),
+        of(0, 0, vec![(0, 1), (0, 2)]),
     ])
 }
 

@@ -137,8 +137,8 @@ fn pools_of(
     let masked = model.maskings(&items, captions, (0, config.masking.maskings), seed)?;
     let logits = word_logits(model.model(), &masked, Some(&split.regions), Noise::Off)?;
     let logits = host(logits.inner());
-    let maker = Maker::new(&config.synthetic, model.marks(), &model.learnt)
-        .with_caption_words(model.caption_words_of(&items)?);
+    let words = model.caption_words_of(&items)?;
+    let maker = Maker::new(&config.synthetic, model.marks(), &model.learnt, words);
     let data = (&items, &split.regions);
     Ok(maker.pools(&masked, &logits, model.model(), data, seed)?.0)
 }
