@@ -12,7 +12,6 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
@@ -81,7 +80,8 @@ pub(crate) fn check_trees(root: &Path) -> Result<Vec<Finding>> {
         ("tags-dc", CLI),
         ("xtask", ""),
     ] {
-        let tree = tree(root, package, features)?;
+        let package_with = ["--package", package, "--no-default-features", "--features", features];
+        let tree = cargo_tree(root, &[&package_with[..], &["--edges", "normal,build"]].concat())?;
         let mut names = tree.lines().filter_map(|line| line.split(' ').next());
         // A parser of captions builds in seconds, without a C compiler.
         let wrong = |name: &&str| is_framework(name) || package == "tags-dc" && *name == "cc";
@@ -119,14 +119,9 @@ fn compiled_twice(run: &str, tests: &str) -> Vec<Finding> {
 
 const TWICE: &str = "the tests need other features of it: name them in crates/itm-run/Cargo.toml";
 
-/// Names and versions of everything a package is built from.
-fn tree(root: &Path, package: &str, features: &str) -> Result<String> {
-    let package = ["--package", package, "--no-default-features", "--features", features];
-    cargo_tree(root, &[&package[..], &["--edges", "normal,build"]].concat())
-}
-
+/// Names and versions of everything that a build needs.
 fn cargo_tree(root: &Path, args: &[&str]) -> Result<String> {
-    let output = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+    let output = reproduce::cargo()
         .current_dir(root)
         .args(["tree", "--prefix", "none"])
         .args(args)

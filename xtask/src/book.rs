@@ -38,7 +38,7 @@ impl Book {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("no workspace")?;
         let pages = self.pages(root)?;
         for (package, features, name) in BINARIES {
-            let mut build = Command::new(cargo());
+            let mut build = cargo();
             build.args(["build", "--package", package, "--bin", name]).args(features);
             ensure!(build.status().context("cargo")?.success(), "{name} cannot be built");
         }
@@ -105,28 +105,20 @@ fn type_all(root: &Path, page: &Path, folder: &Path, binaries: &Path) -> Result<
 /// the repository. `None` for an installation, because the binary is already built.
 fn command(words: &[String], root: &Path, folder: &Path, binaries: &Path) -> Option<Command> {
     let words: Vec<_> = words.iter().map(String::as_str).collect();
-    let built = |name: &str, rest: &[&str]| {
-        let mut command = Command::new(binaries.join(name));
-        command.args(rest).current_dir(folder);
+    let call = |mut command: Command, rest: &[&str], at: &Path| {
+        command.args(rest).current_dir(at);
         command
     };
+    let built = |name: &str, rest: &[&str]| call(Command::new(binaries.join(name)), rest, folder);
     Some(match words[..] {
         ["cargo", "install", ..] => return None,
         ["cargo", "xtask", "benchmark" | "phrases", ..] => built("tags-dc", &words[2..]),
         ["cargo", "xtask", ref rest @ ..] if handed_on(&words[1..]) => built("itm", rest),
-        ["cargo", ref rest @ ..] => {
-            let mut command = Command::new(cargo());
-            command.args(rest).current_dir(root);
-            command
-        }
+        ["cargo", ref rest @ ..] => call(cargo(), rest, root),
         [name, ref rest @ ..] if BINARIES.iter().any(|(_, _, binary)| *binary == name) => {
             built(name, rest)
         }
-        [name, ref rest @ ..] => {
-            let mut command = Command::new(name);
-            command.args(rest).current_dir(folder);
-            command
-        }
+        [name, ref rest @ ..] => call(Command::new(name), rest, folder),
         [] => return None,
     })
 }
@@ -240,7 +232,10 @@ train.epochs = 1
             ("cargo xtask negatives --captions a", bin("itm") + " negatives --captions a"),
             ("cargo xtask phrases x", bin("tags-dc") + " phrases x"),
             ("hubness report --images a", bin("hubness") + " report --images a"),
-            ("cargo xtask tidy", format!("root {} xtask tidy", cargo().to_string_lossy())),
+            (
+                "cargo xtask tidy",
+                format!("root {} xtask tidy", cargo().get_program().to_string_lossy()),
+            ),
             ("ls runs", "folder ls runs".to_owned()),
         ] {
             assert_eq!(sent(line), Some(want), "{line}");

@@ -125,8 +125,7 @@ fn is_test(file: &str) -> bool {
 
 /// The files of code in a crate's folder that no module names: nobody compiles them.
 pub(crate) fn orphans(files: &Files, folder: &str) -> Vec<Finding> {
-    let modules = modules::roots(files, folder).filter_map(|root| modules::read(files, root).ok());
-    let named: BTreeSet<String> = modules.flatten().map(|module| module.file).collect();
+    let named: BTreeSet<String> = modules::all(files, folder).map(|module| module.file).collect();
     let source = format!("{folder}/src/");
     let code = files.keys().filter(|path| path.starts_with(&source) && crate_of(path).is_some());
     code.filter(|path| !named.contains(*path))

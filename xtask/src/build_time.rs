@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 
-use crate::reproduce::{cargo, exit_code};
+use crate::reproduce::{RUNNER, cargo, exit_code};
 
 /// Names the file that the compiler's wrapper appends to. If it is set, this program is that wrapper.
 pub(crate) const VARIABLE: &str = "ITM_BUILD_TIME";
@@ -41,11 +41,9 @@ impl BuildTime {
         }
         std::fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
         let log = folder.join("compilations");
-        let mut build = Command::new(cargo());
+        let mut build = cargo();
         match self.args.is_empty() {
-            true => {
-                build.arg("build").args(crate::reproduce::RUNNER).args(["--features", "cpu,fne"])
-            }
+            true => build.arg("build").args(RUNNER).args(["--features", "cpu,fne"]),
             false => build.args(&self.args),
         };
         build.env("CARGO_TARGET_DIR", &folder).env(VARIABLE, &log);
@@ -70,11 +68,8 @@ pub(crate) fn wrap(log: &Path, args: &[OsString]) -> Result<ExitCode> {
     let status = Command::new(compiler).args(args).status().context("rustc")?;
     if let Some((name, level)) = unit(args) {
         let line = format!("{name} {level} {:.2}\n", children()?);
-        std::fs::OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(log)?
-            .write_all(line.as_bytes())?;
+        let mut log = std::fs::File::options().create(true).append(true).open(log)?;
+        log.write_all(line.as_bytes())?;
     }
     Ok(exit_code(status))
 }

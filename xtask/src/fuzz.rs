@@ -8,6 +8,10 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::reproduce::cargo;
 
+/// Arguments of libFuzzer.
+const LIMITS: [&str; 4] =
+    ["-max_len=20000", "-timeout=25", "-rss_limit_mb=3000", "-print_final_stats=1"];
+
 /// How long, and which targets.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Fuzz {
@@ -35,7 +39,7 @@ impl Fuzz {
             bail!("--targets: expected some of {}, got `{unknown}`", known.join(", "));
         }
         let asked = |name: &&String| self.targets.is_empty() || self.targets.contains(name);
-        let mut build = Command::new(cargo());
+        let mut build = cargo();
         build.current_dir(&fuzz).args(["build", "--release", "--features", "itm-run"]);
         for name in &self.targets {
             build.args(["--bin", name]);
@@ -56,12 +60,7 @@ impl Fuzz {
                 .args([&found, &fuzz.join("corpus").join(name)])
                 .arg(format!("-artifact_prefix={}/", made.display()))
                 .arg(format!("-max_total_time={}", self.seconds))
-                .args([
-                    "-max_len=20000",
-                    "-timeout=25",
-                    "-rss_limit_mb=3000",
-                    "-print_final_stats=1",
-                ])
+                .args(LIMITS)
                 .stderr(File::create(&log).with_context(|| log.display().to_string())?)
                 .status()
                 .with_context(|| program.display().to_string())?;

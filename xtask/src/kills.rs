@@ -1,10 +1,10 @@
 //! `cargo xtask kills`: the runner's test of killed trainings, with any number of kills.
 
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 
-use crate::reproduce::exit_code;
+use crate::reproduce::{cargo, pass_on};
 
 /// The test, by its path in the runner's library.
 const TEST: &str = "kills_tests::killed_runs_end_with_the_bits_of_an_uninterrupted_one";
@@ -26,16 +26,13 @@ pub(crate) struct Kills {
 impl Kills {
     /// Builds the test and runs it; its last line is the result.
     pub(crate) fn run(&self) -> Result<ExitCode> {
-        let mut test = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        let mut test = cargo();
         if let Some(method) = &self.method {
             test.env("ITM_KILLS_METHOD", method);
         }
-        let status = test
-            .args(["test", "--package", "itm-run", "--lib", "--", TEST, "--exact", "--nocapture"])
-            .env("ITM_KILLS", self.count.to_string())
-            .env("ITM_KILLS_SEED", self.seed.to_string())
-            .status()
-            .context("cargo")?;
-        Ok(exit_code(status))
+        test.args(["test", "--package", "itm-run", "--lib", "--", TEST, "--exact", "--nocapture"]);
+        test.env("ITM_KILLS", self.count.to_string());
+        test.env("ITM_KILLS_SEED", self.seed.to_string());
+        pass_on(&mut test)
     }
 }

@@ -19,21 +19,12 @@ const TRAINING: [&str; 2] = ["training", "losses"];
 /// Every place of the runner that names a method.
 pub(crate) fn check(files: &Files) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for root in modules::roots(files, RUNNER) {
-        let modules = match modules::read(files, root) {
-            Ok(modules) => modules,
-            Err(finding) => {
-                findings.push(finding);
-                continue;
-            }
-        };
-        let outside = |file: &str| !ALLOWED.iter().any(|allowed| file.starts_with(allowed));
-        for module in modules.iter().filter(|module| outside(&module.file)) {
-            findings.extend(named(&module.tokens).map(|(token, method)| {
-                let place = format!("{}:{}", module.file, token.line);
-                Finding::error(place, format!("names the method {method}: only methods/ may"))
-            }));
-        }
+    let outside = |file: &str| !ALLOWED.iter().any(|allowed| file.starts_with(allowed));
+    for module in modules::all(files, RUNNER).filter(|module| outside(&module.file)) {
+        findings.extend(named(&module.tokens).map(|(token, method)| {
+            let place = format!("{}:{}", module.file, token.line);
+            Finding::error(place, format!("names the method {method}: only methods/ may"))
+        }));
     }
     findings
 }

@@ -49,6 +49,11 @@ pub(crate) fn roots<'a>(files: &'a Files, folder: &str) -> impl Iterator<Item = 
     })
 }
 
+/// The modules of the crate in `folder`, without files that are not Rust: the check of circles says why.
+pub(crate) fn all(files: &Files, folder: &str) -> impl Iterator<Item = Module> {
+    roots(files, folder).filter_map(|root| read(files, root).ok()).flatten()
+}
+
 /// The module in the file `root` and all below it.
 ///
 /// # Errors
@@ -219,22 +224,10 @@ enum End {
 
 /// Skips the item after an attribute.
 fn skip_item(trees: &mut Peekable<impl Iterator<Item = TokenTree>>) {
-    const BODY: [&str; 14] = [
-        "fn",
-        "struct",
-        "enum",
-        "union",
-        "impl",
-        "trait",
-        "mod",
-        "extern",
-        concat!("un", "safe"),
-        "macro_rules",
-        "if",
-        "for",
-        "while",
-        "match",
-    ];
+    const BODY: &str = concat!(
+        "fn struct enum union impl trait mod extern macro_rules if for while match un",
+        "safe"
+    );
     const SEMICOLON: [&str; 5] = ["use", "const", "static", "let", "type"];
     let (mut end, mut last) = (None, String::new());
     while let Some(tree) = trees.next() {
@@ -256,7 +249,9 @@ fn skip_item(trees: &mut Peekable<impl Iterator<Item = TokenTree>>) {
             "," if matches!(end, None | Some(End::Comma)) => return,
             "#" | "()" | "pub" | "async" => {}
             "fn" if last == "const" => end = Some(End::Body),
-            word if end.is_none() && BODY.contains(&word) => end = Some(End::Body),
+            word if end.is_none() && BODY.split(' ').any(|body| body == word) => {
+                end = Some(End::Body);
+            }
             word if end.is_none() && SEMICOLON.contains(&word) => end = Some(End::Semicolon),
             _ => end = end.or(Some(End::Comma)),
         }

@@ -1,7 +1,7 @@
 //! `cargo xtask options`: writes the JSON schemas of configurations, `docs/schema`, and from them the list of all options,
 //! `docs/options.md`.
 
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 
@@ -12,7 +12,7 @@ use crate::reproduce::{cargo, exit_code};
 pub(crate) fn run() -> Result<ExitCode> {
     let schema = ["--features", "itm-tests/schema", "--test", "schema"];
     for test in [&schema[..], &["--test", "options", "--", "the_page_is_what_the_code_says"]] {
-        let status = Command::new(cargo())
+        let status = cargo()
             .args(["test", "--quiet", "--workspace"])
             .args(test)
             .env("ITM_WRITE_OPTIONS", "1")

@@ -1,9 +1,9 @@
 //! Commands that are not xtask's own: binaries of other packages, which need no runner, and commands of `itm`.
 
 use std::ffi::OsString;
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 
 use crate::manifest::CLI;
 use crate::reproduce;
@@ -18,10 +18,10 @@ pub(crate) fn run(words: Vec<OsString>) -> Result<ExitCode> {
     match package(&command) {
         None => reproduce::run(&command, words.collect()),
         Some(package) => {
-            let mut cargo = Command::new(reproduce::cargo());
+            let mut cargo = reproduce::cargo();
             cargo.args(["run", "--quiet", "--package", package, "--features", CLI]);
             cargo.args(["--bin", package, "--", &command]).args(words);
-            Ok(reproduce::exit_code(cargo.status().context("cargo")?))
+            reproduce::pass_on(&mut cargo)
         }
     }
 }

@@ -43,7 +43,7 @@ pub(crate) fn run_with(
         torch.check(&backend)?;
     }
     let run = |features: &str| -> Result<ExitStatus> {
-        let mut build = Command::new(cargo());
+        let mut build = cargo();
         build.arg("run").args(RUNNER).args(["--features", features]);
         if release {
             build.arg("--release");
@@ -107,9 +107,14 @@ fn built(profile: &str) -> bool {
     Path::new(&target).join(profile).join(name).is_file()
 }
 
-/// The cargo that runs this program.
-pub(crate) fn cargo() -> OsString {
-    std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
+/// A call of the cargo that runs this program.
+pub(crate) fn cargo() -> Command {
+    Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+}
+
+/// Calls cargo, and passes its exit code on.
+pub(crate) fn pass_on(cargo: &mut Command) -> Result<ExitCode> {
+    Ok(exit_code(cargo.status().context("cargo")?))
 }
 
 /// The last `--backend` of the arguments.

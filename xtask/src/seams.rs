@@ -20,30 +20,26 @@ const TOOLS: [&str; 4] = ["ModelSplit", "Negatives", "TrainedModel", "filler"];
 /// Downcasts outside the methods, names of a method that the methods pass on, and ways from a training to the reports.
 pub(crate) fn check(files: &Files) -> Vec<Finding> {
     let mut findings = circles::ways(files, RUNNER, &TRAINING, REPORTS);
-    for root in modules::roots(files, RUNNER) {
-        let Ok(modules) = modules::read(files, root) else { continue }; // the check of circles says why
-        let is_method = |path: &[String]| path.first().is_some_and(|name| name == METHODS);
-        let methods: Vec<&str> = modules
-            .iter()
-            .filter(|module| module.path.len() == 2 && is_method(&module.path))
-            .map(|module| module.path[1].as_str())
-            .collect();
-        for module in &modules {
-            let mut add = |token: &Token, message: String| {
-                findings.push(Finding::error(format!("{}:{}", module.file, token.line), message));
-            };
-            if !is_method(&module.path) {
-                for token in downcasts(&module.tokens) {
-                    add(token, "looks inside a method: only methods/ may".to_owned());
-                }
-            } else if module.path.len() == 1 {
-                for (token, method) in passed_on(&module.tokens, &methods) {
-                    let message = format!(
-                        "passes on `{}` of {method}: say it in the terms of all methods",
-                        token.text
-                    );
-                    add(token, message);
-                }
+    let modules: Vec<_> = modules::all(files, RUNNER).collect();
+    let is_method = |path: &[String]| path.first().is_some_and(|name| name == METHODS);
+    let methods: Vec<&str> = modules
+        .iter()
+        .filter(|module| module.path.len() == 2 && is_method(&module.path))
+        .map(|module| module.path[1].as_str())
+        .collect();
+    for module in &modules {
+        let mut add = |token: &Token, message: String| {
+            findings.push(Finding::error(format!("{}:{}", module.file, token.line), message));
+        };
+        if !is_method(&module.path) {
+            for token in downcasts(&module.tokens) {
+                add(token, "looks inside a method: only methods/ may".to_owned());
+            }
+        } else if module.path.len() == 1 {
+            for (token, method) in passed_on(&module.tokens, &methods) {
+                let name = &token.text;
+                let message = "say it in the terms of all methods";
+                add(token, format!("passes on `{name}` of {method}: {message}"));
             }
         }
     }

@@ -2,11 +2,11 @@
 
 use std::ffi::OsString;
 use std::path::Path;
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 
-use crate::reproduce::{self, exit_code};
+use crate::reproduce;
 use crate::torch::Torch;
 
 /// `tch [--python P] -- test …` runs the contract test on libtorch, `-- run …` is `reproduce --backend tch …`.
@@ -19,11 +19,11 @@ pub(crate) fn run(python: &Path, args: Vec<OsString>) -> Result<ExitCode> {
     let mut rest = rest.to_vec();
     match task.to_str() {
         Some("test") => {
-            let mut command = Command::new(reproduce::cargo());
+            let mut command = reproduce::cargo();
             command.args(["test", "--package", "itm-tests", "--features", "tch"]);
             command.args(["--test", "backends", "--", "--nocapture"]).args(rest);
             torch.apply(&mut command)?;
-            Ok(exit_code(command.status().context("cargo")?))
+            reproduce::pass_on(&mut command)
         }
         Some("run") => {
             if reproduce::backend(&rest).is_none() {

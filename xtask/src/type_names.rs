@@ -13,13 +13,10 @@ const KEYWORDS: [&str; 4] = ["enum", "struct", "trait", "type"];
 /// Names that are defined too often in the crates of these folders.
 pub(crate) fn check<'a>(files: &Files, folders: impl Iterator<Item = &'a str>) -> Vec<Finding> {
     let mut places = BTreeMap::<String, BTreeSet<String>>::new();
-    for root in folders.flat_map(|folder| modules::roots(files, folder)) {
-        let Ok(modules) = modules::read(files, root) else { continue }; // the check of circles says why
-        for module in &modules {
-            for name in defined(&module.tokens) {
-                let place = format!("{}:{}", module.file, name.line);
-                places.entry(name.text.clone()).or_default().insert(place);
-            }
+    for module in folders.flat_map(|folder| modules::all(files, folder)) {
+        for name in defined(&module.tokens) {
+            let place = format!("{}:{}", module.file, name.line);
+            places.entry(name.text.clone()).or_default().insert(place);
         }
     }
     let many = places.into_iter().filter(|(_, places)| places.len() > MOST);

@@ -8,14 +8,9 @@ pub const NEVER: i64 = -100;
 
 /// Refuses the id that marks rows of a bank that were never written; `what` names an item in the message.
 pub(crate) fn ids(what: &str, ids: &[i64]) -> Result<()> {
-    match ids.iter().position(|&id| id == NEVER) {
-        Some(row) => Err(Error::invalid(
-            format!("{what} {row}"),
-            "an image id",
-            format!("{NEVER}, which marks bank rows never written"),
-        )),
-        None => Ok(()),
-    }
+    let Some(row) = ids.iter().position(|&id| id == NEVER) else { return Ok(()) };
+    let got = format!("{NEVER}, which marks bank rows never written");
+    Err(Error::invalid(format!("{what} {row}"), "an image id", got))
 }
 
 /// Refuses a number of items other than `expected`.
@@ -43,11 +38,7 @@ pub(crate) fn finite(what: &str, rows: &Tensor<2>) -> Result<()> {
 
 /// [`finite`] for rows on the host.
 pub(crate) fn finite_values(what: &str, values: &[f32], width: usize) -> Result<()> {
-    match values.iter().position(|x| !x.is_finite()) {
-        Some(at) => {
-            let place = format!("{what}, row {}", at / width.max(1));
-            Err(Error::invalid(place, "finite numbers", values[at]))
-        }
-        None => Ok(()),
-    }
+    let Some(at) = values.iter().position(|x| !x.is_finite()) else { return Ok(()) };
+    let place = format!("{what}, row {}", at / width.max(1));
+    Err(Error::invalid(place, "finite numbers", values[at]))
 }

@@ -2,21 +2,13 @@
 
 use burn::module::Module;
 use itm_core::Result;
-use itm_core::learn::{ImageItems, Images, Items};
-use itm_core::scored::{EmbeddingRows, Similarity};
+use itm_core::learn::{ImageItems, Images};
 use itm_core::towers::{CaptionInput, TowerDropout};
 
 use crate::step::Fne;
 
 impl Fne {
-    /// v̄ and w̄ of a split, from the online encoders in evaluation mode.
-    pub(crate) fn embed(&self, items: Items) -> Result<EmbeddingRows> {
-        let (images, texts) = (self.embed_images(items.images)?, self.embed_texts(items.texts)?);
-        let dim = self.config.model.embed_dim;
-        Ok(EmbeddingRows { dim, images, texts, similarity: Similarity::Cosine })
-    }
-
-    /// v̄ of images, `[images, d]` row-major.
+    /// v̄ of images, from the online encoders in evaluation mode: `[images, d]` row-major.
     pub(crate) fn embed_images(&self, images: ImageItems) -> Result<Vec<f32>> {
         let model = self.online().valid();
         let encode = |images: Images<'_>| model.images(images, TowerDropout::Off);

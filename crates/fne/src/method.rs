@@ -8,7 +8,7 @@ use itm_core::learn::{
     Batch, Items, MatchProbability, Method, Observe, SavedState, Step, WordMaps, WordPairs,
     first_non_finite,
 };
-use itm_core::scored::Scored;
+use itm_core::scored::{EmbeddingRows, Scored, Similarity};
 
 use crate::bank::{Bank, BankState};
 use crate::statistics::{Moments, Snapshot};
@@ -38,7 +38,9 @@ impl Method for Fne {
     }
 
     fn scored<'a>(&'a self, items: Items<'a>) -> Result<Box<dyn Scored + 'a>> {
-        Ok(Box::new(self.embed(items)?))
+        let (images, texts) = (self.embed_images(items.images)?, self.embed_texts(items.texts)?);
+        let dim = self.config.model.embed_dim;
+        Ok(Box::new(EmbeddingRows { dim, images, texts, similarity: Similarity::Cosine }))
     }
 
     fn non_finite(&self) -> Option<String> {

@@ -79,7 +79,8 @@ impl Posterior {
     /// # Panics
     /// If the prior is not above 0 and below 1.
     pub fn log_odds(&self, s: f64) -> f64 {
-        let (zp, zn) = self.standardised(s);
+        let z = |g: &Gaussian| (s - g.mean) / g.deviation;
+        let (zp, zn) = (z(&self.positive), z(&self.negative));
         self.offset() + (zn * zn - zp * zp) / 2.0
     }
 
@@ -118,11 +119,6 @@ impl Posterior {
         };
         let (positive, negative) = (density(&self.positive), density(&self.negative));
         positive / (positive + ((1.0 - self.prior) / self.prior) as f32 * negative)
-    }
-
-    fn standardised(&self, s: f64) -> (f64, f64) {
-        let z = |g: &Gaussian| (s - g.mean) / g.deviation;
-        (z(&self.positive), z(&self.negative))
     }
 
     /// The part of the log-odds that does not depend on `s`.

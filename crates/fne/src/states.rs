@@ -29,7 +29,8 @@ pub(crate) struct States<'a> {
     model: &'a Fne,
     image: ImageEncoder,
     text: TextEncoder,
-    grid: PatchGrid,
+    /// The grid of the patches.
+    pub(crate) grid: PatchGrid,
 }
 
 impl Fne {
@@ -48,16 +49,6 @@ impl Fne {
 }
 
 impl States<'_> {
-    /// The grid of the patches.
-    pub(crate) fn grid(&self) -> PatchGrid {
-        self.grid
-    }
-
-    /// Width d of a row.
-    pub(crate) fn width(&self) -> usize {
-        self.model.config.model.embed_dim
-    }
-
     /// v of each picture, `[pictures, n, d]` row-major.
     ///
     /// # Panics

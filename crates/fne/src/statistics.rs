@@ -203,11 +203,11 @@ impl Statistics {
         let (mut positive, mut negative) = (Vec::with_capacity(b), Vec::with_capacity(2 * b));
         for i in 0..b {
             let own = scores[i * b + i];
-            let row = rival(i, b, |j| (!skip(i, j)).then(|| scores[i * b + j]));
-            let column = rival(i, b, |j| (!skip(j, i)).then(|| scores[j * b + i]));
-            if row.beaten_by(own) && column.beaten_by(own) {
+            let row = rival(own, i, b, |j| (!skip(i, j)).then(|| scores[i * b + j]));
+            let column = rival(own, i, b, |j| (!skip(j, i)).then(|| scores[j * b + i]));
+            if let Some((row, column)) = row.zip(column) {
                 positive.push(f64::from(own));
-                negative.extend([row.floored(), column.floored()]);
+                negative.extend([row, column]);
             }
         }
         self.seen.positive.extend(&positive, self.variance);
@@ -216,27 +216,12 @@ impl Statistics {
     }
 }
 
-/// The largest other scores: `before` among indices below i, `after` among indices above i.
-struct Rival {
-    before: f32,
-    after: f32,
-}
-
-impl Rival {
-    /// Whether `own` is the argmax. The lowest index wins a tie.
-    fn beaten_by(&self, own: f32) -> bool {
-        own > self.before && own >= self.after
-    }
-
-    fn floored(&self) -> f64 {
-        f64::from(self.before.max(self.after).max(0.0))
-    }
-}
-
-fn rival(i: usize, b: usize, score: impl Fn(usize) -> Option<f32>) -> Rival {
+/// The largest score of the others, at least 0, if `own`, with the index `i`, is the argmax. The lowest index wins a tie.
+fn rival(own: f32, i: usize, b: usize, score: impl Fn(usize) -> Option<f32>) -> Option<f64> {
     let best =
         |range: std::ops::Range<usize>| range.filter_map(&score).fold(f32::NEG_INFINITY, f32::max);
-    Rival { before: best(0..i), after: best(i + 1..b) }
+    let (before, after) = (best(0..i), best(i + 1..b));
+    (own > before && own >= after).then(|| f64::from(before.max(after).max(0.0)))
 }
 
 #[cfg(test)]

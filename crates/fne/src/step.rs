@@ -14,7 +14,7 @@ use itm_core::weights::LoadReport;
 use itm_core::{Error, Relevance, Result, ema};
 use itm_kernels::{AdamOptions, AdamW};
 
-use self::objective::MomentumRows;
+use self::objective::entries;
 use crate::bank::Bank;
 use crate::checks;
 use crate::config::{self, DropoutAfterValidation, Enqueue, Exclude, FneConfig};
@@ -184,8 +184,7 @@ impl Fne {
         let in_batch = self.config.sampler.in_batch(self.learner.epoch());
         let kept = (has_momentum && !in_batch).then(|| {
             let averaged = ema(self.momentum.clone(), self.online(), m); // Eq. 14
-            let [images, texts] = parts.joined(&averaged, &encoder(noise(stream::MOMENTUM)));
-            MomentumRows { images, texts }
+            parts.joined(&averaged, &encoder(noise(stream::MOMENTUM)))
         });
         let encode = encoder(noise(stream::ONLINE));
         let embedded = parts.embed(self.online(), &encode);
@@ -222,7 +221,7 @@ impl Fne {
             return updated;
         }
         match kept {
-            Some(kept) if enqueue == Enqueue::After => self.bank.enqueue(kept.entries(batch)),
+            Some(kept) if enqueue == Enqueue::After => self.bank.enqueue(entries(kept, batch)),
             _ => (),
         }
         updated

@@ -17,7 +17,7 @@ impl Fne {
         let (Some(states), ImageItems::Pictures(pictures)) = (self.states(), items.images) else {
             return Ok(None);
         };
-        let (grid, d) = (states.grid(), states.width());
+        let (grid, d) = (states.grid, self.config.model.embed_dim);
         let images: BTreeSet<usize> = pairs.iter().map(|&(image, _)| image).collect();
         let images: Vec<usize> = images.into_iter().collect();
         let mut maps = vec![None; pairs.len()];

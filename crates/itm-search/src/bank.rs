@@ -40,24 +40,8 @@ impl Draw {
     fn fill(&mut self, form: &str) -> String {
         let mut query = String::new();
         for word in form.split(' ') {
-            let words = match word {
-                "PERSON" => self.of(&PEOPLE),
-                "PEOPLE" => self.of(&GROUPS),
-                "ANIMAL" => self.of(&ANIMALS),
-                "ACTION" => self.of(&ACTIONS),
-                "MOVE" => self.of(&MOVES),
-                "PLACE" => self.of(&PLACES),
-                "VIEW" => self.of(&VIEWS),
-                "WEATHER" => self.of(&WEATHERS),
-                "THING" => self.of(&THINGS),
-                "VEHICLE" => self.of(&VEHICLES),
-                "FOOD" => self.of(&FOODS),
-                "EVENT" => self.of(&EVENTS),
-                "COLOUR" => self.of(&COLOURS),
-                "CLOTHES" => self.of(&CLOTHES),
-                "LOOK" => self.of(&LOOKS),
-                word => word,
-            };
+            let list = WORDS.iter().find(|(name, _)| *name == word);
+            let words = list.map_or(word, |(_, words)| self.of(words));
             if query.ends_with(" a") || query == "a" {
                 query.push_str(if words.starts_with(['a', 'e', 'i', 'o', 'u']) { "n" } else { "" });
             }
@@ -81,90 +65,80 @@ const FORMS: [&str; 44] = [
     "a PERSON and a PERSON are ACTION PLACE", "a PERSON holds a COLOUR THING", "PEOPLE are ACTION during a EVENT", "a ANIMAL and a ANIMAL MOVE PLACE",
     "a LOOK PERSON wearing a COLOUR CLOTHES looks at a THING", "a PERSON eats FOOD PLACE", "a view of VIEW WEATHER", "the THING of a PERSON PLACE",
 ];
+
+/// What a word in capital letters stands for.
 #[rustfmt::skip]
-const PEOPLE: [&str; 28] = [
-    "man", "woman", "boy", "girl", "baby", "child", "toddler", "grandmother", "grandfather", "teenager", "bride", "cyclist", "skier", "surfer",
-    "runner", "dancer", "musician", "guitarist", "chef", "farmer", "worker", "police officer", "player", "climber", "tourist", "teacher", "student", "photographer",
-];
-#[rustfmt::skip]
-const GROUPS: [&str; 18] = [
-    "friends", "a family", "children", "people", "men", "women", "kids", "a crowd", "students", "tourists", "a couple", "a team", "a band",
-    "girls", "boys", "workers", "colleagues", "my parents",
-];
-#[rustfmt::skip]
-const ANIMALS: [&str; 34] = [
-    "dog", "cat", "horse", "cow", "sheep", "bird", "puppy", "kitten", "duck", "swan", "elephant", "giraffe", "zebra", "lion", "tiger", "bear",
-    "monkey", "rabbit", "squirrel", "deer", "fox", "goat", "pig", "chicken", "parrot", "owl", "eagle", "fish", "dolphin", "butterfly", "bee",
-    "spider", "frog", "turtle",
-];
-#[rustfmt::skip]
-const ACTIONS: [&str; 44] = [
-    "walking", "running", "jumping", "dancing", "singing", "laughing", "smiling", "sleeping", "reading a book", "playing football", "playing tennis",
-    "playing the guitar", "playing chess", "playing in the water", "riding a bicycle", "riding a horse", "driving", "swimming", "surfing", "skiing",
-    "snowboarding", "skateboarding", "climbing a rock", "hiking", "camping", "fishing", "cooking", "eating", "drinking coffee", "talking on the phone",
-    "taking a picture", "working at a computer", "painting", "writing", "shopping", "waiting for a bus", "sitting on a bench", "standing in line",
-    "holding hands", "hugging", "waving", "building a sandcastle", "throwing a ball", "opening presents",
-];
-#[rustfmt::skip]
-const MOVES: [&str; 16] = [
-    "running", "jumping", "sleeping", "standing", "lying", "eating", "drinking", "playing", "swimming", "sitting", "walking", "looking up", "barking",
-    "hiding", "resting", "chasing a ball",
-];
-#[rustfmt::skip]
-const PLACES: [&str; 48] = [
-    "on the beach", "in the park", "in a field", "in the snow", "in the forest", "on a mountain", "by the river", "at the lake", "in the sea", "on the street",
-    "in the city", "in a kitchen", "in a living room", "in a bedroom", "in the bathroom", "in the garden", "on the grass", "on a bridge", "at the station",
-    "at the airport", "in a restaurant", "in a bar", "in a museum", "in a church", "at school", "in an office", "in a shop", "at the market", "in a stadium",
-    "on a stage", "at the pool", "on a boat", "in a car", "on a train", "on a roof", "on a couch", "on a bed", "at a table", "under a tree", "in front of a house",
-    "in the desert", "in a tunnel", "on a farm", "at the zoo", "in a hospital", "in the harbour", "at the playground", "on a balcony",
-];
-#[rustfmt::skip]
-const VIEWS: [&str; 30] = [
-    "sunset over the sea", "sunrise", "mountains", "a waterfall", "a lighthouse", "city skyline", "a castle", "an old town", "a beach", "a forest path",
-    "a lake", "a river", "fields", "a desert", "a volcano", "islands", "a starry sky", "the moon", "clouds", "a rainbow", "autumn leaves", "flowers", "a vineyard",
-    "a snowy village", "a street with shops", "a church tower", "skyscrapers", "a harbour", "cliffs", "palm trees",
-];
-#[rustfmt::skip]
-const WEATHERS: [&str; 16] = [
-    "at night", "in the rain", "in fog", "in winter", "in summer", "in autumn", "in spring", "at sunset", "on a sunny day", "on a cloudy day", "in a storm",
-    "at dawn", "in the evening", "during snowfall", "under a blue sky", "in bright light",
-];
-#[rustfmt::skip]
-const THINGS: [&str; 56] = [
-    "table", "chair", "lamp", "clock", "mirror", "book", "newspaper", "laptop", "phone", "camera", "television", "guitar", "piano", "drum", "violin", "ball",
-    "kite", "balloon", "umbrella", "suitcase", "backpack", "handbag", "hat", "pair of glasses", "watch", "ring", "shoe", "bottle", "cup", "glass of wine",
-    "candle", "vase", "teddy bear", "doll", "puzzle", "christmas tree", "birthday cake", "present", "flag", "sign", "map", "ticket", "receipt", "whiteboard",
-    "screenshot", "painting", "statue", "fountain", "bench", "fence", "door", "window", "staircase", "ladder", "tent", "campfire",
-];
-#[rustfmt::skip]
-const VEHICLES: [&str; 22] = [
-    "car", "bus", "truck", "train", "tram", "bicycle", "motorcycle", "scooter", "boat", "sailing boat", "ship", "ferry", "canoe", "airplane", "helicopter",
-    "tractor", "taxi", "fire engine", "ambulance", "van", "race car", "hot air balloon",
-];
-#[rustfmt::skip]
-const FOODS: [&str; 32] = [
-    "pizza", "pasta", "salad", "soup", "bread", "cheese", "cake", "chocolate", "ice cream", "apples", "bananas", "strawberries", "vegetables", "rice", "sushi",
-    "noodles", "a hamburger", "french fries", "steak", "fish", "eggs", "pancakes", "cookies", "a sandwich", "grapes", "oranges", "tomatoes", "tacos", "a croissant",
-    "grilled meat", "dumplings", "breakfast",
-];
-#[rustfmt::skip]
-const EVENTS: [&str; 26] = [
-    "wedding", "birthday party", "concert", "football match", "marathon", "parade", "christmas dinner", "graduation", "carnival", "festival", "protest", "picnic",
-    "barbecue", "holiday", "school play", "meeting", "conference", "fireworks", "dance class", "basketball game", "baseball game", "tennis match", "bicycle race",
-    "fashion show", "funeral", "family reunion",
-];
-#[rustfmt::skip]
-const COLOURS: [&str; 14] = [
-    "red", "blue", "green", "yellow", "orange", "pink", "purple", "black", "white", "grey", "brown", "striped", "old", "new",
-];
-#[rustfmt::skip]
-const CLOTHES: [&str; 18] = [
-    "shirt", "dress", "jacket", "coat", "sweater", "hat", "cap", "helmet", "scarf", "suit", "uniform", "skirt", "t-shirt", "swimsuit", "costume", "hoodie",
-    "raincoat", "vest",
-];
-#[rustfmt::skip]
-const LOOKS: [&str; 14] = [
-    "small", "big", "young", "old", "brown", "white", "black", "spotted", "fluffy", "happy", "sad", "wet", "tired", "angry",
+const WORDS: [(&str, &[&str]); 15] = [
+    ("PERSON", &[
+        "man", "woman", "boy", "girl", "baby", "child", "toddler", "grandmother", "grandfather", "teenager", "bride", "cyclist", "skier", "surfer",
+        "runner", "dancer", "musician", "guitarist", "chef", "farmer", "worker", "police officer", "player", "climber", "tourist", "teacher", "student", "photographer",
+    ]),
+    ("PEOPLE", &[
+        "friends", "a family", "children", "people", "men", "women", "kids", "a crowd", "students", "tourists", "a couple", "a team", "a band",
+        "girls", "boys", "workers", "colleagues", "my parents",
+    ]),
+    ("ANIMAL", &[
+        "dog", "cat", "horse", "cow", "sheep", "bird", "puppy", "kitten", "duck", "swan", "elephant", "giraffe", "zebra", "lion", "tiger", "bear",
+        "monkey", "rabbit", "squirrel", "deer", "fox", "goat", "pig", "chicken", "parrot", "owl", "eagle", "fish", "dolphin", "butterfly", "bee",
+        "spider", "frog", "turtle",
+    ]),
+    ("ACTION", &[
+        "walking", "running", "jumping", "dancing", "singing", "laughing", "smiling", "sleeping", "reading a book", "playing football", "playing tennis",
+        "playing the guitar", "playing chess", "playing in the water", "riding a bicycle", "riding a horse", "driving", "swimming", "surfing", "skiing",
+        "snowboarding", "skateboarding", "climbing a rock", "hiking", "camping", "fishing", "cooking", "eating", "drinking coffee", "talking on the phone",
+        "taking a picture", "working at a computer", "painting", "writing", "shopping", "waiting for a bus", "sitting on a bench", "standing in line",
+        "holding hands", "hugging", "waving", "building a sandcastle", "throwing a ball", "opening presents",
+    ]),
+    ("MOVE", &[
+        "running", "jumping", "sleeping", "standing", "lying", "eating", "drinking", "playing", "swimming", "sitting", "walking", "looking up", "barking",
+        "hiding", "resting", "chasing a ball",
+    ]),
+    ("PLACE", &[
+        "on the beach", "in the park", "in a field", "in the snow", "in the forest", "on a mountain", "by the river", "at the lake", "in the sea", "on the street",
+        "in the city", "in a kitchen", "in a living room", "in a bedroom", "in the bathroom", "in the garden", "on the grass", "on a bridge", "at the station",
+        "at the airport", "in a restaurant", "in a bar", "in a museum", "in a church", "at school", "in an office", "in a shop", "at the market", "in a stadium",
+        "on a stage", "at the pool", "on a boat", "in a car", "on a train", "on a roof", "on a couch", "on a bed", "at a table", "under a tree", "in front of a house",
+        "in the desert", "in a tunnel", "on a farm", "at the zoo", "in a hospital", "in the harbour", "at the playground", "on a balcony",
+    ]),
+    ("VIEW", &[
+        "sunset over the sea", "sunrise", "mountains", "a waterfall", "a lighthouse", "city skyline", "a castle", "an old town", "a beach", "a forest path",
+        "a lake", "a river", "fields", "a desert", "a volcano", "islands", "a starry sky", "the moon", "clouds", "a rainbow", "autumn leaves", "flowers", "a vineyard",
+        "a snowy village", "a street with shops", "a church tower", "skyscrapers", "a harbour", "cliffs", "palm trees",
+    ]),
+    ("WEATHER", &[
+        "at night", "in the rain", "in fog", "in winter", "in summer", "in autumn", "in spring", "at sunset", "on a sunny day", "on a cloudy day", "in a storm",
+        "at dawn", "in the evening", "during snowfall", "under a blue sky", "in bright light",
+    ]),
+    ("THING", &[
+        "table", "chair", "lamp", "clock", "mirror", "book", "newspaper", "laptop", "phone", "camera", "television", "guitar", "piano", "drum", "violin", "ball",
+        "kite", "balloon", "umbrella", "suitcase", "backpack", "handbag", "hat", "pair of glasses", "watch", "ring", "shoe", "bottle", "cup", "glass of wine",
+        "candle", "vase", "teddy bear", "doll", "puzzle", "christmas tree", "birthday cake", "present", "flag", "sign", "map", "ticket", "receipt", "whiteboard",
+        "screenshot", "painting", "statue", "fountain", "bench", "fence", "door", "window", "staircase", "ladder", "tent", "campfire",
+    ]),
+    ("VEHICLE", &[
+        "car", "bus", "truck", "train", "tram", "bicycle", "motorcycle", "scooter", "boat", "sailing boat", "ship", "ferry", "canoe", "airplane", "helicopter",
+        "tractor", "taxi", "fire engine", "ambulance", "van", "race car", "hot air balloon",
+    ]),
+    ("FOOD", &[
+        "pizza", "pasta", "salad", "soup", "bread", "cheese", "cake", "chocolate", "ice cream", "apples", "bananas", "strawberries", "vegetables", "rice", "sushi",
+        "noodles", "a hamburger", "french fries", "steak", "fish", "eggs", "pancakes", "cookies", "a sandwich", "grapes", "oranges", "tomatoes", "tacos", "a croissant",
+        "grilled meat", "dumplings", "breakfast",
+    ]),
+    ("EVENT", &[
+        "wedding", "birthday party", "concert", "football match", "marathon", "parade", "christmas dinner", "graduation", "carnival", "festival", "protest", "picnic",
+        "barbecue", "holiday", "school play", "meeting", "conference", "fireworks", "dance class", "basketball game", "baseball game", "tennis match", "bicycle race",
+        "fashion show", "funeral", "family reunion",
+    ]),
+    ("COLOUR", &[
+        "red", "blue", "green", "yellow", "orange", "pink", "purple", "black", "white", "grey", "brown", "striped", "old", "new",
+    ]),
+    ("CLOTHES", &[
+        "shirt", "dress", "jacket", "coat", "sweater", "hat", "cap", "helmet", "scarf", "suit", "uniform", "skirt", "t-shirt", "swimsuit", "costume", "hoodie",
+        "raincoat", "vest",
+    ]),
+    ("LOOK", &[
+        "small", "big", "young", "old", "brown", "white", "black", "spotted", "fluffy", "happy", "sad", "wet", "tired", "angry",
+    ]),
 ];
 
 #[cfg(test)]

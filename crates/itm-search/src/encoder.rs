@@ -67,13 +67,10 @@ pub(crate) fn checked(encoder: &dyn Encoder, count: usize, rows: Vec<f32>) -> Re
         let expected = format!("{count} rows of {width} values");
         return Err(Error::invalid(place, expected, format!("{} values", rows.len())));
     }
-    match rows.chunks_exact(width).find(|row| !is_unit(row)) {
-        Some(row) => {
-            let got = format!("length {}", length(row));
-            Err(Error::invalid(place, "rows of length 1", got))
-        }
-        None => Ok(rows),
+    if let Some(row) = rows.chunks_exact(width).find(|row| !is_unit(row)) {
+        return Err(Error::invalid(place, "rows of length 1", format!("length {}", length(row))));
     }
+    Ok(rows)
 }
 
 /// Whether a row has length 1; a row with NaN has not.

@@ -4,17 +4,18 @@ use std::io::Cursor;
 
 use exif::{Exif, In, Reader, Tag, Value};
 
-use crate::Picture;
+/// Date, camera and place.
+type PhotographFacts = (Option<String>, Option<String>, Option<[f64; 2]>);
 
-/// Adds what the EXIF data of a file say. A file without them, or with damaged ones, adds nothing.
-pub(crate) fn read(bytes: &[u8], picture: &mut Picture) {
-    let Ok(exif) = Reader::new().read_from_container(&mut Cursor::new(bytes)) else { return };
+/// What the EXIF data of a file say: nothing if they are missing or damaged.
+pub(crate) fn read(bytes: &[u8]) -> PhotographFacts {
+    let read = Reader::new().read_from_container(&mut Cursor::new(bytes));
+    let Ok(exif) = read else { return PhotographFacts::default() };
     let date = [Tag::DateTimeOriginal, Tag::DateTime].into_iter().find_map(|tag| text(&exif, tag));
-    picture.taken = date.and_then(|date| iso(&date));
-    picture.camera = text(&exif, Tag::Model);
     let latitude = degrees(&exif, Tag::GPSLatitude, Tag::GPSLatitudeRef, "S", 90.0);
     let longitude = degrees(&exif, Tag::GPSLongitude, Tag::GPSLongitudeRef, "W", 180.0);
-    picture.place = latitude.zip(longitude).map(|(a, b)| [a, b]);
+    let place = latitude.zip(longitude).map(|(a, b)| [a, b]);
+    (date.and_then(|date| iso(&date)), text(&exif, Tag::Model), place)
 }
 
 fn text(exif: &Exif, tag: Tag) -> Option<String> {
@@ -26,16 +27,19 @@ fn text(exif: &Exif, tag: Tag) -> Option<String> {
 
 /// `2024:05:01 12:30:00` as `2024-05-01T12:30:00`; `None` for anything that is no date.
 fn iso(date: &str) -> Option<String> {
-    let form = b"dddd:dd:dd dd:dd:dd";
-    let fits = |(byte, form): (u8, &u8)| match form {
-        b'd' => byte.is_ascii_digit(),
-        _ => byte == *form,
-    };
-    let whole = date.len() == form.len() && date.bytes().zip(form).all(fits);
+    let whole = date.len() == 19 && has_form(date, "dddd:dd:dd dd:dd:dd");
     let (day, time) = date.split_at_checked(10).filter(|_| whole)?;
     let part = |of: std::ops::Range<usize>| day[of].parse::<u32>().ok();
     let real = (1..=12).contains(&part(5..7)?) && (1..=31).contains(&part(8..10)?);
     real.then(|| format!("{}T{}", day.replace(':', "-"), &time[1..]))
+}
+
+/// Whether a text is like the beginning of a form, in which `d` is a digit.
+pub(crate) fn has_form(text: &str, form: &str) -> bool {
+    text.bytes().zip(form.bytes()).all(|(byte, form)| match form {
+        b'd' => byte.is_ascii_digit(),
+        _ => byte == form,
+    })
 }
 
 /// Degrees, minutes and seconds as degrees.

@@ -72,16 +72,6 @@ impl Index {
         &self.manifest.folder
     }
 
-    /// The name of the model whose rows these are.
-    pub(crate) fn model(&self) -> &str {
-        &self.manifest.model
-    }
-
-    /// What the model called its rows: [`Encoder::identity`](crate::Encoder::identity).
-    pub(crate) fn identity(&self) -> &str {
-        &self.manifest.identity
-    }
-
     /// What the maker of the index must know to open its model again.
     pub fn about(&self) -> &serde_json::Value {
         &self.manifest.about
@@ -172,13 +162,9 @@ pub(crate) fn jpeg(image: &RgbImage, side: u32) -> Result<Vec<u8>> {
     let longest = width.max(height);
     let scaled =
         |n: u32| (u64::from(n) * u64::from(side) / u64::from(longest.max(1))).max(1) as u32;
-    let small;
-    let image = if longest > side {
-        small = image::imageops::thumbnail(image, scaled(width), scaled(height));
-        &small
-    } else {
-        image
-    };
+    let thumbnail = || image::imageops::thumbnail(image, scaled(width), scaled(height));
+    let small = (longest > side).then(thumbnail);
+    let image = small.as_ref().unwrap_or(image);
     let mut file = Cursor::new(vec![]);
     let written =
         image::codecs::jpeg::JpegEncoder::new_with_quality(&mut file, QUALITY).encode_image(image);

@@ -42,7 +42,9 @@ impl Journal {
         };
         let left = records(&bytes, &head, encoder.model().width);
         // Written anew and renamed, so that a kill here loses nothing.
-        itm_core::output::write_bytes(&path, &whole(&head, &left))?;
+        let others = left.iter().flat_map(|(picture, row)| record(&about(picture), row));
+        let whole: Vec<u8> = record(&head, &[]).into_iter().chain(others).collect();
+        itm_core::output::write_bytes(&path, &whole)?;
         let file = File::options().append(true).open(&path).map_err(Error::io(&path))?;
         Ok((Self { path, file }, left))
     }
@@ -63,12 +65,6 @@ impl Journal {
 
 fn about(picture: &Picture) -> Vec<u8> {
     serde_json::to_vec(picture).expect("a picture")
-}
-
-fn whole(head: &[u8], records: &[Encoded]) -> Vec<u8> {
-    let mut bytes = record(head, &[]);
-    records.iter().for_each(|(picture, row)| bytes.extend(record(&about(picture), row)));
-    bytes
 }
 
 fn record(text: &[u8], row: &[f32]) -> Vec<u8> {

@@ -13,45 +13,23 @@ pub(crate) const QUANTILE: f64 = 0.5;
 /// The fewest queries of a bank: each half needs some.
 pub(crate) const FEWEST: usize = 8;
 
-/// A correction with the parameters of its publication.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum PublishedCorrection {
-    Nothing,
-    Csls,
-    Nnn,
-    InvertedSoftmax,
-}
+/// Fits a correction with the parameters of its publication.
+type PublishedFit = fn(&HeldOutBank<'_>) -> Result<AnyCorrection>;
 
-/// All choices; among equals the first is taken.
-const ALL: [PublishedCorrection; 4] = [
-    PublishedCorrection::Nothing,
-    PublishedCorrection::Csls,
-    PublishedCorrection::Nnn,
-    PublishedCorrection::InvertedSoftmax,
+/// All choices by their names; among equals the first is taken.
+const CHOICES: [(&str, Option<PublishedFit>); 4] = [
+    ("none", None),
+    ("csls", Some(|bank| Ok(csls(bank, Direction::T2i, 10)?.into_any()))),
+    ("nnn", Some(|bank| Ok(Nnn::default().fit(bank, Direction::T2i)?.into_any()))),
+    ("is", Some(|bank| Ok(inverted_softmax(bank, Direction::T2i, 30.0)?.into_any()))),
 ];
 
-impl PublishedCorrection {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Nothing => "none",
-            Self::Csls => "csls",
-            Self::Nnn => "nnn",
-            Self::InvertedSoftmax => "is",
-        }
-    }
-
-    /// What each picture loses, in units of the cosine, less the mean over pictures: so that corrected scores stay near cosines.
-    fn biases(self, bank: &Tiles<'_>) -> Result<Vec<f64>> {
-        let (held_out, t2i) = (HeldOutBank(bank), Direction::T2i);
-        let correction = match self {
-            Self::Nothing => return Ok(vec![0.0; bank.images()]),
-            Self::Csls => csls(&held_out, t2i, 10)?.into_any(),
-            Self::Nnn => Nnn::default().fit(&held_out, t2i)?.into_any(),
-            Self::InvertedSoftmax => inverted_softmax(&held_out, t2i, 30.0)?.into_any(),
-        };
-        let centre = export::centre(&correction)?;
-        Ok(export::biases(&correction)?.into_iter().map(|bias| bias - centre).collect())
-    }
+/// What each picture loses, in units of the cosine, less the mean over pictures: so that corrected scores stay near cosines.
+fn biases(fit: Option<PublishedFit>, bank: &Tiles<'_>) -> Result<Vec<f64>> {
+    let Some(fit) = fit else { return Ok(vec![0.0; bank.images()]) };
+    let correction = fit(&HeldOutBank(bank))?;
+    let centre = export::centre(&correction)?;
+    Ok(export::biases(&correction)?.into_iter().map(|bias| bias - centre).collect())
 }
 
 /// What is stored of a bank.
@@ -115,23 +93,23 @@ pub(crate) fn fit(rows: &[f32], bank: &[f32], width: usize) -> Result<Levels> {
         Tiles::new(pictures, Embeddings::new("bank", <[f32]>::len(values) / width, width, values)?)
     };
     let halves = [tiles(&halves[0])?, tiles(&halves[1])?];
-    let crossed = |choice: PublishedCorrection| -> Result<First> {
-        let first = First::of(&halves[1], &choice.biases(&halves[0])?)?;
-        Ok(first.and(First::of(&halves[0], &choice.biases(&halves[1])?)?))
+    let crossed = |choice| -> Result<First> {
+        let first = First::of(&halves[1], &biases(choice, &halves[0])?)?;
+        Ok(first.and(First::of(&halves[0], &biases(choice, &halves[1])?)?))
     };
-    let plain = crossed(PublishedCorrection::Nothing)?;
-    let (cosines, mut chosen) = (plain.counts.clone(), (PublishedCorrection::Nothing, plain));
+    let plain = crossed(None)?;
+    let (cosines, mut chosen) = (plain.counts.clone(), (CHOICES[0], plain));
     let level = quantile(&mut chosen.1.best.clone());
-    for choice in &ALL[1..] {
-        let got = crossed(*choice)?;
+    for choice in &CHOICES[1..] {
+        let got = crossed(choice.1)?;
         if got.skewness < chosen.1.skewness {
             chosen = (*choice, got);
         }
     }
-    let (choice, mut first) = chosen;
+    let ((name, choice), mut first) = chosen;
     Ok(Levels {
-        correction: choice.name().into(),
-        biases: choice.biases(&tiles(bank)?)?,
+        correction: name.into(),
+        biases: biases(choice, &tiles(bank)?)?,
         answers: [cosines, first.counts],
         levels: [level, quantile(&mut first.best)],
     })

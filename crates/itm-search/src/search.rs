@@ -7,6 +7,7 @@ use itm_core::tiles::{Embeddings, Panels};
 use itm_core::{Error, Result};
 
 use crate::encoder::{length, pictures, texts};
+use crate::exif::has_form;
 use crate::pass::Pass;
 use crate::{Encoder, Index, Query, What};
 
@@ -84,14 +85,11 @@ impl Searcher {
     /// # Errors
     /// If the index has rows of another model.
     pub fn new(index: Index, encoder: Box<dyn Encoder>) -> Result<Self> {
-        let model = encoder.model();
-        if (&*model.identity, model.width) != (index.identity(), index.width()) {
-            let expected = format!("{}, as the index was made with", index.model());
-            return Err(Error::invalid(
-                "model",
-                expected,
-                format!("{}, or other weights", model.name),
-            ));
+        let (model, of) = (encoder.model(), &index.manifest);
+        if (&model.identity, model.width) != (&of.identity, of.width) {
+            let expected = format!("{}, as the index was made with", of.model);
+            let got = format!("{}, or other weights", model.name);
+            return Err(Error::invalid("model", expected, got));
         }
         Ok(Self { index, encoder, pass: Pass::default() })
     }
@@ -200,11 +198,8 @@ impl Searcher {
         }
         let length = length(&sum) as f32;
         if !(length > 1e-6 && length.is_finite()) {
-            return Err(Error::invalid(
-                "query",
-                "terms that do not cancel",
-                format!("a sum of length {length}"),
-            ));
+            let got = format!("a sum of length {length}");
+            return Err(Error::invalid("query", "terms that do not cancel", got));
         }
         sum.iter_mut().for_each(|value| *value /= length);
         Ok(sum)
@@ -214,21 +209,13 @@ impl Searcher {
 impl Filter {
     /// Refuses what begins no date, because every picture would fail it.
     pub(crate) fn check(&self) -> Result<()> {
-        const FORM: &[u8] = b"dddd-dd-ddTdd:dd:dd";
         let fits = |date: &str| {
-            let byte = |(byte, form): (u8, &u8)| match form {
-                b'd' => byte.is_ascii_digit(),
-                _ => byte == *form,
-            };
-            [4, 7, 10, 13, 16, 19].contains(&date.len()) && date.bytes().zip(FORM).all(byte)
+            [4, 7, 10, 13, 16, 19].contains(&date.len()) && has_form(date, "dddd-dd-ddTdd:dd:dd")
         };
         for (name, date) in [("after", &self.after), ("before", &self.before)] {
             if let Some(date) = date.as_ref().filter(|date| !fits(date)) {
-                return Err(Error::invalid(
-                    name,
-                    "a date as 2024, 2024-05 or 2024-05-01T12:30",
-                    date,
-                ));
+                let expected = "a date as 2024, 2024-05 or 2024-05-01T12:30";
+                return Err(Error::invalid(name, expected, date));
             }
         }
         Ok(())

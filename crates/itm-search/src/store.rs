@@ -14,7 +14,8 @@ use std::path::{Path, PathBuf};
 use itm_core::files::{read, read_json, read_text, sha256_hex};
 use itm_core::output::{NewFolder, write_bytes};
 use itm_core::{Error, Result};
-use safetensors::{Dtype, SafeTensors, View};
+use safetensors::tensor::TensorView;
+use safetensors::{Dtype, SafeTensors};
 use serde::{Deserialize, Serialize};
 
 use crate::Picture;
@@ -98,11 +99,8 @@ impl Stored {
         for (name, want) in FILES.iter().zip(&manifest.sha256) {
             let path = folder.join(name);
             if itm_core::files::sha256_of(&path)? != *want {
-                return Err(Error::invalid(
-                    path.display(),
-                    "the file that index.json names",
-                    "another",
-                ));
+                let expected = "the file that index.json names";
+                return Err(Error::invalid(path.display(), expected, "another"));
             }
         }
         let path = folder.join(FILES[0]);
@@ -173,45 +171,22 @@ impl Tables {
     }
 
     fn bytes(&self, width: usize) -> Vec<u8> {
-        let n = self.biases.len();
-        let array = |kind, shape, bytes| TableBytes { kind, shape, bytes };
+        let (n, m) = (self.biases.len(), self.bank.len() / width);
         let f32s = |values: &[f32]| values.iter().flat_map(|v| v.to_le_bytes()).collect();
         let u32s = |values: &[u32]| values.iter().flat_map(|v| v.to_le_bytes()).collect();
         let biases = self.biases.iter().flat_map(|v| v.to_le_bytes()).collect();
-        let m = self.bank.len() / width;
-        let arrays = [
-            ("rows", array(Dtype::F32, vec![n, width], f32s(&self.rows))),
-            ("bank", array(Dtype::F32, vec![m, width], f32s(&self.bank))),
-            ("biases", array(Dtype::F64, vec![n], biases)),
-            ("answers", array(Dtype::U32, vec![n], u32s(&self.answers[0]))),
-            ("corrected_answers", array(Dtype::U32, vec![n], u32s(&self.answers[1]))),
+        let arrays: [(&str, Dtype, Vec<usize>, Vec<u8>); 5] = [
+            ("rows", Dtype::F32, vec![n, width], f32s(&self.rows)),
+            ("bank", Dtype::F32, vec![m, width], f32s(&self.bank)),
+            ("biases", Dtype::F64, vec![n], biases),
+            ("answers", Dtype::U32, vec![n], u32s(&self.answers[0])),
+            ("corrected_answers", Dtype::U32, vec![n], u32s(&self.answers[1])),
         ];
-        safetensors::serialize(arrays, None).expect("arrays of their own shapes")
-    }
-}
-
-/// An array of a file of safetensors.
-struct TableBytes {
-    kind: Dtype,
-    shape: Vec<usize>,
-    bytes: Vec<u8>,
-}
-
-impl View for TableBytes {
-    fn dtype(&self) -> Dtype {
-        self.kind
-    }
-
-    fn shape(&self) -> &[usize] {
-        &self.shape
-    }
-
-    fn data(&self) -> std::borrow::Cow<'_, [u8]> {
-        (&self.bytes).into()
-    }
-
-    fn data_len(&self) -> usize {
-        self.bytes.len()
+        let views = arrays.iter().map(|(name, kind, shape, bytes)| {
+            let view = TensorView::new(*kind, shape.clone(), bytes);
+            (*name, view.expect("an array of its own shape"))
+        });
+        safetensors::serialize(views, None).expect("arrays of their own shapes")
     }
 }
 

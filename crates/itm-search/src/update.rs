@@ -67,7 +67,9 @@ pub fn update(sources: &Sources<'_>, encoder: &dyn Encoder) -> Result<Update> {
     let folder = images.canonicalize().map_err(Error::io(images))?;
     fs::create_dir_all(out).map_err(Error::io(out))?;
     let new = NewFolder::begin(&index_folder(out), Existing::Only(&FILES))?;
-    let old = Stored::read(out).ok().filter(|old| fits(old, encoder));
+    let Model { name: model, identity, width } = encoder.model();
+    let fits = |old: &Stored| (&old.manifest.identity, old.manifest.width) == (&identity, width);
+    let old = Stored::read(out).ok().filter(fits);
     let found = walk(&folder, out)?;
     if found.is_empty() {
         let expected = "photographs (.jpg, .jpeg, .png, .webp)";
@@ -79,18 +81,14 @@ pub fn update(sources: &Sources<'_>, encoder: &dyn Encoder) -> Result<Update> {
     let kept: Vec<Picture> = found.iter().filter_map(|file| known.at.remove(&file.path)).collect();
     if kept.is_empty() {
         let (path, why) = &left_out[0];
-        return Err(Error::invalid(
-            images.display(),
-            "a photograph that can be read",
-            format!("{path}: {why}"),
-        ));
+        let expected = "a photograph that can be read";
+        return Err(Error::invalid(images.display(), expected, format!("{path}: {why}")));
     }
     let rows: Vec<f32> =
-        kept.iter().flat_map(|picture| known.rows[&picture.sha256].clone()).collect();
+        kept.iter().flat_map(|picture| known.by_content[&picture.sha256].1.clone()).collect();
     let same_bank =
         old.as_ref().filter(|old| old.bank == **bank).map(|old| old.tables.bank.clone());
     let bank_rows = same_bank.map_or_else(|| encode_bank(bank, encoder), Ok)?;
-    let Model { name: model, identity, width } = encoder.model();
     let levels = levels::fit(&rows, &bank_rows, width)?;
     let hashes: HashSet<String> = kept.iter().map(|picture| picture.sha256.clone()).collect();
     let before = old.iter().flat_map(|old| &old.pictures);
@@ -115,24 +113,17 @@ pub fn update(sources: &Sources<'_>, encoder: &dyn Encoder) -> Result<Update> {
     Ok(done)
 }
 
-fn fits(old: &Stored, encoder: &dyn Encoder) -> bool {
-    let Model { identity, width, .. } = encoder.model();
-    old.manifest.identity == identity && old.manifest.width == width
-}
-
 /// What is known of pictures: by path, and the rows by content.
 #[derive(Default)]
 struct Known {
     at: HashMap<String, Picture>,
-    /// By the SHA-256 of a file: a picture that has moved keeps its row.
-    rows: HashMap<String, Vec<f32>>,
-    about: HashMap<String, Picture>,
+    /// With their rows, by the SHA-256 of a file: a picture that has moved keeps its row.
+    by_content: HashMap<String, (Picture, Vec<f32>)>,
 }
 
 impl Known {
     fn add(&mut self, picture: Picture, row: Vec<f32>) {
-        self.rows.insert(picture.sha256.clone(), row);
-        self.about.insert(picture.sha256.clone(), picture.clone());
+        self.by_content.insert(picture.sha256.clone(), (picture.clone(), row));
         self.at.insert(picture.path.clone(), picture);
     }
 }
@@ -147,15 +138,8 @@ struct Work<'a> {
     encoded: usize,
 }
 
-/// What reading one file gave.
-enum FileRead {
-    /// Its bytes are known.
-    Old(Picture),
-    /// The model must see it.
-    New(Picture, RgbImage, Vec<u8>),
-    /// It cannot be read.
-    Bad(String),
-}
+/// A picture as a file has it, and if its bytes are new, what the model must see and the thumbnail.
+type FileRead = (Picture, Option<(RgbImage, Vec<u8>)>);
 
 impl<'a> Work<'a> {
     fn begin(
@@ -184,12 +168,11 @@ impl<'a> Work<'a> {
         let changed: Vec<&FolderFile> = found.iter().filter(|file| !is_known(file)).collect();
         let unchanged = found.len() - changed.len();
         for (k, part) in changed.chunks(TOGETHER).enumerate() {
-            (self.sources.progress)(unchanged + k * TOGETHER, found.len());
+            let at = unchanged + k * TOGETHER;
+            (self.sources.progress)(at, found.len());
             if (self.sources.stop)() {
-                let got = format!(
-                    "a signal after picture {}; the same command goes on from there",
-                    unchanged + k * TOGETHER
-                );
+                let got =
+                    format!("a signal after picture {at}; the same command goes on from there");
                 return Err(Error::invalid("itm index", format!("{} pictures", found.len()), got));
             }
             self.part(part)?;
@@ -199,26 +182,24 @@ impl<'a> Work<'a> {
     }
 
     fn part(&mut self, files: &[&FolderFile]) -> Result<()> {
-        let items: Vec<FileRead> = files.par_iter().map(|file| self.item(file)).collect();
-        let mut new = vec![];
-        for (file, item) in files.iter().zip(items) {
+        let all: Vec<_> = files.par_iter().map(|file| self.read(file)).collect();
+        let (mut about, mut images) = (vec![], vec![]);
+        for (file, read) in files.iter().zip(all) {
             self.known.at.remove(&file.path); // what stood there has changed
-            match item {
-                FileRead::Old(picture) => _ = self.known.at.insert(picture.path.clone(), picture),
-                FileRead::Bad(why) => self.left_out.push((file.path.clone(), why)),
-                FileRead::New(picture, image, small) => new.push((picture, image, small)),
+            match read {
+                Ok((picture, None)) => _ = self.known.at.insert(picture.path.clone(), picture),
+                Ok((picture, Some((image, small)))) => {
+                    let at = thumbnail(self.sources.out, &picture.sha256);
+                    fs::create_dir_all(at.parent().expect("a folder")).map_err(Error::io(&at))?;
+                    write_bytes(&at, &small)?;
+                    about.push(picture);
+                    images.push(DynamicImage::ImageRgb8(image));
+                }
+                Err(error) => self.left_out.push((file.path.clone(), error.to_string())),
             }
         }
-        if new.is_empty() {
+        if images.is_empty() {
             return Ok(());
-        }
-        let (mut about, mut images) = (vec![], vec![]);
-        for (picture, image, small) in new {
-            let at = thumbnail(self.sources.out, &picture.sha256);
-            fs::create_dir_all(at.parent().expect("a folder")).map_err(Error::io(&at))?;
-            write_bytes(&at, &small)?;
-            about.push(picture);
-            images.push(DynamicImage::ImageRgb8(image));
         }
         let rows = pictures(self.encoder, &images)?;
         self.encoded += images.len();
@@ -230,38 +211,21 @@ impl<'a> Work<'a> {
     }
 
     /// Reads a file: its hash, and if the bytes are new, the picture.
-    fn item(&self, file: &FolderFile) -> FileRead {
-        self.read(file).unwrap_or_else(|error| FileRead::Bad(error.to_string()))
-    }
-
     fn read(&self, file: &FolderFile) -> Result<FileRead> {
-        let bytes = read(locate(self.folder, &file.path)?, LARGEST_IMAGE_FILE)?;
-        let sha256 = sha256_hex(&bytes);
-        let named = |picture: Picture| Picture {
-            path: file.path.clone(),
-            bytes: file.bytes,
-            modified: file.modified,
-            ..picture
-        };
-        if let Some(known) = self.known.about.get(&sha256)
+        let content = read(locate(self.folder, &file.path)?, LARGEST_IMAGE_FILE)?;
+        let sha256 = sha256_hex(&content);
+        let FolderFile { path, bytes, modified } = file.clone();
+        if let Some((known, _)) = self.known.by_content.get(&sha256)
             && thumbnail(self.sources.out, &sha256).is_file()
         {
-            return Ok(FileRead::Old(named(known.clone())));
+            return Ok((Picture { path, bytes, modified, ..known.clone() }, None));
         }
-        let image = upright_bytes(&file.path, &bytes)?;
+        let image = upright_bytes(&path, &content)?;
         let small = jpeg(&image, THUMBNAIL)?;
-        let mut picture = named(Picture {
-            path: String::new(),
-            bytes: 0,
-            modified: 0,
-            sha256,
-            size: [image.width(), image.height()],
-            taken: None,
-            camera: None,
-            place: None,
-        });
-        exif::read(&bytes, &mut picture);
-        Ok(FileRead::New(picture, image, small))
+        let size = [image.width(), image.height()];
+        let (taken, camera, place) = exif::read(&content);
+        let picture = Picture { path, bytes, modified, sha256, size, taken, camera, place };
+        Ok((picture, Some((image, small))))
     }
 }
 
@@ -279,11 +243,8 @@ fn forget_thumbnails(out: &Path, hashes: &HashSet<String>) {
     let folders = fs::read_dir(out.join("thumbnails")).into_iter().flatten().flatten();
     for file in folders.filter_map(|folder| fs::read_dir(folder.path()).ok()).flatten().flatten() {
         let path = file.path();
-        if path
-            .file_stem()
-            .and_then(|stem| stem.to_str())
-            .is_some_and(|stem| !hashes.contains(stem))
-        {
+        let stem = path.file_stem().and_then(|stem| stem.to_str());
+        if stem.is_some_and(|stem| !hashes.contains(stem)) {
             _ = fs::remove_file(path);
         }
     }

@@ -92,11 +92,8 @@ fn side(
 pub(crate) fn check_rows(row: &str, values: &[f32], width: usize) -> Result<()> {
     if width == 0 || values.is_empty() || !values.len().is_multiple_of(width) {
         let expected = format!("rows of {width} values, at least 1");
-        return Err(Error::invalid(
-            format!("{row}s"),
-            expected,
-            format!("{} values", values.len()),
-        ));
+        let got = format!("{} values", values.len());
+        return Err(Error::invalid(format!("{row}s"), expected, got));
     }
     unit_rows(values, width, |at| format!("{row} {at}"))
 }
@@ -107,11 +104,8 @@ fn unit_rows(values: &[f32], width: usize, named: impl Fn(usize) -> String) -> R
     const SLACK: f64 = 0.01;
     let squares = |row: &[f32]| row.iter().map(|&x| f64::from(x).powi(2)).sum::<f64>();
     let fits = |square: f64| square == 0.0 || (square.sqrt() - 1.0).abs() <= SLACK;
-    let Some((at, row)) =
-        values.chunks_exact(width).enumerate().find(|(_, row)| !fits(squares(row)))
-    else {
-        return Ok(());
-    };
+    let mut rows = values.chunks_exact(width).enumerate();
+    let Some((at, row)) = rows.find(|(_, row)| !fits(squares(row))) else { return Ok(()) };
     if let Some(column) = row.iter().position(|x| !x.is_finite()) {
         let place = format!("{}, column {column}", named(at));
         return Err(Error::invalid(place, "a finite number", row[column]));

@@ -114,12 +114,10 @@ impl Method for Naaf {
 
 /// t, t_s, the moments of matched and mismatched scores, and ln α*, which is NaN if it does not exist.
 fn numbers(boundary: &Boundary) -> [f64; 9] {
-    let Boundary { t, t_s, matched, mismatched, ln_alpha_star } = boundary;
-    let [of_matched, of_mismatched] =
-        [matched, mismatched].map(|m| (m.mean, m.deviation, m.count as f64));
-    let (a, b, n) = of_matched;
-    let (c, d, m) = of_mismatched;
-    [*t, *t_s, a, b, n, c, d, m, ln_alpha_star.unwrap_or(f64::NAN)]
+    let Boundary { t, t_s, matched: a, mismatched: b, ln_alpha_star } = boundary;
+    let (n, m) = (a.count as f64, b.count as f64);
+    let ln_alpha_star = ln_alpha_star.unwrap_or(f64::NAN);
+    [*t, *t_s, a.mean, a.deviation, n, b.mean, b.deviation, m, ln_alpha_star]
 }
 
 fn boundary(model: &CheckpointReader) -> Result<Boundary> {

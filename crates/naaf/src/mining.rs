@@ -307,10 +307,8 @@ fn of_words(scores: Vec<f32>, image: usize, caption: usize, words: usize) -> Res
 }
 
 fn finite(place: impl Fn() -> String, values: &[f32]) -> Result<()> {
-    match values.iter().find(|x| !x.is_finite()) {
-        Some(bad) => Err(Error::invalid(place(), "finite numbers", bad)),
-        None => Ok(()),
-    }
+    let Some(bad) = values.iter().find(|x| !x.is_finite()) else { return Ok(()) };
+    Err(Error::invalid(place(), "finite numbers", bad))
 }
 
 fn reset(boundary: &mut Boundary, config: &MiningConfig, words: usize) {

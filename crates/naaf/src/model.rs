@@ -218,10 +218,8 @@ impl NaafEncoders {
             return Err(Error::invalid("encoders", expected, "others"));
         }
         let RegionEncoder::Map(image) = &self.image else { return Ok(()) };
-        let map = match image.gain {
-            Some(_) => RegionMapKind::WeightNorm,
-            None => RegionMapKind::Xavier,
-        };
+        let map =
+            if image.gain.is_some() { RegionMapKind::WeightNorm } else { RegionMapKind::Xavier };
         let [_, image] = image.dims();
         let got = match &self.text {
             WordEncoder::Pieces(_) => return Ok(()),

@@ -20,14 +20,50 @@ impl NaafConfig {
     /// All sections. All presets have the same training and loss. The paper and the program begin with given word vectors
     /// ([`NaafEncoders::with_vectors`](crate::NaafEncoders::with_vectors)); `default` needs no file.
     pub fn preset(preset: Preset) -> Self {
-        let (attention, mining) =
-            (Attention::Naaf(NegativeAware::preset(preset)), MiningConfig::preset(preset));
-        let vectors = match preset {
+        let word_vectors = match preset {
             Preset::Official | Preset::Paper => VectorsFrom::Given,
             Preset::Default => VectorsFrom::Random,
         };
-        let (model, train, loss) = (model(vectors), train(), loss());
-        Self { model, attention, mining, train, loss }
+        Self {
+            // A BiGRU of width 1,024 over vectors of width 300, and a linear map of regions.
+            model: NaafModelConfig {
+                embed_dim: 1024,
+                start: StartFrom::Random,
+                cca: None,
+                score: Score::Attention,
+                towers: None,
+                region_map: RegionMapKind::Xavier,
+                text: TextKind::Bigru,
+                word_dim: 300,
+                word_vectors,
+                freeze_embedding: false,
+            },
+            attention: Attention::Naaf(NegativeAware::preset(preset)),
+            mining: MiningConfig::preset(preset),
+            // The training on Flickr30K; COCO has batches of 256.
+            train: NaafTrainConfig {
+                seed: 0,
+                epochs: 20,
+                batch: 128,
+                parts: LearningParts::All,
+                learning_rate: 5e-4,
+                schedule: Rates::Steps,
+                decay_every: 10,
+                lr_decay: 0.1,
+                grad_clip: 2.0,
+                region_dropout: 0.0,
+                word_dropout: 0.0,
+                precision: Precision::F32,
+            },
+            // Eq. 15 from the first epoch.
+            loss: NaafLossConfig {
+                margin: 0.2,
+                mask_same_image: false,
+                reduction: Reduction::Sum,
+                warmup_epochs: 0,
+                warmup_loss: WarmupLoss::Hardest,
+            },
+        }
     }
 }
 
@@ -104,51 +140,6 @@ impl MiningConfig {
                 ..official
             },
         }
-    }
-}
-
-/// A BiGRU of width 1,024 over vectors of width 300, and a linear map of regions.
-fn model(word_vectors: VectorsFrom) -> NaafModelConfig {
-    NaafModelConfig {
-        embed_dim: 1024,
-        start: StartFrom::Random,
-        cca: None,
-        score: Score::Attention,
-        towers: None,
-        region_map: RegionMapKind::Xavier,
-        text: TextKind::Bigru,
-        word_dim: 300,
-        word_vectors,
-        freeze_embedding: false,
-    }
-}
-
-/// The training on Flickr30K; COCO has batches of 256.
-fn train() -> NaafTrainConfig {
-    NaafTrainConfig {
-        seed: 0,
-        epochs: 20,
-        batch: 128,
-        parts: LearningParts::All,
-        learning_rate: 5e-4,
-        schedule: Rates::Steps,
-        decay_every: 10,
-        lr_decay: 0.1,
-        grad_clip: 2.0,
-        region_dropout: 0.0,
-        word_dropout: 0.0,
-        precision: Precision::F32,
-    }
-}
-
-/// Eq. 15 from the first epoch.
-fn loss() -> NaafLossConfig {
-    NaafLossConfig {
-        margin: 0.2,
-        mask_same_image: false,
-        reduction: Reduction::Sum,
-        warmup_epochs: 0,
-        warmup_loss: WarmupLoss::Hardest,
     }
 }
 

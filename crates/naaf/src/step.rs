@@ -55,18 +55,15 @@ impl Naaf {
         device: &Device,
     ) -> Result<Self> {
         config.model.check_random()?;
-        if config.model.towers.is_some() {
-            return Self::of_towers(config, vocabulary, device);
-        }
-        let seed = config.train.seed;
-        let encoders = NaafEncoders::new(&config.model, region_dim, vocabulary, seed, device)?;
-        Self::from_encoders(config, encoders, Boundary::default())
-    }
-
-    fn of_towers(config: &NaafConfig, vocabulary: usize, device: &Device) -> Result<Self> {
-        config.check()?;
-        let device = if device.is_autodiff() { device.clone() } else { device.clone().autodiff() };
-        let encoders = NaafEncoders::of_towers(&config.model, &config.train, vocabulary, &device)?;
+        let NaafConfig { model, train, .. } = config;
+        let encoders = if model.towers.is_some() {
+            config.check()?;
+            let learns = device.is_autodiff();
+            let device = if learns { device.clone() } else { device.clone().autodiff() };
+            NaafEncoders::of_towers(model, train, vocabulary, &device)?
+        } else {
+            NaafEncoders::new(model, region_dim, vocabulary, train.seed, device)?
+        };
         Self::from_encoders(config, encoders, Boundary::default())
     }
 
@@ -224,20 +221,16 @@ impl Naaf {
                 return Ok(texts);
             }
         };
-        let refused = |got: String| {
-            Err(Error::invalid("images", format!("regions of width {expected}"), got))
-        };
-        match batch.images {
+        let got = match batch.images {
             Images::Regions { width, counts, .. } if width == expected => {
-                if let Some(image) = counts.iter().position(|&n| n == 0) {
-                    let place = format!("image {image} of the batch");
-                    return Err(Error::invalid(place, "at least 1 region", 0));
-                }
-                Ok(texts)
+                let Some(image) = counts.iter().position(|&n| n == 0) else { return Ok(texts) };
+                let place = format!("image {image} of the batch");
+                return Err(Error::invalid(place, "at least 1 region", 0));
             }
-            Images::Regions { width, .. } => refused(width.to_string()),
-            other => refused(other.kind().into()),
-        }
+            Images::Regions { width, .. } => width.to_string(),
+            other => other.kind().into(),
+        };
+        Err(Error::invalid("images", format!("regions of width {expected}"), got))
     }
 
     /// Captions, cut as in evaluation.

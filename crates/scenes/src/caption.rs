@@ -90,14 +90,8 @@ fn phrase(rng: &mut impl RngExt, object: &Object, detail: Detail) -> Phrase {
     let said = said(object, detail);
     let kind = !rng.random_bool(said.thing);
     let colour = !kind || rng.random_bool(said.colour);
-    let size = rng.random_bool(said.size);
-    let pattern = rng.random_bool(said.pattern);
-    Phrase {
-        kind: kind.then_some(object.kind),
-        colour: colour.then_some(object.colour),
-        size: size.then_some(object.size),
-        pattern: pattern.then_some(object.pattern),
-    }
+    let [size, pattern] = [said.size, said.pattern].map(|p| rng.random_bool(p));
+    Phrase::of(object, [kind, colour, size, pattern])
 }
 
 /// Probability of listing three objects instead of two, if the scene has at least three.
@@ -113,7 +107,7 @@ fn several(rng: &mut impl RngExt, scene: &Scene) -> Option<Claim> {
 pub(super) fn relations(scene: &Scene) -> Vec<((usize, Relation, usize), f64)> {
     let ids = 0..scene.objects.len();
     let pairs = ids.clone().flat_map(|a| ids.clone().map(move |b| (a, b))).filter(|(a, b)| a != b);
-    let all = pairs.flat_map(|(a, b)| Relation::ALL.map(|r| (a, r, b)));
+    let all = pairs.flat_map(|(a, b)| Relation::ALL.iter().map(move |&r| (a, r, b)));
     let weight = |r| match r {
         Relation::Inside | Relation::InFrontOf | Relation::Behind => 4.0,
         Relation::NextTo => 1.5,
@@ -154,16 +148,8 @@ pub(super) fn telling_of(phrase: &Phrase) -> u8 {
 /// Draws an object and counts the objects that share some of its attributes.
 fn counted(rng: &mut impl RngExt, scene: &Scene) -> Option<Claim> {
     let object = scene.objects.choose(rng)?;
-    let [kind, colour, size, pattern] = COUNT_SAYS;
-    let draws = (0..COUNT_DRAWS).map(|_| {
-        let mut keep = |p: f64| rng.random_bool(p);
-        Phrase {
-            kind: keep(kind).then_some(object.kind),
-            colour: keep(colour).then_some(object.colour),
-            size: keep(size).then_some(object.size),
-            pattern: keep(pattern).then_some(object.pattern),
-        }
-    });
+    let mut draw = || Phrase::of(object, COUNT_SAYS.map(|p| rng.random_bool(p)));
+    let draws = (0..COUNT_DRAWS).map(|_| draw());
     let fit = draws.filter_map(|p| counts(scene, &p).map(|n| (p, n)));
     let most = fit.max_by_key(|(p, _)| telling_of(p));
     most.map(|(p, n)| Claim::Count(n as u8, p))

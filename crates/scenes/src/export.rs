@@ -59,7 +59,7 @@ fn precomputed(split: &ScenesSplit, folder: &Path) -> Result<()> {
     let mut global = Npy::create(path("ims.npy"), "<f4", &[n, WIDTH])?;
     let mut boxes = Npy::create(path("boxes.npy"), "<f4", &[n, Regions::COUNT, 4])?;
     let mut regions = Npy::create(path("regions.npy"), "<f2", &[n, Regions::COUNT, WIDTH])?;
-    let extractor = Extractor::new();
+    let extractor = Extractor::default();
     // In blocks, so that memory does not grow with the split.
     for first in (0..n).step_by(256) {
         let block = first..n.min(first + 256);
@@ -122,21 +122,19 @@ fn write_json(path: &Path, value: &Value) -> Result<()> {
 struct Npy {
     path: PathBuf,
     file: BufWriter<File>,
-    buffer: Vec<u8>,
 }
 
 impl Npy {
     fn create(path: PathBuf, kind: &str, shape: &[usize]) -> Result<Self> {
         let file = BufWriter::new(File::create(&path).map_err(Error::io(&path))?);
-        let mut npy = Self { path, file, buffer: Vec::new() };
+        let mut npy = Self { path, file };
         npy.write(npy_header(kind, shape).into_iter())?;
         Ok(npy)
     }
 
     fn write(&mut self, bytes: impl Iterator<Item = u8>) -> Result<()> {
-        self.buffer.clear();
-        self.buffer.extend(bytes);
-        self.file.write_all(&self.buffer).map_err(Error::io(&self.path))
+        let bytes: Vec<u8> = bytes.collect();
+        self.file.write_all(&bytes).map_err(Error::io(&self.path))
     }
 
     fn finish(mut self) -> Result<()> {
@@ -212,7 +210,7 @@ mod tests {
         assert_eq!(floats(&bytes)[48..52], [first.x1, first.y1, first.x2, first.y2]);
         let (shape, kind, bytes) = open("val_regions.npy");
         assert_eq!((shape, kind.as_str()), (vec![2, 12, WIDTH as u64], "'<f2'"));
-        let regions = world.val.regions(&Extractor::new(), 1).features;
+        let regions = world.val.regions(&Extractor::default(), 1).features;
         let last = f16::from_le_bytes([bytes[bytes.len() - 2], bytes[bytes.len() - 1]]);
         assert_eq!(last, f16::from_f32(regions[regions.len() - 1]));
         assert_eq!(open("train_ims.npy").0, [0, WIDTH as u64]);

@@ -59,18 +59,14 @@ impl Regions {
 }
 
 impl Default for Extractor {
+    /// The extractor; there is only one.
     fn default() -> Self {
-        Self::new()
+        let mut rng = ChaCha8Rng::seed_from_u64(0x5ce9e5);
+        Self { first: filters(&mut rng, 75), second: filters(&mut rng, 9 * FIRST) }
     }
 }
 
 impl Extractor {
-    /// The extractor; there is only one.
-    pub(crate) fn new() -> Self {
-        let mut rng = ChaCha8Rng::seed_from_u64(0x5ce9e5);
-        Self { first: filters(&mut rng, 75), second: filters(&mut rng, 9 * FIRST) }
-    }
-
     /// The feature of the whole image, [`WIDTH`] values.
     pub(crate) fn global(&self, image: &Image) -> Vec<f32> {
         self.maps(image).describe(&WHOLE)
@@ -314,7 +310,7 @@ mod tests {
     fn a_cell_tells_its_own_colour() {
         // Left half red, right half white.
         let halves = image(96, |x, _| if x < 48 { [255, 0, 0] } else { [255, 255, 255] });
-        let feature = Extractor::new().global(&halves);
+        let feature = Extractor::default().global(&halves);
         assert_eq!(feature.len(), WIDTH);
         for cell in 0..GRID * GRID {
             let bins = &feature[cell * COLOURS..][..COLOURS];
@@ -361,7 +357,7 @@ mod tests {
 
     #[test]
     fn regions_see_only_their_box() {
-        let extractor = Extractor::new();
+        let extractor = Extractor::default();
         let corner = Bounds { x1: 0.0, y1: 0.0, x2: 0.25, y2: 0.25 };
         let with_dot = |at: u32| {
             let red = move |x: u32, y: u32| x.abs_diff(at) < 5 && y.abs_diff(at) < 5;

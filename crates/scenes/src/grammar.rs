@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::layout::Relation;
 use super::lexicon::{self, COUNTS, PICTURES, THINGS, VERBS};
-use super::world::{Background, Colour, Kind, Object, Pattern, Size};
+use super::world::{Background, Colour, Kind, Object, Pattern, Size, closed};
 
 /// What a caption says of one object; a field that is `None` says nothing.
 #[derive(
@@ -47,6 +47,16 @@ pub struct Meaning {
 }
 
 impl Phrase {
+    /// The phrase that says these attributes of an object.
+    pub(crate) fn of(object: &Object, [kind, colour, size, pattern]: [bool; 4]) -> Self {
+        Self {
+            kind: kind.then_some(object.kind),
+            colour: colour.then_some(object.colour),
+            size: size.then_some(object.size),
+            pattern: pattern.then_some(object.pattern),
+        }
+    }
+
     /// Whether the object is as the phrase says.
     pub(crate) fn fits(&self, object: &Object) -> bool {
         self.kind.is_none_or(|k| k == object.kind)
@@ -55,9 +65,13 @@ impl Phrase {
             && self.pattern.is_none_or(|p| p == object.pattern)
     }
 
+    /// Whether it says size, colour and pattern.
+    fn says(&self) -> [bool; 3] {
+        [self.size.is_some(), self.colour.is_some(), self.pattern.is_some()]
+    }
+
     fn attributes(&self) -> usize {
-        let Self { colour, size, pattern, .. } = self;
-        colour.is_some() as usize + size.is_some() as usize + pattern.is_some() as usize
+        self.says().into_iter().filter(|&says| says).count()
     }
 }
 
@@ -73,64 +87,45 @@ impl Claim {
     }
 }
 
-/// The sentence forms.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Form {
-    /// "A red ball on the grass."
-    Bare,
-    /// "There is a red ball on the grass."
-    ThereIs,
-    /// "The picture shows a red ball on the grass."
-    Shows,
-    /// "A photo of a red ball on the grass."
-    PictureOf,
-    /// "We see a red ball on the grass.", "You can see …"
-    Seen,
-    /// "Here is a red ball on the grass."
-    Here,
-    /// "On the grass there is a red ball."
-    PlaceFirst,
-    /// "The small ball on the grass is red and striped."
-    Predicate,
-    /// "A small ball that is red, on the grass."
-    That,
-    /// "A red ball with a blue cup."
-    With,
-    /// "Both a red ball and a blue cup are on the grass."
-    Both,
-    /// "A red ball sits next to a blue cup on the grass."
-    Verb,
-    /// "Next to a blue cup there is a red ball."
-    RelationFirst,
-    /// "A pair of red balls."
-    PairOf,
-    /// "The scene is at night."
-    SceneIs,
-    /// "A photo taken on the sand."
-    Taken,
+closed! {
+    /// The sentence forms.
+    pub(crate) Form {
+        /// "A red ball on the grass."
+        Bare,
+        /// "There is a red ball on the grass."
+        ThereIs,
+        /// "The picture shows a red ball on the grass."
+        Shows,
+        /// "A photo of a red ball on the grass."
+        PictureOf,
+        /// "We see a red ball on the grass.", "You can see …"
+        Seen,
+        /// "Here is a red ball on the grass."
+        Here,
+        /// "On the grass there is a red ball."
+        PlaceFirst,
+        /// "The small ball on the grass is red and striped."
+        Predicate,
+        /// "A small ball that is red, on the grass."
+        That,
+        /// "A red ball with a blue cup."
+        With,
+        /// "Both a red ball and a blue cup are on the grass."
+        Both,
+        /// "A red ball sits next to a blue cup on the grass."
+        Verb,
+        /// "Next to a blue cup there is a red ball."
+        RelationFirst,
+        /// "A pair of red balls."
+        PairOf,
+        /// "The scene is at night."
+        SceneIs,
+        /// "A photo taken on the sand."
+        Taken,
+    }
 }
 
 impl Form {
-    /// Every form.
-    pub(crate) const ALL: [Self; 16] = [
-        Self::Bare,
-        Self::ThereIs,
-        Self::Shows,
-        Self::PictureOf,
-        Self::Seen,
-        Self::Here,
-        Self::PlaceFirst,
-        Self::Predicate,
-        Self::That,
-        Self::With,
-        Self::Both,
-        Self::Verb,
-        Self::RelationFirst,
-        Self::PairOf,
-        Self::SceneIs,
-        Self::Taken,
-    ];
-
     /// Whether this form can say the meaning.
     pub(crate) fn can_say(self, meaning: &Meaning) -> bool {
         let claim = &meaning.claim;
@@ -234,7 +229,7 @@ pub fn render(meaning: &Meaning, rng: &mut impl RngExt) -> String {
     assert!(meaning.is_sayable(), "no sentence says {meaning:?}");
     // The special forms can say fewer meanings. The higher weight makes each common enough to be learned.
     let special = [Form::Predicate, Form::That, Form::With, Form::Both, Form::Verb];
-    let able = Form::ALL.into_iter().filter(|f| f.can_say(meaning));
+    let able = Form::ALL.iter().copied().filter(|f| f.can_say(meaning));
     let weight = |f: Form| match f {
         Form::Bare => 4.0,
         Form::Verb => 3.0,
@@ -326,34 +321,19 @@ fn adjectives(phrase: &Phrase, rng: &mut impl RngExt) -> Vec<&'static str> {
 
 /// Splits a phrase into subject and predicate; the predicate gets at least one attribute.
 fn split(phrase: &Phrase, rng: &mut impl RngExt) -> (Phrase, Phrase) {
-    let (mut subject, mut said) = (*phrase, Phrase { kind: None, ..*phrase });
     let mut spare = phrase.attributes() - 1;
-    let mut keep = |present: bool| {
+    let [size, colour, pattern] = phrase.says().map(|present| {
         let keep = present && spare > 0 && rng.random_bool(0.5);
         spare -= keep as usize;
         keep
+    });
+    let part = |kind, kept| Phrase {
+        kind,
+        colour: phrase.colour.filter(|_| colour == kept),
+        size: phrase.size.filter(|_| size == kept),
+        pattern: phrase.pattern.filter(|_| pattern == kept),
     };
-    let kept = [
-        keep(phrase.size.is_some()),
-        keep(phrase.colour.is_some()),
-        keep(phrase.pattern.is_some()),
-    ];
-    if kept[0] {
-        said.size = None
-    } else {
-        subject.size = None
-    }
-    if kept[1] {
-        said.colour = None
-    } else {
-        subject.colour = None
-    }
-    if kept[2] {
-        said.pattern = None
-    } else {
-        subject.pattern = None
-    }
-    (subject, said)
+    (part(phrase.kind, true), part(None, false))
 }
 
 fn pick<T: Copy>(rng: &mut impl RngExt, items: &[T]) -> T {

@@ -3,44 +3,32 @@
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
 
-use super::world::{Background, Colour, Kind, Object, Pattern, Scene, Size};
+use super::world::{Background, Colour, Kind, Object, Pattern, Scene, Size, closed};
 use itm_core::data::Bounds;
 
-/// The position of one object relative to another.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Relation {
-    /// Wholly to its left, and not steeply above or below.
-    LeftOf,
-    /// Wholly to its right, and not steeply above or below.
-    RightOf,
-    /// Wholly higher in the picture, and not far to a side.
-    Above,
-    /// Wholly lower in the picture, and not far to a side.
-    Below,
-    /// Within the hole of a ring or a frame.
-    Inside,
-    /// Overlapping it, drawn later.
-    InFrontOf,
-    /// Overlapping it, drawn earlier.
-    Behind,
-    /// Side by side with little between them.
-    NextTo,
+closed! {
+    /// The position of one object relative to another.
+    pub Relation {
+        /// Wholly to its left, and not steeply above or below.
+        LeftOf,
+        /// Wholly to its right, and not steeply above or below.
+        RightOf,
+        /// Wholly higher in the picture, and not far to a side.
+        Above,
+        /// Wholly lower in the picture, and not far to a side.
+        Below,
+        /// Within the hole of a ring or a frame.
+        Inside,
+        /// Overlapping it, drawn later.
+        InFrontOf,
+        /// Overlapping it, drawn earlier.
+        Behind,
+        /// Side by side with little between them.
+        NextTo,
+    }
 }
 
 impl Relation {
-    /// Every relation.
-    pub(crate) const ALL: [Self; 8] = [
-        Self::LeftOf,
-        Self::RightOf,
-        Self::Above,
-        Self::Below,
-        Self::Inside,
-        Self::InFrontOf,
-        Self::Behind,
-        Self::NextTo,
-    ];
-
     /// Whether object `a` of the scene stands in this relation to object `b`.
     pub(crate) fn holds(self, scene: &Scene, a: usize, b: usize) -> bool {
         self.holds_by(0.0, scene, a, b)
@@ -215,7 +203,7 @@ mod tests {
     }
 
     fn relations(scene: &Scene, a: usize, b: usize) -> Vec<Relation> {
-        Relation::ALL.into_iter().filter(|r| r.holds(scene, a, b)).collect()
+        Relation::ALL.iter().copied().filter(|r| r.holds(scene, a, b)).collect()
     }
 
     #[test]

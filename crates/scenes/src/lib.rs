@@ -258,7 +258,7 @@ mod tests {
         assert_eq!((features.rows(), features.dim), (12, WIDTH));
         assert_eq!(features, split.features(ImageFeature::Global));
         for i in 0..12 {
-            assert_eq!(features.row(i), Extractor::new().global(&split.image(i)));
+            assert_eq!(features.row(i), Extractor::default().global(&split.image(i)));
             assert!((0..i).all(|j| features.row(i) != features.row(j)));
         }
     }
@@ -271,7 +271,7 @@ mod tests {
             assert_eq!(split.scenes, world(6, 0, 4).test.scenes);
             assert_eq!(split.image(2).pixels.len(), 3 * (pixels * pixels) as usize);
             assert!(split.features(ImageFeature::Global).values.iter().all(|v| v.is_finite()));
-            let regions = split.regions(&Extractor::new(), 2);
+            let regions = split.regions(&Extractor::default(), 2);
             assert_eq!(regions.boxes[0], split.scenes[2].objects[0].bounds);
             assert_eq!(regions.features.len(), Regions::COUNT * WIDTH);
         }
@@ -283,7 +283,7 @@ mod tests {
         let split = world(6, 0, 3).test;
         let mean = split.features(ImageFeature::MeanOfRegions);
         assert_eq!((mean.rows(), mean.dim), (3, WIDTH));
-        let regions = split.regions(&Extractor::new(), 2).features;
+        let regions = split.regions(&Extractor::default(), 2).features;
         for (k, &mean) in mean.row(2).iter().enumerate() {
             let sum: f32 = (0..Regions::COUNT).map(|r| regions[r * WIDTH + k]).sum();
             assert!((mean - sum / Regions::COUNT as f32).abs() < 1e-5, "value {k}");
@@ -300,10 +300,10 @@ mod tests {
                 && !Relation::NextTo.holds(s, 0, 1)
         };
         let i = split.scenes.iter().position(apart).expect("two objects apart");
-        let before = split.regions(&Extractor::new(), i).features;
+        let before = split.regions(&Extractor::default(), i).features;
         let other = &mut split.scenes[i].objects[1];
-        other.colour = Colour::ALL[(other.colour.index() + 1) % 8];
-        let after = split.regions(&Extractor::new(), i).features;
+        other.colour = Colour::ALL[(other.colour as usize + 1) % 8];
+        let after = split.regions(&Extractor::default(), i).features;
         let colours = 16 * 12;
         assert_eq!(before[..colours], after[..colours]);
         assert_ne!(before[WIDTH..][..colours], after[WIDTH..][..colours]);
@@ -324,7 +324,7 @@ mod tests {
         assert_ne!(data.sha256, beside.sha256);
         assert_eq!(data.test.features, beside.test.features);
         let (regions, one) =
-            (beside.test.regions.unwrap(), scenes.test.regions(&Extractor::new(), 3));
+            (beside.test.regions.unwrap(), scenes.test.regions(&Extractor::default(), 3));
         assert_eq!(regions.rows(&[3]).unwrap().values, one.features);
         assert_eq!(regions.boxes(3).unwrap(), one.boxes);
     }

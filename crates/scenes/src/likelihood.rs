@@ -160,15 +160,9 @@ fn counted(scene: &Scene, claim: &Claim) -> f64 {
 /// The sixteen phrases of an object, each with the probability that a count draws it.
 fn counted_phrases(object: &Object) -> impl Iterator<Item = (Phrase, f64)> {
     (0..16).map(|bits: u8| {
-        let says = |k: usize| bits >> k & 1 == 1;
-        let odds = (0..4).map(|k| either(says(k), COUNT_SAYS[k])).product();
-        let phrase = Phrase {
-            kind: says(0).then_some(object.kind),
-            colour: says(1).then_some(object.colour),
-            size: says(2).then_some(object.size),
-            pattern: says(3).then_some(object.pattern),
-        };
-        (phrase, odds)
+        let says = [0, 1, 2, 3].map(|k| bits >> k & 1 == 1);
+        let odds = says.into_iter().zip(COUNT_SAYS).map(|(says, p)| either(says, p)).product();
+        (Phrase::of(object, says), odds)
     })
 }
 

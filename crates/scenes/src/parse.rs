@@ -100,8 +100,8 @@ struct WordCursor<'a> {
 
 impl WordCursor<'_> {
     fn claim(&mut self, has_place: bool) -> Option<Claim> {
-        let nothing_but_a_place = self.all(&["the", "scene", "is"])
-            || self.lead(&["a", "an"]) && self.one(&["taken"]).is_some();
+        let nothing_but_a_place =
+            self.all("the scene is") || self.lead(&["a", "an"]) && self.one(&["taken"]).is_some();
         if nothing_but_a_place && self.done() {
             return has_place.then_some(Claim::Place);
         }
@@ -159,13 +159,10 @@ impl WordCursor<'_> {
     }
 
     fn skip_lead_in(&mut self) {
+        const LEADS: [&str; 6] =
+            ["there is", "there are", "here is", "here are", "we see", "you can see"];
         let start = self.at;
-        let found = self.all(&["there", "is"])
-            || self.all(&["there", "are"])
-            || self.all(&["here", "is"])
-            || self.all(&["here", "are"])
-            || self.all(&["we", "see"])
-            || self.all(&["you", "can", "see"])
+        let found = LEADS.iter().any(|lead| self.all(lead))
             || self.lead(&["the", "this"]) && self.one(&["shows"]).is_some();
         if found {
             return;
@@ -188,7 +185,7 @@ impl WordCursor<'_> {
 
     fn count(&mut self) -> Option<u8> {
         let at = self.at;
-        if self.all(&["a", "pair", "of"]) {
+        if self.all("a pair of") {
             self.mark(at + 1, Role::Count);
             return Some(2);
         }
@@ -200,13 +197,9 @@ impl WordCursor<'_> {
 
     fn relation(&mut self) -> Option<Relation> {
         let phrases = Relation::ALL
-            .into_iter()
-            .flat_map(|r| lexicon::relations(r).iter().map(move |phrase| (r, *phrase)));
-        let fits = |phrase: &str| {
-            let mut rest = self.words[self.at..].iter();
-            phrase.split(' ').all(|w| rest.next().is_some_and(|(_, word)| *word == w))
-        };
-        let found = phrases.filter(|(_, p)| fits(p)).max_by_key(|(_, p)| p.len());
+            .iter()
+            .flat_map(|&r| lexicon::relations(r).iter().map(move |phrase| (r, *phrase)));
+        let found = phrases.filter(|(_, p)| self.fits(p)).max_by_key(|(_, p)| p.len());
         let (relation, phrase) = found?;
         for word in phrase.split(' ') {
             if !lexicon::is_function(word) {
@@ -302,13 +295,17 @@ impl WordCursor<'_> {
         found.then_some(())
     }
 
-    fn all(&mut self, words: &[&str]) -> bool {
-        let rest = self.words.get(self.at..self.at + words.len());
-        let found = rest.is_some_and(|rest| rest.iter().zip(words).all(|((_, a), b)| a == b));
-        if found {
-            self.at += words.len();
-        }
+    /// Reads all words of a phrase, or none.
+    fn all(&mut self, phrase: &str) -> bool {
+        let found = self.fits(phrase);
+        self.at += if found { phrase.split(' ').count() } else { 0 };
         found
+    }
+
+    /// Whether the next words are the phrase.
+    fn fits(&self, phrase: &str) -> bool {
+        let mut rest = self.words[self.at..].iter();
+        phrase.split(' ').all(|w| rest.next().is_some_and(|(_, word)| *word == w))
     }
 
     fn mark(&mut self, at: usize, role: Role) {

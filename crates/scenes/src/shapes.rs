@@ -32,7 +32,7 @@ const LEAF: Ink = Ink::Fixed([58, 112, 58]);
 /// The parts of a kind, back to front.
 pub(super) fn parts(kind: Kind) -> &'static [Outline] {
     static PARTS: OnceLock<Vec<Vec<Outline>>> = OnceLock::new();
-    &PARTS.get_or_init(|| Kind::ALL.iter().map(|&k| build(k)).collect())[kind.index()]
+    &PARTS.get_or_init(|| Kind::ALL.iter().map(|&k| build(k)).collect())[kind as usize]
 }
 
 fn build(kind: Kind) -> Vec<Outline> {
@@ -50,11 +50,10 @@ fn build(kind: Kind) -> Vec<Outline> {
         ],
         Kind::Tree => vec![
             rect(BROWN, [0.42, 0.6, 0.58, 1.0]),
-            outline(Body, |p| {
-                [[0.0, 0.22, 0.62, 0.72], [0.38, 0.22, 1.0, 0.72], [0.17, 0.0, 0.83, 0.52]]
-                    .into_iter()
-                    .for_each(|b| p.push_oval(rectangle(b)));
-            }),
+            ovals(
+                Body,
+                &[[0.0, 0.22, 0.62, 0.72], [0.38, 0.22, 1.0, 0.72], [0.17, 0.0, 0.83, 0.52]],
+            ),
         ],
         Kind::Car => vec![
             poly(
@@ -91,10 +90,7 @@ fn build(kind: Kind) -> Vec<Outline> {
         Kind::Star => vec![poly(Body, &star())],
         Kind::Bird => vec![
             poly(Shade(0.7), &[(0.3, 0.6), (0.0, 0.42), (0.06, 0.76)]),
-            outline(Body, |p| {
-                p.push_oval(rectangle([0.14, 0.42, 0.82, 1.0]));
-                p.push_oval(rectangle([0.6, 0.2, 0.92, 0.62]));
-            }),
+            ovals(Body, &[[0.14, 0.42, 0.82, 1.0], [0.6, 0.2, 0.92, 0.62]]),
             poly(Ink::Fixed([220, 150, 50]), &[(0.9, 0.34), (1.0, 0.43), (0.9, 0.5)]),
             poly(Shade(0.65), &[(0.32, 0.62), (0.26, 0.0), (0.64, 0.58)]),
             oval(DARK, [0.74, 0.3, 0.81, 0.39]),
@@ -119,17 +115,13 @@ fn build(kind: Kind) -> Vec<Outline> {
             oval(BROWN, [0.36, 0.23, 0.64, 0.43]),
         ],
         Kind::Cup => vec![
-            hollow(Body, |p| {
-                p.push_oval(rectangle([0.48, 0.22, 1.0, 0.78]));
-                p.push_oval(rectangle([0.6, 0.35, 0.88, 0.65]));
-            }),
+            hollow(ovals(Body, &[[0.48, 0.22, 1.0, 0.78], [0.6, 0.35, 0.88, 0.65]])),
             poly(Body, &[(0.0, 0.1), (0.7, 0.1), (0.62, 1.0), (0.08, 1.0)]),
             oval(Shade(0.55), [0.0, 0.0, 0.7, 0.2]),
         ],
-        Kind::Ring => vec![hollow(Body, |p| {
-            p.push_oval(rectangle([0.0, 0.0, 1.0, 1.0]));
-            p.push_oval(rectangle([0.13, 0.13, 0.87, 0.87]));
-        })],
+        Kind::Ring => {
+            vec![hollow(ovals(Body, &[[0.0, 0.0, 1.0, 1.0], [0.13, 0.13, 0.87, 0.87]]))]
+        }
         Kind::Heart => vec![outline(Body, |p| {
             p.move_to(0.5, 0.28);
             p.cubic_to(0.5, 0.1, 0.38, 0.0, 0.25, 0.0);
@@ -204,10 +196,10 @@ fn build(kind: Kind) -> Vec<Outline> {
                 p.close();
             }),
         ],
-        Kind::Frame => vec![hollow(Body, |p| {
+        Kind::Frame => vec![hollow(outline(Body, |p| {
             p.push_rect(rectangle([0.0, 0.0, 1.0, 1.0]));
             p.push_rect(rectangle([0.16, 0.16, 0.84, 0.84]));
-        })],
+        }))],
     }
 }
 
@@ -225,8 +217,9 @@ fn outline(ink: Ink, draw: impl FnOnce(&mut PathBuilder)) -> Outline {
     Outline { path: builder.finish().expect("a shape with an area"), ink, rule: FillRule::Winding }
 }
 
-fn hollow(ink: Ink, draw: impl FnOnce(&mut PathBuilder)) -> Outline {
-    Outline { rule: FillRule::EvenOdd, ..outline(ink, draw) }
+/// With a hole where parts of the outline overlap.
+fn hollow(outline: Outline) -> Outline {
+    Outline { rule: FillRule::EvenOdd, ..outline }
 }
 
 fn poly(ink: Ink, points: &[(f32, f32)]) -> Outline {
@@ -242,7 +235,11 @@ fn rect(ink: Ink, bounds: [f32; 4]) -> Outline {
 }
 
 fn oval(ink: Ink, bounds: [f32; 4]) -> Outline {
-    outline(ink, |p| p.push_oval(rectangle(bounds)))
+    ovals(ink, &[bounds])
+}
+
+fn ovals(ink: Ink, all: &[[f32; 4]]) -> Outline {
+    outline(ink, |p| all.iter().for_each(|&bounds| p.push_oval(rectangle(bounds))))
 }
 
 fn rectangle([x1, y1, x2, y2]: [f32; 4]) -> Rect {

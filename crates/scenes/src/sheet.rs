@@ -11,6 +11,8 @@ const ZOOM: u32 = 3;
 /// Sheet pixels per font pixel.
 const INK: u32 = 2;
 const MARGIN: u32 = 16;
+/// Width of a letter with the space behind it.
+const LETTER: u32 = (WIDE as u32 + 1) * INK;
 const LINE: u32 = HIGH as u32 * INK + 4;
 
 /// The first images of a split (at most 16) as a PNG file. Each image is enlarged three times (to at least 200 pixels)
@@ -48,11 +50,7 @@ pub fn sheet(split: &ScenesSplit) -> Vec<u8> {
 /// The lines of the first two captions of an image.
 fn texts(split: &ScenesSplit, image: usize, side: u32) -> Vec<String> {
     let captions = split.pairs.texts_of(image)[..2].iter().map(|&t| &split.captions[t].text);
-    captions.flat_map(|text| wrap(text, (side / letter_width()) as usize)).collect()
-}
-
-fn letter_width() -> u32 {
-    (WIDE as u32 + 1) * INK
+    captions.flat_map(|text| wrap(text, (side / LETTER) as usize)).collect()
 }
 
 /// Breaks a text at spaces into lines of at most `fit` characters; the first begins with a dash.
@@ -90,7 +88,7 @@ impl Paper {
 
     fn write(&mut self, left: u32, top: u32, text: &str) {
         for (i, character) in text.chars().enumerate() {
-            let left = left + i as u32 * letter_width();
+            let left = left + i as u32 * LETTER;
             for (row, bits) in letter(character).into_iter().enumerate() {
                 for column in (0..WIDE).filter(|c| bits >> (WIDE - 1 - c) & 1 == 1) {
                     let (x, y) = (left + column as u32 * INK, top + row as u32 * INK);

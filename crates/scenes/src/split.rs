@@ -104,7 +104,7 @@ impl ScenesSplit {
 
     /// One feature per image, of width [`WIDTH`].
     pub(crate) fn features(&self, feature: ImageFeature) -> Features {
-        let extractor = Extractor::new();
+        let extractor = Extractor::default();
         let rows = (0..self.len()).into_par_iter().map(|i| match feature {
             ImageFeature::Global => extractor.global(&self.image(i)),
             ImageFeature::MeanOfRegions => self.regions(&extractor, i).mean(),
@@ -125,7 +125,7 @@ impl ScenesSplit {
 
     /// The regions of every image, with their boxes.
     pub(crate) fn region_features(&self) -> data::Regions {
-        let extractor = Extractor::new();
+        let extractor = Extractor::default();
         let of_image = (0..self.len()).into_par_iter().map(|i| self.regions(&extractor, i));
         let all: Vec<_> = of_image.collect();
         let boxes = all.iter().flat_map(|of| &of.boxes).copied().collect();

@@ -297,7 +297,7 @@ mod tests {
             assert!(!entails(scene, &false_one), "{false_one:?}");
             edits += 1;
             if let Some(place) = caption.meaning.place {
-                let elsewhere = Background::ALL[(place.index() + 1) % Background::ALL.len()];
+                let elsewhere = Background::ALL[(place as usize + 1) % Background::ALL.len()];
                 let moved = Meaning { place: Some(elsewhere), ..caption.meaning.clone() };
                 assert!(!entails(scene, &moved));
             }

@@ -5,29 +5,27 @@ use serde::{Deserialize, Serialize};
 
 use itm_core::data::Bounds;
 
-/// Declares a small closed vocabulary: an enum with `ALL` and `index`.
+/// Declares a small closed vocabulary: an enum with `ALL`.
 macro_rules! closed {
-    ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident),+ $(,)? }) => {
+    ($(#[$doc:meta])* $vis:vis $name:ident {
+        $($(#[$variant_doc:meta])* $variant:ident),+ $(,)?
+    }) => {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[serde(rename_all = "snake_case")]
-        pub enum $name { $($(#[$variant_doc])* $variant),+ }
+        $vis enum $name { $($(#[$variant_doc])* $variant),+ }
 
         impl $name {
             /// Every value, in order.
-            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
-
-            /// Position in [`ALL`](Self::ALL).
-            pub fn index(self) -> usize {
-                self as usize
-            }
+            $vis const ALL: &'static [Self] = &[$(Self::$variant),+];
         }
     };
 }
+pub(super) use closed;
 
 closed! {
     /// What an object is; commonest first.
-    Kind {
+    pub Kind {
         /// A disc with a highlight.
         Ball,
         /// A house with a pitched roof.
@@ -71,7 +69,7 @@ closed! {
 
 closed! {
     /// The colour of an object's body; commonest first.
-    Colour {
+    pub Colour {
         /// Red.
         Red,
         /// Blue.
@@ -93,7 +91,7 @@ closed! {
 
 closed! {
     /// How large an object is; the two ranges are far apart.
-    Size {
+    pub Size {
         /// The longer side is under a quarter of the picture.
         Small,
         /// The longer side is over a third of the picture.
@@ -103,7 +101,7 @@ closed! {
 
 closed! {
     /// What the body is covered with; commonest first.
-    Pattern {
+    pub Pattern {
         /// One colour.
         Plain,
         /// Slanted stripes in a second shade of the colour.
@@ -115,7 +113,7 @@ closed! {
 
 closed! {
     /// Where the scene is; commonest first.
-    Background {
+    pub Background {
         /// A lawn.
         Grass,
         /// A beach.
@@ -226,7 +224,7 @@ impl Kind {
     /// Half of the draws take a kind that is usual on this background; the other half take any kind by its frequency.
     pub(super) fn draw(rng: &mut impl RngExt, background: Background) -> Self {
         if rng.random_bool(0.5) {
-            return zipf(rng, &HABITAT[background.index()], 0.8);
+            return zipf(rng, &HABITAT[background as usize], 0.8);
         }
         zipf(rng, Self::ALL, 0.7)
     }
@@ -237,7 +235,7 @@ impl Colour {
     /// frequency.
     pub(super) fn draw(rng: &mut impl RngExt, kind: Kind) -> Self {
         if rng.random_bool(0.5) {
-            let usual = [Self::ALL[kind.index() % 8], Self::ALL[(kind.index() * 3 + 2) % 8]];
+            let usual = [Self::ALL[kind as usize % 8], Self::ALL[(kind as usize * 3 + 2) % 8]];
             return zipf(rng, &usual, 0.8);
         }
         zipf(rng, Self::ALL, 0.8)
@@ -284,7 +282,7 @@ mod tests {
     #[test]
     fn sizes_are_far_apart_and_every_enum_indexes_itself() {
         assert!(Size::Large.side().start > 1.4 * Size::Small.side().end);
-        assert!(Kind::ALL.iter().enumerate().all(|(i, k)| k.index() == i));
+        assert!(Kind::ALL.iter().enumerate().all(|(i, k)| *k as usize == i));
         assert!(Kind::ALL.len() >= 16 && Colour::ALL.len() == 8 && Background::ALL.len() == 6);
     }
 }

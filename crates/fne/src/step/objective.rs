@@ -14,19 +14,9 @@ use crate::loss::{drawn_hinges, gather, in_batch_hinges, row_dots};
 use crate::weights::{CandidatePool, Exclusions, weights};
 use itm_core::towers::derive;
 
-/// Momentum embeddings of the batch, without gradients.
-#[derive(Clone)]
-pub(super) struct MomentumRows {
-    pub(super) images: Tensor<2>,
-    pub(super) texts: Tensor<2>,
-}
-
-impl MomentumRows {
-    /// The rows to push into the bank.
-    pub(super) fn entries<'a>(&self, batch: &Batch<'a>) -> BankRows<'a> {
-        let (images, texts) = (self.images.clone(), self.texts.clone());
-        BankRows { images, texts, ids: batch.image_ids, captions: batch.caption_ids }
-    }
+/// The rows to push into the bank, of the momentum embeddings of a batch, without gradients.
+pub(super) fn entries<'a>([images, texts]: [Tensor<2>; 2], batch: &Batch<'a>) -> BankRows<'a> {
+    BankRows { images, texts, ids: batch.image_ids, captions: batch.caption_ids }
 }
 
 /// Determines a step's noise and negatives.
@@ -135,23 +125,24 @@ impl Fne {
         Ok(StepLoss { value, active: active as f64 / terms as f64, negatives })
     }
 
-    /// Eq. 15 with negatives from momentum embeddings: batch and bank, or only the bank.
+    /// Eq. 15 with negatives from momentum embeddings: batch (`kept`, images and texts) and bank, or only the bank.
     pub(super) fn with_memory(
         &mut self,
         batch: &Batch,
         [images, texts]: [Tensor<2>; 2],
-        kept: MomentumRows,
+        kept: [Tensor<2>; 2],
         chance: &Chance,
         observe: Observe,
     ) -> Result<StepLoss> {
         let device = images.device();
         let enqueue = self.config.sampler.enqueue;
         if enqueue == Enqueue::Before {
-            self.bank.enqueue(kept.entries(batch)); // undone if a score is not finite
+            self.bank.enqueue(entries(kept.clone(), batch)); // undone if a score is not finite
         }
         let [ids, captions] = numbers(batch, &self.bank, enqueue);
-        let to_texts = CandidateTables::new(&kept.texts, self.bank.texts(), enqueue);
-        let to_images = CandidateTables::new(&kept.images, self.bank.images(), enqueue);
+        let [own_images, own_texts] = kept;
+        let to_texts = CandidateTables::new(&own_texts, self.bank.texts(), enqueue);
+        let to_images = CandidateTables::new(&own_images, self.bank.images(), enqueue);
         let (v, w) = (images.clone().inner(), texts.clone().inner());
         self.observe_statistics(batch, &host(matmul(v.clone(), w.clone().transpose())))?;
 
@@ -161,7 +152,7 @@ impl Fne {
                 (positive.clone(), positive)
             }
             Positive::Momentum => {
-                let [own_images, own_texts] = [kept.images, kept.texts].map(Tensor::from_inner);
+                let [own_images, own_texts] = [own_images, own_texts].map(Tensor::from_inner);
                 (row_dots(images.clone(), own_texts), row_dots(texts.clone(), own_images))
             }
         };
@@ -242,10 +233,8 @@ impl Fne {
 
     /// Refuses scores if one is not finite, because nothing can be chosen by such a score.
     fn finite(&self, scores: &[f32]) -> Result<()> {
-        match scores.iter().find(|s| !s.is_finite()) {
-            Some(&bad) => Err(self.learner.refuse("finite scores", f64::from(bad))),
-            None => Ok(()),
-        }
+        let Some(&bad) = scores.iter().find(|s| !s.is_finite()) else { return Ok(()) };
+        Err(self.learner.refuse("finite scores", f64::from(bad)))
     }
 
     /// Chooses one candidate per anchor, and says whether each chosen candidate is excluded. An excluded candidate has hinge 0.

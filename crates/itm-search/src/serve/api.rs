@@ -1,18 +1,16 @@
 //! The interface for programs, version 1: JSON under `/api/v1`.
 
-use std::sync::Arc;
-
 use axum::Json;
 use axum::extract::{Path, Query as Parameters, State as Extract};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::ask::{Ask, bad};
-use super::refusal::{ForPrograms, Refusal};
-use super::state::{State, when};
+use super::ask::{Ask, AskParameters, bad};
+use super::refusal::Refusal;
+use super::state::{SharedState, State, when};
 use crate::{Answer, Query};
 
-type Reply<T> = Result<Json<T>, ForPrograms>;
+type Reply<T> = Result<Json<T>, Refusal>;
 
 /// A picture as the interface shows it.
 #[derive(Debug, Serialize)]
@@ -80,7 +78,7 @@ pub(crate) fn reply(state: &State, answer: Answer) -> AnswerReply {
 }
 
 /// `GET /api/v1`: the index.
-pub(crate) async fn about(Extract(state): Extract<Arc<State>>) -> Json<Value> {
+pub(crate) async fn about(Extract(state): SharedState) -> Json<Value> {
     let (index, encoder) = (state.searcher.index(), state.searcher.encoder());
     let levels = [false, true].map(|corrected| index.level(corrected));
     Json(json!({
@@ -92,8 +90,8 @@ pub(crate) async fn about(Extract(state): Extract<Arc<State>>) -> Json<Value> {
 
 /// `GET /api/v1/search`.
 pub(crate) async fn search(
-    Extract(state): Extract<Arc<State>>,
-    Parameters(ask): Parameters<Ask>,
+    Extract(state): SharedState,
+    Parameters(ask): AskParameters,
 ) -> Reply<AnswerReply> {
     let at = state.clone();
     let done = state.searches.run(move || {
@@ -106,8 +104,8 @@ pub(crate) async fn search(
 
 /// `GET /api/v1/similar`.
 pub(crate) async fn similar(
-    Extract(state): Extract<Arc<State>>,
-    Parameters(ask): Parameters<Ask>,
+    Extract(state): SharedState,
+    Parameters(ask): AskParameters,
 ) -> Reply<AnswerReply> {
     let at = state.clone();
     let done = state.searches.run(move || {
@@ -120,8 +118,8 @@ pub(crate) async fn similar(
 
 /// `GET /api/v1/hubs`: the pictures that answer most ordinary queries.
 pub(crate) async fn hubs(
-    Extract(state): Extract<Arc<State>>,
-    Parameters(ask): Parameters<Ask>,
+    Extract(state): SharedState,
+    Parameters(ask): AskParameters,
 ) -> Reply<Value> {
     let first = state.hubs.iter().take(ask.top(20)?);
     let hubs: Vec<About> = first.map(|&picture| describe(&state, picture)).collect();
@@ -132,20 +130,21 @@ pub(crate) async fn hubs(
 
 /// `GET /api/v1/pictures`: the newest pictures that pass the filter.
 pub(crate) async fn pictures(
-    Extract(state): Extract<Arc<State>>,
-    Parameters(ask): Parameters<Ask>,
+    Extract(state): SharedState,
+    Parameters(ask): AskParameters,
 ) -> Reply<Value> {
     let all = newest(&state, &ask)?;
     let first = all.iter().take(ask.top(20)?);
-    let pictures: Vec<Value> = first
-        .map(|&at| json!({ "when": when_of(&state, at), "about": describe(&state, at) }))
-        .collect();
+    let index = state.searcher.index();
+    let shown =
+        |&at: &usize| json!({ "when": when(&index.pictures()[at]), "about": describe(&state, at) });
+    let pictures: Vec<Value> = first.map(shown).collect();
     Ok(Json(json!({ "candidates": all.len(), "pictures": pictures })))
 }
 
 /// `GET /api/v1/pictures/{number}`.
 pub(crate) async fn picture(
-    Extract(state): Extract<Arc<State>>,
+    Extract(state): SharedState,
     Path(number): Path<String>,
 ) -> Reply<About> {
     Ok(Json(describe(&state, state.number(&number)?)))
@@ -153,8 +152,8 @@ pub(crate) async fn picture(
 
 /// `GET /api/v1/why`: for each word of a query, its cosine with each patch of a picture.
 pub(crate) async fn why(
-    Extract(state): Extract<Arc<State>>,
-    Parameters(ask): Parameters<Ask>,
+    Extract(state): SharedState,
+    Parameters(ask): AskParameters,
 ) -> Reply<Value> {
     let at = state.clone();
     let done = state.searches.run(move || {
@@ -162,11 +161,10 @@ pub(crate) async fn why(
         Ok(match &*why {
             None => json!({ "grid": null, "words": [] }),
             Some(why) => {
-                let words: Vec<Value> = why
-                    .words
-                    .iter()
-                    .map(|(word, cosines)| json!({ "word": word, "cosines": cosines }))
-                    .collect();
+                let word = |(word, cosines): &(String, Vec<f32>)| {
+                    json!({ "word": word, "cosines": cosines })
+                };
+                let words: Vec<Value> = why.words.iter().map(word).collect();
                 json!({ "grid": why.grid, "words": words })
             }
         })
@@ -179,8 +177,4 @@ pub(crate) fn newest(state: &State, ask: &Ask) -> Result<Vec<usize>, Refusal> {
     let (filter, pictures) = (ask.filter(), state.searcher.index().pictures());
     filter.check()?;
     Ok(state.newest.iter().copied().filter(|&at| filter.passes(&pictures[at])).collect())
-}
-
-fn when_of(state: &State, picture: usize) -> String {
-    when(&state.searcher.index().pictures()[picture])
 }

@@ -1,6 +1,6 @@
 //! The parameters of an address.
 
-use axum::http::StatusCode;
+use axum::extract::Query as Parameters;
 use serde::Deserialize;
 
 use super::refusal::Refusal;
@@ -26,6 +26,9 @@ pub(crate) struct Ask {
     pub(crate) after: String,
     pub(crate) before: String,
 }
+
+/// The parameters of a request.
+pub(crate) type AskParameters = Parameters<Ask>;
 
 impl Ask {
     /// What is searched for: `like`, or else `q`. `None` if neither is there.
@@ -84,8 +87,5 @@ impl Ask {
 pub(crate) fn bad(place: &str, expected: &str, got: &str) -> Refusal {
     let got = if got.is_empty() { "nothing" } else { got };
     let got: String = got.chars().take(80).collect();
-    Refusal::new(
-        StatusCode::BAD_REQUEST,
-        itm_core::Error::invalid(place, expected, got).to_string(),
-    )
+    itm_core::Error::invalid(place, expected, got).into()
 }

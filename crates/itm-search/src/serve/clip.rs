@@ -1,18 +1,18 @@
 //! The interface of clip-retrieval's back end, so that its clients search here.
 
 use std::collections::HashSet;
-use std::sync::Arc;
 
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::State as Extract;
-use axum::http::{HeaderMap, header};
+use axum::http::HeaderMap;
 use base64::prelude::{BASE64_STANDARD, Engine};
 use serde::{Deserialize, Serialize};
 
 use super::ask::{MOST, bad};
-use super::refusal::{ForPrograms, Refusal};
-use super::state::State;
+use super::guard::host;
+use super::refusal::Refusal;
+use super::state::{SharedState, State};
 use super::upload::picture;
 use crate::{Filter, Hit, Options, Query};
 
@@ -60,15 +60,11 @@ pub(crate) async fn indices() -> Json<[&'static str; 1]> {
 
 /// `POST /knn-service`. The body is JSON, whatever its type is called: the Python client names none.
 pub(crate) async fn knn(
-    Extract(state): Extract<Arc<State>>,
+    Extract(state): SharedState,
     headers: HeaderMap,
     body: Bytes,
-) -> Result<Json<Vec<Neighbour>>, ForPrograms> {
-    let host = headers
-        .get(header::HOST)
-        .and_then(|host| host.to_str().ok())
-        .unwrap_or_default()
-        .to_owned();
+) -> Result<Json<Vec<Neighbour>>, Refusal> {
+    let host = host(&headers).unwrap_or_default().to_owned();
     let at = state.clone();
     let done = state.searches.run(move || {
         let knn: Knn = serde_json::from_slice(&body)
@@ -77,11 +73,8 @@ pub(crate) async fn knn(
         let top = knn.num_result_ids.unwrap_or(shown).max(shown).clamp(1, MOST);
         let query = knn.query(&at)?;
         let corrected = knn.corrected.unwrap_or(true);
-        let answer = at.searcher.search(
-            &query,
-            &Options { top, corrected, threshold: None, filter: Filter::default() },
-        )?;
-        let mut hits = answer.hits;
+        let options = Options { top, corrected, threshold: None, filter: Filter::default() };
+        let mut hits = at.searcher.search(&query, &options)?.hits;
         if knn.deduplicate == Some(true) {
             let mut seen = HashSet::new();
             hits.retain(|hit| seen.insert(&at.searcher.index().pictures()[hit.picture].sha256));

@@ -16,10 +16,8 @@ pub(crate) struct Desk {
 
 impl Desk {
     pub(crate) fn new(places: usize, workers: usize) -> Self {
-        Self {
-            places: Arc::new(Semaphore::new(places)),
-            workers: Arc::new(Semaphore::new(workers)),
-        }
+        let [places, workers] = [places, workers].map(|n| Arc::new(Semaphore::new(n)));
+        Self { places, workers }
     }
 
     /// Runs `work` on a thread of its own when a worker is free. The place is free again when the work has ended, also if nobody waits
@@ -37,12 +35,7 @@ impl Desk {
             let _held = (place, worker);
             work()
         });
-        let broken = |_| {
-            Refusal::new(
-                StatusCode::INTERNAL_SERVER_ERROR,
-                "The search has failed. The terminal says why.",
-            )
-        };
-        done.await.map_err(broken)?
+        let line = "The search has failed. The terminal says why.";
+        done.await.map_err(|_| Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, line))?
     }
 }

@@ -5,26 +5,20 @@ use maud::{DOCTYPE, Markup, html};
 
 /// A page that says one line.
 pub(crate) fn refused(line: &str) -> Html<String> {
-    frame(
-        "itm",
-        html! {
-            main.alone { h1 { (line) } p { a #back href="/" { "All pictures" } } }
-        },
-    )
+    let body = html! { main.alone { h1 { (line) } p { a #back href="/" { "All pictures" } } } };
+    frame("itm", body)
 }
 
 /// A page that asks for the token.
 pub(crate) fn token() -> Html<String> {
-    frame(
-        "itm",
-        html! {
-            main.alone {
-                h1 { "This search needs its token." }
-                p { "The terminal that started it shows the token." }
-                form action="/" { input type="password" name="token" aria-label="Token" autocomplete="off"; button { "Open" } }
-            }
-        },
-    )
+    let body = html! {
+        main.alone {
+            h1 { "This search needs its token." }
+            p { "The terminal that started it shows the token." }
+            form action="/" { input type="password" name="token" aria-label="Token" autocomplete="off"; button { "Open" } }
+        }
+    };
+    frame("itm", body)
 }
 
 /// A whole page of HTML.

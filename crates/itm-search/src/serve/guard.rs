@@ -5,7 +5,6 @@
 //! that page's `Origin`.
 
 use std::net::IpAddr;
-use std::sync::Arc;
 
 use axum::extract::{Request, State as Extract};
 use axum::http::header::{self, HeaderMap, HeaderName, HeaderValue};
@@ -15,7 +14,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 use itm_core::files::sha256_hex;
 
 use super::frame;
-use super::state::State;
+use super::state::{SharedState, State};
 
 const COOKIE: &str = "itm-token";
 
@@ -23,11 +22,7 @@ const POLICY: &str = "default-src 'none'; img-src 'self'; style-src 'self'; scri
                       form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
 
 /// Refuses strangers, and adds the headers that tell a browser how little this page may do.
-pub(crate) async fn guard(
-    Extract(state): Extract<Arc<State>>,
-    request: Request,
-    next: Next,
-) -> Response {
+pub(crate) async fn guard(Extract(state): SharedState, request: Request, next: Next) -> Response {
     let mut answer = match refuse(&state, &request) {
         Some(refused) => refused,
         None => next.run(request).await,
@@ -71,7 +66,7 @@ fn refuse(state: &State, request: &Request) -> Option<Response> {
 }
 
 /// The one `Host` of a request.
-fn host(headers: &HeaderMap) -> Option<&str> {
+pub(super) fn host(headers: &HeaderMap) -> Option<&str> {
     let mut hosts = headers.get_all(header::HOST).iter();
     let host = hosts.next()?.to_str().ok()?;
     hosts.next().is_none().then_some(host)

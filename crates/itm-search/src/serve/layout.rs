@@ -16,30 +16,28 @@ pub(crate) fn page(
     body: Markup,
 ) -> Html<String> {
     let count = state.searcher.index().pictures().len();
-    frame(
-        title,
-        html! {
-            header {
-                div.bar {
-                    a.home href="/" title="All pictures" { img src="/icon.svg" alt="All pictures" width="28" height="28"; }
-                    form #search action="/" role="search" {
-                        input #q type="search" name="q" value=(ask.q) maxlength="1000" autocomplete="off" autocapitalize="off" spellcheck="false"
-                            aria-label="Search" placeholder=(format!("Search {} pictures", number(count)));
-                        @if !matches!(&*ask.scores, "" | "corrected") { input type="hidden" name="scores" value=(ask.scores); }
-                        button { "Search" }
-                    }
-                }
-                (below)
-            }
-            main { (body) }
-            footer {
-                p { a href="/hubs" { "Hubs" } " · " (state.searcher.encoder().model().name) " · " (number(count)) " pictures" }
-                p.keys {
-                    kbd { "/" } " search " kbd { "←" } kbd { "↑" } kbd { "↓" } kbd { "→" } " move " kbd { "enter" } " open " kbd { "esc" } " back"
+    let page = html! {
+        header {
+            div.bar {
+                a.home href="/" title="All pictures" { img src="/icon.svg" alt="All pictures" width="28" height="28"; }
+                form #search action="/" role="search" {
+                    input #q type="search" name="q" value=(ask.q) maxlength="1000" autocomplete="off" autocapitalize="off" spellcheck="false"
+                        aria-label="Search" placeholder=(format!("Search {} pictures", number(count)));
+                    @if !matches!(&*ask.scores, "" | "corrected") { input type="hidden" name="scores" value=(ask.scores); }
+                    button { "Search" }
                 }
             }
-        },
-    )
+            (below)
+        }
+        main { (body) }
+        footer {
+            p { a href="/hubs" { "Hubs" } " · " (state.searcher.encoder().model().name) " · " (number(count)) " pictures" }
+            p.keys {
+                kbd { "/" } " search " kbd { "←" } kbd { "↑" } kbd { "↓" } kbd { "→" } " move " kbd { "enter" } " open " kbd { "esc" } " back"
+            }
+        }
+    };
+    frame(title, page)
 }
 
 /// An address with parameters; empty ones are left out.

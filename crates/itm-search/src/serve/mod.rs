@@ -172,14 +172,11 @@ impl Server {
 
 fn check(options: &Options) -> Result<()> {
     let Some(token) = &options.token else {
-        return match options.listen.ip().is_loopback() {
-            true => Ok(()),
-            false => Err(Error::invalid(
-                "--listen",
-                "--token with an address that others reach",
-                options.listen,
-            )),
-        };
+        if options.listen.ip().is_loopback() {
+            return Ok(());
+        }
+        let expected = "--token with an address that others reach";
+        return Err(Error::invalid("--listen", expected, options.listen));
     };
     let good = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
     if token.len() >= SHORTEST_TOKEN && token.chars().all(good) {

@@ -1,15 +1,14 @@
 //! Thumbnails, previews and heat maps. A picture is asked for by its number, and a file's own bytes are never sent.
 
 use std::io::Cursor;
-use std::sync::Arc;
 
 use axum::extract::{Path, Query as Parameters, State as Extract};
 use axum::http::{StatusCode, header};
 use image::{ImageFormat, Rgba, RgbaImage};
 
-use super::ask::Ask;
+use super::ask::AskParameters;
 use super::refusal::{ForPeople, Refusal};
-use super::state::State;
+use super::state::SharedState;
 
 /// The colour of a heat map.
 const HOT: [u8; 3] = [255, 122, 24];
@@ -25,7 +24,7 @@ fn sent(kind: &'static str, bytes: Vec<u8>) -> ImageReply {
 
 /// `GET /thumbnails/{number}`.
 pub(crate) async fn thumbnail(
-    Extract(state): Extract<Arc<State>>,
+    Extract(state): SharedState,
     Path(number): Path<String>,
 ) -> ImageReply {
     let (at, number) = (state.clone(), state.number(&number)?);
@@ -34,27 +33,22 @@ pub(crate) async fn thumbnail(
 }
 
 /// `GET /previews/{number}`: 410 if the photograph has gone.
-pub(crate) async fn preview(
-    Extract(state): Extract<Arc<State>>,
-    Path(number): Path<String>,
-) -> ImageReply {
+pub(crate) async fn preview(Extract(state): SharedState, Path(number): Path<String>) -> ImageReply {
     let (at, number) = (state.clone(), state.number(&number)?);
     let done = state.pictures.run(move || at.searcher.index().preview(number).map_err(gone));
     sent("image/jpeg", done.await?)
 }
 
 fn gone(_: itm_core::Error) -> Refusal {
-    Refusal::new(
-        StatusCode::GONE,
-        "The photograph was moved or deleted, or cannot be read any more.",
-    )
+    let line = "The photograph was moved or deleted, or cannot be read any more.";
+    Refusal::new(StatusCode::GONE, line)
 }
 
 /// `GET /heat/{number}?q=…&word=…`: how near each patch is to a word, as a PNG with a pixel for each patch, to lie over the preview.
 pub(crate) async fn heat(
-    Extract(state): Extract<Arc<State>>,
+    Extract(state): SharedState,
     Path(number): Path<String>,
-    Parameters(ask): Parameters<Ask>,
+    Parameters(ask): AskParameters,
 ) -> ImageReply {
     let (at, number) = (state.clone(), state.number(&number)?);
     let done = state.searches.run(move || {

@@ -44,29 +44,20 @@ impl From<itm_core::Error> for Refusal {
     }
 }
 
-/// A refusal that a program reads: `{"error": …}`.
-#[derive(Debug)]
-pub(crate) struct ForPrograms(Refusal);
+/// As a program reads it: `{"error": …}`.
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        self.answer(Json(serde_json::json!({ "error": self.line })))
+    }
+}
 
 /// A refusal that a person reads.
 #[derive(Debug)]
 pub(crate) struct ForPeople(Refusal);
 
-impl<E: Into<Refusal>> From<E> for ForPrograms {
-    fn from(error: E) -> Self {
-        Self(error.into())
-    }
-}
-
 impl<E: Into<Refusal>> From<E> for ForPeople {
     fn from(error: E) -> Self {
         Self(error.into())
-    }
-}
-
-impl IntoResponse for ForPrograms {
-    fn into_response(self) -> Response {
-        self.0.answer(Json(serde_json::json!({ "error": self.0.line })))
     }
 }
 

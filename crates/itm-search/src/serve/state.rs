@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use axum::extract::State as Extract;
 use tokio::sync::Semaphore;
 
 use super::desk::Desk;
@@ -36,6 +37,9 @@ pub(crate) struct State {
     pub(crate) uploads: Semaphore,
     whys: Mutex<VecDeque<Kept>>,
 }
+
+/// The state that every request shares.
+pub(crate) type SharedState = Extract<Arc<State>>;
 
 /// Why a query finds a picture.
 struct Kept {
@@ -119,12 +123,8 @@ fn iso(seconds: i64) -> String {
     let day = day - (153 * month + 2) / 5 + 1;
     let (month, later) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
     let year = year + 400 * era + later;
-    format!(
-        "{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}",
-        rest / 3600,
-        rest / 60 % 60,
-        rest % 60
-    )
+    let (hour, minute, second) = (rest / 3600, rest / 60 % 60, rest % 60);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}")
 }
 
 fn folders(pictures: &[Picture]) -> Vec<String> {

@@ -1,7 +1,5 @@
 //! A picture that somebody sends.
 
-use std::sync::Arc;
-
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::{Multipart, Query as Parameters, Request, State as Extract};
@@ -13,10 +11,10 @@ use image::DynamicImage;
 use itm_core::data::upright_bytes;
 
 use super::api::{AnswerReply, reply};
-use super::ask::Ask;
+use super::ask::{Ask, AskParameters};
 use super::pages;
-use super::refusal::{ForPeople, ForPrograms, Refusal};
-use super::state::State;
+use super::refusal::{ForPeople, Refusal};
+use super::state::SharedState;
 use crate::Query;
 
 /// Bytes of a picture that is sent.
@@ -25,22 +23,15 @@ pub(crate) const MOST: usize = 20 << 20;
 pub(crate) const MOST_BODY: usize = MOST / 3 * 4 + (64 << 10);
 
 /// Refuses an upload before its body is read: if it is too long, or while others are read, because each is held in memory.
-pub(crate) async fn place(
-    Extract(state): Extract<Arc<State>>,
-    request: Request,
-    next: Next,
-) -> Response {
-    let length =
-        request.headers().get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok());
-    if length
-        .and_then(|length| length.parse().ok())
-        .is_some_and(|length: u64| length > MOST_BODY as u64)
-    {
-        return ForPrograms::from(large()).into_response();
+pub(crate) async fn place(Extract(state): SharedState, request: Request, next: Next) -> Response {
+    let length = request.headers().get(header::CONTENT_LENGTH);
+    let length = length.and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
+    if length.is_some_and(|length| length > MOST_BODY as u64) {
+        return large().into_response();
     }
     match state.uploads.try_acquire() {
         Ok(_place) => next.run(request).await,
-        Err(_) => ForPrograms::from(Refusal::busy()).into_response(),
+        Err(_) => Refusal::busy().into_response(),
     }
 }
 
@@ -59,7 +50,7 @@ pub(crate) fn picture(bytes: &[u8]) -> Result<DynamicImage, Refusal> {
 
 /// `POST /like`: the form with a file.
 pub(crate) async fn page(
-    Extract(state): Extract<Arc<State>>,
+    Extract(state): SharedState,
     mut form: Multipart,
 ) -> Result<Html<String>, ForPeople> {
     let bad = |error: axum::extract::multipart::MultipartError| {
@@ -81,10 +72,10 @@ pub(crate) async fn page(
 
 /// `POST /api/v1/similar`: the body is a JPEG, PNG or WebP.
 pub(crate) async fn api(
-    Extract(state): Extract<Arc<State>>,
-    Parameters(ask): Parameters<Ask>,
+    Extract(state): SharedState,
+    Parameters(ask): AskParameters,
     body: Bytes,
-) -> Result<Json<AnswerReply>, ForPrograms> {
+) -> Result<Json<AnswerReply>, Refusal> {
     let at = state.clone();
     let done = state.searches.run(move || {
         let options = ask.options(20, ask.corrected()?)?;

@@ -16,7 +16,7 @@ fn phrase() -> impl Strategy<Value = Phrase> {
 
 /// Any meaning that the grammar can say.
 pub(crate) fn meaning() -> impl Strategy<Value = Meaning> {
-    let relation = prop::sample::select(&Relation::ALL[..]);
+    let relation = prop::sample::select(Relation::ALL);
     let claim = prop_oneof![
         Just(Claim::Place),
         prop::collection::vec(phrase(), 1..=3).prop_map(Claim::Exist),

@@ -13,7 +13,7 @@ proptest! {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let text = render(&m, &mut rng);
         prop_assert_eq!(parse(&text), Some(m.clone()), "{}", text);
-        for form in Form::ALL.into_iter().filter(|f| f.can_say(&m)) {
+        for form in Form::ALL.iter().copied().filter(|f| f.can_say(&m)) {
             let text = form.render(&m, &mut rng);
             prop_assert_eq!(parse(&text), Some(m.clone()), "{}", text);
         }

@@ -19,7 +19,7 @@ fn golden_maps() {
     for (variant, name) in [("drawn", "plain"), ("paper", "projected")] {
         let fne = start(variant, &training());
         let states = fne.states().unwrap();
-        assert_eq!((states.grid().side, states.grid().patch, states.grid().size), (4, 8, 32));
+        assert_eq!((states.grid.side, states.grid.patch, states.grid.size), (4, 8, 32));
         let captions: Vec<_> = golden.iter().map(|pair| ids(&pair["caption"])).collect();
         let pieces = states.pieces(&captions).unwrap(); // in one batch: the shorter is padded
         for (pair, pieces) in golden.iter().zip(pieces) {
@@ -28,7 +28,7 @@ fn golden_maps() {
             let patches = &patches[patches.len() / 2..];
             let words: Vec<_> = pair["words"].as_array().unwrap().iter().map(ids).collect();
             let words: Vec<_> = words.iter().map(|w| w[0] as usize..w[1] as usize).collect();
-            let got = word_patches(patches, &pieces, &words, states.width());
+            let got = word_patches(patches, &pieces, &words, fne.config.model.embed_dim);
             let want = floats(&pair[name]);
             assert_eq!(got.len(), want.len());
             let error = got.iter().zip(&want).map(|(g, w)| (g - w).abs()).fold(0.0, f32::max);
@@ -48,7 +48,7 @@ fn embeddings_are_means_of_the_rows() {
         let (states, d) = (fne.states().unwrap(), config.model.embed_dim);
         let seen = pictures(&[0, 3], 16);
         let patches = states.patches(&seen);
-        assert_eq!(patches.len(), 2 * states.grid().len() * d);
+        assert_eq!(patches.len(), 2 * states.grid.len() * d);
         let images: Vec<f32> =
             patches.chunks_exact(patches.len() / 2).flat_map(|rows| mean(rows, d)).collect();
         near(&images, &fne.embed_pictures([Ok(seen)]).unwrap());
@@ -102,7 +102,7 @@ fn maps_are_those_of_each_pair_alone() {
         let (patches, pieces) =
             (states.patches(&album(&[image])), states.pieces(&[CAPTIONS[text]]));
         let kept = CAPTIONS[text].len().min(6) - 2; // `max_length` without `[CLS]` and `[SEP]`
-        assert_eq!(maps.places, Places::Patches(states.grid()));
+        assert_eq!(maps.places, Places::Patches(states.grid));
         assert_eq!(maps.words.len(), kept);
         let ranges: Vec<_> = (1..1 + kept).map(|k| k..k + 1).collect();
         let want = word_patches(&patches, &pieces.unwrap()[0], &ranges, d);

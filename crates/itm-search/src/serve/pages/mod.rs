@@ -5,14 +5,12 @@ mod hubs;
 mod photograph;
 mod results;
 
-use std::sync::Arc;
-
 use axum::extract::{Path, Query as Parameters, State as Extract};
 use axum::response::Html;
 
-use super::ask::{Ask, bad};
+use super::ask::{Ask, AskParameters, bad};
 use super::refusal::{ForPeople, Refusal};
-use super::state::State;
+use super::state::{SharedState, State};
 use super::{api, ask};
 use crate::{Answer, Query};
 use results::{PageContent, Ranking};
@@ -25,10 +23,7 @@ const SIMILAR: usize = 12;
 type Page = Result<Html<String>, ForPeople>;
 
 /// `GET /`: the newest pictures, or the answer to a query.
-pub(crate) async fn home(
-    Extract(state): Extract<Arc<State>>,
-    Parameters(ask): Parameters<Ask>,
-) -> Page {
+pub(crate) async fn home(Extract(state): SharedState, Parameters(ask): AskParameters) -> Page {
     let at = state.clone();
     let done = state.searches.run(move || {
         let scores = Ranking::read(&ask.scores)
@@ -70,9 +65,9 @@ pub(crate) fn like_sent(state: &State, answer: Answer) -> Html<String> {
 
 /// `GET /picture/{number}`: a photograph, why a query finds it, and similar ones.
 pub(crate) async fn picture(
-    Extract(state): Extract<Arc<State>>,
+    Extract(state): SharedState,
     Path(number): Path<String>,
-    Parameters(ask): Parameters<Ask>,
+    Parameters(ask): AskParameters,
 ) -> Page {
     let (at, number) = (state.clone(), state.number(&number)?);
     let done = state.searches.run(move || {
@@ -81,19 +76,14 @@ pub(crate) async fn picture(
         let why = if ask.q.trim().is_empty() { None } else { Some(at.why(&ask.q, number)) };
         // Whoever lost the photograph still sees the page: the heat map alone needs its pixels.
         let why = why.and_then(Result::ok);
-        Ok(photograph::page(
-            &at,
-            &ask,
-            number,
-            &similar.hits,
-            why.as_deref().and_then(Option::as_ref),
-        ))
+        let why = why.as_deref().and_then(Option::as_ref);
+        Ok(photograph::page(&at, &ask, number, &similar.hits, why))
     });
     Ok(done.await?)
 }
 
 /// `GET /hubs`: the pictures that answer far more ordinary queries than others.
-pub(crate) async fn hubs(Extract(state): Extract<Arc<State>>) -> Page {
+pub(crate) async fn hubs(Extract(state): SharedState) -> Page {
     Ok(hubs::page(&state))
 }
 

@@ -55,16 +55,11 @@ pub(super) fn page(
         }
     };
     let title = if words { format!("{} – itm", ask.q.trim()) } else { "itm".into() };
-    frame(
-        state,
-        &title,
-        ask,
-        below,
-        match found {
-            PageContent::Newest(all) => newest(state, ask, top, all),
-            PageContent::Answers(answers) => self::answers(state, ask, top, answers),
-        },
-    )
+    let body = match found {
+        PageContent::Newest(all) => newest(state, ask, top, all),
+        PageContent::Answers(answers) => self::answers(state, ask, top, answers),
+    };
+    frame(state, &title, ask, below, body)
 }
 
 fn here(ask: &Ask, scores: &str, top: &str) -> String {
