@@ -59,7 +59,8 @@ pub(crate) struct WholeCheckpoint<P> {
 pub(crate) struct Checkpoints {
     folder: PathBuf,
     identity: String,
-    disk: Rc<dyn Disk>,
+    /// The disk of the checkpoints and of the log.
+    pub(crate) disk: Rc<dyn Disk>,
 }
 
 /// Writes the files of a checkpoint, one by one.
@@ -128,11 +129,6 @@ impl Checkpoints {
     pub(crate) fn on(disk: Rc<dyn Disk>, folder: PathBuf, identity: String) -> Result<Self> {
         make_folders(&*disk, &folder)?;
         Ok(Self { folder, identity, disk })
-    }
-
-    /// The disk of the checkpoints and of the log.
-    pub(crate) fn disk(&self) -> Rc<dyn Disk> {
-        self.disk.clone()
     }
 
     /// Writes the checkpoint of a step and returns its path; `fill` adds the method's files.

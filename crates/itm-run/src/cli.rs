@@ -105,7 +105,7 @@ pub(crate) struct What {
 }
 
 /// With which data and machine a target is made, and into which folder.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub(crate) struct How {
     /// Folder of the data set.
     #[arg(long, value_name = "DIR")]
@@ -144,32 +144,19 @@ pub(crate) struct How {
 
 /// The command line that repeats a command, without the options that fit only one machine.
 pub(crate) fn repeated(target: &str, what: &What, how: &How, seeds: u64) -> String {
-    let mut command = format!("cargo xtask reproduce {target} --seeds {seeds}");
-    let figure = what.figure.map(|n| n.to_string());
-    for (option, name) in [("table", &what.table), ("figure", &figure)] {
-        if let Some(name) = name {
-            command += &format!(" --{option} {name}");
-        }
-    }
-    if let Some(rows) = &what.rows {
-        command += &format!(" --rows {}", quoted(&rows.join(",")));
-    }
-    if let Some(methods) = &what.rescore {
-        command += &format!(" --rescore {}", methods.join(","));
-    }
-    if how.data.is_some() {
-        command += " --data DIR"; // the reader has another folder
-    }
-    if let Some(precision) = how.precision {
-        command += if precision.is_f32() { " --precision f32" } else { " --precision bf16" };
-    }
-    if how.backend != "cpu" {
-        command += &format!(" --backend {}", how.backend);
-    }
-    for value in &how.set {
-        command += &format!(" --set {}", quoted(value));
-    }
-    command
+    let options = [
+        ("table", what.table.clone()),
+        ("figure", what.figure.map(|n| n.to_string())),
+        ("rows", what.rows.as_ref().map(|rows| quoted(&rows.join(",")))),
+        ("rescore", what.rescore.as_ref().map(|methods| methods.join(","))),
+        ("data", how.data.as_ref().map(|_| "DIR".into())), // the reader has another folder
+        ("precision", how.precision.map(|p| if p.is_f32() { "f32" } else { "bf16" }.into())),
+        ("backend", (how.backend != "cpu").then(|| how.backend.clone())),
+    ];
+    let set = how.set.iter().map(|value| ("set", Some(quoted(value))));
+    let option = |(name, value): (&str, Option<String>)| Some(format!(" --{name} {}", value?));
+    let options: String = options.into_iter().chain(set).filter_map(option).collect();
+    format!("cargo xtask reproduce {target} --seeds {seeds}{options}")
 }
 
 /// One argument of a shell's command line.
@@ -309,7 +296,7 @@ pub(crate) struct EmbedArgs {
 }
 
 /// `itm index …`
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct IndexArgs {
     /// CLIP or SigLIP, or with `--text-model` a model of pictures (DINOv2, ViT): its folder, or its name on the hub.
     #[arg(long, value_name = "DIR|NAME", required_unless_present = "run", conflicts_with = "run")]

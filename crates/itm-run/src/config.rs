@@ -2,7 +2,6 @@
 //! its method, and says what differs.
 
 mod data;
-mod precision;
 mod read;
 mod rows;
 mod set;
@@ -19,11 +18,11 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use toml::{Table, Value};
 
-use self::read::take_table;
+use self::read::{table_of, take_table};
 
 pub(crate) use self::data::load_options;
 pub use self::data::{DatasetName, ScenesConfig};
-pub(crate) use self::read::{file, names, override_with, parse, section, whole, within};
+pub(crate) use self::read::{file, override_with, parse, section, whole, within};
 pub use self::views::{Claim, Exhibit, PaperTable, View};
 
 /// The runner's part of a target, `[target]`; the rest of the file belongs to the method.
@@ -157,14 +156,6 @@ pub struct Config {
 }
 
 impl Config {
-    /// The targets in a folder, sorted.
-    ///
-    /// # Errors
-    /// If the folder cannot be read.
-    pub fn names(folder: &Path) -> Result<Vec<String>> {
-        names(folder)
-    }
-
     /// A target of these tables. `text` is what they were read from, or made of.
     ///
     /// # Errors
@@ -176,13 +167,8 @@ impl Config {
         target.check(&path)?;
         let mut rows = Vec::new();
         for (row, value) in take_table(&mut root, &path, "row")? {
-            match value {
-                Value::Table(table) => rows.push((row, table)),
-                other => {
-                    let place = format!("{}, row.{row}", path.display());
-                    return Err(Error::invalid(place, "a section", other.type_str()));
-                }
-            }
+            let place = format!("{}, row.{row}", path.display());
+            rows.push((row, table_of(value, place)?));
         }
         if rows.is_empty() {
             return Err(Error::invalid(path.display(), "at least one [row.<name>]", "none"));
@@ -272,7 +258,12 @@ impl Config {
 
     /// The number at a dotted key of a row's configuration, `train.batch`.
     pub fn number(&self, row: &str, key: &str) -> Option<f64> {
-        views::number(&self.method, &self.rows, row, key)
+        let overrides = &self.rows.iter().find(|(name, _)| name == row)?.1;
+        let mut value = &Value::Table(rows::merged(&self.method, overrides));
+        for part in key.split('.') {
+            value = value.as_table()?.get(part)?;
+        }
+        value.as_float().or_else(|| value.as_integer().map(|n| n as f64))
     }
 
     /// The method's configuration for a row: the file's sections, overridden by the row's.

@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use itm_core::output::sync_folder;
 pub(crate) use itm_core::output::write_bytes as write_atomically;
@@ -114,7 +114,7 @@ pub(crate) fn sync_parent(disk: &dyn Disk, path: &Path) -> Result<()> {
 
 /// [`write_atomically`] on any disk.
 pub(crate) fn replace(disk: &dyn Disk, path: &Path, contents: &[u8]) -> Result<()> {
-    let temporary = temporary(path);
+    let temporary = path.with_added_extension("tmp");
     let written = write_file(disk, &temporary, contents)
         .and_then(|()| apply(disk, Effect::Rename(&temporary, path)));
     if written.is_err() {
@@ -126,11 +126,6 @@ pub(crate) fn replace(disk: &dyn Disk, path: &Path, contents: &[u8]) -> Result<(
 
 #[cfg(test)]
 pub(crate) mod fakes;
-
-/// The path of a file until it gets its name: the final path with `.tmp` appended.
-pub(crate) fn temporary(path: &Path) -> PathBuf {
-    path.with_added_extension("tmp")
-}
 
 /// The names in a folder, sorted. Names that are not UTF-8 are skipped: no run writes them.
 ///

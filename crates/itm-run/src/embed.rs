@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use burn::tensor::Device;
-use itm_core::data::turned_pictures;
+use itm_core::data::{npy_header, turned_pictures};
 use itm_core::encoders::Embedder;
 use itm_core::files::sha256_of;
 use itm_core::learn::precision_of;
@@ -22,7 +22,6 @@ use serde_json::{Value, json};
 use crate::checkpoint::write_atomically;
 use crate::cli::EmbedArgs;
 use crate::devices::device;
-use crate::npy::array;
 use crate::{progress, stop};
 use captions::CaptionList;
 use output::Out;
@@ -169,8 +168,9 @@ impl Work<'_> {
         if let Some(images) = images {
             let path = self.out.create("text_to_image", "npy")?;
             let numbers = images.into_iter().flatten().map(|row| row as i64);
-            let bytes = numbers.flat_map(i64::to_le_bytes).collect::<Vec<u8>>();
-            write_atomically(&path, &array("<i8", &[chosen.len()], bytes.into_iter()))?;
+            let header = npy_header("<i8", &[chosen.len()]).into_iter();
+            let bytes: Vec<u8> = header.chain(numbers.flat_map(i64::to_le_bytes)).collect();
+            write_atomically(&path, &bytes)?;
             self.files.push(path);
         }
         Ok(())

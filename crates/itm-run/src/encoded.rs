@@ -255,7 +255,7 @@ impl Reading {
                 .then(|| format!("{name}: {without} of {all} captions have no known word"));
             cut.into_iter().chain(without)
         };
-        [Split::Train, Split::Val, Split::Test].into_iter().flat_map(counted).collect()
+        Split::ALL.into_iter().flat_map(counted).collect()
     }
 
     /// What a reader of a report must know about captions of more word pieces than an encoder takes.
@@ -277,7 +277,7 @@ impl Reading {
             };
             (cut > 0).then(note)
         };
-        [Split::Train, Split::Val, Split::Test].into_iter().filter_map(counted).collect()
+        Split::ALL.into_iter().filter_map(counted).collect()
     }
 
     /// The words of a caption as a method reads it; empty if the words are not known.

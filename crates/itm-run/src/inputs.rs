@@ -27,8 +27,8 @@ pub(crate) struct Inputs<'a> {
     items: Splits<Items<'a>>,
     /// `None` unless the method sees pictures.
     pictures: Option<Pictures>,
-    /// True pairs of the training split, only for audits.
-    truth: Option<&'a Relevance>,
+    /// True pairs of the training split, if they are known, only for audits.
+    pub(crate) truth: Option<&'a Relevance>,
 }
 
 impl<'a> Inputs<'a> {
@@ -67,11 +67,6 @@ impl<'a> Inputs<'a> {
             Some(pictures) => Items { images: ImageItems::Pictures(pictures.of(split)), ..items },
             None => items,
         }
-    }
-
-    /// True pairs of the training split, if they are known.
-    pub(crate) fn truth(&self) -> Option<&'a Relevance> {
-        self.truth
     }
 
     /// Begins to prepare the pictures of these steps: captions and seed of each step, in order.

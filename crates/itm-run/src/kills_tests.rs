@@ -94,7 +94,7 @@ fn child() {
         if *row != last {
             continue;
         }
-        score(&method, &model.inputs, &folder, checkpoints.disk());
+        score(&method, &model.inputs, &folder, checkpoints.disk);
         // The state in memory at the end of the training, for the comparison.
         let end = Checkpoints::new(folder.join("end"), IDENTITY.into()).unwrap();
         end.write(0, &progress, |files| {

@@ -31,7 +31,6 @@ mod measures;
 mod model;
 #[cfg(feature = "negatives")]
 mod negatives;
-mod npy;
 mod parallel;
 mod pictures;
 mod plan;
@@ -43,7 +42,6 @@ mod run;
 mod scenes;
 #[cfg(all(feature = "search", feature = "cpu"))]
 mod search;
-mod sizes;
 mod source;
 mod split;
 mod starts;
@@ -117,9 +115,7 @@ fn reproduce(args: &cli::Reproduce, configs: &Path) -> Result<()> {
 
 /// Prints the report in any case. Problems are also an error, so that a script notices them.
 fn data_check(dir: &Path) -> Result<()> {
-    let spinner = progress::spinner("reading and hashing");
-    let report = check(dir)?;
-    spinner.finish_and_clear();
+    let report = progress::during("reading and hashing", || check(dir))?;
     progress::say(&report);
     let count = report.problems.len();
     match report.problems.first() {

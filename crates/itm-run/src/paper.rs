@@ -11,9 +11,7 @@ use itm_core::files::read_text;
 use itm_core::{Error, Result};
 use serde::Deserialize;
 
-use crate::config::{
-    Config, DatasetName, Exhibit, PaperTable, Target, View, names, parse, section,
-};
+use crate::config::{Config, DatasetName, Exhibit, PaperTable, Target, View, parse, section};
 use crate::report::{PaperReference, PaperRow};
 
 pub use self::lines::Printed;
@@ -58,7 +56,7 @@ impl Paper {
         if file.is_file() {
             return Self::read(&file);
         }
-        let known = if folder.is_dir() { names(&folder)? } else { vec![] };
+        let known = if folder.is_dir() { Config::names(&folder)? } else { vec![] };
         let expected = format!("a file of {}: {}", folder.display(), known.join(", "));
         Err(Error::invalid(config.place(key), expected, format!("`{name}`")))
     }
@@ -174,7 +172,7 @@ fn folder(config: &Config) -> PathBuf {
 
 /// The tables of a paper that the targets of a folder make, sorted. A target that is broken makes none.
 fn made(folder: &Path, tables: &str) -> Result<Vec<u32>> {
-    let mut made: Vec<_> = names(folder)?
+    let mut made: Vec<_> = Config::names(folder)?
         .iter()
         .filter_map(|name| Config::load(folder, name).ok())
         .filter(|config| config.target.tables.as_ref().unwrap_or(&config.target.method) == tables)

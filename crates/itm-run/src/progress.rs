@@ -38,7 +38,7 @@ pub(crate) fn said() -> Result<()> {
     lost.map_or(flushed, Err).map_err(Error::io("standard output"))
 }
 
-/// A bar with rate and time left, on standard error; hidden if that is no terminal.
+/// A bar with rate and time left, on standard error; hidden if that is no terminal. It is there until it is dropped.
 pub(crate) fn bar(what: &str, unit: &str) -> ProgressBar {
     let template = format!(
         "{{prefix}} {{wide_bar}} {{pos}}/{{len}} {unit}, {{per_sec}}, {{eta}} left {{msg}}"
@@ -49,7 +49,13 @@ pub(crate) fn bar(what: &str, unit: &str) -> ProgressBar {
     bar
 }
 
-/// A spinner with the elapsed time, for work without steps; hidden if there is no terminal.
+/// Does the work under a spinner.
+pub(crate) fn during<T>(what: &str, work: impl FnOnce() -> T) -> T {
+    let _spinner = spinner(what);
+    work()
+}
+
+/// A spinner with the elapsed time, for work without steps; hidden if there is no terminal. It is there until it is dropped.
 pub(crate) fn spinner(what: &str) -> ProgressBar {
     let style = ProgressStyle::with_template("{spinner} {msg} {elapsed}")
         .expect("a template that a test renders");
@@ -64,6 +70,6 @@ mod tests {
     #[test]
     fn templates_are_valid() {
         super::bar("Full, seed 0", "steps").finish_and_clear();
-        super::spinner("CCA").finish_and_clear();
+        super::during("CCA", || ());
     }
 }

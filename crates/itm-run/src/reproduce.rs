@@ -13,9 +13,9 @@ use crate::experiment::Experiment;
 use crate::measures::AllMeasures;
 use crate::report::{CCA, Detail};
 use crate::rescore::Rescoring;
-use crate::results::{Results, RowResult, SeedRun, measures};
+use crate::results::{RowResult, SeedRun, measures};
 use crate::train::Event;
-use crate::{cli, parallel, progress, report, stop};
+use crate::{cli, parallel, progress, report, results, stop};
 
 /// Trains the rows that the command line names, writes their reports into the run directory, and returns the directory; `None` if the
 /// command line wants only the plan.
@@ -37,10 +37,11 @@ pub(crate) fn reproduce(
     let experiment = experiment.begin(how)?;
     let rescoring = Rescoring::new(&experiment)?;
     let measures = measures(&experiment, rescoring.as_ref());
-    let mut results = Results::new(&experiment, cca(&experiment, &measures)?)?;
+    let mut rows = Vec::from_iter(cca(&experiment, &measures)?);
+    let expected = results::expected(&experiment)?;
     stop::listen()?;
-    train_rows(&experiment, &measures, &mut results)?;
-    let of_all = results.report(&experiment, started.elapsed().as_secs_f64())?;
+    rows.extend(train_rows(&experiment, &measures)?);
+    let of_all = results::report(&experiment, expected, &rows, started.elapsed().as_secs_f64())?;
     let sections = measures.iter().map(|measure| Ok(measure.section(&of_all)?.filled()));
     let sections = sections.collect::<Result<Vec<_>>>()?;
     let folder = experiment.folder();
@@ -53,15 +54,11 @@ pub(crate) fn reproduce(
         rescoring.write(&experiment, &of_all, &folder, started)?;
     }
     progress::say(format!("Report: {}", folder.join("report.html").display()));
-    Ok(Some(experiment.run.dir().path().to_path_buf()))
+    Ok(Some(experiment.run.dir().path.clone()))
 }
 
 /// Trains and measures every row with every seed, row by row. A row that another row begins with is trained first.
-fn train_rows(
-    experiment: &Experiment,
-    measures: &AllMeasures,
-    results: &mut Results,
-) -> Result<()> {
+fn train_rows(experiment: &Experiment, measures: &AllMeasures) -> Result<Vec<RowResult>> {
     let Experiment { seeds, jobs, .. } = experiment;
     let (rows, estimate) = (experiment.rows(), Estimate::new(experiment.steps(), *jobs));
     let mut all: Vec<_> = rows.iter().map(|row| RowResult::trained(row)).collect();
@@ -82,8 +79,7 @@ fn train_rows(
     }
     let joined = RowResult::joined(experiment, measures, &mut all)?;
     let of_rows = all.into_iter().flat_map(|row| row.with_ensembles(experiment.view.ensemble));
-    of_rows.chain(joined).for_each(|row| results.push(row));
-    Ok(())
+    Ok(of_rows.chain(joined).collect())
 }
 
 /// How many of these rows must be trained, one after the other, before a row.
@@ -123,16 +119,16 @@ fn train_and_measure(
     Ok((run, scores))
 }
 
-/// The closed-form baseline, with parameters chosen on the validation split; `None` without features.
+/// The closed-form baseline, with parameters chosen on the validation split; `None` if images have neither features nor given rows.
 fn cca(experiment: &Experiment, measures: &AllMeasures) -> Result<Option<RowResult>> {
-    if !experiment.has_features() {
+    let train = &experiment.data().train;
+    if train.features.dim + train.embeddings.images.dim == 0 {
         return Ok(None);
     }
     let started = Instant::now();
-    let spinner = progress::spinner("CCA (closed form)");
+    let _spinner = progress::spinner("CCA (closed form)");
     let (cca, scores) = experiment.run.cca()?;
-    let run = SeedRun::evaluate(experiment, measures, (CCA, 0), &scores)?;
-    spinner.finish_and_clear();
+    let run = SeedRun::evaluate(experiment, measures, (CCA, 0), &scores, None)?;
     let seconds = started.elapsed().as_secs_f64();
     progress::say(format!(
         "{CCA}: rSum {:.1} on test, {:.1} on validation ({})",

@@ -50,8 +50,10 @@ impl Identity {
 /// A run directory.
 #[derive(Debug, Clone)]
 pub(crate) struct RunDir {
-    path: PathBuf,
-    identity: Identity,
+    /// The folder.
+    pub(crate) path: PathBuf,
+    /// What identifies the run.
+    pub(crate) identity: Identity,
     /// The lock of a run that this process trains.
     _owner: Option<Arc<Lock>>,
 }
@@ -115,16 +117,6 @@ impl RunDir {
         Ok(Self { path, identity, _owner: None })
     }
 
-    /// The folder.
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// What identifies the run.
-    pub(crate) fn identity(&self) -> &Identity {
-        &self.identity
-    }
-
     /// The folder of a row and seed, which may not exist.
     pub(crate) fn folder(&self, row: &str, seed: u64) -> PathBuf {
         self.path.join("rows").join(slug(row)).join(format!("seed-{seed}"))
@@ -155,11 +147,6 @@ pub(crate) fn new_path(target: &str) -> PathBuf {
     };
     let is_free = |p: &PathBuf| !p.exists() || is_empty(p) && !is_owned(p);
     (1..).map(path).find(is_free).expect("some number is free")
-}
-
-/// The newest `runs/<target>[-<number>]`.
-pub(crate) fn newest_path(target: &str) -> Option<PathBuf> {
-    paths(target).into_iter().next()
 }
 
 /// All `runs/<target>[-<number>]`, the newest first.

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use itm_core::cca::{Cca, CcaOptions};
+use itm_core::data::npy_header;
 use itm_core::output::{self, Existing, NewFolder};
 use itm_core::{Error, Result};
 use scenes::{CAPTIONS, ImageFeature, Scenes};
@@ -10,15 +11,12 @@ use scenes::{CAPTIONS, ImageFeature, Scenes};
 use crate::checkpoint::write_atomically;
 use crate::cli::ScenesArgs;
 use crate::config::ScenesConfig;
-use crate::{npy, progress};
+use crate::progress;
 
 pub(crate) fn scenes(args: &ScenesArgs) -> Result<()> {
     if args.out.is_none() && args.sheet.is_none() && args.embeddings.is_none() {
-        return Err(Error::invalid(
-            "scenes",
-            "--out DIR, --sheet [FILE] or --embeddings DIR",
-            "none",
-        ));
+        let expected = "--out DIR, --sheet [FILE] or --embeddings DIR";
+        return Err(Error::invalid("scenes", expected, "none"));
     }
     let ScenesArgs { seed, train, val, test, pixels, .. } = *args;
     let size = ScenesConfig { seed, train, val, test, pixels, ..ScenesConfig::default() };
@@ -35,11 +33,10 @@ pub(crate) fn scenes(args: &ScenesArgs) -> Result<()> {
         progress::say(format!("Contact sheet: {}", path.display()));
     }
     if let Some(folder) = out {
-        let spinner = progress::spinner("writing Scenes");
+        let _spinner = progress::spinner("writing Scenes");
         scenes::export(&world, folder.path())?;
         let place = folder.target().display().to_string();
         folder.commit()?;
-        spinner.finish_and_clear();
         progress::say(format!(
             "Scenes in {place}: {train} train, {val} val and {test} test images, {CAPTIONS} captions each"
         ));
@@ -57,18 +54,17 @@ pub(crate) fn scenes(args: &ScenesArgs) -> Result<()> {
 
 /// Writes closed-form CCA's embeddings of the test split, as rows of unit length.
 fn embeddings(world: &Scenes, folder: &Path) -> Result<()> {
-    let spinner = progress::spinner("solving CCA");
     let data = world.dataset(ImageFeature::Global);
-    let cca = Cca::fit(&data, &CcaOptions::default())?;
-    spinner.finish_and_clear();
+    let cca = progress::during("solving CCA", || Cca::fit(&data, &CcaOptions::default()))?;
     let sides = [
         ("image.npy", cca.image_embeddings(&data.test)),
         ("text.npy", cca.text_embeddings(&data.test)),
     ];
     for (name, values) in sides {
         let shape = [values.len() / cca.dims(), cca.dims()];
-        let bytes = values.iter().flat_map(|x| x.to_le_bytes());
-        write_atomically(&folder.join(name), &npy::array("<f4", &shape, bytes))?;
+        let header = npy_header("<f4", &shape).into_iter();
+        let bytes: Vec<u8> = header.chain(values.iter().flat_map(|x| x.to_le_bytes())).collect();
+        write_atomically(&folder.join(name), &bytes)?;
     }
     Ok(())
 }

@@ -1,6 +1,5 @@
 //! `itm index`, `itm search`, `itm serve`: photographs found by sentences. `itm-search` does the work; here are its models.
 
-mod answer;
 mod joined;
 mod published;
 mod run;
@@ -12,9 +11,10 @@ use itm_core::files::read_text;
 use itm_core::{Error, Result};
 use itm_search::serve::{self, Server};
 use itm_search::{
-    Encoder, Filter, Index, Options, Query, Searcher, Sources, ordinary_queries, update,
+    Answer, Encoder, Filter, Index, Options, Query, Searcher, Sources, ordinary_queries, update,
 };
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use crate::cli::{How, IndexArgs, SearchArgs, ServeArgs, What};
 use crate::config::Config;
@@ -63,13 +63,12 @@ pub(crate) fn index(args: &IndexArgs, configs: &Path) -> Result<()> {
 
 /// Draws the pictures of Scenes into the folder of the index, and indexes them.
 fn index_run(folder: &Path, out: &Path, args: &IndexArgs, configs: &Path) -> Result<()> {
-    let origin = Origin::Run { run: absolute(folder)?, row: run::row(folder, configs)? };
-    let Origin::Run { run, row } = &origin else { unreachable!("made above") };
-    let encoder = run::RunEncoder::open(run, row, &args.backend, configs)?;
+    let (run, row) = (absolute(folder)?, run::row(folder, configs)?);
+    let encoder = run::RunEncoder::open(&run, &row, &args.backend, configs)?;
     let images = out.join("pictures");
     encoder.draw(&images)?;
-    let bank = bank(args)?.unwrap_or_else(|| encoder.bank().to_vec());
-    write(&images, out, &bank, &encoder, &origin)
+    let bank = bank(args)?.unwrap_or_else(|| encoder.bank.clone());
+    write(&images, out, &bank, &encoder, &Origin::Run { run, row })
 }
 
 /// A folder as it is named from anywhere; the name of a model on the hub stays.
@@ -102,9 +101,7 @@ fn write(
     };
     let about = &serde_json::to_value(origin).expect("paths in UTF-8");
     let sources = Sources { images, out, about, bank, progress: &progress, stop: &stop::is_asked };
-    let done = update(&sources, encoder);
-    bar.finish_and_clear();
-    let done = done?;
+    let done = update(&sources, encoder)?;
     for (path, why) in &done.left_out {
         progress::say(format!("left out: {path}: {why}"));
     }
@@ -151,16 +148,12 @@ pub(crate) fn search(args: &SearchArgs, configs: &Path) -> Result<()> {
             return Err(Error::invalid("itm search", "a sentence or --like", "neither"));
         }
     };
-    let threshold = match args.threshold.as_deref() {
-        None | Some("auto") => None,
-        Some(number) => Some(
-            number
-                .parse::<f32>()
-                .ok()
-                .filter(|n| n.is_finite())
-                .ok_or_else(|| Error::invalid("--threshold", "`auto` or a number", number))?,
-        ),
+    let number = |text: &str| {
+        let number = text.parse::<f32>().ok().filter(|n| n.is_finite());
+        number.ok_or_else(|| Error::invalid("--threshold", "`auto` or a number", text))
     };
+    let auto = args.threshold.as_deref() == Some("auto");
+    let threshold = args.threshold.as_deref().filter(|_| !auto).map(number).transpose()?;
     let filter = Filter {
         folder: args.folder.clone(),
         after: args.after.clone(),
@@ -168,12 +161,42 @@ pub(crate) fn search(args: &SearchArgs, configs: &Path) -> Result<()> {
     };
     let options = Options { top: args.top, corrected: !args.no_correction, threshold, filter };
     let mut answer = searcher.search(&query, &options)?;
-    if args.threshold.as_deref() == Some("auto") && query.has_words() {
+    if auto && query.has_words() {
         let level = answer.level;
         answer.hits.retain(|hit| hit.score >= level);
     }
-    answer::say(args, searcher.index(), &answer);
+    say(args, searcher.index(), &answer);
     Ok(())
+}
+
+/// Prints an answer: paths with scores, paths alone, or JSON.
+fn say(args: &SearchArgs, index: &Index, answer: &Answer) {
+    let path = |picture: usize| &index.pictures()[picture].path;
+    if args.json {
+        let hits = answer.hits.iter().map(
+            |hit| json!({ "path": path(hit.picture), "score": hit.score, "cosine": hit.cosine }),
+        );
+        let all = json!({
+            "hits": hits.collect::<Vec<_>>(),
+            "found": answer.found,
+            "level": answer.level,
+            "candidates": answer.candidates,
+            "correction": if args.no_correction { "none" } else { index.correction() },
+        });
+        return progress::say(all);
+    }
+    if !args.files && !answer.found {
+        let level = answer.level;
+        progress::say(format!(
+            "nothing here matches: the best is below {level:.3}, which ordinary queries reach"
+        ));
+    }
+    for hit in &answer.hits {
+        match args.files {
+            true => progress::say(index.folder().join(path(hit.picture)).display()),
+            false => progress::say(format!("{:.4}  {}", hit.score, path(hit.picture))),
+        }
+    }
 }
 
 /// A photograph of the index by its path, or a file.
@@ -191,30 +214,17 @@ fn world(backend: &str, configs: &Path) -> Result<()> {
     let out = Path::new("runs/search-scenes.index");
     if !run.join("report.json").exists() {
         let what = What { rows: Some(vec!["Full".into()]), seeds: Some(1), ..What::default() };
-        let how = How {
-            data: None,
-            backend: backend.into(),
-            precision: None,
-            set: vec![],
-            out: Some(run.into()),
-            verbose: false,
-            resume: run.exists(),
-            plan: false,
-            jobs: None,
-            memory_limit: None,
-        };
+        let (backend, out, resume) = (backend.into(), Some(run.into()), run.exists());
+        let how = How { backend, out, resume, ..How::default() };
         let target: Config = Config::load(configs, crate::methods::SEARCHED)?;
         crate::reproduce::reproduce(target, &what, &how, configs)?;
     }
     let args = IndexArgs {
-        model: None,
         images: "scenes".into(),
         out: Some(out.into()),
-        bank: None,
-        text_model: None,
-        captions: None,
         run: Some(run.into()),
         backend: backend.into(),
+        ..IndexArgs::default()
     };
     index(&args, configs)?;
     page(open(out, backend, configs)?, &serve::Options::default())
@@ -235,14 +245,11 @@ fn page(searcher: Searcher, options: &serve::Options) -> Result<()> {
 
 /// Refuses to go on after a signal.
 fn stopped(done: usize) -> Result<()> {
-    match stop::is_asked() {
-        true => Err(Error::invalid(
-            "itm index",
-            "captions of all photographs",
-            format!("a signal after {done}"),
-        )),
-        false => Ok(()),
+    if !stop::is_asked() {
+        return Ok(());
     }
+    let got = format!("a signal after {done}");
+    Err(Error::invalid("itm index", "captions of all photographs", got))
 }
 
 #[cfg(test)]

@@ -99,10 +99,7 @@ impl Source {
         }
         let folder = data.map_or_else(|| Path::new("data").join(name.folder()), Path::to_path_buf);
         if data.is_some() || folder.is_dir() {
-            let mut source = Self::folder(&asked.target, &folder)?;
-            source.take_vocabulary(asked, &folder)?;
-            source.word_vectors = asked.target.word_vectors.as_ref().map(|file| folder.join(file));
-            return Ok((asked.clone(), source.first(asked)?));
+            return Ok((asked.clone(), Self::folder(&asked.target, &folder)?.first(asked)?));
         }
         let missing = format!(
             "{} is not in `{}`: `cargo xtask data` says how to get it",
@@ -111,11 +108,8 @@ impl Source {
         );
         let Some(substitute) = &asked.target.substitute else {
             let expected = format!("the folder of {} (`--data DIR`)", name.title());
-            return Err(Error::invalid(
-                folder.display(),
-                expected,
-                "nothing; `cargo xtask data` says how to get it",
-            ));
+            let got = "nothing; `cargo xtask data` says how to get it";
+            return Err(Error::invalid(folder.display(), expected, got));
         };
         let used = Config::load(configs, substitute)?.with(&asked.set)?;
         let mut source = Self::scenes(&used)?.first(&used)?;
@@ -126,13 +120,10 @@ impl Source {
 
     fn scenes(config: &Config) -> Result<Self> {
         let Some(sizes) = config.target.scenes else {
-            return Err(Error::invalid(
-                config.place("target"),
-                "a section [target.scenes]",
-                "none",
-            ));
+            let expected = "a section [target.scenes]";
+            return Err(Error::invalid(config.place("target"), expected, "none"));
         };
-        let spinner = progress::spinner("generating Scenes");
+        let _spinner = progress::spinner("generating Scenes");
         let scenes = Scenes::generate(sizes.seed, sizes.sizes());
         let mut dataset = match config.target.regions {
             None => scenes.dataset(sizes.features),
@@ -140,7 +131,6 @@ impl Source {
         };
         dataset.transform_regions(config.target.region_transform)?;
         let truth = Truth { train: scenes.train.relevance(), test: scenes.test.relevance() };
-        spinner.finish_and_clear();
         Ok(Self {
             dataset,
             truth: Some(truth),
@@ -188,24 +178,17 @@ impl Source {
             known: identity.known,
             title: identity.title,
             first_of: None,
-            vocabulary: None,
-            word_vectors: None,
+            vocabulary: target.vocabulary.as_ref().map(|file| folder.join(file)),
+            word_vectors: target.word_vectors.as_ref().map(|file| folder.join(file)),
             pictures: Pictures::Files(loaded.images),
         };
         if !more.files.is_empty() {
             source.add_to_hash(more.combined().as_bytes());
         }
+        if let Some(file) = source.vocabulary.clone() {
+            source.add_to_hash(&read(&file, LARGEST_TEXT)?);
+        }
         Ok(source)
-    }
-
-    /// Finds the vocabulary file that a target names, and adds its contents to the hash of the data.
-    fn take_vocabulary(&mut self, target: &Config, folder: &Path) -> Result<()> {
-        let Some(name) = &target.target.vocabulary else { return Ok(()) };
-        let path = folder.join(name);
-        let bytes = read(&path, LARGEST_TEXT)?;
-        self.add_to_hash(&bytes);
-        self.vocabulary = Some(path);
-        Ok(())
     }
 
     /// Counts ready word vectors as data: adds the vectors of found words to the hash of the data, and a note that names the file.
@@ -227,10 +210,6 @@ impl Source {
     #[cfg(feature = "search")]
     pub(crate) fn is_scenes(&self) -> bool {
         matches!(self.pictures, Pictures::Scenes(_))
-    }
-
-    pub(crate) fn substituted(&self) -> bool {
-        self.substitution.is_some()
     }
 
     /// The pictures of a split as a model sees them.

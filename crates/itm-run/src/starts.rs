@@ -77,12 +77,7 @@ impl Starts {
         let start = match (saved, known.get(&hash)) {
             (Some(path), _) => Arc::new(read(path, &hash)?),
             (None, Some(start)) => start.clone(),
-            (None, None) => {
-                let spinner = progress::spinner("CCA as a start");
-                let start = solve()?;
-                spinner.finish_and_clear();
-                Arc::new(start)
-            }
+            (None, None) => Arc::new(progress::during("CCA as a start", solve)?),
         };
         if let Some(path) = path.filter(|path| !path.is_file()) {
             write_atomically(&path, &start.to_bytes(&hash))?;

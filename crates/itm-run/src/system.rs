@@ -1,6 +1,7 @@
 //! What the machine reports about a run: memory, threads, commit.
 
 use std::fs;
+use std::path::Path;
 
 /// Largest resident memory of this process in bytes, since [`forget_peak`]; `None` if the system does not report it.
 pub(crate) fn peak_memory_bytes() -> Option<u64> {
@@ -24,14 +25,14 @@ pub(crate) fn forget_peak() {
 }
 
 fn status(field: &str) -> Option<u64> {
-    let status = fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|l| l.strip_prefix(field))?;
-    Some(line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok()? * 1024)
+    bytes_of(Path::new("/proc/self/status"), field)
 }
 
-/// Threads that the matrix products use.
-pub(crate) fn threads() -> usize {
-    rayon::current_num_threads()
+/// The number of a line `FIELD N kB` of a file of the system, in bytes; `None` if there is no such line.
+pub(crate) fn bytes_of(file: &Path, field: &str) -> Option<u64> {
+    let text = fs::read_to_string(file).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix(field))?;
+    Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
 }
 
 /// The commit that the program was built from, as `cargo xtask` says; `unknown` without it. The folder in which the program runs may be

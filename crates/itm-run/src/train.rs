@@ -274,7 +274,7 @@ impl Training<'_, '_> {
             }
         };
         self.method.keep_states(self.states);
-        let mut log = Log::open(checkpoints.disk(), log, at.log_bytes)?;
+        let mut log = Log::open(checkpoints.disk.clone(), log, at.log_bytes)?;
         checkpoints.prune::<Progress>(at.step as u64, KEPT)?; // what a kill left behind
         if plan.start == Start::Ready && at.best.is_none() {
             self.validate(0, 0, &mut at, &mut log)?;
@@ -312,11 +312,8 @@ impl Training<'_, '_> {
                 if stop::is_asked() {
                     self.save(&mut at, &mut log)?;
                     let place = format!("{}, step {} of {}", self.name, at.step, plan.steps());
-                    return Err(Error::invalid(
-                        place,
-                        "an end of the training",
-                        "a signal; all is saved, and `--resume` goes on",
-                    ));
+                    let got = "a signal; all is saved, and `--resume` goes on";
+                    return Err(Error::invalid(place, "an end of the training", got));
                 }
             }
         }
@@ -333,7 +330,7 @@ impl Training<'_, '_> {
     ) -> Result<()> {
         let seed = step_seed(self.plan.seed, at.step);
         let ready = self.inputs.step(captions, seed)?;
-        let truth = self.inputs.truth().filter(|_| self.plan.observes(at.step));
+        let truth = self.inputs.truth.filter(|_| self.plan.observes(at.step));
         let observe = truth.map_or(Observe::Off, |_| Observe::Negatives);
         let done = self.method.step(&ready.batch(), seed, observe).map_err(|e| self.blamed(e))?;
         for (what, value) in [("loss", done.loss), ("gradient norm", done.grad_norm)] {
@@ -360,11 +357,8 @@ impl Training<'_, '_> {
     fn blamed(&self, error: Error) -> Error {
         let Error::Invalid { place, expected, got } = error else { return error };
         let tensor = self.method.non_finite().map(|name| format!(", first in {name}"));
-        Error::invalid(
-            format!("{}, {place}", self.name),
-            expected,
-            got + &tensor.unwrap_or_default(),
-        )
+        let got = got + &tensor.unwrap_or_default();
+        Error::invalid(format!("{}, {place}", self.name), expected, got)
     }
 
     /// Validates the weights after this number of epochs; `epoch` is the epoch of the log line.

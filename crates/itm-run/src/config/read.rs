@@ -8,6 +8,7 @@ use itm_core::{Error, Result};
 use serde::de::DeserializeOwned;
 use toml::{Table, Value};
 
+use super::Config;
 use crate::disk::file_names;
 
 /// The tables of a file.
@@ -20,38 +21,28 @@ pub(crate) fn parse(path: &Path, text: &str) -> Result<Table> {
     })
 }
 
-/// The names of the `.toml` files of a folder, sorted.
-///
-/// # Errors
-/// If the folder cannot be read.
-pub(crate) fn names(folder: &Path) -> Result<Vec<String>> {
-    let target = |file: &String| file.strip_suffix(".toml").map(str::to_owned);
-    let mut names: Vec<_> = file_names(folder)?.iter().filter_map(target).collect();
-    names.sort(); // `a-b.toml` comes before `a.toml`, but `a-b` after `a`
-    Ok(names)
+impl Config {
+    /// The targets in a folder, sorted: the names of its `.toml` files.
+    ///
+    /// # Errors
+    /// If the folder cannot be read.
+    pub fn names(folder: &Path) -> Result<Vec<String>> {
+        let target = |file: &String| file.strip_suffix(".toml").map(str::to_owned);
+        let mut names: Vec<_> = file_names(folder)?.iter().filter_map(target).collect();
+        names.sort(); // `a-b.toml` comes before `a.toml`, but `a-b` after `a`
+        Ok(names)
+    }
 }
 
 /// The greatest whole number at a key; every other number may be [`MOST`].
-const BOUNDS: [(i64, &[&str]); 4] = [
-    (1_000, &["heads", "layers"]),
-    (10_000, &["maskings", "refills"]),
+const BOUNDS: [(i64, &str); 4] = [
+    (1_000, "heads layers"),
+    (10_000, "maskings refills"),
     (
         65_536,
-        &[
-            "channels",
-            "dims",
-            "embed_dim",
-            "hidden",
-            "image_size",
-            "max_length",
-            "mlp",
-            "patch",
-            "positions",
-            "width",
-            "word_dim",
-        ],
+        "channels dims embed_dim hidden image_size max_length mlp patch positions width word_dim",
     ),
-    (i64::MAX, &["seed"]),
+    (i64::MAX, "seed"),
 ];
 const MOST: i64 = 1_000_000_000;
 
@@ -61,7 +52,7 @@ const MOST: i64 = 1_000_000_000;
 /// The first such number, with its key and its bound.
 pub(super) fn check_counts(path: &Path, table: &Table, above: &str) -> Result<()> {
     for (key, value) in table {
-        let bound = BOUNDS.iter().find(|(_, keys)| keys.contains(&key.as_str()));
+        let bound = BOUNDS.iter().find(|(_, keys)| keys.split(' ').any(|one| one == key));
         let most = bound.map_or(MOST, |(most, _)| *most);
         let numbers = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
         if let Some(got) = numbers.iter().filter_map(Value::as_integer).find(|&n| n > most) {
@@ -136,7 +127,7 @@ fn merged(path: &Path, mut own: Table, above: &mut Vec<String>) -> Result<Table>
         let expected = "a target that does not lead back to itself";
         return Err(wrong(expected.into(), format!("{} → {name}", above.join(" → "))));
     }
-    let known = names(path.parent().unwrap_or(path))?;
+    let known = Config::names(path.parent().unwrap_or(path))?;
     if !known.contains(&name) {
         return Err(wrong(format!("one of {}", known.join(", ")), format!("`{name}`")));
     }
@@ -193,11 +184,16 @@ fn is_same_kind(old: &Table, new: &Table) -> bool {
 /// Takes a section out of a file.
 pub(super) fn take_table(root: &mut Table, path: &Path, key: &str) -> Result<Table> {
     match root.remove(key) {
-        Some(Value::Table(table)) => Ok(table),
-        Some(other) => {
-            Err(Error::invalid(format!("{}, {key}", path.display()), "a section", other.type_str()))
-        }
+        Some(value) => table_of(value, format!("{}, {key}", path.display())),
         None => Err(Error::invalid(path.display(), format!("a section [{key}]"), "none")),
+    }
+}
+
+/// The table of a section; refuses any other value.
+pub(super) fn table_of(value: Value, place: String) -> Result<Table> {
+    match value {
+        Value::Table(table) => Ok(table),
+        other => Err(Error::invalid(place, "a section", other.type_str())),
     }
 }
 

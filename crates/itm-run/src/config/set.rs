@@ -1,6 +1,7 @@
-//! `--set key=value`: a command line replaces keys of a target.
+//! `--set key=value` and `--precision`: a command line replaces keys of a target.
 
 use itm_core::{Error, Result};
+use itm_kernels::Precision;
 use toml::{Table, Value};
 
 use super::{Config, override_with};
@@ -19,20 +20,40 @@ impl Config {
         for text in set {
             let keys = keys(text)?;
             let rows = keys.get("row").and_then(Value::as_table);
-            if let Some(row) = rows.into_iter().flat_map(Table::keys).find(|r| !self.has(r)) {
+            let is_new = |row: &&String| self.rows().all(|known| known != *row);
+            if let Some(row) = rows.into_iter().flat_map(Table::keys).find(is_new) {
                 let known = self.rows().collect::<Vec<_>>().join(", ");
                 let place = format!("--set {text}");
                 return Err(Error::invalid(place, format!("a row of {known}"), format!("`{row}`")));
             }
             override_with(&mut root, &keys);
         }
-        let text = toml::to_string(&root).expect("the tables were TOML");
-        let changed = Self::new(&self.name, self.path, text, root)?;
-        Ok(Self { set: set.to_vec(), ..changed })
+        Ok(Self { set: set.to_vec(), ..self.changed(root)? })
     }
 
-    fn has(&self, row: &str) -> bool {
-        self.rows().any(|known| known == row)
+    /// The same target with `train.precision` set in the rows of these names. The key is also in the text, and therefore in the hash
+    /// and in the copy in the run directory.
+    ///
+    /// # Errors
+    /// The errors of a file with this key.
+    pub(crate) fn with_precision(self, rows: &[String], precision: Precision) -> Result<Self> {
+        if rows.is_empty() {
+            return Ok(self);
+        }
+        let mut root = toml::from_str(&self.text).expect("it was read before");
+        let value = Value::try_from(precision).expect("a name");
+        let inside = |value, key: &str| Value::Table(Table::from_iter([(key.to_owned(), value)]));
+        for row in rows {
+            let row = ["precision", "train", row].into_iter().fold(value.clone(), inside);
+            override_with(&mut root, &Table::from_iter([("row".to_owned(), row)]));
+        }
+        self.changed(root)
+    }
+
+    /// The target of changed tables, with the same `--set`.
+    fn changed(self, root: Table) -> Result<Self> {
+        let text = toml::to_string(&root).expect("the tables were TOML");
+        Ok(Self { set: self.set, ..Self::new(&self.name, self.path, text, root)? })
     }
 }
 
@@ -52,6 +73,7 @@ fn keys(text: &str) -> Result<Table> {
 #[cfg(test)]
 mod tests {
     use itm_core::eval::Protocol;
+    use itm_kernels::Precision;
 
     use crate::config::Config;
     use crate::tests::configs;
@@ -74,6 +96,18 @@ mod tests {
         assert_eq!((epochs("Full"), epochs("w/o FNE")), (2.0, 3.0));
         let again = Config::parse("fne-scenes", plain.path, config.text.clone()).unwrap();
         assert_eq!(again.sha256, config.sha256, "the copy in the run's folder is whole");
+    }
+
+    /// A report with both options names both, because both are needed to repeat it.
+    #[test]
+    fn a_precision_keeps_what_was_set() {
+        let set = "train.epochs=2";
+        let config = with(&[set]).unwrap();
+        let rounded = config.with_precision(&["Full".to_owned()], Precision::Bf16).unwrap();
+        assert_eq!(rounded.set, [set]);
+        let table = rounded.text.parse::<toml::Table>().unwrap();
+        assert_eq!(table["row"]["Full"]["train"]["precision"].as_str(), Some("bf16"));
+        assert_eq!(rounded.number("Full", "train.epochs").unwrap(), 2.0);
     }
 
     #[test]

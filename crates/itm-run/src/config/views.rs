@@ -11,8 +11,7 @@ use itm_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
-use super::read::{section, within};
-use super::rows;
+use super::read::{section, table_of, within};
 
 /// A table or figure of the paper, by its number there, or a table of this project, by its name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -165,9 +164,7 @@ pub(super) fn take(
         for (name, value) in sections {
             let at = place(&format!(".{name}"));
             let shown = shown(kind, &name, &at)?;
-            let Value::Table(table) = value else {
-                return Err(Error::invalid(at, "a section", value.type_str()));
-            };
+            let table = table_of(value, at.clone())?;
             let view: View = section(path, &format!("{kind}.{name}"), table)?;
             check(&view, &at, &shown, rows)?;
             views.push((shown, view));
@@ -255,45 +252,27 @@ fn drawn(view: &View, at: &str, shown: &Exhibit) -> Result<()> {
         ("k", view.k.is_some()),
         ("sentences", view.sentences),
     ];
-    if matches!(shown, Exhibit::Figure(_)) {
-        let keys = [("rescore", !view.rescore.is_empty()), ("alias", view.alias.is_some())];
-        if let Some((key, _)) = keys.iter().find(|(_, given)| *given) {
-            return wrong(key, "none in a figure", "a key");
-        }
+    let first = |keys: &[(&'static str, bool)]| Some(keys.iter().find(|(_, given)| *given)?.0);
+    if !matches!(shown, Exhibit::Figure(_)) {
+        let refused = |key| wrong(key, "none: a table has no axis", "a key");
+        return first(&given).map_or(Ok(()), refused);
     }
-    match (shown, given.map(|(_, given)| given)) {
-        (Exhibit::Table(_) | Exhibit::Named(_), _) => {
-            match given.iter().find(|(_, given)| *given) {
-                Some((key, _)) => wrong(key, "none: a table has no axis", "a key"),
-                None => Ok(()),
-            }
-        }
-        (Exhibit::Figure(_), [true, false, false, false] | [false, false, false, true]) => Ok(()),
-        (Exhibit::Figure(_), [.., true]) => wrong("sentences", "none beside x, hubs and k", "true"),
-        (Exhibit::Figure(_), [true, true, ..]) => wrong("hubs", "none beside x", "a direction"),
-        (Exhibit::Figure(_), [_, true, true, _]) => {
+    let of_tables = [("rescore", !view.rescore.is_empty()), ("alias", view.alias.is_some())];
+    if let Some(key) = first(&of_tables) {
+        return wrong(key, "none in a figure", "a key");
+    }
+    match given.map(|(_, given)| given) {
+        [true, false, false, false] | [false, false, false, true] => Ok(()),
+        [.., true] => wrong("sentences", "none beside x, hubs and k", "true"),
+        [true, true, ..] => wrong("hubs", "none beside x", "a direction"),
+        [_, true, true, _] => {
             let most = Nearest::KEPT as u64;
             within(format!("{at}, k"), view.k.map_or(0, |k| k as u64), 1..=most)
         }
-        (Exhibit::Figure(_), [_, true, false, _]) => wrong("k", "the k of N_k", "none"),
-        (Exhibit::Figure(_), [_, false, true, _]) => wrong("k", "none without hubs", "a number"),
-        (Exhibit::Figure(_), [false, false, false, _]) => {
+        [_, true, false, _] => wrong("k", "the k of N_k", "none"),
+        [_, false, true, _] => wrong("k", "none without hubs", "a number"),
+        [false, false, false, _] => {
             wrong("x", "the key of the x axis, or hubs and k instead, or sentences", "none")
         }
     }
-}
-
-/// The number at a dotted key of a row.
-pub(super) fn number(
-    method: &Table,
-    rows: &[(String, Table)],
-    row: &str,
-    key: &str,
-) -> Option<f64> {
-    let overrides = &rows.iter().find(|(name, _)| name == row)?.1;
-    let mut value = &Value::Table(rows::merged(method, overrides));
-    for part in key.split('.') {
-        value = value.as_table()?.get(part)?;
-    }
-    value.as_float().or_else(|| value.as_integer().map(|n| n as f64))
 }

@@ -103,7 +103,6 @@ impl CaptionList {
             rows.add(&[&got], done)?;
             rows.stop_if_asked("caption", chosen.len())?;
         }
-        bar.finish_and_clear();
         rows.finish()
     }
 }

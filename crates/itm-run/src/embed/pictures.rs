@@ -71,7 +71,6 @@ impl PictureList {
             let mut done = rows.done.clone();
             for (i, error) in bad {
                 if !args.skip_bad {
-                    bar.finish_and_clear();
                     return Err(error);
                 }
                 progress::say(format!("left out: {error}"));
@@ -87,7 +86,6 @@ impl PictureList {
             bar.inc(items as u64);
             rows.stop_if_asked("picture", count)?;
         }
-        bar.finish_and_clear();
         if rows.done.rows == 0 {
             return Err(Error::invalid(self.folder.display(), "pictures that can be read", "none"));
         }

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use hubness::study::Study;
+use hubness::report::Report;
+use hubness::study::{Method, Study};
 use itm_core::{Error, Result};
 
 use super::Experiment;
-use super::study::study;
 use crate::cli::{self, How, What};
 use crate::config::{Config, Exhibit, MOST_SEEDS, View, within};
 use crate::devices::devices;
@@ -34,7 +34,7 @@ impl Experiment {
             check_sources(&used, &view.rows)?;
         }
         // The view's protocol is only for the target's data, not for a substitute's.
-        let own = view.protocol.filter(|_| !source.substituted());
+        let own = view.protocol.filter(|_| source.substitution.is_none());
         let protocol = own.unwrap_or(used.target.protocol);
         protocol.folds(&source.dataset.test.pairs).map_err(used.inside("test split"))?;
         used.points(&shown, &view)?;
@@ -119,6 +119,27 @@ fn corrections(
     }
 }
 
+/// The paper's recipe for the methods that a command line or a table names; nearest neighbours come first.
+///
+/// # Errors
+/// If a name is unknown or is given twice.
+pub(crate) fn study(place: &str, names: &[String]) -> Result<Study> {
+    let mut methods: Vec<Method> = vec![];
+    for name in [Report::BASELINE].into_iter().chain(names.iter().map(String::as_str)) {
+        let Ok(method) = name.parse() else {
+            let expected = "names of `hubness report --method`: csls, is, rgm, csls+rgm, …";
+            return Err(Error::invalid(place, expected, format!("`{name}`")));
+        };
+        if names.iter().filter(|other| *other == name).count() > 1 {
+            return Err(Error::invalid(place, "each name once", format!("`{name}` twice")));
+        }
+        if !methods.contains(&method) {
+            methods.push(method);
+        }
+    }
+    Ok(Study { methods, curves: true, ..Study::default() })
+}
+
 /// The table or figure with the rows that the command line names, in the target's order; by default all its rows.
 fn with_rows(mut view: View, what: &What, used: &Config, shown: &Exhibit) -> Result<View> {
     if let Some(in_use) = used.view(shown) {
@@ -174,4 +195,22 @@ fn with_precision(config: Config, rows: &[String], how: &How) -> Result<Config> 
         }
     }
     config.with_precision(&changed, precision)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nearest_neighbours_come_first_and_once() {
+        let study = |names: &[&str]| {
+            study("--rescore", &names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>())
+        };
+        let got = study(&["csls", "nns", "is+rgm"]).unwrap();
+        let methods: Vec<_> = got.methods.iter().map(Method::to_string).collect();
+        assert_eq!(methods, ["nns", "csls", "is+rgm"]);
+        let line = |list: &[&str]| study(list).unwrap_err().to_string();
+        assert!(line(&["cslz"]).contains("--rescore: expected names of"));
+        assert!(line(&["is", "is"]).contains("`is` twice"));
+    }
 }

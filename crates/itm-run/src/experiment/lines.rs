@@ -7,7 +7,7 @@ use itm_report::format;
 
 use super::Experiment;
 use crate::config::Config;
-use crate::{plan, system};
+use crate::plan;
 
 /// Begins another line of a value.
 const BELOW: &str = "\n          ";
@@ -20,7 +20,7 @@ impl Experiment {
         let size = |part: &SplitData| {
             format!("{} images, {} captions", part.pairs.images(), part.pairs.texts())
         };
-        let threads = system::threads();
+        let threads = rayon::current_num_threads();
         let products = self.precision_note().map_or(String::new(), |line| format!("; {line}"));
         let regions = plan::regions(source).map_or(String::new(), |line| format!("; {line}"));
         let out = out.map_or("nothing: this is the plan".into(), |out| out.display().to_string());

@@ -4,33 +4,33 @@
 //! | what | where |
 //! |---|---|
 //! | from the command line, checked before anything is written | `build` |
-//! | corrections for hubs by their names | `study` |
-//! | its folder | `folder` |
+//! | its folder | here |
 //! | the lines that are printed before the training | `lines` |
 //! | what the paper prints for its rows, and the claim | `printed` |
 
 mod build;
-mod folder;
 mod lines;
 mod printed;
-mod study;
 
 use std::path::PathBuf;
 
 use hubness::study::Study;
 use itm_core::data::Dataset;
 use itm_core::eval::Protocol;
+use itm_core::{Error, Result};
 
 use crate::config::{Config, Exhibit, View};
 use crate::methods::Kind;
 use crate::paper::{Corrections, Paper};
 use crate::plan::{Memory, Room};
 use crate::run::Run;
+use crate::run_dir::{Identity, RunDir, new_path, paths};
 use crate::source::Source;
+use crate::{cli, progress};
 
-pub(crate) use self::printed::together;
 #[cfg(test)]
-pub(crate) use self::study::study;
+pub(crate) use self::build::study;
+pub(crate) use self::printed::together;
 
 /// The rows of a table or a figure, with all that their training and their report need.
 pub(crate) struct Experiment {
@@ -74,32 +74,72 @@ impl Experiment {
         &self.run.source.dataset
     }
 
-    /// Whether images have features or given rows. Without them there is no closed form.
-    pub(crate) fn has_features(&self) -> bool {
-        let train = &self.data().train;
-        train.features.dim + train.embeddings.images.dim > 0
-    }
-
     /// Steps of all rows and seeds.
     pub(crate) fn steps(&self) -> usize {
         let of_row = |row: &String| self.run.plan(row, 0).steps();
         self.rows().iter().map(of_row).sum::<usize>() * self.seeds.len()
     }
 
-    /// Whether the rows' hubs are counted: if the paper is about hubs, or a figure draws them.
-    pub(crate) fn counts_hubs(&self) -> bool {
-        self.kind.about_hubs || self.view.distribution().is_some()
-    }
-
     /// The folder of the reports: the run's folder for the target's own table, and a folder below it for another table or a
     /// figure. So rows are trained only once, and no report replaces another.
     pub(crate) fn folder(&self) -> PathBuf {
-        let path = self.run.dir().path();
+        let path = &self.run.dir().path;
         match &self.shown {
-            Exhibit::Table(n) if *n == self.target.target.table => path.to_path_buf(),
+            Exhibit::Table(n) if *n == self.target.target.table => path.clone(),
             Exhibit::Table(n) => path.join(format!("table-{n}")),
             Exhibit::Named(name) => path.join(format!("table-{name}")),
             Exhibit::Figure(n) => path.join(format!("figure-{n}")),
         }
     }
+    /// Makes or opens the folder, and prints what will be trained in it.
+    ///
+    /// # Errors
+    /// If the folder holds another run, is missing, or cannot be written.
+    pub(crate) fn begin(mut self, how: &cli::How) -> Result<Self> {
+        let config = &self.run.config;
+        let identity = Identity {
+            target: self.target.name.clone(),
+            config_sha256: config.sha256.clone(),
+            data_sha256: self.data().sha256.clone(),
+            backend: self.backend.clone(),
+            set: config.set.clone(),
+        };
+        let dir = match self.trained(how, &identity) {
+            Some(path) => RunDir::resume(path, identity, &config.text)?,
+            None => named(how, identity, &config.text)?,
+        };
+        progress::say(self.lines(Some(&dir.path)));
+        self.run.dir = Some(dir);
+        Ok(self)
+    }
+
+    /// For a table of corrections, the newest run of the same target, data and backend, if there is one and the command line names no
+    /// other: such a table needs no models of its own.
+    fn trained(&self, how: &cli::How, identity: &Identity) -> Option<PathBuf> {
+        if self.view.rescore.is_empty() || how.out.is_some() || how.resume {
+            return None;
+        }
+        let is_same = |path: &PathBuf| Identity::read(path).is_ok_and(|found| found == *identity);
+        paths(&identity.target).into_iter().find(is_same)
+    }
+}
+
+/// The folder that the command line names: a new one, or with `--resume` an existing one.
+fn named(how: &cli::How, identity: Identity, config: &str) -> Result<RunDir> {
+    let target = &identity.target;
+    if !how.resume {
+        return RunDir::create(
+            how.out.clone().unwrap_or_else(|| new_path(target)),
+            identity,
+            config,
+        );
+    }
+    let path = how.out.clone().or_else(|| paths(target).into_iter().next());
+    let none = || Error::invalid("--resume", format!("a run of {target} below `runs`"), "none");
+    let path = path.ok_or_else(none)?;
+    if !path.is_dir() {
+        let expected = format!("a run in {}", path.display());
+        return Err(Error::invalid("--resume", expected, "no such folder"));
+    }
+    RunDir::resume(path, identity, config)
 }

@@ -1,13 +1,11 @@
 //! Queries to look at: their first answers, and their most probable false negatives.
 
-use itm_core::Result;
 use itm_core::scored::Scored;
+use itm_core::{Result, ScoreMatrix};
 
-use super::queries::{ANSWERS, Queries, false_negatives};
+use super::queries::{ANSWERS, Queries, Ranked, answered, false_negatives};
 use crate::measures::{BySeed, Measure, Trial};
-use crate::report::{
-    AnswerNumbers, Example, Item, Mark, RankedItem, Report, Section, shown_examples,
-};
+use crate::report::{AnswerNumbers, Example, Report, Section, shown_examples};
 use crate::source::Source;
 use crate::split::Split;
 
@@ -80,58 +78,19 @@ fn pictures(
 /// # Errors
 /// If a score cannot be computed.
 fn examples(row: &str, scored: &dyn Scored, source: &Source) -> Result<Vec<Example>> {
-    let test = &source.dataset.test;
     let queries = Queries::spread(source, Split::Test, QUERIES);
-    let image = |i: usize| Item::Image(source.picture(Split::Test, i));
-    let caption = |t: usize| Item::Caption(test.captions[t].clone());
-    let mark = |i: usize, t: usize| match &source.truth {
-        _ if test.pairs.image_of(t) == i => Mark::Annotated,
-        Some(truth) if truth.test.contains(i, t) => Mark::TrueNotAnnotated,
-        _ => Mark::Other,
+    let rank = |scores: &ScoreMatrix, own: &dyn Fn(usize) -> bool| -> Ranked {
+        let ranking = scores.ranking(0);
+        let best = ranking.iter().take(ANSWERS).map(|&k| (k, f64::from(scores.values()[k])));
+        (best.collect(), ranking.iter().position(|&k| own(k)).map(|r| r + 1))
     };
-    let mut examples = Vec::with_capacity(2 * QUERIES);
-    let (n, m) = (scored.images(), scored.texts());
-    for i in queries.images {
-        let row_of = scored.block(i..i + 1, 0..m)?;
-        let answer = |&t: &usize| RankedItem {
-            item: caption(t),
-            score: f64::from(row_of.values()[t]),
-            mark: mark(i, t),
-        };
-        let own = |&t: &usize| test.pairs.image_of(t) == i;
-        examples.push(example(row, image(i), &row_of.ranking(0), own, answer));
-    }
-    for t in queries.captions {
-        let column = scored.block(0..n, t..t + 1)?.transpose();
-        let answer = |&i: &usize| RankedItem {
-            item: image(i),
-            score: f64::from(column.values()[i]),
-            mark: mark(i, t),
-        };
-        let own = |&i: &usize| test.pairs.image_of(t) == i;
-        examples.push(example(row, caption(t), &column.ranking(0), own, answer));
-    }
-    Ok(examples)
-}
-
-fn example(
-    row: &str,
-    query: Item,
-    ranking: &[usize],
-    own: impl Fn(&usize) -> bool,
-    answer: impl Fn(&usize) -> RankedItem,
-) -> Example {
-    Example {
-        row: row.into(),
-        query,
-        answers: ranking.iter().take(ANSWERS).map(answer).collect(),
-        annotated_rank: ranking.iter().position(own).map(|r| r + 1),
-    }
+    answered(row, scored, source, (Split::Test, &queries), rank)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::{Item, Mark, RankedItem};
     use crate::tests::{self, by_truth};
 
     #[test]

@@ -3,14 +3,11 @@
 //!
 //! | what | where |
 //! |---|---|
-//! | queries: their first answers, and the most probable false negatives | `queries`, and as measures `examples` |
-//! | words: maps over patches or regions, and effects on a score | `word_maps`; pages of several rows `maps` |
+//! | queries, their first answers, the most probable false negatives, and pairs that the command line names | `queries`, and as measures `examples` |
+//! | words: maps over patches or regions, and effects on a score | `word_maps`; pages of several rows here |
 //! | where words point, in numbers | `pointing`, a measure |
-//! | pairs that the command line names | `named` |
 
 mod examples;
-mod maps;
-mod named;
 mod pointing;
 mod queries;
 mod word_maps;
@@ -18,6 +15,7 @@ mod word_maps;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use itm_core::encoders::Places;
 use itm_core::{Error, Result};
 use itm_report::format::clean;
 
@@ -25,7 +23,7 @@ use self::queries::{Queries, false_negatives};
 use crate::disk::write_atomically;
 use crate::methods::Kind;
 use crate::model::Model;
-use crate::report::{self, Example, Item, Mark, Pair};
+use crate::report::{self, AnswerNumbers, Example, Item, Mark, Pair, PairMaps};
 use crate::run::Run;
 use crate::split::Split;
 use crate::{cli, progress};
@@ -46,11 +44,9 @@ pub(crate) fn explain(args: &cli::Explain, configs: &Path) -> Result<PathBuf> {
     };
     let row = run.config.named_row(args.row.as_deref())?;
     let folder = run.dir().folder(&row, args.seed).join("explain").join(split.to_string());
-    let named = named::pairs(&run.source, split, args)?;
+    let named = queries::pairs(&run.source, split, args)?;
     let queries = Queries::of(&run.source, split, args)?;
-    let spinner = progress::spinner("embedding");
-    let model = run.trained(&row, args.seed)?;
-    spinner.finish_and_clear();
+    let model = progress::during("embedding", || run.trained(&row, args.seed))?;
     let of = Explanation { run: &run, model, split, args, folder };
     let pages = match named.is_empty() {
         true => of.queries(&queries)?,
@@ -123,16 +119,57 @@ impl Explanation<'_> {
             "{row}, seed {}: most probable false negatives, p = {:e}",
             self.args.seed, posterior.prior
         );
-        let page = self.write("false-negatives.html", &report::explained(&title, &found))?;
+        let shown = report::shown_examples(&found, AnswerNumbers::Probabilities);
+        let page = self.write("false-negatives.html", &report::headed(&title, shown))?;
         self.write_pictures(&found)?;
         found.iter().for_each(|example| progress::say(text(example)));
         Ok([page].into_iter().chain(maps).collect())
     }
 
+    /// Writes `word-patches.html` or `word-regions.html`: where the rows find the words of a caption in a picture, and what the words do to
+    /// a score; `None` if the row has neither patches nor regions. The other rows of the run with the same seed stand beside it. A row
+    /// whose training is not finished is left out; a line says so.
+    ///
+    /// # Errors
+    /// If no caption has one of the named words, or if the page cannot be written.
+    fn maps(&self, pairs: &[Pair]) -> Result<Option<PathBuf>> {
+        let (run, seed, row, split) = (self.run, self.args.seed, &self.model.row[..], self.split);
+        let (asked, words) = (word_maps::numbers(pairs), self.args.words.as_deref());
+        let Some(own) = self.model.word_maps(split, &asked)? else { return Ok(None) };
+        let shown =
+            |row, maps| word_maps::shown((row, seed), &run.source, (split, pairs), maps, words);
+        let mut all: Vec<PairMaps> = shown(row, own);
+        let is_trained = |other: &&str| *other != row && run.dir().folder(other, seed).is_dir();
+        for other in run.config.rows().filter(is_trained) {
+            if all.first().is_some_and(|pair| pair.rows.len() == word_maps::ROWS) {
+                break;
+            }
+            match run.trained(other, seed).and_then(|model| model.word_maps(split, &asked)) {
+                Ok(maps) => {
+                    let maps = maps.map_or(vec![], |maps| shown(other, maps));
+                    word_maps::beside(&mut all, maps);
+                }
+                Err(error) => progress::say(format!("{other} is left out of the maps: {error}")),
+            }
+        }
+        all.retain(|pair| !pair.words.is_empty());
+        if let (true, Some(words)) = (all.is_empty(), words) {
+            let expected = "words of the captions that are shown";
+            return Err(Error::invalid("--words", expected, format!("`{}`", words.join(","))));
+        }
+        let places = match all.first().map(|pair| &pair.places) {
+            Some(Places::Boxes(_)) => "regions",
+            _ => "patches",
+        };
+        let title = format!("Words and {places}, seed {seed}");
+        let page = report::headed(&title, report::word_pictures(&all));
+        self.write(&format!("word-{places}.html"), &page).map(Some)
+    }
+
     /// Writes `words-judged.html`; `None` if the row's method judges no words.
     fn judged(&self, pairs: &[Pair]) -> Result<Option<PathBuf>> {
         let kind = Kind::of(&self.run.config)?;
-        let Some(content) = kind.judge(&self.model, self.split, pairs)? else { return Ok(None) };
+        let Some(content) = (kind.judge)(&self.model, self.split, pairs)? else { return Ok(None) };
         let title = format!("Words and images, {}", self.model.name());
         self.write("words-judged.html", &report::headed(&title, content)).map(Some)
     }

@@ -26,7 +26,7 @@ use itm_core::scored::Scored;
 use itm_core::significance::Share;
 use serde::{Deserialize, Serialize};
 
-use self::mismatch::{Mismatch, Words};
+use self::mismatch::{Mismatch, OneWord};
 use super::word_maps::{self, false_negative};
 use crate::measures::{BySeed, Measure, Trial};
 use crate::report::{PairMaps, Place, Report, Section, largest, word_pictures};
@@ -157,7 +157,7 @@ struct OfImages {
     annotated: Vec<Points>,
     false_negatives: Vec<Points>,
     /// If words have effects: words with the own image, with the hardest wrong image and with a random wrong image.
-    words: Option<[Words; 3]>,
+    words: Option<[Vec<OneWord>; 3]>,
 }
 
 impl Points {
@@ -209,7 +209,7 @@ fn measure(
         true => None,
         false => {
             let [hardest, random] = [mismatch::hardest(scored, truth)?, mismatch::random(truth)];
-            let of = |pairs| -> Result<Words> {
+            let of = |pairs| -> Result<Vec<OneWord>> {
                 Ok(look(source, pairs, &maps)?.unwrap_or_default().words)
             };
             Some([annotated.words, of(hardest)?, of(random)?])
@@ -223,7 +223,7 @@ fn measure(
 struct Seen {
     /// One value per image.
     points: Vec<Points>,
-    words: Words,
+    words: Vec<OneWord>,
 }
 
 fn look(
@@ -244,7 +244,8 @@ fn look(
                     seen.points[pair.0].add(map, &maps.places, &truth.boxes);
                 }
                 if let (Some(effect), Some(mismatched)) = (&map.effect, truth.mismatched) {
-                    seen.words.push(pair.0, mismatched, effect.negative, map.best());
+                    let (image, negative, best) = (pair.0 as u32, effect.negative, map.best());
+                    seen.words.push(OneWord { image, mismatched, negative, best });
                 }
             }
         }
@@ -266,8 +267,8 @@ fn summary(runs: &[&OfImages]) -> Option<WordShares> {
 /// How well a row separates mismatched from matched words, over all seeds; `None` where words have no effects.
 fn mismatches(runs: &[&OfImages]) -> Option<Mismatch> {
     let images = runs.first()?.annotated.len();
-    let of_kind = |kind: usize| -> Option<Vec<&Words>> {
-        runs.iter().map(|run| Some(&run.words.as_ref()?[kind])).collect()
+    let of_kind = |kind: usize| -> Option<Vec<&[OneWord]>> {
+        runs.iter().map(|run| Some(&run.words.as_ref()?[kind][..])).collect()
     };
     let detected = |kind| Some(mismatch::detected(&of_kind(kind)?, images));
     Some(Mismatch { own: detected(0)?, hardest: detected(1)?, random: detected(2)? })

@@ -1,7 +1,5 @@
-//! Queries of a split, and the unannotated items that a posterior takes for matches: FNE's Figure 6, for any row with a
+//! Queries and pairs of a split that the command line names, and the unannotated items that a posterior takes for matches: FNE's Figure 6, for any row with a
 //! posterior.
-
-use std::cmp::Ordering;
 
 use itm_core::learn::MatchProbability;
 use itm_core::scored::Scored;
@@ -15,16 +13,8 @@ use crate::split::Split;
 /// Items shown for a query.
 pub(super) const ANSWERS: usize = 5;
 
-/// An item that may match a query.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Candidate {
-    /// Its number in the split.
-    pub(super) item: usize,
-    /// Similarity to the query.
-    pub(super) similarity: f64,
-    /// P(match | similarity).
-    pub(super) probability: f64,
-}
+/// The best items of a query with their numbers beside them, the first first, and the rank of the best annotated item from 1.
+pub(super) type Ranked = (Vec<(usize, f64)>, Option<usize>);
 
 /// Image queries and caption queries.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -75,74 +65,112 @@ impl Queries {
     }
 }
 
+/// Image and text of each pair; none if the command names none.
+///
+/// # Errors
+/// If the split has no such image or text, or if the number of texts is neither the number of images nor one.
+pub(super) fn pairs(
+    source: &Source,
+    split: Split,
+    args: &cli::Explain,
+) -> Result<Vec<(usize, usize)>> {
+    let part = source.part(split).0;
+    let all = |option: &str, names: &[String], wanted: &[String]| -> Result<Vec<usize>> {
+        wanted.iter().map(|wanted| find(option, names, wanted)).collect()
+    };
+    let images = all("--image", &part.images, &args.image)?;
+    let texts = all("--text", &part.captions, &args.text)?;
+    match (images.len(), texts.len()) {
+        (n, m) if n == m => Ok(images.into_iter().zip(texts).collect()),
+        (_, 1) => Ok(images.into_iter().map(|image| (image, texts[0])).collect()),
+        (n, m) => {
+            Err(Error::invalid("--text", format!("{n} texts, one for each --image, or one"), m))
+        }
+    }
+}
+
+/// Searches by name first, because a name may be a number.
+fn find(option: &str, names: &[String], wanted: &str) -> Result<usize> {
+    let named = names.iter().position(|name| name.trim() == wanted.trim());
+    let number = || wanted.parse().ok().filter(|&n: &usize| n < names.len());
+    named.or_else(number).ok_or_else(|| {
+        let expected = format!("a name of the split, or a number below {}", names.len());
+        Error::invalid(option, expected, format!("`{wanted}`"))
+    })
+}
+
 /// The most probable false negatives of each query, most probable first. Scores are probabilities.
 pub(super) fn false_negatives(
     row: &str,
     scored: &dyn Scored,
     posterior: &MatchProbability,
     source: &Source,
+    asked: (Split, &Queries),
+) -> Result<Vec<Example>> {
+    let rank = |similarities: &ScoreMatrix, own: &dyn Fn(usize) -> bool| {
+        (most_probable(similarities, posterior, |item| !own(item)), None)
+    };
+    answered(row, scored, source, asked, rank)
+}
+
+/// Each query with the items that `rank` chooses by the query's scores; it also gets whether an item is annotated.
+///
+/// # Errors
+/// If a score cannot be computed.
+pub(super) fn answered(
+    row: &str,
+    scored: &dyn Scored,
+    source: &Source,
     (split, queries): (Split, &Queries),
+    rank: impl Fn(&ScoreMatrix, &dyn Fn(usize) -> bool) -> Ranked,
 ) -> Result<Vec<Example>> {
     let (part, truth) = source.part(split);
     let pairs = &part.pairs;
     let image = |i: usize| Item::Image(source.picture(split, i));
     let caption = |t: usize| Item::Caption(part.captions[t].clone());
-    let mark = |i: usize, t: usize| match truth.is_some_and(|truth| truth.contains(i, t)) {
-        true => Mark::TrueNotAnnotated,
-        false => Mark::Other,
+    let mark = |i: usize, t: usize| match truth {
+        _ if pairs.image_of(t) == i => Mark::Annotated,
+        Some(truth) if truth.contains(i, t) => Mark::TrueNotAnnotated,
+        _ => Mark::Other,
     };
-    let example = |query, found: Vec<Candidate>, answer: &dyn Fn(usize) -> (Item, Mark)| Example {
-        row: row.into(),
-        query,
-        answers: found
-            .iter()
-            .map(|c| {
-                let (item, mark) = answer(c.item);
-                RankedItem { item, score: c.probability, mark }
-            })
-            .collect(),
-        annotated_rank: None,
+    let example = |query, (best, annotated_rank): Ranked, of: &dyn Fn(usize) -> (Item, Mark)| {
+        let answer = |(number, score)| {
+            let (item, mark) = of(number);
+            RankedItem { item, score, mark }
+        };
+        let answers = best.into_iter().map(answer).collect();
+        Example { row: row.into(), query, answers, annotated_rank }
     };
     let (n, m) = (scored.images(), scored.texts());
     let of_images = queries.images.iter().map(|&i| {
-        let others = |t: usize| pairs.image_of(t) != i;
-        let found = most_probable(&scored.block(i..i + 1, 0..m)?, posterior, others);
-        Ok(example(image(i), found, &|t| (caption(t), mark(i, t))))
+        let ranked = rank(&scored.block(i..i + 1, 0..m)?, &|t| pairs.image_of(t) == i);
+        Ok(example(image(i), ranked, &|t| (caption(t), mark(i, t))))
     });
     let of_captions = queries.captions.iter().map(|&t| {
-        let others = |i: usize| pairs.image_of(t) != i;
-        let found = most_probable(&scored.block(0..n, t..t + 1)?, posterior, others);
-        Ok(example(caption(t), found, &|i| (image(i), mark(i, t))))
+        let scores = scored.block(0..n, t..t + 1)?.transpose();
+        let ranked = rank(&scores, &|i| pairs.image_of(t) == i);
+        Ok(example(caption(t), ranked, &|i| (image(i), mark(i, t))))
     });
     of_images.chain(of_captions).collect()
 }
 
-/// The items of largest probability, then of largest similarity, then of smallest number.
+/// The items of largest probability, then of largest similarity, then of smallest number, with their probabilities.
 fn most_probable(
     similarities: &ScoreMatrix,
     posterior: &MatchProbability,
     keep: impl Fn(usize) -> bool,
-) -> Vec<Candidate> {
+) -> Vec<(usize, f64)> {
     let items = similarities.values().iter().map(|&s| f64::from(s)).enumerate();
-    let candidate = |(item, similarity): (usize, f64)| Candidate {
-        item,
-        similarity,
-        probability: (posterior.of)(similarity),
-    };
-    let mut all: Vec<_> = items.filter(|(item, _)| keep(*item)).map(candidate).collect();
-    let order = |a: &Candidate, b: &Candidate| -> Ordering {
-        b.probability
-            .total_cmp(&a.probability)
-            .then(b.similarity.total_cmp(&a.similarity))
-            .then(a.item.cmp(&b.item))
-    };
-    all.sort_by(order);
-    all.truncate(ANSWERS);
-    all
+    let kept = items.filter(|(item, _)| keep(*item));
+    let mut all: Vec<_> = kept.map(|(item, s)| (item, s, (posterior.of)(s))).collect();
+    all.sort_by(|a, b| b.2.total_cmp(&a.2).then(b.1.total_cmp(&a.1)).then(a.0.cmp(&b.0)));
+    all.into_iter().take(ANSWERS).map(|(item, _, probability)| (item, probability)).collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser;
+
     use super::*;
     use crate::tests;
 
@@ -155,12 +183,11 @@ mod tests {
     fn by_probability_then_similarity_then_number() {
         let items = ScoreMatrix::from_rows([[0.0, 1.0, 0.75, 0.75, 0.6]]);
         let found = most_probable(&items, &step(0.7), |item| item != 1);
-        let seen: Vec<_> = found.iter().map(|c| (c.item, c.probability)).collect();
-        assert_eq!(seen, [(2, 0.9), (3, 0.9), (4, 0.1), (0, 0.1)]);
+        assert_eq!(found, [(2, 0.9), (3, 0.9), (4, 0.1), (0, 0.1)]);
         // The posterior decides: one that falls with the similarity reverses the order.
         let falling = MatchProbability { prior: 0.5, of: Box::new(|s| 1.0 - s) };
         let first = most_probable(&items, &falling, |_| true)[0];
-        assert_eq!((first.item, first.similarity), (0, 0.0));
+        assert_eq!(first, (0, 1.0));
     }
 
     #[test]
@@ -198,5 +225,47 @@ mod tests {
         let wrong = Queries { images: vec![12], captions: vec![] };
         let line = wrong.check(&source, Split::Test).unwrap_err().to_string();
         assert_eq!(line, "--images: expected numbers below 12, got 12");
+    }
+
+    fn asked(rest: &[&str]) -> Result<Vec<(usize, usize)>> {
+        let source = tests::small_scenes([2, 1, 4]).1;
+        let line = ["itm", "explain", "naaf", "--run", "out"];
+        let cli = cli::Cli::try_parse_from([&line[..], rest].concat()).unwrap();
+        let cli::Command::Explain(args) = cli.command else { panic!("explain") };
+        pairs(&source, Split::Test, &args)
+    }
+
+    #[test]
+    fn pairs_are_found_by_name_and_by_number() {
+        let source = tests::small_scenes([2, 1, 4]).1;
+        let caption = source.part(Split::Test).0.captions[9].clone();
+        let first = |text: &str| source.part(Split::Test).0.captions.iter().position(|c| c == text);
+        let text = first(&caption).unwrap();
+        assert!(asked(&[]).unwrap().is_empty());
+        assert_eq!(
+            asked(&["--image", "test_000002.png", "--text", &caption]).unwrap(),
+            [(2, text)]
+        );
+        let two = ["--image", "1", "--image", "3"];
+        assert_eq!(asked(&[&two[..], &["--text", "7"]].concat()).unwrap(), [(1, 7), (3, 7)]);
+        let both = asked(&[&two[..], &["--text", "7", "--text", "0"]].concat()).unwrap();
+        assert_eq!(both, [(1, 7), (3, 0)]);
+        for (rest, part) in [
+            (
+                &["--image", "4", "--text", "0"][..],
+                "--image: expected a name of the split, or a number below 4, got `4`",
+            ),
+            (
+                &["--image", "0", "--text", "A zebra."],
+                "--text: expected a name of the split, or a number below 20",
+            ),
+            (
+                &["--image", "0", "--text", "1", "--text", "2"],
+                "--text: expected 1 texts, one for each --image, or one, got 2",
+            ),
+        ] {
+            let line = asked(rest).unwrap_err().to_string();
+            assert!(line.contains(part), "{line}");
+        }
     }
 }

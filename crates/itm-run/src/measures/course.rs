@@ -91,9 +91,7 @@ fn course(report: &Report, curves: &[Option<Vec<Curve>>], among: Option<usize>) 
     let lines = |of: fn(&Curve) -> &Vec<Point>| -> Vec<figure::Course> {
         let trained = rows.iter().filter(|(_, _, curves)| !curves.is_empty());
         let line = |(row, ink, curves): &(&Row, Ink, &[Curve])| {
-            let all: Vec<_> = curves.iter().map(|curve| of(curve).clone()).collect();
-            let line = figure::Course::new(row.name.as_str(), *ink, mean(&all));
-            figure::Course { thin: if all.len() > 1 { all } else { vec![] }, ..line }
+            over_seeds(&row.name, *ink, curves.iter().map(|curve| of(curve).clone()).collect())
         };
         trained.map(line).collect()
     };
@@ -117,8 +115,14 @@ fn course(report: &Report, curves: &[Option<Vec<Curve>>], among: Option<usize>) 
     loss.into_iter().chain(recall).collect()
 }
 
+/// The mean of curves, and each of them as a thin line if there are several.
+pub(crate) fn over_seeds(row: &str, ink: Ink, curves: Vec<Vec<Point>>) -> figure::Course {
+    let line = figure::Course::new(row, ink, mean(&curves));
+    figure::Course { thin: if curves.len() > 1 { curves } else { vec![] }, ..line }
+}
+
 /// Mean over the curves at every x that all of them have.
-pub(crate) fn mean(curves: &[Vec<Point>]) -> Vec<Point> {
+fn mean(curves: &[Vec<Point>]) -> Vec<Point> {
     let mut at: BTreeMap<u64, (f64, f64, usize)> = BTreeMap::new();
     for (x, y) in curves.iter().flat_map(|c| finite(c)) {
         // Epochs are not negative, so the bits of x sort as x does.

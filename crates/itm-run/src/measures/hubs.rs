@@ -245,7 +245,7 @@ fn difference(a: &[Nearest], b: &[Nearest], of: &[(Direction, usize)]) -> Result
     };
     let of_all = |runs: &[Nearest]| mean(runs.iter().map(of_run)).unwrap_or(f64::NAN);
     let interval = bootstrap_difference(a, b, of, Nearest::skewnesses, REPLICATES, SEED)?;
-    Ok((of_all(a) - of_all(b), ends(interval)))
+    Ok((of_all(a) - of_all(b), [interval.lo, interval.hi]))
 }
 
 /// The distributions of a figure, one per trained row.
@@ -281,11 +281,6 @@ fn drawn(report: &Report, d: &Distribution) -> Option<Figure> {
     let (k, way) = (d.k, d.direction.queries("image → text", "text → image"));
     let title = format!("Figure {}: distribution of N_{k}, {way}", d.number);
     courses(title, [&format!("log₁₀ N_{k}"), &format!("log₁₀ p(N_{k})")], &lines, &[])
-}
-
-/// The two ends of an interval.
-fn ends(interval: itm_core::significance::Interval) -> [f64; 2] {
-    [interval.lo, interval.hi]
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The rows by judgements beyond the annotated pairs: ECCV Caption, CxC, plausible matches.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use itm_core::Result;
 use itm_core::eval::{MultiEvaluation, MultiMetrics};
@@ -35,9 +35,7 @@ impl Measure for Judgements {
         let rows = self.seeds.rows(report, RowJudgements::over);
         section.add_rows(report, Place::Row, &rows)?;
         let names = rows.iter().flatten().flat_map(|row| row.judgements.keys());
-        let mut names: Vec<_> = names.cloned().collect();
-        names.sort();
-        names.dedup();
+        let names: BTreeSet<_> = names.collect();
         section.tables = names.iter().map(|name| table(report, &rows, name)).collect();
         Ok(section)
     }
@@ -94,13 +92,13 @@ fn table(report: &Report, rows: &[Option<RowJudgements>], name: &str) -> Table {
     });
     let note = format!("{queries}R@K: any true item among the first K. R-P: R-precision.");
     let mut t = of_rows(report, name).noted(note);
-    for (head, value) in COLUMNS {
-        t.best(head, of().map(|judged| Some(value(&judged?.i2t))), points)
-            .under("image → text", "");
-    }
-    for (head, value) in COLUMNS {
-        t.best(head, of().map(|judged| Some(value(&judged?.t2i))), points)
-            .under("text → image", "");
+    type Side = fn(&MultiEvaluation) -> &MultiMetrics;
+    let sides: [(_, Side); 2] = [("image → text", |e| &e.i2t), ("text → image", |e| &e.t2i)];
+    for (group, side) in sides {
+        for (head, value) in COLUMNS {
+            let values = of().map(|judged| Some(value(side(judged?))));
+            t.best(head, values, points).under(group, "");
+        }
     }
     t
 }

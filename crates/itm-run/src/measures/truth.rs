@@ -1,7 +1,6 @@
 //! The rows against a complete truth: mAP@R and R-precision, false negatives among drawn negatives, and the posterior as a detector
 //! of false negatives.
 
-mod detection;
 mod epochs;
 mod plots;
 mod similarities;
@@ -71,9 +70,9 @@ impl Measure for Audit {
         let tables = [
             tables::relevance(report, &truths),
             tables::draws(report, &truths),
-            detection::epochs(report, &truths),
-            detection::detection_epochs(report, &truths),
-            detection::detection(report, &truths),
+            tables::epochs(report, &truths),
+            tables::detection_epochs(report, &truths),
+            tables::detection(report, &truths),
         ];
         section.tables = tables.into_iter().flatten().collect();
         Ok(section)

@@ -11,10 +11,8 @@ mod tags_dc;
 mod targets;
 mod towers;
 
-use std::fmt;
-
 use burn::tensor::Device;
-use itm_core::data::WordVectors;
+use itm_core::data::{Regions, WordVectors};
 use itm_core::learn::{Items, Method};
 use itm_core::start::{InputStatistics, Start};
 use itm_core::text::{Marks, Word};
@@ -24,9 +22,11 @@ use maud::Markup;
 use toml::Table;
 
 use crate::config::Config;
+use crate::encoded::Reading;
 use crate::measures::Measure;
 use crate::model::Model;
 use crate::report::Pair;
+use crate::source::Source;
 use crate::split::Split;
 use crate::train::Course;
 
@@ -37,7 +37,6 @@ pub(crate) use self::tags_dc::{ModelSplit, TrainedModel, filler};
 pub use crate::encoded::{Captions, Cleaning};
 pub use crate::inputs::Sees;
 pub use crate::pictures::View;
-pub use crate::sizes::Sizes;
 pub use crate::starts::ClosedForm;
 
 /// The target that a search trains if nobody has made an index.
@@ -68,12 +67,12 @@ pub struct Kind {
     /// The sections of a preset.
     preset: fn(Preset) -> Table,
     /// What reports show only of this method.
-    measures: fn(&Config) -> Vec<Box<dyn Measure>>,
+    pub(crate) measures: fn(&Config) -> Vec<Box<dyn Measure>>,
     /// Shows how a model judges the words of captions beside images, if the method does that.
-    judge: Judge,
+    pub(crate) judge: Judge,
 }
 
-/// Pairs of a split as a model judges them; `None` if it judges none.
+/// Pairs of a split as a model judges them, word by word; `None` if its method judges no words. An error if an item cannot be read.
 type Judge = fn(&Model, Split, &[Pair]) -> Result<Option<Markup>>;
 
 impl Kind {
@@ -93,28 +92,10 @@ impl Kind {
             Error::invalid(config.place("target.method"), expected, format!("`{method}`"))
         })
     }
-
-    /// The method's own measures of a target.
-    pub(crate) fn measures(&self, config: &Config) -> Vec<Box<dyn Measure>> {
-        (self.measures)(config)
-    }
-
-    /// Pairs of a split as a model judges them, word by word; `None` if its method judges no words.
-    ///
-    /// # Errors
-    /// If an item cannot be read.
-    pub(crate) fn judge(
-        &self,
-        model: &Model,
-        split: Split,
-        pairs: &[Pair],
-    ) -> Result<Option<Markup>> {
-        (self.judge)(model, split, pairs)
-    }
 }
 
 /// What a model is built from.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct Given<'a> {
     /// Seed of the training.
     pub seed: u64,
@@ -147,9 +128,28 @@ pub struct Written<'a> {
     pub words: &'a dyn Fn(&str) -> Result<Vec<Word>>,
 }
 
-impl fmt::Debug for Written<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Written({} captions)", self.captions.len())
+/// Sizes that come from the data, not from the configuration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sizes {
+    /// Width of the image features, with the rows of other encoders beside them.
+    pub features: usize,
+    /// Width of the region features; 0 if there are none.
+    pub region_width: usize,
+    /// Number of words, word pieces or stems in the vocabulary.
+    pub vocabulary: usize,
+    /// Captions of the training split.
+    pub captions: usize,
+}
+
+impl Sizes {
+    pub(crate) fn of(source: &Source, reading: &Reading) -> Self {
+        let train = source.part(Split::Train).0;
+        Self {
+            features: train.features.dim + train.embeddings.images.dim,
+            region_width: train.regions.as_ref().map_or(0, Regions::dim),
+            vocabulary: reading.vocabulary,
+            captions: reading.texts(Split::Train).len(),
+        }
     }
 }
 

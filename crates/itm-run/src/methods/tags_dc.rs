@@ -3,19 +3,18 @@
 mod edited;
 mod gaps;
 mod generators;
-mod judged;
 mod made;
 mod synthetic;
 
 use std::any::Any;
 
-use itm_core::learn::Method;
+use itm_core::learn::{Items, Method};
 use itm_core::start::TextForm;
 use itm_core::text::{self, WordPieces};
-use itm_core::{Error, Result};
+use itm_core::{Error, Pairs, Result};
 use tags_dc::config::{Published, TagsDcConfig};
 use tags_dc::phrases::Duplicates;
-use tags_dc::train::{Caption, Marks, TagsDc};
+use tags_dc::train::{Marks, TagsDc};
 use tags_dc::{Aligned, MaskBy};
 
 pub use tags_dc::cli::negatives::RunNegatives as Negatives;
@@ -37,7 +36,7 @@ pub(super) const KIND: Kind = Kind {
     recipe: |config, row| Ok(Box::new(config.row::<TagsDcConfig>(row)?)),
     preset: |preset| sections(TagsDcConfig::tags(preset)),
     measures,
-    judge: judged::pairs,
+    judge: made::judged,
 };
 
 fn measures(config: &Config) -> Vec<Box<dyn Measure>> {
@@ -119,13 +118,30 @@ pub(crate) fn filler(method: &dyn Method) -> Option<&TagsDc> {
     method.downcast_ref()
 }
 
-/// A caption of a split, as a model reads it.
-fn caption<'a>(
-    model: &'a Model,
-    (split, text): (Split, usize),
-    words: &'a [String],
-    spell: &'a dyn Fn(&str) -> Result<Vec<text::Word>>,
-) -> Caption<'a> {
-    let caption = &model.source.part(split).0.captions[text];
-    Caption { items: model.inputs.items(split), text, caption, words, spell }
+/// The match logits by `judge` of the test captions, then of sentences made from them, each with the image of its caption. `model` reads
+/// the sentences; `judge` is of the same target.
+///
+/// # Errors
+/// If a sentence cannot be read as the row reads captions, or an item cannot be read.
+fn logits<'s>(
+    judge: &dyn Method,
+    model: &Model,
+    sentences: impl Iterator<Item = (usize, &'s str)>,
+) -> Result<Vec<f32>> {
+    let own = &model.source.dataset.test.pairs;
+    let mut texts = model.reading.texts(Split::Test).to_vec();
+    let mut image_of = own.image_of_text().to_vec();
+    for (text, sentence) in sentences {
+        texts.push(model.reading.read(sentence)?);
+        image_of.push(own.image_of(text));
+    }
+    let pairs = Pairs::new(own.images(), image_of.clone())?;
+    let items = Items { texts: &texts, pairs: &pairs, ..model.inputs.items(Split::Test) };
+    let all: Vec<usize> = (0..texts.len()).collect();
+    judge.scored(items)?.pairs(&image_of, &all)
+}
+
+/// How probable it is that image and text match.
+fn probability(logit: f32) -> f32 {
+    (1.0 / (1.0 + (-f64::from(logit)).exp())) as f32
 }

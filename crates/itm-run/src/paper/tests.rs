@@ -23,7 +23,7 @@ fn every_file_is_read_whole() {
         let paper = paper(name);
         assert_eq!([1, 2, 3, 4, 5].map(|table| count(&paper, table)), want, "{name}");
     }
-    for name in names(&configs().join("papers")).unwrap() {
+    for name in Config::names(&configs().join("papers")).unwrap() {
         let paper = paper(&name);
         assert!(!paper.lines.is_empty(), "{name}");
         for line in &paper.lines {
@@ -185,7 +185,7 @@ fn a_target_has_the_paper_of_its_method_or_one_that_it_names_or_none() {
     for part in ["toy.toml, target.tables: expected a file of", "papers: fne, got `hal`"] {
         assert!(error.contains(part), "{error}");
     }
-    for name in names(&configs()).unwrap() {
+    for name in Config::names(&configs()).unwrap() {
         let paper = Paper::of(&Config::load(&configs(), &name).unwrap()).unwrap();
         assert!(!paper.lines.is_empty(), "{name} has no paper");
     }

@@ -38,14 +38,13 @@ pub(crate) fn memory(
         return Ok(vec![None; rows.len()]);
     }
     let scores = scores(&run.source).saturating_add(averaged);
-    let spinner = progress::spinner("steps that measure the memory");
+    let _spinner = progress::spinner("steps that measure the memory");
     let mut all = vec![];
     for row in rows {
         let memory = measure(run, row, scores, room)?;
         memory.map_or(Ok(()), |memory| memory.check(&format!("row.{row}"), 1, room))?;
         all.push(memory);
     }
-    spinner.finish_and_clear();
     Ok(all)
 }
 

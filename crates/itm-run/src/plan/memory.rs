@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::system::bytes_of;
+
 /// Bytes that this process can still take: the minimum of the machine's available memory and the memory left in each control
 /// group around the process, of version 1 or 2. `None` if the system reports neither.
 pub(crate) fn available() -> Option<u64> {
@@ -11,16 +13,10 @@ pub(crate) fn available() -> Option<u64> {
 
 /// [`available`] with `root` in place of `/`.
 fn available_below(root: &Path) -> Option<u64> {
-    let machine = meminfo(&root.join("proc/meminfo"));
+    let machine = bytes_of(&root.join("proc/meminfo"), "MemAvailable:");
     let groups = fs::read_to_string(root.join("proc/self/cgroup")).unwrap_or_default();
     let limits = groups.lines().filter_map(|line| group(root, line));
     machine.into_iter().chain(limits).min()
-}
-
-fn meminfo(path: &Path) -> Option<u64> {
-    let text = fs::read_to_string(path).ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
 }
 
 /// The bytes left in the control group of a line `number:controllers:path` and in the groups around it: the minimum.

@@ -3,40 +3,24 @@
 use itm_report::html::{self, again, facts, grid, prose, section, titled};
 use maud::{Markup, html};
 
-use super::examples::{self, AnswerNumbers};
 use super::json::Report;
-use super::verdict::{self, Outcome};
-use super::{Example, PairMaps, Section, tables, word_pictures};
+use super::{Section, tables, verdict};
 
 pub(super) fn render(report: &Report, sections: &[&Section]) -> String {
     let verdict = verdict::of(report);
-    let class = match verdict.outcome {
-        Outcome::Above => "above",
-        Outcome::Unsure | Outcome::Incomplete => "unsure",
-        Outcome::Below => "below",
-    };
+    let [words, class, _] = verdict.look();
     html::page(
         &format!("{} on {}", report.target, report.dataset),
         html! {
             header {
                 h1 { (report.target) " " span.on { "on " (report.dataset) } }
-                (html::verdict(class, verdict.words(), &verdict.text))
+                (html::verdict(class, words, &verdict.text))
                 @if let Some(why) = &report.substitution { p.aside { (prose(why)) } }
             }
             @for section in sections { (laid_out(section)) }
             (section("What was run", run(report)))
         },
     )
-}
-
-/// A page of queries with their most probable false negatives; nothing is loaded from elsewhere.
-pub(crate) fn explained(title: &str, found: &[Example]) -> String {
-    headed(title, examples::render(found, AnswerNumbers::Probabilities))
-}
-
-/// A page of pictures with the maps of words laid over them, or with regions and effects; nothing is loaded from elsewhere.
-pub(crate) fn maps_page(title: &str, pairs: &[PairMaps]) -> String {
-    headed(title, word_pictures(pairs))
 }
 
 /// A page with a title; nothing is loaded from elsewhere.

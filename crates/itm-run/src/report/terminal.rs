@@ -5,8 +5,7 @@ use itm_report::table::Table;
 use itm_report::terminal::{Palette, table};
 
 use super::json::Report;
-use super::verdict::{self, Outcome};
-use super::{Section, first_sections, tables};
+use super::{Section, first_sections, tables, verdict};
 
 /// How much of a report a terminal shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,11 +40,7 @@ pub(crate) fn render(
         }
     };
     let verdict = verdict::of(report);
-    let code = match verdict.outcome {
-        Outcome::Above => "1;32",
-        Outcome::Unsure | Outcome::Incomplete => "1;33",
-        Outcome::Below => "1;31",
-    };
+    let [.., code] = verdict.look();
     out += &palette.paint(code, &clean(&verdict.line()));
     out + "\n"
 }

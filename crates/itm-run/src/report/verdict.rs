@@ -15,19 +15,19 @@ pub(super) struct Verdict {
 }
 
 impl Verdict {
-    /// The answer in a few words.
-    pub(super) fn words(&self) -> &'static str {
+    /// The answer in a few words, its class on the page and its colour in a terminal.
+    pub(super) fn look(&self) -> [&'static str; 3] {
         match self.outcome {
-            Outcome::Above => "The claim holds.",
-            Outcome::Unsure => "The claim is not decided.",
-            Outcome::Incomplete => "The claim cannot be judged yet.",
-            Outcome::Below => "The claim does not hold.",
+            Outcome::Above => ["The claim holds.", "above", "1;32"],
+            Outcome::Unsure => ["The claim is not decided.", "unsure", "1;33"],
+            Outcome::Incomplete => ["The claim cannot be judged yet.", "unsure", "1;33"],
+            Outcome::Below => ["The claim does not hold.", "below", "1;31"],
         }
     }
 
     /// The words, then the reasons.
     pub(super) fn line(&self) -> String {
-        format!("{} {}", self.words(), self.text)
+        format!("{} {}", self.look()[0], self.text)
     }
 }
 

@@ -1,14 +1,13 @@
 //! NAAF's Figure 4: the words of a caption, coloured by what they do to its score with an image, and the regions that
 //! they attend to.
 
-use itm_core::data::Bounds;
 use itm_core::encoders::Places;
 use itm_core::learn::{Effect, WordMap};
 use itm_report::format::decimals;
 use itm_report::html::scroll;
 use maud::{Markup, PreEscaped, html};
 
-use super::word_patches::{kind, picture};
+use super::word_patches::{kind, picture, rect, svg, tenths};
 use super::{PairMaps, RowMaps};
 
 /// Length of a picture's side, in units of the SVG.
@@ -134,27 +133,16 @@ fn boxes(pair: &PairMaps, row: &RowMaps, label: &str) -> Markup {
             None => regions.push((place, vec![&map.word])),
         }
     }
-    html! {
-        svg viewBox={ "0 0 " (SIZE) " " (SIZE) } role="img" aria-label=(label) {
-            title { (label) }
-            (picture(pair, SIZE))
-            @for b in pair.boxes.iter().flatten() { (rect(b, "box")) }
-            @for (k, words) in &regions {
-                (rect(&places[*k], "region"))
-                @let [x, y] = [places[*k].x1 + 0.01, places[*k].y1 + 0.05].map(tenths);
-                text x=(x) y=(y) { (k) ": " (words.join(", ")) }
-            }
+    let content = html! {
+        (picture(pair, SIZE))
+        @for b in pair.boxes.iter().flatten() { (rect(b, "box", SIZE)) }
+        @for (k, words) in &regions {
+            (rect(&places[*k], "region", SIZE))
+            @let [x, y] = [places[*k].x1 + 0.01, places[*k].y1 + 0.05].map(|at| tenths(at, SIZE));
+            text x=(x) y=(y) { (k) ": " (words.join(", ")) }
         }
-    }
-}
-
-fn rect(b: &Bounds, class: &str) -> Markup {
-    let [x, y, w, h] = [b.x1, b.y1, b.width(), b.height()].map(tenths);
-    html! { rect class=(class) x=(x) y=(y) width=(w) height=(h) {} }
-}
-
-fn tenths(share: f32) -> String {
-    format!("{:.1}", share * SIZE as f32)
+    };
+    svg(SIZE, label, content)
 }
 
 #[cfg(test)]

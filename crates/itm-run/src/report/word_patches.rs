@@ -57,7 +57,7 @@ fn one(pair: &PairMaps, grid: PatchGrid, id: &str) -> Markup {
                         @for ((word, boxes), map) in pair.words.iter().zip(&pair.boxes).zip(&row.maps) {
                             @let closest = map.best();
                             td {
-                                (svg(grid, &format!("{label}: {word}, closest {closest:.2}"), html! {
+                                (svg(grid.size, &format!("{label}: {word}, closest {closest:.2}"), html! {
                                     use href={ "#" (id) } {}
                                     (overlay(grid, &map.values, boxes))
                                 }))
@@ -72,18 +72,29 @@ fn one(pair: &PairMaps, grid: PatchGrid, id: &str) -> Markup {
     html! {
         article {
             p.by { (kind(pair.kind)) " · " (pair.picture.name) }
-            div.whole { (svg(grid, &pair.picture.name, html! { g id=(id) { (picture(pair, grid.size)) } })) }
+            div.whole { (svg(grid.size, &pair.picture.name, html! { g id=(id) { (picture(pair, grid.size)) } })) }
             p { q { (pair.caption) } }
             (scroll("Maps of words", maps))
         }
     }
 }
 
-fn svg(grid: PatchGrid, title: &str, content: Markup) -> Markup {
-    let size = grid.size;
+/// A square drawing with a title; `size` is its side.
+pub(super) fn svg(size: usize, title: &str, content: Markup) -> Markup {
     html! {
         svg viewBox={ "0 0 " (size) " " (size) } role="img" aria-label=(title) { title { (title) } (content) }
     }
+}
+
+/// A box in a drawing of this size.
+pub(super) fn rect(b: &Bounds, class: &str, size: usize) -> Markup {
+    let [x, y, w, h] = [b.x1, b.y1, b.width(), b.height()].map(|share| tenths(share, size));
+    html! { rect class=(class) x=(x) y=(y) width=(w) height=(h) {} }
+}
+
+/// A share of a side as a coordinate, with one decimal.
+pub(super) fn tenths(share: f32, size: usize) -> String {
+    format!("{:.1}", share * size as f32)
 }
 
 pub(super) fn picture(pair: &PairMaps, size: usize) -> Markup {
@@ -99,7 +110,6 @@ pub(super) fn picture(pair: &PairMaps, size: usize) -> Markup {
 /// A shade over each patch (one path per step of darkness), the boxes, and a circle around the closest patch.
 fn overlay(grid: PatchGrid, map: &[f32], boxes: &[Bounds]) -> Markup {
     let side = grid.patch;
-    let tenths = |v: f32| format!("{:.1}", v * grid.size as f32);
     let shade = |step: usize| {
         let mut path = String::new();
         for patch in (0..map.len()).filter(|&k| darkness(map, k) == step) {
@@ -108,15 +118,12 @@ fn overlay(grid: PatchGrid, map: &[f32], boxes: &[Bounds]) -> Markup {
         }
         (!path.is_empty()).then(|| (format!("{:.2}", DARKEST * step as f64 / STEPS as f64), path))
     };
-    let [x, y] = grid.centre(largest(map)).map(tenths);
+    let [x, y] = grid.centre(largest(map)).map(|share| tenths(share, grid.size));
     html! {
         @for (opacity, path) in (1..=STEPS).filter_map(shade) {
             path.shade fill-opacity=(opacity) d=(path) {}
         }
-        @for b in boxes {
-            @let [x, y, w, h] = [b.x1, b.y1, b.width(), b.height()].map(tenths);
-            rect.box x=(x) y=(y) width=(w) height=(h) {}
-        }
+        @for b in boxes { (rect(b, "box", grid.size)) }
         circle.peak cx=(x) cy=(y) r=(format!("{:.1}", side as f32 * 0.45)) {}
     }
 }

@@ -35,7 +35,7 @@ use crate::report::{self, CCA, Place, Section};
 use crate::source::Source;
 
 use self::method::MethodSummary;
-use self::summary::{Origin, RowReports, Summary};
+use self::summary::{Origin, RowSummary, Summary};
 
 /// Re-scores every row and seed of some data.
 #[derive(Debug)]
@@ -51,11 +51,10 @@ pub(crate) struct Rescoring {
 impl Measure for &Rescoring {
     fn look(&self, trial: &Trial) -> Result<()> {
         let Some(trained) = trial.trained else { return Ok(()) };
-        let spinner = progress::spinner(&format!("{}: re-scored", trained.model.name()));
+        let _spinner = progress::spinner(&format!("{}: re-scored", trained.model.name()));
         let val = (trained.validation)()?;
         let reports = self.measure(&trained.folder.join("rescored"), &*val, trial.scores)?;
         self.reports.put(trial, reports);
-        spinner.finish_and_clear();
         Ok(())
     }
 
@@ -171,7 +170,7 @@ impl Rescoring {
         let measured = rows.filter_map(|(name, printed)| {
             let origin = Origin { rsum: Some(rsum(name)?), cca: rsum(CCA) };
             let reports = self.reports.of_row(name, all);
-            Some(RowReports { row: name.clone(), printed: printed.clone(), reports, origin })
+            Some(RowSummary::new(name.clone(), printed.clone(), &reports, origin))
         });
         let summary = Summary::new(experiment, self.study.resamples, measured.collect(), started);
         let text = serde_json::to_string_pretty(&summary).expect("names and numbers");
@@ -270,7 +269,7 @@ fn summarise(row: &str, reports: &[Report]) -> Vec<Rescored> {
         Rescored {
             row: row.into(),
             method: first.method.clone(),
-            transductive: first.seen.0 == hubness::Setting::Transductive,
+            transductive: first.seen.transductive,
             rsum: summary.rsum,
             per_seed: summary.per_seed,
             difference: summary.difference,

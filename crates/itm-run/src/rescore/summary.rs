@@ -13,15 +13,6 @@ use crate::experiment::Experiment;
 use crate::paper::Inferences;
 use crate::report::mean;
 
-/// The reports of a row, one per seed.
-pub(super) struct RowReports {
-    pub(super) row: String,
-    /// The paper's numbers for its model.
-    pub(super) printed: Inferences,
-    pub(super) reports: Vec<Report>,
-    pub(super) origin: Origin,
-}
-
 /// The content of `summary.json`. rSum is in percentage points (0 to 600), a mean over seeds; `null` means unknown.
 #[derive(Debug, Serialize)]
 pub(super) struct Summary {
@@ -42,7 +33,7 @@ impl Summary {
     pub(super) fn new(
         experiment: &Experiment,
         resamples: usize,
-        measured: Vec<RowReports>,
+        rows: Vec<RowSummary>,
         started: Instant,
     ) -> Self {
         let Experiment { target, printed, run, command, .. } = experiment;
@@ -52,7 +43,7 @@ impl Summary {
             table: printed.table,
             dataset: run.source.title.clone(),
             substitution: run.source.substitution.clone(),
-            rows: measured.into_iter().map(RowSummary::new).collect(),
+            rows,
             resamples,
             config_sha256: run.config.sha256.clone(),
             data_sha256: run.source.dataset.sha256.clone(),
@@ -92,21 +83,26 @@ pub(super) struct RowSummary {
 }
 
 impl RowSummary {
-    pub(super) fn new(measured: RowReports) -> Self {
-        let RowReports { row, printed, reports, origin } = measured;
+    /// From the reports of a row, one per seed; `printed` are the paper's numbers for its model.
+    pub(super) fn new(
+        row: String,
+        printed: Inferences,
+        reports: &[Report],
+        source: Origin,
+    ) -> Self {
         let names = reports.first().map_or(&[][..], |report| &report.rows);
         let methods: Vec<_> =
-            names.iter().map(|r| MethodSummary::new(&r.method, &printed, &reports)).collect();
+            names.iter().map(|r| MethodSummary::new(&r.method, &printed, reports)).collect();
         let orderings = orderings(&methods);
         Self {
             verdict: verdict(&row, &methods, &orderings),
             printed_on: printed.dataset,
             printed: printed.model,
-            counts: methods.iter().map(|m| CountsSummary::new(&m.method, &reports)).collect(),
-            curves: curves(&reports),
-            hubs: Direction::BOTH.iter().filter_map(|&d| HubsOfSide::new(d, &reports)).collect(),
+            counts: methods.iter().map(|m| CountsSummary::new(&m.method, reports)).collect(),
+            curves: curves(reports),
+            hubs: Direction::BOTH.iter().filter_map(|&d| HubsOfSide::new(d, reports)).collect(),
             seeds: reports.len(),
-            source: origin,
+            source,
             row,
             methods,
             orderings,

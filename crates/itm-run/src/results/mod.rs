@@ -1,22 +1,21 @@
-//! Turns the results of the rows into the content of the reports.
+//! Turns the results of the rows, and the differences between them, into the content of the reports.
 
-mod comparisons;
 mod row;
 mod seed;
 
 use itm_core::eval::{Evaluation, TiePolicy};
-use itm_core::significance::{Interval, Measures};
+use itm_core::significance::{Interval, Measures, bootstrap_difference, paired_randomisation};
 use itm_core::{Result, significance};
 
-use self::comparisons::comparisons;
 use crate::config::Exhibit;
 use crate::experiment::Experiment;
 use crate::explain::{Examples, FalseNegatives, Pointing};
 use crate::measures::{Audit, Courses, Hubs, Judgements, Measure};
 use crate::paper::PaperData;
 use crate::report::{
-    BAYES, CHANCE, CI95_UNIT, Figure, FigurePoint, Measured, Numbers, ORACLE, PaperReference,
-    RecallIntervals, Recalls, Report, Row, RowKind, SCHEMA_VERSION, SPECIFIC_ORACLE,
+    BAYES, CHANCE, CI95_UNIT, Comparison, Figure, FigurePoint, Measured, Numbers, ORACLE,
+    PaperReference, RecallIntervals, Recalls, Report, Row, RowKind, SCHEMA_VERSION,
+    SPECIFIC_ORACLE,
 };
 use crate::rescore::Rescoring;
 use crate::split::Split;
@@ -38,7 +37,7 @@ pub(crate) fn measures<'a>(
     if let Some(rescoring) = rescoring {
         all.push(Box::new(rescoring));
     }
-    if experiment.counts_hubs() {
+    if experiment.kind.about_hubs || experiment.view.distribution().is_some() {
         let figure = match experiment.shown {
             Exhibit::Figure(number) => experiment.view.distribution().map(|of| (number, of)),
             Exhibit::Table(_) | Exhibit::Named(_) => None,
@@ -52,74 +51,63 @@ pub(crate) fn measures<'a>(
     all.push(Box::new(Audit::default()));
     all.push(Box::new(FalseNegatives::default()));
     all.push(Box::new(Pointing::default()));
-    all.extend(experiment.kind.measures(&experiment.target));
+    all.extend((experiment.kind.measures)(&experiment.target));
     all.push(Box::new(Examples::of(experiment.rows().first().map_or("", String::as_str))));
     all
 }
 
-/// All rows of a report.
-pub(crate) struct Results {
-    rows: Vec<RowResult>,
-    /// Rows whose recalls are computed, not measured.
-    expected: Vec<(&'static str, Measures<f64>)>,
+/// What every report has, without the sections of measures: rows whose recalls are computed, then measured rows.
+pub(crate) fn report(
+    experiment: &Experiment,
+    mut expected: Vec<Row>,
+    measured: &[RowResult],
+    seconds: f64,
+) -> Result<Report> {
+    let Experiment { target, run, seeds, .. } = experiment;
+    let (source, claim) = (&run.source, experiment.claim());
+    let note = experiment.precision_note();
+    for row in measured {
+        expected.push(row.row(experiment)?);
+    }
+    Ok(Report {
+        schema_version: SCHEMA_VERSION,
+        target: target.name.clone(),
+        dataset: source.title.clone(),
+        substituted: source.substitution.is_some(),
+        substitution: source.substitution.clone(),
+        commit: system::commit(),
+        backend: experiment.backend.clone(),
+        threads: rayon::current_num_threads(),
+        preset: run.config.name.clone(),
+        seeds: seeds.clone(),
+        command: experiment.command.clone(),
+        ci95_unit: CI95_UNIT.into(),
+        tie_policy: "smaller index first".into(),
+        rows: expected,
+        comparisons: comparisons(measured, &claim.row)?,
+        claim,
+        paper_reference: paper_reference(experiment, measured),
+        figure: figure(experiment),
+        notes: [source.notes.clone(), run.starts.notes(), Vec::from_iter(note)].concat(),
+        seconds,
+        peak_memory_bytes: system::peak_memory_bytes().unwrap_or(0),
+        config_sha256: run.config.sha256.clone(),
+        data_sha256: source.dataset.sha256.clone(),
+        more: Numbers::new(),
+    })
 }
 
-impl Results {
-    pub(crate) fn new(experiment: &Experiment, cca: Option<RowResult>) -> Result<Self> {
-        Ok(Self { rows: cca.into_iter().collect(), expected: expected(experiment)? })
+/// The paper's numbers for the rows on the paper's data, if these are other data.
+fn paper_reference(experiment: &Experiment, rows: &[RowResult]) -> Option<PaperReference> {
+    if experiment.paper_data().is_some() {
+        return None;
     }
-
-    pub(crate) fn push(&mut self, row: RowResult) {
-        self.rows.push(row);
-    }
-
-    /// What every report has, without the sections of measures.
-    pub(crate) fn report(&self, experiment: &Experiment, seconds: f64) -> Result<Report> {
-        let expected = self.expected.iter().map(|(name, m)| Ok(expected_row(experiment, name, m)));
-        let measured = self.rows.iter().map(|row| row.row(experiment));
-        let Experiment { target, run, seeds, .. } = experiment;
-        let (source, claim) = (&run.source, experiment.claim());
-        let note = experiment.precision_note();
-        Ok(Report {
-            schema_version: SCHEMA_VERSION,
-            target: target.name.clone(),
-            dataset: source.title.clone(),
-            substituted: source.substituted(),
-            substitution: source.substitution.clone(),
-            commit: system::commit(),
-            backend: experiment.backend.clone(),
-            threads: system::threads(),
-            preset: run.config.name.clone(),
-            seeds: seeds.clone(),
-            command: experiment.command.clone(),
-            ci95_unit: CI95_UNIT.into(),
-            tie_policy: "smaller index first".into(),
-            rows: expected.chain(measured).collect::<Result<_>>()?,
-            comparisons: comparisons(&self.rows, &claim.row)?,
-            claim,
-            paper_reference: self.paper_reference(experiment),
-            figure: figure(experiment),
-            notes: [source.notes.clone(), run.starts.notes(), Vec::from_iter(note)].concat(),
-            seconds,
-            peak_memory_bytes: system::peak_memory_bytes().unwrap_or(0),
-            config_sha256: run.config.sha256.clone(),
-            data_sha256: source.dataset.sha256.clone(),
-            more: Numbers::new(),
-        })
-    }
-
-    /// The paper's numbers for the rows on the paper's data, if these are other data.
-    fn paper_reference(&self, experiment: &Experiment) -> Option<PaperReference> {
-        if experiment.paper_data().is_some() {
-            return None;
-        }
-        let target = &experiment.target.target;
-        let protocol = experiment.view.protocol.unwrap_or(target.protocol);
-        let data = PaperData::new(target.dataset, protocol);
-        let names = self.rows.iter().map(|row| row.name.as_str());
-        let lines: Vec<_> = names.map(|name| (name, experiment.printed_name(name))).collect();
-        experiment.paper.reference(experiment.paper_table()?, data, &lines)
-    }
+    let target = &experiment.target.target;
+    let protocol = experiment.view.protocol.unwrap_or(target.protocol);
+    let data = PaperData::new(target.dataset, protocol);
+    let names = rows.iter().map(|row| row.name.as_str());
+    let lines: Vec<_> = names.map(|name| (name, experiment.printed_name(name))).collect();
+    experiment.paper.reference(experiment.paper_table()?, data, &lines)
 }
 
 /// The curve of a figure: its rows by the number on the x axis.
@@ -129,6 +117,44 @@ fn figure(experiment: &Experiment) -> Option<Figure> {
     let points = run.config.points(shown, view).ok()?; // checked when the experiment was built
     let points = points.into_iter().map(|(row, x)| FigurePoint { row, x }).collect();
     Some(Figure { number, x: key.clone(), points })
+}
+
+/// Compares the claimed row, or else the first trained row, with the other trained rows; and every trained row with the
+/// baseline.
+fn comparisons(rows: &[RowResult], claimed: &str) -> Result<Vec<Comparison>> {
+    let trained = || rows.iter().filter(|row| row.kind == RowKind::Trained);
+    let Some(full) = trained().find(|row| row.name == claimed).or_else(|| trained().next()) else {
+        return Ok(vec![]);
+    };
+    let cca = rows.iter().find(|row| row.kind == RowKind::Baseline);
+    let others = trained().filter(|row| row.name != full.name);
+    // A row of ensembles has fewer runs than a row of models: their runs cannot be paired.
+    let paired = |a: &RowResult, b: &RowResult| a.runs.len() == b.runs.len() || b.runs.len() == 1;
+    let of_full = others.clone().map(|other| (full, other)).chain(cca.map(|cca| (full, cca)));
+    let of_cca = cca.into_iter().flat_map(|cca| others.clone().map(move |other| (other, cca)));
+    of_full
+        .chain(of_cca)
+        .filter(|(row, minus)| paired(row, minus))
+        .map(|(row, minus)| comparison(row, minus))
+        .collect()
+}
+
+fn comparison(row: &RowResult, minus: &RowResult) -> Result<Comparison> {
+    let a = row.hits();
+    let mut b = minus.hits();
+    if b.len() == 1 {
+        b = vec![b[0].clone(); a.len()]; // a baseline without seeds is paired with every seed
+    }
+    let interval = bootstrap_difference(&a, &b, REPLICATES, RESAMPLING_SEED)?.rsum;
+    let test = paired_randomisation(&a, &b, REPLICATES, RESAMPLING_SEED)?;
+    Ok(Comparison {
+        row: row.name.clone(),
+        minus: minus.name.clone(),
+        rsum: row.rsum() - minus.rsum(),
+        ci95: Some(ends(interval)),
+        p_value: Some(test.p),
+        test: Some("paired randomisation over images, 10,000 draws".into()),
+    })
 }
 
 fn expected_row(experiment: &Experiment, name: &str, expected: &Measures<f64>) -> Row {
@@ -156,7 +182,7 @@ fn ends(interval: Interval) -> [f64; 2] {
 
 /// Recalls of ranking at random; for one fold if there are several folds, which have equal sizes. Also the oracles
 /// that the truth allows, if the truth is known and there is one fold.
-fn expected(experiment: &Experiment) -> Result<Vec<(&'static str, Measures<f64>)>> {
+pub(crate) fn expected(experiment: &Experiment) -> Result<Vec<Row>> {
     let (source, protocol) = (experiment.source(), experiment.protocol);
     let (part, truth) = source.part(Split::Test);
     let folds = protocol.folds(&part.pairs).unwrap_or_default();
@@ -171,7 +197,7 @@ fn expected(experiment: &Experiment) -> Result<Vec<(&'static str, Measures<f64>)
         let Evaluation { i2t, t2i, .. } = Evaluation::new(&ranks, TiePolicy::Expected);
         rows.push((BAYES, Measures::of_recalls(i2t.recalls(), t2i.recalls())));
     }
-    Ok(rows)
+    Ok(rows.iter().map(|(name, recalls)| expected_row(experiment, name, recalls)).collect())
 }
 
 #[cfg(test)]

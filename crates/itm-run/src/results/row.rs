@@ -59,7 +59,7 @@ impl RowResult {
         if size > 1 && self.group.len() as u64 == size {
             let (seeds, scores): (Vec<_>, Vec<_>) = self.group.drain(..).unzip();
             let (mean, name) = (ScoreMatrix::average(&scores)?, together(&self.name, size));
-            let run = SeedRun::evaluate(experiment, measures, (&name, seeds[0]), &mean)?;
+            let run = SeedRun::evaluate(experiment, measures, (&name, seeds[0]), &mean, None)?;
             self.ensembles.push(run);
         }
         Ok(())
@@ -94,7 +94,8 @@ impl RowResult {
             let scores: Vec<_> =
                 members.iter_mut().map(|member| member.group.remove(0).1).collect();
             let mean = ScoreMatrix::average(&scores)?;
-            row.runs.push(SeedRun::evaluate(experiment, measures, (&row.name, seed), &mean)?);
+            let of = (&row.name[..], seed);
+            row.runs.push(SeedRun::evaluate(experiment, measures, of, &mean, None)?);
         }
         Ok(Some(row))
     }

@@ -25,17 +25,28 @@ pub(crate) struct SeedRun {
 }
 
 impl SeedRun {
-    /// Evaluates scores of the test split, and shows them to the measures.
+    /// Evaluates scores of the test split, and shows them to the measures; `trained` is the model behind them.
     ///
     /// # Errors
     /// If the scores, their evaluation or a measure fail.
-    pub(crate) fn evaluate(
-        experiment: &Experiment,
+    pub(crate) fn evaluate<'a>(
+        experiment: &'a Experiment,
         measures: &AllMeasures,
-        (row, seed): (&str, u64),
-        scores: &dyn Scored,
+        (row, seed): (&'a str, u64),
+        scores: &'a dyn Scored,
+        trained: Option<Trained<'a>>,
     ) -> Result<Self> {
-        Self::of_trial(measures, &trial(experiment, (row, seed), scores, None))
+        let (source, protocol) = (experiment.source(), experiment.protocol);
+        let ranks: Vec<Ranks> = scores.ranks_by(protocol, &source.dataset.test.pairs)?;
+        let trial = Trial { row, seed, source, protocol, scores, trained };
+        measures.iter().try_for_each(|measure| measure.look(&trial))?;
+        Ok(Self {
+            seed,
+            evaluation: Evaluation::new(&ranks, TiePolicy::Index),
+            hits: Hits::new(&ranks, TiePolicy::Index)?,
+            best: trained.and_then(|trained| trained.progress.best),
+            seconds: 0.0,
+        })
     }
 
     /// Evaluates a trained model. Also returns all test scores, if they are averaged with the scores of other models.
@@ -67,32 +78,9 @@ impl SeedRun {
             folder: &folder,
         };
         let of = (&model.row[..], model.seed);
-        let run = Self::of_trial(measures, &trial(experiment, of, scores, Some(trained)))?;
+        let run = Self::evaluate(experiment, measures, of, scores, Some(trained))?;
         let view = &experiment.view;
         let averaged = view.ensemble > 1 || view.together.contains(&model.row);
         Ok((run, averaged.then(|| scores.matrix()).transpose()?))
     }
-
-    fn of_trial(measures: &AllMeasures, trial: &Trial) -> Result<Self> {
-        let pairs = &trial.source.dataset.test.pairs;
-        let ranks: Vec<Ranks> = trial.scores.ranks_by(trial.protocol, pairs)?;
-        measures.iter().try_for_each(|measure| measure.look(trial))?;
-        Ok(Self {
-            seed: trial.seed,
-            evaluation: Evaluation::new(&ranks, TiePolicy::Index),
-            hits: Hits::new(&ranks, TiePolicy::Index)?,
-            best: trial.trained.and_then(|trained| trained.progress.best),
-            seconds: 0.0,
-        })
-    }
-}
-
-fn trial<'a>(
-    experiment: &'a Experiment,
-    (row, seed): (&'a str, u64),
-    scores: &'a dyn Scored,
-    trained: Option<Trained<'a>>,
-) -> Trial<'a> {
-    let (source, protocol) = (experiment.source(), experiment.protocol);
-    Trial { row, seed, source, protocol, scores, trained }
 }

@@ -34,8 +34,7 @@ pub(crate) struct Run {
     /// The target in use.
     pub(crate) config: Config,
     pub(crate) source: Source,
-    recipes: BTreeMap<String, Box<dyn Recipe>>,
-    facts: BTreeMap<String, Facts>,
+    rows: BTreeMap<String, (Box<dyn Recipe>, Facts)>,
     features: Splits<Features>,
     /// The captions in each way in which a row reads them.
     pub(crate) readings: Vec<Reading>,
@@ -56,61 +55,49 @@ impl Run {
     /// # Errors
     /// If a row's configuration is wrong, or captions cannot be read.
     pub(crate) fn new(config: Config, mut source: Source, devices: Vec<Device>) -> Result<Self> {
-        let (mut recipes, mut facts) = (BTreeMap::new(), BTreeMap::new());
+        let mut rows = BTreeMap::new();
         for row in config.rows() {
-            let (recipe, known) = rows::read(&config, row, &source)?;
-            recipes.insert(row.to_owned(), recipe);
-            facts.insert(row.to_owned(), known);
+            rows.insert(row.to_owned(), rows::read(&config, row, &source)?);
         }
-        let (features, mut readings) = (encoded::features(&source.dataset, &config.target), vec![]);
-        for Facts { captions, .. } in config.rows().map(|row| &facts[row]) {
-            if !readings.iter().any(|reading: &Reading| reading.captions == *captions) {
+        let facts = || config.rows().map(|row| &rows[row].1);
+        let features = encoded::features(&source.dataset, &config.target);
+        let mut readings: Vec<Reading> = vec![];
+        for Facts { captions, .. } in facts() {
+            if !readings.iter().any(|reading| reading.captions == *captions) {
                 readings.push(Reading::new(&source, &config.target, captions.clone())?);
             }
         }
         let note = readings.iter().find_map(|reading| reading.note(&source));
         source.notes.extend(note);
         let mut cut: Vec<_> = readings.iter().flat_map(|reading| reading.cut(&source)).collect();
-        for Facts { captions, most_pieces, .. } in config.rows().map(|row| &facts[row]) {
-            let reading = readings.iter().find(|reading| reading.captions == *captions);
-            cut.extend(
-                reading
-                    .zip(*most_pieces)
-                    .into_iter()
-                    .flat_map(|(r, most)| r.cut_pieces(&source, most)),
-            );
+        for facts in facts() {
+            let reading = rows::reading(&readings, facts);
+            cut.extend(facts.most_pieces.iter().flat_map(|&m| reading.cut_pieces(&source, m)));
         }
         for note in cut {
             if !source.notes.contains(&note) {
                 source.notes.push(note);
             }
         }
-        let asking = config.rows().map(|row| &facts[row]).filter(|f| f.needs_vectors).last();
-        let vectors = match asking {
-            Some(Facts { captions, .. }) => {
-                let reading = readings.iter().find(|reading| reading.captions == *captions);
-                models::ready_vectors(&mut source, reading.expect("every row has a reading"))?
-            }
+        let vectors = match facts().filter(|facts| facts.needs_vectors).last() {
+            Some(facts) => models::ready_vectors(&mut source, rows::reading(&readings, facts))?,
             None => None,
         };
-        let (starts, dir) = (Starts::default(), None);
         let mut run = Self {
             config,
             source,
-            recipes,
-            facts,
+            rows,
             features,
             readings,
             vectors,
-            starts,
+            starts: Starts::default(),
             devices,
-            dir,
+            dir: None,
             states: 0,
         };
         if run.sees_only_regions() {
-            run.source
-                .notes
-                .push("CCA (closed form): the mean of an image's regions, stems".into());
+            let note = "CCA (closed form): the mean of an image's regions, stems";
+            run.source.notes.push(note.into());
         }
         Ok(run)
     }

@@ -14,10 +14,8 @@ use super::Run;
 use crate::disk::write_atomically;
 use crate::encoded::{self, Reading};
 use crate::inputs::Inputs;
-use crate::methods::{ClosedForm, Facts, Given, Sees, Written};
+use crate::methods::{ClosedForm, Facts, Given, Sees, Sizes, Written};
 use crate::model::Model;
-use crate::run_dir::RunDir;
-use crate::sizes::Sizes;
 use crate::source::Source;
 use crate::split::Split;
 
@@ -46,11 +44,11 @@ impl Run {
                 captions: &source.dataset.train.captions,
                 words: &|caption| reading.words(caption),
             },
-            truth: inputs.truth().filter(|_| facts.needs_truth),
+            truth: inputs.truth.filter(|_| facts.needs_truth),
             device: &self.devices[0],
             replicas: &self.devices[1..],
         };
-        let method = self.recipes[row].build(&given)?;
+        let method = self.rows[row].0.build(&given)?;
         let (row, plan) = (row.to_owned(), self.plan(row, seed));
         Ok(Model { row, seed, plan, method, inputs, source, reading })
     }
@@ -114,7 +112,7 @@ impl Run {
         let hashes = format!("{} {}", self.source.dataset.sha256, self.config.sha256);
         let of = format!("{hashes} {sees:?} {:?}", reading.captions);
         let solve = || self.solve(form, *sees, reading);
-        self.starts.get(form, &of, self.dir.as_ref().map(RunDir::path), solve).map(Some)
+        self.starts.get(form, &of, self.dir.as_ref().map(|dir| dir.path.as_path()), solve).map(Some)
     }
 
     /// Solves a closed form between the training images as a row sees them and the stems of their captions. The regions of an

@@ -63,15 +63,21 @@ fn plan(config: &Config, row: &str, facts: &Facts, source: &Source, seed: u64) -
     }
 }
 
+/// The captions as a row with these facts reads them.
+pub(super) fn reading<'r>(readings: &'r [Reading], facts: &Facts) -> &'r Reading {
+    let found = readings.iter().find(|reading| reading.captions == facts.captions);
+    found.expect("every row has a reading")
+}
+
 impl Run {
     /// What is known of a row of the target.
     pub(crate) fn facts(&self, row: &str) -> &Facts {
-        &self.facts[row]
+        &self.rows[row].1
     }
 
     /// Whether no row of the target sees anything of an image but its regions.
     pub(super) fn sees_only_regions(&self) -> bool {
-        self.facts.values().all(|facts| matches!(facts.sees, Sees::Regions))
+        self.rows.values().all(|(_, facts)| matches!(facts.sees, Sees::Regions))
     }
 
     /// Whether captions have given rows, and every row of the target reads those or word pieces.
@@ -79,7 +85,7 @@ impl Run {
         let pieces =
             |captions: &Captions| matches!(captions, Captions::Pieces(..) | Captions::Rows);
         self.source.dataset.train.embeddings.texts.dim > 0
-            && self.facts.values().all(|facts| pieces(&facts.captions))
+            && self.rows.values().all(|(_, facts)| pieces(&facts.captions))
     }
 
     /// How long a row trains, with one seed.
@@ -89,9 +95,7 @@ impl Run {
 
     /// The captions as a row reads them.
     pub(crate) fn reading(&self, row: &str) -> &Reading {
-        let captions = &self.facts(row).captions;
-        let found = self.readings.iter().find(|reading| reading.captions == *captions);
-        found.expect("every row has a reading")
+        reading(&self.readings, self.facts(row))
     }
 
     /// Whether the products of a row's blocks are configured as bf16.

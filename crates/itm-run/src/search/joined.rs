@@ -82,11 +82,9 @@ impl Joined {
             return Ok((Self::with_maps(towers, &path, HashMap::new())?, origin));
         }
         let (data, seen) = captioned(&towers, captions, images)?;
-        let spinner = progress::spinner("solving CCA");
         // The rows of the sentence model stand alone: no term is in that many captions.
-        let cca =
-            Cca::fit(&data, &CcaOptions { min_captions: usize::MAX, ..CcaOptions::default() })?;
-        spinner.finish_and_clear();
+        let options = CcaOptions { min_captions: usize::MAX, ..CcaOptions::default() };
+        let cca = progress::during("solving CCA", || Cca::fit(&data, &options))?;
         fs::create_dir_all(out).map_err(Error::io(out))?;
         write_bytes(&path, &bytes(&cca.projections().map(Clone::clone)))?;
         Ok((Self::with_maps(towers, &path, seen)?, origin))
@@ -131,11 +129,8 @@ fn captioned(
 ) -> Result<(Dataset, HashMap<String, Vec<f32>>)> {
     let list = CaptionList::read(captions)?;
     let Some(names) = &list.names else {
-        return Err(Error::invalid(
-            captions.display(),
-            "a name, a tab and a caption on each line",
-            "captions alone",
-        ));
+        let expected = "a name, a tab and a caption on each line";
+        return Err(Error::invalid(captions.display(), expected, "captions alone"));
     };
     let mut places: HashMap<&str, usize> = HashMap::new();
     let mut distinct: Vec<&str> = vec![];

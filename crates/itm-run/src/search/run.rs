@@ -14,7 +14,6 @@ use itm_core::output::write_bytes;
 use itm_core::{Error, Pairs, Result};
 use itm_search::{self as search, Encoder};
 
-use crate::config::Config;
 use crate::model::Model;
 use crate::run::Run;
 use crate::split::Split;
@@ -25,12 +24,8 @@ const BANK: usize = 5000;
 
 /// The first row of a run's configuration, unless it has a row `Full`.
 pub(super) fn row(folder: &Path, configs: &Path) -> Result<String> {
-    let mut row = None;
-    Run::open(folder, (None, "cpu"), configs, |config: &Config| {
-        row = Some(config.named_row(config.rows().find(|row| *row == "Full"))?);
-        Ok(())
-    })?;
-    Ok(row.expect("`Run::open` calls its check"))
+    let config = Run::open(folder, (None, "cpu"), configs, |_| Ok(()))?.config;
+    config.named_row(config.rows().find(|row| *row == "Full"))
 }
 
 /// The towers of a run. They live in a thread of their own, because a training is of one thread.
@@ -40,7 +35,8 @@ pub(super) struct RunEncoder {
     /// Row and name of each picture of the test split, by the SHA-256 of its pixels.
     rows: HashMap<String, Vec<f32>>,
     pictures: Vec<(String, Vec<u8>)>,
-    bank: Vec<String>,
+    /// Captions of the training split: what is ordinary in this world.
+    pub(super) bank: Vec<String>,
 }
 
 /// Sentences, and where their rows go.
@@ -88,11 +84,6 @@ impl RunEncoder {
             }
         }
         Ok(())
-    }
-
-    /// Captions of the training split: what is ordinary in this world.
-    pub(super) fn bank(&self) -> &[String] {
-        &self.bank
     }
 }
 

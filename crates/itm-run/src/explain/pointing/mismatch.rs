@@ -63,46 +63,29 @@ pub(super) struct Auc {
 
 /// A word that says something about an image.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct OneWord {
-    image: u32,
-    mismatched: bool,
-    negative: Option<f32>,
-    best: f32,
+pub(super) struct OneWord {
+    /// Number of the image.
+    pub(super) image: u32,
+    pub(super) mismatched: bool,
+    /// What it takes from the score, if words have such an effect.
+    pub(super) negative: Option<f32>,
+    /// The cosine of its best region.
+    pub(super) best: f32,
 }
 
-/// All such words of some pairs.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Words(Vec<OneWord>);
+/// The words by ascending value; `None` if a word has no value.
+fn ranked(words: &[OneWord], value: fn(&OneWord) -> Option<f32>) -> Option<Vec<WordValue>> {
+    let with = |word: &OneWord| Some((value(word)?, word.image, word.mismatched));
+    let mut all = words.iter().map(with).collect::<Option<Vec<WordValue>>>()?;
+    all.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+    Some(all)
+}
 
-impl Words {
-    pub(super) fn push(
-        &mut self,
-        image: usize,
-        mismatched: bool,
-        negative: Option<f32>,
-        best: f32,
-    ) {
-        self.0.push(OneWord { image: image as u32, mismatched, negative, best });
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// The words by ascending value; `None` if a word has no value.
-    fn ranked(&self, value: fn(&OneWord) -> Option<f32>) -> Option<Vec<WordValue>> {
-        let with = |word: &OneWord| Some((value(word)?, word.image, word.mismatched));
-        let mut all = self.0.iter().map(with).collect::<Option<Vec<WordValue>>>()?;
-        all.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
-        Some(all)
-    }
-
-    /// How many words of a kind take from the score, and how many words of the kind there are.
-    fn losing(&self, mismatched: bool) -> (u64, u64) {
-        let words = || self.0.iter().filter(|word| word.mismatched == mismatched);
-        let losing = words().filter(|word| word.negative.is_some_and(|x| x < 0.0));
-        (losing.count() as u64, words().count() as u64)
-    }
+/// How many words of a kind take from the score, and how many words of the kind there are.
+fn losing(words: &[OneWord], mismatched: bool) -> (u64, u64) {
+    let words = || words.iter().filter(|word| word.mismatched == mismatched);
+    let losing = words().filter(|word| word.negative.is_some_and(|x| x < 0.0));
+    (losing.count() as u64, words().count() as u64)
 }
 
 /// A value with its image, and whether it is of a mismatched word.
@@ -142,17 +125,17 @@ pub(super) fn random(truth: &Relevance) -> Vec<(usize, usize)> {
 }
 
 /// How well a row separates the words of one kind of pairs, over its seeds.
-pub(super) fn detected(runs: &[&Words], images: usize) -> Detected {
+pub(super) fn detected(runs: &[&[OneWord]], images: usize) -> Detected {
     let by = |value: fn(&OneWord) -> Option<f32>| {
         let ranked: Option<Vec<Vec<WordValue>>> =
-            runs.iter().map(|run| run.ranked(value)).collect();
+            runs.iter().map(|run| ranked(run, value)).collect();
         over_seeds(&ranked?, images)
     };
     let of = |mismatched: bool| {
-        let counts = runs.iter().map(|run| run.losing(mismatched));
+        let counts = runs.iter().map(|run| losing(run, mismatched));
         counts.fold((0, 0), |(a, b), (losing, all)| (a + losing, b + all))
     };
-    let told = runs.iter().all(|run| run.0.iter().all(|word| word.negative.is_some()));
+    let told = runs.iter().all(|run| run.iter().all(|word| word.negative.is_some()));
     let share = |(losing, all): (u64, u64)| (told && all > 0).then(|| losing as f64 / all as f64);
     Detected {
         by_negative_effect: by(|word| word.negative),
@@ -202,10 +185,14 @@ mod tests {
 
     use super::*;
 
-    fn words(all: &[(usize, bool, f32, f32)]) -> Words {
-        let mut words = Words::default();
-        all.iter().for_each(|&(i, bad, negative, best)| words.push(i, bad, Some(negative), best));
-        words
+    fn words(all: &[(u32, bool, f32, f32)]) -> Vec<OneWord> {
+        let word = |&(image, mismatched, negative, best): &(u32, bool, f32, f32)| OneWord {
+            image,
+            mismatched,
+            negative: Some(negative),
+            best,
+        };
+        all.iter().map(word).collect()
     }
 
     /// By hand: there are 2 × 3 pairs of a mismatched and a matched word. By the negative effect 5 pairs are right
@@ -222,7 +209,7 @@ mod tests {
         ];
         let words = words(&all);
         type Of = fn(&OneWord) -> Option<f32>;
-        let by = |value: Of, drawn: &[u32]| auc(&words.ranked(value).unwrap(), drawn).unwrap();
+        let by = |value: Of, drawn: &[u32]| auc(&ranked(&words, value).unwrap(), drawn).unwrap();
         assert!((by(|w| w.negative, &[1, 1]) - 5.5 / 6.0).abs() < 1e-12);
         assert!((by(|w| Some(w.best), &[1, 1]) - 5.0 / 6.0).abs() < 1e-12);
         assert_eq!(by(|w| w.negative, &[3, 0]), 1.0);
@@ -234,7 +221,7 @@ mod tests {
         };
         assert!(lo == value && hi == 1.0, "{lo} {value} {hi}");
         // Both seeds have equal weight. All values of the second seed are equal: its AUC is ½.
-        let flat = Words(words.0.iter().map(|w| OneWord { best: 0.2, ..*w }).collect());
+        let flat: Vec<_> = words.iter().map(|w| OneWord { best: 0.2, ..*w }).collect();
         let both = detected(&[&words, &flat], 2).by_best_region.unwrap();
         assert!((both.value - (5.0 / 6.0 + 0.5) / 2.0).abs() < 1e-12);
     }
@@ -245,9 +232,8 @@ mod tests {
         let made = detected(&[&matched], 1);
         assert_eq!((made.by_negative_effect, made.by_best_region), (None, None));
         assert_eq!((made.matched_losing, made.mismatched_losing), (Some(0.5), None));
-        let mut scan = Words::default();
-        scan.push(0, true, None, 0.1);
-        scan.push(0, false, None, 0.2);
+        let word = |mismatched, best| OneWord { image: 0, mismatched, negative: None, best };
+        let scan = [word(true, 0.1), word(false, 0.2)];
         let made = detected(&[&scan], 1);
         assert_eq!((made.by_negative_effect, made.matched_losing), (None, None));
         assert_eq!(made.by_best_region.unwrap().value, 1.0);

@@ -1,11 +1,11 @@
 //! Whether words point at what they name, and whether a row separates words that do not match an image from words that match.
 
-use itm_report::format::{count, decimals, interval, share};
+use itm_report::format::{count, decimals, share};
 use itm_report::table::Table;
 
 use super::mismatch::{Auc, Detected, Mismatch};
 use super::{PointedShare, WordNumbers, WordShares};
-use crate::report::{Report, of_rows};
+use crate::report::{Report, of_rows, percent};
 
 /// Pointing of every row, in annotated pairs and in false negatives; `None` if no row has patches and a truth.
 pub(super) fn pointing(report: &Report, words: &[Option<WordNumbers>]) -> Option<Table> {
@@ -42,7 +42,6 @@ fn of_words(
     ];
     for (group, short, of) in sides {
         let each = || found().map(|p| of(p?));
-        let percent = |ends: [f64; 2]| format!("{} %", interval(ends.map(|end| 100.0 * end)));
         t.best("on target", each().map(|p| Some(p?.share)), share).under(group, short);
         t.numbers("95 % interval", each().map(|p| Some(p?.ci95)), percent).under(group, short);
         t.numbers("by chance", each().map(|p| Some(p?.chance)), share).under(group, short);

@@ -35,12 +35,13 @@ pub(super) fn draw(row: &str, truth: &Truth) -> Option<Figure> {
 /// Histograms of the groups' similarities (left axis) and the posterior over them (right axis).
 pub(super) fn similarities(s: &Similarities) -> Option<Figure> {
     const BINS: usize = 60;
-    let values = || s.groups.iter().flat_map(|g| &g.values).map(|&v| f64::from(v));
+    let values = || s.groups.iter().flat_map(|(_, values)| values).map(|&v| f64::from(v));
     if !values().any(drawable) {
         return None;
     }
     let range = padded(values(), 0.02);
-    let groups: Vec<_> = s.groups.iter().map(|g| histogram(&g.values, &range, BINS)).collect();
+    let groups: Vec<_> =
+        s.groups.iter().map(|(_, values)| histogram(values, &range, BINS)).collect();
     let top = groups.iter().flatten().fold(0.0, |a: f64, &b| a.max(b));
     let up = Axis::new("% of the group per bin", 0.0..top * 1.08);
     let right = Axis::new("probability P(s)", 0.0..1.04);
@@ -48,19 +49,20 @@ pub(super) fn similarities(s: &Similarities) -> Option<Figure> {
     // Matching pairs are blue, pairs that are true but not annotated green, other pairs vermilion.
     let colours: &[u8] = if s.groups.len() == 2 { &[0, 1] } else { &[0, 2, 1] };
     let mut legend = Vec::new();
-    for ((shares, group), &colour) in groups.iter().zip(&s.groups).zip(colours.iter().cycle()) {
+    for ((shares, (label, _)), &colour) in groups.iter().zip(&s.groups).zip(colours.iter().cycle())
+    {
         let outline = steps(shares, &range);
         plot.line(&outline, Ink::solid(colour), 3);
         plot.area(outline, Ink::solid(colour).faint(0.3));
-        legend.push(Key::new(group.label.as_str(), Shape::Area, Ink::solid(colour)));
+        legend.push(Key::new(*label, Shape::Area, Ink::solid(colour)));
     }
-    for (k, curve) in s.posteriors.iter().enumerate() {
+    if let Some((label, curve)) = &s.posterior {
         let inside = |p: &Point| range.contains(&p.0) || p.0 == range.end;
-        let points: Vec<_> = curve.points.iter().copied().filter(inside).collect();
-        plot.right_line(&points, prior(k), 5);
-        legend.push(Key::new(curve.label.as_str(), Shape::Line, prior(k)));
+        let points: Vec<_> = curve.iter().copied().filter(inside).collect();
+        plot.right_line(&points, prior(0), 5);
+        legend.push(Key::new(label.as_str(), Shape::Line, prior(0)));
     }
-    let posterior = if s.posteriors.is_empty() { "" } else { " and the posterior" };
+    let posterior = if s.posterior.is_none() { "" } else { " and the posterior" };
     let title = format!("{}, seed {}: scores of test pairs{posterior}", s.row, s.seed);
     Some(Figure::new(title, SIZE, &plot).with(legend))
 }

@@ -2,6 +2,7 @@
 
 use itm_core::Result;
 use itm_core::learn::MatchProbability;
+use itm_report::plot::Point;
 
 use crate::measures::Trial;
 
@@ -21,27 +22,10 @@ pub(super) struct Similarities {
     pub(super) seed: u64,
     /// Two or three groups in the order matching, (true but not annotated,) other. A few tens of
     /// thousands of values per group are enough; the histogram is normalised per group.
-    pub(super) groups: Vec<SimilarityGroup>,
-    /// Curves of the posterior, one per prior, as `(s, P)` with s ascending.
-    pub(super) posteriors: Vec<PosteriorCurve>,
-}
-
-/// Samples of one kind of pair.
-#[derive(Clone, Debug)]
-pub(super) struct SimilarityGroup {
-    /// `matching pairs`, `other pairs`.
-    pub(super) label: String,
-    /// Scores; values that are not finite are not drawn.
-    pub(super) values: Vec<f32>,
-}
-
-/// P as a function of s.
-#[derive(Clone, Debug)]
-pub(super) struct PosteriorCurve {
-    /// `P(match | s), p = 1e-4`.
-    pub(super) label: String,
-    /// `(s, P)`, s ascending.
-    pub(super) points: Vec<(f64, f64)>,
+    /// A label such as `matching pairs`, and scores; scores that are not finite are not drawn.
+    pub(super) groups: Vec<(&'static str, Vec<f32>)>,
+    /// A label such as `P(match | s), p = 1e-4`, and the curve `(s, P)` of the posterior, s ascending.
+    pub(super) posterior: Option<(String, Vec<Point>)>,
 }
 
 impl Similarities {
@@ -70,14 +54,13 @@ impl Similarities {
                 }
             }
         }
-        let group = |label: &str, values| SimilarityGroup { label: label.into(), values };
-        let mut groups = vec![group("matching pairs", matching)];
+        let mut groups = vec![("matching pairs", matching)];
         if truth.is_some() {
-            groups.push(group("true, not annotated", unnoticed));
+            groups.push(("true, not annotated", unnoticed));
         }
-        groups.push(group("other pairs", other));
-        let posteriors = posterior.map(posterior_curve).into_iter().collect();
-        Ok(Self { row: trial.row.into(), seed: trial.seed, groups, posteriors })
+        groups.push(("other pairs", other));
+        let posterior = posterior.map(curve);
+        Ok(Self { row: trial.row.into(), seed: trial.seed, groups, posterior })
     }
 }
 
@@ -94,12 +77,10 @@ fn stride(pairs: usize, texts: usize) -> usize {
     (least..).find(|&n| coprime(n, texts.max(1))).unwrap_or(1)
 }
 
-fn posterior_curve(posterior: &MatchProbability) -> PosteriorCurve {
+fn curve(posterior: &MatchProbability) -> (String, Vec<Point>) {
     let points = (0..=200).map(|k| f64::from(k) / 100.0 - 1.0);
-    PosteriorCurve {
-        label: format!("P(match | s), p = {:e}", posterior.prior),
-        points: points.map(|s| (s, (posterior.of)(s))).collect(),
-    }
+    let label = format!("P(match | s), p = {:e}", posterior.prior);
+    (label, points.map(|s| (s, (posterior.of)(s))).collect())
 }
 
 #[cfg(test)]
@@ -113,11 +94,11 @@ mod tests {
         let scores = by_truth(&source);
         let groups = Similarities::new(&tests::trial(&source, &scores), None).unwrap().groups;
         assert_eq!(groups.len(), 3);
-        for (group, value) in groups.iter().zip([2.0, 3.0, 1.0]) {
-            assert!(!group.values.is_empty() && group.values.iter().all(|&v| v == value));
+        for ((_, values), value) in groups.iter().zip([2.0, 3.0, 1.0]) {
+            assert!(!values.is_empty() && values.iter().all(|&v| v == value));
         }
-        assert_eq!(groups[0].values.len(), 60);
-        assert_eq!(groups.iter().map(|g| g.values.len()).sum::<usize>(), 12 * 60);
+        assert_eq!(groups[0].1.len(), 60);
+        assert_eq!(groups.iter().map(|(_, values)| values.len()).sum::<usize>(), 12 * 60);
     }
 
     #[test]

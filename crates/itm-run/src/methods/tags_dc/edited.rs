@@ -2,18 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use itm_core::learn::Items;
-use itm_core::{Pairs, Result};
-use itm_report::format::{count, interval, share};
+use itm_core::Result;
+use itm_report::format::{count, share};
 use itm_report::table::Table;
 use tags_dc::edits::{CaptionEdit, EditCounts, EditShares};
 use tags_dc::fluency::Fluency;
 
+use super::logits;
 use crate::measures::{BySeed, Measure, Trial};
 use crate::model::Model;
-use crate::report::{Place, Report, Section, of_rows};
+use crate::report::{Place, Report, Section, of_rows, percent};
 use crate::source::Source;
-use crate::split::Split;
 
 /// How each row scores edited captions.
 #[derive(Debug, Default)]
@@ -43,18 +42,10 @@ impl Measure for EditedCaptions {
 /// # Errors
 /// If an edit cannot be read as the row reads captions, or an item cannot be read.
 fn measure(source: &Source, model: &Model) -> Result<EditCounts> {
-    let (train, part, reading) = (&source.dataset.train, &source.dataset.test, model.reading);
+    let (train, part) = (&source.dataset.train, &source.dataset.test);
     let edits = CaptionEdit::all(train, part)?;
-    let mut texts = reading.texts(Split::Test).to_vec();
-    let mut image_of = part.pairs.image_of_text().to_vec();
-    for edit in &edits {
-        texts.push(reading.read(&edit.sentence)?);
-        image_of.push(part.pairs.image_of(edit.text));
-    }
-    let pairs = Pairs::new(part.pairs.images(), image_of.clone())?;
-    let items = Items { texts: &texts, pairs: &pairs, ..model.inputs.items(Split::Test) };
-    let all: Vec<usize> = (0..texts.len()).collect();
-    let scores = model.method.scored(items)?.pairs(&image_of, &all)?;
+    let sentences = edits.iter().map(|edit| (edit.text, edit.sentence.as_str()));
+    let scores = logits(&*model.method, model, sentences)?;
     Ok(EditCounts::new(train, part, &edits, &scores))
 }
 
@@ -75,7 +66,6 @@ fn table(report: &Report, rows: &[Option<EditShares>]) -> Option<Table> {
     );
     let mut t = of_rows(report, "Edited captions").noted(note);
     t.numbers("below", found().map(|e| Some(e?.below.value)), share);
-    let percent = |ends: [f64; 2]| format!("{} %", interval(ends.map(|end| 100.0 * end)));
     t.numbers("95 % interval", found().map(|e| Some(e?.below.ci95)), percent);
     let of_kind = |e: &EditShares, kind: &str| e.by_kind.get(kind).map(|share| share.value);
     for kind in first.by_kind.keys() {

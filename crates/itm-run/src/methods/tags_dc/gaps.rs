@@ -9,11 +9,11 @@ use rand::seq::index::sample;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::filler;
 use super::made::Made;
-use crate::measures::course::{mean, numbers};
+use super::{filler, probability};
+use crate::measures::course::{numbers, over_seeds};
 use crate::measures::{Trained, Trial};
-use crate::report::{Report, coloured, of_rows};
+use crate::report::{Report, Row, coloured, of_rows};
 
 /// Scores of captions, and of the hardest of the negatives of a batch, of the split, and of the model's sentences.
 const KINDS: [&str; 4] = ["captions", "batch", "data set", "generated"];
@@ -96,10 +96,6 @@ fn hardest(row: &[f32], texts: impl Iterator<Item = usize>) -> Option<f32> {
     texts.map(|text| row[text]).reduce(f32::max).map(probability)
 }
 
-fn probability(logit: f32) -> f32 {
-    (1.0 / (1.0 + (-f64::from(logit)).exp())) as f32
-}
-
 /// Mean scores of every row that makes sentences.
 pub(super) fn table(report: &Report, rows: &[Option<Gaps>]) -> Option<Table> {
     rows.iter().flatten().next()?;
@@ -128,12 +124,8 @@ pub(super) fn figures(report: &Report, rows: &[Option<Gaps>]) -> Vec<Figure> {
         courses(title, ["probability of a match", "share"], &lines, &[])
     });
     let scores: Vec<_> = scores.collect();
-    let line = |((row, series), gaps): ((&_, u8), &Gaps)| {
-        let row: &crate::report::Row = row;
-        let course =
-            figure::Course::new(row.name.as_str(), Ink::dashed(series), mean(&gaps.course));
-        let thin = if gaps.course.len() > 1 { gaps.course.clone() } else { vec![] };
-        figure::Course { thin, ..course }
+    let line = |((row, series), gaps): ((&Row, u8), &Gaps)| {
+        over_seeds(&row.name, Ink::dashed(series), gaps.course.clone())
     };
     let lines: Vec<_> = found().map(line).collect();
     let title =

@@ -3,18 +3,17 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use itm_core::learn::{Items, Method};
+use itm_core::Result;
 use itm_core::significance::Share;
-use itm_core::{Pairs, Result};
-use itm_report::format::{clean, decimals, interval, share};
+use itm_report::format::{clean, decimals, share};
 use itm_report::table::{Role, Table};
 use tags_dc::train::TagsDc;
 
-use super::filler;
 use super::made::Made;
+use super::{filler, logits, probability};
 use crate::measures::Trial;
 use crate::model::Model;
-use crate::report::{Report, of_rows};
+use crate::report::{Report, of_rows, percent};
 use crate::split::Split;
 
 /// Captions whose best sentence is an example.
@@ -87,20 +86,11 @@ impl Generators {
 
 /// Scores sentences and their captions by a model; the split and its reading are those of another model of the same target.
 fn judged(trial: &Trial, model: &Model, judge: &TagsDc, made: &[Made]) -> Result<Scored> {
-    let part = &trial.source.dataset.test;
-    let captions = part.pairs.texts();
-    let mut texts = model.reading.texts(Split::Test).to_vec();
-    let mut image_of = part.pairs.image_of_text().to_vec();
-    for Made { text, sentence } in made {
-        texts.push(model.reading.read(&sentence.text)?);
-        image_of.push(part.pairs.image_of(*text));
-    }
-    let pairs = Pairs::new(part.pairs.images(), image_of.clone())?;
-    let items = Items { texts: &texts, pairs: &pairs, ..model.inputs.items(Split::Test) };
-    let all: Vec<usize> = (0..texts.len()).collect();
-    let logits = judge.scored(items)?.pairs(&image_of, &all)?;
-    let (own, theirs) = logits.split_at(captions);
-    Ok(Scored::of(part.pairs.images(), |text| part.pairs.image_of(text), made, (own, theirs)))
+    let pairs = &trial.source.dataset.test.pairs;
+    let sentences = made.iter().map(|made| (made.text, made.sentence.text.as_str()));
+    let logits = logits(judge, model, sentences)?;
+    let both = logits.split_at(pairs.texts());
+    Ok(Scored::of(pairs.images(), |text| pairs.image_of(text), made, both))
 }
 
 impl Scored {
@@ -117,7 +107,6 @@ impl Scored {
             counts[0] += u64::from(score < own[made.text]);
             counts[1] += 1;
         }
-        let probability = |logit: f32| (1.0 / (1.0 + (-f64::from(logit)).exp())) as f32;
         let example = |k: usize| [own[made[k].text], theirs[k]].map(probability);
         scored.examples = firsts(made).into_iter().map(example).collect();
         scored
@@ -149,7 +138,6 @@ fn table(report: &Report, seen: &Seen, rows: &[&str]) -> Option<Table> {
             seen.scores.iter().filter(pair).map(|(_, found)| &found.below[..]).collect();
         Share::over(&runs)
     };
-    let percent = |ends: [f64; 2]| format!("{} %", interval(ends.map(|end| 100.0 * end)));
     for generator in generators {
         for (same, head) in [(true, ""), (false, ", other seed")] {
             let found = || rows.iter().map(|row| of(generator, row, same));

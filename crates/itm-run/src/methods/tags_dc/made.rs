@@ -1,10 +1,13 @@
-//! The sentences that a model makes from the test captions.
+//! The sentences that a model makes from captions: of the test split, and beside pairs with how well their words match.
 
 use itm_core::Result;
-use tags_dc::train::SentenceText;
+use itm_core::text::Word;
+use maud::Markup;
+use tags_dc::train::{Caption, PairSentences, SentenceText, TagsDc, page};
 
-use super::{caption, filler};
+use super::filler;
 use crate::model::Model;
+use crate::report::{self, Pair, PairKind};
 use crate::source::Source;
 use crate::split::Split;
 
@@ -22,10 +25,7 @@ pub(super) struct Made {
 /// If an item cannot be read.
 pub(super) fn sentences(source: &Source, model: &Model) -> Result<Option<Vec<Made>>> {
     let (part, Some(_)) = source.part(Split::Test) else { return Ok(None) };
-    let (Some(method), Some(words)) = (filler(&*model.method), model.reading.spelled_by_number())
-    else {
-        return Ok(None);
-    };
+    let Some((method, words)) = speaker(model) else { return Ok(None) };
     let spell = |text: &str| model.reading.words(text);
     let mut all = vec![];
     for text in 0..part.captions.len() {
@@ -34,4 +34,50 @@ pub(super) fn sentences(source: &Source, model: &Model) -> Result<Option<Vec<Mad
         all.extend(made.into_iter().map(|sentence| Made { text, sentence }));
     }
     Ok(Some(all))
+}
+
+/// The pairs as the model sees them; `None` if the model has no word heads, or a caption is a set of stems.
+///
+/// # Errors
+/// If an item cannot be read.
+pub(super) fn judged(model: &Model, split: Split, pairs: &[Pair]) -> Result<Option<Markup>> {
+    let Some((method, words)) = speaker(model) else { return Ok(None) };
+    let spell = |text: &str| model.reading.words(text);
+    let mut all = vec![];
+    for &Pair { image, text, kind } in pairs {
+        let of = caption(model, (split, text), &words, &spell);
+        let negatives = match kind {
+            PairKind::Annotated => method.sentences(&of)?.unwrap_or_default(),
+            PairKind::FalseNegative | PairKind::MostSimilar | PairKind::Asked => vec![],
+        };
+        let denied = |sentence: SentenceText| {
+            let denied = model.source.denies(split, image, &sentence.text);
+            (sentence, denied)
+        };
+        let picture = model.source.picture(split, image);
+        all.push(PairSentences {
+            picture: (!picture.bytes.is_empty()).then(|| report::data_url(&picture)),
+            name: picture.name,
+            relation: report::kind(kind),
+            caption: method.caption(&of, image)?,
+            negatives: negatives.into_iter().map(denied).collect(),
+        });
+    }
+    Ok(Some(page(&all)))
+}
+
+/// The model with the word of each number, if it fills in words and reads captions as words or word pieces.
+fn speaker<'a>(model: &'a Model) -> Option<(&'a TagsDc, Vec<String>)> {
+    Some((filler(&*model.method)?, model.reading.spelled_by_number()?))
+}
+
+/// A caption of a split, as a model reads it.
+fn caption<'a>(
+    model: &'a Model,
+    (split, text): (Split, usize),
+    words: &'a [String],
+    spell: &'a dyn Fn(&str) -> Result<Vec<Word>>,
+) -> Caption<'a> {
+    let caption = &model.source.part(split).0.captions[text];
+    Caption { items: model.inputs.items(split), text, caption, words, spell }
 }

@@ -1,9 +1,11 @@
 //! Sentences that a model makes from the test captions, against the truth; how fluent they are (Table 3), how other models score them
 //! (Table 4, Figure 4) and how far their scores are from the captions' (Figures 1 and 3).
 
+use std::collections::BTreeSet;
+
 use itm_core::Result;
 use itm_core::significance::Share;
-use itm_report::format::{interval, points, share};
+use itm_report::format::{points, share};
 use itm_report::table::Table;
 use tags_dc::edits::CaptionEdit;
 use tags_dc::fluency::{Fluency, Trigrams};
@@ -13,7 +15,7 @@ use super::gaps::{self, Gaps};
 use super::generators::Generators;
 use super::made::{Made, sentences};
 use crate::measures::{BySeed, Measure, Trial};
-use crate::report::{Place, Report, Section, of_rows};
+use crate::report::{Place, Report, Section, of_rows, percent};
 use crate::source::Source;
 use crate::split::Split;
 
@@ -46,9 +48,8 @@ impl Measure for SyntheticSentences {
         let gaps = self.gaps.rows(report, |seeds| Some(Gaps::over(seeds)));
         let mut section = Section::new("Synthetic sentences");
         section.add_rows(report, Place::Truth, &rows)?;
-        section.tables.extend(table(report, &rows));
-        section.tables.extend(by_kind(report, &rows));
-        section.tables.extend(of_all(report, &rows));
+        let of_rows = [table(report, &rows), by_kind(report, &rows), of_all(report, &rows)];
+        section.tables.extend(of_rows.into_iter().flatten());
         section.tables.extend(fluency(report, &rows, &others));
         section.tables.extend(self.generators.tables(report));
         section.tables.extend(gaps::table(report, &gaps));
@@ -123,7 +124,6 @@ fn table(report: &Report, rows: &[Option<SentenceShares>]) -> Option<Table> {
         ("kept", |t| t.synthetic.as_ref()?.kept_words_match.as_ref(), false),
         ("corrected", |t| t.woc_accuracy.as_ref(), true),
     ];
-    let percent = |ends: [f64; 2]| format!("{} %", interval(ends.map(|end| 100.0 * end)));
     for (head, of, with_interval) in columns {
         let each = || found().map(|truth| of(truth?));
         if each().flatten().next().is_none() {
@@ -140,9 +140,8 @@ fn table(report: &Report, rows: &[Option<SentenceShares>]) -> Option<Table> {
 /// All sentences as the paper's annotators judged them: false, true, no sentence; then by the kind of the one changed word.
 fn of_all(report: &Report, rows: &[Option<SentenceShares>]) -> Option<Table> {
     let found = || rows.iter().map(|row| row.as_ref()?.synthetic.as_ref());
-    let mut kinds: Vec<&String> = found().flatten().flat_map(|s| s.of_all_by_kind.keys()).collect();
-    kinds.sort();
-    kinds.dedup();
+    let kinds: BTreeSet<&String> =
+        found().flatten().flat_map(|s| s.of_all_by_kind.keys()).collect();
     found().flatten().find_map(|s| s.of_all.as_ref())?;
     let mut t = of_rows(report, "All synthetic sentences: false, true, no sentence").noted(
         "Shares of all sentences, also of broken ones, as the paper counts (96.5 % not true): a broken sentence is not true, so this measure \
@@ -165,9 +164,7 @@ fn of_all(report: &Report, rows: &[Option<SentenceShares>]) -> Option<Table> {
 /// Truly false sentences, by the kind of their one changed word.
 fn by_kind(report: &Report, rows: &[Option<SentenceShares>]) -> Option<Table> {
     let found = || rows.iter().map(|row| Some(&row.as_ref()?.synthetic.as_ref()?.by_kind));
-    let mut kinds: Vec<&String> = found().flatten().flat_map(|by_kind| by_kind.keys()).collect();
-    kinds.sort();
-    kinds.dedup();
+    let kinds: BTreeSet<&String> = found().flatten().flat_map(|by_kind| by_kind.keys()).collect();
     kinds.first()?;
     let mut t = of_rows(
         report,

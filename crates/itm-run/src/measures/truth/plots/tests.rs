@@ -1,7 +1,6 @@
 use itm_core::audit::ReliabilityBin;
 
 use super::*;
-use crate::measures::truth::similarities::{PosteriorCurve, SimilarityGroup};
 
 fn sound(figure: Option<Figure>) {
     let svg = figure.expect("a figure").svg.into_string();
@@ -16,10 +15,10 @@ fn sound(figure: Option<Figure>) {
 }
 
 fn similar(values: &[f32]) -> Option<Figure> {
-    let groups = vec![SimilarityGroup { label: "pairs".into(), values: values.into() }];
+    let groups = vec![("pairs", values.into())];
     let points = vec![(0.0, 0.2), (0.5, f64::NAN), (0.6, 1.0)];
-    let posteriors = vec![PosteriorCurve { label: "P".into(), points }];
-    similarities(&Similarities { row: "Full".into(), seed: 1, groups, posteriors })
+    let posterior = Some(("P".into(), points));
+    similarities(&Similarities { row: "Full".into(), seed: 1, groups, posterior })
 }
 
 #[test]
