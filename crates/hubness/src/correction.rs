@@ -151,7 +151,7 @@ impl AnyCorrection {
 #[derive(Debug)]
 pub struct Correction<K> {
     any: AnyCorrection,
-    knowledge: PhantomData<fn() -> K>, // without a value of it
+    knowledge: PhantomData<fn() -> K>, // K is known without a value of it
 }
 
 impl Correction<Plain> {

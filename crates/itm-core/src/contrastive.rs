@@ -121,7 +121,7 @@ pub fn info_nce(
 ) -> [Tensor<1>; 2] {
     let (b, device) = (scores.dims()[0], scores.device());
     let masked = siblings.masked(b, &device); // symmetric
-    // Also before τ is applied: the gradient of τ multiplies by the score, which may be infinite or NaN.
+    // Masked before τ is applied too: the gradient of τ multiplies by the score, which may be infinite or NaN.
     let logits = temperature.divide(filled(scores, &masked, 0.0));
     [logits.clone(), logits.transpose()].map(|logits| {
         let Block { positive, scores, .. } = Block::in_batch(logits);
@@ -186,7 +186,10 @@ pub fn sigmoid_pairs(
 
 /// The values with this value in the masked places.
 fn filled(values: Tensor<2>, masked: &Option<Tensor<2, Bool>>, value: f32) -> Tensor<2> {
-    masked.iter().fold(values, |values, masked| values.mask_fill(masked.clone(), value))
+    match masked {
+        Some(masked) => values.mask_fill(masked.clone(), value),
+        None => values,
+    }
 }
 
 /// Temperature and bias of a contrastive loss, as a configuration gives them.

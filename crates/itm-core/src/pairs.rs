@@ -91,8 +91,8 @@ impl Pairs {
     }
 
     fn of_groups(images: usize, images_of_text: Groups, judged: bool) -> Result<Self> {
-        let few = u32::try_from(images).is_ok();
-        Error::unless(few, "pairs", "fewer than 2³² images", images)?;
+        let fits = u32::try_from(images).is_ok();
+        Error::unless(fits, "pairs", "fewer than 2³² images", images)?;
         let wrong = |text: &usize| images_of_text.of(*text).iter().any(|&i| i >= images);
         if let Some(text) = (0..images_of_text.len()).find(wrong) {
             let place = format!("pairs, text {text}");

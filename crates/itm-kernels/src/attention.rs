@@ -50,7 +50,7 @@ pub struct Heads {
 }
 
 impl Heads {
-    /// l.
+    /// The number of positions, l.
     ///
     /// # Panics
     /// If the shapes do not fit.

@@ -28,8 +28,8 @@ pub fn release() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     // SAFETY: `malloc_trim` takes a number and may be called at any time from any thread.
     unsafe {
-        libc::malloc_trim(0)
-    };
+        libc::malloc_trim(0);
+    }
 }
 
 #[cfg(test)]

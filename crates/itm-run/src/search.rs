@@ -214,8 +214,12 @@ fn world(backend: &str, configs: &Path) -> Result<()> {
     let out = Path::new("runs/search-scenes.index");
     if !run.join("report.json").exists() {
         let what = What { rows: Some(vec!["Full".into()]), seeds: Some(1), ..What::default() };
-        let (backend, out, resume) = (backend.into(), Some(run.into()), run.exists());
-        let how = How { backend, out, resume, ..How::default() };
+        let how = How {
+            backend: backend.into(),
+            out: Some(run.into()),
+            resume: run.exists(),
+            ..How::default()
+        };
         let target: Config = Config::load(configs, crate::methods::SEARCHED)?;
         crate::reproduce::reproduce(target, &what, &how, configs)?;
     }

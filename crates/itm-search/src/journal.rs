@@ -42,8 +42,8 @@ impl Journal {
         };
         let left = records(&bytes, &head, encoder.model().width);
         // Written anew and renamed, so that a kill here loses nothing.
-        let others = left.iter().flat_map(|(picture, row)| record(&about(picture), row));
-        let whole: Vec<u8> = record(&head, &[]).into_iter().chain(others).collect();
+        let mut whole = record(&head, &[]);
+        left.iter().for_each(|(picture, row)| whole.extend(record(&about(picture), row)));
         itm_core::output::write_bytes(&path, &whole)?;
         let file = File::options().append(true).open(&path).map_err(Error::io(&path))?;
         Ok((Self { path, file }, left))

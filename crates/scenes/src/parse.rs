@@ -298,7 +298,9 @@ impl WordCursor<'_> {
     /// Reads all words of a phrase, or none.
     fn all(&mut self, phrase: &str) -> bool {
         let found = self.fits(phrase);
-        self.at += if found { phrase.split(' ').count() } else { 0 };
+        if found {
+            self.at += phrase.split(' ').count();
+        }
         found
     }
 

@@ -54,18 +54,19 @@ impl SiblingStatistics {
             }
         }
         let mut excluded = HashSet::new();
-        // How many captions beside one `w`, and how many with it, hold each word; the words that any of them holds.
-        let (mut counts, mut touched) = (vec![[0usize; 2]; words], vec![]);
+        // Of each word: the captions of these images that hold it and lack `w`, and those that hold both.
+        let mut counts = vec![[0usize; 2]; words];
+        let mut touched = vec![]; // the words with a count
         for w in (0..words).filter(|&w| holding[w] > 0) {
             let mut beside = 0;
             for caption in images_with[w].iter().flat_map(|&image| &images[image]) {
-                let holds = usize::from(caption.binary_search(&(w as u32)).is_ok());
-                beside += 1 - holds;
+                let holds = caption.binary_search(&(w as u32)).is_ok();
+                beside += usize::from(!holds);
                 for &x in caption {
                     if counts[x as usize] == [0, 0] {
                         touched.push(x);
                     }
-                    counts[x as usize][holds] += 1;
+                    counts[x as usize][usize::from(holds)] += 1;
                 }
             }
             let lacking = captions - holding[w];

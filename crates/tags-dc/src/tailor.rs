@@ -98,7 +98,7 @@ impl Tailor<'_> {
     /// image. `number` is the caption's number in the whole set: each caption has its own random streams.
     ///
     /// # Errors
-    /// If `maskings` or `kept` is 0; also as [`Masker::maskings`], [`Refill::of`] and [`pool`](crate::pool).
+    /// If `maskings` or `kept` is 0; also as [`Masker::maskings`], [`Refill::draw`] and [`pool`](crate::pool).
     pub fn negatives<M: Generator + Scores>(
         &self,
         caption: &[u32],

@@ -14,7 +14,7 @@ use crate::loss::{drawn_hinges, gather, in_batch_hinges, row_dots};
 use crate::weights::{CandidatePool, Exclusions, weights};
 use itm_core::towers::derive;
 
-/// The rows to push into the bank, of the momentum embeddings of a batch, without gradients.
+/// The rows of the bank for a batch: its momentum embeddings, images and texts.
 pub(super) fn entries<'a>([images, texts]: [Tensor<2>; 2], batch: &Batch<'a>) -> BankRows<'a> {
     BankRows { images, texts, ids: batch.image_ids, captions: batch.caption_ids }
 }

@@ -72,12 +72,14 @@ impl Draws {
     pub fn shares(&self) -> Option<Shares> {
         let Self { anchors, drawn, uniform, hardest, .. } = *self;
         let of_others = |(name, sum): (&String, &f64)| (name.clone(), sum / self.others_anchors);
-        let others = self.others.iter().filter(|_| self.others_anchors > 0.0);
         (anchors > 0.0).then(|| Shares {
             drawn: drawn / anchors,
             uniform: uniform / anchors,
             hardest: hardest / anchors,
-            others: others.map(of_others).collect(),
+            others: match self.others_anchors > 0.0 {
+                true => self.others.iter().map(of_others).collect(),
+                false => BTreeMap::new(),
+            },
         })
     }
 }

@@ -216,15 +216,20 @@ impl Cca {
                 check_rows(&format!("{place}, rows of {what}"), width, rows, count)?;
             }
         }
-        let some = image_width(train) > 0;
-        Error::unless(some, &data.name, "features or given rows of images", "none")?;
+        let has_images = image_width(train) > 0;
+        Error::unless(has_images, &data.name, "features or given rows of images", "none")?;
         let transform =
             options.transform.unwrap_or_else(|| ImageTransform::suited_to(&train.features));
         let (min, max) = (options.min_captions, options.max_terms);
         let terms = Terms::fit(&train.captions, min, max);
-        let some = !terms.is_empty() || train.embeddings.texts.dim > 0;
+        let has_texts = !terms.is_empty() || train.embeddings.texts.dim > 0;
         let place = format!("{}, train", data.name);
-        Error::unless(some, &place, format_args!("a term of at least {min} captions"), "none")?;
+        Error::unless(
+            has_texts,
+            &place,
+            format_args!("a term of at least {min} captions"),
+            "none",
+        )?;
 
         let row = |image: usize, out: &mut [f64]| transform.image(train, image, out);
         let text_rows =

@@ -108,7 +108,7 @@ impl Projection {
             weight.extend(row.iter().map(|&w| w as f32));
             weight.extend((self.width..width).map(|_| (deviation * normal(rng)) as f32));
         }
-        // b = −Wᵀ μ; 0 has no sign.
+        // b = −Wᵀ μ. Not −b: a bias of 0 must be +0.
         let mut bias: Vec<f32> = self.offset.iter().map(|&b| (0.0 - b) as f32).collect();
         bias.resize(width, 0.0);
         LinearMap { weight, bias }

@@ -188,7 +188,7 @@ pub(crate) fn precomp(report: &mut CheckReport) {
         found.memory += (part.images() * width * 4) as u64;
         found.memory += part.captions.iter().map(|c| c.len() as u64 + 24).sum::<u64>();
         report.extend(not_finite(&part.features));
-        let problems = other_arrays(report, &folder, &part, &mut found);
+        let problems = arrays_and_regions(report, &folder, &part, &mut found);
         report.extend(problems);
         if let Some(names) = &names {
             let compared = names.compare(&part);
@@ -236,7 +236,7 @@ fn not_finite(npy: &Npy) -> Vec<Error> {
 
 /// Checks the other arrays of the split, such as a grid: one row per image or per caption. If all have them, checks the regions
 /// from every source that exists.
-fn other_arrays(
+fn arrays_and_regions(
     report: &mut CheckReport,
     folder: &Path,
     part: &PrecompSplit,

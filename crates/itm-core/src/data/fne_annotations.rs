@@ -92,7 +92,8 @@ impl FneAnnotations {
     pub(crate) fn parse(place: &str, bytes: &[u8], rule: CaptionRule) -> Result<Self> {
         let List(entries): List<AnyEntry> =
             json::parse(place, "a list of {\"caption\", …}", bytes)?;
-        match entries.first() {
+        let first = entries.into_iter().next(); // the others are freed before the list is read in its form
+        match first {
             None => Err(Error::invalid(place, "an entry", "an empty list")),
             Some(AnyEntry { caption: Value::Array(_) }) => Self::parse_eval(place, bytes, rule),
             Some(_) => Self::parse_train(place, bytes),

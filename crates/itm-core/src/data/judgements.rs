@@ -140,7 +140,8 @@ impl Ids {
         let mut unknown = 0;
         let mut read =
             |path: &Path, queries: &HashMap<String, usize>, items: &HashMap<String, usize>| {
-                let (place, bytes) = (path.display().to_string(), manifest.read(dir, path)?);
+                let place = path.display().to_string();
+                let bytes = manifest.read(dir, path)?;
                 let what = "lists of ids by the id of a query, {\"id\": [ids]}";
                 let ByName(lists): ByName<Vec<Id>> = json::parse(&place, what, &bytes)?;
                 let mut pairs = vec![];

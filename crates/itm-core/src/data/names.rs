@@ -10,7 +10,7 @@ use crate::files::{self, excerpt};
 use crate::text::caption_key;
 use crate::{Error, Result};
 
-/// The name of training images that have features and captions, but no picture. They follow the images of `train`.
+/// The start of the file names of the training images that have features and captions, but no picture. They follow the images of `train`.
 pub(crate) const EXTRA: &str = "train_extra";
 
 /// Finds the JSON entry of an id: by file name, or by number as in the files of the SCAN program.
@@ -148,7 +148,7 @@ impl<'a> Names<'a> {
 
 /// The split of the files of a name: `train_extra` belongs to `train`, `dev` to `val`, `testall` to `test`.
 fn split_of_files(name: &str) -> Split {
-    split_of(name).expect("a name with the name of a split")
+    split_of(name).expect("every file name begins with a split")
 }
 
 /// The comparison of images that have no ids and cannot be found by their order either.

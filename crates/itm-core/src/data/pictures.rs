@@ -40,8 +40,13 @@ pub fn load_pictures(dir: impl AsRef<Path>, rule: CaptionRule) -> Result<Loaded>
     let dataset = Dataset { name, train, val, test, sha256: manifest.combined() };
     let leakage = Leakage::of(&dataset).refuse_images(dir)?;
     let mut notes = vec![format!("{} pictures, read as they are needed", names.len())];
-    if let (CaptionRule::First(kept), Dropped { captions: n @ 1.., images: of }) = (rule, dropped) {
-        notes.push(format!("{n} captions of {of} images beyond the first {kept} left out"));
+    if let CaptionRule::First(kept) = rule
+        && dropped.captions > 0
+    {
+        let Dropped { captions, images } = dropped;
+        notes.push(format!(
+            "{captions} captions of {images} images beyond the first {kept} left out"
+        ));
     }
     Ok(Loaded { dataset, declared, images, manifest, leakage, notes })
 }

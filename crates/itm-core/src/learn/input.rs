@@ -272,7 +272,9 @@ impl<'a> Rows<'a> {
             ImageItems::Features(all) => {
                 images.iter().map(|&i| all.row(i)).collect::<Vec<_>>().concat()
             }
-            _ => vec![],
+            ImageItems::Regions(_) => vec![],
+            #[cfg(feature = "images")]
+            ImageItems::Pictures(_) => vec![],
         };
         Self {
             items: *items,

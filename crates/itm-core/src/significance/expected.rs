@@ -64,7 +64,7 @@ pub fn ceilings(pairs: &Pairs, truth: &Relevance) -> [Measures<f64>; 2] {
     let group = |image: usize, texts: &[u32]| {
         (texts.len(), texts.iter().map(|&text| own(image, text)).sum::<usize>())
     };
-    // Ties: a single group.
+    // By ties, the texts of an image are a single group; by specificity, a group for each number of images.
     let i2t = |is_specific: bool, k: u32| {
         let of_image = |image: usize| {
             let mut texts = truth.texts_of(image).to_vec();
@@ -79,7 +79,7 @@ pub fn ceilings(pairs: &Pairs, truth: &Relevance) -> [Measures<f64>; 2] {
         let found = |text: usize| 1.0 - missed(&[(truth.images_of(text).len(), 1)], k as usize);
         100.0 * (0..pairs.texts()).map(found).sum::<f64>() / pairs.texts() as f64
     };
-    [false, true]
+    [false, true] // ties, then specificity
         .map(|specific| Measures::of_recalls(CUTS.map(|k| i2t(specific, k)), CUTS.map(t2i)))
 }
 

@@ -44,8 +44,8 @@ impl Start {
         let (_, about) = SafeTensors::read_metadata(bytes).map_err(broken)?;
         let tensors = SafeTensors::deserialize(bytes).map_err(broken)?;
         let found = about.metadata().as_ref().and_then(|about| about.get(SHA256));
-        let own = found.map(String::as_str) == Some(sha256);
-        Error::unless(own, place, "the start of this data and configuration", "another")?;
+        let is_same = found.map(String::as_str) == Some(sha256);
+        Error::unless(is_same, place, "the start of this data and configuration", "another")?;
         let values = |name: &str, expected: &str, fits: &dyn Fn(&[usize]) -> bool| {
             let (place, expected) = (format!("{place}: {name}"), format!("F32 {expected}"));
             let Ok(view) = tensors.tensor(name) else {

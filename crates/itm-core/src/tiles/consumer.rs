@@ -229,7 +229,7 @@ impl<'s, T> Tile<'s, T> {
         self.images.clone().enumerate().map(|(row, image)| (image, self.row(row)))
     }
 
-    /// Its squares of 64 × 64 scores, row by row; at the ends of the axes less.
+    /// Its squares of 64 × 64 scores, row by row; smaller at the ends of the axes.
     pub(super) fn squares(&self) -> impl Iterator<Item = Self> {
         pieces(self.images(), ALIGN).flat_map(move |rows| {
             pieces(self.texts(), ALIGN).map(move |columns| {

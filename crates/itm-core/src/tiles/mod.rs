@@ -311,7 +311,7 @@ fn bounded([images, texts]: [usize; 2], [v, w]: [f32; 2]) -> Result<()> {
     Error::unless(images == texts, "texts", format_args!("the images' width {images}"), texts)?;
     // |Σ v·w| ≤ d · max |v| · max |w|, with room for rounding.
     let bound = images as f64 * f64::from(v) * f64::from(w);
-    let expected = format!("d · max|v| · max|w| below {:e}", f32::MAX / 2.0);
+    let expected = format_args!("d · max|v| · max|w| below {:e}", f32::MAX / 2.0);
     let fits = bound <= f64::from(f32::MAX) / 2.0;
     Error::unless(fits, "images · texts", expected, format_args!("{bound:e}"))
 }

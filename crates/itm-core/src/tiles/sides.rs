@@ -1,4 +1,4 @@
-//! Images and texts.
+//! The two sides of the scores, and a value for each member of both.
 
 use std::ops::Range;
 
@@ -6,13 +6,13 @@ use serde::{Deserialize, Serialize};
 
 use super::Tile;
 
-/// Images or texts: each has its own sum.
+/// The images or the texts: the side of the queries, or the side whose members each have a sum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Side {
-    /// A sum over texts for every image.
+    /// The images; a sum of an image is over texts.
     Images,
-    /// A sum over images for every text.
+    /// The texts; a sum of a text is over images.
     Texts,
 }
 

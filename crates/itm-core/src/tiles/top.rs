@@ -10,17 +10,17 @@ pub(super) use level::{item_of, key, score_of};
 pub(super) use lists::Lists;
 pub use lists::places;
 
-/// The `k` items with the largest scores for every query, the smaller index first on ties; all items, if there are fewer. The
-/// queries are images, or else texts.
+/// The `k` items with the largest scores for every query, the smaller index first on ties; all items, if there are fewer. If
+/// `OF_IMAGES`, the queries are images; otherwise they are texts.
 #[derive(Debug, Clone, Copy)]
 pub struct Top<const OF_IMAGES: bool> {
     k: usize,
 }
 
-/// The `k` texts with the largest scores for every image.
+/// The `k` texts with the largest scores for every image, the smaller index first on ties; all texts, if there are fewer.
 pub type TopTexts = Top<true>;
 
-/// The `k` images with the largest scores for every text.
+/// The `k` images with the largest scores for every text, the smaller index first on ties; all images, if there are fewer.
 pub type TopImages = Top<false>;
 
 /// What [`TopTexts`] and [`TopImages`] give: the best items of every query, best first.

@@ -6,7 +6,7 @@ use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 use itm_kernels::{Linear, Noise, Precision, normalize_rows};
 
-use super::config::keep;
+use super::config::set_memory;
 use super::frozen::FrozenBlocks;
 use super::{ImageConfig, JointLayer, TowerDropout, VitConfig, WithReport, derive, started};
 use crate::encoders::{
@@ -133,7 +133,7 @@ impl ImageEncoder {
             ImageConfig::Clip(config) => {
                 let (model, report) = DualEncoder::open(config.folder()?.0, device)?;
                 let mut tower = model.image;
-                keep(&mut tower.vit.blocks, config.gradient_checkpointing);
+                set_memory(&mut tower.vit.blocks, config.gradient_checkpointing);
                 let size = model.shape.image.image[0];
                 let frozen = FrozenBlocks::default();
                 return Ok((Self::Clip(ClipEncoder { tower, size, frozen }), Some(report)));
@@ -144,7 +144,7 @@ impl ImageEncoder {
             Some(folder) => Vit::open(folder, device).map(|(vit, report)| (vit, Some(report)))?,
             None => (Vit::seeded(&config.shape()?, derive(seed, 1), device), None),
         };
-        keep(&mut vit.blocks, config.gradient_checkpointing);
+        set_memory(&mut vit.blocks, config.gradient_checkpointing);
         let projection = (config.projection == JointLayer::Linear).then(|| {
             let width = config.pool.width(vit.shape.width);
             Linear::seeded(width, embed_dim, derive(seed, 6), device)
@@ -178,8 +178,8 @@ impl ImageEncoder {
             Self::Vit(encoder) => encoder.frozen = FrozenBlocks::first(blocks),
             Self::Clip(ClipEncoder { tower, frozen, .. }) => {
                 // Of CLIP's last block only the class row is computed.
-                let rows = usize::from(tower.pool.is_none());
-                let most = tower.vit.blocks.len().saturating_sub(rows);
+                let partial = usize::from(tower.pool.is_none());
+                let most = tower.vit.blocks.len().saturating_sub(partial);
                 *frozen = FrozenBlocks::first(blocks.min(most));
             }
         }
@@ -321,7 +321,10 @@ impl VitEncoder {
 
     /// Rows in the joint space, not of unit length.
     pub(crate) fn projected(&self, rows: Tensor<2>) -> Tensor<2> {
-        self.projection.iter().fold(rows, |rows, map| map.forward(rows))
+        match &self.projection {
+            Some(map) => map.forward(rows),
+            None => rows,
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 use itm_kernels::{Linear, Precision, normalize_rows};
 
-use super::config::keep;
+use super::config::set_memory;
 use super::{JointLayer, TextConfig, TowerDropout, TrainTruncate, WithReport, derive, started};
 use crate::encoders::{
     BagOfWords, Bert, DualEncoder, GruText, GruTextShape, PiecePool, TextTower, TokenBatch,
@@ -61,7 +61,10 @@ pub struct BertEncoder {
 impl BertEncoder {
     /// Rows in the joint space, not of unit length.
     pub(crate) fn projected(&self, rows: Tensor<2>) -> Tensor<2> {
-        self.projection.iter().fold(rows, |rows, map| map.forward(rows))
+        match &self.projection {
+            Some(map) => map.forward(rows),
+            None => rows,
+        }
     }
 }
 
@@ -96,7 +99,7 @@ impl TextEncoder {
                 let (model, report) = DualEncoder::open(config.folder()?.0, device)?;
                 let mut tower = model.text;
                 covers(vocabulary, tower.shape.vocabulary)?;
-                keep(&mut tower.blocks, config.gradient_checkpointing);
+                set_memory(&mut tower.blocks, config.gradient_checkpointing);
                 return Ok((Self::Clip(tower), Some(report)));
             }
             TextConfig::Bert(config) => config,
@@ -108,7 +111,7 @@ impl TextEncoder {
             None => (Bert::seeded(&config.shape()?, derive(seed, 2), device), None),
         };
         covers(vocabulary, bert.shape.vocabulary)?;
-        keep(&mut bert.blocks, config.gradient_checkpointing);
+        set_memory(&mut bert.blocks, config.gradient_checkpointing);
         let projection = (config.projection == JointLayer::Linear)
             .then(|| Linear::seeded(bert.shape.width, embed_dim, derive(seed, 7), device));
         let (pool, unit) = (config.pool, config.sentence()?.unwrap_or(false));

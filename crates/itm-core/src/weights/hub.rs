@@ -23,8 +23,8 @@ pub struct Hub {
     cache: PathBuf,
     /// `weights` below the working folder: models that a person has put there by hand.
     beside: PathBuf,
-    /// Whether a model that the cache lacks is an error: `HF_HUB_OFFLINE` is 1, on, yes or true. Otherwise it is downloaded, if the
-    /// build has the feature `hub`.
+    /// Whether nothing is downloaded: `HF_HUB_OFFLINE` is 1, on, yes or true. A model that the cache lacks is then an error. It is an error in
+    /// any build without the feature `hub`, too.
     offline: bool,
 }
 

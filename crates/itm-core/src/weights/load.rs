@@ -58,6 +58,7 @@ impl Load<'_> {
             _ if self.names.is_transposed(ours) => vec![part, rows],
             _ => vec![rows, part],
         });
+        // Every tensor is asked, so that the report has all that is missing.
         let fitting = theirs.iter().filter(|name| self.fits(name, &expected)).count();
         if fitting < theirs.len() {
             return Ok(None);

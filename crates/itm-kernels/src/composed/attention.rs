@@ -1,4 +1,4 @@
-//! Self-attention in burn's own primitives.
+//! Self-attention, and softmax alone, in burn's own primitives.
 
 use burn::backend::tensor::{BoolTensor, FloatTensor};
 use burn::backend::{Backend, TensorMetadata};

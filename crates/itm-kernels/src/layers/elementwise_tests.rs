@@ -47,15 +47,15 @@ fn check(
 #[test]
 fn activations_agree_with_composed_and_autodiff() {
     use crate::Activation::{Gelu, GeluTanh, QuickGelu};
-    use ops::elementwise::{composed, composed_backward};
+    use ops::elementwise::{composed_activation, composed_activation_backward};
     for f in [Gelu, QuickGelu, GeluTanh] {
         let x = uniform([7, 45], 4.0, 1, &Device::flex().autodiff());
         check(
             &format!("{f:?}"),
             x,
             |x| f.of(x),
-            |x| composed::<Dispatch>(x, f),
-            |x, _, g| composed_backward::<Dispatch>(x, g, f),
+            |x| composed_activation::<Dispatch>(x, f),
+            |x, _, g| composed_activation_backward::<Dispatch>(x, g, f),
         );
     }
 }

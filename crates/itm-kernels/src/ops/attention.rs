@@ -10,7 +10,7 @@ use super::node;
 use crate::attention::{self, Heads};
 use crate::{composed, softmax};
 
-/// Self-attention from packed queries, keys and values; equations in [`crate::attention`].
+/// Self-attention from packed queries, keys and values, with equations in [`crate::attention`], and softmax alone: [`crate::softmax`].
 #[backend_extension(
     Flex: cfg(feature = "flex"),
     LibTorch: cfg(feature = "tch"),

@@ -29,7 +29,7 @@ use crate::dropout::Mask;
 pub(crate) trait ElementwiseOps: Backend {
     /// y of x.
     fn fused_activation(x: FloatTensor<Self>, f: Activation) -> FloatTensor<Self> {
-        composed::<Self>(x, f)
+        composed_activation::<Self>(x, f)
     }
 
     /// The gradient of x from the gradient of y.
@@ -38,7 +38,7 @@ pub(crate) trait ElementwiseOps: Backend {
         grad: FloatTensor<Self>,
         f: Activation,
     ) -> FloatTensor<Self> {
-        composed_backward::<Self>(x, grad, f)
+        composed_activation_backward::<Self>(x, grad, f)
     }
 
     /// `x` times the factors. The backward pass applies the same function to the gradient.
@@ -75,7 +75,7 @@ fn share_and_slope<B: Backend>(
     (B::sigmoid(B::float_mul(x, line(b))), line(3.0 * b))
 }
 
-pub(crate) fn composed<B: Backend>(x: FloatTensor<B>, f: Activation) -> FloatTensor<B> {
+pub(crate) fn composed_activation<B: Backend>(x: FloatTensor<B>, f: Activation) -> FloatTensor<B> {
     let share = match f.constants() {
         None => distribution::<B>(x.clone()),
         Some(constants) => share_and_slope::<B>(x.clone(), constants).0,
@@ -84,7 +84,7 @@ pub(crate) fn composed<B: Backend>(x: FloatTensor<B>, f: Activation) -> FloatTen
 }
 
 /// `g dy/dx`
-pub(crate) fn composed_backward<B: Backend>(
+pub(crate) fn composed_activation_backward<B: Backend>(
     x: FloatTensor<B>,
     grad: FloatTensor<B>,
     f: Activation,

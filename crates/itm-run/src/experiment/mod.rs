@@ -91,6 +91,7 @@ impl Experiment {
             Exhibit::Figure(n) => path.join(format!("figure-{n}")),
         }
     }
+
     /// Makes or opens the folder, and prints what will be trained in it.
     ///
     /// # Errors

@@ -3,7 +3,7 @@
 use itm_core::scored::Scored;
 use itm_core::{Result, ScoreMatrix};
 
-use super::queries::{ANSWERS, Queries, Ranked, answered, false_negatives};
+use super::queries::{ANSWERS, AnswerRanking, Queries, answered, false_negatives};
 use crate::measures::{BySeed, Measure, Trial};
 use crate::report::{AnswerNumbers, Example, Report, Section, shown_examples};
 use crate::source::Source;
@@ -79,7 +79,7 @@ fn pictures(
 /// If a score cannot be computed.
 fn examples(row: &str, scored: &dyn Scored, source: &Source) -> Result<Vec<Example>> {
     let queries = Queries::spread(source, Split::Test, QUERIES);
-    let rank = |scores: &ScoreMatrix, own: &dyn Fn(usize) -> bool| -> Ranked {
+    let rank = |scores: &ScoreMatrix, own: &dyn Fn(usize) -> bool| -> AnswerRanking {
         let ranking = scores.ranking(0);
         let best = ranking.iter().take(ANSWERS).map(|&k| (k, f64::from(scores.values()[k])));
         (best.collect(), ranking.iter().position(|&k| own(k)).map(|r| r + 1))

@@ -1,5 +1,4 @@
-//! Queries and pairs of a split that the command line names, and the unannotated items that a posterior takes for matches: FNE's Figure 6, for any row with a
-//! posterior.
+//! Queries and pairs of a split, named or spread, and the unannotated items that a posterior takes for matches: FNE's Figure 6.
 
 use itm_core::learn::MatchProbability;
 use itm_core::scored::Scored;
@@ -14,7 +13,7 @@ use crate::split::Split;
 pub(super) const ANSWERS: usize = 5;
 
 /// The best items of a query with their numbers beside them, the first first, and the rank of the best annotated item from 1.
-pub(super) type Ranked = (Vec<(usize, f64)>, Option<usize>);
+pub(super) type AnswerRanking = (Vec<(usize, f64)>, Option<usize>);
 
 /// Image queries and caption queries.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -122,7 +121,7 @@ pub(super) fn answered(
     scored: &dyn Scored,
     source: &Source,
     (split, queries): (Split, &Queries),
-    rank: impl Fn(&ScoreMatrix, &dyn Fn(usize) -> bool) -> Ranked,
+    rank: impl Fn(&ScoreMatrix, &dyn Fn(usize) -> bool) -> AnswerRanking,
 ) -> Result<Vec<Example>> {
     let (part, truth) = source.part(split);
     let pairs = &part.pairs;
@@ -133,14 +132,15 @@ pub(super) fn answered(
         Some(truth) if truth.contains(i, t) => Mark::TrueNotAnnotated,
         _ => Mark::Other,
     };
-    let example = |query, (best, annotated_rank): Ranked, of: &dyn Fn(usize) -> (Item, Mark)| {
-        let answer = |(number, score)| {
-            let (item, mark) = of(number);
-            RankedItem { item, score, mark }
+    let example =
+        |query, (best, annotated_rank): AnswerRanking, of: &dyn Fn(usize) -> (Item, Mark)| {
+            let answer = |(number, score)| {
+                let (item, mark) = of(number);
+                RankedItem { item, score, mark }
+            };
+            let answers = best.into_iter().map(answer).collect();
+            Example { row: row.into(), query, answers, annotated_rank }
         };
-        let answers = best.into_iter().map(answer).collect();
-        Example { row: row.into(), query, answers, annotated_rank }
-    };
     let (n, m) = (scored.images(), scored.texts());
     let of_images = queries.images.iter().map(|&i| {
         let ranked = rank(&scored.block(i..i + 1, 0..m)?, &|t| pairs.image_of(t) == i);

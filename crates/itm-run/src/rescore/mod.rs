@@ -269,7 +269,7 @@ fn summarise(row: &str, reports: &[Report]) -> Vec<Rescored> {
         Rescored {
             row: row.into(),
             method: first.method.clone(),
-            transductive: first.seen.transductive,
+            transductive: first.seen.setting == hubness::Setting::Transductive,
             rsum: summary.rsum,
             per_seed: summary.per_seed,
             difference: summary.difference,

@@ -59,15 +59,16 @@ pub(crate) fn measures<'a>(
 /// What every report has, without the sections of measures: rows whose recalls are computed, then measured rows.
 pub(crate) fn report(
     experiment: &Experiment,
-    mut expected: Vec<Row>,
+    computed: Vec<Row>,
     measured: &[RowResult],
     seconds: f64,
 ) -> Result<Report> {
     let Experiment { target, run, seeds, .. } = experiment;
     let (source, claim) = (&run.source, experiment.claim());
     let note = experiment.precision_note();
+    let mut rows = computed;
     for row in measured {
-        expected.push(row.row(experiment)?);
+        rows.push(row.row(experiment)?);
     }
     Ok(Report {
         schema_version: SCHEMA_VERSION,
@@ -83,7 +84,7 @@ pub(crate) fn report(
         command: experiment.command.clone(),
         ci95_unit: CI95_UNIT.into(),
         tie_policy: "smaller index first".into(),
-        rows: expected,
+        rows,
         comparisons: comparisons(measured, &claim.row)?,
         claim,
         paper_reference: paper_reference(experiment, measured),

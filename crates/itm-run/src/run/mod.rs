@@ -59,10 +59,10 @@ impl Run {
         for row in config.rows() {
             rows.insert(row.to_owned(), rows::read(&config, row, &source)?);
         }
-        let facts = || config.rows().map(|row| &rows[row].1);
+        let of_rows = || config.rows().map(|row| &rows[row].1);
         let features = encoded::features(&source.dataset, &config.target);
         let mut readings: Vec<Reading> = vec![];
-        for Facts { captions, .. } in facts() {
+        for Facts { captions, .. } in of_rows() {
             if !readings.iter().any(|reading| reading.captions == *captions) {
                 readings.push(Reading::new(&source, &config.target, captions.clone())?);
             }
@@ -70,7 +70,7 @@ impl Run {
         let note = readings.iter().find_map(|reading| reading.note(&source));
         source.notes.extend(note);
         let mut cut: Vec<_> = readings.iter().flat_map(|reading| reading.cut(&source)).collect();
-        for facts in facts() {
+        for facts in of_rows() {
             let reading = rows::reading(&readings, facts);
             cut.extend(facts.most_pieces.iter().flat_map(|&m| reading.cut_pieces(&source, m)));
         }
@@ -79,7 +79,7 @@ impl Run {
                 source.notes.push(note);
             }
         }
-        let vectors = match facts().filter(|facts| facts.needs_vectors).last() {
+        let vectors = match of_rows().filter(|facts| facts.needs_vectors).last() {
             Some(facts) => models::ready_vectors(&mut source, rows::reading(&readings, facts))?,
             None => None,
         };

@@ -14,6 +14,7 @@ fn biases_rank_as_hubness_does() {
     let tiles = Tiles::new(pictures, Embeddings::new("bank", 600, DIM, &bank).unwrap()).unwrap();
     let held_out = HeldOutBank(&tiles);
     let t2i = Direction::T2i;
+    assert_eq!(CHOICES.len(), 4, "each choice but the first has its correction here");
     for ((name, choice), correction) in CHOICES[1..].iter().zip([
         csls(&held_out, t2i, 10).unwrap().into_any(),
         Nnn::default().fit(&held_out, t2i).unwrap().into_any(),

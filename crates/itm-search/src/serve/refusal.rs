@@ -44,7 +44,7 @@ impl From<itm_core::Error> for Refusal {
     }
 }
 
-/// As a program reads it: `{"error": …}`.
+/// For programs: `{"error": …}`. A page for people must return [`ForPeople`].
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
         self.answer(Json(serde_json::json!({ "error": self.line })))

@@ -111,7 +111,10 @@ impl Benchmark {
     fn units(&self) -> (Vec<usize>, usize) {
         let mut numbers = BTreeMap::new();
         let of = |question: &Question| {
-            let (picture, _) = question.ask.pairs()[0];
+            let picture = match &question.ask {
+                Ask::Caption { picture, .. } => *picture,
+                Ask::Pairs { pictures, .. } => pictures[0],
+            };
             let next = numbers.len();
             *numbers.entry(&self.pictures[picture].file).or_insert(next)
         };

@@ -157,8 +157,8 @@ fn replacements(old: &str, rules: Rules) -> Vec<&'static str> {
         let contrary = CONTRARY.iter().find(|(left, _)| left.contains(&old));
         return contrary.map(|(_, right)| right.to_vec()).unwrap_or_default();
     }
-    let own: Vec<&[&str]> = GROUPS.iter().copied().filter(|group| group.contains(&old)).collect();
-    let own = own.concat();
+    let groups = GROUPS.iter().copied().filter(|group| group.contains(&old));
+    let own = groups.collect::<Vec<_>>().concat();
     if own.is_empty() {
         return Vec::new();
     }

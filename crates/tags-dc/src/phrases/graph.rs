@@ -111,7 +111,7 @@ impl<'a> Walk<'a> {
                 self.begin_clause();
                 self.subject.clear();
             }
-            Tag::Pronoun => self.verb_as_attribute(),
+            Tag::Pronoun => self.make_verb_an_attribute(),
             _ => {}
         }
         self.at += 1;

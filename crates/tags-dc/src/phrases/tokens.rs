@@ -12,11 +12,14 @@ pub(super) fn spans(text: &str) -> Vec<Range<usize>> {
     let mut k = 0;
     while k < chars.len() {
         let (start, c) = chars[k];
-        k += if possessive(&chars, k) { 2 } else { 1 };
-        while c.is_alphanumeric()
-            && (is_word(k) || (joins(&chars, k) && is_word(k + 1) && !possessive(&chars, k)))
-        {
+        if c.is_alphanumeric() {
+            let goes_on = |k| joins(&chars, k) && is_word(k + 1) && !possessive(&chars, k);
             k += 1;
+            while is_word(k) || goes_on(k) {
+                k += 1;
+            }
+        } else {
+            k += if possessive(&chars, k) { 2 } else { 1 };
         }
         if !c.is_whitespace() {
             spans.push(start..end(k));

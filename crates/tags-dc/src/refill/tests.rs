@@ -156,7 +156,7 @@ impl Generator for Next {
 }
 
 #[test]
-fn a_generator_is_asked_at_the_targets() {
+fn draws_follow_the_logits_of_each_target() {
     let mut rng = Streams { seed: 3, round: 0 }.of(Purpose::Refills, 0);
     let rows = [row(&[0, 4]), row(&[2])];
     let logits = Next.logits(&rows).unwrap();

@@ -122,8 +122,8 @@ impl Losses {
         let (images, of) = numbered(&rows.images);
         let embedded = model.embed_regions(&RegionBatch::of(regions, &images)?);
         let texts = TokenBatch::new(&rows.texts);
-        let doubled = if released { &rows.positives[..] } else { &[] };
-        let first = model.join_as_released(&texts, &embedded, &of, noise[0], doubled);
+        let positives = if released { &rows.positives[..] } else { &[] };
+        let first = model.join_as_released(&texts, &embedded, &of, noise[0], positives);
         if config.istm > 0.0 {
             let (triplets, per_anchor) = rows.triplets();
             let logits = model.match_logits(&first);

@@ -21,8 +21,18 @@ pub(super) struct PartFit<'a> {
     settings: &'a Settings,
 }
 
-/// The corrections that parts cannot give.
-const WITHOUT_PARTS: [Base; 3] = [Base::Nns, Base::Sinkhorn, Base::MpEmpirical];
+/// The corrections that parts can give.
+const OF_PARTS: [Base; 9] = [
+    Base::Csls,
+    Base::Nnn,
+    Base::Is,
+    Base::QbNorm,
+    Base::DualIs,
+    Base::DualDis,
+    Base::Ls,
+    Base::Nicdm,
+    Base::Mp,
+];
 
 /// Numbers of each item, by name.
 type ItemNumbers = Vec<(&'static str, Vec<f64>)>;
@@ -39,7 +49,7 @@ impl<'a> PartFit<'a> {
         let settings = &args.settings;
         settings.check().map_err(option)?;
         let base = match name.parse().map_err(option)? {
-            Method::One(base, Then::Ranking) if !WITHOUT_PARTS.contains(&base) => base,
+            Method::One(base, Then::Ranking) if OF_PARTS.contains(&base) => base,
             _ => {
                 let expected = "csls, nnn, is, qbnorm, dual-is, dual-dis, ls, nicdm or mp";
                 return Err(Error::invalid("--method", expected, name));

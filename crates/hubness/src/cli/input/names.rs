@@ -91,7 +91,7 @@ pub(crate) fn fit_images(
     (0..images).map(of_image).collect()
 }
 
-/// One name per text.
+/// Checks that there is one name per text.
 ///
 /// # Errors
 /// If the number of names differs from `texts`.

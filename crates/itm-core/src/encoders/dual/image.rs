@@ -63,7 +63,10 @@ impl ImageTower {
     }
 
     fn projected(&self, rows: Tensor<2>) -> Tensor<2> {
-        self.projection.iter().fold(rows, |rows, map| mapped(rows, map, None))
+        match &self.projection {
+            Some(map) => mapped(rows, map, None),
+            None => rows,
+        }
     }
 
     /// All rows after the last layer norm, `[b, 1 + n, d]`, or `[b, n, d]` in SigLIP.

@@ -172,11 +172,18 @@ impl DualEncoder {
     /// `exp(θ) s + β` for scores, which are products of unit rows.
     pub fn logits(&self, scores: Tensor<2>) -> Tensor<2> {
         let scaled = scores * self.scale.val().exp().unsqueeze();
-        self.bias.iter().fold(scaled, |logits, bias| logits + bias.val().unsqueeze())
+        match &self.bias {
+            Some(bias) => scaled + bias.val().unsqueeze(),
+            None => scaled,
+        }
     }
 }
 
 /// `x W`, and `+ b` where there is a bias.
 fn mapped(x: Tensor<2>, weight: &Param<Tensor<2>>, bias: Option<&Param<Tensor<1>>>) -> Tensor<2> {
-    bias.into_iter().fold(matmul(x, weight.val()), |y, bias| y + bias.val().unsqueeze())
+    let y = matmul(x, weight.val());
+    match bias {
+        Some(bias) => y + bias.val().unsqueeze(),
+        None => y,
+    }
 }

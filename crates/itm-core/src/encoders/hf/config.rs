@@ -101,8 +101,12 @@ pub(super) fn read<C: DeserializeOwned>(folder: &Path, name: &str) -> Result<C> 
 
 /// An error if a setting is not the supported one.
 fn known(folder: &Path, field: &str, expected: &str, got: String) -> Result<()> {
-    let place = format!("{}: {field}", folder.join("config.json").display());
-    Error::unless(got == expected, place, expected, &got)
+    if got == expected { Ok(()) } else { Err(refused(folder, field, expected, got)) }
+}
+
+/// The error of a setting.
+fn refused(folder: &Path, field: &str, expected: &str, got: String) -> Error {
+    Error::invalid(format!("{}: {field}", folder.join("config.json").display()), expected, got)
 }
 
 impl Common {
@@ -134,7 +138,7 @@ impl BertConfig {
         let tables = [self.vocab_size, self.max_position_embeddings, self.type_vocab_size];
         if tables.contains(&0) {
             let fields = "vocab_size, max_position_embeddings, type_vocab_size";
-            known(folder, fields, "none of them 0", format!("{tables:?}"))?;
+            return Err(refused(folder, fields, "none of them 0", format!("{tables:?}")));
         }
         Ok(BertShape {
             vocabulary: self.vocab_size,
@@ -180,7 +184,8 @@ impl VitConfig {
         let ([p, across], image) = (self.patch_size.both(), self.image_size.both());
         if p != across || p == 0 || image.iter().any(|&side| side < p) || self.num_channels == 0 {
             let got = format!("{p} x {across}, {image:?}");
-            known(folder, "patch_size, image_size", "a square patch within the image", got)?;
+            let fields = "patch_size, image_size";
+            return Err(refused(folder, fields, "a square patch within the image", got));
         }
         Ok(VitShape {
             image,

@@ -9,7 +9,7 @@ use super::bounds::{Bounds, Thresholds};
 /// Scores of a row that are looked at as one: mostly none of them is open.
 const STRETCH: usize = 32;
 
-/// [`RankCounts`] that takes integer scores too.
+/// Takes integer scores for [`RankCounts`].
 pub(super) struct CoarseCounts<'a> {
     pub(super) counts: &'a RankCounts,
     texts: Thresholds,

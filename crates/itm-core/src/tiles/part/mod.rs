@@ -131,8 +131,8 @@ impl Part {
         unless(own.kind == new.kind, &own.kind, &new.kind)?;
         let shape = |[n, m]: [usize; 2]| format!("{n} × {m} scores");
         unless(own.whole == new.whole, shape(own.whole), shape(new.whole))?;
-        let [a, b] = [own.kernel, new.kernel].map(|kernel| format!("{kernel:?}"));
-        unless(a == b, format_args!("scores of processors of one kind, {a}"), &b)?;
+        let expected = format_args!("scores of processors of one kind, {:?}", own.kernel);
+        unless(own.kernel == new.kernel, expected, format_args!("{:?}", new.kernel))?;
         for [rows, columns] in &new.covered {
             let both = |[r, c]: &&[Range<usize>; 2]| overlap(r, rows) && overlap(c, columns);
             if let Some([r, c]) = own.covered.iter().find(both) {

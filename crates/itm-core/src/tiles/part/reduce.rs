@@ -84,9 +84,9 @@ impl Tiles<'_> {
             let expected = format!("a part of {} × {} scores", whole.0, whole.1);
             return invalid(expected, format!("{n} × {m} from {}, {}", origin.0, origin.1));
         };
-        let few = u32::try_from(whole.0.max(whole.1)).is_ok();
+        let fits = u32::try_from(whole.0.max(whole.1)).is_ok();
         let got = format!("{} and {}", whole.0, whole.1);
-        unless(few, "fewer than 2³² images and texts", got)?;
+        unless(fits, "fewer than 2³² images and texts", got)?;
         let both = [whole.0, whole.1];
         let of_images = |values| Slots { first: rows.start, width: kind.widths(both)[0], values };
         let of_texts = |values| Slots { first: columns.start, width: kind.widths(both)[1], values };

@@ -80,7 +80,9 @@ impl ModelConfig {
 
     fn validate_start(&self) -> Result<()> {
         let wrong = |expected, got| Err(Error::invalid("model.start", expected, got));
-        self.cca.iter().try_for_each(|cca| cca.validate())?;
+        if let Some(cca) = &self.cca {
+            cca.validate()?;
+        }
         if self.start == StartFrom::Random {
             return Ok(());
         }

@@ -196,7 +196,7 @@ fn clip_folder(weights: &str) -> Result<(PathBuf, DualShape)> {
 }
 
 /// Sets what blocks keep from their forward pass.
-pub(super) fn keep(blocks: &mut [TransformerBlock], gradient_checkpointing: bool) {
+pub(super) fn set_memory(blocks: &mut [TransformerBlock], gradient_checkpointing: bool) {
     let memory = if gradient_checkpointing { Memory::Recompute } else { Memory::Keep };
     blocks.iter_mut().for_each(|block| block.memory = memory);
 }

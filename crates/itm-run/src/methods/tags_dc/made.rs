@@ -25,7 +25,7 @@ pub(super) struct Made {
 /// If an item cannot be read.
 pub(super) fn sentences(source: &Source, model: &Model) -> Result<Option<Vec<Made>>> {
     let (part, Some(_)) = source.part(Split::Test) else { return Ok(None) };
-    let Some((method, words)) = speaker(model) else { return Ok(None) };
+    let Some((method, words)) = filler_with_words(model) else { return Ok(None) };
     let spell = |text: &str| model.reading.words(text);
     let mut all = vec![];
     for text in 0..part.captions.len() {
@@ -41,7 +41,7 @@ pub(super) fn sentences(source: &Source, model: &Model) -> Result<Option<Vec<Mad
 /// # Errors
 /// If an item cannot be read.
 pub(super) fn judged(model: &Model, split: Split, pairs: &[Pair]) -> Result<Option<Markup>> {
-    let Some((method, words)) = speaker(model) else { return Ok(None) };
+    let Some((method, words)) = filler_with_words(model) else { return Ok(None) };
     let spell = |text: &str| model.reading.words(text);
     let mut all = vec![];
     for &Pair { image, text, kind } in pairs {
@@ -67,7 +67,7 @@ pub(super) fn judged(model: &Model, split: Split, pairs: &[Pair]) -> Result<Opti
 }
 
 /// The model with the word of each number, if it fills in words and reads captions as words or word pieces.
-fn speaker<'a>(model: &'a Model) -> Option<(&'a TagsDc, Vec<String>)> {
+fn filler_with_words<'a>(model: &'a Model) -> Option<(&'a TagsDc, Vec<String>)> {
     Some((filler(&*model.method)?, model.reading.spelled_by_number()?))
 }
 

@@ -40,8 +40,9 @@ impl Walk<'_> {
         (self.finite, self.linked) = (false, false);
     }
 
+    /// Ends the verb; without a relation it becomes an attribute of its subjects.
     pub(super) fn end_verb(&mut self) {
-        self.verb_as_attribute();
+        self.make_verb_an_attribute();
         self.verb = None;
     }
 
@@ -57,7 +58,7 @@ impl Walk<'_> {
 
     /// A verb that is in no relation becomes an attribute of its subjects. So does the verb of `hit it`: the pronoun is its object, but not
     /// an [`Object`](crate::phrases::Object).
-    pub(super) fn verb_as_attribute(&mut self) {
+    pub(super) fn make_verb_an_attribute(&mut self) {
         if let Some(verb) = self.verb.as_mut().filter(|verb| !verb.used) {
             verb.used = true;
             let verb = verb.clone();
