@@ -201,7 +201,7 @@ impl Plot {
     /// The figure as SVG. Screen readers read `label`.
     ///
     /// # Panics
-    /// If [`Plot::area`] or [`Plot::text`] added a point that is not drawable.
+    /// If [`Plot::area`] or a label added a point that is not drawable.
     pub fn svg(&self, label: &str, size: (u32, u32)) -> Markup {
         let mut svg = String::new();
         self.draw(&mut svg, size).expect("drawing into a string does not fail");

@@ -53,7 +53,7 @@ pub struct Answer {
     /// Whether the best score reaches the level. Without words in the query: whether a picture passed the filter, because the level
     /// is of sentences.
     pub found: bool,
-    /// What ordinary queries reach: [`Index::level`].
+    /// What ordinary queries reach: the median over the bank of the score of the best picture.
     pub level: f32,
     /// Pictures that pass the filter.
     pub candidates: usize,

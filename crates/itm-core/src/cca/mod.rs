@@ -78,8 +78,7 @@ impl ImageTransform {
 /// The grid of [`Cca::fit`] and the options of its inputs.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct CcaOptions {
-    /// The image transform; `None` for the transform that is [suited to](ImageTransform::suited_to) the training
-    /// features.
+    /// The image transform; `None` for the transform that suits the training features.
     pub transform: Option<ImageTransform>,
     /// Least number of captions in which a term must occur.
     pub min_captions: usize,

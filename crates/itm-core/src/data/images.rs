@@ -66,7 +66,7 @@ pub fn turned_pictures(count: usize) -> String {
 ///
 /// # Errors
 /// If the file is missing, larger than [`LARGEST_IMAGE_FILE`], truncated, or neither JPEG nor PNG nor WebP, or if a side is 0 or
-/// above [`LARGEST_IMAGE_SIDE`], or if there are more than [`MOST_PIXELS`].
+/// above 16,384, or if there are more than 100 million pixels.
 pub fn probe_image(path: impl AsRef<Path>) -> Result<ImageInfo> {
     let path = path.as_ref();
     probe_bytes(&path.display().to_string(), &files::read(path, LARGEST_IMAGE_FILE)?)

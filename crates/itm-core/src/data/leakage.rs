@@ -15,7 +15,7 @@ const SHOWN: usize = 5;
 
 /// What validation and test share with training, and with each other.
 ///
-/// An image in two splits is an error ([`Leakage::refuse_images`]). A caption may occur in two splits by chance
+/// An image in two splits is an error when data are loaded. A caption may occur in two splits by chance
 /// ("A dog runs through the grass."): such captions are counted and listed for the report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Leakage {

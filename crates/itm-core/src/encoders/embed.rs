@@ -8,7 +8,7 @@ use crate::host;
 /// Number of rows that a small encoder (one or two layers) encodes together.
 pub(crate) const BLOCK: usize = 512;
 
-/// Embeddings of features, `[rows, d]` row-major. `encode` gets at most [`BLOCK`] whole rows per call.
+/// Embeddings of features, `[rows, d]` row-major. `encode` gets at most 512 whole rows per call.
 ///
 /// # Panics
 /// If the values are not whole rows.

@@ -80,8 +80,7 @@ struct VocabularyFile {
 }
 
 impl Vocabulary {
-    /// Counts the words of the **training** captions. Never pass captions of a validation or test split
-    /// ([`crate::data::check_vocabulary`] tests this).
+    /// Counts the words of the **training** captions. Never pass captions of a validation or test split.
     pub fn build<S: AsRef<str>>(
         captions: impl IntoIterator<Item = S>,
         options: VocabularyOptions,

@@ -8,7 +8,7 @@ use crate::learn::{ImageItems, Images};
 use crate::vision::PictureBatch;
 use crate::{Error, Result, host};
 
-/// Captions that an encoder with blocks encodes at once. Fewer than [`BLOCK`], because it has a dozen blocks.
+/// Captions that an encoder with blocks encodes at once. Fewer than the rows of a small encoder, because it has a dozen blocks.
 pub const TEXTS: usize = 64;
 
 impl ImageEncoder {

@@ -3,7 +3,7 @@
 //! | step | here |
 //! |---|---|
 //! | file → 8-bit RGB | [`decode_image`](crate::data::decode_image): grey is repeated, alpha dropped, 16 bits rounded to 8 |
-//! | 8-bit RGB → n × n | [`resize()`], [`resize_region`]: Pillow's, equal in every byte |
+//! | 8-bit RGB → n × n | [`resize()`]: Pillow's, equal in every byte |
 //! | evaluation: → floats | [`Transform`], also as a published folder asks for |
 //! | training: crop, flip, two random operations → floats | [`Augment`], a function of a seed |
 //! | batches prepared ahead on worker threads | [`Prefetch`], [`PictureBatch`] |

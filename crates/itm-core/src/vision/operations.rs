@@ -38,7 +38,7 @@ pub(crate) enum Sign {
     Minus,
 }
 
-/// What happens to results outside 0..255 in [`Operation::AutoContrast`] and [`Operation::Sharpness`].
+/// What happens to results outside 0..255 in the operations that stretch the contrast or sharpen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Overflow {
     /// They are clamped to the range.

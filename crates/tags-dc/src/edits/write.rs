@@ -75,7 +75,7 @@ pub(crate) fn each(
     Ok(counts)
 }
 
-/// Writes the records of [`each`].
+/// Writes the records of all edits.
 ///
 /// # Errors
 /// The errors of the writer.
