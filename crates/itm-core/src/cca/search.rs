@@ -14,7 +14,9 @@ use crate::{Pairs, Result};
 /// The point with the highest rSum; among equals, the first in the order of the lists. `None` if a point has no
 /// correlation.
 ///
-/// The validation split is its rows of both sides, the means of the training rows, and its pairs. The larger side is inverted once per ridge of that side. The ridges of the smaller side run in parallel, one per
+/// The validation split is its rows of both sides, the means of the training rows, and its pairs.
+///
+/// The larger side is inverted once per ridge of that side. The ridges of the smaller side run in parallel, one per
 /// thread, so that memory grows only with `min(threads, ridges of the smaller side)`.
 pub(super) fn search(
     problem: &Problem<'_>,

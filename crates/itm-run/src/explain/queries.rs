@@ -12,7 +12,7 @@ use crate::split::Split;
 /// Items shown for a query.
 pub(super) const ANSWERS: usize = 5;
 
-/// The best items of a query with their numbers beside them, the first first, and the rank of the best annotated item from 1.
+/// The best items of a query, best first, each with its score or probability; then the rank of the best annotated item, from 1.
 pub(super) type AnswerRanking = (Vec<(usize, f64)>, Option<usize>);
 
 /// Image queries and caption queries.

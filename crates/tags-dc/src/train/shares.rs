@@ -197,7 +197,7 @@ impl SentenceShares {
             runs.iter().filter_map(|run| run.by_kind.get(kind)).collect()
         };
         let kinds = || runs.iter().take(1).flat_map(|run| run.by_kind.keys().copied());
-        // A kind counts if the first run has a sentence of it with a meaning; so does each run of the kind.
+        // A kind is listed if the first run has a sentence of it with a meaning. Its share is over the runs that have such a sentence.
         let has_meaning = |run: &&Vec<[u64; 3]>| run.iter().any(|verdicts| denied(verdicts)[1] > 0);
         let denied_of_kind = |kind: &str| {
             let runs: Vec<_> = of_kind(kind).into_iter().filter(has_meaning).collect();
