@@ -196,6 +196,7 @@ fn plans_and_too_little_memory() {
     for part in ["limit 3.73 GiB", "Full: ", "a step on ", "weights and moments", "nothing"] {
         assert!(shown.contains(part), "no {part:?} in\n{shown}");
     }
+    assert!(!shown.contains(" captions 0 B"), "a step takes memory:\n{shown}");
     let with = |rest: &[&'static str]| [&SMALL[..], rest].concat();
     let line = refused(&configs, &with(&["--memory-limit", "1000000", "--out", "out"]));
     holds(&line, &["memory, row.Full", "1000000 bytes given", "a step on ", "train.micro_batch"]);
