@@ -383,7 +383,9 @@ mod tests {
         assert!(read(&path, 10).unwrap_err().to_string().contains("at most 10 bytes"));
         assert_eq!(read(&path, 11).unwrap().len(), 11);
         let sparse = fs::File::create(dir.path().join("sparse")).unwrap();
-        if sparse.set_len(1 << 43).is_ok() {
+        let promises = fs::read_to_string("/proc/sys/vm/overcommit_memory");
+        let promises_all = promises.is_ok_and(|how| how.trim() == "1"); // a system that refuses no size
+        if !promises_all && sparse.set_len(1 << 43).is_ok() {
             let line = read(dir.path().join("sparse"), u64::MAX).unwrap_err().to_string();
             assert!(line.ends_with("sparse: 8796093022208 bytes do not fit into memory"), "{line}");
         }

@@ -1,7 +1,7 @@
 //! A matrix in a slice.
 
-/// The longest side of a matrix. Only a matrix without values could have a longer one, and loops over its rows would not end.
-const LONGEST: usize = 1 << 32;
+/// The longest side of a matrix. A product of two sides then fits 64 bits: the size of a product is computed without a check.
+const LONGEST: usize = (1 << 32) - 1;
 
 /// A matrix of `f32` in a slice, with any stride of rows and of columns.
 #[derive(Debug, Clone, Copy)]
@@ -17,7 +17,7 @@ impl<'a> Matrix<'a> {
     /// A row-major matrix that fills `data`.
     ///
     /// # Panics
-    /// If `data` has another length, or a side is longer than 2³².
+    /// If `data` has another length, or a side is 2³² or longer.
     pub fn new(data: &'a [f32], rows: usize, cols: usize) -> Self {
         let fits = rows.checked_mul(cols) == Some(data.len()) && rows.max(cols) <= LONGEST;
         assert!(fits, "a {rows} × {cols} matrix in {} values", data.len());
@@ -27,7 +27,7 @@ impl<'a> Matrix<'a> {
     /// Value `(i, j)` is at `i · row_stride + j · col_stride`. The arguments are `[rows, cols]` and the two strides.
     ///
     /// # Panics
-    /// If `data` ends before the last value, or a side is longer than 2³².
+    /// If `data` ends before the last value, or a side is 2³² or longer.
     pub fn strided(
         data: &'a [f32],
         [rows, cols]: [usize; 2],
@@ -82,5 +82,26 @@ impl<'a> Matrix<'a> {
     pub(crate) fn row(&self, i: usize) -> &'a [f32] {
         let neighbours = self.has_rows() && i < self.rows && self.cols > 0;
         if neighbours { &self.data[i * self.row_stride..][..self.cols] } else { &[] }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// With sides of 2³², the 2⁶⁴ values of a product would count as none, and the product would write outside of its memory.
+    #[test]
+    fn a_product_of_two_sides_is_counted() {
+        let refused = |side: usize| {
+            let made = [
+                std::panic::catch_unwind(|| Matrix::new(&[], side, 0)).is_err(),
+                std::panic::catch_unwind(|| Matrix::new(&[], 0, side)).is_err(),
+                std::panic::catch_unwind(|| Matrix::strided(&[], [0, side], [1, 1])).is_err(),
+            ];
+            assert!(made.iter().all(|&one| one == made[0]), "{made:?}");
+            made[0]
+        };
+        assert!(refused(1 << 32) && refused(usize::MAX) && !refused(LONGEST) && !refused(0));
+        assert!(LONGEST.checked_mul(LONGEST).is_some());
     }
 }

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+pub mod command;
 pub mod figure;
 pub mod format;
 pub mod html;

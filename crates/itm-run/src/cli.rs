@@ -114,7 +114,7 @@ pub(crate) struct How {
     /// (`train.micro_batch`) is on device k mod n, and the numbers are those of one device.
     #[arg(long, default_value = "cpu")]
     pub backend: String,
-    /// `f32`, or `bf16`: the blocks of ViT, BERT and UNITER round the operands of their products to bf16, and sums stay f32. Only
+    /// `f32`, or `bf16`: the blocks of transformers (ViT, BERT, CLIP, SigLIP, UNITER) round the operands of their products to bf16, and sums stay f32. Only
     /// the backend `cpu` has bf16; processors without AVX512-BF16 compute in f32. By default as the file says.
     #[arg(long, value_parser = precision)]
     pub precision: Option<Precision>,

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use clap::error::ErrorKind;
 use itm_core::Error;
-use itm_report::format::clean;
+use itm_report::command::{one_line, refuse};
 use itm_run::cli::Cli;
 
 /// The exit code if only a build with more features can run the command. `cargo xtask` then makes it.
@@ -16,7 +16,7 @@ fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) if is_help(error.kind()) => error.exit(),
-        Err(error) => return refuse(one_line(&error.to_string())),
+        Err(error) => return refuse(&one_line("itm", &error.to_string())),
     };
     if let Some(line) = itm_core::threads::cap() {
         eprintln!("{line}");
@@ -33,26 +33,14 @@ fn main() -> ExitCode {
                 eprintln!("stopped: {error}");
                 ExitCode::from(code)
             }
-            None => refuse(format!("error: {error}")),
+            None => refuse(&format!("error: {error}")),
         },
     }
-}
-
-fn refuse(line: String) -> ExitCode {
-    eprintln!("{line}");
-    ExitCode::from(2)
 }
 
 fn is_help(kind: ErrorKind) -> bool {
     use ErrorKind::{DisplayHelp, DisplayHelpOnMissingArgumentOrSubcommand, DisplayVersion};
     matches!(kind, DisplayHelp | DisplayVersion | DisplayHelpOnMissingArgumentOrSubcommand)
-}
-
-/// The parser's message without its hints, which begin after an empty line.
-fn one_line(message: &str) -> String {
-    let reason = message.lines().take_while(|line| !line.trim().is_empty()).map(str::trim);
-    let reason = reason.collect::<Vec<_>>().join(" ");
-    format!("{} (`itm --help` says what there is)", clean(&reason))
 }
 
 #[cfg(test)]
@@ -61,7 +49,8 @@ mod tests {
 
     #[test]
     fn a_wrong_command_line_is_one_line() {
-        let line = |args: &[&str]| one_line(&Cli::try_parse_from(args).unwrap_err().to_string());
+        let line =
+            |args: &[&str]| one_line("itm", &Cli::try_parse_from(args).unwrap_err().to_string());
         assert_eq!(
             line(&["itm", "reproduce"]),
             "error: the following required arguments were not provided: <TARGET> \

@@ -37,7 +37,12 @@ fn command_lines() {
         (reproduce(&["--precision", "half"]), &["--precision", "f32 or bf16", "'half'"]),
         (
             reproduce(&["--precision", "bf16"]),
-            &["small.toml, row.", "--precision", "neither ViT nor BERT nor UNITER", "got bf16"],
+            &[
+                "small.toml, row.",
+                "--precision",
+                "no ViT, BERT, CLIP, SigLIP or UNITER",
+                "got bf16",
+            ],
         ),
         (reproduce(&["--data", "taken"]), &["--data", "Scenes", "`taken`"]),
         (reproduce(&["--out", "taken"]), &["taken", "new or empty", "--resume"]),

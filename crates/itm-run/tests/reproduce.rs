@@ -176,8 +176,8 @@ fn a_stopped_run_goes_on_with_the_same_bits() {
             assert!(begun.elapsed() < Duration::from_secs(120), "no log");
             std::thread::sleep(Duration::from_millis(1));
         }
-        let number = child.id().to_string();
-        assert!(Command::new("kill").args([signal, &number]).status().unwrap().success());
+        let kill = format!("kill {signal} {}", child.id());
+        assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
         let output = child.wait_with_output().unwrap();
         let said = text(&output.stderr);
         assert_eq!(output.status.code(), Some(code), "{said}");

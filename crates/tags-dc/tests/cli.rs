@@ -65,13 +65,13 @@ fn bad_input_is_one_line() {
         assert!(!line.contains('\n'), "{line}");
         line.replace(&folder.path().display().to_string(), "")
     };
-    let want = "tags-dc: /empty.txt line 2: expected a caption, got an empty line";
+    let want = "error: /empty.txt line 2: expected a caption, got an empty line";
     assert_eq!(line(&path("empty.txt")), want);
-    let want = "tags-dc: /bytes.txt line 2: expected a caption in UTF-8, got the byte 0xff";
+    let want = "error: /bytes.txt line 2: expected a caption in UTF-8, got the byte 0xff";
     assert_eq!(line(&path("bytes.txt")), want);
-    let want = "tags-dc: /twice.txt line 3: expected an id that no line before has, got \"x\", which line 1 has";
+    let want = "error: /twice.txt line 3: expected an id that no line before has, got \"x\", which line 1 has";
     assert_eq!(line(&path("twice.txt")), want);
-    assert!(line(&path("none.txt")).starts_with("tags-dc: /none.txt: "));
+    assert!(line(&path("none.txt")).starts_with("error: /none.txt: "));
     assert_eq!(phrases(&[]).status.code(), Some(2));
     assert_eq!(phrases(&[" "]).status.code(), Some(2));
 }
@@ -116,7 +116,7 @@ fn bad_captions_are_refused() {
         fs::write(&file, captions).unwrap();
         let output = phrases(&["--file", &name]);
         assert_eq!((output.status.code(), text(&output.stdout)), (Some(2), ""), "{captions:.20}");
-        assert_eq!(text(&output.stderr), format!("tags-dc: {name}{want}\n"));
+        assert_eq!(text(&output.stderr), format!("error: {name}{want}\n"));
     }
     fs::write(&file, "A dog.").unwrap();
     let folder = folder.path().display().to_string();
@@ -142,7 +142,7 @@ fn a_wrong_command_line_is_one_line() {
         assert!(line.starts_with("error: ") && line.lines().count() == 1, "{line}");
     }
     let empty = phrases(&[" "]);
-    let want = "tags-dc: the sentence: expected a caption, got an empty line\n";
+    let want = "error: the sentence: expected a caption, got an empty line\n";
     assert_eq!((empty.status.code(), text(&empty.stderr)), (Some(2), want));
     assert!(phrases(&["--help"]).status.success());
 }
@@ -176,7 +176,7 @@ fn negatives_are_written() {
     let page = fs::read_to_string(path("out/negatives.html")).unwrap();
     assert!(page.contains("tags-dc negatives --captions "), "{page}");
     let again = tags_dc(&line);
-    let want = format!("tags-dc: {}: expected a new or empty folder", path("out"));
+    let want = format!("error: {}: expected a new or empty folder", path("out"));
     assert!(text(&again.stderr).starts_with(&want), "{}", text(&again.stderr));
     assert_eq!(again.status.code(), Some(2));
 }

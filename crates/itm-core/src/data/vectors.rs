@@ -17,10 +17,11 @@ use crate::{Error, Result};
 /// use itm_core::text::{Vocabulary, VocabularyOptions};
 ///
 /// let vocabulary = Vocabulary::build(["a dog", "a dax"], VocabularyOptions::default());
-/// let file = std::env::temp_dir().join("itm-core-doc-vectors.txt");
+/// let file = std::env::temp_dir().join(format!("vectors-{}.txt", std::process::id()));
 /// std::fs::write(&file, "the 0.1 0.2\ndog 0.3 0.4\na 0.5 0.6\n").unwrap();
 /// let vectors = WordVectors::read(&file, &vocabulary)?;
 /// assert_eq!(vectors.to_string(), "vectors of width 2 for 2 of 5 entries");
+/// # std::fs::remove_file(&file).unwrap();
 /// # Ok::<(), itm_core::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]

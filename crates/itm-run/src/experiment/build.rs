@@ -186,7 +186,7 @@ fn with_precision(config: Config, rows: &[String], how: &How) -> Result<Config> 
         let inside = config.inside(&format!("row.{row}"));
         match methods::recipe(&config, row)?.facts().map_err(inside)?.precision {
             None if !precision.is_f32() => {
-                let expected = "f32, because this row has neither ViT nor BERT nor UNITER";
+                let expected = "f32, because this row has no transformer: no ViT, BERT, CLIP, SigLIP or UNITER";
                 let place = config.place(&format!("row.{row}, --precision"));
                 return Err(Error::invalid(place, expected, "bf16"));
             }

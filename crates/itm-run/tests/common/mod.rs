@@ -95,6 +95,7 @@ pub(crate) fn set(text: &str, key: &str, value: &str) -> String {
 pub(crate) fn itm(configs: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_itm"));
     command.arg("--configs").arg(configs).args(args).current_dir(configs.parent().unwrap());
+    command.env_remove("RAYON_NUM_THREADS"); // more threads than cores print a line
     command
 }
 

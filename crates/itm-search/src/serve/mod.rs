@@ -216,8 +216,10 @@ async fn accept(
         });
         let mut stop = pin!(stop);
         std::future::poll_fn(|context| {
-            let (Poll::Pending | Poll::Ready(())) = accepting.as_mut().poll(context);
-            stop.as_mut().poll(context)
+            if stop.as_mut().poll(context).is_ready() {
+                return Poll::Ready(()); // asked first: Ctrl-C is heard before the first request is answered
+            }
+            accepting.as_mut().poll(context)
         })
         .await;
     }

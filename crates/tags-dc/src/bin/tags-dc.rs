@@ -5,42 +5,21 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use clap::error::ErrorKind;
+use itm_report::command::{end, one_line, refuse};
 use tags_dc::cli::{Cli, run};
 
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) if is_help(error.kind()) => error.exit(),
-        Err(error) => return refuse(&one_line(&error.to_string())),
+        Err(error) => return refuse(&one_line("tags-dc", &error.to_string())),
     };
     let mut out = io::BufWriter::new(io::stdout().lock());
     let done = run(&cli, &mut out)
         .and_then(|()| out.flush().map_err(itm_core::Error::io("standard output")));
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS, // `tags-dc … | head` has seen enough
-        Err(error) => refuse(&format!("tags-dc: {error}")),
-    }
-}
-
-fn refuse(line: &str) -> ExitCode {
-    eprintln!("{line}");
-    ExitCode::from(2)
+    end(done)
 }
 
 fn is_help(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::DisplayHelp | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand)
-}
-
-fn is_closed_pipe(error: &itm_core::Error) -> bool {
-    let source = std::error::Error::source(error);
-    let io = source.and_then(|source| source.downcast_ref::<io::Error>());
-    io.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
-}
-
-/// The parser's message without its hints, which begin after an empty line.
-fn one_line(message: &str) -> String {
-    let reason = message.lines().take_while(|line| !line.trim().is_empty()).map(str::trim);
-    let reason = reason.collect::<Vec<_>>().join(" ");
-    format!("{reason} (`tags-dc --help` says what there is)")
 }

@@ -32,7 +32,10 @@ fn no_more_is_prepared_than_there_is_room_for() {
         Ok(job)
     });
     for taken in 0..5 {
-        thread::sleep(Duration::from_millis(20));
+        while begun.load(Ordering::SeqCst) < taken + 3 {
+            thread::yield_now();
+        }
+        thread::sleep(Duration::from_millis(20)); // time for one too many
         assert_eq!(begun.load(Ordering::SeqCst), taken + 3);
         assert_eq!(results.next().unwrap().unwrap(), taken as i32);
     }
@@ -73,7 +76,7 @@ fn a_panic_is_an_error_in_one_line() {
     assert!(results[2].as_ref().unwrap_err().to_string().contains("a panic: no third job"));
 }
 
-/// Four jobs of 50 ms are in progress and millions wait. Dropping takes about as long as one job and leaves no worker.
+/// Four jobs of 50 ms are in progress and millions wait, for more than a day. Dropping waits for those four and leaves no worker.
 #[test]
 fn dropping_stops_the_workers() {
     let alive = Arc::new(());
@@ -87,6 +90,6 @@ fn dropping_stops_the_workers() {
     assert_eq!(results.next().unwrap().unwrap(), 0);
     let start = Instant::now();
     drop(results);
-    assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
+    assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
     assert_eq!(Arc::strong_count(&alive), 1);
 }

@@ -169,8 +169,8 @@ fn queries_have_at_most_1000_characters() {
 #[test]
 fn slow_clients_are_cut_off() {
     let limits = Limits {
-        head: Duration::from_millis(300),
-        request: Duration::from_millis(600),
+        head: Duration::from_secs(1),
+        request: Duration::from_secs(3),
         ..Limits::default()
     };
     let site = Site::with(World::new(), Box::new(Colours::default()), limits, None);
@@ -193,13 +193,12 @@ fn slow_clients_are_cut_off() {
 /// A client that does not read holds its connection only for a while.
 #[test]
 fn a_connection_ends() {
-    let limits =
-        Limits { connections: 1, connection: Duration::from_millis(400), ..Limits::default() };
+    let limits = Limits { connections: 1, connection: Duration::from_secs(2), ..Limits::default() };
     let site = Site::with(World::new(), Box::new(Colours::default()), limits, None);
     let _silent = site.connect();
     let begin = Instant::now();
     assert_eq!(site.get("/").status, 200, "after the first connection was ended");
-    assert!(begin.elapsed() < Duration::from_secs(50));
+    assert!(begin.elapsed() < Duration::from_secs(60));
 }
 
 #[test]
@@ -274,9 +273,8 @@ fn ctrl_c_ends_it() {
         )
         .unwrap();
     stream.read_to_end(&mut vec![]).unwrap();
-    let kill =
-        std::process::Command::new("kill").args(["-INT", &std::process::id().to_string()]).status();
-    assert!(kill.unwrap().success());
+    let kill = format!("kill -INT {}", std::process::id());
+    assert!(std::process::Command::new("sh").args(["-c", &kill]).status().unwrap().success());
     running.join().unwrap().unwrap();
     assert!(TcpStream::connect(address).is_err());
 }

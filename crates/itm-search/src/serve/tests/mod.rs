@@ -117,15 +117,17 @@ impl Drop for Site {
 /// The first `count` replies of streams that the server then closes; the other streams stay in `open`.
 fn first_replies(open: &mut Vec<TcpStream>, count: usize) -> std::vec::IntoIter<Reply> {
     let mut replies = vec![];
-    for stream in &mut *open {
-        stream.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
-    }
     while replies.len() < count {
         open.retain_mut(|stream| {
+            stream.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
+            if stream.peek(&mut [0]).is_err() {
+                return true;
+            }
+            stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap(); // for the rest of a reply
             let mut reply = vec![];
-            let ended = stream.read_to_end(&mut reply).is_ok();
-            replies.extend(ended.then(|| Reply::read(&reply)));
-            !ended
+            stream.read_to_end(&mut reply).unwrap();
+            replies.push(Reply::read(&reply));
+            false
         });
     }
     replies.into_iter()

@@ -117,6 +117,9 @@ impl Chromium {
     pub(super) fn visit(&mut self, address: &str) {
         let address = address.to_owned();
         self.load(|it| _ = it.call("Page.navigate", json!({ "url": address })));
+        // The empty page before it may have said only now that it is loaded.
+        let loaded = "location.protocol === 'http:' && document.readyState === 'complete'";
+        self.until(loaded, Duration::from_secs(60));
     }
 
     /// Presses and releases a key.

@@ -1,0 +1,49 @@
+//! How a command ends: nothing, or one line on standard error, and an exit code.
+
+use std::error::Error;
+use std::io;
+use std::process::ExitCode;
+
+use crate::format::clean;
+
+/// The parser's message in one line. Its hints, which begin after an empty line, give way to the name of the program's help.
+pub fn one_line(program: &str, message: &str) -> String {
+    let reason = message.lines().take_while(|line| !line.trim().is_empty()).map(str::trim);
+    let reason = reason.collect::<Vec<_>>().join(" ");
+    format!("{} (`{program} --help` says what there is)", clean(&reason))
+}
+
+/// Prints the line on standard error; the code of bad input is 2.
+pub fn refuse(line: &str) -> ExitCode {
+    eprintln!("{line}");
+    ExitCode::from(2)
+}
+
+/// The end of a command that writes to standard output. A reader that closed it, as in `… | head`, has seen enough: no error.
+pub fn end(done: Result<(), impl Error>) -> ExitCode {
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => refuse(&format!("error: {error}")),
+    }
+}
+
+fn is_closed_pipe(error: &impl Error) -> bool {
+    let io = error.source().and_then(|source| source.downcast_ref::<io::Error>());
+    io.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hints_and_control_characters_go() {
+        let message = "error: unknown `\u{1b}[2J\u{202e}`\n  of these\n\nUsage: …\n";
+        let line = one_line("itm", message);
+        assert_eq!(
+            line,
+            "error: unknown `\u{fffd}[2J\u{fffd}` of these (`itm --help` says what there is)"
+        );
+    }
+}
