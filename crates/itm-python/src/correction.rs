@@ -7,12 +7,11 @@ use hubness::{
 };
 use itm_core::scored::Scored;
 use itm_core::tiles::Tiles;
-use itm_core::{Error, Result};
+use itm_core::{Error, Result, interrupt};
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::arrays::{Array, Rows, named, raised, run};
@@ -67,9 +66,8 @@ impl Correction {
                 return Err(Error::invalid("scores", expected, scores.dim));
             }
             scores.embeddings()?; // finite, with row and column
-            let rows = scores.values.par_chunks(scores.dim);
-            let rows: Result<Vec<_>> = rows.map(|row| self.any().of_query(row)).collect();
-            Ok(rows?.concat())
+            let rows = each_row(scores.values, scores.rows, |row| self.any().of_query(row))?;
+            Ok(rows.concat())
         })?;
         PyArray1::from_vec(py, values).reshape([scores.rows, scores.dim])
     }
@@ -91,7 +89,7 @@ impl Correction {
                 Some(_) => query_by_query(&tiles, self.any(), k),
             }
         })?;
-        found.arrays(py, queries.rows)
+        found.arrays(py, [queries.rows, k.min(items.rows)])
     }
 
     /// Item vectors with one more dimension.
@@ -126,6 +124,17 @@ impl Correction {
     }
 }
 
+/// `of` each of `count` rows, in parallel; Ctrl-C ends it.
+fn each_row<T: Send>(
+    values: &[f32],
+    count: usize,
+    of: impl Fn(&[f32]) -> Result<T> + Sync,
+) -> Result<Vec<T>> {
+    let width = values.len().checked_div(count).unwrap_or(0);
+    let row = |row: u64| of(&values[row as usize * width..][..width]);
+    interrupt::each(count as u64, row).into_iter().collect()
+}
+
 /// Lists under a correction that takes values from all scores of a query.
 fn query_by_query(tiles: &Tiles<'_>, correction: &AnyCorrection, k: usize) -> Result<FlatLists> {
     const BATCH: usize = 256;
@@ -147,8 +156,7 @@ fn query_by_query(tiles: &Tiles<'_>, correction: &AnyCorrection, k: usize) -> Re
     let mut found = FlatLists::default();
     for first in (0..queries).step_by(BATCH) {
         let rows = tiles.block(first..(first + BATCH).min(queries), 0..items);
-        let lists: Result<Vec<_>> = rows.values().par_chunks(items.max(1)).map(best).collect();
-        for (ids, scores) in lists? {
+        for (ids, scores) in each_row(rows.values(), rows.images(), best)? {
             found.push(&ids, scores.into_iter());
         }
     }

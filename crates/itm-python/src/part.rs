@@ -80,14 +80,14 @@ impl PyPart {
     /// The lists of the best items, if the part has lists.
     fn lists<'py>(&self, py: Python<'py>) -> PyResult<Option<QueryLists<'py>>> {
         let Some([queries, _]) = self.0.sides() else { return Ok(None) };
-        let found = run(py, || {
+        let (k, found) = run(py, || {
             let (top, mut found) = (self.0.top()?, FlatLists::default());
             for query in 0..queries {
                 found.push(top.items(query), top.scores(query).iter().copied().map(f64::from));
             }
-            Ok(found)
+            Ok((top.k(), found))
         })?;
-        found.arrays(py, queries).map(Some)
+        found.arrays(py, [queries, k]).map(Some)
     }
 
     /// The sums, or means and deviations, if the part has them.
@@ -108,7 +108,7 @@ impl PyPart {
         Ok(PyArray1::from_vec(py, self.0.pair_scores().map_err(raised)?))
     }
 
-    /// As `evaluate`.
+    /// As `evaluate`, without R-precision and mAP@R, which need lists.
     fn ranks<'py>(
         &self,
         py: Python<'py>,

@@ -61,7 +61,7 @@ pub(crate) fn report<'py>(
     let sides = [Rows::new("images", &images)?, Rows::new("texts", &texts)?];
     let pairs = pairs.pairs(sides[0].rows)?;
     let banks = banks.as_ref().map(|(images, texts)| {
-        PyResult::Ok([Rows::new("bank_images", images)?, Rows::new("bank_texts", texts)?])
+        PyResult::Ok([Rows::new("banks, images", images)?, Rows::new("banks, texts", texts)?])
     });
     let banks = banks.transpose()?;
     let settings: Settings = serde_json::from_str(settings)
@@ -81,6 +81,8 @@ pub(crate) fn report<'py>(
             EmbeddingRows { dim: sides[0].dim, images, texts, similarity: Similarity::Cosine };
         let mut test = Test { names: &names, ..Test::new(&rows, &pairs) };
         if let Some([images, texts]) = banks {
+            sides[1].tiles(images)?;
+            sides[0].tiles(texts)?;
             let (images, texts) = (Some(images.embeddings()?), Some(texts.embeddings()?));
             test.banks = Banks { images, texts };
         }

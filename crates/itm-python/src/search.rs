@@ -38,10 +38,10 @@ pub(crate) fn search<'py>(
         };
         corrected(&tiles, &biased(bias, items.rows)?, k)
     })?;
-    found.arrays(py, queries.rows)
+    found.arrays(py, [queries.rows, k.min(items.rows)])
 }
 
-/// A matching of queries and items: each query gets at most `k` items, each item serves at most `relaxation` times its fair share.
+/// A matching of queries and items, in `min(k, items)` columns: each query gets at most `k` items, each item serves at most `relaxation` times its fair share.
 #[pyfunction]
 pub(crate) fn matching<'py>(
     py: Python<'py>,
@@ -53,8 +53,8 @@ pub(crate) fn matching<'py>(
 ) -> PyResult<Bound<'py, PyArray2<i64>>> {
     let (queries, items) = (Rows::new("queries", &queries)?, Rows::new("items", &items)?);
     let bias = bias.map_or_else(|| vec![0.0; items.rows], |bias| bias.as_array().to_vec());
+    let k = k.min(items.rows);
     let ids = run(py, || {
-        at_least_one(k)?;
         let (tiles, correction) = (queries.tiles(items)?, biased(bias, items.rows)?);
         let lists = pass::top(&tiles, &correction, Candidates::advised(k))?;
         let candidates = Candidates::new(&tiles, &correction, &lists)?;
@@ -92,8 +92,8 @@ impl FlatLists {
         self.scores.extend(scores);
     }
 
-    pub(crate) fn arrays(self, py: Python<'_>, queries: usize) -> PyResult<QueryLists<'_>> {
-        let shape = [queries, self.ids.len().checked_div(queries).unwrap_or(0)];
+    /// One row for each query, `k` columns.
+    pub(crate) fn arrays(self, py: Python<'_>, shape: [usize; 2]) -> PyResult<QueryLists<'_>> {
         let ids = PyArray1::from_vec(py, self.ids).reshape(shape)?;
         Ok((ids, PyArray1::from_vec(py, self.scores).reshape(shape)?))
     }
@@ -105,7 +105,6 @@ pub(crate) fn corrected(
     correction: &AnyCorrection,
     k: usize,
 ) -> Result<FlatLists> {
-    correction.check(tiles)?;
     let top = pass::top(tiles, correction, k)?;
     let mut found = FlatLists::default();
     for query in 0..top.queries() {

@@ -42,19 +42,26 @@ def test_auto_is_the_best_on_the_validation_set():
     assert auto.knowledge == "held_out" and repr(auto) == "<Auto(), held_out>"
     again = pickle.loads(pickle.dumps(auto))
     np.testing.assert_array_equal(again.search(queries, items, 3).ids, auto.search(queries, items, 3).ids)
-    sets = Auto().fit(bank, items, validation=(queries, of[order], [{int(item)} for item in truth]))
-    assert sets.scores_ == auto.scores_
+    for same in ([{int(item)} for item in truth], dict(enumerate(truth.tolist())), {query: {item: 1} for query, item in enumerate(truth)}):
+        assert Auto().fit(bank, items, validation=(queries, of[order], same)).scores_ == auto.scores_
 
 
 def test_what_auto_cannot_choose_on_is_one_line():
     bank, items = unit_rows(20, 8, 0), unit_rows(9, 8, 1)
-    for validation, line in (
-        (None, "validation: expected queries, items and the true items of each query, got none"),
-        ((bank, items, [0]), "validation, pairs: expected the true items of each of 20 queries, got 1"),
-        ((bank, items, [9] * 20), r"validation, pairs, query 0: expected items below 9, got \[9\]"),
-        ((bank, items[:, :3], [0] * 20), "items: expected the width of bank_queries, 8, got 3"),
+    parts = r"validation: expected \(queries, items, true items of each query\)"
+    for validation, error, line in (
+        (None, TypeError, f"{parts}, got None"),
+        ((bank, items), ValueError, f"{parts}, got 2 of them"),
+        ((bank, items, 3), TypeError, "validation, pairs: expected a list, got 3"),
+        ((bank, items, [0]), ValueError, "validation, pairs: expected the true items of each of 20 queries, got 1"),
+        ((bank, items, [9] * 20), ValueError, "validation, pairs, query 0: expected a whole number below 9, got 9"),
+        ((bank, items, 20 * [[]]), ValueError, "validation, pairs, query 0: expected a true item, got none"),
+        ((bank, items, np.ones((20, 9), bool)), TypeError, "validation, pairs, query 0: expected a whole number, got"),
+        ((bank, items, np.ones(20)), TypeError, "validation, pairs, query 0: expected a whole number, got"),
+        ((bank[:0], items, []), ValueError, "validation, queries: expected at least 1 query, got 0"),
+        ((bank, items[:, :3], [0] * 20), ValueError, "items: expected the width of bank_queries, 8, got 3"),
     ):
-        with pytest.raises(ValueError, match=line):
+        with pytest.raises(error, match=line):
             Auto().fit(bank, items, validation=validation)
 
 
@@ -84,3 +91,4 @@ def test_matching_is_greedy_by_score(k, relaxation, bias):
         found.fit(queries, items, bias=[0.0, 1.0])
     with pytest.raises(ValueError, match="λ"):
         GreedyMatching(relaxation=-1.0).fit(queries, items)
+    assert GreedyMatching(k=2**32 - 1).fit(queries, items[:3]).ids_.shape == (60, 3)

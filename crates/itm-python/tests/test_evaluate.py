@@ -99,6 +99,10 @@ def test_judged_pairs_and_map_at_r(sides):
     annotated = itmatch.evaluate(images, texts, relevance=judged)
     assert annotated["i2t_map_at_r"] == found["i2t_map_at_r"]
     plain = itmatch.evaluate(images, texts)
+    assert itmatch.evaluate(images, texts, k=(1, 5, 10, 1)) == plain
+    one = itmatch.evaluate(images, texts[::3])
+    for pairs in (range(40), {image: str(image) for image in range(40)}, [np.array(image) for image in range(40)]):
+        assert itmatch.evaluate(images, texts[::3], pairs) == one
     assert annotated["rsum"] == plain["rsum"] and "i2t_map_at_r" not in plain
 
 
@@ -123,6 +127,13 @@ class Dlpack:
 
     def __dlpack__(self, **options):
         return self.array.__dlpack__(**options)
+
+
+class Bfloat16:
+    """What torch says of a tensor that NumPy has no type for."""
+
+    def __array__(self, *_, **__):
+        raise TypeError("Got unsupported ScalarType BFloat16")
 
 
 def forms(rows, folder):
@@ -158,7 +169,7 @@ def test_every_form_of_the_same_rows(sides, tmp_path):
         (np.ones((2, 3), int), np.ones((2, 3)), {}, TypeError, "images: expected float16, float32 or float64, got int64"),
         (np.ones((2, 3)), np.ones((2, 3), bool), {}, TypeError, "texts: expected float16, float32 or float64, got bool"),
         (np.array([[object()]]), np.ones((1, 1)), {}, TypeError, "images: expected float16, float32 or float64, got object"),
-        ([[1.0], [1.0, 2.0]], np.ones((1, 1)), {}, TypeError, "images: expected an array in the memory of the CPU, got "),
+        ([[1.0], [1.0, 2.0]], np.ones((1, 1)), {}, TypeError, "images: expected float16, float32 or float64 in the memory of the CPU, got "),
         (Dlpack(np.ones((2, 3), np.float32), 2), np.ones((2, 3)), {}, TypeError, "24 bytes on a device: copy them to the CPU first"),
         (np.ones(3), np.ones((1, 3)), {}, ValueError, r"images: expected rows and columns, got an array of shape \(3,\)"),
         (np.ones((2, 3)), np.ones((2, 4)), {}, ValueError, "^texts: expected the width of images, 3, got 4$"),
@@ -170,13 +181,27 @@ def test_every_form_of_the_same_rows(sides, tmp_path):
         (np.ones((2, 3)), np.ones((2, 3)), {"pairs": [0, -1]}, ValueError, "^pairs: expected images counted from 0, got a negative number$"),
         (np.ones((2, 3)), np.ones((2, 3)), {"pairs": [0.0, 1.0]}, TypeError, "^pairs: expected whole numbers in one dimension, got float64"),
         (np.ones((2, 3)), np.ones((2, 3)), {"pairs": [0]}, ValueError, "^pairs: expected the image of each of 2 texts, got 1$"),
-        (np.ones((2, 3)), np.ones((2, 3)), {"pairs": {0: [2]}}, ValueError, "^pairs, image 0: expected a text below 2, got 2$"),
-        (np.ones((2, 3)), np.ones((2, 3)), {"pairs": {"a.jpg": [0]}}, ValueError, "^pairs: expected a row number, got 'a.jpg'$"),
+        (np.ones((2, 3)), np.ones((2, 3)), {"pairs": {0: [2]}}, ValueError, "^pairs, image 0: expected a whole number below 2, got 2$"),
+        (np.ones((2, 3)), np.ones((2, 3)), {"pairs": {"a.jpg": [0]}}, TypeError, "^pairs: expected a whole number, got 'a.jpg'$"),
+        (np.ones((2, 3)), np.ones((2, 3)), {"pairs": (np.eye(2) == 1).tolist()}, TypeError, "^pairs, image 0: expected a whole number, got True$"),
+        (np.ones((2, 3)), np.ones((2, 3)), {"pairs": {True: [0]}}, TypeError, "^pairs: expected a whole number, got True$"),
+        (np.ones((2, 3)), np.ones((2, 3)), {"pairs": {0: "12"}}, ValueError, "^pairs, image 0: expected a whole number below 2, got 12$"),
+        (np.ones((2, 3)), np.ones((2, 3)), {"pairs": {0: None}}, TypeError, "^pairs, image 0: expected a whole number, got None$"),
+        (np.ones((2, 3)), np.ones((2, 3)), {"pairs": {2**64: [0]}}, ValueError, "^pairs: expected a whole number below 2, got 18446744073709551616$"),
+        (np.ones((2, 3)), np.ones((2, 3)), {"pairs": {0: {0: np.nan}}}, ValueError, "^pairs, image 0, value 0: expected a finite number, got nan$"),
+        (np.ones((2, 3)), np.ones((2, 3)), {"pairs": {0: {0: "1"}}}, TypeError, "^pairs, image 0: expected numbers in one dimension, got <U1"),
+        (np.ma.masked_equal([[1.0, 2.0]], 2), np.ones((1, 2)), {}, ValueError, "^images: expected float16, float32 or float64 without a mask, got masked values$"),
+        (Bfloat16(), np.ones((2, 3)), {}, TypeError, "^images: expected float16, float32 or float64 in the memory of the CPU, got unsupported ScalarType BFloat16$"),
         (np.ones((2, 3)), np.ones((2, 3)), {"protocol": "coco"}, ValueError, "^protocol: expected a name that is known, got unknown variant `coco`, expected one of `full`"),
         (np.ones((2, 3)), np.ones((2, 3)), {"protocol": "coco_5k"}, ValueError, r"^protocol coco_5k: expected 5000 images \(protocol full takes any number\), got 2$"),
         (np.ones((2, 3)), np.ones((2, 3)), {"ties": "first"}, ValueError, "^ties: expected a name that is known, got unknown variant `first`"),
         (np.ones((2, 3)), np.ones((2, 3)), {"k": [0]}, ValueError, "^k: expected a whole number of at least 1, got 0$"),
         (np.ones((2, 3)), np.ones((2, 3)), {"k": [1.5]}, TypeError, "^k: expected a whole number, got 1.5$"),
+        (np.ones((2, 3)), np.ones((2, 3)), {"k": np.eye(2)}, TypeError, "^k: expected a whole number, got array"),
+        (np.ones((2, 3)), np.ones((2, 3)), {"k": [2**32]}, ValueError, "^k: expected a whole number below 4294967296, got 4294967296$"),
+        (np.ones((2, 3)), np.ones((2, 3)), {"k": 5}, TypeError, "^k: expected a list, got 5$"),
+        (np.ones((2, 3)), np.ones((2, 3)), {"ties": None}, TypeError, "^ties: expected a string, got None$"),
+        (np.ones((2, 3)), np.ones((2, 3)), {"protocol": 1}, TypeError, "^protocol: expected a string, got 1$"),
     ],
 )
 def test_bad_input_is_one_line(images, texts, more, error, line):
@@ -219,8 +244,19 @@ def test_search_is_argsort():
         np.testing.assert_array_equal(found.scores, np.take_along_axis(biased, order, axis=1))
     assert found.as_hits()[3][0] == {"corpus_id": int(order[3, 0]), "score": float(found.scores[3, 0])}
     assert itmatch.search(queries, items[:3], 7).ids.shape == (50, 3)
-    with pytest.raises(ValueError, match="bias: expected one number for each of 300 items, got 2"):
-        itmatch.search(queries, items, 7, bias=[0.0, 1.0])
+    for more in ({}, {"bias": bias}):
+        assert itmatch.search(queries[:0], items, 7, **more).scores.shape == (0, 7)
+    for bad, error, line in (
+        ([0.0, 1.0], ValueError, "bias: expected one number for each of 300 items, got 2"),
+        (300 * ["1"], TypeError, "bias: expected numbers in one dimension, got <U1 of shape"),
+        (300 * [1j], TypeError, "bias: expected numbers in one dimension, got complex128 of shape"),
+        (np.zeros((300, 1)), TypeError, r"bias: expected numbers in one dimension, got float64 of shape \(300, 1\)"),
+        (Bfloat16(), TypeError, "bias: expected numbers in the memory of the CPU, got unsupported ScalarType BFloat16"),
+        ([0.0, np.nan], ValueError, "bias, value 1: expected a finite number, got nan"),
+    ):
+        for call in (lambda: itmatch.search(queries, items, 7, bias=bad), lambda: itmatch.hubness.GreedyMatching().fit(queries, items, bias=bad)):
+            with pytest.raises(error, match=line):
+                call()
 
 
 def test_significance_is_the_enumeration(sides):
@@ -252,3 +288,6 @@ def test_significance_is_the_enumeration(sides):
     assert same["p"] == 1.0 and same["ci95"]["rsum"] == (0.0, 0.0)
     with pytest.raises(TypeError, match="a: expected \\(images, texts\\) or a list of such tuples"):
         itmatch.significance(images, (images, texts))
+    for more in ({"seed": -1}, {"replicates": -1}):
+        with pytest.raises(ValueError, match="expected a whole number of at least 0, got -1"):
+            itmatch.significance((images, texts), (images, other), **more)

@@ -114,6 +114,7 @@ def test_the_formula(estimator, formula, by_item):
     np.testing.assert_allclose(found.scores, np.sort(got, axis=1)[:, ::-1][:, :6], rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(np.take_along_axis(got, found.ids, axis=1), found.scores, rtol=1e-5, atol=1e-5)
     assert (found.ids != itmatch.search(QUERIES, ITEMS, 6).ids).any()
+    assert fit.search(QUERIES[:0], ITEMS, 99).ids.shape == fit.transform(scores[:0]).shape == (0, 25)
     if not by_item:
         with pytest.raises(AttributeError, match="export: expected a correction with one number per item"):
             fit.item_bias_
@@ -171,6 +172,8 @@ def test_knowledge():
         (lambda: hubness.MutualProximity("beta").fit(BANK, ITEMS), ValueError, "^form: expected gaussian or empirical, got beta$"),
         (lambda: hubness.Csls().fit(BANK, ITEMS).transform(np.ones((2, 3))), ValueError, "^scores: expected one column for each of 25 items, got 3$"),
         (lambda: hubness.Csls().fit(BANK, ITEMS).search(QUERIES, ITEMS[:5], 2), ValueError, "expected the 25 that the correction was fitted for, got 5"),
+        (lambda: hubness.Csls().fit(BANK, ITEMS).search(QUERIES[:, :2], ITEMS[:, :2], 1), ValueError, "^queries: expected the width of the fit, 12, got 2$"),
+        (lambda: hubness.Csls().fit(BANK, ITEMS).export(ITEMS[:, :2]), ValueError, "^items: expected the width of the fit, 12, got 2$"),
         (lambda: hubness.Csls().fit(BANK, ITEMS).search(QUERIES, ITEMS, 0), ValueError, "^k: expected a whole number of at least 1, got 0$"),
     ],
 )
@@ -214,6 +217,12 @@ def test_reports_of_banks_and_of_raw_rows(sides):
     with pytest.raises(ValueError, match="method ls: expected cosines"):
         hubness.report(3 * images, texts, methods=["ls"], resamples=0)
     for more, line in (
+        ({"is_beta": np.nan}, "^settings: expected finite numbers, got NaN or an infinity$"),
+        ({"banks": (images,)}, r"^banks: expected \(images, texts\), got 1 of them$"),
+        ({"banks": (images[:, :3], texts)}, "^banks, images: expected the width of texts, 16, got 3$"),
+        ({"banks": (images, texts[:, :3])}, "^banks, texts: expected the width of images, 16, got 3$"),
+        ({"resamples": -1}, "^resamples: expected a whole number of at least 0, got -1$"),
+        ({"seed": -1}, "^seed: expected a whole number of at least 0, got -1$"),
         ({"methods": ["cslss"]}, "^method: expected auto, gm, rgm, or one of nns, csls"),
         ({"csls_kk": 3}, "^settings: unknown field `csls_kk`"),
         ({"image_names": ["a"]}, "^names of images: expected 40, got 1$"),
@@ -221,6 +230,13 @@ def test_reports_of_banks_and_of_raw_rows(sides):
     ):
         with pytest.raises(ValueError, match=line):
             hubness.report(images, texts, **({"resamples": 0} | more))
+    for more, line in (
+        ({"image_names": [1]}, "^image_names: expected a string, got 1$"),
+        ({"text_names": 5}, "^text_names: expected a list, got 5$"),
+        ({"methods": [None]}, "^methods: expected a string, got None$"),
+    ):
+        with pytest.raises(TypeError, match=line):
+            hubness.report(images, texts, **more)
 
 
 def test_odd_rows_are_warnings(sides):

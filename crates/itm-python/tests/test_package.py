@@ -15,6 +15,20 @@ def test_it_imports_only_numpy():
     assert itmatch.__version__.count(".") == 2
 
 
+def test_types_of_a_users_file(tmp_path):
+    api = pytest.importorskip("mypy.api")
+    (tmp_path / "user.py").write_text(
+        "import itmatch, numpy as np\n"
+        "H, x = itmatch.hubness, np.eye(3, dtype=np.float32)\n"
+        "k: int = H.Csls(k=1).fit(x, x).set_params(k=2).k\n"
+        "matching: H.GreedyMatching = H.GreedyMatching().set_params(k=1).fit(x, x)\n"
+        "scores: dict[str, float] = H.Auto().fit(x, x, validation=(x, x, [0, 1, 2])).scores_\n"
+        "ids = itmatch.part(x, x, origin=(0, 0), whole=(3, 3), keep='top_texts').finish().ids\n"
+    )
+    found = api.run(["--strict", "--cache-dir", str(tmp_path), "--python-executable", sys.executable, str(tmp_path / "user.py")])
+    assert found == ("Success: no issues found in 1 source file\n", "", 0)
+
+
 def forked(channel):
     try:
         itmatch.search(np.eye(2), np.eye(2), 1)

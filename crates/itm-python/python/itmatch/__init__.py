@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _itmatch, embed, hubness
-from ._arrays import numbers, rows, true_pairs
+from ._arrays import cuts, numbers, rows, string, true_pairs, vector
 from ._hits import Hits
 from ._parts import Part, part
 
@@ -42,7 +42,7 @@ def evaluate(
 
     - None: the same number of texts for each image, in order;
     - an array of integers: the image of each text;
-    - a dict (or a list, by image): the texts that are true of each image, as a collection or as a dict of grades (above 0 is true).
+    - a dict (or a list, by image): the texts that are true of each image, as one text, a collection or a dict of grades (above 0 is true).
       A text may be true of several images, or of none. Keys may be numbers or their digits.
 
     `relevance` has all true pairs, in the same forms, where `pairs` are only the annotated ones. With it, or if a text of `pairs`
@@ -65,8 +65,8 @@ def evaluate(
     pairs = true_pairs("pairs", pairs, len(images), len(texts))
     if relevance is not None:
         relevance = true_pairs("relevance", relevance, len(images), len(texts))
-    k = [numbers("k", cut) for cut in k]
-    found, lines = _itmatch.evaluate(images, texts, pairs, relevance, k, protocol, ties)
+    protocol, ties = string("protocol", protocol), string("ties", ties)
+    found, lines = _itmatch.evaluate(images, texts, pairs, relevance, cuts(k), protocol, ties)
     for line in lines:
         warnings.warn(line, stacklevel=2)
     return found
@@ -104,6 +104,8 @@ def significance(
         systems.append([(rows(f"{name}, images", v), rows(f"{name}, texts", w)) for v, w in runs])
     images, texts = systems[0][0]
     pairs = true_pairs("pairs", pairs, len(images), len(texts))
+    protocol, ties = string("protocol", protocol), string("ties", ties)
+    replicates, seed = numbers("replicates", replicates, 0), numbers("seed", seed, 0, 2**64)
     return _itmatch.significance(*systems, pairs, protocol, ties, replicates, seed)
 
 
@@ -116,13 +118,13 @@ def search(queries: ArrayLike, items: ArrayLike, k: int, bias: ArrayLike | None 
     ([[0]], [[1]])
     """
     if bias is not None:
-        bias = np.require(bias, np.float64, ["C", "A"])
+        bias = vector("bias", bias, np.float64)
     found = _itmatch.search(rows("queries", queries), rows("items", items), numbers("k", k), bias)
     return Hits(*found)
 
 
 def unit(values: ArrayLike) -> NDArray[np.float32]:
-    """Rows of unit length, a copy; rows of zeros stay zero.
+    """Rows of unit length, a copy; rows that are zero as float32 stay zero.
 
     >>> import itmatch
     >>> itmatch.unit([[3.0, -4.0], [0.0, 0.0]]).round(1).tolist()

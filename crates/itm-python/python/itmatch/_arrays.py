@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -14,9 +14,10 @@ CPU = (1, 3)  # kDLCPU, kDLCUDAHost
 
 def rows(name: str, values: Any) -> NDArray[np.float32]:
     """Aligned C-ordered float32 rows: `values` itself, or a copy where it is anything else."""
-    array = _array(name, values)
+    expected = "float16, float32 or float64"
+    array = _array(name, values, expected)
     if array.dtype.kind != "f" or array.dtype.itemsize not in (2, 4, 8):
-        raise TypeError(f"{name}: expected float16, float32 or float64, got {array.dtype}")
+        raise TypeError(f"{name}: expected {expected}, got {array.dtype}")
     if array.ndim != 2:
         raise ValueError(f"{name}: expected rows and columns, got an array of shape {array.shape}")
     with np.errstate(over="ignore"):  # infinity is refused with its row and column
@@ -24,7 +25,23 @@ def rows(name: str, values: Any) -> NDArray[np.float32]:
         return np.require(array, np.float32, ["C", "A"])
 
 
-def _array(name: str, values: Any) -> NDArray[Any]:
+def vector(name: str, values: Any, kind: type[np.number[Any]]) -> NDArray[Any]:
+    """Finite numbers in one dimension; whole numbers if `kind` is."""
+    whole = issubclass(kind, np.integer)
+    expected = "whole numbers" if whole else "numbers"
+    array = _array(name, values, expected)
+    if array.dtype.kind not in ("iu" if whole else "biuf") or array.ndim != 1:
+        raise TypeError(f"{name}: expected {expected} in one dimension, got {array.dtype} of shape {array.shape}")
+    with np.errstate(over="ignore"):  # infinity is refused here
+        array = np.require(array, kind, ["C", "A"])
+    for at in np.flatnonzero(~np.isfinite(array)):
+        raise ValueError(f"{name}, value {at}: expected a finite number, got {array[at]}")
+    return array
+
+
+def _array(name: str, values: Any, expected: str) -> NDArray[Any]:
+    if np.ma.is_masked(values):
+        raise ValueError(f"{name}: expected {expected} without a mask, got masked values")
     try:
         if not isinstance(values, np.ndarray) and hasattr(values, "__dlpack_device__"):
             kind = int(values.__dlpack_device__()[0])
@@ -35,22 +52,48 @@ def _array(name: str, values: Any) -> NDArray[Any]:
         return np.asarray(values)
     except (BufferError, RuntimeError, TypeError, ValueError) as error:
         line = (str(error).splitlines() or [type(error).__name__])[0]
-        raise TypeError(f"{name}: expected an array in the memory of the CPU, got {line}") from None
+        raise TypeError(f"{name}: expected {expected} in the memory of the CPU, got {line.removeprefix('Got ')}") from None
 
 
 def _bytes(values: Any) -> Any:
     return getattr(values, "nbytes", "some")
 
 
-def numbers(name: str, value: Any) -> int:
-    """A whole number of at least 1."""
+def numbers(name: str, value: Any, least: int = 1, below: int = 2**32) -> int:
+    """A whole number from `least` on, below `below`."""
     try:
+        # Booleans of torch are indices too. The names of types are slow to make, so not for what is common.
+        if isinstance(value, bool) or not isinstance(value, (int, np.generic)) and "bool" in str(getattr(value, "dtype", "")):
+            raise TypeError
         number = operator.index(value)
     except TypeError:
-        raise TypeError(f"{name}: expected a whole number, got {value!r}") from None
-    if isinstance(value, bool) or not 1 <= number < 2**32:
-        raise ValueError(f"{name}: expected a whole number of at least 1, got {value!r}")
+        raise TypeError(f"{name}: expected a whole number, got {_shown(value)}") from None
+    if not least <= number < below:
+        bound = f"of at least {least}" if number < least else f"below {below}"
+        raise ValueError(f"{name}: expected a whole number {bound}, got {number}")
     return number
+
+
+def string(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{name}: expected a string, got {_shown(value)}")
+    return value
+
+
+def several(name: str, values: Any, *parts: str) -> list[Any]:
+    """The values of a collection; one for each of `parts`, if there are any."""
+    expected = f"({', '.join(parts)})" if parts else "a list"
+    if _is_one(values):
+        raise TypeError(f"{name}: expected {expected}, got {_shown(values)}")
+    values = list(values)
+    if parts and len(values) != len(parts):
+        raise ValueError(f"{name}: expected {expected}, got {len(values)} of them")
+    return values
+
+
+def cuts(k: Any) -> list[int]:
+    """The k of recalls, each once."""
+    return list(dict.fromkeys(numbers("k", cut) for cut in several("k", k)))
 
 
 def true_pairs(name: str, pairs: Any, images: int, texts: int) -> NDArray[np.int64] | list[list[int]]:
@@ -59,41 +102,50 @@ def true_pairs(name: str, pairs: Any, images: int, texts: int) -> NDArray[np.int
         if images == 0 or texts % images:
             raise ValueError(f"{name}: expected a number of texts for each of {images} images, got {texts} texts: name the pairs")
         return np.arange(texts, dtype=np.int64) // max(texts // images, 1)
-    if isinstance(pairs, (list, tuple)) and any(not np.isscalar(entry) for entry in pairs):
+    if isinstance(pairs, (list, tuple)) and not all(map(_is_one, pairs)):
         if len(pairs) != images:
             raise ValueError(f"{name}: expected the texts of each of {images} images, got {len(pairs)} lists")
         pairs = dict(enumerate(pairs))
     if isinstance(pairs, Mapping):
-        return _judged(name, pairs, texts)
-    array = _array(name, pairs)
-    if array.dtype.kind not in "iu" or array.ndim != 1:
-        raise TypeError(f"{name}: expected whole numbers in one dimension, got {array.dtype} of shape {array.shape}")
+        images_of: list[list[int]] = [[] for _ in range(texts)]
+        for image, found in judged(name, "image", pairs, images, texts):
+            for text in found:
+                images_of[text].append(image)
+        if any(len(found) != 1 for found in images_of):
+            return images_of
+        pairs = np.array([found[0] for found in images_of], dtype=np.int64)
+    array = vector(name, pairs, np.int64)
     if len(array) != texts:
         raise ValueError(f"{name}: expected the image of each of {texts} texts, got {len(array)}")
-    return np.require(array, np.int64, ["C", "A"])
+    return array
 
 
-def _judged(name: str, pairs: Mapping[Any, Any], texts: int) -> NDArray[np.int64] | list[list[int]]:
-    images_of: list[list[int]] = [[] for _ in range(texts)]
+def judged(name: str, query: str, pairs: Mapping[Any, Any], queries: int, items: int) -> Iterator[tuple[int, list[int]]]:
+    """Each key with its true items: one, a collection, or a dict of grades."""
     for key, found in pairs.items():
-        image = _row(name, key)
+        row = _row(name, key, queries)
+        place = f"{name}, {query} {row}"
         if isinstance(found, Mapping):
-            found = [text for text, grade in found.items() if grade > 0]
-        for text in found:
-            text = _row(f"{name}, image {image}", text)
-            if text >= texts:
-                raise ValueError(f"{name}, image {image}: expected a text below {texts}, got {text}")
-            images_of[text].append(image)
-    if all(len(images) == 1 for images in images_of):
-        return np.array([images[0] for images in images_of], dtype=np.int64)
-    return images_of
+            found = [item for item, grade in zip(found, vector(place, list(found.values()), np.float64)) if grade > 0]
+        yield row, [_row(place, item, items) for item in ([found] if _is_one(found) else found)]
 
 
-def _row(name: str, value: Any) -> int:
+def _row(name: str, value: Any, below: int) -> int:
+    digits = isinstance(value, str) and value.isdecimal()
+    return numbers(name, int(value) if digits else value, 0, below)
+
+
+def _is_one(value: Any) -> bool:
+    """Whether it is one value: a number (also an array without dimensions), a string or bytes."""
+    if isinstance(value, (str, bytes)):
+        return True
     try:
-        row = int(value) if isinstance(value, str) else operator.index(value)
-    except (TypeError, ValueError):
-        raise ValueError(f"{name}: expected a row number, got {value!r}") from None
-    if row < 0:
-        raise ValueError(f"{name}: expected a row number of at least 0, got {row}")
-    return row
+        iter(value)
+    except TypeError:
+        return True
+    return False
+
+
+def _shown(value: Any) -> str:
+    """In one line."""
+    return " ".join(repr(value).split())

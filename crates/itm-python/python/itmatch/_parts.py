@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from . import _itmatch
-from ._arrays import numbers, rows, true_pairs
+from ._arrays import cuts, numbers, rows, several, string, true_pairs, vector
 from ._hits import Hits
 
 
@@ -36,11 +36,11 @@ class Part:
         *,
         k: Sequence[int] = (1, 5, 10),
         ties: str = "index",
-    ) -> Hits | NDArray[Any] | tuple[NDArray[np.float64], ...] | dict[str, float]:
+    ) -> Any:
         """The result of the whole, as one process gives it; refuses holes.
 
         Lists of `top_texts` and `top_images` are `Hits`, `pair_scores` and sums an array, moments two: mean and deviation. `ranks` needs the pairs and scores that the parts
-        were made with, and gives the dict of `itmatch.evaluate`.
+        were made with, and gives the dict of `itmatch.evaluate` without mAP@R and R-precision, which need lists.
         """
         lists = self._native.lists()
         if lists is not None:
@@ -51,8 +51,8 @@ class Part:
         if pair_scores is None:
             return self._native.pair_scores()
         images, texts = (max(side.stop for side in sides) for sides in zip(*self.covered))
-        pairs, scores = true_pairs("pairs", pairs, images, texts), _scores(pair_scores)
-        found, lines = self._native.ranks(pairs, images, scores, [numbers("k", cut) for cut in k], ties)
+        pairs, scores = true_pairs("pairs", pairs, images, texts), vector("pair_scores", pair_scores, np.float32)
+        found, lines = self._native.ranks(pairs, images, scores, cuts(k), string("ties", ties))
         for line in lines:
             warnings.warn(line, stacklevel=2)
         return found
@@ -99,11 +99,13 @@ def part(
     [3, 2, 1, 0]
     """
     images, texts = rows("images", images), rows("texts", texts)
-    if keep in ("pair_scores", "ranks"):
+    origin, whole = _place("origin", origin), _place("whole", whole)
+    if string("keep", keep) in ("pair_scores", "ranks"):
         pairs = true_pairs("pairs", pairs, *whole)
-    scores = None if pair_scores is None else _scores(pair_scores)
+    scores = None if pair_scores is None else vector("pair_scores", pair_scores, np.float32)
     return Part(_itmatch.part(images, texts, origin, whole, keep, numbers("k", k), float(beta), pairs, scores))
 
 
-def _scores(scores: ArrayLike) -> NDArray[np.float32]:
-    return np.require(scores, np.float32, ["C", "A"])
+def _place(name: str, value: Any) -> tuple[int, int]:
+    image, text = several(name, value, "images", "texts")
+    return numbers(name, image, 0), numbers(name, text, 0)

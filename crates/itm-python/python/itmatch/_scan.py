@@ -62,7 +62,7 @@ def scan(
     queries of one cluster, a natural hub some queries of few.
 
     An alert is an item whose score `false_alarms` natural items are expected to reach, by the tail of all scores; or, with `alerts`, one
-    of so many most suspicious items.
+    of the items with the largest scores above 0, at most `alerts` of them.
 
     >>> import numpy as np, itmatch
     >>> rng = np.random.default_rng(0)

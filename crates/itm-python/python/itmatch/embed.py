@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _itmatch
-from ._arrays import numbers
+from ._arrays import numbers, string
 
 __all__ = ["Embedder"]
 
@@ -57,11 +57,7 @@ class Embedder:
         """A row for each sentence. A sentence that is longer than the model reads is cut."""
         if isinstance(sentences, (str, bytes)):
             raise TypeError("sentences: expected a list of sentences, got one")
-        sentences = list(sentences)
-        for k, sentence in enumerate(sentences):
-            if not isinstance(sentence, str):
-                raise TypeError(f"sentences[{k}]: expected a string, got {type(sentence).__name__}")
-        return self._native().texts(sentences, self.batch)
+        return self._native().texts([string(f"sentences[{k}]", sentence) for k, sentence in enumerate(sentences)], self.batch)
 
     def _native(self) -> _itmatch.Embedder:
         with _lock:

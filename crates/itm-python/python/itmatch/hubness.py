@@ -21,16 +21,19 @@ import inspect
 import json
 import os
 import warnings
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _itmatch
-from ._arrays import numbers, rows, true_pairs
+from ._arrays import judged, numbers, rows, several, string, true_pairs, vector
 from ._hits import Hits
 from ._scan import Scan, scan
+
+if TYPE_CHECKING:
+    from typing_extensions import Self  # of `typing` since CPython 3.11
 
 __all__ = [
     "Auto",
@@ -55,8 +58,8 @@ class NotFittedError(ValueError, AttributeError):
     """A correction was used before `fit`."""
 
 
-class _Correction:
-    """`fit`, and what follows from it. A subclass names its settings in its constructor, as the native method of its name does."""
+class _Estimator:
+    """Settings, which a subclass names in its constructor."""
 
     @classmethod
     def _names(cls) -> list[str]:
@@ -66,13 +69,21 @@ class _Correction:
         """The settings by name."""
         return {name: getattr(self, name) for name in self._names()}
 
-    def set_params(self, **params: Any) -> _Correction:
+    def set_params(self, **params: Any) -> Self:
         """Changes settings; they hold from the next `fit` on."""
         for name, value in params.items():
             if name not in self._names():
                 raise ValueError(f"{type(self).__name__}: expected one of {', '.join(self._names())}, got {name}")
             setattr(self, name, value)
         return self
+
+    def __repr__(self) -> str:
+        settings = ", ".join(f"{name}={value!r}" for name, value in self.get_params().items())
+        return f"{type(self).__name__}({settings})"
+
+
+class _Correction(_Estimator):
+    """`fit`, and what follows from it. The settings are those of the native method of the same name."""
 
     def fit(
         self,
@@ -81,7 +92,7 @@ class _Correction:
         *,
         bank_items: ArrayLike | None = None,
         transductive: bool = False,
-    ) -> _Correction:
+    ) -> Self:
         """Fits on the scores of a bank of queries with the items that will be searched.
 
         The bank is held out: draw it from training data, never from queries that will be searched or on which settings are chosen.
@@ -128,7 +139,7 @@ class _Correction:
     def search(self, queries: ArrayLike, items: ArrayLike, k: int) -> Hits:
         """The `k` best items of each query under the correction, and their corrected scores (`itmatch.Hits`)."""
         fitted = self._correction()
-        return Hits(*fitted.search(rows("queries", queries), rows("items", items), numbers("k", k)))
+        return Hits(*fitted.search(self._rows("queries", queries), self._rows("items", items), numbers("k", k)))
 
     def export(self, items: ArrayLike, centre: float | None = None) -> NDArray[np.float32]:
         """Item vectors with one more dimension, for an engine that finds the largest inner product.
@@ -136,11 +147,16 @@ class _Correction:
         Search with a 1 behind each query: the result is the corrected ranking. Biases are measured from `centre`, by default
         their mean. All shards of one index must have one centre, for example `item_bias_.mean()` of the first.
         """
-        return self._correction().export(rows("items", items), centre)
+        return self._correction().export(self._rows("items", items), centre)
+
+    def _rows(self, name: str, values: Any) -> NDArray[np.float32]:
+        found = rows(name, values)
+        if found.shape[1] != self.n_features_in_:
+            raise ValueError(f"{name}: expected the width of the fit, {self.n_features_in_}, got {found.shape[1]}")
+        return found
 
     def __repr__(self) -> str:
-        settings = ", ".join(f"{name}={value!r}" for name, value in self.get_params().items())
-        call = f"{type(self).__name__}({settings})"
+        call = super().__repr__()
         return f"<{call}, {self.knowledge}>" if "_fitted" in self.__dict__ else call
 
 
@@ -220,9 +236,10 @@ class MutualProximity(_Correction):
 class Auto(_Correction):
     """The best of nearest neighbours, CSLS and the inverted softmax on a validation set; then fitted as they are.
 
-    `fit` needs `validation`: queries, items, and the true item of each query (or a collection of them). Every candidate is fitted on the
-    bank for the validation items, and the sum of its recalls at 1, 5 and 10 on the validation queries is its score; of equal scores
-    the first candidate wins, and nearest neighbours come first. The bank must not hold validation queries.
+    `fit` needs `validation`: queries, items, and the true items of each query, in a list or in a dict by query: one item, a collection
+    or a dict of grades (above 0 is true). Every candidate is fitted on the bank for the validation items, and the sum of its recalls
+    at 1, 5 and 10 on the validation queries is its score; of equal scores the first candidate wins, and nearest neighbours come first.
+    The bank must not hold validation queries.
     """
 
     def __init__(self) -> None:
@@ -236,17 +253,16 @@ class Auto(_Correction):
         validation: tuple[ArrayLike, ArrayLike, Any] | None = None,
         bank_items: ArrayLike | None = None,
         transductive: bool = False,
-    ) -> Auto:
-        if validation is None:
-            raise ValueError("validation: expected queries, items and the true items of each query, got none")
-        queries, of = rows("validation, queries", validation[0]), rows("validation, items", validation[1])
-        truth = _truths(validation[2], len(queries), len(of))
+    ) -> Self:
+        queries, of, pairs = several("validation", validation, "queries", "items", "true items of each query")
+        queries, of = rows("validation, queries", queries), rows("validation, items", of)
+        truth = _truths(pairs, len(queries), len(of))
         bank = rows("bank_queries", bank_queries)
-        found = {}
+        found: dict[_Correction, float] = {}
         for candidate in _candidates():
             hits = candidate.fit(bank, of).search(queries, of, 10).ids
             right = [[item in true for item in best] for best, true in zip(hits.tolist(), truth)]
-            found[candidate] = sum(100.0 * np.mean([any(row[:k]) for row in right]) for k in (1, 5, 10))
+            found[candidate] = sum(100.0 * float(np.mean([any(row[:k]) for row in right])) for k in (1, 5, 10))
         best = max(found, key=found.__getitem__)  # the first of equal ones
         self.scores_ = {_name(candidate): score for candidate, score in found.items()}
         self.chosen_ = _name(best)
@@ -269,16 +285,22 @@ def _name(candidate: _Correction) -> str:
 
 
 def _truths(pairs: Any, queries: int, items: int) -> list[set[int]]:
+    place = "validation, pairs"
+    if not isinstance(pairs, Mapping):
+        pairs = dict(enumerate(several(place, pairs)))
+    if queries == 0:
+        raise ValueError("validation, queries: expected at least 1 query, got 0")
     if len(pairs) != queries:
-        raise ValueError(f"validation, pairs: expected the true items of each of {queries} queries, got {len(pairs)}")
-    truth = [{int(entry)} if np.isscalar(entry) or getattr(entry, "ndim", 1) == 0 else {int(item) for item in entry} for entry in pairs]
-    for query, true in enumerate(truth):
-        if not true or min(true) < 0 or max(true) >= items:
-            raise ValueError(f"validation, pairs, query {query}: expected items below {items}, got {sorted(true)}")
+        raise ValueError(f"{place}: expected the true items of each of {queries} queries, got {len(pairs)}")
+    truth: list[set[int]] = [set() for _ in range(queries)]
+    for query, found in judged(place, "query", pairs, queries, items):
+        truth[query].update(found)
+    if not all(truth):
+        raise ValueError(f"{place}, query {truth.index(set())}: expected a true item, got none")
     return truth
 
 
-class GreedyMatching:
+class GreedyMatching(_Estimator):
     """Relaxed greedy matching: an item serves at most `relaxation` times its fair share of the queries; pairs with high scores first.
 
     It matches queries that are all there: `fit` does it, and there is nothing to search or to export.
@@ -295,22 +317,19 @@ class GreedyMatching:
         self.k = k
         self.relaxation = relaxation
 
-    _names = classmethod(_Correction._names.__func__)  # type: ignore[attr-defined]
-    get_params = _Correction.get_params
-    set_params = _Correction.set_params
+    def fit(self, queries: ArrayLike, items: ArrayLike, *, bias: ArrayLike | None = None) -> Self:
+        """Matches; with `bias`, by score minus bias.
 
-    def fit(self, queries: ArrayLike, items: ArrayLike, *, bias: ArrayLike | None = None) -> GreedyMatching:
-        """Matches; with `bias`, by score minus bias. `ids_` has the items of each query, best first, then -1; `counts_` the queries of each item."""
+        `ids_` has the items of each query, best first, then -1, in `k` columns, or one for each item if there are fewer; `counts_` the
+        queries of each item.
+        """
         queries, items = rows("queries", queries), rows("items", items)
         if bias is not None:
-            bias = np.require(bias, np.float64, ["C", "A"])
+            bias = vector("bias", bias, np.float64)
         self.ids_ = _itmatch.matching(queries, items, numbers("k", self.k), float(self.relaxation), bias)
         self.counts_ = np.bincount(self.ids_[self.ids_ >= 0], minlength=len(items))
         self.n_features_in_, self.n_items_ = queries.shape[1], len(items)
         return self
-
-    def __repr__(self) -> str:
-        return f"GreedyMatching(k={self.k!r}, relaxation={self.relaxation!r})"
 
 
 class Report:
@@ -385,14 +404,23 @@ def report(
     images, texts = rows("images", images), rows("texts", texts)
     pairs = true_pairs("pairs", pairs, len(images), len(texts))
     if banks is not None:
-        banks = (rows("banks, images", banks[0]), rows("banks, texts", banks[1]))
-    names = tuple(None if some is None else list(some) for some in (image_names, text_names))
-    methods = [methods] if isinstance(methods, str) else list(methods)
-    settings_ = json.dumps(settings, default=_number)
+        bank_images, bank_texts = several("banks", banks, "images", "texts")
+        banks = (rows("banks, images", bank_images), rows("banks, texts", bank_texts))
+    names = (_strings("image_names", image_names), _strings("text_names", text_names))
+    methods = [methods] if isinstance(methods, str) else _strings("methods", methods) or []
+    try:
+        settings_ = json.dumps(settings, default=_number, allow_nan=False)
+    except ValueError:
+        raise ValueError("settings: expected finite numbers, got NaN or an infinity") from None
+    seed, resamples = numbers("seed", seed, 0, 2**64), numbers("resamples", resamples, 0)
     found = Report(_itmatch.report(images, texts, pairs, banks, names, methods, settings_, seed, resamples))
     for line in found.to_dict()["data"]["warnings"]:
         warnings.warn(line, stacklevel=2)
     return found
+
+
+def _strings(name: str, values: Any) -> list[str] | None:
+    return None if values is None else [string(name, value) for value in several(name, values)]
 
 
 def _number(value: Any) -> Any:
