@@ -11,7 +11,8 @@ use itm_core::files::read_text;
 use itm_core::{Error, Result};
 use itm_search::serve::{self, Server};
 use itm_search::{
-    Answer, Encoder, Filter, Index, Options, Query, Searcher, Sources, ordinary_queries, update,
+    Answer, Encoder, Filter, Index, Options, Query, Searcher, Sources, check_out, ordinary_queries,
+    update,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -34,8 +35,7 @@ enum Origin {
 
 pub(crate) fn index(args: &IndexArgs, configs: &Path) -> Result<()> {
     stop::listen()?;
-    let name = args.images.file_name().unwrap_or("photographs".as_ref());
-    let out = args.out.clone().unwrap_or_else(|| Path::new(name).with_added_extension("index"));
+    let out = args.out.clone().unwrap_or_else(|| default_out(&args.images));
     if let Some(folder) = &args.run {
         if args.images != Path::new("scenes") {
             let expected = "`scenes`: a run has no rows of other pictures";
@@ -43,6 +43,7 @@ pub(crate) fn index(args: &IndexArgs, configs: &Path) -> Result<()> {
         }
         return index_run(folder, &out, args, configs);
     }
+    check_out(&args.images, &out)?; // before the maps of two models are written there
     let model = args.model.as_deref().unwrap_or_default();
     let (encoder, origin): (Box<dyn Encoder>, Origin) = match (&args.text_model, &args.captions) {
         (Some(text), Some(captions)) => {
@@ -59,6 +60,16 @@ pub(crate) fn index(args: &IndexArgs, configs: &Path) -> Result<()> {
     write(&args.images, &out, &bank, &*encoder, &origin)?;
     joined::forget_maps(&out, &origin);
     Ok(())
+}
+
+/// The name of the photographs' folder and `.index`. A path as `.` or `..` has no name of its own.
+fn default_out(images: &Path) -> PathBuf {
+    let whole = match images.file_name() {
+        Some(_) => images.to_owned(),
+        None => images.canonicalize().unwrap_or_default(),
+    };
+    let name = whole.file_name().unwrap_or("photographs".as_ref());
+    Path::new(name).with_added_extension("index")
 }
 
 /// Draws the pictures of Scenes into the folder of the index, and indexes them.
@@ -165,38 +176,43 @@ pub(crate) fn search(args: &SearchArgs, configs: &Path) -> Result<()> {
         let level = answer.level;
         answer.hits.retain(|hit| hit.score >= level);
     }
-    say(args, searcher.index(), &answer);
+    lines(args, searcher.index(), &answer).iter().for_each(progress::say);
     Ok(())
 }
 
-/// Prints an answer: paths with scores, paths alone, or JSON.
-fn say(args: &SearchArgs, index: &Index, answer: &Answer) {
+/// The lines of an answer: paths with scores, paths alone, or JSON.
+fn lines(args: &SearchArgs, index: &Index, answer: &Answer) -> Vec<String> {
     let path = |picture: usize| &index.pictures()[picture].path;
     if args.json {
-        let hits = answer.hits.iter().map(
-            |hit| json!({ "path": path(hit.picture), "score": hit.score, "cosine": hit.cosine }),
-        );
+        // `json!` would show the digits of the double that is equal to a score.
+        let digits = |value: f32| value.to_string().parse::<f64>().expect("digits of a number");
+        let hits = answer.hits.iter().map(|hit| {
+            let [score, cosine] = [hit.score, hit.cosine].map(digits);
+            json!({ "path": path(hit.picture), "score": score, "cosine": cosine })
+        });
         let all = json!({
             "hits": hits.collect::<Vec<_>>(),
             "found": answer.found,
-            "level": answer.level,
+            "level": digits(answer.level),
             "candidates": answer.candidates,
             "correction": if args.no_correction { "none" } else { index.correction() },
         });
-        return progress::say(all);
+        return vec![all.to_string()];
     }
-    if !args.files && !answer.found {
-        let level = answer.level;
-        progress::say(format!(
-            "nothing here matches: the best is below {level:.3}, which ordinary queries reach"
-        ));
-    }
-    for hit in &answer.hits {
-        match args.files {
-            true => progress::say(index.folder().join(path(hit.picture)).display()),
-            false => progress::say(format!("{:.4}  {}", hit.score, path(hit.picture))),
-        }
-    }
+    let level = answer.level;
+    let filters = [("folder", &args.folder), ("after", &args.after), ("before", &args.before)];
+    let filters = filters.map(|(name, value)| value.as_ref().map(|v| format!(" --{name} {v}")));
+    let nothing = match answer.candidates {
+        0 => format!("no photograph passes{}", filters.into_iter().flatten().collect::<String>()),
+        _ => format!("the best is below {level:.3}, which ordinary queries reach"),
+    };
+    let nothing =
+        (!args.files && !answer.found).then(|| format!("nothing here matches: {nothing}"));
+    let hits = answer.hits.iter().map(|hit| match args.files {
+        true => index.folder().join(path(hit.picture)).display().to_string(),
+        false => format!("{:.4}  {}", hit.score, path(hit.picture)),
+    });
+    nothing.into_iter().chain(hits).collect()
 }
 
 /// A photograph of the index by its path, or a file.
@@ -213,7 +229,7 @@ fn world(backend: &str, configs: &Path) -> Result<()> {
     let run = Path::new("runs/search-scenes");
     let out = Path::new("runs/search-scenes.index");
     if !run.join("report.json").exists() {
-        let what = What { rows: Some(vec!["Full".into()]), seeds: Some(1), ..What::default() };
+        let what = What { rows: Some("Full".into()), seeds: Some(1), ..What::default() };
         let how = How {
             backend: backend.into(),
             out: Some(run.into()),

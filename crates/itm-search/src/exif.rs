@@ -1,6 +1,7 @@
 //! Date, camera and place of a photograph.
 
 use std::io::Cursor;
+use std::ops::Range;
 
 use exif::{Exif, In, Reader, Tag, Value};
 
@@ -11,11 +12,12 @@ type PhotographFacts = (Option<String>, Option<String>, Option<[f64; 2]>);
 pub(crate) fn read(bytes: &[u8]) -> PhotographFacts {
     let read = Reader::new().read_from_container(&mut Cursor::new(bytes));
     let Ok(exif) = read else { return PhotographFacts::default() };
-    let date = [Tag::DateTimeOriginal, Tag::DateTime].into_iter().find_map(|tag| text(&exif, tag));
+    let dates = [Tag::DateTimeOriginal, Tag::DateTime].into_iter();
+    let date = dates.filter_map(|tag| text(&exif, tag)).find_map(|date| iso(&date));
     let latitude = degrees(&exif, Tag::GPSLatitude, Tag::GPSLatitudeRef, "S", 90.0);
     let longitude = degrees(&exif, Tag::GPSLongitude, Tag::GPSLongitudeRef, "W", 180.0);
     let place = latitude.zip(longitude).map(|(a, b)| [a, b]);
-    (date.and_then(|date| iso(&date)), text(&exif, Tag::Model), place)
+    (date, text(&exif, Tag::Model), place)
 }
 
 fn text(exif: &Exif, tag: Tag) -> Option<String> {
@@ -29,9 +31,18 @@ fn text(exif: &Exif, tag: Tag) -> Option<String> {
 fn iso(date: &str) -> Option<String> {
     let whole = date.len() == 19 && has_form(date, "dddd:dd:dd dd:dd:dd");
     let (day, time) = date.split_at_checked(10).filter(|_| whole)?;
-    let part = |of: std::ops::Range<usize>| day[of].parse::<u32>().ok();
-    let real = (1..=12).contains(&part(5..7)?) && (1..=31).contains(&part(8..10)?);
-    real.then(|| format!("{}T{}", day.replace(':', "-"), &time[1..]))
+    is_day(day).then(|| format!("{}T{}", day.replace(':', "-"), &time[1..]))
+}
+
+/// Whether the calendar has a day, or a month, that begins a text as `2024-05-01` does.
+pub(crate) fn is_day(date: &str) -> bool {
+    let part = |at: Range<usize>| date.get(at).map_or(Ok(1), str::parse::<usize>);
+    let (Ok(year), Ok(month), Ok(day)) = (part(0..4), part(5..7), part(8..10)) else {
+        return false;
+    };
+    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let days = [31, 28 + usize::from(leap), 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+    (1..=12).contains(&month) && (1..=days[month - 1]).contains(&day)
 }
 
 /// Whether a text is like the beginning of a form, in which `d` is a digit.

@@ -7,6 +7,8 @@ use std::time::UNIX_EPOCH;
 use itm_core::data::is_picture;
 use itm_core::{Error, Result};
 
+use crate::store::hash_of_thumbnail;
+
 /// A file that may be a picture, before it was opened.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct FolderFile {
@@ -16,29 +18,37 @@ pub(crate) struct FolderFile {
     pub(crate) modified: i64,
 }
 
+/// Files that are left out, by path, and why.
+type LeftOut = Vec<(String, String)>;
+
 /// Folders of thumbnails that storage devices make beside the photographs.
 const SKIPPED: [&str; 2] = ["@eaDir", "#recycle"];
 
-/// The files that end like pictures, in the order of their paths. Hidden files and folders are left out, and links are not followed: a
-/// link can leave the folder, or lead into a circle. `out` is left out too, so that an index may stand inside of its photographs.
-pub(crate) fn walk(folder: &Path, out: &Path) -> Result<Vec<FolderFile>> {
-    let (mut found, mut open) = (vec![], vec![(folder.to_owned(), String::new())]);
-    let out = out.canonicalize().unwrap_or_else(|_| out.to_owned());
+/// The files that end like pictures, in the order of their paths, and those that have no name to show, with the reason. Hidden files
+/// and folders are left out, and thumbnails, because an index may stand among its photographs. Links are not followed: a link can
+/// leave the folder, or lead into a circle.
+pub(crate) fn walk(folder: &Path) -> Result<(Vec<FolderFile>, LeftOut)> {
+    let (mut found, mut unnamed) = (vec![], vec![]);
+    let mut open = vec![(folder.to_owned(), String::new())];
     while let Some((at, prefix)) = open.pop() {
         for entry in fs::read_dir(&at).map_err(Error::io(&at))? {
             let entry = entry.map_err(Error::io(&at))?;
+            let kind = entry.file_type().map_err(Error::io(entry.path()))?;
             let name = entry.file_name();
-            let Some(name) = name.to_str().filter(|name| !name.contains(char::is_control)) else {
-                continue; // neither a page nor a list could say its name
-            };
-            if name.starts_with('.') || SKIPPED.contains(&name) {
+            let shown = name.to_string_lossy();
+            let wanted = kind.is_dir() || kind.is_file() && is_picture(&name);
+            if !wanted || shown.starts_with('.') || SKIPPED.contains(&&*shown) {
                 continue;
             }
-            let kind = entry.file_type().map_err(Error::io(entry.path()))?;
-            let path = format!("{prefix}{name}");
-            if kind.is_dir() && entry.path().canonicalize().is_ok_and(|path| path != out) {
+            let path = format!("{prefix}{shown}");
+            if name.to_str().is_none() || shown.contains(char::is_control) {
+                // Neither a page nor a list could say this name.
+                let path = path.escape_debug().to_string();
+                let expected = "a name in UTF-8 without control characters";
+                unnamed.push((path.clone(), Error::invalid(path, expected, "another").to_string()));
+            } else if kind.is_dir() {
                 open.push((entry.path(), format!("{path}/")));
-            } else if kind.is_file() && is_picture(name) {
+            } else if hash_of_thumbnail(&entry.path()).is_none() {
                 let about = entry.metadata().map_err(Error::io(entry.path()))?;
                 let since = about.modified().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
                 let modified = since.map_or(0, |since| since.as_nanos() as i64);
@@ -47,7 +57,7 @@ pub(crate) fn walk(folder: &Path, out: &Path) -> Result<Vec<FolderFile>> {
         }
     }
     found.sort_by(|a, b| a.path.cmp(&b.path));
-    Ok(found)
+    Ok((found, unnamed))
 }
 
 /// The file of a picture, if it is still a plain file within its folder and no part of its path is a link.

@@ -39,4 +39,4 @@ pub use index::Index;
 pub use picture::Picture;
 pub use query::{Query, Term, What};
 pub use search::{Answer, Filter, Hit, Options, Searcher, Why};
-pub use update::{Sources, Update, update};
+pub use update::{Sources, Update, check_out, update};

@@ -7,7 +7,7 @@ use itm_core::tiles::{Embeddings, Panels};
 use itm_core::{Error, Result};
 
 use crate::encoder::{length, pictures, texts};
-use crate::exif::has_form;
+use crate::exif::{has_form, is_day};
 use crate::pass::Pass;
 use crate::{Encoder, Index, Query, What};
 
@@ -210,7 +210,8 @@ impl Filter {
     /// Refuses what begins no date, because every picture would fail it.
     pub(crate) fn check(&self) -> Result<()> {
         let fits = |date: &str| {
-            [4, 7, 10, 13, 16, 19].contains(&date.len()) && has_form(date, "dddd-dd-ddTdd:dd:dd")
+            let whole = [4, 7, 10, 13, 16, 19].contains(&date.len());
+            whole && has_form(date, "dddd-dd-ddTdd:dd:dd") && is_day(date)
         };
         for (name, date) in [("after", &self.after), ("before", &self.before)] {
             if let Some(date) = date.as_ref().filter(|date| !fits(date)) {

@@ -77,9 +77,20 @@ pub(crate) fn index_folder(out: &Path) -> PathBuf {
     out.join("index")
 }
 
+/// Whether a text is a SHA-256 as this program writes it.
+pub(crate) fn is_hash(text: &str) -> bool {
+    text.len() == 64 && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+}
+
 /// The file of a thumbnail.
 pub(crate) fn thumbnail(out: &Path, sha256: &str) -> PathBuf {
     out.join("thumbnails").join(&sha256[..2]).join(format!("{sha256}.jpg"))
+}
+
+/// The hash in the name of a thumbnail, of this index or of another; `None` for any other file.
+pub(crate) fn hash_of_thumbnail(path: &Path) -> Option<&str> {
+    let hash = path.file_stem()?.to_str().filter(|stem| is_hash(stem))?;
+    (path == thumbnail(path.ancestors().nth(3)?, hash)).then_some(hash)
 }
 
 impl Stored {
@@ -110,9 +121,7 @@ impl Stored {
             serde_json::from_str(line).map_err(|e| Error::invalid(place(), "a picture", e))
         };
         let pictures = lines.lines().enumerate().map(line).collect::<Result<Vec<Picture>>>()?;
-        let hash =
-            |p: &Picture| p.sha256.len() == 64 && p.sha256.bytes().all(|b| b.is_ascii_hexdigit());
-        if let Some(wrong) = pictures.iter().find(|picture| !hash(picture)) {
+        if let Some(wrong) = pictures.iter().find(|picture| !is_hash(&picture.sha256)) {
             return Err(Error::invalid(path.display(), "SHA-256 in 64 digits", &wrong.sha256));
         }
         let bank: Vec<String> = read_text(folder.join(FILES[1]))?.lines().map(Into::into).collect();

@@ -15,7 +15,9 @@ use crate::encoder::{Model, pictures, texts};
 use crate::folder::{FolderFile, locate, walk};
 use crate::index::jpeg;
 use crate::journal::Journal;
-use crate::store::{FILES, IndexManifest, Stored, Tables, index_folder, thumbnail};
+use crate::store::{
+    FILES, IndexManifest, Stored, Tables, hash_of_thumbnail, index_folder, thumbnail,
+};
 use crate::{Encoder, Picture, exif, levels};
 
 /// Pictures that are decoded and encoded together: sixteen photographs of 24 megapixels take 1.2 GB.
@@ -60,24 +62,27 @@ pub struct Update {
 /// was. After a stop the next call goes on.
 ///
 /// # Errors
-/// If the folder has no picture that can be read, another process writes the index, a file cannot be written, the model fails, or
-/// `stop` says so.
+/// If `out` is the folder of the photographs, that folder has no picture that can be read, another process writes the index, a file
+/// cannot be written, the model fails, or `stop` says so.
 pub fn update(sources: &Sources<'_>, encoder: &dyn Encoder) -> Result<Update> {
     let Sources { images, out, bank, about, .. } = sources;
     let folder = images.canonicalize().map_err(Error::io(images))?;
+    check_out(images, out)?;
     fs::create_dir_all(out).map_err(Error::io(out))?;
     let new = NewFolder::begin(&index_folder(out), Existing::Only(&FILES))?;
     let Model { name: model, identity, width } = encoder.model();
     let fits = |old: &Stored| (&old.manifest.identity, old.manifest.width) == (&identity, width);
     let old = Stored::read(out).ok().filter(fits);
-    let found = walk(&folder, out)?;
-    if found.is_empty() {
+    let (found, unnamed) = walk(&folder)?;
+    if found.is_empty() && unnamed.is_empty() {
         let expected = "photographs (.jpg, .jpeg, .png, .webp)";
         return Err(Error::invalid(images.display(), expected, "none"));
     }
     let mut work = Work::begin(sources, encoder, &folder, old.as_ref())?;
     work.all(&found)?;
-    let Work { mut known, left_out, encoded, journal, .. } = work;
+    let Work { mut known, mut left_out, encoded, journal, .. } = work;
+    left_out.extend(unnamed);
+    left_out.sort();
     let kept: Vec<Picture> = found.iter().filter_map(|file| known.at.remove(&file.path)).collect();
     if kept.is_empty() {
         let (path, why) = &left_out[0];
@@ -111,6 +116,19 @@ pub fn update(sources: &Sources<'_>, encoder: &dyn Encoder) -> Result<Update> {
     journal.forget();
     forget_thumbnails(out, &hashes);
     Ok(done)
+}
+
+/// Refuses to make an index in the folder of its photographs, where files of the index and photographs could not be told apart.
+///
+/// # Errors
+/// If `out` is `images`, under any name.
+pub fn check_out(images: &Path, out: &Path) -> Result<()> {
+    match (images.canonicalize(), out.canonicalize()) {
+        (Ok(images), Ok(same)) if images == same => {
+            Err(Error::invalid(out.display(), "another folder than the photographs'", "the same"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// What is known of pictures: by path, and the rows by content.
@@ -238,14 +256,13 @@ fn encode_bank(bank: &[String], encoder: &dyn Encoder) -> Result<Vec<f32>> {
     Ok(rows)
 }
 
-/// Removes thumbnails of no picture. One that stays does no harm.
+/// Removes thumbnails of no picture, and no other file. One that stays does no harm.
 fn forget_thumbnails(out: &Path, hashes: &HashSet<String>) {
     let folders = fs::read_dir(out.join("thumbnails")).into_iter().flatten().flatten();
     for file in folders.filter_map(|folder| fs::read_dir(folder.path()).ok()).flatten().flatten() {
         let path = file.path();
-        let stem = path.file_stem().and_then(|stem| stem.to_str());
-        if stem.is_some_and(|stem| !hashes.contains(stem)) {
-            _ = fs::remove_file(path);
+        if hash_of_thumbnail(&path).is_some_and(|hash| !hashes.contains(hash)) {
+            _ = fs::remove_file(&path);
         }
     }
 }

@@ -228,6 +228,52 @@ fn a_finished_run_is_searched() {
 }
 
 #[test]
+fn an_index_is_called_by_its_photographs() {
+    let here = std::env::current_dir().unwrap();
+    let name = |path: &Path| format!("{}.index", path.file_name().unwrap().display());
+    for (images, want) in [
+        ("a/b", "b.index"),
+        ("a/b/", "b.index"),
+        ("none", "none.index"),
+        (".", &*name(&here)),
+        ("..", &*name(here.parent().unwrap())),
+        ("/", "photographs.index"),
+    ] {
+        assert_eq!(default_out(images.as_ref()), Path::new(want), "{images}");
+    }
+}
+
+/// The digits of a score are its own, and an answer without candidates names the filter.
+#[test]
+fn an_answer_is_printed() {
+    let world = World::new();
+    index(&world.args(false), &configs()).unwrap();
+    let searcher = world.open();
+    let command = |line: &str| {
+        let line = format!("itm search red --index x {line}");
+        let cli = <crate::cli::Cli as clap::Parser>::try_parse_from(line.split_whitespace());
+        let crate::cli::Command::Search(args) = cli.unwrap().command else { panic!("{line}") };
+        let query = Query::parse("red", searcher.index()).unwrap();
+        let (folder, after) = (args.folder.clone(), args.after.clone());
+        let filter = Filter { folder, after, before: None };
+        let answer = searcher.search(&query, &Options { filter, ..options() }).unwrap();
+        let lines = lines(&args, searcher.index(), &answer);
+        (answer, lines)
+    };
+    let (answer, lines) = command("--json");
+    let hit = answer.hits[0];
+    for part in [
+        format!("\"score\":{}", hit.score),
+        format!("\"cosine\":{}", hit.cosine),
+        format!("\"level\":{}", answer.level),
+    ] {
+        assert!([',', '}'].iter().any(|end| lines[0].contains(&format!("{part}{end}"))), "{part}");
+    }
+    let want = "nothing here matches: no photograph passes --folder nosuch --after 2024";
+    assert_eq!(command("--folder nosuch --after 2024").1, [want]);
+}
+
+#[test]
 fn what_makes_no_index_is_one_line() {
     let world = World::new();
     let args = |change: &dyn Fn(&mut IndexArgs)| {
@@ -235,6 +281,13 @@ fn what_makes_no_index_is_one_line() {
         change(&mut args);
         world.line(index(&args, &configs()))
     };
+    let twice = |joined| {
+        let args = IndexArgs { out: Some(world.path("images")), ..world.args(joined) };
+        world.line(index(&args, &configs()))
+    };
+    let want = "DIR/images: expected another folder than the photographs', got the same";
+    assert_eq!((twice(false), twice(true)), (want.into(), want.into()));
+    assert_eq!(fs::read_dir(world.path("images")).unwrap().count(), PICTURES);
     fs::write(world.path("few.txt"), "a\n\nb\n").unwrap();
     let few = world.path("few.txt");
     assert_eq!(args(&|a| a.bank = Some(few.clone())), "bank: expected at least 8 queries, got 2");

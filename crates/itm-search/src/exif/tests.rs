@@ -39,9 +39,9 @@ fn directory(start: u32, fields: &[(u16, Field)]) -> Vec<u8> {
     head
 }
 
-/// A JPEG with a segment of EXIF data: model and orientation, the date, and where it was taken.
-fn photograph(orientation: u16, date: &'static str, [ns, ew]: [&'static str; 2]) -> Vec<u8> {
-    let [first, second, third] = [8u32, 200, 400];
+/// A JPEG with a segment of EXIF data: model and orientation, when the file was written, when the picture was taken, and where.
+fn photograph(orientation: u16, dates: [&'static str; 2], [ns, ew]: [&'static str; 2]) -> Vec<u8> {
+    let ([first, second, third], [written, taken]) = ([8u32, 200, 400], dates);
     let degrees = |d, m, s| Field::Rationals(vec![[d, 1], [m, 1], [s, 100]]);
     let mut tiff = [b"II*\0".as_slice(), &first.to_le_bytes()].concat();
     for (at, fields) in [
@@ -50,11 +50,12 @@ fn photograph(orientation: u16, date: &'static str, [ns, ew]: [&'static str; 2])
             vec![
                 (0x0110, Field::Text("Camera of Tests 7")),
                 (0x0112, Field::Short(orientation)),
+                (0x0132, Field::Text(written)),
                 (0x8769, Field::Long(second)),
                 (0x8825, Field::Long(third)),
             ],
         ),
-        (second, vec![(0x9003, Field::Text(date))]),
+        (second, vec![(0x9003, Field::Text(taken))]),
         (
             third,
             vec![
@@ -73,16 +74,20 @@ fn photograph(orientation: u16, date: &'static str, [ns, ew]: [&'static str; 2])
     [&file[..2], &[0xff, 0xe1], &length.to_be_bytes(), b"Exif\0\0", &tiff, &file[2..]].concat()
 }
 
+/// What a camera writes whose clock was never set.
+const BLANK: &str = "    :  :     :  :  ";
+
 #[test]
 fn date_camera_place_and_rotation_are_read() {
     let world = World::new();
-    world.write("a/a.jpg", &photograph(6, "2024:05:01 12:30:00", ["N", "E"]));
-    world.write("a/b.jpg", &photograph(1, "2024:13:01 12:30:00", ["S", "W"]));
-    let damaged = photograph(1, "2024:05:01 12:30:00", ["N", "E"]);
+    world.write("a/a.jpg", &photograph(6, [BLANK, "2024:05:01 12:30:00"], ["N", "E"]));
+    world.write("a/b.jpg", &photograph(1, [BLANK, "2024:13:01 12:30:00"], ["S", "W"]));
+    let damaged = photograph(1, ["2024:05:01 12:30:00"; 2], ["N", "E"]);
     world.write("a/c.jpg", &[&damaged[..30], &[0xee; 200], &damaged[230..]].concat());
+    world.write("a/d.jpg", &photograph(1, ["2023:04:05 06:07:08", BLANK], ["N", "E"]));
     world.update(&Colours::default()).unwrap();
     let index = world.index();
-    let [a, b, c] = ["a/a.jpg", "a/b.jpg", "a/c.jpg"]
+    let [a, b, c, d] = ["a/a.jpg", "a/b.jpg", "a/c.jpg", "a/d.jpg"]
         .map(|path| index.pictures().iter().position(|picture| picture.path == path).unwrap());
     let about = |k: usize| &index.pictures()[k];
     assert_eq!(about(a).taken.as_deref(), Some("2024-05-01T12:30:00"));
@@ -92,6 +97,7 @@ fn date_camera_place_and_rotation_are_read() {
         (north - (47.0 + 22.0 / 60.0 + 30.0 / 3600.0)).abs() < 1e-9 && (east - 8.5).abs() < 1e-9
     );
     assert_eq!(about(b).taken, None); // there is no thirteenth month
+    assert_eq!(about(d).taken.as_deref(), Some("2023-04-05T06:07:08")); // a clock that was never set
     assert_eq!(about(b).place, Some([-north, -east]));
     assert_eq!((&about(c).taken, &about(c).camera, about(c).place), (&None, &None, None));
     // Orientation 6 turns the picture, its thumbnail and its preview.
@@ -114,7 +120,8 @@ fn dates_are_checked() {
         "0000:00:00 00:00:00",
         "2024-05-01 12:30:00",
         "2024:13:01 12:30:00",
-        "    :  :     :  :  ",
+        "2023:02:29 12:30:00",
+        BLANK,
     ] {
         assert_eq!(iso(bad), None, "{bad}");
     }

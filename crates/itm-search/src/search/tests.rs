@@ -101,9 +101,20 @@ fn filters() {
     assert_eq!(count(None, Some("2024-02-15T12:00:01"), None).unwrap(), 3);
     assert_eq!(count(None, Some("2024-02-15T12:00:00"), None).unwrap(), 4);
     assert_eq!(count(None, None, Some("2024")).unwrap(), 0);
-    for bad in
-        ["", "24", "2024-1", "2024/01", "yesterday", "2024-01-01 10:00", "2024-01-01T10:00:00Z"]
-    {
+    assert_eq!(count(None, Some("2024-02-29"), None).unwrap(), 3);
+    for bad in [
+        "",
+        "24",
+        "2024-1",
+        "2024/01",
+        "yesterday",
+        "2024-01-01 10:00",
+        "2024-01-01T10:00:00Z",
+        "2024-13",
+        "2024-00",
+        "2024-04-31",
+        "2023-02-29T10",
+    ] {
         let line = count(None, Some(bad), None).unwrap_err().to_string();
         assert!(line.starts_with("after: expected a date as 2024, 2024-05"), "{line}");
     }

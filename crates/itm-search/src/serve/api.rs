@@ -5,8 +5,8 @@ use axum::extract::{Path, Query as Parameters, State as Extract};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::ask::{Ask, AskParameters, bad};
-use super::refusal::Refusal;
+use super::ask::{Ask, AskParameters};
+use super::refusal::{Refusal, bad};
 use super::state::{SharedState, State, when};
 use crate::{Answer, Query};
 
@@ -77,10 +77,15 @@ pub(crate) fn reply(state: &State, answer: Answer) -> AnswerReply {
     AnswerReply { found, level, candidates, hits: hits.into_iter().map(hit).collect() }
 }
 
+/// A number of single precision with its own digits: `json!` would show those of the double that is equal to it.
+fn digits(value: f32) -> f64 {
+    value.to_string().parse().expect("digits of a number")
+}
+
 /// `GET /api/v1`: the index.
 pub(crate) async fn about(Extract(state): SharedState) -> Json<Value> {
     let (index, encoder) = (state.searcher.index(), state.searcher.encoder());
-    let levels = [false, true].map(|corrected| index.level(corrected));
+    let levels = [false, true].map(|corrected| digits(index.level(corrected)));
     Json(json!({
         "version": 1, "model": encoder.model().name, "width": index.width(), "pictures": index.pictures().len(),
         "queries": index.bank().len(), "correction": index.correction(), "hubs": state.hubs.len(),
@@ -162,6 +167,7 @@ pub(crate) async fn why(
             None => json!({ "grid": null, "words": [] }),
             Some(why) => {
                 let word = |(word, cosines): &(String, Vec<f32>)| {
+                    let cosines: Vec<f64> = cosines.iter().map(|&cosine| digits(cosine)).collect();
                     json!({ "word": word, "cosines": cosines })
                 };
                 let words: Vec<Value> = why.words.iter().map(word).collect();

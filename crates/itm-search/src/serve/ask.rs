@@ -3,7 +3,7 @@
 use axum::extract::Query as Parameters;
 use serde::Deserialize;
 
-use super::refusal::Refusal;
+use super::refusal::{Refusal, bad};
 use super::state::State;
 use crate::{Filter, Options, Query};
 
@@ -82,10 +82,4 @@ impl Ask {
     pub(crate) fn filters(&self) -> bool {
         self.filter() != Filter::default()
     }
-}
-
-pub(crate) fn bad(place: &str, expected: &str, got: &str) -> Refusal {
-    let got = if got.is_empty() { "nothing" } else { got };
-    let got: String = got.chars().take(80).collect();
-    itm_core::Error::invalid(place, expected, got).into()
 }

@@ -9,9 +9,9 @@ use axum::http::HeaderMap;
 use base64::prelude::{BASE64_STANDARD, Engine};
 use serde::{Deserialize, Serialize};
 
-use super::ask::{MOST, bad};
+use super::ask::MOST;
 use super::guard::host;
-use super::refusal::Refusal;
+use super::refusal::{Refusal, bad};
 use super::state::{SharedState, State};
 use super::upload::picture;
 use crate::{Filter, Hit, Options, Query};

@@ -13,7 +13,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Redirect, Response};
 use itm_core::files::sha256_hex;
 
-use super::frame;
+use super::refusal::Refusal;
 use super::state::{SharedState, State};
 
 const COOKIE: &str = "itm-token";
@@ -43,8 +43,8 @@ pub(crate) async fn guard(Extract(state): SharedState, request: Request, next: N
 
 fn refuse(state: &State, request: &Request) -> Option<Response> {
     let headers = request.headers();
-    let forbidden =
-        |line: &str| Some((StatusCode::FORBIDDEN, frame::refused(line)).into_response());
+    let refused = |status, line: &str| Some(Refusal::new(status, line).into_response());
+    let forbidden = |line| refused(StatusCode::FORBIDDEN, line);
     let host = match host(headers) {
         Some(host) if allowed(host, state.loopback) => host,
         _ => return forbidden("This server answers to its own address alone."),
@@ -59,7 +59,7 @@ fn refuse(state: &State, request: &Request) -> Option<Response> {
     let given = token_of(request.uri());
     match given.as_deref().or_else(|| bearer(headers)).or_else(|| cookie(headers)) {
         Some(value) if same(value, token) => {}
-        _ => return Some((StatusCode::UNAUTHORIZED, frame::token()).into_response()),
+        _ => return refused(StatusCode::UNAUTHORIZED, "This search needs its token."),
     }
     let page = request.method() == Method::GET && request.uri().path() == "/";
     (page && given.is_some()).then(|| remember(token))

@@ -39,7 +39,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::http::{StatusCode, header};
-use axum::middleware::from_fn_with_state;
+use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::IntoResponse;
 use axum::routing::{get, post};
 use hyper::server::conn::http1;
@@ -256,6 +256,7 @@ fn router(state: Arc<State>, limits: Limits) -> Router {
         .fallback(pages::missing)
         .layer(TimeoutLayer::with_status_code(StatusCode::REQUEST_TIMEOUT, limits.request))
         .layer(from_fn_with_state(state.clone(), guard::guard))
+        .layer(from_fn(refusal::show))
         .with_state(state)
 }
 

@@ -7,7 +7,7 @@ use axum::http::{StatusCode, header};
 use image::{ImageFormat, Rgba, RgbaImage};
 
 use super::ask::AskParameters;
-use super::refusal::{ForPeople, Refusal};
+use super::refusal::Refusal;
 use super::state::SharedState;
 
 /// The colour of a heat map.
@@ -15,7 +15,7 @@ const HOT: [u8; 3] = [255, 122, 24];
 /// The opacity of the hottest patch.
 const OPACITY: f32 = 215.0;
 
-type ImageReply = Result<([(header::HeaderName, &'static str); 2], Vec<u8>), ForPeople>;
+type ImageReply = Result<([(header::HeaderName, &'static str); 2], Vec<u8>), Refusal>;
 
 fn sent(kind: &'static str, bytes: Vec<u8>) -> ImageReply {
     // An hour: the address of a thumbnail holds a part of its hash, so that another index has other addresses.

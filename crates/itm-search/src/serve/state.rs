@@ -8,7 +8,7 @@ use axum::extract::State as Extract;
 use tokio::sync::Semaphore;
 
 use super::desk::Desk;
-use super::refusal::Refusal;
+use super::refusal::{Refusal, bad};
 use super::{Limits, Options};
 use crate::{Picture, Query, Searcher, Why};
 
@@ -69,11 +69,11 @@ impl State {
 
     /// The picture with a number, as an address has it.
     pub(crate) fn number(&self, text: &str) -> Result<usize, Refusal> {
-        let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-        let number = digits.then(|| text.parse().ok()).flatten();
-        number
-            .filter(|&at| at < self.searcher.index().pictures().len())
-            .ok_or_else(Refusal::missing)
+        if text.is_empty() || !text.bytes().all(|b| b.is_ascii_digit()) {
+            return Err(bad("picture", "the number of a picture", text));
+        }
+        let all = self.searcher.index().pictures().len();
+        text.parse().ok().filter(|&at| at < all).ok_or_else(Refusal::missing)
     }
 
     /// How many ordinary queries have a picture first: by the cosine, by the corrected score.

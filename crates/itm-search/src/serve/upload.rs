@@ -13,7 +13,7 @@ use itm_core::data::upright_bytes;
 use super::api::{AnswerReply, reply};
 use super::ask::{Ask, AskParameters};
 use super::pages;
-use super::refusal::{ForPeople, Refusal};
+use super::refusal::Refusal;
 use super::state::SharedState;
 use crate::Query;
 
@@ -52,7 +52,7 @@ pub(crate) fn picture(bytes: &[u8]) -> Result<DynamicImage, Refusal> {
 pub(crate) async fn page(
     Extract(state): SharedState,
     mut form: Multipart,
-) -> Result<Html<String>, ForPeople> {
+) -> Result<Html<String>, Refusal> {
     let bad = |error: axum::extract::multipart::MultipartError| {
         Refusal::new(error.status(), error.body_text())
     };
@@ -67,7 +67,7 @@ pub(crate) async fn page(
             return Ok(pages::like_sent(&state, found.await?));
         }
     }
-    Err(Refusal::new(StatusCode::BAD_REQUEST, "The form has no picture.").into())
+    Err(Refusal::new(StatusCode::BAD_REQUEST, "The form has no picture."))
 }
 
 /// `POST /api/v1/similar`: the body is a JPEG, PNG or WebP.

@@ -71,6 +71,18 @@ fn an_index_follows_its_folder() {
         files(&world.out).keys().filter(|name| name.starts_with("thumbnails/")).count();
     assert_eq!(thumbnails, 6); // the two greens share one; those of the old red and of black have gone
 
+    // What this program has not written it does not remove.
+    let hash = "ab".repeat(32);
+    let own = ["2020/mum.jpg", "ab/mum.jpg", "cd/HASH.jpg", "ab/HASH.png"]
+        .map(|path| world.out.join("thumbnails").join(path.replace("HASH", &hash)));
+    let old = thumbnail(&world.out, &hash);
+    for path in own.iter().chain([&old]) {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, "").unwrap();
+    }
+    world.update(&colours).unwrap();
+    assert!(own.iter().all(|path| path.is_file()) && !old.exists());
+
     // Another model sees everything again.
     let other = Colours { version: 1, ..Colours::default() };
     assert_eq!(world.update(&other).unwrap().encoded, 7);
@@ -107,6 +119,26 @@ fn what_cannot_be_read_is_listed() {
 
 #[cfg(unix)]
 #[test]
+fn names_that_nothing_can_show_are_listed() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    let world = World::new();
+    let black = fs::read(world.images.join("b/black.jpg")).unwrap();
+    for name in [&b"b/caf\xe9.jpg"[..], b"a/two\nlines.jpg", b"notes\xff.txt"] {
+        fs::write(world.images.join(OsStr::from_bytes(name)), &black).unwrap();
+    }
+    fs::create_dir(world.images.join(OsStr::from_bytes(b"sk\xff"))).unwrap();
+    let done = world.update(&Colours::default()).unwrap();
+    assert_eq!(done.pictures, 6);
+    let names: Vec<_> = done.left_out.iter().map(|(path, _)| path.as_str()).collect();
+    assert_eq!(names, ["a/two\\nlines.jpg", "b/caf\u{fffd}.jpg", "sk\u{fffd}"]);
+    let want =
+        "a/two\\nlines.jpg: expected a name in UTF-8 without control characters, got another";
+    assert_eq!(done.left_out[0].1, want);
+}
+
+#[cfg(unix)]
+#[test]
 fn hidden_folders_and_links_are_left_out() {
     use std::os::unix::fs::symlink;
     let world = World::new();
@@ -136,14 +168,29 @@ fn hidden_folders_and_links_are_left_out() {
     assert_eq!(line, "b/green.jpg: expected a photograph of the index, got a link");
 }
 
-/// The folder of the index may stand among the photographs.
+/// The folder of the index may stand among the photographs, and beside another index, also one that is not whole.
 #[test]
-fn an_index_among_its_photographs_does_not_see_itself() {
+fn thumbnails_of_an_index_are_no_photographs() {
     let mut world = World::new();
-    world.out = world.images.join("index of these");
-    for _ in 0..2 {
+    for out in ["index of these", "index of these", "b/another"] {
+        world.out = world.images.join(out);
         assert_eq!(world.update(&Colours::default()).unwrap().pictures, 6);
     }
+    world.out = world.images.join("stopped");
+    many(&world);
+    let asked = AtomicUsize::new(0);
+    let second = || asked.fetch_add(1, Relaxed) == 1;
+    assert!(world.update_until(&Colours::default(), &second).is_err());
+    world.out = world.images.with_file_name("beside");
+    assert_eq!(world.update(&Colours::default()).unwrap().pictures, 46);
+
+    world.out = world.images.join("../photographs");
+    let line = world.update(&Colours::default()).unwrap_err().to_string();
+    assert!(
+        line.ends_with("expected another folder than the photographs', got the same"),
+        "{line}"
+    );
+    assert!(!world.images.join("thumbnails").exists() && !world.images.join("index.tmp").exists());
 }
 
 fn many(world: &World) {

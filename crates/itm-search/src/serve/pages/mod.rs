@@ -8,8 +8,8 @@ mod results;
 use axum::extract::{Path, Query as Parameters, State as Extract};
 use axum::response::Html;
 
-use super::ask::{Ask, AskParameters, bad};
-use super::refusal::{ForPeople, Refusal};
+use super::ask::{Ask, AskParameters};
+use super::refusal::{Refusal, bad};
 use super::state::{SharedState, State};
 use super::{api, ask};
 use crate::{Answer, Query};
@@ -20,7 +20,7 @@ pub(crate) const TOP: usize = 60;
 /// Similar pictures below a picture.
 const SIMILAR: usize = 12;
 
-type Page = Result<Html<String>, ForPeople>;
+type Page = Result<Html<String>, Refusal>;
 
 /// `GET /`: the newest pictures, or the answer to a query.
 pub(crate) async fn home(Extract(state): SharedState, Parameters(ask): AskParameters) -> Page {
@@ -35,7 +35,7 @@ pub(crate) async fn home(Extract(state): SharedState, Parameters(ask): AskParame
         };
         Ok(results::page(&at, &ask, scores, top, &found))
     });
-    Ok(done.await?)
+    done.await
 }
 
 fn answers(
@@ -79,7 +79,7 @@ pub(crate) async fn picture(
         let why = why.as_deref().and_then(Option::as_ref);
         Ok(photograph::page(&at, &ask, number, &similar.hits, why))
     });
-    Ok(done.await?)
+    done.await
 }
 
 /// `GET /hubs`: the pictures that answer far more ordinary queries than others.
@@ -88,6 +88,6 @@ pub(crate) async fn hubs(Extract(state): SharedState) -> Page {
 }
 
 /// Any other address.
-pub(crate) async fn missing() -> ForPeople {
-    Refusal::missing().into()
+pub(crate) async fn missing() -> Refusal {
+    Refusal::missing()
 }

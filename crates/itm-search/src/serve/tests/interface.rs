@@ -52,10 +52,11 @@ fn same(site: &Site, searcher: &Searcher, q: &str, corrected: bool) -> Vec<(u64,
     assert_eq!(found, (&json!(want.found), &json!(want.candidates)));
     let hits: Vec<_> =
         want.hits.iter().map(|hit| (hit.picture as u64, hit.score, hit.cosine)).collect();
-    let number = |hit: &Value, key: &str| hit[key].as_f64().unwrap() as f32;
+    let number = |hit: &Value, key: &str| hit[key].to_string().parse::<f32>().unwrap();
     let hit = |hit: &Value| {
         (hit["picture"].as_u64().unwrap(), number(hit, "score"), number(hit, "cosine"))
     };
+    assert_eq!(got["level"].to_string(), want.level.to_string());
     let got: Vec<_> = got["hits"].as_array().unwrap().iter().map(hit).collect();
     assert_eq!(got, hits);
     got
@@ -92,6 +93,8 @@ fn pictures_hubs_and_why() {
         (&about["version"], &about["pictures"], &about["queries"]),
         (&json!(1), &json!(6), &json!(300))
     );
+    let levels = [false, true].map(|corrected| site.world.index().level(corrected));
+    assert_eq!(about["levels"].to_string(), format!("[{},{}]", levels[0], levels[1]));
     let (index, picture) = (site.world.index(), site.json("/api/v1/pictures/2"));
     assert_eq!(picture["path"], index.pictures()[2].path);
     assert_eq!(picture["answers"], json!([index.answers()[2], index.corrected_answers()[2]]));
@@ -126,6 +129,10 @@ fn mistakes_are_400_with_one_line() {
             "search?q=red&after=May",
             "after: expected a date as 2024, 2024-05 or 2024-05-01T12:30, got May",
         ),
+        ("similar", "picture: expected the number of a picture, got nothing"),
+        ("similar?picture=abc", "picture: expected the number of a picture, got abc"),
+        ("why?q=red&picture=x", "picture: expected the number of a picture, got x"),
+        ("search?q=dog&q=cat", "Failed to deserialize query string: duplicate field `q`"),
     ] {
         let reply = site.get(&format!("/api/v1/{path}"));
         assert_eq!(
@@ -136,5 +143,33 @@ fn mistakes_are_400_with_one_line() {
     }
     assert_eq!(site.get("/api/v1/similar?picture=6").status, 404);
     assert_eq!(site.get("/api/v1/pictures/6").status, 404);
-    assert_eq!(site.get("/api/v1/why?q=red&picture=x").status, 404);
+    assert_eq!(site.get("/api/v1/similar?picture=99999999999999999999999").status, 404);
+}
+
+/// Whoever refuses, and however: a program reads JSON, and a person a page.
+#[test]
+fn every_refusal_is_json_for_programs() {
+    let site = Site::new();
+    let get = |path: &str, header: &[&str]| site.request("GET", path, header, b"");
+    for (reply, status) in [
+        (get("/api/v1/nothing", &[]), 404),
+        (get("/api/v1/pictures/6", &[]), 404),
+        (get("/api/v1/search?q=a&q=b", &[]), 400),
+        (get("/api/v1/pictures/%ff", &[]), 400),
+        (get("/api/v1", &["Host: evil.example"]), 403),
+        (get("/knn-service", &[]), 405),
+    ] {
+        assert_eq!(
+            (reply.status, reply.header("content-type")),
+            (status, Some("application/json")),
+            "{}",
+            reply.head
+        );
+        let json: Value = serde_json::from_slice(&reply.body).unwrap();
+        assert!(json["error"].as_str().is_some_and(|line| !line.is_empty()), "{json}");
+        assert!(reply.header("content-security-policy").is_some(), "{}", reply.head);
+    }
+    let page = get("/?q=a&q=b", &[]);
+    let html = Some("text/html; charset=utf-8");
+    assert_eq!((page.status, page.header("content-type")), (400, html));
 }
