@@ -46,13 +46,13 @@ impl AnyCorrection {
     }
 
     /// Checks that the scores have as many items as the fit. If the correction holds values of single queries, the scores
-    /// must also have as many queries.
+    /// must also have as many queries. For local scaling and NICDM a pass over the scores checks that they are cosines.
     ///
-    /// Only the numbers are compared. A correction that holds values of single queries must get the queries of its fit, in
+    /// Of items and queries only the numbers are compared. A correction that holds values of single queries must get the queries of its fit, in
     /// the same order. For another query, use [`of_query`](Self::of_query).
     ///
     /// # Errors
-    /// Names the number that differs, or the part of an [`Affine`] that does not fit the others.
+    /// Names the number that differs, the part of an [`Affine`] that does not fit the others, or a score that is no cosine.
     pub fn check(&self, scores: &dyn Scored) -> Result<()> {
         self.check_affine()?;
         let (n, m, direction) = (scores.images(), scores.texts(), self.direction);
@@ -68,7 +68,7 @@ impl AnyCorrection {
                 let expected = format!("the {own} whose values the correction holds");
                 Err(Error::invalid(place("queries"), expected, queries))
             }
-            _ => Ok(()),
+            _ => self.rescore.check_scores(scores),
         }
     }
 

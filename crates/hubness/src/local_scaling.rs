@@ -1,6 +1,6 @@
 //! Local scaling and NICDM: distances relative to the nearest-neighbour distances of both ends.
 
-use itm_core::scored::Scored;
+use itm_core::scored::{Scored, visit};
 use itm_core::tiles::Maxima;
 #[cfg(feature = "cli")]
 use itm_core::tiles::TopK;
@@ -85,10 +85,10 @@ impl LocalScaling {
         direction: Direction,
     ) -> Result<Correction<B::Knowledge>> {
         at_least_one("k of local scaling", self.k)?;
-        let [bank, test] =
-            DirectedScores::pair(["bank", "test"], [bank.scores(), test], direction)?;
-        cosines("bank", &bank)?;
-        cosines("test", &test)?;
+        let both = [bank.scores(), test];
+        let [bank, _] = DirectedScores::pair(["bank", "test"], both, direction)?;
+        cosines("bank", both[0])?;
+        cosines("test", both[1])?;
         let nearest = bank.best_queries(self.k)?;
         let width = |item| self.width(nearest.scores(item));
         let items = (0..bank.items()).map(width).collect();
@@ -129,8 +129,8 @@ fn distance(score: f32) -> f64 {
 
 /// # Errors
 /// If a score is above 1 by more than rounding, and thus not a cosine.
-fn cosines(name: &str, scores: &DirectedScores<'_>) -> Result<()> {
-    cosine(name, scores.visit(&Maxima)?.images.into_iter().fold(f32::NEG_INFINITY, f32::max))
+fn cosines(name: &str, scores: &dyn Scored) -> Result<()> {
+    cosine(name, visit(scores, &Maxima)?.images.into_iter().fold(f32::NEG_INFINITY, f32::max))
 }
 
 fn cosine(name: &str, largest: f32) -> Result<()> {
@@ -166,6 +166,10 @@ impl Rescore for Widths {
 
     fn items(&self) -> usize {
         self.items.len()
+    }
+
+    fn check_scores(&self, scores: &dyn Scored) -> Result<()> {
+        cosines("scores", scores)
     }
 
     fn of_query(&self, scores: &[f32]) -> Result<Vec<f64>> {

@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::fmt;
 
+use itm_core::scored::Scored;
 use itm_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
@@ -19,6 +20,14 @@ pub trait Rescore: Any + fmt::Debug + Send + Sync {
     /// The number of queries of the fit, if the map holds values of single queries; `None` if it serves any queries.
     fn queries(&self) -> Option<usize> {
         None
+    }
+
+    /// Whether the map takes these scores, where it does not take all.
+    ///
+    /// # Errors
+    /// Names a score that it does not take.
+    fn check_scores(&self, _scores: &dyn Scored) -> Result<()> {
+        Ok(())
     }
 
     /// The new scores of a query that was not in the fit. `scores` are its scores with all items, all finite.

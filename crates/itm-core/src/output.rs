@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::files::entries;
 use crate::{Error, Result};
 
-/// Writes a temporary file in the same folder, then renames it. A terminal, a pipe or another device is written directly, and
+/// Writes a temporary file in the same folder, `NAME.itm-tmp`, then renames it. A terminal, a pipe or another device is written directly, and
 /// is never replaced.
 ///
 /// # Errors
@@ -55,7 +55,8 @@ fn is_device(path: &Path) -> bool {
 /// The path of the temporary file of `path`, and the empty, locked file.
 fn beside(path: &Path) -> Result<(PathBuf, File)> {
     refuse(path)?;
-    let temporary = path.with_added_extension("tmp");
+    // A killed process leaves it and the next one empties it, so no file of a user may have such a name.
+    let temporary = path.with_added_extension("itm-tmp");
     refuse(&temporary)?;
     let Some(file) = locked(&temporary).map_err(Error::io(path))? else {
         let expected = "a file that no other process writes";

@@ -179,8 +179,9 @@ fn is_owned(path: &Path) -> bool {
 
 /// Whether a folder is empty, except perhaps for its lock and the unfinished identity of a killed run.
 fn is_empty(path: &Path) -> bool {
-    let ours =
-        |entry: fs::DirEntry| ["run.json.tmp", LOCK].iter().any(|name| entry.file_name() == *name);
+    let ours = |entry: fs::DirEntry| {
+        ["run.json.itm-tmp", LOCK].iter().any(|name| entry.file_name() == *name)
+    };
     fs::read_dir(path).is_ok_and(|mut entries| entries.all(|entry| entry.is_ok_and(ours)))
 }
 
@@ -234,7 +235,7 @@ mod tests {
         assert!(line.ends_with("run.json, set: expected `train.epochs=2`, got ``"), "{line}");
         let half = dir.path().join("half");
         fs::create_dir(&half).unwrap();
-        fs::write(half.join("run.json.tmp"), "{").unwrap(); // killed while the identity was written
+        fs::write(half.join("run.json.itm-tmp"), "{").unwrap(); // killed while the identity was written
         RunDir::create(half, identity(), "").unwrap();
     }
 

@@ -3,7 +3,7 @@
 mod parts;
 mod scan;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand};
 use itm_core::significance::MOST_REPLICATES;
@@ -50,6 +50,41 @@ pub(crate) enum Task {
     Merge(MergeArgs),
     /// The result of all parts, as one process would give it: lists as a TREC run, or recalls and ranks as JSON
     Finish(FinishArgs),
+}
+
+impl Task {
+    /// The file or folder that the command writes, and what it reads.
+    pub(crate) fn files(&self) -> (Option<&Path>, Vec<&Path>) {
+        let (out, input, more) = match self {
+            Self::Report(args) => {
+                let ValidationArgs { val_images, val_texts, val_scores, val_pairs } =
+                    &args.validation;
+                let mut more = vec![args.truth.as_deref()];
+                let of = [val_images, val_texts, val_scores, val_pairs];
+                more.extend(of.map(|at| at.as_ref()?.path.as_deref()));
+                (args.html.as_deref(), Some(&args.input), more)
+            }
+            Self::Rescore(args) => (Some(&*args.out), Some(&args.fit.input), vec![]),
+            Self::Export(args) => {
+                (Some(&*args.out), Some(&args.fit.input), vec![args.biases.as_deref()])
+            }
+            Self::Scan(_) => (None, None, vec![]),
+            Self::Partial(args) => {
+                (Some(&*args.out), Some(&args.input), vec![args.pair_scores.as_deref()])
+            }
+            Self::Merge(args) => {
+                (Some(&*args.out), None, args.parts.iter().map(|part| Some(&**part)).collect())
+            }
+            Self::Finish(args) => {
+                let FinishArgs { pair_scores, best, item_bank, item_best, .. } = args;
+                let mut more = vec![Some(&*args.part)];
+                more.extend([pair_scores, best, item_bank, item_best].map(|at| at.as_deref()));
+                (Some(&*args.out), Some(&args.input), more)
+            }
+        };
+        let input = input.into_iter().flat_map(InputArgs::paths);
+        (out, input.chain(more.into_iter().flatten()).collect())
+    }
 }
 
 /// `hubness report`

@@ -155,6 +155,35 @@ fn files_that_do_not_fit() {
 }
 
 #[test]
+fn an_output_never_replaces_an_input() {
+    let folder = Folder::made();
+    std::fs::create_dir(folder.path().join("shards")).unwrap();
+    let (images, _) = made();
+    folder.npy("shards/s_0.npy", WIDTH, &images);
+    let source = "--images i.npy --texts t.npy";
+    assert_eq!(folder.run(&format!("export {source} --direction t2i --out x")).code, Some(0));
+    folder.run(&format!("partial {source} --keep top-texts --out a.part")).good();
+    for (line, out) in [
+        (format!("rescore {source} --direction t2i --out"), "i.npy"),
+        (format!("report {source} --html"), "./t.npy"),
+        (format!("report {source} --val-images a.part --val-texts t.npy --html"), "a.part"),
+        (format!("partial {source} --keep top-texts --out"), "t.npy"),
+        ("merge a.part --out".into(), "a.part"),
+        ("finish a.part --out".into(), "a.part"),
+        ("rescore --images shards --texts t.npy --direction i2t --out".into(), "shards/s_0.npy"),
+        (
+            "export --images x/items.npy --texts x/queries.npy --direction t2i --force --out"
+                .into(),
+            "x",
+        ),
+    ] {
+        let want = format!("{out}: expected an output that is no input, got an input");
+        refused(&folder, &format!("{line} {out}"), &want);
+    }
+    folder.run("finish a.part --out shards/new.run").good();
+}
+
+#[test]
 fn odd_rows_are_warned_of_and_counted() {
     let folder = Folder::made();
     let (_, mut texts) = made();
@@ -312,7 +341,8 @@ fn pipes_devices_and_links() {
             refused(&folder, &line, &format!("{given}: expected a file, got {got}"));
         }
     }
-    std::os::unix::fs::symlink("i.npy", at("link")).unwrap();
+    folder.write("page.html", "");
+    std::os::unix::fs::symlink("page.html", at("link")).unwrap();
     let html = "report --images i.npy --texts t.npy --html link";
     refused(&folder, html, "link: expected a name that is no link, got a link");
 }

@@ -1,6 +1,6 @@
 //! `export`: the files, checked by brute force.
 
-use super::common::{Folder, IMAGES, WIDTH, floats, parsed};
+use super::common::{EACH, Folder, IMAGES, WIDTH, floats, made, parsed};
 use super::options::banked;
 
 const SOURCE: &str = "export --images i.npy --texts t.npy --out x --force";
@@ -55,6 +55,25 @@ fn plain_search_of_the_vectors_is_the_corrected_search() {
             };
             assert_eq!(about["setting"], setting, "{options}");
         }
+    }
+}
+
+/// Numbers of rows that fit no pairs were refused, and copies of an image left out.
+#[test]
+fn every_row_stays_without_pairs() {
+    let (folder, (images, texts)) = (Folder::made(), made());
+    folder.npy("t7.npy", WIDTH, &texts[..7 * WIDTH]);
+    let twice: Vec<f32> = images.chunks(WIDTH).flat_map(|row| [row, row].concat()).collect();
+    folder.npy("i2.npy", WIDTH, &twice);
+    for (images, texts, [n, m]) in
+        [("i.npy", "t7.npy", [IMAGES, 7]), ("i2.npy", "t.npy", [2 * IMAGES, IMAGES * EACH])]
+    {
+        let input = format!("--images {images} --texts {texts} --direction t2i");
+        let ran = folder.run(&format!("export {input} --out x --force"));
+        assert_eq!((ran.code, ran.err.contains("pairs")), (Some(0), false), "{}", ran.err);
+        assert_eq!(floats(&folder.read("x/items.npy")).1.len(), n * (WIDTH + 1));
+        assert_eq!(folder.run(&format!("rescore {input} --out u.npy")).code, Some(0));
+        assert_eq!(floats(&folder.read("u.npy")).1.len(), n * m);
     }
 }
 

@@ -1,6 +1,8 @@
 //! `partial`, `merge`, `finish`: any split gives what one process gives.
 
-use super::common::{Folder, floats, recalls, row};
+use safetensors::tensor::{Dtype, TensorView};
+
+use super::common::{Folder, WIDTH, floats, made, recalls, row};
 
 pub(crate) const SOURCE: &str = "--images i.npy --texts t.npy";
 const CUTS: [(&str, &str); 4] =
@@ -135,6 +137,32 @@ fn what_does_not_fit_is_one_line() {
     }
 }
 
+/// Only rows of equal ranges were compared: other cuts of other files, or of other lengths, were joined.
+#[test]
+fn parts_of_other_files_or_lengths_are_refused() {
+    let folder = Folder::made();
+    folder.npy("v2.npy", WIDTH, &made().0.iter().map(|v| v + 1.0).collect::<Vec<_>>());
+    let part = |images: &str, options: &str, out: &str| {
+        let keep = "--texts t.npy --keep top-images --top 4294967295"; // no more than there are
+        folder.run(&format!("partial --images {images} {keep} {options} --out {out}")).good();
+    };
+    part("i.npy", "--rows 0..10", "a.part");
+    for (images, options, what) in [
+        ("i.npy", "--rows 10..24 --raw", "setting of --raw"),
+        ("v2.npy", "--rows 10..24", "images"),
+    ] {
+        part(images, options, "b.part");
+        let ran = folder.run("merge a.part b.part --out x.part");
+        let want = format!("error: b.part: expected the same {what} as other parts, got others\n");
+        assert_eq!((ran.code, ran.err), (Some(2), want));
+    }
+    part("i.npy", "--rows 10..24", "b.part");
+    folder.run("merge a.part b.part --out all.part").good();
+    let found = folder.run("finish all.part").good().out;
+    folder.run(&format!("partial {SOURCE} --keep top-images --top 24 --out one.part")).good();
+    assert_eq!(folder.run("finish one.part").good().out, found);
+}
+
 /// The numbers of a tensor of a finished correction.
 pub(crate) fn tensor(folder: &Folder, file: &str, name: &str) -> Vec<f64> {
     let bytes = folder.read(file);
@@ -264,10 +292,33 @@ fn biases_of_parts_are_exported() {
     folder.run(&format!("partial {SOURCE} --method mp --direction t2i --out m.part")).good();
     folder.run("finish m.part --method mp --direction t2i --out m.safetensors").good();
     let export = format!("export {SOURCE} --direction i2t --out y --biases");
+    folder.npy("v2.npy", WIDTH, &made().0.iter().map(|v| v + 1.0).collect::<Vec<_>>());
+    let bias = TensorView::new(Dtype::F64, vec![24], &[0; 192]).unwrap();
+    folder.write("old.safetensors", safetensors::serialize([("bias", bias)], None).unwrap());
+    // The other side may be another file.
+    let square = "--texts i.npy --direction i2t";
+    folder.run(&format!("partial --images i.npy {square} --method csls --out s.part")).good();
+    folder.run("finish s.part --method csls --direction i2t --out s.safetensors").good();
+    let ran =
+        folder.run(&format!("export --images v2.npy {square} --biases s.safetensors --out square"));
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let t2i = "--texts t.npy --direction t2i --out y --biases";
     for (line, want) in [
         (
             format!("{export} b.safetensors"),
-            "b.safetensors: expected one f64 for each of 72 items, got F64 [24]",
+            "b.safetensors: expected biases of direction i2t, got t2i",
+        ),
+        (
+            format!("export --images i.npy --raw {t2i} b.safetensors"),
+            "b.safetensors: expected biases of parts with --raw true, got false",
+        ),
+        (
+            format!("export --images v2.npy {t2i} b.safetensors"),
+            "b.safetensors: expected biases of the rows of v2.npy, got biases of other rows",
+        ),
+        (
+            format!("export --images i.npy {t2i} old.safetensors"),
+            "old.safetensors: expected biases that name their direction (make them again by `hubness finish`), got biases without one",
         ),
         (
             format!("{export} m.safetensors"),

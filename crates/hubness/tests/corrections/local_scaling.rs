@@ -61,6 +61,27 @@ fn distance_zero_is_best_and_widths_have_a_floor() {
     assert!((fit.map().rescore(0, 0, 0.0) - 1e-12f64.ln()).abs() < 1e-12);
 }
 
+/// A pass over products, with a fit on cosines: distances below 0 counted as 0, and the smallest index came first.
+#[test]
+fn a_pass_over_other_scores_is_refused() {
+    let good = random(5, 4, -0.5, 0.9, 54);
+    let mut values = good.values().to_vec();
+    values[7] = 12.1;
+    let (other, pairs) =
+        (ScoreMatrix::new(5, 4, values).unwrap(), Pairs::judged(5, vec![vec![0]; 4]));
+    let of = LocalScaling { k: 2, ..LocalScaling::nicdm() };
+    let [i2t, t2i] = Direction::BOTH.map(|d| of.fit(&TestQueries(&good), &good, d).unwrap());
+    assert!(pass::top(&good, &i2t, 2).is_ok());
+    for line in [
+        pass::top(&other, &i2t, 2).unwrap_err(),
+        pass::ranks(&other, &pairs.unwrap(), &i2t, &t2i).unwrap_err(),
+        t2i.apply(&other).unwrap_err(),
+    ] {
+        let want = "scores: expected cosines, because distances are 1 − s, got 12.1";
+        assert_eq!(line.to_string(), want);
+    }
+}
+
 #[test]
 fn what_cannot_be_cosines_is_refused() {
     let s = random(5, 4, 1.5, 3.0, 53);

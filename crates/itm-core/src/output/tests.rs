@@ -19,14 +19,16 @@ fn what_was_there_stays_when_writing_fails() {
     assert_eq!(write(&path, half).unwrap_err().to_string(), "the disk: expected room, got none");
     assert_eq!(fs::read_to_string(&path).unwrap(), "before");
     assert_eq!(names(folder.path()), ["p.jsonl"], "nothing else is left");
-    fs::write(folder.path().join("p.jsonl.tmp"), "a killed process left this").unwrap();
+    fs::write(folder.path().join("p.jsonl.itm-tmp"), "a killed process left this").unwrap();
+    fs::write(folder.path().join("p.jsonl.tmp"), "a user's").unwrap();
     write_bytes(&path, b"after").unwrap();
     assert_eq!(fs::read_to_string(&path).unwrap(), "after");
-    assert_eq!(names(folder.path()), ["p.jsonl"]);
+    assert_eq!(names(folder.path()), ["p.jsonl", "p.jsonl.tmp"]);
+    assert_eq!(fs::read_to_string(folder.path().join("p.jsonl.tmp")).unwrap(), "a user's");
     let nowhere = write_bytes(&folder.path().join("none/p.jsonl"), b"").unwrap_err();
     let want = format!("{}/none/p.jsonl: ", folder.path().display());
     let line = nowhere.to_string();
-    assert!(line.starts_with(&want) && !line.contains("p.jsonl.tmp"), "{line}");
+    assert!(line.starts_with(&want) && !line.contains("itm-tmp"), "{line}");
 }
 
 #[test]
@@ -51,13 +53,13 @@ fn devices_and_links_are_never_replaced() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     write_bytes(Path::new("/dev/null"), b"words").unwrap();
-    assert!(!Path::new("/dev/null").is_file() && !Path::new("/dev/null.tmp").exists());
+    assert!(!Path::new("/dev/null").is_file() && !Path::new("/dev/null.itm-tmp").exists());
     let full = write_bytes(Path::new("/dev/full"), b"words").unwrap_err().to_string();
     assert!(full.starts_with("/dev/full: No space left on device"), "{full}");
     fs::write(at("secret"), "secret").unwrap();
-    for link in ["page", "page2.tmp"] {
+    for (name, link) in [("page", "page"), ("page2", "page2.itm-tmp")] {
         symlink(at("secret"), at(link)).unwrap();
-        let line = write_bytes(&at(link.trim_end_matches(".tmp")), b"new").unwrap_err().to_string();
+        let line = write_bytes(&at(name), b"new").unwrap_err().to_string();
         let want = format!("{link}: expected a name that is no link, got a link");
         assert!(line.ends_with(&want), "{line}");
         assert!(at(link).is_symlink());

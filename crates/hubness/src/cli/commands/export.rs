@@ -16,9 +16,10 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::npy::{npy, npy_by};
+use super::part_fit::Finished;
 use super::rescore::{fitted, one, say};
 use crate::cli::args::ExportArgs;
-use crate::cli::input::{self, InputScores, view};
+use crate::cli::input::{self, Array, Arrays, InputScores, view};
 use crate::report::{File, Params};
 use crate::study::Then;
 use crate::{Setting, export, pass};
@@ -86,7 +87,7 @@ fn fit(args: &ExportArgs, begin: impl FnOnce() -> Result<NewFolder>) -> Result<(
         return Err(Error::invalid("--method", expected, &fit.method));
     }
     let folder = begin()?;
-    let loaded = input::load(&fit.input)?;
+    let loaded = input::load_rows(&fit.input)?;
     let InputScores::Embeddings(rows) = &loaded.scores else {
         let expected = "--images and --texts: an export needs embeddings";
         return Err(Error::invalid("export", expected, "scores"));
@@ -125,10 +126,12 @@ fn fit(args: &ExportArgs, begin: impl FnOnce() -> Result<NewFolder>) -> Result<(
 fn of_parts(args: &ExportArgs, path: &Path, folder: &NewFolder) -> Result<About> {
     let [vectors, asking, lists_of, _] = &paths(folder);
     let (direction, length) = (args.fit.direction, args.fit.input.length());
-    let ([images, texts], _) = input::arrays(&args.fit.input, false)?;
+    let Arrays { rows: [images, texts], hashes: [of_images, of_texts], .. } =
+        input::arrays(&args.fit.input, false)?;
     let whole = (images.rows(), texts.rows());
     let (queries, items) = direction.sides(&images, &texts);
-    let biases = biases(path, items.rows())?;
+    let of_items = direction.items(of_images, of_texts);
+    let biases = biases(args, path, (items, &of_items))?;
     let mean = || biases.iter().sum::<f64>() / biases.len() as f64;
     let (centre, width) = (args.centre.unwrap_or_else(mean), items.dim() + 1);
     let asked = input::some_rows(queries, 0..queries.rows(), length)?;
@@ -171,8 +174,9 @@ fn of_parts(args: &ExportArgs, path: &Path, folder: &NewFolder) -> Result<About>
     })
 }
 
-/// The bias of each item.
-fn biases(path: &Path, items: usize) -> Result<Vec<f64>> {
+/// The bias of each item, whose rows have this hash.
+fn biases(args: &ExportArgs, path: &Path, (rows, hash): (&Array, &str)) -> Result<Vec<f64>> {
+    let (items, direction, raw) = (rows.rows(), args.fit.direction, args.fit.input.raw);
     let bytes = FileBytes::open(path)?;
     let refused = |expected: &str, got: String| Error::invalid(path.display(), expected, got);
     let all = SafeTensors::deserialize(&bytes)
@@ -182,6 +186,20 @@ fn biases(path: &Path, items: usize) -> Result<Vec<f64>> {
         names.sort_unstable();
         refused("a tensor `bias` (csls, nnn, is, dual-is)", names.join(", "))
     })?;
+    let Some(of) = Finished::of(&bytes) else {
+        let expected = "biases that name their direction (make them again by `hubness finish`)";
+        return Err(refused(expected, "biases without one".into()));
+    };
+    if of.direction != direction {
+        return Err(refused(&format!("biases of direction {direction}"), of.direction.to_string()));
+    }
+    if let Some(of) = of.raw.filter(|of| *of != raw.to_string()) {
+        return Err(refused(&format!("biases of parts with --raw {raw}"), of));
+    }
+    if of.items.is_some_and(|of| of != hash) {
+        let expected = format!("biases of the rows of {}", rows.place());
+        return Err(refused(&expected, "biases of other rows".into()));
+    }
     if (tensor.dtype(), tensor.shape()) != (Dtype::F64, &[items]) {
         let expected = format!("one f64 for each of {items} items");
         return Err(refused(&expected, format!("{:?} {:?}", tensor.dtype(), tensor.shape())));
@@ -201,11 +219,11 @@ fn paths(folder: &NewFolder) -> [PathBuf; 4] {
 
 fn say_how(args: &ExportArgs, about: &About, out: &mut impl Write) -> Result<()> {
     let fit = &args.fit;
-    let (kind, asking) = fit.direction.items(("images", "text"), ("texts", "image"));
+    let (kind, asking) = fit.direction.items(("images", "a text"), ("texts", "an image"));
     let of = about.setting.map_or("biases of parts".into(), |setting| setting.to_string());
     let text = format!(
         "{}: {} {kind} of width {} in items.npy ({of}).\n\
-         Index them for the inner product. Append 1.0 to a {asking}'s embedding{} and search:\n\
+         Index them for the inner product. Append 1.0 to {asking}'s embedding{} and search:\n\
          the largest inner products are the corrected ranking. queries.npy holds such queries,\n\
          expected.npy holds the {} best items of each query, to check the engine.\n",
         args.out.display(),

@@ -9,7 +9,7 @@ mod rescore;
 mod scan;
 
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use itm_core::{Error, Result};
 
@@ -20,6 +20,7 @@ use super::args::{CommandLine, Task};
 /// # Errors
 /// If options or data are wrong; the error is one line.
 pub fn run(cli: CommandLine, out: &mut impl Write) -> Result<()> {
+    check_output(&cli.command)?;
     match cli.command {
         Task::Report(args) => report::run(*args, out),
         Task::Rescore(args) => rescore::run(args, out),
@@ -28,6 +29,25 @@ pub fn run(cli: CommandLine, out: &mut impl Write) -> Result<()> {
         Task::Partial(args) => parts::partial(&args),
         Task::Merge(args) => parts::merge(&args),
         Task::Finish(args) => parts::finish(&args, out),
+    }
+}
+
+/// Refuses an output that would replace what the command reads.
+fn check_output(command: &Task) -> Result<()> {
+    let (Some(out), read) = command.files() else { return Ok(()) };
+    let whole_name = |path: &Path| path.canonicalize().ok();
+    // A device is no file, and only an export replaces a folder.
+    let is_replaced = |at: &PathBuf| match command {
+        Task::Export(_) => at.is_dir(),
+        _ => at.is_file(),
+    };
+    let Some(old) = whole_name(out).filter(is_replaced) else { return Ok(()) };
+    // Of a folder these files are read.
+    let is_numbered = old.extension().is_some_and(|end| end == "npy" || end == "parquet");
+    let holds = |folder: &Path| is_numbered && folder.is_dir() && old.parent() == Some(folder);
+    match read.into_iter().filter_map(whole_name).any(|at| at.starts_with(&old) || holds(&at)) {
+        true => Err(Error::invalid(out.display(), "an output that is no input", "an input")),
+        false => Ok(()),
     }
 }
 

@@ -1,10 +1,13 @@
 //! Corrections from parts: what each item gives over all queries.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use itm_core::tiles::{Part, Reduction, Side};
 use itm_core::{Error, Result, output};
+use safetensors::SafeTensors;
 use safetensors::tensor::{Dtype, TensorView};
+use serde::{Deserialize, Serialize};
 
 use super::rescore::corrects_by;
 use super::{at, option};
@@ -34,8 +37,33 @@ const OF_PARTS: [Base; 9] = [
     Base::Mp,
 ];
 
+/// Under these names a part has a hash of all images and one of all texts.
+pub(super) const INPUTS: [&str; 2] = ["images", "texts"];
+/// Under this name it has `true` or `false`.
+pub(super) const RAW: &str = "setting of --raw";
+
 /// Numbers of each item, by name.
 type ItemNumbers = Vec<(&'static str, Vec<f64>)>;
+
+/// What the file of a finished correction says of itself, in its metadata; the last two only if the parts say it.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Finished {
+    pub(super) method: String,
+    pub(super) direction: Direction,
+    pub(super) raw: Option<String>,
+    pub(super) items: Option<String>,
+}
+
+impl Finished {
+    /// The key of the metadata.
+    const KEY: &str = "finished";
+
+    /// What a file says.
+    pub(super) fn of(file: &[u8]) -> Option<Self> {
+        let (_, metadata) = SafeTensors::read_metadata(file).ok()?;
+        serde_json::from_str(metadata.metadata().as_ref()?.get(Self::KEY)?).ok()
+    }
+}
 
 impl<'a> PartFit<'a> {
     /// The correction that the options name, if they name one.
@@ -83,7 +111,13 @@ impl<'a> PartFit<'a> {
         part.check_reduction(self.reduction()).map_err(|error| at(&args.part, error))?;
         let mut numbers = self.numbers(part).map_err(|error| at(&args.part, error))?;
         self.add_banks(args, &mut numbers)?;
-        tensors(&args.out, &numbers)
+        let about = Finished {
+            method: args.fit.method.clone().unwrap_or_default(),
+            direction: self.direction,
+            raw: part.input(RAW).map(str::to_owned),
+            items: part.input(self.direction.items(INPUTS[0], INPUTS[1])).map(str::to_owned),
+        };
+        tensors(&args.out, &numbers, &about)
     }
 
     fn numbers(&self, part: &Part) -> Result<ItemNumbers> {
@@ -212,12 +246,14 @@ fn of_option<'a>(
     }
 }
 
-fn tensors(path: &Path, numbers: &ItemNumbers) -> Result<()> {
+fn tensors(path: &Path, numbers: &ItemNumbers, about: &Finished) -> Result<()> {
     let failed = |error| Error::invalid(path.display(), "a tensor that can be written", error);
     let views = numbers.iter().map(|(name, values)| {
         let (shape, bytes) = (vec![values.len()], bytemuck::cast_slice(values));
         Ok((*name, TensorView::new(Dtype::F64, shape, bytes).map_err(failed)?))
     });
     let views = views.collect::<Result<Vec<_>>>()?;
-    output::write_bytes(path, &safetensors::serialize(views, None).map_err(failed)?)
+    let about = serde_json::to_string(about).expect("words");
+    let about = HashMap::from([(Finished::KEY.to_owned(), about)]);
+    output::write_bytes(path, &safetensors::serialize(views, Some(about)).map_err(failed)?)
 }

@@ -10,10 +10,10 @@ use itm_core::{Error, Pairs, Result, output};
 use serde_json::json;
 
 use super::at;
-use super::part_fit::PartFit;
+use super::part_fit::{INPUTS, PartFit, RAW};
 use crate::Direction;
 use crate::cli::args::{FinishArgs, Keep, MergeArgs, PartialArgs};
-use crate::cli::input::{self, view, write_run};
+use crate::cli::input::{self, Arrays, view, write_run};
 use crate::hubs::{Counts, HubMeasures, Lists};
 
 /// Makes one part.
@@ -30,7 +30,8 @@ pub(super) fn partial(args: &PartialArgs) -> Result<()> {
     };
     let fit = PartFit::new(&args.fit)?;
     output::check(&args.out)?;
-    let (arrays, pairs) = input::arrays(&args.input, paired)?;
+    let Arrays { rows: arrays, hashes: [of_images, of_texts], pairs } =
+        input::arrays(&args.input, paired)?;
     let whole = (arrays[0].rows(), arrays[1].rows());
     let none = || Pairs::uniform(0, 0);
     let pairs = pairs.unwrap_or_else(none);
@@ -53,7 +54,9 @@ pub(super) fn partial(args: &PartialArgs) -> Result<()> {
     let (row, images) = rows(&arrays[0], "--rows", &args.rows)?;
     let (column, texts) = rows(&arrays[1], "--cols", &args.cols)?;
     let tiles = Tiles::new(view("images", &images)?, view("texts", &texts)?)?;
-    tiles.part(reduction, (row, column), whole)?.write(&args.out)
+    let part = tiles.part(reduction, (row, column), whole)?;
+    let part = part.with_input(INPUTS[0], of_images).with_input(INPUTS[1], of_texts);
+    part.with_input(RAW, args.input.raw.to_string()).write(&args.out)
 }
 
 /// Joins parts.
@@ -75,7 +78,7 @@ pub(super) fn finish(args: &FinishArgs, out: &mut impl Write) -> Result<()> {
     }
     if let Some(scores) = &args.pair_scores {
         let scores = Part::read(scores)?.pair_scores()?;
-        let (_, pairs) = input::arrays(&args.input, true)?;
+        let pairs = input::arrays(&args.input, true)?.pairs;
         let ranks = part.ranks(&pairs.expect("asked for"), &scores).map_err(named)?;
         let found = Evaluation::new(&[ranks], TiePolicy::Index);
         let failed = |error| Error::invalid("recalls", "numbers that JSON can hold", error);

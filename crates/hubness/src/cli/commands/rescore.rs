@@ -25,7 +25,7 @@ use crate::{AnyCorrection, Candidates, Direction, GreedyOptions, Setting, greedy
 pub(super) fn run(args: RescoreArgs, out: &mut impl Write) -> Result<()> {
     let (base, then) = one(&args.fit)?;
     check(&args, then)?;
-    let loaded = input::load(&args.fit.input)?;
+    let loaded = input::load_rows(&args.fit.input)?;
     let runs = loaded.test_scores().runs()?;
     let words = if is_matrix(&args.out) { None } else { Some(words(&loaded)?) };
     let (set, correction, _) = fitted(&args.fit, (base, then), &loaded, &runs)?;

@@ -14,7 +14,7 @@ pub(super) fn run(args: &ScanArgs, out: &mut impl Write) -> Result<()> {
     let budget = args.budget();
     budget.check().map_err(named)?; // before any file is read
     let source = args.input();
-    let (arrays, _) = input::arrays(&source, false)?;
+    let arrays = input::arrays(&source, false)?.rows;
     let all = |array: &input::Array| input::some_rows(array, 0..array.rows(), source.length());
     let [images, texts] = [all(&arrays[0])?, all(&arrays[1])?];
     let new = args.admit.as_ref().map(|at| input::other(at, &arrays[0])).transpose()?;

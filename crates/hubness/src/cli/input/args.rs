@@ -1,5 +1,7 @@
 //! The options for the input.
 
+use std::path::Path;
+
 use clap::Args;
 use itm_core::{Error, Result};
 
@@ -28,7 +30,7 @@ pub struct InputArgs {
     pub run_t2i: Option<Location>,
     /// Which texts are true of which images. One image for each text: .npy integers, a row number or name per line, a JSON list.
     /// Any number: a JSON list of the text rows of each image, a JSON object of names, TREC qrels (*.qrels; always for run
-    /// files). Without it the shapes decide, and a note says how
+    /// files). Without it the shapes decide, and a note says how; `rescore` and `export` then need no pairs and take every row
     #[arg(long, value_name = "FILE")]
     pub pairs: Option<Location>,
     /// Names of images, one per line, or FILE.jsonl:FIELD, FILE.parquet:COLUMN or FOLDER:COLUMN of numbered tables (one line per image or
@@ -84,6 +86,15 @@ impl InputArgs {
                 Err(Error::invalid("options", expected, got))
             }
         }
+    }
+
+    /// The files and folders that the options name.
+    pub(crate) fn paths(&self) -> impl Iterator<Item = &Path> {
+        let Self { images, texts, scores, run_i2t, run_t2i, pairs, .. } = self;
+        let Self { image_names, text_names, bank_images, bank_texts, .. } = self;
+        let scored = [images, texts, scores, run_i2t, run_t2i];
+        let beside = [pairs, image_names, text_names, bank_images, bank_texts];
+        scored.into_iter().chain(beside).filter_map(|at| at.as_ref()?.path.as_deref())
     }
 
     /// Whether embeddings are scaled to unit length; matrices and runs stay as they are.

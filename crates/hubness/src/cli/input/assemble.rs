@@ -34,47 +34,81 @@ pub fn load(input: &InputArgs) -> Result<InputData> {
     load_from(input, &mut io::stdin().lock())
 }
 
+/// [`load`] for a command that needs no pairs: without `--pairs` every row stays as it is.
+///
+/// # Errors
+/// As [`load`].
+pub(crate) fn load_rows(input: &InputArgs) -> Result<InputData> {
+    load_with(input, Unpaired::Rows, &mut io::stdin().lock())
+}
+
 /// [`load`] with `stdin` as standard input.
 ///
 /// # Errors
 /// As [`load`].
 pub fn load_from(input: &InputArgs, stdin: &mut dyn Read) -> Result<InputData> {
+    load_with(input, Unpaired::Guess, stdin)
+}
+
+/// What becomes of rows without `--pairs`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Unpaired {
+    /// The shapes say which texts belong to which image, and copies of an image are left out.
+    Guess,
+    /// They have no pairs, and all stay.
+    Rows,
+}
+
+fn load_with(input: &InputArgs, unpaired: Unpaired, stdin: &mut dyn Read) -> Result<InputData> {
     let mut files = Files::new(stdin);
     let mut loaded = match input.source()? {
         Source::Embeddings { images, texts } => {
             let images = array(&mut files, images)?;
             let texts = as_wide(&mut files, texts, &images)?;
-            from_embeddings(input, &mut files, &images, &texts)?
+            from_embeddings((input, unpaired), &mut files, &images, &texts)?
         }
-        Source::Matrix(at) => from_matrix(input, &mut files, at)?,
+        Source::Matrix(at) => from_matrix((input, unpaired), &mut files, at)?,
         Source::Runs { i2t, t2i } => from_runs(input, &mut files, i2t, t2i)?,
     };
     loaded.messages.files = files.hashes;
     Ok(loaded)
 }
 
-/// The files of embeddings, whose rows are not yet read, and their pairs if they are wanted.
+/// The files of embeddings, whose rows are not yet read.
+pub(crate) struct Arrays {
+    /// Images and texts.
+    pub(crate) rows: [Array; 2],
+    /// A hash of each, from the whole files.
+    pub(crate) hashes: [String; 2],
+    /// Their pairs, if they are wanted.
+    pub(crate) pairs: Option<Pairs>,
+}
+
+/// The files of embeddings, and their pairs if they are wanted.
 ///
 /// # Errors
 /// As [`load`], and if images are stored once for each of their texts.
-pub(crate) fn arrays(input: &InputArgs, with_pairs: bool) -> Result<([Array; 2], Option<Pairs>)> {
+pub(crate) fn arrays(input: &InputArgs, with_pairs: bool) -> Result<Arrays> {
     let Source::Embeddings { images, texts } = input.source()? else {
         return Err(Error::invalid("options", "--images and --texts", "scores"));
     };
     let mut stdin = io::stdin().lock();
     let mut files = Files::new(&mut stdin);
-    let images = array(&mut files, images)?;
-    let texts = as_wide(&mut files, texts, &images)?;
+    let (at_images, at_texts) = (images, texts);
+    let images = array(&mut files, at_images)?;
+    let of_images = files.identity(at_images, images.place());
+    let texts = as_wide(&mut files, at_texts, &images)?;
+    let hashes = [of_images, files.identity(at_texts, texts.place())];
     if !with_pairs {
-        return Ok(([images, texts], None));
+        return Ok(Arrays { rows: [images, texts], hashes, pairs: None });
     }
-    let (place, rows) = (texts.place(), texts.rows());
-    let layout = layout(input, &mut files, &images, place, rows, &mut Messages::default())?;
+    let (place, rows, guess) = (texts.place(), texts.rows(), (input, Unpaired::Guess));
+    let layout = layout(guess, &mut files, &images, place, rows, &mut Messages::default())?;
     if layout.every > 1 {
         let got = format!("each {} times", layout.every);
         return Err(Error::invalid(images.place(), "every image once", got));
     }
-    Ok(([images, texts], Some(layout.pairs)))
+    Ok(Arrays { rows: [images, texts], hashes, pairs: layout.pairs })
 }
 
 /// Another file of rows as wide as `beside`.
@@ -86,7 +120,7 @@ pub(crate) fn other(at: &Location, beside: &Array) -> Result<Array> {
 }
 
 fn from_embeddings(
-    input: &InputArgs,
+    (input, unpaired): (&InputArgs, Unpaired),
     files: &mut Files,
     images: &Array,
     texts: &Array,
@@ -101,7 +135,8 @@ fn from_embeddings(
             }
         });
     }
-    let layout = layout(input, files, images, texts.place(), texts.rows(), &mut messages)?;
+    let (place, of_texts) = (texts.place(), texts.rows());
+    let layout = layout((input, unpaired), files, images, place, of_texts, &mut messages)?;
     let length = input.length();
     let rows = embeddings(images, layout.every, length, &mut messages)?;
     let scores = InputScores::Embeddings(EmbeddingRows {
@@ -118,17 +153,22 @@ fn from_embeddings(
         images: bank(&input.bank_images, files)?,
         texts: bank(&input.bank_texts, files)?,
     };
-    Ok(InputData { scores, pairs: Some(layout.pairs), names: layout.names, bank, messages })
+    Ok(InputData { scores, pairs: layout.pairs, names: layout.names, bank, messages })
 }
 
-fn from_matrix(input: &InputArgs, files: &mut Files, at: &Location) -> Result<InputData> {
+fn from_matrix(
+    (input, unpaired): (&InputArgs, Unpaired),
+    files: &mut Files,
+    at: &Location,
+) -> Result<InputData> {
     no_bank(input)?;
     let matrix = array(files, at)?;
     let mut messages = Messages::default();
-    let layout = layout(input, files, &matrix, matrix.place(), matrix.dim(), &mut messages)?;
+    let (place, texts) = (matrix.place(), matrix.dim());
+    let layout = layout((input, unpaired), files, &matrix, place, texts, &mut messages)?;
     let scores = InputScores::Matrix(scores(&matrix, layout.every, &mut messages)?);
     let bank = InputBanks::default();
-    Ok(InputData { scores, pairs: Some(layout.pairs), names: layout.names, bank, messages })
+    Ok(InputData { scores, pairs: layout.pairs, names: layout.names, bank, messages })
 }
 
 fn from_runs(
@@ -169,15 +209,15 @@ fn lookup(names: Option<&PlacedNames>, size: usize) -> Result<Option<HashMap<&st
     fits.map(|(place, names)| index(place, names)).transpose()
 }
 
-/// How many rows are one image, the pairs, and the names.
+/// How many rows are one image, the pairs if there are any, and the names.
 struct RowsAndPairs {
     every: usize,
-    pairs: Pairs,
+    pairs: Option<Pairs>,
     names: ItemNames,
 }
 
 fn layout(
-    input: &InputArgs,
+    (input, unpaired): (&InputArgs, Unpaired),
     files: &mut Files,
     images: &Array,
     texts_place: &str,
@@ -204,8 +244,9 @@ fn layout(
             };
             let (pairs, how) = sides.resolve(&place, list)?;
             messages.pairs(how);
-            (1, pairs)
+            (1, Some(pairs))
         }
+        None if unpaired == Unpaired::Rows => (1, None),
         None => {
             let Guess { repeats, captions } =
                 guess(texts_place, images.rows(), texts, || repeats(images))?;
@@ -225,7 +266,7 @@ fn layout(
                 count(texts, "text"),
                 count(captions, "text")
             ));
-            (every, Pairs::uniform(kept, captions))
+            (every, Some(Pairs::uniform(kept, captions)))
         }
     };
     let fit = |(place, mut names): PlacedNames| {
@@ -235,12 +276,14 @@ fn layout(
         {
             names = names.into_iter().step_by(every).collect();
         }
-        fit_images(&place, names, pairs.images(), &pairs)
+        fit_images(&place, names, images.rows() / every, pairs.as_ref())
     };
     let image_names = image_names.map(fit).transpose()?;
     let names = ItemNames { images: image_names, texts: text_names.map(|(_, names)| names) };
     let sides = [names.images.as_deref(), names.texts.as_deref()];
-    name_the_lonely(&pairs, sides, &Direction::BOTH, messages);
+    if let Some(pairs) = &pairs {
+        name_the_lonely(pairs, sides, &Direction::BOTH, messages);
+    }
     Ok(RowsAndPairs { every, pairs, names })
 }
 

@@ -88,11 +88,12 @@ pub(crate) struct Files<'a> {
     stdin: Option<&'a mut dyn Read>,
     /// What was read, in the order of reading.
     pub(crate) hashes: Vec<FileHash>,
+    opened: Vec<String>, // SHA-256 of each file since the last `identity`
 }
 
 impl<'a> Files<'a> {
     pub(crate) fn new(stdin: &'a mut dyn Read) -> Self {
-        Self { stdin: Some(stdin), hashes: Vec::new() }
+        Self { stdin: Some(stdin), hashes: Vec::new(), opened: Vec::new() }
     }
 
     pub(crate) fn open(&mut self, location: &Location) -> Result<FileBytes> {
@@ -105,7 +106,10 @@ impl<'a> Files<'a> {
             }
         };
         let name = location.to_string();
-        if self.hashes.iter().all(|hash| hash.name != name) {
+        let known = self.hashes.iter().find(|hash| hash.name == name);
+        let sha256 = if let Some(known) = known {
+            known.sha256.clone()
+        } else {
             // Read in blocks: a mapped file would stay in memory as a whole.
             let sha256 = match &location.path {
                 Some(path) if path.is_file() => sha256_of(path)?,
@@ -113,9 +117,18 @@ impl<'a> Files<'a> {
             };
             let length = bytes.len() as u64;
             location.path.as_deref().map_or(Ok(()), |path| of_export(path, &sha256))?;
-            self.hashes.push(FileHash { name, bytes: length, sha256 });
-        }
+            self.hashes.push(FileHash { name, bytes: length, sha256: sha256.clone() });
+            sha256
+        };
+        self.opened.push(sha256);
         Ok(bytes)
+    }
+
+    /// One hash of the files that were opened since the last call, and of the name of the array in them that `place` has.
+    pub(crate) fn identity(&mut self, at: &Location, place: &str) -> String {
+        let mut all = std::mem::take(&mut self.opened);
+        all.extend(place.strip_prefix(&at.to_string()).map(str::to_owned));
+        sha256_hex(all.join(" ").as_bytes())
     }
 }
 

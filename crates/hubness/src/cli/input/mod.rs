@@ -42,7 +42,7 @@ use no_table as table;
 
 pub use args::InputArgs;
 pub use array::Array;
-pub(crate) use assemble::{arrays, other};
+pub(crate) use assemble::{Arrays, arrays, load_rows, other};
 pub use assemble::{load, load_from};
 pub(crate) use loaded::view;
 pub use loaded::{InputBanks, InputData, InputScores};

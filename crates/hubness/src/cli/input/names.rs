@@ -61,23 +61,24 @@ fn field(place: &str, name: Option<&str>, line: &str) -> Result<String> {
     }
 }
 
-/// One name per image. A list with one line per *text* also works if the lines of each image agree.
+/// One name per image. A list with one line per *text* also works if there are pairs and the lines of each image agree.
 ///
 /// # Errors
-/// If the number of names is neither the number of images nor of texts, or the texts of an image have different names.
+/// If the number of names is neither the number of images nor, with pairs, of texts, or the texts of an image have different names.
 pub(crate) fn fit_images(
     place: &str,
     names: Vec<String>,
     images: usize,
-    pairs: &Pairs,
+    pairs: Option<&Pairs>,
 ) -> Result<Vec<String>> {
     if names.len() == images {
         return Ok(names);
     }
-    if pairs.texts() != names.len() || pairs.is_judged() {
+    let by_text = |pairs: &&Pairs| pairs.texts() == names.len() && !pairs.is_judged();
+    let Some(pairs) = pairs.filter(by_text) else {
         let expected = format!("a name for each of {images} images");
         return Err(Error::invalid(place, expected, count(names.len(), "name")));
-    }
+    };
     let of_image = |image: usize| {
         let [first, rest @ ..] = pairs.texts_of(image) else { return Ok(image.to_string()) };
         match rest.iter().find(|&&text| names[text] != names[*first]) {
@@ -154,13 +155,15 @@ mod tests {
     fn a_line_for_each_text_names_images() {
         let pairs = Pairs::new(2, vec![1, 0, 1]).unwrap();
         let names = |all: [&str; 3]| all.map(String::from).to_vec();
-        let fit = |all| fit_images("n.txt", names(all), 2, &pairs);
+        let fit = |all| fit_images("n.txt", names(all), 2, Some(&pairs));
         assert_eq!(fit(["b", "a", "b"]).unwrap(), ["a", "b"]);
         let want = "n.txt line 3: expected \"b\" as in line 1, got \"a\"";
         assert_eq!(error(fit(["b", "a", "a"])), want);
         let want = "n.txt: expected a name for each of 2 images, got 3 names";
         let judged = Pairs::judged(2, vec![vec![1], vec![0], vec![0, 1]]).unwrap();
-        assert_eq!(error(fit_images("n.txt", names(["a", "b", "c"]), 2, &judged)), want);
+        for pairs in [Some(&judged), None] {
+            assert_eq!(error(fit_images("n.txt", names(["a", "b", "c"]), 2, pairs)), want);
+        }
     }
 
     #[test]

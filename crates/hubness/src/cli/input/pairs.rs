@@ -112,12 +112,18 @@ fn json(place: &str, text: &str) -> Result<PairList> {
     // None of them: read the list once more to find the bad entry.
     let entries: Vec<Value> =
         serde_json::from_str(text).map_err(|e| Error::invalid(place, "a JSON list", e))?;
-    let names = entries[0].is_string(); // an empty list was a list of numbers
-    let fits = |entry: &Value| if names { entry.is_string() } else { entry.is_u64() };
-    let at = entries.iter().position(|entry| !fits(entry)).unwrap_or(0);
-    let expected = if names { "an image name" } else { "an image row" };
-    let got = excerpt(&entries[at].to_string());
-    Err(Error::invalid(format!("{place} entry {at}"), expected, got))
+    // An empty list was a list of numbers.
+    let (expected, bad_of): (_, fn(&Value) -> Option<&Value>) = match &entries[0] {
+        Value::String(_) => ("an image name", |entry| (!entry.is_string()).then_some(entry)),
+        Value::Array(_) => ("a list of text rows", |entry| match entry {
+            Value::Array(rows) => rows.iter().find(|row| !row.is_u64()),
+            other => Some(other),
+        }),
+        _ => ("an image row", |entry| (!entry.is_u64()).then_some(entry)),
+    };
+    let mut bad = entries.iter().enumerate().filter_map(|(at, entry)| Some((at, bad_of(entry)?)));
+    let (at, bad) = bad.next().unwrap_or((0, &entries[0]));
+    Err(Error::invalid(format!("{place} entry {at}"), expected, excerpt(&bad.to_string())))
 }
 
 /// An object with the names of the true items of each query: `{"dog.jpg": ["cap3", "cap8"]}`.
@@ -202,7 +208,7 @@ impl PairSides<'_> {
     fn rows_of(&self, place: &str, words: &[String]) -> Result<(Vec<usize>, &'static str)> {
         let number = |word: &String| word.parse::<usize>().ok();
         let numbers: Option<Vec<_>> = words.iter().map(number).collect();
-        let refused = |is_bad: &dyn Fn(&String) -> bool, expected| {
+        let refused = |is_bad: &dyn Fn(&String) -> bool, expected: &str| {
             let at = words.iter().position(is_bad).unwrap_or(0);
             Err(Error::invalid(at_line(place, at + 1), expected, excerpt(&words[at])))
         };
@@ -210,7 +216,11 @@ impl PairSides<'_> {
             return match numbers {
                 Some(rows) => Ok((rows, "row numbers")),
                 None => {
-                    refused(&|w| number(w).is_none(), "a row number (names need --image-names)")
+                    let images = self.images;
+                    let expected = format!(
+                        "a row number (names need --image-names with a name for each of {images} images)"
+                    );
+                    refused(&|w| number(w).is_none(), &expected)
                 }
             };
         };
@@ -230,7 +240,10 @@ impl PairSides<'_> {
 
     fn judged(&self, place: &str, qrels: &Qrels) -> Result<Vec<Vec<usize>>> {
         let (Some(images), Some(texts)) = (&self.image_names, &self.text_names) else {
-            let expected = "--image-names and --text-names with judged pairs of names";
+            let expected = format!(
+                "--image-names with a name for each of {} images, and --text-names, for judged pairs of names",
+                self.images
+            );
             return Err(Error::invalid(place, expected, "at most one of them"));
         };
         let asks = |of: &HashMap<&str, usize>| qrels.queries().all(|q| of.contains_key(q));

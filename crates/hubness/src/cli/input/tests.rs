@@ -91,7 +91,9 @@ fn a_json_list_is_of_one_kind() {
     for (text, want) in [
         ("[0, -1]", "p.json entry 1: expected an image row, got \"-1\""),
         ("[\"a\", 1]", "p.json entry 1: expected an image name, got \"1\""),
-        ("[[0], 1]", "p.json entry 0: expected an image row, got \"[0]\""),
+        ("[[0], 1]", "p.json entry 1: expected a list of text rows, got \"1\""),
+        ("[[0], [1, -7]]", "p.json entry 1: expected a list of text rows, got \"-7\""),
+        ("[[0, 187.0], [1]]", "p.json entry 0: expected a list of text rows, got \"187.0\""),
         ("[0, 1", "p.json: expected a JSON list, got EOF while parsing a list at line 1 column 5"),
     ] {
         assert_eq!(line(text), want);

@@ -40,11 +40,18 @@ pub(super) fn tensor(place: &str, part: Option<&str>, path: &Path, bytes: &[u8])
     all.sort();
     let two = |name: &&str| reader.get(name).is_some_and(|t| t.shape().len() == 2);
     let matrices: Vec<_> = all.iter().map(String::as_str).filter(two).collect();
-    let none = ("a tensor of 2 dimensions", format!("none among {}", listed(&all)));
+    let among = |names: Vec<&str>| match names.is_empty() {
+        true => "no tensors (NumPy arrays are none)".to_owned(),
+        false => listed(names),
+    };
+    let none = (
+        "a tensor of 2 dimensions",
+        format!("none among {}", among(all.iter().map(String::as_str).collect())),
+    );
     let several = ("FILE:NAME, to choose a tensor", listed(&matrices));
     let name = chosen(place, part, &matrices, none, several)?;
     let Some(found) = reader.get(name) else {
-        let expected = format!("a tensor among {}", listed(&matrices));
+        let expected = format!("a tensor among {}", among(matrices));
         return Err(Error::invalid(place, expected, excerpt(name)));
     };
     let element = Element::named(place, name, &format!("{:?}", found.dtype()))?;
@@ -132,11 +139,10 @@ mod tests {
     fn what_is_wrong_is_named() {
         let line = |program: &[u8], part| read(program, part).unwrap_err().to_string();
         assert_eq!(line(TENSOR, Some("b")), "x.pt: expected a tensor among \"tensor\", got \"b\"");
-        let number = line(b"K\x05", None);
-        assert!(
-            number.starts_with("x.pt: expected a tensor of 2 dimensions, got none"),
-            "{number}"
-        );
+        let want = "x.pt: expected a tensor of 2 dimensions, got none among no tensors (NumPy arrays are none)";
+        for program in [&b"K\x05"[..], b"}X\x01\x00\x00\x00aK\x05s"] {
+            assert_eq!(line(program, None), want);
+        }
         let (file, bytes) = saved(TENSOR);
         for cut in [0, 3, 40, bytes.len() / 2, bytes.len() - 1] {
             std::fs::write(file.path(), &bytes[..cut]).unwrap();

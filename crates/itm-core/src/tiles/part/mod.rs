@@ -11,8 +11,9 @@
 //!
 //! Counts and lists may be cut anywhere. Sums in floating point are cut at multiples of 4096 images and texts, the grid of [`cells`].
 //!
-//! A join refuses parts of other reductions, settings, shapes, inputs or kernels, and any score that both have seen: an engine that
-//! runs a task twice must not count it twice. A result refuses holes.
+//! A join refuses parts of other reductions, settings, shapes or kernels, and any score that both have seen: an engine that runs a
+//! task twice must not count it twice. It compares rows only of equal ranges; [`Part::with_input`] says what the whole input is,
+//! and then a join compares that too. A result refuses holes.
 
 mod bytes;
 mod cells;
@@ -64,7 +65,7 @@ struct Header {
     whole: [usize; 2],
     kernel: Kernel,
     covered: Vec<[Range<usize>; 2]>,
-    inputs: BTreeMap<String, String>, // SHA-256 of rows, by side and range
+    inputs: BTreeMap<String, String>, // SHA-256 of rows, by side and range; what `with_input` says of the whole
 }
 
 /// A reduction with its settings; pairs and scores by their SHA-256.
@@ -124,8 +125,8 @@ impl Part {
     /// The union of two parts. Order does not matter.
     ///
     /// # Errors
-    /// If the union does not fit the memory, or the parts differ in reduction, settings, shape of the whole or kernel, were made from other rows of the same range, or have both
-    /// seen a score.
+    /// If the union does not fit the memory, or the parts differ in reduction, settings, shape of the whole or kernel, were made from other rows of the same range or
+    /// other whole inputs, or have both seen a score.
     pub fn join(mut self, other: Self) -> Result<Self> {
         let (own, new) = (&self.header, &other.header);
         unless(own.kind == new.kind, &own.kind, &new.kind)?;
@@ -153,6 +154,17 @@ impl Part {
         self.images.join(&other.images, merge)?;
         self.texts.join(&other.texts, merge)?;
         Ok(self)
+    }
+
+    /// Says what a part of the whole input is: `what` it is (`images`) and its hash or setting. A join refuses a part that says another.
+    pub fn with_input(mut self, what: &str, is: impl Into<String>) -> Self {
+        self.header.inputs.insert(what.into(), is.into());
+        self
+    }
+
+    /// What [`with_input`](Self::with_input) said.
+    pub fn input(&self, what: &str) -> Option<&str> {
+        self.header.inputs.get(what).map(String::as_str)
     }
 
     /// Images and texts of the rectangles that were seen.

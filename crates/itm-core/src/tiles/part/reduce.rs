@@ -16,7 +16,7 @@ use crate::{Pairs, Result};
 /// What a part keeps of its scores. Pairs, and their scores, are always those of the whole.
 #[derive(Debug, Clone, Copy)]
 pub enum Reduction<'a> {
-    /// The k best texts of every image: [`Part::top`].
+    /// The k best texts of every image, all if there are fewer: [`Part::top`].
     TopTexts(usize),
     /// The k best images of every text: [`Part::top`].
     TopImages(usize),
@@ -40,8 +40,9 @@ impl Reduction<'_> {
         };
         match self {
             Self::TopTexts(0) | Self::TopImages(0) => invalid("lists of at least 1 item", 0),
-            Self::TopTexts(k) => Ok(PartKind::TopTexts { k }),
-            Self::TopImages(k) => Ok(PartKind::TopImages { k }),
+            // Every list of a part is k long: k is a number of items, whatever was asked.
+            Self::TopTexts(k) => Ok(PartKind::TopTexts { k: k.min(whole.1) }),
+            Self::TopImages(k) => Ok(PartKind::TopImages { k: k.min(whole.0) }),
             Self::PairScores(pairs) => {
                 let count = pairs.list().0.len();
                 Ok(PartKind::PairScores { pairs: hash_of(pairs)?, count })
@@ -92,9 +93,11 @@ impl Tiles<'_> {
         let of_texts = |values| Slots { first: columns.start, width: kind.widths(both)[1], values };
         let (images, texts) = match reduction {
             Reduction::TopTexts(k) => {
+                let k = k.min(whole.1);
                 (of_images(keys(&self.top_texts(k), n, k, origin.1)), Slots::default())
             }
             Reduction::TopImages(k) => {
+                let k = k.min(whole.0);
                 (Slots::default(), of_texts(keys(&self.top_images(k), m, k, origin.0)))
             }
             Reduction::PairScores(pairs) => {

@@ -185,6 +185,13 @@ fn parts_of_other_work_are_refused() {
     let foreign =
         if one[0].header.kernel == Kernel::Fused { Kernel::Separate } else { Kernel::Fused };
     assert!(changed(&|h| h.kernel = foreign).contains("scores of processors of one kind"));
+    // The whole input, where both parts say it: rows of other ranges are not compared.
+    let file = |part: &Part, hash: &str| part.clone().with_input("images", hash);
+    let read = Part::from_bytes("a.part", &file(&one[1], "b").to_bytes()).unwrap();
+    assert_eq!(read.input("images"), Some("b"));
+    let want = "part: expected the same images as other parts, got others";
+    assert_eq!(line(file(&one[0], "a").join(read.clone())), want);
+    assert!(file(&one[0], "b").join(read.clone()).is_ok() && one[0].clone().join(read).is_ok());
     let w = unit(6, 5, 2);
     let v = unit(4, 5, 9);
     let part = tiles(&v[..10], &w[15..], 5).part(Reduction::TopTexts(2), (0, 3), (4, 6)).unwrap();
@@ -218,6 +225,20 @@ fn parts_of_other_work_are_refused() {
     );
     let strange = all.part(Reduction::Ranks(&pairs, &scores), (0, 0), (4, 6)).unwrap();
     assert!(line(strange.ranks(&pairs, &scores)).contains("the score of the true item of"));
+}
+
+/// Lists are as long as there are items, whatever is asked: a huge k took memory for k items of every query.
+#[test]
+fn k_is_a_number_of_items() {
+    for (huge, fitting) in [
+        (Reduction::TopTexts(usize::MAX), Reduction::TopTexts(6)),
+        (Reduction::TopImages(u32::MAX as usize), Reduction::TopImages(4)),
+    ] {
+        let [huge_parts, parts] = [huge, fitting].map(quarters);
+        assert_eq!(huge_parts, parts);
+        let part = all(huge_parts).unwrap();
+        assert!(part.check_reduction(huge).is_ok() && part.top().is_ok());
+    }
 }
 
 /// A file may hold any numbers: sums do not wrap, and rows far apart are an error before memory is taken.

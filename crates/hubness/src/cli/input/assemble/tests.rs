@@ -301,7 +301,9 @@ fn names_and_pairs_by_name() {
     assert_eq!(folder.refused(&request), want);
     request.image_names = None;
     std::fs::write(folder.path("p.txt"), "1\nx\n0\n").unwrap();
-    let want = "p.txt line 2: expected a row number (names need --image-names), got \"x\"";
+    let want = "p.txt line 2: expected a row number (names need --image-names with a name for each of 2 images), got \"x\"";
+    assert_eq!(folder.refused(&request), want);
+    request.image_names = Some(folder.at("bad.txt")); // three names
     assert_eq!(folder.refused(&request), want);
 }
 
@@ -318,7 +320,7 @@ fn judged_pairs_need_names_of_both_sides() {
     ]);
     let mut request = folder.embeddings("v.npy", "w.npy");
     request.pairs = Some(folder.at("t2i.qrels"));
-    let want = "t2i.qrels: expected --image-names and --text-names with judged pairs of names, got at most one of them";
+    let want = "t2i.qrels: expected --image-names with a name for each of 2 images, and --text-names, for judged pairs of names, got at most one of them";
     assert_eq!(folder.refused(&request), want);
     request.image_names = Some(folder.at("v.txt"));
     request.text_names = Some(folder.at("w.txt"));

@@ -25,7 +25,10 @@ fn malformed_npy_files_are_one_line() {
         ("long.npy", &long),
     ]);
     for (name, want) in [
-        ("fortran.npy", "fortran.npy: expected C order (rows together), got Fortran order"),
+        (
+            "fortran.npy",
+            "fortran.npy: expected C order (rows together: numpy.ascontiguousarray), got Fortran order",
+        ),
         ("big.npy", "big.npy: expected a little-endian dtype, got big-endian \">f4\""),
         (
             "object.npy",
