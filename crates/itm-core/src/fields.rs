@@ -22,6 +22,15 @@ impl Fields {
         Ok(Self { place, values })
     }
 
+    /// The object of a file; an empty one if there is no file.
+    #[cfg(feature = "burn")]
+    pub(crate) fn if_present(path: &Path) -> Result<Self> {
+        match path.exists() {
+            true => Self::read(path),
+            false => Ok(Self { place: path.display().to_string(), values: Map::new() }),
+        }
+    }
+
     /// An object inside; an empty one if it is absent or null.
     pub(crate) fn object(&self, name: &str) -> Result<Self> {
         let place = format!("{}: {name}", self.place);

@@ -94,8 +94,8 @@ pub(crate) struct What {
     #[arg(long, value_name = "N")]
     pub figure: Option<u32>,
     /// Only these rows, separated by commas.
-    #[arg(long, value_delimiter = ',', value_name = "ROWS")]
-    pub rows: Option<Vec<String>>,
+    #[arg(long, value_name = "ROWS")]
+    pub rows: Option<String>,
     /// Corrections for hubs, separated by commas: csls, is, rgm, csls+rgm, … Every trained row is also measured under each of them.
     #[arg(long, value_delimiter = ',', value_name = "METHODS")]
     pub rescore: Option<Vec<String>>,
@@ -147,7 +147,7 @@ pub(crate) fn repeated(target: &str, what: &What, how: &How, seeds: u64) -> Stri
     let options = [
         ("table", what.table.clone()),
         ("figure", what.figure.map(|n| n.to_string())),
-        ("rows", what.rows.as_ref().map(|rows| quoted(&rows.join(",")))),
+        ("rows", what.rows.as_ref().map(|rows| quoted(rows))),
         ("rescore", what.rescore.as_ref().map(|methods| methods.join(","))),
         ("data", how.data.as_ref().map(|_| "DIR".into())), // the reader has another folder
         ("precision", how.precision.map(|p| if p.is_f32() { "f32" } else { "bf16" }.into())),

@@ -37,6 +37,9 @@ pub(crate) fn embed(args: &EmbedArgs) -> Result<()> {
     let pictures = args.images.as_deref().map(|path| PictureList::open(path, args.shard));
     let pictures = pictures.transpose()?;
     let captions = args.captions.as_deref().map(CaptionList::read).transpose()?;
+    if let (Some(pictures), Some(captions), Some(path)) = (&pictures, &captions, &args.captions) {
+        captions.images(path, &pictures.rows(&[]))?; // a caption without a picture is an error before the work
+    }
     let device = device(&args.backend)?;
     precision_of("--precision", args.precision, &device)?;
     let folder = Hub::from_env().folder(&args.model)?;

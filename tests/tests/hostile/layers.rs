@@ -298,7 +298,7 @@ fn encoders() {
         "residual.hidden: expected 1 to 16777216, got 0": projection().with_residual(&ResidualShape { hidden: 0, ..residual() }, 1.0, 7),
         "features of a residual: expected a standard deviation": projection().with_residual(&residual(), 0.0, 7),
         "features of a residual: expected a standard deviation": projection().with_residual(&residual(), f64::NAN, 7),
-        "residual.rate_factor: expected above 0, got -1": projection().with_residual(&ResidualShape { rate_factor: -1.0, ..residual() }, 1.0, 7),
+        "residual.rate_factor: expected from 1e-6 to 1e6, got -1": projection().with_residual(&ResidualShape { rate_factor: -1.0, ..residual() }, 1.0, 7),
         "residual.hidden: expected 1 to 16777216, got": projection().with_residual(&ResidualShape { hidden: HUGE, ..residual() }, 1.0, 7),
         "idf of a bag of words: expected numbers above 0, got 0": BagOfWords::from_map(&[1.0], &[1.0], &[0.0], &device()),
         "idf of a bag of words: expected numbers above 0, got NaN": BagOfWords::from_map(&[1.0], &[1.0], &[f32::NAN], &device()),

@@ -88,7 +88,19 @@ fn of_images(report: &mut CheckReport, mut found: LayoutReport, json: Result<Kar
 }
 
 /// Reads every picture, in parallel; the results are in order.
-fn pictures(report: &mut CheckReport, found: &mut LayoutReport, paths: Vec<PathBuf>) {
+fn pictures(report: &mut CheckReport, found: &mut LayoutReport, mut paths: Vec<PathBuf>) {
+    let (inside, listed) = (ImageFolder::new(&report.dir, None), paths.len());
+    let mut links = vec![];
+    paths.retain(|path| {
+        let out = inside.leads_out(path);
+        links.extend(out.clone().map(|to| (path.clone(), to)));
+        out.is_none()
+    });
+    if let Some((path, to)) = links.first() {
+        let expected = "pictures in the folder: a link out of it is not followed";
+        let got = format!("{} links, the first to {}", links.len(), to.display());
+        report.extend(vec![Error::invalid(path.display(), expected, got)]);
+    }
     let Some(folder) = paths.first().and_then(|p| p.parent()) else { return };
     if !paths.iter().any(|path| path.exists()) {
         found.notes.push(format!("no pictures below {}", folder.display()));
@@ -107,7 +119,7 @@ fn pictures(report: &mut CheckReport, found: &mut LayoutReport, paths: Vec<PathB
             Err(problem) => problems.push(problem),
         }
     }
-    found.notes.push(format!("{whole} of {} pictures are there and whole", paths.len()));
+    found.notes.push(format!("{whole} of {listed} pictures are there and whole"));
     if turned > 0 {
         found.notes.push(turned_pictures(turned));
     }

@@ -40,8 +40,7 @@ pub fn upright_image(path: impl AsRef<Path>) -> Result<RgbImage> {
 /// As [`decode_image`].
 pub fn upright_bytes(place: &str, bytes: &[u8]) -> Result<RgbImage> {
     let image = decode_bytes(place, bytes)?;
-    let jpeg = bytes.starts_with(&[0xff, 0xd8]);
-    let exif = orientation(bytes).filter(|_| jpeg).and_then(|number| u8::try_from(number).ok());
+    let exif = orientation(bytes).and_then(|number| u8::try_from(number).ok());
     let Some(turn) = exif.and_then(Orientation::from_exif) else {
         return Ok(image);
     };

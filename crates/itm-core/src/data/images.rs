@@ -87,7 +87,7 @@ pub(crate) fn probe_bytes(place: &str, bytes: &[u8]) -> Result<ImageInfo> {
         return Err(Error::invalid(place, "a whole image", got));
     };
     check_sides(place, width, height)?;
-    let turned = format == ImageFormat::Jpeg && orientation(bytes).is_some_and(|o| o != 1);
+    let turned = orientation(bytes).is_some_and(|o| o != 1);
     Ok(ImageInfo { format, width, height, turned })
 }
 
@@ -135,18 +135,45 @@ fn jpeg(bytes: &[u8]) -> Option<(u32, u32)> {
     }
 }
 
-/// The EXIF orientation of a JPEG, 1 to 8: 1 is upright.
+/// The EXIF orientation of a picture, 1 to 8: 1 is upright.
 pub(super) fn orientation(bytes: &[u8]) -> Option<u16> {
+    let exif = match bytes.first()? {
+        0xff => segment(bytes)?,
+        first => chunk(bytes, *first == 0x89)?,
+    };
+    first_directory(exif.strip_prefix(b"Exif\0\0").unwrap_or(exif)) // in a chunk only some programs write the prefix
+}
+
+/// The EXIF data of a JPEG.
+fn segment(bytes: &[u8]) -> Option<&[u8]> {
     let mut at = 2;
     loop {
         let (marker, length) = (bytes.get(at..at + 2)?, be16(bytes, at + 2)?);
         if marker == [0xff, 0xe1] && bytes.get(at + 4..at + 10) == Some(b"Exif\0\0") {
-            return first_directory(bytes.get(at + 10..at + 2 + length)?);
+            return bytes.get(at + 4..at + 2 + length);
         }
         if marker[0] != 0xff || marker[1] == 0xda {
             return None; // the compressed data begin
         }
         at += 2 + length.max(2);
+    }
+}
+
+/// The EXIF data of a PNG or a WebP.
+fn chunk(bytes: &[u8], png: bool) -> Option<&[u8]> {
+    let mut at = if png { 8 } else { 12 };
+    loop {
+        let (first, second) = (bytes.get(at..at + 4)?, bytes.get(at + 4..at + 8)?);
+        let number = |raw: &[u8]| raw.try_into().expect("four bytes");
+        let (kind, length, between) = match png {
+            true => (second, u32::from_be_bytes(number(first)) as usize, 4), // a checksum
+            false => (first, u32::from_le_bytes(number(second)) as usize, 0),
+        };
+        let data = bytes.get(at + 8..)?.get(..length)?;
+        if matches!(kind, b"eXIf" | b"EXIF") {
+            return Some(data);
+        }
+        at += 8 + between + if png { length } else { length.next_multiple_of(2) };
     }
 }
 
@@ -249,6 +276,24 @@ mod tests {
     }
 
     fn oriented(jpeg: &[u8], orientation: u8, big: bool) -> Vec<u8> {
+        let exif = [b"Exif\0\0", &*tiff(orientation, big)].concat();
+        let length = (exif.len() + 2) as u16;
+        [&jpeg[..2], &[0xff, 0xe1], &length.to_be_bytes(), &exif, &jpeg[2..]].concat()
+    }
+
+    /// A PNG or a WebP with EXIF data behind its pixels. No reader here looks at a chunk's checksum or at the flags of `VP8X`.
+    fn with_chunk(file: &[u8], exif: &[u8]) -> Vec<u8> {
+        let length = exif.len() as u32;
+        if file.starts_with(b"RIFF") {
+            let riff = file.len() as u32 + length; // 8 less for RIFF's own head, 8 more for the chunk's
+            let head = [&riff.to_le_bytes()[..], &file[8..]].concat();
+            return [b"RIFF", &*head, b"EXIF", &length.to_le_bytes(), exif].concat();
+        }
+        let (pixels, end) = file.split_at(file.len() - 12);
+        [pixels, &length.to_be_bytes(), b"eXIf", exif, &[0; 4], end].concat()
+    }
+
+    fn tiff(orientation: u8, big: bool) -> Vec<u8> {
         let tiff: &[u8] = match big {
             true => &[
                 b'M',
@@ -299,9 +344,7 @@ mod tests {
                 0,
             ],
         };
-        let exif = [b"Exif\0\0", tiff].concat();
-        let length = (exif.len() + 2) as u16;
-        [&jpeg[..2], &[0xff, 0xe1], &length.to_be_bytes(), &exif, &jpeg[2..]].concat()
+        tiff.to_vec()
     }
 
     #[test]
@@ -314,6 +357,14 @@ mod tests {
             let whole = with_orientation(6, big);
             for cut in 4..36 {
                 let _ = orientation(&whole[..cut]);
+            }
+            for file in [PNG, WEBP[0], WEBP[1]] {
+                for prefix in [&b""[..], b"Exif\0\0"] {
+                    let of = |o: u8| with_chunk(file, &[prefix, &*tiff(o, big)].concat());
+                    assert_eq!([1, 6, 9].map(|o| turned(&of(o))), [false, true, false]);
+                    let whole = of(6);
+                    (0..whole.len()).for_each(|cut| _ = orientation(&whole[..cut]));
+                }
             }
         }
     }
@@ -338,6 +389,17 @@ mod tests {
         assert_eq!((plain.dimensions(), upright.dimensions()), ((16, 8), (8, 16)));
         for k in 0..16 {
             assert_eq!(upright.get_pixel(7, k), plain.get_pixel(k, 0));
+        }
+        let mut png = std::io::Cursor::new(vec![]);
+        image.write_to(&mut png, image::ImageFormat::Png).unwrap();
+        let mut webp = std::io::Cursor::new(vec![]);
+        image.write_to(&mut webp, image::ImageFormat::WebP).unwrap();
+        for file in [png, webp] {
+            let (_, upright) = of(&with_chunk(&file.into_inner(), &tiff(6, true)));
+            assert_eq!(
+                (upright.dimensions(), upright.get_pixel(7, 15)),
+                ((8, 16), &image::Rgb([240; 3]))
+            );
         }
         let (plain, upright) = of(&oriented(&jpeg, 3, false));
         assert_eq!(upright.get_pixel(0, 0), plain.get_pixel(15, 7));

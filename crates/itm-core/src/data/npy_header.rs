@@ -99,7 +99,8 @@ impl NpyHeader {
         let (descr, fortran, shape) = parser.dictionary()?;
         let dtype = Dtype::parse(place, descr)?;
         if fortran && shape.len() > 1 {
-            return Err(Error::invalid(place, "C order (rows together)", "Fortran order"));
+            let expected = "C order (rows together: numpy.ascontiguousarray)";
+            return Err(Error::invalid(place, expected, "Fortran order"));
         }
         // Without the zeros, so that no product of some of the dimensions overflows later.
         let nonzero = shape.iter().filter(|&&n| n > 0);

@@ -10,7 +10,7 @@
 //!
 //! COCO's files are splits themselves, if there are no lists.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
@@ -237,16 +237,28 @@ fn stem(name: &str) -> &str {
 /// `name.jpg#0<TAB>caption`.
 fn token(captions: &mut CaptionsByFile, path: &Path, bytes: &[u8]) -> Result<()> {
     let place = path.display().to_string();
+    let mut seen = HashSet::new();
     for (at, line) in files::lines(&place, "a caption", bytes)?.iter().enumerate() {
         let place = format!("{place} line {}", at + 1);
-        let parts =
-            line.split_once('\t').and_then(|(id, caption)| Some((numbered(id)?.0, caption)));
-        let Some((name, caption)) = parts else {
+        let parts = line.split_once('\t').and_then(|(id, caption)| Some((numbered(id)?, caption)));
+        let Some(((name, number), caption)) = parts else {
             return Err(Error::invalid(place, "name#number<TAB>caption", excerpt(line)));
         };
+        once(&mut seen, &place, (name, number))?;
         captions.add(&place, name, caption)?;
     }
     Ok(())
+}
+
+/// Refuses a second caption of the same number.
+fn once(
+    seen: &mut HashSet<(String, usize)>,
+    place: &str,
+    (name, number): (&str, usize),
+) -> Result<()> {
+    let new = seen.insert((name.to_owned(), number));
+    let got = format_args!("number {number} of {} again", excerpt(name));
+    Error::unless(new, place, "each caption once", got)
 }
 
 /// The image's name and the caption of each row of a table as it goes around, with its line: `image,caption` of Flickr8k, and
@@ -290,12 +302,17 @@ fn table(
         let got = excerpt(text.lines().next().unwrap_or_default());
         return Err(Error::invalid(format!("{place} line 1"), form.head(), got));
     }
+    let mut seen = HashSet::new();
     for row in reader.records() {
         let row = row.map_err(broken)?;
         let line = row.position().map_or(0, csv::Position::line) as usize;
         let place = format!("{place} line {line}");
         let fields: Vec<&str> = row.iter().collect();
         let words = |text: &str| text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        if let (CaptionFormat::Bars, [name, number, ..]) = (form, &fields[..]) {
+            let digits = &number[..number.len() - words(number)];
+            digits.parse().map_or(Ok(()), |number| once(&mut seen, &place, (name, number)))?;
+        }
         match (form, &fields[..]) {
             (CaptionFormat::Comma, [name, caption]) | (CaptionFormat::Bars, [name, _, caption]) => {
                 show(&place, line, name, caption)?;
@@ -336,8 +353,11 @@ fn coco(captions: &mut CaptionsByFile, path: &Path, bytes: &[u8]) -> Result<()> 
     let place = path.display().to_string();
     let what = "COCO's captions (images[].file_name, annotations[].caption)";
     let CocoFile { images, annotations } = json::parse(&place, what, bytes)?;
-    let names: HashMap<i64, String> =
-        images.into_iter().map(|image| (image.id, image.file_name)).collect();
+    let mut names: HashMap<i64, String> = HashMap::new();
+    for (at, CocoImage { id, file_name }) in images.into_iter().enumerate() {
+        let first = names.insert(id, file_name).is_none();
+        Error::unless(first, format_args!("{place} images[{at}]"), "each id once", id)?;
+    }
     let name = file_name(&place);
     let folder = name.trim_start_matches("captions_").trim_end_matches(".json");
     for (at, CocoCaption { image_id, caption }) in annotations.into_iter().enumerate() {

@@ -245,6 +245,9 @@ mod tests {
         let line = load_pictures(dir.path(), CaptionRule::All).unwrap_err().to_string();
         let real = secret.canonicalize().unwrap();
         assert!(line.ends_with(&format!("a link to {})", real.display())), "{line}");
+        let problems = crate::data::check(dir.path()).unwrap().problems;
+        let want = format!("is not followed, got 1 links, the first to {}", real.display());
+        assert!(problems.iter().any(|problem| problem.ends_with(&want)), "{problems:?}");
         fs::remove_file(dir.path().join("images/1.jpg")).unwrap();
         std::os::unix::fs::symlink("3.jpg", dir.path().join("images/1.jpg")).unwrap(); // inside
         assert!(load_pictures(dir.path(), CaptionRule::All).is_ok());

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::files::read_json;
 use crate::vision::{CropRounding, Fit, Transform};
-use crate::weights::LoadReport;
+use crate::weights::{LoadReport, is_of_open_clip};
 use crate::{Error, Result, host, interrupt};
 
 /// The encoders of a published folder: what `itm embed`, `itm search` and the wheel open.
@@ -48,6 +48,9 @@ enum Encoder {
 
 /// A folder with `modules.json`.
 const SENTENCE: &str = "sentence-transformers";
+
+/// A folder that open_clip alone reads.
+const OPEN_CLIP: &str = "open_clip";
 
 const READ: &str =
     "CLIP, SigLIP (transformers or open_clip), ViT, DINOv2, BERT or sentence-transformers";
@@ -97,6 +100,11 @@ impl Embedder {
                 if let Some(adapter) = adapter {
                     model = model.with_adapter(adapter)?;
                 }
+                let files = ["tokenizer.json", "vocab.json"].map(|name| folder.join(name).exists());
+                let expected =
+                    "vocab.json and merges.txt: CLIP's own fit, from openai/clip-vit-base-patch32";
+                let there = kind != OPEN_CLIP || files != [false; 2];
+                Error::unless(there, folder.display(), expected, "none of them")?;
                 let pieces = DualPieces::open(folder, &model.shape.text)?;
                 let side = model.shape.image.image[0];
                 let transform = Transform::open(folder, side)?;
@@ -324,12 +332,14 @@ fn kind(folder: &Path) -> Result<String> {
         return Ok(SENTENCE.into());
     }
     let path = folder.join("config.json");
-    if !path.exists() && folder.join("open_clip_config.json").exists() {
-        return Ok("open_clip".into());
+    if is_of_open_clip(folder) {
+        return Ok(OPEN_CLIP.into());
     }
     let config: Value = read_json(&path, "a JSON object")?;
     match config["model_type"].as_str() {
-        Some(kind @ ("clip" | "siglip" | "vit" | "dinov2" | "bert")) => Ok(kind.into()),
+        Some(kind @ ("vit" | "dinov2" | "bert")) => Ok(kind.into()),
+        // `DualShape::read` says what a relative of these two is.
+        Some(kind) if kind.contains("clip") || kind.contains("siglip") => Ok(kind.into()),
         other => {
             let got = format!("\"{}\"", other.unwrap_or("none"));
             Err(Error::invalid(format!("{}: model_type", path.display()), READ, got))

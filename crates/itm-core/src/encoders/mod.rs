@@ -42,7 +42,7 @@ pub use positions::{PositionStep, resize_positions};
 pub use projection::Projection;
 pub use residual::{Residual, ResidualShape};
 pub use sentence::SentenceEncoder;
-pub(crate) use sentence::sentence_pool;
+pub(crate) use sentence::SentenceFolder;
 pub use tokens::TokenBatch;
 pub(crate) use vit::EarlyStates;
 #[cfg(feature = "images")]

@@ -38,7 +38,8 @@ impl ResidualShape {
         above_zero(&key("input_scale"), self.input_scale)?;
         within(&key("input_dropout"), self.input_dropout, "in [0, 1)", share)?;
         within(&key("hidden_dropout"), self.hidden_dropout, "in [0, 1)", share)?;
-        above_zero(&key("rate_factor"), self.rate_factor)
+        let in_f32 = |f: f64| (1e-6..=1e6).contains(&f); // weights are divided by it
+        within(&key("rate_factor"), self.rate_factor, "from 1e-6 to 1e6", in_f32)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Sentence encoders: BERT, a pool and unit rows.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use burn::tensor::{Device, Tensor};
 use itm_kernels::{Noise, Precision, normalize_rows};
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{Bert, PiecePool, TokenBatch};
 use crate::fields::Fields;
-use crate::files::read_json;
+use crate::files::{check_below, read_json};
 use crate::text::WordPieces;
 use crate::weights::LoadReport;
 use crate::{Error, Result};
@@ -26,31 +26,42 @@ pub struct SentenceEncoder {
     pub pool: PiecePool,
     /// Whether rows have unit length.
     pub unit: bool,
+    /// Stands before each sentence: the prompt of `default_prompt_name`.
+    pub prompt: String,
     /// Word pieces of a sentence at most; the last piece is always `[SEP]`.
     pub most: usize,
 }
 
 impl SentenceEncoder {
-    /// Reads `modules.json`, the configuration of the pool, BERT and its word pieces. A folder of BERT alone has the mean as
-    /// pool, and unit rows.
+    /// Reads `modules.json`, the configurations of the pool and of prompts, BERT and its word pieces. A folder of BERT alone has
+    /// the mean as pool, and unit rows.
     ///
     /// # Errors
     /// As [`Bert::open`] and [`WordPieces::open`], and if a module or a pool is another; the error names it.
     pub fn open(folder: impl AsRef<Path>, device: &Device) -> Result<(Self, LoadReport)> {
         let folder = folder.as_ref();
-        let (pool, unit) = sentence_pool(folder)?.unwrap_or((PiecePool::Masked, true));
+        let SentenceFolder { transformer, pool, unit, prompt } = SentenceFolder::read(folder)?
+            .unwrap_or(SentenceFolder {
+                transformer: folder.into(),
+                pool: PiecePool::Masked,
+                unit: true,
+                prompt: String::new(),
+            });
+        let folder = &transformer;
         let (bert, report) = Bert::open(folder, device)?;
         let pieces = WordPieces::open(folder)?;
         let (numbers, rows) = (pieces.vocabulary(), bert.shape.vocabulary);
         let expected = format!("at most {rows} word pieces, as in the model");
         Error::unless(numbers <= rows, folder.display(), expected, numbers)?;
-        let settings = folder.join("sentence_bert_config.json");
-        let most = match settings.exists() {
-            true => Fields::read(&settings)?.count("max_seq_length", bert.shape.positions)?,
-            false => bert.shape.positions,
+        let fields = |file: &str| Fields::if_present(&folder.join(file));
+        let (own, positions) = (fields("sentence_bert_config.json")?, bert.shape.positions);
+        let most = match own.has("max_seq_length") {
+            true => own.count("max_seq_length", positions)?,
+            // Many files say 10³⁰ for no bound.
+            false => fields("tokenizer_config.json")?.real("model_max_length", f64::MAX)? as usize,
         };
-        let most = most.min(bert.shape.positions);
-        Ok((Self { bert, pieces, pool, unit, most }, report))
+        let most = most.clamp(1, positions);
+        Ok((Self { bert, pieces, pool, unit, prompt, most }, report))
     }
 
     /// Sets the precision of the products of all blocks.
@@ -73,7 +84,7 @@ impl SentenceEncoder {
     /// # Errors
     /// As [`WordPieces::encode`], and if a sentence has no piece, not even a special one.
     pub fn encode(&self, sentence: &str) -> Result<(Vec<u32>, bool)> {
-        let mut ids = self.pieces.encode(sentence)?;
+        let mut ids = self.pieces.encode(&format!("{}{sentence}", self.prompt))?;
         let Some(&last) = ids.last() else {
             let expected = "[CLS] and [SEP] around a sentence";
             return Err(Error::invalid("the tokenizer", expected, "no piece"));
@@ -101,55 +112,86 @@ impl SentenceEncoder {
     }
 }
 
-/// The pool of a folder of sentence-transformers, and whether its rows become unit rows, from `modules.json`; `None` for another folder.
-///
-/// # Errors
-/// If the folder has other modules, or pools in another way than by mean, CLS or max.
-pub(crate) fn sentence_pool(folder: &Path) -> Result<Option<(PiecePool, bool)>> {
-    let modules = folder.join("modules.json");
-    if !modules.exists() {
-        return Ok(None);
-    }
-    let list: Vec<Value> = read_json(&modules, "a list of modules in JSON")?;
-    let (mut pool, mut unit) = (None, false);
-    for (place, module) in list.iter().enumerate() {
-        let kind = module["type"].as_str().unwrap_or("none");
-        let path = module["path"].as_str().unwrap_or_default();
-        match (place, kind.rsplit('.').next().unwrap_or(kind)) {
-            (0, "Transformer") if path.is_empty() => {}
-            (_, "Pooling") if pool.is_none() && !path.contains(['/', '\\']) && path != ".." => {
-                pool = Some(pool_of(&folder.join(path).join("config.json"))?);
-            }
-            (_, "Normalize") if pool.is_some() => unit = true,
-            _ => {
-                let expected = "Transformer, Pooling, Normalize in this order";
-                return Err(Error::invalid(modules.display(), expected, kind));
-            }
-        }
-    }
-    let missing = || Error::invalid(modules.display(), "a module Pooling", "none");
-    Ok(Some((pool.ok_or_else(missing)?, unit)))
+/// What `modules.json` and `config_sentence_transformers.json` say of a folder of sentence-transformers.
+pub(crate) struct SentenceFolder {
+    /// The folder of BERT and its word pieces.
+    pub(crate) transformer: PathBuf,
+    pub(crate) pool: PiecePool,
+    /// Whether rows become unit rows.
+    pub(crate) unit: bool,
+    pub(crate) prompt: String,
 }
 
-fn pool_of(path: &Path) -> Result<PiecePool> {
-    let fields = Fields::read(path)?;
-    let (mut chosen, mut found) = (None, vec![]);
-    for (name, pool) in [
-        ("pooling_mode_mean_tokens", Some(PiecePool::Masked)),
-        ("pooling_mode_cls_token", Some(PiecePool::Class)),
-        ("pooling_mode_max_tokens", Some(PiecePool::Max)),
-        ("pooling_mode_mean_sqrt_len_tokens", None),
-        ("pooling_mode_weightedmean_tokens", None),
-        ("pooling_mode_lasttoken", None),
-    ] {
-        if fields.flag(name) {
-            found.push(name);
-            chosen = pool;
+impl SentenceFolder {
+    /// `None` for another folder.
+    ///
+    /// # Errors
+    /// If the folder has other modules, pools in another way than by mean, CLS or max, or pools without its prompt.
+    pub(crate) fn read(folder: &Path) -> Result<Option<Self>> {
+        let modules = folder.join("modules.json");
+        if !modules.exists() {
+            return Ok(None);
         }
+        let list: Vec<Value> = read_json(&modules, "a list of modules in JSON")?;
+        let prompt = prompt_of(folder)?;
+        let (mut transformer, mut pool, mut unit) = (folder.to_path_buf(), None, false);
+        for (place, module) in list.iter().enumerate() {
+            let kind = module["type"].as_str().unwrap_or("none");
+            let path = module["path"].as_str().unwrap_or_default();
+            check_below(&format!("{}: path", modules.display()), path)?;
+            match (place, kind.rsplit('.').next().unwrap_or(kind)) {
+                (0, "Transformer") if path.is_empty() => {}
+                (0, "Transformer") => transformer.push(path),
+                (_, "Pooling") if pool.is_none() => {
+                    pool = Some(pool_of(&folder.join(path).join("config.json"), &prompt)?);
+                }
+                (_, "Normalize") if pool.is_some() => unit = true,
+                _ => {
+                    let expected = "Transformer, Pooling, Normalize in this order";
+                    return Err(Error::invalid(modules.display(), expected, kind));
+                }
+            }
+        }
+        let missing = || Error::invalid(modules.display(), "a module Pooling", "none");
+        Ok(Some(Self { transformer, pool: pool.ok_or_else(missing)?, unit, prompt }))
     }
-    match chosen.filter(|_| found.len() == 1) {
-        Some(pool) => Ok(pool),
-        None => fields.refused("pooling_mode", "one of mean, cls and max", found.join(", ")),
+}
+
+/// What sentence-transformers puts before each sentence unless it is asked for something else.
+fn prompt_of(folder: &Path) -> Result<String> {
+    let fields = Fields::if_present(&folder.join("config_sentence_transformers.json"))?;
+    let prompts = fields.object("prompts")?;
+    Ok(fields
+        .text("default_prompt_name")
+        .and_then(|name| prompts.text(name))
+        .unwrap_or_default()
+        .into())
+}
+
+fn pool_of(path: &Path, prompt: &str) -> Result<PiecePool> {
+    let fields = Fields::read(path)?;
+    if !prompt.is_empty() && !fields.flag_or("include_prompt", true) {
+        return fields.refused("include_prompt", "true, as there is a default prompt", false);
+    }
+    let flags = [
+        "pooling_mode_mean_tokens",
+        "pooling_mode_cls_token",
+        "pooling_mode_max_tokens",
+        "pooling_mode_mean_sqrt_len_tokens",
+        "pooling_mode_weightedmean_tokens",
+        "pooling_mode_lasttoken",
+    ];
+    // Since version 6, one name in place of the flags.
+    let found = match fields.text("pooling_mode") {
+        Some(mode) => vec![mode],
+        None => flags.into_iter().filter(|flag| fields.flag(flag)).collect(),
+    };
+    match found[..] {
+        ["mean" | "pooling_mode_mean_tokens"] => Ok(PiecePool::Masked),
+        ["cls" | "pooling_mode_cls_token"] => Ok(PiecePool::Class),
+        ["max" | "pooling_mode_max_tokens"] => Ok(PiecePool::Max),
+        [] => fields.refused("pooling_mode", "one of mean, cls and max", "none of them"),
+        _ => fields.refused("pooling_mode", "one of mean, cls and max", found.join(", ")),
     }
 }
 
@@ -243,6 +285,62 @@ mod tests {
         );
         assert_eq!(line("[]", ""), "FOLDER/modules.json: expected a module Pooling, got none");
         let out = line(&list(&[plain[0].clone(), module("Pooling", "../x")]), "");
-        assert!(out.ends_with("in this order, got sentence_transformers.models.Pooling"), "{out}");
+        assert!(out.starts_with("FOLDER/modules.json: path: expected a path below"), "{out}");
+        for (pool, got) in
+            [("{\"pooling_mode\": \"lasttoken\"}", "lasttoken"), ("{}", "none of them")]
+        {
+            let want = format!("pooling_mode: expected one of mean, cls and max, got {got}");
+            assert!(line(&list(&plain), pool).ends_with(&want));
+        }
+        let prompts = r#"{"prompts": {"q": "the "}, "default_prompt_name": "q"}"#;
+        fs::write(own.path().join("config_sentence_transformers.json"), prompts).unwrap();
+        assert_eq!(
+            line(&list(&plain), "{\"pooling_mode\": \"mean\", \"include_prompt\": false}"),
+            "FOLDER/1_Pooling/config.json: include_prompt: expected true, as there is a default \
+             prompt, got false"
+        );
+    }
+
+    /// By hand from the pieces and the rules of sentence-transformers 6: the sentence is cut where the tokenizer says if nothing else is
+    /// said, a prompt stands before it, and lower case comes before a tokenizer with case.
+    #[test]
+    fn settings_of_sentences_are_read() {
+        let own = TempDir::new().unwrap();
+        let write = |name: &str, text: &str| fs::write(own.path().join(name), text).unwrap();
+        for name in ["1_Pooling", "0_Transformer"] {
+            fs::create_dir(own.path().join(name)).unwrap();
+        }
+        for name in ["config.json", "model.safetensors", "tokenizer.json"] {
+            fs::copy(folder().join(name), own.path().join("0_Transformer").join(name)).unwrap();
+        }
+        let modules = fs::read_to_string(folder().join("modules.json")).unwrap();
+        write(
+            "modules.json",
+            &modules.replacen("\"path\": \"\"", "\"path\": \"0_Transformer\"", 1),
+        );
+        let version_6 =
+            r#"{"embedding_dimension": 16, "pooling_mode": "cls", "include_prompt": true}"#;
+        write("1_Pooling/config.json", version_6);
+        let open = || SentenceEncoder::open(own.path(), &Device::flex()).unwrap().0;
+        assert_eq!((open().pool, open().most), (PiecePool::Class, 16));
+        for (settings, tokenizer, most) in [
+            ("{}", r#"{"model_max_length": 7}"#, 7),
+            (r#"{"max_seq_length": null}"#, r#"{"model_max_length": 7}"#, 7),
+            (r#"{"max_seq_length": 9}"#, r#"{"model_max_length": 7}"#, 9),
+            ("{}", r#"{"model_max_length": 1000000000000000019884624838656}"#, 16),
+        ] {
+            write("0_Transformer/sentence_bert_config.json", settings);
+            write("0_Transformer/tokenizer_config.json", tokenizer);
+            assert_eq!(open().most, most, "{settings}, {tokenizer}");
+        }
+        let ids = |sentence: &str| open().encode(sentence).unwrap().0;
+        assert_eq!(ids("A dog"), [2, 5, 6, 3]);
+        write("0_Transformer/tokenizer_config.json", r#"{"do_lower_case": false}"#);
+        assert_eq!(ids("A dog"), [2, 1, 6, 3]);
+        write("0_Transformer/sentence_bert_config.json", r#"{"do_lower_case": true}"#);
+        assert_eq!(ids("A dog"), [2, 5, 6, 3]);
+        let prompts = r#"{"prompts": {"query": "The man "}, "default_prompt_name": "query"}"#;
+        write("config_sentence_transformers.json", prompts);
+        assert_eq!(ids("A dog"), [2, 8, 9, 5, 6, 3]);
     }
 }

@@ -1,12 +1,14 @@
 //! Captions as BERT's word pieces.
 
 use std::fmt::Display;
+use std::iter;
 use std::ops::Range;
 use std::path::Path;
 
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use tokenizers::models::wordpiece::WordPiece;
-use tokenizers::normalizers::BertNormalizer;
+use tokenizers::normalizers::{BertNormalizer, Lowercase, Sequence};
 use tokenizers::pre_tokenizers::bert::BertPreTokenizer;
 use tokenizers::processors::bert::BertProcessing;
 use tokenizers::{AddedToken, Tokenizer};
@@ -35,17 +37,46 @@ struct TokenizerConfig {
     do_lower_case: bool,
     tokenize_chinese_chars: bool,
     strip_accents: Option<bool>,
+    tokenizer_class: Option<String>,
 }
 
 impl Default for TokenizerConfig {
     fn default() -> Self {
-        Self { do_lower_case: true, tokenize_chinese_chars: true, strip_accents: None }
+        Self {
+            do_lower_case: true,
+            tokenize_chinese_chars: true,
+            strip_accents: None,
+            tokenizer_class: None,
+        }
     }
 }
 
+impl TokenizerConfig {
+    /// Other classes take the normaliser of `tokenizer.json`.
+    fn is_bert(&self) -> bool {
+        matches!(
+            self.tokenizer_class.as_deref(),
+            None | Some("BertTokenizer" | "BertTokenizerFast")
+        )
+    }
+
+    fn normalizer(&self) -> BertNormalizer {
+        let Self { do_lower_case, tokenize_chinese_chars, strip_accents, .. } = *self;
+        BertNormalizer::new(true, tokenize_chinese_chars, strip_accents, do_lower_case)
+    }
+}
+
+/// The field of `sentence_bert_config.json` that matters here.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct SentenceConfig {
+    do_lower_case: bool,
+}
+
 impl WordPieces {
-    /// Reads a folder's `tokenizer.json`. Without that file it reads `vocab.txt` and, if it exists,
-    /// `tokenizer_config.json`, which says whether words become lower-case (the default).
+    /// Reads a folder's `tokenizer.json`, without that file `vocab.txt`. If it exists, `tokenizer_config.json` says whether words
+    /// become lower-case (the default), as in `transformers` also where `tokenizer.json` says otherwise. `sentence_bert_config.json`
+    /// may ask for lower case before all that.
     ///
     /// # Errors
     /// If both `tokenizer.json` and `vocab.txt` are missing, a file is damaged, `vocab.txt` lacks `[UNK]`, `[CLS]` or
@@ -53,14 +84,26 @@ impl WordPieces {
     pub fn open(folder: impl AsRef<Path>) -> Result<Self> {
         let folder = folder.as_ref();
         let [whole, vocabulary] = ["tokenizer.json", "vocab.txt"].map(|name| folder.join(name));
+        let config: Option<TokenizerConfig> = options(folder, "tokenizer_config.json")?;
         let (path, mut tokenizer) = if whole.exists() {
             (whole.clone(), open_tokenizer(&whole)?)
         } else {
             open(&vocabulary)?; // the library opens whatever it gets
-            let tokenizer = built(&vocabulary, &options(folder)?)?;
+            let tokenizer =
+                built(&vocabulary, config.as_ref().unwrap_or(&TokenizerConfig::default()))?;
             (vocabulary, tokenizer)
         };
         let refused = |e| Error::invalid(path.display(), "a tokenizer", e);
+        if let Some(config) = config.filter(TokenizerConfig::is_bert) {
+            tokenizer.with_normalizer(Some(config.normalizer())).map_err(refused)?;
+        }
+        let sentence: SentenceConfig =
+            options(folder, "sentence_bert_config.json")?.unwrap_or_default();
+        if sentence.do_lower_case {
+            let normalizers = tokenizer.get_normalizer().cloned().into_iter();
+            let normalizers = iter::once(Lowercase.into()).chain(normalizers).collect();
+            tokenizer.with_normalizer(Some(Sequence::new(normalizers))).map_err(refused)?;
+        }
         tokenizer.with_truncation(None).map_err(refused)?.with_padding(None);
         match tokenizer.token_to_id("[SEP]") {
             Some(_) => Ok(Self { tokenizer }),
@@ -157,12 +200,13 @@ pub(crate) fn parsed(place: &dyn Display, bytes: &[u8]) -> Result<Tokenizer> {
     }
 }
 
-fn options(folder: &Path) -> Result<TokenizerConfig> {
-    let path = folder.join("tokenizer_config.json");
-    if !path.exists() {
-        return Ok(TokenizerConfig::default());
+/// A configuration of the folder, if the file exists.
+fn options<C: DeserializeOwned>(folder: &Path, name: &str) -> Result<Option<C>> {
+    let path = folder.join(name);
+    match path.exists() {
+        true => Ok(Some(read_json(path, "a tokenizer's configuration")?)),
+        false => Ok(None),
     }
-    read_json(path, "a tokenizer's configuration")
 }
 
 fn built(vocabulary: &Path, options: &TokenizerConfig) -> Result<Tokenizer> {
@@ -175,10 +219,7 @@ fn built(vocabulary: &Path, options: &TokenizerConfig) -> Result<Tokenizer> {
         Ok((name.to_string(), tokenizer.token_to_id(name).ok_or_else(missing)?))
     };
     let [_, start, end] = [special("[UNK]")?, special("[CLS]")?, special("[SEP]")?];
-    let TokenizerConfig { do_lower_case, tokenize_chinese_chars, strip_accents } = *options;
-    let normalizer =
-        BertNormalizer::new(true, tokenize_chinese_chars, strip_accents, do_lower_case);
-    tokenizer.with_normalizer(Some(normalizer)).map_err(refused)?;
+    tokenizer.with_normalizer(Some(options.normalizer())).map_err(refused)?;
     tokenizer.with_pre_tokenizer(Some(BertPreTokenizer));
     tokenizer.with_post_processor(Some(BertProcessing::new(end, start)));
     // A special piece that is written in a caption gets its own number, as in `transformers`.
@@ -236,6 +277,25 @@ mod tests {
             }
         }
         assert_ne!(golden.cased, golden.uncased);
+    }
+
+    /// `transformers` asks `tokenizer.json` about lower case only for classes that are not BERT's.
+    #[test]
+    fn the_configuration_wins_over_the_normalizer() {
+        let (golden, own) = (golden(), TempDir::new().unwrap());
+        let whole = folder().join("cased/tokenizer.json");
+        fs::copy(whole, own.path().join("tokenizer.json")).unwrap();
+        for (config, want) in [
+            (r#"{"do_lower_case": true}"#, &golden.uncased),
+            (r#"{"tokenizer_class": "BertTokenizerFast"}"#, &golden.uncased),
+            (r#"{"tokenizer_class": "BertTokenizer", "do_lower_case": false}"#, &golden.cased),
+            (r#"{"tokenizer_class": "TokenizersBackend"}"#, &golden.cased),
+        ] {
+            fs::write(own.path().join("tokenizer_config.json"), config).unwrap();
+            let pieces = WordPieces::open(&own).unwrap();
+            let got: Vec<_> = golden.captions.iter().map(|c| pieces.encode(c).unwrap()).collect();
+            assert_eq!(&got, want, "{config}");
+        }
     }
 
     /// By hand: accents stay if the configuration says so, and then `café` is a separate word.
@@ -306,6 +366,7 @@ mod tests {
         assert_eq!(message(), "FOLDER/vocab.txt: expected a piece [SEP], got none");
         fs::write(own.path().join("tokenizer_config.json"), "{").unwrap();
         assert!(message().starts_with("FOLDER/tokenizer_config.json: expected a tokenizer's"));
+        fs::remove_file(own.path().join("tokenizer_config.json")).unwrap();
         fs::write(own.path().join("tokenizer.json"), "{}").unwrap();
         assert!(message().starts_with("FOLDER/tokenizer.json: expected a tokenizer, got "));
     }

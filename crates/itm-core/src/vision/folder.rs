@@ -8,30 +8,67 @@ use crate::{Error, Result};
 
 /// The file of `transformers`.
 const TRANSFORMERS: &str = "preprocessor_config.json";
+/// The file of a whole processor of `transformers`, with the same keys in an object.
+const PROCESSOR: &str = "processor_config.json";
 /// The file of open_clip.
 const OPEN_CLIP: &str = "open_clip_config.json";
 
 impl Transform {
-    /// Reads `preprocessor_config.json`, or `preprocess_cfg` of `open_clip_config.json`. `side` is the size of the
-    /// model's images; it counts where the file names no size.
+    /// Reads `preprocessor_config.json`, `image_processor` of `processor_config.json`, or `preprocess_cfg` of
+    /// `open_clip_config.json`. `side` is the size of the model's images; it counts where the file names no size.
     ///
     /// # Errors
-    /// If both are missing, or a setting is not supported: an interpolation other than bicubic and bilinear, padding, no resize.
+    /// If all are missing, or a setting is not supported: an interpolation other than bicubic and bilinear, padding, no resize,
+    /// a crop from another square.
     pub fn open(folder: impl AsRef<Path>, side: usize) -> Result<Self> {
         let folder = folder.as_ref();
-        let [transformers, open_clip] = [TRANSFORMERS, OPEN_CLIP].map(|name| folder.join(name));
+        let [transformers, processor, open_clip] =
+            [TRANSFORMERS, PROCESSOR, OPEN_CLIP].map(|name| folder.join(name));
+        let kind = model_type(folder);
         if transformers.exists() {
-            return of_transformers(&Fields::read(&transformers)?, side);
+            return of_transformers(&Fields::read(&transformers)?, side, &kind);
+        }
+        if processor.exists() {
+            let fields = Fields::read(&processor)?;
+            if fields.has("image_processor") {
+                return of_transformers(&fields.object("image_processor")?, side, &kind);
+            }
         }
         if open_clip.exists() {
             return of_open_clip(&Fields::read(&open_clip)?.object("preprocess_cfg")?, side);
         }
-        let expected = format!("{TRANSFORMERS} or {OPEN_CLIP}");
+        let expected = format!("{TRANSFORMERS}, {PROCESSOR} or {OPEN_CLIP}");
         Err(Error::invalid(folder.display(), expected, "none of them"))
     }
 }
 
-fn of_transformers(fields: &Fields, side: usize) -> Result<Transform> {
+/// The `model_type` of the folder's configuration; `clip` where nothing says it.
+fn model_type(folder: &Path) -> String {
+    let config = Fields::read(&folder.join("config.json")).ok();
+    config.as_ref().and_then(|config| config.text("model_type")).unwrap_or("clip").to_owned()
+}
+
+/// Kernel and normalization where the file names none: the defaults of the class of `transformers` that the file names, else of the
+/// class that reads pictures for `model_type`.
+fn defaults(fields: &Fields, model_type: &str) -> Result<(usize, Normalization)> {
+    let types = ["image_processor_type", "feature_extractor_type"];
+    let class = types.iter().find_map(|name| fields.text(name)).unwrap_or(model_type);
+    let is_of = |names: &[&str]| names.iter().any(|n| class.to_lowercase().starts_with(n));
+    let keys = ["resample", "image_mean", "image_std"];
+    if is_of(&["vit"]) {
+        Ok((2, Normalization::HALF))
+    } else if is_of(&["siglip", "deit"]) {
+        Ok((3, Normalization::HALF))
+    } else if is_of(&["clip", "bit", "dinov2"]) || keys.iter().all(|key| fields.has(key)) {
+        Ok((3, Normalization::CLIP))
+    } else {
+        let missing = keys.into_iter().find(|key| !fields.has(key)).unwrap_or_default();
+        fields.refused(missing, "a value, because the defaults of this class are not known", class)
+    }
+}
+
+fn of_transformers(fields: &Fields, side: usize, model_type: &str) -> Result<Transform> {
+    let (resample, normal) = defaults(fields, model_type)?;
     for (name, what) in [
         ("do_resize", "pictures of any size"),
         ("do_rescale", "values up to 1"),
@@ -42,7 +79,7 @@ fn of_transformers(fields: &Fields, side: usize) -> Result<Transform> {
         }
     }
     // Pillow's numbers.
-    let filter = match fields.count("resample", 3)? {
+    let filter = match fields.count("resample", resample)? {
         2 => Resampling::Bilinear,
         3 => Resampling::Bicubic,
         other => return fields.refused("resample", "2, bilinear, or 3, bicubic", other),
@@ -72,12 +109,22 @@ fn of_transformers(fields: &Fields, side: usize) -> Result<Transform> {
             Ok(_) => side,
             Err(_) => fields.count("crop_size", 0)?,
         };
-        let shorter = whole("shortest_edge")?.unwrap_or(crop);
-        if shorter < crop {
-            let expected = format!("at least the crop_size {crop}");
-            return fields.refused("size", &expected, shorter);
+        if size.as_ref().is_some_and(|size| size.has("height")) {
+            // Both sides are resized, and a picture of the crop's size is not cut.
+            if [whole("height")?, whole("width")?] != [Some(crop); 2] {
+                let expected =
+                    format!("shortest_edge, or the crop_size {crop} as height and width");
+                return fields.refused("size", &expected, "another height or width");
+            }
+            (crop, Fit::Squash)
+        } else {
+            let shorter = whole("shortest_edge")?.unwrap_or(crop);
+            if shorter < crop {
+                let expected = format!("at least the crop_size {crop}");
+                return fields.refused("size", &expected, shorter);
+            }
+            (crop, Fit::Crop { shorter: number(shorter), rounding: CropRounding::Down })
         }
-        (crop, Fit::Crop { shorter: number(shorter), rounding: CropRounding::Down })
     } else {
         let (height, width) = (whole("height")?, whole("width")?);
         match (height, width) {
@@ -88,7 +135,7 @@ fn of_transformers(fields: &Fields, side: usize) -> Result<Transform> {
             _ => return fields.refused("size", "equal height and width", "another size"),
         }
     };
-    let normalization = normalization(fields, ["image_mean", "image_std"])?;
+    let normalization = normalization(fields, ["image_mean", "image_std"], normal)?;
     Ok(Transform { size: number(target), normalization, fit, filter })
 }
 
@@ -104,13 +151,17 @@ fn of_open_clip(fields: &Fields, side: usize) -> Result<Transform> {
         Some("squash") => Fit::Squash,
         Some(other) => return fields.refused("resize_mode", "shortest or squash", other),
     };
-    let normalization = normalization(fields, ["mean", "std"])?;
+    let normalization = normalization(fields, ["mean", "std"], Normalization::CLIP)?;
     Ok(Transform { size, normalization, fit, filter })
 }
 
-fn normalization(fields: &Fields, [of_mean, of_std]: [&str; 2]) -> Result<Normalization> {
-    let mean = fields.channels(of_mean, Normalization::CLIP.mean)?;
-    let std = fields.channels(of_std, Normalization::CLIP.std)?;
+fn normalization(
+    fields: &Fields,
+    [of_mean, of_std]: [&str; 2],
+    default: Normalization,
+) -> Result<Normalization> {
+    let mean = fields.channels(of_mean, default.mean)?;
+    let std = fields.channels(of_std, default.std)?;
     if let Some(zero) = std.iter().find(|x| **x <= 0.0) {
         return fields.refused(of_std, "numbers above 0", zero);
     }
@@ -207,6 +258,19 @@ mod tests {
         let squash = read(json!({ "size": 224 })).unwrap();
         assert_eq!((squash.fit, squash.filter), (Fit::Squash, Resampling::Bicubic));
         assert_eq!(read(json!({ "resample": 2 })).unwrap().filter, Resampling::Bilinear);
+        // A square of the crop's size is not cut, and its aspect ratio is lost.
+        let square = json!({ "size": { "height": 224, "width": 224 }, "crop_size": 224 });
+        assert_eq!(read(square).unwrap().fit, Fit::Squash);
+        // The defaults of the classes of transformers 5.23.
+        for (class, filter, normalization) in [
+            ("ViTImageProcessor", Resampling::Bilinear, Normalization::HALF),
+            ("ViTFeatureExtractor", Resampling::Bilinear, Normalization::HALF),
+            ("SiglipImageProcessorFast", Resampling::Bicubic, Normalization::HALF),
+            ("BitImageProcessor", Resampling::Bicubic, Normalization::CLIP),
+        ] {
+            let got = read(json!({ "size": 224, "image_processor_type": class })).unwrap();
+            assert_eq!((got.filter, got.normalization), (filter, normalization), "{class}");
+        }
         let start = "FOLDER/preprocessor_config.json: ";
         for (config, want) in [
             (json!({ "resample": 1 }), "resample: expected 2, bilinear, or 3, bicubic, got 1"),
@@ -219,6 +283,14 @@ mod tests {
                 json!({ "size": { "height": 384, "width": 224 } }),
                 "size: expected equal height and width, got another size",
             ),
+            (
+                json!({ "size": { "height": 256, "width": 256 }, "crop_size": 224 }),
+                "size: expected shortest_edge, or the crop_size 224 as height and width, got another height or width",
+            ),
+            (
+                json!({ "resample": 3, "image_processor_type": "OwnProcessor" }),
+                "image_mean: expected a value, because the defaults of this class are not known, got OwnProcessor",
+            ),
             (json!({ "image_std": [0.5, 0, 0.5] }), "image_std: expected numbers above 0, got 0"),
             (json!({ "image_mean": [0.5] }), "image_mean: expected three numbers, got [0.5]"),
             (
@@ -228,5 +300,16 @@ mod tests {
         ] {
             assert_eq!(read(config).unwrap_err(), format!("{start}{want}"));
         }
+        // A processor's own file, where no other is; the model says what an absent key means.
+        let without = read(json!({})).unwrap();
+        fs::rename(own.path().join(TRANSFORMERS), own.path().join(PROCESSOR)).unwrap();
+        let line = Transform::open(own.path(), 224).unwrap_err().to_string();
+        let want = "expected preprocessor_config.json, processor_config.json or open_clip_config.json, got none of them";
+        assert!(line.ends_with(want), "{line}");
+        fs::write(own.path().join(PROCESSOR), "{\"image_processor\": {\"size\": 384}}").unwrap();
+        fs::write(own.path().join("config.json"), "{\"model_type\": \"vit\"}").unwrap();
+        let (filter, normalization) = (Resampling::Bilinear, Normalization::HALF);
+        let want = Transform { size: 384, filter, normalization, ..without };
+        assert_eq!(Transform::open(own.path(), 224).unwrap(), want);
     }
 }

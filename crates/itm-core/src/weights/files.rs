@@ -201,6 +201,28 @@ pub(super) const NAMES: [&str; 4] = [
     "pytorch_model.bin.index.json",
 ];
 
+/// The configuration of open_clip.
+pub(crate) const OPEN_CLIP_CONFIG: &str = "open_clip_config.json";
+
+/// The weights of open_clip, in order of preference.
+pub(super) const OPEN_CLIP: [&str; 2] =
+    ["open_clip_model.safetensors", "open_clip_pytorch_model.bin"];
+
+/// The weights of a folder of open_clip; the name to write if there are none.
+pub(crate) fn open_clip_weights(folder: &Path) -> PathBuf {
+    let there = OPEN_CLIP.iter().find(|name| folder.join(name).exists());
+    folder.join(there.unwrap_or(&OPEN_CLIP[0]))
+}
+
+/// Whether open_clip alone can read the configuration: `config.json` is missing, or is timm's and names no `model_type`.
+#[cfg(any(feature = "burn", feature = "hub"))]
+pub(crate) fn is_of_open_clip(folder: &Path) -> bool {
+    let path = folder.join("config.json");
+    let foreign = |config: serde_json::Value| config["model_type"].is_null();
+    let foreign = !path.exists() || read_json(&path, "a JSON object").is_ok_and(foreign);
+    foreign && folder.join(OPEN_CLIP_CONFIG).exists()
+}
+
 #[cfg(feature = "pytorch")]
 fn pickled(path: &Path) -> Result<WeightFile> {
     pytorch::PickledFile::open(path).map(WeightFile::Pickled)

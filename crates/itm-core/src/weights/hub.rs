@@ -6,8 +6,11 @@ mod download;
 use std::env;
 use std::path::{Path, PathBuf};
 
+use serde_json::Value;
+
 use super::WeightFiles;
-use crate::files::read_text;
+use super::files::{OPEN_CLIP_CONFIG, open_clip_weights};
+use crate::files::{read_json, read_text};
 use crate::{Error, Result};
 
 /// The cache of published models, in the layout that Hugging Face's programs share.
@@ -15,6 +18,7 @@ use crate::{Error, Result};
 /// ```text
 /// CACHE/models--ORG--NAME/refs/REVISION            one line: the commit
 /// CACHE/models--ORG--NAME/snapshots/COMMIT/…       the files
+/// CACHE/models--ORG--NAME/.no_exist/COMMIT/…       an empty file for each that the commit lacks
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hub {
@@ -54,11 +58,13 @@ impl Hub {
     /// A downloaded file is compared with the length and the SHA-256 that the hub says of it, and removed if it differs. The
     /// name of the folder is the commit that the revision stood for.
     ///
-    /// The cache comes before the network: if a branch has moved on since the download, the old commit is used.
+    /// The cache comes before the network: if a branch has moved on since the download, the old commit is used. A copy of another
+    /// program or of an older version may lack files that matter here; the hub is asked for them once, if that is possible.
     ///
     /// # Errors
     /// If `model` is neither a folder nor such a name, if a download fails, or if the cache lacks the model and no
-    /// download is possible: offline, or in a build without the feature `hub`.
+    /// download is possible: offline, or in a build without the feature `hub`; then also if a copy of BERT may
+    /// lack the pool of a sentence encoder.
     pub fn folder(&self, model: &str) -> Result<PathBuf> {
         if Path::new(model).is_dir() {
             return Ok(model.into());
@@ -68,11 +74,23 @@ impl Hub {
         if name.revision == "main" && beside.is_dir() {
             return Ok(beside);
         }
-        if let Some(folder) = name.cached(&self.cache) {
-            return Ok(folder);
+        let cached = name.cached(&self.cache);
+        if let Some(folder) = &cached
+            && SMALL.iter().all(|file| is_known(folder, file))
+        {
+            return Ok(folder.clone());
         }
         if !self.offline {
-            return fetch(&self.cache, &name);
+            let commit = cached.as_ref().and_then(|folder| folder.file_name()?.to_str());
+            let revision = commit.unwrap_or(&name.revision).to_owned();
+            let fetched = fetch(&self.cache, &ModelName { revision, ..name.clone() });
+            if fetched.is_ok() || cached.is_none() {
+                return fetched;
+            }
+        }
+        if let Some(folder) = cached {
+            check_pool(&folder)?;
+            return Ok(folder);
         }
         let (beside, cache) = (beside.display(), self.cache.display());
         let expected = format!("its config.json and weights in {beside} or the cache {cache}");
@@ -126,8 +144,47 @@ impl ModelName {
         let commit = commit.map_or_else(|_| self.revision.clone(), |line| line.trim().to_string());
         let folder = model.join("snapshots").join(commit);
         let whole = folder.join("config.json").exists() && WeightFiles::present(&folder);
-        whole.then_some(folder)
+        let of_open_clip =
+            folder.join(OPEN_CLIP_CONFIG).exists() && open_clip_weights(&folder).exists();
+        (whole || of_open_clip).then_some(folder)
     }
+}
+
+/// Files of a model, other than its weights, that a reader may want.
+const SMALL: [&str; 12] = [
+    "modules.json",
+    "sentence_bert_config.json",
+    "config_sentence_transformers.json",
+    "config.json",
+    OPEN_CLIP_CONFIG,
+    "preprocessor_config.json",
+    "processor_config.json",
+    "vocab.txt",
+    "vocab.json",
+    "merges.txt",
+    "tokenizer.json",
+    "tokenizer_config.json",
+];
+
+/// Whether a snapshot has a file, or the hub has none.
+fn is_known(snapshot: &Path, file: &str) -> bool {
+    snapshot.join(file).exists() || absent(snapshot).join(file).exists()
+}
+
+/// Where the cache has an empty file for each that a snapshot's commit lacks.
+fn absent(snapshot: &Path) -> PathBuf {
+    snapshot.join("../../.no_exist").join(snapshot.file_name().unwrap_or_default())
+}
+
+/// Refuses a BERT that may belong to a sentence encoder whose pool is not here: without it, rows would be others. BERTs of other
+/// kinds name a head in their configuration.
+fn check_pool(snapshot: &Path) -> Result<()> {
+    let config: Value =
+        read_json(snapshot.join("config.json"), "a JSON object").unwrap_or_default();
+    let bare = config["architectures"][0] == "BertModel";
+    let fits = !bare || is_known(snapshot, "modules.json");
+    let expected = "modules.json, or one start online, which finds out whether there is a pool";
+    Error::unless(fits, snapshot.display(), expected, "neither")
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use crate::{Result, interrupt, parameters};
 ///
 /// # Errors
 /// If a file cannot be read, or a tensor is missing or misshaped, or is unknown although `names` refuses unknown
-/// tensors. The error names all such tensors.
+/// tensors or other tensors of its block are read. The error names all such tensors.
 ///
 /// # Panics
 /// If a parameter of the module has no name in the table.
@@ -26,12 +26,24 @@ pub fn load<M: Module>(
     let mut load = Load { files, names, reshaped, theirs, taken: BTreeSet::new(), report };
     let module = parameters::replace("", module, |ours, shape| load.values(ours, shape))?;
     let Load { mut report, theirs, taken, .. } = load;
+    let is_read = |block: &str| taken.iter().any(|name| name.starts_with(block));
+    let mut refused = vec![];
     for (name, original) in theirs.iter().filter(|(name, _)| !taken.contains(*name)) {
-        let list = if names.is_unused(name) { &mut report.unused } else { &mut report.unexpected };
-        list.push(original.clone());
+        if names.is_unused(name) {
+            report.unused.push(original.clone());
+            continue;
+        }
+        report.unexpected.push(original.clone());
+        let harms = match names.unknown {
+            Unknown::Reported => false,
+            Unknown::RefusedInBlocks => names.block(name).is_some_and(is_read),
+            Unknown::Refused => true,
+        };
+        if harms {
+            refused.push(original.clone());
+        }
     }
-    let unknown = names.unknown;
-    Ok((module, report.complete(names.asked_by, unknown == Unknown::Refused)?))
+    Ok((module, report.complete(names.asked_by, &refused)?))
 }
 
 struct Load<'a> {

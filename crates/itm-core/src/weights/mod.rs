@@ -23,6 +23,8 @@ mod safe;
 mod save;
 
 pub use files::WeightFiles;
+#[cfg(feature = "burn")]
+pub(crate) use files::{OPEN_CLIP_CONFIG, is_of_open_clip, open_clip_weights};
 pub use hub::Hub;
 #[cfg(feature = "burn")]
 pub use load::load;

@@ -38,6 +38,8 @@ pub struct TensorNames {
 pub enum Unknown {
     /// The report names them.
     Reported,
+    /// They are an error in a block that the module has, because they change what the block does; the report names others.
+    RefusedInBlocks,
     /// They are an error.
     Refused,
 }
@@ -116,6 +118,12 @@ impl TensorNames {
         found
     }
 
+    /// The start of a canonical name in a block: `encoder.layer.3.`.
+    pub(crate) fn block<'a>(&self, name: &'a str) -> Option<&'a str> {
+        let start = self.blocks.iter().find(|(_, theirs)| name.starts_with(theirs))?.1.len();
+        Some(&name[..start + name[start..].find('.')? + 1])
+    }
+
     /// Whether a canonical name belongs to a head that is not needed here.
     pub(crate) fn is_unused(&self, name: &str) -> bool {
         self.unused.iter().any(|start| name.starts_with(start))
@@ -154,6 +162,8 @@ mod tests {
             ["encoder.layer.11.q.bias", "encoder.layer.11.k.bias"]
         );
         assert_eq!(NAMES.of("other.2.packed.weight"), ["resblocks.2.in_proj_weight"]);
+        let blocks = ["resblocks.11.ls_1.weight", "pooler.0.x"].map(|name| NAMES.block(name));
+        assert_eq!(blocks, [Some("resblocks.11."), None]);
         let transposed = ["packed.weight", "proj", "words"].map(|ours| NAMES.is_transposed(ours));
         assert_eq!(transposed, [true, true, false]);
     }

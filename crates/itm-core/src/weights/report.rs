@@ -15,7 +15,7 @@ pub struct ShapeMismatch {
     pub got: String,
 }
 
-/// More missing names than these are counted: the file is of another program.
+/// More missing or unknown names than these are counted: the file is of another program.
 const SPELLED: usize = 8;
 
 /// What happened to the tensors of a checkpoint; its text is a few lines for a person.
@@ -53,14 +53,13 @@ pub struct LoadReport {
 }
 
 impl LoadReport {
-    /// Returns the report if the model got all tensors that it needs. `asked_by` names the caller. With `strict`, unknown tensors are
+    /// Returns the report if the model got all tensors that it needs. `asked_by` names the caller; `unknown` are tensors that are
     /// errors too.
     ///
     /// # Errors
     /// If a tensor is missing or misshaped: one line that names all such tensors; if many are missing, their number and what
     /// the file has instead.
-    pub(super) fn complete(self, asked_by: &str, strict: bool) -> Result<Self> {
-        let unknown = if strict { self.unexpected.as_slice() } else { &[] };
+    pub(super) fn complete(self, asked_by: &str, unknown: &[String]) -> Result<Self> {
         if self.missing.is_empty() && self.misshaped.is_empty() && unknown.is_empty() {
             return Ok(self);
         }
@@ -70,9 +69,11 @@ impl LoadReport {
         let needed = self.loaded + self.missing.len() + self.misshaped.len();
         let missing = self.missing.iter().map(|name| format!("no {name}"));
         let shape = |m: &ShapeMismatch| format!("{} of {}, not {:?}", m.name, m.got, m.expected);
-        let unknown = unknown.iter().map(|name| format!("the unknown {name}"));
-        let faults: Vec<_> =
-            missing.chain(self.misshaped.iter().map(shape)).chain(unknown).collect();
+        let more = unknown.len().saturating_sub(SPELLED);
+        let more = (more > 0).then(|| format!("{more} more"));
+        let unknown = unknown.iter().take(SPELLED).map(|name| format!("the unknown {name}"));
+        let faults = missing.chain(self.misshaped.iter().map(shape)).chain(unknown).chain(more);
+        let faults: Vec<_> = faults.collect();
         let expected = format!("the {needed} tensors that {asked_by} asks for");
         Err(Error::invalid(&self.place, expected, faults.join("; ")))
     }
@@ -128,7 +129,7 @@ mod tests {
             unexpected: names("text_encoder."),
             ..LoadReport::default()
         };
-        let line = report.clone().complete("its config.json", false).unwrap_err().to_string();
+        let line = report.clone().complete("its config.json", &[]).unwrap_err().to_string();
         assert_eq!(
             line,
             "folder: expected the 40 tensors that its config.json asks for, such as layer.0.weight, got 40 missing and 40 others, \
@@ -137,7 +138,7 @@ mod tests {
         );
         let none = LoadReport { unexpected: vec![], ..report };
         assert!(
-            none.complete("its config.json", false)
+            none.complete("its config.json", &[])
                 .unwrap_err()
                 .to_string()
                 .contains("40 missing and no other tensor")
@@ -161,15 +162,18 @@ mod tests {
                     1 unexpected: d";
         assert_eq!(report.to_string(), text);
         assert_eq!(
-            report.clone().complete("its config.json", false).unwrap_err().to_string(),
+            report.clone().complete("its config.json", &[]).unwrap_err().to_string(),
             "folder: expected the 7 tensors that its config.json asks for, got no a; no b; \
              c of F32 [3, 2], not [2, 3]"
         );
-        let strict = report.clone().complete("the model", true).unwrap_err().to_string();
+        let unknown = &["d".to_owned()];
+        let strict = report.clone().complete("the model", unknown).unwrap_err().to_string();
         let end = "c of F32 [3, 2], not [2, 3]; the unknown d";
         assert!(strict.contains("that the model asks for, got") && strict.ends_with(end));
         let fine = LoadReport { missing: vec![], misshaped: vec![], ..report };
-        assert!(fine.clone().complete("the model", true).is_err());
-        assert_eq!(fine.clone().complete("its config.json", false).unwrap(), fine);
+        let many: Vec<String> = (0..30).map(|k| format!("ls.{k}")).collect();
+        let many = fine.clone().complete("the model", &many).unwrap_err().to_string();
+        assert!(many.ends_with("the unknown ls.6; the unknown ls.7; 22 more"), "{many}");
+        assert_eq!(fine.clone().complete("its config.json", &[]).unwrap(), fine);
     }
 }

@@ -31,6 +31,27 @@ impl Config {
         Ok(Self { set: set.to_vec(), ..self.changed(root)? })
     }
 
+    /// Refuses a `--set` that no row of the run takes, because each has a value of its own there: the report would name a value that
+    /// nothing was trained with.
+    ///
+    /// # Errors
+    /// Names the key, and the key of the first row.
+    pub(crate) fn check_set(&self, rows: &[String]) -> Result<()> {
+        for text in &self.set {
+            let key = keys(text)?;
+            let has_own = |row: &&String| {
+                let changes = self.rows.iter().find(|(name, _)| name == *row);
+                changes.is_some_and(|(_, changes)| has(changes, &key))
+            };
+            if let Some(row) = rows.first().filter(|_| rows.iter().all(|row| has_own(&row))) {
+                let expected = "a key that a row of this run takes from the target";
+                let got = format!("one that has a value in every row: --set row.\"{row}\".{text}");
+                return Err(Error::invalid(format!("--set {text}"), expected, got));
+            }
+        }
+        Ok(())
+    }
+
     /// The same target with `train.precision` set in the rows of these names. The key is also in the text, and therefore in the hash
     /// and in the copy in the run directory.
     ///
@@ -67,6 +88,14 @@ fn keys(text: &str) -> Result<Table> {
     keys.filter(|keys: &Table| keys.len() == 1).ok_or_else(|| {
         let expected = "a key of the target and its value, such as train.epochs=2";
         Error::invalid("--set", expected, format!("`{text}`"))
+    })
+}
+
+/// Whether a row's changes have a value at the one key of `path`.
+fn has(changes: &Table, path: &Table) -> bool {
+    path.iter().all(|(key, inner)| match (changes.get(key), inner) {
+        (Some(Value::Table(changes)), Value::Table(inner)) => has(changes, inner),
+        (own, _) => own.is_some(),
     })
 }
 
@@ -108,6 +137,28 @@ mod tests {
         let table = rounded.text.parse::<toml::Table>().unwrap();
         assert_eq!(table["row"]["Full"]["train"]["precision"].as_str(), Some("bf16"));
         assert_eq!(rounded.number("Full", "train.epochs").unwrap(), 2.0);
+    }
+
+    /// Most rows have a rate of their own: another rate of the target would be named in the report and train nothing.
+    #[test]
+    fn what_no_row_takes_is_refused() {
+        let check = |set: &str, rows: &[&str]| {
+            let rows: Vec<_> = rows.iter().map(|&row| row.to_owned()).collect();
+            with(&[set]).unwrap().check_set(&rows).map_err(|error| error.to_string())
+        };
+        let rate = "train.learning_rate=0.5";
+        assert_eq!(
+            check(rate, &["Full"]).unwrap_err(),
+            "--set train.learning_rate=0.5: expected a key that a row of this run takes from the target, got one that has a value in \
+             every row: --set row.\"Full\".train.learning_rate=0.5"
+        );
+        for set in ["row.Full.train.learning_rate=0.5", "train.epochs=2", "target.protocol=full"] {
+            check(set, &["Full"]).unwrap();
+        }
+        let takes = |row: &&str| check(rate, &[row]).is_ok();
+        let config = with(&[]).unwrap();
+        let taking = config.rows().find(takes).unwrap();
+        check(rate, &["Full", taking]).unwrap();
     }
 
     #[test]

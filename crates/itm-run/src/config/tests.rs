@@ -409,6 +409,11 @@ fn an_alias_names_a_table() {
     assert_eq!((config.name.as_str(), shown), ("hal-scenes", None));
     let line = Config::find(&configs, "hubnes").unwrap_err().to_string();
     assert!(line.contains("hal-scenes, hubness-flickr8k, hubness-flickr8k-fne"), "{line}");
+    let path = Config::find(&configs, "../configs/hal-scenes").unwrap_err().to_string();
+    assert!(
+        path.starts_with("target: expected one of "),
+        "a run's folder has the target's name: {path}"
+    );
 }
 
 /// Each choice of data reaches the reader or is refused; none is ignored silently.

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use itm_core::data::{caption_table, numbered};
 use itm_core::encoders::Embedder;
-use itm_core::files::read_text;
+use itm_core::files::{excerpt, read_text};
 use itm_core::{Error, Result};
 
 use super::rows::{RowFile, RowFiles, Tally};
@@ -36,6 +36,10 @@ impl CaptionList {
         let text = read_text(path)?;
         let lines: Vec<&str> = text.lines().collect();
         let named = lines.first().is_some_and(|line| line.contains('\t'));
+        if let Some(first) = lines.first().filter(|line| is_of_another_form(line)) {
+            let place = format!("{} line 1", path.display());
+            return Err(Error::invalid(place, FORMS, excerpt(first)));
+        }
         let (mut texts, mut names) = (vec![], vec![]);
         for (k, line) in lines.iter().enumerate() {
             let refused = |expected: &str, got: &str| {
@@ -64,13 +68,23 @@ impl CaptionList {
     /// The row of each caption's image, where the image has one; `None` if the captions name no images.
     ///
     /// # Errors
-    /// If a caption's image is not among the names of `rows`.
+    /// If a caption's image is not among the names of `rows`, or most captions begin with such a name and a comma or a bar.
     pub(crate) fn images(
         &self,
         path: &Path,
         rows: &HashMap<&str, Option<usize>>,
     ) -> Result<Option<Vec<Option<usize>>>> {
-        let Some(names) = &self.names else { return Ok(None) };
+        let Some(names) = &self.names else {
+            let begins = |text: &&String| {
+                let name = text.split([',', '|', ';']).next().unwrap_or_default().trim();
+                rows.contains_key(numbered(name).map_or(name, |(image, _)| image))
+            };
+            if self.texts.iter().filter(begins).count() * 2 > self.texts.len() {
+                let place = format!("{} line 1", path.display());
+                return Err(Error::invalid(place, FORMS, excerpt(&self.texts[0])));
+            }
+            return Ok(None);
+        };
         let row = |(k, name): (usize, &String)| {
             rows.get(name.as_str()).copied().ok_or_else(|| {
                 let place = format!("{} line {}", path.display(), self.lines[k]);
@@ -105,6 +119,21 @@ impl CaptionList {
         }
         rows.finish()
     }
+}
+
+const FORMS: &str = "a caption on each line, alone or after a name and a tab, or a table with the head image,caption or \
+                     image_name| comment_number| comment";
+
+/// Whether a first line begins JSON, or is the head of a table that is not read.
+fn is_of_another_form(line: &str) -> bool {
+    let line = line.trim().to_lowercase();
+    let fields: Vec<&str> =
+        line.split([',', '|', ';', '\t']).map(|f| f.trim_matches([' ', '"'])).collect();
+    let any = |names: &[&str]| fields.iter().any(|field| names.contains(field));
+    let named =
+        any(&["image", "image_name", "image_id", "filename", "file_name", "file", "filepath"]);
+    line.starts_with(['{', '['])
+        || named && any(&["caption", "captions", "text", "comment", "title"])
 }
 
 #[cfg(test)]
@@ -156,5 +185,29 @@ mod tests {
         ] {
             assert_eq!(read(text).err().unwrap(), want);
         }
+        for first in [
+            r#"{"images": []}"#,
+            "[1]",
+            "filename,caption",
+            "file_name\ttext",
+            "Image_Name | comment_number | comment | more",
+        ] {
+            let want = format!("FILE line 1: expected {FORMS}, got {}", excerpt(first));
+            assert_eq!(read(&format!("{first}\nA.JPG,a dog\n")).err().unwrap(), want);
+        }
+        read("an image, a text\nthe caption of an image\n").unwrap();
+    }
+
+    /// Without a head, the names of the pictures show that a file is a table.
+    #[test]
+    fn names_before_commas_are_no_captions() {
+        let rows = HashMap::from([("A.JPG", Some(0)), ("b.jpg", None)]);
+        let line =
+            |text| read(text).unwrap().images(Path::new("FILE"), &rows).map_err(|e| e.to_string());
+        for text in ["A.JPG,a dog\nb.jpg,a cat\n", "A.JPG#0| a dog\n"] {
+            let want = format!("FILE line 1: expected {FORMS}, got \"A.JPG");
+            assert!(line(text).unwrap_err().starts_with(&want));
+        }
+        assert_eq!(line("A dog, a cat\nA.JPG, it says\n"), Ok(None));
     }
 }

@@ -97,7 +97,10 @@ impl Out<'_> {
 pub(crate) fn hashes(folder: &Path) -> Result<Value> {
     let entries = fs::read_dir(folder).map_err(Error::io(folder))?;
     let mut files: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
-    files.push(folder.join("1_Pooling/config.json"));
+    for module in ["0_Transformer", "1_Pooling"] {
+        let entries = fs::read_dir(folder.join(module)).into_iter().flatten();
+        files.extend(entries.filter_map(|entry| Some(entry.ok()?.path())));
+    }
     files.sort();
     let mut hashes = serde_json::Map::new();
     for path in files {

@@ -164,9 +164,10 @@ fn listed(file: &Path) -> Result<Vec<String>> {
 
 /// The files of a folder that end like pictures, sorted by name.
 fn found(folder: &Path) -> Result<Vec<String>> {
-    let mut names = Vec::new();
+    let (mut names, mut folders) = (Vec::new(), 0);
     for entry in fs::read_dir(folder).map_err(Error::io(folder))? {
         let path = entry.map_err(Error::io(folder))?.path();
+        folders += usize::from(path.is_dir());
         if is_picture(&path) && path.is_file() {
             let name = path.file_name().unwrap_or_default().to_str();
             let name = name.filter(|n| !n.contains(char::is_control));
@@ -175,9 +176,16 @@ fn found(folder: &Path) -> Result<Vec<String>> {
             names.push(name.ok_or_else(refuse)?.to_owned());
         }
     }
+    let unread = match folders {
+        0 => String::new(),
+        n => format!("; folders inside are not read ({n}): a list can name their pictures"),
+    };
     if names.is_empty() {
         let expected = "pictures (.jpg, .jpeg, .png, .webp)";
-        return Err(Error::invalid(folder.display(), expected, "none"));
+        return Err(Error::invalid(folder.display(), expected, format!("none{unread}")));
+    }
+    if folders > 0 {
+        progress::say(format!("{}: {} pictures{unread}", folder.display(), names.len()));
     }
     names.sort();
     Ok(names)
@@ -222,5 +230,9 @@ mod tests {
         let none = tempfile::tempdir().unwrap();
         let line = PictureList::open(none.path(), None).err().unwrap().to_string();
         assert!(line.ends_with("expected pictures (.jpg, .jpeg, .png, .webp), got none"), "{line}");
+        fs::create_dir(none.path().join("holiday")).unwrap();
+        let line = PictureList::open(none.path(), None).err().unwrap().to_string();
+        let want = "got none; folders inside are not read (1): a list can name their pictures";
+        assert!(line.ends_with(want), "{line}");
     }
 }

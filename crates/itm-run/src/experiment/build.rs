@@ -38,6 +38,7 @@ impl Experiment {
         let protocol = own.unwrap_or(used.target.protocol);
         protocol.folds(&source.dataset.test.pairs).map_err(used.inside("test split"))?;
         used.points(&shown, &view)?;
+        used.check_set(&view.rows)?;
         let mut run = Run::new(with_precision(used, &view.rows, how)?, source, devices)?;
         view.rows.iter().try_for_each(|row| run.check_row(row))?;
         let room = Room { resident: system::settled_memory_bytes(), limit: plan::limit(how) };
@@ -145,21 +146,41 @@ fn with_rows(mut view: View, what: &What, used: &Config, shown: &Exhibit) -> Res
     if let Some(in_use) = used.view(shown) {
         view.rows = in_use.rows; // a substitute's table has the substitute's rows, which may be more
     }
-    if let Some(wanted) = &what.rows {
+    if let Some(rows) = &what.rows {
         let known = match (&what.table, what.figure) {
             (None, None) => used.rows().map(str::to_owned).collect(), // no table: any row of the file
             _ => view.rows,
         };
-        if let Some(row) = wanted.iter().find(|row| !known.contains(row)) {
-            let expected = format!("some of {}", known.join(", "));
-            return Err(Error::invalid("--rows", expected, format!("`{row}`")));
-        }
+        let wanted = rows_of(rows, &known)?;
         view.rows = known.into_iter().filter(|row| wanted.contains(row)).collect();
     }
     if !view.together.iter().all(|row| view.rows.contains(row)) {
         view.together.clear(); // some of these rows are left out
     }
     Ok(view)
+}
+
+/// The rows of a list with commas. A name may have commas too: the longest name of `known` counts.
+///
+/// # Errors
+/// Names the first row that is not known.
+fn rows_of(list: &str, known: &[String]) -> Result<Vec<String>> {
+    let (mut found, mut rest) = (vec![], Some(list));
+    while let Some(text) = rest {
+        let after = |name: &str| {
+            let after = text.strip_prefix(name)?;
+            (after.is_empty() || after.starts_with(',')).then_some(after)
+        };
+        let first = known.iter().filter(|name| after(name).is_some()).max_by_key(|name| name.len());
+        let Some(name) = first else {
+            let expected = format!("some of `{}`", known.join("`, `"));
+            let got = text.split(',').next().unwrap_or(text);
+            return Err(Error::invalid("--rows", expected, format!("`{got}`")));
+        };
+        found.push(name.clone());
+        rest = text[name.len()..].strip_prefix(',');
+    }
+    Ok(found)
 }
 
 /// Refuses a row that begins with a row outside this training. A resumed run may have trained that row before.
@@ -200,6 +221,18 @@ fn with_precision(config: Config, rows: &[String], how: &How) -> Result<Config> 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_row_may_have_a_comma_in_its_name() {
+        let known = ["Full", "Full, scratch", "w/o FNE, scratch"].map(String::from);
+        let rows = |list: &str| rows_of(list, &known).map_err(|error| error.to_string());
+        assert_eq!(rows("Full, scratch,Full").unwrap(), [&known[1], &known[0]].map(String::clone));
+        assert_eq!(rows("Full,w/o FNE, scratch").unwrap().len(), 2);
+        for (list, got) in [("", ""), ("Full,", ""), ("Ful,Full", "Ful"), ("Fulls", "Fulls")] {
+            let want = "--rows: expected some of `Full`, `Full, scratch`, `w/o FNE, scratch`";
+            assert_eq!(rows(list).unwrap_err(), format!("{want}, got `{got}`"));
+        }
+    }
 
     #[test]
     fn nearest_neighbours_come_first_and_once() {

@@ -93,7 +93,8 @@ fn find(option: &str, names: &[String], wanted: &str) -> Result<usize> {
     let named = names.iter().position(|name| name.trim() == wanted.trim());
     let number = || wanted.parse().ok().filter(|&n: &usize| n < names.len());
     named.or_else(number).ok_or_else(|| {
-        let expected = format!("a name of the split, or a number below {}", names.len());
+        let what = if option == "--text" { "caption" } else { "name" };
+        let expected = format!("a {what} of the split, or a number below {}", names.len());
         Error::invalid(option, expected, format!("`{wanted}`"))
     })
 }
@@ -257,7 +258,7 @@ mod tests {
             ),
             (
                 &["--image", "0", "--text", "A zebra."],
-                "--text: expected a name of the split, or a number below 20",
+                "--text: expected a caption of the split, or a number below 20",
             ),
             (
                 &["--image", "0", "--text", "1", "--text", "2"],

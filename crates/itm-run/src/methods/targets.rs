@@ -26,7 +26,7 @@ impl Config {
     /// key is unknown or missing.
     pub fn load(folder: &Path, name: &str) -> Result<Self> {
         let path = folder.join(format!("{name}.toml"));
-        if !path.is_file() {
+        if name.contains(['/', '\\']) || !path.is_file() {
             let mut known = Self::names(folder)?;
             known.extend(aliases(folder)?.into_iter().map(|(alias, ..)| alias));
             known.sort();

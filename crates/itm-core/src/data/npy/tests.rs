@@ -118,7 +118,10 @@ fn what_is_not_finite_has_row_and_column() {
 fn refusals_say_expected_and_got() {
     let cut = |name: &str, length| bytes_of(name)[..length].to_vec();
     for (bytes, want) in [
-        (bytes_of("fortran"), "expected C order (rows together), got Fortran order"),
+        (
+            bytes_of("fortran"),
+            "expected C order (rows together: numpy.ascontiguousarray), got Fortran order",
+        ),
         (bytes_of("big_endian"), "expected a little-endian dtype, got big-endian \">f4\""),
         (bytes_of("unicode"), "f64, i8, u8, i32, i64, got \"<U2\""),
         (cut("f32", 151), "expected 152 bytes (128 of header, f32 [2, 3]), got 151 bytes"),

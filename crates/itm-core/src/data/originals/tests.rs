@@ -145,6 +145,21 @@ fn what_is_wrong_is_named() {
         ),
         ("x.token", "a.jpg#0\t \n", "x.token line 1: expected a caption, got an empty one"),
         (
+            "x.token",
+            "a.jpg#0\tOne\na.jpg#1\tTwo\na.jpg#0\tThree\n",
+            "x.token line 3: expected each caption once, got number 0 of \"a.jpg\" again",
+        ),
+        (
+            "results.csv",
+            "image_name| comment_number| comment\na.jpg| 4| One\na.jpg| 4   Two\n",
+            "results.csv line 3: expected each caption once, got number 4 of \"a.jpg\" again",
+        ),
+        (
+            "captions_val.json",
+            "{\"images\": [{\"id\": 1, \"file_name\": \"a\"}, {\"id\": 1, \"file_name\": \"b\"}], \"annotations\": []}",
+            "captions_val.json images[1]: expected each id once, got 1",
+        ),
+        (
             "captions.txt",
             "a.jpg,One\n",
             "captions.txt line 1: expected image,caption, got \"a.jpg,One\"",

@@ -9,6 +9,10 @@ use super::{DualFamily, DualShape, TextTowerShape};
 use crate::Result;
 use crate::encoders::{VitForm, VitShape};
 use crate::fields::Fields;
+use crate::files::read_json;
+
+/// CLIP's end piece in its tokenizers.
+pub(super) const END: &str = "<|endoftext|>";
 
 const NAMES: [(Activation, &str); 3] = [
     (Activation::Gelu, "gelu"),
@@ -73,7 +77,7 @@ pub(super) fn read(folder: &Path) -> Result<DualShape> {
         |name: &str| Ok(config.object(name)?.beneath(config.object(&format!("{name}_dict"))?));
     let (vision, text): (Fields, Fields) = (tower("vision_config")?, tower("text_config")?);
     let image = image(&vision, &defaults)?;
-    let text_shape = text_of(&text, &defaults)?;
+    let text_shape = text_of(&text, &defaults, folder)?;
     let joint = match defaults.family {
         DualFamily::Clip => config.count("projection_dim", 512)?,
         DualFamily::Siglip => {
@@ -129,17 +133,20 @@ fn image(fields: &Fields, defaults: &Defaults) -> Result<VitShape> {
     })
 }
 
-fn text_of(fields: &Fields, defaults: &Defaults) -> Result<TextTowerShape> {
+fn text_of(fields: &Fields, defaults: &Defaults, folder: &Path) -> Result<TextTowerShape> {
     let [width, mlp, heads, vocabulary, positions] = defaults.text;
     let width = fields.count("hidden_size", width)?;
     let vocabulary = fields.count("vocab_size", vocabulary)?;
-    let end = match defaults.family {
-        // Older files say 2 although their tokenizers write the last number of the vocabulary.
+    let (end, highest) = match defaults.family {
+        // Older files say 2 although their tokenizers write another number; `transformers` then takes the highest.
         DualFamily::Clip => match fields.count_to(vocabulary - 1, "eos_token_id", 2)? {
-            2 => Some(vocabulary as u32 - 1),
-            end => Some(end as u32),
+            2 => {
+                let (end, more) = end_piece(folder, vocabulary)?;
+                (Some(end), more && fields.has("eos_token_id"))
+            }
+            end => (Some(end as u32), false),
         },
-        DualFamily::Siglip => None,
+        DualFamily::Siglip => (None, false),
     };
     Ok(TextTowerShape {
         vocabulary,
@@ -151,7 +158,23 @@ fn text_of(fields: &Fields, defaults: &Defaults) -> Result<TextTowerShape> {
         epsilon: fields.real("layer_norm_eps", defaults.epsilon)?,
         activation: activation(fields, defaults.activation)?,
         end,
+        highest,
     })
+}
+
+/// The number of the end piece in a folder's tokenizer, and whether the vocabulary has more numbers behind it: added words, or
+/// padding. Without a tokenizer, it is the last number.
+pub(super) fn end_piece(folder: &Path, vocabulary: usize) -> Result<(u32, bool)> {
+    let mut end = vocabulary as u32 - 1;
+    for (file, pieces) in [("vocab.json", ""), ("tokenizer.json", "/model/vocab")] {
+        let path = folder.join(file);
+        if path.exists() {
+            let tokenizer: Value = read_json(&path, "word pieces in JSON")?;
+            let number = tokenizer.pointer(pieces).and_then(|pieces| pieces[END].as_u64());
+            end = number.and_then(|number| number.try_into().ok()).unwrap_or(end);
+        }
+    }
+    Ok((end, (end as usize) < vocabulary - 1))
 }
 
 /// `config.json` for `transformers`.
@@ -186,7 +209,7 @@ pub(super) fn written(shape: &DualShape) -> Value {
     });
     let mut config = json!({ "model_type": kind, "architectures": [class] });
     if clip {
-        words["eos_token_id"] = json!(text.end);
+        words["eos_token_id"] = if text.highest { json!(2) } else { json!(text.end) };
         for object in [&mut vision, &mut words, &mut config] {
             object["projection_dim"] = json!(joint);
         }

@@ -7,7 +7,10 @@ use serde_json::json;
 
 use super::{DualEncoder, DualFamily, DualShape, config, open_clip};
 use crate::encoders::{block_values, table_values};
-use crate::weights::{LoadReport, TensorNames, Unknown, WeightFiles, load, save_file, write_json};
+use crate::weights::{
+    LoadReport, OPEN_CLIP_CONFIG, TensorNames, Unknown, WeightFiles, is_of_open_clip, load,
+    open_clip_weights, save_file, write_json,
+};
 use crate::{Error, Result};
 
 /// The layouts of folders that hold a [`DualEncoder`].
@@ -15,12 +18,9 @@ use crate::{Error, Result};
 pub enum DualLayout {
     /// `config.json` with `model.safetensors`, its shards, or `pytorch_model.bin`: CLIP and SigLIP.
     Transformers,
-    /// `open_clip_config.json` with `open_clip_model.safetensors`: CLIP.
+    /// `open_clip_config.json` with `open_clip_model.safetensors` or `open_clip_pytorch_model.bin`: CLIP.
     OpenClip,
 }
-
-/// The weights of the layout of open_clip.
-const OPEN_CLIP_WEIGHTS: &str = "open_clip_model.safetensors";
 
 const TRANSFORMERS: TensorNames = TensorNames {
     prefixes: &[""],
@@ -61,7 +61,7 @@ const TRANSFORMERS: TensorNames = TensorNames {
     transposed: &["image.vit.patches", "image.projection", "text.projection"],
     unused: &["text_model.embeddings.position_ids", "vision_model.embeddings.position_ids"],
     optional: &[],
-    unknown: Unknown::Reported,
+    unknown: Unknown::RefusedInBlocks,
     asked_by: "its config.json",
 };
 
@@ -101,15 +101,15 @@ const OPEN_CLIP: TensorNames = TensorNames {
     // Its two projections are stored as they are applied, [d, e].
     transposed: &["image.vit.patches"],
     unused: &["attn_mask"],
-    asked_by: open_clip::CONFIG,
+    asked_by: OPEN_CLIP_CONFIG,
     ..TRANSFORMERS
 };
 
 impl DualLayout {
     /// The layout of a folder: `transformers` if the folder has that configuration and weights.
     fn of(folder: &Path) -> Self {
-        let ours = folder.join("config.json").exists() && WeightFiles::present(folder);
-        if !ours && folder.join(open_clip::CONFIG).exists() {
+        let foreign = is_of_open_clip(folder) || !WeightFiles::present(folder);
+        if foreign && folder.join(OPEN_CLIP_CONFIG).exists() {
             return Self::OpenClip;
         }
         Self::Transformers
@@ -183,7 +183,7 @@ impl DualEncoder {
         let shape = layout.shape(folder)?;
         let files = match layout {
             DualLayout::Transformers => WeightFiles::open(folder)?,
-            DualLayout::OpenClip => WeightFiles::open(folder.join(OPEN_CLIP_WEIGHTS))?,
+            DualLayout::OpenClip => WeightFiles::open(open_clip_weights(folder))?,
         };
         files.check_values(shape.values(), layout.names(shape.family).asked_by)?;
         // θ is a scalar or a row of one value, whoever wrote the file.
@@ -209,7 +209,7 @@ impl DualEncoder {
             }
             (DualLayout::OpenClip, DualFamily::Clip) => {
                 let config = json!({ "model_cfg": open_clip::written(shape) });
-                (OPEN_CLIP_WEIGHTS, open_clip::CONFIG, config)
+                ("open_clip_model.safetensors", OPEN_CLIP_CONFIG, config)
             }
             (DualLayout::OpenClip, DualFamily::Siglip) => {
                 let place = folder.display();

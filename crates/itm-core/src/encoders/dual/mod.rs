@@ -71,6 +71,7 @@ impl DualShape {
             epsilon: 1e-5,
             activation,
             end: Some(49_407),
+            highest: false,
         };
         Self { family: DualFamily::Clip, image, text, joint: 512 }
     }

@@ -5,17 +5,19 @@ use std::path::Path;
 use itm_kernels::Activation;
 use serde_json::{Value, json};
 
+use super::config::end_piece;
 use super::{DualFamily, DualShape, TextTowerShape};
 use crate::Result;
 use crate::encoders::{VitForm, VitShape};
 use crate::fields::Fields;
+use crate::weights::OPEN_CLIP_CONFIG;
 
-/// The file's name.
-pub(super) const CONFIG: &str = "open_clip_config.json";
+/// ε of every norm, where `norm_kwargs` does not change it.
+const EPSILON: f64 = 1e-5;
 
 /// Reads a folder's `open_clip_config.json`.
 pub(super) fn read(folder: &Path) -> Result<DualShape> {
-    let model = Fields::read(&folder.join(CONFIG))?.object("model_cfg")?;
+    let model = Fields::read(&folder.join(OPEN_CLIP_CONFIG))?.object("model_cfg")?;
     let (vision, text) = (model.object("vision_cfg")?, model.object("text_cfg")?);
     let plain = "CLIP's own transformers";
     for (fields, name, got) in [
@@ -47,6 +49,15 @@ pub(super) fn read(folder: &Path) -> Result<DualShape> {
             return fields.refused(name, known, pool);
         }
     }
+    for fields in [&vision, &text] {
+        let epsilon = fields.object("norm_kwargs")?.real("eps", EPSILON)?;
+        if epsilon != EPSILON {
+            return fields.refused("norm_kwargs", "eps 1e-5", epsilon);
+        }
+        if !fields.is_empty("act_kwargs") {
+            return fields.refused("act_kwargs", "none", "some");
+        }
+    }
     let activation =
         if model.flag("quick_gelu") { Activation::QuickGelu } else { Activation::Gelu };
     let mlp = |fields: &Fields, width: usize| {
@@ -67,7 +78,7 @@ pub(super) fn read(folder: &Path) -> Result<DualShape> {
         layers: vision.count("layers", 12)?,
         heads: width / vision.divisor(width, "head_width", 64)?,
         mlp: mlp(&vision, width)?,
-        epsilon: 1e-5,
+        epsilon: EPSILON,
         dropout: 0.0,
         attention_dropout: 0.0,
         activation,
@@ -75,6 +86,7 @@ pub(super) fn read(folder: &Path) -> Result<DualShape> {
     };
     let width = text.count("width", 512)?;
     let vocabulary = text.count("vocab_size", 49_408)?;
+    let (end, highest) = end_piece(folder, vocabulary)?;
     let text = TextTowerShape {
         vocabulary,
         positions: text.count("context_length", 77)?,
@@ -82,9 +94,10 @@ pub(super) fn read(folder: &Path) -> Result<DualShape> {
         layers: text.count("layers", 12)?,
         heads: text.divisor(width, "heads", 8)?,
         mlp: mlp(&text, width)?,
-        epsilon: 1e-5,
+        epsilon: EPSILON,
         activation,
-        end: Some(vocabulary as u32 - 1),
+        end: Some(end),
+        highest,
     };
     Ok(DualShape { family: DualFamily::Clip, image, text, joint: model.count("embed_dim", 512)? })
 }

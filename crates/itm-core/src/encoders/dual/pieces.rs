@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use tokenizers::Tokenizer;
 
 use super::TextTowerShape;
+use super::config::END;
 use crate::encoders::TokenBatch;
 use crate::files;
 use crate::text::{open_tokenizer, parsed_tokenizer};
@@ -19,7 +20,8 @@ use crate::{Error, Result};
 /// SigLIP 2 caption → lower case → byte pairs;                                              … <eos> <pad> … to 64
 /// ```
 ///
-/// A longer caption is cut, and the end piece stays. A caption without a word is the special pieces alone.
+/// A longer caption is cut, and the end piece stays. A caption without a word is the special pieces alone. CLIP reads a caption up
+/// to the first end piece, also one that is written in it, or to the highest number: [`TextTowerShape::highest`].
 ///
 /// # Departures
 /// Captions are read as `transformers` reads them. open_clip first repairs wrong encodings (ftfy) and undoes HTML; that is not
@@ -30,9 +32,11 @@ pub struct DualPieces {
     vocabulary: usize,
     positions: usize,
     end: u32,
+    /// [`TextTowerShape::highest`]
+    highest: bool,
     /// The number that fills SigLIP's captions.
     padding: Option<u32>,
-    /// ASCII punctuation is taken out.
+    /// SigLIP 1: ASCII punctuation is taken out, and white space is one space.
     plain: bool,
 }
 
@@ -51,19 +55,24 @@ impl DualPieces {
         tokenizer.with_truncation(None).map_err(refused)?.with_padding(None);
         let piece = |name: &str| tokenizer.token_to_id(name);
         let missing = |name: &str| Error::invalid(&place, format!("a piece {name}"), "none");
-        let (vocabulary, positions) = (shape.vocabulary, shape.positions);
-        if let Some(end) = shape.end {
-            let known = tokenizer.id_to_token(end).is_some();
-            Error::unless(known, place, format_args!("the end piece, number {end}"), "none")?;
-            return Ok(Self { tokenizer, vocabulary, positions, end, padding: None, plain: false });
-        }
-        let (first, plain) = (piece("</s>"), piece("</s>").is_some());
-        let end = first.or(piece("<eos>")).ok_or_else(|| missing("</s> or <eos>"))?;
-        let padding = match padding_piece(folder)? {
-            Some(name) => piece(&name).ok_or_else(|| missing(&name))?,
-            None => first.or(piece("<pad>")).ok_or_else(|| missing("</s> or <pad>"))?,
+        let TextTowerShape { vocabulary, positions, highest, .. } = *shape;
+        let (end, padding, plain) = match shape.end {
+            Some(end) => {
+                let known = tokenizer.id_to_token(end).is_some();
+                Error::unless(known, place, format_args!("the end piece, number {end}"), "none")?;
+                (end, None, false)
+            }
+            None => {
+                // SigLIP 2's vocabulary has both: its `</s>` is a tag of HTML.
+                let second = piece("<eos>");
+                let end = second.or(piece("</s>")).ok_or_else(|| missing("</s> or <eos>"))?;
+                let usual = if second.is_some() { "<pad>" } else { "</s>" };
+                let name = padding_piece(folder)?.unwrap_or(usual.into());
+                let padding = piece(&name).ok_or_else(|| missing(&name))?;
+                (end, Some(padding), second.is_none())
+            }
         };
-        Ok(Self { tokenizer, vocabulary, positions, end, padding: Some(padding), plain })
+        Ok(Self { tokenizer, vocabulary, positions, end, highest, padding, plain })
     }
 
     /// Number of word pieces of the tower: every number is below it.
@@ -78,11 +87,11 @@ impl DualPieces {
     /// If the folder's tokenizer cannot encode the caption.
     pub fn encode(&self, caption: &str) -> Result<(Vec<u32>, bool)> {
         let refused = |e| Error::invalid(format!("caption \"{caption}\""), "word pieces", e);
-        let cleaned = match self.padding {
-            None => caption.to_owned(),
-            Some(_) => {
-                let kept = |c: &char| !(self.plain && c.is_ascii_punctuation());
-                let plain: String = caption.chars().filter(kept).collect();
+        let cleaned = match (self.padding, self.plain) {
+            (None, _) => caption.to_owned(),
+            (_, false) => caption.to_lowercase(),
+            (_, true) => {
+                let plain: String = caption.chars().filter(|c| !c.is_ascii_punctuation()).collect();
                 plain.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ")
             }
         };
@@ -96,8 +105,14 @@ impl DualPieces {
             ids.truncate(self.positions);
             ids[self.positions - 1] = self.end;
         }
-        if let Some(padding) = self.padding {
-            ids.resize(self.positions, padding);
+        match self.padding {
+            Some(padding) => ids.resize(self.positions, padding),
+            None => {
+                let most = ids.iter().copied().max().filter(|_| self.highest);
+                let last = most.unwrap_or(self.end);
+                let behind = ids.iter().position(|&id| id == last).map_or(ids.len(), |k| k + 1);
+                ids.truncate(behind);
+            }
         }
         Ok((ids, cut))
     }
@@ -174,7 +189,6 @@ fn tokenizer(folder: &Path, shape: &TextTowerShape) -> Result<(String, Tokenizer
 }
 
 const START: &str = "<|startoftext|>";
-const END: &str = "<|endoftext|>";
 /// Special pieces, endings, letters, digits, signs.
 const WORDS: &str =
     r"<\|startoftext\|>|<\|endoftext\|>|'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+";
@@ -239,10 +253,13 @@ mod tests {
             let pieces = DualPieces::open(folder, shape).unwrap();
             for (caption, want) in golden.captions.iter().zip(whole) {
                 let (got, _) = pieces.encode(caption).unwrap();
+                // CLIP reads a caption up to the first end piece, also a written one.
+                let end = want.iter().position(|&id| Some(id) == shape.end);
+                let want = &want[..end.map_or(want.len(), |end| end + 1)];
                 // CLIP's captions of the golden end at 77 pieces.
                 let most = if name == "77" || name == "vocab.json" { 77 } else { shape.positions };
                 let got = if got.len() > most { &got[..most - 1] } else { &got[..] };
-                assert_eq!(got, &want[..got.len()], "{name}: {caption:?}");
+                assert_eq!(got, &want[..got.len().min(want.len())], "{name}: {caption:?}");
                 assert!(got.len() + 1 >= want.len().min(most), "{name}: {caption:?}");
             }
         }
@@ -267,23 +284,74 @@ mod tests {
         assert!(siglip.check(&pieces.batch(&["a dog"]).unwrap()).is_ok());
     }
 
-    /// SigLIP 2 keeps punctuation, ends with another piece and pads with a third.
+    fn whole(name: &str) -> Value {
+        serde_json::from_slice(&fs::read(folder(name).join("tokenizer.json")).unwrap()).unwrap()
+    }
+
+    /// By hand from the pieces: SigLIP 2 keeps punctuation and blanks, ends with another piece and pads with a third. As in its own
+    /// vocabulary, `</s>` is a piece too.
     #[test]
     fn the_configuration_names_the_padding() {
         let own = TempDir::new().unwrap();
-        let text = fs::read_to_string(folder("siglip").join("tokenizer.json")).unwrap();
-        fs::write(own.path().join("tokenizer.json"), text.replace("</s>", "<eos>")).unwrap();
-        let second = DualPieces::open(own.path(), &shape("siglip")).unwrap();
-        assert!(!second.plain);
-        assert_eq!((second.end, second.padding), (1, Some(0)));
-        assert_eq!(second.encode("").unwrap().0, [1, 0, 0, 0, 0, 0, 0, 0]);
+        let mut wide = shape("siglip");
+        let text = whole("siglip").to_string().replace("</s>", "<eos>");
+        let mut own_whole: Value = serde_json::from_str(&text).unwrap();
+        own_whole["normalizer"] = Value::Null;
+        own_whole["model"]["vocab"].as_array_mut().unwrap().push(json!(["</s>", -99.0]));
+        fs::write(own.path().join("tokenizer.json"), own_whole.to_string()).unwrap();
+        wide.vocabulary += 1;
+        let second = DualPieces::open(own.path(), &wide).unwrap();
+        assert_eq!((second.end, second.padding, second.plain), (1, Some(0), false));
+        for (caption, want) in [
+            ("", [1, 0, 0, 0, 0, 0, 0, 0]),
+            ("A dog.", [3, 4, 2, 1, 0, 0, 0, 0]),
+            ("a  dog", [3, 19, 4, 1, 0, 0, 0, 0]),
+            ("a dog the a dog the a dog", [3, 4, 5, 3, 4, 5, 3, 1]),
+        ] {
+            assert_eq!(second.encode(caption).unwrap().0, want, "{caption:?}");
+        }
         fs::write(
             own.path().join("tokenizer_config.json"),
             r#"{"pad_token": {"content": "<unk>"}}"#,
         )
         .unwrap();
-        let other = DualPieces::open(own.path(), &shape("siglip")).unwrap();
+        let other = DualPieces::open(own.path(), &wide).unwrap();
         assert_eq!(other.padding, Some(2));
+    }
+
+    /// By hand from the rules of `CLIPTextModel`: `eos_token_id` 2 takes the first of the highest numbers, another the first end piece.
+    #[test]
+    fn words_are_added_behind_the_end_piece() {
+        let own = TempDir::new().unwrap();
+        let added = |id: u32, content: &str| {
+            json!({ "id": id, "content": content, "single_word": false, "lstrip": false, "rstrip": false,
+                    "normalized": false, "special": false })
+        };
+        let mut whole = whole("clip");
+        let words = whole["added_tokens"].as_array_mut().unwrap();
+        words.extend([added(554, "zyzzyva"), added(555, "quokka")]);
+        fs::write(own.path().join("tokenizer.json"), whole.to_string()).unwrap();
+        let config = fs::read(folder("clip").join("config.json")).unwrap();
+        let mut config: Value = serde_json::from_slice(&config).unwrap();
+        config["text_config"]["vocab_size"] = json!(600); // and padding
+        let mut last = |end: u32, caption: &str| {
+            config["text_config"]["eos_token_id"] = json!(end);
+            fs::write(own.path().join("config.json"), config.to_string()).unwrap();
+            let shape = DualShape::read(own.path()).unwrap().text;
+            assert_eq!((shape.end, shape.highest), (Some(553), end == 2));
+            let pieces = DualPieces::open(own.path(), &shape).unwrap();
+            assert!(shape.check(&pieces.batch(&[caption]).unwrap()).is_ok());
+            let (ids, cut) = pieces.encode(caption).unwrap();
+            (ids.len(), ids[ids.len() - 1], cut)
+        };
+        let dog = golden().transformers[0].len();
+        for end in [2, 553] {
+            assert_eq!(last(end, "A dog runs."), (dog, 553, false));
+        }
+        assert_eq!(last(553, "zyzzyva quokka zyzzyva quokka"), (6, 553, false));
+        assert_eq!(last(2, "zyzzyva quokka zyzzyva quokka"), (3, 555, false));
+        assert_eq!(last(553, "zyzzyva <|endoftext|> quokka"), (3, 553, false));
+        assert_eq!(last(2, "zyzzyva <|endoftext|> quokka"), (4, 555, false));
     }
 
     #[test]

@@ -32,6 +32,9 @@ pub struct TextTowerShape {
     pub activation: Activation,
     /// The end piece, whose row is the caption's: CLIP. None: the last of all positions is, padding or not (SigLIP).
     pub end: Option<u32>,
+    /// Whether an added word, whose number is above `end`, takes the end piece's place: the row is that of the highest number. So
+    /// do open_clip, and `transformers` if `eos_token_id` is 2.
+    pub highest: bool,
 }
 
 impl TextTowerShape {
@@ -53,7 +56,7 @@ impl TextTowerShape {
             }
             let last = row[length - 1];
             match self.end {
-                Some(end) if last != end => {
+                Some(end) if last != end && !(self.highest && last > end) => {
                     return refused(format!("the end piece {end} last"), last.to_string());
                 }
                 None if length != most => {

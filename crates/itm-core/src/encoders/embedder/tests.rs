@@ -58,6 +58,14 @@ fn golden_sentences_in_batches() {
     assert!(model.captions::<&str>(&[], 2, |_| ()).unwrap().0.is_empty());
 }
 
+/// open_clip has the word pieces of OpenAI in itself, and needs no files of them.
+#[test]
+fn open_clip_names_word_pieces_that_fit() {
+    let error = open(&golden("open_clip")).unwrap_err().to_string();
+    let files = "vocab.json and merges.txt: CLIP's own fit, from openai/clip-vit-base-patch32";
+    assert!(error.ends_with(&format!("open_clip: expected {files}, got none of them")), "{error}");
+}
+
 /// DINOv2: the class row beside the mean of the patches, from the golden states.
 #[test]
 fn golden_rows_of_a_vit() {
@@ -87,6 +95,22 @@ fn golden_rows_of_a_vit() {
     let kinds =
         "CLIP, SigLIP (transformers or open_clip), ViT, DINOv2, BERT or sentence-transformers";
     assert_eq!(error, format!("DIR/config.json: model_type: expected {kinds}, got \"blip\""));
+    // Relatives of CLIP and SigLIP: what they are, and what is read instead.
+    for (kind, about) in [
+        (
+            "siglip2",
+            ": SigLIP 2 of any resolution (NaFlex); SigLIP 2 of one resolution says siglip",
+        ),
+        ("clip_vision_model", ": one tower without the other"),
+        ("chinese_clip", ": another family"),
+    ] {
+        let config = format!("{{\"model_type\": \"{kind}\"}}");
+        fs::write(own.path().join("config.json"), config).unwrap();
+        let error = line(open(own.path()).unwrap_err());
+        let want =
+            "DIR/config.json: model_type: expected \"clip\" or \"siglip\", a model of two towers";
+        assert_eq!(error, format!("{want}, got \"{kind}\"{about}"));
+    }
     let error = open(&golden("sentence")).unwrap().transform("pictures").unwrap_err().to_string();
     assert!(error.starts_with("pictures: expected a model that reads pictures, got "), "{error}");
     let error = Embedder::check_rows("DIR", &[1.0, f32::NAN]).unwrap_err().to_string();

@@ -20,9 +20,14 @@ pub(super) struct Common {
     intermediate_size: usize,
     #[serde(default = "gelu")]
     hidden_act: String,
+    #[serde(default = "epsilon")]
     layer_norm_eps: f64,
-    hidden_dropout_prob: f64,
-    attention_probs_dropout_prob: f64,
+    hidden_dropout_prob: Option<f64>,
+    attention_probs_dropout_prob: Option<f64>,
+}
+
+fn epsilon() -> f64 {
+    1e-12
 }
 
 fn gelu() -> String {
@@ -35,6 +40,10 @@ fn yes() -> bool {
 
 fn absolute() -> String {
     "absolute".into()
+}
+
+fn two() -> usize {
+    2
 }
 
 fn rgb() -> usize {
@@ -50,6 +59,7 @@ pub(super) struct BertConfig {
     common: Common,
     vocab_size: usize,
     max_position_embeddings: usize,
+    #[serde(default = "two")]
     type_vocab_size: usize,
     #[serde(default = "absolute")]
     position_embedding_type: String,
@@ -110,21 +120,21 @@ fn refused(folder: &Path, field: &str, expected: &str, got: String) -> Error {
 }
 
 impl Common {
-    fn check(&self, folder: &Path) -> Result<()> {
-        let field = |field: &str, expected: &str, got| known(folder, field, expected, got);
-        field("hidden_act", "gelu", self.hidden_act.clone())?;
+    /// Checks the fields, and gives both dropouts, of which an absent one is `dropout`.
+    fn check(&self, folder: &Path, dropout: f64) -> Result<[f64; 2]> {
+        known(folder, "hidden_act", "gelu", self.hidden_act.clone())?;
         let (d, heads) = (self.hidden_size, self.num_attention_heads);
         if d == 0 || heads == 0 || !d.is_multiple_of(heads) {
             let expected = "a divisor of the hidden_size";
-            return field("num_attention_heads", expected, format!("{heads}, {d}"));
+            let got = format!("{heads}, {d}");
+            return Err(refused(folder, "num_attention_heads", expected, got));
         }
-        let shares = [
-            ("hidden_dropout_prob", self.hidden_dropout_prob),
-            ("attention_probs_dropout_prob", self.attention_probs_dropout_prob),
-        ];
-        match shares.into_iter().find(|(_, share)| !(0.0..1.0).contains(share)) {
-            Some((name, share)) => field(name, "a share below 1", share.to_string()),
-            None => Ok(()),
+        let shares = [self.hidden_dropout_prob, self.attention_probs_dropout_prob];
+        let shares = shares.map(|share| share.unwrap_or(dropout));
+        let names = ["hidden_dropout_prob", "attention_probs_dropout_prob"];
+        match names.into_iter().zip(shares).find(|(_, share)| !(0.0..1.0).contains(share)) {
+            Some((name, share)) => Err(refused(folder, name, "a share below 1", share.to_string())),
+            None => Ok(shares),
         }
     }
 }
@@ -132,7 +142,7 @@ impl Common {
 impl BertConfig {
     pub(super) fn shape(&self, folder: &Path) -> Result<BertShape> {
         let c = &self.common;
-        c.check(folder)?;
+        let [dropout, attention_dropout] = c.check(folder, 0.1)?;
         let positions = self.position_embedding_type.clone();
         known(folder, "position_embedding_type", "absolute", positions)?;
         let tables = [self.vocab_size, self.max_position_embeddings, self.type_vocab_size];
@@ -149,8 +159,8 @@ impl BertConfig {
             heads: c.num_attention_heads,
             mlp: c.intermediate_size,
             epsilon: c.layer_norm_eps,
-            dropout: c.hidden_dropout_prob,
-            attention_dropout: c.attention_probs_dropout_prob,
+            dropout,
+            attention_dropout,
         })
     }
 
@@ -165,8 +175,8 @@ impl BertConfig {
                 intermediate_size: shape.mlp,
                 hidden_act: gelu(),
                 layer_norm_eps: shape.epsilon,
-                hidden_dropout_prob: shape.dropout,
-                attention_probs_dropout_prob: shape.attention_dropout,
+                hidden_dropout_prob: Some(shape.dropout),
+                attention_probs_dropout_prob: Some(shape.attention_dropout),
             },
             vocab_size: shape.vocabulary,
             max_position_embeddings: shape.positions,
@@ -179,7 +189,7 @@ impl BertConfig {
 impl VitConfig {
     pub(super) fn shape(&self, folder: &Path) -> Result<VitShape> {
         let c = &self.common;
-        c.check(folder)?;
+        let [dropout, attention_dropout] = c.check(folder, 0.0)?;
         known(folder, "qkv_bias", "true", self.qkv_bias.to_string())?;
         let ([p, across], image) = (self.patch_size.both(), self.image_size.both());
         if p != across || p == 0 || image.iter().any(|&side| side < p) || self.num_channels == 0 {
@@ -196,8 +206,8 @@ impl VitConfig {
             heads: c.num_attention_heads,
             mlp: c.intermediate_size,
             epsilon: c.layer_norm_eps,
-            dropout: c.hidden_dropout_prob,
-            attention_dropout: c.attention_probs_dropout_prob,
+            dropout,
+            attention_dropout,
             activation: Activation::Gelu,
             form: VitForm::Plain,
         })
@@ -215,8 +225,8 @@ impl VitConfig {
                 intermediate_size: shape.mlp,
                 hidden_act: gelu(),
                 layer_norm_eps: shape.epsilon,
-                hidden_dropout_prob: shape.dropout,
-                attention_probs_dropout_prob: shape.attention_dropout,
+                hidden_dropout_prob: Some(shape.dropout),
+                attention_probs_dropout_prob: Some(shape.attention_dropout),
             },
             image_size: if h == w { Sides::Square(h) } else { Sides::Both([h, w]) },
             patch_size: Sides::Square(shape.patch),

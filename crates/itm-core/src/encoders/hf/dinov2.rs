@@ -8,7 +8,7 @@ use super::VIT;
 use crate::Result;
 use crate::encoders::{Vit, VitForm, VitShape};
 use crate::fields::Fields;
-use crate::weights::{LoadReport, TensorNames, WeightFiles};
+use crate::weights::{LoadReport, TensorNames, Unknown, WeightFiles};
 
 /// Its `model_type`.
 pub(super) const NAME: &str = "dinov2";
@@ -27,6 +27,8 @@ pub(super) const DINOV2: TensorNames = TensorNames {
         ("up", &["mlp.fc1"]),
         ("down", &["mlp.fc2"]),
     ],
+    // `folded` reads the layer scales.
+    unknown: Unknown::Reported,
     ..VIT
 };
 

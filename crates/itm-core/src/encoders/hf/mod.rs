@@ -37,7 +37,7 @@ pub(crate) const BERT: TensorNames = TensorNames {
     blocks: &[("blocks.", "encoder.layer.")],
     transposed: &[],
     optional: &[],
-    unknown: Unknown::Reported,
+    unknown: Unknown::RefusedInBlocks,
     asked_by: "its config.json",
 };
 

@@ -231,7 +231,11 @@ fn what_does_not_fit_is_refused_in_one_line() {
         ),
         (
             ResidualShape { rate_factor: 0.0, ..good.clone() },
-            "rate_factor: expected above 0, got 0",
+            "rate_factor: expected from 1e-6 to 1e6, got 0",
+        ),
+        (
+            ResidualShape { rate_factor: 1e-7, ..good.clone() },
+            "rate_factor: expected from 1e-6 to 1e6, got 0.0000001",
         ),
     ] {
         assert_eq!(of(bad, 1.0), format!("residual.{want}"));

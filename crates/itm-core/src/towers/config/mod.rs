@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::FeatureTransform;
 use crate::encoders::{
-    BertShape, DualShape, ImagePool, PiecePool, ResidualShape, TextPool, VitShape, sentence_pool,
+    BertShape, DualShape, ImagePool, PiecePool, ResidualShape, SentenceFolder, TextPool, VitShape,
 };
 use crate::start::{BagPooling, StartFrom, StartOptions};
 use crate::vision::{Augment, Normalization, Overflow, Transform};
@@ -338,10 +338,16 @@ impl BertConfig {
     /// folder reads captions as they are.
     ///
     /// # Errors
-    /// If the folder pools in another way than `pool` says; the errors of [`Hub::folder`] and `sentence_pool`.
+    /// If the folder pools in another way than `pool` says, or puts a prompt before sentences; the errors of [`Hub::folder`] and
+    /// `SentenceFolder::read`.
     pub fn sentence(&self) -> Result<Option<bool>> {
         let Some(folder) = self.weights.folder()? else { return Ok(None) };
-        let Some((pool, unit)) = sentence_pool(&folder)? else { return Ok(None) };
+        let Some(SentenceFolder { pool, unit, prompt, .. }) = SentenceFolder::read(&folder)? else {
+            return Ok(None);
+        };
+        let place = format!("{}: default_prompt_name", folder.display());
+        let expected = "none, because a training puts nothing before captions";
+        Error::unless(prompt.is_empty(), place, expected, format_args!("\"{prompt}\""))?;
         let expected = format!("\"{}\", as {} pools", pool.name(), folder.display());
         let got = format!("\"{}\"", self.pool.name());
         Error::unless(pool == self.pool, "model.text.pool", expected, got)?;

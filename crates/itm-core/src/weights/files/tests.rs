@@ -145,3 +145,15 @@ fn golden_a_pickled_file_holds_the_same_weights() {
     fs::write(folder.path().join("pytorch_model.bin"), b"PK no pickle").unwrap();
     assert!(error(folder.path()).contains("pytorch_model.bin: expected a PyTorch file of tensors"));
 }
+
+#[test]
+fn open_clip_has_two_names_of_weights() {
+    let folder = TempDir::new().unwrap();
+    for name in ["open_clip_model.safetensors", "open_clip_pytorch_model.bin"] {
+        let weights = folder.path().join(name);
+        fs::write(&weights, "").unwrap();
+        assert_eq!(open_clip_weights(folder.path()), weights);
+        fs::remove_file(weights).unwrap();
+    }
+    assert!(open_clip_weights(folder.path()).ends_with("open_clip_model.safetensors"));
+}

@@ -10,15 +10,12 @@ use std::path::{Path, PathBuf};
 use hf_hub::api::sync::{ApiBuilder, ApiError};
 use hf_hub::{Cache, Repo, RepoType};
 
-use super::ModelName;
+use super::{ModelName, SMALL, absent};
 use crate::files::sha256_of;
-use crate::weights::files::NAMES;
+use crate::weights::files::{NAMES, OPEN_CLIP, is_of_open_clip};
 use crate::{Error, Result};
 
-/// Files of a model other than its weights.
-const SMALL: [&str; 4] = ["config.json", "vocab.txt", "tokenizer.json", "tokenizer_config.json"];
-
-/// Downloads configuration, vocabulary and one kind of weights, all from one commit.
+/// Downloads configurations, vocabulary and one kind of weights, all from one commit.
 pub(super) fn fetch(cache: &Path, name: &ModelName) -> Result<PathBuf> {
     fetch_by(ApiBuilder::from_env(), cache, name)
 }
@@ -40,8 +37,11 @@ fn fetch_by(hub: ApiBuilder, cache: &Path, name: &ModelName) -> Result<PathBuf> 
         return Err(refused("a commit of 40 hexadecimal digits", &info.sha));
     }
     let pinned = api.repo(repo(&info.sha));
-    let mut folder = None;
-    for file in wanted(&names) {
+    let kept = |revision: &str| Cache::new(cache.into()).repo(repo(revision));
+    let refer = |revision: &str| kept(revision).create_ref(&info.sha).map_err(Error::io(cache));
+    // So that `get` finds what another program has downloaded.
+    refer(&info.sha)?;
+    let arrive = |file: &str| {
         let said = api.metadata(&pinned.url(file));
         let said = said.map_err(|e| refused(&format!("{file} to be there"), &e))?;
         if said.commit_hash() != info.sha || !hexadecimal(said.etag(), &[40, 64]) {
@@ -54,11 +54,27 @@ fn fetch_by(hub: ApiBuilder, cache: &Path, name: &ModelName) -> Result<PathBuf> 
             let place = format!("{}@{}, {file}", name.id, name.revision);
             Error::invalid(place, expected, format!("{got}; the file was removed"))
         })?;
-        folder = path.parent().map(Path::to_path_buf);
+        Ok(())
+    };
+    // The small files come first, so that a folder with weights also has its configuration.
+    small_of(&names).into_iter().try_for_each(arrive)?;
+    let folder = kept(&info.sha).pointer_path(&info.sha);
+    let mut kinds = match is_of_open_clip(&folder) {
+        true => [&OPEN_CLIP[..], &NAMES].concat(),
+        false => [&NAMES[..], &OPEN_CLIP].concat(),
+    };
+    // Weights that another program has downloaded come first.
+    kinds.sort_by_key(|name| !folder.join(name).exists());
+    weights(&names, &kinds).into_iter().try_for_each(arrive)?;
+    if !folder.exists() {
+        return Err(refused("config.json and weights", &"neither"));
     }
-    let folder = folder.ok_or_else(|| refused("config.json and weights", &"neither"))?;
-    let kept = Cache::new(cache.into()).repo(repo(&name.revision));
-    kept.create_ref(&info.sha).map_err(Error::io(cache))?;
+    let marks = absent(&folder);
+    fs::create_dir_all(&marks).map_err(Error::io(&marks))?;
+    for file in SMALL.iter().filter(|file| !names.contains(file)) {
+        fs::write(marks.join(file), "").map_err(Error::io(&marks))?;
+    }
+    refer(&name.revision)?;
     Ok(folder)
 }
 
@@ -88,10 +104,18 @@ fn remove(path: &Path) {
     _ = fs::remove_file(path);
 }
 
-/// The files to download. The small files come first, so that a folder with weights also has its configuration.
-fn wanted<'a>(names: &[&'a str]) -> Vec<&'a str> {
-    let mut files: Vec<&str> = names.iter().copied().filter(|name| SMALL.contains(name)).collect();
-    let Some(weights) = NAMES.iter().find(|name| names.contains(name)) else { return files };
+/// The files to download other than weights, with the configurations of the modules of sentence-transformers: `1_Pooling/config.json`.
+fn small_of<'a>(names: &[&'a str]) -> Vec<&'a str> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let folder = |name: &str| !name.is_empty() && name.chars().all(plain);
+    let of_module = |name: &str| name.strip_suffix("/config.json").is_some_and(folder);
+    names.iter().copied().filter(|name| SMALL.contains(name) || of_module(name)).collect()
+}
+
+/// The first kind of weights that is there, with its shards.
+fn weights<'a>(names: &[&'a str], kinds: &[&str]) -> Vec<&'a str> {
+    let mut files: Vec<&str> = vec![];
+    let Some(weights) = kinds.iter().find(|name| names.contains(name)) else { return files };
     if weights.ends_with(".json") {
         let end = if weights.contains("safetensors") { ".safetensors" } else { ".bin" };
         let is_shard = |name: &&str| name.ends_with(end) && !name.contains('/');
@@ -110,18 +134,20 @@ mod tests {
 
     use super::*;
     use crate::files::sha256_hex;
+    use crate::weights::Hub;
+    use crate::weights::hub::is_known;
 
     const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
-    const SMALL_ETAG: &str = "89abcdef0123456789abcdef0123456789abcdef";
 
-    /// A hub on this machine with one model; `config` and `weights` are the ETags and the bytes of its two files.
-    fn hub(
-        commit: &'static str,
-        config: (String, &'static str),
-        weights: (String, &'static str),
-    ) -> String {
+    /// A file of a hub: name, ETag, bytes.
+    type HubFile = (&'static str, String, &'static str);
+
+    /// A hub on this machine with one model.
+    fn hub(commit: &'static str, files: Vec<HubFile>) -> String {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
+        let named = |(name, ..): &HubFile| format!(r#"{{"rfilename": "{name}"}}"#);
+        let list = files.iter().map(named).collect::<Vec<_>>().join(", ");
         std::thread::spawn(move || {
             for stream in listener.incoming() {
                 let mut stream = stream.unwrap();
@@ -133,17 +159,13 @@ mod tests {
                 let range = head.iter().find_map(|line| {
                     line.to_lowercase().strip_prefix("range: bytes=").map(str::to_owned)
                 });
-                let (etag, body) = match &path {
-                    path if path.ends_with("config.json") => config.clone(),
-                    path if path.ends_with("model.safetensors") => weights.clone(),
-                    _ => {
-                        let files =
-                            r#"[{"rfilename": "config.json"}, {"rfilename": "model.safetensors"}]"#;
-                        let body = format!(r#"{{"sha": "{commit}", "siblings": {files}}}"#);
-                        let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}", body.len());
-                        write!(stream, "{head}\r\nConnection: close\r\n\r\n{body}").unwrap();
-                        continue;
-                    }
+                let asked =
+                    files.iter().find(|(name, ..)| path.ends_with(&format!("{COMMIT}/{name}")));
+                let Some((_, etag, body)) = asked else {
+                    let body = format!(r#"{{"sha": "{commit}", "siblings": [{list}]}}"#);
+                    let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}", body.len());
+                    write!(stream, "{head}\r\nConnection: close\r\n\r\n{body}").unwrap();
+                    continue;
                 };
                 let (from, to) =
                     range.as_deref().and_then(|r| r.split_once('-')).unwrap_or(("0", ""));
@@ -163,21 +185,29 @@ mod tests {
         format!("http://{address}")
     }
 
+    fn download_to(cache: &Path, endpoint: String) -> Result<PathBuf> {
+        let builder = ApiBuilder::new().with_endpoint(endpoint).with_token(None);
+        fetch_by(builder, cache, &ModelName::parse("a/b").unwrap())
+    }
+
     fn download(endpoint: String) -> (TempDir, Result<PathBuf>) {
         let cache = TempDir::new().unwrap();
-        let builder = ApiBuilder::new().with_endpoint(endpoint).with_token(None);
-        let got = fetch_by(builder, cache.path(), &ModelName::parse("a/b").unwrap());
+        let got = download_to(cache.path(), endpoint);
         (cache, got)
     }
 
-    fn small() -> (String, &'static str) {
-        (SMALL_ETAG.into(), "{}")
+    fn small(name: &'static str, body: &'static str) -> HubFile {
+        (name, sha256_hex(body.as_bytes())[..40].into(), body)
+    }
+
+    fn large(name: &'static str, body: &'static str) -> HubFile {
+        (name, sha256_hex(body.as_bytes()), body)
     }
 
     #[test]
     fn a_download_has_the_hash_that_the_hub_says() {
-        let endpoint = hub(COMMIT, small(), (sha256_hex(b"weights"), "weights"));
-        let (cache, got) = download(endpoint);
+        let files = vec![small("config.json", "{}"), large("model.safetensors", "weights")];
+        let (cache, got) = download(hub(COMMIT, files));
         let folder = got.unwrap();
         assert!(folder.ends_with(format!("models--a--b/snapshots/{COMMIT}")), "{folder:?}");
         assert_eq!(fs::read(folder.join("model.safetensors")).unwrap(), b"weights");
@@ -187,9 +217,9 @@ mod tests {
 
     #[test]
     fn other_bytes_are_refused_and_removed() {
-        let endpoint = hub(COMMIT, small(), (sha256_hex(b"weights"), "strange"));
-        let (cache, got) = download(endpoint);
         let (said, strange) = (sha256_hex(b"weights"), sha256_hex(b"strange"));
+        let weights = ("model.safetensors", said.clone(), "strange");
+        let (cache, got) = download(hub(COMMIT, vec![small("config.json", "{}"), weights]));
         let want = format!(
             "a/b@main, model.safetensors: expected SHA-256 {said}, got {strange}; the file was removed"
         );
@@ -203,10 +233,17 @@ mod tests {
     #[test]
     fn what_a_hub_says_leads_nowhere() {
         for (endpoint, want) in [
-            (hub("../../x", small(), small()), "a commit of 40 hexadecimal digits, got ../../x"),
             (
-                hub(COMMIT, ("../../../x".into(), "{}"), small()),
+                hub("../../x", vec![small("config.json", "{}")]),
+                "a commit of 40 hexadecimal digits, got ../../x",
+            ),
+            (
+                hub(COMMIT, vec![("config.json", "../../../x".into(), "{}")]),
                 "a hash of config.json of commit 0123456789abcdef0123456789abcdef01234567, got ../../../x of 0123456789abcdef0123456789abcdef01234567",
+            ),
+            (
+                hub(COMMIT, vec![small("../config.json", "{}")]),
+                "config.json and weights, got neither",
             ),
         ] {
             let (cache, got) = download(endpoint);
@@ -215,24 +252,75 @@ mod tests {
         }
     }
 
+    /// What a sentence model needs beside weights, and the names that its hub lacks. A copy without them is completed from its own
+    /// commit; what it has is not asked for again.
+    #[test]
+    fn a_half_copy_is_completed() {
+        let files = || {
+            vec![
+                small("1_Pooling/config.json", "{\"pool\": 1}"),
+                small("config.json", "{\"architectures\": [\"BertModel\"]}"),
+                small("modules.json", "[]"),
+                large("model.safetensors", "weights"),
+            ]
+        };
+        let (cache, got) = download(hub(COMMIT, files()));
+        let folder = got.unwrap();
+        let known = || SMALL.iter().all(|file| is_known(&folder, file));
+        assert!(known() && folder.join("modules.json").exists());
+        assert!(!is_known(&folder, "1_Pooling/other.json") && !folder.join("vocab.txt").exists());
+        assert_eq!(fs::read(folder.join("1_Pooling/config.json")).unwrap(), b"{\"pool\": 1}");
+        // As an older version left it.
+        let offline = Hub { cache: cache.path().into(), beside: "none".into(), offline: true };
+        fs::remove_dir_all(folder.join("../../.no_exist")).unwrap();
+        fs::remove_file(folder.join("modules.json")).unwrap();
+        fs::remove_dir_all(folder.join("1_Pooling")).unwrap();
+        let line = offline.folder("a/b").unwrap_err().to_string();
+        let want = "expected modules.json, or one start online, which finds out whether there is a pool, got neither";
+        assert!(line.ends_with(want), "{line}");
+        download_to(cache.path(), hub(COMMIT, files())).unwrap();
+        assert!(known() && folder.join("1_Pooling/config.json").exists());
+        assert_eq!(offline.folder("a/b").unwrap(), folder);
+    }
+
+    /// timm's `config.json` names no architecture of transformers; its weights are in another layout.
+    #[test]
+    fn open_clip_has_its_own_weights() {
+        let files = vec![
+            small("config.json", "{\"architecture\": \"vit\"}"),
+            small("open_clip_config.json", "{}"),
+            large("model.safetensors", "of timm"),
+            large("open_clip_pytorch_model.bin", "of open_clip"),
+        ];
+        let (cache, got) = download(hub(COMMIT, files));
+        let folder = got.unwrap();
+        assert_eq!(fs::read(folder.join("open_clip_pytorch_model.bin")).unwrap(), b"of open_clip");
+        assert!(!folder.join("model.safetensors").exists());
+        fs::remove_file(folder.join("config.json")).unwrap();
+        let offline = Hub { cache: cache.path().into(), beside: "none".into(), offline: true };
+        assert_eq!(offline.folder("a/b").unwrap(), folder);
+    }
+
     #[test]
     fn one_kind_of_weights_and_the_small_files_are_wanted() {
-        let small = ["README.md", "config.json", "vocab.txt"];
-        let with = |more: &[&'static str]| wanted(&[&small[..], more].concat());
-        assert_eq!(with(&[]), ["config.json", "vocab.txt"]);
+        let files = [
+            "README.md",
+            "config.json",
+            "vocab.txt",
+            "1_Pooling/config.json",
+            "/config.json",
+            "../config.json",
+        ];
+        assert_eq!(small_of(&files), ["config.json", "vocab.txt", "1_Pooling/config.json"]);
+        let of = |names: &[&'static str]| weights(names, &NAMES);
+        assert!(of(&files).is_empty());
         assert_eq!(
-            with(&["pytorch_model.bin", "onnx/model.safetensors", "model.safetensors"]),
-            ["config.json", "vocab.txt", "model.safetensors"]
+            of(&["pytorch_model.bin", "onnx/model.safetensors", "model.safetensors"]),
+            ["model.safetensors"]
         );
         assert_eq!(
-            with(&["model.safetensors.index.json", "m-1.safetensors", "m-2.safetensors", "p.bin"]),
-            [
-                "config.json",
-                "vocab.txt",
-                "m-1.safetensors",
-                "m-2.safetensors",
-                "model.safetensors.index.json"
-            ]
+            of(&["model.safetensors.index.json", "m-1.safetensors", "m-2.safetensors", "p.bin"]),
+            ["m-1.safetensors", "m-2.safetensors", "model.safetensors.index.json"]
         );
     }
 }

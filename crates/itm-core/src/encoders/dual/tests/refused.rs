@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use safetensors::tensor::{Dtype, TensorView};
 use serde_json::{Value, json};
 
 use super::*;
@@ -72,6 +73,14 @@ fn configurations_of_other_models_are_named() {
             "timm_model_name: expected CLIP's own transformers, got a tower of timm",
         ),
         (vision("pool_type", json!("avg")), "pool_type: expected tok, got avg"),
+        (
+            vision("norm_kwargs", json!({ "eps": 1e-6 })),
+            "norm_kwargs: expected eps 1e-5, got 0.000001",
+        ),
+        (
+            vision("act_kwargs", json!({ "approximate": "tanh" })),
+            "act_kwargs: expected none, got some",
+        ),
     ] {
         assert_eq!(got, format!("{start}{want}"));
     }
@@ -87,6 +96,42 @@ fn tensors_of_another_model_are_named() {
     let deep = line("clip", "config.json", &|c| c["text_config"]["num_hidden_layers"] = json!(3));
     assert!(deep.contains("text_model.encoder.layers.2."), "{deep}");
     assert_eq!(deep.lines().count(), 1);
+}
+
+/// A tensor inside a block changes the block, so it must be read. Blocks beyond the configuration's are left out, as in `transformers`.
+#[test]
+fn unread_tensors_of_blocks_are_named() {
+    let own = TempDir::new().unwrap();
+    let file = own.path().join("open_clip_model.safetensors");
+    let config = folder("open_clip").join("open_clip_config.json");
+    fs::copy(config, own.path().join("open_clip_config.json")).unwrap();
+    let open = |more: &[&str]| {
+        let mut tensors = all(&folder("open_clip").join("open_clip_model.safetensors"));
+        tensors.extend(more.iter().map(|name| (name.to_string(), (vec![1], vec![0.5]))));
+        let bytes = |values: &[f32]| values.iter().flat_map(|x| x.to_le_bytes()).collect();
+        let tensors: Vec<(&str, &[usize], Vec<u8>)> = tensors
+            .iter()
+            .map(|(name, (shape, values))| (&**name, &**shape, bytes(values)))
+            .collect();
+        let views = tensors.iter().map(|(name, shape, bytes)| {
+            (name, TensorView::new(Dtype::F32, shape.to_vec(), bytes).unwrap())
+        });
+        fs::write(
+            &file,
+            safetensors::serialize(views, None::<std::collections::HashMap<String, String>>)
+                .unwrap(),
+        )
+        .unwrap();
+        DualEncoder::open(own.path(), &Device::flex())
+    };
+    let inside =
+        ["visual.transformer.resblocks.1.ln_attn.weight", "transformer.resblocks.0.ls_1.gamma"];
+    let line = open(&inside).unwrap_err().to_string();
+    let want = "the unknown transformer.resblocks.0.ls_1.gamma; \
+                the unknown visual.transformer.resblocks.1.ln_attn.weight";
+    assert!(line.ends_with(want) && line.lines().count() == 1, "{line}");
+    let outside = ["head.weight", "transformer.resblocks.2.ln_1.weight"];
+    assert_eq!(open(&outside).unwrap().1.unexpected, outside);
 }
 
 /// A configuration that asks for terabytes is refused before anything is allocated.
@@ -155,6 +200,14 @@ fn absent_keys_have_the_defaults_of_the_class() {
     fs::remove_file(own.path().join("config.json")).unwrap();
     fs::write(own.path().join("open_clip_config.json"), "{\"model_cfg\": {}}").unwrap();
     let open_clip = DualShape::read(own.path()).unwrap();
+    // timm's file beside it names no model, and its weights are not open_clip's.
+    fs::write(own.path().join("config.json"), "{\"architecture\": \"vit\"}").unwrap();
+    fs::write(own.path().join("model.safetensors"), "").unwrap();
+    assert_eq!(DualShape::read(own.path()).unwrap(), open_clip);
+    let defaults =
+        r#"{"model_cfg": {"text_cfg": {"norm_kwargs": {"eps": 1e-5}, "act_kwargs": null}}}"#;
+    fs::write(own.path().join("open_clip_config.json"), defaults).unwrap();
+    assert_eq!(DualShape::read(own.path()).unwrap(), open_clip);
     assert_eq!(
         open_clip.image.activation,
         Activation::Gelu,

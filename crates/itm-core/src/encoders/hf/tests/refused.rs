@@ -87,6 +87,30 @@ fn every_missing_and_misshaped_tensor_is_named() {
     );
 }
 
+/// The first BERTs have the fields of Google's program. `transformers` takes these values for the others.
+#[test]
+fn absent_fields_have_the_defaults_of_the_class() {
+    let none = BTreeMap::new();
+    let read = |name: &str| {
+        let own = folder(name, &[], &none);
+        let path = own.path().join("config.json");
+        let mut config: serde_json::Map<String, serde_json::Value> =
+            serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+        for field in ["layer_norm_eps", "type_vocab_size", "hidden_dropout_prob"] {
+            config.remove(field);
+        }
+        config.remove("attention_probs_dropout_prob");
+        fs::write(path, serde_json::to_string(&config).unwrap()).unwrap();
+        own
+    };
+    let (text, image) = (read("bert"), read("vit"));
+    let own = bert(&Device::flex()).shape;
+    let want = BertShape { kinds: 2, epsilon: 1e-12, dropout: 0.1, attention_dropout: 0.1, ..own };
+    assert_eq!(BertShape::read(&text).unwrap(), want);
+    let VitShape { epsilon, dropout, attention_dropout, .. } = VitShape::read(&image).unwrap();
+    assert_eq!([epsilon, dropout, attention_dropout], [1e-12, 0.0, 0.0]);
+}
+
 #[test]
 fn another_architecture_or_choice_is_one_line() {
     let error = Bert::open(golden_folder().join("vit"), &Device::flex()).unwrap_err().to_string();
