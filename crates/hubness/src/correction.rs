@@ -48,7 +48,7 @@ impl AnyCorrection {
     /// Checks that the scores have as many items as the fit. If the correction holds values of single queries, the scores
     /// must also have as many queries. For local scaling and NICDM a pass over the scores checks that they are cosines.
     ///
-    /// Of items and queries only the numbers are compared. A correction that holds values of single queries must get the queries of its fit, in
+    /// The check compares only the numbers of items and queries. A correction that holds values of single queries must get the queries of its fit, in
     /// the same order. For another query, use [`of_query`](Self::of_query).
     ///
     /// # Errors

@@ -204,6 +204,9 @@ fn lines(args: &SearchArgs, index: &Index, answer: &Answer) -> Vec<String> {
     let filters = filters.map(|(name, value)| value.as_ref().map(|v| format!(" --{name} {v}")));
     let nothing = match answer.candidates {
         0 => format!("no photograph passes{}", filters.into_iter().flatten().collect::<String>()),
+        _ if answer.hits.is_empty() && args.threshold.is_none() => {
+            "no other photograph passes".into()
+        }
         _ => format!("the best is below {level:.3}, which ordinary queries reach"),
     };
     let nothing =

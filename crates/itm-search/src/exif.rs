@@ -34,7 +34,7 @@ fn iso(date: &str) -> Option<String> {
     is_day(day).then(|| format!("{}T{}", day.replace(':', "-"), &time[1..]))
 }
 
-/// Whether the calendar has a day, or a month, that begins a text as `2024-05-01` does.
+/// Whether a text that begins like `2024`, `2024-05` or `2024-05-01` names a year, month or day of the calendar.
 pub(crate) fn is_day(date: &str) -> bool {
     let part = |at: Range<usize>| date.get(at).map_or(Ok(1), str::parse::<usize>);
     let (Ok(year), Ok(month), Ok(day)) = (part(0..4), part(5..7), part(8..10)) else {

@@ -97,8 +97,8 @@ fn pictures(report: &mut CheckReport, found: &mut LayoutReport, mut paths: Vec<P
         out.is_none()
     });
     if let Some((path, to)) = links.first() {
-        let expected = "pictures in the folder: a link out of it is not followed";
-        let got = format!("{} links, the first to {}", links.len(), to.display());
+        let expected = "pictures in the folder (links out of it are not followed)";
+        let got = format!("links out of it: {}, the first to {}", links.len(), to.display());
         report.extend(vec![Error::invalid(path.display(), expected, got)]);
     }
     let Some(folder) = paths.first().and_then(|p| p.parent()) else { return };

@@ -246,7 +246,8 @@ mod tests {
         let real = secret.canonicalize().unwrap();
         assert!(line.ends_with(&format!("a link to {})", real.display())), "{line}");
         let problems = crate::data::check(dir.path()).unwrap().problems;
-        let want = format!("is not followed, got 1 links, the first to {}", real.display());
+        let want =
+            format!("are not followed), got links out of it: 1, the first to {}", real.display());
         assert!(problems.iter().any(|problem| problem.ends_with(&want)), "{problems:?}");
         fs::remove_file(dir.path().join("images/1.jpg")).unwrap();
         std::os::unix::fs::symlink("3.jpg", dir.path().join("images/1.jpg")).unwrap(); // inside

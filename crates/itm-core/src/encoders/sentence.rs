@@ -160,12 +160,14 @@ impl SentenceFolder {
 /// What sentence-transformers puts before each sentence unless it is asked for something else.
 fn prompt_of(folder: &Path) -> Result<String> {
     let fields = Fields::if_present(&folder.join("config_sentence_transformers.json"))?;
-    let prompts = fields.object("prompts")?;
-    Ok(fields
-        .text("default_prompt_name")
-        .and_then(|name| prompts.text(name))
-        .unwrap_or_default()
-        .into())
+    let Some(name) = fields.text("default_prompt_name") else { return Ok(String::new()) };
+    match fields.object("prompts")?.text(name) {
+        Some(prompt) => Ok(prompt.into()),
+        None if ["query", "document"].contains(&name) => Ok(String::new()), // known to every folder, and empty
+        None => {
+            fields.refused("default_prompt_name", "a name of prompts", format_args!("\"{name}\""))
+        }
+    }
 }
 
 fn pool_of(path: &Path, prompt: &str) -> Result<PiecePool> {
@@ -184,6 +186,7 @@ fn pool_of(path: &Path, prompt: &str) -> Result<PiecePool> {
     // Since version 6, one name in place of the flags.
     let found = match fields.text("pooling_mode") {
         Some(mode) => vec![mode],
+        None if fields.is_list("pooling_mode") => vec!["a list"],
         None => flags.into_iter().filter(|flag| fields.flag(flag)).collect(),
     };
     match found[..] {
@@ -286,14 +289,26 @@ mod tests {
         assert_eq!(line("[]", ""), "FOLDER/modules.json: expected a module Pooling, got none");
         let out = line(&list(&[plain[0].clone(), module("Pooling", "../x")]), "");
         assert!(out.starts_with("FOLDER/modules.json: path: expected a path below"), "{out}");
-        for (pool, got) in
-            [("{\"pooling_mode\": \"lasttoken\"}", "lasttoken"), ("{}", "none of them")]
-        {
+        for (pool, got) in [
+            ("{\"pooling_mode\": \"lasttoken\"}", "lasttoken"),
+            ("{\"pooling_mode\": [\"mean\"]}", "a list"),
+            ("{}", "none of them"),
+        ] {
             let want = format!("pooling_mode: expected one of mean, cls and max, got {got}");
             assert!(line(&list(&plain), pool).ends_with(&want));
         }
-        let prompts = r#"{"prompts": {"q": "the "}, "default_prompt_name": "q"}"#;
-        fs::write(own.path().join("config_sentence_transformers.json"), prompts).unwrap();
+        let prompts = |name: &str| {
+            let text =
+                format!(r#"{{"prompts": {{"q": "the "}}, "default_prompt_name": "{name}"}}"#);
+            fs::write(own.path().join("config_sentence_transformers.json"), text).unwrap();
+        };
+        prompts("r");
+        let unknown = line(&list(&plain), "{\"pooling_mode\": \"mean\"}");
+        assert!(
+            unknown.ends_with("default_prompt_name: expected a name of prompts, got \"r\""),
+            "{unknown}"
+        );
+        prompts("q");
         assert_eq!(
             line(&list(&plain), "{\"pooling_mode\": \"mean\", \"include_prompt\": false}"),
             "FOLDER/1_Pooling/config.json: include_prompt: expected true, as there is a default \

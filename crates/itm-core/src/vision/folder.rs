@@ -14,7 +14,7 @@ const PROCESSOR: &str = "processor_config.json";
 const OPEN_CLIP: &str = "open_clip_config.json";
 
 impl Transform {
-    /// Reads `preprocessor_config.json`, `image_processor` of `processor_config.json`, or `preprocess_cfg` of
+    /// Reads `image_processor` of `processor_config.json`, `preprocessor_config.json`, or `preprocess_cfg` of
     /// `open_clip_config.json`. `side` is the size of the model's images; it counts where the file names no size.
     ///
     /// # Errors
@@ -25,19 +25,20 @@ impl Transform {
         let [transformers, processor, open_clip] =
             [TRANSFORMERS, PROCESSOR, OPEN_CLIP].map(|name| folder.join(name));
         let kind = model_type(folder);
-        if transformers.exists() {
-            return of_transformers(&Fields::read(&transformers)?, side, &kind);
-        }
+        // It wins, as in `transformers`.
         if processor.exists() {
             let fields = Fields::read(&processor)?;
             if fields.has("image_processor") {
                 return of_transformers(&fields.object("image_processor")?, side, &kind);
             }
         }
+        if transformers.exists() {
+            return of_transformers(&Fields::read(&transformers)?, side, &kind);
+        }
         if open_clip.exists() {
             return of_open_clip(&Fields::read(&open_clip)?.object("preprocess_cfg")?, side);
         }
-        let expected = format!("{TRANSFORMERS}, {PROCESSOR} or {OPEN_CLIP}");
+        let expected = format!("{TRANSFORMERS}, {PROCESSOR} with image_processor, or {OPEN_CLIP}");
         Err(Error::invalid(folder.display(), expected, "none of them"))
     }
 }
@@ -49,18 +50,19 @@ fn model_type(folder: &Path) -> String {
 }
 
 /// Kernel and normalization where the file names none: the defaults of the class of `transformers` that the file names, else of the
-/// class that reads pictures for `model_type`.
-fn defaults(fields: &Fields, model_type: &str) -> Result<(usize, Normalization)> {
+/// class that reads pictures for `model_type`. Then whether a size in one number is both sides for this class, also beside a crop.
+fn defaults(fields: &Fields, model_type: &str) -> Result<(usize, Normalization, bool)> {
     let types = ["image_processor_type", "feature_extractor_type"];
     let class = types.iter().find_map(|name| fields.text(name)).unwrap_or(model_type);
     let is_of = |names: &[&str]| names.iter().any(|n| class.to_lowercase().starts_with(n));
+    let squares = is_of(&["vit", "deit"]);
     let keys = ["resample", "image_mean", "image_std"];
     if is_of(&["vit"]) {
-        Ok((2, Normalization::HALF))
+        Ok((2, Normalization::HALF, squares))
     } else if is_of(&["siglip", "deit"]) {
-        Ok((3, Normalization::HALF))
+        Ok((3, Normalization::HALF, squares))
     } else if is_of(&["clip", "bit", "dinov2"]) || keys.iter().all(|key| fields.has(key)) {
-        Ok((3, Normalization::CLIP))
+        Ok((3, Normalization::CLIP, squares))
     } else {
         let missing = keys.into_iter().find(|key| !fields.has(key)).unwrap_or_default();
         fields.refused(missing, "a value, because the defaults of this class are not known", class)
@@ -68,7 +70,7 @@ fn defaults(fields: &Fields, model_type: &str) -> Result<(usize, Normalization)>
 }
 
 fn of_transformers(fields: &Fields, side: usize, model_type: &str) -> Result<Transform> {
-    let (resample, normal) = defaults(fields, model_type)?;
+    let (resample, normal, squares) = defaults(fields, model_type)?;
     for (name, what) in [
         ("do_resize", "pictures of any size"),
         ("do_rescale", "values up to 1"),
@@ -88,7 +90,7 @@ fn of_transformers(fields: &Fields, side: usize, model_type: &str) -> Result<Tra
     if (scale * 255.0 - 1.0).abs() > 1e-6 {
         return fields.refused("rescale_factor", "1/255", scale);
     }
-    // Older files hold one number: the shorter side where the centre is cut out, else both sides.
+    // Older files hold one number: the shorter side where CLIP cuts the centre out, else both sides.
     let cropped = fields.flag_or("do_center_crop", fields.has("crop_size"));
     let size = fields.object("size").ok();
     let whole = |name: &str| match &size {
@@ -109,7 +111,7 @@ fn of_transformers(fields: &Fields, side: usize, model_type: &str) -> Result<Tra
             Ok(_) => side,
             Err(_) => fields.count("crop_size", 0)?,
         };
-        if size.as_ref().is_some_and(|size| size.has("height")) {
+        if size.as_ref().map_or(squares, |size| size.has("height")) {
             // Both sides are resized, and a picture of the crop's size is not cut.
             if [whole("height")?, whole("width")?] != [Some(crop); 2] {
                 let expected =
@@ -288,6 +290,10 @@ mod tests {
                 "size: expected shortest_edge, or the crop_size 224 as height and width, got another height or width",
             ),
             (
+                json!({ "size": 256, "crop_size": 224, "feature_extractor_type": "DeiTFeatureExtractor" }),
+                "size: expected shortest_edge, or the crop_size 224 as height and width, got another height or width",
+            ),
+            (
                 json!({ "resample": 3, "image_processor_type": "OwnProcessor" }),
                 "image_mean: expected a value, because the defaults of this class are not known, got OwnProcessor",
             ),
@@ -304,7 +310,7 @@ mod tests {
         let without = read(json!({})).unwrap();
         fs::rename(own.path().join(TRANSFORMERS), own.path().join(PROCESSOR)).unwrap();
         let line = Transform::open(own.path(), 224).unwrap_err().to_string();
-        let want = "expected preprocessor_config.json, processor_config.json or open_clip_config.json, got none of them";
+        let want = "expected preprocessor_config.json, processor_config.json with image_processor, or open_clip_config.json, got none of them";
         assert!(line.ends_with(want), "{line}");
         fs::write(own.path().join(PROCESSOR), "{\"image_processor\": {\"size\": 384}}").unwrap();
         fs::write(own.path().join("config.json"), "{\"model_type\": \"vit\"}").unwrap();

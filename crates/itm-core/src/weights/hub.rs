@@ -59,7 +59,7 @@ impl Hub {
     /// name of the folder is the commit that the revision stood for.
     ///
     /// The cache comes before the network: if a branch has moved on since the download, the old commit is used. A copy of another
-    /// program or of an older version may lack files that matter here; the hub is asked for them once, if that is possible.
+    /// program or of an older version may lack files that matter here; each start asks the hub for them until it has answered.
     ///
     /// # Errors
     /// If `model` is neither a folder nor such a name, if a download fails, or if the cache lacks the model and no
@@ -84,7 +84,8 @@ impl Hub {
             let commit = cached.as_ref().and_then(|folder| folder.file_name()?.to_str());
             let revision = commit.unwrap_or(&name.revision).to_owned();
             let fetched = fetch(&self.cache, &ModelName { revision, ..name.clone() });
-            if fetched.is_ok() || cached.is_none() {
+            // A file that differs from the hub's was removed: the line says so.
+            if fetched.is_ok() || name.cached(&self.cache).is_none() {
                 return fetched;
             }
         }

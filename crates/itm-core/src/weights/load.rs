@@ -10,8 +10,8 @@ use crate::{Result, interrupt, parameters};
 /// The module with the values of the files. Only one tensor at a time is in memory beside the module.
 ///
 /// # Errors
-/// If a file cannot be read, or a tensor is missing or misshaped, or is unknown although `names` refuses unknown
-/// tensors or other tensors of its block are read. The error names all such tensors.
+/// If a file cannot be read, a tensor is missing or misshaped, or `names.unknown` refuses an unknown tensor. The error names such
+/// tensors; of many missing or unknown ones it says the number.
 ///
 /// # Panics
 /// If a parameter of the module has no name in the table.

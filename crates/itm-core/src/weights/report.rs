@@ -57,8 +57,8 @@ impl LoadReport {
     /// errors too.
     ///
     /// # Errors
-    /// If a tensor is missing or misshaped: one line that names all such tensors; if many are missing, their number and what
-    /// the file has instead.
+    /// If a tensor is missing or misshaped, or `unknown` has one: one line that names them, of `unknown` the first few; if many are
+    /// missing, their number and what the file has instead.
     pub(super) fn complete(self, asked_by: &str, unknown: &[String]) -> Result<Self> {
         if self.missing.is_empty() && self.misshaped.is_empty() && unknown.is_empty() {
             return Ok(self);

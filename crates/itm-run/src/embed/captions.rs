@@ -68,7 +68,7 @@ impl CaptionList {
     /// The row of each caption's image, where the image has one; `None` if the captions name no images.
     ///
     /// # Errors
-    /// If a caption's image is not among the names of `rows`, or most captions begin with such a name and a comma or a bar.
+    /// If a caption's image is not among the names of `rows`, or most lines are such a name, alone or before a comma, a bar or a semicolon.
     pub(crate) fn images(
         &self,
         path: &Path,

@@ -97,7 +97,10 @@ impl Out<'_> {
 pub(crate) fn hashes(folder: &Path) -> Result<Value> {
     let entries = fs::read_dir(folder).map_err(Error::io(folder))?;
     let mut files: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
-    for module in ["0_Transformer", "1_Pooling"] {
+    let modules = fs::read(folder.join("modules.json")).unwrap_or_default();
+    let modules: Vec<Value> = serde_json::from_slice(&modules).unwrap_or_default();
+    let paths = modules.iter().filter_map(|module| module["path"].as_str());
+    for module in paths.filter(|path| !path.is_empty()) {
         let entries = fs::read_dir(folder.join(module)).into_iter().flatten();
         files.extend(entries.filter_map(|entry| Some(entry.ok()?.path())));
     }

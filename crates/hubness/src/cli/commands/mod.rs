@@ -42,7 +42,7 @@ fn check_output(command: &Task) -> Result<()> {
         _ => at.is_file(),
     };
     let Some(old) = whole_name(out).filter(is_replaced) else { return Ok(()) };
-    // Of a folder these files are read.
+    // If an input is a folder, the command reads its files with these ends.
     let is_numbered = old.extension().is_some_and(|end| end == "npy" || end == "parquet");
     let holds = |folder: &Path| is_numbered && folder.is_dir() && old.parent() == Some(folder);
     match read.into_iter().filter_map(whole_name).any(|at| at.starts_with(&old) || holds(&at)) {

@@ -34,7 +34,7 @@ pub struct InputArgs {
     #[arg(long, value_name = "FILE")]
     pub pairs: Option<Location>,
     /// Names of images, one per line, or FILE.jsonl:FIELD, FILE.parquet:COLUMN or FOLDER:COLUMN of numbered tables (one line per image or
-    /// one line per text). A report over clip-retrieval's img_emb takes the column image_path of its metadata
+    /// one line per text; `rescore` and `export` take one line per text only with --pairs). A report over clip-retrieval's img_emb takes the column image_path of its metadata
     #[arg(long, value_name = "FILE")]
     pub image_names: Option<Location>,
     /// Names of texts, likewise. A report over clip-retrieval's text_emb takes the column caption of its metadata

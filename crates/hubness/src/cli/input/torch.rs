@@ -41,7 +41,7 @@ pub(super) fn tensor(place: &str, part: Option<&str>, path: &Path, bytes: &[u8])
     let two = |name: &&str| reader.get(name).is_some_and(|t| t.shape().len() == 2);
     let matrices: Vec<_> = all.iter().map(String::as_str).filter(two).collect();
     let among = |names: Vec<&str>| match names.is_empty() {
-        true => "no tensors (NumPy arrays are none)".to_owned(),
+        true => "no tensors (NumPy arrays do not count)".to_owned(),
         false => listed(names),
     };
     let none = (
@@ -51,7 +51,9 @@ pub(super) fn tensor(place: &str, part: Option<&str>, path: &Path, bytes: &[u8])
     let several = ("FILE:NAME, to choose a tensor", listed(&matrices));
     let name = chosen(place, part, &matrices, none, several)?;
     let Some(found) = reader.get(name) else {
-        let expected = format!("a tensor among {}", among(matrices));
+        let every = || all.iter().map(String::as_str).collect();
+        let names = if matrices.is_empty() { every() } else { matrices };
+        let expected = format!("a tensor among {}", among(names));
         return Err(Error::invalid(place, expected, excerpt(name)));
     };
     let element = Element::named(place, name, &format!("{:?}", found.dtype()))?;
@@ -139,7 +141,7 @@ mod tests {
     fn what_is_wrong_is_named() {
         let line = |program: &[u8], part| read(program, part).unwrap_err().to_string();
         assert_eq!(line(TENSOR, Some("b")), "x.pt: expected a tensor among \"tensor\", got \"b\"");
-        let want = "x.pt: expected a tensor of 2 dimensions, got none among no tensors (NumPy arrays are none)";
+        let want = "x.pt: expected a tensor of 2 dimensions, got none among no tensors (NumPy arrays do not count)";
         for program in [&b"K\x05"[..], b"}X\x01\x00\x00\x00aK\x05s"] {
             assert_eq!(line(program, None), want);
         }

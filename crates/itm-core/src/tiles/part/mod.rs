@@ -156,7 +156,8 @@ impl Part {
         Ok(self)
     }
 
-    /// Says what a part of the whole input is: `what` it is (`images`) and its hash or setting. A join refuses a part that says another.
+    /// Says what the whole input is: `what` names it (`images`), and `is` is its hash or setting. A join refuses a part that says
+    /// something else of the same name.
     pub fn with_input(mut self, what: &str, is: impl Into<String>) -> Self {
         self.header.inputs.insert(what.into(), is.into());
         self

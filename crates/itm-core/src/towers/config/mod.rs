@@ -338,13 +338,23 @@ impl BertConfig {
     /// folder reads captions as they are.
     ///
     /// # Errors
-    /// If the folder pools in another way than `pool` says, or puts a prompt before sentences; the errors of [`Hub::folder`] and
-    /// `SentenceFolder::read`.
+    /// If the folder pools in another way than `pool` says, has BERT in a folder inside, or puts a prompt before sentences; the errors
+    /// of [`Hub::folder`] and `SentenceFolder::read`.
     pub fn sentence(&self) -> Result<Option<bool>> {
         let Some(folder) = self.weights.folder()? else { return Ok(None) };
-        let Some(SentenceFolder { pool, unit, prompt, .. }) = SentenceFolder::read(&folder)? else {
+        let Some(SentenceFolder { transformer, pool, unit, prompt }) =
+            SentenceFolder::read(&folder)?
+        else {
             return Ok(None);
         };
+        let (place, got) = (folder.join("modules.json"), transformer.display());
+        let expected = "BERT in the folder itself, for a training";
+        Error::unless(
+            transformer == folder,
+            format_args!("{}: path", place.display()),
+            expected,
+            got,
+        )?;
         let place = format!("{}: default_prompt_name", folder.display());
         let expected = "none, because a training puts nothing before captions";
         Error::unless(prompt.is_empty(), place, expected, format_args!("\"{prompt}\""))?;

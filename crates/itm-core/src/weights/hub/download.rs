@@ -60,7 +60,7 @@ fn fetch_by(hub: ApiBuilder, cache: &Path, name: &ModelName) -> Result<PathBuf> 
     small_of(&names).into_iter().try_for_each(arrive)?;
     let folder = kept(&info.sha).pointer_path(&info.sha);
     let mut kinds = match is_of_open_clip(&folder) {
-        true => [&OPEN_CLIP[..], &NAMES].concat(),
+        true => OPEN_CLIP.to_vec(), // `model.safetensors` is timm's there
         false => [&NAMES[..], &OPEN_CLIP].concat(),
     };
     // Weights that another program has downloaded come first.
@@ -252,8 +252,7 @@ mod tests {
         }
     }
 
-    /// What a sentence model needs beside weights, and the names that its hub lacks. A copy without them is completed from its own
-    /// commit; what it has is not asked for again.
+    /// What a sentence model needs beside weights, and the names that its hub lacks. A copy without them is completed.
     #[test]
     fn a_half_copy_is_completed() {
         let files = || {
@@ -286,16 +285,23 @@ mod tests {
     /// timm's `config.json` names no architecture of transformers; its weights are in another layout.
     #[test]
     fn open_clip_has_its_own_weights() {
-        let files = vec![
-            small("config.json", "{\"architecture\": \"vit\"}"),
-            small("open_clip_config.json", "{}"),
-            large("model.safetensors", "of timm"),
-            large("open_clip_pytorch_model.bin", "of open_clip"),
-        ];
-        let (cache, got) = download(hub(COMMIT, files));
+        let files = || {
+            vec![
+                small("config.json", "{\"architecture\": \"vit\"}"),
+                small("open_clip_config.json", "{}"),
+                large("model.safetensors", "of timm"),
+                large("open_clip_pytorch_model.bin", "of open_clip"),
+            ]
+        };
+        let (cache, got) = download(hub(COMMIT, files()));
         let folder = got.unwrap();
         assert_eq!(fs::read(folder.join("open_clip_pytorch_model.bin")).unwrap(), b"of open_clip");
         assert!(!folder.join("model.safetensors").exists());
+        // As timm leaves a copy.
+        fs::remove_file(folder.join("open_clip_pytorch_model.bin")).unwrap();
+        fs::write(folder.join("model.safetensors"), "of timm").unwrap();
+        download_to(cache.path(), hub(COMMIT, files())).unwrap();
+        assert!(folder.join("open_clip_pytorch_model.bin").exists());
         fs::remove_file(folder.join("config.json")).unwrap();
         let offline = Hub { cache: cache.path().into(), beside: "none".into(), offline: true };
         assert_eq!(offline.folder("a/b").unwrap(), folder);
