@@ -123,12 +123,24 @@ pub struct NaafTrainConfig {
     pub epochs: usize,
     /// Pairs per step.
     pub batch: usize,
+    /// With `model.towers`, pairs whose activations are kept at once; by default all of a batch. A value below `batch` saves memory but
+    /// costs one more forward pass per step. The loss and its gradient are the same as for the whole batch, except for the dropout masks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub micro_batch: Option<usize>,
     /// With `model.towers`, which of their parameters learn: `"all"`, `"heads"`, `{ last = 2 }`, or `{ lora = { rank = 8, alpha = 8, maps = ["query", "value"] } }`: these
     /// values are the defaults, and other maps are `key`, `out`, `up` and `down`.
     #[serde(default, skip_serializing_if = "LearningParts::is_all")]
     pub parts: LearningParts,
     /// The learning rate of Adam.
     pub learning_rate: f64,
+    /// With `model.towers`, layer-wise decay δ of the rate, above 0 and at most 1:
+    /// [`Encoders::learner`](itm_core::towers::Encoders::learner). By default all learn at the same rate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub layer_decay: Option<f64>,
+    /// Decoupled decay of AdamW, on linear maps and tables of words: not on gains, biases, positions, class rows. By default there is
+    /// none: Adam.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weight_decay: Option<f64>,
     /// How the learning rate falls.
     pub schedule: Rates,
     /// With the schedule `steps`: number of epochs after which the rate is multiplied by `lr_decay`, each time.
@@ -149,6 +161,11 @@ pub struct NaafTrainConfig {
 }
 
 impl NaafTrainConfig {
+    /// Pairs whose activations are kept at once.
+    pub fn micro_batch(&self) -> usize {
+        self.micro_batch.unwrap_or(self.batch)
+    }
+
     /// The rate of an epoch with the schedule `steps`, counted from 0: `lr · decay^⌊epoch / decay_every⌋`.
     ///
     /// # Panics
@@ -218,25 +235,36 @@ impl NaafConfig {
         match model.pair() {
             Some(pair) => {
                 train.parts.check("train.parts", &pair)?;
+                pair.check_layer_decay(train.layer_decay)?;
                 pair.check_precision(train.precision)?;
             }
-            None if !train.parts.is_all() => {
-                let got = format!("{:?}", train.parts);
-                return Err(Error::invalid("train.parts", "\"all\" without model.towers", got));
-            }
-            None if !train.precision.is_f32() => {
-                let expected = "\"f32\" without model.towers";
-                return Err(Error::invalid("train.precision", expected, "\"bf16\""));
-            }
-            None => {}
+            None => train.check_without_towers()?,
         }
         at_least_zero("loss.margin", loss.margin)
     }
 }
 
 impl NaafTrainConfig {
+    /// Refuses what only towers have.
+    fn check_without_towers(&self) -> Result<()> {
+        let (key, expected, got) = if !self.parts.is_all() {
+            ("train.parts", "\"all\"", format!("{:?}", self.parts))
+        } else if !self.precision.is_f32() {
+            ("train.precision", "\"f32\"", "\"bf16\"".to_owned())
+        } else if let Some(pairs) = self.micro_batch {
+            ("train.micro_batch", "no such key", pairs.to_string())
+        } else if let Some(decay) = self.layer_decay {
+            ("train.layer_decay", "no such key", decay.to_string())
+        } else {
+            return Ok(());
+        };
+        Err(Error::invalid(key, format!("{expected} without model.towers"), got))
+    }
+
     fn check(&self) -> Result<()> {
         at_least_one("train.batch", self.batch)?;
+        at_least_one("train.micro_batch", self.micro_batch())?;
+        at_least_zero("train.weight_decay", self.weight_decay.unwrap_or(0.0))?;
         at_least_one("train.decay_every", self.decay_every)?;
         above_zero("train.learning_rate", self.learning_rate)?;
         within("train.lr_decay", self.lr_decay, "in (0, 1]", |x| x > 0.0 && x <= 1.0)?;

@@ -78,13 +78,13 @@ pub struct PaddedRows {
 
 impl PaddedRows {
     /// Rows at unit length.
-    fn unit(self) -> Self {
+    pub(crate) fn unit(self) -> Self {
         let [b, l, d] = self.rows.dims();
         Self { rows: normalize_rows(self.rows.reshape([b * l, d])).reshape([b, l, d]), ..self }
     }
 
     /// The mean row of each item at unit length, `[b, d]`.
-    fn means(self) -> Tensor<2> {
+    pub(crate) fn means(self) -> Tensor<2> {
         normalize_rows(masked_mean(self.rows, &self.counts))
     }
 }
@@ -244,15 +244,8 @@ impl NaafEncoders {
         self.mapped(batch, dropout).unit()
     }
 
-    /// The mean of the mapped regions of each image, at unit length, `[b, d]`.
-    ///
-    /// # Panics
-    /// As [`regions`](Self::regions).
-    pub(crate) fn image_means(&self, batch: Images, dropout: InputDropout) -> Tensor<2> {
-        self.mapped(batch, dropout).means()
-    }
-
-    fn mapped(&self, batch: Images, dropout: InputDropout) -> PaddedRows {
+    /// Mapped regions, not of unit length.
+    pub(crate) fn mapped(&self, batch: Images, dropout: InputDropout) -> PaddedRows {
         let (map, counts, values) = match (&self.image, batch) {
             (RegionEncoder::Patches(encoder), images) => {
                 let rows = encoder.tokens(images, inside(dropout));
@@ -293,18 +286,6 @@ impl NaafEncoders {
         self.sums(captions, dropout).unit()
     }
 
-    /// The mean of each caption's rows of words before normalisation, at unit length, `[b, d]`.
-    ///
-    /// # Panics
-    /// As [`words`](Self::words).
-    pub(crate) fn text_means<C: AsRef<[u32]>>(
-        &self,
-        captions: &[C],
-        dropout: InputDropout,
-    ) -> Tensor<2> {
-        self.sums(captions, dropout).means()
-    }
-
     /// Number of the words of each caption.
     pub(crate) fn lengths<C: AsRef<[u32]>>(&self, captions: &[C]) -> Vec<usize> {
         let length = |caption: &C| match &self.text {
@@ -314,7 +295,12 @@ impl NaafEncoders {
         captions.iter().map(length).collect()
     }
 
-    fn sums<C: AsRef<[u32]>>(&self, captions: &[C], dropout: InputDropout) -> PaddedRows {
+    /// Rows of words, not of unit length.
+    pub(crate) fn sums<C: AsRef<[u32]>>(
+        &self,
+        captions: &[C],
+        dropout: InputDropout,
+    ) -> PaddedRows {
         let batch = TokenBatch::new(captions);
         let rows = match &self.text {
             WordEncoder::BiGru(bigru) => bigru.states(&batch, dropout),
@@ -330,7 +316,7 @@ impl NaafEncoders {
 }
 
 /// Dropout inside a tower, which has its own rates.
-fn inside(dropout: InputDropout) -> TowerDropout {
+pub(crate) fn inside(dropout: InputDropout) -> TowerDropout {
     match dropout {
         InputDropout::Off => TowerDropout::Off,
         InputDropout::On { seed, .. } => TowerDropout::On { share: 0.0, words: 0.0, seed },

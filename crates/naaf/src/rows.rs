@@ -33,7 +33,7 @@ pub(crate) fn of_regions(
 pub(crate) fn of_images(model: &NaafEncoders, images: ImageItems) -> Result<Vec<f32>> {
     let mut values = vec![];
     for_each_block(images, |batch| {
-        values.extend(host(model.image_means(batch, InputDropout::Off)));
+        values.extend(host(model.mapped(batch, InputDropout::Off).means()));
     })?;
     Ok(values)
 }
@@ -64,7 +64,7 @@ pub(crate) fn of_words(
 
 /// The mean row of each text at unit length, `[texts, d]`.
 pub(crate) fn of_texts(model: &NaafEncoders, texts: &[Vec<u32>]) -> Vec<f32> {
-    embed_texts(texts, BLOCK, |some| model.text_means(some, InputDropout::Off))
+    embed_texts(texts, BLOCK, |some| model.sums(some, InputDropout::Off).means())
 }
 
 fn for_each_block(images: ImageItems, mut take: impl FnMut(Images)) -> Result<()> {

@@ -1,5 +1,7 @@
 //! One training step.
 
+mod parts;
+
 use std::borrow::Cow;
 
 use burn::module::Module;
@@ -9,14 +11,15 @@ use itm_core::encoders::InputDropout;
 use itm_core::learn::{
     Batch, ImageItems, Images, Numbers, Observe, Step, Trainer, Updates, at_least_one, within,
 };
+use itm_core::towers::{DECAYED, Encoders, ImageInput, StepInputs};
 use itm_core::{Error, Result, host};
 use itm_kernels::{AdamOptions, CrossProducts, matmul, random};
 
 use crate::attention::{Attention, Phase};
 use crate::boundary::Boundary;
-use crate::config::{NaafConfig, Score};
+use crate::config::{NaafConfig, NaafTrainConfig, Score};
 use crate::mining::{MiningBatch, Sampling, Schedule, mine, word_scores};
-use crate::model::{NaafEncoders, PaddedRows, RegionEncoder};
+use crate::model::{NaafEncoders, PaddedRows, RegionEncoder, inside};
 use crate::objective::loss;
 
 /// Parts of a step's seed.
@@ -99,7 +102,7 @@ impl Naaf {
         }
         let learns = encoders.devices().iter().all(Device::is_autodiff);
         let encoders = if learns { encoders } else { encoders.train() };
-        let learner = Trainer::new(encoders, options(config));
+        let learner = learner(encoders, &config.train);
         Ok(Self { config: config.clone(), learner, boundary, steps_per_epoch: None })
     }
 
@@ -131,29 +134,46 @@ impl Naaf {
         let dropout = |share, part| InputDropout::On { share, seed: random::derive(seed, part) };
         let of_regions = dropout(train.region_dropout, stream::REGIONS);
         let of_words = dropout(train.word_dropout, stream::WORDS);
+        let pair = self.config.model.pair();
+        let prepared = pair.as_ref().map(|pair| pair.image.prepared(regions, texts.len()));
+        let parts = prepared.as_ref().and_then(|images| self.parts(images, texts));
+        let encode = parts::encoder(texts, [of_regions, of_words].map(inside));
+        let embedded = parts.as_ref().map(|(towers, inputs)| inputs.embed(towers, &encode));
+        let [images, words] = match &embedded {
+            Some(rows) => parts::padded(rows, encoders.lengths(texts), self.config.model.embed_dim),
+            None => [encoders.mapped(regions, of_regions), encoders.sums(texts, of_words)],
+        };
         let mut boundary = self.boundary.clone();
         let (scores, mut numbers) = match self.config.model.score {
             Score::Global => {
-                let images = encoders.image_means(regions, of_regions);
-                let texts = encoders.text_means(texts, of_words);
-                (matmul(images, texts.transpose()), Numbers::default())
+                (matmul(images.means(), words.means().transpose()), Numbers::default())
             }
-            Score::Attention => {
-                let images = encoders.regions(regions, of_regions);
-                let texts = encoders.words(texts, of_words);
-                self.attended(images, texts, &mut boundary, seed)?
-            }
+            Score::Attention => self.attended(images.unit(), words.unit(), &mut boundary, seed)?,
         };
         let plain = (observe == Observe::Negatives).then(|| host(scores.clone().inner()));
         let loss = loss(&self.config.loss, self.learner.epoch(), scores, batch.image_ids);
         let negatives = plain.map(|scores| loss.negatives(&self.config.loss, batch, &scores));
         let (rate, active) = (self.rate()?, loss.active);
-        let [loss, grad_norm] = self.learner.update(rate, loss.value, |encoders, loss| {
-            GradientsParams::from_grads(loss.backward(), encoders)
-        })?;
+        let [loss, grad_norm] =
+            self.learner.update(rate, loss.value, |encoders, loss| match parts.zip(embedded) {
+                Some(((towers, inputs), rows)) => inputs.gradients(&towers, rows, loss, &encode),
+                None => GradientsParams::from_grads(loss.backward(), encoders),
+            })?;
         self.boundary = boundary; // only after a successful update
         numbers.add(&Numbers::from([("learning_rate", rate)]));
         Ok(Step { loss, grad_norm, active, numbers, negatives })
+    }
+
+    /// The towers, if the encoders are towers, and the batch in parts of `train.micro_batch` pairs.
+    fn parts<'a>(
+        &self,
+        images: &'a ImageInput<'a>,
+        texts: &[Cow<[u32]>],
+    ) -> Option<(Encoders, StepInputs<'a>)> {
+        let (towers, config) = (self.encoders().towers()?, self.config.model.towers.as_ref()?);
+        let size = self.config.train.micro_batch();
+        let inputs = StepInputs::new(images, texts, size, (&towers.text, &config.text));
+        Some((towers, inputs))
     }
 
     /// Scores by attention, with gradients. The boundary moves as the schedule says.
@@ -293,9 +313,14 @@ fn numbers(boundary: &Boundary, sampling: &Sampling, lengths: &[usize]) -> Numbe
     numbers
 }
 
-fn options(config: &NaafConfig) -> AdamOptions {
-    let clip = config.train.grad_clip;
-    AdamOptions { clip: (clip > 0.0).then_some(clip), ..AdamOptions::default() }
+/// A learner before its first step.
+fn learner(encoders: NaafEncoders, train: &NaafTrainConfig) -> Trainer<NaafEncoders> {
+    let clip = (train.grad_clip > 0.0).then_some(train.grad_clip);
+    let weight_decay = train.weight_decay.unwrap_or(0.0);
+    let options = AdamOptions { weight_decay, clip, decayed: DECAYED, ..AdamOptions::default() };
+    let decay = train.layer_decay.zip(encoders.towers());
+    let factors = decay.map(|(decay, towers)| towers.rate_factors(decay));
+    Trainer::new(encoders, options).with_factors(factors.unwrap_or_default())
 }
 
 #[cfg(test)]

@@ -412,8 +412,7 @@ fn targets_of_clip_read_what_clip_reads() {
             assert_eq!((view.transform.size as usize, view.augment), (SIDE, None));
             assert_eq!(facts.captions, Captions::DualPieces(folder.path().into()));
             assert!(facts.published && facts.most_pieces == Some(POSITIONS), "{name}, {row}");
-            let most = if name.starts_with("naaf") { 128 } else { 32 };
-            assert!(facts.precision.is_some() && facts.at_once.0 <= most, "{name}, {row}");
+            assert!(facts.precision.is_some() && facts.at_once.0 <= 32, "{name}, {row}");
         }
         assert_eq!(
             methods::recipe(&config, "zero shot").unwrap().facts().unwrap().course.epochs,

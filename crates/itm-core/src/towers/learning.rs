@@ -11,6 +11,9 @@ use super::{
 use crate::learn::{Trainer, within};
 use crate::{Error, Result, parameters};
 
+/// What the decay of weights acts on: linear maps and tables of words.
+pub const DECAYED: DecayRule = DecayRule::Matrices(&["positions"]);
+
 /// Which parameters learn. The others keep their bits, cost no gradient and no moments of the optimiser. An encoder without blocks
 /// (features, GRU, bag) learns as a whole, and so does a learnt temperature.
 ///
@@ -150,13 +153,15 @@ impl Encoders {
     /// The decay of weights acts only on linear maps and on tables of words: not on gains, biases, positions, class rows,
     /// temperature.
     pub fn learner(self, options: AdamOptions, layer_decay: Option<f64>) -> Trainer<Self> {
-        let options = AdamOptions { decayed: DecayRule::Matrices(&["positions"]), ..options };
-        let factors = layer_decay.map(|decay| {
-            // In the order of the module.
-            let [image, text] = [factors(&self.image, decay), factors(&self.text, decay)];
-            [image, text, factors(&self.contrast, decay)].concat()
-        });
+        let options = AdamOptions { decayed: DECAYED, ..options };
+        let factors = layer_decay.map(|decay| self.rate_factors(decay));
         Trainer::new(self, options).with_factors(factors.unwrap_or_default())
+    }
+
+    /// δ^(L + 1 − l) of each parameter, in the order of the module.
+    pub fn rate_factors(&self, decay: f64) -> Vec<f64> {
+        let [image, text] = [factors(&self.image, decay), factors(&self.text, decay)];
+        [image, text, factors(&self.contrast, decay)].concat()
     }
 
     /// The encoders of `model` in which only these parts learn. Their rows stay as they are. The seed decides where adapters begin.

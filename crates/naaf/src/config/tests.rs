@@ -73,6 +73,10 @@ fn bad_values_name_their_key() {
     });
     check("mining.smoothing", &|c| c.mining.smoothing = 0.0);
     check("train.batch", &|c| c.train.batch = 0);
+    check("train.micro_batch: expected at least 1", &|c| c.train.micro_batch = Some(0));
+    check("train.micro_batch: expected no such key", &|c| c.train.micro_batch = Some(2));
+    check("train.layer_decay: expected no such key", &|c| c.train.layer_decay = Some(0.5));
+    check("train.weight_decay", &|c| c.train.weight_decay = Some(-0.1));
     check("train.decay_every", &|c| c.train.decay_every = 0);
     check("train.learning_rate", &|c| c.train.learning_rate = f64::NAN);
     check("train.lr_decay", &|c| c.train.lr_decay = 1.5);

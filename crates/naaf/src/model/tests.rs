@@ -224,7 +224,7 @@ fn means_are_of_rows_before_they_get_unit_length() {
     let device = Device::flex();
     let made = encoders(&config(RegionMapKind::Xavier, TextKind::Words), &device);
     let batch = Images::Regions { width: X, counts: &COUNTS, values: &VALUES };
-    let got = host(made.image_means(batch, InputDropout::Off));
+    let got = host(made.mapped(batch, InputDropout::Off).means());
     let mapped = wide(host(map_of(&made).mapped(VALUES.to_vec())));
     let d = mapped.len() / (VALUES.len() / X);
     let mut at = 0;
@@ -235,7 +235,7 @@ fn means_are_of_rows_before_they_get_unit_length() {
     }
     let WordEncoder::Words(table) = &made.text else { panic!("a table") };
     let vectors = wide(host(table.table.val()));
-    let got = host(made.text_means(&[&[2u32, 5, 2][..], &[1]], InputDropout::Off));
+    let got = host(made.sums(&[&[2u32, 5, 2][..], &[1]], InputDropout::Off).means());
     let mean = |k: usize| 2.0 * vectors[2 * d + k] + vectors[5 * d + k]; // the bias is 0 here
     close(&got[..d], &unit(&(0..d).map(mean).collect::<Vec<_>>()));
 }

@@ -71,6 +71,7 @@ fn every_key_of_model_train_and_loss_changes_the_result() {
             ("score", |c| c.model.score = Score::Global),
             ("region_map", |c| c.model.region_map = RegionMapKind::WeightNorm),
             ("text", |c| c.model.text = TextKind::Bigru),
+            ("weight_decay", |c| c.train.weight_decay = Some(0.1)),
             ("learning_rate", |c| c.train.learning_rate = 2e-2),
             ("schedule", |c| c.train.schedule = Rates::Cosine),
             ("decay_every", |c| c.train.decay_every = 2),
