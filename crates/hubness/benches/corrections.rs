@@ -129,7 +129,7 @@ fn rgm(data: &Data, lambda: f64) -> f64 {
     let start = Instant::now();
     let plain = Direction::BOTH.map(|d| Correction::none(&tiles, d));
     let scans = plain.each_ref().map(|none| RankScan::new(none, Candidates::advised(10)));
-    let lists = tiles.run(&scans[..]);
+    let lists = tiles.run(&Vec::from(scans));
     let pass = start.elapsed().as_secs_f64();
     for (none, lists) in plain.iter().zip(&lists) {
         let candidates =

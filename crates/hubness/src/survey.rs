@@ -47,8 +47,8 @@ impl<'s> Survey<'s> {
         let sums: Vec<_> = betas.iter().map(|&beta| ExpSums::new(beta)).collect();
         let top = (TopTexts::new(k), TopImages::new(k));
         // Only IS needs the maxima.
-        let maxima = if betas.is_empty() { &[][..] } else { &[Maxima][..] };
-        let all = (counts, (top, (&sums[..], maxima)));
+        let maxima = if betas.is_empty() { vec![] } else { vec![Maxima] };
+        let all = (counts, (top, (sums, maxima)));
         let (standings, ((texts, images), (sums, largest))) = visit(scores, &all)?;
         let ranks = Ranks::from_counts(pairs.clone(), standings.i2t, standings.t2i)?;
         let nothing = || Largest { images: Vec::new(), texts: Vec::new() };

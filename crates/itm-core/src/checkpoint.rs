@@ -105,11 +105,9 @@ impl CheckpointReader {
         let bytes = read(path, u64::MAX)?;
         let (header, metadata) = SafeTensors::read_metadata(&bytes)
             .map_err(|e| Error::invalid(path.display(), "a whole checkpoint", e))?;
-        let found = metadata.metadata().as_ref().and_then(|m| m.get("format").cloned());
-        if found.as_deref() != Some(kind) {
-            let found = found.unwrap_or_else(|| "no format".to_string());
-            return Err(Error::invalid(path.display(), kind, found));
-        }
+        let found = metadata.metadata().as_ref().and_then(|m| m.get("format"));
+        let found = found.map_or("no format", String::as_str);
+        Error::unless(found == kind, path.display(), kind, found)?;
         let start = header + size_of::<u64>(); // `read_metadata` checked that the values fill the rest of the file
         Ok(Self { path: path.to_path_buf(), bytes, start, metadata, asked: RefCell::default() })
     }

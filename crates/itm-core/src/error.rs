@@ -68,6 +68,21 @@ impl Error {
         if holds { Ok(()) } else { Err(Self::invalid(place, expected, got)) }
     }
 
+    /// Refuses values of which one is not finite.
+    ///
+    /// # Errors
+    /// [`invalid`](Self::invalid) with the first such value, of which `place` names the place by its number.
+    pub(crate) fn unless_finite(
+        values: &[f32],
+        place: impl FnOnce(usize) -> String,
+        expected: &str,
+    ) -> Result<()> {
+        match values.iter().position(|x| !x.is_finite()) {
+            Some(at) => Err(Self::invalid(place(at), expected, values[at])),
+            None => Ok(()),
+        }
+    }
+
     /// Adapter for `map_err`: names the file that an I/O error belongs to.
     pub fn io(path: impl AsRef<Path>) -> impl FnOnce(io::Error) -> Self {
         let path = path.as_ref().to_path_buf();

@@ -23,7 +23,6 @@ impl Fields {
     }
 
     /// The object of a file; an empty one if there is no file.
-    #[cfg(feature = "burn")]
     pub(crate) fn if_present(path: &Path) -> Result<Self> {
         match path.exists() {
             true => Self::read(path),
@@ -76,7 +75,6 @@ impl Fields {
     }
 
     /// A number that divides `whole`: heads of a width.
-    #[cfg(feature = "burn")]
     pub(crate) fn divisor(&self, whole: usize, name: &str, default: usize) -> Result<usize> {
         let part = self.count(name, default)?;
         match whole.is_multiple_of(part) {
@@ -86,12 +84,45 @@ impl Fields {
     }
 
     pub(crate) fn real(&self, name: &str, default: f64) -> Result<f64> {
+        self.number(name, default, "a number above 0", |x| x > 0.0)
+    }
+
+    pub(crate) fn share(&self, name: &str, default: f64) -> Result<f64> {
+        self.number(name, default, "a share below 1", |x| (0.0..1.0).contains(&x))
+    }
+
+    fn number(
+        &self,
+        name: &str,
+        default: f64,
+        expected: &str,
+        fits: impl Fn(f64) -> bool,
+    ) -> Result<f64> {
         match self.values.get(name) {
             None | Some(Value::Null) => Ok(default),
-            Some(value) => match value.as_f64().filter(|x| *x > 0.0) {
+            Some(value) => match value.as_f64().filter(|x| fits(*x)) {
                 Some(x) => Ok(x),
-                None => self.refused(name, "a number above 0", value),
+                None => self.refused(name, expected, value),
             },
+        }
+    }
+
+    /// Height and width: one number for both, or a list of two.
+    pub(crate) fn sides(&self, name: &str) -> Result<[usize; 2]> {
+        match self.values.get(name) {
+            Some(list @ Value::Array(_)) => serde_json::from_value(list.clone())
+                .or_else(|_| self.refused(name, "one whole number or two", list)),
+            _ => Ok([self.count(name, 0)?; 2]),
+        }
+    }
+
+    /// An error for another text than the one that is supported, which is also the default.
+    pub(crate) fn only(&self, name: &str, supported: &str) -> Result<()> {
+        match self.values.get(name) {
+            None | Some(Value::Null) => Ok(()),
+            Some(Value::String(text)) if text == supported => Ok(()),
+            Some(Value::String(other)) => self.refused(name, supported, other),
+            Some(other) => self.refused(name, supported, other),
         }
     }
 
@@ -110,7 +141,6 @@ impl Fields {
     }
 
     /// Whether a list or an object is absent or empty.
-    #[cfg(feature = "burn")]
     pub(crate) fn is_empty(&self, name: &str) -> bool {
         match self.values.get(name) {
             None | Some(Value::Null) => true,

@@ -228,10 +228,7 @@ pub fn caught<T>(read: impl FnOnce() -> T) -> Result<T, String> {
 
 /// Refuses what has no length.
 fn regular(path: &Path, meta: &fs::Metadata) -> Result<()> {
-    match meta.is_file() {
-        true => Ok(()),
-        false => Err(Error::invalid(path.display(), "a file", kind(meta.file_type()))),
-    }
+    Error::unless(meta.is_file(), path.display(), "a file", kind(meta.file_type()))
 }
 
 fn kind(found: fs::FileType) -> &'static str {
@@ -282,9 +279,8 @@ pub(crate) fn lines(place: &str, what: &str, bytes: &[u8]) -> Result<Vec<String>
 pub(crate) fn empty_or_lines(place: &str, what: &str, bytes: &[u8]) -> Result<Vec<String>> {
     let text = utf8(place, bytes)?;
     let text = text.strip_suffix('\n').unwrap_or(text);
-    if text.is_empty() {
-        return Err(Error::invalid(place, format!("{what} on each line"), "an empty file"));
-    }
+    let expected = format_args!("{what} on each line");
+    Error::unless(!text.is_empty(), place, expected, "an empty file")?;
     let line = |line: &str| line.strip_suffix('\r').unwrap_or(line).to_string();
     Ok(text.split('\n').map(line).collect())
 }

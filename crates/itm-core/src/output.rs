@@ -68,18 +68,13 @@ fn beside(path: &Path) -> Result<(PathBuf, File)> {
 
 /// Refuses a path that a rename must not replace.
 fn refuse(path: &Path) -> Result<()> {
-    if path.is_dir() {
-        return Err(Error::invalid(path.display(), "a file to write", "a folder"));
-    }
+    Error::unless(!path.is_dir(), path.display(), "a file to write", "a folder")?;
     refuse_link(path)
 }
 
 /// A rename would replace the link and not what it leads to, and a stranger's link may lead anywhere.
 fn refuse_link(path: &Path) -> Result<()> {
-    match path.is_symlink() {
-        true => Err(Error::invalid(path.display(), "a name that is no link", "a link")),
-        false => Ok(()),
-    }
+    Error::unless(!path.is_symlink(), path.display(), "a name that is no link", "a link")
 }
 
 fn filled<T>(
@@ -207,10 +202,9 @@ impl NewFolder {
         };
         fs::create_dir_all(&temporary).map_err(Error::io(target))?;
         let names = entries(&temporary)?;
-        if !names.is_empty() && !names.contains(&temporary.join(LOCK)) {
-            let expected = "no folder of this name, because a new folder is written there";
-            return Err(Error::invalid(temporary.display(), expected, "one with other files"));
-        }
+        let own = names.is_empty() || names.contains(&temporary.join(LOCK));
+        let expected = "no folder of this name, because a new folder is written there";
+        Error::unless(own, temporary.display(), expected, "one with other files")?;
         let lock = Lock::take(&temporary.join(LOCK), |process| {
             invalid("a folder that no other process writes", &process)
         })?;

@@ -118,11 +118,10 @@ impl ScoreMatrix {
         };
         let mut mean = first.clone();
         for (k, matrix) in others.iter().enumerate() {
-            if (matrix.images, matrix.texts) != (mean.images, mean.texts) {
-                let expected = format!("{} × {} scores", mean.images, mean.texts);
-                let got = format!("{} × {}", matrix.images, matrix.texts);
-                return Err(Error::invalid(format!("ensemble, matrix {}", k + 1), expected, got));
-            }
+            let fits = (matrix.images, matrix.texts) == (mean.images, mean.texts);
+            let expected = format_args!("{} × {} scores", mean.images, mean.texts);
+            let got = format_args!("{} × {}", matrix.images, matrix.texts);
+            Error::unless(fits, format_args!("ensemble, matrix {}", k + 1), expected, got)?;
             mean.values.iter_mut().zip(&matrix.values).for_each(|(sum, s)| *sum += s);
         }
         if let Some(at) = mean.values.iter().position(|sum| sum.is_nan()) {

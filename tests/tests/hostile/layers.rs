@@ -5,8 +5,8 @@ use burn::tensor::{Device, Tensor};
 use itm_core::data::{Features, WordVectors};
 use itm_core::encoders::{
     BagOfWords, Bert, BertShape, BiGruText, BiGruTextShape, DualEncoder, DualShape, GruText,
-    GruTextShape, ImagePool, InputDropout, PatchGrid, PiecePool, PositionStep, Projection,
-    ResidualShape, TextPool, TokenBatch, Vit, VitShape, resize_positions, word_patches,
+    GruTextShape, ImagePool, InputDropout, PatchGrid, PiecePool, Projection, ResidualShape,
+    TextPool, TokenBatch, Vit, VitShape, resize_positions, word_patches,
 };
 use itm_core::learn::{embed_features, embed_texts};
 use itm_kernels::bag::Bags;
@@ -262,11 +262,11 @@ fn encoders() {
         "states [1, 2, 2] of captions [1, 1]": PiecePool::All.pool(ones([1, 2, 2]), &batch(&[&[1]])),
         "1 words of 1 captions padded to 3": PiecePool::Masked.pool(ones([1, 3, 2]), &torn()),
         "1 words of 1 captions padded to 3": PiecePool::Words.pool(ones([1, 3, 2]), &torn()),
-        "4 position embeddings for a grid of [2, 3]": resize_positions(ones([4, 2]), [2, 3], [2, 2], PositionStep::Size),
-        "a grid of [2, 2] resized to [0, 2]": resize_positions(ones([4, 2]), [2, 2], [0, 2], PositionStep::Size),
-        "4 position embeddings for a grid of": resize_positions(ones([4, 2]), [HUGE, 2], [2, 2], PositionStep::Size),
-        "no memory to resize a grid of [2, 2] to": resize_positions(ones([4, 2]), [2, 2], [HUGE, 2], PositionStep::Size),
-        "a grid of [0, 2] resized to [2, 2]": resize_positions(ones([0, 2]), [0, 2], [2, 2], PositionStep::Size),
+        "4 position embeddings for a grid of [2, 3]": resize_positions(ones([4, 2]), [2, 3], [2, 2]),
+        "a grid of [2, 2] resized to [0, 2]": resize_positions(ones([4, 2]), [2, 2], [0, 2]),
+        "4 position embeddings for a grid of": resize_positions(ones([4, 2]), [HUGE, 2], [2, 2]),
+        "no memory to resize a grid of [2, 2] to": resize_positions(ones([4, 2]), [2, 2], [HUGE, 2]),
+        "a grid of [0, 2] resized to [2, 2]": resize_positions(ones([0, 2]), [0, 2], [2, 2]),
         "patches: 1 values in rows of 0": word_patches(&[1.0], &[1.0], std::slice::from_ref(&(0..1)), 0),
         "patches: 3 values in rows of 2": word_patches(&[1.0; 3], &[1.0; 2], std::slice::from_ref(&(0..1)), 2),
         "a word of the pieces 0..2 of 1": word_patches(&[1.0; 2], &[1.0; 2], std::slice::from_ref(&(0..2)), 2),

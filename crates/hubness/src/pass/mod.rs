@@ -76,7 +76,7 @@ pub fn rescore(
     }
     let scan = |&correction| RankScan::new(correction, k).with_ranks(scores, pairs);
     let scans: Vec<_> = corrections.iter().flatten().map(scan).collect::<Result<_>>()?;
-    let mut answers = visit(scores, &scans[..])?.into_iter();
+    let mut answers = visit(scores, &scans)?.into_iter();
     let mut all = Vec::with_capacity(corrections.len());
     while let (Some(i2t), Some(t2i)) = (answers.next(), answers.next()) {
         let ranks = Ranks::from_counts(pairs.clone(), i2t.standings, t2i.standings)?;

@@ -116,7 +116,7 @@ impl<'a> StudyData<'a> {
         for (_, correction, ..) in &corrections {
             scans.push(RankScan::new(correction, k).with_ranks(self.set.scores, self.pairs)?);
         }
-        let scanned = visit(self.set.scores, &scans[..])?;
+        let scanned = visit(self.set.scores, &scans)?;
         drop(scans);
         for ((fit, correction, params, strength), scanned) in corrections.into_iter().zip(scanned) {
             let answer = self.answer(scanned, correction.direction())?;

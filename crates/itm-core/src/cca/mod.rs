@@ -374,12 +374,8 @@ fn check_pairs(
     ] {
         Error::unless(expected == got, format_args!("{place}, {what}"), expected, got)?;
     }
-    if let Some(at) = features.values.iter().position(|x| !x.is_finite()) {
-        let (image, feature) = (at / features.dim, at % features.dim);
-        let place = format!("{place}, image {image}, feature {feature}");
-        return Err(Error::invalid(place, "a finite number", features.values[at]));
-    }
-    Ok(())
+    let of = |at| format!("{place}, image {}, feature {}", at / features.dim, at % features.dim);
+    Error::unless_finite(&features.values, of, "a finite number")
 }
 
 /// Checks given rows: width, count and values. Rows of width 0 are no rows.
@@ -388,13 +384,11 @@ fn check_rows(place: &str, width: usize, rows: &Features, count: usize) -> Resul
     let fits = rows.dim == width && rows.values.len() == all;
     let got = format!("width {}, {} values", rows.dim, rows.values.len());
     Error::unless(fits, place, format_args!("{count} rows of width {width}"), got)?;
-    match rows.values.iter().position(|x| !x.is_finite()) {
-        Some(at) => {
-            let place = format!("{place}, row {}", at / width);
-            Err(Error::invalid(place, "finite numbers", rows.values[at]))
-        }
-        None => Ok(()),
-    }
+    Error::unless_finite(
+        &rows.values,
+        |at| format!("{place}, row {}", at / width),
+        "finite numbers",
+    )
 }
 
 #[cfg(test)]

@@ -67,11 +67,9 @@ pub fn decode_bytes(place: &str, bytes: &[u8]) -> Result<RgbImage> {
     reader.limits(limits);
     let decoder = reader.into_decoder().map_err(refused)?;
     let ((width, height), taken) = (decoder.dimensions(), decoder.total_bytes());
-    if taken > MOST_BYTES {
-        let expected = format!("at most {MOST_BYTES} bytes of pixels");
-        let got = format!("{width} × {height} pixels of {taken} bytes");
-        return Err(Error::invalid(place, expected, got));
-    }
+    let expected = format_args!("at most {MOST_BYTES} bytes of pixels");
+    let got = format_args!("{width} × {height} pixels of {taken} bytes");
+    Error::unless(taken <= MOST_BYTES, place, expected, got)?;
     let as_rgb = 3 * u64::from(width) * u64::from(height);
     let _part = Permit::wait(&DECODED, taken + as_rgb);
     Ok(DynamicImage::from_decoder(decoder).map_err(refused)?.into_rgb8())
@@ -88,11 +86,8 @@ pub fn image_of_pixels(
 ) -> Result<RgbImage> {
     let [w, h] = [width, height].map(|side| u32::try_from(side).unwrap_or(u32::MAX));
     check_sides(place, w, h)?;
-    let expected = 3 * height * width; // check_sides bounds it
-    if pixels.len() != expected {
-        let expected = format!("{expected} values, 3 × {height} × {width}");
-        return Err(Error::invalid(place, expected, pixels.len()));
-    }
+    let (got, all) = (pixels.len(), 3 * height * width); // check_sides bounds it
+    Error::unless(got == all, place, format_args!("{all} values, 3 × {height} × {width}"), got)?;
     Ok(RgbImage::from_raw(w, h, pixels.to_vec()).expect("as many values as the sides say"))
 }
 

@@ -42,11 +42,10 @@ impl Dataset {
         for folder in folders {
             let images = RowTable::open(folder, "image", "image_ids.txt", manifest)?;
             let texts = RowTable::open(folder, "text", "captions.txt", manifest)?;
-            if images.is_none() && texts.is_none() {
-                let expected = "image.npy with image_ids.txt, or text.npy with captions.txt";
-                let got = "none of them; `cargo xtask data` says how to make them";
-                return Err(Error::invalid(folder.display(), expected, got));
-            }
+            let expected = "image.npy with image_ids.txt, or text.npy with captions.txt";
+            let got = "none of them; `cargo xtask data` says how to make them";
+            let some = images.is_some() || texts.is_some();
+            Error::unless(some, folder.display(), expected, got)?;
             if let Some(images) = images {
                 notes.extend(self.add_images(&images)?);
                 let grid = folder.join("grid.npy");
@@ -84,10 +83,9 @@ impl Dataset {
         npy.check_rank(&[3])?;
         manifest.add(path.parent().unwrap_or(path), path, npy.file_bytes());
         let last = numbers.values().max().map_or(0, |row| row + 1);
-        if npy.rows() < last {
-            let expected = format!("patches of {last} images, as many as image.npy has rows");
-            return Err(Error::invalid(path.display(), expected, format!("{:?}", npy.shape())));
-        }
+        let (fits, got) = (npy.rows() >= last, format!("{:?}", npy.shape()));
+        let expected = format_args!("patches of {last} images, as many as image.npy has rows");
+        Error::unless(fits, path.display(), expected, got)?;
         let npy = Arc::new(npy);
         for (part, _) in self.named() {
             let rows = part.images.iter().map(|name| numbers[name]).collect();
@@ -116,10 +114,9 @@ impl Dataset {
         }
         if kept.len() < all {
             let left_out = all - kept.len();
-            if self.train.regions.is_some() {
-                let expected = "a row for every training image, because there are regions";
-                return Err(Error::invalid(&table.place, expected, format!("{left_out} without")));
-            }
+            let expected = "a row for every training image, because there are regions";
+            let got = format_args!("{left_out} without");
+            Error::unless(self.train.regions.is_none(), &table.place, expected, got)?;
             notes.push(format!(
                 "{}: {left_out} of {all} training images have no row there: every row learns without them",
                 table.place
@@ -151,11 +148,9 @@ impl RowTable {
     ) -> Result<Option<Self>> {
         let path = folder.join(format!("{name}.npy"));
         if !path.exists() {
-            let shards = folder.join(name);
-            if shards.is_dir() {
-                let expected = "one file, joined from its shards";
-                return Err(Error::invalid(path.display(), expected, "a folder of shards"));
-            }
+            let (alone, expected) =
+                (!folder.join(name).is_dir(), "one file, joined from its shards");
+            Error::unless(alone, path.display(), expected, "a folder of shards")?;
             return Ok(None);
         }
         let npy = Npy::open(&path)?;
@@ -164,10 +159,8 @@ impl RowTable {
         let (rows, width) = (npy.rows(), npy.row_len());
         let list = folder.join(names);
         let lines = manifest.read_lines(folder, &list, "a name or a caption")?;
-        if lines.len() != rows {
-            let expected = format!("{rows} lines, as many as {name}.npy has rows");
-            return Err(Error::invalid(list.display(), expected, lines.len()));
-        }
+        let expected = format_args!("{rows} lines, as many as {name}.npy has rows");
+        Error::unless(lines.len() == rows, list.display(), expected, lines.len())?;
         let mut values = vec![0.0; rows * width];
         for (k, row) in values.chunks_exact_mut(width).enumerate() {
             npy.row_into(k, row)?;

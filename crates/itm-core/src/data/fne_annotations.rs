@@ -70,9 +70,8 @@ impl FneAnnotations {
             }
             manifest.add(dir, path, &bytes);
             let list = Self::parse(&place, &bytes, rule)?;
-            if found[split as usize].replace(list).is_some() {
-                return Err(Error::invalid(place, format!("one list of the {split} split"), "two"));
-            }
+            let first = found[split as usize].replace(list).is_none();
+            Error::unless(first, place, format_args!("one list of the {split} split"), "two")?;
         }
         if found.iter().all(Option::is_none) {
             return Ok(None);

@@ -94,16 +94,12 @@ pub(crate) fn probe_bytes(place: &str, bytes: &[u8]) -> Result<ImageInfo> {
 /// # Errors
 /// If a side is 0 or too large, or there are too many pixels.
 pub(super) fn check_sides(place: &str, width: u32, height: u32) -> Result<()> {
-    if [width, height].iter().any(|side| !(1..=LARGEST_IMAGE_SIDE).contains(side)) {
-        let expected = format!("sides of 1 to {LARGEST_IMAGE_SIDE} pixels");
-        return Err(Error::invalid(place, expected, format!("{width} × {height}")));
-    }
+    let fits = [width, height].iter().all(|side| (1..=LARGEST_IMAGE_SIDE).contains(side));
+    let expected = format_args!("sides of 1 to {LARGEST_IMAGE_SIDE} pixels");
+    Error::unless(fits, place, expected, format_args!("{width} × {height}"))?;
     let pixels = u64::from(width) * u64::from(height);
-    if pixels > MOST_PIXELS {
-        let got = format!("{width} × {height} = {pixels} pixels");
-        return Err(Error::invalid(place, format!("at most {MOST_PIXELS} pixels"), got));
-    }
-    Ok(())
+    let got = format_args!("{width} × {height} = {pixels} pixels");
+    Error::unless(pixels <= MOST_PIXELS, place, format_args!("at most {MOST_PIXELS} pixels"), got)
 }
 
 /// Width and height, if all segments up to the end marker exist.

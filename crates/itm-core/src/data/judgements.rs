@@ -154,10 +154,8 @@ impl Ids {
                         }
                     }
                 }
-                if pairs.is_empty() {
-                    let expected = "ids of the test split (cocoid and sentid of the JSON)";
-                    return Err(Error::invalid(place, expected, "none"));
-                }
+                let expected = "ids of the test split (cocoid and sentid of the JSON)";
+                Error::unless(!pairs.is_empty(), place, expected, "none")?;
                 Ok(pairs)
             };
         let i2t = read(&i2t, &self.images, &self.texts)?;

@@ -144,9 +144,8 @@ impl Karpathy {
     /// As [`Karpathy::of_folder`].
     pub(crate) fn parse(place: &str, bytes: &[u8], rule: CaptionRule) -> Result<Self> {
         let what = "Karpathy's JSON (images[].sentences[].raw)";
-        if bytes.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[') {
-            return Err(Error::invalid(place, what, "a bare list, without \"images\""));
-        }
+        let bare = bytes.trim_ascii_start().starts_with(b"[");
+        Error::unless(!bare, place, what, "a bare list, without \"images\"")?;
         let raw: RawFile = json::parse(place, what, bytes)?;
         let mut dropped = Dropped::default();
         let images = raw.images.0.into_iter().enumerate().map(|(i, image)| {
@@ -154,9 +153,8 @@ impl Karpathy {
             read_image(&place, image, rule, &mut dropped)
         });
         let mut images = images.collect::<Result<Vec<_>>>()?;
-        if images.is_empty() {
-            return Err(Error::invalid(format!("{place} images"), "an image", "an empty list"));
-        }
+        let some = !images.is_empty();
+        Error::unless(some, format_args!("{place} images"), "an image", "an empty list")?;
         apart(&mut images);
         let mut seen = HashSet::new();
         if let Some(i) = images.iter().position(|image| !seen.insert(&image.filename)) {
@@ -207,9 +205,8 @@ fn read_image(
     rule: CaptionRule,
     dropped: &mut Dropped,
 ) -> Result<KarpathyImage> {
-    if image.filename.is_empty() {
-        return Err(Error::invalid(format!("{place}.filename"), "a name", "an empty string"));
-    }
+    let named = !image.filename.is_empty();
+    Error::unless(named, format_args!("{place}.filename"), "a name", "an empty string")?;
     files::check_below(&format!("{place}.filename"), &image.filename)?;
     if let Some(folder) = &image.filepath {
         files::check_below(&format!("{place}.filepath"), folder)?;

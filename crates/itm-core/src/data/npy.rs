@@ -116,9 +116,7 @@ impl Npy {
     /// As [`Npy::open`].
     pub fn from_bytes(place: impl Into<String>, bytes: impl Into<FileBytes>) -> Result<Self> {
         let (place, bytes) = (place.into(), bytes.into());
-        if bytes.is_empty() {
-            return Err(Error::invalid(place, "a .npy file", "an empty file"));
-        }
+        Error::unless(!bytes.is_empty(), &place, "a .npy file", "an empty file")?;
         let header = NpyHeader::parse(&place, &bytes)?;
         Ok(Self { place, bytes, header, scale: None })
     }
@@ -129,14 +127,10 @@ impl Npy {
     /// If `scale` has neither one value nor as many as the last dimension, or a value is not finite.
     pub(crate) fn with_scale(mut self, scale: Vec<f32>) -> Result<Self> {
         let width = self.header.shape.last().copied().unwrap_or(1);
-        if scale.len() != width && scale.len() != 1 {
-            let expected = format!("a scale of 1 or {width} values (the last dimension)");
-            return Err(Error::invalid(&self.place, expected, scale.len()));
-        }
-        if let Some(i) = scale.iter().position(|v| !v.is_finite()) {
-            let place = format!("scale of {}, value {i}", self.place);
-            return Err(Error::invalid(place, "a finite number", scale[i]));
-        }
+        let expected = format_args!("a scale of 1 or {width} values (the last dimension)");
+        Error::unless([1, width].contains(&scale.len()), &self.place, expected, scale.len())?;
+        let place = |i| format!("scale of {}, value {i}", self.place);
+        Error::unless_finite(&scale, place, "a finite number")?;
         self.scale = Some(if scale.len() == 1 { vec![scale[0]; width] } else { scale });
         Ok(self)
     }
@@ -220,11 +214,8 @@ impl Npy {
                 part.iter_mut().zip(scale).for_each(|(v, s)| *v *= s);
             }
         }
-        if let Some(column) = out.iter().position(|v| !v.is_finite()) {
-            let place = format!("{} row {row}, column {column}", self.place);
-            return Err(Error::invalid(place, "a finite number", out[column]));
-        }
-        Ok(())
+        let place = |column| format!("{} row {row}, column {column}", self.place);
+        Error::unless_finite(out, place, "a finite number")
     }
 
     /// All values.
@@ -276,11 +267,8 @@ impl Npy {
             let got = format!("rank {} (shape {shape:?})", shape.len());
             return Err(Error::invalid(&self.place, expected, got));
         }
-        if shape.contains(&0) {
-            let got = format!("shape {shape:?}");
-            return Err(Error::invalid(&self.place, "an array that is not empty", got));
-        }
-        Ok(())
+        let (fits, expected) = (!shape.contains(&0), "an array that is not empty");
+        Error::unless(fits, &self.place, expected, format_args!("shape {shape:?}"))
     }
 }
 

@@ -98,10 +98,8 @@ impl NpyHeader {
         let mut parser = Parser { place, rest: text };
         let (descr, fortran, shape) = parser.dictionary()?;
         let dtype = Dtype::parse(place, descr)?;
-        if fortran && shape.len() > 1 {
-            let expected = "C order (rows together: numpy.ascontiguousarray)";
-            return Err(Error::invalid(place, expected, "Fortran order"));
-        }
+        let expected = "C order (rows together: numpy.ascontiguousarray)";
+        Error::unless(!fortran || shape.len() < 2, place, expected, "Fortran order")?;
         // Without the zeros, so that no product of some of the dimensions overflows later.
         let nonzero = shape.iter().filter(|&&n| n > 0);
         let bytes = nonzero.copied().try_fold(dtype.size(), usize::checked_mul);
@@ -110,10 +108,9 @@ impl NpyHeader {
             let got = format!("shape {shape:?} of {dtype}");
             return Err(Error::invalid(place, "a shape that fits into memory", got));
         };
-        if total != file.len() {
-            let expected = format!("{total} bytes ({data} of header, {dtype} {shape:?})");
-            return Err(Error::invalid(place, expected, format!("{} bytes", file.len())));
-        }
+        let expected = format_args!("{total} bytes ({data} of header, {dtype} {shape:?})");
+        let got = format_args!("{} bytes", file.len());
+        Error::unless(total == file.len(), place, expected, got)?;
         Ok(Self { dtype, shape, data })
     }
 }
@@ -137,10 +134,9 @@ fn dictionary<'a>(place: &str, file: &'a [u8]) -> Result<(&'a str, usize)> {
             return Err(Error::invalid(place, ".npy version 1, 2 or 3", got));
         }
     };
-    if length > LONGEST_HEADER {
-        let expected = format!("a header of at most {LONGEST_HEADER} bytes");
-        return Err(Error::invalid(place, expected, format!("{length} bytes")));
-    }
+    let expected = format_args!("a header of at most {LONGEST_HEADER} bytes");
+    let got = format_args!("{length} bytes");
+    Error::unless(length <= LONGEST_HEADER, place, expected, got)?;
     let Some(text) = file.get(start..start + length) else {
         return Err(truncated(start + length));
     };

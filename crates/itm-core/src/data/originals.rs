@@ -54,13 +54,9 @@ struct Told {
 
 impl CaptionsByFile {
     fn add(&mut self, place: &str, name: &str, caption: &str) -> Result<&mut Told> {
-        if name.is_empty() {
-            return Err(Error::invalid(place, "the name of an image", "none"));
-        }
+        Error::unless(!name.is_empty(), place, "the name of an image", "none")?;
         files::check_below(place, name)?;
-        if caption.trim().is_empty() {
-            return Err(Error::invalid(place, "a caption", "an empty one"));
-        }
+        Error::unless(!caption.trim().is_empty(), place, "a caption", "an empty one")?;
         if !self.of.contains_key(name) {
             self.names.push(name.to_owned());
         }

@@ -20,10 +20,8 @@ pub(super) fn same_widths(
         [("features", part.features.dim), ("regions", regions)]
     };
     for ((what, width), (_, got)) in widths(train).into_iter().zip(widths(part)) {
-        if got != width {
-            let place = format!("{} {what} of {name}", folder.display());
-            return Err(Error::invalid(place, format!("the width of {of}, {width}"), got));
-        }
+        let place = format_args!("{} {what} of {name}", folder.display());
+        Error::unless(got == width, place, format_args!("the width of {of}, {width}"), got)?;
     }
     Ok(())
 }
@@ -41,10 +39,9 @@ pub(super) fn first_captions(
         let expected = "no such key where images have different numbers of captions";
         return Err(Error::invalid("val_captions", expected, most));
     };
-    if most == 0 || !most.is_multiple_of(per_image) {
-        let expected = format!("a multiple of {per_image}, the captions per image, above 0");
-        return Err(Error::invalid("val_captions", expected, most));
-    }
+    let fits = most > 0 && most.is_multiple_of(per_image);
+    let expected = format_args!("a multiple of {per_image}, the captions per image, above 0");
+    Error::unless(fits, "val_captions", expected, most)?;
     let all = part.captions.len();
     if most >= all {
         return Ok(part);
@@ -66,10 +63,8 @@ impl SplitData {
         assert!(images.is_sorted_by(|a, b| a < b), "images to keep: not in ascending order");
         let (all, last) = (self.images.len(), images.last());
         assert!(last.is_none_or(|&image| image < all), "image {last:?} of {all}");
-        if self.regions.is_some() && images.iter().enumerate().any(|(k, &image)| k != image) {
-            let expected = "the first images of a part with regions";
-            return Err(Error::invalid("regions", expected, "others"));
-        }
+        let fits = self.regions.is_none() || images.iter().enumerate().all(|(k, i)| k == *i);
+        Error::unless(fits, "regions", "the first images of a part with regions", "others")?;
         self.regions = self.regions.take().map(|regions| regions.first(images.len()));
         let mut number = vec![None; self.images.len()];
         images.iter().enumerate().for_each(|(k, &image)| number[image] = Some(k));

@@ -80,10 +80,8 @@ fn listed(dir: &Path, rule: CaptionRule, manifest: &mut Manifest) -> Result<List
 fn of_karpathy(dir: &Path, path: &Path, json: Karpathy) -> Result<Listing> {
     let part = |split: Split| {
         let part = json.part(split);
-        if part.images.is_empty() {
-            let place = format!("{} split {split}", path.display());
-            return Err(Error::invalid(place, "an image", "none"));
-        }
+        let place = format_args!("{} split {split}", path.display());
+        Error::unless(!part.images.is_empty(), place, "an image", "none")?;
         Ok(part)
     };
     Ok(Listing {

@@ -63,9 +63,8 @@ impl PrecompSplit {
         rule: CaptionRule,
         manifest: &mut Manifest,
     ) -> Result<Self> {
-        if rule == CaptionRule::First(0) {
-            return Err(Error::invalid("captions per image", "at least 1", 0));
-        }
+        let some = rule != CaptionRule::First(0);
+        Error::unless(some, "captions per image", "at least 1", 0)?;
         let files = SplitFiles::of(folder, name);
         let features = open_scaled(root, &files.ims, &files.scale, manifest)?;
         features.check_rank(&[2, 3])?;
@@ -261,10 +260,9 @@ fn of_lines(
     (captions, images): (usize, usize),
     ids: Option<&[String]>,
 ) -> Result<Vec<usize>> {
-    if lines.len() != captions {
-        let expected = format!("{captions} lines, one for each caption");
-        return Err(Error::invalid(place, expected, format!("{} lines", lines.len())));
-    }
+    let expected = format_args!("{captions} lines, one for each caption");
+    let got = format_args!("{} lines", lines.len());
+    Error::unless(lines.len() == captions, place, expected, got)?;
     let ids = ids.filter(|ids| ids.len() == images).unwrap_or_default();
     let named: HashMap<&str, usize> =
         ids.iter().enumerate().map(|(row, id)| (id.as_str(), row)).collect();
@@ -304,10 +302,9 @@ fn one_per_image(
     per_image: usize,
 ) -> Result<Vec<String>> {
     let every = if ids.len() == images { 1 } else { per_image };
-    if ids.len() != images * every {
-        let expected = format!("{images} lines, one per image (or {})", images * per_image);
-        return Err(Error::invalid(place, expected, format!("{} lines", ids.len())));
-    }
+    let expected = format_args!("{images} lines, one per image (or {})", images * per_image);
+    let got = format_args!("{} lines", ids.len());
+    Error::unless(ids.len() == images * every, place, expected, got)?;
     let mut seen = HashSet::new();
     for (line, id) in ids.iter().enumerate() {
         let place = format!("{place} line {}", line + 1);

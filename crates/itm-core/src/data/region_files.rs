@@ -86,10 +86,8 @@ impl RegionSource {
             Self::Given => (vec![rows, count, 4], (0..rows).step_by(every)),
             Self::Grid | Self::Patches => (vec![count, 4], (0..count).step_by(1)),
         };
-        if file.shape() != shape {
-            let expected = format!("shape {shape:?}, a box per region");
-            return Err(Error::invalid(file.place(), expected, format!("{:?}", file.shape())));
-        }
+        let (got, expected) = (file.shape(), format_args!("shape {shape:?}, a box per region"));
+        Error::unless(got == shape, file.place(), expected, format_args!("{got:?}"))?;
         regions.with_boxes(read_boxes(&file, rows)?)
     }
 

@@ -143,10 +143,8 @@ impl Regions {
     /// # Errors
     /// If the widths differ.
     pub(super) fn joined(mut self, other: Self) -> Result<Self> {
-        if self.dim != other.dim {
-            let expected = format!("the width {}", self.dim);
-            return Err(Error::invalid("regions", expected, other.dim));
-        }
+        let (dim, got) = (self.dim, other.dim);
+        Error::unless(got == dim, "regions", format_args!("the width {dim}"), got)?;
         let (images, rows) = (self.len(), self.starts[self.len()]);
         self.parts
             .extend(other.parts.into_iter().map(|p| SourceImages { first: images + p.first, ..p }));

@@ -87,9 +87,7 @@ impl WordVectors {
             if vector.len() != width {
                 return refused(&place, format!("{width} values"), vector.len().to_string());
             }
-            if let Some(bad) = vector.iter().find(|x| !x.is_finite()) {
-                return refused(&place, "finite values".into(), bad.to_string());
-            }
+            Error::unless_finite(vector, |_| format!("word vectors{place}"), "finite values")?;
         }
         Ok(())
     }
@@ -120,9 +118,7 @@ impl VectorTable<'_> {
         if width == 0 || vector.len() != width {
             return Err(Error::invalid(place(), format!("{} values", width.max(1)), vector.len()));
         }
-        if let Some(v) = vector.iter().find(|v| !v.is_finite()) {
-            return Err(Error::invalid(place(), "finite numbers", v));
-        }
+        Error::unless_finite(&vector, |_| place(), "finite numbers")?;
         if let Some(id) = self.vocabulary.number(word) {
             self.rows.entry(id).or_insert(vector);
         }
@@ -237,10 +233,9 @@ impl VectorTable<'_> {
         mut row: impl FnMut(usize) -> Result<Vec<f32>>,
     ) -> Result<()> {
         let words = self.vocabulary.words();
-        if shape.len() != 2 || shape[0] != words.len() {
-            let expected = format!("[{}, n], a row for each entry", words.len());
-            return Err(Error::invalid(self.path.display(), expected, format!("{shape:?}")));
-        }
+        let fits = shape.len() == 2 && shape[0] == words.len();
+        let expected = format_args!("[{}, n], a row for each entry", words.len());
+        Error::unless(fits, self.path.display(), expected, format_args!("{shape:?}"))?;
         for (k, word) in words.iter().enumerate() {
             self.add(word, &format!("row {k}"), row(k)?)?;
         }

@@ -83,9 +83,7 @@ impl BagOfWords {
         let Some(terms) = inputs.checked_sub(rows.dim) else {
             return Err(Error::invalid(place, format!("a width of at most {inputs}"), rows.dim));
         };
-        if let Some(value) = rows.values.iter().find(|x| !x.is_finite()) {
-            return Err(Error::invalid(place, "finite numbers", value));
-        }
+        Error::unless_finite(&rows.values, |_| place.into(), "finite numbers")?;
         self.idf.truncate(terms);
         Ok(Self { rows: Some(rows), ..self })
     }

@@ -8,7 +8,7 @@ use itm_kernels::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::{TokenBatch, block_values, table_values};
+use super::{TokenBatch, block_values, set_precision, table_values};
 use crate::interrupt;
 
 /// Number of the padding piece, whose row does not learn.
@@ -141,8 +141,7 @@ impl Bert {
     /// [`Precision::runs_on`].
     #[must_use]
     pub fn with_precision(mut self, precision: Precision) -> Self {
-        let blocks = self.blocks.into_iter();
-        self.blocks = blocks.map(|block| block.with_precision(precision)).collect();
+        set_precision(&mut self.blocks, precision);
         self
     }
 

@@ -168,10 +168,7 @@ impl Embedder {
     /// # Errors
     /// If a value is not finite: a model with damaged weights gives such rows.
     pub fn check_rows(place: impl std::fmt::Display, rows: &[f32]) -> Result<()> {
-        match rows.iter().find(|value| !value.is_finite()) {
-            Some(value) => Err(Error::invalid(place, "finite values of the model", value)),
-            None => Ok(()),
-        }
+        Error::unless_finite(rows, |_| place.to_string(), "finite values of the model")
     }
 
     /// Width of a row of a picture; 0 if the folder reads none.

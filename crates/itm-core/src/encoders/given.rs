@@ -39,8 +39,8 @@ pub(super) fn linear_map(
     let fits = !weight.is_empty() && d > 0 && weight.len().is_multiple_of(d);
     let expected = format!("rows of weights as wide as the bias of {d}");
     Error::unless(fits, place, expected, format_args!("{} weights", weight.len()))?;
-    if let Some(value) = weight.iter().chain(bias).find(|x| !x.is_finite()) {
-        return Err(Error::invalid(place, "finite weights", value));
+    for values in [weight, bias] {
+        Error::unless_finite(values, |_| place.into(), "finite weights")?;
     }
     let weight = TensorData::new(weight.to_vec(), [weight.len() / d, d]);
     let bias = TensorData::new(bias.to_vec(), [d]);

@@ -24,6 +24,8 @@ mod tokens;
 mod vit;
 mod word_patches;
 
+use itm_kernels::{Precision, TransformerBlock};
+
 pub use bag_of_words::BagOfWords;
 pub use bert::{Bert, BertShape};
 pub use bigru_text::{BiGruText, BiGruTextShape, unit_rows};
@@ -38,7 +40,7 @@ pub use embedder::Embedder;
 pub use gru_text::{GruText, GruTextShape, TextPool};
 pub use input_dropout::InputDropout;
 pub use pool::{ImagePool, PiecePool};
-pub use positions::{PositionStep, resize_positions};
+pub use positions::resize_positions;
 pub use projection::Projection;
 pub use residual::{Residual, ResidualShape};
 pub use sentence::SentenceEncoder;
@@ -49,6 +51,11 @@ pub(crate) use vit::EarlyStates;
 pub(crate) use vit::pixels;
 pub use vit::{Vit, VitForm, VitShape};
 pub use word_patches::{PatchGrid, Places, word_patches};
+
+/// Sets the precision of the products of blocks.
+pub(crate) fn set_precision(blocks: &mut [TransformerBlock], precision: Precision) {
+    blocks.iter_mut().for_each(|block| *block = block.clone().with_precision(precision));
+}
 
 /// Number of values of a table. No product of sizes that fit 64 bits wraps unnoticed: it stays at the largest number.
 fn table_values(sizes: &[usize]) -> u128 {

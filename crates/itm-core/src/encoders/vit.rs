@@ -8,7 +8,7 @@ use itm_kernels::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::{ImagePool, PositionStep, block_values, resize_positions, table_values};
+use super::{ImagePool, block_values, resize_positions, set_precision, table_values};
 use crate::interrupt;
 
 /// What the first layers of a [`Vit`] are.
@@ -138,9 +138,6 @@ pub struct Vit {
     /// Sizes.
     #[module(skip)]
     pub shape: VitShape,
-    /// How P is resized.
-    #[module(skip)]
-    pub step: PositionStep,
 }
 
 /// Pictures on a device, `[b, 3, size, size]`.
@@ -198,7 +195,6 @@ impl Vit {
             blocks: (0..shape.layers).map(block).collect(),
             norm: LayerNorm::new(d, shape.epsilon, device),
             shape: shape.clone(),
-            step: PositionStep::Size,
         }
     }
 
@@ -206,8 +202,7 @@ impl Vit {
     /// [`Precision::runs_on`].
     #[must_use]
     pub fn with_precision(mut self, precision: Precision) -> Self {
-        let blocks = self.blocks.into_iter();
-        self.blocks = blocks.map(|block| block.with_precision(precision)).collect();
+        set_precision(&mut self.blocks, precision);
         self
     }
 
@@ -296,7 +291,7 @@ impl Vit {
         }
         let first = self.shape.class_rows();
         let patches = positions.clone().narrow(0, first, own[0] * own[1]);
-        let patches = resize_positions(patches, own, grid, self.step);
+        let patches = resize_positions(patches, own, grid);
         if first == 0 {
             return patches;
         }

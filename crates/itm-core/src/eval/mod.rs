@@ -34,8 +34,8 @@ pub use metrics::{DecidedQueries, DirectionMetrics, Evaluation, TieCounts};
 pub use multi::{MultiEvaluation, MultiMetrics, evaluate_multi, precisions};
 pub(crate) use multi::{check_shape, image_queries, text_queries};
 pub use protocol::{Fold, Protocol, evaluate, folds};
+pub(crate) use ranks::check_pairs;
 pub use ranks::{Ranks, Standing};
-pub(crate) use ranks::{check_pairs, count};
 
 /// The `K` of R@K.
 pub const CUTS: [u32; 3] = [1, 5, 10];

@@ -1,9 +1,7 @@
 //! Ranks by counting: one pass over the scores, without sorting.
 
-use rayon::prelude::*;
-
 use super::TiePolicy;
-use crate::{Error, Pairs, Result, ScoreMatrix};
+use crate::{Error, Pairs, Result};
 
 /// The rank of one query's best true item, as counts; ranks are 0-based.
 ///
@@ -106,20 +104,6 @@ pub struct Ranks {
 }
 
 impl Ranks {
-    /// Counts over a whole matrix, in parallel.
-    ///
-    /// # Errors
-    /// If matrix and pairs differ in shape, an image has no text, or nothing in [judged](Pairs::judged) pairs is true.
-    pub fn new(scores: &ScoreMatrix, pairs: &Pairs) -> Result<Self> {
-        check_pairs((scores.images(), scores.texts()), pairs)?;
-        refuse_lonely_images(pairs)?;
-        Ok(Self {
-            i2t: image_standings(scores, pairs),
-            t2i: text_standings(scores, pairs),
-            pairs: pairs.clone(),
-        })
-    }
-
     /// Takes counts that were made elsewhere, tile by tile: `i2t[i]` is the standing of image `i` among the texts, and
     /// `t2i[t]` the standing of text `t` among the images.
     ///
@@ -148,6 +132,8 @@ impl Ranks {
             let own = pairs.images_of(text).len();
             assert!(consistent(s, own, pairs.images()), "text {text} of {own} images: {s:?}");
         }
+        let known = |s: Standing| if s.is_query() { s } else { Standing::NONE };
+        let [i2t, t2i] = [i2t, t2i].map(|of| of.into_iter().map(known).collect());
         Ok(Self { pairs, i2t, t2i })
     }
 
@@ -178,80 +164,13 @@ pub(crate) fn check_pairs((n, m): (usize, usize), pairs: &Pairs) -> Result<()> {
 fn refuse_lonely_images(pairs: &Pairs) -> Result<()> {
     let is_true = |image: usize| !pairs.texts_of(image).is_empty();
     if pairs.is_judged() {
-        return match (0..pairs.images()).any(is_true) {
-            true => Ok(()),
-            false => Err(Error::invalid("judged pairs", "at least 1 true pair", 0)),
-        };
+        let some = (0..pairs.images()).any(is_true);
+        return Error::unless(some, "judged pairs", "at least 1 true pair", 0);
     }
-    match (0..pairs.images()).find(|&i| pairs.texts_of(i).is_empty()) {
+    match (0..pairs.images()).find(|&image| !is_true(image)) {
         Some(image) => Err(Error::invalid(format!("ranks, image {image}"), "at least 1 text", 0)),
         None => Ok(()),
     }
-}
-
-fn image_standings(scores: &ScoreMatrix, pairs: &Pairs) -> Vec<Standing> {
-    let standing = |image: usize| {
-        let (row, texts) = (scores.row(image), pairs.texts_of(image));
-        let first = texts.iter().copied().reduce(|a, t| if row[t] > row[a] { t } else { a });
-        let Some(first) = first else { return Standing::NONE };
-        let best = row[first];
-        let own = texts.iter().filter(|&&t| row[t] == best).count() as u32;
-        let (left, right) = (count(&row[..first], best), count(&row[first..], best));
-        // No equal text on the left of the first true text is true.
-        Standing { greater: left.0 + right.0, before: left.1, equal: left.1 + right.1 - own, own }
-    };
-    (0..pairs.images()).into_par_iter().map(standing).collect()
-}
-
-/// How many scores are greater than, and how many equal to, a target.
-#[inline(always)]
-pub(crate) fn count(scores: &[f32], target: f32) -> (u32, u32) {
-    scores.iter().fold((0, 0), |(greater, equal), &s| {
-        (greater + u32::from(s > target), equal + u32::from(s == target))
-    })
-}
-
-fn text_standings(scores: &ScoreMatrix, pairs: &Pairs) -> Vec<Standing> {
-    const BLOCK: usize = 512; // five arrays of this length fit in the first-level cache
-    let texts: Vec<usize> = (0..pairs.texts()).collect();
-    texts.par_chunks(BLOCK).flat_map_iter(|block| block_standings(scores, pairs, block)).collect()
-}
-
-/// Counts a block of neighbouring columns row by row, so that memory is read in order.
-fn block_standings(scores: &ScoreMatrix, pairs: &Pairs, block: &[usize]) -> Vec<Standing> {
-    let (start, n) = (block[0], block.len());
-    let best = |&text: &usize| {
-        let score = |image: usize| scores.row(image)[text];
-        let images = pairs.images_of(text).iter().copied();
-        let first = images.clone().reduce(|a, i| if score(i) > score(a) { i } else { a });
-        // No score counts for a text without a true image.
-        let target = first.map_or(f32::INFINITY, score);
-        let own = images.filter(|&image| score(image) == target).count() as u32;
-        (first.map_or(u32::MAX, |image| image as u32), target, own)
-    };
-    let best: Vec<_> = block.iter().map(best).collect();
-    let image: Vec<u32> = best.iter().map(|best| best.0).collect();
-    let target: Vec<f32> = best.iter().map(|best| best.1).collect();
-    let (mut greater, mut before, mut equal) = (vec![0u32; n], vec![0u32; n], vec![0u32; n]);
-    for i in 0..scores.images() {
-        let row = &scores.row(i)[start..start + n];
-        for t in 0..n {
-            let tie = u32::from(row[t] == target[t]);
-            greater[t] += u32::from(row[t] > target[t]);
-            before[t] += tie & u32::from((i as u32) < image[t]);
-            equal[t] += tie;
-        }
-    }
-    let standing = |t: usize| match best[t].2 {
-        0 => Standing::NONE,
-        own => Standing {
-            greater: greater[t],
-            before: before[t],
-            equal: equal[t] - own, // true images tie with the best one
-            own,
-        },
-    };
-    (0..n).map(standing).collect()
 }
 
 #[cfg(test)]

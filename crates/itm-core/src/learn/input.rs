@@ -43,10 +43,8 @@ impl Batch<'_> {
             assert!(fits, "{} values of regions are not {rows:?} × {width}", values.len());
         }
         let values = self.images.values();
-        match values.iter().position(|x| !x.is_finite()) {
-            Some(at) => Err(Error::invalid(self.place(at), "finite values", values[at])),
-            None => Ok(b),
-        }
+        Error::unless_finite(values, |at| self.place(at), "finite values")?;
+        Ok(b)
     }
 
     /// The place of a value, for error messages.

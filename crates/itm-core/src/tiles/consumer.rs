@@ -92,34 +92,8 @@ impl<A: Consumer, B: Consumer> Consumer for (A, B) {
     }
 }
 
-/// A borrowed consumer, because a consumer may be large and a slice of consumers is unsized.
-impl<C: Consumer + ?Sized> Consumer for &C {
-    type State = C::State;
-    type Output = C::Output;
-
-    fn start(&self, images: Range<usize>, texts: Range<usize>) -> Self::State {
-        (**self).start(images, texts)
-    }
-
-    fn hint(&self, lane: &mut Self::State, total: &Self::State) {
-        (**self).hint(lane, total);
-    }
-
-    fn tile(&self, state: &mut Self::State, tile: &Tile<'_>) {
-        (**self).tile(state, tile);
-    }
-
-    fn merge(&self, total: &mut Self::State, lane: Self::State) {
-        (**self).merge(total, lane);
-    }
-
-    fn finish(&self, total: Self::State) -> Self::Output {
-        (**self).finish(total)
-    }
-}
-
 /// Any number of like consumers in one pass, each with its output.
-impl<C: Consumer> Consumer for [C] {
+impl<C: Consumer> Consumer for Vec<C> {
     type State = Vec<C::State>;
     type Output = Vec<C::Output>;
 
@@ -257,7 +231,7 @@ mod tests {
         assert_eq!(largest, tiles.run(&Maxima));
         assert_eq!(top, tiles.run(&TopTexts::new(3)));
         assert_eq!(sums, tiles.run(&ExpSums::new(5.0)));
-        let many = tiles.run(&[TopTexts::new(3), TopTexts::new(1)][..]);
+        let many = tiles.run(&vec![TopTexts::new(3), TopTexts::new(1)]);
         assert_eq!(many, [top, tiles.run(&TopTexts::new(1))]);
     }
 

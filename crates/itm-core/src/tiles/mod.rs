@@ -18,7 +18,7 @@
 //! | [`ExpSums`]     | log Σ exp(β·s) of every row and column, in f64   | inverted softmax, Sinkhorn     |
 //! | [`Maxima`]      | the largest score of every row and column        |                                |
 //! | [`Moments`]     | mean and deviation of every row and column       | mutual proximity               |
-//! | `(A, B)`, `[C]` | several, in one pass                             |                                |
+//! | `(A, B)`, `Vec` | several, in one pass                             |                                |
 //!
 //! [`ranks`], [`Tiles::top_texts`] and [`Tiles::top_images`] give the results of [`RankCounts`], [`TopTexts`] and
 //! [`TopImages`] in less time, if only one consumer is needed: 16-bit integers decide most comparisons, and f32 the rest.
@@ -246,18 +246,21 @@ impl ScoreMatrix {
     /// # Errors
     /// If a score is infinite: products of embeddings are finite, and consumers rely on this.
     pub fn run<C: Consumer + ?Sized>(&self, consumer: &C) -> Result<C::Output> {
+        self.check_finite(0)?;
+        Ok(self.read(consumer))
+    }
+
+    fn read<C: Consumer + ?Sized>(&self, consumer: &C) -> C::Output {
         const TILE: (usize, usize) = (192, 256);
         let (n, m) = (self.images(), self.texts());
-        self.check_finite(0)?;
-        let output = run(n, m, consumer, |images, texts, state| {
+        run(n, m, consumer, |images, texts, state| {
             for columns in pieces(texts, TILE.1) {
                 for rows in pieces(images.clone(), TILE.0) {
                     let scores = &self.values()[rows.start * m + columns.start..];
                     consumer.tile(state, &Tile::new(rows, columns.clone(), scores, m));
                 }
             }
-        });
-        Ok(output)
+        })
     }
 
     /// # Errors

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use super::kernel::widest;
 use super::{Consumer, Tile, Tiles};
-use crate::eval::{Standing, count};
-use crate::{Error, Pairs, Result};
+use crate::eval::{Ranks, Standing, check_pairs};
+use crate::{Error, Pairs, Result, ScoreMatrix};
 
 /// Counts the scores above, and equal to, the score of the true pair: over the images for each text, and over the texts
 /// for each image.
@@ -92,6 +92,21 @@ impl RankCounts {
         }
         of_image.into_iter().for_each(|items| images.push(items.into_iter()));
         Self { images, texts }
+    }
+}
+
+impl Ranks {
+    /// Counts over a whole matrix, in parallel.
+    ///
+    /// # Errors
+    /// If matrix and pairs differ in shape, an image has no text, or nothing in [judged](Pairs::judged) pairs is true.
+    pub fn new(scores: &ScoreMatrix, pairs: &Pairs) -> Result<Self> {
+        check_pairs((scores.images(), scores.texts()), pairs)?;
+        let (images, texts) = pairs.list();
+        let own: Vec<f32> = images.iter().zip(texts).map(|(&i, t)| scores.row(i)[t]).collect();
+        // Infinite scores have ranks, too.
+        let Standings { i2t, t2i } = scores.read(&RankCounts::with_scores(pairs, &own));
+        Self::from_counts(pairs.clone(), i2t, t2i)
     }
 }
 
@@ -211,6 +226,14 @@ impl Consumer for RankCounts {
             t2i: texts.standings("text", &self.texts.own),
         }
     }
+}
+
+/// How many scores are greater than, and how many equal to, a target.
+#[inline(always)]
+fn count(scores: &[f32], target: f32) -> (u32, u32) {
+    scores.iter().fold((0, 0), |(greater, equal), &s| {
+        (greater + u32::from(s > target), equal + u32::from(s == target))
+    })
 }
 
 /// One row against the target of each column; `own[j]` is the row of column `j`'s best true pair.

@@ -25,10 +25,8 @@ impl ImageEncoder {
         match (self.feature_width(), images) {
             (Some(width), images) => {
                 let features = images.features(width)?;
-                if let Some(at) = features.values.iter().position(|x| !x.is_finite()) {
-                    let place = format!("features, row {}", at / width.max(1));
-                    return Err(Error::invalid(place, "finite numbers", features.values[at]));
-                }
+                let place = |at| format!("features, row {}", at / width.max(1));
+                Error::unless_finite(&features.values, place, "finite numbers")?;
                 Ok(embed_features(features, |block| {
                     let rows = block.len() / features.dim;
                     encode(config.prepared(Images::Features(block), rows).part(0, rows))

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
-use itm_kernels::{Linear, Noise, Precision, normalize_rows};
+use itm_kernels::{Linear, Noise, TransformerBlock, normalize_rows};
 
 use super::config::set_memory;
 use super::frozen::FrozenBlocks;
@@ -154,12 +154,9 @@ impl ImageEncoder {
         Ok((Self::Vit(VitEncoder { vit, projection, pool, unit: false, size, frozen }), report))
     }
 
-    /// The blocks with this precision, if there are any.
-    pub(super) fn with_precision(mut self, precision: Precision) -> Self {
-        if let Some(vit) = self.vit_mut() {
-            *vit = vit.clone().with_precision(precision);
-        }
-        self
+    /// The blocks, if there are any.
+    pub(super) fn blocks_mut(&mut self) -> &mut [TransformerBlock] {
+        self.vit_mut().map_or(&mut [], |vit| &mut vit.blocks)
     }
 
     /// What makes rows of patches; none for features.

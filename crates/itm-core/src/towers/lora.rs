@@ -7,9 +7,7 @@ use itm_kernels::{Linear, LowRank, TransformerBlock};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::{
-    BertEncoder, Encoders, ImageConfig, ImageEncoder, ModelConfig, TextConfig, TextEncoder, derive,
-};
+use super::{Encoders, ImageConfig, ImageEncoder, ModelConfig, TextConfig, TextEncoder, derive};
 use crate::checkpoint::CheckpointWriter;
 use crate::encoders::DualLayout;
 use crate::encoders::hf::{self, is_dinov2, vit_names};
@@ -127,20 +125,13 @@ impl LoraConfig {
             ImageEncoder::Vit(encoder) => encoder.vit = encoder.vit.clone().no_grad(),
             ImageEncoder::Clip(encoder) => encoder.tower = encoder.tower.clone().no_grad(),
         }
-        if let Some(vit) = encoders.image.vit_mut() {
-            self.add(&mut vit.blocks, of_image)?;
-        }
         match &mut encoders.text {
-            TextEncoder::Bert(BertEncoder { bert, .. }) => {
-                *bert = bert.clone().no_grad();
-                self.add(&mut bert.blocks, of_text)?;
-            }
-            TextEncoder::Clip(tower) => {
-                *tower = tower.clone().no_grad();
-                self.add(&mut tower.blocks, of_text)?;
-            }
+            TextEncoder::Bert(encoder) => encoder.bert = encoder.bert.clone().no_grad(),
+            TextEncoder::Clip(tower) => *tower = tower.clone().no_grad(),
             TextEncoder::Gru(_) | TextEncoder::Bag(_) => {}
         }
+        self.add(encoders.image.blocks_mut(), of_image)?;
+        self.add(encoders.text.blocks_mut(), of_text)?;
         Ok(encoders)
     }
 

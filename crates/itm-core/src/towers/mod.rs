@@ -48,7 +48,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use crate::contrastive::Contrast;
-use crate::encoders::InputDropout;
+use crate::encoders::{InputDropout, set_precision};
 use crate::learn::Images;
 use crate::start::{InputStatistics, LinearMap, Start, StartFrom};
 use crate::weights::LoadReport;
@@ -191,9 +191,10 @@ impl Encoders {
 
     /// The encoders with blocks of this precision, where they have blocks: [`Vit::with_precision`](crate::encoders::Vit::with_precision).
     #[must_use]
-    pub fn with_precision(self, precision: Precision) -> Self {
-        let image = self.image.with_precision(precision);
-        Self { image, text: self.text.with_precision(precision), ..self }
+    pub fn with_precision(mut self, precision: Precision) -> Self {
+        set_precision(self.image.blocks_mut(), precision);
+        set_precision(self.text.blocks_mut(), precision);
+        self
     }
 
     /// From now on keeps the states of pictures after the blocks that do not learn, in at most these bytes: the same picture does not pass

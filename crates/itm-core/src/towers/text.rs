@@ -2,7 +2,7 @@
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
-use itm_kernels::{Linear, Precision, normalize_rows};
+use itm_kernels::{Linear, TransformerBlock, normalize_rows};
 
 use super::config::set_memory;
 use super::{JointLayer, TextConfig, TowerDropout, TrainTruncate, WithReport, derive, started};
@@ -118,14 +118,13 @@ impl TextEncoder {
         Ok((Self::Bert(BertEncoder { bert, projection, pool, unit }), report))
     }
 
-    /// The blocks with this precision, if there are any.
-    pub(super) fn with_precision(mut self, precision: Precision) -> Self {
-        match &mut self {
-            Self::Gru(_) | Self::Bag(_) => {}
-            Self::Bert(encoder) => encoder.bert = encoder.bert.clone().with_precision(precision),
-            Self::Clip(tower) => *tower = tower.clone().with_precision(precision),
+    /// The blocks, if there are any.
+    pub(super) fn blocks_mut(&mut self) -> &mut [TransformerBlock] {
+        match self {
+            Self::Gru(_) | Self::Bag(_) => &mut [],
+            Self::Bert(encoder) => &mut encoder.bert.blocks,
+            Self::Clip(tower) => &mut tower.blocks,
         }
-        self
     }
 
     /// Prepares captions for this encoder. Captions in word order are padded to `width`, if it is given.

@@ -15,19 +15,6 @@ const BAND: usize = 16;
 /// Bytes of a row that the vertical pass sums in registers.
 const BLOCK: usize = 64;
 
-/// A part of a picture, in pixels of the picture, with fractions: Pillow's `box`.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Region {
-    /// First column.
-    pub left: f32,
-    /// First row.
-    pub top: f32,
-    /// End of the columns.
-    pub right: f32,
-    /// End of the rows.
-    pub bottom: f32,
-}
-
 /// The kernel k of a resize.
 ///
 /// ```text
@@ -94,40 +81,17 @@ impl fmt::Display for Resampling {
 /// assert_eq!(resize(&picture, 1, 1, Resampling::Bilinear).into_raw(), [100, 50, 25]);
 /// ```
 pub fn resize(image: &RgbImage, width: u32, height: u32, filter: Resampling) -> RgbImage {
-    let (right, bottom) = (image.width() as f32, image.height() as f32);
-    resize_region(image, Region { left: 0.0, top: 0.0, right, bottom }, [width, height], filter)
-}
-
-/// Resizes a part of the picture, as Pillow's `resize(…, box=…)`.
-///
-/// The kernel also reads the pixels around the region. So a crop followed by a resize, as in
-/// [`Augment`](super::Augment), gives other bytes along the edges.
-///
-/// # Panics
-/// If a side is 0, or the region is empty or not inside the picture.
-pub(crate) fn resize_region(
-    image: &RgbImage,
-    region: Region,
-    [width, height]: [u32; 2],
-    filter: Resampling,
-) -> RgbImage {
     let (w, h) = image.dimensions();
-    let Region { left, top, right, bottom } = region;
-    let inside = 0.0 <= left && left < right && right <= w as f32;
-    let inside = inside && 0.0 <= top && top < bottom && bottom <= h as f32;
-    assert!(inside, "{region:?} of a picture of {w} × {h}");
+    assert!(w > 0 && h > 0, "a picture of {w} × {h}");
     assert!(width > 0 && height > 0, "a picture of {width} × {height}");
-    let across = Taps::new(filter, w, [left, right], width);
-    let down = Taps::new(filter, h, [top, bottom], height);
-    let (first, last) = down.span();
-    let rows = &image.as_raw()[first * 3 * w as usize..last * 3 * w as usize];
-    let mut wide = vec![0; (last - first) * 3 * width as usize];
+    let (across, down) = (Taps::new(filter, w, width), Taps::new(filter, h, height));
+    let mut wide = vec![0; 3 * width as usize * h as usize];
     let mut out = vec![0; (3 * width * height) as usize];
     widest(
         #[inline(always)]
         || {
-            horizontal(rows, w as usize, &across, &mut wide);
-            vertical(&wide, 3 * width as usize, first, &down, &mut out);
+            horizontal(image.as_raw(), w as usize, &across, &mut wide);
+            vertical(&wide, 3 * width as usize, &down, &mut out);
         },
     );
     RgbImage::from_raw(width, height, out).expect("three bytes per pixel")
@@ -143,8 +107,8 @@ struct Taps {
 }
 
 impl Taps {
-    fn new(filter: Resampling, size: u32, [from, to]: [f32; 2], out: u32) -> Self {
-        let scale = f64::from(to - from) / f64::from(out);
+    fn new(filter: Resampling, size: u32, out: u32) -> Self {
+        let scale = f64::from(size) / f64::from(out);
         let wider = scale.max(1.0);
         let support = filter.support() * wider;
         let stride = support.ceil() as usize * 2 + 1;
@@ -152,7 +116,7 @@ impl Taps {
         let mut weights = vec![0; stride * out as usize];
         let mut exact = vec![0.0; stride];
         for (i, weights) in weights.chunks_exact_mut(stride).enumerate() {
-            let centre = f64::from(from) + (i as f64 + 0.5) * scale;
+            let centre = (i as f64 + 0.5) * scale;
             let start = (centre - support + 0.5).max(0.0) as usize;
             let end = ((centre + support + 0.5) as usize).min(size as usize);
             let exact = &mut exact[..end - start];
@@ -174,12 +138,6 @@ impl Taps {
     #[inline(always)]
     fn of(&self, i: usize) -> (usize, &[i32]) {
         (self.starts[i], &self.weights[i * self.stride..][..self.counts[i]])
-    }
-
-    /// Start and end of the source pixels that are read.
-    fn span(&self) -> (usize, usize) {
-        let last = self.starts.len() - 1;
-        (self.starts[0], self.starts[last] + self.counts[last])
     }
 }
 
@@ -216,12 +174,12 @@ fn horizontal(rows: &[u8], width: usize, taps: &Taps, out: &mut [u8]) {
     }
 }
 
-/// Resizes columns to the height of `taps`. Rows have `length` bytes; the first row is row `first` of the picture.
+/// Resizes columns to the height of `taps`. Rows have `length` bytes.
 #[inline(always)]
-fn vertical(rows: &[u8], length: usize, first: usize, taps: &Taps, out: &mut [u8]) {
+fn vertical(rows: &[u8], length: usize, taps: &Taps, out: &mut [u8]) {
     for (i, out) in out.chunks_exact_mut(length).enumerate() {
         let (start, weights) = taps.of(i);
-        let rows = &rows[(start - first) * length..];
+        let rows = &rows[start * length..];
         let whole = length - length % BLOCK;
         let (blocks, rest) = out.split_at_mut(whole);
         for (b, out) in blocks.as_chunks_mut::<BLOCK>().0.iter_mut().enumerate() {

@@ -81,9 +81,7 @@ pub(crate) fn merged<M: Module>(module: M, names: &TensorNames, folder: &Path) -
         let got = format!("{first}, and {} more", left.len() - 1);
         return Err(Error::invalid(files.place(), "maps of this model", got));
     }
-    if changed.is_empty() {
-        return Err(Error::invalid(files.place(), "maps of this model", "none"));
-    }
+    Error::unless(!changed.is_empty(), files.place(), "maps of this model", "none")?;
     parameters::replace("", module, |ours, _| Ok(changed.remove(ours)))
 }
 
@@ -99,9 +97,7 @@ fn read_config(path: &Path) -> Result<(usize, f64)> {
             return config.refused(name, "false", true);
         }
     }
-    if let Some(bias) = config.text("bias").filter(|bias| *bias != "none") {
-        return config.refused("bias", "none", bias);
-    }
+    config.only("bias", "none")?;
     for name in ["rank_pattern", "alpha_pattern", "modules_to_save"] {
         if !config.is_empty(name) {
             return config.refused(name, "nothing", "a list");

@@ -1,13 +1,16 @@
 //! A column of a Parquet table: embeddings as a list of numbers in each row, or names as a text in each row.
 
-use std::io::Read;
+use std::fs::File;
+use std::io::{self, BufReader, ErrorKind, Read};
 use std::path::Path;
 
+use bytes::Bytes;
 use itm_core::data::{contents, excerpt};
 use itm_core::files::{caught, open};
 use itm_core::{Error, Result};
 use parquet::basic::{LogicalType, Type as Physical};
-use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::errors::Result as ParquetResult;
+use parquet::file::reader::{ChunkReader, FileReader, Length, SerializedFileReader};
 use parquet::record::Field;
 use parquet::schema::types::Type;
 
@@ -95,7 +98,7 @@ fn each(
         return Err(Error::invalid(place, "a whole Parquet table", contents(&head)));
     }
     let read = || {
-        let reader = SerializedFileReader::new(file).map_err(|e| damaged(&e))?;
+        let reader = SerializedFileReader::new(Table(file)).map_err(|e| damaged(&e))?;
         let schema = reader.metadata().file_metadata().schema();
         let columns = schema.get_fields();
         let all = listed(columns.iter().map(|column| column.name()));
@@ -121,6 +124,39 @@ fn each(
         Ok(name.to_owned())
     };
     caught(read).map_err(|panic| damaged(&panic))?
+}
+
+/// A file whose end is an error. The library skips a field at the end of a file without an error, and as often as a damaged header says.
+struct Table(File);
+
+/// What follows a place of the file.
+struct Rest(BufReader<File>);
+
+impl Length for Table {
+    fn len(&self) -> u64 {
+        self.0.len()
+    }
+}
+
+impl ChunkReader for Table {
+    type T = Rest;
+
+    fn get_read(&self, start: u64) -> ParquetResult<Rest> {
+        self.0.get_read(start).map(Rest)
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> ParquetResult<Bytes> {
+        self.0.get_bytes(start, length)
+    }
+}
+
+impl Read for Rest {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        match self.0.read(bytes)? {
+            0 if !bytes.is_empty() => Err(ErrorKind::UnexpectedEof.into()),
+            count => Ok(count),
+        }
+    }
 }
 
 fn kind(field: &Field) -> &'static str {
@@ -185,6 +221,13 @@ mod tests {
         assert_eq!(line(Some("x")), format!("t: expected a column among {all}, got \"x\""));
         let error = names("i", Some("image_embedding"), &golden("images.parquet")).unwrap_err();
         assert_eq!(error.to_string(), "i row 0: expected a text or a whole number, got a list");
+    }
+
+    /// A header of a page names two milliards of values where the file ends: found by the fuzz target `embeddings`.
+    #[test]
+    fn values_behind_the_end_are_not_skipped() {
+        let error = matrix("t", None, &golden("no_end.parquet")).unwrap_err().to_string();
+        assert!(error.starts_with("t: expected a whole Parquet table, got "), "{error}");
     }
 
     /// Every changed byte and every truncation gets an answer.

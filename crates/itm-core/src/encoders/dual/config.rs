@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::{DualFamily, DualShape, TextTowerShape};
 use crate::Result;
+use crate::encoders::hf::config::plain;
 use crate::encoders::{VitForm, VitShape};
 use crate::fields::Fields;
 use crate::files::read_json;
@@ -109,7 +110,6 @@ fn what_it_is(model_type: &str) -> String {
 }
 
 fn image(fields: &Fields, defaults: &Defaults) -> Result<VitShape> {
-    let width = fields.count("hidden_size", 768)?;
     let side = fields.count("image_size", 224)?;
     if fields.has("num_patches") || fields.has("spatial_shapes") {
         return fields.refused("num_patches", "images of one size", "NaFlex");
@@ -117,19 +117,11 @@ fn image(fields: &Fields, defaults: &Defaults) -> Result<VitShape> {
     if !fields.flag_or("vision_use_head", true) {
         return fields.refused("vision_use_head", "true: the attention pool", "false");
     }
+    let patch = fields.count_to(side, "patch_size", defaults.patch)?;
     Ok(VitShape {
-        image: [side, side],
-        patch: fields.count_to(side, "patch_size", defaults.patch)?,
-        channels: fields.count("num_channels", 3)?,
-        width,
-        layers: fields.count("num_hidden_layers", 12)?,
-        heads: fields.divisor(width, "num_attention_heads", 12)?,
-        mlp: fields.count("intermediate_size", 3072)?,
-        epsilon: fields.real("layer_norm_eps", defaults.epsilon)?,
-        dropout: 0.0,
-        attention_dropout: 0.0,
         activation: activation(fields, defaults.activation)?,
         form: defaults.form,
+        ..plain(fields, [side, side], patch, defaults.epsilon)?
     })
 }
 

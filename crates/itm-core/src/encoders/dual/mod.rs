@@ -25,7 +25,7 @@ pub use text::{TextTower, TextTowerShape};
 #[cfg(not(feature = "pieces"))]
 pub use unread::DualPieces;
 
-use super::{TokenBatch, VitForm, VitShape};
+use super::{TokenBatch, VitForm, VitShape, set_precision};
 
 /// The published dual encoders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -148,8 +148,8 @@ impl DualEncoder {
     /// [`Precision::runs_on`].
     #[must_use]
     pub fn with_precision(mut self, precision: Precision) -> Self {
-        self.image.vit = self.image.vit.with_precision(precision);
-        self.text = self.text.with_precision(precision);
+        set_precision(&mut self.image.vit.blocks, precision);
+        set_precision(&mut self.text.blocks, precision);
         self
     }
 

@@ -45,9 +45,7 @@ pub(super) fn read(folder: &Path) -> Result<DualShape> {
         return vision.refused("layers", "one number: a vision transformer", "a list: a ResNet");
     }
     for (fields, name, known) in [(&vision, "pool_type", "tok"), (&text, "pool_type", "argmax")] {
-        if let Some(pool) = fields.text(name).filter(|pool| *pool != known) {
-            return fields.refused(name, known, pool);
-        }
+        fields.only(name, known)?;
     }
     for fields in [&vision, &text] {
         let epsilon = fields.object("norm_kwargs")?.real("eps", EPSILON)?;

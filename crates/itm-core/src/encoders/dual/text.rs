@@ -3,8 +3,8 @@
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use itm_kernels::{
-    Activation, BlockShape, LayerNorm, Linear, Noise, NormOrder, Precision, TransformerBlock,
-    embedding, random, uniform,
+    Activation, BlockShape, LayerNorm, Linear, Noise, NormOrder, TransformerBlock, embedding,
+    random, uniform,
 };
 
 use super::{DualFamily, DualShape, mapped};
@@ -131,14 +131,6 @@ impl TextTower {
             projection_bias: (!clip).then_some(bias),
             shape: text.clone(),
         }
-    }
-
-    /// See [`Vit::with_precision`](crate::encoders::Vit::with_precision).
-    #[must_use]
-    pub(crate) fn with_precision(mut self, precision: Precision) -> Self {
-        let blocks = self.blocks.into_iter();
-        self.blocks = blocks.map(|block| block.with_precision(precision)).collect();
-        self
     }
 
     /// One row per caption, `[b, e]`, not of unit length. The last block computes only this row.

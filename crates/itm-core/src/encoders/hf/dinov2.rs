@@ -2,11 +2,12 @@
 
 use burn::module::Param;
 use burn::tensor::{Device, Tensor, TensorData};
-use itm_kernels::{Activation, Linear};
+use itm_kernels::Linear;
 
 use super::VIT;
+use super::config::plain;
 use crate::Result;
-use crate::encoders::{Vit, VitForm, VitShape};
+use crate::encoders::{Vit, VitShape};
 use crate::fields::Fields;
 use crate::weights::{LoadReport, TensorNames, Unknown, WeightFiles};
 
@@ -40,24 +41,11 @@ pub(super) fn shape(fields: &Fields) -> Result<VitShape> {
     if !fields.flag_or("qkv_bias", true) {
         return fields.refused("qkv_bias", "true", "false");
     }
-    if let Some(other) = fields.text("hidden_act").filter(|name| *name != "gelu") {
-        return fields.refused("hidden_act", "gelu", other);
-    }
-    let (width, side) = (fields.count("hidden_size", 768)?, fields.count("image_size", 224)?);
-    Ok(VitShape {
-        image: [side, side],
-        patch: fields.count_to(side, "patch_size", 14)?,
-        channels: fields.count("num_channels", 3)?,
-        width,
-        layers: fields.count("num_hidden_layers", 12)?,
-        heads: fields.divisor(width, "num_attention_heads", 12)?,
-        mlp: fields.count("mlp_ratio", 4)? * width,
-        epsilon: fields.real("layer_norm_eps", 1e-6)?,
-        dropout: 0.0,
-        attention_dropout: 0.0,
-        activation: Activation::Gelu,
-        form: VitForm::Plain,
-    })
+    fields.only("hidden_act", "gelu")?;
+    let side = fields.count("image_size", 224)?;
+    let patch = fields.count_to(side, "patch_size", 14)?;
+    let shape = plain(fields, [side, side], patch, 1e-6)?;
+    Ok(VitShape { mlp: fields.count("mlp_ratio", 4)? * shape.width, ..shape })
 }
 
 /// The weights of a file with its layer scales. A layer scale λ multiplies what a block adds, so it is folded into the map before it:

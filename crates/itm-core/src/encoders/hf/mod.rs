@@ -1,6 +1,6 @@
 //! Loads ViT and BERT from Hugging Face folders and saves them.
 
-mod config;
+pub(super) mod config;
 mod dinov2;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -9,7 +9,6 @@ use std::path::Path;
 
 use burn::tensor::Device;
 
-use self::config::{BertConfig, VitConfig};
 use super::{Bert, BertShape, Vit, VitShape};
 use crate::Result;
 use crate::fields::Fields;
@@ -72,10 +71,10 @@ impl VitShape {
     /// # Errors
     /// If there is no such file, the architecture is neither ViT nor DINOv2, or [`Vit`] does not support a setting.
     pub fn read(folder: impl AsRef<Path>) -> Result<Self> {
-        let folder = folder.as_ref();
-        match dinov2_fields(folder)? {
-            Some(fields) => dinov2::shape(&fields),
-            None => config::read::<VitConfig>(folder, "vit")?.shape(folder),
+        let fields = fields(folder.as_ref())?;
+        match is_of_dinov2(&fields) {
+            true => dinov2::shape(&fields),
+            false => config::vit(&fields),
         }
     }
 }
@@ -86,7 +85,7 @@ impl BertShape {
     /// # Errors
     /// If there is no such file, the architecture is another, or [`Bert`] does not support a setting.
     pub(crate) fn read(folder: impl AsRef<Path>) -> Result<Self> {
-        config::read::<BertConfig>(folder.as_ref(), "bert")?.shape(folder.as_ref())
+        config::bert(&fields(folder.as_ref())?)
     }
 }
 
@@ -131,7 +130,7 @@ impl Vit {
     /// # Errors
     /// If the operating system refuses a write.
     pub fn save(&self, folder: impl AsRef<Path>) -> Result<()> {
-        let config = VitConfig::of(&self.shape);
+        let config = config::of_vit(&self.shape);
         save(self, folder.as_ref(), &config, &VIT, &|name| vit_form(&self.shape, name))
     }
 }
@@ -154,7 +153,7 @@ impl Bert {
     /// # Errors
     /// If the operating system refuses a write.
     pub fn save(&self, folder: impl AsRef<Path>) -> Result<()> {
-        save(self, folder.as_ref(), &BertConfig::of(&self.shape), &BERT, &|_| None)
+        save(self, folder.as_ref(), &config::of_bert(&self.shape), &BERT, &|_| None)
     }
 
     /// BERT with an adapter: [`DualEncoder::with_adapter`](super::DualEncoder::with_adapter).
@@ -173,13 +172,15 @@ pub(crate) fn vit_names(folder: &Path) -> Result<TensorNames> {
 
 /// Whether a folder is DINOv2's, whose blocks scale what they add.
 pub(crate) fn is_dinov2(folder: &Path) -> Result<bool> {
-    Ok(dinov2_fields(folder)?.is_some())
+    Ok(is_of_dinov2(&fields(folder)?))
 }
 
-/// The configuration of a folder, if it is DINOv2's.
-fn dinov2_fields(folder: &Path) -> Result<Option<Fields>> {
-    let fields = Fields::read(&folder.join("config.json"))?;
-    Ok((fields.text("model_type") == Some(dinov2::NAME)).then_some(fields))
+fn fields(folder: &Path) -> Result<Fields> {
+    Fields::read(&folder.join("config.json"))
+}
+
+fn is_of_dinov2(fields: &Fields) -> bool {
+    fields.text("model_type") == Some(dinov2::NAME)
 }
 
 /// The shapes in the file that differ from ours: the convolution's weight, and tensors with a leading axis of 1 for the

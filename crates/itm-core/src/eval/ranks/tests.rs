@@ -2,9 +2,9 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::*;
-use crate::Relevance;
 use crate::eval::{Evaluation, evaluate_multi};
 use crate::significance::Hits;
+use crate::{Relevance, ScoreMatrix};
 
 const POLICIES: [TiePolicy; 4] =
     [TiePolicy::Index, TiePolicy::Optimistic, TiePolicy::Pessimistic, TiePolicy::Expected];

@@ -45,9 +45,8 @@ impl Part {
         let entry = |key: &str| about.get(key).ok_or_else(|| broken(&format!("one without {key}")));
         let format =
             serde_json::from_str::<Version>(entry(HEADER)?).map_err(|e| broken(&e))?.format;
-        if format != FORMAT {
-            return Err(Error::invalid(place, format!("a part of format {FORMAT}"), format));
-        }
+        let expected = format_args!("a part of format {FORMAT}");
+        Error::unless(format == FORMAT, place, expected, format)?;
         let header: Header = serde_json::from_str(entry(HEADER)?).map_err(|e| broken(&e))?;
         let tensors = SafeTensors::deserialize(bytes).map_err(|e| broken(&e))?;
         let side = |name: &str| {
@@ -64,11 +63,9 @@ impl Part {
             Ok(Slots { first, width, values })
         };
         let part = Self { header, images: side("images")?, texts: side("texts")? };
-        if part.is_sound() {
-            Ok(part)
-        } else {
-            Err(Error::invalid(place, "a state that fits its header", "another"))
-        }
+        let expected = "a state that fits its header";
+        Error::unless(part.is_sound(), place, expected, "another")?;
+        Ok(part)
     }
 
     /// Writes a file that appears whole or not at all.

@@ -120,10 +120,10 @@ fn another_architecture_or_choice_is_one_line() {
     for (field, value, want) in [
         ("hidden_act", "\"gelu_new\"", "hidden_act: expected gelu, got gelu_new"),
         ("position_embedding_type", "\"relative_key\"", "expected absolute, got relative_key"),
-        ("num_attention_heads", "3", "expected a divisor of the hidden_size, got 3, 32"),
+        ("num_attention_heads", "3", "expected a divisor of the width 32, got 3"),
         ("hidden_dropout_prob", "1", "hidden_dropout_prob: expected a share below 1, got 1"),
-        ("vocab_size", "0", "expected none of them 0, got [0, 40, 2]"),
-        ("hidden_size", "\"wide\"", "expected the configuration of a \"bert\", got"),
+        ("vocab_size", "0", "vocab_size: expected a whole number from 1 to 16777216, got 0"),
+        ("hidden_size", "\"wide\"", "hidden_size: expected a whole number from 1 to 16777216"),
     ] {
         let faulty = folder("bert", &[(field, value)], &none);
         let got = message(&faulty, Bert::open(&faulty, &Device::flex()));
