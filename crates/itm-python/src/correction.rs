@@ -15,7 +15,7 @@ use pyo3::types::PyBytes;
 use serde::{Deserialize, Serialize};
 
 use crate::arrays::{Array, Rows, named, raised, run};
-use crate::search::{FlatLists, QueryLists, at_least_one, corrected};
+use crate::search::{FlatLists, QueryLists, corrected};
 
 /// A fitted correction.
 #[pyclass(frozen, module = "itmatch._itmatch")]
@@ -82,7 +82,6 @@ impl Correction {
     ) -> PyResult<QueryLists<'py>> {
         let (queries, items) = (Rows::new("queries", &queries)?, Rows::new("items", &items)?);
         let found = run(py, || {
-            at_least_one(k)?;
             let tiles = queries.tiles(items)?;
             match self.any().map().queries() {
                 None => corrected(&tiles, self.any(), k),

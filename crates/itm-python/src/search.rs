@@ -25,7 +25,6 @@ pub(crate) fn search<'py>(
     let (queries, items) = (Rows::new("queries", &queries)?, Rows::new("items", &items)?);
     let bias = bias.map(|bias| bias.as_array().to_vec());
     let found = run(py, || {
-        at_least_one(k)?;
         let tiles = queries.tiles(items)?;
         let Some(bias) = bias else {
             let top = tiles.top_texts(k);
@@ -111,12 +110,6 @@ pub(crate) fn corrected(
         found.push(top.items(query), top.scores(query).iter().copied());
     }
     Ok(found)
-}
-
-/// # Errors
-/// If lists would be empty.
-pub(crate) fn at_least_one(k: usize) -> Result<()> {
-    if k > 0 { Ok(()) } else { Err(Error::invalid("k", "at least 1 item", 0)) }
 }
 
 /// Rows of unit length; rows of zeros stay zero.

@@ -20,7 +20,7 @@ try:
     print("no interrupt")
 except KeyboardInterrupt:
     seconds = time.monotonic() - start
-    print("interrupted" if seconds < 40 else f"interrupted after {{seconds}} s")  # a busy machine takes some seconds
+    print("interrupted" if seconds < 60 else f"interrupted after {{seconds}} s")  # a busy machine takes some seconds
 print(itmatch.search(np.eye(2), np.eye(2), 1).ids.tolist())
 """
 
@@ -47,7 +47,7 @@ CLIP = f"lambda: itmatch.embed.Embedder({str(GOLDEN)!r}, batch=1)."
     ],
 )
 def test_ctrl_c_ends_a_long_call(rows, call):
-    """Each call would take a minute or more: whoever waits for its end, or for a batch of it, runs into a limit."""
+    """On few cores each call would take a minute or more: whoever waits for its end, or for a batch of it, runs into a limit."""
     code = CODE.format(rows=rows, call=call)
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100)
     assert out.stdout.splitlines() == ["interrupted", "[[0], [1]]"], out.stdout + out.stderr

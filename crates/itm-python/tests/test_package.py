@@ -25,7 +25,7 @@ def test_types_of_a_users_file(tmp_path):
         "scores: dict[str, float] = H.Auto().fit(x, x, validation=(x, x, [0, 1, 2])).scores_\n"
         "ids = itmatch.part(x, x, origin=(0, 0), whole=(3, 3), keep='top_texts').finish().ids\n"
     )
-    found = api.run(["--strict", "--cache-dir", str(tmp_path), "--python-executable", sys.executable, str(tmp_path / "user.py")])
+    found = api.run(["--config-file=", "--strict", "--cache-dir", str(tmp_path), "--python-executable", sys.executable, str(tmp_path / "user.py")])
     assert found == ("Success: no issues found in 1 source file\n", "", 0)
 
 

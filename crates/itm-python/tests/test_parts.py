@@ -56,6 +56,7 @@ def test_what_does_not_fit_is_one_line():
         (lambda: parts(images, texts, **ranks, pair_scores=np.ones((120, 1))), r"pair_scores: expected numbers in one dimension, got float64 of shape \(120, 1\)"),
         (lambda: parts(images, texts, **ranks, pair_scores=120 * ["1"]), "pair_scores: expected numbers in one dimension, got <U1"),
         (lambda: parts(images, texts, keep=None), "keep: expected a string, got None"),
+        (lambda: parts(images, texts, keep="sums_of_texts", beta="x"), "beta: expected a number, got 'x'"),
         (lambda: itmatch.part(images, texts, origin=(-1, 0), whole=(40, 120), keep="top_texts"), "origin: expected a whole number of at least 0, got -1"),
         (lambda: itmatch.part(images, texts, origin=(0, 0), whole=(-1, 50), keep="top_texts"), "whole: expected a whole number of at least 0, got -1"),
         (lambda: itmatch.part(images, texts, origin=(0, 0), whole=(40,), keep="top_texts"), r"whole: expected \(images, texts\), got 1 of them"),

@@ -218,6 +218,7 @@ fn full_disks() {
             .arg(env!("CARGO_BIN_EXE_itm"))
             .args(args)
             .current_dir(dir.path())
+            .env_remove("RAYON_NUM_THREADS")
             .output()
             .unwrap();
         let line = text(&output.stderr);

@@ -411,6 +411,7 @@ fn a_full_output_is_an_error() {
         let itm = std::process::Command::new(env!("CARGO_BIN_EXE_itm"))
             .args(command)
             .current_dir(dir.path())
+            .env_remove("RAYON_NUM_THREADS")
             .stdout(full)
             .output();
         let ran = itm.unwrap();

@@ -18,7 +18,7 @@ pub fn render(report: &Report) -> String {
     let verdict = verdict::of(report);
     let (class, word) = match verdict.outcome {
         Outcome::Helps => ("above", "Correcting for hubs helps."),
-        Outcome::Nothing => ("unsure", "Correcting for hubs does not help here."),
+        Outcome::Nothing => ("unsure", "No proven gain."),
         Outcome::Untested => ("unsure", "Not decided."),
     };
     let among = format!("among {}", table::size(report).join(" and "));

@@ -123,7 +123,8 @@ fn panel(of: &Histogram, under: Option<&Histogram>, [x, y]: &[Range<f64>; 2]) ->
         }
     }
     let title = title(&of.method);
-    let label = format!("Share of items by {k} under {title}, both axes logarithmic");
+    let label =
+        format!("Share of items per value of {k}, by {k}, under {title}, both axes logarithmic");
     Figure { title, detail: String::new(), svg: plot.svg(&label, (820, 560)), legend: vec![] }
 }
 

@@ -58,7 +58,9 @@ pub(super) fn of(report: &Report) -> Finding {
             };
             let (name, change, detail) = (title(&top.method), change(top), detail(top));
             let hubs = hubs(report, base);
-            (outcome, format!("{what}: the best, {name}, takes {change} ({detail}).{hubs}"))
+            let holm = top.difference.is_some_and(|d| d.p_holm.is_some());
+            let note = if holm { " Its p-value is Holm's over all rows." } else { "" };
+            (outcome, format!("{what}: the best, {name}, takes {change} ({detail}).{note}{hubs}"))
         }
     };
     let harmful: Vec<_> =

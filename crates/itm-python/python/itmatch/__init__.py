@@ -41,8 +41,9 @@ def evaluate(
     `pairs` says which text belongs to which image:
 
     - None: the same number of texts for each image, in order;
-    - an array of integers: the image of each text;
-    - a dict (or a list, by image): the texts that are true of each image, as one text, a collection or a dict of grades (above 0 is true).
+    - an array or a list of integers: the image of each text;
+    - a dict by image (or a list with a collection for each image): the texts that are true of each image. An entry of a dict is one text, a
+      collection or a dict of grades (above 0 is true).
       A text may be true of several images, or of none. Keys may be numbers or their digits.
 
     `relevance` has all true pairs, in the same forms, where `pairs` are only the annotated ones. With it, or if a text of `pairs`

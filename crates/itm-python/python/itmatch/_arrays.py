@@ -62,8 +62,8 @@ def _bytes(values: Any) -> Any:
 def numbers(name: str, value: Any, least: int = 1, below: int = 2**32) -> int:
     """A whole number from `least` on, below `below`."""
     try:
-        # Booleans of torch are indices too. The names of types are slow to make, so not for what is common.
-        if isinstance(value, bool) or not isinstance(value, (int, np.generic)) and "bool" in str(getattr(value, "dtype", "")):
+        # Booleans of torch and of NumPy 1 are indices too. The name of a dtype takes long to make, so common numbers skip it.
+        if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.generic)) and "bool" in str(getattr(value, "dtype", "")):
             raise TypeError
         number = operator.index(value)
     except TypeError:
@@ -78,6 +78,13 @@ def string(name: str, value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{name}: expected a string, got {_shown(value)}")
     return value
+
+
+def real(name: str, value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name}: expected a number, got {_shown(value)}") from None
 
 
 def several(name: str, values: Any, *parts: str) -> list[Any]:

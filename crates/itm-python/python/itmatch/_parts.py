@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from . import _itmatch
-from ._arrays import cuts, numbers, rows, several, string, true_pairs, vector
+from ._arrays import cuts, numbers, real, rows, several, string, true_pairs, vector
 from ._hits import Hits
 
 
@@ -100,10 +100,9 @@ def part(
     """
     images, texts = rows("images", images), rows("texts", texts)
     origin, whole = _place("origin", origin), _place("whole", whole)
-    if string("keep", keep) in ("pair_scores", "ranks"):
-        pairs = true_pairs("pairs", pairs, *whole)
+    pairs = true_pairs("pairs", pairs, *whole) if string("keep", keep) in ("pair_scores", "ranks") else None
     scores = None if pair_scores is None else vector("pair_scores", pair_scores, np.float32)
-    return Part(_itmatch.part(images, texts, origin, whole, keep, numbers("k", k), float(beta), pairs, scores))
+    return Part(_itmatch.part(images, texts, origin, whole, keep, numbers("k", k), real("beta", beta), pairs, scores))
 
 
 def _place(name: str, value: Any) -> tuple[int, int]:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _itmatch
-from ._arrays import numbers, rows
+from ._arrays import numbers, real, rows
 
 
 class Scan:
@@ -76,6 +76,6 @@ def scan(
     """
     queries, items = rows("queries", queries), rows("items", items)
     most = None if alerts is None else numbers("alerts", alerts)
-    found = Scan(_itmatch.scan(queries, items, numbers("k", k)), queries, float(false_alarms), most)
+    found = Scan(_itmatch.scan(queries, items, numbers("k", k)), queries, real("false_alarms", false_alarms), most)
     found.alerts  # refuses a bad budget here
     return found

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _itmatch
-from ._arrays import judged, numbers, rows, several, string, true_pairs, vector
+from ._arrays import judged, numbers, real, rows, several, string, true_pairs, vector
 from ._hits import Hits
 from ._scan import Scan, scan
 
@@ -83,7 +83,7 @@ class _Estimator:
 
 
 class _Correction(_Estimator):
-    """`fit`, and what follows from it. The settings are those of the native method of the same name."""
+    """`fit`, and what follows from it. The native method of the same name has the same settings."""
 
     def fit(
         self,
@@ -326,7 +326,7 @@ class GreedyMatching(_Estimator):
         queries, items = rows("queries", queries), rows("items", items)
         if bias is not None:
             bias = vector("bias", bias, np.float64)
-        self.ids_ = _itmatch.matching(queries, items, numbers("k", self.k), float(self.relaxation), bias)
+        self.ids_ = _itmatch.matching(queries, items, numbers("k", self.k), real("relaxation", self.relaxation), bias)
         self.counts_ = np.bincount(self.ids_[self.ids_ >= 0], minlength=len(items))
         self.n_features_in_, self.n_items_ = queries.shape[1], len(items)
         return self

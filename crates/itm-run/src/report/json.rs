@@ -51,7 +51,7 @@ pub(crate) struct Report {
     pub(crate) backend: String,
     /// Threads the run was allowed.
     pub(crate) threads: usize,
-    /// `official`, `paper`, `default`, or the name of a small-data preset.
+    /// The target's name once more, which earlier reports have here.
     pub(crate) preset: String,
     /// Seeds of the trained rows.
     pub(crate) seeds: Vec<u64>,

@@ -141,7 +141,6 @@ pub(super) fn facts(report: &Report) -> Vec<(&'static str, String)> {
         ("Target", report.target.clone()),
         ("Data", report.dataset.clone()),
         ("Protocol", protocols.join("; ")),
-        ("Preset", report.preset.clone()),
         ("Seeds", if seeds.is_empty() { "none".into() } else { seeds.join(", ") }),
         ("Backend", report.backend.clone()),
         ("Threads", report.threads.to_string()),
@@ -166,8 +165,8 @@ fn ties(report: &Report) -> String {
     match decided.iter().sum::<u64>() {
         _ if decided.is_empty() => String::new(),
         0 => ", which decided no query".into(),
-        1 => ", which decided 1 query".into(),
-        n => format!(", which decided {} queries", count(n)),
+        1 => ", which decided 1 query of all rows".into(),
+        n => format!(", which decided {} queries of all rows", count(n)),
     }
 }
 

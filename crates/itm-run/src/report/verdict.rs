@@ -118,7 +118,8 @@ fn compare<'a>(report: &'a Report, minus: &'a str) -> Against<'a> {
         false => Outcome::Unsure,
     };
     let mut detail: Vec<String> = Vec::new();
-    detail.extend(ci95.map(|ci| format!("95 % interval {}", interval(ci))));
+    let of_by = |[lo, hi]: [f64; 2]| if difference < 0.0 { [0.0 - hi, 0.0 - lo] } else { [lo, hi] };
+    detail.extend(ci95.map(|ci| format!("95 % interval {}", interval(of_by(ci)))));
     detail.extend(paired.and_then(|c| c.p_value).map(p_phrase));
     if !sure {
         let what = if ci95.is_some() { "within the noise" } else { "no interval" };
@@ -181,7 +182,13 @@ mod tests {
     fn below_without_fne() {
         let v = of(&report(-9.0, 5.5, &[1, 2, 3]));
         assert_eq!(v.outcome, Outcome::Below);
-        assert!(v.text.starts_with("Full (rSum 312.0) stays below w/o FNE by 9.0"), "{}", v.text);
+        assert!(
+            v.text.starts_with(
+                "Full (rSum 312.0) stays below w/o FNE by 9.0 (95 % interval 6.0 to 12.0"
+            ),
+            "{}",
+            v.text
+        );
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! NAAF's Figure 4: the words of a caption, coloured by what they do to its score with an image, and the regions that
 //! they attend to.
 
+use std::collections::BTreeSet;
+
 use itm_core::encoders::Places;
 use itm_core::learn::{Effect, WordMap};
 use itm_report::format::decimals;
@@ -15,9 +17,9 @@ const SIZE: usize = 1000;
 
 /// Styles that only this part of a page needs.
 const STYLE: &str = "
-.adds, .takes { border-radius: .2rem; padding: .05rem .25rem; --strength: 100%; }
-.adds { background: color-mix(in oklab, var(--s1) calc(var(--strength) * .6), transparent); }
-.takes { background: color-mix(in oklab, var(--s0) calc(var(--strength) * .6), transparent); }
+.adds, .takes { color: var(--ink); border-radius: .2rem; padding: .05rem .25rem; --strength: 100%; }
+.adds { background: color-mix(in oklab, var(--s1) calc(var(--strength) * .5), transparent); }
+.takes { background: color-mix(in oklab, var(--s0) calc(var(--strength) * .5), transparent); }
 .effects { display: grid; gap: 1.25rem; margin-top: 1rem; }
 .effects th:first-child { background: var(--panel); } .effects .absent-picture { fill: var(--rule); }
 .effect { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 16rem), 1fr)); gap: 1rem; margin-bottom: 1rem; }
@@ -39,7 +41,7 @@ pub(super) fn render(pairs: &[PairMaps]) -> Markup {
             p.note {
                 "What each word does to the score of the pair: " span.adds { "adds" } " (positive effect), "
                 span.takes { "takes" } " (negative effect, a word without a region above the boundary). Strength: share of the \
-                 largest effect of its kind in the row. Boxes: the region that a word attends to most; dashed: what the word is \
+                 largest effect of its kind in the row. Boxes: the region that a word attends to most, with its number; dashed: what the word is \
                  about, where that is known."
             }
             div.effects { @for pair in pairs { (one(pair)) } }
@@ -120,26 +122,19 @@ fn numbers(pair: &PairMaps, row: &RowMaps) -> Markup {
     }
 }
 
-/// The picture with two kinds of boxes: regions that words attend to, labelled with the words, and what words are
-/// about.
+/// The picture with two kinds of boxes: regions that words attend to, with their numbers in the table, and what words are about.
 fn boxes(pair: &PairMaps, row: &RowMaps, label: &str) -> Markup {
     let Places::Boxes(places) = &pair.places else { return html! {} };
-    let mut regions: Vec<(usize, Vec<&str>)> = vec![];
-    for map in &row.maps {
-        let matched = map.effect.as_ref().filter(|e| taken(e) <= 0.0).and_then(Effect::place);
-        let Some(place) = matched.filter(|&place| place < places.len()) else { continue };
-        match regions.iter_mut().find(|(k, _)| *k == place) {
-            Some((_, words)) => words.push(&map.word),
-            None => regions.push((place, vec![&map.word])),
-        }
-    }
+    let matched = row.maps.iter().flat_map(|map| &map.effect).filter(|e| taken(e) <= 0.0);
+    let regions: BTreeSet<usize> =
+        matched.filter_map(Effect::place).filter(|&place| place < places.len()).collect();
     let content = html! {
         (picture(pair, SIZE))
         @for b in pair.boxes.iter().flatten() { (rect(b, "box", SIZE)) }
-        @for (k, words) in &regions {
-            (rect(&places[*k], "region", SIZE))
-            @let [x, y] = [places[*k].x1 + 0.01, places[*k].y1 + 0.05].map(|at| tenths(at, SIZE));
-            text x=(x) y=(y) { (k) ": " (words.join(", ")) }
+        @for k in regions {
+            (rect(&places[k], "region", SIZE))
+            @let [x, y] = [places[k].x1 + 0.01, places[k].y1 + 0.05].map(|at| tenths(at, SIZE));
+            text x=(x) y=(y) { (k) }
         }
     };
     svg(SIZE, label, content)
@@ -162,7 +157,7 @@ mod tests {
             "<td>−0.400</td><td>0.100</td><td>0.200</td><td>none</td><td>–</td>",
             "<td>0.000</td><td>1.200</td><td>0.600</td><td>1</td><td>0.750</td>",
             "<rect class=\"region\" x=\"0.0\" y=\"550.0\" width=\"500.0\" height=\"400.0\"></rect>",
-            ">1: ball, left</text>",
+            ">1</text>",
             "Full, seed 0 · score 0.500",
         ] {
             assert!(out.contains(part), "no {part} in {out}");

@@ -24,7 +24,8 @@ pub(super) fn counts(report: &Report) -> Markup {
             (table(&measures(report, direction, 10)))
             p.note { "At k = 10, over all items, including items in no list." }
             @if !figures.is_empty() {
-                p.note { "Share of the items (vertical) by " (n_of(10)) " (horizontal), both axes logarithmic." }
+                @let k = n_of(10);
+                p.note { "Share of the items per value of " (k) " (vertical) by " (k) " (horizontal), both axes logarithmic." }
                 (legend(&keys))
                 (grid("small", &figures))
             }

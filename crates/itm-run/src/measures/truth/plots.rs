@@ -44,8 +44,7 @@ pub(super) fn similarities(s: &Similarities) -> Option<Figure> {
         s.groups.iter().map(|(_, values)| histogram(values, &range, BINS)).collect();
     let top = groups.iter().flatten().fold(0.0, |a: f64, &b| a.max(b));
     let up = Axis::new("% of the group per bin", 0.0..top * 1.08);
-    let right = Axis::new("probability P(s)", 0.0..1.04);
-    let mut plot = Plot::new(Axis::new("score s", range.clone()), up).with_right(right);
+    let mut plot = Plot::new(Axis::new("score s", range.clone()), up);
     // Matching pairs are blue, pairs that are true but not annotated green, other pairs vermilion.
     let colours: &[u8] = if s.groups.len() == 2 { &[0, 1] } else { &[0, 2, 1] };
     let mut legend = Vec::new();
@@ -59,6 +58,7 @@ pub(super) fn similarities(s: &Similarities) -> Option<Figure> {
     if let Some((label, curve)) = &s.posterior {
         let inside = |p: &Point| range.contains(&p.0) || p.0 == range.end;
         let points: Vec<_> = curve.iter().copied().filter(inside).collect();
+        plot = plot.with_right(Axis::new("probability P(s)", 0.0..1.04));
         plot.right_line(&points, prior(0), 5);
         legend.push(Key::new(label.as_str(), Shape::Line, prior(0)));
     }

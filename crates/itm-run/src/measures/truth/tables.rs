@@ -26,11 +26,13 @@ pub(super) fn relevance(report: &Report, truths: &[Option<Truth>]) -> Option<Tab
     let unit = |x| decimals(x, 3);
     t.best("mAP@R", all().map(|t| t?.map_at_r), unit);
     t.best("R-precision", all().map(|t| t?.r_precision), unit);
-    t.numbers("posterior AUC", all().map(|t| t?.posterior_auc), unit);
-    t.numbers(at, all().map(|t| t?.brier_skill), unit);
-    t.numbers("Brier skill, p = base rate", all().map(|t| t?.brier_skill_at_base_rate), unit);
-    t.numbers("base rate", all().map(|t| t?.base_rate), share);
-    t.numbers("candidates", all().map(|t| t?.candidates), count);
+    if all().flatten().any(|truth| truth.posterior_auc.is_some()) {
+        t.numbers("posterior AUC", all().map(|t| t?.posterior_auc), unit);
+        t.numbers(at, all().map(|t| t?.brier_skill), unit);
+        t.numbers("Brier skill, p = base rate", all().map(|t| t?.brier_skill_at_base_rate), unit);
+        t.numbers("base rate", all().map(|t| t?.base_rate), share);
+        t.numbers("candidates", all().map(|t| t?.candidates), count);
+    }
     Some(t)
 }
 
@@ -43,7 +45,8 @@ pub(super) fn draws(report: &Report, truths: &[Option<Truth>]) -> Option<Table> 
     let mut t = of_rows(report, "Drawn negatives that were truly false negatives").noted(
         "Share of false negatives among the negatives that a row trained on. The other columns are \
          the shares that uniform drawing, hardest drawing and the weights of the named presets would \
-         have taken from the same candidates. Lower is cleaner.",
+         have taken from the same candidates; a preset's share counts only the epochs in which it \
+         has a posterior. Lower is cleaner.",
     );
     t.numbers("as drawn", all().map(|t| t?.drawn_true_share), share);
     t.numbers("uniform", all().map(|t| t?.uniform_true_share), share);

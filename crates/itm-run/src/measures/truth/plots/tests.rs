@@ -15,10 +15,21 @@ fn sound(figure: Option<Figure>) {
 }
 
 fn similar(values: &[f32]) -> Option<Figure> {
-    let groups = vec![("pairs", values.into())];
     let points = vec![(0.0, 0.2), (0.5, f64::NAN), (0.6, 1.0)];
-    let posterior = Some(("P".into(), points));
+    similar_with(values, Some(("P".into(), points)))
+}
+
+fn similar_with(values: &[f32], posterior: Option<(String, Vec<Point>)>) -> Option<Figure> {
+    let groups = vec![("pairs", values.into())];
     similarities(&Similarities { row: "Full".into(), seed: 1, groups, posterior })
+}
+
+/// Without a posterior there is nothing to read at a right axis.
+#[test]
+fn a_posterior_has_an_axis_of_its_own() {
+    let has_axis = |figure: Option<Figure>| figure.unwrap().svg.into_string().contains("P(s)");
+    let values = [0.1, 0.3, 0.9];
+    assert!(has_axis(similar(&values)) && !has_axis(similar_with(&values, None)));
 }
 
 #[test]
