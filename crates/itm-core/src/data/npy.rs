@@ -178,7 +178,7 @@ impl Npy {
     /// Converts a row.
     ///
     /// # Errors
-    /// If a value is NaN or infinite as f32; the error names row and column.
+    /// If a value is NaN or infinite as f32; the error names the row and, above rank 1, the column.
     ///
     /// # Panics
     /// If there is no such row, or `out` is not as long as a row.
@@ -214,7 +214,9 @@ impl Npy {
                 part.iter_mut().zip(scale).for_each(|(v, s)| *v *= s);
             }
         }
-        let place = |column| format!("{} row {row}, column {column}", self.place);
+        let column =
+            |k| if self.shape().len() > 1 { format!(", column {k}") } else { String::new() };
+        let place = |k| format!("{} row {row}{}", self.place, column(k));
         Error::unless_finite(out, place, "a finite number")
     }
 
@@ -229,6 +231,29 @@ impl Npy {
             self.row_into(row, out)?;
         }
         Ok(values)
+    }
+
+    /// The values of an array of rank 1 as f64, without rounding; only i64 beyond 2⁵³ are rounded.
+    ///
+    /// # Errors
+    /// If the rank is not 1, the array is empty, or a value is not finite; then the error names the row.
+    pub fn to_f64(&self) -> Result<Vec<f64>> {
+        self.check_rank(&[1])?;
+        let value: fn(&[u8]) -> f64 = match self.header.dtype {
+            Dtype::F64 => |b| f64::from_le_bytes(array(b)),
+            Dtype::I32 => |b| f64::from(i32::from_le_bytes(array(b))),
+            Dtype::I64 => |b| i64::from_le_bytes(array(b)) as f64,
+            _ => return Ok(self.to_vec()?.into_iter().map(f64::from).collect()), // f32 has their values
+        };
+        let data = &self.file_bytes()[self.header.data..];
+        let values: Vec<f64> = data.chunks_exact(self.header.dtype.size()).map(value).collect();
+        match values.iter().position(|x| !x.is_finite()) {
+            None => Ok(values),
+            Some(row) => {
+                let place = format!("{} row {row}", self.place);
+                Err(Error::invalid(place, "a finite number", values[row]))
+            }
+        }
     }
 
     /// The values of an integer array of rank 1 without negative values: row numbers.

@@ -3,7 +3,7 @@
 //! | benchmark | a question is right if | chance |
 //! |---|---|---|
 //! | SugarCrepe, VALSE, ARO's VG-Relation and VG-Attribution | s(v, w) > s(v, w⁻) | 1/2 |
-//! | ARO's COCO-Order and Flickr30k-Order | s(v, w) > s(v, w⁻) for four orders w⁻ of the words | 1/5 |
+//! | ARO's COCO-Order and Flickr30k-Order | s(v, w) > s(v, w⁻) for up to four orders w⁻ of the words | 1/5, more with fewer orders |
 //! | Winoground, text score | s(v₀, w₀) > s(v₀, w₁) and s(v₁, w₁) > s(v₁, w₀) | 1/4 |
 //! | Winoground, image score | s(v₀, w₀) > s(v₁, w₀) and s(v₁, w₁) > s(v₀, w₁) | 1/4 |
 //! | Winoground, group score | both | 1/6 |
@@ -15,7 +15,8 @@
 //! - A tie counts against the model everywhere. ARO's program takes the first of equal captions, which is the true one in the order sets
 //!   and the false one elsewhere.
 //! - The order sets are not published: ARO's program draws them with the tags of spaCy and the tokens of NLTK. Here the tags and words are
-//!   [`parse`](crate::phrases::parse)'s, and an order that equals the caption is drawn again. Compare accuracies of these sets with each other,
+//!   [`parse`](crate::phrases::parse)'s; an order that equals the caption is drawn again, and one that equals another order is left out. Blanks stand
+//!   around each token, also in the true caption (`the boy 's dog , a brown one ,`). Compare accuracies of these sets with each other,
 //!   and only roughly with printed ones.
 //! - VALSE: only the sentences that two of three annotators confirmed, as its authors advise.
 

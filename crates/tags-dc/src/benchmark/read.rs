@@ -156,13 +156,13 @@ impl Builder {
             for caption in &entry.caption {
                 let mut rng = Streams { seed, round: 0 }.of(Purpose::Edits, number);
                 number += 1;
-                let (own, orders) = orders(&parse(caption), &mut rng);
-                if orders.is_empty() {
+                let all = orders(&parse(caption), &mut rng);
+                if all.len() == 1 {
                     self.benchmark.left_out += 1;
                     continue;
                 }
-                let all = std::iter::once(&own).chain(&orders);
-                let captions = all.map(|text| self.caption(&place, text)).collect::<Result<_>>()?;
+                let number_of = |text: &String| self.caption(&place, text);
+                let captions = all.iter().map(number_of).collect::<Result<_>>()?;
                 self.ask(Category::Order, &subset, Ask::Caption { picture, captions });
             }
         }

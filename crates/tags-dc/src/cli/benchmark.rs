@@ -2,6 +2,7 @@
 
 mod rows;
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -15,7 +16,7 @@ use itm_report::terminal::{self, Palette};
 use serde::Serialize;
 
 use self::rows::PairScores;
-use crate::benchmark::{Benchmark, Format, Line, Measure};
+use crate::benchmark::{Benchmark, Category, Format, Line, Measure};
 use crate::edits::read_captions;
 use crate::fluency::Trigrams;
 
@@ -36,19 +37,19 @@ pub struct BenchmarkArgs {
     #[arg(long, value_name = "DIR", required_unless_present_any = ["scores", "images"])]
     pub list: Option<PathBuf>,
     /// A `.npy` with a score per line of `pairs.tsv`. A larger score means a better match.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["images", "texts"])]
+    #[arg(long, value_name = "FILE", group = "judged", conflicts_with = "texts")]
     pub scores: Option<PathBuf>,
     /// A `.npy` with a row per picture: the names in `image_ids.txt` beside it, or in the order of `pictures.tsv`. The score is the cosine.
-    #[arg(long, value_name = "FILE", requires = "texts")]
+    #[arg(long, value_name = "FILE", group = "judged", requires = "texts")]
     pub images: Option<PathBuf>,
     /// A `.npy` with a row per caption: the captions in `captions.txt` beside it, or in the order of `captions.txt` of `--list`.
     #[arg(long, value_name = "FILE", requires = "images")]
     pub texts: Option<PathBuf>,
     /// Captions that teach the blind score, as lines of an image's id, a tab and a caption. Never the captions of the benchmark.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", requires = "judged")]
     pub train: Option<PathBuf>,
     /// Write all lines of the table as JSON.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", requires = "judged")]
     pub json: Option<PathBuf>,
     /// Seed of the orders that `--format order` draws.
     #[arg(long, default_value_t = 0)]
@@ -172,14 +173,26 @@ fn name(line: &Line) -> String {
     }
 }
 
-/// The mean over subsets, which ARO's paper reports, beside the share of all questions.
+/// The mean over the subsets of each category, beside the share of its questions. ARO's program leaves small subsets out for attributes alone. For
+/// relations it leaves a list of names out; here each relation counts.
 fn means(lines: &[Judged]) -> Vec<String> {
-    let all = lines.iter().map(|line| &line.model);
-    let of_subsets = all.filter(|of| of.subset.is_some() && of.measure == Measure::Accuracy);
-    let of_subsets: Vec<f64> = of_subsets.map(|of| of.right.value).collect();
-    let n = of_subsets.len();
-    let mean = of_subsets.iter().sum::<f64>() / n as f64;
-    if n > 1 { vec![format!("Mean over the {n} subsets: {}", share(mean))] } else { vec![] }
+    let mut all: BTreeMap<Category, Vec<f64>> = BTreeMap::new();
+    for Line { category, subset, measure, right, .. } in lines.iter().map(|line| &line.model) {
+        if let (Some(category), Some(_), Measure::Accuracy) = (*category, subset, measure)
+            && (category != Category::Attribute || right.of >= SHOWN)
+        {
+            all.entry(category).or_default().push(right.value);
+        }
+    }
+    all.retain(|_, values| values.len() > 1);
+    let line = |(category, values): (Category, Vec<f64>)| {
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        let (n, name) = (values.len(), super::negatives::name(category));
+        let least = format!(" with {SHOWN} or more questions");
+        let least = if category == Category::Attribute { &least } else { "" };
+        format!("Mean over the {n} subsets of {name}{least}: {}", share(mean))
+    };
+    all.into_iter().map(line).collect()
 }
 
 #[cfg(test)]

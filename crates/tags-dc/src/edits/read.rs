@@ -27,7 +27,7 @@ pub struct Captions {
 /// ([`caption_table`]) are read too.
 ///
 /// # Errors
-/// If the file cannot be read, or a line has no tab, no id, bytes that are not UTF-8, or more than 64 KiB; if only some captions of an
+/// If the file cannot be read, or a line has no tab, no id, no caption, bytes that are not UTF-8, or more than 64 KiB; if only some captions of an
 /// image are numbered, or their numbers are not 0, 1, … in any order. The error names file and line.
 pub fn read_captions(path: &Path) -> Result<Vec<Captions>> {
     let mut images: Vec<(String, Vec<CaptionLine>)> = Vec::new();
@@ -60,18 +60,21 @@ pub fn read_captions(path: &Path) -> Result<Vec<Captions>> {
         if line.len() as u64 > LONGEST {
             return refused("more than 64 KiB");
         }
-        let Ok(text) = std::str::from_utf8(line.trim_ascii_end()) else {
+        let Ok(text) = std::str::from_utf8(&line) else {
             return refused("bytes that are not UTF-8");
         };
-        if text.is_empty() {
+        // A byte order mark is no part of the first id.
+        let text = text.strip_prefix('\u{feff}').filter(|_| number == 1).unwrap_or(text);
+        if text.trim().is_empty() {
             continue;
         }
-        match text.split_once('\t') {
+        match text.split_once('\t').map(|(id, caption)| (id.trim(), caption.trim())) {
             None => return refused("no tab"),
             Some(("", _)) => return refused("no id"),
+            Some((_, "")) => return refused("an empty caption"),
             Some((id, caption)) => {
                 let (id, place) = numbered(id).map_or((id, None), |(id, k)| (id, Some(k)));
-                add(id, CaptionLine { number, place, text: caption.trim().to_owned() });
+                add(id, CaptionLine { number, place, text: caption.to_owned() });
             }
         }
     }
@@ -113,7 +116,8 @@ mod tests {
 
     #[test]
     fn captions_are_grouped_in_the_order_of_the_images() {
-        let images = read(b"b\tA dog.\r\na\tA cat.\n\nb\t A\tmutt.").unwrap();
+        let images = "\u{feff}b\tA dog.\r\na\tA cat.\n \nb \t A\tmutt.";
+        let images = read(images.as_bytes()).unwrap();
         let of = |id: &str, texts: &[&str]| Captions {
             id: id.into(),
             texts: texts.iter().map(|&text| text.into()).collect(),
@@ -158,6 +162,7 @@ mod tests {
         for (bad, said) in [
             (&b"no caption"[..], "no tab"),
             (b"\tno id", "no id"),
+            (b"a\t\n", "an empty caption"),
             (b"a\t\xff", "not UTF-8"),
             (long.as_bytes(), "64 KiB"),
         ] {

@@ -78,6 +78,27 @@ fn the_map_serves_any_row_and_drops() {
     drop(npy);
 }
 
+/// Values that f32 does not have.
+#[test]
+fn f64_and_integers_keep_their_digits() {
+    let read = |kind: &str, values: [[u8; 8]; 2]| {
+        Npy::from_bytes("x", [npy_header(kind, &[2]), values.concat()].concat()).unwrap().to_f64()
+    };
+    let odd = [16_777_217.0, 1e300];
+    assert_eq!(read("<f8", odd.map(f64::to_le_bytes)).unwrap(), odd);
+    let long = [16_777_217, 1 << 40 | 1];
+    assert_eq!(read("<i8", long.map(i64::to_le_bytes)).unwrap(), long.map(|k| k as f64));
+    let f32s = |values: [f32; 2]| {
+        let bytes = values.map(f32::to_le_bytes).concat();
+        Npy::from_bytes("x", [npy_header("<f4", &[2]), bytes].concat()).unwrap().to_f64()
+    };
+    assert_eq!(f32s([0.5, 2.0]).unwrap(), [0.5, 2.0]);
+    let nan = [f32s([0.5, f32::NAN]), read("<f8", [0.5, f64::NAN].map(f64::to_le_bytes))];
+    for line in nan.map(|read| read.unwrap_err().to_string()) {
+        assert_eq!(line, "x row 1: expected a finite number, got NaN");
+    }
+}
+
 #[test]
 fn scales_belong_to_the_last_dimension() {
     let npy = || Npy::open(golden("i8")).unwrap();

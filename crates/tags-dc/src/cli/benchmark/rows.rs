@@ -15,7 +15,7 @@ pub(super) type PairScores = Box<dyn Fn(usize, usize) -> f64>;
 /// The scores of a file with one per pair.
 ///
 /// # Errors
-/// If the file cannot be read or is no array of as many numbers.
+/// If the file cannot be read or is no array of as many finite numbers.
 pub(super) fn of_pairs(benchmark: &Benchmark, path: &Path) -> Result<PairScores> {
     let pairs = benchmark.pairs();
     let npy = Npy::open(path)?;
@@ -23,8 +23,8 @@ pub(super) fn of_pairs(benchmark: &Benchmark, path: &Path) -> Result<PairScores>
         let expected = format!("an array of {} scores, as pairs.tsv has lines", pairs.len());
         return Err(Error::invalid(path.display(), expected, shape(&npy)));
     }
-    let of: HashMap<_, _> = pairs.into_iter().zip(npy.to_vec()?).collect();
-    Ok(Box::new(move |picture, caption| f64::from(of[&(picture, caption)])))
+    let of: HashMap<_, _> = pairs.into_iter().zip(npy.to_f64()?).collect();
+    Ok(Box::new(move |picture, caption| of[&(picture, caption)]))
 }
 
 /// The cosines of the rows of pictures and of captions.
@@ -83,10 +83,16 @@ fn found(list: &Path, rows: usize, what: &str, names: &[&str]) -> Result<Vec<usi
         let expected = format!("{rows} lines, as many as rows");
         return Err(Error::invalid(list.display(), expected, lines.len()));
     }
-    let mut exact = HashMap::new();
-    lines.iter().enumerate().for_each(|(k, line)| _ = exact.entry(line.as_str()).or_insert(k));
-    let mut short: HashMap<&str, Vec<usize>> = HashMap::new();
-    lines.iter().enumerate().for_each(|(k, line)| short.entry(bare(line)).or_default().push(k));
+    let (mut exact, mut short) = (HashMap::new(), HashMap::<&str, Vec<usize>>::new());
+    for (k, line) in lines.iter().enumerate() {
+        let first = *exact.entry(line.as_str()).or_insert(k);
+        if what == "picture" && first < k {
+            let place = format!("{} line {}", list.display(), k + 1);
+            let got = format!("{}, which line {} has", excerpt(line), first + 1);
+            return Err(Error::invalid(place, "an id that no line before has", got));
+        }
+        short.entry(bare(line)).or_default().push(k);
+    }
     let row = |name: &&str| {
         let near = || short.get(bare(name)).filter(|rows| what == "picture" && rows.len() == 1);
         exact.get(name).copied().or_else(|| near().map(|rows| rows[0])).ok_or_else(|| {

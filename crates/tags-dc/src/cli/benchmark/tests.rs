@@ -1,6 +1,8 @@
 use std::fs;
 
 use clap::Parser;
+use itm_core::data::npy_header;
+use itm_core::significance::Share;
 use tempfile::TempDir;
 
 use super::*;
@@ -88,6 +90,41 @@ fn scores_of_pairs_are_judged() {
     );
 }
 
+/// By hand: f32 rounds 0.2 + 1e-12 to 0.2, and cannot hold 1e300.
+#[test]
+fn scores_keep_the_digits_of_f64() {
+    let dir = folder();
+    let judged = |scores: [f64; 4]| {
+        let values = scores.iter().flat_map(|score| score.to_le_bytes());
+        let bytes: Vec<u8> = npy_header("<f8", &[4]).into_iter().chain(values).collect();
+        fs::write(dir.path().join("s.npy"), bytes).unwrap();
+        benchmark(&dir, "--scores @s.npy")
+    };
+    assert_eq!(line(&judged([1e300, 0.5, 0.2 + 1e-12, 0.2]).unwrap(), "all")[1], "100.0");
+    let error = judged([0.5, 0.5, f64::NAN, 0.2]).unwrap_err();
+    assert_eq!(error, "s.npy row 2: expected a finite number, got NaN");
+}
+
+/// By hand: attributes (1 + 0.2) / 2 without the pair of 24 questions; all relations, (1 + 0) / 2; a single subset has no mean.
+#[test]
+fn means_leave_out_what_aro_leaves_out() {
+    let judged = |category, right, of| {
+        let right = Share::over(&[&[[right, of]]]).unwrap();
+        let (subset, measure) = (Some("a".to_owned()), Measure::Accuracy);
+        let model = Line { category: Some(category), subset, measure, right, chance: 0.5, ties: 0 };
+        Judged { model, blind: None }
+    };
+    let attributes = [(25, 25), (5, 25), (24, 24)].map(|(k, n)| judged(Category::Attribute, k, n));
+    let relations = [(2, 2), (0, 30)].map(|(k, n)| judged(Category::Relation, k, n));
+    let lines: Vec<Judged> = attributes.into_iter().chain(relations).collect();
+    let want = [
+        "Mean over the 2 subsets of attribute with 25 or more questions: 60.0 %",
+        "Mean over the 2 subsets of relation: 50.0 %",
+    ];
+    assert_eq!(means(&lines), want);
+    assert!(means(&[judged(Category::Order, 1, 2)]).is_empty());
+}
+
 /// Rows are found by name; without names they are in the order of the lists.
 #[test]
 fn rows_are_judged_by_cosine() {
@@ -115,6 +152,10 @@ fn rows_are_judged_by_cosine() {
             .unwrap_err()
             .starts_with("image_ids.txt: expected the picture \"b.jpg\"")
     );
+    fs::write(dir.path().join("image_ids.txt"), "b.jpg\nb.jpg\n").unwrap();
+    let error = benchmark(&dir, rows).unwrap_err();
+    let want = "image_ids.txt line 2: expected an id that no line before has, got \"b.jpg\", which line 1 has";
+    assert_eq!(error, want);
     fs::remove_file(dir.path().join("image_ids.txt")).unwrap();
     npy(&dir, "image.npy", "(3, 2)", &[1.0; 6]);
     let error = benchmark(&dir, rows).unwrap_err();
@@ -133,4 +174,7 @@ fn a_command_without_scores_or_list_is_refused() {
     let dir = folder();
     assert!(benchmark(&dir, "").unwrap_err().contains("--list"));
     assert!(benchmark(&dir, "--images @image.npy").unwrap_err().contains("--texts"));
+    for unused in ["--list @out --json @j.json", "--list @out --train @t.tsv"] {
+        assert!(benchmark(&dir, unused).unwrap_err().contains("--scores <FILE>|--images <FILE>"));
+    }
 }

@@ -46,6 +46,17 @@ fn the_seed_decides() {
     assert!(first.lines().count() > 5, "{first}");
 }
 
+/// The page's captions give the page's line.
+#[test]
+fn the_page_shows_what_is_written() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/tags-dc.md");
+    let page = fs::read_to_string(page).unwrap();
+    let block = |start: &str| page.split_once(start).unwrap().1.split_once("```").unwrap().0;
+    let dir = tempfile::tempdir().unwrap();
+    let folder = run(dir.path(), "a", block("```text captions.tsv\n"), &[]).unwrap();
+    assert!(lines(&folder).ends_with(block("```json\n")), "{}", lines(&folder));
+}
+
 /// What `tags-dc benchmark` reads: every negative is a question about its image.
 #[test]
 fn a_benchmark_is_written() {
