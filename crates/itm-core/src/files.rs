@@ -186,6 +186,19 @@ pub fn read_json<T: DeserializeOwned>(path: impl AsRef<Path>, what: &str) -> Res
     parse_json(&path.display().to_string(), what, &read(path, LARGEST_TEXT)?)
 }
 
+/// Reads a file with JSON on each line; `what` says what a line should hold.
+///
+/// # Errors
+/// As [`read_text`], and if a line holds something else. The error has its number.
+pub fn read_json_lines<T: DeserializeOwned>(path: impl AsRef<Path>, what: &str) -> Result<Vec<T>> {
+    let path = path.as_ref();
+    let line = |(k, line): (usize, &str)| {
+        let place = || format!("{} line {}", path.display(), k + 1);
+        serde_json::from_str(line).map_err(|e| Error::invalid(place(), what, e))
+    };
+    read_text(path)?.lines().enumerate().map(line).collect()
+}
+
 /// [`read_json`] of bytes from `place`.
 pub(crate) fn parse_json<T: DeserializeOwned>(place: &str, what: &str, bytes: &[u8]) -> Result<T> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);

@@ -155,7 +155,7 @@ pub fn clean_lines(text: &str) -> String {
 }
 
 /// Whether a character moves the cursor or reverses the direction of a line.
-pub(crate) fn is_harmful(c: char) -> bool {
+pub fn is_harmful(c: char) -> bool {
     let turns = matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}' | '\u{2029}');
     turns || c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }

@@ -6,7 +6,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use itm_core::files::read_text;
+use itm_core::files::read_json_lines;
 use itm_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
@@ -124,15 +124,7 @@ impl Log {
     /// # Errors
     /// If the file cannot be read, or has a line that is no line of a log.
     pub fn read(path: &Path) -> Result<Vec<Line>> {
-        let text = read_text(path)?;
-        text.lines()
-            .enumerate()
-            .map(|(n, line)| {
-                let place = format!("{} line {}", path.display(), n + 1);
-                serde_json::from_str(line)
-                    .map_err(|e| Error::invalid(place, "a line of the log", e))
-            })
-            .collect()
+        read_json_lines(path, "a line of the log")
     }
 }
 

@@ -20,7 +20,7 @@ pub(crate) fn say(text: impl std::fmt::Display) {
     say_painted(&clean_lines(&text.to_string()));
 }
 
-/// Prints lines of a report, which is clean and may have colours.
+/// Prints lines as they are: of a report, which is clean and may have colours, or for a program.
 pub(crate) fn say_painted(text: &str) {
     let written = BARS.suspend(|| writeln!(std::io::stdout(), "{text}"));
     if let Err(error) = written {

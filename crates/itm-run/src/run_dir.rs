@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use itm_core::files::read_text;
+use itm_core::files::read_json;
 use itm_core::output::Lock;
 use itm_core::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -40,10 +40,7 @@ impl Identity {
     /// # Errors
     /// If the folder has no identity, or it cannot be read.
     pub fn read(run: &Path) -> Result<Self> {
-        let file = run.join(IDENTITY);
-        let text = read_text(&file)?;
-        serde_json::from_str(&text)
-            .map_err(|e| Error::invalid(file.display(), "the identity of a run", e))
+        read_json(run.join(IDENTITY), "the identity of a run")
     }
 }
 

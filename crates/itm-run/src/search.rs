@@ -4,11 +4,13 @@ mod joined;
 mod published;
 mod run;
 
+use std::io::{IsTerminal, stdout};
 use std::path::{Path, PathBuf};
 
 use itm_core::data::upright_image;
 use itm_core::files::read_text;
 use itm_core::{Error, Result};
+use itm_report::format::is_harmful;
 use itm_search::serve::{self, Server};
 use itm_search::{
     Answer, Encoder, Filter, Index, Options, Query, Searcher, Sources, check_out, ordinary_queries,
@@ -113,8 +115,8 @@ fn write(
     let about = &serde_json::to_value(origin).expect("paths in UTF-8");
     let sources = Sources { images, out, about, bank, progress: &progress, stop: &stop::is_asked };
     let done = update(&sources, encoder)?;
-    for (path, why) in &done.left_out {
-        progress::say(format!("left out: {path}: {why}"));
+    for (_, why) in &done.left_out {
+        progress::say(format!("left out: {why}"));
     }
     let index = Index::open(out)?;
     progress::say(format!(
@@ -176,7 +178,11 @@ pub(crate) fn search(args: &SearchArgs, configs: &Path) -> Result<()> {
         let level = answer.level;
         answer.hits.retain(|hit| hit.score >= level);
     }
-    lines(args, searcher.index(), &answer).iter().for_each(progress::say);
+    // Programs open the paths, so each of their characters counts.
+    let raw = args.files && !stdout().is_terminal();
+    for line in lines(args, searcher.index(), &answer) {
+        if raw { progress::say_painted(&line) } else { progress::say(line) }
+    }
     Ok(())
 }
 
@@ -197,7 +203,12 @@ fn lines(args: &SearchArgs, index: &Index, answer: &Answer) -> Vec<String> {
             "candidates": answer.candidates,
             "correction": if args.no_correction { "none" } else { index.correction() },
         });
-        return vec![all.to_string()];
+        // Escapes stand for the same characters, and do not turn the line of a terminal.
+        let escaped = |c: char| match is_harmful(c) {
+            true => format!("\\u{:04x}", u32::from(c)),
+            false => c.into(),
+        };
+        return vec![all.to_string().chars().map(escaped).collect()];
     }
     let level = answer.level;
     let filters = [("folder", &args.folder), ("after", &args.after), ("before", &args.before)];

@@ -25,6 +25,16 @@ fn a_run_writes_its_reports_and_a_killed_one_ends_with_the_same_bits() {
     for file in ["report.json", "report.md", "report.html", "config.toml", "run.json"] {
         assert!(whole.join(file).is_file(), "{file}");
     }
+    // A program that reads the paths of a search gets each character, also one that turns a line.
+    let out = dir.path().join("a\u{202e}b");
+    let [run_at, out_at] = [&whole, &out].map(|path| path.to_str().unwrap());
+    for (args, want) in [
+        (["index", "--images", "scenes", "--run", run_at, "--out", out_at], "pictures in"),
+        (["search", "red", "-f", "--top", "1", "--index", out_at], "/a\u{202e}b/pictures/"),
+    ] {
+        let output = run(&configs, &args);
+        assert!(text(&output.stdout).contains(want), "{}", text(&output.stderr));
+    }
 
     let killed = dir.path().join("killed");
     let kills = KILLS.iter().filter(|kill| spawn_and_kill(&configs, &killed, &[], kill)).count();

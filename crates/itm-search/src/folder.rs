@@ -1,7 +1,7 @@
 //! The photographs of a folder.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{Path, PathBuf, is_separator};
 use std::time::UNIX_EPOCH;
 
 use itm_core::data::is_picture;
@@ -65,7 +65,7 @@ pub(crate) fn locate(folder: &Path, path: &str) -> Result<PathBuf> {
     let gone = |got| Error::invalid(path, "a photograph of the index", got);
     let mut at = folder.to_owned();
     for part in path.split('/') {
-        if matches!(part, "" | "." | "..") || part.contains('\\') {
+        if matches!(part, "" | "." | "..") || part.contains(is_separator) {
             return Err(gone("a path out of its folder"));
         }
         at.push(part);

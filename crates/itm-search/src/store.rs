@@ -11,7 +11,7 @@
 
 use std::path::{Path, PathBuf};
 
-use itm_core::files::{read, read_json, read_text, sha256_hex};
+use itm_core::files::{read, read_json, read_json_lines, read_text, sha256_hex};
 use itm_core::output::{NewFolder, write_bytes};
 use itm_core::{Error, Result};
 use safetensors::tensor::TensorView;
@@ -115,12 +115,7 @@ impl Stored {
             }
         }
         let path = folder.join(FILES[0]);
-        let lines = read_text(&path)?;
-        let line = |(k, line): (usize, &str)| {
-            let place = || format!("{} line {}", path.display(), k + 1);
-            serde_json::from_str(line).map_err(|e| Error::invalid(place(), "a picture", e))
-        };
-        let pictures = lines.lines().enumerate().map(line).collect::<Result<Vec<Picture>>>()?;
+        let pictures: Vec<Picture> = read_json_lines(&path, "a picture")?;
         if let Some(wrong) = pictures.iter().find(|picture| !is_hash(&picture.sha256)) {
             return Err(Error::invalid(path.display(), "SHA-256 in 64 digits", &wrong.sha256));
         }

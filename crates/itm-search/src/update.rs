@@ -85,9 +85,8 @@ pub fn update(sources: &Sources<'_>, encoder: &dyn Encoder) -> Result<Update> {
     left_out.sort();
     let kept: Vec<Picture> = found.iter().filter_map(|file| known.at.remove(&file.path)).collect();
     if kept.is_empty() {
-        let (path, why) = &left_out[0];
         let expected = "a photograph that can be read";
-        return Err(Error::invalid(images.display(), expected, format!("{path}: {why}")));
+        return Err(Error::invalid(images.display(), expected, &left_out[0].1));
     }
     let rows: Vec<f32> =
         kept.iter().flat_map(|picture| known.by_content[&picture.sha256].1.clone()).collect();

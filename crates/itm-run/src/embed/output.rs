@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use itm_core::files::{LARGEST_TEXT, read, sha256_of};
+use itm_core::files::{read_json, sha256_of};
 use itm_core::output::Lock;
 use itm_core::{Error, Result};
 use serde_json::{Value, json};
@@ -47,8 +47,7 @@ impl Out<'_> {
         let (path, whole) = if manifest.exists() { (&manifest, true) } else { (&begun, false) };
         let text = serde_json::to_string_pretty(identity).expect("a value");
         if path.exists() {
-            let earlier: Value = serde_json::from_slice(&read(path, LARGEST_TEXT)?)
-                .map_err(|e| Error::invalid(path.display(), "a manifest of this command", e))?;
+            let earlier: Value = read_json(path, "a manifest of this command")?;
             // Read back like the earlier one, so that no number differs by its way through text.
             let identity: serde_json::Map<_, _> = serde_json::from_str(&text).expect("an object");
             if let Some((key, value)) = identity.iter().find(|(key, value)| earlier[key] != **value)

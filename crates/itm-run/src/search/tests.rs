@@ -247,6 +247,8 @@ fn an_index_is_called_by_its_photographs() {
 #[test]
 fn an_answer_is_printed() {
     let world = World::new();
+    let turned = "\u{200e}a\u{202e}gpj.png";
+    fs::rename(world.path("images/00.png"), world.path("images").join(turned)).unwrap();
     index(&world.args(false), &configs()).unwrap();
     let searcher = world.open();
     let command = |line: &str| {
@@ -269,6 +271,9 @@ fn an_answer_is_printed() {
     ] {
         assert!([',', '}'].iter().any(|end| lines[0].contains(&format!("{part}{end}"))), "{part}");
     }
+    assert!(lines[0].contains(r#""path":"\u200ea\u202egpj.png""#), "{}", lines[0]);
+    let json: serde_json::Value = serde_json::from_str(&lines[0]).unwrap();
+    assert!(json["hits"].as_array().unwrap().iter().any(|hit| hit["path"] == turned));
     let want = "nothing here matches: no photograph passes --folder nosuch --after 2024";
     assert_eq!(command("--folder nosuch --after 2024").1, [want]);
 }

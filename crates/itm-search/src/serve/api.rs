@@ -1,5 +1,7 @@
 //! The interface for programs, version 1: JSON under `/api/v1`.
 
+use std::sync::Arc;
+
 use axum::Json;
 use axum::extract::{Path, Query as Parameters, State as Extract};
 use serde::Serialize;
@@ -67,7 +69,7 @@ pub(crate) struct AnswerReply {
     hits: Vec<HitReply>,
 }
 
-pub(crate) fn reply(state: &State, answer: Answer) -> AnswerReply {
+fn reply(state: &State, answer: Answer) -> AnswerReply {
     let Answer { hits, found, level, candidates } = answer;
     let hit = |hit: crate::Hit| HitReply {
         score: hit.score,
@@ -98,13 +100,10 @@ pub(crate) async fn search(
     Extract(state): SharedState,
     Parameters(ask): AskParameters,
 ) -> Reply<AnswerReply> {
-    let at = state.clone();
-    let done = state.searches.run(move || {
-        let query = ask.query(&at)?.ok_or_else(|| bad("q", "words or a picture", ""))?;
-        let answer = at.searcher.search(&query, &ask.options(20, ask.corrected()?)?)?;
-        Ok(reply(&at, answer))
-    });
-    Ok(Json(done.await?))
+    let query = |state: &State, ask: &Ask| {
+        ask.query(state)?.ok_or_else(|| bad("q", "words or a picture", ""))
+    };
+    answer(state, ask, query).await
 }
 
 /// `GET /api/v1/similar`.
@@ -112,11 +111,19 @@ pub(crate) async fn similar(
     Extract(state): SharedState,
     Parameters(ask): AskParameters,
 ) -> Reply<AnswerReply> {
+    answer(state, ask, |state, ask| Ok(Query::like(state.number(&ask.picture)?))).await
+}
+
+/// Answers the query of an address.
+pub(crate) async fn answer(
+    state: Arc<State>,
+    ask: Ask,
+    query: impl FnOnce(&State, &Ask) -> Result<Query, Refusal> + Send + 'static,
+) -> Reply<AnswerReply> {
     let at = state.clone();
     let done = state.searches.run(move || {
-        let query = Query::like(at.number(&ask.picture)?);
-        let answer = at.searcher.search(&query, &ask.options(20, ask.corrected()?)?)?;
-        Ok(reply(&at, answer))
+        let options = ask.options(20, ask.corrected()?)?;
+        Ok(reply(&at, at.searcher.search(&query(&at, &ask)?, &options)?))
     });
     Ok(Json(done.await?))
 }

@@ -35,11 +35,13 @@ function move(key) {
   return Boolean(to);
 }
 
-function escape() {
+function escape(event) {
   const back = document.getElementById("back");
   const focused = document.activeElement;
-  if (focused === box) box.blur();
-  else if (focused.matches("a.tile")) focused.blur();
+  if (focused === box) {
+    event.preventDefault(); // a browser would empty the box
+    box.blur();
+  } else if (focused.matches("a.tile")) focused.blur();
   else if (back) back.click();
 }
 
@@ -51,7 +53,7 @@ document.addEventListener("keydown", (event) => {
     box.focus();
     box.select();
   } else if (event.key === "Escape") {
-    escape();
+    escape(event);
   } else if (event.key.startsWith("Arrow")) {
     const leaves = event.target === box && event.key === "ArrowDown";
     if ((!typing || leaves) && move(event.key)) event.preventDefault();

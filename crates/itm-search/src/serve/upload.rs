@@ -10,7 +10,7 @@ use axum::response::{Html, IntoResponse, Response};
 use image::DynamicImage;
 use itm_core::data::upright_bytes;
 
-use super::api::{AnswerReply, reply};
+use super::api::{AnswerReply, answer};
 use super::ask::{Ask, AskParameters};
 use super::pages;
 use super::refusal::Refusal;
@@ -76,10 +76,5 @@ pub(crate) async fn api(
     Parameters(ask): AskParameters,
     body: Bytes,
 ) -> Result<Json<AnswerReply>, Refusal> {
-    let at = state.clone();
-    let done = state.searches.run(move || {
-        let options = ask.options(20, ask.corrected()?)?;
-        Ok(reply(&at, at.searcher.search(&Query::image(picture(&body)?), &options)?))
-    });
-    Ok(Json(done.await?))
+    answer(state, ask, move |_, _| Ok(Query::image(picture(&body)?))).await
 }

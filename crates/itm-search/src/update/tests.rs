@@ -112,7 +112,10 @@ fn what_cannot_be_read_is_listed() {
     assert!(line.ends_with("expected photographs (.jpg, .jpeg, .png, .webp), got none"), "{line}");
     none.write("x.jpg", b"no");
     let line = shown(&none, &none.update(&Colours::default()).unwrap_err());
-    assert!(line.contains("expected a photograph that can be read, got x.jpg: "), "{line}");
+    assert!(
+        line.contains("expected a photograph that can be read, got x.jpg: expected "),
+        "{line}"
+    );
     fs::remove_dir_all(&none.images).unwrap();
     assert!(none.update(&Colours::default()).is_err());
 }
@@ -132,6 +135,13 @@ fn names_that_nothing_can_show_are_listed() {
     assert_eq!(done.pictures, 6);
     let names: Vec<_> = done.left_out.iter().map(|(path, _)| path.as_str()).collect();
     assert_eq!(names, ["a/two\\nlines.jpg", "b/caf\u{fffd}.jpg", "sk\u{fffd}"]);
+    // A backslash is a letter here.
+    let odd = "b/back\\slash.jpg";
+    world.write(odd, &jpeg([3, 4, 5], [9, 9]));
+    let again = world.update(&Colours::default()).unwrap();
+    assert_eq!((again.pictures, again.left_out.len()), (7, 3));
+    let index = world.index();
+    assert!(index.preview(paths(&index).iter().position(|path| *path == odd).unwrap()).is_ok());
     let want =
         "a/two\\nlines.jpg: expected a name in UTF-8 without control characters, got another";
     assert_eq!(done.left_out[0].1, want);

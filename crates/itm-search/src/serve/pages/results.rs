@@ -55,11 +55,14 @@ pub(super) fn page(
         }
     };
     let title = if words { format!("{} – itm", ask.q.trim()) } else { "itm".into() };
-    let body = match found {
-        PageContent::Newest(all) => newest(state, ask, top, all),
-        PageContent::Answers(answers) => self::answers(state, ask, top, answers),
+    let (name, content) = match found {
+        PageContent::Newest(all) => ("All pictures", newest(state, ask, top, all)),
+        PageContent::Answers(answers) => {
+            let name = if words { ask.q.trim() } else { "Similar pictures" };
+            (name, self::answers(state, ask, top, answers))
+        }
     };
-    frame(state, &title, ask, below, body)
+    frame(state, &title, ask, below, html! { h1.unseen { (name) } (content) })
 }
 
 fn here(ask: &Ask, scores: &str, top: &str) -> String {
@@ -99,8 +102,8 @@ fn filters(state: &State, ask: &Ask) -> Markup {
                             @for folder in &state.folders { option value=(folder) selected[*folder == ask.folder] { (folder) } }
                         }
                     }
-                    label { "Taken from " input type="date" name="after" value=(ask.after); }
-                    label { "before " input type="date" name="before" value=(ask.before); }
+                    label { "Taken from " (date("after", &ask.after)) }
+                    label { "before " (date("before", &ask.before)) }
                     button { "Apply" }
                     @if ask.filters() { a href=(here(&Ask { folder: String::new(), after: String::new(), before: String::new(), ..ask.clone() }, &ask.scores, "")) { "Clear" } }
                 }
@@ -111,6 +114,12 @@ fn filters(state: &State, ask: &Ask) -> Markup {
             }
         }
     }
+}
+
+/// A date of the filter. A field for whole dates would lose `2020` and `2024-05-01T12:30`.
+fn date(name: &str, value: &str) -> Markup {
+    let kind = if matches!(value.len(), 0 | 10) { "date" } else { "text" };
+    html! { input type=(kind) name=(name) value=(value); }
 }
 
 fn newest(state: &State, ask: &Ask, top: usize, all: &[usize]) -> Markup {
@@ -128,7 +137,7 @@ fn newest(state: &State, ask: &Ask, top: usize, all: &[usize]) -> Markup {
 
 fn nothing(ask: &Ask) -> Markup {
     html! {
-        div.none { h1 { "No picture here." } p { @if ask.filters() { "No picture passes this filter." } @else { "The index is empty." } } }
+        div.none { h2 { "No picture here." } p { @if ask.filters() { "No picture passes this filter." } @else { "The index is empty." } } }
     }
 }
 
@@ -179,7 +188,7 @@ fn no_match(answer: &Answer) -> Markup {
     let best = answer.hits.first().map_or(0.0, |hit| hit.score);
     html! {
         div.none {
-            h1 { "Nothing here matches." }
+            h2 { "Nothing here matches." }
             p { "The best picture has a score of " (format!("{best:.3}")) ". Half of the ordinary queries reach " (format!("{:.3}", answer.level)) " or more. The nearest pictures follow." }
         }
     }

@@ -27,6 +27,9 @@ fn a_person_with_a_keyboard_finds_a_picture() {
     );
     page.key("/");
     page.text("a red square");
+    page.key("Escape");
+    assert!(page.is("document.activeElement !== box && box.value === 'a red square'"));
+    page.run("box.focus()");
     page.load(|page| page.key("Enter"));
     assert_eq!(page.string("location.search"), "?q=a+red+square");
     assert!(page.string("document.querySelector('a.tile').title").ends_with("a/red.jpg"));
@@ -71,6 +74,9 @@ fn the_switch_the_filter_and_the_hubs() {
     );
     assert!(page.is("document.querySelector('.filters').open && new URL(location).searchParams.get('scores') === 'both'"));
     page.visit(&format!("http://{}/", site.address));
+    assert!(page.is(
+        "getComputedStyle(document.querySelector('footer a')).textDecorationLine === 'underline'"
+    ));
     page.load(|page| page.run("document.querySelector('footer a').click()"));
     assert_eq!(page.string("document.querySelector('h1').textContent"), "Hubs");
     assert_eq!(page.complaints(), [""; 0]);

@@ -33,6 +33,40 @@ fn an_answer_has_scores_and_a_switch() {
     assert_eq!(site.get("/?q=red&scores=none").status, 400);
 }
 
+/// A field for whole dates shows neither a year nor a time, and the next filter would lose it.
+#[test]
+fn the_form_keeps_the_dates_of_the_filter() {
+    let site = Site::new();
+    for (before, kind) in [
+        ("", "date"),
+        ("2020-05-01", "date"),
+        ("2020", "text"),
+        ("2020-05", "text"),
+        ("2020-05-01T12:30", "text"),
+    ] {
+        let page = site.get(&format!("/?q=red&before={before}")).text();
+        let want = format!("type=\"{kind}\" name=\"before\" value=\"{before}\"");
+        assert!(page.contains(&want), "{before}: {page}");
+    }
+}
+
+#[test]
+fn every_page_has_one_name() {
+    let site = Site::new();
+    for (path, name) in [
+        ("/", "All pictures"),
+        ("/?folder=none", "All pictures"),
+        ("/?q=red", "red"),
+        ("/?q=red&scores=both&before=1900", "red"),
+        ("/?like=0", "Similar pictures"),
+        ("/hubs", "Hubs"),
+    ] {
+        let page = site.get(path).text();
+        assert_eq!(page.matches("<h1").count(), 1, "{path}");
+        assert!(page.contains(&format!(">{name}</h1>")), "{path}: {page}");
+    }
+}
+
 /// Colours are found; nothing of them says what a sentence without a colour means, so its best score may lie below the level.
 #[test]
 fn nothing_matches_is_said_with_the_nearest_below() {
