@@ -11,9 +11,9 @@ use itm_core::encoders::InputDropout;
 use itm_core::learn::{
     Batch, ImageItems, Images, Numbers, Observe, Step, Trainer, Updates, at_least_one, within,
 };
-use itm_core::towers::{DECAYED, Encoders, ImageInput, StepInputs};
+use itm_core::towers::{Encoders, ImageInput, StepInputs};
 use itm_core::{Error, Result, host};
-use itm_kernels::{AdamOptions, CrossProducts, matmul, random};
+use itm_kernels::{AdamOptions, CrossProducts, DecayRule, matmul, random};
 
 use crate::attention::{Attention, Phase};
 use crate::boundary::Boundary;
@@ -317,10 +317,12 @@ fn numbers(boundary: &Boundary, sampling: &Sampling, lengths: &[usize]) -> Numbe
 fn learner(encoders: NaafEncoders, train: &NaafTrainConfig) -> Trainer<NaafEncoders> {
     let clip = (train.grad_clip > 0.0).then_some(train.grad_clip);
     let weight_decay = train.weight_decay.unwrap_or(0.0);
-    let options = AdamOptions { weight_decay, clip, decayed: DECAYED, ..AdamOptions::default() };
-    let decay = train.layer_decay.zip(encoders.towers());
-    let factors = decay.map(|(decay, towers)| towers.rate_factors(decay));
-    Trainer::new(encoders, options).with_factors(factors.unwrap_or_default())
+    let decayed = DecayRule::Matrices(&[]);
+    let options = AdamOptions { weight_decay, clip, decayed, ..AdamOptions::default() };
+    match encoders.towers() {
+        Some(towers) => towers.learner_of(encoders, options, train.layer_decay),
+        None => Trainer::new(encoders, options),
+    }
 }
 
 #[cfg(test)]

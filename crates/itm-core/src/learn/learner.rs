@@ -33,7 +33,7 @@ impl<M: Module> Trainer<M> {
 
     /// The learner with a factor of the rate for each parameter: [`AdamW::with_factors`].
     #[must_use]
-    pub fn with_factors(self, factors: Vec<f64>) -> Self {
+    pub(crate) fn with_factors(self, factors: Vec<f64>) -> Self {
         Self { optimizer: self.optimizer.with_factors(factors), ..self }
     }
 

@@ -11,9 +11,6 @@ use super::{
 use crate::learn::{Trainer, within};
 use crate::{Error, Result, parameters};
 
-/// What the decay of weights acts on: linear maps and tables of words.
-pub const DECAYED: DecayRule = DecayRule::Matrices(&["positions"]);
-
 /// Which parameters learn. The others keep their bits, cost no gradient and no moments of the optimiser. An encoder without blocks
 /// (features, GRU, bag) learns as a whole, and so does a learnt temperature.
 ///
@@ -153,15 +150,23 @@ impl Encoders {
     /// The decay of weights acts only on linear maps and on tables of words: not on gains, biases, positions, class rows,
     /// temperature.
     pub fn learner(self, options: AdamOptions, layer_decay: Option<f64>) -> Trainer<Self> {
-        let options = AdamOptions { decayed: DECAYED, ..options };
-        let factors = layer_decay.map(|decay| self.rate_factors(decay));
-        Trainer::new(self, options).with_factors(factors.unwrap_or_default())
+        let towers = self.clone();
+        towers.learner_of(self, options, layer_decay)
     }
 
-    /// δ^(L + 1 − l) of each parameter, in the order of the module.
-    pub fn rate_factors(&self, decay: f64) -> Vec<f64> {
-        let [image, text] = [factors(&self.image, decay), factors(&self.text, decay)];
-        [image, text, factors(&self.contrast, decay)].concat()
+    /// As [`learner`](Self::learner), of a module that has the parameters of these encoders, in the same order.
+    pub fn learner_of<M: Module>(
+        &self,
+        module: M,
+        options: AdamOptions,
+        layer_decay: Option<f64>,
+    ) -> Trainer<M> {
+        let options = AdamOptions { decayed: DecayRule::Matrices(&["positions"]), ..options };
+        let factors = layer_decay.map(|decay| {
+            let [image, text] = [factors(&self.image, decay), factors(&self.text, decay)];
+            [image, text, factors(&self.contrast, decay)].concat()
+        });
+        Trainer::new(module, options).with_factors(factors.unwrap_or_default())
     }
 
     /// The encoders of `model` in which only these parts learn. Their rows stay as they are. The seed decides where adapters begin.

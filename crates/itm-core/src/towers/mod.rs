@@ -61,7 +61,7 @@ pub use config::{
 };
 pub use embed::TEXTS;
 pub use image::{ClipEncoder, ImageEncoder, ImageInput, VitEncoder};
-pub use learning::{DECAYED, LearningParts};
+pub use learning::LearningParts;
 pub use lora::{BlockMap, LoraConfig};
 pub use parts::{BatchEmbeddings, StepInputs};
 pub use text::{BertEncoder, CaptionInput, TextEncoder};
