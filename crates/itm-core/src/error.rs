@@ -71,7 +71,7 @@ impl Error {
     /// Refuses values of which one is not finite.
     ///
     /// # Errors
-    /// [`invalid`](Self::invalid) with the first such value, of which `place` names the place by its number.
+    /// [`invalid`](Self::invalid) with the first such value; `place` gets its index and gives its place.
     pub(crate) fn unless_finite(
         values: &[f32],
         place: impl FnOnce(usize) -> String,

@@ -88,7 +88,7 @@ impl Fields {
     }
 
     pub(crate) fn share(&self, name: &str, default: f64) -> Result<f64> {
-        self.number(name, default, "a share below 1", |x| (0.0..1.0).contains(&x))
+        self.number(name, default, "a share from 0 to below 1", |x| (0.0..1.0).contains(&x))
     }
 
     fn number(
@@ -123,6 +123,14 @@ impl Fields {
             Some(Value::String(text)) if text == supported => Ok(()),
             Some(Value::String(other)) => self.refused(name, supported, other),
             Some(other) => self.refused(name, supported, other),
+        }
+    }
+
+    /// An error for another value than true, which is also the default.
+    pub(crate) fn only_true(&self, name: &str) -> Result<()> {
+        match self.values.get(name) {
+            None | Some(Value::Null | Value::Bool(true)) => Ok(()),
+            Some(other) => self.refused(name, "true", other),
         }
     }
 

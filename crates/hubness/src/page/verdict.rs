@@ -58,7 +58,7 @@ pub(super) fn of(report: &Report) -> Finding {
             };
             let (name, change, detail) = (title(&top.method), change(top), detail(top));
             let hubs = hubs(report, base);
-            let holm = top.difference.is_some_and(|d| d.p_holm.is_some());
+            let holm = top.difference.and_then(|d| d.p_holm).is_some_and(f64::is_finite);
             let note = if holm { " Its p-value is Holm's over all rows." } else { "" };
             (outcome, format!("{what}: the best, {name}, takes {change} ({detail}).{note}{hubs}"))
         }

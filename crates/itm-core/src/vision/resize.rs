@@ -86,7 +86,7 @@ pub fn resize(image: &RgbImage, width: u32, height: u32, filter: Resampling) -> 
     assert!(width > 0 && height > 0, "a picture of {width} × {height}");
     let (across, down) = (Taps::new(filter, w, width), Taps::new(filter, h, height));
     let mut wide = vec![0; 3 * width as usize * h as usize];
-    let mut out = vec![0; (3 * width * height) as usize];
+    let mut out = vec![0; 3 * width as usize * height as usize];
     widest(
         #[inline(always)]
         || {

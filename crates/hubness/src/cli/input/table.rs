@@ -126,7 +126,7 @@ fn each(
     caught(read).map_err(|panic| damaged(&panic))?
 }
 
-/// A file whose end is an error. The library skips a field at the end of a file without an error, and as often as a damaged header says.
+/// A file whose end is an error. The library skips fields behind the end of a file without an error, as many as a damaged header names.
 struct Table(File);
 
 /// What follows a place of the file.
@@ -223,7 +223,7 @@ mod tests {
         assert_eq!(error.to_string(), "i row 0: expected a text or a whole number, got a list");
     }
 
-    /// A header of a page names two milliards of values where the file ends: found by the fuzz target `embeddings`.
+    /// A header of a page names two billion values where the file ends: found by the fuzz target `embeddings`.
     #[test]
     fn values_behind_the_end_are_not_skipped() {
         let error = matrix("t", None, &golden("no_end.parquet")).unwrap_err().to_string();

@@ -36,9 +36,7 @@ pub(super) fn bert(fields: &Fields) -> Result<BertShape> {
 /// The sizes of a ViT.
 pub(super) fn vit(fields: &Fields) -> Result<VitShape> {
     check(fields, "vit", ["image_size", "patch_size"])?;
-    if !fields.flag_or("qkv_bias", true) {
-        return fields.refused("qkv_bias", "true", "false");
-    }
+    fields.only_true("qkv_bias")?;
     let ([p, across], image) = (fields.sides("patch_size")?, fields.sides("image_size")?);
     if p != across || !(1..=image[0].min(image[1])).contains(&p) {
         let got = format!("{p} x {across}, {image:?}");
@@ -77,10 +75,11 @@ pub(crate) fn plain(
 
 /// An error for another architecture, an absent size, or another activation.
 fn check(fields: &Fields, name: &str, sizes: [&str; 2]) -> Result<()> {
-    let found = fields.text("model_type").unwrap_or("none");
-    if found != name {
+    let found = fields.text("model_type");
+    if found != Some(name) {
         let expected = format!("a model of the architecture \"{name}\"");
-        return fields.refused("model_type", &expected, format_args!("\"{found}\""));
+        let got = found.map_or("none".into(), |found| format!("\"{found}\""));
+        return fields.refused("model_type", &expected, got);
     }
     match SIZES.into_iter().chain(sizes).find(|size| !fields.has(size)) {
         Some(size) => fields.refused(size, "a number", "none"),

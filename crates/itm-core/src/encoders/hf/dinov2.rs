@@ -38,9 +38,7 @@ pub(super) fn shape(fields: &Fields) -> Result<VitShape> {
     if fields.flag("use_swiglu_ffn") {
         return fields.refused("use_swiglu_ffn", "false: two linear maps with a GELU", "true");
     }
-    if !fields.flag_or("qkv_bias", true) {
-        return fields.refused("qkv_bias", "true", "false");
-    }
+    fields.only_true("qkv_bias")?;
     fields.only("hidden_act", "gelu")?;
     let side = fields.count("image_size", 224)?;
     let patch = fields.count_to(side, "patch_size", 14)?;

@@ -121,7 +121,7 @@ fn another_architecture_or_choice_is_one_line() {
         ("hidden_act", "\"gelu_new\"", "hidden_act: expected gelu, got gelu_new"),
         ("position_embedding_type", "\"relative_key\"", "expected absolute, got relative_key"),
         ("num_attention_heads", "3", "expected a divisor of the width 32, got 3"),
-        ("hidden_dropout_prob", "1", "hidden_dropout_prob: expected a share below 1, got 1"),
+        ("hidden_dropout_prob", "1", "expected a share from 0 to below 1, got 1"),
         ("vocab_size", "0", "vocab_size: expected a whole number from 1 to 16777216, got 0"),
         ("hidden_size", "\"wide\"", "hidden_size: expected a whole number from 1 to 16777216"),
     ] {
@@ -133,6 +133,7 @@ fn another_architecture_or_choice_is_one_line() {
         ("patch_size", "64", "expected a square patch within the image, got 64 x 64, [32, 32]"),
         ("patch_size", "[8, 4]", "expected a square patch within the image, got 8 x 4, [32, 32]"),
         ("qkv_bias", "false", "qkv_bias: expected true, got false"),
+        ("qkv_bias", "0", "qkv_bias: expected true, got 0"),
     ] {
         let faulty = folder("vit", &[(field, value)], &none);
         let got = VitShape::read(&faulty).unwrap_err().to_string();
