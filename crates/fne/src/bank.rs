@@ -103,19 +103,14 @@ impl Bank {
         let BankState { images, texts, ids, captions, cursor } = state;
         let k = ids.len();
         for (what, values) in [("images", images.len()), ("texts", texts.len())] {
-            if width == 0 || k.checked_mul(width) != Some(values) {
-                let expected = format!("{k} rows of {width} values");
-                return Err(Error::invalid(format!("{what} of the bank"), expected, values));
-            }
+            let fits = width > 0 && k.checked_mul(width) == Some(values);
+            let expected = format_args!("{k} rows of {width} values");
+            Error::unless(fits, format_args!("{what} of the bank"), expected, values)?;
         }
-        if captions.len() != k {
-            let expected = format!("{k}, one per row");
-            return Err(Error::invalid("captions of the bank", expected, captions.len()));
-        }
-        if cursor >= k.max(1) {
-            let expected = format!("a row below {k}");
-            return Err(Error::invalid("cursor of the bank", expected, cursor));
-        }
+        let expected = format_args!("{k}, one per row");
+        Error::unless(captions.len() == k, "captions of the bank", expected, captions.len())?;
+        let expected = format_args!("a row below {k}");
+        Error::unless(cursor < k.max(1), "cursor of the bank", expected, cursor)?;
         checks::finite_values("images of the bank", &images, width)?;
         checks::finite_values("texts of the bank", &texts, width)?;
         let [images, texts] = [images, texts].map(|rows| table(rows, width, device));

@@ -15,19 +15,14 @@ pub(crate) fn ids(what: &str, ids: &[i64]) -> Result<()> {
 
 /// Refuses a number of items other than `expected`.
 pub(crate) fn count(what: &str, expected: usize, each: &str, got: usize) -> Result<()> {
-    if expected == got {
-        return Ok(());
-    }
-    Err(Error::invalid(what, format!("{expected} values, {each}"), got))
+    Error::unless(expected == got, what, format_args!("{expected} values, {each}"), got)
 }
 
 /// Refuses a table of a shape other than `expected`.
 pub(crate) fn shape(what: &str, expected: [usize; 2], rows: &Tensor<2>) -> Result<()> {
     let (got, [n, d]) = (rows.dims(), expected);
-    if got == expected {
-        return Ok(());
-    }
-    Err(Error::invalid(what, format!("{n} rows of width {d}"), format!("{} of {}", got[0], got[1])))
+    let shown = format_args!("{} of {}", got[0], got[1]);
+    Error::unless(got == expected, what, format_args!("{n} rows of width {d}"), shown)
 }
 
 /// Refuses rows with a NaN or an infinity. Copies the rows to the host.

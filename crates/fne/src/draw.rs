@@ -26,10 +26,9 @@ use rand_chacha::ChaCha8Rng;
 /// # Ok::<(), fne::Error>(())
 /// ```
 pub fn draw(weights: &[f32], columns: usize, seed: u64) -> Result<Vec<usize>> {
-    if columns == 0 || !weights.len().is_multiple_of(columns) {
-        let expected = format!("whole rows of {columns} columns, at least one column");
-        return Err(Error::invalid("weights", expected, format!("{} values", weights.len())));
-    }
+    let expected = format_args!("whole rows of {columns} columns, at least one column");
+    let fits = columns > 0 && weights.len().is_multiple_of(columns);
+    Error::unless(fits, "weights", expected, format_args!("{} values", weights.len()))?;
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let rows = weights.chunks_exact(columns).enumerate();
     rows.map(|(i, row)| {

@@ -1,7 +1,7 @@
 //! The triplet losses of a step: Eq. 3 in the batch, Eq. 15 over the memory.
 
 use burn::tensor::{Bool, Int, Tensor, TensorData};
-use itm_core::{AllNegatives, Block, Hardest, triplet};
+use itm_core::{AllNegatives, Block, Hardest, Siblings, triplet, triplet_in_batch};
 use itm_kernels::matmul;
 
 use crate::config::WarmupLoss;
@@ -55,23 +55,12 @@ pub fn in_batch_hinges(
     let ([b, d], texts_shape) = (images.dims(), texts.dims());
     assert!(b > 0, "a batch has at least one pair");
     assert_eq!(texts_shape, [b, d], "texts of shape {texts_shape:?} for images of [{b}, {d}]");
-    if let Some(ids) = ids {
-        assert_eq!(ids.len(), b, "{} image ids for {b} pairs", ids.len());
-    }
     let scores = matmul(images, texts.transpose());
-    let side = |scores: Tensor<2>| {
-        let mut block = Block::in_batch(scores);
-        if let Some(ids) = ids {
-            let same = ids.iter().flat_map(|a| ids.iter().map(move |c| a == c)).collect::<Vec<_>>();
-            let same = TensorData::new(same, [b, b]);
-            block.excluded = Tensor::<2, Bool>::from_data(same, &block.scores.device());
-        }
-        match kind {
-            WarmupLoss::Hardest => triplet(&block, &mut Hardest, margin),
-            WarmupLoss::Sum => triplet(&block, &mut AllNegatives, margin),
-        }
-    };
-    [side(scores.clone()), side(scores.transpose())]
+    let siblings = ids.map_or(Siblings::Negatives, Siblings::Masked);
+    match kind {
+        WarmupLoss::Hardest => triplet_in_batch(scores, margin, siblings, Hardest),
+        WarmupLoss::Sum => triplet_in_batch(scores, margin, siblings, AllNegatives),
+    }
 }
 
 /// Hinges of `b` anchors against one negative each: a direction of Eq. 15, `[b, 1]`, not reduced.

@@ -91,19 +91,14 @@ pub struct Draws<'a> {
 pub fn memory_loss(online: Online, bank: &Bank, draws: &Draws) -> Result<Tensor<1>> {
     let Online { images, texts, ids } = online;
     let shape = [ids.len(), bank.width()];
-    if ids.is_empty() {
-        return Err(Error::invalid("image ids", "at least 1 pair", 0));
-    }
+    Error::unless(!ids.is_empty(), "image ids", "at least 1 pair", 0)?;
     checks::shape("images", shape, &images)?;
     checks::shape("texts", shape, &texts)?;
     checks::ids("batch row", ids)?;
-    if bank.capacity() == 0 {
-        return Err(Error::invalid("bank", "at least 1 row", 0));
-    }
-    if bank.ids().iter().all(|&id| id == NEVER) {
-        let got = "only random rows; push a batch first";
-        return Err(Error::invalid("bank", "at least 1 pair that was pushed into it", got));
-    }
+    Error::unless(bank.capacity() > 0, "bank", "at least 1 row", 0)?;
+    let expected = "at least 1 pair that was pushed into it";
+    let fits = bank.ids().iter().any(|&id| id != NEVER);
+    Error::unless(fits, "bank", expected, "only random rows; push a batch first")?;
     let seen = draws.statistics.snapshot();
     let positive = row_dots(images.clone(), texts.clone());
     let own = host(positive.clone().detach());

@@ -6,9 +6,7 @@ use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 use itm_core::audit::NegativeSet;
 use itm_core::contrastive::Contrast;
-use itm_core::learn::{
-    Batch, Images, Numbers, Observe, Step, Trainer, Updates, at_least_one, precision_of,
-};
+use itm_core::learn::{Batch, Images, Numbers, Observe, Step, Trainer, Updates, precision_of};
 use itm_core::start::{InputStatistics, Start};
 use itm_core::weights::LoadReport;
 use itm_core::{Error, Relevance, Result, ema};
@@ -134,10 +132,9 @@ impl Fne {
     }
 
     fn with_online(self, change: impl FnOnce(Encoders) -> Result<Encoders>) -> Result<Self> {
-        if self.learner.steps() > 0 {
-            let got = format!("a model after step {}", self.learner.steps());
-            return Err(Error::invalid("inputs or start", "a model before its first step", got));
-        }
+        let got = format_args!("a model after step {}", self.learner.steps());
+        let expected = "a model before its first step";
+        Error::unless(self.learner.steps() == 0, "inputs or start", expected, got)?;
         let online = change(self.learner.into_module())?;
         let (momentum, learner) = (online.clone().valid(), learner(online, &self.config));
         Ok(Self { momentum, learner, ..self })
@@ -229,12 +226,8 @@ impl Fne {
 
     /// Refuses a batch that cannot be trained with. Returns the number of its pairs.
     fn check(&self, batch: &Batch) -> Result<usize> {
-        let b = batch.image_ids.len();
-        at_least_one("pairs of the batch", b)?;
-        checks::count("texts of the batch", b, "one per pair", batch.texts.len())?;
-        checks::count("caption numbers of the batch", b, "one per pair", batch.caption_ids.len())?;
+        let b = batch.pairs()?;
         self.online().image.check(batch.images, b)?;
-        batch.pairs()?;
         checks::ids("batch row", batch.image_ids)?;
         if self.config.sampler.exclude == Exclude::Truth && self.truth.is_none() {
             let expected = "the truth of the training pairs";

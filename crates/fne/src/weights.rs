@@ -185,11 +185,10 @@ impl CandidatePool<'_> {
     /// `scores` and `positive` determine b and n; ids and masks must fit them.
     fn check(&self) -> Result<()> {
         let (b, n, all) = (self.anchors(), self.candidates(), self.scores.len());
-        if b == 0 || n == 0 || all != b * n {
-            let expected =
-                format!("rows of equal length, at least one score in each, for {b} anchors");
-            return Err(Error::invalid("scores", expected, format!("{all} scores")));
-        }
+        let expected =
+            format_args!("rows of equal length, at least one score in each, for {b} anchors");
+        let fits = b > 0 && n > 0 && all == b * n;
+        Error::unless(fits, "scores", expected, format_args!("{all} scores"))?;
         match self.excluded {
             Exclusions::SameImage { anchors, candidates } => {
                 checks::count("image ids of the anchors", b, "one per anchor", anchors.len())?;

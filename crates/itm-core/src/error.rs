@@ -59,7 +59,7 @@ impl Error {
     ///
     /// # Errors
     /// [`invalid`](Self::invalid) with the other arguments.
-    pub(crate) fn unless(
+    pub fn unless(
         holds: bool,
         place: impl fmt::Display,
         expected: impl fmt::Display,

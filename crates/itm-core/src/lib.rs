@@ -67,4 +67,4 @@ pub use preset::Preset;
 pub use relevance::Relevance;
 pub use scores::ScoreMatrix;
 #[cfg(feature = "burn")]
-pub use triplet::triplet;
+pub use triplet::{triplet, triplet_in_batch};

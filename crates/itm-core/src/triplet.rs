@@ -2,7 +2,7 @@
 
 use burn::tensor::Tensor;
 
-use crate::{Block, NegativeSampler};
+use crate::{Block, NegativeSampler, Siblings};
 
 /// Triplet ranking loss of `b` anchors against `n` candidates, in one direction, not reduced.
 ///
@@ -52,6 +52,27 @@ pub fn triplet(block: &Block, negatives: &mut impl NegativeSampler, margin: f64)
     // A mask instead of a product with zero, because an excluded score may be infinite.
     let inactive = hinge.clone().lower_equal_elem(0.0).bool_or(selected.bool_not());
     hinge.mask_fill(inactive, 0.0)
+}
+
+/// [`triplet`] over a batch in both directions: images with texts, then texts with images, `[b, b]` each, not reduced. Pair `i` is on the
+/// diagonal of `scores`.
+///
+/// # Panics
+/// If `scores` is not square or empty, there are not `b` image ids, or the margin is negative or not finite.
+pub fn triplet_in_batch<N: NegativeSampler + Clone>(
+    scores: Tensor<2>,
+    margin: f64,
+    siblings: Siblings,
+    negatives: N,
+) -> [Tensor<2>; 2] {
+    [scores.clone(), scores.transpose()].map(|scores| {
+        let mut block = Block::in_batch(scores);
+        let [b, _] = block.scores.dims();
+        if let Some(masked) = siblings.masked(b, &block.scores.device()) {
+            block.excluded = block.excluded.bool_or(masked);
+        }
+        triplet(&block, &mut negatives.clone(), margin)
+    })
 }
 
 #[cfg(test)]

@@ -220,7 +220,7 @@ impl Source {
         match &self.pictures {
             Pictures::Scenes(scenes) => {
                 let split = of_scenes(scenes, split);
-                let drawn = (0..split.len()).into_par_iter().map(|i| split.image(i).rgb());
+                let drawn = (0..split.len()).into_par_iter().map(|i| split.image(i));
                 Ok(drawn.map(|image| PictureSource::Decoded(Arc::new(image))).collect())
             }
             Pictures::Files(folder) => {

@@ -46,9 +46,7 @@ impl CrossScores {
         boundary: f32,
         attention: &Attention,
     ) -> Result<Self> {
-        if !boundary.is_finite() {
-            return Err(Error::invalid("boundary", "a finite number", boundary));
-        }
+        Error::unless(boundary.is_finite(), "boundary", "a finite number", boundary)?;
         attention.check()?;
         Ok(Self {
             images: side(["image", "region"], regions, width, region_counts)?,
@@ -90,11 +88,9 @@ fn side(
 
 /// Refuses rows of one item whose products are not cosines.
 pub(crate) fn check_rows(row: &str, values: &[f32], width: usize) -> Result<()> {
-    if width == 0 || values.is_empty() || !values.len().is_multiple_of(width) {
-        let expected = format!("rows of {width} values, at least 1");
-        let got = format!("{} values", values.len());
-        return Err(Error::invalid(format!("{row}s"), expected, got));
-    }
+    let fits = width > 0 && !values.is_empty() && values.len().is_multiple_of(width);
+    let expected = format_args!("rows of {width} values, at least 1");
+    Error::unless(fits, format_args!("{row}s"), expected, format_args!("{} values", values.len()))?;
     unit_rows(values, width, |at| format!("{row} {at}"))
 }
 

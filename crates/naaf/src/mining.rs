@@ -234,10 +234,8 @@ pub fn mine(
 ) -> Result<Sampling> {
     config.check()?;
     let MiningBatch { lengths, own, epoch, .. } = *captions;
-    if lengths.len() != own.len() {
-        let expected = format!("{}, one per caption", lengths.len());
-        return Err(Error::invalid("own images of the captions", expected, own.len()));
-    }
+    let expected = format_args!("{}, one per caption", lengths.len());
+    Error::unless(lengths.len() == own.len(), "own images of the captions", expected, own.len())?;
     let old = boundary;
     let boundary = &mut old.clone();
     let at_least = own.iter().max().map_or(0, |most| most.saturating_add(1));

@@ -213,10 +213,8 @@ impl NaafEncoders {
             matches!(self.image, RegionEncoder::Patches(_)),
             matches!(self.text, WordEncoder::Pieces(_)),
         ];
-        if kinds != [config.towers.is_some(); 2] {
-            let expected = "towers for both sides, as model.towers says, or for none";
-            return Err(Error::invalid("encoders", expected, "others"));
-        }
+        let expected = "towers for both sides, as model.towers says, or for none";
+        Error::unless(kinds == [config.towers.is_some(); 2], "encoders", expected, "others")?;
         let RegionEncoder::Map(image) = &self.image else { return Ok(()) };
         let map =
             if image.gain.is_some() { RegionMapKind::WeightNorm } else { RegionMapKind::Xavier };

@@ -3,7 +3,7 @@
 use burn::tensor::Tensor;
 use itm_core::audit::NegativeSet;
 use itm_core::learn::Batch;
-use itm_core::{AllNegatives, Block, Hardest, Siblings, host, triplet};
+use itm_core::{AllNegatives, Hardest, Siblings, host, triplet_in_batch};
 
 use crate::config::{NaafLossConfig, Reduction, WarmupLoss};
 
@@ -28,16 +28,11 @@ pub(crate) fn loss(
     image_ids: &[i64],
 ) -> BatchLoss {
     let (b, counts) = (image_ids.len(), config.counts(epoch));
-    let hinges = [scores.clone(), scores.transpose()].map(|scores| {
-        let mut block = Block::in_batch(scores);
-        if let Some(masked) = siblings(config, image_ids).masked(b, &block.scores.device()) {
-            block.excluded = block.excluded.bool_or(masked);
-        }
-        match counts {
-            WarmupLoss::Hardest => triplet(&block, &mut Hardest, config.margin),
-            WarmupLoss::Sum => triplet(&block, &mut AllNegatives, config.margin),
-        }
-    });
+    let (margin, siblings) = (config.margin, siblings(config, image_ids));
+    let hinges = match counts {
+        WarmupLoss::Hardest => triplet_in_batch(scores, margin, siblings, Hardest),
+        WarmupLoss::Sum => triplet_in_batch(scores, margin, siblings, AllNegatives),
+    };
     let values = hinges.clone().map(|hinges| host(hinges.inner()));
     let pull = values.iter().flatten().filter(|&&h| h > 0.0).count();
     let negatives = match counts {

@@ -9,7 +9,7 @@ use burn::optim::GradientsParams;
 use burn::tensor::{Device, Tensor};
 use itm_core::encoders::InputDropout;
 use itm_core::learn::{
-    Batch, ImageItems, Images, Numbers, Observe, Step, Trainer, Updates, at_least_one, within,
+    Batch, ImageItems, Images, Numbers, Observe, Step, Trainer, Updates, within,
 };
 use itm_core::towers::{Encoders, ImageInput, StepInputs};
 use itm_core::{Error, Result, host};
@@ -215,19 +215,7 @@ impl Naaf {
 
     /// Refuses a batch that cannot be trained with. Returns its captions, cut as in training.
     fn check<'a>(&self, batch: &Batch<'a>) -> Result<Vec<Cow<'a, [u32]>>> {
-        let b = batch.image_ids.len();
-        at_least_one("pairs of the batch", b)?;
-        count("texts of the batch", b, batch.texts.len())?;
-        count("caption numbers of the batch", b, batch.caption_ids.len())?;
-        if let Images::Regions { width, counts, values } = batch.images {
-            count("region counts of the batch", b, counts.len())?;
-            let all = counts.iter().sum::<usize>() * width;
-            if values.len() != all {
-                let expected = format!("{all} values, as the counts say");
-                return Err(Error::invalid("regions of the batch", expected, values.len()));
-            }
-        }
-        batch.pairs()?;
+        let b = batch.pairs()?;
         let cut = |text: &'a [u32]| match &self.config.model.towers {
             Some(towers) => Cow::Owned(towers.text.training(text)),
             None => Cow::Borrowed(text),
@@ -281,13 +269,6 @@ impl Naaf {
 }
 
 /// Refuses a number of items other than the number of pairs.
-fn count(what: &str, pairs: usize, got: usize) -> Result<()> {
-    if got == pairs {
-        return Ok(());
-    }
-    Err(Error::invalid(what, format!("{pairs}, one per pair"), got))
-}
-
 /// What a step reports about the boundary, for captions of these lengths. The sampled captions are the captions ranked right.
 fn numbers(boundary: &Boundary, sampling: &Sampling, lengths: &[usize]) -> Numbers {
     let words: usize = sampling.captions().map(|c| lengths[c]).sum();

@@ -1,63 +1,30 @@
 //! Facts → pixels: background, objects with outline and pattern, and nuisance variation as in real pictures.
 
+use image::RgbImage;
 use image::codecs::png::PngEncoder;
-use image::{ExtendedColorType, ImageEncoder};
 use rand::{Rng, RngExt};
 use tiny_skia::{Color, FillRule, Mask, Paint, Path, PathBuilder, Pixmap, Rect, Stroke, Transform};
 
 use super::shapes::{Ink, Outline, parts};
 use super::world::{Background, Colour, Object, Pattern, Scene};
 
-/// A square RGB picture.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Image {
-    /// Width and height.
-    pub side: u32,
-    /// Red, green, blue; row by row.
-    pub pixels: Vec<u8>,
-}
-
-impl Image {
-    /// The colour of a pixel.
-    ///
-    /// # Panics
-    /// If the position is outside the buffer.
-    pub(crate) fn pixel(&self, x: u32, y: u32) -> [u8; 3] {
-        let at = 3 * (y * self.side + x) as usize;
-        [self.pixels[at], self.pixels[at + 1], self.pixels[at + 2]]
-    }
-
-    /// The picture for [`vision`](itm_core::vision).
-    pub fn rgb(self) -> image::RgbImage {
-        image::RgbImage::from_raw(self.side, self.side, self.pixels)
-            .expect("three bytes for each of side × side pixels")
-    }
-
-    /// The picture as a PNG file.
-    pub(crate) fn png(&self) -> Vec<u8> {
-        png(self.side, self.side, &self.pixels)
-    }
-}
-
-/// RGB pixels as a PNG file.
-pub(super) fn png(width: u32, height: u32, pixels: &[u8]) -> Vec<u8> {
+/// A picture as a PNG file.
+pub(super) fn png(picture: &RgbImage) -> Vec<u8> {
     let mut file = Vec::new();
-    PngEncoder::new(&mut file)
-        .write_image(pixels, width, height, ExtendedColorType::Rgb8)
-        .expect("a PNG in memory of a size that fits the pixels");
+    picture.write_with_encoder(PngEncoder::new(&mut file)).expect("a PNG in memory");
     file
 }
 
 type Rgb = [f32; 3]; // 0 to 255
 
 /// Draws a scene. `rng` decides only the nuisance variation: hue, brightness, mirroring, texture, noise.
-pub(super) fn draw(scene: &Scene, side: u32, rng: &mut impl Rng) -> Image {
+pub(super) fn draw(scene: &Scene, side: u32, rng: &mut impl Rng) -> RgbImage {
     let mut canvas = Pixmap::new(side, side).expect("a picture has a size");
     background(&mut canvas, scene.background, rng);
     for object in &scene.objects {
         draw_object(&mut canvas, object, rng);
     }
-    Image { side, pixels: develop(&canvas, rng) }
+    RgbImage::from_raw(side, side, develop(&canvas, rng)).expect("three bytes per pixel")
 }
 
 fn rgb(colour: Colour) -> Rgb {
@@ -293,16 +260,16 @@ mod tests {
         Scene { background: Background::Snow, objects: vec![object] }
     }
 
-    fn drawn(scene: &Scene) -> Image {
+    fn drawn(scene: &Scene) -> RgbImage {
         draw(scene, 96, &mut ChaCha8Rng::seed_from_u64(3))
     }
 
     /// The mean colour of the frame's left bar, 0.30–0.36 of the width.
-    fn bar(image: &Image) -> Rgb {
+    fn bar(image: &RgbImage) -> Rgb {
         let mut sum = [0.0; 3];
         for y in 35..60 {
             for x in 30..34 {
-                let pixel = image.pixel(x, y);
+                let pixel = image.get_pixel(x, y);
                 (0..3).for_each(|c| sum[c] += pixel[c] as f32 / 100.0);
             }
         }
@@ -330,11 +297,11 @@ mod tests {
                 let outside = at.iter().any(|v| !(0.28..0.71).contains(v));
                 let hole = at.iter().all(|v| (0.39..0.61).contains(v));
                 if outside || hole {
-                    assert_eq!(with.pixel(x, y), other.pixel(x, y), "pixel {x}, {y}");
+                    assert_eq!(with.get_pixel(x, y), other.get_pixel(x, y), "pixel {x}, {y}");
                 }
             }
         }
-        assert_ne!(with.pixels, other.pixels);
+        assert_ne!(with, other);
     }
 
     /// The same facts drawn twice differ everywhere, but mildly, in noise and light.
@@ -342,10 +309,10 @@ mod tests {
     fn nuisance_changes_pixels_and_not_what_is_seen() {
         let scene = cube(Colour::Red, Pattern::Plain);
         let (a, b) = (drawn(&scene), draw(&scene, 96, &mut ChaCha8Rng::seed_from_u64(4)));
-        let differ = a.pixels.iter().zip(&b.pixels).filter(|(p, q)| p != q).count();
-        assert!(differ > a.pixels.len() / 2, "{differ} bytes");
+        let differ = a.iter().zip(b.iter()).filter(|(p, q)| p != q).count();
+        assert!(differ > a.len() / 2, "{differ} bytes");
         // Noise within one picture, where the background is even.
-        let corner: Vec<f32> = (0..100).map(|i| a.pixel(i % 10, i / 10)[1] as f32).collect();
+        let corner: Vec<f32> = (0..100).map(|i| a.get_pixel(i % 10, i / 10)[1] as f32).collect();
         let mean = corner.iter().sum::<f32>() / 100.0;
         let deviation = (corner.iter().map(|v| (v - mean).powi(2)).sum::<f32>() / 99.0).sqrt();
         assert!((3.0..12.0).contains(&deviation), "{deviation}");
@@ -355,7 +322,7 @@ mod tests {
 
     #[test]
     fn kinds_patterns_and_backgrounds_look_different() {
-        let mut seen: Vec<Image> = Vec::new();
+        let mut seen: Vec<RgbImage> = Vec::new();
         for &kind in Kind::ALL {
             let mut scene = cube(Colour::Blue, Pattern::Plain);
             scene.objects[0].kind = kind;
@@ -367,7 +334,7 @@ mod tests {
         }
         for (i, a) in seen.iter().enumerate() {
             for b in &seen[..i] {
-                let differ = a.pixels.iter().zip(&b.pixels).filter(|(p, q)| p.abs_diff(**q) > 40);
+                let differ = a.iter().zip(b.iter()).filter(|(p, q)| p.abs_diff(**q) > 40);
                 assert!(differ.count() > 250, "image {i} against an earlier one");
             }
         }
@@ -379,7 +346,7 @@ mod tests {
         let mut front = scene.objects[0];
         (front.kind, front.colour) = (Kind::Ball, Colour::Black);
         scene.objects.push(front);
-        assert!(luminance(drawn(&scene).pixel(40, 60).map(f32::from)) < 80.0);
+        assert!(luminance(drawn(&scene).get_pixel(40, 60).0.map(f32::from)) < 80.0);
         scene.objects.swap(0, 1);
         assert!(luminance(bar(&drawn(&scene))) > 180.0);
     }
@@ -387,7 +354,7 @@ mod tests {
     #[test]
     fn png_gives_the_pixels_back() {
         let image = drawn(&cube(Colour::Red, Pattern::Dotted));
-        let read = image::load_from_memory(&image.png()).expect("a PNG").to_rgb8();
-        assert_eq!((read.dimensions(), read.into_raw()), ((96, 96), image.pixels));
+        let read = image::load_from_memory(&png(&image)).expect("a PNG").to_rgb8();
+        assert_eq!((read.dimensions(), &read), ((96, 96), &image));
     }
 }

@@ -1,9 +1,9 @@
 //! Pixels → global and region features. The descriptor is fixed: it learns nothing and reads only pixels.
 
+use image::RgbImage;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::draw::Image;
 use itm_core::data::Bounds;
 
 const GRID: usize = 4;
@@ -68,7 +68,7 @@ impl Default for Extractor {
 
 impl Extractor {
     /// The feature of the whole image, [`WIDTH`] values.
-    pub(crate) fn global(&self, image: &Image) -> Vec<f32> {
+    pub(crate) fn global(&self, image: &RgbImage) -> Vec<f32> {
         self.maps(image).describe(&WHOLE)
     }
 
@@ -76,7 +76,7 @@ impl Extractor {
     ///
     /// # Panics
     /// If there are more boxes than regions.
-    pub(crate) fn regions(&self, image: &Image, boxes: &[Bounds]) -> Regions {
+    pub(crate) fn regions(&self, image: &RgbImage, boxes: &[Bounds]) -> Regions {
         assert!(boxes.len() <= Regions::COUNT, "{} boxes, {} regions", boxes.len(), Regions::COUNT);
         let maps = self.maps(image);
         let grid = (0..9).map(|i| {
@@ -89,10 +89,10 @@ impl Extractor {
         Regions { boxes, features }
     }
 
-    fn maps(&self, image: &Image) -> Maps {
-        let side = image.side as usize;
-        let (colours, light) = colours(&image.pixels);
-        let input: Vec<_> = image.pixels.iter().map(|&v| v as f32 / 127.5 - 1.0).collect();
+    fn maps(&self, image: &RgbImage) -> Maps {
+        let side = image.width() as usize;
+        let (colours, light) = colours(image);
+        let input: Vec<_> = image.iter().map(|&v| v as f32 / 127.5 - 1.0).collect();
         let (first, half) = convolve::<5, 2, FIRST>(&input, side, 3, &self.first);
         let (pooled, quarter) = pool(&first, half);
         let (second, _) = convolve::<3, 1, SECOND>(&pooled, quarter, FIRST, &self.second);
@@ -270,9 +270,8 @@ fn pool(map: &[[f32; FIRST]], side: usize) -> (Vec<f32>, usize) {
 mod tests {
     use super::*;
 
-    fn image(side: u32, pixel: impl Fn(u32, u32) -> [u8; 3]) -> Image {
-        let at = (0..side * side).map(|i| pixel(i % side, i / side));
-        Image { side, pixels: at.flatten().collect() }
+    fn image(side: u32, pixel: impl Fn(u32, u32) -> [u8; 3]) -> RgbImage {
+        RgbImage::from_fn(side, side, |x, y| image::Rgb(pixel(x, y)))
     }
 
     #[test]

@@ -32,10 +32,10 @@ mod world;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-pub use draw::Image;
 pub use export::export;
 pub use features::{Extractor, Regions, WIDTH};
 pub use grammar::{Claim, Meaning, Phrase, render};
+pub use image::RgbImage;
 pub use itm_core::data::Bounds;
 pub use layout::Relation;
 pub use lexicon::words;
@@ -269,7 +269,7 @@ mod tests {
         for pixels in [16, 33, 160] {
             let split = Scenes::generate(6, Sizes { train: 0, val: 0, test: 4, pixels }).test;
             assert_eq!(split.scenes, world(6, 0, 4).test.scenes);
-            assert_eq!(split.image(2).pixels.len(), 3 * (pixels * pixels) as usize);
+            assert_eq!(split.image(2).dimensions(), (pixels, pixels));
             assert!(split.features(ImageFeature::Global).values.iter().all(|v| v.is_finite()));
             let regions = split.regions(&Extractor::default(), 2);
             assert_eq!(regions.boxes[0], split.scenes[2].objects[0].bounds);

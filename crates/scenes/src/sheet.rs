@@ -1,5 +1,7 @@
 //! A contact sheet for people: pictures with two captions each.
 
+use image::{Rgb, RgbImage};
+
 use super::ScenesSplit;
 use super::draw::png;
 use super::font::{HIGH, WIDE, letter};
@@ -22,7 +24,7 @@ const LINE: u32 = HIGH as u32 * INK + 4;
 /// If the split is empty.
 pub fn sheet(split: &ScenesSplit) -> Vec<u8> {
     assert!(!split.is_empty(), "an empty split has no contact sheet");
-    let side = (split.image(0).side * ZOOM).max(200);
+    let side = (split.image(0).width() * ZOOM).max(200);
     let cells: Vec<_> = (0..split.len().min(MOST)).collect();
     let texts: Vec<_> = cells.iter().map(|&i| texts(split, i, side)).collect();
     let heights: Vec<u32> = texts
@@ -31,20 +33,21 @@ pub fn sheet(split: &ScenesSplit) -> Vec<u8> {
         .collect();
     let columns = COLUMNS.min(cells.len()) as u32;
     let width = columns * (side + MARGIN) + MARGIN;
-    let mut paper = Paper::new(width, heights.iter().sum::<u32>() + MARGIN);
+    let height = heights.iter().sum::<u32>() + MARGIN;
+    let mut paper = RgbImage::from_pixel(width, height, Rgb([250; 3]));
     for (&i, lines) in cells.iter().zip(&texts) {
         let left = MARGIN + (i % COLUMNS) as u32 * (side + MARGIN);
         let top = MARGIN + heights[..i / COLUMNS].iter().sum::<u32>();
         let image = split.image(i);
         for (x, y) in (0..side * side).map(|p| (p % side, p / side)) {
-            let pixel = image.pixel(x * image.side / side, y * image.side / side);
-            paper.set(left + x, top + y, pixel);
+            let [x_of, y_of] = [x, y].map(|at| at * image.width() / side);
+            paper.put_pixel(left + x, top + y, *image.get_pixel(x_of, y_of));
         }
         for (k, line) in lines.iter().enumerate() {
-            paper.write(left, top + side + MARGIN / 2 + k as u32 * LINE, line);
+            write(&mut paper, left, top + side + MARGIN / 2 + k as u32 * LINE, line);
         }
     }
-    png(paper.width, paper.height, &paper.pixels)
+    png(&paper)
 }
 
 /// The lines of the first two captions of an image.
@@ -68,32 +71,16 @@ fn wrap(text: &str, fit: usize) -> Vec<String> {
     lines
 }
 
-struct Paper {
-    width: u32,
-    height: u32,
-    pixels: Vec<u8>,
-}
-
-impl Paper {
-    fn new(width: u32, height: u32) -> Self {
-        Self { width, height, pixels: vec![250; (3 * width * height) as usize] }
-    }
-
-    fn set(&mut self, x: u32, y: u32, rgb: [u8; 3]) {
-        if x < self.width && y < self.height {
-            let at = 3 * (y * self.width + x) as usize;
-            self.pixels[at..at + 3].copy_from_slice(&rgb);
-        }
-    }
-
-    fn write(&mut self, left: u32, top: u32, text: &str) {
-        for (i, character) in text.chars().enumerate() {
-            let left = left + i as u32 * LETTER;
-            for (row, bits) in letter(character).into_iter().enumerate() {
-                for column in (0..WIDE).filter(|c| bits >> (WIDE - 1 - c) & 1 == 1) {
-                    let (x, y) = (left + column as u32 * INK, top + row as u32 * INK);
-                    for (dx, dy) in (0..INK * INK).map(|p| (p % INK, p / INK)) {
-                        self.set(x + dx, y + dy, [40, 40, 40]);
+/// Draws a line of text; what stands beyond the edge of the paper is left out.
+fn write(paper: &mut RgbImage, left: u32, top: u32, text: &str) {
+    for (i, character) in text.chars().enumerate() {
+        let left = left + i as u32 * LETTER;
+        for (row, bits) in letter(character).into_iter().enumerate() {
+            for column in (0..WIDE).filter(|c| bits >> (WIDE - 1 - c) & 1 == 1) {
+                let (x, y) = (left + column as u32 * INK, top + row as u32 * INK);
+                for (dx, dy) in (0..INK * INK).map(|p| (p % INK, p / INK)) {
+                    if let Some(pixel) = paper.get_pixel_mut_checked(x + dx, y + dy) {
+                        *pixel = Rgb([40; 3]);
                     }
                 }
             }
@@ -112,8 +99,8 @@ mod tests {
         let image = image::load_from_memory(&sheet(&split)).expect("a PNG").to_rgb8();
         assert_eq!(image.width(), 4 * (288 + 16) + 16);
         // The middle of the first picture, then its first caption's ink.
-        let middle = split.image(0).pixel(48, 48);
-        assert_eq!(image.get_pixel(16 + 3 * 48 + 1, 16 + 3 * 48 + 1).0, middle);
+        let middle = *split.image(0).get_pixel(48, 48);
+        assert_eq!(*image.get_pixel(16 + 3 * 48 + 1, 16 + 3 * 48 + 1), middle);
         let text = (16..16 + 288).flat_map(|x| (312..334).map(move |y| (x, y)));
         let ink = text.filter(|&(x, y)| image.get_pixel(x, y).0 == [40; 3]).count();
         assert!(ink > 300, "{ink} pixels of ink");

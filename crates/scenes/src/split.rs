@@ -1,10 +1,10 @@
 //! A split of the world: its facts and captions, and the pictures, features and truth made from them.
 
+use image::RgbImage;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
-use super::draw::Image;
 use super::features::{Extractor, Regions, WIDTH};
 use super::truth::FalseNegatives;
 use super::world::Scene;
@@ -71,7 +71,7 @@ impl ScenesSplit {
     ///
     /// # Panics
     /// If there is no image `i`.
-    pub fn image(&self, i: usize) -> Image {
+    pub fn image(&self, i: usize) -> RgbImage {
         let rng = &mut stream(self.seed, self.number, i, Purpose::Pixels);
         draw::draw(&self.scenes[i], self.pixels, rng)
     }
@@ -81,7 +81,7 @@ impl ScenesSplit {
     /// # Panics
     /// If there is no image `i`.
     pub fn png(&self, i: usize) -> Vec<u8> {
-        self.image(i).png()
+        draw::png(&self.image(i))
     }
 
     /// File name of image `i`.

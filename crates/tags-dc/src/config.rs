@@ -325,14 +325,11 @@ impl TagsDcConfig {
             at_least_one("captions.batch", captions.batch)?;
             above_zero("captions.learning_rate", captions.learning_rate)?;
         }
-        if !model.embed_dim.is_multiple_of(model.heads) {
-            let expected = format!("a divisor of {}", model.embed_dim);
-            return Err(Error::invalid("model.heads", expected, model.heads));
-        }
-        if model.positions < 3 {
-            let expected = "at least 3: [CLS], a word, [SEP]";
-            return Err(Error::invalid("model.positions", expected, model.positions));
-        }
+        let expected = format_args!("a divisor of {}", model.embed_dim);
+        let fits = model.embed_dim.is_multiple_of(model.heads);
+        Error::unless(fits, "model.heads", expected, model.heads)?;
+        let expected = "at least 3: [CLS], a word, [SEP]";
+        Error::unless(model.positions >= 3, "model.positions", expected, model.positions)?;
         below_one("model.hidden_dropout", model.hidden_dropout)?;
         above_zero("model.initializer_range", model.initializer_range)?;
         model.check_start()?;
@@ -357,10 +354,8 @@ impl TagsDcConfig {
         for (name, weight) in losses {
             at_least_zero(&format!("loss.{name}"), weight)?;
         }
-        if losses.iter().all(|(_, weight)| *weight == 0.0) {
-            let expected = "a loss.itm, mlm, istm, wod or woc above 0";
-            return Err(Error::invalid("loss", expected, "none"));
-        }
+        let fits = losses.iter().any(|(_, weight)| *weight != 0.0);
+        Error::unless(fits, "loss", "a loss.itm, mlm, istm, wod or woc above 0", "none")?;
         loss.wod_weights
             .iter()
             .try_for_each(|&weight| at_least_zero("loss.wod_weights", weight))?;

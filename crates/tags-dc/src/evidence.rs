@@ -89,10 +89,7 @@ impl AbsentWords {
 /// # Errors
 /// If the value is not a share below 1.
 pub(crate) fn below_one(key: &str, share: f64) -> Result<()> {
-    match (0.0..1.0).contains(&share) {
-        true => Ok(()),
-        false => Err(Error::invalid(key, "a share below 1", share)),
-    }
+    Error::unless((0.0..1.0).contains(&share), key, "a share below 1", share)
 }
 
 /// Evidence without training: the largest cosine between a word and a region of the image, both mapped by closed-form CCA.
@@ -140,9 +137,8 @@ impl StartEvidence {
     pub fn of(&self, regions: &Regions, image: usize, words: &[u32]) -> Result<Vec<f32>> {
         let d = self.image.bias.len();
         let width = self.image.weight.len() / d.max(1);
-        if regions.dim() != width {
-            return Err(Error::invalid("regions", format!("{width} wide"), regions.dim()));
-        }
+        let expected = format_args!("{width} wide");
+        Error::unless(regions.dim() == width, "regions", expected, regions.dim())?;
         let rows = regions.rows(&[image])?;
         let mapped: Vec<Vec<f32>> = rows.values.chunks(width).map(|row| self.mapped(row)).collect();
         let cosine = |&word: &u32| {

@@ -76,9 +76,7 @@ pub fn hinges(
     per_anchor: &[usize],
     margin: f64,
 ) -> Result<(Tensor<1>, f64)> {
-    if !(margin >= 0.0 && margin.is_finite()) {
-        return Err(Error::invalid("margin", "a number of at least 0", margin));
-    }
+    Error::unless(margin >= 0.0 && margin.is_finite(), "margin", "a number of at least 0", margin)?;
     let weights = weights(triplets.len(), per_anchor)?;
     let device = scores.device();
     let Some(above) = differences(scores.clone(), triplets)? else {
@@ -239,9 +237,7 @@ pub fn discrimination(
     weights: [f64; 2],
 ) -> Result<Tensor<1>> {
     let [_, two] = logits.dims();
-    if two != 2 {
-        return Err(Error::invalid("logits of a token", "2 of them", two));
-    }
+    Error::unless(two == 2, "logits of a token", "2 of them", two)?;
     if let Some(class) = weights.iter().position(|w| !(*w >= 0.0 && w.is_finite())) {
         let place = format!("weight of class {class}");
         return Err(Error::invalid(place, "a number of at least 0", weights[class]));
@@ -301,16 +297,13 @@ fn weighted_cross_entropy(
     least: Option<f64>,
 ) -> Result<Tensor<1>> {
     let ([n, v], device) = (logits.dims(), logits.device());
-    if labels.len() != n {
-        return Err(Error::invalid("targets", format!("{n}, one per row of logits"), labels.len()));
-    }
+    let expected = format_args!("{n}, one per row of logits");
+    Error::unless(labels.len() == n, "targets", expected, labels.len())?;
     if let Some(row) = labels.iter().position(|&label| label as usize >= v) {
         return Err(Error::invalid(format!("target {row}"), format!("below {v}"), labels[row]));
     }
-    if n * v > u32::MAX as usize {
-        let expected = format!("at most {} logits at once", u32::MAX);
-        return Err(Error::invalid("logits", expected, n * v));
-    }
+    let expected = format_args!("at most {} logits at once", u32::MAX);
+    Error::unless(n * v <= u32::MAX as usize, "logits", expected, n * v)?;
     if n == 0 {
         return Ok(logits.sum() * 0.0); // in the graph, like a loss of rows
     }

@@ -88,10 +88,8 @@ impl Masker {
     /// If the rate is outside (0, 1], or the range is empty.
     pub fn new(by: MaskBy, rate: f64, mask: u32, range: Range<u32>) -> Result<Self> {
         check_rate(rate)?;
-        if range.is_empty() {
-            let got = format!("{}..{}", range.start, range.end);
-            return Err(Error::invalid("masking.range", "at least one token", got));
-        }
+        let got = format_args!("{}..{}", range.start, range.end);
+        Error::unless(!range.is_empty(), "masking.range", "at least one token", got)?;
         Ok(Self { by, rate, mask, range })
     }
 
@@ -108,13 +106,10 @@ impl Masker {
         count: usize,
         rng: &mut impl RngExt,
     ) -> Result<Vec<Masking>> {
-        if count > MOST_MASKINGS {
-            return Err(Error::invalid("maskings", format!("at most {MOST_MASKINGS}"), count));
-        }
+        let expected = format_args!("at most {MOST_MASKINGS}");
+        Error::unless(count <= MOST_MASKINGS, "maskings", expected, count)?;
         let words = tokens.len().saturating_sub(2);
-        if words == 0 {
-            return Err(Error::invalid("sentence", "a token between [CLS] and [SEP]", "none"));
-        }
+        Error::unless(words > 0, "sentence", "a token between [CLS] and [SEP]", "none")?;
         let phrases = match self.by {
             MaskBy::Phrases => checked(phrases, words)?,
             MaskBy::Words => Vec::new(),
@@ -177,10 +172,7 @@ impl Masker {
 }
 
 fn check_rate(rate: f64) -> Result<()> {
-    match rate > 0.0 && rate <= 1.0 {
-        true => Ok(()),
-        false => Err(Error::invalid("masking.rate", "a share in (0, 1]", rate)),
-    }
+    Error::unless(rate > 0.0 && rate <= 1.0, "masking.rate", "a share in (0, 1]", rate)
 }
 
 fn untouched(tokens: &[u32]) -> Masking {

@@ -114,9 +114,8 @@ pub(crate) fn scored(
     let texts = left.iter().map(|survivor| &rows[survivor.row][..]).chain(caption);
     let texts: Vec<&[u32]> = texts.collect();
     let scores = model.scores(&texts)?;
-    if scores.len() != texts.len() {
-        return Err(Error::invalid("scores", format!("{} of them", texts.len()), scores.len()));
-    }
+    let expected = format_args!("{} of them", texts.len());
+    Error::unless(scores.len() == texts.len(), "scores", expected, scores.len())?;
     picks(left, &scores, m)
 }
 
@@ -183,10 +182,8 @@ pub fn top(scores: &[f32], m: usize) -> Result<Vec<usize>> {
 /// # Ok::<(), tags_dc::Error>(())
 /// ```
 pub fn hardest<T: Copy>(drawn: &[T], scores: &[f32], h: usize) -> Result<Vec<T>> {
-    if scores.len() != drawn.len() {
-        let expected = format!("{}, one per item", drawn.len());
-        return Err(Error::invalid("scores", expected, scores.len()));
-    }
+    let expected = format_args!("{}, one per item", drawn.len());
+    Error::unless(scores.len() == drawn.len(), "scores", expected, scores.len())?;
     Ok(top(scores, h)?.into_iter().map(|at| drawn[at]).collect())
 }
 
@@ -222,10 +219,7 @@ pub fn draw_images(
 }
 
 pub(crate) fn among(what: &str, number: usize, n: usize) -> Result<()> {
-    match number < n {
-        true => Ok(()),
-        false => Err(Error::invalid(what, format!("a number below {n}"), number)),
-    }
+    Error::unless(number < n, what, format_args!("a number below {n}"), number)
 }
 
 /// Draws `count` numbers of `0..n` that are not in `left_out`, whose numbers ascend.

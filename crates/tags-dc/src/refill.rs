@@ -76,10 +76,9 @@ impl Refill {
     ) -> Result<Vec<Vec<u32>>> {
         self.check(vocabulary)?;
         let targets = self.targets(rows)?;
-        if targets.len().checked_mul(vocabulary) != Some(logits.len()) {
-            let expected = format!("{} × {vocabulary} logits", targets.len());
-            return Err(Error::invalid("refill", expected, logits.len()));
-        }
+        let fits = targets.len().checked_mul(vocabulary) == Some(logits.len());
+        let expected = format_args!("{} × {vocabulary} logits", targets.len());
+        Error::unless(fits, "refill", expected, logits.len())?;
         let mut drawn = vec![];
         for ((k, p), logits) in targets.into_iter().zip(logits.chunks(vocabulary.max(1))) {
             let sums = self.cumulative(logits, k, p)?;
@@ -105,10 +104,9 @@ impl Refill {
     /// ```
     pub fn fill(&self, rows: &[Masking], tokens: &[u32]) -> Result<Vec<Vec<u32>>> {
         let targets = self.targets(rows)?;
-        if targets.len().checked_mul(self.draws) != Some(tokens.len()) {
-            let expected = format!("{} × {} tokens", targets.len(), self.draws);
-            return Err(Error::invalid("refill", expected, tokens.len()));
-        }
+        let fits = targets.len().checked_mul(self.draws) == Some(tokens.len());
+        let expected = format_args!("{} × {} tokens", targets.len(), self.draws);
+        Error::unless(fits, "refill", expected, tokens.len())?;
         let mut filled: Vec<Vec<u32>> =
             rows.iter().flat_map(|row| vec![row.ids.clone(); self.draws]).collect();
         for ((k, p), tokens) in targets.into_iter().zip(tokens.chunks(self.draws)) {
@@ -120,9 +118,8 @@ impl Refill {
 
     /// Row and position of each target.
     fn targets(&self, rows: &[Masking]) -> Result<Vec<(usize, usize)>> {
-        if !(1..=MOST_DRAWS).contains(&self.draws) {
-            return Err(Error::invalid("refill.draws", format!("1 to {MOST_DRAWS}"), self.draws));
-        }
+        let fits = (1..=MOST_DRAWS).contains(&self.draws);
+        Error::unless(fits, "refill.draws", format_args!("1 to {MOST_DRAWS}"), self.draws)?;
         if let Some(k) = rows.iter().position(|row| row.labels.len() != row.ids.len()) {
             let expected = format!("{} labels, one per token", rows[k].ids.len());
             return Err(Error::invalid(format!("row {k}"), expected, rows[k].labels.len()));
@@ -133,9 +130,8 @@ impl Refill {
 
     fn check(&self, vocabulary: usize) -> Result<()> {
         let tau = self.temperature;
-        if !(tau > 0.0 && tau.is_finite()) {
-            return Err(Error::invalid("refill.temperature", "a number above zero", tau));
-        }
+        let fits = tau > 0.0 && tau.is_finite();
+        Error::unless(fits, "refill.temperature", "a number above zero", tau)?;
         match self.forbid.iter().find(|&&token| token as usize >= vocabulary) {
             Some(token) => {
                 let expected = format!("tokens below {vocabulary}");

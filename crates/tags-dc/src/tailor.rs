@@ -109,9 +109,7 @@ impl Tailor<'_> {
         number: u64,
     ) -> Result<Vec<Negative>> {
         for (field, n) in [("maskings", self.maskings), ("kept", self.kept)] {
-            if n == 0 {
-                return Err(Error::invalid(format!("tailor.{field}"), "at least 1", n));
-            }
+            Error::unless(n > 0, format_args!("tailor.{field}"), "at least 1", n)?;
         }
         let mut rng = streams.of(Purpose::Masks, number);
         let masked = self.masker.maskings(caption, phrases, self.maskings, &mut rng)?;

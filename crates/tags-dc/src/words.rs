@@ -93,13 +93,10 @@ pub fn stayed(caption: &[u32], negative: &[u32]) -> Result<Vec<u32>> {
 /// ```
 pub fn accuracy(logits: &[f32], classes: &[u32]) -> Result<f64> {
     let n = classes.len();
-    if n == 0 {
-        return Err(Error::invalid("classes", "at least one", "none"));
-    }
-    if logits.is_empty() || !logits.len().is_multiple_of(n) {
-        let expected = format!("a positive multiple of {n}, the number of classes");
-        return Err(Error::invalid("number of logits", expected, logits.len()));
-    }
+    Error::unless(n > 0, "classes", "at least one", "none")?;
+    let expected = format_args!("a positive multiple of {n}, the number of classes");
+    let fits = !logits.is_empty() && logits.len().is_multiple_of(n);
+    Error::unless(fits, "number of logits", expected, logits.len())?;
     let width = logits.len() / n;
     let mut right = 0;
     for (k, (row, &class)) in logits.chunks_exact(width).zip(classes).enumerate() {
@@ -128,12 +125,8 @@ pub(crate) fn distinct<T: Ord>(mut values: Vec<T>) -> Vec<T> {
 }
 
 fn same_length(place: &str, got: usize, caption: &[u32]) -> Result<()> {
-    match got == caption.len() {
-        true => Ok(()),
-        false => {
-            Err(Error::invalid(place, format!("{} tokens, as the caption", caption.len()), got))
-        }
-    }
+    let expected = format_args!("{} tokens, as the caption", caption.len());
+    Error::unless(got == caption.len(), place, expected, got)
 }
 
 #[cfg(test)]

@@ -144,7 +144,6 @@ fn features<'a>(values: &'a [f32], texts: &'a [&'a [u32]], ids: &'a [i64]) -> Ba
 #[test]
 fn losses() {
     panics! {
-        "one text a pair": features(&[], &[], &[0]).pairs(),
         "in-batch scores of shape [2, 3] are not square": Block::in_batch(ones([2, 3])),
         "a batch has at least one pair": Block::in_batch(ones([0, 0])),
         "positives of shape [2, 1] for scores of shape [3, 2]": Block::new(ones([2, 1]), ones([3, 2]), block().excluded),
@@ -178,7 +177,7 @@ fn losses() {
         "a batch has at least one pair": Contrast::new(&options(), &device()).info_nce(ones([0, 0]), Siblings::Negatives),
         "a batch has at least one pair": in_batch_hinges(ones([0, 2]), ones([0, 2]), 0.2, fne::WarmupLoss::Sum, None),
         "texts of shape [2, 3] for images of [2, 2]": in_batch_hinges(ones([2, 2]), ones([2, 3]), 0.2, fne::WarmupLoss::Sum, None),
-        "1 image ids for 2 pairs": in_batch_hinges(ones([2, 2]), ones([2, 2]), 0.2, fne::WarmupLoss::Sum, Some(&[1])),
+        "1 image ids of 2 pairs": in_batch_hinges(ones([2, 2]), ones([2, 2]), 0.2, fne::WarmupLoss::Sum, Some(&[1])),
         "a margin of at least 0, got NaN": in_batch_hinges(ones([2, 2]), ones([2, 2]), NAN, fne::WarmupLoss::Sum, None),
         "positives of shape [2, 2] for 2 anchors": drawn_hinges(ones([2, 2]), ones([2, 2]), ones([2, 2]), &[false; 2], 0.2),
         "row products of rows of shape [2, 2] and [2, 3]": drawn_hinges(ones([2, 2]), ones([2, 1]), ones([2, 3]), &[false; 2], 0.2),
@@ -223,6 +222,7 @@ fn losses() {
         "target 0: expected below 2, got 2": discrimination(ones([1, 2]), &[2], &[1], [1.0; 2]),
         "logits of target 0: expected numbers whose softmax": correction(ones([1, 3]) * f32::NAN, &[1], &[1]),
         "contrastive.temperature: expected above 0, got NaN": ContrastiveOptions { temperature: NAN, ..options() }.validate(),
+        "texts of the batch: expected 1, one per pair, got 0": features(&[], &[], &[0]).pairs(),
         "image 0 of the batch: expected finite values, got NaN": features(&[f32::NAN], &[&[1]], &[0]).pairs(),
     }
 }

@@ -81,7 +81,7 @@ fn shapes_that_do_not_fit_are_named() {
     let line = batch(of(2, 3), of(1, 3), None);
     assert!(line.contains("texts of shape [1, 3] for images of [2, 3]"), "{line}");
     let line = batch(of(2, 3), of(2, 3), Some(&[1]));
-    assert!(line.contains("1 image ids for 2 pairs"), "{line}");
+    assert!(line.contains("1 image ids of 2 pairs"), "{line}");
 }
 
 /// `tests/reference/fne.py`, `warmup`: value and both gradients.

@@ -1,7 +1,7 @@
 //! Eq. 2 and Eq. 3, on raw scores and on reweighted scores.
 
 use burn::tensor::Tensor;
-use itm_core::{AllNegatives, Block, Hardest, NegativeSampler, Siblings, triplet};
+use itm_core::{AllNegatives, Hardest, Siblings, triplet_in_batch};
 
 use super::reweight::{HubOptions, reweighted};
 
@@ -34,7 +34,7 @@ use super::reweight::{HubOptions, reweighted};
 /// # }
 /// ```
 pub fn sum(scores: Tensor<2>, margin: f64, siblings: Siblings) -> [Tensor<2>; 2] {
-    both(scores, margin, siblings, || AllNegatives)
+    triplet_in_batch(scores, margin, siblings, AllNegatives)
 }
 
 /// MAX, Eq. 3: the largest hinge of each anchor, the first among equal ones; all others are 0. Shapes as [`sum`].
@@ -46,7 +46,7 @@ pub fn sum(scores: Tensor<2>, margin: f64, siblings: Siblings) -> [Tensor<2>; 2]
 /// # Panics
 /// If `scores` is not square, or there are not `b` image ids.
 pub fn max(scores: Tensor<2>, margin: f64, siblings: Siblings) -> [Tensor<2>; 2] {
-    both(scores, margin, siblings, || Hardest)
+    triplet_in_batch(scores, margin, siblings, Hardest)
 }
 
 /// HAL: [`sum`] of the reweighted scores `S′` of Eq. 4.
@@ -76,20 +76,4 @@ pub fn max_hal(
     options: &HubOptions,
 ) -> [Tensor<2>; 2] {
     max(reweighted(scores, options), margin, siblings)
-}
-
-fn both<N: NegativeSampler>(
-    scores: Tensor<2>,
-    margin: f64,
-    siblings: Siblings,
-    mut negatives: impl FnMut() -> N,
-) -> [Tensor<2>; 2] {
-    [scores.clone(), scores.transpose()].map(|scores| {
-        let mut block = Block::in_batch(scores);
-        let [b, _] = block.scores.dims();
-        if let Some(masked) = siblings.masked(b, &block.scores.device()) {
-            block.excluded = block.excluded.bool_or(masked);
-        }
-        triplet(&block, &mut negatives(), margin)
-    })
 }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::at_least_one;
 use crate::data::{Features, RegionRows, Regions};
 #[cfg(feature = "images")]
 use crate::vision::PictureBatch;
@@ -27,20 +28,27 @@ impl Batch<'_> {
     /// The number b of pairs.
     ///
     /// # Errors
-    /// If a value of an image is NaN or infinite; names the row.
-    ///
-    /// # Panics
-    /// If there is no pair, or the parts differ in their number of rows.
+    /// If there is no pair, the parts differ in their number of rows, or a value of an image is NaN or infinite; names the row.
     pub fn pairs(&self) -> Result<usize> {
         let b = self.image_ids.len();
-        assert!(b > 0, "a batch has at least one pair");
-        assert_eq!(self.texts.len(), b, "one text a pair");
-        assert_eq!(self.caption_ids.len(), b, "one caption number per pair");
+        at_least_one("pairs of the batch", b)?;
+        let counted = |what: &str, got: usize| {
+            Error::unless(
+                got == b,
+                format_args!("{what} of the batch"),
+                format_args!("{b}, one per pair"),
+                got,
+            )
+        };
+        counted("texts", self.texts.len())?;
+        counted("caption numbers", self.caption_ids.len())?;
         if let Images::Regions { width, counts, values } = self.images {
-            assert_eq!(counts.len(), b, "one count of regions per pair");
-            let rows = counts.iter().try_fold(0usize, |rows, &count| rows.checked_add(count));
-            let fits = rows.and_then(|rows| rows.checked_mul(width)) == Some(values.len());
-            assert!(fits, "{} values of regions are not {rows:?} × {width}", values.len());
+            counted("region counts", counts.len())?;
+            // A sum that does not fit is no length of a slice.
+            let rows = counts.iter().fold(0usize, |rows, &count| rows.saturating_add(count));
+            let all = rows.saturating_mul(width);
+            let expected = format_args!("{all} values, as the counts say");
+            Error::unless(values.len() == all, "regions of the batch", expected, values.len())?;
         }
         let values = self.images.values();
         Error::unless_finite(values, |at| self.place(at), "finite values")?;

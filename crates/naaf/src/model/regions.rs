@@ -2,8 +2,8 @@
 
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor, TensorData};
+use itm_core::Result;
 use itm_core::start::LinearMap;
-use itm_core::{Error, Result};
 use itm_kernels::{Linear, embedding, matmul, random, uniform};
 
 use crate::config::RegionMapKind;
@@ -59,7 +59,7 @@ impl RegionMap {
     /// This map with the given weights, which have the same shape.
     pub(super) fn with_map(self, map: &LinearMap) -> Result<Self> {
         let weight = self.linear.weight.val();
-        let (weight, bias) = parameters("map of regions", map, weight.dims(), &weight.device())?;
+        let (weight, bias) = map.parameters("map of regions", weight.dims(), &weight.device())?;
         let linear = Linear::new(weight, bias);
         Ok(if self.gain.is_some() { Self::gained(linear) } else { Self { linear, gain: None } })
     }
@@ -101,24 +101,4 @@ pub(super) fn padded(rows: Tensor<2>, counts: &[usize]) -> Tensor<3> {
         at += count as u32;
     }
     embedding(rows, &ids, None).reshape([n, r, d])
-}
-
-/// A given map as parameters.
-pub(super) fn parameters(
-    place: &str,
-    map: &LinearMap,
-    [inputs, d]: [usize; 2],
-    device: &Device,
-) -> Result<(Param<Tensor<2>>, Param<Tensor<1>>)> {
-    let (weights, biases) = (map.weight.len(), map.bias.len());
-    if (weights, biases) != (inputs * d, d) {
-        let expected = format!("{inputs} × {d} weights and {d} biases");
-        return Err(Error::invalid(place, expected, format!("{weights} and {biases}")));
-    }
-    if let Some(value) = map.weight.iter().chain(&map.bias).find(|x| !x.is_finite()) {
-        return Err(Error::invalid(place, "finite weights", value));
-    }
-    let weight = Tensor::from_data(TensorData::new(map.weight.clone(), [inputs, d]), device);
-    let bias = Tensor::from_data(TensorData::new(map.bias.clone(), [d]), device);
-    Ok((Param::from_tensor(weight), Param::from_tensor(bias)))
 }

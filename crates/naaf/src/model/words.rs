@@ -8,8 +8,6 @@ use itm_core::start::LinearMap;
 use itm_kernels::dropout::Mask;
 use itm_kernels::{embedding, masked_mean, uniform};
 
-use super::regions::parameters;
-
 /// Words to the joint space without a recurrent unit: each word gets the mean of its caption.
 ///
 /// ```text
@@ -44,7 +42,7 @@ impl WordTable {
     /// This table with the vectors of a map, one row per word.
     pub(super) fn with_map(self, map: &LinearMap) -> Result<Self> {
         let table = self.table.val();
-        let (table, bias) = parameters("map of words", map, table.dims(), &table.device())?;
+        let (table, bias) = map.parameters("map of words", table.dims(), &table.device())?;
         Ok(Self { table, bias })
     }
 

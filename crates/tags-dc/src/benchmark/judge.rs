@@ -68,9 +68,8 @@ impl Benchmark {
     /// # Errors
     /// If there are no questions, or a score is not finite; the error names picture and caption.
     pub fn judge(&self, score: impl Fn(usize, usize) -> f64) -> Result<Vec<Line>> {
-        if self.questions.is_empty() {
-            return Err(Error::invalid("the benchmark", "at least one question", "none"));
-        }
+        let fits = !self.questions.is_empty();
+        Error::unless(fits, "the benchmark", "at least one question", "none")?;
         let finite = |picture: usize, caption: usize| {
             let score = score(picture, caption);
             if score.is_finite() {

@@ -196,10 +196,9 @@ impl Builder {
 
     fn caption(&mut self, place: &str, text: &str) -> Result<usize> {
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        if text.is_empty() || text.len() > LONGEST {
-            let expected = format!("a caption of 1 to {LONGEST} bytes");
-            return Err(Error::invalid(place, expected, format!("{} bytes", text.len())));
-        }
+        let expected = format_args!("a caption of 1 to {LONGEST} bytes");
+        let fits = !text.is_empty() && text.len() <= LONGEST;
+        Error::unless(fits, place, expected, format_args!("{} bytes", text.len()))?;
         let all = &mut self.benchmark.captions;
         Ok(*self.captions.entry(text.clone()).or_insert_with(|| {
             all.push(text);

@@ -91,9 +91,8 @@ impl Benchmark {
                 Format::Valse => builder.valse(file)?,
                 Format::Winoground => builder.winoground(file)?,
             }
-            if builder.benchmark.questions.len() == before {
-                return Err(Error::invalid(file.display(), "at least one question", "none"));
-            }
+            let fits = builder.benchmark.questions.len() > before;
+            Error::unless(fits, file.display(), "at least one question", "none")?;
         }
         Ok(builder.benchmark)
     }
@@ -136,10 +135,8 @@ impl Builder {
                 }
             };
             let AroEntry { bbox_x, bbox_y, bbox_w, bbox_h, .. } = entry;
-            if bbox_w <= 0 || bbox_h <= 0 {
-                let got = format!("{bbox_w} × {bbox_h}");
-                return Err(Error::invalid(place, "a box with pixels", got));
-            }
+            let got = format_args!("{bbox_w} × {bbox_h}");
+            Error::unless(bbox_w > 0 && bbox_h > 0, &place, "a box with pixels", got)?;
             let part = Some([bbox_x, bbox_y, bbox_w, bbox_h]);
             let captions = [&entry.true_caption[..], &entry.false_caption];
             self.two(&place, (&entry.image_path, part), captions, (category, &subset))?;
@@ -204,10 +201,8 @@ impl Builder {
             let pictures =
                 [self.picture(&place, &image_0, None)?, self.picture(&place, &image_1, None)?];
             let captions = [self.caption(&place, &caption_0)?, self.caption(&place, &caption_1)?];
-            if pictures[0] == pictures[1] || captions[0] == captions[1] {
-                let expected = "two pictures and two captions";
-                return Err(Error::invalid(place, expected, "the same twice"));
-            }
+            let fits = pictures[0] != pictures[1] && captions[0] != captions[1];
+            Error::unless(fits, place, "two pictures and two captions", "the same twice")?;
             self.ask(Category::Order, &collapsed_tag, Ask::Pairs { pictures, captions });
         }
         Ok(())
@@ -223,9 +218,7 @@ impl Builder {
     ) -> Result<()> {
         let picture = self.picture(place, file, part)?;
         let captions = [self.caption(place, captions[0])?, self.caption(place, captions[1])?];
-        if captions[0] == captions[1] {
-            return Err(Error::invalid(place, "a false caption", "the true one"));
-        }
+        Error::unless(captions[0] != captions[1], place, "a false caption", "the true one")?;
         self.ask(category, subset, Ask::Caption { picture, captions: captions.to_vec() });
         Ok(())
     }

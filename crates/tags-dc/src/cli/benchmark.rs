@@ -105,9 +105,7 @@ impl BenchmarkArgs {
         let lines = benchmark.judge(scores)?;
         let blind = self.train.as_ref().map(|path| {
             let captions = read_captions(path)?;
-            if captions.is_empty() {
-                return Err(Error::invalid(path.display(), "at least one caption", "none"));
-            }
+            Error::unless(!captions.is_empty(), path.display(), "at least one caption", "none")?;
             let texts = captions.iter().flat_map(|image| &image.texts).map(String::as_str);
             let blind = benchmark.blind(&Trigrams::fit(texts));
             benchmark.judge(|_, caption| blind[caption])

@@ -16,9 +16,7 @@ const LONGEST: usize = 10_000;
 pub(super) fn read(path: &Path) -> Result<Vec<(String, String)>> {
     let text = text(path)?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
-    if text.is_empty() {
-        return Err(Error::invalid(path.display(), "a caption on each line", "an empty file"));
-    }
+    Error::unless(!text.is_empty(), path.display(), "a caption on each line", "an empty file")?;
     let mut first_lines = HashMap::new();
     let mut captions = Vec::new();
     for (k, line) in text.lines().enumerate() {
@@ -42,9 +40,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<(String, String)>> {
 
 /// Refuses a blank caption, and one that is too long to be a caption.
 pub(super) fn check(place: &str, caption: &str) -> Result<()> {
-    if caption.trim().is_empty() {
-        return Err(Error::invalid(place, "a caption", "an empty line"));
-    }
+    Error::unless(!caption.trim().is_empty(), place, "a caption", "an empty line")?;
     if caption.len() > LONGEST {
         let expected = format!("a caption of at most {LONGEST} bytes");
         return Err(Error::invalid(place, expected, format!("{} bytes", caption.len())));

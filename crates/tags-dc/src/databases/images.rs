@@ -111,11 +111,10 @@ impl ImageValue {
         for (region, own) in boxes.iter().enumerate() {
             let [x1, y1, x2, y2, ..] = *own;
             let inside = own.iter().all(|x| (-BEYOND..=1.0 + BEYOND).contains(x));
-            if !(inside && x1 <= x2 && y1 <= y2) {
-                let place = format!("{place} norm_bb, region {region}");
-                let expected = "x1 ≤ x2 and y1 ≤ y2 in shares of the picture";
-                return Err(Error::invalid(place, expected, format!("{own:?}")));
-            }
+            let place = format_args!("{place} norm_bb, region {region}");
+            let expected = "x1 ≤ x2 and y1 ≤ y2 in shares of the picture";
+            let fits = inside && x1 <= x2 && y1 <= y2;
+            Error::unless(fits, place, expected, format_args!("{own:?}"))?;
         }
         let confidences = conf.map(|conf| conf.values);
         Ok(Self { width, features: features.values, boxes, confidences })
@@ -230,10 +229,9 @@ impl ImageDatabase {
         let (mut counts, mut features, mut boxes, mut width) = (vec![], vec![], vec![], 0);
         for (k, name) in names.iter().enumerate() {
             let image = self.image(name)?;
-            if k > 0 && image.width != width {
-                let place = format!("regions of `{name}`");
-                return Err(Error::invalid(place, format!("{width} wide, as before"), image.width));
-            }
+            let expected = format_args!("{width} wide, as before");
+            let place = format_args!("regions of `{name}`");
+            Error::unless(k == 0 || image.width == width, place, expected, image.width)?;
             width = image.width;
             counts.push(image.rows());
             boxes.extend(image.boxes.iter().flat_map(|&six| crate::model::box_numbers_of_six(six)));

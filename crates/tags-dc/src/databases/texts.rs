@@ -101,11 +101,9 @@ impl Meta {
     fn read(path: &Path) -> Result<Self> {
         let what = "`CLS`, `SEP`, `MASK`, `UNK` and `v_range`";
         let StoredMeta { cls, sep, mask, unk, words: [first, last] } = read_json(path, what)?;
-        if first >= last {
-            let place = format!("{} v_range", path.display());
-            let got = format!("{first}, {last}");
-            return Err(Error::invalid(place, "a first token below the last", got));
-        }
+        let place = format_args!("{} v_range", path.display());
+        let got = format_args!("{first}, {last}");
+        Error::unless(first < last, place, "a first token below the last", got)?;
         Ok(Self { cls, sep, mask, unk, words: first..last })
     }
 

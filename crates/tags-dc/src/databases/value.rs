@@ -24,9 +24,7 @@ pub(super) fn unpacked(place: &str, value: &[u8]) -> Result<Vec<u8>> {
 fn bounded(place: &str, what: &str, from: impl Read) -> Result<Vec<u8>> {
     let mut bytes = vec![];
     from.take(MOST + 1).read_to_end(&mut bytes).map_err(|e| Error::invalid(place, what, e))?;
-    if bytes.len() as u64 > MOST {
-        return Err(Error::invalid(place, format!("at most {MOST} bytes"), "more"));
-    }
+    Error::unless(bytes.len() as u64 <= MOST, place, format_args!("at most {MOST} bytes"), "more")?;
     Ok(bytes)
 }
 
@@ -81,16 +79,13 @@ pub(super) struct Packed<'a> {
 
 impl Packed<'_> {
     pub(super) fn array(self, place: &str) -> Result<NdArray> {
-        if !self.nd {
-            return Err(Error::invalid(place, "an array", "a single number"));
-        }
+        Error::unless(self.nd, place, "an array", "a single number")?;
         let kind = String::from_utf8_lossy(self.kind);
         let values = floats(place, &kind, self.data)?;
         let wanted = self.shape.iter().try_fold(1usize, |n, &side| n.checked_mul(side));
-        if wanted != Some(values.len()) {
-            let expected = format!("numbers of shape {:?}", self.shape);
-            return Err(Error::invalid(place, expected, format!("{} numbers", values.len())));
-        }
+        let expected = format_args!("numbers of shape {:?}", self.shape);
+        let got = format_args!("{} numbers", values.len());
+        Error::unless(wanted == Some(values.len()), place, expected, got)?;
         Ok(NdArray { shape: self.shape, values })
     }
 }

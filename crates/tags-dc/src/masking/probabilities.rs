@@ -40,9 +40,7 @@ pub(super) fn phrase_probabilities(phrases: &[Vec<usize>], rate: f64) -> Vec<f64
 /// ```
 pub fn label_probabilities(phrases: &[Vec<usize>], words: usize, rate: f64) -> Result<Vec<f64>> {
     check_rate(rate)?;
-    if words > MOST_WORDS {
-        return Err(Error::invalid("words", format!("at most {MOST_WORDS}"), words));
-    }
+    Error::unless(words <= MOST_WORDS, "words", format_args!("at most {MOST_WORDS}"), words)?;
     let phrases = checked(phrases, words)?;
     let chances = phrase_probabilities(&phrases, rate);
     let none: f64 = chances.iter().map(|p| 1.0 - p).product();

@@ -41,9 +41,7 @@ impl Beside {
     /// # Errors
     /// If there is not one image, or its regions have another width than the model's.
     pub fn new(model: &Uniter, image: &RegionBatch) -> Result<Self> {
-        if image.counts.len() != 1 {
-            return Err(Error::invalid("regions", "one image", image.counts.len()));
-        }
+        Error::unless(image.counts.len() == 1, "regions", "one image", image.counts.len())?;
         model.shape.check_regions(image)?;
         let model = model.valid();
         let regions = model.embed_regions(image);

@@ -42,16 +42,12 @@ pub fn box_numbers_of_pixels(
     edges: [f32; 4],
     [width, height]: [f32; 2],
 ) -> Result<[f32; BOX_NUMBERS]> {
-    if !(width.is_finite() && height.is_finite() && width > 0.0 && height > 0.0) {
-        let got = format!("{width} × {height}");
-        return Err(Error::invalid("picture", "a width and a height", got));
-    }
+    let fits = width.is_finite() && height.is_finite() && width > 0.0 && height > 0.0;
+    Error::unless(fits, "picture", "a width and a height", format_args!("{width} × {height}"))?;
     let [x1, y1, x2, y2] = edges;
     let inside = 0.0 <= x1 && x1 <= x2 && x2 <= width && 0.0 <= y1 && y1 <= y2 && y2 <= height;
-    if !inside {
-        let expected = format!("x1, y1, x2, y2 in a picture of {width} × {height} pixels");
-        return Err(Error::invalid("box", expected, format!("{edges:?}")));
-    }
+    let expected = format_args!("x1, y1, x2, y2 in a picture of {width} × {height} pixels");
+    Error::unless(inside, "box", expected, format_args!("{edges:?}"))?;
     let bounds = Bounds { x1: x1 / width, y1: y1 / height, x2: x2 / width, y2: y2 / height };
     Ok(box_numbers(&bounds))
 }

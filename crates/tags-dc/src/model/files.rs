@@ -118,11 +118,9 @@ impl Uniter {
         }
         let words = host(self.bert.words.val().inner());
         for name in found {
-            if files.f32s(name)? != words {
-                let place = format!("{}: {name}", files.place());
-                let expected = "a copy of the word embedding";
-                return Err(Error::invalid(place, expected, "another table"));
-            }
+            let place = format_args!("{}: {name}", files.place());
+            let expected = "a copy of the word embedding";
+            Error::unless(files.f32s(name)? == words, place, expected, "another table")?;
         }
         Ok(())
     }

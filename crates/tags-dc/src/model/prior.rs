@@ -51,9 +51,7 @@ impl Prior {
     /// If a map has another shape, or a value is not finite.
     fn new(start: &Start, features: usize, device: &Device) -> Result<Self> {
         let k = start.dims();
-        if k == 0 {
-            return Err(Error::invalid("maps of CCA", "at least one column of CCA", 0));
-        }
+        Error::unless(k > 0, "maps of CCA", "at least one column of CCA", 0)?;
         let [image, text] = [&start.image, &start.text].map(|map| first_columns(map, k));
         let rows = text.weight.len() / k;
         let (weight, bias) = image.parameters("map of regions", [features, k], device)?;

@@ -31,9 +31,7 @@ impl RegionBatch {
         features: Vec<f32>,
         boxes: Vec<f32>,
     ) -> Result<Self> {
-        if counts.is_empty() {
-            return Err(Error::invalid("regions", "at least 1 image", 0));
-        }
+        Error::unless(!counts.is_empty(), "regions", "at least 1 image", 0)?;
         if let Some(image) = counts.iter().position(|&n| n == 0) {
             return Err(Error::invalid(format!("image {image}"), "at least 1 region", 0));
         }

@@ -68,19 +68,13 @@ impl UniterShape {
         let t = &self.text;
         let sizes = [t.vocabulary, t.positions, t.width, t.layers, t.heads, t.mlp, self.features];
         let place = "vocabulary, positions, width, layers, heads, mlp, features";
-        if sizes.contains(&0) {
-            return Err(Error::invalid(place, "none of them 0", format!("{sizes:?}")));
-        }
-        if sizes.iter().any(|&size| size > MOST) {
-            let expected = format!("none of them above {MOST}");
-            return Err(Error::invalid(place, expected, format!("{sizes:?}")));
-        }
-        if !t.width.is_multiple_of(t.heads) {
-            return Err(Error::invalid("heads", format!("a divisor of {}", t.width), t.heads));
-        }
-        if t.kinds < 2 {
-            return Err(Error::invalid("kinds", "2: text and regions", t.kinds));
-        }
+        Error::unless(!sizes.contains(&0), place, "none of them 0", format_args!("{sizes:?}"))?;
+        let expected = format_args!("none of them above {MOST}");
+        let fits = sizes.iter().all(|&size| size <= MOST);
+        Error::unless(fits, place, expected, format_args!("{sizes:?}"))?;
+        let expected = format_args!("a divisor of {}", t.width);
+        Error::unless(t.width.is_multiple_of(t.heads), "heads", expected, t.heads)?;
+        Error::unless(t.kinds >= 2, "kinds", "2: text and regions", t.kinds)?;
         for (name, share) in [("dropout", t.dropout), ("attention_dropout", t.attention_dropout)] {
             below_one(name, share)?;
         }
@@ -118,11 +112,8 @@ impl UniterShape {
     /// # Errors
     /// Both widths are named.
     pub(crate) fn check_regions(&self, batch: &RegionBatch) -> Result<()> {
-        if batch.width == self.features {
-            return Ok(());
-        }
-        let expected = format!("{} wide", self.features);
-        Err(Error::invalid("features of regions", expected, batch.width))
+        let expected = format_args!("{} wide", self.features);
+        Error::unless(batch.width == self.features, "features of regions", expected, batch.width)
     }
 }
 

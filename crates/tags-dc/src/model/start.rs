@@ -69,11 +69,10 @@ fn words(table: &Param<Tensor<2>>, map: &LinearMap, range: f64) -> Result<Param<
     let [tokens, d] = table.val().dims();
     let LinearMap { weight, bias } = map;
     let rows = weight.len() / d;
-    if bias.len() != d || weight.len() != rows * d || rows > tokens {
-        let expected = format!("at most {tokens} rows of {d}, and {d} biases");
-        let got = format!("{} values and {} biases", weight.len(), bias.len());
-        return Err(Error::invalid("map of words", expected, got));
-    }
+    let got = format_args!("{} values and {} biases", weight.len(), bias.len());
+    let fits = bias.len() == d && weight.len() == rows * d && rows <= tokens;
+    let expected = format_args!("at most {tokens} rows of {d}, and {d} biases");
+    Error::unless(fits, "map of words", expected, got)?;
     if let Some(value) = weight.iter().chain(bias).find(|x| !x.is_finite()) {
         return Err(Error::invalid("map of words", "finite values", value));
     }

@@ -66,17 +66,11 @@ impl Marks {
         let below = format!("a number below {}, the number of tokens", self.tokens);
         for (name, token) in ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"].iter().zip(self.special)
         {
-            if token as usize >= self.tokens {
-                return Err(Error::invalid(name, below, token));
-            }
+            Error::unless((token as usize) < self.tokens, name, &below, token)?;
         }
         let [_, end] = self.words;
-        match end as usize > self.tokens {
-            true => {
-                Err(Error::invalid("the end of the words", format!("{below}, or that number"), end))
-            }
-            false => Ok(()),
-        }
+        let expected = format_args!("{below}, or that number");
+        Error::unless(end as usize <= self.tokens, "the end of the words", expected, end)
     }
 
     /// The number of tokens that [`around`](Self::around) adds.

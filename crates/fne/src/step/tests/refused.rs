@@ -28,13 +28,10 @@ fn a_batch_that_does_not_fit_is_refused() {
     let pixels = Images::Pixels { size: 2, values: &[0.5; 24] };
     for (batch, want) in [
         (Batch { caption_ids: &[], ..nothing }, "pairs of the batch: expected at least 1, got 0"),
-        (
-            Batch { texts: &[&[2]], ..whole },
-            "texts of the batch: expected 2 values, one per pair, got 1",
-        ),
+        (Batch { texts: &[&[2]], ..whole }, "texts of the batch: expected 2, one per pair, got 1"),
         (
             Batch { caption_ids: &[1, 2, 3], ..whole },
-            "caption numbers of the batch: expected 2 values, one per pair, got 3",
+            "caption numbers of the batch: expected 2, one per pair, got 3",
         ),
         (
             Batch { images: Images::Features(&[0.5; 9]), ..whole },

@@ -184,7 +184,7 @@ fn a_start_is_where_training_begins() {
     }
     let wide = Start { text: map(VOCABULARY + 1, 50), ..start.clone() };
     let line = at(&wide).unwrap_err().to_string();
-    assert_eq!(line, "map of words: expected 14 × 8 weights and 8 biases, got 120 and 8");
+    assert_eq!(line, "map of words: expected 14 inputs and 8 outputs, got 15 and 8");
     let line = begun(&bigru(), |encoders| encoders.with_start(&start)).unwrap_err().to_string();
     assert_eq!(line, "a start: expected a table of words, got a recurrent unit");
     let line = Naaf::new(&config, DIM, VOCABULARY, &Device::flex()).unwrap_err().to_string();

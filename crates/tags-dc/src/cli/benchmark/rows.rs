@@ -19,10 +19,8 @@ pub(super) type PairScores = Box<dyn Fn(usize, usize) -> f64>;
 pub(super) fn of_pairs(benchmark: &Benchmark, path: &Path) -> Result<PairScores> {
     let pairs = benchmark.pairs();
     let npy = Npy::open(path)?;
-    if npy.shape() != [pairs.len()] {
-        let expected = format!("an array of {} scores, as pairs.tsv has lines", pairs.len());
-        return Err(Error::invalid(path.display(), expected, shape(&npy)));
-    }
+    let expected = format_args!("an array of {} scores, as pairs.tsv has lines", pairs.len());
+    Error::unless(npy.shape() == [pairs.len()], path.display(), expected, shape(&npy))?;
     let of: HashMap<_, _> = pairs.into_iter().zip(npy.to_f64()?).collect();
     Ok(Box::new(move |picture, caption| of[&(picture, caption)]))
 }
@@ -37,10 +35,8 @@ pub(super) fn of_rows(benchmark: &Benchmark, images: &Path, texts: &Path) -> Res
     let texts_of: Vec<&str> = benchmark.captions.iter().map(String::as_str).collect();
     let captions = unit_rows(texts, "captions.txt", "caption", &texts_of)?;
     let [width, other] = [&pictures, &captions].map(|rows| rows[0].len());
-    if width != other {
-        let expected = format!("rows of width {width}, as {} has", images.display());
-        return Err(Error::invalid(texts.display(), expected, other));
-    }
+    let expected = format_args!("rows of width {width}, as {} has", images.display());
+    Error::unless(width == other, texts.display(), expected, other)?;
     Ok(Box::new(move |picture, caption| {
         pictures[picture].iter().zip(&captions[caption]).map(|(v, w)| v * w).sum()
     }))
@@ -49,10 +45,9 @@ pub(super) fn of_rows(benchmark: &Benchmark, images: &Path, texts: &Path) -> Res
 /// The rows of these names at unit length: by the list beside the file, or in order.
 fn unit_rows(path: &Path, list: &str, what: &str, names: &[&str]) -> Result<Vec<Vec<f64>>> {
     let npy = Npy::open(path)?;
-    if npy.shape().len() != 2 || npy.row_len() == 0 {
-        let expected = format!("an array [rows, width], a row per {what}");
-        return Err(Error::invalid(path.display(), expected, shape(&npy)));
-    }
+    let expected = format_args!("an array [rows, width], a row per {what}");
+    let fits = npy.shape().len() == 2 && npy.row_len() > 0;
+    Error::unless(fits, path.display(), expected, shape(&npy))?;
     let list = path.with_file_name(list);
     let numbers = if list.exists() {
         found(&list, npy.rows(), what, names)?
@@ -66,10 +61,8 @@ fn unit_rows(path: &Path, list: &str, what: &str, names: &[&str]) -> Result<Vec<
     let mut unit = |number: usize| {
         npy.row_into(number, &mut row)?;
         let length = row.iter().map(|&x| f64::from(x).powi(2)).sum::<f64>().sqrt();
-        if length == 0.0 {
-            let place = format!("{} row {number}", path.display());
-            return Err(Error::invalid(place, "a row of length above 0", 0));
-        }
+        let place = format_args!("{} row {number}", path.display());
+        Error::unless(length != 0.0, place, "a row of length above 0", 0)?;
         Ok(row.iter().map(|&x| f64::from(x) / length).collect())
     };
     numbers.into_iter().map(&mut unit).collect()
@@ -79,10 +72,8 @@ fn unit_rows(path: &Path, list: &str, what: &str, names: &[&str]) -> Result<Vec<
 fn found(list: &Path, rows: usize, what: &str, names: &[&str]) -> Result<Vec<usize>> {
     let text = read_text(list)?;
     let lines: Vec<String> = text.lines().map(single_blanks).collect();
-    if lines.len() != rows {
-        let expected = format!("{rows} lines, as many as rows");
-        return Err(Error::invalid(list.display(), expected, lines.len()));
-    }
+    let expected = format_args!("{rows} lines, as many as rows");
+    Error::unless(lines.len() == rows, list.display(), expected, lines.len())?;
     let (mut exact, mut short) = (HashMap::new(), HashMap::<&str, Vec<usize>>::new());
     for (k, line) in lines.iter().enumerate() {
         let first = *exact.entry(line.as_str()).or_insert(k);

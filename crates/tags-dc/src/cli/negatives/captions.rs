@@ -88,9 +88,7 @@ impl CaptionSet {
 /// The captions of a file, at least one.
 fn read_file(path: &Path) -> Result<Vec<Captions>> {
     let captions = read_captions(path)?;
-    if captions.is_empty() {
-        let expected = "lines of an image's id, a tab and a caption";
-        return Err(Error::invalid(path.display(), expected, "none"));
-    }
+    let expected = "lines of an image's id, a tab and a caption";
+    Error::unless(!captions.is_empty(), path.display(), expected, "none")?;
     Ok(captions)
 }
