@@ -166,7 +166,7 @@ pub struct Course {
     pub ink: Ink,
     /// The points by ascending x.
     pub points: Vec<Point>,
-    /// Radius of the dot at each point; 0 draws no dots.
+    /// Radius of the dot at each point; 0 draws no dots but for a lone point, which makes no line.
     pub dots: i32,
     /// The known intervals, `(x, [lo, hi])`.
     pub intervals: Vec<(f64, [f64; 2])>,
@@ -212,8 +212,9 @@ pub fn courses(
         for &(at, [lo, hi]) in &c.intervals {
             plot.line(&[(at, lo), (at, hi)], c.ink.undashed().faint(0.5), 4);
         }
-        if c.dots > 0 {
-            plot.dots(&c.points, c.ink.undashed(), c.dots);
+        let dots = if finite(&c.points).len() == 1 { c.dots.max(7) } else { c.dots };
+        if dots > 0 {
+            plot.dots(&c.points, c.ink.undashed(), dots);
         }
     }
     courses.iter().for_each(|c| plot.line(&c.points, c.ink, 5));

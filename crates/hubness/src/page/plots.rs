@@ -142,7 +142,7 @@ fn shares(histogram: &Histogram) -> Vec<Vec<Point>> {
     filled.map(|run| run.iter().map(point).collect()).collect()
 }
 
-/// 10 to the power `exponent` (at most 0) as a share: `100 %`, `0.1 %`, `10⁻⁶`.
+/// 10 to the power `exponent` (at most 0) as a share: `100 %`, `0.1 %`, `10⁻³ %`.
 fn share_at(exponent: i32) -> String {
     match exponent {
         -2.. => format!("{} %", 10u64.pow((exponent + 2).min(9) as u32)),
@@ -150,7 +150,8 @@ fn share_at(exponent: i32) -> String {
         _ => {
             let digits = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
             let small = |c: char| c.to_digit(10).map_or(c, |d| digits[d as usize]);
-            format!("10⁻{}", (-exponent).to_string().chars().map(small).collect::<String>())
+            let percent = (-2 - exponent).to_string().chars().map(small).collect::<String>();
+            format!("10⁻{percent} %")
         }
     }
 }

@@ -75,6 +75,13 @@ fn a_line_a_dot_each_and_a_bar() {
     assert_eq!(svg.matches("stroke-dasharray:14 12").count(), 1);
 }
 
+/// One point makes no line.
+#[test]
+fn a_lone_point_is_a_dot() {
+    assert_eq!(sound(line(&[(1.0, 0.5), (2.0, f64::NAN)])).matches("<circle").count(), 1);
+    assert_eq!(sound(line(&[(1.0, 0.5), (2.0, 0.5)])).matches("<circle").count(), 0);
+}
+
 /// Each row makes the figure higher, so a name never covers the mark of the row above.
 #[test]
 fn each_row_has_its_height() {

@@ -18,7 +18,7 @@ pub(super) fn rescored(report: &Report, rescored: &[Rescored]) -> Option<Table> 
          seed's 95 % interval of the difference (bootstrap over test images). p: the largest p of a \
          seed (paired randomisation over images, Holm's correction). Above, below: seeds (seeds and \
          folds, where the split has folds) with p < 0.05. Skewness: the sum over N_1, N_5, N_10 and \
-         both directions. λ of RGM: chosen on the validation split, for R@1/R@5/R@10.",
+         both directions.",
     );
     let seen = |r: &Rescored| if r.transductive { "transductive" } else { "inductive" };
     t.column("seen", all().map(seen));
@@ -30,7 +30,10 @@ pub(super) fn rescored(report: &Report, rescored: &[Rescored]) -> Option<Table> 
     t.numbers("above", all().map(|r| seeds(r, r.above)), |text| text);
     t.numbers("below", all().map(|r| seeds(r, r.below)), |text| text);
     t.numbers("skewness", all().map(|r| r.skewness), points);
-    t.numbers("λ of seed 0", all().map(|r| r.lambda.clone()), |text| text);
+    if all().any(|r| r.lambda.is_some()) {
+        t.note += " λ of RGM: chosen on the validation split, for R@1/R@5/R@10.";
+        t.numbers("λ of seed 0", all().map(|r| r.lambda.clone()), |text| text);
+    }
     Some(t)
 }
 
@@ -67,10 +70,13 @@ mod tests {
             above: 2,
             ..nns.clone()
         };
+        let rgm = Rescored { method: "rgm".into(), lambda: Some("1/2/3".into()), ..csls.clone() };
+        let with_lambda = rescored(&report, &[nns.clone(), rgm]).unwrap();
+        assert_eq!(texts(&with_lambda, "Full, RGM")[8], "1/2/3");
         let table = rescored(&report, &[nns, csls]).unwrap();
         assert_eq!(
             texts(&table, "Full, NNS"),
-            ["inductive", "312.0", "–", "–", "–", "–", "–", "9.0", "–"]
+            ["inductive", "312.0", "–", "–", "–", "–", "–", "9.0"]
         );
         let want = ["transductive", "312.0", "+4.0", "1.0 to 7.0", "p = 0.030", "2 of 2", "0 of 2"];
         assert_eq!(texts(&table, "Full, CSLS")[..7], want);

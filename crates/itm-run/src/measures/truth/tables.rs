@@ -18,15 +18,15 @@ pub(super) fn relevance(report: &Report, truths: &[Option<Truth>]) -> Option<Tab
         Some(first) if priors().all(|p| p == first) => format!("Brier skill, p = {}", prior(first)),
         _ => "Brier skill, row's p".into(),
     };
-    let mut t = of_rows(report, "Against the complete truth").noted(
-        "mAP@R and R-precision: mean of both directions, all true items counted. Posterior: as a \
-         detector of false negatives among candidates that survive the margin cut; AUC 0.5 is \
-         guessing, Brier skill 0 is a constant forecast of the base rate.",
-    );
+    let mut t = of_rows(report, "Against the complete truth")
+        .noted("mAP@R and R-precision: mean of both directions, all true items counted.");
     let unit = |x| decimals(x, 3);
     t.best("mAP@R", all().map(|t| t?.map_at_r), unit);
     t.best("R-precision", all().map(|t| t?.r_precision), unit);
     if all().flatten().any(|truth| truth.posterior_auc.is_some()) {
+        t.note += " Posterior: as a detector of false negatives among candidates that survive the \
+                   margin cut; AUC 0.5 is guessing, Brier skill 0 is a constant forecast of the \
+                   base rate.";
         t.numbers("posterior AUC", all().map(|t| t?.posterior_auc), unit);
         t.numbers(at, all().map(|t| t?.brier_skill), unit);
         t.numbers("Brier skill, p = base rate", all().map(|t| t?.brier_skill_at_base_rate), unit);
@@ -44,10 +44,12 @@ pub(super) fn draws(report: &Report, truths: &[Option<Truth>]) -> Option<Table> 
         all().flatten().flat_map(|t| t.other_true_shares.keys()).collect();
     let mut t = of_rows(report, "Drawn negatives that were truly false negatives").noted(
         "Share of false negatives among the negatives that a row trained on. The other columns are \
-         the shares that uniform drawing, hardest drawing and the weights of the named presets would \
-         have taken from the same candidates; a preset's share counts only the epochs in which it \
-         has a posterior. Lower is cleaner.",
+         the shares that other ways to draw would have taken from the same candidates. Lower is \
+         cleaner.",
     );
+    if !others.is_empty() {
+        t.note += " A preset's share counts only the epochs in which it has a posterior.";
+    }
     t.numbers("as drawn", all().map(|t| t?.drawn_true_share), share);
     t.numbers("uniform", all().map(|t| t?.uniform_true_share), share);
     t.numbers("hardest", all().map(|t| t?.hardest_true_share), share);
@@ -65,9 +67,11 @@ pub(super) fn epochs(report: &Report, truths: &[Option<Truth>]) -> Option<Table>
     let title = format!("{row}: drawn negatives that were false, by epoch");
     let mut t = by_epoch(title, epochs).noted(
         "Share of true pairs among the negatives, mean over seeds. The other columns are the expected \
-         shares of other ways to draw from the same candidates. A preset has no share before it has \
-         a posterior.",
+         shares of other ways to draw from the same candidates.",
     );
+    if !others.is_empty() {
+        t.note += " A preset has no share before it has a posterior.";
+    }
     t.column("as drawn", epochs.iter().map(|e| share(e.drawn)));
     t.column("uniform", epochs.iter().map(|e| share(e.uniform)));
     t.column("hardest", epochs.iter().map(|e| share(e.hardest)));
