@@ -57,19 +57,15 @@ impl AnyCorrection {
         self.check_affine()?;
         let (n, m, direction) = (scores.images(), scores.texts(), self.direction);
         let (queries, items) = direction.sides(n, m);
-        let place = |what| format!("{what} of direction {direction}");
-        if items != self.rescore.items() {
-            let expected =
-                format!("the {} that the correction was fitted for", self.rescore.items());
-            return Err(Error::invalid(place("items"), expected, items));
-        }
-        match self.rescore.queries() {
-            Some(own) if own != queries => {
-                let expected = format!("the {own} whose values the correction holds");
-                Err(Error::invalid(place("queries"), expected, queries))
-            }
-            _ => self.rescore.check_scores(scores),
-        }
+        let own = self.rescore.items();
+        let place = format_args!("items of direction {direction}");
+        let expected = format_args!("the {own} that the correction was fitted for");
+        Error::unless(items == own, place, expected, items)?;
+        let own = self.rescore.queries().unwrap_or(queries);
+        let place = format_args!("queries of direction {direction}");
+        let expected = format_args!("the {own} whose values the correction holds");
+        Error::unless(queries == own, place, expected, queries)?;
+        self.rescore.check_scores(scores)
     }
 
     fn check_affine(&self) -> Result<()> {
@@ -120,14 +116,10 @@ impl AnyCorrection {
     /// ```
     pub fn of_query(&self, scores: &[f32]) -> Result<Vec<f64>> {
         let items = self.rescore.items();
-        if scores.len() != items {
-            let expected = format!("one for each of {items} items");
-            return Err(Error::invalid("scores of a query", expected, scores.len()));
-        }
-        if let Some(at) = scores.iter().position(|score| !score.is_finite()) {
-            let place = format!("score of a query with item {at}");
-            return Err(Error::invalid(place, "a finite number", scores[at]));
-        }
+        let expected = format_args!("one for each of {items} items");
+        Error::unless(scores.len() == items, "scores of a query", expected, scores.len())?;
+        let place = |item| format!("score of a query with item {item}");
+        Error::unless_finite(scores, place, "a finite number")?;
         self.check_affine()?;
         self.rescore.of_query(scores)
     }

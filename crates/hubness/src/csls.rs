@@ -93,9 +93,8 @@ pub fn csls_form(
 pub(crate) fn nearness(scores: &dyn Scored, direction: Direction, k: usize) -> Result<Vec<f64>> {
     let (images, texts) = (scores.images(), scores.texts());
     at_least_one("k", k)?;
-    if direction.items(images, texts) == 0 {
-        return Err(Error::invalid("scores", "at least 1 query in the bank", 0));
-    }
+    let bank = direction.items(images, texts);
+    Error::unless(bank > 0, "scores", "at least 1 query in the bank", 0)?;
     let top = direction.nearest(scores, k)?;
     Ok(means(&top, direction.queries(images, texts), k))
 }

@@ -22,9 +22,7 @@ impl<'a> DirectedScores<'a> {
     ) -> Result<Self> {
         let directed = Self { name, scores, direction };
         for (what, count) in [("query", directed.queries()), ("item", directed.items())] {
-            if count == 0 {
-                return Err(Error::invalid(name, format!("at least one {what}"), "none"));
-            }
+            Error::unless(count > 0, name, format_args!("at least one {what}"), "none")?;
         }
         Ok(directed)
     }
@@ -34,12 +32,12 @@ impl<'a> DirectedScores<'a> {
     /// # Errors
     /// As [`new`](Self::new), and if the numbers of items differ.
     pub(crate) fn pair(
-        names: [&'static str; 2],
-        scores: [&'a dyn Scored; 2],
+        (name, bank): (&'static str, &'a dyn Scored),
+        test: &'a dyn Scored,
         direction: Direction,
     ) -> Result<[Self; 2]> {
-        let [bank, test] = [0, 1].map(|i| Self::new(names[i], scores[i], direction));
-        let (bank, test) = (bank?, test?);
+        let bank = Self::new(name, bank, direction)?;
+        let test = Self::new("test", test, direction)?;
         bank.expect_items(test.items())?;
         Ok([bank, test])
     }
@@ -55,10 +53,8 @@ impl<'a> DirectedScores<'a> {
     /// # Errors
     /// If these scores have another number of items.
     pub(crate) fn expect_items(&self, items: usize) -> Result<()> {
-        if self.items() == items {
-            return Ok(());
-        }
-        Err(Error::invalid(self.name, format!("the {items} test items"), self.items()))
+        let expected = format_args!("the {items} test items");
+        Error::unless(self.items() == items, self.name, expected, self.items())
     }
 
     /// The output of a consumer that reads all scores.
@@ -135,17 +131,12 @@ impl<'a> DirectedScores<'a> {
 /// If a parameter is not above 0, or so large that its products with scores could overflow.
 pub(crate) fn positive(name: &str, value: f64) -> Result<()> {
     // The upper bound comes from `ExpSums`: products with scores must not overflow.
-    if value > 0.0 && value < 1e200 {
-        return Ok(());
-    }
-    Err(Error::invalid(name, "a number above 0 and below 1e200", value))
+    let fits = value > 0.0 && value < 1e200;
+    Error::unless(fits, name, "a number above 0 and below 1e200", value)
 }
 
 /// # Errors
 /// If a number of neighbours is 0.
 pub(crate) fn at_least_one(name: &str, k: usize) -> Result<()> {
-    if k > 0 {
-        return Ok(());
-    }
-    Err(Error::invalid(name, "at least 1 neighbour", k))
+    Error::unless(k > 0, name, "at least 1 neighbour", k)
 }

@@ -96,12 +96,11 @@ impl Direction {
                 Self::I2t => scores.scores_of_images(some)?,
                 Self::T2i => scores.scores_of_texts(some)?.transpose(),
             };
-            if let Some(at) = rows.values().iter().position(|score| !score.is_finite()) {
-                let (query, item) = (some[at / items], at % items);
-                let (image, text) = self.sides(query, item);
-                let place = format!("scores of image {image} and text {text}");
-                return Err(Error::invalid(place, "a finite number", rows.values()[at]));
-            }
+            let place = |at| {
+                let (image, text) = self.sides(some[at / items], at % items);
+                format!("scores of image {image} and text {text}")
+            };
+            Error::unless_finite(rows.values(), place, "a finite number")?;
             show(some, rows.values());
         }
         Ok(())

@@ -84,7 +84,7 @@ impl DualBank {
     ) -> Result<Correction<B::Knowledge>> {
         self.check()?;
         let [queries, test] =
-            DirectedScores::pair(["query bank", "test"], [queries.scores(), test], direction)?;
+            DirectedScores::pair(("query bank", queries.scores()), test, direction)?;
         let items = DirectedScores::new("item bank", items, direction)?;
         items.expect_items(test.items())?;
         let query_factor = Factor::fit(&queries, self.query_beta, self.query_k)?;
@@ -95,14 +95,11 @@ impl DualBank {
 
     fn check(&self) -> Result<()> {
         for (name, beta) in [("β₁", self.query_beta), ("β₂", self.item_beta)] {
-            if !(0.0..1e200).contains(&beta) {
-                let place = format!("{name} of DBNorm");
-                return Err(Error::invalid(place, "a finite number, 0 or more", beta));
-            }
+            let (fits, place) = ((0.0..1e200).contains(&beta), format_args!("{name} of DBNorm"));
+            Error::unless(fits, place, "a finite number, 0 or more", beta)?;
         }
-        if self.query_beta + self.item_beta == 0.0 {
-            return Err(Error::invalid("β₁ + β₂ of DBNorm", "a number above 0", 0));
-        }
+        let sum = self.query_beta + self.item_beta;
+        Error::unless(sum != 0.0, "β₁ + β₂ of DBNorm", "a number above 0", 0)?;
         at_least_one("k of DBNorm's query bank", self.query_k)?;
         at_least_one("k of DBNorm's item bank", self.item_k)
     }

@@ -86,29 +86,23 @@ pub(crate) fn augmented(
     centre: f64,
     first: usize,
 ) -> Result<Vec<f32>> {
-    if dim == 0 || biases.len().checked_mul(dim) != Some(rows.len()) {
-        let expected = format!("{} × {dim} values, as many items as were corrected", biases.len());
-        return Err(Error::invalid("items", expected, rows.len()));
-    }
+    let fits = dim > 0 && biases.len().checked_mul(dim) == Some(rows.len());
+    let expected = format_args!("{} × {dim} values, as many items as were corrected", biases.len());
+    Error::unless(fits, "items", expected, rows.len())?;
     let last = |bias: &f64| (centre - bias) as f32;
     let rows = rows.chunks(dim).zip(biases);
     let vectors: Vec<_> =
         rows.flat_map(|(row, bias)| row.iter().copied().chain([last(bias)])).collect();
-    if let Some(at) = vectors.iter().position(|value| !value.is_finite()) {
-        let (item, value) = (first + at / (dim + 1), at % (dim + 1));
-        let place = format!("vector of item {item}, value {value}");
-        return Err(Error::invalid(place, "a finite number", vectors[at]));
-    }
+    let item = |at: usize| first + at / (dim + 1);
+    let place = |at| format!("vector of item {}, value {}", item(at), at % (dim + 1));
+    Error::unless_finite(&vectors, place, "a finite number")?;
     Ok(vectors)
 }
 
 fn check(direction: Direction, correction: &AnyCorrection) -> Result<()> {
-    if direction != correction.direction() {
-        let expected = format!("a correction of direction {direction}");
-        let got = format!("one of {}", correction.direction());
-        return Err(Error::invalid("export", expected, got));
-    }
-    Ok(())
+    let expected = format_args!("a correction of direction {direction}");
+    let got = format_args!("one of {}", correction.direction());
+    Error::unless(direction == correction.direction(), "export", expected, got)
 }
 
 /// A query with one more dimension, which multiplies the items' biases: a one.

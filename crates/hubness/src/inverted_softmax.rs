@@ -123,10 +123,7 @@ pub fn inverted_softmax_form(
 /// Refuses a single query, which would be certain for every item, so that all would tie.
 pub(crate) fn check_queries(scores: &dyn Scored, direction: Direction) -> Result<()> {
     let queries = direction.queries(scores.images(), scores.texts());
-    if queries >= 2 {
-        return Ok(());
-    }
-    Err(Error::invalid("inverted softmax", "a bank of at least 2 queries", queries))
+    Error::unless(queries >= 2, "inverted softmax", "a bank of at least 2 queries", queries)
 }
 
 /// `u(q, j) = β·s(q, j) − log Σ_{b ≠ q} exp(β·s(b, j))`.

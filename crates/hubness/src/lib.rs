@@ -9,6 +9,7 @@ mod csls;
 mod directed;
 mod direction;
 mod dual_bank;
+mod edge;
 pub mod export;
 mod greedy;
 pub mod hubs;

@@ -85,10 +85,10 @@ impl LocalScaling {
         direction: Direction,
     ) -> Result<Correction<B::Knowledge>> {
         at_least_one("k of local scaling", self.k)?;
-        let both = [bank.scores(), test];
-        let [bank, _] = DirectedScores::pair(["bank", "test"], both, direction)?;
-        cosines("bank", both[0])?;
-        cosines("test", both[1])?;
+        let scores = bank.scores();
+        let [bank, _] = DirectedScores::pair(("bank", scores), test, direction)?;
+        cosines("bank", scores)?;
+        cosines("test", test)?;
         let nearest = bank.best_queries(self.k)?;
         let width = |item| self.width(nearest.scores(item));
         let items = (0..bank.items()).map(width).collect();
@@ -134,10 +134,7 @@ fn cosines(name: &str, scores: &dyn Scored) -> Result<()> {
 }
 
 fn cosine(name: &str, largest: f32) -> Result<()> {
-    if largest <= 1.0 + 1e-3 {
-        return Ok(());
-    }
-    Err(Error::invalid(name, "cosines, because distances are 1 − s", largest))
+    Error::unless(largest <= 1.0 + 1e-3, name, "cosines, because distances are 1 − s", largest)
 }
 
 #[derive(Debug, Serialize, Deserialize)]

@@ -59,17 +59,15 @@ impl Nnn {
     /// If the bank is empty, k is 0, α is negative or not finite, or a mean is not finite.
     pub fn fit<B: Bank>(&self, bank: &B, direction: Direction) -> Result<Correction<B::Knowledge>> {
         at_least_one("k of NNN", self.k)?;
-        if !(self.alpha.is_finite() && self.alpha >= 0.0) {
-            return Err(Error::invalid("α of NNN", "a finite number, 0 or more", self.alpha));
-        }
-        if self.alpha > LARGEST_ALPHA {
-            let expected = format!("at most {LARGEST_ALPHA:e}");
-            return Err(Error::invalid("α of NNN", expected, format!("{:e}", self.alpha)));
-        }
+        let (place, alpha) = ("α of NNN", self.alpha);
+        let fits = alpha.is_finite() && alpha >= 0.0;
+        Error::unless(fits, place, "a finite number, 0 or more", alpha)?;
+        let expected = format_args!("at most {LARGEST_ALPHA:e}");
+        Error::unless(alpha <= LARGEST_ALPHA, place, expected, format_args!("{alpha:e}"))?;
         let bank = DirectedScores::new("bank", bank.scores(), direction)?;
         let means = means(&bank.best_queries(self.k)?, bank.items(), self.k);
         let mut means = bank.finite("item", "mean of its nearest scores", means)?;
-        means.iter_mut().for_each(|mean| *mean *= self.alpha);
+        means.iter_mut().for_each(|mean| *mean *= alpha);
         Ok(Correction::new(direction, Affine::of_items(1.0, means)))
     }
 }

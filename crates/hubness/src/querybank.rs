@@ -71,8 +71,7 @@ impl QueryBank {
     ) -> Result<Correction<B::Knowledge>> {
         positive("β of QB-Norm", self.beta)?;
         at_least_one("k of QB-Norm", self.k)?;
-        let [bank, test] =
-            DirectedScores::pair(["bank", "test"], [bank.scores(), test], direction)?;
+        let [bank, test] = DirectedScores::pair(("bank", bank.scores()), test, direction)?;
         let sums = bank.item_sums(self.beta)?;
         if !self.dynamic {
             return Ok(Correction::new(direction, Affine::of_items(self.beta, sums)));

@@ -115,15 +115,13 @@ impl Affine {
     /// # Errors
     /// Names the first part that does not fit.
     pub fn check(&self) -> Result<()> {
-        let refuse = |part: &str, expected: String, got: &dyn fmt::Display| {
-            Err(Error::invalid(format!("{part} of the correction"), expected, got))
+        let unless = |fits, part: &str, expected: fmt::Arguments<'_>, got: &dyn fmt::Display| {
+            Error::unless(fits, format_args!("{part} of the correction"), expected, got)
         };
-        if !(self.scale.is_finite() && self.scale > 0.0) {
-            return refuse("scale", "a number above 0".into(), &self.scale);
-        }
-        let Some(n) = self.items.first().map(Vec::len) else {
-            return refuse("items", "at least one group".into(), &0);
-        };
+        let fits = self.scale.is_finite() && self.scale > 0.0;
+        unless(fits, "scale", format_args!("a number above 0"), &self.scale)?;
+        unless(!self.items.is_empty(), "items", format_args!("at least one group"), &0)?;
+        let n = self.items[0].len();
         let lists = self.items.iter().map(|group| ("items", group));
         for (part, values) in lists.chain([("fine", &self.fine), ("queries", &self.queries)]) {
             check_values(part, values, f64::MIN, "a finite number")?;
@@ -131,19 +129,15 @@ impl Affine {
         let groups = self.items.iter().map(|group| ("items", group.len()));
         let optional = [("fine", self.fine.len()), ("by_best", self.by_best.len())];
         let optional = optional.into_iter().filter(|&(_, count)| count > 0);
-        if let Some((part, count)) = groups.chain(optional).find(|&(_, count)| count != n) {
-            return refuse(part, format!("one value for each of {n} items"), &count);
+        for (part, count) in groups.chain(optional) {
+            unless(count == n, part, format_args!("one value for each of {n} items"), &count)?;
         }
         let (queries, grouped) = (self.queries.len(), self.groups.len());
-        if queries > 0 && grouped > 0 && queries != grouped {
-            return refuse("queries", format!("{grouped}, as many as have a group"), &queries);
-        }
-        match self.groups.iter().chain(&self.by_best).max() {
-            Some(&group) if usize::from(group) >= self.items.len() => {
-                refuse("groups", format!("numbers below {}", self.items.len()), &group)
-            }
-            _ => Ok(()),
-        }
+        let fits = queries == 0 || grouped == 0 || queries == grouped;
+        unless(fits, "queries", format_args!("{grouped}, as many as have a group"), &queries)?;
+        let (groups, last) = (self.items.len(), self.groups.iter().chain(&self.by_best).max());
+        let fits = last.is_none_or(|&last| usize::from(last) < groups);
+        unless(fits, "groups", format_args!("numbers below {groups}"), last.unwrap_or(&0))
     }
 
     /// The item biases of a query.

@@ -52,9 +52,7 @@ impl Map {
             Self::EmpiricalProximity(map) => (map.check(), Box::new(map)),
         };
         checked?;
-        if map.items() == 0 {
-            return Err(Error::invalid("items of the correction", "at least one", 0));
-        }
+        Error::unless(map.items() > 0, "items of the correction", "at least one", 0)?;
         Ok(map)
     }
 }
@@ -74,10 +72,9 @@ impl<'de, K: Knowledge> Deserialize<'de> for Correction<K> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
         let CorrectionFile { direction, setting, map } =
             CorrectionFile::<Map>::deserialize(deserializer)?;
-        if setting != K::SETTING {
-            let error = Error::invalid("setting of the correction", K::SETTING, setting);
-            return Err(de::Error::custom(error));
-        }
-        map.checked().map(|map| Self::of_map(direction, map)).map_err(de::Error::custom)
+        let place = "setting of the correction";
+        Error::unless(setting == K::SETTING, place, K::SETTING, setting)
+            .and_then(|()| Ok(Self::of_map(direction, map.checked()?)))
+            .map_err(de::Error::custom)
     }
 }

@@ -88,13 +88,11 @@ impl Sinkhorn {
         let Sinkhorn { epsilon, iterations, tolerance } = *self;
         positive("ε of Sinkhorn", epsilon)?;
         positive("1/ε of Sinkhorn", 1.0 / epsilon)?;
-        if iterations > Self::MOST_ITERATIONS {
-            let expected = format!("at most {}", Self::MOST_ITERATIONS);
-            return Err(Error::invalid("iterations of Sinkhorn", expected, iterations));
-        }
-        if tolerance.is_nan() || tolerance < 0.0 {
-            return Err(Error::invalid("tolerance of Sinkhorn", "a number, 0 or more", tolerance));
-        }
+        let most = Self::MOST_ITERATIONS;
+        let expected = format_args!("at most {most}");
+        Error::unless(iterations <= most, "iterations of Sinkhorn", expected, iterations)?;
+        let expected = "a number, 0 or more"; // NaN is none
+        Error::unless(tolerance >= 0.0, "tolerance of Sinkhorn", expected, tolerance)?;
         let beta = 1.0 / epsilon;
         let bank = DirectedScores::new("bank", bank.scores(), direction)?;
         // The potentials here are divided by ε. A single row has a constant potential, exactly 0, so that ties stay ties; so

@@ -73,10 +73,9 @@ impl<'s> Survey<'s> {
     pub fn csls(&self, direction: Direction, k: usize) -> Result<Correction<Transductive>> {
         let (images, texts) = (self.scores.images(), self.scores.texts());
         let (top, queries) = (self.nearest(direction.reversed()), direction.queries(images, texts));
-        if k == 0 || (k > top.k() && top.k() < queries) {
-            let expected = format!("1 to {} neighbours, as many as were kept", top.k());
-            return Err(Error::invalid("k", expected, k));
-        }
+        let fits = k > 0 && (k <= top.k() || top.k() >= queries);
+        let expected = format_args!("1 to {} neighbours, as many as were kept", top.k());
+        Error::unless(fits, "k", expected, k)?;
         let items = means(top, direction.items(images, texts), k);
         Ok(Correction::new(direction, Affine::of_items(2.0, items)))
     }

@@ -72,7 +72,7 @@ impl Error {
     ///
     /// # Errors
     /// [`invalid`](Self::invalid) with the first such value; `place` gets its index and gives its place.
-    pub(crate) fn unless_finite(
+    pub fn unless_finite(
         values: &[f32],
         place: impl FnOnce(usize) -> String,
         expected: &str,

@@ -54,6 +54,17 @@ impl Fields {
         Err(Error::invalid(format!("{}: {name}", self.place), expected, got))
     }
 
+    /// Refuses the field if `holds` is false.
+    pub(crate) fn unless(
+        &self,
+        holds: bool,
+        name: &str,
+        expected: impl Display,
+        got: impl Display,
+    ) -> Result<()> {
+        Error::unless(holds, format_args!("{}: {name}", self.place), expected, got)
+    }
+
     /// A number of things, at least 1.
     pub(crate) fn count(&self, name: &str, default: usize) -> Result<usize> {
         self.count_to(LARGEST_COUNT, name, default)
@@ -77,10 +88,9 @@ impl Fields {
     /// A number that divides `whole`: heads of a width.
     pub(crate) fn divisor(&self, whole: usize, name: &str, default: usize) -> Result<usize> {
         let part = self.count(name, default)?;
-        match whole.is_multiple_of(part) {
-            true => Ok(part),
-            false => self.refused(name, &format!("a divisor of the width {whole}"), part),
-        }
+        let expected = format_args!("a divisor of the width {whole}");
+        self.unless(whole.is_multiple_of(part), name, expected, part)?;
+        Ok(part)
     }
 
     pub(crate) fn real(&self, name: &str, default: f64) -> Result<f64> {
@@ -162,12 +172,8 @@ impl Fields {
         self.values.get(name).is_some_and(Value::is_array)
     }
 
-    pub(crate) fn flag(&self, name: &str) -> bool {
-        self.values.get(name) == Some(&Value::Bool(true))
-    }
-
     /// A flag with its default.
-    pub(crate) fn flag_or(&self, name: &str, default: bool) -> bool {
+    pub(crate) fn flag(&self, name: &str, default: bool) -> bool {
         self.values.get(name).and_then(Value::as_bool).unwrap_or(default)
     }
 

@@ -299,7 +299,10 @@ pub(crate) fn empty_or_lines(place: &str, what: &str, bytes: &[u8]) -> Result<Ve
 }
 
 /// The files and folders of a folder, sorted by name.
-pub(crate) fn entries(dir: &Path) -> Result<Vec<PathBuf>> {
+///
+/// # Errors
+/// If the folder cannot be read.
+pub fn entries(dir: &Path) -> Result<Vec<PathBuf>> {
     let mut paths = Vec::new();
     for entry in fs::read_dir(dir).map_err(Error::io(dir))? {
         paths.push(entry.map_err(Error::io(dir))?.path());

@@ -37,11 +37,7 @@ pub mod checkpoint;
 #[cfg(feature = "burn")]
 pub mod contrastive;
 #[cfg(feature = "burn")]
-mod ema;
-#[cfg(feature = "burn")]
 pub mod encoders;
-#[cfg(feature = "burn")]
-mod host;
 #[cfg(feature = "burn")]
 pub mod learn;
 #[cfg(feature = "burn")]
@@ -55,11 +51,9 @@ pub mod towers;
 #[cfg(feature = "burn")]
 mod triplet;
 
-#[cfg(feature = "burn")]
-pub use ema::ema;
 pub use error::{Error, Result};
 #[cfg(feature = "burn")]
-pub use host::host;
+pub use itm_kernels::{ema, host};
 #[cfg(feature = "burn")]
 pub use negatives::{AllNegatives, Block, Hardest, NegativeSampler, Siblings};
 pub use pairs::Pairs;

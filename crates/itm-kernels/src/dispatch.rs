@@ -42,6 +42,34 @@ macro_rules! multiversion {
 }
 pub(crate) use multiversion;
 
+/// Runs `work` compiled for the newest instruction set of this machine.
+///
+/// `work` and every function that it calls must be `#[inline(always)]`, because only inlined code is compiled for that
+/// instruction set. Results do not change: Rust neither reorders nor fuses floating-point operations.
+#[inline]
+#[allow(unsafe_code)] // calls below a feature check
+pub fn widest<R>(work: impl FnOnce() -> R) -> R {
+    #[cfg(target_arch = "x86_64")]
+    {
+        #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma")]
+        fn avx512<R>(work: impl FnOnce() -> R) -> R {
+            work()
+        }
+        #[target_feature(enable = "avx2,fma")]
+        fn avx2<R>(work: impl FnOnce() -> R) -> R {
+            work()
+        }
+        match level() {
+            // SAFETY: `level` returned this because the CPU has every feature the copy is compiled for.
+            Level::Avx512 => return unsafe { avx512(work) },
+            // SAFETY: as above.
+            Level::Avx2 => return unsafe { avx2(work) },
+            Level::Baseline => {}
+        }
+    }
+    work()
+}
+
 /// The instruction sets with a separate copy.
 #[cfg(target_arch = "x86_64")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -44,10 +44,11 @@ mod ops;
 mod optim;
 
 pub use activation::Activation;
+pub use dispatch::widest;
 #[cfg(feature = "burn")]
 pub use layers::{
     BiGru, BlockShape, CrossProducts, Dropout, Gru, HostProducts, LayerNorm, Linear, LowRank,
-    SelfAttention, TransformerBlock, bag, embedding, masked_mean, matmul, normalize_rows,
+    SelfAttention, TransformerBlock, bag, embedding, host, masked_mean, matmul, normalize_rows,
     order_similarity, uniform,
 };
 pub use matrix::Matrix;

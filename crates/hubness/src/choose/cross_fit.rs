@@ -33,9 +33,8 @@ pub struct CrossFit {
 pub fn cross_fit(table: &HitTable, split: &FoldSplit, goal: Goal) -> Result<CrossFit> {
     table.not_empty()?;
     let (images, got) = (table.images(), split.of_image().len());
-    if images != got {
-        return Err(Error::invalid("cross-fitting", format!("a split of {images} images"), got));
-    }
+    let expected = format_args!("a split of {images} images");
+    Error::unless(images == got, "cross-fitting", expected, got)?;
     let sums = fold_sums(table, split, goal);
     let chosen: Vec<Option<usize>> = (0..split.folds())
         .zip(split.sizes())

@@ -25,18 +25,14 @@ impl FoldSplit {
     /// # Errors
     /// If a fold is not below `folds`, there are more than 65,536 folds, or fewer than two folds have an image.
     pub fn new(folds: usize, of_image: Vec<usize>) -> Result<Self> {
-        if folds > MOST_FOLDS {
-            let expected = format!("at most {MOST_FOLDS}");
-            return Err(Error::invalid("folds of a split", expected, folds));
-        }
+        let expected = format_args!("at most {MOST_FOLDS}");
+        Error::unless(folds <= MOST_FOLDS, "folds of a split", expected, folds)?;
         if let Some(image) = of_image.iter().position(|&fold| fold >= folds) {
             let expected = format!("a fold below {folds}");
             return Err(Error::invalid(format!("split, image {image}"), expected, of_image[image]));
         }
-        if spread(&of_image) < 2 {
-            let got = format!("all {} images in one of {folds}", of_image.len());
-            return Err(Error::invalid("split", "images in at least 2 folds", got));
-        }
+        let got = format_args!("all {} images in one of {folds}", of_image.len());
+        Error::unless(spread(&of_image) >= 2, "split", "images in at least 2 folds", got)?;
         Ok(Self { folds, of_image })
     }
 
@@ -53,15 +49,12 @@ impl FoldSplit {
     /// # Errors
     /// If there are fewer than two folds or two names, or more than 65,536 folds.
     pub fn hashed<S: AsRef<str>>(ids: &[S], folds: usize, seed: u64) -> Result<Self> {
-        if !(2..=MOST_FOLDS).contains(&folds) {
-            let expected = format!("2 to {MOST_FOLDS} folds");
-            return Err(Error::invalid("cross-fitting", expected, folds));
-        }
+        let place = "cross-fitting";
+        let expected = format_args!("2 to {MOST_FOLDS} folds");
+        Error::unless((2..=MOST_FOLDS).contains(&folds), place, expected, folds)?;
         let names: HashSet<&str> = ids.iter().map(AsRef::as_ref).collect();
-        if names.len() < 2 {
-            let got = format!("{} of {} entries", names.len(), ids.len());
-            return Err(Error::invalid("cross-fitting", "at least 2 different image names", got));
-        }
+        let got = format_args!("{} of {} entries", names.len(), ids.len());
+        Error::unless(names.len() >= 2, place, "at least 2 different image names", got)?;
         let keys = std::iter::successors(Some(mix(seed)), |&key| Some(mix(key)));
         let split = |key| ids.iter().map(|id| fold(id.as_ref(), folds, key)).collect::<Vec<_>>();
         let of_image = keys.take(KEYS).map(split).find(|of_image| spread(of_image) > 1);

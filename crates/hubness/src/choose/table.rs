@@ -60,9 +60,7 @@ impl HitTable {
     /// # Errors
     /// If there is no image, or an image brings no query, or more than itself for i2t.
     pub fn new(direction: Direction, queries: Vec<u16>) -> Result<Self> {
-        if queries.is_empty() {
-            return Err(Error::invalid("hit table", "at least 1 image", 0));
-        }
+        Error::unless(!queries.is_empty(), "hit table", "at least 1 image", 0)?;
         let most = direction.queries(1, u16::MAX);
         if let Some(image) = queries.iter().position(|count| !(1..=most).contains(count)) {
             let expected = direction.queries("1 query (itself)", "at least 1 query (its texts)");
@@ -83,14 +81,10 @@ impl HitTable {
         hits: Vec<[u16; 3]>,
     ) -> Result<()> {
         let label = label.into();
-        if !(correction >= 0.0 && correction.is_finite()) {
-            let expected = "a size of the correction of 0 or more";
-            return Err(Error::invalid(format!("hits of {label}"), expected, correction));
-        }
-        if hits.len() != self.queries.len() {
-            let expected = format!("{} images", self.queries.len());
-            return Err(Error::invalid(format!("hits of {label}"), expected, hits.len()));
-        }
+        let (place, images) = (format_args!("hits of {label}"), self.queries.len());
+        let fits = correction >= 0.0 && correction.is_finite();
+        Error::unless(fits, place, "a size of the correction of 0 or more", correction)?;
+        Error::unless(hits.len() == images, place, format_args!("{images} images"), hits.len())?;
         let wrong = |(&at, &queries): (&[u16; 3], &u16)| at.iter().any(|&hit| hit > queries);
         if let Some(image) = hits.iter().zip(&self.queries).position(wrong) {
             let expected = format!("at most {} hits", self.queries[image]);
@@ -132,10 +126,7 @@ impl HitTable {
 
     /// An error if there is nothing to choose from.
     pub(super) fn not_empty(&self) -> Result<()> {
-        match self.candidates.len() {
-            0 => Err(Error::invalid("hit table", "at least 1 setting", 0)),
-            _ => Ok(()),
-        }
+        Error::unless(!self.candidates.is_empty(), "hit table", "at least 1 setting", 0)
     }
 }
 
@@ -145,10 +136,8 @@ impl HitTable {
 /// If the numbers of images differ, or an image has more hits than queries.
 pub fn joined_hits(i2t: &[[u16; 3]], t2i: &[[u16; 3]], captions: &[u16]) -> Result<Hits> {
     for (what, got) in [("i2t", i2t.len()), ("t2i", t2i.len())] {
-        if got != captions.len() {
-            let expected = format!("{} images", captions.len());
-            return Err(Error::invalid(format!("hits of {what}"), expected, got));
-        }
+        let expected = format_args!("{} images", captions.len());
+        Error::unless(got == captions.len(), format_args!("hits of {what}"), expected, got)?;
     }
     let block = |((&i2t, &t2i), &captions)| ImageHits { i2t, t2i, captions };
     Hits::from_folds(vec![i2t.iter().zip(t2i).zip(captions).map(block).collect()])

@@ -206,10 +206,8 @@ impl ReportArgs {
     /// # Errors
     /// If a method is unknown, or there are too many resamples.
     pub(crate) fn study(&self) -> itm_core::Result<Study> {
-        if self.resamples > MOST_REPLICATES {
-            let expected = format!("0 to {MOST_REPLICATES}");
-            return Err(itm_core::Error::invalid("--resamples", expected, self.resamples));
-        }
+        let (n, expected) = (self.resamples, format_args!("0 to {MOST_REPLICATES}"));
+        itm_core::Error::unless(n <= MOST_REPLICATES, "--resamples", expected, n)?;
         Ok(Study {
             methods: self
                 .method

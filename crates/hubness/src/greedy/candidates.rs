@@ -4,7 +4,7 @@ use itm_core::scored::Scored;
 use itm_core::{Error, Result};
 use rayon::prelude::*;
 
-use super::edge::Edge;
+use crate::edge::Edge;
 use crate::{AnyCorrection, Direction, Rescore, TopLists};
 
 /// The best items of every query under a correction, and the scores, which give more items when the lists run out.
@@ -44,16 +44,12 @@ impl<'a> Candidates<'a> {
         correction.check(scores)?;
         let (n, m, direction) = (scores.images(), scores.texts(), correction.direction());
         let (queries, items) = direction.sides(n, m);
-        if lists.direction() != direction {
-            let expected = format!("lists of direction {direction}");
-            return Err(Error::invalid("candidates", expected, lists.direction()));
-        }
-        let listed = lists.queries();
-        if listed != queries && lists.k() > 0 {
-            let expected = format!("lists of {queries} queries, as the scores");
-            return Err(Error::invalid("candidates", expected, listed));
-        }
+        let (place, got) = ("candidates", lists.direction());
+        let expected = format_args!("lists of direction {direction}");
+        Error::unless(got == direction, place, expected, got)?;
         if lists.k() > 0 {
+            let expected = format_args!("lists of {queries} queries, as the scores");
+            Error::unless(lists.queries() == queries, place, expected, lists.queries())?;
             check_lists(scores, correction, lists, items)?;
         }
         Ok(Self { scores, direction, map: correction.map(), lists, queries, items })
@@ -145,10 +141,8 @@ fn check_lists(
     for (query, score) in own.into_iter().enumerate() {
         let (want, got) =
             (correction.map().rescore(query, first[query], score), lists.scores(query)[0]);
-        if want != got {
-            let place = format!("candidates of query {query}, score of item {}", first[query]);
-            return Err(Error::invalid(place, format!("{want}, as under the correction"), got));
-        }
+        let place = format_args!("candidates of query {query}, score of item {}", first[query]);
+        Error::unless(want == got, place, format_args!("{want}, as under the correction"), got)?;
     }
     Ok(())
 }

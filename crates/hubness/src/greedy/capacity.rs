@@ -62,9 +62,7 @@ pub fn capacity(
     items: usize,
     scale: CapacityScale,
 ) -> Result<usize> {
-    if lambda.is_nan() || lambda < 0.0 {
-        return Err(Error::invalid("capacity of greedy matching", "λ of at least 0", lambda));
-    }
+    Error::unless(lambda >= 0.0, "capacity of greedy matching", "λ of at least 0", lambda)?;
     if lambda.is_infinite() {
         return Ok(usize::MAX); // for any k
     }

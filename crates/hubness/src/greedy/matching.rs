@@ -1,6 +1,6 @@
 //! The result of greedy matching: pairs of queries and items, in push order.
 
-use super::edge::Edge;
+use crate::edge::Edge;
 use crate::{Direction, Pairs};
 
 /// Pairs of queries and items, in the order in which they were pushed.

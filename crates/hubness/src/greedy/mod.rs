@@ -15,7 +15,6 @@
 
 mod candidates;
 mod capacity;
-mod edge;
 mod matching;
 mod sweep;
 

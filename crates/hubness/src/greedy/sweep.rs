@@ -8,8 +8,8 @@ use rayon::prelude::*;
 
 use super::Stop;
 use super::candidates::{Candidates, Request};
-use super::edge::Edge;
 use super::matching::{Matching, belongs, check};
+use crate::edge::Edge;
 use crate::{Error, Pairs, Result};
 
 /// The most items of a query, so that no count of all edges wraps.
@@ -60,9 +60,7 @@ impl<'a> GreedySweep<'a> {
     /// # Errors
     /// If `k` is above 10⁹, or a list runs out, and its scores cannot be read again.
     pub fn new(candidates: &'a Candidates<'a>, k: usize) -> Result<Self> {
-        if k > MOST {
-            return Err(Error::invalid("k", format!("at most {MOST} items"), k));
-        }
+        Error::unless(k <= MOST, "k", format_args!("at most {MOST} items"), k)?;
         let (queries, items) = (candidates.queries(), candidates.items());
         let listed = candidates.listed();
         let taken = k.min(listed);

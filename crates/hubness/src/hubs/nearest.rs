@@ -43,9 +43,7 @@ impl Nearest {
             };
             Ok(NearestInFold { pairs: fold.pairs.clone(), texts, images })
         };
-        if folds.is_empty() {
-            return Err(Error::invalid("folds", "at least 1 fold", 0));
-        }
+        Error::unless(!folds.is_empty(), "folds", "at least 1 fold", 0)?;
         Ok(Self { folds: folds.iter().map(of_fold).collect::<Result<_>>()? })
     }
 
@@ -142,13 +140,10 @@ pub fn bootstrap_difference(
     let Some(first) = a.first() else {
         return Err(Error::invalid(place, "at least 1 run", 0));
     };
-    if a.len() != b.len() {
-        return Err(Error::invalid(place, format!("{} runs of each system", a.len()), b.len()));
-    }
-    if !(1..=MOST_REPLICATES).contains(&replicates) {
-        let expected = format!("1 to {MOST_REPLICATES} replicates");
-        return Err(Error::invalid(place, expected, replicates));
-    }
+    let expected = format_args!("{} runs of each system", a.len());
+    Error::unless(a.len() == b.len(), place, expected, b.len())?;
+    let expected = format_args!("1 to {MOST_REPLICATES} replicates");
+    Error::unless((1..=MOST_REPLICATES).contains(&replicates), place, expected, replicates)?;
     let pairs = |n: &Nearest| n.folds.iter().map(|fold| fold.pairs.clone()).collect::<Vec<_>>();
     let wanted = pairs(first);
     if let Some(run) = a.iter().chain(b).position(|n| pairs(n) != wanted) {

@@ -5,7 +5,7 @@ mod weights;
 use burn::tensor::{Tensor, TensorData};
 use serde::{Deserialize, Serialize};
 
-use super::reweight::mask;
+use super::reweight;
 
 pub use weights::{BankOptions, BankScores, BankWeights};
 
@@ -140,6 +140,6 @@ fn diagonal(scores: &Tensor<2>) -> Tensor<1> {
 }
 
 fn without_diagonal(scores: Tensor<2>) -> Tensor<2> {
-    let own = mask(scores.dims()[0], |i, j| i == j, &scores);
+    let own = reweight::diagonal(&scores);
     scores.mask_fill(own, 0.0)
 }

@@ -124,8 +124,8 @@ pub fn hub_factors(scores: Tensor<2>, options: &HubOptions) -> Tensor<2> {
     let columns = crowd(scores.transpose(), k).expand([b, b]).transpose();
     let mut exponent = rows + columns;
     if options.reweight == ReweightScope::Negatives {
-        let diagonal = mask(b, |i, j| i == j, &exponent);
-        exponent = exponent.mask_fill(diagonal, 0.0);
+        let own = diagonal(&exponent);
+        exponent = exponent.mask_fill(own, 0.0);
     }
     let factors = exponent.exp();
     if options.detach { factors.detach() } else { factors }
@@ -154,12 +154,7 @@ fn without_positive(scores: Tensor<2>, k: usize) -> Tensor<2> {
     scores.gather(1, index(&columns, k, &device)).mean_dim(1)
 }
 
-/// A mask in the shape and on the device of `like`.
-pub(super) fn mask(
-    b: usize,
-    holds: impl Fn(usize, usize) -> bool,
-    like: &Tensor<2>,
-) -> Tensor<2, Bool> {
-    let values: Vec<bool> = (0..b * b).map(|k| holds(k / b, k % b)).collect();
-    Tensor::from_data(TensorData::new(values, [b, b]), &like.device())
+/// Whether an entry is on the diagonal, `[b, b]`.
+pub(super) fn diagonal(scores: &Tensor<2>) -> Tensor<2, Bool> {
+    Tensor::<2, Bool>::diag_mask(scores.dims(), 0, &scores.device()).bool_not()
 }

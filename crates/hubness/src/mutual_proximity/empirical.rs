@@ -63,14 +63,13 @@ impl EmpiricalProximity {
         direction: Direction,
     ) -> Result<Correction<B::Knowledge>> {
         let scores = (bank.scores(), test);
-        let [bank, test] = DirectedScores::pair(["bank", "test"], [scores.0, test], direction)?;
+        let [bank, test] = DirectedScores::pair(("bank", scores.0), test, direction)?;
         let (p, m) = (bank.queries(), bank.items());
         check_entries(self.most_entries, p.checked_mul(m))?;
         check_entries(self.most_entries, test.queries().checked_mul(m))?;
-        if m as f64 * m as f64 * p as f64 >= 2f64.powi(51) {
-            let expected = "items² · bank queries below 2⁵¹";
-            return Err(Error::invalid("mutual proximity", expected, format!("{m}² · {p}")));
-        }
+        let fits = m as f64 * m as f64 * (p as f64) < 2f64.powi(51);
+        let (expected, got) = ("items² · bank queries below 2⁵¹", format_args!("{m}² · {p}"));
+        Error::unless(fits, "mutual proximity", expected, got)?;
         let rows = SortedLists::new(scores.1, direction, m)?;
         let columns = SortedLists::new(scores.0, direction.reversed(), p)?;
         Ok(Correction::new(direction, SortedScores { rows, columns }))
@@ -102,22 +101,16 @@ impl SortedLists {
     /// # Errors
     /// If there are not whole lists of finite scores, each in ascending order.
     fn check(&self, name: &str) -> Result<()> {
-        let place = || format!("{name} of the correction");
-        if self.width == 0 || !self.scores.len().is_multiple_of(self.width) {
-            let expected = format!("whole lists of {} scores, at least one score each", self.width);
-            return Err(Error::invalid(place(), expected, format!("{} scores", self.scores.len())));
-        }
-        if let Some(at) = self.scores.iter().position(|score| !score.is_finite()) {
-            let place = format!("{}, value {at}", place());
-            return Err(Error::invalid(place, "a finite number", self.scores[at]));
-        }
-        match self.scores.chunks(self.width).position(|list| !list.is_sorted()) {
-            None => Ok(()),
-            Some(list) => {
-                let place = format!("{}, list {list}", place());
-                Err(Error::invalid(place, "scores in ascending order", "another order"))
-            }
-        }
+        let (width, place) = (self.width, format_args!("{name} of the correction"));
+        let fits = width > 0 && self.scores.len().is_multiple_of(width);
+        let expected = format_args!("whole lists of {width} scores, at least one score each");
+        Error::unless(fits, place, expected, format_args!("{} scores", self.scores.len()))?;
+        let value = |at| format!("{place}, value {at}");
+        Error::unless_finite(&self.scores, value, "a finite number")?;
+        self.scores.chunks(width).enumerate().try_for_each(|(number, list)| {
+            let place = format_args!("{place}, list {number}");
+            Error::unless(list.is_sorted(), place, "scores in ascending order", "another order")
+        })
     }
 }
 
@@ -140,11 +133,9 @@ impl SortedScores {
         self.rows.check("rows")?;
         self.columns.check("columns")?;
         let (items, columns) = (self.rows.width, self.columns.scores.len() / self.columns.width);
-        if items == columns {
-            return Ok(());
-        }
-        let expected = format!("one list for each of {items} items");
-        Err(Error::invalid("columns of the correction", expected, format!("{columns} lists")))
+        let expected = format_args!("one list for each of {items} items");
+        let got = format_args!("{columns} lists");
+        Error::unless(items == columns, "columns of the correction", expected, got)
     }
 
     /// `row` holds all scores of the query in ascending order.

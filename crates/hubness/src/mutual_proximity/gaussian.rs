@@ -51,8 +51,7 @@ impl GaussianProximity {
         test: &dyn Scored,
         direction: Direction,
     ) -> Result<Correction<B::Knowledge>> {
-        let [bank, test] =
-            DirectedScores::pair(["bank", "test"], [bank.scores(), test], direction)?;
+        let [bank, test] = DirectedScores::pair(("bank", bank.scores()), test, direction)?;
         let (images, texts) = bank.visit(&Moments)?;
         let items = normals(&bank, "item", &direction.items(images, texts))?;
         let (images, texts) = test.visit(&Moments)?;

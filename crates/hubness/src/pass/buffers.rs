@@ -2,27 +2,8 @@
 
 use std::ops::Range;
 
+use crate::edge::Edge;
 use crate::{Direction, TopLists};
-
-/// A corrected score and its item. The larger entry is better, and no two entries of a query are equal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-struct ScoredItem {
-    score: u64,
-    item: u32, // inverted: among equal scores the smaller index is larger
-}
-
-impl ScoredItem {
-    fn new(score: f64, item: usize) -> Self {
-        let bits = (score + 0.0).to_bits(); // −0 + 0 = +0: the two are tied
-        let score = if bits >> 63 == 0 { bits | 1 << 63 } else { !bits };
-        Self { score, item: !(item as u32) }
-    }
-
-    fn score(self) -> f64 {
-        let high = self.score >> 63 == 1;
-        f64::from_bits(if high { self.score & !(1 << 63) } else { !self.score })
-    }
-}
 
 /// Lists of candidates for a range of queries.
 ///
@@ -33,7 +14,7 @@ pub(super) struct BestLists {
     pub(super) first: usize,
     k: usize,
     room: usize,
-    entries: Vec<ScoredItem>, // [queries, room]
+    entries: Vec<Edge>, // [queries, room]
     filled: Vec<u32>,
     floor: Vec<f64>,
     pub(super) near: Vec<f32>, // the floors, rounded
@@ -48,7 +29,7 @@ impl BestLists {
             first: queries.start,
             k,
             room,
-            entries: vec![ScoredItem::default(); n * room],
+            entries: vec![Edge::LAST; n * room],
             filled: vec![0; n],
             floor: vec![floor; n],
             near: vec![floor as f32; n],
@@ -59,7 +40,7 @@ impl BestLists {
     #[inline]
     pub(super) fn offer(&mut self, query: usize, score: f64, item: usize) {
         if score > self.floor[query] || (score == f64::NEG_INFINITY && self.takes_any(query)) {
-            self.push(query, ScoredItem::new(score, item));
+            self.push(query, Edge::new(score, 0, item as u32));
         }
     }
 
@@ -71,7 +52,7 @@ impl BestLists {
     }
 
     #[inline]
-    fn push(&mut self, query: usize, entry: ScoredItem) {
+    fn push(&mut self, query: usize, entry: Edge) {
         let list = &mut self.entries[query * self.room..(query + 1) * self.room];
         let filled = self.filled[query] as usize;
         list[filled] = entry;
@@ -112,7 +93,7 @@ impl BestLists {
         for (list, &filled) in self.entries.chunks_mut(self.room).zip(&self.filled) {
             let list = &mut list[..filled as usize];
             list.sort_unstable_by(|a, b| b.cmp(a));
-            items.extend(list[..k].iter().map(|entry| !entry.item));
+            items.extend(list[..k].iter().map(|entry| entry.item()));
             scores.extend(list[..k].iter().map(|entry| entry.score()));
         }
         TopLists::new(direction, k, items, scores)

@@ -68,10 +68,8 @@ pub fn rescore(
     let directed = |both| Direction::BOTH.into_iter().zip(both);
     for (direction, correction) in corrections.iter().flat_map(directed) {
         let got = correction.direction();
-        if got != direction {
-            let expected = format!("one of direction {direction}");
-            return Err(Error::invalid("correction", expected, format!("one of {got}")));
-        }
+        let expected = format_args!("one of direction {direction}");
+        Error::unless(got == direction, "correction", expected, format_args!("one of {got}"))?;
         correction.check(scores)?;
     }
     let scan = |&correction| RankScan::new(correction, k).with_ranks(scores, pairs);
@@ -96,11 +94,10 @@ pub fn top(scores: &dyn Scored, correction: &AnyCorrection, k: usize) -> Result<
 
 /// Checks that something has as many images and texts as the pairs.
 pub(crate) fn check(name: &str, (images, texts): (usize, usize), pairs: &Pairs) -> Result<()> {
-    if (images, texts) == (pairs.images(), pairs.texts()) {
-        return Ok(());
-    }
-    let expected = format!("{} images and {} texts, as the pairs", pairs.images(), pairs.texts());
-    Err(Error::invalid(name, expected, format!("{images} and {texts}")))
+    let (n, m) = (pairs.images(), pairs.texts());
+    let expected = format_args!("{n} images and {m} texts, as the pairs");
+    let got = format_args!("{images} and {texts}");
+    Error::unless((images, texts) == (n, m), name, expected, got)
 }
 
 #[cfg(test)]

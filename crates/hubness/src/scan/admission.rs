@@ -33,9 +33,7 @@ impl Scan {
         budget: Budget,
     ) -> Result<Vec<Admission>> {
         let (own, got) = (self.clusters.of.len(), queries.rows());
-        if own != got {
-            return Err(Error::invalid("queries", format!("the {own} queries of the scan"), got));
-        }
+        Error::unless(own == got, "queries", format_args!("the {own} queries of the scan"), got)?;
         let threshold = self.threshold(budget)?;
         let tiles = Tiles::new(queries, new)?;
         let mut all = Vec::with_capacity(new.rows());

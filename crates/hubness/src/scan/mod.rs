@@ -162,9 +162,7 @@ impl Scan {
             ("items", "at least 1 item", items.rows()),
             ("k", "at least 1 item", k),
         ] {
-            if got == 0 {
-                return Err(Error::invalid(place, least, 0));
-            }
+            Error::unless(got > 0, place, least, 0)?;
         }
         let nearest = Tiles::new(queries, items)?.top_texts(k);
         let clusters = Clusters::new(queries)?;

@@ -89,10 +89,8 @@ impl RunScores {
         let finite = || run.values().iter().copied().filter(|s| s.is_finite());
         let (least, most) =
             (finite().fold(f32::INFINITY, f32::min), finite().fold(f32::NEG_INFINITY, f32::max));
-        if least > most {
-            let place = format!("run for {direction}");
-            return Err(Error::invalid(place, "at least 1 finite score", 0));
-        }
+        let place = format_args!("run for {direction}");
+        Error::unless(least <= most, place, "at least 1 finite score", 0)?;
         let floor = least - 0.05 * (most - least).max(least.abs() * 1e-3).max(1e-6);
         let values = run.values().iter().map(|s| if s.is_finite() { *s } else { floor }).collect();
         let scores = ScoreMatrix::new(run.images(), run.texts(), values)?;
@@ -152,20 +150,15 @@ fn check(name: &str, shape: (usize, usize), pairs: &Pairs, directions: &[Directi
     pass::check(name, shape, pairs)?;
     let i2t = directions.contains(&Direction::I2t);
     for image in 0..pairs.images() {
-        let place = || format!("{name}, image {image}");
+        let place = format_args!("{name}, image {image}");
         let texts = pairs.texts_of(image).len();
-        if texts == 0 && i2t && !pairs.is_judged() {
-            return Err(Error::invalid(place(), "a text for every query image", "none"));
-        }
-        if texts > usize::from(u16::MAX) {
-            let expected = format!("at most {} texts per image", u16::MAX);
-            return Err(Error::invalid(place(), expected, texts));
-        }
+        let fits = texts > 0 || !i2t || pairs.is_judged();
+        Error::unless(fits, place, "a text for every query image", "none")?;
+        let expected = format_args!("at most {} texts per image", u16::MAX);
+        Error::unless(texts <= usize::from(u16::MAX), place, expected, texts)?;
     }
-    if (0..pairs.texts()).all(|text| pairs.images_of(text).is_empty()) {
-        return Err(Error::invalid(name, "at least one true pair", "none"));
-    }
-    Ok(())
+    let paired = (0..pairs.texts()).any(|text| !pairs.images_of(text).is_empty());
+    Error::unless(paired, name, "at least one true pair", "none")
 }
 
 /// What is measured.
@@ -195,9 +188,8 @@ impl<'a> Test<'a> {
 
     pub(crate) fn check(&self) -> Result<()> {
         let (pairs, directions) = (self.pairs, self.scores.directions());
-        if directions.is_empty() {
-            return Err(Error::invalid("scores", "a run of at least one direction", "none"));
-        }
+        let expected = "a run of at least one direction";
+        Error::unless(!directions.is_empty(), "scores", expected, "none")?;
         if let TestScores::Runs { i2t: Some(_), t2i: Some(t2i) } = self.scores {
             pass::check("scores", (t2i.images(), t2i.texts()), pairs)?;
         }
@@ -206,9 +198,8 @@ impl<'a> Test<'a> {
             ("names of images", &self.names.images, pairs.images()),
             ("names of texts", &self.names.texts, pairs.texts()),
         ] {
-            if let Some(names) = names.as_ref().filter(|names| names.len() != count) {
-                return Err(Error::invalid(place, count, names.len()));
-            }
+            let got = names.as_ref().map_or(count, Vec::len);
+            Error::unless(got == count, place, count, got)?;
         }
         let of_truth = |t: &Relevance| pass::check("truth", (t.images(), t.texts()), pairs);
         self.truth.map_or(Ok(()), of_truth)?;

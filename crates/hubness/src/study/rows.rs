@@ -96,28 +96,18 @@ impl Limits {
     /// # Errors
     /// If not; the error says what the method needs.
     pub(crate) fn check(self, method: Method) -> Result<()> {
-        let refused = |expected, got| Error::invalid(format!("method {method}"), expected, got);
-        let Method::One(base, then) = method else {
-            return match self.alone {
-                true => Err(refused(MANY, "1")),
-                false => Ok(()),
-            };
-        };
-        if base.needs_item_bank() && !(self.bank && self.item_bank) {
-            return Err(refused("banks of images and of texts", "at most one of them"));
-        }
-        if matches!(base, Base::Ls | Base::Nicdm) && !self.cosines {
-            return Err(refused("cosines (of embeddings of unit length)", "other scores"));
-        }
+        let place = format_args!("method {method}");
+        let unless = |fits, expected, got| Error::unless(fits, place, expected, got);
+        let Method::One(base, then) = method else { return unless(!self.alone, MANY, "1") };
+        let fits = !base.needs_item_bank() || (self.bank && self.item_bank);
+        unless(fits, "banks of images and of texts", "at most one of them")?;
+        let fits = self.cosines || !matches!(base, Base::Ls | Base::Nicdm);
+        unless(fits, "cosines (of embeddings of unit length)", "other scores")?;
         let by_pair = matches!(base, Base::Nns | Base::Csls | Base::Is | Base::Nnn);
-        if self.run && (!by_pair || then != Then::Ranking) {
-            return Err(refused("all scores", "only the scores of a run"));
-        }
+        let fits = !self.run || (by_pair && then == Then::Ranking);
+        unless(fits, "all scores", "only the scores of a run")?;
         let by_itself = then == Then::Ranking && (base == Base::Nns || self.bank);
-        if self.alone && !by_itself {
-            return Err(refused(MANY, "1"));
-        }
-        Ok(())
+        unless(!self.alone || by_itself, MANY, "1")
     }
 
     /// The fits of a correction: on the test queries (`false`), on a bank (`true`), or one of each.

@@ -165,7 +165,7 @@ fn require<T: Display + Copy>(
     got: T,
     good: impl Fn(T) -> bool,
 ) -> Result<()> {
-    if good(got) { Ok(()) } else { Err(Error::invalid(name, expected, got)) }
+    Error::unless(good(got), name, expected, got)
 }
 
 /// The matchings behind the three recalls.

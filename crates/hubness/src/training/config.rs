@@ -244,10 +244,8 @@ impl HalConfig {
         let Self { model, train, loss, hubs, aaai, bank } = self;
         model.towers().validate()?;
         let features = matches!(model.image, ImageConfig::Features(_));
-        if model.image_norm == ImageNorm::Off && !features {
-            let expected = "\"unit\" with an encoder of pictures";
-            return Err(Error::invalid("model.image_norm", expected, "\"off\""));
-        }
+        let (fits, place) = (features || model.image_norm == ImageNorm::Unit, "model.image_norm");
+        Error::unless(fits, place, "\"unit\" with an encoder of pictures", "\"off\"")?;
         let share = |x: f64| (0.0..1.0).contains(&x);
         within("train.dropout", train.dropout, "in [0, 1)", share)?;
         within("train.word_dropout", train.word_dropout, "in [0, 1)", share)?;
@@ -259,14 +257,10 @@ impl HalConfig {
             let none = "0: only a bag of words leaves stems out";
             within("train.word_dropout", train.word_dropout, none, |x| x == 0.0)?;
         }
-        match &loss.contrastive {
-            Some(options) => options.validate()?,
-            None if loss.objective.is_contrastive() => {
-                let expected = "a section [loss.contrastive] for this objective";
-                return Err(Error::invalid("loss.objective", expected, "none"));
-            }
-            None => (),
-        }
+        loss.contrastive.as_ref().map_or(Ok(()), ContrastiveOptions::validate)?;
+        let fits = loss.contrastive.is_some() || !loss.objective.is_contrastive();
+        let expected = "a section [loss.contrastive] for this objective";
+        Error::unless(fits, "loss.objective", expected, "none")?;
         at_least_one("train.batch", train.batch)?;
         at_least_one("train.micro_batch", train.micro_batch())?;
         train.parts.check("train.parts", &model.towers())?;
@@ -286,11 +280,10 @@ impl HalConfig {
         within("bank.ep2", bank.ep2, "a number", |_| true)?;
         at_least_one("bank.mb_k", bank.mb_k)?;
         within("bank.mb_rate", bank.mb_rate, "in [0, 1]", |x| (0.0..=1.0).contains(&x))?;
-        if loss.objective == Objective::HalAaaiBank && model.similarity == Similarity::Order {
-            let expected = "cosine with the objective hal_aaai_bank";
-            return Err(Error::invalid("model.similarity", expected, "order"));
-        }
-        Ok(())
+        let cosine = loss.objective == Objective::HalAaaiBank;
+        let fits = !cosine || model.similarity == Similarity::Cosine;
+        let expected = "cosine with the objective hal_aaai_bank";
+        Error::unless(fits, "model.similarity", expected, "order")
     }
 }
 

@@ -1,6 +1,6 @@
 //! Image features for methods that train from scratch: roots, centred, of unit length.
 
-use super::Features;
+use super::{Features, RegionTransform};
 
 /// Roots of non-negative features, centred by the training split, of unit length.
 ///
@@ -35,11 +35,10 @@ impl CentredRoots {
     /// If a value is not finite.
     pub fn of(training: &Features) -> Self {
         let mut mean = vec![0.0; training.dim];
-        let mut row = vec![0.0; training.dim];
         finite(training);
         for i in 0..training.rows() {
-            roots(training.row(i), &mut row);
-            mean.iter_mut().zip(&row).for_each(|(m, r)| *m += r / training.rows() as f64);
+            let row = RegionTransform::CentredRoots.directed(training.row(i));
+            mean.iter_mut().zip(row).for_each(|(m, r)| *m += r / training.rows() as f64);
         }
         Self { mean, unit_length: true }
     }
@@ -58,10 +57,9 @@ impl CentredRoots {
         assert_eq!(features.dim, width, "features of width {}, not {width}", features.dim);
         finite(features);
         let mut values = Vec::with_capacity(features.values.len());
-        let mut row = vec![0.0; width];
         for i in 0..features.rows() {
-            roots(features.row(i), &mut row);
-            row.iter_mut().zip(&self.mean).for_each(|(r, m)| *r -= m);
+            let row = RegionTransform::CentredRoots.directed(features.row(i));
+            let mut row: Vec<f64> = row.zip(&self.mean).map(|(r, m)| r - m).collect();
             if self.unit_length {
                 unit(&mut row);
             }
@@ -76,11 +74,6 @@ fn finite(features: &Features) {
     if let Some(at) = features.values.iter().position(|x| !x.is_finite()) {
         panic!("row {} of the features: {}", at / features.dim.max(1), features.values[at]);
     }
-}
-
-fn roots(row: &[f32], out: &mut [f64]) {
-    out.iter_mut().zip(row).for_each(|(o, &x)| *o = f64::from(x.max(0.0)).sqrt());
-    unit(out);
 }
 
 /// Divides by the Euclidean norm; zeros stay zeros.

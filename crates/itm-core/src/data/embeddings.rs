@@ -165,21 +165,19 @@ impl RowTable {
         for (k, row) in values.chunks_exact_mut(width).enumerate() {
             npy.row_into(k, row)?;
             let length = row.iter().map(|&x| f64::from(x).powi(2)).sum::<f64>().sqrt();
-            if !length.is_finite() || length == 0.0 {
-                let place = format!("{}, row {k}", path.display());
-                return Err(Error::invalid(place, "a finite length above 0", length));
-            }
+            let fits = length.is_finite() && length != 0.0;
+            let place = format_args!("{}, row {k}", path.display());
+            Error::unless(fits, place, "a finite length above 0", length)?;
             row.iter_mut().for_each(|x| *x = (f64::from(*x) / length) as f32);
         }
         let features = Features { dim: width, values };
         let mut numbers = HashMap::with_capacity(rows);
         for (k, line) in lines.into_iter().enumerate() {
             let first = *numbers.entry(line.trim().to_owned()).or_insert(k);
-            if first != k && !equal(features.row(first), features.row(k)) {
-                let place = format!("{} line {}", list.display(), k + 1);
-                let expected = format!("the row of line {}, which is the same", first + 1);
-                return Err(Error::invalid(place, expected, "another row"));
-            }
+            let same = first == k || equal(features.row(first), features.row(k));
+            let place = format_args!("{} line {}", list.display(), k + 1);
+            let expected = format_args!("the row of line {}, which is the same", first + 1);
+            Error::unless(same, place, expected, "another row")?;
         }
         Ok(Some(Self { place: path.display().to_string(), features, numbers }))
     }

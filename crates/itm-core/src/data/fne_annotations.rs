@@ -107,10 +107,9 @@ impl FneAnnotations {
         for (i, entry) in entries.into_iter().enumerate() {
             let place = format!("{place} entry {i}");
             check(&place, &entry.image, [&entry.caption])?;
-            if matches!(entry.image_id, Value::Null | Value::Array(_) | Value::Object(_)) {
-                let place = format!("{place}.image_id");
-                return Err(Error::invalid(place, "a number or a text", entry.image_id));
-            }
+            let id = &entry.image_id;
+            let fits = !matches!(id, Value::Null | Value::Array(_) | Value::Object(_));
+            Error::unless(fits, format_args!("{place}.image_id"), "a number or a text", id)?;
             // As JSON: the number 1 and the text "1" are two images.
             let image = *numbers.entry(entry.image_id.to_string()).or_insert(images.len());
             if image == images.len() {
@@ -175,10 +174,9 @@ fn check<'a>(
     image: &str,
     captions: impl IntoIterator<Item = &'a String>,
 ) -> Result<()> {
-    if image.is_empty() {
-        return Err(Error::invalid(format!("{place}.image"), "a path", "an empty string"));
-    }
-    files::check_below(&format!("{place}.image"), image)?;
+    let of_image = format!("{place}.image");
+    Error::unless(!image.is_empty(), &of_image, "a path", "an empty string")?;
+    files::check_below(&of_image, image)?;
     if let Some(j) = captions.into_iter().position(|caption| caption.trim().is_empty()) {
         let place = format!("{place}.caption, number {j}");
         return Err(Error::invalid(place, "a caption", "an empty one"));

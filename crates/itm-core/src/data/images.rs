@@ -117,10 +117,11 @@ fn jpeg(bytes: &[u8]) -> Option<(u32, u32)> {
             0x01 | 0xd0..=0xd7 => at += 2, // no length
             0x00 | 0xd8 => return None,
             _ => {
-                let length = be16(bytes, at + 2)?;
+                let length = number(bytes, at + 2, 2, true)? as usize;
                 let frame = matches!(code, 0xc0..=0xcf) && ![0xc4, 0xc8, 0xcc].contains(&code);
                 if frame {
-                    size = Some((be16(bytes, at + 7)? as u32, be16(bytes, at + 5)? as u32));
+                    let side = |at| number(bytes, at, 2, true);
+                    size = Some((side(at + 7)?, side(at + 5)?));
                 }
                 at += 2 + length.max(2);
                 if code == 0xda {
@@ -144,7 +145,7 @@ pub(super) fn orientation(bytes: &[u8]) -> Option<u16> {
 fn segment(bytes: &[u8]) -> Option<&[u8]> {
     let mut at = 2;
     loop {
-        let (marker, length) = (bytes.get(at..at + 2)?, be16(bytes, at + 2)?);
+        let (marker, length) = (bytes.get(at..at + 2)?, number(bytes, at + 2, 2, true)? as usize);
         if marker == [0xff, 0xe1] && bytes.get(at + 4..at + 10) == Some(b"Exif\0\0") {
             return bytes.get(at + 4..at + 2 + length);
         }
@@ -160,10 +161,9 @@ fn chunk(bytes: &[u8], png: bool) -> Option<&[u8]> {
     let mut at = if png { 8 } else { 12 };
     loop {
         let (first, second) = (bytes.get(at..at + 4)?, bytes.get(at + 4..at + 8)?);
-        let number = |raw: &[u8]| raw.try_into().expect("four bytes");
         let (kind, length, between) = match png {
-            true => (second, u32::from_be_bytes(number(first)) as usize, 4), // a checksum
-            false => (first, u32::from_le_bytes(number(second)) as usize, 0),
+            true => (second, number(first, 0, 4, true)? as usize, 4), // a checksum
+            false => (first, number(second, 0, 4, false)? as usize, 0),
         };
         let data = bytes.get(at + 8..)?.get(..length)?;
         if matches!(kind, b"eXIf" | b"EXIF") {
@@ -176,11 +176,7 @@ fn chunk(bytes: &[u8], png: bool) -> Option<&[u8]> {
 /// The orientation in the first directory of TIFF data: the entry of tag 0x0112.
 fn first_directory(tiff: &[u8]) -> Option<u16> {
     let big = tiff.starts_with(b"MM");
-    let number = |at: usize, bytes: usize| {
-        let raw = tiff.get(at..at.checked_add(bytes)?)?;
-        let fold = |n: u32, byte: &u8| n << 8 | u32::from(*byte);
-        Some(if big { raw.iter().fold(0, fold) } else { raw.iter().rev().fold(0, fold) })
-    };
+    let number = |at: usize, count: usize| number(tiff, at, count, big);
     let start = number(4, 4)? as usize;
     let entries = (0..number(start, 2)? as usize).map(|entry| start + 2 + 12 * entry);
     let found = entries.map_while(|at| Some((number(at, 2)?, number(at + 8, 2)?)));
@@ -190,10 +186,7 @@ fn first_directory(tiff: &[u8]) -> Option<u16> {
 
 /// Width and height, if the file is as long as its head says.
 fn webp(bytes: &[u8]) -> Option<(u32, u32)> {
-    let le = |at: usize, count: usize| {
-        let raw = bytes.get(at..at + count)?;
-        Some(raw.iter().rev().fold(0, |n: u32, byte| n << 8 | u32::from(*byte)))
-    };
+    let le = |at: usize, count: usize| number(bytes, at, count, false);
     bytes.get(..(le(4, 4)? as usize).checked_add(8)?)?;
     match bytes.get(12..16)? {
         b"VP8X" => Some((1 + le(24, 3)?, 1 + le(27, 3)?)),
@@ -216,12 +209,13 @@ fn end_of_scan(bytes: &[u8], from: usize) -> Option<usize> {
 /// Width and height, if all chunks up to `IEND` exist.
 fn png(bytes: &[u8]) -> Option<(u32, u32)> {
     let (mut at, mut size) = (8, None);
+    let be32 = |at: usize| number(bytes, at, 4, true);
     loop {
-        let length = be32(bytes, at)? as usize;
+        let length = be32(at)? as usize;
         let kind = bytes.get(at + 4..at + 8)?;
         bytes.get(at..)?.get(..length.checked_add(12)?)?; // length, kind, data, checksum
         match kind {
-            b"IHDR" if length == 13 => size = Some((be32(bytes, at + 8)?, be32(bytes, at + 12)?)),
+            b"IHDR" if length == 13 => size = Some((be32(at + 8)?, be32(at + 12)?)),
             b"IEND" => return size,
             _ => {}
         }
@@ -229,12 +223,11 @@ fn png(bytes: &[u8]) -> Option<(u32, u32)> {
     }
 }
 
-fn be16(bytes: &[u8], at: usize) -> Option<usize> {
-    bytes.get(at..at + 2).map(|b| usize::from(u16::from_be_bytes([b[0], b[1]])))
-}
-
-fn be32(bytes: &[u8], at: usize) -> Option<u32> {
-    bytes.get(at..at + 4).map(|b| u32::from_be_bytes([b[0], b[1], b[2], b[3]]))
+/// The number of at most 4 bytes at a place, with its `big` end first or last.
+fn number(bytes: &[u8], at: usize, count: usize, big: bool) -> Option<u32> {
+    let raw = bytes.get(at..at.checked_add(count)?)?;
+    let fold = |n: u32, byte: &u8| n << 8 | u32::from(*byte);
+    Some(if big { raw.iter().fold(0, fold) } else { raw.iter().rev().fold(0, fold) })
 }
 
 #[cfg(test)]

@@ -45,7 +45,7 @@ impl RegionTransform {
     }
 
     /// A row before the mean is subtracted.
-    fn directed(self, row: &[f32]) -> impl Iterator<Item = f64> {
+    pub(super) fn directed(self, row: &[f32]) -> impl Iterator<Item = f64> {
         let value = move |&x: &f32| match self {
             Self::Given | Self::UnitCentred => f64::from(x),
             Self::CentredRoots => f64::from(x.max(0.0)).sqrt(),

@@ -139,10 +139,9 @@ impl VectorTable<'_> {
             if part.map_err(Error::io(self.path))? == 0 {
                 break;
             }
-            if line.len() as u64 > LONGEST_LINE {
-                let place = format!("{}, line {number}", self.path.display());
-                return Err(Error::invalid(place, format!("at most {LONGEST_LINE} bytes"), "more"));
-            }
+            let fits = line.len() as u64 <= LONGEST_LINE;
+            let place = format_args!("{}, line {number}", self.path.display());
+            Error::unless(fits, place, format_args!("at most {LONGEST_LINE} bytes"), "more")?;
             // A word that is not UTF-8 is in no vocabulary.
             let line = String::from_utf8_lossy(&line);
             if number == 1 && self.is_head(&line) {

@@ -1,8 +1,8 @@
 //! A linear map of precomputed features, with or without a parallel perceptron.
 
-use burn::module::{Module, Param};
+use burn::module::Module;
 use burn::tensor::{Device, Tensor, TensorData};
-use itm_kernels::{Linear, Noise, matmul, normalize_rows, random, uniform};
+use itm_kernels::{Linear, Noise, matmul, normalize_rows};
 
 use super::given::linear_map;
 use super::{InputDropout, Residual, ResidualShape};
@@ -37,10 +37,7 @@ impl Projection {
     /// If a width is 0, or memory cannot hold the weight.
     pub fn new(dim: usize, d: usize, seed: u64, device: &Device) -> Self {
         assert!(dim > 0 && d > 0, "a projection from {dim} to {d} values");
-        let bound = 1.0 / (dim as f32).sqrt();
-        let weight = uniform([dim, d], bound, random::derive(seed, 0), device);
-        let bias = uniform([d], bound, random::derive(seed, 1), device);
-        Self::of(Param::from_tensor(weight), Param::from_tensor(bias))
+        Self { linear: Linear::seeded(dim, d, seed, device), residual: None }
     }
 
     /// Uses a given map, `[dim, d]` row-major, and its bias `[d]`. There is no residual.
@@ -49,7 +46,7 @@ impl Projection {
     /// If the rows of the weight are not as wide as the bias, or a value is not finite.
     pub fn from_map(weight: &[f32], bias: &[f32], device: &Device) -> Result<Self> {
         let (weight, bias) = linear_map("map of image features", weight, bias, device)?;
-        Ok(Self::of(weight, bias))
+        Ok(Self { linear: Linear::new(weight, bias), residual: None })
     }
 
     /// Replaces the map by a map of the same shape and keeps the residual.
@@ -70,10 +67,6 @@ impl Projection {
     pub(crate) fn scaled_to(self, std: f64) -> Result<Self> {
         let residual = self.residual.map(|residual| residual.of_deviation(std)).transpose()?;
         Ok(Self { residual, ..self })
-    }
-
-    fn of(weight: Param<Tensor<2>>, bias: Param<Tensor<1>>) -> Self {
-        Self { linear: Linear::new(weight, bias), residual: None }
     }
 
     /// Adds a perceptron that starts at zero. `std` is the standard deviation of all training features.
@@ -104,7 +97,7 @@ impl Projection {
         let linear = self.mapped(self.rows(dropped));
         let Some(residual) = &self.residual else { return linear };
         let mut scaled: Vec<f32> = features.iter().map(|x| x * residual.scale()).collect();
-        dropout.inside(RESIDUAL_INPUTS, residual.input_dropout).apply(&mut scaled);
+        dropout.inside(RESIDUAL_INPUTS, residual.shape.input_dropout).apply(&mut scaled);
         linear + residual.forward(self.rows(scaled), dropout.noise(RESIDUAL_HIDDEN))
     }
 

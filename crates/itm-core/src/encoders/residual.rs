@@ -55,8 +55,8 @@ impl ResidualShape {
 /// | x | the features, before dropout | `[b, dim]` |
 /// | W₁, b₁ | f · `first` | `[dim, h]`, `[h]` |
 /// | W₂, b₂ | f · `second` | `[h, d]`, `[d]` |
-/// | c, σ | `input_scale`, `std` | |
-/// | f | `rate_factor` | |
+/// | c, σ | `shape.input_scale`, `std` | |
+/// | f | `shape.rate_factor` | |
 ///
 /// Adam's step does not depend on the size of a gradient. So a step of a parameter at the rate η is a step of its
 /// weight at f·η.
@@ -70,21 +70,12 @@ pub struct Residual {
     pub first: Linear,
     /// `[h, d]`
     pub second: Linear,
-    /// c
+    /// c, f and the probabilities of dropout.
     #[module(skip)]
-    pub input_scale: f64,
+    pub shape: ResidualShape,
     /// σ
     #[module(skip)]
     pub std: f64,
-    /// Dropout probability of the inputs.
-    #[module(skip)]
-    pub input_dropout: f64,
-    /// Dropout probability of the hidden values.
-    #[module(skip)]
-    pub hidden_dropout: f64,
-    /// f
-    #[module(skip)]
-    pub rate_factor: f64,
 }
 
 impl Residual {
@@ -101,16 +92,14 @@ impl Residual {
         device: &Device,
     ) -> Result<Self> {
         shape.validate("residual")?;
-        let &ResidualShape { hidden, input_scale, input_dropout, hidden_dropout, rate_factor } =
-            shape;
+        let ResidualShape { hidden, rate_factor, .. } = *shape;
         let bound = (1.0 / ((dim as f64).sqrt() * rate_factor)) as f32;
         let weight = uniform([dim, hidden], bound, random::derive(seed, 0), device);
         let bias = uniform([hidden], bound, random::derive(seed, 1), device);
         let first = Linear::new(Param::from_tensor(weight), Param::from_tensor(bias));
         let (weight, bias) = (Tensor::zeros([hidden, d], device), Tensor::zeros([d], device));
         let second = Linear::new(Param::from_tensor(weight), Param::from_tensor(bias));
-        Self { first, second, input_scale, std: 1.0, input_dropout, hidden_dropout, rate_factor }
-            .of_deviation(std)
+        Self { first, second, shape: shape.clone(), std: 1.0 }.of_deviation(std)
     }
 
     /// Sets the standard deviation σ of the features.
@@ -125,14 +114,14 @@ impl Residual {
 
     /// c / σ
     pub(super) fn scale(&self) -> f32 {
-        (self.input_scale / self.std) as f32
+        (self.shape.input_scale / self.std) as f32
     }
 
     /// r, `[b, d]`, of inputs that are already scaled and, in training, dropped.
     pub(super) fn forward(&self, inputs: Tensor<2>, noise: Noise) -> Tensor<2> {
-        let f = self.rate_factor;
+        let f = self.shape.rate_factor;
         let hidden = relu(self.first.forward(inputs) * f); // [b, h]
-        let hidden = Dropout::new(self.hidden_dropout).forward(hidden, noise);
+        let hidden = Dropout::new(self.shape.hidden_dropout).forward(hidden, noise);
         self.second.forward(hidden) * f
     }
 }

@@ -172,9 +172,8 @@ fn prompt_of(folder: &Path) -> Result<String> {
 
 fn pool_of(path: &Path, prompt: &str) -> Result<PiecePool> {
     let fields = Fields::read(path)?;
-    if !prompt.is_empty() && !fields.flag_or("include_prompt", true) {
-        return fields.refused("include_prompt", "true, as there is a default prompt", false);
-    }
+    let fits = prompt.is_empty() || fields.flag("include_prompt", true);
+    fields.unless(fits, "include_prompt", "true, as there is a default prompt", false)?;
     let flags = [
         "pooling_mode_mean_tokens",
         "pooling_mode_cls_token",
@@ -187,7 +186,7 @@ fn pool_of(path: &Path, prompt: &str) -> Result<PiecePool> {
     let found = match fields.text("pooling_mode") {
         Some(mode) => vec![mode],
         None if fields.is_list("pooling_mode") => vec!["a list"],
-        None => flags.into_iter().filter(|flag| fields.flag(flag)).collect(),
+        None => flags.into_iter().filter(|flag| fields.flag(flag, false)).collect(),
     };
     match found[..] {
         ["mean" | "pooling_mode_mean_tokens"] => Ok(PiecePool::Masked),

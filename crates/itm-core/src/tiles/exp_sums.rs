@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
-use super::kernel::{ALIGN, widest};
+use super::kernel::ALIGN;
 use super::moments::eight_sums;
 use super::sides::BothSides;
-use super::{Consumer, Tile};
+use super::{Consumer, Tile, widest};
 
 /// Log-sum-exp of the scores of every image and of every text, in double precision.
 ///

@@ -1,12 +1,12 @@
-//! The product of one tile, and the choice of the instruction set: all `unsafe` code of the engine.
-#![allow(unsafe_code)] // `gemm` takes pointers; a function for a newer instruction set is unsafe to call
+//! The product of one tile: all `unsafe` code of the engine.
+#![allow(unsafe_code)] // `gemm` takes pointers
 
 use std::ops::Range;
 use std::sync::OnceLock;
 
 use gemm::Parallelism;
 
-use super::Embeddings;
+use super::{Embeddings, widest};
 use crate::{Error, Result};
 
 /// Tiles begin, and panels are padded, at multiples of this: a multiple of every kernel's micro-panel.
@@ -232,40 +232,6 @@ fn sums<const N: usize, const FUSED: bool>(pairs: [[&[f32]; 2]; N]) -> [f32; N] 
         }
     }
     sums
-}
-
-/// Runs `work` compiled for the newest instruction set of this machine.
-///
-/// `work` and every function that it calls must be `#[inline(always)]`, because only inlined code is compiled for that
-/// instruction set. Results do not change: Rust neither reorders nor fuses floating-point operations.
-#[inline]
-pub fn widest<R>(work: impl FnOnce() -> R) -> R {
-    #[cfg(target_arch = "x86_64")]
-    {
-        #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
-        fn avx512<R>(work: impl FnOnce() -> R) -> R {
-            work()
-        }
-        #[target_feature(enable = "avx2,fma")]
-        fn avx2<R>(work: impl FnOnce() -> R) -> R {
-            work()
-        }
-        let fma = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
-        if fma
-            && is_x86_feature_detected!("avx512f")
-            && is_x86_feature_detected!("avx512bw")
-            && is_x86_feature_detected!("avx512dq")
-            && is_x86_feature_detected!("avx512vl")
-        {
-            // SAFETY: every feature that `avx512` names was just detected.
-            return unsafe { avx512(work) };
-        }
-        if fma {
-            // SAFETY: both features that `avx2` names were just detected.
-            return unsafe { avx2(work) };
-        }
-    }
-    work()
 }
 
 #[cfg(test)]

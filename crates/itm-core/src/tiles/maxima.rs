@@ -2,9 +2,8 @@
 
 use std::ops::Range;
 
-use super::kernel::widest;
 use super::sides::BothSides;
-use super::{Consumer, Tile};
+use super::{Consumer, Tile, widest};
 
 /// The largest score of every row and of every column.
 ///

@@ -73,6 +73,7 @@ pub(crate) use consumer::Boxed;
 pub use consumer::{AnyConsumer, AnyState, Consumer, Tile};
 pub use embeddings::Embeddings;
 pub use exp_sums::{ExpSums, LogSums};
+pub use itm_kernels::widest;
 pub use maxima::{Largest, Maxima};
 pub use moments::{Moment, Moments};
 pub use panels::Panels;
@@ -84,7 +85,6 @@ pub use top::{Top, TopImages, TopK, TopTexts, places};
 
 use crate::eval::Ranks;
 use crate::{Error, Pairs, Result, ScoreMatrix, interrupt};
-pub use kernel::widest;
 use kernel::{ALIGN, Panel, product};
 
 /// All products of images and texts, tile by tile.

@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use super::kernel::{ALIGN, widest};
+use super::kernel::ALIGN;
 use super::sides::BothSides;
-use super::{Consumer, Tile};
+use super::{Consumer, Tile, widest};
 
 /// Mean and population deviation of the scores of every image and of every text, in f64.
 ///

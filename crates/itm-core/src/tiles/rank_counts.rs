@@ -2,8 +2,7 @@
 
 use std::ops::Range;
 
-use super::kernel::widest;
-use super::{Consumer, Tile, Tiles};
+use super::{Consumer, Tile, Tiles, widest};
 use crate::eval::{Ranks, Standing, check_pairs};
 use crate::{Error, Pairs, Result, ScoreMatrix};
 

@@ -25,10 +25,10 @@ pub type TopImages = Top<false>;
 
 /// What [`TopTexts`] and [`TopImages`] give: the best items of every query, best first.
 #[derive(Debug, Clone, PartialEq)]
-pub struct TopK {
+pub struct TopK<S = f32> {
     k: usize,
     items: Vec<u32>,
-    scores: Vec<f32>,
+    scores: Vec<S>,
 }
 
 impl<const OF_IMAGES: bool> Top<OF_IMAGES> {
@@ -40,7 +40,17 @@ impl<const OF_IMAGES: bool> Top<OF_IMAGES> {
     }
 }
 
-impl TopK {
+impl<S> TopK<S> {
+    /// From row-major lists of `k` items per query.
+    ///
+    /// # Panics
+    /// If the lengths differ or are not a multiple of `k`.
+    pub fn of_lists(k: usize, items: Vec<u32>, scores: Vec<S>) -> Self {
+        assert_eq!(items.len(), scores.len(), "one score for each item");
+        assert!(items.is_empty() || items.len().is_multiple_of(k), "lists of {k}");
+        Self { k, items, scores }
+    }
+
     /// How many items each query has: `k`, or all there are.
     pub fn k(&self) -> usize {
         self.k
@@ -59,11 +69,11 @@ impl TopK {
         &self.items[self.places(query)]
     }
 
-    /// The scores of the query's items, best first; a zero is always +0.
+    /// The scores of the query's items, best first; a zero of a pass is always +0.
     ///
     /// # Panics
     /// If there is no such query.
-    pub fn scores(&self, query: usize) -> &[f32] {
+    pub fn scores(&self, query: usize) -> &[S] {
         &self.scores[self.places(query)]
     }
 

@@ -8,7 +8,9 @@ use itm_kernels::{Linear, Noise, TransformerBlock, normalize_rows};
 
 use super::config::set_memory;
 use super::frozen::FrozenBlocks;
-use super::{ImageConfig, JointLayer, TowerDropout, VitConfig, WithReport, derive, started};
+use super::{
+    ImageConfig, JointLayer, TowerDropout, VitConfig, WithReport, derive, projected, started,
+};
 use crate::encoders::{
     DualEncoder, EarlyStates, ImagePool, ImageTower, PatchGrid, Projection, Vit,
 };
@@ -225,7 +227,7 @@ impl ImageEncoder {
         let n = all - first;
         let each = states.narrow(1, first, n).reshape([b * n, width]);
         let rows = match self {
-            Self::Vit(encoder) => encoder.projected(each),
+            Self::Vit(encoder) => projected(&encoder.projection, each),
             Self::Clip(encoder) => encoder.tower.rows_of(each.unsqueeze_dim(1)),
             Self::Features(_) => each,
         };
@@ -303,7 +305,8 @@ impl ImageEncoder {
 impl VitEncoder {
     fn encode(&self, size: usize, values: &[f32], dropout: TowerDropout) -> Tensor<2> {
         let rows = self.pool.pool(self.states(size, values, dropout));
-        normalize_rows(self.projected(if self.unit { normalize_rows(rows) } else { rows }))
+        let rows = if self.unit { normalize_rows(rows) } else { rows };
+        normalize_rows(projected(&self.projection, rows))
     }
 
     /// Class token and patches, `[b, 1 + n, width]`.
@@ -314,14 +317,6 @@ impl VitEncoder {
         assert_size(self.size, size);
         let noise = dropout.noise(3);
         self.vit.finished(self.frozen.states(&self.vit, (size, values), noise), noise)
-    }
-
-    /// Rows in the joint space, not of unit length.
-    pub(crate) fn projected(&self, rows: Tensor<2>) -> Tensor<2> {
-        match &self.projection {
-            Some(map) => map.forward(rows),
-            None => rows,
-        }
     }
 }
 

@@ -250,6 +250,14 @@ impl Encoders {
     }
 }
 
+/// Rows in the joint space, not of unit length.
+fn projected(projection: &Option<Linear>, rows: Tensor<2>) -> Tensor<2> {
+    match projection {
+        Some(map) => map.forward(rows),
+        None => rows,
+    }
+}
+
 /// The projection of an encoder with blocks, with a map as weights.
 fn started(projection: Option<Linear>, map: &LinearMap, place: &str) -> Result<Option<Linear>> {
     let Some(projection) = projection else {

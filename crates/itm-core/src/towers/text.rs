@@ -5,7 +5,9 @@ use burn::tensor::{Device, Tensor};
 use itm_kernels::{Linear, TransformerBlock, normalize_rows};
 
 use super::config::set_memory;
-use super::{JointLayer, TextConfig, TowerDropout, TrainTruncate, WithReport, derive, started};
+use super::{
+    JointLayer, TextConfig, TowerDropout, TrainTruncate, WithReport, derive, projected, started,
+};
 use crate::encoders::{
     BagOfWords, Bert, DualEncoder, GruText, GruTextShape, PiecePool, TextTower, TokenBatch,
 };
@@ -56,16 +58,6 @@ pub struct BertEncoder {
     /// Whether rows have unit length before the projection.
     #[module(skip)]
     pub unit: bool,
-}
-
-impl BertEncoder {
-    /// Rows in the joint space, not of unit length.
-    pub(crate) fn projected(&self, rows: Tensor<2>) -> Tensor<2> {
-        match &self.projection {
-            Some(map) => map.forward(rows),
-            None => rows,
-        }
-    }
 }
 
 impl TextEncoder {
@@ -151,7 +143,7 @@ impl TextEncoder {
                 let states = encoder.bert.forward(tokens, dropout.noise(4));
                 let rows = encoder.pool.pool(states, tokens);
                 let rows = if encoder.unit { normalize_rows(rows) } else { rows };
-                normalize_rows(encoder.projected(rows))
+                normalize_rows(projected(&encoder.projection, rows))
             }
             (Self::Clip(tower), CaptionInput::Ordered(tokens)) => {
                 normalize_rows(tower.rows(tokens))
@@ -176,7 +168,7 @@ impl TextEncoder {
         let [b, l, width] = states.dims();
         let each = states.reshape([b * l, width]);
         let rows = match self {
-            Self::Bert(encoder) => encoder.projected(each),
+            Self::Bert(encoder) => projected(&encoder.projection, each),
             Self::Clip(tower) => tower.rows_of(each),
             Self::Gru(_) | Self::Bag(_) => each,
         };

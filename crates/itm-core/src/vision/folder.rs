@@ -76,9 +76,7 @@ fn of_transformers(fields: &Fields, side: usize, model_type: &str) -> Result<Tra
         ("do_rescale", "values up to 1"),
         ("do_normalize", "a mean and a deviation"),
     ] {
-        if !fields.flag_or(name, true) {
-            return fields.refused(name, &format!("true: {what}"), "false");
-        }
+        fields.unless(fields.flag(name, true), name, format_args!("true: {what}"), "false")?;
     }
     // Pillow's numbers.
     let filter = match fields.count("resample", resample)? {
@@ -87,11 +85,10 @@ fn of_transformers(fields: &Fields, side: usize, model_type: &str) -> Result<Tra
         other => return fields.refused("resample", "2, bilinear, or 3, bicubic", other),
     };
     let scale = fields.real("rescale_factor", 1.0 / 255.0)?;
-    if (scale * 255.0 - 1.0).abs() > 1e-6 {
-        return fields.refused("rescale_factor", "1/255", scale);
-    }
+    let fits = (scale * 255.0 - 1.0).abs() <= 1e-6;
+    fields.unless(fits, "rescale_factor", "1/255", scale)?;
     // Older files hold one number: the shorter side where CLIP cuts the centre out, else both sides.
-    let cropped = fields.flag_or("do_center_crop", fields.has("crop_size"));
+    let cropped = fields.flag("do_center_crop", fields.has("crop_size"));
     let size = fields.object("size").ok();
     let whole = |name: &str| match &size {
         Some(size) if size.has(name) => size.count(name, 0).map(Some),
@@ -103,9 +100,7 @@ fn of_transformers(fields: &Fields, side: usize, model_type: &str) -> Result<Tra
         let crop = match fields.object("crop_size") {
             Ok(crop) if crop.has("height") => {
                 let [height, width] = [crop.count("height", 0)?, crop.count("width", 0)?];
-                if height != width {
-                    return crop.refused("width", &format!("{height}, a square"), width);
-                }
+                crop.unless(height == width, "width", format_args!("{height}, a square"), width)?;
                 height
             }
             Ok(_) => side,
@@ -113,18 +108,15 @@ fn of_transformers(fields: &Fields, side: usize, model_type: &str) -> Result<Tra
         };
         if size.as_ref().map_or(squares, |size| size.has("height")) {
             // Both sides are resized, and a picture of the crop's size is not cut.
-            if [whole("height")?, whole("width")?] != [Some(crop); 2] {
-                let expected =
-                    format!("shortest_edge, or the crop_size {crop} as height and width");
-                return fields.refused("size", &expected, "another height or width");
-            }
+            let fits = [whole("height")?, whole("width")?] == [Some(crop); 2];
+            let expected =
+                format_args!("shortest_edge, or the crop_size {crop} as height and width");
+            fields.unless(fits, "size", expected, "another height or width")?;
             (crop, Fit::Squash)
         } else {
             let shorter = whole("shortest_edge")?.unwrap_or(crop);
-            if shorter < crop {
-                let expected = format!("at least the crop_size {crop}");
-                return fields.refused("size", &expected, shorter);
-            }
+            let expected = format_args!("at least the crop_size {crop}");
+            fields.unless(shorter >= crop, "size", expected, shorter)?;
             (crop, Fit::Crop { shorter: number(shorter), rounding: CropRounding::Down })
         }
     } else {

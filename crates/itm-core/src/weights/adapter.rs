@@ -93,17 +93,13 @@ fn read_config(path: &Path) -> Result<(usize, f64)> {
         other => return config.refused("peft_type", "LORA", other.unwrap_or("none")),
     }
     for name in ["use_dora", "fan_in_fan_out", "lora_bias"] {
-        if config.flag(name) {
-            return config.refused(name, "false", true);
-        }
+        config.unless(!config.flag(name, false), name, "false", true)?;
     }
     config.only("bias", "none")?;
     for name in ["rank_pattern", "alpha_pattern", "modules_to_save"] {
-        if !config.is_empty(name) {
-            return config.refused(name, "nothing", "a list");
-        }
+        config.unless(config.is_empty(name), name, "nothing", "a list")?;
     }
     let rank = config.count("r", 8)?;
-    let root = if config.flag("use_rslora") { (rank as f64).sqrt() } else { rank as f64 };
+    let root = if config.flag("use_rslora", false) { (rank as f64).sqrt() } else { rank as f64 };
     Ok((rank, config.real("lora_alpha", 8.0)? / root))
 }

@@ -111,11 +111,9 @@ impl WeightFiles {
     pub(crate) fn check_values(&self, values: u128, asked_by: &str) -> Result<()> {
         let size = |shape: &[usize]| shape.iter().map(|&n| n as u128).product::<u128>();
         let there: u128 = self.tensors.values().map(|entry| size(&entry.shape)).sum();
-        if values <= 2 * there + (1 << 20) {
-            return Ok(());
-        }
-        let expected = format!("about the {values} values of {asked_by}");
-        Err(Error::invalid(self.path.display(), expected, there))
+        let fits = values <= 2 * there + (1 << 20);
+        let expected = format_args!("about the {values} values of {asked_by}");
+        Error::unless(fits, self.path.display(), expected, there)
     }
 
     /// Whether the tensor has a type that can become f32.
@@ -165,10 +163,9 @@ impl WeightFiles {
         };
         for (name, dtype, shape) in entries {
             let entry = Entry { file: self.files.len(), dtype, shape };
-            if self.tensors.insert(name.clone(), entry).is_some() {
-                let expected = format!("a tensor {name} in one file");
-                return Err(Error::invalid(self.path.display(), expected, "two"));
-            }
+            let first = self.tensors.insert(name.clone(), entry).is_none();
+            let expected = format_args!("a tensor {name} in one file");
+            Error::unless(first, self.path.display(), expected, "two")?;
         }
         self.files.push(file);
         Ok(())
@@ -178,18 +175,15 @@ impl WeightFiles {
         let parsed: Index = read_json(index, "an index of shards")?;
         for shard in parsed.weight_map.values().collect::<BTreeSet<_>>() {
             // An index is not trusted: it must not lead out of its folder.
-            if shard.is_empty() || shard.contains(['/', '\\']) || shard == ".." {
-                return Err(Error::invalid(index.display(), "names of files beside it", shard));
-            }
+            let fits = !shard.is_empty() && !shard.contains(['/', '\\']) && shard != "..";
+            Error::unless(fits, index.display(), "names of files beside it", shard)?;
             self.add(&self.path.join(shard), safe)?;
         }
         let absent = parsed.weight_map.keys().filter(|name| !self.tensors.contains_key(*name));
         let absent: Vec<_> = absent.map(String::as_str).collect();
-        if absent.is_empty() {
-            return Ok(());
-        }
-        let got = format!("none named {}", absent.join(", "));
-        Err(Error::invalid(index.display(), "its tensors in the shards", got))
+        let (all, names) = (absent.is_empty(), absent.join(", "));
+        let got = format_args!("none named {names}");
+        Error::unless(all, index.display(), "its tensors in the shards", got)
     }
 }
 

@@ -11,7 +11,7 @@ use safetensors::tensor::{Dtype, View};
 use serde::Serialize;
 
 use super::{ShapeInFile, TensorNames};
-use crate::{Error, Result, parameters};
+use crate::{Error, Result, output, parameters};
 
 /// Writes `config.json` and `model.safetensors`. Each is first written under a temporary name, then renamed.
 ///
@@ -34,11 +34,9 @@ pub fn save<M: Module>(
 
 /// Writes a configuration. It is first written under a temporary name, then renamed.
 pub(crate) fn write_json(path: &Path, config: &impl Serialize) -> Result<()> {
-    replace(path, |part| {
-        let text = serde_json::to_string_pretty(config)
-            .map_err(|e| Error::invalid(part.display(), "to write JSON", e))?;
-        fs::write(part, text + "\n").map_err(Error::io(part))
-    })
+    let text = serde_json::to_string_pretty(config);
+    let text = text.map_err(|e| Error::invalid(path.display(), "to write JSON", e))?;
+    output::write_bytes(path, (text + "\n").as_bytes())
 }
 
 /// Writes one file in the safetensors format. It is first written under a temporary name, then renamed.
@@ -71,16 +69,9 @@ pub fn save_file<M: Module>(
             views.push((names.written(name), Lazy { shape, value }));
         }
     });
-    replace(path, |part| {
-        let about = HashMap::from([("format".to_string(), "pt".to_string())]);
-        safetensors::serialize_to_file(views, Some(about), part)
-            .map_err(|e| Error::invalid(part.display(), "to write tensors", e))
-    })
-}
-
-fn replace(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
-    let part = path.with_extension("part");
-    write(&part)?;
+    let (part, about) = (path.with_extension("part"), [("format".to_string(), "pt".to_string())]);
+    safetensors::serialize_to_file(views, Some(HashMap::from(about)), &part)
+        .map_err(|e| Error::invalid(part.display(), "to write tensors", e))?;
     fs::rename(&part, path).map_err(Error::io(path))
 }
 

@@ -61,11 +61,7 @@ impl Gru {
     /// # Panics
     /// If a length is 0 or more than `l`, or `x` is not `[lengths.len(), l, input]`.
     pub fn forward(&self, x: Tensor<3>, lengths: &[usize]) -> Tensor<3> {
-        let (dims, [input, _]) = (x.dims(), self.w_ih.dims());
-        check_lengths(dims, lengths);
-        assert_eq!(dims[2], input, "input of shape {dims:?} for a unit of width {input}");
-        let (weights, lengths) = (Tensors(self.weights().into()), lengths.to_vec());
-        Tensor::from_dispatch(<Dispatch as GruOps>::gru(x.into_dispatch(), weights, lengths))
+        states(&[self], x, lengths)
     }
 
     /// The weights as primitives.
@@ -121,14 +117,20 @@ impl BiGru {
     /// # Panics
     /// If a length is 0 or more than `l`, `x` is not `[lengths.len(), l, input]`, or the units differ in shape.
     pub fn forward(&self, x: Tensor<3>, lengths: &[usize]) -> Tensor<3> {
-        let (dims, ahead, reverse) = (x.dims(), self.ahead.w_ih.dims(), self.reverse.w_ih.dims());
+        let (ahead, reverse) = (self.ahead.w_ih.dims(), self.reverse.w_ih.dims());
         assert_eq!(ahead, reverse, "input weights of the two units");
-        check_lengths(dims, lengths);
-        assert_eq!(dims[2], ahead[0], "input of shape {dims:?} for a unit of width {}", ahead[0]);
-        let weights = Tensors([self.ahead.weights(), self.reverse.weights()].concat());
-        let (x, lengths) = (x.into_dispatch(), lengths.to_vec());
-        Tensor::from_dispatch(<Dispatch as GruOps>::gru(x, weights, lengths))
+        states(&[&self.ahead, &self.reverse], x, lengths)
     }
+}
+
+/// The states of one or two units of one shape, side by side.
+fn states(units: &[&Gru], x: Tensor<3>, lengths: &[usize]) -> Tensor<3> {
+    let (dims, [input, _]) = (x.dims(), units[0].w_ih.dims());
+    check_lengths(dims, lengths);
+    assert_eq!(dims[2], input, "input of shape {dims:?} for a unit of width {input}");
+    let weights = Tensors(units.iter().flat_map(|unit| unit.weights()).collect());
+    let (x, lengths) = (x.into_dispatch(), lengths.to_vec());
+    Tensor::from_dispatch(<Dispatch as GruOps>::gru(x, weights, lengths))
 }
 
 #[cfg(test)]

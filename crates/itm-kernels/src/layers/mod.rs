@@ -135,8 +135,11 @@ fn check_lengths(dims: [usize; 3], lengths: &[usize]) {
     rows::check_lengths(lengths, dims[1]);
 }
 
-/// The values of a tensor.
-pub(crate) fn host<const D: usize>(x: Tensor<D>) -> Vec<f32> {
+/// Values of a tensor on the host, in f32, row-major.
+///
+/// # Panics
+/// If the device fails, because there are no values then.
+pub fn host<const D: usize>(x: Tensor<D>) -> Vec<f32> {
     x.into_data().convert::<f32>().try_into_vec().expect("f32 after conversion")
 }
 

@@ -154,8 +154,8 @@ impl<B: BlockOps, C: CheckpointStrategy> BlockOps for Autodiff<B, C> {
         let (nodes, operands) = operands(x, parameters);
         let (x, parameters) = split(operands.clone());
         let y = block::<B>(x, parameters, &spec);
-        let kept = (operands, spec);
-        node::of::<B, C, _, { PARAMETERS + 1 }>(nodes, y, kept, |(operands, spec), grad, wanted| {
+        let forward = |_| (y, Some((operands, spec)));
+        node::of::<B, C, _, { PARAMETERS + 1 }>(nodes, forward, |(operands, spec), grad, wanted| {
             let leaves = operands.into_iter().zip(wanted).map(|(x, wanted)| {
                 let x = Again::<B>::from_inner(x);
                 if wanted { x.require_grad() } else { x }

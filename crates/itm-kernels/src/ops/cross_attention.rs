@@ -120,8 +120,8 @@ impl<B: CrossAttentionOps, C: CheckpointStrategy> CrossAttentionOps for Autodiff
         let [regions, words, products, region_grams, word_grams] =
             [regions, words, products, region_grams, word_grams].map(|x| x.into_primitive());
         let of = CrossTensors { regions, words, products, region_grams, word_grams };
-        let scores = B::cross_scores(of.clone(), spec.clone());
-        node::of::<B, C, _, 2>(nodes, scores, (of, spec), |(of, spec), grad, _| {
+        let forward = |_| (B::cross_scores(of.clone(), spec.clone()), Some((of, spec)));
+        node::of::<B, C, _, 2>(nodes, forward, |(of, spec), grad, _| {
             let (regions, words) = B::cross_scores_backward(of, grad, spec);
             [Some(regions), Some(words)]
         })

@@ -186,7 +186,8 @@ impl<B: ElementwiseOps, C: CheckpointStrategy> ElementwiseOps for Autodiff<B, C>
     ) -> FloatTensor<Self> {
         let nodes = [x.node(), r.node()];
         let y = B::fused_dropout_sum(x.into_primitive(), r.into_primitive(), mask);
-        node::of::<B, C, _, 2>(nodes, y, mask, |mask, grad, [to_x, _]| {
+        let forward = |_| (y, Some(mask));
+        node::of::<B, C, _, 2>(nodes, forward, |mask, grad, [to_x, _]| {
             [to_x.then(|| B::fused_dropout(grad.clone(), mask)), Some(grad)]
         })
     }

@@ -209,8 +209,8 @@ impl<B: LayerNormOps, C: CheckpointStrategy> LayerNormOps for Autodiff<B, C> {
         let [x, r, gamma, beta] = [x, r, gamma, beta].map(|t| t.into_primitive());
         let (y, saved, sum) = B::fused_layer_norm_sum(x, r, gamma.clone(), beta, epsilon);
         let constants = [&saved, &sum].map(|t| FloatTensor::<Self>::new(t.clone()));
-        let kept = (sum, gamma, saved);
-        let y = node::of::<B, C, _, 4>(nodes, y, kept, |(sum, gamma, saved), grad, _| {
+        let forward = |_| (y, Some((sum, gamma, saved)));
+        let y = node::of::<B, C, _, 4>(nodes, forward, |(sum, gamma, saved), grad, _| {
             let (x, gamma, beta) = B::fused_layer_norm_backward(sum, gamma, saved, grad);
             [x.clone(), x, gamma, beta].map(Some)
         });

@@ -201,7 +201,8 @@ impl<B: LinearOps, C: CheckpointStrategy> LinearOps for Autodiff<B, C> {
         let nodes = [x.node(), weight.node(), bias.node()];
         let [x, weight, bias] = [x, weight, bias].map(|t| t.into_primitive());
         let (y, kept) = B::linear_kept(x, weight, bias, precision);
-        node::of::<B, C, _, 3>(nodes, y, kept, |kept, grad, wanted| {
+        let forward = |_| (y, Some(kept));
+        node::of::<B, C, _, 3>(nodes, forward, |kept, grad, wanted| {
             let (x, weight, bias) = B::linear_gradients(kept, grad, wanted);
             [x, weight, bias]
         })
@@ -210,8 +211,8 @@ impl<B: LinearOps, C: CheckpointStrategy> LinearOps for Autodiff<B, C> {
     fn matmul_threaded(a: FloatTensor<Self>, b: FloatTensor<Self>) -> FloatTensor<Self> {
         let nodes = [a.node(), b.node()];
         let (a, b) = (a.into_primitive(), b.into_primitive());
-        let y = B::matmul_threaded(a.clone(), b.clone());
-        node::of::<B, C, _, 2>(nodes, y, (a, b), |(a, b), grad, [to_a, to_b]| {
+        let forward = |_| (B::matmul_threaded(a.clone(), b.clone()), Some((a, b)));
+        node::of::<B, C, _, 2>(nodes, forward, |(a, b), grad, [to_a, to_b]| {
             let to_a = to_a.then(|| B::matmul_threaded(grad.clone(), turned::<B>(b)));
             [to_a, to_b.then(|| B::matmul_threaded(turned::<B>(a), grad))]
         })

@@ -20,16 +20,16 @@ pub(super) fn of_one<B: Backend, C: CheckpointStrategy, S: Clone + Send + Debug 
     gradient: impl FnOnce(S, FloatTensor<B>) -> FloatTensor<B> + Send + 'static,
 ) -> FloatTensor<Autodiff<B, C>> {
     let gradients = |kept, grad, _: [bool; 1]| [Some(gradient(kept, grad))];
-    of::<B, C, S, 1>([operand], y, kept, gradients)
+    of::<B, C, S, 1>([operand], |_| (y, Some(kept)), gradients)
 }
 
-/// Records `y` as a function of `N` operands.
+/// Records what `forward` gives, `y` and the values that `gradients` needs, as a function of `N` operands.
 ///
-/// The last argument of `gradients` says which operands need a gradient. The gradients of the others are ignored.
+/// `forward` is told whether some operand needs a gradient; without one it need not give the values. The last argument
+/// of `gradients` says which operands need a gradient. The gradients of the others are ignored.
 pub(super) fn of<B: Backend, C: CheckpointStrategy, S, const N: usize>(
     operands: [NodeGuard; N],
-    y: FloatTensor<B>,
-    kept: S,
+    forward: impl FnOnce(bool) -> (FloatTensor<B>, Option<S>),
     gradients: impl FnOnce(S, FloatTensor<B>, [bool; N]) -> [Option<FloatTensor<B>>; N] + Send + 'static,
 ) -> FloatTensor<Autodiff<B, C>>
 where
@@ -37,8 +37,11 @@ where
 {
     let node = Node { gradients, kept: PhantomData };
     match Backward::<B, N>::prepare::<C>(node, operands).compute_bound().stateful() {
-        OpsKind::Tracked(prep) => prep.finish(kept, y),
-        OpsKind::UnTracked(prep) => prep.finish(y),
+        OpsKind::Tracked(prep) => {
+            let (y, kept) = forward(true);
+            prep.finish(kept.expect("what the gradients need"), y)
+        }
+        OpsKind::UnTracked(prep) => prep.finish(forward(false).0),
     }
 }
 

@@ -104,8 +104,8 @@ impl<B: OrderOps, C: CheckpointStrategy> OrderOps for Autodiff<B, C> {
         let nodes = [images.node(), texts.node()];
         let (images, texts) = (images.into_primitive(), texts.into_primitive());
         let s = B::order_scores(images.clone(), texts.clone());
-        let kept = (images, texts, s.clone());
-        node::of::<B, C, _, 2>(nodes, s, kept, |(images, texts, scores), grad, _| {
+        let forward = |_| (s.clone(), Some((images, texts, s)));
+        node::of::<B, C, _, 2>(nodes, forward, |(images, texts, scores), grad, _| {
             let (images, texts) = B::order_scores_backward(images, texts, scores, grad);
             [Some(images), Some(texts)]
         })

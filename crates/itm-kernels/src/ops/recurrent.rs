@@ -1,14 +1,12 @@
 //! Recurrent units as a burn backend extension.
 
-use burn::backend::autodiff::checkpoint::base::Checkpointer;
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
-use burn::backend::autodiff::grads::Gradients;
-use burn::backend::autodiff::ops::{Backward, Ops, OpsKind};
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Autodiff, Backend, TensorMetadata, backend_extension};
 
 #[cfg(feature = "flex")]
 use super::flex::{Flex, FlexTensor, slices, tensor, values};
+use super::node;
 use super::tensors::{Tensors, operands, split};
 use crate::composed::gru as composed;
 use crate::gru::{self, GruWeights, Packing};
@@ -137,34 +135,18 @@ fn recorded<B: GruOps, C: CheckpointStrategy, const N: usize>(
     weights: Tensors<Autodiff<B, C>>,
     lengths: Vec<usize>,
 ) -> FloatTensor<Autodiff<B, C>> {
-    #[derive(Debug)]
-    struct Gru;
-
-    impl<B: GruOps, const N: usize> Backward<B, N> for Gru {
-        /// Operands, states, gates, lengths.
-        type State = (Vec<FloatTensor<B>>, FloatTensor<B>, Tensors<B>, Vec<usize>);
-
-        fn backward(self, ops: Ops<Self::State, N>, grads: &mut Gradients, _: &mut Checkpointer) {
-            let grad = grads.consume::<B>(&ops.node);
-            let (operands, states, gates, lengths) = ops.state;
-            let (x, weights) = split(operands);
-            let all = B::gru_backward(x, weights, states, gates, grad, lengths);
-            for (parent, d) in ops.parents.into_iter().zip(all) {
-                if let Some(parent) = parent {
-                    grads.register::<B>(parent.id, d);
-                }
-            }
-        }
-    }
-
     let (nodes, operands) = operands(x, weights);
     let (x, weights) = split(operands.clone());
-    match Backward::<B, N>::prepare::<C>(Gru, nodes).compute_bound().stateful() {
-        OpsKind::Tracked(prep) => {
-            let (states, gates) = B::gru_saving(x, weights, lengths.clone());
-            let state = (operands, states.clone(), gates, lengths);
-            prep.finish(state, states)
+    let forward = |tracked: bool| {
+        if !tracked {
+            return (B::gru(x, weights, lengths), None);
         }
-        OpsKind::UnTracked(prep) => prep.finish(B::gru(x, weights, lengths)),
-    }
+        let (states, gates) = B::gru_saving(x, weights, lengths.clone());
+        (states.clone(), Some((operands, states, gates, lengths)))
+    };
+    node::of::<B, C, _, N>(nodes, forward, |(operands, states, gates, lengths), grad, _| {
+        let (x, weights) = split(operands);
+        let mut all = B::gru_backward(x, weights, states, gates, grad, lengths).into_iter();
+        std::array::from_fn(|_| all.next())
+    })
 }

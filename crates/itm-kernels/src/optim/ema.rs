@@ -13,11 +13,11 @@ use crate::ops::UpdateOps;
 /// Moves every parameter of `target` towards the same parameter of `online`.
 ///
 /// ```text
-/// θᵐ ← m θᵐ + (1 − m) θ        in f32
+/// θᵐ ← m θᵐ + (1 − m) θ        FNE Eq. (14), in f32
 /// ```
 ///
-/// On the CPU this is one pass, in place if nobody else holds the values of `target`: pass the module itself, not a
-/// clone. Parameters are matched by their order, so both modules must be built the same way. If `online` is on a device with autodiff, its
+/// `target` starts as `online.valid()` and never has gradients. On the CPU this is one pass, in place if nobody else
+/// holds the values of `target`: pass the module itself, not a clone. Parameters are matched by their order, so both modules must be built the same way. If `online` is on a device with autodiff, its
 /// parameters without gradients do not change, so their averages keep their bits.
 ///
 /// # Panics

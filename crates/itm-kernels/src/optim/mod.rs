@@ -2,6 +2,9 @@
 
 mod adamw;
 mod ema;
+#[cfg(test)]
+#[cfg(feature = "flex")]
+mod ema_tests;
 
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param, ParamId};
 use burn::tensor::Tensor;

@@ -50,9 +50,8 @@ struct About {
 }
 
 pub(super) fn run(args: &ExportArgs, out: &mut impl Write) -> Result<()> {
-    if let Some(centre) = args.centre.filter(|centre| !centre.is_finite()) {
-        return Err(Error::invalid("--centre", "a finite number", centre));
-    }
+    let centre = args.centre.unwrap_or_default();
+    Error::unless(centre.is_finite(), "--centre", "a finite number", centre)?;
     let existing = match args.force {
         true => Existing::Only(&FILES),
         false => Existing::Nothing("a new or empty folder, or --force"),
@@ -82,10 +81,8 @@ pub(super) fn run(args: &ExportArgs, out: &mut impl Write) -> Result<()> {
 fn fit(args: &ExportArgs, begin: impl FnOnce() -> Result<NewFolder>) -> Result<(NewFolder, About)> {
     let (fit, direction) = (&args.fit, args.fit.direction);
     let (base, then) = one(fit)?;
-    if then != Then::Ranking {
-        let expected = "csls, is, nnn or sinkhorn: a matching has no vectors";
-        return Err(Error::invalid("--method", expected, &fit.method));
-    }
+    let expected = "csls, is, nnn or sinkhorn: a matching has no vectors";
+    Error::unless(then == Then::Ranking, "--method", expected, &fit.method)?;
     let folder = begin()?;
     let loaded = input::load_rows(&fit.input)?;
     let InputScores::Embeddings(rows) = &loaded.scores else {
@@ -190,20 +187,18 @@ fn biases(args: &ExportArgs, path: &Path, (rows, hash): (&Array, &str)) -> Resul
         let expected = "biases that name their direction (make them again by `hubness finish`)";
         return Err(refused(expected, "biases without one".into()));
     };
-    if of.direction != direction {
-        return Err(refused(&format!("biases of direction {direction}"), of.direction.to_string()));
-    }
+    let expected = format_args!("biases of direction {direction}");
+    Error::unless(of.direction == direction, path.display(), expected, of.direction)?;
     if let Some(of) = of.raw.filter(|of| *of != raw.to_string()) {
         return Err(refused(&format!("biases of parts with --raw {raw}"), of));
     }
-    if of.items.is_some_and(|of| of != hash) {
-        let expected = format!("biases of the rows of {}", rows.place());
-        return Err(refused(&expected, "biases of other rows".into()));
-    }
-    if (tensor.dtype(), tensor.shape()) != (Dtype::F64, &[items]) {
-        let expected = format!("one f64 for each of {items} items");
-        return Err(refused(&expected, format!("{:?} {:?}", tensor.dtype(), tensor.shape())));
-    }
+    let fits = of.items.is_none_or(|of| of == hash);
+    let expected = format_args!("biases of the rows of {}", rows.place());
+    Error::unless(fits, path.display(), expected, "biases of other rows")?;
+    let (dtype, shape) = (tensor.dtype(), tensor.shape());
+    let (fits, got) =
+        ((dtype, shape) == (Dtype::F64, &[items]), format_args!("{dtype:?} {shape:?}"));
+    Error::unless(fits, path.display(), format_args!("one f64 for each of {items} items"), got)?;
     let (values, _) = tensor.data().as_chunks();
     Ok(values.iter().map(|bytes| f64::from_le_bytes(*bytes)).collect())
 }

@@ -11,7 +11,7 @@ mod scan;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use itm_core::{Error, Result};
+use itm_core::{Error, Result, output};
 
 use super::args::{CommandLine, Task};
 
@@ -45,10 +45,18 @@ fn check_output(command: &Task) -> Result<()> {
     // If an input is a folder, the command reads its files with these ends.
     let is_numbered = old.extension().is_some_and(|end| end == "npy" || end == "parquet");
     let holds = |folder: &Path| is_numbered && folder.is_dir() && old.parent() == Some(folder);
-    match read.into_iter().filter_map(whole_name).any(|at| at.starts_with(&old) || holds(&at)) {
-        true => Err(Error::invalid(out.display(), "an output that is no input", "an input")),
-        false => Ok(()),
+    let mut read = read.into_iter().filter_map(whole_name);
+    let is_input = read.any(|at| at.starts_with(&old) || holds(&at));
+    Error::unless(!is_input, out.display(), "an output that is no input", "an input")
+}
+
+/// Writes a text to a file, or to standard output if the file is `-`; `what` names standard output in an error.
+fn put(text: &str, path: &Path, out: &mut impl Write, what: &str) -> Result<()> {
+    if path == Path::new("-") {
+        let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+        return written.map_err(Error::io(what));
     }
+    output::write_bytes(path, text.as_bytes())
 }
 
 /// The error with the place that `place_of` gives, if it gives one.

@@ -24,18 +24,8 @@ pub(super) struct PartFit<'a> {
     settings: &'a Settings,
 }
 
-/// The corrections that parts can give.
-const OF_PARTS: [Base; 9] = [
-    Base::Csls,
-    Base::Nnn,
-    Base::Is,
-    Base::QbNorm,
-    Base::DualIs,
-    Base::DualDis,
-    Base::Ls,
-    Base::Nicdm,
-    Base::Mp,
-];
+/// The methods that parts cannot give: they fit nothing, or need all scores at once.
+const NOT_OF_PARTS: [Base; 3] = [Base::Nns, Base::Sinkhorn, Base::MpEmpirical];
 
 /// Under these names a part has a hash of all images and one of all texts.
 pub(super) const INPUTS: [&str; 2] = ["images", "texts"];
@@ -77,7 +67,7 @@ impl<'a> PartFit<'a> {
         let settings = &args.settings;
         settings.check().map_err(option)?;
         let base = match name.parse().map_err(option)? {
-            Method::One(base, Then::Ranking) if OF_PARTS.contains(&base) => base,
+            Method::One(base, Then::Ranking) if !NOT_OF_PARTS.contains(&base) => base,
             _ => {
                 let expected = "csls, nnn, is, qbnorm, dual-is, dual-dis, ls, nicdm or mp";
                 return Err(Error::invalid("--method", expected, name));
@@ -104,9 +94,8 @@ impl<'a> PartFit<'a> {
 
     /// Writes the numbers of each item.
     pub(super) fn write(&self, part: &Part, args: &FinishArgs) -> Result<()> {
-        if args.out.extension().and_then(|e| e.to_str()) != Some("safetensors") {
-            return Err(Error::invalid("--out", "FILE.safetensors", args.out.display()));
-        }
+        let fits = args.out.extension().is_some_and(|end| end == "safetensors");
+        Error::unless(fits, "--out", "FILE.safetensors", args.out.display())?;
         output::check(&args.out)?;
         part.check_reduction(self.reduction()).map_err(|error| at(&args.part, error))?;
         let mut numbers = self.numbers(part).map_err(|error| at(&args.part, error))?;
@@ -165,12 +154,12 @@ impl<'a> PartFit<'a> {
             _ => (base == Base::QbNorm, self.settings.qbnorm_k),
         };
         let what = "the merged lists of the best items of each query";
-        let best = of_option("--best", &args.best, (dynamic, "qbnorm or dual-dis"), what)?;
+        let best = of_option("--best", &args.best, (dynamic, "--method qbnorm or dual-dis"), what)?;
         if let Some(path) = best {
             numbers.push(("active", self.active(path, k, items)?));
         }
         let what = "the sums over the bank of items, as --method is makes them";
-        let takes = (base.needs_item_bank(), "dual-is or dual-dis");
+        let takes = (base.needs_item_bank(), "--method dual-is or dual-dis");
         if let Some(path) = of_option("--item-bank", &args.item_bank, takes, what)? {
             let of_items = self.item_bank(path, items)?;
             if base == Base::DualIs {
@@ -182,7 +171,7 @@ impl<'a> PartFit<'a> {
             }
         }
         let what = "the merged lists of the best item of each item of the bank";
-        let takes = (base == Base::DualDis, "dual-dis");
+        let takes = (base == Base::DualDis, "--method dual-dis");
         if let Some(path) = of_option("--item-best", &args.item_best, takes, what)? {
             numbers.push(("item_active", self.active(path, k, items)?));
         }
@@ -194,10 +183,8 @@ impl<'a> PartFit<'a> {
         let of = self.direction.items(Side::Images, Side::Texts);
         let sums = Reduction::ExpSums(of, self.settings.dual_beta[1]);
         let sums = read(path, sums, Part::log_sums)?;
-        if sums.len() != items {
-            let expected = format!("sums of {items} items");
-            return Err(Error::invalid(path.display(), expected, sums.len()));
-        }
+        let expected = format_args!("sums of {items} items");
+        Error::unless(sums.len() == items, path.display(), expected, sums.len())?;
         Ok(sums)
     }
 
@@ -233,15 +220,15 @@ fn read<T>(
 }
 
 /// The file of an option that a correction takes or does not take.
-fn of_option<'a>(
+pub(super) fn of_option<'a>(
     option: &str,
     file: &'a Option<PathBuf>,
-    (takes, methods): (bool, &str),
+    (takes, with): (bool, &str),
     what: &str,
 ) -> Result<Option<&'a Path>> {
     match (takes, file) {
         (true, None) => Err(Error::invalid(option, what, "none")),
-        (false, Some(_)) => Err(Error::invalid(option, format!("--method {methods}"), "another")),
+        (false, Some(_)) => Err(Error::invalid(option, with, "another")),
         _ => Ok(file.as_deref()),
     }
 }

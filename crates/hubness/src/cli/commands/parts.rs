@@ -2,31 +2,28 @@
 
 use std::io::Write;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use itm_core::eval::{Evaluation, TiePolicy};
 use itm_core::tiles::{Part, Reduction, Tiles, TopK};
 use itm_core::{Error, Pairs, Result, output};
 use serde_json::json;
 
-use super::at;
-use super::part_fit::{INPUTS, PartFit, RAW};
+use super::part_fit::{INPUTS, PartFit, RAW, of_option};
+use super::{at, put};
 use crate::Direction;
 use crate::cli::args::{FinishArgs, Keep, MergeArgs, PartialArgs};
-use crate::cli::input::{self, Arrays, view, write_run};
+use crate::cli::input::{self, Arrays, run_text, view};
 use crate::hubs::{Counts, HubMeasures, Lists};
 
 /// Makes one part.
 pub(super) fn partial(args: &PartialArgs) -> Result<()> {
     let paired = matches!(args.keep, Some(Keep::PairScores | Keep::Ranks));
-    let scores = match (args.keep, &args.pair_scores) {
-        (Some(Keep::Ranks), None) => {
-            let expected = "the scores of all pairs: partial --keep pair-scores, then merge";
-            return Err(Error::invalid("--pair-scores", expected, "none"));
-        }
-        (Some(Keep::Ranks), Some(path)) => Part::read(path)?.pair_scores()?,
-        (_, None) => Vec::new(),
-        (..) => return Err(Error::invalid("--pair-scores", "--keep ranks", "another")),
+    let what = "the scores of all pairs: partial --keep pair-scores, then merge";
+    let takes = (args.keep == Some(Keep::Ranks), "--keep ranks");
+    let scores = match of_option("--pair-scores", &args.pair_scores, takes, what)? {
+        Some(path) => Part::read(path)?.pair_scores()?,
+        None => Vec::new(),
     };
     let fit = PartFit::new(&args.fit)?;
     output::check(&args.out)?;
@@ -45,11 +42,9 @@ pub(super) fn partial(args: &PartialArgs) -> Result<()> {
     let rows = |array: &input::Array, option: &str, span: &Option<Range<usize>>| {
         let all = 0..array.rows();
         let range = span.clone().unwrap_or(all.clone());
-        if range.end > all.end {
-            let expected = format!("rows of {}, {all:?}", array.place());
-            return Err(Error::invalid(option, expected, format!("{range:?}")));
-        }
-        Ok((range.start, input::some_rows(array, range, args.input.length())?))
+        let expected = format_args!("rows of {}, {all:?}", array.place());
+        Error::unless(range.end <= all.end, option, expected, format_args!("{range:?}"))?;
+        Ok::<_, Error>((range.start, input::some_rows(array, range, args.input.length())?))
     };
     let (row, images) = rows(&arrays[0], "--rows", &args.rows)?;
     let (column, texts) = rows(&arrays[1], "--cols", &args.cols)?;
@@ -97,12 +92,7 @@ pub(super) fn finish(args: &FinishArgs, out: &mut impl Write) -> Result<()> {
     };
     let lists: Vec<_> = (0..queries).map(list).collect();
     let (queries, items) = (numbers(queries), numbers(items));
-    if args.out == Path::new("-") {
-        return write_run(&queries, &items, &lists, "hubness", out);
-    }
-    let mut lines = Vec::new();
-    write_run(&queries, &items, &lists, "hubness", &mut lines)?;
-    output::write_bytes(&args.out, &lines)
+    put(&run_text(&queries, &items, &lists, "hubness")?, &args.out, out, "run file")
 }
 
 /// The lengths of lists at which hubs are counted.
@@ -129,9 +119,5 @@ fn hubs(top: &TopK, items: usize, args: &FinishArgs, out: &mut impl Write) -> Re
         "measures": all.iter().map(HubMeasures::new).collect::<Vec<_>>(),
         "worst": worst,
     });
-    let text = format!("{found:#}\n");
-    match args.out == Path::new("-") {
-        true => out.write_all(text.as_bytes()).map_err(Error::io("standard output")),
-        false => output::write_bytes(&args.out, text.as_bytes()),
-    }
+    put(&format!("{found:#}\n"), &args.out, out, "standard output")
 }

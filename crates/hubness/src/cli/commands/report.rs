@@ -96,16 +96,14 @@ fn said(report: &mut Report, loaded: &InputData, validation: Option<&InputData>)
 
 /// Reads which texts are true of each image, by number.
 fn truth(path: &Path, pairs: &Pairs) -> Result<Relevance> {
-    let place = || path.display().to_string();
+    let place = path.display();
     let lists: Vec<Vec<u32>> = read_json(path, "a JSON list of lists of text numbers")?;
-    if lists.len() != pairs.images() {
-        let expected = format!("a list for each of {} images", pairs.images());
-        return Err(Error::invalid(place(), expected, lists.len()));
-    }
+    let expected = format_args!("a list for each of {} images", pairs.images());
+    Error::unless(lists.len() == pairs.images(), &place, expected, lists.len())?;
     for (image, texts) in lists.iter().enumerate() {
         if let Some(text) = texts.iter().find(|&&text| text as usize >= pairs.texts()) {
             let expected = format!("texts below {}", pairs.texts());
-            return Err(Error::invalid(format!("{}, image {image}", place()), expected, text));
+            return Err(Error::invalid(format!("{place}, image {image}"), expected, text));
         }
     }
     Ok(Relevance::new(pairs.texts(), lists))

@@ -12,9 +12,9 @@ use rayon::prelude::*;
 use safetensors::tensor::{Dtype, TensorView};
 
 use super::npy::npy;
-use super::option;
+use super::{option, put};
 use crate::cli::args::{FitArgs, RescoreArgs};
-use crate::cli::input::{self, InputData, write_run};
+use crate::cli::input::{self, InputData, run_text};
 use crate::report::Params;
 use crate::study::fit::Fit;
 use crate::study::input::{RunScores, ScoreSet};
@@ -48,12 +48,7 @@ pub(super) fn run(args: RescoreArgs, out: &mut impl Write) -> Result<()> {
         _ => matched(&args, then, &set, &correction)?,
     };
     let tag = format!("hubness-{}", args.fit.method);
-    if args.out == Path::new("-") {
-        return write_run(queries, docs, &lists, &tag, out);
-    }
-    let mut lines = Vec::new();
-    write_run(queries, docs, &lists, &tag, &mut lines)?;
-    output::write_bytes(&args.out, &lines)
+    put(&run_text(queries, docs, &lists, &tag)?, &args.out, out, "run file")
 }
 
 /// The most items of a list.
@@ -61,14 +56,11 @@ const MOST_ITEMS: usize = 1_000_000_000;
 
 /// Refuses bad options before any file is read.
 fn check(args: &RescoreArgs, then: Then) -> Result<()> {
-    if !(1..=MOST_ITEMS).contains(&args.top) {
-        let expected = format!("1 to {MOST_ITEMS} items");
-        return Err(Error::invalid("--top", expected, args.top));
-    }
-    if then != Then::Ranking && is_matrix(&args.out) {
-        let expected = "a run file: a matching gives lists, not scores";
-        return Err(Error::invalid("--out", expected, args.out.display()));
-    }
+    let expected = format_args!("1 to {MOST_ITEMS} items");
+    Error::unless((1..=MOST_ITEMS).contains(&args.top), "--top", expected, args.top)?;
+    let fits = then == Then::Ranking || !is_matrix(&args.out);
+    let expected = "a run file: a matching gives lists, not scores";
+    Error::unless(fits, "--out", expected, args.out.display())?;
     if args.out == Path::new("-") { Ok(()) } else { output::check(&args.out) }
 }
 
@@ -142,11 +134,10 @@ pub(super) fn fitted<'a>(
         return Err(Error::invalid(option, "a run of this direction", "none"));
     };
     let limits = Limits::new(&scores, input.length(), &banks, &[direction]);
-    if !limits.bank && (banks.images.is_some() || banks.texts.is_some()) {
-        let option = direction.queries("--bank-images", "--bank-texts");
-        let expected = format!("held-out queries for {direction}");
-        return Err(Error::invalid(option, expected, "none"));
-    }
+    let fits = limits.bank || (banks.images.is_none() && banks.texts.is_none());
+    let place = direction.queries("--bank-images", "--bank-texts");
+    let expected = format_args!("held-out queries for {direction}");
+    Error::unless(fits, place, expected, "none")?;
     limits.check(Method::One(base, then)).map_err(option)?;
     let bank = base.takes_bank() && banks.has(direction);
     let fit = Fit { base, number: corrects_by(base, settings)?, bank };

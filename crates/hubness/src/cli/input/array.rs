@@ -51,10 +51,9 @@ impl Array {
     pub fn parse(place: &str, part: Option<&str>, bytes: impl Into<FileBytes>) -> Result<Self> {
         let bytes = bytes.into();
         if is_npy(&bytes) {
-            if let Some(part) = part {
-                let got = format!("a .npy file, which has no part \"{part}\"");
-                return Err(Error::invalid(place, "a .safetensors file", got));
-            }
+            let name = part.unwrap_or_default();
+            let got = format_args!("a .npy file, which has no part \"{name}\"");
+            Error::unless(part.is_none(), place, "a .safetensors file", got)?;
             return Self::npy(place, bytes);
         }
         if bytes.starts_with(b"PK\x03\x04") {
@@ -109,10 +108,8 @@ impl Array {
             let got = format!("{} (shape {shape:?})", shape.len());
             return Err(Error::invalid(place, "an array of 2 dimensions", got));
         };
-        if rows == 0 || dim == 0 {
-            let got = format!("{rows} × {dim}");
-            return Err(Error::invalid(place, "at least one row and one column", got));
-        }
+        let (fits, got) = (rows > 0 && dim > 0, format_args!("{rows} × {dim}"));
+        Error::unless(fits, &place, "at least one row and one column", got)?;
         Ok(Self { place, stored, element, rows, dim, scale: None })
     }
 

@@ -6,6 +6,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use itm_core::data::{Features, Npy};
+use itm_core::files::entries;
 use itm_core::scored::{EmbeddingRows, Similarity};
 use itm_core::{Error, Pairs, Result};
 
@@ -104,10 +105,8 @@ pub(crate) fn arrays(input: &InputArgs, with_pairs: bool) -> Result<Arrays> {
     }
     let (place, rows, guess) = (texts.place(), texts.rows(), (input, Unpaired::Guess));
     let layout = layout(guess, &mut files, &images, place, rows, &mut Messages::default())?;
-    if layout.every > 1 {
-        let got = format!("each {} times", layout.every);
-        return Err(Error::invalid(images.place(), "every image once", got));
-    }
+    let got = format_args!("each {} times", layout.every);
+    Error::unless(layout.every <= 1, images.place(), "every image once", got)?;
     Ok(Arrays { rows: [images, texts], hashes, pairs: layout.pairs })
 }
 
@@ -327,8 +326,7 @@ fn array(files: &mut Files, at: &Location) -> Result<Array> {
 /// The files of a folder with this extension, by the last number in their names: `img_emb_0.npy`, `img_emb_1.npy`, …, `img_emb_10.npy`.
 fn numbered(folder: &Path, extension: &str) -> Result<Vec<PathBuf>> {
     let mut numbered = vec![];
-    for entry in std::fs::read_dir(folder).map_err(Error::io(folder))? {
-        let path = entry.map_err(Error::io(folder))?.path();
+    for path in entries(folder)? {
         if path.extension().is_none_or(|end| end != extension) {
             continue;
         }
@@ -357,10 +355,8 @@ fn names(files: &mut Files, at: &Location) -> Result<PlacedNames> {
             let table = Location { path: Some(path), part: at.part.clone() };
             all.extend(names(files, &table)?.1);
         }
-        return match all.is_empty() {
-            false => Ok((place, all)),
-            true => Err(Error::invalid(place, "numbered .parquet tables with rows", "none")),
-        };
+        Error::unless(!all.is_empty(), &place, "numbered .parquet tables with rows", "none")?;
+        return Ok((place, all));
     }
     if let Some(path) = at.path.as_ref().filter(|_| at.has_extension("parquet")) {
         files.open(at)?; // for its hash
@@ -388,19 +384,15 @@ fn pair_format(at: &Location) -> PairFormat<'_> {
 /// An array whose rows are as wide as the images'.
 fn as_wide(files: &mut Files, at: &Location, images: &Array) -> Result<Array> {
     let other = array(files, at)?;
-    if other.dim() == images.dim() {
-        return Ok(other);
-    }
-    let expected = format!("rows of {} numbers as in {}", images.dim(), images.place());
-    Err(Error::invalid(other.place(), expected, other.dim()))
+    let expected = format_args!("rows of {} numbers as in {}", images.dim(), images.place());
+    Error::unless(other.dim() == images.dim(), other.place(), expected, other.dim())?;
+    Ok(other)
 }
 
 fn no_bank(input: &InputArgs) -> Result<()> {
-    if input.bank_images.is_none() && input.bank_texts.is_none() {
-        return Ok(());
-    }
+    let fits = input.bank_images.is_none() && input.bank_texts.is_none();
     let expected = "embeddings (--images and --texts) with --bank-images or --bank-texts";
-    Err(Error::invalid("options", expected, "a score matrix or run"))
+    Error::unless(fits, "options", expected, "a score matrix or run")
 }
 
 #[cfg(test)]

@@ -52,7 +52,7 @@ pub use names::{NameFormat, parse_names};
 pub use pairs::{PairFormat, PairList};
 pub use qrels::{Judgement, Qrels};
 pub(crate) use rows::some_rows;
-pub(crate) use run::write_run;
+pub(crate) use run::run_text;
 pub use run::{Run, RunEntry};
 
 /// Whether this build reads Parquet tables.

@@ -28,9 +28,7 @@ pub fn parse_names(place: &str, format: NameFormat<'_>, bytes: &[u8]) -> Result<
             NameFormat::Jsonl(name) => field(&here(), name, line)?,
         });
     }
-    if names.is_empty() {
-        return Err(Error::invalid(place, "a name on each line", "an empty file"));
-    }
+    Error::unless(!names.is_empty(), place, "a name on each line", "an empty file")?;
     Ok(names)
 }
 
@@ -97,11 +95,8 @@ pub(crate) fn fit_images(
 /// # Errors
 /// If the number of names differs from `texts`.
 pub(crate) fn fit_texts(place: &str, names: &[String], texts: usize) -> Result<()> {
-    if names.len() == texts {
-        return Ok(());
-    }
-    let expected = format!("a name for each of {texts} texts");
-    Err(Error::invalid(place, expected, count(names.len(), "name")))
+    let expected = format_args!("a name for each of {texts} texts");
+    Error::unless(names.len() == texts, place, expected, count(names.len(), "name"))
 }
 
 /// The row of each name.

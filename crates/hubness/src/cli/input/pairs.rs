@@ -93,9 +93,7 @@ fn words(place: &str, format: PairFormat<'_>, text: &str) -> Result<Vec<String>>
         };
         return Err(Error::invalid(at_line(place, number), "one image (row or name)", got));
     }
-    if words.is_empty() {
-        return Err(Error::invalid(place, "an image on each line", "an empty file"));
-    }
+    Error::unless(!words.is_empty(), place, "an image on each line", "an empty file")?;
     Ok(words)
 }
 
@@ -169,10 +167,8 @@ impl PairSides<'_> {
     /// The images of each text, from the image of each text.
     fn one_each(&self, place: &str, image_of_text: Vec<usize>) -> Result<Vec<Vec<usize>>> {
         let got = image_of_text.len();
-        if got != self.texts {
-            let expected = format!("an image for each of {} texts", self.texts);
-            return Err(Error::invalid(place, expected, got));
-        }
+        let expected = format_args!("an image for each of {} texts", self.texts);
+        Error::unless(got == self.texts, place, expected, got)?;
         if let Some(text) = image_of_text.iter().position(|&image| image >= self.images) {
             let expected = format!("an image row below {}", self.images);
             let row = image_of_text[text];
@@ -186,10 +182,8 @@ impl PairSides<'_> {
 
     /// The images of each text, from the texts of each image.
     fn turned(&self, place: &str, lists: &[Vec<usize>]) -> Result<Vec<Vec<usize>>> {
-        if lists.len() != self.images {
-            let expected = format!("a list of text rows for each of {} images", self.images);
-            return Err(Error::invalid(place, expected, lists.len()));
-        }
+        let expected = format_args!("a list of text rows for each of {} images", self.images);
+        Error::unless(lists.len() == self.images, place, expected, lists.len())?;
         let mut images_of_text = vec![vec![]; self.texts];
         for (image, texts) in lists.iter().enumerate() {
             for &text in texts {

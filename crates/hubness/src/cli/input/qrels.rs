@@ -69,9 +69,7 @@ impl Qrels {
             }
             judged.push(Judgement { query: query.into(), doc: doc.into(), relevance });
         }
-        if judged.is_empty() {
-            return Err(Error::invalid(place, "a judgement on each line", "an empty file"));
-        }
+        Error::unless(!judged.is_empty(), place, "a judgement on each line", "an empty file")?;
         Ok(Self { judged })
     }
 

@@ -78,10 +78,8 @@ fn read(
     // At most twice the size of the file, whose length was checked.
     let (values, norms) = scaled(rows, dim, length, |at, row| array.row_into(place(at), row));
     let bad: Vec<_> = (0..rows).filter(|&at| norms[at].is_nan()).map(place).collect();
-    if !bad.is_empty() {
-        let got = format!("NaN or infinity in {}: {}", count(bad.len(), "row"), first_ten(&bad));
-        return Err(Error::invalid(array.place(), "finite numbers (in f32)", got));
-    }
+    let got = format!("NaN or infinity in {}: {}", count(bad.len(), "row"), first_ten(&bad));
+    Error::unless(bad.is_empty(), array.place(), "finite numbers (in f32)", got)?;
     Ok((Features { dim, values }, norms))
 }
 

@@ -1,7 +1,6 @@
 //! TREC run files: `qid Q0 docid rank score tag`.
 
 use std::collections::HashMap;
-use std::io::{self, Write};
 
 use itm_core::data::excerpt;
 use itm_core::files::utf8;
@@ -65,10 +64,8 @@ impl Run {
             lists[query].push(RunEntry { doc, score });
             numbers[query].push((doc, number));
         }
-        if lists.is_empty() {
-            let expected = "a retrieved document on each line";
-            return Err(Error::invalid(place, expected, "an empty file"));
-        }
+        let expected = "a retrieved document on each line";
+        Error::unless(!lists.is_empty(), place, expected, "an empty file")?;
         let run = Self { queries: queries.names(), docs: docs.names(), lists };
         run.once(place, numbers).map(|()| run)
     }
@@ -91,24 +88,23 @@ impl Run {
     }
 }
 
-/// Writes a run: the documents and scores of each query in the order of its list, best first. Ranks count from 1. Scores
+/// The text of a run: the documents and scores of each query in the order of its list, best first. Ranks count from 1. Scores
 /// read back exactly.
 ///
 /// Documents with a score of −∞ are left out: the run that was read does not hold them. Equal scores keep the order of the
 /// list, but a reader of the file may order them differently: `trec_eval` takes the later name first.
 ///
 /// # Errors
-/// If a name or the tag is empty or contains a space, or writing fails.
+/// If a name or the tag is empty or contains a space.
 ///
 /// # Panics
 /// If there is not one list per query, or a list holds a document without a name.
-pub(crate) fn write_run(
+pub(crate) fn run_text(
     queries: &[String],
     docs: &[String],
     lists: &[Vec<(u32, f64)>],
     tag: &str,
-    out: &mut impl Write,
-) -> Result<()> {
+) -> Result<String> {
     assert_eq!(queries.len(), lists.len(), "one list per query");
     let is_no_word = |name: &&String| name.is_empty() || name.contains(|c: char| c.is_whitespace());
     let tag_name = tag.to_string();
@@ -116,17 +112,15 @@ pub(crate) fn write_run(
     if let Some(name) = names.find(is_no_word) {
         return Err(Error::invalid("run file", "names without spaces", excerpt(name)));
     }
-    let mut write = || -> io::Result<()> {
-        for (list, name) in lists.iter().zip(queries) {
-            let finite = list.iter().filter(|(_, score)| *score > f64::NEG_INFINITY);
-            for (rank, &(doc, score)) in finite.enumerate() {
-                let doc = &docs[doc as usize];
-                writeln!(out, "{name} Q0 {doc} {} {score:?} {tag}", rank + 1)?;
-            }
+    let mut text = String::new();
+    for (list, name) in lists.iter().zip(queries) {
+        let finite = list.iter().filter(|(_, score)| *score > f64::NEG_INFINITY);
+        for (rank, &(doc, score)) in finite.enumerate() {
+            let doc = &docs[doc as usize];
+            text += &format!("{name} Q0 {doc} {} {score:?} {tag}\n", rank + 1);
         }
-        out.flush()
-    };
-    write().map_err(Error::io("run file"))
+    }
+    Ok(text)
 }
 
 type FieldError = (&'static str, String);

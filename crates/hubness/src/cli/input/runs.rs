@@ -203,10 +203,8 @@ fn dense(
         run.docs.iter().filter(|doc| !answer.contains_key(doc.as_str())).collect();
     let strangers: Vec<_> = run.queries.iter().filter(|q| !ask.contains_key(q.as_str())).collect();
     let refused = if strict { [&unknown[..], &strangers[..]].concat() } else { unknown };
-    if !refused.is_empty() {
-        let got = format!("{}: {}", count(refused.len(), "other"), first_ten(&refused));
-        return Err(Error::invalid(place, "only the given names", got));
-    }
+    let got = format!("{}: {}", count(refused.len(), "other"), first_ten(&refused));
+    Error::unless(refused.is_empty(), place, "only the given names", got)?;
     let mut values = vec![f32::NEG_INFINITY; size];
     let mut merged = 0;
     for (query, list) in run.queries.iter().zip(&run.lists) {
@@ -220,10 +218,7 @@ fn dense(
         for entry in list {
             let Some(item) = docs[entry.doc as usize] else { continue };
             let score = entry.score as f32;
-            if !score.is_finite() {
-                let expected = "scores that are finite in f32";
-                return Err(Error::invalid(place, expected, entry.score));
-            }
+            Error::unless(score.is_finite(), place, "scores that are finite in f32", entry.score)?;
             let (image, text) = direction.sides(query, item);
             values[image * texts + text] = score;
         }

@@ -7,7 +7,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use safetensors::tensor::Dtype;
 
-use super::{Array, NameFormat, PairFormat, PairList, Qrels, Run, parse_names, write_run};
+use super::{Array, NameFormat, PairFormat, PairList, Qrels, Run, parse_names, run_text};
 use files::{le, npy, npy_f16, tensors};
 
 const PAIR_FORMATS: [PairFormat<'_>; 4] =
@@ -188,9 +188,8 @@ proptest! {
         let scores: Vec<_> = scores.iter().cycle().take(queries * k).copied().collect();
         let entries: Vec<_> = items.zip(scores).collect();
         let lists: Vec<_> = entries.chunks(k).map(<[_]>::to_vec).collect();
-        let mut bytes = Vec::new();
-        write_run(&asked, &docs, &lists, "tag", &mut bytes).unwrap();
-        let run = Run::parse("PLACE", &bytes).unwrap();
+        let text = run_text(&asked, &docs, &lists, "tag").unwrap();
+        let run = Run::parse("PLACE", text.as_bytes()).unwrap();
         prop_assert_eq!((&run.queries, &run.docs), (&asked, &docs));
         for (got, want) in run.lists.iter().zip(&lists) {
             let got: Vec<_> = got.iter().map(|entry| entry.score).collect();

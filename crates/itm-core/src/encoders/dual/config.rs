@@ -83,10 +83,8 @@ pub(super) fn read(folder: &Path) -> Result<DualShape> {
         DualFamily::Clip => config.count("projection_dim", 512)?,
         DualFamily::Siglip => {
             let joint = text.count("projection_size", text_shape.width)?;
-            if joint != image.width {
-                let expected = format!("{}, the width of the image tower", image.width);
-                return text.refused("projection_size", &expected, joint);
-            }
+            let expected = format_args!("{}, the width of the image tower", image.width);
+            text.unless(joint == image.width, "projection_size", expected, joint)?;
             joint
         }
     };
@@ -111,12 +109,10 @@ fn what_it_is(model_type: &str) -> String {
 
 fn image(fields: &Fields, defaults: &Defaults) -> Result<VitShape> {
     let side = fields.count("image_size", 224)?;
-    if fields.has("num_patches") || fields.has("spatial_shapes") {
-        return fields.refused("num_patches", "images of one size", "NaFlex");
-    }
-    if !fields.flag_or("vision_use_head", true) {
-        return fields.refused("vision_use_head", "true: the attention pool", "false");
-    }
+    let naflex = fields.has("num_patches") || fields.has("spatial_shapes");
+    fields.unless(!naflex, "num_patches", "images of one size", "NaFlex")?;
+    let pooled = fields.flag("vision_use_head", true);
+    fields.unless(pooled, "vision_use_head", "true: the attention pool", "false")?;
     let patch = fields.count_to(side, "patch_size", defaults.patch)?;
     Ok(VitShape {
         activation: activation(fields, defaults.activation)?,

@@ -26,9 +26,7 @@ pub(super) fn read(folder: &Path) -> Result<DualShape> {
         (&vision, "ls_init_value", "a layer scale"),
         (&vision, "attn_pooler_queries", "another pool"),
     ] {
-        if fields.has(name) {
-            return fields.refused(name, plain, got);
-        }
+        fields.unless(!fields.has(name), name, plain, got)?;
     }
     for (fields, name) in [
         (&model, "custom_text"),
@@ -37,34 +35,24 @@ pub(super) fn read(folder: &Path) -> Result<DualShape> {
         (&text, "no_causal_mask"),
         (&text, "embed_cls"),
     ] {
-        if fields.flag(name) {
-            return fields.refused(name, "none", "true");
-        }
+        fields.unless(!fields.flag(name, false), name, "none", "true")?;
     }
-    if vision.is_list("layers") {
-        return vision.refused("layers", "one number: a vision transformer", "a list: a ResNet");
-    }
+    let expected = "one number: a vision transformer";
+    vision.unless(!vision.is_list("layers"), "layers", expected, "a list: a ResNet")?;
     for (fields, name, known) in [(&vision, "pool_type", "tok"), (&text, "pool_type", "argmax")] {
         fields.only(name, known)?;
     }
     for fields in [&vision, &text] {
         let epsilon = fields.object("norm_kwargs")?.real("eps", EPSILON)?;
-        if epsilon != EPSILON {
-            return fields.refused("norm_kwargs", "eps 1e-5", epsilon);
-        }
-        if !fields.is_empty("act_kwargs") {
-            return fields.refused("act_kwargs", "none", "some");
-        }
+        fields.unless(epsilon == EPSILON, "norm_kwargs", "eps 1e-5", epsilon)?;
+        fields.unless(fields.is_empty("act_kwargs"), "act_kwargs", "none", "some")?;
     }
     let activation =
-        if model.flag("quick_gelu") { Activation::QuickGelu } else { Activation::Gelu };
-    let mlp = |fields: &Fields, width: usize| {
+        if model.flag("quick_gelu", false) { Activation::QuickGelu } else { Activation::Gelu };
+    let mlp = |fields: &Fields, width: usize| -> Result<usize> {
         let mlp = fields.real("mlp_ratio", 4.0)? * width as f64;
-        if mlp >= 1.0 {
-            Ok(mlp as usize)
-        } else {
-            fields.refused("mlp_ratio", "a hidden width", mlp)
-        }
+        fields.unless(mlp >= 1.0, "mlp_ratio", "a hidden width", mlp)?;
+        Ok(mlp as usize)
     };
     let width = vision.count("width", 768)?;
     let side = vision.count("image_size", 224)?;

@@ -38,10 +38,9 @@ pub(super) fn vit(fields: &Fields) -> Result<VitShape> {
     check(fields, "vit", ["image_size", "patch_size"])?;
     fields.only_true("qkv_bias")?;
     let ([p, across], image) = (fields.sides("patch_size")?, fields.sides("image_size")?);
-    if p != across || !(1..=image[0].min(image[1])).contains(&p) {
-        let got = format!("{p} x {across}, {image:?}");
-        return fields.refused("patch_size, image_size", "a square patch within the image", got);
-    }
+    let fits = p == across && (1..=image[0].min(image[1])).contains(&p);
+    let got = format_args!("{p} x {across}, {image:?}");
+    fields.unless(fits, "patch_size, image_size", "a square patch within the image", got)?;
     Ok(VitShape {
         dropout: fields.share("hidden_dropout_prob", 0.0)?,
         attention_dropout: fields.share("attention_probs_dropout_prob", 0.0)?,
@@ -76,11 +75,9 @@ pub(crate) fn plain(
 /// An error for another architecture, an absent size, or another activation.
 fn check(fields: &Fields, name: &str, sizes: [&str; 2]) -> Result<()> {
     let found = fields.text("model_type");
-    if found != Some(name) {
-        let expected = format!("a model of the architecture \"{name}\"");
-        let got = found.map_or("none".into(), |found| format!("\"{found}\""));
-        return fields.refused("model_type", &expected, got);
-    }
+    let expected = format_args!("a model of the architecture \"{name}\"");
+    let got = found.map_or("none".into(), |found| format!("\"{found}\""));
+    fields.unless(found == Some(name), "model_type", expected, got)?;
     match SIZES.into_iter().chain(sizes).find(|size| !fields.has(size)) {
         Some(size) => fields.refused(size, "a number", "none"),
         None => fields.only("hidden_act", "gelu"),

@@ -35,9 +35,9 @@ pub(super) const DINOV2: TensorNames = TensorNames {
 
 /// Reads the sizes of a folder's `config.json`.
 pub(super) fn shape(fields: &Fields) -> Result<VitShape> {
-    if fields.flag("use_swiglu_ffn") {
-        return fields.refused("use_swiglu_ffn", "false: two linear maps with a GELU", "true");
-    }
+    let gated = fields.flag("use_swiglu_ffn", false);
+    let expected = "false: two linear maps with a GELU";
+    fields.unless(!gated, "use_swiglu_ffn", expected, "true")?;
     fields.only_true("qkv_bias")?;
     fields.only("hidden_act", "gelu")?;
     let side = fields.count("image_size", 224)?;

@@ -1,3 +1,4 @@
+use burn::module::Param;
 use burn::optim::GradientsParams;
 use itm_kernels::{AdamOptions, AdamW};
 
@@ -109,9 +110,9 @@ fn every_option_acts() {
     let plain = of(|_| {});
     let changes: [fn(&mut Residual); 4] = [
         |r| r.std /= 2.0,
-        |r| r.input_dropout = 0.0,
-        |r| r.hidden_dropout = 0.0,
-        |r| r.rate_factor = 2.0,
+        |r| r.shape.input_dropout = 0.0,
+        |r| r.shape.hidden_dropout = 0.0,
+        |r| r.shape.rate_factor = 2.0,
     ];
     for (k, change) in changes.into_iter().enumerate() {
         assert_ne!(of(change), plain, "option {k}");

@@ -4,6 +4,7 @@ use rayon::prelude::*;
 
 use itm_kernels::int16::{PackedRows, round};
 
+use super::super::moments::eight_sums;
 use super::super::{Embeddings, widest};
 
 /// Length of the longest row in integers: integer scores stay below 32,000² and a little more, far from 2³¹.
@@ -14,9 +15,6 @@ const KEPT: usize = 1 << 24;
 
 /// Rows that one task reads.
 const ROWS: usize = 64;
-
-/// Partial sums of a sum of squares: a fixed order that vector code can keep.
-const LANES: usize = 8;
 
 /// The rows `v` of one side, and their integers `q = round(A · v)`.
 #[derive(Debug)]
@@ -89,18 +87,6 @@ fn each_row<T: Send>(embeddings: &Embeddings<'_>, of: impl Fn(&[f32]) -> T + Syn
 fn sum_of_squares(row: &[f32], f: impl Fn(f32) -> f64) -> f64 {
     widest(
         #[inline(always)]
-        || {
-            let mut sums = [0.0; LANES];
-            let whole = row.chunks_exact(LANES);
-            let rest = whole.remainder();
-            for part in whole {
-                for (sum, &v) in sums.iter_mut().zip(part) {
-                    let x = f(v);
-                    *sum += x * x;
-                }
-            }
-            sums.iter_mut().zip(rest).for_each(|(sum, &v)| *sum += f(v) * f(v));
-            sums.iter().sum()
-        },
+        || eight_sums(row, |v| f(v) * f(v)),
     )
 }

@@ -2,8 +2,7 @@
 
 use std::ops::Range;
 
-use super::super::kernel::widest;
-use super::super::{Side, Tile};
+use super::super::{Side, Tile, widest};
 use super::TopK;
 use super::level::{Level, item_of, key, score_of};
 

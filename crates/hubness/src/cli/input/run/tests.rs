@@ -40,13 +40,12 @@ fn what_is_written_reads_back() {
     let (queries, docs) = (names(&["q0", "q1"]), names(&["a", "b", "c"]));
     let third = 1.0 / 3.0;
     let lists = [vec![(2, 1e-12), (0, third)], vec![(1, 2.0), (0, f64::NEG_INFINITY)]];
-    let mut bytes = Vec::new();
-    write_run(&queries, &docs, &lists, "csls", &mut bytes).unwrap();
+    let text = run_text(&queries, &docs, &lists, "csls").unwrap();
     let want = "q0 Q0 c 1 1e-12 csls\nq0 Q0 a 2 0.3333333333333333 csls\nq1 Q0 b 1 2.0 csls\n";
-    assert_eq!(std::str::from_utf8(&bytes).unwrap(), want);
-    let run = Run::parse("r", &bytes).unwrap();
+    assert_eq!(text, want);
+    let run = Run::parse("r", text.as_bytes()).unwrap();
     assert_eq!(run.lists[0][1].score, third);
     let spaced = names(&["a", "b c", "d"]);
-    let line = write_run(&queries, &spaced, &lists, "csls", &mut bytes).unwrap_err().to_string();
+    let line = run_text(&queries, &spaced, &lists, "csls").unwrap_err().to_string();
     assert_eq!(line, "run file: expected names without spaces, got \"b c\"");
 }

@@ -1,23 +1,24 @@
 //! One entry of the score matrix, with its place in the order of all entries.
 
-/// An entry of the matrix queries × items; the greater edge comes first in the order of the whole matrix.
+/// An entry of the matrix queries × items; the greater edge comes first in the order of the whole matrix. In a list of one
+/// query, the query is 0.
 ///
 /// ```text
 /// key = (score as ordered bits, !query, !item)      higher score, then smaller query, then smaller item
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Edge(u128);
+pub(crate) struct Edge(u128);
 
 impl Edge {
     /// Before any entry.
-    pub(super) const FIRST: Self = Self(u128::MAX);
+    pub(crate) const FIRST: Self = Self(u128::MAX);
     /// After any entry.
-    pub(super) const LAST: Self = Self(0);
+    pub(crate) const LAST: Self = Self(0);
 
     /// # Panics
     /// If the score is NaN.
     #[inline]
-    pub(super) fn new(score: f64, query: u32, item: u32) -> Self {
+    pub(crate) fn new(score: f64, query: u32, item: u32) -> Self {
         assert!(!score.is_nan(), "query {query}, item {item}: the score is not a number");
         let bits = (score + 0.0).to_bits(); // −0 + 0 = +0: the two are tied
         let ordered = if bits >> 63 == 0 { bits | 1 << 63 } else { !bits };
@@ -25,13 +26,18 @@ impl Edge {
     }
 
     #[inline]
-    pub(super) fn query(self) -> u32 {
+    pub(crate) fn query(self) -> u32 {
         !((self.0 >> 32) as u32)
     }
 
     #[inline]
-    pub(super) fn item(self) -> u32 {
+    pub(crate) fn item(self) -> u32 {
         !(self.0 as u32)
+    }
+
+    pub(crate) fn score(self) -> f64 {
+        let ordered = (self.0 >> 64) as u64;
+        f64::from_bits(if ordered >> 63 == 1 { ordered & !(1 << 63) } else { !ordered })
     }
 }
 
@@ -51,7 +57,7 @@ mod tests {
         let (first, last) = (Edge::new(f64::INFINITY, 0, 0), Edge::new(-f64::INFINITY, !0, !0));
         assert!(Edge::FIRST > first && last > Edge::LAST);
         let edge = Edge::new(-3.5, 70_000, 80_000);
-        assert_eq!((edge.query(), edge.item()), (70_000, 80_000));
+        assert_eq!((edge.query(), edge.item(), edge.score()), (70_000, 80_000, -3.5));
     }
 
     #[test]
