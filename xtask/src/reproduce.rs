@@ -95,8 +95,7 @@ const FIRST_BUILD: &str = "Building the runner `itm`. The first build takes some
 
 /// Removes `--release` from the arguments before `--`, and says whether it was there.
 fn take_release(args: &mut Vec<OsString>) -> bool {
-    let ours = args.iter().position(|arg| arg == "--").unwrap_or(args.len());
-    let at = args[..ours].iter().position(|arg| arg == "--release");
+    let at = before_dashes(args).iter().position(|arg| arg == "--release");
     at.map(|at| args.remove(at)).is_some()
 }
 

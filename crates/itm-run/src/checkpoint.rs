@@ -16,7 +16,6 @@ use itm_core::{Error, Result};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-pub(crate) use crate::disk::write_atomically;
 use crate::disk::{Disk, Effect, SystemDisk, apply, file_names, make_folders, write_file};
 
 const MANIFEST: &str = "manifest.json";

@@ -98,10 +98,8 @@ impl Target {
         within(place("log_steps"), self.log_steps as u64, 1..=u64::MAX)?;
         if let Some(images) = self.images {
             within(place("images"), images as u64, 1..=1_000_000)?;
-            if self.protocol != Protocol::Full {
-                let expected = "none: only the protocol `full` takes a part of a split";
-                return Err(Error::invalid(place("images"), expected, images));
-            }
+            let expected = "none: only the protocol `full` takes a part of a split";
+            Error::unless(self.protocol == Protocol::Full, place("images"), expected, images)?;
         }
         data::check(self, path)?;
         if let (DatasetName::Scenes, Some(file)) = (self.dataset, &self.vocabulary) {
@@ -170,9 +168,7 @@ impl Config {
             let place = format!("{}, row.{row}", path.display());
             rows.push((row, table_of(value, place)?));
         }
-        if rows.is_empty() {
-            return Err(Error::invalid(path.display(), "at least one [row.<name>]", "none"));
-        }
+        Error::unless(!rows.is_empty(), path.display(), "at least one [row.<name>]", "none")?;
         let mut rows = rows::resolved(rows, &path)?;
         let from = rows::take_from(&mut rows, &path)?;
         let views = views::take(&mut root, &path, &rows)?;
@@ -210,11 +206,9 @@ impl Config {
     pub(crate) fn named_row(&self, name: Option<&str>) -> Result<String> {
         let known: Vec<_> = self.rows().collect();
         let row = name.unwrap_or(known[0]);
-        if known.contains(&row) {
-            return Ok(row.to_owned());
-        }
-        let expected = format!("one of {}", known.join(", "));
-        Err(Error::invalid("--row", expected, format!("`{row}`")))
+        let expected = format_args!("one of {}", known.join(", "));
+        Error::unless(known.contains(&row), "--row", expected, format_args!("`{row}`"))?;
+        Ok(row.to_owned())
     }
 
     /// The row whose chosen checkpoint a row begins with, `from = "ROW"`.

@@ -65,13 +65,11 @@ pub fn device(name: &str) -> Result<Device> {
 pub fn devices(names: &str) -> Result<Vec<Device>> {
     let named = names.split(',').map(parsed).collect::<Result<Vec<_>>>()?;
     for (at, (backend, index)) in named.iter().enumerate().filter(|_| named.len() > 1) {
-        if *backend != named[0].0 || index.is_none() {
-            let expected = "several devices of one backend by their numbers, as cuda:0,cuda:1";
-            return Err(Error::invalid("backend", expected, format!("`{names}`")));
-        }
-        if named[..at].contains(&(*backend, *index)) {
-            return Err(Error::invalid("backend", "each device once", format!("`{names}`")));
-        }
+        let expected = "several devices of one backend by their numbers, as cuda:0,cuda:1";
+        let fits = *backend == named[0].0 && index.is_some();
+        Error::unless(fits, "backend", expected, format_args!("`{names}`"))?;
+        let once = !named[..at].contains(&(*backend, *index));
+        Error::unless(once, "backend", "each device once", format_args!("`{names}`"))?;
     }
     names.split(',').map(device).collect()
 }

@@ -3,10 +3,10 @@
 use std::fmt::Debug;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use itm_core::files::entries;
 use itm_core::output::sync_folder;
-pub(crate) use itm_core::output::write_bytes as write_atomically;
 use itm_core::{Error, Result};
 
 /// One change of the file system.
@@ -112,7 +112,7 @@ pub(crate) fn sync_parent(disk: &dyn Disk, path: &Path) -> Result<()> {
     }
 }
 
-/// [`write_atomically`] on any disk.
+/// [`itm_core::output::write_bytes`] on any disk.
 pub(crate) fn replace(disk: &dyn Disk, path: &Path, contents: &[u8]) -> Result<()> {
     let temporary = path.with_added_extension("tmp");
     let written = write_file(disk, &temporary, contents)
@@ -132,26 +132,25 @@ pub(crate) mod fakes;
 /// # Errors
 /// If the folder cannot be read.
 pub(crate) fn file_names(folder: &Path) -> Result<Vec<String>> {
-    let entries = fs::read_dir(folder).map_err(Error::io(folder))?;
-    let mut names: Vec<_> =
-        entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
-    names.sort();
-    Ok(names)
+    let name = |path: &PathBuf| Some(path.file_name()?.to_str()?.to_owned());
+    Ok(entries(folder)?.iter().filter_map(name).collect())
 }
 
 #[cfg(test)]
 mod tests {
+    use itm_core::output::write_bytes;
+
     use super::*;
 
     #[test]
     fn an_atomic_write_replaces_the_file() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("report.json");
-        write_atomically(&path, b"old").unwrap();
-        write_atomically(&path, b"new").unwrap();
+        write_bytes(&path, b"old").unwrap();
+        write_bytes(&path, b"new").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"new");
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
-        let line = write_atomically(&path.join("below"), b"").unwrap_err().to_string();
+        let line = write_bytes(&path.join("below"), b"").unwrap_err().to_string();
         assert!(line.contains("report.json") && line.lines().count() == 1, "{line}");
     }
 

@@ -13,13 +13,13 @@ use itm_core::data::{npy_header, turned_pictures};
 use itm_core::encoders::Embedder;
 use itm_core::files::sha256_of;
 use itm_core::learn::precision_of;
+use itm_core::output::write_bytes;
 use itm_core::vision::Transform;
 use itm_core::weights::Hub;
 use itm_core::{Error, Result};
 use itm_kernels::Precision;
 use serde_json::{Value, json};
 
-use crate::checkpoint::write_atomically;
 use crate::cli::EmbedArgs;
 use crate::devices::device;
 use crate::{progress, stop};
@@ -31,9 +31,8 @@ use rows::RowFile;
 
 pub(crate) fn embed(args: &EmbedArgs) -> Result<()> {
     crate::config::within("--batch".into(), args.batch as u64, 1..=4096)?;
-    if args.images.is_none() && args.captions.is_none() {
-        return Err(Error::invalid("--images, --captions", "one of them or both", "none"));
-    }
+    let any = args.images.is_some() || args.captions.is_some();
+    Error::unless(any, "--images, --captions", "one of them or both", "none")?;
     let pictures = args.images.as_deref().map(|path| PictureList::open(path, args.shard));
     let pictures = pictures.transpose()?;
     let captions = args.captions.as_deref().map(CaptionList::read).transpose()?;
@@ -134,7 +133,7 @@ impl Work<'_> {
         self.manifest["image"] = json!({ "rows": done.rows, "width": width, "left_out": left_out });
         let ids = self.out.create("image_ids", "txt")?;
         let lines: String = kept.iter().map(|name| format!("{name}\n")).collect();
-        write_atomically(&ids, lines.as_bytes())?;
+        write_bytes(&ids, lines.as_bytes())?;
         self.files.extend([image, ids]);
         if !self.args.upright {
             let turned = list.turned(&kept);
@@ -166,14 +165,14 @@ impl Work<'_> {
         self.manifest["text"] = json!({ "rows": done.rows, "width": width, "cut": done.cut });
         let lines: String = chosen.iter().map(|&k| format!("{}\n", list.texts[k])).collect();
         let path = self.out.create("captions", "txt")?;
-        write_atomically(&path, lines.as_bytes())?;
+        write_bytes(&path, lines.as_bytes())?;
         self.files.extend([text, path]);
         if let Some(images) = images {
             let path = self.out.create("text_to_image", "npy")?;
             let numbers = images.into_iter().flatten().map(|row| row as i64);
             let header = npy_header("<i8", &[chosen.len()]).into_iter();
             let bytes: Vec<u8> = header.chain(numbers.flat_map(i64::to_le_bytes)).collect();
-            write_atomically(&path, &bytes)?;
+            write_bytes(&path, &bytes)?;
             self.files.push(path);
         }
         Ok(())

@@ -392,11 +392,9 @@ fn inputs(terms: &Terms, rows: Option<&CaptionRows>) -> usize {
 pub(crate) fn stems(data: &Dataset) -> Result<Terms> {
     let CcaOptions { min_captions, max_terms, .. } = CcaOptions::default();
     let terms = Terms::fit(&data.train.captions, min_captions, max_terms);
-    if terms.is_empty() {
-        let place = format!("{}, training captions", data.name);
-        let expected = format!("a word that occurs in {min_captions} of them");
-        return Err(Error::invalid(place, expected, "none"));
-    }
+    let place = format_args!("{}, training captions", data.name);
+    let expected = format_args!("a word that occurs in {min_captions} of them");
+    Error::unless(!terms.is_empty(), place, expected, "none")?;
     Ok(terms)
 }
 

@@ -64,7 +64,9 @@ impl<'a> Inputs<'a> {
     pub(crate) fn items(&self, split: Split) -> Items<'_> {
         let items = *self.items.of(split);
         match &self.pictures {
-            Some(pictures) => Items { images: ImageItems::Pictures(pictures.of(split)), ..items },
+            Some(pictures) => {
+                Items { images: ImageItems::Pictures(pictures.splits.of(split)), ..items }
+            }
             None => items,
         }
     }

@@ -103,10 +103,9 @@ fn reproduce(args: &cli::Reproduce, configs: &Path) -> Result<()> {
     let mut what = what.clone();
     if let Some(shown) = shown {
         let own = Some(shown.name());
-        if what.figure.is_some() || what.table.is_some() && what.table != own {
-            let expected = format!("none: {} is {shown} of {}", args.target, target.name);
-            return Err(Error::invalid("--table, --figure", expected, "one"));
-        }
+        let fits = what.figure.is_none() && (what.table.is_none() || what.table == own);
+        let expected = format_args!("none: {} is {shown} of {}", args.target, target.name);
+        Error::unless(fits, "--table, --figure", expected, "one")?;
         what.table = own;
     }
     reproduce::reproduce(target.with(&how.set)?, &what, how, configs)?;

@@ -87,10 +87,8 @@ impl Log {
             }
             Err(e) => return Err(Error::io(path)(e)),
         };
-        if length < bytes {
-            let expected = format!("at least {bytes} bytes, as its checkpoint says");
-            return Err(Error::invalid(path.display(), expected, length));
-        }
+        let expected = format_args!("at least {bytes} bytes, as its checkpoint says");
+        Error::unless(length >= bytes, path.display(), expected, length)?;
         if length > bytes {
             apply(&*disk, Effect::Cut(path, bytes))?;
         }

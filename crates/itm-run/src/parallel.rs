@@ -32,10 +32,8 @@ pub(crate) fn jobs(
         return Ok((2..=most).rev().find(|&n| fits(n)).unwrap_or(1));
     };
     within("--jobs".into(), asked as u64, 1..=MOST_JOBS)?;
-    if asked > 1 && how.backend != "cpu" {
-        let expected = format!("1 on {}: only cpu trains several at a time", how.backend);
-        return Err(Error::invalid("--jobs", expected, asked));
-    }
+    let expected = format_args!("1 on {}: only cpu trains several at a time", how.backend);
+    Error::unless(asked <= 1 || how.backend == "cpu", "--jobs", expected, asked)?;
     Ok(asked.min(trainings))
 }
 

@@ -8,7 +8,7 @@ use itm_core::vision::{Ahead, Augment, Picture, PictureBatch, PictureSource, Pre
 use itm_kernels::random;
 
 use crate::source::Source;
-use crate::split::{Split, Splits};
+use crate::split::Splits;
 
 /// Batches that are ready or in preparation.
 pub(crate) const BATCHES_AHEAD: usize = 4;
@@ -27,7 +27,7 @@ pub struct View {
 /// The pictures of all splits, and the batches of the next steps.
 pub(crate) struct Pictures {
     view: View,
-    splits: Splits<OfSplit>,
+    pub(crate) splits: Splits<OfSplit>,
     next: Option<Prefetch<(Job, PictureBatch)>>,
 }
 
@@ -75,11 +75,6 @@ impl Pictures {
             None => batch(&self.view, &self.splits.train.all, &(images.to_vec(), seed)),
         }
     }
-
-    /// The pictures of a split.
-    pub(crate) fn of(&self, split: Split) -> &OfSplit {
-        self.splits.of(split)
-    }
 }
 
 impl PictureItems for OfSplit {
@@ -120,6 +115,7 @@ fn reach() -> Ahead {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::split::Split;
     use crate::tests;
 
     fn source() -> Source {
@@ -156,7 +152,7 @@ mod tests {
     fn a_split_is_whole_and_in_order() {
         let source = source();
         let pictures = pictures(&source);
-        let test = pictures.of(Split::Test);
+        let test = pictures.splits.of(Split::Test);
         let in_order: Vec<usize> = (0..test.len()).collect();
         let all: Vec<_> = test.some(&in_order).map(|batch| batch.unwrap()).collect();
         assert_eq!(all.iter().map(|b| b.images).collect::<Vec<_>>(), [16, 4]);

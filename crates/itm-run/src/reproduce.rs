@@ -60,7 +60,7 @@ pub(crate) fn reproduce(
 /// Trains and measures every row with every seed, row by row. A row that another row begins with is trained first.
 fn train_rows(experiment: &Experiment, measures: &AllMeasures) -> Result<Vec<RowResult>> {
     let Experiment { seeds, jobs, .. } = experiment;
-    let (rows, estimate) = (experiment.rows(), Estimate::new(experiment.steps(), *jobs));
+    let (rows, estimate) = (&experiment.view.rows, Estimate::new(experiment.steps(), *jobs));
     let mut all: Vec<_> = rows.iter().map(|row| RowResult::trained(row)).collect();
     for depth in 0.. {
         let now = |row: &usize| depth_of(&experiment.run.config, rows, &rows[*row]) == depth;
@@ -121,7 +121,7 @@ fn train_and_measure(
 
 /// The closed-form baseline, with parameters chosen on the validation split; `None` if images have neither features nor given rows.
 fn cca(experiment: &Experiment, measures: &AllMeasures) -> Result<Option<RowResult>> {
-    let train = &experiment.data().train;
+    let train = &experiment.run.source.dataset.train;
     if train.features.dim + train.embeddings.images.dim == 0 {
         return Ok(None);
     }

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use itm_core::files::read_json;
-use itm_core::output::Lock;
+use itm_core::output::{Lock, write_bytes};
 use itm_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::checkpoint::Checkpoints;
-use crate::disk::{file_names, write_atomically};
+use crate::disk::file_names;
 
 const IDENTITY: &str = "run.json";
 const CONFIG: &str = "config.toml";
@@ -61,20 +61,17 @@ impl RunDir {
     /// # Errors
     /// If the path already has files, because nothing is ever overwritten; or if another process works there.
     pub(crate) fn create(path: PathBuf, identity: Identity, config: &str) -> Result<Self> {
-        if path.exists() && !is_empty(&path) {
-            let expected = "a new or empty folder (or `--resume`)";
-            return Err(Error::invalid(path.display(), expected, "a folder with files"));
-        }
+        let is_new = !path.exists() || is_empty(&path);
+        let expected = "a new or empty folder (or `--resume`)";
+        Error::unless(is_new, path.display(), expected, "a folder with files")?;
         fs::create_dir_all(&path).map_err(Error::io(&path))?;
         let owner = own(&path)?;
-        if !is_empty(&path) {
-            let expected = "a folder that no other process begins to use";
-            return Err(Error::invalid(path.display(), expected, "a run"));
-        }
+        let expected = "a folder that no other process begins to use";
+        Error::unless(is_empty(&path), path.display(), expected, "a run")?;
         // The identity comes first: before it the folder counts as empty, and after it a killed run can be resumed.
         let text = serde_json::to_string_pretty(&identity).expect("only strings");
-        write_atomically(&path.join(IDENTITY), text.as_bytes())?;
-        write_atomically(&path.join(CONFIG), config.as_bytes())?;
+        write_bytes(&path.join(IDENTITY), text.as_bytes())?;
+        write_bytes(&path.join(CONFIG), config.as_bytes())?;
         Ok(Self { path, identity, _owner: Some(owner) })
     }
 
@@ -109,7 +106,7 @@ impl RunDir {
             }
         }
         if !path.join(CONFIG).exists() {
-            write_atomically(&path.join(CONFIG), config.as_bytes())?; // its hash is the same
+            write_bytes(&path.join(CONFIG), config.as_bytes())?; // its hash is the same
         }
         Ok(Self { path, identity, _owner: None })
     }

@@ -4,20 +4,17 @@ use std::path::{Path, PathBuf};
 
 use itm_core::cca::{Cca, CcaOptions};
 use itm_core::data::npy_header;
-use itm_core::output::{self, Existing, NewFolder};
+use itm_core::output::{self, Existing, NewFolder, write_bytes};
 use itm_core::{Error, Result};
 use scenes::{CAPTIONS, ImageFeature, Scenes};
 
-use crate::checkpoint::write_atomically;
 use crate::cli::ScenesArgs;
 use crate::config::ScenesConfig;
 use crate::progress;
 
 pub(crate) fn scenes(args: &ScenesArgs) -> Result<()> {
-    if args.out.is_none() && args.sheet.is_none() && args.embeddings.is_none() {
-        let expected = "--out DIR, --sheet [FILE] or --embeddings DIR";
-        return Err(Error::invalid("scenes", expected, "none"));
-    }
+    let any = args.out.is_some() || args.sheet.is_some() || args.embeddings.is_some();
+    Error::unless(any, "scenes", "--out DIR, --sheet [FILE] or --embeddings DIR", "none")?;
     let ScenesArgs { seed, train, val, test, pixels, .. } = *args;
     let size = ScenesConfig { seed, train, val, test, pixels, ..ScenesConfig::default() };
     size.check(|key| format!("--{key}"))?;
@@ -29,7 +26,7 @@ pub(crate) fn scenes(args: &ScenesArgs) -> Result<()> {
     args.sheet.as_deref().map_or(Ok(()), output::check)?;
     let world = Scenes::generate(seed, size.sizes());
     if let Some(path) = &args.sheet {
-        write_atomically(path, &scenes::sheet(&world.test))?;
+        write_bytes(path, &scenes::sheet(&world.test))?;
         progress::say(format!("Contact sheet: {}", path.display()));
     }
     if let Some(folder) = out {
@@ -64,7 +61,7 @@ fn embeddings(world: &Scenes, folder: &Path) -> Result<()> {
         let shape = [values.len() / cca.dims(), cca.dims()];
         let header = npy_header("<f4", &shape).into_iter();
         let bytes: Vec<u8> = header.chain(values.iter().flat_map(|x| x.to_le_bytes())).collect();
-        write_atomically(&folder.join(name), &bytes)?;
+        write_bytes(&folder.join(name), &bytes)?;
     }
     Ok(())
 }

@@ -39,10 +39,9 @@ pub(crate) fn index(args: &IndexArgs, configs: &Path) -> Result<()> {
     stop::listen()?;
     let out = args.out.clone().unwrap_or_else(|| default_out(&args.images));
     if let Some(folder) = &args.run {
-        if args.images != Path::new("scenes") {
-            let expected = "`scenes`: a run has no rows of other pictures";
-            return Err(Error::invalid("--images", expected, args.images.display()));
-        }
+        let expected = "`scenes`: a run has no rows of other pictures";
+        let fits = args.images == Path::new("scenes");
+        Error::unless(fits, "--images", expected, args.images.display())?;
         return index_run(folder, &out, args, configs);
     }
     check_out(&args.images, &out)?; // before the maps of two models are written there
@@ -148,9 +147,8 @@ pub(crate) fn open(index: &Path, backend: &str, configs: &Path) -> Result<Search
 
 pub(crate) fn search(args: &SearchArgs, configs: &Path) -> Result<()> {
     let Some(index) = &args.index else {
-        if args.query.is_some() || args.like.is_some() {
-            return Err(Error::invalid("--index", "the folder of an index", "none"));
-        }
+        let alone = args.query.is_none() && args.like.is_none();
+        Error::unless(alone, "--index", "the folder of an index", "none")?;
         return world(&args.backend, configs);
     };
     let searcher = open(index, &args.backend, configs)?;
@@ -279,11 +277,8 @@ fn page(searcher: Searcher, options: &serve::Options) -> Result<()> {
 
 /// Refuses to go on after a signal.
 fn stopped(done: usize) -> Result<()> {
-    if !stop::is_asked() {
-        return Ok(());
-    }
-    let got = format!("a signal after {done}");
-    Err(Error::invalid("itm index", "captions of all photographs", got))
+    let got = format_args!("a signal after {done}");
+    Error::unless(!stop::is_asked(), "itm index", "captions of all photographs", got)
 }
 
 #[cfg(test)]

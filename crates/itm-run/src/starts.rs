@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex};
 
 use itm_core::cca::StartInputs;
 use itm_core::data::sha256_hex;
+use itm_core::output::write_bytes;
 use itm_core::start::{BagPooling, Start, StartOptions, TextForm};
 use itm_core::{Result, files};
 
-use crate::disk::write_atomically;
 use crate::progress;
 
 /// Which closed form a row begins with.
@@ -80,7 +80,7 @@ impl Starts {
             (None, None) => Arc::new(progress::during("CCA as a start", solve)?),
         };
         if let Some(path) = path.filter(|path| !path.is_file()) {
-            write_atomically(&path, &start.to_bytes(&hash))?;
+            write_bytes(&path, &start.to_bytes(&hash))?;
         }
         if start.dims() < asked.options.dims {
             let (dims, rank) = (asked.options.dims, start.dims());

@@ -128,17 +128,17 @@ impl Shard<'_> {
             return Ok(None);
         }
         let bytes = files::read(&path, u64::MAX)?;
-        let Some((header, data)) = open(&bytes) else {
-            tell(&format!("{} is damaged: its texts are scored again", path.display()));
-            return Ok(None);
+        let opened = open(&bytes);
+        opened.iter().try_for_each(|(header, _)| self.check(header))?;
+        let is_whole = |(header, data): &(ShardHeader, TensorView<'_>)| {
+            let fits = data.shape() == self.shape() && data.dtype() == Dtype::F32;
+            fits && sha256_hex(data.data()) == header.sha256
         };
-        self.check(&header)?;
-        let whole = data.shape() == self.shape() && data.dtype() == Dtype::F32;
-        if !whole || sha256_hex(data.data()) != header.sha256 {
+        let whole = opened.filter(is_whole).map(|(_, data)| decoded(data.data()));
+        if whole.is_none() {
             tell(&format!("{} is damaged: its texts are scored again", path.display()));
-            return Ok(None);
         }
-        Ok(Some(decoded(data.data())))
+        Ok(whole)
     }
 
     /// Refuses scores with another identity or of other texts.

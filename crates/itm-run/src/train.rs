@@ -116,26 +116,18 @@ impl Plan {
     /// If the training split has no caption, or does not fill one batch and a partial batch is dropped; if the weights would stay
     /// random.
     pub(crate) fn check(&self) -> Result<()> {
+        let Course { epochs, updates, batch, last, .. } = self.course;
         if self.start == Start::Random {
             let expected = "at least 1, or published weights, weights of another row or a closed form to begin with";
-            let lengths = [
-                ("train.epochs", Some(self.course.epochs)),
-                ("train.updates", self.course.updates),
-            ];
-            if let Some((key, _)) = lengths.iter().find(|(_, length)| *length == Some(0)) {
-                return Err(Error::invalid(*key, expected, 0));
+            for (key, length) in [("train.epochs", Some(epochs)), ("train.updates", updates)] {
+                Error::unless(length != Some(0), key, expected, 0)?;
             }
         }
-        if self.epoch_steps() == 0 {
-            let expected = match self.course.last {
-                LastBatch::Dropped => {
-                    format!("at least one batch of {} captions", self.course.batch)
-                }
-                LastBatch::Kept => "at least one caption".into(),
-            };
-            return Err(Error::invalid("training split", expected, self.captions));
-        }
-        Ok(())
+        let expected = match last {
+            LastBatch::Dropped => format!("at least one batch of {batch} captions"),
+            LastBatch::Kept => "at least one caption".into(),
+        };
+        Error::unless(self.epoch_steps() > 0, "training split", expected, self.captions)
     }
 
     /// Captions of an epoch in their order, which depends on seed and epoch only.
@@ -317,7 +309,7 @@ impl Training<'_, '_> {
                 }
             }
         }
-        restore_best(self.method, checkpoints, &at)?;
+        best(checkpoints, &at)?.map_or(Ok(()), |folder| self.method.load(&folder))?;
         Ok(at)
     }
 
@@ -415,42 +407,18 @@ fn end_epoch(method: &dyn Method, epoch: usize, at: &mut Progress, log: &mut Log
     Ok(())
 }
 
-/// Loads the method as a finished training left it. Trains nothing and writes nothing.
-///
-/// # Errors
-/// If the training has not ended, or its checkpoints are damaged or of another run.
-pub(crate) fn restore(
-    method: &mut dyn Method,
-    plan: &Plan,
-    checkpoints: &Checkpoints,
-    place: &Path,
-) -> Result<Progress> {
-    let at = finished(plan, checkpoints, place)?;
-    restore_best(method, checkpoints, &at)?;
-    Ok(at)
-}
-
 /// The folder of the checkpoint that validation chose in a finished training.
 ///
 /// # Errors
-/// As [`restore`], or if validation chose no checkpoint.
+/// If the training has not ended, its checkpoints are damaged or of another run, or validation chose no checkpoint.
 pub(crate) fn chosen(plan: &Plan, checkpoints: &Checkpoints, place: &Path) -> Result<PathBuf> {
-    let best = best(checkpoints, &finished(plan, checkpoints, place)?)?;
-    best.ok_or_else(|| Error::invalid(place.display(), "a trained row", "nothing"))
-}
-
-fn finished(plan: &Plan, checkpoints: &Checkpoints, place: &Path) -> Result<Progress> {
     let found = checkpoints.newest::<Progress>()?;
     let at = found.map(|found| found.progress).unwrap_or_default();
-    if at.step < plan.steps() {
-        let expected = format!("a training of {} steps", plan.steps());
-        return Err(Error::invalid(place.display(), expected, format!("{} so far", at.step)));
-    }
-    Ok(at)
-}
-
-fn restore_best(method: &mut dyn Method, checkpoints: &Checkpoints, at: &Progress) -> Result<()> {
-    best(checkpoints, at)?.map_or(Ok(()), |folder| method.load(&folder))
+    let expected = format_args!("a training of {} steps", plan.steps());
+    let got = format_args!("{} so far", at.step);
+    Error::unless(at.step >= plan.steps(), place.display(), expected, got)?;
+    let best = best(checkpoints, &at)?;
+    best.ok_or_else(|| Error::invalid(place.display(), "a trained row", "nothing"))
 }
 
 fn best(checkpoints: &Checkpoints, at: &Progress) -> Result<Option<PathBuf>> {

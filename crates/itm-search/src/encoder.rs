@@ -63,10 +63,9 @@ pub(crate) fn pictures(encoder: &dyn Encoder, pictures: &[DynamicImage]) -> Resu
 /// Refuses rows of another number, and rows that are not of unit length: a damaged model gives such rows.
 pub(crate) fn checked(encoder: &dyn Encoder, count: usize, rows: Vec<f32>) -> Result<Vec<f32>> {
     let Model { name: place, width, .. } = encoder.model();
-    if width == 0 || count.checked_mul(width) != Some(rows.len()) {
-        let expected = format!("{count} rows of {width} values");
-        return Err(Error::invalid(place, expected, format!("{} values", rows.len())));
-    }
+    let expected = format_args!("{count} rows of {width} values");
+    let fits = width > 0 && count.checked_mul(width) == Some(rows.len());
+    Error::unless(fits, &place, expected, format_args!("{} values", rows.len()))?;
     if let Some(row) = rows.chunks_exact(width).find(|row| !is_unit(row)) {
         return Err(Error::invalid(place, "rows of length 1", format!("length {}", length(row))));
     }

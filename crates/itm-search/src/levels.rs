@@ -80,9 +80,7 @@ impl First {
 /// has a part in the correction that ranks for it. The correction that is kept is fitted on the whole bank.
 pub(crate) fn fit(rows: &[f32], bank: &[f32], width: usize) -> Result<Levels> {
     let (n, m) = (rows.len() / width, bank.len() / width);
-    if m < FEWEST {
-        return Err(Error::invalid("bank", format!("at least {FEWEST} queries"), m));
-    }
+    Error::unless(m >= FEWEST, "bank", format_args!("at least {FEWEST} queries"), m)?;
     let pictures = Embeddings::new("pictures", n, width, rows)?;
     // Every second query, so that both halves have queries of each kind.
     let half = |of: usize| -> Vec<f32> {

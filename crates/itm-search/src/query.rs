@@ -52,29 +52,23 @@ impl Query {
     /// If the query is empty or longer than `MOST_CHARACTERS`, a sign has no term, or a weight is not above 0 and at most 1,000.
     pub fn parse(text: &str, index: &Index) -> Result<Self> {
         let length = text.chars().count();
-        if length > MOST_CHARACTERS {
-            let expected = format!("at most {MOST_CHARACTERS} characters");
-            return Err(Error::invalid("query", expected, length));
-        }
+        let expected = format_args!("at most {MOST_CHARACTERS} characters");
+        Error::unless(length <= MOST_CHARACTERS, "query", expected, length)?;
         if let Some(picture) = index.named(text.trim()) {
             return Ok(Self::like(picture)); // a path may hold anything
         }
         let mut terms = vec![];
         for (sign, text) in signed(text) {
             let (weight, text) = weighted(&text)?;
-            if text.is_empty() {
-                return Err(Error::invalid("query", "words or a picture after each sign", "none"));
-            }
+            Error::unless(!text.is_empty(), "query", "words or a picture after each sign", "none")?;
             let what = match index.named(text) {
                 Some(picture) => What::Picture(picture),
                 None => What::Words(text.to_owned()),
             };
             terms.push(Term { weight: sign * weight, what });
         }
-        match terms.is_empty() {
-            true => Err(Error::invalid("query", "words or a picture", "nothing")),
-            false => Ok(Self { terms }),
-        }
+        Error::unless(!terms.is_empty(), "query", "words or a picture", "nothing")?;
+        Ok(Self { terms })
     }
 
     /// Pictures like a picture of the index.

@@ -86,11 +86,9 @@ impl Searcher {
     /// If the index has rows of another model.
     pub fn new(index: Index, encoder: Box<dyn Encoder>) -> Result<Self> {
         let (model, of) = (encoder.model(), &index.manifest);
-        if (&model.identity, model.width) != (&of.identity, of.width) {
-            let expected = format!("{}, as the index was made with", of.model);
-            let got = format!("{}, or other weights", model.name);
-            return Err(Error::invalid("model", expected, got));
-        }
+        let fits = (&model.identity, model.width) == (&of.identity, of.width);
+        let expected = format_args!("{}, as the index was made with", of.model);
+        Error::unless(fits, "model", expected, format_args!("{}, or other weights", model.name))?;
         Ok(Self { index, encoder, pass: Pass::default() })
     }
 
@@ -109,9 +107,7 @@ impl Searcher {
     /// # Errors
     /// If `top` is 0, a date of the filter is none, the terms of the query add up to nothing, or the model fails.
     pub fn search(&self, query: &Query, options: &Options) -> Result<Answer> {
-        if options.top == 0 {
-            return Err(Error::invalid("top", "at least 1", 0));
-        }
+        Error::unless(options.top > 0, "top", "at least 1", 0)?;
         let Options { corrected, threshold, filter, .. } = options;
         filter.check()?;
         let index = &self.index;
@@ -197,10 +193,9 @@ impl Searcher {
             sum.iter_mut().zip(row).for_each(|(sum, value)| *sum += term.weight * value);
         }
         let length = length(&sum) as f32;
-        if !(length > 1e-6 && length.is_finite()) {
-            let got = format!("a sum of length {length}");
-            return Err(Error::invalid("query", "terms that do not cancel", got));
-        }
+        let got = format_args!("a sum of length {length}");
+        let fits = length > 1e-6 && length.is_finite();
+        Error::unless(fits, "query", "terms that do not cancel", got)?;
         sum.iter_mut().for_each(|value| *value /= length);
         Ok(sum)
     }

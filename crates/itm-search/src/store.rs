@@ -11,7 +11,7 @@
 
 use std::path::{Path, PathBuf};
 
-use itm_core::files::{read, read_json, read_json_lines, read_text, sha256_hex};
+use itm_core::files::{read, read_json, read_json_lines, read_text, sha256_hex, sha256_of};
 use itm_core::output::{NewFolder, write_bytes};
 use itm_core::{Error, Result};
 use safetensors::tensor::TensorView;
@@ -99,20 +99,16 @@ impl Stored {
         let folder = index_folder(out);
         let place = folder.join(FILES[3]);
         let manifest: IndexManifest = read_json(&place, "an index of `itm index`")?;
-        if manifest.format != FORMAT {
-            let got = format!("format {}", manifest.format);
-            return Err(Error::invalid(place.display(), format!("format {FORMAT}"), got));
-        }
-        if manifest.sha256.len() != FILES.len() - 1 {
-            let got = format!("{} hashes", manifest.sha256.len());
-            return Err(Error::invalid(place.display(), "a hash for each other file", got));
-        }
+        let IndexManifest { format, sha256, .. } = &manifest;
+        let (expected, got) = (format_args!("format {FORMAT}"), format_args!("format {format}"));
+        Error::unless(*format == FORMAT, place.display(), expected, got)?;
+        let (fits, got) =
+            (sha256.len() == FILES.len() - 1, format_args!("{} hashes", sha256.len()));
+        Error::unless(fits, place.display(), "a hash for each other file", got)?;
         for (name, want) in FILES.iter().zip(&manifest.sha256) {
             let path = folder.join(name);
-            if itm_core::files::sha256_of(&path)? != *want {
-                let expected = "the file that index.json names";
-                return Err(Error::invalid(path.display(), expected, "another"));
-            }
+            let same = sha256_of(&path)? == *want;
+            Error::unless(same, path.display(), "the file that index.json names", "another")?;
         }
         let path = folder.join(FILES[0]);
         let pictures: Vec<Picture> = read_json_lines(&path, "a picture")?;

@@ -74,10 +74,8 @@ pub fn update(sources: &Sources<'_>, encoder: &dyn Encoder) -> Result<Update> {
     let fits = |old: &Stored| (&old.manifest.identity, old.manifest.width) == (&identity, width);
     let old = Stored::read(out).ok().filter(fits);
     let (found, unnamed) = walk(&folder)?;
-    if found.is_empty() && unnamed.is_empty() {
-        let expected = "photographs (.jpg, .jpeg, .png, .webp)";
-        return Err(Error::invalid(images.display(), expected, "none"));
-    }
+    let any = !found.is_empty() || !unnamed.is_empty();
+    Error::unless(any, images.display(), "photographs (.jpg, .jpeg, .png, .webp)", "none")?;
     let mut work = Work::begin(sources, encoder, &folder, old.as_ref())?;
     work.all(&found)?;
     let Work { mut known, mut left_out, encoded, journal, .. } = work;
@@ -122,12 +120,9 @@ pub fn update(sources: &Sources<'_>, encoder: &dyn Encoder) -> Result<Update> {
 /// # Errors
 /// If `out` is `images`, under any name.
 pub fn check_out(images: &Path, out: &Path) -> Result<()> {
-    match (images.canonicalize(), out.canonicalize()) {
-        (Ok(images), Ok(same)) if images == same => {
-            Err(Error::invalid(out.display(), "another folder than the photographs'", "the same"))
-        }
-        _ => Ok(()),
-    }
+    let [images, whole] = [images, out].map(|path| path.canonicalize().ok());
+    let fits = images.is_none() || images != whole;
+    Error::unless(fits, out.display(), "another folder than the photographs'", "the same")
 }
 
 /// What is known of pictures: by path, and the rows by content.

@@ -77,22 +77,18 @@ pub(super) fn check(target: &Target, path: &Path) -> Result<()> {
     if *region_transform != RegionTransform::Given && regions.is_none() {
         return refuse("region_transform", "none without target.regions", region_transform);
     }
-    if target.features == ImageFeatures::Pictures {
-        match (regions, val_captions) {
-            (Some(regions), _) => refuse("regions", "none beside pictures", regions),
-            (None, Some(n)) => refuse("val_captions", "none beside pictures", n),
-            (None, None) => Ok(()),
+    let pictures = target.features == ImageFeatures::Pictures;
+    let scenes = target.dataset == DatasetName::Scenes;
+    match (regions, val_captions) {
+        (Some(regions), _) if pictures => refuse("regions", "none beside pictures", regions),
+        (_, Some(n)) if pictures => refuse("val_captions", "none beside pictures", n),
+        (Some(RegionSource::Grid | RegionSource::Patches), _) if scenes => {
+            refuse("regions", "\"given\": Scenes have no grid", regions)
         }
-    } else if target.dataset == DatasetName::Scenes {
-        match (regions, val_captions) {
-            (Some(RegionSource::Grid | RegionSource::Patches), _) => {
-                refuse("regions", "\"given\": Scenes have no grid", regions)
-            }
-            (_, Some(n)) => refuse("val_captions", "none: scenes.val is the number of images", n),
-            (_, None) => Ok(()),
+        (_, Some(n)) if scenes => {
+            refuse("val_captions", "none: scenes.val is the number of images", n)
         }
-    } else {
-        Ok(())
+        _ => Ok(()),
     }
 }
 

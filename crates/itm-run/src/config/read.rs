@@ -215,10 +215,8 @@ pub(crate) fn section<C: DeserializeOwned>(path: &Path, place: &str, table: Tabl
 
 /// Refuses a number outside of its range.
 pub(crate) fn within(place: String, got: u64, range: RangeInclusive<u64>) -> Result<()> {
-    if range.contains(&got) {
-        return Ok(());
-    }
-    Err(Error::invalid(place, format!("{} to {}", range.start(), range.end()), got))
+    let expected = format_args!("{} to {}", range.start(), range.end());
+    Error::unless(range.contains(&got), place, expected, got)
 }
 
 #[cfg(test)]

@@ -213,9 +213,7 @@ fn check(view: &View, at: &str, shown: &Exhibit, rows: &[(String, Table)]) -> Re
         let got = format!("`{row}` twice");
         return Err(Error::invalid(format!("{at}, rows"), "each row once", got));
     }
-    if view.rows.is_empty() {
-        return Err(Error::invalid(format!("{at}, rows"), "at least one row", "none"));
-    }
+    Error::unless(!view.rows.is_empty(), format_args!("{at}, rows"), "at least one row", "none")?;
     together(view, at, shown)?;
     drawn(view, at, shown)
 }

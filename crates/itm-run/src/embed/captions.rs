@@ -58,9 +58,8 @@ impl CaptionList {
             texts.push(caption.trim().to_owned());
             names.push(numbered(name).map_or(name, |(image, _)| image).to_owned());
         }
-        if texts.is_empty() {
-            return Err(Error::invalid(path.display(), "a caption on each line", "an empty file"));
-        }
+        let expected = "a caption on each line";
+        Error::unless(!texts.is_empty(), path.display(), expected, "an empty file")?;
         let lines = (1..=texts.len()).collect();
         Ok(Self { texts, names: named.then_some(names), lines })
     }

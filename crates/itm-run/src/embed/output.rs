@@ -3,13 +3,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use itm_core::files::{read_json, sha256_of};
-use itm_core::output::Lock;
+use itm_core::files::{entries, read_json, sha256_of};
+use itm_core::output::{Lock, write_bytes};
 use itm_core::{Error, Result};
 use serde_json::{Value, json};
 
 use super::rows::{RowFiles, remove};
-use crate::checkpoint::write_atomically;
 use crate::cli::Shard;
 
 /// The files of a command: `NAME.END`, or `NAME/00002.END` of shard 2.
@@ -63,12 +62,10 @@ impl Out<'_> {
         }
         for name in ["image", "text"] {
             let path = self.path(name, "npy");
-            if path.exists() {
-                let expected = "a folder without files of that name, or with a manifest";
-                return Err(Error::invalid(path.display(), expected, "a file"));
-            }
+            let expected = "a folder without files of that name, or with a manifest";
+            Error::unless(!path.exists(), path.display(), expected, "a file")?;
         }
-        write_atomically(&begun, text.as_bytes())?;
+        write_bytes(&begun, text.as_bytes())?;
         Ok(true)
     }
 
@@ -79,7 +76,7 @@ impl Out<'_> {
             manifest["files"][name.as_ref()] = json!(sha256_of(path)?);
         }
         let text = serde_json::to_string_pretty(manifest).expect("a value") + "\n";
-        write_atomically(&self.path("embed", "json"), text.as_bytes())?;
+        write_bytes(&self.path("embed", "json"), text.as_bytes())?;
         self.forget()
     }
 
@@ -94,14 +91,12 @@ impl Out<'_> {
 
 /// SHA-256 of all files of a folder that belong to the model, by name: weights, configurations, word pieces.
 pub(crate) fn hashes(folder: &Path) -> Result<Value> {
-    let entries = fs::read_dir(folder).map_err(Error::io(folder))?;
-    let mut files: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    let mut files = entries(folder)?;
     let modules = fs::read(folder.join("modules.json")).unwrap_or_default();
     let modules: Vec<Value> = serde_json::from_slice(&modules).unwrap_or_default();
     let paths = modules.iter().filter_map(|module| module["path"].as_str());
     for module in paths.filter(|path| !path.is_empty()) {
-        let entries = fs::read_dir(folder.join(module)).into_iter().flatten();
-        files.extend(entries.filter_map(|entry| Some(entry.ok()?.path())));
+        files.extend(entries(&folder.join(module)).unwrap_or_default());
     }
     files.sort();
     let mut hashes = serde_json::Map::new();

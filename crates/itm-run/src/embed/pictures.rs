@@ -1,13 +1,12 @@
 //! The pictures of a folder or of a list, and their rows.
 
 use std::collections::{HashMap, HashSet};
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use itm_core::data::{decode_image, is_picture, probe_image, sha256_hex, upright_image};
 use itm_core::encoders::Embedder;
-use itm_core::files::read_text;
+use itm_core::files::{entries, read_text};
 use itm_core::vision::{Ahead, Prefetch, Transform};
 use itm_core::{Error, Result};
 use rayon::prelude::*;
@@ -86,9 +85,8 @@ impl PictureList {
             bar.inc(items as u64);
             rows.stop_if_asked("picture", count)?;
         }
-        if rows.done.rows == 0 {
-            return Err(Error::invalid(self.folder.display(), "pictures that can be read", "none"));
-        }
+        let any = rows.done.rows > 0;
+        Error::unless(any, self.folder.display(), "pictures that can be read", "none")?;
         rows.finish()
     }
 
@@ -148,25 +146,19 @@ fn listed(file: &Path) -> Result<Vec<String>> {
     let text = read_text(file)?;
     let mut seen = HashSet::new();
     for (i, name) in text.lines().enumerate() {
-        let place = format!("{} line {}", file.display(), i + 1);
-        if name.trim().is_empty() {
-            return Err(Error::invalid(place, "a file name", "an empty line"));
-        }
-        if !seen.insert(name) {
-            return Err(Error::invalid(place, "each picture once", format!("a second {name}")));
-        }
+        let place = format_args!("{} line {}", file.display(), i + 1);
+        Error::unless(!name.trim().is_empty(), place, "a file name", "an empty line")?;
+        let got = format_args!("a second {name}");
+        Error::unless(seen.insert(name), place, "each picture once", got)?;
     }
-    if seen.is_empty() {
-        return Err(Error::invalid(file.display(), "a file name on each line", "an empty file"));
-    }
+    Error::unless(!seen.is_empty(), file.display(), "a file name on each line", "an empty file")?;
     Ok(text.lines().map(str::to_owned).collect())
 }
 
 /// The files of a folder that end like pictures, sorted by name.
 fn found(folder: &Path) -> Result<Vec<String>> {
     let (mut names, mut folders) = (Vec::new(), 0);
-    for entry in fs::read_dir(folder).map_err(Error::io(folder))? {
-        let path = entry.map_err(Error::io(folder))?.path();
+    for path in entries(folder)? {
         folders += usize::from(path.is_dir());
         if is_picture(&path) && path.is_file() {
             let name = path.file_name().unwrap_or_default().to_str();
@@ -180,19 +172,18 @@ fn found(folder: &Path) -> Result<Vec<String>> {
         0 => String::new(),
         n => format!("; folders inside are not read ({n}): a list can name their pictures"),
     };
-    if names.is_empty() {
-        let expected = "pictures (.jpg, .jpeg, .png, .webp)";
-        return Err(Error::invalid(folder.display(), expected, format!("none{unread}")));
-    }
+    let expected = "pictures (.jpg, .jpeg, .png, .webp)";
+    Error::unless(!names.is_empty(), folder.display(), expected, format_args!("none{unread}"))?;
     if folders > 0 {
         progress::say(format!("{}: {} pictures{unread}", folder.display(), names.len()));
     }
-    names.sort();
     Ok(names)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     /// Only pictures, in the order of their names; a list has its own order. Each picture stands in one part.

@@ -119,11 +119,9 @@ impl RowFiles {
     /// An error after a signal, unless everything is done.
     pub(super) fn stop_if_asked(&self, what: &str, items: usize) -> Result<()> {
         let done = self.done.items;
-        if !stop::is_asked() || done == items {
-            return Ok(());
-        }
-        let got = format!("a signal after {what} {done}; the same command goes on from there");
-        Err(Error::invalid("itm embed", format!("{items} {what}s"), got))
+        let goes_on = !stop::is_asked() || done == items;
+        let got = format_args!("a signal after {what} {done}; the same command goes on from there");
+        Error::unless(goes_on, "itm embed", format_args!("{items} {what}s"), got)
     }
 
     /// Writes the headers and gives the files their names, the first last.

@@ -100,10 +100,8 @@ fn seeds(what: &What, used: &Config, (shown, view): (&Exhibit, &View)) -> Result
         return Ok(used.target.seeds.next_multiple_of(view.ensemble));
     };
     within("--seeds".into(), count, 1..=MOST_SEEDS)?;
-    if !count.is_multiple_of(view.ensemble) {
-        let expected = format!("a multiple of {}: {shown} has ensembles", view.ensemble);
-        return Err(Error::invalid("--seeds", expected, count));
-    }
+    let expected = format_args!("a multiple of {}: {shown} has ensembles", view.ensemble);
+    Error::unless(count.is_multiple_of(view.ensemble), "--seeds", expected, count)?;
     Ok(count)
 }
 
@@ -131,9 +129,8 @@ pub(crate) fn study(place: &str, names: &[String]) -> Result<Study> {
             let expected = "names of `hubness report --method`: csls, is, rgm, csls+rgm, …";
             return Err(Error::invalid(place, expected, format!("`{name}`")));
         };
-        if names.iter().filter(|other| *other == name).count() > 1 {
-            return Err(Error::invalid(place, "each name once", format!("`{name}` twice")));
-        }
+        let once = names.iter().filter(|other| *other == name).count() <= 1;
+        Error::unless(once, place, "each name once", format_args!("`{name}` twice"))?;
         if !methods.contains(&method) {
             methods.push(method);
         }

@@ -15,7 +15,8 @@ const BELOW: &str = "\n          ";
 impl Experiment {
     /// The lines; `out` is the folder, `None` for a plan that trains nothing.
     pub(crate) fn lines(&self, out: Option<&Path>) -> String {
-        let (source, data, target) = (self.source(), self.data(), &self.target);
+        let (source, target) = (&self.run.source, &self.target);
+        let data = &source.dataset;
         let seeds: Vec<_> = self.seeds.iter().map(u64::to_string).collect();
         let size = |part: &SplitData| {
             format!("{} images, {} captions", part.pairs.images(), part.pairs.texts())
@@ -60,18 +61,19 @@ impl Experiment {
             Some(from) => format!("{row} (from {from})"),
             None => row.clone(),
         };
-        self.rows().iter().map(name).collect::<Vec<_>>().join(" | ")
+        self.view.rows.iter().map(name).collect::<Vec<_>>().join(" | ")
     }
 
     /// The memory that there is, and a line for each measured row.
     fn memory_lines(&self) -> String {
         let (jobs, mut lines) = (self.jobs, vec![self.room.to_string()]);
-        lines.extend(self.rows().iter().zip(&self.memory).filter_map(|(row, memory)| {
+        lines.extend(self.view.rows.iter().zip(&self.memory).filter_map(|(row, memory)| {
             let (memory, needed) = ((*memory)?, format::bytes((*memory)?.of(jobs)));
             let times = if jobs > 1 { format!(" for {jobs} at a time") } else { String::new() };
             Some(format!("{row}: {needed}{times}; {memory}"))
         }));
-        if self.run.states > 0 && self.rows().iter().any(|row| self.run.facts(row).keeps_states) {
+        let keeps = |row: &String| self.run.facts(row).keeps_states;
+        if self.run.states > 0 && self.view.rows.iter().any(keeps) {
             let most = format::bytes(self.run.states);
             lines.push(format!(
                 "pictures after blocks that do not learn: at most {most} a training"

@@ -15,7 +15,6 @@ mod printed;
 use std::path::PathBuf;
 
 use hubness::study::Study;
-use itm_core::data::Dataset;
 use itm_core::eval::Protocol;
 use itm_core::{Error, Result};
 
@@ -25,7 +24,6 @@ use crate::paper::{Corrections, Paper};
 use crate::plan::{Memory, Room};
 use crate::run::Run;
 use crate::run_dir::{Identity, RunDir, new_path, paths};
-use crate::source::Source;
 use crate::{cli, progress};
 
 #[cfg(test)]
@@ -61,34 +59,19 @@ pub(crate) struct Experiment {
 }
 
 impl Experiment {
-    /// The names of the rows.
-    pub(crate) fn rows(&self) -> &[String] {
-        &self.view.rows
-    }
-
-    pub(crate) fn source(&self) -> &Source {
-        &self.run.source
-    }
-
-    pub(crate) fn data(&self) -> &Dataset {
-        &self.run.source.dataset
-    }
-
     /// Steps of all rows and seeds.
     pub(crate) fn steps(&self) -> usize {
         let of_row = |row: &String| self.run.plan(row, 0).steps();
-        self.rows().iter().map(of_row).sum::<usize>() * self.seeds.len()
+        self.view.rows.iter().map(of_row).sum::<usize>() * self.seeds.len()
     }
 
     /// The folder of the reports: the run's folder for the target's own table, and a folder below it for another table or a
     /// figure. So rows are trained only once, and no report replaces another.
     pub(crate) fn folder(&self) -> PathBuf {
         let path = &self.run.dir().path;
-        match &self.shown {
-            Exhibit::Table(n) if *n == self.target.target.table => path.clone(),
-            Exhibit::Table(n) => path.join(format!("table-{n}")),
-            Exhibit::Named(name) => path.join(format!("table-{name}")),
-            Exhibit::Figure(n) => path.join(format!("figure-{n}")),
+        match self.shown == Exhibit::Table(self.target.target.table) {
+            true => path.clone(),
+            false => path.join(self.shown.to_string().replace(' ', "-")),
         }
     }
 
@@ -101,7 +84,7 @@ impl Experiment {
         let identity = Identity {
             target: self.target.name.clone(),
             config_sha256: config.sha256.clone(),
-            data_sha256: self.data().sha256.clone(),
+            data_sha256: self.run.source.dataset.sha256.clone(),
             backend: self.backend.clone(),
             set: config.set.clone(),
         };
@@ -138,9 +121,7 @@ fn named(how: &cli::How, identity: Identity, config: &str) -> Result<RunDir> {
     let path = how.out.clone().or_else(|| paths(target).into_iter().next());
     let none = || Error::invalid("--resume", format!("a run of {target} below `runs`"), "none");
     let path = path.ok_or_else(none)?;
-    if !path.is_dir() {
-        let expected = format!("a run in {}", path.display());
-        return Err(Error::invalid("--resume", expected, "no such folder"));
-    }
+    let expected = format_args!("a run in {}", path.display());
+    Error::unless(path.is_dir(), "--resume", expected, "no such folder")?;
     RunDir::resume(path, identity, config)
 }

@@ -16,7 +16,7 @@ impl Experiment {
     /// The data and the protocol, if the paper measured the same. Then the paper's numbers are beside ours, otherwise in a block of
     /// their own.
     pub(crate) fn paper_data(&self) -> Option<PaperData> {
-        PaperData::new(self.source().known?, self.protocol)
+        PaperData::new(self.run.source.known?, self.protocol)
     }
 
     /// The number of the paper's table; `None` for figures and for tables that no paper has: they have no printed numbers.
@@ -33,7 +33,7 @@ impl Experiment {
         if size < 2 {
             return self.view.printed(name);
         }
-        let row = self.rows().iter().find(|row| together(row, size) == name);
+        let row = self.view.rows.iter().find(|row| together(row, size) == name);
         row.map_or(name, |row| self.view.printed(row))
     }
 
@@ -60,8 +60,8 @@ impl Experiment {
 
     /// What is ranked: the protocol and its sizes.
     pub(crate) fn ranked(&self) -> String {
-        let (test, name) = (&self.data().test.pairs, self.protocol.name());
-        let images = match self.source().first_of {
+        let (test, name) = (&self.run.source.dataset.test.pairs, self.protocol.name());
+        let images = match self.run.source.first_of {
             Some(all) => format!("the first {} of {all}", test.images()),
             None => test.images().to_string(),
         };
@@ -71,13 +71,13 @@ impl Experiment {
     /// The precision that was used for a row of the report; `None` for f32.
     pub(crate) fn precision_of(&self, name: &str) -> Option<String> {
         let is_named = |row: &&String| *row == name || together(row, self.view.ensemble) == name;
-        let is_bf16 = self.run.is_bf16(self.rows().iter().find(is_named)?);
+        let is_bf16 = self.run.is_bf16(self.view.rows.iter().find(is_named)?);
         (is_bf16 && Precision::Bf16.here() == Precision::Bf16).then(|| "bf16".into())
     }
 
     /// One sentence about the rows whose configuration says bf16; `None` if there are no such rows.
     pub(crate) fn precision_note(&self) -> Option<String> {
-        let rows = self.rows().iter().filter(|row| self.run.is_bf16(row));
+        let rows = self.view.rows.iter().filter(|row| self.run.is_bf16(row));
         let rows: Vec<_> = rows.map(String::as_str).collect();
         let rows = (!rows.is_empty()).then(|| rows.join(", "))?;
         Some(match Precision::Bf16.here() {

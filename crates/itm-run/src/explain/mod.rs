@@ -16,11 +16,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use itm_core::encoders::Places;
+use itm_core::output::write_bytes;
 use itm_core::{Error, Result};
 use itm_report::format::clean;
 
 use self::queries::{Queries, false_negatives};
-use crate::disk::write_atomically;
 use crate::methods::Kind;
 use crate::model::Model;
 use crate::report::{self, AnswerNumbers, Example, Item, Mark, Pair, PairMaps};
@@ -60,11 +60,10 @@ pub(crate) fn explain(args: &cli::Explain, configs: &Path) -> Result<PathBuf> {
 fn open(args: &cli::Explain, configs: &Path) -> Result<Run> {
     Run::open(&args.run, (args.data.as_deref(), &args.backend), configs, |config| {
         let kind = Kind::of(config)?;
-        if kind.name == args.what {
-            return config.named_row(args.row.as_deref()).map(drop);
-        }
-        let expected = format!("{}, the method of {}", kind.name, args.run.display());
-        Err(Error::invalid("what to explain", expected, format!("`{}`", args.what)))
+        let expected = format_args!("{}, the method of {}", kind.name, args.run.display());
+        let got = format_args!("`{}`", args.what);
+        Error::unless(kind.name == args.what, "what to explain", expected, got)?;
+        config.named_row(args.row.as_deref()).map(drop)
     })
 }
 
@@ -177,7 +176,7 @@ impl Explanation<'_> {
     fn write(&self, name: &str, page: &str) -> Result<PathBuf> {
         fs::create_dir_all(&self.folder).map_err(Error::io(&self.folder))?;
         let path = self.folder.join(name);
-        write_atomically(&path, page.as_bytes())?;
+        write_bytes(&path, page.as_bytes())?;
         Ok(path)
     }
 
@@ -191,7 +190,7 @@ impl Explanation<'_> {
             let Item::Image(picture) = item else { continue };
             let name = Path::new(&picture.name).file_name();
             if let Some(name) = name.filter(|_| !picture.bytes.is_empty()) {
-                write_atomically(&pictures.join(name), &picture.bytes)?;
+                write_bytes(&pictures.join(name), &picture.bytes)?;
             }
         }
         Ok(())

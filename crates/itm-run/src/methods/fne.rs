@@ -42,7 +42,7 @@ impl Recipe for FneConfig {
             Fne::new(&config, sizes.features, sizes.vocabulary, device)?.with_replicas(replicas);
         let mut model =
             model.with_epochs_of(sizes.captions / self.train.batch).with_inputs(inputs)?;
-        if let Some(start) = start.filter(|_| self.model.closed_form().is_some()) {
+        if let Some(start) = start {
             model = model.with_start(start)?;
         }
         Ok(Box::new(match truth {

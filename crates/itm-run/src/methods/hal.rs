@@ -42,7 +42,7 @@ impl Recipe for HalConfig {
             .with_replicas(replicas);
         let steps = sizes.captions.div_ceil(self.train.batch);
         let model = model.with_epochs_of(steps).with_inputs(inputs)?;
-        Ok(Box::new(match start.filter(|_| self.model.towers().closed_form().is_some()) {
+        Ok(Box::new(match start {
             Some(start) => model.with_start(start)?,
             None => model,
         }))

@@ -79,7 +79,7 @@ impl Recipe for TagsDcConfig {
         config.train.seed = seed;
         let (width, updates) = (sizes.region_width, self.train.all_updates(sizes.captions));
         let model = TagsDc::of(&config, width, marks(self, sizes)?, updates, device)?;
-        let model = match start.filter(|_| self.model.closed_form().is_some()) {
+        let model = match start {
             Some(start) => model.with_start(start)?,
             None => model,
         };

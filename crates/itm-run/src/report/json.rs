@@ -111,7 +111,7 @@ pub(crate) struct FigurePoint {
 }
 
 /// One line of the tables.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Row {
     /// As in the paper's table; `chance` and `CCA (closed form)` for the baselines.
     pub(crate) name: String,
@@ -134,12 +134,13 @@ pub(crate) struct Row {
 }
 
 /// What kind of line a [`Row`] is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum RowKind {
     /// Not trained by gradient steps: `chance`, `CCA (closed form)`.
     Baseline,
     /// Trained, once per seed.
+    #[default]
     Trained,
 }
 
@@ -293,9 +294,8 @@ impl Report {
             serde_json::to_string_pretty(report)
                 .map_err(|e| Error::invalid("report.json", "serialisable values", e))
         };
-        if Self::from_json(&text(self)?)? != *self {
-            return Err(Error::invalid("report.json", "finite numbers", "NaN or an infinity"));
-        }
+        let same = Self::from_json(&text(self)?)? == *self;
+        Error::unless(same, "report.json", "finite numbers", "NaN or an infinity")?;
         let mut whole = self.clone();
         for (place, numbers) in numbers {
             let row = |name: &String| self.rows.iter().position(|row| row.name == *name);
@@ -318,10 +318,9 @@ impl Report {
     pub(crate) fn from_json(text: &str) -> Result<Self, Error> {
         let report: Self = serde_json::from_str(text)
             .map_err(|e| Error::invalid("report.json", "a report without NaN", e))?;
-        if report.schema_version != SCHEMA_VERSION {
-            let expected = format!("schema_version {SCHEMA_VERSION}");
-            return Err(Error::invalid("report.json", expected, report.schema_version));
-        }
+        let got = report.schema_version;
+        let expected = format_args!("schema_version {SCHEMA_VERSION}");
+        Error::unless(got == SCHEMA_VERSION, "report.json", expected, got)?;
         Ok(report)
     }
 }

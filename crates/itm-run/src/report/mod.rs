@@ -20,13 +20,13 @@ use std::path::Path;
 use itm_core::data::Bounds;
 use itm_core::encoders::Places;
 use itm_core::learn::WordMap;
+use itm_core::output::write_bytes;
 use itm_core::{Error, Result};
 use itm_report::table::Table;
 use maud::{Markup, html};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::checkpoint::write_atomically;
 use crate::source::Thumbnail;
 
 pub(crate) use self::examples::{AnswerNumbers, data_url, render as shown_examples};
@@ -266,7 +266,7 @@ pub(crate) fn write(dir: &Path, report: &Report, measured: &[Section]) -> Result
         ("report.html", html::render(report, &sections)),
     ];
     for (name, text) in files {
-        write_atomically(&dir.join(name), text.as_bytes())?;
+        write_bytes(&dir.join(name), text.as_bytes())?;
     }
     Ok(())
 }

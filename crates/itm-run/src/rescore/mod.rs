@@ -22,11 +22,11 @@ use hubness::rows;
 use hubness::study::{ItemNames, Study, Test, Validation};
 use itm_core::data::SplitData;
 use itm_core::eval::Fold;
+use itm_core::output::write_bytes;
 use itm_core::scored::{EmbeddingRows, Scored, Similarity};
 use itm_core::{Error, Pairs, Relevance, Result};
 use serde::{Deserialize, Serialize};
 
-use crate::disk::write_atomically;
 use crate::experiment::Experiment;
 use crate::measures::{BySeed, Measure, Trial};
 use crate::paper::Inferences;
@@ -144,8 +144,9 @@ impl Rescoring {
     /// If the test split does not fit the protocol.
     pub(crate) fn new(experiment: &Experiment) -> Result<Option<Self>> {
         let Some(study) = &experiment.rescore else { return Ok(None) };
-        let folds = experiment.protocol.folds(&experiment.data().test.pairs)?;
-        Ok(Some(Self::of_folds(study.clone(), experiment.source(), folds)))
+        let source = &experiment.run.source;
+        let folds = experiment.protocol.folds(&source.dataset.test.pairs)?;
+        Ok(Some(Self::of_folds(study.clone(), source, folds)))
     }
 
     fn of_folds(study: Study, source: &Source, folds: Vec<Fold>) -> Self {
@@ -166,7 +167,7 @@ impl Rescoring {
         started: Instant,
     ) -> Result<()> {
         let rsum = |name: &str| Some(report.row(name)?.measured.rsum);
-        let rows = experiment.rows().iter().zip(&experiment.printed.rows);
+        let rows = experiment.view.rows.iter().zip(&experiment.printed.rows);
         let measured = rows.filter_map(|(name, printed)| {
             let origin = Origin { rsum: Some(rsum(name)?), cca: rsum(CCA) };
             let reports = self.reports.of_row(name, all);
@@ -174,9 +175,9 @@ impl Rescoring {
         });
         let summary = Summary::new(experiment, self.study.resamples, measured.collect(), started);
         let text = serde_json::to_string_pretty(&summary).expect("names and numbers");
-        write_atomically(&folder.join("summary.json"), (text + "\n").as_bytes())?;
+        write_bytes(&folder.join("summary.json"), (text + "\n").as_bytes())?;
         let page = markdown::render(&summary);
-        write_atomically(&folder.join("summary.md"), page.as_bytes())?;
+        write_bytes(&folder.join("summary.md"), page.as_bytes())?;
         progress::say(&page);
         Ok(())
     }
@@ -220,9 +221,9 @@ fn all(seeds: &[&Vec<Report>]) -> Vec<Report> {
 fn write(folder: &Path, report: &Report) -> Result<()> {
     fs::create_dir_all(folder).map_err(Error::io(folder))?;
     let json = serde_json::to_string_pretty(report).expect("names and numbers") + "\n";
-    write_atomically(&folder.join("report.json"), json.as_bytes())?;
+    write_bytes(&folder.join("report.json"), json.as_bytes())?;
     let page = hubness::page::html(report);
-    write_atomically(&folder.join("report.html"), page.as_bytes())
+    write_bytes(&folder.join("report.html"), page.as_bytes())
 }
 
 /// Scores of a fold. If the similarity is the cosine: rows of unit length, whose products are never held as a whole.

@@ -52,7 +52,7 @@ pub(crate) fn measures<'a>(
     all.push(Box::new(FalseNegatives::default()));
     all.push(Box::new(Pointing::default()));
     all.extend((experiment.kind.measures)(&experiment.target));
-    all.push(Box::new(Examples::of(experiment.rows().first().map_or("", String::as_str))));
+    all.push(Box::new(Examples::of(experiment.view.rows.first().map_or("", String::as_str))));
     all
 }
 
@@ -165,11 +165,8 @@ fn expected_row(experiment: &Experiment, name: &str, expected: &Measures<f64>) -
         name: name.into(),
         kind: RowKind::Baseline,
         protocol: experiment.ranked(),
-        precision: None,
-        paper: None,
         measured,
-        truth: None,
-        more: Numbers::new(),
+        ..Row::default()
     }
 }
 
@@ -184,7 +181,7 @@ fn ends(interval: Interval) -> [f64; 2] {
 /// Recalls of ranking at random; for one fold if there are several folds, which have equal sizes. Also the oracles
 /// that the truth allows, if the truth is known and there is one fold.
 pub(crate) fn expected(experiment: &Experiment) -> Result<Vec<Row>> {
-    let (source, protocol) = (experiment.source(), experiment.protocol);
+    let (source, protocol) = (&experiment.run.source, experiment.protocol);
     let (part, truth) = source.part(Split::Test);
     let folds = protocol.folds(&part.pairs).unwrap_or_default();
     let mut rows =

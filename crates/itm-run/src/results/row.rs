@@ -7,10 +7,10 @@ use itm_core::{Result, ScoreMatrix};
 use super::{REPLICATES, RESAMPLING_SEED, SeedRun, ends, recall_intervals};
 use crate::experiment::{Experiment, together};
 use crate::measures::AllMeasures;
-use crate::report::{Measured, Numbers, Recalls, Row, RowKind, SeedResult, mean};
+use crate::report::{Measured, Recalls, Row, RowKind, SeedResult, mean};
 
 /// A row over its seeds.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct RowResult {
     pub(crate) name: String,
     pub(super) kind: RowKind,
@@ -25,15 +25,7 @@ pub(crate) struct RowResult {
 
 impl RowResult {
     pub(crate) fn trained(name: &str) -> Self {
-        Self {
-            name: name.to_owned(),
-            kind: RowKind::Trained,
-            runs: vec![],
-            validation_rsum: None,
-            seconds: 0.0,
-            group: vec![],
-            ensembles: vec![],
-        }
+        Self { name: name.to_owned(), kind: RowKind::Trained, ..Self::default() }
     }
 
     pub(crate) fn baseline(name: &str, run: SeedRun, validation_rsum: f64, seconds: f64) -> Self {
@@ -138,8 +130,7 @@ impl RowResult {
             precision: experiment.precision_of(&self.name),
             paper: experiment.paper_table().and_then(numbers),
             measured,
-            truth: None,
-            more: Numbers::new(),
+            ..Row::default()
         })
     }
 }

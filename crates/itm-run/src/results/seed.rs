@@ -36,7 +36,7 @@ impl SeedRun {
         scores: &'a dyn Scored,
         trained: Option<Trained<'a>>,
     ) -> Result<Self> {
-        let (source, protocol) = (experiment.source(), experiment.protocol);
+        let (source, protocol) = (&experiment.run.source, experiment.protocol);
         let ranks: Vec<Ranks> = scores.ranks_by(protocol, &source.dataset.test.pairs)?;
         let trial = Trial { row, seed, source, protocol, scores, trained };
         measures.iter().try_for_each(|measure| measure.look(&trial))?;

@@ -17,7 +17,7 @@ use itm_core::data::{Features, WordVectors};
 use itm_core::files::read_text;
 use itm_core::{Error, Result};
 
-use crate::checkpoint::{self, Checkpoints};
+use crate::checkpoint;
 use crate::config::Config;
 use crate::devices::device;
 use crate::encoded::{self, Reading};
@@ -27,7 +27,7 @@ use crate::run_dir::{Identity, RunDir};
 use crate::source::Source;
 use crate::split::Splits;
 use crate::starts::Starts;
-use crate::train::{Event, Plan, Progress, Training, chosen, restore};
+use crate::train::{Event, Plan, Progress, Training, chosen};
 
 /// A target with its rows, its data and its folder.
 pub(crate) struct Run {
@@ -165,15 +165,17 @@ impl Run {
     /// # Errors
     /// If the row was not trained to its end, or its checkpoint is damaged or of another run.
     pub(crate) fn trained(&self, row: &str, seed: u64) -> Result<Model<'_>> {
-        let (folder, checkpoints) = self.of_trained(row, seed)?;
+        let folder = self.chosen(row, seed)?;
         let mut model = self.model(row, seed)?;
-        restore(&mut *model.method, &model.plan, &checkpoints, &folder)?;
+        model.method.load(&folder)?;
         Ok(model)
     }
 
     /// The folder of the checkpoint that validation chose for a row and seed.
     fn chosen(&self, row: &str, seed: u64) -> Result<PathBuf> {
-        let (folder, checkpoints) = self.of_trained(row, seed)?;
+        let folder = self.dir().folder(row, seed);
+        Error::unless(folder.is_dir(), folder.display(), "a trained row", "nothing")?;
+        let (_, checkpoints) = self.dir().row(row, seed)?;
         chosen(&self.plan(row, seed), &checkpoints, &folder)
     }
 
@@ -183,16 +185,6 @@ impl Run {
     /// If the row was not trained to its end, or its checkpoint is damaged or of another run.
     pub(crate) fn hash_of_chosen(&self, row: &str, seed: u64) -> Result<String> {
         checkpoint::hash(&self.chosen(row, seed)?)
-    }
-
-    /// The folder of a row and seed, and the checkpoints in it.
-    fn of_trained(&self, row: &str, seed: u64) -> Result<(PathBuf, Checkpoints)> {
-        let folder = self.dir().folder(row, seed);
-        if !folder.is_dir() {
-            return Err(Error::invalid(folder.display(), "a trained row", "nothing"));
-        }
-        let (_, checkpoints) = self.dir().row(row, seed)?;
-        Ok((folder, checkpoints))
     }
 }
 

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use itm_core::cca::{Cca, CcaOptions, StartInputs};
 use itm_core::data::{Dataset, Embeddings, Features, SplitData, WordVectors};
+use itm_core::output::write_bytes;
 use itm_core::start::{BagPooling, InputStatistics, Start, TextForm, mean_regions};
 use itm_core::text::Terms;
 use itm_core::{Error, Result, ScoreMatrix};
 use tempfile::TempDir;
 
 use super::Run;
-use crate::disk::write_atomically;
 use crate::encoded::{self, Reading};
 use crate::inputs::Inputs;
 use crate::methods::{ClosedForm, Facts, Given, Sees, Sizes, Written};
@@ -64,7 +64,7 @@ impl Run {
             let path = folder.path().join(name);
             let parent = path.parent().unwrap_or(folder.path());
             std::fs::create_dir_all(parent).map_err(Error::io(parent))?;
-            write_atomically(&path, contents)
+            write_bytes(&path, contents)
         })?;
         Ok(Some(folder))
     }
@@ -143,11 +143,9 @@ impl Run {
         let (none, given) = (Features::default(), &data.train.embeddings.texts);
         let rows = if off || reading.rows().is_some() { given } else { &none };
         for (side, missing) in [("images", features.dim == 0), ("captions", off && rows.dim == 0)] {
-            if missing {
-                let expected =
-                    format!("rows of {side} in target.embeddings, by the row's own weights");
-                return Err(Error::invalid("model.start = \"cca\"", expected, "none"));
-            }
+            let expected =
+                format_args!("rows of {side} in target.embeddings, by the row's own weights");
+            Error::unless(!missing, "model.start = \"cca\"", expected, "none")?;
         }
         let inputs = StartInputs { features: &features, captions, pairs, terms: &terms, rows };
         form.solve(&inputs, &words)

@@ -34,17 +34,15 @@ pub(super) fn read(
 fn check(config: &Config, row: &str, facts: &Facts, source: &Source) -> Result<()> {
     let features = config.target.features;
     let pictures = matches!(facts.sees, Sees::Pictures(_));
-    if pictures != (features == ImageFeatures::Pictures) {
-        let wanted = match pictures {
-            true => "\"pictures\", which the row's image encoder sees",
-            false => "features, which the row's image encoder sees",
-        };
-        return Err(Error::invalid("target.features", wanted, format!("{features:?}")));
-    }
-    if matches!(facts.sees, Sees::Regions) && source.dataset.train.regions.is_none() {
-        let wanted = "\"given\" or \"grid\": the row's image encoder sees regions";
-        return Err(Error::invalid("target.regions", wanted, "none"));
-    }
+    let wanted = match pictures {
+        true => "\"pictures\", which the row's image encoder sees",
+        false => "features, which the row's image encoder sees",
+    };
+    let fits = pictures == (features == ImageFeatures::Pictures);
+    Error::unless(fits, "target.features", wanted, format_args!("{features:?}"))?;
+    let wanted = "\"given\" or \"grid\": the row's image encoder sees regions";
+    let fits = !matches!(facts.sees, Sees::Regions) || source.dataset.train.regions.is_some();
+    Error::unless(fits, "target.regions", wanted, "none")?;
     plan(config, row, facts, source, 0).check()
 }
 
@@ -114,21 +112,17 @@ impl Run {
         precision_of("train.precision", precision.unwrap_or_default(), &self.devices[0])
             .map_err(self.config.inside(&place))?;
         let devices = self.devices.len();
-        if devices > *most_devices {
-            let expected = match most_devices {
-                1 => "1 device, because a step of this row is on one".into(),
-                n => format!("at most {n} devices, one for each part of a step"),
-            };
-            let place = self.config.place(&format!("{place}, --backend"));
-            return Err(Error::invalid(place, expected, devices));
-        }
-        if *needs_truth && self.source.truth.is_none() {
-            let expected = format!(
-                "a complete truth of {}, because this row excludes all true pairs",
-                self.source.title
-            );
-            return Err(Error::invalid(self.config.place(&place), expected, "none"));
-        }
+        let expected = match most_devices {
+            1 => "1 device, because a step of this row is on one".into(),
+            n => format!("at most {n} devices, one for each part of a step"),
+        };
+        let at = self.config.place(&format!("{place}, --backend"));
+        Error::unless(devices <= *most_devices, at, expected, devices)?;
+        let Source { title, truth, .. } = &self.source;
+        let expected =
+            format_args!("a complete truth of {title}, because this row excludes all true pairs");
+        let fits = !needs_truth || truth.is_some();
+        Error::unless(fits, self.config.place(&place), expected, "none")?;
         self.check_vectors(row)
     }
 

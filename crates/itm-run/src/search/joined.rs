@@ -50,10 +50,9 @@ impl Joined {
         let maps = stored(&bytes).map_err(|e| Error::invalid(path.display(), "maps of CCA", e))?;
         let widths = [towers[0].embedder.image_width(), towers[1].embedder.text_width()];
         let inputs = [&maps[0], &maps[1]].map(Projection::inputs);
-        if widths != inputs || maps[0].offset().len() != maps[1].offset().len() {
-            let expected = format!("maps from rows of {widths:?} values into one space");
-            return Err(Error::invalid(path.display(), expected, format!("{inputs:?}")));
-        }
+        let fits = widths == inputs && maps[0].offset().len() == maps[1].offset().len();
+        let expected = format_args!("maps from rows of {widths:?} values into one space");
+        Error::unless(fits, path.display(), expected, format_args!("{inputs:?}"))?;
         let (transform, width) = (towers[0].embedder.transform("--model")?, maps[0].offset().len());
         let name = format!("{} + {} by CCA", towers[0].name(), towers[1].name());
         let hash = sha256_hex(&bytes);
@@ -140,10 +139,8 @@ fn captioned(
             distinct.len() - 1
         });
     }
-    if distinct.len() < FEWEST {
-        let expected = format!("captions of at least {FEWEST} photographs");
-        return Err(Error::invalid(captions.display(), expected, distinct.len()));
-    }
+    let expected = format_args!("captions of at least {FEWEST} photographs");
+    Error::unless(distinct.len() >= FEWEST, captions.display(), expected, distinct.len())?;
     let transform = towers[0].embedder.transform("--model")?;
     let bar = progress::bar("captioned", "pictures");
     bar.set_length(distinct.len() as u64);

@@ -32,11 +32,9 @@ impl Tower {
 
     /// Refuses a model without captions.
     pub(super) fn check_texts(&self, option: &str) -> Result<()> {
-        if self.embedder.text_width() > 0 {
-            return Ok(());
-        }
         let expected = "a model that reads captions (or --text-model and --captions beside it)";
-        Err(Error::invalid(option, expected, self.embedder.folder.display()))
+        let got = self.embedder.folder.display();
+        Error::unless(self.embedder.text_width() > 0, option, expected, got)
     }
 
     /// Rows of pictures as the model gives them.

@@ -141,9 +141,8 @@ fn about(run: &Run, model: &Model<'_>) -> Result<Opened> {
     let names = &run.source.part(split).0.images;
     let picture = |i: usize| (names[i].clone(), run.source.picture(split, i).bytes);
     let pictures: Vec<_> = (0..names.len()).map(picture).collect();
-    if pictures.iter().any(|(_, bytes)| bytes.is_empty() || !run.source.is_scenes()) {
-        return Err(Error::invalid("--run", "a run on Scenes", &run.source.title));
-    }
+    let drawn = pictures.iter().all(|(_, bytes)| !bytes.is_empty() && run.source.is_scenes());
+    Error::unless(drawn, "--run", "a run on Scenes", &run.source.title)?;
     let captions = &run.source.part(Split::Train).0.captions;
     let mut bank: Vec<String> = captions.clone();
     bank.sort();

@@ -17,9 +17,8 @@ impl Source {
         let all = self.dataset.test.images.len();
         let check = |name: &str, part: &SplitData| {
             let got = part.images.len();
-            let expected = format!("at most {got}, the images of the {name} split");
-            let place = || config.place("target.images");
-            if images > got { Err(Error::invalid(place(), expected, images)) } else { Ok(()) }
+            let expected = format_args!("at most {got}, the images of the {name} split");
+            Error::unless(images <= got, config.place("target.images"), expected, images)
         };
         check("validation", &self.dataset.val)?;
         check("test", &self.dataset.test)?;

@@ -172,18 +172,15 @@ impl Server {
 
 fn check(options: &Options) -> Result<()> {
     let Some(token) = &options.token else {
-        if options.listen.ip().is_loopback() {
-            return Ok(());
-        }
         let expected = "--token with an address that others reach";
-        return Err(Error::invalid("--listen", expected, options.listen));
+        let alone = options.listen.ip().is_loopback();
+        return Error::unless(alone, "--listen", expected, options.listen);
     };
     let good = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
-    if token.len() >= SHORTEST_TOKEN && token.chars().all(good) {
-        return Ok(());
-    }
-    let expected = format!("at least {SHORTEST_TOKEN} of a-z, A-Z, 0-9, - and _");
-    Err(Error::invalid("--token", expected, format!("{} characters", token.chars().count())))
+    let expected = format_args!("at least {SHORTEST_TOKEN} of a-z, A-Z, 0-9, - and _");
+    let fits = token.len() >= SHORTEST_TOKEN && token.chars().all(good);
+    let got = format_args!("{} characters", token.chars().count());
+    Error::unless(fits, "--token", expected, got)
 }
 
 async fn accept(

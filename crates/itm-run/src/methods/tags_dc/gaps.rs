@@ -13,7 +13,7 @@ use super::made::Made;
 use super::{filler, probability};
 use crate::measures::course::{numbers, over_seeds};
 use crate::measures::{Trained, Trial};
-use crate::report::{Report, Row, coloured, of_rows};
+use crate::report::{Report, Row, coloured, mean, of_rows};
 
 /// Scores of captions, and of the hardest of the negatives of a batch, of the split, and of the model's sentences.
 const KINDS: [&str; 4] = ["captions", "batch", "data set", "generated"];
@@ -73,11 +73,7 @@ impl Gaps {
 
     /// The mean score of each kind; `None` without any.
     fn means(&self) -> [Option<f64>; 4] {
-        [0, 1, 2, 3].map(|kind| {
-            let all = &self.scores[kind];
-            let sum: f64 = all.iter().map(|&score| f64::from(score)).sum();
-            (!all.is_empty()).then(|| sum / all.len() as f64)
-        })
+        [0, 1, 2, 3].map(|kind| mean(self.scores[kind].iter().map(|&score| f64::from(score))))
     }
 }
 
