@@ -1,6 +1,6 @@
 """Small .npy files written by NumPy, for the tests of itm-core's reader.
 
-Run: python tests/reference/npy_files.py   (writes crates/itm-core/tests/golden/npy/*.npy and values.json)
+Run: python tests/reference/npy_files.py   (writes crates/itm-data/tests/golden/npy/*.npy and values.json)
 """
 
 import json
@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.lib import format as npy
 
-out = Path(__file__).resolve().parents[2] / "crates/itm-core/tests/golden/npy"
+out = Path(__file__).resolve().parents[2] / "crates/itm-data/tests/golden/npy"
 out.mkdir(parents=True, exist_ok=True)
 
 # Exact in half precision, with the extremes of the smallest type that matter: subnormal, largest, negative zero.

@@ -1,6 +1,6 @@
 """Goldens of the Treebank tokeniser, from NLTK's tokeniser without its sentence model (nltk 3.10).
 
-    python tests/reference/treebank.py > crates/itm-core/tests/golden/treebank.json
+    python tests/reference/treebank.py > crates/itm-data/tests/golden/treebank.json
 """
 
 import json

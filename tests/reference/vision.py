@@ -1,6 +1,6 @@
 """Goldens of the pictures' transforms, from Pillow and from the specification in NumPy.
 
-    python tests/reference/vision.py     (numpy, pillow; writes crates/itm-core/tests/golden/vision.json)
+    python tests/reference/vision.py     (numpy, pillow; writes crates/itm-data/tests/golden/vision.json)
 
 Resizes and crops are Pillow's own. The ten operations are written from their definitions: geometric operations in exact
 fractions where possible (shears, translations), otherwise in double precision (rotation). Pillow's Equalize also checks
@@ -203,7 +203,7 @@ def main():
         ],
         "files": files(),
     }
-    path = pathlib.Path(__file__).parents[2] / "crates/itm-core/tests/golden/vision.json"
+    path = pathlib.Path(__file__).parents[2] / "crates/itm-data/tests/golden/vision.json"
     path.write_text(json.dumps(golden, separators=(",", ":")) + "\n")
     print(path.stat().st_size, "bytes")
 

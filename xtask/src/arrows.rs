@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! xtask ┄builds and spawns┄▶ itm-run ──▶ method crates ──▶ itm-core[burn] ──▶ itm-kernels ──▶ burn
-//!                                         hubness (plain) ──▶ itm-core (plain) ──▶ no burn
+//!                                         hubness (plain) ──▶ itm-core (plain) ──▶ itm-data ──▶ no burn
 //!                       itm-python ──▶ hubness (page), itm-core[burn]
 //!          itm-run (search) ──▶ itm-search ──▶ hubness (plain), itm-core (plain)
 //! ```
@@ -42,7 +42,8 @@ pub(crate) fn check(manifests: &[Manifest]) -> Vec<Finding> {
                 "itm-run" => false,
                 "xtask" => is_ours(import) || is_framework(import),
                 "itm-kernels" | "itm-report" => is_ours(import),
-                "itm-core" => is_ours(import) && import != "itm-kernels",
+                "itm-core" => is_ours(import) && !["itm-data", "itm-kernels"].contains(&import),
+                "itm-data" => is_ours(import) && import != "itm-kernels",
                 "scenes" => is_ours(import) && import != "itm-core",
                 "itm-python" => is_ours(import) && !WHEEL.contains(&import),
                 "itm-search" => is_ours(import) && !SEARCH.contains(&import),
@@ -71,6 +72,7 @@ pub(crate) fn check_trees(root: &Path) -> Result<Vec<Finding>> {
     for (package, features) in [
         ("itm-core", ""),
         ("itm-core", "cca,images"),
+        ("itm-data", "hub,images,pieces,pytorch"),
         ("scenes", ""),
         ("itm-kernels", ""),
         ("hubness", ""),
@@ -177,7 +179,7 @@ mod tests {
     fn each_arrow_that_must_not_be_is_found() {
         let project = |extra: (&str, &str)| {
             let names =
-                ["itm-core", "itm-kernels", "itm-python", "itm-run", "fne", "hubness", "xtask"];
+                ["itm-core", "itm-data", "itm-kernels", "itm-python", "itm-run", "fne", "hubness", "xtask"];
             let manifest = |name: &str| {
                 let import = if name == extra.0 { extra.1 } else { "serde" };
                 Manifest::new(name, &format!("[dependencies]\n{import} = \"1\"\n"))
@@ -191,7 +193,9 @@ mod tests {
             ("fne", "burn"),
             ("hubness", "burn"), // optional: `check_trees` checks the plain half
             ("hubness", "itm-kernels"),
+            ("itm-core", "itm-data"),
             ("itm-core", "itm-kernels"),
+            ("itm-data", "itm-kernels"),
             ("itm-python", "hubness"),
             ("itm-run", "fne"),
             ("itm-run", "hubness"),
@@ -208,6 +212,7 @@ mod tests {
             ("fne", "anyhow"),
             ("itm-core", "fne"),
             ("itm-core", "toml"),
+            ("itm-data", "itm-core"),
             ("itm-kernels", "itm-core"),
             ("itm-python", "fne"),
             ("hubness", "itm-python"),

@@ -6,7 +6,7 @@ const UNSAFE: [&str; 8] = [
     "crates/hubness/benches/corrections.rs",
     "crates/itm-core/benches/encoders/products.rs",
     "crates/itm-core/benches/evaluation.rs",
-    "crates/itm-core/src/data/npy.rs",
+    "crates/itm-data/src/data/npy.rs",
     "crates/itm-core/src/tiles/kernel.rs",
     "crates/naaf/benches/all_pairs.rs",
     "crates/tags-dc/src/databases/tests/malformed.rs",

@@ -4,33 +4,21 @@
 //! contrastive losses, momentum encoders, checkpoints of modules and optimisers. Features `weights`, `pytorch`, `hub`,
 //! `pieces`: checkpoints and word pieces of Hugging Face folders.
 
-mod error;
-#[cfg(any(feature = "burn", feature = "images"))]
-mod fields;
-mod pairs;
 mod preset;
-mod relevance;
 mod scores;
 
 pub mod audit;
-pub mod data;
 pub mod eval;
-pub mod files;
 pub mod interrupt;
-pub mod output;
 pub mod scored;
 pub mod significance;
 pub mod start;
-pub mod text;
-pub mod threads;
 pub mod tiles;
 #[cfg(feature = "weights")]
 pub mod weights;
 
 #[cfg(feature = "cca")]
 pub mod cca;
-#[cfg(feature = "images")]
-pub mod vision;
 
 #[cfg(feature = "burn")]
 pub mod checkpoint;
@@ -51,14 +39,14 @@ pub mod towers;
 #[cfg(feature = "burn")]
 mod triplet;
 
-pub use error::{Error, Result};
+#[cfg(feature = "images")]
+pub use itm_data::vision;
+pub use itm_data::{Error, Pairs, Relevance, Result, data, files, output, text, threads};
 #[cfg(feature = "burn")]
 pub use itm_kernels::{ema, host};
 #[cfg(feature = "burn")]
 pub use negatives::{AllNegatives, Block, Hardest, NegativeSampler, Siblings};
-pub use pairs::Pairs;
 pub use preset::Preset;
-pub use relevance::Relevance;
 pub use scores::ScoreMatrix;
 #[cfg(feature = "burn")]
 pub use triplet::{triplet, triplet_in_batch};

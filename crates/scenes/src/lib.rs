@@ -149,7 +149,7 @@ impl Scenes {
             }
             hash.update(b"\n");
         }
-        let sha256 = hex(hash);
+        let sha256 = format!("{:x}", hash.finalize());
         Dataset { name: "scenes".to_owned(), train, val, test, sha256 }
     }
 
@@ -170,13 +170,9 @@ impl Scenes {
             }
             part.regions = Some(regions);
         }
-        data.sha256 = hex(hash);
+        data.sha256 = format!("{:x}", hash.finalize());
         data
     }
-}
-
-fn hex(hash: Sha256) -> String {
-    hash.finalize().iter().map(|b| format!("{b:02x}")).collect()
 }
 
 #[cfg(test)]

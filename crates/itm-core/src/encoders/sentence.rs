@@ -7,7 +7,7 @@ use itm_kernels::{Noise, Precision, normalize_rows};
 use serde_json::Value;
 
 use super::{Bert, PiecePool, TokenBatch};
-use crate::fields::Fields;
+use itm_data::Fields;
 use crate::files::{check_below, read_json};
 use crate::text::WordPieces;
 use crate::weights::LoadReport;

@@ -7,7 +7,7 @@ use burn::module::Module;
 use burn::tensor::{Tensor, TensorData};
 
 use super::{TensorNames, WeightFiles};
-use crate::fields::Fields;
+use itm_data::Fields;
 use crate::{Error, Result, host, parameters};
 
 /// The configuration of an adapter.

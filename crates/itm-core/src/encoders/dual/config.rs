@@ -9,7 +9,7 @@ use super::{DualFamily, DualShape, TextTowerShape};
 use crate::Result;
 use crate::encoders::hf::config::plain;
 use crate::encoders::{VitForm, VitShape};
-use crate::fields::Fields;
+use itm_data::Fields;
 use crate::files::read_json;
 
 /// CLIP's end piece in its tokenizers.

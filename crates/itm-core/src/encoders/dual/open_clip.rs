@@ -9,7 +9,7 @@ use super::config::end_piece;
 use super::{DualFamily, DualShape, TextTowerShape};
 use crate::Result;
 use crate::encoders::{VitForm, VitShape};
-use crate::fields::Fields;
+use itm_data::Fields;
 use crate::weights::OPEN_CLIP_CONFIG;
 
 /// ε of every norm, where `norm_kwargs` does not change it.

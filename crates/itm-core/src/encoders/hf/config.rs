@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::Result;
 use crate::encoders::{BertShape, VitForm, VitShape};
-use crate::fields::Fields;
+use itm_data::Fields;
 
 /// The sizes that every configuration of BERT and ViT has.
 const SIZES: [&str; 4] =

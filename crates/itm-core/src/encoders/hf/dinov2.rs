@@ -8,7 +8,7 @@ use super::VIT;
 use super::config::plain;
 use crate::Result;
 use crate::encoders::{Vit, VitShape};
-use crate::fields::Fields;
+use itm_data::Fields;
 use crate::weights::{LoadReport, TensorNames, Unknown, WeightFiles};
 
 /// Its `model_type`.

@@ -11,7 +11,7 @@ use burn::tensor::Device;
 
 use super::{Bert, BertShape, Vit, VitShape};
 use crate::Result;
-use crate::fields::Fields;
+use itm_data::Fields;
 use crate::weights::{LoadReport, TensorNames, Unknown, WeightFiles, adapter, load, save};
 
 pub(crate) const BERT: TensorNames = TensorNames {

@@ -10,7 +10,6 @@ use super::cells::{check_grid, sums};
 use super::slots::Slots;
 use super::{FORMAT, Header, Kernel, Part, PartKind, Side, invalid, unless};
 use crate::eval::{Ranks, Standing};
-use crate::files::hex;
 use crate::{Pairs, Result};
 
 /// What a part keeps of its scores. Pairs, and their scores, are always those of the whole.
@@ -265,7 +264,7 @@ fn hash_of_values(values: &[f32]) -> String {
         let bytes: Vec<u8> = some.iter().flat_map(|value| value.to_le_bytes()).collect();
         hash.update(bytes);
     }
-    hex(&hash.finalize())
+    format!("{:x}", hash.finalize())
 }
 
 fn hash_of_pairs(pairs: &Pairs) -> String {
@@ -275,5 +274,5 @@ fn hash_of_pairs(pairs: &Pairs) -> String {
         hash.update((image as u64).to_le_bytes());
         hash.update((text as u64).to_le_bytes());
     }
-    hex(&hash.finalize())
+    format!("{:x}", hash.finalize())
 }

@@ -1,0 +1,195 @@
+//! The fields of a foreign configuration in JSON, each with its place for messages.
+
+use std::fmt::Display;
+use std::path::Path;
+
+use serde_json::{Map, Value};
+
+use crate::{Error, Result, files};
+
+/// A JSON object of a configuration, with its place for messages. An absent field and null are the same; a value of another kind is an
+/// error that names place and field.
+pub struct Fields {
+    place: String,
+    values: Map<String, Value>,
+}
+
+impl Fields {
+    /// The object of a file.
+    pub fn read(path: &Path) -> Result<Self> {
+        let place = path.display().to_string();
+        let text = files::read(path, LARGEST_CONFIG)?;
+        let values = files::parse_json(&place, "a JSON object", &text)?;
+        Ok(Self { place, values })
+    }
+
+    /// The object of a file; an empty one if there is no file.
+    pub fn if_present(path: &Path) -> Result<Self> {
+        match path.exists() {
+            true => Self::read(path),
+            false => Ok(Self { place: path.display().to_string(), values: Map::new() }),
+        }
+    }
+
+    /// An object inside; an empty one if it is absent or null.
+    pub fn object(&self, name: &str) -> Result<Self> {
+        let place = format!("{}: {name}", self.place);
+        match self.values.get(name) {
+            None | Some(Value::Null) => Ok(Self { place, values: Map::new() }),
+            Some(Value::Object(values)) => Ok(Self { place, values: values.clone() }),
+            Some(other) => Err(Error::invalid(place, "a JSON object", other)),
+        }
+    }
+
+    /// These values before the own ones.
+    pub fn beneath(mut self, over: Self) -> Self {
+        self.values.extend(over.values);
+        self
+    }
+
+    /// Whether there is a value that is not null.
+    pub fn has(&self, name: &str) -> bool {
+        self.values.get(name).is_some_and(|value| !value.is_null())
+    }
+
+    /// The error of a field's value.
+    pub fn refused<T>(&self, name: &str, expected: &str, got: impl Display) -> Result<T> {
+        Err(Error::invalid(format!("{}: {name}", self.place), expected, got))
+    }
+
+    /// Refuses the field if `holds` is false.
+    pub fn unless(
+        &self,
+        holds: bool,
+        name: &str,
+        expected: impl Display,
+        got: impl Display,
+    ) -> Result<()> {
+        Error::unless(holds, format_args!("{}: {name}", self.place), expected, got)
+    }
+
+    /// A number of things, at least 1.
+    pub fn count(&self, name: &str, default: usize) -> Result<usize> {
+        self.count_to(LARGEST_COUNT, name, default)
+    }
+
+    /// A number of things from 1 to `most`.
+    pub fn count_to(&self, most: usize, name: &str, default: usize) -> Result<usize> {
+        let refused = |got: &dyn Display| {
+            self.refused(name, &format!("a whole number from 1 to {most}"), got)
+        };
+        match self.values.get(name) {
+            None | Some(Value::Null) if default <= most => Ok(default),
+            None | Some(Value::Null) => refused(&default),
+            Some(value) => match value.as_u64().filter(|n| (1..=most as u64).contains(n)) {
+                Some(n) => Ok(n as usize),
+                None => refused(value),
+            },
+        }
+    }
+
+    /// A number that divides `whole`: heads of a width.
+    pub fn divisor(&self, whole: usize, name: &str, default: usize) -> Result<usize> {
+        let part = self.count(name, default)?;
+        let expected = format_args!("a divisor of the width {whole}");
+        self.unless(whole.is_multiple_of(part), name, expected, part)?;
+        Ok(part)
+    }
+
+    /// A number above 0.
+    pub fn real(&self, name: &str, default: f64) -> Result<f64> {
+        self.number(name, default, "a number above 0", |x| x > 0.0)
+    }
+
+    /// A share from 0 to below 1.
+    pub fn share(&self, name: &str, default: f64) -> Result<f64> {
+        self.number(name, default, "a share from 0 to below 1", |x| (0.0..1.0).contains(&x))
+    }
+
+    fn number(
+        &self,
+        name: &str,
+        default: f64,
+        expected: &str,
+        fits: impl Fn(f64) -> bool,
+    ) -> Result<f64> {
+        match self.values.get(name) {
+            None | Some(Value::Null) => Ok(default),
+            Some(value) => match value.as_f64().filter(|x| fits(*x)) {
+                Some(x) => Ok(x),
+                None => self.refused(name, expected, value),
+            },
+        }
+    }
+
+    /// Height and width: one number for both, or a list of two.
+    pub fn sides(&self, name: &str) -> Result<[usize; 2]> {
+        match self.values.get(name) {
+            Some(list @ Value::Array(_)) => serde_json::from_value(list.clone())
+                .or_else(|_| self.refused(name, "one whole number or two", list)),
+            _ => Ok([self.count(name, 0)?; 2]),
+        }
+    }
+
+    /// An error for another text than the one that is supported, which is also the default.
+    pub fn only(&self, name: &str, supported: &str) -> Result<()> {
+        match self.values.get(name) {
+            None | Some(Value::Null) => Ok(()),
+            Some(Value::String(text)) if text == supported => Ok(()),
+            Some(Value::String(other)) => self.refused(name, supported, other),
+            Some(other) => self.refused(name, supported, other),
+        }
+    }
+
+    /// An error for another value than true, which is also the default.
+    pub fn only_true(&self, name: &str) -> Result<()> {
+        match self.values.get(name) {
+            None | Some(Value::Null | Value::Bool(true)) => Ok(()),
+            Some(other) => self.refused(name, "true", other),
+        }
+    }
+
+    /// Three numbers, one per channel.
+    pub fn channels(&self, name: &str, default: [f32; 3]) -> Result<[f32; 3]> {
+        let Some(value) = self.values.get(name).filter(|value| !value.is_null()) else {
+            return Ok(default);
+        };
+        let number = |value: &Value| value.as_f64().map(|x| x as f32).filter(|x| x.is_finite());
+        let numbers = value.as_array().and_then(|list| list.iter().map(number).collect());
+        match numbers.map(<[f32; 3]>::try_from as fn(Vec<f32>) -> _) {
+            Some(Ok(numbers)) => Ok(numbers),
+            _ => self.refused(name, "three numbers", value),
+        }
+    }
+
+    /// Whether a list or an object is absent or empty.
+    pub fn is_empty(&self, name: &str) -> bool {
+        match self.values.get(name) {
+            None | Some(Value::Null) => true,
+            Some(Value::Array(list)) => list.is_empty(),
+            Some(Value::Object(object)) => object.is_empty(),
+            Some(_) => false,
+        }
+    }
+
+    /// Whether the value is a list.
+    pub fn is_list(&self, name: &str) -> bool {
+        self.values.get(name).is_some_and(Value::is_array)
+    }
+
+    /// A flag with its default.
+    pub fn flag(&self, name: &str, default: bool) -> bool {
+        self.values.get(name).and_then(Value::as_bool).unwrap_or(default)
+    }
+
+    /// The value, if it is a text.
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.values.get(name).and_then(Value::as_str)
+    }
+}
+
+/// A configuration is some kilobytes.
+const LARGEST_CONFIG: u64 = 16 << 20;
+
+/// No size of a published model comes near it, and products of two stay within 64 bits.
+const LARGEST_COUNT: usize = 1 << 24;
