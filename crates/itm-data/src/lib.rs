@@ -7,7 +7,6 @@ mod relevance;
 
 pub mod data;
 pub mod files;
-pub mod interrupt;
 pub mod output;
 pub mod text;
 pub mod threads;

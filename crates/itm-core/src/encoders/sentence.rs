@@ -7,11 +7,11 @@ use itm_kernels::{Noise, Precision, normalize_rows};
 use serde_json::Value;
 
 use super::{Bert, PiecePool, TokenBatch};
-use itm_data::Fields;
 use crate::files::{check_below, read_json};
 use crate::text::WordPieces;
 use crate::weights::LoadReport;
 use crate::{Error, Result};
+use itm_data::Fields;
 
 /// A published folder of sentence-transformers: BERT, a pool and, in most, unit length.
 ///

@@ -7,8 +7,8 @@ use burn::module::Module;
 use burn::tensor::{Tensor, TensorData};
 
 use super::{TensorNames, WeightFiles};
-use itm_data::Fields;
 use crate::{Error, Result, host, parameters};
+use itm_data::Fields;
 
 /// The configuration of an adapter.
 pub(crate) const CONFIG: &str = "adapter_config.json";

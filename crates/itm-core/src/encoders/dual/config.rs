@@ -9,8 +9,8 @@ use super::{DualFamily, DualShape, TextTowerShape};
 use crate::Result;
 use crate::encoders::hf::config::plain;
 use crate::encoders::{VitForm, VitShape};
-use itm_data::Fields;
 use crate::files::read_json;
+use itm_data::Fields;
 
 /// CLIP's end piece in its tokenizers.
 pub(super) const END: &str = "<|endoftext|>";

@@ -9,8 +9,8 @@ use super::config::end_piece;
 use super::{DualFamily, DualShape, TextTowerShape};
 use crate::Result;
 use crate::encoders::{VitForm, VitShape};
-use itm_data::Fields;
 use crate::weights::OPEN_CLIP_CONFIG;
+use itm_data::Fields;
 
 /// ε of every norm, where `norm_kwargs` does not change it.
 const EPSILON: f64 = 1e-5;

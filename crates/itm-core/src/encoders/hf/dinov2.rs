@@ -8,8 +8,8 @@ use super::VIT;
 use super::config::plain;
 use crate::Result;
 use crate::encoders::{Vit, VitShape};
-use itm_data::Fields;
 use crate::weights::{LoadReport, TensorNames, Unknown, WeightFiles};
+use itm_data::Fields;
 
 /// Its `model_type`.
 pub(super) const NAME: &str = "dinov2";

@@ -11,8 +11,8 @@ use burn::tensor::Device;
 
 use super::{Bert, BertShape, Vit, VitShape};
 use crate::Result;
-use itm_data::Fields;
 use crate::weights::{LoadReport, TensorNames, Unknown, WeightFiles, adapter, load, save};
+use itm_data::Fields;
 
 pub(crate) const BERT: TensorNames = TensorNames {
     prefixes: &["", "bert."],

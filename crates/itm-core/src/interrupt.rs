@@ -4,8 +4,8 @@
 //! nothing. Whoever sets the flag catches it.
 //!
 //! ```standalone_crate
-//! use itm_data::interrupt::{self, Interrupted};
-//! use itm_data::tiles::{Embeddings, Maxima, Tiles};
+//! use itm_core::interrupt::{self, Interrupted};
+//! use itm_core::tiles::{Embeddings, Maxima, Tiles};
 //!
 //! let rows = Embeddings::new("rows", 2, 1, &[1.0, 2.0])?;
 //! let tiles = Tiles::new(rows, rows)?;
@@ -13,7 +13,7 @@
 //! let ended = std::panic::catch_unwind(|| tiles.run(&Maxima));
 //! interrupt::set(false);
 //! assert!(ended.unwrap_err().is::<Interrupted>());
-//! # Ok::<(), itm_data::Error>(())
+//! # Ok::<(), itm_core::Error>(())
 //! ```
 
 use std::panic::resume_unwind;
