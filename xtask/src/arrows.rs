@@ -178,8 +178,16 @@ mod tests {
     #[test]
     fn each_arrow_that_must_not_be_is_found() {
         let project = |extra: (&str, &str)| {
-            let names =
-                ["itm-core", "itm-data", "itm-kernels", "itm-python", "itm-run", "fne", "hubness", "xtask"];
+            let names = [
+                "itm-core",
+                "itm-data",
+                "itm-kernels",
+                "itm-python",
+                "itm-run",
+                "fne",
+                "hubness",
+                "xtask",
+            ];
             let manifest = |name: &str| {
                 let import = if name == extra.0 { extra.1 } else { "serde" };
                 Manifest::new(name, &format!("[dependencies]\n{import} = \"1\"\n"))
