@@ -312,7 +312,10 @@ pub(crate) fn file_name(path: &str) -> &str {
     path.rsplit(['/', '\\']).next().unwrap_or(path)
 }
 
-/// Refuses a path that a data file names if it leads out of the data folder: an absolute path, or one with `..`.
+/// Refuses a path that a data file names if it leads out of the data folder.
+///
+/// # Errors
+/// If the path is absolute, or has `..`.
 pub fn check_below(place: &str, path: &str) -> Result<()> {
     let drive = path.as_bytes().get(1) == Some(&b':');
     if path.starts_with(['/', '\\']) || drive || path.split(['/', '\\']).any(|part| part == "..") {

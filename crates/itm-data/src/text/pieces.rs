@@ -186,11 +186,17 @@ impl WordPieces {
 }
 
 /// The tokenizer of a `tokenizer.json`.
+///
+/// # Errors
+/// If the file cannot be read, or is no tokenizer.
 pub fn open_tokenizer(path: &Path) -> Result<Tokenizer> {
     parsed(&path.display(), &read(path, LARGEST_TEXT)?)
 }
 
-/// The tokenizer of the bytes of such a file. Some damaged files make the library panic.
+/// The tokenizer of the bytes of such a file.
+///
+/// # Errors
+/// If it is none; some damaged files make the library panic, which is an error here.
 pub fn parsed(place: &dyn Display, bytes: &[u8]) -> Result<Tokenizer> {
     match caught(|| Tokenizer::from_bytes(bytes)) {
         Ok(tokenizer) => {

@@ -143,6 +143,9 @@ impl WeightFiles {
     }
 
     /// The values of a tensor of this shape.
+    ///
+    /// # Errors
+    /// As [`f32s`](Self::f32s), and if the tensor has another shape.
     pub fn f32s_of(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>> {
         if self.shape(name) == Some(shape) {
             return self.f32s(name);
