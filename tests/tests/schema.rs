@@ -8,8 +8,9 @@ use std::path::Path;
 use fne::FneConfig;
 use hubness::study::Settings;
 use hubness::training::HalConfig;
+use itm_run::config::Target;
 use naaf::NaafConfig;
-use schemars::{Schema, schema_for};
+use schemars::{JsonSchema, SchemaGenerator, schema_for};
 use serde_json::{Map, Value, json};
 use tags_dc::config::TagsDcConfig;
 
@@ -17,8 +18,10 @@ use tags_dc::config::TagsDcConfig;
 const WRITE: &str = "ITM_WRITE_OPTIONS";
 
 /// The schema of a target's file: the sections of a method, which say only what differs from a preset, beside the runner's.
-fn target(method: &str, sections: Schema) -> Value {
-    let mut all = sections.to_value();
+fn target<Sections: JsonSchema>(method: &str) -> Value {
+    let mut generator = SchemaGenerator::default();
+    let target = generator.subschema_for::<Target>().to_value();
+    let mut all = generator.into_root_schema_for::<Sections>().to_value();
     partial(&mut all);
     let sections = all["properties"].as_object().unwrap().clone();
     let with = |more: Value| -> Map<String, Value> {
@@ -30,7 +33,7 @@ fn target(method: &str, sections: Schema) -> Value {
     let rows = json!({"type": "object", "additionalProperties": {"$ref": "#/$defs/row"}});
     all["properties"] = Value::Object(with(json!({
         "preset": preset, "extends": {"type": "string"},
-        "target": any, "table": any, "figure": any, "row": rows,
+        "target": target, "table": any, "figure": any, "row": rows,
     })));
     all["$defs"]["row"] = json!({
         "anyOf": [{"type": "object", "properties": row, "additionalProperties": false}, {"const": false}],
@@ -70,10 +73,10 @@ fn the_schemas_are_what_the_types_say() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("docs/schema");
     for (name, schema) in [
         ("corrections", schema_for!(Settings).to_value()),
-        ("fne", target("fne", schema_for!(FneConfig))),
-        ("hal", target("hal", schema_for!(HalConfig))),
-        ("naaf", target("naaf", schema_for!(NaafConfig))),
-        ("tags-dc", target("tags-dc", schema_for!(TagsDcConfig))),
+        ("fne", target::<FneConfig>("fne")),
+        ("hal", target::<HalConfig>("hal")),
+        ("naaf", target::<NaafConfig>("naaf")),
+        ("tags-dc", target::<TagsDcConfig>("tags-dc")),
     ] {
         let path = folder.join(format!("{name}.json"));
         let text = serde_json::to_string_pretty(&schema).unwrap() + "\n";

@@ -32,6 +32,7 @@ pub struct FneConfig {
 pub struct TrainConfig {
     /// Seed of the weights and the bank before the first step. The draws and the noise of a step come from the seed that
     /// [`step`](itm_core::learn::Method::step) gets. The runner derives the step's seed from this number and the number of the step.
+    /// In a target's file it is 0: `--seeds` counts from it.
     pub seed: u64,
     /// Passes over all captions; 0 keeps the initial weights.
     pub epochs: usize,

@@ -107,16 +107,17 @@ pub(crate) fn caption_key(caption: &str) -> String {
 
 /// How a [`Vocabulary`] finds its words.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Tokens {
-    /// [`words`]
+    /// Lower-case runs of `[a-z0-9]`: [`words`].
     #[default]
     Words,
     /// Lower-case runs of `[a-z0-9]` that apostrophes may join: `dog's` is one word.
     WordsWithApostrophes,
-    /// [`treebank`]
+    /// As in NAAF's program, sentence by sentence: [`treebank`].
     Treebank,
-    /// [`treebank_line`]
+    /// The same on a caption as one sentence: [`treebank_line`].
     TreebankLine,
 }
 

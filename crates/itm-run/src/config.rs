@@ -22,11 +22,12 @@ use self::read::{table_of, take_table};
 
 pub(crate) use self::data::load_options;
 pub use self::data::{DatasetName, ScenesConfig};
-pub(crate) use self::read::{file, override_with, parse, section, whole, within};
+pub(crate) use self::read::{check_seed, file, override_with, parse, section, whole, within};
 pub use self::views::{Claim, Exhibit, PaperTable, View};
 
 /// The runner's part of a target, `[target]`; the rest of the file belongs to the method.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Target {
     /// The method's crate.
@@ -74,7 +75,7 @@ pub struct Target {
     pub word_vectors: Option<PathBuf>,
     /// Words that occur less often in the training captions become `<unk>`, if the vocabulary is built from these captions.
     pub min_word_count: u64,
-    /// Captions are cut to this many words.
+    /// Captions are cut to this many words. Stems of a bag and word pieces are not.
     pub max_words: usize,
     /// The marks around the words of a caption, besides the marks that the encoder needs.
     #[serde(default)]
@@ -116,6 +117,7 @@ impl Target {
 
 /// The transform of image features before a method sees them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ImageFeatures {
     /// Nothing.
@@ -169,6 +171,7 @@ impl Config {
             rows.push((row, table_of(value, place)?));
         }
         Error::unless(!rows.is_empty(), path.display(), "at least one [row.<name>]", "none")?;
+        rows::check_folders(&rows, &path)?;
         let mut rows = rows::resolved(rows, &path)?;
         let from = rows::take_from(&mut rows, &path)?;
         let views = views::take(&mut root, &path, &rows)?;

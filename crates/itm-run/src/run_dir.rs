@@ -185,7 +185,7 @@ pub(crate) fn short(hash: &str) -> &str {
 }
 
 /// A row's name as a folder: `w/o MMM+FNE` is `w-o-mmm-fne`.
-fn slug(row: &str) -> String {
+pub(crate) fn slug(row: &str) -> String {
     let mut slug = String::new();
     for c in row.chars() {
         if c.is_alphanumeric() {

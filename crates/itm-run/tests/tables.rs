@@ -171,6 +171,25 @@ fn a_substitute_runs_its_own_rows() {
     }
 }
 
+/// Rows that are not of the run neither refuse it nor speak in its notes.
+#[test]
+fn other_rows_of_a_target_do_not_matter() {
+    let dir = tempfile::tempdir().unwrap();
+    let configs = small_configs(dir.path());
+    let planned = |row: &str| {
+        let set = ["--set", "target.max_words=1", "--set", "row.InfoNCE.train.batch=60000"];
+        run(&configs, &[&["reproduce", "small", "--plan", "--rows", row], &set[..]].concat())
+    };
+    for (row, cut) in [("Full", false), ("Full, scratch", true)] {
+        let output = planned(row);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let shown = text(&output.stdout);
+        assert_eq!(shown.contains("cut to their first 1 words"), cut, "{shown}");
+    }
+    let line = text(&planned("InfoNCE").stderr);
+    assert!(line.contains("training split: expected at least one batch of 60000"), "{line}");
+}
+
 /// `Again` is `Full` without a further step, and `More` trains on. The table shows both before the rows that they begin with.
 const BEGUN: &str = r#"
 [row.Again]

@@ -117,7 +117,7 @@ pub enum VectorsFrom {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct NaafTrainConfig {
-    /// Seed of weights and order.
+    /// Seed of weights and order. In a target's file it is 0: `--seeds` counts from it.
     pub seed: u64,
     /// Passes over all captions; 0 keeps the initial weights.
     pub epochs: usize,

@@ -72,6 +72,7 @@ impl Default for Sizes {
 
 /// Which feature represents a whole image.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ImageFeature {
     /// The descriptor of the whole picture. It separates backgrounds and colours well, but hardly kinds of objects.

@@ -44,6 +44,15 @@ pub(crate) fn keys(schema: &Value, order: &[String]) -> Vec<Key> {
     walk.keys
 }
 
+/// The keys of `[target]`, the same in the schema of each method; the keys of a section in it come last.
+pub(crate) fn of_target(schema: &Value) -> Vec<Key> {
+    let path = vec!["target".to_owned()];
+    let mut walk = Walk { schema, order: &[], path, under: vec![], keys: vec![] };
+    walk.key(&schema["properties"]["target"]);
+    walk.keys.sort_by_key(|key| key.path.len());
+    walk.keys
+}
+
 struct Walk<'a> {
     schema: &'a Value,
     order: &'a [String],
@@ -165,7 +174,8 @@ fn without_links(text: &str) -> String {
 }
 
 fn first_sentence(text: &str) -> String {
-    text.split_once(". ").map_or(text, |(first, _)| first).trim_end_matches('.').to_owned()
+    let ends = text.match_indices(". ").map(|(at, _)| at).find(|&at| !text[..at].ends_with("Eq"));
+    text[..ends.unwrap_or(text.len())].trim_end_matches('.').to_owned()
 }
 
 /// The value as a file has it, without the quotes.

@@ -97,7 +97,7 @@ fn parts() -> Vec<Part> {
         trained(objectives),
         silent::HUBNESS,
     );
-    let about = "With the objectives MAX and MAX + HAL (`max`, `max_hal`):";
+    let about = "With the objectives MAX and MAX + HAL (`max`, `max_hal`). A file's preset has the objective `sum`, so a row with one of these names the rate and `decay_every` too:";
     hal.then.push((about, trained([Objective::Max, Objective::HalAaaiLocal, Objective::Max])));
 
     vec![fne, hubs, hal, naaf, tags]

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::keys::{Key, keys};
+use crate::keys::{Key, keys, of_target};
 
 /// The sign for no value, or for a source that says nothing.
 const NOTHING: &str = "–";
@@ -25,11 +25,14 @@ pub(crate) struct Part {
 impl Part {
     /// All keys of the configuration.
     pub(crate) fn keys(&self) -> Vec<Key> {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-        let path = root.join(format!("docs/schema/{}.json", self.schema));
-        let schema = std::fs::read_to_string(path).unwrap();
-        keys(&serde_json::from_str(&schema).unwrap(), &self.order)
+        keys(&schema(self.schema), &self.order)
     }
+}
+
+fn schema(name: &str) -> Value {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let path = root.join(format!("docs/schema/{name}.json"));
+    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
 }
 
 /// The columns: paper, released program, here.
@@ -54,25 +57,22 @@ A value in **bold** differs from the value here. A dash means that the source sa
 differs from the value here, it is in brackets. `kind = x` before a line means that the key exists only if `kind` has the value `x`.
 ";
 
+const TARGET: &str = "
+## The runner
+
+What every method's file says of its data, of the evaluation and of the run. In Rust `itm_run::config::Target`. No preset has these keys.
+";
+
 /// The whole page.
 pub(crate) fn page(parts: &[Part]) -> String {
     let mut page = HEAD.to_owned();
     for part in parts {
         page += &format!("\n## {}\n\n{}\n", part.title, part.about);
         let keys = part.keys();
-        let mut section = None;
-        for key in &keys {
-            let (own, _) = key.path.split_at(key.path.len() - 1);
-            if section.as_deref() != Some(own) {
-                let name = own.join(".");
-                page += &if own.is_empty() { String::new() } else { format!("\n### `[{name}]`\n") };
-                page += &table("| key | paper | program | here | what it does |");
-                section = Some(own.to_vec());
-            }
+        page += &sections(&keys, " paper | program | here |", |key| {
             let cells = cells(key, &part.columns.values, &part.columns.silent);
-            let name = key.path.last().unwrap();
-            page += &format!("| `{name}` | {} | {} |\n", cells.join(" | "), says(key));
-        }
+            format!(" {} |", cells.join(" | "))
+        });
         for (about, values) in &part.then {
             page += &format!("\n{about}\n{}", table("| key | paper | program | here |"));
             let before = &part.columns.values;
@@ -84,7 +84,24 @@ pub(crate) fn page(parts: &[Part]) -> String {
             }
         }
     }
-    page
+    page + TARGET + &sections(&of_target(&schema("fne")), "", |_| String::new())
+}
+
+/// A table for each section; `columns` are between a key and what it does, `cells` what a key has in them.
+fn sections(keys: &[Key], columns: &str, cells: impl Fn(&Key) -> String) -> String {
+    let mut text = String::new();
+    let mut section = None;
+    for key in keys {
+        let (name, own) = key.path.split_last().unwrap();
+        if section != Some(own) {
+            let name = own.join(".");
+            text += &if own.is_empty() { String::new() } else { format!("\n### `[{name}]`\n") };
+            text += &table(&format!("| key |{columns} what it does |"));
+            section = Some(own);
+        }
+        text += &format!("| `{name}` |{} {} |\n", cells(key), says(key));
+    }
+    text
 }
 
 fn table(head: &str) -> String {

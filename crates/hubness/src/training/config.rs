@@ -85,7 +85,7 @@ pub enum Initialisation {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct HalTrainConfig {
-    /// Seed of weights, order and bank.
+    /// Seed of weights, order and bank. In a target's file it is 0: `--seeds` counts from it.
     pub seed: u64,
     /// Passes over all captions; 0 leaves the weights as they begin.
     pub epochs: usize,
@@ -147,13 +147,13 @@ impl HalTrainConfig {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Objective {
-    /// Eq. 2.
+    /// The sum of all hinges, equation 2.
     Sum,
-    /// Eq. 3.
+    /// The largest hinge, equation 3.
     Max,
-    /// Eq. 4 in Eq. 2.
+    /// SUM of reweighted scores, equation 4.
     Hal,
-    /// Eq. 4 in Eq. 3.
+    /// MAX of reweighted scores, equation 4.
     MaxHal,
     /// The later loss, within the batch.
     HalAaaiLocal,

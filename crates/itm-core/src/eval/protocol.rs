@@ -18,6 +18,7 @@ use crate::{Error, Pairs, Result, ScoreMatrix};
 /// | `coco_first_1k` | 5,000            | 5                  | of the first 1,000         |
 /// | `coco_5k`       | 5,000            | 5                  | of the whole set           |
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Protocol {
     /// All images against all texts, any number of captions per image.
     #[default]

@@ -21,6 +21,7 @@ use crate::{Error, Result};
 /// `regions_scale.npy`, `ims_scale.npy`). Boxes are x1, y1, x2, y2 from 0 to 1. `r` may be any number and may differ
 /// between splits: 36 in the published files, 12 in Scenes. `Given` also selects the built-in regions of Scenes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum RegionSource {
     /// Regions of a detector.

@@ -15,6 +15,7 @@ use crate::Result;
 ///
 /// A region of zeros has no direction: it becomes −m.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum RegionTransform {
     /// Not at all.

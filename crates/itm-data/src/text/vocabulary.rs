@@ -11,6 +11,7 @@ use crate::{Error, Result};
 
 /// The marks around the words of a caption.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Marks {
     /// Nothing.

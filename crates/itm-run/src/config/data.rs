@@ -13,6 +13,7 @@ use super::{ImageFeatures, Target};
 
 /// The data sets a target can name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum DatasetName {
     /// The built-in world.
@@ -94,6 +95,7 @@ pub(super) fn check(target: &Target, path: &Path) -> Result<()> {
 
 /// Size and seed of a generated world.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ScenesConfig {
     /// Seed of the world, not of the training.

@@ -66,6 +66,23 @@ pub(super) fn check_counts(path: &Path, table: &Table, above: &str) -> Result<()
     Ok(())
 }
 
+/// Refuses a seed that nothing would be trained with: a row's seeds count from 0. Only a run's own copy of its configuration has another
+/// one, from its preset.
+///
+/// # Errors
+/// If the tables have a `train.seed` other than 0.
+pub(crate) fn check_seed(place: &str, table: &Table) -> Result<()> {
+    for (key, inner) in table.iter().filter_map(|(key, value)| Some((key, value.as_table()?))) {
+        let seed = inner.get("seed").filter(|_| key == "train");
+        let fits = seed.is_none_or(|seed| seed.as_integer() == Some(0));
+        let got = seed.map_or(String::new(), Value::to_string);
+        let at = format_args!("{place}, train.seed");
+        Error::unless(fits, at, "0: `--seeds` counts from it", got)?;
+        check_seed(place, inner)?;
+    }
+    Ok(())
+}
+
 /// Keys that files had under another name: the old name, and what replaces it.
 const RENAMED: [(&str, &str); 7] = [
     ("activations", "gradient_checkpointing = true or false"),

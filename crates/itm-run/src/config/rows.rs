@@ -8,6 +8,7 @@ use itm_core::{Error, Result};
 use toml::{Table, Value};
 
 use super::read::override_with;
+use crate::run_dir::slug;
 
 /// Every row with the changes of the row that it extends, overridden by its own changes.
 ///
@@ -17,6 +18,22 @@ pub(super) fn resolved(rows: Vec<(String, Table)>, path: &Path) -> Result<Vec<(S
     let whole =
         |(name, _): &(String, Table)| Ok((name.clone(), changes(&rows, name, &mut vec![], path)?));
     rows.iter().map(whole).collect()
+}
+
+/// Refuses rows that would write into one folder.
+///
+/// # Errors
+/// Names the second of two such rows, or a row whose name makes no folder.
+pub(super) fn check_folders(rows: &[(String, Table)], path: &Path) -> Result<()> {
+    let mut folders = BTreeMap::new();
+    for (row, _) in rows {
+        let (place, folder) = (format_args!("{}, row.{row}", path.display()), slug(row));
+        Error::unless(!folder.is_empty(), place, "a name with a letter or a digit", "none")?;
+        let first = *folders.entry(folder).or_insert(row);
+        let expected = format_args!("another name: `{first}` has the folder `{}`", slug(row));
+        Error::unless(first == row, place, expected, format_args!("`{row}`"))?;
+    }
+    Ok(())
 }
 
 /// The method's section with a row's changes.

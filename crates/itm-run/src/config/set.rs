@@ -4,10 +4,10 @@ use itm_core::{Error, Result};
 use itm_kernels::Precision;
 use toml::{Table, Value};
 
-use super::{Config, override_with};
+use super::{Config, check_seed, override_with};
 
 impl Config {
-    /// The target with other values at some keys, each written `train.epochs=2` or `row."w/o FNE".train.seed=1`. A value is written
+    /// The target with other values at some keys, each written `train.epochs=2` or `row."w/o FNE".train.epochs=1`. A value is written
     /// as in TOML; a word needs no quotation marks.
     ///
     /// # Errors
@@ -19,6 +19,7 @@ impl Config {
         let mut root: Table = toml::from_str(&self.text).expect("it was read before");
         for text in set {
             let keys = keys(text)?;
+            check_seed(&format!("--set {text}"), &keys)?;
             let rows = keys.get("row").and_then(Value::as_table);
             let is_new = |row: &&String| self.rows().all(|known| known != *row);
             if let Some(row) = rows.into_iter().flat_map(Table::keys).find(is_new) {
@@ -169,6 +170,8 @@ mod tests {
             ("row.Ful.train.epochs=2", "got `Ful`"),
             ("target.protocl=full", "protocl"),
             ("target.max_words=0", "target.max_words"),
+            ("train.seed=7", "train.seed: expected 0: `--seeds` counts from it, got 7"),
+            ("row.Full.train.seed=7", "train.seed: expected 0: `--seeds`"),
         ] {
             let line = with(&[set]).unwrap_err();
             assert!(line.contains(want) && !line.contains('\n'), "{set}: {line}");

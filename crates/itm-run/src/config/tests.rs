@@ -336,6 +336,21 @@ fn a_target_begins_with_a_preset() {
             "[row.A]\n[without]\nrow = []\n",
             "toy.toml, without: expected `KEY = false`, which replaces this key, got `without`",
         ),
+        (
+            "\"paper\"",
+            "[row.A]\ntrain.seed = 7\n",
+            "toy.toml, train.seed: expected 0: `--seeds` counts from it, got 7",
+        ),
+        (
+            "\"paper\"",
+            "[row.\"α = 1\"]\n[row.\"α = -1\"]\n",
+            "toy.toml, row.α = -1: expected another name: `α = 1` has the folder `α-1`, got `α = -1`",
+        ),
+        (
+            "\"paper\"",
+            "[row.\"+\"]\n",
+            "toy.toml, row.+: expected a name with a letter or a digit, got none",
+        ),
     ] {
         assert_eq!(of(preset, more).unwrap_err().to_string(), want);
     }

@@ -41,6 +41,7 @@ impl Experiment {
         used.check_set(&view.rows)?;
         let mut run = Run::new(with_precision(used, &view.rows, how)?, source, devices)?;
         view.rows.iter().try_for_each(|row| run.check_row(row))?;
+        run.note_cuts(&view.rows);
         let room = Room { resident: system::settled_memory_bytes(), limit: plan::limit(how) };
         let test = &run.source.dataset.test.pairs;
         let counts = [4, test.images(), test.texts(), view.together.len()].map(|n| n as u64);

@@ -69,16 +69,6 @@ impl Run {
         }
         let note = readings.iter().find_map(|reading| reading.note(&source));
         source.notes.extend(note);
-        let mut cut: Vec<_> = readings.iter().flat_map(|reading| reading.cut(&source)).collect();
-        for facts in of_rows() {
-            let reading = rows::reading(&readings, facts);
-            cut.extend(facts.most_pieces.iter().flat_map(|&m| reading.cut_pieces(&source, m)));
-        }
-        for note in cut {
-            if !source.notes.contains(&note) {
-                source.notes.push(note);
-            }
-        }
         let vectors = match of_rows().filter(|facts| facts.needs_vectors).last() {
             Some(facts) => models::ready_vectors(&mut source, rows::reading(&readings, facts))?,
             None => None,
@@ -100,6 +90,23 @@ impl Run {
             run.source.notes.push(note.into());
         }
         Ok(run)
+    }
+
+    /// Notes what these rows do not read of the captions.
+    pub(crate) fn note_cuts(&mut self, rows: &[String]) {
+        let facts: Vec<_> = rows.iter().map(|row| self.facts(row)).collect();
+        let is_read = |reading: &&Reading| facts.iter().any(|f| f.captions == reading.captions);
+        let read = self.readings.iter().filter(is_read);
+        let mut cut: Vec<_> = read.flat_map(|reading| reading.cut(&self.source)).collect();
+        for facts in facts {
+            let reading = rows::reading(&self.readings, facts);
+            cut.extend(facts.most_pieces.iter().flat_map(|&m| reading.cut_pieces(&self.source, m)));
+        }
+        for note in cut {
+            if !self.source.notes.contains(&note) {
+                self.source.notes.push(note);
+            }
+        }
     }
 
     /// Opens a finished run with its own copy of the configuration, its data (their folder and the backend are given), and its folder.

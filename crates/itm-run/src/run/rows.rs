@@ -21,7 +21,7 @@ pub(super) fn read(
     let recipe = methods::recipe(config, row)?;
     recipe.validate().map_err(config.inside(&place))?;
     let facts = recipe.facts().map_err(config.inside(&place))?;
-    check(config, row, &facts, source).map_err(config.inside(&place))?;
+    check(config, &facts, source).map_err(config.inside(&place))?;
     let marks = config.target.marks;
     let captions = facts.captions.marked(marks).ok_or_else(|| {
         let expected =
@@ -31,7 +31,7 @@ pub(super) fn read(
     Ok((recipe, Facts { captions, ..facts }))
 }
 
-fn check(config: &Config, row: &str, facts: &Facts, source: &Source) -> Result<()> {
+fn check(config: &Config, facts: &Facts, source: &Source) -> Result<()> {
     let features = config.target.features;
     let pictures = matches!(facts.sees, Sees::Pictures(_));
     let wanted = match pictures {
@@ -42,8 +42,7 @@ fn check(config: &Config, row: &str, facts: &Facts, source: &Source) -> Result<(
     Error::unless(fits, "target.features", wanted, format_args!("{features:?}"))?;
     let wanted = "\"given\" or \"grid\": the row's image encoder sees regions";
     let fits = !matches!(facts.sees, Sees::Regions) || source.dataset.train.regions.is_some();
-    Error::unless(fits, "target.regions", wanted, "none")?;
-    plan(config, row, facts, source, 0).check()
+    Error::unless(fits, "target.regions", wanted, "none")
 }
 
 fn plan(config: &Config, row: &str, facts: &Facts, source: &Source, seed: u64) -> Plan {
@@ -104,11 +103,12 @@ impl Run {
     /// Refuses a row that the data or the device do not support.
     ///
     /// # Errors
-    /// If its precision is bf16 and the device is not the processor; if there are more devices than parts of its step; if it trains with the truth and there is none; as
+    /// If the training split has no batch of it; if its precision is bf16 and the device is not the processor; if there are more devices than parts of its step; if it trains with the truth and there is none; as
     /// [`check_vectors`](Self::check_vectors).
     pub(crate) fn check_row(&self, row: &str) -> Result<()> {
         let Facts { precision, needs_truth, most_devices, .. } = self.facts(row);
         let place = format!("row.{row}");
+        self.plan(row, 0).check().map_err(self.config.inside(&place))?;
         precision_of("train.precision", precision.unwrap_or_default(), &self.devices[0])
             .map_err(self.config.inside(&place))?;
         let devices = self.devices.len();

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TrainConfig {
-    /// Seed of weights and order.
+    /// Seed of weights and order. In a target's file it is 0: `--seeds` counts from it.
     pub seed: u64,
     /// The most passes over all captions; 0 trains nothing.
     pub epochs: usize,

@@ -94,8 +94,8 @@ fn each(
     let mut file = open(path)?;
     let mut head = Vec::new();
     (&mut file).take(512).read_to_end(&mut head).map_err(Error::io(path))?;
-    let fits = head.starts_with(b"PAR1");
-    Error::unless(fits, place, "a whole Parquet table", contents(&head))?;
+    let whole = head.starts_with(b"PAR1");
+    Error::unless(whole, place, "a whole Parquet table", contents(&head))?;
     let read = || {
         let reader = SerializedFileReader::new(Table(file)).map_err(|e| damaged(&e))?;
         let schema = reader.metadata().file_metadata().schema();

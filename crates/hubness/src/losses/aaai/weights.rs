@@ -11,7 +11,7 @@ pub struct BankOptions {
     pub alpha: f64,
     /// β of the negatives' weights.
     pub beta: f64,
-    /// e₁, with α.
+    /// e₁, with α. It cancels: no value changes a weight.
     pub ep1: f64,
     /// e₂, with β.
     pub ep2: f64,
@@ -19,7 +19,7 @@ pub struct BankOptions {
     pub mb_k: usize,
     /// Share of the training batches that make a bank.
     pub mb_rate: f64,
-    /// Whether β also multiplies e₂, and e₂ also shifts the positives, as α and e₁ do.
+    /// Whether β also multiplies e₂, and e₂ also shifts the positives, as α and e₁ do. Then e₂ cancels too.
     pub consistent_offsets: bool,
 }
 
