@@ -30,7 +30,7 @@ pub use self::views::{Claim, Exhibit, PaperTable, View};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Target {
-    /// The method's crate.
+    /// The method: fne, hal, naaf or tags-dc.
     pub method: String,
     /// Title and venue of the paper.
     pub paper: String,

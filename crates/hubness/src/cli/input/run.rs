@@ -1,6 +1,7 @@
 //! TREC run files: `qid Q0 docid rank score tag`.
 
 use std::collections::HashMap;
+use std::fmt::Write;
 
 use itm_core::data::excerpt;
 use itm_core::files::utf8;
@@ -117,7 +118,7 @@ pub(crate) fn run_text(
         let finite = list.iter().filter(|(_, score)| *score > f64::NEG_INFINITY);
         for (rank, &(doc, score)) in finite.enumerate() {
             let doc = &docs[doc as usize];
-            text += &format!("{name} Q0 {doc} {} {score:?} {tag}\n", rank + 1);
+            writeln!(text, "{name} Q0 {doc} {} {score:?} {tag}", rank + 1).expect("a text grows");
         }
     }
     Ok(text)
