@@ -117,8 +117,8 @@ pub(crate) fn run_text(
     for (list, name) in lists.iter().zip(queries) {
         let finite = list.iter().filter(|(_, score)| *score > f64::NEG_INFINITY);
         for (rank, &(doc, score)) in finite.enumerate() {
-            let doc = &docs[doc as usize];
-            writeln!(text, "{name} Q0 {doc} {} {score:?} {tag}", rank + 1).expect("a text grows");
+            let (rank, doc) = (rank + 1, &docs[doc as usize]);
+            writeln!(text, "{name} Q0 {doc} {rank} {score:?} {tag}").expect("a text grows");
         }
     }
     Ok(text)
