@@ -17,7 +17,8 @@ use crate::ops::UpdateOps;
 /// ```
 ///
 /// `target` starts as `online.valid()` and never has gradients. On the CPU this is one pass, in place if nobody else
-/// holds the values of `target`: pass the module itself, not a clone. Parameters are matched by their order, so both modules must be built the same way. If `online` is on a device with autodiff, its
+/// holds the values of `target`: pass the module itself, not a clone. Parameters are matched by their order, so both
+/// modules must be built the same way. If `online` is on a device with autodiff, its
 /// parameters without gradients do not change, so their averages keep their bits.
 ///
 /// # Panics

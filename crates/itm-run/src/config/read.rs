@@ -66,8 +66,8 @@ pub(super) fn check_counts(path: &Path, table: &Table, above: &str) -> Result<()
     Ok(())
 }
 
-/// Refuses a seed that nothing would be trained with: a row's seeds count from 0. Only a run's own copy of its configuration has another
-/// one, from its preset.
+/// Refuses a seed that no row would be trained with: the seeds of a row count from 0. A file without a preset, as a run's own copy is, may
+/// have another seed.
 ///
 /// # Errors
 /// If the tables have a `train.seed` other than 0.

@@ -103,7 +103,7 @@ impl Run {
     /// Refuses a row that the data or the device do not support.
     ///
     /// # Errors
-    /// If the training split has no batch of it; if its precision is bf16 and the device is not the processor; if there are more devices than parts of its step; if it trains with the truth and there is none; as
+    /// If the training split has no batch of the row; if its precision is bf16 and the device is not the processor; if there are more devices than parts of its step; if it trains with the truth and there is none; as
     /// [`check_vectors`](Self::check_vectors).
     pub(crate) fn check_row(&self, row: &str) -> Result<()> {
         let Facts { precision, needs_truth, most_devices, .. } = self.facts(row);
