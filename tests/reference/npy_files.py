@@ -1,4 +1,4 @@
-"""Small .npy files written by NumPy, for the tests of itm-core's reader.
+"""Small .npy files written by NumPy, for the tests of itm-data's reader.
 
 Run: python tests/reference/npy_files.py   (writes crates/itm-data/tests/golden/npy/*.npy and values.json)
 """

@@ -7,8 +7,8 @@ use serde_json::{Map, Value};
 
 use crate::{Error, Result, files};
 
-/// A JSON object of a configuration, with its place for messages. An absent field and null are the same; a value of another kind is an
-/// error that names place and field.
+/// A JSON object of a configuration, with its place for messages. An absent field and null are the same. A value of another kind is an
+/// error that names place and field, except for [`flag`](Self::flag), which gives its default, and [`text`](Self::text), which gives `None`.
 pub struct Fields {
     place: String,
     values: Map<String, Value>,

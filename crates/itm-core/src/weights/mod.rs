@@ -1,5 +1,5 @@
 //! Checkpoints in the layout of Hugging Face folders, as `itm_data::weights` reads them, and modules with these weights:
-//! `encoders::Vit::open`, `encoders::Bert::open`, [`load`], [`save`] (feature `burn`).
+//! `encoders::Vit::open`, `encoders::Bert::open`, `load`, `save` (feature `burn`).
 
 #[cfg(feature = "burn")]
 pub(crate) mod adapter;
@@ -16,7 +16,7 @@ pub use load::load;
 #[cfg(feature = "burn")]
 pub use names::{TensorNames, Unknown};
 #[cfg(feature = "burn")]
-pub(crate) use save::write_json;
+pub(crate) use save::save_as;
 #[cfg(feature = "burn")]
 pub use save::{save, save_file};
 

@@ -16,7 +16,7 @@ use crate::{Error, Result, output, parameters};
 /// Writes `config.json` and `model.safetensors`. Each is first written under a temporary name, then renamed.
 ///
 /// # Errors
-/// If the operating system refuses a write.
+/// If the operating system refuses a write, or the configuration is a folder or a link: then the old weights stay.
 ///
 /// # Panics
 /// If a parameter of the module has no name in the table.
@@ -27,16 +27,25 @@ pub fn save<M: Module>(
     names: &TensorNames,
     reshaped: ShapeInFile<'_>,
 ) -> Result<()> {
-    fs::create_dir_all(folder).map_err(Error::io(folder))?;
-    save_file(module, &folder.join("model.safetensors"), names, reshaped)?;
-    write_json(&folder.join("config.json"), config)
+    save_as(module, folder, ["model.safetensors", "config.json"], config, names, reshaped)
 }
 
-/// Writes a configuration. It is first written under a temporary name, then renamed.
-pub(crate) fn write_json(path: &Path, config: &impl Serialize) -> Result<()> {
+/// [`save`] under other names of the weights and of the configuration.
+pub(crate) fn save_as<M: Module>(
+    module: &M,
+    folder: &Path,
+    [weights, config_name]: [&str; 2],
+    config: &impl Serialize,
+    names: &TensorNames,
+    reshaped: ShapeInFile<'_>,
+) -> Result<()> {
+    fs::create_dir_all(folder).map_err(Error::io(folder))?;
+    let path = folder.join(config_name);
+    output::check(&path)?; // before the weights are replaced
+    save_file(module, &folder.join(weights), names, reshaped)?;
     let text = serde_json::to_string_pretty(config);
     let text = text.map_err(|e| Error::invalid(path.display(), "to write JSON", e))?;
-    output::write_bytes(path, (text + "\n").as_bytes())
+    output::write_bytes(&path, (text + "\n").as_bytes())
 }
 
 /// Writes one file in the safetensors format. It is first written under a temporary name, then renamed.

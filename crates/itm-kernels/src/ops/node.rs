@@ -25,7 +25,7 @@ pub(super) fn of_one<B: Backend, C: CheckpointStrategy, S: Clone + Send + Debug 
 
 /// Records what `forward` gives, `y` and the values that `gradients` needs, as a function of `N` operands.
 ///
-/// `forward` is told whether some operand needs a gradient; without one it need not give the values. The last argument
+/// `forward` gets whether an operand needs a gradient; if none does, it need not give the values. The last argument
 /// of `gradients` says which operands need a gradient. The gradients of the others are ignored.
 pub(super) fn of<B: Backend, C: CheckpointStrategy, S, const N: usize>(
     operands: [NodeGuard; N],

@@ -71,14 +71,14 @@ pub(super) fn check_counts(path: &Path, table: &Table, above: &str) -> Result<()
 ///
 /// # Errors
 /// If the tables have a `train.seed` other than 0.
-pub(crate) fn check_seed(place: &str, table: &Table) -> Result<()> {
+pub(crate) fn check_seed(place: &str, table: &Table, above: &str) -> Result<()> {
     for (key, inner) in table.iter().filter_map(|(key, value)| Some((key, value.as_table()?))) {
         let seed = inner.get("seed").filter(|_| key == "train");
         let fits = seed.is_none_or(|seed| seed.as_integer() == Some(0));
         let got = seed.map_or(String::new(), Value::to_string);
-        let at = format_args!("{place}, train.seed");
+        let at = format_args!("{place}, {above}train.seed");
         Error::unless(fits, at, "0: `--seeds` counts from it", got)?;
-        check_seed(place, inner)?;
+        check_seed(place, inner, &format!("{above}{key}."))?;
     }
     Ok(())
 }

@@ -2,6 +2,7 @@
 //! with the weights of another row.
 
 use std::collections::BTreeMap;
+use std::iter::successors;
 use std::path::Path;
 
 use itm_core::{Error, Result};
@@ -10,14 +11,19 @@ use toml::{Table, Value};
 use super::read::override_with;
 use crate::run_dir::slug;
 
-/// Every row with the changes of the row that it extends, overridden by its own changes.
+/// Gives every row the changes of the row that it extends, overridden by its own changes.
 ///
 /// # Errors
 /// If `extends` names a missing row or leads back to the row.
-pub(super) fn resolved(rows: Vec<(String, Table)>, path: &Path) -> Result<Vec<(String, Table)>> {
-    let whole =
-        |(name, _): &(String, Table)| Ok((name.clone(), changes(&rows, name, &mut vec![], path)?));
-    rows.iter().map(whole).collect()
+pub(super) fn resolve(rows: &mut [(String, Table)], path: &Path) -> Result<()> {
+    let bases = take(rows, "extends", path)?;
+    let own: BTreeMap<_, _> = rows.iter().cloned().collect();
+    for (name, changes) in rows {
+        let way: Vec<_> = successors(Some(&*name), |row| bases.get(*row)).collect();
+        let tables = way.iter().rev().map(|row| &own[*row]);
+        *changes = tables.fold(Table::new(), |all, own| merged(&all, own));
+    }
+    Ok(())
 }
 
 /// Refuses rows that would write into one folder.
@@ -43,56 +49,27 @@ pub(super) fn merged(method: &Table, changes: &Table) -> Table {
     merged
 }
 
-fn changes(
-    rows: &[(String, Table)],
-    name: &str,
-    above: &mut Vec<String>,
-    path: &Path,
-) -> Result<Table> {
-    let wrong = |expected: String, got: String| {
-        let row = above.last().map_or(name, String::as_str);
-        Err(Error::invalid(format!("{}, row.{row}, extends", path.display()), expected, got))
-    };
-    let Some((_, own)) = rows.iter().find(|(row, _)| row == name) else {
-        let known: Vec<_> = rows.iter().map(|(row, _)| row.as_str()).collect();
-        return wrong(format!("one of {}", known.join(", ")), format!("`{name}`"));
-    };
-    if above.iter().any(|row| row == name) {
-        let expected = "a row that does not lead back to itself".into();
-        return wrong(expected, format!("{} → {name}", above.join(" → ")));
-    }
-    let mut own = own.clone();
-    let base = match own.remove("extends") {
-        None => return Ok(own),
-        Some(Value::String(base)) => base,
-        Some(other) => return wrong("the name of a row".into(), other.type_str().into()),
-    };
-    above.push(name.to_owned());
-    let mut all = changes(rows, &base, above, path)?;
-    override_with(&mut all, &own);
-    Ok(all)
-}
-
-/// Takes `from` out of the rows; returns, for each row with `from`, the row that it begins with.
+/// Takes `key` out of the rows; returns, for each row with that key, the row that it names.
 ///
 /// # Errors
 /// If that row is missing, or leads back to the row.
-pub(super) fn take_from(
+pub(super) fn take(
     rows: &mut [(String, Table)],
+    key: &str,
     path: &Path,
 ) -> Result<BTreeMap<String, String>> {
     let wrong = |row: &str, expected: String, got: String| {
-        Error::invalid(format!("{}, row.{row}, from", path.display()), expected, got)
+        Error::invalid(format!("{}, row.{row}, {key}", path.display()), expected, got)
     };
     let known: Vec<_> = rows.iter().map(|(row, _)| row.clone()).collect();
     let mut all = BTreeMap::new();
     for (row, changes) in rows {
-        match changes.remove("from") {
+        match changes.remove(key) {
             None => (),
-            Some(Value::String(from)) if known.contains(&from) => _ = all.insert(row.clone(), from),
-            Some(Value::String(from)) => {
+            Some(Value::String(to)) if known.contains(&to) => _ = all.insert(row.clone(), to),
+            Some(Value::String(to)) => {
                 let expected = format!("one of {}", known.join(", "));
-                return Err(wrong(row, expected, format!("`{from}`")));
+                return Err(wrong(row, expected, format!("`{to}`")));
             }
             Some(other) => {
                 return Err(wrong(row, "the name of a row".into(), other.type_str().into()));
@@ -101,9 +78,9 @@ pub(super) fn take_from(
     }
     for row in all.keys() {
         let mut way = vec![row];
-        while let Some(from) = all.get(way[way.len() - 1]) {
-            let circle = way.contains(&from);
-            way.push(from);
+        while let Some(to) = all.get(way[way.len() - 1]) {
+            let circle = way.contains(&to);
+            way.push(to);
             if circle {
                 let names: Vec<_> = way.iter().map(|row| row.as_str()).collect();
                 let expected = "a row that does not lead back to itself".into();

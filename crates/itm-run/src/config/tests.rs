@@ -339,7 +339,7 @@ fn a_target_begins_with_a_preset() {
         (
             "\"paper\"",
             "[row.A]\ntrain.seed = 7\n",
-            "toy.toml, train.seed: expected 0: `--seeds` counts from it, got 7",
+            "toy.toml, row.A.train.seed: expected 0: `--seeds` counts from it, got 7",
         ),
         (
             "\"paper\"",

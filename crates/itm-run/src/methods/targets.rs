@@ -65,7 +65,7 @@ impl Config {
 /// A file with the sections of its preset.
 fn with_preset(path: &Path, mut own: Table) -> Result<Table> {
     let Some(preset) = own.remove("preset") else { return Ok(own) };
-    config::check_seed(&path.display().to_string(), &own)?;
+    config::check_seed(&path.display().to_string(), &own, "")?;
     let Ok(named) = preset.clone().try_into::<Preset>() else {
         let place = format!("{}, preset", path.display());
         let got = preset.as_str().map_or(preset.to_string(), |name| format!("`{name}`"));

@@ -9,7 +9,7 @@ use super::{DualEncoder, DualFamily, DualShape, config, open_clip};
 use crate::encoders::{block_values, table_values};
 use crate::weights::{
     LoadReport, OPEN_CLIP_CONFIG, TensorNames, Unknown, WeightFiles, is_of_open_clip, load,
-    open_clip_weights, save_file, write_json,
+    open_clip_weights, save_as,
 };
 use crate::{Error, Result};
 
@@ -216,10 +216,8 @@ impl DualEncoder {
                 return Err(Error::invalid(place, "a CLIP for open_clip's layout", "a SigLIP"));
             }
         };
-        std::fs::create_dir_all(folder).map_err(Error::io(folder))?;
         let names = layout.names(shape.family);
         let in_file = |name: &str| shape.in_file(name, shape.scale());
-        save_file(self, &folder.join(weights), &names, &in_file)?;
-        write_json(&folder.join(name), &config)
+        save_as(self, folder, [weights, name], &config, &names, &in_file)
     }
 }

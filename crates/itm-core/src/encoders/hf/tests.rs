@@ -277,3 +277,17 @@ fn what_is_saved_is_what_was_loaded() {
     let kept: Vec<_> = fs::read_dir(&text).unwrap().map(|f| f.unwrap().file_name()).collect();
     assert_eq!(kept.len(), 2, "{kept:?}");
 }
+
+/// A link is not replaced, and it is found before the weights are: new weights beside an old configuration would be another model.
+#[cfg(unix)]
+#[test]
+fn a_configuration_that_cannot_be_written_costs_no_weights() {
+    let folder = TempDir::new().unwrap();
+    let [weights, config] =
+        ["model.safetensors", "config.json"].map(|name| folder.path().join(name));
+    fs::write(&weights, "old weights").unwrap();
+    std::os::unix::fs::symlink("elsewhere", config).unwrap();
+    let line = vit(&Device::flex()).save(folder.path()).unwrap_err().to_string();
+    assert!(line.contains("config.json: expected a name that is no link, got a link"), "{line}");
+    assert_eq!(fs::read(weights).unwrap(), b"old weights");
+}
