@@ -4,7 +4,7 @@
 //! |---|---|
 //! | a folder with precomputed features, as [`Dataset`] | [`load`], [`load_precomp`] |
 //! | a folder with pictures and captions, as [`Dataset`] without features | [`load_pictures`] |
-//! | region features of either, left in the mapped file | [`Regions`], by [`RegionSource`] |
+//! | region features of either, read from the file when a batch needs them | [`Regions`], by [`RegionSource`] |
 //! | images, captions and splits in Karpathy's JSON | [`Karpathy`] |
 //! | annotation files of the FNE program | [`load_pictures`] finds them |
 //! | ECCV Caption, CxC, plausible matches for a test split | [`Judgements`] |

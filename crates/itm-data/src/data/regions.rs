@@ -1,4 +1,4 @@
-//! Region features: several rows per image, in memory or in a mapped file.
+//! Region features: several rows per image, in memory or read from a file.
 
 use std::ops::Range;
 use std::sync::Arc;
