@@ -113,7 +113,7 @@ impl Index {
 
     /// For each picture, how many ordinary queries have it first by the corrected score. The correction of each query is fitted on
     /// the half of the bank that the query is not in.
-    pub(crate) fn corrected_answers(&self) -> &[u32] {
+    pub fn corrected_answers(&self) -> &[u32] {
         &self.answers[1]
     }
 
