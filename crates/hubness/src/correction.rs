@@ -54,7 +54,7 @@ impl AnyCorrection {
     /// # Errors
     /// Names the number that differs, the part of an [`Affine`] that does not fit the others, or a score that is no cosine.
     pub fn check(&self, scores: &dyn Scored) -> Result<()> {
-        self.check_affine()?;
+        self.rescore.affine().map_or(Ok(()), Affine::check)?;
         let (n, m, direction) = (scores.images(), scores.texts(), self.direction);
         let (queries, items) = direction.sides(n, m);
         let own = self.rescore.items();
@@ -66,10 +66,6 @@ impl AnyCorrection {
         let expected = format_args!("the {own} whose values the correction holds");
         Error::unless(queries == own, place, expected, queries)?;
         self.rescore.check_scores(scores)
-    }
-
-    fn check_affine(&self) -> Result<()> {
-        self.rescore.affine().map_or(Ok(()), Affine::check)
     }
 
     /// All corrected scores, images × texts, rounded to f32. Take ranks from a [`pass`](crate::pass), which compares in f64.
@@ -120,7 +116,7 @@ impl AnyCorrection {
         Error::unless(scores.len() == items, "scores of a query", expected, scores.len())?;
         let place = |item| format!("score of a query with item {item}");
         Error::unless_finite(scores, place, "a finite number")?;
-        self.check_affine()?;
+        self.rescore.affine().map_or(Ok(()), Affine::check)?;
         self.rescore.of_query(scores)
     }
 }

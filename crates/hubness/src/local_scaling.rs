@@ -1,9 +1,7 @@
 //! Local scaling and NICDM: distances relative to the nearest-neighbour distances of both ends.
 
 use itm_core::scored::{Scored, visit};
-use itm_core::tiles::Maxima;
-#[cfg(feature = "cli")]
-use itm_core::tiles::TopK;
+use itm_core::tiles::{Maxima, TopK};
 use serde::{Deserialize, Serialize};
 
 use crate::directed::{DirectedScores, at_least_one};
@@ -85,22 +83,17 @@ impl LocalScaling {
         direction: Direction,
     ) -> Result<Correction<B::Knowledge>> {
         at_least_one("k of local scaling", self.k)?;
-        let scores = bank.scores();
-        let [bank, _] = DirectedScores::pair(("bank", scores), test, direction)?;
-        cosines("bank", scores)?;
+        let [bank, _] = DirectedScores::pair(("bank", bank.scores()), test, direction)?;
+        let items = self.widths(&bank.best_queries(self.k)?)?;
         cosines("test", test)?;
-        let nearest = bank.best_queries(self.k)?;
-        let width = |item| self.width(nearest.scores(item));
-        let items = (0..bank.items()).map(width).collect();
         let items = bank.finite("item", "distance to its nearest queries", items)?;
         Ok(Correction::new(direction, Widths { form: self.form, items }))
     }
 
-    /// As a fit on a bank, from the nearest queries of every item.
+    /// σ(j) or μ(j) from the nearest queries of every item: among them are the largest scores of the bank.
     ///
     /// # Errors
-    /// As [`fit`](Self::fit), for the scores in the lists.
-    #[cfg(feature = "cli")]
+    /// If a score is above 1 by more than rounding.
     pub(crate) fn widths(&self, nearest: &TopK) -> Result<Vec<f64>> {
         let largest = |item| nearest.scores(item).first().copied();
         let largest = (0..nearest.queries()).filter_map(largest);

@@ -36,10 +36,8 @@ pub fn cross_fit(table: &HitTable, split: &FoldSplit, goal: Goal) -> Result<Cros
     let expected = format_args!("a split of {images} images");
     Error::unless(images == got, "cross-fitting", expected, got)?;
     let sums = fold_sums(table, split, goal);
-    let chosen: Vec<Option<usize>> = (0..split.folds())
-        .zip(split.sizes())
-        .map(|(fold, size)| (size > 0).then(|| best_beside(table, &sums, fold)))
-        .collect();
+    let best = |fold| split.of_image().contains(&fold).then(|| best_beside(table, &sums, fold));
+    let chosen: Vec<Option<usize>> = (0..split.folds()).map(best).collect();
     let setting_of = |image: usize| chosen[split.of_image()[image]].unwrap_or_default();
     let hits: Vec<[u16; 3]> =
         (0..images).map(|image| table.candidates()[setting_of(image)].hits[image]).collect();

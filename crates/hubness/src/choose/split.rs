@@ -70,13 +70,6 @@ impl FoldSplit {
     pub fn of_image(&self) -> &[usize] {
         &self.of_image
     }
-
-    /// Number of images in each fold.
-    pub(crate) fn sizes(&self) -> Vec<usize> {
-        let mut sizes = vec![0; self.folds];
-        self.of_image.iter().for_each(|&fold| sizes[fold] += 1);
-        sizes
-    }
 }
 
 /// Number of folds that have an image.

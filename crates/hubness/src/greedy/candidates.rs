@@ -4,6 +4,7 @@ use itm_core::scored::Scored;
 use itm_core::{Error, Result};
 use rayon::prelude::*;
 
+use super::{CapacityScale, capacity};
 use crate::edge::Edge;
 use crate::{AnyCorrection, Direction, Rescore, TopLists};
 
@@ -70,6 +71,11 @@ impl<'a> Candidates<'a> {
     /// Number of items.
     pub(crate) fn items(&self) -> usize {
         self.items
+    }
+
+    /// [`capacity`] with as many queries and items.
+    pub(crate) fn capacity(&self, lambda: f64, k: usize, scale: CapacityScale) -> Result<usize> {
+        capacity(lambda, k, self.queries, self.items, scale)
     }
 
     /// The direction of the candidates.

@@ -20,17 +20,6 @@ pub enum CapacityScale {
     Literal,
 }
 
-impl CapacityScale {
-    /// `λ·k·x`, not rounded. The multiplication comes before the division, so that halves are exact.
-    fn share(self, lambda: f64, k: usize, queries: usize, items: usize) -> f64 {
-        let each = lambda * k as f64;
-        match self {
-            Self::Balanced if queries > items && items > 0 => each * queries as f64 / items as f64,
-            Self::Balanced | Self::Literal => each,
-        }
-    }
-}
-
 /// How many queries may hold an item.
 ///
 /// ```text
@@ -66,7 +55,11 @@ pub fn capacity(
     if lambda.is_infinite() {
         return Ok(usize::MAX); // for any k
     }
-    Ok(scale.share(lambda, k, queries, items).round() as usize) // a cast saturates
+    let each = lambda * k as f64;
+    let balances = scale == CapacityScale::Balanced && queries > items && items > 0;
+    // The multiplication comes before the division, so that halves are exact.
+    let share = if balances { each * queries as f64 / items as f64 } else { each };
+    Ok(share.round() as usize) // a cast saturates
 }
 
 #[cfg(test)]

@@ -95,7 +95,7 @@ impl GreedyOptions {
 /// ```
 pub fn greedy_matching(candidates: &Candidates<'_>, options: &GreedyOptions) -> Result<Matching> {
     let &GreedyOptions { k, lambda, scale, stop } = options;
-    let capacity = capacity(lambda, k, candidates.queries(), candidates.items(), scale)?;
+    let capacity = candidates.capacity(lambda, k, scale)?;
     let mut sweep = GreedySweep::new(candidates, k)?;
     sweep.lower(capacity)?;
     Ok(sweep.matching(stop))

@@ -56,9 +56,7 @@ impl AaaiOptions {
 /// # }
 /// ```
 pub fn aaai_local(scores: Tensor<2>, options: &AaaiOptions) -> Tensor<1> {
-    let [b, n] = scores.dims();
-    assert_eq!(b, n, "in-batch scores of shape [{b}, {n}] are not square");
-    check(b, options);
+    check(&scores, options);
     let own = diagonal(&scores);
     let exponents = (without_diagonal(scores) - options.local_ep) * options.local_alpha;
     terms(exponents, own, options.local_alpha)
@@ -92,9 +90,7 @@ pub fn aaai_bank(
     options: &AaaiOptions,
     of_bank: &BankOptions,
 ) -> Tensor<1> {
-    let [b, n] = scores.dims();
-    assert_eq!(b, n, "in-batch scores of shape [{b}, {n}] are not square");
-    check(b, options);
+    let b = check(&scores, options);
     if bank.is_empty() {
         return aaai_local(scores, options);
     }
@@ -108,12 +104,16 @@ pub fn aaai_bank(
     terms(exponents, own, options.local_alpha)
 }
 
-fn check(b: usize, options: &AaaiOptions) {
+/// The size of the batch.
+fn check(scores: &Tensor<2>, options: &AaaiOptions) -> usize {
+    let [b, n] = scores.dims();
+    assert_eq!(b, n, "in-batch scores of shape [{b}, {n}] are not square");
     let AaaiOptions { local_alpha, local_ep } = *options;
     let fine = local_alpha > 0.0 && local_alpha.is_finite();
     assert!(fine, "local_alpha: expected a finite number above 0, got {local_alpha}");
     assert!(local_ep.is_finite(), "local_ep: expected a finite number, got {local_ep}");
     assert!(b > 0, "a batch has at least one pair");
+    b
 }
 
 /// ℓ from the exponents z and the weighted positives.

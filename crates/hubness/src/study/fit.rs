@@ -96,7 +96,7 @@ impl Fit {
         match self.bank {
             false => self.on(&TestQueries(test), test, banks, settings, direction),
             true => {
-                let bank = banks.queries(test, direction)?;
+                let bank = banks.scores(direction, test, direction)?;
                 self.on(&HeldOutBank(&bank), test, banks, settings, direction)
             }
         }
@@ -145,7 +145,7 @@ impl Fit {
                     dynamic: self.base == Base::DualDis,
                     ..Default::default()
                 };
-                let items = banks.items(test, direction)?;
+                let items = banks.scores(direction.reversed(), test, direction)?;
                 dual.fit(bank, &items, test, direction)?
             }
             Base::Mp => GaussianProximity.fit(bank, test, direction)?,

@@ -4,6 +4,7 @@ use itm_core::scored::{EmbeddingRows, Scored, Similarity};
 use itm_core::tiles::{Embeddings, Tiles};
 use itm_core::{Error, Pairs, Relevance, Result, ScoreMatrix};
 
+use crate::report::PerDirection;
 use crate::rows::Length;
 use crate::{Direction, pass};
 
@@ -14,12 +15,7 @@ pub enum TestScores<'a> {
     All(&'a dyn Scored),
     /// The scores of runs for at least one direction. Images are the rows in both directions. A pair that a run does not
     /// hold has −∞.
-    Runs {
-        /// Images are the queries.
-        i2t: Option<&'a ScoreMatrix>,
-        /// Texts are the queries.
-        t2i: Option<&'a ScoreMatrix>,
-    },
+    Runs(&'a PerDirection<ScoreMatrix>),
 }
 
 impl<'a> TestScores<'a> {
@@ -27,8 +23,8 @@ impl<'a> TestScores<'a> {
     pub(crate) fn shape(&self) -> (usize, usize) {
         match *self {
             Self::All(scores) => (scores.images(), scores.texts()),
-            Self::Runs { i2t, t2i } => {
-                i2t.or(t2i).map_or((0, 0), |run| (run.images(), run.texts()))
+            Self::Runs(PerDirection { i2t, t2i }) => {
+                i2t.as_ref().or(t2i.as_ref()).map_or((0, 0), |run| (run.images(), run.texts()))
             }
         }
     }
@@ -37,7 +33,7 @@ impl<'a> TestScores<'a> {
     pub(crate) fn cosine_rows(&self) -> Option<&'a EmbeddingRows> {
         match *self {
             Self::All(scores) => cosine_rows(scores),
-            Self::Runs { .. } => None,
+            Self::Runs(_) => None,
         }
     }
 
@@ -45,7 +41,7 @@ impl<'a> TestScores<'a> {
     pub(crate) fn directions(&self) -> Vec<Direction> {
         let measured = |direction: &Direction| match self {
             Self::All(_) => true,
-            Self::Runs { i2t, t2i } => direction.queries(i2t, t2i).is_some(),
+            Self::Runs(runs) => runs.get(*direction).is_some(),
         };
         Direction::BOTH.into_iter().filter(measured).collect()
     }
@@ -55,9 +51,9 @@ impl<'a> TestScores<'a> {
     /// # Errors
     /// If a run has no finite score.
     pub(crate) fn runs(&self) -> Result<Vec<RunScores>> {
-        let Self::Runs { i2t, t2i } = *self else { return Ok(Vec::new()) };
-        let all = Direction::BOTH.into_iter().zip([i2t, t2i]);
-        all.filter_map(|(direction, run)| Some(RunScores::new(run?, direction))).collect()
+        let Self::Runs(runs) = *self else { return Ok(Vec::new()) };
+        let of = |direction| Some(RunScores::new(runs.get(direction)?, direction));
+        Direction::BOTH.into_iter().filter_map(of).collect()
     }
 
     /// The sets of scores that are measured: one for both directions, or one for each run.
@@ -67,7 +63,7 @@ impl<'a> TestScores<'a> {
     {
         match *self {
             Self::All(scores) => vec![ScoreSet::whole(scores)],
-            Self::Runs { .. } => runs.iter().map(RunScores::set).collect(),
+            Self::Runs(_) => runs.iter().map(RunScores::set).collect(),
         }
     }
 }
@@ -190,7 +186,7 @@ impl<'a> Test<'a> {
         let (pairs, directions) = (self.pairs, self.scores.directions());
         let expected = "a run of at least one direction";
         Error::unless(!directions.is_empty(), "scores", expected, "none")?;
-        if let TestScores::Runs { i2t: Some(_), t2i: Some(t2i) } = self.scores {
+        if let TestScores::Runs(PerDirection { i2t: Some(_), t2i: Some(t2i) }) = self.scores {
             pass::check("scores", (t2i.images(), t2i.texts()), pairs)?;
         }
         check("scores", self.scores.shape(), pairs, &directions)?;
@@ -254,18 +250,14 @@ impl<'a> Banks<'a> {
         Err(Error::invalid(missing, expected, "none"))
     }
 
-    /// Scores of bank queries with test items; images are the rows.
-    pub(crate) fn queries(&self, test: &'a dyn Scored, direction: Direction) -> Result<Tiles<'a>> {
-        self.of(direction, test, direction)
-    }
-
-    /// Scores of bank items with test items; the bank takes the place of the queries.
-    pub(crate) fn items(&self, test: &'a dyn Scored, direction: Direction) -> Result<Tiles<'a>> {
-        self.of(direction.reversed(), test, direction)
-    }
-
-    /// Scores of `direction`. The bank of the queries of direction `side` takes the place of the queries.
-    fn of(&self, side: Direction, test: &'a dyn Scored, direction: Direction) -> Result<Tiles<'a>> {
+    /// Scores with the test items of `direction`; images are the rows. The bank of the queries of direction `side` takes the
+    /// place of the queries.
+    pub(crate) fn scores(
+        &self,
+        side: Direction,
+        test: &'a dyn Scored,
+        direction: Direction,
+    ) -> Result<Tiles<'a>> {
         let Some(rows) = cosine_rows(test) else {
             return Err(Error::invalid("a bank", "embeddings to compare it with", "scores"));
         };

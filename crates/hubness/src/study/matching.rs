@@ -11,7 +11,7 @@ use crate::choose::{FoldSplit, Goal, HitTable, choose_on_validation};
 use crate::report::{Curve, Param, Params};
 use crate::{
     AnyCorrection, Candidates, CapacityScale, Direction, GreedyOptions, GreedySweep, Matching,
-    Stop, TopLists, capacity, greedy_matching, pass,
+    Stop, TopLists, greedy_matching, pass,
 };
 
 /// `auto` tries λ from 1 to this value.
@@ -60,7 +60,7 @@ fn lambda_table(
     let &Settings { rgm_capacity: scale, rgm_stop: stop, .. } = data.settings;
     let (direction, k) = (candidates.direction(), CUTS[cut] as usize);
     let share = fair_share(candidates, k, scale);
-    let unit = capacity_at(candidates, 1.0, k, scale)?;
+    let unit = candidates.capacity(1.0, k, scale)?;
     let mut sweep = GreedySweep::new(candidates, k)?;
     let mut all = empty_table(data.pairs, direction)?;
     let hits = |sweep: &GreedySweep<'_>| {
@@ -97,15 +97,6 @@ fn fair_share(candidates: &Candidates<'_>, k: usize, scale: CapacityScale) -> f6
         CapacityScale::Balanced => k as f64 * each.max(1.0),
         CapacityScale::Literal => k as f64,
     }
-}
-
-fn capacity_at(
-    candidates: &Candidates<'_>,
-    lambda: f64,
-    k: usize,
-    scale: CapacityScale,
-) -> Result<usize> {
-    capacity(lambda, k, candidates.queries(), candidates.items(), scale)
 }
 
 /// λ for every fold and cut, chosen on other images.
@@ -188,7 +179,7 @@ pub(crate) fn curve(
     let unconstrained = Some(recall(&sweep));
     let mut points = Vec::new();
     for lambda in (4..=40).rev().map(|quarter| f64::from(quarter) / 4.0) {
-        sweep.lower(capacity_at(&candidates, lambda, 10, scale)?)?;
+        sweep.lower(candidates.capacity(lambda, 10, scale)?)?;
         points.push((lambda, recall(&sweep)));
     }
     points.reverse();
@@ -218,9 +209,9 @@ mod tests {
         assert!(lambdas.len() > 3 && lambdas.contains(&1.0));
         // A capacity of at least the largest number of queries that hold one item changes nothing.
         let most = GreedySweep::new(&candidates, 1).unwrap().largest();
-        assert_eq!(capacity_at(&candidates, idle, 1, CapacityScale::Balanced).unwrap(), most);
+        assert_eq!(candidates.capacity(idle, 1, CapacityScale::Balanced).unwrap(), most);
         for (candidate, &lambda) in table.candidates().iter().zip(&lambdas).skip(1) {
-            let capacity = capacity_at(&candidates, lambda, 1, CapacityScale::Balanced).unwrap();
+            let capacity = candidates.capacity(lambda, 1, CapacityScale::Balanced).unwrap();
             assert!((candidate.correction * capacity as f64 - 1.0).abs() < 1e-12, "λ = {lambda}");
         }
     }

@@ -4,7 +4,7 @@ use itm_core::eval::{CUTS, DirectionMetrics, Standing, TiePolicy, precisions};
 use itm_core::{Pairs, Result};
 
 use super::choice::{Chooser, by_image};
-use super::data::{Answer, AnswerLists, StudyData};
+use super::data::{Answer, StudyData};
 use super::fit::Fit;
 use super::matching::{self, candidate_lists, matchings};
 use super::method::Then;
@@ -92,27 +92,28 @@ fn result(
         let settings = results.iter().map(|result| result.correction.setting());
         let setting = settings.max_by_key(|&setting| setting as u8).unwrap_or(Setting::Plain);
         let answers: Vec<_> = results.iter().map(|result| &result.answer).collect();
-        let (hits, recalls, counts) = pooled(&answers, chooser, data, direction)?;
-        return Ok(RowResult { direction, params, setting, hits, recalls, counts });
+        return Ok(pooled(&answers, chooser, data, direction, (params, setting)));
     }
-    let (lambdas, answers): (Vec<_>, Vec<_>) =
+    let (lambdas, answers): (Vec<[f64; 3]>, Vec<_>) =
         matched(data, chooser, row, direction, fits)?.into_iter().unzip();
-    params.insert("lambda".into(), lambda_param(&lambdas));
+    // Equal values are written once.
+    let lambdas = lambdas.into_iter().map(|at| one_or_each(at.map(Param::from).to_vec()));
+    params.insert("lambda".into(), one_or_each(lambdas.collect()));
     params.extend(matching::unusual(data.settings));
     let answers: Vec<_> = answers.iter().collect();
-    let (hits, recalls, counts) = pooled(&answers, chooser, data, direction)?;
     let setting = Setting::Transductive; // a matching lets queries compete
-    Ok(RowResult { direction, params, setting, hits, recalls, counts })
+    Ok(pooled(&answers, chooser, data, direction, (params, setting)))
 }
 
-/// Hits of every image, recalls and counts of answers over the folds of the images: `answers[f]` serves the queries of fold
-/// `f`; a single answer serves all.
+/// The result of answers over the folds of the images: `answers[f]` serves the queries of fold `f`; a single answer serves
+/// all.
 fn pooled(
     answers: &[&Answer],
     chooser: Option<&Chooser<'_>>,
     data: &StudyData<'_>,
     direction: Direction,
-) -> Result<(Vec<[u16; 3]>, Recalls, [Counts; 3])> {
+    (params, setting): (Params, Setting),
+) -> RowResult {
     let pairs = data.pairs;
     let folds: Option<&FoldSplit> = match chooser {
         Some(Chooser::Folds(split)) if answers.len() > 1 => Some(split),
@@ -138,13 +139,9 @@ fn pooled(
     let decided = |s: &&Standing| CUTS.iter().any(|&k| s.decided_at(k));
     let decided_by_ties = standings.as_ref().map(|all| all.iter().filter(decided).count() as u64);
     let ranks = ranked.map(|all| DirectionMetrics::new(all, TiePolicy::Index));
-    let whole = |query: usize| match &answer(query).lists {
-        AnswerLists::Top(top) => held(top.items(query), query, data, direction),
-        AnswerLists::Matchings(_) => Ok(vec![]),
-    };
+    let whole = |query: usize| answer(query).lists.list(0, query);
     let precision = (pairs.is_judged() && standings.is_some())
         .then(|| mean_precisions(&measured, whole, pairs, direction));
-    let precision = precision.transpose()?;
     let recalls = Recalls {
         r1: recall(0),
         r5: recall(1),
@@ -156,49 +153,29 @@ fn pooled(
         decided_by_ties,
     };
     let items = direction.items(pairs.images(), pairs.texts());
-    let count = |cut: usize| -> Result<Counts> {
-        let list = |query| held(answer(query).lists.items(cut, query), query, data, direction);
-        let lists = (0..queries).map(list);
-        let lists: Vec<_> = lists.collect::<Result<_>>()?;
-        let lists = lists.iter().map(Vec::as_slice);
-        Ok(Counts::new(&Lists::new(direction, items, CUTS[cut] as usize, lists)))
-    };
-    Ok((by_image(&hits, pairs, direction), recalls, [count(0)?, count(1)?, count(2)?]))
+    let counts = [0, 1, 2].map(|cut: usize| {
+        let lists = (0..queries).map(|query| answer(query).lists.items(cut, query));
+        Counts::new(&Lists::new(direction, items, CUTS[cut] as usize, lists))
+    });
+    let hits = by_image(&hits, pairs, direction);
+    RowResult { direction, params, setting, hits, recalls, counts }
 }
 
 /// mAP@R and R-precision of the queries, in percent.
-fn mean_precisions(
+fn mean_precisions<'a>(
     queries: &[usize],
-    list: impl Fn(usize) -> Result<Vec<u32>>,
+    list: impl Fn(usize) -> &'a [u32],
     pairs: &Pairs,
     direction: Direction,
-) -> Result<[f64; 2]> {
+) -> [f64; 2] {
     let mut sums = [0.0; 2];
     for &query in queries {
         let truths = direction.truths(pairs, query);
         let is_true = |item: &u32| truths.binary_search(&(*item as usize)).is_ok();
-        let of_query = precisions(&list(query)?, truths.len(), is_true);
+        let of_query = precisions(list(query), truths.len(), is_true);
         sums = [sums[0] + of_query[0], sums[1] + of_query[1]];
     }
-    Ok(sums.map(|sum| 100.0 * sum / queries.len() as f64))
-}
-
-/// The items of a list that the run of a query holds.
-fn held(
-    list: &[u32],
-    query: usize,
-    data: &StudyData<'_>,
-    direction: Direction,
-) -> Result<Vec<u32>> {
-    let mut list = list.to_vec();
-    if data.set.floor.is_some() {
-        let items: Vec<usize> = list.iter().map(|&item| item as usize).collect();
-        let same = vec![query; items.len()];
-        let (images, texts) = direction.sides(&same, &items);
-        let mut scores = data.set.scores.pairs(images, texts)?.into_iter();
-        list.retain(|_| scores.next().is_some_and(|score| !data.set.is_missing(score)));
-    }
-    Ok(list)
+    sums.map(|sum| 100.0 * sum / queries.len() as f64)
 }
 
 /// λ and matchings for each fold; a single entry if all folds share one.
@@ -253,24 +230,15 @@ fn joined(folds: Vec<Params>) -> Params {
     let mut all = Params::new();
     for name in folds.iter().flat_map(|params| params.keys()) {
         let values: Vec<_> = folds.iter().filter_map(|params| params.get(name)).cloned().collect();
-        let same = values.windows(2).all(|pair| pair[0] == pair[1]);
-        let value = if same { values[0].clone() } else { Param::Each(values) };
-        all.insert(name.clone(), value);
+        all.insert(name.clone(), one_or_each(values));
     }
     all
 }
 
-/// λ by fold and K; equal values are written once.
-fn lambda_param(folds: &[[f64; 3]]) -> Param {
-    let of = |at: &[f64; 3]| match at {
-        [a, b, c] if a == b && b == c => Param::from(*a),
-        all => Param::Each(all.iter().map(|&lambda| Param::from(lambda)).collect()),
-    };
-    match folds {
-        [one] => of(one),
-        all if all.windows(2).all(|pair| pair[0] == pair[1]) => of(&all[0]),
-        all => Param::Each(all.iter().map(of).collect()),
-    }
+/// One value if all are the same.
+fn one_or_each(values: Vec<Param>) -> Param {
+    let same = values.windows(2).all(|pair| pair[0] == pair[1]);
+    if same { values[0].clone() } else { Param::Each(values) }
 }
 
 #[cfg(test)]

@@ -85,7 +85,7 @@ impl Limits {
             bank: directions.iter().all(|&d| banks.has(d)),
             item_bank: directions.iter().all(|&d| banks.has(d.reversed())),
             cosines: scores.cosine_rows().is_some() && length == Length::Unit,
-            run: matches!(scores, TestScores::Runs { .. }),
+            run: matches!(scores, TestScores::Runs(_)),
             large: images.saturating_mul(texts) > COUNTED,
             alone: images < 2 || directions.iter().any(few),
         }

@@ -113,32 +113,32 @@ impl Settings {
         for (name, choices) in
             [("csls_k", &self.csls_k), ("is_beta", &self.is_beta), ("rgm_lambda", &self.rgm_lambda)]
         {
-            require(name, "a number or auto", choices.len(), |n| n > 0)?;
+            Error::unless(!choices.is_empty(), name, "a number or auto", 0)?;
         }
         let whole = |k: f64| (1.0..=1e9).contains(&k) && k.fract() == 0.0;
         let expected = "a whole number of neighbours, 1 to 1000000000";
-        numbers(&self.csls_k).try_for_each(|k| require("csls_k", expected, k, whole))?;
-        numbers(&self.is_beta).try_for_each(|beta| require("is_beta", ABOVE, beta, above))?;
-        let lambda = |x| require("rgm_lambda", "a number above 0, or inf", x, |x| x > 0.0);
+        numbers(&self.csls_k).try_for_each(|k| Error::unless(whole(k), "csls_k", expected, k))?;
+        numbers(&self.is_beta).try_for_each(|beta| above("is_beta", beta))?;
+        let expected = "a number above 0, or inf";
+        let lambda = |x| Error::unless(x > 0.0, "rgm_lambda", expected, x);
         numbers(&self.rgm_lambda).try_for_each(lambda)?;
-        require("nnn_alpha", FROM, self.nnn_alpha, from)?;
-        require("nnn_k", NEIGHBOURS, self.nnn_k, neighbours)?;
-        require("qbnorm_beta", ABOVE, self.qbnorm_beta, above)?;
-        require("qbnorm_k", NEIGHBOURS, self.qbnorm_k, neighbours)?;
-        require("dual_beta", "two numbers", self.dual_beta.len(), |n| n == 2)?;
-        self.dual_beta.iter().try_for_each(|&beta| require("dual_beta", FROM, beta, from))?;
+        from("nnn_alpha", self.nnn_alpha)?;
+        neighbours("nnn_k", self.nnn_k)?;
+        above("qbnorm_beta", self.qbnorm_beta)?;
+        neighbours("qbnorm_k", self.qbnorm_k)?;
+        let n = self.dual_beta.len();
+        Error::unless(n == 2, "dual_beta", "two numbers", n)?;
+        self.dual_beta.iter().try_for_each(|&beta| from("dual_beta", beta))?;
         let sum = self.dual_beta.iter().sum::<f64>();
-        require("dual_beta", "numbers with a sum above 0", sum, above)?;
-        require("sinkhorn_eps", ABOVE, self.sinkhorn_eps, above)?;
-        let iterations = |n: usize| (1..=Sinkhorn::MOST_ITERATIONS).contains(&n);
-        require("sinkhorn_iterations", "1 to 1000000", self.sinkhorn_iterations, iterations)?;
-        require("local_k", NEIGHBOURS, self.local_k, neighbours)
+        let fits = sum.is_finite() && sum > 0.0;
+        Error::unless(fits, "dual_beta", "numbers with a sum above 0", sum)?;
+        above("sinkhorn_eps", self.sinkhorn_eps)?;
+        let n = self.sinkhorn_iterations;
+        let fits = (1..=Sinkhorn::MOST_ITERATIONS).contains(&n);
+        Error::unless(fits, "sinkhorn_iterations", "1 to 1000000", n)?;
+        neighbours("local_k", self.local_k)
     }
 }
-
-const ABOVE: &str = "a finite number above 0";
-const FROM: &str = "a finite number, 0 or more";
-const NEIGHBOURS: &str = "1 to 1000000000 neighbours";
 
 fn numbers(choices: &[Choice]) -> impl Iterator<Item = f64> {
     choices.iter().filter_map(|choice| match choice {
@@ -147,25 +147,16 @@ fn numbers(choices: &[Choice]) -> impl Iterator<Item = f64> {
     })
 }
 
-fn above(x: f64) -> bool {
-    x.is_finite() && x > 0.0
+fn above(name: &str, x: f64) -> Result<()> {
+    Error::unless(x.is_finite() && x > 0.0, name, "a finite number above 0", x)
 }
 
-fn from(x: f64) -> bool {
-    x.is_finite() && x >= 0.0
+fn from(name: &str, x: f64) -> Result<()> {
+    Error::unless(x.is_finite() && x >= 0.0, name, "a finite number, 0 or more", x)
 }
 
-fn neighbours(n: usize) -> bool {
-    (1..=1_000_000_000).contains(&n)
-}
-
-fn require<T: Display + Copy>(
-    name: &str,
-    expected: &str,
-    got: T,
-    good: impl Fn(T) -> bool,
-) -> Result<()> {
-    Error::unless(good(got), name, expected, got)
+fn neighbours(name: &str, n: usize) -> Result<()> {
+    Error::unless((1..=1_000_000_000).contains(&n), name, "1 to 1000000000 neighbours", n)
 }
 
 /// The matchings behind the three recalls.

@@ -268,13 +268,11 @@ fn banks_are_fitted_on_beside_the_test_queries() {
 #[test]
 fn runs_are_measured_by_direction() {
     let (test, pairs) = (scores(6), pairs());
-    let runs = |i2t| {
-        let scores = TestScores::Runs { i2t, t2i: Some(&test) };
-        Test { scores, ..Test::new(&test, &pairs) }
-    };
+    let [whole, one] =
+        [Some(test.clone()), None].map(|i2t| report::PerDirection { i2t, t2i: Some(test.clone()) });
+    let runs = |of| Test { scores: TestScores::Runs(of), ..Test::new(&test, &pairs) };
     let of = |asked: Test<'_>| study(&["csls", "auto"]).run(&asked, None).unwrap().rows;
-    let (both, half, matrix) =
-        (of(runs(Some(&test))), of(runs(None)), of(Test::new(&test, &pairs)));
+    let (both, half, matrix) = (of(runs(&whole)), of(runs(&one)), of(Test::new(&test, &pairs)));
     for ((both, half), matrix) in both.iter().zip(&half).zip(&matrix) {
         assert_eq!((recalls(both), &both.params), (recalls(matrix), &matrix.params));
         assert_eq!((half.recalls.i2t, half.recalls.t2i), (None, matrix.recalls.t2i));
@@ -288,8 +286,8 @@ fn what_a_run_does_not_hold_is_a_miss() {
     let mut values = whole.values().to_vec();
     values[0] = f32::NEG_INFINITY;
     let held = ScoreMatrix::new(IMAGES, 90, values).unwrap();
-    let scores = TestScores::Runs { i2t: None, t2i: Some(&held) };
-    let asked = Test { scores, ..Test::new(&whole, &pairs) };
+    let runs = report::PerDirection { i2t: None, t2i: Some(held) };
+    let asked = Test { scores: TestScores::Runs(&runs), ..Test::new(&whole, &pairs) };
     let report = study(&["nns"]).run(&asked, None).unwrap();
     let recalls = report.rows[0].recalls.t2i.unwrap();
     let ranks = plain(&whole);
@@ -310,7 +308,7 @@ fn what_does_not_fit_together_is_one_line() {
     assert_eq!(line(&all, &Test::new(&test, &other), None), format!("scores: {want}"));
     let validation = Validation { scores: &test, pairs: &other };
     assert_eq!(line(&all, &plain, Some(&validation)), format!("validation: {want}"));
-    let none = Test { scores: TestScores::Runs { i2t: None, t2i: None }, ..plain };
+    let none = Test { scores: TestScores::Runs(&report::PerDirection::default()), ..plain };
     let want = "scores: expected a run of at least one direction, got none";
     assert_eq!(line(&all, &none, None), want);
     let names = ItemNames { images: None, texts: Some(vec!["one".into()]) };

@@ -50,7 +50,8 @@ fn worst(
     rows: &[NamedResult<'_>],
 ) -> Result<Vec<Hub>> {
     let plain = data.get(direction, Fit::PLAIN);
-    let (AnswerLists::Top(top), Some(standings)) = (&plain.answer.lists, &plain.answer.standings)
+    let (AnswerLists::Top(top) | AnswerLists::OfRun(top), Some(standings)) =
+        (&plain.answer.lists, &plain.answer.standings)
     else {
         return Ok(Vec::new());
     };

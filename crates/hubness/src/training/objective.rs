@@ -7,9 +7,7 @@ use itm_core::host;
 use itm_core::learn::Batch;
 
 use super::config::{HalConfig, Objective};
-use crate::losses::{
-    BankScores, Siblings, aaai_bank, aaai_local, hub_factors, max, reweighted, sum,
-};
+use crate::losses::{BankScores, Siblings, aaai_bank, hub_factors, max, reweighted, sum};
 
 /// A loss and what a step reports about it.
 pub(super) struct LossParts {
@@ -43,12 +41,8 @@ pub(super) fn outcome(
         Objective::Max => (max(scores, margin, siblings), true),
         Objective::Hal => (sum(reweighted(scores, &config.hubs), margin, siblings), false),
         Objective::MaxHal => (max(reweighted(scores, &config.hubs), margin, siblings), true),
-        Objective::HalAaaiLocal => {
-            let active = above(&scores, config.aaai.local_ep);
-            let loss = aaai_local(scores, &config.aaai).mean();
-            return LossParts { loss, active, hinges: None };
-        }
-        Objective::HalAaaiBank => {
+        // Only the second has a bank; without entries it is the local loss.
+        Objective::HalAaaiLocal | Objective::HalAaaiBank => {
             let active = above(&scores, config.aaai.local_ep);
             let loss = aaai_bank(scores, bank, &config.aaai, &config.bank).mean();
             return LossParts { loss, active, hinges: None };

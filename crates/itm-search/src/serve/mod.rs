@@ -250,7 +250,7 @@ fn router(state: Arc<State>, limits: Limits) -> Router {
         .route("/page.js", get(|| asset("text/javascript; charset=utf-8", include_str!("page.js"))))
         .route("/icon.svg", get(|| asset("image/svg+xml", include_str!("icon.svg"))))
         .merge(uploads)
-        .fallback(pages::missing)
+        .fallback(|| async { refusal::Refusal::missing() })
         .layer(TimeoutLayer::with_status_code(StatusCode::REQUEST_TIMEOUT, limits.request))
         .layer(from_fn_with_state(state.clone(), guard::guard))
         .layer(from_fn(refusal::show))

@@ -56,14 +56,15 @@ pub(super) fn run(args: &ExportArgs, out: &mut impl Write) -> Result<()> {
         true => Existing::Only(&FILES),
         false => Existing::Nothing("a new or empty folder, or --force"),
     };
-    let begin = || NewFolder::begin(&args.out, existing);
-    let (folder, about) = match &args.biases {
-        Some(biases) => {
-            let folder = begin()?;
-            let about = of_parts(args, biases, &folder)?;
-            (folder, about)
-        }
-        None => fit(args, begin)?,
+    if args.biases.is_none() {
+        let expected = "csls, is, nnn or sinkhorn: a matching has no vectors";
+        let (_, then) = one(&args.fit)?;
+        Error::unless(then == Then::Ranking, "--method", expected, &args.fit.method)?;
+    }
+    let folder = NewFolder::begin(&args.out, existing)?;
+    let about = match &args.biases {
+        Some(biases) => of_parts(args, biases, &folder)?,
+        None => fit(args, &folder)?,
     };
     let [written @ .., about_of] = paths(&folder);
     let written: Vec<_> = written.iter().map(|path| hash(path)).collect::<Result<_>>()?;
@@ -78,19 +79,15 @@ pub(super) fn run(args: &ExportArgs, out: &mut impl Write) -> Result<()> {
 }
 
 /// Fits the correction, and writes the export of it.
-fn fit(args: &ExportArgs, begin: impl FnOnce() -> Result<NewFolder>) -> Result<(NewFolder, About)> {
+fn fit(args: &ExportArgs, folder: &NewFolder) -> Result<About> {
     let (fit, direction) = (&args.fit, args.fit.direction);
-    let (base, then) = one(fit)?;
-    let expected = "csls, is, nnn or sinkhorn: a matching has no vectors";
-    Error::unless(then == Then::Ranking, "--method", expected, &fit.method)?;
-    let folder = begin()?;
     let loaded = input::load_rows(&fit.input)?;
     let InputScores::Embeddings(rows) = &loaded.scores else {
         let expected = "--images and --texts: an export needs embeddings";
         return Err(Error::invalid("export", expected, "scores"));
     };
     let runs = loaded.test_scores().runs()?;
-    let (set, correction, params) = fitted(fit, (base, then), &loaded, &runs)?;
+    let (set, correction, params) = fitted(fit, one(fit)?, &loaded, &runs)?;
     let (queries, items) = direction.sides(&rows.images, &rows.texts);
     let number = direction.items(rows.images(), rows.texts());
     let centre = args.centre.map_or_else(|| export::centre(&correction), Ok)?;
@@ -102,11 +99,11 @@ fn fit(args: &ExportArgs, begin: impl FnOnce() -> Result<NewFolder>) -> Result<(
     let lists: Vec<i32> = lists.collect();
 
     let width = rows.dim + 1;
-    let [vectors, asking, lists_of, _] = paths(&folder);
+    let [vectors, asking, lists_of, _] = paths(folder);
     npy(&vectors, width, &augmented)?;
     npy(&asking, width, &asked)?;
     npy(&lists_of, expected.k(), &lists)?;
-    let about = About {
+    Ok(About {
         method: fit.method.clone(),
         params,
         setting: Some(correction.setting()),
@@ -115,8 +112,7 @@ fn fit(args: &ExportArgs, begin: impl FnOnce() -> Result<NewFolder>) -> Result<(
         width,
         k: expected.k(),
         files: loaded.messages.files.iter().cloned().map(File::from).collect(),
-    };
-    Ok((folder, about))
+    })
 }
 
 /// Writes the export of what parts gave. The items are read a few at a time.

@@ -219,7 +219,7 @@ fn read<T>(
     part.check_reduction(reduction).and_then(|()| give(&part)).map_err(|error| at(path, error))
 }
 
-/// The file of an option that a correction takes or does not take.
+/// The file of an option, which the command takes or does not take; `with` names the options beside which it takes it.
 pub(super) fn of_option<'a>(
     option: &str,
     file: &'a Option<PathBuf>,

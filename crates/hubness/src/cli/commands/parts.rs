@@ -30,8 +30,7 @@ pub(super) fn partial(args: &PartialArgs) -> Result<()> {
     let Arrays { rows: arrays, hashes: [of_images, of_texts], pairs } =
         input::arrays(&args.input, paired)?;
     let whole = (arrays[0].rows(), arrays[1].rows());
-    let none = || Pairs::uniform(0, 0);
-    let pairs = pairs.unwrap_or_else(none);
+    let pairs = pairs.unwrap_or_else(|| Pairs::uniform(0, 0));
     let reduction = match (fit, args.keep) {
         (Some(fit), _) => fit.reduction(),
         (_, None | Some(Keep::TopTexts)) => Reduction::TopTexts(args.top),

@@ -51,7 +51,7 @@ pub(super) fn run(args: ReportArgs, out: &mut impl Write) -> Result<()> {
     let mut report = study.run(&test, other.as_ref()).map_err(option)?;
     said(&mut report, &loaded, validation.as_ref());
     // A run lacks entries, so chance says nothing about its recalls.
-    if !matches!(loaded.scores, InputScores::Runs { .. }) {
+    if !matches!(loaded.scores, InputScores::Runs(_)) {
         report.data.warnings.extend(doubts(&report, &pairs, loaded.messages.guessed));
     }
     report.seconds = start.elapsed().as_secs_f64();

@@ -57,12 +57,11 @@ impl Array {
             return Self::npy(place, bytes);
         }
         if bytes.starts_with(b"PK\x03\x04") {
-            let (name, array) = npz::array(place, part, &bytes)?;
+            let (name, array, names) = npz::array(place, part, &bytes)?;
             let numbers = |name: &str| {
-                let (name, array) = npz::array(place, Some(name), &bytes)?;
+                let (name, array, _) = npz::array(place, Some(name), &bytes)?;
                 ScaleArray::of_npy(&Npy::from_bytes(format!("{place}:{name}"), array)?)
             };
-            let names = npz::names(place, &bytes)?;
             let array = Self::npy(&format!("{place}:{name}"), array)?;
             return array.scaled(&name, |name| names.iter().any(|n| n == name), numbers);
         }

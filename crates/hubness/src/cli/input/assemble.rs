@@ -61,18 +61,12 @@ enum Unpaired {
 }
 
 fn load_with(input: &InputArgs, unpaired: Unpaired, stdin: &mut dyn Read) -> Result<InputData> {
-    let mut files = Files::new(stdin);
-    let mut loaded = match input.source()? {
-        Source::Embeddings { images, texts } => {
-            let images = array(&mut files, images)?;
-            let texts = as_wide(&mut files, texts, &images)?;
-            from_embeddings((input, unpaired), &mut files, &images, &texts)?
-        }
-        Source::Matrix(at) => from_matrix((input, unpaired), &mut files, at)?,
-        Source::Runs { i2t, t2i } => from_runs(input, &mut files, i2t, t2i)?,
-    };
-    loaded.messages.files = files.hashes;
-    Ok(loaded)
+    let reader = InputReader::new(input, unpaired, stdin);
+    match input.source()? {
+        Source::Embeddings { images, texts } => reader.from_embeddings(images, texts),
+        Source::Matrix(at) => reader.from_matrix(at),
+        Source::Runs { i2t, t2i } => reader.from_runs(i2t, t2i),
+    }
 }
 
 /// The files of embeddings, whose rows are not yet read.
@@ -94,17 +88,16 @@ pub(crate) fn arrays(input: &InputArgs, with_pairs: bool) -> Result<Arrays> {
         return Err(Error::invalid("options", "--images and --texts", "scores"));
     };
     let mut stdin = io::stdin().lock();
-    let mut files = Files::new(&mut stdin);
+    let mut reader = InputReader::new(input, Unpaired::Guess, &mut stdin);
     let (at_images, at_texts) = (images, texts);
-    let images = array(&mut files, at_images)?;
-    let of_images = files.identity(at_images, images.place());
-    let texts = as_wide(&mut files, at_texts, &images)?;
-    let hashes = [of_images, files.identity(at_texts, texts.place())];
+    let images = array(&mut reader.files, at_images)?;
+    let of_images = reader.files.identity(at_images, images.place());
+    let texts = as_wide(&mut reader.files, at_texts, &images)?;
+    let hashes = [of_images, reader.files.identity(at_texts, texts.place())];
     if !with_pairs {
         return Ok(Arrays { rows: [images, texts], hashes, pairs: None });
     }
-    let (place, rows, guess) = (texts.place(), texts.rows(), (input, Unpaired::Guess));
-    let layout = layout(guess, &mut files, &images, place, rows, &mut Messages::default())?;
+    let layout = reader.layout(&images, texts.place(), texts.rows())?;
     let got = format_args!("each {} times", layout.every);
     Error::unless(layout.every <= 1, images.place(), "every image once", got)?;
     Ok(Arrays { rows: [images, texts], hashes, pairs: layout.pairs })
@@ -118,94 +111,156 @@ pub(crate) fn other(at: &Location, beside: &Array) -> Result<Array> {
     as_wide(&mut Files::new(&mut io::stdin().lock()), at, beside)
 }
 
-fn from_embeddings(
-    (input, unpaired): (&InputArgs, Unpaired),
-    files: &mut Files,
-    images: &Array,
-    texts: &Array,
-) -> Result<InputData> {
-    let mut messages = Messages::default();
-    for array in [images, texts].into_iter().filter(|array| array.is_of_bytes()) {
-        let place = array.place();
-        messages.notes.push(match array.scale() {
-            Some(scale) => format!("{place}: bytes with the scale in {}", scale.places),
-            None => {
-                format!("{place}: bytes are taken as they are, so one scale must serve all columns")
-            }
+/// What is read for one input.
+struct InputReader<'a> {
+    input: &'a InputArgs,
+    unpaired: Unpaired,
+    files: Files<'a>,
+    messages: Messages,
+}
+
+impl<'a> InputReader<'a> {
+    fn new(input: &'a InputArgs, unpaired: Unpaired, stdin: &'a mut dyn Read) -> Self {
+        Self { input, unpaired, files: Files::new(stdin), messages: Messages::default() }
+    }
+
+    fn from_embeddings(mut self, images: &Location, texts: &Location) -> Result<InputData> {
+        let images = array(&mut self.files, images)?;
+        let texts = as_wide(&mut self.files, texts, &images)?;
+        for array in [&images, &texts].into_iter().filter(|array| array.is_of_bytes()) {
+            let place = array.place();
+            self.messages.notes.push(match array.scale() {
+                Some(scale) => format!("{place}: bytes with the scale in {}", scale.places),
+                None => {
+                    format!(
+                        "{place}: bytes are taken as they are, so one scale must serve all columns"
+                    )
+                }
+            });
+        }
+        let layout = self.layout(&images, texts.place(), texts.rows())?;
+        let (length, messages) = (self.input.length(), &mut self.messages);
+        let rows = embeddings(&images, layout.every, length, messages)?;
+        let scores = InputScores::Embeddings(EmbeddingRows {
+            dim: rows.dim,
+            images: rows.values,
+            texts: embeddings(&texts, 1, length, messages)?.values,
+            similarity: Similarity::Cosine,
         });
+        let mut bank = |at: &Option<Location>| -> Result<Option<Features>> {
+            let Some(at) = at else { return Ok(None) };
+            embeddings(&as_wide(&mut self.files, at, &images)?, 1, length, messages).map(Some)
+        };
+        let (images, texts) = (bank(&self.input.bank_images)?, bank(&self.input.bank_texts)?);
+        Ok(self.loaded(scores, InputBanks { images, texts }, layout))
     }
-    let (place, of_texts) = (texts.place(), texts.rows());
-    let layout = layout((input, unpaired), files, images, place, of_texts, &mut messages)?;
-    let length = input.length();
-    let rows = embeddings(images, layout.every, length, &mut messages)?;
-    let scores = InputScores::Embeddings(EmbeddingRows {
-        dim: rows.dim,
-        images: rows.values,
-        texts: embeddings(texts, 1, length, &mut messages)?.values,
-        similarity: Similarity::Cosine,
-    });
-    let mut bank = |at: &Option<Location>, files: &mut Files| -> Result<Option<Features>> {
-        let Some(at) = at else { return Ok(None) };
-        embeddings(&as_wide(files, at, images)?, 1, length, &mut messages).map(Some)
-    };
-    let bank = InputBanks {
-        images: bank(&input.bank_images, files)?,
-        texts: bank(&input.bank_texts, files)?,
-    };
-    Ok(InputData { scores, pairs: layout.pairs, names: layout.names, bank, messages })
-}
 
-fn from_matrix(
-    (input, unpaired): (&InputArgs, Unpaired),
-    files: &mut Files,
-    at: &Location,
-) -> Result<InputData> {
-    no_bank(input)?;
-    let matrix = array(files, at)?;
-    let mut messages = Messages::default();
-    let (place, texts) = (matrix.place(), matrix.dim());
-    let layout = layout((input, unpaired), files, &matrix, place, texts, &mut messages)?;
-    let scores = InputScores::Matrix(scores(&matrix, layout.every, &mut messages)?);
-    let bank = InputBanks::default();
-    Ok(InputData { scores, pairs: layout.pairs, names: layout.names, bank, messages })
-}
-
-fn from_runs(
-    input: &InputArgs,
-    files: &mut Files,
-    i2t: Option<&Location>,
-    t2i: Option<&Location>,
-) -> Result<InputData> {
-    no_bank(input)?;
-    let mut runs = Vec::new();
-    for (direction, at) in [(Direction::I2t, i2t), (Direction::T2i, t2i)] {
-        let Some(at) = at else { continue };
-        let place = at.to_string();
-        let run = Run::parse(&place, &files.open(at)?)?;
-        runs.push(RunFile { place, run, direction });
+    fn from_matrix(mut self, at: &Location) -> Result<InputData> {
+        no_bank(self.input)?;
+        let matrix = array(&mut self.files, at)?;
+        let layout = self.layout(&matrix, matrix.place(), matrix.dim())?;
+        let scores = InputScores::Matrix(scores(&matrix, layout.every, &mut self.messages)?);
+        Ok(self.loaded(scores, InputBanks::default(), layout))
     }
-    let qrels = match &input.pairs {
-        None => None,
-        Some(at) => Some((at.to_string(), Qrels::parse(&at.to_string(), &files.open(at)?)?)),
-    };
-    let mut given = ItemNames::default();
-    for (at, into) in
-        [(&input.image_names, &mut given.images), (&input.text_names, &mut given.texts)]
-    {
-        let Some(at) = at else { continue };
-        let (place, names) = names(files, at)?;
-        index(&place, &names)?;
-        *into = Some(names);
+
+    fn loaded(self, scores: InputScores, bank: InputBanks, layout: RowsAndPairs) -> InputData {
+        let RowsAndPairs { pairs, names, .. } = layout;
+        let messages = Messages { files: self.files.hashes, ..self.messages };
+        InputData { scores, pairs, names, bank, messages }
     }
-    spread(&runs, qrels, given)
-}
 
-/// Names and their file.
-type PlacedNames = (String, Vec<String>);
+    fn from_runs(mut self, i2t: Option<&Location>, t2i: Option<&Location>) -> Result<InputData> {
+        let (input, files) = (self.input, &mut self.files);
+        no_bank(input)?;
+        let mut runs = Vec::new();
+        for (direction, at) in [(Direction::I2t, i2t), (Direction::T2i, t2i)] {
+            let Some(at) = at else { continue };
+            let place = at.to_string();
+            let run = Run::parse(&place, &files.open(at)?)?;
+            runs.push(RunFile { place, run, direction });
+        }
+        let qrels = match &input.pairs {
+            None => None,
+            Some(at) => Some((at.to_string(), Qrels::parse(&at.to_string(), &files.open(at)?)?)),
+        };
+        let mut given = ItemNames::default();
+        for (at, into) in
+            [(&input.image_names, &mut given.images), (&input.text_names, &mut given.texts)]
+        {
+            let Some(at) = at else { continue };
+            let (place, names) = names(files, at)?;
+            index(&place, &names)?;
+            *into = Some(names);
+        }
+        let mut loaded = spread(&runs, qrels, given)?;
+        loaded.messages.files = self.files.hashes;
+        Ok(loaded)
+    }
 
-fn lookup(names: Option<&PlacedNames>, size: usize) -> Result<Option<HashMap<&str, usize>>> {
-    let fits = names.filter(|(_, names)| names.len() == size);
-    fits.map(|(place, names)| index(place, names)).transpose()
+    fn layout(&mut self, images: &Array, texts_place: &str, texts: usize) -> Result<RowsAndPairs> {
+        let Self { input, unpaired, files, messages } = self;
+        let image_names = input.image_names.as_ref().map(|at| names(files, at)).transpose()?;
+        let text_names = input.text_names.as_ref().map(|at| names(files, at)).transpose()?;
+        if let Some((place, names)) = &text_names {
+            fit_texts(place, names, texts)?;
+        }
+        let (every, pairs) = match &input.pairs {
+            Some(at) => {
+                let place = at.to_string();
+                let list = PairList::parse(&place, pair_format(at), files.open(at)?)?;
+                // Names are looked up only where the file has names, and only then must they be unique.
+                let of_images = image_names.as_ref().filter(|_| list.has_names());
+                let of_texts = text_names.as_ref().filter(|_| matches!(list, PairList::Qrels(_)));
+                let sides = PairSides {
+                    images: images.rows(),
+                    texts,
+                    image_names: lookup(of_images, images.rows())?,
+                    text_names: lookup(of_texts, texts)?,
+                };
+                let (pairs, how) = sides.resolve(&place, list)?;
+                messages.pairs(how);
+                (1, Some(pairs))
+            }
+            None if *unpaired == Unpaired::Rows => (1, None),
+            None => {
+                let Guess { repeats, captions } =
+                    guess(texts_place, images.rows(), texts, || repeats(images))?;
+                let every = repeats.map_or(1, |repeats| repeats.every);
+                let kept = images.rows() / every;
+                if let Some(repeats) = repeats {
+                    messages.notes.push(format!(
+                        "{}: each image stored {every} times in a row ({repeats}): {kept} images kept of {} rows",
+                        images.place(),
+                        images.rows()
+                    ));
+                }
+                messages.guessed = true;
+                messages.pairs(format!(
+                    "pairs guessed from the shapes: {}, {}: {} per image, in order",
+                    count(kept, "image"),
+                    count(texts, "text"),
+                    count(captions, "text")
+                ));
+                (every, Some(Pairs::uniform(kept, captions)))
+            }
+        };
+        let fit = |(place, mut names): PlacedNames| {
+            // Tables name every stored row, and copies of an image may have names of their own.
+            if input.image_names.as_ref().is_some_and(Location::is_folder)
+                && names.len() == images.rows()
+            {
+                names = names.into_iter().step_by(every).collect();
+            }
+            fit_images(&place, names, images.rows() / every, pairs.as_ref())
+        };
+        let image_names = image_names.map(fit).transpose()?;
+        let names = ItemNames { images: image_names, texts: text_names.map(|(_, names)| names) };
+        let sides = [names.images.as_deref(), names.texts.as_deref()];
+        if let Some(pairs) = &pairs {
+            name_the_lonely(pairs, sides, &Direction::BOTH, messages);
+        }
+        Ok(RowsAndPairs { every, pairs, names })
+    }
 }
 
 /// How many rows are one image, the pairs if there are any, and the names.
@@ -215,75 +270,12 @@ struct RowsAndPairs {
     names: ItemNames,
 }
 
-fn layout(
-    (input, unpaired): (&InputArgs, Unpaired),
-    files: &mut Files,
-    images: &Array,
-    texts_place: &str,
-    texts: usize,
-    messages: &mut Messages,
-) -> Result<RowsAndPairs> {
-    let image_names = input.image_names.as_ref().map(|at| names(files, at)).transpose()?;
-    let text_names = input.text_names.as_ref().map(|at| names(files, at)).transpose()?;
-    if let Some((place, names)) = &text_names {
-        fit_texts(place, names, texts)?;
-    }
-    let (every, pairs) = match &input.pairs {
-        Some(at) => {
-            let place = at.to_string();
-            let list = PairList::parse(&place, pair_format(at), files.open(at)?)?;
-            // Names are looked up only where the file has names, and only then must they be unique.
-            let of_images = image_names.as_ref().filter(|_| list.has_names());
-            let of_texts = text_names.as_ref().filter(|_| matches!(list, PairList::Qrels(_)));
-            let sides = PairSides {
-                images: images.rows(),
-                texts,
-                image_names: lookup(of_images, images.rows())?,
-                text_names: lookup(of_texts, texts)?,
-            };
-            let (pairs, how) = sides.resolve(&place, list)?;
-            messages.pairs(how);
-            (1, Some(pairs))
-        }
-        None if unpaired == Unpaired::Rows => (1, None),
-        None => {
-            let Guess { repeats, captions } =
-                guess(texts_place, images.rows(), texts, || repeats(images))?;
-            let every = repeats.map_or(1, |repeats| repeats.every);
-            let kept = images.rows() / every;
-            if let Some(repeats) = repeats {
-                messages.notes.push(format!(
-                    "{}: each image stored {every} times in a row ({repeats}): {kept} images kept of {} rows",
-                    images.place(),
-                    images.rows()
-                ));
-            }
-            messages.guessed = true;
-            messages.pairs(format!(
-                "pairs guessed from the shapes: {}, {}: {} per image, in order",
-                count(kept, "image"),
-                count(texts, "text"),
-                count(captions, "text")
-            ));
-            (every, Some(Pairs::uniform(kept, captions)))
-        }
-    };
-    let fit = |(place, mut names): PlacedNames| {
-        // Tables name every stored row, and copies of an image may have names of their own.
-        if input.image_names.as_ref().is_some_and(Location::is_folder)
-            && names.len() == images.rows()
-        {
-            names = names.into_iter().step_by(every).collect();
-        }
-        fit_images(&place, names, images.rows() / every, pairs.as_ref())
-    };
-    let image_names = image_names.map(fit).transpose()?;
-    let names = ItemNames { images: image_names, texts: text_names.map(|(_, names)| names) };
-    let sides = [names.images.as_deref(), names.texts.as_deref()];
-    if let Some(pairs) = &pairs {
-        name_the_lonely(pairs, sides, &Direction::BOTH, messages);
-    }
-    Ok(RowsAndPairs { every, pairs, names })
+/// Names and their file.
+type PlacedNames = (String, Vec<String>);
+
+fn lookup(names: Option<&PlacedNames>, size: usize) -> Result<Option<HashMap<&str, usize>>> {
+    let fits = names.filter(|(_, names)| names.len() == size);
+    fits.map(|(place, names)| index(place, names)).transpose()
 }
 
 /// A file, or the numbered `.npy` files of a folder in the order of their numbers.

@@ -6,6 +6,7 @@ use itm_core::tiles::Embeddings;
 use itm_core::{Pairs, Result, ScoreMatrix};
 
 use super::messages::Messages;
+use crate::report::PerDirection;
 use crate::study::{Banks, ItemNames, TestScores};
 
 /// The data that a command works on.
@@ -29,9 +30,7 @@ impl InputData {
         match &self.scores {
             InputScores::Embeddings(rows) => TestScores::All(rows),
             InputScores::Matrix(matrix) => TestScores::All(matrix),
-            InputScores::Runs { i2t, t2i } => {
-                TestScores::Runs { i2t: i2t.as_ref(), t2i: t2i.as_ref() }
-            }
+            InputScores::Runs(runs) => TestScores::Runs(runs),
         }
     }
 
@@ -64,12 +63,7 @@ pub enum InputScores {
     /// A precomputed matrix: every score is finite.
     Matrix(ScoreMatrix),
     /// One run file per direction, at least one; −∞ for pairs that the run does not hold.
-    Runs {
-        /// Images are the queries.
-        i2t: Option<ScoreMatrix>,
-        /// Texts are the queries.
-        t2i: Option<ScoreMatrix>,
-    },
+    Runs(PerDirection<ScoreMatrix>),
 }
 
 /// Held-out embeddings, which are not in the test.

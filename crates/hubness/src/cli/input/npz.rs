@@ -9,16 +9,22 @@ use zip::ZipArchive;
 use super::scale::is_scale;
 use super::text::{chosen, listed};
 
-/// The bytes of an array as a `.npy` file, and the array's name. Without `part` the archive must hold one array.
+/// The name of an array, its bytes as a `.npy` file, and the names of all arrays. Without `part` the archive must hold one
+/// array.
 ///
 /// # Errors
 /// If the archive is damaged, has no such array or several to choose from (the error lists their names), or holds no array,
 /// as the `.pt` files of PyTorch.
-pub(crate) fn array(place: &str, part: Option<&str>, bytes: &[u8]) -> Result<(String, FileBytes)> {
+pub(crate) fn array(
+    place: &str,
+    part: Option<&str>,
+    bytes: &[u8],
+) -> Result<(String, FileBytes, Vec<String>)> {
     let damaged =
         || Error::invalid(place, "a whole .npz archive", "one that is cut short or damaged");
     let mut archive = ZipArchive::new(Cursor::new(bytes)).map_err(|_| damaged())?;
-    let names = names(place, bytes)?;
+    let named = |name: &str| name.strip_suffix(".npy").map(String::from);
+    let names: Vec<_> = archive.file_names().flatten().filter_map(|name| named(&name)).collect();
     let arrays: Vec<_> = names.iter().map(String::as_str).filter(|name| !is_scale(name)).collect();
     let none = ("a .npz archive of arrays", "a zip archive without any (.pt?)".into());
     let several = ("FILE:NAME, to choose an array", listed(&names));
@@ -36,19 +42,7 @@ pub(crate) fn array(place: &str, part: Option<&str>, bytes: &[u8]) -> Result<(St
     };
     let mut array = Vec::new(); // grows with what is there: no size is trusted
     file.read_to_end(&mut array).map_err(|_| damaged())?; // checks the checksum
-    Ok((name.to_owned(), array.into()))
-}
-
-/// The names of the arrays of an archive.
-///
-/// # Errors
-/// If the archive is damaged.
-pub(crate) fn names(place: &str, bytes: &[u8]) -> Result<Vec<String>> {
-    let damaged =
-        |_| Error::invalid(place, "a whole .npz archive", "one that is cut short or damaged");
-    let archive = ZipArchive::new(Cursor::new(bytes)).map_err(damaged)?;
-    let named = |name: &str| name.strip_suffix(".npy").map(String::from);
-    Ok(archive.file_names().flatten().filter_map(|name| named(&name)).collect())
+    Ok((name.to_owned(), array.into(), names))
 }
 
 #[cfg(test)]

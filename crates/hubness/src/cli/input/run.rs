@@ -1,6 +1,6 @@
 //! TREC run files: `qid Q0 docid rank score tag`.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 
 use itm_core::data::excerpt;
@@ -53,39 +53,25 @@ impl Run {
         let text = utf8(place, bytes)?;
         let (mut queries, mut docs) = (NameNumbers::default(), NameNumbers::default());
         let mut lists: Vec<Vec<RunEntry>> = Vec::new();
-        let mut numbers: Vec<Vec<(u32, usize)>> = Vec::new(); // document and line
+        let mut seen = HashSet::new();
         for (number, line) in lines(text) {
-            let (query, doc, score) = fields(line)
-                .map_err(|(expected, got)| Error::invalid(at_line(place, number), expected, got))?;
-            let (query, doc) = (queries.of(query) as usize, docs.of(doc));
+            let refused = |expected, got| Error::invalid(at_line(place, number), expected, got);
+            let (query, doc, score) =
+                fields(line).map_err(|(expected, got)| refused(expected, got))?;
+            let pair = (queries.of(query), docs.of(doc));
+            if !seen.insert(pair) {
+                let got = format!("{} again for {}", excerpt(doc), excerpt(query));
+                return Err(refused("each document once per query", got));
+            }
+            let (query, doc) = (pair.0 as usize, pair.1);
             if query == lists.len() {
                 lists.push(Vec::new());
-                numbers.push(Vec::new());
             }
             lists[query].push(RunEntry { doc, score });
-            numbers[query].push((doc, number));
         }
         let expected = "a retrieved document on each line";
         Error::unless(!lists.is_empty(), place, expected, "an empty file")?;
-        let run = Self { queries: queries.names(), docs: docs.names(), lists };
-        run.once(place, numbers).map(|()| run)
-    }
-
-    /// Refuses a document that comes twice in a list. The error names the first line with a repeat.
-    fn once(&self, place: &str, numbers: Vec<Vec<(u32, usize)>>) -> Result<()> {
-        let second = |(query, mut list): (usize, Vec<(u32, usize)>)| {
-            list.sort_unstable();
-            let again = list.windows(2).filter(|two| two[0].0 == two[1].0);
-            again.map(|two| (two[1].1, query, two[1].0)).min()
-        };
-        match numbers.into_iter().enumerate().filter_map(second).min() {
-            None => Ok(()),
-            Some((line, query, doc)) => {
-                let (query, doc) = (&self.queries[query], &self.docs[doc as usize]);
-                let got = format!("{} again for {}", excerpt(doc), excerpt(query));
-                Err(Error::invalid(at_line(place, line), "each document once per query", got))
-            }
-        }
+        Ok(Self { queries: queries.names(), docs: docs.names(), lists })
     }
 }
 

@@ -11,6 +11,7 @@ use super::pairs::{name_the_lonely, true_pairs};
 use super::qrels::Qrels;
 use super::run::Run;
 use crate::Direction;
+use crate::report::PerDirection;
 use crate::study::ItemNames;
 use crate::words::{count, first_ten};
 
@@ -56,7 +57,7 @@ pub(crate) fn spread(
         None => None,
         Some((place, qrels)) => Some(pairs(place, qrels, &images, &texts, runs, &mut messages)?),
     };
-    let (mut i2t, mut t2i) = (None, None);
+    let mut scores = PerDirection::default();
     for named in runs {
         let run = dense(named, [&images, &texts], qrels.is_none(), &mut messages)?;
         if let Some(pairs) = &pairs {
@@ -71,10 +72,10 @@ pub(crate) fn spread(
                 messages.warnings.push(line);
             }
         }
-        *named.direction.queries(&mut i2t, &mut t2i) = Some(run);
+        *named.direction.queries(&mut scores.i2t, &mut scores.t2i) = Some(run);
     }
     let names = ItemNames { images: Some(images), texts: Some(texts) };
-    let (scores, bank) = (InputScores::Runs { i2t, t2i }, InputBanks::default());
+    let (scores, bank) = (InputScores::Runs(scores), InputBanks::default());
     Ok(InputData { scores, pairs, names, bank, messages })
 }
 

@@ -86,8 +86,3 @@ pub(crate) async fn picture(
 pub(crate) async fn hubs(Extract(state): SharedState) -> Page {
     Ok(hubs::page(&state))
 }
-
-/// Any other address.
-pub(crate) async fn missing() -> Refusal {
-    Refusal::missing()
-}

@@ -18,7 +18,7 @@ fn request(
 
 fn scores(loaded: &InputData) -> [Option<&ScoreMatrix>; 2] {
     match &loaded.scores {
-        InputScores::Runs { i2t, t2i } => [i2t.as_ref(), t2i.as_ref()],
+        InputScores::Runs(runs) => Direction::BOTH.map(|direction| runs.get(direction)),
         other => panic!("runs, not {other:?}"),
     }
 }
