@@ -149,7 +149,7 @@ mod tests {
     fn a_command_line_of_a_library_stands_behind_its_feature() {
         let findings = |features: &str, clap: &str| {
             let text = format!("[features]\n{features}\n[dependencies]\nclap = {clap}\n");
-            check(&[Manifest::new("hubness", &text)]).len()
+            check(&[Manifest::new("hubness", &text).unwrap()]).len()
         };
         let optional = "{ workspace = true, optional = true }";
         for allowed in [
@@ -190,7 +190,7 @@ mod tests {
             ];
             let manifest = |name: &str| {
                 let import = if name == extra.0 { extra.1 } else { "serde" };
-                Manifest::new(name, &format!("[dependencies]\n{import} = \"1\"\n"))
+                Manifest::new(name, &format!("[dependencies]\n{import} = \"1\"\n")).unwrap()
             };
             check(&names.map(manifest)).len()
         };

@@ -1,5 +1,10 @@
 //! The imports and features of a `Cargo.toml`, as far as the arrows need them.
 
+use std::collections::BTreeMap;
+
+use toml::de::Error;
+use toml::{Table, Value};
+
 /// The feature for the command line of a library.
 pub(crate) const CLI: &str = "cli";
 
@@ -11,7 +16,7 @@ pub(crate) const PAGE: &str = "page";
 pub(crate) struct Manifest {
     pub(crate) name: String,
     pub(crate) imports: Vec<Import>,
-    features: Vec<(String, Vec<String>)>,
+    features: BTreeMap<String, Vec<String>>,
 }
 
 /// A crate that a manifest imports.
@@ -22,8 +27,13 @@ pub(crate) struct Import {
 }
 
 impl Manifest {
-    pub(crate) fn new(name: &str, text: &str) -> Self {
-        Self { name: name.to_owned(), imports: imports(text), features: features(text) }
+    /// # Errors
+    /// If the text is no manifest.
+    pub(crate) fn new(name: &str, text: &str) -> Result<Self, Error> {
+        let root: Table = text.parse()?;
+        let features = root.get("features").cloned().map(Value::try_into).transpose()?;
+        let (name, imports) = (name.to_owned(), imports(&root));
+        Ok(Self { name, imports, features: features.unwrap_or_default() })
     }
 
     /// The folder of the crate, from the root.
@@ -50,8 +60,7 @@ impl Manifest {
 
     /// What a feature enables.
     pub(crate) fn items_of(&self, feature: &str) -> &[String] {
-        let found = self.features.iter().find(|(name, _)| name == feature);
-        found.map_or(&[], |(_, items)| items)
+        self.features.get(feature).map_or(&[], Vec::as_slice)
     }
 
     /// Whether a feature enables another, directly or through other features.
@@ -65,69 +74,19 @@ impl Manifest {
 }
 
 /// Keys of `[dependencies]`, `[build-dependencies]` and their target-specific forms.
-fn imports(manifest: &str) -> Vec<Import> {
-    let mut imports: Vec<Import> = Vec::new();
-    let (mut inside, mut own_table) = (false, false);
-    for line in manifest.lines().map(uncommented) {
-        if let Some(header) = line.strip_prefix('[') {
-            let header = header.split(']').next().unwrap_or_default().trim();
-            let (section, name) = match header.rsplit_once("dependencies.") {
-                Some((section, name)) => (format!("{section}dependencies"), Some(name)),
-                None => (header.to_owned(), None),
-            };
-            inside = section.ends_with("dependencies") && !section.ends_with("dev-dependencies");
-            own_table = name.is_some();
-            if let (true, Some(name)) = (inside, name) {
-                imports.push(Import { name: name.to_owned(), optional: false });
-            }
-        } else if inside && own_table {
-            if let Some(last) = imports.last_mut() {
-                last.optional |= is_optional(line);
-            }
-        } else if inside {
-            let (key, value) = line.split_once('=').unwrap_or((line, ""));
-            let name = key.split('.').next().unwrap_or_default().trim();
-            if !name.is_empty() {
-                imports.push(Import { name: name.to_owned(), optional: is_optional(value) });
-            }
-        }
-    }
-    imports
-}
-
-/// Whether `text` is `optional = true`, or a table with this key.
-fn is_optional(text: &str) -> bool {
-    let keys = text.trim().trim_start_matches('{').trim_end_matches('}').split(',');
-    keys.filter_map(|key| key.split_once('='))
-        .any(|(key, value)| key.trim() == "optional" && value.trim() == "true")
-}
-
-/// The lists of `[features]`, each on one or several lines.
-fn features(manifest: &str) -> Vec<(String, Vec<String>)> {
-    let mut features: Vec<(String, Vec<String>)> = Vec::new();
-    let (mut inside, mut open) = (false, false);
-    for line in manifest.lines().map(uncommented) {
-        let mut items = line;
-        if !open {
-            if line.starts_with('[') {
-                inside = line.trim_matches(['[', ']']).trim() == "features";
-                continue;
-            }
-            let Some((name, rest)) = line.split_once('=').filter(|_| inside) else { continue };
-            features.push((name.trim().trim_matches('"').to_owned(), Vec::new()));
-            items = rest;
-        }
-        open = !items.contains(']');
-        if let Some((_, all)) = features.last_mut() {
-            all.extend(items.split('"').skip(1).step_by(2).map(str::to_owned));
-        }
-    }
-    features
-}
-
-/// A line without its comment and without the blanks around it. (No key or version of ours contains a `#`.)
-fn uncommented(line: &str) -> &str {
-    line.split('#').next().unwrap_or_default().trim()
+fn imports(manifest: &Table) -> Vec<Import> {
+    let of_targets = manifest.get("target").and_then(Value::as_table);
+    let of_targets = of_targets.into_iter().flat_map(Table::values).filter_map(Value::as_table);
+    let sections = [manifest].into_iter().chain(of_targets);
+    let tables = sections.flat_map(|section| {
+        let kinds = ["dependencies", "build-dependencies"].into_iter();
+        kinds.filter_map(|kind| section.get(kind)?.as_table()).flatten()
+    });
+    let import = |(name, value): (&String, &Value)| {
+        let optional = value.get("optional").and_then(Value::as_bool).unwrap_or_default();
+        Import { name: name.clone(), optional }
+    };
+    tables.map(import).collect()
 }
 
 #[cfg(test)]
@@ -155,7 +114,7 @@ mod tests {
             [lints]
             workspace = true
         "#;
-        let found = imports(manifest);
+        let found = imports(&manifest.parse().unwrap());
         let names: Vec<_> = found.iter().map(|import| import.name.as_str()).collect();
         assert_eq!(names, ["burn", "serde", "rand", "clap", "libc"]);
         let optional = found.iter().filter(|import| import.optional);
@@ -176,11 +135,11 @@ mod tests {
             [dependencies]
             cli = "1"
         "#;
-        let found = features(manifest);
-        let lists: Vec<(&str, String)> =
-            found.iter().map(|(name, items)| (name.as_str(), items.join(" "))).collect();
-        let want =
-            [("default", ""), ("cli", "dep:clap dep:npyz"), ("burn", "dep:burn itm-core/burn")];
-        assert_eq!(lists, want.map(|(name, items)| (name, items.to_owned())));
+        let found = Manifest::new("a", manifest).unwrap();
+        for (name, want) in
+            [("default", ""), ("cli", "dep:clap dep:npyz"), ("burn", "dep:burn itm-core/burn")]
+        {
+            assert_eq!(found.items_of(name).join(" "), want);
+        }
     }
 }

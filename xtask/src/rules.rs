@@ -61,11 +61,6 @@ pub(crate) fn check(path: &str, text: &str) -> Vec<Finding> {
             error("a test is never ignored".to_owned());
         }
         let code = line.split("//").next().unwrap_or_default();
-        for stub in [concat!("to", "do!("), concat!("d", "bg!("), concat!("unimple", "mented!(")] {
-            if code.contains(stub) {
-                error(format!("{stub}…)"));
-            }
-        }
         let allowed = UNSAFE.iter().any(|start| path.starts_with(start));
         if !allowed && has_word(code, UNSAFE_WORD) {
             error(format!("{UNSAFE_WORD} code: only in the places that xtask/src/rules.rs names"));
@@ -157,18 +152,15 @@ mod tests {
     }
 
     #[test]
-    fn stubs_and_ignored_tests_are_found() {
+    fn ignored_tests_are_found() {
         for text in [
             concat!("#[", "ignore]"),
             concat!("#[", "ignore = \"slow\"]"),
             concat!("/// ```", "ignore"),
-            concat!("to", "do!()"),
-            concat!("let x = d", "bg!(y);"),
         ] {
             assert_eq!(check("tests/src/smoke.rs", text).len(), 1, "{text}");
             assert_eq!(check("docs/style.md", text), []);
         }
-        assert_eq!(check("a.rs", concat!("// no to", "do!() here")), []);
     }
 
     #[test]

@@ -5,13 +5,16 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
 
+use toml::{Table, Value};
+
 use crate::manifest::Manifest;
 
 const RUNNER: &str = include_str!("../../crates/itm-run/Cargo.toml");
 
 /// The features of all methods.
 pub(crate) fn methods() -> Vec<String> {
-    Manifest::new("itm-run", RUNNER).items_of("methods").to_vec()
+    let runner = Manifest::new("itm-run", RUNNER).expect("cargo has read it");
+    runner.items_of("methods").to_vec()
 }
 
 /// The features of the methods that words of `args` name: the method itself, a target of `configs`, or a table of a target by its alias.
@@ -23,34 +26,31 @@ pub(crate) fn needed(configs: &Path, args: &[OsString]) -> Vec<String> {
     methods().into_iter().filter(named).collect()
 }
 
-/// The targets' files by their names, and their texts; none if the folder cannot be read.
-fn files(configs: &Path) -> BTreeMap<String, String> {
+/// The targets' files by their names; none if the folder cannot be read.
+fn files(configs: &Path) -> BTreeMap<String, Table> {
     let entries = std::fs::read_dir(configs).into_iter().flatten().flatten();
     let file = |path: &Path| {
         let name = path.file_name()?.to_str()?.strip_suffix(".toml")?;
-        Some((name.to_owned(), std::fs::read_to_string(path).ok()?))
+        Some((name.to_owned(), std::fs::read_to_string(path).ok()?.parse().ok()?))
     };
     entries.filter_map(|entry| file(&entry.path())).collect()
 }
 
-/// The method of a target: the first `method` of its file, or of the file that it extends.
-fn method<'a>(files: &'a BTreeMap<String, String>, target: &str) -> Option<&'a str> {
-    let has_alias = |text: &&String| values(text, "alias").any(|alias| alias == target);
-    let mut text = files.get(target).or_else(|| files.values().find(has_alias))?;
+/// The method of a target: of its file, or of the file that it extends.
+fn method<'a>(files: &'a BTreeMap<String, Table>, target: &str) -> Option<&'a str> {
+    let is_named = |table: &Value| table.get("alias").and_then(Value::as_str) == Some(target);
+    let has_alias = |file: &&Table| {
+        let tables = file.get("table").and_then(Value::as_table);
+        tables.is_some_and(|tables| tables.values().any(is_named))
+    };
+    let mut file = files.get(target).or_else(|| files.values().find(has_alias))?;
     for _ in files {
-        if let Some(method) = values(text, "method").next() {
-            return Some(method);
+        if let Some(method) = file.get("target").and_then(|target| target.get("method")) {
+            return method.as_str();
         }
-        text = files.get(values(text, "extends").next()?)?;
+        file = files.get(file.get("extends")?.as_str()?)?;
     }
     None // a circle
-}
-
-/// The texts at a key, in a section or after its dotted name.
-fn values<'a>(text: &'a str, key: &str) -> impl Iterator<Item = &'a str> {
-    let lines = text.lines().filter_map(|line| line.split_once('='));
-    let own = move |(name, _): &(&str, &str)| name.trim().rsplit('.').next() == Some(key);
-    lines.filter(own).filter_map(|(_, value)| value.split('"').nth(1))
 }
 
 #[cfg(test)]
@@ -90,7 +90,9 @@ mod tests {
 
     #[test]
     fn a_circle_of_targets_has_no_method() {
-        let file = |name: &str, other: &str| (name.to_owned(), format!("extends = \"{other}\""));
+        let file = |name: &str, other: &str| {
+            (name.to_owned(), format!("extends = \"{other}\"").parse().unwrap())
+        };
         assert_eq!(method(&[file("a", "b"), file("b", "a")].into(), "a"), None);
         assert_eq!(method(&[file("a", "b")].into(), "a"), None);
     }

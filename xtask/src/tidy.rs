@@ -25,8 +25,9 @@ pub(crate) fn run() -> Result<ExitCode> {
         let Ok(text) = String::from_utf8(bytes) else { continue }; // a picture
         findings.extend(rules::check(path, &text));
         match path.split('/').collect::<Vec<_>>()[..] {
-            ["crates", name, "Cargo.toml"] => manifests.push(Manifest::new(name, &text)),
-            ["xtask", "Cargo.toml"] => manifests.push(Manifest::new("xtask", &text)),
+            ["crates", name, "Cargo.toml"] | [name @ "xtask", "Cargo.toml"] => {
+                manifests.push(Manifest::new(name, &text).with_context(|| path.clone())?);
+            }
             ["configs", name] if name.ends_with(".toml") => configs.push(path.as_str()),
             ["README.md"] => readme = text,
             _ if path == budget::FILE => budgets = text,

@@ -172,8 +172,8 @@ impl Config {
         }
         Error::unless(!rows.is_empty(), path.display(), "at least one [row.<name>]", "none")?;
         rows::check_folders(&rows, &path)?;
-        let mut rows = rows::resolved(rows, &path)?;
-        let from = rows::take_from(&mut rows, &path)?;
+        rows::resolve(&mut rows, &path)?;
+        let from = rows::take(&mut rows, "from", &path)?;
         let views = views::take(&mut root, &path, &rows)?;
         let sha256 = sha256_hex(text.as_bytes());
         let (name, method) = (name.into(), root);

@@ -116,13 +116,10 @@ fn reproduce(args: &cli::Reproduce, configs: &Path) -> Result<()> {
 fn data_check(dir: &Path) -> Result<()> {
     let report = progress::during("reading and hashing", || check(dir))?;
     progress::say(&report);
-    let count = report.problems.len();
-    match report.problems.first() {
-        None => Ok(()),
-        Some(problem) if count == 1 => Err(Error::invalid(dir.display(), "no problem", problem)),
-        Some(first) => {
-            let got = format!("{count}, listed above; the first: {first}");
-            Err(Error::invalid(dir.display(), "no problem", got))
-        }
-    }
+    let Some(first) = report.problems.first() else { return Ok(()) };
+    let got = match report.problems.len() {
+        1 => first.to_string(),
+        count => format!("{count}, listed above; the first: {first}"),
+    };
+    Err(Error::invalid(dir.display(), "no problem", got))
 }

@@ -15,7 +15,7 @@ pub(crate) struct Model<'a> {
     pub(crate) row: String,
     pub(crate) seed: u64,
     pub(crate) plan: Plan,
-    pub(crate) method: Box<dyn Method>,
+    pub(crate) method: Box<dyn Method + Send>,
     pub(crate) inputs: Inputs<'a>,
     pub(crate) source: &'a Source,
     /// The captions as the row reads them.

@@ -206,12 +206,6 @@ impl Source {
         *sha256 = sha256_hex(format!("{sha256}\n{}", sha256_hex(bytes)).as_bytes());
     }
 
-    /// Whether the pictures are drawn.
-    #[cfg(feature = "search")]
-    pub(crate) fn is_scenes(&self) -> bool {
-        matches!(self.pictures, Pictures::Scenes(_))
-    }
-
     /// The pictures of a split as a model sees them.
     ///
     /// # Errors

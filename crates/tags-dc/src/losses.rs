@@ -160,9 +160,7 @@ fn differences(scores: Tensor<1>, triplets: &[[usize; 2]]) -> Result<Option<Tens
         }
     }
     let values = host(scores.clone().inner());
-    if let Some(at) = values.iter().position(|score| !score.is_finite()) {
-        return Err(Error::invalid(format!("score {at}"), "a finite number", values[at]));
-    }
+    Error::unless_finite(&values, |at| format!("score {at}"), "a finite number")?;
     if triplets.is_empty() {
         return Ok(None);
     }

@@ -25,12 +25,7 @@ impl CaptionList {
     /// and a number, as in the files of Flickr8k and Flickr30K; their tables are read too.
     pub(crate) fn read(path: &Path) -> Result<Self> {
         if let Some(table) = caption_table(path)? {
-            let (mut lines, mut names, mut texts) = (vec![], vec![], vec![]);
-            for (line, name, text) in table {
-                lines.push(line);
-                names.push(name);
-                texts.push(text);
-            }
+            let (lines, names, texts): (_, Vec<_>, _) = table.into_iter().collect();
             return Ok(Self { texts, names: Some(names), lines });
         }
         let text = read_text(path)?;

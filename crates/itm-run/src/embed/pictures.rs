@@ -39,10 +39,8 @@ impl PictureList {
             false => (path.parent().unwrap_or(Path::new("")).to_path_buf(), listed(path)?),
         };
         let part = shard.map_or(0..all.len(), |shard| shard.part(all.len()));
-        let (mut names, mut elsewhere) = (vec![], vec![]);
-        for (i, name) in all.into_iter().enumerate() {
-            if part.contains(&i) { names.push(name) } else { elsewhere.push(name) }
-        }
+        let elsewhere = [&all[..part.start], &all[part.end..]].concat();
+        let names = all[part].to_vec();
         let line = |name: &String| {
             let length = folder.join(name).metadata().map_or(0, |file| file.len());
             format!("{length}  {name}\n")

@@ -90,7 +90,7 @@ fn examples(row: &str, scored: &dyn Scored, source: &Source) -> Result<Vec<Examp
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::{Item, Mark, RankedItem};
+    use crate::report::{Item, PairKind, RankedItem};
     use crate::tests::{self, by_truth};
 
     #[test]
@@ -108,15 +108,15 @@ mod tests {
         for example in &examples {
             assert_eq!(example.answers.len(), 5);
             // Only true answers without annotation come before the first annotated answer.
-            let first = example.answers.iter().position(|a| a.mark == Mark::Annotated);
+            let first = example.answers.iter().position(|a| a.mark == PairKind::Annotated);
             assert!(first.is_none_or(|first| example.annotated_rank == Some(first + 1)));
             for RankedItem { score, mark, .. } in &example.answers {
-                let want = [Mark::Other, Mark::Annotated, Mark::TrueNotAnnotated];
+                let want = [PairKind::Asked, PairKind::Annotated, PairKind::FalseNegative];
                 assert_eq!(*mark, want[*score as usize - 1]);
             }
         }
         let marks = || examples.iter().flat_map(|e| &e.answers).map(|a| a.mark);
-        for kind in [Mark::Other, Mark::Annotated, Mark::TrueNotAnnotated] {
+        for kind in [PairKind::Asked, PairKind::Annotated, PairKind::FalseNegative] {
             assert!(marks().any(|mark| mark == kind), "no {kind:?}");
         }
     }

@@ -23,7 +23,7 @@ use itm_report::format::clean;
 use self::queries::{Queries, false_negatives};
 use crate::methods::Kind;
 use crate::model::Model;
-use crate::report::{self, AnswerNumbers, Example, Item, Mark, Pair, PairMaps};
+use crate::report::{self, AnswerNumbers, Example, Item, Pair, PairKind, PairMaps};
 use crate::run::Run;
 use crate::split::Split;
 use crate::{cli, progress};
@@ -204,7 +204,7 @@ fn text(example: &Example) -> String {
         Item::Caption(text) => format!("\"{}\"", clean(text)),
     };
     let answer = |a: &report::RankedItem| {
-        let mark = if a.mark == Mark::TrueNotAnnotated { "  (true)" } else { "" };
+        let mark = if a.mark == PairKind::FalseNegative { "  (true)" } else { "" };
         format!("  {:.4}  {}{mark}", a.score, name(&a.item))
     };
     let lines = std::iter::once(name(&example.query)).chain(example.answers.iter().map(answer));

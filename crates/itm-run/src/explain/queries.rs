@@ -5,7 +5,7 @@ use itm_core::scored::Scored;
 use itm_core::{Error, Result, ScoreMatrix};
 
 use crate::cli;
-use crate::report::{Example, Item, Mark, RankedItem};
+use crate::report::{Example, Item, PairKind, RankedItem};
 use crate::source::Source;
 use crate::split::Split;
 
@@ -124,17 +124,13 @@ pub(super) fn answered(
     (split, queries): (Split, &Queries),
     rank: impl Fn(&ScoreMatrix, &dyn Fn(usize) -> bool) -> AnswerRanking,
 ) -> Result<Vec<Example>> {
-    let (part, truth) = source.part(split);
+    let part = source.part(split).0;
     let pairs = &part.pairs;
     let image = |i: usize| Item::Image(source.picture(split, i));
     let caption = |t: usize| Item::Caption(part.captions[t].clone());
-    let mark = |i: usize, t: usize| match truth {
-        _ if pairs.image_of(t) == i => Mark::Annotated,
-        Some(truth) if truth.contains(i, t) => Mark::TrueNotAnnotated,
-        _ => Mark::Other,
-    };
+    let mark = |i: usize, t: usize| kind(source, split, (i, t));
     let example =
-        |query, (best, annotated_rank): AnswerRanking, of: &dyn Fn(usize) -> (Item, Mark)| {
+        |query, (best, annotated_rank): AnswerRanking, of: &dyn Fn(usize) -> (Item, PairKind)| {
             let answer = |(number, score)| {
                 let (item, mark) = of(number);
                 RankedItem { item, score, mark }
@@ -153,6 +149,16 @@ pub(super) fn answered(
         Ok(example(caption(t), ranked, &|i| (image(i), mark(i, t))))
     });
     of_images.chain(of_captions).collect()
+}
+
+/// What an image and a caption are to each other, by the data set and by the truth.
+pub(super) fn kind(source: &Source, split: Split, (image, text): (usize, usize)) -> PairKind {
+    let (part, truth) = source.part(split);
+    match truth {
+        _ if part.pairs.image_of(text) == image => PairKind::Annotated,
+        Some(truth) if truth.contains(image, text) => PairKind::FalseNegative,
+        _ => PairKind::Asked,
+    }
 }
 
 /// The items of largest probability, then of largest similarity, then of smallest number, with their probabilities.
@@ -210,7 +216,7 @@ mod tests {
                 assert!(matches!(&text, Item::Caption(want) if want == got), "{got}");
                 assert_eq!(answer.score, 0.9);
                 let image = if first == 5 { 0 } else { 3 };
-                let is_true = answer.mark == Mark::TrueNotAnnotated;
+                let is_true = answer.mark == PairKind::FalseNegative;
                 assert_eq!(is_true, truth.contains(image, first + k));
             }
         }

@@ -7,7 +7,7 @@ use itm_core::learn::{WordMap, WordMaps};
 use itm_core::scored::Scored;
 use itm_core::{Relevance, Result};
 
-use super::queries::Queries;
+use super::queries::{Queries, kind};
 use crate::report::{Pair, PairKind, PairMaps, RowMaps};
 use crate::source::{Grounded, Source};
 use crate::split::Split;
@@ -81,13 +81,8 @@ fn most_similar(scored: &dyn Scored, text: usize, own: usize) -> Result<Option<u
 
 /// The pairs with what image and caption are to each other.
 pub(super) fn related(source: &Source, split: Split, pairs: &[(usize, usize)]) -> Vec<Pair> {
-    let (part, truth) = source.part(split);
     let pair = |&(image, text): &(usize, usize)| {
-        let kind = match truth {
-            _ if part.pairs.image_of(text) == image => PairKind::Annotated,
-            Some(truth) if truth.contains(image, text) => PairKind::FalseNegative,
-            _ => PairKind::Asked,
-        };
+        let kind = kind(source, split, (image, text));
         Pair { image, text, kind }
     };
     pairs.iter().map(pair).collect()

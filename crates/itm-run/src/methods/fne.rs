@@ -34,7 +34,7 @@ impl Recipe for FneConfig {
         })
     }
 
-    fn build(&self, given: &Given) -> Result<Box<dyn Method>> {
+    fn build(&self, given: &Given) -> Result<Box<dyn Method + Send>> {
         let Given { seed, sizes, inputs, start, truth, device, replicas, .. } = *given;
         let mut config = self.clone();
         config.train.seed = seed;

@@ -180,7 +180,7 @@ pub trait Recipe: Send + Sync {
     /// # Errors
     /// If a value of the configuration makes training impossible, if `given` does not fit the configuration, or if published
     /// weights cannot be found.
-    fn build(&self, given: &Given) -> Result<Box<dyn Method>>;
+    fn build(&self, given: &Given) -> Result<Box<dyn Method + Send>>;
 }
 
 /// What the runner must know of a row before there is a model.

@@ -46,7 +46,7 @@ impl Recipe for NaafConfig {
         })
     }
 
-    fn build(&self, given: &Given) -> Result<Box<dyn Method>> {
+    fn build(&self, given: &Given) -> Result<Box<dyn Method + Send>> {
         let Given { seed, sizes, start, vectors, device, .. } = *given;
         let mut config = self.clone();
         config.train.seed = seed;

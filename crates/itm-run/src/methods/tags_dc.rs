@@ -73,7 +73,7 @@ impl Recipe for TagsDcConfig {
         })
     }
 
-    fn build(&self, given: &Given) -> Result<Box<dyn Method>> {
+    fn build(&self, given: &Given) -> Result<Box<dyn Method + Send>> {
         let Given { seed, sizes, device, train, written, start, .. } = *given;
         let mut config = self.clone();
         config.train.seed = seed;

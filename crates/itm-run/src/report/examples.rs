@@ -3,7 +3,7 @@
 use base64::prelude::{BASE64_STANDARD, Engine};
 use maud::{Markup, html};
 
-use super::{Example, Item, Mark, RankedItem};
+use super::{Example, Item, PairKind, RankedItem};
 use crate::source::Thumbnail;
 
 /// What the numbers beside the answers are.
@@ -58,9 +58,9 @@ fn one(example: &Example, numbers: AnswerNumbers) -> Markup {
 
 fn judged(answer: &RankedItem, numbers: AnswerNumbers) -> Markup {
     let (class, word) = match answer.mark {
-        Mark::Annotated => ("annotated", "✓ annotated"),
-        Mark::TrueNotAnnotated => ("true", "≈ true"),
-        Mark::Other => ("other", "✗"),
+        PairKind::Annotated => ("annotated", "✓ annotated"),
+        PairKind::FalseNegative => ("true", "≈ true"),
+        PairKind::MostSimilar | PairKind::Asked => ("other", "✗"),
     };
     let places = match numbers {
         AnswerNumbers::Scores => 2,
@@ -110,9 +110,9 @@ mod tests {
                 bytes: vec![],
             }),
             answers: vec![
-                answer("one", 0.514, Mark::Annotated),
-                answer("two", -0.2, Mark::TrueNotAnnotated),
-                answer("three", f64::NAN, Mark::Other),
+                answer("one", 0.514, PairKind::Annotated),
+                answer("two", -0.2, PairKind::FalseNegative),
+                answer("three", f64::NAN, PairKind::Asked),
             ],
             annotated_rank: Some(1),
         };

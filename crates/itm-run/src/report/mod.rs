@@ -26,6 +26,7 @@ use itm_report::table::Table;
 use maud::{Markup, html};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use crate::source::Thumbnail;
 
@@ -104,7 +105,7 @@ pub(crate) enum PairKind {
     FalseNegative,
     /// The most similar image that is not annotated, true or not.
     MostSimilar,
-    /// A user named it; not annotated, and not known to be true.
+    /// A user or a query asked for it; not annotated, and not known to be true.
     Asked,
 }
 
@@ -128,19 +129,8 @@ pub(crate) struct RankedItem {
     pub(crate) item: Item,
     /// Its score.
     pub(crate) score: f64,
-    /// Whether it is right.
-    pub(crate) mark: Mark,
-}
-
-/// Whether a retrieved item is right.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Mark {
-    /// The data set says so.
-    Annotated,
-    /// True although not annotated: a false negative (known on Scenes only).
-    TrueNotAnnotated,
-    /// Neither.
-    Other,
+    /// What it is to the query.
+    pub(crate) mark: PairKind,
 }
 
 /// An image or a caption.
@@ -203,18 +193,12 @@ impl Section {
     where
         T: Serialize + DeserializeOwned + PartialEq,
     {
-        let value = serde_json::to_value(numbers).ok();
-        let same = value.as_ref().and_then(|value| T::deserialize(value).ok());
-        match (value, same) {
-            (Some(serde_json::Value::Object(keys)), Some(same)) if same == *numbers => {
-                self.numbers.push((place, keys.into_iter().collect()));
-                Ok(())
-            }
-            _ => {
-                let place = format!("report.json, {}", self.title);
-                Err(Error::invalid(place, "finite numbers", "NaN or an infinity"))
-            }
-        }
+        let Some(Value::Object(keys)) = json::finite_json(numbers) else {
+            let place = format!("report.json, {}", self.title);
+            return Err(Error::invalid(place, "finite numbers", "NaN or an infinity"));
+        };
+        self.numbers.push((place, keys.into_iter().collect()));
+        Ok(())
     }
 }
 

@@ -14,8 +14,7 @@ use crate::measures::{Audit, Courses, Hubs, Judgements, Measure};
 use crate::paper::PaperData;
 use crate::report::{
     BAYES, CHANCE, CI95_UNIT, Comparison, Figure, FigurePoint, Measured, Numbers, ORACLE,
-    PaperReference, RecallIntervals, Recalls, Report, Row, RowKind, SCHEMA_VERSION,
-    SPECIFIC_ORACLE,
+    PaperReference, Recalls, Report, Row, RowKind, SCHEMA_VERSION, SPECIFIC_ORACLE,
 };
 use crate::rescore::Rescoring;
 use crate::split::Split;
@@ -168,10 +167,6 @@ fn expected_row(experiment: &Experiment, name: &str, expected: &Measures<f64>) -
         measured,
         ..Row::default()
     }
-}
-
-fn recall_intervals(m: Measures<Interval>) -> RecallIntervals {
-    RecallIntervals { i2t: m.i2t.map(ends), t2i: m.t2i.map(ends) }
 }
 
 fn ends(interval: Interval) -> [f64; 2] {

@@ -4,10 +4,10 @@ use itm_core::eval::Evaluation;
 use itm_core::significance::{Hits, bootstrap};
 use itm_core::{Result, ScoreMatrix};
 
-use super::{REPLICATES, RESAMPLING_SEED, SeedRun, ends, recall_intervals};
+use super::{REPLICATES, RESAMPLING_SEED, SeedRun, ends};
 use crate::experiment::{Experiment, together};
 use crate::measures::AllMeasures;
-use crate::report::{Measured, Recalls, Row, RowKind, SeedResult, mean};
+use crate::report::{Measured, RecallIntervals, Recalls, Row, RowKind, SeedResult, mean};
 
 /// A row over its seeds.
 #[derive(Debug, Clone, Default)]
@@ -114,7 +114,10 @@ impl RowResult {
             t2i: of(|e| e.t2i.recalls()),
             rsum: self.rsum(),
             ci95: Some(ends(intervals.rsum)),
-            ci95_recalls: Some(recall_intervals(intervals)),
+            ci95_recalls: Some(RecallIntervals {
+                i2t: intervals.i2t.map(ends),
+                t2i: intervals.t2i.map(ends),
+            }),
             per_seed: if trained { self.runs.iter().map(seed_result).collect() } else { vec![] },
             validation_rsum: self
                 .validation_rsum

@@ -45,21 +45,6 @@ fn check(config: &Config, facts: &Facts, source: &Source) -> Result<()> {
     Error::unless(fits, "target.regions", wanted, "none")
 }
 
-fn plan(config: &Config, row: &str, facts: &Facts, source: &Source, seed: u64) -> Plan {
-    let target = &config.target;
-    let good = facts.published || facts.start.is_some() || config.from(row).is_some();
-    let ready = good && !facts.new_heads;
-    Plan {
-        course: facts.course,
-        start: if ready { Start::Ready } else { Start::Random },
-        captions: source.dataset.train.pairs.texts(),
-        seed,
-        checkpoint_steps: target.checkpoint_steps,
-        log_steps: target.log_steps,
-        observe_steps: if source.truth.is_some() { target.observe_steps } else { 0 },
-    }
-}
-
 /// The captions as a row with these facts reads them.
 pub(super) fn reading<'r>(readings: &'r [Reading], facts: &Facts) -> &'r Reading {
     let found = readings.iter().find(|reading| reading.captions == facts.captions);
@@ -87,7 +72,18 @@ impl Run {
 
     /// How long a row trains, with one seed.
     pub(crate) fn plan(&self, row: &str, seed: u64) -> Plan {
-        plan(&self.config, row, self.facts(row), &self.source, seed)
+        let (facts, target) = (self.facts(row), &self.config.target);
+        let good = facts.published || facts.start.is_some() || self.config.from(row).is_some();
+        let ready = good && !facts.new_heads;
+        Plan {
+            course: facts.course,
+            start: if ready { Start::Ready } else { Start::Random },
+            captions: self.source.dataset.train.pairs.texts(),
+            seed,
+            checkpoint_steps: target.checkpoint_steps,
+            log_steps: target.log_steps,
+            observe_steps: if self.source.truth.is_some() { target.observe_steps } else { 0 },
+        }
     }
 
     /// The captions as a row reads them.

@@ -101,11 +101,8 @@ impl ImageValue {
         if let Some(conf) = conf.as_ref().filter(|conf| conf.shape != [rows]) {
             return refused("conf", format!("{rows} numbers"), &conf.shape);
         }
-        let numbers = [&features.values, &boxes.values].into_iter().flatten();
-        if let Some(bad) =
-            numbers.chain(conf.iter().flat_map(|c| &c.values)).find(|x| !x.is_finite())
-        {
-            return Err(Error::invalid(place, "finite numbers", bad));
+        for array in [&features, &boxes].into_iter().chain(&conf) {
+            Error::unless_finite(&array.values, |_| place.into(), "finite numbers")?;
         }
         let boxes: Vec<[f32; BOX]> = boxes.values.as_chunks::<BOX>().0.to_vec();
         for (region, own) in boxes.iter().enumerate() {

@@ -10,7 +10,6 @@ use crate::report::mean;
 
 /// Shares of false negatives among the negatives of one epoch, means over seeds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(crate) struct EpochDraws {
     /// The epoch, counted from 1.
     pub(crate) epoch: u32,

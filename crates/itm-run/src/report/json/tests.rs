@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn reads_back_what_it_wrote() {
     let report = sample::report(24.3, -5.5, &[1, 2, 3]);
-    assert_eq!(Report::from_json(&report.to_json(&[]).unwrap()).unwrap(), report);
+    assert_eq!(serde_json::from_str::<Report>(&report.to_json(&[]).unwrap()).unwrap(), report);
 }
 
 /// Numbers of measures stand beside the keys of the report, of a row, and in a row's `truth`.
@@ -23,7 +23,7 @@ fn numbers_of_sections_stand_in_their_places() {
     let truth = &json["rows"][2]["truth"];
     assert_eq!((&truth["map_at_r"], &truth["base_rate"]), (&0.25.into(), &0.125.into()));
     assert!(json["rows"][3]["truth"].is_null());
-    let back = Report::from_json(&json.to_string()).unwrap();
+    let back: Report = serde_json::from_value(json).unwrap();
     assert_eq!(back.more["hubs"], 9.5);
     let error = Section::new("Hubs").add(Place::Report, &number("hubs", f64::NAN)).unwrap_err();
     assert!(error.to_string().starts_with("report.json, Hubs: expected finite"), "{error}");
@@ -68,20 +68,5 @@ fn nothing_that_is_not_a_number_gets_out() {
         let mut report = sample::report(24.3, -5.5, &[1]);
         spoil(&mut report);
         assert!(report.to_json(&[]).is_err(), "case {i}");
-    }
-}
-
-#[test]
-fn other_keys_and_versions_are_refused() {
-    let text = sample::report(1.0, 1.0, &[1]).to_json(&[]).unwrap();
-    let cases = [
-        text.replace("\"threads\"", "\"cores\""),
-        text.replacen("\"r1\"", "\"extra\": 1, \"r1\"", 1),
-        text.replacen("\"schema_version\": 1", "\"schema_version\": 2", 1),
-        text[..text.len() / 2].to_owned(),
-    ];
-    for case in cases {
-        let error = Report::from_json(&case).unwrap_err().to_string();
-        assert!(error.starts_with("report.json: expected") && !error.contains('\n'), "{error}");
     }
 }

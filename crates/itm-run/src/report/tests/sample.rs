@@ -140,8 +140,13 @@ fn example(k: u32) -> Example {
         "The boat is on the water.",
         "A small green boat beside the pier at night.",
     ];
-    let marks =
-        [Mark::TrueNotAnnotated, Mark::Annotated, Mark::Other, Mark::Annotated, Mark::Other];
+    let marks = [
+        PairKind::FalseNegative,
+        PairKind::Annotated,
+        PairKind::Asked,
+        PairKind::Annotated,
+        PairKind::Asked,
+    ];
     let of_image = k % 3 != 2;
     let answers = (0..5).map(|i: usize| {
         let caption = Item::Caption(captions[(i + k as usize) % 5].into());
