@@ -174,7 +174,8 @@ fn without_links(text: &str) -> String {
 }
 
 fn first_sentence(text: &str) -> String {
-    let is_end = |before: &str| !before.ends_with("Eq") && before.matches('"').count() % 2 == 0;
+    let is_end =
+        |before: &str| !before.ends_with("Eq") && before.matches('"').count().is_multiple_of(2);
     let ends = text.match_indices(". ").map(|(at, _)| at).find(|&at| is_end(&text[..at]));
     text[..ends.unwrap_or(text.len())].trim_end_matches('.').to_owned()
 }

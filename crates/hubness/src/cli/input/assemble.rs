@@ -63,9 +63,9 @@ enum Unpaired {
 fn load_with(input: &InputArgs, unpaired: Unpaired, stdin: &mut dyn Read) -> Result<InputData> {
     let reader = InputReader::new(input, unpaired, stdin);
     match input.source()? {
-        Source::Embeddings { images, texts } => reader.from_embeddings(images, texts),
-        Source::Matrix(at) => reader.from_matrix(at),
-        Source::Runs { i2t, t2i } => reader.from_runs(i2t, t2i),
+        Source::Embeddings { images, texts } => reader.read_embeddings(images, texts),
+        Source::Matrix(at) => reader.read_matrix(at),
+        Source::Runs { i2t, t2i } => reader.read_runs(i2t, t2i),
     }
 }
 
@@ -124,7 +124,7 @@ impl<'a> InputReader<'a> {
         Self { input, unpaired, files: Files::new(stdin), messages: Messages::default() }
     }
 
-    fn from_embeddings(mut self, images: &Location, texts: &Location) -> Result<InputData> {
+    fn read_embeddings(mut self, images: &Location, texts: &Location) -> Result<InputData> {
         let images = array(&mut self.files, images)?;
         let texts = as_wide(&mut self.files, texts, &images)?;
         for array in [&images, &texts].into_iter().filter(|array| array.is_of_bytes()) {
@@ -155,7 +155,7 @@ impl<'a> InputReader<'a> {
         Ok(self.loaded(scores, InputBanks { images, texts }, layout))
     }
 
-    fn from_matrix(mut self, at: &Location) -> Result<InputData> {
+    fn read_matrix(mut self, at: &Location) -> Result<InputData> {
         no_bank(self.input)?;
         let matrix = array(&mut self.files, at)?;
         let layout = self.layout(&matrix, matrix.place(), matrix.dim())?;
@@ -169,7 +169,7 @@ impl<'a> InputReader<'a> {
         InputData { scores, pairs, names, bank, messages }
     }
 
-    fn from_runs(mut self, i2t: Option<&Location>, t2i: Option<&Location>) -> Result<InputData> {
+    fn read_runs(mut self, i2t: Option<&Location>, t2i: Option<&Location>) -> Result<InputData> {
         let (input, files) = (self.input, &mut self.files);
         no_bank(input)?;
         let mut runs = Vec::new();
