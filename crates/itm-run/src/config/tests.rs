@@ -172,6 +172,10 @@ fn rows_are_together_in_a_table() {
             "table.4, together: expected none beside ensemble, got rows",
         ),
         (
+            "claim = { row = \"Full\", against = [\"w/o\", \"Full\"] }",
+            "table.4, claim: expected a row against others, got `Full` against itself",
+        ),
+        (
             "printed = { \"Full + w/o\" = \"P\" }",
             "table.4, printed: expected rows of this file: Full, w/o, got `Full + w/o`",
         ),

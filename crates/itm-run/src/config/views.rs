@@ -207,15 +207,21 @@ fn check(view: &View, at: &str, shown: &Exhibit, rows: &[(String, Table)]) -> Re
     known("printed", view.printed.keys().collect())?;
     if let Some(claim) = &view.claim {
         known("claim", std::iter::once(&claim.row).chain(&claim.against).collect())?;
+        let others = !claim.against.contains(&claim.row);
+        let got = format_args!("`{}` against itself", claim.row);
+        Error::unless(others, format_args!("{at}, claim"), "a row against others", got)?;
     }
-    let twice = |(i, row): (usize, &String)| view.rows[..i].contains(row).then(|| row.clone());
-    if let Some(row) = view.rows.iter().enumerate().find_map(twice) {
-        let got = format!("`{row}` twice");
-        return Err(Error::invalid(format!("{at}, rows"), "each row once", got));
-    }
+    each_once(&view.rows, &format!("{at}, rows"))?;
     Error::unless(!view.rows.is_empty(), format_args!("{at}, rows"), "at least one row", "none")?;
     together(view, at, shown)?;
     drawn(view, at, shown)
+}
+
+fn each_once(rows: &[String], place: &str) -> Result<()> {
+    let again = rows.iter().enumerate().find(|&(i, row)| rows[..i].contains(row));
+    again.map_or(Ok(()), |(_, row)| {
+        Err(Error::invalid(place, "each row once", format_args!("`{row}` twice")))
+    })
 }
 
 /// Checks `together`: at least two different rows, in a table without ensembles.
@@ -227,9 +233,7 @@ fn together(view: &View, at: &str, shown: &Exhibit) -> Result<()> {
         let expected = format!("rows of this table: {}", view.rows.join(", "));
         return wrong(&expected, &format!("`{other}`"));
     }
-    if let Some(row) = all.iter().enumerate().find_map(|(i, r)| all[..i].contains(r).then_some(r)) {
-        return wrong("each row once", &format!("`{row}` twice"));
-    }
+    each_once(all, &format!("{at}, together"))?;
     match (all.len(), shown) {
         (0, _) => Ok(()),
         (1, _) => wrong("at least two rows", "one"),
