@@ -12,7 +12,7 @@ static IRREGULAR_NOUNS: LazyLock<Vec<(&str, &str)>> = LazyLock::new(|| {
                 scarves:scarf loaves:loaf halves:half calves:calf wives:wife lives:life \
                 hooves:hoof thieves:thief elves:elf oxen:ox shoes:shoe canoes:canoe movies:movie \
                 cookies:cookie hoodies:hoodie ties:tie pies:pie buses:bus";
-    pairs(text).collect()
+    pairs(text)
 });
 
 /// Words that `singular` keeps: words whose singular and plural are alike, words without a singular, and singulars in -s.
@@ -26,7 +26,8 @@ static UNCHANGED: LazyLock<HashSet<&str>> = LazyLock::new(|| {
 });
 
 /// Past forms and participles, and their lemmas. Present forms follow rules.
-const IRREGULAR_VERBS: &str = "\
+static IRREGULAR_VERBS: LazyLock<Vec<(&str, &str)>> = LazyLock::new(|| {
+    let text = "\
 ate:eat eaten:eat beat:beat beaten:beat became:become began:begin begun:begin bent:bend bit:bite bitten:bite blew:blow \
 blown:blow broke:break broken:break brought:bring built:build burnt:burn bought:buy caught:catch chose:choose chosen:choose \
 came:come cut:cut dug:dig drew:draw drawn:draw drank:drink drunk:drink drove:drive driven:drive fell:fall fallen:fall fed:feed \
@@ -40,10 +41,12 @@ spent:spend spun:spin split:split spread:spread sprang:spring stood:stand stole:
 strung:string swam:swim swum:swim swept:sweep swung:swing took:take taken:take taught:teach tore:tear torn:tear told:tell \
 thought:think threw:throw thrown:throw tying:tie tied:tie dying:die wore:wear worn:wear woven:weave won:win wound:wind \
 wrote:write written:write did:do done:do does:do goes:go sewn:sew";
+    pairs(text)
+});
 
 /// The pairs of a table.
-fn pairs(text: &str) -> impl Iterator<Item = (&str, &str)> {
-    text.split_whitespace().filter_map(|pair| pair.split_once(':'))
+fn pairs(text: &'static str) -> Vec<(&'static str, &'static str)> {
+    text.split_whitespace().filter_map(|pair| pair.split_once(':')).collect()
 }
 
 /// The singular of a noun. A noun that is not a plural stays.
@@ -128,10 +131,8 @@ pub(crate) fn lemmas(word: &str) -> Vec<(String, VerbForm)> {
         _ if form.ends_with("ing") && form.len() > 4 => VerbForm::Ing,
         _ => VerbForm::Past,
     };
-    let mut all: Vec<_> = pairs(IRREGULAR_VERBS)
-        .filter(|(form, lemma)| *form == word && form != lemma)
-        .map(|(form, lemma)| (lemma.to_owned(), of(form)))
-        .collect();
+    let irregular = IRREGULAR_VERBS.iter().filter(|(form, lemma)| *form == word && form != lemma);
+    let mut all: Vec<_> = irregular.map(|&(form, lemma)| (lemma.to_owned(), of(form))).collect();
     all.push((word.to_owned(), VerbForm::Base));
     let mut add = |stem: &str, form| {
         all.push((stem.to_owned(), form));
