@@ -307,7 +307,7 @@ pub(crate) struct IndexArgs {
     /// The folder of the index; by default the name of the photographs' folder and `.index`.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Your own ordinary queries, one on each line, instead of the 5,000 that come with the program.
+    /// Your own ordinary queries, one on each line, instead of the 5,000 that come with the program, or with `--run` of captions of its training.
     #[arg(long, value_name = "FILE")]
     pub bank: Option<PathBuf>,
     /// A model of sentences (sentence-transformers, BERT) beside a model of pictures: CCA joins them.

@@ -105,7 +105,7 @@ pub(crate) enum PairKind {
     FalseNegative,
     /// The most similar image that is not annotated, true or not.
     MostSimilar,
-    /// A user or a query asked for it; not annotated, and not known to be true.
+    /// A user named the pair, or a model found it; not annotated, and not known to be true.
     Asked,
 }
 
