@@ -122,11 +122,16 @@ impl Fields {
         }
     }
 
-    /// Height and width: one number for both, or a list of two.
+    /// Height and width: one number for both, or a list of two, each at least 1; zeros if it is absent.
     pub fn sides(&self, name: &str) -> Result<[usize; 2]> {
         match self.values.get(name) {
-            Some(list @ Value::Array(_)) => serde_json::from_value(list.clone())
-                .or_else(|_| self.refused(name, "one whole number or two", list)),
+            Some(list @ Value::Array(_)) => {
+                let sides = serde_json::from_value::<[usize; 2]>(list.clone()).ok();
+                let fit =
+                    |sides: &[usize; 2]| sides.iter().all(|n| (1..=LARGEST_COUNT).contains(n));
+                let expected = format!("one whole number or two, from 1 to {LARGEST_COUNT}");
+                sides.filter(fit).map_or_else(|| self.refused(name, &expected, list), Ok)
+            }
             _ => Ok([self.count(name, 0)?; 2]),
         }
     }
@@ -193,3 +198,27 @@ const LARGEST_CONFIG: u64 = 16 << 20;
 
 /// No size of a published model comes near it, and products of two stay within 64 bits.
 const LARGEST_COUNT: usize = 1 << 24;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sides_are_one_number_or_two() {
+        let fields = |json: Value| {
+            let Value::Object(values) = json else { panic!("an object") };
+            Fields { place: "config.json".into(), values }
+        };
+        let sides = |value: Value| fields(serde_json::json!({ "size": value })).sides("size");
+        assert_eq!(sides(7.into()).unwrap(), [7, 7]);
+        assert_eq!(sides(vec![7, 8].into()).unwrap(), [7, 8]);
+        assert_eq!(sides(Value::Null).unwrap(), [0, 0]);
+        for bad in [vec![0i64, 5], vec![5, 1 << 40], vec![5], vec![5, -1]] {
+            let line = sides(bad.into()).unwrap_err().to_string();
+            assert!(
+                line.contains("expected one whole number or two, from 1 to 16777216"),
+                "{line}"
+            );
+        }
+    }
+}

@@ -351,7 +351,7 @@ pub fn sync_folder(path: &Path) -> std::io::Result<()> {
 /// # Errors
 /// Never.
 #[cfg(not(unix))]
-fn sync_folder(_: &Path) -> std::io::Result<()> {
+pub fn sync_folder(_: &Path) -> std::io::Result<()> {
     Ok(())
 }
 

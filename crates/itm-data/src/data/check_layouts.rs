@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 
 use super::check_report::{CheckReport, Layout, LayoutReport};
-use super::fne_annotations::{picture_of, split_of};
+use super::fne_annotations::{is_list, picture_of, split_of};
 use super::images::{ImageInfo, LARGEST_IMAGE_FILE, is_picture, probe_bytes, turned_pictures};
 use super::names::{EXTRA, Names};
 use super::precomp::precomp_folder;
@@ -28,15 +28,13 @@ pub(crate) fn json_files(report: &mut CheckReport, entries: &[PathBuf]) {
     for path in entries.iter().filter(|p| p.extension().is_some_and(|e| e == "json")) {
         let Some(bytes) = report.ok(files::read(path, LARGEST_TEXT)) else { continue };
         let place = path.display().to_string();
-        match bytes.iter().find(|b| !b.is_ascii_whitespace()) {
-            // A list whose name has no split may be some other list.
-            Some(b'[') if split_of(&place).is_some() => annotations.push((path.clone(), bytes)),
-            _ if file_name(&place).starts_with("dataset_") => {
-                report.manifest.add(&report.dir, path, &bytes);
-                let found = LayoutReport::new(Layout::Karpathy, path);
-                of_images(report, found, Karpathy::parse(&place, &bytes, CaptionRule::All));
-            }
-            _ => {}
+        // A list whose name has no split may be some other list.
+        if is_list(&bytes) && split_of(&place).is_some() {
+            annotations.push((path.clone(), bytes));
+        } else if file_name(&place).starts_with("dataset_") {
+            report.manifest.add(&report.dir, path, &bytes);
+            let found = LayoutReport::new(Layout::Karpathy, path);
+            of_images(report, found, Karpathy::parse(&place, &bytes, CaptionRule::All));
         }
     }
     if !annotations.is_empty() {

@@ -65,7 +65,7 @@ impl FneAnnotations {
             let place = path.display().to_string();
             let Some(split) = split_of(&place) else { continue };
             let bytes = files::read(path, LARGEST_TEXT)?;
-            if bytes.iter().find(|b| !b.is_ascii_whitespace()) != Some(&b'[') {
+            if !is_list(&bytes) {
                 continue;
             }
             manifest.add(dir, path, &bytes);
@@ -155,10 +155,16 @@ impl FneAnnotations {
     }
 }
 
+/// Whether JSON is a list.
+pub(crate) fn is_list(json: &[u8]) -> bool {
+    let text = json.strip_prefix(b"\xef\xbb\xbf").unwrap_or(json); // a byte order mark
+    text.trim_ascii_start().first() == Some(&b'[')
+}
+
 /// Train, val or test, by the file's name.
 pub(crate) fn split_of(place: &str) -> Option<Split> {
     use Split::{Test, Train, Val};
-    let name = file_name(place).to_lowercase();
+    let name = file_name(place).to_lowercase().replace("retrieval", ""); // it ends in "val"
     let words = [("train", Train), ("val", Val), ("dev", Val), ("test", Test)];
     words.into_iter().find(|(word, _)| name.contains(word)).map(|(_, split)| split)
 }
@@ -209,6 +215,25 @@ mod tests {
         assert_eq!(a.images, ["d/b.jpg", "d/a.jpg", "d/c.jpg"]);
         assert_eq!(a.pairs.image_of_text(), [0, 1, 0, 2]);
         assert_eq!(a.captions, ["one", "two", "three", "four"]);
+    }
+
+    #[test]
+    fn a_file_says_its_split_and_whether_it_is_a_list() {
+        for (name, want) in [
+            ("a/flickr30k_train.json", Some(Split::Train)),
+            ("retrieval_test.json", Some(Split::Test)),
+            ("Retrieval_val.json", Some(Split::Val)),
+            ("coco_dev.json", Some(Split::Val)),
+            ("retrieval.json", None),
+        ] {
+            assert_eq!(split_of(name), want, "{name}");
+        }
+        for list in ["[]", " \n[1]", "\u{feff}[]", "\u{feff} ["] {
+            assert!(is_list(list.as_bytes()), "{list:?}");
+        }
+        for other in ["", "{}", "\u{feff}{}", "\u{feff}"] {
+            assert!(!is_list(other.as_bytes()), "{other:?}");
+        }
     }
 
     /// Trap 21: the sixth caption must not shift the captions of the second image.

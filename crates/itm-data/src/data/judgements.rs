@@ -52,7 +52,8 @@ impl Judgements {
                 ENDS.iter().find_map(|end| name.strip_suffix(end).map(str::to_owned))
             };
             let mut sets: Vec<_> = names.filter_map(of).collect();
-            sets.dedup(); // the names are sorted
+            sets.sort(); // the files of "pm_coco" stand between those of "pm"
+            sets.dedup();
             found.extend(
                 sets.into_iter().map(|set| ENDS.map(|end| folder.join(format!("{set}{end}")))),
             );
@@ -236,6 +237,21 @@ mod tests {
             assert_eq!(set.unknown, 2);
         }
         assert_eq!(read(&[]).unwrap(), []);
+    }
+
+    /// The files of "own_coco" stand between the two files of "own".
+    #[test]
+    fn a_set_is_read_once() {
+        let [i2t, t2i] = [r#"{"7": [70]}"#, r#"{"70": [7]}"#];
+        let found = read(&[
+            ("dataset_x.json", JSON),
+            ("own_image_to_caption.json", i2t),
+            ("own_caption_to_image.json", t2i),
+            ("own_coco_image_to_caption.json", i2t),
+            ("own_coco_caption_to_image.json", t2i),
+        ]);
+        let names: Vec<_> = found.unwrap().into_iter().map(|set| set.name).collect();
+        assert_eq!(names, ["own", "own_coco"]);
     }
 
     #[test]

@@ -48,7 +48,7 @@ impl FileBytes {
     /// Maps a file, read-only.
     ///
     /// # Errors
-    /// If the file is missing, or is a folder, a pipe or a device (these have no length).
+    /// As [`open`](crate::files::open), and if the system cannot map the file.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let file = open(path)?;
@@ -131,7 +131,7 @@ impl Npy {
         Error::unless([1, width].contains(&scale.len()), &self.place, expected, scale.len())?;
         let place = |i| format!("scale of {}, value {i}", self.place);
         Error::unless_finite(&scale, place, "a finite number")?;
-        self.scale = Some(if scale.len() == 1 { vec![scale[0]; width] } else { scale });
+        self.scale = Some(scale);
         Ok(self)
     }
 

@@ -58,7 +58,7 @@ impl SplitData {
     /// If the part has regions and the images are not its first ones. Then the part has not changed.
     ///
     /// # Panics
-    /// If there is no such image, or the images do not ascend.
+    /// If there is no such image, the images do not ascend, or a text is true of no image.
     pub fn keep(&mut self, images: &[usize]) -> Result<()> {
         assert!(images.is_sorted_by(|a, b| a < b), "images to keep: not in ascending order");
         let (all, last) = (self.images.len(), images.last());

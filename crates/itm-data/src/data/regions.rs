@@ -199,7 +199,7 @@ impl Regions {
     /// The rows of these images, in this order.
     ///
     /// # Errors
-    /// If a row holds a value that is not finite.
+    /// If a row holds a value that is not finite, or its file cannot be read or was shortened.
     ///
     /// # Panics
     /// If there is no such image.

@@ -93,7 +93,7 @@ impl PictureBatch {
         floats: impl Fn(&RgbImage, u64, &mut [f32]),
     ) -> Result<Self> {
         let mut values = vec![0.0; pictures.len() * transform.len()];
-        for (picture, out) in pictures.iter().zip(values.chunks_exact_mut(transform.len())) {
+        for (picture, out) in pictures.iter().zip(values.chunks_exact_mut(transform.len().max(1))) {
             caught(picture.source.place(), || {
                 floats(&*picture.source.pixels()?, picture.seed, out);
                 Ok(())

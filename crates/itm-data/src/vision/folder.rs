@@ -12,10 +12,13 @@ const TRANSFORMERS: &str = "preprocessor_config.json";
 const PROCESSOR: &str = "processor_config.json";
 /// The file of open_clip.
 const OPEN_CLIP: &str = "open_clip_config.json";
+/// The largest side of a picture, as of the files that are decoded.
+const MOST_SIDE: usize = 16_384;
 
 impl Transform {
     /// Reads `image_processor` of `processor_config.json`, `preprocessor_config.json`, or `preprocess_cfg` of
-    /// `open_clip_config.json`. `side` is the size of the model's images; it counts where the file names no size.
+    /// `open_clip_config.json`. `side` is the size of the model's images; it counts where the file names no size,
+    /// and always for open_clip.
     ///
     /// # Errors
     /// If all are missing, or a setting is not supported: an interpolation other than bicubic and bilinear, padding, no resize,
@@ -91,20 +94,21 @@ fn of_transformers(fields: &Fields, side: usize, model_type: &str) -> Result<Tra
     let cropped = fields.flag("do_center_crop", fields.has("crop_size"));
     let size = fields.object("size").ok();
     let whole = |name: &str| match &size {
-        Some(size) if size.has(name) => size.count(name, 0).map(Some),
+        Some(size) if size.has(name) => size.count_to(MOST_SIDE, name, 0).map(Some),
         Some(_) => Ok(None),
-        None => fields.count("size", 0).map(Some),
+        None => fields.count_to(MOST_SIDE, "size", 0).map(Some),
     };
     let number = |n: usize| u32::try_from(n).expect("a count that fits 32 bits");
     let (target, fit) = if cropped {
         let crop = match fields.object("crop_size") {
             Ok(crop) if crop.has("height") => {
-                let [height, width] = [crop.count("height", 0)?, crop.count("width", 0)?];
+                let side_of = |name| crop.count_to(MOST_SIDE, name, 0);
+                let [height, width] = [side_of("height")?, side_of("width")?];
                 crop.unless(height == width, "width", format_args!("{height}, a square"), width)?;
                 height
             }
             Ok(_) => side,
-            Err(_) => fields.count("crop_size", 0)?,
+            Err(_) => fields.count_to(MOST_SIDE, "crop_size", 0)?,
         };
         if size.as_ref().map_or(squares, |size| size.has("height")) {
             // Both sides are resized, and a picture of the crop's size is not cut.

@@ -87,7 +87,7 @@ fn work<T, J>(
 ) {
     loop {
         let mut state = shared.lock();
-        while state.begun < state.end && state.begun >= state.taken + results {
+        while state.begun < state.end && state.begun >= state.taken.saturating_add(results) {
             state = shared.room.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
         if state.begun >= state.end {

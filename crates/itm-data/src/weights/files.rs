@@ -176,7 +176,7 @@ impl WeightFiles {
         let parsed: Index = read_json(index, "an index of shards")?;
         for shard in parsed.weight_map.values().collect::<BTreeSet<_>>() {
             // An index is not trusted: it must not lead out of its folder.
-            let fits = !shard.is_empty() && !shard.contains(['/', '\\']) && shard != "..";
+            let fits = !shard.is_empty() && !shard.contains(['/', '\\', ':']) && shard != "..";
             Error::unless(fits, index.display(), "names of files beside it", shard)?;
             self.add(&self.path.join(shard), safe)?;
         }

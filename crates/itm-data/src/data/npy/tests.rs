@@ -109,6 +109,9 @@ fn scales_belong_to_the_last_dimension() {
     let line = npy().with_scale(vec![1.0; 2]).unwrap_err().to_string();
     assert!(line.ends_with("expected a scale of 1 or 3 values (the last dimension), got 2"));
     assert!(npy().with_scale(vec![1.0, f32::NAN, 1.0]).is_err());
+    // A size in a header allocates nothing.
+    let none = Npy::from_bytes("x", npy_header("|u1", &[0, 1 << 60])).unwrap();
+    assert!(none.with_scale(vec![0.5]).unwrap().to_vec().unwrap().is_empty());
     let regions = Npy::open(golden("regions")).unwrap();
     let doubled = regions.with_scale(vec![1.0, 1.0, 1.0, 2.0]).unwrap().to_vec().unwrap();
     assert_eq!(doubled[..8], [0., 1., 2., 6., 4., 5., 6., 14.]);

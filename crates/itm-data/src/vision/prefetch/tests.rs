@@ -11,7 +11,7 @@ fn ahead(workers: usize, results: usize) -> Ahead {
 #[test]
 fn results_come_in_order_whatever_the_workers() {
     for workers in [0, 1, 2, 5] {
-        for results in [0, 1, 3, 100] {
+        for results in [0, 1, 3, 100, usize::MAX] {
             let got = Prefetch::new(0..40u64, ahead(workers, results), |job| {
                 thread::sleep(Duration::from_micros(300 * (4 - job % 5)));
                 Ok(job)

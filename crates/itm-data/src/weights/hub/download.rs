@@ -118,7 +118,7 @@ fn weights<'a>(names: &[&'a str], kinds: &[&str]) -> Vec<&'a str> {
     let Some(weights) = kinds.iter().find(|name| names.contains(name)) else { return files };
     if weights.ends_with(".json") {
         let end = if weights.contains("safetensors") { ".safetensors" } else { ".bin" };
-        let is_shard = |name: &&str| name.ends_with(end) && !name.contains('/');
+        let is_shard = |name: &&str| name.ends_with(end) && !name.contains(['/', '\\', ':']);
         files.extend(names.iter().copied().filter(is_shard));
     }
     files.extend(names.iter().copied().filter(|name| name == weights));
