@@ -209,10 +209,12 @@ impl Npy {
     fn converted(&self, row: usize, bytes: &[u8], out: &mut [f32]) -> Result<()> {
         assert_eq!(out.len(), self.row_len(), "out for a row of {:?}", self.shape());
         convert(self.header.dtype, bytes, out);
-        if let Some(scale) = &self.scale {
-            for part in out.chunks_mut(scale.len().max(1)) {
-                part.iter_mut().zip(scale).for_each(|(v, s)| *v *= s);
-            }
+        match self.scale.as_deref() {
+            None | Some([]) => {}
+            Some([one]) => out.iter_mut().for_each(|v| *v *= one),
+            Some(scale) => out
+                .chunks_mut(scale.len())
+                .for_each(|part| part.iter_mut().zip(scale).for_each(|(v, s)| *v *= s)),
         }
         let column =
             |k| if self.shape().len() > 1 { format!(", column {k}") } else { String::new() };

@@ -50,8 +50,8 @@ impl RunEncoder {
         let names = &run.source.part(Split::Test).0.images;
         let picture = |i: usize| (names[i].clone(), run.source.picture(Split::Test, i).bytes);
         let pictures: Vec<_> = (0..names.len()).map(picture).collect();
-        let is_drawn = run.source.truth.is_some();
-        let drawn = pictures.iter().all(|(_, bytes)| !bytes.is_empty() && is_drawn);
+        let drawn =
+            run.source.truth.is_some() && pictures.iter().all(|(_, bytes)| !bytes.is_empty());
         Error::unless(drawn, "--run", "a run on Scenes", &run.source.title)?;
         let ImageItems::Features(all) = items.images else {
             return Err(Error::invalid("--run", "a row that sees features", row));
