@@ -233,8 +233,8 @@ impl NewFolder {
     /// Makes the files durable and gives them their final names.
     ///
     /// # Errors
-    /// If a file cannot be made durable or renamed. The target is then as it was, except that with [`Existing::Files`] files
-    /// of the same names may be missing.
+    /// If the target holds what it may not, or a file cannot be made durable or renamed. The target is then as it was, except that
+    /// with [`Existing::Files`] files of the same names may be missing.
     pub fn commit(self) -> Result<()> {
         let (new, target) = (self.path(), &self.target);
         sync_all(&new)?;

@@ -44,6 +44,9 @@ impl CentredRoots {
     }
 
     /// As [`of`](Self::of), but the length of a row is its distance from the mean.
+    ///
+    /// # Panics
+    /// If a value is not finite.
     pub fn of_free_length(training: &Features) -> Self {
         Self { unit_length: false, ..Self::of(training) }
     }

@@ -52,9 +52,9 @@ enum Values {
 #[derive(Debug, Clone)]
 enum Boxes {
     /// The same boxes for every image.
-    Shared(Vec<Bounds>),
-    /// One box per region.
-    Own(Vec<Bounds>),
+    Shared(Arc<Vec<Bounds>>),
+    /// One box per region, and the place of the first image's.
+    Own(Arc<Vec<Bounds>>, usize),
 }
 
 /// Rows of some images, one after another without padding.
@@ -126,15 +126,16 @@ impl Regions {
     /// If the number of boxes is neither the number of all regions nor the number of regions of every image.
     pub fn with_boxes(mut self, boxes: Vec<Bounds>) -> Result<Self> {
         let all = self.starts[self.len()];
-        let of_one = self.counts.iter().all(|&count| count == boxes.len());
-        self.parts[0].boxes = Some(match boxes.len() {
-            n if n == all => Boxes::Own(boxes),
-            _ if of_one => Boxes::Shared(boxes),
-            n => {
-                let expected = format!("{all}, one per region");
-                return Err(Error::invalid("boxes of regions", expected, n));
-            }
-        });
+        let own = boxes.len() == all;
+        let fits = own || self.counts.iter().all(|&count| count == boxes.len());
+        let expected = format_args!("{all}, one per region");
+        Error::unless(fits, "boxes of regions", expected, boxes.len())?;
+        let boxes = Arc::new(boxes);
+        for part in &mut self.parts {
+            let boxes = Arc::clone(&boxes);
+            let first = self.starts[part.first];
+            part.boxes = Some(if own { Boxes::Own(boxes, first) } else { Boxes::Shared(boxes) });
+        }
         Ok(self)
     }
 
@@ -192,7 +193,7 @@ impl Regions {
         let part = self.part(image);
         match part.boxes.as_ref()? {
             Boxes::Shared(boxes) => Some(boxes),
-            Boxes::Own(boxes) => Some(&boxes[self.range(part, image)]),
+            Boxes::Own(boxes, first) => Some(&boxes[*first..][self.range(part, image)]),
         }
     }
 

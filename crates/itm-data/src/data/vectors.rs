@@ -132,11 +132,12 @@ impl VectorTable<'_> {
             let expected = "lines of words and numbers";
             return Err(Error::invalid(self.path.display(), expected, contents(head)));
         }
-        let mut line = Vec::new();
+        let (mut line, mut has_head) = (Vec::new(), false);
         for number in 1.. {
             line.clear();
             let part = (&mut file).take(LONGEST_LINE + 1).read_until(b'\n', &mut line);
             if part.map_err(Error::io(self.path))? == 0 {
+                self.width.take_if(|_| has_head && number == 2);
                 break;
             }
             let fits = line.len() as u64 <= LONGEST_LINE;
@@ -144,10 +145,10 @@ impl VectorTable<'_> {
             Error::unless(fits, place, format_args!("at most {LONGEST_LINE} bytes"), "more")?;
             // A word that is not UTF-8 is in no vocabulary.
             let line = String::from_utf8_lossy(&line);
-            if number == 1 && self.is_head(&line) {
-                continue;
+            has_head |= number == 1 && self.is_head(&line);
+            if number > 1 || !has_head {
+                self.line(number, &line)?;
             }
-            self.line(number, &line)?;
         }
         Ok(())
     }
@@ -366,6 +367,7 @@ mod tests {
             ("v.txt", "a 1 x\n", ", line 1: expected a number, got \"x\""),
             ("v.txt", "a 1 NaN\n", ", line 1: expected finite numbers, got NaN"),
             ("v.txt", "", ": expected word vectors, got none"),
+            ("v.vec", "400000 300\n", ": expected word vectors, got none"),
             ("v.json", "{}", ": expected word vectors, got none"),
             ("v.json", r#"{"a": [1], "b": []}"#, ", word \"b\": expected 1 values, got 0"),
         ] {

@@ -28,7 +28,11 @@ use crate::{Error, Result};
 #[derive(Debug, Clone)]
 pub struct WordPieces {
     tokenizer: Tokenizer,
+    vocabulary: usize,
 }
+
+/// No published table of embeddings has as many rows.
+const HIGHEST_PIECE: u32 = 1 << 24;
 
 /// The fields of `tokenizer_config.json` that matter here.
 #[derive(Deserialize)]
@@ -80,7 +84,7 @@ impl WordPieces {
     ///
     /// # Errors
     /// If both `tokenizer.json` and `vocab.txt` are missing, a file is damaged, `vocab.txt` lacks `[UNK]`, `[CLS]` or
-    /// `[SEP]`, or `tokenizer.json` lacks `[SEP]`.
+    /// `[SEP]`, `tokenizer.json` lacks `[SEP]`, or a piece has a number above 2²⁴.
     pub fn open(folder: impl AsRef<Path>) -> Result<Self> {
         let folder = folder.as_ref();
         let [whole, vocabulary] = ["tokenizer.json", "vocab.txt"].map(|name| folder.join(name));
@@ -105,15 +109,17 @@ impl WordPieces {
             tokenizer.with_normalizer(Some(Sequence::new(normalizers))).map_err(refused)?;
         }
         tokenizer.with_truncation(None).map_err(refused)?.with_padding(None);
-        match tokenizer.token_to_id("[SEP]") {
-            Some(_) => Ok(Self { tokenizer }),
-            None => Err(Error::invalid(path.display(), "a piece [SEP]", "none")),
-        }
+        let separator = tokenizer.token_to_id("[SEP]").is_some();
+        Error::unless(separator, path.display(), "a piece [SEP]", "none")?;
+        let highest = tokenizer.get_vocab(true).into_values().max().unwrap_or(0);
+        let expected = format_args!("numbers of pieces up to {HIGHEST_PIECE}");
+        Error::unless(highest <= HIGHEST_PIECE, path.display(), expected, highest)?;
+        Ok(Self { tokenizer, vocabulary: highest as usize + 1 })
     }
 
-    /// Number of word pieces: at most the rows of the embedding table.
+    /// The highest number of a word piece, plus 1: at most the rows of the embedding table.
     pub fn vocabulary(&self) -> usize {
-        self.tokenizer.get_vocab_size(true)
+        self.vocabulary
     }
 
     /// The numbers of `[PAD] [UNK] [CLS] [SEP] [MASK]`.
@@ -313,6 +319,32 @@ mod tests {
         assert_eq!(ids(&cased("{}")), number("cafe"));
         assert_eq!(ids(&cased(r#"{"strip_accents": false}"#)), number("café"));
         assert_eq!(cased("{}").vocabulary(), lines.lines().count());
+    }
+
+    /// A vocabulary with a gap asks for a table that reaches to its highest number; a number may not be any size.
+    #[test]
+    fn the_highest_number_counts() {
+        let own = TempDir::new().unwrap();
+        let path = own.path().join("tokenizer.json");
+        let written = |last: u64| {
+            let vocabulary = format!(r#"{{"[UNK]": 0, "[CLS]": 1, "[SEP]": 2, "dog": {last}}}"#);
+            let model =
+                format!(r#"{{"type": "WordLevel", "unk_token": "[UNK]", "vocab": {vocabulary}}}"#);
+            fs::write(
+                &path,
+                format!(r#"{{"version": "1.0", "added_tokens": [], "model": {model}}}"#),
+            )
+            .unwrap();
+            WordPieces::open(&own)
+        };
+        let pieces = written(7).unwrap();
+        assert_eq!((pieces.vocabulary(), pieces.words_and_parts()), (8, 3..8));
+        assert_eq!(pieces.spelled()[7], "dog");
+        let line = written(u64::from(u32::MAX)).unwrap_err().to_string();
+        assert!(
+            line.ends_with("expected numbers of pieces up to 16777216, got 4294967295"),
+            "{line}"
+        );
     }
 
     /// FNE: an empty caption gives `[CLS] [SEP]`; cleaning comes first.

@@ -93,6 +93,8 @@ fn of_transformers(fields: &Fields, side: usize, model_type: &str) -> Result<Tra
     // Older files hold one number: the shorter side where CLIP cuts the centre out, else both sides.
     let cropped = fields.flag("do_center_crop", fields.has("crop_size"));
     let size = fields.object("size").ok();
+    let longest = size.as_ref().is_some_and(|size| size.has("longest_edge"));
+    fields.unless(!longest, "size", "shortest_edge, or height and width", "longest_edge")?;
     let whole = |name: &str| match &size {
         Some(size) if size.has(name) => size.count_to(MOST_SIDE, name, 0).map(Some),
         Some(_) => Ok(None),
@@ -277,6 +279,10 @@ mod tests {
                 "do_resize: expected true: pictures of any size, got false",
             ),
             (json!({ "rescale_factor": 1 }), "rescale_factor: expected 1/255, got 1"),
+            (
+                json!({ "size": { "longest_edge": 224 } }),
+                "size: expected shortest_edge, or height and width, got longest_edge",
+            ),
             (
                 json!({ "size": { "height": 384, "width": 224 } }),
                 "size: expected equal height and width, got another size",

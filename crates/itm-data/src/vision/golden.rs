@@ -1,6 +1,6 @@
 //! Compares with Pillow and the Python twins; `tests/reference/vision.py` wrote the golden file.
 
-use image::RgbImage;
+use image::{RgbImage, imageops};
 use serde::Deserialize;
 
 use super::augment::{Crop, Draw};
@@ -106,6 +106,23 @@ fn resizes_equal_pillows() {
         let got = resize(&from, to.width(), to.height(), filter);
         assert_eq!(differences(&got, &to), [], "{:?}", from.dimensions());
     }
+}
+
+/// A picture that becomes a hundred times as long took gigabytes before its centre was cut out.
+#[test]
+fn a_part_equals_that_part_of_the_whole() {
+    let from = Golden::read().resize[0].from.image();
+    for (size, part) in [([40, 23], [3..9, 0..23]), ([5, 61], [0..5, 30..31])] {
+        let whole = resize(&from, size[0], size[1], Resampling::Bicubic);
+        let [x, y] = &part;
+        let want = imageops::crop_imm(&whole, x.start, y.start, x.len() as u32, y.len() as u32);
+        let got = resize::resize_part(&from, size, part.clone(), Resampling::Bicubic);
+        assert_eq!(differences(&got, &want.to_image()), [], "{size:?} {part:?}");
+    }
+    let fit = Fit::Crop { shorter: 224, rounding: CropRounding::Down };
+    let thin = RgbImage::from_pixel(16_384, 1, image::Rgb([255; 3]));
+    let transform = Transform { size: 224, fit, ..Transform::default() };
+    assert!(transform.fitted(&thin).as_raw().iter().all(|&v| v == 255));
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Pillow's antialiased resize; every byte equals Pillow's.
 
 use std::fmt;
+use std::ops::Range;
 
 use image::RgbImage;
 
@@ -81,23 +82,40 @@ impl fmt::Display for Resampling {
 /// assert_eq!(resize(&picture, 1, 1, Resampling::Bilinear).into_raw(), [100, 50, 25]);
 /// ```
 pub fn resize(image: &RgbImage, width: u32, height: u32, filter: Resampling) -> RgbImage {
+    resize_part(image, [width, height], [0..width, 0..height], filter)
+}
+
+/// The columns and rows `part` of the picture resized to `size`. What lies outside is not computed: a thin picture may become very long.
+///
+/// # Panics
+/// If a side of the picture, of the size or of the part is 0, or the part reaches beyond the size.
+pub(super) fn resize_part(
+    image: &RgbImage,
+    size: [u32; 2],
+    part: [Range<u32>; 2],
+    filter: Resampling,
+) -> RgbImage {
     let (w, h) = image.dimensions();
     assert!(w > 0 && h > 0, "a picture of {w} × {h}");
+    let [width, height] = [&part[0], &part[1]].map(|part| part.len());
     assert!(width > 0 && height > 0, "a picture of {width} × {height}");
-    let (across, down) = (Taps::new(filter, w, width), Taps::new(filter, h, height));
-    let mut wide = vec![0; 3 * width as usize * h as usize];
-    let mut out = vec![0; 3 * width as usize * height as usize];
+    assert!(part[0].end <= size[0] && part[1].end <= size[1], "{part:?} of a picture of {size:?}");
+    let [columns, rows] = part;
+    let across = Taps::new(filter, w, size[0], columns);
+    let down = Taps::new(filter, h, size[1], rows);
+    let mut wide = vec![0; 3 * width * h as usize];
+    let mut out = vec![0; 3 * width * height];
     widest(
         #[inline(always)]
         || {
             horizontal(image.as_raw(), w as usize, &across, &mut wide);
-            vertical(&wide, 3 * width as usize, &down, &mut out);
+            vertical(&wide, 3 * width, &down, &mut out);
         },
     );
-    RgbImage::from_raw(width, height, out).expect("three bytes per pixel")
+    RgbImage::from_raw(width as u32, height as u32, out).expect("three bytes per pixel")
 }
 
-/// The source pixels of each pixel of the result along one line, and their weights.
+/// The source pixels of each pixel of the part along one line, and their weights.
 struct Taps {
     starts: Vec<usize>,
     counts: Vec<usize>,
@@ -107,16 +125,16 @@ struct Taps {
 }
 
 impl Taps {
-    fn new(filter: Resampling, size: u32, out: u32) -> Self {
+    fn new(filter: Resampling, size: u32, out: u32, part: Range<u32>) -> Self {
         let scale = f64::from(size) / f64::from(out);
         let wider = scale.max(1.0);
         let support = filter.support() * wider;
         let stride = support.ceil() as usize * 2 + 1;
         let (mut starts, mut counts) = (Vec::new(), Vec::new());
-        let mut weights = vec![0; stride * out as usize];
+        let mut weights = vec![0; stride * part.len()];
         let mut exact = vec![0.0; stride];
-        for (i, weights) in weights.chunks_exact_mut(stride).enumerate() {
-            let centre = (i as f64 + 0.5) * scale;
+        for (i, weights) in part.zip(weights.chunks_exact_mut(stride)) {
+            let centre = (f64::from(i) + 0.5) * scale;
             let start = (centre - support + 0.5).max(0.0) as usize;
             let end = ((centre + support + 0.5) as usize).min(size as usize);
             let exact = &mut exact[..end - start];

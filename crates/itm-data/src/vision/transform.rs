@@ -1,8 +1,8 @@
 //! The evaluation transform: resizes to one size and gives floats as the encoder expects them.
 
-use image::{RgbImage, imageops};
+use image::RgbImage;
 
-use super::resize::{Resampling, resize};
+use super::resize::{Resampling, resize, resize_part};
 
 /// Mean and standard deviation of each channel, for values scaled to 0..1.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -118,10 +118,12 @@ impl Transform {
             let longer = u64::from(shorter) * u64::from(side) / u64::from(w.min(h));
             u32::try_from(longer).expect("a side that fits 32 bits")
         };
-        let (w, h) = if w <= h { (shorter, longer(h)) } else { (longer(w), shorter) };
-        let [left, top] = [w, h].map(|side| rounding.start(side - self.size));
-        let whole = resize(image, w, h, self.filter);
-        imageops::crop_imm(&whole, left, top, self.size, self.size).to_image()
+        let size = if w <= h { [shorter, longer(h)] } else { [longer(w), shorter] };
+        let centre = size.map(|side| {
+            let start = rounding.start(side - self.size);
+            start..start + self.size
+        });
+        resize_part(image, size, centre, self.filter)
     }
 
     /// The floats of a picture that already has the size.

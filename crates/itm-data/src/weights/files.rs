@@ -56,7 +56,7 @@ impl WeightFiles {
     ///
     /// # Errors
     /// If there is no file with weights, a file is damaged or truncated, a shard is missing, the shards lack a tensor
-    /// of the index, or two files hold the same tensor.
+    /// of the index, or two files hold the same tensor. If a file is pickled, and the feature `pytorch` is off.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let mut weights =

@@ -66,6 +66,10 @@ fn joined_regions_keep_their_rows_and_boxes() {
     assert_eq!(all.boxes(1).unwrap(), [bounds(0.3)]);
     assert_eq!(all.boxes(3).unwrap(), [bounds(0.8), bounds(0.9)]);
     assert_eq!(all.describe(), "1 to 2 regions per image, 1 wide, with boxes");
+    let each = (0..7).map(|k| bounds(k as f32 / 10.0)).collect();
+    let again = all.clone().with_boxes(each).unwrap();
+    assert_eq!(again.boxes(1).unwrap(), [bounds(0.2)]);
+    assert_eq!(again.boxes(3).unwrap(), [bounds(0.5), bounds(0.6)]);
     let some = held.clone().joined(mapped).unwrap().first(3);
     assert_eq!((some.len(), some.rows(&[2]).unwrap().values), (3, vec![4.0, 5.0]));
     assert_eq!((some.boxes(0).unwrap().len(), some.boxes(2)), (2, None));
