@@ -8,7 +8,7 @@ use burn::tensor::{Bool, Device, Tensor};
 
 use serde::{Deserialize, Serialize};
 
-use crate::learn::{above_zero, within};
+use crate::learn::within;
 use crate::{Block, Result, Siblings, host};
 
 /// The largest 1/τ that a learnt temperature has after an update (CLIP).
@@ -72,8 +72,11 @@ impl Temperature {
 }
 
 fn check(tau: f64) {
-    let fits = tau > 0.0 && (tau as f32).is_normal() && (tau.recip() as f32).is_normal();
-    assert!(fits, "a temperature above 0, got {tau}");
+    assert!(divides(tau), "a temperature above 0, got {tau}");
+}
+
+fn divides(tau: f64) -> bool {
+    tau > 0.0 && (tau as f32).is_normal() && (tau.recip() as f32).is_normal()
 }
 
 /// Symmetric InfoNCE: the cross-entropy of the own text for each image, and of the own image for each text; `[b]` each,
@@ -223,8 +226,9 @@ impl ContrastiveOptions {
     /// # Errors
     /// Names the key, its range and its value.
     pub fn validate(&self) -> Result<()> {
-        above_zero("contrastive.temperature", self.temperature)?;
-        within("contrastive.bias", self.bias, "a number", |_| true)
+        let expected = "above 0, and neither it nor its inverse beyond f32";
+        within("contrastive.temperature", self.temperature, expected, divides)?;
+        within("contrastive.bias", self.bias, "a number of f32", |bias| (bias as f32).is_finite())
     }
 }
 

@@ -1,18 +1,24 @@
 //! Ends long passes from another thread, for programs that must answer Ctrl-C themselves.
 //!
-//! A pass looks at the flag between tiles, and a bootstrap between replicates. If the flag is set, the pass unwinds with [`Interrupted`], and prints
+//! A pass looks at the flag between tiles or bands of scores, and a bootstrap between replicates. If the flag is set, the pass unwinds with [`Interrupted`], and prints
 //! nothing. Whoever sets the flag catches it.
 //!
 //! ```standalone_crate
 //! use itm_core::interrupt::{self, Interrupted};
+//! use itm_core::scored::Scored;
 //! use itm_core::tiles::{Embeddings, Maxima, Tiles};
+//! use itm_core::{Pairs, ScoreMatrix};
 //!
 //! let rows = Embeddings::new("rows", 2, 1, &[1.0, 2.0])?;
-//! let tiles = Tiles::new(rows, rows)?;
+//! let (tiles, scores) = (Tiles::new(rows, rows)?, ScoreMatrix::from_rows([[1.0]]));
 //! interrupt::set(true);
-//! let ended = std::panic::catch_unwind(|| tiles.run(&Maxima));
+//! let ended = [
+//!     std::panic::catch_unwind(|| drop(tiles.run(&Maxima))),
+//!     std::panic::catch_unwind(|| drop(scores.run(&Maxima))),
+//!     std::panic::catch_unwind(|| drop(<dyn Scored>::ranks(&scores, &Pairs::uniform(1, 1)))),
+//! ];
 //! interrupt::set(false);
-//! assert!(ended.unwrap_err().is::<Interrupted>());
+//! assert!(ended.into_iter().all(|ended| ended.unwrap_err().is::<Interrupted>()));
 //! # Ok::<(), itm_core::Error>(())
 //! ```
 

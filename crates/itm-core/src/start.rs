@@ -143,7 +143,8 @@ impl Start {
     /// The number of columns that come from CCA: at most [`StartOptions::dims`], and at most the rank of the training pairs. Only
     /// these columns have a bias.
     pub fn dims(&self) -> usize {
-        self.image.bias.iter().rposition(|&bias| bias != 0.0).map_or(0, |last| last + 1)
+        let last = |map: &LinearMap| map.bias.iter().rposition(|&bias| bias != 0.0);
+        last(&self.image).max(last(&self.text)).map_or(0, |last| last + 1)
     }
 }
 
@@ -200,5 +201,15 @@ mod tests {
         let regions = Regions::new(2, vec![2, 1], vec![1.0, 2.0, 3.0, 6.0, -5.0, 7.0]).unwrap();
         let means = Features { dim: 2, values: vec![2.0, 4.0, -5.0, 7.0] };
         assert_eq!(mean_regions(&regions).unwrap(), means);
+    }
+
+    /// Features of mean 0 give a column of CCA without a bias on this side.
+    #[test]
+    fn columns_of_cca_have_a_bias_on_either_side() {
+        let map = |bias: [f32; 2]| LinearMap { weight: vec![1.0; 2], bias: bias.to_vec() };
+        let dims = |image, text| Start { image: map(image), text: map(text) }.dims();
+        assert_eq!(dims([0.0, 0.0], [0.5, 0.0]), 1);
+        assert_eq!(dims([0.0, 0.1], [0.5, 0.0]), 2);
+        assert_eq!(dims([0.0; 2], [0.0; 2]), 0);
     }
 }

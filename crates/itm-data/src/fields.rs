@@ -41,12 +41,6 @@ impl Fields {
         }
     }
 
-    /// These values before the own ones.
-    pub fn beneath(mut self, over: Self) -> Self {
-        self.values.extend(over.values);
-        self
-    }
-
     /// Whether there is a value that is not null.
     pub fn has(&self, name: &str) -> bool {
         self.values.get(name).is_some_and(|value| !value.is_null())

@@ -1,5 +1,6 @@
 //! Files and folders that appear whole or not at all, each with one writer at a time.
 
+use std::ffi::OsStr;
 use std::fs::{self, File, TryLockError};
 use std::io::{BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -68,7 +69,11 @@ fn beside(path: &Path) -> Result<(PathBuf, File)> {
 
 /// Refuses a path that a rename must not replace.
 fn refuse(path: &Path) -> Result<()> {
-    Error::unless(!path.is_dir(), path.display(), "a file to write", "a folder")?;
+    // `runs/` and `runs/.` name a folder, also where there is none.
+    let ends =
+        |name: &OsStr| path.as_os_str().as_encoded_bytes().ends_with(name.as_encoded_bytes());
+    let is_file = !path.is_dir() && path.file_name().is_some_and(ends);
+    Error::unless(is_file, path.display(), "a file to write", "a folder")?;
     refuse_link(path)
 }
 

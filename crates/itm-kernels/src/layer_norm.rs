@@ -7,7 +7,7 @@
 //!
 //! The sums avoid cancellation: the rest is x minus a first mean, μ is the first mean plus the mean of the rest, and
 //! σ² is the variance of the rest. So ε = 1e-12 is safe on rows whose mean is a million times their spread. If σ² is
-//! beyond the range of `f32` (values above 1e19), the result of the row is β and its gradient is 0.
+//! beyond the range of `f32` (values from 1e19 to 1e38), the result of the row is β and its gradient is 0.
 
 use rayon::prelude::*;
 
@@ -32,7 +32,7 @@ pub struct Norm<'a> {
     pub epsilon: f32,
 }
 
-/// The normalised rows of `x`, and their statistics, `[n, SAVED]`.
+/// The normalised rows of `x`, and their statistics, `[n, 3]`, for [`backward`].
 ///
 /// # Panics
 /// If `x` does not consist of whole rows of d values, γ and β differ in width, or ε is negative or not finite.
@@ -179,8 +179,9 @@ fn row<const FMA: bool>(
             }
         }
     }
-    let rest = sum(rest) * each;
-    let variance = sum(squares) * each - rest * rest;
+    let square = sum(squares) * each;
+    let rest = if square < f32::INFINITY { sum(rest) * each } else { 0.0 }; // ∞ − ∞ would be NaN
+    let variance = square - rest * rest;
     let variance = if variance < 0.0 { 0.0 } else { variance }; // rounding; NaN stays
     let scale = 1.0 / (variance + epsilon).sqrt();
     let (x, mut y) = (Lanes::<LANES>::new(x, 0.0), LanesMut::<LANES>::new(y, 0.0));

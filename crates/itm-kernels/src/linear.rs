@@ -42,7 +42,7 @@ pub fn input_gradient(grad: &[f32], weight: &[f32], o: usize) -> Vec<f32> {
     }
 }
 
-/// The gradient of the weight, `xᵀ g`.
+/// The gradient of the weight, `xᵀ g`. Without rows it is empty, because nothing tells the width of the input.
 ///
 /// # Panics
 /// If the rows of the gradient do not divide the values of the input evenly, or `o` is 0.

@@ -12,6 +12,7 @@ pub fn keep_freed() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     for (name, value) in [
         (libc::M_ARENA_MAX, 1),
+        (libc::M_MMAP_THRESHOLD, 32 << 20), // the most that glibc before 2.35 takes; it refuses the next
         (libc::M_MMAP_THRESHOLD, 1 << 30),
         (libc::M_TRIM_THRESHOLD, libc::c_int::MAX),
     ] {

@@ -47,7 +47,7 @@ pub(crate) fn product_new(threads: Threads, a: Matrix, b: Matrix) -> Vec<f32> {
 pub(crate) fn product(threads: Threads, to: &mut [f32], how: Into, a: Matrix, b: Matrix) {
     assert_eq!(to.len(), a.rows * b.cols, "{} × {} values of a product", a.rows, b.cols);
     if how == Into::Replace && a.cols == 0 {
-        return to.fill(0.0); // an empty sum; gemm leaves the values as they are
+        return to.fill(0.0); // an empty sum: nothing to ask gemm for
     }
     // SAFETY: `to` has a.rows × b.cols initialised values, by the assertion above.
     unsafe { product_at(threads, to.as_mut_ptr(), how, a, b) }

@@ -32,7 +32,12 @@ pub(crate) fn random(n: usize, seed: u64) -> Vec<f32> {
 pub(crate) fn worst(got: &[f32], want: &[f64]) -> f64 {
     assert_eq!(got.len(), want.len());
     let error = |(&g, &w): (&f32, &f64)| (f64::from(g) - w).abs() / w.abs().max(1.0);
-    got.iter().zip(want).map(error).fold(0.0, |worst, e| if e <= worst { worst } else { e })
+    largest(got.iter().zip(want).map(error))
+}
+
+/// The largest of these errors, or NaN if one is: `max` would pass over it.
+pub(crate) fn largest(errors: impl Iterator<Item = f64>) -> f64 {
+    errors.fold(0.0, |worst, e| if e <= worst || worst.is_nan() { worst } else { e })
 }
 
 /// Runs the check with each copy of the kernels that this CPU can run, on one thread.
@@ -75,7 +80,7 @@ pub(crate) fn values<const D: usize>(x: Tensor<D>) -> Vec<f32> {
 pub(crate) fn close<const D: usize>(name: &str, got: Tensor<D>, want: Tensor<D>) {
     assert_eq!(got.dims(), want.dims(), "{name}");
     let (got, want) = (values(got), values(want));
-    let error = got.iter().zip(&want).map(|(g, w)| (g - w).abs()).fold(0.0, f32::max);
+    let error = largest(got.iter().zip(&want).map(|(g, w)| f64::from((g - w).abs())));
     assert!(error < 1e-5, "{name} is off by {error:e}");
     assert!(want.iter().any(|w| w.abs() > 1e-3), "{name} is all zero: nothing was compared");
 }

@@ -102,7 +102,7 @@ pub fn estimates(
     let rows: Vec<_> = rows.iter().filter(|r| drawable(r.value)).collect();
     let of = |r: &&Estimate| [r.value].into_iter().chain(r.interval.into_iter().flatten());
     let parts = rows.iter().flat_map(|r| r.parts.iter().copied());
-    let range = padded(rows.iter().flat_map(of).chain(parts), 0.05);
+    let range = padded(rows.iter().flat_map(of).chain(parts).chain(level), 0.05);
     let (n, start) = (rows.len() as f64, range.start);
     let mut plot = Plot::new(Axis::new(x, range), Axis::hidden(0.0..n));
     for (i, row) in rows.iter().enumerate() {

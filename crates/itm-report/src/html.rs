@@ -5,7 +5,7 @@
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::figure::Figure;
-use crate::format::{is_harmful, unbroken};
+use crate::format::{clean_lines, unbroken};
 use crate::table::{Alignment, Column, Role, Table};
 
 const STYLE: &str = include_str!("page.css");
@@ -25,8 +25,7 @@ pub fn page(title: &str, content: Markup) -> String {
             body { main { (content) } }
         }
     };
-    let harmless = |c| if c != '\n' && is_harmful(c) { '\u{fffd}' } else { c };
-    page.into_string().chars().map(harmless).chain(['\n']).collect()
+    clean_lines(&page.into_string()) + "\n"
 }
 
 /// The first sentence of a page: the verdict in words, and the reason. `class` is `above`, `unsure` or `below`.
@@ -222,6 +221,10 @@ mod tests {
         t.column(evil, [evil]).words();
         let page = page(evil, html! { (titled(&t)) (facts("", [(evil, evil.to_owned())])) });
         assert!(!page.contains("<a") && !page.contains('\x1b') && !page.contains('\u{202e}'));
+        assert!(
+            super::page("a\tb", html! {}).contains("<title>a b</title>"),
+            "a blank, as in a terminal"
+        );
         // Title, heading, label, stub, two heads, name, two cells, note, label and value.
         assert_eq!(page.matches(want).count(), 12, "{page}");
     }

@@ -4,7 +4,7 @@ use crate::table::{Role, Table};
 
 /// The table under a heading, with its note below. The columns are padded, so that a terminal shows them aligned too.
 pub fn table(t: &Table) -> String {
-    let head = [t.stub.clone()].into_iter().chain(t.columns.iter().map(|c| escape(&c.head())));
+    let head = [escape(&t.stub)].into_iter().chain(t.columns.iter().map(|c| escape(&c.head())));
     let line = |(i, (name, _)): (usize, &(String, Role))| {
         let cells = t.columns.iter().map(|c| &c.cells[i]).map(|cell| match cell.best {
             true => format!("**{}**", escape(&cell.text)),
@@ -62,7 +62,7 @@ pub fn escape(text: &str) -> String {
             '&' => out += "&amp;",
             '<' => out += "&lt;",
             '\n' | '\r' => out.push(' '),
-            '|' | '*' | '_' | '`' | '[' | ']' | '\\' => out.extend(['\\', c]),
+            '|' | '*' | '_' | '`' | '~' | '[' | ']' | '\\' => out.extend(['\\', c]),
             _ => out.push(c),
         }
     }
@@ -75,9 +75,9 @@ mod tests {
 
     #[test]
     fn a_table_by_hand() {
-        let mut t = Table::new("a_b", "row", [("x|y", Role::Other), ("z", Role::Other)]).noted("*");
+        let mut t = Table::new("a_b", "r|", [("x|y", Role::Other), ("z", Role::Other)]).noted("*");
         t.best("R@1", [Some(1.0), Some(2.0)], crate::format::points).under("image", "i2t ");
-        let want = "## a\\_b\n\n| row  | i2t R@1 |\n|------|--------:|\n| x\\|y |     1.0 |\n\
+        let want = "## a\\_b\n\n| r\\|  | i2t R@1 |\n|------|--------:|\n| x\\|y |     1.0 |\n\
                     | z    | **2.0** |\n\n\\*\n\n";
         assert_eq!(table(&t), want);
     }
@@ -86,6 +86,6 @@ mod tests {
     fn text_stays_text() {
         assert_eq!(escape("a|b <b>*x*</b>\n# y"), "a\\|b &lt;b>\\*x\\*&lt;/b> # y");
         assert_eq!(prose("see `a_b`\n& `c`"), "see `a_b` & `c`");
-        assert_eq!(prose("odd ` _"), "odd \\` \\_");
+        assert_eq!(prose("odd ` _ ~~x"), "odd \\` \\_ \\~\\~x");
     }
 }

@@ -92,8 +92,10 @@ pub struct Axis {
 impl Axis {
     /// An axis with about six ticks; `name` may be empty.
     pub fn new(name: impl Into<String>, range: Range<f64>) -> Self {
+        let range = padded([range.start, range.end], 0.0); // ends that can be drawn
         let ticks = RangedCoordf64::from(range.clone()).key_points(BoldPoints(6));
-        Self { name: name.into(), range, ticks, label: tick }
+        let is_close = ticks.windows(2).any(|two| two[1] - two[0] < 1e-3);
+        Self { name: name.into(), range, ticks, label: if is_close { close_tick } else { tick } }
     }
 
     /// An axis of decimal logarithms. Ticks are at powers of ten, at most six, and `label` formats a logarithm.
@@ -316,7 +318,16 @@ pub fn drawable(v: f64) -> bool {
 
 /// The label of a tick, with no more digits than it needs.
 pub(crate) fn tick(v: f64) -> String {
-    let text = format!("{v:.3}");
+    trimmed(v, 3)
+}
+
+/// The label of a tick that is less than 0.001 from the next.
+fn close_tick(v: f64) -> String {
+    trimmed(v, 9)
+}
+
+fn trimmed(v: f64, places: usize) -> String {
+    let text = format!("{v:.places$}");
     let text = text.trim_end_matches('0').trim_end_matches('.');
     match text {
         "-0" => "0".into(),
@@ -334,6 +345,17 @@ mod tests {
         assert_eq!(padded([3.0, 3.0], 0.1), 2.5..3.5);
         assert_eq!(padded([400.0], 0.1), 380.0..420.0);
         assert_eq!(padded([f64::NAN], 0.1), 0.0..1.0);
+    }
+
+    /// Ticks 0.0003 apart were `0.024 0.024 0.025`.
+    #[test]
+    fn neighbours_have_different_labels() {
+        for range in [0.0239..0.0251, -1e-7..2e-7, 0.0..f64::INFINITY, f64::NAN..1.0] {
+            let axis = Axis::new("", range);
+            let labels: Vec<_> = axis.ticks.iter().map(|&at| (axis.label)(at)).collect();
+            let differ = labels.windows(2).all(|two| two[0] != two[1]);
+            assert!(labels.len() > 2 && differ, "{labels:?}");
+        }
     }
 
     #[test]

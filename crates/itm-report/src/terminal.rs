@@ -138,8 +138,9 @@ fn head(text: &str, width: usize) -> &str {
     &text[..end]
 }
 
-/// Lines of at most `width` columns. All lines except the first are indented by two.
+/// Lines of at most `width` columns; less than 4 count as 4. All lines except the first are indented by two.
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
+    let width = width.max(4); // the indent and a wide character
     let mut lines: Vec<String> = Vec::new();
     let mut line = String::new();
     for word in text.split(' ').filter(|w| !w.is_empty()) {
@@ -177,6 +178,12 @@ mod tests {
     #[test]
     fn widths_are_columns() {
         assert_eq!(["abc", "犬と猫", "é", "█▌", "→"].map(width_of), [3, 6, 1, 2, 1]);
+    }
+
+    /// The indent alone filled such a line, and the loop did not end.
+    #[test]
+    fn no_width_is_too_small() {
+        assert_eq!(wrap("abcdef 犬", 0), wrap("abcdef 犬", 4));
     }
 
     #[test]

@@ -111,7 +111,8 @@ fn write(
         bar.set_length(all as u64);
         bar.set_position(done as u64);
     };
-    let about = &serde_json::to_value(origin).expect("paths in UTF-8");
+    let about = &serde_json::to_value(origin)
+        .map_err(|e| Error::invalid("itm index", "paths in UTF-8", e))?;
     let sources = Sources { images, out, about, bank, progress: &progress, stop: &stop::is_asked };
     let done = update(&sources, encoder)?;
     for (_, why) in &done.left_out {
@@ -178,14 +179,15 @@ pub(crate) fn search(args: &SearchArgs, configs: &Path) -> Result<()> {
     }
     // Programs open the paths, so each of their characters counts.
     let raw = args.files && !stdout().is_terminal();
-    for line in lines(args, searcher.index(), &answer) {
+    let corrected = options.corrected && query.has_words();
+    for line in lines(args, searcher.index(), &answer, corrected) {
         if raw { progress::say_painted(&line) } else { progress::say(line) }
     }
     Ok(())
 }
 
 /// The lines of an answer: paths with scores, paths alone, or JSON.
-fn lines(args: &SearchArgs, index: &Index, answer: &Answer) -> Vec<String> {
+fn lines(args: &SearchArgs, index: &Index, answer: &Answer, corrected: bool) -> Vec<String> {
     let path = |picture: usize| &index.pictures()[picture].path;
     if args.json {
         // `json!` would show the digits of the double that is equal to a score.
@@ -199,7 +201,7 @@ fn lines(args: &SearchArgs, index: &Index, answer: &Answer) -> Vec<String> {
             "found": answer.found,
             "level": digits(answer.level),
             "candidates": answer.candidates,
-            "correction": if args.no_correction { "none" } else { index.correction() },
+            "correction": if corrected { index.correction() } else { "none" },
         });
         // Escapes stand for the same characters, and do not turn the line of a terminal.
         let escaped = |c: char| match is_harmful(c) {
@@ -216,10 +218,16 @@ fn lines(args: &SearchArgs, index: &Index, answer: &Answer) -> Vec<String> {
         _ if answer.hits.is_empty() && args.threshold.is_none() => {
             "no other photograph passes".into()
         }
+        _ if answer.found => {
+            format!(
+                "no photograph has a score of {}",
+                args.threshold.as_deref().unwrap_or_default()
+            )
+        }
         _ => format!("the best is below {level:.3}, which ordinary queries reach"),
     };
-    let nothing =
-        (!args.files && !answer.found).then(|| format!("nothing here matches: {nothing}"));
+    let is_empty = !answer.found || answer.hits.is_empty();
+    let nothing = (!args.files && is_empty).then(|| format!("nothing here matches: {nothing}"));
     let hits = answer.hits.iter().map(|hit| match args.files {
         true => index.folder().join(path(hit.picture)).display().to_string(),
         false => format!("{:.4}  {}", hit.score, path(hit.picture)),

@@ -24,14 +24,23 @@ type LeftOut = Vec<(String, String)>;
 /// Folders of thumbnails that storage devices make beside the photographs.
 const SKIPPED: [&str; 2] = ["@eaDir", "#recycle"];
 
-/// The files that end like pictures, in the order of their paths, and those that have no name to show, with the reason. Hidden files
+/// The files that end like pictures, in the order of their paths; and files that have no name to show and folders that cannot be opened,
+/// with the reason. Hidden files
 /// and folders are left out, and thumbnails, because an index may stand among its photographs. Links are not followed: a link can
 /// leave the folder, or lead into a circle.
 pub(crate) fn walk(folder: &Path) -> Result<(Vec<FolderFile>, LeftOut)> {
     let (mut found, mut unnamed) = (vec![], vec![]);
     let mut open = vec![(folder.to_owned(), String::new())];
     while let Some((at, prefix)) = open.pop() {
-        for entry in fs::read_dir(&at).map_err(Error::io(&at))? {
+        let entries = match fs::read_dir(&at).map_err(Error::io(&at)) {
+            Ok(entries) => entries,
+            Err(error) if at != folder => {
+                unnamed.push((prefix.trim_end_matches('/').to_owned(), error.to_string()));
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
+        for entry in entries {
             let entry = entry.map_err(Error::io(&at))?;
             let kind = entry.file_type().map_err(Error::io(entry.path()))?;
             let name = entry.file_name();

@@ -179,7 +179,12 @@ impl Searcher {
         let encoder = &*self.encoder;
         let row = |what: &What| match what {
             What::Words(words) => texts(encoder, &[words]),
-            What::Picture(picture) => Ok(self.index.row(*picture)),
+            What::Picture(picture) => {
+                let expected = format_args!("a picture below {}", self.index.pictures().len());
+                let fits = *picture < self.index.pictures().len();
+                Error::unless(fits, "query", expected, picture)?;
+                Ok(self.index.row(*picture))
+            }
             What::Image(image) => pictures(encoder, std::slice::from_ref(image)),
         };
         if let [term] = &query.terms[..]

@@ -62,12 +62,18 @@ pub struct Update {
 /// was. After a stop the next call goes on.
 ///
 /// # Errors
-/// If `out` is the folder of the photographs, that folder has no picture that can be read, another process writes the index, a file
-/// cannot be written, the model fails, or `stop` says so.
+/// If `out` is the folder of the photographs, that folder has no picture that can be read or a path that is not UTF-8, the bank has fewer
+/// than 8 queries or one of several lines, another process writes the index, a file cannot be written, the model fails, or `stop` says so.
 pub fn update(sources: &Sources<'_>, encoder: &dyn Encoder) -> Result<Update> {
     let Sources { images, out, bank, about, .. } = sources;
     let folder = images.canonicalize().map_err(Error::io(images))?;
+    let expected = "a folder whose path is UTF-8";
+    Error::unless(folder.to_str().is_some(), images.display(), expected, "another")?;
     check_out(images, out)?;
+    let expected = format_args!("at least {} queries", levels::FEWEST);
+    Error::unless(bank.len() >= levels::FEWEST, "bank", expected, bank.len())?;
+    let whole = bank.iter().all(|query| !query.contains('\n'));
+    Error::unless(whole, "bank", "each query on one line", "one on several")?;
     fs::create_dir_all(out).map_err(Error::io(out))?;
     let new = NewFolder::begin(&index_folder(out), Existing::Only(&FILES))?;
     let Model { name: model, identity, width } = encoder.model();
@@ -161,9 +167,12 @@ impl<'a> Work<'a> {
         old: Option<&Stored>,
     ) -> Result<Self> {
         let mut known = Known::default();
-        if let Some(old) = old.filter(|old| old.manifest.folder == folder) {
+        if let Some(old) = old {
             let rows = old.tables.rows.chunks_exact(encoder.model().width);
             old.pictures.iter().zip(rows).for_each(|(p, row)| known.add(p.clone(), row.to_vec()));
+            if old.manifest.folder != folder {
+                known.at.clear(); // in another folder only the bytes of a file say what it is
+            }
         }
         let (journal, left) = Journal::open(sources.out, folder, encoder)?;
         left.into_iter().for_each(|(picture, row)| known.add(picture, row));

@@ -9,7 +9,8 @@ use half::f16;
 use rayon::prelude::*;
 use serde_json::{Value, json};
 
-use super::{Extractor, Regions, Scenes, ScenesSplit, WIDTH, words};
+use super::features::{Extractor, Regions};
+use super::{Scenes, ScenesSplit, WIDTH, words};
 use itm_core::data::npy_header;
 use itm_core::{Error, Result};
 

@@ -30,14 +30,14 @@ pub const WIDTH: usize = GRID * GRID * (COLOURS + ANGLES) + SECOND * 6;
 /// | convolutions | two layers of random filters: mean and maximum over all, maxima of four quarters | 384   |
 ///
 /// The filters are drawn from a constant seed: every world, split and machine has the same filters.
-pub struct Extractor {
+pub(crate) struct Extractor {
     first: Vec<[f32; FIRST]>,   // [5 · 5 · 3] rows, one weight per filter
     second: Vec<[f32; SECOND]>, // [3 · 3 · 16]
 }
 
 /// The regions of one image.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Regions {
+pub(crate) struct Regions {
     /// `COUNT` boxes: first the given boxes, then the fill of `Extractor::regions`.
     pub boxes: Vec<Bounds>,
     /// `COUNT ·` [`WIDTH`] values, row-major.

@@ -33,7 +33,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 pub use export::export;
-pub use features::{Extractor, Regions, WIDTH};
+pub use features::WIDTH;
 pub use grammar::{Claim, Meaning, Phrase, render};
 pub use image::RgbImage;
 pub use itm_core::data::Bounds;
@@ -180,6 +180,7 @@ impl Scenes {
 mod tests {
     use std::collections::HashSet;
 
+    use super::features::{Extractor, Regions};
     use super::*;
 
     fn world(seed: u64, train: usize, test: usize) -> Scenes {

@@ -178,6 +178,7 @@ fn layers_of_the_kernels() {
         "a linear map from 0 to 0 values": SelfAttention::seeded(0, 1, 0.0, 7, &device()),
         "dropout 1, not in 0 to 1": SelfAttention::seeded(4, 2, 1.0, 7, &device()),
         "input of shape [1, 2, 3] for a linear map from 4": SelfAttention::seeded(4, 2, 0.0, 7, &device()).forward(ones([1, 2, 3]), None, Noise::Off),
+        "dropout -1, not in 0 to 1": SelfAttention { dropout: Dropout { rate: -1.0 }, ..SelfAttention::seeded(4, 2, 0.0, 7, &device()) }.forward(ones([1, 2, 4]), None, Noise::Seeded(7)),
         "row 0: 3 keys, not 1 to 2": SelfAttention::seeded(4, 2, 0.0, 7, &device()).forward(ones([1, 2, 4]), Some(&[3]), Noise::Off),
         "counts of keys for input of shape [1, 2, 4]": SelfAttention::seeded(4, 2, 0.0, 7, &device()).forward(ones([1, 2, 4]), Some(&[]), Noise::Off),
         "row 0: 0 keys, not 1 to 0": SelfAttention::seeded(4, 2, 0.0, 7, &device()).forward(ones([1, 0, 4]), None, Noise::Off),

@@ -23,7 +23,7 @@ impl Method for Hal {
     /// Drops the memory bank, and makes a new one if the objective has one.
     ///
     /// # Errors
-    /// If the images are pictures or features of another width, or if a value that the bank needs is not finite.
+    /// If the images are of another kind or width than the encoder's, or a value that the bank needs is not finite.
     fn begin_epoch(&mut self, epoch: usize, train: Items) -> Result<()> {
         if let Some(width) = self.encoders().image.feature_width() {
             train.images.features(width)?;
@@ -48,12 +48,9 @@ impl Method for Hal {
     /// One update of the encoders. Only dropout is random.
     ///
     /// # Errors
-    /// If a value of an image, the loss or the norm of its gradients is not finite, if the images are pictures, or a caption
-    /// has no word.
-    ///
-    /// # Panics
-    /// If the parts of the batch differ in their number of rows, the features have another width, or a word's number is outside
-    /// the vocabulary.
+    /// If the parts of the batch do not have one row per pair; if the images are of another kind, width or size than the encoder's; if
+    /// a value of an image, the loss or the norm of its gradients is not finite; if a caption has no word (except for a bag of words), a
+    /// word's number outside the vocabulary, or more pieces than BERT has positions. A step that fails changes nothing.
     fn step(&mut self, batch: &Batch, seed: u64, observe: Observe) -> Result<Step> {
         self.step_by(batch, seed, observe)
     }

@@ -3,7 +3,8 @@
 //! Candidates are counted by the log-likelihood ratio `ln f(s|c) − ln f(s|c̄)`, which does not depend on the prior. The
 //! log-odds of a posterior are this ratio plus a constant of the prior, so one pass over training serves all priors.
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::NegativeSet;
 use crate::Relevance;
@@ -16,8 +17,16 @@ const LIMIT: f64 = 40.0;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Candidates {
+    #[serde(deserialize_with = "bins")]
     true_pairs: Vec<u64>,
+    #[serde(deserialize_with = "bins")]
     false_pairs: Vec<u64>,
+}
+
+fn bins<'de, D: Deserializer<'de>>(source: D) -> Result<Vec<u64>, D::Error> {
+    let counts: Vec<u64> = Deserialize::deserialize(source)?;
+    let other = || D::Error::invalid_length(counts.len(), &"1600 bins");
+    if counts.len() == BINS { Ok(counts) } else { Err(other()) }
 }
 
 impl Default for Candidates {
@@ -210,6 +219,15 @@ mod tests {
         assert_eq!(candidates(&[(1.0, true), (1.0, false)]).auc(), Some(0.5));
         assert_eq!(candidates(&[(1.0, true)]).auc(), None);
         assert_eq!(c.base_rate(), Some(0.5));
+    }
+
+    #[test]
+    fn other_numbers_of_bins_are_refused() {
+        let kept = candidates(&[(3.0, true)]);
+        let json = serde_json::to_string(&kept).unwrap();
+        assert_eq!(serde_json::from_str::<Candidates>(&json).unwrap(), kept);
+        let short = serde_json::from_str::<Candidates>(r#"{"true_pairs": [], "false_pairs": [1]}"#);
+        assert!(short.unwrap_err().to_string().contains("expected 1600 bins"));
     }
 
     #[test]

@@ -116,7 +116,8 @@ impl NegativeSet {
         let fit = got == [b * n, b * n, b];
         assert!(fit, "{b} anchors and {n} candidates with {got:?} scores, masks and positives");
         let most = self.log_ratios.iter().map(|&(k, _)| k).max();
-        assert!(most < Some(b * n).max(Some(1)), "a log-ratio of score {most:?} of {}", b * n);
+        let is_score = most.is_none_or(|most| most < b * n);
+        assert!(is_score, "a log-ratio of score {most:?} of {}", b * n);
     }
 
     /// Whether candidate `j` matches anchor `i`; an unwritten row matches nothing.
@@ -149,8 +150,8 @@ impl NegativeSet {
         let is_true: Vec<bool> = (0..b * n).map(|k| self.is_true(k / n, k % n, truth)).collect();
         let sum = |weights: &[f32]| anchors * self.true_share(weights, &is_true);
         let hardest = self.hardest().into_iter().enumerate().map(|(i, j)| i * n + j);
-        let hardest =
-            hardest.filter(|&k| !self.excluded[k]).map(|k| f64::from(u8::from(is_true[k])));
+        let hardest = hardest.filter(|&k| self.excluded.get(k) == Some(&false));
+        let hardest = hardest.map(|k| f64::from(u8::from(is_true[k])));
         Draws {
             anchors,
             drawn: sum(&self.weights),
@@ -282,6 +283,24 @@ mod tests {
         assert_eq!(o.draws(&truth()).drawn, 2.0 * 0.25);
         o.weights.fill(0.0);
         assert_eq!(o.draws(&truth()).drawn, 0.0);
+    }
+
+    /// A step whose bank is still empty has anchors and no candidate.
+    #[test]
+    fn without_candidates_nothing_is_drawn() {
+        let none = NegativeSet {
+            candidates: vec![],
+            scores: vec![],
+            excluded: vec![],
+            weights: vec![],
+            others: vec![],
+            log_ratios: vec![],
+            ..negatives()
+        };
+        assert_eq!(none.draws(&truth()).drawn, 0.0);
+        assert_eq!(none.candidates(&truth()), Candidates::default());
+        let odd = NegativeSet { log_ratios: vec![(0, 1.0)], ..none };
+        assert!(std::panic::catch_unwind(|| odd.candidates(&truth())).is_err());
     }
 
     /// The same pairs seen from the other side.

@@ -108,7 +108,7 @@ impl Default for CcaOptions {
     }
 }
 
-/// The point of the grid with the highest rSum on the validation split; among equals, the first.
+/// The point of the grid with the highest rSum on the validation split; among equals, the first, and the smallest width.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct BestPoint {
     /// `rx`.

@@ -20,8 +20,7 @@ pub(super) fn rsum_by_width(
     widths: &[usize],
 ) -> Vec<f64> {
     let i2t = direction(images, texts, widths, |image| pairs.texts_of(image));
-    let image_of_text = pairs.image_of_text();
-    let t2i = direction(texts, images, widths, |text| &image_of_text[text..=text]);
+    let t2i = direction(texts, images, widths, |text| pairs.images_of(text));
     i2t.iter().zip(t2i).map(|(a, b)| a + b).collect()
 }
 
@@ -112,6 +111,15 @@ mod tests {
         let got = rsum_by_width(images.as_ref(), texts.as_ref(), &pairs, &[1, 2]);
         assert!((got[0] - width_1).abs() < 1e-9, "{got:?}, want {width_1}");
         assert!((got[1] - 600.0).abs() < 1e-9, "{got:?}");
+    }
+
+    /// Judged pairs: a text that is true of no image does not count.
+    #[test]
+    fn golden_a_text_without_an_image() {
+        let images = Mat::from_fn(2, 1, |i, _| [1.0, -1.0][i]);
+        let texts = Mat::from_fn(2, 1, |i, _| [2.0, 1.0][i]);
+        let pairs = Pairs::judged(2, vec![vec![0], vec![]]).unwrap();
+        assert_eq!(rsum_by_width(images.as_ref(), texts.as_ref(), &pairs, &[1]), [600.0]);
     }
 
     /// By hand: up to 599 items are better than the true item, or the true item is one of 300 equals, which rank by

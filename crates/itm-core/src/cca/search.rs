@@ -11,7 +11,7 @@ use super::solve::{Correlations, Half, Problem, Sides, divide_columns, product};
 use super::{BestPoint, CcaOptions, weights};
 use crate::{Pairs, Result};
 
-/// The point with the highest rSum; among equals, the first in the order of the lists. `None` if a point has no
+/// The point with the highest rSum; among equals, the first in the order of the lists, and the smallest width. `None` if a point has no
 /// correlation.
 ///
 /// The validation split is its rows of both sides, the means of the training rows, and its pairs.

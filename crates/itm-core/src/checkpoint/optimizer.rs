@@ -10,14 +10,16 @@ use crate::{Result, parameters};
 const UPDATES: &str = "optimizer.updates";
 
 impl CheckpointWriter {
-    /// Adds the moments of an optimiser of `module`, parameter by parameter; zeros where there were no updates yet.
+    /// Adds the moments of an optimiser of `module`, parameter by parameter; none where there were no updates.
     ///
     /// The caller must store the number of [`steps`](AdamW::steps) itself.
     pub(crate) fn optimizer<M: Module>(&mut self, optimizer: &AdamW, module: &M) {
         let mut updates = vec![];
         for (i, (m, n)) in optimizer.moments().zip(sizes(module)).enumerate() {
-            let none = || AdamMoments { steps: 0, first: vec![0.0; n], second: vec![0.0; n] };
-            let m = m.unwrap_or_else(none);
+            let Some(m) = m else {
+                updates.push(0);
+                continue;
+            };
             self.f32s(&format!("optimizer.{i}.first"), &[n], &m.first);
             self.f32s(&format!("optimizer.{i}.second"), &[n], &m.second);
             updates.push(m.steps as i64);
@@ -42,10 +44,15 @@ impl CheckpointReader {
         let updates = self.i64s(UPDATES, sizes.len())?;
         let mut moments = vec![];
         for (i, (n, t)) in sizes.into_iter().zip(updates).enumerate() {
-            let refused = |_| self.refuse(UPDATES, format!("0 to {steps} updates"), t);
-            let t = u64::try_from(t).map_err(refused)?;
-            let first = self.f32s(&format!("optimizer.{i}.first"), &[n])?;
-            let second = self.f32s(&format!("optimizer.{i}.second"), &[n])?;
+            let refused = || self.refuse(UPDATES, format!("0 to {steps} updates"), t);
+            let t = u64::try_from(t).ok().filter(|t| *t <= steps).ok_or_else(refused)?;
+            let [first, second] = ["first", "second"].map(|part| format!("optimizer.{i}.{part}"));
+            // Older files have zeros where there were no updates.
+            if t == 0 && !self.has(&first) {
+                moments.push(None);
+                continue;
+            }
+            let (first, second) = (self.f32s(&first, &[n])?, self.f32s(&second, &[n])?);
             moments.push((t > 0).then_some(AdamMoments { steps: t, first, second }));
         }
         Ok(AdamW::restore(options, module, steps, moments))

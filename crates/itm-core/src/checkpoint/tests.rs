@@ -56,6 +56,8 @@ fn a_module_and_its_optimiser_come_back_bit_for_bit() {
     assert_eq!(moments(&optimizer), moments(&adam));
     let updates: Vec<_> = moments(&adam).into_iter().map(|m| m.unwrap().steps).collect();
     assert_eq!((updates, optimizer.steps()), (vec![3, 1], 3));
+    let e = reader.optimizer(*adam.options(), &back, 2).unwrap_err().to_string();
+    assert!(e.ends_with("optimizer.updates: expected 0 to 2 updates, got 3"), "{e}");
     let numbers = reader.f64s("numbers", 2).unwrap();
     assert!(numbers[0].is_nan() && numbers[1] == 1e-300, "{numbers:?}");
     assert_eq!(reader.i64s("integers", 1).unwrap(), [i64::MIN]);
@@ -151,6 +153,31 @@ fn negative_counts_are_refused() {
     let reader = CheckpointReader::open(&path, KIND).unwrap();
     let e = reader.optimizer(*adam.options(), &layer, 3).unwrap_err().to_string();
     assert!(e.ends_with("optimizer.updates: expected 0 to 3 updates, got -1"), "{e}");
+}
+
+/// A frozen parameter takes no room; older files have zeros for it.
+#[test]
+fn a_parameter_without_updates_has_no_moments() {
+    let (layer, adam) = trained(1);
+    let weight = adam.moments().next().unwrap();
+    let some = AdamW::restore(*adam.options(), &layer, 3, vec![weight.clone(), None]);
+    let (_folder, path) = written(|w| w.optimizer(&some, &layer));
+    let reader = CheckpointReader::open(&path, KIND).unwrap();
+    assert!(reader.has("optimizer.0.first") && !reader.has("optimizer.1.first"));
+    let back = reader.optimizer(*adam.options(), &layer, 3).unwrap();
+    assert_eq!(back.moments().collect::<Vec<_>>(), [weight, None]);
+    reader.nothing_else().unwrap();
+    let (_folder, path) = written(|w| {
+        for (i, n) in [6, 3].into_iter().enumerate() {
+            w.f32s(&format!("optimizer.{i}.first"), &[n], &vec![0.0; n]);
+            w.f32s(&format!("optimizer.{i}.second"), &[n], &vec![0.0; n]);
+        }
+        w.i64s("optimizer.updates", &[0, 0]);
+    });
+    let reader = CheckpointReader::open(&path, KIND).unwrap();
+    let back = reader.optimizer(*adam.options(), &layer, 3).unwrap();
+    assert_eq!(back.moments().collect::<Vec<_>>(), [None, None]);
+    reader.nothing_else().unwrap();
 }
 
 /// A variant of an enum adds nothing to the names. So old files still fit after a module has become an enum.

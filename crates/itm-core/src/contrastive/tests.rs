@@ -199,6 +199,16 @@ fn cold_scores_stay_finite() {
     close("gradient of pairs", &d, &[-100.0, 100.0, 100.0, 0.0], 1e-4);
 }
 
+/// What `validate` accepts, a loss can use.
+#[test]
+fn options_beyond_f32_are_refused() {
+    for (temperature, bias) in [(1e-50, 0.0), (1e39, 0.0), (0.0, 0.0), (0.1, 1e39), (0.1, f64::NAN)]
+    {
+        let options = ContrastiveOptions { temperature, bias, learn: Learnt::Fixed };
+        assert!(options.validate().is_err(), "{options:?}");
+    }
+}
+
 #[test]
 #[should_panic(expected = "3 image ids of 2 pairs")]
 fn ids_of_another_batch_are_refused() {

@@ -253,7 +253,7 @@ impl Embedder {
     /// As [`DualPieces::encode`] and [`SentenceEncoder::encode`].
     ///
     /// # Panics
-    /// If the folder reads no captions.
+    /// If the folder reads no captions, or there is no sentence.
     pub fn sentences(&self, sentences: &[&str]) -> Result<Vec<f32>> {
         let pieces = sentences.iter().map(|sentence| Ok(self.pieces(sentence)?.0));
         let pieces = pieces.collect::<Result<Vec<Vec<u32>>>>()?;

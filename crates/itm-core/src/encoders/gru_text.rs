@@ -88,7 +88,7 @@ impl GruText {
     ///
     /// # Panics
     /// If a word's number is not in the vocabulary.
-    pub(crate) fn vectors(&self, captions: &TokenBatch) -> Tensor<2> {
+    pub fn vectors(&self, captions: &TokenBatch) -> Tensor<2> {
         captions.check(self.words.dims()[0]);
         embedding(self.words.val(), &captions.ids, None)
     }

@@ -62,7 +62,8 @@ impl Protocol {
     /// The folds that this protocol ranks one by one; a single fold if it ranks the whole set.
     ///
     /// # Errors
-    /// If the number of images, or the number of captions of an image, does not fit the protocol.
+    /// If the number of images, or the number of captions of an image, does not fit the protocol, or the pairs are judged and the
+    /// protocol is not `full`.
     pub fn folds(self, pairs: &Pairs) -> Result<Vec<Fold>> {
         let images = self.images();
         let expected = "one image for each text; judged pairs have protocol full";

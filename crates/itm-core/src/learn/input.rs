@@ -28,7 +28,8 @@ impl Batch<'_> {
     /// The number b of pairs.
     ///
     /// # Errors
-    /// If there is no pair, the parts differ in their number of rows, or a value of an image is NaN or infinite; names the row.
+    /// If there is no pair, the texts, numbers or region counts differ in their number of rows, or a value of an image is NaN or infinite;
+    /// names the row. Rows of features and pictures are up to the encoder, which knows their size.
     pub fn pairs(&self) -> Result<usize> {
         let b = self.image_ids.len();
         at_least_one("pairs of the batch", b)?;

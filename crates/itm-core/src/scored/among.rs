@@ -23,13 +23,15 @@ use crate::{Error, Pairs, Result};
 /// ```
 ///
 /// # Errors
-/// If `among` is 0, there is no text, or `scored` and `pairs` differ in shape; also as [`Scored::pairs`].
+/// If `among` is 0, there is no text, the pairs are judged, or `scored` and `pairs` differ in shape; also as [`Scored::pairs`].
 pub fn ranks_among(scored: &dyn Scored, pairs: &Pairs, among: usize) -> Result<DirectionMetrics> {
     let (n, m) = (scored.images(), scored.texts());
     Error::unless(among > 0 && m > 0, "images and texts to rank among", "at least 1", 0)?;
     let (images, texts) = (pairs.images(), pairs.texts());
     let expected = format!("{images} × {texts}");
     Error::unless((images, texts) == (n, m), "scores", expected, format_args!("{n} × {m}"))?;
+    let expected = "one image for each text";
+    Error::unless(!pairs.is_judged(), "pairs to rank among", expected, "judged pairs")?;
     let among = among.min(n);
     let seen = |text| (0..among).map(move |k| (pairs.image_of(text) + k) % n);
     let images: Vec<usize> = (0..m).flat_map(seen).collect();
@@ -95,5 +97,7 @@ mod tests {
         let want = "images and texts to rank among: expected at least 1, got 0";
         assert_eq!(line(Pairs::uniform(1, 2), 0), want);
         assert_eq!(line(Pairs::uniform(2, 1), 1), "scores: expected 2 × 2, got 1 × 2");
+        let want = "pairs to rank among: expected one image for each text, got judged pairs";
+        assert_eq!(line(Pairs::judged(1, vec![vec![0], vec![]]).unwrap(), 1), want);
     }
 }

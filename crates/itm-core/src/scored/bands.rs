@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use super::Scored;
 use crate::eval::{MultiEvaluation, Ranks, check_pairs, check_shape, image_queries, text_queries};
 use crate::tiles::{AnyConsumer, AnyState, Consumer, RankCounts, Standings, Tile, pieces};
-use crate::{Pairs, Relevance, Result, ScoreMatrix};
+use crate::{Pairs, Relevance, Result, ScoreMatrix, interrupt};
 
 /// Images or texts whose scores are held at once.
 const BAND: usize = 256;
@@ -26,6 +26,7 @@ fn read<S: Scored + ?Sized, C: Consumer + ?Sized>(
     let (n, m) = (scored.images(), scored.texts());
     let mut total = consumer.start(0..n, 0..m);
     for band in pieces(0..n, BAND) {
+        interrupt::check();
         let scores = scored.block(band.clone(), 0..m)?;
         check(&scores, band.start)?;
         let begin = |images: Range<usize>| {
@@ -74,9 +75,11 @@ pub(super) fn evaluate_multi(
     check_shape((n, m), relevance)?;
     let (mut i2t, mut t2i) = (Vec::with_capacity(n), Vec::with_capacity(m));
     for band in pieces(0..n, BAND) {
+        interrupt::check();
         i2t.extend(image_queries(&scored.block(band.clone(), 0..m)?, band.start, relevance));
     }
     for band in pieces(0..m, BAND) {
+        interrupt::check();
         t2i.extend(text_queries(&scored.block(0..n, band.clone())?, band.start, relevance));
     }
     MultiEvaluation::new(&i2t, &t2i)

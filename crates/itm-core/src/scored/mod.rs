@@ -132,6 +132,9 @@ pub trait Scored {
     ///
     /// # Errors
     /// As [`block`](Self::block), if scores and pairs differ in shape, and if an image has no text.
+    ///
+    /// # Panics
+    /// If a true pair has another score in another block.
     fn ranks(&self, pairs: &Pairs) -> Result<Ranks> {
         bands::ranks(self, pairs)
     }
@@ -158,6 +161,9 @@ impl dyn Scored + '_ {
     ///
     /// # Errors
     /// As [`Protocol::folds`] and [`Scored::ranks`].
+    ///
+    /// # Panics
+    /// As [`Scored::ranks`].
     pub fn ranks_by(&self, protocol: Protocol, pairs: &Pairs) -> Result<Vec<Ranks>> {
         let folds = protocol.folds(pairs)?;
         if let [whole] = &folds[..]

@@ -56,7 +56,7 @@ pub fn chance(pairs: &Pairs) -> Measures<f64> {
 /// Every annotated pair must be true; this is not checked.
 ///
 /// # Panics
-/// If `truth` has fewer images or texts than `pairs`, a text has no image, or there is no image.
+/// If `truth` has other images or texts than `pairs`, a text has no image, or there is no image.
 pub fn ceilings(pairs: &Pairs, truth: &Relevance) -> [Measures<f64>; 2] {
     assert!(pairs.images() > 0, "ceilings of no image");
     let own = |image: usize, text: u32| usize::from(pairs.image_of(text as usize) == image);

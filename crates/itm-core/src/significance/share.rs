@@ -52,7 +52,7 @@ impl Share {
 /// 95 % interval of `of` over resampled seeds and images; replicates without a value are left out.
 ///
 /// # Panics
-/// If there are more than [`MOST_REPLICATES`], none has a value, or a value is NaN.
+/// If there are more than [`MOST_REPLICATES`], none has a value, or a value is not finite.
 pub fn interval(
     replicates: usize,
     groups: [usize; 2],

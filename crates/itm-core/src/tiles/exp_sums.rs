@@ -14,7 +14,7 @@ use super::{Consumer, Tile, widest};
 /// z(i, j) = β·s(i, j) + x(i) + y(j)      x, y: shifts, 0 if none are given
 /// ```
 ///
-/// A score of −∞ adds nothing. If there is a single image (or text), the logarithm is the exponent itself,
+/// With β > 0, a score of −∞ adds nothing. If there is a single image (or text), the logarithm is the exponent itself,
 /// to the last bit, so a ranking by the difference of the two ties there.
 ///
 /// The scores of a 64 × 64 block share one maximum, which is taken out, so one exponential serves row and

@@ -256,6 +256,7 @@ impl ScoreMatrix {
         run(n, m, consumer, |images, texts, state| {
             for columns in pieces(texts, TILE.1) {
                 for rows in pieces(images.clone(), TILE.0) {
+                    interrupt::check();
                     let scores = &self.values()[rows.start * m + columns.start..];
                     consumer.tile(state, &Tile::new(rows, columns.clone(), scores, m));
                 }

@@ -206,11 +206,11 @@ impl ImageEncoder {
         }
     }
 
-    /// A row of the joint space for each patch of each picture, `[b, n, d]`, not of unit length: what the encoder makes of its pooled row, made of
-    /// the patch's row alone. A class row is left out.
+    /// A row of the joint space for each patch of each picture, `[b, n, d]`, not of unit length: what the encoder's map makes of the patch's
+    /// row. A class row is left out. Where the pooled row gets unit length before the map, the patch's row keeps its own.
     ///
     /// # Panics
-    /// If the encoder takes features, or the pictures are of another size than the encoder's.
+    /// If the encoder takes features, the pictures are of another size than the encoder's, or it maps class row and patches side by side.
     pub fn tokens(&self, images: Images, dropout: TowerDropout) -> Tensor<3> {
         let Images::Pixels { size, values } = images else {
             panic!("{} for the patches of an encoder of pictures", images.kind())

@@ -1,7 +1,5 @@
 //! Low-rank adapters of a pair of towers: which maps have one, and their files.
 
-use std::path::Path;
-
 use burn::module::Module;
 use itm_kernels::{Linear, LowRank, TransformerBlock};
 use serde::{Deserialize, Serialize};
@@ -253,7 +251,7 @@ impl LoraConfig {
             "target_modules": maps,
             "task_type": null,
         });
-        let path = |name| Path::new(folder).join(name).display().to_string();
+        let path = |name| format!("{folder}/{name}"); // also on Windows
         Ok(vec![
             (path(adapter::MATRICES), file.contents("pt")?),
             (path(adapter::CONFIG), format!("{config:#}\n").into_bytes()),

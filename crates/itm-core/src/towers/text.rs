@@ -153,8 +153,8 @@ impl TextEncoder {
         }
     }
 
-    /// A row of the joint space for each word piece, `[b, l, d]`, not of unit length: what the encoder makes of its pooled row, made of the piece's row
-    /// alone.
+    /// A row of the joint space for each word piece, `[b, l, d]`, not of unit length: what the encoder's map makes of the piece's row.
+    /// Where the pooled row gets unit length before the map, the piece's row keeps its own.
     ///
     /// # Panics
     /// As [`Encoders::captions`](super::Encoders::captions), and if the encoder reads no word pieces.
@@ -209,6 +209,7 @@ impl TextEncoder {
         }
         match self {
             Self::Bag(_) => Ok(()),
+            Self::Clip(_) if captions.is_empty() => Ok(()),
             Self::Gru(_) | Self::Bert(_) => check_texts(captions, self.most_words()),
             Self::Clip(tower) => {
                 check_texts(captions, self.most_words())?;

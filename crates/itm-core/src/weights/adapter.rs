@@ -32,7 +32,7 @@ pub(crate) fn matrices(map: &str) -> [String; 2] {
 /// | A, B | `base_model.model.NAME.lora_A.weight`, `….lora_B.weight` | `[r, in]`, `[out, r]` |
 /// | α, r | `lora_alpha`, `r` | |
 ///
-/// `NAME` is a map as `transformers` names it, with or without a prefix of the architecture.
+/// `NAME` is a map as the files of the model name it or as `transformers` names the module, with or without a prefix of the architecture.
 ///
 /// # Errors
 /// If a file is missing or damaged; if the adapter is no plain LoRA (the error names the setting); or if one of its maps is
@@ -53,8 +53,10 @@ pub(crate) fn merged<M: Module>(module: M, names: &TensorNames, folder: &Path) -
         let theirs = names.of(ours);
         let part = columns / theirs.len();
         let mut merge = |k: usize, name: &str| {
-            let mut prefixed =
-                names.prefixes.iter().map(|prefix| matrices(&format!("{prefix}{name}")));
+            let mut prefixed = names
+                .prefixes
+                .iter()
+                .flat_map(|prefix| modules(name).map(|name| matrices(&format!("{prefix}{name}"))));
             let Some([a, b]) = prefixed.find(|pair| pair.iter().any(|name| left.contains(name)))
             else {
                 return Ok(());
@@ -85,6 +87,21 @@ pub(crate) fn merged<M: Module>(module: M, names: &TensorNames, folder: &Path) -
     parameters::replace("", module, |ours, _| Ok(changed.remove(ours)))
 }
 
+/// A map as the files of a model name it, and as `transformers` 5 names its modules in ViT and DINOv2: PEFT writes those.
+fn modules(name: &str) -> [String; 3] {
+    const NEWER: [(&str, &str); 6] = [
+        ("attention.attention.query", "attention.q_proj"),
+        ("attention.attention.key", "attention.k_proj"),
+        ("attention.attention.value", "attention.v_proj"),
+        ("attention.output.dense", "attention.o_proj"),
+        ("intermediate.dense", "mlp.fc1"),
+        ("output.dense", "mlp.fc2"),
+    ];
+    let newer = NEWER.iter().fold(name.to_owned(), |name, (old, new)| name.replace(old, new));
+    let alone = newer.replacen("encoder.layer.", "layers.", 1);
+    [name.to_owned(), newer, alone]
+}
+
 /// r and α/r.
 fn read_config(path: &Path) -> Result<(usize, f64)> {
     let config = Fields::read(path)?;
@@ -96,6 +113,12 @@ fn read_config(path: &Path) -> Result<(usize, f64)> {
         config.unless(!config.flag(name, false), name, "false", true)?;
     }
     config.only("bias", "none")?;
+    // PiSSA, OLoRA, CorDA, LoRA-GA and LoftQ also change the weights that the adapter is added to.
+    if let Some(start) = config.text("init_lora_weights") {
+        let keeps = ["gaussian", "eva", "orthogonal", "mica"].contains(&start);
+        let expected = "a start that keeps the weights of the model";
+        config.unless(keeps, "init_lora_weights", expected, start)?;
+    }
     for name in ["rank_pattern", "alpha_pattern", "modules_to_save"] {
         config.unless(config.is_empty(name), name, "nothing", "a list")?;
     }

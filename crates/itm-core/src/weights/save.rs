@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::fs;
+use std::fs::{self, File};
 use std::path::Path;
 
 use burn::module::Module;
@@ -51,7 +51,7 @@ pub(crate) fn save_as<M: Module>(
 /// Writes one file in the safetensors format. It is first written under a temporary name, then renamed.
 ///
 /// # Errors
-/// If the operating system refuses a write.
+/// If the operating system refuses a write, or the path is a folder or a link.
 ///
 /// # Panics
 /// If a parameter of the module has no name in the table.
@@ -78,10 +78,26 @@ pub fn save_file<M: Module>(
             views.push((names.written(name), Lazy { shape, value }));
         }
     });
-    let (part, about) = (path.with_extension("part"), [("format".to_string(), "pt".to_string())]);
-    safetensors::serialize_to_file(views, Some(HashMap::from(about)), &part)
-        .map_err(|e| Error::invalid(part.display(), "to write tensors", e))?;
-    fs::rename(&part, path).map_err(Error::io(path))
+    let part = path.with_added_extension("itm-tmp");
+    let written = made(views, &part, path);
+    if written.is_err() {
+        _ = fs::remove_file(&part); // the first error is reported
+    }
+    written
+}
+
+fn made(views: Vec<(String, Lazy)>, part: &Path, path: &Path) -> Result<()> {
+    output::check(path)?;
+    // The library makes a file that only its owner may read.
+    let permissions = File::create(part).and_then(|file| Ok(file.metadata()?.permissions()));
+    let permissions = permissions.map_err(Error::io(path))?;
+    let about = HashMap::from([("format".to_string(), "pt".to_string())]);
+    safetensors::serialize_to_file(views, Some(about), part)
+        .map_err(|e| Error::invalid(path.display(), "to write tensors", e))?;
+    fs::set_permissions(part, permissions)
+        .and_then(|()| File::open(part)?.sync_all())
+        .and_then(|()| fs::rename(part, path))
+        .map_err(Error::io(path))
 }
 
 /// A tensor that becomes bytes only when it is written, so that the bytes of only one tensor are in memory.

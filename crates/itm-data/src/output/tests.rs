@@ -31,6 +31,18 @@ fn what_was_there_stays_when_writing_fails() {
     assert!(line.starts_with(&want) && !line.contains("itm-tmp"), "{line}");
 }
 
+/// A rename to `runs/` fails only after the work is done.
+#[test]
+fn a_name_of_a_folder_is_no_file() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["runs/", "runs/.", "."] {
+        let line = check(&folder.path().join(name)).unwrap_err().to_string();
+        assert!(line.ends_with("expected a file to write, got a folder"), "{line}");
+    }
+    check(&folder.path().join("runs")).unwrap();
+    assert_eq!(names(folder.path()), [""; 0]);
+}
+
 #[test]
 fn a_file_has_one_writer() {
     let folder = tempfile::tempdir().unwrap();

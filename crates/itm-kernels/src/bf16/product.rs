@@ -130,7 +130,8 @@ fn split(
     let [high, wide] = panels_of_a_part(m, n, least);
     let bands = m.div_ceil(high * ROWS);
     let mut parts = Vec::new();
-    for (band, rows) in to.chunks_mut(high * ROWS * stride).enumerate().take(bands) {
+    for (band, rows) in to.chunks_mut((high * ROWS).saturating_mul(stride)).enumerate().take(bands)
+    {
         let (first, i) = (parts.len(), band * high);
         let firsts = (0..n.div_ceil(COLUMNS)).step_by(wide);
         parts.extend(firsts.map(|j| ProductPart { i, j, rows: Vec::with_capacity(high * ROWS) }));

@@ -387,3 +387,13 @@ fn a_long_start_is_refused() {
 fn a_short_view_is_refused() {
     Matrix::strided(&[0.0; 9], [3, 2], [4, 1]);
 }
+
+/// A single row fits, however far away the next would begin.
+#[test]
+fn a_huge_stride_of_one_row_fits() {
+    let (a, b) =
+        (LeftOperand::pack(plain(&[1.0; 3], 1, 3)), RightOperand::pack(plain(&[1.0; 9], 3, 3)));
+    let mut to = [0.0; 3];
+    product(&mut to, 1 << 61, Addend::Zero, &a, &b);
+    assert_eq!(to, [3.0; 3]);
+}

@@ -244,7 +244,8 @@ fn columns<const FMA: bool, const L: usize>(
 
 #[inline(always)]
 fn pooled(pool: &Pool, parts: &[f32]) -> f32 {
-    let most = || parts.iter().fold(f32::NEG_INFINITY, |m, &x| if x <= m { m } else { x });
+    let most =
+        || parts.iter().fold(f32::NEG_INFINITY, |m, &x| if x <= m || m.is_nan() { m } else { x });
     match *pool {
         Pool::Mean => parts.iter().sum::<f32>() / parts.len() as f32,
         Pool::Sum => parts.iter().sum(),

@@ -25,7 +25,7 @@ pub struct Parts {
 /// The score of one image, `[regions, width]`, and one text, `[words, width]`, in parts.
 ///
 /// # Panics
-/// If a side does not consist of whole rows, has no rows, or the width is 0.
+/// If a side does not consist of whole rows, has no rows, the width is 0, or the threshold is not finite.
 pub fn parts(regions: &[f32], words: &[f32], width: usize, threshold: f32, rule: &Rule) -> Parts {
     assert!(width > 0, "rows of 0 values");
     let [v, u] = [regions, words].map(|rows| (rows, rows.len() / width));

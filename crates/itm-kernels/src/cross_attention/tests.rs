@@ -396,3 +396,21 @@ fn products_of_another_size_are_refused() {
     };
     forward(&inputs, &rules()[0].1, &[0.0; 3]);
 }
+
+/// Wherever it stands.
+#[test]
+fn the_largest_part_does_not_hide_a_nan() {
+    let relevance = Some(softmax_of(1.0, 1.0, Norm::None));
+    let rule =
+        Rule { queries: Side::Words, negative: None, cosine: None, relevance, pool: Pool::Max };
+    for products in [[f32::NAN, 0.5], [0.5, f32::NAN]] {
+        let inputs = Inputs {
+            products: &products,
+            region_grams: &[1.0],
+            word_grams: &[1.0, 0.0, 0.0, 1.0],
+            regions: &[1],
+            words: &[2],
+        };
+        assert!(forward(&inputs, &rule, &[0.0])[0].is_nan(), "{products:?}");
+    }
+}

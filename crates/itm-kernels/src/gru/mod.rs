@@ -77,7 +77,7 @@ impl GruWeights<'_> {
 /// If a shape does not fit the others, or there are not one or two units.
 pub fn forward(x: &[f32], units: &[GruWeights], packing: &Packing) -> Vec<f32> {
     let h = width(units);
-    let mut states = vec![0.0; packing.padded(units.len() * h)];
+    let mut states = states(x, units, packing);
     let mut gates = vec![0.0; packing.step(0).len() * 4 * h]; // of the widest step
     for (weights, packing, columns) in directions(units, packing) {
         run(x, weights, &packing, &mut gates, &mut states, columns);
@@ -96,7 +96,7 @@ pub fn forward_saving(
     packing: &Packing,
 ) -> (Vec<f32>, Vec<Vec<f32>>) {
     let h = width(units);
-    let mut states = vec![0.0; packing.padded(units.len() * h)];
+    let mut states = states(x, units, packing);
     let gates = directions(units, packing).map(|(weights, packing, columns)| {
         let mut gates = vec![0.0; packing.rows() * 4 * h];
         run(x, weights, &packing, &mut gates, &mut states, columns);
@@ -110,6 +110,13 @@ pub fn forward_saving(
 fn width(units: &[GruWeights]) -> usize {
     assert!(matches!(units.len(), 1 | 2), "{} units, not one or two", units.len());
     units[0].b_ih.len() / 3
+}
+
+/// Memory for the states of every step, after all shapes are checked.
+fn states(x: &[f32], units: &[GruWeights], packing: &Packing) -> Vec<f32> {
+    let h = width(units);
+    units.iter().for_each(|unit| _ = unit.sizes(x, packing));
+    vec![0.0; packing.padded(units.len() * h)]
 }
 
 /// Each unit with its direction, and its columns of the states.

@@ -128,6 +128,15 @@ fn a_short_input_is_refused() {
     forward(&[0.0; 11], &[weights], &Packing::new(&[3, 1], 3));
 }
 
+/// Refused before memory for its states is taken, 256 GiB.
+#[test]
+#[should_panic(expected = "x has 1 values")]
+fn a_short_input_of_many_steps_is_refused() {
+    let [gates, state] = [4096 * 3, 4096 * 4096 * 3].map(|n| vec![0.0; n]);
+    let weights = GruWeights { w_ih: &gates, w_hh: &state, b_ih: &gates, b_hh: &gates };
+    forward(&[0.0], &[weights], &Packing::new(&[1], 1 << 24));
+}
+
 /// Nineteen sequences in three blocks of rows, with more units than a panel. Each sequence has the states and the input
 /// gradient that it has alone, and the weight gradients are the sums over the sequences alone.
 #[test]

@@ -48,8 +48,8 @@ fn plain(
         let mut sums = [0i32; COLUMNS];
         for (b, a) in b.iter().zip(a[r * stride..].chunks_exact(2)) {
             for (sum, b) in sums.iter_mut().zip(b.chunks_exact(2)) {
-                let term = i32::from(a[0]) * i32::from(b[0]) + i32::from(a[1]) * i32::from(b[1]);
-                *sum = sum.wrapping_add(term);
+                let term = |k: usize| i32::from(a[k]) * i32::from(b[k]);
+                *sum = sum.wrapping_add(term(0)).wrapping_add(term(1));
             }
         }
         for (to, sum) in to[r * width..][..COLUMNS].iter_mut().zip(sums) {

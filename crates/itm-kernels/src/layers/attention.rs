@@ -53,8 +53,8 @@ impl SelfAttention {
     /// products with q, k, v and a have the precision of the map `qkv`.
     ///
     /// # Panics
-    /// If the width or the number of counts differs, if a count is 0 or more than `l`, or if a map has precision bf16 on a
-    /// backend other than the CPU.
+    /// If the width or the number of counts differs, if a count is 0 or more than `l`, if the dropout is not in `[0, 1)`, or if a map has
+    /// precision bf16 on a backend other than the CPU.
     pub fn forward(&self, x: Tensor<3>, keys: Option<&[usize]>, noise: Noise) -> Tensor<3> {
         let heads = self.heads_of(x.dims(), keys, noise);
         let qkv = self.qkv.forward(x).into_dispatch();
@@ -74,7 +74,7 @@ impl SelfAttention {
     /// keeps its precision.
     ///
     /// # Panics
-    /// As [`forward`](Self::forward), or if the queries are not `[b, d]`.
+    /// As [`forward`](Self::forward), or if the queries are not `[b, d]`, or there is no sequence.
     pub fn pool(&self, query: Tensor<2>, x: Tensor<3>, keys: Option<&[usize]>) -> Tensor<2> {
         let [b, l, d] = x.dims();
         let (got, width) = (query.dims(), self.out.weight.dims()[0]);
@@ -113,8 +113,8 @@ impl SelfAttention {
         let keys = keys.map_or_else(|| vec![l; b], <[usize]>::to_vec);
         assert_eq!(keys.len(), b, "counts of keys for input of shape {:?}", [b, l, d]);
         let dropout = match noise {
-            Noise::Seeded(seed) if self.dropout.rate > 0.0 => {
-                Some((self.dropout.rate as f32, seed))
+            Noise::Seeded(seed) if self.dropout.rate != 0.0 => {
+                Some((Dropout::new(self.dropout.rate).rate as f32, seed)) // refuses what is no rate
             }
             _ => None,
         };

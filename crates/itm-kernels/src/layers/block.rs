@@ -137,7 +137,8 @@ impl TransformerBlock {
         let [b, l, d] = x.dims();
         assert!(l > 0, "input of shape {:?} has no first position", [b, l, d]);
         let first = x.clone().narrow(1, 0, 1);
-        let x = if self.attention.causal { first.clone() } else { x };
+        self.attention.heads_of([b, l, d], keys, Noise::Off); // refuses counts that do not fit
+        let (x, keys) = if self.attention.causal { (first.clone(), None) } else { (x, keys) };
         self.one(first.reshape([b, d]), x, keys)
     }
 
@@ -247,6 +248,17 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// The first position of a causal block sees itself alone, whatever the counts.
+    #[test]
+    fn the_first_position_of_a_causal_block() {
+        let device = Device::flex();
+        let causal = BlockShape { causal: true, ..shape(NormOrder::Pre, 0.0) };
+        let block = TransformerBlock::seeded(&causal, 1, &device);
+        let x = uniform([2, 7, 12], 1.0, 2, &device);
+        let whole = block.forward(x.clone(), Some(&KEYS), Noise::Off);
+        close("first", block.first(x, Some(&KEYS)), whole.narrow(1, 0, 1).reshape([2, 12]));
     }
 
     /// In bf16, values and gradients are close to the f32 results. The values differ from them exactly if the

@@ -45,7 +45,7 @@ pub struct CrossProducts {
 
 impl CrossProducts {
     /// Images `[n, r, d]` with a count of regions per image, and texts `[m, l, d]` with a count of words per text.
-    /// Rows beyond a count do not change the scores.
+    /// Rows beyond a count change neither scores nor gradients; for gradients they must be finite.
     ///
     /// # Panics
     /// If a count is 0 or too large, or the widths differ or are 0.

@@ -60,7 +60,8 @@ impl Linear {
     }
 
     /// # Panics
-    /// If the last axis is not as wide as the weight expects, or the precision is bf16 on a backend other than the CPU.
+    /// If the last axis is not as wide as the weight expects, a low-rank change has columns that the weight lacks, or the precision is
+    /// bf16 on a backend other than the CPU.
     pub fn forward<const D: usize>(&self, x: Tensor<D>) -> Tensor<D> {
         let (mut dims, [i, o]) = (x.dims(), self.weight.dims());
         assert_eq!(dims[D - 1], i, "input of shape {dims:?} for a linear map from {i}");
@@ -97,6 +98,16 @@ mod tests {
         let (weight, bias) = (layer.weight.val(), layer.bias.val());
         close("weight", weight.grad(&got).unwrap(), weight.grad(&want).unwrap());
         close("bias", bias.grad(&got).unwrap(), bias.grad(&want).unwrap());
+    }
+
+    /// The slice of an input without rows does not tell its width.
+    #[test]
+    fn no_rows_have_a_gradient_of_zeros() {
+        let device = Device::flex().autodiff();
+        let layer = Linear::seeded(2, 3, 1, &device);
+        let grads = layer.forward(Tensor::<2>::zeros([0, 2], &device)).sum().backward();
+        let weight = layer.weight.val().grad(&grads).unwrap();
+        assert_eq!((weight.dims(), crate::host(weight)), ([2, 3], vec![0.0; 6]));
     }
 
     /// A transposed input gives the same result as its copy.

@@ -52,10 +52,16 @@ impl LowRank {
     }
 
     /// W′
+    ///
+    /// # Panics
+    /// If the weight does not have these columns.
     pub(super) fn added(&self, weight: Tensor<2>) -> Tensor<2> {
         let ([i, all], device) = (weight.dims(), weight.device());
         let change = matmul(self.a.val(), self.b.val()) * self.factor; // [i, columns]
-        let behind = all - self.first - change.dims()[1];
+        let columns = change.dims()[1];
+        let fits = self.first <= all && columns <= all - self.first;
+        assert!(fits, "a change of {columns} columns from {} on, in {all}", self.first);
+        let behind = all - self.first - columns;
         let zeros = |columns| Tensor::<2>::zeros([i, columns], &device);
         let mut parts = vec![change];
         if self.first > 0 {
@@ -84,6 +90,14 @@ mod tests {
         let change = LowRank { a, b, factor: 0.5, first: 1 };
         let w = Tensor::<2>::zeros([2, 4], &device) + 1.0;
         assert_eq!(values(change.added(w)), [1.0, 2.5, 3.5, 1.0, 1.0, 4.0, 6.0, 1.0]);
+    }
+
+    #[test]
+    #[should_panic(expected = "a change of 3 columns from 2 on, in 4")]
+    fn columns_beyond_the_weight_are_refused() {
+        let device = Device::flex();
+        let w = uniform([6, 4], 1.0, 1, &device);
+        LowRank::seeded([6, 2, 3], 2, 4.0, 2, &device).added(w);
     }
 
     /// A law: before the first step the map is the plain one, to the bit, and A already has a scale.

@@ -137,7 +137,11 @@ impl LinearOps for Flex {
                     let gradients = values([&x, &weight], |[x, w]| {
                         [
                             to_x.then(|| linear::input_gradient(g, w, o)),
-                            to_weight.then(|| linear::weight_gradient(x, g, o)),
+                            // Without rows, the slice of x does not tell its width.
+                            to_weight.then(|| match n {
+                                0 => vec![0.0; i * o],
+                                _ => linear::weight_gradient(x, g, o),
+                            }),
                         ]
                     });
                     (i, gradients)

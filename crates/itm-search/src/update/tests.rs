@@ -30,6 +30,64 @@ fn shown(world: &World, error: &Error) -> String {
     line.replace(&*world.images.canonicalize().unwrap().display().to_string(), "IMAGES")
 }
 
+/// Nothing goes through the model twice, wherever the folder stands.
+#[test]
+fn a_folder_may_move() {
+    let (mut world, colours) = (World::new(), Colours::default());
+    world.update(&colours).unwrap();
+    let moved = world.images.with_file_name("moved");
+    fs::rename(&world.images, &moved).unwrap();
+    world.images = moved;
+    let done = world.update(&colours).unwrap();
+    assert_eq!((done.pictures, done.encoded, done.gone), (6, 0, 0));
+    assert_eq!(world.index().folder(), world.images.canonicalize().unwrap());
+}
+
+/// Refused before a picture goes through the model.
+#[test]
+fn a_bank_of_few_queries_or_of_lines_is_refused() {
+    let (mut world, colours) = (World::new(), Colours::default());
+    world.bank[0] = "a\nb".into();
+    let line = shown(&world, &world.update(&colours).unwrap_err());
+    assert_eq!(line, "bank: expected each query on one line, got one on several");
+    world.bank.truncate(3);
+    let line = shown(&world, &world.update(&colours).unwrap_err());
+    assert_eq!(line, "bank: expected at least 8 queries, got 3");
+    assert_eq!(colours.seen.load(Relaxed), 0);
+}
+
+/// Neither the list of pictures nor the index could say the name.
+#[cfg(unix)]
+#[test]
+fn a_folder_whose_name_is_no_text_is_refused() {
+    use std::os::unix::ffi::OsStrExt;
+    let mut world = World::new();
+    let odd = world.images.with_file_name(std::ffi::OsStr::from_bytes(b"p\xff"));
+    if fs::rename(&world.images, &odd).is_err() {
+        return; // a file system whose names are text
+    }
+    world.images = odd;
+    let line = world.update(&Colours::default()).unwrap_err().to_string();
+    assert!(line.ends_with("expected a folder whose path is UTF-8, got another"), "{line}");
+}
+
+/// As root, every folder opens.
+#[cfg(unix)]
+#[test]
+fn a_folder_that_cannot_be_opened_is_left_out() {
+    use std::os::unix::fs::PermissionsExt;
+    let world = World::new();
+    let closed = world.images.join("b");
+    let set = |mode| fs::set_permissions(&closed, fs::Permissions::from_mode(mode)).unwrap();
+    set(0o000);
+    let opens = fs::read_dir(&closed).is_ok();
+    let done = world.update(&Colours::default());
+    set(0o755);
+    let done = done.unwrap();
+    assert_eq!(done.left_out.iter().any(|(path, _)| path == "b"), !opens);
+    assert_eq!(done.pictures < 6, !opens);
+}
+
 #[test]
 fn an_index_follows_its_folder() {
     let (world, colours) = (World::new(), Colours::default());

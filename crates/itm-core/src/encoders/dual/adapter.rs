@@ -18,7 +18,7 @@ impl DualEncoder {
     /// | A, B | `base_model.model.NAME.lora_A.weight`, `….lora_B.weight` | `[r, in]`, `[out, r]` |
     /// | α, r | `lora_alpha`, `r` | |
     ///
-    /// `NAME` is a map as `transformers` names it. Source: Hu et al. 2022 (arXiv 2106.09685).
+    /// `NAME` is a map as the files of the model name it or as `transformers` names the module. Source: Hu et al. 2022 (arXiv 2106.09685).
     ///
     /// # Errors
     /// If a file is missing or damaged; if the adapter is no plain LoRA (the error names the setting); or if one of its maps is
@@ -83,6 +83,13 @@ mod tests {
         assert_eq!(
             line("clip", &|c| c["peft_type"] = json!("IA3")),
             format!("{config}peft_type: expected LORA, got IA3")
+        );
+        // PEFT then changes the weights too that the adapter is added to.
+        assert_eq!(
+            line("clip", &|c| c["init_lora_weights"] = json!("pissa")),
+            format!(
+                "{config}init_lora_weights: expected a start that keeps the weights of the model, got pissa"
+            )
         );
         assert_eq!(
             line("clip", &|c| c["use_dora"] = json!(true)),

@@ -73,10 +73,12 @@ pub(super) fn read(folder: &Path) -> Result<DualShape> {
             return config.refused("model_type", expected, what_it_is(other.unwrap_or("none")));
         }
     };
-    // Older files hold the values in `text_config_dict`, and those win.
-    let tower =
-        |name: &str| Ok(config.object(name)?.beneath(config.object(&format!("{name}_dict"))?));
-    let (vision, text): (Fields, Fields) = (tower("vision_config")?, tower("text_config")?);
+    // Older files hold the values in `text_config_dict`. They count alone: what they lack has the default of the class.
+    let tower = |name: &str| {
+        let older = format!("{name}_dict");
+        config.object(if config.has(&older) { &older } else { name })
+    };
+    let (vision, text) = (tower("vision_config")?, tower("text_config")?);
     let image = image(&vision, &defaults)?;
     let text_shape = text_of(&text, &defaults, folder)?;
     let joint = match defaults.family {

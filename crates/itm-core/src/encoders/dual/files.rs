@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use burn::tensor::Device;
-use serde_json::json;
 
 use super::{DualEncoder, DualFamily, DualShape, config, open_clip};
 use crate::encoders::{block_values, table_values};
@@ -197,20 +196,26 @@ impl DualEncoder {
     }
 
     /// Writes configuration and weights in f32, for `transformers` or open_clip. Word pieces and the preparation of pictures have
-    /// their own files, which the training of a model does not change.
+    /// their own files, which the training of a model does not change. In open_clip's layout the preparation is a part of the
+    /// configuration: what is there stays, and a new folder has none.
     ///
     /// # Errors
-    /// If the layout is open_clip's and the family SigLIP, or the operating system refuses a write.
+    /// If the layout is open_clip's and cannot hold the model (a SigLIP, two activations, tanh-GELU, another ε than 1e-5), its
+    /// configuration is there and damaged, or the operating system refuses a write.
+    ///
+    /// # Panics
+    /// If the model has changes by LoRA.
     pub fn save(&self, folder: impl AsRef<Path>, layout: DualLayout) -> Result<()> {
         let (folder, shape) = (folder.as_ref(), &self.shape);
         let (weights, name, config) = match (layout, shape.family) {
             (DualLayout::Transformers, _) => {
                 ("model.safetensors", "config.json", config::written(shape))
             }
-            (DualLayout::OpenClip, DualFamily::Clip) => {
-                let config = json!({ "model_cfg": open_clip::written(shape) });
-                ("open_clip_model.safetensors", OPEN_CLIP_CONFIG, config)
-            }
+            (DualLayout::OpenClip, DualFamily::Clip) => (
+                "open_clip_model.safetensors",
+                OPEN_CLIP_CONFIG,
+                open_clip::written(folder, shape)?,
+            ),
             (DualLayout::OpenClip, DualFamily::Siglip) => {
                 let place = folder.display();
                 return Err(Error::invalid(place, "a CLIP for open_clip's layout", "a SigLIP"));

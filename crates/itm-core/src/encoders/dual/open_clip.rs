@@ -3,13 +3,14 @@
 use std::path::Path;
 
 use itm_kernels::Activation;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::config::end_piece;
 use super::{DualFamily, DualShape, TextTowerShape};
-use crate::Result;
 use crate::encoders::{VitForm, VitShape};
+use crate::files::read_json;
 use crate::weights::OPEN_CLIP_CONFIG;
+use crate::{Error, Result};
 use itm_data::Fields;
 
 /// ε of every norm, where `norm_kwargs` does not change it.
@@ -88,15 +89,24 @@ pub(super) fn read(folder: &Path) -> Result<DualShape> {
     Ok(DualShape { family: DualFamily::Clip, image, text, joint: model.count("embed_dim", 512)? })
 }
 
-/// The model's part of `open_clip_config.json`.
-pub(super) fn written(shape: &DualShape) -> Value {
+/// `open_clip_config.json` with this model; how pictures are prepared stays as the folder has it.
+///
+/// # Errors
+/// If the file cannot hold the model, or the folder's is damaged.
+pub(super) fn written(folder: &Path, shape: &DualShape) -> Result<Value> {
     let DualShape { image, text, joint, .. } = shape;
+    let plain = image.activation != Activation::GeluTanh && image.activation == text.activation;
+    let fits = plain && [image.epsilon, text.epsilon] == [EPSILON; 2];
+    let expected = "one activation, GELU or QuickGELU, and ε 1e-5 for open_clip's layout";
+    let (of_image, of_text) = (image.activation, text.activation);
+    let got = format_args!("{of_image:?}, {of_text:?}, ε {} and {}", image.epsilon, text.epsilon);
+    Error::unless(fits, folder.display(), expected, got)?;
     // open_clip rounds ratio · width down.
     let ratio = |mlp: usize, width: usize| {
         let ratio = mlp as f64 / width as f64;
         if (ratio * width as f64) < mlp as f64 { ratio.next_up() } else { ratio }
     };
-    json!({
+    let model = json!({
         "embed_dim": joint,
         "quick_gelu": image.activation == Activation::QuickGelu,
         "vision_cfg": {
@@ -115,5 +125,12 @@ pub(super) fn written(shape: &DualShape) -> Value {
             "layers": text.layers,
             "mlp_ratio": ratio(text.mlp, text.width),
         },
-    })
+    });
+    let path = folder.join(OPEN_CLIP_CONFIG);
+    let mut config: Map<String, Value> = match path.exists() {
+        true => read_json(&path, "a JSON object")?,
+        false => Map::new(),
+    };
+    config.insert("model_cfg".into(), model);
+    Ok(config.into())
 }

@@ -9,10 +9,11 @@ use std::path::Path;
 
 use burn::tensor::Device;
 
-use super::{Bert, BertShape, Vit, VitShape};
-use crate::Result;
+use super::{Bert, BertShape, Vit, VitForm, VitShape};
 use crate::weights::{LoadReport, TensorNames, Unknown, WeightFiles, adapter, load, save};
+use crate::{Error, Result};
 use itm_data::Fields;
+use itm_kernels::Activation;
 
 pub(crate) const BERT: TensorNames = TensorNames {
     prefixes: &["", "bert."],
@@ -128,10 +129,17 @@ impl Vit {
     /// Writes `config.json` and `model.safetensors` for `transformers`, without a pooler.
     ///
     /// # Errors
-    /// If the operating system refuses a write.
+    /// If this is the image tower of a CLIP or SigLIP or has another activation than GELU, or the operating system refuses a write.
+    ///
+    /// # Panics
+    /// If the blocks have changes by LoRA.
     pub fn save(&self, folder: impl AsRef<Path>) -> Result<()> {
+        let (folder, VitShape { form, activation, .. }) = (folder.as_ref(), &self.shape);
+        let plain = (*form, *activation) == (VitForm::Plain, Activation::Gelu);
+        let got = format_args!("{form:?} with {activation:?}");
+        Error::unless(plain, folder.display(), "a plain ViT with GELU", got)?;
         let config = config::of_vit(&self.shape);
-        save(self, folder.as_ref(), &config, &VIT, &|name| vit_form(&self.shape, name))
+        save(self, folder, &config, &VIT, &|name| vit_form(&self.shape, name))
     }
 }
 
@@ -152,6 +160,9 @@ impl Bert {
     ///
     /// # Errors
     /// If the operating system refuses a write.
+    ///
+    /// # Panics
+    /// If the blocks have changes by LoRA.
     pub fn save(&self, folder: impl AsRef<Path>) -> Result<()> {
         save(self, folder.as_ref(), &config::of_bert(&self.shape), &BERT, &|_| None)
     }

@@ -15,8 +15,10 @@ use tempfile::TempDir;
 mod refused;
 
 use super::*;
-use crate::encoders::{ImagePool, PiecePool, TokenBatch, resize_positions};
+use crate::checkpoint::CheckpointWriter;
+use crate::encoders::{DualEncoder, ImagePool, PiecePool, TokenBatch, resize_positions};
 use crate::host;
+use crate::weights::adapter::{CONFIG, MATRICES};
 
 fn golden_folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/hf")
@@ -290,4 +292,55 @@ fn a_configuration_that_cannot_be_written_costs_no_weights() {
     let line = vit(&Device::flex()).save(folder.path()).unwrap_err().to_string();
     assert!(line.contains("config.json: expected a name that is no link, got a link"), "{line}");
     assert_eq!(fs::read(weights).unwrap(), b"old weights");
+}
+
+/// Readable by those who may read the configuration, and nothing of a user's or of a failed write is left.
+#[cfg(unix)]
+#[test]
+fn weights_are_a_file_like_others() {
+    use std::os::unix::fs::PermissionsExt;
+    let (folder, model) = (TempDir::new().unwrap(), vit(&Device::flex()));
+    model.save(folder.path()).unwrap();
+    let mode = |name: &str| fs::metadata(folder.path().join(name)).unwrap().permissions().mode();
+    assert_eq!(mode("model.safetensors"), mode("config.json"));
+    let folder = TempDir::new().unwrap();
+    fs::create_dir(folder.path().join("model.safetensors")).unwrap();
+    let line = model.save(folder.path()).unwrap_err().to_string();
+    assert!(line.ends_with("expected a file to write, got a folder"), "{line}");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+/// Their files have other names and shapes.
+#[test]
+fn an_image_tower_is_no_vit_to_save() {
+    let (own, device) = (TempDir::new().unwrap(), Device::flex());
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/clip");
+    for name in ["clip", "siglip"] {
+        let model = DualEncoder::open(folder.join(name), &device).unwrap().0;
+        let line = model.image.vit.save(own.path()).unwrap_err().to_string();
+        assert!(line.contains("expected a plain ViT with GELU, got "), "{line}");
+    }
+    assert_eq!(fs::read_dir(own.path()).unwrap().count(), 0);
+}
+
+/// The names of modules in `transformers` 5, under which PEFT writes an adapter of a ViT.
+#[test]
+fn an_adapter_may_name_modules_instead_of_files() {
+    let (own, device) = (TempDir::new().unwrap(), Device::flex());
+    fs::write(own.path().join(CONFIG), r#"{"peft_type": "LORA", "r": 1, "lora_alpha": 1}"#)
+        .unwrap();
+    let states = |map: &str| {
+        let mut file = CheckpointWriter::default();
+        for (part, shape) in [("lora_A", [1, 32]), ("lora_B", [32, 1])] {
+            let values: Vec<f32> = (0..32).map(|k| (k as f32 / 7.0).sin()).collect();
+            file.f32s(&format!("base_model.model.{map}.{part}.weight"), &shape, &values);
+        }
+        fs::write(own.path().join(MATRICES), file.contents("pt").unwrap()).unwrap();
+        let vit = Vit::adapted(golden_folder().join("vit"), Some(own.path()), &device).unwrap().0;
+        host(vit.blocks[1].attention.qkv.weight.val())
+    };
+    let want = states("encoder.layer.1.attention.attention.query");
+    assert_ne!(want, host(vit(&device).blocks[1].attention.qkv.weight.val()));
+    assert_eq!(states("layers.1.attention.q_proj"), want);
+    assert_eq!(states("encoder.layer.1.attention.q_proj"), want);
 }

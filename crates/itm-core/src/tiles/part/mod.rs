@@ -9,7 +9,8 @@
 //!        └──────────────┘
 //! ```
 //!
-//! Counts and lists may be cut anywhere. Sums in floating point are cut at multiples of 4096 images and texts, the grid of [`cells`].
+//! Counts and lists may be cut anywhere. Sums in floating point are cut at multiples of 4096 images and texts, the grid of [`cells`]; beyond one
+//! cell they differ from the sums of `Tiles::run` in the last bits.
 //!
 //! A join refuses parts of other reductions, settings, shapes or kernels, and any score that both have seen: an engine that runs a
 //! task twice must not count it twice. It compares rows only of equal ranges; [`Part::with_input`] says what the whole input is,

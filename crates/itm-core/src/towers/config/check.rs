@@ -57,7 +57,8 @@ impl ModelConfig {
             at_least_one("model.image.image_size", vit.image_size)?;
             if let Weights::Random(shape) = &vit.weights {
                 let rates = [shape.dropout, shape.attention_dropout];
-                check_shape("model.image", shape.width, shape.heads, rates)?;
+                let sizes = [shape.width, shape.heads, shape.mlp];
+                check_shape("model.image", sizes, rates, shape.epsilon)?;
                 at_least_one("model.image.weights.patch", shape.patch)?;
                 let least = shape.image.into_iter().min().unwrap_or(0);
                 fits("model.image.weights.image", shape.patch, least)?;
@@ -72,7 +73,10 @@ impl ModelConfig {
                 within("model.text.max_length", bert.max_length as f64, wanted, |n| n >= 2.0)?;
                 let Weights::Random(shape) = &bert.weights else { return Ok(()) };
                 let rates = [shape.dropout, shape.attention_dropout];
-                check_shape("model.text", shape.width, shape.heads, rates)?;
+                let sizes = [shape.width, shape.heads, shape.mlp];
+                check_shape("model.text", sizes, rates, shape.epsilon)?;
+                at_least_one("model.text.weights.vocabulary", shape.vocabulary)?;
+                at_least_one("model.text.weights.kinds", shape.kinds)?;
                 bert.check(shape, self.embed_dim)
             }
         }
@@ -143,7 +147,14 @@ impl JointLayer {
     }
 }
 
-fn check_shape(side: &str, width: usize, heads: usize, rates: [f64; 2]) -> Result<()> {
+fn check_shape(
+    side: &str,
+    [width, heads, mlp]: [usize; 3],
+    rates: [f64; 2],
+    epsilon: f64,
+) -> Result<()> {
+    at_least_one(&format!("{side}.weights.mlp"), mlp)?;
+    within(&format!("{side}.weights.epsilon"), epsilon, "at least 0", |x| x >= 0.0)?;
     let fits = heads > 0 && width > 0 && width.is_multiple_of(heads);
     let place = format!("{side}.weights.heads");
     Error::unless(fits, place, format_args!("a divisor of the width {width}"), heads)?;

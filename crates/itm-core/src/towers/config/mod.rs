@@ -172,10 +172,14 @@ impl ClipImageConfig {
     /// The transform of evaluation pictures.
     ///
     /// # Errors
-    /// The errors of [`folder`](Self::folder) and [`Transform::open`].
+    /// The errors of [`folder`](Self::folder) and [`Transform::open`], and if the folder's pictures have another size than the model's.
     pub fn transform(&self) -> Result<Transform> {
         let (folder, shape) = self.folder()?;
-        Transform::open(&folder, shape.image.image[0])
+        let side = shape.image.image[0];
+        let transform = Transform::open(&folder, side)?;
+        let expected = format_args!("pictures of {side} px, as the model has them");
+        Error::unless(transform.size as usize == side, folder.display(), expected, transform.size)?;
+        Ok(transform)
     }
 }
 

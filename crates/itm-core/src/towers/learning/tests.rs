@@ -203,3 +203,59 @@ fn a_decay_that_cannot_be_is_refused() {
     assert_eq!(line(&ModelConfig::new(8, 6), Some(0.5)), want);
     assert_eq!(line(&ModelConfig::new(8, 6), None), "");
 }
+
+/// Sizes of random encoders that no encoder has.
+#[test]
+fn shapes_that_cannot_be_are_refused() {
+    fn line(change: impl Fn(&mut VitShape, &mut BertShape)) -> String {
+        let mut config = vit_and_bert();
+        let (ImageConfig::Vit(vit), TextConfig::Bert(bert)) = (&mut config.image, &mut config.text)
+        else {
+            panic!("a ViT and a BERT")
+        };
+        let (Weights::Random(image), Weights::Random(text)) = (&mut vit.weights, &mut bert.weights)
+        else {
+            panic!("random weights")
+        };
+        change(image, text);
+        config.validate().map_err(|e| e.to_string()).unwrap_err()
+    }
+    for (got, key) in [
+        (line(|_, text| text.kinds = 0), "model.text.weights.kinds"),
+        (line(|_, text| text.vocabulary = 0), "model.text.weights.vocabulary"),
+        (line(|_, text| text.mlp = 0), "model.text.weights.mlp"),
+        (line(|image, _| image.mlp = 0), "model.image.weights.mlp"),
+        (line(|image, _| image.epsilon = -1.0), "model.image.weights.epsilon"),
+        (line(|_, text| text.epsilon = f64::NAN), "model.text.weights.epsilon"),
+    ] {
+        assert!(got.starts_with(&format!("{key}: expected at least ")), "{got}");
+    }
+    vit_and_bert().validate().unwrap();
+}
+
+/// No caption is no refusal, whatever the encoder.
+#[test]
+fn no_captions_are_checked() {
+    for config in [vit_and_bert(), published("clip", 12)] {
+        opened(&config).text.check::<Vec<u32>>(&[]).unwrap();
+    }
+}
+
+/// A folder whose preparation of pictures is another model's is refused before anything is trained.
+#[test]
+fn pictures_of_another_size_than_the_models_are_refused() {
+    let own = tempfile::TempDir::new().unwrap();
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/clip/clip");
+    for entry in std::fs::read_dir(golden).unwrap().map(|entry| entry.unwrap()) {
+        std::fs::copy(entry.path(), own.path().join(entry.file_name())).unwrap();
+    }
+    let mut config = published("clip", 12);
+    let ImageConfig::Clip(clip) = &mut config.image else { panic!("a CLIP") };
+    clip.weights = own.path().display().to_string();
+    config.check_weights().unwrap();
+    let path = own.path().join("preprocessor_config.json");
+    let text = std::fs::read_to_string(&path).unwrap().replace("12", "16");
+    std::fs::write(&path, text).unwrap();
+    let line = config.check_weights().unwrap_err().to_string();
+    assert!(line.ends_with("expected pictures of 12 px, as the model has them, got 16"), "{line}");
+}

@@ -1,5 +1,5 @@
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use burn::module::Param;
 use burn::tensor::activation::log_softmax;

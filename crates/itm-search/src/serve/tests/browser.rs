@@ -16,6 +16,24 @@ fn open(site: &Site, width: u32) -> Option<Chromium> {
     Some(chromium)
 }
 
+/// A browser says where a form comes from, or "null" if the page forbids it.
+#[test]
+fn a_sent_picture_is_answered() {
+    let site = Site::new();
+    let Some(mut page) = open(&site, 1200) else { return };
+    page.load(|page| {
+        page.run(
+            "fetch('/thumbnails/0').then(r => r.blob()).then(b => {
+                const data = new DataTransfer();
+                data.items.add(new File([b], 'x.jpg'));
+                sent.elements.picture.files = data.files;
+                sent.requestSubmit();
+            })",
+        )
+    });
+    assert_eq!(page.number("document.querySelectorAll('a.tile').length"), 6.0);
+}
+
 #[test]
 fn a_person_with_a_keyboard_finds_a_picture() {
     let site = Site::new();

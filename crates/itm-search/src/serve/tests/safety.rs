@@ -69,7 +69,7 @@ fn every_answer_tells_a_browser_to_be_careful() {
         let policy = reply.header("content-security-policy").expect(at);
         assert!(policy.starts_with("default-src 'none'; ") && !policy.contains("inline"), "{at}");
         assert_eq!(reply.header("x-content-type-options"), Some("nosniff"), "{at}");
-        assert_eq!(reply.header("referrer-policy"), Some("no-referrer"), "{at}");
+        assert_eq!(reply.header("referrer-policy"), Some("same-origin"), "{at}");
         assert_eq!(reply.header("cross-origin-resource-policy"), Some("same-origin"), "{at}");
         assert!(
             reply.header("content-type").is_some() && reply.header("cache-control").is_some(),

@@ -193,10 +193,11 @@ fn absent_keys_have_the_defaults_of_the_class() {
     assert_eq!((siglip.joint, text.activation), (768, Activation::GeluTanh));
     let old = read(json!({
         "model_type": "clip",
-        "text_config": { "hidden_size": 64 },
+        "text_config": { "hidden_size": 64, "hidden_act": "gelu" },
         "text_config_dict": { "hidden_size": 768, "num_attention_heads": 12, "eos_token_id": 7 },
     }));
     assert_eq!((old.text.width, old.text.heads, old.text.end), (768, 12, Some(7)));
+    assert_eq!(old.text.activation, Activation::QuickGelu, "the default of the class");
     fs::remove_file(own.path().join("config.json")).unwrap();
     fs::write(own.path().join("open_clip_config.json"), "{\"model_cfg\": {}}").unwrap();
     let open_clip = DualShape::read(own.path()).unwrap();
@@ -213,4 +214,23 @@ fn absent_keys_have_the_defaults_of_the_class() {
         Activation::Gelu,
         "quick_gelu is off where it is absent"
     );
+}
+
+/// In open_clip's layout one file says model and preparation, and it knows one activation and one ε.
+#[test]
+fn what_open_clips_configuration_cannot_hold_is_refused() {
+    let (own, device) = (TempDir::new().unwrap(), Device::flex());
+    let name = "open_clip_config.json";
+    fs::copy(folder("open_clip").join(name), own.path().join(name)).unwrap();
+    open("open_clip", &device).save(own.path(), DualLayout::OpenClip).unwrap();
+    let read =
+        |path: PathBuf| -> Value { serde_json::from_slice(&fs::read(path).unwrap()).unwrap() };
+    let [before, after] = [folder("open_clip"), own.path().into()].map(|at| read(at.join(name)));
+    assert!(before["preprocess_cfg"].is_object());
+    assert_eq!(after["preprocess_cfg"], before["preprocess_cfg"]);
+    let mut model = open("clip", &device);
+    model.shape.text.activation = Activation::Gelu;
+    let line = model.save(own.path(), DualLayout::OpenClip).unwrap_err().to_string();
+    assert!(line.contains("expected one activation, GELU or QuickGELU, and ε 1e-5"), "{line}");
+    assert_eq!(read(own.path().join(name)), after);
 }
