@@ -37,7 +37,7 @@ use worst::hubs_of;
 /// The settings of a study.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Study {
-    /// Rows besides nearest neighbours; `None`: all rows that the scores allow.
+    /// Rows besides nearest neighbours; empty: all rows that the scores allow.
     pub methods: Vec<Method>,
     /// The numbers of the corrections.
     pub settings: Settings,

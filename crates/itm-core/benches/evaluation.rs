@@ -91,12 +91,6 @@ fn compare(n: usize, m: usize, rounds: usize) {
     let gflops = 2e-9 * (n * m * DIM) as f64 / bare.0;
     println!("  the product runs at {gflops:.0} GFLOP/s");
     println!("  {}", String::from_utf8_lossy(&peak.stdout).trim());
-    let [v, w] = [view("images", &images), view("texts", &texts)];
-    let tiles = Tiles::new(v, w).expect("sizes that fit");
-    let work = tiles.ranks_and_work(&pairs).expect("sizes that fit").1;
-    let share = |part: u64| 100.0 * part as f64 / work.scores as f64;
-    let (again, whole) = (share(work.again), share(work.whole));
-    println!("  ranks: {again:.2} % of the scores again, one by one; {whole:.2} % all in f32");
     // The recalls from the bare product are the same, except where its rounding makes or breaks ties.
     let dense = ScoreMatrix::new(n, m, matrix).expect("no NaN");
     let dense = recalls(&Ranks::new(&dense, &pairs).expect("sizes that fit"));

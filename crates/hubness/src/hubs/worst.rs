@@ -82,7 +82,15 @@ pub fn worst_hubs(
     let (queries, items) = direction.sides(images, texts);
     let got = (lists.queries(), standings.len());
     assert_eq!(got, (queries, queries), "answers to the {direction} queries of the pairs");
-    let [counts, first] = [LISTED, 1].map(|k| Counts::new(&Lists::top(items, k, lists)));
+    let enough = queries == 0 || lists.k() >= LISTED.min(items);
+    assert!(enough, "the first {LISTED} of {items} items, got lists of {}", lists.k());
+    // What a run does not hold has −∞, and no list holds it.
+    let held = |query: usize| {
+        let end = lists.scores(query).partition_point(|&score| score > f64::NEG_INFINITY);
+        &lists.items(query)[..end]
+    };
+    let counts_of = |k| Counts::new(&Lists::new(direction, items, k, (0..queries).map(held)));
+    let [counts, first] = [LISTED, 1].map(counts_of);
     let hubs = counts.largest(HUBS);
     // A query without a true item is no query.
     let is_wrong = |query: usize, item: usize| {
@@ -90,7 +98,7 @@ pub fn worst_hubs(
         !truths.is_empty() && truths.binary_search(&item).is_err()
     };
     let victims_of = |hub: usize| {
-        let won = (0..queries).filter(move |&query| lists.items(query)[0] as usize == hub);
+        let won = (0..queries).filter(move |&query| held(query).first() == Some(&(hub as u32)));
         won.filter(move |&query| is_wrong(query, hub)).take(VICTIMS)
     };
     // For every victim: the hub, then the victim's own items.
@@ -116,7 +124,7 @@ pub fn worst_hubs(
     };
     let of_hub = |item: usize| {
         let lists_it = |query: &usize| {
-            let list = lists.items(*query);
+            let list = held(*query);
             list[..LISTED.min(list.len())].contains(&(item as u32)) && is_wrong(*query, item)
         };
         let wrong: Vec<usize> = (0..queries).filter(lists_it).collect();

@@ -135,6 +135,7 @@ fn filled(row: &[f32], bias: impl Fn(usize) -> f32, scale: f32) -> [f32; STRETCH
 /// Two edges: scores above the first are surely above the threshold, scores below the second are surely below it.
 #[inline(always)]
 pub(super) fn edges(threshold: f32, slack: f32) -> (f32, f32) {
+    let threshold = threshold.min(f32::MAX); // +∞, of no list or no true item, is above every score
     let e = ROUNDING * (slack + threshold.abs());
     (threshold + e, threshold - e) // two infinities give NaN, which is on no side
 }

@@ -1,4 +1,6 @@
 use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use itm_core::ScoreMatrix;
 use itm_core::eval::{Ranks, TiePolicy};
@@ -259,4 +261,43 @@ impl Scored for Banded<'_> {
     fn block(&self, images: Range<usize>, texts: Range<usize>) -> Result<ScoreMatrix> {
         self.0.block(images, texts)
     }
+}
+
+/// A cosine that counts how often it is asked for.
+#[derive(Debug)]
+struct Counted(Affine, Arc<AtomicUsize>);
+
+impl Rescore for Counted {
+    fn rescore(&self, query: usize, item: usize, score: f32) -> f64 {
+        self.1.fetch_add(1, Ordering::Relaxed);
+        self.0.rescore(query, item, score)
+    }
+
+    fn items(&self) -> usize {
+        self.0.items()
+    }
+
+    fn queries(&self) -> Option<usize> {
+        None
+    }
+
+    fn affine(&self) -> Option<&Affine> {
+        Some(&self.0)
+    }
+}
+
+/// Without lists, f32 decides nearly every score; f64 decided all of them.
+#[test]
+fn ranks_alone_need_few_scores_in_f64() {
+    let (n, asked) = (200, Arc::new(AtomicUsize::new(0)));
+    let values = values(n, n, 1 << 20, 5);
+    let scores = ScoreMatrix::new(n, n, values).unwrap();
+    let [i2t, t2i] = Direction::BOTH.map(|direction| {
+        let biases = (0..n).map(|item| (item % 7) as f64).collect();
+        let map = Counted(Affine::of_items(1.0, biases), asked.clone());
+        AnyCorrection::new(direction, Setting::HeldOut, Box::new(map))
+    });
+    ranks(&scores, &Pairs::uniform(n, 1), &i2t, &t2i).unwrap();
+    let asked = asked.load(Ordering::Relaxed);
+    assert!(asked >= n && asked < n * n / 10, "{asked} of {}", n * n);
 }

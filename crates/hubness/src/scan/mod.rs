@@ -108,7 +108,8 @@ pub struct Alert {
 /// Which items are alerts.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Budget {
-    /// Items whose score at most this many natural items are expected to reach.
+    /// Items whose score at most this many natural items are expected to reach. A budget above the number of scores in the tail counts as
+    /// that number.
     FalseAlarms(f64),
     /// The items with the largest scores, at most this many: as many as a person can look at.
     Items(usize),

@@ -46,7 +46,15 @@ pub(crate) fn choose_by_folds(
     goal: Goal,
 ) -> Result<Vec<usize>> {
     let folds = with_queries(pairs, direction).map(|image| split.of_image()[image]);
-    let fit = cross_fit(table, &FoldSplit::new(split.folds(), folds.collect())?, goal)?;
+    let folds: Vec<_> = folds.collect();
+    if folds.iter().all(|fold| *fold == folds[0]) {
+        // No other fold to choose on: the weakest correction, as where all recalls are equal.
+        let strength = |place: &usize| table.candidates()[*place].correction;
+        let places = 0..table.candidates().len();
+        let weakest = places.min_by(|a, b| strength(a).total_cmp(&strength(b)));
+        return Ok(vec![weakest.unwrap_or_default(); split.folds()]);
+    }
+    let fit = cross_fit(table, &FoldSplit::new(split.folds(), folds)?, goal)?;
     Ok(fit.chosen.into_iter().map(Option::unwrap_or_default).collect())
 }
 

@@ -145,7 +145,7 @@ impl<'a> StudyData<'a> {
             for &direction in &self.set.directions {
                 let sizes = direction.sides(images, texts);
                 let params = || fit.params(self.settings, sizes);
-                let (mut correction, params) = match (fit.base, fit.number, &survey) {
+                let (correction, params) = match (fit.base, fit.number, &survey) {
                     (Base::Csls, Some(n), Some(survey)) if !fit.bank => {
                         (survey.csls(direction, whole(n))?.into_any(), params())
                     }
@@ -155,10 +155,7 @@ impl<'a> StudyData<'a> {
                     _ => fit.fit(self.set.scores, &self.banks, self.settings, direction)?,
                 };
                 let strength = strength(correction.map());
-                if let Some(floor) = self.set.floor {
-                    correction = correction.mapped(|inner| Box::new(OfRun { floor, inner }));
-                }
-                corrections.push((fit, correction, params, strength));
+                corrections.push((fit, self.set.held(correction), params, strength));
             }
         }
         Ok(corrections)
@@ -207,28 +204,4 @@ fn strength(map: &dyn Rescore) -> f64 {
     let mean = items.iter().sum::<f64>() / n;
     let variance = items.iter().map(|b| (b - mean).powi(2)).sum::<f64>() / n;
     variance.sqrt() / affine.scale
-}
-
-/// A correction of the pairs that a run holds. All other pairs come last, whatever the correction.
-#[derive(Debug)]
-struct OfRun {
-    floor: f32,
-    inner: Box<dyn Rescore>,
-}
-
-impl Rescore for OfRun {
-    fn rescore(&self, query: usize, item: usize, score: f32) -> f64 {
-        if score <= self.floor {
-            return f64::NEG_INFINITY;
-        }
-        self.inner.rescore(query, item, score)
-    }
-
-    fn items(&self) -> usize {
-        self.inner.items()
-    }
-
-    fn queries(&self) -> Option<usize> {
-        self.inner.queries()
-    }
 }

@@ -6,7 +6,7 @@ use itm_core::{Error, Pairs, Relevance, Result, ScoreMatrix};
 
 use crate::report::PerDirection;
 use crate::rows::Length;
-use crate::{Direction, pass};
+use crate::{AnyCorrection, Direction, Rescore, pass};
 
 /// The scores of a test set.
 #[derive(Clone, Copy)]
@@ -113,9 +113,41 @@ impl<'a> ScoreSet<'a> {
         Self { scores, directions: Direction::BOTH.to_vec(), floor: None }
     }
 
+    /// The correction of the pairs that a run holds: all other pairs come last, with −∞.
+    pub(crate) fn held(&self, correction: AnyCorrection) -> AnyCorrection {
+        match self.floor {
+            Some(floor) => correction.mapped(|inner| Box::new(OfRun { floor, inner })),
+            None => correction,
+        }
+    }
+
     /// Whether this score means that the run does not hold the pair.
     pub(crate) fn is_missing(&self, score: f32) -> bool {
         self.floor.is_some_and(|floor| score <= floor)
+    }
+}
+
+/// A correction of the pairs that a run holds. All other pairs come last, whatever the correction.
+#[derive(Debug)]
+struct OfRun {
+    floor: f32,
+    inner: Box<dyn Rescore>,
+}
+
+impl Rescore for OfRun {
+    fn rescore(&self, query: usize, item: usize, score: f32) -> f64 {
+        if score <= self.floor {
+            return f64::NEG_INFINITY;
+        }
+        self.inner.rescore(query, item, score)
+    }
+
+    fn items(&self) -> usize {
+        self.inner.items()
+    }
+
+    fn queries(&self) -> Option<usize> {
+        self.inner.queries()
     }
 }
 

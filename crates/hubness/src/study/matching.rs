@@ -41,6 +41,9 @@ fn choices(settings: &Settings) -> Vec<(usize, Goal)> {
     }
 }
 
+/// The most capacities that are tried, not counting the one without a bound. The sets of the paper have fewer.
+const TRIED: usize = 500;
+
 /// The hits under every λ.
 struct LambdaTable {
     /// First without a bound, then from loose to tight bounds.
@@ -51,7 +54,7 @@ struct LambdaTable {
     idle: f64,
 }
 
-/// Hits for every capacity that bounds something, and without a bound.
+/// Hits for every capacity that bounds something, or for some [`TRIED`] of them, and without a bound.
 fn lambda_table(
     data: &StudyData<'_>,
     candidates: &Candidates<'_>,
@@ -81,7 +84,10 @@ fn lambda_table(
         largest if largest <= loose.max(unit) => lambda_of(largest),
         _ => f64::INFINITY,
     };
-    for capacity in (unit..=loose.min(sweep.largest().saturating_sub(1))).rev() {
+    let end = (loose + 1).min(sweep.largest());
+    // Few items share many queries: thousands of capacities, and each looks at all edges.
+    let step = (end.saturating_sub(unit) / TRIED).max(1);
+    for capacity in (unit..end).step_by(step).rev() {
         sweep.lower(capacity)?;
         let lambda = lambda_of(capacity);
         all.push(format!("lambda={lambda}"), 1.0 / capacity as f64, hits(&sweep))?;
@@ -214,5 +220,22 @@ mod tests {
             let capacity = candidates.capacity(lambda, 1, CapacityScale::Balanced).unwrap();
             assert!((candidate.correction * capacity as f64 - 1.0).abs() < 1e-12, "λ = {lambda}");
         }
+    }
+
+    /// Two images are the answers of 4,000 texts: 2,000 capacities would each look at all of them.
+    #[test]
+    fn many_queries_of_few_items_try_some_capacities() {
+        let scores = [0.9, 0.1].map(|score| vec![score; 4000]).concat();
+        let scores = ScoreMatrix::new(2, 4000, scores).unwrap();
+        let pairs = Pairs::new(2, (0..4000).map(|text| text % 2).collect()).unwrap();
+        let settings = Settings::default();
+        let set = ScoreSet { directions: vec![Direction::T2i], ..ScoreSet::whole(&scores) };
+        let data = StudyData::new(set, &pairs, Banks::default(), &settings);
+        let plain = Correction::none(&scores, Direction::T2i);
+        let lists = pass::top(&scores, &plain, 2).unwrap();
+        let candidates = Candidates::new(&scores, &plain, &lists).unwrap();
+        let LambdaTable { lambdas, .. } = lambda_table(&data, &candidates, 0).unwrap();
+        assert!((TRIED..TRIED + 200).contains(&lambdas.len()), "{}", lambdas.len());
+        assert!(lambdas.contains(&1.0));
     }
 }

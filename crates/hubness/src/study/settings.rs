@@ -122,7 +122,8 @@ impl Settings {
         let expected = "a number above 0, or inf";
         let lambda = |x| Error::unless(x > 0.0, "rgm_lambda", expected, x);
         numbers(&self.rgm_lambda).try_for_each(lambda)?;
-        from("nnn_alpha", self.nnn_alpha)?;
+        let fits = (0.0..=1e6).contains(&self.nnn_alpha);
+        Error::unless(fits, "nnn_alpha", "a number from 0 to 1000000", self.nnn_alpha)?;
         neighbours("nnn_k", self.nnn_k)?;
         above("qbnorm_beta", self.qbnorm_beta)?;
         neighbours("qbnorm_k", self.qbnorm_k)?;
@@ -133,6 +134,9 @@ impl Settings {
         let fits = sum.is_finite() && sum > 0.0;
         Error::unless(fits, "dual_beta", "numbers with a sum above 0", sum)?;
         above("sinkhorn_eps", self.sinkhorn_eps)?;
+        let fits = 1.0 / self.sinkhorn_eps < 1e200;
+        let got = format_args!("{:e}", self.sinkhorn_eps);
+        Error::unless(fits, "sinkhorn_eps", "a number above 1e-200", got)?;
         let n = self.sinkhorn_iterations;
         let fits = (1..=Sinkhorn::MOST_ITERATIONS).contains(&n);
         Error::unless(fits, "sinkhorn_iterations", "1 to 1000000", n)?;
@@ -148,11 +152,11 @@ fn numbers(choices: &[Choice]) -> impl Iterator<Item = f64> {
 }
 
 fn above(name: &str, x: f64) -> Result<()> {
-    Error::unless(x.is_finite() && x > 0.0, name, "a finite number above 0", x)
+    Error::unless(x > 0.0 && x < 1e200, name, "a number above 0 and below 1e200", x)
 }
 
 fn from(name: &str, x: f64) -> Result<()> {
-    Error::unless(x.is_finite() && x >= 0.0, name, "a finite number, 0 or more", x)
+    Error::unless((0.0..1e200).contains(&x), name, "a number from 0, below 1e200", x)
 }
 
 fn neighbours(name: &str, n: usize) -> Result<()> {

@@ -332,7 +332,7 @@ fn what_does_not_fit_together_is_one_line() {
     let want = "method dual-is: expected banks of images and of texts, got at most one of them";
     assert_eq!(line(&study(&["dual-is"]), &plain, None), want);
     let settings = Settings { is_beta: vec![Choice::Number(0.0)], ..Settings::default() };
-    let want = "is_beta: expected a finite number above 0, got 0";
+    let want = "is_beta: expected a number above 0 and below 1e200, got 0";
     assert_eq!(line(&Study { settings, ..study(&[]) }, &plain, None), want);
 }
 

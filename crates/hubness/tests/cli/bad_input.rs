@@ -30,19 +30,21 @@ fn settings_that_no_correction_can_use() {
             "--csls-k 5,-1",
             "--csls-k: expected a whole number of neighbours, 1 to 1000000000, got -1",
         ),
-        ("--is-beta 0", "--is-beta: expected a finite number above 0, got 0"),
-        ("--is-beta -1", "--is-beta: expected a finite number above 0, got -1"),
-        ("--is-beta inf", "--is-beta: expected a finite number above 0, got inf"),
+        ("--is-beta 0", "--is-beta: expected a number above 0 and below 1e200, got 0"),
+        ("--is-beta -1", "--is-beta: expected a number above 0 and below 1e200, got -1"),
+        ("--is-beta inf", "--is-beta: expected a number above 0 and below 1e200, got inf"),
         ("--rgm-lambda -1", "--rgm-lambda: expected a number above 0, or inf, got -1"),
         ("--rgm-lambda 0", "--rgm-lambda: expected a number above 0, or inf, got 0"),
-        ("--nnn-alpha -1", "--nnn-alpha: expected a finite number, 0 or more, got -1"),
-        ("--nnn-alpha nan", "--nnn-alpha: expected a finite number, 0 or more, got NaN"),
+        ("--nnn-alpha 1e9", "--nnn-alpha: expected a number from 0 to 1000000, got 1000000000"),
+        ("--nnn-alpha -1", "--nnn-alpha: expected a number from 0 to 1000000, got -1"),
+        ("--nnn-alpha nan", "--nnn-alpha: expected a number from 0 to 1000000, got NaN"),
         ("--nnn-k 0", "--nnn-k: expected 1 to 1000000000 neighbours, got 0"),
-        ("--qbnorm-beta inf", "--qbnorm-beta: expected a finite number above 0, got inf"),
+        ("--qbnorm-beta inf", "--qbnorm-beta: expected a number above 0 and below 1e200, got inf"),
         ("--qbnorm-k 0", "--qbnorm-k: expected 1 to 1000000000 neighbours, got 0"),
-        ("--dual-beta 1 -1", "--dual-beta: expected a finite number, 0 or more, got -1"),
+        ("--dual-beta 1 -1", "--dual-beta: expected a number from 0, below 1e200, got -1"),
         ("--dual-beta 0 0", "--dual-beta: expected numbers with a sum above 0, got 0"),
-        ("--sinkhorn-eps 0", "--sinkhorn-eps: expected a finite number above 0, got 0"),
+        ("--sinkhorn-eps 1e-250", "--sinkhorn-eps: expected a number above 1e-200, got 1e-250"),
+        ("--sinkhorn-eps 0", "--sinkhorn-eps: expected a number above 0 and below 1e200, got 0"),
         ("--sinkhorn-iterations 0", "--sinkhorn-iterations: expected 1 to 1000000, got 0"),
         (
             "--resamples 18446744073709551615",
@@ -245,6 +247,32 @@ fn two_images_are_cross_fitted() {
     assert_eq!(row(&report, "auto")["chosen"], "cross-fitted");
 }
 
+/// All queries in one fold leave nothing to choose on: the weakest correction, not a refusal of the whole report.
+#[test]
+fn a_single_judged_image_has_a_report() {
+    let folder = Folder::new();
+    folder.npy("s.npy", 6, &(0..36).map(|k| ((k * 7) % 11) as f32 / 11.0).collect::<Vec<_>>());
+    folder.write("p.json", "[[0],[],[],[],[],[]]");
+    let report = folder.report("--scores s.npy --pairs p.json --method auto");
+    let recalls = |method: &str| super::common::recalls(row(&report, method));
+    assert_eq!(recalls("auto"), recalls("nns"));
+}
+
+#[test]
+fn options_that_would_do_nothing_or_lose_numbers() {
+    let folder = Folder::made();
+    let source = "--images i.npy --texts t.npy";
+    let want = "options: expected the bank itself as --images or --texts: parts have no other, got --bank-images or --bank-texts";
+    let line = format!("partial {source} --bank-texts t.npy --method csls --direction t2i --out x");
+    refused(&folder, &line, want);
+    let line = format!("rescore {source} --method is --is-beta 1e40 --direction t2i --out x.npy");
+    let ran = folder.run(&line);
+    let place = ran.err.contains(
+        "error: corrected score of image 0 and text 0: expected a number that f32 holds, got ",
+    );
+    assert!(ran.code == Some(2) && place, "{}", ran.err);
+}
+
 #[test]
 fn outputs_that_cannot_be_written() {
     let folder = Folder::made();
@@ -296,7 +324,7 @@ fn what_rescore_does_not_choose() {
             "--rgm-lambda: expected one number (`hubness report` chooses one), got auto",
         ),
         ("--bank-images i.npy", "--bank-texts: expected held-out queries for t2i, got none"),
-        ("--is-beta -1", "--is-beta: expected a finite number above 0, got -1"),
+        ("--is-beta -1", "--is-beta: expected a number above 0 and below 1e200, got -1"),
         (
             "--raw --method ls",
             "--method ls: expected cosines (of embeddings of unit length), got other scores",

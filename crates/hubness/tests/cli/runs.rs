@@ -86,6 +86,10 @@ fn what_a_run_does_not_hold_is_no_hit_and_no_hub() {
                 .map(|c| c[0].as_u64().unwrap() * c[1].as_u64().unwrap())
                 .sum();
             assert_eq!(places, 4 * lists as u64, "{method} {direction}");
+            if method == "nns" {
+                let worst = &short["hubs"][direction]["worst"][0]["count"];
+                assert_eq!(worst, &counts.as_array().unwrap().last().unwrap()[0], "{direction}");
+            }
         }
     }
     let full = made(1000).report(BOTH);
@@ -104,6 +108,22 @@ fn an_image_without_a_text_is_only_an_item() {
     let plain = row(&report, "nns");
     assert_eq!((&plain["t2i"]["r1"], &plain["t2i"]["r5"]), (&50.0.into(), &100.0.into()));
     assert_eq!(report["data"]["images"], 3);
+}
+
+/// Pairs that the run lacks pushed entries out of lists as long as `--top`.
+#[test]
+fn what_a_run_lacks_takes_no_place() {
+    let folder = Folder::new();
+    let lines =
+        [("a", "h", 0.6), ("a", "x", 0.5), ("b", "h", 0.9), ("b", "y", 0.5), ("c", "h", 0.9)];
+    let lines = lines.map(|(query, doc, score)| format!("{query} Q0 {doc} 1 {score} r\n"));
+    folder.write("r.run", lines.concat() + "c Q0 z 1 0.5 r\n");
+    for method in ["csls --csls-k 1", "is", "nnn"] {
+        let line =
+            format!("rescore --run-i2t r.run --method {method} --direction i2t --top 2 --out -");
+        let ran = folder.run(&line);
+        assert_eq!(ran.out.lines().count(), 6, "{method}: {} {}", ran.out, ran.err);
+    }
 }
 
 /// `rescore` writes exactly the entries that the run holds.

@@ -120,7 +120,7 @@ mod tests {
         let (g, device) = (golden(), Device::flex().autodiff());
         for (name, pool) in [("mean", TextPool::Mean), ("last", TextPool::Last)] {
             let (images, texts) = models(&g, pool, &device);
-            let v = images.encode(tensor(&g["x"], [3, 4], &device));
+            let v = images.embed(&g["x"], InputDropout::Off);
             let w = texts.encode(&TokenBatch::new(&CAPTIONS));
             close("images", host(v.clone()), &g["images"]);
             close(name, host(w.clone()), &g[&format!("{name}.texts")]);
@@ -233,9 +233,8 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "features of shape [2, 3] for a projection from 4")]
+    #[should_panic(expected = "features are rows of 4")]
     fn features_of_another_width_are_refused() {
-        let device = Device::flex();
-        Projection::new(4, 5, 0, &device).encode(Tensor::zeros([2, 3], &device));
+        Projection::new(4, 5, 0, &Device::flex()).embed(&[0.0; 6], InputDropout::Off);
     }
 }

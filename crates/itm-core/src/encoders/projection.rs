@@ -2,7 +2,7 @@
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor, TensorData};
-use itm_kernels::{Linear, Noise, matmul, normalize_rows};
+use itm_kernels::{Linear, matmul, normalize_rows};
 
 use super::given::linear_map;
 use super::{InputDropout, Residual, ResidualShape};
@@ -99,20 +99,6 @@ impl Projection {
         let mut scaled: Vec<f32> = features.iter().map(|x| x * residual.scale()).collect();
         dropout.inside(RESIDUAL_INPUTS, residual.shape.input_dropout).apply(&mut scaled);
         linear + residual.forward(self.rows(scaled), dropout.noise(RESIDUAL_HIDDEN))
-    }
-
-    /// v̄ of rows on the device, rows of unit length, without dropout.
-    ///
-    /// # Panics
-    /// If the features have another width.
-    pub fn encode(&self, input: Tensor<2>) -> Tensor<2> {
-        let (got, [dim, _]) = (input.dims(), self.linear.weight.dims());
-        assert_eq!(got[1], dim, "features of shape {got:?} for a projection from {dim}");
-        let linear = self.mapped(input.clone());
-        normalize_rows(match &self.residual {
-            Some(residual) => linear + residual.forward(input * residual.scale(), Noise::Off),
-            None => linear,
-        })
     }
 
     /// `x W + b`: the bias is added to the sums, not first as in [`Linear::forward`], whose last bits differ.

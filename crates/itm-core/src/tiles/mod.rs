@@ -68,7 +68,6 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-pub use coarse::CoarseWork;
 pub(crate) use consumer::Boxed;
 pub use consumer::{AnyConsumer, AnyState, Consumer, Tile};
 pub use embeddings::Embeddings;
@@ -199,16 +198,8 @@ impl<'a> Tiles<'a> {
     /// # Errors
     /// If the numbers of rows differ from `pairs`, or an image has no text.
     pub fn ranks(&self, pairs: &Pairs) -> Result<Ranks> {
-        Ok(self.ranks_and_work(pairs)?.0)
-    }
-
-    /// [`ranks`](Self::ranks), and how many scores the coarse product decided.
-    ///
-    /// # Errors
-    /// As [`ranks`](Self::ranks).
-    pub fn ranks_and_work(&self, pairs: &Pairs) -> Result<(Ranks, CoarseWork)> {
-        let (Standings { i2t, t2i }, decided) = self.counts(&RankCounts::new(self, pairs)?);
-        Ok((Ranks::from_counts(pairs.clone(), i2t, t2i)?, decided))
+        let (Standings { i2t, t2i }, _) = self.counts(&RankCounts::new(self, pairs)?);
+        Ranks::from_counts(pairs.clone(), i2t, t2i)
     }
 
     /// The scores of a range of images against a range of texts: the same bits as in a tile.

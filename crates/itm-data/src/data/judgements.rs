@@ -4,11 +4,9 @@ use std::collections::HashMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
-
 use super::SplitData;
 use super::json::{self, ByName};
-use super::karpathy::{Id, karpathy_file};
+use super::karpathy::{Id, RawFile, RawImage, karpathy_file};
 use crate::files::{self, Manifest, file_name};
 use crate::{Error, Relevance, Result};
 
@@ -78,24 +76,6 @@ impl fmt::Display for Judgements {
     }
 }
 
-#[derive(Deserialize)]
-struct RawFile {
-    images: Vec<RawImage>,
-}
-
-#[derive(Deserialize)]
-struct RawImage {
-    filename: String,
-    cocoid: Option<Id>,
-    imgid: Option<Id>,
-    sentences: Vec<RawSentence>,
-}
-
-#[derive(Deserialize)]
-struct RawSentence {
-    sentid: Option<Id>,
-}
-
 /// The numbers of images and texts of a test split, by the ids that judgements use.
 struct Ids {
     images: HashMap<String, usize>,
@@ -110,21 +90,19 @@ impl Ids {
             let expected = "a dataset_*.json, whose sentids name the captions that are judged";
             return Err(Error::invalid(dir.display(), expected, "none"));
         };
-        let RawFile { images } = files::read_json(&path, "Karpathy's JSON with sentids")?;
+        let RawFile { images, .. } = files::read_json(&path, "Karpathy's JSON with sentids")?;
         let number: HashMap<&str, usize> =
             test.images.iter().enumerate().map(|(i, name)| (file_name(name), i)).collect();
         let size = [test.pairs.images(), test.pairs.texts()];
         let mut ids = Self { images: HashMap::new(), texts: HashMap::new(), size };
-        for RawImage { filename, cocoid, imgid, sentences } in images {
+        for RawImage { filename, cocoid, imgid, sentences, .. } in images.0 {
             let Some(&image) = number.get(file_name(&filename)) else { continue };
             if let Some(id) = cocoid.or(imgid) {
                 ids.images.insert(id.into(), image);
             }
             // The loaders keep the first captions of an image, in order.
-            for (RawSentence { sentid }, &text) in
-                sentences.into_iter().zip(test.pairs.texts_of(image))
-            {
-                ids.texts.extend(sentid.map(|id| (String::from(id), text)));
+            for (sentence, &text) in sentences.0.into_iter().zip(test.pairs.texts_of(image)) {
+                ids.texts.extend(sentence.sentid.map(|id| (String::from(id), text)));
             }
         }
         Ok(ids)

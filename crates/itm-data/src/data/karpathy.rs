@@ -69,19 +69,19 @@ impl KarpathyImage {
 }
 
 #[derive(Deserialize)]
-struct RawFile {
+pub(super) struct RawFile {
     dataset: Option<String>,
-    images: List<RawImage>,
+    pub(super) images: List<RawImage>,
 }
 
 #[derive(Deserialize)]
-struct RawImage {
-    filename: String,
+pub(super) struct RawImage {
+    pub(super) filename: String,
     filepath: Option<String>,
     split: String,
-    sentences: List<RawSentence>,
-    imgid: Option<Id>,
-    cocoid: Option<Id>,
+    pub(super) sentences: List<RawSentence>,
+    pub(super) imgid: Option<Id>,
+    pub(super) cocoid: Option<Id>,
 }
 
 /// A number, or a text.
@@ -102,8 +102,9 @@ impl From<Id> for String {
 }
 
 #[derive(Deserialize)]
-struct RawSentence {
+pub(super) struct RawSentence {
     raw: String,
+    pub(super) sentid: Option<Id>,
 }
 
 /// The `dataset_*.json` of a folder.

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::io::Write;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use itm_core::data::excerpt;
 use itm_core::output;
@@ -142,27 +143,18 @@ pub(super) fn fitted<'a>(
     let bank = base.takes_bank() && banks.has(direction);
     let fit = Fit { base, number: corrects_by(base, settings)?, bank };
     let (correction, params) = fit.fit(set.scores, &banks, settings, direction)?;
+    let correction = set.held(correction);
     Ok((set, correction, params))
 }
 
 /// Items and their scores, best first.
 type RankedList = Vec<(u32, f64)>;
 
-/// The best items of every query without the entries that the input run does not hold.
+/// The best items of every query. Entries that the input run does not hold come last, with −∞.
 fn ranked(k: usize, set: &ScoreSet<'_>, correction: &AnyCorrection) -> Result<Vec<RankedList>> {
     let top = pass::top(set.scores, correction, k)?;
-    let queries: Vec<_> = (0..top.queries()).collect();
     let list = |query| top.items(query).iter().copied().zip(top.scores(query).iter().copied());
-    let mut lists: Vec<RankedList> = queries.iter().map(|&query| list(query).collect()).collect();
-    if set.floor.is_some() {
-        let items = correction.map().items().max(1);
-        correction.direction().batches(set.scores, &queries, |some, rows| {
-            for (&query, row) in some.iter().zip(rows.chunks(items)) {
-                lists[query].retain(|&(item, _)| !set.is_missing(row[item as usize]));
-            }
-        })?;
-    }
-    Ok(lists)
+    Ok((0..top.queries()).map(|query| list(query).collect()).collect())
 }
 
 /// The lists of a matching with `--top` items per query.
@@ -194,20 +186,28 @@ fn matched(
 }
 
 /// All corrected scores, images × texts.
+///
+/// # Errors
+/// If a finite score is beyond f32.
 fn corrected(set: &ScoreSet<'_>, correction: &AnyCorrection) -> Result<ScoreMatrix> {
     let (n, m, direction) = (set.scores.images(), set.scores.texts(), correction.direction());
-    let (images, floor): (Vec<usize>, _) = ((0..n).collect(), set.floor);
-    let mut values = Vec::with_capacity(n * m);
+    let images: Vec<usize> = (0..n).collect();
+    let (mut values, beyond) = (Vec::with_capacity(n * m), AtomicUsize::new(usize::MAX));
     Direction::I2t.batches(set.scores, &images, |images, rows| {
         values.par_extend(rows.par_iter().enumerate().map(|(at, &score)| {
             let (image, text) = (images[at / m], at % m);
             let (query, item) = direction.sides(image, text);
-            match floor.is_some_and(|floor| score <= floor) {
-                true => f32::NEG_INFINITY,
-                false => correction.map().rescore(query, item, score) as f32,
+            let new = correction.map().rescore(query, item, score);
+            if new.is_finite() && !(new as f32).is_finite() {
+                beyond.fetch_min(image * m + text, Relaxed);
             }
+            new as f32
         }));
     })?;
+    let at = beyond.into_inner();
+    let place =
+        format_args!("corrected score of image {} and text {}", at / m.max(1), at % m.max(1));
+    Error::unless(at == usize::MAX, place, "a number that f32 holds", "a larger one")?;
     ScoreMatrix::new(n, m, values)
 }
 

@@ -82,11 +82,14 @@ pub(crate) struct Arrays {
 /// The files of embeddings, and their pairs if they are wanted.
 ///
 /// # Errors
-/// As [`load`], and if images are stored once for each of their texts.
+/// As [`load`], and if images are stored once for each of their texts, or an option names a bank.
 pub(crate) fn arrays(input: &InputArgs, with_pairs: bool) -> Result<Arrays> {
     let Source::Embeddings { images, texts } = input.source()? else {
         return Err(Error::invalid("options", "--images and --texts", "scores"));
     };
+    let fits = input.bank_images.is_none() && input.bank_texts.is_none();
+    let expected = "the bank itself as --images or --texts: parts have no other";
+    Error::unless(fits, "options", expected, "--bank-images or --bank-texts")?;
     let mut stdin = io::stdin().lock();
     let mut reader = InputReader::new(input, Unpaired::Guess, &mut stdin);
     let (at_images, at_texts) = (images, texts);

@@ -43,7 +43,7 @@ const FEW: usize = 1 << 15;
 
 /// How much of a pass the coarse product decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct CoarseWork {
+pub(super) struct CoarseWork {
     /// Scores of the pass.
     pub scores: u64,
     /// Scores that the bound left open: computed again, one by one, in f32.
