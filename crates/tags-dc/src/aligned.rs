@@ -66,6 +66,9 @@ impl Aligned {
 
     /// The sentence with the tokens `new` in place of `own`, spelled by `words`. Both have `[CLS]` and `[SEP]` around them. `None` if
     /// nothing changed.
+    ///
+    /// # Panics
+    /// If `new` or `own` ends before the last word does.
     pub fn edited(&self, new: &[u32], own: &[u32], words: &[String]) -> Option<Edit> {
         let changed = self.of_word.iter().enumerate().filter_map(|(k, at)| {
             let at = at.start + 1..at.end + 1;

@@ -7,11 +7,13 @@ use std::sync::LazyLock;
 
 /// Plurals and their singulars, where no rule leads from one to the other.
 static IRREGULAR_NOUNS: LazyLock<Vec<(&str, &str)>> = LazyLock::new(|| {
-    let text = "men:man women:woman children:child people:person feet:foot teeth:tooth \
-                geese:goose mice:mouse leaves:leaf knives:knife wolves:wolf shelves:shelf \
-                scarves:scarf loaves:loaf halves:half calves:calf wives:wife lives:life \
-                hooves:hoof thieves:thief elves:elf oxen:ox shoes:shoe canoes:canoe movies:movie \
-                cookies:cookie hoodies:hoodie ties:tie pies:pie buses:bus";
+    let text = "\
+men:man women:woman children:child people:person feet:foot teeth:tooth geese:goose mice:mouse leaves:leaf knives:knife \
+wolves:wolf shelves:shelf scarves:scarf loaves:loaf halves:half calves:calf wives:wife lives:life hooves:hoof thieves:thief \
+elves:elf oxen:ox shoes:shoe canoes:canoe movies:movie cookies:cookie hoodies:hoodie ties:tie pies:pie buses:bus skis:ski \
+taxis:taxi bikinis:bikini tvs:tv rvs:rv semis:semi tutus:tutu toes:toe heroes:hero lenses:lens cactuses:cactus \
+beanies:beanie collies:collie wheelies:wheelie zombies:zombie selfies:selfie brownies:brownie mustaches:mustache \
+moustaches:moustache ottomans:ottoman";
     pairs(text)
 });
 
@@ -62,8 +64,9 @@ pub fn singular(noun: &str) -> String {
         return (*one).to_owned();
     }
     for (many, one) in [("men", "man"), ("children", "child")] {
-        // policemen, grandchildren; not specimen
-        if let Some(stem) = noun.strip_suffix(many).filter(|stem| stem.len() > 3) {
+        // policemen, grandchildren; not omen, specimen
+        let is_plural = |stem: &&str| stem.len() > 3 && !["speci", "abdo", "regi"].contains(stem);
+        if let Some(stem) = noun.strip_suffix(many).filter(is_plural) {
             return format!("{stem}{one}");
         }
     }
@@ -94,10 +97,10 @@ pub fn plural(noun: &str) -> String {
     if let Some(stem) = noun.strip_suffix("child") {
         return format!("{stem}children");
     }
-    if let Some(stem) = noun.strip_suffix("man").filter(|stem| stem.len() > 3 && *stem != "hu") {
+    if let Some(stem) = noun.strip_suffix("man").filter(|stem| stem.len() > 3) {
         return format!("{stem}men");
     }
-    if UNCHANGED.contains(noun) && !["bus", "dress", "glass", "gas", "lens"].contains(&noun) {
+    if UNCHANGED.contains(noun) && !["dress", "glass", "gas"].contains(&noun) {
         return noun.to_owned();
     }
     let ends = |ends: &[&str]| ends.iter().any(|end| noun.ends_with(end));
@@ -193,6 +196,16 @@ mod tests {
             ("kite", "kites"),
             ("piece", "pieces"),
             ("person", "people"),
+            ("ski", "skis"),
+            ("tv", "tvs"),
+            ("toe", "toes"),
+            ("hero", "heroes"),
+            ("lens", "lenses"),
+            ("cactus", "cactuses"),
+            ("beanie", "beanies"),
+            ("mustache", "mustaches"),
+            ("ottoman", "ottomans"),
+            ("specimen", "specimens"),
         ] {
             assert_eq!((singular(many), plural(one)), (one.to_owned(), many.to_owned()));
             assert_eq!(singular(one), one, "a singular stays");

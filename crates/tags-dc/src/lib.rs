@@ -3,6 +3,7 @@
 mod aligned;
 mod evidence;
 mod filter;
+mod lines;
 mod masking;
 mod pool;
 mod random;

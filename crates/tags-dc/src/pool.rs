@@ -140,6 +140,8 @@ pub(crate) fn survivors(verdicts: &[Verdict], filter: Filter) -> Vec<Survivor> {
 pub(crate) fn picks(survivors: &[Survivor], scores: &[f32], m: usize) -> Result<Vec<Pick>> {
     let lowered: Vec<f32> = scores.iter().zip(survivors).map(|(s, of)| s - of.penalty).collect();
     let caption = scores.get(survivors.len());
+    let is_number = caption.is_none_or(|score| !score.is_nan());
+    Error::unless(is_number, "score of the caption", "a number", "NaN")?;
     let best = top(&lowered, lowered.len())?;
     let below = |&at: &usize| caption.is_none_or(|&caption| lowered[at] < caption);
     let pick = |at: usize| Pick { row: survivors[at].row, score: lowered[at] };
@@ -311,6 +313,8 @@ mod tests {
             top(&[0.0, f32::NAN], 1).unwrap_err().to_string(),
             "score 1: expected a number, got NaN"
         );
+        let below = picks(&survivors(&[Kept], Filter::Paper), &[0.0, f32::NAN], 1).unwrap_err();
+        assert_eq!(below.to_string(), "score of the caption: expected a number, got NaN");
         struct Short;
         impl Scores for Short {
             fn scores(&mut self, _: &[&[u32]]) -> Result<Vec<f32>> {

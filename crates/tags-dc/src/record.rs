@@ -1,15 +1,17 @@
 //! Negatives on disk: one JSON object per line, usable by any method.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, BufWriter, Read, Write};
+use std::io::{BufRead, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use itm_core::files::open;
 use itm_core::{Error, Result, output};
 use serde::{Deserialize, Serialize};
 
+use crate::lines::each_line;
+
 /// The longest line that is accepted, in bytes.
-const LONGEST: u64 = 1 << 20;
+const LONGEST: usize = 1 << 20;
 
 /// Which change makes a sentence a negative.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -71,14 +73,16 @@ impl<W: Write> Writer<W> {
     }
 
     /// # Errors
-    /// If the line cannot be written, or the score is not finite.
+    /// If the line cannot be written, the score is not finite, or [`read`] would refuse the record.
     pub fn write(&mut self, record: &Record) -> Result<()> {
+        let place = || format!("{}, caption {}", self.path.display(), record.caption);
         if let Some(score) = record.score.filter(|score| !score.is_finite()) {
-            let place = format!("{}, caption {}", self.path.display(), record.caption);
-            return Err(Error::invalid(place, "a finite score", score));
+            return Err(Error::invalid(place(), "a finite score", score));
         }
-        let line = serde_json::to_string(record).map_err(std::io::Error::from);
-        line.and_then(|line| writeln!(self.out, "{line}")).map_err(Error::io(&self.path))
+        check(record, place)?;
+        let line = serde_json::to_string(record).expect("words and numbers") + "\n";
+        Error::unless(line.len() <= LONGEST, place(), "a line of at most 1 MiB", line.len())?;
+        self.out.write_all(line.as_bytes()).map_err(Error::io(&self.path))
     }
 }
 
@@ -119,37 +123,30 @@ pub fn save<T>(
 /// If the file cannot be read, or a line has other fields, positions that do not ascend, another number of old words than of positions, or
 /// more than 1 MiB. The error names file and line.
 pub fn read(path: &Path) -> Result<Vec<Record>> {
-    let file = open(path)?;
-    parse(&path.display().to_string(), BufReader::new(file))
+    parse(&path.display().to_string(), BufReader::new(open(path)?))
 }
 
 /// The records of any source of lines. Errors give `name` as the place.
 ///
 /// # Errors
 /// As [`read`].
-pub fn parse(name: &str, mut lines: impl BufRead) -> Result<Vec<Record>> {
+pub fn parse(name: &str, lines: impl BufRead) -> Result<Vec<Record>> {
     let mut records = Vec::new();
-    let mut line = Vec::new();
-    for number in 1.. {
-        line.clear();
+    each_line(name, lines, LONGEST, |number, line| {
         let place = || format!("{name} line {number}");
-        let bytes = (&mut lines).take(LONGEST + 1).read_until(b'\n', &mut line);
-        if bytes.map_err(Error::io(name))? == 0 {
-            break;
-        }
-        if line.len() as u64 > LONGEST {
-            return Err(Error::invalid(place(), "at most 1 MiB", "a longer line"));
-        }
         if !line.trim_ascii().is_empty() {
-            records.push(record(&line, place)?);
+            let record = serde_json::from_slice(line.trim_ascii())
+                .map_err(|e| Error::invalid(place(), "a negative", e))?;
+            check(&record, place)?;
+            records.push(record);
         }
-    }
+        Ok(())
+    })?;
     Ok(records)
 }
 
-fn record(line: &[u8], place: impl Fn() -> String) -> Result<Record> {
-    let record: Record = serde_json::from_slice(line.trim_ascii())
-        .map_err(|e| Error::invalid(place(), "a negative", e))?;
+/// Refuses positions that do not ascend, or that do not have an old word each.
+fn check(record: &Record, place: impl Fn() -> String) -> Result<()> {
     if !record.positions.is_sorted_by(|a, b| a < b) {
         let got = format!("{:?}", record.positions);
         return Err(Error::invalid(place(), "positions that ascend", got));
@@ -158,7 +155,7 @@ fn record(line: &[u8], place: impl Fn() -> String) -> Result<Record> {
         let expected = format!("{} old words", record.positions.len());
         return Err(Error::invalid(place(), expected, record.old.len()));
     }
-    Ok(record)
+    Ok(())
 }
 
 #[cfg(test)]

@@ -67,7 +67,7 @@ fn bad_input_is_one_line() {
     };
     let want = "error: /empty.txt line 2: expected a caption, got an empty line";
     assert_eq!(line(&path("empty.txt")), want);
-    let want = "error: /bytes.txt line 2: expected a caption in UTF-8, got the byte 0xff";
+    let want = "error: /bytes.txt line 2: expected UTF-8, got the byte 0xff";
     assert_eq!(line(&path("bytes.txt")), want);
     let want = "error: /twice.txt line 3: expected an id that no line before has, got \"x\", which line 1 has";
     assert_eq!(line(&path("twice.txt")), want);

@@ -59,6 +59,14 @@ fn a_trained_model_fills_in_words() {
         let changed = record["positions"].as_array().unwrap().len();
         assert_eq!(record["new"].as_array().unwrap().len(), changed);
     }
+    // Words of another caption of the file make no sentence false.
+    let new: Vec<_> =
+        records[0]["new"].as_array().unwrap().iter().flat_map(|w| w.as_str()).collect();
+    fs::write(&captions, format!("{text}test_000000.png\t{}\n", new.join(" "))).unwrap();
+    ask("g", &[]);
+    let others = tags_dc_records(&dir.path().join("g"));
+    assert!(others.iter().all(|other| other["text"] != records[0]["text"]), "{}", records[0]);
+
     let scores: Vec<f64> = records[..3].iter().map(|r| r["score"].as_f64().unwrap()).collect();
     assert!(scores.is_sorted_by(|a, b| a >= b), "the best first: {scores:?}");
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();

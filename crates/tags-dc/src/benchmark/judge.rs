@@ -67,6 +67,9 @@ impl Benchmark {
     ///
     /// # Errors
     /// If there are no questions, or a score is not finite; the error names picture and caption.
+    ///
+    /// # Panics
+    /// If a question has no caption, or names a picture or caption that the benchmark does not have.
     pub fn judge(&self, score: impl Fn(usize, usize) -> f64) -> Result<Vec<Line>> {
         let fits = !self.questions.is_empty();
         Error::unless(fits, "the benchmark", "at least one question", "none")?;

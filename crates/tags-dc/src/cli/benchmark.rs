@@ -72,18 +72,18 @@ impl BenchmarkArgs {
     /// If a file cannot be read or written, or its contents are wrong; if a picture or caption has no score.
     pub(super) fn run(&self, out: &mut impl Write) -> Result<()> {
         let benchmark = Benchmark::read(self.format, &self.files, self.seed)?;
-        let mut printed = vec![];
-        if let Some(folder) = &self.list {
-            list(&benchmark, folder)?;
-            printed.push(format!("What must be scored: {}", folder.display()));
-        }
         let scores = match (&self.scores, &self.images, &self.texts) {
             (Some(scores), ..) => Some(rows::of_pairs(&benchmark, scores)?),
             (None, Some(images), Some(texts)) => Some(rows::of_rows(&benchmark, images, texts)?),
             _ => None,
         };
-        if let Some(scores) = scores {
-            let lines = self.judged(&benchmark, scores)?;
+        let lines = scores.map(|scores| self.judged(&benchmark, scores)).transpose()?;
+        let mut printed = vec![];
+        if let Some(folder) = &self.list {
+            list(&benchmark, folder)?;
+            printed.push(format!("What must be scored: {}", folder.display()));
+        }
+        if let Some(lines) = lines {
             if let Some(path) = &self.json {
                 let text = serde_json::to_string_pretty(&lines).expect("names and numbers") + "\n";
                 write_bytes(path, text.as_bytes())?;

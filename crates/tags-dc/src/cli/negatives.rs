@@ -113,11 +113,7 @@ impl Negatives {
         let kinds = distinct(self.kinds.clone());
         let (seed, per_caption) = (self.seed, self.per_caption);
         let wanted = Quota { seed, per_caption, kinds: kinds.clone() };
-        let mut records = vec![];
-        let counts = each(&set.captions, &edits, &wanted, |record| {
-            records.push(record);
-            Ok(())
-        })?;
+        let (records, counts) = each(&set.captions, &edits, &wanted);
         let summary =
             self.summary(&set, &kinds, (&counts, &records), Maker::Rules(name(self.rules)));
         self.write(written, &set, &records, Summary { command: command.into(), ..summary }, out)
@@ -126,7 +122,7 @@ impl Negatives {
     /// The command line of a program that repeats the command.
     pub fn command(&self, program: &str) -> String {
         let kinds: Vec<_> = self.kinds.iter().map(|&kind| name(kind)).collect();
-        let train = self.train.as_ref().map(|path| format!(" --train {}", path.display()));
+        let train = self.train.as_ref().map(|path| format!(" --train {}", quoted(path.display())));
         let (train, kinds, rules) = (train.unwrap_or_default(), kinds.join(","), name(self.rules));
         self.command_with(program, &format!("{train} --kinds {kinds} --rules {rules}"))
     }
@@ -136,7 +132,7 @@ impl Negatives {
         let Self { captions, seed, per_caption, shown, .. } = self;
         format!(
             "{program} negatives --captions {}{how} --seed {seed} --per-caption {per_caption} --shown {shown}",
-            captions.display()
+            quoted(captions.display())
         )
     }
 
@@ -225,6 +221,11 @@ fn file_of(kind: Kind) -> &'static str {
         Kind::Order => "order.json",
         Kind::Refill => "refill.json",
     }
+}
+
+/// One argument of a shell's command line.
+fn quoted(argument: impl ToString) -> String {
+    format!("'{}'", argument.to_string().replace('\'', r"'\''"))
 }
 
 fn new_folder(folder: &Path) -> Result<NewFolder> {

@@ -42,7 +42,7 @@ pub struct TrainConfig {
 }
 
 /// Names of UNITER's parameters without weight decay: biases, and the factors of all norms except the norms of a region's features and of
-/// its box. The released program exempts names with `bias` or `LayerNorm.weight`, and calls these two norms `img_layer_norm` and
+/// its box; and the whole prior. The released program exempts names with `bias` or `LayerNorm.weight`, and calls these two norms `img_layer_norm` and
 /// `pos_layer_norm`.
 const FREE: &[&str] = &[
     "bias",
@@ -53,7 +53,7 @@ const FREE: &[&str] = &[
     "regions.norm.gamma",
     "cls.norm.gamma",
     "correction.norm.gamma",
-    "prior.",
+    "prior",
 ];
 
 impl TrainConfig {

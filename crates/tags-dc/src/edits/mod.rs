@@ -89,6 +89,9 @@ impl CaptionLemmas {
     }
 }
 
+/// The most words of a sentence that is edited: the number of edits grows with its square, and each edit has the whole text.
+const MOST_WORDS: usize = 512;
+
 /// The rules, with the nouns learnt from training captions.
 ///
 /// ```
@@ -112,7 +115,8 @@ pub struct Edits {
 }
 
 impl Edits {
-    /// All variants of a sentence, each with one change: nouns, numerals, relations, one shuffle.
+    /// All variants of a sentence, each with one change: nouns, numerals, relations, one shuffle. A sentence of more than 512 words
+    /// has none.
     ///
     /// `told` must come from all captions of the image, also from the sentence itself. Only the shuffle draws from `rng`.
     pub fn of(
@@ -121,6 +125,9 @@ impl Edits {
         told: &CaptionLemmas,
         rng: &mut impl RngExt,
     ) -> Vec<Edit> {
+        if sentence.words.len() > MOST_WORDS {
+            return vec![];
+        }
         let mut all = nouns::edits(sentence, told, &self.nouns, self.rules);
         all.extend(numerals::edits(sentence, told, self.rules));
         all.extend(relations::edits(sentence, self.rules));

@@ -5,7 +5,7 @@ use crate::inflect::{plural, singular};
 use crate::phrases::{Sentence, Tag};
 use crate::record::Kind;
 
-/// Names of the numbers 1 to 20, then of the tens to 80; `a` and `an` are 1 too.
+/// Names of the numbers 1 to 20, then of the tens to 80.
 const NUMBERS: &str = "one two three four five six seven eight nine ten eleven twelve thirteen \
 fourteen fifteen sixteen seventeen eighteen nineteen twenty thirty forty fifty sixty seventy \
 eighty";
@@ -26,8 +26,7 @@ pub(super) fn edits(sentence: &Sentence, told: &CaptionLemmas, rules: Rules) -> 
         if rules == Rules::Fitting && !countable(sentence, noun) {
             continue;
         }
-        let articles = [("a", 1), ("an", 1)];
-        for (name, new) in numbers().chain(articles).filter(|&(_, new)| new != old) {
+        for (name, new) in numbers().filter(|&(_, new)| new != old) {
             if rules == Rules::Fitting && !fits(name, new, old, told) {
                 continue;
             }
@@ -39,16 +38,14 @@ pub(super) fn edits(sentence: &Sentence, told: &CaptionLemmas, rules: Rules) -> 
     all
 }
 
-/// Values by name.
+/// Values by name; `a` and `an` are 1 too.
 fn numbers() -> impl Iterator<Item = (&'static str, u8)> {
-    NUMBERS.split(' ').zip((1..=20).chain((30..=80).step_by(10)))
+    let values = (1..=20).chain((30..=80).step_by(10));
+    NUMBERS.split(' ').zip(values).chain([("a", 1), ("an", 1)])
 }
 
 fn value(word: &str) -> Option<u8> {
-    match word {
-        "a" | "an" => Some(1),
-        _ => numbers().find(|(name, _)| *name == word).map(|(_, value)| value),
-    }
+    numbers().find(|(name, _)| *name == word).map(|(_, value)| value)
 }
 
 /// The last noun of the run of nouns after the number. Adjectives and conjunctions may come between.
@@ -67,17 +64,22 @@ fn noun_after(sentence: &Sentence, at: usize) -> Option<usize> {
 
 /// The noun in the singular or plural that the new value needs. It stays as it is if both values are above 1.
 fn with_number(noun: &str, old: u8, new: u8) -> String {
-    match (old, new) {
-        (_, 1) => singular(noun),
-        (1, _) if !is_plural(noun) => plural(noun),
-        _ => noun.to_owned(),
-    }
+    let lower = noun.to_lowercase();
+    let other = match (old, new) {
+        (_, 1) => singular(&lower),
+        (1, _) if !is_plural(noun) => plural(&lower),
+        _ => lower,
+    };
+    // `Men` becomes `Man`, and `TV` becomes `TVs`: the case stays as far as the letters stay.
+    let same = |(a, b): &(char, char)| a.to_lowercase().eq(b.to_lowercase());
+    let kept = noun.chars().zip(other.chars()).take_while(same).count();
+    noun.chars().take(kept).chain(other.chars().skip(kept)).collect()
 }
 
 /// Whether the new number may be used. `a` in the place of a larger number would stay true, and a number that another caption has may, too.
 fn fits(name: &str, new: u8, old: u8, told: &CaptionLemmas) -> bool {
     let article = name == "a" || name == "an";
-    !article && (new <= LARGEST || new < old) && !told.has(name)
+    !article && (new <= LARGEST || new < old) && !told.has(name) && !told.has(&new.to_string())
 }
 
 fn countable(sentence: &Sentence, noun: usize) -> bool {
@@ -103,6 +105,9 @@ mod tests {
             assert!(texts("two/# dogs run/V ./.", rules).contains(&"three dogs run.".into()));
             assert!(texts("a/D dog runs/V", rules).contains(&"three dogs runs".into()));
             assert!(texts("Two/# men walk/V", rules).contains(&"One man walk".into()));
+            assert!(texts("One/# Man walks/V", rules).contains(&"Three Men walks".into()));
+            assert!(texts("two/# Women walk/V", rules).contains(&"one Woman walk".into()));
+            assert!(texts("a/D TV", rules).contains(&"two TVs".into()));
         }
     }
 
@@ -140,9 +145,9 @@ mod tests {
 
     #[test]
     fn a_number_of_another_caption_is_not_used() {
-        let (own, other) = (sentence("two/# dogs"), sentence("three/# animals"));
+        let (own, other) = (sentence("two/# dogs"), sentence("4/# dogs and/C three/# cats"));
         let variants = edits(&own, &CaptionLemmas::of([&own, &other]), Rules::Fitting);
-        assert!(variants.iter().all(|edit| edit.new[0] != "three"));
+        assert!(variants.iter().all(|edit| !["three", "four"].contains(&&edit.new[0][..])));
         let variants = edits(&own, &CaptionLemmas::of([&own, &other]), Rules::VseC);
         assert!(variants.iter().any(|edit| edit.new[0] == "three"), "VSE-C does not look");
     }

@@ -1,15 +1,17 @@
 //! Captions of a text file, grouped by image.
 
 use std::collections::HashMap;
-use std::io::{BufRead, BufReader, Read};
+use std::io::BufReader;
 use std::path::Path;
 
 use itm_core::data::{caption_table, numbered};
 use itm_core::files::open;
 use itm_core::{Error, Result};
 
+use crate::lines::each_line;
+
 /// The longest line that is accepted, in bytes.
-const LONGEST: u64 = 1 << 16;
+const LONGEST: usize = 1 << 16;
 
 /// The captions of one image.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,39 +47,31 @@ pub fn read_captions(path: &Path) -> Result<Vec<Captions>> {
         }
         return images.into_iter().map(|(id, lines)| in_order(path, id, lines)).collect();
     }
-    let mut lines = BufReader::new(open(path)?);
-    let mut line = Vec::new();
-    for number in 1.. {
-        line.clear();
-        let bytes = (&mut lines).take(LONGEST + 1).read_until(b'\n', &mut line);
-        if bytes.map_err(Error::io(path))? == 0 {
-            break;
-        }
+    let name = path.display().to_string();
+    each_line(&name, BufReader::new(open(path)?), LONGEST, |number, line| {
         let refused = |got: &str| {
-            let place = format!("{} line {number}", path.display());
+            let place = format!("{name} line {number}");
             Err(Error::invalid(place, "an image's id, a tab and a caption", got))
         };
-        if line.len() as u64 > LONGEST {
-            return refused("more than 64 KiB");
-        }
-        let Ok(text) = std::str::from_utf8(&line) else {
+        let Ok(text) = std::str::from_utf8(line) else {
             return refused("bytes that are not UTF-8");
         };
         // A byte order mark is no part of the first id.
         let text = text.strip_prefix('\u{feff}').filter(|_| number == 1).unwrap_or(text);
         if text.trim().is_empty() {
-            continue;
+            return Ok(());
         }
         match text.split_once('\t').map(|(id, caption)| (id.trim(), caption.trim())) {
-            None => return refused("no tab"),
-            Some(("", _)) => return refused("no id"),
-            Some((_, "")) => return refused("an empty caption"),
+            None => refused("no tab"),
+            Some(("", _)) => refused("no id"),
+            Some((_, "")) => refused("an empty caption"),
             Some((id, caption)) => {
                 let (id, place) = numbered(id).map_or((id, None), |(id, k)| (id, Some(k)));
                 add(id, CaptionLine { number, place, text: caption.to_owned() });
+                Ok(())
             }
         }
-    }
+    })?;
     images.into_iter().map(|(id, lines)| in_order(path, id, lines)).collect()
 }
 
@@ -164,7 +158,7 @@ mod tests {
             (b"\tno id", "no id"),
             (b"a\t\n", "an empty caption"),
             (b"a\t\xff", "not UTF-8"),
-            (long.as_bytes(), "64 KiB"),
+            (long.as_bytes(), "at most 65536 bytes"),
         ] {
             let error = read(&[b"a\tA dog.\n", bad].concat()).unwrap_err().to_string();
             assert!(error.contains("c.tsv line 2") && error.contains(said), "{error}");

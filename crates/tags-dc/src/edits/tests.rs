@@ -117,6 +117,24 @@ fn one_seed_gives_one_file_and_another_seed_another() {
     assert_ne!(written(Rules::VseC, 1, &captions()).0, written(Rules::Fitting, 1, &captions()).0);
 }
 
+/// `Cats chase dogs.` is a relation and an order of `Dogs chase cats.`, but one text.
+#[test]
+fn texts_are_distinct_and_long_ones_have_none() {
+    let image = Captions { id: "i".into(), texts: vec!["Dogs chase cats.".into()] };
+    for seed in 0..20 {
+        let all = Quota { per_caption: 9, ..Quota::one(seed) };
+        let (records, _) = each(std::slice::from_ref(&image), &Edits::default(), &all);
+        let texts: HashSet<_> = records.iter().map(|record| &record.text).collect();
+        assert!(!records.is_empty() && texts.len() == records.len(), "{records:?}");
+    }
+    for (words, some) in [(MOST_WORDS, true), (MOST_WORDS + 1, false)] {
+        let text = sentence(&["two/# dogs", &" run/V".repeat(words - 2)].concat());
+        let mut rng = Streams { seed: 0, round: 0 }.of(Purpose::Edits, 0);
+        let found = Edits::default().of(&text, &CaptionLemmas::default(), &mut rng);
+        assert_eq!(!found.is_empty(), some, "{words} words");
+    }
+}
+
 /// Each caption has its own random stream, so that later images do not change the negatives of earlier ones.
 #[test]
 fn a_longer_set_begins_with_the_negatives_of_a_shorter_one() {

@@ -27,7 +27,7 @@ pub struct Counts {
 pub struct Quota {
     /// Seed of all draws.
     pub seed: u64,
-    /// Negatives per caption, all different; fewer if the caption has fewer variants.
+    /// Negatives per caption, all with different texts; fewer if the caption has fewer variants.
     pub per_caption: usize,
     /// Kinds from which one is drawn for each negative.
     pub kinds: Vec<Kind>,
@@ -40,20 +40,12 @@ impl Quota {
     }
 }
 
-/// Gives the negatives of each caption to `take`, caption after caption.
+/// The negatives of each caption, caption after caption.
 ///
 /// First a kind is drawn uniformly among the kinds with a variant left, then one of its variants. Each caption has its own random stream,
 /// which depends on the caption's number in the whole set.
-///
-/// # Errors
-/// The errors of `take`.
-pub(crate) fn each(
-    images: &[Captions],
-    edits: &Edits,
-    wanted: &Quota,
-    mut take: impl FnMut(Record) -> Result<()>,
-) -> Result<Counts> {
-    let mut counts = Counts::default();
+pub(crate) fn each(images: &[Captions], edits: &Edits, wanted: &Quota) -> (Vec<Record>, Counts) {
+    let (mut records, mut counts) = (vec![], Counts::default());
     for image in images {
         let sentences: Vec<Sentence> = image.texts.iter().map(|text| parse(text)).collect();
         let told = CaptionLemmas::of(&sentences);
@@ -67,12 +59,13 @@ pub(crate) fn each(
             for _ in 0..wanted.per_caption {
                 let Some(at) = choose(&left, &mut rng) else { break };
                 let edit = left.swap_remove(at);
+                left.retain(|other| other.text != edit.text);
                 *counts.records.entry(edit.kind).or_default() += 1;
-                take(edit.record(format!("{}#{k}", image.id), wanted.seed))?;
+                records.push(edit.record(format!("{}#{k}", image.id), wanted.seed));
             }
         }
     }
-    Ok(counts)
+    (records, counts)
 }
 
 /// Writes the records of all edits.
@@ -85,5 +78,7 @@ pub fn write_all(
     wanted: &Quota,
     out: &mut Writer<impl Write>,
 ) -> Result<Counts> {
-    each(images, edits, wanted, |record| out.write(&record))
+    let (records, counts) = each(images, edits, wanted);
+    records.iter().try_for_each(|record| out.write(record))?;
+    Ok(counts)
 }

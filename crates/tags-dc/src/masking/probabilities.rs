@@ -4,10 +4,10 @@ use itm_core::{Error, Result};
 
 use super::{check_rate, checked};
 
-/// The probability of each phrase from [`checked`]: the mean over its positions of `rate / freq(p)`.
 /// The most words of a sentence whose probabilities are asked for.
 const MOST_WORDS: usize = 1 << 24;
 
+/// The probability of each phrase from [`checked`]: the mean over its positions of `rate / freq(p)`.
 pub(super) fn phrase_probabilities(phrases: &[Vec<usize>], rate: f64) -> Vec<f64> {
     let end = phrases.iter().flatten().max().map_or(0, |&last| last + 1);
     let mut freq = vec![0.0f64; end];
@@ -44,14 +44,13 @@ pub fn label_probabilities(phrases: &[Vec<usize>], words: usize, rate: f64) -> R
     let phrases = checked(phrases, words)?;
     let chances = phrase_probabilities(&phrases, rate);
     let none: f64 = chances.iter().map(|p| 1.0 - p).product();
-    let of = |at: usize| {
-        let with = phrases.iter().zip(&chances).filter(|(s, _)| s.contains(&at));
-        let with: Vec<f64> = with.map(|(_, &p)| p).collect();
-        if with.is_empty() {
-            return 0.0;
+    let (mut missed, mut with) = (vec![1.0; words], vec![0.0; words]);
+    for (phrase, chance) in phrases.iter().zip(chances) {
+        for &at in phrase {
+            missed[at] *= 1.0 - chance;
+            with[at] += 1.0;
         }
-        let missed: f64 = with.iter().map(|p| 1.0 - p).product();
-        1.0 - missed + none * with.len() as f64 / phrases.len() as f64
-    };
-    Ok((0..words).map(of).collect())
+    }
+    let of = |(missed, with)| 1.0 - missed + none * with / phrases.len() as f64;
+    Ok(missed.into_iter().zip(with).map(of).collect())
 }

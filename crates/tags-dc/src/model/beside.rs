@@ -33,8 +33,10 @@ const ROWS: usize = 32;
 pub struct Beside {
     model: Uniter,
     regions: EmbeddedRegions,
-    /// The model that fills masks, if it is another one: it has learnt without images and sees none.
-    pub(crate) generator: Option<Uniter>,
+    /// The model that fills masks.
+    pub(crate) generator: Uniter,
+    /// The regions as the generator embeds them; none if it has learnt without images.
+    pub(crate) seen: Option<EmbeddedRegions>,
 }
 
 impl Beside {
@@ -45,11 +47,7 @@ impl Beside {
         model.shape.check_regions(image)?;
         let model = model.valid();
         let regions = model.embed_regions(image);
-        Ok(Self { model, regions, generator: None })
-    }
-
-    fn joint(&self, rows: &[&[u32]]) -> super::Joint {
-        self.model.join(&TokenBatch::new(rows), &self.regions, &vec![0; rows.len()], Noise::Off)
+        Ok(Self { generator: model.clone(), seen: Some(regions.clone()), model, regions })
     }
 }
 
@@ -59,20 +57,21 @@ impl Generator for Beside {
     }
 
     fn logits(&mut self, rows: &[Masking]) -> Result<Vec<f32>> {
+        let model = &self.generator;
+        let texts: Vec<&[u32]> = rows.iter().map(|row| &row.ids[..]).collect();
+        model.shape.check_texts(&texts, |k| format!("row {k}"))?;
         let mut logits = vec![];
-        for some in rows.chunks(ROWS) {
-            let texts: Vec<&[u32]> = some.iter().map(|row| &row.ids[..]).collect();
+        for (some, texts) in rows.chunks(ROWS).zip(texts.chunks(ROWS)) {
+            let texts = TokenBatch::new(texts);
             let at = |(row, masked): (usize, &Masking)| -> Vec<At> {
                 masked.targets().map(|position| At { row, position }).collect()
             };
             let asked: Vec<At> = some.iter().enumerate().flat_map(at).collect();
-            logits.extend(host(match &self.generator {
-                Some(alone) => {
-                    let joint = alone.alone(&TokenBatch::new(&texts), Noise::Off);
-                    alone.word_logits(&joint, &asked)
-                }
-                None => self.model.word_logits(&self.joint(&texts), &asked),
-            }));
+            let joint = match &self.seen {
+                Some(regions) => model.join(&texts, regions, &vec![0; some.len()], Noise::Off),
+                None => model.alone(&texts, Noise::Off),
+            };
+            logits.extend(host(model.word_logits(&joint, &asked)));
         }
         Ok(logits)
     }
@@ -80,6 +79,7 @@ impl Generator for Beside {
 
 impl Scores for Beside {
     fn scores(&mut self, rows: &[&[u32]]) -> Result<Vec<f32>> {
+        self.model.shape.check_texts(rows, |k| format!("sentence {k}"))?;
         let logits = |some: &[&[u32]]| {
             let (texts, images) = (TokenBatch::new(some), vec![0; some.len()]);
             host(self.model.match_logits_of(&texts, &self.regions, &images, None))

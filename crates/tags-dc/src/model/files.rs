@@ -104,8 +104,10 @@ impl Uniter {
     /// Writes one `.safetensors` file that [`open`](Self::open) reads, with all heads that the model has, also `itm_output`.
     ///
     /// # Errors
-    /// If the file cannot be written.
+    /// If the model has a prior, or the file cannot be written.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
+        let expected = "a UNITER without a prior, which these files cannot hold";
+        Error::unless(self.prior.is_none(), path.as_ref().display(), expected, "a prior")?;
         save_file(self, path.as_ref(), &NAMES, &|_| None)
     }
 

@@ -201,6 +201,15 @@ mod tests {
         );
     }
 
+    /// UNITER's files have no names for it.
+    #[test]
+    fn a_model_with_a_prior_is_not_saved_as_a_uniter() {
+        let shape = UniterShape { features: 3, ..UniterShape::of_width(D, 2, 2, 9) };
+        let model = Uniter::seeded(&shape, 5, &Device::flex()).with_prior(&start()).unwrap();
+        let line = model.save("/nowhere/u").unwrap_err().to_string();
+        assert!(line.starts_with("/nowhere/u: expected a UNITER without a prior"), "{line}");
+    }
+
     #[test]
     fn other_maps_are_refused() {
         let device = Device::flex();
@@ -221,7 +230,10 @@ mod tests {
             (start.text.bias, start.text.weight) = (vec![0.1], vec![0.5; 6]);
         });
         assert_eq!(narrow, "map of words: expected 3 inputs and 2 outputs, got 6 and 1");
-        let none = changed(&|start| start.image.bias.fill(0.0));
+        let none = changed(&|start| {
+            start.image.bias.fill(0.0);
+            start.text.bias.fill(0.0);
+        });
         assert_eq!(none, "maps of CCA: expected at least one column of CCA, got 0");
     }
 }

@@ -15,6 +15,7 @@ use itm_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 use super::Phrases;
+use crate::lines::each_line;
 
 /// The longest line that is accepted, in bytes. A caption has about a dozen phrases.
 const LONGEST: usize = 1 << 20;
@@ -47,36 +48,22 @@ pub fn write(id: &str, phrases: &Phrases, out: &mut impl Write) -> std::io::Resu
 /// outside its caption.
 pub fn read(path: impl AsRef<Path>, captions: &[(&str, usize)]) -> Result<Vec<Phrases>> {
     let path = path.as_ref();
-    let file = open(path)?;
-    parse(&path.display().to_string(), BufReader::new(file), captions)
+    parse(&path.display().to_string(), BufReader::new(open(path)?), captions)
 }
 
 /// The phrases of captions from any source of lines. Errors give `name` as the place.
 ///
 /// # Errors
 /// As [`read`].
-pub fn parse(
-    name: &str,
-    mut lines: impl BufRead,
-    captions: &[(&str, usize)],
-) -> Result<Vec<Phrases>> {
+pub fn parse(name: &str, lines: impl BufRead, captions: &[(&str, usize)]) -> Result<Vec<Phrases>> {
     let number: HashMap<&str, usize> =
         captions.iter().enumerate().map(|(k, (id, _))| (*id, k)).collect();
     let mut found: Vec<Option<Phrases>> = vec![None; captions.len()];
-    let mut text = Vec::new();
-    for at in 1.. {
+    each_line(name, lines, LONGEST, |at, text| {
         let place = || format!("{name} line {at}");
-        text.clear();
-        let mut part = std::io::Read::take(&mut lines, LONGEST as u64 + 1);
-        if part.read_until(b'\n', &mut text).map_err(Error::io(name))? == 0 {
-            break;
-        }
-        if text.len() > LONGEST {
-            return Err(Error::invalid(place(), format!("at most {LONGEST} bytes"), "more"));
-        }
-        let line: PhraseLine = serde_json::from_slice(&text)
+        let line: PhraseLine = serde_json::from_slice(text)
             .map_err(|e| Error::invalid(place(), "phrases of a caption", e))?;
-        let Some(&k) = number.get(&line.id[..]) else { continue };
+        let Some(&k) = number.get(&line.id[..]) else { return Ok(()) };
         if found[k].is_some() {
             let expected = "each caption once";
             return Err(Error::invalid(place(), expected, format!("`{}` again", line.id)));
@@ -88,7 +75,8 @@ pub fn parse(
             Error::invalid(place(), expected, at)
         };
         found[k] = Some(Phrases::within([node, attribute, relation], tokens, outside)?);
-    }
+        Ok(())
+    })?;
     let missing = |k: usize| {
         let expected = format!("phrases of caption `{}`", captions[k].0);
         Error::invalid(name, expected, "none")

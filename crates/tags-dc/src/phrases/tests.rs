@@ -134,6 +134,14 @@ fn golden_subjects() {
     }
 }
 
+/// `skis` is a thing that a boy can have.
+#[test]
+fn plurals_of_words_in_i_are_objects() {
+    let names: Vec<_> =
+        parse("A boy has skis and poles.").objects.into_iter().map(|o| o.name).collect();
+    assert_eq!(names, ["boy", "skis", "poles"]);
+}
+
 /// Long texts of one pattern need no deep recursion and no hours.
 #[test]
 fn long_texts_are_read() {

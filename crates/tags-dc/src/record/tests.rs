@@ -75,6 +75,23 @@ fn errors_name_file_and_line() {
     );
 }
 
+/// The writer refuses what the reader refuses.
+#[test]
+fn what_would_not_be_read_is_not_written() {
+    let bad = [
+        (Record { positions: vec![2, 0], ..negative(None) }, "positions that ascend"),
+        (Record { old: vec![], ..negative(None) }, "2 old words"),
+        (Record { text: "x".repeat(1 << 20), ..negative(None) }, "at most 1 MiB"),
+    ];
+    for (record, said) in bad {
+        let error = Writer::new(vec![], "n").write(&record).unwrap_err().to_string();
+        assert!(
+            error.starts_with("n, caption a.jpg#3: expected") && error.contains(said),
+            "{error}"
+        );
+    }
+}
+
 #[test]
 fn an_interrupted_file_keeps_the_old_one() {
     let folder = tempfile::tempdir().unwrap();

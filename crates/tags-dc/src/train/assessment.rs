@@ -86,7 +86,8 @@ impl TagsDc {
         self.model().shape.check_texts(&[&tokens], |_| format!("text {text}"))?;
         let masking = &self.config.masking;
         let mut rng = Streams { seed, round: 0 }.of(Purpose::Masks, 0);
-        let rows = self.masker.maskings(&tokens, phrases, masking.maskings, &mut rng);
+        let phrases = masking.duplicates.of(phrases.to_vec());
+        let rows = self.masker.maskings(&tokens, &phrases, masking.maskings, &mut rng);
         let image = items.pairs.image_of(text);
         let masked =
             [TextMaskings { number: 0, image, text, rows: rows.map_err(of_caption(text))? }];

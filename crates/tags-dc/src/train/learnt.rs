@@ -9,6 +9,7 @@ use itm_core::{Error, Result};
 
 use super::TagsDc;
 use crate::config::FilterKind;
+use crate::pool::among;
 use crate::words::distinct;
 use crate::{AbsentWords, CaptionWords, EvidenceBounds, Filter, SiblingStatistics, StartEvidence};
 
@@ -41,7 +42,8 @@ impl TagsDc {
     /// step needs this call.
     ///
     /// # Errors
-    /// If evidence is asked for, and the images are not regions of the model's width, or a region cannot be read.
+    /// If evidence is asked for, and the model has no [start](Self::with_start), the images are not regions of the model's width, or a region
+    /// cannot be read.
     pub fn with_filter_of(mut self, train: &Items) -> Result<Self> {
         self.learn_filter(train)?;
         Ok(self)
@@ -50,9 +52,11 @@ impl TagsDc {
     /// The words that an image of a split shows too little evidence for; none if the filter does not ask for evidence.
     ///
     /// # Errors
-    /// If the images are not regions of the model's width, or a region cannot be read.
+    /// If the images are not regions of the model's width, the image does not exist, or a region cannot be read.
     pub fn absent_words(&self, items: &Items, image: usize) -> Result<AbsentWords> {
-        self.learnt.absent(items.images.regions(self.model().shape.features)?, image)
+        let regions = items.images.regions(self.model().shape.features)?;
+        among("image", image, regions.len())?;
+        self.learnt.absent(regions, image)
     }
 
     /// The row's filter for an image with these [absent words](Self::absent_words), for [`Tailor`](crate::Tailor).
@@ -75,7 +79,8 @@ impl TagsDc {
     /// Learns once what the filter needs.
     pub(super) fn learn_filter(&mut self, train: &Items) -> Result<()> {
         let filter = self.config.synthetic.filter;
-        if self.config.loss.synthetic() && !self.learnt.is_done(filter) {
+        let learns = matches!(filter, FilterKind::Siblings | FilterKind::Absent(_));
+        if learns && self.config.loss.synthetic() && !self.learnt.done {
             self.learnt = Arc::new(self.learnt.of(filter, train, self.model().shape.features)?);
         }
         Ok(())
@@ -89,6 +94,8 @@ pub(super) struct Learnt {
     evidence: Option<StartEvidence>,
     siblings: SiblingStatistics,
     bounds: EvidenceBounds,
+    /// Whether the filter has learnt: it may have found nothing.
+    done: bool,
 }
 
 impl Learnt {
@@ -97,34 +104,28 @@ impl Learnt {
         Self { evidence: Some(StartEvidence::new(start)), ..Self::default() }
     }
 
-    /// Whether the filter has learnt what it needs.
-    pub(super) fn is_done(&self, filter: FilterKind) -> bool {
-        match filter {
-            FilterKind::Paper | FilterKind::PositiveOnly | FilterKind::Penalty => true,
-            FilterKind::Siblings => self.siblings != SiblingStatistics::default(),
-            FilterKind::Absent(_) => self.bounds != EvidenceBounds::default(),
-        }
-    }
-
     /// The same, with what the filter needs.
     ///
     /// # Errors
-    /// If evidence is asked for, and the images are not regions of this width, or a region cannot be read.
-    pub(super) fn of(&self, filter: FilterKind, train: &Items, width: usize) -> Result<Self> {
+    /// If evidence is asked for, and there is no start, the images are not regions of this width, or a region cannot be read.
+    fn of(&self, filter: FilterKind, train: &Items, width: usize) -> Result<Self> {
         let texts = |image| train.pairs.texts_of(image).iter().map(|&t| &train.texts[t]);
         let images = 0..train.pairs.images();
         let captions: Vec<Vec<_>> =
             images.clone().map(|image| texts(image).cloned().collect()).collect();
         let siblings = SiblingStatistics::fit(&captions);
         let mut bounds = EvidenceBounds::default();
-        if let (FilterKind::Absent(quantile), Some(evidence)) = (filter, &self.evidence) {
+        if let FilterKind::Absent(quantile) = filter {
+            let expected = "a model with_start, which gives the evidence";
+            let missing = || Error::invalid("synthetic.filter.absent", expected, "none");
+            let evidence = self.evidence.as_ref().ok_or_else(missing)?;
             let told = |image| distinct(texts(image).flatten().copied().collect());
             let told: Vec<_> = images.map(told).collect();
             let regions = train.images.regions(width)?;
             let of = |image, words: &[u32]| evidence.of(regions, image, words);
             bounds = EvidenceBounds::fit(evidence.words(), &told, quantile, of)?;
         }
-        Ok(Self { evidence: self.evidence.clone(), siblings, bounds })
+        Ok(Self { evidence: self.evidence.clone(), siblings, bounds, done: true })
     }
 
     /// The words that an image of a split shows too little evidence for; none without evidence.

@@ -128,17 +128,19 @@ impl Method for TagsDc {
     /// The row that was saved may lack the word heads.
     fn start_from(&mut self, folder: &Path) -> Result<()> {
         let SavedState { model: file, .. } = SavedState::open(METHOD, folder)?;
-        let model = |module: &str| -> Result<Uniter> {
-            let own = self.model().clone();
+        let model = |module: &str, own: Uniter| -> Result<Uniter> {
             let known = match file.has(&format!("{module}.discrimination.weight")) {
                 true => own.with_word_heads(),
                 false => own.without_word_heads(),
             };
             file.module(module, known)
         };
-        let weights = model(MODULE)?;
+        let weights = model(MODULE, self.model().clone())?;
         if file.has(&format!("{GENERATOR}.rank.weight")) {
-            model(GENERATOR)?; // the generator of that row, which this row does not use
+            // The generator of that row, which this row does not use. One that learnt from captions has no prior.
+            let has_prior = file.has(&format!("{GENERATOR}.prior.scale"));
+            let prior = self.model().prior.clone().filter(|_| has_prior);
+            model(GENERATOR, Uniter { prior, ..self.model().clone() })?;
         }
         file.nothing_else()?;
         *self = self.clone().begun(weights);

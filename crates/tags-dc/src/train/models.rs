@@ -10,6 +10,7 @@ use super::objective::word_logits;
 use super::synthetic::TextMaskings;
 use crate::config::GeneratorKind;
 use crate::model::{Beside, RegionBatch, Uniter};
+use crate::pool::among;
 
 /// Both learn in one optimiser. A model that a loss does not reach has no gradient, and stays as it is.
 #[derive(Module, Debug)]
@@ -31,13 +32,18 @@ impl TagsDc {
         self.fixed.as_ref().or(self.learner.module().own.as_ref())
     }
 
-    /// The model beside an image of a split, with the generator of its own if it has one: for [`Tailor`](crate::Tailor).
+    /// The model beside an image of a split, with its [generator](Self::generator) if that is another model: for [`Tailor`](crate::Tailor).
     ///
     /// # Errors
-    /// If a region cannot be read.
+    /// If the image does not exist, its regions have another width than the model's, or a region cannot be read.
     pub fn beside(&self, regions: &Regions, image: usize) -> Result<Beside> {
-        let mut beside = Beside::new(self.model(), &RegionBatch::of(regions, &[image])?)?;
-        beside.generator = self.learner.module().own.as_ref().map(Module::valid);
+        among("image", image, regions.len())?;
+        let batch = RegionBatch::of(regions, &[image])?;
+        let mut beside = Beside::new(self.model(), &batch)?;
+        if let Some(generator) = self.generator() {
+            beside.generator = generator.valid();
+            beside.seen = self.fixed.as_ref().map(|_| beside.generator.embed_regions(&batch));
+        }
         Ok(beside)
     }
 

@@ -7,6 +7,7 @@ use itm_core::text::Word;
 use super::{Assessment, TagsDc};
 use crate::aligned::{Aligned, spelled};
 use crate::phrases::Duplicates;
+use crate::pool::among;
 
 /// Seed of the draws.
 const SEED: u64 = 0;
@@ -91,8 +92,9 @@ impl TagsDc {
     /// A caption of a split beside any image of the split.
     ///
     /// # Errors
-    /// If an item cannot be read, or the caption cannot be split into words.
+    /// If the caption or the image does not exist, an item cannot be read, or the caption cannot be split into words.
     pub fn caption(&self, of: &Caption, image: usize) -> Result<SentenceText> {
+        among("text", of.text, of.items.texts.len())?;
         let tokens = self.marks.around(&of.items.texts[of.text]);
         let assessed = self.assess(&of.items, image, &[&tokens])?;
         let written = (of.spell)(of.caption)?;
@@ -199,6 +201,13 @@ mod tests {
         let words: Vec<_> = caption.words.iter().map(|word| (&word.text[..], word.at)).collect();
         assert_eq!(words, [("a", Some(0)), ("dog", Some(1)), ("runs", Some(2)), (".", None)]);
         assert!(caption.words.iter().all(|word| !word.changed && word.matches.is_some()));
+    }
+
+    #[test]
+    fn a_caption_that_is_not_there_is_refused() {
+        let none = |model: &TagsDc, of: &Caption| model.caption(&Caption { text: 1, ..*of }, 0);
+        let line = asked(none, &spell).unwrap_err().to_string();
+        assert_eq!(line, "text: expected a number below 1, got 1");
     }
 
     /// By hand: `runs` has two pieces, and one of them does not match: both are corrected. `dog` matches, so its proposal is not used.

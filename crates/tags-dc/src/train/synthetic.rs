@@ -53,8 +53,8 @@ impl<'a> Maker<'a> {
         Self { config, refill, learnt, marks, caption_words }
     }
 
-    /// The pool of each caption, by the scores of a model without noise, and the shares of sentences that are distinct and that
-    /// survive. `logits` are the logits of all targets, `[targets, tokens]`.
+    /// The pool of each caption, by the scores of a model without noise, and the shares of sentences that differ from the caption and from
+    /// each other, and that survive. `logits` are the logits of all targets, `[targets, tokens]`.
     ///
     /// # Errors
     /// If no token can be drawn at a target, a region cannot be read, or a score is NaN.
@@ -127,7 +127,8 @@ impl<'a> Maker<'a> {
         let absent = self.learnt.absent(regions, caption.image)?;
         let filter = self.learnt.filter(self.config.filter, &absent);
         let verdicts = filter.verdicts(&positive, &rows, &told, self.config.repeat);
-        let repeated = verdicts.iter().filter(|&&v| v == Verdict::Repeated).count();
+        let is_copy = |v: &&Verdict| matches!(v, Verdict::Repeated | Verdict::Positive);
+        let repeated = verdicts.iter().filter(is_copy).count();
         let left = survivors(&verdicts, filter);
         let kept = left.len();
         let mut rng = Streams { seed, round: 0 }.of(Purpose::Choice, caption.number);
@@ -140,6 +141,7 @@ impl<'a> Maker<'a> {
 struct Made {
     positive: Vec<u32>,
     rows: Vec<Vec<u32>>,
+    /// The number of rows that equal another row or the caption.
     repeated: usize,
     /// The number of rows that pass the filter.
     kept: usize,

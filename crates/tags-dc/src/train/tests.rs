@@ -6,7 +6,7 @@ use itm_core::encoders::TokenBatch;
 use itm_core::learn::{ImageItems, Items, Method, Observe, Rows, Step};
 use itm_core::start::StartFrom;
 use itm_core::{Pairs, host};
-use itm_kernels::{AdamW, Noise, Precision, named};
+use itm_kernels::{AdamW, DecayRule, Noise, Precision, named};
 
 use super::objective::Losses;
 use super::retrieval::{Anchor, Anchors};
@@ -302,7 +302,7 @@ fn bf16_is_near_f32() {
     assert_eq!(plain != rounded, Precision::Bf16.here() == Precision::Bf16);
 }
 
-/// Trap 18, by the published names: with zero gradients, the weights that decay shrink by 1 − η · 0.01, and all others stay.
+/// Trap 18, by the published names: with zero gradients, the weights that decay shrink by 1 − η · 0.01, and all others stay. A prior is CCA's.
 #[test]
 fn decay_goes_by_the_published_names() {
     #[derive(Default)]
@@ -323,7 +323,8 @@ fn decay_goes_by_the_published_names() {
         model.visit(&mut values);
         values
     };
-    let model = model(&config()).model().clone().with_word_heads();
+    let (_, start) = prior::with_prior();
+    let model = model(&config()).model().clone().with_word_heads().with_prior(&start).unwrap();
     // No weight is 0 at first, because a 0 cannot shrink.
     let model = {
         struct Add;
@@ -343,11 +344,14 @@ fn decay_goes_by_the_published_names() {
         let of_norm = name.contains("norm");
         let (factor, shift) = (name.ends_with("gamma"), name.ends_with("beta"));
         let of_a_region = name.contains("feature_norm") || name.contains("box_norm");
-        let free = name.ends_with("bias") || shift || (factor && !of_a_region);
+        let prior = name.starts_with("prior.");
+        let free = name.ends_with("bias") || shift || (factor && !of_a_region) || prior;
         assert!(!of_norm || factor || shift, "{name}");
         let want = if free { *before } else { 0.99 * before };
         assert!((after - want).abs() < 1e-6 * before, "{name}: {before}, then {after}");
     }
+    let DecayRule::Unless(free) = config().train.optimizer().decayed else { panic!("names") };
+    assert!(free.iter().all(|name| !name.starts_with('.') && !name.ends_with('.')), "{free:?}");
     let decayed = |part: &str| names.iter().any(|(name, _)| name.contains(part));
     assert!(
         ["feature_norm.gamma", "box_norm.gamma", "norm_2.gamma", "cls.bias"]

@@ -43,7 +43,7 @@ impl Measure for EditedCaptions {
 /// If an edit cannot be read as the row reads captions, or an item cannot be read.
 fn measure(source: &Source, model: &Model) -> Result<EditCounts> {
     let (train, part) = (&source.dataset.train, &source.dataset.test);
-    let edits = CaptionEdit::all(train, part)?;
+    let edits = CaptionEdit::all(train, part);
     let sentences = edits.iter().map(|edit| (edit.text, edit.sentence.as_str()));
     let scores = logits(&*model.method, model, sentences)?;
     Ok(EditCounts::new(train, part, &edits, &scores))

@@ -36,7 +36,7 @@ impl Measure for SyntheticSentences {
             let source = trial.source;
             let reader = Trigrams::fit(source.dataset.train.captions.iter().map(String::as_str));
             self.counts.put(trial, counts(source, made, &reader));
-            self.fluency.put(trial, fluency_of_others(source, &reader)?);
+            self.fluency.put(trial, fluency_of_others(source, &reader));
             self.gaps.put(trial, Gaps::of(trial, &trained, made)?);
         }
         self.generators.look(trial, trained.model, made)
@@ -77,12 +77,12 @@ fn counts(source: &Source, made: &[Made], reader: &Trigrams) -> SentenceCounts {
 }
 
 /// Fluency of the test captions, and of one drawn edit of each.
-fn fluency_of_others(source: &Source, reader: &Trigrams) -> Result<[Option<Fluency>; 2]> {
+fn fluency_of_others(source: &Source, reader: &Trigrams) -> [Option<Fluency>; 2] {
     let (train, part) = (&source.dataset.train, &source.dataset.test);
-    let edits = CaptionEdit::all(train, part)?;
+    let edits = CaptionEdit::all(train, part);
     let drawn = edits.iter().filter(|edit| edit.kind.is_none()).map(|edit| &edit.sentence[..]);
     let captions = part.captions.iter().map(String::as_str);
-    Ok([Fluency::of(reader, captions), Fluency::of(reader, drawn)])
+    [Fluency::of(reader, captions), Fluency::of(reader, drawn)]
 }
 
 /// Table 3: perplexity of captions, synthetic, corrected and edited sentences.

@@ -62,6 +62,8 @@ fn what_must_be_scored_is_written() {
     let pairs = "b.jpg\ta dog runs\nb.jpg\ta cat runs\na.jpg\ta cat sleeps\na.jpg\ta dog sleeps\n";
     assert_eq!(text("pairs.tsv"), pairs);
     assert!(benchmark(&dir, "--list @out").unwrap_err().contains("a new or empty folder"));
+    benchmark(&dir, "--list @none --scores @missing.npy").unwrap_err();
+    assert!(!dir.path().join("none").exists(), "an error before anything is written");
 }
 
 #[test]

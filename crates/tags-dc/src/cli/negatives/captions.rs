@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use itm_core::data::sha256_hex;
-use itm_core::files::{LARGEST_TEXT, read};
+use itm_core::files::sha256_of;
 use itm_core::{Error, Result};
 use scenes::{Scenes, ScenesSplit, Sizes};
 
@@ -36,7 +36,6 @@ impl CaptionSet {
     /// # Errors
     /// If a file cannot be read, or has no captions.
     pub(super) fn read(path: &Path, train: Option<&Path>) -> Result<Self> {
-        let bytes = read(path, LARGEST_TEXT)?;
         let captions = read_file(path)?;
         let training = train.map_or_else(|| Ok(captions.clone()), read_file)?;
         Ok(Self {
@@ -44,7 +43,7 @@ impl CaptionSet {
             captions,
             training,
             name: path.display().to_string(),
-            sha256: sha256_hex(&bytes),
+            sha256: sha256_of(path)?,
             world: None,
         })
     }

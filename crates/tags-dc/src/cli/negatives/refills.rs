@@ -12,11 +12,10 @@ use scenes::Sizes;
 use serde::Serialize;
 
 use super::captions::{CaptionSet, SCENES};
-use super::{Maker, Negatives, Summary, new_folder};
+use super::{Maker, Negatives, Summary, new_folder, quoted};
 use crate::aligned::Aligned;
 use crate::config::TagsDcConfig;
 use crate::edits::Counts;
-use crate::phrases::Duplicates;
 use crate::record::{Kind, Record};
 use crate::train::TagsDc;
 use crate::{CaptionWords, Filter, Masker, Refill, Streams, Tailor};
@@ -71,7 +70,7 @@ impl RunNegatives {
         let Self { row, row_seed, refills, data, backend, .. } = self;
         let Refills { maskings, refills, temperature, images } = refills;
         let mut line =
-            format!(" --run {} --row-seed {row_seed} --backend {backend}", run.display());
+            format!(" --run {} --row-seed {row_seed} --backend {backend}", quoted(run.display()));
         for (name, value) in [
             ("row", row.clone()),
             ("maskings", maskings.map(|n| n.to_string())),
@@ -80,7 +79,7 @@ impl RunNegatives {
             ("images", images.map(|n| n.to_string())),
             ("data", data.as_ref().map(|data| data.display().to_string())),
         ] {
-            line += &value.map_or(String::new(), |value| format!(" --{name} '{value}'"));
+            line += &value.map_or(String::new(), |value| format!(" --{name} {}", quoted(value)));
         }
         self.negatives.command_with(program, &line)
     }
@@ -181,8 +180,10 @@ impl Negatives {
                 continue;
             };
             let items = &trained.splits[split].items;
-            let told = items.pairs.texts_of(number).iter().map(|&text| &items.texts[text][..]);
-            let told = CaptionWords::of(told);
+            let known = items.pairs.texts_of(number).iter().map(|&text| &items.texts[text]);
+            // A text without words cannot be read.
+            let own: Vec<_> = image.texts.iter().flat_map(|text| (trained.read)(text)).collect();
+            let told = CaptionWords::of(known.chain(&own).map(|text| &text[..]));
             let absent = method.absent_words(items, number)?;
             let tailor = Tailor { filter: method.filter(&absent), ..tailor.clone() };
             let regions = items.images.regions(method.model().shape.features)?;
@@ -197,7 +198,7 @@ impl Negatives {
                 };
                 let streams = Streams { seed: self.seed, round: 0 };
                 let tokens = method.marks().around(&(trained.read)(text)?);
-                let phrases = read.phrases(Duplicates::Once);
+                let phrases = read.phrases(method.config().masking.duplicates);
                 let best =
                     tailor.negatives(&tokens, &phrases, &told, &mut model, streams, caption)?;
                 let before = records.len();

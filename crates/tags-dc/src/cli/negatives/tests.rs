@@ -82,6 +82,14 @@ fn a_benchmark_is_written() {
     assert_eq!(texts, ["Two dogs run on the grass.", "One dog run on the grass."]);
 }
 
+/// A shell reads back what was written.
+#[test]
+fn the_command_can_be_repeated() {
+    let line = args(&["--captions", "my captions.tsv", "--train", "it's.tsv"]).command("tags-dc");
+    let want = r"tags-dc negatives --captions 'my captions.tsv' --train 'it'\''s.tsv' --kinds ";
+    assert!(line.starts_with(want), "{line}");
+}
+
 #[test]
 fn only_the_kinds_that_were_asked_for() {
     let dir = tempfile::tempdir().unwrap();

@@ -52,7 +52,7 @@ fn the_first_updates_see_no_image() {
     assert!(rates.iter().zip(want).all(|(a, b): (&f64, f64)| (a - b).abs() < 1e-9), "{rates:?}");
 }
 
-fn with_own_generator() -> TagsDcConfig {
+pub(super) fn with_own_generator() -> TagsDcConfig {
     let mut config = with_captions(3);
     config.synthetic.generator = GeneratorKind::Own;
     config.loss.istm = 0.5;
@@ -65,7 +65,7 @@ fn both(model: &TagsDc) -> [Vec<f32>; 2] {
     [words(model.model()), words(model.generator().unwrap())]
 }
 
-fn save(model: &TagsDc, folder: &std::path::Path) {
+pub(super) fn save(model: &TagsDc, folder: &std::path::Path) {
     let write = &mut |name: &str, contents: &[u8]| {
         std::fs::write(folder.join(name), contents).unwrap();
         Ok(())
@@ -201,4 +201,42 @@ fn beside_an_image_the_generator_fills_the_masks() {
     config.synthetic.generator = GeneratorKind::Dynamic;
     let [one, other] = both_images(&new(&config));
     assert!(one.0 != other.0 && one.1 != other.1);
+}
+
+/// Beside an image a static generator fills the masks, and sees the image as it embeds it, like in [`TagsDc::negatives`].
+#[test]
+fn beside_an_image_a_static_generator_fills_the_masks() {
+    let (split, mut config) = (Split::new(), config());
+    config.synthetic.generator = GeneratorKind::Static;
+    (config.model.initializer_range, config.loss.istm) = (1.0, 0.5);
+    let mut model = model(&config);
+    step(&mut model, &split, &[3, 4], 1).unwrap();
+    let masked = model.maskings(&split.items(), &[3], (0, 2), 9).unwrap();
+    let mut beside = model.beside(&split.regions, masked[0].image).unwrap();
+    let got = beside.logits(&masked[0].rows).unwrap();
+    let filled =
+        |by: &Uniter| model.filled(&by.valid(), &masked, &split.regions, Noise::Off).unwrap();
+    let off = |want: Vec<f32>| got.iter().zip(want).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+    let [own, matcher] = [model.generator().unwrap(), model.model()].map(|by| off(filled(by)));
+    assert!(own < 1e-4 && matcher > 1e-3, "{own} {matcher}");
+}
+
+/// What is asked beside an image must be a text of the model, and the image must be there.
+#[test]
+fn what_no_model_can_read_is_refused_beside_an_image() {
+    let (split, model) = (Split::new(), model(&config()));
+    let mut beside = model.beside(&split.regions, 0).unwrap();
+    for (ids, want) in [
+        (vec![12, 15, 13], "expected tokens below 15, got 15"),
+        (vec![2; 11], "expected 1 to 10 tokens, [CLS] and [SEP] included, got 11"),
+        (vec![], "expected 1 to 10 tokens, [CLS] and [SEP] included, got 0"),
+    ] {
+        let line = beside.scores(&[&[12, 2, 13], &ids]).unwrap_err().to_string();
+        assert_eq!(line, format!("sentence 1: {want}"));
+        let line = beside.logits(&[Masking { labels: vec![None; ids.len()], ids }]);
+        assert_eq!(line.unwrap_err().to_string(), format!("row 0: {want}"));
+    }
+    let want = "image: expected a number below 5, got 5";
+    assert_eq!(model.beside(&split.regions, 5).unwrap_err().to_string(), want);
+    assert_eq!(model.absent_words(&split.items(), 5).unwrap_err().to_string(), want);
 }

@@ -6,7 +6,7 @@ use super::*;
 use crate::config::PriorKind;
 
 /// CCA of 12 dimensions, for a model 8 wide.
-fn with_prior() -> (TagsDcConfig, Start) {
+pub(super) fn with_prior() -> (TagsDcConfig, Start) {
     let mut config = config();
     (config.model.start, config.model.prior) = (StartFrom::Cca, Some(PriorKind::Cca));
     config.model.cca =
@@ -49,6 +49,17 @@ fn a_row_begins_with_ccas_scores_and_resumes() {
         step(model, &split, &[5, 6], 2).unwrap();
     }
     assert_eq!(scores(&again), scores(&first));
+}
+
+/// A generator that learns from captions has no prior, and a later row with a prior does not look for one.
+#[test]
+fn a_generator_of_its_own_has_no_prior() {
+    let ((mut config, start), folder) = (with_prior(), tempfile::tempdir().unwrap());
+    let own = captions::with_own_generator();
+    (config.captions, config.synthetic, config.loss) = (own.captions, own.synthetic, own.loss);
+    let [first, mut later] = [0, 1].map(|_| model(&config).with_start(&start).unwrap());
+    captions::save(&first, folder.path());
+    later.start_from(folder.path()).unwrap();
 }
 
 #[test]

@@ -243,6 +243,8 @@ fn the_absent_filter_looks_at_the_image() {
     let told = |image| split.pairs.texts_of(image).iter().flat_map(|&t| split.texts[t].clone());
     let told: Vec<BTreeSet<u32>> = (0..5).map(|image| told(image).collect()).collect();
     let told: Vec<Vec<u32>> = told.into_iter().map(|words| words.into_iter().collect()).collect();
+    let line = made(&config, &split).with_filter_of(&split.items()).unwrap_err().to_string();
+    assert!(line.starts_with("synthetic.filter.absent: expected a model with_start"), "{line}");
     let of = |image, words: &[u32]| evidence.of(&split.regions, image, words);
     let bounds = EvidenceBounds::fit(WORDS, &told, 0.6, of).unwrap();
     let made =
@@ -271,6 +273,29 @@ fn the_absent_filter_looks_at_the_image() {
     config.model.start = StartFrom::Random;
     let line = config.check().unwrap_err().to_string();
     assert!(line.starts_with("synthetic.filter.absent: expected model.start = \"cca\""), "{line}");
+}
+
+/// A filter that finds nothing in the split has learnt, too: the next step does not look again.
+#[test]
+fn a_filter_learns_once() {
+    let (split, mut config) = (Split::new(), all());
+    config.synthetic.filter = FilterKind::Siblings;
+    let mut model = made(&config, &split).with_filter_of(&split.items()).unwrap();
+    let learnt = model.learnt.clone();
+    model.learn_filter(&split.items()).unwrap();
+    assert!(Arc::ptr_eq(&model.learnt, &learnt));
+}
+
+/// Of all sentences, `positive_only` keeps those that equal neither the caption nor each other: the distinct ones.
+#[test]
+fn copies_of_the_caption_are_not_distinct() {
+    let (split, mut config) = (Split::new(), all());
+    config.synthetic.filter = FilterKind::PositiveOnly;
+    (config.synthetic.refills, config.masking.maskings) = (30, 8);
+    let done = step(&mut made(&config, &split), &split, &[3, 4, 7], 1).unwrap();
+    let number = |name| done.numbers.means().find(|(key, _)| *key == name).unwrap().1;
+    let [distinct, kept] = ["synthetic_distinct", "synthetic_kept"].map(number);
+    assert!((distinct - kept).abs() < 1e-12 && kept < 1.0, "{distinct} {kept}");
 }
 
 /// Phase 2 begins with the weights of phase 1 and makes its heads from them; a head that exists stays (trap 1). A static generator keeps
@@ -333,6 +358,9 @@ fn sentences_and_words_are_judged_by_the_heads() {
     let pool = model.negatives(&items, 3, &phrases(&split)[3], 5).unwrap();
     assert_eq!(pool, model.negatives(&items, 3, &phrases(&split)[3], 5).unwrap());
     assert_ne!(pool, model.negatives(&items, 3, &phrases(&split)[3], 6).unwrap());
+    let twice = [&[0][..], &[1], &[1], &[1]].map(<[usize]>::to_vec);
+    let once = |k: usize| model.negatives(&items, 3, &twice[..k], 5).unwrap();
+    assert_eq!(once(4), once(2), "masking.duplicates = \"once\"");
     assert_eq!(pool.caption.tokens, model.marks().around(&split.texts[3]));
     assert_eq!(pool.negatives.len(), 3);
     assert!(pool.negatives.is_sorted_by(|a, b| a.score >= b.score - 1e-6));
