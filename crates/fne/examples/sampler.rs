@@ -36,6 +36,7 @@ pub(crate) struct Row {
 /// Scores of pairs in 100 batches of four, as a model in training gives them: row i is image i, column j is text j.
 pub(crate) fn seen() -> Result<Statistics, fne::Error> {
     let mut statistics = Statistics::new(Variance::Official, Reset::Epoch);
+    statistics.begin_epoch(); // at the start of each epoch
     for batch in 0..100 {
         let score = |k: usize| {
             let (middle, spread) = if k / 4 == k % 4 { (0.62, 0.09) } else { (0.30, 0.09) };

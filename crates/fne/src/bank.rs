@@ -81,10 +81,19 @@ impl Bank {
     /// # Panics
     /// If `width` is 0, or memory cannot hold the rows.
     pub fn new(capacity: usize, width: usize, seed: u64, device: &Device) -> Self {
-        let mut room = Vec::<f32>::new();
-        let size = capacity.checked_mul(width).filter(|&n| room.try_reserve_exact(n).is_ok());
-        assert!(width > 0 && size.is_some(), "a bank of {capacity} rows of {width} values");
-        drop(room);
+        let bank = Self::within(capacity, width, seed, device);
+        bank.unwrap_or_else(|| panic!("a bank of {capacity} rows of {width} values"))
+    }
+
+    /// [`new`](Self::new); `None` instead of a panic.
+    pub(crate) fn within(
+        capacity: usize,
+        width: usize,
+        seed: u64,
+        device: &Device,
+    ) -> Option<Self> {
+        let size = capacity.checked_mul(width).filter(|_| width > 0)?;
+        Vec::<f32>::new().try_reserve_exact(size).ok()?;
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let mut rows = || {
             let values: Vec<f32> = (0..capacity).flat_map(|_| unit_row(width, &mut rng)).collect();
@@ -92,7 +101,7 @@ impl Bank {
         };
         let (images, texts) = (rows(), rows());
         let (ids, captions) = (vec![NEVER; capacity], vec![NEVER; capacity]);
-        Self { images, texts, ids, captions, cursor: 0 }
+        Some(Self { images, texts, ids, captions, cursor: 0 })
     }
 
     /// The bank that had this state, with rows of this width.

@@ -262,14 +262,10 @@ impl FneConfig {
         at_least_one("train.micro_batch", train.micro_batch)?;
         train.parts.check("train.parts", model)?;
         model.check_layer_decay(train.layer_decay)?;
-        match (&train.contrastive, train.loss) {
-            (None, Loss::InfoNce | Loss::Sigmoid) => {
-                let expected = "a section [train.contrastive] for this loss";
-                return Err(Error::invalid("train.loss", expected, "none"));
-            }
-            (None, Loss::Triplet) => (),
-            (Some(options), _) => options.validate()?,
-        }
+        train.contrastive.as_ref().map_or(Ok(()), ContrastiveOptions::validate)?;
+        let fits = train.contrastive.is_some() || train.loss == Loss::Triplet;
+        let expected = "a section [train.contrastive] for this loss";
+        Error::unless(fits, "train.loss", expected, "none")?;
         above_zero("train.learning_rate", train.learning_rate)?;
         at_least_zero("train.weight_decay", train.weight_decay)?;
         above_zero("train.grad_clip", train.grad_clip)?;
@@ -280,16 +276,16 @@ impl FneConfig {
         if matches!(model.text, TextConfig::Bert(_) | TextConfig::Clip(_)) {
             let none = "0: word pieces have no <unk> of their own";
             within("train.word_dropout", train.word_dropout, none, |x| x == 0.0)?;
-            if !matches!(model.image, ImageConfig::Features(_)) {
-                let none = "0: the weights of both encoders name their rates";
-                within("train.dropout", train.dropout, none, |x| x == 0.0)?;
-            }
         }
+        let dropped = matches!(model.image, ImageConfig::Features(_))
+            || matches!(model.text, TextConfig::Gru(_));
+        let none = "0: only image features and word vectors are dropped";
+        within("train.dropout", train.dropout, none, |x| x == 0.0 || dropped)?;
         model.check_precision(train.precision)?;
-        if sampler.exclude == Exclude::Truth && sampler.negatives == NegativeChoice::InBatch {
-            let expected = "\"same_image\" with negatives = \"in_batch\"";
-            return Err(Error::invalid("sampler.exclude", expected, "\"truth\""));
-        }
+        let in_batch = sampler.negatives == NegativeChoice::InBatch || train.loss != Loss::Triplet;
+        let fits = sampler.exclude == Exclude::SameImage || !in_batch;
+        let expected = "\"same_image\" with negatives = \"in_batch\" or a contrastive loss";
+        Error::unless(fits, "sampler.exclude", expected, "\"truth\"")?;
         let share = |x| (0.0..=1.0).contains(&x);
         within("sampler.momentum", sampler.momentum, "a number from 0 to 1", share)?;
         sampler.rule().check("sampler")

@@ -27,7 +27,8 @@ use crate::config::WarmupLoss;
 /// `ids` they count (released code). The gradient goes into both sides.
 ///
 /// # Panics
-/// If there is no pair, or `images`, `texts` and `ids` do not have the same number of rows and the same width.
+/// If there is no pair, `images`, `texts` and `ids` do not have the same number of rows and the same width, or the margin is
+/// negative or not finite.
 ///
 /// # Departures
 /// `Sum` is ours, for encoders that start from scratch.
@@ -63,6 +64,26 @@ pub fn in_batch_hinges(
     }
 }
 
+/// [`in_batch_hinges`] with a mask for each direction, `[b, b]`: a candidate with `true` does not count.
+pub(crate) fn masked_hinges(
+    images: Tensor<2>,
+    texts: Tensor<2>,
+    margin: f64,
+    kind: WarmupLoss,
+    [of_images, of_texts]: [Vec<bool>; 2],
+) -> [Tensor<2>; 2] {
+    let scores = matmul(images, texts.transpose());
+    [(scores.clone(), of_images), (scores.transpose(), of_texts)].map(|(scores, mask)| {
+        let mask = TensorData::new(mask, scores.dims());
+        let excluded = Tensor::from_data(mask, &scores.device());
+        let block = Block { excluded, ..Block::in_batch(scores) };
+        match kind {
+            WarmupLoss::Hardest => triplet(&block, &mut Hardest, margin),
+            WarmupLoss::Sum => triplet(&block, &mut AllNegatives, margin),
+        }
+    })
+}
+
 /// Hinges of `b` anchors against one negative each: a direction of Eq. 15, `[b, 1]`, not reduced.
 ///
 /// ```text
@@ -80,7 +101,7 @@ pub fn in_batch_hinges(
 /// drawn candidates. It takes a fraction of the time, because only the drawn columns of the score matrix are computed.
 ///
 /// # Panics
-/// If the shapes do not fit: the message names both.
+/// If the shapes do not fit: the message names both. If the margin is negative or not finite.
 ///
 /// ```
 /// # #[cfg(feature = "flex")] {

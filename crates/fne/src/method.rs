@@ -31,7 +31,7 @@ impl Method for Fne {
     /// If the parts of the batch do not have one row per pair; if the images are of another kind, width or size than the encoder's; if
     /// a value of an image, the loss or the norm of its gradients is not finite; if an image id is −100; if a caption has no word
     /// (except for a bag of words), a word's number outside the vocabulary, or more pieces than BERT has positions; if
-    /// [`Exclude::Truth`](crate::Exclude::Truth) is set and there is no truth; if an option depends on the number of steps per
+    /// [`Exclude::Truth`](crate::Exclude::Truth) is set and there is no truth, or it does not know an id; if an option depends on the number of steps per
     /// epoch and [`with_epochs_of`](Fne::with_epochs_of) did not set this number. A step that fails changes nothing.
     fn step(&mut self, batch: &Batch, seed: u64, observe: Observe) -> Result<Step> {
         self.step_by(batch, &Chance::seeded(seed), observe)
@@ -81,17 +81,12 @@ impl Method for Fne {
         let learner = self.learner.restored(online, &saved, updates)?;
         let momentum = model.module("momentum", self.momentum.clone())?;
         let (k, d) = (self.bank.capacity(), self.bank.width());
-        let cursor = cursor as usize;
-        if cursor >= k.max(1) {
-            let below = format!("a bank position below {k}");
-            return Err(state.refuse("progress", below, cursor));
-        }
         let bank = BankState {
             images: state.f32s("bank.images", &[k, d])?,
             texts: state.f32s("bank.texts", &[k, d])?,
             ids: state.i64s("bank.ids", k)?,
             captions: state.i64s("bank.captions", k)?,
-            cursor,
+            cursor: cursor as usize,
         };
         let bank = Bank::of_state(bank, d, &self.bank.images().device())?;
         let seen = statistics(state)?;
@@ -140,7 +135,10 @@ impl Method for Fne {
 
 fn statistics(state: &CheckpointReader) -> Result<Snapshot> {
     let moments = |name: &str| -> Result<Moments> {
-        let count = state.i64s(&format!("statistics.{name}.count"), 1)?[0] as u64;
+        let key = format!("statistics.{name}.count");
+        let count = state.i64s(&key, 1)?[0];
+        let negative = |_| state.refuse(&key, "a count of at least 0", count);
+        let count = u64::try_from(count).map_err(negative)?;
         let f = state.f64s(&format!("statistics.{name}"), 3)?;
         Ok(Moments { count, sum: f[0], mean: f[1], squares: f[2] })
     };

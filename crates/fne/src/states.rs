@@ -2,7 +2,7 @@
 
 use burn::module::Module;
 use itm_core::encoders::{ImagePool, PatchGrid};
-use itm_core::learn::{Images, check_texts};
+use itm_core::learn::Images;
 use itm_core::vision::PictureBatch;
 use itm_core::{Result, host};
 
@@ -51,18 +51,21 @@ impl Fne {
 impl States<'_> {
     /// v of each picture, `[pictures, n, d]` row-major.
     ///
-    /// # Panics
-    /// If the pictures are of another size than the encoder's.
-    pub(crate) fn patches(&self, pictures: &PictureBatch) -> Vec<f32> {
-        host(self.image.tokens(Images::from(pictures), TowerDropout::Off))
+    /// # Errors
+    /// As [`ImageEncoder::check`].
+    pub(crate) fn patches(&self, pictures: &PictureBatch) -> Result<Vec<f32>> {
+        self.image.check(Images::from(pictures), pictures.images)?;
+        Ok(host(self.image.tokens(Images::from(pictures), TowerDropout::Off)))
     }
 
     /// w of each caption, `[l, d]` row-major; captions are cut as in evaluation.
+    ///
+    /// # Errors
+    /// As [`TextEncoder::check`].
     pub(crate) fn pieces<C: AsRef<[u32]>>(&self, texts: &[C]) -> Result<Vec<Vec<f32>>> {
-        let model = &self.model;
-        let cut = |text: &C| model.config.model.text.evaluation(text.as_ref());
+        let cut = |text: &C| self.model.config.model.text.evaluation(text.as_ref());
         let texts: Vec<_> = texts.iter().map(cut).collect();
-        check_texts(&texts, model.online().text.most_words())?;
+        self.text.check(&texts)?;
         Ok(texts.chunks(TEXTS).flat_map(|block| self.block(block)).collect())
     }
 

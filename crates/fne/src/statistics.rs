@@ -93,7 +93,8 @@ impl Snapshot {
     /// below 1.
     ///
     /// # Panics
-    /// If the prior is not above 0 and below 1.
+    /// If the prior is not above 0 and below 1. If there is a posterior, also if a mean is not finite, or a variance is negative or not
+    /// finite.
     pub fn posterior(&self, prior: f64, min_count: u64) -> Option<Posterior> {
         assert!(prior > 0.0 && prior < 1.0, "a prior above 0 and below 1, got {prior}");
         (self.positive.count > min_count).then(|| Posterior {
@@ -159,8 +160,8 @@ impl Statistics {
         Self { variance, reset, seen: Snapshot::default() }
     }
 
-    /// Forgets everything, unless the reset is [`Reset::Never`].
-    pub(crate) fn begin_epoch(&mut self) {
+    /// Call it at the start of each epoch: forgets everything, unless the reset is [`Reset::Never`].
+    pub fn begin_epoch(&mut self) {
         if self.reset == Reset::Epoch {
             self.seen = Snapshot::default();
         }

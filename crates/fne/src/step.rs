@@ -52,8 +52,8 @@ mod stream {
     pub(super) const WORDS: u64 = 1;
     pub(super) const ONLINE: u64 = 2;
     pub(super) const MOMENTUM: u64 = 3;
-    pub(super) const IMAGE_TO_TEXT: u64 = 4;
-    pub(super) const TEXT_TO_IMAGE: u64 = 5;
+    /// Images as anchors, texts as anchors.
+    pub(super) const DRAWS: [u64; 2] = [4, 5];
 }
 
 /// The loss of a step's embeddings.
@@ -71,8 +71,8 @@ impl Fne {
     /// numbers are below it. `device` may be with or without autodiff; the step differentiates in both cases.
     ///
     /// # Errors
-    /// If the config holds a value that cannot be trained with, a size is 0, published weights are missing, damaged, or of
-    /// another size than the config says, or the device cannot compute in `train.precision`.
+    /// If the config holds a value that cannot be trained with, a size is 0, memory cannot hold the bank, published weights are
+    /// missing, damaged, or of another size than the config says, or the device cannot compute in `train.precision`.
     pub fn new(
         config: &FneConfig,
         image_dim: usize,
@@ -88,11 +88,13 @@ impl Fne {
         online = online.with_precision(config.train.precision);
         online = online.with_learning(&config.train.parts, &config.model, seed)?;
         online.contrast = config.train.contrast().map(|options| Contrast::new(options, &device));
-        let (sampler, d) = (&config.sampler, config.model.embed_dim);
+        let (sampler, rows) = (&config.sampler, config.sampler.bank_size);
+        let bank = Bank::within(rows, config.model.embed_dim, derive(seed, 3), &device.inner());
+        let large = || Error::invalid("sampler.bank_size", "rows that memory can hold", rows);
         Ok(Self {
             momentum: online.clone().valid(),
             learner: learner(online, config),
-            bank: Bank::new(sampler.bank_size, d, derive(seed, 3), &device.inner()),
+            bank: bank.ok_or_else(large)?,
             statistics: Statistics::new(sampler.variance, sampler.reset),
             config: config.clone(),
             steps_per_epoch: None,
@@ -167,11 +169,9 @@ impl Fne {
         let parts = StepInputs::new(&images, &texts, train.micro_batch, (text, &model.text))
             .with_replicas(&replicas);
         let dropped = self.drops()?;
+        let (share, words) = (train.dropout, train.word_dropout);
         let noise = |stream| match dropped {
-            true => {
-                let (share, words) = (train.dropout, train.word_dropout);
-                TowerDropout::On { share, words, seed: derive(seed, stream) }
-            }
+            true => TowerDropout::On { share, words, seed: derive(seed, stream) },
             false => TowerDropout::Off,
         };
 
@@ -217,9 +217,8 @@ impl Fne {
             overwritten.into_iter().for_each(|rows| self.bank.restore(rows));
             return updated;
         }
-        match kept {
-            Some(kept) if enqueue == Enqueue::After => self.bank.enqueue(entries(kept, batch)),
-            _ => (),
+        if let Some(kept) = kept.filter(|_| enqueue == Enqueue::After) {
+            self.bank.enqueue(entries(kept, batch));
         }
         updated
     }
@@ -229,9 +228,15 @@ impl Fne {
         let b = batch.pairs()?;
         self.online().image.check(batch.images, b)?;
         checks::ids("batch row", batch.image_ids)?;
-        if self.config.sampler.exclude == Exclude::Truth && self.truth.is_none() {
-            let expected = "the truth of the training pairs";
-            return Err(Error::invalid("sampler.exclude", expected, "none"));
+        if self.config.sampler.exclude == Exclude::Truth {
+            let missing =
+                || Error::invalid("sampler.exclude", "the truth of the training pairs", "none");
+            let truth = self.truth.as_ref().ok_or_else(missing)?;
+            for (row, (&i, &c)) in batch.image_ids.iter().zip(batch.caption_ids).enumerate() {
+                let known = (i as usize) < truth.images() && (c as usize) < truth.texts();
+                let (place, got) = (format!("batch row {row}"), format!("image {i}, caption {c}"));
+                Error::unless(known, place, "ids that the truth knows", got)?;
+            }
         }
         Ok(b)
     }
@@ -312,12 +317,10 @@ fn learner(online: Encoders, config: &FneConfig) -> Trainer<Encoders> {
 fn numbers(rate: f64, seen: &Snapshot) -> Numbers {
     let mut numbers = Numbers::from([("learning_rate", rate)]);
     for (name, moments) in [("positive", seen.positive), ("negative", seen.negative)] {
-        if moments.count > 0 {
-            numbers.add(&Numbers::from([(&*format!("{name}_mean"), moments.mean)]));
-        }
-        if moments.count > 1 {
-            let deviation = moments.variance().sqrt();
-            numbers.add(&Numbers::from([(&*format!("{name}_deviation"), deviation)]));
+        let both = [("mean", moments.mean), ("deviation", moments.variance().sqrt())];
+        // One value has a mean but no deviation.
+        for (what, value) in both.into_iter().take(moments.count as usize) {
+            numbers.add(&Numbers::from([(&*format!("{name}_{what}"), value)]));
         }
     }
     numbers

@@ -22,7 +22,7 @@ impl Fne {
         let images: Vec<usize> = images.into_iter().collect();
         let mut maps = vec![None; pairs.len()];
         for (images, batch) in images.chunks(pictures.batch()).zip(pictures.some(&images)) {
-            let patches = states.patches(&batch?); // [images, n, d]
+            let patches = states.patches(&batch?)?; // [images, n, d]
             let of_image = grid.len() * d;
             let here: Vec<usize> =
                 (0..pairs.len()).filter(|&k| images.binary_search(&pairs[k].0).is_ok()).collect();

@@ -19,7 +19,6 @@ pub use itm_core::towers::{
     TextConfig, TextEncoder,
 };
 
-pub use bank::MemoryBank;
 pub use config::{
     HalConfig, HalLossConfig, HalModelConfig, HalTrainConfig, ImageNorm, Initialisation, Objective,
 };

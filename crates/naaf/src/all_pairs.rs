@@ -66,11 +66,10 @@ fn side(
 ) -> Result<ItemRows> {
     let rows = counts.iter().try_fold(0usize, |rows, &count| rows.checked_add(count));
     let size = rows.and_then(|rows| rows.checked_mul(width));
-    if width == 0 || size != Some(values.len()) {
-        let rows = rows.map_or_else(|| "too many".into(), |rows| rows.to_string());
-        let expected = format!("{rows} × {width} values, at least 1 wide");
-        return Err(Error::invalid(format!("{row}s"), expected, values.len()));
-    }
+    let rows = rows.map_or_else(|| "too many".into(), |rows| rows.to_string());
+    let expected = format_args!("{rows} × {width} values, at least 1 wide");
+    let fits = width > 0 && size == Some(values.len());
+    Error::unless(fits, format_args!("{row}s"), expected, values.len())?;
     if let Some(k) = counts.iter().position(|&n| n == 0) {
         return Err(Error::invalid(format!("{item} {k}"), format!("at least 1 {row}"), 0));
     }
@@ -102,10 +101,8 @@ fn unit_rows(values: &[f32], width: usize, named: impl Fn(usize) -> String) -> R
     let fits = |square: f64| square == 0.0 || (square.sqrt() - 1.0).abs() <= SLACK;
     let mut rows = values.chunks_exact(width).enumerate();
     let Some((at, row)) = rows.find(|(_, row)| !fits(squares(row))) else { return Ok(()) };
-    if let Some(column) = row.iter().position(|x| !x.is_finite()) {
-        let place = format!("{}, column {column}", named(at));
-        return Err(Error::invalid(place, "a finite number", row[column]));
-    }
+    let place = |column| format!("{}, column {column}", named(at));
+    Error::unless_finite(row, place, "a finite number")?;
     let got = format!("length {}", squares(row).sqrt() as f32);
     Err(Error::invalid(named(at), "a row of unit length", got))
 }

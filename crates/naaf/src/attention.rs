@@ -1,7 +1,7 @@
 //! Negative-aware attention, Eq. 6 to 12, and SCAN, on which it is built: both are rules of one operation.
 
 use itm_core::Result;
-use itm_core::learn::{above_zero, at_least_zero, within};
+use itm_core::learn::within;
 use itm_kernels::cross_attention::{
     Cosine, KeyWeights, Negative, Norm, Pool, Propagation, Rule, Side, Spreads,
 };
@@ -91,8 +91,8 @@ pub enum Intra {
 
 impl NegativeAware {
     fn check(&self) -> Result<()> {
-        above_zero("attention.scale", self.scale)?;
-        above_zero("attention.intra_scale", self.intra_scale)?;
+        factor("attention.scale", self.scale)?;
+        factor("attention.intra_scale", self.intra_scale)?;
         within("attention.relevance_leak", self.relevance_leak, "in [0, 1]", |x| {
             (0.0..=1.0).contains(&x)
         })
@@ -205,8 +205,9 @@ impl Scan {
     }
 
     fn check(&self) -> Result<()> {
-        at_least_zero("attention.lambda_softmax", self.lambda_softmax)?;
-        above_zero("attention.lambda_lse", self.lambda_lse)
+        let range = |x| (0.0..=1e30).contains(&x);
+        within("attention.lambda_softmax", self.lambda_softmax, "from 0 to 1e30", range)?;
+        factor("attention.lambda_lse", self.lambda_lse)
     }
 
     fn rule(&self) -> Rule {
@@ -233,6 +234,11 @@ impl Scan {
             },
         }
     }
+}
+
+/// Refuses a factor that an f32 does not hold.
+fn factor(key: &str, value: f64) -> Result<()> {
+    within(key, value, "from 1e-30 to 1e30", |x| (1e-30..=1e30).contains(&x))
 }
 
 #[cfg(test)]

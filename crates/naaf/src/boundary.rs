@@ -1,5 +1,7 @@
 //! The boundary between mismatched and matched word scores: Eq. 3 to 5.
 
+use itm_core::Result;
+use itm_core::learn::within;
 use serde::{Deserialize, Serialize};
 
 /// Smallest deviation that is used. It is needed if all scores of a batch are equal.
@@ -186,6 +188,15 @@ pub struct Boundary {
     pub mismatched: ScoreDistribution,
     /// ln α* at the last update, if it exists.
     pub ln_alpha_star: Option<f64>,
+}
+
+impl Boundary {
+    /// Refuses a t or a t_s that no training gives.
+    pub(crate) fn check(&self) -> Result<()> {
+        let is_cosine = |t| (0.0..=1.0).contains(&t);
+        within("boundary t", self.t, "in [0, 1]", is_cosine)?;
+        within("boundary t_s", self.t_s, "in [0, 1]", is_cosine)
+    }
 }
 
 #[cfg(test)]

@@ -237,6 +237,9 @@ impl NaafConfig {
                 train.parts.check("train.parts", &pair)?;
                 pair.check_layer_decay(train.layer_decay)?;
                 pair.check_precision(train.precision)?;
+                let none = "0 with model.towers, whose weights name their rates";
+                within("train.region_dropout", train.region_dropout, none, |x| x == 0.0)?;
+                within("train.word_dropout", train.word_dropout, none, |x| x == 0.0)?;
             }
             None => train.check_without_towers()?,
         }
@@ -279,13 +282,9 @@ impl NaafModelConfig {
     /// Refuses a config whose weights are not random before the first step.
     pub(crate) fn check_random(&self) -> Result<()> {
         let expected = "\"random\"; Naaf::from_encoders takes encoders with given weights";
-        match (self.start, self.word_vectors) {
-            (StartFrom::Cca, _) => Err(Error::invalid("model.start", expected, "\"cca\"")),
-            (_, VectorsFrom::Given) => {
-                Err(Error::invalid("model.word_vectors", expected, "\"given\""))
-            }
-            (StartFrom::Random, VectorsFrom::Random) => Ok(()),
-        }
+        Error::unless(self.start == StartFrom::Random, "model.start", expected, "\"cca\"")?;
+        let random = self.word_vectors == VectorsFrom::Random;
+        Error::unless(random, "model.word_vectors", expected, "\"given\"")
     }
 
     /// The towers as a pair of encoders of one width.
@@ -326,14 +325,12 @@ impl NaafModelConfig {
         if let Some(pair) = self.pair() {
             return self.check_towers(&pair);
         }
-        if self.freeze_embedding && self.text == TextKind::Words {
-            let expected = "false with text = \"words\", where only the table learns";
-            return Err(Error::invalid("model.freeze_embedding", expected, true));
-        }
-        if (self.word_vectors, self.text) == (VectorsFrom::Given, TextKind::Words) {
-            let expected = "\"random\" with text = \"words\": given vectors need a recurrent unit";
-            return Err(Error::invalid("model.word_vectors", expected, "\"given\""));
-        }
+        let unit = self.text == TextKind::Bigru;
+        let expected = "false with text = \"words\", where only the table learns";
+        Error::unless(unit || !self.freeze_embedding, "model.freeze_embedding", expected, true)?;
+        let fits = unit || self.word_vectors == VectorsFrom::Random;
+        let expected = "\"random\" with text = \"words\": given vectors need a recurrent unit";
+        Error::unless(fits, "model.word_vectors", expected, "\"given\"")?;
         if let Some(cca) = &self.cca {
             cca.validate()?;
         }

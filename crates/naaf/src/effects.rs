@@ -88,10 +88,11 @@ pub fn effects(
 
 impl Effects {
     /// The effects as a report shows them. `words` says which positions of the text belong to which word. A position without a word
-    /// is a mark.
+    /// is a mark; without any word, every position has a number.
     pub(crate) fn maps(self, places: Places, words: &[Word]) -> WordMaps {
         let name = |i: usize| match words.iter().find(|word| word.pieces.contains(&i)) {
             Some(word) => word.text.clone(),
+            None if words.is_empty() => format!("piece {i}"),
             None if i == 0 => "<start>".to_owned(),
             None => "<end>".to_owned(),
         };
@@ -273,6 +274,8 @@ mod tests {
         assert_eq!((maps.places, maps.score), (Places::Boxes(boxes.into()), Some(made.score)));
         let (got, want) = (&maps.words[2], &made.words[2]);
         assert_eq!((&got.values, got.effect.as_ref()), (&want.products, Some(&want.effect)));
+        let unknown = made.clone().maps(Places::Boxes(vec![]), &[]);
+        assert_eq!(names(&unknown), ["piece 0", "piece 1", "piece 2", "piece 3"]);
         let maps = made.maps(Places::Boxes(vec![]), &[0, 1, 2, 3].map(|k| word("a", k)));
         assert_eq!((names(&maps), maps.places), (vec!["a".to_owned(); 4], Places::Boxes(vec![])));
     }

@@ -53,7 +53,7 @@ impl Method for Naaf {
             let similarity = Similarity::Cosine;
             return Ok(Box::new(EmbeddingRows { dim, images, texts, similarity }));
         }
-        let (regions, counts) = rows::of_regions(&model, items.images)?;
+        let (regions, counts) = rows::of_regions(&model, items.images, None)?;
         let (words, lengths) = rows::of_words(&model, texts, dim);
         let boundary = self.boundary.inference(&config.mining) as f32;
         let (images, texts) = ((regions, &counts[..]), (words, &lengths[..]));
@@ -107,6 +107,8 @@ impl Method for Naaf {
         }
     }
 
+    /// # Panics
+    /// If a pair names an image or a text that does not exist.
     fn word_maps(&self, pairs: WordPairs) -> Result<Option<Vec<WordMaps>>> {
         self.maps(pairs)
     }
@@ -123,12 +125,14 @@ fn numbers(boundary: &Boundary) -> [f64; 9] {
 fn boundary(model: &CheckpointReader) -> Result<Boundary> {
     let [t, t_s, a, b, n, c, d, m, ln_alpha_star] =
         <[f64; 9]>::try_from(model.f64s(BOUNDARY, 9)?).expect("the reader checked the number");
-    if let Some(bad) = [t, t_s, a, b, n, c, d, m].into_iter().find(|x| !x.is_finite()) {
+    if let Some(bad) = [a, b, n, c, d, m].into_iter().find(|x| !x.is_finite()) {
         return Err(model.refuse(BOUNDARY, "finite numbers", bad));
     }
     let moments =
         |mean, deviation, count| ScoreDistribution { mean, deviation, count: count as usize };
     let (matched, mismatched) = (moments(a, b, n), moments(c, d, m));
     let ln_alpha_star = (!ln_alpha_star.is_nan()).then_some(ln_alpha_star);
-    Ok(Boundary { t, t_s, matched, mismatched, ln_alpha_star })
+    let boundary = Boundary { t, t_s, matched, mismatched, ln_alpha_star };
+    boundary.check()?;
+    Ok(boundary)
 }

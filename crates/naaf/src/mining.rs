@@ -223,7 +223,7 @@ impl Sampling {
 /// comes first, and images that are no caption's own come last, in their order.
 ///
 /// # Errors
-/// If an option is out of range, lengths and own images differ in number, `column` does not give one finite score for each image, or
+/// If an option is out of range, t or t_s is not in [0, 1], lengths and own images differ in number, `column` does not give one finite score for each image, or
 /// `words` does not give one finite number for each word. The boundary is then unchanged.
 pub fn mine(
     boundary: &mut Boundary,
@@ -233,6 +233,7 @@ pub fn mine(
     words: impl Fn(usize, usize, WordPool) -> Vec<f32>,
 ) -> Result<Sampling> {
     config.check()?;
+    boundary.check()?;
     let MiningBatch { lengths, own, epoch, .. } = *captions;
     let expected = format_args!("{}, one per caption", lengths.len());
     Error::unless(lengths.len() == own.len(), "own images of the captions", expected, own.len())?;
@@ -250,18 +251,14 @@ pub fn mine(
         sampling.thresholds[c] = boundary.t as f32;
         let scores = column(c, sampling.thresholds[c]);
         let place = || format!("scores of caption {c}");
-        if scores.len() < at_least {
-            let expected = format!("at least {at_least}, one per image");
-            return Err(Error::invalid(place(), expected, scores.len()));
-        }
+        let expected = format_args!("at least {at_least}, one per image");
+        Error::unless(scores.len() >= at_least, place(), expected, scores.len())?;
         if images.is_empty() {
             images = in_order_of_ties(order.iter().map(|&c| own[c]), scores.len());
         }
-        if scores.len() != images.len() {
-            let expected = format!("{}, one per image", images.len());
-            return Err(Error::invalid(place(), expected, scores.len()));
-        }
-        finite(place, &scores)?;
+        let expected = format_args!("{}, one per image", images.len());
+        Error::unless(scores.len() == images.len(), place(), expected, scores.len())?;
+        Error::unless_finite(&scores, |_| place(), "finite numbers")?;
         let words = |image, pool| of_words(words(image, c, pool), image, c, lengths[c]);
         if first_by(&images, |a, b| scores[a] > scores[b]) == Some(own[c])
             && let Some(other) =
@@ -297,16 +294,10 @@ fn in_order_of_ties(own: impl Iterator<Item = usize>, images: usize) -> Vec<usiz
 /// Refuses scores that are not one finite number per word.
 fn of_words(scores: Vec<f32>, image: usize, caption: usize, words: usize) -> Result<Vec<f32>> {
     let place = || format!("words of caption {caption} with image {image}");
-    if scores.len() != words {
-        return Err(Error::invalid(place(), format!("{words} numbers"), scores.len()));
-    }
-    finite(place, &scores)?;
+    let fits = scores.len() == words;
+    Error::unless(fits, place(), format_args!("{words} numbers"), scores.len())?;
+    Error::unless_finite(&scores, |_| place(), "finite numbers")?;
     Ok(scores)
-}
-
-fn finite(place: impl Fn() -> String, values: &[f32]) -> Result<()> {
-    let Some(bad) = values.iter().find(|x| !x.is_finite()) else { return Ok(()) };
-    Err(Error::invalid(place(), "finite numbers", bad))
 }
 
 fn reset(boundary: &mut Boundary, config: &MiningConfig, words: usize) {

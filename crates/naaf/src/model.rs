@@ -10,12 +10,14 @@ use itm_core::data::WordVectors;
 use itm_core::encoders::{BiGruText, BiGruTextShape, InputDropout, TokenBatch};
 use itm_core::learn::{Images, check_texts, precision_of, size_within};
 use itm_core::start::Start;
-use itm_core::towers::{CaptionInput, Encoders, ImageEncoder, TextEncoder, TowerDropout};
+use itm_core::towers::{
+    CaptionInput, Encoders, ImageEncoder, ModelConfig, TextEncoder, TowerDropout,
+};
 use itm_core::{Error, Result};
 use itm_kernels::dropout::Mask;
-use itm_kernels::{masked_mean, normalize_rows, random};
+use itm_kernels::{Linear, masked_mean, normalize_rows, random};
 
-use crate::config::{NaafModelConfig, NaafTrainConfig, RegionMapKind, TextKind};
+use crate::config::{NaafModelConfig, NaafTrainConfig, TextKind};
 pub use regions::RegionMap;
 pub use words::WordTable;
 
@@ -101,14 +103,11 @@ impl NaafEncoders {
             WordEncoder::BiGru(unit) => unit.words.words.dims()[0],
             WordEncoder::Words(table) => table.table.dims()[0],
         };
-        for (row, text) in texts.iter().enumerate() {
-            if let Some(word) = text.as_ref().iter().find(|&&word| word as usize >= known) {
-                let place = format!("caption {row} of the batch");
-                let expected = format!("numbers of words below {known}");
-                return Err(Error::invalid(place, expected, word));
-            }
-        }
-        Ok(())
+        let large = |text: &C| text.as_ref().iter().copied().find(|&word| word as usize >= known);
+        let mut all = texts.iter().map(large).enumerate();
+        let Some((row, Some(word))) = all.find(|(_, word)| word.is_some()) else { return Ok(()) };
+        let place = format!("caption {row} of the batch");
+        Err(Error::invalid(place, format!("numbers of words below {known}"), word))
     }
 
     /// Random weights: a function of the seed.
@@ -140,26 +139,21 @@ impl NaafEncoders {
         Ok(Self { image: RegionEncoder::Map(image), text })
     }
 
-    /// The towers of the configuration, with random or published weights, of which these parts learn.
+    /// These towers, with random or published weights, of which the configured parts learn.
     ///
     /// # Errors
-    /// If the configuration has no towers, or the device cannot compute in `train.precision`; as [`Encoders::open`] and
-    /// [`Encoders::with_learning`].
+    /// If the device cannot compute in `train.precision`; as [`Encoders::open`] and [`Encoders::with_learning`].
     pub(crate) fn of_towers(
-        config: &NaafModelConfig,
+        pair: &ModelConfig,
         train: &NaafTrainConfig,
         vocabulary: usize,
         device: &Device,
     ) -> Result<Self> {
-        config.check()?;
-        let missing =
-            || Error::invalid("model.towers", "an encoder of pictures and one of captions", "none");
-        let pair = config.pair().ok_or_else(missing)?;
         let NaafTrainConfig { seed, precision, .. } = *train;
-        let (towers, _) = Encoders::open(&pair, 0, vocabulary, seed, device)?;
+        let (towers, _) = Encoders::open(pair, 0, vocabulary, seed, device)?;
         precision_of("train.precision", precision, device)?;
         let towers = towers.with_precision(precision);
-        let Encoders { image, text, .. } = towers.with_learning(&train.parts, &pair, seed)?;
+        let Encoders { image, text, .. } = towers.with_learning(&train.parts, pair, seed)?;
         Ok(Self { image: RegionEncoder::Patches(image), text: WordEncoder::Pieces(text) })
     }
 
@@ -179,7 +173,7 @@ impl NaafEncoders {
     /// If the encoder of captions is not a table of words, or the maps have another shape or a value that is not finite.
     pub fn with_start(self, start: &Start) -> Result<Self> {
         let WordEncoder::Words(words) = self.text else {
-            return Err(Error::invalid("a start", "a table of words", "a recurrent unit"));
+            return Err(Error::invalid("a start", "a table of words", "another encoder"));
         };
         let RegionEncoder::Map(image) = self.image else {
             return Err(Error::invalid("a start", "a map of regions", "an encoder of pictures"));
@@ -195,7 +189,7 @@ impl NaafEncoders {
     /// finite.
     pub fn with_vectors(self, vectors: &WordVectors) -> Result<Self> {
         let WordEncoder::BiGru(BiGru { words, frozen }) = self.text else {
-            return Err(Error::invalid("word vectors", "a recurrent unit", "a table of words"));
+            return Err(Error::invalid("word vectors", "a recurrent unit", "another encoder"));
         };
         let words = words.with_vectors(vectors)?;
         Ok(Self { text: WordEncoder::BiGru(BiGru { words, frozen }), ..self })
@@ -203,35 +197,55 @@ impl NaafEncoders {
 
     /// Refuses encoders of another kind or width than a config says.
     pub(crate) fn check(&self, config: &NaafModelConfig) -> Result<()> {
-        let described = |[image, text]: [usize; 2], map: RegionMapKind, of_text, frozen: bool| {
-            let TextKind::Bigru = of_text else {
-                return format!("{map:?} to {image}, words to {text}");
-            };
-            format!("{map:?} to {image}, a recurrent unit to {text}, freeze_embedding {frozen}")
+        let unit = |vectors: usize, frozen: bool| {
+            format!("a recurrent unit over vectors of {vectors}, freeze_embedding {frozen},")
         };
-        let kinds = [
-            matches!(self.image, RegionEncoder::Patches(_)),
-            matches!(self.text, WordEncoder::Pieces(_)),
-        ];
-        let expected = "towers for both sides, as model.towers says, or for none";
-        Error::unless(kinds == [config.towers.is_some(); 2], "encoders", expected, "others")?;
-        let RegionEncoder::Map(image) = &self.image else { return Ok(()) };
-        let map =
-            if image.gain.is_some() { RegionMapKind::WeightNorm } else { RegionMapKind::Xavier };
-        let [_, image] = image.dims();
-        let got = match &self.text {
-            WordEncoder::Pieces(_) => return Ok(()),
-            WordEncoder::BiGru(BiGru { words, frozen }) => {
-                let width = words.gru.ahead.w_hh.dims()[0];
-                described([image, width], map, TextKind::Bigru, *frozen)
-            }
-            WordEncoder::Words(words) => {
-                described([image, words.table.dims()[1]], map, TextKind::Words, false)
+        let image = match &self.image {
+            RegionEncoder::Patches(_) => "patches",
+            RegionEncoder::Map(map) if map.gain.is_some() => "WeightNorm",
+            RegionEncoder::Map(_) => "Xavier",
+        };
+        let text = match &self.text {
+            WordEncoder::Pieces(_) => "word pieces".to_owned(),
+            WordEncoder::Words(_) => "words".to_owned(),
+            WordEncoder::BiGru(BiGru { words, frozen }) => unit(words.words.dims()[1], *frozen),
+        };
+        let [v, u] = self.widths();
+        let got = format!("{image} to {v}, {text} to {u}");
+        let (d, map) = (config.embed_dim, config.region_map);
+        let want = match (&config.towers, config.text) {
+            (Some(_), _) => format!("patches to {d}, word pieces to {d}"),
+            (None, TextKind::Words) => format!("{map:?} to {d}, words to {d}"),
+            (None, TextKind::Bigru) => {
+                let unit = unit(config.word_dim, config.freeze_embedding);
+                format!("{map:?} to {d}, {unit} to {d}")
             }
         };
-        let d = config.embed_dim;
-        let want = described([d, d], config.region_map, config.text, config.freeze_embedding);
-        if got == want { Ok(()) } else { Err(Error::invalid("encoders", want, got)) }
+        Error::unless(got == want, "encoders", &want, &got)
+    }
+
+    /// Widths of a row of an image and of a word; 0 for encoders without patches or word pieces.
+    fn widths(&self) -> [usize; 2] {
+        let out = |map: &Option<Linear>, d| map.as_ref().map_or(d, |map| map.weight.dims()[1]);
+        let image = match &self.image {
+            RegionEncoder::Map(map) => map.dims()[1],
+            RegionEncoder::Patches(ImageEncoder::Features(_)) => 0,
+            RegionEncoder::Patches(ImageEncoder::Vit(vit)) => {
+                out(&vit.projection, vit.vit.shape.width)
+            }
+            RegionEncoder::Patches(ImageEncoder::Clip(clip)) => {
+                let (map, d) = (&clip.tower.projection, clip.tower.vit.shape.width);
+                map.as_ref().map_or(d, |map| map.dims()[1])
+            }
+        };
+        let text = match &self.text {
+            WordEncoder::BiGru(unit) => unit.words.gru.ahead.w_hh.dims()[0],
+            WordEncoder::Words(words) => words.table.dims()[1],
+            WordEncoder::Pieces(TextEncoder::Bert(b)) => out(&b.projection, b.bert.shape.width),
+            WordEncoder::Pieces(TextEncoder::Clip(tower)) => tower.projection.dims()[1],
+            WordEncoder::Pieces(_) => 0,
+        };
+        [image, text]
     }
 
     /// Unit rows of regions or patches, padded with meaningless rows. Dropout has one mask per image.
@@ -264,13 +278,12 @@ impl NaafEncoders {
         if let InputDropout::On { share, seed } = dropout
             && share > 0.0
         {
-            let mut at = 0;
-            for (image, count) in counts.iter().enumerate() {
+            let mut rows = values.chunks_exact_mut(width);
+            for (image, &count) in counts.iter().enumerate() {
                 let mask = Mask::new(share, random::derive(seed, image as u64)).factors(width);
-                for row in values[at * width..(at + count) * width].chunks_exact_mut(width) {
+                for row in rows.by_ref().take(count) {
                     row.iter_mut().zip(&mask).for_each(|(x, factor)| *x *= factor);
                 }
-                at += count;
             }
         }
         PaddedRows { rows: regions::padded(map.mapped(values), counts), counts: counts.to_vec() }
@@ -304,12 +317,10 @@ impl NaafEncoders {
             WordEncoder::BiGru(bigru) => bigru.states(&batch, dropout),
             WordEncoder::Words(words) => words.sums(&batch, dropout),
             WordEncoder::Pieces(encoder) => {
-                let ordered = CaptionInput::Ordered(batch);
-                let rows = encoder.tokens(&ordered, inside(dropout));
-                return PaddedRows { rows, counts: self.lengths(captions) };
+                encoder.tokens(&CaptionInput::Ordered(batch), inside(dropout))
             }
         };
-        PaddedRows { rows, counts: batch.lengths }
+        PaddedRows { rows, counts: self.lengths(captions) }
     }
 }
 

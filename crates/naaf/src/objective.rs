@@ -28,7 +28,8 @@ pub(crate) fn loss(
     image_ids: &[i64],
 ) -> BatchLoss {
     let (b, counts) = (image_ids.len(), config.counts(epoch));
-    let (margin, siblings) = (config.margin, siblings(config, image_ids));
+    let (margin, masked) = (config.margin, config.mask_same_image.then_some(image_ids));
+    let siblings = masked.map_or(Siblings::Negatives, Siblings::Masked);
     let hinges = match counts {
         WarmupLoss::Hardest => triplet_in_batch(scores, margin, siblings, Hardest),
         WarmupLoss::Sum => triplet_in_batch(scores, margin, siblings, AllNegatives),
@@ -46,10 +47,6 @@ pub(crate) fn loss(
         Reduction::Mean => sum / b as f64,
     };
     BatchLoss { value, active: pull as f64 / negatives.max(1) as f64, hinges: values }
-}
-
-fn siblings<'a>(config: &NaafLossConfig, image_ids: &'a [i64]) -> Siblings<'a> {
-    if config.mask_same_image { Siblings::Masked(image_ids) } else { Siblings::Negatives }
 }
 
 impl BatchLoss {

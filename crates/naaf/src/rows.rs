@@ -4,21 +4,22 @@ use itm_core::encoders::InputDropout;
 use itm_core::learn::{ImageItems, Images, embed_texts};
 use itm_core::{Error, Result, host};
 
-use crate::model::{NaafEncoders, PaddedRows};
+use crate::model::{NaafEncoders, PaddedRows, RegionEncoder};
 
 /// Items that are encoded at once.
 const BLOCK: usize = 128;
 
-/// Rows of all images one after another, `[Σ counts, d]`, and the counts.
+/// Rows of these images, or of all, one after another, `[Σ counts, d]`, and the counts.
 ///
 /// # Errors
-/// If a region or a picture cannot be read.
+/// If a region or a picture cannot be read, or a picture is of another size than the encoder's.
 pub(crate) fn of_regions(
     model: &NaafEncoders,
     images: ImageItems,
+    which: Option<&[usize]>,
 ) -> Result<(Vec<f32>, Vec<usize>)> {
     let (mut values, mut counts) = (vec![], vec![]);
-    for_each_block(images, |batch| {
+    for_each_block(model, images, which, |batch| {
         let padded = model.regions(batch, InputDropout::Off);
         counts.extend(&padded.counts);
         real_rows(padded, |_, rows| values.extend_from_slice(rows));
@@ -29,10 +30,10 @@ pub(crate) fn of_regions(
 /// The mean row of each image at unit length, `[images, d]`.
 ///
 /// # Errors
-/// If a region or a picture cannot be read.
+/// If a region or a picture cannot be read, or a picture is of another size than the encoder's.
 pub(crate) fn of_images(model: &NaafEncoders, images: ImageItems) -> Result<Vec<f32>> {
     let mut values = vec![];
-    for_each_block(images, |batch| {
+    for_each_block(model, images, None, |batch| {
         values.extend(host(model.mapped(batch, InputDropout::Off).means()));
     })?;
     Ok(values)
@@ -46,10 +47,7 @@ pub(crate) fn of_words(
 ) -> (Vec<f32>, Vec<usize>) {
     let counts = model.lengths(texts);
     let mut starts = vec![0];
-    starts.extend(counts.iter().scan(0, |end, count| {
-        *end += count;
-        Some(*end)
-    }));
+    counts.iter().for_each(|count| starts.push(starts[starts.len() - 1] + count));
     let mut order: Vec<usize> = (0..texts.len()).collect();
     order.sort_by_key(|&c| texts[c].len()); // little padding in a block
     let mut values = vec![0.0; starts[texts.len()] * d];
@@ -67,21 +65,28 @@ pub(crate) fn of_texts(model: &NaafEncoders, texts: &[Vec<u32>]) -> Vec<f32> {
     embed_texts(texts, BLOCK, |some| model.sums(some, InputDropout::Off).means())
 }
 
-fn for_each_block(images: ImageItems, mut take: impl FnMut(Images)) -> Result<()> {
-    if let ImageItems::Pictures(pictures) = images {
-        let all: Vec<usize> = (0..pictures.len()).collect();
-        return pictures.some(&all).try_for_each(|batch| {
-            take(Images::from(&batch?));
-            Ok(())
-        });
-    }
-    let ImageItems::Regions(regions) = images else {
-        return Err(Error::invalid("images", "regions or pictures", images.kind()));
-    };
-    let images: Vec<usize> = (0..regions.len()).collect();
-    for block in images.chunks(BLOCK) {
-        let rows = regions.rows(block)?;
-        take(Images::from(&rows));
+fn for_each_block(
+    model: &NaafEncoders,
+    images: ImageItems,
+    which: Option<&[usize]>,
+    mut take: impl FnMut(Images),
+) -> Result<()> {
+    match (images, &model.image) {
+        (ImageItems::Pictures(pictures), RegionEncoder::Patches(encoder)) => {
+            let all: Vec<usize> = (0..pictures.len()).collect();
+            for batch in pictures.some(which.unwrap_or(&all)) {
+                let batch = batch?;
+                encoder.check(Images::from(&batch), batch.images)?;
+                take(Images::from(&batch));
+            }
+        }
+        (ImageItems::Regions(regions), _) => {
+            let all: Vec<usize> = (0..regions.len()).collect();
+            for block in which.unwrap_or(&all).chunks(BLOCK) {
+                take(Images::from(&regions.rows(block)?));
+            }
+        }
+        (images, _) => return Err(Error::invalid("images", "regions or pictures", images.kind())),
     }
     Ok(())
 }

@@ -8,9 +8,7 @@ use burn::module::Module;
 use burn::optim::GradientsParams;
 use burn::tensor::{Device, Tensor};
 use itm_core::encoders::InputDropout;
-use itm_core::learn::{
-    Batch, ImageItems, Images, Numbers, Observe, Step, Trainer, Updates, within,
-};
+use itm_core::learn::{Batch, ImageItems, Images, Numbers, Observe, Step, Trainer, Updates};
 use itm_core::towers::{Encoders, ImageInput, StepInputs};
 use itm_core::{Error, Result, host};
 use itm_kernels::{AdamOptions, CrossProducts, DecayRule, matmul, random};
@@ -59,11 +57,11 @@ impl Naaf {
     ) -> Result<Self> {
         config.model.check_random()?;
         let NaafConfig { model, train, .. } = config;
-        let encoders = if model.towers.is_some() {
+        let encoders = if let Some(pair) = model.pair() {
             config.check()?;
             let learns = device.is_autodiff();
             let device = if learns { device.clone() } else { device.clone().autodiff() };
-            NaafEncoders::of_towers(model, train, vocabulary, &device)?
+            NaafEncoders::of_towers(&pair, train, vocabulary, &device)?
         } else {
             NaafEncoders::new(model, region_dim, vocabulary, train.seed, device)?
         };
@@ -97,9 +95,7 @@ impl Naaf {
     ) -> Result<Self> {
         config.check()?;
         encoders.check(&config.model)?;
-        for (name, value) in [("boundary t", boundary.t), ("boundary t_s", boundary.t_s)] {
-            within(name, value, "in [0, 1]", |t| (0.0..=1.0).contains(&t))?;
-        }
+        boundary.check()?;
         let learns = encoders.devices().iter().all(Device::is_autodiff);
         let encoders = if learns { encoders } else { encoders.train() };
         let learner = learner(encoders, &config.train);
@@ -268,7 +264,6 @@ impl Naaf {
     }
 }
 
-/// Refuses a number of items other than the number of pairs.
 /// What a step reports about the boundary, for captions of these lengths. The sampled captions are the captions ranked right.
 fn numbers(boundary: &Boundary, sampling: &Sampling, lengths: &[usize]) -> Numbers {
     let words: usize = sampling.captions().map(|c| lengths[c]).sum();

@@ -2,12 +2,13 @@
 
 use burn::module::Module;
 use itm_core::encoders::{InputDropout, Places};
-use itm_core::learn::{ImageItems, Images, WordMaps, WordPairs};
-use itm_core::{Error, Result, host};
+use itm_core::learn::{ImageItems, WordMaps, WordPairs};
+use itm_core::{Result, host};
 
 use crate::config::Score;
 use crate::effects::effects;
 use crate::model::{NaafEncoders, RegionEncoder};
+use crate::rows::of_regions;
 use crate::step::Naaf;
 
 impl Naaf {
@@ -27,32 +28,25 @@ impl Naaf {
         let boundary = self.boundary.inference(&config.mining) as f32;
         let mut maps = Vec::with_capacity(pairs.len());
         for &(image, text) in pairs {
-            let (v, places) = places(&model, items.images, image)?;
+            let (v, _) = of_regions(&model, items.images, Some(&[image]))?;
             let u = model.words(&texts[text..=text], InputDropout::Off);
             let d = config.model.embed_dim;
             let u = &host(u.rows)[..u.counts[0] * d];
             let found = effects(&v, u, d, boundary, &config.attention)?;
             let Some(effects) = found else { return Ok(None) };
-            maps.push(effects.maps(places, &words(text)?));
+            // The last piece of a cut text is its mark.
+            let (kept, all, mut words) = (texts[text].len(), items.texts[text].len(), words(text)?);
+            let end = if kept < all { kept - 1 } else { all };
+            words.iter_mut().for_each(|word| word.pieces.end = word.pieces.end.min(end));
+            maps.push(effects.maps(places(&model, items.images, image), &words));
         }
         Ok(Some(maps))
     }
 }
 
-/// The rows of an image, `[regions, d]`, and where they are.
-fn places(model: &NaafEncoders, images: ImageItems, image: usize) -> Result<(Vec<f32>, Places)> {
-    let rows = |images| host(model.regions(images, InputDropout::Off).rows);
-    match (images, &model.image) {
-        (ImageItems::Pictures(pictures), RegionEncoder::Patches(encoder)) => {
-            let missing = || Error::invalid(format!("picture {image}"), "pixels", "none");
-            let batch = pictures.some(&[image]).next().ok_or_else(missing)??;
-            let grid = encoder.grid().ok_or_else(missing)?;
-            Ok((rows(Images::from(&batch)), Places::Patches(grid)))
-        }
-        (ImageItems::Regions(regions), _) => {
-            let boxes = regions.boxes(image).unwrap_or_default().to_vec();
-            Ok((rows(Images::from(&regions.rows(&[image])?)), Places::Boxes(boxes)))
-        }
-        (images, _) => Err(Error::invalid("images", "regions or pictures", images.kind())),
-    }
+/// Where the rows of an image are.
+fn places(model: &NaafEncoders, images: ImageItems, image: usize) -> Places {
+    let grid = if let RegionEncoder::Patches(map) = &model.image { map.grid() } else { None };
+    let boxes = if let ImageItems::Regions(regions) = images { regions.boxes(image) } else { None };
+    grid.map_or_else(|| Places::Boxes(boxes.unwrap_or_default().to_vec()), Places::Patches)
 }

@@ -1,6 +1,7 @@
 use serde_json::{Value, json};
 
-use itm_core::towers::{Augmentation, BertConfig, Pixels, VitConfig, Weights};
+use itm_core::start::BagPooling;
+use itm_core::towers::{Augmentation, BagConfig, BertConfig, Pixels, VitConfig, Weights};
 use itm_kernels::Precision;
 
 use super::*;
@@ -78,6 +79,11 @@ fn bad_values_name_their_key() {
     check("train.layer_decay", &|c| c.train.layer_decay = Some(0.9)); // no blocks
     check("train.grad_clip", &|c| c.train.grad_clip = 0.0);
     check("train.dropout", &|c| c.train.dropout = 1.0);
+    check("train.dropout: expected 0", &|c| {
+        c.model.image = FneConfig::preset(Preset::Default).model.image;
+        (c.model.embed_dim, c.train.dropout) = (768, 0.1);
+        c.model.text = TextConfig::Bag(BagConfig { pooling: BagPooling::Mean });
+    });
     check("train.precision", &|c| c.train.precision = Precision::Bf16);
     check("sampler.lambda", &|c| c.sampler.lambda = 1.5);
     check("sampler.prior", &|c| c.sampler.prior = 0.0);

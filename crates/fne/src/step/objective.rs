@@ -10,7 +10,7 @@ use crate::audit::with_posterior;
 use crate::bank::{Bank, BankRows};
 use crate::config::{self, Enqueue, Exclude, NegativeChoice, Positive, WarmupLoss};
 use crate::draw::draw;
-use crate::loss::{drawn_hinges, gather, in_batch_hinges, row_dots};
+use crate::loss::{drawn_hinges, gather, in_batch_hinges, masked_hinges, row_dots};
 use crate::weights::{CandidatePool, Exclusions, weights};
 use itm_core::towers::derive;
 
@@ -56,15 +56,9 @@ impl CandidateTables {
     /// The rows of these columns, `[b, d]`.
     fn rows(&self, columns: &[usize], device: &Device) -> Tensor<2> {
         let row = |&column: &usize| {
-            let mut rest = column;
-            let holds = |table: &&Tensor<2>| {
-                let n = table.dims()[0];
-                let here = rest < n;
-                rest -= if here { 0 } else { n };
-                here
-            };
-            let table = self.0.iter().find(holds).expect("a column of the pool");
-            table.clone().narrow(0, rest, 1)
+            let n = self.0[0].dims()[0];
+            let (table, at) = if column < n { (0, column) } else { (1, column - n) };
+            self.0[table].clone().narrow(0, at, 1)
         };
         let rows = Tensor::cat(columns.iter().map(row).collect(), 0);
         if device.is_autodiff() { Tensor::from_inner(rows) } else { rows }
@@ -99,30 +93,31 @@ impl Fne {
         let (b, sampler) = (batch.image_ids.len(), &self.config.sampler);
         let warming = self.learner.epoch() < sampler.warmup_epochs;
         let kind = if warming { sampler.warmup_loss } else { WarmupLoss::Hardest };
-        let ids = sampler.mask_same_image_everywhere.then_some(batch.image_ids);
+        let (masked, margin) = (sampler.mask_same_image_everywhere, sampler.margin);
+        let pool = (batch.image_ids, batch.caption_ids);
+        let truth = [AnchorSide::Image, AnchorSide::Text];
+        let truth = truth.map(|side| self.true_pairs(batch, pool, side));
         let negatives = if observe == Observe::Negatives && kind == WarmupLoss::Hardest {
             let scores = host(matmul(images.clone().inner(), texts.clone().inner().transpose()));
             self.finite(&scores)?;
-            let skip = |i: usize, j: usize| i == j || ids.is_some_and(|ids| ids[i] == ids[j]);
-            let excluded: Vec<bool> = (0..b * b).map(|k| skip(k / b, k % b)).collect();
-            let side = |scores: Vec<f32>| {
-                let positive: Vec<f32> = (0..b).map(|i| scores[i * b + i]).collect();
-                let excluded = Exclusions::Mask(&excluded);
-                let pool = CandidatePool { scores: &scores, positive: &positive, excluded };
-                let chosen = pool.hardest(sampler.margin)?;
-                Ok(DirectionScores { scores, positive, chosen })
-            };
-            let other = side(transposed(&scores, b))?;
-            let sides = [side(scores)?, other];
-            Some(self.negatives(batch, (batch.image_ids, batch.caption_ids), sides, &skip))
+            let weights = [(); 2].map(|()| vec![0.0; b * b]);
+            let mut sets = NegativeSet::in_batch(pool.into(), &scores, masked, weights, margin);
+            for (set, truth) in sets.iter_mut().zip(&truth) {
+                truth.iter().for_each(|mask| set.excluded.clone_from(mask));
+                let hardest = set.hardest().into_iter().enumerate();
+                hardest.for_each(|(i, j)| set.weights[i * b + j] = 1.0);
+            }
+            let seen = self.statistics.snapshot();
+            Some(sets.map(|set| with_posterior(set, &seen, sampler.min_count)))
         } else {
             None
         };
-        let [rows, columns] = in_batch_hinges(images, texts, sampler.margin, kind, ids);
-        let active = [&rows, &columns].map(count_active).iter().sum::<usize>();
-        let terms = if kind == WarmupLoss::Sum { 2 * b * (b - 1).max(1) } else { 2 * b };
-        let value = (rows.sum() + columns.sum()) / b as f64;
-        Ok(StepLoss { value, active: active as f64 / terms as f64, negatives })
+        let hinges = match truth {
+            [Some(i2t), Some(t2i)] => masked_hinges(images, texts, margin, kind, [i2t, t2i]),
+            _ => in_batch_hinges(images, texts, margin, kind, masked.then_some(batch.image_ids)),
+        };
+        let each = if kind == WarmupLoss::Sum { (b - 1).max(1) } else { 1 };
+        Ok(reduce(hinges, each, negatives))
     }
 
     /// Eq. 15 with negatives from momentum embeddings: batch (`kept`, images and texts) and bank, or only the bank.
@@ -169,20 +164,16 @@ impl Fne {
         drop((to_texts, to_images)); // otherwise the next write would copy the bank
         let h = drawn_hinges(images, positive_i2t, texts_drawn, &no_text, margin);
         let g = drawn_hinges(texts, positive_t2i, images_drawn, &no_image, margin);
-        let negatives = (observe == Observe::Negatives).then(|| {
-            let same = |i: usize, j: usize| batch.image_ids[i] == ids[j];
-            self.negatives(batch, (&ids, &captions), [i2t, t2i], &same)
-        });
-        Ok(reduce(h, g, negatives))
+        let negatives = (observe == Observe::Negatives)
+            .then(|| self.negatives(batch, (&ids, &captions), [i2t, t2i]));
+        Ok(reduce([h, g], 1, negatives))
     }
 
     /// A loss over all pairs of the batch, which the paper does not have. Every negative counts.
     pub(super) fn contrastive(&self, batch: &Batch, [images, texts]: [Tensor<2>; 2]) -> StepLoss {
         let contrast = self.online().contrast.as_ref().expect("made for this loss");
-        let siblings = match self.config.sampler.mask_same_image_everywhere {
-            true => Siblings::Masked(batch.image_ids),
-            false => Siblings::Negatives,
-        };
+        let masked = self.config.sampler.mask_same_image_everywhere.then_some(batch.image_ids);
+        let siblings = masked.map_or(Siblings::Negatives, Siblings::Masked);
         let scores = matmul(images, texts.transpose());
         let value = match self.config.train.loss {
             config::Loss::Sigmoid => contrast.sigmoid(scores, siblings),
@@ -203,9 +194,8 @@ impl Fne {
         let scores = host(matmul(images.clone().inner(), texts.clone().inner().transpose()));
         self.observe_statistics(batch, &scores)?;
         let positive: Vec<f32> = (0..b).map(|i| scores[i * b + i]).collect();
-        let ids = batch.image_ids;
-        let across = transposed(&scores, b);
-        let pool = (ids, batch.caption_ids);
+        let across = (0..b * b).map(|k| scores[(k % b) * b + k / b]).collect();
+        let pool = (batch.image_ids, batch.caption_ids);
         let i2t = (scores, positive.clone());
         let (i2t, no_text) = self.choose(batch, pool, i2t, AnchorSide::Image, chance)?;
         let t2i = (across, positive);
@@ -216,11 +206,9 @@ impl Fne {
         let margin = self.config.sampler.margin;
         let h = drawn_hinges(images, positive.clone(), to_texts, &no_text, margin);
         let g = drawn_hinges(texts, positive, to_images, &no_image, margin);
-        let negatives = (observe == Observe::Negatives).then(|| {
-            let same = |i: usize, j: usize| ids[i] == ids[j];
-            self.negatives(batch, (ids, batch.caption_ids), [i2t, t2i], &same)
-        });
-        Ok(reduce(h, g, negatives))
+        let negatives =
+            (observe == Observe::Negatives).then(|| self.negatives(batch, pool, [i2t, t2i]));
+        Ok(reduce([h, g], 1, negatives))
     }
 
     fn observe_statistics(&mut self, batch: &Batch, scores: &[f32]) -> Result<()> {
@@ -258,11 +246,8 @@ impl Fne {
         };
         let pool = CandidatePool { scores: &scores, positive: &positive, excluded };
         let (sampler, n) = (&self.config.sampler, candidates.len());
-        let (side, stream) = match anchor_side {
-            AnchorSide::Image => (0, stream::IMAGE_TO_TEXT),
-            AnchorSide::Text => (1, stream::TEXT_TO_IMAGE),
-        };
-        let seed = derive(chance.seed, stream);
+        let side = usize::from(anchor_side == AnchorSide::Text);
+        let seed = derive(chance.seed, stream::DRAWS[side]);
         let chosen = match (&chance.columns, sampler.negatives) {
             (Some(columns), _) => columns[side].clone(),
             (None, NegativeChoice::Fne) => {
@@ -306,7 +291,6 @@ impl Fne {
         batch: &Batch,
         (ids, captions): (&[i64], &[i64]),
         [i2t, t2i]: [DirectionScores; 2],
-        excluded: &dyn Fn(usize, usize) -> bool,
     ) -> [NegativeSet; 2] {
         let pairs = |images: &[i64], captions: &[i64]| -> Vec<PairIds> {
             let pair = |(&image, &caption): (&i64, &i64)| PairIds { image, caption };
@@ -316,7 +300,8 @@ impl Fne {
         let written = |p: PairIds| (p.image != crate::NEVER).then_some(p);
         let candidates: Vec<_> = pairs(ids, captions).into_iter().map(written).collect();
         let (b, n) = (anchors.len(), candidates.len());
-        let excluded: Vec<bool> = (0..b * n).map(|k| excluded(k / n, k % n)).collect();
+        let same = |k: usize| batch.image_ids[k / n] == ids[k % n];
+        let excluded: Vec<bool> = (0..b * n).map(same).collect();
         let (statistics, sampler) = (self.statistics.snapshot(), &self.config.sampler);
         let of = |anchor_side, side: DirectionScores| {
             let mut weights = vec![0.0; b * n];
@@ -339,18 +324,11 @@ impl Fne {
     }
 }
 
-/// Sum over both directions and mean over anchors; share of hinges above 0.
-fn reduce(i2t: Tensor<2>, t2i: Tensor<2>, negatives: Option<[NegativeSet; 2]>) -> StepLoss {
-    let b = i2t.dims()[0];
-    let active = count_active(&i2t) + count_active(&t2i);
-    let value = (i2t.sum() + t2i.sum()) / b as f64;
-    StepLoss { value, active: active as f64 / (2 * b) as f64, negatives }
-}
-
-fn count_active(hinges: &Tensor<2>) -> usize {
-    host(hinges.clone().inner()).iter().filter(|&&h| h > 0.0).count()
-}
-
-fn transposed(scores: &[f32], b: usize) -> Vec<f32> {
-    (0..b * b).map(|k| scores[(k % b) * b + k / b]).collect()
+/// Sum over both directions and mean over anchors; the share of hinges above 0 among so many per anchor.
+fn reduce(hinges: [Tensor<2>; 2], each: usize, negatives: Option<[NegativeSet; 2]>) -> StepLoss {
+    let (b, values) = (hinges[0].dims()[0], hinges.clone().map(|h| host(h.inner())));
+    let active = values.iter().flatten().filter(|&&h| h > 0.0).count();
+    let [i2t, t2i] = hinges.map(Tensor::sum);
+    let value = (i2t + t2i) / b as f64;
+    StepLoss { value, active: active as f64 / (2 * b * each) as f64, negatives }
 }

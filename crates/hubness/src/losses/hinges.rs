@@ -20,7 +20,7 @@ use super::reweight::{HubOptions, reweighted};
 /// The hinges are neither divided by b nor summed: `.sum()` of both is the loss. A batch of one pair has no loss.
 ///
 /// # Panics
-/// If `scores` is not square, or there are not `b` image ids.
+/// If `scores` is not square or empty, there are not `b` image ids, or the margin is negative or not finite.
 ///
 /// ```
 /// # #[cfg(feature = "flex")] {
@@ -44,7 +44,7 @@ pub fn sum(scores: Tensor<2>, margin: f64, siblings: Siblings) -> [Tensor<2>; 2]
 /// ```
 ///
 /// # Panics
-/// If `scores` is not square, or there are not `b` image ids.
+/// If `scores` is not square or empty, there are not `b` image ids, or the margin is negative or not finite.
 pub fn max(scores: Tensor<2>, margin: f64, siblings: Siblings) -> [Tensor<2>; 2] {
     triplet_in_batch(scores, margin, siblings, Hardest)
 }
@@ -55,7 +55,7 @@ pub fn max(scores: Tensor<2>, margin: f64, siblings: Siblings) -> [Tensor<2>; 2]
 /// neighbours.
 ///
 /// # Panics
-/// As [`sum`].
+/// As [`sum`], and if k is 0.
 pub fn hal(
     scores: Tensor<2>,
     margin: f64,
@@ -68,7 +68,7 @@ pub fn hal(
 /// MAX + HAL: [`max`] of the reweighted scores `S′` of Eq. 4; the hardest negative is the hardest in `S′`.
 ///
 /// # Panics
-/// As [`sum`].
+/// As [`sum`], and if k is 0.
 pub fn max_hal(
     scores: Tensor<2>,
     margin: f64,

@@ -11,7 +11,7 @@ use crate::losses::BankScores;
 
 /// Embeddings of some training pairs, made once per epoch; they have no gradient.
 #[derive(Debug, Clone, Default)]
-pub struct MemoryBank {
+pub(super) struct MemoryBank {
     /// `[n, d]`; none while the bank is empty.
     rows: Option<[Tensor<2>; 2]>,
     /// Caption number of each entry.
@@ -20,17 +20,17 @@ pub struct MemoryBank {
 
 impl MemoryBank {
     /// Number of entries.
-    pub(crate) fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.captions.len()
     }
 
     /// Caption number of each entry.
-    pub(crate) fn captions(&self) -> &[i64] {
+    pub(super) fn captions(&self) -> &[i64] {
         &self.captions
     }
 
     /// Embeddings of images and of texts on the host, `[n, d]` each.
-    pub(crate) fn embeddings(&self) -> [Vec<f32>; 2] {
+    pub(super) fn embeddings(&self) -> [Vec<f32>; 2] {
         self.rows.clone().map_or_else(Default::default, |rows| rows.map(host))
     }
 

@@ -4,7 +4,6 @@ use std::path::Path;
 
 use burn::module::Module;
 use burn::tensor::{Tensor, TensorData};
-use itm_core::Result;
 use itm_core::checkpoint::CheckpointWriter;
 use itm_core::encoders::InputDropout;
 use itm_core::learn::{
@@ -12,6 +11,7 @@ use itm_core::learn::{
 };
 use itm_core::scored::{EmbeddingRows, Scored};
 use itm_core::towers::CaptionInput;
+use itm_core::{Error, Result};
 
 use super::bank::MemoryBank;
 use super::step::Hal;
@@ -23,7 +23,8 @@ impl Method for Hal {
     /// Drops the memory bank, and makes a new one if the objective has one.
     ///
     /// # Errors
-    /// If the images are of another kind or width than the encoder's, or a value that the bank needs is not finite.
+    /// If the images are of another kind or width than the encoder's. If the objective has a bank, also if a picture cannot be read, or
+    /// [`step`](Self::step) refuses images or captions that the bank needs.
     fn begin_epoch(&mut self, epoch: usize, train: Items) -> Result<()> {
         if let Some(width) = self.encoders().image.feature_width() {
             train.images.features(width)?;
@@ -94,9 +95,11 @@ impl Method for Hal {
         let encoders = saved.model.module("encoders", self.encoders().clone())?;
         let learner = self.learner.restored(encoders, &saved, updates)?;
         let (n, d) = (n as usize, self.config.model.embed_dim);
-        let device = self.device().inner();
+        let device = self.encoders().devices().into_iter().next().unwrap_or_default().inner();
         let rows = |name: &str| -> Result<Tensor<2>> {
             let values = saved.state.f32s(name, &[n, d])?;
+            let place = |at| format!("{name}, row {}", at / d.max(1));
+            Error::unless_finite(&values, place, "finite numbers")?;
             Ok(Tensor::from_data(TensorData::new(values, [n, d]), &device))
         };
         let (images, texts) = (rows("bank.images")?, rows("bank.texts")?);

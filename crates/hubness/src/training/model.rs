@@ -95,7 +95,12 @@ impl HalModelConfig {
     ///
     /// # Panics
     /// If the images are of another kind, width or size than the encoder's.
-    pub fn images(&self, model: &Encoders, images: Images, dropout: InputDropout) -> Tensor<2> {
+    pub(super) fn images(
+        &self,
+        model: &Encoders,
+        images: Images,
+        dropout: InputDropout,
+    ) -> Tensor<2> {
         self.ordered(match (&model.image, images) {
             (ImageEncoder::Features(map), Images::Features(values)) => match self.image_norm {
                 ImageNorm::Unit => map.embed(values, dropout),
@@ -109,7 +114,7 @@ impl HalModelConfig {
     ///
     /// # Panics
     /// If a word's number is not in the vocabulary, or another kind of encoder has read the captions.
-    pub fn texts(
+    pub(super) fn texts(
         &self,
         model: &Encoders,
         captions: &CaptionInput,
@@ -125,7 +130,7 @@ impl HalModelConfig {
     ///
     /// # Panics
     /// If the widths differ.
-    pub fn scores(&self, images: Tensor<2>, texts: Tensor<2>) -> Tensor<2> {
+    pub(super) fn scores(&self, images: Tensor<2>, texts: Tensor<2>) -> Tensor<2> {
         let (v, w) = (images.dims(), texts.dims());
         assert_eq!(v[1], w[1], "images of shape {v:?} against texts of shape {w:?}");
         match self.similarity {

@@ -27,10 +27,8 @@ pub(super) fn outcome(
     bank: &BankScores,
 ) -> LossParts {
     let margin = config.loss.margin;
-    let siblings = match config.loss.mask_same_image {
-        true => Siblings::Masked(image_ids),
-        false => Siblings::Negatives,
-    };
+    let masked = config.loss.mask_same_image.then_some(image_ids);
+    let siblings = masked.map_or(Siblings::Negatives, Siblings::Masked);
     let contrast = || contrast.expect("made for this objective");
     // Every negative pulls.
     let pulled = |loss| LossParts { loss, active: 1.0, hinges: None };

@@ -2,12 +2,12 @@
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
-use itm_core::Result;
 use itm_core::encoders::InputDropout;
 use itm_core::learn::{Batch, Images, Numbers, Observe, Step, Trainer, Updates};
 use itm_core::start::{InputStatistics, Start};
 use itm_core::towers::{CaptionInput, Encoders, ImageInput, StepInputs};
 use itm_core::weights::LoadReport;
+use itm_core::{Error, Result};
 use itm_kernels::{AdamOptions, random};
 
 use super::bank::{MemoryBank, chosen_batches};
@@ -66,10 +66,10 @@ impl Hal {
     }
 
     /// Sets the statistics of the training data that the encoders hold: the deviation of the features and the idf of the
-    /// stems.
+    /// stems. Call it before the first step.
     ///
     /// # Errors
-    /// If the number of idf values is not the number of stems, or a value is not above 0.
+    /// If the number of idf values is not the number of stems, a value is not above 0, or a step was made.
     pub fn with_inputs(self, inputs: &InputStatistics) -> Result<Self> {
         self.with_encoders(|encoders| encoders.with_inputs(inputs))
     }
@@ -77,12 +77,15 @@ impl Hal {
     /// Begins with these maps instead of random weights. Call it before the first step.
     ///
     /// # Errors
-    /// If the text encoder is not a bag of words, or the maps have another shape.
+    /// As [`Encoders::with_start`], and if a step was made.
     pub fn with_start(self, start: &Start) -> Result<Self> {
         self.with_encoders(|encoders| encoders.with_start(start))
     }
 
     fn with_encoders(self, change: impl FnOnce(Encoders) -> Result<Encoders>) -> Result<Self> {
+        let got = format_args!("a model after step {}", self.learner.steps());
+        let expected = "a model before its first step";
+        Error::unless(self.learner.steps() == 0, "inputs or start", expected, got)?;
         let learner = learner(change(self.learner.into_module())?, &self.config);
         Ok(Self { learner, ..self })
     }
@@ -107,11 +110,6 @@ impl Hal {
         let [images, texts] = inputs.joined(&model, &encode);
         self.bank.push(images, texts, batch.caption_ids);
         Ok(())
-    }
-
-    /// Where the weights are.
-    pub(super) fn device(&self) -> Device {
-        self.encoders().devices().into_iter().next().unwrap_or_default()
     }
 
     /// A batch in parts.
@@ -139,8 +137,7 @@ impl Hal {
         let negatives = (observe == Observe::Negatives)
             .then(|| outcome.negatives(&self.config, batch, &scores.clone().inner()));
         drop(scores); // its graph would hold the parameters that are updated in place
-        let rate = self.rate()?;
-        let active = outcome.active;
+        let (rate, active) = (self.rate()?, outcome.active);
         let [loss, grad_norm] = self.learner.update(rate, outcome.loss, |encoders, loss| {
             inputs.gradients(encoders, embedded, loss, &encode)
         })?;
@@ -174,11 +171,6 @@ impl Hal {
     /// The encoders.
     pub fn encoders(&self) -> &Encoders {
         self.learner.module()
-    }
-
-    /// The memory bank.
-    pub fn bank(&self) -> &MemoryBank {
-        &self.bank
     }
 
     /// A report of each file of published weights that was read.

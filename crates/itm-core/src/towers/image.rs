@@ -273,9 +273,10 @@ impl ImageEncoder {
     pub fn check(&self, images: Images, count: usize) -> Result<()> {
         match (self, images) {
             (Self::Features(map), Images::Features(values)) => {
-                let width = map.linear.weight.dims()[0];
-                let each = format!("{count} images of width {width}");
-                counted("features of the batch", count * width, &each, values.len())
+                let (width, n) = (map.linear.weight.dims()[0], values.len());
+                let (all, place) = (count * width, "features of the batch");
+                let expected = format_args!("{all} values, {count} images of width {width}");
+                Error::unless(n == all, place, expected, n)
             }
             (
                 Self::Vit(VitEncoder { size: own, .. }) | Self::Clip(ClipEncoder { size: own, .. }),
@@ -283,8 +284,10 @@ impl ImageEncoder {
             ) => {
                 let (same, expected) = (size == *own, format!("pictures of {own} px"));
                 Error::unless(same, "images", expected, format_args!("{size} px"))?;
-                let each = format!("{count} pictures of 3 · {size} · {size}");
-                counted("pixels of the batch", count * 3 * size * size, &each, values.len())
+                let (all, n) = (count * 3 * size * size, values.len());
+                let expected =
+                    format_args!("{all} values, {count} pictures of 3 · {size} · {size}");
+                Error::unless(n == all, "pixels of the batch", expected, n)
             }
             (Self::Features(map), images) => Err(images.refused(map.linear.weight.dims()[0])),
             (Self::Vit(_) | Self::Clip(_), images) => {
@@ -333,9 +336,4 @@ impl ClipEncoder {
 
 fn assert_size(own: usize, size: usize) {
     assert_eq!(size, own, "pictures of {size} px for an encoder of {own}");
-}
-
-/// Refuses a number of values other than `expected`.
-fn counted(what: &str, expected: usize, each: &str, got: usize) -> Result<()> {
-    Error::unless(expected == got, what, format_args!("{expected} values, {each}"), got)
 }

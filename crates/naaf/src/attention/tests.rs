@@ -190,11 +190,11 @@ fn every_option_changes_the_scores() {
 #[test]
 fn values_out_of_range_are_named() {
     let line = naaf(|naaf| naaf.scale = 0.0).check().unwrap_err().to_string();
-    assert_eq!(line, "attention.scale: expected above 0, got 0");
+    assert_eq!(line, "attention.scale: expected from 1e-30 to 1e30, got 0");
     assert!(naaf(|naaf| naaf.relevance_leak = 2.0).check().is_err());
     let scan = Scan { lambda_lse: f64::INFINITY, ..Scan::image_to_text(Pooling::Mean) };
     let line = Attention::Scan(scan).check().unwrap_err().to_string();
-    assert_eq!(line, "attention.lambda_lse: expected above 0, got inf");
+    assert_eq!(line, "attention.lambda_lse: expected from 1e-30 to 1e30, got inf");
 }
 
 #[test]

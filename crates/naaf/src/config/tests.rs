@@ -1,7 +1,11 @@
+use itm_core::encoders::{BertShape, PiecePool, VitShape};
+use itm_core::towers::{
+    Augmentation, BertConfig, JointLayer, Pixels, TrainTruncate, VitConfig, Weights,
+};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::{NegativeAware, Preset};
+use crate::{NegativeAware, Pooling, Preset, Scan};
 
 /// A model small enough for tests: a table of words, of width 8.
 pub(crate) fn tiny() -> NaafConfig {
@@ -10,6 +14,35 @@ pub(crate) fn tiny() -> NaafConfig {
     config.model.text = TextKind::Words;
     (config.train.batch, config.train.learning_rate) = (4, 1e-2);
     config.mining.min_words = 4;
+    config
+}
+
+/// Random towers of pictures of 8 px, which have four patches, and of captions of at most four word pieces.
+pub(crate) fn towers() -> NaafConfig {
+    let (vit, bert) = (VitShape::base_16_384(), BertShape::base_uncased());
+    let (width, layers, heads, mlp) = (8, 1, 2, 12);
+    let vit = VitShape { image: [8, 8], patch: 4, width, layers, heads, mlp, ..vit };
+    let bert = BertShape { vocabulary: 14, positions: 8, width, layers, heads, mlp, ..bert };
+    let mut config = tiny();
+    config.model.towers = Some(NaafTowers {
+        image: ImageConfig::Vit(VitConfig {
+            weights: Weights::Random(vit),
+            image_size: 8,
+            pixels: Pixels::Half,
+            augment: Augmentation::Off,
+            pool: ImagePool::Patches,
+            projection: JointLayer::Linear,
+            gradient_checkpointing: false,
+        }),
+        text: TextConfig::Bert(BertConfig {
+            weights: Weights::Random(bert),
+            max_length: 4,
+            train_truncate: TrainTruncate::On,
+            pool: PiecePool::Masked,
+            projection: JointLayer::Linear,
+            gradient_checkpointing: false,
+        }),
+    });
     config
 }
 
@@ -71,6 +104,23 @@ fn bad_values_name_their_key() {
         c.attention =
             Attention::Naaf(NegativeAware { scale: 0.0, ..NegativeAware::preset(Preset::Default) });
     });
+    type Change = fn(&mut NegativeAware);
+    let naaf: [(&str, Change); 2] = [
+        ("attention.scale", |naaf| naaf.scale = 1e39), // no f32
+        ("attention.intra_scale", |naaf| naaf.intra_scale = 1e39),
+    ];
+    for (key, change) in naaf {
+        let mut naaf = NegativeAware::preset(Preset::Default);
+        change(&mut naaf);
+        check(key, &|c| c.attention = Attention::Naaf(naaf.clone()));
+    }
+    let scan = Scan::text_to_image(Pooling::LogSumExp);
+    for (key, scan) in [
+        ("attention.lambda_lse", Scan { lambda_lse: 1e-50, ..scan.clone() }),
+        ("attention.lambda_softmax", Scan { lambda_softmax: 1e39, ..scan }),
+    ] {
+        check(key, &|c| c.attention = Attention::Scan(scan.clone()));
+    }
     check("mining.smoothing", &|c| c.mining.smoothing = 0.0);
     check("train.batch", &|c| c.train.batch = 0);
     check("train.micro_batch: expected at least 1", &|c| c.train.micro_batch = Some(0));
@@ -83,6 +133,12 @@ fn bad_values_name_their_key() {
     check("train.grad_clip", &|c| c.train.grad_clip = -1.0);
     check("train.region_dropout", &|c| c.train.region_dropout = 1.0);
     check("train.word_dropout", &|c| c.train.word_dropout = -0.1);
+    check("train.region_dropout: expected 0 with model.towers", &|c| {
+        (*c, c.train.region_dropout) = (towers(), 0.1);
+    });
+    check("train.word_dropout: expected 0 with model.towers", &|c| {
+        (*c, c.train.word_dropout) = (towers(), 0.1);
+    });
     check("loss.margin", &|c| c.loss.margin = -0.1);
 }
 

@@ -53,6 +53,14 @@ fn run(boundary: &mut Boundary, config: &MiningConfig, products: &Products, seed
     mine(boundary, config, &captions, simple(products), pooled(products)).unwrap().thresholds
 }
 
+#[test]
+fn a_boundary_that_is_no_cosine_is_refused() {
+    let captions = MiningBatch { lengths: &[1], own: &[0], epoch: 0, seed: 1 };
+    let mut boundary = Boundary { t: f64::NAN, ..Boundary::default() };
+    let mined = mine(&mut boundary, &official(), &captions, |_, _| vec![0.5], |_, _, _| vec![0.5]);
+    assert_eq!(mined.unwrap_err().to_string(), "boundary t: expected in [0, 1], got NaN");
+}
+
 /// Two batches under each option, from `tests/reference/naaf.py`.
 #[test]
 fn golden_schedules() {

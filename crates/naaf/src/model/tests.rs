@@ -168,7 +168,7 @@ fn ready_vectors_are_of_a_recurrent_unit() {
     let WordEncoder::BiGru(text) = of(TextKind::Bigru).unwrap().text else { panic!() };
     assert_eq!(host(text.words.words.val())[12..18], [1.0; 6]);
     let line = of(TextKind::Words).unwrap_err().to_string();
-    assert_eq!(line, "word vectors: expected a recurrent unit, got a table of words");
+    assert_eq!(line, "word vectors: expected a recurrent unit, got another encoder");
 }
 
 /// Counts say where an image's regions end: no region may be lost or taken by another image.

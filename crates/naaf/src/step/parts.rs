@@ -14,16 +14,12 @@ pub(super) fn encoder<C: AsRef<[u32]>>(
     let longest = texts.iter().map(|text| text.as_ref().len()).max().unwrap_or(0);
     move |towers, images, captions, number| {
         let patches = towers.image.tokens(images, of_images.of_part(number));
-        let pieces = towers.text.tokens(captions, of_texts.of_part(number));
+        let mut pieces = towers.text.tokens(captions, of_texts.of_part(number));
         let [b, l, d] = pieces.dims();
-        let missing = longest.saturating_sub(l);
-        let pieces = match missing {
-            0 => pieces,
-            _ => Tensor::cat(
-                vec![pieces.clone(), Tensor::zeros([b, missing, d], &pieces.device())],
-                1,
-            ),
-        };
+        if longest > l {
+            let padding = Tensor::zeros([b, longest - l, d], &pieces.device());
+            pieces = Tensor::cat(vec![pieces, padding], 1);
+        }
         [patches, pieces].map(|rows| rows.flatten(1, 2))
     }
 }

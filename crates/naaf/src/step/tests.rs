@@ -3,12 +3,13 @@ mod resume;
 
 use itm_core::audit::Draws;
 use itm_core::data::Regions;
-use itm_core::learn::{ImageItems, Items, Method};
+use itm_core::learn::{ImageItems, Items, Method, PictureItems, Word, WordPairs};
+use itm_core::vision::PictureBatch;
 use itm_core::{Pairs, Relevance};
 use itm_kernels::random;
 
 use super::*;
-use crate::config::tests::tiny;
+use crate::config::tests::{tiny, towers};
 use crate::config::{Reduction, TextKind, WarmupLoss};
 use crate::{Intra, NegativeAware, Preset, Scan};
 
@@ -267,6 +268,47 @@ fn words_are_told_as_they_are_scored() {
     assert!(maps(&naaf(&global())).is_none());
     let attention = Attention::Scan(Scan::image_to_text(crate::Pooling::Mean));
     assert!(maps(&naaf(&NaafConfig { attention, ..tiny() })).is_none());
+}
+
+/// Two pictures of this size.
+struct Album(usize);
+
+impl PictureItems for Album {
+    fn len(&self) -> usize {
+        2
+    }
+
+    fn batch(&self) -> usize {
+        2
+    }
+
+    fn some(&self, images: &[usize]) -> Box<dyn Iterator<Item = Result<PictureBatch>> + '_> {
+        let (images, size) = (images.len(), self.0);
+        let values = (0..images * 3 * size * size).map(|k| random::unit(3, k as u64)).collect();
+        Box::new(std::iter::once(Ok(PictureBatch { images, size, values })))
+    }
+}
+
+/// Of six pieces, the first three and the last stay. A word whose last pieces were cut ends before the mark.
+#[test]
+fn a_cut_caption_ends_with_its_mark() {
+    let model = naaf(&towers());
+    let (texts, pairs) = ([vec![1, 4, 5, 6, 7, 2], vec![1, 4, 2]], Pairs::uniform(2, 1));
+    let word = |text: &str, pieces| Word { text: text.into(), pieces };
+    let words = |_| Ok(vec![word("a", 1..2), word("b", 2..4), word("c", 4..5)]);
+    let (small, large) = (Album(8), Album(12));
+    let of = |album| Items { images: ImageItems::Pictures(album), texts: &texts, pairs: &pairs };
+    let maps = |album| {
+        let items = of(album);
+        let asked = WordPairs { items, pairs: &[(0, 0)], words: &words };
+        model.word_maps(asked)
+    };
+    let found = maps(&small).unwrap().unwrap().remove(0).words;
+    let names: Vec<_> = found.iter().map(|map| map.word.as_str()).collect();
+    assert_eq!(names, ["<start>", "a", "b", "<end>"]);
+    let line = "images: expected pictures of 8 px, got 12 px";
+    assert_eq!(maps(&large).unwrap_err().to_string(), line);
+    assert_eq!(model.scored(of(&large)).err().unwrap().to_string(), line);
 }
 
 /// Compares the negatives with the truth. Pair 1 has the image of pair 0, so it is a negative of pair 0 unless it is masked.

@@ -1,5 +1,7 @@
 //! Every option of bank, statistics, weights and optimiser changes the output of a run. Also batches that are hard to train on.
 
+use itm_core::contrastive::{ContrastiveOptions, Learnt};
+
 use super::*;
 use crate::{Reset, Variance};
 
@@ -154,15 +156,62 @@ fn true_pairs_are_no_negatives_where_the_truth_is_left_out() {
     }
 }
 
+/// Where all pairs are true, the warm-up has no negative. An id that the truth does not know is refused.
+#[test]
+fn true_pairs_are_no_negatives_in_the_warm_up() {
+    for warmup in [WarmupLoss::Hardest, WarmupLoss::Sum] {
+        let mut config = base();
+        (config.sampler.exclude, config.sampler.warmup_loss) = (Exclude::Truth, warmup);
+        config.sampler.margin = 2.0; // every hinge is active
+        let of = |texts, row: Vec<u32>| {
+            let mut model = fne(&config).with_truth(Relevance::new(texts, vec![row; 4]));
+            step(&mut model, &EVEN, 1)
+        };
+        let report = of(8, (0..8).collect()).unwrap();
+        assert_eq!((report.loss, report.active), (0.0, 0.0), "{warmup:?}");
+        let masked = |o: &NegativeSet| o.excluded.iter().all(|&mask| mask);
+        assert!(report.negatives.is_none_or(|sets| sets.iter().all(masked)));
+        assert!(of(8, vec![]).unwrap().loss > 1.0, "own pairs alone are masked");
+        let line = of(6, vec![]).unwrap_err().to_string();
+        let want = "batch row 3: expected ids that the truth knows, got image 3, caption 6";
+        assert_eq!(line, want);
+    }
+}
+
+/// By hand: texts as anchors have a mask of their own. Image 0 also matches caption 2, of image 1; image 1 does not match caption 0.
+#[test]
+fn each_direction_of_the_warm_up_has_its_own_mask() {
+    let mut config = base();
+    config.sampler.exclude = Exclude::Truth;
+    let truth = Relevance::new(8, vec![vec![0, 2], vec![], vec![], vec![]]);
+    let mut model = fne(&config).with_truth(truth);
+    let [i2t, t2i] = step(&mut model, &[0, 2], 1).unwrap().negatives.unwrap();
+    assert_eq!(
+        (i2t.excluded, t2i.excluded),
+        (vec![true, true, false, true], vec![true, false, true, true])
+    );
+}
+
 #[test]
 fn the_truth_must_be_told_before_it_is_left_out() {
     let mut config = base();
     config.sampler.exclude = Exclude::Truth;
     let line = step(&mut fne(&config), &EVEN, 1).unwrap_err().to_string();
     assert_eq!(line, "sampler.exclude: expected the truth of the training pairs, got none");
-    config.sampler.negatives = NegativeChoice::InBatch;
-    let line = config.validate().unwrap_err().to_string();
-    assert!(line.starts_with("sampler.exclude: expected \"same_image\" with"), "{line}");
+    let changes: [fn(&mut FneConfig); 2] = [
+        |c| c.sampler.negatives = NegativeChoice::InBatch,
+        |c| {
+            let (temperature, bias, learn) = (0.1, 0.0, Learnt::Fixed);
+            c.train.contrastive = Some(ContrastiveOptions { temperature, bias, learn });
+            c.train.loss = crate::Loss::InfoNce;
+        },
+    ];
+    for change in changes {
+        let mut config = config.clone();
+        change(&mut config);
+        let line = config.validate().unwrap_err().to_string();
+        assert!(line.starts_with("sampler.exclude: expected \"same_image\" with"), "{line}");
+    }
 }
 
 /// If the statistics never exceed `min_count`, every negative stays easy, and no option of the posterior has an effect.

@@ -97,6 +97,11 @@ fn sizes_of_nothing_and_late_inputs_are_refused() {
     let width = "image_dim, the width of a row of features: expected 1 to 16777216, got 0";
     assert_eq!(of(0, 12), width);
     assert_eq!(of(DIM, 0), "vocabulary: expected 1 to 16777216, got 0");
+    let mut large = config.clone();
+    large.sampler.bank_size = usize::MAX;
+    let line = Fne::new(&large, DIM, 12, &Device::flex()).unwrap_err().to_string();
+    let want = "sampler.bank_size: expected rows that memory can hold, got 18446744073709551615";
+    assert_eq!(line, want);
     let mut model = fne(&config);
     step(&mut model, &EVEN, 1).unwrap();
     let inputs = InputStatistics { deviation: 0.8, idf: None, rows: None };
@@ -105,17 +110,22 @@ fn sizes_of_nothing_and_late_inputs_are_refused() {
     assert_eq!(line, format!("{expected}, got a model after step 1"));
 }
 
-/// A state whose statistics hold a NaN would leave every later step without a candidate.
+/// A state whose statistics hold a NaN would leave every later step without a candidate. A count is stored as an `i64`.
 #[test]
 fn damaged_statistics_are_refused() {
     let mut model = fne(&tiny(Preset::Default));
-    let mut seen = Snapshot::default();
-    (seen.positive.count, seen.positive.mean) = (3, f64::NAN);
-    let mut damaged = model.clone();
-    damaged.statistics.restore(seen);
-    let folder = tempfile::tempdir().unwrap();
-    save(&damaged, folder.path());
-    let line = model.load(folder.path()).unwrap_err().to_string();
-    assert_eq!(line, "statistics.positive.mean: expected a finite number, got NaN");
-    assert_eq!(model.statistics(), Snapshot::default());
+    for (count, mean, want) in [
+        (3, f64::NAN, "statistics.positive.mean: expected a finite number, got NaN"),
+        (u64::MAX, 0.0, "statistics.positive.count: expected a count of at least 0, got -1"),
+    ] {
+        let mut seen = Snapshot::default();
+        (seen.positive.count, seen.positive.mean) = (count, mean);
+        let mut damaged = model.clone();
+        damaged.statistics.restore(seen);
+        let folder = tempfile::tempdir().unwrap();
+        save(&damaged, folder.path());
+        let line = model.load(folder.path()).unwrap_err().to_string();
+        assert!(line.ends_with(want), "{line}");
+        assert_eq!(model.statistics(), Snapshot::default());
+    }
 }

@@ -24,7 +24,7 @@ fn golden_maps() {
         let pieces = states.pieces(&captions).unwrap(); // in one batch: the shorter is padded
         for (pair, pieces) in golden.iter().zip(pieces) {
             let image = pair["image"].as_i64().unwrap();
-            let patches = states.patches(&reference_pictures(&[5, image]));
+            let patches = states.patches(&reference_pictures(&[5, image])).unwrap();
             let patches = &patches[patches.len() / 2..];
             let words: Vec<_> = pair["words"].as_array().unwrap().iter().map(ids).collect();
             let words: Vec<_> = words.iter().map(|w| w[0] as usize..w[1] as usize).collect();
@@ -47,7 +47,7 @@ fn embeddings_are_means_of_the_rows() {
         let fne = new(&config);
         let (states, d) = (fne.states().unwrap(), config.model.embed_dim);
         let seen = pictures(&[0, 3], 16);
-        let patches = states.patches(&seen);
+        let patches = states.patches(&seen).unwrap();
         assert_eq!(patches.len(), 2 * states.grid.len() * d);
         let images: Vec<f32> =
             patches.chunks_exact(patches.len() / 2).flat_map(|rows| mean(rows, d)).collect();
@@ -59,8 +59,8 @@ fn embeddings_are_means_of_the_rows() {
     }
 }
 
-/// Four pictures, two per batch.
-struct Album;
+/// Four pictures of this size, two per batch.
+struct Album(usize);
 
 impl PictureItems for Album {
     fn len(&self) -> usize {
@@ -72,13 +72,13 @@ impl PictureItems for Album {
     }
 
     fn some(&self, images: &[usize]) -> Box<dyn Iterator<Item = Result<PictureBatch>> + '_> {
-        let batches: Vec<_> = images.chunks(2).map(|some| Ok(album(some))).collect();
+        let batches: Vec<_> = images.chunks(2).map(|some| Ok(album(some, self.0))).collect();
         Box::new(batches.into_iter())
     }
 }
 
-fn album(images: &[usize]) -> PictureBatch {
-    pictures(&images.iter().map(|i| 2 * i).collect::<Vec<_>>(), 16)
+fn album(images: &[usize], size: usize) -> PictureBatch {
+    pictures(&images.iter().map(|i| 2 * i).collect::<Vec<_>>(), size)
 }
 
 /// Every piece between `[CLS]` and `[SEP]` is a word. The pairs are in no order, and one image occurs twice. In a cut caption,
@@ -90,7 +90,7 @@ fn maps_are_those_of_each_pair_alone() {
     let (states, d) = (fne.states().unwrap(), config.model.embed_dim);
     let texts: Vec<Vec<u32>> = CAPTIONS.iter().map(|c| c.to_vec()).collect();
     let (all, pairs) = (Pairs::uniform(4, 2), [(3, 7), (0, 0), (3, 2), (1, 1)]);
-    let items = Items { images: ImageItems::Pictures(&Album), texts: &texts, pairs: &all };
+    let items = Items { images: ImageItems::Pictures(&Album(16)), texts: &texts, pairs: &all };
     let words = |text: usize| {
         let word = |k: usize| Word { text: format!("{text}.{k}"), pieces: k..k + 1 };
         Ok((1..CAPTIONS[text].len() - 1).map(word).collect())
@@ -100,7 +100,7 @@ fn maps_are_those_of_each_pair_alone() {
     assert_eq!(maps.len(), 4);
     for (maps, (image, text)) in maps.iter().zip(pairs) {
         let (patches, pieces) =
-            (states.patches(&album(&[image])), states.pieces(&[CAPTIONS[text]]));
+            (states.patches(&album(&[image], 16)).unwrap(), states.pieces(&[CAPTIONS[text]]));
         let kept = CAPTIONS[text].len().min(6) - 2; // `max_length` without `[CLS]` and `[SEP]`
         assert_eq!(maps.places, Places::Patches(states.grid));
         assert_eq!(maps.words.len(), kept);
@@ -109,6 +109,23 @@ fn maps_are_those_of_each_pair_alone() {
         near(&maps.words.iter().flat_map(|map| map.values.clone()).collect::<Vec<_>>(), &want);
         assert_eq!(maps.words[0].word, format!("{text}.1"));
     }
+}
+
+/// Pictures of another size and unknown words are errors.
+#[test]
+fn maps_of_what_the_encoders_cannot_read_are_refused() {
+    let fne = new(&small(Preset::Paper, 0.0));
+    let (all, words) = (Pairs::uniform(4, 1), |_| Ok(vec![]));
+    let line = |size, texts: &[Vec<u32>]| {
+        let album = Album(size);
+        let items = Items { images: ImageItems::Pictures(&album), texts, pairs: &all };
+        let asked = WordPairs { items, pairs: &[(1, 0)], words: &words };
+        fne.word_maps(asked).unwrap_err().to_string()
+    };
+    let known = vec![vec![2, 7, 3]; 4];
+    assert_eq!(line(24, &known), "images: expected pictures of 16 px, got 24 px");
+    let unknown = line(16, &[vec![2, 30, 3]]);
+    assert!(unknown.ends_with("words below 30, the vocabulary, got 30"), "{unknown}");
 }
 
 #[test]

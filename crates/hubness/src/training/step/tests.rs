@@ -145,7 +145,7 @@ fn each_objective_lowers_its_own_loss() {
         config.bank.mb_rate = 1.0;
         let mut hal = hal(&config);
         begin(&mut hal, 1);
-        assert_eq!(hal.bank().len() == 0, objective != Objective::HalAaaiBank);
+        assert_eq!(hal.bank.len() == 0, objective != Objective::HalAaaiBank);
         let losses: Vec<f64> = (0..40).map(|_| step(&mut hal, &ALL).unwrap().loss).collect();
         let (first, last) = (losses[0], losses[39]);
         assert!(last < 0.7 * first || last < first - 0.1, "{objective:?}: {first} to {last}");
@@ -341,7 +341,7 @@ fn the_bank_is_of_the_second_epoch_on() {
     config.bank.mb_rate = 1.0;
     let mut with = hal(&config);
     begin(&mut with, 0);
-    assert_eq!(with.bank().len(), 0);
+    assert_eq!(with.bank.len(), 0);
     config.loss.objective = Objective::HalAaaiLocal;
     let mut without = hal(&config);
     begin(&mut without, 0);
@@ -349,13 +349,13 @@ fn the_bank_is_of_the_second_epoch_on() {
     assert_eq!(loss(&mut with), loss(&mut without), "the local form");
     begin(&mut with, 1);
     begin(&mut without, 1);
-    assert_eq!((with.bank().len(), without.bank().len()), (8, 0));
-    let before = with.bank().embeddings();
+    assert_eq!((with.bank.len(), without.bank.len()), (8, 0));
+    let before = with.bank.embeddings();
     assert!(loss(&mut with) != loss(&mut without));
-    assert_eq!(with.bank().embeddings(), before, "not refreshed within the epoch");
+    assert_eq!(with.bank.embeddings(), before, "not refreshed within the epoch");
     begin(&mut with, 2);
-    assert_eq!(with.bank().len(), 8);
-    assert_ne!(with.bank().embeddings(), before);
+    assert_eq!(with.bank.len(), 8);
+    assert_ne!(with.bank.embeddings(), before);
 }
 
 #[test]
@@ -419,9 +419,9 @@ fn an_epoch_fills_its_bank() {
     for captions in by_hand.bank_batches(8) {
         with_batch(&captions, |batch| by_hand.remember(batch)).unwrap();
     }
-    assert!(filled.bank().len() > 0);
-    assert_eq!(filled.bank().embeddings(), by_hand.bank().embeddings());
-    assert_eq!(filled.bank().captions(), by_hand.bank().captions());
+    assert!(filled.bank.len() > 0);
+    assert_eq!(filled.bank.embeddings(), by_hand.bank.embeddings());
+    assert_eq!(filled.bank.captions(), by_hand.bank.captions());
 }
 
 /// Each error is one line, and nothing panics.
@@ -444,6 +444,17 @@ fn what_hal_cannot_see_is_refused() {
     let want = "images: expected features of width 5, got 4";
     assert_eq!(hal.scored(items).map(|_| ()).unwrap_err().to_string(), want);
     assert_eq!(hal.begin_epoch(0, items).unwrap_err().to_string(), want);
+}
+
+/// Inputs after a step would drop the optimiser without a word.
+#[test]
+fn late_inputs_are_refused() {
+    let mut hal = hal(&tiny(Objective::Sum));
+    step(&mut hal, &ALL).unwrap();
+    let inputs = InputStatistics { deviation: 0.8, idf: None, rows: None };
+    let line = hal.with_inputs(&inputs).unwrap_err().to_string();
+    let expected = "inputs or start: expected a model before its first step";
+    assert_eq!(line, format!("{expected}, got a model after step 1"));
 }
 
 #[test]

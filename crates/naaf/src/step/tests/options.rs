@@ -186,7 +186,7 @@ fn a_start_is_where_training_begins() {
     let line = at(&wide).unwrap_err().to_string();
     assert_eq!(line, "map of words: expected 14 inputs and 8 outputs, got 15 and 8");
     let line = begun(&bigru(), |encoders| encoders.with_start(&start)).unwrap_err().to_string();
-    assert_eq!(line, "a start: expected a table of words, got a recurrent unit");
+    assert_eq!(line, "a start: expected a table of words, got another encoder");
     let line = Naaf::new(&config, DIM, VOCABULARY, &Device::flex()).unwrap_err().to_string();
     assert!(line.starts_with("model.start: expected \"random\"; Naaf::from_encoders"), "{line}");
 }
@@ -249,6 +249,24 @@ fn a_model_of_given_encoders_and_boundary() {
             "{line}"
         );
     }
+}
+
+/// The width of the word vectors of a recurrent unit, and the joint width of towers.
+#[test]
+fn encoders_of_another_width_are_refused() {
+    let refused = |encoders: &Naaf, config: &NaafConfig| {
+        let encoders = encoders.encoders().clone();
+        Naaf::from_encoders(config, encoders, Boundary::default()).unwrap_err().to_string()
+    };
+    let mut other = bigru();
+    other.model.word_dim = 7;
+    let line = refused(&naaf(&bigru()), &other);
+    assert!(line.contains("over vectors of 7") && line.contains("over vectors of 6"), "{line}");
+    let (model, mut other) = (naaf(&towers()), towers());
+    other.model.embed_dim = 9;
+    let want = "patches to 9, word pieces to 9, got patches to 8, word pieces to 8";
+    assert_eq!(refused(&model, &other), format!("encoders: expected {want}"));
+    assert!(refused(&naaf(&tiny()), &towers()).ends_with("got Xavier to 8, words to 8"));
 }
 
 /// The schedule `cosine` needs the number of steps per epoch.

@@ -61,6 +61,19 @@ fn trap_12_resume_equals_an_uninterrupted_run() {
     }
 }
 
+/// Scores with a boundary that no training gives would be wrong without a word.
+#[test]
+fn a_checkpoint_with_a_boundary_above_one_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut model = naaf(&tiny());
+    model.boundary.t_s = 1.5;
+    write(&files(&model), folder.path());
+    for refused in [Naaf::load, Naaf::start_from] {
+        let line = refused(&mut naaf(&tiny()), folder.path()).unwrap_err().to_string();
+        assert_eq!(line, "boundary t_s: expected in [0, 1], got 1.5");
+    }
+}
+
 /// The boundary is state: it has moved, it is in the file of the model, and the error for a file without it names it.
 #[test]
 fn trap_12_a_checkpoint_without_its_boundary_is_refused() {

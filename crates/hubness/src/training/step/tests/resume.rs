@@ -31,12 +31,12 @@ fn resume_equals_an_uninterrupted_run() {
         let mut first = hal(&config);
         let mut again = run(&mut first, 0..5);
         save(&first, folder.path());
-        let held = first.bank().len();
+        let held = first.bank.len();
         assert_eq!(held > 0, objective == Objective::HalAaaiBank, "{held} entries");
         drop(first);
         let mut second = Hal::new(&config, DIM, 12, &Device::flex(), 8).unwrap();
         second.load(folder.path()).unwrap();
-        assert_eq!(second.bank().len(), held);
+        assert_eq!(second.bank.len(), held);
         assert_eq!((second.learner.epoch(), second.learner.steps()), (1, 5));
         again.extend(run(&mut second, 5..8));
 
@@ -44,9 +44,21 @@ fn resume_equals_an_uninterrupted_run() {
         assert_eq!(bits(values(second.encoders())), bits(values(whole.encoders())));
         assert!(files(&second) == files(&whole), "moments too");
         assert_eq!((second.learner.epoch(), second.learner.steps()), (2, 8));
-        assert_eq!(second.bank().embeddings(), whole.bank().embeddings());
-        assert_eq!(second.bank().captions(), whole.bank().captions());
+        assert_eq!(second.bank.embeddings(), whole.bank.embeddings());
+        assert_eq!(second.bank.captions(), whole.bank.captions());
     }
+}
+
+/// A NaN in the bank would reach every loss of the epoch.
+#[test]
+fn a_bank_that_is_not_finite_is_refused() {
+    let (folder, config) = (tempfile::tempdir().unwrap(), tiny(Objective::HalAaaiBank));
+    let mut model = hal(&config);
+    let rows = |x: f32| Tensor::<2>::full([1, 8], x, &Device::flex());
+    model.bank.push(rows(0.5), rows(f32::NAN), &[3]);
+    save(&model, folder.path());
+    let e = refused(folder.path(), &config, DIM, 12);
+    assert_eq!(e, "bank.texts, row 0: expected finite numbers, got NaN");
 }
 
 #[test]
