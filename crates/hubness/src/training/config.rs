@@ -85,8 +85,7 @@ pub enum Initialisation {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct HalTrainConfig {
-    /// Seed of order and bank. [`Hal::new`](super::Hal::new) takes the seed of the weights, in the runner the same number. In a target's
-    /// file it is 0: `--seeds` counts from it.
+    /// Seed of order and bank; `Hal::new` takes the seed of the weights. In a target's file it is 0: `--seeds` counts from it.
     pub seed: u64,
     /// Passes over all captions; 0 leaves the weights as they begin.
     pub epochs: usize,
