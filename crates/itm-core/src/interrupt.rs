@@ -5,17 +5,21 @@
 //!
 //! ```standalone_crate
 //! use itm_core::interrupt::{self, Interrupted};
-//! use itm_core::scored::Scored;
+//! use itm_core::scored::{EmbeddingRows, Scored, Similarity};
 //! use itm_core::tiles::{Embeddings, Maxima, Tiles};
-//! use itm_core::{Pairs, ScoreMatrix};
+//! use itm_core::{Pairs, Relevance, ScoreMatrix};
 //!
 //! let rows = Embeddings::new("rows", 2, 1, &[1.0, 2.0])?;
 //! let (tiles, scores) = (Tiles::new(rows, rows)?, ScoreMatrix::from_rows([[1.0]]));
+//! let similarity = Similarity::Order; // its scores come in bands
+//! let bands = EmbeddingRows { dim: 1, images: vec![1.0], texts: vec![1.0], similarity };
+//! let truth = Relevance::new(1, vec![vec![0]]);
 //! interrupt::set(true);
 //! let ended = [
 //!     std::panic::catch_unwind(|| drop(tiles.run(&Maxima))),
 //!     std::panic::catch_unwind(|| drop(scores.run(&Maxima))),
-//!     std::panic::catch_unwind(|| drop(<dyn Scored>::ranks(&scores, &Pairs::uniform(1, 1)))),
+//!     std::panic::catch_unwind(|| drop(bands.ranks(&Pairs::uniform(1, 1)))),
+//!     std::panic::catch_unwind(|| drop(<dyn Scored>::evaluate_multi(&scores, &truth))),
 //! ];
 //! interrupt::set(false);
 //! assert!(ended.into_iter().all(|ended| ended.unwrap_err().is::<Interrupted>()));

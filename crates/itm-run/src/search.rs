@@ -179,15 +179,15 @@ pub(crate) fn search(args: &SearchArgs, configs: &Path) -> Result<()> {
     }
     // Programs open the paths, so each of their characters counts.
     let raw = args.files && !stdout().is_terminal();
-    let corrected = options.corrected && query.has_words();
-    for line in lines(args, searcher.index(), &answer, corrected) {
+    for line in lines(args, searcher.index(), &answer, &query) {
         if raw { progress::say_painted(&line) } else { progress::say(line) }
     }
     Ok(())
 }
 
 /// The lines of an answer: paths with scores, paths alone, or JSON.
-fn lines(args: &SearchArgs, index: &Index, answer: &Answer, corrected: bool) -> Vec<String> {
+fn lines(args: &SearchArgs, index: &Index, answer: &Answer, query: &Query) -> Vec<String> {
+    let corrected = !args.no_correction && query.has_words();
     let path = |picture: usize| &index.pictures()[picture].path;
     if args.json {
         // `json!` would show the digits of the double that is equal to a score.
@@ -215,14 +215,15 @@ fn lines(args: &SearchArgs, index: &Index, answer: &Answer, corrected: bool) -> 
     let filters = filters.map(|(name, value)| value.as_ref().map(|v| format!(" --{name} {v}")));
     let nothing = match answer.candidates {
         0 => format!("no photograph passes{}", filters.into_iter().flatten().collect::<String>()),
-        _ if answer.hits.is_empty() && args.threshold.is_none() => {
+        // Without words every photograph counts as found.
+        _ if answer.hits.is_empty()
+            && (args.threshold.is_none() || !answer.found && !query.has_words()) =>
+        {
             "no other photograph passes".into()
         }
         _ if answer.found => {
-            format!(
-                "no photograph has a score of {}",
-                args.threshold.as_deref().unwrap_or_default()
-            )
+            let least = args.threshold.as_deref().unwrap_or_default();
+            format!("no photograph has a score of {least} or more")
         }
         _ => format!("the best is below {level:.3}, which ordinary queries reach"),
     };

@@ -18,16 +18,15 @@ pub(crate) struct FolderFile {
     pub(crate) modified: i64,
 }
 
-/// Files that are left out, by path, and why.
+/// Files and folders that are left out, by path, and why.
 type LeftOut = Vec<(String, String)>;
 
 /// Folders of thumbnails that storage devices make beside the photographs.
 const SKIPPED: [&str; 2] = ["@eaDir", "#recycle"];
 
-/// The files that end like pictures, in the order of their paths; and files that have no name to show and folders that cannot be opened,
-/// with the reason. Hidden files
-/// and folders are left out, and thumbnails, because an index may stand among its photographs. Links are not followed: a link can
-/// leave the folder, or lead into a circle.
+/// The files that end like pictures, in the order of their paths; and the files and folders that have no name to show or cannot be
+/// opened, with the reason. Hidden files and folders are left out, and thumbnails, because an index may stand among its photographs.
+/// Links are not followed: a link can leave the folder, or lead into a circle.
 pub(crate) fn walk(folder: &Path) -> Result<(Vec<FolderFile>, LeftOut)> {
     let (mut found, mut unnamed) = (vec![], vec![]);
     let mut open = vec![(folder.to_owned(), String::new())];
@@ -58,7 +57,13 @@ pub(crate) fn walk(folder: &Path) -> Result<(Vec<FolderFile>, LeftOut)> {
             } else if kind.is_dir() {
                 open.push((entry.path(), format!("{path}/")));
             } else if hash_of_thumbnail(&entry.path()).is_none() {
-                let about = entry.metadata().map_err(Error::io(entry.path()))?;
+                let about = match entry.metadata().map_err(Error::io(entry.path())) {
+                    Ok(about) => about,
+                    Err(error) => {
+                        unnamed.push((path, error.to_string()));
+                        continue;
+                    }
+                };
                 let since = about.modified().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
                 let modified = since.map_or(0, |since| since.as_nanos() as i64);
                 found.push(FolderFile { path, bytes: about.len(), modified });

@@ -105,7 +105,8 @@ impl Searcher {
     /// The best pictures. Scores are corrected only if the query has words: the bank has no pictures.
     ///
     /// # Errors
-    /// If `top` is 0, a date of the filter is none, the terms of the query add up to nothing, or the model fails.
+    /// If `top` is 0, a date of the filter is none, the query has a picture that the index does not have, the terms of the query add up to
+    /// nothing, or the model fails.
     pub fn search(&self, query: &Query, options: &Options) -> Result<Answer> {
         Error::unless(options.top > 0, "top", "at least 1", 0)?;
         let Options { corrected, threshold, filter, .. } = options;
@@ -180,9 +181,9 @@ impl Searcher {
         let row = |what: &What| match what {
             What::Words(words) => texts(encoder, &[words]),
             What::Picture(picture) => {
-                let expected = format_args!("a picture below {}", self.index.pictures().len());
-                let fits = *picture < self.index.pictures().len();
-                Error::unless(fits, "query", expected, picture)?;
+                let all = self.index.pictures().len();
+                let expected = format_args!("a picture's number below {all}");
+                Error::unless(*picture < all, "query", expected, picture)?;
                 Ok(self.index.row(*picture))
             }
             What::Image(image) => pictures(encoder, std::slice::from_ref(image)),

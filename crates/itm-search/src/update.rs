@@ -53,7 +53,7 @@ pub struct Update {
     pub encoded: usize,
     /// Pictures that have gone since the last update.
     pub gone: usize,
-    /// Files that could not be read, and why.
+    /// Files and folders that could not be read, and why.
     pub left_out: Vec<(String, String)>,
 }
 
@@ -72,7 +72,7 @@ pub fn update(sources: &Sources<'_>, encoder: &dyn Encoder) -> Result<Update> {
     check_out(images, out)?;
     let expected = format_args!("at least {} queries", levels::FEWEST);
     Error::unless(bank.len() >= levels::FEWEST, "bank", expected, bank.len())?;
-    let whole = bank.iter().all(|query| !query.contains('\n'));
+    let whole = bank.iter().all(|query| !query.contains(['\n', '\r']));
     Error::unless(whole, "bank", "each query on one line", "one on several")?;
     fs::create_dir_all(out).map_err(Error::io(out))?;
     let new = NewFolder::begin(&index_folder(out), Existing::Only(&FILES))?;

@@ -78,7 +78,7 @@ pub enum ImageFeature {
     /// The descriptor of the whole picture. It separates backgrounds and colours well, but hardly kinds of objects.
     #[default]
     Global,
-    /// The mean of the descriptors of its [`Regions`], like the average over an object detector's regions.
+    /// The mean of the descriptors of its twelve regions, like the average over an object detector's regions.
     MeanOfRegions,
 }
 

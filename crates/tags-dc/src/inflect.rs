@@ -11,7 +11,7 @@ static IRREGULAR_NOUNS: LazyLock<Vec<(&str, &str)>> = LazyLock::new(|| {
 men:man women:woman children:child people:person feet:foot teeth:tooth geese:goose mice:mouse leaves:leaf knives:knife \
 wolves:wolf shelves:shelf scarves:scarf loaves:loaf halves:half calves:calf wives:wife lives:life hooves:hoof thieves:thief \
 elves:elf oxen:ox shoes:shoe canoes:canoe movies:movie cookies:cookie hoodies:hoodie ties:tie pies:pie buses:bus skis:ski \
-taxis:taxi bikinis:bikini tvs:tv rvs:rv semis:semi tutus:tutu toes:toe heroes:hero lenses:lens cactuses:cactus \
+taxis:taxi bikinis:bikini tvs:tv rvs:rv semis:semi tutus:tutu toes:toe lenses:lens cactuses:cactus \
 beanies:beanie collies:collie wheelies:wheelie zombies:zombie selfies:selfie brownies:brownie mustaches:mustache \
 moustaches:moustache ottomans:ottoman";
     pairs(text)
@@ -78,7 +78,7 @@ pub fn singular(noun: &str) -> String {
     if noun.ends_with("ies") {
         return format!("{}y", cut(3));
     }
-    let hissing = ["sses", "shes", "ches", "xes", "zzes", "toes"];
+    let hissing = ["sses", "shes", "ches", "xes", "zzes", "toes", "heroes"];
     cut(if hissing.iter().any(|end| noun.ends_with(end)) { 2 } else { 1 }).to_owned()
 }
 
@@ -200,6 +200,7 @@ mod tests {
             ("tv", "tvs"),
             ("toe", "toes"),
             ("hero", "heroes"),
+            ("superhero", "superheroes"),
             ("lens", "lenses"),
             ("cactus", "cactuses"),
             ("beanie", "beanies"),

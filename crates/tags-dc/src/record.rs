@@ -81,7 +81,8 @@ impl<W: Write> Writer<W> {
         }
         check(record, place)?;
         let line = serde_json::to_string(record).expect("words and numbers") + "\n";
-        Error::unless(line.len() <= LONGEST, place(), "a line of at most 1 MiB", line.len())?;
+        let got = format_args!("{} bytes", line.len());
+        Error::unless(line.len() <= LONGEST, place(), "a line of at most 1 MiB", got)?;
         self.out.write_all(line.as_bytes()).map_err(Error::io(&self.path))
     }
 }

@@ -25,7 +25,7 @@ pub struct Candidates {
 
 fn bins<'de, D: Deserializer<'de>>(source: D) -> Result<Vec<u64>, D::Error> {
     let counts: Vec<u64> = Deserialize::deserialize(source)?;
-    let other = || D::Error::invalid_length(counts.len(), &"1600 bins");
+    let other = || D::Error::invalid_length(counts.len(), &format!("{BINS} bins").as_str());
     if counts.len() == BINS { Ok(counts) } else { Err(other()) }
 }
 

@@ -32,7 +32,7 @@ impl CheckpointReader {
     /// The optimiser of `module` after `steps` updates.
     ///
     /// # Errors
-    /// If moments are missing or of another size, or a count of updates is negative.
+    /// If moments of an updated parameter are missing, moments have another size, or a count of updates is not from 0 to `steps`.
     pub(crate) fn optimizer<M: Module>(
         &self,
         options: AdamOptions,

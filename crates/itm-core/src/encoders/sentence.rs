@@ -51,8 +51,8 @@ impl SentenceEncoder {
         let (bert, report) = Bert::open(folder, device)?;
         let pieces = WordPieces::open(folder)?;
         let (numbers, rows) = (pieces.vocabulary(), bert.shape.vocabulary);
-        let expected = format!("at most {rows} word pieces, as in the model");
-        Error::unless(numbers <= rows, folder.display(), expected, numbers)?;
+        let expected = format!("numbers of word pieces below {rows}, as in the model");
+        Error::unless(numbers <= rows, folder.display(), expected, numbers - 1)?;
         let fields = |file: &str| Fields::if_present(&folder.join(file));
         let (own, positions) = (fields("sentence_bert_config.json")?, bert.shape.positions);
         let most = match own.has("max_seq_length") {

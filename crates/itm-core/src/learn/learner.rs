@@ -141,7 +141,7 @@ impl<M: Module> Trainer<M> {
     /// optimiser.
     ///
     /// # Errors
-    /// If moments are missing or have another size, or a count of updates is negative.
+    /// If moments of an updated parameter are missing, moments have another size, or a count of updates is not from 0 to `updates`.
     pub fn restored(&self, module: M, saved: &SavedState, updates: u64) -> Result<Self> {
         let optimizer = saved.state.optimizer(*self.optimizer.options(), &module, updates)?;
         let optimizer = optimizer.with_factors(self.optimizer.factors().to_vec());

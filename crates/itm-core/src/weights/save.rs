@@ -78,6 +78,7 @@ pub fn save_file<M: Module>(
             views.push((names.written(name), Lazy { shape, value }));
         }
     });
+    output::check(path)?; // outside of `made`: what it refuses may be the temporary file of another process
     let part = path.with_added_extension("itm-tmp");
     let written = made(views, &part, path);
     if written.is_err() {
@@ -87,7 +88,6 @@ pub fn save_file<M: Module>(
 }
 
 fn made(views: Vec<(String, Lazy)>, part: &Path, path: &Path) -> Result<()> {
-    output::check(path)?;
     // The library makes a file that only its owner may read.
     let permissions = File::create(part).and_then(|file| Ok(file.metadata()?.permissions()));
     let permissions = permissions.map_err(Error::io(path))?;
@@ -95,7 +95,7 @@ fn made(views: Vec<(String, Lazy)>, part: &Path, path: &Path) -> Result<()> {
     safetensors::serialize_to_file(views, Some(about), part)
         .map_err(|e| Error::invalid(path.display(), "to write tensors", e))?;
     fs::set_permissions(part, permissions)
-        .and_then(|()| File::open(part)?.sync_all())
+        .and_then(|()| File::options().append(true).open(part)?.sync_all()) // Windows syncs what it may write
         .and_then(|()| fs::rename(part, path))
         .map_err(Error::io(path))
 }

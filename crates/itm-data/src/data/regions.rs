@@ -53,7 +53,7 @@ enum Values {
 enum Boxes {
     /// The same boxes for every image.
     Shared(Arc<Vec<Bounds>>),
-    /// One box per region, and the place of the first image's.
+    /// One box per region, and the index of the first box of this source.
     Own(Arc<Vec<Bounds>>, usize),
 }
 

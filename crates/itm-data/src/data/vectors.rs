@@ -132,12 +132,12 @@ impl VectorTable<'_> {
             let expected = "lines of words and numbers";
             return Err(Error::invalid(self.path.display(), expected, contents(head)));
         }
-        let (mut line, mut has_head) = (Vec::new(), false);
+        let (mut line, mut has_head, mut has_vectors) = (Vec::new(), false, false);
         for number in 1.. {
             line.clear();
             let part = (&mut file).take(LONGEST_LINE + 1).read_until(b'\n', &mut line);
             if part.map_err(Error::io(self.path))? == 0 {
-                self.width.take_if(|_| has_head && number == 2);
+                self.width.take_if(|_| !has_vectors);
                 break;
             }
             let fits = line.len() as u64 <= LONGEST_LINE;
@@ -147,6 +147,7 @@ impl VectorTable<'_> {
             let line = String::from_utf8_lossy(&line);
             has_head |= number == 1 && self.is_head(&line);
             if number > 1 || !has_head {
+                has_vectors |= !line.trim().is_empty();
                 self.line(number, &line)?;
             }
         }
@@ -368,6 +369,7 @@ mod tests {
             ("v.txt", "a 1 NaN\n", ", line 1: expected finite numbers, got NaN"),
             ("v.txt", "", ": expected word vectors, got none"),
             ("v.vec", "400000 300\n", ": expected word vectors, got none"),
+            ("v.vec", "400000 300\n\n", ": expected word vectors, got none"),
             ("v.json", "{}", ": expected word vectors, got none"),
             ("v.json", r#"{"a": [1], "b": []}"#, ", word \"b\": expected 1 values, got 0"),
         ] {

@@ -147,7 +147,7 @@ impl WordPieces {
     }
 
     /// The piece of each number, with `##` before a part of a word; an empty string outside
-    /// [`words_and_parts`](Self::words_and_parts).
+    /// [`words_and_parts`](Self::words_and_parts), and where no piece has the number.
     pub fn spelled(&self) -> Vec<String> {
         let words = self.words_and_parts();
         let piece = |number: u32| {

@@ -4,8 +4,8 @@
 //! s_qk = q·k        a query q of one side, a key k of the other: words query regions, or regions query words
 //! x_q  = max_k s_qk − t
 //! neg_q = x_q · 1[x̂_q < 0],   x̂_q = x_q,  or  Σ_p softmax_p(λ q·p) x_p  over the queries p of the same side
-//! w_qk = e_qk / (Σ_k e_qk + 1e-8),   e_qk = exp(λ (s_qk − t)) · 1[s_qk > t] KeyWeights::Above
-//! w_qk = softmax_k(λ b_qk),   b_qk = φ(s_qk) / (‖φ(s)‖ + 1e-8),   φ(s) = s above 0, leak · s below KeyWeights::Softmax
+//! w_qk = e_qk / (Σ_k e_qk + 1e-8),   e_qk = exp(λ (s_qk − t)) · 1[s_qk > t]      (KeyWeights::Above)
+//! w_qk = softmax_k(λ b_qk),   b_qk = φ(s_qk) / (‖φ(s)‖ + 1e-8),   φ(s) = s above 0, leak · s below      (KeyWeights::Softmax)
 //! cos_q = Σ_k w_qk s_qk / max(‖q‖ √(wᵀ G w), 1e-8),   G = K Kᵀ:  the cosine of q and Σ_k w_qk k
 //! rel_q = Σ_k w_qk s_qk                              with separate weights
 //! S = mean, sum, maximum or soft maximum over q of neg_q + cos_q + rel_q

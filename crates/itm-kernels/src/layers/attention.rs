@@ -53,7 +53,7 @@ impl SelfAttention {
     /// products with q, k, v and a have the precision of the map `qkv`.
     ///
     /// # Panics
-    /// If the width or the number of counts differs, if a count is 0 or more than `l`, if the dropout is not in `[0, 1)`, or if a map has
+    /// If the width or the number of counts differs, if a count is 0 or more than `l`, if noise has a seed and the dropout is not in `[0, 1)`, or if a map has
     /// precision bf16 on a backend other than the CPU.
     pub fn forward(&self, x: Tensor<3>, keys: Option<&[usize]>, noise: Noise) -> Tensor<3> {
         let heads = self.heads_of(x.dims(), keys, noise);

@@ -259,7 +259,7 @@ fn an_answer_is_printed() {
         let (folder, after) = (args.folder.clone(), args.after.clone());
         let filter = Filter { folder, after, before: None };
         let answer = searcher.search(&query, &Options { filter, ..options() }).unwrap();
-        let lines = lines(&args, searcher.index(), &answer, !args.no_correction);
+        let lines = lines(&args, searcher.index(), &answer, &query);
         (answer, lines)
     };
     let (answer, lines) = command("--json");

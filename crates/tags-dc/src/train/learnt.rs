@@ -116,7 +116,7 @@ impl Learnt {
         let siblings = SiblingStatistics::fit(&captions);
         let mut bounds = EvidenceBounds::default();
         if let FilterKind::Absent(quantile) = filter {
-            let expected = "a model with_start, which gives the evidence";
+            let expected = "the maps of a start (`with_start`), for the evidence";
             let missing = || Error::invalid("synthetic.filter.absent", expected, "none");
             let evidence = self.evidence.as_ref().ok_or_else(missing)?;
             let told = |image| distinct(texts(image).flatten().copied().collect());

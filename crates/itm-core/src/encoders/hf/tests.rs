@@ -294,7 +294,7 @@ fn a_configuration_that_cannot_be_written_costs_no_weights() {
     assert_eq!(fs::read(weights).unwrap(), b"old weights");
 }
 
-/// Readable by those who may read the configuration, and nothing of a user's or of a failed write is left.
+/// Whoever may read the configuration may read the weights, and a failed write leaves nothing.
 #[cfg(unix)]
 #[test]
 fn weights_are_a_file_like_others() {

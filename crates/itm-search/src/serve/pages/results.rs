@@ -137,7 +137,7 @@ fn newest(state: &State, ask: &Ask, top: usize, all: &[usize]) -> Markup {
 
 fn nothing(ask: &Ask) -> Markup {
     html! {
-        div.none { h2 { "No picture here." } p { @if ask.filters() { "No picture passes this filter." } @else { "No other picture passes." } } }
+        div.none { h2 { "No picture here." } p { @if !ask.filters() { "The index has no other picture." } @else if ask.like.is_empty() { "No picture passes this filter." } @else { "No other picture passes this filter." } } }
     }
 }
 

@@ -244,7 +244,7 @@ fn the_absent_filter_looks_at_the_image() {
     let told: Vec<BTreeSet<u32>> = (0..5).map(|image| told(image).collect()).collect();
     let told: Vec<Vec<u32>> = told.into_iter().map(|words| words.into_iter().collect()).collect();
     let line = made(&config, &split).with_filter_of(&split.items()).unwrap_err().to_string();
-    assert!(line.starts_with("synthetic.filter.absent: expected a model with_start"), "{line}");
+    assert!(line.starts_with("synthetic.filter.absent: expected the maps of a start"), "{line}");
     let of = |image, words: &[u32]| evidence.of(&split.regions, image, words);
     let bounds = EvidenceBounds::fit(WORDS, &told, 0.6, of).unwrap();
     let made =
