@@ -31,7 +31,7 @@ impl Method for Fne {
     /// If the parts of the batch do not have one row per pair; if the images are of another kind, width or size than the encoder's; if
     /// a value of an image, the loss or the norm of its gradients is not finite; if an image id is −100; if a caption has no word
     /// (except for a bag of words), a word's number outside the vocabulary, or more pieces than BERT has positions; if
-    /// [`Exclude::Truth`](crate::Exclude::Truth) is set and there is no truth, or it does not know an id; if an option depends on the number of steps per
+    /// [`Exclude::Truth`](crate::Exclude::Truth) is set and there is no truth, or the truth does not know an id; if an option depends on the number of steps per
     /// epoch and [`with_epochs_of`](Fne::with_epochs_of) did not set this number. A step that fails changes nothing.
     fn step(&mut self, batch: &Batch, seed: u64, observe: Observe) -> Result<Step> {
         self.step_by(batch, &Chance::seeded(seed), observe)

@@ -232,10 +232,18 @@ impl Fne {
             let missing =
                 || Error::invalid("sampler.exclude", "the truth of the training pairs", "none");
             let truth = self.truth.as_ref().ok_or_else(missing)?;
-            for (row, (&i, &c)) in batch.image_ids.iter().zip(batch.caption_ids).enumerate() {
-                let known = (i as usize) < truth.images() && (c as usize) < truth.texts();
-                let (place, got) = (format!("batch row {row}"), format!("image {i}, caption {c}"));
-                Error::unless(known, place, "ids that the truth knows", got)?;
+            let known = |(&i, &c): (&i64, &i64)| {
+                i == crate::NEVER || (i as usize) < truth.images() && (c as usize) < truth.texts()
+            };
+            for (what, ids, captions) in [
+                ("batch", batch.image_ids, batch.caption_ids),
+                ("bank", self.bank.ids(), self.bank.captions()),
+            ] {
+                if let Some(row) = ids.iter().zip(captions).position(|pair| !known(pair)) {
+                    let got = format!("image {}, caption {}", ids[row], captions[row]);
+                    let place = format!("{what} row {row}");
+                    return Err(Error::invalid(place, "ids that the truth knows", got));
+                }
             }
         }
         Ok(b)

@@ -96,7 +96,7 @@ impl DualBank {
     fn check(&self) -> Result<()> {
         for (name, beta) in [("β₁", self.query_beta), ("β₂", self.item_beta)] {
             let (fits, place) = ((0.0..1e200).contains(&beta), format_args!("{name} of DBNorm"));
-            Error::unless(fits, place, "a finite number, 0 or more", beta)?;
+            Error::unless(fits, place, "a number from 0, below 1e200", beta)?;
         }
         let sum = self.query_beta + self.item_beta;
         Error::unless(sum != 0.0, "β₁ + β₂ of DBNorm", "a number above 0", 0)?;

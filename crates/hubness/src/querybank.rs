@@ -59,7 +59,7 @@ impl Default for QueryBank {
 
 impl QueryBank {
     /// Fits on a bank; of the test scores only each query's best item is needed. Where one query of the bank makes nearly the whole sum,
-    /// the scores have fewer digits than those of [`inverted_softmax`](crate::inverted_softmax).
+    /// the scores have fewer digits than the scores of [`inverted_softmax`](crate::inverted_softmax).
     ///
     /// # Errors
     /// If bank or test are empty or have different items, β is not above 0 and below 1e200, k is 0, or a

@@ -350,7 +350,7 @@ fn corrections() {
         "k of QB-Norm: expected at least 1 neighbour, got 0": QueryBank { k: 0, ..QueryBank::default() }.fit(&HeldOutBank(&scores()), &scores(), Direction::I2t),
         "bank: expected the 3 test items, got 2": QueryBank::default().fit(&HeldOutBank(&scores()), &wide(), Direction::I2t),
         "scores of image 0 and text 0: expected a finite number,": QueryBank::default().fit(&HeldOutBank(&scores()), &infinite(), Direction::I2t),
-        "β₁ of DBNorm: expected a finite number, 0 or more, got": DualBank { query_beta: f64::NAN, ..DualBank::default() }.fit(&HeldOutBank(&scores()), &scores(), &scores(), Direction::I2t),
+        "β₁ of DBNorm: expected a number from 0, below 1e200, got": DualBank { query_beta: f64::NAN, ..DualBank::default() }.fit(&HeldOutBank(&scores()), &scores(), &scores(), Direction::I2t),
         "k of DBNorm's item bank: expected at least 1 neighbour,": DualBank { item_k: 0, ..DualBank::default() }.fit(&HeldOutBank(&scores()), &scores(), &scores(), Direction::I2t),
         "item bank: expected the 2 test items, got 3": DualBank::default().fit(&HeldOutBank(&scores()), &wide(), &scores(), Direction::I2t),
         "test: expected at least one query, got none": DualBank::default().fit(&HeldOutBank(&scores()), &scores(), &empty(0, 2), Direction::I2t),

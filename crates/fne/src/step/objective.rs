@@ -301,7 +301,10 @@ impl Fne {
         let candidates: Vec<_> = pairs(ids, captions).into_iter().map(written).collect();
         let (b, n) = (anchors.len(), candidates.len());
         let same = |k: usize| batch.image_ids[k / n] == ids[k % n];
-        let excluded: Vec<bool> = (0..b * n).map(same).collect();
+        let excluded = |side: AnchorSide| {
+            let truth = self.true_pairs(batch, (ids, captions), side);
+            truth.unwrap_or_else(|| (0..b * n).map(same).collect())
+        };
         let (statistics, sampler) = (self.statistics.snapshot(), &self.config.sampler);
         let of = |anchor_side, side: DirectionScores| {
             let mut weights = vec![0.0; b * n];
@@ -312,7 +315,7 @@ impl Fne {
                 candidates: candidates.clone(),
                 scores: side.scores,
                 positive: side.positive,
-                excluded: excluded.clone(),
+                excluded: excluded(anchor_side),
                 weights,
                 margin: sampler.margin,
                 others: vec![],
@@ -324,7 +327,7 @@ impl Fne {
     }
 }
 
-/// Sum over both directions and mean over anchors; the share of hinges above 0 among so many per anchor.
+/// Sum over both directions and mean over anchors; the share of hinges above 0, of `each` hinges per anchor and direction.
 fn reduce(hinges: [Tensor<2>; 2], each: usize, negatives: Option<[NegativeSet; 2]>) -> StepLoss {
     let (b, values) = (hinges[0].dims()[0], hinges.clone().map(|h| host(h.inner())));
     let active = values.iter().flatten().filter(|&&h| h > 0.0).count();

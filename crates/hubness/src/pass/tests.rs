@@ -263,11 +263,11 @@ impl Scored for Banded<'_> {
     }
 }
 
-/// A cosine that counts how often it is asked for.
+/// An affine correction that counts how many scores it is asked for.
 #[derive(Debug)]
-struct Counted(Affine, Arc<AtomicUsize>);
+struct CallCounter(Affine, Arc<AtomicUsize>);
 
-impl Rescore for Counted {
+impl Rescore for CallCounter {
     fn rescore(&self, query: usize, item: usize, score: f32) -> f64 {
         self.1.fetch_add(1, Ordering::Relaxed);
         self.0.rescore(query, item, score)
@@ -294,7 +294,7 @@ fn ranks_alone_need_few_scores_in_f64() {
     let scores = ScoreMatrix::new(n, n, values).unwrap();
     let [i2t, t2i] = Direction::BOTH.map(|direction| {
         let biases = (0..n).map(|item| (item % 7) as f64).collect();
-        let map = Counted(Affine::of_items(1.0, biases), asked.clone());
+        let map = CallCounter(Affine::of_items(1.0, biases), asked.clone());
         AnyCorrection::new(direction, Setting::HeldOut, Box::new(map))
     });
     ranks(&scores, &Pairs::uniform(n, 1), &i2t, &t2i).unwrap();

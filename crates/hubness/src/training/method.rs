@@ -23,7 +23,7 @@ impl Method for Hal {
     /// Drops the memory bank, and makes a new one if the objective has one.
     ///
     /// # Errors
-    /// If the images are of another kind or width than the encoder's. If the objective has a bank, also if a picture cannot be read, or
+    /// If the encoder reads features, and the images are of another kind or width. If the objective has a bank, also if a picture cannot be read, or
     /// [`step`](Self::step) refuses images or captions that the bank needs.
     fn begin_epoch(&mut self, epoch: usize, train: Items) -> Result<()> {
         if let Some(width) = self.encoders().image.feature_width() {

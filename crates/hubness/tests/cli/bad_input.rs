@@ -262,7 +262,7 @@ fn a_single_judged_image_has_a_report() {
 fn options_that_would_do_nothing_or_lose_numbers() {
     let folder = Folder::made();
     let source = "--images i.npy --texts t.npy";
-    let want = "options: expected the bank itself as --images or --texts: parts have no other, got --bank-images or --bank-texts";
+    let want = "options: expected the bank itself as --images or --texts: parts have no other bank, got --bank-images or --bank-texts";
     let line = format!("partial {source} --bank-texts t.npy --method csls --direction t2i --out x");
     refused(&folder, &line, want);
     let line = format!("rescore {source} --method is --is-beta 1e40 --direction t2i --out x.npy");

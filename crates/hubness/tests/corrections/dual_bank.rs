@@ -78,7 +78,7 @@ fn what_is_no_number_is_refused() {
     let none = DualBank { query_beta: 0.0, item_beta: 0.0, ..dual() };
     assert_eq!(error(none), "β₁ + β₂ of DBNorm: expected a number above 0, got 0");
     let nan = DualBank { item_beta: f64::NAN, ..dual() };
-    assert_eq!(error(nan), "β₂ of DBNorm: expected a finite number, 0 or more, got NaN");
+    assert_eq!(error(nan), "β₂ of DBNorm: expected a number from 0, below 1e200, got NaN");
     let k = DualBank { item_k: 0, ..dual() };
     assert_eq!(error(k), "k of DBNorm's item bank: expected at least 1 neighbour, got 0");
 }

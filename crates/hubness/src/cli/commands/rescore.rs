@@ -207,7 +207,7 @@ fn corrected(set: &ScoreSet<'_>, correction: &AnyCorrection) -> Result<ScoreMatr
     let at = beyond.into_inner();
     let place =
         format_args!("corrected score of image {} and text {}", at / m.max(1), at % m.max(1));
-    Error::unless(at == usize::MAX, place, "a number that f32 holds", "a larger one")?;
+    Error::unless(at == usize::MAX, place, "a number that f32 holds", "one of larger magnitude")?;
     ScoreMatrix::new(n, m, values)
 }
 

@@ -88,7 +88,7 @@ pub(crate) fn arrays(input: &InputArgs, with_pairs: bool) -> Result<Arrays> {
         return Err(Error::invalid("options", "--images and --texts", "scores"));
     };
     let fits = input.bank_images.is_none() && input.bank_texts.is_none();
-    let expected = "the bank itself as --images or --texts: parts have no other";
+    let expected = "the bank itself as --images or --texts: parts have no other bank";
     Error::unless(fits, "options", expected, "--bank-images or --bank-texts")?;
     let mut stdin = io::stdin().lock();
     let mut reader = InputReader::new(input, Unpaired::Guess, &mut stdin);
