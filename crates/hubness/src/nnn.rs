@@ -7,7 +7,7 @@ use crate::directed::{DirectedScores, at_least_one};
 use crate::{Affine, Bank, Correction, Direction, Error, Result};
 
 /// With a larger α, every score would be lost beside the correction: an f64 has 16 digits.
-const LARGEST_ALPHA: f64 = 1e6;
+pub(crate) const LARGEST_ALPHA: f64 = 1e6;
 
 /// Nearest neighbour normalisation (EMNLP 2024).
 ///

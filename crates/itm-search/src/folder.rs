@@ -28,13 +28,13 @@ const SKIPPED: [&str; 2] = ["@eaDir", "#recycle"];
 /// opened, with the reason. Hidden files and folders are left out, and thumbnails, because an index may stand among its photographs.
 /// Links are not followed: a link can leave the folder, or lead into a circle.
 pub(crate) fn walk(folder: &Path) -> Result<(Vec<FolderFile>, LeftOut)> {
-    let (mut found, mut unnamed) = (vec![], vec![]);
+    let (mut found, mut left) = (vec![], vec![]);
     let mut open = vec![(folder.to_owned(), String::new())];
     while let Some((at, prefix)) = open.pop() {
         let entries = match fs::read_dir(&at).map_err(Error::io(&at)) {
             Ok(entries) => entries,
             Err(error) if at != folder => {
-                unnamed.push((prefix.trim_end_matches('/').to_owned(), error.to_string()));
+                left.push((prefix.trim_end_matches('/').to_owned(), error.to_string()));
                 continue;
             }
             Err(error) => return Err(error),
@@ -53,14 +53,14 @@ pub(crate) fn walk(folder: &Path) -> Result<(Vec<FolderFile>, LeftOut)> {
                 // Neither a page nor a list could say this name.
                 let path = path.escape_debug().to_string();
                 let expected = "a name in UTF-8 without control characters";
-                unnamed.push((path.clone(), Error::invalid(path, expected, "another").to_string()));
+                left.push((path.clone(), Error::invalid(path, expected, "another").to_string()));
             } else if kind.is_dir() {
                 open.push((entry.path(), format!("{path}/")));
             } else if hash_of_thumbnail(&entry.path()).is_none() {
                 let about = match entry.metadata().map_err(Error::io(entry.path())) {
                     Ok(about) => about,
                     Err(error) => {
-                        unnamed.push((path, error.to_string()));
+                        left.push((path, error.to_string()));
                         continue;
                     }
                 };
@@ -71,7 +71,7 @@ pub(crate) fn walk(folder: &Path) -> Result<(Vec<FolderFile>, LeftOut)> {
         }
     }
     found.sort_by(|a, b| a.path.cmp(&b.path));
-    Ok((found, unnamed))
+    Ok((found, left))
 }
 
 /// The file of a picture, if it is still a plain file within its folder and no part of its path is a link.

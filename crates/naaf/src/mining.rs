@@ -250,15 +250,15 @@ pub fn mine(
     for &c in &order {
         sampling.thresholds[c] = boundary.t as f32;
         let scores = column(c, sampling.thresholds[c]);
-        let place = || format!("scores of caption {c}");
+        let named = format_args!("scores of caption {c}");
         let expected = format_args!("at least {at_least}, one per image");
-        Error::unless(scores.len() >= at_least, place(), expected, scores.len())?;
+        Error::unless(scores.len() >= at_least, named, expected, scores.len())?;
         if images.is_empty() {
             images = in_order_of_ties(order.iter().map(|&c| own[c]), scores.len());
         }
         let expected = format_args!("{}, one per image", images.len());
-        Error::unless(scores.len() == images.len(), place(), expected, scores.len())?;
-        Error::unless_finite(&scores, |_| place(), "finite numbers")?;
+        Error::unless(scores.len() == images.len(), named, expected, scores.len())?;
+        Error::unless_finite(&scores, |_| named.to_string(), "finite numbers")?;
         let words = |image, pool| of_words(words(image, c, pool), image, c, lengths[c]);
         if first_by(&images, |a, b| scores[a] > scores[b]) == Some(own[c])
             && let Some(other) =
@@ -293,10 +293,10 @@ fn in_order_of_ties(own: impl Iterator<Item = usize>, images: usize) -> Vec<usiz
 
 /// Refuses scores that are not one finite number per word.
 fn of_words(scores: Vec<f32>, image: usize, caption: usize, words: usize) -> Result<Vec<f32>> {
-    let place = || format!("words of caption {caption} with image {image}");
+    let named = format_args!("words of caption {caption} with image {image}");
     let fits = scores.len() == words;
-    Error::unless(fits, place(), format_args!("{words} numbers"), scores.len())?;
-    Error::unless_finite(&scores, |_| place(), "finite numbers")?;
+    Error::unless(fits, named, format_args!("{words} numbers"), scores.len())?;
+    Error::unless_finite(&scores, |_| named.to_string(), "finite numbers")?;
     Ok(scores)
 }
 

@@ -42,7 +42,7 @@ fn choices(settings: &Settings) -> Vec<(usize, Goal)> {
 }
 
 /// The most capacities that are tried, not counting the one without a bound. The sets of the paper have fewer.
-const TRIED: usize = 500;
+const MOST_CAPACITIES: usize = 500;
 
 /// The hits under every λ.
 struct LambdaTable {
@@ -54,7 +54,7 @@ struct LambdaTable {
     idle: f64,
 }
 
-/// Hits without a bound and for every capacity that bounds something; for at most [`TRIED`] of these.
+/// Hits without a bound and for every capacity that bounds something; for at most [`MOST_CAPACITIES`] of these.
 fn lambda_table(
     data: &StudyData<'_>,
     candidates: &Candidates<'_>,
@@ -86,7 +86,7 @@ fn lambda_table(
     };
     let end = (loose + 1).min(sweep.largest());
     // Few items share many queries: thousands of capacities, and each looks at all edges.
-    let step = end.saturating_sub(unit).div_ceil(TRIED).max(1);
+    let step = end.saturating_sub(unit).div_ceil(MOST_CAPACITIES).max(1);
     for capacity in (unit..end).step_by(step).rev() {
         sweep.lower(capacity)?;
         let lambda = lambda_of(capacity);
@@ -235,7 +235,11 @@ mod tests {
         let lists = pass::top(&scores, &plain, 2).unwrap();
         let candidates = Candidates::new(&scores, &plain, &lists).unwrap();
         let LambdaTable { lambdas, .. } = lambda_table(&data, &candidates, 0).unwrap();
-        assert!((TRIED / 2..=TRIED + 1).contains(&lambdas.len()), "{}", lambdas.len());
+        assert!(
+            (MOST_CAPACITIES / 2..=MOST_CAPACITIES + 1).contains(&lambdas.len()),
+            "{}",
+            lambdas.len()
+        );
         assert!(lambdas.contains(&1.0));
     }
 }

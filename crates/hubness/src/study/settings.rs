@@ -6,6 +6,7 @@ use std::str::FromStr;
 use itm_core::{Error, Result};
 use serde::{Deserialize, Serialize, Serializer};
 
+use crate::nnn::LARGEST_ALPHA;
 use crate::{CapacityScale, Sinkhorn, Stop};
 
 /// Settings of the corrections. The defaults are the papers' values. On a command line they are options, in a file keys.
@@ -122,8 +123,9 @@ impl Settings {
         let expected = "a number above 0, or inf";
         let lambda = |x| Error::unless(x > 0.0, "rgm_lambda", expected, x);
         numbers(&self.rgm_lambda).try_for_each(lambda)?;
-        let fits = (0.0..=1e6).contains(&self.nnn_alpha);
-        Error::unless(fits, "nnn_alpha", "a number from 0 to 1000000", self.nnn_alpha)?;
+        let fits = (0.0..=LARGEST_ALPHA).contains(&self.nnn_alpha);
+        let expected = format_args!("a number from 0 to {LARGEST_ALPHA}");
+        Error::unless(fits, "nnn_alpha", expected, self.nnn_alpha)?;
         neighbours("nnn_k", self.nnn_k)?;
         above("qbnorm_beta", self.qbnorm_beta)?;
         neighbours("qbnorm_k", self.qbnorm_k)?;

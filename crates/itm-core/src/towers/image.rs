@@ -207,7 +207,7 @@ impl ImageEncoder {
     }
 
     /// A row of the joint space for each patch of each picture, `[b, n, d]`, not of unit length: what the encoder's map makes of the patch's
-    /// row. A class row is left out. Where the pooled row gets unit length before the map, the patch's row keeps its own.
+    /// row. A class row is left out. Where the pooled row gets unit length before the map, the patch's row keeps its own length.
     ///
     /// # Panics
     /// If the encoder takes features, the pictures are of another size than the encoder's, or it maps class row and patches side by side.

@@ -154,7 +154,7 @@ impl TextEncoder {
     }
 
     /// A row of the joint space for each word piece, `[b, l, d]`, not of unit length: what the encoder's map makes of the piece's row.
-    /// Where the pooled row gets unit length before the map, the piece's row keeps its own.
+    /// Where the pooled row gets unit length before the map, the piece's row keeps its own length.
     ///
     /// # Panics
     /// As [`Encoders::captions`](super::Encoders::captions), and if the encoder reads no word pieces.
