@@ -2,6 +2,7 @@
 
 import pathlib
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -24,6 +25,9 @@ def main():
     }
     # More than one row group, and each codec that writers choose.
     pq.write_table(pa.table(texts), FOLDER / "texts.parquet", row_group_size=2, compression="zstd")
+    # 40 million repetitions of a zero in half a kilobyte.
+    zeros = pa.ListArray.from_arrays([0, 40_000_000], pa.array(np.zeros(40_000_000, np.float32)))
+    pq.write_table(pa.table({"e": zeros}), FOLDER / "one_row.parquet", compression="none")
     # Tables as clip-retrieval writes them, one for each file of embeddings; a caption comes twice.
     paths = ["in/a.jpg", "in/b.jpg", "in/c.jpg", "in/d.jpg"]
     captions, keys = ["a dog", "a dog", "a cat", "a bird"], ["k0", "k1", "k2", "k3"]

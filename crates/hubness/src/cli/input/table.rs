@@ -10,11 +10,14 @@ use itm_core::files::{caught, open};
 use itm_core::{Error, Result};
 use parquet::basic::{LogicalType, Type as Physical};
 use parquet::errors::Result as ParquetResult;
-use parquet::file::reader::{ChunkReader, FileReader, Length, SerializedFileReader};
+use parquet::file::reader::{
+    ChunkReader, FileReader, Length, RowGroupReader, SerializedFileReader,
+};
 use parquet::record::Field;
 use parquet::schema::types::Type;
 
 use super::element::Element;
+use super::pages::{Budget, RowGroup};
 use super::safetensors::Tensor;
 use super::text::{chosen, listed};
 
@@ -97,6 +100,7 @@ fn each(
     let whole = head.starts_with(b"PAR1");
     Error::unless(whole, place, "a whole Parquet table", contents(&head))?;
     let read = || {
+        let budget = Budget::of_file(file.len());
         let reader = SerializedFileReader::new(Table(file)).map_err(|e| damaged(&e))?;
         let schema = reader.metadata().file_metadata().schema();
         let columns = schema.get_fields();
@@ -112,13 +116,19 @@ fn each(
         };
         let only =
             Type::group_type_builder(schema.name()).with_fields(vec![column.clone()]).build();
-        let rows = reader.get_row_iter(Some(only.map_err(|e| damaged(&e))?));
-        for (number, row) in rows.map_err(|e| damaged(&e))?.enumerate() {
-            let row = row.map_err(|e| damaged(&e))?;
-            let Some((_, field)) = row.get_column_iter().next() else {
-                return Err(damaged(&"a row without a value"));
-            };
-            take(number, field)?;
+        let only = only.map_err(|e| damaged(&e))?;
+        let mut number = 0;
+        for at in 0..reader.num_row_groups() {
+            let inner = reader.get_row_group(at).map_err(|e| damaged(&e))?;
+            let group = RowGroup { inner, budget: budget.clone() };
+            for row in group.get_row_iter(Some(only.clone())).map_err(|e| damaged(&e))? {
+                let row = row.map_err(|e| damaged(&e))?;
+                let Some((_, field)) = row.get_column_iter().next() else {
+                    return Err(damaged(&"a row without a value"));
+                };
+                take(number, field)?;
+                number += 1;
+            }
         }
         Ok(name.to_owned())
     };
@@ -227,6 +237,15 @@ mod tests {
     fn values_behind_the_end_are_not_skipped() {
         let error = matrix("t", None, &golden("no_end.parquet")).unwrap_err().to_string();
         assert!(error.starts_with("t: expected a whole Parquet table, got "), "{error}");
+    }
+
+    /// The head of a dictionary names two billion values, found by the fuzz target `embeddings`; a zero repeats 40 million times.
+    #[test]
+    fn a_small_file_of_many_values_is_refused() {
+        for file in ["many_values.parquet", "one_row.parquet"] {
+            let error = matrix("t", None, &golden(file)).unwrap_err().to_string();
+            assert!(error.ends_with(" values, more than the file can hold"), "{file}: {error}");
+        }
     }
 
     /// Every changed byte and every truncation gets an answer.
