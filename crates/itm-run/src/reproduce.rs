@@ -136,5 +136,5 @@ fn cca(experiment: &Experiment, measures: &AllMeasures) -> Result<Option<RowResu
         cca.validation_rsum(),
         duration(seconds)
     ));
-    Ok(Some(RowResult::baseline(CCA, run, cca.validation_rsum(), seconds)))
+    Ok(Some(RowResult::closed_form(run, cca.validation_rsum(), cca.chosen(), seconds)))
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use itm_core::Error;
+use itm_core::cca::BestPoint;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -121,6 +122,9 @@ pub(crate) struct Row {
     /// Precision of the operands of products in the model's blocks, if it is not f32: `bf16`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) precision: Option<String>,
+    /// The closed form's ridges, power and width, which the validation split chose.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) chosen: Option<BestPoint>,
     /// The paper's numbers for this row on the same data; `null` on other data or if not printed.
     pub(crate) paper: Option<PaperNumbers>,
     /// What was measured here: the mean over seeds of the selected checkpoints.

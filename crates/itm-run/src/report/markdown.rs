@@ -41,6 +41,8 @@ mod tests {
         assert_eq!(text.lines().next().unwrap(), verdict::of(&report).line());
         assert!(text.contains("\n## Flickr30K (paper)\n"));
         assert!(text.contains("p < 0.001"));
+        let chosen = "ridges 0.3 of images and 2 of texts, power 1.25, 256 dimensions";
+        assert!(text.contains(chosen), "{text}");
         assert!(text.contains("`cargo xtask data`"));
     }
 

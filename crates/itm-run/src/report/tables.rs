@@ -1,5 +1,6 @@
 //! The tables of recalls, and of the paper's printed numbers.
 
+use itm_core::cca::BestPoint;
 use itm_report::format::{bytes, count, duration, interval, p_phrase, points, signed};
 use itm_report::table::{Role, Table};
 
@@ -20,11 +21,12 @@ const SIX: [(&str, &str, &str); 6] = [
 pub(super) fn recalls(report: &Report) -> Table {
     let rows = || report.rows.iter();
     let note = format!(
-        "Recall in percent. {} Interval: {}. Ties: {}{}.",
+        "Recall in percent. {} Interval: {}. Ties: {}{}.{}",
         over_seeds(report),
         report.ci95_unit,
         report.tie_policy,
-        ties(report)
+        ties(report),
+        chosen(report)
     );
     let mut t = of_rows(report, format!("Recall on {}", report.dataset)).noted(note);
     for (k, (group, short, head)) in SIX.into_iter().enumerate() {
@@ -36,6 +38,15 @@ pub(super) fn recalls(report: &Report) -> Table {
         t.numbers("paper rSum", rows().map(|r| r.paper.as_ref()?.rsum), points);
     }
     t
+}
+
+/// What the validation split chose for the closed form.
+fn chosen(report: &Report) -> String {
+    let Some(best) = report.row(CCA).and_then(|row| row.chosen) else { return String::new() };
+    let BestPoint { ridge_image, ridge_text, power, dims } = best;
+    format!(
+        " {CCA}: ridges {ridge_image} of images and {ridge_text} of texts, power {power}, {dims} dimensions, the best of its grid on validation."
+    )
 }
 
 /// The short table: R@1 in both directions, rSum with its interval, and its difference to the closed form.

@@ -11,7 +11,7 @@ use crate::config::Exhibit;
 use crate::experiment::Experiment;
 use crate::explain::{Examples, FalseNegatives, Pointing};
 use crate::measures::{Audit, Courses, Hubs, Judgements, Measure};
-use crate::paper::PaperData;
+use crate::paper::paper_data;
 use crate::report::{
     BAYES, CHANCE, CI95_UNIT, Comparison, Figure, FigurePoint, Measured, Numbers, ORACLE,
     PaperReference, Recalls, Report, Row, RowKind, SCHEMA_VERSION, SPECIFIC_ORACLE,
@@ -104,7 +104,7 @@ fn paper_reference(experiment: &Experiment, rows: &[RowResult]) -> Option<PaperR
     }
     let target = &experiment.target.target;
     let protocol = experiment.view.protocol.unwrap_or(target.protocol);
-    let data = PaperData::new(target.dataset, protocol);
+    let data = paper_data(target.dataset, protocol);
     let names = rows.iter().map(|row| row.name.as_str());
     let lines: Vec<_> = names.map(|name| (name, experiment.printed_name(name))).collect();
     experiment.paper.reference(experiment.paper_table()?, data, &lines)

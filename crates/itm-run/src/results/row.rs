@@ -1,5 +1,6 @@
 //! A row over its seeds.
 
+use itm_core::cca::BestPoint;
 use itm_core::eval::Evaluation;
 use itm_core::significance::{Hits, bootstrap};
 use itm_core::{Result, ScoreMatrix};
@@ -7,7 +8,7 @@ use itm_core::{Result, ScoreMatrix};
 use super::{REPLICATES, RESAMPLING_SEED, SeedRun, ends};
 use crate::experiment::{Experiment, together};
 use crate::measures::AllMeasures;
-use crate::report::{Measured, RecallIntervals, Recalls, Row, RowKind, SeedResult, mean};
+use crate::report::{CCA, Measured, RecallIntervals, Recalls, Row, RowKind, SeedResult, mean};
 
 /// A row over its seeds.
 #[derive(Debug, Clone, Default)]
@@ -16,6 +17,7 @@ pub(crate) struct RowResult {
     pub(super) kind: RowKind,
     pub(crate) runs: Vec<SeedRun>,
     pub(super) validation_rsum: Option<f64>,
+    chosen: Option<BestPoint>,
     pub(crate) seconds: f64,
     /// Seeds and scores of models that are not averaged yet.
     group: Vec<(u64, ScoreMatrix)>,
@@ -28,9 +30,15 @@ impl RowResult {
         Self { name: name.to_owned(), kind: RowKind::Trained, ..Self::default() }
     }
 
-    pub(crate) fn baseline(name: &str, run: SeedRun, validation_rsum: f64, seconds: f64) -> Self {
-        let (kind, validation_rsum) = (RowKind::Baseline, Some(validation_rsum));
-        Self { kind, runs: vec![run], validation_rsum, seconds, ..Self::trained(name) }
+    pub(crate) fn closed_form(
+        run: SeedRun,
+        validation_rsum: f64,
+        chosen: BestPoint,
+        seconds: f64,
+    ) -> Self {
+        let (validation_rsum, chosen) = (Some(validation_rsum), Some(chosen));
+        let (kind, runs) = (RowKind::Baseline, vec![run]);
+        Self { kind, runs, validation_rsum, chosen, seconds, ..Self::trained(CCA) }
     }
 
     /// Adds the run of the next seed's model, and its scores if they are averaged with the scores of other models.
@@ -131,6 +139,7 @@ impl RowResult {
             kind: self.kind,
             protocol: experiment.ranked(),
             precision: experiment.precision_of(&self.name),
+            chosen: self.chosen,
             paper: experiment.paper_table().and_then(numbers),
             measured,
             ..Row::default()

@@ -38,7 +38,7 @@ fn row(name: &str, kind: RowKind, runs: Vec<SeedRun>) -> RowResult {
 #[test]
 fn three_seeds_stand_against_the_one_run_of_a_baseline() {
     let full = row("Full", RowKind::Trained, vec![run(0, 4), run(1, 5), run(2, 8)]);
-    let cca = RowResult::baseline(CCA, run(0, 2), 0.0, 0.0);
+    let cca = row(CCA, RowKind::Baseline, vec![run(0, 2)]);
     let c = comparison(&full, &cca).unwrap();
     let want = 2.0 * ((75.0 + 80.0 + 87.5) / 3.0 - 50.0);
     assert!((c.rsum - want).abs() < 1e-9, "{} {want}", c.rsum);
@@ -52,7 +52,7 @@ fn three_seeds_stand_against_the_one_run_of_a_baseline() {
 
 #[test]
 fn the_claims_row_or_the_first_meets_every_other_and_every_row_the_baseline() {
-    let mut results = vec![RowResult::baseline(CCA, run(0, 2), 0.0, 0.0)];
+    let mut results = vec![row(CCA, RowKind::Baseline, vec![run(0, 2)])];
     let compared = |results: &[RowResult], claimed| comparisons(results, claimed).unwrap();
     assert!(compared(&results, "Full").is_empty());
     for (name, every) in [("Full", 8), ("A", 4), ("B", 5)] {
