@@ -33,7 +33,6 @@ pub(crate) fn finite(what: &str, rows: &Tensor<2>) -> Result<()> {
 
 /// [`finite`] for rows on the host.
 pub(crate) fn finite_values(what: &str, values: &[f32], width: usize) -> Result<()> {
-    let Some(at) = values.iter().position(|x| !x.is_finite()) else { return Ok(()) };
-    let place = format!("{what}, row {}", at / width.max(1));
-    Err(Error::invalid(place, "finite numbers", values[at]))
+    let place = |at| format!("{what}, row {}", at / width.max(1));
+    Error::unless_finite(values, place, "finite numbers")
 }

@@ -197,10 +197,8 @@ impl Statistics {
     ) -> Result<()> {
         let each = format!("one for each of {b} images and {b} texts");
         checks::count("scores of the batch", b.saturating_mul(b), &each, scores.len())?;
-        if let Some(at) = scores.iter().position(|s| !s.is_finite()) {
-            let place = format!("score of image {} and text {} of the batch", at / b, at % b);
-            return Err(Error::invalid(place, "a finite number", scores[at]));
-        }
+        let place = |at| format!("score of image {} and text {} of the batch", at / b, at % b);
+        Error::unless_finite(scores, place, "a finite number")?;
         let (mut positive, mut negative) = (Vec::with_capacity(b), Vec::with_capacity(2 * b));
         for i in 0..b {
             let own = scores[i * b + i];

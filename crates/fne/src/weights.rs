@@ -204,8 +204,8 @@ impl CandidatePool<'_> {
                 return refuse(format!("positive score of anchor {i}"), positive);
             }
             let row = self.row(i);
-            if row.iter().all(|s| s.is_finite()) {
-                continue; // the usual case has no branch per score
+            if row.iter().fold(true, |all, s| all & s.is_finite()) {
+                continue; // the usual case has no branch for each score
             }
             let bad = |&(j, s): &(usize, &f32)| !s.is_finite() && !self.excluded(i, j);
             if let Some((j, &s)) = row.iter().enumerate().find(bad) {

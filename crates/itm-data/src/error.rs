@@ -77,10 +77,13 @@ impl Error {
         place: impl FnOnce(usize) -> String,
         expected: &str,
     ) -> Result<()> {
-        match values.iter().position(|x| !x.is_finite()) {
-            Some(at) => Err(Self::invalid(place(at), expected, values[at])),
-            None => Ok(()),
-        }
+        let bad = |x: &f32| !x.is_finite();
+        // Values are looked at 64 at a time, because a fold has no branch for each.
+        let part =
+            values.chunks(64).position(|part| part.iter().fold(false, |any, x| any | bad(x)));
+        let Some(first) = part.map(|part| 64 * part) else { return Ok(()) };
+        let at = first + values[first..].iter().take_while(|x| !bad(x)).count();
+        Err(Self::invalid(place(at), expected, values[at]))
     }
 
     /// Adapter for `map_err`: names the file that an I/O error belongs to.
@@ -146,5 +149,17 @@ mod tests {
         assert_eq!(line, r"a\tb: no\nspace");
         let line = Error::invalid("a\x1b[2J", "x\u{9b}1m", "y\u{202e}z").to_string();
         assert_eq!(line, r"a\u{1b}[2J: expected x\u{9b}1m, got y\u{202e}z");
+    }
+
+    #[test]
+    fn the_first_value_that_is_not_finite_is_named() {
+        let mut values = vec![1.0; 200];
+        let check = |values: &[f32]| Error::unless_finite(values, |at| at.to_string(), "numbers");
+        assert!(check(&values).is_ok() && check(&[]).is_ok());
+        for at in (0..200).rev() {
+            values[at] = if at % 2 == 0 { f32::NAN } else { f32::NEG_INFINITY };
+            let line = check(&values).unwrap_err().to_string();
+            assert_eq!(line, format!("{at}: expected numbers, got {}", values[at]));
+        }
     }
 }

@@ -221,8 +221,11 @@ impl Fne {
 
     /// Refuses scores if one is not finite, because nothing can be chosen by such a score.
     fn finite(&self, scores: &[f32]) -> Result<()> {
-        let Some(&bad) = scores.iter().find(|s| !s.is_finite()) else { return Ok(()) };
-        Err(self.learner.refuse("finite scores", f64::from(bad)))
+        if scores.iter().fold(true, |all, s| all & s.is_finite()) {
+            return Ok(());
+        }
+        let bad = scores.iter().find(|s| !s.is_finite()).expect("one is not finite");
+        Err(self.learner.refuse("finite scores", f64::from(*bad)))
     }
 
     /// Chooses one candidate per anchor, and says whether each chosen candidate is excluded. An excluded candidate has hinge 0.

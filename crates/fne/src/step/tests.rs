@@ -159,7 +159,7 @@ fn values(encoders: &Encoders) -> Vec<f32> {
 }
 
 fn far(a: &[f32], b: &[f32]) -> f32 {
-    a.iter().zip(b).map(|(x, y)| (x - y).abs()).fold(0.0, f32::max)
+    a.iter().zip(b).map(|(x, y)| (x - y).abs()).max_by(f32::total_cmp).unwrap()
 }
 
 #[test]

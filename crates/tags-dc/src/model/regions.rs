@@ -44,11 +44,11 @@ impl RegionBatch {
                 let expected = format!("{rows} × {width} values, at least 1 wide");
                 return Err(Error::invalid(format!("{what} of regions"), expected, values.len()));
             }
-            if let Some(at) = values.iter().position(|x| !x.is_finite()) {
+            let place = |at| {
                 let (image, region) = place(&counts, at / width);
-                let place = format!("image {image}, region {region}, {what}");
-                return Err(Error::invalid(place, "finite values", values[at]));
-            }
+                format!("image {image}, region {region}, {what}")
+            };
+            Error::unless_finite(values, place, "finite values")?;
         }
         Ok(Self { counts, features, boxes, width })
     }

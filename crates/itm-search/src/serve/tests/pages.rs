@@ -67,6 +67,26 @@ fn every_page_has_one_name() {
     }
 }
 
+/// The sentence names the cause: the filter, or an index of one picture.
+#[test]
+fn an_answer_without_pictures_says_why() {
+    let site = Site::new();
+    for (path, why) in [
+        ("/?folder=none", "No picture passes this filter."),
+        ("/?q=red&after=2024", "No picture passes this filter."),
+        ("/?like=0&folder=none", "No other picture passes this filter."),
+    ] {
+        let page = site.get(path).text();
+        assert!(page.contains("No picture here.") && page.contains(why), "{path}: {page}");
+    }
+    let world = World::new();
+    std::fs::remove_dir_all(&world.images).unwrap();
+    world.write("one.jpg", &crate::fakes::jpeg([200, 1, 1], [20, 20]));
+    let site = Site::with(world, Box::new(Colours::default()), Limits::default(), None);
+    let page = site.get("/?like=0").text();
+    assert!(page.contains("The index has no other picture."), "{page}");
+}
+
 /// Colours are found; nothing of them says what a sentence without a colour means, so its best score may lie below the level.
 #[test]
 fn nothing_matches_is_said_with_the_nearest_below() {
