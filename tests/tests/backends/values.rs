@@ -32,7 +32,7 @@ pub(crate) fn deviation(got: &Values, want: &Values) -> (f64, String) {
         }
         assert!(largest > 1e-6, "{name} is nearly zero: {largest:e}"); // second moments are small
         let off = got.iter().zip(want).map(|(&g, &w)| (f64::from(g) - f64::from(w)).abs());
-        let off = off.fold(0.0, f64::max) / largest;
+        let off = off.max_by(f64::total_cmp).unwrap() / largest;
         if off > worst.0 {
             worst = (off, name.clone());
         }

@@ -92,7 +92,8 @@ fn golden_schedules() {
         let mut boundary = Boundary { t: 0.21, t_s: 0.05, ..Boundary::default() };
         let close = |what: &str, got: &[f64], want: &[f64]| {
             assert_eq!(got.len(), want.len());
-            let off = got.iter().zip(want).map(|(g, w)| (g - w).abs()).fold(0.0, f64::max);
+            let off =
+                got.iter().zip(want).map(|(g, w)| (g - w).abs()).max_by(f64::total_cmp).unwrap();
             assert!(off < 2e-6, "{name}, {what}: {got:?} for {want:?}");
         };
         let wide = |values: Vec<f32>| values.into_iter().map(f64::from).collect::<Vec<_>>();

@@ -30,7 +30,12 @@ fn unit(row: &[f64]) -> Vec<f64> {
 
 fn close(got: &[f32], want: &[f64]) {
     assert_eq!(got.len(), want.len());
-    let error = got.iter().zip(want).map(|(g, w)| (f64::from(*g) - w).abs()).fold(0.0, f64::max);
+    let error = got
+        .iter()
+        .zip(want)
+        .map(|(g, w)| (f64::from(*g) - w).abs())
+        .max_by(f64::total_cmp)
+        .unwrap();
     assert!(error < 2e-6, "off by {error:e}: {got:?} for {want:?}");
 }
 
@@ -77,7 +82,7 @@ fn regions_are_the_equation() {
 fn random_maps_are_in_their_bounds() {
     let most = |kind| {
         let map = RegionMap::new(kind, [600, 50], 3, &Device::flex());
-        let largest = |x: Vec<f32>| x.into_iter().map(f32::abs).fold(0.0, f32::max);
+        let largest = |x: Vec<f32>| x.into_iter().map(f32::abs).max_by(f32::total_cmp).unwrap();
         [largest(host(map.linear.weight.val())), largest(host(map.linear.bias.val()))]
     };
     let bounds = |kind, [weight, bias]: [f64; 2]| {

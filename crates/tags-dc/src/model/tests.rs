@@ -86,7 +86,7 @@ fn logits(model: &Uniter) -> Vec<f32> {
 fn off(got: &[f32], want: &[f32]) -> f32 {
     assert_eq!(got.len(), want.len());
     let far = |(g, w): (&f32, &f32)| (g - w).abs() / w.abs().max(1.0);
-    got.iter().zip(want).map(far).fold(0.0, f32::max)
+    got.iter().zip(want).map(far).max_by(f32::total_cmp).unwrap()
 }
 
 /// Puts gradients in the place of weights, to save them under the weights' names.
@@ -116,7 +116,8 @@ pub(crate) fn check_gradients(model: &Uniter, grads: &Gradients, g: &BTreeMap<St
         }
         let want = &g[&format!("d.{name}")];
         let largest = want.iter().fold(1.0f32, |m, d| m.max(d.abs()));
-        let far = values.iter().zip(want).map(|(g, w)| (g - w).abs()).fold(0.0, f32::max);
+        let far =
+            values.iter().zip(want).map(|(g, w)| (g - w).abs()).max_by(f32::total_cmp).unwrap();
         assert!(far < 1e-5 * largest, "{name}: {far} of {largest}");
         compared += 1;
     }

@@ -296,8 +296,10 @@ fn bf16_is_near_f32() {
         (losses, (0..5).flat_map(|row| scores.row(row).to_vec()).collect::<Vec<_>>())
     };
     let (plain, rounded) = (run(Precision::F32), run(Precision::Bf16));
-    let loss = plain.0.iter().zip(rounded.0).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
-    let score = plain.1.iter().zip(&rounded.1).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+    let loss =
+        plain.0.iter().zip(rounded.0).map(|(a, b)| (a - b).abs()).max_by(f64::total_cmp).unwrap();
+    let score =
+        plain.1.iter().zip(&rounded.1).map(|(a, b)| (a - b).abs()).max_by(f32::total_cmp).unwrap();
     assert!(loss < 0.05 && score < 0.05, "{loss}, {score}");
     assert_eq!(plain != rounded, Precision::Bf16.here() == Precision::Bf16);
 }

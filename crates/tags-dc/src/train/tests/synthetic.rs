@@ -117,7 +117,8 @@ fn parts_of_a_batch_add_up() {
         assert!((parts.loss - whole.loss).abs() < 1e-5, "{} {}", parts.loss, whole.loss);
         assert!((parts.grad_norm - whole.grad_norm).abs() < 1e-4 * whole.grad_norm);
         assert!((parts.active - whole.active).abs() < 1e-9);
-        let far = words.iter().zip(&of_parts).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+        let far =
+            words.iter().zip(&of_parts).map(|(a, b)| (a - b).abs()).max_by(f32::total_cmp).unwrap();
         assert!(far < 1e-4, "{far}");
     }
 }
