@@ -15,7 +15,7 @@ use std::env;
 use std::process::Command;
 use std::time::Instant;
 
-use hubness::pass::{self, RankScan};
+use hubness::pass;
 use hubness::{Candidates, Correction, Direction, GreedyOptions, Pairs, Survey, greedy_matching};
 use itm_core::tiles::{Embeddings, Tiles, ranks};
 use rand::{RngExt, SeedableRng};
@@ -128,12 +128,9 @@ fn rgm(data: &Data, lambda: f64) -> f64 {
     let tiles = data.tiles();
     let start = Instant::now();
     let plain = Direction::BOTH.map(|d| Correction::none(&tiles, d));
-    let scans = plain.each_ref().map(|none| RankScan::new(none, Candidates::advised(10)));
-    let lists = tiles.run(&Vec::from(scans));
+    let all = Candidates::new(&tiles, plain.each_ref().map(|none| &**none), 10);
     let pass = start.elapsed().as_secs_f64();
-    for (none, lists) in plain.iter().zip(&lists) {
-        let candidates =
-            Candidates::new(&tiles, none, &lists.top).expect("lists of this direction");
+    for candidates in all.expect("corrections of these scores") {
         let found = greedy_matching(&candidates, &GreedyOptions::new(10, lambda));
         assert!(!found.expect("a λ above 0").stack().is_empty());
     }

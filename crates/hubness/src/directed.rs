@@ -3,6 +3,7 @@
 use itm_core::scored::{Scored, visit};
 use itm_core::tiles::{Consumer, ExpSums, TopK};
 
+use crate::rescore::check_values;
 use crate::{Direction, Error, Result};
 
 /// Scores of queries against items, with the lists and sums that the corrections need.
@@ -117,13 +118,9 @@ impl<'a> DirectedScores<'a> {
     /// # Errors
     /// If a value of a query or item is infinite or NaN, because scores are infinite.
     pub(crate) fn finite(&self, each: &str, what: &str, values: Vec<f64>) -> Result<Vec<f64>> {
-        match values.iter().position(|value| !value.is_finite()) {
-            None => Ok(values),
-            Some(at) => {
-                let place = format!("{}, {each} {at}", self.name);
-                Err(Error::invalid(place, format!("a finite {what}"), values[at]))
-            }
-        }
+        let place = format_args!("{}, {each}", self.name);
+        check_values(place, &values, f64::MIN, format_args!("a finite {what}"))?;
+        Ok(values)
     }
 }
 

@@ -34,7 +34,7 @@ impl Direction {
 
     /// The number of items, from the numbers of images and texts.
     pub fn items<T>(self, images: T, texts: T) -> T {
-        self.reversed().queries(images, texts)
+        self.queries(texts, images)
     }
 
     /// A value of images and a value of texts in the order queries, items. It also puts values of queries and items into the order images,
@@ -49,10 +49,7 @@ impl Direction {
     /// The other direction.
     #[must_use]
     pub(crate) fn reversed(self) -> Self {
-        match self {
-            Self::I2t => Self::T2i,
-            Self::T2i => Self::I2t,
-        }
+        self.queries(Self::T2i, Self::I2t)
     }
 
     /// The true items of a query, ascending.

@@ -1,7 +1,6 @@
 //! DBNorm: inverted softmax over a bank of queries and a bank of items.
 
 use itm_core::scored::Scored;
-use serde::{Deserialize, Serialize};
 
 use crate::directed::{DirectedScores, at_least_one};
 use crate::querybank::{active_items, best_items};
@@ -46,8 +45,7 @@ use crate::{Affine, Bank, Correction, Direction, Error, Result};
 /// assert_eq!(fit.apply(&test)?.ranking(0), [1, 0]);
 /// # Ok::<(), hubness::Error>(())
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DualBank {
     /// Inverse temperature of the query bank, β₁.
     pub query_beta: f64,

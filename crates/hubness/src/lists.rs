@@ -9,7 +9,7 @@ use crate::Direction;
 /// The best items of every query, best first, with corrected scores: a [`TopK`] with a direction, whose methods it has.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TopLists {
-    direction: Direction,
+    pub(crate) direction: Direction,
     lists: TopK<f64>,
 }
 
@@ -23,9 +23,10 @@ impl TopLists {
         Self { direction, lists: TopK::of_lists(k, items, scores) }
     }
 
-    /// The direction of the queries.
-    pub(crate) fn direction(&self) -> Direction {
-        self.direction
+    /// The items of a query with a score above −∞, which pairs have that a run does not hold.
+    pub(crate) fn held(&self, query: usize) -> &[u32] {
+        let held = self.scores(query).partition_point(|&score| score > f64::NEG_INFINITY);
+        &self.items(query)[..held]
     }
 }
 

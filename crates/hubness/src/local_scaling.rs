@@ -39,8 +39,7 @@ use crate::{Bank, Correction, Direction, Error, Rescore, Result};
 /// assert_eq!([0, 1, 2].map(|i| fair.ranking(i)[0]), [0, 1, 2]);
 /// # Ok::<(), hubness::Error>(())
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LocalScaling {
     /// Local scaling or NICDM.
     pub form: LocalForm,
@@ -141,7 +140,8 @@ impl Widths {
     /// # Errors
     /// If a width is not one that a fit gives.
     pub(crate) fn check(&self) -> Result<()> {
-        check_values("items", &self.items, FLOOR, "a finite number of at least 1e-12")
+        let expected = "a finite number of at least 1e-12";
+        check_values("items of the correction, value", &self.items, FLOOR, expected)
     }
 }
 

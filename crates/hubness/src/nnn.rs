@@ -1,7 +1,5 @@
 //! Nearest neighbour normalisation (NNN): each score minus a share of the mean of the item's nearest scores.
 
-use serde::{Deserialize, Serialize};
-
 use crate::csls::means;
 use crate::directed::{DirectedScores, at_least_one};
 use crate::{Affine, Bank, Correction, Direction, Error, Result};
@@ -37,8 +35,7 @@ pub(crate) const LARGEST_ALPHA: f64 = 1e6;
 /// assert_eq!(nnn.setting().to_string(), "held-out bank");
 /// # Ok::<(), hubness::Error>(())
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Nnn {
     /// How much of the mean is subtracted, α.
     pub alpha: f64,

@@ -1,7 +1,6 @@
 //! Query-bank normalisation (QB-Norm): the dynamic inverted softmax.
 
 use itm_core::scored::Scored;
-use serde::{Deserialize, Serialize};
 
 use crate::directed::{DirectedScores, at_least_one, positive};
 use crate::{Affine, Bank, Correction, Direction, Result};
@@ -40,8 +39,7 @@ use crate::{Affine, Bank, Correction, Direction, Result};
 /// assert_eq!(fit.apply(&test)?.ranking(1), [2, 1, 0]); // as it was
 /// # Ok::<(), hubness::Error>(())
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct QueryBank {
     /// Inverse temperature, β.
     pub beta: f64,

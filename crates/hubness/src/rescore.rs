@@ -59,17 +59,17 @@ pub(crate) fn best_of(scores: &[f32]) -> usize {
     (1..scores.len()).fold(0, |best, item| if scores[item] > scores[best] { item } else { best })
 }
 
-/// Whether every value is finite and at least `least`; `expected` says so in an error.
-///
 /// # Errors
-/// Names the first value that is not.
-pub(crate) fn check_values(name: &str, values: &[f64], least: f64, expected: &str) -> Result<()> {
+/// If a value is not finite or below `least`: `place` and its number name it.
+pub(crate) fn check_values(
+    place: impl fmt::Display,
+    values: &[f64],
+    least: f64,
+    expected: impl fmt::Display,
+) -> Result<()> {
     match values.iter().position(|value| !(value.is_finite() && *value >= least)) {
         None => Ok(()),
-        Some(at) => {
-            let place = format!("{name} of the correction, value {at}");
-            Err(Error::invalid(place, expected, values[at]))
-        }
+        Some(at) => Err(Error::invalid(format!("{place} {at}"), expected, values[at])),
     }
 }
 
@@ -124,7 +124,8 @@ impl Affine {
         let n = self.items[0].len();
         let lists = self.items.iter().map(|group| ("items", group));
         for (part, values) in lists.chain([("fine", &self.fine), ("queries", &self.queries)]) {
-            check_values(part, values, f64::MIN, "a finite number")?;
+            let place = format_args!("{part} of the correction, value");
+            check_values(place, values, f64::MIN, "a finite number")?;
         }
         let groups = self.items.iter().map(|group| ("items", group.len()));
         let optional = [("fine", self.fine.len()), ("by_best", self.by_best.len())];

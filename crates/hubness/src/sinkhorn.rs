@@ -1,7 +1,5 @@
 //! Sinkhorn normalisation: entropic optimal transport between queries and items.
 
-use serde::{Deserialize, Serialize};
-
 use crate::directed::{DirectedScores, positive};
 use crate::{Affine, Bank, Correction, Direction, Error, Result};
 
@@ -39,8 +37,7 @@ use crate::{Affine, Bank, Correction, Direction, Error, Result};
 /// assert!(fit.row_error < 1e-3, "after {} iterations", fit.iterations);
 /// # Ok::<(), hubness::Error>(())
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sinkhorn {
     /// Regularisation, ε, in the units of the scores.
     pub epsilon: f64,
@@ -103,19 +100,17 @@ impl Sinkhorn {
             1 if p > 1 => vec![0.0],
             _ => potentials(columns),
         };
-        let mut f = vec![0.0; p];
-        let mut columns = bank.shifted_item_sums(beta, f.clone())?;
-        let mut rows = bank.query_sums(beta, g_of(&columns))?;
-        let mut made = 0;
-        // After a step of g, the row error needs only the next f, and no extra pass.
-        let mut error = row_error(&f, &f_of(&rows));
-        while made < iterations && error > tolerance {
-            f = f_of(&rows);
-            columns = bank.shifted_item_sums(beta, f.clone())?;
-            rows = bank.query_sums(beta, g_of(&columns))?;
-            error = row_error(&f, &f_of(&rows));
-            made += 1;
-        }
+        let (mut f, mut made) = (vec![0.0; p], 0);
+        let (columns, error) = loop {
+            let columns = bank.shifted_item_sums(beta, f.clone())?;
+            // After a step of g, the row error needs only the next f, and no extra pass.
+            let next = f_of(&bank.query_sums(beta, g_of(&columns))?);
+            let error = row_error(&f, &next);
+            if made == iterations || error <= tolerance {
+                break (columns, error);
+            }
+            (f, made) = (next, made + 1);
+        };
         let scaled = |values: Vec<f64>| values.into_iter().map(|x| epsilon * x).collect();
         let (queries, items) = (scaled(f), scaled(g_of(&columns)));
         let correction = Correction::new(direction, Affine::of_items(beta, columns));

@@ -1,5 +1,6 @@
 //! Opens every input, reads whole files with a size limit, and hashes them to record what was read.
 
+use std::any::Any;
 use std::cell::Cell;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek};
@@ -228,11 +229,13 @@ pub fn caught<T>(read: impl FnOnce() -> T) -> Result<T, String> {
     QUIET.set(true);
     let done = panic::catch_unwind(AssertUnwindSafe(read)); // what it was building is dropped
     QUIET.set(false);
-    done.map_err(|panic| {
-        let text = panic.downcast_ref::<String>().map(String::as_str);
-        let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
-        format!("one that stops its reader ({})", text.unwrap_or("a panic"))
-    })
+    done.map_err(|panic| format!("one that stops its reader ({})", panic_text(&*panic)))
+}
+
+/// What a panic said.
+pub fn panic_text(panic: &dyn Any) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message")
 }
 
 /// Refuses what has no length.

@@ -167,14 +167,7 @@ fn tensors() {
         let y = centred / (variance + 1e-12).sqrt();
         y * norm.gamma.val().unsqueeze() + norm.beta.val().unsqueeze()
     };
-    let r = uniform([788, 768], 2.0, 2, &device).require_grad();
     tensor_row("norm 788 × 768", [788, 768], |x| norm.forward(x), composed);
-    tensor_row(
-        "norm of a sum 788 × 768",
-        [788, 768],
-        |x| norm.forward_sum(x, r.clone()),
-        |x| norm.forward(x + r.clone()), // two passes
-    );
 
     let (dropout, noise) = (Dropout::new(0.1), Noise::Seeded(1));
     tensor_row(
@@ -187,11 +180,5 @@ fn tensors() {
             let mask: Vec<f32> = (0..n).map(factor).collect();
             x * Tensor::from_data(TensorData::new(mask, [788, 768]), &device)
         },
-    );
-    tensor_row(
-        "sum, dropout 788 × 768",
-        [788, 768],
-        |x| dropout.forward_sum(x, r.clone(), noise),
-        |x| r.clone() + dropout.forward(x, noise), // two passes
     );
 }

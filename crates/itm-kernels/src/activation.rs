@@ -80,9 +80,13 @@ impl Activation {
     /// # Panics
     /// If the sizes differ.
     pub fn backward(self, x: &[f32], grad: &mut [f32]) {
-        blocks::change_beside(grad, x, |grad, x| match self.constants() {
-            None => backward_block(grad, x),
-            Some(constants) => backward_sigmoid(grad, x, constants),
+        assert_eq!(grad.len(), x.len(), "values side by side");
+        blocks::change(grad, |k, grad| {
+            let x = &x[k * blocks::BLOCK..][..grad.len()];
+            match self.constants() {
+                None => backward_block(grad, x),
+                Some(constants) => backward_sigmoid(grad, x, constants),
+            }
         });
     }
 }

@@ -79,20 +79,6 @@ pub(crate) fn change(values: &mut [f32], change: impl Fn(usize, &mut [f32]) + Sy
     blocks.for_each(|(k, block)| change(k, block));
 }
 
-/// [`change`] with the values of `beside` at the same places.
-///
-/// # Panics
-/// If the lengths differ.
-pub(crate) fn change_beside(
-    values: &mut [f32],
-    beside: &[f32],
-    change: impl Fn(&mut [f32], &[f32]) + Sync,
-) {
-    assert_eq!(values.len(), beside.len(), "values side by side");
-    let blocks = values.par_chunks_mut(BLOCK).zip(beside.par_chunks(BLOCK)).with_min_len(AT_LEAST);
-    blocks.for_each(|(values, beside)| change(values, beside));
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -126,10 +112,6 @@ mod tests {
             let mut values = from.clone();
             change(&mut values, add);
             assert_eq!(values, want);
-            change_beside(&mut values, &from, |values, beside| {
-                values.iter_mut().zip(beside).for_each(|(v, b)| *v -= b);
-            });
-            assert!(values.iter().enumerate().all(|(k, v)| *v == 0.25 + (k / BLOCK) as f32));
         }
     }
 }

@@ -130,18 +130,7 @@ multiversion! {
             .zip(y.chunks_exact_mut(d))
             .zip(saved.chunks_exact_mut(SAVED))
         {
-            let (mut s, r) = (LanesMut::<LANES>::new(x, 0.0), Lanes::<LANES>::new(r, 0.0));
-            for (s, r) in s.parts().into_iter().zip(r.parts()) {
-                for (s, r) in s.iter_mut().zip(r) {
-                    step();
-                    let (mut sum, r) = (*s, *r);
-                    for k in 0..LANES {
-                        sum[k] += r[k];
-                    }
-                    *s = sum;
-                }
-            }
-            s.finish();
+            x.iter_mut().zip(r).for_each(|(sum, r)| *sum += r);
             row::<FMA>(x, &gamma, &beta, epsilon, y, saved);
         }
     }

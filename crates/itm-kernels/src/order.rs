@@ -45,19 +45,14 @@ pub fn backward(
     let slope = |s: f32, g: f32| if s == 0.0 { 0.0 } else { -g / s };
     let slopes: Vec<f32> = scores.iter().zip(grad).map(|(&s, &g)| slope(s, g)).collect();
     let turned: Vec<f32> = (0..m).flat_map(|t| slopes[t..].iter().step_by(m)).copied().collect();
-    let mut to_images = vec![0.0; images.len()];
-    to_images
-        .par_chunks_exact_mut(width)
-        .zip(images.par_chunks_exact(width))
-        .zip(slopes.par_chunks_exact(m.max(1)))
-        .for_each(|((d, image), slopes)| backward_row(image, texts, slopes, 1.0, d));
-    let mut to_texts = vec![0.0; texts.len()];
-    to_texts
-        .par_chunks_exact_mut(width)
-        .zip(texts.par_chunks_exact(width))
-        .zip(turned.par_chunks_exact(n.max(1)))
-        .for_each(|((d, text), slopes)| backward_row(text, images, slopes, -1.0, d));
-    [to_images, to_texts]
+    let side = |own: &[f32], others: &[f32], slopes: &[f32], sign: f32| {
+        let mut to = vec![0.0; own.len()];
+        let slopes = slopes.par_chunks_exact((others.len() / width).max(1));
+        let rows = to.par_chunks_exact_mut(width).zip(own.par_chunks_exact(width)).zip(slopes);
+        rows.for_each(|((d, own), slopes)| backward_row(own, others, slopes, sign, d));
+        to
+    };
+    [side(images, texts, &slopes, 1.0), side(texts, images, &turned, -1.0)]
 }
 
 /// Number of rows of each side.

@@ -101,7 +101,7 @@ impl Paper {
 
     /// The line of a row in a table, for a data set and a protocol.
     pub(crate) fn line(&self, table: u32, on: PaperData, row: &str) -> Option<&Printed> {
-        self.of_table(table).find(|line| on.is(line) && line.row == row)
+        self.of_table(table).find(|line| line.data() == on && line.row == row)
     }
 
     /// The lines of a table: first the lines of `rows` (our name, the printed name), then the baselines. All lines
@@ -114,13 +114,9 @@ impl Paper {
         rows: &[(&str, &str)],
     ) -> Option<PaperReference> {
         let named = || self.of_table(table).filter(|l| rows.iter().any(|(_, n)| l.row == *n));
-        let same = named().find(|line| on.is_some_and(|on| on.is(line)));
+        let same = named().find(|line| on == Some(line.data()));
         let of = same.or_else(|| named().next())?;
-        let lines = || {
-            let key =
-                |line: &Printed| (&line.dataset, &line.protocol) == (&of.dataset, &of.protocol);
-            self.of_table(table).filter(move |line| key(line))
-        };
+        let lines = || self.of_table(table).filter(move |line| line.data() == of.data());
         let ours =
             rows.iter().filter_map(|(name, n)| Some((*name, lines().find(|l| l.row == *n)?)));
         let others = lines().filter(|line| line.kind.as_deref() == Some("baseline"));
@@ -234,28 +230,17 @@ pub struct Inferences {
     pub rsum: BTreeMap<String, f64>,
 }
 
-/// Data and protocol of a printed line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PaperData {
-    dataset: &'static str,
-    protocol: &'static str,
-}
+/// The data set and the protocol of a printed line, in the papers' terms.
+pub(crate) type PaperData = [&'static str; 2];
 
-impl PaperData {
-    /// The data set and the protocol in the papers' terms; `None` for data that no paper measured.
-    pub(crate) fn new(dataset: DatasetName, protocol: Protocol) -> Option<Self> {
-        let (dataset, protocol) = match (dataset, protocol) {
-            (DatasetName::Flickr30k, Protocol::Flickr1k) => ("flickr30k", "test_1k"),
-            (DatasetName::Coco, Protocol::Coco1kFolds) => ("mscoco", "test_1k_5fold"),
-            (DatasetName::Coco, Protocol::CocoFirst1k) => ("mscoco", "test_first_1k"),
-            (DatasetName::Coco, Protocol::Coco5k) => ("mscoco", "test_5k"),
-            _ => return None,
-        };
-        Some(Self { dataset, protocol })
-    }
-
-    fn is(self, line: &Printed) -> bool {
-        line.dataset == self.dataset && line.protocol == self.protocol
+/// The papers' terms for a data set and a protocol; `None` for data that no paper measured.
+pub(crate) fn paper_data(dataset: DatasetName, protocol: Protocol) -> Option<PaperData> {
+    match (dataset, protocol) {
+        (DatasetName::Flickr30k, Protocol::Flickr1k) => Some(["flickr30k", "test_1k"]),
+        (DatasetName::Coco, Protocol::Coco1kFolds) => Some(["mscoco", "test_1k_5fold"]),
+        (DatasetName::Coco, Protocol::CocoFirst1k) => Some(["mscoco", "test_first_1k"]),
+        (DatasetName::Coco, Protocol::Coco5k) => Some(["mscoco", "test_5k"]),
+        _ => None,
     }
 }
 

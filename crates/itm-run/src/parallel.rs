@@ -1,8 +1,7 @@
 //! Several trainings at a time, with their results in order.
 
-use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::channel;
+use std::sync::{Mutex, PoisonError};
 
 use itm_core::{Error, Result};
 
@@ -65,58 +64,38 @@ pub(crate) fn in_order<T: Send>(
         pool.map_err(|e| Error::invalid("--jobs", "threads for each job", e))
     });
     let pools = pools.collect::<Result<Vec<_>>>()?;
-    let next = AtomicUsize::new(0);
-    let stop = || next.store(tasks, Ordering::SeqCst);
-    let (sender, made) = channel();
+    let (senders, results): (Vec<_>, Vec<_>) = (0..tasks).map(|_| channel()).unzip();
+    let queue = Mutex::new(senders.into_iter().enumerate());
+    let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let stop = || while next().is_some() {};
+    let (next, stop, make) = (&next, &stop, &make);
     std::thread::scope(|scope| {
         for pool in &pools {
-            let sender = sender.clone();
-            let (next, make, stop) = (&next, &make, &stop);
             scope.spawn(move || {
-                loop {
-                    let task = next.fetch_add(1, Ordering::SeqCst);
-                    if task >= tasks {
-                        return;
-                    }
+                while let Some((task, sender)) = next() {
                     let result = pool.install(|| make(task));
                     if result.is_err() {
                         stop();
                     }
-                    if sender.send((task, result)).is_err() {
-                        return; // `take` has refused a result
-                    }
+                    _ = sender.send(result); // `take` may have refused a result
                 }
             });
         }
-        drop(sender);
-        let taken = in_turn(made, &mut take);
-        if taken.is_err() {
-            stop();
-        }
-        taken
+        let taken = || {
+            for (task, result) in results.into_iter().enumerate() {
+                let Ok(result) = result.recv() else { break }; // its worker has panicked
+                take(task, result?)?;
+            }
+            Ok(())
+        };
+        taken().inspect_err(|_| stop())
     })
-}
-
-/// Takes results in the order of their tasks; early results wait.
-fn in_turn<T>(
-    made: Receiver<(usize, Result<T>)>,
-    take: &mut impl FnMut(usize, T) -> Result<()>,
-) -> Result<()> {
-    let mut early = BTreeMap::new();
-    let mut turn = 0;
-    for (task, result) in made {
-        early.insert(task, result);
-        while let Some(result) = early.remove(&turn) {
-            take(turn, result?)?;
-            turn += 1;
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::Barrier;
+    use std::sync::atomic::{AtomicUsize, Ordering};
     use std::time::Duration;
 
     use clap::Parser;

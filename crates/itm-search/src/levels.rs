@@ -60,7 +60,7 @@ impl First {
         let top = pass::top(tiles, &correction, 1)?;
         let best = (0..top.queries()).map(|query| top.scores(query)[0]).collect();
         let counts = Counts::new(&Lists::top(tiles.images(), 1, &top));
-        Ok(Self { counts: counts.values().to_vec(), best, skewness: counts.skewness() })
+        Ok(Self { best, skewness: counts.skewness(), counts: counts.values })
     }
 
     fn and(self, other: Self) -> Self {

@@ -250,7 +250,7 @@ fn words(device: &Device) -> Values {
     let shape = BiGruTextShape { vocabulary: 9, word_width: 7, hidden: 19 };
     let captions = TokenBatch::new(&[&[2, 5, 8][..], &[1, 3, 3, 4, 6, 2], &[4], &[7, 7, 1, 5]]);
     learnt(BiGruText::new(&shape, 1, device), x([24, 7], device), |m, x| {
-        m.encode_vectors(m.vectors(&captions) + x, &captions)
+        m.states(m.vectors(&captions) + x, &captions)
     })
 }
 

@@ -9,6 +9,7 @@ use itm_core::encoders::{
     TextPool, TokenBatch, Vit, VitShape, resize_positions, word_patches,
 };
 use itm_core::learn::{embed_features, embed_texts};
+use itm_core::start::LinearMap;
 use itm_kernels::bag::Bags;
 use itm_kernels::{
     Activation, AdamOptions, AdamW, BiGru, BlockShape, CrossProducts, Dropout, Gru, LayerNorm,
@@ -158,12 +159,10 @@ fn layers_of_the_kernels() {
         "dropout NaN, not in 0 to 1": Dropout::new(f64::NAN),
         "dropout NaN, not in 0 to 1": Dropout { rate: f64::NAN }.forward(ones([2]), Noise::Seeded(7)),
         "dropout -1, not in 0 to 1": Dropout { rate: -1.0 }.forward(ones([2]), Noise::Seeded(7)),
-        "shapes of the two summands": Dropout::new(0.5).forward_sum(ones([2]), ones([3]), Noise::Off),
         "a norm of width 0 with ε 0.00001": LayerNorm::new(0, 1e-5, &device()),
         "a norm of width 2 with ε NaN": LayerNorm::new(2, f64::NAN, &device()),
         "a norm of width 2 with ε -1": LayerNorm::new(2, -1.0, &device()),
         "input of shape [2, 3] for a norm of width 2": LayerNorm::new(2, 1e-5, &device()).forward(ones([2, 3])),
-        "shapes of the two summands": LayerNorm::new(2, 1e-5, &device()).forward_sum(ones([2, 2]), ones([1, 2])),
         "a recurrent unit from 2 to 9223372036854775808 values": Gru::seeded(2, HUGE, 7, &device()),
         "a recurrent unit from 2 to 0 values": Gru::seeded(2, 0, 7, &device()),
         "a recurrent unit from 0 to 2 values": Gru::seeded(0, 2, 7, &device()),
@@ -292,17 +291,17 @@ fn encoders() {
         "4 values in rows of 3": embed_features(&Features { dim: 3, values: vec![1.0; 4] }, |_| ones([1, 2])),
     }
     errors! {
-        "map of image features: expected rows of weights as wide": Projection::from_map(&[], &[], &device()),
-        "map of image features: expected finite weights, got NaN": Projection::from_map(&[f32::NAN], &[1.0], &device()),
-        "map of image features: expected rows of weights as wide": Projection::from_map(&[1.0; 3], &[1.0; 2], &device()),
+        "map of image features: expected rows of weights as wide": projection().with_map(&LinearMap { weight: vec![], bias: vec![] }),
+        "map of image features: expected finite weights, got NaN": projection().with_map(&LinearMap { weight: vec![f32::NAN], bias: vec![1.0] }),
+        "map of image features: expected rows of weights as wide": projection().with_map(&LinearMap { weight: vec![1.0; 3], bias: vec![1.0; 2] }),
         "residual.hidden: expected 1 to 16777216, got 0": projection().with_residual(&ResidualShape { hidden: 0, ..residual() }, 1.0, 7),
         "features of a residual: expected a standard deviation": projection().with_residual(&residual(), 0.0, 7),
         "features of a residual: expected a standard deviation": projection().with_residual(&residual(), f64::NAN, 7),
         "residual.rate_factor: expected from 1e-6 to 1e6, got -1": projection().with_residual(&ResidualShape { rate_factor: -1.0, ..residual() }, 1.0, 7),
         "residual.hidden: expected 1 to 16777216, got": projection().with_residual(&ResidualShape { hidden: HUGE, ..residual() }, 1.0, 7),
-        "idf of a bag of words: expected numbers above 0, got 0": BagOfWords::from_map(&[1.0], &[1.0], &[0.0], &device()),
-        "idf of a bag of words: expected numbers above 0, got NaN": BagOfWords::from_map(&[1.0], &[1.0], &[f32::NAN], &device()),
-        "idf of a bag of words: expected idf of 1 terms, got 0": BagOfWords::from_map(&[1.0], &[1.0], &[], &device()),
+        "idf of a bag of words: expected numbers above 0, got 0": BagOfWords::new(1, 1, 7, &device()).with_idf(&[0.0]),
+        "idf of a bag of words: expected numbers above 0, got NaN": BagOfWords::new(1, 1, 7, &device()).with_idf(&[f32::NAN]),
+        "idf of a bag of words: expected idf of 1 terms, got 0": BagOfWords::new(1, 1, 7, &device()).with_idf(&[]),
         "word vectors: expected numbers of words below 4, got 9": GruText::new(&gru_shape(), 7, &device()).with_vectors(&WordVectors { rows: vec![(9, vec![1.0; 2])], ..vectors() }),
         "word vectors, word 1: expected 2 values, got 3": GruText::new(&gru_shape(), 7, &device()).with_vectors(&WordVectors { rows: vec![(1, vec![1.0; 3])], ..vectors() }),
         "word vectors, word 1: expected finite values, got NaN": GruText::new(&gru_shape(), 7, &device()).with_vectors(&WordVectors { rows: vec![(1, vec![f32::NAN; 2])], ..vectors() }),

@@ -386,10 +386,7 @@ fn corrections() {
         "correction: expected one of direction t2i, got one of": pass::ranks(&scores(), &pairs(), &none(), &none()),
         "items of direction i2t: expected the 2 that the": pass::top(&wide(), &none(), 1),
         "scores of image 0 and text 0: expected a finite number,": pass::top(&infinite(), &none(), 1),
-        "items of direction i2t: expected the 2 that the": Candidates::new(&wide(), &none(), &lists(1, vec![0, 1])).map(drop),
-        "candidates: expected lists of 2 queries, as the scores,": Candidates::new(&scores(), &none(), &lists(1, vec![0])).map(drop),
-        "candidates of query 1: expected items below 2, got 9": Candidates::new(&scores(), &none(), &lists(1, vec![0, 9])).map(drop),
-        "candidates of query 0, score of item 0: expected": Candidates::new(&scores(), &none(), &lists(1, vec![0, 1])).map(drop),
+        "items of direction i2t: expected the 2 that the": Candidates::new(&wide(), [&none()], 1).map(drop),
         "capacity of greedy matching: expected λ of at least 0,": capacity(f64::NAN, 1, 1, 1, CapacityScale::Balanced),
         "capacity of greedy matching: expected λ of at least 0,": capacity(-1.0, 1, 1, 1, CapacityScale::Balanced),
         "k: expected at most 1000000000 items, got": matching(HUGE, 1.0),
@@ -427,7 +424,6 @@ fn corrections() {
         "an aversion of 0 or more, got -1": counts().atkinson(-1.0),
         "10 nearest are kept, got 11": nearest().counts(Direction::I2t, 11),
         "10 nearest are kept, got 18446744073709551615": nearest().counts(Direction::I2t, usize::MAX),
-        "setting 1 of 1": filled().recalls(1),
         "0 values in rows of 0": hubness::rows::unit(0, &[]),
         "1 values in rows of 2": hubness::rows::unit(2, &[1.0]),
         "row 0, column 0: inf has no unit length": hubness::rows::unit(1, &[f32::INFINITY]),
@@ -444,22 +440,19 @@ fn counts() -> Counts {
 
 fn matching(k: usize, lambda: f64) -> hubness::Result<()> {
     let (scores, none) = (wide(), Correction::<Plain>::none(&wide(), Direction::I2t).into_any());
-    let top = pass::top(&scores, &none, 2)?;
-    let candidates = Candidates::new(&scores, &none, &top)?;
+    let [candidates] = Candidates::new(&scores, [&none], 2)?;
     greedy_matching(&candidates, &GreedyOptions::new(k, lambda)).map(drop)
 }
 
 fn sweep(k: usize) -> hubness::Result<()> {
     let (scores, none) = (wide(), Correction::<Plain>::none(&wide(), Direction::I2t).into_any());
-    let top = pass::top(&scores, &none, 2)?;
-    let candidates = Candidates::new(&scores, &none, &top)?;
+    let [candidates] = Candidates::new(&scores, [&none], 2)?;
     GreedySweep::new(&candidates, k).map(drop)
 }
 
 fn lowered(capacity: usize) -> hubness::Result<()> {
     let (scores, none) = (wide(), Correction::<Plain>::none(&wide(), Direction::I2t).into_any());
-    let top = pass::top(&scores, &none, 2)?;
-    let candidates = Candidates::new(&scores, &none, &top)?;
+    let [candidates] = Candidates::new(&scores, [&none], 2)?;
     let mut sweep = GreedySweep::new(&candidates, 2)?;
     sweep.lower(1)?;
     sweep.lower(capacity)?;

@@ -32,15 +32,15 @@ pub struct CrossFit {
 /// If there is no setting, or the split has another number of images.
 pub fn cross_fit(table: &HitTable, split: &FoldSplit, goal: Goal) -> Result<CrossFit> {
     table.not_empty()?;
-    let (images, got) = (table.images(), split.of_image().len());
+    let (images, got) = (table.queries.len(), split.of_image().len());
     let expected = format_args!("a split of {images} images");
     Error::unless(images == got, "cross-fitting", expected, got)?;
     let sums = fold_sums(table, split, goal);
     let best = |fold| split.of_image().contains(&fold).then(|| best_beside(table, &sums, fold));
-    let chosen: Vec<Option<usize>> = (0..split.folds()).map(best).collect();
+    let chosen: Vec<Option<usize>> = (0..split.folds).map(best).collect();
     let setting_of = |image: usize| chosen[split.of_image()[image]].unwrap_or_default();
     let hits: Vec<[u16; 3]> =
-        (0..images).map(|image| table.candidates()[setting_of(image)].hits[image]).collect();
+        (0..images).map(|image| table.candidates[setting_of(image)].hits[image]).collect();
     let recalls = table.percent(&hits);
     Ok(CrossFit { chosen, hits, recalls })
 }
@@ -54,28 +54,28 @@ pub fn cross_fit(table: &HitTable, split: &FoldSplit, goal: Goal) -> Result<Cros
 pub fn choose_on_validation(table: &HitTable, goal: Goal) -> Result<usize> {
     table.not_empty()?;
     let total = |setting: usize| -> u64 {
-        table.candidates()[setting].hits.iter().map(|at| goal.of(*at)).sum()
+        table.candidates[setting].hits.iter().map(|at| goal.of(*at)).sum()
     };
     let better = |best: usize, next: usize| if total(next) > total(best) { next } else { best };
-    Ok((1..table.candidates().len()).fold(0, better))
+    Ok((1..table.candidates.len()).fold(0, better))
 }
 
 /// Hits of every setting in every fold: `[settings][folds]`.
 fn fold_sums(table: &HitTable, split: &FoldSplit, goal: Goal) -> Vec<Vec<u64>> {
     let of_setting = |setting: &Candidate| {
-        let mut sums = vec![0; split.folds()];
+        let mut sums = vec![0; split.folds];
         for (&at, &fold) in setting.hits.iter().zip(split.of_image()) {
             sums[fold] += goal.of(at);
         }
         sums
     };
-    table.candidates().iter().map(of_setting).collect()
+    table.candidates.iter().map(of_setting).collect()
 }
 
 /// The best setting on all folds except `fold`. All settings have the same queries, so sums of hits compare like recalls.
 fn best_beside(table: &HitTable, sums: &[Vec<u64>], fold: usize) -> usize {
     let beside = |setting: usize| sums[setting].iter().sum::<u64>() - sums[setting][fold];
-    let correction = |setting: usize| table.candidates()[setting].correction;
+    let correction = |setting: usize| table.candidates[setting].correction;
     let better = |best: usize, next: usize| {
         let more = beside(next).cmp(&beside(best));
         let smaller = correction(next) < correction(best);

@@ -13,7 +13,7 @@ const KEYS: usize = 64;
 /// The fold of every image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoldSplit {
-    folds: usize,
+    pub(crate) folds: usize,
     of_image: Vec<usize>,
 }
 
@@ -59,11 +59,6 @@ impl FoldSplit {
         let split = |key| ids.iter().map(|id| fold(id.as_ref(), folds, key)).collect::<Vec<_>>();
         let of_image = keys.take(KEYS).map(split).find(|of_image| spread(of_image) > 1);
         Self::new(folds, of_image.unwrap_or_else(|| vec![0; ids.len()]))
-    }
-
-    /// Number of folds.
-    pub(crate) fn folds(&self) -> usize {
-        self.folds
     }
 
     /// The fold of every image.

@@ -50,8 +50,8 @@ pub struct Candidate {
 /// An image brings its queries: itself for i2t, its texts for t2i. The candidates may come from several methods.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HitTable {
-    queries: Vec<u16>,
-    candidates: Vec<Candidate>,
+    pub(super) queries: Vec<u16>,
+    pub(crate) candidates: Vec<Candidate>,
 }
 
 impl HitTable {
@@ -93,26 +93,6 @@ impl HitTable {
         }
         self.candidates.push(Candidate { label, correction, hits });
         Ok(())
-    }
-
-    /// The candidates, in order.
-    pub(crate) fn candidates(&self) -> &[Candidate] {
-        &self.candidates
-    }
-
-    /// Number of images.
-    pub(crate) fn images(&self) -> usize {
-        self.queries.len()
-    }
-
-    /// R@1, R@5, R@10 of a setting over all images, in percent.
-    ///
-    /// # Panics
-    /// If there is no such setting.
-    pub fn recalls(&self, candidate: usize) -> [f64; 3] {
-        let n = self.candidates.len();
-        assert!(candidate < n, "setting {candidate} of {n}");
-        self.percent(&self.candidates[candidate].hits)
     }
 
     /// Recalls of hits of the images, in percent.

@@ -24,7 +24,7 @@ fn split(of_image: &[usize]) -> FoldSplit {
 /// Number of images in each fold.
 fn sizes(split: &FoldSplit) -> Vec<usize> {
     let size = |fold: usize| split.of_image().iter().filter(|&&of| of == fold).count();
-    (0..split.folds()).map(size).collect()
+    (0..split.folds).map(size).collect()
 }
 
 fn names(n: usize) -> Vec<String> {
@@ -44,7 +44,7 @@ fn golden_two_folds() {
     let percent = 200.0 / 7.0;
     assert_eq!(fit.recalls, [percent; 3]);
     assert_eq!(choose_on_validation(&table, Goal::Sum).unwrap(), 1);
-    assert!((table.recalls(1)[2] - 500.0 / 7.0).abs() < 1e-12);
+    assert!((table.percent(&table.candidates[1].hits)[2] - 500.0 / 7.0).abs() < 1e-12);
 }
 
 /// Setting 0 is best at 1, setting 1 at 5, setting 2 at 10, setting 3 in sum.
@@ -75,10 +75,11 @@ fn noise_gains_nothing_under_cross_fitting() {
             (0..settings).map(|_| (0..images).map(|_| rng.random_range(0..2)).collect()).collect();
         let rows: Vec<&[u16]> = rows.iter().map(Vec::as_slice).collect();
         let table = table(Direction::I2t, &vec![1; images], &rows);
-        let off = table.recalls(0)[0];
+        let off = table.percent(&table.candidates[0].hits)[0];
         let split = FoldSplit::hashed(&ids, 2, draw).unwrap();
         fitted.push(cross_fit(&table, &split, Goal::At1).unwrap().recalls[0] - off);
-        best.push(table.recalls(choose_on_validation(&table, Goal::At1).unwrap())[0] - off);
+        let chosen = &table.candidates[choose_on_validation(&table, Goal::At1).unwrap()];
+        best.push(table.percent(&chosen.hits)[0] - off);
     }
     let mean = |gains: &[f64]| gains.iter().sum::<f64>() / gains.len() as f64;
     let error = |gains: &[f64]| {
@@ -209,7 +210,7 @@ fn two_images_are_always_apart() {
         let split = FoldSplit::hashed(&["a", "b"], 2, seed).unwrap();
         assert_eq!(sizes(&split), [1, 1], "{seed}");
     }
-    assert_eq!(FoldSplit::hashed(&["a", "b", "c"], 5, 0).unwrap().folds(), 5);
+    assert_eq!(FoldSplit::hashed(&["a", "b", "c"], 5, 0).unwrap().folds, 5);
 }
 
 /// The chosen hits join into one system, whose recalls equal the recalls of the fits.

@@ -1,24 +1,27 @@
 //! The source of a query's next best items: its list of candidates, and after that the scores.
 
-use itm_core::scored::Scored;
-use itm_core::{Error, Result};
+use itm_core::Result;
+use itm_core::scored::{Scored, visit};
 use rayon::prelude::*;
 
 use super::{CapacityScale, capacity};
 use crate::edge::Edge;
+use crate::pass::RankScan;
 use crate::{AnyCorrection, Direction, Rescore, TopLists};
 
 /// The best items of every query under a correction, and the scores, which give more items when the lists run out.
 ///
 /// Lists of any length give the same matching. When a list runs out, its row of scores is computed again. So longer lists
-/// are faster if items have little room (λ = 1); see [`advised`](Self::advised).
+/// are faster if items have little room (λ = 1). With 25,000 queries against 5,000 items, λ = 1, on three synthetic sets, 1 to 6
+/// of 100 rows were computed again with lists of 12 k items, at least 64; with lists of 32, 3 to 29. From λ = 2 on, both
+/// lengths suffice.
 pub struct Candidates<'a> {
     scores: &'a dyn Scored,
-    direction: Direction,
     map: &'a dyn Rescore,
-    lists: &'a TopLists,
-    queries: usize,
-    items: usize,
+    pub(super) lists: TopLists,
+    pub(crate) direction: Direction,
+    pub(crate) queries: usize,
+    pub(crate) items: usize,
 }
 
 /// The request of a query whose list ran out: its best `want` items that come after `below`.
@@ -30,62 +33,38 @@ pub(super) struct Request {
 }
 
 impl<'a> Candidates<'a> {
-    /// Candidates of one direction. `lists` must hold the best items of `scores` under the correction, as
-    /// [`pass::top`](crate::pass::top) gives them.
+    /// Candidates under each correction, from one pass over the scores: lists for matchings of up to `k` items per query.
     ///
     /// # Errors
-    /// If the lists have the other direction or another number of queries, name an item that does not exist, or begin with
-    /// another score than the correction gives (then the lists come from other scores or from another correction). Also if
-    /// the correction is for other items or queries.
-    pub fn new(
+    /// If a correction is for other items or queries, or a score is not a number.
+    pub fn new<const N: usize>(
         scores: &'a dyn Scored,
-        correction: &'a AnyCorrection,
-        lists: &'a TopLists,
-    ) -> Result<Self> {
-        correction.check(scores)?;
-        let (n, m, direction) = (scores.images(), scores.texts(), correction.direction());
-        let (queries, items) = direction.sides(n, m);
-        let (place, got) = ("candidates", lists.direction());
-        let expected = format_args!("lists of direction {direction}");
-        Error::unless(got == direction, place, expected, got)?;
-        if lists.k() > 0 {
-            let expected = format_args!("lists of {queries} queries, as the scores");
-            Error::unless(lists.queries() == queries, place, expected, lists.queries())?;
-            check_lists(scores, correction, lists, items)?;
-        }
-        Ok(Self { scores, direction, map: correction.map(), lists, queries, items })
+        corrections: [&'a AnyCorrection; N],
+        k: usize,
+    ) -> Result<[Self; N]> {
+        Self::listed(scores, corrections, k.saturating_mul(12).max(64))
     }
 
-    /// A good length of the lists for matchings of up to `k` items per query. With 25,000 queries against 5,000 items, λ = 1, on
-    /// three synthetic sets, 1 to 6 of 100 rows were computed again; with lists of 32, 3 to 29. From λ = 2 on, both lengths
-    /// suffice.
-    pub fn advised(k: usize) -> usize {
-        k.saturating_mul(12).max(64)
-    }
-
-    /// Number of queries.
-    pub(crate) fn queries(&self) -> usize {
-        self.queries
-    }
-
-    /// Number of items.
-    pub(crate) fn items(&self) -> usize {
-        self.items
+    /// As [`new`](Self::new), with lists of `length` items.
+    pub(super) fn listed<const N: usize>(
+        scores: &'a dyn Scored,
+        corrections: [&'a AnyCorrection; N],
+        length: usize,
+    ) -> Result<[Self; N]> {
+        corrections.iter().try_for_each(|correction| correction.check(scores))?;
+        let scans = corrections.map(|correction| RankScan::new(correction, length));
+        let mut found = visit(scores, &Vec::from(scans))?.into_iter();
+        Ok(corrections.map(|correction| {
+            let (map, direction) = (correction.map(), correction.direction());
+            let lists = found.next().expect("one answer for each scan").top;
+            let (queries, items) = direction.sides(scores.images(), scores.texts());
+            Self { scores, map, lists, direction, queries, items }
+        }))
     }
 
     /// [`capacity`] with as many queries and items.
     pub(crate) fn capacity(&self, lambda: f64, k: usize, scale: CapacityScale) -> Result<usize> {
         capacity(lambda, k, self.queries, self.items, scale)
-    }
-
-    /// The direction of the candidates.
-    pub(crate) fn direction(&self) -> Direction {
-        self.direction
-    }
-
-    /// Items in each list.
-    pub(super) fn listed(&self) -> usize {
-        self.lists.k()
     }
 
     /// The item at a place of a query's list.
@@ -124,31 +103,4 @@ fn best(map: &dyn Rescore, request: &Request, row: &[f32], floor: &[Edge]) -> Ve
     }
     best.sort_unstable_by(|a, b| b.cmp(a));
     best
-}
-
-/// Checks that the lists name only existing items, and that each list begins with the score that the correction gives to its
-/// first item.
-fn check_lists(
-    scores: &dyn Scored,
-    correction: &AnyCorrection,
-    lists: &TopLists,
-    items: usize,
-) -> Result<()> {
-    let queries: Vec<_> = (0..lists.queries()).collect();
-    for &query in &queries {
-        if let Some(&item) = lists.items(query).iter().find(|&&item| item as usize >= items) {
-            let place = format!("candidates of query {query}");
-            return Err(Error::invalid(place, format!("items below {items}"), item));
-        }
-    }
-    let first: Vec<_> = queries.iter().map(|&query| lists.items(query)[0] as usize).collect();
-    let (images, texts) = correction.direction().sides(&queries, &first);
-    let own = scores.pairs(images, texts)?;
-    for (query, score) in own.into_iter().enumerate() {
-        let (want, got) =
-            (correction.map().rescore(query, first[query], score), lists.scores(query)[0]);
-        let place = format_args!("candidates of query {query}, score of item {}", first[query]);
-        Error::unless(want == got, place, format_args!("{want}, as under the correction"), got)?;
-    }
-    Ok(())
 }

@@ -43,7 +43,7 @@ pub enum Stop {
 }
 
 /// Options of a greedy matching. The defaults are the paper's GM, except that images have the capacity of their copies.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct GreedyOptions {
     /// Items per query.
     pub k: usize,
@@ -79,7 +79,7 @@ impl GreedyOptions {
 /// [`Stop`] have both readings of the rest.
 ///
 /// ```
-/// use hubness::{Candidates, Correction, Direction::I2t, GreedyOptions, Plain, ScoreMatrix, TopLists, greedy_matching};
+/// use hubness::{Candidates, Correction, Direction::I2t, GreedyOptions, Plain, ScoreMatrix, greedy_matching};
 ///
 /// let scores = ScoreMatrix::from_rows([
 ///     [0.9, 0.3, 0.2], // image 0
@@ -87,8 +87,7 @@ impl GreedyOptions {
 ///     [0.8, 0.2, 0.7], // image 2: the same
 /// ]);
 /// let none = Correction::<Plain>::none(&scores, I2t);
-/// let nearest = TopLists::new(I2t, 1, vec![0, 0, 0], [0.9f32, 0.7, 0.8].map(f64::from).to_vec());
-/// let candidates = Candidates::new(&scores, &none, &nearest)?;
+/// let [candidates] = Candidates::new(&scores, [&none], 1)?;
 /// let matching = greedy_matching(&candidates, &GreedyOptions::new(1, 1.0))?;
 /// assert_eq!(matching.stack(), [(0, 0), (2, 2), (1, 1)]);
 /// # Ok::<(), hubness::Error>(())

@@ -23,12 +23,11 @@ const MOST: usize = 1_000_000_000;
 /// little more than trying the smallest.
 ///
 /// ```
-/// use hubness::{Candidates, Correction, Direction::I2t, GreedySweep, Plain, ScoreMatrix, Stop, TopLists};
+/// use hubness::{Candidates, Correction, Direction::I2t, GreedySweep, Plain, ScoreMatrix, Stop};
 ///
 /// let scores = ScoreMatrix::from_rows([[0.75, 0.5, 0.25], [0.875, 0.5, 0.125]]); // text 0 is a hub
 /// let none = Correction::<Plain>::none(&scores, I2t);
-/// let lists = TopLists::new(I2t, 1, vec![0, 0], vec![0.75, 0.875]);
-/// let candidates = Candidates::new(&scores, &none, &lists)?;
+/// let [candidates] = Candidates::new(&scores, [&none], 1)?;
 /// let mut sweep = GreedySweep::new(&candidates, 1)?;
 /// assert_eq!(sweep.largest(), 2);
 /// sweep.lower(1)?;
@@ -61,8 +60,8 @@ impl<'a> GreedySweep<'a> {
     /// If `k` is above 10⁹, or a list runs out, and its scores cannot be read again.
     pub fn new(candidates: &'a Candidates<'a>, k: usize) -> Result<Self> {
         Error::unless(k <= MOST, "k", format_args!("at most {MOST} items"), k)?;
-        let (queries, items) = (candidates.queries(), candidates.items());
-        let listed = candidates.listed();
+        let (queries, items) = (candidates.queries, candidates.items);
+        let listed = candidates.lists.k();
         let taken = k.min(listed);
         let mut held = vec![0; items];
         let plain = (0..queries as u32).flat_map(|q| (0..taken).map(move |place| (q, place)));
@@ -130,7 +129,7 @@ impl<'a> GreedySweep<'a> {
         let mut edges: Vec<_> = self.edges().collect();
         edges.par_sort_unstable_by(|a, b| b.cmp(a));
         edges.truncate(self.budget(stop));
-        Matching::new(self.candidates.direction(), self.rows.len(), self.columns.len(), &edges)
+        Matching::new(self.candidates.direction, self.rows.len(), self.columns.len(), &edges)
     }
 
     /// The place of each query's first true item in its list, as in `Matching::places`, but without making the lists.
@@ -138,7 +137,7 @@ impl<'a> GreedySweep<'a> {
     /// # Panics
     /// If `pairs` have other numbers of images and texts.
     pub(crate) fn places(&self, stop: Stop, pairs: &Pairs) -> Vec<Option<usize>> {
-        let direction = self.candidates.direction();
+        let direction = self.candidates.direction;
         check(pairs, direction, self.rows.len(), self.columns.len());
         let last = self.last(stop);
         let pushed = || self.edges().filter(|&edge| edge >= last);
@@ -229,7 +228,7 @@ impl<'a> GreedySweep<'a> {
         let edge = match &row.more {
             Some(list) => list.get(row.next).copied(),
             None => {
-                (row.next < self.candidates.listed()).then(|| self.candidates.at(query, row.next))
+                (row.next < self.candidates.lists.k()).then(|| self.candidates.at(query, row.next))
             }
         };
         row.next += usize::from(edge.is_some());
@@ -244,14 +243,14 @@ impl<'a> GreedySweep<'a> {
             .dry
             .drain(..)
             .map(|query| {
-                let (row, listed) = (&self.rows[query as usize], self.candidates.listed());
+                let (row, listed) = (&self.rows[query as usize], self.candidates.lists.k());
                 let (below, before) = match &row.more {
-                    Some(list) => (list.last().copied(), list.len()),
-                    None => (listed.checked_sub(1).map(|last| self.candidates.at(query, last)), 0),
+                    Some(list) => (list[list.len() - 1], list.len()),
+                    None => (self.candidates.at(query, listed - 1), 0),
                 };
                 // Each list is longer than the one before, so a query needs only a few refills.
                 let want = (2 * before).max(2 * self.k).max(32);
-                Request { query, below: below.unwrap_or(Edge::FIRST), want }
+                Request { query, below, want }
             })
             .collect();
         let lists = self.candidates.refill(&requests, &self.floor)?;

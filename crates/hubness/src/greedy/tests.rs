@@ -77,8 +77,7 @@ fn stack(
     [c, k, capacity]: [usize; 3],
     stop: Stop,
 ) -> Vec<(u32, u32)> {
-    let lists = Dense::new(scores, correction).lists(c);
-    let candidates = Candidates::new(scores, correction, &lists).unwrap();
+    let [candidates] = Candidates::listed(scores, [correction], c).unwrap();
     let mut sweep = GreedySweep::new(&candidates, k).unwrap();
     sweep.lower(capacity).unwrap();
     sweep.matching(stop).stack().to_vec()
@@ -130,9 +129,9 @@ fn as_by_sorting_the_matrix() {
             };
             let dense = Dense::new(&scores, &map);
             let k = [1, 2, 5, 10, 20][rng.random_range(0..5)];
-            let lists = dense.lists(rng.random_range(1..=items));
-            refilled += usize::from(lists.k() < k.min(items));
-            let candidates = Candidates::new(&scores, &map, &lists).unwrap();
+            let length = rng.random_range(1..=items);
+            refilled += usize::from(length < k.min(items));
+            let [candidates] = Candidates::listed(&scores, [&map], length).unwrap();
             let mut sweep = GreedySweep::new(&candidates, k).unwrap();
             for capacity in (0..=queries + 1).rev() {
                 sweep.lower(capacity).unwrap();
@@ -219,16 +218,15 @@ fn from_embeddings_as_from_the_matrix() {
             let (queries, items) = (direction.queries(n, m), direction.items(n, m));
             let map = any(direction, biased(queries, items, &mut ChaCha8Rng::seed_from_u64(4)));
             let dense = Dense::new(&scores, &map);
-            let lists = dense.lists(3);
             let options = GreedyOptions::new(10, 1.0);
             let capacity = capacity(1.0, 10, queries, items, options.scale).unwrap();
             let want = dense.naive(10, capacity, options.stop);
-            let plain = greedy_matching(&Candidates::new(&scores, &map, &lists).unwrap(), &options);
-            assert_eq!(plain.unwrap().stack(), want);
+            let [candidates] = Candidates::listed(&scores, [&map], 3).unwrap();
+            assert_eq!(greedy_matching(&candidates, &options).unwrap().stack(), want);
             for threads in [1, 2, 3] {
                 let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
                 let got = pool.install(|| {
-                    let candidates = Candidates::new(&tiles, &map, &lists).unwrap();
+                    let [candidates] = Candidates::listed(&tiles, [&map], 3).unwrap();
                     greedy_matching(&candidates, &options).unwrap()
                 });
                 assert_eq!(got.stack(), want, "{threads} threads");
@@ -242,33 +240,21 @@ fn nothing_to_match() {
     for (n, m) in [(0, 3), (3, 0), (0, 0)] {
         let scores = ScoreMatrix::new(n, m, Vec::new()).unwrap();
         let none = none(&scores, I2t);
-        let lists = TopLists::new(I2t, m.min(2), Vec::new(), Vec::new());
-        let matching = greedy_matching(
-            &Candidates::new(&scores, &none, &lists).unwrap(),
-            &GreedyOptions::new(5, 1.0),
-        );
-        let matching = matching.unwrap();
+        let [candidates] = Candidates::new(&scores, [&none], 5).unwrap();
+        let matching = greedy_matching(&candidates, &GreedyOptions::new(5, 1.0)).unwrap();
         assert_eq!((matching.queries(), matching.stack().len()), (n, 0));
         assert_eq!(matching.counts(), vec![0; m]);
     }
     let scores = ScoreMatrix::from_rows([[1.0, 2.0]]);
     let none = none(&scores, I2t);
     assert_eq!(stack(&scores, &none, [1, 0, 9], Stop::Exhaustive), []);
-    assert_eq!(stack(&scores, &none, [0, 1, 9], Stop::Exhaustive), [(0, 1)]); // no list at all
 }
 
 #[test]
-fn lists_of_other_scores_or_of_the_other_direction_are_refused() {
+fn a_correction_of_other_items_is_refused() {
     let scores = ScoreMatrix::from_rows([[0.0], [0.0], [0.0]]);
-    let none = none(&scores, I2t);
-    let refused = |lists| Candidates::new(&scores, &none, &lists).err().unwrap().to_string();
-    let few = TopLists::new(I2t, 1, vec![0, 0], vec![0.0, 0.0]);
-    assert_eq!(refused(few), "candidates: expected lists of 3 queries, as the scores, got 2");
-    let turned = TopLists::new(T2i, 1, vec![0, 0, 0], vec![0.0; 3]);
-    assert_eq!(refused(turned), "candidates: expected lists of direction i2t, got t2i");
-    let lists = TopLists::new(I2t, 1, vec![0, 0, 0], vec![0.0; 3]);
     let other = Correction::none(&ScoreMatrix::from_rows([[0.0, 0.0]]), I2t);
-    let error = Candidates::new(&scores, &other, &lists).err().unwrap().to_string();
+    let error = Candidates::new(&scores, [&other], 1).err().unwrap().to_string();
     assert_eq!(
         error,
         "items of direction i2t: expected the 2 that the correction was fitted for, got 1"
@@ -280,8 +266,7 @@ fn lists_of_other_scores_or_of_the_other_direction_are_refused() {
 fn capacities_only_go_down() {
     let scores = ScoreMatrix::from_rows([[0.5]]);
     let none = none(&scores, I2t);
-    let lists = TopLists::new(I2t, 1, vec![0], vec![0.5]);
-    let candidates = Candidates::new(&scores, &none, &lists).unwrap();
+    let [candidates] = Candidates::new(&scores, [&none], 1).unwrap();
     let mut sweep = GreedySweep::new(&candidates, 1).unwrap();
     sweep.lower(2).unwrap();
     sweep.lower(3).unwrap();
@@ -299,8 +284,7 @@ proptest! {
         let pairs = Pairs::new(n, (0..m).map(|t| t % n).collect()).unwrap();
         for direction in Direction::BOTH {
             let none = none(&scores, direction);
-            let lists = Dense::new(&scores, &none).lists(2);
-            let candidates = Candidates::new(&scores, &none, &lists).unwrap();
+            let [candidates] = Candidates::listed(&scores, [&none], 2).unwrap();
             let mut sweep = GreedySweep::new(&candidates, k).unwrap();
             for capacity in (0..5).rev() {
                 sweep.lower(capacity).unwrap();

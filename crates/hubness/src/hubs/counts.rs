@@ -11,7 +11,7 @@ use crate::{Direction, TopLists};
 /// Nearest neighbours give every query `k` items. A matching with capacities (RGM) may give some fewer, or none.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Lists<'a> {
-    direction: Direction,
+    pub(super) direction: Direction,
     items: usize,
     k: usize,
     queries: Vec<&'a [u32]>,
@@ -46,12 +46,7 @@ impl<'a> Lists<'a> {
         let enough = lists.queries() == 0 || lists.k() >= k.min(items);
         assert!(enough, "the first {k} of {items} items, got lists of {}", lists.k());
         let all = (0..lists.queries()).map(|query| lists.items(query));
-        Self::new(lists.direction(), items, k, all)
-    }
-
-    /// The direction of the queries.
-    pub(crate) fn direction(&self) -> Direction {
-        self.direction
+        Self::new(lists.direction, items, k, all)
     }
 }
 
@@ -65,13 +60,13 @@ impl<'a> Lists<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// The direction of the queries.
-    direction: Direction,
+    pub direction: Direction,
     /// Wanted items per query, before lists were cut to the number of items.
-    k: usize,
+    pub k: usize,
     /// Number of queries `n`.
-    queries: usize,
+    pub queries: usize,
     /// `N_k`, one for each item.
-    values: Vec<u32>,
+    pub values: Vec<u32>,
 }
 
 impl Counts {
@@ -90,26 +85,6 @@ impl Counts {
             list.iter().for_each(|&item| values[item as usize] += times);
         }
         Self { direction: lists.direction, k: lists.k, queries, values }
-    }
-
-    /// The direction of the queries.
-    pub fn direction(&self) -> Direction {
-        self.direction
-    }
-
-    /// The `k` of `N_k`.
-    pub fn k(&self) -> usize {
-        self.k
-    }
-
-    /// Number of queries `n`.
-    pub fn queries(&self) -> usize {
-        self.queries
-    }
-
-    /// `N_k` of every item.
-    pub fn values(&self) -> &[u32] {
-        &self.values
     }
 
     /// `Σ_j N_k(j)`: the answers that were given.

@@ -29,7 +29,7 @@ impl Histogram {
     /// the mean of their shares.
     pub fn of_all<'a>(counts: impl IntoIterator<Item = &'a Counts>) -> Self {
         let mut sorted: Vec<u32> =
-            counts.into_iter().flat_map(|counts| counts.values()).copied().collect();
+            counts.into_iter().flat_map(|counts| &counts.values).copied().collect();
         sorted.sort_unstable();
         let never = sorted.partition_point(|&count| count == 0);
         let bar = |same: &[u32]| Bar { count: same[0], items: same.len() };

@@ -32,7 +32,7 @@ impl HubMeasures {
     /// All measures.
     pub fn new(counts: &Counts) -> Self {
         Self {
-            k: counts.k() as u64,
+            k: counts.k as u64,
             skewness: counts.skewness(),
             robin_hood: counts.robin_hood(),
             gini: counts.gini(),
@@ -75,8 +75,8 @@ impl Counts {
     /// 2 Σ_r r N_(r) / (m Σ N) − (m + 1)/m  =  Σ_i Σ_j |N_i − N_j| / (2 m Σ N)
     /// ```
     pub fn gini(&self) -> f64 {
-        let m = self.values().len() as f64;
-        let mut sorted = self.values().to_vec();
+        let m = self.values.len() as f64;
+        let mut sorted = self.values.to_vec();
         sorted.sort_unstable();
         // Σ (2r − m − 1) N_(r): whole numbers, so that equal counts give exactly 0.
         let weighted: f64 =
@@ -102,7 +102,7 @@ impl Counts {
             return 0.0;
         }
         let average = |f: &dyn Fn(f64) -> f64| {
-            self.each().map(|count| f(count / mean)).sum::<f64>() / self.values().len() as f64
+            self.each().map(|count| f(count / mean)).sum::<f64>() / self.values.len() as f64
         };
         let level = match 1.0 - e {
             0.0 => average(&f64::ln).exp(),
@@ -116,7 +116,7 @@ impl Counts {
         if self.total() == 0 {
             return 0.0;
         }
-        self.each().filter(|&count| count == 0.0).count() as f64 / self.values().len() as f64
+        self.each().filter(|&count| count == 0.0).count() as f64 / self.values.len() as f64
     }
 
     /// Share of all answers that are hubs, items with at least [twice the mean count](Self::threshold).
@@ -146,23 +146,22 @@ impl Counts {
 
     /// Largest share of queries that have one item: `max_j N_j / n`; 1 if one item answers every query.
     pub fn maximum(&self) -> f64 {
-        let largest = self.values().iter().copied().max().unwrap_or(0);
-        if self.queries() == 0 { 0.0 } else { f64::from(largest) / self.queries() as f64 }
+        let largest = self.values.iter().copied().max().unwrap_or(0);
+        if self.queries == 0 { 0.0 } else { f64::from(largest) / self.queries as f64 }
     }
 
     fn each(&self) -> impl Iterator<Item = f64> {
-        self.values().iter().map(|&count| f64::from(count))
+        self.values.iter().map(|&count| f64::from(count))
     }
 
     fn all_equal(&self) -> bool {
-        self.values().windows(2).all(|pair| pair[0] == pair[1])
+        self.values.windows(2).all(|pair| pair[0] == pair[1])
     }
 
     /// Population moment about the mean.
     fn moment(&self, power: i32) -> f64 {
         let mean = self.mean();
-        self.each().map(|count| (count - mean).powi(power)).sum::<f64>()
-            / self.values().len() as f64
+        self.each().map(|count| (count - mean).powi(power)).sum::<f64>() / self.values.len() as f64
     }
 
     /// `part` divided by the sum of the counts; 0 if the sum is 0.

@@ -7,7 +7,7 @@
 //! // Three queries and the one item each finds: text 0 is a hub.
 //! let top = TopLists::new(Direction::I2t, 1, vec![0, 0, 0], vec![0.9, 0.7, 0.8]);
 //! let counts = Counts::new(&Lists::top(3, 1, &top));
-//! assert_eq!(counts.values(), [3, 0, 0]);
+//! assert_eq!(counts.values, [3, 0, 0]);
 //! assert!((counts.skewness() - 0.5f64.sqrt()).abs() < 1e-12);
 //! assert!((counts.robin_hood() - 2.0 / 3.0).abs() < 1e-12);
 //! ```

@@ -77,19 +77,16 @@ pub fn worst_hubs(
     scores: &dyn Scored,
     correction: &AnyCorrection,
 ) -> Result<Vec<Hub>> {
-    let direction = lists.direction();
+    let direction = lists.direction;
     let (images, texts) = (pairs.images(), pairs.texts());
     let (queries, items) = direction.sides(images, texts);
     let got = (lists.queries(), standings.len());
     assert_eq!(got, (queries, queries), "answers to the {direction} queries of the pairs");
     let enough = queries == 0 || lists.k() >= LISTED.min(items);
     assert!(enough, "the first {LISTED} of {items} items, got lists of {}", lists.k());
-    // What a run does not hold has −∞, and no list holds it.
-    let held = |query: usize| {
-        let end = lists.scores(query).partition_point(|&score| score > f64::NEG_INFINITY);
-        &lists.items(query)[..end]
+    let counts_of = |k| {
+        Counts::new(&Lists::new(direction, items, k, (0..queries).map(|query| lists.held(query))))
     };
-    let counts_of = |k| Counts::new(&Lists::new(direction, items, k, (0..queries).map(held)));
     let [counts, first] = [LISTED, 1].map(counts_of);
     let hubs = counts.largest(HUBS);
     // A query without a true item is no query.
@@ -98,7 +95,8 @@ pub fn worst_hubs(
         !truths.is_empty() && truths.binary_search(&item).is_err()
     };
     let victims_of = |hub: usize| {
-        let won = (0..queries).filter(move |&query| held(query).first() == Some(&(hub as u32)));
+        let won =
+            (0..queries).filter(move |&query| lists.held(query).first() == Some(&(hub as u32)));
         won.filter(move |&query| is_wrong(query, hub)).take(VICTIMS)
     };
     // For every victim: the hub, then the victim's own items.
@@ -124,7 +122,7 @@ pub fn worst_hubs(
     };
     let of_hub = |item: usize| {
         let lists_it = |query: &usize| {
-            let list = held(*query);
+            let list = lists.held(*query);
             list[..LISTED.min(list.len())].contains(&(item as u32)) && is_wrong(*query, item)
         };
         let wrong: Vec<usize> = (0..queries).filter(lists_it).collect();
@@ -137,8 +135,8 @@ pub fn worst_hubs(
         Hub {
             item: item as u64,
             name: None,
-            count: u64::from(counts.values()[item]),
-            first: u64::from(first.values()[item]),
+            count: u64::from(counts.values[item]),
+            first: u64::from(first.values[item]),
             wrong: wrong.len() as u64,
             deserved: truth.filter(|_| !wrong.is_empty()).map(right),
             after: BTreeMap::new(),

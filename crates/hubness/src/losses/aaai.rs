@@ -91,7 +91,7 @@ pub fn aaai_bank(
     of_bank: &BankOptions,
 ) -> Tensor<1> {
     let b = check(&scores, options);
-    if bank.is_empty() {
+    if bank.entries == 0 {
         return aaai_local(scores, options);
     }
     let device = scores.device();

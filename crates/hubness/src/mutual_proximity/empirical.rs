@@ -4,7 +4,6 @@ use itm_core::scored::Scored;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::check_entries;
 use crate::directed::DirectedScores;
 use crate::{Bank, Correction, Direction, Error, Rescore, Result};
 
@@ -65,8 +64,14 @@ impl EmpiricalProximity {
         let scores = (bank.scores(), test);
         let [bank, test] = DirectedScores::pair(("bank", scores.0), test, direction)?;
         let (p, m) = (bank.queries(), bank.items());
-        check_entries(self.most_entries, p.checked_mul(m))?;
-        check_entries(self.most_entries, test.queries().checked_mul(m))?;
+        let most = self.most_entries;
+        let expected =
+            format_args!("at most {most} scores held at once (GaussianProximity holds none)");
+        for entries in [p.checked_mul(m), test.queries().checked_mul(m)] {
+            let got = entries.map_or_else(|| "more".to_string(), |entries| entries.to_string());
+            let fits = entries.is_some_and(|entries| entries <= most);
+            Error::unless(fits, "mutual proximity", expected, got)?;
+        }
         let fits = m as f64 * m as f64 * (p as f64) < 2f64.powi(51);
         let (expected, got) = ("items² · bank queries below 2⁵¹", format_args!("{m}² · {p}"));
         Error::unless(fits, "mutual proximity", expected, got)?;

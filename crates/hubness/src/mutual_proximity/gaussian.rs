@@ -104,9 +104,11 @@ impl Normals {
             let part =
                 |of: fn(&NormalDistribution) -> f64| normals.iter().map(of).collect::<Vec<_>>();
             let means = part(|n| n.mean);
-            check_values(&format!("mean of {name}"), &means, f64::MIN, "a finite number")?;
+            let place = format_args!("mean of {name} of the correction, value");
+            check_values(place, &means, f64::MIN, "a finite number")?;
             let expected = "a finite number of at least 1e-6";
-            check_values(&format!("sd of {name}"), &part(|n| n.sd), FLOOR, expected)?;
+            let place = format_args!("sd of {name} of the correction, value");
+            check_values(place, &part(|n| n.sd), FLOOR, expected)?;
         }
         Ok(())
     }

@@ -19,15 +19,3 @@ pub use empirical::EmpiricalProximity;
 pub(crate) use empirical::SortedScores;
 pub use gaussian::GaussianProximity;
 pub(crate) use gaussian::Normals;
-
-use crate::{Error, Result};
-
-/// # Errors
-/// If the exact forms would have to hold more scores than `most`.
-fn check_entries(most: usize, entries: Option<usize>) -> Result<()> {
-    let got = entries.map_or_else(|| "more".to_string(), |entries| entries.to_string());
-    let expected =
-        format_args!("at most {most} scores held at once (GaussianProximity holds none)");
-    let fits = entries.is_some_and(|entries| entries <= most);
-    Error::unless(fits, "mutual proximity", expected, got)
-}

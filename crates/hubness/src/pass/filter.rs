@@ -21,7 +21,7 @@ const ROUNDING: f32 = 1.0 / (1 << 21) as f32;
 /// A correction, prepared for tiles.
 #[derive(Debug)]
 pub(super) struct TileFilter<'a> {
-    direction: Direction,
+    pub(super) direction: Direction,
     map: &'a dyn Rescore,
     fast: Option<Fast<'a>>,
 }
@@ -39,10 +39,6 @@ struct Fast<'a> {
 impl<'a> TileFilter<'a> {
     pub(super) fn new(direction: Direction, map: &'a dyn Rescore) -> Self {
         Self { direction, map, fast: map.affine().map(Fast::new) }
-    }
-
-    pub(super) fn direction(&self) -> Direction {
-        self.direction
     }
 
     /// The exact corrected score.

@@ -58,16 +58,24 @@ impl<'a> RankScan<'a> {
         Ok(self)
     }
 
-    /// Decides in f64 what f32 leaves open for the ranks and the lists.
+    /// Decides in f64 what f32 leaves open for the ranks and the lists: one bit for each score of a stretch.
     #[inline(always)]
-    fn decide(&self, state: &mut ScanState, image: usize, text: usize, score: f32, what: Open) {
-        let (query, item) = self.filter.direction().sides(image, text);
-        let corrected = self.filter.exact(image, text, score);
-        if let (true, Some(thresholds)) = (what.rank, &self.thresholds) {
-            thresholds.decide(&mut state.counts, query, item, corrected);
-        }
-        if what.list {
-            state.lists.offer(query - state.lists.first, corrected, item);
+    fn decide(
+        &self,
+        state: &mut ScanState,
+        (image, text0): (usize, usize),
+        stretch: &[f32],
+        [ranks, lists]: [u32; 2],
+    ) {
+        for i in places(ranks | lists) {
+            let (query, item) = self.filter.direction.sides(image, text0 + i);
+            let corrected = self.filter.exact(image, text0 + i, stretch[i]);
+            if let (1, Some(thresholds)) = (ranks >> i & 1, &self.thresholds) {
+                thresholds.decide(&mut state.counts, query, item, corrected);
+            }
+            if lists >> i & 1 == 1 {
+                state.lists.offer(query - state.lists.first, corrected, item);
+            }
         }
     }
 
@@ -93,10 +101,7 @@ impl<'a> RankScan<'a> {
             }
             let floor = edges(state.lists.near[at], slack).1;
             let list = all(n) & !below(&u, |_| floor, n);
-            for i in places(open | list) {
-                let what = Open { rank: open >> i & 1 == 1, list: list >> i & 1 == 1 };
-                self.decide(state, image, text0 + i, stretch[i], what);
-            }
+            self.decide(state, (image, text0), stretch, [open, list]);
         }
         if rank.is_some() {
             state.counts.greater[image - state.counts.first] += greater;
@@ -129,19 +134,9 @@ impl<'a> RankScan<'a> {
             }
             let near = &state.lists.near[text0 - state.lists.first..][..n];
             let list = all(n) & !below(&u, |i| edges(near[i], slack).1, n);
-            for i in places(open | list) {
-                let what = Open { rank: open >> i & 1 == 1, list: list >> i & 1 == 1 };
-                self.decide(state, image, text0 + i, stretch[i], what);
-            }
+            self.decide(state, (image, text0), stretch, [open, list]);
         }
     }
-}
-
-/// What is still open about a score.
-#[derive(Clone, Copy)]
-struct Open {
-    rank: bool,
-    list: bool,
 }
 
 /// What a scan keeps for a lane.
@@ -158,7 +153,7 @@ impl Consumer for RankScan<'_> {
     type Output = ScanResult;
 
     fn start(&self, images: Range<usize>, texts: Range<usize>) -> ScanState {
-        let direction = self.filter.direction();
+        let direction = self.filter.direction;
         let items = direction.items(images.len(), texts.len());
         let queries = direction.queries(images, texts);
         let counted = if self.thresholds.is_some() { queries.clone() } else { 0..0 };
@@ -180,7 +175,7 @@ impl Consumer for RankScan<'_> {
             || {
                 let rows = tile.rows().map(|(_, row)| largest(row));
                 let slack = self.filter.slack(rows.fold(0.0, |a, b| if b > a { b } else { a }));
-                match self.filter.direction() {
+                match self.filter.direction {
                     Direction::I2t => {
                         for (image, row) in tile.rows() {
                             self.by_image(state, image, tile.texts(), row, slack);
@@ -212,7 +207,7 @@ impl Consumer for RankScan<'_> {
 
     fn finish(&self, total: ScanState) -> ScanResult {
         let standings = self.thresholds.as_ref().map(|t| t.standings(&total.counts));
-        let top = total.lists.finish(self.filter.direction());
+        let top = total.lists.finish(self.filter.direction);
         ScanResult { standings: standings.unwrap_or_default(), top }
     }
 }

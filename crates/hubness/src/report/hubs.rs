@@ -49,8 +49,8 @@ pub struct Histogram {
 impl Histogram {
     pub(crate) fn new(method: &str, counts: &Counts) -> Self {
         let mut items = BTreeMap::new();
-        counts.values().iter().for_each(|&count| *items.entry(u64::from(count)).or_default() += 1);
-        let (method, k) = (method.to_owned(), counts.k() as u64);
+        counts.values.iter().for_each(|&count| *items.entry(u64::from(count)).or_default() += 1);
+        let (method, k) = (method.to_owned(), counts.k as u64);
         Self { method, k, counts: items.into_iter().collect() }
     }
 

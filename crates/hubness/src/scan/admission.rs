@@ -56,7 +56,7 @@ impl Scan {
         let mut found: Vec<_> = (0..self.clusters.sizes.len() as u32).map(none).collect();
         for (query, &cluster) in self.clusters.of.iter().enumerate() {
             let (score, present) = (score_of(query), self.nearest.scores(query));
-            let enters = present.len() < self.k || score > present[present.len() - 1];
+            let enters = present.len() < self.summary.k || score > present[present.len() - 1];
             found[cluster as usize].count += u32::from(enters);
             found[cluster as usize].first += u32::from(score > present[0]);
         }

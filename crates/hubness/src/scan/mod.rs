@@ -57,13 +57,10 @@ use tail::{Tail, median};
 /// The counts of a collection over a bank of queries, and how suspicious each item is.
 #[derive(Debug, Clone)]
 pub struct Scan {
-    k: usize,
+    summary: ScanSummary,
     clusters: Clusters,
     nearest: TopK,
     counts: Vec<u32>,
-    first: Vec<u32>,
-    center: f64,
-    deviation: f64,
     tail: Tail,
     suspects: Vec<Alert>, // all scores above 0, largest first
 }
@@ -178,11 +175,20 @@ impl Scan {
             }
         }
         answers.sort_unstable();
-        let [center, deviation] = center_and_deviation(&counts);
-        let tail = Tail::default();
-        let suspects = Vec::new();
-        let mut scan =
-            Self { k, clusters, nearest, counts, first, center, deviation, tail, suspects };
+        let [median, deviation] = center_and_deviation(&counts);
+        let summary = ScanSummary {
+            queries: queries.rows(),
+            items: items.rows(),
+            k,
+            clusters: clusters.sizes.len(),
+            median,
+            deviation,
+            high: high(&counts),
+            high_first: high(&first),
+            largest: counts.iter().copied().max().unwrap_or(0),
+        };
+        let (tail, suspects) = (Tail::default(), Vec::new());
+        let mut scan = Self { summary, clusters, nearest, counts, tail, suspects };
         scan.judge(&answers);
         Ok(scan)
     }
@@ -213,9 +219,9 @@ impl Scan {
     fn evidence(&self, found: &[ClusterCount]) -> Evidence {
         let count: u32 = found.iter().map(|found| found.count).sum();
         let first = found.iter().map(|found| found.first).sum();
-        let z = match self.deviation {
+        let z = match self.summary.deviation {
             0.0 => 0.0,
-            deviation => (f64::from(count) - self.center) / deviation,
+            deviation => (f64::from(count) - self.summary.median) / deviation,
         };
         let share = |found: &ClusterCount| f64::from(found.count) / f64::from(count);
         let entropy: f64 = found.iter().map(share).map(|p| -p * p.ln()).sum();
@@ -265,17 +271,7 @@ impl Scan {
 
     /// The numbers of the whole.
     pub fn summary(&self) -> ScanSummary {
-        ScanSummary {
-            queries: self.clusters.of.len(),
-            items: self.counts.len(),
-            k: self.k,
-            clusters: self.clusters.sizes.len(),
-            median: self.center,
-            deviation: self.deviation,
-            high: high(&self.counts),
-            high_first: high(&self.first),
-            largest: self.counts.iter().copied().max().unwrap_or(0),
-        }
+        self.summary
     }
 }
 
@@ -328,7 +324,7 @@ mod tests {
         )
         .unwrap();
         // Scores of query 0: 0, 1, −1; of query 1: 0.5, 0.9; of query 2: item 2; of query 3: 0.5, −0.9, 0.9.
-        assert_eq!((scan.counts(), &scan.first[..]), (&[0, 2, 2, 0, 0][..], &[0, 2, 2, 0, 0][..]));
+        assert_eq!((scan.counts(), scan.summary().high_first), (&[0, 2, 2, 0, 0][..], 2));
         assert_eq!(scan.summary().clusters, 2);
         let found = |cluster, count, first| ClusterCount { cluster, count, first };
         let evidence = scan.evidence(&[found(0, 2, 2), found(1, 1, 0)]);

@@ -49,12 +49,12 @@ pub(crate) fn choose_by_folds(
     let folds: Vec<_> = folds.collect();
     if folds.iter().all(|fold| *fold == folds[0]) {
         // No other fold to choose on: the weakest correction, as where all recalls are equal.
-        let strength = |place: &usize| table.candidates()[*place].correction;
-        let places = 0..table.candidates().len();
+        let strength = |place: &usize| table.candidates[*place].correction;
+        let places = 0..table.candidates.len();
         let weakest = places.min_by(|a, b| strength(a).total_cmp(&strength(b)));
-        return Ok(vec![weakest.unwrap_or_default(); split.folds()]);
+        return Ok(vec![weakest.unwrap_or_default(); split.folds]);
     }
-    let fit = cross_fit(table, &FoldSplit::new(split.folds(), folds)?, goal)?;
+    let fit = cross_fit(table, &FoldSplit::new(split.folds, folds)?, goal)?;
     Ok(fit.chosen.into_iter().map(Option::unwrap_or_default).collect())
 }
 
@@ -87,23 +87,19 @@ pub(crate) fn hits_of_table(
 
 /// The images that are a query, or whose unit has a text that is one.
 fn with_queries(pairs: &Pairs, direction: Direction) -> impl Iterator<Item = usize> {
-    let has_queries = move |&image: &usize| match direction {
-        Direction::I2t => !pairs.texts_of(image).is_empty(),
-        Direction::T2i => pairs.unit(image).next().is_some(),
+    let has_queries = move |&image: &usize| {
+        direction.queries(!pairs.texts_of(image).is_empty(), pairs.unit(image).next().is_some())
     };
     (0..pairs.images()).filter(has_queries)
 }
 
 /// Hits by image: of the image as a query (i2t), or summed over the texts of its unit as queries (t2i).
 pub(crate) fn by_image(hits: &[[bool; 3]], pairs: &Pairs, direction: Direction) -> Vec<[u16; 3]> {
-    let image = |image: usize| match direction {
-        Direction::I2t => hits[image].map(u16::from),
-        Direction::T2i => {
-            let add = |sum: [u16; 3], text: usize| {
-                [0, 1, 2].map(|cut| sum[cut] + u16::from(hits[text][cut]))
-            };
-            pairs.unit(image).fold([0; 3], add)
+    let mut sums = vec![[0; 3]; pairs.images()];
+    for (query, hits) in hits.iter().enumerate() {
+        if let Some(image) = direction.unit(pairs, query) {
+            (0..3).for_each(|cut| sums[image][cut] += u16::from(hits[cut]));
         }
-    };
-    (0..pairs.images()).map(image).collect()
+    }
+    sums
 }

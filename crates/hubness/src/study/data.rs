@@ -46,10 +46,8 @@ pub(crate) struct Answer {
 /// The lists behind R@1, R@5 and R@10 of every query.
 #[derive(Debug, Clone)]
 pub(crate) enum AnswerLists {
-    /// One ranking; R@K looks at its first K.
+    /// One ranking; R@K looks at its first K. Items that a run does not hold come last, with −∞.
     Top(TopLists),
-    /// The same of a run, where the items that it does not hold come last, with −∞.
-    OfRun(TopLists),
     /// One matching for each K, or one for all.
     Matchings(Vec<Matching>),
 }
@@ -64,21 +62,17 @@ impl AnswerLists {
     /// The whole list behind [`items`](Self::items), without what a run does not hold.
     pub(crate) fn list(&self, cut: usize, query: usize) -> &[u32] {
         match self {
-            Self::Top(top) => top.items(query),
-            Self::OfRun(top) => {
-                let held = top.scores(query).partition_point(|&score| score > f64::NEG_INFINITY);
-                &top.items(query)[..held]
-            }
+            Self::Top(top) => top.held(query),
             Self::Matchings(runs) => runs[cut.min(runs.len() - 1)].items(query),
         }
     }
 }
 
 impl Answer {
-    fn ranked(standings: Vec<Standing>, lists: AnswerLists) -> Self {
+    fn ranked(standings: Vec<Standing>, top: TopLists) -> Self {
         let hit = |s: &Standing| CUTS.map(|k| s.hit(k, TiePolicy::Index) > 0.0);
         let hits = standings.iter().map(hit).collect();
-        Self { hits, standings: Some(standings), lists }
+        Self { hits, standings: Some(standings), lists: AnswerLists::Top(top) }
     }
 
     pub(crate) fn matched(runs: Vec<Matching>, pairs: &Pairs) -> Self {
@@ -178,21 +172,21 @@ impl<'a> StudyData<'a> {
 
     /// A query whose true items are all missing from a run hits nothing and has no rank.
     fn answer(&self, mut scanned: ScanResult, direction: Direction) -> Result<Answer> {
-        if self.set.floor.is_none() {
-            return Ok(Answer::ranked(scanned.standings, AnswerLists::Top(scanned.top)));
-        }
+        let Some(floor) = self.set.floor else {
+            return Ok(Answer::ranked(scanned.standings, scanned.top));
+        };
         let (images, texts) = self.pairs.list();
         let scores = self.set.scores.pairs(images, &texts)?;
         let mut held = vec![false; scanned.standings.len()];
         for ((&image, &text), &score) in images.iter().zip(&texts).zip(&scores) {
-            held[direction.queries(image, text)] |= !self.set.is_missing(score);
+            held[direction.queries(image, text)] |= score > floor;
         }
         for (standing, held) in scanned.standings.iter_mut().zip(held) {
             if !held && standing.is_query() {
                 standing.greater = u32::MAX;
             }
         }
-        Ok(Answer::ranked(scanned.standings, AnswerLists::OfRun(scanned.top)))
+        Ok(Answer::ranked(scanned.standings, scanned.top))
     }
 }
 

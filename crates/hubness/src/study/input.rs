@@ -120,11 +120,6 @@ impl<'a> ScoreSet<'a> {
             None => correction,
         }
     }
-
-    /// Whether this score means that the run does not hold the pair.
-    pub(crate) fn is_missing(&self, score: f32) -> bool {
-        self.floor.is_some_and(|floor| score <= floor)
-    }
 }
 
 /// A correction of the pairs that a run holds. All other pairs come last, whatever the correction.

@@ -10,9 +10,12 @@ use super::settings::{Runs, Settings};
 use crate::choose::{FoldSplit, Goal, HitTable, choose_on_validation};
 use crate::report::{Curve, Param, Params};
 use crate::{
-    AnyCorrection, Candidates, CapacityScale, Direction, GreedyOptions, GreedySweep, Matching,
-    Stop, TopLists, greedy_matching, pass,
+    Candidates, CapacityScale, Direction, GreedyOptions, GreedySweep, Matching, Stop,
+    greedy_matching,
 };
+
+/// The most items of a query that a matching of a study gives.
+pub(crate) const LONGEST: usize = 10;
 
 /// `auto` tries λ from 1 to this value.
 const MOST: f64 = 10.0;
@@ -26,11 +29,6 @@ pub(crate) fn unusual(settings: &Settings) -> Params {
         (settings.rgm_runs == Runs::Single).then(|| ("runs".into(), Param::Count(1))),
     ];
     said.into_iter().flatten().collect()
-}
-
-/// The candidate lists of a correction, long enough for any λ.
-pub(crate) fn candidate_lists(data: &StudyData<'_>, of: &AnyCorrection) -> Result<TopLists> {
-    pass::top(data.set.scores, of, Candidates::advised(10))
 }
 
 /// The cuts for which λ is chosen: each K separately, or all three together.
@@ -61,7 +59,7 @@ fn lambda_table(
     cut: usize,
 ) -> Result<LambdaTable> {
     let &Settings { rgm_capacity: scale, rgm_stop: stop, .. } = data.settings;
-    let (direction, k) = (candidates.direction(), CUTS[cut] as usize);
+    let (direction, k) = (candidates.direction, CUTS[cut] as usize);
     let share = fair_share(candidates, k, scale);
     let unit = candidates.capacity(1.0, k, scale)?;
     let mut sweep = GreedySweep::new(candidates, k)?;
@@ -98,7 +96,7 @@ fn lambda_table(
 
 /// The capacity at λ = 1 before rounding.
 fn fair_share(candidates: &Candidates<'_>, k: usize, scale: CapacityScale) -> f64 {
-    let each = candidates.queries() as f64 / candidates.items() as f64;
+    let each = candidates.queries as f64 / candidates.items as f64;
     match scale {
         CapacityScale::Balanced => k as f64 * each.max(1.0),
         CapacityScale::Literal => k as f64,
@@ -111,10 +109,10 @@ pub(crate) fn cross_fitted(
     candidates: &Candidates<'_>,
     split: &FoldSplit,
 ) -> Result<Vec<[f64; 3]>> {
-    let mut chosen = vec![[f64::INFINITY; 3]; split.folds()];
+    let mut chosen = vec![[f64::INFINITY; 3]; split.folds];
     for (cut, goal) in choices(data.settings) {
         let LambdaTable { table, lambdas, .. } = lambda_table(data, candidates, cut)?;
-        let picks = choose_by_folds(&table, split, (data.pairs, candidates.direction()), goal)?;
+        let picks = choose_by_folds(&table, split, (data.pairs, candidates.direction), goal)?;
         for (fold, pick) in chosen.iter_mut().zip(picks) {
             spread(fold, cut, goal, lambdas[pick]);
         }
@@ -125,21 +123,15 @@ pub(crate) fn cross_fitted(
 /// λ for every cut, chosen on a validation set; of equally good values, the smallest.
 pub(crate) fn validated(data: &StudyData<'_>, direction: Direction, fit: Fit) -> Result<[f64; 3]> {
     let correction = &data.get(direction, fit).correction;
-    let lists = candidate_lists(data, correction)?;
-    let candidates = Candidates::new(data.set.scores, correction, &lists)?;
+    let [candidates] = Candidates::new(data.set.scores, [correction], LONGEST)?;
     let mut chosen = [f64::INFINITY; 3];
     for (cut, goal) in choices(data.settings) {
-        let LambdaTable { table: loose_first, mut lambdas, idle } =
-            lambda_table(data, &candidates, cut)?;
+        let LambdaTable { mut table, mut lambdas, idle } = lambda_table(data, &candidates, cut)?;
         // No bound gives the same hits as the smallest λ that bounds nothing, and that λ is smaller than ∞.
         lambdas[0] = idle;
-        let mut tight_first = empty_table(data.pairs, direction)?;
-        for candidate in loose_first.candidates().iter().rev() {
-            let hits = candidate.hits.clone();
-            tight_first.push(candidate.label.clone(), candidate.correction, hits)?;
-        }
-        let pick = choose_on_validation(&tight_first, goal)?;
-        spread(&mut chosen, cut, goal, lambdas[lambdas.len() - 1 - pick]);
+        table.candidates.reverse(); // of equally good ones, the first is chosen
+        lambdas.reverse();
+        spread(&mut chosen, cut, goal, lambdas[choose_on_validation(&table, goal)?]);
     }
     Ok(chosen)
 }
@@ -174,8 +166,7 @@ pub(crate) fn curve(
 ) -> Result<Curve> {
     let &Settings { rgm_capacity: scale, rgm_stop: stop, .. } = data.settings;
     let correction = &data.get(direction, fit).correction;
-    let lists = candidate_lists(data, correction)?;
-    let candidates = Candidates::new(data.set.scores, correction, &lists)?;
+    let [candidates] = Candidates::new(data.set.scores, [correction], LONGEST)?;
     let mut sweep = GreedySweep::new(&candidates, 10)?;
     let recall = |sweep: &GreedySweep<'_>| {
         let places = sweep.places(stop, data.pairs);
@@ -209,14 +200,13 @@ mod tests {
         let set = ScoreSet { directions: vec![Direction::T2i], ..ScoreSet::whole(&scores) };
         let data = StudyData::new(set, &pairs, Banks::default(), &settings);
         let plain = Correction::none(&scores, Direction::T2i);
-        let lists = pass::top(&scores, &plain, 8).unwrap();
-        let candidates = Candidates::new(&scores, &plain, &lists).unwrap();
+        let [candidates] = Candidates::new(&scores, [&plain], 1).unwrap();
         let LambdaTable { table, lambdas, idle } = lambda_table(&data, &candidates, 0).unwrap();
         assert!(lambdas.len() > 3 && lambdas.contains(&1.0));
         // A capacity of at least the largest number of queries that hold one item changes nothing.
         let most = GreedySweep::new(&candidates, 1).unwrap().largest();
         assert_eq!(candidates.capacity(idle, 1, CapacityScale::Balanced).unwrap(), most);
-        for (candidate, &lambda) in table.candidates().iter().zip(&lambdas).skip(1) {
+        for (candidate, &lambda) in table.candidates.iter().zip(&lambdas).skip(1) {
             let capacity = candidates.capacity(lambda, 1, CapacityScale::Balanced).unwrap();
             assert!((candidate.correction * capacity as f64 - 1.0).abs() < 1e-12, "λ = {lambda}");
         }
@@ -232,8 +222,7 @@ mod tests {
         let set = ScoreSet { directions: vec![Direction::T2i], ..ScoreSet::whole(&scores) };
         let data = StudyData::new(set, &pairs, Banks::default(), &settings);
         let plain = Correction::none(&scores, Direction::T2i);
-        let lists = pass::top(&scores, &plain, 2).unwrap();
-        let candidates = Candidates::new(&scores, &plain, &lists).unwrap();
+        let [candidates] = Candidates::new(&scores, [&plain], 1).unwrap();
         let LambdaTable { lambdas, .. } = lambda_table(&data, &candidates, 0).unwrap();
         assert!(
             (MOST_CAPACITIES / 2..=MOST_CAPACITIES + 1).contains(&lambdas.len()),

@@ -56,11 +56,6 @@ impl Base {
         Self::ALL.iter().find(|(_, base)| *base == self).map_or("?", |(name, _)| name)
     }
 
-    /// Whether it can be fitted on a held-out bank of queries.
-    pub(crate) fn takes_bank(self) -> bool {
-        self != Self::Nns
-    }
-
     /// Whether it needs a bank of items.
     pub(crate) fn needs_item_bank(self) -> bool {
         matches!(self, Self::DualIs | Self::DualDis)
@@ -94,16 +89,10 @@ impl FromStr for Method {
     /// # Errors
     /// If no method has this name; the error lists the names.
     fn from_str(name: &str) -> Result<Self, Error> {
-        let base = |name: &str| Base::ALL.iter().find(|(n, _)| *n == name).map(|(_, base)| *base);
-        let found = match name.split_once('+') {
-            None if name == "auto" => Some(Self::Auto),
-            None if name == "gm" => Some(Self::One(Base::Nns, Then::Gm)),
-            None if name == "rgm" => Some(Self::One(Base::Nns, Then::Rgm)),
-            None => base(name).map(|base| Self::One(base, Then::Ranking)),
-            Some((name, "rgm")) => base(name).map(|base| Self::One(base, Then::Rgm)),
-            Some((name, "gm")) => base(name).map(|base| Self::One(base, Then::Gm)),
-            Some(_) => None,
-        };
+        let short = name.strip_prefix("nns+").filter(|then| ["gm", "rgm"].contains(then));
+        let of = |base| [Then::Ranking, Then::Gm, Then::Rgm].map(|then| Self::One(base, then));
+        let mut all = Base::ALL.into_iter().flat_map(|(_, base)| of(base)).chain([Self::Auto]);
+        let found = all.find(|method| method.to_string() == short.unwrap_or(name));
         found.ok_or_else(|| {
             let names: Vec<_> = Base::ALL.iter().map(|(name, _)| *name).collect();
             let expected =

@@ -6,7 +6,7 @@ use itm_core::{Pairs, Result};
 use super::choice::{Chooser, by_image};
 use super::data::{Answer, StudyData};
 use super::fit::Fit;
-use super::matching::{self, candidate_lists, matchings};
+use super::matching::{self, matchings};
 use super::method::Then;
 use super::rows::StudyRow;
 use super::settings::Choice;
@@ -187,7 +187,7 @@ fn matched(
     fits: &[Fit],
 ) -> Result<Vec<([f64; 3], Answer)>> {
     let folds = match (row.lambda, chooser) {
-        (Choice::Auto, Some(Chooser::Folds(split))) => split.folds(),
+        (Choice::Auto, Some(Chooser::Folds(split))) => split.folds,
         _ => fits.len(),
     };
     let fit_of = |fold: usize| fits[fold.min(fits.len() - 1)];
@@ -196,8 +196,7 @@ fn matched(
         // One pass for the candidates serves every fold that has this correction.
         let fit = fit_of(first);
         let correction = &data.get(direction, fit).correction;
-        let lists = candidate_lists(data, correction)?;
-        let candidates = Candidates::new(data.set.scores, correction, &lists)?;
+        let [candidates] = Candidates::new(data.set.scores, [correction], matching::LONGEST)?;
         let lambdas = match (row.lambda, chooser) {
             (Choice::Number(lambda), _) => vec![[lambda; 3]; folds],
             (Choice::Auto, Some(Chooser::Validation(set))) => {
@@ -250,7 +249,7 @@ mod tests {
     use super::super::settings::Settings;
     use super::*;
     use crate::rows::Length;
-    use crate::{Pairs, ScoreMatrix, TopLists};
+    use crate::{Pairs, ScoreMatrix};
 
     /// Noise, a lift for true pairs, and image 3 as a hub.
     fn scores(seed: usize) -> ScoreMatrix {
@@ -276,8 +275,7 @@ mod tests {
             let mut data = StudyData::new(set, &pairs, Banks::default(), &settings);
             data.prepare(&row.fits, LISTED).unwrap();
             let correction = &data.get(direction, Fit::PLAIN).correction;
-            let lists: TopLists = candidate_lists(&data, correction).unwrap();
-            let candidates = Candidates::new(&scores, correction, &lists).unwrap();
+            let [candidates] = Candidates::new(&scores, [correction], 10).unwrap();
             let chosen = matching::cross_fitted(&data, &candidates, &halves).unwrap();
             let chooser = Chooser::Folds(&halves);
             let found = matched(&data, Some(&chooser), &row, direction, &row.fits).unwrap();

@@ -112,7 +112,7 @@ impl Limits {
 
     /// The fits of a correction: on the test queries (`false`), on a bank (`true`), or one of each.
     fn banks(self, base: Base) -> &'static [bool] {
-        match (base.takes_bank() && self.bank, base.needs_item_bank() || self.alone) {
+        match (base != Base::Nns && self.bank, base.needs_item_bank() || self.alone) {
             (true, true) => &[true],
             (true, false) => &[false, true],
             (false, _) => &[false],

@@ -4,7 +4,7 @@ use std::fmt::{self, Display};
 use std::str::FromStr;
 
 use itm_core::{Error, Result};
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 use crate::nnn::LARGEST_ALPHA;
 use crate::{CapacityScale, Sinkhorn, Stop};
@@ -187,12 +187,14 @@ impl Runs {
 }
 
 /// A number, or `auto`: chosen by cross-fitting or on validation.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Choice {
-    /// As given.
-    Number(f64),
     /// Chosen on other images than the images it is used for.
     Auto,
+    /// As given.
+    #[serde(untagged)]
+    Number(f64),
 }
 
 impl FromStr for Choice {
@@ -214,15 +216,6 @@ impl Display for Choice {
         match self {
             Self::Number(number) => number.fmt(f),
             Self::Auto => f.write_str("auto"),
-        }
-    }
-}
-
-impl Serialize for Choice {
-    fn serialize<S: Serializer>(&self, file: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Number(number) => file.serialize_f64(*number),
-            Self::Auto => file.serialize_str("auto"),
         }
     }
 }

@@ -181,7 +181,7 @@ fn hubs_are_named_measured_and_told_from_deserved_ones() {
     let want: Vec<_> = counts.iter().map(HubMeasures::new).collect();
     assert_eq!(side.measures, want);
     for (got, want) in side.worst.iter().zip(counts[2].largest(10)) {
-        let [first, _, count] = counts.each_ref().map(|c| u64::from(c.values()[want]));
+        let [first, _, count] = counts.each_ref().map(|c| u64::from(c.values[want]));
         assert_eq!((got.item, got.count, got.first), (want as u64, count, first));
         assert_eq!(got.name, Some(format!("{want}.jpg")));
         assert_eq!(got.deserved, Some(1.0), "every text is true of every image");
@@ -210,8 +210,7 @@ fn matchings_are_those_of_their_numbers() {
         let mut want = [[0.0; 3]; 2];
         for (side, direction) in Direction::BOTH.into_iter().enumerate() {
             let fit = csls(&TestQueries(&test), direction, 10).unwrap();
-            let lists = pass::top(&test, &fit, 40).unwrap();
-            let candidates = Candidates::new(&test, &fit, &lists).unwrap();
+            let [candidates] = Candidates::new(&test, [&fit], 10).unwrap();
             let scale = CapacityScale::Literal;
             want[side] = [1, 5, 10].map(|k| {
                 let of = if runs == Runs::Single { 10 } else { k };

@@ -50,8 +50,7 @@ fn worst(
     rows: &[NamedResult<'_>],
 ) -> Result<Vec<Hub>> {
     let plain = data.get(direction, Fit::PLAIN);
-    let (AnswerLists::Top(top) | AnswerLists::OfRun(top), Some(standings)) =
-        (&plain.answer.lists, &plain.answer.standings)
+    let (AnswerLists::Top(top), Some(standings)) = (&plain.answer.lists, &plain.answer.standings)
     else {
         return Ok(Vec::new());
     };
@@ -64,7 +63,7 @@ fn worst(
     for hub in &mut hubs {
         hub.name = name(direction.reversed(), hub.item);
         for (method, result) in rows.iter().skip(1) {
-            let count = result.counts[2].values()[hub.item as usize];
+            let count = result.counts[2].values[hub.item as usize];
             hub.after.insert((*method).to_owned(), u64::from(count));
         }
         for victim in &mut hub.victims {

@@ -15,20 +15,10 @@ pub(super) struct MemoryBank {
     /// `[n, d]`; none while the bank is empty.
     rows: Option<[Tensor<2>; 2]>,
     /// Caption number of each entry.
-    captions: Vec<i64>,
+    pub(super) captions: Vec<i64>,
 }
 
 impl MemoryBank {
-    /// Number of entries.
-    pub(super) fn len(&self) -> usize {
-        self.captions.len()
-    }
-
-    /// Caption number of each entry.
-    pub(super) fn captions(&self) -> &[i64] {
-        &self.captions
-    }
-
     /// Embeddings of images and of texts on the host, `[n, d]` each.
     pub(super) fn embeddings(&self) -> [Vec<f32>; 2] {
         self.rows.clone().map_or_else(Default::default, |rows| rows.map(host))

@@ -80,11 +80,11 @@ impl Method for Hal {
         }
         let modules = |model: &mut CheckpointWriter| model.module("encoders", self.encoders());
         self.learner.save(METHOD, write, modules, |state, updates| {
-            let (n, d) = (self.bank.len(), self.config.model.embed_dim);
+            let (n, d) = (self.bank.captions.len(), self.config.model.embed_dim);
             let [images, texts] = self.bank.embeddings();
             state.f32s("bank.images", &[n, d], &images);
             state.f32s("bank.texts", &[n, d], &texts);
-            state.i64s("bank.captions", self.bank.captions());
+            state.i64s("bank.captions", &self.bank.captions);
             [updates, n as i64]
         })
     }

@@ -8,7 +8,6 @@ use itm_kernels::bag::Bags;
 use itm_kernels::{Linear, bag, normalize_rows};
 
 use super::InputDropout;
-use super::given::linear_map;
 use crate::data::Features;
 use crate::start::{BagPooling, LinearMap};
 use crate::{Error, Result};
@@ -38,9 +37,10 @@ use crate::{Error, Result};
 /// use burn::tensor::Device;
 /// use itm_core::encoders::{BagOfWords, InputDropout};
 /// use itm_core::host;
+/// use itm_core::start::LinearMap;
 ///
-/// let weight = [1.0, 0.0, /* term 1 */ 0.0, 1.0];
-/// let bag = BagOfWords::from_map(&weight, &[0.0, 2.0], &[3.0, 4.0], &Device::flex())?;
+/// let map = LinearMap { weight: vec![1.0, 0.0, /* term 1 */ 0.0, 1.0], bias: vec![0.0, 2.0] };
+/// let bag = BagOfWords::new(2, 2, 1, &Device::flex()).with_map(&map)?.with_idf(&[3.0, 4.0])?;
 /// // Both terms: 3/5 · [1, 0] + 4/5 · [0, 1] + [0, 2] = [0.6, 2.8]; none: [0, 2].
 /// let rows = host(bag.encode(&[&[0, 1][..], &[]], InputDropout::Off));
 /// let length = (0.6f32 * 0.6 + 2.8 * 2.8).sqrt();
@@ -99,7 +99,7 @@ impl BagOfWords {
     ///
     /// # Errors
     /// If the number of idf values is not the number of terms, or a value is not a finite number above 0.
-    pub(crate) fn with_idf(self, idf: &[f32]) -> Result<Self> {
+    pub fn with_idf(self, idf: &[f32]) -> Result<Self> {
         let place = "idf of a bag of words";
         let terms = self.weight.dims()[0] - self.rows.as_ref().map_or(0, |rows| rows.dim);
         Error::unless(idf.len() == terms, place, format_args!("idf of {terms} terms"), idf.len())?;
@@ -109,21 +109,11 @@ impl BagOfWords {
         Ok(Self { idf: idf.to_vec(), ..self })
     }
 
-    /// Builds the encoder from a map, `[terms, d]` row-major, its bias and the idf of the terms.
-    ///
-    /// # Errors
-    /// If the sizes do not fit, a weight is not finite, or an idf is not above 0.
-    pub fn from_map(weight: &[f32], bias: &[f32], idf: &[f32], device: &Device) -> Result<Self> {
-        let (weight, bias) = linear_map("map of a bag of words", weight, bias, device)?;
-        let pooling = BagPooling::default();
-        Self { weight, bias, idf: vec![], rows: None, pooling }.with_idf(idf)
-    }
-
     /// Replaces the map by a map of the same shape.
     ///
     /// # Errors
     /// If the map has another shape, or a value is not finite.
-    pub(crate) fn with_map(self, map: &LinearMap) -> Result<Self> {
+    pub fn with_map(self, map: &LinearMap) -> Result<Self> {
         let weight = self.weight.val();
         let place = "map of a bag of words";
         let (weight, bias) = map.parameters(place, weight.dims(), &weight.device())?;

@@ -8,8 +8,7 @@ use itm_kernels::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::{TokenBatch, block_values, set_precision, table_values};
-use crate::interrupt;
+use super::{TokenBatch, block_values, set_precision, table_values, through};
 
 /// Number of the padding piece, whose row does not learn.
 const PADDING: u32 = 0;
@@ -175,12 +174,8 @@ impl Bert {
     ///
     /// # Panics
     /// If the width or the number of lengths differs, or a length is 0 or more than `l`.
-    pub fn encode(&self, mut x: Tensor<3>, lengths: &[usize], noise: Noise) -> Tensor<3> {
-        for (block, part) in self.blocks.iter().zip(1..) {
-            interrupt::check();
-            x = block.forward(x, Some(lengths), noise.part(part));
-        }
-        x
+    pub fn encode(&self, x: Tensor<3>, lengths: &[usize], noise: Noise) -> Tensor<3> {
+        through(&self.blocks, 0, x, Some(lengths), noise)
     }
 
     /// The first position of [`encode`](Self::encode) without noise, `[b, d]`. The last block computes only this
@@ -188,15 +183,12 @@ impl Bert {
     ///
     /// # Panics
     /// As [`encode`](Self::encode).
-    pub fn encode_first(&self, mut x: Tensor<3>, lengths: &[usize]) -> Tensor<2> {
+    pub fn encode_first(&self, x: Tensor<3>, lengths: &[usize]) -> Tensor<2> {
         let ([b, l, d], width) = (x.dims(), self.shape.width);
         assert!(l > 0 && d == width, "input of shape {:?} for a width of {width}", [b, l, d]);
         let Some((last, blocks)) = self.blocks.split_last() else {
             return x.narrow(1, 0, 1).reshape([b, d]);
         };
-        for block in blocks {
-            x = block.forward(x, Some(lengths), Noise::Off);
-        }
-        last.first(x, Some(lengths))
+        last.first(through(blocks, 0, x, Some(lengths), Noise::Off), Some(lengths))
     }
 }

@@ -76,24 +76,16 @@ impl BiGruText {
     /// # Panics
     /// If a word's number is not in the vocabulary.
     pub fn encode(&self, captions: &TokenBatch) -> Tensor<3> {
-        self.encode_vectors(self.vectors(captions), captions)
-    }
-
-    /// Rows of words whose vectors the caller has changed, for example by dropout with its own mask.
-    ///
-    /// # Panics
-    /// If there is not one vector per word of the padded batch.
-    pub fn encode_vectors(&self, vectors: Tensor<2>, captions: &TokenBatch) -> Tensor<3> {
-        let states = self.states(vectors, captions);
+        let states = self.states(self.vectors(captions), captions);
         let [b, l, d] = states.dims();
         unit_rows(states.reshape([b * l, d])).reshape([b, l, d])
     }
 
     /// The rows before they are scaled to unit length, `[b, l, d]`: the mean of the states of both directions, zero
-    /// beyond a caption's length.
+    /// beyond a caption's length. The caller may have changed the vectors of the words, for example by dropout.
     ///
     /// # Panics
-    /// As [`encode_vectors`](Self::encode_vectors).
+    /// If there is not one vector per word of the padded batch.
     pub fn states(&self, vectors: Tensor<2>, captions: &TokenBatch) -> Tensor<3> {
         let (b, l, [rows, width]) = (captions.len(), captions.width, vectors.dims());
         captions.check_sizes();
@@ -133,7 +125,8 @@ mod tests {
 
     fn close(got: &[f32], want: &[f32]) {
         assert_eq!(got.len(), want.len());
-        let error = got.iter().zip(want).map(|(g, w)| (g - w).abs()).fold(0.0, f32::max);
+        let error =
+            got.iter().zip(want).map(|(g, w)| (g - w).abs()).max_by(f32::total_cmp).unwrap();
         assert!(error < 2e-6, "off by {error:e}");
     }
 

@@ -24,7 +24,10 @@ mod tokens;
 mod vit;
 mod word_patches;
 
-use itm_kernels::{Precision, TransformerBlock};
+use burn::tensor::Tensor;
+use itm_kernels::{Noise, Precision, TransformerBlock};
+
+use crate::interrupt;
 
 pub use bag_of_words::BagOfWords;
 pub use bert::{Bert, BertShape};
@@ -57,6 +60,21 @@ pub(crate) fn set_precision(blocks: &mut [TransformerBlock], precision: Precisio
     blocks.iter_mut().for_each(|block| *block = block.clone().with_precision(precision));
 }
 
+/// The states after some blocks, of which `first` were computed before. A block's noise is that of its number.
+fn through(
+    blocks: &[TransformerBlock],
+    first: usize,
+    mut states: Tensor<3>,
+    keys: Option<&[usize]>,
+    noise: Noise,
+) -> Tensor<3> {
+    for (block, part) in blocks.iter().zip(1..).skip(first) {
+        interrupt::check();
+        states = block.forward(states, keys, noise.part(part));
+    }
+    states
+}
+
 /// Number of values of a table. No product of sizes that fit 64 bits wraps unnoticed: it stays at the largest number.
 fn table_values(sizes: &[usize]) -> u128 {
     sizes.iter().fold(1, |all, &n| all.saturating_mul(n as u128))
@@ -72,7 +90,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use burn::module::{Module, Param};
-    use burn::tensor::{Device, Tensor, TensorData};
+    use burn::tensor::{Device, TensorData};
 
     use super::*;
     use crate::{AllNegatives, Block, ema, host, triplet};
@@ -91,7 +109,8 @@ mod tests {
 
     fn close(name: &str, got: Vec<f32>, want: &[f32]) {
         assert_eq!(got.len(), want.len(), "{name}");
-        let error = got.iter().zip(want).map(|(g, w)| (g - w).abs()).fold(0.0, f32::max);
+        let error =
+            got.iter().zip(want).map(|(g, w)| (g - w).abs()).max_by(f32::total_cmp).unwrap();
         assert!(error < 3e-6, "{name} is off by {error:e}");
     }
 

@@ -4,7 +4,6 @@ use burn::module::Module;
 use burn::tensor::{Device, Tensor, TensorData};
 use itm_kernels::{Linear, matmul, normalize_rows};
 
-use super::given::linear_map;
 use super::{InputDropout, Residual, ResidualShape};
 use crate::Result;
 use crate::start::LinearMap;
@@ -40,20 +39,11 @@ impl Projection {
         Self { linear: Linear::seeded(dim, d, seed, device), residual: None }
     }
 
-    /// Uses a given map, `[dim, d]` row-major, and its bias `[d]`. There is no residual.
-    ///
-    /// # Errors
-    /// If the rows of the weight are not as wide as the bias, or a value is not finite.
-    pub fn from_map(weight: &[f32], bias: &[f32], device: &Device) -> Result<Self> {
-        let (weight, bias) = linear_map("map of image features", weight, bias, device)?;
-        Ok(Self { linear: Linear::new(weight, bias), residual: None })
-    }
-
     /// Replaces the map by a map of the same shape and keeps the residual.
     ///
     /// # Errors
     /// If the map has another shape, or a value is not finite.
-    pub(crate) fn with_map(self, map: &LinearMap) -> Result<Self> {
+    pub fn with_map(self, map: &LinearMap) -> Result<Self> {
         let weight = self.linear.weight.val();
         let place = "map of image features";
         let (weight, bias) = map.parameters(place, weight.dims(), &weight.device())?;

@@ -8,8 +8,7 @@ use itm_kernels::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::{ImagePool, block_values, resize_positions, set_precision, table_values};
-use crate::interrupt;
+use super::{ImagePool, block_values, resize_positions, set_precision, table_values, through};
 
 /// What the first layers of a [`Vit`] are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -264,12 +263,8 @@ impl Vit {
 
     /// The states after further blocks, up to a number of blocks in all.
     fn through(&self, begun: EarlyStates, blocks: usize, noise: Noise) -> EarlyStates {
-        let EarlyStates { mut values, blocks: first } = begun;
-        for (block, part) in self.blocks[..blocks].iter().zip(1..).skip(first) {
-            interrupt::check();
-            values = block.forward(values, None, noise.part(part));
-        }
-        EarlyStates { values, blocks }
+        let EarlyStates { values, blocks: first } = begun;
+        EarlyStates { values: through(&self.blocks[..blocks], first, values, None, noise), blocks }
     }
 
     /// The pixels of each patch as a row, `[b·n, channels · patch²]`, so that the patch convolution is one product.

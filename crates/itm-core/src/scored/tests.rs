@@ -65,7 +65,13 @@ fn golden_two_by_three() {
     ] {
         let scores = rows(similarity).matrix().unwrap();
         assert_eq!((scores.images(), scores.texts()), (2, 3));
-        let off = scores.values().iter().zip(want).map(|(s, w)| (s - w).abs()).fold(0.0, f32::max);
+        let off = scores
+            .values()
+            .iter()
+            .zip(want)
+            .map(|(s, w)| (s - w).abs())
+            .max_by(f32::total_cmp)
+            .unwrap();
         assert!(off < 1e-6, "{similarity:?}: {scores:?}");
     }
 }

@@ -1,7 +1,7 @@
 //! Low-rank adapters of a pair of towers: which maps have one, and their files.
 
 use burn::module::Module;
-use itm_kernels::{Linear, LowRank, TransformerBlock};
+use itm_kernels::{LowRank, TransformerBlock};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -58,34 +58,19 @@ pub enum BlockMap {
     Down,
 }
 
+/// Our names of [`TransformerBlock::linears`].
+const LAYERS: [&str; 4] = ["attention.qkv", "attention.out", "up", "down"];
+
 impl BlockMap {
-    /// The layer of a block that has this map, and which part of its columns: part, parts.
-    fn place(self) -> (&'static str, [usize; 2]) {
+    /// The place in [`LAYERS`] of the layer that has this map, and which part of its columns: part, parts.
+    fn place(self) -> (usize, [usize; 2]) {
         match self {
-            Self::Query => ("attention.qkv", [0, 3]),
-            Self::Key => ("attention.qkv", [1, 3]),
-            Self::Value => ("attention.qkv", [2, 3]),
-            Self::Out => ("attention.out", [0, 1]),
-            Self::Up => ("up", [0, 1]),
-            Self::Down => ("down", [0, 1]),
-        }
-    }
-
-    fn of(self, block: &TransformerBlock) -> &Linear {
-        match self {
-            Self::Query | Self::Key | Self::Value => &block.attention.qkv,
-            Self::Out => &block.attention.out,
-            Self::Up => &block.up,
-            Self::Down => &block.down,
-        }
-    }
-
-    fn of_mut(self, block: &mut TransformerBlock) -> &mut Linear {
-        match self {
-            Self::Query | Self::Key | Self::Value => &mut block.attention.qkv,
-            Self::Out => &mut block.attention.out,
-            Self::Up => &mut block.up,
-            Self::Down => &mut block.down,
+            Self::Query => (0, [0, 3]),
+            Self::Key => (0, [1, 3]),
+            Self::Value => (0, [2, 3]),
+            Self::Out => (1, [0, 1]),
+            Self::Up => (2, [0, 1]),
+            Self::Down => (3, [0, 1]),
         }
     }
 
@@ -151,7 +136,9 @@ impl LoraConfig {
         let factor = self.alpha as f64 / self.rank as f64;
         for (i, block) in blocks.iter_mut().enumerate() {
             for (k, map) in self.maps.iter().enumerate() {
-                let (linear, (_, [part, parts])) = (map.of_mut(block), map.place());
+                let (layer, [part, parts]) = map.place();
+                let linears = block.linears_mut();
+                let linear = &mut *linears[layer];
                 let ([inputs, all], device) = (linear.weight.dims(), linear.weight.val().device());
                 let columns = all / parts;
                 let most = inputs.min(columns);
@@ -220,7 +207,7 @@ impl LoraConfig {
             for (i, block) in tower.blocks.iter().enumerate() {
                 for map in &self.maps {
                     let (layer, [part, parts]) = map.place();
-                    let linear = map.of(block);
+                    let linear = block.linears()[layer];
                     let first = part * linear.weight.dims()[1] / parts;
                     let Some(change) = linear.changes.iter().find(|change| change.first == first)
                     else {
@@ -228,7 +215,7 @@ impl LoraConfig {
                     };
                     let name = tower
                         .names
-                        .of(&format!("{}{i}.{layer}.weight", tower.ours))
+                        .of(&format!("{}{i}.{}.weight", tower.ours, LAYERS[layer]))
                         .swap_remove(part);
                     let [a, b] = adapter::matrices(&name);
                     for (name, value) in [(a, &change.a), (b, &change.b)] {

@@ -185,8 +185,8 @@ impl Encoders {
     /// # Errors
     /// If the number of idf values differs from the number of stems of a bag of words, or a number is not above 0.
     pub fn with_inputs(self, inputs: &InputStatistics) -> Result<Self> {
-        let Self { image, text, contrast } = self;
-        Ok(Self { image: image.with_inputs(inputs)?, text: text.with_inputs(inputs)?, contrast })
+        let (image, text) = (self.image.with_inputs(inputs)?, self.text.with_inputs(inputs)?);
+        Ok(Self { image, text, ..self })
     }
 
     /// The encoders with blocks of this precision, where they have blocks: [`Vit::with_precision`](crate::encoders::Vit::with_precision).
@@ -221,8 +221,8 @@ impl Encoders {
     /// If the image encoder takes no features and has no projection, or the text encoder takes no stems and has no projection, or a map
     /// is of another shape.
     pub fn with_start(self, start: &Start) -> Result<Self> {
-        let Self { image, text, contrast } = self;
-        Ok(Self { image: image.with_start(start)?, text: text.with_start(start)?, contrast })
+        let (image, text) = (self.image.with_start(start)?, self.text.with_start(start)?);
+        Ok(Self { image, text, ..self })
     }
 
     /// v̄, `[b, d]`, rows of unit length.

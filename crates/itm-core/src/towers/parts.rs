@@ -67,7 +67,7 @@ impl<'a> StepInputs<'a> {
         (encoder, config): (&TextEncoder, &TextConfig),
     ) -> Self {
         let longest = texts.iter().map(|text| text.as_ref().len()).max().unwrap_or(0);
-        let width = config.padding_counts().then_some(longest);
+        let width = config.evaluation_width().map(|_| longest);
         let part = |(number, texts): (usize, &[C])| {
             let captions = encoder.read(texts, width);
             PairChunk { first: number * size, pairs: texts.len(), captions, number: number as u64 }

@@ -301,11 +301,6 @@ impl TextConfig {
             _ => None,
         }
     }
-
-    /// Whether an embedding depends on how wide its batch is padded.
-    pub(crate) fn padding_counts(&self) -> bool {
-        self.evaluation_width().is_some()
-    }
 }
 
 /// The first `most - 1` pieces and the last.

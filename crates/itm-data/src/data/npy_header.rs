@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+use serde::Deserialize;
+use serde_json::Value;
+
 use crate::files::{contents, excerpt};
 use crate::{Error, Result};
 
@@ -95,11 +98,11 @@ pub(crate) struct NpyHeader {
 impl NpyHeader {
     pub(crate) fn parse(place: &str, file: &[u8]) -> Result<Self> {
         let (text, data) = dictionary(place, file)?;
-        let mut parser = Parser { place, rest: text };
-        let (descr, fortran, shape) = parser.dictionary()?;
-        let dtype = Dtype::parse(place, descr)?;
+        let read = Dictionary::parse(&format!("{place} header"), text)?;
+        let dtype = read.dtype(place)?;
+        let shape = read.shape;
         let expected = "C order (rows together: numpy.ascontiguousarray)";
-        Error::unless(!fortran || shape.len() < 2, place, expected, "Fortran order")?;
+        Error::unless(!read.fortran_order || shape.len() < 2, place, expected, "Fortran order")?;
         // Without the zeros, so that no product of some of the dimensions overflows later.
         let nonzero = shape.iter().filter(|&&n| n > 0);
         let bytes = nonzero.copied().try_fold(dtype.size(), usize::checked_mul);
@@ -146,98 +149,43 @@ fn dictionary<'a>(place: &str, file: &'a [u8]) -> Result<(&'a str, usize)> {
     }
 }
 
-/// Reads exactly what NumPy writes: `{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }`.
-struct Parser<'a> {
-    place: &'a str,
-    rest: &'a str,
+/// What NumPy writes: `{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Dictionary {
+    descr: Value,
+    fortran_order: bool,
+    shape: Vec<usize>,
 }
 
-impl<'a> Parser<'a> {
-    fn dictionary(&mut self) -> Result<(&'a str, bool, Vec<usize>)> {
-        let (mut descr, mut fortran, mut shape) = (None, None, None);
-        self.need("{")?;
-        while !self.take("}") {
-            let key = self.string()?;
-            self.need(":")?;
-            let twice = match key {
-                "descr" => {
-                    if self.rest.trim_start().starts_with('[') {
-                        return Err(self.error(DTYPES, "a structured dtype (named fields)"));
-                    }
-                    descr.replace(self.string()?).is_some()
-                }
-                "fortran_order" => fortran.replace(self.boolean()?).is_some(),
-                "shape" => shape.replace(self.tuple()?).is_some(),
-                _ => return Err(self.error("the keys descr, fortran_order and shape", key)),
-            };
-            if twice {
-                return Err(self.error("each key once", format!("a second {key}")));
+/// The signs of Python's literal that JSON writes differently. Python 2 wrote long integers with an L.
+const AS_JSON: [(&str, &str); 6] =
+    [("'", "\""), ("True", "true"), ("False", "false"), ("(", "["), (")", "]"), ("L", "")];
+
+impl Dictionary {
+    fn parse(place: &str, text: &str) -> Result<Self> {
+        let text = AS_JSON.iter().fold(text.to_owned(), |text, (from, to)| text.replace(from, to));
+        let mut json = String::new();
+        for (number, part) in text.split(',').enumerate() {
+            if number > 0 && !part.trim_start().starts_with([']', '}']) {
+                json.push(','); // JSON has no comma after the last
             }
-            if !self.take(",") {
-                self.need("}")?;
-                break;
-            }
+            json.push_str(part);
         }
-        if !self.rest.trim().is_empty() {
-            return Err(self.error("nothing after the dictionary", excerpt(self.rest.trim())));
-        }
-        let missing = |key: &str| self.error(key, "no such key");
-        Ok((
-            descr.ok_or_else(|| missing("descr"))?,
-            fortran.ok_or_else(|| missing("fortran_order"))?,
-            shape.ok_or_else(|| missing("shape"))?,
-        ))
+        let expected = "a dictionary of descr, fortran_order and shape";
+        let got = |e| Error::invalid(place, expected, e);
+        let read: Self = serde_json::from_str(&json).map_err(got)?;
+        let expected = format_args!("rank at most {HIGHEST_RANK}");
+        Error::unless(read.shape.len() <= HIGHEST_RANK, place, expected, "more")?;
+        Ok(read)
     }
 
-    fn string(&mut self) -> Result<&'a str> {
-        self.rest = self.rest.trim_start();
-        let quote = if self.rest.starts_with('"') { '"' } else { '\'' };
-        let body = self.rest.strip_prefix(quote).and_then(|rest| rest.split_once(quote));
-        let Some((text, rest)) = body else {
-            return Err(self.error("a string", excerpt(self.rest)));
+    fn dtype(&self, place: &str) -> Result<Dtype> {
+        let got = match &self.descr {
+            Value::String(name) => return Dtype::parse(place, name),
+            Value::Array(_) => "a structured dtype (named fields)".to_owned(),
+            other => excerpt(&other.to_string()),
         };
-        self.rest = rest;
-        Ok(text)
-    }
-
-    fn boolean(&mut self) -> Result<bool> {
-        if self.take("True") { Ok(true) } else { self.need("False").map(|()| false) }
-    }
-
-    fn tuple(&mut self) -> Result<Vec<usize>> {
-        let mut shape = Vec::new();
-        self.need("(")?;
-        while !self.take(")") {
-            self.rest = self.rest.trim_start();
-            let digits =
-                self.rest.len() - self.rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-            let Ok(n) = self.rest[..digits].parse() else {
-                return Err(self.error("a dimension", excerpt(self.rest)));
-            };
-            self.rest = &self.rest[digits..];
-            self.take("L"); // Python 2 wrote long integers like this
-            shape.push(n);
-            if shape.len() > HIGHEST_RANK {
-                return Err(self.error(format!("rank at most {HIGHEST_RANK}"), "more"));
-            }
-            if !self.take(",") {
-                self.need(")")?;
-                break;
-            }
-        }
-        Ok(shape)
-    }
-
-    fn take(&mut self, token: &str) -> bool {
-        let rest = self.rest.trim_start().strip_prefix(token);
-        rest.map(|rest| self.rest = rest).is_some()
-    }
-
-    fn need(&mut self, token: &str) -> Result<()> {
-        if self.take(token) { Ok(()) } else { Err(self.error(token, excerpt(self.rest))) }
-    }
-
-    fn error(&self, expected: impl fmt::Display, got: impl fmt::Display) -> Error {
-        Error::invalid(format!("{} header", self.place), expected, got)
+        Err(Error::invalid(place, DTYPES, got))
     }
 }

@@ -1,10 +1,11 @@
 //! Prepares results ahead of their consumer, in order.
 
-use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
+use crate::files::panic_text;
 use crate::{Error, Result};
 
 /// The number of threads and the number of results that are prepared ahead.
@@ -31,30 +32,44 @@ pub struct Ahead {
 /// assert_eq!(squares.map(|r| r.unwrap()).take(4).collect::<Vec<_>>(), [0, 1, 4, 9]);
 /// ```
 pub struct Prefetch<T> {
-    shared: Arc<Queue<T>>,
+    /// None after the end.
+    begun: Option<Begun<T>>,
     workers: Vec<JoinHandle<()>>,
 }
 
-struct Queue<T> {
-    state: Mutex<State<T>>,
-    /// Wakes the workers when a result was taken or the end has come.
-    room: Condvar,
-    /// Wakes the consumer when a result is ready.
-    ready: Condvar,
+/// The consumer's side.
+struct Begun<T> {
+    /// The results of the jobs that have begun, in their order.
+    results: Receiver<Receiver<Result<T>>>,
+    /// Tells the workers of each result that was taken.
+    taken: Sender<()>,
 }
 
-struct State<T> {
-    begun: usize,
-    taken: usize,
-    /// Jobs from this number on do not begin. Set when the jobs run out or an error occurs.
-    end: usize,
-    done: BTreeMap<usize, Result<T>>,
+/// Where the result of a job goes.
+type ResultSender<T> = Sender<Result<T>>;
+
+/// The workers' side. A worker that waits for room keeps the others waiting, too.
+struct Queue<J, T> {
+    jobs: J,
+    room: usize,
+    taken: Receiver<()>,
+    begun: Sender<Receiver<Result<T>>>,
 }
 
-impl<T> Queue<T> {
-    /// No job runs while the lock is held, so the state is whole even after a panic.
-    fn lock(&self) -> MutexGuard<'_, State<T>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+impl<T, J: Iterator> Queue<J, T> {
+    /// Takes the next job when there is room, with the place of its result; none after the last and when the consumer has gone.
+    fn next(&mut self) -> Option<(Result<J::Item>, ResultSender<T>)> {
+        match self.room.checked_sub(1) {
+            Some(room) => self.room = room,
+            None => self.taken.recv().ok()?,
+        }
+        let Some(job) = caught("the next job", || Ok(self.jobs.next())).transpose() else {
+            self.room = usize::MAX; // nobody waits for room after the end
+            return None;
+        };
+        let (sender, result) = channel();
+        self.begun.send(result).ok()?;
+        Some((job, sender))
     }
 }
 
@@ -65,62 +80,22 @@ impl<T: Send + 'static> Prefetch<T> {
         ahead: Ahead,
         prepare: impl Fn(J) -> Result<T> + Send + Sync + 'static,
     ) -> Self {
-        let state = State { begun: 0, taken: 0, end: usize::MAX, done: BTreeMap::new() };
-        let (state, room, ready) = (Mutex::new(state), Condvar::new(), Condvar::new());
-        let shared = Arc::new(Queue { state, room, ready });
-        let jobs = Arc::new(Mutex::new(jobs.into_iter()));
-        let prepare = Arc::new(prepare);
+        let ((begun, results), (sender, taken)) = (channel(), channel());
+        let jobs = jobs.into_iter().enumerate().fuse();
+        let queue = Queue { jobs, room: ahead.results.max(1), taken, begun };
+        let (queue, prepare) = (Arc::new(Mutex::new(queue)), Arc::new(prepare));
         let workers = (0..ahead.workers.max(1)).map(|_| {
-            let (shared, jobs, prepare) = (shared.clone(), jobs.clone(), prepare.clone());
-            thread::spawn(move || work(&shared, &jobs, ahead.results.max(1), &*prepare))
+            let (queue, prepare) = (queue.clone(), prepare.clone());
+            thread::spawn(move || {
+                let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+                while let Some((job, sender)) = next() {
+                    let prepared = |(number, job)| caught(format!("job {number}"), || prepare(job));
+                    _ = sender.send(job.and_then(prepared)); // the consumer may have gone
+                }
+            })
         });
         let workers = workers.collect();
-        Self { shared, workers }
-    }
-}
-
-fn work<T, J>(
-    shared: &Queue<T>,
-    jobs: &Mutex<impl Iterator<Item = J>>,
-    results: usize,
-    prepare: &impl Fn(J) -> Result<T>,
-) {
-    loop {
-        let mut state = shared.lock();
-        while state.begun < state.end && state.begun >= state.taken.saturating_add(results) {
-            state = shared.room.wait(state).unwrap_or_else(PoisonError::into_inner);
-        }
-        if state.begun >= state.end {
-            return;
-        }
-        // One lock covers number and job, so jobs and results have the same order.
-        let number = state.begun;
-        let place = format!("job {number}");
-        let job = || jobs.lock().unwrap_or_else(PoisonError::into_inner).next();
-        let next = caught(&place, || Ok(job()));
-        state.begun += 1;
-        let result = match next {
-            Ok(None) => {
-                state.end = number;
-                None
-            }
-            Ok(Some(job)) => {
-                drop(state);
-                let result = caught(&place, || prepare(job));
-                state = shared.lock();
-                Some(result)
-            }
-            Err(error) => Some(Err(error)),
-        };
-        if let Some(result) = result {
-            if result.is_err() {
-                state.end = state.end.min(number + 1);
-            }
-            state.done.insert(number, result);
-        }
-        drop(state);
-        shared.room.notify_all();
-        shared.ready.notify_all();
+        Self { begun: Some(Begun { results, taken: sender }), workers }
     }
 }
 
@@ -128,27 +103,19 @@ impl<T> Iterator for Prefetch<T> {
     type Item = Result<T>;
 
     fn next(&mut self) -> Option<Result<T>> {
-        let mut state = self.shared.lock();
-        loop {
-            let number = state.taken;
-            if number >= state.end {
-                return None;
-            }
-            if let Some(result) = state.done.remove(&number) {
-                state.taken += 1;
-                drop(state);
-                self.shared.room.notify_all();
-                return Some(result);
-            }
-            state = self.shared.ready.wait(state).unwrap_or_else(PoisonError::into_inner);
+        let Begun { results, taken } = self.begun.as_ref()?;
+        let result = results.recv().ok().and_then(|result| result.recv().ok());
+        match &result {
+            Some(Ok(_)) => _ = taken.send(()), // the workers may have ended
+            _ => self.begun = None,
         }
+        result
     }
 }
 
 impl<T> Drop for Prefetch<T> {
     fn drop(&mut self) {
-        self.shared.lock().end = 0;
-        self.shared.room.notify_all();
+        self.begun = None;
         for worker in self.workers.drain(..) {
             _ = worker.join(); // the worker catches panics itself
         }
@@ -161,10 +128,7 @@ pub(super) fn caught<T>(
     work: impl FnOnce() -> Result<T>,
 ) -> Result<T> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
-        let text = panic.downcast_ref::<&str>().copied();
-        let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-        let got = format!("a panic: {}", text.unwrap_or("without a message"));
-        Err(Error::invalid(place, "work that ends", got))
+        Err(Error::invalid(place, "work that ends", format!("a panic: {}", panic_text(&*panic))))
     })
 }
 

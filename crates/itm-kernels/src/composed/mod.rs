@@ -5,6 +5,7 @@
 pub(crate) mod attention;
 pub(crate) mod cross_attention;
 pub(crate) mod gru;
+pub(crate) mod order;
 
 use burn::backend::tensor::{BoolTensor, FloatTensor};
 use burn::backend::{Backend, TensorMetadata, get_device_settings};

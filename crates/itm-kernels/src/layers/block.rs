@@ -89,15 +89,18 @@ impl TransformerBlock {
     /// Sets one precision for the products of the four linear maps and of attention.
     #[must_use]
     pub fn with_precision(mut self, precision: Precision) -> Self {
-        let Self { attention: SelfAttention { qkv, out, .. }, up, down, .. } = &mut self;
-        for map in [qkv, out, up, down] {
-            map.precision = precision;
-        }
+        self.linears_mut().into_iter().for_each(|map| map.precision = precision);
         self
     }
 
-    fn linears(&self) -> [&Linear; 4] {
+    /// The linear maps: of attention to its queries, keys and values, and behind it; up; down.
+    pub fn linears(&self) -> [&Linear; 4] {
         [&self.attention.qkv, &self.attention.out, &self.up, &self.down]
+    }
+
+    /// [`linears`](Self::linears), to change them.
+    pub fn linears_mut(&mut self) -> [&mut Linear; 4] {
+        [&mut self.attention.qkv, &mut self.attention.out, &mut self.up, &mut self.down]
     }
 
     /// `[b, l, d]` to `[b, l, d]`; `keys` as in [`SelfAttention::forward`].
@@ -243,7 +246,7 @@ mod tests {
                 let want = gradients(&block, &x, want);
                 for (got, want) in gradients(&block, &x, y).iter().zip(&want) {
                     let off = got.iter().zip(want).map(|(g, w)| (g - w).abs());
-                    let off = off.fold(0.0, f32::max);
+                    let off = off.max_by(f32::total_cmp).unwrap();
                     assert!(off < 2e-5, "{order:?}, dropout {rate}: {off:e}");
                 }
             }

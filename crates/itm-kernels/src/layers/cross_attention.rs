@@ -29,16 +29,8 @@ use crate::ops::{CrossAttentionOps, CrossTensors, LinearOps};
 /// ```
 #[derive(Debug, Clone)]
 pub struct CrossProducts {
-    /// `[n, r, d]`
-    region_rows: Tensor<3>,
-    /// `[words of all texts, d]`
-    word_rows: Tensor<2>,
-    /// `[words of all texts, n · r]`; without a gradient of its own, like the Gram matrices.
-    products: Tensor<2>,
-    /// `[n, r, r]`
-    region_grams: Tensor<3>,
-    /// `[m, l, l]`
-    word_grams: Tensor<3>,
+    /// The products and Gram matrices have no gradient of their own.
+    of: CrossTensors<Dispatch>,
     regions: Vec<usize>,
     words: Vec<usize>,
 }
@@ -71,15 +63,9 @@ impl CrossProducts {
             lengths,
             <Dispatch as LinearOps>::matmul_threaded,
         );
-        Self {
-            region_rows: regions,
-            word_rows: words,
-            products: Tensor::from_dispatch(products),
-            region_grams: Tensor::from_dispatch(region_grams),
-            word_grams: Tensor::from_dispatch(word_grams),
-            regions: counts.to_vec(),
-            words: lengths.to_vec(),
-        }
+        let (regions, words) = (regions.into_dispatch(), words.into_dispatch());
+        let of = CrossTensors { regions, words, products, region_grams, word_grams };
+        Self { of, regions: counts.to_vec(), words: lengths.to_vec() }
     }
 
     /// Scores of every image with every text, `[n, m]`, with one threshold per text.
@@ -93,22 +79,18 @@ impl CrossProducts {
             words: self.words.clone(),
             thresholds: thresholds.to_vec(),
         };
-        let of = CrossTensors {
-            regions: self.region_rows.clone().into_dispatch(),
-            words: self.word_rows.clone().into_dispatch(),
-            products: self.products.clone().into_dispatch(),
-            region_grams: self.region_grams.clone().into_dispatch(),
-            word_grams: self.word_grams.clone().into_dispatch(),
-        };
+        let of = self.of.clone();
         Tensor::from_dispatch(<Dispatch as CrossAttentionOps>::cross_scores(of, spec))
     }
 
     /// The products and Gram matrices on the host, for loops over single texts.
     pub fn host(&self) -> HostProducts {
+        let CrossTensors { products, region_grams, word_grams, .. } = self.of.clone();
+        let grams = |grams| host(Tensor::<3>::from_dispatch(grams));
         HostProducts {
-            products: host(self.products.clone()),
-            region_grams: host(self.region_grams.clone()),
-            word_grams: host(self.word_grams.clone()),
+            products: host(Tensor::<2>::from_dispatch(products)),
+            region_grams: grams(region_grams),
+            word_grams: grams(word_grams),
             regions: self.regions.clone(),
             words: self.words.clone(),
         }
@@ -203,8 +185,8 @@ mod tests {
                     thresholds,
                 };
                 let [s, g, h] = composed::cross_attention::products::<Dispatch>(
-                    made(&theirs).region_rows.into_dispatch(),
-                    made(&theirs).word_rows.into_dispatch(),
+                    made(&theirs).of.regions,
+                    made(&theirs).of.words,
                     &WORDS,
                     <Dispatch as LinearOps>::matmul_threaded,
                 );

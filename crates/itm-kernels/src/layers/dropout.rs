@@ -29,25 +29,6 @@ impl Dropout {
         Tensor::from_dispatch(<Dispatch as ElementwiseOps>::fused_dropout(x.into_dispatch(), mask))
     }
 
-    /// `r` plus [`Dropout::forward`] of x, in one pass.
-    ///
-    /// # Panics
-    /// If the shapes differ.
-    pub fn forward_sum<const D: usize>(
-        &self,
-        x: Tensor<D>,
-        r: Tensor<D>,
-        noise: Noise,
-    ) -> Tensor<D> {
-        assert_eq!(x.dims(), r.dims(), "shapes of the two summands");
-        let Some(mask) = self.mask(noise) else { return r + x };
-        Tensor::from_dispatch(<Dispatch as ElementwiseOps>::fused_dropout_sum(
-            x.into_dispatch(),
-            r.into_dispatch(),
-            mask,
-        ))
-    }
-
     pub(crate) fn mask(&self, noise: Noise) -> Option<Mask> {
         match noise {
             // A rate that is no share is refused by the mask.

@@ -15,7 +15,7 @@ mod norm;
 use burn::backend::Dispatch;
 use burn::tensor::{Device, Tensor, TensorData};
 
-use crate::ops::{FusedOps, LinearOps, OrderOps};
+use crate::ops::{FusedOps, LinearOps};
 use crate::{random, rows};
 
 pub use attention::SelfAttention;
@@ -102,7 +102,7 @@ pub fn order_similarity(images: Tensor<2>, texts: Tensor<2>) -> Tensor<2> {
     let ([n, d], [m, e]) = (images.dims(), texts.dims());
     assert_eq!(d, e, "images of shape [{n}, {d}] against texts of shape [{m}, {e}]");
     let scores =
-        <Dispatch as OrderOps>::order_scores(images.into_dispatch(), texts.into_dispatch());
+        <Dispatch as FusedOps>::order_scores(images.into_dispatch(), texts.into_dispatch());
     Tensor::from_dispatch(scores)
 }
 

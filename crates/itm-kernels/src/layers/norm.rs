@@ -35,7 +35,9 @@ impl LayerNorm {
     /// # Panics
     /// If the last axis is not as wide as γ.
     pub fn forward<const D: usize>(&self, x: Tensor<D>) -> Tensor<D> {
-        let (dims, rows) = self.rows(&x);
+        let (dims, [d]) = (x.dims(), self.gamma.dims());
+        assert_eq!(dims[D - 1], d, "input of shape {dims:?} for a norm of width {d}");
+        let rows = [dims[..D - 1].iter().product(), d];
         let (y, _) = <Dispatch as LayerNormOps>::fused_layer_norm(
             x.reshape(rows).into_dispatch(),
             self.gamma.val().into_dispatch(),
@@ -43,29 +45,5 @@ impl LayerNorm {
             self.epsilon,
         );
         Tensor::<2>::from_dispatch(y).reshape(dims)
-    }
-
-    /// The norm of `x + r` in one pass.
-    ///
-    /// # Panics
-    /// If the shapes differ, or the last axis is not as wide as γ.
-    pub fn forward_sum<const D: usize>(&self, x: Tensor<D>, r: Tensor<D>) -> Tensor<D> {
-        assert_eq!(x.dims(), r.dims(), "shapes of the two summands");
-        let (dims, rows) = self.rows(&x);
-        let (y, _, _) = <Dispatch as LayerNormOps>::fused_layer_norm_sum(
-            x.reshape(rows).into_dispatch(),
-            r.reshape(rows).into_dispatch(),
-            self.gamma.val().into_dispatch(),
-            self.beta.val().into_dispatch(),
-            self.epsilon,
-        );
-        Tensor::<2>::from_dispatch(y).reshape(dims)
-    }
-
-    /// The shape of `x`, and of its rows.
-    fn rows<const D: usize>(&self, x: &Tensor<D>) -> ([usize; D], [usize; 2]) {
-        let (dims, [d]) = (x.dims(), self.gamma.dims());
-        assert_eq!(dims[D - 1], d, "input of shape {dims:?} for a norm of width {d}");
-        (dims, [dims[..D - 1].iter().product(), d])
     }
 }

@@ -2,7 +2,7 @@
 
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
 use burn::backend::tensor::FloatTensor;
-use burn::backend::{Autodiff, Backend, TensorMetadata, backend_extension};
+use burn::backend::{Autodiff, Backend, TensorMetadata};
 
 #[cfg(feature = "flex")]
 use super::flex::{Flex, FlexTensor, in_place, tensor, values};
@@ -10,36 +10,31 @@ use super::node;
 use crate::attention::{self, Heads};
 use crate::{composed, softmax};
 
-/// Self-attention from packed queries, keys and values, with equations in [`crate::attention`], and softmax alone: [`crate::softmax`].
-#[backend_extension(
-    Flex: cfg(feature = "flex"),
-    LibTorch: cfg(feature = "tch"),
-    Cube: cfg(feature = "cube"),
-    Autodiff
-)]
-pub(crate) trait AttentionOps: Backend {
-    /// `[b, l, 3d]` to `[b, l, d]`.
-    fn self_attention(qkv: FloatTensor<Self>, heads: Heads) -> FloatTensor<Self> {
-        composed::attention::forward::<Self>(qkv, &heads)
-    }
+super::operations! {
+    /// Self-attention from packed queries, keys and values, with equations in [`crate::attention`], and softmax
+    /// alone: [`crate::softmax`].
+    pub(crate) trait AttentionOps: Backend {
+        /// `[b, l, 3d]` to `[b, l, d]`.
+        fn self_attention(qkv: FloatTensor<Self>, heads: Heads) -> FloatTensor<Self> {
+            composed::attention::forward::<Self>(qkv, &heads)
+        }
 
-    /// Gradient of `qkv`.
-    fn self_attention_backward(
-        qkv: FloatTensor<Self>,
-        grad: FloatTensor<Self>,
-        heads: Heads,
-    ) -> FloatTensor<Self> {
-        composed::attention::backward::<Self>(qkv, grad, &heads)
-    }
+        /// Gradient of `qkv`.
+        fn self_attention_backward(
+            qkv: FloatTensor<Self>,
+            grad: FloatTensor<Self>,
+            heads: Heads,
+        ) -> FloatTensor<Self> {
+            composed::attention::backward::<Self>(qkv, grad, &heads)
+        }
 
-    /// Softmax over the columns of `[n, w]`; see [`crate::softmax`] for the counts. Autodiff records the operations of this
-    /// composed body.
-    fn masked_softmax(x: FloatTensor<Self>, counts: Vec<usize>) -> FloatTensor<Self> {
-        composed::attention::masked_softmax::<Self>(x, &counts)
+        /// Softmax over the columns of `[n, w]`; see [`crate::softmax`] for the counts. Autodiff records the
+        /// operations of this composed body.
+        fn masked_softmax(x: FloatTensor<Self>, counts: Vec<usize>) -> FloatTensor<Self> {
+            composed::attention::masked_softmax::<Self>(x, &counts)
+        }
     }
 }
-
-super::composed_elsewhere!(AttentionOps);
 
 #[cfg(feature = "flex")]
 impl AttentionOps for Flex {

@@ -3,7 +3,7 @@
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
 use burn::backend::ops::FloatTensorOps;
 use burn::backend::tensor::FloatTensor;
-use burn::backend::{Autodiff, AutodiffBackend, TensorMetadata, backend_extension};
+use burn::backend::{Autodiff, AutodiffBackend, TensorMetadata};
 use burn::tensor::Shape;
 use serde::{Deserialize, Serialize};
 
@@ -54,22 +54,18 @@ pub(crate) struct BlockSpec {
 /// Number of a block's parameters.
 const PARAMETERS: usize = 12;
 
-/// A transformer block; equations in [`crate::TransformerBlock`].
-#[backend_extension(
-    Flex: cfg(feature = "flex"),
-    LibTorch: cfg(feature = "tch"),
-    Cube: cfg(feature = "cube"),
-    Autodiff
-)]
-pub(crate) trait BlockOps: LinearOps + AttentionOps + ElementwiseOps + LayerNormOps {
-    /// `[b, l, d]` to `[b, l, d]`. The twelve parameters are the first norm, the linear maps packed and output, the second
-    /// norm, the maps up and down: each weight before its bias, γ before β.
-    fn transformer_block(
-        x: FloatTensor<Self>,
-        #[extension_type] parameters: Tensors<Self>,
-        spec: BlockSpec,
-    ) -> FloatTensor<Self> {
-        block::<Self>(x, parameters, &spec)
+super::operations! {
+    /// A transformer block; equations in [`crate::TransformerBlock`].
+    pub(crate) trait BlockOps: LinearOps + AttentionOps + ElementwiseOps + LayerNormOps {
+        /// `[b, l, d]` to `[b, l, d]`. The twelve parameters are the first norm, the linear maps packed and output,
+        /// the second norm, the maps up and down: each weight before its bias, γ before β.
+        fn transformer_block(
+            x: FloatTensor<Self>,
+            #[extension_type] parameters: Tensors<Self>,
+            spec: BlockSpec,
+        ) -> FloatTensor<Self> {
+            block::<Self>(x, parameters, &spec)
+        }
     }
 }
 
@@ -133,8 +129,6 @@ fn norm_of_sum<B: BlockOps>(
         None => B::fused_layer_norm_sum(x, f, gamma, beta, epsilon).0,
     }
 }
-
-super::composed_elsewhere!(BlockOps);
 
 #[cfg(feature = "flex")]
 impl BlockOps for burn::backend::Flex {}

@@ -2,9 +2,7 @@
 
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
 use burn::backend::tensor::FloatTensor;
-use burn::backend::{
-    Autodiff, AutodiffBackend, Backend, ExtensionType, TensorMetadata, backend_extension,
-};
+use burn::backend::{Autodiff, AutodiffBackend, Backend, ExtensionType, TensorMetadata};
 
 #[cfg(feature = "flex")]
 use super::flex::{Flex, FlexTensor, tensor, values};
@@ -27,30 +25,26 @@ pub(crate) struct CrossTensors<B: Backend> {
     pub(crate) word_grams: FloatTensor<B>,
 }
 
-/// Scores of all pairs from products and Gram matrices; equations in [`crate::cross_attention`].
-#[backend_extension(
-    Flex: cfg(feature = "flex"),
-    LibTorch: cfg(feature = "tch"),
-    Cube: cfg(feature = "cube"),
-    Autodiff
-)]
-pub(crate) trait CrossAttentionOps: Backend {
-    /// Scores `[n, m]` from products and Gram matrices. Only regions and words have a gradient.
-    fn cross_scores(
-        #[extension_type] of: CrossTensors<Self>,
-        spec: CrossSpec,
-    ) -> FloatTensor<Self> {
-        let CrossTensors { products, region_grams, word_grams, .. } = of;
-        composed::cross_attention::forward::<Self>(products, region_grams, word_grams, &spec)
-    }
+super::operations! {
+    /// Scores of all pairs from products and Gram matrices; equations in [`crate::cross_attention`].
+    pub(crate) trait CrossAttentionOps: Backend {
+        /// Scores `[n, m]` from products and Gram matrices. Only regions and words have a gradient.
+        fn cross_scores(
+            #[extension_type] of: CrossTensors<Self>,
+            spec: CrossSpec,
+        ) -> FloatTensor<Self> {
+            let CrossTensors { products, region_grams, word_grams, .. } = of;
+            composed::cross_attention::forward::<Self>(products, region_grams, word_grams, &spec)
+        }
 
-    /// Gradients of regions and words.
-    fn cross_scores_backward(
-        #[extension_type] of: CrossTensors<Self>,
-        grad: FloatTensor<Self>,
-        spec: CrossSpec,
-    ) -> (FloatTensor<Self>, FloatTensor<Self>) {
-        differentiated::<Autodiff<Self>>(of.regions, of.words, grad, &spec)
+        /// Gradients of regions and words.
+        fn cross_scores_backward(
+            #[extension_type] of: CrossTensors<Self>,
+            grad: FloatTensor<Self>,
+            spec: CrossSpec,
+        ) -> (FloatTensor<Self>, FloatTensor<Self>) {
+            differentiated::<Autodiff<Self>>(of.regions, of.words, grad, &spec)
+        }
     }
 }
 
@@ -74,8 +68,6 @@ fn differentiated<A: AutodiffBackend>(
     let of = |x: &FloatTensor<A>| A::grad(x, &grads).expect("scores are made of both sides");
     (of(&regions), of(&words))
 }
-
-super::composed_elsewhere!(CrossAttentionOps);
 
 #[cfg(feature = "flex")]
 fn inputs<'a>(

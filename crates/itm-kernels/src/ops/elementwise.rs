@@ -1,16 +1,8 @@
 //! Element-wise functions, activations and dropout, as a burn backend extension.
 
-use std::marker::PhantomData;
-
-use burn::backend::autodiff::NodeId;
-use burn::backend::autodiff::checkpoint::base::Checkpointer;
-use burn::backend::autodiff::checkpoint::retro_forward::RetroForward;
-use burn::backend::autodiff::checkpoint::state::BackwardStates;
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
-use burn::backend::autodiff::grads::Gradients;
-use burn::backend::autodiff::ops::{Backward, Ops, OpsKind};
 use burn::backend::tensor::FloatTensor;
-use burn::backend::{Autodiff, Backend, TensorMetadata, backend_extension};
+use burn::backend::{Autodiff, Backend, TensorMetadata};
 use burn::tensor::TensorData;
 
 #[cfg(feature = "flex")]
@@ -19,40 +11,36 @@ use super::node;
 use crate::Activation;
 use crate::dropout::Mask;
 
-/// The functions of [`crate::activation`], and dropout by [`Mask`]: every backend keeps the same values.
-#[backend_extension(
-    Flex: cfg(feature = "flex"),
-    LibTorch: cfg(feature = "tch"),
-    Cube: cfg(feature = "cube"),
-    Autodiff
-)]
-pub(crate) trait ElementwiseOps: Backend {
-    /// y of x.
-    fn fused_activation(x: FloatTensor<Self>, f: Activation) -> FloatTensor<Self> {
-        composed_activation::<Self>(x, f)
-    }
+super::operations! {
+    /// The functions of [`crate::activation`], and dropout by [`Mask`]: every backend keeps the same values.
+    pub(crate) trait ElementwiseOps: Backend {
+        /// y of x.
+        fn fused_activation(x: FloatTensor<Self>, f: Activation) -> FloatTensor<Self> {
+            composed_activation::<Self>(x, f)
+        }
 
-    /// The gradient of x from the gradient of y.
-    fn fused_activation_backward(
-        x: FloatTensor<Self>,
-        grad: FloatTensor<Self>,
-        f: Activation,
-    ) -> FloatTensor<Self> {
-        composed_activation_backward::<Self>(x, grad, f)
-    }
+        /// The gradient of x from the gradient of y.
+        fn fused_activation_backward(
+            x: FloatTensor<Self>,
+            grad: FloatTensor<Self>,
+            f: Activation,
+        ) -> FloatTensor<Self> {
+            composed_activation_backward::<Self>(x, grad, f)
+        }
 
-    /// `x` times the factors. The backward pass applies the same function to the gradient.
-    fn fused_dropout(x: FloatTensor<Self>, mask: Mask) -> FloatTensor<Self> {
-        composed_dropout::<Self>(x, mask)
-    }
+        /// `x` times the factors. The backward pass applies the same function to the gradient.
+        fn fused_dropout(x: FloatTensor<Self>, mask: Mask) -> FloatTensor<Self> {
+            composed_dropout::<Self>(x, mask)
+        }
 
-    /// `r` plus `x` times the factors.
-    fn fused_dropout_sum(
-        x: FloatTensor<Self>,
-        r: FloatTensor<Self>,
-        mask: Mask,
-    ) -> FloatTensor<Self> {
-        Self::float_add(composed_dropout::<Self>(x, mask), r)
+        /// `r` plus `x` times the factors.
+        fn fused_dropout_sum(
+            x: FloatTensor<Self>,
+            r: FloatTensor<Self>,
+            mask: Mask,
+        ) -> FloatTensor<Self> {
+            Self::float_add(composed_dropout::<Self>(x, mask), r)
+        }
     }
 }
 
@@ -113,8 +101,6 @@ pub(crate) fn composed_dropout<B: Backend>(x: FloatTensor<B>, mask: Mask) -> Flo
     B::float_mul(x, factors)
 }
 
-super::composed_elsewhere!(ElementwiseOps);
-
 #[cfg(feature = "flex")]
 impl ElementwiseOps for Flex {
     fn fused_activation(x: FlexTensor, f: Activation) -> FlexTensor {
@@ -142,35 +128,15 @@ impl ElementwiseOps for Flex {
 
 impl<B: ElementwiseOps, C: CheckpointStrategy> ElementwiseOps for Autodiff<B, C> {
     fn fused_activation(x: FloatTensor<Self>, f: Activation) -> FloatTensor<Self> {
-        #[derive(Debug)]
-        struct Apply(Activation);
-
-        impl<B: ElementwiseOps> Backward<B, 1> for Apply {
-            type State = NodeId;
-
-            fn backward(
-                self,
-                ops: Ops<Self::State, 1>,
-                grads: &mut Gradients,
-                checkpointer: &mut Checkpointer,
-            ) {
-                let grad = grads.consume::<B>(&ops.node);
-                let x = checkpointer.retrieve_node_output(ops.state);
-                if let [Some(parent)] = ops.parents {
-                    grads.register::<B>(parent.id, B::fused_activation_backward(x, grad, self.0));
-                }
-            }
-        }
-
-        let retro = Retro::<B> { x: x.node().id(), f, backend: PhantomData };
-        let prep = Apply(f).prepare::<C>([x.node()]).memory_bound().retro_forward(retro);
-        match prep.parents([&x]).stateful() {
-            OpsKind::Tracked(mut prep) => {
-                let state = prep.checkpoint(&x);
-                prep.finish(state, B::fused_activation(x.into_primitive(), f))
-            }
-            OpsKind::UnTracked(prep) => prep.finish(B::fused_activation(x.into_primitive(), f)),
-        }
+        let node = x.node();
+        let x = x.into_primitive();
+        let forward = |is_tracked: bool| {
+            let kept = is_tracked.then(|| x.clone()); // otherwise x may be overwritten
+            (B::fused_activation(x, f), kept)
+        };
+        node::of::<B, C, _, 1>([node], forward, move |x, grad, _| {
+            [Some(B::fused_activation_backward(x, grad, f))]
+        })
     }
 
     fn fused_dropout(x: FloatTensor<Self>, mask: Mask) -> FloatTensor<Self> {
@@ -190,20 +156,5 @@ impl<B: ElementwiseOps, C: CheckpointStrategy> ElementwiseOps for Autodiff<B, C>
         node::of::<B, C, _, 2>(nodes, forward, |mask, grad, [to_x, _]| {
             [to_x.then(|| B::fused_dropout(grad.clone(), mask)), Some(grad)]
         })
-    }
-}
-
-/// Computes y again from x, if the device uses gradient checkpointing.
-#[derive(Debug)]
-struct Retro<B> {
-    x: NodeId,
-    f: Activation,
-    backend: PhantomData<B>,
-}
-
-impl<B: ElementwiseOps> RetroForward for Retro<B> {
-    fn forward(&self, states: &mut BackwardStates, out: NodeId) {
-        let x = states.get_state::<FloatTensor<B>>(&self.x);
-        states.save(out, B::fused_activation(x, self.f));
     }
 }

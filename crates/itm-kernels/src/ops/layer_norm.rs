@@ -1,12 +1,8 @@
 //! Layer normalisation of rows as a burn backend extension.
 
-use burn::backend::autodiff::NodeId;
-use burn::backend::autodiff::checkpoint::base::Checkpointer;
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
-use burn::backend::autodiff::grads::Gradients;
-use burn::backend::autodiff::ops::{Backward, Ops, OpsKind};
 use burn::backend::tensor::FloatTensor;
-use burn::backend::{Autodiff, Backend, TensorMetadata, backend_extension};
+use burn::backend::{Autodiff, Backend, TensorMetadata};
 use burn::tensor::{Shape, Slice};
 
 #[cfg(feature = "flex")]
@@ -14,47 +10,43 @@ use super::flex::{Flex, FlexTensor, in_place, tensor, values};
 use super::node;
 use crate::layer_norm::{self, Norm, SAVED};
 
-/// Layer normalisation of `[n, d]`; see [`crate::layer_norm`].
-///
-/// Both forward passes also return the statistics of the rows. Only the backend's backward pass knows their layout.
-#[backend_extension(
-    Flex: cfg(feature = "flex"),
-    LibTorch: cfg(feature = "tch"),
-    Cube: cfg(feature = "cube"),
-    Autodiff
-)]
-pub(crate) trait LayerNormOps: Backend {
-    /// y and the statistics.
-    fn fused_layer_norm(
-        x: FloatTensor<Self>,
-        gamma: FloatTensor<Self>,
-        beta: FloatTensor<Self>,
-        epsilon: f64,
-    ) -> (FloatTensor<Self>, FloatTensor<Self>) {
-        composed::<Self>(x, gamma, beta, epsilon)
-    }
+super::operations! {
+    /// Layer normalisation of `[n, d]`; see [`crate::layer_norm`].
+    ///
+    /// Both forward passes also return the statistics of the rows. Only the backend's backward pass knows their layout.
+    pub(crate) trait LayerNormOps: Backend {
+        /// y and the statistics.
+        fn fused_layer_norm(
+            x: FloatTensor<Self>,
+            gamma: FloatTensor<Self>,
+            beta: FloatTensor<Self>,
+            epsilon: f64,
+        ) -> (FloatTensor<Self>, FloatTensor<Self>) {
+            composed::<Self>(x, gamma, beta, epsilon)
+        }
 
-    /// y of the sum `x + r`, the statistics, the sum.
-    fn fused_layer_norm_sum(
-        x: FloatTensor<Self>,
-        r: FloatTensor<Self>,
-        gamma: FloatTensor<Self>,
-        beta: FloatTensor<Self>,
-        epsilon: f64,
-    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
-        let x = Self::float_add(x, r);
-        let (y, saved) = composed::<Self>(x.clone(), gamma, beta, epsilon);
-        (y, saved, x)
-    }
+        /// y of the sum `x + r`, the statistics, the sum.
+        fn fused_layer_norm_sum(
+            x: FloatTensor<Self>,
+            r: FloatTensor<Self>,
+            gamma: FloatTensor<Self>,
+            beta: FloatTensor<Self>,
+            epsilon: f64,
+        ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
+            let x = Self::float_add(x, r);
+            let (y, saved) = composed::<Self>(x.clone(), gamma, beta, epsilon);
+            (y, saved, x)
+        }
 
-    /// The gradients of x, γ and β from the gradient of y.
-    fn fused_layer_norm_backward(
-        x: FloatTensor<Self>,
-        gamma: FloatTensor<Self>,
-        saved: FloatTensor<Self>,
-        grad: FloatTensor<Self>,
-    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
-        composed_backward::<Self>(x, gamma, saved, grad)
+        /// The gradients of x, γ and β from the gradient of y.
+        fn fused_layer_norm_backward(
+            x: FloatTensor<Self>,
+            gamma: FloatTensor<Self>,
+            saved: FloatTensor<Self>,
+            grad: FloatTensor<Self>,
+        ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
+            composed_backward::<Self>(x, gamma, saved, grad)
+        }
     }
 }
 
@@ -99,8 +91,6 @@ pub(crate) fn composed_backward<B: Backend>(
     let d_x = B::float_mul(B::float_sub(centred, B::float_mul(unit, along)), scale);
     (d_x, d_gamma, d_beta)
 }
-
-super::composed_elsewhere!(LayerNormOps);
 
 #[cfg(feature = "flex")]
 impl LayerNormOps for Flex {
@@ -154,48 +144,16 @@ impl<B: LayerNormOps, C: CheckpointStrategy> LayerNormOps for Autodiff<B, C> {
         beta: FloatTensor<Self>,
         epsilon: f64,
     ) -> (FloatTensor<Self>, FloatTensor<Self>) {
-        #[derive(Debug)]
-        struct LayerNorm;
-
-        impl<B: LayerNormOps> Backward<B, 3> for LayerNorm {
-            /// x, γ, statistics.
-            type State = (NodeId, FloatTensor<B>, FloatTensor<B>);
-
-            fn backward(
-                self,
-                ops: Ops<Self::State, 3>,
-                grads: &mut Gradients,
-                checkpointer: &mut Checkpointer,
-            ) {
-                let grad = grads.consume::<B>(&ops.node);
-                let (x, gamma, saved) = ops.state;
-                let x = checkpointer.retrieve_node_output(x);
-                let d = B::fused_layer_norm_backward(x, gamma, saved, grad);
-                for (parent, d) in ops.parents.into_iter().zip([d.0, d.1, d.2]) {
-                    if let Some(parent) = parent {
-                        grads.register::<B>(parent.id, d);
-                    }
-                }
-            }
-        }
-
         let nodes = [x.node(), gamma.node(), beta.node()];
-        let (gamma, beta) = (gamma.into_primitive(), beta.into_primitive());
-        let forward = |x: FloatTensor<Self>| {
-            B::fused_layer_norm(x.into_primitive(), gamma.clone(), beta, epsilon)
-        };
-        let (y, saved) = match LayerNorm.prepare::<C>(nodes).compute_bound().stateful() {
-            OpsKind::Tracked(mut prep) => {
-                let state = prep.checkpoint(&x);
-                let (y, saved) = forward(x);
-                (prep.finish((state, gamma, saved.clone()), y), saved)
-            }
-            OpsKind::UnTracked(prep) => {
-                let (y, saved) = forward(x);
-                (prep.finish(y), saved)
-            }
-        };
-        (y, FloatTensor::<Self>::new(saved))
+        let [x, gamma, beta] = [x, gamma, beta].map(|t| t.into_primitive());
+        let (y, saved) = B::fused_layer_norm(x.clone(), gamma.clone(), beta, epsilon);
+        let constant = FloatTensor::<Self>::new(saved.clone());
+        let forward = |_| (y, Some((x, gamma, saved)));
+        let y = node::of::<B, C, _, 3>(nodes, forward, |(x, gamma, saved), grad, _| {
+            let (x, gamma, beta) = B::fused_layer_norm_backward(x, gamma, saved, grad);
+            [x, gamma, beta].map(Some)
+        });
+        (y, constant)
     }
 
     fn fused_layer_norm_sum(

@@ -3,7 +3,7 @@
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
 use burn::backend::ops::FloatTensorOps;
 use burn::backend::tensor::FloatTensor;
-use burn::backend::{Autodiff, Backend, ExtensionType, TensorMetadata, backend_extension};
+use burn::backend::{Autodiff, Backend, ExtensionType, TensorMetadata};
 use burn::tensor::Shape;
 use rayon::prelude::*;
 
@@ -25,69 +25,65 @@ pub(crate) enum LinearState<B: Backend> {
     Rounded(std::sync::Arc<RoundedOperands>),
 }
 
-/// Linear maps, with equations in [`crate::linear`], and products of matrices.
-#[backend_extension(
-    Flex: cfg(feature = "flex"),
-    LibTorch: cfg(feature = "tch"),
-    Cube: cfg(feature = "cube"),
-    Autodiff
-)]
-pub(crate) trait LinearOps: Backend {
-    /// `x W + b`: `[n, i]` to `[n, o]`.
-    ///
-    /// # Panics
-    /// If the precision is bf16, which only the CPU backend has.
-    fn linear_rows(
-        x: FloatTensor<Self>,
-        weight: FloatTensor<Self>,
-        bias: FloatTensor<Self>,
-        precision: Precision,
-    ) -> FloatTensor<Self> {
-        precision.only_f32();
-        let [o] = bias.shape().dims();
-        let bias = Self::float_reshape(bias, Shape::new([1, o]));
-        Self::float_add(Self::float_matmul(x, weight), bias)
-    }
+super::operations! {
+    /// Linear maps, with equations in [`crate::linear`], and products of matrices.
+    pub(crate) trait LinearOps: Backend {
+        /// `x W + b`: `[n, i]` to `[n, o]`.
+        ///
+        /// # Panics
+        /// If the precision is bf16, which only the CPU backend has.
+        fn linear_rows(
+            x: FloatTensor<Self>,
+            weight: FloatTensor<Self>,
+            bias: FloatTensor<Self>,
+            precision: Precision,
+        ) -> FloatTensor<Self> {
+            precision.only_f32();
+            let [o] = bias.shape().dims();
+            let bias = Self::float_reshape(bias, Shape::new([1, o]));
+            Self::float_add(Self::float_matmul(x, weight), bias)
+        }
 
-    /// [`linear_rows`](Self::linear_rows), and the values that its gradients need.
-    fn linear_kept(
-        x: FloatTensor<Self>,
-        weight: FloatTensor<Self>,
-        bias: FloatTensor<Self>,
-        precision: Precision,
-    ) -> (FloatTensor<Self>, LinearState<Self>) {
-        let y = Self::linear_rows(x.clone(), weight.clone(), bias, precision);
-        (y, LinearState::Values(x, weight))
-    }
+        /// [`linear_rows`](Self::linear_rows), and the values that its gradients need.
+        fn linear_kept(
+            x: FloatTensor<Self>,
+            weight: FloatTensor<Self>,
+            bias: FloatTensor<Self>,
+            precision: Precision,
+        ) -> (FloatTensor<Self>, LinearState<Self>) {
+            let y = Self::linear_rows(x.clone(), weight.clone(), bias, precision);
+            (y, LinearState::Values(x, weight))
+        }
 
-    /// `g Wᵀ`, `xᵀ g` and `Σ_rows g`, each only if it is wanted.
-    #[allow(clippy::type_complexity)] // the macro reads the types of a tuple, not an alias
-    fn linear_gradients(
-        #[extension_type] kept: LinearState<Self>,
-        grad: FloatTensor<Self>,
-        wanted: [bool; 3],
-    ) -> (Option<FloatTensor<Self>>, Option<FloatTensor<Self>>, Option<FloatTensor<Self>>) {
-        let (x, weight) = match kept {
-            LinearState::Values(x, weight) => (x, weight),
-            #[cfg(feature = "flex")]
-            LinearState::Rounded(_) => unreachable!("only the CPU backend keeps rounded operands"),
-        };
-        let [to_x, to_weight, to_bias] = wanted;
-        let [_, o] = grad.shape().dims();
-        let transposed = Self::float_transpose;
-        let bias = || Self::float_reshape(Self::float_sum_dim(grad.clone(), 0), Shape::new([o]));
-        let bias = to_bias.then(bias);
-        let d_weight = to_weight.then(|| Self::float_matmul(transposed(x), grad.clone()));
-        (to_x.then(|| Self::float_matmul(grad, transposed(weight))), d_weight, bias)
-    }
+        /// `g Wᵀ`, `xᵀ g` and `Σ_rows g`, each only if it is wanted.
+        #[allow(clippy::type_complexity)] // the macro reads the types of a tuple, not an alias
+        fn linear_gradients(
+            #[extension_type] kept: LinearState<Self>,
+            grad: FloatTensor<Self>,
+            wanted: [bool; 3],
+        ) -> (Option<FloatTensor<Self>>, Option<FloatTensor<Self>>, Option<FloatTensor<Self>>) {
+            let (x, weight) = match kept {
+                LinearState::Values(x, weight) => (x, weight),
+                #[cfg(feature = "flex")]
+                LinearState::Rounded(_) => {
+                    unreachable!("only the CPU backend keeps rounded operands")
+                }
+            };
+            let [to_x, to_weight, to_bias] = wanted;
+            let [_, o] = grad.shape().dims();
+            let transposed = Self::float_transpose;
+            let sum = || Self::float_sum_dim(grad.clone(), 0);
+            let bias = to_bias.then(|| Self::float_reshape(sum(), Shape::new([o])));
+            let d_weight = to_weight.then(|| Self::float_matmul(transposed(x), grad.clone()));
+            (to_x.then(|| Self::float_matmul(grad, transposed(weight))), d_weight, bias)
+        }
 
-    /// `a b`: `[…, n, k]` and `[…, k, m]` to `[…, n, m]`, with equal axes before the last two.
-    fn matmul_threaded(a: FloatTensor<Self>, b: FloatTensor<Self>) -> FloatTensor<Self> {
-        Self::float_matmul(a, b)
+        /// `a b`: `[…, n, k]` and `[…, k, m]` to `[…, n, m]`, with equal axes before the last two.
+        fn matmul_threaded(a: FloatTensor<Self>, b: FloatTensor<Self>) -> FloatTensor<Self> {
+            Self::float_matmul(a, b)
+        }
     }
 }
-
-super::composed_elsewhere!(LinearOps);
 
 /// Products of fewer multiplications are burn's: one thread is as fast.
 const SMALL: usize = 2_000_000;

@@ -1,8 +1,17 @@
 //! The operations as burn backend extensions with gradients: kernels on the CPU, burn's operations on other backends.
 
-/// On backends without kernels the bodies of the trait are the operation.
-macro_rules! composed_elsewhere {
-    ($ops:ident) => {
+/// A trait as operations of every backend; on backends without kernels the bodies of the trait are the operation.
+macro_rules! operations {
+    ($(#[$meta:meta])* pub(crate) trait $ops:ident: $($rest:tt)*) => {
+        #[burn::backend::backend_extension(
+            Flex: cfg(feature = "flex"),
+            LibTorch: cfg(feature = "tch"),
+            Cube: cfg(feature = "cube"),
+            Autodiff
+        )]
+        $(#[$meta])*
+        pub(crate) trait $ops: $($rest)*
+
         #[cfg(feature = "tch")]
         impl $ops for burn::backend::LibTorch {}
 
@@ -10,7 +19,7 @@ macro_rules! composed_elsewhere {
         impl $ops for burn::backend::Cube {}
     };
 }
-use composed_elsewhere;
+use operations;
 
 mod attention;
 mod block;
@@ -21,7 +30,6 @@ pub(crate) mod flex;
 pub(crate) mod layer_norm;
 mod linear;
 mod node;
-pub(crate) mod order;
 mod recurrent;
 mod sequences;
 mod table;
@@ -35,7 +43,6 @@ pub(crate) use cross_attention::{CrossAttentionOps, CrossTensors};
 pub(crate) use elementwise::ElementwiseOps;
 pub(crate) use layer_norm::LayerNormOps;
 pub(crate) use linear::LinearOps;
-pub(crate) use order::OrderOps;
 pub(crate) use recurrent::GruOps;
 pub(crate) use sequences::FusedOps;
 pub(crate) use table::{RowIds, TableOps};

@@ -2,7 +2,7 @@
 
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
 use burn::backend::tensor::FloatTensor;
-use burn::backend::{Autodiff, Backend, TensorMetadata, backend_extension};
+use burn::backend::{Autodiff, Backend, TensorMetadata};
 
 #[cfg(feature = "flex")]
 use super::flex::{Flex, FlexTensor, slices, tensor, values};
@@ -11,50 +11,44 @@ use super::tensors::{Tensors, operands, split};
 use crate::composed::gru as composed;
 use crate::gru::{self, GruWeights, Packing};
 
-/// Recurrent units as one node of the autodiff graph; equations in [`crate::gru`].
-///
-/// `weights` are w_ih, w_hh, b_ih, b_hh: once for a forward unit, twice for a forward and a reverse unit. Besides the
-/// states, `gru_saving` returns one tensor per direction, which only `gru_backward` reads.
-#[backend_extension(
-    Flex: cfg(feature = "flex"),
-    LibTorch: cfg(feature = "tch"),
-    Cube: cfg(feature = "cube"),
-    Autodiff
-)]
-pub(crate) trait GruOps: Backend {
-    /// The states, `[b, l, h]` or `[b, l, 2h]`.
-    fn gru(
-        x: FloatTensor<Self>,
-        #[extension_type] weights: Tensors<Self>,
-        lengths: Vec<usize>,
-    ) -> FloatTensor<Self> {
-        Self::gru_saving(x, weights, lengths).0
-    }
+super::operations! {
+    /// Recurrent units as one node of the autodiff graph; equations in [`crate::gru`].
+    ///
+    /// `weights` are w_ih, w_hh, b_ih, b_hh: once for a forward unit, twice for a forward and a reverse unit. Besides
+    /// the states, `gru_saving` returns one tensor per direction, which only `gru_backward` reads.
+    pub(crate) trait GruOps: Backend {
+        /// The states, `[b, l, h]` or `[b, l, 2h]`.
+        fn gru(
+            x: FloatTensor<Self>,
+            #[extension_type] weights: Tensors<Self>,
+            lengths: Vec<usize>,
+        ) -> FloatTensor<Self> {
+            Self::gru_saving(x, weights, lengths).0
+        }
 
-    /// The states and the gates.
-    fn gru_saving(
-        x: FloatTensor<Self>,
-        #[extension_type] weights: Tensors<Self>,
-        lengths: Vec<usize>,
-    ) -> (FloatTensor<Self>, Tensors<Self>) {
-        let (states, gates) = composed::saving::<Self>(x, &weights.0, &lengths);
-        (states, Tensors(gates))
-    }
+        /// The states and the gates.
+        fn gru_saving(
+            x: FloatTensor<Self>,
+            #[extension_type] weights: Tensors<Self>,
+            lengths: Vec<usize>,
+        ) -> (FloatTensor<Self>, Tensors<Self>) {
+            let (states, gates) = composed::saving::<Self>(x, &weights.0, &lengths);
+            (states, Tensors(gates))
+        }
 
-    /// Gradients of x and the weights, in this order, from the gradient of the states.
-    fn gru_backward(
-        x: FloatTensor<Self>,
-        #[extension_type] weights: Tensors<Self>,
-        states: FloatTensor<Self>,
-        #[extension_type] gates: Tensors<Self>,
-        grad: FloatTensor<Self>,
-        lengths: Vec<usize>,
-    ) -> Vec<FloatTensor<Self>> {
-        composed::backward::<Self>(x, &weights.0, states, gates.0, grad, &lengths)
+        /// Gradients of x and the weights, in this order, from the gradient of the states.
+        fn gru_backward(
+            x: FloatTensor<Self>,
+            #[extension_type] weights: Tensors<Self>,
+            states: FloatTensor<Self>,
+            #[extension_type] gates: Tensors<Self>,
+            grad: FloatTensor<Self>,
+            lengths: Vec<usize>,
+        ) -> Vec<FloatTensor<Self>> {
+            composed::backward::<Self>(x, &weights.0, states, gates.0, grad, &lengths)
+        }
     }
 }
-
-super::composed_elsewhere!(GruOps);
 
 #[cfg(feature = "flex")]
 impl GruOps for Flex {

@@ -2,7 +2,7 @@
 
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
 use burn::backend::tensor::{Device, FloatTensor, IntTensor};
-use burn::backend::{Autodiff, Backend, TensorMetadata, backend_extension};
+use burn::backend::{Autodiff, Backend, TensorMetadata};
 use burn::tensor::{IndexingUpdateOp, Shape, TensorData};
 
 #[cfg(feature = "flex")]
@@ -18,46 +18,43 @@ pub(crate) struct RowIds {
     pub(crate) frozen: Option<u32>,
 }
 
-/// Rows of a table, the sums of bags of rows, and their gradients; equations in [`crate::embedding`] and [`crate::bag`].
-#[backend_extension(
-    Flex: cfg(feature = "flex"),
-    LibTorch: cfg(feature = "tch"),
-    Cube: cfg(feature = "cube"),
-    Autodiff
-)]
-pub(crate) trait TableOps: Backend {
-    /// `[v, d]` to `[n, d]`.
-    fn embedding_rows(table: FloatTensor<Self>, taken: RowIds) -> FloatTensor<Self> {
-        let ids = numbers::<Self>(taken.ids.iter().map(|&id| id as usize), &table.device());
-        Self::float_select(table, 0, ids)
-    }
-
-    /// The gradient of a table of `rows` rows.
-    fn embedding_gradient(
-        grad: FloatTensor<Self>,
-        taken: RowIds,
-        rows: usize,
-    ) -> FloatTensor<Self> {
-        let ([_, width], device) = (grad.shape().dims(), grad.device());
-        let zeros = Self::float_zeros(Shape::new([rows, width]), &device, grad.dtype().into());
-        let learns = |k: &usize| Some(taken.ids[*k]) != taken.frozen;
-        let kept: Vec<usize> = (0..taken.ids.len()).filter(learns).collect();
-        if kept.is_empty() {
-            return zeros;
+super::operations! {
+    /// Rows of a table, the sums of bags of rows, and their gradients; equations in [`crate::embedding`] and
+    /// [`crate::bag`].
+    pub(crate) trait TableOps: Backend {
+        /// `[v, d]` to `[n, d]`.
+        fn embedding_rows(table: FloatTensor<Self>, taken: RowIds) -> FloatTensor<Self> {
+            let ids = numbers::<Self>(taken.ids.iter().map(|&id| id as usize), &table.device());
+            Self::float_select(table, 0, ids)
         }
-        let ids = numbers::<Self>(kept.iter().map(|&k| taken.ids[k] as usize), &device);
-        let grad = Self::float_select(grad, 0, numbers::<Self>(kept.iter().copied(), &device));
-        Self::float_select_assign(zeros, 0, ids, grad, IndexingUpdateOp::Add)
-    }
 
-    /// The sum of each bag, `[v, d]` to `[bags, d]`.
-    fn bag_sums(table: FloatTensor<Self>, bags: Bags) -> FloatTensor<Self> {
-        composed_bag::<Self>(table, &bags, None)
-    }
+        /// The gradient of a table of `rows` rows.
+        fn embedding_gradient(
+            grad: FloatTensor<Self>,
+            taken: RowIds,
+            rows: usize,
+        ) -> FloatTensor<Self> {
+            let ([_, width], device) = (grad.shape().dims(), grad.device());
+            let zeros = Self::float_zeros(Shape::new([rows, width]), &device, grad.dtype().into());
+            let learns = |k: &usize| Some(taken.ids[*k]) != taken.frozen;
+            let kept: Vec<usize> = (0..taken.ids.len()).filter(learns).collect();
+            if kept.is_empty() {
+                return zeros;
+            }
+            let ids = numbers::<Self>(kept.iter().map(|&k| taken.ids[k] as usize), &device);
+            let grad = Self::float_select(grad, 0, numbers::<Self>(kept.iter().copied(), &device));
+            Self::float_select_assign(zeros, 0, ids, grad, IndexingUpdateOp::Add)
+        }
 
-    /// The gradient of a table of `rows` rows.
-    fn bag_gradient(grad: FloatTensor<Self>, bags: Bags, rows: usize) -> FloatTensor<Self> {
-        composed_bag::<Self>(grad, &bags, Some(rows))
+        /// The sum of each bag, `[v, d]` to `[bags, d]`.
+        fn bag_sums(table: FloatTensor<Self>, bags: Bags) -> FloatTensor<Self> {
+            composed_bag::<Self>(table, &bags, None)
+        }
+
+        /// The gradient of a table of `rows` rows.
+        fn bag_gradient(grad: FloatTensor<Self>, bags: Bags, rows: usize) -> FloatTensor<Self> {
+            composed_bag::<Self>(grad, &bags, Some(rows))
+        }
     }
 }
 
@@ -88,8 +85,6 @@ pub(crate) fn composed_bag<B: Backend>(
     let weighted = B::float_mul(B::float_select(x, 0, from), weights);
     B::float_select_assign(zeros, 0, to, weighted, IndexingUpdateOp::Add)
 }
-
-super::composed_elsewhere!(TableOps);
 
 #[cfg(feature = "flex")]
 impl TableOps for Flex {

@@ -2,42 +2,38 @@
 
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
 use burn::backend::tensor::FloatTensor;
-use burn::backend::{Autodiff, Backend, backend_extension};
+use burn::backend::{Autodiff, Backend};
 use burn::tensor::{Shape, TensorData};
 
 #[cfg(feature = "flex")]
 use super::flex::{Flex, FlexTensor, change, in_place, values};
 use crate::update::{self, AdamStep};
 
-/// Updates that a backend may have a kernel for; without a kernel they are composed of the backend's operations.
-#[backend_extension(
-    Flex: cfg(feature = "flex"),
-    LibTorch: cfg(feature = "tch"),
-    Cube: cfg(feature = "cube"),
-    Autodiff
-)]
-pub(crate) trait UpdateOps: Backend {
-    /// Parameter, first and second moment after one step; see [`crate::update::adam`].
-    fn adam(
-        theta: FloatTensor<Self>,
-        grad: FloatTensor<Self>,
-        first: FloatTensor<Self>,
-        second: FloatTensor<Self>,
-        step: AdamStep,
-    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
-        composed_adam::<Self>(theta, grad, first, second, step)
-    }
+super::operations! {
+    /// Updates that a backend may have a kernel for; without a kernel they are composed of the backend's operations.
+    pub(crate) trait UpdateOps: Backend {
+        /// Parameter, first and second moment after one step; see [`crate::update::adam`].
+        fn adam(
+            theta: FloatTensor<Self>,
+            grad: FloatTensor<Self>,
+            first: FloatTensor<Self>,
+            second: FloatTensor<Self>,
+            step: AdamStep,
+        ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
+            composed_adam::<Self>(theta, grad, first, second, step)
+        }
 
-    /// `m target + (1 − m) online`; see [`crate::update::ema`].
-    fn ema(target: FloatTensor<Self>, online: FloatTensor<Self>, m: f64) -> FloatTensor<Self> {
-        let target = Self::float_mul_scalar(target, (m as f32).into());
-        let online = Self::float_mul_scalar(online, ((1.0 - m) as f32).into());
-        Self::float_add(target, online)
-    }
+        /// `m target + (1 − m) online`; see [`crate::update::ema`].
+        fn ema(target: FloatTensor<Self>, online: FloatTensor<Self>, m: f64) -> FloatTensor<Self> {
+            let target = Self::float_mul_scalar(target, (m as f32).into());
+            let online = Self::float_mul_scalar(online, ((1.0 - m) as f32).into());
+            Self::float_add(target, online)
+        }
 
-    /// `Σ x²`, `[1]`, in a precision that the backend chooses.
-    fn sum_of_squares(x: FloatTensor<Self>) -> FloatTensor<Self> {
-        Self::float_reshape(Self::float_sum(Self::float_mul(x.clone(), x)), Shape::new([1]))
+        /// `Σ x²`, `[1]`, in a precision that the backend chooses.
+        fn sum_of_squares(x: FloatTensor<Self>) -> FloatTensor<Self> {
+            Self::float_reshape(Self::float_sum(Self::float_mul(x.clone(), x)), Shape::new([1]))
+        }
     }
 }
 
@@ -61,8 +57,6 @@ pub(crate) fn composed_adam<B: Backend>(
     let theta = if step.keep == 1.0 { theta } else { times(theta, step.keep) };
     (B::float_sub(theta, change), first, second)
 }
-
-super::composed_elsewhere!(UpdateOps);
 
 #[cfg(feature = "flex")]
 impl UpdateOps for Flex {

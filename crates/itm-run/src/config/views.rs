@@ -245,36 +245,27 @@ fn together(view: &View, at: &str, shown: &Exhibit) -> Result<()> {
 
 /// Checks the axis keys: a figure has either `x`, or `hubs` and `k`, or `sentences`; a table has none of them.
 fn drawn(view: &View, at: &str, shown: &Exhibit) -> Result<()> {
-    let wrong = |key: &str, expected: &str, got: &str| {
-        Err(Error::invalid(format!("{at}, {key}"), expected, got))
+    let (hubs, k) = (view.hubs.is_some(), view.k.is_some());
+    let axes = [("x", view.x.is_some()), ("hubs", hubs), ("sentences", view.sentences)];
+    let none = |key: &str, given: bool, expected: &str| {
+        Error::unless(!given, format_args!("{at}, {key}"), expected, "a key")
     };
-    let given = [
-        ("x", view.x.is_some()),
-        ("hubs", view.hubs.is_some()),
-        ("k", view.k.is_some()),
-        ("sentences", view.sentences),
-    ];
-    let first = |keys: &[(&'static str, bool)]| Some(keys.iter().find(|(_, given)| *given)?.0);
     if !matches!(shown, Exhibit::Figure(_)) {
-        let refused = |key| wrong(key, "none: a table has no axis", "a key");
-        return first(&given).map_or(Ok(()), refused);
+        let mut keys = axes.into_iter().chain([("k", k)]);
+        return keys.try_for_each(|(key, given)| none(key, given, "none: a table has no axis"));
     }
-    let of_tables = [("rescore", !view.rescore.is_empty()), ("alias", view.alias.is_some())];
-    if let Some(key) = first(&of_tables) {
-        return wrong(key, "none in a figure", "a key");
+    none("rescore", !view.rescore.is_empty(), "none in a figure")?;
+    none("alias", view.alias.is_some(), "none in a figure")?;
+    let mut given = axes.iter().filter(|(_, given)| *given);
+    let axis = given.next().map(|(key, _)| key);
+    if let (Some(axis), Some((key, _))) = (axis, given.next()) {
+        none(key, true, &format!("none beside {axis}"))?;
     }
-    match given.map(|(_, given)| given) {
-        [true, false, false, false] | [false, false, false, true] => Ok(()),
-        [.., true] => wrong("sentences", "none beside x, hubs and k", "true"),
-        [true, true, ..] => wrong("hubs", "none beside x", "a direction"),
-        [_, true, true, _] => {
-            let most = Nearest::KEPT as u64;
-            within(format!("{at}, k"), view.k.map_or(0, |k| k as u64), 1..=most)
-        }
-        [_, true, false, _] => wrong("k", "the k of N_k", "none"),
-        [_, false, true, _] => wrong("k", "none without hubs", "a number"),
-        [false, false, false, _] => {
-            wrong("x", "the key of the x axis, or hubs and k instead, or sentences", "none")
-        }
+    if let (true, Some(k)) = (hubs, view.k) {
+        within(format!("{at}, k"), k as u64, 1..=Nearest::KEPT as u64)?;
     }
+    none("k", k && !hubs, "none without hubs")?;
+    Error::unless(k || !hubs, format_args!("{at}, k"), "the k of N_k", "none")?;
+    let expected = "the key of the x axis, or hubs and k instead, or sentences";
+    Error::unless(axis.is_some(), format_args!("{at}, x"), expected, "none")
 }

@@ -1,10 +1,10 @@
 //! Devices behind a driver: finds them, counts them, and tries one once.
 
-use std::any::Any;
 use std::panic::{catch_unwind, set_hook, take_hook};
 use std::sync::{Mutex, PoisonError};
 
 use burn::tensor::{Device, DeviceType, Tensor};
+use itm_core::files::panic_text;
 use itm_core::{Error, Result};
 
 /// A backend whose devices may be missing.
@@ -92,14 +92,10 @@ fn quietly<T>(f: impl FnOnce() -> T) -> std::result::Result<T, String> {
     set_hook(Box::new(|_| {}));
     let outcome = catch_unwind(std::panic::AssertUnwindSafe(f));
     set_hook(printing);
-    outcome.map_err(|panic| message(panic.as_ref()))
-}
-
-fn message(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<String>().map(String::as_str);
-    let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
-    let first = text.unwrap_or("a panic without a message").lines().next().unwrap_or_default();
-    first.chars().take(200).collect()
+    outcome.map_err(|panic| {
+        let first = panic_text(&*panic).lines().next().unwrap_or_default();
+        first.chars().take(200).collect()
+    })
 }
 
 #[cfg(test)]

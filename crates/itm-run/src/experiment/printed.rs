@@ -4,7 +4,7 @@ use itm_kernels::Precision;
 
 use super::Experiment;
 use crate::config::{Claim, Exhibit};
-use crate::paper::{PaperData, Printed};
+use crate::paper::{self, PaperData, Printed};
 use crate::report::CCA;
 
 /// The name of a row that averages the scores of `size` models at a time.
@@ -16,7 +16,7 @@ impl Experiment {
     /// The data and the protocol, if the paper measured the same. Then the paper's numbers are beside ours, otherwise in a block of
     /// their own.
     pub(crate) fn paper_data(&self) -> Option<PaperData> {
-        PaperData::new(self.run.source.known?, self.protocol)
+        paper::paper_data(self.run.source.known?, self.protocol)
     }
 
     /// The number of the paper's table; `None` for figures and for tables that no paper has: they have no printed numbers.

@@ -201,7 +201,7 @@ fn counts(runs: &[Nearest], direction: Direction, k: usize) -> HubCounts {
         skewness: of(|m| m.skewness),
         robin_hood: of(|m| m.robin_hood),
         never: of(|m| m.anti_hub_share),
-        largest: over_folds(&|c| f64::from(c.values().iter().max().copied().unwrap_or(0))),
+        largest: over_folds(&|c| f64::from(c.values.iter().max().copied().unwrap_or(0))),
     }
 }
 

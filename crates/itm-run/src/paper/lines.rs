@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use csv::{DeserializeErrorKind, ErrorKind, StringRecord};
 use itm_core::files::read_text;
 use itm_core::{Error, Result};
 use serde::Deserialize;
@@ -17,40 +16,10 @@ use crate::report::{PaperNumbers, Recalls};
 pub(super) fn read(file: &Path, counts: &BTreeMap<String, usize>) -> Result<Vec<Printed>> {
     let text = read_text(file)?;
     let mut reader = csv::Reader::from_reader(text.as_bytes());
-    let header = reader.headers().map_err(|e| wrong(file, &e, None))?.clone();
-    let line = |record: csv::Result<StringRecord>| {
-        let record = record.map_err(|e| wrong(file, &e, None))?;
-        record.deserialize(Some(&header)).map_err(|e| wrong(file, &e, Some([&header, &record])))
-    };
-    let lines = reader.records().map(line).collect::<Result<Vec<_>>>()?;
+    let wrong = |e| Error::invalid(file.display(), "lines of numbers under known columns", e);
+    let lines = reader.deserialize().collect::<csv::Result<Vec<_>>>().map_err(wrong)?;
     counted(file, &lines, counts)?;
     Ok(lines)
-}
-
-/// An error of the CSV reader as one line. `of` is the header and the record.
-fn wrong(file: &Path, error: &csv::Error, of: Option<[&StringRecord; 2]>) -> Error {
-    let line = error.position().map_or(1, csv::Position::line);
-    let place = format!("{} line {line}", file.display());
-    let cells = |field: Option<u64>| {
-        let at = usize::try_from(field?).ok()?;
-        let [header, record] = of?;
-        Some((header.get(at)?, record.get(at)?))
-    };
-    match error.kind() {
-        ErrorKind::UnequalLengths { expected_len, len, .. } => {
-            Error::invalid(place, format!("{expected_len} cells"), len)
-        }
-        ErrorKind::Deserialize { err, .. } => match (err.kind(), cells(err.field())) {
-            (DeserializeErrorKind::Message(reason), _) => {
-                Error::invalid(place, "known columns", reason)
-            }
-            (_, Some((column, cell))) => {
-                Error::invalid(format!("{place}, {column}"), "a number", format!("`{cell}`"))
-            }
-            (kind, None) => Error::invalid(place, "a line of numbers", kind),
-        },
-        _ => Error::invalid(place, "lines of comma-separated cells", error),
-    }
 }
 
 /// Refuses lines that are missing or there twice.
@@ -151,6 +120,11 @@ impl Printed {
         let t2i = Recalls { r1: self.t2i_r1, r5: self.t2i_r5, r10: self.t2i_r10 };
         let rsum = i2t.values().into_iter().chain(t2i.values()).sum();
         PaperNumbers { table, i2t, t2i, rsum }
+    }
+
+    /// Its data set and its protocol.
+    pub(super) fn data(&self) -> [&str; 2] {
+        [&self.dataset, &self.protocol]
     }
 
     /// What tells a line from all other lines.

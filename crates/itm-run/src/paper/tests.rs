@@ -4,7 +4,7 @@ use super::*;
 use crate::tests::{configs, paper};
 
 fn flickr() -> Option<PaperData> {
-    PaperData::new(DatasetName::Flickr30k, Protocol::Flickr1k)
+    paper_data(DatasetName::Flickr30k, Protocol::Flickr1k)
 }
 
 fn count(paper: &Paper, table: u32) -> usize {
@@ -66,7 +66,7 @@ fn the_ablation_rows() {
 fn tables_of_one_method_are_told_apart() {
     let fne = paper("fne");
     let r1 = |table, protocol| {
-        let on = PaperData::new(DatasetName::Coco, protocol).unwrap();
+        let on = paper_data(DatasetName::Coco, protocol).unwrap();
         fne.line(table, on, "SCAN").unwrap().numbers(table).i2t.r1
     };
     assert_eq!((r1(1, Protocol::Coco1kFolds), r1(2, Protocol::Coco5k)), (Some(72.7), Some(50.4)));
@@ -95,7 +95,7 @@ fn reference_of_main_results_has_the_other_methods() {
     assert_eq!((got.rows.len(), got.rows[0].name.as_str()), (18, "Full"));
     assert_eq!(got.rows[0].numbers.i2t.r1, Some(85.4));
     assert_eq!((got.rows[1].name.as_str(), got.dataset.as_str()), ("SCAN", "Flickr30K"));
-    let folds = PaperData::new(DatasetName::Coco, Protocol::Coco1kFolds);
+    let folds = paper_data(DatasetName::Coco, Protocol::Coco1kFolds);
     let of_coco = fne.reference(1, folds, &full).unwrap();
     assert_eq!(
         (of_coco.rows[0].numbers.i2t.r1, of_coco.protocol.as_str()),
@@ -108,7 +108,7 @@ fn reference_of_main_results_has_the_other_methods() {
         ("MS-COCO", Some(64.3))
     );
     assert_eq!(fne.reference(3, None, &full), None);
-    assert_eq!(PaperData::new(DatasetName::Flickr8k, Protocol::Flickr1k), None);
+    assert_eq!(paper_data(DatasetName::Flickr8k, Protocol::Flickr1k), None);
 }
 
 /// Tables read off the page: line 1.3 is GRU with HAL, 303.2 and 9.03; the lines of Table 2 are of COCO.
@@ -121,7 +121,7 @@ fn lines_of_the_hubs_paper() {
         (Some("HAL"), Some(303.2), Some(9.03), Some(3))
     );
     assert_eq!(line.numbers(1).t2i.values(), [Some(24.8), Some(50.6), Some(62.8)]);
-    let folds = PaperData::new(DatasetName::Coco, Protocol::Coco1kFolds).unwrap();
+    let folds = paper_data(DatasetName::Coco, Protocol::Coco1kFolds).unwrap();
     assert!(hal.line(2, folds, "2.1").is_some() && hal.line(2, flickr().unwrap(), "2.1").is_none());
     for line in &hal.lines {
         if let (Some(ours), Some(theirs)) = (line.numbers(1).rsum, line.rsum) {
@@ -209,7 +209,11 @@ fn wrong_tables_are_one_line() {
             recalls,
             "fne.toml, lines: expected a table that a target makes (3, 4) or `unmade` names, got 5",
         ),
-        (same(), set("500.5", "5oo.5"), "fne.csv line 2, rsum: expected a number, got `5oo.5`"),
+        (
+            same(),
+            set("500.5", "5oo.5"),
+            "fne.csv: expected lines of numbers under known columns, got CSV deserialize error: record 1 (line: 2, ",
+        ),
         (
             same(),
             set("4,a,1.0,\n", ""),
@@ -230,11 +234,15 @@ fn wrong_tables_are_one_line() {
             set("3,a", "6,a"),
             "fne.csv line 2, table: expected one of 3, 4, repository, which `lines` counts, got `6`",
         ),
-        (same(), set("4,b,,2.0", "4,b,2.0"), "fne.csv line 4: expected 4 cells, got 3"),
+        (
+            same(),
+            set("4,b,,2.0", "4,b,2.0"),
+            "fne.csv: expected lines of numbers under known columns, got CSV error: record 3 (line: 4, ",
+        ),
         (
             same(),
             set("rsum", "rsums"),
-            "fne.csv line 2: expected known columns, got unknown field `rsums`",
+            "fne.csv: expected lines of numbers under known columns, got CSV deserialize error: record 1 (line: 2, ",
         ),
         (
             ABOUT.replace("4 = 2", "4 = = 2"),

@@ -289,7 +289,7 @@ fn an_adapter_of_a_training_embeds_as_the_training_scores() {
         (0..n).flat_map(|i| scored.pairs(&vec![i; all.len()], &all).unwrap()).collect();
     let differ = |got: Vec<f32>| {
         assert_eq!(got.len(), want.len());
-        got.iter().zip(&want).map(|(g, w)| (g - w).abs()).fold(0.0, f32::max)
+        got.iter().zip(&want).map(|(g, w)| (g - w).abs()).max_by(f32::total_cmp).unwrap()
     };
     assert!(differ(scores(Some(&adapter))) < 1e-5);
     assert!(differ(scores(None)) > 1e-3, "the training moved them");

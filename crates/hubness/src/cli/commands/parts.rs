@@ -109,7 +109,7 @@ fn hubs(top: &TopK, items: usize, args: &FinishArgs, out: &mut impl Write) -> Re
     let counts = |k| Counts::new(&Lists::new(Direction::I2t, items, k, lists()));
     let all: Vec<_> = LENGTHS.into_iter().filter(|&k| k <= top.k()).map(counts).collect();
     let worst = all.last().map_or(vec![], |counts| {
-        let item = |item: usize| json!({ "item": item, "count": counts.values()[item] });
+        let item = |item: usize| json!({ "item": item, "count": counts.values[item] });
         counts.largest(WORST).into_iter().map(item).collect()
     });
     let found = json!({

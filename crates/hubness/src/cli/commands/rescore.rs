@@ -140,7 +140,7 @@ pub(super) fn fitted<'a>(
     let expected = format_args!("held-out queries for {direction}");
     Error::unless(fits, place, expected, "none")?;
     limits.check(Method::One(base, then)).map_err(option)?;
-    let bank = base.takes_bank() && banks.has(direction);
+    let bank = base != Base::Nns && banks.has(direction);
     let fit = Fit { base, number: corrects_by(base, settings)?, bank };
     let (correction, params) = fit.fit(set.scores, &banks, settings, direction)?;
     let correction = set.held(correction);
@@ -171,13 +171,12 @@ fn matched(
     let k = args.top;
     let &Settings { rgm_capacity: scale, rgm_stop: stop, .. } = &args.fit.settings;
     let (direction, map) = (correction.direction(), correction.map());
-    let lists = pass::top(set.scores, correction, Candidates::advised(k))?;
-    let candidates = Candidates::new(set.scores, correction, &lists)?;
+    let [candidates] = Candidates::new(set.scores, [correction], k)?;
     let matching = greedy_matching(&candidates, &GreedyOptions { k, lambda, scale, stop })?;
     let queries: Vec<_> = (0..matching.queries()).collect();
     let mut found = Vec::with_capacity(queries.len());
     direction.batches(set.scores, &queries, |some, rows| {
-        for (&query, row) in some.iter().zip(rows.chunks(candidates.items().max(1))) {
+        for (&query, row) in some.iter().zip(rows.chunks(candidates.items.max(1))) {
             let score = |&item: &u32| (item, map.rescore(query, item as usize, row[item as usize]));
             found.push(matching.items(query).iter().map(score).collect());
         }

@@ -49,13 +49,6 @@ pub struct BankScores {
     pub to_images: Vec<f32>,
 }
 
-impl BankScores {
-    /// Whether the bank has no entry.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.entries == 0
-    }
-}
-
 /// W and w of the bank form.
 ///
 /// ```text

@@ -145,7 +145,7 @@ fn each_objective_lowers_its_own_loss() {
         config.bank.mb_rate = 1.0;
         let mut hal = hal(&config);
         begin(&mut hal, 1);
-        assert_eq!(hal.bank.len() == 0, objective != Objective::HalAaaiBank);
+        assert_eq!(hal.bank.captions.is_empty(), objective != Objective::HalAaaiBank);
         let losses: Vec<f64> = (0..40).map(|_| step(&mut hal, &ALL).unwrap().loss).collect();
         let (first, last) = (losses[0], losses[39]);
         assert!(last < 0.7 * first || last < first - 0.1, "{objective:?}: {first} to {last}");
@@ -341,7 +341,7 @@ fn the_bank_is_of_the_second_epoch_on() {
     config.bank.mb_rate = 1.0;
     let mut with = hal(&config);
     begin(&mut with, 0);
-    assert_eq!(with.bank.len(), 0);
+    assert_eq!(with.bank.captions.len(), 0);
     config.loss.objective = Objective::HalAaaiLocal;
     let mut without = hal(&config);
     begin(&mut without, 0);
@@ -349,12 +349,12 @@ fn the_bank_is_of_the_second_epoch_on() {
     assert_eq!(loss(&mut with), loss(&mut without), "the local form");
     begin(&mut with, 1);
     begin(&mut without, 1);
-    assert_eq!((with.bank.len(), without.bank.len()), (8, 0));
+    assert_eq!((with.bank.captions.len(), without.bank.captions.len()), (8, 0));
     let before = with.bank.embeddings();
     assert!(loss(&mut with) != loss(&mut without));
     assert_eq!(with.bank.embeddings(), before, "not refreshed within the epoch");
     begin(&mut with, 2);
-    assert_eq!(with.bank.len(), 8);
+    assert_eq!(with.bank.captions.len(), 8);
     assert_ne!(with.bank.embeddings(), before);
 }
 
@@ -419,9 +419,9 @@ fn an_epoch_fills_its_bank() {
     for captions in by_hand.bank_batches(8) {
         with_batch(&captions, |batch| by_hand.remember(batch)).unwrap();
     }
-    assert!(filled.bank.len() > 0);
+    assert!(!filled.bank.captions.is_empty());
     assert_eq!(filled.bank.embeddings(), by_hand.bank.embeddings());
-    assert_eq!(filled.bank.captions(), by_hand.bank.captions());
+    assert_eq!(filled.bank.captions, by_hand.bank.captions);
 }
 
 /// Each error is one line, and nothing panics.

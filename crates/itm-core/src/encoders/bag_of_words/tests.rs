@@ -5,9 +5,16 @@ use crate::host;
 const CAPTIONS: [&[u32]; 4] = [&[0, 2, 5], &[], &[3], &[1, 2, 4, 6]];
 const DROPPED: InputDropout = InputDropout::On { share: SHARE, seed: SEED };
 
+fn given(weight: &[f32], bias: &[f32], idf: &[f32], device: &Device) -> Result<BagOfWords> {
+    let map = LinearMap { weight: weight.to_vec(), bias: bias.to_vec() };
+    let d = bias.len().max(1);
+    let bag = BagOfWords::new((weight.len() / d).max(1), d, 1, device);
+    bag.with_map(&map)?.with_idf(idf)
+}
+
 fn model(g: &Golden, pooling: BagPooling, device: &Device) -> BagOfWords {
     let [weight, bias, idf] = ["bag.weight", "bag.bias", "bag.idf"].map(|name| g.values(name));
-    BagOfWords { pooling, ..BagOfWords::from_map(weight, bias, idf, device).unwrap() }
+    BagOfWords { pooling, ..given(weight, bias, idf, device).unwrap() }
 }
 
 /// Embeddings and the gradients of weight and bias match `tests/reference/start_encoders.py`.
@@ -67,7 +74,7 @@ fn a_batch_changes_no_embedding() {
 #[test]
 fn no_known_term_is_the_bias() {
     let device = Device::flex().autodiff();
-    let model = BagOfWords::from_map(&[1.0; 4], &[3.0, 4.0], &[1.0; 2], &device).unwrap();
+    let model = given(&[1.0; 4], &[3.0, 4.0], &[1.0; 2], &device).unwrap();
     for dropout in [InputDropout::Off, DROPPED] {
         let rows = model.encode(&[&[] as &[u32], &[]], dropout);
         assert_eq!(host(rows.clone()), [0.6, 0.8, 0.6, 0.8]);
@@ -85,7 +92,7 @@ fn a_given_row_stands_beside_the_terms() {
     let device = Device::flex();
     let weight = [1.0, 0.0, 0.0, 1.0, 10.0, 0.0, 0.0, 10.0];
     let rows = Features { dim: 2, values: vec![0.6, 0.8, -1.0, 0.0] };
-    let bag = BagOfWords::from_map(&weight, &[0.0, 1.0], &[1.0; 4], &device).unwrap();
+    let bag = given(&weight, &[0.0, 1.0], &[1.0; 4], &device).unwrap();
     let bag = bag.with_rows(rows.into()).unwrap().with_idf(&[2.0, 2.0]).unwrap();
     let of = |bag: &BagOfWords, numbers: &[u32]| host(bag.encode(&[numbers], InputDropout::Off));
     let unit = |x: f32, y: f32| [x / x.hypot(y), y / x.hypot(y)];
@@ -124,7 +131,7 @@ fn random_weights_depend_on_the_seed_alone() {
 fn what_does_not_fit_is_refused_in_one_line() {
     let device = Device::flex();
     let of = |weight: &[f32], bias: &[f32], idf: &[f32]| {
-        BagOfWords::from_map(weight, bias, idf, &device).unwrap_err().to_string()
+        given(weight, bias, idf, &device).unwrap_err().to_string()
     };
     let place = "map of a bag of words: expected";
     assert_eq!(

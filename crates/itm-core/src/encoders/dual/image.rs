@@ -2,9 +2,9 @@
 
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor};
-use itm_kernels::{Activation, LayerNorm, Linear, Noise, SelfAttention, random, uniform};
+use itm_kernels::{Activation, LayerNorm, Linear, Noise, SelfAttention, matmul, random, uniform};
 
-use super::{DualFamily, DualShape, mapped};
+use super::{DualFamily, DualShape};
 use crate::encoders::{EarlyStates, ImagePool, Vit};
 
 /// One row per image: the class row of a [`Vit`] and a linear map (CLIP), or an attention pool (SigLIP).
@@ -64,7 +64,7 @@ impl ImageTower {
 
     fn projected(&self, rows: Tensor<2>) -> Tensor<2> {
         match &self.projection {
-            Some(map) => mapped(rows, map, None),
+            Some(map) => matmul(rows, map.val()),
             None => rows,
         }
     }

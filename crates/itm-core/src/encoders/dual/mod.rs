@@ -15,7 +15,7 @@ mod unread;
 
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor};
-use itm_kernels::{Activation, Precision, matmul, normalize_rows, random};
+use itm_kernels::{Activation, Precision, normalize_rows, random};
 
 pub use files::DualLayout;
 pub use image::ImageTower;
@@ -177,14 +177,5 @@ impl DualEncoder {
             Some(bias) => scaled + bias.val().unsqueeze(),
             None => scaled,
         }
-    }
-}
-
-/// `x W`, and `+ b` where there is a bias.
-fn mapped(x: Tensor<2>, weight: &Param<Tensor<2>>, bias: Option<&Param<Tensor<1>>>) -> Tensor<2> {
-    let y = matmul(x, weight.val());
-    match bias {
-        Some(bias) => y + bias.val().unsqueeze(),
-        None => y,
     }
 }

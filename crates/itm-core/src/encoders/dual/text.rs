@@ -4,12 +4,12 @@ use burn::module::{Module, Param};
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use itm_kernels::{
     Activation, BlockShape, LayerNorm, Linear, Noise, NormOrder, TransformerBlock, embedding,
-    random, uniform,
+    matmul, random, uniform,
 };
 
-use super::{DualFamily, DualShape, mapped};
-use crate::encoders::TokenBatch;
-use crate::{Error, Result, interrupt};
+use super::{DualFamily, DualShape};
+use crate::encoders::{TokenBatch, through};
+use crate::{Error, Result};
 
 /// Sizes and choices of a [`TextTower`].
 #[derive(Debug, Clone, PartialEq)]
@@ -156,7 +156,11 @@ impl TextTower {
     /// # Panics
     /// If the width differs.
     pub(crate) fn rows_of(&self, tokens: Tensor<2>) -> Tensor<2> {
-        mapped(tokens, &self.projection, self.projection_bias.as_ref())
+        let rows = matmul(tokens, self.projection.val());
+        match &self.projection_bias {
+            Some(bias) => rows + bias.val().unsqueeze(),
+            None => rows,
+        }
     }
 
     /// All rows after the last layer norm, `[b, l, d]`. Padding has rows too.
@@ -172,11 +176,7 @@ impl TextTower {
         self.shape.check(captions).unwrap_or_else(|error| panic!("{error}"));
         let (b, l, d) = (captions.len(), captions.width, self.shape.width);
         let words = embedding(self.words.val(), &captions.ids, None).reshape([b, l, d]);
-        let mut x = words + self.positions.val().narrow(0, 0, l).unsqueeze();
-        for block in &self.blocks[..blocks] {
-            interrupt::check();
-            x = block.forward(x, None, Noise::Off);
-        }
-        x
+        let x = words + self.positions.val().narrow(0, 0, l).unsqueeze();
+        through(&self.blocks[..blocks], 0, x, None, Noise::Off)
     }
 }

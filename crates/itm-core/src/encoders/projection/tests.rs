@@ -13,9 +13,14 @@ fn shape(rate_factor: f64) -> ResidualShape {
     ResidualShape { hidden: 6, input_scale, input_dropout, hidden_dropout, rate_factor }
 }
 
+fn given(weight: &[f32], bias: &[f32], device: &Device) -> Result<Projection> {
+    let map = LinearMap { weight: weight.to_vec(), bias: bias.to_vec() };
+    Projection::new(weight.len() / bias.len(), bias.len(), 1, device).with_map(&map)
+}
+
 /// A model with the weights of the golden file.
 fn model(g: &Golden, rate_factor: f64, device: &Device) -> Projection {
-    let map = Projection::from_map(g.values("map.weight"), g.values("map.bias"), device).unwrap();
+    let map = given(g.values("map.weight"), g.values("map.bias"), device).unwrap();
     let mut model = map.with_residual(&shape(rate_factor), 0.7, 1).unwrap();
     let residual = model.residual.as_mut().unwrap();
     let vector = |name| Param::from_tensor(g.rows(name, 1, device).squeeze_dim(1));
@@ -54,8 +59,7 @@ fn golden_values_and_gradients() {
 #[test]
 fn a_residual_starts_at_zero() {
     let (g, device) = (Golden::read(), Device::flex());
-    let plain =
-        Projection::from_map(g.values("map.weight"), g.values("map.bias"), &device).unwrap();
+    let plain = given(g.values("map.weight"), g.values("map.bias"), &device).unwrap();
     let with = plain.clone().with_residual(&shape(2.5), 0.7, 1).unwrap();
     let x = g.values("map.x");
     for dropout in [InputDropout::Off, DROPPED] {
@@ -198,7 +202,7 @@ fn names_in_a_checkpoint() {
 #[test]
 fn what_does_not_fit_is_refused_in_one_line() {
     let device = Device::flex();
-    let line = Projection::from_map(&[0.0; 5], &[0.0; 2], &device).unwrap_err().to_string();
+    let line = given(&[0.0; 5], &[0.0; 2], &device).unwrap_err().to_string();
     let want = "rows of weights as wide as the bias of 2, got 5 weights";
     assert_eq!(line, format!("map of image features: expected {want}"));
     let of = |shape: ResidualShape, std: f64| {

@@ -43,7 +43,7 @@ fn moved(mut encoders: Encoders) -> Encoders {
     for (_, blocks) in blocks(&mut encoders) {
         for block in blocks {
             for map in [BlockMap::Query, BlockMap::Out, BlockMap::Up, BlockMap::Down] {
-                for change in &mut map.of_mut(block).changes {
+                for change in &mut block.linears_mut()[map.place().0].changes {
                     seed += 1;
                     let b = change.b.val();
                     change.b = Param::from_tensor(uniform(b.dims(), 0.5, seed, &b.device()));

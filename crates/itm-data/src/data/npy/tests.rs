@@ -204,20 +204,26 @@ fn headers_are_read_as_numpy_writes_them() {
         assert_eq!(npy.shape(), [1, 2], "{header}");
     }
     for (header, want) in [
-        ("{'descr': '<f4', 'fortran_order': False}", "expected shape, got no such key"),
-        ("{'descr': '<f4', 'descr': '<f4'}", "expected each key once, got a second descr"),
-        ("{'descr': '<f4', 'order': 1}", "expected the keys descr"),
-        ("{'descr': '<f4' 'shape'", "expected }, got"),
-        ("{'descr': '<f4', 'fortran_order': 1}", "expected False, got"),
-        ("{'descr': 1}", "expected a string, got"),
-        ("{'descr': [('a', '<f4')]}", "i32, i64, got a structured dtype (named fields)"),
+        ("{'descr': '<f4', 'fortran_order': False}", "got missing field `shape`"),
+        ("{'descr': '<f4', 'descr': '<f4'}", "got duplicate field `descr`"),
+        (
+            "{'descr': '<f4', 'order': 1}",
+            "x.npy header: expected a dictionary of descr, fortran_order and shape, got unknown field `order`",
+        ),
+        ("{'descr': '<f4' 'shape'", "got expected `,` or `}` at line 1"),
+        ("{'descr': '<f4', 'fortran_order': 1}", "expected a boolean at line 1"),
+        ("{'descr': 1, 'fortran_order': False, 'shape': (1,)}", "i32, i64, got \"1\""),
+        (
+            "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,)}",
+            "i32, i64, got a structured dtype (named fields)",
+        ),
         (
             "{'descr': '|O', 'fortran_order': False, 'shape': (1,)}",
             "x.npy: expected a dtype among f16, f32, f64, i8, u8, i32, i64, got Python objects (dtype object)",
         ),
-        ("{'shape': (-1,)}", "expected a dimension, got \"-1,)}\""),
-        ("{'shape': (1,), } x", "expected nothing after the dictionary, got \"x\""),
-        ("", "expected {, got \"\""),
+        ("{'shape': (-1,)}", "integer `-1`, expected usize"),
+        ("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), } x", "got trailing characters"),
+        ("", "got EOF while parsing"),
     ] {
         let line = refused(with_header(header, &[0; 8]));
         assert!(line.contains(want), "{header}: {line}");
