@@ -58,24 +58,16 @@ impl<'a> RankScan<'a> {
         Ok(self)
     }
 
-    /// Decides in f64 what f32 leaves open for the ranks and the lists: one bit for each score of a stretch.
+    /// Decides in f64 what f32 leaves open for the ranks and the lists.
     #[inline(always)]
-    fn decide(
-        &self,
-        state: &mut ScanState,
-        (image, text0): (usize, usize),
-        stretch: &[f32],
-        [ranks, lists]: [u32; 2],
-    ) {
-        for i in places(ranks | lists) {
-            let (query, item) = self.filter.direction.sides(image, text0 + i);
-            let corrected = self.filter.exact(image, text0 + i, stretch[i]);
-            if let (1, Some(thresholds)) = (ranks >> i & 1, &self.thresholds) {
-                thresholds.decide(&mut state.counts, query, item, corrected);
-            }
-            if lists >> i & 1 == 1 {
-                state.lists.offer(query - state.lists.first, corrected, item);
-            }
+    fn decide(&self, state: &mut ScanState, image: usize, text: usize, score: f32, what: Open) {
+        let (query, item) = self.filter.direction.sides(image, text);
+        let corrected = self.filter.exact(image, text, score);
+        if let (true, Some(thresholds)) = (what.rank, &self.thresholds) {
+            thresholds.decide(&mut state.counts, query, item, corrected);
+        }
+        if what.list {
+            state.lists.offer(query - state.lists.first, corrected, item);
         }
     }
 
@@ -101,7 +93,10 @@ impl<'a> RankScan<'a> {
             }
             let floor = edges(state.lists.near[at], slack).1;
             let list = all(n) & !below(&u, |_| floor, n);
-            self.decide(state, (image, text0), stretch, [open, list]);
+            for i in places(open | list) {
+                let what = Open { rank: open >> i & 1 == 1, list: list >> i & 1 == 1 };
+                self.decide(state, image, text0 + i, stretch[i], what);
+            }
         }
         if rank.is_some() {
             state.counts.greater[image - state.counts.first] += greater;
@@ -134,9 +129,19 @@ impl<'a> RankScan<'a> {
             }
             let near = &state.lists.near[text0 - state.lists.first..][..n];
             let list = all(n) & !below(&u, |i| edges(near[i], slack).1, n);
-            self.decide(state, (image, text0), stretch, [open, list]);
+            for i in places(open | list) {
+                let what = Open { rank: open >> i & 1 == 1, list: list >> i & 1 == 1 };
+                self.decide(state, image, text0 + i, stretch[i], what);
+            }
         }
     }
+}
+
+/// What is still open about a score.
+#[derive(Clone, Copy)]
+struct Open {
+    rank: bool,
+    list: bool,
 }
 
 /// What a scan keeps for a lane.

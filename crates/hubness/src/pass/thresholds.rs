@@ -9,8 +9,10 @@ use super::filter::TileFilter;
 /// The best true item of each query: the largest corrected score, the smaller index on ties.
 #[derive(Debug)]
 pub(super) struct Thresholds {
-    best: Vec<Best>,
+    pub(super) score: Vec<f64>,
     pub(super) near: Vec<f32>, // the scores, rounded
+    best: Vec<u32>,
+    own: Vec<u32>, // how many true items have this score
 }
 
 impl Thresholds {
@@ -20,31 +22,35 @@ impl Thresholds {
         let (images, texts) = pairs.list();
         let plain = scores.pairs(images, &texts)?;
         let direction = filter.direction;
-        let mut best = vec![NOTHING; direction.queries(pairs.images(), pairs.texts())];
+        let mut all = vec![NOTHING; direction.queries(pairs.images(), pairs.texts())];
         // Text by text: the true items of every query come in ascending order.
         for ((&image, &text), &score) in images.iter().zip(&texts).zip(&plain) {
             let (query, item) = direction.sides(image, text);
-            best[query] = better(best[query], item as u32, filter.exact(image, text, score));
+            all[query] = better(all[query], item, filter.exact(image, text, score));
         }
-        let near = best.iter().map(|&(score, ..)| score as f32).collect();
-        Ok(Self { best, near })
+        Ok(Self {
+            score: all.iter().map(|&(score, ..)| score).collect(),
+            near: all.iter().map(|&(score, ..)| score as f32).collect(),
+            best: all.iter().map(|&(_, item, _)| item as u32).collect(),
+            own: all.iter().map(|&(.., own)| own).collect(),
+        })
     }
 
     /// Counts an item that f32 could not tell from the threshold.
     #[inline]
     pub(super) fn decide(&self, counts: &mut QueryCounts, query: usize, item: usize, score: f64) {
-        let (at, (threshold, best, _)) = (query - counts.first, self.best[query]);
+        let (at, threshold) = (query - counts.first, self.score[query]);
         if score > threshold {
             counts.greater[at] += 1;
         } else if score == threshold {
             counts.equal[at] += 1;
-            counts.before[at] += u32::from((item as u32) < best);
+            counts.before[at] += u32::from((item as u32) < self.best[query]);
         }
     }
 
     pub(super) fn standings(&self, counts: &QueryCounts) -> Vec<Standing> {
         let standing = |query: usize| {
-            let (.., own) = self.best[query];
+            let own = self.own[query];
             if own == 0 {
                 return Standing::NONE;
             }
@@ -53,17 +59,17 @@ impl Thresholds {
                 equal.unwrap_or_else(|| panic!("query {query}: its true score was not met"));
             Standing { greater: counts.greater[query], before: counts.before[query], equal, own }
         };
-        (0..self.best.len()).map(standing).collect()
+        (0..self.score.len()).map(standing).collect()
     }
 }
 
 /// A score, the smallest item that has it, and how many have it: infinity for a query without a true item.
-type Best = (f64, u32, u32);
+type Best = (f64, usize, u32);
 
-const NOTHING: Best = (f64::INFINITY, u32::MAX, 0);
+const NOTHING: Best = (f64::INFINITY, usize::MAX, 0);
 
 /// The best with one item more, which is larger than all before.
-fn better(best: Best, item: u32, score: f64) -> Best {
+fn better(best: Best, item: usize, score: f64) -> Best {
     if best.2 == 0 || score > best.0 {
         (score, item, 1)
     } else {
