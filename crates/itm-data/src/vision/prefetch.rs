@@ -33,12 +33,12 @@ pub struct Ahead {
 /// ```
 pub struct Prefetch<T> {
     /// None after the end.
-    begun: Option<Begun<T>>,
+    consumer: Option<ConsumerSide<T>>,
     workers: Vec<JoinHandle<()>>,
 }
 
-/// The consumer's side.
-struct Begun<T> {
+/// What the consumer holds.
+struct ConsumerSide<T> {
     /// The results of the jobs that have begun, in their order.
     results: Receiver<Receiver<Result<T>>>,
     /// Tells the workers of each result that was taken.
@@ -95,7 +95,7 @@ impl<T: Send + 'static> Prefetch<T> {
             })
         });
         let workers = workers.collect();
-        Self { begun: Some(Begun { results, taken: sender }), workers }
+        Self { consumer: Some(ConsumerSide { results, taken: sender }), workers }
     }
 }
 
@@ -103,11 +103,11 @@ impl<T> Iterator for Prefetch<T> {
     type Item = Result<T>;
 
     fn next(&mut self) -> Option<Result<T>> {
-        let Begun { results, taken } = self.begun.as_ref()?;
+        let ConsumerSide { results, taken } = self.consumer.as_ref()?;
         let result = results.recv().ok().and_then(|result| result.recv().ok());
         match &result {
             Some(Ok(_)) => _ = taken.send(()), // the workers may have ended
-            _ => self.begun = None,
+            _ => self.consumer = None,
         }
         result
     }
@@ -115,7 +115,7 @@ impl<T> Iterator for Prefetch<T> {
 
 impl<T> Drop for Prefetch<T> {
     fn drop(&mut self) {
-        self.begun = None;
+        self.consumer = None;
         for worker in self.workers.drain(..) {
             _ = worker.join(); // the worker catches panics itself
         }

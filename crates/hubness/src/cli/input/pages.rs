@@ -14,7 +14,7 @@ use parquet::file::reader::RowGroupReader;
 use parquet::record::reader::RowIter;
 use parquet::schema::types::Type;
 
-/// Values for each byte of the file, in all pages that are read. Repeated names take fewer.
+/// The most values in all pages, for each byte of the file. A table of one repeated row has up to 700.
 const MOST: u64 = 4096;
 
 /// What the pages of a file may still hold.
