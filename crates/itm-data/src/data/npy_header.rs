@@ -159,8 +159,16 @@ struct Dictionary {
 }
 
 /// The signs of Python's literal that JSON writes differently. Python 2 wrote long integers with an L.
-const AS_JSON: [(&str, &str); 6] =
-    [("'", "\""), ("True", "true"), ("False", "false"), ("(", "["), (")", "]"), ("L", "")];
+const AS_JSON: [(&str, &str); 8] = [
+    ("L ", " "),
+    ("L,", ","),
+    ("L)", ")"),
+    ("'", "\""),
+    ("True", "true"),
+    ("False", "false"),
+    ("(", "["),
+    (")", "]"),
+];
 
 impl Dictionary {
     fn parse(place: &str, text: &str) -> Result<Self> {

@@ -221,6 +221,7 @@ fn headers_are_read_as_numpy_writes_them() {
             "{'descr': '|O', 'fortran_order': False, 'shape': (1,)}",
             "x.npy: expected a dtype among f16, f32, f64, i8, u8, i32, i64, got Python objects (dtype object)",
         ),
+        ("{'descr': '<fL4', 'fortran_order': False, 'shape': (1,)}", "i32, i64, got \"<fL4\""),
         ("{'shape': (-1,)}", "integer `-1`, expected usize"),
         ("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), } x", "got trailing characters"),
         ("", "got EOF while parsing"),
