@@ -1,7 +1,7 @@
 //! A score matrix seen from one direction: queries and items instead of images and texts.
 
 use itm_core::scored::{Scored, visit};
-use itm_core::tiles::{Consumer, ExpSums, TopK};
+use itm_core::tiles::{ExpSums, TopK};
 
 use crate::rescore::check_values;
 use crate::{Direction, Error, Result};
@@ -9,7 +9,7 @@ use crate::{Direction, Error, Result};
 /// Scores of queries against items, with the lists and sums that the corrections need.
 pub(crate) struct DirectedScores<'a> {
     name: &'static str,
-    scores: &'a dyn Scored,
+    pub(crate) scores: &'a dyn Scored,
     direction: Direction,
 }
 
@@ -58,11 +58,6 @@ impl<'a> DirectedScores<'a> {
         Error::unless(self.items() == items, self.name, expected, self.items())
     }
 
-    /// The output of a consumer that reads all scores.
-    pub(crate) fn visit<C: Consumer<State: 'static>>(&self, consumer: &C) -> Result<C::Output> {
-        visit(self.scores, consumer)
-    }
-
     /// The `k` best items of every query.
     pub(crate) fn best_items(&self, k: usize) -> Result<TopK> {
         self.direction.nearest(self.scores, k)
@@ -78,7 +73,7 @@ impl<'a> DirectedScores<'a> {
     /// # Errors
     /// If a sum is not finite.
     pub(crate) fn item_sums(&self, beta: f64) -> Result<Vec<f64>> {
-        let sums = self.visit(&ExpSums::new(beta))?;
+        let sums = visit(self.scores, &ExpSums::new(beta))?;
         let items = self.direction.items(sums.images, sums.texts);
         self.finite("item", "log Σ exp(β·s) over the queries", items)
     }
@@ -109,7 +104,7 @@ impl<'a> DirectedScores<'a> {
         items: Vec<f64>,
     ) -> Result<(Vec<f64>, Vec<f64>)> {
         let (images, texts) = self.direction.sides(queries, items);
-        let sums = self.visit(&ExpSums::new(beta).with_shifts(images, texts))?;
+        let sums = visit(self.scores, &ExpSums::new(beta).with_shifts(images, texts))?;
         Ok(self.direction.sides(sums.images, sums.texts))
     }
 

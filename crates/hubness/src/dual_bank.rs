@@ -85,9 +85,24 @@ impl DualBank {
             DirectedScores::pair(("query bank", queries.scores()), test, direction)?;
         let items = DirectedScores::new("item bank", items, direction)?;
         items.expect_items(test.items())?;
-        let query_factor = Factor::fit(&queries, self.query_beta, self.query_k)?;
-        let item_factor = Factor::fit(&items, self.item_beta, self.item_k)?;
-        let map = self.combine(query_factor, item_factor, &test)?;
+        // With β = 0 every term is 1, and any constant is equivalent.
+        let factor = |bank: &DirectedScores<'_>, beta: f64, k: usize| -> Result<_> {
+            let sums = if beta == 0.0 { vec![0.0; bank.items()] } else { bank.item_sums(beta)? };
+            Ok((sums, active_items(bank, k)?))
+        };
+        let (of_queries, by_queries) = factor(&queries, self.query_beta, self.query_k)?;
+        let (of_items, by_items) = factor(&items, self.item_beta, self.item_k)?;
+        let scale = self.query_beta + self.item_beta;
+        let both = of_queries.iter().zip(&of_items).map(|(q, g)| q + g).collect();
+        if !self.dynamic {
+            return Ok(Correction::new(direction, Affine::of_items(scale, both)));
+        }
+        // Four groups of queries: bit 0 is set where the query factor holds, bit 1 where the item factor does.
+        let active = by_queries.into_iter().zip(by_items);
+        let by_best: Vec<u8> = active.map(|(q, i)| u8::from(q) + 2 * u8::from(i)).collect();
+        let groups = best_items(&test)?.into_iter().map(|item| by_best[item]).collect();
+        let items = vec![vec![0.0; test.items()], of_queries, of_items, both];
+        let map = Affine { scale, items, groups, by_best, ..Affine::default() };
         Ok(Correction::new(direction, map))
     }
 
@@ -100,33 +115,5 @@ impl DualBank {
         Error::unless(sum != 0.0, "β₁ + β₂ of DBNorm", "a number above 0", 0)?;
         at_least_one("k of DBNorm's query bank", self.query_k)?;
         at_least_one("k of DBNorm's item bank", self.item_k)
-    }
-
-    /// Four groups of queries: bit 0 is set where the query factor holds, bit 1 where the item factor does.
-    fn combine(&self, query: Factor, item: Factor, test: &DirectedScores<'_>) -> Result<Affine> {
-        let scale = self.query_beta + self.item_beta;
-        let both = query.sums.iter().zip(&item.sums).map(|(q, g)| q + g).collect();
-        if !self.dynamic {
-            return Ok(Affine::of_items(scale, both));
-        }
-        let active = query.active.iter().zip(&item.active);
-        let by_best: Vec<u8> = active.map(|(&q, &i)| u8::from(q) + 2 * u8::from(i)).collect();
-        let groups = best_items(test)?.into_iter().map(|item| by_best[item]).collect();
-        let items = vec![vec![0.0; test.items()], query.sums, item.sums, both];
-        Ok(Affine { scale, items, groups, by_best, ..Affine::default() })
-    }
-}
-
-/// The sums of one bank, and the items that it makes active.
-struct Factor {
-    sums: Vec<f64>,
-    active: Vec<bool>,
-}
-
-impl Factor {
-    fn fit(bank: &DirectedScores<'_>, beta: f64, k: usize) -> Result<Self> {
-        // With β = 0 every term is 1, and any constant is equivalent.
-        let sums = if beta == 0.0 { vec![0.0; bank.items()] } else { bank.item_sums(beta)? };
-        Ok(Self { sums, active: active_items(bank, k)? })
     }
 }

@@ -53,10 +53,8 @@ pub fn warnings(place: &str, dim: usize, values: &[f32]) -> Vec<String> {
     let collapsed = resultant(dim, values).filter(|&length| length > COLLAPSED).map(|length| {
         format!("{place}: collapsed: all rows point nearly the same way (mean resultant length {length:.5})")
     });
-    [zeros(place, dim, values), duplicates(place, dim, values), collapsed]
-        .into_iter()
-        .flatten()
-        .collect()
+    let all = [zeros(place, dim, values), duplicates(place, dim, values), collapsed];
+    all.into_iter().flatten().collect()
 }
 
 fn check(dim: usize, values: &[f32]) {

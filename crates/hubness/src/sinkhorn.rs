@@ -96,10 +96,7 @@ impl Sinkhorn {
         // has a single column.
         let (p, m) = (bank.queries(), bank.items());
         let f_of = |rows: &[f64]| if p == 1 { vec![0.0] } else { potentials(rows) };
-        let g_of = |columns: &[f64]| match m {
-            1 if p > 1 => vec![0.0],
-            _ => potentials(columns),
-        };
+        let g_of = |columns: &[f64]| if m == 1 && p > 1 { vec![0.0] } else { potentials(columns) };
         let (mut f, mut made) = (vec![0.0; p], 0);
         let (columns, error) = loop {
             let columns = bank.shifted_item_sums(beta, f.clone())?;

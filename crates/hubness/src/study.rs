@@ -79,10 +79,9 @@ impl Study {
         let halves = halves.transpose()?; // refused before anything is computed
         validation.map_or(Ok(()), Validation::check)?;
 
-        let runs = scores.runs()?;
         let mut sets = Vec::new();
         let mut results = vec![Vec::new(); rows.len()];
-        for set in scores.sets(&runs) {
+        for set in scores.sets()? {
             let chooser = match (validation, &halves) {
                 (Some(validation), _) if chooses => {
                     let directions = set.directions.clone();
@@ -98,12 +97,19 @@ impl Study {
             sets.push(data);
         }
         let chosen = |row: &StudyRow| row.chosen(validation.is_some());
-        let named = rows.iter().map(|row| &row.name[..]).zip(results.iter().map(Vec::as_slice));
         Ok(Report {
             version: env!("CARGO_PKG_VERSION").into(),
             data: self.data(test, limits, rows.len()),
-            settings: self.report_settings(),
-            hubs: hubs_of(test, &sets, named)?,
+            settings: report::Conditions {
+                seed: self.seed,
+                resamples: self.resamples as u64,
+                unit: "image with all its texts".into(),
+                tie_policy: "the smaller index first".into(),
+                hub_rule: "at least twice the mean count".into(),
+                command: None,
+                more: Default::default(),
+            },
+            hubs: hubs_of(test, &sets, (&rows, &results))?,
             rows: report_rows(self, &rows, &results, pairs, chosen)?,
             curves: if self.curves { curves(&rows, &sets)? } else { Vec::new() },
             seconds: start.elapsed().as_secs_f64(),
@@ -130,19 +136,6 @@ impl Study {
             files: Vec::new(),
             notes,
             warnings: Vec::new(),
-        }
-    }
-
-    /// The settings as a report states them.
-    fn report_settings(&self) -> report::Conditions {
-        report::Conditions {
-            seed: self.seed,
-            resamples: self.resamples as u64,
-            unit: "image with all its texts".into(),
-            tie_policy: "the smaller index first".into(),
-            hub_rule: "at least twice the mean count".into(),
-            command: None,
-            more: Default::default(),
         }
     }
 }

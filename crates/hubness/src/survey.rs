@@ -30,7 +30,7 @@ pub struct Survey<'s> {
     images: TopK, // of every text
     betas: Vec<f64>,
     sums: Vec<LogSums>,
-    largest: Largest,
+    largest: Option<Largest>, // none without β
 }
 
 impl<'s> Survey<'s> {
@@ -51,8 +51,7 @@ impl<'s> Survey<'s> {
         let all = (counts, (top, (sums, maxima)));
         let (standings, ((texts, images), (sums, largest))) = visit(scores, &all)?;
         let ranks = Ranks::from_counts(pairs.clone(), standings.i2t, standings.t2i)?;
-        let nothing = || Largest { images: Vec::new(), texts: Vec::new() };
-        let largest = largest.into_iter().next().unwrap_or_else(nothing);
+        let largest = largest.into_iter().next();
         Ok(Self { scores, ranks, texts, images, betas: betas.to_vec(), sums, largest })
     }
 
@@ -90,11 +89,12 @@ impl<'s> Survey<'s> {
         beta: f64,
     ) -> Result<Correction<Transductive>> {
         check_queries(self.scores, direction)?;
-        let Some(at) = self.betas.iter().position(|&b| b == beta) else {
+        let at = self.betas.iter().position(|&b| b == beta);
+        let (Some(at), Some(largest)) = (at, &self.largest) else {
             return Err(Error::invalid("β", format!("one of {:?}", self.betas), beta));
         };
         let items = direction.items(&self.sums[at].images, &self.sums[at].texts).clone();
-        let largest = direction.items(&self.largest.images, &self.largest.texts);
+        let largest = direction.items(&largest.images, &largest.texts);
         let affine = with_fine(self.scores, direction, beta, items, largest)?;
         Ok(Correction::new(direction, affine))
     }

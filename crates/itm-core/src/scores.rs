@@ -1,5 +1,7 @@
 //! The score matrix that all methods share: rows are images, columns are texts.
 
+use rayon::prelude::*;
+
 use crate::{Error, Result};
 
 /// Scores of all images against all texts, row-major; larger is more similar.
@@ -93,16 +95,18 @@ impl ScoreMatrix {
     /// Texts become rows: for code that is written for one direction.
     pub fn transpose(&self) -> Self {
         const BLOCK: usize = 32; // both sides stay in the first-level cache
+        let (n, m) = (self.images, self.texts);
         let mut values = vec![0.0; self.values.len()];
-        for i0 in (0..self.images).step_by(BLOCK) {
-            for j0 in (0..self.texts).step_by(BLOCK) {
-                for i in i0..(i0 + BLOCK).min(self.images) {
-                    for j in j0..(j0 + BLOCK).min(self.texts) {
-                        values[j * self.images + i] = self.values[i * self.texts + j];
+        let bands = values.par_chunks_mut((BLOCK * n).max(1)).enumerate();
+        bands.for_each(|(band, values)| {
+            for i0 in (0..n).step_by(BLOCK) {
+                for (j, row) in values.chunks_exact_mut(n).enumerate() {
+                    for i in i0..(i0 + BLOCK).min(n) {
+                        row[i] = self.values[i * m + band * BLOCK + j];
                     }
                 }
             }
-        }
+        });
         Self { images: self.texts, texts: self.images, values }
     }
 

@@ -208,12 +208,9 @@ impl ReportArgs {
     pub(crate) fn study(&self) -> itm_core::Result<Study> {
         let (n, expected) = (self.resamples, format_args!("0 to {MOST_REPLICATES}"));
         itm_core::Error::unless(n <= MOST_REPLICATES, "--resamples", expected, n)?;
+        let methods = self.method.iter().map(|name| name.trim().parse());
         Ok(Study {
-            methods: self
-                .method
-                .iter()
-                .map(|name| name.trim().parse())
-                .collect::<Result<_, _>>()?,
+            methods: methods.collect::<Result<_, _>>()?,
             settings: self.settings.clone(),
             seed: self.seed,
             resamples: self.resamples,

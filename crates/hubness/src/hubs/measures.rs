@@ -52,10 +52,8 @@ impl Counts {
     /// E[(N − N̄)³] / Var(N)^(3/2)        both divided by m
     /// ```
     pub fn skewness(&self) -> f64 {
-        if self.all_equal() {
-            return 0.0;
-        }
-        self.moment(3) / self.moment(2).powf(1.5)
+        let all_equal = self.values.windows(2).all(|pair| pair[0] == pair[1]);
+        if all_equal { 0.0 } else { self.moment(3) / self.moment(2).powf(1.5) }
     }
 
     /// Robin Hood index: the share of all answers that must move until all items have the same count.
@@ -113,10 +111,8 @@ impl Counts {
 
     /// Share of items that no query has: `#{ N_j = 0 } / m`. 0 if no query has any item.
     pub fn anti_hubs(&self) -> f64 {
-        if self.total() == 0 {
-            return 0.0;
-        }
-        self.each().filter(|&count| count == 0.0).count() as f64 / self.values.len() as f64
+        let never = self.each().filter(|&count| count == 0.0).count() as f64;
+        if self.total() == 0 { 0.0 } else { never / self.values.len() as f64 }
     }
 
     /// Share of all answers that are hubs, items with at least [twice the mean count](Self::threshold).
@@ -154,10 +150,6 @@ impl Counts {
         self.values.iter().map(|&count| f64::from(count))
     }
 
-    fn all_equal(&self) -> bool {
-        self.values.windows(2).all(|pair| pair[0] == pair[1])
-    }
-
     /// Population moment about the mean.
     fn moment(&self, power: i32) -> f64 {
         let mean = self.mean();
@@ -166,9 +158,7 @@ impl Counts {
 
     /// `part` divided by the sum of the counts; 0 if the sum is 0.
     fn of_total(&self, part: f64) -> f64 {
-        match self.total() {
-            0 => 0.0,
-            total => part / total as f64,
-        }
+        let total = self.total();
+        if total == 0 { 0.0 } else { part / total as f64 }
     }
 }

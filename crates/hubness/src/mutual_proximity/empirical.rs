@@ -61,8 +61,7 @@ impl EmpiricalProximity {
         test: &dyn Scored,
         direction: Direction,
     ) -> Result<Correction<B::Knowledge>> {
-        let scores = (bank.scores(), test);
-        let [bank, test] = DirectedScores::pair(("bank", scores.0), test, direction)?;
+        let [bank, test] = DirectedScores::pair(("bank", bank.scores()), test, direction)?;
         let (p, m) = (bank.queries(), bank.items());
         let most = self.most_entries;
         let expected =
@@ -75,8 +74,8 @@ impl EmpiricalProximity {
         let fits = m as f64 * m as f64 * (p as f64) < 2f64.powi(51);
         let (expected, got) = ("items² · bank queries below 2⁵¹", format_args!("{m}² · {p}"));
         Error::unless(fits, "mutual proximity", expected, got)?;
-        let rows = SortedLists::new(scores.1, direction, m)?;
-        let columns = SortedLists::new(scores.0, direction.reversed(), p)?;
+        let rows = SortedLists::new(test.scores, direction, m)?;
+        let columns = SortedLists::new(bank.scores, direction.reversed(), p)?;
         Ok(Correction::new(direction, SortedScores { rows, columns }))
     }
 }

@@ -1,7 +1,7 @@
 //! Mutual proximity with normal distributions.
 
 use itm_core::ScoreMatrix;
-use itm_core::scored::Scored;
+use itm_core::scored::{Scored, visit};
 use itm_core::tiles::{Moment, Moments};
 use serde::{Deserialize, Serialize};
 
@@ -52,9 +52,9 @@ impl GaussianProximity {
         direction: Direction,
     ) -> Result<Correction<B::Knowledge>> {
         let [bank, test] = DirectedScores::pair(("bank", bank.scores()), test, direction)?;
-        let (images, texts) = bank.visit(&Moments)?;
+        let (images, texts) = visit(bank.scores, &Moments)?;
         let items = normals(&bank, "item", &direction.items(images, texts))?;
-        let (images, texts) = test.visit(&Moments)?;
+        let (images, texts) = visit(test.scores, &Moments)?;
         let queries = normals(&test, "query", &direction.queries(images, texts))?;
         Ok(Correction::new(direction, Normals { direction, queries, items }))
     }
@@ -103,9 +103,8 @@ impl Normals {
         for (name, normals) in [("queries", &self.queries), ("items", &self.items)] {
             let part =
                 |of: fn(&NormalDistribution) -> f64| normals.iter().map(of).collect::<Vec<_>>();
-            let means = part(|n| n.mean);
             let place = format_args!("mean of {name} of the correction, value");
-            check_values(place, &means, f64::MIN, "a finite number")?;
+            check_values(place, &part(|n| n.mean), f64::MIN, "a finite number")?;
             let expected = "a finite number of at least 1e-6";
             let place = format_args!("sd of {name} of the correction, value");
             check_values(place, &part(|n| n.sd), FLOOR, expected)?;
@@ -136,7 +135,7 @@ impl Rescore for Normals {
         let (images, texts) = self.direction.queries((1, scores.len()), (scores.len(), 1));
         let row = ScoreMatrix::new(images, texts, scores.to_vec())?;
         let scores_of = DirectedScores::new("scores of a query", &row, self.direction)?;
-        let (images, texts) = scores_of.visit(&Moments)?;
+        let (images, texts) = visit(scores_of.scores, &Moments)?;
         let own = normals(&scores_of, "query", &self.direction.queries(images, texts))?[0];
         Ok(scores.iter().enumerate().map(|(item, &score)| self.value(own, item, score)).collect())
     }

@@ -6,7 +6,7 @@ use itm_report::format::{bytes, count, duration, n_of};
 use itm_report::html::{self, details, facts, grid, section, term};
 use maud::{Markup, html};
 
-use super::methods::{self, MARKS, chosen, citations, mark, params_greek};
+use super::methods::{self, chosen, citations, marks, params_greek};
 use super::plots;
 use super::table;
 use super::verdict::{self, Outcome};
@@ -82,10 +82,8 @@ fn recalls(report: &Report) -> Markup {
                 " * differs from NNS: p < " (verdict::LEVEL) ", paired randomisation over " (unit)
                 ", corrected for the number of rows by Holm’s method."
             }
-            @for (setting, word, _) in MARKS {
-                @if let Some(row) = report.rows.iter().find(|r| r.seen.setting == setting) {
-                    " " (mark(row)) ": " (word) ", see “How to read this page”."
-                }
+            @for (setting, mark, _) in marks(report) {
+                " " (mark) ": " (setting) ", see “How to read this page”."
             }
             @if directions.len() == 1 {
                 " rSum sums three recalls: only one direction was measured."
@@ -116,11 +114,9 @@ fn reading(report: &Report) -> Markup {
                 "Percentile intervals of a bootstrap over " (unit) ": the range to expect with other queries of the same kind. \
                  They cover neither the noise of training nor the choice of the best among several rows."
             }))
-            @for (setting, word, why) in MARKS {
-                @if let Some(row) = report.rows.iter().find(|r| r.seen.setting == setting) {
-                    @let (first, rest) = why.split_at(1);
-                    (term(html! { (mark(row)) ": " (word) }, html! { (first.to_uppercase()) (rest) }))
-                }
+            @for (setting, mark, why) in marks(report) {
+                @let (first, rest) = why.split_at(1);
+                (term(html! { (mark) ": " (setting) }, html! { (first.to_uppercase()) (rest) }))
             }
             @if report.rows.iter().any(|r| r.chosen == ChoiceOrigin::CrossFitted) {
                 (term("Cross-fitted", "Parameters were chosen for each half of the images by the labels of the other half, so no \

@@ -3,7 +3,7 @@
 use itm_report::format::clean;
 
 use crate::Setting;
-use crate::report::{ChoiceOrigin, Param, Params, PerDirection, ReportRow};
+use crate::report::{ChoiceOrigin, Param, Params, PerDirection, Report, ReportRow};
 
 /// A row's name as people write it: `is(10)` is `IS (β = 10)`, `csls+rgm@bank(5,auto)` is `CSLS + RGM, bank (k = 5, λ = auto)`.
 /// An unknown name stays as it is.
@@ -78,12 +78,11 @@ pub(super) const MEASURES: [(&str, &str); 2] = [
 
 /// A row's parameters: `k 10`, or `beta 60 | 50` if the directions differ.
 pub(super) fn params(params: &PerDirection<Params>) -> String {
-    let pair = match (&params.i2t, &params.t2i) {
+    let (first, second) = match (&params.i2t, &params.t2i) {
         (Some(a), Some(b)) if a != b => (a, Some(b)),
         (Some(a), _) | (None, Some(a)) => (a, None),
         (None, None) => return String::new(),
     };
-    let (first, second) = pair;
     let names = first.keys().chain(second.into_iter().flat_map(|s| s.keys()));
     let mut names: Vec<_> = names.collect();
     names.sort();
@@ -132,25 +131,28 @@ pub(super) fn chosen(chosen: ChoiceOrigin) -> &'static str {
 
 /// `T` for transductive, `H` for a held-out bank, otherwise nothing.
 pub(super) fn mark(row: &ReportRow) -> &'static str {
-    match row.seen.setting {
-        Setting::Plain => "",
-        Setting::HeldOut => "H",
-        Setting::Transductive => "T",
-    }
+    MARKS.iter().find(|(setting, ..)| *setting == row.seen.setting).map_or("", |(_, mark, _)| mark)
 }
 
-/// What the marks mean: letter, name, and why it matters.
-pub(super) const MARKS: [(Setting, &str, &str); 2] = [
+/// The marks in a report: setting, letter, and why it matters.
+pub(super) fn marks(
+    report: &Report,
+) -> impl Iterator<Item = (Setting, &'static str, &'static str)> {
+    let seen = |setting| report.rows.iter().any(|row| row.seen.setting == setting);
+    MARKS.into_iter().filter(move |(setting, ..)| seen(*setting))
+}
+
+const MARKS: [(Setting, &str, &str); 2] = [
     (
         Setting::Transductive,
-        "transductive",
+        "T",
         "this row was fitted on the other test queries, without their labels. It holds only where all queries \
          arrive together. For queries that arrive one by one it promises too much. It must not be compared \
          with rows that saw no other test queries.",
     ),
     (
         Setting::HeldOut,
-        "held-out bank",
+        "H",
         "this row was fitted on queries (or items) outside the test set, so it also holds for queries \
          that arrive one by one.",
     ),

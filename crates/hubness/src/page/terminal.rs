@@ -5,7 +5,7 @@ use itm_report::table::{Alignment, Table};
 use itm_report::terminal::{self, Palette, fit, pad_left, pad_right, taken, width_of, wrap};
 
 use super::histogram::{Bin, doubling};
-use super::methods::{MARKS, chosen, listed, mark, title};
+use super::methods::{chosen, listed, marks, title};
 use super::table::{self, items, name, queries};
 use super::verdict::{self, Outcome};
 use crate::Direction;
@@ -111,10 +111,7 @@ fn footnotes(report: &Report) -> Vec<String> {
             "* differs from NNS: p < {level}, paired randomisation over {unit}, Holm over the rows"
         ));
     }
-    for (setting, word, why) in MARKS {
-        let row = report.rows.iter().find(|r| r.seen.setting == setting);
-        out.extend(row.map(|row| format!("{} {word}: {why}", mark(row))));
-    }
+    out.extend(marks(report).map(|(setting, mark, why)| format!("{mark} {setting}: {why}")));
     if report.directions().count() == 1 {
         out.push("rSum: the sum of three recalls, because only one direction was measured".into());
     }
@@ -139,11 +136,8 @@ fn histogram(out: &mut TerminalPage, report: &Report, side: &HubSide, direction:
     let Some(before) = side.histogram(Report::BASELINE, 10) else { return };
     let after = verdict::shown(report).and_then(|row| side.histogram(&row.method, 10));
     let max = before.max().max(after.map_or(0, |h| h.max()));
-    let columns: Vec<(String, Vec<Bin>)> = [Some(before), after]
-        .into_iter()
-        .flatten()
-        .map(|h| (title(&h.method), doubling(h, max)))
-        .collect();
+    let shown = [Some(before), after].into_iter().flatten();
+    let columns: Vec<_> = shown.map(|h| (title(&h.method), doubling(h, max))).collect();
 
     out.line("");
     let n = direction.queries(report.data.images, report.data.texts);

@@ -31,28 +31,27 @@ pub(super) enum Outcome {
 
 pub(super) fn of(report: &Report) -> Finding {
     let Some(base) = report.baseline() else {
-        return Finding {
-            outcome: Outcome::Untested,
-            text: "No verdict: plain nearest neighbours (nns) were not measured.".into(),
-        };
+        let text = "No verdict: plain nearest neighbours (nns) were not measured.".into();
+        return Finding { outcome: Outcome::Untested, text };
     };
-    let others = || report.rows.iter().filter(|r| r.method != Report::BASELINE);
-    let Some(top) = best(others()) else {
+    let others: Vec<_> = report.rows.iter().filter(|r| r.method != Report::BASELINE).collect();
+    let Some(top) = shown(report) else {
         let (rsum, hubs) = (points(base.rsum), hubs(report, base));
         let text = format!("rSum {rsum}; no correction to compare with.{hubs}");
         return Finding { outcome: Outcome::Untested, text };
     };
-    let helping = || others().filter(|r| significant(r) && gain(r) > 0.0);
+    let proven = || others.iter().copied().filter(|r| significant(r));
+    let helping: Vec<_> = proven().filter(|r| gain(r) > 0.0).collect();
     let change =
         |row: &ReportRow| format!("rSum from {} to {}", points(base.rsum), points(row.rsum));
-    let (outcome, mut text) = match best(helping()) {
+    let (outcome, mut text) = match best(helping.iter().copied()) {
         Some(row) => {
             let (name, change, detail) = (title(&row.method), change(row), detail(row));
             let text = format!("{name} lifts {change} ({detail}).{}", hubs(report, row));
-            (Outcome::Helps, text + &without_leak(row, helping, others))
+            (Outcome::Helps, text + &without_leak(row, &helping, &others))
         }
         None => {
-            let (outcome, what) = match others().any(|r| p(r).is_some()) {
+            let (outcome, what) = match others.iter().any(|r| p(r).is_some()) {
                 true => (Outcome::Nothing, "No correction helps significantly"),
                 false => (Outcome::Untested, "Differences were not tested"),
             };
@@ -63,8 +62,7 @@ pub(super) fn of(report: &Report) -> Finding {
             (outcome, format!("{what}: the best, {name}, takes {change} ({detail}).{note}{hubs}"))
         }
     };
-    let harmful: Vec<_> =
-        others().filter(|r| significant(r) && gain(r) < 0.0).map(|r| title(&r.method)).collect();
+    let harmful: Vec<_> = proven().filter(|r| gain(r) < 0.0).map(|r| title(&r.method)).collect();
     if !harmful.is_empty() {
         text += &format!(" Significantly worse than doing nothing: {}.", harmful.join(", "));
     }
@@ -72,7 +70,7 @@ pub(super) fn of(report: &Report) -> Finding {
 }
 
 /// The row with the highest rSum; of equal rows, the first.
-pub(super) fn best<'a>(rows: impl Iterator<Item = &'a ReportRow>) -> Option<&'a ReportRow> {
+fn best<'a>(rows: impl Iterator<Item = &'a ReportRow>) -> Option<&'a ReportRow> {
     rows.filter(|r| r.rsum.is_finite()).reduce(|a, b| if b.rsum > a.rsum { b } else { a })
 }
 
@@ -123,26 +121,18 @@ fn detail(row: &ReportRow) -> String {
 }
 
 /// A sentence on the best row that did not see the other test queries, if the best row saw them.
-fn without_leak<'a, A, B>(
-    row: &ReportRow,
-    helping: impl Fn() -> A,
-    others: impl Fn() -> B,
-) -> String
-where
-    A: Iterator<Item = &'a ReportRow>,
-    B: Iterator<Item = &'a ReportRow>,
-{
+fn without_leak(row: &ReportRow, helping: &[&ReportRow], others: &[&ReportRow]) -> String {
     let blind = |r: &&ReportRow| r.seen.setting != Setting::Transductive;
     if blind(&row) {
         return String::new();
     }
     let blind_rows = "correction that did not see the other test queries";
-    match best(helping().filter(blind)) {
+    match best(helping.iter().copied().filter(blind)) {
         Some(row) => {
             let (name, rsum) = (title(&row.method), points(row.rsum));
             format!(" The best {blind_rows} is {name}: rSum {rsum} ({}).", detail(row))
         }
-        None if others().any(|r| blind(&r)) => format!(" No {blind_rows} helps significantly."),
+        None if others.iter().any(blind) => format!(" No {blind_rows} helps significantly."),
         None => String::new(),
     }
 }
@@ -159,14 +149,11 @@ fn hubs(report: &Report, row: &ReportRow) -> String {
     if row.method == Report::BASELINE {
         return format!(" The skewness of N10 {direction} is {}.", decimals(before, 2));
     }
-    match at(row.hubs_after.get(direction), 10).map(|m| m.skewness).filter(|v| v.is_finite()) {
-        Some(after) => {
-            let (from, to) = (decimals(before, 2), decimals(after, 2));
-            let verb = if after < before { "falls" } else { "goes" };
-            format!(" The skewness of N10 {direction} {verb} from {from} to {to}.")
-        }
-        None => String::new(),
-    }
+    let after = at(row.hubs_after.get(direction), 10).map(|m| m.skewness);
+    let Some(after) = after.filter(|v| v.is_finite()) else { return String::new() };
+    let (from, to) = (decimals(before, 2), decimals(after, 2));
+    let verb = if after < before { "falls" } else { "goes" };
+    format!(" The skewness of N10 {direction} {verb} from {from} to {to}.")
 }
 
 #[cfg(test)]

@@ -219,10 +219,8 @@ impl Scan {
     fn evidence(&self, found: &[ClusterCount]) -> Evidence {
         let count: u32 = found.iter().map(|found| found.count).sum();
         let first = found.iter().map(|found| found.first).sum();
-        let z = match self.summary.deviation {
-            0.0 => 0.0,
-            deviation => (f64::from(count) - self.summary.median) / deviation,
-        };
+        let ScanSummary { median, deviation, .. } = self.summary;
+        let z = if deviation == 0.0 { 0.0 } else { (f64::from(count) - median) / deviation };
         let share = |found: &ClusterCount| f64::from(found.count) / f64::from(count);
         let entropy: f64 = found.iter().map(share).map(|p| -p * p.ln()).sum();
         let sizes = &self.clusters.sizes;
@@ -231,10 +229,7 @@ impl Scan {
             f64::from(found.first) / f64::from(sizes[found.cluster as usize]).max(usual)
         };
         let capture = found.iter().map(captured).fold(0.0, f64::max);
-        let spread = match sizes.len() {
-            1 => 0.0,
-            clusters => entropy / (clusters as f64).ln(),
-        };
+        let spread = if sizes.len() == 1 { 0.0 } else { entropy / (sizes.len() as f64).ln() };
         let score = z * spread.max(capture);
         let clusters = if count == 0 { 0.0 } else { entropy.exp() };
         let false_alarms = self.tail.expected(score);

@@ -118,9 +118,9 @@ impl<'a> StudyData<'a> {
         let corrections = self.corrections(&fresh)?;
         let mut scans = Vec::with_capacity(corrections.len());
         for (_, correction, ..) in &corrections {
-            scans.push(RankScan::new(correction, k).with_ranks(self.set.scores, self.pairs)?);
+            scans.push(RankScan::new(correction, k).with_ranks(self.set.scores(), self.pairs)?);
         }
-        let scanned = visit(self.set.scores, &scans)?;
+        let scanned = visit(self.set.scores(), &scans)?;
         drop(scans);
         for ((fit, correction, params, strength), scanned) in corrections.into_iter().zip(scanned) {
             let answer = self.answer(scanned, correction.direction())?;
@@ -133,7 +133,7 @@ impl<'a> StudyData<'a> {
     /// Every correction for every direction, with its parameters and its strength.
     fn corrections(&self, fresh: &[Fit]) -> Result<Vec<(Fit, AnyCorrection, Params, f64)>> {
         let survey = self.survey(fresh)?;
-        let (images, texts) = (self.set.scores.images(), self.set.scores.texts());
+        let (images, texts) = (self.set.scores().images(), self.set.scores().texts());
         let mut corrections = Vec::new();
         for &fit in fresh {
             for &direction in &self.set.directions {
@@ -146,7 +146,7 @@ impl<'a> StudyData<'a> {
                     (Base::Is, Some(beta), Some(survey)) if !fit.bank => {
                         (survey.inverted_softmax(direction, beta)?.into_any(), params())
                     }
-                    _ => fit.fit(self.set.scores, &self.banks, self.settings, direction)?,
+                    _ => fit.fit(self.set.scores(), &self.banks, self.settings, direction)?,
                 };
                 let strength = strength(correction.map());
                 corrections.push((fit, self.set.held(correction), params, strength));
@@ -156,7 +156,7 @@ impl<'a> StudyData<'a> {
     }
 
     /// One survey for all fits of CSLS and IS, if both directions are measured on the same scores.
-    fn survey(&self, fresh: &[Fit]) -> Result<Option<Survey<'a>>> {
+    fn survey(&self, fresh: &[Fit]) -> Result<Option<Survey<'_>>> {
         let numbers = |base: Base| {
             let of = fresh.iter().filter(move |fit| fit.base == base && !fit.bank);
             of.filter_map(|fit| fit.number)
@@ -167,7 +167,7 @@ impl<'a> StudyData<'a> {
             return Ok(None);
         }
         let k = ks.into_iter().max().unwrap_or(1);
-        Survey::fit(self.set.scores, self.pairs, k, &betas).map(Some)
+        Survey::fit(self.set.scores(), self.pairs, k, &betas).map(Some)
     }
 
     /// A query whose true items are all missing from a run hits nothing and has no rank.
@@ -176,7 +176,7 @@ impl<'a> StudyData<'a> {
             return Ok(Answer::ranked(scanned.standings, scanned.top));
         };
         let (images, texts) = self.pairs.list();
-        let scores = self.set.scores.pairs(images, &texts)?;
+        let scores = self.set.scores().pairs(images, &texts)?;
         let mut held = vec![false; scanned.standings.len()];
         for ((&image, &text), &score) in images.iter().zip(&texts).zip(&scores) {
             held[direction.queries(image, text)] |= score > floor;

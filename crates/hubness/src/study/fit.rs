@@ -93,13 +93,11 @@ impl Fit {
         settings: &Settings,
         direction: Direction,
     ) -> Result<(AnyCorrection, Params)> {
-        match self.bank {
-            false => self.on(&TestQueries(test), test, banks, settings, direction),
-            true => {
-                let bank = banks.scores(direction, test, direction)?;
-                self.on(&HeldOutBank(&bank), test, banks, settings, direction)
-            }
+        if !self.bank {
+            return self.on(&TestQueries(test), test, banks, settings, direction);
         }
+        let bank = banks.scores(direction, test, direction)?;
+        self.on(&HeldOutBank(&bank), test, banks, settings, direction)
     }
 
     fn on<B: Bank>(

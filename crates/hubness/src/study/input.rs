@@ -31,10 +31,8 @@ impl<'a> TestScores<'a> {
 
     /// The embeddings behind the scores, if the scores are their products.
     pub(crate) fn cosine_rows(&self) -> Option<&'a EmbeddingRows> {
-        match *self {
-            Self::All(scores) => cosine_rows(scores),
-            Self::Runs(_) => None,
-        }
+        let Self::All(scores) = *self else { return None };
+        cosine_rows(scores)
     }
 
     /// The directions that have scores: for runs, only the given directions.
@@ -46,25 +44,17 @@ impl<'a> TestScores<'a> {
         Direction::BOTH.into_iter().filter(measured).collect()
     }
 
-    /// The scores of runs with a finite number for every pair.
+    /// The sets of scores that are measured: one for both directions, or one for each run.
     ///
     /// # Errors
     /// If a run has no finite score.
-    pub(crate) fn runs(&self) -> Result<Vec<RunScores>> {
-        let Self::Runs(runs) = *self else { return Ok(Vec::new()) };
-        let of = |direction| Some(RunScores::new(runs.get(direction)?, direction));
+    pub(crate) fn sets(&self) -> Result<Vec<ScoreSet<'a>>> {
+        let runs = match *self {
+            Self::All(scores) => return Ok(vec![ScoreSet::whole(scores)]),
+            Self::Runs(runs) => runs,
+        };
+        let of = |direction| Some(ScoreSet::of_run(runs.get(direction)?, direction));
         Direction::BOTH.into_iter().filter_map(of).collect()
-    }
-
-    /// The sets of scores that are measured: one for both directions, or one for each run.
-    pub(crate) fn sets<'b>(&self, runs: &'b [RunScores]) -> Vec<ScoreSet<'b>>
-    where
-        'a: 'b,
-    {
-        match *self {
-            Self::All(scores) => vec![ScoreSet::whole(scores)],
-            Self::Runs(_) => runs.iter().map(RunScores::set).collect(),
-        }
     }
 }
 
@@ -72,16 +62,28 @@ fn cosine_rows(scores: &dyn Scored) -> Option<&EmbeddingRows> {
     scores.rows().filter(|rows| rows.similarity == Similarity::Cosine)
 }
 
-/// The scores of a run. Pairs that the run does not hold have a finite number below all other scores.
-#[derive(Debug)]
-pub(crate) struct RunScores {
-    direction: Direction,
-    scores: ScoreMatrix,
-    floor: f32,
+/// One set of scores, and the directions that are measured on it.
+pub(crate) struct ScoreSet<'a> {
+    pub(super) scores: SetScores<'a>,
+    pub(crate) directions: Vec<Direction>,
+    /// A score at or below this value means that the run does not hold the pair.
+    pub(crate) floor: Option<f32>,
 }
 
-impl RunScores {
-    fn new(run: &ScoreMatrix, direction: Direction) -> Result<Self> {
+/// The scores of a set.
+pub(super) enum SetScores<'a> {
+    Given(&'a dyn Scored),
+    /// Pairs that the run does not hold have a finite number below all other scores.
+    OfRun(ScoreMatrix),
+}
+
+impl<'a> ScoreSet<'a> {
+    pub(crate) fn whole(scores: &'a dyn Scored) -> Self {
+        let (scores, directions) = (SetScores::Given(scores), Direction::BOTH.to_vec());
+        Self { scores, directions, floor: None }
+    }
+
+    fn of_run(run: &ScoreMatrix, direction: Direction) -> Result<Self> {
         let finite = || run.values().iter().copied().filter(|s| s.is_finite());
         let (least, most) =
             (finite().fold(f32::INFINITY, f32::min), finite().fold(f32::NEG_INFINITY, f32::max));
@@ -89,36 +91,21 @@ impl RunScores {
         Error::unless(least <= most, place, "at least 1 finite score", 0)?;
         let floor = least - 0.05 * (most - least).max(least.abs() * 1e-3).max(1e-6);
         let values = run.values().iter().map(|s| if s.is_finite() { *s } else { floor }).collect();
-        let scores = ScoreMatrix::new(run.images(), run.texts(), values)?;
-        Ok(Self { direction, scores, floor })
+        let scores = SetScores::OfRun(ScoreMatrix::new(run.images(), run.texts(), values)?);
+        Ok(Self { scores, directions: vec![direction], floor: Some(floor) })
     }
 
-    fn set(&self) -> ScoreSet<'_> {
-        let directions = vec![self.direction];
-        ScoreSet { scores: &self.scores, directions, floor: Some(self.floor) }
-    }
-}
-
-/// One set of scores, and the directions that are measured on it.
-#[derive(Clone)]
-pub(crate) struct ScoreSet<'a> {
-    pub(crate) scores: &'a dyn Scored,
-    pub(crate) directions: Vec<Direction>,
-    /// A score at or below this value means that the run does not hold the pair.
-    pub(crate) floor: Option<f32>,
-}
-
-impl<'a> ScoreSet<'a> {
-    pub(crate) fn whole(scores: &'a dyn Scored) -> Self {
-        Self { scores, directions: Direction::BOTH.to_vec(), floor: None }
+    pub(crate) fn scores(&self) -> &dyn Scored {
+        match &self.scores {
+            SetScores::Given(scores) => *scores,
+            SetScores::OfRun(scores) => scores,
+        }
     }
 
     /// The correction of the pairs that a run holds: all other pairs come last, with −∞.
     pub(crate) fn held(&self, correction: AnyCorrection) -> AnyCorrection {
-        match self.floor {
-            Some(floor) => correction.mapped(|inner| Box::new(OfRun { floor, inner })),
-            None => correction,
-        }
+        let Some(floor) = self.floor else { return correction };
+        correction.mapped(|inner| Box::new(OfRun { floor, inner }))
     }
 }
 
@@ -308,7 +295,7 @@ mod tests {
     #[test]
     fn a_run_without_a_finite_score_is_named() {
         let run = ScoreMatrix::from_rows([[f32::NEG_INFINITY; 2]; 2]);
-        let line = RunScores::new(&run, Direction::I2t).unwrap_err().to_string();
+        let line = ScoreSet::of_run(&run, Direction::I2t).err().unwrap().to_string();
         assert_eq!(line, "run for i2t: expected at least 1 finite score, got 0");
     }
 }

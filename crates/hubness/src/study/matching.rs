@@ -123,7 +123,7 @@ pub(crate) fn cross_fitted(
 /// λ for every cut, chosen on a validation set; of equally good values, the smallest.
 pub(crate) fn validated(data: &StudyData<'_>, direction: Direction, fit: Fit) -> Result<[f64; 3]> {
     let correction = &data.get(direction, fit).correction;
-    let [candidates] = Candidates::new(data.set.scores, [correction], LONGEST)?;
+    let [candidates] = Candidates::new(data.set.scores(), [correction], LONGEST)?;
     let mut chosen = [f64::INFINITY; 3];
     for (cut, goal) in choices(data.settings) {
         let LambdaTable { mut table, mut lambdas, idle } = lambda_table(data, &candidates, cut)?;
@@ -166,7 +166,7 @@ pub(crate) fn curve(
 ) -> Result<Curve> {
     let &Settings { rgm_capacity: scale, rgm_stop: stop, .. } = data.settings;
     let correction = &data.get(direction, fit).correction;
-    let [candidates] = Candidates::new(data.set.scores, [correction], LONGEST)?;
+    let [candidates] = Candidates::new(data.set.scores(), [correction], LONGEST)?;
     let mut sweep = GreedySweep::new(&candidates, 10)?;
     let recall = |sweep: &GreedySweep<'_>| {
         let places = sweep.places(stop, data.pairs);

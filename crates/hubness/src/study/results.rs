@@ -67,10 +67,8 @@ pub(crate) fn measure(
         let places = chooser.map_or(Ok(vec![0]), |c| c.choose(row, data, direction))?;
         Ok(places.into_iter().map(|place| row.fits[place]).collect())
     };
-    let mut chosen: Vec<Vec<Vec<Fit>>> = Vec::new();
-    for row in rows {
-        chosen.push(directions.iter().map(|&d| choose(row, d)).collect::<Result<_>>()?);
-    }
+    let of_row = |row| directions.iter().map(|&d| choose(row, d)).collect::<Result<Vec<_>>>();
+    let chosen = rows.iter().map(of_row).collect::<Result<Vec<_>>>()?;
     data.prepare(&chosen.concat().concat(), listed)?;
     let one = |row: &StudyRow, fits: &[Vec<Fit>]| {
         let all = directions.iter().zip(fits);
@@ -196,7 +194,7 @@ fn matched(
         // One pass for the candidates serves every fold that has this correction.
         let fit = fit_of(first);
         let correction = &data.get(direction, fit).correction;
-        let [candidates] = Candidates::new(data.set.scores, [correction], matching::LONGEST)?;
+        let [candidates] = Candidates::new(data.set.scores(), [correction], matching::LONGEST)?;
         let lambdas = match (row.lambda, chooser) {
             (Choice::Number(lambda), _) => vec![[lambda; 3]; folds],
             (Choice::Auto, Some(Chooser::Validation(set))) => {

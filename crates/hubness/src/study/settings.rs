@@ -6,6 +6,7 @@ use std::str::FromStr;
 use itm_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
+use crate::directed::positive;
 use crate::nnn::LARGEST_ALPHA;
 use crate::{CapacityScale, Sinkhorn, Stop};
 
@@ -119,7 +120,7 @@ impl Settings {
         let whole = |k: f64| (1.0..=1e9).contains(&k) && k.fract() == 0.0;
         let expected = "a whole number of neighbours, 1 to 1000000000";
         numbers(&self.csls_k).try_for_each(|k| Error::unless(whole(k), "csls_k", expected, k))?;
-        numbers(&self.is_beta).try_for_each(|beta| above("is_beta", beta))?;
+        numbers(&self.is_beta).try_for_each(|beta| positive("is_beta", beta))?;
         let expected = "a number above 0, or inf";
         let lambda = |x| Error::unless(x > 0.0, "rgm_lambda", expected, x);
         numbers(&self.rgm_lambda).try_for_each(lambda)?;
@@ -127,7 +128,7 @@ impl Settings {
         let expected = format_args!("a number from 0 to {LARGEST_ALPHA}");
         Error::unless(fits, "nnn_alpha", expected, self.nnn_alpha)?;
         neighbours("nnn_k", self.nnn_k)?;
-        above("qbnorm_beta", self.qbnorm_beta)?;
+        positive("qbnorm_beta", self.qbnorm_beta)?;
         neighbours("qbnorm_k", self.qbnorm_k)?;
         let n = self.dual_beta.len();
         Error::unless(n == 2, "dual_beta", "two numbers", n)?;
@@ -135,7 +136,7 @@ impl Settings {
         let sum = self.dual_beta.iter().sum::<f64>();
         let fits = sum.is_finite() && sum > 0.0;
         Error::unless(fits, "dual_beta", "numbers with a sum above 0", sum)?;
-        above("sinkhorn_eps", self.sinkhorn_eps)?;
+        positive("sinkhorn_eps", self.sinkhorn_eps)?;
         let fits = 1.0 / self.sinkhorn_eps < 1e200;
         let got = format_args!("{:e}", self.sinkhorn_eps);
         Error::unless(fits, "sinkhorn_eps", "a number above 1e-200", got)?;
@@ -151,10 +152,6 @@ fn numbers(choices: &[Choice]) -> impl Iterator<Item = f64> {
         Choice::Number(number) => Some(*number),
         Choice::Auto => None,
     })
-}
-
-fn above(name: &str, x: f64) -> Result<()> {
-    Error::unless(x > 0.0 && x < 1e200, name, "a number above 0 and below 1e200", x)
 }
 
 fn from(name: &str, x: f64) -> Result<()> {

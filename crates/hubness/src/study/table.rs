@@ -25,10 +25,13 @@ pub(crate) fn report_rows(
         results.iter().map(|results| Ok([system(results, pairs)?])).collect::<Result<_>>()?;
     let mut rows = Vec::new();
     for ((row, results), system) in study_rows.iter().zip(results).zip(&systems) {
-        let intervals = match study.resamples {
-            0 => None,
-            n => Some(bootstrap(system, n, study.seed)?),
+        let draws = (study.resamples > 0).then_some(study.resamples);
+        let intervals = draws.map(|n| bootstrap(system, n, study.seed)).transpose()?;
+        let of_direction = |result: &RowResult, all: Measures<Interval>| {
+            let [r1, r5, r10] = result.direction.queries(all.i2t, all.t2i).map(ends);
+            RecallIntervals { r1, r5, r10 }
         };
+        let recalls = |all| directed(results, |result| of_direction(result, all));
         let setting = results.iter().map(|result| result.setting).max_by_key(|&s| s as u8);
         rows.push(ReportRow {
             method: row.name.clone(),
@@ -38,7 +41,7 @@ pub(crate) fn report_rows(
             recalls: directed(results, |result| result.recalls),
             rsum: results.iter().flat_map(|result| result.recalls.values()).sum(),
             ci95: intervals.map(|m| ends(m.rsum)),
-            ci95_recalls: recall_intervals(results, intervals),
+            ci95_recalls: intervals.map(recalls).unwrap_or_default(),
             difference: None,
             p_value: None,
             hubs_after: directed(results, |result| {
@@ -94,15 +97,4 @@ fn compare(study: &Study, rows: &mut [ReportRow], systems: &[[Hits; 1]]) -> Resu
 
 fn ends(interval: Interval) -> [f64; 2] {
     [interval.lo, interval.hi]
-}
-
-fn recall_intervals(
-    results: &[RowResult],
-    intervals: Option<Measures<Interval>>,
-) -> PerDirection<RecallIntervals> {
-    let Some(all) = intervals else { return PerDirection::default() };
-    directed(results, |result| {
-        let [r1, r5, r10] = result.direction.queries(all.i2t, all.t2i).map(ends);
-        RecallIntervals { r1, r5, r10 }
-    })
 }

@@ -6,6 +6,7 @@ use super::data::{AnswerLists, StudyData};
 use super::fit::Fit;
 use super::input::Test;
 use super::results::RowResult;
+use super::rows::StudyRow;
 use crate::Direction;
 use crate::hubs::{Counts, HubMeasures, worst_hubs};
 use crate::report::{Histogram, Hub, HubSide, Hubs, PerDirection};
@@ -17,15 +18,15 @@ type NamedResult<'a> = (&'a str, &'a RowResult);
 pub(crate) fn hubs_of<'a>(
     test: &Test<'_>,
     sets: &[StudyData<'_>],
-    rows: impl Iterator<Item = (&'a str, &'a [RowResult])> + Clone,
+    (rows, results): (&'a [StudyRow], &'a [Vec<RowResult>]),
 ) -> Result<Hubs> {
     let mut sides = PerDirection::default();
     for data in sets {
         for &direction in &data.set.directions {
-            let of = |(name, results): (&'a str, &'a [RowResult])| {
-                Some((name, results.iter().find(|result| result.direction == direction)?))
+            let of = |(row, results): (&'a StudyRow, &'a Vec<RowResult>)| {
+                Some((&*row.name, results.iter().find(|result| result.direction == direction)?))
             };
-            let named: Vec<NamedResult<'_>> = rows.clone().filter_map(of).collect();
+            let named: Vec<NamedResult<'_>> = rows.iter().zip(results).filter_map(of).collect();
             let histograms = named.iter().flat_map(|(name, result)| {
                 result.counts.iter().map(|counts| Histogram::new(name, counts))
             });
@@ -38,8 +39,8 @@ pub(crate) fn hubs_of<'a>(
         }
     }
     let skewness = |result: &RowResult| result.counts.iter().map(Counts::skewness).sum::<f64>();
-    let plain = rows.clone().next();
-    Ok(Hubs { sides, hs_sum: plain.map(|(_, results)| results.iter().map(skewness).sum()) })
+    let hs_sum = results.first().map(|results| results.iter().map(skewness).sum());
+    Ok(Hubs { sides, hs_sum })
 }
 
 /// The items with the largest N_10 under nearest neighbours, by name.
@@ -54,7 +55,7 @@ fn worst(
     else {
         return Ok(Vec::new());
     };
-    let (scores, correction) = (data.set.scores, &plain.correction);
+    let (scores, correction) = (data.set.scores(), &plain.correction);
     let mut hubs = worst_hubs((top, standings), data.pairs, test.truth, scores, correction)?;
     let name = |direction: Direction, index: u64| {
         let names = direction.queries(&test.names.images, &test.names.texts);

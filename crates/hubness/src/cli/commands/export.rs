@@ -86,15 +86,14 @@ fn fit(args: &ExportArgs, folder: &NewFolder) -> Result<About> {
         let expected = "--images and --texts: an export needs embeddings";
         return Err(Error::invalid("export", expected, "scores"));
     };
-    let runs = loaded.test_scores().runs()?;
-    let (set, correction, params) = fitted(fit, one(fit)?, &loaded, &runs)?;
+    let (set, correction, params) = fitted(fit, one(fit)?, &loaded)?;
     let (queries, items) = direction.sides(&rows.images, &rows.texts);
     let number = direction.items(rows.images(), rows.texts());
     let centre = args.centre.map_or_else(|| export::centre(&correction), Ok)?;
     let augmented = export::items_around(direction, items, rows.dim, &correction, centre)?;
     say(&loaded);
     let asked: Vec<f32> = queries.chunks(rows.dim).flat_map(export::query).collect();
-    let expected = pass::top(set.scores, &correction, EXPECTED)?;
+    let expected = pass::top(set.scores(), &correction, EXPECTED)?;
     let lists = (0..expected.queries()).flat_map(|q| expected.items(q).iter().map(|&i| i as i32));
     let lists: Vec<i32> = lists.collect();
 

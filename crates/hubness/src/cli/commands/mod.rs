@@ -8,10 +8,12 @@ mod report;
 mod rescore;
 mod scan;
 
+use std::collections::HashMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use itm_core::{Error, Result, output};
+use safetensors::tensor::{Dtype, TensorView};
 
 use super::args::{CommandLine, Task};
 
@@ -57,6 +59,23 @@ fn put(text: &str, path: &Path, out: &mut impl Write, what: &str) -> Result<()> 
         return written.map_err(Error::io(what));
     }
     output::write_bytes(path, text.as_bytes())
+}
+
+/// A tensor by its type, shape and bytes.
+type TensorBytes<'a> = (Dtype, Vec<usize>, &'a [u8]);
+
+/// Writes tensors by their names, with what the file says about them.
+fn tensors<'a>(
+    path: &Path,
+    all: impl IntoIterator<Item = (&'a str, TensorBytes<'a>)>,
+    about: Option<HashMap<String, String>>,
+) -> Result<()> {
+    let failed = |error| Error::invalid(path.display(), "a tensor that can be written", error);
+    let view = |(name, (dtype, shape, bytes)): (&'a str, TensorBytes<'a>)| {
+        TensorView::new(dtype, shape, bytes).map(|view| (name, view))
+    };
+    let views: Vec<_> = all.into_iter().map(view).collect::<Result<_, _>>().map_err(failed)?;
+    output::write_bytes(path, &safetensors::serialize(views, about).map_err(failed)?)
 }
 
 /// The error with the place that `place_of` gives, if it gives one.

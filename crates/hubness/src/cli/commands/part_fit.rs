@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use itm_core::tiles::{Part, Reduction, Side};
 use itm_core::{Error, Result, output};
 use safetensors::SafeTensors;
-use safetensors::tensor::{Dtype, TensorView};
+use safetensors::tensor::Dtype;
 use serde::{Deserialize, Serialize};
 
 use super::rescore::corrects_by;
-use super::{at, option};
+use super::{at, option, tensors};
 use crate::cli::args::{FinishArgs, PartFitArgs};
 use crate::csls::means;
 use crate::study::{Base, Method, Settings, Then};
@@ -106,20 +106,20 @@ impl<'a> PartFit<'a> {
             raw: part.input(RAW).map(str::to_owned),
             items: part.input(self.direction.items(INPUTS[0], INPUTS[1])).map(str::to_owned),
         };
-        tensors(&args.out, &numbers, &about)
+        let about = serde_json::to_string(&about).expect("words");
+        let all = numbers.iter().map(|(name, values)| {
+            (*name, (Dtype::F64, vec![values.len()], bytemuck::cast_slice(values)))
+        });
+        tensors(&args.out, all, Some(HashMap::from([(Finished::KEY.to_owned(), about)])))
     }
 
     fn numbers(&self, part: &Part) -> Result<ItemNumbers> {
+        let means = |k| part.top().map(|top| means(&top, top.queries(), k));
         Ok(match self.base {
-            Base::Csls => {
-                let top = part.top()?;
-                let means = means(&top, top.queries(), self.number as usize);
-                vec![("bias", self.biases(2.0, means)?)]
-            }
+            Base::Csls => vec![("bias", self.biases(2.0, means(self.number as usize)?)?)],
             Base::Nnn => {
                 let Settings { nnn_alpha: alpha, nnn_k: k, .. } = *self.settings;
-                let top = part.top()?;
-                let means = means(&top, top.queries(), k).into_iter().map(|mean| alpha * mean);
+                let means = means(k)?.into_iter().map(|mean| alpha * mean);
                 vec![("bias", self.biases(1.0, means.collect())?)]
             }
             Base::Is => vec![("bias", self.biases(self.number, part.log_sums()?)?)],
@@ -231,16 +231,4 @@ pub(super) fn of_option<'a>(
         (false, Some(_)) => Err(Error::invalid(option, with, "another")),
         _ => Ok(file.as_deref()),
     }
-}
-
-fn tensors(path: &Path, numbers: &ItemNumbers, about: &Finished) -> Result<()> {
-    let failed = |error| Error::invalid(path.display(), "a tensor that can be written", error);
-    let views = numbers.iter().map(|(name, values)| {
-        let (shape, bytes) = (vec![values.len()], bytemuck::cast_slice(values));
-        Ok((*name, TensorView::new(Dtype::F64, shape, bytes).map_err(failed)?))
-    });
-    let views = views.collect::<Result<Vec<_>>>()?;
-    let about = serde_json::to_string(about).expect("words");
-    let about = HashMap::from([(Finished::KEY.to_owned(), about)]);
-    output::write_bytes(path, &safetensors::serialize(views, Some(about)).map_err(failed)?)
 }

@@ -10,6 +10,7 @@ use itm_core::{Error, Pairs, Result, output};
 use serde_json::json;
 
 use super::part_fit::{INPUTS, PartFit, RAW, of_option};
+use super::rescore::ranked;
 use super::{at, put};
 use crate::Direction;
 use crate::cli::args::{FinishArgs, Keep, MergeArgs, PartialArgs};
@@ -85,11 +86,7 @@ pub(super) fn finish(args: &FinishArgs, out: &mut impl Write) -> Result<()> {
         return hubs(&top, items, args, out);
     }
     let numbers = |count: usize| (0..count).map(|row| row.to_string()).collect::<Vec<_>>();
-    let list = |query: usize| {
-        let scores = top.scores(query).iter().copied().map(f64::from);
-        top.items(query).iter().copied().zip(scores).collect::<Vec<_>>()
-    };
-    let lists: Vec<_> = (0..queries).map(list).collect();
+    let lists = ranked(&top, queries);
     let (queries, items) = (numbers(queries), numbers(items));
     put(&run_text(&queries, &items, &lists, "hubness")?, &args.out, out, "run file")
 }

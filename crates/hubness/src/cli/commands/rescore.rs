@@ -7,18 +7,19 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use itm_core::data::excerpt;
 use itm_core::output;
+use itm_core::tiles::TopK;
 use itm_core::{Error, Result, ScoreMatrix};
 use itm_report::format::clean;
 use rayon::prelude::*;
-use safetensors::tensor::{Dtype, TensorView};
+use safetensors::tensor::Dtype;
 
 use super::npy::npy;
-use super::{option, put};
+use super::{option, put, tensors};
 use crate::cli::args::{FitArgs, RescoreArgs};
 use crate::cli::input::{self, InputData, run_text};
 use crate::report::Params;
 use crate::study::fit::Fit;
-use crate::study::input::{RunScores, ScoreSet};
+use crate::study::input::ScoreSet;
 use crate::study::rows::Limits;
 use crate::study::{Base, Choice, Method, Settings, Then};
 use crate::{AnyCorrection, Candidates, Direction, GreedyOptions, Setting, greedy_matching, pass};
@@ -27,9 +28,8 @@ pub(super) fn run(args: RescoreArgs, out: &mut impl Write) -> Result<()> {
     let (base, then) = one(&args.fit)?;
     check(&args, then)?;
     let loaded = input::load_rows(&args.fit.input)?;
-    let runs = loaded.test_scores().runs()?;
     let words = if is_matrix(&args.out) { None } else { Some(words(&loaded)?) };
-    let (set, correction, _) = fitted(&args.fit, (base, then), &loaded, &runs)?;
+    let (set, correction, _) = fitted(&args.fit, (base, then), &loaded)?;
     say(&loaded);
     // The queries of a matching compete, whatever its scores were fitted on.
     let setting = if then == Then::Ranking { correction.setting() } else { Setting::Transductive };
@@ -39,13 +39,20 @@ pub(super) fn run(args: RescoreArgs, out: &mut impl Write) -> Result<()> {
         let matrix = corrected(&set, &correction)?;
         return match extension(&args.out) {
             "npy" => npy(&args.out, matrix.texts(), matrix.values()),
-            _ => safetensors(&args.out, &correction, &matrix),
+            _ => {
+                let shape = vec![matrix.images(), matrix.texts()];
+                let tensor = (Dtype::F32, shape, bytemuck::cast_slice(matrix.values()));
+                tensors(&args.out, [(&direction.to_string()[..], tensor)], None)
+            }
         };
     };
     let (queries, docs) = direction.sides(&images, &texts);
     // Lists leave out entries that the input run does not hold.
     let lists = match then {
-        Then::Ranking => ranked(args.top, &set, &correction)?,
+        Then::Ranking => {
+            let top = pass::top(set.scores(), &correction, args.top)?;
+            ranked(&top, top.queries())
+        }
         _ => matched(&args, then, &set, &correction)?,
     };
     let tag = format!("hubness-{}", args.fit.method);
@@ -125,12 +132,11 @@ pub(super) fn fitted<'a>(
     args: &FitArgs,
     (base, then): (Base, Then),
     loaded: &'a InputData,
-    runs: &'a [RunScores],
 ) -> Result<(ScoreSet<'a>, AnyCorrection, Params)> {
     let &FitArgs { ref settings, direction, ref input, .. } = args;
     let (scores, banks) = (loaded.test_scores(), loaded.banks()?);
-    let Some(set) = scores.sets(runs).into_iter().find(|set| set.directions.contains(&direction))
-    else {
+    let mut sets = scores.sets()?.into_iter();
+    let Some(set) = sets.find(|set| set.directions.contains(&direction)) else {
         let option = direction.queries("--run-i2t", "--run-t2i");
         return Err(Error::invalid(option, "a run of this direction", "none"));
     };
@@ -142,7 +148,7 @@ pub(super) fn fitted<'a>(
     limits.check(Method::One(base, then)).map_err(option)?;
     let bank = base != Base::Nns && banks.has(direction);
     let fit = Fit { base, number: corrects_by(base, settings)?, bank };
-    let (correction, params) = fit.fit(set.scores, &banks, settings, direction)?;
+    let (correction, params) = fit.fit(set.scores(), &banks, settings, direction)?;
     let correction = set.held(correction);
     Ok((set, correction, params))
 }
@@ -150,11 +156,12 @@ pub(super) fn fitted<'a>(
 /// Items and their scores, best first.
 type RankedList = Vec<(u32, f64)>;
 
-/// The best items of every query. Entries that the input run does not hold come last, with −∞.
-fn ranked(k: usize, set: &ScoreSet<'_>, correction: &AnyCorrection) -> Result<Vec<RankedList>> {
-    let top = pass::top(set.scores, correction, k)?;
-    let list = |query| top.items(query).iter().copied().zip(top.scores(query).iter().copied());
-    Ok((0..top.queries()).map(|query| list(query).collect()).collect())
+/// The best items of every query; lists of no items do not know how many `queries` there are. Entries that the input run does not hold
+/// come last, with −∞.
+pub(super) fn ranked<S: Copy + Into<f64>>(top: &TopK<S>, queries: usize) -> Vec<RankedList> {
+    let scores = |query| top.scores(query).iter().map(|&score| score.into());
+    let list = |query| top.items(query).iter().copied().zip(scores(query)).collect();
+    (0..queries).map(list).collect()
 }
 
 /// The lists of a matching with `--top` items per query.
@@ -171,11 +178,11 @@ fn matched(
     let k = args.top;
     let &Settings { rgm_capacity: scale, rgm_stop: stop, .. } = &args.fit.settings;
     let (direction, map) = (correction.direction(), correction.map());
-    let [candidates] = Candidates::new(set.scores, [correction], k)?;
+    let [candidates] = Candidates::new(set.scores(), [correction], k)?;
     let matching = greedy_matching(&candidates, &GreedyOptions { k, lambda, scale, stop })?;
     let queries: Vec<_> = (0..matching.queries()).collect();
     let mut found = Vec::with_capacity(queries.len());
-    direction.batches(set.scores, &queries, |some, rows| {
+    direction.batches(set.scores(), &queries, |some, rows| {
         for (&query, row) in some.iter().zip(rows.chunks(candidates.items.max(1))) {
             let score = |&item: &u32| (item, map.rescore(query, item as usize, row[item as usize]));
             found.push(matching.items(query).iter().map(score).collect());
@@ -189,10 +196,10 @@ fn matched(
 /// # Errors
 /// If a finite score is beyond f32.
 fn corrected(set: &ScoreSet<'_>, correction: &AnyCorrection) -> Result<ScoreMatrix> {
-    let (n, m, direction) = (set.scores.images(), set.scores.texts(), correction.direction());
+    let (n, m, direction) = (set.scores().images(), set.scores().texts(), correction.direction());
     let images: Vec<usize> = (0..n).collect();
     let (mut values, beyond) = (Vec::with_capacity(n * m), AtomicUsize::new(usize::MAX));
-    Direction::I2t.batches(set.scores, &images, |images, rows| {
+    Direction::I2t.batches(set.scores(), &images, |images, rows| {
         values.par_extend(rows.par_iter().enumerate().map(|(at, &score)| {
             let (image, text) = (images[at / m], at % m);
             let (query, item) = direction.sides(image, text);
@@ -208,16 +215,6 @@ fn corrected(set: &ScoreSet<'_>, correction: &AnyCorrection) -> Result<ScoreMatr
         format_args!("corrected score of image {} and text {}", at / m.max(1), at % m.max(1));
     Error::unless(at == usize::MAX, place, "a number that f32 holds", "one of larger magnitude")?;
     ScoreMatrix::new(n, m, values)
-}
-
-fn safetensors(path: &Path, correction: &AnyCorrection, matrix: &ScoreMatrix) -> Result<()> {
-    let shape = vec![matrix.images(), matrix.texts()];
-    let bytes: &[u8] = bytemuck::cast_slice(matrix.values());
-    let failed = |error| Error::invalid(path.display(), "a tensor that can be written", error);
-    let tensor = TensorView::new(Dtype::F32, shape, bytes).map_err(failed)?;
-    let name = correction.direction().to_string();
-    let file = safetensors::serialize([(name, tensor)], None).map_err(failed)?;
-    output::write_bytes(path, &file)
 }
 
 /// Names of images and of texts as a run can hold them: spaces, which separate the fields of a run, become `_`.

@@ -4,9 +4,8 @@ use itm_core::data::{FileBytes, Npy, contents};
 use itm_core::{Error, Result};
 
 use super::element::Element;
-use super::npz;
-use super::safetensors::Tensor;
 use super::scale::{Scale, ScaleArray};
+use super::{npz, safetensors};
 
 /// A two-dimensional array of f16, bf16, f32, f64 or bytes, as the file holds it.
 ///
@@ -24,17 +23,19 @@ use super::scale::{Scale, ScaleArray};
 pub struct Array {
     place: String,
     stored: ArrayFile,
-    element: Element,
+    pub(super) element: Element,
     rows: usize,
     dim: usize,
     /// What the stored numbers are multiplied by.
-    scale: Option<Scale>,
+    pub(super) scale: Option<Scale>,
 }
 
+/// Where the numbers are. The shape was checked against the length.
 #[derive(Debug)]
-enum ArrayFile {
+pub(super) enum ArrayFile {
     Npy(Npy),
-    Tensor(Tensor),
+    /// Bytes, and the place of the first number.
+    Bytes(FileBytes, usize),
     /// Arrays one after the other, each with the number of its first row.
     Shards(Vec<(usize, Array)>),
 }
@@ -70,9 +71,7 @@ impl Array {
             let expected = "a .npy, .npz or .safetensors file";
             return Err(Error::invalid(place, expected, contents(&bytes)));
         }
-        let tensor = Tensor::parse(place, part, bytes)?;
-        let scale = tensor.scale(place)?;
-        Ok(Self { scale, ..Self::of_tensor(place, tensor)? })
+        safetensors::array(place, part, bytes)
     }
 
     /// The array `name` with the scale of its bytes, if `has` says that there is one.
@@ -83,17 +82,10 @@ impl Array {
         self,
         name: &str,
         has: impl Fn(&str) -> bool,
-        numbers: impl Fn(&str) -> Result<ScaleArray>,
+        numbers: impl FnMut(&str) -> Result<ScaleArray>,
     ) -> Result<Self> {
-        if !self.is_of_bytes() {
-            return Ok(self);
-        }
-        Ok(Self { scale: Scale::of((name, [self.rows, self.dim]), has, numbers)?, ..self })
-    }
-
-    pub(crate) fn of_tensor(place: &str, tensor: Tensor) -> Result<Self> {
-        let (place, element) = (format!("{place}:{}", tensor.name), tensor.element);
-        Self::new(place, element, &tensor.shape.clone(), ArrayFile::Tensor(tensor))
+        let of = (name, self.element, &[self.rows, self.dim][..]);
+        Ok(Self { scale: Scale::of(of, has, numbers)?, ..self })
     }
 
     fn npy(place: &str, bytes: FileBytes) -> Result<Self> {
@@ -102,7 +94,14 @@ impl Array {
         Self::new(place.into(), element, &shape, ArrayFile::Npy(npy))
     }
 
-    fn new(place: String, element: Element, shape: &[usize], stored: ArrayFile) -> Result<Self> {
+    /// # Errors
+    /// If the array does not have two dimensions, or has no rows or columns.
+    pub(super) fn new(
+        place: String,
+        element: Element,
+        shape: &[usize],
+        stored: ArrayFile,
+    ) -> Result<Self> {
         let &[rows, dim] = shape else {
             let got = format!("{} (shape {shape:?})", shape.len());
             return Err(Error::invalid(place, "an array of 2 dimensions", got));
@@ -136,16 +135,6 @@ impl Array {
         Ok(Self { place: place.into(), stored, element, rows, dim, scale: None })
     }
 
-    /// Whether the numbers are bytes, which usually had a scale.
-    pub(crate) fn is_of_bytes(&self) -> bool {
-        self.element.is_byte()
-    }
-
-    /// The scale of the bytes.
-    pub(crate) fn scale(&self) -> Option<&Scale> {
-        self.scale.as_ref()
-    }
-
     /// The file's name, followed by the tensor's name if there is one.
     pub(crate) fn place(&self) -> &str {
         &self.place
@@ -168,9 +157,9 @@ impl Array {
     pub(crate) fn row_bytes(&self, row: usize) -> &[u8] {
         match &self.stored {
             ArrayFile::Npy(npy) => npy.row_bytes(row),
-            ArrayFile::Tensor(tensor) => {
+            ArrayFile::Bytes(bytes, first) => {
                 let size = self.dim * self.element.size();
-                &tensor.data()[row * size..][..size]
+                &bytes[*first..][row * size..][..size]
             }
             ArrayFile::Shards(shards) => {
                 let (first, shard) = shard_of(shards, row);

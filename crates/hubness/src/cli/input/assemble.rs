@@ -1,6 +1,5 @@
 //! Turns the options into the data that a command works on.
 
-use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -15,8 +14,8 @@ use super::array::Array;
 use super::loaded::{InputBanks, InputData, InputScores};
 use super::location::{Files, Location};
 use super::messages::Messages;
-use super::names::{NameFormat, fit_images, fit_texts, index, parse_names};
-use super::pairs::{Guess, PairFormat, PairList, PairSides, guess, name_the_lonely};
+use super::names::{NameFormat, fit_images, index, parse_names};
+use super::pairs::{PairFormat, PairList, PairSides, guess, name_the_lonely};
 use super::qrels::Qrels;
 use super::rows::{embeddings, repeats, scores};
 use super::run::Run;
@@ -84,7 +83,7 @@ pub(crate) struct Arrays {
 /// # Errors
 /// As [`load`], and if images are stored once for each of their texts, or an option names a bank.
 pub(crate) fn arrays(input: &InputArgs, with_pairs: bool) -> Result<Arrays> {
-    let Source::Embeddings { images, texts } = input.source()? else {
+    let Source::Embeddings { images: at_images, texts: at_texts } = input.source()? else {
         return Err(Error::invalid("options", "--images and --texts", "scores"));
     };
     let fits = input.bank_images.is_none() && input.bank_texts.is_none();
@@ -92,7 +91,6 @@ pub(crate) fn arrays(input: &InputArgs, with_pairs: bool) -> Result<Arrays> {
     Error::unless(fits, "options", expected, "--bank-images or --bank-texts")?;
     let mut stdin = io::stdin().lock();
     let mut reader = InputReader::new(input, Unpaired::Guess, &mut stdin);
-    let (at_images, at_texts) = (images, texts);
     let images = array(&mut reader.files, at_images)?;
     let of_images = reader.files.identity(at_images, images.place());
     let texts = as_wide(&mut reader.files, at_texts, &images)?;
@@ -130,16 +128,12 @@ impl<'a> InputReader<'a> {
     fn read_embeddings(mut self, images: &Location, texts: &Location) -> Result<InputData> {
         let images = array(&mut self.files, images)?;
         let texts = as_wide(&mut self.files, texts, &images)?;
-        for array in [&images, &texts].into_iter().filter(|array| array.is_of_bytes()) {
-            let place = array.place();
-            self.messages.notes.push(match array.scale() {
-                Some(scale) => format!("{place}: bytes with the scale in {}", scale.places),
-                None => {
-                    format!(
-                        "{place}: bytes are taken as they are, so one scale must serve all columns"
-                    )
-                }
-            });
+        for array in [&images, &texts].into_iter().filter(|array| array.element.is_byte()) {
+            let how = match &array.scale {
+                Some(scale) => format!("with the scale in {}", scale.places),
+                None => "are taken as they are, so one scale must serve all columns".into(),
+            };
+            self.messages.notes.push(format!("{}: bytes {how}", array.place()));
         }
         let layout = self.layout(&images, texts.place(), texts.rows())?;
         let (length, messages) = (self.input.length(), &mut self.messages);
@@ -186,15 +180,14 @@ impl<'a> InputReader<'a> {
             None => None,
             Some(at) => Some((at.to_string(), Qrels::parse(&at.to_string(), &files.open(at)?)?)),
         };
-        let mut given = ItemNames::default();
-        for (at, into) in
-            [(&input.image_names, &mut given.images), (&input.text_names, &mut given.texts)]
-        {
-            let Some(at) = at else { continue };
+        let mut given = |at: &Option<Location>| -> Result<Option<Vec<String>>> {
+            let Some(at) = at else { return Ok(None) };
             let (place, names) = names(files, at)?;
             index(&place, &names)?;
-            *into = Some(names);
-        }
+            Ok(Some(names))
+        };
+        let (images, texts) = (given(&input.image_names)?, given(&input.text_names)?);
+        let given = ItemNames { images, texts };
         let mut loaded = spread(&runs, qrels, given)?;
         loaded.messages.files = self.files.hashes;
         Ok(loaded)
@@ -205,7 +198,8 @@ impl<'a> InputReader<'a> {
         let image_names = input.image_names.as_ref().map(|at| names(files, at)).transpose()?;
         let text_names = input.text_names.as_ref().map(|at| names(files, at)).transpose()?;
         if let Some((place, names)) = &text_names {
-            fit_texts(place, names, texts)?;
+            let expected = format_args!("a name for each of {texts} texts");
+            Error::unless(names.len() == texts, place, expected, count(names.len(), "name"))?;
         }
         let (every, pairs) = match &input.pairs {
             Some(at) => {
@@ -226,7 +220,7 @@ impl<'a> InputReader<'a> {
             }
             None if *unpaired == Unpaired::Rows => (1, None),
             None => {
-                let Guess { repeats, captions } =
+                let (repeats, captions) =
                     guess(texts_place, images.rows(), texts, || repeats(images))?;
                 let every = repeats.map_or(1, |repeats| repeats.every);
                 let kept = images.rows() / every;
@@ -294,25 +288,22 @@ fn array(files: &mut Files, at: &Location) -> Result<Array> {
         return Array::joined(&place, shards);
     }
     if ["pt", "pth"].iter().any(|end| at.has_extension(end)) {
-        let tensor = torch::tensor(&place, part, path, &files.open(at)?)?;
-        return Array::of_tensor(&place, tensor);
+        return torch::array(&place, part, path, &files.open(at)?);
     }
     if at.has_extension("parquet") {
         files.open(at)?; // for its hash
-        return Array::of_tensor(&place, table::matrix(&place, part, path)?);
+        return table::matrix(&place, part, path);
     }
     let array = Array::parse(&place, part, files.open(at)?)?;
-    if array.scale().is_some() || !at.has_extension("npy") {
+    if array.scale.is_some() || !at.has_extension("npy") {
         return Ok(array);
     }
     // The scale of `image.npy` is in `image_scale.npy`.
     let beside = |name: &str| path.with_file_name(name).with_added_extension("npy");
     let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    let opened = RefCell::new(files);
     let numbers = |name: &str| {
         let at = Location { path: Some(beside(name)), part: None };
-        let bytes = opened.borrow_mut().open(&at)?;
-        ScaleArray::of_npy(&Npy::from_bytes(at.to_string(), bytes)?)
+        ScaleArray::of_npy(&Npy::from_bytes(at.to_string(), files.open(&at)?)?)
     };
     let own = |name: &str| name.starts_with(&stem) && beside(name).is_file();
     array.scaled(&stem, own, numbers)

@@ -1,7 +1,7 @@
 //! The types of stored numbers.
 
 use half::{bf16, f16};
-use itm_core::data::{Dtype, Npy};
+use itm_core::data::Npy;
 use itm_core::{Error, Result};
 
 /// The type of a stored number.
@@ -49,33 +49,21 @@ impl Element {
     /// # Errors
     /// If the numbers are neither real nor bytes.
     pub(crate) fn named(place: &str, tensor: &str, name: &str) -> Result<Self> {
-        Ok(match name {
-            "F16" => Self::F16,
-            "BF16" => Self::Bf16,
-            "F32" => Self::F32,
-            "F64" => Self::F64,
-            "I8" => Self::I8,
-            "U8" => Self::U8,
-            other => {
-                let expected = "a dtype among F16, BF16, F32, F64, I8, U8";
-                return Err(Error::invalid(format!("{place}:{tensor}"), expected, other));
-            }
-        })
+        let expected = "a dtype among F16, BF16, F32, F64, I8, U8";
+        Self::find(name).ok_or_else(|| Error::invalid(format!("{place}:{tensor}"), expected, name))
     }
 
     /// The type of a `.npy` array, if it holds real numbers or bytes.
     pub(crate) fn of(npy: &Npy) -> Result<Self> {
-        Ok(match npy.dtype() {
-            Dtype::F16 => Self::F16,
-            Dtype::F32 => Self::F32,
-            Dtype::F64 => Self::F64,
-            Dtype::I8 => Self::I8,
-            Dtype::U8 => Self::U8,
-            other => {
-                let expected = "real numbers of f16, f32 or f64, or bytes";
-                return Err(Error::invalid(npy.place(), expected, other));
-            }
-        })
+        let (expected, name) =
+            ("real numbers of f16, f32 or f64, or bytes", npy.dtype().to_string());
+        Self::find(&name).ok_or_else(|| Error::invalid(npy.place(), expected, name))
+    }
+
+    /// The type of this name, in letters of any case.
+    fn find(name: &str) -> Option<Self> {
+        let all = [Self::F16, Self::Bf16, Self::F32, Self::F64, Self::I8, Self::U8];
+        all.into_iter().find(|of| format!("{of:?}").eq_ignore_ascii_case(name))
     }
 }
 

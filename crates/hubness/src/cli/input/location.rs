@@ -42,9 +42,8 @@ impl Location {
 
     /// Whether the file's name has this extension; standard input has no name.
     pub(crate) fn has_extension(&self, extension: &str) -> bool {
-        let of =
-            |path: &PathBuf| path.extension().is_some_and(|e| e.eq_ignore_ascii_case(extension));
-        self.path.as_ref().is_some_and(of)
+        let own = self.path.as_ref().and_then(|path| path.extension());
+        own.is_some_and(|own| own.eq_ignore_ascii_case(extension))
     }
 }
 
@@ -54,23 +53,18 @@ impl FromStr for Location {
     /// If a file exists whose name is the whole text, the text means that file. Otherwise `:part` may follow
     /// `.safetensors`, `.npz`, `.parquet`, `.pt`, `.pth`, `.jsonl`, a folder that exists or `-`.
     fn from_str(text: &str) -> Result<Self, Infallible> {
-        if let Some(part) = text.strip_prefix("-:") {
-            return Ok(Self { path: None, part: Some(part.into()) });
-        }
-        if text == "-" {
-            return Ok(Self { path: None, part: None });
-        }
         let end = [".safetensors:", ".npz:", ".jsonl:", ".parquet:", ".pt:", ".pth:"]
             .iter()
             .find_map(|end| Some(text.find(end)? + end.len()));
         let folder = || text.rsplit_once(':').filter(|(folder, _)| Path::new(folder).is_dir());
         let end = end.or_else(|| Some(folder()?.0.len() + 1));
-        Ok(match end.filter(|_| !Path::new(text).exists()) {
-            Some(end) => {
-                Self { path: Some(text[..end - 1].into()), part: Some(text[end..].into()) }
-            }
-            None => Self { path: Some(text.into()), part: None },
-        })
+        let end = end.filter(|_| !Path::new(text).exists());
+        let end = if text.starts_with("-:") { Some(2) } else { end };
+        let (path, part) = match end {
+            Some(end) => (&text[..end - 1], Some(text[end..].into())),
+            None => (text, None),
+        };
+        Ok(Self { path: (path != "-").then(|| path.into()), part })
     }
 }
 

@@ -7,7 +7,7 @@ use itm_core::files::utf8;
 use itm_core::{Error, Pairs, Result};
 use serde_json::{Map, Value};
 
-use super::text::{at_line, lines, listed};
+use super::text::{at_line, each_line, listed};
 use crate::words::count;
 
 /// Reads names. With [`NameFormat::Jsonl`] each line is a JSON object.
@@ -17,19 +17,11 @@ use crate::words::count;
 /// field. Without a field, the error lists the fields to choose from.
 pub fn parse_names(place: &str, format: NameFormat<'_>, bytes: &[u8]) -> Result<Vec<String>> {
     let text = utf8(place, bytes)?;
-    let mut names = Vec::new();
-    for (number, line) in lines(text) {
-        let here = || at_line(place, number);
-        if line.trim().is_empty() {
-            return Err(Error::invalid(here(), "a name", "an empty line"));
-        }
-        names.push(match format {
-            NameFormat::Lines => line.to_string(),
-            NameFormat::Jsonl(name) => field(&here(), name, line)?,
-        });
-    }
-    Error::unless(!names.is_empty(), place, "a name on each line", "an empty file")?;
-    Ok(names)
+    each_line(place, text, "a name on each line", |here, line| match format {
+        _ if line.trim().is_empty() => Err(Error::invalid(here(), "a name", "an empty line")),
+        NameFormat::Lines => Ok(line.to_string()),
+        NameFormat::Jsonl(name) => field(&here(), name, line),
+    })
 }
 
 /// How names are written.
@@ -88,15 +80,6 @@ pub(crate) fn fit_images(
         }
     };
     (0..images).map(of_image).collect()
-}
-
-/// Checks that there is one name per text.
-///
-/// # Errors
-/// If the number of names differs from `texts`.
-pub(crate) fn fit_texts(place: &str, names: &[String], texts: usize) -> Result<()> {
-    let expected = format_args!("a name for each of {texts} texts");
-    Error::unless(names.len() == texts, place, expected, count(names.len(), "name"))
 }
 
 /// The row of each name.

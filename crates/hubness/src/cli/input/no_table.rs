@@ -4,14 +4,14 @@ use std::path::Path;
 
 use itm_core::{Error, Result};
 
-use super::safetensors::Tensor;
+use super::array::Array;
 
 fn refused<T>(place: &str) -> Result<T> {
     let got = "a Parquet table (.parquet) and a build without it";
     Err(Error::invalid(place, super::BUILD_WITH_TABLES, got))
 }
 
-pub(super) fn matrix(place: &str, _: Option<&str>, _: &Path) -> Result<Tensor> {
+pub(super) fn matrix(place: &str, _: Option<&str>, _: &Path) -> Result<Array> {
     refused(place)
 }
 

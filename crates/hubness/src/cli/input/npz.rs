@@ -2,7 +2,7 @@
 
 use std::io::{Cursor, Read};
 
-use itm_core::data::{FileBytes, excerpt};
+use itm_core::data::FileBytes;
 use itm_core::{Error, Result};
 use zip::ZipArchive;
 
@@ -28,18 +28,13 @@ pub(crate) fn array(
     let arrays: Vec<_> = names.iter().map(String::as_str).filter(|name| !is_scale(name)).collect();
     let none = ("a .npz archive of arrays", "a zip archive without any (.pt?)".into());
     let several = ("FILE:NAME, to choose an array", listed(&names));
-    let name = chosen(place, part, &arrays, none, several)?;
-    let mut file = match archive.by_name(&format!("{name}.npy")) {
-        Ok(file) => file,
-        Err(zip::result::ZipError::FileNotFound) => {
-            let expected = match names.is_empty() {
-                true => "an archive of arrays".into(),
-                false => format!("an array among {}", listed(&names)),
-            };
-            return Err(Error::invalid(place, expected, excerpt(name)));
-        }
-        Err(_) => return Err(damaged()),
+    let among = match names.is_empty() {
+        true => "an archive of arrays".into(),
+        false => format!("an array among {}", listed(&names)),
     };
+    let find = |name: &str| names.iter().find(|of| *of == name);
+    let (name, _) = chosen(place, part, &arrays, none, several, among, find)?;
+    let mut file = archive.by_name(&format!("{name}.npy")).map_err(|_| damaged())?;
     let mut array = Vec::new(); // grows with what is there: no size is trusted
     file.read_to_end(&mut array).map_err(|_| damaged())?; // checks the checksum
     Ok((name.to_owned(), array.into(), names))

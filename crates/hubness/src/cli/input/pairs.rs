@@ -11,7 +11,7 @@ use super::array::is_npy;
 use super::messages::Messages;
 use super::names::{NameFormat, parse_names};
 use super::qrels::{Judgement, Qrels};
-use super::text::{at_line, lines};
+use super::text::{at_line, each_line};
 use crate::Direction;
 use crate::words::{count, first_ten};
 
@@ -74,8 +74,7 @@ impl PairList {
 }
 
 fn words(place: &str, format: PairFormat<'_>, text: &str) -> Result<Vec<String>> {
-    let mut words = Vec::new();
-    for (number, line) in lines(text) {
+    each_line(place, text, "an image on each line", |here, line| {
         let line = line.trim();
         let quoted = line.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
         let (word, separators) = match (format, quoted) {
@@ -85,27 +84,18 @@ fn words(place: &str, format: PairFormat<'_>, text: &str) -> Result<Vec<String>>
         };
         let got = match word.split(separators).count() {
             1 if word.is_empty() => "an empty line".to_string(),
-            1 => {
-                words.push(word);
-                continue;
-            }
+            1 => return Ok(word),
             n => format!("{n} fields"),
         };
-        return Err(Error::invalid(at_line(place, number), "one image (row or name)", got));
-    }
-    Error::unless(!words.is_empty(), place, "an image on each line", "an empty file")?;
-    Ok(words)
+        Err(Error::invalid(here(), "one image (row or name)", got))
+    })
 }
 
 fn json(place: &str, text: &str) -> Result<PairList> {
-    if let Ok(rows) = serde_json::from_str(text) {
-        return Ok(PairList::Rows(rows));
-    }
-    if let Ok(words) = serde_json::from_str(text) {
-        return Ok(PairList::Words(words));
-    }
-    if let Ok(lists) = serde_json::from_str(text) {
-        return Ok(PairList::Lists(lists));
+    let list = serde_json::from_str(text).map(PairList::Rows);
+    let list = list.or_else(|_| serde_json::from_str(text).map(PairList::Words));
+    if let Ok(list) = list.or_else(|_| serde_json::from_str(text).map(PairList::Lists)) {
+        return Ok(list);
     }
     // None of them: read the list once more to find the bad entry.
     let entries: Vec<Value> =
@@ -158,7 +148,7 @@ impl PairSides<'_> {
                 (self.one_each(place, rows)?, what)
             }
             PairList::Lists(lists) => (self.turned(place, &lists)?, "text rows of each image"),
-            PairList::Qrels(qrels) => (self.judged(place, &qrels)?, "judged pairs of names"),
+            PairList::Qrels(qrels) => (self.judged(place, qrels)?, "judged pairs of names"),
         };
         let pairs = true_pairs(self.images, images_of_text)?;
         Ok((pairs, format!("pairs from {place} ({what})")))
@@ -206,19 +196,7 @@ impl PairSides<'_> {
             let at = words.iter().position(is_bad).unwrap_or(0);
             Err(Error::invalid(at_line(place, at + 1), expected, excerpt(&words[at])))
         };
-        let Some(index) = &self.image_names else {
-            return match numbers {
-                Some(rows) => Ok((rows, "row numbers")),
-                None => {
-                    let images = self.images;
-                    let expected = format!(
-                        "a row number (names need --image-names with a name for each of {images} images)"
-                    );
-                    refused(&|w| number(w).is_none(), &expected)
-                }
-            };
-        };
-        let name = |word: &String| index.get(word.as_str()).copied();
+        let name = |word: &String| self.image_names.as_ref()?.get(word.as_str()).copied();
         let named: Option<Vec<_>> = words.iter().map(name).collect();
         match (named, numbers) {
             (Some(named), Some(rows)) if named != rows && rows.iter().all(|&r| r < self.images) => {
@@ -228,11 +206,20 @@ impl PairSides<'_> {
             }
             (Some(named), _) => Ok((named, "names")),
             (None, Some(rows)) => Ok((rows, "row numbers")),
-            (None, None) => refused(&|w| name(w).is_none(), "a name of --image-names"),
+            (None, None) if self.image_names.is_some() => {
+                refused(&|w| name(w).is_none(), "a name of --image-names")
+            }
+            (None, None) => {
+                let images = self.images;
+                let expected = format!(
+                    "a row number (names need --image-names with a name for each of {images} images)"
+                );
+                refused(&|w| number(w).is_none(), &expected)
+            }
         }
     }
 
-    fn judged(&self, place: &str, qrels: &Qrels) -> Result<Vec<Vec<usize>>> {
+    fn judged(&self, place: &str, qrels: Qrels) -> Result<Vec<Vec<usize>>> {
         let (Some(images), Some(texts)) = (&self.image_names, &self.text_names) else {
             let expected = format!(
                 "--image-names with a name for each of {} images, and --text-names, for judged pairs of names",
@@ -241,7 +228,7 @@ impl PairSides<'_> {
             return Err(Error::invalid(place, expected, "at most one of them"));
         };
         let asks = |of: &HashMap<&str, usize>| qrels.queries().all(|q| of.contains_key(q));
-        let from_images = if asks(images) { qrels.clone() } else { qrels.reversed() };
+        let from_images = if asks(images) { qrels } else { qrels.reversed() };
         let find = |of: &HashMap<&str, usize>, name: &str, what: &str| {
             let expected = format!("{what} among the given names");
             of.get(name).copied().ok_or_else(|| Error::invalid(place, expected, excerpt(name)))
@@ -285,25 +272,14 @@ pub(crate) fn name_the_lonely(
         let name = |&at: &usize| names.map_or_else(|| at.to_string(), |names| names[at].clone());
         let first = first_ten(&lonely.iter().map(name).collect::<Vec<_>>());
         let other = direction.items("an image", "a text");
-        let left_out = match directions.contains(&direction) {
-            true => "left out as queries, ",
-            false => "",
-        };
+        let left_out = if directions.contains(&direction) { "left out as queries, " } else { "" };
         let n = count(lonely.len(), noun);
         messages.warnings.push(format!("{n} without {other}, {left_out}kept as items: {first}"));
     }
 }
 
-/// How the rows of two files belong together without a file of pairs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Guess {
-    /// How many consecutive rows of the image file are one image, if it is not one row.
-    pub(crate) repeats: Option<Repeats>,
-    /// How many consecutive texts an image has.
-    pub(crate) captions: usize,
-}
-
-/// Guesses from the numbers of rows: texts are a multiple of images, or images are stored once per text.
+/// Guesses from the numbers of rows: texts are a multiple of images, or images are stored once per text. The result is how many
+/// consecutive rows of the image file are one image, if it is not one row, and how many consecutive texts an image has.
 ///
 /// `repeats` looks at the image rows. It is called only if the numbers of rows do not decide.
 ///
@@ -314,15 +290,15 @@ pub(crate) fn guess(
     images: usize,
     texts: usize,
     repeats: impl FnOnce() -> Option<Repeats>,
-) -> Result<Guess> {
+) -> Result<(Option<Repeats>, usize)> {
     if texts > images && texts.is_multiple_of(images) {
-        return Ok(Guess { repeats: None, captions: texts / images });
+        return Ok((None, texts / images));
     }
     match repeats() {
         Some(found) if texts.is_multiple_of(images / found.every) => {
-            Ok(Guess { repeats: Some(found), captions: texts / (images / found.every) })
+            Ok((Some(found), texts / (images / found.every)))
         }
-        _ if texts == images => Ok(Guess { repeats: None, captions: 1 }),
+        _ if texts == images => Ok((None, 1)),
         _ => {
             let expected = format!("a multiple of {images} images (or --pairs)");
             let swapped =

@@ -6,7 +6,7 @@ use itm_core::data::excerpt;
 use itm_core::files::utf8;
 use itm_core::{Error, Result};
 
-use super::text::{at_line, lines};
+use super::text::{each_line, fields};
 
 /// Judged pairs of names, in the order of the file.
 ///
@@ -50,15 +50,10 @@ impl Qrels {
     /// If a line does not have four fields, a relevance is not an integer, or a pair is judged twice; if the file is empty.
     pub fn parse(place: &str, bytes: &[u8]) -> Result<Self> {
         let text = utf8(place, bytes)?;
-        let mut judged = Vec::new();
         let mut seen = HashSet::new();
-        for (number, line) in lines(text) {
-            let here = || at_line(place, number);
-            let fields: Vec<_> = line.split_ascii_whitespace().take(5).collect();
-            let &[query, _, doc, relevance] = &fields[..] else {
-                let expected = "qid 0 docid relevance (4 fields)";
-                return Err(Error::invalid(here(), expected, fields_got(&fields, 4, line)));
-            };
+        let judged = each_line(place, text, "a judgement on each line", |here, line| {
+            let expected = "qid 0 docid relevance (4 fields)";
+            let [query, _, doc, relevance] = fields(here, line, expected)?;
             let Ok(relevance) = relevance.parse() else {
                 let expected = "an integer as relevance";
                 return Err(Error::invalid(here(), expected, excerpt(relevance)));
@@ -67,9 +62,8 @@ impl Qrels {
                 let got = format!("{} and {} again", excerpt(query), excerpt(doc));
                 return Err(Error::invalid(here(), "each pair once", got));
             }
-            judged.push(Judgement { query: query.into(), doc: doc.into(), relevance });
-        }
-        Error::unless(!judged.is_empty(), place, "a judgement on each line", "an empty file")?;
+            Ok(Judgement { query: query.into(), doc: doc.into(), relevance })
+        })?;
         Ok(Self { judged })
     }
 
@@ -79,13 +73,9 @@ impl Qrels {
     }
 
     /// Queries and documents swapped.
-    pub(crate) fn reversed(&self) -> Self {
-        let turn = |one: &Judgement| Judgement {
-            query: one.doc.clone(),
-            doc: one.query.clone(),
-            relevance: one.relevance,
-        };
-        Self { judged: self.judged.iter().map(turn).collect() }
+    pub(crate) fn reversed(mut self) -> Self {
+        self.judged.iter_mut().for_each(|one| std::mem::swap(&mut one.query, &mut one.doc));
+        self
     }
 
     /// The images of every text that has one. Images must be the queries.
@@ -95,16 +85,6 @@ impl Qrels {
             images_of.entry(one.doc.as_str()).or_default().push(one.query.as_str());
         }
         images_of
-    }
-}
-
-/// What a line with a wrong number of fields holds, for error lines.
-pub(crate) fn fields_got(fields: &[&str], wanted: usize, line: &str) -> String {
-    match fields.len() {
-        0 => "an empty line".into(),
-        n if n > wanted => format!("more fields in {}", excerpt(line)),
-        1 => format!("1 field in {}", excerpt(line)),
-        n => format!("{n} fields in {}", excerpt(line)),
     }
 }
 

@@ -7,8 +7,7 @@ use itm_core::data::excerpt;
 use itm_core::files::utf8;
 use itm_core::{Error, Result};
 
-use super::qrels::fields_got;
-use super::text::{at_line, lines};
+use super::text::{each_line, fields};
 
 /// A run as the file holds it: documents with scores for each query.
 ///
@@ -54,23 +53,27 @@ impl Run {
         let (mut queries, mut docs) = (NameNumbers::default(), NameNumbers::default());
         let mut lists: Vec<Vec<RunEntry>> = Vec::new();
         let mut seen = HashSet::new();
-        for (number, line) in lines(text) {
-            let refused = |expected, got| Error::invalid(at_line(place, number), expected, got);
-            let (query, doc, score) =
-                fields(line).map_err(|(expected, got)| refused(expected, got))?;
+        each_line(place, text, "a retrieved document on each line", |here, line| {
+            let expected = "qid Q0 docid rank score tag (6 fields)";
+            let [query, _, doc, rank, score, _] = fields(here, line, expected)?;
+            if rank.parse::<u64>().is_err() {
+                return Err(Error::invalid(here(), "a number as rank", excerpt(rank)));
+            }
+            let Some(score) = score.parse().ok().filter(|score: &f64| score.is_finite()) else {
+                return Err(Error::invalid(here(), "a finite score", excerpt(score)));
+            };
             let pair = (queries.of(query), docs.of(doc));
             if !seen.insert(pair) {
                 let got = format!("{} again for {}", excerpt(doc), excerpt(query));
-                return Err(refused("each document once per query", got));
+                return Err(Error::invalid(here(), "each document once per query", got));
             }
             let (query, doc) = (pair.0 as usize, pair.1);
             if query == lists.len() {
                 lists.push(Vec::new());
             }
             lists[query].push(RunEntry { doc, score });
-        }
-        let expected = "a retrieved document on each line";
-        Error::unless(!lists.is_empty(), place, expected, "an empty file")?;
+            Ok(())
+        })?;
         Ok(Self { queries: queries.names(), docs: docs.names(), lists })
     }
 }
@@ -108,23 +111,6 @@ pub(crate) fn run_text(
         }
     }
     Ok(text)
-}
-
-type FieldError = (&'static str, String);
-
-fn fields(line: &str) -> Result<(&str, &str, f64), FieldError> {
-    let fields: Vec<_> = line.split_ascii_whitespace().take(7).collect();
-    let &[query, _, doc, rank, score, _] = &fields[..] else {
-        let expected = "qid Q0 docid rank score tag (6 fields)";
-        return Err((expected, fields_got(&fields, 6, line)));
-    };
-    if rank.parse::<u64>().is_err() {
-        return Err(("a number as rank", excerpt(rank)));
-    }
-    match score.parse::<f64>() {
-        Ok(number) if number.is_finite() => Ok((query, doc, number)),
-        _ => Err(("a finite score", excerpt(score))),
-    }
 }
 
 /// Names and their numbers, by first appearance.

@@ -1,12 +1,13 @@
 //! Run files as score matrices: which names are rows and columns, and which entries the runs lack.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use itm_core::data::excerpt;
 use itm_core::{Error, Pairs, Result, ScoreMatrix};
 
 use super::loaded::{InputBanks, InputData, InputScores};
 use super::messages::Messages;
+use super::names::index;
 use super::pairs::{name_the_lonely, true_pairs};
 use super::qrels::Qrels;
 use super::run::Run;
@@ -53,10 +54,9 @@ pub(crate) fn spread(
     };
     let images = rows("images", given.images, Direction::I2t);
     let texts = rows("texts", given.texts, Direction::T2i);
-    let pairs = match &qrels {
-        None => None,
-        Some((place, qrels)) => Some(pairs(place, qrels, &images, &texts, runs, &mut messages)?),
-    };
+    let judged = qrels.as_ref();
+    let pairs = judged.map(|judged| pairs(judged, &images, &texts, runs, &mut messages));
+    let pairs = pairs.transpose()?;
     let mut scores = PerDirection::default();
     for named in runs {
         let run = dense(named, [&images, &texts], qrels.is_none(), &mut messages)?;
@@ -66,8 +66,7 @@ pub(crate) fn spread(
             // A missing true item is a miss at every K, even if the list has fewer than K entries.
             let missed = own.filter(|&score| score == f32::NEG_INFINITY).count();
             if missed > 0 {
-                let n = count(missed, "true pair");
-                let place = &named.place;
+                let (place, n) = (&named.place, count(missed, "true pair"));
                 let line = format!("{place}: {n} not in the run: misses at every K");
                 messages.warnings.push(line);
             }
@@ -106,10 +105,8 @@ fn asks_the_judged(place: &str, qrels: &Qrels, named: &RunFile) -> Result<()> {
     if any(*direction) {
         return Ok(());
     }
-    let swapped = match any(direction.reversed()) {
-        true => " (query and document columns swapped?)",
-        false => "",
-    };
+    let swapped =
+        if any(direction.reversed()) { " (query and document columns swapped?)" } else { "" };
     let first = queries.first().map_or(String::new(), |query| excerpt(query));
     let expected = format!("judgements of the queries of {run}, such as {first}");
     Err(Error::invalid(place, expected, format!("none of them{swapped}")))
@@ -137,36 +134,27 @@ fn order(
     let mut names: Vec<_> = judged.into_iter().flatten().filter(&mut fresh).collect();
     let mut rest: Vec<_> = run.into_iter().filter(&mut fresh).collect();
     rest.sort();
-    if !has_judged {
-        note("sorted names");
-        return rest;
-    }
     let n = rest.len();
-    if asks {
-        note("as in the judgements");
-        if n > 0 {
-            let line =
-                format!("{n} of the query {what} not judged, left out: {}", first_ten(&rest));
-            messages.warnings.push(line);
-        }
-        return names;
+    let then = if n > 0 && !asks { format!(", then {n} others sorted") } else { String::new() };
+    note(&if has_judged { format!("as in the judgements{then}") } else { "sorted names".into() });
+    if !has_judged || !asks {
+        names.extend(rest);
+    } else if n > 0 {
+        let line = format!("{n} of the query {what} not judged, left out: {}", first_ten(&rest));
+        messages.warnings.push(line);
     }
-    let then = if n > 0 { format!(", then {n} others sorted") } else { String::new() };
-    note(&format!("as in the judgements{then}"));
-    names.extend(rest);
     names
 }
 
 fn pairs(
-    place: &str,
-    qrels: &Qrels,
+    (place, qrels): &(String, Qrels),
     images: &[String],
     texts: &[String],
     runs: &[RunFile],
     messages: &mut Messages,
 ) -> Result<Pairs> {
     let mut of = qrels.images_of_text();
-    let row = index(images);
+    let row = index(place, images)?;
     let find = |name: &str| {
         let expected = "an image among the given names";
         row.get(name).copied().ok_or_else(|| Error::invalid(place, expected, excerpt(name)))
@@ -179,10 +167,6 @@ fn pairs(
     let directions: Vec<_> = runs.iter().map(|named| named.direction).collect();
     name_the_lonely(&pairs, [Some(images), Some(texts)], &directions, messages);
     Ok(pairs)
-}
-
-fn index(names: &[String]) -> HashMap<&str, usize> {
-    names.iter().enumerate().map(|(at, name)| (name.as_str(), at)).collect()
 }
 
 /// The matrix of a run. If it is `strict`, every name of the run must be known.
@@ -198,7 +182,7 @@ fn dense(
         return Err(Error::invalid(place, expected, format!("{images} × {texts}")));
     };
     let (queries, items) = direction.sides(names[0], names[1]);
-    let (ask, answer) = (index(queries), index(items));
+    let (ask, answer) = (index(place, queries)?, index(place, items)?);
     let docs: Vec<_> = run.docs.iter().map(|doc| answer.get(doc.as_str()).copied()).collect();
     let unknown: Vec<_> =
         run.docs.iter().filter(|doc| !answer.contains_key(doc.as_str())).collect();
@@ -212,10 +196,8 @@ fn dense(
         let Some(&query) = ask.get(query.as_str()) else { continue };
         let mut sorted: Vec<_> = list.iter().map(|entry| entry.score).collect();
         sorted.sort_by(f64::total_cmp);
-        merged += sorted
-            .windows(2)
-            .filter(|two| two[0] != two[1] && two[0] as f32 == two[1] as f32)
-            .count();
+        let same = |two: &&[f64]| two[0] != two[1] && two[0] as f32 == two[1] as f32;
+        merged += sorted.windows(2).filter(same).count();
         for entry in list {
             let Some(item) = docs[entry.doc as usize] else { continue };
             let score = entry.score as f32;

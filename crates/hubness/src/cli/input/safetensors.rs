@@ -6,63 +6,35 @@ use itm_core::data::{FileBytes, excerpt};
 use itm_core::{Error, Result};
 use safetensors::tensor::{SafeTensorError, SafeTensors};
 
+use super::array::{Array, ArrayFile};
 use super::element::Element;
 use super::scale::{Scale, ScaleArray, is_scale};
 use super::text::chosen;
 
-/// A tensor of real numbers. Its shape was checked against its bytes.
-#[derive(Debug)]
-pub(crate) struct Tensor {
-    pub(crate) name: String,
-    pub(crate) element: Element,
-    pub(crate) shape: Vec<usize>,
-    bytes: FileBytes,
-    range: Range<usize>,
+/// The named tensor, or the only tensor with two dimensions; bytes with their scale.
+///
+/// # Errors
+/// If the file is malformed or cut short, there is no such tensor or several to choose from (the error lists their
+/// names), or the dtype is not one of [`Element`]; as [`Scale::of`] and [`Array::new`].
+pub(crate) fn array(place: &str, name: Option<&str>, bytes: FileBytes) -> Result<Array> {
+    let (name, element, shape, range) = find(place, name, &bytes)?;
+    let has = |name: &str| {
+        SafeTensors::read_metadata(&bytes).is_ok_and(|(_, all)| all.info(name).is_some())
+    };
+    let numbers = |name: &str| {
+        let (name, element, shape, range) = find(place, Some(name), &bytes)?;
+        let mut values = vec![0.0; range.len() / element.size()];
+        element.read(&bytes[range], &mut values);
+        Ok(ScaleArray { place: format!("{place}:{name}"), shape, values })
+    };
+    let scale = Scale::of((&name, element, &shape), has, numbers)?;
+    let stored = ArrayFile::Bytes(bytes, range.start);
+    let mut array = Array::new(format!("{place}:{name}"), element, &shape, stored)?;
+    array.scale = scale;
+    Ok(array)
 }
 
-impl Tensor {
-    /// A tensor in memory.
-    pub(crate) fn new(name: String, element: Element, shape: Vec<usize>, values: Vec<u8>) -> Self {
-        Self { name, element, shape, range: 0..values.len(), bytes: values.into() }
-    }
-
-    /// Takes the named tensor, or the only tensor with two dimensions.
-    ///
-    /// # Errors
-    /// If the file is malformed or cut short, there is no such tensor or several to choose from (the error lists their
-    /// names), or the dtype is not one of [`Element`].
-    pub(crate) fn parse(place: &str, name: Option<&str>, bytes: FileBytes) -> Result<Self> {
-        let (name, element, shape, range) = find(place, name, &bytes)?;
-        Ok(Self { name, element, shape, range, bytes })
-    }
-
-    /// The scale of the bytes of this tensor.
-    ///
-    /// # Errors
-    /// As [`Scale::of`].
-    pub(crate) fn scale(&self, place: &str) -> Result<Option<Scale>> {
-        let &[rows, dim] = &self.shape[..] else { return Ok(None) };
-        if !self.element.is_byte() {
-            return Ok(None);
-        }
-        let has = |name: &str| {
-            SafeTensors::read_metadata(&self.bytes).is_ok_and(|(_, all)| all.info(name).is_some())
-        };
-        let numbers = |name: &str| {
-            let (name, element, shape, range) = find(place, Some(name), &self.bytes)?;
-            let mut values = vec![0.0; range.len() / element.size()];
-            element.read(&self.bytes[range], &mut values);
-            Ok(ScaleArray { place: format!("{place}:{name}"), shape, values })
-        };
-        Scale::of((&self.name, [rows, dim]), has, numbers)
-    }
-
-    pub(crate) fn data(&self) -> &[u8] {
-        &self.bytes[self.range.clone()]
-    }
-}
-
-/// Name, type, shape and place of a tensor, as [`Tensor::parse`] takes it.
+/// Name, type, shape and place of a tensor, as [`array`] takes it.
 fn find(
     place: &str,
     name: Option<&str>,
@@ -77,11 +49,9 @@ fn find(
     let matrices: Vec<_> = all.iter().map(String::as_str).filter(two).collect();
     let none = ("a tensor of 2 dimensions", format!("none among {}", names(&all)));
     let several = ("FILE:NAME, to choose a tensor", names(&matrices));
-    let name = chosen(place, name, &matrices, none, several)?;
-    let Some(info) = metadata.info(name) else {
-        let expected = format!("a tensor among {}", names(&all));
-        return Err(Error::invalid(place, expected, excerpt(name)));
-    };
+    let among = format!("a tensor among {}", names(&all));
+    let (name, info) =
+        chosen(place, name, &matrices, none, several, among, |name| metadata.info(name))?;
     let element = Element::named(place, name, &info.dtype.to_string())?;
     let (from, to) = info.data_offsets;
     let start = 8 + header;
@@ -98,20 +68,16 @@ fn names<S: AsRef<str>>(names: &[S]) -> String {
 /// Our own error for a file that is cut short or has too large a header; otherwise the library's error.
 fn malformed(place: &str, bytes: &[u8], error: SafeTensorError) -> Error {
     let header = bytes.first_chunk().map_or(0, |n| u64::from_le_bytes(*n));
-    let got = format!("{} bytes", bytes.len());
-    match error {
-        SafeTensorError::InvalidHeaderLength => {
-            let expected = format!("at least {} bytes of header", header.saturating_add(8));
-            Error::invalid(place, expected, got)
-        }
+    let (least, got) = (header.saturating_add(8), format!("{} bytes", bytes.len()));
+    let (expected, got): (String, _) = match error {
+        SafeTensorError::InvalidHeaderLength => (format!("at least {least} bytes of header"), got),
         SafeTensorError::MetadataIncompleteBuffer => {
-            let expected = "as many bytes as the header's tensors have (a file cut short?)";
-            Error::invalid(place, expected, got)
+            ("as many bytes as the header's tensors have (a file cut short?)".into(), got)
         }
         SafeTensorError::HeaderTooLarge => {
-            let expected = "a header of at most 100000000 bytes";
-            Error::invalid(place, expected, format!("{header} bytes"))
+            ("a header of at most 100000000 bytes".into(), format!("{header} bytes"))
         }
-        other => Error::invalid(place, "a .safetensors file", other),
-    }
+        other => ("a .safetensors file".into(), other.to_string()),
+    };
+    Error::invalid(place, expected, got)
 }

@@ -42,18 +42,19 @@ pub(crate) fn is_scale(name: &str) -> bool {
 }
 
 impl Scale {
-    /// The scale of the array `name` of a file: what `numbers` gives for the names of the file that belong to the array. `None` if the
-    /// file has no scale.
+    /// The scale of an array of a file by its name, type and shape: what `numbers` gives for the names of the file that belong to the
+    /// array. `None` if the file has no scale, or the array is no matrix of bytes.
     ///
     /// # Errors
     /// If the scale or the zero point has a shape that fits neither all values nor the columns nor the rows, or holds other numbers than
     /// scales can be; if there is a zero point without a scale.
     pub(crate) fn of(
-        (name, [rows, dim]): (&str, [usize; 2]),
+        (name, element, shape): (&str, Element, &[usize]),
         has: impl Fn(&str) -> bool,
-        numbers: impl Fn(&str) -> Result<ScaleArray>,
+        mut numbers: impl FnMut(&str) -> Result<ScaleArray>,
     ) -> Result<Option<Self>> {
-        let found = |ends: [&str; 2]| {
+        let (&[rows, dim], true) = (shape, element.is_byte()) else { return Ok(None) };
+        let mut found = |ends: [&str; 2]| {
             let own =
                 ends.iter().flat_map(|end| [format!("{name}_{end}"), format!("{name}.{end}")]);
             let shared = ends.iter().map(|end| (*end).to_owned());
@@ -66,21 +67,12 @@ impl Scale {
             };
             return zero.map_or(Ok(None), alone);
         };
-        if let Some(wrong) = scale.values.iter().find(|v| !v.is_finite() || **v <= 0.0) {
-            return Err(Error::invalid(scale.place, "finite numbers above 0", wrong));
-        }
         let mut places = scale.place.clone();
-        let zero = match zero {
-            None => Per::All(0.0),
-            Some(zero) => {
-                if let Some(wrong) = zero.values.iter().find(|v| !v.is_finite()) {
-                    return Err(Error::invalid(zero.place, "finite numbers", wrong));
-                }
-                places = format!("{places} and {}", zero.place);
-                Per::new(zero, [rows, dim])?
-            }
-        };
-        Ok(Some(Self { scale: Per::new(scale, [rows, dim])?, zero, places }))
+        places.extend(zero.iter().map(|zero| format!(" and {}", zero.place)));
+        let per = |numbers, expected, fits| Per::new(numbers, [rows, dim], expected, fits);
+        let scale = per(scale, "finite numbers above 0", |v| v.is_finite() && v > 0.0)?;
+        let zero = zero.map(|zero| per(zero, "finite numbers", f64::is_finite)).transpose()?;
+        Ok(Some(Self { scale, zero: zero.unwrap_or(Per::All(0.0)), places }))
     }
 
     /// Turns the stored numbers of a row into values.
@@ -92,8 +84,15 @@ impl Scale {
 }
 
 impl Per {
-    fn new(numbers: ScaleArray, [rows, dim]: [usize; 2]) -> Result<Self> {
-        let ScaleArray { place, shape, values } = numbers;
+    fn new(
+        ScaleArray { place, shape, values }: ScaleArray,
+        [rows, dim]: [usize; 2],
+        expected: &str,
+        fits: fn(f64) -> bool,
+    ) -> Result<Self> {
+        if let Some(wrong) = values.iter().find(|v| !fits(**v)) {
+            return Err(Error::invalid(place, expected, wrong));
+        }
         match shape[..] {
             _ if values.len() == 1 => Ok(Self::All(values[0])),
             [n] if n == rows && n == dim => {
@@ -141,7 +140,8 @@ mod tests {
             let (name, shape, values) = find(name).unwrap();
             Ok(ScaleArray { place: (*name).into(), shape: shape.to_vec(), values: values.to_vec() })
         };
-        Scale::of(("a", [2, 3]), |name| find(name).is_some(), numbers).map_err(|e| e.to_string())
+        Scale::of(("a", Element::I8, &[2, 3]), |name| find(name).is_some(), numbers)
+            .map_err(|e| e.to_string())
     }
 
     fn second_row(files: &[(&str, &[usize], &[f64])]) -> [f64; 3] {
@@ -183,6 +183,8 @@ mod tests {
         let square = Per::new(
             ScaleArray { place: "scale".into(), shape: vec![3], values: vec![1.0; 3] },
             [3, 3],
+            "numbers",
+            f64::is_finite,
         );
         let want = "scale: expected shape [3, 1] for rows or [1, 3] for columns, got shape [3], which may be either";
         assert_eq!(square.unwrap_err().to_string(), want);

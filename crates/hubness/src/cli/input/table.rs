@@ -5,7 +5,7 @@ use std::io::{self, BufReader, ErrorKind, Read};
 use std::path::Path;
 
 use bytes::Bytes;
-use itm_core::data::{contents, excerpt};
+use itm_core::data::contents;
 use itm_core::files::{caught, open};
 use itm_core::{Error, Result};
 use parquet::basic::{LogicalType, Type as Physical};
@@ -16,9 +16,9 @@ use parquet::file::reader::{
 use parquet::record::Field;
 use parquet::schema::types::Type;
 
+use super::array::{Array, ArrayFile};
 use super::element::Element;
 use super::pages::{Budget, RowGroup};
-use super::safetensors::Tensor;
 use super::text::{chosen, listed};
 
 /// A column of lists as a matrix: the named one, or the only one.
@@ -26,7 +26,7 @@ use super::text::{chosen, listed};
 /// # Errors
 /// If the table is damaged, there is no such column or several to choose from (the error lists their names), or a row is missing, has
 /// another width than the first or other numbers than f16, f32 or f64.
-pub(super) fn matrix(place: &str, part: Option<&str>, path: &Path) -> Result<Tensor> {
+pub(super) fn matrix(place: &str, part: Option<&str>, path: &Path) -> Result<Array> {
     let (mut bytes, mut found) = (Vec::new(), None);
     let name = each(place, part, path, |column| !column.is_primitive(), &mut |row, field| {
         let here = || format!("{place} row {row}");
@@ -55,7 +55,8 @@ pub(super) fn matrix(place: &str, part: Option<&str>, path: &Path) -> Result<Ten
     })?;
     let (element, width) = found.ok_or_else(|| Error::invalid(place, "a row", "none"))?;
     let rows = bytes.len() / (width * element.size());
-    Ok(Tensor::new(name, element, vec![rows, width], bytes))
+    let stored = ArrayFile::Bytes(bytes.into(), 0);
+    Array::new(format!("{place}:{name}"), element, &[rows, width], stored)
 }
 
 /// A column of texts or whole numbers: the named one, or the only one of texts.
@@ -109,11 +110,9 @@ fn each(
             columns.iter().filter(|column| fits(column)).map(|c| c.name()).collect();
         let none = ("a column of this kind", format!("none among {all}"));
         let several = ("FILE:COLUMN, to choose a column", listed(&fitting));
-        let name = chosen(place, part, &fitting, none, several)?;
-        let Some(column) = columns.iter().find(|column| column.name() == name) else {
-            let expected = format!("a column among {all}");
-            return Err(Error::invalid(place, expected, excerpt(name)));
-        };
+        let among = format!("a column among {all}");
+        let find = |name: &str| columns.iter().find(|column| column.name() == name);
+        let (name, column) = chosen(place, part, &fitting, none, several, among, find)?;
         let only =
             Type::group_type_builder(schema.name()).with_fields(vec![column.clone()]).build();
         let only = only.map_err(|e| damaged(&e))?;
@@ -183,7 +182,6 @@ fn kind(field: &Field) -> &'static str {
 mod tests {
     use std::path::PathBuf;
 
-    use super::super::Array;
     use super::*;
 
     /// Tables that pyarrow wrote (`tests/reference/hubness_parquet.py`).
@@ -192,8 +190,7 @@ mod tests {
     }
 
     fn rows(name: &str, column: Option<&str>) -> Vec<Vec<f64>> {
-        let tensor = matrix(name, column, &golden(name)).unwrap();
-        let array = Array::of_tensor(name, tensor).unwrap();
+        let array = matrix(name, column, &golden(name)).unwrap();
         let row = |at| {
             let mut row = vec![0.0; array.dim()];
             array.row_into(at, &mut row);

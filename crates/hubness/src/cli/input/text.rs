@@ -3,14 +3,50 @@
 use itm_core::data::excerpt;
 use itm_core::{Error, Result};
 
-use crate::words::first_ten;
+use crate::words::{count, first_ten};
 
 /// The lines with their numbers from 1, without line ends. A line end at the end of the text starts no new line.
-pub(crate) fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
+fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let text = text.strip_suffix('\n').unwrap_or(text);
     let parts = if text.is_empty() { None } else { Some(text.split('\n')) };
     let parts = parts.into_iter().flatten().map(|line| line.strip_suffix('\r').unwrap_or(line));
     parts.enumerate().map(|(at, line)| (at + 1, line))
+}
+
+/// What `parse` makes of each line. It gets the place of the line for its errors.
+///
+/// # Errors
+/// If there is no line: the error expects `each`. As `parse`.
+pub(crate) fn each_line<'a, T>(
+    place: &str,
+    text: &'a str,
+    each: &str,
+    mut parse: impl FnMut(&dyn Fn() -> String, &'a str) -> Result<T>,
+) -> Result<Vec<T>> {
+    let all = lines(text).map(|(number, line)| parse(&|| at_line(place, number), line));
+    let all: Vec<_> = all.collect::<Result<_>>()?;
+    Error::unless(!all.is_empty(), place, each, "an empty file")?;
+    Ok(all)
+}
+
+/// The fields of a line, between spaces.
+///
+/// # Errors
+/// If there are fewer or more.
+pub(crate) fn fields<'a, const N: usize>(
+    here: &dyn Fn() -> String,
+    line: &'a str,
+    expected: &str,
+) -> Result<[&'a str; N]> {
+    let fields: Vec<_> = line.split_ascii_whitespace().take(N + 1).collect();
+    <[&str; N]>::try_from(&fields[..]).map_err(|_| {
+        let got = match fields.len() {
+            0 => "an empty line".into(),
+            n if n > N => format!("more fields in {}", excerpt(line)),
+            n => format!("{} in {}", count(n, "field"), excerpt(line)),
+        };
+        Error::invalid(here(), expected, got)
+    })
 }
 
 /// `FILE line N`.
@@ -23,22 +59,27 @@ pub(crate) fn listed<S: AsRef<str>>(names: impl IntoIterator<Item = S>) -> Strin
     first_ten(&names.into_iter().map(|name| excerpt(name.as_ref())).collect::<Vec<_>>())
 }
 
-/// The part of a file that has this name, or the only one of the `fitting` parts.
+/// The part of a file that has this name, or the only one of the `fitting` parts, and what `find` gives for its name.
 ///
 /// # Errors
-/// If there is no name, and not one part that fits. `none` and `several` are what the error expects and what it got.
-pub(crate) fn chosen<'a>(
+/// If there is no name, and not one part that fits: `none` and `several` are what the error expects and what it got. If `find` gives
+/// nothing: the error expects a name `among` others.
+pub(crate) fn chosen<'a, T>(
     place: &str,
     name: Option<&'a str>,
     fitting: &[&'a str],
     none: (&str, String),
     several: (&str, String),
-) -> Result<&'a str> {
-    match (name, fitting) {
-        (Some(name), _) | (None, &[name]) => Ok(name),
-        (None, []) => Err(Error::invalid(place, none.0, none.1)),
-        (None, _) => Err(Error::invalid(place, several.0, several.1)),
-    }
+    among: String,
+    find: impl FnOnce(&str) -> Option<T>,
+) -> Result<(&'a str, T)> {
+    let name = match (name, fitting) {
+        (Some(name), _) | (None, &[name]) => name,
+        (None, []) => return Err(Error::invalid(place, none.0, none.1)),
+        (None, _) => return Err(Error::invalid(place, several.0, several.1)),
+    };
+    let found = find(name).ok_or_else(|| Error::invalid(place, among, excerpt(name)))?;
+    Ok((name, found))
 }
 
 #[cfg(test)]

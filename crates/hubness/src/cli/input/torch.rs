@@ -3,15 +3,15 @@
 use std::io::{Cursor, Read, Write};
 use std::path::Path;
 
-use itm_core::data::{contents, excerpt};
+use itm_core::data::contents;
 use itm_core::{Error, Result};
 use pytorch_reader::PytorchReader;
 use tempfile::NamedTempFile;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
+use super::array::{Array, ArrayFile};
 use super::element::Element;
-use super::safetensors::Tensor;
 use super::text::{chosen, listed};
 
 /// The name of a tensor that is all of its file.
@@ -22,7 +22,7 @@ const ALONE: &str = "tensor";
 /// # Errors
 /// If the file is damaged or is no file of tensors, there is no such tensor or several to choose from (the error lists their names), or
 /// the numbers are not real numbers or bytes.
-pub(super) fn tensor(place: &str, part: Option<&str>, path: &Path, bytes: &[u8]) -> Result<Tensor> {
+pub(super) fn array(place: &str, part: Option<&str>, path: &Path, bytes: &[u8]) -> Result<Array> {
     if !bytes.starts_with(b"PK") && !bytes.starts_with(b"\x80") {
         return Err(Error::invalid(place, "a file of torch.save", contents(bytes)));
     }
@@ -44,22 +44,16 @@ pub(super) fn tensor(place: &str, part: Option<&str>, path: &Path, bytes: &[u8])
         true => "no tensors (NumPy arrays do not count)".to_owned(),
         false => listed(names),
     };
-    let none = (
-        "a tensor of 2 dimensions",
-        format!("none among {}", among(all.iter().map(String::as_str).collect())),
-    );
+    let every = || all.iter().map(String::as_str).collect();
+    let none = ("a tensor of 2 dimensions", format!("none among {}", among(every())));
     let several = ("FILE:NAME, to choose a tensor", listed(&matrices));
-    let name = chosen(place, part, &matrices, none, several)?;
-    let Some(found) = reader.get(name) else {
-        let every = || all.iter().map(String::as_str).collect();
-        let names = if matrices.is_empty() { every() } else { matrices };
-        let expected = format!("a tensor among {}", among(names));
-        return Err(Error::invalid(place, expected, excerpt(name)));
-    };
+    let names = if matrices.is_empty() { every() } else { matrices.clone() };
+    let named = format!("a tensor among {}", among(names));
+    let (name, found) =
+        chosen(place, part, &matrices, none, several, named, |name| reader.get(name))?;
     let element = Element::named(place, name, &format!("{:?}", found.dtype()))?;
-    let shape = found.shape().to_vec();
-    let values = found.read().map_err(|e| broken(&e))?;
-    Ok(Tensor::new(name.to_owned(), element, shape, values))
+    let stored = ArrayFile::Bytes(found.read().map_err(|e| broken(&e))?.into(), 0);
+    Array::new(format!("{place}:{name}"), element, found.shape(), stored)
 }
 
 /// A copy of a file whose root is a dictionary with what was the root, `{"tensor": root}`; `None` if it is no archive of a pickle.
@@ -117,9 +111,9 @@ mod tests {
         (file, bytes)
     }
 
-    fn read(program: &[u8], part: Option<&str>) -> Result<Tensor> {
+    fn read(program: &[u8], part: Option<&str>) -> Result<Array> {
         let (file, bytes) = saved(program);
-        tensor("x.pt", part, file.path(), &bytes)
+        array("x.pt", part, file.path(), &bytes)
     }
 
     #[test]
@@ -128,11 +122,12 @@ mod tests {
         for (program, name) in [(TENSOR, ALONE), (&in_dictionary, "a")] {
             for part in [None, Some(name)] {
                 let found = read(program, part).unwrap();
+                assert_eq!(found.place(), format!("x.pt:{name}"));
+                let rows: Vec<_> = (0..found.rows()).map(|row| found.row_bytes(row)).collect();
                 assert_eq!(
-                    (&found.name[..], found.element, &found.shape[..]),
-                    (name, Element::F32, &[2, 2][..])
+                    rows,
+                    [[1.0f32, 2.0], [3.0, 4.5]].map(|v| v.map(f32::to_le_bytes).concat())
                 );
-                assert_eq!(found.data(), [1.0f32, 2.0, 3.0, 4.5].map(f32::to_le_bytes).concat());
             }
         }
     }
@@ -148,9 +143,9 @@ mod tests {
         let (file, bytes) = saved(TENSOR);
         for cut in [0, 3, 40, bytes.len() / 2, bytes.len() - 1] {
             std::fs::write(file.path(), &bytes[..cut]).unwrap();
-            assert!(tensor("x.pt", None, file.path(), &bytes[..cut]).is_err(), "{cut}");
+            assert!(array("x.pt", None, file.path(), &bytes[..cut]).is_err(), "{cut}");
         }
-        let page = tensor("x.pt", None, file.path(), b"<html>").unwrap_err().to_string();
+        let page = array("x.pt", None, file.path(), b"<html>").unwrap_err().to_string();
         assert!(
             page.starts_with("x.pt: expected a file of torch.save, got an HTML page"),
             "{page}"
