@@ -96,10 +96,12 @@ impl Study {
             results.iter_mut().zip(of_set).for_each(|(all, of_set)| all.extend(of_set));
             sets.push(data);
         }
+        let mut data = self.data(test, limits, rows.len());
+        data.notes.extend(sets.iter().filter_map(|set| set.set.note()));
         let chosen = |row: &StudyRow| row.chosen(validation.is_some());
         Ok(Report {
             version: env!("CARGO_PKG_VERSION").into(),
-            data: self.data(test, limits, rows.len()),
+            data,
             settings: report::Conditions {
                 seed: self.seed,
                 resamples: self.resamples as u64,
@@ -126,6 +128,7 @@ impl Study {
         // With this number of draws, no difference can ever be significant.
         let least = (rows - 1) as f64 / (self.resamples + 1) as f64;
         if self.resamples > 0 && least >= 0.05 {
+            let least = least.min(1.0);
             notes.push(format!("with so few resamples no p over all rows can be below {least:.2}"));
         }
         report::Data {

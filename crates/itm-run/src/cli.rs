@@ -64,7 +64,7 @@ pub(crate) enum Command {
 /// `itm data …`
 #[derive(Debug, Subcommand)]
 pub(crate) enum DataCommand {
-    /// Name the layout of a folder, counts, hashes, and every mismatch.
+    /// Name the layout of a folder, counts, hashes, and what is wrong with it.
     Check {
         /// The folder.
         dir: PathBuf,

@@ -33,8 +33,11 @@ pub(crate) fn embed(args: &EmbedArgs) -> Result<()> {
     crate::config::within("--batch".into(), args.batch as u64, 1..=4096)?;
     let any = args.images.is_some() || args.captions.is_some();
     Error::unless(any, "--images, --captions", "one of them or both", "none")?;
+    let needs_pictures = args.patches && args.images.is_none();
+    Error::unless(!needs_pictures, "--patches", "--images beside it", "captions alone")?;
     let pictures = args.images.as_deref().map(|path| PictureList::open(path, args.shard));
     let pictures = pictures.transpose()?;
+    pictures.as_ref().map_or(Ok(()), |list| list.check_names(args))?;
     let captions = args.captions.as_deref().map(CaptionList::read).transpose()?;
     if let (Some(pictures), Some(captions), Some(path)) = (&pictures, &captions, &args.captions) {
         captions.images(path, &pictures.rows(&[]))?; // a caption without a picture is an error before the work
@@ -129,7 +132,8 @@ impl Work<'_> {
             files.push(RowFile { path: grid, shape });
         }
         let done = list.write(self.args, self.embedder, transform, files)?;
-        let (kept, left_out) = list.parted(&done.bad);
+        let (kept, mut left_out) = list.parted(&done.bad);
+        left_out.extend(list.unnamed.iter().map(String::as_str));
         self.manifest["image"] = json!({ "rows": done.rows, "width": width, "left_out": left_out });
         let ids = self.out.create("image_ids", "txt")?;
         let lines: String = kept.iter().map(|name| format!("{name}\n")).collect();

@@ -55,7 +55,7 @@ impl Estimate {
         let step = every * self.jobs as f64;
         let lasting = |seconds: f64| HumanDuration(Duration::from_secs_f64(seconds));
         format!(
-            "estimate: {} per step, {} for this row and seed, {} for the table; memory so far {memory}",
+            "estimate by the first steps, without validations: {} per step, {} for this row and seed, {} for the table; memory so far {memory}",
             if step < 1.0 { format!("{:.1} ms", 1000.0 * step) } else { format!("{step:.1} s") },
             lasting(step * row as f64),
             lasting(every * self.steps as f64)
@@ -78,7 +78,8 @@ mod tests {
             })
             .collect();
         assert_eq!(lines.len(), 1);
-        let ms: f64 = lines[0]["estimate: ".len()..].split(' ').next().unwrap().parse().unwrap();
+        let ms: f64 =
+            lines[0].split_once(": ").unwrap().1.split(' ').next().unwrap().parse().unwrap();
         assert!(ms >= 1.0 && ms < before.elapsed().as_secs_f64() * 1000.0, "{}", lines[0]);
         // 200,000 steps of a millisecond are 200 seconds: rounded to minutes.
         let minutes = |part: &str| -> f64 {
@@ -98,7 +99,7 @@ mod tests {
         let line = Estimate::new(1200, 2).line(0.5, 300);
         assert!(
             line.starts_with(
-                "estimate: 1.0 s per step, 5 minutes for this row and seed, 10 minutes for the table"
+                "estimate by the first steps, without validations: 1.0 s per step, 5 minutes for this row and seed, 10 minutes for the table"
             ),
             "{line}"
         );

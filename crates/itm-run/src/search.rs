@@ -276,8 +276,9 @@ pub(crate) fn serve(args: &ServeArgs, configs: &Path) -> Result<()> {
     page(searcher, &serve::Options { listen: args.listen, token: args.token.clone() })
 }
 
-/// Serves an index until Ctrl-C.
+/// Serves an index until Ctrl-C or SIGTERM.
 fn page(searcher: Searcher, options: &serve::Options) -> Result<()> {
+    stop::end()?; // the work before, if there was any, listened to signals
     let pictures = searcher.index().pictures().len();
     let server = Server::bind(searcher, options)?;
     progress::say(format!("{pictures} pictures: {} (Ctrl-C ends)", server.address()));

@@ -10,6 +10,9 @@ use signal_hook::flag;
 /// The first signal that came; 0 before.
 static SIGNAL: LazyLock<Arc<AtomicUsize>> = LazyLock::new(Arc::default);
 
+/// Whether [`end`] was called.
+static OVER: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
+
 #[cfg(unix)]
 const SIGNALS: [i32; 3] = [SIGINT, SIGTERM, signal_hook::consts::SIGHUP];
 #[cfg(not(unix))]
@@ -21,6 +24,9 @@ const SIGNALS: [i32; 2] = [SIGINT, SIGTERM];
 /// If the system does not allow it.
 pub(crate) fn listen() -> Result<()> {
     let once = Arc::new(AtomicBool::new(false));
+    #[cfg(unix)]
+    flag::register_conditional_default(signal_hook::consts::SIGHUP, OVER.clone())
+        .map_err(Error::io("signals"))?;
     for signal in SIGNALS {
         // The second signal meets `once`, which the first has set: the order of these lines decides.
         flag::register_conditional_shutdown(signal, 128 + signal, once.clone())
@@ -29,6 +35,15 @@ pub(crate) fn listen() -> Result<()> {
             .map_err(Error::io("signals"))?;
     }
     Ok(())
+}
+
+/// Ends what [`listen`] began: from now on SIGHUP ends the program at once. A server waits for Ctrl-C and SIGTERM itself.
+///
+/// # Errors
+/// If a signal came before.
+pub(crate) fn end() -> Result<()> {
+    OVER.store(true, Ordering::SeqCst);
+    Error::unless(!is_asked(), "itm search", "a server", "a signal before it began")
 }
 
 /// Whether a signal asks to stop.

@@ -136,6 +136,7 @@ fn tables_and_figures_share_their_rows() {
         (&["--row", "w/o MMM+FNE"], "w-o-mmm-fne/seed-0: expected a trained row, got nothing"),
         (&["--seed", "7"], "seed-7: expected a trained row"),
         (&["--images", "30"], "--images: expected numbers below 30, got 30"),
+        (&["--queries", "0"], "--queries: expected at least 1, got 0"),
         (&["--backend", "gpu"], "backend"),
     ] {
         let output = explain(rest);

@@ -8,9 +8,13 @@ use exif::{Exif, In, Reader, Tag, Value};
 /// Date, camera and place.
 type PhotographFacts = (Option<String>, Option<String>, Option<[f64; 2]>);
 
-/// What the EXIF data of a file say: nothing if they are missing or damaged.
+/// What the EXIF data of a file say: nothing if they are missing, and of damaged ones what can be read. Programs that end a directory
+/// without the place of the next one are common.
 pub(crate) fn read(bytes: &[u8]) -> PhotographFacts {
-    let read = Reader::new().read_from_container(&mut Cursor::new(bytes));
+    let read = Reader::new()
+        .continue_on_error(true)
+        .read_from_container(&mut Cursor::new(bytes))
+        .or_else(|error| error.distill_partial_result(|_| ()));
     let Ok(exif) = read else { return PhotographFacts::default() };
     let dates = [Tag::DateTimeOriginal, Tag::DateTime].into_iter();
     let date = dates.filter_map(|tag| text(&exif, tag)).find_map(|date| iso(&date));

@@ -1,5 +1,6 @@
 //! The photographs of a folder.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf, is_separator};
 use std::time::UNIX_EPOCH;
@@ -18,23 +19,37 @@ pub(crate) struct FolderFile {
     pub(crate) modified: i64,
 }
 
-/// Files and folders that are left out, by path, and why.
-type LeftOut = Vec<(String, String)>;
+/// What a folder has.
+#[derive(Debug, Default)]
+pub(crate) struct FolderListing {
+    /// The files that end like pictures, in the order of their paths.
+    pub(crate) files: Vec<FolderFile>,
+    /// What is left out, by path, and why.
+    pub(crate) left_out: Vec<(String, String)>,
+    /// Paths that cannot be read now: whether pictures at or below them are still there is not known.
+    pub(crate) unread: Vec<String>,
+}
 
 /// Folders of thumbnails that storage devices make beside the photographs.
 const SKIPPED: [&str; 2] = ["@eaDir", "#recycle"];
+/// Ends of pictures that are not read. They are counted, because their owner may miss them.
+const OTHER_KINDS: [&str; 13] =
+    ["arw", "avif", "bmp", "cr2", "cr3", "dng", "gif", "heic", "heif", "jxl", "nef", "tif", "tiff"];
 
-/// The files that end like pictures, in the order of their paths; and the files and folders that have no name to show or cannot be
-/// opened, with the reason. Hidden files and folders are left out, and thumbnails, because an index may stand among its photographs.
+/// Lists a folder. Left out are files and folders that have no name to show or cannot be opened, and for each other kind of picture how
+/// many there are. Hidden files and folders are passed over, and thumbnails, because an index may stand among its photographs.
 /// Links are not followed: a link can leave the folder, or lead into a circle.
-pub(crate) fn walk(folder: &Path) -> Result<(Vec<FolderFile>, LeftOut)> {
-    let (mut found, mut left) = (vec![], vec![]);
+pub(crate) fn walk(folder: &Path) -> Result<FolderListing> {
+    let FolderListing { files: mut found, left_out: mut left, mut unread } = Default::default();
+    let mut others: BTreeMap<&str, usize> = BTreeMap::new();
     let mut open = vec![(folder.to_owned(), String::new())];
     while let Some((at, prefix)) = open.pop() {
         let entries = match fs::read_dir(&at).map_err(Error::io(&at)) {
             Ok(entries) => entries,
             Err(error) if at != folder => {
-                left.push((prefix.trim_end_matches('/').to_owned(), error.to_string()));
+                let path = prefix.trim_end_matches('/').to_owned();
+                unread.push(path.clone());
+                left.push((path, error.to_string()));
                 continue;
             }
             Err(error) => return Err(error),
@@ -44,8 +59,15 @@ pub(crate) fn walk(folder: &Path) -> Result<(Vec<FolderFile>, LeftOut)> {
             let kind = entry.file_type().map_err(Error::io(entry.path()))?;
             let name = entry.file_name();
             let shown = name.to_string_lossy();
-            let wanted = kind.is_dir() || kind.is_file() && is_picture(&name);
+            let wanted = kind.is_dir() || kind.is_file();
             if !wanted || shown.starts_with('.') || SKIPPED.contains(&&*shown) {
+                continue;
+            }
+            if kind.is_file() && !is_picture(&name) {
+                let end = Path::new(&name).extension().unwrap_or_default().to_ascii_lowercase();
+                if let Some(end) = OTHER_KINDS.into_iter().find(|kind| end == *kind) {
+                    *others.entry(end).or_default() += 1;
+                }
                 continue;
             }
             let path = format!("{prefix}{shown}");
@@ -60,6 +82,7 @@ pub(crate) fn walk(folder: &Path) -> Result<(Vec<FolderFile>, LeftOut)> {
                 let about = match entry.metadata().map_err(Error::io(entry.path())) {
                     Ok(about) => about,
                     Err(error) => {
+                        unread.push(path.clone());
                         left.push((path, error.to_string()));
                         continue;
                     }
@@ -71,7 +94,12 @@ pub(crate) fn walk(folder: &Path) -> Result<(Vec<FolderFile>, LeftOut)> {
         }
     }
     found.sort_by(|a, b| a.path.cmp(&b.path));
-    Ok((found, left))
+    left.extend(others.into_iter().map(|(end, count)| {
+        let (path, got) = (format!("*.{end}"), format_args!("{count} of another kind"));
+        let why = Error::invalid(&path, "JPEG, PNG or WebP", got).to_string();
+        (path, why)
+    }));
+    Ok(FolderListing { files: found, left_out: left, unread })
 }
 
 /// The file of a picture, if it is still a plain file within its folder and no part of its path is a link.

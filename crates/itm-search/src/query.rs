@@ -46,7 +46,7 @@ impl Query {
     ///
     /// Terms stand between `+` and `-`. A sign counts only at the start of a word, so `t-shirt` is one word. `2:` or `0.5:` before a
     /// term is its weight; `10:30` is a time of day. A term that is the path of a picture of the index, or a file name that one
-    /// picture has, is that picture.
+    /// picture has, is that picture; a path in which blanks or signs matter must be the whole query.
     ///
     /// # Errors
     /// If the query is empty or longer than `MOST_CHARACTERS`, a sign has no term, or a weight is not above 0 and at most 1,000.
@@ -54,12 +54,14 @@ impl Query {
         let length = text.chars().count();
         let expected = format_args!("at most {MOST_CHARACTERS} characters");
         Error::unless(length <= MOST_CHARACTERS, "query", expected, length)?;
-        if let Some(picture) = index.named(text.trim()) {
+        if let Some(picture) = index.named(text).or_else(|| index.named(text.trim())) {
             return Ok(Self::like(picture)); // a path may hold anything
         }
         let mut terms = vec![];
         for (sign, text) in signed(text) {
-            let (weight, text) = weighted(&text)?;
+            // A path may begin like a weight.
+            let (weight, text) =
+                if index.named(&text).is_some() { (1.0, &*text) } else { weighted(&text)? };
             Error::unless(!text.is_empty(), "query", "words or a picture after each sign", "none")?;
             let what = match index.named(text) {
                 Some(picture) => What::Picture(picture),

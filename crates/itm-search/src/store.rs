@@ -40,7 +40,7 @@ pub(crate) struct IndexManifest {
     /// What the maker of the index must know to open its model again.
     pub(crate) about: serde_json::Value,
     pub(crate) width: usize,
-    /// Files and folders that could not be read, and why.
+    /// [`Update::left_out`](crate::Update::left_out).
     pub(crate) left_out: Vec<(String, String)>,
     /// The correction's name.
     pub(crate) correction: String,

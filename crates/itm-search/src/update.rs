@@ -6,13 +6,13 @@ use std::path::Path;
 
 use image::{DynamicImage, RgbImage};
 use itm_core::data::{LARGEST_IMAGE_FILE, upright_bytes};
-use itm_core::files::{read, sha256_hex};
+use itm_core::files::{read, read_json, read_json_lines, sha256_hex, sha256_of};
 use itm_core::output::{Existing, NewFolder, write_bytes};
 use itm_core::{Error, Result};
 use rayon::prelude::*;
 
 use crate::encoder::{Model, pictures, texts};
-use crate::folder::{FolderFile, locate, walk};
+use crate::folder::{FolderFile, FolderListing, locate, walk};
 use crate::index::jpeg;
 use crate::journal::Journal;
 use crate::store::{
@@ -51,18 +51,18 @@ pub struct Update {
     pub pictures: usize,
     /// Pictures that went through the model.
     pub encoded: usize,
-    /// Pictures that have gone since the last update.
+    /// Pictures that have gone since the last update: no file has their path, and none that came has their bytes.
     pub gone: usize,
-    /// Files and folders that could not be read, and why.
+    /// Files and folders that could not be read, and why; `*.heic` stands for all files of a kind that is not read.
     pub left_out: Vec<(String, String)>,
 }
 
 /// Makes an index of a folder, or brings one up to date: only pictures with new bytes go through the model. A file is opened only
-/// if its size or its time has changed, so a picture that was moved is read and not encoded again. Until the end the index is as it
-/// was. After a stop the next call goes on.
+/// if its size or its time has changed, so a picture that was moved is read and not encoded again. The pictures of a folder that cannot
+/// be read stay in the index. Until the end the index is as it was. After a stop the next call goes on.
 ///
 /// # Errors
-/// If `out` is the folder of the photographs, that folder has no picture that can be read or a path that is not UTF-8, the bank has fewer
+/// If [`check_out`] refuses `out`, the folder of the photographs has no picture that can be read or a path that is not UTF-8, the bank has fewer
 /// than 8 queries or one of several lines, another process writes the index, a file cannot be written, the model fails, or `stop` says so.
 pub fn update(sources: &Sources<'_>, encoder: &dyn Encoder) -> Result<Update> {
     let Sources { images, out, bank, about, .. } = sources;
@@ -79,15 +79,22 @@ pub fn update(sources: &Sources<'_>, encoder: &dyn Encoder) -> Result<Update> {
     let Model { name: model, identity, width } = encoder.model();
     let fits = |old: &Stored| (&old.manifest.identity, old.manifest.width) == (&identity, width);
     let old = Stored::read(out).ok().filter(fits);
-    let (found, unnamed) = walk(&folder)?;
-    let any = !found.is_empty() || !unnamed.is_empty();
+    let FolderListing { files: found, left_out: unlisted, unread } = walk(&folder)?;
+    let any = !found.is_empty() || !unlisted.is_empty();
     Error::unless(any, images.display(), "photographs (.jpg, .jpeg, .png, .webp)", "none")?;
     let mut work = Work::begin(sources, encoder, &folder, old.as_ref())?;
     work.all(&found)?;
     let Work { mut known, mut left_out, encoded, journal, .. } = work;
-    left_out.extend(unnamed);
+    left_out.extend(unlisted);
     left_out.sort();
-    let kept: Vec<Picture> = found.iter().filter_map(|file| known.at.remove(&file.path)).collect();
+    let mut kept: Vec<Picture> =
+        found.iter().filter_map(|file| known.at.remove(&file.path)).collect();
+    let below = |path: &str, at: &String| {
+        path.strip_prefix(&**at).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    let is_unread = |picture: &Picture| unread.iter().any(|at| below(&picture.path, at));
+    kept.extend(known.at.into_values().filter(is_unread));
+    kept.sort_by(|a, b| a.path.cmp(&b.path));
     if kept.is_empty() {
         let expected = "a photograph that can be read";
         return Err(Error::invalid(images.display(), expected, &left_out[0].1));
@@ -99,8 +106,7 @@ pub fn update(sources: &Sources<'_>, encoder: &dyn Encoder) -> Result<Update> {
     let bank_rows = same_bank.map_or_else(|| encode_bank(bank, encoder), Ok)?;
     let levels = levels::fit(&rows, &bank_rows, width)?;
     let hashes: HashSet<String> = kept.iter().map(|picture| picture.sha256.clone()).collect();
-    let before = old.iter().flat_map(|old| &old.pictures);
-    let gone = before.filter(|picture| !hashes.contains(&picture.sha256)).count();
+    let gone = old.map_or(0, |old| gone(&old.pictures, &kept));
     let done = Update { pictures: kept.len(), encoded, gone, left_out: left_out.clone() };
     let manifest = IndexManifest {
         format: 0,
@@ -121,14 +127,42 @@ pub fn update(sources: &Sources<'_>, encoder: &dyn Encoder) -> Result<Update> {
     Ok(done)
 }
 
-/// Refuses to make an index in the folder of its photographs, where files of the index and photographs could not be told apart.
+/// Refuses to make an index in the folder of its photographs, where files of the index and photographs could not be told apart, or
+/// in the place of another folder's index.
 ///
 /// # Errors
-/// If `out` is `images`, under any name.
+/// If `out` is `images`, under any name; if `out` has the index of a folder that is still there, or of one that has no picture in
+/// common with `images`.
 pub fn check_out(images: &Path, out: &Path) -> Result<()> {
     let [images, whole] = [images, out].map(|path| path.canonicalize().ok());
     let fits = images.is_none() || images != whole;
-    Error::unless(fits, out.display(), "another folder than the photographs'", "the same")
+    Error::unless(fits, out.display(), "another folder than the photographs'", "the same")?;
+    images.map_or(Ok(()), |folder| check_folder(&folder, out))
+}
+
+/// Refuses the index of another folder, unless that folder has moved here: its path has gone, and a photograph of it is here.
+fn check_folder(folder: &Path, out: &Path) -> Result<()> {
+    let [about, pictures] = [FILES[3], FILES[0]].map(|name| index_folder(out).join(name));
+    let Ok(IndexManifest { folder: before, .. }) = read_json(&about, "an index of `itm index`")
+    else {
+        return Ok(());
+    };
+    let fits = match before.canonicalize() {
+        Ok(before) => before == folder,
+        Err(_) => {
+            let known: Vec<Picture> = read_json_lines(&pictures, "a picture").unwrap_or_default();
+            let known: HashSet<(u64, String)> =
+                known.into_iter().map(|picture| (picture.bytes, picture.sha256)).collect();
+            let lengths: HashSet<u64> = known.iter().map(|(bytes, _)| *bytes).collect();
+            let is_known = |FolderFile { path, bytes, .. }: FolderFile| {
+                lengths.contains(&bytes)
+                    && sha256_of(folder.join(path)).is_ok_and(|hash| known.contains(&(bytes, hash)))
+            };
+            walk(folder)?.files.into_iter().any(is_known)
+        }
+    };
+    let expected = format_args!("an index of {}, or another --out", folder.display());
+    Error::unless(fits, out.display(), expected, format_args!("one of {}", before.display()))
 }
 
 /// What is known of pictures: by path, and the rows by content.
@@ -248,6 +282,24 @@ impl<'a> Work<'a> {
         let picture = Picture { path, bytes, modified, sha256, size, taken, camera, place };
         Ok((picture, Some((image, small))))
     }
+}
+
+/// How many pictures have gone. A path that has other bytes now is a change, and the same bytes at a path that is new are a move.
+fn gone(before: &[Picture], kept: &[Picture]) -> usize {
+    let paths = |all: &[Picture]| -> HashSet<String> {
+        all.iter().map(|picture| picture.path.clone()).collect()
+    };
+    let (old, now) = (paths(before), paths(kept));
+    let mut arrived: HashMap<&str, usize> = HashMap::new();
+    for picture in kept.iter().filter(|picture| !old.contains(&picture.path)) {
+        *arrived.entry(&picture.sha256).or_default() += 1;
+    }
+    let mut has_moved = |picture: &Picture| {
+        let left = arrived.get_mut(&*picture.sha256).filter(|left| **left > 0);
+        left.map(|left| *left -= 1).is_some()
+    };
+    let lost = before.iter().filter(|picture| !now.contains(&picture.path));
+    lost.filter(|picture| !has_moved(picture)).count()
 }
 
 fn encode_bank(bank: &[String], encoder: &dyn Encoder) -> Result<Vec<f32>> {

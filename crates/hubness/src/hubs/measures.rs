@@ -159,6 +159,7 @@ impl Counts {
     /// `part` divided by the sum of the counts; 0 if the sum is 0.
     fn of_total(&self, part: f64) -> f64 {
         let total = self.total();
-        if total == 0 { 0.0 } else { part / total as f64 }
+        // An empty sum is −0.
+        if total == 0 { 0.0 } else { part / total as f64 + 0.0 }
     }
 }

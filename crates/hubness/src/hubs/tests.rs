@@ -68,6 +68,7 @@ fn equal_counts_are_zero() {
         let HubMeasures { skewness, robin_hood, gini, atkinson, anti_hub_share, .. } = measures;
         assert_eq!([skewness, robin_hood, gini, atkinson, anti_hub_share], [0.0; 5]);
         assert_eq!((c.hub_occurrence(), c.hubs(), c.atkinson(1.0)), (0.0, 0, 0.0));
+        assert!(c.hub_occurrence().is_sign_positive(), "JSON had -0.0");
     }
 }
 

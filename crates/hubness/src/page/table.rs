@@ -122,9 +122,8 @@ pub(super) fn size(report: &Report) -> [String; 2] {
 /// Which of two equal scores comes first, and how many queries that decides with nearest neighbours.
 pub(super) fn ties(report: &Report) -> String {
     let decided = |d: Direction| {
-        let queries = d.queries(report.data.images, report.data.texts);
-        let decided = report.baseline()?.recalls.get(d)?.decided_by_ties?;
-        Some(format!("{} of {} {d}", count(decided), count(queries)))
+        let recalls = report.baseline()?.recalls.get(d)?;
+        Some(format!("{} of {} {d}", count(recalls.decided_by_ties?), count(recalls.queries)))
     };
     let decided: Vec<_> = report.directions().filter_map(decided).collect();
     let policy = &report.settings.tie_policy;

@@ -114,6 +114,9 @@ pub struct Recalls {
     /// R-precision in percent, if the pairs are judgements; `null` after RGM.
     #[serde(default)]
     pub r_precision: Option<f64>,
+    /// How many queries have a true item: the recalls are over these.
+    #[serde(default)]
+    pub queries: u64,
     /// How many queries hit or miss at 1, 5 or 10 by the order of equal scores alone; `null` after RGM.
     #[serde(default)]
     pub decided_by_ties: Option<u64>,

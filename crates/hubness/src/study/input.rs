@@ -6,6 +6,7 @@ use itm_core::{Error, Pairs, Relevance, Result, ScoreMatrix};
 
 use crate::report::PerDirection;
 use crate::rows::Length;
+use crate::words::count;
 use crate::{AnyCorrection, Direction, Rescore, pass};
 
 /// The scores of a test set.
@@ -13,8 +14,8 @@ use crate::{AnyCorrection, Direction, Rescore, pass};
 pub enum TestScores<'a> {
     /// All scores, for both directions.
     All(&'a dyn Scored),
-    /// The scores of runs for at least one direction. Images are the rows in both directions. A pair that a run does not
-    /// hold has −∞.
+    /// The scores of runs for at least one direction. Images are the rows in both directions. A pair with −∞ is not in the run: it comes
+    /// last, and corrections are fitted on a number 5 % of the run's range below its least score.
     Runs(&'a PerDirection<ScoreMatrix>),
 }
 
@@ -93,6 +94,16 @@ impl<'a> ScoreSet<'a> {
         let values = run.values().iter().map(|s| if s.is_finite() { *s } else { floor }).collect();
         let scores = SetScores::OfRun(ScoreMatrix::new(run.images(), run.texts(), values)?);
         Ok(Self { scores, directions: vec![direction], floor: Some(floor) })
+    }
+
+    /// What a report says of pairs that the run does not hold, if there are any.
+    pub(crate) fn note(&self) -> Option<String> {
+        let (SetScores::OfRun(run), Some(floor)) = (&self.scores, self.floor) else { return None };
+        let lacks = run.values().iter().filter(|&&score| score <= floor).count();
+        let (direction, all) = (self.directions[0], count(run.values().len(), "pair"));
+        (lacks > 0).then(|| format!(
+            "{direction}: {lacks} of {all} are not in the run; they count as {floor}, below every score, and corrections are fitted on them"
+        ))
     }
 
     pub(crate) fn scores(&self) -> &dyn Scored {

@@ -148,6 +148,7 @@ fn pooled(
         mean_rank: ranks.map(|m| m.mean),
         map_at_r: precision.map(|[map, _]| map),
         r_precision: precision.map(|[_, precision]| precision),
+        queries: measured.len() as u64,
         decided_by_ties,
     };
     let items = direction.items(pairs.images(), pairs.texts());

@@ -342,9 +342,14 @@ fn all_that_the_scores_allow_is_measured_where_nothing_is_named() {
     let names = report.rows.iter().map(|row| &row.method[..]);
     let want = "nns csls is nnn sinkhorn qbnorm mp mp-empirical gm rgm is+rgm csls+rgm auto";
     assert!(names.eq(want.split(' ')), "{:?}", report.rows);
-    let few = Study { resamples: 10, ..study(&["csls"]) };
-    let notes = few.run(&Test::new(&test, &pairs), None).unwrap().data.notes;
-    assert_eq!(notes, ["with so few resamples no p over all rows can be below 0.09"]);
+    for (resamples, methods, least) in
+        [(10, &["csls"][..], "0.09"), (1, &["csls", "is", "nnn"], "1.00")]
+    {
+        let few = Study { resamples, ..study(methods) };
+        let notes = few.run(&Test::new(&test, &pairs), None).unwrap().data.notes;
+        let want = format!("with so few resamples no p over all rows can be below {least}");
+        assert_eq!(notes, [want]);
+    }
 }
 
 /// There are 30 images and 90 texts: an item cannot have 1,000 neighbours, and k = 1,000 gives the numbers of k = 30 or 90.

@@ -116,6 +116,7 @@ fn validation_chooses_the_best_there() {
         assert!((got - best).abs() < 1e-9, "{direction}: {got}, best {best}");
         assert!(sum(row(&report, "auto"), direction) >= best - 1e-9);
     }
+    assert_eq!(report["data"]["warnings"][0], "the validation set is the test set itself");
     for method in ["csls", "rgm", "auto"] {
         assert_eq!(row(&report, method)["chosen"], "validation");
     }

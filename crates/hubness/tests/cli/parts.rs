@@ -416,3 +416,16 @@ fn parts_of_processors_of_different_kinds() {
     let ran = partial("yes", "0..72", "x.part");
     assert_eq!((ran.code, &ran.err[..]), (Some(2), "error: ITM_FUSED: expected 0 or 1, got yes\n"));
 }
+
+/// The help named sources that parts refuse.
+#[test]
+fn help_has_no_option_that_is_refused() {
+    let folder = Folder::new();
+    for command in ["partial", "finish"] {
+        let help = folder.run(&format!("{command} --help")).good().out;
+        assert!(help.contains("--images <FILE>") && help.contains("--raw"), "{help}");
+        for refused in ["--scores", "--run-i2t", "--run-t2i", "--bank-images", "--bank-texts"] {
+            assert!(!help.contains(&format!("{refused} <")), "{command}: {help}");
+        }
+    }
+}

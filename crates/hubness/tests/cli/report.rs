@@ -35,6 +35,9 @@ fn json_has_the_published_shape() {
     assert!(report["peak_memory_bytes"].as_u64().unwrap() > 1 << 20);
     assert_eq!(report["data"]["images"], IMAGES);
     assert_eq!(report["data"]["files"].as_array().unwrap().len(), 2);
+    folder.write("truth.json", format!("{:?}", vec![[0]; IMAGES]));
+    let truth = folder.report("--method csls --truth truth.json");
+    assert_eq!(truth["data"]["files"][2]["name"], "truth.json");
     let note = "pairs guessed from the shapes: 24 images, 72 texts: 3 texts per image, in order";
     assert_eq!(report["data"]["pairs_note"], note);
 }

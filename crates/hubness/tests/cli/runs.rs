@@ -58,6 +58,30 @@ fn full_lists_say_what_the_matrix_says() {
     assert!((i2t["rsum"].as_f64().unwrap() - sum).abs() < 1e-9);
 }
 
+/// A query without a judgement was asked too: hubs and corrections count it, whether there is another run or not.
+#[test]
+fn a_query_without_a_judgement_counts_the_same_beside_another_run() {
+    let folder = made(1000);
+    let judged = |query: &str, doc: &str| format!("{query} 0 {doc} 1\n");
+    let of_images = (0..60).map(|t| judged(&image(t / EACH), &text(t)));
+    let of_texts = (0..60).map(|t| judged(&text(t), &image(t / EACH)));
+    folder.write("p.qrels", of_images.collect::<String>());
+    folder.write("t2i.qrels", of_texts.collect::<String>());
+    let both = folder.report(&format!("{BOTH} --method csls,is"));
+    for (direction, qrels) in [("i2t", "p.qrels"), ("t2i", "t2i.qrels")] {
+        let line = format!("--run-{direction} {direction}.run --pairs {qrels} --method csls,is");
+        let one = folder.report(&line);
+        for method in ["nns", "csls", "is"] {
+            assert_eq!(row(&one, method)[direction], row(&both, method)[direction], "{method}");
+        }
+        assert_eq!(one["hubs"][direction]["measures"], both["hubs"][direction]["measures"]);
+    }
+    let queries = ["i2t", "t2i"].map(|direction| &row(&both, "nns")[direction]["queries"]);
+    assert_eq!(queries, [20, 60]);
+    let warnings = both["data"]["warnings"].to_string();
+    assert!(warnings.contains("12 texts without an image, left out of recalls"), "{warnings}");
+}
+
 #[test]
 fn a_run_offers_what_needs_no_other_scores() {
     let folder = made(1000);
@@ -94,6 +118,12 @@ fn what_a_run_does_not_hold_is_no_hit_and_no_hub() {
     }
     let full = made(1000).report(BOTH);
     assert_eq!(row(&short, "nns")["i2t"]["r1"], row(&full, "nns")["i2t"]["r1"]);
+    // 24 images × 72 texts; four entries for each image, and for each text.
+    let notes = short["data"]["notes"].to_string();
+    for start in ["i2t: 1632 of 1728 pairs are not in the run; they count as ", "t2i: 1440 of"] {
+        assert!(notes.contains(start), "{notes}");
+    }
+    assert!(!full["data"]["notes"].to_string().contains("not in the run"));
     let warnings = short["data"]["warnings"].to_string();
     assert!(warnings.contains("not in the run: misses at every K"), "{warnings}");
 }

@@ -41,6 +41,8 @@ fn the_planted_item_is_the_alert() {
     assert!(text.lines().last().unwrap().starts_with("      500 "), "{text}");
     let three = folder.run("scan --images i.npy --texts t.npy --alerts 3 --json").json();
     assert_eq!((three["alerts"].as_array().unwrap().len(), &three["alerts"][0]), (3, &alerts[0]));
+    let text = folder.run("scan --images i.npy --texts t.npy --alerts 3").good().out;
+    assert!(!text.contains("e0"), "{text}");
     let clean = folder.run("scan --images clean.npy --texts t.npy").good().out;
     assert_eq!(clean.lines().last(), Some("No alert."), "{clean}");
     // The other direction scans the texts.

@@ -82,7 +82,7 @@ MS-COCO 2014: 123,287 photographs with captions, at least 5 each (the first five
 const CHECK: &str = "\
 DIR is data/flickr30k, data/flickr8k or data/coco below the working folder, or any folder given by `--data`. Then:
   cargo xtask data check DIR                         names the layout, counts images and captions, hashes every
-                                                     file, gives each mismatch a line
+                                                     file, gives each mismatch a line (of a list, the first)
   cargo xtask reproduce fne-flickr8k --data DIR      trains on it; `cargo xtask list` names the targets
 ";
 

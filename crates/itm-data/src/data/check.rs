@@ -8,7 +8,7 @@ use super::check_report::CheckReport;
 use crate::files::{self, Manifest};
 use crate::{Error, Result};
 
-/// Checks a data folder: which layouts it holds, what is in them, and every mismatch.
+/// Checks a data folder: which layouts it holds, what is in them, and what is wrong with them.
 ///
 /// # Errors
 /// If the folder cannot be read or holds none of the layouts. Problems inside a layout are in
@@ -127,6 +127,16 @@ mod tests {
         assert!(text.contains("6 of 9 pictures are there and whole"));
         assert!(text.contains("1 pictures beside them are not listed"));
         assert!(text.contains("leakage is checked when the problems below are gone"));
+    }
+
+    #[test]
+    fn an_empty_caption_is_said() {
+        let folder = Folder::new();
+        folder.remove("dataset_dogs.json");
+        folder.change("precomp/val_caps.txt", "A dog number 6 , take 2 .", " ");
+        let (report, text) = checked(&folder);
+        assert!(report.problems.is_empty(), "{text}");
+        assert!(text.contains("DIR/precomp/val_caps.txt line 3: an empty caption"), "{text}");
     }
 
     /// A folder with faults only in its regions.

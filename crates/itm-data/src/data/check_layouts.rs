@@ -194,6 +194,12 @@ pub(crate) fn precomp(report: &mut CheckReport) {
         let Some(part) = report.ok(part) else { continue };
         found.count(name, part.images(), part.captions.len());
         found.notes.push(part.describe());
+        if let Some(empty) = part.captions.iter().position(|caption| caption.trim().is_empty()) {
+            let line = format!("{} line {}", part.files.caps.display(), empty + 1);
+            found.notes.push(format!(
+                "{line}: an empty caption: only models that put marks around captions take it"
+            ));
+        }
         let width = part.features.shape().last().copied().unwrap_or(0);
         found.memory += (part.images() * width * 4) as u64;
         found.memory += part.captions.iter().map(|c| c.len() as u64 + 24).sum::<u64>();

@@ -17,7 +17,7 @@ pub(crate) struct CaptionList {
     /// The name of the image of each caption, if the file names images.
     pub(crate) names: Option<Vec<String>>,
     /// The line of each caption.
-    lines: Vec<usize>,
+    pub(crate) lines: Vec<usize>,
 }
 
 impl CaptionList {

@@ -49,21 +49,25 @@ impl Out<'_> {
             let earlier: Value = read_json(path, "a manifest of this command")?;
             // Read back like the earlier one, so that no number differs by its way through text.
             let identity: serde_json::Map<_, _> = serde_json::from_str(&text).expect("an object");
-            if let Some((key, value)) = identity.iter().find(|(key, value)| earlier[key] != **value)
-            {
+            // A command without --skip-bad stops at a bad picture, so it leaves out none of its rows so far.
+            let fits = |key: &str, value: &Value| {
+                earlier[key] == *value || key == "skip_bad" && earlier[key] == false
+            };
+            if let Some((key, value)) = identity.iter().find(|(key, value)| !fits(key, value)) {
                 let place = format!("{}: {key}", path.display());
                 let expected = format!("{value}, as this command has it, or another --out");
                 return Err(Error::invalid(place, expected, &earlier[key]));
             }
             if whole {
                 self.forget()?; // a kill came after the manifest
+                return Ok(false);
             }
-            return Ok(!whole);
-        }
-        for name in ["image", "text"] {
-            let path = self.path(name, "npy");
-            let expected = "a folder without files of that name, or with a manifest";
-            Error::unless(!path.exists(), path.display(), expected, "a file")?;
+        } else {
+            for name in ["image", "text"] {
+                let path = self.path(name, "npy");
+                let expected = "a folder without files of that name, or with a manifest";
+                Error::unless(!path.exists(), path.display(), expected, "a file")?;
+            }
         }
         write_bytes(&begun, text.as_bytes())?;
         Ok(true)

@@ -19,6 +19,8 @@ use crate::progress;
 pub(super) struct PictureList {
     pub(super) folder: PathBuf,
     pub(super) names: Vec<String>,
+    /// Pictures of the folder whose names no list could say, with escapes.
+    pub(super) unnamed: Vec<String>,
     /// The names of the pictures that are in other shards.
     pub(super) elsewhere: Vec<String>,
     /// SHA-256 over names and lengths of the files.
@@ -34,9 +36,11 @@ struct PixelBatch {
 
 impl PictureList {
     pub(super) fn open(path: &Path, shard: Option<Shard>) -> Result<Self> {
-        let (folder, all) = match path.is_dir() {
+        let (folder, (all, unnamed)) = match path.is_dir() {
             true => (path.to_path_buf(), found(path)?),
-            false => (path.parent().unwrap_or(Path::new("")).to_path_buf(), listed(path)?),
+            false => {
+                (path.parent().unwrap_or(Path::new("")).to_path_buf(), (listed(path)?, vec![]))
+            }
         };
         let part = shard.map_or(0..all.len(), |shard| shard.part(all.len()));
         let elsewhere = [&all[..part.start], &all[part.end..]].concat();
@@ -46,7 +50,21 @@ impl PictureList {
             format!("{length}  {name}\n")
         };
         let hash = sha256_hex(names.iter().map(line).collect::<String>().as_bytes());
-        Ok(Self { folder, names, elsewhere, hash })
+        Ok(Self { folder, names, unnamed, elsewhere, hash })
+    }
+
+    /// Refuses names that no list could say, or with `--skip-bad` names them.
+    pub(super) fn check_names(&self, args: &EmbedArgs) -> Result<()> {
+        for name in &self.unnamed {
+            let place = self.folder.join(name);
+            let expected = "a name of one line in UTF-8";
+            let error = Error::invalid(place.display(), expected, "another");
+            if !args.skip_bad {
+                return Err(error);
+            }
+            progress::say(format!("left out: {error}"));
+        }
+        Ok(())
     }
 
     /// Writes the rows of the pictures to the first of `files`, and the rows of their patches to the second, if there is one.
@@ -153,17 +171,17 @@ fn listed(file: &Path) -> Result<Vec<String>> {
     Ok(text.lines().map(str::to_owned).collect())
 }
 
-/// The files of a folder that end like pictures, sorted by name.
-fn found(folder: &Path) -> Result<Vec<String>> {
-    let (mut names, mut folders) = (Vec::new(), 0);
+/// The files of a folder that end like pictures, sorted by name, and the escaped names of files that a line cannot hold.
+fn found(folder: &Path) -> Result<(Vec<String>, Vec<String>)> {
+    let (mut names, mut unnamed, mut folders) = (Vec::new(), Vec::new(), 0);
     for path in entries(folder)? {
         folders += usize::from(path.is_dir());
         if is_picture(&path) && path.is_file() {
-            let name = path.file_name().unwrap_or_default().to_str();
-            let name = name.filter(|n| !n.contains(char::is_control));
-            let refuse =
-                || Error::invalid(path.display(), "a name of one line in UTF-8", "another");
-            names.push(name.ok_or_else(refuse)?.to_owned());
+            let name = path.file_name().unwrap_or_default();
+            match name.to_str().filter(|name| !name.contains(char::is_control)) {
+                Some(name) => names.push(name.to_owned()),
+                None => unnamed.push(name.to_string_lossy().escape_debug().to_string()),
+            }
         }
     }
     let unread = match folders {
@@ -171,11 +189,12 @@ fn found(folder: &Path) -> Result<Vec<String>> {
         n => format!("; folders inside are not read ({n}): a list can name their pictures"),
     };
     let expected = "pictures (.jpg, .jpeg, .png, .webp)";
-    Error::unless(!names.is_empty(), folder.display(), expected, format_args!("none{unread}"))?;
+    let any = !names.is_empty() || !unnamed.is_empty();
+    Error::unless(any, folder.display(), expected, format_args!("none{unread}"))?;
     if folders > 0 {
         progress::say(format!("{}: {} pictures{unread}", folder.display(), names.len()));
     }
-    Ok(names)
+    Ok((names, unnamed))
 }
 
 #[cfg(test)]

@@ -185,7 +185,11 @@ fn damaged_pictures_are_left_out_where_that_is_asked() {
     let world = World::new();
     embed(&world.args("whole")).unwrap();
     fs::write(world.path("images/2.png"), "no picture").unwrap();
+    assert!(world.line(&world.args("out")).contains("expected a JPEG, PNG or WebP image"));
+    // A command that stopped at the picture goes on without it, but not the reverse.
     embed(&EmbedArgs { skip_bad: true, ..world.args("out") }).unwrap();
+    let want = "DIR/out/embed.json: skip_bad: expected false, as this command has it, or another --out, got true";
+    assert_eq!(world.line(&world.args("out")), want);
     let [whole, left] = ["whole", "out"].map(|out| values(world.path(&format!("{out}/image.npy"))));
     let want: Vec<f32> = [&whole[..24], &whole[36..]].concat();
     assert!(left.iter().zip(&want).all(|(g, w)| (g - w).abs() < 1e-6) && left.len() == want.len());
@@ -197,6 +201,26 @@ fn damaged_pictures_are_left_out_where_that_is_asked() {
     let manifest: Value =
         serde_json::from_slice(&fs::read(world.path("out/embed.json")).unwrap()).unwrap();
     assert_eq!(manifest["image"]["left_out"], json!(["2.png"]));
+}
+
+/// No list of names could say such a name.
+#[cfg(unix)]
+#[test]
+fn a_picture_whose_name_is_no_line_is_a_bad_one() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    let world = World::new();
+    for name in [&b"2\n.png"[..], b"2\xff.png"] {
+        let path = world.path("images").join(OsStr::from_bytes(name));
+        fs::copy(world.path("images/2.png"), path).unwrap();
+    }
+    let want = "DIR/images/2\\n.png: expected a name of one line in UTF-8, got another";
+    assert_eq!(world.line(&world.args("out")), want);
+    embed(&EmbedArgs { skip_bad: true, ..world.args("out") }).unwrap();
+    let manifest: Value =
+        serde_json::from_slice(&fs::read(world.path("out/embed.json")).unwrap()).unwrap();
+    assert_eq!(manifest["image"]["left_out"], json!(["2\\n.png", "2\u{fffd}.png"]));
+    assert_eq!(manifest["image"]["rows"], json!(7));
 }
 
 /// The parts of a list, one after the other, are the list. A folder is made only for files that are written.
@@ -238,6 +262,8 @@ fn what_cannot_be_embedded_is_named() {
     let world = World::new();
     let none = EmbedArgs { images: None, captions: None, ..world.args("out") };
     assert_eq!(world.line(&none), "--images, --captions: expected one of them or both, got none");
+    let alone = EmbedArgs { images: None, ..world.args("out") };
+    assert_eq!(world.line(&alone), "--patches: expected --images beside it, got captions alone");
     let gpu = EmbedArgs { backend: "gpu".into(), ..world.args("out") };
     assert!(world.line(&gpu).starts_with("backend: expected cpu, wgpu[:i], tch"));
     let config = world.path("model/config.json");

@@ -38,8 +38,9 @@ impl Queries {
     /// The queries that the command line names, or else spread ones.
     ///
     /// # Errors
-    /// The first number that the split does not have.
+    /// The first number that the split does not have; no queries.
     pub(super) fn of(source: &Source, split: Split, args: &cli::Explain) -> Result<Self> {
+        Error::unless(args.queries > 0, "--queries", "at least 1", 0)?;
         let of = |numbers: &Option<Vec<usize>>| numbers.clone().unwrap_or_default();
         let given = Self { images: of(&args.images), captions: of(&args.captions) };
         let queries = match given == Self::default() {

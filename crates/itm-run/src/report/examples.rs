@@ -23,7 +23,7 @@ pub(crate) fn render(examples: &[Example], numbers: AnswerNumbers) -> Markup {
         }
         AnswerNumbers::Probabilities => {
             "Annotated items are left out. Numbers: the probability that an item is a false negative, \
-             given its similarity, by the posterior at the end of training."
+             given its similarity, by the posterior of the chosen checkpoint."
         }
     };
     html! {

@@ -117,6 +117,9 @@ fn compare<'a>(report: &'a Report, minus: &'a str) -> Against<'a> {
         true => Outcome::Below,
         false => Outcome::Unsure,
     };
+    // What is printed as 0.0 is level, or rows that differ in the last bits would stand above one another.
+    let level = points(difference.abs()) == points(0.0);
+    let difference = if level { 0.0 } else { difference };
     let mut detail: Vec<String> = Vec::new();
     let of_by = |[lo, hi]: [f64; 2]| if difference < 0.0 { [0.0 - hi, 0.0 - lo] } else { [lo, hi] };
     detail.extend(ci95.map(|ci| format!("95 % interval {}", interval(of_by(ci)))));
@@ -198,7 +201,15 @@ mod tests {
         let what = "is above w/o FNE by 1.2 (95 % interval −1.8 to 4.2; ";
         assert!(v.text.contains(what), "{}", v.text);
         assert!(v.text.contains("; within the noise)."), "{}", v.text);
-        assert_eq!(of(&report(0.0, 24.3, &[1, 2])).outcome, Outcome::Unsure);
+        for equal in [0.0, 5e-14, -5e-14] {
+            let v = of(&report(equal, 24.3, &[1, 2]));
+            assert_eq!(v.outcome, Outcome::Unsure);
+            assert!(
+                v.text.contains("is level with w/o FNE (95 % interval −3.0 to 3.0; "),
+                "{}",
+                v.text
+            );
+        }
         assert_eq!(of(&report(-1.2, 24.3, &[1, 2])).outcome, Outcome::Unsure);
     }
 

@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use image::{DynamicImage, RgbImage};
+use image::DynamicImage;
 use itm_core::cca::{Cca, CcaOptions, Projection};
 use itm_core::data::{Dataset, Embeddings, Features, SplitData, sha256_hex, upright_image};
-use itm_core::files::{read, sha256_of};
+use itm_core::files::{check_below, read, sha256_of};
 use itm_core::output::write_bytes;
 use itm_core::vision::Transform;
 use itm_core::{Error, Pairs, Result};
@@ -20,7 +20,7 @@ use super::{Origin, named};
 use crate::embed::captions::CaptionList;
 use crate::progress;
 
-/// Pictures or captions that a model reads at a time.
+/// Captions that a model reads at a time.
 const TOGETHER: usize = 16;
 /// Every so many captioned pictures one is for validation: ridges, power and width of CCA are chosen on it.
 const VALIDATION: usize = 5;
@@ -73,7 +73,7 @@ impl Joined {
         let towers = towers(models, backend)?;
         let key = [&towers[0].identity, &towers[1].identity, &sha256_of(captions)?];
         let key = sha256_hex(key.map(|part| part as &str).join("\n").as_bytes());
-        let file = format!("maps-{}.safetensors", &key[..16]);
+        let file = file_of_maps(&key);
         let path = out.join(&file);
         let [model, text_model] = models.map(named);
         let origin = Origin::Joined { model, text_model, maps: file };
@@ -131,6 +131,9 @@ fn captioned(
         let expected = "a name, a tab and a caption on each line";
         return Err(Error::invalid(captions.display(), expected, "captions alone"));
     };
+    for (name, line) in names.iter().zip(&list.lines) {
+        check_below(&format!("{} line {line}", captions.display()), name)?;
+    }
     let mut places: HashMap<&str, usize> = HashMap::new();
     let mut distinct: Vec<&str> = vec![];
     for name in names {
@@ -145,16 +148,14 @@ fn captioned(
     let bar = progress::bar("captioned", "pictures");
     bar.set_length(distinct.len() as u64);
     let (mut image_rows, mut seen) = (vec![], HashMap::new());
-    for part in distinct.chunks(TOGETHER) {
+    for name in &distinct {
         super::stopped(image_rows.len())?;
-        let pictures = part.iter().map(|name| upright_image(images.join(name)));
-        let pictures = pictures.collect::<Result<Vec<RgbImage>>>()?;
-        let rows = towers[0].images(&pictures, transform);
-        for (picture, row) in pictures.iter().zip(rows.chunks_exact(rows.len() / part.len())) {
-            seen.insert(sha256_hex(picture.as_raw()), row.to_vec());
-            image_rows.push(row.to_vec());
-        }
-        bar.inc(part.len() as u64);
+        // Alone, as in `Joined::pictures`: beside other pictures the last bits of a row would be others.
+        let picture = [upright_image(inside(images, name)?)?];
+        let row = towers[0].images(&picture, transform);
+        seen.insert(sha256_hex(picture[0].as_raw()), row.clone());
+        image_rows.push(row);
+        bar.inc(1);
     }
     bar.finish_and_clear();
     let mut text_rows = vec![];
@@ -189,6 +190,15 @@ fn captioned(
     let (train, val) = (part(false)?, part(true)?);
     let (name, sha256) = (captions.display().to_string(), String::new());
     Ok((Dataset { name, test: val.clone(), train, val, sha256 }, seen))
+}
+
+/// A photograph of the folder. A link out of the folder is not followed.
+fn inside(folder: &Path, name: &str) -> Result<PathBuf> {
+    let path = folder.join(name);
+    let [real, whole] = [&*path, folder].map(|at| at.canonicalize().map_err(Error::io(at)));
+    let got = "a link out of it";
+    Error::unless(real?.starts_with(whole?), path.display(), "a photograph of the folder", got)?;
+    Ok(path)
 }
 
 /// The names of the maps in a file.
@@ -226,12 +236,24 @@ fn stored(bytes: &[u8]) -> Result<[Projection; 2], String> {
     Ok([map(NAMES[0])?, map(NAMES[1])?])
 }
 
+/// The name of a file of maps, by the first 16 hexadecimal digits of a hash.
+fn file_of_maps(key: &str) -> String {
+    format!("maps-{}.safetensors", &key[..16])
+}
+
+/// Whether a file has a name of [`file_of_maps`]: any other file is of somebody else.
+fn is_of_maps(name: &str) -> bool {
+    let key = name.strip_prefix("maps-").and_then(|name| name.strip_suffix(".safetensors"));
+    let is_digit = |b| matches!(b, b'0'..=b'9' | b'a'..=b'f');
+    key.is_some_and(|key| key.len() == 16 && key.bytes().all(is_digit))
+}
+
 /// Removes maps that the index does not name: an earlier index needed them.
 pub(super) fn forget_maps(out: &Path, origin: &Origin) {
     let kept = if let Origin::Joined { maps, .. } = origin { maps } else { "" };
     for path in fs::read_dir(out).into_iter().flatten().flatten().map(|entry| entry.path()) {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        if name.starts_with("maps-") && name.ends_with(".safetensors") && name != kept {
+        if is_of_maps(&name) && name != kept {
             _ = fs::remove_file(&path);
         }
     }

@@ -143,6 +143,15 @@ fn two_models_are_joined_by_captions() {
     };
     let first = maps();
     assert_eq!(first.len(), 1);
+    let rows = || {
+        let searcher = world.open();
+        let index = searcher.index();
+        (0..index.pictures().len()).flat_map(|k| index.row(k)).collect::<Vec<f32>>()
+    };
+    let whole = rows();
+    fs::remove_dir_all(world.path("out/index")).unwrap(); // as after a stop between the maps and the index
+    index(&world.args(true), &configs()).unwrap();
+    assert!(maps() == first && rows() == whole);
     let searcher = world.open();
     check_ranks(&searcher, &world.captions);
     assert!(searcher.index().width() <= 12);
@@ -150,14 +159,15 @@ fn two_models_are_joined_by_captions() {
     fs::remove_file(world.path("images/29.png")).unwrap(); // it has a caption, and the maps are there
     index(&world.args(true), &configs()).unwrap();
     assert_eq!((maps(), world.open().index().pictures().len()), (first.clone(), PICTURES - 1));
-    fs::remove_dir_all(world.path("out/index")).unwrap(); // as after a stop between the maps and the index
-    index(&world.args(true), &configs()).unwrap();
-    assert_eq!(maps(), first);
 
     let captions = fs::read_to_string(world.path("captions.txt")).unwrap();
     let fewer: String = captions.lines().take(25).map(|line| format!("{line}\n")).collect();
     fs::write(world.path("captions.txt"), &fewer).unwrap();
+    let own = ["maps-of-europe.safetensors", "maps-0123456789abcdef.txt"];
+    let own = own.map(|name| world.path("out").join(name));
+    own.iter().for_each(|path| fs::write(path, "").unwrap());
     index(&world.args(true), &configs()).unwrap();
+    own.iter().for_each(|path| fs::remove_file(path).unwrap()); // an index removes only what it has written
     assert_eq!(maps().len(), 1);
     assert_ne!(maps(), first);
     let path = world.path("out").join(&maps()[0]);
@@ -171,6 +181,62 @@ fn two_models_are_joined_by_captions() {
     fs::write(world.path("captions.txt"), short).unwrap();
     let line = world.line(index(&world.args(true), &configs()));
     assert_eq!(line, "DIR/captions.txt: expected captions of at least 20 photographs, got 3");
+    let outside = fewer.replacen("00.png", "../secret.png", 1);
+    fs::write(world.path("captions.txt"), outside).unwrap();
+    let line = world.line(index(&world.args(true), &configs()));
+    let want =
+        "DIR/captions.txt line 1: expected a path below the data folder, got \"../secret.png\"";
+    assert_eq!(line, want);
+    #[cfg(unix)]
+    {
+        fs::rename(world.path("images/00.png"), world.path("secret.png")).unwrap();
+        let link = world.path("images/00.png");
+        std::os::unix::fs::symlink(world.path("secret.png"), link).unwrap();
+        fs::write(world.path("captions.txt"), fewer.replace("red", "pink")).unwrap();
+        let line = world.line(index(&world.args(true), &configs()));
+        let want = "DIR/images/00.png: expected a photograph of the folder, got a link out of it";
+        assert_eq!(line, want);
+    }
+}
+
+/// After an index, which listens to signals, the server ends by them. The test runs itself as the server.
+#[cfg(unix)]
+#[test]
+fn a_server_ends_by_a_signal() {
+    use std::io::{BufRead, BufReader, Read, Write};
+    use std::net::TcpStream;
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::{Command, Stdio};
+    use std::time::Duration;
+
+    const SERVES: &str = "ITM_TEST_SERVES";
+    if std::env::var_os(SERVES).is_some() {
+        std::thread::spawn(|| {
+            std::thread::sleep(Duration::from_secs(60));
+            std::process::exit(1); // no signal ended the server
+        });
+        let world = World::new();
+        index(&world.args(false), &configs()).unwrap();
+        let listen = ([127, 0, 0, 1], 0).into();
+        return page(world.open(), &serve::Options { listen, token: None }).unwrap();
+    }
+    let dir = tempfile::tempdir().unwrap();
+    for (signal, number) in [("-TERM", None), ("-HUP", Some(1))] {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["search::tests::a_server_ends_by_a_signal", "--exact", "--nocapture"]);
+        command.env(SERVES, "").env("TMPDIR", dir.path()).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let said = BufReader::new(child.stdout.as_mut().unwrap()).lines();
+        let line = said.map_while(Result::ok).find(|line| line.contains("http://")).unwrap();
+        let address = line.split('/').nth(2).unwrap();
+        let mut asked = TcpStream::connect(address).unwrap();
+        asked.write_all(b"GET / HTTP/1.0\r\n\r\n").unwrap();
+        asked.read_exact(&mut [0]).unwrap(); // the server answers, so it waits for signals
+        let kill = format!("kill {signal} {}", child.id());
+        assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
+        let status = child.wait().unwrap();
+        assert_eq!((status.success(), status.signal()), (number.is_none(), number), "{signal}");
+    }
 }
 
 /// A run on Scenes: its test pictures by its towers, and new sentences.

@@ -9,11 +9,11 @@ enum Field {
     Rationals(Vec<[u32; 2]>),
 }
 
-/// A directory at `start`, little-endian, with the values that are longer than four bytes behind it.
-fn directory(start: u32, fields: &[(u16, Field)]) -> Vec<u8> {
+/// A directory at `start`, little-endian, with its end and the values that are longer than four bytes behind it.
+fn directory(start: u32, fields: &[(u16, Field)], end: &[u8]) -> Vec<u8> {
     let mut head = (fields.len() as u16).to_le_bytes().to_vec();
     let mut tail: Vec<u8> = vec![];
-    let values = start + 2 + 12 * fields.len() as u32 + 4;
+    let values = start + 2 + (12 * fields.len() + end.len()) as u32;
     for (tag, field) in fields {
         let (kind, count, mut bytes): (u16, u32, Vec<u8>) = match field {
             Field::Short(value) => (3, 1, value.to_le_bytes().to_vec()),
@@ -34,13 +34,22 @@ fn directory(start: u32, fields: &[(u16, Field)]) -> Vec<u8> {
         );
         head.extend(bytes);
     }
-    head.extend([0; 4]);
+    head.extend(end);
     head.extend(tail);
     head
 }
 
-/// A JPEG with a segment of EXIF data: model and orientation, when the file was written, when the picture was taken, and where.
-fn photograph(orientation: u16, dates: [&'static str; 2], [ns, ew]: [&'static str; 2]) -> Vec<u8> {
+/// The place of the next directory: there is none.
+const LAST: [u8; 4] = [0; 4];
+
+/// A JPEG with a segment of EXIF data: model and orientation, when the file was written, when the picture was taken, and where. `end`
+/// stands behind the parts Exif and GPS.
+fn photograph(
+    orientation: u16,
+    dates: [&'static str; 2],
+    [ns, ew]: [&'static str; 2],
+    end: &[u8],
+) -> Vec<u8> {
     let ([first, second, third], [written, taken]) = ([8u32, 200, 400], dates);
     let degrees = |d, m, s| Field::Rationals(vec![[d, 1], [m, 1], [s, 100]]);
     let mut tiff = [b"II*\0".as_slice(), &first.to_le_bytes()].concat();
@@ -67,7 +76,7 @@ fn photograph(orientation: u16, dates: [&'static str; 2], [ns, ew]: [&'static st
         ),
     ] {
         tiff.resize(at as usize, 0);
-        tiff.extend(directory(at, &fields));
+        tiff.extend(directory(at, &fields, if at == first { &LAST } else { end }));
     }
     let file = jpeg([200, 40, 40], [48, 32]);
     let length = (tiff.len() + 8) as u16;
@@ -80,14 +89,16 @@ const BLANK: &str = "    :  :     :  :  ";
 #[test]
 fn date_camera_place_and_rotation_are_read() {
     let world = World::new();
-    world.write("a/a.jpg", &photograph(6, [BLANK, "2024:05:01 12:30:00"], ["N", "E"]));
-    world.write("a/b.jpg", &photograph(1, [BLANK, "2024:13:01 12:30:00"], ["S", "W"]));
-    let damaged = photograph(1, ["2024:05:01 12:30:00"; 2], ["N", "E"]);
+    world.write("a/a.jpg", &photograph(6, [BLANK, "2024:05:01 12:30:00"], ["N", "E"], &LAST));
+    world.write("a/b.jpg", &photograph(1, [BLANK, "2024:13:01 12:30:00"], ["S", "W"], &LAST));
+    let damaged = photograph(1, ["2024:05:01 12:30:00"; 2], ["N", "E"], &LAST);
     world.write("a/c.jpg", &[&damaged[..30], &[0xee; 200], &damaged[230..]].concat());
-    world.write("a/d.jpg", &photograph(1, ["2023:04:05 06:07:08", BLANK], ["N", "E"]));
+    world.write("a/d.jpg", &photograph(1, ["2023:04:05 06:07:08", BLANK], ["N", "E"], &LAST));
+    // piexif writes no place of a next directory: values stand there.
+    world.write("a/e.jpg", &photograph(1, [BLANK, "2024:05:01 12:30:00"], ["N", "E"], &[]));
     world.update(&Colours::default()).unwrap();
     let index = world.index();
-    let [a, b, c, d] = ["a/a.jpg", "a/b.jpg", "a/c.jpg", "a/d.jpg"]
+    let [a, b, c, d, e] = ["a/a.jpg", "a/b.jpg", "a/c.jpg", "a/d.jpg", "a/e.jpg"]
         .map(|path| index.pictures().iter().position(|picture| picture.path == path).unwrap());
     let about = |k: usize| &index.pictures()[k];
     assert_eq!(about(a).taken.as_deref(), Some("2024-05-01T12:30:00"));
@@ -100,6 +111,8 @@ fn date_camera_place_and_rotation_are_read() {
     assert_eq!(about(d).taken.as_deref(), Some("2023-04-05T06:07:08")); // a clock that was never set
     assert_eq!(about(b).place, Some([-north, -east]));
     assert_eq!((&about(c).taken, &about(c).camera, about(c).place), (&None, &None, None));
+    let facts = |k: usize| (&about(k).taken, &about(k).camera, about(k).place);
+    assert_eq!(facts(e), facts(a));
     // Orientation 6 turns the picture, its thumbnail and its preview.
     assert_eq!((about(a).size, about(b).size), ([32, 48], [48, 32]));
     for file in [index.thumbnail(a).unwrap(), index.preview(a).unwrap()] {

@@ -15,6 +15,8 @@ fn a_query_is_read_as_a_person_means_it() {
     let world = World::new();
     world.write("b/red.jpg", &jpeg([200, 0, 0], [9, 9]));
     world.write("c - d/x + y.jpg", &jpeg([0, 0, 90], [9, 9]));
+    world.write(" lead.jpg", &jpeg([0, 90, 90], [9, 9]));
+    world.write("2:beach.jpg", &jpeg([90, 0, 90], [9, 9]));
     world.update(&Colours::default()).unwrap();
     let index = world.index();
     for (text, want) in [
@@ -33,6 +35,10 @@ fn a_query_is_read_as_a_person_means_it() {
         ("red.jpg", "1:'red.jpg'"), // two pictures have this name
         ("blue.jpg", "1:#a/blue.jpg"),
         ("c - d/x + y.jpg", "1:#c - d/x + y.jpg"), // the whole query is a path
+        (" lead.jpg", "1:# lead.jpg"),
+        (" blue.jpg ", "1:#a/blue.jpg"),
+        ("sea - 2:beach.jpg", "1:'sea' -1:#2:beach.jpg"),
+        ("sea + 3:2:beach.jpg", "1:'sea' 3:#2:beach.jpg"),
         ("2:a/blue.jpg - 0.25:b/green.jpg", "2:#a/blue.jpg -0.25:#b/green.jpg"),
         ("C++ code", "1:'C++ code'"),
         ("éñ 日本", "1:'éñ 日本'"),

@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::ask::{Ask, AskParameters};
+use super::layout::image;
 use super::refusal::{Refusal, bad};
 use super::state::{SharedState, State, when};
 use crate::{Answer, Query};
@@ -46,8 +47,8 @@ pub(crate) fn describe(state: &State, picture: usize) -> About {
         sha256: of.sha256,
         answers: state.answers(picture),
         hub: state.is_hub(picture),
-        thumbnail: format!("/thumbnails/{picture}"),
-        preview: format!("/previews/{picture}"),
+        thumbnail: image(state, "/thumbnails", picture, &[]),
+        preview: image(state, "/previews", picture, &[]),
     }
 }
 

@@ -25,6 +25,8 @@ pub(crate) struct Ask {
     pub(crate) folder: String,
     pub(crate) after: String,
     pub(crate) before: String,
+    /// [`State::version`].
+    pub(crate) v: String,
 }
 
 /// The parameters of a request.
@@ -77,6 +79,20 @@ impl Ask {
     pub(crate) fn filter(&self) -> Filter {
         let some = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
         Filter { folder: some(&self.folder), after: some(&self.after), before: some(&self.before) }
+    }
+
+    /// The search, as a link keeps it.
+    pub(crate) fn kept(&self) -> [(&'static str, &str); 8] {
+        [
+            ("q", &self.q),
+            ("like", &self.like),
+            ("folder", &self.folder),
+            ("after", &self.after),
+            ("before", &self.before),
+            ("threshold", &self.threshold),
+            ("scores", &self.scores),
+            ("top", &self.top),
+        ]
     }
 
     pub(crate) fn filters(&self) -> bool {

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ask::MOST;
 use super::guard::host;
+use super::layout::image;
 use super::refusal::{Refusal, bad};
 use super::state::{SharedState, State};
 use super::upload::picture;
@@ -110,13 +111,14 @@ impl Knn {
 
 fn result(state: &State, hit: &Hit, host: &str, shown: bool) -> Neighbour {
     let index = state.searcher.index();
+    let token = [("token", state.token.as_deref().unwrap_or_default())];
     let show = || {
         let path = &index.pictures()[hit.picture].path;
         ClipHit {
             caption: path.clone(),
             image_path: path.clone(),
             image: index.thumbnail(hit.picture).ok().map(|bytes| BASE64_STANDARD.encode(bytes)),
-            url: format!("http://{host}/previews/{}", hit.picture),
+            url: format!("http://{host}{}", image(state, "/previews", hit.picture, &token)),
         }
     };
     Neighbour { id: hit.picture, similarity: hit.score, shown: shown.then(show) }

@@ -63,7 +63,7 @@ fn refuse(state: &State, request: &Request) -> Option<Response> {
         _ => return refused(StatusCode::UNAUTHORIZED, "This search needs its token."),
     }
     let page = request.method() == Method::GET && request.uri().path() == "/";
-    (page && given.is_some()).then(|| remember(token))
+    (page && given.is_some()).then(|| remember(token, request.uri()))
 }
 
 /// The one `Host` of a request.
@@ -120,10 +120,13 @@ fn same(given: &str, token: &str) -> bool {
     sha256_hex(given.as_bytes()) == sha256_hex(token.as_bytes())
 }
 
-/// The token moves from the address, which a browser keeps and shows, into a cookie of this page.
-fn remember(token: &str) -> Response {
+/// The token moves from the address, which a browser keeps and shows, into a cookie of this page. The rest of the address stays.
+fn remember(token: &str, uri: &Uri) -> Response {
+    let pairs = uri.query().unwrap_or_default().split('&');
+    let rest: Vec<&str> = pairs.filter(|pair| !pair.starts_with("token=")).collect();
+    let to = if rest.is_empty() { "/".to_owned() } else { format!("/?{}", rest.join("&")) };
     let cookie = format!("{COOKIE}={token}; Path=/; HttpOnly; SameSite=Strict");
-    ([(header::SET_COOKIE, cookie)], Redirect::to("/")).into_response()
+    ([(header::SET_COOKIE, cookie)], Redirect::to(&to)).into_response()
 }
 
 #[cfg(test)]

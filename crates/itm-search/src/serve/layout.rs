@@ -23,7 +23,9 @@ pub(crate) fn page(
                 form #search action="/" role="search" {
                     input #q type="search" name="q" value=(ask.q) maxlength="1000" autocomplete="off" autocapitalize="off" spellcheck="false"
                         aria-label="Search" placeholder=(format!("Search {} pictures", number(count)));
-                    @if !matches!(&*ask.scores, "" | "corrected") { input type="hidden" name="scores" value=(ask.scores); }
+                    @for (name, value) in [("folder", &ask.folder), ("after", &ask.after), ("before", &ask.before), ("scores", &ask.scores)] {
+                        @if !value.is_empty() { input type="hidden" name=(name) value=(value); }
+                    }
                     button { "Search" }
                 }
             }
@@ -64,10 +66,16 @@ pub(crate) fn number(n: usize) -> String {
     digits.chars().enumerate().flat_map(comma).collect()
 }
 
-/// `/thumbnails/7?v=…`: a part of the hash keeps a browser from showing another index's picture.
-pub(crate) fn thumbnail(state: &State, picture: usize) -> String {
-    let hash = &state.searcher.index().pictures()[picture].sha256;
-    format!("/thumbnails/{picture}?v={}", hash.get(..12).unwrap_or_default())
+/// `/previews/7?v=…`: the address of an image of a picture.
+pub(crate) fn image(
+    state: &State,
+    place: &str,
+    picture: usize,
+    parameters: &[(&str, &str)],
+) -> String {
+    let version = state.version(picture);
+    let parameters = [parameters, &[("v", &*version)]].concat();
+    address(&format!("{place}/{picture}"), &parameters)
 }
 
 /// What a picture is called: its file name.

@@ -107,7 +107,7 @@ impl Default for Limits {
 /// Bytes of a request's head, and its headers: more is answered with 431.
 const HEAD_BYTES: usize = 32 << 10;
 const HEADERS: usize = 64;
-/// How long requests may go on after Ctrl-C.
+/// How long requests may go on after Ctrl-C or SIGTERM.
 const LAST: Duration = Duration::from_secs(3);
 
 /// A server that listens and does not answer yet.
@@ -141,12 +141,12 @@ impl Server {
         format!("http://{}/{}", self.address, token.unwrap_or_default())
     }
 
-    /// Answers until Ctrl-C. Requests that run then may end in three seconds.
+    /// Answers until Ctrl-C or SIGTERM. Requests that run then may end in three seconds.
     ///
     /// # Errors
     /// If the system gives no threads.
     pub fn run(self) -> Result<()> {
-        self.run_until(async { _ = tokio::signal::ctrl_c().await })
+        self.run_until(signal())
     }
 
     pub(crate) fn run_until(self, stop: impl Future<Output = ()>) -> Result<()> {
@@ -168,6 +168,23 @@ impl Server {
         runtime.shutdown_background(); // a search that still runs holds nothing that must be whole
         served
     }
+}
+
+/// Ends with Ctrl-C or SIGTERM, also if the program listens to them in its own way.
+async fn signal() {
+    let mut interrupt = pin!(tokio::signal::ctrl_c());
+    #[cfg(unix)]
+    let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate());
+    std::future::poll_fn(|context| {
+        #[cfg(unix)]
+        if let Ok(terminate) = &mut terminate
+            && terminate.poll_recv(context).is_ready()
+        {
+            return Poll::Ready(());
+        }
+        interrupt.as_mut().poll(context).map(|_| ())
+    })
+    .await;
 }
 
 fn check(options: &Options) -> Result<()> {

@@ -6,9 +6,9 @@ use axum::extract::{Path, Query as Parameters, State as Extract};
 use axum::http::{StatusCode, header};
 use image::{ImageFormat, Rgba, RgbaImage};
 
-use super::ask::AskParameters;
+use super::ask::{Ask, AskParameters};
 use super::refusal::Refusal;
-use super::state::SharedState;
+use super::state::{SharedState, State};
 
 /// The colour of a heat map.
 const HOT: [u8; 3] = [255, 122, 24];
@@ -17,31 +17,41 @@ const OPACITY: f32 = 215.0;
 
 type ImageReply = Result<([(header::HeaderName, &'static str); 2], Vec<u8>), Refusal>;
 
-fn sent(kind: &'static str, bytes: Vec<u8>) -> ImageReply {
-    // An hour: the address of a thumbnail holds a part of its hash, so that another index has other addresses.
-    Ok(([(header::CONTENT_TYPE, kind), (header::CACHE_CONTROL, "private, max-age=3600")], bytes))
+fn sent(
+    state: &State,
+    picture: usize,
+    ask: &Ask,
+    kind: &'static str,
+    bytes: Vec<u8>,
+) -> ImageReply {
+    // A bare number is another picture in another index.
+    let kept = ask.v == state.version(picture);
+    let cache = if kept { "private, max-age=3600" } else { "no-store" };
+    Ok(([(header::CONTENT_TYPE, kind), (header::CACHE_CONTROL, cache)], bytes))
 }
 
 /// `GET /thumbnails/{number}`.
 pub(crate) async fn thumbnail(
     Extract(state): SharedState,
     Path(number): Path<String>,
+    Parameters(ask): AskParameters,
 ) -> ImageReply {
     let (at, number) = (state.clone(), state.number(&number)?);
-    let done = state.pictures.run(move || at.searcher.index().thumbnail(number).map_err(gone));
-    sent("image/jpeg", done.await?)
+    let read = move || at.searcher.index().thumbnail(number).map_err(|_| Refusal::gone());
+    let bytes = state.pictures.run(read).await?;
+    sent(&state, number, &ask, "image/jpeg", bytes)
 }
 
 /// `GET /previews/{number}`: 410 if the photograph has gone.
-pub(crate) async fn preview(Extract(state): SharedState, Path(number): Path<String>) -> ImageReply {
+pub(crate) async fn preview(
+    Extract(state): SharedState,
+    Path(number): Path<String>,
+    Parameters(ask): AskParameters,
+) -> ImageReply {
     let (at, number) = (state.clone(), state.number(&number)?);
-    let done = state.pictures.run(move || at.searcher.index().preview(number).map_err(gone));
-    sent("image/jpeg", done.await?)
-}
-
-fn gone(_: itm_core::Error) -> Refusal {
-    let line = "The photograph was moved or deleted, or cannot be read any more.";
-    Refusal::new(StatusCode::GONE, line)
+    let read = move || at.searcher.index().preview(number).map_err(|_| Refusal::gone());
+    let bytes = state.pictures.run(read).await?;
+    sent(&state, number, &ask, "image/jpeg", bytes)
 }
 
 /// `GET /heat/{number}?q=…&word=…`: how near each patch is to a word, as a PNG with a pixel for each patch, to lie over the preview.
@@ -51,15 +61,15 @@ pub(crate) async fn heat(
     Parameters(ask): AskParameters,
 ) -> ImageReply {
     let (at, number) = (state.clone(), state.number(&number)?);
+    let (q, word) = (ask.q.clone(), ask.word.parse::<usize>().ok());
     let done = state.searches.run(move || {
-        let why = at.why(&ask.q, number)?;
-        let word: Option<usize> = ask.word.parse().ok();
+        let why = at.why(&q, number)?;
         let found =
             why.as_ref().as_ref().and_then(|why| Some((why.grid, &why.words.get(word?)?.1)));
         let (grid, cosines) = found.ok_or_else(Refusal::missing)?;
         png(grid, cosines)
     });
-    sent("image/png", done.await?)
+    sent(&state, number, &ask, "image/png", done.await?)
 }
 
 /// The cosines, from the median of the patches to the largest, as opacity: half of a picture stays clear.

@@ -29,6 +29,12 @@ impl Refusal {
         Self::new(StatusCode::NOT_FOUND, "There is nothing at this address.")
     }
 
+    /// There is no such photograph any more.
+    pub(crate) fn gone() -> Self {
+        let line = "The photograph was moved or deleted, or cannot be read any more.";
+        Self::new(StatusCode::GONE, line)
+    }
+
     /// The queue is full.
     pub(crate) fn busy() -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "Too many requests wait. Try again in a second.")

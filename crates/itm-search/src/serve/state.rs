@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::extract::State as Extract;
+use itm_core::files::sha256_hex;
 use tokio::sync::Semaphore;
 
 use super::desk::Desk;
@@ -76,6 +77,14 @@ impl State {
         text.parse().ok().filter(|&at| at < all).ok_or_else(Refusal::missing)
     }
 
+    /// What an address of a picture's image holds as `v`: another photograph and another model have other addresses, so that a browser
+    /// may keep the image.
+    pub(crate) fn version(&self, picture: usize) -> String {
+        let index = self.searcher.index();
+        let shown = format!("{} {}", index.pictures()[picture].sha256, index.manifest.identity);
+        sha256_hex(shown.as_bytes())[..12].to_owned()
+    }
+
     /// How many ordinary queries have a picture first: by the cosine, by the corrected score.
     pub(crate) fn answers(&self, picture: usize) -> [u32; 2] {
         let index = self.searcher.index();
@@ -100,7 +109,12 @@ impl State {
             return Ok(kept.why.clone());
         }
         let query = Query::parse(text, self.searcher.index())?;
-        let why = Arc::new(self.searcher.why(&query, picture)?);
+        let why = self.searcher.why(&query, picture);
+        let why = why.map_err(|error| match self.searcher.index().photograph(picture) {
+            Ok(_) => error.into(),
+            Err(_) => Refusal::gone(),
+        })?;
+        let why = Arc::new(why);
         let mut kept = kept();
         kept.truncate(KEPT - 1);
         kept.push_front(Kept { query: text.to_owned(), picture, why: why.clone() });

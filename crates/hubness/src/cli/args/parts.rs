@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::{Arg, Args, ValueEnum};
 
 use super::super::input::InputArgs;
 use crate::Direction;
@@ -11,6 +11,7 @@ use crate::study::Settings;
 
 /// `hubness partial`
 #[derive(Debug, Args)]
+#[command(mut_args(hide_refused))]
 pub(crate) struct PartialArgs {
     /// The input: embeddings, and pairs for `pair-scores` and `ranks`.
     #[command(flatten)]
@@ -42,6 +43,13 @@ pub(crate) struct PartialArgs {
     /// The part
     #[arg(long, value_name = "FILE.part", help_heading = "Output")]
     pub out: PathBuf,
+}
+
+/// Hides the options of the input that parts refuse.
+fn hide_refused(option: Arg) -> Arg {
+    let refused = ["scores", "run_i2t", "run_t2i", "bank_images", "bank_texts"];
+    let is_refused = refused.contains(&option.get_id().as_str());
+    option.hide(is_refused)
 }
 
 /// A correction of items, which parts over a bank of queries give.
@@ -94,6 +102,7 @@ pub(crate) struct MergeArgs {
 
 /// `hubness finish`
 #[derive(Debug, Args)]
+#[command(mut_args(hide_refused))]
 pub(crate) struct FinishArgs {
     /// The union of all parts
     #[arg(value_name = "FILE.part")]

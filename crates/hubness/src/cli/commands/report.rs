@@ -4,7 +4,7 @@ use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::time::Instant;
 
-use itm_core::files::read_json;
+use itm_core::files::{read_json, sha256_of};
 use itm_core::output;
 use itm_core::{Error, Pairs, Relevance, Result};
 use itm_report::terminal::Palette;
@@ -50,6 +50,10 @@ pub(super) fn run(args: ReportArgs, out: &mut impl Write) -> Result<()> {
     };
     let mut report = study.run(&test, other.as_ref()).map_err(option)?;
     said(&mut report, &loaded, validation.as_ref());
+    if let Some(path) = &args.truth {
+        let (name, sha256) = (path.display().to_string(), sha256_of(path)?);
+        report.data.files.push(File { name, sha256 });
+    }
     // A run lacks entries, so chance says nothing about its recalls.
     if !matches!(loaded.scores, InputScores::Runs(_)) {
         report.data.warnings.extend(doubts(&report, &pairs, loaded.messages.guessed));
@@ -83,7 +87,10 @@ fn said(report: &mut Report, loaded: &InputData, validation: Option<&InputData>)
     let of_study = std::mem::replace(&mut data.notes, messages.notes.clone());
     data.warnings = messages.warnings.clone();
     let mut files = messages.files.clone();
-    if let Some(InputData { messages, .. }) = validation {
+    if let Some(InputData { messages, scores, .. }) = validation {
+        if *scores == loaded.scores {
+            data.warnings.push("the validation set is the test set itself".into());
+        }
         let of_validation = |line: &String| format!("validation: {line}");
         data.notes.extend(messages.notes.iter().map(of_validation));
         data.warnings.extend(messages.warnings.iter().map(of_validation));

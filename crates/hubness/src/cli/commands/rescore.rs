@@ -31,6 +31,7 @@ pub(super) fn run(args: RescoreArgs, out: &mut impl Write) -> Result<()> {
     let words = if is_matrix(&args.out) { None } else { Some(words(&loaded)?) };
     let (set, correction, _) = fitted(&args.fit, (base, then), &loaded)?;
     say(&loaded);
+    set.note().iter().for_each(|note| eprintln!("note: {note}"));
     // The queries of a matching compete, whatever its scores were fitted on.
     let setting = if then == Then::Ranking { correction.setting() } else { Setting::Transductive };
     let direction = correction.direction();

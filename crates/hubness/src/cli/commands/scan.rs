@@ -59,9 +59,11 @@ fn alerts(args: &ScanArgs, scan: &Scan, alerts: &[Alert]) -> String {
         "item", "first", "z", "clusters", "capture", "score", "false alarms"
     );
     for Alert { item, evidence: e } in alerts {
+        let n = e.false_alarms;
+        let n = if n < 0.01 { format!("{n:.2e}") } else { format!("{n:.2}") };
         text += &format!(
-            "{item:>9} {:>7} {:>7} {:>8.1} {:>9.1} {:>8.2} {:>8.1} {:>13.2e}\n",
-            e.count, e.first, e.z, e.clusters, e.capture, e.score, e.false_alarms
+            "{item:>9} {:>7} {:>7} {:>8.1} {:>9.1} {:>8.2} {:>8.1} {n:>13}\n",
+            e.count, e.first, e.z, e.clusters, e.capture, e.score
         );
     }
     text

@@ -22,10 +22,11 @@ pub struct InputArgs {
     /// Instead: a precomputed score matrix; rows are images, columns are texts, larger is more similar
     #[arg(long, value_name = "FILE")]
     pub scores: Option<Location>,
-    /// Instead: a TREC run whose queries are images (`qid Q0 docid rank score tag`)
+    /// Instead: a TREC run whose queries are images (`qid Q0 docid rank score tag`). Pairs that a run lacks come last; corrections are fitted
+    /// on a number 5 % of the run's range below its least score
     #[arg(long, value_name = "FILE")]
     pub run_i2t: Option<Location>,
-    /// A TREC run whose queries are texts
+    /// A TREC run whose queries are texts, likewise
     #[arg(long, value_name = "FILE")]
     pub run_t2i: Option<Location>,
     /// Which texts are true of which images. One image for each text: .npy integers, a row number or name per line, a JSON list.

@@ -71,7 +71,9 @@ impl Array {
             let expected = "a .npy, .npz or .safetensors file";
             return Err(Error::invalid(place, expected, contents(&bytes)));
         }
-        safetensors::array(place, part, bytes)
+        let (name, element, shape, first, scale) = safetensors::tensor(place, part, &bytes)?;
+        let stored = ArrayFile::Bytes(bytes, first);
+        Ok(Self { scale, ..Self::new(format!("{place}:{name}"), element, &shape, stored)? })
     }
 
     /// The array `name` with the scale of its bytes, if `has` says that there is one.

@@ -138,18 +138,24 @@ impl<'a> InputReader<'a> {
         let layout = self.layout(&images, texts.place(), texts.rows())?;
         let (length, messages) = (self.input.length(), &mut self.messages);
         let rows = embeddings(&images, layout.every, length, messages)?;
-        let scores = InputScores::Embeddings(EmbeddingRows {
+        let test = EmbeddingRows {
             dim: rows.dim,
             images: rows.values,
             texts: embeddings(&texts, 1, length, messages)?.values,
             similarity: Similarity::Cosine,
-        });
-        let mut bank = |at: &Option<Location>| -> Result<Option<Features>> {
-            let Some(at) = at else { return Ok(None) };
-            embeddings(&as_wide(&mut self.files, at, &images)?, 1, length, messages).map(Some)
         };
-        let (images, texts) = (bank(&self.input.bank_images)?, bank(&self.input.bank_texts)?);
-        Ok(self.loaded(scores, InputBanks { images, texts }, layout))
+        let mut bank = |at: &Option<Location>, own: &[f32]| -> Result<Option<Features>> {
+            let Some(at) = at else { return Ok(None) };
+            let rows = embeddings(&as_wide(&mut self.files, at, &images)?, 1, length, messages)?;
+            if rows.values == own {
+                messages.warnings.push(format!("{at}: the bank is the test set itself"));
+            }
+            Ok(Some(rows))
+        };
+        let images_of = bank(&self.input.bank_images, &test.images)?;
+        let texts = bank(&self.input.bank_texts, &test.texts)?;
+        let bank = InputBanks { images: images_of, texts };
+        Ok(self.loaded(InputScores::Embeddings(test), bank, layout))
     }
 
     fn read_matrix(mut self, at: &Location) -> Result<InputData> {

@@ -56,7 +56,7 @@ pub(crate) fn view<'a>(name: &str, features: &'a Features) -> Result<Embeddings<
 }
 
 /// Where scores come from.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum InputScores {
     /// One row per image and one per text; of unit length unless `--raw` is set.
     Embeddings(EmbeddingRows),

@@ -227,8 +227,9 @@ impl PairSides<'_> {
             );
             return Err(Error::invalid(place, expected, "at most one of them"));
         };
-        let asks = |of: &HashMap<&str, usize>| qrels.queries().all(|q| of.contains_key(q));
-        let from_images = if asks(images) { qrels } else { qrels.reversed() };
+        let known =
+            |of: &HashMap<&str, usize>| qrels.queries().filter(|q| of.contains_key(q)).count();
+        let from_images = if known(images) >= known(texts) { qrels } else { qrels.reversed() };
         let find = |of: &HashMap<&str, usize>, name: &str, what: &str| {
             let expected = format!("{what} among the given names");
             of.get(name).copied().ok_or_else(|| Error::invalid(place, expected, excerpt(name)))
@@ -253,7 +254,7 @@ pub(crate) fn true_pairs(images: usize, images_of_text: Vec<Vec<usize>>) -> Resu
     Pairs::judged(images, images_of_text)
 }
 
-/// Says which items are true of nothing: they stay as items, and are no queries.
+/// Says which items are true of nothing: they stay as items, and recalls leave them out as queries.
 pub(crate) fn name_the_lonely(
     pairs: &Pairs,
     names: [Option<&[String]>; 2],
@@ -272,7 +273,9 @@ pub(crate) fn name_the_lonely(
         let name = |&at: &usize| names.map_or_else(|| at.to_string(), |names| names[at].clone());
         let first = first_ten(&lonely.iter().map(name).collect::<Vec<_>>());
         let other = direction.items("an image", "a text");
-        let left_out = if directions.contains(&direction) { "left out as queries, " } else { "" };
+        let asks = directions.contains(&direction);
+        let left_out =
+            if asks { "left out of recalls but not of hubs and corrections, " } else { "" };
         let n = count(lonely.len(), noun);
         messages.warnings.push(format!("{n} without {other}, {left_out}kept as items: {first}"));
     }

@@ -49,8 +49,7 @@ pub(crate) fn spread(
             if named.direction == ask { named.run.queries.clone() } else { named.run.docs.clone() }
         };
         let run = runs.iter().flat_map(names).collect();
-        let asks = runs.iter().all(|named| named.direction == ask);
-        order(what, given, qrels.as_ref().map(judged), run, asks, &mut messages)
+        order(what, given, qrels.as_ref().map(judged), run, &mut messages)
     };
     let images = rows("images", given.images, Direction::I2t);
     let texts = rows("texts", given.texts, Direction::T2i);
@@ -59,7 +58,7 @@ pub(crate) fn spread(
     let pairs = pairs.transpose()?;
     let mut scores = PerDirection::default();
     for named in runs {
-        let run = dense(named, [&images, &texts], qrels.is_none(), &mut messages)?;
+        let run = dense(named, [&images, &texts], &mut messages)?;
         if let Some(pairs) = &pairs {
             let (of_images, of_texts) = pairs.list();
             let own = of_images.iter().zip(of_texts).map(|(&image, text)| run.row(image)[text]);
@@ -112,14 +111,13 @@ fn asks_the_judged(place: &str, qrels: &Qrels, named: &RunFile) -> Result<()> {
     Err(Error::invalid(place, expected, format!("none of them{swapped}")))
 }
 
-/// The rows of a side. Their order breaks ties, so a note names the order. `asks` says that all runs have their queries on this side: then
-/// only judged queries are rows.
+/// The rows of a side. Their order breaks ties, so a note names the order. A query without a judgement is a row too: it was asked, so hubs
+/// and corrections count it.
 fn order(
     what: &str,
     given: Option<Vec<String>>,
     judged: Option<Vec<String>>,
     run: Vec<String>,
-    asks: bool,
     messages: &mut Messages,
 ) -> Vec<String> {
     let mut note =
@@ -135,14 +133,9 @@ fn order(
     let mut rest: Vec<_> = run.into_iter().filter(&mut fresh).collect();
     rest.sort();
     let n = rest.len();
-    let then = if n > 0 && !asks { format!(", then {n} others sorted") } else { String::new() };
+    let then = if n > 0 { format!(", then {n} others sorted") } else { String::new() };
     note(&if has_judged { format!("as in the judgements{then}") } else { "sorted names".into() });
-    if !has_judged || !asks {
-        names.extend(rest);
-    } else if n > 0 {
-        let line = format!("{n} of the query {what} not judged, left out: {}", first_ten(&rest));
-        messages.warnings.push(line);
-    }
+    names.extend(rest);
     names
 }
 
@@ -169,11 +162,10 @@ fn pairs(
     Ok(pairs)
 }
 
-/// The matrix of a run. If it is `strict`, every name of the run must be known.
+/// The matrix of a run, whose names must all be known.
 fn dense(
     RunFile { place, run, direction }: &RunFile,
     names: [&[String]; 2],
-    strict: bool,
     messages: &mut Messages,
 ) -> Result<ScoreMatrix> {
     let [images, texts] = names.map(<[_]>::len);
@@ -183,24 +175,22 @@ fn dense(
     };
     let (queries, items) = direction.sides(names[0], names[1]);
     let (ask, answer) = (index(place, queries)?, index(place, items)?);
-    let docs: Vec<_> = run.docs.iter().map(|doc| answer.get(doc.as_str()).copied()).collect();
-    let unknown: Vec<_> =
-        run.docs.iter().filter(|doc| !answer.contains_key(doc.as_str())).collect();
-    let strangers: Vec<_> = run.queries.iter().filter(|q| !ask.contains_key(q.as_str())).collect();
-    let refused = if strict { [&unknown[..], &strangers[..]].concat() } else { unknown };
+    let unknown_docs = run.docs.iter().filter(|doc| !answer.contains_key(doc.as_str()));
+    let unknown = run.queries.iter().filter(|query| !ask.contains_key(query.as_str()));
+    let refused: Vec<_> = unknown_docs.chain(unknown).collect();
     let got = format!("{}: {}", count(refused.len(), "other"), first_ten(&refused));
     Error::unless(refused.is_empty(), place, "only the given names", got)?;
+    let docs: Vec<_> = run.docs.iter().map(|doc| answer[doc.as_str()]).collect();
     let mut values = vec![f32::NEG_INFINITY; size];
     let mut merged = 0;
     for (query, list) in run.queries.iter().zip(&run.lists) {
-        let Some(&query) = ask.get(query.as_str()) else { continue };
+        let query = ask[query.as_str()];
         let mut sorted: Vec<_> = list.iter().map(|entry| entry.score).collect();
         sorted.sort_by(f64::total_cmp);
         let same = |two: &&[f64]| two[0] != two[1] && two[0] as f32 == two[1] as f32;
         merged += sorted.windows(2).filter(same).count();
         for entry in list {
-            let Some(item) = docs[entry.doc as usize] else { continue };
-            let score = entry.score as f32;
+            let (item, score) = (docs[entry.doc as usize], entry.score as f32);
             Error::unless(score.is_finite(), place, "scores that are finite in f32", entry.score)?;
             let (image, text) = direction.sides(query, item);
             values[image * texts + text] = score;

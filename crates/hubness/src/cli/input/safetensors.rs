@@ -2,39 +2,38 @@
 
 use std::ops::Range;
 
-use itm_core::data::{FileBytes, excerpt};
+use itm_core::data::excerpt;
 use itm_core::{Error, Result};
 use safetensors::tensor::{SafeTensorError, SafeTensors};
 
-use super::array::{Array, ArrayFile};
 use super::element::Element;
 use super::scale::{Scale, ScaleArray, is_scale};
 use super::text::chosen;
 
-/// The named tensor, or the only tensor with two dimensions; bytes with their scale.
+/// Name, type and shape of a tensor, where its bytes begin, and its scale if it holds bytes.
+type SafeTensor = (String, Element, Vec<usize>, usize, Option<Scale>);
+
+/// The named tensor, or the only tensor with two dimensions.
 ///
 /// # Errors
 /// If the file is malformed or cut short, there is no such tensor or several to choose from (the error lists their
-/// names), or the dtype is not one of [`Element`]; as [`Scale::of`] and [`Array::new`].
-pub(crate) fn array(place: &str, name: Option<&str>, bytes: FileBytes) -> Result<Array> {
-    let (name, element, shape, range) = find(place, name, &bytes)?;
+/// names), or the dtype is not one of [`Element`]; as [`Scale::of`].
+pub(crate) fn tensor(place: &str, name: Option<&str>, bytes: &[u8]) -> Result<SafeTensor> {
+    let (name, element, shape, range) = find(place, name, bytes)?;
     let has = |name: &str| {
-        SafeTensors::read_metadata(&bytes).is_ok_and(|(_, all)| all.info(name).is_some())
+        SafeTensors::read_metadata(bytes).is_ok_and(|(_, all)| all.info(name).is_some())
     };
     let numbers = |name: &str| {
-        let (name, element, shape, range) = find(place, Some(name), &bytes)?;
+        let (name, element, shape, range) = find(place, Some(name), bytes)?;
         let mut values = vec![0.0; range.len() / element.size()];
         element.read(&bytes[range], &mut values);
         Ok(ScaleArray { place: format!("{place}:{name}"), shape, values })
     };
     let scale = Scale::of((&name, element, &shape), has, numbers)?;
-    let stored = ArrayFile::Bytes(bytes, range.start);
-    let mut array = Array::new(format!("{place}:{name}"), element, &shape, stored)?;
-    array.scale = scale;
-    Ok(array)
+    Ok((name, element, shape, range.start, scale))
 }
 
-/// Name, type, shape and place of a tensor, as [`array`] takes it.
+/// Name, type, shape and place of a tensor, as [`tensor`] takes it.
 fn find(
     place: &str,
     name: Option<&str>,

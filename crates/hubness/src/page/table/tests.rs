@@ -22,6 +22,15 @@ fn the_best_of_a_column_are_all_that_print_the_same() {
     assert!(marked(column_of(&table, "", "vs NNS")).is_empty());
 }
 
+/// A query without a true item has no hit that a tie could decide.
+#[test]
+fn ties_are_counted_among_the_queries_of_the_recalls() {
+    let mut report = report();
+    report.rows[0].recalls.i2t.as_mut().unwrap().queries = 33;
+    let want = "smaller index first, which decides a hit of NNS for 3 of 33 i2t and 3 of 1,000 t2i queries";
+    assert_eq!(ties(&report), want);
+}
+
 #[test]
 fn a_single_row_is_not_the_best_of_anything() {
     let mut report = report();
@@ -50,6 +59,7 @@ fn recalls_stand_where_they_belong() {
             mean_rank: None,
             map_at_r: None,
             r_precision: None,
+            queries: 0,
             decided_by_ties: None,
         })
     };

@@ -88,6 +88,7 @@ pub(crate) fn poisoned() -> Report {
                 mean_rank: rank,
                 map_at_r: None,
                 r_precision: None,
+                queries: 0,
                 decided_by_ties: None,
             };
         }
@@ -159,6 +160,7 @@ fn row(method: &str, rsum: f64, setting: Setting, p: f64) -> ReportRow {
         mean_rank: (!method.contains("rgm")).then_some(11.37),
         map_at_r: None,
         r_precision: None,
+        queries: 1_000,
         decided_by_ties: (!method.contains("rgm")).then_some(3),
     };
     let around = |r: Recalls| {

@@ -4,7 +4,7 @@ use axum::response::Html;
 use maud::html;
 
 use crate::serve::ask::Ask;
-use crate::serve::layout::{name, number, page as frame, thumbnail};
+use crate::serve::layout::{image, name, number, page as frame};
 use crate::serve::state::State;
 
 /// Hubs of the page.
@@ -27,7 +27,7 @@ pub(super) fn page(state: &State) -> Html<String> {
             @for &picture in state.hubs.iter().take(MOST) {
                 @let [plain, corrected] = state.answers(picture);
                 li { a.tile href=(format!("/picture/{picture}")) title=(index.pictures()[picture].path) {
-                    img src=(thumbnail(state, picture)) alt=(name(state, picture)) loading="lazy" decoding="async";
+                    img src=(image(state, "/thumbnails", picture, &[])) alt=(name(state, picture)) loading="lazy" decoding="async";
                     span.bars {
                         meter.plain min="0" max=(most) value=(plain) {}
                         span { (number(plain as usize)) " uncorrected" }

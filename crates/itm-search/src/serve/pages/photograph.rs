@@ -4,7 +4,7 @@ use axum::response::Html;
 use maud::{Markup, html};
 
 use crate::serve::ask::Ask;
-use crate::serve::layout::{address, name, number, page as frame, thumbnail};
+use crate::serve::layout::{address, image, name, number, page as frame};
 use crate::serve::state::{State, when};
 use crate::{Hit, Why};
 
@@ -15,21 +15,20 @@ pub(super) fn page(
     similar: &[Hit],
     why: Option<&Why>,
 ) -> Html<String> {
-    let back = address("/", &[("q", &ask.q), ("scores", &ask.scores)]);
     let word = why.and_then(|why| ask.word.parse().ok().filter(|&at: &usize| at < why.words.len()));
     let of = &state.searcher.index().pictures()[picture];
     let body = html! {
-        p.count { a #back href=(back) { "← " @if ask.q.trim().is_empty() { "All pictures" } @else { "Results for “" (ask.q.trim()) "”" } } }
+        p.count { a #back href=(address("/", &ask.kept())) { "← " (back(ask)) } }
         article.photograph {
             div.stage {
-                img src=(format!("/previews/{picture}")) alt=(name(state, picture)) width=(of.size[0]) height=(of.size[1]);
-                @if let Some(word) = word { img #heat.heat src=(heat(ask, picture, word)) alt=""; }
+                img src=(image(state, "/previews", picture, &[])) alt=(name(state, picture)) width=(of.size[0]) height=(of.size[1]);
+                @if let Some(word) = word { img #heat.heat src=(heat(state, ask, picture, word)) alt=""; }
             }
             div.facts {
                 h1 { (name(state, picture)) }
                 (facts(state, picture))
                 (hub(state, picture))
-                @if let Some(why) = why { (words(ask, picture, why, word)) }
+                @if let Some(why) = why { (words(state, ask, picture, why, word)) }
                 p { a href=(address("/", &[("like", &picture.to_string())])) { "Pictures like this" } }
             }
         }
@@ -38,7 +37,7 @@ pub(super) fn page(
             ol.grid.small {
                 @for hit in similar {
                     li { a.tile href=(format!("/picture/{}", hit.picture)) title=(state.searcher.index().pictures()[hit.picture].path) {
-                        img src=(thumbnail(state, hit.picture)) alt=(name(state, hit.picture)) loading="lazy" decoding="async";
+                        img src=(image(state, "/thumbnails", hit.picture, &[])) alt=(name(state, hit.picture)) loading="lazy" decoding="async";
                         span.line { span.score { (format!("{:.3}", hit.score)) } }
                     } }
                 }
@@ -48,8 +47,18 @@ pub(super) fn page(
     frame(state, name(state, picture), ask, html! {}, body)
 }
 
-fn heat(ask: &Ask, picture: usize, word: usize) -> String {
-    address(&format!("/heat/{picture}"), &[("q", &ask.q), ("word", &word.to_string())])
+/// What the page is called that a photograph was opened from.
+fn back(ask: &Ask) -> String {
+    match ask.q.trim() {
+        _ if !ask.like.is_empty() => "Similar pictures".into(),
+        "" if ask.filters() => "Filtered pictures".into(),
+        "" => "All pictures".into(),
+        q => format!("Results for “{q}”"),
+    }
+}
+
+fn heat(state: &State, ask: &Ask, picture: usize, word: usize) -> String {
+    image(state, "/heat", picture, &[("q", &ask.q), ("word", &word.to_string())])
 }
 
 fn facts(state: &State, picture: usize) -> Markup {
@@ -83,15 +92,15 @@ fn hub(state: &State, picture: usize) -> Markup {
     }
 }
 
-fn words(ask: &Ask, picture: usize, why: &Why, chosen: Option<usize>) -> Markup {
+fn words(state: &State, ask: &Ask, picture: usize, why: &Why, chosen: Option<usize>) -> Markup {
     html! {
         section.why {
             h2 { "Where each word is found" }
             p.words {
                 @for (k, (word, cosines)) in why.words.iter().enumerate() {
                     @let word_is = k.to_string();
-                    @let parameters = [("q", &*ask.q), ("scores", &*ask.scores), ("word", if chosen == Some(k) { "" } else { &word_is })];
-                    a href=(address(&format!("/picture/{picture}"), &parameters)) data-heat=(heat(ask, picture, k)) aria-current=[(chosen == Some(k)).then_some("true")] {
+                    @let parameters = [&ask.kept()[..], &[("word", if chosen == Some(k) { "" } else { &word_is })]].concat();
+                    a href=(address(&format!("/picture/{picture}"), &parameters)) data-heat=(heat(state, ask, picture, k)) aria-current=[(chosen == Some(k)).then_some("true")] {
                         (word) small { (format!("{:.2}", cosines.iter().copied().fold(f32::MIN, f32::max))) }
                     }
                 }

@@ -6,7 +6,7 @@ use axum::response::Html;
 use maud::{Markup, html};
 
 use crate::serve::ask::{Ask, MOST};
-use crate::serve::layout::{address, name, number, page as frame, thumbnail};
+use crate::serve::layout::{address, image, name, number, page as frame};
 use crate::serve::state::{State, when};
 use crate::{Answer, Hit};
 
@@ -65,23 +65,15 @@ pub(super) fn page(
     frame(state, &title, ask, below, html! { h1.unseen { (name) } (content) })
 }
 
-fn here(ask: &Ask, scores: &str, top: &str) -> String {
-    let Ask { q, like, folder, after, before, .. } = ask;
-    let rest = [
-        ("folder", &**folder),
-        ("after", after),
-        ("before", before),
-        ("scores", scores),
-        ("top", top),
-    ];
-    address("/", &[&[("q", &**q), ("like", like)][..], &rest].concat())
+fn here(ask: &Ask) -> String {
+    address("/", &ask.kept())
 }
 
 fn switch(ask: &Ask, chosen: Ranking) -> Markup {
     html! {
         nav.switch aria-label="Scores" {
             @for (scores, value, label) in Ranking::ALL {
-                a href=(here(ask, value, &ask.top)) aria-current=[(scores == chosen).then_some("true")] { (label) }
+                a href=(here(&Ask { scores: value.into(), ..ask.clone() })) aria-current=[(scores == chosen).then_some("true")] { (label) }
             }
         }
     }
@@ -105,7 +97,7 @@ fn filters(state: &State, ask: &Ask) -> Markup {
                     label { "Taken from " (date("after", &ask.after)) }
                     label { "before " (date("before", &ask.before)) }
                     button { "Apply" }
-                    @if ask.filters() { a href=(here(&Ask { folder: String::new(), after: String::new(), before: String::new(), ..ask.clone() }, &ask.scores, "")) { "Clear" } }
+                    @if ask.filters() { a href=(here(&Ask { folder: String::new(), after: String::new(), before: String::new(), top: String::new(), ..ask.clone() })) { "Clear" } }
                 }
                 form #sent action="/like" method="post" enctype="multipart/form-data" {
                     label { "Like a picture " input type="file" name="picture" accept="image/jpeg,image/png,image/webp" required; }
@@ -124,21 +116,26 @@ fn date(name: &str, value: &str) -> Markup {
 
 fn newest(state: &State, ask: &Ask, top: usize, all: &[usize]) -> Markup {
     html! {
-        @if all.is_empty() { (nothing(ask)) }
+        @if all.is_empty() { (nothing(ask, 0)) }
         @else {
             p.count { "The newest of " (number(all.len())) " pictures" }
             ol.grid {
-                @for &picture in all.iter().take(top) { (tile(state, picture, &address(&format!("/picture/{picture}"), &[]), None, false)) }
+                @for &picture in all.iter().take(top) { (tile(state, picture, &address(&format!("/picture/{picture}"), &ask.kept()), None, false)) }
             }
             (more(ask, top, all.len()))
         }
     }
 }
 
-fn nothing(ask: &Ask) -> Markup {
-    html! {
-        div.none { h2 { "No picture here." } p { @if !ask.filters() { "The index has no other picture." } @else if ask.like.is_empty() { "No picture passes this filter." } @else { "No other picture passes this filter." } } }
-    }
+/// Why no picture is shown, though `candidates` pass the filter.
+fn nothing(ask: &Ask, candidates: usize) -> Markup {
+    let why = match (ask.filters(), ask.like.is_empty()) {
+        _ if candidates > 0 && !ask.threshold.is_empty() => "No picture reaches this threshold.",
+        (false, _) => "The index has no other picture.",
+        (true, true) => "No picture passes this filter.",
+        (true, false) => "No other picture passes this filter.",
+    };
+    html! { div.none { h2 { "No picture here." } p { (why) } } }
 }
 
 fn answers(state: &State, ask: &Ask, top: usize, answers: &[(bool, Answer)]) -> Markup {
@@ -155,12 +152,12 @@ fn answers(state: &State, ask: &Ask, top: usize, answers: &[(bool, Answer)]) -> 
             @for (k, (corrected, answer)) in answers.iter().enumerate() {
                 section {
                     @if both { h2 { @if *corrected { "Corrected" small { " " (correction(state)) } } @else { "Uncorrected" } } }
-                    @if answer.hits.is_empty() { (nothing(ask)) }
+                    @if answer.hits.is_empty() { (nothing(ask, answer.candidates)) }
                     @else if !answer.found { (no_match(answer)) }
                     ol.grid.grey[!answer.found] {
                         @for hit in &answer.hits {
                             @let only = both && !sets[1 - k].contains(&hit.picture);
-                            (tile(state, hit.picture, &address(&format!("/picture/{}", hit.picture), &[("q", &ask.q), ("scores", &ask.scores)]), Some((hit, *corrected)), only))
+                            (tile(state, hit.picture, &address(&format!("/picture/{}", hit.picture), &ask.kept()), Some((hit, *corrected)), only))
                         }
                     }
                 }
@@ -206,7 +203,7 @@ fn tile(
     html! {
         li.only[only] {
             a.tile href=(href) title=(of.path) {
-                img src=(thumbnail(state, picture)) alt=(name(state, picture)) width=(of.size[0]) height=(of.size[1]) loading="lazy" decoding="async";
+                img src=(image(state, "/thumbnails", picture, &[])) alt=(name(state, picture)) width=(of.size[0]) height=(of.size[1]) loading="lazy" decoding="async";
                 span.line {
                     @match scored {
                         Some((hit, corrected)) => {
@@ -230,6 +227,6 @@ fn tile(
 fn more(ask: &Ask, top: usize, all: usize) -> Markup {
     let next = (2 * top).min(MOST);
     html! {
-        @if all > top && next > top { p.more { a href=(here(ask, &ask.scores, &next.to_string())) { "Show more" } } }
+        @if all > top && next > top { p.more { a href=(here(&Ask { top: next.to_string(), ..ask.clone() })) { "Show more" } } }
     }
 }

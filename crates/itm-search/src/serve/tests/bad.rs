@@ -86,7 +86,8 @@ fn a_folder_that_vanishes_leaves_thumbnails() {
     fs::remove_dir_all(&site.world.images).unwrap();
     assert_eq!(site.get("/thumbnails/0").status, 200);
     assert_eq!(site.get("/previews/0").status, 410);
-    assert_eq!(site.get("/heat/0?q=red&word=0").status, 400);
+    assert_eq!(site.get("/heat/0?q=red&word=0").status, 410);
+    assert_eq!(site.get("/api/v1/why?q=red&picture=0").status, 410);
     assert_eq!(site.get("/picture/0?q=red").status, 200);
     assert_eq!(site.get("/?q=red").status, 200);
     fs::remove_dir_all(&site.world.out).unwrap();
@@ -107,6 +108,22 @@ fn what_is_sent_is_encoded_anew() {
     let reply = site.get(&format!("/previews/{red}"));
     assert_eq!((reply.status, reply.header("content-type")), (200, Some("image/jpeg")));
     assert!(reply.body.starts_with(&[0xff, 0xd8]) && !reply.text().contains("script"));
+}
+
+/// As a service manager ends it. A server that answers listens to signals already.
+#[cfg(unix)]
+#[test]
+fn sigterm_ends_the_server() {
+    let site = Site::new();
+    let listen = "127.0.0.1:0".parse().unwrap();
+    let server = Server::bind(site.world.searcher(), &Options { listen, token: None }).unwrap();
+    let mut stream = TcpStream::connect(server.address).unwrap();
+    let thread = thread::spawn(|| server.run());
+    stream.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
+    assert!(stream.read_to_end(&mut vec![]).unwrap() > 0);
+    let kill = format!("kill -TERM {}", std::process::id());
+    assert!(std::process::Command::new("sh").args(["-c", &kill]).status().unwrap().success());
+    thread.join().unwrap().unwrap();
 }
 
 #[test]

@@ -24,10 +24,9 @@ fn the_python_client_is_answered() {
         (&found[0]["id"], &found[0]["caption"]),
         (&json!(site.number("a/red.jpg")), &json!("a/red.jpg"))
     );
-    assert_eq!(
-        found[0]["url"],
-        format!("http://{}/previews/{}", site.address, site.number("a/red.jpg"))
-    );
+    let preview = site.json(&format!("/api/v1/pictures/{}", found[0]["id"]))["preview"].clone();
+    let url = format!("http://{}{}", site.address, preview.as_str().unwrap());
+    assert_eq!(found[0]["url"], url);
     assert!(found[1]["image"].as_str().unwrap().starts_with("/9j/"), "Base64 of a JPEG");
     assert_eq!(found[2].as_object().unwrap().keys().collect::<Vec<_>>(), ["id", "similarity"]);
     request["num_result_ids"] = json!(2);

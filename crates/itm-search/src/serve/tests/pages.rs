@@ -50,6 +50,63 @@ fn the_form_keeps_the_dates_of_the_filter() {
     }
 }
 
+/// A search stays the same from the box to a photograph and back.
+#[test]
+fn links_and_the_box_keep_the_search() {
+    let site = Site::new();
+    let red = site.number("a/red.jpg");
+    let page = site.get("/?q=red&folder=a&scores=both").text();
+    for (name, value) in [("folder", "a"), ("scores", "both")] {
+        let field = format!("type=\"hidden\" name=\"{name}\" value=\"{value}\"");
+        assert!(page.split("</form>").next().unwrap().contains(&field), "{name}: {page}");
+    }
+    for (search, label) in [
+        ("q=red&folder=a&scores=both", "Results for “red”"),
+        ("like=3&folder=a", "Similar pictures"),
+        ("folder=a", "Filtered pictures"),
+        ("q=red&threshold=-1&top=2", "Results for “red”"),
+    ] {
+        let shown = search.replace('&', "&amp;");
+        let page = site.get(&format!("/?{search}")).text();
+        assert!(page.contains(&format!("href=\"/picture/{red}?{shown}\"")), "{search}: {page}");
+        let page = site.get(&format!("/picture/{red}?{search}")).text();
+        let back = format!("href=\"/?{shown}\">← {label}</a>");
+        assert!(page.contains(&back), "{search}: {page}");
+    }
+}
+
+/// A number is another picture in another index, so a browser keeps only what has the picture's version in its address.
+#[test]
+fn a_browser_keeps_only_images_of_this_index() {
+    let cache = |site: &Site, path: &str| {
+        let reply = site.get(path);
+        assert_eq!(reply.status, 200, "{path}");
+        reply.header("cache-control").unwrap().to_owned()
+    };
+    let images = |site: &Site| -> Vec<String> {
+        let page = site.get("/picture/0?q=blue&word=0").text();
+        let sources = page.split(" src=\"").skip(1).filter_map(|rest| rest.split('"').next());
+        let of = |path: &&str| ["/previews/0?", "/heat/0?"].iter().any(|at| path.starts_with(at));
+        let small = site.json("/api/v1/pictures/0")["thumbnail"].as_str().unwrap().to_owned();
+        sources.filter(of).map(|path| path.replace("&amp;", "&")).chain([small]).collect()
+    };
+    let site = Site::new();
+    let first = images(&site);
+    assert_eq!(first.len(), 3);
+    for path in &first {
+        assert_eq!(cache(&site, path), "private, max-age=3600", "{path}");
+    }
+    for path in ["/previews/0", "/thumbnails/0?v=0", "/heat/0?q=blue&word=0"] {
+        assert_eq!(cache(&site, path), "no-store", "{path}");
+    }
+    let world = World::new();
+    world.write("a/a.jpg", &crate::fakes::jpeg([1, 90, 90], [20, 20])); // picture 0
+    let other = Site::with(world, Box::new(Colours::default()), Limits::default(), None);
+    let second = images(&other);
+    assert!(first.iter().all(|path| !second.contains(path)));
+    assert!(first.iter().all(|path| cache(&other, path) == "no-store"));
+}
+
 #[test]
 fn every_page_has_one_name() {
     let site = Site::new();
@@ -75,6 +132,8 @@ fn an_answer_without_pictures_says_why() {
         ("/?folder=none", "No picture passes this filter."),
         ("/?q=red&after=2024", "No picture passes this filter."),
         ("/?like=0&folder=none", "No other picture passes this filter."),
+        ("/?q=red&threshold=9", "No picture reaches this threshold."),
+        ("/?q=red&threshold=9&folder=none", "No picture passes this filter."),
     ] {
         let page = site.get(path).text();
         assert!(page.contains("No picture here.") && page.contains(why), "{path}: {page}");
@@ -107,8 +166,8 @@ fn a_photograph_shows_where_each_word_is_found() {
     let site = Site::new();
     let red = site.number("a/red.jpg");
     let page = site.get(&format!("/picture/{red}?q=red%20square&scores=both&word=1")).text();
-    assert!(page.contains(&format!("src=\"/previews/{red}\"")));
-    assert!(page.contains(&format!("src=\"/heat/{red}?q=red%20square&amp;word=1\"")));
+    assert!(page.contains(&format!("src=\"/previews/{red}?v=")));
+    assert!(page.contains(&format!("src=\"/heat/{red}?q=red%20square&amp;word=1&amp;v=")));
     assert!(page.contains("href=\"/?q=red%20square&amp;scores=both\""), "the way back");
     let heat = site.get(&format!("/heat/{red}?q=red%20square&word=1"));
     assert_eq!((heat.status, heat.header("content-type")), (200, Some("image/png")));

@@ -139,8 +139,17 @@ fn a_token_opens() {
     let knn =
         site.request("POST", &format!("/knn-service?token={TOKEN}"), &[], br#"{"text": "red"}"#);
     assert_eq!(knn.status, 200);
+    let found: serde_json::Value = serde_json::from_slice(&knn.body).unwrap();
+    let url = found[0]["url"].as_str().unwrap();
+    assert_eq!(status(url.strip_prefix(&format!("http://{}", site.address)).unwrap(), &[]), 200);
+    for (path, location) in [
+        (format!("/?token={TOKEN}&q=a%20dog&folder=b"), "/?q=a%20dog&folder=b"),
+        (format!("/?token={TOKEN}"), "/"),
+    ] {
+        let opened = site.get(&path);
+        assert_eq!((opened.status, opened.header("location")), (303, Some(location)));
+    }
     let opened = site.get(&format!("/?token={TOKEN}"));
-    assert_eq!((opened.status, opened.header("location")), (303, Some("/")));
     let cookie = format!("itm-token={TOKEN}; Path=/; HttpOnly; SameSite=Strict");
     assert_eq!(opened.header("set-cookie"), Some(&*cookie));
     assert_eq!(

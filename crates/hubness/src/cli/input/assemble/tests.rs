@@ -118,7 +118,7 @@ fn row_counts_that_fit_no_pairs_are_refused() {
     request.pairs = Some(folder.at("alone.npy"));
     let loaded = folder.loaded(&request);
     assert_eq!(loaded.pairs.as_ref().unwrap().texts_of(1), [] as [usize; 0]);
-    let want = "1 image without a text, left out as queries, kept as items: 1";
+    let want = "1 image without a text, left out of recalls but not of hubs and corrections, kept as items: 1";
     assert_eq!(folder.warnings(&loaded), [want]);
     request.pairs = Some(folder.at("good.npy"));
     let loaded = folder.loaded(&request);
@@ -317,6 +317,7 @@ fn judged_pairs_need_names_of_both_sides() {
         ("t2i.qrels", b"t0 0 i1 1\nt1 0 i0 1\nt1 0 i1 0\n"),
         ("i2t.qrels", b"i1 0 t0 1\ni0 0 t1 1\n"),
         ("half.qrels", b"i1 0 t0 1\n"),
+        ("odd.json", br#"{"i1": ["t0"], "typo.jpg": ["t1"]}"#),
     ]);
     let mut request = folder.embeddings("v.npy", "w.npy");
     request.pairs = Some(folder.at("t2i.qrels"));
@@ -328,11 +329,15 @@ fn judged_pairs_need_names_of_both_sides() {
         request.pairs = Some(folder.at(name));
         assert_eq!(folder.loaded(&request).pairs.unwrap().image_of_text(), [1, 0], "{name}");
     }
+    // One unknown image made the texts "images", and the error named t0.
+    request.pairs = Some(folder.at("odd.json"));
+    let want = "odd.json: expected an image among the given names, got \"typo.jpg\"";
+    assert_eq!(folder.refused(&request), want);
     request.pairs = Some(folder.at("half.qrels"));
     let loaded = folder.loaded(&request);
     let want = [
-        "1 image without a text, left out as queries, kept as items: i0",
-        "1 text without an image, left out as queries, kept as items: t1",
+        "1 image without a text, left out of recalls but not of hubs and corrections, kept as items: i0",
+        "1 text without an image, left out of recalls but not of hubs and corrections, kept as items: t1",
     ];
     assert_eq!(folder.warnings(&loaded), want);
     let judged = Pairs::judged(2, vec![vec![1], vec![]]).unwrap();
@@ -426,4 +431,7 @@ fn a_bank_is_read_like_the_test() {
     request.bank_images = Some(folder.at("b.npy"));
     let bank = folder.loaded(&request).bank;
     assert_eq!((bank.images.unwrap().values, bank.texts), (vec![0.6, 0.8], None));
+    request.bank_texts = Some(folder.at("v.npy"));
+    let loaded = folder.loaded(&request);
+    assert_eq!(folder.warnings(&loaded), ["v.npy: the bank is the test set itself"]);
 }

@@ -62,7 +62,7 @@ fn two_runs_share_rows_and_judgements() {
     ]);
     for qrels in ["i2t.qrels", "t2i.qrels"] {
         let loaded = folder.loaded(&request(&folder, Some("a"), Some("b"), Some(qrels)));
-        let want = "1 text without an image, left out as queries, kept as items: other";
+        let want = "1 text without an image, left out of recalls but not of hubs and corrections, kept as items: other";
         assert_eq!(folder.warnings(&loaded)[0], want);
     }
     std::fs::write(folder.path("b"), "t0 Q0 i1 1 5 x\nt1 Q0 i0 1 4 x\n").unwrap();
@@ -112,17 +112,23 @@ fn what_a_run_lacks_is_warned_of() {
         ("r", b"i0 Q0 t0 1 1.00000000001 x\ni0 Q0 t1 2 1 x\ni9 Q0 t1 1 1 x\n"),
         ("qrels", b"i0 0 t0 1\ni1 0 t1 1\n"),
         ("big", b"i0 Q0 t0 1 1e300 x\n"),
+        ("names", b"i0\ni1\n"),
     ]);
     let loaded = folder.loaded(&request(&folder, Some("r"), None, Some("qrels")));
     assert_eq!(
         folder.warnings(&loaded),
         [
-            "1 of the query images not judged, left out: i9",
+            "1 image without a text, left out of recalls but not of hubs and corrections, kept as items: i9",
             "r: 1 pair of neighbouring scores differ in f64 but not in f32: ties",
             "r: 1 query without an entry: i1",
             "r: 1 true pair not in the run: misses at every K",
         ]
     );
+    assert_eq!(loaded.names.images.as_ref().unwrap()[..], ["i0", "i1", "i9"]);
+    let mut request_names = request(&folder, Some("r"), None, Some("qrels"));
+    request_names.image_names = Some(folder.at("names"));
+    let want = "r: expected only the given names, got 1 other: i9";
+    assert_eq!(folder.refused(&request_names), want);
     let line = folder.refused(&request(&folder, Some("big"), None, Some("qrels")));
     assert!(
         line.starts_with("big: expected scores that are finite in f32, got 1000000000"),
@@ -134,6 +140,6 @@ fn what_a_run_lacks_is_warned_of() {
 fn a_query_without_a_true_item_is_named() {
     let folder = Folder::with(&[("r", b"i0 Q0 t0 1 1 x\n"), ("qrels", b"i0 0 t0 1\ni1 0 t0 0\n")]);
     let loaded = folder.loaded(&request(&folder, Some("r"), None, Some("qrels")));
-    let want = "1 image without a text, left out as queries, kept as items: i1";
+    let want = "1 image without a text, left out of recalls but not of hubs and corrections, kept as items: i1";
     assert_eq!(folder.warnings(&loaded)[0], want);
 }
