@@ -38,7 +38,6 @@ fn a_query_is_read_as_a_person_means_it() {
         (" lead.jpg", "1:# lead.jpg"),
         (" blue.jpg ", "1:#a/blue.jpg"),
         ("sea - 2:beach.jpg", "1:'sea' -1:#2:beach.jpg"),
-        ("sea + 3:2:beach.jpg", "1:'sea' 3:#2:beach.jpg"),
         ("2:a/blue.jpg - 0.25:b/green.jpg", "2:#a/blue.jpg -0.25:#b/green.jpg"),
         ("C++ code", "1:'C++ code'"),
         ("éñ 日本", "1:'éñ 日本'"),
