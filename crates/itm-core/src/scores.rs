@@ -101,8 +101,8 @@ impl ScoreMatrix {
         bands.for_each(|(band, values)| {
             for i0 in (0..n).step_by(BLOCK) {
                 for (j, row) in values.chunks_exact_mut(n).enumerate() {
-                    for i in i0..(i0 + BLOCK).min(n) {
-                        row[i] = self.values[i * m + band * BLOCK + j];
+                    for (i, value) in row.iter_mut().enumerate().skip(i0).take(BLOCK) {
+                        *value = self.values[i * m + band * BLOCK + j];
                     }
                 }
             }
