@@ -11,20 +11,30 @@ static IRREGULAR_NOUNS: LazyLock<Vec<(&str, &str)>> = LazyLock::new(|| {
 men:man women:woman children:child people:person feet:foot teeth:tooth geese:goose mice:mouse leaves:leaf knives:knife \
 wolves:wolf shelves:shelf scarves:scarf loaves:loaf halves:half calves:calf wives:wife lives:life hooves:hoof thieves:thief \
 elves:elf oxen:ox shoes:shoe canoes:canoe movies:movie cookies:cookie hoodies:hoodie ties:tie pies:pie buses:bus skis:ski \
-taxis:taxi bikinis:bikini tvs:tv rvs:rv semis:semi tutus:tutu toes:toe lenses:lens cactuses:cactus \
-beanies:beanie collies:collie wheelies:wheelie zombies:zombie selfies:selfie brownies:brownie mustaches:mustache \
-moustaches:moustache ottomans:ottoman";
+taxis:taxi bikinis:bikini tvs:tv rvs:rv semis:semi tutus:tutu toes:toe lenses:lens canvases:canvas gases:gas \
+beanies:beanie collies:collie wheelies:wheelie zombies:zombie selfies:selfie brownies:brownie rookies:rookie \
+smoothies:smoothie veggies:veggie hippies:hippie avalanches:avalanche backhoes:backhoe tiptoes:tiptoe oboes:oboe \
+godchildren:godchild ottomans:ottoman";
     pairs(text)
 });
 
-/// Words that `singular` keeps: words whose singular and plural are alike, words without a singular, and singulars in -s.
+/// Ends of plurals and of their singulars, in compounds: `policemen`, `grandchildren`, `bookshelves`.
+static COMPOUNDS: LazyLock<Vec<(&str, &str)>> = LazyLock::new(|| {
+    pairs("men:man children:child shelves:shelf wives:wife wolves:wolf shoes:shoe")
+});
+
+/// Words that are always plural.
+pub(crate) static PLURAL_ONLY: LazyLock<HashSet<&str>> = LazyLock::new(|| {
+    let text = "binoculars cattle clothes glasses goggles headphones jeans leggings overalls pajamas \
+                pants police scissors shorts stairs sunglasses sweatpants tights tongs trousers trunks";
+    text.split(' ').collect()
+});
+
+/// Other words that `singular` keeps: words whose singular and plural are alike, and singulars in -s.
 static UNCHANGED: LazyLock<HashSet<&str>> = LazyLock::new(|| {
-    let text = "air, aircraft, basketball, binoculars, bus, canvas, chess, christmas, clothes, \
-                clothing, deer, equipment, fish, gas, glasses, goggles, grass, headphones, jeans, \
-                leggings, lens, overalls, pajamas, pants, scissors, series, sheep, shorts, snow, \
-                soccer, species, stairs, sunglasses, sweatpants, swim trunks, tennis, tights, \
-                tongs, trousers, trunks, underwear, overpass, dress, glass";
-    text.split(", ").collect()
+    let text = "air aircraft basketball canvas chess christmas clothing deer equipment fish gas \
+                grass lens moose series sheep snow soccer species tennis underwear";
+    text.split(' ').collect()
 });
 
 /// Past forms and participles, and their lemmas. Present forms follow rules.
@@ -63,7 +73,7 @@ pub fn singular(noun: &str) -> String {
     if let Some((_, one)) = IRREGULAR_NOUNS.iter().find(|(many, _)| *many == noun) {
         return (*one).to_owned();
     }
-    for (many, one) in [("men", "man"), ("children", "child")] {
+    for &(many, one) in COMPOUNDS.iter() {
         // policemen, grandchildren; not omen, specimen
         let is_plural = |stem: &&str| stem.len() > 3 && !["speci", "abdo", "regi"].contains(stem);
         if let Some(stem) = noun.strip_suffix(many).filter(is_plural) {
@@ -71,15 +81,26 @@ pub fn singular(noun: &str) -> String {
         }
     }
     let kept = ["ss", "us", "is"].iter().any(|end| noun.ends_with(end));
-    if UNCHANGED.contains(noun) || kept || noun.len() < 4 || !noun.ends_with('s') {
+    if is_unchanged(noun) || kept || noun.len() < 4 || !noun.ends_with('s') {
         return noun.to_owned();
     }
     let cut = |n: usize| &noun[..noun.len() - n];
     if noun.ends_with("ies") {
         return format!("{}y", cut(3));
     }
-    let hissing = ["sses", "shes", "ches", "xes", "zzes", "toes", "heroes"];
-    cut(if hissing.iter().any(|end| noun.ends_with(end)) { 2 } else { 1 }).to_owned()
+    let after_consonant = |end: &str| {
+        let stem = noun.strip_suffix(end).unwrap_or_default();
+        stem.len() > 1 && !stem.ends_with(['a', 'e', 'i', 'o', 'u'])
+    };
+    let hissing = ["sses", "shes", "ches", "xes", "zzes"].iter().any(|end| noun.ends_with(end))
+        || noun.ends_with("oes") && noun.len() > 4 // heroes, not hoes
+        || after_consonant("uses"); // viruses, not houses
+    let ache = after_consonant("aches"); // headaches, not beaches
+    cut(if hissing && !ache { 2 } else { 1 }).to_owned()
+}
+
+fn is_unchanged(noun: &str) -> bool {
+    UNCHANGED.contains(noun) || PLURAL_ONLY.contains(noun)
 }
 
 /// The plural of a noun in the singular.
@@ -94,22 +115,22 @@ pub fn plural(noun: &str) -> String {
     if let Some((many, _)) = IRREGULAR_NOUNS.iter().find(|(_, one)| *one == noun) {
         return (*many).to_owned();
     }
-    if let Some(stem) = noun.strip_suffix("child") {
-        return format!("{stem}children");
+    for &(many, one) in COMPOUNDS.iter() {
+        if let Some(stem) = noun.strip_suffix(one).filter(|stem| stem.len() > 3) {
+            return format!("{stem}{many}");
+        }
     }
-    if let Some(stem) = noun.strip_suffix("man").filter(|stem| stem.len() > 3) {
-        return format!("{stem}men");
-    }
-    if UNCHANGED.contains(noun) && !["dress", "glass", "gas"].contains(&noun) {
+    if is_unchanged(noun) {
         return noun.to_owned();
     }
     let ends = |ends: &[&str]| ends.iter().any(|end| noun.ends_with(end));
+    let oes = ends(&["tomato", "potato", "hero", "volcano", "tornado", "mango"]);
     let before = noun.chars().rev().nth(1);
     match noun.chars().next_back() {
         Some('y') if before.is_some_and(|c| !"aeiou".contains(c)) => {
             format!("{}ies", &noun[..noun.len() - 1])
         }
-        _ if ends(&["s", "sh", "ch", "x", "z", "tomato", "potato", "hero"]) => format!("{noun}es"),
+        _ if oes || ends(&["s", "sh", "ch", "x", "z"]) => format!("{noun}es"),
         _ => format!("{noun}s"),
     }
 }
@@ -206,6 +227,25 @@ mod tests {
             ("beanie", "beanies"),
             ("mustache", "mustaches"),
             ("ottoman", "ottomans"),
+            ("canvas", "canvases"),
+            ("gas", "gases"),
+            ("virus", "viruses"),
+            ("overpass", "overpasses"),
+            ("bookshelf", "bookshelves"),
+            ("housewife", "housewives"),
+            ("snowshoe", "snowshoes"),
+            ("godchild", "godchildren"),
+            ("moose", "moose"),
+            ("rookie", "rookies"),
+            ("smoothie", "smoothies"),
+            ("headache", "headaches"),
+            ("beach", "beaches"),
+            ("avalanche", "avalanches"),
+            ("blouse", "blouses"),
+            ("volcano", "volcanoes"),
+            ("tornado", "tornadoes"),
+            ("mango", "mangoes"),
+            ("photo", "photos"),
             ("specimen", "specimens"),
         ] {
             assert_eq!((singular(many), plural(one)), (one.to_owned(), many.to_owned()));

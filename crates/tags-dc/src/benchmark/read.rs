@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use itm_core::files::{read_json, read_text};
+use itm_core::files::{entries, read_json, read_text};
 use itm_core::{Error, Result};
 use serde::Deserialize;
 
@@ -75,14 +75,15 @@ struct Example {
 }
 
 impl Benchmark {
-    /// Reads the files of a benchmark. `seed` draws the orders of [`Format::Order`].
+    /// Reads the files of a benchmark; of a folder, its `.json` files. `seed` draws the orders of [`Format::Order`].
     ///
     /// # Errors
     /// If a file cannot be read, has another layout or no question, its name has no category, or a caption is blank, too long, or the same as its
-    /// negative.
+    /// negative; if a folder has no such file.
     pub fn read(format: Format, files: &[PathBuf], seed: u64) -> Result<Self> {
         let mut builder = Builder::default();
-        for file in files {
+        let files = files.iter().map(|path| listed(path)).collect::<Result<Vec<_>>>()?.concat();
+        for file in &files {
             let before = builder.benchmark.questions.len();
             match format {
                 Format::Sugarcrepe => builder.sugarcrepe(file)?,
@@ -222,6 +223,17 @@ impl Builder {
         self.ask(category, subset, Ask::Caption { picture, captions: captions.to_vec() });
         Ok(())
     }
+}
+
+/// The `.json` files of a folder, or the file itself.
+fn listed(path: &Path) -> Result<Vec<PathBuf>> {
+    if !path.is_dir() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let mut files = entries(path)?;
+    files.retain(|file| file.extension().is_some_and(|end| end == "json"));
+    Error::unless(!files.is_empty(), path.display(), "a .json file", "none")?;
+    Ok(files)
 }
 
 /// The file's name without its ending.

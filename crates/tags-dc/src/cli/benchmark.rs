@@ -29,7 +29,7 @@ pub struct BenchmarkArgs {
     /// The layout of the files.
     #[arg(long, value_enum)]
     pub format: Format,
-    /// The benchmark's files, as published.
+    /// The benchmark's files, as published, or a folder of `.json` files.
     #[arg(long = "file", value_name = "FILE", required = true, num_args = 1..)]
     pub files: Vec<PathBuf>,
     /// Write what must be scored into a new folder: `captions.txt`, a caption per line; `pictures.tsv`, a picture per line, with the box of a part of

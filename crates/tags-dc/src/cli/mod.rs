@@ -6,6 +6,7 @@ pub mod negatives;
 mod phrases;
 
 use std::io::Write;
+use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 use itm_core::Result;
@@ -43,8 +44,31 @@ pub fn run(cli: &Cli, out: &mut impl Write) -> Result<()> {
         Command::Benchmark(benchmark) => benchmark.run(out),
         Command::Phrases(phrases) => phrases.run(out),
         Command::Negatives(negatives) => {
-            let folder = negatives.out.clone().unwrap_or_else(|| "negatives".into());
+            let folder = negatives.out.clone().unwrap_or_else(|| free("negatives"));
             negatives.by_rules(&folder, &negatives.command("tags-dc"), out)
+        }
+    }
+}
+
+/// The path, or with `-2` and so on behind it if there is one.
+fn free(path: &str) -> PathBuf {
+    let numbered = (2..).map(|n| format!("{path}-{n}").into());
+    let mut paths = std::iter::once(path.into()).chain(numbered);
+    paths.find(|path: &PathBuf| !path.exists()).expect("a number that is free")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_that_exists_is_not_the_default() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("negatives").display().to_string();
+        for want in ["negatives", "negatives-2", "negatives-3"] {
+            let found = free(&path);
+            assert_eq!(found, dir.path().join(want));
+            std::fs::create_dir(found).unwrap();
         }
     }
 }

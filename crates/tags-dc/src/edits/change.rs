@@ -68,7 +68,7 @@ pub(super) fn words(sentence: &Sentence, range: Range<usize>) -> Vec<String> {
     range.map(inside).collect()
 }
 
-/// Joins the pieces. A blank comes where the old word had one before it, and between new words except before a comma.
+/// Joins the pieces. A blank comes where the old word had one before it, and between new words except before a comma or `'s`.
 fn joined(sentence: &Sentence, pieces: &[(String, usize)]) -> String {
     let mut text = String::new();
     for (number, (word, old)) in pieces.iter().enumerate() {
@@ -76,7 +76,7 @@ fn joined(sentence: &Sentence, pieces: &[(String, usize)]) -> String {
             Some(before) if *old < sentence.words.len() => {
                 sentence.words[*old].span.start > before.span.end
             }
-            _ => word != ",",
+            _ => !word.starts_with([',', '\'', '’']),
         };
         if number > 0 && blank {
             text.push(' ');

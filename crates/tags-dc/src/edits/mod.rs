@@ -25,8 +25,8 @@ use std::collections::HashSet;
 
 use rand::RngExt;
 
-use crate::inflect::singular;
-use crate::phrases::{Sentence, Tag};
+use crate::inflect::{PLURAL_ONLY, singular};
+use crate::phrases::{Chunk, Sentence, Tag, Word};
 use crate::record::{Kind, Record};
 
 pub use change::exchanged;
@@ -42,6 +42,7 @@ pub use write::{Counts, Quota, write_all};
 pub enum Rules {
     /// Good sentences that are false of the image. A noun stays singular or plural, and articles fit its sound. A number that would keep the
     /// caption true is not used, chunks do not change places across a symmetric word, and a new preposition must contradict the old one.
+    /// Nothing changes behind a negation, except the order of all words.
     #[default]
     Fitting,
     /// What VSE-C's program emits: any candidate noun, `a` and `an` alike, every number, every preposition of every other group.
@@ -75,17 +76,29 @@ impl Edit {
 ///
 /// Words are compared without punctuation and in the singular: `dogs.` protects `dog`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct CaptionLemmas(HashSet<String>);
+pub struct CaptionLemmas {
+    words: HashSet<String>,
+    /// Nouns whose plural a caption has without a number.
+    many: HashSet<String>,
+}
 
 impl CaptionLemmas {
     /// What the captions of one image say.
     pub fn of<'a>(captions: impl IntoIterator<Item = &'a Sentence>) -> Self {
-        Self(captions.into_iter().flat_map(|c| &c.words).map(|word| lemma(&word.text)).collect())
+        let mut all = Self::default();
+        for caption in captions {
+            all.words.extend(caption.words.iter().map(|word| lemma(&word.text)));
+            let head = |chunk: &Chunk| &caption.words[chunk.nouns.end - 1].text;
+            let many =
+                |chunk: &&Chunk| is_plural(head(chunk)) && !numerals::counted(caption, chunk);
+            all.many.extend(caption.chunks.iter().filter(many).map(|chunk| lemma(head(chunk))));
+        }
+        all
     }
 
     /// Whether a caption has the word, in the singular or the plural.
     pub(crate) fn has(&self, word: &str) -> bool {
-        self.0.contains(&lemma(word))
+        self.words.contains(&lemma(word))
     }
 }
 
@@ -131,6 +144,10 @@ impl Edits {
         let mut all = nouns::edits(sentence, told, &self.nouns, self.rules);
         all.extend(numerals::edits(sentence, told, self.rules));
         all.extend(relations::edits(sentence, self.rules));
+        if self.rules == Rules::Fitting {
+            let denied = denied(sentence);
+            all.retain(|edit| !edit.positions.iter().any(|&k| denied[k]));
+        }
         all.extend(order::edit(sentence, rng));
         all
     }
@@ -157,7 +174,23 @@ fn lemma(word: &str) -> String {
 /// Whether a noun, as written, is in the plural.
 fn is_plural(noun: &str) -> bool {
     let noun = noun.to_lowercase();
-    singular(&noun) != noun
+    singular(&noun) != noun || PLURAL_ONLY.contains(&&noun[..])
+}
+
+/// Whether a negation stands before each word of a sentence: `isn't wearing two hats` is true of whoever wears one.
+fn denied(sentence: &Sentence) -> Vec<bool> {
+    let mut denied = false;
+    let word = |word: &Word| {
+        let text = word.text.to_lowercase().replace('’', "'");
+        let before = denied;
+        denied = match &text[..] {
+            "." | "!" | "?" | ";" => false,
+            "no" | "not" | "cannot" | "without" | "never" | "neither" | "nor" => true,
+            _ => denied || text.ends_with("n't"),
+        };
+        before
+    };
+    sentence.words.iter().map(word).collect()
 }
 
 fn is_tag(sentence: &Sentence, at: usize, tag: Tag) -> bool {

@@ -98,9 +98,11 @@ pub(super) fn edits(
         if !letters {
             continue;
         }
-        let one = is_article(&sentence.words[chunk.words.start].text);
+        let first = sentence.words[chunk.words.start].text.to_lowercase();
+        let one = is_article(&first) || ["one", "another", "each", "every"].contains(&&first[..]);
         for new in table.replacements(&noun) {
-            let fits = is_plural(new) == is_plural(&noun) && !(one && family::mass(new));
+            let fits = is_plural(new) == is_plural(&noun)
+                && !(one && (family::mass(new) || is_plural(new)));
             if told.has(new) || rules == Rules::Fitting && !fits {
                 continue;
             }
@@ -217,6 +219,24 @@ mod tests {
         assert!(words.contains(&"owl".into()), "VSE-C leaves the article");
         let words = new_words("a/D brown/A dog", &[], Rules::Fitting);
         assert!(words.contains(&"owl".into()), "the article fits the sound of `brown`");
+    }
+
+    #[test]
+    fn an_article_has_no_plural_and_nothing_uncountable() {
+        let of = |thing| vec![vec![sentence(&format!("the/D {thing}"))]; 20];
+        let table = NounTable::fit(&["dog", "cats", "glasses", "dirt"].map(of).concat());
+        for (tagged, want) in [
+            ("the/D dog", &["dirt"][..]),
+            ("the/D cats", &["glasses"]),
+            ("a/D dog", &[]),
+            ("One/# dog", &[]),
+            ("a/D glasses", &[]),
+        ] {
+            let own = sentence(tagged);
+            let all = edits(&own, &CaptionLemmas::of([&own]), &table, Rules::Fitting);
+            let new: Vec<_> = all.iter().flat_map(|edit| &edit.new).collect();
+            assert_eq!(new, want, "{tagged}");
+        }
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Another number, with its noun in the singular or the plural to match.
 
-use super::{CaptionLemmas, Edit, Rules, change, family, is_plural};
+use super::{CaptionLemmas, Edit, Rules, change, family, is_plural, lemma};
 use crate::inflect::{plural, singular};
-use crate::phrases::{Sentence, Tag};
+use crate::phrases::{Chunk, Sentence, Tag};
 use crate::record::Kind;
 
 /// Names of the numbers 1 to 20, then of the tens to 80.
@@ -23,19 +23,31 @@ pub(super) fn edits(sentence: &Sentence, told: &CaptionLemmas, rules: Rules) -> 
     for at in 0..sentence.words.len() {
         let written = sentence.words[at].text.to_lowercase();
         let (Some(old), Some(noun)) = (value(&written), noun_after(sentence, at)) else { continue };
-        if rules == Rules::Fitting && !countable(sentence, noun) {
+        let text = &sentence.words[noun].text;
+        // `a pitcher throws`: a plural behind `a` is a verb
+        let one_of_many = old == 1 && (is_plural(text) || told.many.contains(&lemma(text)));
+        if rules == Rules::Fitting && (one_of_many || !countable(sentence, noun)) {
             continue;
         }
         for (name, new) in numbers().filter(|&(_, new)| new != old) {
-            if rules == Rules::Fitting && !fits(name, new, old, told) {
+            let noun_text = with_number(text, old, new);
+            let fits = fits(name, new, old, told) && !(new == 1 && is_plural(&noun_text));
+            if rules == Rules::Fitting && !fits {
                 continue;
             }
-            let noun_text = with_number(&sentence.words[noun].text, old, new);
             let changes = vec![(at..at + 1, vec![name.into()]), (noun..noun + 1, vec![noun_text])];
             all.extend(change::edit(sentence, Kind::Numeral, changes));
         }
     }
     all
+}
+
+/// Whether a chunk has an exact number above 1; not `a few dogs`.
+pub(super) fn counted(sentence: &Sentence, chunk: &Chunk) -> bool {
+    sentence.words[chunk.words.clone()].iter().any(|word| {
+        let text = word.text.to_lowercase();
+        value(&text).is_some_and(|value| value > 1) || text.parse::<u32>().is_ok()
+    })
 }
 
 /// Values by name; `a` and `an` are 1 too.
@@ -83,7 +95,7 @@ fn fits(name: &str, new: u8, old: u8, told: &CaptionLemmas) -> bool {
 }
 
 fn countable(sentence: &Sentence, noun: usize) -> bool {
-    let lemma = super::lemma(&sentence.words[noun].text);
+    let lemma = lemma(&sentence.words[noun].text);
     !family::mass(&lemma) && !COLLECTIVE.split_whitespace().any(|word| word == lemma)
 }
 
@@ -150,6 +162,27 @@ mod tests {
         assert!(variants.iter().all(|edit| !["three", "four"].contains(&&edit.new[0][..])));
         let variants = edits(&own, &CaptionLemmas::of([&own, &other]), Rules::VseC);
         assert!(variants.iter().any(|edit| edit.new[0] == "three"), "VSE-C does not look");
+    }
+
+    #[test]
+    fn a_plural_without_a_number_may_be_any_number() {
+        let own = sentence("a/D building");
+        for (other, some) in [
+            ("large/A buildings", false),
+            ("a/D few/A buildings", false),
+            ("two/# buildings", true),
+        ] {
+            let told = CaptionLemmas::of([&own, &sentence(other)]);
+            let variants = edits(&own, &told, Rules::Fitting);
+            assert_eq!(!variants.is_empty(), some, "{other}: {variants:?}");
+        }
+    }
+
+    #[test]
+    fn one_is_never_before_a_plural() {
+        assert!(texts("a/D pitcher throws", Rules::Fitting).is_empty(), "a verb");
+        assert!(texts("a/D sheep", Rules::Fitting).contains(&"two sheep".into()));
+        assert!(!texts("two/# pants", Rules::Fitting).contains(&"one pants".into()));
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! The words of a sentence in another order.
 
+use std::ops::Range;
+
 use rand::RngExt;
 use rand::seq::SliceRandom;
 
@@ -10,17 +12,20 @@ use crate::record::Kind;
 /// The most shuffles that are tried until one changes the text. Of two words every second shuffle does.
 const TRIES: usize = 64;
 
-/// Shuffles all words; punctuation stays. `None` if no shuffle that was tried changes the text.
+/// Shuffles all words, each with what is glued to it, such as `'s`; punctuation stays. `None` if no shuffle that was tried changes the
+/// text.
 pub(super) fn edit(sentence: &Sentence, rng: &mut impl RngExt) -> Option<Edit> {
     let places: Vec<usize> =
         (0..sentence.words.len()).filter(|&k| sentence.words[k].tag != Tag::Punctuation).collect();
-    let words: Vec<String> =
-        places.iter().flat_map(|&k| change::words(sentence, k..k + 1)).collect();
+    let glued = |&a: &usize, &b: &usize| sentence.words[a].span.end == sentence.words[b].span.start;
+    let places: Vec<Range<usize>> =
+        places.chunk_by(glued).map(|run| run[0]..run[0] + run.len()).collect();
+    let words: Vec<Vec<String>> =
+        places.iter().map(|place| change::words(sentence, place.clone())).collect();
     for _ in 0..TRIES {
         let mut shuffled = words.clone();
         shuffled.shuffle(rng);
-        let changes =
-            places.iter().zip(shuffled).map(|(&k, word)| (k..k + 1, vec![word])).collect();
+        let changes = places.iter().cloned().zip(shuffled).collect();
         if let Some(edit) = change::edit(sentence, Kind::Order, changes) {
             return Some(edit);
         }

@@ -98,14 +98,20 @@ fn joined(sentence: &Sentence, between: Range<usize>, rules: Rules) -> bool {
     }
 }
 
-/// Whether the sentence stays good after two chunks change places: both are singular or both plural, a picture shows both, and the second
-/// one does not begin with a possessive.
+/// Whether the sentence stays good after two chunks change places: both are singular or both plural, a picture shows both, the second one
+/// does not begin with a possessive, and neither stands behind `'s`.
 fn alike(sentence: &Sentence, first: &Chunk, second: &Chunk) -> bool {
     let head = |chunk: &Chunk| sentence.words[chunk.nouns.end - 1].text.to_lowercase();
     let (a, b) = (head(first), head(second));
     let shown = |noun: &str| !NO_PLACE.split_whitespace().any(|word| lemma(word) == lemma(noun));
     let owned = |chunk: &Chunk| is_tag(sentence, chunk.words.start, Tag::Possessive);
-    is_plural(&a) == is_plural(&b) && a != b && shown(&a) && shown(&b) && !owned(second)
+    let possessed = |chunk: &Chunk| {
+        let before = chunk.words.start.checked_sub(1).map(|k| &sentence.words[k]);
+        let mark = before.filter(|word| word.text.starts_with(['\'', '’']));
+        mark.is_some_and(|word| word.tag != Tag::Auxiliary) // `'s` of `it's` is one
+    };
+    let owned = owned(second) || possessed(first) || possessed(second);
+    is_plural(&a) == is_plural(&b) && a != b && shown(&a) && shown(&b) && !owned
 }
 
 /// Each preposition becomes every preposition that cannot mean the same.
@@ -210,6 +216,16 @@ mod tests {
         let tagged = "two/# men ride/V a/D horse";
         assert!(texts(tagged, Rules::Fitting, swaps).is_empty());
         assert_eq!(texts(tagged, Rules::VseC, swaps), ["a horse ride two men"]);
+    }
+
+    #[test]
+    fn a_possession_keeps_its_place() {
+        let face = crate::phrases::parse("A woman paints a picture on a girl's face.");
+        let swapped: Vec<_> = swaps(&face, Rules::Fitting).into_iter().map(|e| e.text).collect();
+        assert!(swapped.contains(&"A girl paints a picture on a woman's face.".into()));
+        assert!(swapped.iter().all(|text| text.ends_with("'s face.")), "{swapped:?}");
+        let is = crate::phrases::parse("There's a man riding a horse.");
+        assert_eq!(swaps(&is, Rules::Fitting)[0].text, "There's a horse riding a man.");
     }
 
     /// `on` is in one group of seven; the seventeen groups have 45 words; two or three groups share six of these words.

@@ -221,6 +221,42 @@ fn a_shuffle_keeps_the_words_and_the_full_stop() {
     }
 }
 
+#[test]
+fn a_shuffle_keeps_words_that_are_glued() {
+    let text = "The young child's umbrella isn't the boy ’s own";
+    let words = |text: &str| {
+        let mut words: Vec<_> = text.split(' ').map(str::to_lowercase).collect();
+        words.sort();
+        words
+    };
+    let mut rng = Streams { seed: 1, round: 0 }.of(Purpose::Edits, 0);
+    for _ in 0..100 {
+        let edit = order::edit(&parse(text), &mut rng).unwrap();
+        assert_eq!(words(&edit.text), words(text), "{}", edit.text);
+        assert_eq!((edit.positions.len(), edit.new.len()), (10, 10));
+    }
+}
+
+/// `isn't wearing two hats` would be true. The next sentence denies nothing.
+#[test]
+fn nothing_changes_behind_a_negation() {
+    for (text, denied) in [
+        ("A man isn't wearing a hat on a boat. Two dogs run.", 3..9),
+        ("A man climbs a wall without a rope", 6..8),
+        ("Two men and no dog", 4..5),
+    ] {
+        let sentence = parse(text);
+        let told = CaptionLemmas::of([&sentence]);
+        let mut rng = Streams { seed: 1, round: 0 }.of(Purpose::Edits, 0);
+        let mut all = Edits::default().of(&sentence, &told, &mut rng);
+        all.retain(|edit| edit.kind != Kind::Order);
+        let changes = |edit: &Edit| edit.positions.iter().any(|at| denied.contains(at));
+        assert!(!all.is_empty() && !all.iter().any(changes), "{all:?}");
+        let after = all.iter().any(|edit| edit.positions.iter().all(|&at| at >= denied.end));
+        assert_eq!(after, text.ends_with("run."), "{all:?}");
+    }
+}
+
 /// Three kinds with 1, 2 and 6 variants: each kind gets a third of the draws.
 #[test]
 fn a_kind_is_drawn_before_a_variant() {

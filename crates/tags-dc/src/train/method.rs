@@ -29,10 +29,10 @@ impl Method for TagsDc {
         Ok(())
     }
 
-    /// One update. Negatives come from the training split behind the batch.
+    /// One update. Regions and negatives come from the training split behind the batch, by the numbers of its captions.
     ///
     /// # Errors
-    /// If the loss or the norm of its gradients is not finite, the batch has no split behind it, a region has no box, or a caption has no
+    /// If the loss or the norm of its gradients is not finite, the batch has no split behind it or other words or kinds of images than the split, a region has no box, or a caption has no
     /// word or too many words for the position table.
     fn step(&mut self, batch: &Batch, seed: u64, _: Observe) -> Result<Step> {
         batch.pairs()?;

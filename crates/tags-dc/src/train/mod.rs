@@ -35,7 +35,7 @@ use std::sync::Arc;
 use burn::module::Module;
 use burn::tensor::Device;
 use itm_core::data::Regions;
-use itm_core::learn::{Batch, Items, Trainer, check_texts, precision_of};
+use itm_core::learn::{Batch, Images, Items, Trainer, check_texts, precision_of};
 use itm_core::start::Start;
 use itm_core::{Error, Result};
 use itm_kernels::{Noise, random};
@@ -239,6 +239,17 @@ impl TagsDc {
             known.ok_or_else(|| Error::invalid("caption of the batch", expected(), id))
         };
         let captions: Vec<usize> = batch.caption_ids.iter().map(caption).collect::<Result<_>>()?;
+        let has_regions = matches!(batch.images, Images::Regions { .. });
+        Error::unless(has_regions, "images of the batch", "regions, as in the split", "others")?;
+        for (row, &caption) in batch.texts.iter().zip(&captions) {
+            let expected = format_args!("the words of caption {caption} of the split");
+            Error::unless(
+                *row == &train.texts[caption][..],
+                "texts of the batch",
+                expected,
+                "others",
+            )?;
+        }
         self.check_captions(train, &captions)?;
         Ok((regions, captions))
     }

@@ -75,6 +75,10 @@ fn a_benchmark_is_written() {
     assert_eq!(names, ["order.json", "replace_att.json", "replace_rel.json"]); // too few captions to exchange nouns
     let read = Benchmark::read(Format::Sugarcrepe, &files, 0).unwrap();
     assert_eq!(read.questions.len(), records.len());
+    let whole = Benchmark::read(Format::Sugarcrepe, &[folder.join("sugarcrepe")], 0).unwrap();
+    assert_eq!(whole.questions.len(), records.len());
+    let error = Benchmark::read(Format::Sugarcrepe, &[dir.path().into()], 0).unwrap_err();
+    assert!(error.to_string().ends_with("expected a .json file, got none"), "{error}");
     let numeral = read.questions.iter().find(|q| q.category == Category::Attribute).unwrap();
     let Ask::Caption { picture, captions } = &numeral.ask else { panic!("one picture") };
     assert_eq!(read.pictures[*picture].name, "1");

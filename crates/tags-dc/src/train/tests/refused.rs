@@ -13,6 +13,13 @@ fn what_cannot_be_trained_on_is_refused_in_one_line() {
     };
     let alone = Batch { train: None, ..batch };
     assert!(line(&mut model, &alone).contains("the training split behind it"));
+    let other: &[u32] = &[2; 5];
+    let line_of_other = line(&mut model, &Batch { texts: &[other], ..batch });
+    let want = "texts of the batch: expected the words of caption 0 of the split, got others";
+    assert_eq!(line_of_other, want);
+    let features = Batch { images: Images::Features(&[0.5; 9]), ..batch };
+    let want = "images of the batch: expected regions, as in the split, got others";
+    assert_eq!(line(&mut model, &features), want);
     let long: &[u32] = &[2; 9];
     let texts = [long];
     let line = line(&mut model, &Batch { texts: &texts, ..batch });
