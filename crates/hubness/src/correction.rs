@@ -2,9 +2,11 @@
 
 use std::marker::PhantomData;
 use std::ops::Deref;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use itm_core::scored::Scored;
 use itm_core::{Error, Result, ScoreMatrix};
+use rayon::prelude::*;
 
 use crate::bank::{Knowledge, Plain, Setting};
 use crate::{Affine, Direction, Rescore};
@@ -71,21 +73,28 @@ impl AnyCorrection {
     /// All corrected scores, images × texts, rounded to f32. Take ranks from a [`pass`](crate::pass), which compares in f64.
     ///
     /// # Errors
-    /// As [`check`](Self::check), or if a finite score becomes a number that f32 does not hold.
-    pub fn apply(&self, scores: &ScoreMatrix) -> Result<ScoreMatrix> {
+    /// As [`check`](Self::check), if a score cannot be computed or is infinite, or if a corrected score is beyond f32.
+    pub fn apply(&self, scores: &dyn Scored) -> Result<ScoreMatrix> {
         self.check(scores)?;
         let (n, m) = (scores.images(), scores.texts());
-        let value = |at: usize| {
-            let (image, text) = (at / m, at % m);
-            let (query, item) = self.direction.sides(image, text);
-            self.rescore.rescore(query, item, scores.values()[at]) as f32
-        };
-        let values: Vec<f32> = (0..n * m).map(value).collect();
-        let is_bad = |(new, old): (&f32, &f32)| old.is_finite() && !new.is_finite();
-        if let Some(at) = values.iter().zip(scores.values()).position(is_bad) {
-            let place = format!("corrected score of image {} and text {}", at / m, at % m);
-            return Err(Error::invalid(place, "a number that f32 holds", values[at]));
-        }
+        let images: Vec<usize> = (0..n).collect();
+        let (mut values, beyond) = (Vec::new(), AtomicUsize::new(usize::MAX));
+        Direction::I2t.batches(scores, &images, |images, rows| {
+            values.par_extend(rows.par_iter().enumerate().map(|(at, &score)| {
+                let (image, text) = (images[at / m], at % m);
+                let (query, item) = self.direction.sides(image, text);
+                let new = self.rescore.rescore(query, item, score);
+                if new.is_finite() && !(new as f32).is_finite() {
+                    beyond.fetch_min(image * m + text, Relaxed);
+                }
+                new as f32
+            }));
+        })?;
+        let at = beyond.into_inner();
+        let place =
+            format_args!("corrected score of image {} and text {}", at / m.max(1), at % m.max(1));
+        let got = "one of larger magnitude";
+        Error::unless(at == usize::MAX, place, "a number that f32 holds", got)?;
         ScoreMatrix::new(n, m, values)
     }
 

@@ -47,7 +47,6 @@ pub fn items(
     dim: usize,
     correction: &AnyCorrection,
 ) -> Result<Vec<f32>> {
-    check(direction, correction)?;
     items_around(direction, rows, dim, correction, centre(correction)?)
 }
 

@@ -126,10 +126,12 @@ impl Study {
             notes.push(note.into());
         }
         // With this number of draws, no difference can ever be significant.
-        let least = (rows - 1) as f64 / (self.resamples + 1) as f64;
+        let least = (rows - 1) as f64 / (self.resamples as f64 + 1.0);
         if self.resamples > 0 && least >= 0.05 {
             let least = least.min(1.0);
-            notes.push(format!("with so few resamples no p over all rows can be below {least:.2}"));
+            notes.push(format!(
+                "with so few resamples no p over all rows can be below {least:.2}, unless so few images differ that it is exact"
+            ));
         }
         report::Data {
             images: test.pairs.images() as u64,

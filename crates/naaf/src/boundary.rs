@@ -58,7 +58,8 @@ pub enum Form {
     Official,
 }
 
-/// The boundary that minimises Eq. 3, before it is limited to 0 and 1. `None` if there is no such boundary; then the old one stays.
+/// The boundary at the local minimum of Eq. 3, before it is limited to 0 and 1; no boundary at all (`t` = ∞) may be better. `None` if there is no such
+/// minimum; then the old boundary stays.
 ///
 /// ```text
 /// g(t) = α ∫_t^∞ f⁻ + ∫_{−∞}^t f⁺,       g′(t) = f⁺(t) − α f⁻(t) = 0

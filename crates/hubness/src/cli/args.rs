@@ -48,7 +48,7 @@ pub(crate) enum Task {
     Partial(PartialArgs),
     /// Joins parts into one, in any order; refuses a part twice
     Merge(MergeArgs),
-    /// The result of all parts, as one process would give it: lists as a TREC run, or recalls and ranks as JSON
+    /// The result of all parts, as one process would give it: lists as a TREC run, or recalls, median and mean ranks as JSON
     Finish(FinishArgs),
 }
 
@@ -167,7 +167,7 @@ pub(crate) struct RescoreArgs {
     #[arg(long, default_value_t = 100, value_name = "K", help_heading = "Output")]
     pub top: usize,
     /// FILE.npy (all corrected scores, images × texts, f32), FILE.safetensors (the same scores), or any other name for a TREC
-    /// run; `-` writes a run to standard output
+    /// run, in which spaces of names are `_`; `-` writes a run to standard output
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub out: PathBuf,
 }
@@ -183,7 +183,7 @@ pub(crate) struct ExportArgs {
     #[arg(
         long,
         value_name = "FILE.safetensors",
-        conflicts_with_all = ["method", "bank_images", "bank_texts"],
+        conflicts_with_all = ["method", "Settings", "bank_images", "bank_texts"],
         help_heading = "Corrections"
     )]
     pub biases: Option<PathBuf>,

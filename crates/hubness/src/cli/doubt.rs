@@ -42,11 +42,9 @@ fn distance(report: &Report, pairs: &Pairs, direction: Direction) -> Option<f64>
     let recall = report.baseline()?.recalls.get(direction)?.r10 / 100.0;
     let items = direction.items(pairs.images(), pairs.texts());
     let (mut queries, mut mean, mut variance) = (0.0, 0.0, 0.0);
-    for query in 0..direction.queries(pairs.images(), pairs.texts()) {
-        let own = direction.truths(pairs, query).len();
-        if own == 0 {
-            continue;
-        }
+    let truths = |query| direction.truths(pairs, query).len();
+    let all = (0..direction.queries(pairs.images(), pairs.texts())).map(truths);
+    for own in all.filter(|&own| own > 0) {
         let miss = |j: usize| items.saturating_sub(own + j) as f64 / (items - j) as f64;
         let p = 1.0 - (0..items.min(10)).map(miss).product::<f64>();
         queries += 1.0;

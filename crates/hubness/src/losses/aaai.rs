@@ -40,7 +40,8 @@ impl AaaiOptions {
 /// | g, e | `options` | |
 /// | ℓ | result | `[b]` |
 ///
-/// The diagonal's `exp(−g e)` stays in both sums, as released. No exponential overflows.
+/// The diagonal's `exp(−g e)` stays in both sums, as released. No exponential overflows. Where all true pairs have scores of at most 0, and all others
+/// scores far below e, the gradient vanishes: from such a random start nothing is learned.
 ///
 /// # Panics
 /// If `scores` is not square or is empty, g is not above 0, or a number of the options is not finite.

@@ -1,5 +1,7 @@
 //! Display names of methods and their parameters, and what to cite.
 
+use std::collections::BTreeSet;
+
 use itm_report::format::clean;
 
 use crate::Setting;
@@ -83,10 +85,8 @@ pub(super) fn params(params: &PerDirection<Params>) -> String {
         (Some(a), _) | (None, Some(a)) => (a, None),
         (None, None) => return String::new(),
     };
-    let names = first.keys().chain(second.into_iter().flat_map(|s| s.keys()));
-    let mut names: Vec<_> = names.collect();
-    names.sort();
-    names.dedup();
+    let names: BTreeSet<_> =
+        first.keys().chain(second.into_iter().flat_map(Params::keys)).collect();
     let text = |params: &Params, name: &str| params.get(name).map_or("-".into(), value);
     let part = |name: &String| match second {
         Some(b) if first.get(name) != b.get(name) => {

@@ -25,7 +25,7 @@ impl Scan {
     /// Judges new items, each as if it alone came behind the collection. `queries` are the queries of the scan.
     ///
     /// # Errors
-    /// If `queries` has another number of rows, the widths differ, or the budget is not above 0.
+    /// If `queries` has another number of rows, the widths differ, or as [`alerts`](Self::alerts).
     pub fn admit(
         &self,
         queries: Embeddings<'_>,

@@ -19,6 +19,9 @@
 //! | u, t | the 95th percentile of the scores, and the number of scores above it |
 //! | β | the larger of two estimates from the distances x − u above u: their median divided by ln 2, and the r-th of them divided by ln(t / (t − r)), r = ⌊0.9 t⌋ |
 //!
+//! Where u is 0, at most one item in twenty answers more queries than the median does. Such counts are too small for a tail: `false_alarms` is then
+//! the number of items with such a score, and [`Budget::FalseAlarms`] is refused.
+//!
 //! If all counts are equal, σ is 0 and so is every z. Planted items beyond a tenth of the tail, which is 0.5 % of all items, make β too large and
 //! hide each other: then take [`Budget::Items`]. With fewer than some hundred items little is known about the tail. A planted item that
 //! answers no more queries than natural hubs do is not found.
@@ -239,7 +242,7 @@ impl Scan {
     /// The suspicious items, the most suspicious first; equal scores by ascending item.
     ///
     /// # Errors
-    /// If the budget is not above 0.
+    /// If the budget is not above 0, or counts are too small for expected false alarms.
     pub fn alerts(&self, budget: Budget) -> Result<Vec<Alert>> {
         let threshold = self.threshold(budget)?;
         let most = if let Budget::Items(most) = budget { most } else { usize::MAX };
@@ -251,7 +254,13 @@ impl Scan {
     fn threshold(&self, budget: Budget) -> Result<f64> {
         budget.check()?;
         match budget {
-            Budget::FalseAlarms(most) => Ok(self.tail.score(most)),
+            Budget::FalseAlarms(most) => {
+                let (some, all) = (self.suspects.len(), self.summary.items);
+                let expected = "more than one item in twenty with a score above 0 (take more queries, more answers of each, or a fixed number of alerts)";
+                let got = format_args!("{some} of {all}");
+                Error::unless(self.tail.is_known() || some == 0, "false alarms", expected, got)?;
+                Ok(self.tail.score(most))
+            }
             Budget::Items(most) => {
                 let last = self.suspects.get(most - 1).or(self.suspects.last());
                 Ok(last.map_or(f64::INFINITY, |alert| alert.evidence.score))
@@ -337,6 +346,25 @@ mod tests {
         // All queries of a cluster of one are half of the usual two.
         scan.clusters.sizes = vec![1, 3];
         assert_eq!(scan.evidence(&[found(0, 1, 1)]).capture, 0.5);
+    }
+
+    /// Four of a hundred items are the answer of a query each: there is no tail, but a person can look at them.
+    #[test]
+    fn without_enough_answers_nobody_knows_the_false_alarms() {
+        let at = |i: usize| [(i as f32 / 16.0).cos(), (i as f32 / 16.0).sin()];
+        let items: Vec<f32> = (0..100).flat_map(at).collect();
+        let queries: Vec<f32> = [3, 30, 60, 90].into_iter().flat_map(at).collect();
+        let rows = |rows, values| Embeddings::new("x", rows, 2, values).unwrap();
+        let scan = Scan::new(rows(4, &queries), rows(100, &items), 1).unwrap();
+        let few = scan.alerts(Budget::Items(9)).unwrap();
+        assert!(few.len() == 4 && few.iter().all(|alert| alert.evidence.false_alarms >= 1.0));
+        let budget = Budget::FalseAlarms(0.1);
+        let lines = [
+            scan.alerts(budget).unwrap_err().to_string(),
+            scan.admit(rows(4, &queries), rows(1, &[1.0, 0.0]), budget).unwrap_err().to_string(),
+        ];
+        assert!(lines[0].starts_with("false alarms: expected more than one item in twenty"));
+        assert!(lines[0].ends_with("got 4 of 100") && lines[0] == lines[1], "{lines:?}");
     }
 
     #[test]

@@ -6,7 +6,7 @@ pub(super) struct Tail {
     ascending: Vec<f64>,
     from: f64,  // u
     above: f64, // t
-    width: f64, // β; 0: no score is above u
+    width: f64, // β; 0: no tail
 }
 
 impl Tail {
@@ -17,7 +17,14 @@ impl Tail {
         let from = ascending.get(at).copied().unwrap_or(0.0);
         let above = ascending.partition_point(|&score| score <= from);
         let mut excess: Vec<f64> = ascending[above..].iter().map(|score| score - from).collect();
-        Self { from, above: excess.len() as f64, width: width(&mut excess), ascending }
+        // With u = 0 the tail is the items of one answer, and two answers would look impossible.
+        let width = if from > 0.0 { width(&mut excess) } else { 0.0 };
+        Self { from, above: excess.len() as f64, width, ascending }
+    }
+
+    /// Whether more than one item in twenty has a score above 0.
+    pub(super) fn is_known(&self) -> bool {
+        self.from > 0.0
     }
 
     /// How many natural items have this score or more.
@@ -64,28 +71,39 @@ pub(super) fn median(values: &mut [f64]) -> f64 {
 mod tests {
     use super::*;
 
-    /// By hand: of 40 scores two are above 0, by 2 and 4; the median excess 3 is where one of two is left. The end, 2 / ln 2, is less.
+    /// By hand: of 40 scores two are above 1, by 2 and 4; the median excess 3 is where one of two is left. The end, 2 / ln 2, is less.
     #[test]
     fn golden_tail() {
-        let mut scores = vec![0.0; 40];
-        (scores[3], scores[30]) = (2.0, 4.0);
+        let mut scores = vec![1.0; 40];
+        (scores[3], scores[30]) = (3.0, 5.0);
         let tail = Tail::new(&scores);
-        for (score, want) in [(3.0, 1.0), (6.0, 0.5), (9.0, 0.25), (0.0, 40.0), (-1.0, 40.0)] {
+        for (score, want) in [(4.0, 1.0), (7.0, 0.5), (10.0, 0.25), (1.0, 40.0), (0.0, 40.0)] {
             assert!((tail.expected(score) - want).abs() < 1e-12, "{score}");
         }
-        assert!((tail.score(0.25) - 9.0).abs() < 1e-12);
-        assert_eq!(tail.score(5.0), 0.0, "more than the tail has");
+        assert!((tail.score(0.25) - 10.0).abs() < 1e-12);
+        assert_eq!(tail.score(5.0), 1.0, "more than the tail has");
     }
 
-    /// Ten above 0: median 1, but the ninth is 7, which is where one of ten is left: β = 7 / ln 10. The tenth does not count.
+    /// Ten above 1: median excess 1, but the ninth is 7, which is where one of ten is left: β = 7 / ln 10. The tenth does not count.
     #[test]
     fn golden_long_tail() {
-        let mut scores = vec![0.0; 190];
-        scores.extend([1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 7.0, 900.0]);
+        let mut scores = vec![1.0; 190];
+        scores.extend([2.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0, 8.0, 900.0]);
         let tail = Tail::new(&scores);
         assert!(
-            (tail.expected(7.0) - 1.0).abs() < 1e-12 && (tail.expected(14.0) - 0.1).abs() < 1e-12
+            (tail.expected(8.0) - 1.0).abs() < 1e-12 && (tail.expected(15.0) - 0.1).abs() < 1e-12
         );
+    }
+
+    /// Of a hundred items five have one answer and one has two: that is no tail, so scores are counted.
+    #[test]
+    fn few_answers_are_no_tail() {
+        let mut scores = vec![0.0; 94];
+        scores.extend([0.1, 0.1, 0.1, 0.1, 0.1, 2.0]);
+        scores.extend(vec![0.0; 100]);
+        let tail = Tail::new(&scores);
+        assert!(!tail.is_known());
+        assert_eq!((tail.expected(2.0), tail.score(0.1)), (1.0, f64::INFINITY));
     }
 
     #[test]

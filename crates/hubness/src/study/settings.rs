@@ -132,7 +132,9 @@ impl Settings {
         neighbours("qbnorm_k", self.qbnorm_k)?;
         let n = self.dual_beta.len();
         Error::unless(n == 2, "dual_beta", "two numbers", n)?;
-        self.dual_beta.iter().try_for_each(|&beta| from("dual_beta", beta))?;
+        let expected = "a number from 0, below 1e200";
+        let from = |&x| Error::unless((0.0..1e200).contains(&x), "dual_beta", expected, x);
+        self.dual_beta.iter().try_for_each(from)?;
         let sum = self.dual_beta.iter().sum::<f64>();
         let fits = sum.is_finite() && sum > 0.0;
         Error::unless(fits, "dual_beta", "numbers with a sum above 0", sum)?;
@@ -152,10 +154,6 @@ fn numbers(choices: &[Choice]) -> impl Iterator<Item = f64> {
         Choice::Number(number) => Some(*number),
         Choice::Auto => None,
     })
-}
-
-fn from(name: &str, x: f64) -> Result<()> {
-    Error::unless((0.0..1e200).contains(&x), name, "a number from 0, below 1e200", x)
 }
 
 fn neighbours(name: &str, n: usize) -> Result<()> {
@@ -191,7 +189,12 @@ pub enum Choice {
     Auto,
     /// As given.
     #[serde(untagged)]
-    Number(f64),
+    Number(#[serde(serialize_with = "number_or_inf")] f64),
+}
+
+/// JSON has no infinity: it becomes `"inf"`.
+fn number_or_inf<S: serde::Serializer>(number: &f64, file: S) -> Result<S::Ok, S::Error> {
+    if number.is_finite() { file.serialize_f64(*number) } else { file.collect_str(number) }
 }
 
 impl FromStr for Choice {
@@ -231,8 +234,7 @@ impl ChoiceText {
         match self {
             Self::Number(number) if !number.is_nan() => Ok(vec![Choice::Number(number)]),
             Self::Number(number) => Err(format!("expected a number or \"auto\", got {number}")),
-            Self::Word(word) if word == "auto" => Ok(vec![Choice::Auto]),
-            Self::Word(word) => Err(format!("expected a number or \"auto\", got {word:?}")),
+            Self::Word(word) => Ok(vec![word.parse()?]),
             Self::List(all) => {
                 let all: Result<Vec<_>, _> = all.into_iter().map(Self::choices).collect();
                 Ok(all?.concat())
@@ -276,10 +278,14 @@ mod tests {
         assert_eq!(settings, Ok(want.clone()));
         assert_eq!(read(&serde_json::to_string(&want).unwrap()), Ok(want)); // what is written reads back
         assert_eq!(read("{}"), Ok(Settings::default()));
+        let unbound =
+            Settings { rgm_lambda: vec![Choice::Number(f64::INFINITY)], ..Settings::default() };
+        assert_eq!(read(r#"{"rgm_lambda": "inf"}"#), Ok(unbound.clone()));
+        assert_eq!(read(&serde_json::to_string(&unbound).unwrap()), Ok(unbound));
         for (json, part) in [
             (r#"{"csls": 5}"#, "unknown field `csls`"),
-            (r#"{"csls_k": "hot"}"#, "expected a number or \"auto\", got \"hot\""),
-            (r#"{"csls_k": [1, "hot"]}"#, "got \"hot\""),
+            (r#"{"csls_k": "hot"}"#, "expected a number or `auto`, got `hot`"),
+            (r#"{"csls_k": [1, "hot"]}"#, "got `hot`"),
             (r#"{"csls_k": true}"#, "expected a number or \"auto\", or a list of these"),
             (r#"{"rgm_runs": "both"}"#, "unknown variant `both`"),
         ] {

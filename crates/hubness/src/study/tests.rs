@@ -347,8 +347,8 @@ fn all_that_the_scores_allow_is_measured_where_nothing_is_named() {
     {
         let few = Study { resamples, ..study(methods) };
         let notes = few.run(&Test::new(&test, &pairs), None).unwrap().data.notes;
-        let want = format!("with so few resamples no p over all rows can be below {least}");
-        assert_eq!(notes, [want]);
+        let want = format!("with so few resamples no p over all rows can be below {least}, unless");
+        assert!(notes.len() == 1 && notes[0].starts_with(&want), "{notes:?}");
     }
 }
 

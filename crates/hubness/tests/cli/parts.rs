@@ -113,10 +113,7 @@ fn what_does_not_fit_is_one_line() {
             &format!("{partial} --keep top-texts --rows 9..9"),
             "invalid value '9..9' for '--rows <FIRST..END>': expected FIRST..END, FIRST below END, got `9..9`",
         ),
-        (
-            &format!("{partial} --keep top-texts --top 0"),
-            "part: expected lists of at least 1 item, got 0",
-        ),
+        (&format!("{partial} --keep top-texts --top 0"), "--top: expected at least 1 item, got 0"),
         (
             &format!("{partial} --keep ranks"),
             "--pair-scores: expected the scores of all pairs: partial --keep pair-scores, then merge, got none",
@@ -329,6 +326,10 @@ fn biases_of_parts_are_exported() {
             format!("{export} b.safetensors --method csls"),
             "the argument '--biases <FILE.safetensors>' cannot be used with",
         ),
+        (
+            format!("{export} b.safetensors --csls-k 3"),
+            "the argument '--biases <FILE.safetensors>' cannot be used with",
+        ),
     ] {
         let ran = folder.run(&line);
         assert!(ran.err.contains(want), "{line}: {}", ran.err);
@@ -359,7 +360,7 @@ fn corrections_that_do_not_fit_are_one_line() {
         ),
         (
             format!("{partial} --method mp --cols 0..40 --out x.part"),
-            "part: expected texts that begin and end at multiples of 4096, for sums, got 0 to 40",
+            "part: expected texts that begin and end at multiples of 4096 or at the end, 72, for sums, got 0 to 40",
         ),
         (format!("{finish} csls --out x"), "--out: expected FILE.safetensors, got x"),
         (

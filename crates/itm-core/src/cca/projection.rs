@@ -8,7 +8,7 @@ use crate::data::unit;
 use crate::{Error, Result};
 
 /// `x ↦ Wᵀ (x − mean)` with the mean of the training split. [`Cca::projections`](super::Cca::projections) has the two of a fit; stored, they
-/// serve new rows without it.
+/// serve new rows that are prepared as the rows of the fit were.
 ///
 /// | symbol | here | shape |
 /// |---|---|---|

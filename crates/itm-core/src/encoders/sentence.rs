@@ -53,14 +53,7 @@ impl SentenceEncoder {
         let (numbers, rows) = (pieces.vocabulary(), bert.shape.vocabulary);
         let expected = format!("numbers of word pieces below {rows}, as in the model");
         Error::unless(numbers <= rows, folder.display(), expected, numbers - 1)?;
-        let fields = |file: &str| Fields::if_present(&folder.join(file));
-        let (own, positions) = (fields("sentence_bert_config.json")?, bert.shape.positions);
-        let most = match own.has("max_seq_length") {
-            true => own.count("max_seq_length", positions)?,
-            // Many files say 10³⁰ for no bound.
-            false => fields("tokenizer_config.json")?.real("model_max_length", f64::MAX)? as usize,
-        };
-        let most = most.clamp(1, positions);
+        let most = SentenceFolder::most(folder, bert.shape.positions)?;
         Ok((Self { bert, pieces, pool, unit, prompt, most }, report))
     }
 
@@ -154,6 +147,18 @@ impl SentenceFolder {
         }
         let missing = || Error::invalid(modules.display(), "a module Pooling", "none");
         Ok(Some(Self { transformer, pool: pool.ok_or_else(missing)?, unit, prompt }))
+    }
+
+    /// Word pieces of a sentence at most, by the folder of BERT.
+    pub(crate) fn most(transformer: &Path, positions: usize) -> Result<usize> {
+        let fields = |file: &str| Fields::if_present(&transformer.join(file));
+        let own = fields("sentence_bert_config.json")?;
+        let most = match own.has("max_seq_length") {
+            true => own.count("max_seq_length", positions)?,
+            // Many files say 10³⁰ for no bound.
+            false => fields("tokenizer_config.json")?.real("model_max_length", f64::MAX)? as usize,
+        };
+        Ok(most.clamp(1, positions))
     }
 }
 

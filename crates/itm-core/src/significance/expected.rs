@@ -19,7 +19,7 @@ use crate::{Pairs, Relevance};
 /// ```
 ///
 /// # Panics
-/// If there is no query.
+/// If a direction has no query.
 pub fn chance(pairs: &Pairs) -> Measures<f64> {
     let (n, m) = (pairs.images(), pairs.texts());
     let of = |items: usize, truths: &[usize], k: u32| {
@@ -35,7 +35,10 @@ pub fn chance(pairs: &Pairs) -> Measures<f64> {
     }
     let t2i = |k: u32| match pairs.is_judged() {
         true => of(n, &of_texts, k),
-        false => 100.0 * (k as usize).min(n) as f64 / n as f64,
+        false => {
+            assert!(m > 0, "chance of no query");
+            100.0 * (k as usize).min(n) as f64 / n as f64
+        }
     };
     Measures::of_recalls(CUTS.map(|k| of(m, &of_images, k)), CUTS.map(t2i))
 }
@@ -58,7 +61,13 @@ pub fn chance(pairs: &Pairs) -> Measures<f64> {
 /// # Panics
 /// If `truth` has other images or texts than `pairs`, a text has no image, or there is no image.
 pub fn ceilings(pairs: &Pairs, truth: &Relevance) -> [Measures<f64>; 2] {
-    assert!(pairs.images() > 0, "ceilings of no image");
+    let (n, m) = (pairs.images(), pairs.texts());
+    assert!(n > 0, "ceilings of no image");
+    assert_eq!((truth.images(), truth.texts()), (n, m), "images and texts of the truth");
+    assert!(
+        (0..m).all(|text| !pairs.images_of(text).is_empty()),
+        "ceilings of a text without an image"
+    );
     let own = |image: usize, text: u32| usize::from(pairs.image_of(text as usize) == image);
     let specificity = |text: u32| truth.images_of(text as usize).len();
     let group = |image: usize, texts: &[u32]| {
@@ -124,6 +133,18 @@ mod tests {
         assert!((ties.t2i[0] - 100.0 * 2.5 / 3.0).abs() < 1e-12);
         assert_eq!(specific.t2i, ties.t2i);
         assert_eq!((ties.i2t[1], ties.t2i[1]), (100.0, 100.0));
+    }
+
+    #[test]
+    #[should_panic(expected = "images and texts of the truth")]
+    fn an_oracle_knows_the_same_texts() {
+        ceilings(&Pairs::uniform(2, 1), &Relevance::new(3, vec![vec![0], vec![1]]));
+    }
+
+    #[test]
+    #[should_panic(expected = "chance of no query")]
+    fn without_texts_there_is_no_chance() {
+        chance(&Pairs::uniform(3, 0));
     }
 
     /// A group of three with one right, then two with one right: P(miss in 4) = 0 · …; in 2, 2/3 · 1/2; in 1, 2/3.

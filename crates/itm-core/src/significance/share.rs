@@ -34,12 +34,14 @@ impl Share {
     /// ```
     ///
     /// # Panics
-    /// If the runs have different numbers of images, or a count is 2³² or more.
+    /// If the runs have different numbers of images, a count is 2³² or more, or more things count than there are.
     pub fn over(runs: &[&[[u64; 2]]]) -> Option<Self> {
         let images = runs.first()?.len();
         assert!(runs.iter().all(|run| run.len() == images), "runs of the same images");
         let most = runs.iter().flat_map(|run| run.iter().flatten()).max();
         assert!(most <= Some(&u64::from(u32::MAX)), "counts below 2³², got {most:?}");
+        let are_shares = runs.iter().all(|run| run.iter().all(|[some, all]| some <= all));
+        assert!(are_shares, "more things that count than things");
         let once = |group: usize| vec![1; group];
         let value = share(runs, &once(runs.len()), &once(images))?;
         let of = |times: &[u32], drawn: &[u32]| share(runs, times, drawn);
@@ -101,5 +103,11 @@ mod tests {
         assert_eq!((value, of), (0.9, 100));
         assert!((lo - 0.84).abs() < 0.02 && (hi - 0.96).abs() < 0.02, "{lo} {hi}");
         assert_eq!(Share::over(&[&[[0, 0]]]), None);
+    }
+
+    #[test]
+    #[should_panic(expected = "more things that count than things")]
+    fn a_share_is_at_most_one() {
+        Share::over(&[&[[5, 2]]]);
     }
 }

@@ -66,6 +66,11 @@ fn golden_rows_of_a_sentence_tower() {
     close("rows", &got, &golden.rows.concat(), 1.0, 2e-6);
 
     assert_eq!(text.sentence().unwrap(), Some(true));
+    text.max_length = 13;
+    config.text = TextConfig::Bert(text.clone());
+    let line = opened(&config).unwrap_err().to_string();
+    assert!(line.starts_with("model.text.max_length: expected at most 12, where "), "{line}");
+    text.max_length = 12;
     text.pool = PiecePool::Class;
     config.text = TextConfig::Bert(text);
     let line = opened(&config).unwrap_err().to_string();

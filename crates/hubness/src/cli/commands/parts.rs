@@ -26,6 +26,7 @@ pub(super) fn partial(args: &PartialArgs) -> Result<()> {
         Some(path) => Part::read(path)?.pair_scores()?,
         None => Vec::new(),
     };
+    Error::unless(args.top > 0, "--top", "at least 1 item", 0)?;
     let fit = PartFit::new(&args.fit)?;
     output::check(&args.out)?;
     let Arrays { rows: arrays, hashes: [of_images, of_texts], pairs } =

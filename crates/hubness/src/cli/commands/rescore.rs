@@ -3,14 +3,12 @@
 use std::collections::HashMap;
 use std::io::Write;
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use itm_core::data::excerpt;
 use itm_core::output;
 use itm_core::tiles::TopK;
-use itm_core::{Error, Result, ScoreMatrix};
+use itm_core::{Error, Result};
 use itm_report::format::clean;
-use rayon::prelude::*;
 use safetensors::tensor::Dtype;
 
 use super::npy::npy;
@@ -22,7 +20,7 @@ use crate::study::fit::Fit;
 use crate::study::input::ScoreSet;
 use crate::study::rows::Limits;
 use crate::study::{Base, Choice, Method, Settings, Then};
-use crate::{AnyCorrection, Candidates, Direction, GreedyOptions, Setting, greedy_matching, pass};
+use crate::{AnyCorrection, Candidates, GreedyOptions, Setting, greedy_matching, pass};
 
 pub(super) fn run(args: RescoreArgs, out: &mut impl Write) -> Result<()> {
     let (base, then) = one(&args.fit)?;
@@ -37,7 +35,7 @@ pub(super) fn run(args: RescoreArgs, out: &mut impl Write) -> Result<()> {
     let direction = correction.direction();
     eprintln!("{} {direction}: {setting}", args.fit.method);
     let Some([images, texts]) = words else {
-        let matrix = corrected(&set, &correction)?;
+        let matrix = correction.apply(set.scores())?;
         return match extension(&args.out) {
             "npy" => npy(&args.out, matrix.texts(), matrix.values()),
             _ => {
@@ -190,32 +188,6 @@ fn matched(
         }
     })?;
     Ok(found)
-}
-
-/// All corrected scores, images × texts.
-///
-/// # Errors
-/// If a finite score is beyond f32.
-fn corrected(set: &ScoreSet<'_>, correction: &AnyCorrection) -> Result<ScoreMatrix> {
-    let (n, m, direction) = (set.scores().images(), set.scores().texts(), correction.direction());
-    let images: Vec<usize> = (0..n).collect();
-    let (mut values, beyond) = (Vec::with_capacity(n * m), AtomicUsize::new(usize::MAX));
-    Direction::I2t.batches(set.scores(), &images, |images, rows| {
-        values.par_extend(rows.par_iter().enumerate().map(|(at, &score)| {
-            let (image, text) = (images[at / m], at % m);
-            let (query, item) = direction.sides(image, text);
-            let new = correction.map().rescore(query, item, score);
-            if new.is_finite() && !(new as f32).is_finite() {
-                beyond.fetch_min(image * m + text, Relaxed);
-            }
-            new as f32
-        }));
-    })?;
-    let at = beyond.into_inner();
-    let place =
-        format_args!("corrected score of image {} and text {}", at / m.max(1), at % m.max(1));
-    Error::unless(at == usize::MAX, place, "a number that f32 holds", "one of larger magnitude")?;
-    ScoreMatrix::new(n, m, values)
 }
 
 /// Names of images and of texts as a run can hold them: spaces, which separate the fields of a run, become `_`.

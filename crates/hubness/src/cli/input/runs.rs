@@ -120,8 +120,9 @@ fn order(
     run: Vec<String>,
     messages: &mut Messages,
 ) -> Vec<String> {
-    let mut note =
-        |how: &str| messages.notes.push(format!("order of {what} (it breaks ties): {how}"));
+    let mut note = |how: &str| {
+        messages.notes.push(format!("order of {what}, for ties and in matrices: {how}"))
+    };
     if let Some(names) = given {
         note("as the names are given");
         return names;

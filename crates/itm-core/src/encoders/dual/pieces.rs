@@ -138,7 +138,7 @@ fn tokenizer(folder: &Path, shape: &TextTowerShape) -> Result<(String, Tokenizer
     if whole.exists() || !vocabulary.exists() {
         if !whole.exists() {
             let expected = if folder.join("spiece.model").exists() {
-                "tokenizer.json, which transformers writes from spiece.model"
+                "tokenizer.json, as published folders of SigLIP have it beside spiece.model"
             } else {
                 "tokenizer.json, or vocab.json with merges.txt"
             };
@@ -367,7 +367,7 @@ mod tests {
             "FOLDER: expected tokenizer.json, or vocab.json with merges.txt, got none of them"
         );
         fs::write(own.path().join("spiece.model"), "").unwrap();
-        assert!(line(&clip).contains("which transformers writes from spiece.model"));
+        assert!(line(&clip).contains("beside spiece.model"));
         fs::write(own.path().join("vocab.json"), r#"{"a": 0}"#).unwrap();
         fs::write(own.path().join("merges.txt"), "#version: 0.2\n").unwrap();
         assert_eq!(line(&clip), "FOLDER/vocab.json: expected a piece <|startoftext|>, got none");

@@ -13,7 +13,9 @@ use crate::Result;
 /// If a range begins or ends within a cell.
 pub(super) fn check_grid(range: &Range<usize>, whole: usize, what: &str) -> Result<()> {
     let is_line = |at: usize| at.is_multiple_of(CELL) || at == whole;
-    let expected = format!("{what} that begin and end at multiples of {CELL}, for sums");
+    let expected = format!(
+        "{what} that begin and end at multiples of {CELL} or at the end, {whole}, for sums"
+    );
     let got = format!("{} to {}", range.start, range.end);
     unless(is_line(range.start) && is_line(range.end), expected, got)
 }

@@ -145,7 +145,9 @@ impl Part {
         let differs = |(rows, hash): &(&String, &String)| {
             own.inputs.get(*rows).is_some_and(|own| own != *hash)
         };
-        if let Some((rows, _)) = new.inputs.iter().find(differs) {
+        // Other settings also hash the same files to something else: they are named first.
+        let different = new.inputs.iter().filter(differs);
+        if let Some((rows, _)) = different.max_by_key(|(what, _)| what.starts_with("setting")) {
             return invalid(format!("the same {rows} as other parts"), "others");
         }
         let merge = self.header.kind.merge();
@@ -167,6 +169,16 @@ impl Part {
     /// What [`with_input`](Self::with_input) said.
     pub fn input(&self, what: &str) -> Option<&str> {
         self.header.inputs.get(what).map(String::as_str)
+    }
+
+    /// The numbers of images and texts of the whole.
+    pub fn whole(&self) -> [usize; 2] {
+        self.header.whole
+    }
+
+    /// Whether the part counts for [ranks](Self::ranks).
+    pub fn has_ranks(&self) -> bool {
+        matches!(self.header.kind, PartKind::Standings { .. })
     }
 
     /// Images and texts of the rectangles that were seen.

@@ -192,6 +192,9 @@ fn parts_of_other_work_are_refused() {
     let want = "part: expected the same images as other parts, got others";
     assert_eq!(line(file(&one[0], "a").join(read.clone())), want);
     assert!(file(&one[0], "b").join(read.clone()).is_ok() && one[0].clone().join(read).is_ok());
+    let raw = |part: &Part, is: &str| file(part, is).with_input("setting of --raw", is);
+    let want = "part: expected the same setting of --raw as other parts, got others";
+    assert_eq!(line(raw(&one[0], "a").join(raw(&one[1], "b"))), want, "before the files");
     let w = unit(6, 5, 2);
     let v = unit(4, 5, 9);
     let part = tiles(&v[..10], &w[15..], 5).part(Reduction::TopTexts(2), (0, 3), (4, 6)).unwrap();

@@ -40,9 +40,13 @@ impl<T: Level> Lists<T> {
 
     fn with_room(queries: Range<usize>, k: usize, room: usize, slack: Vec<i32>) -> Self {
         let n = queries.len();
+        let all =
+            n.checked_mul(room).filter(|&all| Vec::<u64>::new().try_reserve_exact(all).is_ok());
+        let all = all
+            .unwrap_or_else(|| panic!("lists of {k} items for {n} queries do not fit into memory"));
         // Nothing can be above the highest floor: no list is kept for k = 0.
         let floor = if k == 0 { T::HIGHEST } else { T::LOWEST };
-        let (keys, filled, floor) = (vec![0; n * room], vec![0; n], vec![floor; n]);
+        let (keys, filled, floor) = (vec![0; all], vec![0; n], vec![floor; n]);
         Self { first: queries.start, k, room, keys, filled, floor, slack }
     }
 
@@ -215,6 +219,14 @@ pub fn places(mut mask: u32) -> impl Iterator<Item = usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    #[should_panic(
+        expected = "lists of 1000 items for 1152921504606846976 queries do not fit into memory"
+    )]
+    fn lists_beyond_memory_are_a_panic_and_no_abort() {
+        Lists::<f32>::new(0..1 << 60, 1000);
+    }
 
     /// Two lanes of 20 equal scores each fit in the room of 34, but not together. The items that follow must not fill the list again.
     #[test]

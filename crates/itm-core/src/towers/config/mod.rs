@@ -342,7 +342,8 @@ impl BertConfig {
     /// folder reads captions as they are.
     ///
     /// # Errors
-    /// If the folder pools in another way than `pool` says, has BERT in a folder inside, or puts a prompt before sentences; the errors
+    /// If the folder pools in another way than `pool` says, cuts captions before `max_length`, has BERT in a folder inside, or puts a prompt before
+    /// sentences; the errors
     /// of [`Hub::folder`] and `SentenceFolder::read`.
     pub fn sentence(&self) -> Result<Option<bool>> {
         let Some(folder) = self.weights.folder()? else { return Ok(None) };
@@ -365,6 +366,9 @@ impl BertConfig {
         let expected = format!("\"{}\", as {} pools", pool.name(), folder.display());
         let got = format!("\"{}\"", self.pool.name());
         Error::unless(pool == self.pool, "model.text.pool", expected, got)?;
+        let most = SentenceFolder::most(&folder, self.shape()?.positions)?;
+        let expected = format_args!("at most {most}, where {} cuts captions", folder.display());
+        Error::unless(self.max_length <= most, "model.text.max_length", expected, self.max_length)?;
         Ok(Some(unit))
     }
 }

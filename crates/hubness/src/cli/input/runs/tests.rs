@@ -39,8 +39,8 @@ fn a_run_of_texts_has_images_as_rows() {
     assert_eq!(
         folder.notes(&loaded),
         [
-            "order of images (it breaks ties): as in the judgements, then 2 others sorted",
-            "order of texts (it breaks ties): as in the judgements",
+            "order of images, for ties and in matrices: as in the judgements, then 2 others sorted",
+            "order of texts, for ties and in matrices: as in the judgements",
         ]
     );
     assert_eq!(
@@ -93,11 +93,14 @@ fn without_judgements_names_are_sorted() {
     assert_eq!(loaded.names.images.as_ref().unwrap()[..], ["q1", "q2"]);
     assert_eq!(loaded.names.texts.as_ref().unwrap()[..], ["c", "d"]);
     assert_eq!(loaded.pairs, None);
-    assert_eq!(folder.notes(&loaded)[1], "order of texts (it breaks ties): sorted names");
+    assert_eq!(folder.notes(&loaded)[1], "order of texts, for ties and in matrices: sorted names");
     request.text_names = Some(folder.at("names"));
     let loaded = folder.loaded(&request);
     assert_eq!(loaded.test_scores().shape().1, 3);
-    assert_eq!(folder.notes(&loaded)[1], "order of texts (it breaks ties): as the names are given");
+    assert_eq!(
+        folder.notes(&loaded)[1],
+        "order of texts, for ties and in matrices: as the names are given"
+    );
     request.text_names = Some(folder.at("other"));
     let want = "r: expected only the given names, got 1 other: d";
     assert_eq!(folder.refused(&request), want);
