@@ -9,7 +9,7 @@ use itm_core::interrupt::{self, Interrupted};
 use itm_core::tiles::{Embeddings, Tiles};
 use itm_core::{Error, Pairs, Result};
 use numpy::{PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
-use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyMemoryError, PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use serde::Deserialize;
 use serde::de::value::{Error as Unknown, StrDeserializer};
@@ -76,10 +76,16 @@ pub(crate) fn named<'de, T: Deserialize<'de>>(place: &str, word: &'de str) -> Re
 
 /// One line of Python for one line of ours.
 pub(crate) fn raised(error: Error) -> PyErr {
-    match error {
-        Error::Io { .. } => PyOSError::new_err(error.to_string()),
-        _ => PyValueError::new_err(error.to_string()),
-    }
+    let line = error.to_string();
+    let Error::Io { path, source } = error else { return PyValueError::new_err(line) };
+    let Some(code) = source.raw_os_error() else { return PyOSError::new_err(line) };
+    let of_system = source.to_string();
+    let what = of_system.split(" (os error").next().unwrap_or(&of_system);
+    // Python takes a subclass by the number; on Windows the last is its number.
+    let call = (code, what, path.as_os_str(), code);
+    Python::attach(|py| {
+        py.get_type::<PyOSError>().call1(call).map_or_else(|e| e, PyErr::from_value)
+    })
 }
 
 /// The process whose threads work: the children of a fork have none.
@@ -136,7 +142,11 @@ pub(crate) fn run<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T> + Se
             let line = "itmatch: expected to end, got Ctrl-C in another thread";
             Err(PyRuntimeError::new_err(line))
         }
-        Err(_) => {
+        Err(payload) => {
+            let line = payload.downcast_ref::<String>();
+            if let Some(line) = line.filter(|line| line.ends_with("do not fit into memory")) {
+                return Err(PyMemoryError::new_err(line.clone()));
+            }
             let line = "itmatch: expected arrays that do not change during the call, got others (or a bug: see the line above)";
             Err(PyRuntimeError::new_err(line))
         }

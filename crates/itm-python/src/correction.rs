@@ -176,11 +176,12 @@ pub(crate) enum PyMethod {
 }
 
 impl PyMethod {
-    /// Fits for queries that come later: what a map holds of single queries is of the bank's.
+    /// Fits for queries that come later: what a map holds of single queries is of the bank's. `made` gets iterations and row error.
     fn on<B: Bank>(
         &self,
         bank: &B,
         bank_items: Option<&dyn Scored>,
+        made: &mut Option<(usize, f64)>,
     ) -> Result<hubness::Correction<B::Knowledge>> {
         let test = bank.scores();
         match *self {
@@ -196,8 +197,9 @@ impl PyMethod {
                 norm.fit(bank, bank_items.ok_or_else(none)?, test, I2T)
             }
             Self::Sinkhorn { epsilon, iterations, tolerance } => {
-                let sinkhorn = Sinkhorn { epsilon, iterations, tolerance };
-                Ok(sinkhorn.fit(bank, I2T)?.correction)
+                let fit = Sinkhorn { epsilon, iterations, tolerance }.fit(bank, I2T)?;
+                *made = Some((fit.iterations, fit.row_error));
+                Ok(fit.correction)
             }
             Self::LocalScaling { ref form, k } => {
                 LocalScaling { form: named("form", form)?, k }.fit(bank, test, I2T)
@@ -220,19 +222,22 @@ impl PyMethod {
         items: Array<'_>,
         bank_items: Option<Array<'_>>,
         transductive: bool,
-    ) -> PyResult<Correction> {
+    ) -> PyResult<(Correction, Option<(usize, f64)>)> {
         let (bank, items) = (Rows::new("bank_queries", &bank)?, Rows::new("items", &items)?);
         let bank_items = bank_items.as_ref().map(|array| Rows::new("bank_items", array));
         let bank_items = bank_items.transpose()?;
+        let mut made = None;
         let fitted = run(py, || {
             let scores = bank.tiles(items)?;
-            let of_items = bank_items.map(|bank| bank.tiles(items)).transpose()?;
+            let of_items = bank_items.map(|bank| items.tiles(bank).and(bank.tiles(items)));
+            let of_items = of_items.transpose()?;
             let of_items = of_items.as_ref().map(|tiles| tiles as &dyn Scored);
+            let made = &mut made;
             match transductive {
-                true => self.on(&TestQueries(&scores), of_items).map(Fitted::Transductive),
-                false => self.on(&HeldOutBank(&scores), of_items).map(Fitted::HeldOut),
+                true => self.on(&TestQueries(&scores), of_items, made).map(Fitted::Transductive),
+                false => self.on(&HeldOutBank(&scores), of_items, made).map(Fitted::HeldOut),
             }
         });
-        fitted.map(Correction)
+        Ok((Correction(fitted?), made))
     }
 }

@@ -7,7 +7,7 @@ use burn::tensor::Device;
 use itm_core::data::{decode_bytes, decode_image, image_of_pixels};
 use itm_core::vision::Transform;
 use itm_core::weights::Hub;
-use itm_core::{Result, encoders, interrupt};
+use itm_core::{Error, Result, encoders, interrupt};
 use itm_kernels::Precision;
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray3, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
@@ -49,9 +49,10 @@ impl Embedder {
     ) -> PyResult<Self> {
         let precision: Precision = named("precision", precision).map_err(raised)?;
         let model = run(py, || {
-            let folder = Hub::from_env().folder(model)?;
+            let folder = Hub::from_env().folder(model).map_err(for_users)?;
             let device = Device::flex();
             encoders::Embedder::open(&folder, adapter.as_deref(), precision, &device)
+                .map_err(for_users)
         })?;
         Ok(Self(Mutex::new(model)))
     }
@@ -120,6 +121,20 @@ impl<'a> PictureSource<'a> {
                 Self::Pixels([pixels.shape()[0], pixels.shape()[1]], values)
             }
         })
+    }
+}
+
+/// What users of the wheel can do where a feature is off.
+fn for_users(error: Error) -> Error {
+    match error {
+        Error::Feature { place, feature: "hub" } => {
+            let expected = "a folder with the model's files (`hf download NAME --local-dir DIR`)";
+            Error::invalid("model", expected, place)
+        }
+        Error::Feature { place, feature: "pytorch" } => {
+            Error::invalid(place, "weights as .safetensors", "pickled ones")
+        }
+        other => other,
     }
 }
 

@@ -72,6 +72,14 @@ impl PyPart {
         run(py, || self.0.clone().join(other.0.clone())).map(Self)
     }
 
+    fn whole(&self) -> (usize, usize) {
+        self.0.whole().into()
+    }
+
+    fn has_ranks(&self) -> bool {
+        self.0.has_ranks()
+    }
+
     fn covered(&self) -> Vec<[(usize, usize); 2]> {
         let ends = |range: &std::ops::Range<usize>| (range.start, range.end);
         self.0.covered().iter().map(|[rows, columns]| [ends(rows), ends(columns)]).collect()

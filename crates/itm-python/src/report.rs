@@ -51,6 +51,7 @@ pub(crate) fn report<'py>(
     images: Array<'py>,
     texts: Array<'py>,
     pairs: TruePairs<'py>,
+    pairs_note: Option<String>,
     banks: Option<(Array<'py>, Array<'py>)>,
     names: (Option<Vec<String>>, Option<Vec<String>>),
     methods: Vec<String>,
@@ -90,6 +91,10 @@ pub(crate) fn report<'py>(
         let mut report = study.run(&test, None)?;
         let odd = sides.map(|side| warnings(side.name, side.dim, side.values));
         report.data.warnings.extend(odd.concat());
+        if let Some(note) = pairs_note {
+            report.data.notes.insert(0, note.clone());
+            report.data.pairs_note = note;
+        }
         Ok(PyReport(report))
     })
 }

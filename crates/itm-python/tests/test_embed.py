@@ -129,23 +129,37 @@ def test_tensors_that_are_not_read_are_a_warning(tmp_path):
         Embedder(tmp_path / "model")
 
 
-def test_what_does_not_fit_is_one_line(pictures, tmp_path):
+def test_what_does_not_fit_is_one_line(pictures, tmp_path, monkeypatch):
     arrays, _ = pictures
     vit = tmp_path / "vit"
     shutil.copytree(GOLDEN / "dinov2", vit)
     shutil.copy(GOLDEN / "clip/preprocessor_config.json", vit)
     (tmp_path / "empty").mkdir()
+    pickled = tmp_path / "pickled"
+    shutil.copytree(GOLDEN / "clip", pickled)
+    (pickled / "model.safetensors").rename(pickled / "pytorch_model.bin")
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
+    changed = Embedder(GOLDEN / "clip")
+    changed.batch = 0
     (tmp_path / "half.png").write_bytes(png(arrays[0])[:-30])
     clip = Embedder(GOLDEN / "clip", batch=2)
     dark = np.zeros((4, 4, 3), np.uint8)
     for call, kind, line in (
-        (lambda: Embedder(tmp_path / "empty"), OSError, "empty/config.json: "),
+        (lambda: Embedder(tmp_path / "empty"), FileNotFoundError, "empty/config.json"),
+        (lambda: Embedder("nobody/nothing"), ValueError, "^model: expected a folder with the model's files .`hf download NAME --local-dir DIR`., got nobody/nothing@main"),
+        (lambda: Embedder("a\ud800"), ValueError, "^model, character 1: expected a character of UTF-8, got "),
+        (lambda: Embedder(pickled), ValueError, "pytorch_model.bin: expected weights as .safetensors, got pickled ones$"),
         (lambda: Embedder(tmp_path / "none"), ValueError, 'none": expected a folder or org/name@revision, got neither'),
         (lambda: Embedder(vit).texts(["a dog"]), ValueError, "sentences: expected a model that reads captions, got .*vit"),
         (lambda: Embedder(GOLDEN / "sentence").images([dark]), ValueError, "pictures: expected a model that reads pictures, got .*sentence"),
         (lambda: clip.images([arrays[0], tmp_path / "half.png"]), ValueError, "half.png: expected a whole image, got a truncated or damaged file"),
         (lambda: clip.images([dark, dark, dark, b"no picture"]), ValueError, r"^pictures\[3\]: expected a JPEG, PNG or WebP image, got "),
-        (lambda: clip.images([dark, tmp_path / "none.png"]), OSError, "none.png: "),
+        (lambda: clip.images([dark, tmp_path / "none.png"]), FileNotFoundError, "none.png"),
+        (lambda: clip.images([dark, "a\ud800.jpg"]), ValueError, r"^pictures\[1\]: expected a path that the system can write, got 'a\\ud800.jpg'$"),
+        (lambda: clip.texts(["a dog", "a \ud83d"]), ValueError, r"^sentences\[1\], character 2: expected a character of UTF-8, got '\\ud83d'$"),
+        (lambda: changed.texts(["a dog"]), ValueError, "batch: expected a whole number of at least 1, got 0"),
+        (lambda: changed.images([dark]), ValueError, "batch: expected a whole number of at least 1, got 0"),
         (lambda: clip.images([dark[:0]]), ValueError, r"pictures\[0\]: expected sides of 1 to 16384 pixels, got 4 × 0"),
         (lambda: clip.images([np.zeros((1, 20_000, 3), np.uint8)]), ValueError, r"pictures\[0\]: expected sides of 1 to 16384 pixels"),
         (lambda: clip.images([dark, dark[..., 0]]), TypeError, r"pictures\[1\]: expected a path, bytes or uint8 of shape \[height, width, 3\], got uint8 of shape \[4, 4\]"),
@@ -155,7 +169,7 @@ def test_what_does_not_fit_is_one_line(pictures, tmp_path):
         (lambda: clip.texts(["a dog", 7]), TypeError, r"sentences\[1\]: expected a string, got 7"),
         (lambda: Embedder(GOLDEN / "clip", batch=0), ValueError, "batch: expected a whole number of at least 1, got 0"),
         (lambda: Embedder(GOLDEN / "clip", precision="f8"), ValueError, "precision: expected a name that is known, got unknown variant `f8`"),
-        (lambda: Embedder(GOLDEN / "clip", adapter=vit), OSError, "vit/adapter_config.json: "),
+        (lambda: Embedder(GOLDEN / "clip", adapter=vit), FileNotFoundError, "vit/adapter_config.json"),
     ):
         with pytest.raises(kind, match=line) as raised:
             call()

@@ -63,6 +63,8 @@ def test_what_auto_cannot_choose_on_is_one_line():
     ):
         with pytest.raises(error, match=line):
             Auto().fit(bank, items, validation=validation)
+    with pytest.raises(ValueError, match="^bank_items: expected none, because only DbNorm takes them, got some$"):
+        Auto().fit(bank, items, validation=(bank, items, [0] * 20), bank_items=items)
 
 
 def matched(scores, k, capacity):
@@ -89,6 +91,9 @@ def test_matching_is_greedy_by_score(k, relaxation, bias):
     assert found.knowledge == "transductive" and found.get_params() == {"k": k, "relaxation": relaxation}
     with pytest.raises(ValueError, match="bias: expected one number for each of 60 items, got 2"):
         found.fit(queries, items, bias=[0.0, 1.0])
+    for relaxation, error in (("2", TypeError), (True, TypeError), (10**400, ValueError)):
+        with pytest.raises(error, match="^relaxation: expected a number"):
+            GreedyMatching(relaxation=relaxation).fit(queries, items)
     with pytest.raises(ValueError, match="λ"):
         GreedyMatching(relaxation=-1.0).fit(queries, items)
     assert GreedyMatching(k=2**32 - 1).fit(queries, items[:3]).ids_.shape == (60, 3)

@@ -176,9 +176,10 @@ def test_every_form_of_the_same_rows(sides, tmp_path):
         (np.ones((2, 3)), np.array([[1, 2, 3], [1, np.nan, 3]]), {}, ValueError, "^texts, row 1, column 1: expected a finite number, got NaN$"),
         (np.array([[1e300]]), np.ones((1, 1)), {}, ValueError, "^images, row 0, column 0: expected a finite number, got inf$"),
         (np.ones((2, 3)), np.ones((3, 3)), {}, ValueError, "^pairs: expected a number of texts for each of 2 images, got 3 texts: name the pairs$"),
-        (np.ones((0, 3)), np.ones((0, 3)), {}, ValueError, "^pairs: expected a number of texts for each of 0 images"),
+        (np.ones((0, 3)), np.ones((0, 3)), {}, ValueError, "^images: expected at least 1 row, got 0$"),
         (np.ones((2, 3)), np.ones((2, 3)), {"pairs": [0, 2]}, ValueError, "^pairs, text 1: expected an image below 2, got 2$"),
         (np.ones((2, 3)), np.ones((2, 3)), {"pairs": [0, -1]}, ValueError, "^pairs: expected images counted from 0, got a negative number$"),
+        (np.ones((2, 3)), np.ones((2, 3)), {"pairs": np.array([0, 2**63], np.uint64)}, ValueError, "^pairs, value 1: expected a whole number below 9223372036854775808, got 9223372036854775808$"),
         (np.ones((2, 3)), np.ones((2, 3)), {"pairs": [0.0, 1.0]}, TypeError, "^pairs: expected whole numbers in one dimension, got float64"),
         (np.ones((2, 3)), np.ones((2, 3)), {"pairs": [0]}, ValueError, "^pairs: expected the image of each of 2 texts, got 1$"),
         (np.ones((2, 3)), np.ones((2, 3)), {"pairs": {0: [2]}}, ValueError, "^pairs, image 0: expected a whole number below 2, got 2$"),
@@ -200,6 +201,7 @@ def test_every_form_of_the_same_rows(sides, tmp_path):
         (np.ones((2, 3)), np.ones((2, 3)), {"k": np.eye(2)}, TypeError, "^k: expected a whole number, got array"),
         (np.ones((2, 3)), np.ones((2, 3)), {"k": [2**32]}, ValueError, "^k: expected a whole number below 4294967296, got 4294967296$"),
         (np.ones((2, 3)), np.ones((2, 3)), {"k": 5}, TypeError, "^k: expected a list, got 5$"),
+        (np.ones((2, 3)), np.ones((2, 3)), {"k": ()}, ValueError, "^k: expected at least 1 number, got none$"),
         (np.ones((2, 3)), np.ones((2, 3)), {"ties": None}, TypeError, "^ties: expected a string, got None$"),
         (np.ones((2, 3)), np.ones((2, 3)), {"protocol": 1}, TypeError, "^protocol: expected a string, got 1$"),
     ],
@@ -288,6 +290,8 @@ def test_significance_is_the_enumeration(sides):
     assert same["p"] == 1.0 and same["ci95"]["rsum"] == (0.0, 0.0)
     with pytest.raises(TypeError, match="a: expected \\(images, texts\\) or a list of such tuples"):
         itmatch.significance(images, (images, texts))
+    with pytest.raises(TypeError, match="^b: expected a list, got 5$"):
+        itmatch.significance((images, texts), 5)
     for more in ({"seed": -1}, {"replicates": -1}):
         with pytest.raises(ValueError, match="expected a whole number of at least 0, got -1"):
             itmatch.significance((images, texts), (images, other), **more)

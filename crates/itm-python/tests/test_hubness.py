@@ -1,5 +1,6 @@
 """Corrections against their formulas in NumPy, the manners of estimators, and reports."""
 
+import errno
 import json
 import pickle
 
@@ -138,6 +139,18 @@ def test_shards_are_the_whole():
     np.testing.assert_array_equal(np.concatenate(apart), whole.export(ITEMS, centre))
 
 
+def test_sinkhorn_says_where_it_stopped():
+    s = product(BANK, ITEMS) / 0.2
+    fit = hubness.Sinkhorn(epsilon=0.2, iterations=2, tolerance=0.0).fit(BANK, ITEMS)
+    f = np.zeros(60)
+    for _ in range(3):
+        g = -log_sum(s + f[:, None], 0)
+        shares, f = 60 * np.exp(s + f[:, None] + g - np.log(25)).sum(axis=1), -log_sum(s + g, 1) - np.log(60) + np.log(25)
+    again = pickle.loads(pickle.dumps(fit))
+    assert again.n_iter_ == fit.n_iter_ == 2
+    assert again.row_error_ == fit.row_error_ == pytest.approx(np.abs(shares - 1).max(), rel=1e-4)
+
+
 @pytest.mark.parametrize("estimator", [case[0] for case in CASES], ids=repr)
 def test_pickles_and_settings(estimator):
     fit = fitted(estimator)
@@ -163,8 +176,15 @@ def test_knowledge():
     ("call", "error", "line"),
     [
         (lambda: hubness.Csls(k=0).fit(BANK, ITEMS), ValueError, "^k: expected at least 1 neighbour, got 0$"),
-        (lambda: hubness.Csls(k="a").fit(BANK, ITEMS), TypeError, r"^Csls\(k='a'\): "),
-        (lambda: hubness.Csls(k=-1).fit(BANK, ITEMS), ValueError, r"^Csls\(k=-1\): "),
+        (lambda: hubness.Csls(k="a").fit(BANK, ITEMS), TypeError, "^k: expected a whole number, got 'a'$"),
+        (lambda: hubness.Csls(k=True).fit(BANK, ITEMS), TypeError, "^k: expected a whole number, got True$"),
+        (lambda: hubness.Csls(k=-1).fit(BANK, ITEMS), ValueError, "^k: expected a whole number of at least 0, got -1$"),
+        (lambda: hubness.InvertedSoftmax(10**400).fit(BANK, ITEMS), ValueError, "^beta: expected a number of the range of float64, got one outside$"),
+        (lambda: hubness.QbNorm(dynamic="no").fit(BANK, ITEMS), TypeError, "^dynamic: expected True or False, got 'no'$"),
+        (lambda: hubness.Csls().fit(BANK, ITEMS, transductive=BANK[:1, :1]), TypeError, "^transductive: expected True or False, got array"),
+        (lambda: hubness.Csls().fit(BANK, ITEMS, bank_items=ITEMS), ValueError, "^bank_items: expected none, because only DbNorm takes them, got some$"),
+        (lambda: hubness.DbNorm().fit(BANK, ITEMS, bank_items=ITEMS[:, :3]), ValueError, "^bank_items: expected the width of items, 12, got 3$"),
+        (lambda: hubness.Csls().fit(BANK, ITEMS).export(ITEMS, centre="a"), TypeError, "^centre: expected a number, got 'a'$"),
         (lambda: hubness.Csls().fit(BANK[:, :4], ITEMS), ValueError, "^items: expected the width of bank_queries, 4, got 12$"),
         (lambda: hubness.Csls().fit(BANK[:0], ITEMS), ValueError, "at least 1 query in the bank"),
         (lambda: hubness.Csls().set_params(beta=1), ValueError, "^Csls: expected one of k, got beta$"),
@@ -206,8 +226,13 @@ def test_report(sides, tmp_path):
     again = pickle.loads(pickle.dumps(report))
     assert again.to_dict() == report.to_dict() and str(again) == str(report)
     json.dumps(report.to_dict())
-    with pytest.raises(OSError, match="hubs.html"):
+    with pytest.raises(FileNotFoundError, match="hubs.html") as raised:
         report.to_html(tmp_path / "no" / "hubs.html")
+    assert raised.value.errno == errno.ENOENT and raised.value.filename.endswith("hubs.html")
+    note = "pairs guessed from the shapes: 40 images, 120 texts: 3 texts per image, in order"
+    data = report.to_dict()["data"]
+    assert data["pairs_note"] == data["notes"][0] == note
+    assert hubness.report(images, texts, np.arange(120) // 3, methods=["csls"], resamples=0).to_dict()["data"]["pairs_note"] == "pairs as given"
 
 
 def test_reports_of_banks_and_of_raw_rows(sides):
@@ -217,7 +242,7 @@ def test_reports_of_banks_and_of_raw_rows(sides):
     with pytest.raises(ValueError, match="method ls: expected cosines"):
         hubness.report(3 * images, texts, methods=["ls"], resamples=0)
     for more, line in (
-        ({"is_beta": np.nan}, "^settings: expected finite numbers, got NaN or an infinity$"),
+        ({"is_beta": np.nan}, "^settings: expected finite numbers, or 'inf' for rgm_lambda, got NaN or an infinity$"),
         ({"banks": (images,)}, r"^banks: expected \(images, texts\), got 1 of them$"),
         ({"banks": (images[:, :3], texts)}, "^banks, images: expected the width of texts, 16, got 3$"),
         ({"banks": (images, texts[:, :3])}, "^banks, texts: expected the width of images, 16, got 3$"),
@@ -225,15 +250,16 @@ def test_reports_of_banks_and_of_raw_rows(sides):
         ({"seed": -1}, "^seed: expected a whole number of at least 0, got -1$"),
         ({"methods": ["cslss"]}, "^method: expected auto, gm, rgm, or one of nns, csls"),
         ({"csls_kk": 3}, "^settings: unknown field `csls_kk`"),
+        ({"text_names": ["a", "b\ud800"]}, r"^text_names\[1\], character 1: expected a character of UTF-8, got '\\ud800'$"),
         ({"image_names": ["a"]}, "^names of images: expected 40, got 1$"),
         ({"resamples": 10**7}, "^resamples: expected 0 to 1000000, got 10000000$"),
     ):
         with pytest.raises(ValueError, match=line):
             hubness.report(images, texts, **({"resamples": 0} | more))
     for more, line in (
-        ({"image_names": [1]}, "^image_names: expected a string, got 1$"),
+        ({"image_names": [1]}, r"^image_names\[0\]: expected a string, got 1$"),
         ({"text_names": 5}, "^text_names: expected a list, got 5$"),
-        ({"methods": [None]}, "^methods: expected a string, got None$"),
+        ({"methods": [None]}, r"^methods\[0\]: expected a string, got None$"),
     ):
         with pytest.raises(TypeError, match=line):
             hubness.report(images, texts, **more)

@@ -51,6 +51,7 @@ def test_parts_are_one_process(make, seed):
 def test_what_does_not_fit_is_one_line():
     images, texts = unit_rows(40, 16, 0), unit_rows(120, 16, 1)
     some = parts(images, texts, keep="top_texts", k=2)
+    of_ranks = itmatch.part(images, texts[:30], origin=(0, 0), whole=(40, 120), keep="ranks", pair_scores=np.ones(120))
     ranks = {"keep": "ranks", "pairs": np.arange(120) % 40}
     for call, line in (
         (lambda: parts(images, texts, **ranks, pair_scores=np.ones((120, 1))), r"pair_scores: expected numbers in one dimension, got float64 of shape \(120, 1\)"),
@@ -62,6 +63,13 @@ def test_what_does_not_fit_is_one_line():
         (lambda: itmatch.part(images, texts, origin=(0, 0), whole=(40,), keep="top_texts"), r"whole: expected \(images, texts\), got 1 of them"),
         (lambda: some[0].join(some[0]), "part: expected every score once, got image 0, text 0 twice"),
         (lambda: some[0].join(some[1]).finish(), "part: expected every score once, got image 0, text 60 never"),
+        (lambda: some[0].join(5), "other: expected a part, got 5"),
+        (lambda: of_ranks.finish(), "pair_scores: expected the scores of the pairs, got none"),
+        (lambda: of_ranks.finish(pair_scores=np.ones(120)), "part: expected every score once, got image 0, text 30 never"),
+        (lambda: pickle.loads(pickle.dumps(of_ranks)).finish(pair_scores=np.ones(120)), "part: expected every score once, got image 0, text 30 never"),
+        (lambda: some[0].finish(pairs=np.arange(120)), "finish: expected a part of ranks for pairs, pair_scores, k or ties, got another"),
+        (lambda: some[0].finish(k=[3]), "finish: expected a part of ranks for pairs, pair_scores, k or ties, got another"),
+        (lambda: parts(images, texts, keep="sums_of_texts", beta=10**400), "beta: expected a number of the range of float64, got one outside"),
         (lambda: some[0].join(parts(images, texts, keep="top_texts", k=3)[1]), "part: expected the 2 best texts of every image, got the 3"),
         (lambda: itmatch.Part.from_bytes(some[0].to_bytes()[:-1]), "part: expected a whole part, got"),
         (lambda: parts(images, texts, keep="all"), "keep: expected top_texts, top_images, pair_scores, ranks, sums_of_images, sums_of_texts, moments_of_images or moments_of_texts, got all"),
@@ -86,7 +94,7 @@ def test_sums_of_parts_on_the_grid():
             np.testing.assert_array_equal(found, np.stack(np.atleast_2d(alone.finish())))
             want = [np.log(np.exp(beta * scores).sum(axis=axis))] if "sums" in keep else [scores.mean(axis=axis), scores.std(axis=axis)]
             np.testing.assert_allclose(found, want, rtol=1e-5, atol=1e-6)
-    with pytest.raises(ValueError, match="part: expected images that begin and end at multiples of 4096, for sums, got 0 to 7"):
+    with pytest.raises(ValueError, match="part: expected images that begin and end at multiples of 4096.*, for sums, got 0 to 7"):
         parts(images, texts, (0, 7), (0, 60), keep="moments_of_texts")
 
 
@@ -150,3 +158,9 @@ def test_the_example_under_ray(tmp_path, capsys, monkeypatch):
 
     assert ray_dehub.main(words)
     assert "200 items in 3 shards, 2 workers: equal to one process" in capsys.readouterr().out
+
+
+def test_lists_beyond_memory_are_an_error_and_no_abort():
+    rows = unit_rows(40, 8, 1)
+    with pytest.raises(MemoryError, match="^lists of 2147483647 items for 40 queries do not fit into memory$"):
+        itmatch.part(rows, rows, origin=(0, 0), whole=(2**31, 2**31), keep="top_texts", k=2**31 - 1)

@@ -103,12 +103,21 @@ def test_the_gate_counts_as_a_scan_with_the_item():
     assert first["sentence"].endswith(": refused") and verdicts[1]["sentence"].endswith(": admitted")
 
 
+def test_a_buffer_that_is_used_again_changes_nothing():
+    queries, items = world(seed=3)
+    found, new = scan(queries, items), planted(queries, items)[-1:]
+    first = found.admit(new)
+    queries[:] = items[0]
+    assert found.admit(new) == first
+
+
 def test_what_cannot_be_scanned_is_one_line():
     queries, items = world()
     for call, line in (
         (lambda: scan(queries, items, k=0), "k: expected a whole number of at least 1, got 0"),
         (lambda: scan(queries, items, alerts=0), "alerts: expected a whole number of at least 1, got 0"),
         (lambda: scan(queries, items, false_alarms=0), "false alarms: expected a finite number above 0, got 0"),
+        (lambda: scan(queries, items, false_alarms=10**400), "false_alarms: expected a number of the range of float64, got one outside"),
         (lambda: scan(queries, items[:, :5]), "items: expected the width of queries, 20, got 5"),
         (lambda: scan(queries, items[:0]), "items: expected at least 1 item, got 0"),
         (lambda: scan(queries, items).admit(items[:, :5]), "items: expected the queries' width 20, got 5"),
@@ -116,4 +125,6 @@ def test_what_cannot_be_scanned_is_one_line():
         with pytest.raises(ValueError, match=line) as raised:
             call()
         assert len(str(raised.value).splitlines()) == 1
+    with pytest.raises(TypeError, match="^false_alarms: expected a number, got '0.1'$"):
+        scan(queries, items, false_alarms="0.1")
     assert repr(scan(queries, items, alerts=3)) == "<Scan of 400 items over 600 queries, 3 alerts>"

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _itmatch, embed, hubness
-from ._arrays import cuts, numbers, rows, string, true_pairs, vector
+from ._arrays import cuts, numbers, rows, several, string, true_pairs, vector
 from ._hits import Hits
 from ._parts import Part, part
 
@@ -52,9 +52,9 @@ def evaluate(
     `protocol`: full, flickr_1k, coco_1k_folds, coco_first_1k, coco_5k. `ties`, the place of a true item among equal scores: index
     (the smaller index first), optimistic, pessimistic, expected.
 
-    The result has plain numbers: for each direction (i2t, t2i) the recalls in percent, the median and the mean rank (1 is best), and
-    the number of queries that hit or miss by the order of equal scores alone; `rsum`, the sum of the recalls; the numbers of queries
-    and folds. Ties that decide are a warning; `hubness.report` looks for odd rows too.
+    The result has plain numbers: for each direction (i2t, t2i) the recalls in percent, the median rank, rounded down (over folds the
+    mean of their medians), and the mean rank (1 is best), and the number of queries that hit or miss by the order of equal scores
+    alone; `rsum`, the sum of the recalls; the numbers of queries and folds. Ties that decide are a warning; `hubness.report` looks for odd rows too.
 
     >>> import numpy as np, itmatch
     >>> images = np.array([[0.9, 0.3, 0.2], [0.7, 0.6, 0.1], [0.8, 0.2, 0.7]], dtype=np.float32)
@@ -99,7 +99,7 @@ def significance(
     """
     systems = []
     for name, system in (("a", a), ("b", b)):
-        runs = [system] if isinstance(system, tuple) else list(system)
+        runs = [system] if isinstance(system, tuple) else several(name, system)
         if not all(isinstance(run, tuple) and len(run) == 2 for run in runs) or not runs:
             raise TypeError(f"{name}: expected (images, texts) or a list of such tuples, got something else")
         systems.append([(rows(f"{name}, images", v), rows(f"{name}, texts", w)) for v, w in runs])

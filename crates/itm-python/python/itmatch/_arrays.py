@@ -32,6 +32,8 @@ def vector(name: str, values: Any, kind: type[np.number[Any]]) -> NDArray[Any]:
     array = _array(name, values, expected)
     if array.dtype.kind not in ("iu" if whole else "biuf") or array.ndim != 1:
         raise TypeError(f"{name}: expected {expected} in one dimension, got {array.dtype} of shape {array.shape}")
+    for at in np.flatnonzero(array >= 2**63) if whole and array.dtype.kind == "u" else ():
+        raise ValueError(f"{name}, value {at}: expected a whole number below {2**63}, got {array[at]}")
     with np.errstate(over="ignore"):  # infinity is refused here
         array = np.require(array, kind, ["C", "A"])
     for at in np.flatnonzero(~np.isfinite(array)):
@@ -62,12 +64,11 @@ def _bytes(values: Any) -> Any:
 def numbers(name: str, value: Any, least: int = 1, below: int = 2**32) -> int:
     """A whole number from `least` on, below `below`."""
     try:
-        # Booleans of torch and of NumPy 1 are indices too. The name of a dtype takes long to make, so common numbers skip it.
-        if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.generic)) and "bool" in str(getattr(value, "dtype", "")):
+        if _is_bool(value):
             raise TypeError
         number = operator.index(value)
     except TypeError:
-        raise TypeError(f"{name}: expected a whole number, got {_shown(value)}") from None
+        raise TypeError(f"{name}: expected a whole number, got {shown(value)}") from None
     if not least <= number < below:
         bound = f"of at least {least}" if number < least else f"below {below}"
         raise ValueError(f"{name}: expected a whole number {bound}, got {number}")
@@ -76,22 +77,36 @@ def numbers(name: str, value: Any, least: int = 1, below: int = 2**32) -> int:
 
 def string(name: str, value: Any) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"{name}: expected a string, got {_shown(value)}")
+        raise TypeError(f"{name}: expected a string, got {shown(value)}")
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(f"{name}, character {error.start}: expected a character of UTF-8, got {value[error.start]!r}") from None
     return value
 
 
 def real(name: str, value: Any) -> float:
     try:
+        if _is_bool(value) or isinstance(value, (str, bytes, bytearray)):
+            raise TypeError
         return float(value)
+    except OverflowError:
+        raise ValueError(f"{name}: expected a number of the range of float64, got one outside") from None
     except (TypeError, ValueError):
-        raise TypeError(f"{name}: expected a number, got {_shown(value)}") from None
+        raise TypeError(f"{name}: expected a number, got {shown(value)}") from None
+
+
+def flag(name: str, value: Any) -> bool:
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name}: expected True or False, got {shown(value)}")
+    return bool(value)
 
 
 def several(name: str, values: Any, *parts: str) -> list[Any]:
     """The values of a collection; one for each of `parts`, if there are any."""
     expected = f"({', '.join(parts)})" if parts else "a list"
     if _is_one(values):
-        raise TypeError(f"{name}: expected {expected}, got {_shown(values)}")
+        raise TypeError(f"{name}: expected {expected}, got {shown(values)}")
     values = list(values)
     if parts and len(values) != len(parts):
         raise ValueError(f"{name}: expected {expected}, got {len(values)} of them")
@@ -100,13 +115,18 @@ def several(name: str, values: Any, *parts: str) -> list[Any]:
 
 def cuts(k: Any) -> list[int]:
     """The k of recalls, each once."""
-    return list(dict.fromkeys(numbers("k", cut) for cut in several("k", k)))
+    found = list(dict.fromkeys(numbers("k", cut) for cut in several("k", k)))
+    if not found:
+        raise ValueError("k: expected at least 1 number, got none")
+    return found
 
 
 def true_pairs(name: str, pairs: Any, images: int, texts: int) -> NDArray[np.int64] | list[list[int]]:
     """The image of each text; if a text has several, or none, the images of each text."""
     if pairs is None:
-        if images == 0 or texts % images:
+        if images == 0:
+            raise ValueError("images: expected at least 1 row, got 0")
+        if texts % images:
             raise ValueError(f"{name}: expected a number of texts for each of {images} images, got {texts} texts: name the pairs")
         return np.arange(texts, dtype=np.int64) // max(texts // images, 1)
     if isinstance(pairs, (list, tuple)) and not all(map(_is_one, pairs)):
@@ -142,6 +162,11 @@ def _row(name: str, value: Any, below: int) -> int:
     return numbers(name, int(value) if digits else value, 0, below)
 
 
+def _is_bool(value: Any) -> bool:
+    """Booleans of torch and of NumPy 1 are indices too. The name of a dtype takes long to make, so common numbers skip it."""
+    return isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.generic)) and "bool" in str(getattr(value, "dtype", ""))
+
+
 def _is_one(value: Any) -> bool:
     """Whether it is one value: a number (also an array without dimensions), a string or bytes."""
     if isinstance(value, (str, bytes)):
@@ -153,6 +178,6 @@ def _is_one(value: Any) -> bool:
     return False
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
     """In one line."""
     return " ".join(repr(value).split())

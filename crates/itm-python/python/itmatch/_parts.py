@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from . import _itmatch
-from ._arrays import cuts, numbers, real, rows, several, string, true_pairs, vector
+from ._arrays import cuts, numbers, real, rows, several, shown, string, true_pairs, vector
 from ._hits import Hits
 
 
@@ -22,6 +22,8 @@ class Part:
 
     def join(self, other: Part) -> Part:
         """The union. Refuses other settings, rows and processors, and a score that both have seen."""
+        if not isinstance(other, Part):
+            raise TypeError(f"other: expected a part, got {shown(other)}")
         return Part(self._native.join(other._native))
 
     @property
@@ -40,22 +42,27 @@ class Part:
         """The result of the whole, as one process gives it; refuses holes.
 
         Lists of `top_texts` and `top_images` are `Hits`, `pair_scores` and sums an array, moments two: mean and deviation. `ranks` needs the pairs and scores that the parts
-        were made with, and gives the dict of `itmatch.evaluate` without mAP@R and R-precision, which need lists.
+        were made with, and gives the dict of `itmatch.evaluate` without mAP@R and R-precision, which need lists. Other parts take no arguments.
         """
+        cut, ties = cuts(k), string("ties", ties)
+        if self._native.has_ranks():
+            if pair_scores is None:
+                raise ValueError("pair_scores: expected the scores of the pairs, got none")
+            images, texts = self._native.whole()
+            pairs, scores = true_pairs("pairs", pairs, images, texts), vector("pair_scores", pair_scores, np.float32)
+            found, lines = self._native.ranks(pairs, images, scores, cut, ties)
+            for line in lines:
+                warnings.warn(line, stacklevel=2)
+            return found
+        if pairs is not None or pair_scores is not None or cut != [1, 5, 10] or ties != "index":
+            raise ValueError("finish: expected a part of ranks for pairs, pair_scores, k or ties, got another part")
         lists = self._native.lists()
         if lists is not None:
             return Hits(*lists)
         sums = self._native.sums()
         if sums is not None:
             return sums[0] if len(sums) == 1 else tuple(sums)
-        if pair_scores is None:
-            return self._native.pair_scores()
-        images, texts = (max(side.stop for side in sides) for sides in zip(*self.covered))
-        pairs, scores = true_pairs("pairs", pairs, images, texts), vector("pair_scores", pair_scores, np.float32)
-        found, lines = self._native.ranks(pairs, images, scores, cuts(k), string("ties", ties))
-        for line in lines:
-            warnings.warn(line, stacklevel=2)
-        return found
+        return self._native.pair_scores()
 
     def to_bytes(self) -> bytes:
         """The bytes of a safetensors file, which `hubness merge` reads too."""
@@ -89,7 +96,7 @@ def part(
 
     They begin at row `origin` (image, text) of a `whole` of so many images and texts. `keep`: top_texts or top_images (the `k` best
     items of every query), pair_scores (of the true pairs), ranks (needs `pair_scores`, finished first); sums_of_images or sums_of_texts
-    (log sum exp(`beta` s) over the other side), moments_of_images or moments_of_texts, which begin and end at multiples of 4096 rows. `pairs` are the pairs of
+    (log sum exp(`beta` s) over the other side), moments_of_images or moments_of_texts, which begin and end at multiples of 4096 rows or at the end. `pairs` are the pairs of
     the whole, in the forms of `evaluate`.
 
     >>> import numpy as np, itmatch

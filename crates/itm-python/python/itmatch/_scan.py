@@ -13,11 +13,11 @@ from ._arrays import numbers, real, rows
 
 
 class Scan:
-    """What `scan` found: `alerts`, `summary`, `counts`; `admit` is the gate for new items."""
+    """What `scan` found: `alerts`, `summary`, `counts`; `admit` is the gate for new items. It keeps a copy of the queries, and does not pickle."""
 
     def __init__(self, native: _itmatch.Scan, queries: NDArray[np.float32], false_alarms: float, alerts: int | None) -> None:
         self._native = native
-        self._queries = queries
+        self._queries = queries.copy()  # `admit` reads them later
         self._budget = (false_alarms, alerts)
 
     @property

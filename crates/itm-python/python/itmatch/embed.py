@@ -37,7 +37,7 @@ class Embedder:
     """
 
     def __init__(self, model: str | os.PathLike[str], *, adapter: str | os.PathLike[str] | None = None, precision: str = "f32", batch: int = 32) -> None:
-        self.model = _absolute(model)
+        self.model = string("model", _absolute(model))
         self.adapter = None if adapter is None else _absolute(adapter)
         self.precision = precision
         self.batch = numbers("batch", batch)
@@ -51,13 +51,13 @@ class Embedder:
         """
         if isinstance(pictures, (str, bytes, os.PathLike)):
             raise TypeError("pictures: expected a list of pictures, got one")
-        return self._native().images([_picture(k, picture) for k, picture in enumerate(pictures)], self.batch)
+        return self._native().images([_picture(k, picture) for k, picture in enumerate(pictures)], numbers("batch", self.batch))
 
     def texts(self, sentences: Iterable[str]) -> NDArray[np.float32]:
         """A row for each sentence. A sentence that is longer than the model reads is cut."""
         if isinstance(sentences, (str, bytes)):
             raise TypeError("sentences: expected a list of sentences, got one")
-        return self._native().texts([string(f"sentences[{k}]", sentence) for k, sentence in enumerate(sentences)], self.batch)
+        return self._native().texts([string(f"sentences[{k}]", sentence) for k, sentence in enumerate(sentences)], numbers("batch", self.batch))
 
     def _native(self) -> _itmatch.Embedder:
         with _lock:
@@ -86,6 +86,10 @@ def _absolute(model: str | os.PathLike[str]) -> str:
 
 def _picture(number: int, picture: Any) -> Any:
     if isinstance(picture, (str, bytes, os.PathLike)):
+        try:
+            os.fsencode(picture)
+        except UnicodeEncodeError:
+            raise ValueError(f"pictures[{number}]: expected a path that the system can write, got {picture!r}") from None
         return picture
     if isinstance(picture, (bytearray, memoryview)):
         return bytes(picture)

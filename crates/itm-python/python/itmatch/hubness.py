@@ -1,7 +1,7 @@
 """Hubs: a report, and corrections of scores that are fitted on a bank of queries.
 
-Every correction has the manners of scikit-learn's estimators: settings in the constructor, `fit`, attributes that end in an
-underscore, `get_params`, `set_params`, pickles.
+Every correction has manners of scikit-learn's estimators: settings in the constructor, `fit`, attributes that end in an
+underscore, `get_params`, `set_params`, pickles. `sklearn.base.clone` takes one, `check_is_fitted` does not.
 
 >>> import numpy as np, itmatch
 >>> bank = np.array([[0.9, 0.2], [0.8, 0.3]], dtype=np.float32)  # item 0 is a hub
@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _itmatch
-from ._arrays import judged, numbers, real, rows, several, string, true_pairs, vector
+from ._arrays import flag, judged, numbers, real, rows, several, string, true_pairs, vector
 from ._hits import Hits
 from ._scan import Scan, scan
 
@@ -101,15 +101,21 @@ class _Correction(_Estimator):
         """
         bank, items = rows("bank_queries", bank_queries), rows("items", items)
         more = None if bank_items is None else rows("bank_items", bank_items)
-        try:
-            method = getattr(_itmatch.Method, type(self).__name__)(**self.get_params())
-        except (TypeError, OverflowError) as error:
-            kind = TypeError if isinstance(error, TypeError) else ValueError
-            raise kind(f"{self!r}: {error}") from None
-        self._fitted = method.fit(bank, items, more, bool(transductive))
+        if more is not None and not isinstance(self, DbNorm):
+            raise ValueError("bank_items: expected none, because only DbNorm takes them, got some")
+        method = getattr(_itmatch.Method, type(self).__name__)(**self._settings())
+        self._fitted, made = method.fit(bank, items, more, flag("transductive", transductive))
+        if made is not None:
+            vars(self).update(n_iter_=made[0], row_error_=made[1])
         self.n_features_in_ = bank.shape[1]
         self.n_items_ = items.shape[0]
         return self
+
+    def _settings(self) -> dict[str, Any]:
+        """Each setting, checked by the kind of its default."""
+        checks = {bool: flag, float: real, int: _count, str: string}
+        defaults = inspect.signature(type(self)).parameters
+        return {name: checks[type(defaults[name].default)](name, value) for name, value in self.get_params().items()}
 
     def _correction(self) -> _itmatch.Correction:
         try:
@@ -124,7 +130,10 @@ class _Correction(_Estimator):
 
     @property
     def item_bias_(self) -> NDArray[np.float64]:
-        """What each item loses, in units of the score: a search by `score - item_bias_` is the corrected search."""
+        """What each item loses, in units of the score: a search by `score - item_bias_` is the corrected search.
+
+        A transductive inverted softmax with a `beta` of some hundreds can have finer differences than a bias holds: there `search` is exact.
+        """
         try:
             return self._correction().biases()
         except NotFittedError:
@@ -144,10 +153,11 @@ class _Correction(_Estimator):
     def export(self, items: ArrayLike, centre: float | None = None) -> NDArray[np.float32]:
         """Item vectors with one more dimension, for an engine that finds the largest inner product.
 
-        Search with a 1 behind each query: the result is the corrected ranking. Biases are measured from `centre`, by default
-        their mean. All shards of one index must have one centre, for example `item_bias_.mean()` of the first.
+        Search with a 1 behind each query: the result is the corrected ranking. A transductive inverted softmax with a `beta`
+        of a hundred or more can have finer differences than float32 holds: there `search` is exact. Biases are measured from `centre`, by
+        default their mean. All shards of one index must have one centre, for example `item_bias_.mean()` of the first.
         """
-        return self._correction().export(self._rows("items", items), centre)
+        return self._correction().export(self._rows("items", items), None if centre is None else real("centre", centre))
 
     def _rows(self, name: str, values: Any) -> NDArray[np.float32]:
         found = rows(name, values)
@@ -210,7 +220,13 @@ class DbNorm(_Correction):
 
 
 class Sinkhorn(_Correction):
-    """Entropic optimal transport between the bank's queries and the items."""
+    """Entropic optimal transport between the bank's queries and the items.
+
+    `n_iter_` has the iterations that were made, `row_error_` by how much of its equal share a bank query is off at most.
+    """
+
+    n_iter_: int
+    row_error_: float
 
     def __init__(self, epsilon: float = 0.03, iterations: int = 20, tolerance: float = 1e-3) -> None:
         self.epsilon = epsilon
@@ -260,7 +276,7 @@ class Auto(_Correction):
         bank = rows("bank_queries", bank_queries)
         found: dict[_Correction, float] = {}
         for candidate in _candidates():
-            hits = candidate.fit(bank, of).search(queries, of, 10).ids
+            hits = candidate.fit(bank, of, bank_items=bank_items).search(queries, of, 10).ids
             right = [[item in true for item in best] for best, true in zip(hits.tolist(), truth)]
             found[candidate] = sum(100.0 * float(np.mean([any(row[:k]) for row in right])) for k in (1, 5, 10))
         best = max(found, key=found.__getitem__)  # the first of equal ones
@@ -282,6 +298,10 @@ def _name(candidate: _Correction) -> str:
     if isinstance(candidate, Nnn):
         return "nns"
     return f"csls k={candidate.k}" if isinstance(candidate, Csls) else f"is beta={candidate.beta:g}"
+
+
+def _count(name: str, value: Any) -> int:
+    return numbers(name, value, 0)
 
 
 def _truths(pairs: Any, queries: int, items: int) -> list[set[int]]:
@@ -402,25 +422,32 @@ def report(
     [('nns', 'plain'), ('csls', 'transductive')]
     """
     images, texts = rows("images", images), rows("texts", texts)
-    pairs = true_pairs("pairs", pairs, len(images), len(texts))
+    guessed, pairs = pairs is None, true_pairs("pairs", pairs, len(images), len(texts))
+    note = _guessed(len(images), len(texts)) if guessed else None
     if banks is not None:
         bank_images, bank_texts = several("banks", banks, "images", "texts")
         banks = (rows("banks, images", bank_images), rows("banks, texts", bank_texts))
     names = (_strings("image_names", image_names), _strings("text_names", text_names))
-    methods = [methods] if isinstance(methods, str) else _strings("methods", methods) or []
+    methods = _strings("methods", [methods] if isinstance(methods, str) else methods) or []
     try:
         settings_ = json.dumps(settings, default=_number, allow_nan=False)
     except ValueError:
-        raise ValueError("settings: expected finite numbers, got NaN or an infinity") from None
+        raise ValueError("settings: expected finite numbers, or 'inf' for rgm_lambda, got NaN or an infinity") from None
     seed, resamples = numbers("seed", seed, 0, 2**64), numbers("resamples", resamples, 0)
-    found = Report(_itmatch.report(images, texts, pairs, banks, names, methods, settings_, seed, resamples))
+    found = Report(_itmatch.report(images, texts, pairs, note, banks, names, methods, settings_, seed, resamples))
     for line in found.to_dict()["data"]["warnings"]:
         warnings.warn(line, stacklevel=2)
     return found
 
 
 def _strings(name: str, values: Any) -> list[str] | None:
-    return None if values is None else [string(name, value) for value in several(name, values)]
+    return None if values is None else [string(f"{name}[{k}]", value) for k, value in enumerate(several(name, values))]
+
+
+def _guessed(images: int, texts: int) -> str:
+    """As the command line says it."""
+    counts = ((images, "image"), (texts, "text"), (texts // images, "text"))
+    return "pairs guessed from the shapes: {}, {}: {} per image, in order".format(*(f"{n} {what}{'s' * (n != 1)}" for n, what in counts))
 
 
 def _number(value: Any) -> Any:
