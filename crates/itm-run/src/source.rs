@@ -43,6 +43,8 @@ pub(crate) struct Source {
     pub(crate) vocabulary: Option<PathBuf>,
     /// The file of ready word vectors, if the target names one; the file may be missing.
     pub(crate) word_vectors: Option<PathBuf>,
+    /// The folders of `target.embeddings`.
+    pub(crate) embeddings: Vec<PathBuf>,
     pictures: Pictures,
 }
 
@@ -142,6 +144,7 @@ impl Source {
             first_of: None,
             vocabulary: None,
             word_vectors: None,
+            embeddings: vec![],
             pictures: Pictures::Scenes(Box::new(scenes)),
         })
     }
@@ -158,9 +161,9 @@ impl Source {
         notes.extend(judgements.iter().map(Judgements::to_string));
         let identity = identify(target, &loaded.dataset, loaded.declared.as_deref(), folder);
         notes.extend(identity.note);
-        let embedded: Vec<_> = target.embeddings.iter().map(|path| folder.join(path)).collect();
+        let embeddings: Vec<_> = target.embeddings.iter().map(|path| folder.join(path)).collect();
         let patches = target.regions == Some(RegionSource::Patches);
-        notes.extend(loaded.dataset.add_embeddings(&embedded, patches, &mut more)?);
+        notes.extend(loaded.dataset.add_embeddings(&embeddings, patches, &mut more)?);
         loaded.dataset.transform_regions(target.region_transform)?;
         if features == ImageFeatures::Pictures && loaded.dataset.train.embeddings.images.dim == 0 {
             notes.push("no features: the closed-form CCA row is left out".into());
@@ -180,6 +183,7 @@ impl Source {
             first_of: None,
             vocabulary: target.vocabulary.as_ref().map(|file| folder.join(file)),
             word_vectors: target.word_vectors.as_ref().map(|file| folder.join(file)),
+            embeddings,
             pictures: Pictures::Files(loaded.images),
         };
         if !more.files.is_empty() {

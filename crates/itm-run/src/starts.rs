@@ -1,14 +1,15 @@
 //! The closed form that a row's weights begin with: solved once for all rows and seeds, and kept in the run.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use itm_core::cca::StartInputs;
 use itm_core::data::sha256_hex;
 use itm_core::output::write_bytes;
 use itm_core::start::{BagPooling, Start, StartOptions, TextForm};
-use itm_core::{Result, files};
+use itm_core::{Error, Result, files};
+use serde_json::Value;
 
 use crate::progress;
 
@@ -98,6 +99,30 @@ impl Starts {
     }
 }
 
+/// Refuses rows of other weights than a folder's, if all folders of rows say by which weights `itm embed` made them.
+pub(crate) fn check_rows(own: &Path, rows: &[PathBuf]) -> Result<()> {
+    let manifests = rows.iter().map(|folder| folder.join("embed.json"));
+    if rows.is_empty() || !manifests.clone().all(|path| path.is_file()) {
+        return Ok(());
+    }
+    let is_weights =
+        |path: &&PathBuf| path.extension().is_some_and(|end| end == "safetensors" || end == "bin");
+    let own_files = files::entries(own)?;
+    let weights: Vec<_> = own_files.iter().filter(is_weights).collect();
+    let hashes: Vec<_> = weights.iter().map(files::sha256_of).collect::<Result<_>>()?;
+    for path in manifests {
+        let of: Value = files::read_json(path, "a manifest of `itm embed`")?;
+        let hash_of =
+            |path: &PathBuf| of["model"]["sha256"][&*path.file_name()?.to_string_lossy()].as_str();
+        let same = weights.iter().zip(&hashes).all(|(path, hash)| hash_of(path) == Some(hash));
+        if same && !weights.is_empty() {
+            return Ok(());
+        }
+    }
+    let expected = format!("rows in target.embeddings by the weights of {}", own.display());
+    Err(Error::invalid("model.start = \"cca\"", expected, "rows by other weights"))
+}
+
 fn read(path: &Path, hash: &str) -> Result<Start> {
     let bytes = files::read(path, u64::MAX)?;
     Start::from_bytes(&path.display().to_string(), &bytes, hash)
@@ -110,6 +135,35 @@ mod tests {
     use itm_core::start::LinearMap;
 
     use super::*;
+
+    /// Rows of other weights would begin below chance, without a word.
+    #[test]
+    fn rows_of_other_weights_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let (own, rows) = (folder.path().join("own"), folder.path().join("rows"));
+        for folder in [&own, &rows] {
+            std::fs::create_dir(folder).unwrap();
+        }
+        std::fs::write(own.join("model.safetensors"), "a").unwrap();
+        let check = |rows: &[PathBuf]| check_rows(&own, rows).map_err(|error| error.to_string());
+        let given = [rows.clone()];
+        assert_eq!([check(&[]), check(&given)], [Ok(()), Ok(())]);
+        let by = |weights: &str| {
+            let hash = sha256_hex(weights.as_bytes());
+            let manifest =
+                format!(r#"{{"model": {{"sha256": {{"model.safetensors": "{hash}"}}}}}}"#);
+            std::fs::write(rows.join("embed.json"), manifest).unwrap();
+        };
+        by("a");
+        assert_eq!(check(&given), Ok(()));
+        by("b");
+        let line = check(&given).unwrap_err();
+        assert!(line.starts_with(
+            "model.start = \"cca\": expected rows in target.embeddings by the weights of"
+        ));
+        assert!(line.ends_with("got rows by other weights"), "{line}");
+        assert_eq!(check(&[rows, own.clone()]), Ok(()), "nobody knows whose rows these are");
+    }
 
     /// A process that resumes a run reads the closed form from the folder; other data need a new closed form.
     #[test]

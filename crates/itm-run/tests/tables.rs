@@ -121,7 +121,9 @@ fn tables_and_figures_share_their_rows() {
         let folder = out.join("rows/full/seed-0/explain").join(split);
         let page = fs::read_to_string(folder.join("false-negatives.html")).unwrap();
         assert_eq!(page.matches("<article").count(), 3);
-        assert!(shown.contains("No word-patches.html: the encoders of `Full` have no patches."));
+        assert!(shown.contains(
+            "No word-patches.html: it needs ViT and BERT with means as pools, which `Full` has not."
+        ));
         assert!(!folder.join("word-patches.html").exists());
         let pictures = files(&folder.join("pictures"));
         assert!(pictures.len() > 1, "the query's and answers'");

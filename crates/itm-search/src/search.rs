@@ -50,7 +50,7 @@ pub struct Options {
 pub struct Answer {
     /// Best first; equal scores in the order of the pictures. Pictures of the query itself are left out.
     pub hits: Vec<Hit>,
-    /// Whether the best score reaches the level. Without words in the query: whether a picture passed the filter, because the level
+    /// Whether the best score reaches the level. Without words in the query: whether another picture passed the filter, because the level
     /// is of sentences.
     pub found: bool,
     /// What ordinary queries reach: the median over the bank of the score of the best picture.
@@ -105,11 +105,12 @@ impl Searcher {
     /// The best pictures. Scores are corrected only if the query has words: the bank has no pictures.
     ///
     /// # Errors
-    /// If `top` is 0, a date of the filter is none, the query has a picture that the index does not have, the terms of the query add up to
+    /// If `top` is 0, the threshold is NaN, a date of the filter is none, the query has a picture that the index does not have, the terms of the query add up to
     /// nothing, or the model fails.
     pub fn search(&self, query: &Query, options: &Options) -> Result<Answer> {
         Error::unless(options.top > 0, "top", "at least 1", 0)?;
         let Options { corrected, threshold, filter, .. } = options;
+        Error::unless(threshold.is_none_or(|t| !t.is_nan()), "threshold", "a number", f32::NAN)?;
         filter.check()?;
         let index = &self.index;
         let corrected = *corrected && query.has_words();

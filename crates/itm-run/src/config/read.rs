@@ -180,12 +180,12 @@ fn drop_falses(row: &mut Table, file: &Table) {
     });
 }
 
-/// Sections merge key by key; a section of another `kind` replaces the old section, because its keys are others. `false` leaves a key
-/// out, unless the old value is a boolean. Any other value replaces the old value.
+/// Sections merge key by key; a section of another `kind`, or another choice of `parts`, replaces the old section, because its keys are others. `false`
+/// leaves a key out, unless the old value is a boolean. Any other value replaces the old value.
 pub(crate) fn override_with(base: &mut Table, overrides: &Table) {
     for (key, value) in overrides {
         match (base.get_mut(key), value) {
-            (Some(Value::Table(old)), Value::Table(new)) if is_same_kind(old, new) => {
+            (Some(Value::Table(old)), Value::Table(new)) if is_same_kind(key, old, new) => {
                 override_with(old, new);
             }
             (Some(old), Value::Boolean(false)) if !old.is_bool() => _ = base.remove(key),
@@ -194,7 +194,10 @@ pub(crate) fn override_with(base: &mut Table, overrides: &Table) {
     }
 }
 
-fn is_same_kind(old: &Table, new: &Table) -> bool {
+fn is_same_kind(key: &str, old: &Table, new: &Table) -> bool {
+    if key == "parts" {
+        return new.keys().all(|choice| old.contains_key(choice)); // `last` or `lora`
+    }
     new.get("kind").is_none_or(|kind| old.get("kind").is_none_or(|other| kind == other))
 }
 
@@ -239,6 +242,21 @@ pub(crate) fn within(place: String, got: u64, range: RangeInclusive<u64>) -> Res
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A row could not learn by LoRA where the file says `last`.
+    #[test]
+    fn another_choice_of_parts_replaces_the_old() {
+        let table = |text: &str| toml::from_str::<Table>(text).unwrap();
+        let merged = |old: &str, new: &str| {
+            let mut base = table(old);
+            override_with(&mut base, &table(new));
+            base
+        };
+        let lora = "parts = { lora = { rank = 4, alpha = 9 } }";
+        assert_eq!(merged("parts = { last = 2 }", lora), table(lora));
+        let want = table("parts = { lora = { rank = 2, alpha = 9 } }");
+        assert_eq!(merged(lora, "parts.lora.rank = 2"), want);
+    }
 
     /// A width of 2⁶³ − 1 was planned as 64.97 MiB, because products of sizes wrapped.
     #[test]

@@ -102,13 +102,13 @@ impl Explanation<'_> {
         let maps = self.maps(&pairs)?;
         if maps.is_none() {
             progress::say(format!(
-                "No word-patches.html: the encoders of `{row}` have no patches."
+                "No word-patches.html: it needs ViT and BERT with means as pools, which `{row}` has not."
             ));
         }
         let Some(posterior) = self.model.method.posterior() else {
             let place = self.run.dir().folder(row, self.args.seed);
-            let expected = "a row that draws negatives by a posterior and has seen enough pairs";
-            let error = Error::invalid(place.display(), expected, "none");
+            let expected = "a posterior: a row that draws negatives by one, and more than `sampler.min_count` pairs of the last epoch that rank first";
+            let error = Error::invalid(place.display(), expected, "no such row, or fewer pairs");
             let Some(page) = maps else { return Err(error) };
             progress::say(format!("No false-negatives.html: {error}"));
             return Ok(vec![page]);

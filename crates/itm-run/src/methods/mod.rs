@@ -11,6 +11,8 @@ mod tags_dc;
 mod targets;
 mod towers;
 
+use std::path::PathBuf;
+
 use burn::tensor::Device;
 use itm_core::data::{Regions, WordVectors};
 use itm_core::learn::{Items, Method};
@@ -208,6 +210,8 @@ pub struct Facts {
     pub published: bool,
     /// The closed form that the weights begin with, if any.
     pub start: Option<ClosedForm>,
+    /// Folders of published weights whose rows the closed form joins.
+    pub rows_of: Vec<PathBuf>,
     /// Whether heads that the report measures begin at random beside good weights. Then the weights before the first step are no candidate:
     /// their recall may be the best, but these heads have learnt nothing.
     pub new_heads: bool,
@@ -230,6 +234,7 @@ impl Facts {
             keeps_states: false,
             published: false,
             start: None,
+            rows_of: vec![],
             new_heads: false,
             needs_vectors: false,
         }

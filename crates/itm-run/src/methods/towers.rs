@@ -1,5 +1,7 @@
 //! What a pair of towers needs of the data.
 
+use std::path::PathBuf;
+
 use itm_core::Result;
 use itm_core::start::{BagPooling, TextForm};
 use itm_core::text::Marks;
@@ -23,6 +25,10 @@ pub(super) fn facts(model: &ModelConfig, parts: &LearningParts, facts: Facts) ->
     };
     let form = TextForm::Stems(pooling);
     let start = ClosedForm::of(model.closed_form(), model.embed_dim, form);
+    let rows_of = match start {
+        Some(_) => rows_of(model)?,
+        None => vec![],
+    };
     let published = match (&model.image, &model.text) {
         (ImageConfig::Clip(image), TextConfig::Clip(text)) => image.weights == text.weights,
         _ => false,
@@ -30,7 +36,19 @@ pub(super) fn facts(model: &ModelConfig, parts: &LearningParts, facts: Facts) ->
     let sees = sees(&model.image)?;
     let unchanged = matches!(sees, Sees::Pictures(View { augment: None, .. }));
     let keeps_states = parts.freezes() && unchanged;
-    Ok(Facts { sees, captions, most_pieces, keeps_states, published, start, ..facts })
+    Ok(Facts { sees, captions, most_pieces, keeps_states, published, start, rows_of, ..facts })
+}
+
+fn rows_of(model: &ModelConfig) -> Result<Vec<PathBuf>> {
+    let image = match &model.image {
+        ImageConfig::Vit(vit) => vit.weights.folder()?,
+        _ => None,
+    };
+    let text = match &model.text {
+        TextConfig::Bert(bert) => bert.weights.folder()?,
+        _ => None,
+    };
+    Ok(image.into_iter().chain(text).collect())
 }
 
 fn sees(image: &ImageConfig) -> Result<Sees> {

@@ -32,7 +32,7 @@ pub(crate) fn render(examples: &[Example], numbers: AnswerNumbers) -> Markup {
                 span.mark.annotated { "✓ annotated" } " the data set says so · "
                 span.mark.true { "≈ true" }
                 " correct, but not annotated (a false negative; known where the truth is complete) · "
-                span.mark.other { "✗" } " neither. " (said)
+                span.mark.other { "✗" } " not known to be true. " (said)
             }
             div.examples { @for example in examples { (one(example, numbers)) } }
         }

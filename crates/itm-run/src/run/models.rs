@@ -18,6 +18,7 @@ use crate::methods::{ClosedForm, Facts, Given, Sees, Sizes, Written};
 use crate::model::Model;
 use crate::source::Source;
 use crate::split::Split;
+use crate::starts::check_rows;
 
 impl Run {
     /// A fresh model of a row and seed. The folder, if there is one, keeps the closed form that the model begins with.
@@ -111,7 +112,10 @@ impl Run {
         let Facts { start: Some(form), sees, .. } = facts else { return Ok(None) };
         let hashes = format!("{} {}", self.source.dataset.sha256, self.config.sha256);
         let of = format!("{hashes} {sees:?} {:?}", reading.captions);
-        let solve = || self.solve(form, *sees, reading);
+        let solve = || {
+            facts.rows_of.iter().try_for_each(|own| check_rows(own, &self.source.embeddings))?;
+            self.solve(form, *sees, reading)
+        };
         self.starts.get(form, &of, self.dir.as_ref().map(|dir| dir.path.as_path()), solve).map(Some)
     }
 
