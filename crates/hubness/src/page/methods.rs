@@ -10,7 +10,7 @@ use crate::report::{ChoiceOrigin, Param, Params, PerDirection, Report, ReportRow
 /// A row's name as people write it: `is(10)` is `IS (β = 10)`, `csls+rgm@bank(5,auto)` is `CSLS + RGM, bank (k = 5, λ = auto)`.
 /// An unknown name stays as it is.
 pub(super) fn title(name: &str) -> String {
-    let Name { methods, bank, numbers } = Name::of(name);
+    let (methods, bank, numbers) = parts(name);
     let part = |name: &str| known(name).map_or_else(|| clean(name), |(title, _)| title.to_owned());
     let mut title = methods.split('+').map(part).collect::<Vec<_>>().join(" + ");
     if bank {
@@ -36,19 +36,11 @@ pub(super) fn title(name: &str) -> String {
 }
 
 /// The parts of a row's name, `methods[@bank][(numbers)]`.
-struct Name<'a> {
-    methods: &'a str,
-    bank: bool,
-    numbers: Option<&'a str>,
-}
-
-impl<'a> Name<'a> {
-    fn of(name: &'a str) -> Self {
-        let numbered = name.strip_suffix(')').and_then(|name| name.rsplit_once('('));
-        let (rest, numbers) = numbered.map_or((name, None), |(rest, all)| (rest, Some(all)));
-        let methods = rest.strip_suffix("@bank");
-        Self { methods: methods.unwrap_or(rest), bank: methods.is_some(), numbers }
-    }
+fn parts(name: &str) -> (&str, bool, Option<&str>) {
+    let numbered = name.strip_suffix(')').and_then(|name| name.rsplit_once('('));
+    let (rest, numbers) = numbered.map_or((name, None), |(rest, all)| (rest, Some(all)));
+    let methods = rest.strip_suffix("@bank");
+    (methods.unwrap_or(rest), methods.is_some(), numbers)
 }
 
 /// What to cite for the methods of a report, each work once, in order.
@@ -56,7 +48,7 @@ pub(super) fn citations<'a>(
     methods: impl Iterator<Item = &'a str>,
 ) -> Vec<(&'static str, &'static str)> {
     let mut out: Vec<(&str, &str)> = Vec::new();
-    for known in methods.flat_map(|m| Name::of(m).methods.split('+')).filter_map(known) {
+    for known in methods.flat_map(|m| parts(m).0.split('+')).filter_map(known) {
         if !known.1.is_empty() && !out.contains(&known) {
             out.push(known);
         }

@@ -1,5 +1,7 @@
 //! Greedy matching after a correction, with λ given or chosen.
 
+use std::ops::Range;
+
 use itm_core::Result;
 use itm_core::eval::CUTS;
 
@@ -32,10 +34,10 @@ pub(crate) fn unusual(settings: &Settings) -> Params {
 }
 
 /// The cuts for which λ is chosen: each K separately, or all three together.
-fn choices(settings: &Settings) -> Vec<(usize, Goal)> {
+fn choices(settings: &Settings) -> Vec<(Range<usize>, Goal)> {
     match settings.rgm_runs {
-        Runs::Single => vec![(2, Goal::Sum)],
-        Runs::PerK => (0..3).zip(Goal::EACH).collect(),
+        Runs::Single => vec![(0..3, Goal::Sum)],
+        Runs::PerK => (0..3).map(|cut| cut..cut + 1).zip(Goal::EACH).collect(),
     }
 }
 
@@ -110,11 +112,11 @@ pub(crate) fn cross_fitted(
     split: &FoldSplit,
 ) -> Result<Vec<[f64; 3]>> {
     let mut chosen = vec![[f64::INFINITY; 3]; split.folds];
-    for (cut, goal) in choices(data.settings) {
-        let LambdaTable { table, lambdas, .. } = lambda_table(data, candidates, cut)?;
+    for (cuts, goal) in choices(data.settings) {
+        let LambdaTable { table, lambdas, .. } = lambda_table(data, candidates, cuts.end - 1)?;
         let picks = choose_by_folds(&table, split, (data.pairs, candidates.direction), goal)?;
         for (fold, pick) in chosen.iter_mut().zip(picks) {
-            spread(fold, cut, goal, lambdas[pick]);
+            fold[cuts.clone()].fill(lambdas[pick]);
         }
     }
     Ok(chosen)
@@ -125,22 +127,16 @@ pub(crate) fn validated(data: &StudyData<'_>, direction: Direction, fit: Fit) ->
     let correction = &data.get(direction, fit).correction;
     let [candidates] = Candidates::new(data.set.scores(), [correction], LONGEST)?;
     let mut chosen = [f64::INFINITY; 3];
-    for (cut, goal) in choices(data.settings) {
-        let LambdaTable { mut table, mut lambdas, idle } = lambda_table(data, &candidates, cut)?;
+    for (cuts, goal) in choices(data.settings) {
+        let LambdaTable { mut table, mut lambdas, idle } =
+            lambda_table(data, &candidates, cuts.end - 1)?;
         // No bound gives the same hits as the smallest λ that bounds nothing, and that λ is smaller than ∞.
         lambdas[0] = idle;
         table.candidates.reverse(); // of equally good ones, the first is chosen
         lambdas.reverse();
-        spread(&mut chosen, cut, goal, lambdas[choose_on_validation(&table, goal)?]);
+        chosen[cuts].fill(lambdas[choose_on_validation(&table, goal)?]);
     }
     Ok(chosen)
-}
-
-fn spread(chosen: &mut [f64; 3], cut: usize, goal: Goal, lambda: f64) {
-    match goal {
-        Goal::Sum => *chosen = [lambda; 3],
-        _ => chosen[cut] = lambda,
-    }
 }
 
 /// The matchings behind the three recalls: one for each K, or one for all.
@@ -150,7 +146,8 @@ pub(crate) fn matchings(
     lambda: [f64; 3],
 ) -> Result<Vec<Matching>> {
     let &Settings { rgm_capacity: scale, rgm_stop: stop, .. } = settings;
-    let matching = |(cut, _): (usize, Goal)| {
+    let matching = |(cuts, _): (Range<usize>, Goal)| {
+        let cut = cuts.end - 1;
         let options = GreedyOptions { k: CUTS[cut] as usize, lambda: lambda[cut], scale, stop };
         greedy_matching(candidates, &options)
     };

@@ -99,8 +99,8 @@ fn result(
     params.insert("lambda".into(), one_or_each(lambdas.collect()));
     params.extend(matching::unusual(data.settings));
     let answers: Vec<_> = answers.iter().collect();
-    let setting = Setting::Transductive; // a matching lets queries compete
-    Ok(pooled(&answers, chooser, data, direction, (params, setting)))
+    // A matching lets queries compete.
+    Ok(pooled(&answers, chooser, data, direction, (params, Setting::Transductive)))
 }
 
 /// The result of answers over the folds of the images: `answers[f]` serves the queries of fold `f`; a single answer serves

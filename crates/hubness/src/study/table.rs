@@ -86,12 +86,8 @@ fn compare(study: &Study, rows: &mut [ReportRow], systems: &[[Hits; 1]]) -> Resu
         }
         row.difference = Some(difference);
     }
-    let adjusted = holm(&p_values);
-    for (row, p) in rows.iter_mut().skip(1).zip(adjusted) {
-        if let Some(difference) = &mut row.difference {
-            difference.p_holm = Some(p);
-        }
-    }
+    let differences = rows.iter_mut().filter_map(|row| row.difference.as_mut());
+    differences.zip(holm(&p_values)).for_each(|(difference, p)| difference.p_holm = Some(p));
     Ok(())
 }
 

@@ -39,7 +39,7 @@ pub fn load(input: &InputArgs) -> Result<InputData> {
 /// # Errors
 /// As [`load`].
 pub(crate) fn load_rows(input: &InputArgs) -> Result<InputData> {
-    load_with(input, Unpaired::Rows, &mut io::stdin().lock())
+    load_with(input, false, &mut io::stdin().lock())
 }
 
 /// [`load`] with `stdin` as standard input.
@@ -47,20 +47,13 @@ pub(crate) fn load_rows(input: &InputArgs) -> Result<InputData> {
 /// # Errors
 /// As [`load`].
 pub fn load_from(input: &InputArgs, stdin: &mut dyn Read) -> Result<InputData> {
-    load_with(input, Unpaired::Guess, stdin)
+    load_with(input, true, stdin)
 }
 
-/// What becomes of rows without `--pairs`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Unpaired {
-    /// The shapes say which texts belong to which image, and copies of an image are left out.
-    Guess,
-    /// They have no pairs, and all stay.
-    Rows,
-}
-
-fn load_with(input: &InputArgs, unpaired: Unpaired, stdin: &mut dyn Read) -> Result<InputData> {
-    let reader = InputReader::new(input, unpaired, stdin);
+/// With `guesses`, rows without `--pairs` are paired by the shapes, and copies of an image are left out; otherwise they have no pairs, and
+/// all stay.
+fn load_with(input: &InputArgs, guesses: bool, stdin: &mut dyn Read) -> Result<InputData> {
+    let reader = InputReader::new(input, guesses, stdin);
     match input.source()? {
         Source::Embeddings { images, texts } => reader.read_embeddings(images, texts),
         Source::Matrix(at) => reader.read_matrix(at),
@@ -90,7 +83,7 @@ pub(crate) fn arrays(input: &InputArgs, with_pairs: bool) -> Result<Arrays> {
     let expected = "the bank itself as --images or --texts: parts have no other bank";
     Error::unless(fits, "options", expected, "--bank-images or --bank-texts")?;
     let mut stdin = io::stdin().lock();
-    let mut reader = InputReader::new(input, Unpaired::Guess, &mut stdin);
+    let mut reader = InputReader::new(input, true, &mut stdin);
     let images = array(&mut reader.files, at_images)?;
     let of_images = reader.files.identity(at_images, images.place());
     let texts = as_wide(&mut reader.files, at_texts, &images)?;
@@ -115,14 +108,14 @@ pub(crate) fn other(at: &Location, beside: &Array) -> Result<Array> {
 /// What is read for one input.
 struct InputReader<'a> {
     input: &'a InputArgs,
-    unpaired: Unpaired,
+    guesses: bool,
     files: Files<'a>,
     messages: Messages,
 }
 
 impl<'a> InputReader<'a> {
-    fn new(input: &'a InputArgs, unpaired: Unpaired, stdin: &'a mut dyn Read) -> Self {
-        Self { input, unpaired, files: Files::new(stdin), messages: Messages::default() }
+    fn new(input: &'a InputArgs, guesses: bool, stdin: &'a mut dyn Read) -> Self {
+        Self { input, guesses, files: Files::new(stdin), messages: Messages::default() }
     }
 
     fn read_embeddings(mut self, images: &Location, texts: &Location) -> Result<InputData> {
@@ -200,7 +193,7 @@ impl<'a> InputReader<'a> {
     }
 
     fn layout(&mut self, images: &Array, texts_place: &str, texts: usize) -> Result<RowsAndPairs> {
-        let Self { input, unpaired, files, messages } = self;
+        let Self { input, guesses, files, messages } = self;
         let image_names = input.image_names.as_ref().map(|at| names(files, at)).transpose()?;
         let text_names = input.text_names.as_ref().map(|at| names(files, at)).transpose()?;
         if let Some((place, names)) = &text_names {
@@ -224,7 +217,7 @@ impl<'a> InputReader<'a> {
                 messages.pairs(how);
                 (1, Some(pairs))
             }
-            None if *unpaired == Unpaired::Rows => (1, None),
+            None if !*guesses => (1, None),
             None => {
                 let (repeats, captions) =
                     guess(texts_place, images.rows(), texts, || repeats(images))?;
