@@ -303,7 +303,7 @@ fn significance_of_differences() {
         "p-values within 0 and 1, got [2.0]": holm(&[2.0]),
         "chance of no query": chance(&Pairs::uniform(0, 1)),
         "chance of no query": chance(&Pairs::judged(1, vec![vec![]]).unwrap()),
-        "image 1 of 1": ceilings(&pairs(), &Relevance::new(2, vec![vec![0]])),
+        "images and texts of the truth": ceilings(&pairs(), &Relevance::new(2, vec![vec![0]])),
         "ceilings of no image": ceilings(&Pairs::uniform(0, 1), &Relevance::new(0, vec![])),
         "runs of the same images": Share::over(&[&[[1, 1]], &[]]),
         "counts below 2³², got Some(18446744073709551615)": Share::over(&[&[[u64::MAX, u64::MAX]; 2]]),

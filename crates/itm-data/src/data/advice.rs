@@ -57,7 +57,7 @@ Flickr8k: 8,091 photographs (8,000 in its own split), 5 captions each
 ";
 
 const COCO: &str = "\
-MS-COCO 2014: 123,287 photographs with captions, at least 5 each (the first five are kept, unless `protocol` says `full`)
+MS-COCO 2014: 123,287 photographs with captions, at least 5 each (the first five count; `protocol` full: all)
   sign      no form. Accept the terms of the COCO Consortium: annotations under CC BY 4.0, each photograph under
             the Creative Commons licence named in its entry, and Flickr's terms of use.
   place     DIR/train2014/*.jpg               82,783 photographs, 13 GB
