@@ -158,9 +158,3 @@ def test_the_example_under_ray(tmp_path, capsys, monkeypatch):
 
     assert ray_dehub.main(words)
     assert "200 items in 3 shards, 2 workers: equal to one process" in capsys.readouterr().out
-
-
-def test_lists_beyond_memory_are_an_error_and_no_abort():
-    rows = unit_rows(40, 8, 1)
-    with pytest.raises(MemoryError, match="^lists of 2147483647 items for 40 queries do not fit into memory$"):
-        itmatch.part(rows, rows, origin=(0, 0), whole=(2**31, 2**31), keep="top_texts", k=2**31 - 1)
