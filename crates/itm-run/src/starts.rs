@@ -99,7 +99,8 @@ impl Starts {
     }
 }
 
-/// Refuses rows of other weights than a folder's, if all folders of rows say by which weights `itm embed` made them.
+/// Refuses rows that other weights than the folder's have made. `embed.json` says which weights have made rows; beside rows without that file
+/// nothing is refused.
 pub(crate) fn check_rows(own: &Path, rows: &[PathBuf]) -> Result<()> {
     let manifests = rows.iter().map(|folder| folder.join("embed.json"));
     if rows.is_empty() || !manifests.clone().all(|path| path.is_file()) {

@@ -34,7 +34,7 @@ pub struct TopK<S = f32> {
 impl<const OF_IMAGES: bool> Top<OF_IMAGES> {
     const QUERIES: Side = if OF_IMAGES { Side::Images } else { Side::Texts };
 
-    /// Keeps `k` items per query.
+    /// Keeps `k` items per query. A pass panics if its lists do not fit into memory.
     pub fn new(k: usize) -> Self {
         Self { k }
     }

@@ -32,7 +32,7 @@ impl Method for TagsDc {
     /// One update. Regions and negatives come from the training split behind the batch, by the numbers of its captions.
     ///
     /// # Errors
-    /// If the loss or the norm of its gradients is not finite, the batch has no split behind it or other words or kinds of images than the split, a region has no box, or a caption has no
+    /// If the loss or the norm of its gradients is not finite, the batch has no split behind it, its words or its kind of images are not the split's, a region has no box, or a caption has no
     /// word or too many words for the position table.
     fn step(&mut self, batch: &Batch, seed: u64, _: Observe) -> Result<Step> {
         batch.pairs()?;

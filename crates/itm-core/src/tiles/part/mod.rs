@@ -145,7 +145,7 @@ impl Part {
         let differs = |(rows, hash): &(&String, &String)| {
             own.inputs.get(*rows).is_some_and(|own| own != *hash)
         };
-        // Other settings also hash the same files to something else: they are named first.
+        // With another setting the same files have another hash, so the setting is named first.
         let different = new.inputs.iter().filter(differs);
         if let Some((rows, _)) = different.max_by_key(|(what, _)| what.starts_with("setting")) {
             return invalid(format!("the same {rows} as other parts"), "others");
