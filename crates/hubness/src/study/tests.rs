@@ -352,6 +352,15 @@ fn all_that_the_scores_allow_is_measured_where_nothing_is_named() {
     }
 }
 
+/// Their number and one overflowed before it was refused.
+#[test]
+fn more_resamples_than_any_test_can_draw_are_an_error() {
+    let (test, pairs) = (scores(0), pairs());
+    let most = Study { resamples: usize::MAX, ..study(&["csls"]) };
+    let line = most.run(&Test::new(&test, &pairs), None).unwrap_err().to_string();
+    assert!(line.contains("18446744073709551615"), "{line}");
+}
+
 /// There are 30 images and 90 texts: an item cannot have 1,000 neighbours, and k = 1,000 gives the numbers of k = 30 or 90.
 #[test]
 fn neighbours_are_shown_as_used() {
