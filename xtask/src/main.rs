@@ -52,6 +52,8 @@ enum Task {
     Scenes(Forwarded),
     /// Embeddings of pictures and captions by a published model.
     Embed(Forwarded),
+    /// A CLIP or SigLIP that a run trained, as a folder that other programs open.
+    Export(Forwarded),
     /// Index a folder of photographs for `search` and `serve`.
     Index(Forwarded),
     /// Find photographs of an index by a sentence; alone: trains on Scenes, indexes them and serves the page.
@@ -113,6 +115,7 @@ fn run(task: Task) -> Result<ExitCode> {
         Task::Data(forwarded) => reproduce::run("data", forwarded.args),
         Task::Scenes(forwarded) => reproduce::run("scenes", forwarded.args),
         Task::Embed(forwarded) => reproduce::run("embed", forwarded.args),
+        Task::Export(forwarded) => reproduce::run("export", forwarded.args),
         Task::Index(forwarded) => reproduce::run("index", forwarded.args),
         Task::Search(forwarded) => reproduce::run("search", forwarded.args),
         Task::Serve(forwarded) => reproduce::run("serve", forwarded.args),

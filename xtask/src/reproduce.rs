@@ -74,7 +74,7 @@ pub(crate) fn run_with(
 /// The feature that a command needs in any case.
 fn first(command: &str) -> Option<&'static str> {
     match command {
-        "embed" => Some("published"),
+        "embed" | "export" => Some("published"),
         "index" | "search" | "serve" => Some("search"),
         "negatives" => Some("negatives"),
         _ => None,

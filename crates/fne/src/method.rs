@@ -114,6 +114,10 @@ impl Method for Fne {
         self.online().keep_states(bytes);
     }
 
+    fn export(&self, folder: &Path) -> Result<()> {
+        self.online().save(&self.config.model, folder)
+    }
+
     /// By the current statistics, if they hold enough pairs.
     fn posterior(&self) -> Option<MatchProbability> {
         let sampler = &self.config.sampler;

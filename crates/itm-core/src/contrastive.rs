@@ -279,12 +279,16 @@ impl Contrast {
     /// # Panics
     /// As [`sigmoid_pairs`].
     pub fn sigmoid(&self, scores: Tensor<2>, siblings: Siblings) -> Tensor<1> {
-        let (b, device) = (scores.dims()[0], scores.device());
-        let bias = match &self.bias {
-            Some(bias) => bias.val(),
-            None => Tensor::from_floats([self.constant as f32], &device),
-        };
+        let (b, bias) = (scores.dims()[0], self.beta(&scores.device()));
         sigmoid_pairs(scores, &self.temperature, bias, siblings).sum() / b as f64
+    }
+
+    /// β, `[1]`
+    pub(crate) fn beta(&self, device: &Device) -> Tensor<1> {
+        match &self.bias {
+            Some(bias) => bias.val(),
+            None => Tensor::from_floats([self.constant as f32], device),
+        }
     }
 }
 

@@ -45,6 +45,8 @@ pub(crate) enum Command {
     Scenes(ScenesArgs),
     /// Turn pictures and captions into embeddings by CLIP, SigLIP, DINOv2, ViT, BERT or a sentence encoder, for `hubness` and search.
     Embed(EmbedArgs),
+    /// Write a CLIP or SigLIP that a run trained as a folder for `embed`, `index`, transformers and open_clip.
+    Export(ExportArgs),
     /// Index a folder of photographs, so that `search` and `serve` find them by sentences. Once more, it follows the folder.
     Index(IndexArgs),
     /// Find photographs of an index by a sentence. With neither a sentence nor a photograph: trains on Scenes, indexes them and serves
@@ -52,13 +54,6 @@ pub(crate) enum Command {
     Search(SearchArgs),
     /// Serve an index as a page for a browser, and over HTTP for programs. Ctrl-C ends it.
     Serve(ServeArgs),
-    /// What `embed` was before it knew other models than MobileNetV2.
-    #[command(hide = true)]
-    Features {
-        /// Anything.
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-        rest: Vec<String>,
-    },
 }
 
 /// `itm data …`
@@ -293,6 +288,26 @@ pub(crate) struct EmbedArgs {
     /// List pictures that cannot be read and continue without them; by default the first is an error.
     #[arg(long)]
     pub skip_bad: bool,
+}
+
+/// `itm export …`
+#[derive(Debug, Args)]
+pub(crate) struct ExportArgs {
+    /// A finished run of a row whose two towers are one published model.
+    #[arg(long, value_name = "DIR")]
+    pub run: PathBuf,
+    /// The row; the file's first by default.
+    #[arg(long)]
+    pub row: Option<String>,
+    /// The seed.
+    #[arg(long, default_value_t = 0)]
+    pub seed: u64,
+    /// A new folder for configuration, weights, word pieces and the preparation of pictures.
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
+    /// Folder of the data set of the run.
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<PathBuf>,
 }
 
 /// `itm index …`

@@ -23,6 +23,7 @@ mod encoded;
 mod estimate;
 mod experiment;
 mod explain;
+mod export;
 mod inputs;
 #[cfg(test)]
 mod kills_tests;
@@ -79,6 +80,7 @@ pub fn run(cli: Cli) -> Result<()> {
         Command::Embed(args) => {
             return Err(Error::Feature { place: args.model, feature: "published" });
         }
+        Command::Export(args) => export::export(&args, &cli.configs)?,
         #[cfg(all(feature = "search", feature = "cpu"))]
         Command::Index(args) => search::index(&args, &cli.configs)?,
         #[cfg(all(feature = "search", feature = "cpu"))]
@@ -88,10 +90,6 @@ pub fn run(cli: Cli) -> Result<()> {
         #[cfg(not(all(feature = "search", feature = "cpu")))]
         Command::Index(_) | Command::Search(_) | Command::Serve(_) => {
             return Err(Error::Feature { place: "itm".into(), feature: "search" });
-        }
-        Command::Features { .. } => {
-            let expected = "the command `embed --model DIR --images DIR --out DIR`, with --patches for regions";
-            return Err(Error::invalid("itm", expected, "`features`"));
         }
     }
     progress::said()

@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use burn::module::Module;
-use itm_core::Result;
 use itm_core::checkpoint::{CheckpointReader, CheckpointWriter};
 use itm_core::learn::{
     Batch, Items, Method, Observe, SavedState, Step, WordMaps, WordPairs, first_non_finite,
 };
 use itm_core::scored::{EmbeddingRows, Scored, Similarity};
+use itm_core::{Error, Result};
 
 use crate::all_pairs::CrossScores;
 use crate::boundary::{Boundary, ScoreDistribution};
@@ -104,6 +104,17 @@ impl Method for Naaf {
     fn keep_states(&self, bytes: u64) {
         if let Some(towers) = self.encoders().towers() {
             towers.keep_states(bytes);
+        }
+    }
+
+    fn export(&self, folder: &Path) -> Result<()> {
+        match (self.encoders().towers(), self.config.model.pair()) {
+            (Some(towers), Some(pair)) => towers.save(&pair, folder),
+            _ => Err(Error::invalid(
+                "model.towers",
+                "towers of one published CLIP or SigLIP",
+                "none",
+            )),
         }
     }
 

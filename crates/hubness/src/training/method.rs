@@ -127,4 +127,8 @@ impl Method for Hal {
     fn keep_states(&self, bytes: u64) {
         self.encoders().keep_states(bytes);
     }
+
+    fn export(&self, folder: &Path) -> Result<()> {
+        self.encoders().save(&self.config.model.towers(), folder)
+    }
 }

@@ -60,6 +60,12 @@ pub(crate) fn set_precision(blocks: &mut [TransformerBlock], precision: Precisio
     blocks.iter_mut().for_each(|block| *block = block.clone().with_precision(precision));
 }
 
+/// Puts the low-rank changes of blocks into their weights.
+fn merge(blocks: &mut [TransformerBlock]) {
+    let linears = blocks.iter_mut().flat_map(TransformerBlock::linears_mut);
+    linears.for_each(|linear| *linear = linear.merged());
+}
+
 /// The states after some blocks, of which `first` were computed before. A block's noise is that of its number.
 fn through(
     blocks: &[TransformerBlock],

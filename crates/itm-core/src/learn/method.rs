@@ -5,11 +5,11 @@ use std::fmt;
 use std::path::Path;
 
 use super::{Batch, Items, Numbers};
-use crate::Result;
 use crate::audit::NegativeSet;
 use crate::encoders::Places;
 use crate::scored::Scored;
 use crate::text::Word;
+use crate::{Error, Result};
 
 /// A method under training. The caller writes the training loop. As [`Any`], a trait object can be downcast to the
 /// concrete method.
@@ -65,6 +65,16 @@ pub trait Method: Any {
     /// [`Encoders::keep_states`](crate::towers::Encoders::keep_states). By default it keeps none, and none after [`load`](Self::load) and
     /// [`start_from`](Self::start_from).
     fn keep_states(&self, _bytes: u64) {}
+
+    /// Writes the published model that learns, in its own files, which other programs read:
+    /// [`Encoders::save`](crate::towers::Encoders::save).
+    ///
+    /// # Errors
+    /// If what learns is not one published model, or the operating system refuses a write.
+    fn export(&self, _folder: &Path) -> Result<()> {
+        let expected = "a method that trains towers";
+        Err(Error::invalid("export", expected, "another"))
+    }
 
     /// P(match | similarity) as the method has learnt it; `None` if the method does not learn it.
     fn posterior(&self) -> Option<MatchProbability> {

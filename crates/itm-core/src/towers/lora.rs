@@ -257,4 +257,4 @@ struct Tower<'a> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

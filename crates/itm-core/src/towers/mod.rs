@@ -34,6 +34,7 @@ mod image;
 mod learning;
 mod lora;
 mod parts;
+mod save;
 #[cfg(test)]
 mod start_tests;
 mod text;

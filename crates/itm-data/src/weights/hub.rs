@@ -76,7 +76,7 @@ impl Hub {
         }
         let cached = name.cached(&self.cache);
         if let Some(folder) = &cached
-            && SMALL.iter().all(|file| is_known(folder, file))
+            && SMALL_FILES.iter().all(|file| is_known(folder, file))
         {
             return Ok(folder.clone());
         }
@@ -152,7 +152,7 @@ impl ModelName {
 }
 
 /// Files of a model, other than its weights, that a reader may want.
-const SMALL: [&str; 12] = [
+pub const SMALL_FILES: [&str; 12] = [
     "modules.json",
     "sentence_bert_config.json",
     "config_sentence_transformers.json",

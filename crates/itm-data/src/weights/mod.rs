@@ -14,5 +14,5 @@ mod report;
 mod safe;
 
 pub use files::{OPEN_CLIP_CONFIG, WeightFiles, is_of_open_clip, open_clip_weights};
-pub use hub::Hub;
+pub use hub::{Hub, SMALL_FILES};
 pub use report::{LoadReport, ShapeMismatch};

@@ -10,6 +10,7 @@ use itm_core::vision::Transform;
 use itm_kernels::Precision;
 
 use super::*;
+use crate::cli::ExportArgs;
 use crate::encoded::{Captions, Cleaning};
 use crate::methods::{ClosedForm, Sees};
 use crate::pictures::View;
@@ -246,9 +247,22 @@ fn kept_states_of_pictures_change_no_training() {
     assert!(without.2 > 5 && without == with, "{without:?} {with:?}");
 }
 
-/// A LoRA that a training wrote gives `itm embed` the rows by which the training scores: CLIP's files beside the checkpoint's adapter.
+/// A LoRA that a training wrote gives `itm embed` the rows by which the training scores: CLIP's files beside the checkpoint's adapter, and
+/// the exported model, which contains it.
 #[test]
 fn an_adapter_of_a_training_embeds_as_the_training_scores() {
+    trained_clip_embeds_as_it_scores(
+        "parts = { lora = { rank = 2, maps = [\"query\", \"value\", \"up\"] } }",
+    );
+}
+
+/// The same for an exported model that learnt as a whole.
+#[test]
+fn an_exported_model_embeds_as_the_training_scores() {
+    trained_clip_embeds_as_it_scores("parts = \"all\"");
+}
+
+fn trained_clip_embeds_as_it_scores(parts: &str) {
     let world = tempfile::tempdir().unwrap();
     let at = |name: &str| world.path().join(name);
     std::fs::create_dir(at("clip")).unwrap();
@@ -258,14 +272,14 @@ fn an_adapter_of_a_training_embeds_as_the_training_scores() {
         format!("{{ kind = \"clip\", weights = {:?}, gradient_checkpointing = false", at("clip"));
     let tuned = format!(
         "extends = \"small\"\n[model]\nembed_dim = 12\nimage = {tower}, augment = \"off\" }}\ntext = {tower} }}\n\
-         [train]\nparts = {{ lora = {{ rank = 2, maps = [\"query\", \"value\", \"up\"] }} }}\n"
+         [train]\n{parts}\n"
     );
     std::fs::write(at("tuned.toml"), tuned).unwrap();
     let config = Config::load(world.path(), "tuned").unwrap();
     let (config, source) = Source::open(&config, None, world.path()).unwrap();
     let run = Run::new(config, source, vec![Device::flex()]).unwrap();
     let run = tests::in_folder(run, &at("run"));
-    assert!(!run.facts("Full").keeps_states, "adapters are in all blocks");
+    assert!(!run.facts("Full").keeps_states, "all blocks change");
     run.train("Full", 0, |_, _| {}).unwrap();
 
     let adapter = run.chosen("Full", 0).unwrap().join("adapter");
@@ -274,9 +288,9 @@ fn an_adapter_of_a_training_embeds_as_the_training_scores() {
     let ImageItems::Pictures(pictures) = items.images else { panic!("pictures") };
     let n = pictures.len();
     let batch = pictures.some(&(0..n).collect::<Vec<_>>()).next().unwrap().unwrap();
-    let scores = |adapter: Option<&Path>| -> Vec<f32> {
+    let scores = |folder: &str, adapter: Option<&Path>| -> Vec<f32> {
         let embedder =
-            Embedder::open(&at("clip"), adapter, Precision::F32, &Device::flex()).unwrap();
+            Embedder::open(&at(folder), adapter, Precision::F32, &Device::flex()).unwrap();
         let [images, _] = embedder.images(batch.values.clone(), batch.size, false);
         let (texts, _) = embedder.captions(&part.captions, 5, |_| {}).unwrap();
         let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum();
@@ -291,8 +305,19 @@ fn an_adapter_of_a_training_embeds_as_the_training_scores() {
         assert_eq!(got.len(), want.len());
         got.iter().zip(&want).map(|(g, w)| (g - w).abs()).max_by(f32::total_cmp).unwrap()
     };
-    assert!(differ(scores(Some(&adapter))) < 1e-5);
-    assert!(differ(scores(None)) > 1e-3, "the training moved them");
+    let (row, out) = (Some("Full".to_owned()), at("exported"));
+    let args = ExportArgs { run: at("run"), row, seed: 0, out, data: None };
+    crate::export::export(&args, world.path()).unwrap();
+    assert!(differ(scores("exported", None)) < 1e-5);
+    if parts.contains("lora") {
+        assert!(differ(scores("clip", Some(&adapter))) < 1e-5);
+    }
+    assert!(differ(scores("clip", None)) > 1e-3, "the training moved them");
+    let line = crate::export::export(&args, world.path()).unwrap_err().to_string();
+    assert!(
+        line.ends_with("exported: expected a new or empty folder, got a folder with files"),
+        "{line}"
+    );
 }
 
 /// Other weights of frozen blocks make other states: a model that reads them forgets what it kept.

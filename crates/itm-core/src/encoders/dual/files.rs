@@ -5,7 +5,7 @@ use std::path::Path;
 use burn::tensor::Device;
 
 use super::{DualEncoder, DualFamily, DualShape, config, open_clip};
-use crate::encoders::{block_values, table_values};
+use crate::encoders::{block_values, merge, table_values};
 use crate::weights::{
     LoadReport, OPEN_CLIP_CONFIG, TensorNames, Unknown, WeightFiles, is_of_open_clip, load,
     open_clip_weights, save_as,
@@ -106,7 +106,7 @@ const OPEN_CLIP: TensorNames = TensorNames {
 
 impl DualLayout {
     /// The layout of a folder: `transformers` if the folder has that configuration and weights.
-    fn of(folder: &Path) -> Self {
+    pub(crate) fn of(folder: &Path) -> Self {
         let foreign = is_of_open_clip(folder) || !WeightFiles::present(folder);
         if foreign && folder.join(OPEN_CLIP_CONFIG).exists() {
             return Self::OpenClip;
@@ -197,14 +197,11 @@ impl DualEncoder {
 
     /// Writes configuration and weights in f32, for `transformers` or open_clip. Word pieces and the preparation of pictures have
     /// their own files, which the training of a model does not change. In open_clip's layout the preparation is a part of the
-    /// configuration: what is there stays, and a new folder has none.
+    /// configuration: what is there stays, and a new folder has none. Changes by LoRA are in the weights.
     ///
     /// # Errors
     /// If the layout is open_clip's and cannot hold the model (a SigLIP, two activations, tanh-GELU, another ε than 1e-5), its
     /// configuration is there and damaged, or the operating system refuses a write.
-    ///
-    /// # Panics
-    /// If the model has changes by LoRA.
     pub fn save(&self, folder: impl AsRef<Path>, layout: DualLayout) -> Result<()> {
         let (folder, shape) = (folder.as_ref(), &self.shape);
         let (weights, name, config) = match (layout, shape.family) {
@@ -223,6 +220,9 @@ impl DualEncoder {
         };
         let names = layout.names(shape.family);
         let in_file = |name: &str| shape.in_file(name, shape.scale());
-        save_as(self, folder, [weights, name], &config, &names, &in_file)
+        let mut whole = self.clone();
+        merge(&mut whole.image.vit.blocks);
+        merge(&mut whole.text.blocks);
+        save_as(&whole, folder, [weights, name], &config, &names, &in_file)
     }
 }

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use burn::tensor::Device;
 
-use super::{Bert, BertShape, Vit, VitForm, VitShape};
+use super::{Bert, BertShape, Vit, VitForm, VitShape, merge};
 use crate::weights::{LoadReport, TensorNames, Unknown, WeightFiles, adapter, load, save};
 use crate::{Error, Result};
 use itm_data::Fields;
@@ -126,20 +126,19 @@ impl Vit {
         Ok((model, report))
     }
 
-    /// Writes `config.json` and `model.safetensors` for `transformers`, without a pooler.
+    /// Writes `config.json` and `model.safetensors` for `transformers`, without a pooler. Changes by LoRA are in the weights.
     ///
     /// # Errors
     /// If this is the image tower of a CLIP or SigLIP or has another activation than GELU, or the operating system refuses a write.
-    ///
-    /// # Panics
-    /// If the blocks have changes by LoRA.
     pub fn save(&self, folder: impl AsRef<Path>) -> Result<()> {
         let (folder, VitShape { form, activation, .. }) = (folder.as_ref(), &self.shape);
         let plain = (*form, *activation) == (VitForm::Plain, Activation::Gelu);
         let got = format_args!("{form:?} with {activation:?}");
         Error::unless(plain, folder.display(), "a plain ViT with GELU", got)?;
         let config = config::of_vit(&self.shape);
-        save(self, folder, &config, &VIT, &|name| vit_form(&self.shape, name))
+        let mut whole = self.clone();
+        merge(&mut whole.blocks);
+        save(&whole, folder, &config, &VIT, &|name| vit_form(&self.shape, name))
     }
 }
 
@@ -156,15 +155,14 @@ impl Bert {
         load(Self::seeded(&shape, 0, device), &files, &BERT, &|_| None)
     }
 
-    /// Writes `config.json` and `model.safetensors` for `transformers`, without a pooler.
+    /// Writes `config.json` and `model.safetensors` for `transformers`, without a pooler. Changes by LoRA are in the weights.
     ///
     /// # Errors
     /// If the operating system refuses a write.
-    ///
-    /// # Panics
-    /// If the blocks have changes by LoRA.
     pub fn save(&self, folder: impl AsRef<Path>) -> Result<()> {
-        save(self, folder.as_ref(), &config::of_bert(&self.shape), &BERT, &|_| None)
+        let mut whole = self.clone();
+        merge(&mut whole.blocks);
+        save(&whole, folder.as_ref(), &config::of_bert(&self.shape), &BERT, &|_| None)
     }
 
     /// BERT with an adapter: [`DualEncoder::with_adapter`](super::DualEncoder::with_adapter).

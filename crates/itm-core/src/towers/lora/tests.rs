@@ -17,7 +17,11 @@ fn golden(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
 }
 
-fn with(encoders: Encoders, lora: &LoraConfig, model: &ModelConfig) -> Encoders {
+pub(in crate::towers) fn with(
+    encoders: Encoders,
+    lora: &LoraConfig,
+    model: &ModelConfig,
+) -> Encoders {
     encoders.with_learning(&LearningParts::Lora(lora.clone()), model, 5).unwrap()
 }
 
@@ -38,7 +42,7 @@ fn blocks(encoders: &mut Encoders) -> Vec<(&'static str, &mut Vec<TransformerBlo
 }
 
 /// Another B in each adapter than 0.
-fn moved(mut encoders: Encoders) -> Encoders {
+pub(in crate::towers) fn moved(mut encoders: Encoders) -> Encoders {
     let mut seed = 0;
     for (_, blocks) in blocks(&mut encoders) {
         for block in blocks {
@@ -59,7 +63,7 @@ fn pixels(size: usize) -> Vec<f32> {
     (0..2 * 3 * size * size).map(|k| (k * 37 % 101) as f32 / 50.0 - 1.0).collect()
 }
 
-fn rows(encoders: &Encoders, captions: &[Vec<u32>]) -> [Vec<f32>; 2] {
+pub(in crate::towers) fn rows(encoders: &Encoders, captions: &[Vec<u32>]) -> [Vec<f32>; 2] {
     let size = match &encoders.image {
         ImageEncoder::Vit(encoder) => encoder.size,
         ImageEncoder::Clip(encoder) => encoder.size,
@@ -70,13 +74,13 @@ fn rows(encoders: &Encoders, captions: &[Vec<u32>]) -> [Vec<f32>; 2] {
     [host(images), host(encoders.texts(captions, TowerDropout::Off))]
 }
 
-fn every_map() -> Vec<BlockMap> {
+pub(in crate::towers) fn every_map() -> Vec<BlockMap> {
     use BlockMap::{Down, Key, Out, Query, Up, Value};
     vec![Value, Query, Key, Out, Up, Down]
 }
 
 /// Captions that the encoder of captions can read.
-fn captions(model: &ModelConfig) -> Vec<Vec<u32>> {
+pub(in crate::towers) fn captions(model: &ModelConfig) -> Vec<Vec<u32>> {
     match &model.text {
         TextConfig::Clip(config) => {
             let shape = config.folder().unwrap().1.text;

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use hf_hub::api::sync::{ApiBuilder, ApiError};
 use hf_hub::{Cache, Repo, RepoType};
 
-use super::{ModelName, SMALL, absent};
+use super::{ModelName, SMALL_FILES, absent};
 use crate::files::sha256_of;
 use crate::weights::files::{NAMES, OPEN_CLIP, is_of_open_clip};
 use crate::{Error, Result};
@@ -71,7 +71,7 @@ fn fetch_by(hub: ApiBuilder, cache: &Path, name: &ModelName) -> Result<PathBuf> 
     }
     let marks = absent(&folder);
     fs::create_dir_all(&marks).map_err(Error::io(&marks))?;
-    for file in SMALL.iter().filter(|file| !names.contains(file)) {
+    for file in SMALL_FILES.iter().filter(|file| !names.contains(file)) {
         fs::write(marks.join(file), "").map_err(Error::io(&marks))?;
     }
     refer(&name.revision)?;
@@ -109,7 +109,7 @@ fn small_of<'a>(names: &[&'a str]) -> Vec<&'a str> {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let folder = |name: &str| !name.is_empty() && name.chars().all(plain);
     let of_module = |name: &str| name.strip_suffix("/config.json").is_some_and(folder);
-    names.iter().copied().filter(|name| SMALL.contains(name) || of_module(name)).collect()
+    names.iter().copied().filter(|name| SMALL_FILES.contains(name) || of_module(name)).collect()
 }
 
 /// The first kind of weights that is there, with its shards.
@@ -265,7 +265,7 @@ mod tests {
         };
         let (cache, got) = download(hub(COMMIT, files()));
         let folder = got.unwrap();
-        let known = || SMALL.iter().all(|file| is_known(&folder, file));
+        let known = || SMALL_FILES.iter().all(|file| is_known(&folder, file));
         assert!(known() && folder.join("modules.json").exists());
         assert!(!is_known(&folder, "1_Pooling/other.json") && !folder.join("vocab.txt").exists());
         assert_eq!(fs::read(folder.join("1_Pooling/config.json")).unwrap(), b"{\"pool\": 1}");
