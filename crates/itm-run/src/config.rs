@@ -22,7 +22,9 @@ use self::read::{table_of, take_table};
 
 pub(crate) use self::data::load_options;
 pub use self::data::{DatasetName, ScenesConfig};
-pub(crate) use self::read::{check_seed, file, override_with, parse, section, whole, within};
+pub(crate) use self::read::{
+    chain, check_seed, file, merged, method, override_with, parse, section, within,
+};
 pub use self::views::{Claim, Exhibit, PaperTable, View};
 
 /// The runner's part of a target, `[target]`; the rest of the file belongs to the method.

@@ -122,17 +122,17 @@ fn check_names<'a>(path: &Path, table: &'a Table, above: &mut Vec<&'a str>) -> R
     Ok(())
 }
 
-/// A file with its `extends` resolved: the tables of that target, overridden by the file's own tables.
+/// A file after the files that it extends: each overrides those before it.
 ///
 /// # Errors
 /// If the chain of targets is a circle, breaks off or changes the method.
-pub(crate) fn whole(path: &Path, own: Table) -> Result<Table> {
-    merged(path, own, &mut vec![])
+pub(crate) fn chain(path: &Path, own: Table) -> Result<Vec<Table>> {
+    chain_below(path, own, &mut vec![])
 }
 
 /// `above` is the chain of targets that leads to this one by `extends`.
-fn merged(path: &Path, mut own: Table, above: &mut Vec<String>) -> Result<Table> {
-    let Some(extends) = own.remove("extends") else { return Ok(own) };
+fn chain_below(path: &Path, mut own: Table, above: &mut Vec<String>) -> Result<Vec<Table>> {
+    let Some(extends) = own.remove("extends") else { return Ok(vec![own]) };
     let wrong = |expected: String, got: String| {
         Error::invalid(format!("{}, extends", path.display()), expected, got)
     };
@@ -150,16 +150,29 @@ fn merged(path: &Path, mut own: Table, above: &mut Vec<String>) -> Result<Table>
     }
     let base = path.with_file_name(format!("{name}.toml"));
     let text = read_text(&base)?;
-    let mut base = merged(&base, file(&base, &text)?, above)?;
-    let method = |file: &Table| file.get("target")?.get("method").cloned();
-    if let Some((own, base)) = method(&own).zip(method(&base)).filter(|(own, base)| own != base) {
+    let mut chain = chain_below(&base, file(&base, &text)?, above)?;
+    let methods = method(std::slice::from_ref(&own)).zip(method(&chain));
+    if let Some((own, base)) = methods.filter(|(own, base)| own != base) {
         let got = format!("`{name}`, whose method is {base}");
         return Err(wrong(format!("a target of the method {own}"), got));
     }
-    sections(&mut base, "row").for_each(|row| drop_falses(row, &own));
-    sections(&mut base, "table").for_each(|table| _ = table.remove("alias")); // names one file's table
-    override_with(&mut base, &own);
-    Ok(base)
+    chain.push(own);
+    Ok(chain)
+}
+
+/// `target.method` of a chain of files.
+pub(crate) fn method(chain: &[Table]) -> Option<&Value> {
+    chain.iter().rev().find_map(|file| file.get("target")?.get("method"))
+}
+
+/// The sections of a preset, overridden by each file of a chain.
+pub(crate) fn merged(mut all: Table, chain: &[Table]) -> Table {
+    for own in chain {
+        sections(&mut all, "row").for_each(|row| drop_falses(row, own));
+        sections(&mut all, "table").for_each(|table| _ = table.remove("alias")); // names one file's table
+        override_with(&mut all, own);
+    }
+    all
 }
 
 /// The sections `[kind.<name>]`.

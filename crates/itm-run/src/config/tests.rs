@@ -371,8 +371,30 @@ fn a_key_is_left_out_once() {
     let own = "extends = \"toy\"\n[section]\npart = false\n";
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("toy.toml"), toy).unwrap();
-    let all = whole(&dir.path().join("own.toml"), own.parse().unwrap()).unwrap();
-    assert_eq!(all, "[target]\n[section]\n[row.A.section]\n".parse().unwrap());
+    let chain = chain(&dir.path().join("own.toml"), own.parse().unwrap()).unwrap();
+    assert_eq!(
+        merged(Table::new(), &chain),
+        "[target]\n[section]\n[row.A.section]\n".parse().unwrap()
+    );
+}
+
+/// A file names another `kind` than its base, which leaves its own to the preset: the keys of the base were kept, and refused.
+#[test]
+fn another_kind_than_the_presets_replaces_a_section() {
+    let head = TEXT.split("[train]").next().unwrap().replace("negatives = \"fne\"\n", "");
+    let base = format!("preset = \"default\"\n{head}[model.image]\nimage_size = 96\n[row.A]\n");
+    let image = |kind: &str| {
+        let own = format!("extends = \"toy\"\n[model]\nimage = {{ {kind} }}\n");
+        let config = folder(&[("toy", &base), ("own", &own)], "own").unwrap();
+        config.row::<fne::FneConfig>("A").unwrap().model.image
+    };
+    let fne::ImageConfig::Features(_) = image("kind = \"features\", transform = \"raw\"") else {
+        panic!("no features")
+    };
+    let fne::ImageConfig::Vit(vit) = image("kind = \"vit\", augment = \"off\"") else {
+        panic!("no pictures")
+    };
+    assert_eq!(vit.image_size, 96, "the same kind keeps the keys of the base");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use serde::Serialize;
 use toml::{Table, Value};
 
 use super::ALL;
-use crate::config::{self, Config, Exhibit, override_with, whole};
+use crate::config::{self, Config, Exhibit, merged};
 
 /// The presets of every method, as files name them.
 const PRESETS: &str = "paper, official, default";
@@ -55,29 +55,29 @@ impl Config {
     pub(crate) fn parse(name: &str, path: PathBuf, mut text: String) -> Result<Self> {
         let mut root = config::file(&path, &text)?;
         if root.contains_key("extends") || root.contains_key("preset") {
-            root = with_preset(&path, whole(&path, root)?)?;
+            root = whole(&path, config::chain(&path, root)?)?;
             text = toml::to_string(&root).expect("the tables were TOML");
         }
         Self::new(name, path, text, root)
     }
 }
 
-/// A file with the sections of its preset.
-fn with_preset(path: &Path, mut own: Table) -> Result<Table> {
-    let Some(preset) = own.remove("preset") else { return Ok(own) };
-    config::check_seed(&path.display().to_string(), &own, "")?;
+/// A chain of files over the sections of its preset. The preset comes first: it says which `kind` a section has that names none.
+fn whole(path: &Path, mut chain: Vec<Table>) -> Result<Table> {
+    let presets = chain.iter_mut().filter_map(|file| file.remove("preset"));
+    let Some(preset) = presets.last() else { return Ok(merged(Table::new(), &chain)) };
+    let place = path.display().to_string();
+    chain.iter().try_for_each(|file| config::check_seed(&place, file, ""))?;
     let Ok(named) = preset.clone().try_into::<Preset>() else {
         let place = format!("{}, preset", path.display());
         let got = preset.as_str().map_or(preset.to_string(), |name| format!("`{name}`"));
         return Err(Error::invalid(place, format!("one of {PRESETS}"), got));
     };
-    let method = own.get("target").and_then(|target| target.get("method")).and_then(Value::as_str);
-    let Some(kind) = ALL.iter().find(|kind| Some(kind.name) == method) else {
-        return Ok(own); // no such method, or none of this build: `Kind::of` says so
-    };
-    let mut all = (kind.preset)(named);
-    override_with(&mut all, &own);
-    Ok(all)
+    let method = config::method(&chain).and_then(Value::as_str);
+    let kind = ALL.iter().find(|kind| Some(kind.name) == method);
+    // No such method, or none of this build: `Kind::of` says so.
+    let sections = kind.map_or(Table::new(), |kind| (kind.preset)(named));
+    Ok(merged(sections, &chain))
 }
 
 /// The aliases of a folder: names of tables, with their targets. A target that is broken has none.
