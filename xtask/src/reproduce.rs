@@ -64,6 +64,9 @@ pub(crate) fn run_with(
         if status.code() != Some(ANOTHER_BUILD) {
             break;
         }
+        if build.iter().any(|known| known == feature) {
+            continue;
+        }
         eprintln!("This command {why}, once.");
         build.push(feature.to_owned());
         status = run(&build.join(","))?;

@@ -17,10 +17,15 @@ pub(crate) fn methods() -> Vec<String> {
     runner.items_of("methods").to_vec()
 }
 
-/// The features of the methods that words of `args` name: the method itself, a target of `configs`, or a table of a target by its alias.
+/// The features of the methods that words of `args` name: the method itself, a target of `configs`, a table of a target by its alias, or a
+/// run's folder.
 pub(crate) fn needed(configs: &Path, args: &[OsString]) -> Vec<String> {
-    let files = files(configs);
+    let mut files = files(configs);
     let words: Vec<_> = args.iter().filter_map(|arg| arg.to_str()).collect();
+    for word in &words {
+        let run = read(&Path::new(word).join("config.toml"));
+        files.extend(run.map(|file| ((*word).to_owned(), file)));
+    }
     let named =
         |name: &String| words.iter().any(|word| word == name || method(&files, word) == Some(name));
     methods().into_iter().filter(named).collect()
@@ -31,9 +36,13 @@ fn files(configs: &Path) -> BTreeMap<String, Table> {
     let entries = std::fs::read_dir(configs).into_iter().flatten().flatten();
     let file = |path: &Path| {
         let name = path.file_name()?.to_str()?.strip_suffix(".toml")?;
-        Some((name.to_owned(), std::fs::read_to_string(path).ok()?.parse().ok()?))
+        Some((name.to_owned(), read(path)?))
     };
     entries.filter_map(|entry| file(&entry.path())).collect()
+}
+
+fn read(path: &Path) -> Option<Table> {
+    std::fs::read_to_string(path).ok()?.parse().ok()
 }
 
 /// The method of a target: of its file, or of the file that it extends.
@@ -75,6 +84,16 @@ mod tests {
         ] {
             assert_eq!(needed_by(line), want, "{line}");
         }
+    }
+
+    /// Else all methods are built for a command over a run.
+    #[test]
+    fn a_run_needs_its_method_alone() {
+        let run = std::env::temp_dir().join(format!("itm-run-{}", std::process::id()));
+        std::fs::create_dir_all(&run).unwrap();
+        std::fs::write(run.join("config.toml"), "[target]\nmethod = \"hal\"\n").unwrap();
+        assert_eq!(needed_by(&format!("--run {} --row Full", run.display())), ["hal"]);
+        std::fs::remove_dir_all(&run).unwrap();
     }
 
     #[test]

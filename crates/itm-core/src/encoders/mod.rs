@@ -24,6 +24,7 @@ mod tokens;
 mod vit;
 mod word_patches;
 
+use burn::module::Param;
 use burn::tensor::Tensor;
 use itm_kernels::{Noise, Precision, TransformerBlock};
 
@@ -62,8 +63,10 @@ pub(crate) fn set_precision(blocks: &mut [TransformerBlock], precision: Precisio
 
 /// Puts the low-rank changes of blocks into their weights.
 fn merge(blocks: &mut [TransformerBlock]) {
-    let linears = blocks.iter_mut().flat_map(TransformerBlock::linears_mut);
-    linears.for_each(|linear| *linear = linear.merged());
+    for linear in blocks.iter_mut().flat_map(TransformerBlock::linears_mut) {
+        linear.weight = Param::from_tensor(linear.matrix().detach());
+        linear.changes.clear();
+    }
 }
 
 /// The states after some blocks, of which `first` were computed before. A block's noise is that of its number.

@@ -59,13 +59,6 @@ impl Linear {
         self.changes.iter().fold(self.weight.val(), |weight, change| change.added(weight))
     }
 
-    /// The same map without changes: its weight is [`matrix`](Self::matrix).
-    #[must_use]
-    pub fn merged(&self) -> Self {
-        let weight = Param::from_tensor(self.matrix().detach());
-        Self { weight, changes: vec![], ..self.clone() }
-    }
-
     /// # Panics
     /// If the last axis is not as wide as the weight expects, a low-rank change has columns that the weight lacks, or the precision is
     /// bf16 on a backend other than the CPU.
