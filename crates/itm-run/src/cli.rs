@@ -173,15 +173,9 @@ fn precision(name: &str) -> Result<Precision, &'static str> {
 pub(crate) struct Explain {
     /// The run's method.
     pub what: String,
-    /// A finished run.
-    #[arg(long, value_name = "DIR")]
-    pub run: PathBuf,
-    /// The row; the file's first by default.
-    #[arg(long)]
-    pub row: Option<String>,
-    /// The seed.
-    #[arg(long, default_value_t = 0)]
-    pub seed: u64,
+    /// What is explained.
+    #[command(flatten)]
+    pub of: RunRow,
     /// The split of the queries and candidates.
     #[arg(long, value_enum, default_value_t = ExplainedSplit::Test)]
     pub split: ExplainedSplit,
@@ -203,6 +197,20 @@ pub(crate) struct Explain {
     /// Words whose maps are shown; names of objects and others by default.
     #[arg(long, value_delimiter = ',', value_name = "WORDS")]
     pub words: Option<Vec<String>>,
+}
+
+/// A row of a finished run, and what opens it.
+#[derive(Debug, Args)]
+pub(crate) struct RunRow {
+    /// A finished run.
+    #[arg(long, value_name = "DIR")]
+    pub run: PathBuf,
+    /// The row; the file's first by default.
+    #[arg(long)]
+    pub row: Option<String>,
+    /// The seed.
+    #[arg(long, default_value_t = 0)]
+    pub seed: u64,
     /// Folder of the data set.
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
@@ -293,21 +301,12 @@ pub(crate) struct EmbedArgs {
 /// `itm export …`
 #[derive(Debug, Args)]
 pub(crate) struct ExportArgs {
-    /// A finished run of a row whose two towers are one published model.
-    #[arg(long, value_name = "DIR")]
-    pub run: PathBuf,
-    /// The row; the file's first by default.
-    #[arg(long)]
-    pub row: Option<String>,
-    /// The seed.
-    #[arg(long, default_value_t = 0)]
-    pub seed: u64,
+    /// What is written. Both towers of the row are one published model.
+    #[command(flatten)]
+    pub of: RunRow,
     /// A new folder for configuration, weights, word pieces and the preparation of pictures.
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
-    /// Folder of the data set of the run.
-    #[arg(long, value_name = "DIR")]
-    pub data: Option<PathBuf>,
 }
 
 /// `itm index …`

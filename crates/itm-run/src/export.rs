@@ -5,22 +5,22 @@ use std::path::Path;
 use itm_core::Result;
 use itm_core::output::{Existing, NewFolder};
 
-use crate::cli::ExportArgs;
+use crate::cli::{ExportArgs, RunRow};
 use crate::progress;
 use crate::run::Run;
 
 pub(crate) fn export(args: &ExportArgs, configs: &Path) -> Result<()> {
+    let RunRow { run, row, seed, data, backend } = &args.of;
     let out = NewFolder::begin(&args.out, Existing::Nothing("a new or empty folder"))?;
-    let row = |config: &crate::config::Config| config.named_row(args.row.as_deref());
-    let run = Run::open(&args.run, (args.data.as_deref(), "cpu"), configs, |config| {
-        row(config).map(drop)
+    let run = Run::open(run, (data.as_deref(), backend), configs, |config| {
+        config.named_row(row.as_deref()).map(drop)
     })?;
-    let row = row(&run.config)?;
+    let row = run.config.named_row(row.as_deref())?;
     progress::during("writing the model", || {
-        let model = run.trained(&row, args.seed)?;
+        let model = run.trained(&row, *seed)?;
         model.method.export(&out.path()).map_err(run.config.inside(&format!("row.{row}")))?;
         out.commit()
     })?;
-    progress::say(format!("{row}, seed {}, in {}", args.seed, args.out.display()));
+    progress::say(format!("{row}, seed {seed}, in {}", args.out.display()));
     Ok(())
 }

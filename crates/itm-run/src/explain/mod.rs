@@ -42,11 +42,11 @@ pub(crate) fn explain(args: &cli::Explain, configs: &Path) -> Result<PathBuf> {
         cli::ExplainedSplit::Train => Split::Train,
         cli::ExplainedSplit::Test => Split::Test,
     };
-    let row = run.config.named_row(args.row.as_deref())?;
-    let folder = run.dir().folder(&row, args.seed).join("explain").join(split.to_string());
+    let row = run.config.named_row(args.of.row.as_deref())?;
+    let folder = run.dir().folder(&row, args.of.seed).join("explain").join(split.to_string());
     let named = queries::pairs(&run.source, split, args)?;
     let queries = Queries::of(&run.source, split, args)?;
-    let model = progress::during("embedding", || run.trained(&row, args.seed))?;
+    let model = progress::during("embedding", || run.trained(&row, args.of.seed))?;
     let of = Explanation { run: &run, model, split, args, folder };
     let pages = match named.is_empty() {
         true => of.queries(&queries)?,
@@ -58,12 +58,13 @@ pub(crate) fn explain(args: &cli::Explain, configs: &Path) -> Result<PathBuf> {
 
 /// The named run, if it has the named row and the named method made it.
 fn open(args: &cli::Explain, configs: &Path) -> Result<Run> {
-    Run::open(&args.run, (args.data.as_deref(), &args.backend), configs, |config| {
+    let of = &args.of;
+    Run::open(&of.run, (of.data.as_deref(), &of.backend), configs, |config| {
         let kind = Kind::of(config)?;
-        let expected = format_args!("{}, the method of {}", kind.name, args.run.display());
+        let expected = format_args!("{}, the method of {}", kind.name, of.run.display());
         let got = format_args!("`{}`", args.what);
         Error::unless(kind.name == args.what, "what to explain", expected, got)?;
-        config.named_row(args.row.as_deref()).map(drop)
+        config.named_row(of.row.as_deref()).map(drop)
     })
 }
 
@@ -106,7 +107,7 @@ impl Explanation<'_> {
             ));
         }
         let Some(posterior) = self.model.method.posterior() else {
-            let place = self.run.dir().folder(row, self.args.seed);
+            let place = self.run.dir().folder(row, self.args.of.seed);
             let expected = "a posterior: a row that draws negatives by one, and more than `sampler.min_count` pairs of the last epoch that rank first";
             let error = Error::invalid(place.display(), expected, "no such row, or fewer pairs");
             let Some(page) = maps else { return Err(error) };
@@ -116,7 +117,7 @@ impl Explanation<'_> {
         let found = false_negatives(row, &*scored, &posterior, source, (split, queries))?;
         let title = format!(
             "{row}, seed {}: most probable false negatives, p = {:e}",
-            self.args.seed, posterior.prior
+            self.args.of.seed, posterior.prior
         );
         let shown = report::shown_examples(&found, AnswerNumbers::Probabilities);
         let page = self.write("false-negatives.html", &report::headed(&title, shown))?;
@@ -132,7 +133,8 @@ impl Explanation<'_> {
     /// # Errors
     /// If no caption has one of the named words, or if the page cannot be written.
     fn maps(&self, pairs: &[Pair]) -> Result<Option<PathBuf>> {
-        let (run, seed, row, split) = (self.run, self.args.seed, &self.model.row[..], self.split);
+        let (run, seed, row, split) =
+            (self.run, self.args.of.seed, &self.model.row[..], self.split);
         let (asked, words) = (word_maps::numbers(pairs), self.args.words.as_deref());
         let Some(own) = self.model.word_maps(split, &asked)? else { return Ok(None) };
         let shown =

@@ -10,7 +10,7 @@ use itm_core::vision::Transform;
 use itm_kernels::Precision;
 
 use super::*;
-use crate::cli::ExportArgs;
+use crate::cli::{ExportArgs, RunRow};
 use crate::encoded::{Captions, Cleaning};
 use crate::methods::{ClosedForm, Sees};
 use crate::pictures::View;
@@ -306,7 +306,8 @@ fn trained_clip_embeds_as_it_scores(parts: &str) {
         got.iter().zip(&want).map(|(g, w)| (g - w).abs()).max_by(f32::total_cmp).unwrap()
     };
     let (row, out) = (Some("Full".to_owned()), at("exported"));
-    let args = ExportArgs { run: at("run"), row, seed: 0, out, data: None };
+    let of = RunRow { run: at("run"), row, seed: 0, data: None, backend: "cpu".into() };
+    let args = ExportArgs { of, out };
     crate::export::export(&args, world.path()).unwrap();
     assert!(differ(scores("exported", None)) < 1e-5);
     if parts.contains("lora") {
