@@ -88,6 +88,9 @@ impl Fne {
         online = online.with_precision(config.train.precision);
         online = online.with_learning(&config.train.parts, &config.model, seed)?;
         online.contrast = config.train.contrast().map(|options| Contrast::new(options, &device));
+        if config.train.loss == config::Loss::InfoNce {
+            online.contrast = online.contrast.map(Contrast::without_bias);
+        }
         let (sampler, rows) = (&config.sampler, config.sampler.bank_size);
         let bank = Bank::within(rows, config.model.embed_dim, derive(seed, 3), &device.inner());
         let large = || Error::invalid("sampler.bank_size", "rows that memory can hold", rows);

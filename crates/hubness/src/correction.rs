@@ -8,7 +8,7 @@ use itm_core::scored::Scored;
 use itm_core::{Error, Result, ScoreMatrix};
 use rayon::prelude::*;
 
-use crate::bank::{Knowledge, Plain, Setting};
+use crate::bank::{Bank, Knowledge, Plain, Setting};
 use crate::{Affine, Direction, Rescore};
 
 /// A fitted correction of one direction. What it has seen is a value, [`setting`](Self::setting), so that lists can hold
@@ -150,6 +150,9 @@ pub struct Correction<K> {
     any: AnyCorrection,
     knowledge: PhantomData<fn() -> K>, // K is known without a value of it
 }
+
+/// What a fit on a bank gives.
+pub type Fit<B> = Result<Correction<<B as Bank>::Knowledge>>;
 
 impl Correction<Plain> {
     /// No correction: the nearest neighbours stay as they are.

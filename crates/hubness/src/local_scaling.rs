@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::directed::{DirectedScores, at_least_one};
 use crate::rescore::check_values;
-use crate::{Bank, Correction, Direction, Error, Rescore, Result};
+use crate::{Bank, Correction, Direction, Error, Fit, Rescore, Result};
 
 /// Local scaling (NeurIPS 2004) and NICDM (CVPR 2007; JMLR 2012) between queries and items, on `d = 1 − s`:
 /// for cosines only.
@@ -20,9 +20,9 @@ use crate::{Bank, Correction, Direction, Error, Rescore, Result};
 /// |------------|-----------------------------------------------------------------------------------|
 /// | σ(q), μ(q) | distance of the query to its k-th nearest item, and the mean to its k nearest     |
 /// | σ(j), μ(j) | the same for the item and the queries of the bank                                 |
-/// | u          | minus the value that ranks; `d = 0` is +∞                                         |
+/// | u          | minus the value that ranks                                                        |
 ///
-/// Distances to neighbours are at least 1e-12, and `d` at least 0 (a cosine may round to a little above 1).
+/// Distances are at least 1e-12 (a cosine may round to a little above 1).
 ///
 /// # Departures
 /// Both were made for one set with itself. Here the neighbours of a query are items and the neighbours of an
@@ -75,12 +75,7 @@ impl LocalScaling {
     /// # Errors
     /// If bank or test are empty or have different items, k is 0, a score is above 1 by more than rounding
     /// (0.001), or one among the nearest is −∞.
-    pub fn fit<B: Bank>(
-        &self,
-        bank: &B,
-        test: &dyn Scored,
-        direction: Direction,
-    ) -> Result<Correction<B::Knowledge>> {
+    pub fn fit<B: Bank>(&self, bank: &B, test: &dyn Scored, direction: Direction) -> Fit<B> {
         at_least_one("k of local scaling", self.k)?;
         let [bank, _] = DirectedScores::pair(("bank", bank.scores()), test, direction)?;
         let items = self.widths(&bank.best_queries(self.k)?)?;
@@ -102,21 +97,20 @@ impl LocalScaling {
 
     /// σ or μ from the scores of the nearest neighbours, nearest first.
     fn width(&self, nearest: &[f32]) -> f64 {
-        let width = match self.form {
+        match self.form {
             LocalForm::LocalScaling => distance(nearest[nearest.len() - 1]),
             LocalForm::Nicdm => {
                 nearest.iter().map(|&s| distance(s)).sum::<f64>() / nearest.len() as f64
             }
-        };
-        width.max(FLOOR)
+        }
     }
 }
 
-/// The smallest width.
+/// The smallest distance.
 const FLOOR: f64 = 1e-12;
 
 fn distance(score: f32) -> f64 {
-    (1.0 - f64::from(score)).max(0.0)
+    (1.0 - f64::from(score)).max(FLOOR)
 }
 
 /// # Errors

@@ -239,9 +239,9 @@ pub struct Contrast {
     pub temperature: Temperature,
     /// β, where it is learnt.
     pub bias: Option<Param<Tensor<1>>>,
-    /// β, where it is not.
+    /// β, where it is not; none in a loss without β.
     #[module(skip)]
-    constant: f64,
+    constant: Option<f64>,
 }
 
 impl Contrast {
@@ -257,7 +257,13 @@ impl Contrast {
             Learnt::Fixed => (Temperature::Fixed(temperature), None),
             Learnt::Learned => (Temperature::learned(temperature, device), Some(beta())),
         };
-        Self { temperature, bias: beta, constant: bias }
+        Self { temperature, bias: beta, constant: Some(bias) }
+    }
+
+    /// For a training by InfoNCE, which has no β.
+    #[must_use]
+    pub fn without_bias(self) -> Self {
+        Self { constant: None, ..self }
     }
 
     /// The loss with its temperature bounded.
@@ -274,21 +280,23 @@ impl Contrast {
         (i2t.mean() + t2i.mean()) / 2.0
     }
 
-    /// The sum of [`sigmoid_pairs`] over all pairs, divided by the batch size.
+    /// The sum of [`sigmoid_pairs`] over all pairs, divided by the batch size. Without β it is 0.
     ///
     /// # Panics
     /// As [`sigmoid_pairs`].
     pub fn sigmoid(&self, scores: Tensor<2>, siblings: Siblings) -> Tensor<1> {
-        let (b, bias) = (scores.dims()[0], self.beta(&scores.device()));
+        let (b, device) = (scores.dims()[0], scores.device());
+        let bias = self.beta(&device).unwrap_or_else(|| Tensor::zeros([1], &device));
         sigmoid_pairs(scores, &self.temperature, bias, siblings).sum() / b as f64
     }
 
     /// β, `[1]`
-    pub(crate) fn beta(&self, device: &Device) -> Tensor<1> {
-        match &self.bias {
+    pub(crate) fn beta(&self, device: &Device) -> Option<Tensor<1>> {
+        let constant = self.constant?;
+        Some(match &self.bias {
             Some(bias) => bias.val(),
-            None => Tensor::from_floats([self.constant as f32], device),
-        }
+            None => Tensor::from_floats([constant as f32], device),
+        })
     }
 }
 

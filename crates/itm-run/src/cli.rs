@@ -272,7 +272,7 @@ pub(crate) struct EmbedArgs {
     /// A caption per line, alone or after the name of its picture and a tab.
     #[arg(long, value_name = "FILE")]
     pub captions: Option<PathBuf>,
-    /// Write image.npy, text.npy, image_ids.txt, text_to_image.npy and embed.json here. After a kill, the same command goes on.
+    /// Write image.npy, image_ids.txt, text.npy, captions.txt, text_to_image.npy and embed.json here. After a kill, the same command goes on.
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
     /// Only part i of n, as image/0000i.npy and so on.

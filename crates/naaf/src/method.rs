@@ -108,14 +108,11 @@ impl Method for Naaf {
     }
 
     fn export(&self, folder: &Path) -> Result<()> {
-        match (self.encoders().towers(), self.config.model.pair()) {
-            (Some(towers), Some(pair)) => towers.save(&pair, folder),
-            _ => Err(Error::invalid(
-                "model.towers",
-                "towers of one published CLIP or SigLIP",
-                "none",
-            )),
-        }
+        let (towers, pair) = (self.encoders().towers(), self.config.model.pair());
+        let Some((towers, pair)) = towers.zip(pair) else {
+            return Err(Error::invalid("towers", "both of one published CLIP or SigLIP", "none"));
+        };
+        towers.save(&pair, folder)
     }
 
     /// # Panics

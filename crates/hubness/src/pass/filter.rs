@@ -132,7 +132,8 @@ fn filled(row: &[f32], bias: impl Fn(usize) -> f32, scale: f32) -> [f32; STRETCH
 #[inline(always)]
 pub(super) fn edges(threshold: f32, slack: f32) -> (f32, f32) {
     let threshold = threshold.min(f32::MAX); // +∞, of no list or no true item, is above every score
-    let e = ROUNDING * (slack + threshold.abs());
+    // Below the smallest normal number rounding is absolute.
+    let e = ROUNDING * (slack + threshold.abs()) + f32::MIN_POSITIVE;
     (threshold + e, threshold - e) // two infinities give NaN, which is on no side
 }
 

@@ -301,3 +301,18 @@ fn ranks_alone_need_few_scores_in_f64() {
     let asked = asked.load(Ordering::Relaxed);
     assert!(asked >= n && asked < n * n / 10, "{asked} of {}", n * n);
 }
+
+/// The bound of a score's rounding was 0 there, and a true item was above itself.
+#[test]
+fn the_smallest_numbers_of_f32_have_ranks() {
+    let scores = ScoreMatrix::from_rows([[3, 0], [5, 0]].map(|row| row.map(f32::from_bits)));
+    let bias = 2.5 * f64::from(f32::from_bits(1));
+    let of = |direction, bias| {
+        let map = Affine::of_items(1.0, vec![bias, 0.0]);
+        AnyCorrection::new(direction, Setting::Plain, Box::new(map))
+    };
+    let (i2t, t2i) = (of(Direction::I2t, bias), of(Direction::T2i, 0.0));
+    let ranks = ranks(&scores, &Pairs::uniform(2, 1), &i2t, &t2i).unwrap();
+    let found: Vec<_> = ranks.i2t().iter().map(|one| one.rank(TiePolicy::Index)).collect();
+    assert_eq!(found, [0.0, 1.0]);
+}

@@ -256,7 +256,7 @@ impl Scan {
         match budget {
             Budget::FalseAlarms(most) => {
                 let (some, all) = (self.suspects.len(), self.summary.items);
-                let expected = "more than one item in twenty with a score above 0 (take more queries, more answers of each, or a fixed number of alerts)";
+                let expected = "at least 20 items, and more than one in twenty with a score above 0, not all the same (take more queries, more answers of each, or a fixed number of alerts)";
                 let got = format_args!("{some} of {all}");
                 Error::unless(self.tail.is_known() || some == 0, "false alarms", expected, got)?;
                 Ok(self.tail.score(most))
@@ -363,7 +363,9 @@ mod tests {
             scan.alerts(budget).unwrap_err().to_string(),
             scan.admit(rows(4, &queries), rows(1, &[1.0, 0.0]), budget).unwrap_err().to_string(),
         ];
-        assert!(lines[0].starts_with("false alarms: expected more than one item in twenty"));
+        assert!(
+            lines[0].starts_with("false alarms: expected at least 20 items, and more than one")
+        );
         assert!(lines[0].ends_with("got 4 of 100") && lines[0] == lines[1], "{lines:?}");
     }
 

@@ -22,9 +22,9 @@ impl Tail {
         Self { from, above: excess.len() as f64, width, ascending }
     }
 
-    /// Whether more than one item in twenty has a score above 0.
+    /// Whether there is a tail: of at least 20 items more than one in twenty has a score above 0, and not the same.
     pub(super) fn is_known(&self) -> bool {
-        self.from > 0.0
+        self.width > 0.0
     }
 
     /// How many natural items have this score or more.
@@ -109,6 +109,8 @@ mod tests {
     #[test]
     fn without_a_tail_nothing_is_an_alarm() {
         let tail = Tail::new(&[1.0; 30]);
+        let few: Vec<_> = (0..19).map(f64::from).collect();
+        assert!(!tail.is_known() && !Tail::new(&few).is_known(), "a gate would admit anything");
         assert_eq!(
             (tail.score(0.1), tail.expected(1.0), tail.expected(9.0)),
             (f64::INFINITY, 30.0, 1.0)

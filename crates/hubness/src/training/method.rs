@@ -9,7 +9,7 @@ use itm_core::encoders::InputDropout;
 use itm_core::learn::{
     Batch, ImageItems, Images, Items, Method, Observe, Rows, SavedState, Step, first_non_finite,
 };
-use itm_core::scored::{EmbeddingRows, Scored};
+use itm_core::scored::{EmbeddingRows, Scored, Similarity};
 use itm_core::towers::CaptionInput;
 use itm_core::{Error, Result};
 
@@ -129,6 +129,8 @@ impl Method for Hal {
     }
 
     fn export(&self, folder: &Path) -> Result<()> {
+        let cosine = self.config.model.similarity == Similarity::Cosine;
+        Error::unless(cosine, "model.similarity", "cosine, by which others compare", "order")?;
         self.encoders().save(&self.config.model.towers(), folder)
     }
 }

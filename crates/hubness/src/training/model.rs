@@ -14,7 +14,7 @@ use itm_core::towers::{
 use itm_core::weights::LoadReport;
 use itm_kernels::{Gru, Linear, matmul, random, uniform};
 
-use super::config::{HalConfig, HalModelConfig, ImageNorm, Initialisation};
+use super::config::{HalConfig, HalModelConfig, ImageNorm, Initialisation, Objective};
 use crate::losses::order_similarity;
 
 /// Encoders with random weights, a function of the seed, or with published weights. Also a report of each folder read.
@@ -47,8 +47,12 @@ pub(super) fn encoders(
         }
         TextConfig::Bert(_) | TextConfig::Clip(_) => {}
     }
-    let contrast = loss.contrastive.as_ref().filter(|_| loss.objective.is_contrastive());
-    encoders.contrast = contrast.map(|options| Contrast::new(options, device));
+    let contrast = loss.contrastive.as_ref().map(|options| Contrast::new(options, device));
+    encoders.contrast = match loss.objective {
+        Objective::Sigmoid => contrast,
+        Objective::InfoNce => contrast.map(Contrast::without_bias),
+        _ => None,
+    };
     Ok((encoders.with_learning(&config.train.parts, &towers, seed)?, reports))
 }
 

@@ -74,6 +74,9 @@ fn ranks_of_parts_are_the_ranks_of_one_process() {
     let report = folder.report("--method nns");
     let got = ["i2t", "t2i"].map(|d| ["r1", "r5", "r10"].map(|k| found[d][k].as_f64().unwrap()));
     assert_eq!(got.concat(), recalls(row(&report, "nns")));
+    folder.run(&format!("{finish} --out ranks.json")).good();
+    let text = std::fs::read(folder.path().join("ranks.json")).unwrap();
+    assert_eq!(serde_json::from_slice::<serde_json::Value>(&text).unwrap(), found);
     // The pairs are others now, though the scores are as many.
     folder.write("pairs.txt", (0..72).map(|t| format!("{}\n", (t + 1) % 24)).collect::<String>());
     let ran = folder.run(&format!("{finish} --pairs pairs.txt"));

@@ -53,7 +53,7 @@ fn distance_zero_is_best_and_widths_have_a_floor() {
         let u = |s| fit.map().rescore(0, 0, s);
         assert!(u(1.0) > u(1.0f32.next_down()), "{form:?}");
         // Rounding may lift a cosine above 1.
-        assert_eq!((u(1.0f32.next_up()), u(1.0)), (f64::INFINITY, f64::INFINITY));
+        assert_eq!((u(1.0f32.next_up()), u(1.0).is_finite()), (u(1.0), true));
     }
     let fit = LocalScaling { k: 1, ..LocalScaling::default() }
         .fit(&TestQueries(&perfect), &perfect, D)

@@ -174,6 +174,8 @@ pub struct BestPoint {
 /// ```
 #[derive(Debug, Clone)]
 pub struct Cca {
+    /// Width of the features; given rows stand behind them.
+    features: usize,
     transform: ImageTransform,
     terms: Terms,
     image: Projection,
@@ -197,7 +199,7 @@ impl Cca {
     ///
     /// # Errors
     /// - If a list of the grid is empty or holds a value that is out of range.
-    /// - If the training or validation split has no caption or a feature that is not finite.
+    /// - If the training or validation split has no caption, no true pair, or a feature that is not finite.
     /// - If features or captions do not fit the pairs, or the splits differ in width.
     /// - If a side has neither inputs of its own nor given rows, or images do not vary together with their captions.
     pub fn fit(data: &Dataset, options: &CcaOptions) -> Result<Self> {
@@ -214,6 +216,8 @@ impl Cca {
             ] {
                 check_rows(&format!("{place}, rows of {what}"), width, rows, count)?;
             }
+            let any = (0..images).any(|image| !part.pairs.texts_of(image).is_empty());
+            Error::unless(any, place, "at least one true pair", "none")?;
         }
         let has_images = image_width(train) > 0;
         Error::unless(has_images, &data.name, "features or given rows of images", "none")?;
@@ -253,6 +257,7 @@ impl Cca {
             image: Projection::new(maps.image.as_ref(), &moments.mean_x, &weights),
             text: Projection::new(maps.text.as_ref(), &moments.mean_y, &weights),
             correlations: s,
+            features: train.features.dim,
             transform,
             terms,
             chosen,
@@ -290,10 +295,12 @@ impl Cca {
     /// Image embeddings of unit length, `[rows, dims]` row-major. The score of a pair is a dot product.
     ///
     /// # Panics
-    /// If the features and given rows are not as wide as in training.
+    /// If the features and given rows are not as wide as in training, or fewer than the images.
     pub fn image_embeddings(&self, part: &SplitData) -> Vec<f32> {
         let (inputs, width) = (self.image.inputs(), image_width(part));
         assert_eq!(width, inputs, "features and given rows of width {width}, not {inputs}");
+        let (own, dim) = (self.features, part.features.dim);
+        assert_eq!(dim, own, "features of width {dim} beside given rows, not {own}");
         self.image.embed(part.pairs.images(), |i| self.transform.row(part, i))
     }
 
@@ -301,7 +308,7 @@ impl Cca {
     /// embedding.
     ///
     /// # Panics
-    /// If the given rows are not as wide as in training.
+    /// If the given rows are not as wide as in training, or fewer than the captions.
     pub fn text_embeddings(&self, part: &SplitData) -> Vec<f32> {
         let rows = &part.embeddings.texts;
         let (inputs, width) = (self.text.inputs(), self.terms.len() + rows.dim);
@@ -313,11 +320,18 @@ impl Cca {
     /// Scores of all images of a split against all its texts.
     ///
     /// # Errors
-    /// If an embedding is not finite, because a feature is not.
+    /// If features, given rows and captions are not as many as the images and texts of the pairs, or a value is not finite.
     ///
     /// # Panics
     /// If the features or given rows are not as wide as in training.
     pub fn scores(&self, part: &SplitData) -> Result<ScoreMatrix> {
+        let SplitData { features, captions, pairs, embeddings, .. } = part;
+        check_pairs("a split", features.dim, features, captions, pairs)?;
+        for (rows, count) in
+            [(&embeddings.images, pairs.images()), (&embeddings.texts, pairs.texts())]
+        {
+            check_rows("a split, given rows", rows.dim, rows, count)?;
+        }
         let (images, texts) = (self.image_embeddings(part), self.text_embeddings(part));
         let (n, m, d) = (part.pairs.images(), part.captions.len(), self.dims());
         let mut values = vec![0.0; n * m]; // row-major [n, m] = column-major [m, n]

@@ -264,9 +264,35 @@ fn what_is_refused_is_named() {
         "CCA options, ridge_text: expected numbers from 0, got [1.0, -1.0]"
     );
     assert_eq!(
+        refused(|data, _| {
+            let (images, texts) = (data.val.pairs.images(), data.val.pairs.texts());
+            data.val.pairs = Pairs::judged(images, vec![vec![]; texts]).unwrap();
+        }),
+        "tiny, val: expected at least one true pair, got none"
+    );
+    assert_eq!(
         refused(|_, options| options.dims.clear()),
         "CCA options, dims: expected numbers from 1, got []"
     );
+}
+
+/// Only the sum of both widths was compared: transforms met the wrong columns.
+#[test]
+#[should_panic(expected = "features of width 0 beside given rows, not 6")]
+fn features_that_come_as_given_rows_are_refused() {
+    let mut data = dataset(9, 20, 6, 2);
+    let cca = Cca::fit(&data, &single(1.0, 1.0)).unwrap();
+    data.test.embeddings.images = std::mem::take(&mut data.test.features);
+    _ = cca.scores(&data.test);
+}
+
+#[test]
+fn scores_of_too_few_rows_are_an_error() {
+    let mut data = dataset(9, 20, 6, 2);
+    let cca = Cca::fit(&data, &single(1.0, 1.0)).unwrap();
+    data.test.captions.pop();
+    let line = cca.scores(&data.test).unwrap_err().to_string();
+    assert!(line.starts_with("a split, captions: expected "), "{line}");
 }
 
 /// A grid of one point, with power 1.

@@ -15,7 +15,7 @@ impl DualEncoder {
     /// If the scores are not square, or the siblings differ from them in number.
     pub fn loss(&self, scores: Tensor<2>, siblings: Siblings) -> Tensor<1> {
         let (temperature, bias) = (Temperature::Learned(self.scale.clone()), self.bias.clone());
-        let contrast = Contrast { temperature, bias, constant: 0.0 };
+        let contrast = Contrast { temperature, bias, constant: Some(0.0) };
         match contrast.bias {
             None => contrast.info_nce(scores, siblings),
             Some(_) => contrast.sigmoid(scores, siblings),

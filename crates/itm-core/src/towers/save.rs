@@ -8,15 +8,18 @@ use burn::tensor::Tensor;
 
 use super::{Encoders, ImageConfig, ImageEncoder, ModelConfig, TextConfig, TextEncoder};
 use crate::encoders::{DualEncoder, DualLayout};
-use crate::files::read_text;
+use crate::files::{LARGEST_TEXT, read};
 use crate::output::write_bytes;
 use crate::weights::{OPEN_CLIP_CONFIG, SMALL_FILES};
 use crate::{Error, Result};
 
+/// Small files that nothing here reads, and the tokenizers of `transformers` do.
+const OF_OTHERS: [&str; 3] = ["added_tokens.json", "special_tokens_map.json", "spiece.model"];
+
 impl Encoders {
     /// Writes both towers of one published CLIP or SigLIP as a folder of that model: in its layout, with its word pieces and its preparation
     /// of pictures. `transformers` or open_clip opens the folder, and so does [`DualEncoder::open`]. Changes by LoRA are in the weights. A
-    /// contrastive loss that the encoders have gives θ = ln(1/τ) and β; without one, both stay as published.
+    /// contrastive loss that the encoders have gives θ = ln(1/τ), and β if it has one; what no loss gives stays as published.
     ///
     /// # Errors
     /// If `model` does not name one published model for both towers, the published folder is gone or damaged, or the operating system
@@ -31,8 +34,8 @@ impl Encoders {
         let (Some(config), ImageEncoder::Clip(image), TextEncoder::Clip(text)) =
             (of_one, &self.image, &self.text)
         else {
-            let expected = "towers of one published CLIP or SigLIP";
-            return Err(Error::invalid("model.image, model.text", expected, "others"));
+            let expected = "both of one published CLIP or SigLIP";
+            return Err(Error::invalid("towers", expected, "others"));
         };
         let (published, folder) = (config.folder()?.0, folder.as_ref());
         let device = text.positions.val().device();
@@ -41,8 +44,9 @@ impl Encoders {
         if let Some(contrast) = &self.contrast {
             let theta = -contrast.temperature.value().ln() as f32;
             whole.scale = Param::from_tensor(Tensor::from_floats([theta], &device));
-            let beta = Param::from_tensor(contrast.beta(&device).detach());
-            whole.bias = whole.bias.map(|_| beta);
+            if let Some(beta) = contrast.beta(&device) {
+                whole.bias = whole.bias.map(|_| Param::from_tensor(beta.detach()));
+            }
         }
         fs::create_dir_all(folder).map_err(Error::io(folder))?;
         let layout = DualLayout::of(&published);
@@ -50,10 +54,10 @@ impl Encoders {
             DualLayout::Transformers => OPEN_CLIP_CONFIG, // without weights in that layout it would only mislead
             DualLayout::OpenClip => "config.json",
         };
-        for name in SMALL_FILES.iter().filter(|name| **name != written) {
+        for name in SMALL_FILES.iter().chain(&OF_OTHERS).filter(|name| **name != written) {
             let path = published.join(name);
             if path.exists() {
-                write_bytes(&folder.join(name), read_text(&path)?.as_bytes())?;
+                write_bytes(&folder.join(name), &read(&path, LARGEST_TEXT)?)?;
             }
         }
         whole.save(folder, layout)
@@ -135,16 +139,22 @@ mod tests {
         image.folder().unwrap().0
     }
 
-    /// Without a contrastive loss, both numbers of the logits stay.
+    /// Without a contrastive loss, both numbers of the logits stay; by InfoNCE, β does.
     #[test]
     fn theta_and_beta_stay_as_published() {
         let (config, device, own) =
             (published("siglip", 24), Device::flex(), TempDir::new().unwrap());
-        let encoders = Encoders { contrast: None, ..opened(&config) };
-        encoders.save(&config, own.path()).unwrap();
         let open = |folder: &Path| DualEncoder::open(folder, &device).unwrap().0;
         let numbers = |m: DualEncoder| [host(m.scale.val()), host(m.bias.unwrap().val())];
-        assert_eq!(numbers(open(own.path())), numbers(open(&config_folder(&config))));
+        let saved = |contrast: Option<Contrast>| {
+            Encoders { contrast, ..opened(&config) }.save(&config, own.path()).unwrap();
+            numbers(open(own.path()))
+        };
+        let published = numbers(open(&config_folder(&config)));
+        assert_eq!(saved(None), published);
+        let [theta, beta] = saved(opened(&config).contrast.map(Contrast::without_bias));
+        assert_eq!(beta, published[1]);
+        close("θ", &theta, &[10f32.ln()], 1.0, 1e-6);
     }
 
     #[test]
@@ -156,7 +166,7 @@ mod tests {
             let line = opened(&config).save(&config, own.path().join("new")).unwrap_err();
             assert_eq!(
                 line.to_string(),
-                "model.image, model.text: expected towers of one published CLIP or SigLIP, got others"
+                "towers: expected both of one published CLIP or SigLIP, got others"
             );
         }
         assert!(names(own.path()).is_empty());

@@ -21,10 +21,12 @@ impl Transform {
     /// and always for open_clip.
     ///
     /// # Errors
-    /// If all are missing, or a setting is not supported: an interpolation other than bicubic and bilinear, padding, no resize,
+    /// If all are missing, the side is 0 or above 16,384, or a setting is not supported: an interpolation other than bicubic and bilinear, padding, no resize,
     /// a crop from another square.
     pub fn open(folder: impl AsRef<Path>, side: usize) -> Result<Self> {
         let folder = folder.as_ref();
+        let (fits, expected) = ((1..=MOST_SIDE).contains(&side), format!("1 to {MOST_SIDE}"));
+        Error::unless(fits, format_args!("{}, a side", folder.display()), expected, side)?;
         let [transformers, processor, open_clip] =
             [TRANSFORMERS, PROCESSOR, OPEN_CLIP].map(|name| folder.join(name));
         let kind = model_type(folder);

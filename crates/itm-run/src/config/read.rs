@@ -207,7 +207,7 @@ pub(crate) fn override_with(base: &mut Table, overrides: &Table) {
     }
 }
 
-fn is_same_kind(key: &str, old: &Table, new: &Table) -> bool {
+pub(super) fn is_same_kind(key: &str, old: &Table, new: &Table) -> bool {
     if key == "parts" {
         return new.keys().all(|choice| old.contains_key(choice)); // `last` or `lora`
     }

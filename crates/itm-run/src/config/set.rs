@@ -4,6 +4,7 @@ use itm_core::{Error, Result};
 use itm_kernels::Precision;
 use toml::{Table, Value};
 
+use super::read::is_same_kind;
 use super::{Config, check_seed, override_with};
 
 impl Config {
@@ -38,11 +39,12 @@ impl Config {
     /// # Errors
     /// Names the key, and the key of the first row.
     pub(crate) fn check_set(&self, rows: &[String]) -> Result<()> {
+        let file: Table = toml::from_str(&self.text).expect("it was read before");
         for text in &self.set {
             let key = keys(text)?;
             let has_own = |row: &&String| {
                 let changes = self.rows.iter().find(|(name, _)| name == *row);
-                changes.is_some_and(|(_, changes)| has(changes, &key))
+                changes.is_some_and(|(_, changes)| has(changes, Some(&file), &key))
             };
             if let Some(row) = rows.first().filter(|_| rows.iter().all(|row| has_own(&row))) {
                 let expected = "a key that a row of this run takes from the target";
@@ -92,10 +94,14 @@ fn keys(text: &str) -> Result<Table> {
     })
 }
 
-/// Whether a row's changes have a value at the one key of `path`.
-fn has(changes: &Table, path: &Table) -> bool {
+/// Whether a row's changes have a value at the one key of `path`, or a section of another kind than the file's around it.
+fn has(changes: &Table, file: Option<&Table>, path: &Table) -> bool {
     path.iter().all(|(key, inner)| match (changes.get(key), inner) {
-        (Some(Value::Table(changes)), Value::Table(inner)) => has(changes, inner),
+        (Some(Value::Table(changes)), Value::Table(inner)) => {
+            let file = file.and_then(|file| file.get(key)?.as_table());
+            let is_other = file.is_some_and(|file| !is_same_kind(key, file, changes));
+            is_other || has(changes, file, inner)
+        }
         (own, _) => own.is_some(),
     })
 }
@@ -156,6 +162,10 @@ mod tests {
         for set in ["row.Full.train.learning_rate=0.5", "train.epochs=2", "target.protocol=full"] {
             check(set, &["Full"]).unwrap();
         }
+        // Its text encoder is of another kind: nothing pools stems there.
+        let pool = "model.text.pooling=mean";
+        check(pool, &["Full, scratch"]).unwrap_err();
+        check(pool, &["Full, scratch", "Full"]).unwrap();
         let takes = |row: &&str| check(rate, &[row]).is_ok();
         let config = with(&[]).unwrap();
         let taking = config.rows().find(takes).unwrap();

@@ -11,6 +11,16 @@ use serde_json::{Value, json};
 use super::rows::{RowFiles, remove};
 use crate::cli::Shard;
 
+/// The names and ends of the files that a command may write beside the manifest, and the key of the identity that asks for them.
+const FILES: [(&str, &str, &str); 6] = [
+    ("pictures", "image", "npy"),
+    ("pictures", "grid", "npy"),
+    ("pictures", "image_ids", "txt"),
+    ("captions", "text", "npy"),
+    ("captions", "captions", "txt"),
+    ("captions", "text_to_image", "npy"),
+];
+
 /// The files of a command: `NAME.END`, or `NAME/00002.END` of shard 2.
 pub(super) struct Out<'a> {
     pub(super) folder: &'a Path,
@@ -63,8 +73,8 @@ impl Out<'_> {
                 return Ok(false);
             }
         } else {
-            for name in ["image", "text"] {
-                let path = self.path(name, "npy");
+            for (_, name, end) in FILES.iter().filter(|(key, ..)| !identity[key].is_null()) {
+                let path = self.path(name, end);
                 let expected = "a folder without files of that name, or with a manifest";
                 Error::unless(!path.exists(), path.display(), expected, "a file")?;
             }

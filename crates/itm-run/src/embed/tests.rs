@@ -180,6 +180,18 @@ fn a_command_that_was_killed_goes_on_to_the_same_bytes() {
 }
 
 /// A damaged picture is left out, with its captions, and named.
+/// The command's own list of captions was replaced by the captions without their pictures.
+#[test]
+fn files_of_others_are_not_replaced() {
+    let world = World::new();
+    let read = || fs::read(world.path("captions.txt")).unwrap();
+    let before = read();
+    let want = "DIR/captions.txt: expected a folder without files of that name, or with a manifest, got a file";
+    assert_eq!(world.line(&world.args("")), want);
+    assert_eq!(read(), before);
+    embed(&EmbedArgs { captions: None, ..world.args("") }).unwrap();
+}
+
 #[test]
 fn damaged_pictures_are_left_out_where_that_is_asked() {
     let world = World::new();

@@ -123,8 +123,9 @@ impl Run {
         let identity = Identity::read(folder)?;
         let path = folder.join("config.toml");
         let text = read_text(&path)?;
-        let config = Config::parse(&identity.target, path, text)?;
+        let mut config = Config::parse(&identity.target, path, text)?;
         check(&config)?;
+        config.target.substitute = None; // a run on substitutes has their configuration
         let devices = vec![device(backend)?];
         let (config, source) = Source::open(&config, data, configs)?;
         let wanted = Identity {

@@ -111,7 +111,7 @@ pub(crate) struct FinishArgs {
     #[command(flatten)]
     pub input: InputArgs,
     /// For `ranks`: the scores that the parts were made with; prints recalls, median and mean ranks as JSON
-    #[arg(long, value_name = "FILE.part", help_heading = "Part")]
+    #[arg(long, value_name = "FILE.part", conflicts_with = "method", help_heading = "Part")]
     pub pair_scores: Option<PathBuf>,
     /// For lists: how often each item is in them, as JSON, in place of the lists: measures of N_k for k = 1, 5, 10, and the items with the
     /// largest counts

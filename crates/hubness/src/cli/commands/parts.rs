@@ -79,7 +79,7 @@ pub(super) fn finish(args: &FinishArgs, out: &mut impl Write) -> Result<()> {
         let found = Evaluation::new(&[ranks], TiePolicy::Index);
         let failed = |error| Error::invalid("recalls", "numbers that JSON can hold", error);
         let text = serde_json::to_string_pretty(&found).map_err(failed)?;
-        return writeln!(out, "{text}").map_err(Error::io("standard output"));
+        return put(&format!("{text}\n"), &args.out, out, "standard output");
     }
     let top = part.top().map_err(named)?;
     let [queries, items] = part.sides().expect("lists");

@@ -227,9 +227,8 @@ impl PairSides<'_> {
             );
             return Err(Error::invalid(place, expected, "at most one of them"));
         };
-        let known =
-            |of: &HashMap<&str, usize>| qrels.queries().filter(|q| of.contains_key(q)).count();
-        let from_images = if known(images) >= known(texts) { qrels } else { qrels.reversed() };
+        let is_image = |name: &str| images.contains_key(name);
+        let from_images = qrels.from_images(place, is_image, |name| texts.contains_key(name))?;
         let find = |of: &HashMap<&str, usize>, name: &str, what: &str| {
             let expected = format!("{what} among the given names");
             of.get(name).copied().ok_or_else(|| Error::invalid(place, expected, excerpt(name)))

@@ -1,5 +1,6 @@
 //! TREC's judgements: `qid 0 docid relevance`.
 
+use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 
 use itm_core::data::excerpt;
@@ -67,15 +68,33 @@ impl Qrels {
         Ok(Self { judged })
     }
 
-    /// The query of every judgement.
-    pub(crate) fn queries(&self) -> impl Iterator<Item = &str> {
-        self.judged.iter().map(|one| one.query.as_str())
-    }
-
     /// Queries and documents swapped.
     pub(crate) fn reversed(mut self) -> Self {
         self.judged.iter_mut().for_each(|one| std::mem::swap(&mut one.query, &mut one.doc));
         self
+    }
+
+    /// The judgements with images as queries. A file has the queries of one direction first: the one in which more names fit.
+    ///
+    /// # Errors
+    /// If both fit as many judgements, and it matters.
+    pub(crate) fn from_images(
+        self,
+        place: &str,
+        is_image: impl Fn(&str) -> bool,
+        is_text: impl Fn(&str) -> bool,
+    ) -> Result<Self> {
+        let fits = |image: &str, text: &str| usize::from(is_image(image) && is_text(text));
+        let one_way: usize = self.judged.iter().map(|one| fits(&one.query, &one.doc)).sum();
+        let other_way: usize = self.judged.iter().map(|one| fits(&one.doc, &one.query)).sum();
+        match one_way.cmp(&other_way) {
+            Ordering::Less => Ok(self.reversed()),
+            Ordering::Equal if one_way > 0 && self.judged.iter().any(|j| j.query != j.doc) => {
+                let expected = "names that tell images from texts";
+                Err(Error::invalid(place, expected, "names that images and texts share"))
+            }
+            _ => Ok(self),
+        }
     }
 
     /// The images of every text that has one. Images must be the queries.
@@ -91,6 +110,26 @@ impl Qrels {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The names of two runs without names are row numbers, which images and texts share.
+    #[test]
+    fn images_come_first_by_both_columns() {
+        let read = |text: &str, [images, texts]: [usize; 2]| {
+            let row = |of: usize| move |name: &str| name.parse().is_ok_and(|row: usize| row < of);
+            let of_file = Qrels::parse("q", text.as_bytes()).unwrap();
+            let judged = of_file.from_images("q", row(images), row(texts));
+            judged
+                .map(|qrels| qrels.judged.into_iter().map(|j| j.query + &j.doc).collect::<Vec<_>>())
+        };
+        let texts_first = "0 0 0 1\n1 0 0 1\n2 0 1 1\n";
+        assert_eq!(read(texts_first, [2, 3]).unwrap(), ["00", "01", "12"]);
+        assert_eq!(read(texts_first, [3, 2]).unwrap(), ["00", "10", "21"]);
+        assert_eq!(
+            read("0 0 1 1\n1 0 0 1\n", [2, 2]).unwrap_err().to_string(),
+            "q: expected names that tell images from texts, got names that images and texts share"
+        );
+        assert_eq!(read("0 0 0 1\n1 0 1 1\n", [2, 2]).unwrap(), ["00", "11"], "either way");
+    }
 
     #[test]
     fn malformed_lines_have_their_number() {

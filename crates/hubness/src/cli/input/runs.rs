@@ -37,7 +37,7 @@ pub(crate) fn spread(
     given: ItemNames,
 ) -> Result<InputData> {
     let mut messages = Messages::default();
-    let qrels = qrels.map(|(place, qrels)| (place, from_images(qrels, runs)));
+    let qrels = qrels.map(|judged| from_images(judged, runs)).transpose()?;
     if let Some((place, qrels)) = &qrels {
         runs.iter().try_for_each(|named| asks_the_judged(place, qrels, named))?;
     }
@@ -77,21 +77,24 @@ pub(crate) fn spread(
     Ok(InputData { scores, pairs, names, bank, messages })
 }
 
-/// The judgements with images first. A file of judgements has the queries of one direction first.
-fn from_images(qrels: Qrels, runs: &[RunFile]) -> Qrels {
-    let known = |named: &&RunFile| {
-        let asks: HashSet<_> = named.run.queries.iter().map(String::as_str).collect();
-        qrels.queries().any(|query| asks.contains(query))
-    };
-    // One run needs no decision. With two runs images are the queries, unless the first run has none of their names.
-    let direction = match runs {
-        [one] => one.direction,
-        _ => runs.iter().find(known).map_or(Direction::I2t, |named| named.direction),
-    };
-    match direction {
-        Direction::I2t => qrels,
-        Direction::T2i => qrels.reversed(),
+/// The judgements with images first.
+fn from_images((place, qrels): (String, Qrels), runs: &[RunFile]) -> Result<(String, Qrels)> {
+    if let [RunFile { direction, .. }] = runs {
+        // Its queries are the queries of the file.
+        return Ok((place, if *direction == Direction::I2t { qrels } else { qrels.reversed() }));
     }
+    let names = |side: Direction| -> HashSet<&str> {
+        let names = runs.iter().flat_map(
+            |RunFile { run, direction, .. }| {
+                if *direction == side { &run.queries } else { &run.docs }
+            },
+        );
+        names.map(String::as_str).collect()
+    };
+    let [images, texts] = [Direction::I2t, Direction::T2i].map(names);
+    let qrels =
+        qrels.from_images(&place, |name| images.contains(name), |name| texts.contains(name))?;
+    Ok((place, qrels))
 }
 
 /// Refuses a run of which no query is judged: another data set, or swapped columns.

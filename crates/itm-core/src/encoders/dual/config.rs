@@ -116,11 +116,10 @@ fn image(fields: &Fields, defaults: &Defaults) -> Result<VitShape> {
     let pooled = fields.flag("vision_use_head", true);
     fields.unless(pooled, "vision_use_head", "true: the attention pool", "false")?;
     let patch = fields.count_to(side, "patch_size", defaults.patch)?;
-    Ok(VitShape {
-        activation: activation(fields, defaults.activation)?,
-        form: defaults.form,
-        ..plain(fields, [side, side], patch, defaults.epsilon)?
-    })
+    let shape = plain(fields, [side, side], patch, defaults.epsilon)?;
+    fields.unless(shape.channels == 3, "num_channels", "3, as pictures have", shape.channels)?;
+    let activation = activation(fields, defaults.activation)?;
+    Ok(VitShape { activation, form: defaults.form, ..shape })
 }
 
 fn text_of(fields: &Fields, defaults: &Defaults, folder: &Path) -> Result<TextTowerShape> {

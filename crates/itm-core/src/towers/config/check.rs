@@ -7,7 +7,7 @@ use super::{
     Weights,
 };
 use crate::encoders::{BertShape, DualShape, VitShape};
-use crate::learn::{at_least_one, within};
+use crate::learn::{at_least_one, size_within, within};
 use crate::start::StartFrom;
 use crate::{Error, Result};
 
@@ -47,14 +47,14 @@ impl ModelConfig {
     /// # Errors
     /// The error names the key, its range and its value.
     pub fn validate(&self) -> Result<()> {
-        at_least_one("model.embed_dim", self.embed_dim)?;
+        size_within("model.embed_dim", self.embed_dim)?;
         self.validate_start()?;
         if let ImageConfig::Features(FeaturesConfig { residual: Some(residual), .. }) = &self.image
         {
             residual.validate("model.image.residual")?;
         }
         if let ImageConfig::Vit(vit) = &self.image {
-            at_least_one("model.image.image_size", vit.image_size)?;
+            size_within("model.image.image_size", vit.image_size)?;
             if let Weights::Random(shape) = &vit.weights {
                 let rates = [shape.dropout, shape.attention_dropout];
                 let sizes = [shape.width, shape.heads, shape.mlp];
@@ -66,7 +66,7 @@ impl ModelConfig {
             }
         }
         match &self.text {
-            TextConfig::Gru(gru) => at_least_one("model.text.word_dim", gru.word_dim),
+            TextConfig::Gru(gru) => size_within("model.text.word_dim", gru.word_dim),
             TextConfig::Bag(_) | TextConfig::Clip(_) => Ok(()),
             TextConfig::Bert(bert) => {
                 let wanted = "at least 2, for [CLS] and [SEP]";

@@ -52,6 +52,10 @@ fn configurations_of_other_models_are_named() {
              width 24, got 5",
         ),
         (
+            config(&|c| c["vision_config"]["num_channels"] = json!(1)),
+            "FOLDER/config.json: vision_config: num_channels: expected 3, as pictures have, got 1",
+        ),
+        (
             config(&|c| c["text_config"]["eos_token_id"] = json!(554)),
             "FOLDER/config.json: text_config: eos_token_id: expected a whole number from 1 to 553, got 554",
         ),
