@@ -152,7 +152,7 @@ pub struct Correction<K> {
 }
 
 /// What a fit on a bank gives.
-pub type Fit<B> = Result<Correction<<B as Bank>::Knowledge>>;
+pub type BankFit<B> = Result<Correction<<B as Bank>::Knowledge>>;
 
 impl Correction<Plain> {
     /// No correction: the nearest neighbours stay as they are.

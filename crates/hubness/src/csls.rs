@@ -5,7 +5,7 @@ use itm_core::tiles::TopK;
 use itm_core::{Error, Result};
 
 use crate::directed::at_least_one;
-use crate::{Affine, Bank, Correction, Direction, Fit, TestQueries, Transductive};
+use crate::{Affine, Bank, BankFit, Correction, Direction, TestQueries, Transductive};
 
 /// Which means CSLS subtracts.
 ///
@@ -60,7 +60,7 @@ pub enum CslsForm {
 /// assert_eq!([0, 1, 2].map(|image| fair.ranking(image)[0]), [0, 1, 2]);
 /// # Ok::<(), hubness::Error>(())
 /// ```
-pub fn csls<B: Bank>(bank: &B, direction: Direction, k: usize) -> Fit<B> {
+pub fn csls<B: Bank>(bank: &B, direction: Direction, k: usize) -> BankFit<B> {
     let items = nearness(bank.scores(), direction.reversed(), k)?;
     Ok(Correction::new(direction, Affine::of_items(2.0, items)))
 }

@@ -4,7 +4,7 @@ use itm_core::scored::Scored;
 
 use crate::directed::{DirectedScores, at_least_one};
 use crate::querybank::{active_items, best_items};
-use crate::{Affine, Bank, Correction, Direction, Error, Fit, Result};
+use crate::{Affine, Bank, BankFit, Correction, Direction, Error, Result};
 
 /// Normalisation by two banks (EMNLP 2023): Dual-IS, and Dual-DIS if `dynamic`.
 ///
@@ -79,7 +79,7 @@ impl DualBank {
         items: &dyn Scored,
         test: &dyn Scored,
         direction: Direction,
-    ) -> Fit<B> {
+    ) -> BankFit<B> {
         self.check()?;
         let [queries, test] =
             DirectedScores::pair(("query bank", queries.scores()), test, direction)?;

@@ -6,7 +6,7 @@ use itm_core::{Error, Result};
 use rayon::prelude::*;
 
 use crate::directed::positive;
-use crate::{Affine, Bank, Correction, Direction, Fit, Rescore, Transductive};
+use crate::{Affine, Bank, BankFit, Correction, Direction, Rescore, Transductive};
 
 /// Whether the sum of the inverted softmax contains the query itself.
 ///
@@ -48,7 +48,7 @@ pub enum InvertedSoftmaxForm {
 /// assert_eq!([0, 1].map(|image| fair.ranking(image)[0]), [0, 1]);
 /// # Ok::<(), hubness::Error>(())
 /// ```
-pub fn inverted_softmax<B: Bank>(bank: &B, direction: Direction, beta: f64) -> Fit<B> {
+pub fn inverted_softmax<B: Bank>(bank: &B, direction: Direction, beta: f64) -> BankFit<B> {
     positive("β", beta)?;
     let scores = bank.scores();
     check_queries(scores, direction)?;

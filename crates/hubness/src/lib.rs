@@ -38,7 +38,7 @@ pub mod training;
 mod words;
 
 pub use bank::{Bank, HeldOut, HeldOutBank, Knowledge, Plain, Setting, TestQueries, Transductive};
-pub use correction::{AnyCorrection, Correction, Fit};
+pub use correction::{AnyCorrection, BankFit, Correction};
 pub use csls::{CslsForm, csls, csls_form};
 pub use direction::Direction;
 pub use dual_bank::DualBank;

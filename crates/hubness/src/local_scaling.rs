@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::directed::{DirectedScores, at_least_one};
 use crate::rescore::check_values;
-use crate::{Bank, Correction, Direction, Error, Fit, Rescore, Result};
+use crate::{Bank, BankFit, Correction, Direction, Error, Rescore, Result};
 
 /// Local scaling (NeurIPS 2004) and NICDM (CVPR 2007; JMLR 2012) between queries and items, on `d = 1 − s`:
 /// for cosines only.
@@ -75,7 +75,7 @@ impl LocalScaling {
     /// # Errors
     /// If bank or test are empty or have different items, k is 0, a score is above 1 by more than rounding
     /// (0.001), or one among the nearest is −∞.
-    pub fn fit<B: Bank>(&self, bank: &B, test: &dyn Scored, direction: Direction) -> Fit<B> {
+    pub fn fit<B: Bank>(&self, bank: &B, test: &dyn Scored, direction: Direction) -> BankFit<B> {
         at_least_one("k of local scaling", self.k)?;
         let [bank, _] = DirectedScores::pair(("bank", bank.scores()), test, direction)?;
         let items = self.widths(&bank.best_queries(self.k)?)?;

@@ -2,7 +2,7 @@
 
 use crate::csls::means;
 use crate::directed::{DirectedScores, at_least_one};
-use crate::{Affine, Bank, Correction, Direction, Error, Fit};
+use crate::{Affine, Bank, BankFit, Correction, Direction, Error};
 
 /// With a larger α, every score would be lost beside the correction: an f64 has 16 digits.
 pub(crate) const LARGEST_ALPHA: f64 = 1e6;
@@ -54,7 +54,7 @@ impl Nnn {
     ///
     /// # Errors
     /// If the bank is empty, k is 0, α is negative or not finite, or a mean is not finite.
-    pub fn fit<B: Bank>(&self, bank: &B, direction: Direction) -> Fit<B> {
+    pub fn fit<B: Bank>(&self, bank: &B, direction: Direction) -> BankFit<B> {
         at_least_one("k of NNN", self.k)?;
         let (place, alpha) = ("α of NNN", self.alpha);
         let fits = alpha.is_finite() && alpha >= 0.0;

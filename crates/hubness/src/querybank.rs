@@ -3,7 +3,7 @@
 use itm_core::scored::Scored;
 
 use crate::directed::{DirectedScores, at_least_one, positive};
-use crate::{Affine, Bank, Correction, Direction, Fit, Result};
+use crate::{Affine, Bank, BankFit, Correction, Direction, Result};
 
 /// Query-bank normalisation by the dynamic inverted softmax (CVPR 2022).
 ///
@@ -62,7 +62,7 @@ impl QueryBank {
     /// # Errors
     /// If bank or test are empty or have different items, β is not above 0 and below 1e200, k is 0, or a
     /// sum is not finite.
-    pub fn fit<B: Bank>(&self, bank: &B, test: &dyn Scored, direction: Direction) -> Fit<B> {
+    pub fn fit<B: Bank>(&self, bank: &B, test: &dyn Scored, direction: Direction) -> BankFit<B> {
         positive("β of QB-Norm", self.beta)?;
         at_least_one("k of QB-Norm", self.k)?;
         let [bank, test] = DirectedScores::pair(("bank", bank.scores()), test, direction)?;

@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::directed::DirectedScores;
-use crate::{Bank, Correction, Direction, Error, Fit, Rescore, Result};
+use crate::{Bank, BankFit, Correction, Direction, Error, Rescore, Result};
 
 /// Exact mutual proximity (JMLR 2012), with rows and columns taken as independent.
 ///
@@ -55,7 +55,7 @@ impl EmpiricalProximity {
     /// # Errors
     /// If bank or test are empty or have different items, hold more scores than allowed, or m²·p is 2⁵¹ or
     /// more (the counts would not fit into an f64).
-    pub fn fit<B: Bank>(&self, bank: &B, test: &dyn Scored, direction: Direction) -> Fit<B> {
+    pub fn fit<B: Bank>(&self, bank: &B, test: &dyn Scored, direction: Direction) -> BankFit<B> {
         let [bank, test] = DirectedScores::pair(("bank", bank.scores()), test, direction)?;
         let (p, m) = (bank.queries(), bank.items());
         let most = self.most_entries;

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::log_phi::log_phi;
 use crate::directed::DirectedScores;
 use crate::rescore::check_values;
-use crate::{Bank, Correction, Direction, Fit, Rescore, Result};
+use crate::{Bank, BankFit, Correction, Direction, Rescore, Result};
 
 /// Mutual proximity (JMLR 2012), with rows and columns taken as normally distributed.
 ///
@@ -45,7 +45,7 @@ impl GaussianProximity {
     ///
     /// # Errors
     /// If bank or test are empty or have different items, or scores are infinite.
-    pub fn fit<B: Bank>(&self, bank: &B, test: &dyn Scored, direction: Direction) -> Fit<B> {
+    pub fn fit<B: Bank>(&self, bank: &B, test: &dyn Scored, direction: Direction) -> BankFit<B> {
         let [bank, test] = DirectedScores::pair(("bank", bank.scores()), test, direction)?;
         let (images, texts) = visit(bank.scores, &Moments)?;
         let items = normals(&bank, "item", &direction.items(images, texts))?;
