@@ -228,7 +228,7 @@ impl PairSides<'_> {
             return Err(Error::invalid(place, expected, "at most one of them"));
         };
         let is_image = |name: &str| images.contains_key(name);
-        let from_images = qrels.from_images(place, is_image, |name| texts.contains_key(name))?;
+        let from_images = qrels.images_first(place, is_image, |name| texts.contains_key(name))?;
         let find = |of: &HashMap<&str, usize>, name: &str, what: &str| {
             let expected = format!("{what} among the given names");
             of.get(name).copied().ok_or_else(|| Error::invalid(place, expected, excerpt(name)))

@@ -78,7 +78,7 @@ impl Qrels {
     ///
     /// # Errors
     /// If both fit as many judgements, and it matters.
-    pub(crate) fn from_images(
+    pub(crate) fn images_first(
         self,
         place: &str,
         is_image: impl Fn(&str) -> bool,
@@ -117,7 +117,7 @@ mod tests {
         let read = |text: &str, [images, texts]: [usize; 2]| {
             let row = |of: usize| move |name: &str| name.parse().is_ok_and(|row: usize| row < of);
             let of_file = Qrels::parse("q", text.as_bytes()).unwrap();
-            let judged = of_file.from_images("q", row(images), row(texts));
+            let judged = of_file.images_first("q", row(images), row(texts));
             judged
                 .map(|qrels| qrels.judged.into_iter().map(|j| j.query + &j.doc).collect::<Vec<_>>())
         };

@@ -93,7 +93,7 @@ fn from_images((place, qrels): (String, Qrels), runs: &[RunFile]) -> Result<(Str
     };
     let [images, texts] = [Direction::I2t, Direction::T2i].map(names);
     let qrels =
-        qrels.from_images(&place, |name| images.contains(name), |name| texts.contains(name))?;
+        qrels.images_first(&place, |name| images.contains(name), |name| texts.contains(name))?;
     Ok((place, qrels))
 }
 
