@@ -239,7 +239,7 @@ pub struct Contrast {
     pub temperature: Temperature,
     /// β, where it is learnt.
     pub bias: Option<Param<Tensor<1>>>,
-    /// β, where it is not; none in a loss without β.
+    /// β as configured; `None` in a loss without β.
     #[module(skip)]
     constant: Option<f64>,
 }
@@ -260,7 +260,7 @@ impl Contrast {
         Self { temperature, bias: beta, constant: Some(bias) }
     }
 
-    /// For a training by InfoNCE, which has no β.
+    /// The same loss without β, for a training by InfoNCE.
     #[must_use]
     pub fn without_bias(self) -> Self {
         Self { constant: None, ..self }

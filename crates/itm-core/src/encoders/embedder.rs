@@ -87,7 +87,7 @@ impl Embedder {
             }
             "vit" | "dinov2" => {
                 let shape = VitShape::read(folder)?;
-                let place = format!("{}, num_channels", folder.join("config.json").display());
+                let place = format!("{}: num_channels", folder.join("config.json").display());
                 Error::unless(shape.channels == 3, place, "3, as pictures have", shape.channels)?;
                 let transform = Transform::open(folder, shape.image[0])?;
                 let (vit, report) = Vit::adapted(folder, adapter, device)?;

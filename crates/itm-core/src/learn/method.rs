@@ -72,8 +72,7 @@ pub trait Method: Any {
     /// # Errors
     /// If what learns is not one published model, or the operating system refuses a write.
     fn export(&self, _folder: &Path) -> Result<()> {
-        let expected = "a method that trains towers";
-        Err(Error::invalid("export", expected, "another"))
+        Err(Error::invalid("towers", "both of one published CLIP or SigLIP", "none"))
     }
 
     /// P(match | similarity) as the method has learnt it; `None` if the method does not learn it.

@@ -13,7 +13,7 @@ use crate::output::write_bytes;
 use crate::weights::{OPEN_CLIP_CONFIG, SMALL_FILES};
 use crate::{Error, Result};
 
-/// Small files that nothing here reads, and the tokenizers of `transformers` do.
+/// Small files that the tokenizers of `transformers` read, and nothing here.
 const OF_OTHERS: [&str; 3] = ["added_tokens.json", "special_tokens_map.json", "spiece.model"];
 
 impl Encoders {
@@ -50,11 +50,12 @@ impl Encoders {
         }
         fs::create_dir_all(folder).map_err(Error::io(folder))?;
         let layout = DualLayout::of(&published);
-        let written = match layout {
-            DualLayout::Transformers => OPEN_CLIP_CONFIG, // without weights in that layout it would only mislead
+        // The configuration of the other layout would mislead without its weights.
+        let left_out = match layout {
+            DualLayout::Transformers => OPEN_CLIP_CONFIG,
             DualLayout::OpenClip => "config.json",
         };
-        for name in SMALL_FILES.iter().chain(&OF_OTHERS).filter(|name| **name != written) {
+        for name in SMALL_FILES.iter().chain(&OF_OTHERS).filter(|name| **name != left_out) {
             let path = published.join(name);
             if path.exists() {
                 write_bytes(&folder.join(name), &read(&path, LARGEST_TEXT)?)?;

@@ -179,7 +179,6 @@ fn a_command_that_was_killed_goes_on_to_the_same_bytes() {
     }
 }
 
-/// A damaged picture is left out, with its captions, and named.
 /// The command's own list of captions was replaced by the captions without their pictures.
 #[test]
 fn files_of_others_are_not_replaced() {
@@ -192,6 +191,7 @@ fn files_of_others_are_not_replaced() {
     embed(&EmbedArgs { captions: None, ..world.args("") }).unwrap();
 }
 
+/// A damaged picture is left out, with its captions, and named.
 #[test]
 fn damaged_pictures_are_left_out_where_that_is_asked() {
     let world = World::new();

@@ -90,6 +90,11 @@ fn golden_rows_of_a_vit() {
     let line = |error: Error| error.to_string().replace(&*own.path().display().to_string(), "DIR");
     let error = line(model.check_captions("sentences").unwrap_err());
     assert_eq!(error, "sentences: expected a model that reads captions, got DIR");
+    let config = fs::read_to_string(own.path().join("config.json")).unwrap();
+    let grey = config.replace("\"num_channels\": 3", "\"num_channels\": 1");
+    fs::write(own.path().join("config.json"), grey).unwrap();
+    let error = line(open(own.path()).unwrap_err());
+    assert_eq!(error, "DIR/config.json: num_channels: expected 3, as pictures have, got 1");
     fs::write(own.path().join("config.json"), "{\"model_type\": \"blip\"}").unwrap();
     let error = line(open(own.path()).unwrap_err());
     let kinds =
