@@ -34,8 +34,8 @@ impl Fields {
     /// An object inside; an empty one if it is absent or null.
     pub fn object(&self, name: &str) -> Result<Self> {
         let place = format!("{}: {name}", self.place);
-        match self.values.get(name) {
-            None | Some(Value::Null) => Ok(Self { place, values: Map::new() }),
+        match self.value(name) {
+            None => Ok(Self { place, values: Map::new() }),
             Some(Value::Object(values)) => Ok(Self { place, values: values.clone() }),
             Some(other) => Err(Error::invalid(place, "a JSON object", other)),
         }
@@ -43,7 +43,11 @@ impl Fields {
 
     /// Whether there is a value that is not null.
     pub fn has(&self, name: &str) -> bool {
-        self.values.get(name).is_some_and(|value| !value.is_null())
+        self.value(name).is_some()
+    }
+
+    fn value(&self, name: &str) -> Option<&Value> {
+        self.values.get(name).filter(|value| !value.is_null())
     }
 
     /// The error of a field's value.
@@ -69,17 +73,13 @@ impl Fields {
 
     /// A number of things from 1 to `most`.
     pub fn count_to(&self, most: usize, name: &str, default: usize) -> Result<usize> {
-        let refused = |got: &dyn Display| {
-            self.refused(name, &format!("a whole number from 1 to {most}"), got)
+        let expected = format!("a whole number from 1 to {most}");
+        let Some(value) = self.value(name) else {
+            self.unless(default <= most, name, expected, default)?;
+            return Ok(default);
         };
-        match self.values.get(name) {
-            None | Some(Value::Null) if default <= most => Ok(default),
-            None | Some(Value::Null) => refused(&default),
-            Some(value) => match value.as_u64().filter(|n| (1..=most as u64).contains(n)) {
-                Some(n) => Ok(n as usize),
-                None => refused(value),
-            },
-        }
+        let number = value.as_u64().filter(|n| (1..=most as u64).contains(n));
+        number.map_or_else(|| self.refused(name, &expected, value), |n| Ok(n as usize))
     }
 
     /// A number that divides `whole`: heads of a width.
@@ -107,13 +107,9 @@ impl Fields {
         expected: &str,
         fits: impl Fn(f64) -> bool,
     ) -> Result<f64> {
-        match self.values.get(name) {
-            None | Some(Value::Null) => Ok(default),
-            Some(value) => match value.as_f64().filter(|x| fits(*x)) {
-                Some(x) => Ok(x),
-                None => self.refused(name, expected, value),
-            },
-        }
+        let Some(value) = self.value(name) else { return Ok(default) };
+        let number = value.as_f64().filter(|x| fits(*x));
+        number.map_or_else(|| self.refused(name, expected, value), Ok)
     }
 
     /// Height and width: one number for both, or a list of two, each at least 1; zeros if it is absent.
@@ -132,27 +128,24 @@ impl Fields {
 
     /// An error for another text than the one that is supported, which is also the default.
     pub fn only(&self, name: &str, supported: &str) -> Result<()> {
-        match self.values.get(name) {
-            None | Some(Value::Null) => Ok(()),
-            Some(Value::String(text)) if text == supported => Ok(()),
-            Some(Value::String(other)) => self.refused(name, supported, other),
+        match self.value(name) {
+            None => Ok(()),
+            Some(Value::String(text)) => self.unless(text == supported, name, supported, text),
             Some(other) => self.refused(name, supported, other),
         }
     }
 
     /// An error for another value than true, which is also the default.
     pub fn only_true(&self, name: &str) -> Result<()> {
-        match self.values.get(name) {
-            None | Some(Value::Null | Value::Bool(true)) => Ok(()),
+        match self.value(name) {
+            None | Some(Value::Bool(true)) => Ok(()),
             Some(other) => self.refused(name, "true", other),
         }
     }
 
     /// Three numbers, one per channel.
     pub fn channels(&self, name: &str, default: [f32; 3]) -> Result<[f32; 3]> {
-        let Some(value) = self.values.get(name).filter(|value| !value.is_null()) else {
-            return Ok(default);
-        };
+        let Some(value) = self.value(name) else { return Ok(default) };
         let number = |value: &Value| value.as_f64().map(|x| x as f32).filter(|x| x.is_finite());
         let numbers = value.as_array().and_then(|list| list.iter().map(number).collect());
         match numbers.map(<[f32; 3]>::try_from as fn(Vec<f32>) -> _) {
@@ -163,8 +156,8 @@ impl Fields {
 
     /// Whether a list or an object is absent or empty.
     pub fn is_empty(&self, name: &str) -> bool {
-        match self.values.get(name) {
-            None | Some(Value::Null) => true,
+        match self.value(name) {
+            None => true,
             Some(Value::Array(list)) => list.is_empty(),
             Some(Value::Object(object)) => object.is_empty(),
             Some(_) => false,

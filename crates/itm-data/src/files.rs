@@ -147,20 +147,15 @@ pub fn read(path: impl AsRef<Path>, limit: u64) -> Result<Vec<u8>> {
     let path = path.as_ref();
     let file = open(path)?;
     let length = file.metadata().map_err(Error::io(path))?.len();
-    let too_long =
-        |got: String| Error::invalid(path.display(), format!("at most {limit} bytes"), got);
-    if length > limit {
-        return Err(too_long(format!("{length} bytes")));
-    }
+    let expected = format_args!("at most {limit} bytes");
+    Error::unless(length <= limit, path.display(), expected, format_args!("{length} bytes"))?;
     let mut bytes = Vec::new();
     if usize::try_from(length).map_or(true, |length| bytes.try_reserve_exact(length).is_err()) {
         let cause = format!("{length} bytes do not fit into memory");
         return Err(Error::io(path)(io::Error::new(io::ErrorKind::OutOfMemory, cause)));
     }
     file.take(limit.saturating_add(1)).read_to_end(&mut bytes).map_err(Error::io(path))?;
-    if bytes.len() as u64 > limit {
-        return Err(too_long("more".into()));
-    }
+    Error::unless(bytes.len() as u64 <= limit, path.display(), expected, "more")?;
     Ok(bytes)
 }
 
@@ -302,10 +297,8 @@ pub(crate) fn empty_or_lines(place: &str, what: &str, bytes: &[u8]) -> Result<Ve
 /// # Errors
 /// If the folder cannot be read.
 pub fn entries(dir: &Path) -> Result<Vec<PathBuf>> {
-    let mut paths = Vec::new();
-    for entry in fs::read_dir(dir).map_err(Error::io(dir))? {
-        paths.push(entry.map_err(Error::io(dir))?.path());
-    }
+    let paths = fs::read_dir(dir).and_then(|all| all.map(|entry| Ok(entry?.path())).collect());
+    let mut paths: Vec<PathBuf> = paths.map_err(Error::io(dir))?;
     paths.sort();
     Ok(paths)
 }

@@ -193,14 +193,11 @@ impl NewFolder {
     /// If the target is a file or a link, holds other than `existing` allows, or another process writes there; if a folder
     /// cannot be made or renamed.
     pub fn begin(target: &Path, existing: Existing) -> Result<Self> {
-        let invalid = |expected: &str, got: &str| Error::invalid(target.display(), expected, got);
-        if target.file_name().is_none() {
-            return Err(invalid("a folder with a name", "a path without one"));
-        }
+        let named = target.file_name().is_some();
+        Error::unless(named, target.display(), "a folder with a name", "a path without one")?;
         refuse_link(target)?;
-        if target.exists() && !target.is_dir() {
-            return Err(invalid("a folder", "a file"));
-        }
+        let fits = !target.exists() || target.is_dir();
+        Error::unless(fits, target.display(), "a folder", "a file")?;
         let temporary = match existing {
             Existing::Files => target.join("new.tmp"),
             _ => target.with_added_extension("tmp"),
@@ -210,9 +207,9 @@ impl NewFolder {
         let own = names.is_empty() || names.contains(&temporary.join(LOCK));
         let expected = "no folder of this name, because a new folder is written there";
         Error::unless(own, temporary.display(), expected, "one with other files")?;
-        let lock = Lock::take(&temporary.join(LOCK), |process| {
-            invalid("a folder that no other process writes", &process)
-        })?;
+        let expected = "a folder that no other process writes";
+        let refused = |process: String| Error::invalid(target.display(), expected, process);
+        let lock = Lock::take(&temporary.join(LOCK), refused)?;
         let folder = Self { target: target.into(), existing, temporary, lock: Some(lock) };
         folder.clear();
         folder.check()?;

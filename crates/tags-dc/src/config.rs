@@ -96,10 +96,9 @@ impl ModelConfig {
             cca.validate()?;
         }
         let wrong = |expected: &str, got: &str| Err(Error::invalid("model.start", expected, got));
-        if self.prior.is_some() && self.closed_form().is_none() {
-            let expected = "model.start = \"cca\", whose maps it takes";
-            return Err(Error::invalid("model.prior", expected, "another start"));
-        }
+        let has_maps = self.prior.is_none() || self.closed_form().is_some();
+        let expected = "model.start = \"cca\", whose maps it takes";
+        Error::unless(has_maps, "model.prior", expected, "another start")?;
         match (&self.cca, &self.published) {
             _ if self.start == StartFrom::Random => Ok(()),
             (None, _) => wrong("\"cca\" with a section [model.cca]", "none"),
@@ -338,16 +337,14 @@ impl TagsDcConfig {
             |key: &str, value: f64| within(key, value, "0 to 1", |x| (0.0..=1.0).contains(&x));
         share("loss.margin", loss.margin)?;
         above_zero("synthetic.temperature", synthetic.temperature)?;
-        if synthetic.generator == GeneratorKind::Own && captions.is_none() {
-            let expected = "a section [captions], in which the generator learns";
-            return Err(Error::invalid("synthetic.generator = \"own\"", expected, "none"));
-        }
+        let learns = synthetic.generator != GeneratorKind::Own || captions.is_some();
+        let expected = "a section [captions], in which the generator learns";
+        Error::unless(learns, "synthetic.generator = \"own\"", expected, "none")?;
         if let FilterKind::Absent(quantile) = synthetic.filter {
             below_one("synthetic.filter.absent", quantile)?;
-            if model.closed_form().is_none() {
-                let expected = "model.start = \"cca\", which gives the evidence";
-                return Err(Error::invalid("synthetic.filter.absent", expected, "another start"));
-            }
+            let (place, fits) = ("synthetic.filter.absent", model.closed_form().is_some());
+            let expected = "model.start = \"cca\", which gives the evidence";
+            Error::unless(fits, place, expected, "another start")?;
         }
         let LossConfig { itm, mlm, istm, wod, woc, .. } = *loss;
         let losses = [("itm", itm), ("mlm", mlm), ("istm", istm), ("wod", wod), ("woc", woc)];

@@ -162,21 +162,16 @@ pub struct Fluency {
 impl Fluency {
     /// The perplexity of these sentences; `None` without sentences.
     pub fn of<'a>(model: &Trigrams, sentences: impl IntoIterator<Item = &'a str>) -> Option<Self> {
-        let (mut perplexities, mut means, mut sum, mut words, mut n) = (0.0, 0.0, 0.0, 0, 0u64);
-        for sentence in sentences {
-            let (surprise, length) = model.surprise(sentence);
-            let mean = surprise / length as f64;
-            perplexities += mean.exp();
-            means += mean;
-            sum += surprise;
-            words += length;
-            n += 1;
-        }
-        (n > 0).then(|| Self {
-            mean_perplexity: perplexities / n as f64,
-            of_mean_sentence: (means / n as f64).exp(),
-            of_mean_word: (sum / words as f64).exp(),
-            sentences: n,
+        let read = sentences.into_iter().map(|sentence| model.surprise(sentence));
+        let (surprises, lengths): (Vec<f64>, Vec<usize>) = read.unzip();
+        let n = lengths.len() as f64;
+        let means = || surprises.iter().zip(&lengths).map(|(sum, &words)| sum / words as f64);
+        let of_mean_word = surprises.iter().sum::<f64>() / lengths.iter().sum::<usize>() as f64;
+        (!lengths.is_empty()).then(|| Self {
+            mean_perplexity: means().map(f64::exp).sum::<f64>() / n,
+            of_mean_sentence: (means().sum::<f64>() / n).exp(),
+            of_mean_word: of_mean_word.exp(),
+            sentences: lengths.len() as u64,
         })
     }
 

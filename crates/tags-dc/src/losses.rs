@@ -154,10 +154,8 @@ pub fn cross_entropy(
 fn differences(scores: Tensor<1>, triplets: &[[usize; 2]]) -> Result<Option<Tensor<2>>> {
     let [n] = scores.dims();
     for (k, row) in triplets.iter().enumerate().flat_map(|(k, rows)| rows.map(|row| (k, row))) {
-        if row >= n {
-            let expected = format!("rows below {n}, the number of scores");
-            return Err(Error::invalid(format!("triplet {k}"), expected, row));
-        }
+        let expected = format_args!("rows below {n}, the number of scores");
+        Error::unless(row < n, format_args!("triplet {k}"), expected, row)?;
     }
     let values = host(scores.clone().inner());
     Error::unless_finite(&values, |at| format!("score {at}"), "a finite number")?;
@@ -279,10 +277,9 @@ pub fn correction(logits: Tensor<2>, words: &[u32], per_anchor: &[usize]) -> Res
 /// The weight of each row in the mean over the anchors of the means over their rows.
 fn weights(rows: usize, per_anchor: &[usize]) -> Result<Vec<f32>> {
     let sum = per_anchor.iter().try_fold(0usize, |sum, &n| sum.checked_add(n));
-    if sum != Some(rows) {
-        let got = sum.map_or("more than can be counted".into(), |sum| sum.to_string());
-        return Err(Error::invalid("sum of per_anchor", format!("{rows}, the rows"), got));
-    }
+    let got = sum.map_or("more than can be counted".into(), |sum| sum.to_string());
+    let expected = format_args!("{rows}, the rows");
+    Error::unless(sum == Some(rows), "sum of per_anchor", expected, got)?;
     let of = |&n: &usize| std::iter::repeat_n(1.0 / (n * per_anchor.len()) as f32, n);
     Ok(per_anchor.iter().flat_map(of).collect())
 }

@@ -181,21 +181,15 @@ fn untouched(tokens: &[u32]) -> Masking {
 
 /// The phrases that are not empty, with each position once. Without such a phrase, every token is a phrase.
 fn checked(phrases: &[Vec<usize>], words: usize) -> Result<Vec<Vec<usize>>> {
-    let mut kept = Vec::with_capacity(phrases.len());
     for (number, phrase) in phrases.iter().enumerate() {
         if let Some(at) = phrase.iter().find(|&&at| at >= words) {
             let place = format!("phrase {number}");
             return Err(Error::invalid(place, format!("positions below {words}"), at));
         }
-        let phrase = distinct(phrase.clone());
-        if !phrase.is_empty() {
-            kept.push(phrase);
-        }
     }
-    if kept.is_empty() {
-        kept = (0..words).map(|at| vec![at]).collect();
-    }
-    Ok(kept)
+    let kept = phrases.iter().filter(|phrase| !phrase.is_empty()).cloned().map(distinct);
+    let kept: Vec<Vec<usize>> = kept.collect();
+    Ok(if kept.is_empty() { (0..words).map(|at| vec![at]).collect() } else { kept })
 }
 
 #[cfg(test)]

@@ -75,14 +75,12 @@ impl<W: Write> Writer<W> {
     /// # Errors
     /// If the line cannot be written, the score is not finite, or [`read`] would refuse the record.
     pub fn write(&mut self, record: &Record) -> Result<()> {
-        let place = || format!("{}, caption {}", self.path.display(), record.caption);
-        if let Some(score) = record.score.filter(|score| !score.is_finite()) {
-            return Err(Error::invalid(place(), "a finite score", score));
-        }
-        check(record, place)?;
+        let place = format!("{}, caption {}", self.path.display(), record.caption);
+        Error::unless_finite(record.score.as_slice(), |_| place.clone(), "a finite score")?;
+        check(record, &place)?;
         let line = serde_json::to_string(record).expect("words and numbers") + "\n";
         let got = format_args!("{} bytes", line.len());
-        Error::unless(line.len() <= LONGEST, place(), "a line of at most 1 MiB", got)?;
+        Error::unless(line.len() <= LONGEST, place, "a line of at most 1 MiB", got)?;
         self.out.write_all(line.as_bytes()).map_err(Error::io(&self.path))
     }
 }
@@ -134,11 +132,11 @@ pub fn read(path: &Path) -> Result<Vec<Record>> {
 pub fn parse(name: &str, lines: impl BufRead) -> Result<Vec<Record>> {
     let mut records = Vec::new();
     each_line(name, lines, LONGEST, |number, line| {
-        let place = || format!("{name} line {number}");
+        let place = format!("{name} line {number}");
         if !line.trim_ascii().is_empty() {
             let record = serde_json::from_slice(line.trim_ascii())
-                .map_err(|e| Error::invalid(place(), "a negative", e))?;
-            check(&record, place)?;
+                .map_err(|e| Error::invalid(&place, "a negative", e))?;
+            check(&record, &place)?;
             records.push(record);
         }
         Ok(())
@@ -147,16 +145,11 @@ pub fn parse(name: &str, lines: impl BufRead) -> Result<Vec<Record>> {
 }
 
 /// Refuses positions that do not ascend, or that do not have an old word each.
-fn check(record: &Record, place: impl Fn() -> String) -> Result<()> {
-    if !record.positions.is_sorted_by(|a, b| a < b) {
-        let got = format!("{:?}", record.positions);
-        return Err(Error::invalid(place(), "positions that ascend", got));
-    }
-    if record.old.len() != record.positions.len() {
-        let expected = format!("{} old words", record.positions.len());
-        return Err(Error::invalid(place(), expected, record.old.len()));
-    }
-    Ok(())
+fn check(Record { positions, old, .. }: &Record, place: &str) -> Result<()> {
+    let ascend = positions.is_sorted_by(|a, b| a < b);
+    Error::unless(ascend, place, "positions that ascend", format_args!("{positions:?}"))?;
+    let expected = format_args!("{} old words", positions.len());
+    Error::unless(old.len() == positions.len(), place, expected, old.len())
 }
 
 #[cfg(test)]

@@ -132,13 +132,10 @@ impl Refill {
         let tau = self.temperature;
         let fits = tau > 0.0 && tau.is_finite();
         Error::unless(fits, "refill.temperature", "a number above zero", tau)?;
-        match self.forbid.iter().find(|&&token| token as usize >= vocabulary) {
-            Some(token) => {
-                let expected = format!("tokens below {vocabulary}");
-                Err(Error::invalid("refill.forbid", expected, token))
-            }
-            None => Ok(()),
-        }
+        self.forbid.iter().try_for_each(|&token| {
+            let expected = format_args!("tokens below {vocabulary}");
+            Error::unless((token as usize) < vocabulary, "refill.forbid", expected, token)
+        })
     }
 
     /// `Σ_{j ≤ i} exp((logit_j − max) / τ)` in f64: in f32 the tail of 28,996 terms would be lost beside the sum.
@@ -150,9 +147,7 @@ impl Refill {
             return refused("finite logits", &format!("{} for token {bad}", logits[bad]));
         }
         let mut weights: Vec<f64> = logits.iter().map(|&x| f64::from(x)).collect();
-        for &token in &self.forbid {
-            weights[token as usize] = f64::NEG_INFINITY;
-        }
+        self.forbid.iter().for_each(|&token| weights[token as usize] = f64::NEG_INFINITY);
         let max = weights.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         if max == f64::NEG_INFINITY {
             return refused("a token that can be drawn", &"none");

@@ -38,12 +38,8 @@ impl Bounds {
 
     /// The box of a centre, a width and a height.
     pub fn around(x: f32, y: f32, width: f32, height: f32) -> Self {
-        Self {
-            x1: x - width / 2.0,
-            y1: y - height / 2.0,
-            x2: x + width / 2.0,
-            y2: y + height / 2.0,
-        }
+        let (w, h) = (width / 2.0, height / 2.0);
+        Self { x1: x - w, y1: y - h, x2: x + w, y2: y + h }
     }
 
     /// Its centre.

@@ -16,12 +16,8 @@ use crate::{Error, Result};
 pub fn check(dir: impl AsRef<Path>) -> Result<CheckReport> {
     let dir = dir.as_ref();
     let entries = files::entries(dir)?;
-    let mut report = CheckReport {
-        dir: dir.to_path_buf(),
-        layouts: Vec::new(),
-        manifest: Manifest::default(),
-        problems: Vec::new(),
-    };
+    let manifest = Manifest::default();
+    let mut report = CheckReport { dir: dir.into(), layouts: vec![], manifest, problems: vec![] };
     layouts::json_files(&mut report, &entries);
     layouts::originals(&mut report);
     layouts::precomp(&mut report);

@@ -105,23 +105,15 @@ fn pictures(report: &mut CheckReport, found: &mut LayoutReport, mut paths: Vec<P
         return;
     }
     let results: Vec<_> = paths.par_iter().map(|path| picture(&report.dir, path)).collect();
-    let mut problems = Vec::new();
-    let (mut whole, mut turned) = (0, 0);
-    for (hash, info) in results {
-        report.manifest.files.extend(hash);
-        match info {
-            Ok(info) => {
-                whole += 1;
-                turned += usize::from(info.turned);
-            }
-            Err(problem) => problems.push(problem),
-        }
-    }
+    let (hashes, infos): (Vec<_>, Vec<_>) = results.into_iter().unzip();
+    report.manifest.files.extend(hashes.into_iter().flatten());
+    let whole = infos.iter().flatten().count();
+    let turned = infos.iter().flatten().filter(|info| info.turned).count();
     found.notes.push(format!("{whole} of {listed} pictures are there and whole"));
     if turned > 0 {
         found.notes.push(turned_pictures(turned));
     }
-    report.extend(problems);
+    report.extend(infos.into_iter().filter_map(Result::err).collect::<Vec<_>>());
     let folders: HashSet<_> = paths.iter().filter_map(|p| p.parent()).collect();
     let known: HashSet<_> = paths.iter().collect();
     let others = folders.into_iter().filter_map(|f| files::entries(f).ok()).flatten();
@@ -262,9 +254,8 @@ fn arrays_and_regions(
     let begin = format!("{}_", part.name);
     for path in files::entries(folder).unwrap_or_default() {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let Some(rest) = name.strip_prefix(&begin) else { continue };
-        let ours = rest.ends_with(".npy") && rest != "ims.npy" && !rest.starts_with("extra_");
-        if !ours {
+        let is_other = |end: &str| end != "ims.npy" && !end.starts_with("extra_");
+        if !name.ends_with(".npy") || !name.strip_prefix(&begin).is_some_and(is_other) {
             continue;
         }
         match Npy::open(&path) {
@@ -291,11 +282,10 @@ fn arrays_and_regions(
             Err(error) => problems.push(error),
         }
     }
-    let known = &mut report.manifest.files;
-    read.files.into_iter().for_each(|file| {
-        if !known.contains(&file) {
-            known.push(file);
+    for file in read.files {
+        if !report.manifest.files.contains(&file) {
+            report.manifest.files.push(file);
         }
-    });
+    }
     problems
 }

@@ -143,18 +143,14 @@ fn size(bytes: u64) -> String {
 
 /// Hash, name and length of each file; the pictures of a folder are one entry.
 fn listing(manifest: &Manifest) -> Vec<(String, String, u64)> {
-    let folder = |name: &str| match name.rsplit_once('/') {
-        Some((folder, file)) if is_picture(file) => Some(folder.to_string()),
-        _ => None,
-    };
-    let mut folders: Vec<(String, Manifest)> = Vec::new();
+    let mut folders: Vec<(&str, Manifest)> = Vec::new();
     let mut lines = Vec::new();
     for file in &manifest.files {
-        match folder(&file.name) {
+        match file.name.rsplit_once('/').filter(|(_, name)| is_picture(name)) {
             None => lines.push((file.sha256.clone(), file.name.clone(), file.bytes)),
-            Some(name) => match folders.iter_mut().find(|(n, _)| *n == name) {
+            Some((folder, _)) => match folders.iter_mut().find(|(other, _)| *other == folder) {
                 Some((_, files)) => files.files.push(file.clone()),
-                None => folders.push((name, Manifest { files: vec![file.clone()] })),
+                None => folders.push((folder, Manifest { files: vec![file.clone()] })),
             },
         }
     }

@@ -107,11 +107,9 @@ impl Dataset {
         let all = self.train.images.len();
         let known = |&i: &usize| table.numbers.contains_key(&self.train.images[i]);
         let kept: Vec<usize> = (0..all).filter(known).collect();
-        if kept.is_empty() {
-            let example = self.train.images.first().map_or("", String::as_str);
-            let expected = format!("a training image such as {}", excerpt(example));
-            return Err(Error::invalid(&table.place, expected, "none"));
-        }
+        let example = excerpt(self.train.images.first().map_or("", String::as_str));
+        let expected = format_args!("a training image such as {example}");
+        Error::unless(!kept.is_empty(), &table.place, expected, "none")?;
         if kept.len() < all {
             let left_out = all - kept.len();
             let expected = "a row for every training image, because there are regions";

@@ -56,10 +56,8 @@ impl ImageFolder {
 /// The only file beside `path` whose name differs from its name in case alone: `1.JPG` for `1.jpg`.
 fn other_case(path: &Path) -> Option<PathBuf> {
     let name = path.file_name()?.to_str()?;
-    let alike = |other: &PathBuf| {
-        let other_name = other.file_name().and_then(|name| name.to_str());
-        other_name.is_some_and(|other| other.eq_ignore_ascii_case(name))
-    };
+    let alike =
+        |other: &PathBuf| other.file_name().is_some_and(|other| other.eq_ignore_ascii_case(name));
     let mut found = files::entries(path.parent()?).ok()?.into_iter().filter(alike);
     match (found.next(), found.next()) {
         (Some(one), None) if one.is_file() => Some(one),

@@ -25,13 +25,11 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for List<T> {
             fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<List<T>, A::Error> {
                 let mut list = Vec::new(); // grows with what was read: no size is trusted
                 loop {
-                    match seq.next_element() {
-                        Ok(Some(entry)) => list.push(entry),
-                        Ok(None) => return Ok(List(list)),
-                        Err(e) => {
-                            let entry = list.len();
-                            return Err(A::Error::custom(format_args!("entry {entry}: {e}")));
-                        }
+                    let entry = list.len();
+                    let refused = |e| A::Error::custom(format_args!("entry {entry}: {e}"));
+                    match seq.next_element().map_err(refused)? {
+                        Some(entry) => list.push(entry),
+                        None => return Ok(List(list)),
                     }
                 }
             }
@@ -58,10 +56,8 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for ByName<T> {
                 let mut all = BTreeMap::new();
                 while let Some((name, value)) = map.next_entry::<String, T>()? {
                     if all.contains_key(&name) {
-                        let name = excerpt(&name);
-                        return Err(A::Error::custom(format_args!(
-                            "the name {name} a second time"
-                        )));
+                        let again = format!("the name {} a second time", excerpt(&name));
+                        return Err(A::Error::custom(again));
                     }
                     all.insert(name, value);
                 }

@@ -1,6 +1,6 @@
 //! Judgements of a test split beyond its annotated pairs: ECCV Caption, CxC, plausible matches (PMRP).
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -49,12 +49,9 @@ impl Judgements {
             let of = |name: String| {
                 ENDS.iter().find_map(|end| name.strip_suffix(end).map(str::to_owned))
             };
-            let mut sets: Vec<_> = names.filter_map(of).collect();
-            sets.sort(); // the files of "pm_coco" stand between those of "pm"
-            sets.dedup();
-            found.extend(
-                sets.into_iter().map(|set| ENDS.map(|end| folder.join(format!("{set}{end}")))),
-            );
+            let sets: BTreeSet<_> = names.filter_map(of).collect();
+            let files_of = |set: String| ENDS.map(|end| folder.join(format!("{set}{end}")));
+            found.extend(sets.into_iter().map(files_of));
         }
         if found.is_empty() {
             return Ok(vec![]);

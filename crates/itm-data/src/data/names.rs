@@ -45,10 +45,7 @@ impl<'a> Names<'a> {
     ) -> Result<Vec<String>> {
         let found = self.compare(part);
         notes.extend(found.notes);
-        match found.mismatches.into_iter().next() {
-            None => Ok(found.names),
-            Some(mismatch) => Err(mismatch),
-        }
+        found.mismatches.into_iter().next().map_or(Ok(found.names), Err)
     }
 
     /// Compares ids, splits and captions with the JSON.
@@ -124,11 +121,9 @@ impl<'a> Names<'a> {
         let Error::Invalid { place, expected, got } = error else { return error };
         let caps = SplitFiles::of(folder, name).caps;
         let names = names.filter(|_| place == caps.display().to_string());
-        let got = match names.and_then(|names| names.first_misplaced(&caps, split_of_files(name))) {
-            Some(line) => format!("{got}; {line}"),
-            None => got,
-        };
-        Error::Invalid { place, expected, got }
+        let line = names.and_then(|names| names.first_misplaced(&caps, split_of_files(name)));
+        let more = line.map_or(String::new(), |line| format!("; {line}"));
+        Error::Invalid { place, expected, got: got + &more }
     }
 
     fn first_misplaced(&self, caps: &Path, split: Split) -> Option<String> {

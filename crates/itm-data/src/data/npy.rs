@@ -249,13 +249,11 @@ impl Npy {
         };
         let data = &self.file_bytes()[self.header.data..];
         let values: Vec<f64> = data.chunks_exact(self.header.dtype.size()).map(value).collect();
-        match values.iter().position(|x| !x.is_finite()) {
-            None => Ok(values),
-            Some(row) => {
-                let place = format!("{} row {row}", self.place);
-                Err(Error::invalid(place, "a finite number", values[row]))
-            }
+        if let Some(row) = values.iter().position(|x| !x.is_finite()) {
+            let place = format!("{} row {row}", self.place);
+            return Err(Error::invalid(place, "a finite number", values[row]));
         }
+        Ok(values)
     }
 
     /// The values of an integer array of rank 1 without negative values: row numbers.
@@ -265,7 +263,6 @@ impl Npy {
     /// the row.
     pub fn to_indices(&self) -> Result<Vec<usize>> {
         self.check_rank(&[1])?;
-        let size = self.header.dtype.size();
         let integer: fn(&[u8]) -> i64 = match self.header.dtype {
             Dtype::I8 => |b| i64::from(b[0] as i8),
             Dtype::U8 => |b| i64::from(b[0]),
@@ -273,27 +270,21 @@ impl Npy {
             Dtype::I64 => |b| i64::from_le_bytes(array(b)),
             other => return Err(Error::invalid(&self.place, "integers", other)),
         };
+        let index = |(row, bytes): (usize, &[u8])| {
+            let (number, place) = (integer(bytes), || format!("{} row {row}", self.place));
+            usize::try_from(number).map_err(|_| Error::invalid(place(), "a row number", number))
+        };
         let data = &self.file_bytes()[self.header.data..];
-        data.chunks_exact(size)
-            .enumerate()
-            .map(|(row, bytes)| {
-                usize::try_from(integer(bytes)).map_err(|_| {
-                    let place = format!("{} row {row}", self.place);
-                    Error::invalid(place, "a row number", integer(bytes))
-                })
-            })
-            .collect()
+        data.chunks_exact(self.header.dtype.size()).enumerate().map(index).collect()
     }
 
     /// Refuses other ranks, and arrays without numbers.
     pub(crate) fn check_rank(&self, ranks: &[usize]) -> Result<()> {
         let shape = self.shape();
-        if !ranks.contains(&shape.len()) {
-            let ranks: Vec<_> = ranks.iter().map(usize::to_string).collect();
-            let expected = format!("an array of rank {}", ranks.join(" or "));
-            let got = format!("rank {} (shape {shape:?})", shape.len());
-            return Err(Error::invalid(&self.place, expected, got));
-        }
+        let fits = ranks.contains(&shape.len());
+        let ranks = ranks.iter().map(usize::to_string).collect::<Vec<_>>().join(" or ");
+        let got = format_args!("rank {} (shape {shape:?})", shape.len());
+        Error::unless(fits, &self.place, format_args!("an array of rank {ranks}"), got)?;
         let (fits, expected) = (!shape.contains(&0), "an array that is not empty");
         Error::unless(fits, &self.place, expected, format_args!("shape {shape:?}"))
     }

@@ -140,9 +140,7 @@ fn dictionary<'a>(place: &str, file: &'a [u8]) -> Result<(&'a str, usize)> {
     let expected = format_args!("a header of at most {LONGEST_HEADER} bytes");
     let got = format_args!("{length} bytes");
     Error::unless(length <= LONGEST_HEADER, place, expected, got)?;
-    let Some(text) = file.get(start..start + length) else {
-        return Err(truncated(start + length));
-    };
+    let text = file.get(start..start + length).ok_or_else(|| truncated(start + length))?;
     match std::str::from_utf8(text) {
         Ok(text) => Ok((text, start + length)),
         Err(_) => Err(Error::invalid(format!("{place} header"), "text", "other bytes")),

@@ -294,10 +294,9 @@ fn table(
     let mut reader = reader.trim(csv::Trim::All).flexible(true).from_reader(text.as_bytes());
     let broken = |e: csv::Error| Error::invalid(&place, "a table", e);
     let found = reader.headers().map_err(broken)?;
-    if found.iter().ne(form.head().split(form.delimiter()).map(str::trim)) {
-        let got = excerpt(text.lines().next().unwrap_or_default());
-        return Err(Error::invalid(format!("{place} line 1"), form.head(), got));
-    }
+    let same = found.iter().eq(form.head().split(form.delimiter()).map(str::trim));
+    let got = excerpt(text.lines().next().unwrap_or_default());
+    Error::unless(same, format_args!("{place} line 1"), form.head(), got)?;
     let mut seen = HashSet::new();
     for row in reader.records() {
         let row = row.map_err(broken)?;

@@ -104,9 +104,6 @@ pub(super) fn join(mut a: SplitData, b: SplitData, folder: &Path) -> Result<Spli
     a.pairs = Pairs::new(a.images.len(), image_of_text)?;
     a.features.values.extend(b.features.values);
     a.captions.extend(b.captions);
-    a.regions = match (a.regions.take(), b.regions) {
-        (Some(a), Some(b)) => Some(a.joined(b)?),
-        _ => None,
-    };
+    a.regions = a.regions.take().zip(b.regions).map(|(a, b)| a.joined(b)).transpose()?;
     Ok(a)
 }

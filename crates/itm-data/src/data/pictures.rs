@@ -68,13 +68,10 @@ fn listed(dir: &Path, rule: CaptionRule, manifest: &mut Manifest) -> Result<List
     if let Some(lists) = FneAnnotations::of_folder(dir, rule, manifest)? {
         return Ok(of_annotations(dir, lists));
     }
-    match originals::read(dir, rule, manifest)? {
-        Some(images) => of_karpathy(dir, dir, images),
-        None => {
-            let expected = "a dataset_*.json, lists of train, val and test, or captions with lists of the splits";
-            Err(Error::invalid(dir.display(), expected, "none"))
-        }
-    }
+    let expected =
+        "a dataset_*.json, lists of train, val and test, or captions with lists of the splits";
+    let missing = || Error::invalid(dir.display(), expected, "none");
+    of_karpathy(dir, dir, originals::read(dir, rule, manifest)?.ok_or_else(missing)?)
 }
 
 fn of_karpathy(dir: &Path, path: &Path, json: Karpathy) -> Result<Listing> {

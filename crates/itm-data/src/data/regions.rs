@@ -78,11 +78,10 @@ impl Regions {
             return Err(Error::invalid(format!("image {image}"), "at least 1 region", 0));
         }
         let rows = counts.iter().try_fold(0usize, |rows, &count| rows.checked_add(count));
-        if dim == 0 || rows.and_then(|rows| rows.checked_mul(dim)) != Some(values.len()) {
-            let rows = rows.map_or_else(|| "too many".into(), |rows| rows.to_string());
-            let expected = format!("{rows} × {dim} values, at least 1 wide");
-            return Err(Error::invalid("regions", expected, values.len()));
-        }
+        let fits = dim > 0 && rows.and_then(|rows| rows.checked_mul(dim)) == Some(values.len());
+        let rows = rows.map_or_else(|| "too many".into(), |rows| rows.to_string());
+        let expected = format_args!("{rows} × {dim} values, at least 1 wide");
+        Error::unless(fits, "regions", expected, values.len())?;
         let bad = values.iter().position(|x| !x.is_finite()).map(|at| (at / dim, values[at]));
         let new = Self::of(dim, counts, Values::Held(values));
         let Some((row, value)) = bad else { return Ok(new) };
@@ -235,16 +234,11 @@ impl Regions {
             Values::Mapped { file, rows } => (file, rows[image - part.first]),
         };
         let mut out = vec![0.0; file.row_len()];
-        match file.read_row_into(row, &mut out) {
-            Ok(()) => Ok(out),
-            Err(error) => Err(match out.iter().position(|x| !x.is_finite()) {
-                None => error,
-                Some(at) => {
-                    let place = format!("{} row {row}, region {}", file.place(), at / self.dim);
-                    Error::invalid(place, "finite values", out[at])
-                }
-            }),
-        }
+        file.read_row_into(row, &mut out).map_err(|error| {
+            let place = |at: usize| format!("{} row {row}, region {}", file.place(), at / self.dim);
+            Error::unless_finite(&out, place, "finite values").err().unwrap_or(error)
+        })?;
+        Ok(out)
     }
 
     /// Reads everything once.

@@ -72,22 +72,16 @@ impl WordVectors {
     /// If the vectors are of another width or vocabulary, a word's number is outside the vocabulary, or a vector has another number of
     /// values or a value that is not finite.
     pub fn check(&self, [vocabulary, width]: [usize; 2]) -> Result<()> {
-        let refused = |place: &str, expected: String, got: String| {
-            Err(Error::invalid(format!("word vectors{place}"), expected, got))
-        };
-        if [self.vocabulary, self.width] != [vocabulary, width] {
-            let of = |n, e| format!("width {e} for a vocabulary of {n}");
-            return refused("", of(vocabulary, width), of(self.vocabulary, self.width));
-        }
+        let place = "word vectors";
+        let of = |n, e| format!("width {e} for a vocabulary of {n}");
+        let fits = [self.vocabulary, self.width] == [vocabulary, width];
+        Error::unless(fits, place, of(vocabulary, width), of(self.vocabulary, self.width))?;
         for (id, vector) in &self.rows {
-            let place = format!(", word {id}");
-            if *id as usize >= vocabulary {
-                return refused("", format!("numbers of words below {vocabulary}"), id.to_string());
-            }
-            if vector.len() != width {
-                return refused(&place, format!("{width} values"), vector.len().to_string());
-            }
-            Error::unless_finite(vector, |_| format!("word vectors{place}"), "finite values")?;
+            let expected = format_args!("numbers of words below {vocabulary}");
+            Error::unless((*id as usize) < vocabulary, place, expected, id)?;
+            let (place, got) = (format!("{place}, word {id}"), vector.len());
+            Error::unless(got == width, &place, format_args!("{width} values"), got)?;
+            Error::unless_finite(vector, |_| place, "finite values")?;
         }
         Ok(())
     }

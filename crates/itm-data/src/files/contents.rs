@@ -24,26 +24,18 @@ pub fn contents(bytes: &[u8]) -> String {
 
 /// [`contents`] of what is empty, a pointer, or no UTF-8 but of a known kind.
 pub(super) fn kind_of(bytes: &[u8]) -> Option<String> {
-    if bytes.is_empty() {
-        return Some("an empty file".into());
-    }
-    if let Some(pointer) = pointer(bytes) {
-        return Some(pointer);
-    }
-    if bytes.starts_with(b"BM") && bytes.get(2..6) == Some(&(bytes.len() as u32).to_le_bytes()) {
-        return Some("a BMP picture".into());
-    }
-    // Protocol 2 or later: what `pickle.dump` and old versions of `torch.save` write.
-    if let [0x80, 2..=5, ..] = bytes {
-        return Some("a Python pickle".into());
-    }
-    if bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff") {
-        return Some("text in UTF-16: save it as UTF-8".into());
-    }
-    let begins =
-        |(at, magic): (usize, &[u8])| bytes.get(at..).is_some_and(|rest| rest.starts_with(magic));
-    let found = KNOWN.iter().find(|&&(at, magic, _)| begins((at, magic)));
-    found.map(|(.., name)| (*name).into())
+    let length = (bytes.len() as u32).to_le_bytes();
+    let from = |at: usize| bytes.get(at..).unwrap_or_default();
+    let known = || KNOWN.into_iter().find(|&(at, magic, _)| from(at).starts_with(magic));
+    let kind = match bytes {
+        [] => Some("an empty file"),
+        [b'B', b'M', rest @ ..] if rest.starts_with(&length) => Some("a BMP picture"),
+        // Protocol 2 or later: what `pickle.dump` and old versions of `torch.save` write.
+        [0x80, 2..=5, ..] => Some("a Python pickle"),
+        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => Some("text in UTF-16: save it as UTF-8"),
+        _ => known().map(|(.., name)| name),
+    };
+    pointer(bytes).or_else(|| kind.map(str::to_owned))
 }
 
 /// Where a format's bytes are, and what it is called. `RIFF` and `PK` begin several formats: the first match counts.

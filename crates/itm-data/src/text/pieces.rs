@@ -31,6 +31,9 @@ pub struct WordPieces {
     vocabulary: usize,
 }
 
+/// The pieces that are no words and no parts of words.
+const SPECIAL: [&str; 5] = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"];
+
 /// No published table of embeddings has as many rows.
 const HIGHEST_PIECE: u32 = 1 << 24;
 
@@ -58,10 +61,8 @@ impl Default for TokenizerConfig {
 impl TokenizerConfig {
     /// Other classes take the normaliser of `tokenizer.json`.
     fn is_bert(&self) -> bool {
-        matches!(
-            self.tokenizer_class.as_deref(),
-            None | Some("BertTokenizer" | "BertTokenizerFast")
-        )
+        let class = self.tokenizer_class.as_deref();
+        matches!(class, None | Some("BertTokenizer" | "BertTokenizerFast"))
     }
 
     fn normalizer(&self) -> BertNormalizer {
@@ -128,8 +129,7 @@ impl WordPieces {
     /// If the vocabulary lacks one of these pieces; the error names the first.
     pub fn special(&self) -> Result<[u32; 5]> {
         let mut numbers = [0; 5];
-        for (number, name) in numbers.iter_mut().zip(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"])
-        {
+        for (number, name) in numbers.iter_mut().zip(SPECIAL) {
             let missing = || Error::invalid("vocabulary", format!("a piece {name}"), "none");
             *number = self.tokenizer.token_to_id(name).ok_or_else(missing)?;
         }
@@ -204,21 +204,14 @@ pub fn open_tokenizer(path: &Path) -> Result<Tokenizer> {
 /// # Errors
 /// If it is none; some damaged files make the library panic, which is an error here.
 pub fn parsed(place: &dyn Display, bytes: &[u8]) -> Result<Tokenizer> {
-    match caught(|| Tokenizer::from_bytes(bytes)) {
-        Ok(tokenizer) => {
-            tokenizer.map_err(|e| Error::invalid(place, "a tokenizer", not_json(bytes, &e)))
-        }
-        Err(panic) => Err(Error::invalid(place, "a tokenizer", panic)),
-    }
+    let found = caught(|| Tokenizer::from_bytes(bytes).map_err(|e| not_json(bytes, &e)));
+    found.flatten().map_err(|got| Error::invalid(place, "a tokenizer", got))
 }
 
 /// A configuration of the folder, if the file exists.
 fn options<C: DeserializeOwned>(folder: &Path, name: &str) -> Result<Option<C>> {
     let path = folder.join(name);
-    match path.exists() {
-        true => Ok(Some(read_json(path, "a tokenizer's configuration")?)),
-        false => Ok(None),
-    }
+    path.exists().then(|| read_json(&path, "a tokenizer's configuration")).transpose()
 }
 
 fn built(vocabulary: &Path, options: &TokenizerConfig) -> Result<Tokenizer> {
@@ -235,8 +228,7 @@ fn built(vocabulary: &Path, options: &TokenizerConfig) -> Result<Tokenizer> {
     tokenizer.with_pre_tokenizer(Some(BertPreTokenizer));
     tokenizer.with_post_processor(Some(BertProcessing::new(end, start)));
     // A special piece that is written in a caption gets its own number, as in `transformers`.
-    let specials = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"];
-    let specials = specials.into_iter().filter(|name| tokenizer.token_to_id(name).is_some());
+    let specials = SPECIAL.into_iter().filter(|name| tokenizer.token_to_id(name).is_some());
     let specials: Vec<_> = specials.map(|name| AddedToken::from(name, true)).collect();
     tokenizer.add_special_tokens(specials).map_err(refused)?;
     Ok(tokenizer)

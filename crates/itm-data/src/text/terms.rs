@@ -37,10 +37,8 @@ impl Terms {
     /// Terms of at least `min_captions` captions. If more than `max_terms` remain, the rarest are dropped.
     pub fn fit(captions: &[impl AsRef<str>], min_captions: usize, max_terms: usize) -> Self {
         let mut count = BTreeMap::<String, usize>::new();
-        for caption in captions {
-            let terms = distinct(caption.as_ref());
-            terms.into_iter().for_each(|term| *count.entry(term).or_default() += 1);
-        }
+        let terms = captions.iter().flat_map(|caption| distinct(caption.as_ref()));
+        terms.for_each(|term| *count.entry(term).or_default() += 1);
         let mut kept: Vec<_> = count.into_iter().filter(|(_, df)| *df >= min_captions).collect();
         kept.sort_by_key(|(_, df)| std::cmp::Reverse(*df)); // stable: equal counts stay alphabetical
         kept.truncate(max_terms);

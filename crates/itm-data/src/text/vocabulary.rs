@@ -87,11 +87,8 @@ impl Vocabulary {
         options: VocabularyOptions,
     ) -> Self {
         let mut counted: HashMap<String, u64> = HashMap::new();
-        for caption in captions {
-            for word in options.tokens.of(caption.as_ref()) {
-                *counted.entry(word).or_default() += 1;
-            }
-        }
+        let words = captions.into_iter().flat_map(|caption| options.tokens.of(caption.as_ref()));
+        words.for_each(|word| *counted.entry(word).or_default() += 1);
         let mut counted: Vec<_> =
             counted.into_iter().filter(|(_, n)| *n >= options.min_count).collect();
         counted.sort_by(|(a, m), (b, n)| n.cmp(m).then_with(|| a.cmp(b)));

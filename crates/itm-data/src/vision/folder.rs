@@ -31,11 +31,9 @@ impl Transform {
             [TRANSFORMERS, PROCESSOR, OPEN_CLIP].map(|name| folder.join(name));
         let kind = model_type(folder);
         // It wins, as in `transformers`.
-        if processor.exists() {
-            let fields = Fields::read(&processor)?;
-            if fields.has("image_processor") {
-                return of_transformers(&fields.object("image_processor")?, side, &kind);
-            }
+        let fields = Fields::if_present(&processor)?;
+        if fields.has("image_processor") {
+            return of_transformers(&fields.object("image_processor")?, side, &kind);
         }
         if transformers.exists() {
             return of_transformers(&Fields::read(&transformers)?, side, &kind);

@@ -135,11 +135,8 @@ impl WeightFiles {
             #[cfg(feature = "pytorch")]
             WeightFile::Pickled(file) => file.f32s(name)?,
         };
-        let refused = || {
-            let place = format!("{place}: {name}");
-            Error::invalid(place, "F32, F16, BF16 or F64", &entry.dtype)
-        };
-        values.ok_or_else(refused)
+        let expected = "F32, F16, BF16 or F64";
+        values.ok_or_else(|| Error::invalid(format!("{place}: {name}"), expected, &entry.dtype))
     }
 
     /// The values of a tensor of this shape.

@@ -63,10 +63,11 @@ impl LoadReport {
         if self.missing.is_empty() && self.misshaped.is_empty() && unknown.is_empty() {
             return Ok(self);
         }
-        if self.missing.len() > SPELLED {
-            return Err(self.foreign(asked_by));
-        }
         let needed = self.loaded + self.missing.len() + self.misshaped.len();
+        let expected = format!("the {needed} tensors that {asked_by} asks for");
+        if self.missing.len() > SPELLED {
+            return Err(self.foreign(&expected));
+        }
         let missing = self.missing.iter().map(|name| format!("no {name}"));
         let shape = |m: &ShapeMismatch| format!("{} of {}, not {:?}", m.name, m.got, m.expected);
         let more = unknown.len().saturating_sub(SPELLED);
@@ -74,15 +75,12 @@ impl LoadReport {
         let unknown = unknown.iter().take(SPELLED).map(|name| format!("the unknown {name}"));
         let faults = missing.chain(self.misshaped.iter().map(shape)).chain(unknown).chain(more);
         let faults: Vec<_> = faults.collect();
-        let expected = format!("the {needed} tensors that {asked_by} asks for");
         Err(Error::invalid(&self.place, expected, faults.join("; ")))
     }
 
     /// The line for a file that lacks many tensors: how many, the first, and what the file has instead.
-    fn foreign(&self, asked_by: &str) -> Error {
-        let needed = self.loaded + self.missing.len() + self.misshaped.len();
-        let expected =
-            format!("the {needed} tensors that {asked_by} asks for, such as {}", self.missing[0]);
+    fn foreign(&self, expected: &str) -> Error {
+        let expected = format!("{expected}, such as {}", self.missing[0]);
         let has: Vec<_> = self.unexpected.iter().chain(&self.unused).collect();
         let prefix = has.first().and_then(|name| Some(format!("{}.", name.split_once('.')?.0)));
         let common =

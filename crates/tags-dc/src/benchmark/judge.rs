@@ -86,12 +86,8 @@ impl Benchmark {
         let mut counts = BTreeMap::new();
         for (question, image) in self.questions.iter().zip(images) {
             for (measure, mark) in question.marks(finite)? {
-                let subset = Some(question.subset.clone());
-                for of in [
-                    (None, None),
-                    (Some(question.category), None),
-                    (Some(question.category), subset),
-                ] {
+                let (category, subset) = (Some(question.category), Some(question.subset.clone()));
+                for of in [(None, None), (category, None), (category, subset)] {
                     let none = || ImageCounts { images: vec![[0; 2]; units], ties: 0, chance: 0.0 };
                     let counts = counts.entry((of, measure)).or_insert_with(none);
                     counts.images[image][0] += u64::from(mark.right);

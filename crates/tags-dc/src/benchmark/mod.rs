@@ -183,9 +183,8 @@ struct Builder {
 
 impl Builder {
     fn picture(&mut self, place: &str, file: &str, part: Option<[i64; 4]>) -> Result<usize> {
-        if file.trim().is_empty() || file.contains(char::is_control) {
-            return Err(Error::invalid(place, "the name of a picture", format!("{file:?}")));
-        }
+        let fits = !file.trim().is_empty() && !file.contains(char::is_control);
+        Error::unless(fits, place, "the name of a picture", format_args!("{file:?}"))?;
         let name = part.map_or_else(|| file.to_owned(), |part| part_name(file, part));
         let all = &mut self.benchmark.pictures;
         Ok(*self.pictures.entry(name.clone()).or_insert_with(|| {

@@ -3,7 +3,6 @@
 mod rows;
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -16,7 +15,7 @@ use itm_report::terminal::{self, Palette};
 use serde::Serialize;
 
 use self::rows::PairScores;
-use crate::benchmark::{Benchmark, Category, Format, Line, Measure};
+use crate::benchmark::{Benchmark, BenchmarkPicture, Category, Format, Line, Measure};
 use crate::edits::read_captions;
 use crate::fluency::Trigrams;
 
@@ -117,12 +116,11 @@ impl BenchmarkArgs {
 
 /// What a model must score.
 fn list(benchmark: &Benchmark, folder: &Path) -> Result<()> {
-    let mut pictures = String::new();
-    for picture in &benchmark.pictures {
-        let part =
-            picture.part.map_or(String::new(), |part| part.map(|x| format!("\t{x}")).concat());
-        writeln!(pictures, "{}\t{}{part}", picture.name, picture.file).expect("a text");
-    }
+    let picture = |BenchmarkPicture { name, file, part }: &BenchmarkPicture| {
+        let part = part.map_or(String::new(), |part| part.map(|x| format!("\t{x}")).concat());
+        format!("{name}\t{file}{part}\n")
+    };
+    let pictures: String = benchmark.pictures.iter().map(picture).collect();
     let pair = |(picture, caption): (usize, usize)| {
         format!("{}\t{}\n", benchmark.pictures[picture].name, benchmark.captions[caption])
     };

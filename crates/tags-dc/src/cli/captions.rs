@@ -21,9 +21,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<(String, String)>> {
             Some((id, caption)) => (id.to_owned(), caption),
             None => (k.to_string(), line),
         };
-        if id.trim().is_empty() {
-            return Err(Error::invalid(place, "an id before the tab", "none"));
-        }
+        Error::unless(!id.trim().is_empty(), &place, "an id before the tab", "none")?;
         check(&place, caption)?;
         if let Some(first) = first_lines.insert(id.clone(), k + 1) {
             let got = format!("{}, which line {first} has", excerpt(&id));

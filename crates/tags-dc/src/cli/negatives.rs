@@ -110,13 +110,11 @@ impl Negatives {
         let parsed = |image: &Captions| image.texts.iter().map(|text| parse(text)).collect();
         let training: Vec<Vec<_>> = set.training.iter().map(parsed).collect();
         let edits = Edits { nouns: NounTable::fit(&training), rules: self.rules };
-        let kinds = distinct(self.kinds.clone());
         let (seed, per_caption) = (self.seed, self.per_caption);
-        let wanted = Quota { seed, per_caption, kinds: kinds.clone() };
+        let wanted = Quota { seed, per_caption, kinds: distinct(self.kinds.clone()) };
         let (records, counts) = each(&set.captions, &edits, &wanted);
-        let summary =
-            self.summary(&set, &kinds, (&counts, &records), Maker::Rules(name(self.rules)));
-        self.write(written, &set, &records, Summary { command: command.into(), ..summary }, out)
+        let maker = Maker::Rules(name(self.rules));
+        self.write(written, &set, (&records, &counts), (maker, &wanted.kinds, command), out)
     }
 
     /// The command line of a program that repeats the command.
@@ -140,19 +138,21 @@ impl Negatives {
         self.captions == Path::new(captions::SCENES)
     }
 
-    fn summary(
+    /// Writes the negatives of a set, their summary and their page.
+    fn write(
         &self,
+        written: NewFolder,
         set: &CaptionSet,
-        kinds: &[Kind],
-        (counts, records): (&Counts, &[Record]),
-        maker: Maker,
-    ) -> Summary {
+        (records, counts): (&[Record], &Counts),
+        (maker, kinds, command): (Maker, &[Kind], &str),
+        out: &mut impl Write,
+    ) -> Result<()> {
         let truth = set.world.as_ref().map(|world| truth::verdicts(&world.test, records));
         let of_kind = |kind: Kind| OfKind {
             written: counts.records.get(&kind).copied().unwrap_or_default(),
             truth: truth.as_ref().and_then(|truth| truth.get(&kind).cloned()),
         };
-        Summary {
+        let summary = Summary {
             captions: set.name.clone(),
             sha256: set.sha256.clone(),
             images: set.captions.len(),
@@ -163,18 +163,8 @@ impl Negatives {
             per_caption: self.per_caption,
             kinds: kinds.iter().map(|&kind| (kind, of_kind(kind))).collect(),
             version: env!("CARGO_PKG_VERSION"),
-            command: String::new(),
-        }
-    }
-
-    fn write(
-        &self,
-        written: NewFolder,
-        set: &CaptionSet,
-        records: &[Record],
-        summary: Summary,
-        out: &mut impl Write,
-    ) -> Result<()> {
+            command: command.to_owned(),
+        };
         let (folder, new) = (written.target().to_owned(), written.path());
         write_benchmark(&new, set, records)?;
         let lines = new.join("negatives.jsonl");

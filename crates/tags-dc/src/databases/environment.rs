@@ -89,10 +89,8 @@ impl Environment {
         read: impl FnOnce(&str, &[u8]) -> Result<T>,
     ) -> Result<T> {
         let place = format!("{} `{key}`", self.folder.display());
-        match self.find(key.as_bytes())? {
-            Some(value) => read(&place, value),
-            None => Err(Error::invalid(&place, "a value", "none")),
-        }
+        let missing = || Error::invalid(&place, "a value", "none");
+        read(&place, self.find(key.as_bytes())?.ok_or_else(missing)?)
     }
 
     fn find(&self, key: &[u8]) -> Result<Option<&[u8]>> {

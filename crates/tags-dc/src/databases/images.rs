@@ -125,9 +125,7 @@ impl ImageValue {
     fn cut(mut self, count: usize) -> Self {
         self.features.truncate(count * self.width);
         self.boxes.truncate(count);
-        if let Some(confidences) = &mut self.confidences {
-            confidences.truncate(count);
-        }
+        self.confidences.iter_mut().for_each(|confidences| confidences.truncate(count));
         self
     }
 }

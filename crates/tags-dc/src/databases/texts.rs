@@ -117,15 +117,11 @@ impl Meta {
     /// # Errors
     /// If one of the tokens lies outside a vocabulary of this size.
     pub fn check(&self, vocabulary: usize) -> Result<()> {
-        let largest =
-            [self.cls, self.sep, self.mask, self.unk, self.words.end - 1].into_iter().max();
-        match largest {
-            Some(token) if token as usize >= vocabulary => {
-                let expected = format!("tokens of a model with {vocabulary} tokens");
-                Err(Error::invalid("meta.json", expected, format!("token {token}")))
-            }
-            _ => Ok(()),
-        }
+        let Self { cls, sep, mask, unk, ref words } = *self;
+        let largest = cls.max(sep).max(mask).max(unk).max(words.end - 1);
+        let expected = format_args!("tokens of a model with {vocabulary} tokens");
+        let got = format_args!("token {largest}");
+        Error::unless((largest as usize) < vocabulary, "meta.json", expected, got)
     }
 }
 
@@ -237,11 +233,9 @@ impl TextDatabase {
             pieces.push(text.pieces);
             phrases.push(text.phrases);
         }
-        if ids.is_empty() {
-            let longest = longest.map_or(String::new(), |n| format!(" of at most {n} pieces"));
-            let expected = format!("a sentence{longest}");
-            return Err(Error::invalid(self.folder.display(), expected, "none"));
-        }
+        let longest = longest.map_or(String::new(), |n| format!(" of at most {n} pieces"));
+        let expected = format_args!("a sentence{longest}");
+        Error::unless(!ids.is_empty(), self.folder.display(), expected, "none")?;
         let pairs = Pairs::new(images.len(), of)?;
         Ok(Texts { ids, pieces, phrases, images: images.into_iter().collect(), pairs })
     }

@@ -37,11 +37,9 @@ impl NounTable {
     pub fn fit(images: &[Vec<Sentence>]) -> Self {
         let captions: usize = images.iter().map(Vec::len).sum();
         let mut counts: HashMap<String, usize> = HashMap::new();
-        for word in images.iter().flatten().flat_map(|caption| &caption.words) {
-            if word.tag == Tag::Noun {
-                *counts.entry(word.text.to_lowercase()).or_default() += 1;
-            }
-        }
+        let words = images.iter().flatten().flat_map(|caption| &caption.words);
+        let nouns = words.filter(|word| word.tag == Tag::Noun).map(|word| word.text.to_lowercase());
+        nouns.for_each(|noun| *counts.entry(noun).or_default() += 1);
         let least = FLOOR.max((COUNT * captions).div_ceil(CAPTIONS));
         let shown = |noun: &str| plain(noun) && family::visual(&lemma(noun));
         let often = counts.into_iter().filter(|(noun, count)| *count >= least && shown(noun));

@@ -22,13 +22,9 @@ pub(super) fn edit(sentence: &Sentence, rng: &mut impl RngExt) -> Option<Edit> {
         places.chunk_by(glued).map(|run| run[0]..run[0] + run.len()).collect();
     let words: Vec<Vec<String>> =
         places.iter().map(|place| change::words(sentence, place.clone())).collect();
-    for _ in 0..TRIES {
+    (0..TRIES).find_map(|_| {
         let mut shuffled = words.clone();
         shuffled.shuffle(rng);
-        let changes = places.iter().cloned().zip(shuffled).collect();
-        if let Some(edit) = change::edit(sentence, Kind::Order, changes) {
-            return Some(edit);
-        }
-    }
-    None
+        change::edit(sentence, Kind::Order, places.iter().cloned().zip(shuffled).collect())
+    })
 }

@@ -1,5 +1,6 @@
 //! Another relation: two noun chunks change places, or a preposition becomes another.
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 use super::{Edit, Rules, change, is_plural, is_tag, lemma};
@@ -103,7 +104,6 @@ fn joined(sentence: &Sentence, between: Range<usize>, rules: Rules) -> bool {
 fn alike(sentence: &Sentence, first: &Chunk, second: &Chunk) -> bool {
     let head = |chunk: &Chunk| sentence.words[chunk.nouns.end - 1].text.to_lowercase();
     let (a, b) = (head(first), head(second));
-    let shown = |noun: &str| !NO_PLACE.split_whitespace().any(|word| lemma(word) == lemma(noun));
     let owned = |chunk: &Chunk| is_tag(sentence, chunk.words.start, Tag::Possessive);
     let possessed = |chunk: &Chunk| {
         let before = chunk.words.start.checked_sub(1).map(|k| &sentence.words[k]);
@@ -111,7 +111,7 @@ fn alike(sentence: &Sentence, first: &Chunk, second: &Chunk) -> bool {
         mark.is_some_and(|word| word.tag != Tag::Auxiliary) // `'s` of `it's` is one
     };
     let owned = owned(second) || possessed(first) || possessed(second);
-    is_plural(&a) == is_plural(&b) && a != b && shown(&a) && shown(&b) && !owned
+    is_plural(&a) == is_plural(&b) && a != b && is_place(&a) && is_place(&b) && !owned
 }
 
 /// Each preposition becomes every preposition that cannot mean the same.
@@ -151,10 +151,11 @@ fn length(sentence: &Sentence, at: usize) -> usize {
 /// Whether the chunk at `at` is a thing, not a time or a state.
 fn says_where(sentence: &Sentence, at: usize) -> bool {
     let chunk = sentence.chunks.iter().find(|chunk| chunk.words.start == at);
-    chunk.is_some_and(|chunk| {
-        let head = lemma(&sentence.words[chunk.nouns.end - 1].text);
-        !NO_PLACE.split_whitespace().any(|word| lemma(word) == head)
-    })
+    chunk.is_some_and(|chunk| is_place(&sentence.words[chunk.nouns.end - 1].text))
+}
+
+fn is_place(noun: &str) -> bool {
+    !NO_PLACE.split_whitespace().any(|word| lemma(word) == lemma(noun))
 }
 
 /// The prepositions that may replace `old`.
@@ -165,15 +166,9 @@ fn replacements(old: &str, rules: Rules) -> Vec<&'static str> {
     }
     let groups = GROUPS.iter().copied().filter(|group| group.contains(&old));
     let own = groups.collect::<Vec<_>>().concat();
-    if own.is_empty() {
-        return Vec::new();
-    }
-    let mut others: Vec<&'static str> = Vec::new();
-    for &word in GROUPS.iter().copied().flatten() {
-        if !own.contains(&word) && !others.contains(&word) {
-            others.push(word);
-        }
-    }
+    let mut seen = HashSet::new();
+    let mut others = GROUPS.concat();
+    others.retain(|word| !own.is_empty() && !own.contains(word) && seen.insert(*word));
     others
 }
 

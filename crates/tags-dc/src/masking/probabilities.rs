@@ -11,9 +11,7 @@ const MOST_WORDS: usize = 1 << 24;
 pub(super) fn phrase_probabilities(phrases: &[Vec<usize>], rate: f64) -> Vec<f64> {
     let end = phrases.iter().flatten().max().map_or(0, |&last| last + 1);
     let mut freq = vec![0.0f64; end];
-    for &at in phrases.iter().flatten() {
-        freq[at] += 1.0;
-    }
+    phrases.iter().flatten().for_each(|&at| freq[at] += 1.0);
     let mean = |phrase: &Vec<usize>| {
         phrase.iter().map(|&at| rate / freq[at]).sum::<f64>() / phrase.len() as f64
     };

@@ -90,11 +90,8 @@ impl Uniter {
         model.correction = has(CORRECTION).then(|| WordHead::new(&shape.text, device));
         let (model, mut report) = load(model, &files, &names, &|_| None)?;
         model.check_decoders(&files)?;
-        for head in [DISCRIMINATION, CORRECTION] {
-            if !has(head) {
-                report.absent.push(format!("{head}*"));
-            }
-        }
+        let lacked = [DISCRIMINATION, CORRECTION].into_iter().filter(|&head| !has(head));
+        report.absent.extend(lacked.map(|head| format!("{head}*")));
         if has(RANK) {
             return Ok((model, report));
         }

@@ -49,18 +49,16 @@ impl Layout {
         };
         let starts: Vec<usize> = counts.iter().map(next).collect();
         let rows = texts.lengths.iter().zip(images);
-        let keys: Vec<usize> = rows.map(|(tokens, &image)| tokens + counts[image]).collect();
+        let positions = |(tokens, &image): (&usize, &usize)| tokens + counts[image];
+        let keys: Vec<usize> = rows.clone().map(positions).collect();
         let longest = keys.iter().copied().max().unwrap_or(0);
         let width = width.unwrap_or(longest);
         assert!(longest <= width, "a row of {longest} positions in a batch of width {width}");
-        let mut ids = vec![0; keys.len() * width];
-        for (row, to) in ids.chunks_exact_mut(width).enumerate() {
-            let tokens = texts.lengths[row];
-            let (text, rest) = to.split_at_mut(tokens);
-            let from = |start: usize| move |(k, id): (usize, &mut u32)| *id = (start + k) as u32;
-            text.iter_mut().enumerate().for_each(from(row * texts.width));
-            let regions = &mut rest[..counts[images[row]]];
-            regions.iter_mut().enumerate().for_each(from(starts[images[row]]));
+        let mut ids: Vec<u32> = Vec::with_capacity(keys.len() * width);
+        for (row, (&tokens, &image)) in rows.enumerate() {
+            let regions = (starts[image]..).take(counts[image]);
+            ids.extend((row * texts.width..).take(tokens).chain(regions).map(|id| id as u32));
+            ids.resize((row + 1) * width, 0);
         }
         Self { ids, keys, tokens: texts.lengths.clone(), width }
     }

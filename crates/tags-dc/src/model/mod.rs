@@ -171,10 +171,8 @@ impl Uniter {
     /// If the features have another width.
     pub fn embed_regions(&self, regions: &RegionBatch) -> EmbeddedRegions {
         let embedded = self.regions.forward(regions, self.bert.kinds.val().narrow(0, 1, 1));
-        EmbeddedRegions {
-            prior: self.prior.as_ref().map(|prior| prior.images(regions)),
-            ..embedded
-        }
+        let prior = self.prior.as_ref().map(|prior| prior.images(regions));
+        EmbeddedRegions { prior, ..embedded }
     }
 
     /// Encodes texts beside images: text k beside image `images[k]` of `regions`.

@@ -119,11 +119,9 @@ impl UniterScores {
                 let mut batch: Vec<(usize, usize)> = some.iter().map(|&k| pairs[k]).collect();
                 batch.resize(size, batch[batch.len() - 1]);
                 for (&k, logit) in some.iter().zip(self.logits(&batch)) {
-                    if logit.is_nan() {
-                        let (image, text) = pairs[k];
-                        let place = format!("score of image {image} with text {text}");
-                        return Err(Error::invalid(place, "a number", logit));
-                    }
+                    let (image, text) = pairs[k];
+                    let place = format_args!("score of image {image} with text {text}");
+                    Error::unless(!logit.is_nan(), place, "a number", logit)?;
                     out[k] = logit;
                 }
             }

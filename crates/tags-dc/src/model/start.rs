@@ -77,11 +77,10 @@ fn words(table: &Param<Tensor<2>>, map: &LinearMap, range: f64) -> Result<Param<
         return Err(Error::invalid("map of words", "finite values", value));
     }
     let known = weight.chunks(d).enumerate().filter(|(_, row)| row.iter().any(|&x| x != 0.0));
-    let vector = |row: &[f32]| row.iter().zip(bias).map(|(x, b)| x + b).collect::<Vec<f32>>();
-    let vectors: Vec<(usize, Vec<f32>)> = known.map(|(word, row)| (word, vector(row))).collect();
     let length = LARGER * range as f32 * (d as f32).sqrt();
     let mut values = host(table.val());
-    for (word, vector) in vectors {
+    for (word, mapped) in known {
+        let vector: Vec<f32> = mapped.iter().zip(bias).map(|(x, b)| x + b).collect();
         let row = &mut values[word * d..][..d];
         let (of_map, own) = (unit(&vector), unit(row));
         let sum: Vec<f32> = of_map.iter().zip(own).map(|(x, r)| x + OWN_SHARE * r).collect();

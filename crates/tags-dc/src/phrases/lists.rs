@@ -43,15 +43,13 @@ impl Sentence {
     /// assert_eq!(phrases.relation, [vec![3, 4]]);
     /// ```
     pub fn phrases(&self, duplicates: Duplicates) -> Phrases {
-        let lists = |lists: Vec<&Vec<usize>>| -> Vec<Vec<usize>> {
-            lists.into_iter().filter(|list| !list.is_empty()).cloned().collect()
-        };
-        let all = Phrases {
-            node: lists(self.objects.iter().map(|object| &object.words).collect()),
-            attribute: lists(self.attributes.iter().map(|of| &of.words).collect()),
-            relation: lists(self.relations.iter().map(|of| &of.words).collect()),
-        };
-        if duplicates == Duplicates::Kept { all } else { all.once() }
+        let kinds: [Vec<Vec<usize>>; 3] = [
+            self.objects.iter().map(|object| object.words.clone()).collect(),
+            self.attributes.iter().map(|attribute| attribute.words.clone()).collect(),
+            self.relations.iter().map(|relation| relation.words.clone()).collect(),
+        ];
+        let mut seen = HashSet::new();
+        Phrases::of(kinds.map(|lists| duplicates.kept(lists, &mut seen)))
     }
 }
 
@@ -66,12 +64,13 @@ impl Duplicates {
     /// assert_eq!(Duplicates::Kept.of(lists.clone()), lists);
     /// ```
     pub fn of(self, lists: Vec<Vec<usize>>) -> Vec<Vec<usize>> {
-        if self == Self::Kept { lists } else { unseen(lists, &mut HashSet::new()) }
+        self.kept(lists, &mut HashSet::new())
     }
-}
 
-fn unseen(lists: Vec<Vec<usize>>, seen: &mut HashSet<Vec<usize>>) -> Vec<Vec<usize>> {
-    lists.into_iter().filter(|list| seen.insert(list.clone())).collect()
+    fn kept(self, mut lists: Vec<Vec<usize>>, seen: &mut HashSet<Vec<usize>>) -> Vec<Vec<usize>> {
+        lists.retain(|list| self == Self::Kept || seen.insert(list.clone()));
+        lists
+    }
 }
 
 impl Phrases {
@@ -79,7 +78,12 @@ impl Phrases {
         [self.node, self.attribute, self.relation]
     }
 
-    fn of([node, attribute, relation]: [Vec<Vec<usize>>; 3]) -> Self {
+    /// The lists of the three kinds that are not empty.
+    fn of(kinds: [Vec<Vec<usize>>; 3]) -> Self {
+        let [node, attribute, relation] = kinds.map(|mut lists| {
+            lists.retain(|list| !list.is_empty());
+            lists
+        });
         Self { node, attribute, relation }
     }
 
@@ -89,18 +93,11 @@ impl Phrases {
         tokens: usize,
         outside: impl Fn(usize) -> Error,
     ) -> Result<Self> {
-        let kinds = kinds.map(|lists| -> Vec<Vec<usize>> {
-            lists.into_iter().flatten().filter(|list| !list.is_empty()).collect()
-        });
+        let kinds = kinds.map(|lists| lists.into_iter().flatten().collect::<Vec<_>>());
         match kinds.iter().flatten().flatten().find(|&&at| at >= tokens) {
             Some(&at) => Err(outside(at)),
             None => Ok(Self::of(kinds)),
         }
-    }
-
-    fn once(self) -> Self {
-        let mut seen = HashSet::new();
-        Self::of(self.kinds().map(|lists| unseen(lists, &mut seen)))
     }
 
     /// Turns positions of words into positions of word pieces: `pieces[w]` are the pieces of word `w`. A word without pieces is dropped, and
@@ -118,12 +115,10 @@ impl Phrases {
     /// assert_eq!(pieces.relation, [vec![0]]);
     /// ```
     pub fn expand(&self, pieces: &[Range<usize>]) -> Self {
-        Self::of(self.clone().kinds().map(|lists| {
-            let expanded = lists.into_iter().map(|list| -> Vec<usize> {
-                list.into_iter().flat_map(|word| pieces[word].clone()).collect()
-            });
-            expanded.filter(|list| !list.is_empty()).collect()
-        }))
+        let expanded = |list: Vec<usize>| -> Vec<usize> {
+            list.into_iter().flat_map(|word| pieces[word].clone()).collect()
+        };
+        Self::of(self.clone().kinds().map(|lists| lists.into_iter().map(expanded).collect()))
     }
 
     /// The lists of all three kinds. If there are none, each of the `tokens` positions is its own phrase.

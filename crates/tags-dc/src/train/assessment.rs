@@ -8,7 +8,7 @@ use itm_core::{Result, host};
 use itm_kernels::{Noise, random};
 
 use super::refused::of_caption;
-use super::synthetic::{Maker, TextMaskings};
+use super::synthetic::TextMaskings;
 use super::{Pool, TagsDc};
 use crate::model::{RegionBatch, Uniter};
 use crate::pool::among;
@@ -93,8 +93,7 @@ impl TagsDc {
             [TextMaskings { number: 0, image, text, rows: rows.map_err(of_caption(text))? }];
         let generator = self.generator().map_or_else(|| model.clone(), Module::valid);
         let logits = self.filled(&generator, &masked, regions, Noise::Off)?;
-        let maker = Maker::new(&self.config.synthetic, self.marks, &self.learnt, None);
-        let (pools, _) = maker.pools(&masked, &logits, &model, (items, regions), seed)?;
+        let (pools, _) = self.pools(&masked, &logits, &model, (items, regions, None), seed)?;
         let Pool { positive, negatives, .. } = &pools[0];
         let mut sentences: Vec<&[u32]> = vec![positive];
         sentences.extend(negatives.iter().map(|negative| &negative.tokens[..]));

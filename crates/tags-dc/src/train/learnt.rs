@@ -67,13 +67,10 @@ impl TagsDc {
     /// The words of all captions of each image of the training split, if they were given.
     pub(super) fn caption_words_of(&self, train: &Items) -> Result<Option<&[CaptionWords]>> {
         let (images, words) = (train.pairs.images(), self.caption_words.as_deref());
-        match words {
-            Some(words) if words.len() != images => {
-                let expected = format!("one set for each of {images} training images");
-                Err(Error::invalid("caption words", expected, words.len()))
-            }
-            words => Ok(words.map(Vec::as_slice)),
-        }
+        let sets = words.map_or(images, Vec::len);
+        let expected = format_args!("one set for each of {images} training images");
+        Error::unless(sets == images, "caption words", expected, sets)?;
+        Ok(words.map(Vec::as_slice))
     }
 
     /// Learns once what the filter needs.

@@ -53,7 +53,7 @@ use self::models::Models;
 use self::objective::Losses;
 use self::refused::of_caption;
 use self::retrieval::Anchors;
-use self::synthetic::{Maker, TextMaskings};
+use self::synthetic::TextMaskings;
 use crate::config::{GeneratorKind, Published, Sampling, TagsDcConfig};
 use crate::model::Uniter;
 use crate::{CaptionWords, MaskBy, Masker, Purpose, Streams};
@@ -243,12 +243,8 @@ impl TagsDc {
         Error::unless(has_regions, "images of the batch", "regions, as in the split", "others")?;
         for (row, &caption) in batch.texts.iter().zip(&captions) {
             let expected = format_args!("the words of caption {caption} of the split");
-            Error::unless(
-                *row == &train.texts[caption][..],
-                "texts of the batch",
-                expected,
-                "others",
-            )?;
+            let same = *row == &train.texts[caption][..];
+            Error::unless(same, "texts of the batch", expected, "others")?;
         }
         self.check_captions(train, &captions)?;
         Ok((regions, captions))
@@ -269,10 +265,8 @@ impl TagsDc {
         let masked = self.maskings(train, captions, (first, count), seed)?;
         let model = self.model();
         let words = noise(stream::WORDS);
-        let logits = match loss.mlm > 0.0 {
-            true => Some(losses.masked(model, &masked, Some(regions), loss.mlm, words)?),
-            false => None,
-        };
+        let mlm = || losses.masked(model, &masked, Some(regions), loss.mlm, words);
+        let logits = (loss.mlm > 0.0).then(mlm).transpose()?;
         if !loss.synthetic() {
             return Ok(());
         }
@@ -284,8 +278,7 @@ impl TagsDc {
             (None, Sampling::Training, None) => drawn_from(&model.valid(), words)?,
         };
         let told = self.caption_words_of(train)?;
-        let maker = Maker::new(synthetic, self.marks, &self.learnt, told);
-        let (pools, shares) = maker.pools(&masked, &logits, model, (train, regions), seed)?;
+        let (pools, shares) = self.pools(&masked, &logits, model, (train, regions, told), seed)?;
         losses.numbers.add(&shares);
         let ways = (synthetic.share_forward, synthetic.released_positive);
         let noise = [noise(stream::SYNTHETIC), noise(stream::HEADS)];

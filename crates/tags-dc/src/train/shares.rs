@@ -45,15 +45,8 @@ pub struct SentenceCounts {
 impl SentenceCounts {
     /// Nothing counted yet.
     pub fn new(images: usize) -> Self {
-        let none = || vec![[0; 2]; images];
-        Self {
-            seen: none(),
-            kept: none(),
-            corrected: none(),
-            below: none(),
-            verdicts: vec![[0; 3]; images],
-            ..Self::default()
-        }
+        let [seen, kept, corrected, below] = std::array::from_fn(|_| vec![[0; 2]; images]);
+        Self { seen, kept, corrected, below, verdicts: vec![[0; 3]; images], ..Self::default() }
     }
 
     /// Counts a sentence. `denied` is whether the image denies it, `None` if it has no meaning. `kind` is the kind of
@@ -66,11 +59,7 @@ impl SentenceCounts {
         kind: Option<&'static str>,
     ) {
         count(&mut self.below[image], sentence.below);
-        let verdict = match denied {
-            Some(true) => 0,
-            Some(false) => 1,
-            None => 2,
-        };
+        let verdict = denied.map_or(2, |denied| usize::from(!denied)); // false, true, no meaning
         let images = self.verdicts.len();
         self.verdicts[image][verdict] += 1;
         if let Some(kind) = kind {

@@ -5,11 +5,9 @@ use itm_core::data::Regions;
 use itm_core::learn::{Items, Numbers};
 use itm_core::scored::Scored;
 
-use super::learnt::Learnt;
 use super::refused::of_caption;
 use super::retrieval::numbered;
-use super::{Marks, Pool};
-use crate::config::SyntheticConfig;
+use super::{Pool, TagsDc};
 use crate::model::{RegionBatch, Uniter, UniterScores};
 use crate::pool::{Survivor, picks, survivors};
 use crate::{CaptionWords, Choice, Masking, Negative, Pick, Purpose, Refill, Streams, Verdict};
@@ -31,30 +29,10 @@ impl TextMaskings {
     }
 }
 
-/// Makes pools.
-pub(super) struct Maker<'a> {
-    config: &'a SyntheticConfig,
-    refill: Refill,
-    learnt: &'a Learnt,
-    marks: Marks,
-    /// The words of each image's captions, if the split has not all of them.
-    caption_words: Option<&'a [CaptionWords]>,
-}
-
-impl<'a> Maker<'a> {
-    pub(super) fn new(
-        config: &'a SyntheticConfig,
-        marks: Marks,
-        learnt: &'a Learnt,
-        caption_words: Option<&'a [CaptionWords]>,
-    ) -> Self {
-        let forbid = if config.forbid_special { marks.special.to_vec() } else { vec![] };
-        let refill = Refill { draws: config.refills, temperature: config.temperature, forbid };
-        Self { config, refill, learnt, marks, caption_words }
-    }
-
+impl TagsDc {
     /// The pool of each caption, by the scores of a model without noise, and the shares of sentences that differ from the caption and from
-    /// each other, and that survive. `logits` are the logits of all targets, `[targets, tokens]`.
+    /// each other, and that survive. `logits` are the logits of all targets, `[targets, tokens]`. `data` ends with the words of each
+    /// image's captions, if the split has not all of them.
     ///
     /// # Errors
     /// If no token can be drawn at a target, a region cannot be read, or a score is NaN.
@@ -63,16 +41,17 @@ impl<'a> Maker<'a> {
         captions: &[TextMaskings],
         mut logits: &[f32],
         model: &Uniter,
-        (train, regions): (&Items, &Regions),
+        data: (&Items, &Regions, Option<&[CaptionWords]>),
         seed: u64,
     ) -> Result<(Vec<Pool>, Numbers)> {
+        let (config, regions) = (&self.config.synthetic, data.1);
         let mut made = vec![];
         for caption in captions {
             let (own, rest) = logits.split_at(caption.targets() * self.marks.tokens);
             logits = rest;
-            made.push(self.made(caption, own, (train, regions), seed)?);
+            made.push(self.made(caption, own, data, seed)?);
         }
-        let below = self.config.choice == Choice::Below;
+        let below = config.choice == Choice::Below;
         let pairs = captions.iter().zip(&made).flat_map(|(caption, made)| {
             let own = (below && !made.left.is_empty()).then_some(&made.positive);
             let rows = made.left.iter().map(|survivor| &made.rows[survivor.row]).chain(own);
@@ -92,9 +71,9 @@ impl<'a> Maker<'a> {
             let more = usize::from(below && !made.left.is_empty()); // the caption's own score
             let (own, rest) = scores.split_at(made.left.len() + more);
             scores = rest;
-            let best = picks(&made.left, own, self.config.kept)?;
+            let best = picks(&made.left, own, config.kept)?;
             let negative = |pick: Pick| {
-                let from = &caption.rows[pick.row / self.config.refills];
+                let from = &caption.rows[pick.row / config.refills];
                 Negative::new(&made.rows[pick.row], from, pick.score)
             };
             pools.push(Pool {
@@ -111,11 +90,14 @@ impl<'a> Maker<'a> {
         &self,
         caption: &TextMaskings,
         logits: &[f32],
-        (train, regions): (&Items, &Regions),
+        (train, regions, told): (&Items, &Regions, Option<&[CaptionWords]>),
         seed: u64,
     ) -> Result<Made> {
+        let config = &self.config.synthetic;
+        let forbid = if config.forbid_special { self.marks.special.to_vec() } else { vec![] };
+        let refill = Refill { draws: config.refills, temperature: config.temperature, forbid };
         let mut rng = Streams { seed, round: 0 }.of(Purpose::Refills, caption.number);
-        let rows = self.refill.draw(&caption.rows, logits, self.marks.tokens, &mut rng);
+        let rows = refill.draw(&caption.rows, logits, self.marks.tokens, &mut rng);
         let text = caption.text;
         let rows = rows.map_err(of_caption(text))?;
         let positive = self.marks.around(&train.texts[text]);
@@ -123,16 +105,16 @@ impl<'a> Maker<'a> {
             let texts = train.pairs.texts_of(caption.image);
             CaptionWords::of(texts.iter().map(|&text| &train.texts[text][..]))
         };
-        let told = self.caption_words.map_or_else(of_split, |all| all[caption.image].clone());
+        let told = told.map_or_else(of_split, |all| all[caption.image].clone());
         let absent = self.learnt.absent(regions, caption.image)?;
-        let filter = self.learnt.filter(self.config.filter, &absent);
-        let verdicts = filter.verdicts(&positive, &rows, &told, self.config.repeat);
+        let filter = self.learnt.filter(config.filter, &absent);
+        let verdicts = filter.verdicts(&positive, &rows, &told, config.repeat);
         let is_copy = |v: &&Verdict| matches!(v, Verdict::Repeated | Verdict::Positive);
         let repeated = verdicts.iter().filter(is_copy).count();
         let left = survivors(&verdicts, filter);
         let kept = left.len();
         let mut rng = Streams { seed, round: 0 }.of(Purpose::Choice, caption.number);
-        let left = self.config.choice.drawn(left, self.config.kept, &mut rng);
+        let left = config.choice.drawn(left, config.kept, &mut rng);
         Ok(Made { left, kept, repeated, rows, positive })
     }
 }

@@ -12,7 +12,7 @@ use scenes::Sizes;
 use serde::Serialize;
 
 use super::captions::{CaptionSet, SCENES};
-use super::{Maker, Negatives, Summary, new_folder, quoted};
+use super::{Maker, Negatives, new_folder, quoted};
 use crate::aligned::Aligned;
 use crate::config::TagsDcConfig;
 use crate::edits::Counts;
@@ -160,8 +160,7 @@ impl Negatives {
             temperature: tailor.refill.temperature,
             images_not_in_the_run: unknown,
         });
-        let summary = self.summary(&set, &[Kind::Refill], (&counts, &records), maker);
-        self.write(written, &set, &records, Summary { command: command.into(), ..summary }, out)
+        self.write(written, &set, (&records, &counts), (maker, &[Kind::Refill], command), out)
     }
 
     /// The negatives caption by caption, their counts, and the number of images that the model does not know.
@@ -211,11 +210,9 @@ impl Negatives {
                 *counts.records.entry(Kind::Refill).or_default() += records.len() - before;
             }
         }
-        if unknown == set.captions.len() {
-            let expected = "an image of the run's data";
-            let got = format!("`{}` and others", set.names[0]);
-            return Err(Error::invalid(&set.name, expected, got));
-        }
+        let got = format_args!("`{}` and others", set.names[0]);
+        let some = unknown != set.captions.len();
+        Error::unless(some, &set.name, "an image of the run's data", got)?;
         Ok((records, counts, unknown))
     }
 

@@ -138,10 +138,8 @@ fn pools_of(
     let masked = model.maskings(&items, captions, (0, config.masking.maskings), seed)?;
     let logits = word_logits(model.model(), &masked, Some(&split.regions), Noise::Off)?;
     let logits = host(logits.inner());
-    let words = model.caption_words_of(&items)?;
-    let maker = Maker::new(&config.synthetic, model.marks(), &model.learnt, words);
-    let data = (&items, &split.regions);
-    Ok(maker.pools(&masked, &logits, model.model(), data, seed)?.0)
+    let data = (&items, &split.regions, model.caption_words_of(&items)?);
+    Ok(model.pools(&masked, &logits, model.model(), data, seed)?.0)
 }
 
 /// The sentences of a pool are false by the captions of the image, distinct, and the best of all that were made. Their scores equal the
