@@ -6,7 +6,9 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 fn tags_dc(args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_tags-dc")).args(args).output().unwrap()
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tags-dc"));
+    command.args(args).env_remove("RAYON_NUM_THREADS"); // more threads than cores print a line
+    command.output().unwrap()
 }
 
 fn phrases(args: &[&str]) -> Output {
@@ -74,6 +76,16 @@ fn bad_input_is_one_line() {
     assert!(line(&path("none.txt")).starts_with("error: /none.txt: "));
     assert_eq!(phrases(&[]).status.code(), Some(2));
     assert_eq!(phrases(&[" "]).status.code(), Some(2));
+}
+
+/// 100,000 threads would take minutes to start.
+#[test]
+fn threads_are_capped_at_the_cores() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tags-dc"));
+    let command = command.args(["phrases", "A dog runs."]).env("RAYON_NUM_THREADS", "100000");
+    let output = command.output().unwrap();
+    assert!(output.status.success());
+    assert!(text(&output.stderr).starts_with("note: RAYON_NUM_THREADS = 100000: "));
 }
 
 /// A file is replaced by complete output, or stays as it was.

@@ -51,7 +51,7 @@ pub(crate) fn save_as<M: Module>(
 /// Writes one file in the safetensors format. It is first written under a temporary name, then renamed.
 ///
 /// # Errors
-/// If the operating system refuses a write, or the path is a folder or a link.
+/// If the operating system refuses a write, or the path is a folder, a link or a device.
 ///
 /// # Panics
 /// If a parameter of the module has no name in the table.
@@ -78,6 +78,8 @@ pub fn save_file<M: Module>(
             views.push((names.written(name), Lazy { shape, value }));
         }
     });
+    let device = path.metadata().is_ok_and(|found| !found.is_file() && !found.is_dir());
+    Error::unless(!device, path.display(), "a file", "a device")?; // which a rename would replace
     output::check(path)?; // outside of `made`: what it refuses may be the temporary file of another process
     let part = path.with_added_extension("itm-tmp");
     let written = made(views, &part, path);

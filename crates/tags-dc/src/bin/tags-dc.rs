@@ -14,6 +14,9 @@ fn main() -> ExitCode {
         Err(error) if is_help(error.kind()) => error.exit(),
         Err(error) => return refuse(&one_line("tags-dc", &error.to_string())),
     };
+    if let Some(line) = itm_core::threads::cap() {
+        eprintln!("{line}");
+    }
     let mut out = io::BufWriter::new(io::stdout().lock());
     let done = run(&cli, &mut out)
         .and_then(|()| out.flush().map_err(itm_core::Error::io("standard output")));

@@ -296,6 +296,18 @@ fn a_configuration_that_cannot_be_written_costs_no_weights() {
     assert_eq!(fs::read(weights).unwrap(), b"old weights");
 }
 
+/// A device, here a socket, is not replaced either.
+#[cfg(unix)]
+#[test]
+fn weights_replace_no_device() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("model.safetensors");
+    let _socket = std::os::unix::net::UnixListener::bind(&path).unwrap();
+    let line = vit(&Device::flex()).save(folder.path()).unwrap_err().to_string();
+    assert!(line.contains("model.safetensors: expected a file, got a device"), "{line}");
+    assert!(!path.is_file());
+}
+
 /// Whoever may read the configuration may read the weights, and a failed write leaves nothing.
 #[cfg(unix)]
 #[test]
