@@ -10,7 +10,7 @@
 //! A library may import crates for a command line only behind its feature `cli`, and the report kit also behind `page`; neither is
 //! ever a default feature.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
@@ -95,31 +95,44 @@ pub(crate) fn check_trees(root: &Path) -> Result<Vec<Finding>> {
     Ok(findings)
 }
 
-/// Crates of the registry that the tests need with other features than the first run: cargo compiles them and all above them twice.
+/// Crates of the registry that cargo compiles twice, and all above them, because the tests need them in another way than the first run.
 pub(crate) fn check_reuse(root: &Path) -> Result<Vec<Finding>> {
-    let with_features = ["--format", "{p} {f}"];
-    let mut run = String::new();
+    let trees = |args: &[&str], edges: [&str; 2]| -> Result<[String; 2]> {
+        let tree =
+            |edges| cargo_tree(root, &[args, &["--format", "{p} {f}", "--edges", edges]].concat());
+        Ok([tree(edges[0])?, tree(edges[1])?])
+    };
+    let tests = trees(&["--workspace"], ["normal,build,dev", "normal,dev,no-proc-macro"])?;
+    let mut findings = BTreeMap::new();
     for method in targets::methods() {
         let features = format!("cpu,{method}");
-        let build = ["--features", &features, "--edges", "normal,build"];
-        run += &cargo_tree(root, &[&reproduce::RUNNER[..], &build, &with_features].concat())?;
+        let runner = [&reproduce::RUNNER[..], &["--features", &features]].concat();
+        let run = trees(&runner, ["normal,build", "normal,no-proc-macro"])?;
+        findings.extend(compiled_twice(&run, &tests));
     }
-    let tests = ["--workspace", "--edges", "normal,build,dev"];
-    let tests = cargo_tree(root, &[&tests[..], &with_features].concat())?;
-    Ok(compiled_twice(&run, &tests))
+    Ok(findings.into_iter().map(|(place, why)| Finding::error(place, why)).collect())
 }
 
-fn compiled_twice(run: &str, tests: &str) -> Vec<Finding> {
-    let crates = |tree: &str| -> BTreeSet<String> {
+/// The crates with the reason. The first tree of a build has all its crates, the second has those that its code uses, without what only macros use.
+fn compiled_twice(run: &[String; 2], tests: &[String; 2]) -> Vec<(String, &'static str)> {
+    let crates = |tree: &String| -> BTreeSet<String> {
         let ours = |line: &&str| line.contains(" (") && !line.contains("(proc-macro)");
         let lines = tree.lines().map(|line| line.trim_end_matches(" (*)")).filter(|l| !ours(l));
         lines.map(|line| line.replace(" (proc-macro)", "").trim_end().to_owned()).collect()
     };
-    let twice = |line: &String| Finding::error(line, TWICE);
-    crates(run).difference(&crates(tests)).map(twice).collect()
+    let ([run, run_code], [tests, tests_code]) =
+        (run.each_ref().map(crates), tests.each_ref().map(crates));
+    let why = |line: &String| match (tests.contains(line), tests_code.contains(line)) {
+        (false, _) => {
+            Some("the tests need other features of it: name them in crates/itm-run/Cargo.toml")
+        }
+        (true, true) if !run_code.contains(line) => {
+            Some("only macros use it, and code in the tests: name it in crates/itm-run/Cargo.toml")
+        }
+        (true, _) => None,
+    };
+    run.iter().filter_map(|line| Some((line.clone(), why(line)?))).collect()
 }
-
-const TWICE: &str = "the tests need other features of it: name them in crates/itm-run/Cargo.toml";
 
 /// Names and versions of everything that a build needs.
 fn cargo_tree(root: &Path, args: &[&str]) -> Result<String> {
@@ -233,11 +246,13 @@ mod tests {
 
     /// Crates of the workspace, whose folder cargo prints, are compiled twice anyway.
     #[test]
-    fn a_crate_with_other_features_in_the_tests_is_found() {
-        let run = "itm-run v0.1.0 (/a/b) cpu\nserde v1.0.0 derive\nsyn v2.0.0 (proc-macro) full (*)\nrand v0.10.0";
-        let tests = "itm-run v0.1.0 (/a/b) cpu,tch\nserde v1.0.0 derive,std\nsyn v2.0.0 full\nrand v0.10.0 ";
-        let found: Vec<_> = compiled_twice(run, tests).into_iter().map(|f| f.place).collect();
-        assert_eq!(found, ["serde v1.0.0 derive"]);
+    fn a_crate_that_the_tests_need_in_another_way_is_found() {
+        let all = "itm-run v0.1.0 (/a/b) cpu\nserde v1.0.0 derive\nsyn v2.0.0 (proc-macro) full (*)\nrand v0.10.0\nheck v1.0.0";
+        let run = [all, "rand v0.10.0"].map(String::from);
+        let all = "itm-run v0.1.0 (/a/b) cpu,tch\nserde v1.0.0 derive,std\nsyn v2.0.0 full\nrand v0.10.0 \nheck v1.0.0";
+        let tests = [all, "rand v0.10.0\nheck v1.0.0"].map(String::from);
+        let found: Vec<_> = compiled_twice(&run, &tests).into_iter().map(|f| f.0).collect();
+        assert_eq!(found, ["heck v1.0.0", "serde v1.0.0 derive"]);
     }
 
     #[test]
