@@ -104,10 +104,7 @@ fn child() {
         score(&method, &model.inputs, &folder, checkpoints.disk);
         // The state in memory at the end of the training, for the comparison.
         let end = Checkpoints::new(folder.join("end"), IDENTITY.into()).unwrap();
-        end.write(0, &progress, |files| {
-            method.alive().save(&mut |name, contents| files.add(name, contents))
-        })
-        .unwrap();
+        end.write(0, &progress, |write| method.alive().save(write)).unwrap();
     }
     life.write_trace(&folder.with_extension("points"));
 }
@@ -233,9 +230,12 @@ fn killed_runs_end_with_the_bits_of_an_uninterrupted_one() {
     assert!(!dying.is_empty(), "no method {only:?}");
     let number = |name: &str| std::env::var(name).ok().and_then(|n| n.parse::<u64>().ok());
     let (count, seed) = (number("ITM_KILLS").unwrap_or(10) as usize, number("ITM_KILLS_SEED"));
-    for &training in &dying {
-        killed_runs(training, count.div_ceil(dying.len()), seed.unwrap_or(0));
-    }
+    let (count, seed) = (count.div_ceil(dying.len()), seed.unwrap_or(0));
+    std::thread::scope(|scope| {
+        for &training in &dying {
+            scope.spawn(move || killed_runs(training, count, seed));
+        }
+    });
 }
 
 fn killed_runs(training: Dying, count: usize, seed: u64) {
@@ -291,7 +291,8 @@ fn killed_runs(training: Dying, count: usize, seed: u64) {
                 let most = if kills == 0 { times } else { times.min(3) };
                 Death::At(point, rng.random_range(1..=most))
             } else {
-                Death::After(time.mul_f64(rng.random_range(0.05..1.0)))
+                // `time` is of the beginning, when other trainings ran beside it.
+                Death::After(time.mul_f64(rng.random_range(0.05..0.6)))
             };
             let (status, _) = run(training, &folder, &death);
             no_checkpoint_is_lost(&folder, &death);

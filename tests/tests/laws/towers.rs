@@ -308,17 +308,18 @@ fn learns(name: &str, world: &World, build: impl Fn() -> Box<dyn Method>) -> Vec
     course
 }
 
-/// Every loss trains every pair of towers: two finite steps that change the scores, the same in parts, and the same bits if the parts are on
-/// several devices; a model that is saved and
-/// loaded has the same scores and goes on to the same bits.
+/// Every loss trains every pair of towers: two finite steps that change the scores; a model that is saved and loaded has the same scores and
+/// goes on to the same bits. In parts, which each tower makes once with each loss, the steps are the same, and have the same bits if the parts
+/// are on several devices.
 #[test]
 fn every_loss_trains_every_pair_of_towers() {
     let folder = tempfile::tempdir().unwrap();
     let published = published_folders(folder.path());
     let losses = losses();
-    for (image, image_config) in image_towers(&published) {
-        for (text, text_config) in text_towers(&published) {
-            let world = World::new(&image_config, text);
+    let image_towers = image_towers(&published);
+    for (k, (text, text_config)) in text_towers(&published).into_iter().enumerate() {
+        for (i, (image, image_config)) in image_towers.iter().enumerate() {
+            let world = World::new(image_config, text);
             let (image_config, text_config) = (image_config.clone(), text_config.clone());
             let towers =
                 ModelConfig { image: image_config, text: text_config, ..ModelConfig::new(D, 1) };
@@ -326,6 +327,9 @@ fn every_loss_trains_every_pair_of_towers() {
                 let name = format!("{image} × {text}, {loss}");
                 let build = |parts: (usize, usize)| build(&towers, parts, &LearningParts::All);
                 let course = learns(&name, &world, || build((PAIRS, 1)));
+                if i != k % image_towers.len() {
+                    continue;
+                }
                 // Four parts: a sum of two has the same bits in both orders.
                 let mut parts = build((2, 1));
                 let in_parts = world.train(&mut *parts, 0..2);
