@@ -1,6 +1,6 @@
 //! How well a posterior detects false negatives among its candidates, in the form of the log and the reports.
 
-use itm_core::audit::Candidates;
+use itm_core::audit::{Candidates, Detection};
 use serde::{Deserialize, Serialize};
 
 /// Thresholds λ of "this is a false negative", from the released code and the paper's Table 5.
@@ -36,15 +36,9 @@ pub(crate) fn of_candidates(all: &Candidates, prior: Option<f64>) -> Vec<Detecti
 /// Precision and recall at every prior and threshold.
 pub(crate) fn detection(all: &Candidates, priors: &[(String, f64)]) -> Vec<DetectionAt> {
     let at = |(name, prior): &(String, f64), threshold: f64| {
-        let found = all.detection(*prior, threshold)?;
-        Some(DetectionAt {
-            name: name.clone(),
-            prior: *prior,
-            threshold,
-            flagged: found.flagged,
-            precision: found.precision,
-            recall: found.recall,
-        })
+        let Detection { flagged, precision, recall } = all.detection(*prior, threshold)?;
+        let (name, prior) = (name.clone(), *prior);
+        Some(DetectionAt { name, prior, threshold, flagged, precision, recall })
     };
     priors.iter().flat_map(|prior| THRESHOLDS.map(|t| at(prior, t))).flatten().collect()
 }

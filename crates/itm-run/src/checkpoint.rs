@@ -62,30 +62,6 @@ pub(crate) struct Checkpoints {
     pub(crate) disk: Rc<dyn Disk>,
 }
 
-/// Writes the files of a checkpoint, one by one.
-#[derive(Debug)]
-pub(crate) struct CheckpointFiles<'a> {
-    disk: &'a dyn Disk,
-    folder: &'a Path,
-    hashes: BTreeMap<String, String>,
-}
-
-impl CheckpointFiles<'_> {
-    /// Writes a file of the checkpoint, durably. The name may begin with a folder.
-    ///
-    /// # Errors
-    /// If the file cannot be written.
-    pub(crate) fn add(&mut self, name: &str, contents: &[u8]) -> Result<()> {
-        let path = self.folder.join(name);
-        let inside = path.parent().filter(|parent| *parent != self.folder);
-        inside.map_or(Ok(()), |folder| make_folders(self.disk, folder))?;
-        write_file(self.disk, &path, contents)?;
-        inside.map_or(Ok(()), |folder| apply(self.disk, Effect::SyncFolder(folder)))?;
-        self.hashes.insert(name.to_owned(), sha256_hex(contents));
-        Ok(())
-    }
-}
-
 /// Why a checkpoint cannot be resumed from.
 enum Flaw {
     /// It is cut off, changed or missing: an older checkpoint may still be whole.
@@ -96,19 +72,14 @@ enum Flaw {
 
 impl Flaw {
     fn error(self) -> Error {
-        match self {
-            Self::Damaged(error) | Self::Other(error) => error,
-        }
+        let (Self::Damaged(error) | Self::Other(error)) = self;
+        error
     }
 
     /// A file that is missing is damage; a missing permission, too many open files or a folder in its place are not.
     fn of_file(error: Error) -> Self {
-        match &error {
-            Error::Io { source, .. } if source.kind() == ErrorKind::NotFound => {
-                Self::Damaged(error)
-            }
-            _ => Self::Other(error),
-        }
+        let kind = if let Error::Io { source, .. } = &error { Some(source.kind()) } else { None };
+        if kind == Some(ErrorKind::NotFound) { Self::Damaged(error) } else { Self::Other(error) }
     }
 }
 
@@ -130,7 +101,8 @@ impl Checkpoints {
         Ok(Self { folder, identity, disk })
     }
 
-    /// Writes the checkpoint of a step and returns its path; `fill` adds the method's files.
+    /// Writes the checkpoint of a step and returns its path. `fill` writes the method's files by the function that it gets; their names may
+    /// begin with a folder.
     ///
     /// # Errors
     /// If anything cannot be written (a full disk). Earlier checkpoints stay as they were.
@@ -138,7 +110,7 @@ impl Checkpoints {
         &self,
         step: u64,
         progress: &P,
-        fill: impl FnOnce(&mut CheckpointFiles) -> Result<()>,
+        fill: impl FnOnce(&mut dyn FnMut(&str, &[u8]) -> Result<()>) -> Result<()>,
     ) -> Result<PathBuf> {
         let disk = &*self.disk;
         let last = self.folder.join(format!("step-{step}"));
@@ -167,15 +139,22 @@ impl Checkpoints {
         &self,
         folder: &Path,
         progress: &P,
-        fill: impl FnOnce(&mut CheckpointFiles) -> Result<()>,
+        fill: impl FnOnce(&mut dyn FnMut(&str, &[u8]) -> Result<()>) -> Result<()>,
     ) -> Result<()> {
         let disk = &*self.disk;
         self.remove_if_there(folder)?;
         apply(disk, Effect::MakeFolder(folder))?;
-        let mut files = CheckpointFiles { disk, folder, hashes: BTreeMap::new() };
-        fill(&mut files)?;
-        let manifest =
-            CheckpointManifest { identity: self.identity.clone(), progress, files: files.hashes };
+        let mut files = BTreeMap::new();
+        fill(&mut |name: &str, contents: &[u8]| {
+            let path = folder.join(name);
+            let inside = path.parent().filter(|parent| *parent != folder);
+            inside.map_or(Ok(()), |folder| make_folders(disk, folder))?;
+            write_file(disk, &path, contents)?;
+            inside.map_or(Ok(()), |folder| apply(disk, Effect::SyncFolder(folder)))?;
+            files.insert(name.to_owned(), sha256_hex(contents));
+            Ok(())
+        })?;
+        let manifest = CheckpointManifest { identity: self.identity.clone(), progress, files };
         let path = folder.join(MANIFEST);
         let text = serde_json::to_string_pretty(&manifest)
             .map_err(|e| Error::invalid(path.display(), "a manifest", e))?;
@@ -267,6 +246,8 @@ impl Checkpoints {
             return Err(Flaw::Other(Error::invalid(place.display(), expected, got)));
         }
         for (name, expected) in &files {
+            let place = format!("{}, files", folder.join(MANIFEST).display());
+            files::check_below(&place, name).map_err(Flaw::Other)?;
             let path = folder.join(name);
             let bytes = files::read(&path, u64::MAX).map_err(Flaw::of_file)?;
             same_hash(&path, &bytes, expected)?;
@@ -311,12 +292,10 @@ fn hash_line(manifest: &str) -> String {
 }
 
 fn same_hash(path: &Path, bytes: &[u8], expected: &str) -> Result<(), Flaw> {
-    let got = sha256_hex(bytes);
-    if got == expected {
-        return Ok(());
-    }
-    let got = format!("{got} ({} bytes): the file is damaged", bytes.len());
-    Err(Flaw::Damaged(Error::invalid(path.display(), format!("SHA-256 {expected}"), got)))
+    let hash = sha256_hex(bytes);
+    let got = format_args!("{hash} ({} bytes): the file is damaged", bytes.len());
+    let wanted = format_args!("SHA-256 {expected}");
+    Error::unless(hash == expected, path.display(), wanted, got).map_err(Flaw::Damaged)
 }
 
 fn steps(names: &[String]) -> Vec<(u64, &String)> {

@@ -423,14 +423,11 @@ impl std::str::FromStr for Shard {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let numbers =
-            text.split_once('/').and_then(|(i, n)| Some((i.parse().ok()?, n.parse().ok()?)));
-        match numbers {
-            Some((number, of)) if 1 <= number && number <= of && of <= 99_999 => {
-                Ok(Self { number, of })
-            }
-            _ => Err("expected I/N with 1 ≤ I ≤ N ≤ 99999"),
-        }
+        let shard = text.split_once('/').and_then(|(number, of)| {
+            Some(Self { number: number.parse().ok()?, of: of.parse().ok()? })
+        });
+        let fits = |shard: &Self| (1..=shard.of).contains(&shard.number) && shard.of <= 99_999;
+        shard.filter(fits).ok_or("expected I/N with 1 ≤ I ≤ N ≤ 99999")
     }
 }
 

@@ -152,7 +152,7 @@ pub struct Config {
     /// The runner's part.
     pub target: Target,
     method: Table,
-    rows: Vec<(String, Table)>,
+    rows: Vec<rows::RowChanges>,
     from: BTreeMap<String, String>,
     views: Vec<(Exhibit, View)>,
 }
@@ -163,7 +163,7 @@ impl Config {
     /// # Errors
     /// If a key is unknown or missing.
     pub(crate) fn new(name: &str, path: PathBuf, text: String, mut root: Table) -> Result<Self> {
-        read::check_counts(&path, &root, "")?;
+        read::check_counts(&path, &root)?;
         let target = take_table(&mut root, &path, "target")?;
         let target: Target = section(&path, "target", target)?;
         target.check(&path)?;
@@ -178,8 +178,7 @@ impl Config {
         let from = rows::take(&mut rows, "from", &path)?;
         let views = views::take(&mut root, &path, &rows)?;
         let sha256 = sha256_hex(text.as_bytes());
-        let (name, method) = (name.into(), root);
-        let set = vec![];
+        let (name, method, set) = (name.into(), root, vec![]);
         Ok(Self { name, path, text, sha256, set, target, method, rows, from, views })
     }
 
@@ -258,10 +257,8 @@ impl Config {
     /// The number at a dotted key of a row's configuration, `train.batch`.
     pub fn number(&self, row: &str, key: &str) -> Option<f64> {
         let overrides = &self.rows.iter().find(|(name, _)| name == row)?.1;
-        let mut value = &Value::Table(rows::merged(&self.method, overrides));
-        for part in key.split('.') {
-            value = value.as_table()?.get(part)?;
-        }
+        let row = Value::Table(rows::merged(&self.method, overrides));
+        let value = key.split('.').try_fold(&row, |value, part| value.get(part))?;
         value.as_float().or_else(|| value.as_integer().map(|n| n as f64))
     }
 

@@ -76,10 +76,7 @@ pub fn devices(names: &str) -> Result<Vec<Device>> {
 
 /// Backend and number of a device.
 fn parsed(name: &str) -> Result<(&str, Option<usize>)> {
-    let (backend, index) = match name.split_once(':') {
-        Some((backend, index)) => (backend, Some(index)),
-        None => (name, None),
-    };
+    let (backend, index) = name.split_once(':').map_or((name, None), |(name, at)| (name, Some(at)));
     match (backend, index.map(str::parse::<usize>)) {
         ("wgpu" | "tch-cuda" | "cuda", None) => Ok((backend, None)),
         ("wgpu" | "tch-cuda" | "cuda", Some(Ok(index))) => Ok((backend, Some(index))),

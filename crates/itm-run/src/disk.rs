@@ -103,13 +103,9 @@ pub(crate) fn make_folders(disk: &dyn Disk, path: &Path) -> Result<()> {
 
 /// Makes the name of a file or folder durable.
 pub(crate) fn sync_parent(disk: &dyn Disk, path: &Path) -> Result<()> {
-    match path.parent() {
-        Some(parent) if parent.as_os_str().is_empty() => {
-            apply(disk, Effect::SyncFolder(Path::new("."))) // a bare name
-        }
-        Some(parent) => apply(disk, Effect::SyncFolder(parent)),
-        None => Ok(()),
-    }
+    let Some(parent) = path.parent() else { return Ok(()) };
+    let is_bare = parent.as_os_str().is_empty();
+    apply(disk, Effect::SyncFolder(if is_bare { Path::new(".") } else { parent }))
 }
 
 /// [`itm_core::output::write_bytes`] on any disk.

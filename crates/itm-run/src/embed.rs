@@ -5,7 +5,6 @@ mod output;
 mod pictures;
 mod rows;
 
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use burn::tensor::Device;
@@ -26,7 +25,7 @@ use crate::{progress, stop};
 use captions::CaptionList;
 use output::Out;
 pub(crate) use output::hashes;
-use pictures::PictureList;
+use pictures::{PictureList, RowOf};
 use rows::RowFile;
 
 pub(crate) fn embed(args: &EmbedArgs) -> Result<()> {
@@ -54,7 +53,7 @@ pub(crate) fn embed(args: &EmbedArgs) -> Result<()> {
 
     let out = Out { folder: &args.out, shard: args.shard };
     let _owner = out.lock()?;
-    let manifest = identity(args, &embedder, pictures.map(|(list, _)| list))?;
+    let manifest = identity(args, &embedder, pictures.map(|(list, _)| &*list.hash))?;
     if !out.begun(&manifest)? {
         progress::say(format!("{} is whole already", args.out.display()));
         return Ok(());
@@ -82,18 +81,14 @@ pub(crate) fn opened(
     Ok(embedder)
 }
 
-/// All that decides the rows. The same command has the same identity.
-fn identity(
-    args: &EmbedArgs,
-    embedder: &Embedder,
-    pictures: Option<&PictureList>,
-) -> Result<Value> {
+/// All that decides the rows. The same command has the same identity. `pictures` is the hash of their list.
+fn identity(args: &EmbedArgs, embedder: &Embedder, pictures: Option<&str>) -> Result<Value> {
     let sha256 = hashes(&embedder.folder)?;
     Ok(json!({
         "itm": env!("CARGO_PKG_VERSION"),
         "model": { "name": args.model, "sha256": sha256, "about": embedder.about },
         "adapter": args.adapter.as_deref().map(hashes).transpose()?,
-        "pictures": pictures.map(|list| &list.hash),
+        "pictures": pictures,
         "captions": args.captions.as_deref().map(sha256_of).transpose()?,
         "backend": args.backend,
         "batch": args.batch,
@@ -117,11 +112,7 @@ struct Work<'a> {
 
 impl Work<'_> {
     /// Writes the rows of the pictures, and their names. Returns [`PictureList::rows`].
-    fn pictures<'p>(
-        &mut self,
-        list: &'p PictureList,
-        transform: Transform,
-    ) -> Result<HashMap<&'p str, Option<usize>>> {
+    fn pictures<'p>(&mut self, list: &'p PictureList, transform: Transform) -> Result<RowOf<'p>> {
         let width = self.embedder.image_width();
         let image = self.out.create("image", "npy")?;
         let mut files = vec![RowFile { path: image.clone(), shape: vec![width] }];
@@ -150,11 +141,7 @@ impl Work<'_> {
 
     /// Writes the rows of the captions. If the captions name pictures and `rows` are the rows of the pictures, writes them too,
     /// and leaves out captions whose picture has no row.
-    fn captions(
-        &mut self,
-        list: &CaptionList,
-        rows: Option<&HashMap<&str, Option<usize>>>,
-    ) -> Result<()> {
+    fn captions(&mut self, list: &CaptionList, rows: Option<&RowOf>) -> Result<()> {
         let file = self.args.captions.as_deref().unwrap_or(Path::new(""));
         let images = rows.map(|rows| list.images(file, rows)).transpose()?.flatten();
         let chosen: Vec<usize> = match (&images, self.args.shard) {
@@ -185,15 +172,15 @@ impl Work<'_> {
     /// Writes the manifest, and says what was done.
     fn finish(mut self) -> Result<()> {
         self.out.finish(&mut self.manifest, &self.files)?;
-        let count = |name: &str, what: &str| self.manifest[name][what].as_u64().filter(|&n| n > 0);
+        let count = |name: &str, what: &str| self.manifest[name][what].as_u64().unwrap_or(0);
         let left_out = self.manifest["image"]["left_out"].as_array().map_or(0, Vec::len) as u64;
         let parts = [
             (count("image", "rows"), "pictures"),
             (count("text", "rows"), "captions"),
-            (Some(left_out).filter(|&n| n > 0), "pictures left out"),
+            (left_out, "pictures left out"),
             (count("text", "cut"), "captions cut"),
         ];
-        let parts = parts.into_iter().filter_map(|(n, what)| Some(format!("{} {what}", n?)));
+        let parts = parts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}"));
         let parts: Vec<String> = parts.collect();
         progress::say(format!("{} in {}", parts.join(", "), self.args.out.display()));
         Ok(())

@@ -183,12 +183,14 @@ impl Reading {
         self.reader.read(&|| format!("caption \"{caption}\""), caption)
     }
 
+    /// The words, if captions are read as words.
+    fn known_words(&self) -> Option<&Vocabulary> {
+        if let Reader::Words(vocabulary, _) = &self.reader { Some(vocabulary) } else { None }
+    }
+
     /// The word of each number, empty for a number that is no word; `None` if captions are not read as words.
     pub(crate) fn words_by_number(&self) -> Option<Vec<&str>> {
-        match &self.reader {
-            Reader::Words(vocabulary, _) => Some(vocabulary.spelled().collect()),
-            _ => None,
-        }
+        Some(self.known_words()?.spelled().collect())
     }
 
     /// The word or word piece of each number, empty for a number that is neither; `None` if captions are read in another way.
@@ -205,17 +207,13 @@ impl Reading {
     /// # Errors
     /// If captions are not read as words, or if [`WordVectors::read`] fails.
     pub(crate) fn vectors(&self, file: &Path) -> Result<WordVectors> {
-        match &self.reader {
-            Reader::Words(vocabulary, _) => WordVectors::read(file, vocabulary),
-            _ => Err(Error::invalid("word vectors", "captions that are read as words", "others")),
-        }
+        let others = || Error::invalid("word vectors", "captions that are read as words", "others");
+        WordVectors::read(file, self.known_words().ok_or_else(others)?)
     }
 
     /// What a reader of a report must know about a vocabulary that is not built from the training captions.
     pub(crate) fn note(&self, source: &Source) -> Option<String> {
-        let (Reader::Words(vocabulary, _), Some(file)) = (&self.reader, &source.vocabulary) else {
-            return None;
-        };
+        let (vocabulary, file) = (self.known_words()?, source.vocabulary.as_ref()?);
         let unseen = vocabulary.unseen(&source.dataset.train.captions);
         let (name, all) = (file.file_name()?.to_string_lossy(), vocabulary.len());
         Some(format!(
@@ -233,35 +231,29 @@ impl Reading {
             Reader::Pieces(..) | Reader::DualPieces(_) | Reader::Stems(..) => return vec![],
         };
         let known: HashSet<&str> = self.words_by_number().into_iter().flatten().collect();
-        let lost = |caption: &String| match &self.reader {
-            Reader::Words(vocabulary, _) => {
-                let words = vocabulary.options().tokens.of(caption);
-                let without = !words.iter().take(most).any(|word| known.contains(word.as_str()));
-                [words.len() > most, without].map(usize::from)
-            }
-            _ => {
-                [clean_caption(caption, most + 1).split(' ').count() > most, false].map(usize::from)
-            }
+        let lost = |caption: &String| {
+            let Some(vocabulary) = self.known_words() else {
+                let words = clean_caption(caption, most + 1).split(' ').count();
+                return [usize::from(words > most), 0];
+            };
+            let words = vocabulary.options().tokens.of(caption);
+            let without = !words.iter().take(most).any(|word| known.contains(word.as_str()));
+            [words.len() > most, without].map(usize::from)
         };
         let counted = |split: Split| {
             let captions = &source.part(split).0.captions;
             let lost = captions.par_iter().map(lost);
             let [cut, without] = lost.reduce(|| [0; 2], |a, b| [a[0] + b[0], a[1] + b[1]]);
-            let (name, all) = (split, captions.len());
-            let cut = (cut > 0).then(|| {
-                format!("{name}: {cut} of {all} captions cut to their first {most} words ({by})")
-            });
-            let without = (without > 0)
-                .then(|| format!("{name}: {without} of {all} captions have no known word"));
-            cut.into_iter().chain(without)
+            let (all, first) = (captions.len(), format!("cut to their first {most} words ({by})"));
+            [note(split, cut, all, &first), note(split, without, all, "have no known word")]
         };
-        Split::ALL.into_iter().flat_map(counted).collect()
+        Split::ALL.into_iter().flat_map(counted).flatten().collect()
     }
 
     /// What a reader of a report must know about captions of more word pieces than an encoder takes.
     pub(crate) fn cut_pieces(&self, source: &Source, most: usize) -> Vec<String> {
         let counted = |split: Split| {
-            let (texts, name) = (self.texts(split), split);
+            let texts = self.texts(split);
             let cut = match &self.reader {
                 Reader::DualPieces(pieces) => {
                     let captions = source.part(split).0.captions.par_iter();
@@ -269,13 +261,8 @@ impl Reading {
                 }
                 _ => texts.iter().filter(|text| text.len() > most).count(),
             };
-            let note = || {
-                let all = texts.len();
-                format!(
-                    "{name}: {cut} of {all} captions have more than {most} word pieces (max_length)"
-                )
-            };
-            (cut > 0).then(note)
+            let what = format!("have more than {most} word pieces (max_length)");
+            note(split, cut, texts.len(), &what)
         };
         Split::ALL.into_iter().filter_map(counted).collect()
     }
@@ -298,6 +285,11 @@ impl Reading {
     }
 }
 
+/// What a reader of a report must know about some captions of a split, if there are any.
+fn note(split: Split, some: usize, all: usize, what: &str) -> Option<String> {
+    (some > 0).then(|| format!("{split}: {some} of {all} captions {what}"))
+}
+
 enum Reader {
     /// The vocabulary, and the largest number of words of a caption.
     Words(Vocabulary, usize),
@@ -309,12 +301,13 @@ enum Reader {
 
 impl Reader {
     fn new(source: &Source, target: &Target, captions: &Captions) -> Result<Self> {
+        let data = &source.dataset;
         let words = |marks: Marks| {
             let Target { min_word_count: min_count, tokens, .. } = *target;
             let options = VocabularyOptions { min_count, tokens, marks };
             match &source.vocabulary {
                 Some(file) => Vocabulary::read(file, options),
-                None => Ok(Vocabulary::build(&source.dataset.train.captions, options)),
+                None => Ok(Vocabulary::build(&data.train.captions, options)),
             }
         };
         Ok(match captions {
@@ -326,10 +319,8 @@ impl Reader {
                 let shape = DualShape::read(folder)?.text;
                 Self::DualPieces(Box::new(DualPieces::open(folder, &shape)?))
             }
-            Captions::Stems => {
-                Self::Stems(stems(&source.dataset)?, CaptionRows::new(&source.dataset))
-            }
-            Captions::Rows => match CaptionRows::new(&source.dataset) {
+            Captions::Stems => Self::Stems(stems(data)?, CaptionRows::new(data)),
+            Captions::Rows => match CaptionRows::new(data) {
                 Some(rows) => Self::Stems(Terms::fit(&[] as &[&str], 1, 0), Some(rows)),
                 None => {
                     let expected = "rows of captions in target.embeddings";

@@ -12,10 +12,9 @@ use crate::run::Run;
 pub(crate) fn export(args: &ExportArgs, configs: &Path) -> Result<()> {
     let RunRow { run, row, seed, data, backend } = &args.of;
     let out = NewFolder::begin(&args.out, Existing::Nothing("a new or empty folder"))?;
-    let run = Run::open(run, (data.as_deref(), backend), configs, |config| {
-        config.named_row(row.as_deref()).map(drop)
+    let (run, row) = Run::open(run, (data.as_deref(), backend), configs, |config| {
+        config.named_row(row.as_deref())
     })?;
-    let row = run.config.named_row(row.as_deref())?;
     progress::during("writing the model", || {
         let model = run.trained(&row, *seed)?;
         model.method.export(&out.path()).map_err(run.config.inside(&format!("row.{row}")))?;

@@ -62,13 +62,11 @@ impl<'a> Inputs<'a> {
 
     /// The items of a split.
     pub(crate) fn items(&self, split: Split) -> Items<'_> {
-        let items = *self.items.of(split);
-        match &self.pictures {
-            Some(pictures) => {
-                Items { images: ImageItems::Pictures(pictures.splits.of(split)), ..items }
-            }
-            None => items,
+        let mut items: Items<'_> = *self.items.of(split);
+        if let Some(pictures) = &self.pictures {
+            items.images = ImageItems::Pictures(pictures.splits.of(split));
         }
+        items
     }
 
     /// Begins to prepare the pictures of these steps: captions and seed of each step, in order.

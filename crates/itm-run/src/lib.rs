@@ -106,8 +106,7 @@ fn reproduce(args: &cli::Reproduce, configs: &Path) -> Result<()> {
         Error::unless(fits, "--table, --figure", expected, "one")?;
         what.table = own;
     }
-    reproduce::reproduce(target.with(&how.set)?, &what, how, configs)?;
-    Ok(())
+    reproduce::reproduce(target.with(&how.set)?, &what, how, configs)
 }
 
 /// Prints the report in any case. Problems are also an error, so that a script notices them.

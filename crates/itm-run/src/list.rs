@@ -14,19 +14,12 @@ pub(crate) fn list(configs: &Path, data: &Path) -> Result<String> {
         let makes = made(&config.shown());
         let target = &config.target;
         let folder = data.join(target.dataset.folder());
-        let title = target.dataset.title();
+        let (title, at) = (target.dataset.title(), folder.display());
         let present = match (target.dataset, &target.substitute) {
             (DatasetName::Scenes, _) => format!("{title}: built in"),
-            _ if folder.is_dir() => format!("{title}: {}", folder.display()),
-            (_, Some(other)) => {
-                format!("{title}: not in {}, runs {other} instead", folder.display())
-            }
-            (_, None) => {
-                format!(
-                    "{title}: not in {}; `cargo xtask data` says how to get it",
-                    folder.display()
-                )
-            }
+            _ if folder.is_dir() => format!("{title}: {at}"),
+            (_, Some(other)) => format!("{title}: not in {at}, runs {other} instead"),
+            (_, None) => format!("{title}: not in {at}; `cargo xtask data` says how to get it"),
         };
         for shown in config.shown() {
             if let Some(alias) = config.view(&shown).and_then(|view| view.alias) {

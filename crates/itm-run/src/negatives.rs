@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use itm_core::{Error, Result};
 
-use crate::config::Config;
 use crate::methods::{ModelSplit, Negatives, TrainedModel, filler};
 use crate::run::Run;
 use crate::run_dir::new_path;
@@ -23,10 +22,9 @@ pub(crate) fn negatives(args: &Negatives, configs: &Path) -> Result<PathBuf> {
         negatives.by_rules(&out, &negatives.command("cargo xtask"), &mut stdout())?;
         return Ok(out);
     };
-    let named = |config: &Config| config.named_row(row.as_deref());
-    let run =
-        Run::open(folder, (data.as_deref(), backend), configs, |config| named(config).map(drop))?;
-    let row = named(&run.config)?;
+    let (run, row) = Run::open(folder, (data.as_deref(), backend), configs, |config| {
+        config.named_row(row.as_deref())
+    })?;
     let model = run.trained(&row, *row_seed)?;
     let Some(method) = filler(&*model.method) else {
         let expected = "a run whose model fills in words";
@@ -51,12 +49,8 @@ pub(crate) fn negatives(args: &Negatives, configs: &Path) -> Result<PathBuf> {
         read: &|text| reading.read(text),
         spell: &|text| reading.words(text),
     };
-    negatives.by_model(
-        &out,
-        &args.command("cargo xtask", folder),
-        (refills, &trained),
-        &mut stdout(),
-    )?;
+    let command = args.command("cargo xtask", folder);
+    negatives.by_model(&out, &command, (refills, &trained), &mut stdout())?;
     Ok(out)
 }
 

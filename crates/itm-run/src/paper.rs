@@ -3,7 +3,7 @@
 
 mod lines;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use itm_core::eval::Protocol;
@@ -81,9 +81,9 @@ impl Paper {
     }
 
     /// Refuses a table of recalls that no target makes, unless the file says so.
-    fn check(&self, file: &Path, made: &[u32]) -> Result<()> {
+    fn check(&self, file: &Path, made: &BTreeSet<u32>) -> Result<()> {
         for line in self.lines.iter().filter(|line| line.has_recalls()) {
-            let Ok(table) = line.table.parse() else { continue };
+            let Ok(table) = line.table.parse::<u32>() else { continue };
             if !made.contains(&table) && !self.unmade.contains(&table) {
                 let list = made.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
                 let expected = format!("a table that a target makes ({list}) or `unmade` names");
@@ -166,18 +166,14 @@ fn folder(config: &Config) -> PathBuf {
     config.path.parent().unwrap_or(&config.path).join("papers")
 }
 
-/// The tables of a paper that the targets of a folder make, sorted. A target that is broken makes none.
-fn made(folder: &Path, tables: &str) -> Result<Vec<u32>> {
-    let mut made: Vec<_> = Config::names(folder)?
-        .iter()
-        .filter_map(|name| Config::load(folder, name).ok())
-        .filter(|config| config.target.tables.as_ref().unwrap_or(&config.target.method) == tables)
-        .flat_map(|config| config.shown())
-        .filter_map(|shown| if let Exhibit::Table(n) = shown { Some(n) } else { None })
-        .collect();
-    made.sort_unstable();
-    made.dedup();
-    Ok(made)
+/// The tables of a paper that the targets of a folder make. A target that is broken makes none.
+fn made(folder: &Path, tables: &str) -> Result<BTreeSet<u32>> {
+    let names = Config::names(folder)?.into_iter();
+    let targets = names.filter_map(|name| Config::load(folder, &name).ok());
+    let is_of = |target: &Target| target.tables.as_ref().unwrap_or(&target.method) == tables;
+    let shown = targets.filter(|config| is_of(&config.target)).flat_map(|config| config.shown());
+    let number = |shown| if let Exhibit::Table(n) = shown { Some(n) } else { None };
+    Ok(shown.filter_map(number).collect())
 }
 
 /// What a paper prints for the corrections of the rows of a table.

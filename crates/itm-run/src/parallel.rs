@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use itm_core::{Error, Result};
 
-use crate::cli;
+use crate::cli::How;
 use crate::config::within;
 
 /// A larger number is a mistake.
@@ -20,11 +20,7 @@ const MOST_UNASKED: usize = 4;
 ///
 /// # Errors
 /// If the number is 0 or above [`MOST_JOBS`], or if the trainings would share a device other than the processor.
-pub(crate) fn jobs(
-    how: &cli::How,
-    trainings: usize,
-    fits: impl Fn(usize) -> bool,
-) -> Result<usize> {
+pub(crate) fn jobs(how: &How, trainings: usize, fits: impl Fn(usize) -> bool) -> Result<usize> {
     let Some(asked) = how.jobs else {
         let threads = if how.backend == "cpu" { rayon::current_num_threads() } else { 1 };
         let most = threads.min(MOST_UNASKED).min(trainings);
@@ -101,8 +97,9 @@ mod tests {
     use clap::Parser;
 
     use super::*;
+    use crate::cli;
 
-    fn how(rest: &[&str]) -> cli::How {
+    fn how(rest: &[&str]) -> How {
         let args = [&["itm", "reproduce", "x"], rest].concat();
         match cli::Cli::try_parse_from(args).unwrap().command {
             cli::Command::Reproduce(args) => args.how,

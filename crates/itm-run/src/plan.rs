@@ -44,21 +44,15 @@ impl Memory {
     /// # Errors
     /// If there is less memory than that. One line has all numbers, and says which key to lower.
     pub(crate) fn check(&self, place: &str, trainings: usize, room: Room) -> Result<()> {
-        let needed = self.of(trainings);
-        if room.fits(needed) {
-            return Ok(());
-        }
+        let (needed, key) = (self.of(trainings), self.key);
         let expected = format!("a training in at most {}", room.left_in_words());
         let (times, fewer) = match trainings {
             1 => (String::new(), ""),
             n => (format!(" for {n} at a time, each"), "fewer --jobs, "),
         };
-        let got = format!(
-            "{} ({needed} bytes){times}: {self}; {fewer}a smaller {} or a smaller model takes less",
-            bytes(needed),
-            self.key
-        );
-        Err(Error::invalid(format!("memory, {place}"), expected, got))
+        let got = format!("{} ({needed} bytes){times}: {self}", bytes(needed));
+        let got = format!("{got}; {fewer}a smaller {key} or a smaller model takes less");
+        Error::unless(room.fits(needed), format!("memory, {place}"), expected, got)
     }
 }
 

@@ -1,12 +1,13 @@
 //! `itm reproduce`: trains the rows of an experiment, evaluates them beside the baselines, and writes the reports.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Instant;
 
 use itm_core::{Error, Result, ScoreMatrix};
 use itm_report::format::duration;
 
+use crate::cli::{How, What};
 use crate::config::Config;
 use crate::estimate::Estimate;
 use crate::experiment::Experiment;
@@ -15,24 +16,18 @@ use crate::report::{CCA, Detail};
 use crate::rescore::Rescoring;
 use crate::results::{RowResult, SeedRun, measures};
 use crate::train::Event;
-use crate::{cli, parallel, progress, report, results, stop};
+use crate::{parallel, progress, report, results, stop};
 
-/// Trains the rows that the command line names, writes their reports into the run directory, and returns the directory; `None` if the
-/// command line wants only the plan.
+/// Trains the rows that the command line names, and writes their reports into the run directory; or only says what it would train.
 ///
 /// # Errors
 /// If the command line, the configuration, the data, the memory or the disk is at fault. The error is one line.
-pub(crate) fn reproduce(
-    target: Config,
-    what: &cli::What,
-    how: &cli::How,
-    configs: &Path,
-) -> Result<Option<PathBuf>> {
+pub(crate) fn reproduce(target: Config, what: &What, how: &How, configs: &Path) -> Result<()> {
     let started = Instant::now();
     let experiment = Experiment::new(target, what, how, configs)?;
     if how.plan {
         progress::say(experiment.lines(None));
-        return Ok(None);
+        return Ok(());
     }
     let experiment = experiment.begin(how)?;
     let rescoring = Rescoring::new(&experiment)?;
@@ -54,7 +49,7 @@ pub(crate) fn reproduce(
         rescoring.write(&experiment, &of_all, &folder, started)?;
     }
     progress::say(format!("Report: {}", folder.join("report.html").display()));
-    Ok(Some(experiment.run.dir().path.clone()))
+    Ok(())
 }
 
 /// Trains and measures every row with every seed, row by row. A row that another row begins with is trained first.
@@ -110,13 +105,15 @@ fn train_and_measure(
     let best = progress.best.map_or(f64::NAN, |best| best.rsum);
     let (mut run, scores) = SeedRun::of_model(experiment, measures, &model, &progress)?;
     run.seconds = started.elapsed().as_secs_f64();
-    progress::say(format!(
-        "{}: rSum {:.1} on test, {best:.1} on validation ({})",
-        model.name(),
-        run.evaluation.rsum,
-        duration(run.seconds)
-    ));
+    say_reached(&model.name(), &run, best, run.seconds);
     Ok((run, scores))
+}
+
+/// Says what a model reaches, and how long it took.
+fn say_reached(name: &str, run: &SeedRun, validation: f64, seconds: f64) {
+    let (test, time) = (run.evaluation.rsum, duration(seconds));
+    let line = format!("{name}: rSum {test:.1} on test, {validation:.1} on validation ({time})");
+    progress::say(line);
 }
 
 /// The closed-form baseline, with parameters chosen on the validation split; `None` if images have neither features nor given rows.
@@ -130,11 +127,6 @@ fn cca(experiment: &Experiment, measures: &AllMeasures) -> Result<Option<RowResu
     let (cca, scores) = experiment.run.cca()?;
     let run = SeedRun::evaluate(experiment, measures, (CCA, 0), &scores, None)?;
     let seconds = started.elapsed().as_secs_f64();
-    progress::say(format!(
-        "{CCA}: rSum {:.1} on test, {:.1} on validation ({})",
-        run.evaluation.rsum,
-        cca.validation_rsum(),
-        duration(seconds)
-    ));
-    Ok(Some(RowResult::closed_form(run, cca.validation_rsum(), cca.chosen(), seconds)))
+    say_reached(CCA, &run, cca.validation_rsum(), seconds);
+    Ok(Some(RowResult::closed_form(run, &cca, seconds)))
 }

@@ -123,11 +123,8 @@ impl RunDir {
     pub(crate) fn row(&self, row: &str, seed: u64) -> Result<(PathBuf, Checkpoints)> {
         let folder = self.folder(row, seed);
         let Identity { config_sha256, data_sha256, backend, .. } = &self.identity;
-        let identity = format!(
-            "{row}, seed {seed}, config {}, data {}, {backend}",
-            short(config_sha256),
-            short(data_sha256)
-        );
+        let [config, data] = [config_sha256, data_sha256].map(|hash| short(hash));
+        let identity = format!("{row}, seed {seed}, config {config}, data {data}, {backend}");
         let checkpoints = Checkpoints::new(folder.join("checkpoints"), identity)?;
         Ok((folder.join("log.jsonl"), checkpoints))
     }

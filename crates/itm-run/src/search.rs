@@ -4,6 +4,7 @@ mod joined;
 mod published;
 mod run;
 
+use std::fs;
 use std::io::{IsTerminal, stdout};
 use std::path::{Path, PathBuf};
 
@@ -13,8 +14,8 @@ use itm_core::{Error, Result};
 use itm_report::format::is_harmful;
 use itm_search::serve::{self, Server};
 use itm_search::{
-    Answer, Encoder, Filter, Index, Options, Query, Searcher, Sources, check_out, ordinary_queries,
-    update,
+    Answer, Encoder, Filter, Index, Options, Query, Searcher, Sources, Update, check_out,
+    ordinary_queries, update,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -78,6 +79,8 @@ fn index_run(folder: &Path, out: &Path, args: &IndexArgs, configs: &Path) -> Res
     let (run, row) = (absolute(folder)?, run::row(folder, configs)?);
     let encoder = run::RunEncoder::open(&run, &row, &args.backend, configs)?;
     let images = out.join("pictures");
+    fs::create_dir_all(&images).map_err(Error::io(&images))?; // a folder that is not there is of no index
+    check_out(&images, out).inspect_err(|_| _ = fs::remove_dir(&images))?; // only if it is empty
     encoder.draw(&images)?;
     let bank = bank(args)?.unwrap_or_else(|| encoder.bank.clone());
     write(&images, out, &bank, &encoder, &Origin::Run { run, row })
@@ -114,20 +117,15 @@ fn write(
     let about = &serde_json::to_value(origin)
         .map_err(|e| Error::invalid("itm index", "paths in UTF-8", e))?;
     let sources = Sources { images, out, about, bank, progress: &progress, stop: &stop::is_asked };
-    let done = update(&sources, encoder)?;
-    for (_, why) in &done.left_out {
+    let Update { pictures, encoded, gone, left_out } = update(&sources, encoder)?;
+    for (_, why) in &left_out {
         progress::say(format!("left out: {why}"));
     }
-    let index = Index::open(out)?;
-    progress::say(format!(
-        "{} pictures in {}: {} encoded, {} gone, {} left out; correction for hubs: {}",
-        done.pictures,
-        out.display(),
-        done.encoded,
-        done.gone,
-        done.left_out.len(),
-        index.correction()
-    ));
+    let (index, out, left_out) = (Index::open(out)?, out.display(), left_out.len());
+    let counts = format!("{encoded} encoded, {gone} gone, {left_out} left out");
+    let correction = index.correction();
+    let line = format!("{pictures} pictures in {out}: {counts}; correction for hubs: {correction}");
+    progress::say(line);
     Ok(())
 }
 
@@ -204,10 +202,8 @@ fn lines(args: &SearchArgs, index: &Index, answer: &Answer, query: &Query) -> Ve
             "correction": if corrected { index.correction() } else { "none" },
         });
         // Escapes stand for the same characters, and do not turn the line of a terminal.
-        let escaped = |c: char| match is_harmful(c) {
-            true => format!("\\u{:04x}", u32::from(c)),
-            false => c.into(),
-        };
+        let code = |c: char| format!("\\u{:04x}", u32::from(c));
+        let escaped = |c: char| if is_harmful(c) { code(c) } else { c.into() };
         return vec![all.to_string().chars().map(escaped).collect()];
     }
     let level = answer.level;

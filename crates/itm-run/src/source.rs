@@ -103,15 +103,12 @@ impl Source {
         if data.is_some() || folder.is_dir() {
             return Ok((asked.clone(), Self::folder(&asked.target, &folder)?.first(asked)?));
         }
-        let missing = format!(
-            "{} is not in `{}`: `cargo xtask data` says how to get it",
-            name.title(),
-            folder.display()
-        );
+        let (title, at) = (name.title(), folder.display());
+        let missing = format!("{title} is not in `{at}`: `cargo xtask data` says how to get it");
         let Some(substitute) = &asked.target.substitute else {
-            let expected = format!("the folder of {} (`--data DIR`)", name.title());
+            let expected = format!("the folder of {title} (`--data DIR`)");
             let got = "nothing; `cargo xtask data` says how to get it";
-            return Err(Error::invalid(folder.display(), expected, got));
+            return Err(Error::invalid(at, expected, got));
         };
         let used = Config::load(configs, substitute)?.with(&asked.set)?;
         let mut source = Self::scenes(&used)?.first(&used)?;

@@ -16,7 +16,7 @@ use itm_core::{Error, Result, ScoreMatrix, files};
 use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::json;
 
 use crate::disk::{Disk, make_folders, replace};
 use crate::model::Model;
@@ -146,16 +146,13 @@ impl Shard<'_> {
         let value = |of: &Identity| serde_json::to_value(of).expect("strings and numbers");
         let (expected, got) = (value(&self.store.identity), value(&header.of));
         let keys = expected.as_object().expect("a struct").keys();
-        let [start, end] = [self.texts.start, self.texts.end];
-        let texts = ("texts".to_owned(), Value::from(vec![start, end]), header.texts.into());
+        let texts = json!([self.texts.start, self.texts.end]);
+        let texts = ("texts".to_owned(), texts, json!(header.texts));
         let pairs = keys.map(|key| (key.clone(), expected[key].clone(), got[key].clone()));
-        match pairs.chain([texts]).find(|(_, expected, got)| expected != got) {
-            None => Ok(()),
-            Some((key, expected, got)) => {
-                let place = format!("{}, {key}", self.path().display());
-                Err(Error::invalid(place, expected, got))
-            }
-        }
+        let other = pairs.chain([texts]).find(|(_, expected, got)| expected != got);
+        other.map_or(Ok(()), |(key, expected, got)| {
+            Err(Error::invalid(format!("{}, {key}", self.path().display()), expected, got))
+        })
     }
 
     /// Writes the scores of all images with these texts. Returns the scores as they will be read.

@@ -104,6 +104,11 @@ impl Plan {
         self.course.updates.map_or(all, |updates| all.min(updates))
     }
 
+    /// The epoch of the step after this number of steps, from 0; also how many epochs are done then.
+    fn epoch(&self, steps: usize) -> usize {
+        steps / self.epoch_steps()
+    }
+
     /// Whether validation runs after this number of steps.
     fn validates(&self, step: usize) -> bool {
         let every = self.course.validation.every.unwrap_or(self.epoch_steps());
@@ -269,11 +274,11 @@ impl Training<'_, '_> {
         let mut log = Log::open(checkpoints.disk.clone(), log, at.log_bytes)?;
         checkpoints.prune::<Progress>(at.step as u64, KEPT)?; // what a kill left behind
         if plan.start == Start::Ready && at.best.is_none() {
-            self.validate(0, 0, &mut at, &mut log)?;
+            self.validate(&mut at, &mut log)?;
             self.save(&mut at, &mut log)?;
         }
         while at.step < plan.steps() {
-            let (epoch, first) = (at.step / plan.epoch_steps(), at.step % plan.epoch_steps());
+            let (epoch, first) = (plan.epoch(at.step), at.step % plan.epoch_steps());
             if first == 0 {
                 self.method.begin_epoch(epoch, self.inputs.items(Split::Train))?;
             }
@@ -282,20 +287,18 @@ impl Training<'_, '_> {
             let seeds = (at.step..).map(|step| step_seed(plan.seed, step));
             self.inputs.ahead(batches.clone().zip(seeds));
             for captions in batches {
-                self.step(epoch, captions, &mut at, &mut log)?;
+                self.step(captions, &mut at, &mut log)?;
                 watch(Event::Step(&at));
                 let ends = at.step == plan.steps();
                 let ends_epoch = ends || at.step.is_multiple_of(plan.epoch_steps());
-                if plan.validates(at.step) {
-                    self.validate(at.step / plan.epoch_steps(), epoch, &mut at, &mut log)?;
+                let validates = plan.validates(at.step);
+                if validates {
+                    self.validate(&mut at, &mut log)?;
                 }
                 if ends_epoch {
                     end_epoch(self.method, epoch, &mut at, &mut log)?;
                 }
-                if ends_epoch
-                    || plan.validates(at.step)
-                    || at.step.is_multiple_of(plan.checkpoint_steps)
-                {
+                if ends_epoch || validates || at.step.is_multiple_of(plan.checkpoint_steps) {
                     self.save(&mut at, &mut log)?;
                 }
                 if ends {
@@ -313,14 +316,8 @@ impl Training<'_, '_> {
         Ok(at)
     }
 
-    fn step(
-        &mut self,
-        epoch: usize,
-        captions: &[usize],
-        at: &mut Progress,
-        log: &mut Log,
-    ) -> Result<()> {
-        let seed = step_seed(self.plan.seed, at.step);
+    fn step(&mut self, captions: &[usize], at: &mut Progress, log: &mut Log) -> Result<()> {
+        let (epoch, seed) = (self.plan.epoch(at.step), step_seed(self.plan.seed, at.step));
         let ready = self.inputs.step(captions, seed)?;
         let truth = self.inputs.truth.filter(|_| self.plan.observes(at.step));
         let observe = truth.map_or(Observe::Off, |_| Observe::Negatives);
@@ -353,14 +350,8 @@ impl Training<'_, '_> {
         Error::invalid(format!("{}, {place}", self.name), expected, got)
     }
 
-    /// Validates the weights after this number of epochs; `epoch` is the epoch of the log line.
-    fn validate(
-        &self,
-        epochs: usize,
-        epoch: usize,
-        at: &mut Progress,
-        log: &mut Log,
-    ) -> Result<()> {
+    /// Validates the weights after the last step, or before the first.
+    fn validate(&self, at: &mut Progress, log: &mut Log) -> Result<()> {
         let items = self.inputs.items(Split::Val);
         let scored = self.method.scored(items)?;
         let among = self.plan.course.validation.among;
@@ -368,9 +359,10 @@ impl Training<'_, '_> {
             None => scored.evaluate(Protocol::Full, items.pairs, TiePolicy::Index)?.rsum,
             Some(n) => ranks_among(&*scored, items.pairs, n)?.recalls().iter().sum(),
         };
-        log.write(&Line::Validation { epoch, step: at.step, rsum, among })?;
+        let (step, epoch) = (at.step, self.plan.epoch(at.step.saturating_sub(1)));
+        log.write(&Line::Validation { epoch, step, rsum, among })?;
         if at.best.is_none_or(|best| rsum > best.rsum) {
-            at.best = Some(Best { epochs, step: at.step, rsum });
+            at.best = Some(Best { epochs: self.plan.epoch(step), step, rsum });
         }
         Ok(())
     }
@@ -384,9 +376,7 @@ impl Training<'_, '_> {
         }
         at.log_bytes = log.sync()?;
         let step = at.step as u64;
-        self.checkpoints.write(step, &*at, |files| {
-            self.method.save(&mut |name, contents| files.add(name, contents))
-        })?;
+        self.checkpoints.write(step, &*at, |write| self.method.save(write))?;
         self.checkpoints.prune::<Progress>(step, KEPT)
     }
 }

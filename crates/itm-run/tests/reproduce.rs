@@ -35,6 +35,16 @@ fn a_run_writes_its_reports_and_a_killed_one_ends_with_the_same_bits() {
         let output = run(&configs, &args);
         assert!(text(&output.stdout).contains(want), "{}", text(&output.stderr));
     }
+    // An index of other pictures is refused before anything is drawn there.
+    let manifest = out.join("index/index.json");
+    let mut about: serde_json::Value =
+        serde_json::from_slice(&fs::read(&manifest).unwrap()).unwrap();
+    about["folder"] = dir.path().to_str().into();
+    fs::write(manifest, about.to_string()).unwrap();
+    fs::remove_dir_all(out.join("pictures")).unwrap();
+    let output = run(&configs, &["index", "--images", "scenes", "--run", run_at, "--out", out_at]);
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
+    assert!(!out.join("pictures").exists());
 
     let killed = dir.path().join("killed");
     let kills = KILLS.iter().filter(|kill| spawn_and_kill(&configs, &killed, &[], kill)).count();

@@ -23,9 +23,9 @@ fn checkpoints(folder: &Path) -> Checkpoints {
 
 /// Two files, so that a write can fail between them.
 fn attempt(c: &Checkpoints, step: u64, needs: Option<u64>) -> Result<PathBuf> {
-    c.write(step, &At(step, needs), |files| {
-        files.add("model", &[step as u8; 64])?;
-        files.add("state", &[!step as u8; 32])
+    c.write(step, &At(step, needs), |write| {
+        write("model", &[step as u8; 64])?;
+        write("state", &[!step as u8; 32])
     })
 }
 
@@ -53,6 +53,21 @@ fn the_newest_is_found_by_number_and_the_oldest_pruned() {
     assert_eq!(left(100, 3), ["step-10", "step-100", "step-11", "step-8", "step-9"]);
     assert_eq!(left(100, 2), ["step-100", "step-11", "step-9"], "11 needs 9");
     assert_eq!(left(11, 1), ["step-11", "step-9"], "a run that stands at 11 has no use for 100");
+}
+
+/// A run may come from anybody.
+#[test]
+fn a_manifest_names_no_file_outside() {
+    let dir = tempfile::tempdir().unwrap();
+    let c = checkpoints(dir.path());
+    let folder = write(&c, 8);
+    fs::write(dir.path().join("model"), [8; 64]).unwrap();
+    let [path, hash] = [MANIFEST, MANIFEST_HASH].map(|name| folder.join(name));
+    let text = fs::read_to_string(&path).unwrap().replace("\"model\"", "\"../model\"");
+    fs::write(path, &text).unwrap();
+    fs::write(hash, hash_line(&text)).unwrap();
+    let line = c.read::<At>(8).unwrap_err().to_string();
+    assert!(line.ends_with("got \"../model\""), "{line}");
 }
 
 /// The order of effects that makes a checkpoint durable: the files, then the rename, then the folder's sync, and only then the

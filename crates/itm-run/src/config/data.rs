@@ -54,14 +54,12 @@ impl DatasetName {
 /// What a target reads from a folder of features.
 pub(crate) fn load_options(target: &Target) -> LoadOptions {
     let of_coco = target.protocol.images() == Some(5000);
+    let is_full = target.protocol == Protocol::Full;
     LoadOptions {
         test: if of_coco { TestSet::TestAll } else { TestSet::Test },
         val_captions: target.val_captions,
         regions: target.regions,
-        captions: match target.protocol {
-            Protocol::Full => CaptionRule::All,
-            _ => CaptionRule::First(5),
-        },
+        captions: if is_full { CaptionRule::All } else { CaptionRule::First(5) },
     }
 }
 

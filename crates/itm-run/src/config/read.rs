@@ -34,6 +34,18 @@ impl Config {
     }
 }
 
+/// Every key of a table, and of the tables in it below its own, with the value there.
+fn all_keys<'a>(table: &'a Table, above: &[&'a str]) -> Vec<(Vec<&'a str>, &'a Value)> {
+    let mut all = vec![];
+    for (key, value) in table {
+        let path = [above, &[key.as_str()]].concat();
+        let below = value.as_table().map_or(vec![], |inner| all_keys(inner, &path));
+        all.push((path, value));
+        all.extend(below);
+    }
+    all
+}
+
 /// The greatest whole number at a key; every other number may be [`MOST`].
 const BOUNDS: [(i64, &str); 4] = [
     (1_000, "heads layers"),
@@ -50,17 +62,15 @@ const MOST: i64 = 1_000_000_000;
 ///
 /// # Errors
 /// The first such number, with its key and its bound.
-pub(super) fn check_counts(path: &Path, table: &Table, above: &str) -> Result<()> {
-    for (key, value) in table {
-        let bound = BOUNDS.iter().find(|(_, keys)| keys.split(' ').any(|one| one == key));
+pub(super) fn check_counts(path: &Path, table: &Table) -> Result<()> {
+    for (key, value) in all_keys(table, &[]) {
+        let is_last = |name: &str| key.last() == Some(&name);
+        let bound = BOUNDS.iter().find(|(_, names)| names.split(' ').any(is_last));
         let most = bound.map_or(MOST, |(most, _)| *most);
         let numbers = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
         if let Some(got) = numbers.iter().filter_map(Value::as_integer).find(|&n| n > most) {
-            let place = format!("{}, {above}{key}", path.display());
+            let place = format!("{}, {}", path.display(), key.join("."));
             return Err(Error::invalid(place, format!("at most {most}"), got));
-        }
-        if let Value::Table(inner) = value {
-            check_counts(path, inner, &format!("{above}{key}."))?;
         }
     }
     Ok(())
@@ -71,14 +81,11 @@ pub(super) fn check_counts(path: &Path, table: &Table, above: &str) -> Result<()
 ///
 /// # Errors
 /// If the tables have a `train.seed` other than 0.
-pub(crate) fn check_seed(place: &str, table: &Table, above: &str) -> Result<()> {
-    for (key, inner) in table.iter().filter_map(|(key, value)| Some((key, value.as_table()?))) {
-        let seed = inner.get("seed").filter(|_| key == "train");
-        let fits = seed.is_none_or(|seed| seed.as_integer() == Some(0));
-        let got = seed.map_or(String::new(), Value::to_string);
-        let at = format_args!("{place}, {above}train.seed");
-        Error::unless(fits, at, "0: `--seeds` counts from it", got)?;
-        check_seed(place, inner, &format!("{above}{key}."))?;
+pub(crate) fn check_seed(place: &str, table: &Table) -> Result<()> {
+    for (key, value) in all_keys(table, &[]) {
+        let fits = !key.ends_with(&["train", "seed"]) || value.as_integer() == Some(0);
+        let at = format!("{place}, {}", key.join("."));
+        Error::unless(fits, at, "0: `--seeds` counts from it", value)?;
     }
     Ok(())
 }
@@ -100,26 +107,16 @@ const RENAMED: [(&str, &str); 7] = [
 /// If the file is not TOML, or has a key of an older version.
 pub(crate) fn file(path: &Path, text: &str) -> Result<Table> {
     let root = parse(path, text)?;
-    check_names(path, &root, &mut vec![])?;
-    Ok(root)
-}
-
-/// Refuses keys of older versions.
-fn check_names<'a>(path: &Path, table: &'a Table, above: &mut Vec<&'a str>) -> Result<()> {
-    for (key, value) in table {
-        let names_of_rows = above == &["row"];
-        if let Some((old, new)) = RENAMED.iter().find(|(old, _)| old == key && !names_of_rows) {
-            let place = [path.display().to_string(), [&above[..], &[old]].concat().join(".")];
+    for (key, _) in all_keys(&root, &[]) {
+        let is_name_of_row = key.len() == 2 && key[0] == "row";
+        let renamed = RENAMED.iter().find(|(old, _)| key.last() == Some(old) && !is_name_of_row);
+        if let Some((old, new)) = renamed {
+            let place = format!("{}, {}", path.display(), key.join("."));
             let expected = format!("`{new}`, which replaces this key");
-            return Err(Error::invalid(place.join(", "), expected, format!("`{old}`")));
-        }
-        if let Value::Table(inner) = value {
-            above.push(key);
-            check_names(path, inner, above)?;
-            above.pop();
+            return Err(Error::invalid(place, expected, format!("`{old}`")));
         }
     }
-    Ok(())
+    Ok(root)
 }
 
 /// A file after the files that it extends: each overrides those before it.
@@ -233,15 +230,11 @@ pub(super) fn table_of(value: Value, place: String) -> Result<Table> {
 /// Reads a section; `place` is its name.
 pub(crate) fn section<C: DeserializeOwned>(path: &Path, place: &str, table: Table) -> Result<C> {
     Value::Table(table).try_into().map_err(|e: toml::de::Error| {
-        let mut lines = e.message().lines();
-        let reason = lines.next().unwrap_or("a wrong value").to_owned();
+        let (reason, text) = (e.message().lines().next().unwrap_or("a wrong value"), e.to_string());
         // The path of the key is on a separate line: "in `train.epochs`".
-        let key =
-            e.to_string().lines().rev().find_map(|l| l.strip_prefix("in ").map(str::to_owned));
-        let place = match key {
-            Some(key) => format!("{}, {place}, {}", path.display(), key.trim_matches('`')),
-            None => format!("{}, {place}", path.display()),
-        };
+        let key = text.lines().rev().find_map(|line| line.strip_prefix("in "));
+        let key = key.map_or(String::new(), |key| format!(", {}", key.trim_matches('`')));
+        let place = format!("{}, {place}{key}", path.display());
         Error::invalid(place, "every key known, present and of its type", reason)
     })
 }
@@ -275,7 +268,7 @@ mod tests {
     #[test]
     fn numbers_that_no_training_can_have_are_refused_with_their_bound() {
         let check = |text: &str| {
-            let checked = check_counts(Path::new("t.toml"), &toml::from_str(text).unwrap(), "");
+            let checked = check_counts(Path::new("t.toml"), &toml::from_str(text).unwrap());
             checked.map_err(|error| error.to_string())
         };
         for (text, want) in [

@@ -11,11 +11,14 @@ use toml::{Table, Value};
 use super::read::override_with;
 use crate::run_dir::slug;
 
+/// The name of a row, and its changes.
+pub(super) type RowChanges = (String, Table);
+
 /// Gives every row the changes of the row that it extends, overridden by its own changes.
 ///
 /// # Errors
 /// If `extends` names a missing row or leads back to the row.
-pub(super) fn resolve(rows: &mut [(String, Table)], path: &Path) -> Result<()> {
+pub(super) fn resolve(rows: &mut [RowChanges], path: &Path) -> Result<()> {
     let bases = take(rows, "extends", path)?;
     let own: BTreeMap<_, _> = rows.iter().cloned().collect();
     for (name, changes) in rows {
@@ -30,7 +33,7 @@ pub(super) fn resolve(rows: &mut [(String, Table)], path: &Path) -> Result<()> {
 ///
 /// # Errors
 /// Names the second of two such rows, or a row whose name makes no folder.
-pub(super) fn check_folders(rows: &[(String, Table)], path: &Path) -> Result<()> {
+pub(super) fn check_folders(rows: &[RowChanges], path: &Path) -> Result<()> {
     let mut folders = BTreeMap::new();
     for (row, _) in rows {
         let (place, folder) = (format_args!("{}, row.{row}", path.display()), slug(row));
@@ -54,7 +57,7 @@ pub(super) fn merged(method: &Table, changes: &Table) -> Table {
 /// # Errors
 /// If that row is missing, or leads back to the row.
 pub(super) fn take(
-    rows: &mut [(String, Table)],
+    rows: &mut [RowChanges],
     key: &str,
     path: &Path,
 ) -> Result<BTreeMap<String, String>> {
@@ -77,14 +80,13 @@ pub(super) fn take(
         }
     }
     for row in all.keys() {
-        let mut way = vec![row];
+        let mut way = vec![row.as_str()];
         while let Some(to) = all.get(way[way.len() - 1]) {
-            let circle = way.contains(&to);
+            let circle = way.contains(&to.as_str());
             way.push(to);
             if circle {
-                let names: Vec<_> = way.iter().map(|row| row.as_str()).collect();
                 let expected = "a row that does not lead back to itself".into();
-                return Err(wrong(row, expected, names.join(" → ")));
+                return Err(wrong(row, expected, way.join(" → ")));
             }
         }
     }

@@ -20,7 +20,7 @@ impl Config {
         let mut root: Table = toml::from_str(&self.text).expect("it was read before");
         for text in set {
             let keys = keys(text)?;
-            check_seed(&format!("--set {text}"), &keys, "")?;
+            check_seed(&format!("--set {text}"), &keys)?;
             let rows = keys.get("row").and_then(Value::as_table);
             let is_new = |row: &&String| self.rows().all(|known| known != *row);
             if let Some(row) = rows.into_iter().flat_map(Table::keys).find(is_new) {

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
 use super::read::{section, table_of, within};
+use super::rows::RowChanges;
 
 /// A table or figure of the paper, by its number there, or a table of this project, by its name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -152,7 +153,7 @@ impl View {
 pub(super) fn take(
     root: &mut Table,
     path: &Path,
-    rows: &[(String, Table)],
+    rows: &[RowChanges],
 ) -> Result<Vec<(Exhibit, View)>> {
     let mut views = Vec::new();
     for kind in ["table", "figure"] {
@@ -190,7 +191,7 @@ fn shown(kind: &str, name: &str, at: &str) -> Result<Exhibit> {
     }
 }
 
-fn check(view: &View, at: &str, shown: &Exhibit, rows: &[(String, Table)]) -> Result<()> {
+fn check(view: &View, at: &str, shown: &Exhibit, rows: &[RowChanges]) -> Result<()> {
     within(format!("{at}, ensemble"), view.ensemble, 1..=100)?;
     let joined = (!view.together.is_empty()).then(|| view.joined());
     let known = |key: &str, names: Vec<&String>| {

@@ -1,6 +1,5 @@
 //! The captions of a file, the images that they name, and their rows.
 
-use std::collections::HashMap;
 use std::path::Path;
 
 use itm_core::data::{caption_table, numbered};
@@ -8,6 +7,7 @@ use itm_core::encoders::Embedder;
 use itm_core::files::{excerpt, read_text};
 use itm_core::{Error, Result};
 
+use super::pictures::RowOf;
 use super::rows::{RowFile, RowFiles, Tally};
 use crate::cli::EmbedArgs;
 
@@ -63,11 +63,7 @@ impl CaptionList {
     ///
     /// # Errors
     /// If a caption's image is not among the names of `rows`, or most lines are such a name, alone or before a comma, a bar or a semicolon.
-    pub(crate) fn images(
-        &self,
-        path: &Path,
-        rows: &HashMap<&str, Option<usize>>,
-    ) -> Result<Option<Vec<Option<usize>>>> {
+    pub(crate) fn images(&self, path: &Path, rows: &RowOf) -> Result<Option<Vec<Option<usize>>>> {
         let Some(names) = &self.names else {
             let begins = |text: &&String| {
                 let name = text.split([',', '|', ';']).next().unwrap_or_default().trim();
@@ -132,6 +128,7 @@ fn is_of_another_form(line: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashMap;
     use std::fs;
 
     use super::*;

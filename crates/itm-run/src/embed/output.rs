@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use itm_core::files::{entries, read_json, sha256_of};
+use itm_core::files::{check_below, entries, read_json, sha256_of};
 use itm_core::output::{Lock, write_bytes};
 use itm_core::{Error, Result};
 use serde_json::{Value, json};
@@ -106,10 +106,12 @@ impl Out<'_> {
 /// SHA-256 of all files of a folder that belong to the model, by name: weights, configurations, word pieces.
 pub(crate) fn hashes(folder: &Path) -> Result<Value> {
     let mut files = entries(folder)?;
-    let modules = fs::read(folder.join("modules.json")).unwrap_or_default();
-    let modules: Vec<Value> = serde_json::from_slice(&modules).unwrap_or_default();
-    let paths = modules.iter().filter_map(|module| module["path"].as_str());
+    let list = folder.join("modules.json");
+    let modules = if list.exists() { read_json(&list, "a list of modules")? } else { Value::Null };
+    let modules = modules.as_array().into_iter().flatten();
+    let paths = modules.filter_map(|module| module["path"].as_str());
     for module in paths.filter(|path| !path.is_empty()) {
+        check_below(&format!("{}, path", list.display()), module)?;
         files.extend(entries(&folder.join(module)).unwrap_or_default());
     }
     files.sort();
@@ -123,4 +125,28 @@ pub(crate) fn hashes(folder: &Path) -> Result<Value> {
         hashes.insert(name, json!(sha256_of(&path)?));
     }
     Ok(hashes.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An adapter is read by its own files, so nobody has read this list before.
+    #[test]
+    fn modules_are_below_their_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("1_Pooling")).unwrap();
+        fs::write(folder.path().join("1_Pooling/config.json"), "{}").unwrap();
+        let with = |path: &str| {
+            let list = json!([{ "path": path }]).to_string();
+            fs::write(folder.path().join("modules.json"), list).unwrap();
+            hashes(folder.path())
+        };
+        let named = with("1_Pooling").unwrap();
+        assert!(named["1_Pooling/config.json"].is_string(), "{named}");
+        for path in ["/etc", "../other"] {
+            let line = with(path).unwrap_err().to_string();
+            assert!(line.contains("modules.json, path: expected a path below"), "{line}");
+        }
+    }
 }

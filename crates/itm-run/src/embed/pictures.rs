@@ -27,6 +27,9 @@ pub(super) struct PictureList {
     pub(super) hash: String,
 }
 
+/// The row of each picture by its name: `None` if the picture was left out or is in another shard.
+pub(super) type RowOf<'a> = HashMap<&'a str, Option<usize>>;
+
 /// A batch of pictures ready for the model, and the pictures that could not be read.
 struct PixelBatch {
     values: Vec<f32>,
@@ -36,12 +39,9 @@ struct PixelBatch {
 
 impl PictureList {
     pub(super) fn open(path: &Path, shard: Option<Shard>) -> Result<Self> {
-        let (folder, (all, unnamed)) = match path.is_dir() {
-            true => (path.to_path_buf(), found(path)?),
-            false => {
-                (path.parent().unwrap_or(Path::new("")).to_path_buf(), (listed(path)?, vec![]))
-            }
-        };
+        let is_folder = path.is_dir();
+        let (all, unnamed) = if is_folder { found(path)? } else { (listed(path)?, vec![]) };
+        let folder = if is_folder { path } else { path.parent().unwrap_or(Path::new("")) };
         let part = shard.map_or(0..all.len(), |shard| shard.part(all.len()));
         let elsewhere = [&all[..part.start], &all[part.end..]].concat();
         let names = all[part].to_vec();
@@ -50,7 +50,7 @@ impl PictureList {
             format!("{length}  {name}\n")
         };
         let hash = sha256_hex(names.iter().map(line).collect::<String>().as_bytes());
-        Ok(Self { folder, names, unnamed, elsewhere, hash })
+        Ok(Self { folder: folder.to_path_buf(), names, unnamed, elsewhere, hash })
     }
 
     /// Refuses names that no list could say, or with `--skip-bad` names them.
@@ -150,8 +150,8 @@ impl PictureList {
         infos.filter(|info| info.as_ref().is_ok_and(|info| info.turned)).count()
     }
 
-    /// The row of each picture by its name: `None` if the picture was left out or is in another shard.
-    pub(super) fn rows<'a>(&'a self, kept: &[&'a str]) -> HashMap<&'a str, Option<usize>> {
+    /// The rows of the pictures, of which these are `kept`.
+    pub(super) fn rows<'a>(&'a self, kept: &[&'a str]) -> RowOf<'a> {
         let all = self.names.iter().chain(&self.elsewhere).map(|name| (name.as_str(), None));
         all.chain(kept.iter().enumerate().map(|(row, &name)| (name, Some(row)))).collect()
     }

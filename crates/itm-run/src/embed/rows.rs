@@ -129,9 +129,8 @@ impl RowFiles {
         for (of, mut file) in self.files.into_iter().rev() {
             let shape = [&[self.done.rows][..], &of.shape].concat();
             let header = npy_header("<f4", &shape);
-            let written = file.seek(SeekFrom::Start(0));
-            written
-                .and_then(|_| file.write_all(&header))
+            file.rewind()
+                .and_then(|()| file.write_all(&header))
                 .and_then(|()| file.sync_all())
                 .and_then(|()| fs::rename(data(&of.path), &of.path))
                 .map_err(Error::io(&of.path))?;

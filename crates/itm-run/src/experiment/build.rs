@@ -27,7 +27,7 @@ impl Experiment {
         let (shown, view) = view(what, &target)?;
         let (used, source) = Source::open(&target, how.data.as_deref(), configs)?;
         let seeds = seeds(what, &used, (&shown, &view))?;
-        let rescore = corrections(what, &target, (&shown, &view))?;
+        let rescore = corrections(what, &target, &shown, &view)?;
         let devices = devices(&how.backend)?;
         let view = with_rows(view, what, &used, &shown)?;
         if !how.resume {
@@ -107,15 +107,11 @@ fn seeds(what: &What, used: &Config, (shown, view): (&Exhibit, &View)) -> Result
 }
 
 /// The corrections that the command line names, or else the table's.
-fn corrections(
-    what: &What,
-    target: &Config,
-    (shown, view): (&Exhibit, &View),
-) -> Result<Option<Study>> {
+fn corrections(what: &What, asked: &Config, shown: &Exhibit, view: &View) -> Result<Option<Study>> {
     match &what.rescore {
         Some(methods) => study("--rescore", methods).map(Some),
         None if view.rescore.is_empty() => Ok(None),
-        None => study(&target.place(&shown.key("rescore")), &view.rescore).map(Some),
+        None => study(&asked.place(&shown.key("rescore")), &view.rescore).map(Some),
     }
 }
 
@@ -126,10 +122,9 @@ fn corrections(
 pub(crate) fn study(place: &str, names: &[String]) -> Result<Study> {
     let mut methods: Vec<Method> = vec![];
     for name in [Report::BASELINE].into_iter().chain(names.iter().map(String::as_str)) {
-        let Ok(method) = name.parse() else {
-            let expected = "names of `hubness report --method`: csls, is, rgm, csls+rgm, …";
-            return Err(Error::invalid(place, expected, format!("`{name}`")));
-        };
+        let expected = "names of `hubness report --method`: csls, is, rgm, csls+rgm, …";
+        let wrong = |_| Error::invalid(place, expected, format!("`{name}`"));
+        let method = name.parse::<Method>().map_err(wrong)?;
         let once = names.iter().filter(|other| *other == name).count() <= 1;
         Error::unless(once, place, "each name once", format_args!("`{name}` twice"))?;
         if !methods.contains(&method) {

@@ -42,11 +42,8 @@ impl Experiment {
             ("out", out),
         ];
         let substitution = source.substitution.iter().map(|line| format!("{line}\n"));
-        let lines = lines
-            .iter()
-            .filter(|(_, value)| !value.is_empty())
-            .map(|(key, value)| format!("{key:>8}  {value}\n"));
-        substitution.chain(lines).collect()
+        let known = lines.iter().filter(|(_, value)| !value.is_empty());
+        substitution.chain(known.map(|(key, value)| format!("{key:>8}  {value}\n"))).collect()
     }
 
     fn config_line(&self) -> String {

@@ -112,11 +112,8 @@ impl Experiment {
 fn named(how: &cli::How, identity: Identity, config: &str) -> Result<RunDir> {
     let target = &identity.target;
     if !how.resume {
-        return RunDir::create(
-            how.out.clone().unwrap_or_else(|| new_path(target)),
-            identity,
-            config,
-        );
+        let path = how.out.clone().unwrap_or_else(|| new_path(target));
+        return RunDir::create(path, identity, config);
     }
     let path = how.out.clone().or_else(|| paths(target).into_iter().next());
     let none = || Error::invalid("--resume", format!("a run of {target} below `runs`"), "none");

@@ -21,10 +21,7 @@ impl Experiment {
 
     /// The number of the paper's table; `None` for figures and for tables that no paper has: they have no printed numbers.
     pub(crate) fn paper_table(&self) -> Option<u32> {
-        match self.shown {
-            Exhibit::Table(n) => Some(n),
-            Exhibit::Named(_) | Exhibit::Figure(_) => None,
-        }
+        if let Exhibit::Table(n) = self.shown { Some(n) } else { None }
     }
 
     /// What the paper calls a row of ours. If the view has ensembles, the paper's name belongs to the ensemble of a row.
@@ -79,16 +76,12 @@ impl Experiment {
     pub(crate) fn precision_note(&self) -> Option<String> {
         let rows = self.view.rows.iter().filter(|row| self.run.is_bf16(row));
         let rows: Vec<_> = rows.map(String::as_str).collect();
-        let rows = (!rows.is_empty()).then(|| rows.join(", "))?;
-        Some(match Precision::Bf16.here() {
-            Precision::Bf16 => {
-                format!("{rows}: products in blocks have bf16 operands and f32 sums.")
-            }
+        let products = match Precision::Bf16.here() {
+            Precision::Bf16 => "products in blocks have bf16 operands and f32 sums",
             Precision::F32 => {
-                format!(
-                    "{rows}: products are in f32, although bf16 was set: this processor has no AVX512-BF16."
-                )
+                "products are in f32, although bf16 was set: this processor has no AVX512-BF16"
             }
-        })
+        };
+        (!rows.is_empty()).then(|| format!("{}: {products}.", rows.join(", ")))
     }
 }

@@ -37,35 +37,26 @@ pub(crate) use self::pointing::Pointing;
 /// # Errors
 /// If the run or the row is missing, if there is nothing to show, or if a file cannot be written: one line.
 pub(crate) fn explain(args: &cli::Explain, configs: &Path) -> Result<PathBuf> {
-    let run = open(args, configs)?;
-    let split = match args.split {
-        cli::ExplainedSplit::Train => Split::Train,
-        cli::ExplainedSplit::Test => Split::Test,
-    };
-    let row = run.config.named_row(args.of.row.as_deref())?;
-    let folder = run.dir().folder(&row, args.of.seed).join("explain").join(split.to_string());
-    let named = queries::pairs(&run.source, split, args)?;
-    let queries = Queries::of(&run.source, split, args)?;
-    let model = progress::during("embedding", || run.trained(&row, args.of.seed))?;
-    let of = Explanation { run: &run, model, split, args, folder };
-    let pages = match named.is_empty() {
-        true => of.queries(&queries)?,
-        false => of.named(&word_maps::related(&run.source, split, &named))?,
-    };
-    pages.iter().for_each(|page| progress::say(format!("Page: {}", page.display())));
-    Ok(of.folder)
-}
-
-/// The named run, if it has the named row and the named method made it.
-fn open(args: &cli::Explain, configs: &Path) -> Result<Run> {
     let of = &args.of;
-    Run::open(&of.run, (of.data.as_deref(), &of.backend), configs, |config| {
+    let (run, row) = Run::open(&of.run, (of.data.as_deref(), &of.backend), configs, |config| {
         let kind = Kind::of(config)?;
         let expected = format_args!("{}, the method of {}", kind.name, of.run.display());
         let got = format_args!("`{}`", args.what);
         Error::unless(kind.name == args.what, "what to explain", expected, got)?;
-        config.named_row(of.row.as_deref()).map(drop)
-    })
+        config.named_row(of.row.as_deref())
+    })?;
+    let split = match args.split {
+        cli::ExplainedSplit::Train => Split::Train,
+        cli::ExplainedSplit::Test => Split::Test,
+    };
+    let folder = run.dir().folder(&row, of.seed).join("explain").join(split.to_string());
+    let named = queries::pairs(&run.source, split, args)?;
+    let queries = Queries::of(&run.source, split, args)?;
+    let model = progress::during("embedding", || run.trained(&row, of.seed))?;
+    let of = Explanation { run: &run, model, split, args, folder };
+    let pages = if named.is_empty() { of.queries(&queries)? } else { of.named(&named)? };
+    pages.iter().for_each(|page| progress::say(format!("Page: {}", page.display())));
+    Ok(of.folder)
 }
 
 /// A trained model of a run, and what the command line wants to see of it.
@@ -115,10 +106,8 @@ impl Explanation<'_> {
             return Ok(vec![page]);
         };
         let found = false_negatives(row, &*scored, &posterior, source, (split, queries))?;
-        let title = format!(
-            "{row}, seed {}: most probable false negatives, p = {:e}",
-            self.args.of.seed, posterior.prior
-        );
+        let (seed, prior) = (self.args.of.seed, posterior.prior);
+        let title = format!("{row}, seed {seed}: most probable false negatives, p = {prior:e}");
         let shown = report::shown_examples(&found, AnswerNumbers::Probabilities);
         let page = self.write("false-negatives.html", &report::headed(&title, shown))?;
         self.write_pictures(&found)?;
@@ -158,10 +147,8 @@ impl Explanation<'_> {
             let expected = "words of the captions that are shown";
             return Err(Error::invalid("--words", expected, format!("`{}`", words.join(","))));
         }
-        let places = match all.first().map(|pair| &pair.places) {
-            Some(Places::Boxes(_)) => "regions",
-            _ => "patches",
-        };
+        let regions = all.first().is_some_and(|pair| matches!(pair.places, Places::Boxes(_)));
+        let places = if regions { "regions" } else { "patches" };
         let title = format!("Words and {places}, seed {seed}");
         let page = report::headed(&title, report::word_pictures(&all));
         self.write(&format!("word-{places}.html"), &page).map(Some)

@@ -18,12 +18,12 @@
 mod mismatch;
 mod tables;
 
-use itm_core::Result;
 use itm_core::data::Bounds;
 use itm_core::encoders::Places;
 use itm_core::learn::{WordMap, WordMaps};
 use itm_core::scored::Scored;
 use itm_core::significance::Share;
+use itm_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 use self::mismatch::{Mismatch, OneWord};
@@ -205,17 +205,13 @@ fn measure(
     let other = |t: usize| Some((false_negative(truth, pairs.image_of(t), t)?, t));
     let others = texts.filter_map(other).collect();
     let false_negatives = look(source, others, &maps)?.unwrap_or_default().points;
-    let words = match annotated.words.is_empty() {
-        true => None,
-        false => {
-            let [hardest, random] = [mismatch::hardest(scored, truth)?, mismatch::random(truth)];
-            let of = |pairs| -> Result<Vec<OneWord>> {
-                Ok(look(source, pairs, &maps)?.unwrap_or_default().words)
-            };
-            Some([annotated.words, of(hardest)?, of(random)?])
-        }
-    };
-    Ok(Some(OfImages { annotated: annotated.points, false_negatives, words }))
+    let mut found = OfImages { annotated: annotated.points, false_negatives, words: None };
+    if !annotated.words.is_empty() {
+        let of = |pairs| Ok::<_, Error>(look(source, pairs, &maps)?.unwrap_or_default().words);
+        let [hardest, random] = [mismatch::hardest(scored, truth)?, mismatch::random(truth)];
+        found.words = Some([annotated.words, of(hardest)?, of(random)?]);
+    }
+    Ok(Some(found))
 }
 
 /// What was measured over some pairs.

@@ -5,7 +5,7 @@ use itm_core::scored::Scored;
 use itm_core::{Error, Result, ScoreMatrix};
 
 use crate::cli;
-use crate::report::{Example, Item, PairKind, RankedItem};
+use crate::report::{Example, Item, Pair, PairKind, RankedItem};
 use crate::source::Source;
 use crate::split::Split;
 
@@ -65,28 +65,22 @@ impl Queries {
     }
 }
 
-/// Image and text of each pair; none if the command names none.
+/// The pairs that the command names, with what image and text are to each other.
 ///
 /// # Errors
 /// If the split has no such image or text, or if the number of texts is neither the number of images nor one.
-pub(super) fn pairs(
-    source: &Source,
-    split: Split,
-    args: &cli::Explain,
-) -> Result<Vec<(usize, usize)>> {
+pub(super) fn pairs(source: &Source, split: Split, args: &cli::Explain) -> Result<Vec<Pair>> {
     let part = source.part(split).0;
     let all = |option: &str, names: &[String], wanted: &[String]| -> Result<Vec<usize>> {
         wanted.iter().map(|wanted| find(option, names, wanted)).collect()
     };
     let images = all("--image", &part.images, &args.image)?;
     let texts = all("--text", &part.captions, &args.text)?;
-    match (images.len(), texts.len()) {
-        (n, m) if n == m => Ok(images.into_iter().zip(texts).collect()),
-        (_, 1) => Ok(images.into_iter().map(|image| (image, texts[0])).collect()),
-        (n, m) => {
-            Err(Error::invalid("--text", format!("{n} texts, one for each --image, or one"), m))
-        }
-    }
+    let (n, m) = (images.len(), texts.len());
+    let expected = format_args!("{n} texts, one for each --image, or one");
+    Error::unless(n == m || m == 1, "--text", expected, m)?;
+    let pair = |(image, text)| Pair { image, text, kind: kind(source, split, (image, text)) };
+    Ok(images.into_iter().zip(texts.into_iter().cycle()).map(pair).collect())
 }
 
 /// Searches by name first, because a name may be a number.
@@ -240,7 +234,8 @@ mod tests {
         let line = ["itm", "explain", "naaf", "--run", "out"];
         let cli = cli::Cli::try_parse_from([&line[..], rest].concat()).unwrap();
         let cli::Command::Explain(args) = cli.command else { panic!("explain") };
-        pairs(&source, Split::Test, &args)
+        let pairs = pairs(&source, Split::Test, &args)?;
+        Ok(pairs.iter().map(|pair| (pair.image, pair.text)).collect())
     }
 
     #[test]

@@ -7,7 +7,7 @@ use itm_core::learn::{WordMap, WordMaps};
 use itm_core::scored::Scored;
 use itm_core::{Relevance, Result};
 
-use super::queries::{Queries, kind};
+use super::queries::Queries;
 use crate::report::{Pair, PairKind, PairMaps, RowMaps};
 use crate::source::{Grounded, Source};
 use crate::split::Split;
@@ -46,17 +46,13 @@ pub(super) fn pairs(
     let mut shown = Vec::new();
     for &text in captions {
         let own = part.pairs.image_of(text);
-        let other = match (truth, scored) {
-            (Some(truth), _) => {
-                false_negative(truth, own, text).map(|i| (i, PairKind::FalseNegative))
-            }
-            (None, Some(scored)) => {
-                most_similar(scored, text, own)?.map(|i| (i, PairKind::MostSimilar))
-            }
-            (None, None) => None,
-        };
         shown.push(Pair { image: own, text, kind: PairKind::Annotated });
-        shown.extend(other.map(|(image, kind)| Pair { image, text, kind }));
+        let (other, kind) = match (truth, scored) {
+            (Some(truth), _) => (false_negative(truth, own, text), PairKind::FalseNegative),
+            (None, Some(scored)) => (most_similar(scored, text, own)?, PairKind::MostSimilar),
+            (None, None) => continue,
+        };
+        shown.extend(other.map(|image| Pair { image, text, kind }));
     }
     Ok(shown)
 }
@@ -77,15 +73,6 @@ pub(super) fn spread(source: &Source, split: Split, count: usize) -> Vec<usize> 
 fn most_similar(scored: &dyn Scored, text: usize, own: usize) -> Result<Option<usize>> {
     let column = scored.block(0..scored.images(), text..text + 1)?.transpose();
     Ok(column.ranking(0).into_iter().find(|&image| image != own))
-}
-
-/// The pairs with what image and caption are to each other.
-pub(super) fn related(source: &Source, split: Split, pairs: &[(usize, usize)]) -> Vec<Pair> {
-    let pair = |&(image, text): &(usize, usize)| {
-        let kind = kind(source, split, (image, text));
-        Pair { image, text, kind }
-    };
-    pairs.iter().map(pair).collect()
 }
 
 /// What a report shows of the maps of one row and seed: for each pair the wanted words, or words that `chosen`
@@ -130,12 +117,8 @@ pub(super) fn shown(
 /// # Panics
 /// If the row has another number of pairs.
 pub(super) fn beside(all: &mut Vec<PairMaps>, row: Vec<PairMaps>) {
-    if all.is_empty() {
-        *all = row;
-        return;
-    }
-    if row.is_empty() {
-        return;
+    if all.is_empty() || row.is_empty() {
+        return all.extend(row);
     }
     assert_eq!(all.len(), row.len(), "maps of other pairs");
     for (pair, other) in all.iter_mut().zip(row) {
@@ -149,18 +132,14 @@ pub(super) fn beside(all: &mut Vec<PairMaps>, row: Vec<PairMaps>) {
 /// The numbers of the words to show, ascending. If some are wanted: the wanted words. Otherwise at most [`WORDS`]
 /// words: names of objects first, then other words with a box. If no word is known to have a box: the first words that
 /// are not function words.
-fn chosen(
-    words: &[WordMap],
-    grounded: &[Option<Grounded>],
-    wanted: Option<&[String]>,
-) -> Vec<usize> {
+fn chosen(words: &[WordMap], truth: &[Option<Grounded>], wanted: Option<&[String]>) -> Vec<usize> {
     let all = || 0..words.len();
     if let Some(wanted) = wanted {
         let is_wanted =
             |&k: &usize| wanted.iter().any(|w| w.to_lowercase() == words[k].word.to_lowercase());
         return all().filter(is_wanted).collect();
     }
-    let known = |k: &usize| grounded.get(*k)?.as_ref().filter(|g| !g.boxes.is_empty());
+    let known = |k: &usize| truth.get(*k)?.as_ref().filter(|g| !g.boxes.is_empty());
     let names = all().filter(|k| known(k).is_some_and(|g| g.names));
     let others = all().filter(|k| known(k).is_some_and(|g| !g.names));
     let mut found: Vec<usize> = names.chain(others).collect();
@@ -186,6 +165,7 @@ mod tests {
     use itm_core::scored::{EmbeddingRows, Similarity};
 
     use super::*;
+    use crate::explain::queries::kind;
     use crate::tests;
 
     fn map(word: &str, values: Vec<f32>) -> WordMap {
@@ -324,7 +304,8 @@ mod tests {
     #[test]
     fn effects_of_all_words_are_shown() {
         let source = source(true);
-        let pairs = related(&source, Split::Test, &[(1, 7), (0, 7)]);
+        let pair = |image| Pair { image, text: 7, kind: kind(&source, Split::Test, (image, 7)) };
+        let pairs = [1, 0].map(pair);
         let kinds = [pairs[0].kind, pairs[1].kind];
         assert!(kinds[0] == PairKind::Annotated && kinds[1] != PairKind::Annotated);
         let maps = |pair: &Pair| {

@@ -104,12 +104,8 @@ fn course(report: &Report, curves: &[Option<Vec<Curve>>], among: Option<usize>) 
     let loss =
         courses(format!("Training loss{seeds}"), ["epochs", "mean loss"], &lines(|c| &c.loss), &[]);
     let rsum = validation(among);
-    let mut recall = courses(
-        format!("Recall on the validation split{seeds}"),
-        ["epochs", &rsum],
-        &lines(|c| &c.validation_rsum),
-        &at,
-    );
+    let title = format!("Recall on the validation split{seeds}");
+    let mut recall = courses(title, ["epochs", &rsum], &lines(|c| &c.validation_rsum), &at);
     let keys = levels.iter().map(|(row, ink, _)| Key::new(row.name.as_str(), Shape::Line, *ink));
     recall.iter_mut().for_each(|figure| figure.legend.extend(keys.clone()));
     loss.into_iter().chain(recall).collect()

@@ -25,6 +25,9 @@ type Printed<'a> = dyn Fn(&str) -> Option<f64> + Send + Sync + 'a;
 /// A figure of the paper that draws N_k: its number, the direction, k.
 pub(crate) type HubFigure = (u32, (Direction, usize));
 
+/// A row, and the nearest neighbours of each of its seeds.
+type RowRuns<'a> = (&'a Row, Vec<Nearest>);
+
 impl<'a> Hubs<'a> {
     /// `figure` is drawn; `printed` gives a row's printed sum of skewnesses.
     pub(crate) fn new(
@@ -45,15 +48,12 @@ impl Measure for Hubs<'_> {
     fn section(&self, report: &Report) -> Result<Section> {
         let all = |seeds: &[&Nearest]| Some(seeds.iter().map(|run| (*run).clone()).collect());
         let known = report.rows.iter().zip(self.nearest.rows(report, all));
-        let rows: Vec<(&Row, Vec<Nearest>)> =
-            known.filter_map(|(row, runs)| Some((row, runs?))).collect();
+        let rows: Vec<RowRuns> = known.filter_map(|(row, runs)| Some((row, runs?))).collect();
         let of = self.figure.map_or((Direction::T2i, 1), |(_, of)| of);
+        let hubs = |(row, runs): &RowRuns| row_hubs(&row.name, runs, (self.printed)(&row.name));
         let found = HubNumbers {
             distribution: self.figure.map(|(number, of)| distribution(number, of, &rows)),
-            hubs: rows
-                .iter()
-                .map(|(row, runs)| row_hubs(&row.name, runs, (self.printed)(&row.name)))
-                .collect(),
+            hubs: rows.iter().map(hubs).collect(),
             hub_differences: differences(&rows, &report.claim, of)?,
         };
         let tables = [
@@ -205,11 +205,11 @@ fn counts(runs: &[Nearest], direction: Direction, k: usize) -> HubCounts {
     }
 }
 
-/// The claim's row minus each trained row that it should beat: by the sum of skewnesses and by the N_k that `of` names.
+/// The claim's row minus each trained row that it should beat: by the sum of skewnesses and by this N_k.
 fn differences(
-    rows: &[(&Row, Vec<Nearest>)],
+    rows: &[RowRuns],
     claim: &Claim,
-    of: (Direction, usize),
+    (direction, k): (Direction, usize),
 ) -> Result<Vec<HubDifference>> {
     let named = |name: &str| {
         let found = rows.iter().find(|(row, _)| row.name == name && row.kind == RowKind::Trained);
@@ -217,24 +217,14 @@ fn differences(
     };
     let Some((row, own)) = named(&claim.row) else { return Ok(vec![]) };
     let others = claim.against.iter().filter_map(|name| named(name));
-    others
-        .filter(|(_, runs)| runs.len() == own.len())
-        .map(|(minus, runs)| {
-            let (hs_sum, hs_sum_ci95) = difference(own, runs, &Nearest::of_hs_sum())?;
-            let (skewness, skewness_ci95) = difference(own, runs, &[of])?;
-            let (row, (direction, k)) = (row.clone(), of);
-            Ok(HubDifference {
-                row,
-                minus,
-                hs_sum,
-                hs_sum_ci95,
-                direction,
-                k,
-                skewness,
-                skewness_ci95,
-            })
-        })
-        .collect()
+    let paired = others.filter(|(_, runs)| runs.len() == own.len());
+    let compare = |(minus, runs): (String, &Vec<Nearest>)| {
+        let (hs_sum, hs_sum_ci95) = difference(own, runs, &Nearest::of_hs_sum())?;
+        let (skewness, skewness_ci95) = difference(own, runs, &[(direction, k)])?;
+        let row = row.clone();
+        Ok(HubDifference { row, minus, hs_sum, hs_sum_ci95, direction, k, skewness, skewness_ci95 })
+    };
+    paired.map(compare).collect()
 }
 
 /// Difference of the summed skewness, with its interval.
@@ -249,12 +239,8 @@ fn difference(a: &[Nearest], b: &[Nearest], of: &[(Direction, usize)]) -> Result
 }
 
 /// The distributions of a figure, one per trained row.
-fn distribution(
-    number: u32,
-    (direction, k): (Direction, usize),
-    rows: &[(&Row, Vec<Nearest>)],
-) -> Distribution {
-    let of_row = |(row, runs): &(&Row, Vec<Nearest>)| {
+fn distribution(number: u32, (direction, k): (Direction, usize), rows: &[RowRuns]) -> Distribution {
+    let of_row = |(row, runs): &RowRuns| {
         let folds: Vec<_> = runs.iter().flat_map(|run| run.counts(direction, k)).collect();
         DistributionOf { row: row.name.clone(), histogram: Histogram::of_all(&folds) }
     };

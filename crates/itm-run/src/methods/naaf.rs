@@ -31,11 +31,10 @@ impl Recipe for NaafConfig {
         let model = &self.model;
         let facts = Facts::new(Course::of_epochs(epochs, batch, LastBatch::Kept));
         if let Some(pair) = model.pair() {
-            let facts = towers::facts(&pair, &self.train.parts, facts)?;
             return Ok(Facts {
                 at_once: (batch.min(self.train.micro_batch()), "train.micro_batch"),
                 precision: Some(self.train.precision),
-                ..facts
+                ..towers::facts(&pair, &self.train.parts, facts)?
             });
         }
         Ok(Facts {

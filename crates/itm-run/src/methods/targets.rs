@@ -67,7 +67,7 @@ fn whole(path: &Path, mut chain: Vec<Table>) -> Result<Table> {
     let presets = chain.iter_mut().filter_map(|file| file.remove("preset"));
     let Some(preset) = presets.last() else { return Ok(merged(Table::new(), &chain)) };
     let place = path.display().to_string();
-    chain.iter().try_for_each(|file| config::check_seed(&place, file, ""))?;
+    chain.iter().try_for_each(|file| config::check_seed(&place, file))?;
     let Ok(named) = preset.clone().try_into::<Preset>() else {
         let place = format!("{}, preset", path.display());
         let got = preset.as_str().map_or(preset.to_string(), |name| format!("`{name}`"));

@@ -25,10 +25,7 @@ pub(super) fn facts(model: &ModelConfig, parts: &LearningParts, facts: Facts) ->
     };
     let form = TextForm::Stems(pooling);
     let start = ClosedForm::of(model.closed_form(), model.embed_dim, form);
-    let rows_of = match start {
-        Some(_) => rows_of(model)?,
-        None => vec![],
-    };
+    let rows_of = if start.is_some() { rows_of(model)? } else { vec![] };
     let published = match (&model.image, &model.text) {
         (ImageConfig::Clip(image), TextConfig::Clip(text)) => image.weights == text.weights,
         _ => false,
@@ -40,14 +37,8 @@ pub(super) fn facts(model: &ModelConfig, parts: &LearningParts, facts: Facts) ->
 }
 
 fn rows_of(model: &ModelConfig) -> Result<Vec<PathBuf>> {
-    let image = match &model.image {
-        ImageConfig::Vit(vit) => vit.weights.folder()?,
-        _ => None,
-    };
-    let text = match &model.text {
-        TextConfig::Bert(bert) => bert.weights.folder()?,
-        _ => None,
-    };
+    let image = if let ImageConfig::Vit(vit) = &model.image { vit.weights.folder()? } else { None };
+    let text = if let TextConfig::Bert(bert) = &model.text { bert.weights.folder()? } else { None };
     Ok(image.into_iter().chain(text).collect())
 }
 

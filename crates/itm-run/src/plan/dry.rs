@@ -55,17 +55,12 @@ pub(crate) fn memory(
 /// # Errors
 /// As [`Run::model_after`]; also if an item cannot be read.
 fn measure(run: &Run, row: &str, scores: u64, room: Room) -> Result<Option<Memory>> {
-    let (captions, key) = run.facts(row).at_once;
-    watched(&format!("row.{row}"), key, room, || steps(run, row, (captions, key), scores, room))
+    let key = run.facts(row).at_once.1;
+    watched(&format!("row.{row}"), key, room, || steps(run, row, scores, room))
 }
 
-fn steps(
-    run: &Run,
-    row: &str,
-    (captions, key): (usize, &'static str),
-    scores: u64,
-    room: Room,
-) -> Result<Option<Memory>> {
+fn steps(run: &Run, row: &str, scores: u64, room: Room) -> Result<Option<Memory>> {
+    let (captions, key) = run.facts(row).at_once;
     let weights = run.weights_before(row)?;
     let Some(before) = system::settled_memory_bytes() else { return Ok(None) };
     let since = |bytes: Option<u64>| bytes.map_or(0, |bytes| bytes.saturating_sub(before));

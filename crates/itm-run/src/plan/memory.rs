@@ -1,7 +1,7 @@
 //! How much memory a process can still take, on Linux.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::system::bytes_of;
 
@@ -32,8 +32,7 @@ fn group(root: &Path, line: &str) -> Option<u64> {
     // Inside a container the path may exist only outside: then the mount itself is the group.
     let inner = mounted.join(path.trim_start_matches('/'));
     let around = inner.ancestors().take_while(|folder| folder.starts_with(&mounted));
-    let folders: Vec<PathBuf> = around.map(Path::to_path_buf).collect();
-    folders.iter().filter_map(|folder| left(folder, &names)).min()
+    around.filter_map(|folder| left(folder, &names)).min()
 }
 
 /// Names of the files of a control group: its limit, its use, and the lines of `memory.stat` that count cached files.

@@ -62,10 +62,8 @@ fn judged(answer: &RankedItem, numbers: AnswerNumbers) -> Markup {
         PairKind::FalseNegative => ("true", "≈ true"),
         PairKind::MostSimilar | PairKind::Asked => ("other", "✗"),
     };
-    let places = match numbers {
-        AnswerNumbers::Scores => 2,
-        AnswerNumbers::Probabilities => 4, // the prior alone is 0.0001
-    };
+    // The prior of probabilities alone is 0.0001.
+    let places = if numbers == AnswerNumbers::Scores { 2 } else { 4 };
     html! {
         li class=(class) {
             (item(&answer.item)) " "

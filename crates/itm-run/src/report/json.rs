@@ -8,6 +8,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::Section;
 use crate::config::Claim;
 
 /// Numbers of measures, by key.
@@ -277,18 +278,22 @@ impl Report {
         self.comparisons.iter().find(|c| c.row == row && c.minus == minus)
     }
 
-    /// The text of `report.json`: this report with the numbers of its measures.
+    /// rSum of `row` minus rSum of `minus`, paired if they were compared; `None` if a row is missing.
+    pub(crate) fn difference(&self, row: &str, minus: &str) -> Option<f64> {
+        let paired = self.comparison(row, minus).map(|c| c.rsum);
+        let rsum = |name: &str| Some(self.row(name)?.measured.rsum);
+        paired.or_else(|| Some(rsum(row)? - rsum(minus)?))
+    }
+
+    /// The text of `report.json`: this report with the numbers of its measures' sections.
     ///
     /// # Errors
     /// If a number is not finite: JSON has no such numbers, and `null` would mean "not measured".
-    pub(crate) fn to_json<'a>(
-        &self,
-        numbers: impl IntoIterator<Item = &'a (Place, Numbers)>,
-    ) -> Result<String, Error> {
+    pub(crate) fn to_json(&self, measured: &[Section]) -> Result<String, Error> {
         let fits = finite_json(self).is_some();
         Error::unless(fits, "report.json", "finite numbers", "NaN or an infinity")?;
         let mut whole = self.clone();
-        for (place, numbers) in numbers {
+        for (place, numbers) in measured.iter().flat_map(|section| &section.numbers) {
             let row = |name: &String| self.rows.iter().position(|row| row.name == *name);
             let keys = match place {
                 Place::Report => Some(&mut whole.more),

@@ -215,23 +215,15 @@ pub(crate) fn word_pictures(pairs: &[PairMaps]) -> Markup {
 
 /// The sections that every report begins with: recalls, and the paper's numbers.
 fn first_sections(report: &Report) -> Vec<Section> {
-    let recalls = tables::recalls(report);
-    let paper = tables::paper(report);
-    let differences = tables::paper_differences(report);
-    vec![
-        Section {
-            figures: [plots::parameter(report), plots::recall(report)].concat(),
-            tables: [Some(recalls.clone()), tables::comparisons(report)]
-                .into_iter()
-                .flatten()
-                .collect(),
-            ..Section::new(recalls.title)
-        },
-        Section {
-            tables: paper.iter().cloned().chain(differences).collect(),
-            ..Section::new(paper.map_or(String::new(), |table| table.title))
-        },
-    ]
+    let of_tables = |tables: [Option<Table>; 2], figures| {
+        let tables: Vec<_> = tables.into_iter().flatten().collect();
+        let title = tables.first().map_or(String::new(), |first| first.title.clone());
+        Section { figures, tables, ..Section::new(title) }
+    };
+    let recalls = [Some(tables::recalls(report)), tables::comparisons(report)];
+    let paper = [tables::paper(report), tables::paper_differences(report)];
+    let figures = [plots::parameter(report), plots::recall(report)].concat();
+    vec![of_tables(recalls, figures), of_tables(paper, vec![])]
 }
 
 /// Writes `report.json`, `report.md` and `report.html` into the folder `dir`; `measured` are the sections of the measures.
@@ -245,7 +237,7 @@ pub(crate) fn write(dir: &Path, report: &Report, measured: &[Section]) -> Result
     let first = first_sections(report);
     let sections: Vec<_> = first.iter().chain(measured).collect();
     let files = [
-        ("report.json", report.to_json(measured.iter().flat_map(|section| &section.numbers))?),
+        ("report.json", report.to_json(measured)?),
         ("report.md", markdown::render(report, &sections)),
         ("report.html", html::render(report, &sections)),
     ];

@@ -6,7 +6,7 @@ use itm_report::plot::{Ink, Point};
 use itm_report::table::Role;
 
 use super::CHANCE;
-use super::json::{Measured, Recalls, Report, Row};
+use super::json::{Measured, Report, Row};
 use super::tables::{is_bound, role};
 
 /// Colours of rows that are neither the claim's nor a baseline: five colours, then their pale versions.
@@ -41,16 +41,11 @@ pub(super) fn recall(report: &Report) -> Vec<Figure> {
     let apart = chance.map_or(String::new(), |row| {
         format!("; {CHANCE}, {}, is not drawn", points(row.measured.rsum))
     });
-    type Bar = (Recalls, Option<[[f64; 2]; 3]>); // the recalls and, if known, their intervals
+    type Bar = ([f64; 3], Option<[[f64; 2]; 3]>); // the recalls and, if known, their intervals
     let bars = |title: &str, of: fn(&Measured) -> Bar| {
         let row = |&(row, series): &(&Row, u8)| {
-            let (values, intervals) = of(&row.measured);
-            figure::RecallBars {
-                name: row.name.clone(),
-                series,
-                values: values.values(),
-                intervals,
-            }
+            let (name, (values, intervals)) = (row.name.clone(), of(&row.measured));
+            figure::RecallBars { name, series, values, intervals }
         };
         let rows: Vec<_> = rows.iter().map(row).collect();
         let known = rows.iter().any(|row| row.intervals.is_some());
@@ -60,8 +55,8 @@ pub(super) fn recall(report: &Report) -> Vec<Figure> {
     let title = format!("rSum with 95 % interval; ticks: seeds{apart}");
     let figures = [
         estimates(title, "rSum", &ranked, None),
-        bars("Image → text", |m| (m.i2t, m.ci95_recalls.map(|ci| ci.i2t))),
-        bars("Text → image", |m| (m.t2i, m.ci95_recalls.map(|ci| ci.t2i))),
+        bars("Image → text", |m| (m.i2t.values(), m.ci95_recalls.map(|ci| ci.i2t))),
+        bars("Text → image", |m| (m.t2i.values(), m.ci95_recalls.map(|ci| ci.t2i))),
     ];
     figures.into_iter().flatten().collect()
 }

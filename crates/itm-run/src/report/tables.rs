@@ -20,14 +20,10 @@ const SIX: [(&str, &str, &str); 6] = [
 /// Recalls of all rows. The last column is the paper's rSum, if the paper measured the same data.
 pub(super) fn recalls(report: &Report) -> Table {
     let rows = || report.rows.iter();
-    let note = format!(
-        "Recall in percent. {} Interval: {}. Ties: {}{}.{}",
-        over_seeds(report),
-        report.ci95_unit,
-        report.tie_policy,
-        ties(report),
-        chosen(report)
-    );
+    let Report { ci95_unit: unit, tie_policy: policy, .. } = report;
+    let (seeds, ties, chosen) = (over_seeds(report), ties(report), chosen(report));
+    let note =
+        format!("Recall in percent. {seeds} Interval: {unit}. Ties: {policy}{ties}.{chosen}");
     let mut t = of_rows(report, format!("Recall on {}", report.dataset)).noted(note);
     for (k, (group, short, head)) in SIX.into_iter().enumerate() {
         t.best(head, rows().map(|r| Some(six(r)[k])), points).under(group, short);
@@ -70,10 +66,8 @@ pub(super) fn summary(report: &Report) -> Table {
 /// Paired tests between rows; `None` if none was made.
 pub(super) fn comparisons(report: &Report) -> Option<Table> {
     let all = || report.comparisons.iter();
-    let made = match all().next()?.ci95 {
-        Some(_) => "Interval: the same queries for both rows. ",
-        None => "",
-    };
+    let is_known = all().next()?.ci95.is_some();
+    let made = if is_known { "Interval: the same queries for both rows. " } else { "" };
     let test = all().find_map(|c| c.test.as_deref()).unwrap_or("none");
     let lines = all().map(|c| (format!("{} − {}", c.row, c.minus), trained(report, &c.row)));
     let mut t = Table::new("Differences between rows", "difference", lines);
@@ -114,16 +108,12 @@ pub(super) fn paper_differences(report: &Report) -> Option<Table> {
     let reference = report.paper_reference.as_ref()?;
     let method = &report.claim.row;
     let paper = reference.rows.iter().find(|r| r.name == *method)?.numbers.rsum?;
-    let here = report.row(method)?.measured.rsum;
     let others = reference.rows.iter().filter(|r| r.name != *method);
     let found: Vec<_> = others
         .filter_map(|r| {
-            let paired = report.comparison(method, &r.name);
-            let difference = match paired {
-                Some(c) => c.rsum,
-                None => here - report.row(&r.name)?.measured.rsum,
-            };
-            Some((&r.name, paper - r.numbers.rsum?, difference, paired.and_then(|c| c.ci95)))
+            let here = report.difference(method, &r.name)?;
+            let ci95 = report.comparison(method, &r.name).and_then(|c| c.ci95);
+            Some((&r.name, paper - r.numbers.rsum?, here, ci95))
         })
         .collect();
     let agrees = |&(_, paper, here, ci): &(&String, f64, f64, Option<[f64; 2]>)| match ci {

@@ -29,10 +29,7 @@ pub(crate) fn render(
     palette: Palette,
 ) -> String {
     let mut out = match detail {
-        Detail::Short => {
-            let t = tables::summary(report);
-            laid_out(&t, WIDTH, NAME, palette)
-        }
+        Detail::Short => laid_out(&tables::summary(report), WIDTH, NAME, palette),
         Detail::Full => {
             let first = first_sections(report);
             let tables = first.iter().chain(measured).flat_map(|section| &section.tables);

@@ -77,17 +77,13 @@ pub(super) fn of(report: &Report) -> Verdict {
         text += &format!(" Not run: {}.", names.join(", "));
     }
     text += &closed_form(report);
-    if report.seeds.len() == 1 {
-        text += &format!(
-            " One seed only ({}): the intervals do not cover the noise of training.",
-            report.seeds[0]
-        );
+    if let [seed] = report.seeds[..] {
+        let noise = "the intervals do not cover the noise of training";
+        text += &format!(" One seed only ({seed}): {noise}.");
     }
     if report.substituted {
-        let not = match &report.paper_reference {
-            Some(paper) => format!(", not on {}", paper.dataset),
-            None => String::new(),
-        };
+        let paper = report.paper_reference.as_ref();
+        let not = paper.map_or(String::new(), |paper| format!(", not on {}", paper.dataset));
         text += &format!(" Measured on {}{not}.", report.dataset);
     }
     Verdict { outcome, text }
@@ -105,11 +101,7 @@ fn closed_form(report: &Report) -> String {
 fn compare<'a>(report: &'a Report, minus: &'a str) -> Against<'a> {
     let row = &report.claim.row;
     let paired = report.comparison(row, minus);
-    let difference = match (paired, report.row(row), report.row(minus)) {
-        (Some(c), _, _) => c.rsum,
-        (None, Some(a), Some(b)) => a.measured.rsum - b.measured.rsum,
-        _ => 0.0,
-    };
+    let difference = report.difference(row, minus).unwrap_or(0.0);
     let ci95 = paired.and_then(|c| c.ci95);
     let sure = ci95.is_some_and(|[lo, hi]| lo > 0.0 || hi < 0.0);
     let outcome = match sure {

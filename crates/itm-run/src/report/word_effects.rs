@@ -16,19 +16,7 @@ use super::{PairMaps, RowMaps};
 const SIZE: usize = 1000;
 
 /// Styles that only this part of a page needs.
-const STYLE: &str = "
-.adds, .takes { color: var(--ink); border-radius: .2rem; padding: .05rem .25rem; --strength: 100%; }
-.adds { background: color-mix(in oklab, var(--s1) calc(var(--strength) * .5), transparent); }
-.takes { background: color-mix(in oklab, var(--s0) calc(var(--strength) * .5), transparent); }
-.effects { display: grid; gap: 1.25rem; margin-top: 1rem; }
-.effects th:first-child { background: var(--panel); } .effects .absent-picture { fill: var(--rule); }
-.effect { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 16rem), 1fr)); gap: 1rem; margin-bottom: 1rem; }
-.effect > svg { width: 100%; max-width: 22rem; height: auto; }
-.effect .caption { font-size: 1.15rem; line-height: 1.9; margin: 0 0 .5rem; }
-.effect .region { fill: none; stroke: #f0f; stroke-width: 6px; }
-.effect .box { fill: none; stroke: #fff; stroke-width: 3px; stroke-dasharray: 14 10; }
-.effect text { font: 600 34px system-ui, sans-serif; fill: #fff; stroke: #000; stroke-width: 6px; paint-order: stroke; }
-";
+const STYLE: &str = include_str!("word_effects.css");
 
 /// Renders nothing if no pair has words with effects.
 pub(super) fn render(pairs: &[PairMaps]) -> Markup {

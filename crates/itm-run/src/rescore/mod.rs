@@ -171,9 +171,22 @@ impl Rescoring {
         let measured = rows.filter_map(|(name, printed)| {
             let origin = Origin { rsum: Some(rsum(name)?), cca: rsum(CCA) };
             let reports = self.reports.of_row(name, all);
-            Some(RowSummary::new(name.clone(), printed.clone(), &reports, origin))
+            Some(RowSummary::new(name, printed.clone(), &reports, origin))
         });
-        let summary = Summary::new(experiment, self.study.resamples, measured.collect(), started);
+        let Experiment { target, printed, run, command, .. } = experiment;
+        let summary = Summary {
+            target: target.name.clone(),
+            paper: printed.paper.clone(),
+            table: printed.table,
+            dataset: run.source.title.clone(),
+            substitution: run.source.substitution.clone(),
+            rows: measured.collect(),
+            resamples: self.study.resamples,
+            config_sha256: run.config.sha256.clone(),
+            data_sha256: run.source.dataset.sha256.clone(),
+            command: command.clone(),
+            seconds: started.elapsed().as_secs_f64(),
+        };
         let text = serde_json::to_string_pretty(&summary).expect("names and numbers");
         write_bytes(&folder.join("summary.json"), (text + "\n").as_bytes())?;
         let page = markdown::render(&summary);

@@ -1,7 +1,6 @@
 //! Turns the reports of each row and seed into one table over seeds, beside the paper's table.
 
 use std::collections::BTreeMap;
-use std::time::Instant;
 
 use hubness::Direction;
 use hubness::report::{Hub, Report};
@@ -9,7 +8,6 @@ use serde::Serialize;
 
 use super::method::{MethodSummary, row_of};
 use super::orderings::{Ordering, orderings, verdict};
-use crate::experiment::Experiment;
 use crate::paper::Inferences;
 use crate::report::mean;
 
@@ -27,30 +25,6 @@ pub(super) struct Summary {
     pub(super) data_sha256: String,
     pub(super) command: String,
     pub(super) seconds: f64,
-}
-
-impl Summary {
-    pub(super) fn new(
-        experiment: &Experiment,
-        resamples: usize,
-        rows: Vec<RowSummary>,
-        started: Instant,
-    ) -> Self {
-        let Experiment { target, printed, run, command, .. } = experiment;
-        Self {
-            target: target.name.clone(),
-            paper: printed.paper.clone(),
-            table: printed.table,
-            dataset: run.source.title.clone(),
-            substitution: run.source.substitution.clone(),
-            rows,
-            resamples,
-            config_sha256: run.config.sha256.clone(),
-            data_sha256: run.source.dataset.sha256.clone(),
-            command: command.clone(),
-            seconds: started.elapsed().as_secs_f64(),
-        }
-    }
 }
 
 /// What nearest neighbours and the closed form reach.
@@ -84,18 +58,13 @@ pub(super) struct RowSummary {
 
 impl RowSummary {
     /// From the reports of a row, one per seed; `printed` are the paper's numbers for its model.
-    pub(super) fn new(
-        row: String,
-        printed: Inferences,
-        reports: &[Report],
-        source: Origin,
-    ) -> Self {
+    pub(super) fn new(row: &str, printed: Inferences, reports: &[Report], source: Origin) -> Self {
         let names = reports.first().map_or(&[][..], |report| &report.rows);
         let methods: Vec<_> =
             names.iter().map(|r| MethodSummary::new(&r.method, &printed, reports)).collect();
         let orderings = orderings(&methods);
         Self {
-            verdict: verdict(&row, &methods, &orderings),
+            verdict: verdict(row, &methods, &orderings),
             printed_on: printed.dataset,
             printed: printed.model,
             counts: methods.iter().map(|m| CountsSummary::new(&m.method, reports)).collect(),
@@ -103,7 +72,7 @@ impl RowSummary {
             hubs: Direction::BOTH.iter().filter_map(|&d| HubsOfSide::new(d, reports)).collect(),
             seeds: reports.len(),
             source,
-            row,
+            row: row.into(),
             methods,
             orderings,
         }

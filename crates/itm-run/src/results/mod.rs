@@ -37,10 +37,8 @@ pub(crate) fn measures<'a>(
         all.push(Box::new(rescoring));
     }
     if experiment.kind.about_hubs || experiment.view.distribution().is_some() {
-        let figure = match experiment.shown {
-            Exhibit::Figure(number) => experiment.view.distribution().map(|of| (number, of)),
-            Exhibit::Table(_) | Exhibit::Named(_) => None,
-        };
+        let number = if let Exhibit::Figure(n) = experiment.shown { Some(n) } else { None };
+        let figure = number.zip(experiment.view.distribution());
         all.push(Box::new(Hubs::new(figure, |name| experiment.printed_line(name)?.hs_sum)));
     }
     if !experiment.run.source.judgements.is_empty() {
@@ -65,10 +63,7 @@ pub(crate) fn report(
     let Experiment { target, run, seeds, .. } = experiment;
     let (source, claim) = (&run.source, experiment.claim());
     let note = experiment.precision_note();
-    let mut rows = computed;
-    for row in measured {
-        rows.push(row.row(experiment)?);
-    }
+    let rows = computed.into_iter().map(Ok).chain(measured.iter().map(|row| row.row(experiment)));
     Ok(Report {
         schema_version: SCHEMA_VERSION,
         target: target.name.clone(),
@@ -83,7 +78,7 @@ pub(crate) fn report(
         command: experiment.command.clone(),
         ci95_unit: CI95_UNIT.into(),
         tie_policy: "smaller index first".into(),
-        rows,
+        rows: rows.collect::<Result<_>>()?,
         comparisons: comparisons(measured, &claim.row)?,
         claim,
         paper_reference: paper_reference(experiment, measured),
@@ -132,11 +127,8 @@ fn comparisons(rows: &[RowResult], claimed: &str) -> Result<Vec<Comparison>> {
     let paired = |a: &RowResult, b: &RowResult| a.runs.len() == b.runs.len() || b.runs.len() == 1;
     let of_full = others.clone().map(|other| (full, other)).chain(cca.map(|cca| (full, cca)));
     let of_cca = cca.into_iter().flat_map(|cca| others.clone().map(move |other| (other, cca)));
-    of_full
-        .chain(of_cca)
-        .filter(|(row, minus)| paired(row, minus))
-        .map(|(row, minus)| comparison(row, minus))
-        .collect()
+    let pairs = of_full.chain(of_cca).filter(|(row, minus)| paired(row, minus));
+    pairs.map(|(row, minus)| comparison(row, minus)).collect()
 }
 
 fn comparison(row: &RowResult, minus: &RowResult) -> Result<Comparison> {
@@ -160,13 +152,8 @@ fn comparison(row: &RowResult, minus: &RowResult) -> Result<Comparison> {
 fn expected_row(experiment: &Experiment, name: &str, expected: &Measures<f64>) -> Row {
     let [i2t, t2i] = [expected.i2t, expected.t2i].map(|[r1, r5, r10]| Recalls { r1, r5, r10 });
     let measured = Measured { i2t, t2i, rsum: expected.rsum, ..Measured::default() };
-    Row {
-        name: name.into(),
-        kind: RowKind::Baseline,
-        protocol: experiment.ranked(),
-        measured,
-        ..Row::default()
-    }
+    let (name, kind, protocol) = (name.into(), RowKind::Baseline, experiment.ranked());
+    Row { name, kind, protocol, measured, ..Row::default() }
 }
 
 fn ends(interval: Interval) -> [f64; 2] {

@@ -1,6 +1,6 @@
 //! A row over its seeds.
 
-use itm_core::cca::BestPoint;
+use itm_core::cca::{BestPoint, Cca};
 use itm_core::eval::Evaluation;
 use itm_core::significance::{Hits, bootstrap};
 use itm_core::{Result, ScoreMatrix};
@@ -30,13 +30,8 @@ impl RowResult {
         Self { name: name.to_owned(), kind: RowKind::Trained, ..Self::default() }
     }
 
-    pub(crate) fn closed_form(
-        run: SeedRun,
-        validation_rsum: f64,
-        chosen: BestPoint,
-        seconds: f64,
-    ) -> Self {
-        let (validation_rsum, chosen) = (Some(validation_rsum), Some(chosen));
+    pub(crate) fn closed_form(run: SeedRun, cca: &Cca, seconds: f64) -> Self {
+        let (validation_rsum, chosen) = (Some(cca.validation_rsum()), Some(cca.chosen()));
         let (kind, runs) = (RowKind::Baseline, vec![run]);
         Self { kind, runs, validation_rsum, chosen, seconds, ..Self::trained(CCA) }
     }
@@ -115,21 +110,17 @@ impl RowResult {
             Recalls { r1, r5, r10 }
         };
         let intervals = bootstrap(&self.hits(), REPLICATES, RESAMPLING_SEED)?;
-        let best = |run: &SeedRun| Some(run.best?.rsum);
+        let best = || mean(self.runs.iter().filter_map(|run| Some(run.best?.rsum)));
+        let [i2t, t2i] = [intervals.i2t, intervals.t2i].map(|side| side.map(ends));
         let trained = self.kind == RowKind::Trained;
         let measured = Measured {
             i2t: of(|e| e.i2t.recalls()),
             t2i: of(|e| e.t2i.recalls()),
             rsum: self.rsum(),
             ci95: Some(ends(intervals.rsum)),
-            ci95_recalls: Some(RecallIntervals {
-                i2t: intervals.i2t.map(ends),
-                t2i: intervals.t2i.map(ends),
-            }),
+            ci95_recalls: Some(RecallIntervals { i2t, t2i }),
             per_seed: if trained { self.runs.iter().map(seed_result).collect() } else { vec![] },
-            validation_rsum: self
-                .validation_rsum
-                .or_else(|| mean(self.runs.iter().filter_map(best))),
+            validation_rsum: self.validation_rsum.or_else(best),
             ties_decided: Some(self.runs.iter().map(ties_decided).sum()),
             seconds: Some(self.seconds),
         };

@@ -110,21 +110,21 @@ impl Run {
     }
 
     /// Opens a finished run with its own copy of the configuration, its data (their folder and the backend are given), and its folder.
-    /// `check` sees the configuration before the data are read.
+    /// `check` sees the configuration before the data are read; what it finds is returned too.
     ///
     /// # Errors
     /// If there is no such run, if the data have changed, or if `check` fails.
-    pub(crate) fn open(
+    pub(crate) fn open<T>(
         folder: &Path,
         (data, backend): (Option<&Path>, &str),
         configs: &Path,
-        check: impl FnOnce(&Config) -> Result<()>,
-    ) -> Result<Self> {
+        check: impl FnOnce(&Config) -> Result<T>,
+    ) -> Result<(Self, T)> {
         let identity = Identity::read(folder)?;
         let path = folder.join("config.toml");
         let text = read_text(&path)?;
         let mut config = Config::parse(&identity.target, path, text)?;
-        check(&config)?;
+        let found = check(&config)?;
         config.target.substitute = None; // a run on substitutes has their configuration
         let devices = vec![device(backend)?];
         let (config, source) = Source::open(&config, data, configs)?;
@@ -134,7 +134,7 @@ impl Run {
             ..identity
         };
         let dir = RunDir::open(folder.to_path_buf(), wanted, &config.text)?;
-        Ok(Self { dir: Some(dir), ..Self::new(config, source, devices)? })
+        Ok((Self { dir: Some(dir), ..Self::new(config, source, devices)? }, found))
     }
 
     /// The folder.

@@ -172,9 +172,8 @@ fn of_regions(part: &SplitData) -> Result<SplitData> {
 /// The ready word vectors for words as `reading` has them, if the target's file exists. The vectors of found words are data: they change the
 /// hash, and a note of the report names the file.
 pub(super) fn ready_vectors(source: &mut Source, reading: &Reading) -> Result<Option<WordVectors>> {
-    let Some(file) = source.word_vectors.clone().filter(|file| file.is_file()) else {
-        return Ok(None);
-    };
+    let file = source.word_vectors.clone().filter(|file| file.is_file());
+    let Some(file) = file else { return Ok(None) };
     let vectors = reading.vectors(&file)?;
     source.add_vectors(&file, &vectors);
     Ok(Some(vectors))

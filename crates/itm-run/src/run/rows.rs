@@ -34,10 +34,8 @@ pub(super) fn read(
 fn check(config: &Config, facts: &Facts, source: &Source) -> Result<()> {
     let features = config.target.features;
     let pictures = matches!(facts.sees, Sees::Pictures(_));
-    let wanted = match pictures {
-        true => "\"pictures\", which the row's image encoder sees",
-        false => "features, which the row's image encoder sees",
-    };
+    let seen = if pictures { "\"pictures\"" } else { "features" };
+    let wanted = format_args!("{seen}, which the row's image encoder sees");
     let fits = pictures == (features == ImageFeatures::Pictures);
     Error::unless(fits, "target.features", wanted, format_args!("{features:?}"))?;
     let wanted = "\"given\" or \"grid\": the row's image encoder sees regions";
@@ -127,15 +125,12 @@ impl Run {
     /// # Errors
     /// If the row needs them and the target names no file, or the data folder has no such file.
     pub(super) fn check_vectors(&self, row: &str) -> Result<()> {
-        if self.vectors.is_some() || !self.facts(row).needs_vectors {
-            return Ok(());
-        }
-        let expected = match &self.config.target.word_vectors {
-            Some(file) => {
-                format!("word vectors in the file `{}` of the data folder", file.display())
-            }
+        let file = self.config.target.word_vectors.as_ref().map(|file| file.display());
+        let expected = match file {
+            Some(file) => format!("word vectors in the file `{file}` of the data folder"),
             None => "a file of word vectors, named by target.word_vectors".to_owned(),
         };
-        Err(Error::invalid(self.config.place(&format!("row.{row}")), expected, "none"))
+        let fits = self.vectors.is_some() || !self.facts(row).needs_vectors;
+        Error::unless(fits, self.config.place(&format!("row.{row}")), expected, "none")
     }
 }

@@ -147,45 +147,39 @@ fn captioned(
     let transform = towers[0].embedder.transform("--model")?;
     let bar = progress::bar("captioned", "pictures");
     bar.set_length(distinct.len() as u64);
-    let (mut image_rows, mut seen) = (vec![], HashMap::new());
-    for name in &distinct {
-        super::stopped(image_rows.len())?;
+    let (mut image_rows, mut seen) = (Vec::<f32>::new(), HashMap::new());
+    for (done, name) in distinct.iter().enumerate() {
+        super::stopped(done)?;
         // Alone, as in `Joined::pictures`: beside other pictures the last bits of a row would be others.
         let picture = [upright_image(inside(images, name)?)?];
         let row = towers[0].images(&picture, transform);
-        seen.insert(sha256_hex(picture[0].as_raw()), row.clone());
-        image_rows.push(row);
+        image_rows.extend(&row);
+        seen.insert(sha256_hex(picture[0].as_raw()), row);
         bar.inc(1);
     }
     bar.finish_and_clear();
-    let mut text_rows = vec![];
-    for part in list.texts.chunks(TOGETHER) {
-        super::stopped(text_rows.len())?;
+    let mut text_rows = Vec::<f32>::new();
+    for (k, part) in list.texts.chunks(TOGETHER).enumerate() {
+        super::stopped(k * TOGETHER)?;
         let part: Vec<&str> = part.iter().map(String::as_str).collect();
-        let rows = towers[1].embedder.sentences(&part)?;
-        text_rows.extend(rows.chunks_exact(rows.len() / part.len()).map(<[f32]>::to_vec));
+        text_rows.extend(towers[1].embedder.sentences(&part)?);
     }
-    let of: Vec<usize> = names.iter().map(|name| places[&**name]).collect();
+    let whole = SplitData {
+        features: Features::default(),
+        embeddings: Embeddings {
+            images: Features { dim: towers[0].embedder.image_width(), values: image_rows },
+            texts: Features { dim: towers[1].embedder.text_width(), values: text_rows },
+        },
+        regions: None,
+        images: distinct.iter().map(|&name| name.to_owned()).collect(),
+        captions: list.texts.clone(),
+        pairs: Pairs::new(distinct.len(), names.iter().map(|name| places[&**name]).collect())?,
+    };
     let part = |validation: bool| {
-        let images: Vec<usize> =
-            (0..distinct.len()).filter(|i| (i % VALIDATION == 0) == validation).collect();
-        let places: HashMap<usize, usize> = images.iter().copied().zip(0..).collect();
-        let texts: Vec<usize> = (0..of.len()).filter(|&k| places.contains_key(&of[k])).collect();
-        let rows = |all: &[Vec<f32>], chosen: &[usize]| Features {
-            dim: all[0].len(),
-            values: chosen.iter().flat_map(|&i| all[i].iter().copied()).collect(),
-        };
-        Ok::<_, Error>(SplitData {
-            features: Features { dim: 0, values: vec![] },
-            embeddings: Embeddings {
-                images: rows(&image_rows, &images),
-                texts: rows(&text_rows, &texts),
-            },
-            regions: None,
-            images: images.iter().map(|&i| distinct[i].to_owned()).collect(),
-            captions: texts.iter().map(|&k| list.texts[k].clone()).collect(),
-            pairs: Pairs::new(images.len(), texts.iter().map(|&k| places[&of[k]]).collect())?,
-        })
+        let mut part = whole.clone();
+        let is_in = |i: &usize| i.is_multiple_of(VALIDATION) == validation;
+        part.keep(&(0..distinct.len()).filter(is_in).collect::<Vec<_>>())?;
+        Ok::<_, Error>(part)
     };
     let (train, val) = (part(false)?, part(true)?);
     let (name, sha256) = (captions.display().to_string(), String::new());
@@ -225,8 +219,7 @@ fn stored(bytes: &[u8]) -> Result<[Projection; 2], String> {
         if array.dtype() != Dtype::F64 {
             return Err(format!("{name} as {:?}", array.dtype()));
         }
-        let chunks = array.data().chunks_exact(8);
-        Ok(chunks.map(|chunk| f64::from_le_bytes(chunk.try_into().expect("eight bytes"))).collect())
+        Ok(array.data().as_chunks().0.iter().map(|&bytes| f64::from_le_bytes(bytes)).collect())
     };
     let map = |name: &str| {
         let (weights, offset) =

@@ -13,6 +13,7 @@ use itm_core::scored::{EmbeddingRows, Scored, Similarity};
 use itm_core::{Error, Pairs, Result};
 use itm_search::{self as search, Encoder};
 
+use crate::config::Config;
 use crate::model::Model;
 use crate::run::Run;
 use crate::split::Split;
@@ -22,8 +23,8 @@ const BANK: usize = 5000;
 
 /// The first row of a run's configuration, unless it has a row `Full`.
 pub(super) fn row(folder: &Path, configs: &Path) -> Result<String> {
-    let config = Run::open(folder, (None, "cpu"), configs, |_| Ok(()))?.config;
-    config.named_row(config.rows().find(|row| *row == "Full"))
+    let named = |config: &Config| config.named_row(config.rows().find(|row| *row == "Full"));
+    Ok(Run::open(folder, (None, "cpu"), configs, named)?.1)
 }
 
 /// The towers of a run.
@@ -43,7 +44,7 @@ pub(super) struct RunEncoder {
 
 impl RunEncoder {
     pub(super) fn open(folder: &Path, row: &str, backend: &str, configs: &Path) -> Result<Self> {
-        let run = Run::open(folder, (None, backend), configs, |_| Ok(()))?;
+        let (run, ()) = Run::open(folder, (None, backend), configs, |_| Ok(()))?;
         let Model { method, inputs, .. } = run.trained(row, 0)?;
         let items = inputs.items(Split::Test);
         let embedded = embedded(&*method.scored(items)?, row)?;

@@ -66,15 +66,12 @@ impl Similarities {
 
 /// The stride that takes about [`OTHERS`] pairs; coprime to the texts of a row, because otherwise it would skip whole columns.
 fn stride(pairs: usize, texts: usize) -> usize {
-    let coprime = |a: usize, b: usize| {
-        let (mut a, mut b) = (a, b);
-        while b > 0 {
-            (a, b) = (b, a % b);
-        }
-        a == 1
-    };
     let least = (pairs / OTHERS).max(1);
-    (least..).find(|&n| coprime(n, texts.max(1))).unwrap_or(1)
+    (least..).find(|&n| gcd(n, texts.max(1)) == 1).unwrap_or(1)
+}
+
+fn gcd(a: usize, b: usize) -> usize {
+    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 fn curve(posterior: &MatchProbability) -> (String, Vec<Point>) {

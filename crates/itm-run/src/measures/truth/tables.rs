@@ -62,9 +62,9 @@ pub(super) fn draws(report: &Report, truths: &[Option<Truth>]) -> Option<Table> 
 
 /// The epochs of the claim's row, or of the first row that has epochs; `None` if no row has epochs.
 pub(super) fn epochs(report: &Report, truths: &[Option<Truth>]) -> Option<Table> {
-    let (row, epochs) = watched(report, truths)?;
+    let (row, Truth { epochs, .. }) = watched(report, truths)?;
     let others: BTreeSet<&String> = epochs.iter().flat_map(|e| e.others.keys()).collect();
-    let title = format!("{row}: drawn negatives that were false, by epoch");
+    let title = format!("{}: drawn negatives that were false, by epoch", row.name);
     let mut t = by_epoch(title, epochs).noted(
         "Share of true pairs among the negatives, mean over seeds. The other columns are the expected \
          shares of other ways to draw from the same candidates.",
@@ -81,27 +81,22 @@ pub(super) fn epochs(report: &Report, truths: &[Option<Truth>]) -> Option<Table>
     Some(t)
 }
 
-/// The claim's row, or else the first row that has epochs, with its epochs.
-fn watched<'a>(
-    report: &'a Report,
-    truths: &'a [Option<Truth>],
-) -> Option<(&'a str, &'a [EpochDraws])> {
+/// The claim's row, or else the first row that has epochs.
+fn watched<'a>(report: &'a Report, truths: &'a [Option<Truth>]) -> Option<(&'a Row, &'a Truth)> {
     let rows = report.rows.iter().zip(truths);
-    let of_row = |(row, truth): (&'a Row, &'a Option<Truth>)| {
-        let epochs = &truth.as_ref()?.epochs[..];
-        (!epochs.is_empty()).then_some((row.name.as_str(), epochs))
-    };
-    let claimed = rows.clone().filter(|(row, _)| row.name == report.claim.row);
-    claimed.chain(rows).find_map(of_row)
+    let known = rows.filter_map(|(row, truth)| Some((row, truth.as_ref()?)));
+    let mut known = known.filter(|(_, truth)| !truth.epochs.is_empty());
+    let claimed = known.clone().find(|(row, _)| row.name == report.claim.row);
+    claimed.or_else(|| known.next())
 }
 
 /// Precision and recall of "this is a false negative" by epoch, at the configured prior, for the row of [`epochs`].
 pub(super) fn detection_epochs(report: &Report, truths: &[Option<Truth>]) -> Option<Table> {
-    let (row, epochs) = watched(report, truths)?;
+    let (row, Truth { epochs, .. }) = watched(report, truths)?;
     let prior = epochs.iter().find_map(|e| Some(e.detection.first()?.name.as_str()))?;
     let detections = epochs.iter().map(|e| e.detection.iter().filter(|d| d.name == prior));
     let of_epochs: Vec<Vec<&DetectionAt>> = detections.map(Iterator::collect).collect();
-    let title = format!("{row}: false negatives named by the posterior, by epoch");
+    let title = format!("{}: false negatives named by the posterior, by epoch", row.name);
     let mut t = by_epoch(title, epochs)
         .noted(format!("At {prior}, mean over seeds. The next table is of the last epoch."));
     thresholds(&mut t, of_epochs.concat().as_slice(), &of_epochs);

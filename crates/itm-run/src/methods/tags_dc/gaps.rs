@@ -119,7 +119,6 @@ pub(super) fn figures(report: &Report, rows: &[Option<Gaps>]) -> Vec<Figure> {
             format!("{}: scores of captions and their hardest negatives (Figure 1)", row.name);
         courses(title, ["probability of a match", "share"], &lines, &[])
     });
-    let scores: Vec<_> = scores.collect();
     let line = |((row, series), gaps): ((&Row, u8), &Gaps)| {
         over_seeds(&row.name, Ink::dashed(series), gaps.course.clone())
     };
@@ -127,7 +126,7 @@ pub(super) fn figures(report: &Report, rows: &[Option<Gaps>]) -> Vec<Figure> {
     let title =
         "Score of the model's sentences minus score of the caption, over training (Figure 3)";
     let course = courses(title, ["epochs", "mean difference"], &lines, &[]);
-    scores.into_iter().chain(course).collect()
+    scores.chain(course).collect()
 }
 
 /// The share of the scores in each bin of `[0, 1]`, at the middle of the bin.

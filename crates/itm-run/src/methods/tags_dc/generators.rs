@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use itm_core::Result;
 use itm_core::significance::Share;
+use itm_core::{Pairs, Result};
 use itm_report::format::{clean, decimals, share};
 use itm_report::table::{Role, Table};
 use tags_dc::train::TagsDc;
@@ -90,20 +90,15 @@ fn judged(trial: &Trial, model: &Model, judge: &TagsDc, made: &[Made]) -> Result
     let sentences = made.iter().map(|made| (made.text, made.sentence.text.as_str()));
     let logits = logits(judge, model, sentences)?;
     let both = logits.split_at(pairs.texts());
-    Ok(Scored::of(pairs.images(), |text| pairs.image_of(text), made, both))
+    Ok(Scored::of(pairs, made, both))
 }
 
 impl Scored {
     /// `own` are the logits of the captions, `theirs` of the sentences.
-    fn of(
-        images: usize,
-        image_of: impl Fn(usize) -> usize,
-        made: &[Made],
-        (own, theirs): (&[f32], &[f32]),
-    ) -> Self {
-        let mut scored = Self { below: vec![[0; 2]; images], examples: vec![] };
+    fn of(pairs: &Pairs, made: &[Made], (own, theirs): (&[f32], &[f32])) -> Self {
+        let mut scored = Self { below: vec![[0; 2]; pairs.images()], examples: vec![] };
         for (made, &score) in made.iter().zip(theirs) {
-            let counts = &mut scored.below[image_of(made.text)];
+            let counts = &mut scored.below[pairs.image_of(made.text)];
             counts[0] += u64::from(score < own[made.text]);
             counts[1] += 1;
         }
@@ -165,15 +160,10 @@ fn examples(seen: &Seen, rows: &[&str]) -> Option<Table> {
     let chosen = firsts(made);
     let lines = chosen.iter().flat_map(|&k| {
         let Made { text, sentence } = &made[k];
-        let corrected =
-            sentence.corrected.as_deref().map(|text| format!("corrected: {}", clean(text)));
-        let two = [
-            format!("caption: {}", clean(&seen.captions[*text])),
-            format!("synthetic: {}", clean(&sentence.text)),
-        ];
-        two.into_iter().chain(corrected)
+        let two = [("caption", &seen.captions[*text]), ("synthetic", &sentence.text)];
+        two.into_iter().chain(sentence.corrected.as_ref().map(|text| ("corrected", text)))
     });
-    let lines: Vec<_> = lines.map(|line| (line, Role::Other)).collect();
+    let lines = lines.map(|(what, text)| (format!("{what}: {}", clean(text)), Role::Other));
     let mut t = Table::new(format!("Sentences of {generator} (Figure 4)"), "sentence", lines).noted(
         "The probability of a match by each row. Corrected: the generator's word heads replace the words that they call mismatched; rows \
          do not score it.",
@@ -244,7 +234,8 @@ mod tests {
     #[test]
     fn golden_counts_of_a_discriminator() {
         let made = [made(0, "a"), made(0, "b"), made(1, "c")];
-        let scored = Scored::of(2, |text| text, &made, (&[1.0, 0.0], &[0.5, 1.0, -1.0]));
+        let pairs = Pairs::uniform(2, 1);
+        let scored = Scored::of(&pairs, &made, (&[1.0, 0.0], &[0.5, 1.0, -1.0]));
         assert_eq!(scored.below, [[1, 2], [1, 1]]);
         let half = 0.5f32;
         assert_eq!(scored.examples.len(), 2);

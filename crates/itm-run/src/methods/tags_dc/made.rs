@@ -1,7 +1,6 @@
 //! The sentences that a model makes from captions: of the test split, and beside pairs with how well their words match.
 
 use itm_core::Result;
-use itm_core::text::Word;
 use maud::Markup;
 use tags_dc::train::{Caption, PairSentences, SentenceText, TagsDc, page};
 
@@ -26,10 +25,10 @@ pub(super) struct Made {
 pub(super) fn sentences(source: &Source, model: &Model) -> Result<Option<Vec<Made>>> {
     let (part, Some(_)) = source.part(Split::Test) else { return Ok(None) };
     let Some((method, words)) = filler_with_words(model) else { return Ok(None) };
-    let spell = |text: &str| model.reading.words(text);
+    let (items, spell) = (model.inputs.items(Split::Test), |text: &str| model.reading.words(text));
     let mut all = vec![];
-    for text in 0..part.captions.len() {
-        let of = caption(model, (Split::Test, text), &words, &spell);
+    for (text, caption) in part.captions.iter().enumerate() {
+        let of = Caption { items, text, caption, words: &words, spell: &spell };
         let Some(made) = method.sentences(&of)? else { return Ok(None) };
         all.extend(made.into_iter().map(|sentence| Made { text, sentence }));
     }
@@ -42,14 +41,13 @@ pub(super) fn sentences(source: &Source, model: &Model) -> Result<Option<Vec<Mad
 /// If an item cannot be read.
 pub(super) fn judged(model: &Model, split: Split, pairs: &[Pair]) -> Result<Option<Markup>> {
     let Some((method, words)) = filler_with_words(model) else { return Ok(None) };
-    let spell = |text: &str| model.reading.words(text);
+    let (items, spell) = (model.inputs.items(split), |text: &str| model.reading.words(text));
     let mut all = vec![];
     for &Pair { image, text, kind } in pairs {
-        let of = caption(model, (split, text), &words, &spell);
-        let negatives = match kind {
-            PairKind::Annotated => method.sentences(&of)?.unwrap_or_default(),
-            PairKind::FalseNegative | PairKind::MostSimilar | PairKind::Asked => vec![],
-        };
+        let caption = &model.source.part(split).0.captions[text];
+        let of = Caption { items, text, caption, words: &words, spell: &spell };
+        let is_own = kind == PairKind::Annotated;
+        let negatives = if is_own { method.sentences(&of)?.unwrap_or_default() } else { vec![] };
         let denied = |sentence: SentenceText| {
             let denied = model.source.denies(split, image, &sentence.text);
             (sentence, denied)
@@ -69,15 +67,4 @@ pub(super) fn judged(model: &Model, split: Split, pairs: &[Pair]) -> Result<Opti
 /// The model with the word of each number, if it fills in words and reads captions as words or word pieces.
 fn filler_with_words<'a>(model: &'a Model) -> Option<(&'a TagsDc, Vec<String>)> {
     Some((filler(&*model.method)?, model.reading.spelled_by_number()?))
-}
-
-/// A caption of a split, as a model reads it.
-fn caption<'a>(
-    model: &'a Model,
-    (split, text): (Split, usize),
-    words: &'a [String],
-    spell: &'a dyn Fn(&str) -> Result<Vec<Word>>,
-) -> Caption<'a> {
-    let caption = &model.source.part(split).0.captions[text];
-    Caption { items: model.inputs.items(split), text, caption, words, spell }
 }

@@ -166,11 +166,9 @@ fn by_kind(report: &Report, rows: &[Option<SentenceShares>]) -> Option<Table> {
     let found = || rows.iter().map(|row| Some(&row.as_ref()?.synthetic.as_ref()?.by_kind));
     let kinds: BTreeSet<&String> = found().flatten().flat_map(|by_kind| by_kind.keys()).collect();
     kinds.first()?;
-    let mut t = of_rows(
-        report,
-        "Synthetic sentences that are truly false, by the word that changed",
-    )
-    .noted("Only sentences of the world with one changed word; their number is in parentheses.");
+    let title = "Synthetic sentences that are truly false, by the word that changed";
+    let note = "Only sentences of the world with one changed word; their number is in parentheses.";
+    let mut t = of_rows(report, title).noted(note);
     for kind in kinds {
         let each = found().map(|by_kind| by_kind?.get(kind));
         let text = |s: &Share| format!("{} ({})", share(s.value), s.of);

@@ -1,4 +1,3 @@
-use super::super::Section;
 use super::super::tests::sample;
 use super::*;
 
@@ -18,7 +17,7 @@ fn numbers_of_sections_stand_in_their_places() {
     section.add(Place::Row("Full".into()), &number("edited", 0.5)).unwrap();
     section.add(Place::Truth("Full".into()), &number("map_at_r", 0.25)).unwrap();
     section.add(Place::Truth("Full".into()), &number("base_rate", 0.125)).unwrap();
-    let json: Value = serde_json::from_str(&report.to_json(&section.numbers).unwrap()).unwrap();
+    let json: Value = serde_json::from_str(&report.to_json(&[section]).unwrap()).unwrap();
     assert_eq!((&json["hubs"], &json["rows"][2]["edited"]), (&9.5.into(), &0.5.into()));
     let truth = &json["rows"][2]["truth"];
     assert_eq!((&truth["map_at_r"], &truth["base_rate"]), (&0.25.into(), &0.125.into()));

@@ -58,7 +58,7 @@ fn two_seeds() -> RowSummary {
     ];
     let origin = Origin { rsum: Some(301.0), cca: Some(310.0) };
     let printed = crate::tests::paper("hal").inferences(3, None, String::new).unwrap();
-    RowSummary::new("Full".into(), printed, &reports, origin)
+    RowSummary::new("Full", printed, &reports, origin)
 }
 
 #[test]
