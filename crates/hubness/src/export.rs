@@ -73,7 +73,9 @@ pub fn items_around(
     correction: &AnyCorrection,
     centre: f64,
 ) -> Result<Vec<f32>> {
-    check(direction, correction)?;
+    let expected = format_args!("a correction of direction {direction}");
+    let got = format_args!("one of {}", correction.direction());
+    Error::unless(direction == correction.direction(), "export", expected, got)?;
     augmented(rows, dim, &biases(correction)?, centre, 0)
 }
 
@@ -96,12 +98,6 @@ pub(crate) fn augmented(
     let place = |at| format!("vector of item {}, value {}", item(at), at % (dim + 1));
     Error::unless_finite(&vectors, place, "a finite number")?;
     Ok(vectors)
-}
-
-fn check(direction: Direction, correction: &AnyCorrection) -> Result<()> {
-    let expected = format_args!("a correction of direction {direction}");
-    let got = format_args!("one of {}", correction.direction());
-    Error::unless(direction == correction.direction(), "export", expected, got)
 }
 
 /// A query with one more dimension, which multiplies the items' biases: a one.

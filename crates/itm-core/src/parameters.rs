@@ -45,10 +45,6 @@ impl Path {
             self.0.pop();
         }
     }
-
-    fn joined(&self) -> String {
-        self.0.join(".")
-    }
 }
 
 struct Visit<F> {
@@ -68,7 +64,7 @@ impl<F: FnMut(&str, &[usize], Tensor<1>)> ModuleVisitor for Visit<F> {
     fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
         let value = param.val().inner();
         let shape = value.dims();
-        (self.f)(&self.path.joined(), &shape, value.reshape([shape.iter().product::<usize>()]));
+        (self.f)(&self.path.0.join("."), &shape, value.reshape([shape.iter().product::<usize>()]));
     }
 }
 
@@ -93,7 +89,7 @@ impl<F: FnMut(&str, &[usize]) -> Result<Option<Vec<f32>>>> ModuleMapper for Repl
         }
         let (shape, device) = (param.val().dims(), param.val().device());
         let learns = param.val().is_require_grad();
-        match (self.f)(&self.path.joined(), &shape) {
+        match (self.f)(&self.path.0.join("."), &shape) {
             Ok(Some(values)) => param.map(|_| {
                 let value = Tensor::from_data(TensorData::new(values, shape), &device);
                 if device.is_autodiff() { value.set_require_grad(learns) } else { value }

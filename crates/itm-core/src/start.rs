@@ -70,11 +70,9 @@ impl StartOptions {
         let dims = self.dims;
         let expected = format!("at most {width}, the width of the model");
         Error::unless(dims <= width, place("dims"), expected, dims)?;
-        if dims < width && self.fill == 0.0 {
-            let expected = format!("a number above 0, for columns {dims} to {}", width - 1);
-            return Err(Error::invalid(place("fill"), expected, 0));
-        }
-        Ok(())
+        let last = width.saturating_sub(1);
+        let expected = format_args!("a number above 0, for columns {dims} to {last}");
+        Error::unless(dims == width || self.fill != 0.0, place("fill"), expected, 0)
     }
 }
 

@@ -113,14 +113,12 @@ fn signed(text: &str) -> Vec<(f32, String)> {
 
 /// The weight before a colon, and the rest.
 fn weighted(text: &str) -> Result<(f32, &str)> {
-    let numeric =
-        |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
-    let Some((number, rest)) = text.split_once(':').filter(|(number, _)| numeric(number)) else {
-        return Ok((1.0, text));
+    let is_weighted = |(number, rest): &(&str, &str)| {
+        let numeric = number.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+        numeric && !number.is_empty() && !rest.starts_with(|c: char| c.is_ascii_digit())
     };
-    if rest.starts_with(|c: char| c.is_ascii_digit()) {
-        return Ok((1.0, text));
-    }
+    let parts = text.split_once(':').filter(is_weighted);
+    let Some((number, rest)) = parts else { return Ok((1.0, text)) };
     match number.parse::<f32>() {
         Ok(weight) if weight > 0.0 && weight <= MOST_WEIGHT => Ok((weight, rest.trim_start())),
         _ => {

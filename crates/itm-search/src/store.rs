@@ -102,8 +102,8 @@ impl Stored {
         let IndexManifest { format, sha256, .. } = &manifest;
         let (expected, got) = (format_args!("format {FORMAT}"), format_args!("format {format}"));
         Error::unless(*format == FORMAT, place.display(), expected, got)?;
-        let (fits, got) =
-            (sha256.len() == FILES.len() - 1, format_args!("{} hashes", sha256.len()));
+        let got = format_args!("{} hashes", sha256.len());
+        let fits = sha256.len() == FILES.len() - 1;
         Error::unless(fits, place.display(), "a hash for each other file", got)?;
         for (name, want) in FILES.iter().zip(&manifest.sha256) {
             let path = folder.join(name);

@@ -38,15 +38,14 @@ pub fn export(scenes: &Scenes, folder: impl AsRef<Path>) -> Result<()> {
         images(split, folder)?;
         precomputed(split, &folder.join("precomp"))?;
     }
-    write_json(&folder.join("dataset_scenes.json"), &karpathy(scenes))?;
-    write_json(&folder.join("truth.json"), &truth(scenes))
+    write(folder.join("dataset_scenes.json"), karpathy(scenes).to_string())?;
+    write(folder.join("truth.json"), truth(scenes).to_string())
 }
 
 fn images(split: &ScenesSplit, folder: &Path) -> Result<()> {
-    (0..split.len()).into_par_iter().try_for_each(|i| {
-        let path = folder.join("images").join(split.file_name(i));
-        fs::write(&path, split.png(i)).map_err(Error::io(&path))
-    })
+    (0..split.len())
+        .into_par_iter()
+        .try_for_each(|i| write(folder.join("images").join(split.file_name(i)), split.png(i)))
 }
 
 fn precomputed(split: &ScenesSplit, folder: &Path) -> Result<()> {
@@ -54,9 +53,8 @@ fn precomputed(split: &ScenesSplit, folder: &Path) -> Result<()> {
     let n = split.len();
     let names: String = (0..n).map(|i| split.file_name(i) + "\n").collect();
     let captions: String = split.captions.iter().map(|c| c.text.clone() + "\n").collect();
-    for (end, text) in [("ids.txt", names), ("caps.txt", captions)] {
-        fs::write(path(end), text).map_err(Error::io(path(end)))?;
-    }
+    write(path("ids.txt"), names)?;
+    write(path("caps.txt"), captions)?;
     let mut global = Npy::create(path("ims.npy"), "<f4", &[n, WIDTH])?;
     let mut boxes = Npy::create(path("boxes.npy"), "<f4", &[n, Regions::COUNT, 4])?;
     let mut regions = Npy::create(path("regions.npy"), "<f2", &[n, Regions::COUNT, WIDTH])?;
@@ -113,10 +111,8 @@ fn truth(scenes: &Scenes) -> Value {
     json!({ "seed": scenes.seed, "sizes": scenes.sizes, "train": train, "val": val, "test": test })
 }
 
-fn write_json(path: &Path, value: &Value) -> Result<()> {
-    let mut file = BufWriter::new(File::create(path).map_err(Error::io(path))?);
-    serde_json::to_writer(&mut file, value).map_err(|e| Error::io(path)(e.into()))?;
-    file.flush().map_err(Error::io(path))
+fn write(path: PathBuf, contents: impl AsRef<[u8]>) -> Result<()> {
+    fs::write(&path, contents).map_err(Error::io(&path))
 }
 
 /// A `.npy` file written piece by piece.

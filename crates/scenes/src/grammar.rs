@@ -153,55 +153,52 @@ impl Form {
         let be = if matches!(meaning.claim, Claim::Count(..)) { "are" } else { "is" };
         let picture = pick(rng, PICTURES);
         let claim = &meaning.claim;
-        let (body, place_at_end) = match (self, claim) {
-            (Self::ThereIs, _) => (format!("there {be} {}", core(claim, rng)), true),
-            (Self::Shows, _) => (format!("the {picture} shows {}", core(claim, rng)), true),
-            (Self::PictureOf, _) => {
-                (format!("{} of {}", with_article(picture), core(claim, rng)), true)
-            }
-            (Self::Seen, _) => {
-                let lead = pick(rng, &["we see", "you can see"]);
-                (format!("{lead} {}", core(claim, rng)), true)
-            }
-            (Self::Here, _) => (format!("here {be} {}", core(claim, rng)), true),
-            (Self::PlaceFirst, _) => {
-                (format!("{} there {be} {}", place.unwrap_or_default(), core(claim, rng)), false)
-            }
+        let lead = match self {
+            Self::ThereIs => format!("there {be} "),
+            Self::Shows => format!("the {picture} shows "),
+            Self::PictureOf => format!("{} of ", with_article(picture)),
+            Self::Seen => pick(rng, &["we see ", "you can see "]).to_owned(),
+            Self::Here => format!("here {be} "),
+            Self::PlaceFirst => format!("{} there {be} ", place.unwrap_or_default()),
+            _ => String::new(),
+        };
+        let body = match (self, claim) {
             (Self::Predicate, Claim::Exist(p)) => {
                 let (subject, said) = split(&p[0], rng);
                 let place = place.map(|p| format!(" {p}")).unwrap_or_default();
                 let noun = noun_phrase(&subject, rng, Number::Bare);
-                (format!("the {noun}{place} is {}", adjectives(&said, rng).join(" and ")), false)
+                format!("the {noun}{place} is {}", adjectives(&said, rng).join(" and "))
             }
             (Self::That, Claim::Exist(p)) => {
                 let (subject, said) = split(&p[0], rng);
                 let noun = noun_phrase(&subject, rng, Number::Single);
-                (format!("{noun} that is {}", adjectives(&said, rng).join(" and ")), true)
+                format!("{noun} that is {}", adjectives(&said, rng).join(" and "))
             }
             (Self::With, Claim::Exist(p)) => {
-                (format!("{} with {}", single(&p[0], rng), single(&p[1], rng)), true)
+                format!("{} with {}", single(&p[0], rng), single(&p[1], rng))
             }
             (Self::Both, Claim::Exist(p)) => {
                 let both = format!("both {} and {}", single(&p[0], rng), single(&p[1], rng));
-                (if place.is_some() { both + " are" } else { both }, true)
+                if place.is_some() { both + " are" } else { both }
             }
             (Self::Verb, Claim::Related(a, relation, b)) => {
                 let verb = pick(rng, VERBS);
                 let relation = pick(rng, lexicon::relations(*relation));
-                (format!("{} {verb} {relation} {}", single(a, rng), single(b, rng)), true)
+                format!("{} {verb} {relation} {}", single(a, rng), single(b, rng))
             }
             (Self::RelationFirst, Claim::Related(a, relation, b)) => {
                 let be = pick(rng, &["is", "there is"]);
                 let relation = pick(rng, lexicon::relations(*relation));
-                (format!("{relation} {} {be} {}", single(b, rng), single(a, rng)), true)
+                format!("{relation} {} {be} {}", single(b, rng), single(a, rng))
             }
             (Self::PairOf, Claim::Count(_, p)) => {
-                (format!("a pair of {}", noun_phrase(p, rng, Number::Plural)), true)
+                format!("a pair of {}", noun_phrase(p, rng, Number::Plural))
             }
-            (Self::SceneIs, _) => ("the scene is".to_owned(), true),
-            (Self::Taken, _) => (format!("{} taken", with_article(picture)), true),
-            _ => (core(claim, rng), true),
+            (Self::SceneIs, _) => "the scene is".to_owned(),
+            (Self::Taken, _) => format!("{} taken", with_article(picture)),
+            _ => lead + &core(claim, rng),
         };
+        let place_at_end = !matches!(self, Self::PlaceFirst | Self::Predicate);
         let text = match place {
             Some(place) if place_at_end => format!("{body} {place}"),
             _ => body,

@@ -100,8 +100,7 @@ struct WordCursor<'a> {
 
 impl WordCursor<'_> {
     fn claim(&mut self, has_place: bool) -> Option<Claim> {
-        let nothing_but_a_place =
-            self.all("the scene is") || self.lead(&["a", "an"]) && self.one(&["taken"]).is_some();
+        let nothing_but_a_place = self.all("the scene is") || self.lead(&["a", "an"], "taken");
         if nothing_but_a_place && self.done() {
             return has_place.then_some(Claim::Place);
         }
@@ -132,7 +131,7 @@ impl WordCursor<'_> {
         }
         let before = self.at;
         let that = self.one(&["that"]).is_some();
-        if self.one(&["is"]).is_some() && self.adjectives(&mut first, 0, "and") {
+        if self.one(&["is"]).is_some() && self.adjectives(&mut first) {
             return Some(Claim::Exist(vec![first]));
         }
         if that {
@@ -161,22 +160,15 @@ impl WordCursor<'_> {
     fn skip_lead_in(&mut self) {
         const LEADS: [&str; 6] =
             ["there is", "there are", "here is", "here are", "we see", "you can see"];
-        let start = self.at;
-        let found = LEADS.iter().any(|lead| self.all(lead))
-            || self.lead(&["the", "this"]) && self.one(&["shows"]).is_some();
-        if found {
-            return;
-        }
-        self.at = start;
-        if !(self.lead(&["a", "an", "the"]) && self.one(&["of"]).is_some()) {
-            self.at = start;
-        }
+        _ = LEADS.iter().any(|lead| self.all(lead))
+            || self.lead(&["the", "this"], "shows")
+            || self.lead(&["a", "an", "the"], "of");
     }
 
-    /// Reads an article of the list and a word for the picture, or neither.
-    fn lead(&mut self, articles: &[&str]) -> bool {
+    /// Reads an article of the list, a word for the picture and the word `then`, or nothing.
+    fn lead(&mut self, articles: &[&str], then: &str) -> bool {
         let start = self.at;
-        let found = self.one(articles).is_some() && self.one(PICTURES).is_some();
+        let found = [articles, PICTURES, &[then]].into_iter().all(|any| self.one(any).is_some());
         if !found {
             self.at = start;
         }
@@ -266,19 +258,10 @@ impl WordCursor<'_> {
         Some(true)
     }
 
-    /// Reads one or more adjectives up to the end, with the word `between` between them.
-    fn adjectives(&mut self, phrase: &mut Phrase, index: usize, between: &str) -> bool {
-        loop {
-            if self.adjective(phrase, index) != Some(true) {
-                return false;
-            }
-            if self.done() {
-                return true;
-            }
-            if self.one(&[between]).is_none() {
-                return false;
-            }
-        }
+    /// Reads one or more adjectives of the first phrase up to the end, with "and" between them.
+    fn adjectives(&mut self, phrase: &mut Phrase) -> bool {
+        self.adjective(phrase, 0) == Some(true)
+            && (self.done() || self.one(&["and"]).is_some() && self.adjectives(phrase))
     }
 
     fn peek(&self) -> Option<&str> {

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::SceneCaption;
 use super::grammar::{Claim, Meaning, Phrase};
 use super::parse::{Role, analyse};
-use super::world::{Background, Colour, Kind, Object, Pattern, Scene, Size};
+use super::world::{Background, Colour, Kind, Pattern, Scene, Size};
 use itm_core::{Pairs, Relevance};
 
 /// Whether every fact in the meaning holds in the scene.
@@ -120,18 +120,8 @@ const PATTERN: u32 = SIZE + Size::ALL.len() as u32;
 const PLACE: u32 = PATTERN + Pattern::ALL.len() as u32;
 const _: () = assert!(PLACE + Background::ALL.len() as u32 <= 64);
 
-/// One bit per kind, colour, size, pattern and background that the scene has.
-fn facts(scene: &Scene) -> u64 {
-    let of = |o: &Object| {
-        let (size, pattern) = (SIZE + o.size as u32, PATTERN + o.pattern as u32);
-        1 << o.kind as u32 | 1 << (COLOUR + o.colour as u32) | 1 << size | 1 << pattern
-    };
-    let place = 1 << (PLACE + scene.background as u32);
-    scene.objects.iter().fold(place, |mask: u64, o| mask | of(o))
-}
-
-/// The bits that a scene must have for the meaning to be true.
-fn needs(meaning: &Meaning) -> u64 {
+/// One bit per kind, colour, size, pattern and background that is said.
+fn bits(phrases: impl IntoIterator<Item = Phrase>, place: Option<Background>) -> u64 {
     let bit = |at: Option<u32>| at.map_or(0u64, |at| 1 << at);
     let of = |p: Phrase| {
         bit(p.kind.map(|k| k as u32))
@@ -139,8 +129,18 @@ fn needs(meaning: &Meaning) -> u64 {
             | bit(p.size.map(|s| SIZE + s as u32))
             | bit(p.pattern.map(|p| PATTERN + p as u32))
     };
-    let place = bit(meaning.place.map(|p| PLACE + p as u32));
-    meaning.claim.phrases().into_iter().fold(place, |mask, p| mask | of(p))
+    let place = bit(place.map(|p| PLACE + p as u32));
+    phrases.into_iter().fold(place, |mask, p| mask | of(p))
+}
+
+/// The bits that the scene has.
+fn facts(scene: &Scene) -> u64 {
+    bits(scene.objects.iter().map(|o| Phrase::of(o, [true; 4])), Some(scene.background))
+}
+
+/// The bits that a scene must have for the meaning to be true.
+fn needs(meaning: &Meaning) -> u64 {
+    bits(meaning.claim.phrases(), meaning.place)
 }
 
 /// How common false negatives are: pairs that are true but not annotated.
@@ -162,11 +162,9 @@ impl FalseNegatives {
     /// # Panics
     /// If `relevance` and `pairs` differ in size or are empty.
     pub(crate) fn of(relevance: &Relevance, pairs: &Pairs) -> Self {
-        assert_eq!(
-            (relevance.images(), relevance.texts()),
-            (pairs.images(), pairs.texts()),
-            "true pairs against annotated pairs"
-        );
+        let got = (relevance.images(), relevance.texts());
+        let wanted = (pairs.images(), pairs.texts());
+        assert_eq!(got, wanted, "true pairs against annotated pairs");
         let mut images: Vec<_> = (0..pairs.texts()).map(|t| relevance.images_of(t).len()).collect();
         images.sort_unstable();
         let annotated = |t: &usize| relevance.contains(pairs.image_of(*t), *t);
@@ -185,6 +183,7 @@ impl FalseNegatives {
 #[cfg(test)]
 mod tests {
     use super::super::parse::parse;
+    use super::super::world::Object;
     use super::super::{Scenes, Sizes};
     use super::*;
     use Grounding::{Functional, Mismatched};

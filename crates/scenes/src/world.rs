@@ -147,7 +147,6 @@ impl Kind {
             Self::Bird => (1.0, 0.78),
             Self::Hat => (1.0, 0.66),
             Self::Cup => (1.0, 0.86),
-            Self::Umbrella => (1.0, 1.0),
             Self::Tree => (0.74, 1.0),
             Self::Kite => (0.66, 1.0),
             Self::Flower => (0.72, 1.0),

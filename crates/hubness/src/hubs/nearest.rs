@@ -136,15 +136,13 @@ pub fn bootstrap_difference(
     seed: u64,
 ) -> Result<Interval> {
     let place = "bootstrap of hubs";
-    let Some(first) = a.first() else {
-        return Err(Error::invalid(place, "at least 1 run", 0));
-    };
+    Error::unless(!a.is_empty(), place, "at least 1 run", 0)?;
     let expected = format_args!("{} runs of each system", a.len());
     Error::unless(a.len() == b.len(), place, expected, b.len())?;
     let expected = format_args!("1 to {MOST_REPLICATES} replicates");
     Error::unless((1..=MOST_REPLICATES).contains(&replicates), place, expected, replicates)?;
     let pairs = |n: &Nearest| n.folds.iter().map(|fold| fold.pairs.clone()).collect::<Vec<_>>();
-    let wanted = pairs(first);
+    let wanted = pairs(&a[0]);
     if let Some(run) = a.iter().chain(b).position(|n| pairs(n) != wanted) {
         let expected = "runs over the images and texts of the first";
         return Err(Error::invalid(place, expected, format!("others in run {run}")));

@@ -5,7 +5,7 @@ mod weights;
 use burn::tensor::{Tensor, TensorData};
 use serde::{Deserialize, Serialize};
 
-use super::reweight;
+use super::reweight::without_diagonal;
 
 pub use weights::{BankOptions, BankScores, BankWeights};
 
@@ -138,9 +138,4 @@ fn diagonal(scores: &Tensor<2>) -> Tensor<1> {
     let [b, _] = scores.dims();
     let own = super::select::index(&(0..b).collect::<Vec<_>>(), 1, &scores.device());
     scores.clone().gather(1, own).reshape([b])
-}
-
-fn without_diagonal(scores: Tensor<2>) -> Tensor<2> {
-    let own = reweight::diagonal(&scores);
-    scores.mask_fill(own, 0.0)
 }

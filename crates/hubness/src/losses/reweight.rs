@@ -124,8 +124,7 @@ pub fn hub_factors(scores: Tensor<2>, options: &HubOptions) -> Tensor<2> {
     let columns = crowd(scores.transpose(), k).expand([b, b]).transpose();
     let mut exponent = rows + columns;
     if options.reweight == ReweightScope::Negatives {
-        let own = diagonal(&exponent);
-        exponent = exponent.mask_fill(own, 0.0);
+        exponent = without_diagonal(exponent);
     }
     let factors = exponent.exp();
     if options.detach { factors.detach() } else { factors }
@@ -154,7 +153,8 @@ fn without_positive(scores: Tensor<2>, k: usize) -> Tensor<2> {
     scores.gather(1, index(&columns, k, &device)).mean_dim(1)
 }
 
-/// Whether an entry is on the diagonal, `[b, b]`.
-pub(super) fn diagonal(scores: &Tensor<2>) -> Tensor<2, Bool> {
-    Tensor::<2, Bool>::diag_mask(scores.dims(), 0, &scores.device()).bool_not()
+/// The values with zeros on the diagonal, `[b, b]`.
+pub(super) fn without_diagonal(values: Tensor<2>) -> Tensor<2> {
+    let own = Tensor::<2, Bool>::diag_mask(values.dims(), 0, &values.device()).bool_not();
+    values.mask_fill(own, 0.0)
 }

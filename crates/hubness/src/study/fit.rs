@@ -67,9 +67,7 @@ impl Fit {
             Base::Nns | Base::Mp | Base::MpEmpirical => vec![],
             Base::Csls => vec![("k", among(whole(number), bank))],
             Base::Is => vec![("beta", number)],
-            Base::Nnn => {
-                vec![("alpha", settings.nnn_alpha), ("k", among(settings.nnn_k, bank))]
-            }
+            Base::Nnn => vec![("alpha", settings.nnn_alpha), ("k", among(settings.nnn_k, bank))],
             Base::Sinkhorn => vec![
                 ("epsilon", settings.sinkhorn_eps),
                 ("iterations", settings.sinkhorn_iterations as f64),

@@ -227,12 +227,8 @@ impl Cca {
         let terms = Terms::fit(&train.captions, min, max);
         let has_texts = !terms.is_empty() || train.embeddings.texts.dim > 0;
         let place = format!("{}, train", data.name);
-        Error::unless(
-            has_texts,
-            &place,
-            format_args!("a term of at least {min} captions"),
-            "none",
-        )?;
+        let expected = format_args!("a term of at least {min} captions");
+        Error::unless(has_texts, &place, expected, "none")?;
 
         let row = |image: usize, out: &mut [f64]| transform.image(train, image, out);
         let text_rows =
@@ -354,22 +350,18 @@ fn weights(s: &[f64], power: f64) -> Vec<f64> {
 }
 
 fn check_options(options: &CcaOptions) -> Result<()> {
-    let refuse = |field: &str, expected: &str, got: String| {
-        Err(Error::invalid(format!("CCA options, {field}"), expected, got))
-    };
+    let place = |field: &str| format!("CCA options, {field}");
     for (field, values) in [
         ("ridge_image", &options.ridge_image),
         ("ridge_text", &options.ridge_text),
         ("power", &options.power),
     ] {
-        if values.is_empty() || values.iter().any(|v| !v.is_finite() || *v < 0.0) {
-            return refuse(field, "numbers from 0", format!("{values:?}"));
-        }
+        let fits = !values.is_empty() && values.iter().all(|v| v.is_finite() && *v >= 0.0);
+        Error::unless(fits, place(field), "numbers from 0", format_args!("{values:?}"))?;
     }
-    if options.dims.is_empty() || options.dims.contains(&0) {
-        return refuse("dims", "numbers from 1", format!("{:?}", options.dims));
-    }
-    Ok(())
+    let dims = &options.dims;
+    let fits = !dims.is_empty() && !dims.contains(&0);
+    Error::unless(fits, place("dims"), "numbers from 1", format_args!("{dims:?}"))
 }
 
 /// Checks that features and captions fit the pairs and that features have the width, which may be 0. `place` begins every error.
@@ -398,11 +390,8 @@ fn check_rows(place: &str, width: usize, rows: &Features, count: usize) -> Resul
     let fits = rows.dim == width && rows.values.len() == all;
     let got = format!("width {}, {} values", rows.dim, rows.values.len());
     Error::unless(fits, place, format_args!("{count} rows of width {width}"), got)?;
-    Error::unless_finite(
-        &rows.values,
-        |at| format!("{place}, row {}", at / width),
-        "finite numbers",
-    )
+    let of = |at| format!("{place}, row {}", at / width);
+    Error::unless_finite(&rows.values, of, "finite numbers")
 }
 
 #[cfg(test)]

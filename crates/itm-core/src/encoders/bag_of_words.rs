@@ -140,13 +140,9 @@ impl BagOfWords {
         if let Some(k) = caption.iter().position(|&number| !self.has(number)) {
             panic!("caption {row}, term {k}: {} of {terms} terms", caption[k]);
         }
-        let idf: Vec<(u32, f64)> = match self.pooling {
-            BagPooling::Off => vec![],
-            _ => {
-                let idf = |&term: &u32| Some((term, f64::from(*self.idf.get(term as usize)?)));
-                caption.iter().filter_map(idf).collect()
-            }
-        };
+        let pooled: &[u32] = if self.pooling == BagPooling::Off { &[] } else { caption };
+        let idf = |&term: &u32| Some((term, f64::from(*self.idf.get(term as usize)?)));
+        let idf: Vec<(u32, f64)> = pooled.iter().filter_map(idf).collect();
         let length = idf.iter().map(|(_, x)| x * x).sum::<f64>().sqrt();
         let count = idf.len() as f64;
         let weighted = |(term, idf)| match self.pooling {

@@ -78,11 +78,7 @@ impl Embedder {
                     model = model.with_adapter(adapter)?;
                 }
                 let model = model.with_precision(precision);
-                let about = json!({
-                    "pool": model.pool,
-                    "unit": model.unit,
-                    "pieces": model.most,
-                });
+                let about = json!({ "pool": model.pool, "unit": model.unit, "pieces": model.most });
                 (Encoder::Sentence(Box::new(model)), None, report, about)
             }
             "vit" | "dinov2" => {

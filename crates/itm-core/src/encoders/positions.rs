@@ -16,19 +16,15 @@ use burn::tensor::{Tensor, TensorData};
 /// If the number of rows does not fit the grid `from`, a size is 0, or memory cannot hold the matrix.
 pub fn resize_positions(positions: Tensor<2>, from: [usize; 2], to: [usize; 2]) -> Tensor<2> {
     let [rows, _] = positions.dims();
-    assert!(
-        from[0].checked_mul(from[1]) == Some(rows),
-        "{rows} position embeddings for a grid of {from:?}"
-    );
+    let fits = from[0].checked_mul(from[1]) == Some(rows);
+    assert!(fits, "{rows} position embeddings for a grid of {from:?}");
     assert!(to[0] > 0 && to[1] > 0 && rows > 0, "a grid of {from:?} resized to {to:?}");
     if from == to {
         return positions;
     }
     let values = from.iter().chain(&to).try_fold(1usize, |n, &side| n.checked_mul(side));
-    assert!(
-        values.is_some_and(|n| n <= 1 << 32),
-        "no memory to resize a grid of {from:?} to {to:?}"
-    );
+    let fits = values.is_some_and(|n| n <= 1 << 32);
+    assert!(fits, "no memory to resize a grid of {from:?} to {to:?}");
     let axis = [0, 1].map(|k| weights(from[k], to[k]));
     let mut matrix = vec![0.0f32; to[0] * to[1] * rows];
     for (y, down) in axis[0].chunks_exact(from[0]).enumerate() {

@@ -82,10 +82,8 @@ impl TokenBatch {
         self.check_sizes();
         for (k, &id) in self.ids.iter().enumerate() {
             let (row, word) = (k / self.width, k % self.width);
-            assert!(
-                (id as usize) < vocabulary,
-                "caption {row}, word {word}: {id} of {vocabulary} words"
-            );
+            let known = (id as usize) < vocabulary;
+            assert!(known, "caption {row}, word {word}: {id} of {vocabulary} words");
         }
     }
 }

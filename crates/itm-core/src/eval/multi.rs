@@ -109,20 +109,14 @@ pub fn precisions(top: &[u32], r: usize, is_true: impl Fn(&u32) -> bool) -> [f64
     [precisions / r as f64, so_far as f64 / r as f64]
 }
 
-fn measure(top: &[u32], relevant: &[u32]) -> Option<Contribution> {
+fn measure(top: &[u32], relevant: &[u32]) -> Contribution {
     let r = relevant.len();
-    if r == 0 {
-        return None;
-    }
     assert!(top.len() >= r, "a ranking of {} items for {r} true ones", top.len());
     let is_true = |item: &u32| relevant.binary_search(item).is_ok();
     let [average_precision, r_precision] = precisions(top, r, is_true);
     let first = top.iter().position(is_true).unwrap_or(usize::MAX);
-    Some(Contribution {
-        average_precision,
-        r_precision,
-        hits: CUTS.map(|k| f64::from(u8::from(first < k as usize))),
-    })
+    let hits = CUTS.map(|k| f64::from(u8::from(first < k as usize)));
+    Contribution { average_precision, r_precision, hits }
 }
 
 fn summarise(found: &[Option<Contribution>]) -> Result<MultiMetrics> {
@@ -145,10 +139,8 @@ fn summarise(found: &[Option<Contribution>]) -> Result<MultiMetrics> {
 
 /// Best items are needed to depth `max(R, 10)`.
 fn one_query(scores: &[f32], relevant: &[u32]) -> Option<Contribution> {
-    if relevant.is_empty() {
-        return None;
-    }
-    measure(&best_items(scores, relevant.len().max(CUTS[CUTS.len() - 1] as usize)), relevant)
+    let depth = relevant.len().max(CUTS[CUTS.len() - 1] as usize);
+    (!relevant.is_empty()).then(|| measure(&best_items(scores, depth), relevant))
 }
 
 /// The images of some rows as queries; the first row is image `first`.
@@ -214,7 +206,7 @@ mod tests {
     /// R = 3, true at positions 1, 3, 5: AP@R = (1/1 + 2/3) / 3, R-precision 2/3; position 5 is beyond R.
     #[test]
     fn golden_by_hand() {
-        let m = summarise(&[measure(&[4, 0, 7, 1, 2, 3], &[2, 4, 7])]).unwrap();
+        let m = summarise(&[Some(measure(&[4, 0, 7, 1, 2, 3], &[2, 4, 7]))]).unwrap();
         assert!((m.map_at_r - 500.0 / 9.0).abs() < 1e-12);
         assert!((m.r_precision - 200.0 / 3.0).abs() < 1e-12);
     }

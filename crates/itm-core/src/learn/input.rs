@@ -33,13 +33,9 @@ impl Batch<'_> {
     pub fn pairs(&self) -> Result<usize> {
         let b = self.image_ids.len();
         at_least_one("pairs of the batch", b)?;
+        let expected = format_args!("{b}, one per pair");
         let counted = |what: &str, got: usize| {
-            Error::unless(
-                got == b,
-                format_args!("{what} of the batch"),
-                format_args!("{b}, one per pair"),
-                got,
-            )
+            Error::unless(got == b, format_args!("{what} of the batch"), expected, got)
         };
         counted("texts", self.texts.len())?;
         counted("caption numbers", self.caption_ids.len())?;

@@ -63,13 +63,10 @@ pub(super) fn same_images<'a>(mut runs: impl Iterator<Item = &'a Hits>) -> Resul
         format!("{} folds, {} images, {texts} captions", h.folds().len(), images(h))
     };
     let wanted = captions(first);
-    match runs.enumerate().find(|(_, run)| captions(run) != wanted) {
-        Some((k, run)) => {
-            let expected = format!("the images and captions of run 0 ({})", describe(first));
-            Err(Error::invalid(format!("runs, run {}", k + 1), expected, describe(run)))
-        }
-        None => Ok(()),
-    }
+    let differs = |(_, run): &(usize, &Hits)| captions(run) != wanted;
+    let Some((k, run)) = runs.enumerate().find(differs) else { return Ok(()) };
+    let expected = format!("the images and captions of run 0 ({})", describe(first));
+    Err(Error::invalid(format!("runs, run {}", k + 1), expected, describe(run)))
 }
 
 /// Both systems must have the same number of runs, all over the same images.

@@ -65,10 +65,8 @@ pub fn ceilings(pairs: &Pairs, truth: &Relevance) -> [Measures<f64>; 2] {
     let (n, m) = (pairs.images(), pairs.texts());
     assert!(n > 0, "ceilings of no image");
     assert_eq!((truth.images(), truth.texts()), (n, m), "images and texts of the truth");
-    assert!(
-        (0..m).all(|text| !pairs.images_of(text).is_empty()),
-        "ceilings of a text without an image"
-    );
+    let has_image = |text: usize| !pairs.images_of(text).is_empty();
+    assert!((0..m).all(has_image), "ceilings of a text without an image");
     let images = (0..n).filter(|&i| !pairs.is_judged() || !pairs.texts_of(i).is_empty());
     let images: Vec<_> = images.collect();
     let own = |image: usize, text: u32| usize::from(pairs.contains(image, text as usize));

@@ -107,12 +107,9 @@ impl Consumer for ExpSums {
 
     fn start(&self, images: Range<usize>, texts: Range<usize>) -> Self::State {
         if let Some((x, y)) = &self.shifts {
-            let enough = images.end <= x.len() && texts.end <= y.len();
-            assert!(
-                enough,
-                "shifts of {:?}, scores of {images:?} and {texts:?}",
-                (x.len(), y.len())
-            );
+            let (n, m) = (x.len(), y.len());
+            let enough = images.end <= n && texts.end <= m;
+            assert!(enough, "shifts of ({n}, {m}), scores of {images:?} and {texts:?}");
         }
         BothSides::new(images, texts, LogSum::NOTHING)
     }

@@ -66,12 +66,8 @@ impl FrozenBlocks {
             let kept = self.states.kept();
             keys.iter().filter_map(|key| Some((*key, kept.get(key)?.clone()))).collect()
         };
-        let mut missing: Vec<usize> = vec![];
-        for (k, key) in keys.iter().enumerate() {
-            if !here.contains_key(key) && missing.iter().all(|&other| keys[other] != *key) {
-                missing.push(k);
-            }
-        }
+        let is_missing = |&k: &usize| !here.contains_key(&keys[k]) && !keys[..k].contains(&keys[k]);
+        let missing: Vec<usize> = (0..keys.len()).filter(is_missing).collect();
         if !missing.is_empty() {
             let new: Vec<f32> = missing.iter().flat_map(|&k| pictures[k]).copied().collect();
             let made = vit.begun(pixels(size, new, &device), self.count, Noise::Off).values;

@@ -247,10 +247,8 @@ impl ImageEncoder {
     }
 
     pub(super) fn with_inputs(self, inputs: &InputStatistics) -> Result<Self> {
-        Ok(match self {
-            Self::Features(map) => Self::Features(map.scaled_to(inputs.deviation)?),
-            Self::Vit(_) | Self::Clip(_) => self,
-        })
+        let Self::Features(map) = self else { return Ok(self) };
+        Ok(Self::Features(map.scaled_to(inputs.deviation)?))
     }
 
     pub(super) fn with_start(self, start: &Start) -> Result<Self> {

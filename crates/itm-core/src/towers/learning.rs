@@ -87,18 +87,13 @@ impl LearningParts {
         }
     }
 
-    /// Number of the first block that learns.
-    fn first(&self, blocks: usize) -> usize {
-        match self {
-            Self::All => 0,
-            Self::Heads | Self::Lora(_) => blocks,
-            Self::Last(n) => blocks.saturating_sub(*n),
-        }
-    }
-
     /// Makes the last blocks learn as in `whole`. Returns the number of the first that learns.
     fn blocks(&self, fixed: &mut [TransformerBlock], whole: &[TransformerBlock]) -> usize {
-        let first = self.first(whole.len());
+        let first = match self {
+            Self::All => 0,
+            Self::Heads | Self::Lora(_) => whole.len(),
+            Self::Last(n) => whole.len().saturating_sub(*n),
+        };
         fixed[first..].clone_from_slice(&whole[first..]);
         first
     }

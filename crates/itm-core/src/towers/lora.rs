@@ -209,10 +209,8 @@ impl LoraConfig {
                     let (layer, [part, parts]) = map.place();
                     let linear = block.linears()[layer];
                     let first = part * linear.weight.dims()[1] / parts;
-                    let Some(change) = linear.changes.iter().find(|change| change.first == first)
-                    else {
-                        continue;
-                    };
+                    let change = linear.changes.iter().find(|change| change.first == first);
+                    let Some(change) = change else { continue };
                     let name = tower
                         .names
                         .of(&format!("{}{i}.{}.weight", tower.ours, LAYERS[layer]))

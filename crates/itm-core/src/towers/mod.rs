@@ -168,7 +168,6 @@ impl Encoders {
         let (mut image, of_image) =
             ImageEncoder::open(&config.image, (image_dim, d), seed, device)?;
         let (mut text, of_text) = TextEncoder::open(&config.text, (vocabulary, d), seed, device)?;
-        let contrast = None;
         if config.start == StartFrom::Cca {
             // The closed form is solved for rows of unit length.
             if let ImageEncoder::Vit(encoder) = &mut image {
@@ -178,7 +177,7 @@ impl Encoders {
                 encoder.unit = true;
             }
         }
-        Ok((Self { image, text, contrast }, of_image.into_iter().chain(of_text).collect()))
+        Ok((Self { image, text, contrast: None }, of_image.into_iter().chain(of_text).collect()))
     }
 
     /// The encoders with statistics of the training data, which are part of the encoders but are not weights.

@@ -207,14 +207,14 @@ impl TextEncoder {
                 return Err(Error::invalid(place, expected, word));
             }
         }
+        if !matches!(self, Self::Bag(_)) {
+            check_texts(captions, self.most_words())?;
+        }
         match self {
-            Self::Bag(_) => Ok(()),
-            Self::Clip(_) if captions.is_empty() => Ok(()),
-            Self::Gru(_) | Self::Bert(_) => check_texts(captions, self.most_words()),
-            Self::Clip(tower) => {
-                check_texts(captions, self.most_words())?;
+            Self::Clip(tower) if !captions.is_empty() => {
                 tower.shape.check(&TokenBatch::new(captions))
             }
+            _ => Ok(()),
         }
     }
 

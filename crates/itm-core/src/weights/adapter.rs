@@ -57,10 +57,8 @@ pub(crate) fn merged<M: Module>(module: M, names: &TensorNames, folder: &Path) -
                 .prefixes
                 .iter()
                 .flat_map(|prefix| modules(name).map(|name| matrices(&format!("{prefix}{name}"))));
-            let Some([a, b]) = prefixed.find(|pair| pair.iter().any(|name| left.contains(name)))
-            else {
-                return Ok(());
-            };
+            let found = prefixed.find(|pair| pair.iter().any(|name| left.contains(name)));
+            let Some([a, b]) = found else { return Ok(()) };
             let device = values.device();
             let [a, b] = [(a, [rank, rows]), (b, [part, rank])].map(|(name, shape)| {
                 left.remove(&name);

@@ -136,9 +136,8 @@ pub(crate) async fn hubs(
 ) -> Reply<Value> {
     let first = state.hubs.iter().take(ask.top(20)?);
     let hubs: Vec<About> = first.map(|&picture| describe(&state, picture)).collect();
-    Ok(Json(
-        json!({ "queries": state.searcher.index().bank().len(), "all": state.hubs.len(), "hubs": hubs }),
-    ))
+    let queries = state.searcher.index().bank().len();
+    Ok(Json(json!({ "queries": queries, "all": state.hubs.len(), "hubs": hubs })))
 }
 
 /// `GET /api/v1/pictures`: the newest pictures that pass the filter.

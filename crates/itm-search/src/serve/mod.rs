@@ -50,7 +50,7 @@ use itm_core::{Error, Result};
 use tokio::sync::Semaphore;
 use tower_http::timeout::TimeoutLayer;
 
-use crate::Searcher;
+use crate::{Index, Searcher};
 use state::State;
 
 /// The shortest token.
@@ -248,12 +248,14 @@ fn router(state: Arc<State>, limits: Limits) -> Router {
         .route("/knn-service", post(clip::knn))
         .layer(from_fn_with_state(state.clone(), upload::place))
         .layer(DefaultBodyLimit::max(upload::MOST_BODY));
+    let thumbnail = |state, number, ask| pictures::small(state, number, ask, Index::thumbnail);
+    let preview = |state, number, ask| pictures::small(state, number, ask, Index::preview);
     Router::new()
         .route("/", get(pages::home))
         .route("/hubs", get(pages::hubs))
         .route("/picture/{number}", get(pages::picture))
-        .route("/thumbnails/{number}", get(pictures::thumbnail))
-        .route("/previews/{number}", get(pictures::preview))
+        .route("/thumbnails/{number}", get(thumbnail))
+        .route("/previews/{number}", get(preview))
         .route("/heat/{number}", get(pictures::heat))
         .route("/api/v1", get(api::about))
         .route("/api/v1/search", get(api::search))

@@ -9,6 +9,7 @@ use image::{ImageFormat, Rgba, RgbaImage};
 use super::ask::{Ask, AskParameters};
 use super::refusal::Refusal;
 use super::state::{SharedState, State};
+use crate::Index;
 
 /// The colour of a heat map.
 const HOT: [u8; 3] = [255, 122, 24];
@@ -30,26 +31,15 @@ fn sent(
     Ok(([(header::CONTENT_TYPE, kind), (header::CACHE_CONTROL, cache)], bytes))
 }
 
-/// `GET /thumbnails/{number}`.
-pub(crate) async fn thumbnail(
+/// `GET /thumbnails/{number}` and `GET /previews/{number}`: 410 if the picture has gone.
+pub(crate) async fn small(
     Extract(state): SharedState,
     Path(number): Path<String>,
     Parameters(ask): AskParameters,
+    read: fn(&Index, usize) -> itm_core::Result<Vec<u8>>,
 ) -> ImageReply {
     let (at, number) = (state.clone(), state.number(&number)?);
-    let read = move || at.searcher.index().thumbnail(number).map_err(|_| Refusal::gone());
-    let bytes = state.pictures.run(read).await?;
-    sent(&state, number, &ask, "image/jpeg", bytes)
-}
-
-/// `GET /previews/{number}`: 410 if the photograph has gone.
-pub(crate) async fn preview(
-    Extract(state): SharedState,
-    Path(number): Path<String>,
-    Parameters(ask): AskParameters,
-) -> ImageReply {
-    let (at, number) = (state.clone(), state.number(&number)?);
-    let read = move || at.searcher.index().preview(number).map_err(|_| Refusal::gone());
+    let read = move || read(at.searcher.index(), number).map_err(|_| Refusal::gone());
     let bytes = state.pictures.run(read).await?;
     sent(&state, number, &ask, "image/jpeg", bytes)
 }

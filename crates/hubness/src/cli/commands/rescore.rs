@@ -81,12 +81,9 @@ fn extension(out: &Path) -> &str {
 
 /// Prints notes and warnings to standard error, so that they do not mix with a run on standard output.
 pub(super) fn say(loaded: &InputData) {
-    for warning in &loaded.messages.warnings {
-        eprintln!("warning: {}", clean(warning));
-    }
-    for note in &loaded.messages.notes {
-        eprintln!("note: {}", clean(note));
-    }
+    let messages = &loaded.messages;
+    messages.warnings.iter().for_each(|warning| eprintln!("warning: {}", clean(warning)));
+    messages.notes.iter().for_each(|note| eprintln!("note: {}", clean(note)));
 }
 
 /// A single correction by its name, with a given number. Only `report` chooses numbers: a choice needs pairs and must be

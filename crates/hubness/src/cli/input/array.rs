@@ -118,9 +118,8 @@ impl Array {
     /// # Errors
     /// If there is no array, or they differ in width or type.
     pub(crate) fn joined(place: &str, arrays: Vec<Self>) -> Result<Self> {
-        let Some(first) = arrays.first() else {
-            return Err(Error::invalid(place, "numbered .npy files", "none"));
-        };
+        Error::unless(!arrays.is_empty(), place, "numbered .npy files", "none")?;
+        let first = &arrays[0];
         let (element, dim) = (first.element, first.dim);
         if let Some(other) = arrays.iter().find(|a| a.dim != dim || a.element != element) {
             let expected = format!("{dim} columns of {element:?} as in {}", first.place);

@@ -205,7 +205,8 @@ impl<'a> InputReader<'a> {
                 let place = at.to_string();
                 let list = PairList::parse(&place, pair_format(at), files.open(at)?)?;
                 // Names are looked up only where the file has names, and only then must they be unique.
-                let of_images = image_names.as_ref().filter(|_| list.has_names());
+                let has_names = matches!(list, PairList::Words(_) | PairList::Qrels(_));
+                let of_images = image_names.as_ref().filter(|_| has_names);
                 let of_texts = text_names.as_ref().filter(|_| matches!(list, PairList::Qrels(_)));
                 let sides = PairSides {
                     images: images.rows(),
@@ -311,10 +312,8 @@ fn array(files: &mut Files, at: &Location) -> Result<Array> {
 /// The files of a folder with this extension, by the last number in their names: `img_emb_0.npy`, `img_emb_1.npy`, …, `img_emb_10.npy`.
 fn numbered(folder: &Path, extension: &str) -> Result<Vec<PathBuf>> {
     let mut numbered = vec![];
-    for path in entries(folder)? {
-        if path.extension().is_none_or(|end| end != extension) {
-            continue;
-        }
+    let has_extension = |path: &PathBuf| path.extension().is_some_and(|end| end == extension);
+    for path in entries(folder)?.into_iter().filter(has_extension) {
         let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let digits = stem.trim_end_matches(|c: char| c.is_ascii_digit()).len();
         let Ok(number) = stem[digits..].parse::<u64>() else {

@@ -42,11 +42,6 @@ pub enum PairFormat<'a> {
 }
 
 impl PairList {
-    /// Whether the entries may be names.
-    pub(crate) fn has_names(&self) -> bool {
-        matches!(self, Self::Words(_) | Self::Qrels(_))
-    }
-
     /// Reads a file of pairs.
     ///
     /// # Errors

@@ -50,7 +50,7 @@ impl Run {
     /// document twice (the error names the line); if the file is empty.
     pub fn parse(place: &str, bytes: &[u8]) -> Result<Self> {
         let text = utf8(place, bytes)?;
-        let (mut queries, mut docs) = (NameNumbers::default(), NameNumbers::default());
+        let (mut queries, mut docs) = (HashMap::new(), HashMap::new());
         let mut lists: Vec<Vec<RunEntry>> = Vec::new();
         let mut seen = HashSet::new();
         each_line(place, text, "a retrieved document on each line", |here, line| {
@@ -62,7 +62,7 @@ impl Run {
             let Some(score) = score.parse().ok().filter(|score: &f64| score.is_finite()) else {
                 return Err(Error::invalid(here(), "a finite score", excerpt(score)));
             };
-            let pair = (queries.of(query), docs.of(doc));
+            let pair = (number(&mut queries, query), number(&mut docs, doc));
             if !seen.insert(pair) {
                 let got = format!("{} again for {}", excerpt(doc), excerpt(query));
                 return Err(Error::invalid(here(), "each document once per query", got));
@@ -74,7 +74,7 @@ impl Run {
             lists[query].push(RunEntry { doc, score });
             Ok(())
         })?;
-        Ok(Self { queries: queries.names(), docs: docs.names(), lists })
+        Ok(Self { queries: in_order(queries), docs: in_order(docs), lists })
     }
 }
 
@@ -113,26 +113,17 @@ pub(crate) fn run_text(
     Ok(text)
 }
 
-/// Names and their numbers, by first appearance.
-#[derive(Default)]
-struct NameNumbers<'a> {
-    numbers: HashMap<&'a str, u32>,
-    names: Vec<&'a str>,
+/// The number of a name: names are counted as they first appear.
+fn number<'a>(numbers: &mut HashMap<&'a str, u32>, name: &'a str) -> u32 {
+    let next = numbers.len() as u32; // a name per line; files of 2³² lines are beyond any memory
+    *numbers.entry(name).or_insert(next)
 }
 
-impl<'a> NameNumbers<'a> {
-    fn of(&mut self, name: &'a str) -> u32 {
-        let next = self.names.len() as u32; // a name per line; files of 2³² lines are beyond any memory
-        let number = *self.numbers.entry(name).or_insert(next);
-        if number == next {
-            self.names.push(name);
-        }
-        number
-    }
-
-    fn names(self) -> Vec<String> {
-        self.names.into_iter().map(String::from).collect()
-    }
+/// The names in the order of their numbers.
+fn in_order(numbers: HashMap<&str, u32>) -> Vec<String> {
+    let mut names = vec![""; numbers.len()];
+    numbers.into_iter().for_each(|(name, number)| names[number as usize] = name);
+    names.into_iter().map(String::from).collect()
 }
 
 #[cfg(test)]

@@ -26,6 +26,13 @@ pub(crate) struct RunFile {
     pub(crate) direction: Direction,
 }
 
+impl RunFile {
+    /// The names of the run that are queries of a direction.
+    fn names(&self, asking: Direction) -> &[String] {
+        if self.direction == asking { &self.run.queries } else { &self.run.docs }
+    }
+}
+
 /// Puts runs and judgements on the same rows and columns. Names that are not `given` follow the order of the judgements, or are
 /// sorted.
 ///
@@ -45,10 +52,7 @@ pub(crate) fn spread(
         let judged = |(_, qrels): &(String, Qrels)| {
             qrels.judged.iter().map(|one| ask.queries(&one.query, &one.doc).clone()).collect()
         };
-        let names = |named: &RunFile| {
-            if named.direction == ask { named.run.queries.clone() } else { named.run.docs.clone() }
-        };
-        let run = runs.iter().flat_map(names).collect();
+        let run = runs.iter().flat_map(|named| named.names(ask)).cloned().collect();
         order(what, given, qrels.as_ref().map(judged), run, &mut messages)
     };
     let images = rows("images", given.images, Direction::I2t);
@@ -84,12 +88,7 @@ fn from_images((place, qrels): (String, Qrels), runs: &[RunFile]) -> Result<(Str
         return Ok((place, if *direction == Direction::I2t { qrels } else { qrels.reversed() }));
     }
     let names = |side: Direction| -> HashSet<&str> {
-        let names = runs.iter().flat_map(
-            |RunFile { run, direction, .. }| {
-                if *direction == side { &run.queries } else { &run.docs }
-            },
-        );
-        names.map(String::as_str).collect()
+        runs.iter().flat_map(|named| named.names(side)).map(String::as_str).collect()
     };
     let [images, texts] = [Direction::I2t, Direction::T2i].map(names);
     let qrels =

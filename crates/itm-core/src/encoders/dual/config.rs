@@ -33,41 +33,32 @@ fn name(activation: Activation) -> &'static str {
     NAMES.iter().find(|(ours, _)| *ours == activation).map_or("gelu", |(_, theirs)| theirs)
 }
 
-/// What a key's absence means: the defaults of the classes in `transformers`.
-struct Defaults {
-    family: DualFamily,
-    form: VitForm,
-    activation: Activation,
-    epsilon: f64,
-    /// Width, mlp, heads, vocabulary, positions of the text tower.
-    text: [usize; 5],
-    patch: usize,
+/// SigLIP ViT-B/16 at 224 px.
+fn siglip_base_16() -> DualShape {
+    let DualShape { image, text, .. } = DualShape::clip_base_32();
+    let (activation, epsilon) = (Activation::GeluTanh, 1e-6);
+    let image = VitShape { patch: 16, epsilon, activation, form: VitForm::Siglip, ..image };
+    let text = TextTowerShape {
+        vocabulary: 32_000,
+        positions: 64,
+        width: 768,
+        heads: 12,
+        mlp: 3072,
+        epsilon,
+        activation,
+        end: None,
+        ..text
+    };
+    DualShape { family: DualFamily::Siglip, image, text, joint: 768 }
 }
-
-const CLIP: Defaults = Defaults {
-    family: DualFamily::Clip,
-    form: VitForm::Clip,
-    activation: Activation::QuickGelu,
-    epsilon: 1e-5,
-    text: [512, 2048, 8, 49_408, 77],
-    patch: 32,
-};
-
-const SIGLIP: Defaults = Defaults {
-    family: DualFamily::Siglip,
-    form: VitForm::Siglip,
-    activation: Activation::GeluTanh,
-    epsilon: 1e-6,
-    text: [768, 3072, 12, 32_000, 64],
-    patch: 16,
-};
 
 /// Reads a folder's `config.json`.
 pub(super) fn read(folder: &Path) -> Result<DualShape> {
     let config = Fields::read(&folder.join("config.json"))?;
-    let defaults = match config.text("model_type") {
-        Some("clip") => CLIP,
-        Some("siglip") => SIGLIP,
+    // What a key's absence means: the classes in `transformers` have the sizes of the base models.
+    let usual = match config.text("model_type") {
+        Some("clip") => DualShape::clip_base_32(),
+        Some("siglip") => siglip_base_16(),
         other => {
             let expected = "\"clip\" or \"siglip\", a model of two towers";
             return config.refused("model_type", expected, what_it_is(other.unwrap_or("none")));
@@ -79,10 +70,10 @@ pub(super) fn read(folder: &Path) -> Result<DualShape> {
         config.object(if config.has(&older) { &older } else { name })
     };
     let (vision, text) = (tower("vision_config")?, tower("text_config")?);
-    let image = image(&vision, &defaults)?;
-    let text_shape = text_of(&text, &defaults, folder)?;
-    let joint = match defaults.family {
-        DualFamily::Clip => config.count("projection_dim", 512)?,
+    let image = image(&vision, &usual.image)?;
+    let text_shape = text_of(&text, &usual.text, folder)?;
+    let joint = match usual.family {
+        DualFamily::Clip => config.count("projection_dim", usual.joint)?,
         DualFamily::Siglip => {
             let joint = text.count("projection_size", text_shape.width)?;
             let expected = format_args!("{}, the width of the image tower", image.width);
@@ -90,7 +81,7 @@ pub(super) fn read(folder: &Path) -> Result<DualShape> {
             joint
         }
     };
-    Ok(DualShape { family: defaults.family, image, text: text_shape, joint })
+    Ok(DualShape { family: usual.family, image, text: text_shape, joint })
 }
 
 fn what_it_is(model_type: &str) -> String {
@@ -109,43 +100,42 @@ fn what_it_is(model_type: &str) -> String {
     format!("\"{model_type}\"{about}")
 }
 
-fn image(fields: &Fields, defaults: &Defaults) -> Result<VitShape> {
+fn image(fields: &Fields, usual: &VitShape) -> Result<VitShape> {
     let side = fields.count("image_size", 224)?;
     let naflex = fields.has("num_patches") || fields.has("spatial_shapes");
     fields.unless(!naflex, "num_patches", "images of one size", "NaFlex")?;
     let pooled = fields.flag("vision_use_head", true);
     fields.unless(pooled, "vision_use_head", "true: the attention pool", "false")?;
-    let patch = fields.count_to(side, "patch_size", defaults.patch)?;
-    let shape = plain(fields, [side, side], patch, defaults.epsilon)?;
+    let patch = fields.count_to(side, "patch_size", usual.patch)?;
+    let shape = plain(fields, [side, side], patch, usual.epsilon)?;
     fields.unless(shape.channels == 3, "num_channels", "3, as pictures have", shape.channels)?;
-    let activation = activation(fields, defaults.activation)?;
-    Ok(VitShape { activation, form: defaults.form, ..shape })
+    let activation = activation(fields, usual.activation)?;
+    Ok(VitShape { activation, form: usual.form, ..shape })
 }
 
-fn text_of(fields: &Fields, defaults: &Defaults, folder: &Path) -> Result<TextTowerShape> {
-    let [width, mlp, heads, vocabulary, positions] = defaults.text;
-    let width = fields.count("hidden_size", width)?;
-    let vocabulary = fields.count("vocab_size", vocabulary)?;
-    let (end, highest) = match defaults.family {
+fn text_of(fields: &Fields, usual: &TextTowerShape, folder: &Path) -> Result<TextTowerShape> {
+    let width = fields.count("hidden_size", usual.width)?;
+    let vocabulary = fields.count("vocab_size", usual.vocabulary)?;
+    let (end, highest) = match usual.end {
         // Older files say 2 although their tokenizers write another number; `transformers` then takes the highest.
-        DualFamily::Clip => match fields.count_to(vocabulary - 1, "eos_token_id", 2)? {
+        Some(_) => match fields.count_to(vocabulary - 1, "eos_token_id", 2)? {
             2 => {
                 let (end, more) = end_piece(folder, vocabulary)?;
                 (Some(end), more && fields.has("eos_token_id"))
             }
             end => (Some(end as u32), false),
         },
-        DualFamily::Siglip => (None, false),
+        None => (None, false),
     };
     Ok(TextTowerShape {
         vocabulary,
-        positions: fields.count("max_position_embeddings", positions)?,
+        positions: fields.count("max_position_embeddings", usual.positions)?,
         width,
-        layers: fields.count("num_hidden_layers", 12)?,
-        heads: fields.divisor(width, "num_attention_heads", heads)?,
-        mlp: fields.count("intermediate_size", mlp)?,
-        epsilon: fields.real("layer_norm_eps", defaults.epsilon)?,
-        activation: activation(fields, defaults.activation)?,
+        layers: fields.count("num_hidden_layers", usual.layers)?,
+        heads: fields.divisor(width, "num_attention_heads", usual.heads)?,
+        mlp: fields.count("intermediate_size", usual.mlp)?,
+        epsilon: fields.real("layer_norm_eps", usual.epsilon)?,
+        activation: activation(fields, usual.activation)?,
         end,
         highest,
     })

@@ -5,12 +5,12 @@ use std::path::Path;
 use burn::tensor::Device;
 
 use super::{DualEncoder, DualFamily, DualShape, config, open_clip};
+use crate::Result;
 use crate::encoders::{block_values, merge, table_values};
 use crate::weights::{
     LoadReport, OPEN_CLIP_CONFIG, TensorNames, Unknown, WeightFiles, is_of_open_clip, load,
     open_clip_weights, save_as,
 };
-use crate::{Error, Result};
 
 /// The layouts of folders that hold a [`DualEncoder`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -204,18 +204,13 @@ impl DualEncoder {
     /// configuration is there and damaged, or the operating system refuses a write.
     pub fn save(&self, folder: impl AsRef<Path>, layout: DualLayout) -> Result<()> {
         let (folder, shape) = (folder.as_ref(), &self.shape);
-        let (weights, name, config) = match (layout, shape.family) {
-            (DualLayout::Transformers, _) => {
-                ("model.safetensors", "config.json", config::written(shape))
+        let (files, config) = match layout {
+            DualLayout::Transformers => {
+                (["model.safetensors", "config.json"], config::written(shape))
             }
-            (DualLayout::OpenClip, DualFamily::Clip) => (
-                "open_clip_model.safetensors",
-                OPEN_CLIP_CONFIG,
-                open_clip::written(folder, shape)?,
-            ),
-            (DualLayout::OpenClip, DualFamily::Siglip) => {
-                let place = folder.display();
-                return Err(Error::invalid(place, "a CLIP for open_clip's layout", "a SigLIP"));
+            DualLayout::OpenClip => {
+                let config = open_clip::written(folder, shape)?;
+                (["open_clip_model.safetensors", OPEN_CLIP_CONFIG], config)
             }
         };
         let names = layout.names(shape.family);
@@ -223,6 +218,6 @@ impl DualEncoder {
         let mut whole = self.clone();
         merge(&mut whole.image.vit.blocks);
         merge(&mut whole.text.blocks);
-        save_as(&whole, folder, [weights, name], &config, &names, &in_file)
+        save_as(&whole, folder, files, &config, &names, &in_file)
     }
 }

@@ -40,9 +40,8 @@ pub(super) fn read(folder: &Path) -> Result<DualShape> {
     }
     let expected = "one number: a vision transformer";
     vision.unless(!vision.is_list("layers"), "layers", expected, "a list: a ResNet")?;
-    for (fields, name, known) in [(&vision, "pool_type", "tok"), (&text, "pool_type", "argmax")] {
-        fields.only(name, known)?;
-    }
+    vision.only("pool_type", "tok")?;
+    text.only("pool_type", "argmax")?;
     for fields in [&vision, &text] {
         let epsilon = fields.object("norm_kwargs")?.real("eps", EPSILON)?;
         fields.unless(epsilon == EPSILON, "norm_kwargs", "eps 1e-5", epsilon)?;
@@ -94,7 +93,9 @@ pub(super) fn read(folder: &Path) -> Result<DualShape> {
 /// # Errors
 /// If the file cannot hold the model, or the folder's is damaged.
 pub(super) fn written(folder: &Path, shape: &DualShape) -> Result<Value> {
-    let DualShape { image, text, joint, .. } = shape;
+    let DualShape { family, image, text, joint } = shape;
+    let expected = "a CLIP for open_clip's layout";
+    Error::unless(*family == DualFamily::Clip, folder.display(), expected, "a SigLIP")?;
     let plain = image.activation != Activation::GeluTanh && image.activation == text.activation;
     let fits = plain && [image.epsilon, text.epsilon] == [EPSILON; 2];
     let expected = "one activation, GELU or QuickGELU, and ε 1e-5 for open_clip's layout";

@@ -135,17 +135,14 @@ impl DualPieces {
 fn tokenizer(folder: &Path, shape: &TextTowerShape) -> Result<(String, Tokenizer)> {
     let [whole, vocabulary, merges] =
         ["tokenizer.json", "vocab.json", "merges.txt"].map(|name| folder.join(name));
-    if whole.exists() || !vocabulary.exists() {
-        if !whole.exists() {
-            let expected = if folder.join("spiece.model").exists() {
-                "tokenizer.json, as published folders of SigLIP have it beside spiece.model"
-            } else {
-                "tokenizer.json, or vocab.json with merges.txt"
-            };
-            return Err(Error::invalid(folder.display(), expected, "none of them"));
-        }
+    if whole.exists() {
         return Ok((whole.display().to_string(), open_tokenizer(&whole)?));
     }
+    let expected = match folder.join("spiece.model").exists() {
+        true => "tokenizer.json, as published folders of SigLIP have it beside spiece.model",
+        false => "tokenizer.json, or vocab.json with merges.txt",
+    };
+    Error::unless(vocabulary.exists(), folder.display(), expected, "none of them")?;
     let place = vocabulary.display().to_string();
     let clip = shape.end.is_some();
     Error::unless(clip, folder.display(), "tokenizer.json of a SigLIP", "vocab.json")?;

@@ -43,26 +43,23 @@ impl TextTowerShape {
         captions.check_sizes();
         let (width, most) = (captions.width, self.positions);
         for (k, (row, &length)) in captions.ids.chunks(width).zip(&captions.lengths).enumerate() {
-            let refused = |expected: String, got: String| {
-                Err(Error::invalid(format!("caption {k} of the batch"), expected, got))
-            };
+            let place = format_args!("caption {k} of the batch");
             if let Some(id) = row.iter().find(|&&id| id as usize >= self.vocabulary) {
                 let expected =
                     format!("numbers below {}, the size of the vocabulary", self.vocabulary);
-                return refused(expected, id.to_string());
+                return Err(Error::invalid(place, expected, id));
             }
-            if width > most {
-                return refused(format!("at most {most} pieces"), width.to_string());
-            }
+            Error::unless(width <= most, place, format_args!("at most {most} pieces"), width)?;
             let last = row[length - 1];
             match self.end {
-                Some(end) if last != end && !(self.highest && last > end) => {
-                    return refused(format!("the end piece {end} last"), last.to_string());
+                Some(end) => {
+                    let fits = last == end || self.highest && last > end;
+                    Error::unless(fits, place, format_args!("the end piece {end} last"), last)?;
                 }
-                None if length != most => {
-                    return refused(format!("{most} pieces, with padding"), length.to_string());
+                None => {
+                    let expected = format_args!("{most} pieces, with padding");
+                    Error::unless(length == most, place, expected, length)?;
                 }
-                _ => {}
             }
         }
         Ok(())

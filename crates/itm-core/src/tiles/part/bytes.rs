@@ -88,10 +88,7 @@ impl Part {
     fn is_sound(&self) -> bool {
         let Header { covered, whole: [n, m], kind, .. } = &self.header;
         let inside = |[rows, columns]: &[std::ops::Range<usize>; 2]| {
-            rows.start < rows.end
-                && rows.end <= *n
-                && columns.start < columns.end
-                && columns.end <= *m
+            !rows.is_empty() && rows.end <= *n && !columns.is_empty() && columns.end <= *m
         };
         let apart = covered.iter().enumerate().all(|(at, [rows, columns])| {
             let others = &covered[..at];

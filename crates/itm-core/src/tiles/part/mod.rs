@@ -23,7 +23,7 @@ mod slots;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::ops::Range;
 
@@ -150,12 +150,11 @@ impl Part {
         if let Some((rows, _)) = different.max_by_key(|(what, _)| what.starts_with("setting")) {
             return invalid(format!("the same {rows} as other parts"), "others");
         }
-        let merge = self.header.kind.merge();
         self.header.covered.extend(other.header.covered);
         self.header.covered.sort_by_key(|[rows, columns]| (rows.start, columns.start));
         self.header.inputs.extend(other.header.inputs);
-        self.images.join(&other.images, merge)?;
-        self.texts.join(&other.texts, merge)?;
+        self.images.join(&other.images, &self.header.kind)?;
+        self.texts.join(&other.texts, &self.header.kind)?;
         Ok(self)
     }
 
@@ -195,12 +194,9 @@ impl Part {
             return Ok(()); // they do not overlap
         }
         // The first hole begins at an end of some rectangle, or at 0.
-        let ends = |side: usize, most: usize| {
-            let mut ends: Vec<_> = covered.iter().map(|both| both[side].end).collect();
-            ends.push(0);
-            ends.retain(|&end| end < most);
-            ends.sort_unstable();
-            ends
+        let ends = |side: usize, most: usize| -> BTreeSet<usize> {
+            let ends = covered.iter().map(|both| both[side].end).chain([0]);
+            ends.filter(|&end| end < most).collect()
         };
         let columns = ends(1, *m);
         let cells = ends(0, *n).into_iter().flat_map(|r| columns.iter().map(move |&c| (r, c)));

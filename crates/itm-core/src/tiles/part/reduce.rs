@@ -128,15 +128,13 @@ impl Tiles<'_> {
         };
         let inputs = [("images", &rows, &self.images), ("texts", &columns, &self.texts)];
         let inputs = inputs.map(|(side, range, rows)| {
-            (
-                format!("{side} {} to {}", range.start, range.end - 1),
-                hash_of_values(rows.block(0..rows.rows())),
-            )
+            let what = format!("{side} {} to {}", range.start, range.end - 1);
+            (what, hash_of_values(rows.block(0..rows.rows())))
         });
         let header = Header {
             format: FORMAT,
             kind: kind.clone(),
-            whole: [whole.0, whole.1],
+            whole: both,
             kernel: if fused { Kernel::Fused } else { Kernel::Separate },
             covered: vec![[rows.clone(), columns.clone()]],
             inputs: inputs.into_iter().collect(),

@@ -21,23 +21,27 @@ pub(super) struct Slots {
     pub(super) values: Vec<u64>,
 }
 
-/// How the numbers of two parts become one. All are exact, and their order does not matter.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Merge {
-    /// Descending keys of items: the best of both.
-    Best,
-    /// Counts.
-    Sum,
-    /// The number of the part that has one.
-    Largest,
-}
-
 impl PartKind {
-    pub(super) fn merge(&self) -> Merge {
+    /// Makes one row of two. All numbers are exact, and the order of the parts does not matter.
+    fn merge(&self, own: &mut [u64], new: &[u64]) {
         match self {
-            Self::TopTexts { .. } | Self::TopImages { .. } => Merge::Best,
-            Self::Standings { .. } => Merge::Sum,
-            Self::PairScores { .. } | Self::ExpSums { .. } | Self::Moments { .. } => Merge::Largest,
+            // Descending keys of items: the best of both.
+            Self::TopTexts { .. } | Self::TopImages { .. } => {
+                let both = own.to_vec();
+                let (mut a, mut b) = (both.iter().peekable(), new.iter().peekable());
+                for slot in own {
+                    let next = if a.peek() >= b.peek() { a.next() } else { b.next() };
+                    *slot = next.copied().unwrap_or(0);
+                }
+            }
+            // Counts. A file may hold any number; one that is too large is refused where ranks are made.
+            Self::Standings { .. } => {
+                own.iter_mut().zip(new).for_each(|(own, new)| *own = own.saturating_add(*new))
+            }
+            // The number of the part that has one.
+            Self::PairScores { .. } | Self::ExpSums { .. } | Self::Moments { .. } => {
+                own.iter_mut().zip(new).for_each(|(own, new)| *own = (*own).max(*new))
+            }
         }
     }
 
@@ -69,7 +73,7 @@ impl Slots {
 
     /// # Errors
     /// If the union, with what lies between, does not fit the memory.
-    pub(super) fn join(&mut self, other: &Self, merge: Merge) -> Result<()> {
+    pub(super) fn join(&mut self, other: &Self, kind: &PartKind) -> Result<()> {
         if other.values.is_empty() {
             return Ok(());
         }
@@ -92,27 +96,7 @@ impl Slots {
         self.values.resize((end - first) * self.width, 0);
         let at = (new.start - first) * self.width;
         let rows = self.values[at..].chunks_mut(self.width);
-        rows.zip(other.rows()).for_each(|(own, new)| merge.rows(own, new));
+        rows.zip(other.rows()).for_each(|(own, new)| kind.merge(own, new));
         Ok(())
-    }
-}
-
-impl Merge {
-    fn rows(self, own: &mut [u64], new: &[u64]) {
-        match self {
-            // A file may hold any number; one that is too large is refused where ranks are made.
-            Self::Sum => {
-                own.iter_mut().zip(new).for_each(|(own, new)| *own = own.saturating_add(*new))
-            }
-            Self::Largest => own.iter_mut().zip(new).for_each(|(own, new)| *own = (*own).max(*new)),
-            Self::Best => {
-                let both = own.to_vec();
-                let (mut a, mut b) = (both.iter().peekable(), new.iter().peekable());
-                for slot in own {
-                    let next = if a.peek() >= b.peek() { a.next() } else { b.next() };
-                    *slot = next.copied().unwrap_or(0);
-                }
-            }
-        }
     }
 }

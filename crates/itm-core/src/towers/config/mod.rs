@@ -347,19 +347,11 @@ impl BertConfig {
     /// of [`Hub::folder`] and `SentenceFolder::read`.
     pub fn sentence(&self) -> Result<Option<bool>> {
         let Some(folder) = self.weights.folder()? else { return Ok(None) };
-        let Some(SentenceFolder { transformer, pool, unit, prompt }) =
-            SentenceFolder::read(&folder)?
-        else {
-            return Ok(None);
-        };
-        let (place, got) = (folder.join("modules.json"), transformer.display());
+        let Some(found) = SentenceFolder::read(&folder)? else { return Ok(None) };
+        let SentenceFolder { transformer, pool, unit, prompt } = found;
+        let place = format!("{}: path", folder.join("modules.json").display());
         let expected = "BERT in the folder itself, for a training";
-        Error::unless(
-            transformer == folder,
-            format_args!("{}: path", place.display()),
-            expected,
-            got,
-        )?;
+        Error::unless(transformer == folder, place, expected, transformer.display())?;
         let place = format!("{}: default_prompt_name", folder.display());
         let expected = "none, because a training puts nothing before captions";
         Error::unless(prompt.is_empty(), place, expected, format_args!("\"{prompt}\""))?;
