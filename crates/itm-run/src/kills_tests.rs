@@ -243,7 +243,7 @@ fn killed_runs(training: Dying, count: usize, seed: u64) {
     let dir = tempfile::tempdir().unwrap();
     let whole = dir.path().join("whole");
     fs::create_dir(&whole).unwrap();
-    let (status, time) = run(training, &whole, &Death::Never);
+    let (status, mut time) = run(training, &whole, &Death::Never);
     assert!(status.success(), "{}", fs::read_to_string(whole.with_extension("out")).unwrap());
     let want = tree(&whole);
     let mut points = passed_in(&whole);
@@ -291,13 +291,16 @@ fn killed_runs(training: Dying, count: usize, seed: u64) {
                 let most = if kills == 0 { times } else { times.min(3) };
                 Death::At(point, rng.random_range(1..=most))
             } else {
-                // `time` is of the beginning, when other trainings ran beside it.
-                Death::After(time.mul_f64(rng.random_range(0.05..0.6)))
+                Death::After(time.mul_f64(rng.random_range(0.05..1.0)))
             };
             let (status, _) = run(training, &folder, &death);
             no_checkpoint_is_lost(&folder, &death);
             let failed = || fs::read_to_string(folder.with_extension("out")).unwrap();
             match (&death, status.code()) {
+                (Death::After(_), Some(0)) => {
+                    time = time.mul_f64(0.8); // it was taken while other trainings ran
+                    break;
+                }
                 (_, Some(0)) => break,
                 (_, Some(_)) => panic!("after {death:?}: {}", failed()),
                 (Death::At(point, _), None) => {
