@@ -58,8 +58,7 @@ def attention(u, v, t, o, words):
         b = np.zeros((m, n), complex)
         for i in range(m):
             for j in range(n):
-                along = a[:, j] if o["norm"] == "words" else a[i]
-                squares = (along**2).sum()
+                squares = (a[:, j] ** 2).sum()
                 root = np.sqrt(squares) if real(squares) > 0 else 0.0
                 b[i, j] = a[i, j] / (root + 1e-8)
         for i in range(m):
@@ -85,7 +84,7 @@ def gradients(v, u, grad, o, step=1e-30):
     return out
 
 
-BASE = {"negative": True, "masks": True, "intra": None, "intra_scale": 5.0, "scale": 20.0, "relevance": True, "leak": 0.1, "norm": "words"}
+BASE = {"negative": True, "masks": True, "intra": None, "intra_scale": 5.0, "scale": 20.0, "relevance": True, "leak": 0.1}
 CASES = {
     "full": {},
     "intra_mask": {"intra": "mask"},
@@ -94,7 +93,6 @@ CASES = {
     "no_masks": {"masks": False},
     "relu": {"leak": 0.0},
     "scale_nine": {"scale": 9.0},
-    "norm_over_regions": {"norm": "regions"},
     "no_relevance": {"relevance": False},
 }
 

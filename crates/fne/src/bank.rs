@@ -219,7 +219,8 @@ impl Bank {
     /// [`push`](Self::push) without checks, for entries that fit. They may hold a NaN if [`restore`](Self::restore) follows.
     pub(crate) fn enqueue(&mut self, entries: BankRows) {
         if self.capacity() > 0 {
-            let [images, texts] = [entries.images, entries.texts].map(plain);
+            // Without their graph, because the bank would keep it alive.
+            let [images, texts] = [entries.images, entries.texts].map(Tensor::inner);
             self.overwrite(BankRows { images, texts, ..entries });
         }
     }
@@ -237,11 +238,6 @@ impl Bank {
             (self.cursor, next) = ((at + n) % k, next + n);
         }
     }
-}
-
-/// Rows without their graph, because the bank would keep the graph alive.
-fn plain(rows: Tensor<2>) -> Tensor<2> {
-    if rows.device().is_autodiff() { rows.inner() } else { rows }
 }
 
 /// Overwrites the rows of a table from `at` on, in place if nothing else holds the table.

@@ -5,7 +5,7 @@ mod preset;
 use itm_core::contrastive::ContrastiveOptions;
 use itm_core::learn::{Schedule, above_zero, at_least_one, at_least_zero, within};
 use itm_core::towers::{ImageConfig, LearningParts, ModelConfig, TextConfig};
-use itm_core::{Error, Result};
+use itm_core::{Error, Result, WarmupLoss};
 use itm_kernels::Precision;
 use serde::{Deserialize, Serialize};
 
@@ -67,13 +67,13 @@ pub struct TrainConfig {
     /// Largest norm of all gradients together.
     pub grad_clip: f64,
     /// Share of the values of image features and word vectors that is set to 0 in training, in the online
-    /// and the momentum encoders. ViT and BERT have their own rates, which their weights name.
+    /// and the momentum encoders. ViT, CLIP and BERT have their own rates, which their weights name.
     pub dropout: f64,
     /// In training, a gated recurrent unit reads `<unk>` for this share of words; a bag of words drops this share of stems.
     pub word_dropout: f64,
     /// P24: whether dropout stays on after a validation within the epoch.
     pub dropout_after_validation: DropoutAfterValidation,
-    /// Precision of the products in the blocks of ViT and BERT. `"bf16"` rounds the operands of these products to bf16; sums,
+    /// Precision of the products in the blocks of ViT, CLIP and BERT. `"bf16"` rounds the operands of these products to bf16; sums,
     /// weights and everything else stay f32. It needs the backend `cpu`, and saves time on processors with AVX512-BF16; other
     /// processors compute in f32. The default is `"f32"`.
     #[serde(default, skip_serializing_if = "Precision::is_f32")]
@@ -135,18 +135,6 @@ pub enum NegativeChoice {
     InBatch,
 }
 
-/// Loss of the warm-up epochs, over the pairs of the batch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum WarmupLoss {
-    /// The largest hinge of each row and column (released code).
-    Hardest,
-    /// All hinges. Ours: from scratch, hardest negatives in the first steps can pull every
-    /// embedding to one point.
-    Sum,
-}
-
 /// When the batch enters the bank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -194,11 +182,11 @@ pub struct SamplerConfig {
     pub margin: f64,
     /// Rows K of each bank. 0 is the paper's "w/o MMM": the candidates are the online embeddings of the batch.
     pub bank_size: usize,
-    /// When the batch enters the bank.
+    /// When the batch enters the bank. Without a bank it does not count.
     pub enqueue: Enqueue,
     /// m of Eq. 14.
     pub momentum: f64,
-    /// Which similarity of a pair is its positive score s⁺.
+    /// Which similarity of a pair is its positive score s⁺. Without a bank it is online × online.
     pub positive: Positive,
     /// Epochs of the in-batch loss before the bank is used.
     pub warmup_epochs: usize,

@@ -30,14 +30,14 @@ pub use itm_core::towers::{
     LearningParts, ModelConfig, Pixels, TextConfig, TextEncoder, TowerDropout, TrainTruncate,
     UNKNOWN, VitConfig, VitEncoder, Weights,
 };
-pub use itm_core::{Error, Preset, Result};
+pub use itm_core::{Error, Preset, Result, WarmupLoss};
 pub use itm_kernels::Memory;
 
 pub use bank::{Bank, BankRows, BankState};
 pub use checks::NEVER;
 pub use config::{
     DropoutAfterValidation, Enqueue, Exclude, FneConfig, Loss, NegativeChoice, Positive,
-    SamplerConfig, TrainConfig, WarmupLoss,
+    SamplerConfig, TrainConfig,
 };
 pub use draw::draw;
 pub use loss::{drawn_hinges, in_batch_hinges, row_dots};

@@ -1,10 +1,8 @@
 //! The triplet losses of a step: Eq. 3 in the batch, Eq. 15 over the memory.
 
 use burn::tensor::{Bool, Int, Tensor, TensorData};
-use itm_core::{AllNegatives, Block, Hardest, Siblings, triplet, triplet_in_batch};
+use itm_core::{AllNegatives, Block, Siblings, WarmupLoss, triplet, triplet_in_batch};
 use itm_kernels::matmul;
-
-use crate::config::WarmupLoss;
 
 /// Hinges of `b` pairs against each other, Eq. 3: the warm-up, not reduced.
 ///
@@ -58,10 +56,7 @@ pub fn in_batch_hinges(
     assert_eq!(texts_shape, [b, d], "texts of shape {texts_shape:?} for images of [{b}, {d}]");
     let scores = matmul(images, texts.transpose());
     let siblings = ids.map_or(Siblings::Negatives, Siblings::Masked);
-    match kind {
-        WarmupLoss::Hardest => triplet_in_batch(scores, margin, siblings, Hardest),
-        WarmupLoss::Sum => triplet_in_batch(scores, margin, siblings, AllNegatives),
-    }
+    triplet_in_batch(scores, margin, siblings, kind)
 }
 
 /// [`in_batch_hinges`] with a mask for each direction, `[b, b]`: a candidate with `true` does not count.
@@ -69,18 +64,14 @@ pub(crate) fn masked_hinges(
     images: Tensor<2>,
     texts: Tensor<2>,
     margin: f64,
-    kind: WarmupLoss,
+    mut kind: WarmupLoss,
     [of_images, of_texts]: [Vec<bool>; 2],
 ) -> [Tensor<2>; 2] {
     let scores = matmul(images, texts.transpose());
     [(scores.clone(), of_images), (scores.transpose(), of_texts)].map(|(scores, mask)| {
         let mask = TensorData::new(mask, scores.dims());
         let excluded = Tensor::from_data(mask, &scores.device());
-        let block = Block { excluded, ..Block::in_batch(scores) };
-        match kind {
-            WarmupLoss::Hardest => triplet(&block, &mut Hardest, margin),
-            WarmupLoss::Sum => triplet(&block, &mut AllNegatives, margin),
-        }
+        triplet(&Block { excluded, ..Block::in_batch(scores) }, &mut kind, margin)
     })
 }
 

@@ -101,31 +101,20 @@ pub fn memory_loss(online: Online, bank: &Bank, draws: &Draws) -> Result<Tensor<
     Error::unless(fits, "bank", expected, "only random rows; push a batch first")?;
     let seen = draws.statistics.snapshot();
     let positive = row_dots(images.clone(), texts.clone());
-    let own = host(positive.clone().detach());
-    let mut hinges = vec![];
-    for (direction, (anchors, table)) in
-        [(images, bank.texts()), (texts, bank.images())].into_iter().enumerate()
-    {
-        let like = |rows: Tensor<2>| match anchors.device().is_autodiff() {
-            true => Tensor::from_inner(rows),
-            false => rows,
-        };
-        let plain = anchors.clone().detach();
-        let scores = host(matmul(plain, like(table.clone()).transpose()));
+    let own = host(positive.clone().inner());
+    let side = |direction, anchors: Tensor<2>, table: Tensor<2>| -> Result<Tensor<1>> {
+        let scores = host(matmul(anchors.clone().inner(), table.clone().transpose()));
         let excluded = Exclusions::SameImage { anchors: ids, candidates: bank.ids() };
         let pool = CandidatePool { scores: &scores, positive: &own, excluded };
         let rho = weights(&pool, draws.rule, &seen)?;
-        let chosen = draw(&rho, bank.capacity(), derive(draws.seed, direction as u64))?;
+        let chosen = draw(&rho, bank.capacity(), derive(draws.seed, direction))?;
         let masked: Vec<bool> =
             chosen.iter().enumerate().map(|(i, &j)| pool.excluded(i, j)).collect();
-        let negatives = like(gather(table, &chosen));
-        hinges.push(drawn_hinges(anchors, positive.clone(), negatives, &masked, draws.rule.margin));
-    }
-    let sum: Tensor<1> = hinges
-        .into_iter()
-        .map(Tensor::sum)
-        .fold(Tensor::zeros([1], &positive.device()), |sum, side| sum + side);
-    Ok(sum / ids.len() as f64)
+        let negatives = gather(table, &chosen); // without a graph: a constant
+        Ok(drawn_hinges(anchors, positive.clone(), negatives, &masked, draws.rule.margin).sum())
+    };
+    let both = side(0, images, bank.texts())? + side(1, texts, bank.images())?;
+    Ok(both / ids.len() as f64)
 }
 
 #[cfg(test)]

@@ -30,7 +30,7 @@ impl Method for Fne {
     /// # Errors
     /// If the parts of the batch do not have one row per pair; if the images are of another kind, width or size than the encoder's; if
     /// a value of an image, the loss or the norm of its gradients is not finite; if an image id is −100; if a caption has no word
-    /// (except for a bag of words), a word's number outside the vocabulary, or more pieces than BERT has positions; if
+    /// (except for a bag of words), a word's number outside the vocabulary, or more pieces than its encoder has positions; if
     /// [`Exclude::Truth`](crate::Exclude::Truth) is set and there is no truth, or the truth does not know an id; if an option depends on the number of steps per
     /// epoch and [`with_epochs_of`](Fne::with_epochs_of) did not set this number. A step that fails changes nothing.
     fn step(&mut self, batch: &Batch, seed: u64, observe: Observe) -> Result<Step> {
@@ -48,11 +48,9 @@ impl Method for Fne {
         online.or_else(|| first_non_finite("momentum", &self.momentum))
     }
 
-    /// Beside its state: with LoRA also the [files of PEFT](itm_core::towers::LearningParts::files).
+    /// Beside its state: with LoRA also the [files of PEFT](itm_core::towers::LearningParts::save).
     fn save(&self, write: &mut dyn FnMut(&str, &[u8]) -> Result<()>) -> Result<()> {
-        for (name, contents) in self.config.train.parts.files(self.online(), &self.config.model)? {
-            write(&name, &contents)?;
-        }
+        self.config.train.parts.save(self.online(), &self.config.model, write)?;
         let modules = |model: &mut CheckpointWriter| {
             model.module("online", self.online());
             model.module("momentum", &self.momentum);

@@ -14,12 +14,12 @@ pub(crate) const SIGMA_FLOOR: f64 = 1e-4;
 pub struct Gaussian {
     /// μ.
     pub mean: f64,
-    /// σ, at least `SIGMA_FLOOR`.
+    /// σ, above 0.
     pub deviation: f64,
 }
 
 impl Gaussian {
-    /// From mean and variance; the deviation is floored at `SIGMA_FLOOR`.
+    /// From mean and variance; the deviation is at least 1e-4.
     ///
     /// # Panics
     /// If the mean is not finite, or the variance is negative or not finite.
@@ -77,7 +77,7 @@ impl Posterior {
     /// logit(s) = ln P(c|s) − ln P(c̄|s).
     ///
     /// # Panics
-    /// If the prior is not above 0 and below 1.
+    /// If the prior is not above 0 and below 1, or a deviation is not above 0.
     pub fn log_odds(&self, s: f64) -> f64 {
         let z = |g: &Gaussian| (s - g.mean) / g.deviation;
         let (zp, zn) = (z(&self.positive), z(&self.negative));
@@ -125,7 +125,10 @@ impl Posterior {
     fn offset(&self) -> f64 {
         let prior = self.prior;
         assert!(prior > 0.0 && prior < 1.0, "a prior above 0 and below 1, got {prior}");
-        log_odds(self.prior) + (self.negative.deviation.ln() - self.positive.deviation.ln())
+        let (matched, mismatched) = (self.positive.deviation, self.negative.deviation);
+        let least = matched.min(mismatched);
+        assert!(least > 0.0, "deviations above 0, got {matched} and {mismatched}");
+        log_odds(self.prior) + (mismatched.ln() - matched.ln())
     }
 }
 

@@ -1,7 +1,7 @@
 //! States of the online encoders before pooling: one row per patch, one row per word piece.
 
 use burn::module::Module;
-use itm_core::encoders::{ImagePool, PatchGrid};
+use itm_core::encoders::{ImagePool, PatchGrid, PiecePool};
 use itm_core::learn::Images;
 use itm_core::vision::PictureBatch;
 use itm_core::{Result, host};
@@ -38,7 +38,10 @@ impl Fne {
     pub(crate) fn states(&self) -> Option<States<'_>> {
         match (&self.online().image, &self.online().text) {
             (ImageEncoder::Vit(image), TextEncoder::Bert(text))
-                if image.pool != ImagePool::ClassPatches && !image.unit && !text.unit =>
+                if matches!(image.pool, ImagePool::All | ImagePool::Patches)
+                    && !matches!(text.pool, PiecePool::Class | PiecePool::Max)
+                    && !image.unit
+                    && !text.unit =>
             {
                 let (image, text) = (self.online().image.valid(), self.online().text.valid());
                 Some(States { model: self, grid: image.grid()?, image, text })

@@ -56,24 +56,20 @@ impl Moments {
 
     /// Adds one batch: all means first, then the deviations from the new mean.
     fn extend(&mut self, values: &[f64], variance: Variance) {
-        match variance {
-            Variance::Official => {
-                for &x in values {
-                    self.sum += x;
-                    self.count += 1;
-                    self.mean = self.sum / self.count as f64;
-                }
-                self.squares += values.iter().map(|x| (x - self.mean).powi(2)).sum::<f64>();
-            }
-            Variance::Welford => {
-                for &x in values {
-                    self.sum += x;
-                    self.count += 1;
-                    let before = x - self.mean;
+        for &x in values {
+            self.sum += x;
+            self.count += 1;
+            let before = x - self.mean;
+            match variance {
+                Variance::Official => self.mean = self.sum / self.count as f64,
+                Variance::Welford => {
                     self.mean += before / self.count as f64;
                     self.squares += before * (x - self.mean);
                 }
             }
+        }
+        if variance == Variance::Official {
+            self.squares += values.iter().map(|x| (x - self.mean).powi(2)).sum::<f64>();
         }
     }
 }

@@ -137,12 +137,8 @@ impl Fne {
     }
 
     fn with_online(self, change: impl FnOnce(Encoders) -> Result<Encoders>) -> Result<Self> {
-        let got = format_args!("a model after step {}", self.learner.steps());
-        let expected = "a model before its first step";
-        Error::unless(self.learner.steps() == 0, "inputs or start", expected, got)?;
-        let online = change(self.learner.into_module())?;
-        let (momentum, learner) = (online.clone().valid(), learner(online, &self.config));
-        Ok(Self { momentum, learner, ..self })
+        let learner = self.learner.changed(change)?;
+        Ok(Self { momentum: learner.module().clone().valid(), learner, ..self })
     }
 
     /// Sets which images and captions match, by their ids. With [`Exclude::Truth`](crate::Exclude::Truth) they are never
@@ -302,7 +298,8 @@ impl Fne {
         self.learner.module()
     }
 
-    /// The moving average of the encoders that learn.
+    /// The moving average of the encoders that learn, Eq. 14. Without a bank, or with a contrastive loss, nothing reads it, and it stays
+    /// at their start.
     pub fn momentum(&self) -> &Encoders {
         &self.momentum
     }

@@ -170,14 +170,10 @@ impl CandidatePool<'_> {
     pub fn uniform(&self) -> Result<Vec<f32>> {
         self.check()?;
         let n = self.candidates();
-        let mut out = vec![0.0; self.anchors() * n];
-        for (i, row) in out.chunks_exact_mut(n).enumerate() {
-            row.iter_mut().enumerate().for_each(|(j, w)| {
-                *w = if self.excluded(i, j) { 0.0 } else { 1.0 };
-            });
-            if row.iter().all(|&w| w == 0.0) {
-                row[0] = 1.0;
-            }
+        let weight = |k: usize| if self.excluded(k / n, k % n) { 0.0 } else { 1.0 };
+        let mut out: Vec<f32> = (0..self.scores.len()).map(weight).collect();
+        for row in out.chunks_exact_mut(n).filter(|row| row.iter().all(|&w| w == 0.0)) {
+            row[0] = 1.0;
         }
         Ok(out)
     }
@@ -198,21 +194,15 @@ impl CandidatePool<'_> {
             }
             Exclusions::Mask(mask) => checks::count("mask", b * n, "one per score", mask.len())?,
         }
-        let refuse = |place: String, got| Err(Error::invalid(place, "a finite number", got));
-        for (i, &positive) in self.positive.iter().enumerate() {
-            if !positive.is_finite() {
-                return refuse(format!("positive score of anchor {i}"), positive);
-            }
-            let row = self.row(i);
-            if row.iter().fold(true, |all, s| all & s.is_finite()) {
-                continue; // the usual case has no branch for each score
-            }
-            let bad = |&(j, s): &(usize, &f32)| !s.is_finite() && !self.excluded(i, j);
-            if let Some((j, &s)) = row.iter().enumerate().find(bad) {
-                return refuse(format!("score of anchor {i} and candidate {j}"), s);
-            }
+        let place = |i: usize| format!("positive score of anchor {i}");
+        Error::unless_finite(self.positive, place, "a finite number")?;
+        if self.scores.iter().fold(true, |all, s| all & s.is_finite()) {
+            return Ok(()); // the usual case has no branch for each score
         }
-        Ok(())
+        let bad = |&(k, s): &(usize, &f32)| !s.is_finite() && !self.excluded(k / n, k % n);
+        let Some((k, score)) = self.scores.iter().enumerate().find(bad) else { return Ok(()) };
+        let place = format!("score of anchor {} and candidate {}", k / n, k % n);
+        Err(Error::invalid(place, "a finite number", score))
     }
 }
 
@@ -265,7 +255,7 @@ pub fn weights(pool: &CandidatePool, rule: &Rule, seen: &Snapshot) -> Result<Vec
     let cut =
         if rule.margin_cut { (seen.positive.mean - rule.margin) as f32 } else { f32::NEG_INFINITY };
     let mut out = vec![0.0; pool.anchors() * n];
-    let mut kept = RowCandidates::new(n);
+    let mut kept = RowCandidates::default();
     for (i, row) in out.chunks_exact_mut(n).enumerate() {
         match pool.excluded {
             Exclusions::SameImage { anchors, candidates } => {
@@ -288,6 +278,7 @@ pub fn weights(pool: &CandidatePool, rule: &Rule, seen: &Snapshot) -> Result<Vec
 
 /// The candidates of one row that are neither masked nor cut, packed so that the loops over them
 /// vectorise. With the cut, a few dozen of thousands are left.
+#[derive(Default)]
 struct RowCandidates {
     columns: Vec<u32>,
     scores: Vec<f32>,
@@ -296,11 +287,6 @@ struct RowCandidates {
 }
 
 impl RowCandidates {
-    fn new(n: usize) -> Self {
-        let floats = || Vec::with_capacity(n);
-        Self { columns: vec![], scores: floats(), logits: floats(), weights: floats() }
-    }
-
     fn select(&mut self, row: &[f32], cut: f32, excluded: impl Iterator<Item = bool>) {
         self.columns.resize(row.len(), 0);
         self.scores.resize(row.len(), 0.0);

@@ -45,7 +45,7 @@ pub use itm_data::{Error, Pairs, Relevance, Result, data, files, output, text, t
 #[cfg(feature = "burn")]
 pub use itm_kernels::{ema, host};
 #[cfg(feature = "burn")]
-pub use negatives::{AllNegatives, Block, Hardest, NegativeSampler, Siblings};
+pub use negatives::{AllNegatives, Block, Hardest, NegativeSampler, Siblings, WarmupLoss};
 pub use preset::Preset;
 pub use scores::ScoreMatrix;
 #[cfg(feature = "burn")]

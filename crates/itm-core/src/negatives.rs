@@ -1,6 +1,7 @@
 //! Which candidates are the negatives of an anchor.
 
 use burn::tensor::{Bool, Device, Tensor, TensorData};
+use serde::{Deserialize, Serialize};
 
 /// Scores of `b` anchors against `n` candidates in one direction: the input of a loss and a sampler.
 ///
@@ -115,6 +116,26 @@ impl NegativeSampler for Hardest {
         let columns = columns.reshape([1, n]).expand([b, n]);
         let first = columns.clone().mask_fill(passed_over, n as i64).min_dim(1);
         columns.equal(first.expand([b, n]))
+    }
+}
+
+/// Which hinges of a batch count in a warm-up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum WarmupLoss {
+    /// The largest hinge of each row and column, as after the warm-up (released code).
+    Hardest,
+    /// All hinges. Ours: from random weights, hardest negatives can pull every embedding to one point.
+    Sum,
+}
+
+impl NegativeSampler for WarmupLoss {
+    fn select(&mut self, block: &Block) -> Tensor<2, Bool> {
+        match self {
+            Self::Hardest => Hardest.select(block),
+            Self::Sum => AllNegatives.select(block),
+        }
     }
 }
 

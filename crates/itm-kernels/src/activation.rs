@@ -19,16 +19,12 @@ use serde::{Deserialize, Serialize};
 use crate::blocks;
 use crate::dispatch::multiversion;
 use crate::lanes::{Lanes, LanesMut, step};
-use crate::math::{LANES, mul_add, normal, sigmoid};
-
-/// Largest |x| for which the tail is computed, as in [`normal`]. Beyond it |y − max(x, 0)| < 1e-31.
-const LIMIT: f32 = 12.0;
+use crate::math::{LANES, clamp, mul_add, normal, sigmoid};
 
 /// x within ±64: beyond, σ(u) is at its limit, and x² may overflow. NaN stays.
 #[inline(always)]
 fn near(x: f32) -> f32 {
-    let x = if x > 64.0 { 64.0 } else { x };
-    if x < -64.0 { -64.0 } else { x }
+    clamp(x, -64.0, 64.0)
 }
 
 /// A function between the two linear maps of a transformer block. Their values differ by at most 0.021.
@@ -56,8 +52,8 @@ impl Activation {
         }
     }
 
-    fn block(self) -> impl Fn(&mut [f32]) + Sync {
-        move |block| match self.constants() {
+    fn block(self, block: &mut [f32]) {
+        match self.constants() {
             None => forward_block(block),
             Some(constants) => forward_sigmoid(block, constants),
         }
@@ -65,14 +61,12 @@ impl Activation {
 
     /// y, with an error below 3e-7 · max(1, |y|).
     pub fn forward(self, x: &[f32]) -> Vec<f32> {
-        let change = self.block();
-        blocks::changed(x, |_, block| change(block))
+        blocks::changed(x, |_, block| self.block(block))
     }
 
     /// [`forward`](Self::forward) in place.
     pub(crate) fn forward_in_place(self, x: &mut [f32]) {
-        let change = self.block();
-        blocks::change(x, |_, block| change(block));
+        blocks::change(x, |_, block| self.block(block));
     }
 
     /// Turns the gradient of y into the gradient of x.
@@ -99,9 +93,7 @@ multiversion! {
                 step();
                 let (x, mut y) = (*values, [0.0; LANES]);
                 for k in 0..LANES {
-                    let a = x[k].abs();
-                    let (tail, _) = normal::<FMA>(a);
-                    let a = if a > LIMIT { LIMIT } else { a };
+                    let (a, tail, _) = normal::<FMA>(x[k].abs()); // beyond 12, |y − max(x, 0)| < 1e-31
                     let positive = if x[k] > 0.0 { x[k] } else { 0.0 };
                     y[k] = positive - a * tail;
                 }
@@ -120,9 +112,7 @@ multiversion! {
                 step();
                 let (x, mut g) = (*x, *grad);
                 for k in 0..LANES {
-                    let a = x[k].abs();
-                    let (tail, density) = normal::<FMA>(a);
-                    let a = if a > LIMIT { LIMIT } else { a };
+                    let (a, tail, density) = normal::<FMA>(x[k].abs());
                     let negative = tail - a * density; // dy/dx at −|x|; at |x| it is 1 minus this
                     g[k] *= if x[k] > 0.0 { 1.0 - negative } else { negative };
                 }

@@ -75,11 +75,6 @@ impl Heads {
         }
     }
 
-    /// Room for the multipliers of `n` weights, if there is dropout.
-    fn room_for_mask(&self, n: usize) -> Option<Vec<f32>> {
-        self.dropout.map(|_| vec![0.0; n])
-    }
-
     /// Softmax of the scores of the queries from `first` on, in place. A key that is not attended to gets weight 0.
     fn softmax(&self, one: &Head, first: usize, scores: &mut [f32]) {
         let (n, scale) = (one.keys, one.scale());

@@ -9,7 +9,7 @@
 
 use crate::blocks::{size, written};
 use crate::dispatch::multiversion;
-use crate::embedding::{check_ids, scattered};
+use crate::embedding::{check_ids, rows, scattered};
 
 /// Ids of rows and their weights, bag by bag.
 ///
@@ -75,7 +75,7 @@ impl Bags {
 /// # Panics
 /// If an id is not a row of the table, or memory cannot hold the rows.
 pub fn forward(table: &[f32], width: usize, bags: &Bags) -> Vec<f32> {
-    check_ids(table, width, &bags.ids);
+    check_ids(&bags.ids, rows(table, width));
     written(size(bags.len(), width), width, |bag, to| {
         for (id, weight) in bags.entries(bag) {
             add_scaled(to, &table[id * width..][..width], weight);

@@ -1,5 +1,6 @@
 //! Element-wise work in blocks of a fixed size, on all threads.
 
+use std::hint::black_box;
 use std::mem::MaybeUninit;
 
 use rayon::prelude::*;
@@ -25,6 +26,25 @@ pub(crate) fn changed(from: &[f32], change: impl Fn(usize, &mut [f32]) + Sync) -
 pub(crate) fn size(rows: usize, width: usize) -> usize {
     let values = rows.checked_mul(width).filter(|&n| n <= isize::MAX as usize / 4);
     values.unwrap_or_else(|| panic!("no memory for {rows} rows of {width} values"))
+}
+
+/// Room for `n` values.
+///
+/// # Panics
+/// If memory cannot hold them.
+pub(crate) fn room(n: usize) -> Vec<f32> {
+    let mut values = Vec::new();
+    assert!(values.try_reserve_exact(n).is_ok(), "no memory for {n} values");
+    values
+}
+
+/// `n` zeros, whose pages the system clears when they are used.
+///
+/// # Panics
+/// If memory cannot hold them.
+pub(crate) fn zeros(n: usize) -> Vec<f32> {
+    drop(black_box(room(n))); // where this panics, `vec!` would end the process
+    vec![0.0; n]
 }
 
 /// `n` new values in blocks of `block`, filled by `write(index of the block, its values)`. Before the call they are 0.
@@ -59,8 +79,7 @@ fn made<S>(
     scratch: impl Fn() -> S + Sync + Send,
     change: impl Fn(&mut S, usize, &mut [f32]) + Sync,
 ) -> Vec<f32> {
-    let mut values = Vec::new();
-    assert!(values.try_reserve_exact(n).is_ok(), "no memory for {n} values");
+    let mut values = room(n);
     let blocks = values.spare_capacity_mut()[..n].par_chunks_mut(block.max(1)).enumerate();
     let at_least = (AT_LEAST * BLOCK).div_ceil(block.max(1));
     blocks.with_min_len(at_least).for_each_init(scratch, |scratch, (k, part)| {
@@ -96,6 +115,19 @@ mod tests {
                 if k.is_multiple_of(block.max(1)) { (k / block.max(1)) as f32 + 1.0 } else { 0.0 }
             };
             assert_eq!(got, (0..n).map(first).collect::<Vec<_>>());
+        }
+    }
+
+    /// A panic with these words, not the end of the process: more bytes than addresses, and more than can be counted.
+    #[test]
+    fn what_memory_cannot_hold_is_refused() {
+        let says = |n: usize, make: fn(usize) -> Vec<f32>| {
+            let panic = std::panic::catch_unwind(|| make(n)).unwrap_err();
+            assert_eq!(*panic.downcast::<String>().unwrap(), format!("no memory for {n} values"));
+        };
+        for n in [1 << 46, usize::MAX] {
+            says(n, room);
+            says(n, zeros);
         }
     }
 

@@ -12,18 +12,15 @@ macro_rules! multiversion {
         #[allow(clippy::too_many_arguments, unsafe_code)] // operands one by one; calls below a feature check
         $vis fn $name($($arg: $ty),*) {
             #[inline(always)]
-            #[allow(clippy::too_many_arguments)] // as above
             fn body<const $fma: bool>($($arg: $ty),*) $body
 
             #[cfg(target_arch = "x86_64")]
             {
                 #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma")]
-                #[allow(clippy::too_many_arguments)] // as above
                 fn avx512($($arg: $ty),*) {
                     body::<true>($($arg),*);
                 }
                 #[target_feature(enable = "avx2,fma")]
-                #[allow(clippy::too_many_arguments)] // as above
                 fn avx2($($arg: $ty),*) {
                     body::<true>($($arg),*);
                 }
@@ -70,9 +67,9 @@ pub fn widest<R>(work: impl FnOnce() -> R) -> R {
     work()
 }
 
-/// The instruction sets with a separate copy.
+/// The instruction sets with a separate copy, the fastest first.
 #[cfg(target_arch = "x86_64")]
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Level {
     Avx512,
     Avx2,
@@ -89,22 +86,17 @@ thread_local! {
 #[cfg(target_arch = "x86_64")]
 #[inline]
 pub(crate) fn level() -> Level {
-    #[cfg(test)]
-    if let Some(Level::Baseline) = FORCED.get() {
-        return Level::Baseline;
-    }
     let avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
-    #[cfg(test)]
-    if let Some(Level::Avx2) = FORCED.get() {
-        return if avx2 { Level::Avx2 } else { Level::Baseline };
-    }
     let avx512 = is_x86_feature_detected!("avx512f")
         && is_x86_feature_detected!("avx512vl")
         && is_x86_feature_detected!("avx512dq")
         && is_x86_feature_detected!("avx512bw");
-    match (avx512 && avx2, avx2) {
+    let best = match (avx512 && avx2, avx2) {
         (true, _) => Level::Avx512,
         (false, true) => Level::Avx2,
         (false, false) => Level::Baseline,
-    }
+    };
+    #[cfg(test)]
+    let best = FORCED.get().map_or(best, |forced| best.max(forced));
+    best
 }

@@ -14,17 +14,18 @@ const ROWS: usize = 64;
 /// # Panics
 /// If an id is not a row of the table, or memory cannot hold the rows.
 pub fn forward(table: &[f32], width: usize, ids: &[u32]) -> Vec<f32> {
-    check_ids(table, width, ids);
+    check_ids(ids, rows(table, width));
     written(size(ids.len(), width), width, |k, row| {
         let first = ids[k] as usize * width;
         row.copy_from_slice(&table[first..first + width]);
     })
 }
 
-/// The gradient of a table of `rows` rows from the gradient of the rows taken. Positions with id `frozen` add nothing.
+/// The gradient of a table of `rows` rows from the gradient of the rows taken. Positions with id `frozen` add nothing, and
+/// nothing checks that `frozen` is a row of the table.
 ///
 /// # Panics
-/// If the gradient does not have one row per id, an id is not a row of the table, or memory cannot hold the table.
+/// If the gradient does not have one row per id, another id is not a row of the table, or memory cannot hold the table.
 pub fn backward(
     grad: &[f32],
     width: usize,
@@ -40,9 +41,13 @@ pub fn backward(
     })
 }
 
-/// Refuses an id that is not a row of the table.
-pub(crate) fn check_ids(table: &[f32], width: usize, ids: &[u32]) {
-    let rows = table.len().checked_div(width).unwrap_or(usize::MAX); // rows without a value
+/// Number of rows of a table. There is no limit to rows without a value.
+pub(crate) fn rows(table: &[f32], width: usize) -> usize {
+    table.len().checked_div(width).unwrap_or(usize::MAX)
+}
+
+/// Refuses an id that is not a row of a table of `rows` rows.
+pub(crate) fn check_ids(ids: &[u32], rows: usize) {
     if let Some(k) = ids.iter().position(|&id| id as usize >= rows) {
         panic!("id {k} is row {} of a table of {rows}", ids[k]);
     }

@@ -24,7 +24,6 @@ mod precision;
 mod product;
 pub mod random;
 pub mod rows;
-#[cfg_attr(not(feature = "flex"), allow(dead_code))] // only attention's first position needs it
 mod softmax;
 #[cfg(test)]
 mod tests;

@@ -59,10 +59,21 @@ pub fn weight_gradient(x: &[f32], grad: &[f32], o: usize) -> Vec<f32> {
 /// If the gradient does not consist of whole rows of `o` values.
 pub fn bias_gradient(grad: &[f32], o: usize) -> Vec<f32> {
     assert!(o > 0 && grad.len().is_multiple_of(o), "{} values in rows of {o}", grad.len());
-    // Sums within blocks of rows, then over the blocks: errors grow with the number of blocks, not of rows.
-    const ROWS: usize = 32;
-    let blocks: Vec<Vec<f32>> = grad.par_chunks(ROWS * o).map(|rows| add_rows(rows, o)).collect();
-    add_rows(&blocks.concat(), o)
+    column_sums(grad, o, 32)
+}
+
+/// Sums of the columns: first within blocks of `rows` rows, then over the blocks in their order, for any number of threads.
+/// So errors grow with the number of blocks, not of rows.
+pub(crate) fn column_sums(values: &[f32], cols: usize, rows: usize) -> Vec<f32> {
+    let sums = |values: &[f32]| {
+        let mut sums = vec![0.0; cols];
+        for row in values.chunks_exact(cols) {
+            sums.iter_mut().zip(row).for_each(|(sum, x)| *sum += x);
+        }
+        sums
+    };
+    let blocks: Vec<Vec<f32>> = values.par_chunks(rows * cols).map(sums).collect();
+    sums(&blocks.concat())
 }
 
 /// [`forward`] with both operands rounded to bf16; see [`crate::bf16`].
@@ -121,14 +132,6 @@ impl RoundedOperands {
             ],
         }
     }
-}
-
-fn add_rows(rows: &[f32], o: usize) -> Vec<f32> {
-    let mut sums = vec![0.0; o];
-    for row in rows.chunks_exact(o) {
-        sums.iter_mut().zip(row).for_each(|(sum, x)| *sum += x);
-    }
-    sums
 }
 
 fn sizes(x: &[f32], weight: &[f32], o: usize) -> (usize, usize, usize) {

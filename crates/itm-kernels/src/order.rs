@@ -10,6 +10,7 @@
 
 use rayon::prelude::*;
 
+use crate::blocks::{size, zeros};
 use crate::dispatch::multiversion;
 use crate::lanes::{Lanes, LanesMut, step, sum};
 use crate::math::{LANES, mul_add};
@@ -17,10 +18,10 @@ use crate::math::{LANES, mul_add};
 /// Scores of `[n, width]` images against `[m, width]` texts, `[n, m]`.
 ///
 /// # Panics
-/// If the embeddings are not rows of `width`.
+/// If the embeddings are not rows of `width`, or memory cannot hold the scores.
 pub fn forward(images: &[f32], texts: &[f32], width: usize) -> Vec<f32> {
     let [n, m] = rows([images, texts], width);
-    let mut scores = vec![0.0; n * m];
+    let mut scores = zeros(size(n, m));
     scores
         .par_chunks_exact_mut(m.max(1))
         .zip(images.par_chunks_exact(width))

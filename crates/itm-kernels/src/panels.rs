@@ -40,6 +40,22 @@ impl Panels {
         Self { data, depth }
     }
 
+    /// Rows of `width` values as columns, with zeros after the last row.
+    pub(crate) fn of_rows(rows: &[f32], width: usize) -> Self {
+        /// Depth of a piece: both sides of the transposition stay in the first-level cache.
+        const PIECE: usize = 16;
+        let n = rows.len() / width;
+        Self::new(width, n.div_ceil(WIDTH), |p, panel| {
+            let rows = &rows[p * WIDTH * width..((p + 1) * WIDTH).min(n) * width];
+            for (piece, panel) in panel.chunks_mut(PIECE).enumerate() {
+                for (c, row) in rows.chunks_exact(width).enumerate() {
+                    let from = &row[piece * PIECE..];
+                    panel.iter_mut().zip(from).for_each(|(to, &x)| to[c] = x);
+                }
+            }
+        })
+    }
+
     /// Number of panels.
     pub(crate) fn count(&self) -> usize {
         self.data.len() / (self.depth * WIDTH)

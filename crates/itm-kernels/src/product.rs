@@ -2,6 +2,7 @@
 
 use gemm::Parallelism;
 
+use crate::blocks::{room, zeros};
 use crate::matrix::Matrix;
 
 /// Whether a product replaces the values in the destination or is added to them.
@@ -23,14 +24,14 @@ pub(crate) enum Threads {
 /// `a · b`, row-major; the memory is written once.
 ///
 /// # Panics
-/// If the shapes do not fit.
+/// If the shapes do not fit, or memory cannot hold the product.
 #[allow(unsafe_code)] // the product writes every value
 pub(crate) fn product_new(threads: Threads, a: Matrix, b: Matrix) -> Vec<f32> {
     let n = a.rows * b.cols;
     if a.cols == 0 {
-        return vec![0.0; n];
+        return zeros(n);
     }
-    let mut to = Vec::with_capacity(n);
+    let mut to = room(n);
     // SAFETY: the pointer is valid for n values; with `Replace` no value is read and all n values are written.
     unsafe {
         product_at(threads, to.as_mut_ptr(), Into::Replace, a, b);
@@ -121,6 +122,19 @@ mod tests {
                 product(Threads::All, &mut to, Into::Add, left, right);
                 assert_eq!(to, want.map(|v| 2.0 * v));
             }
+        }
+    }
+
+    /// A panic, not the end of the process: without a term and with one.
+    #[test]
+    fn products_beyond_memory_are_refused() {
+        for depth in [0, 1] {
+            let panic = std::panic::catch_unwind(|| {
+                let a = Matrix::strided(&[1.0], [1 << 23, depth], [0, 0]);
+                product_new(Threads::This, a, a.t())
+            });
+            let text = panic.unwrap_err().downcast::<String>().unwrap();
+            assert_eq!(*text, "no memory for 70368744177664 values");
         }
     }
 

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use crate::blocks::{BLOCK, size, written};
+use crate::blocks::{BLOCK, size, written, zeros};
 use crate::dispatch::multiversion;
 
 /// The most steps of a sequence, so that a count that is no length does not ask for all memory.
@@ -66,13 +66,14 @@ pub fn masked_mean(x: &[f32], lengths: &[usize], width: usize) -> Vec<f32> {
 /// Gradient of [`masked_mean`] for sequences padded to `steps`; zero on padded steps.
 ///
 /// # Panics
-/// If there is no sequence, a length is 0 or more than the steps, `grad` has another size, or there are more than 2²⁴ steps.
+/// If there is no sequence, a length is 0 or more than the steps, `grad` has another size, there are more than 2²⁴ steps, or
+/// memory cannot hold the gradient.
 pub fn masked_mean_backward(grad: &[f32], lengths: &[usize], steps: usize) -> Vec<f32> {
     let (n, rows) = (grad.len(), lengths.len().max(1));
     assert!(n.is_multiple_of(rows), "{n} gradients of {rows} sequences");
     let width = n / rows;
     assert!(steps <= STEPS, "{steps} steps, not at most {STEPS}");
-    let mut d = vec![0.0; size(lengths.len() * steps, width)];
+    let mut d = zeros(size(lengths.len() * steps, width));
     assert_eq!(self::steps(d.len(), lengths, width), steps, "steps");
     d.par_chunks_exact_mut(steps * width).zip(grad.par_chunks_exact(width)).zip(lengths).for_each(
         |((sequence, grad), &length)| {

@@ -49,13 +49,14 @@ impl AdamStep {
     /// The factors of update number `t` of a parameter, counted from 1.
     ///
     /// # Panics
-    /// If β₁ or β₂ is not in `[0, 1)`, ε or the decay is negative or not finite, the rate is not finite, or `t` is 0.
+    /// If β₁ or β₂ is not in `[0, 1)`, ε, the decay or the scale is negative or not finite, the rate is not finite, or `t` is 0.
     pub fn new(betas: [f64; 2], epsilon: f64, decay: f64, rate: f64, scale: f64, t: u64) -> Self {
         for (what, value, most) in [
             ("β₁", betas[0], 1.0),
             ("β₂", betas[1], 1.0),
             ("ε", epsilon, f64::MAX),
             ("λ", decay, f64::MAX),
+            ("c", scale, f64::MAX),
         ] {
             assert!((0.0..most).contains(&value), "{what} of Adam: {value}, not in 0 to {most:e}");
         }
@@ -235,6 +236,12 @@ mod tests {
             });
             assert!(got == want, "{level:?}");
         }
+    }
+
+    #[test]
+    #[should_panic(expected = "c of Adam: NaN, not in 0 to")]
+    fn a_scale_of_nan_is_refused() {
+        AdamStep::new([0.9, 0.999], 1e-8, 0.0, 0.01, f64::NAN, 1);
     }
 
     #[test]

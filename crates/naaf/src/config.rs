@@ -1,10 +1,12 @@
 //! The sections of a config file. An unknown key is an error, and so is a missing key that has no default.
 
 use itm_core::encoders::ImagePool;
-use itm_core::learn::{Schedule as Rates, above_zero, at_least_one, at_least_zero, within};
+use itm_core::learn::{
+    Schedule as Rates, above_zero, at_least_one, at_least_zero, size_within, within,
+};
 use itm_core::start::{StartFrom, StartOptions};
 use itm_core::towers::{ImageConfig, LearningParts, ModelConfig, TextConfig};
-use itm_core::{Error, Result};
+use itm_core::{Error, Result, WarmupLoss};
 use itm_kernels::Precision;
 use serde::{Deserialize, Serialize};
 
@@ -203,17 +205,6 @@ pub enum Reduction {
     Mean,
 }
 
-/// Which hinges count in the warm-up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum WarmupLoss {
-    /// The largest hinge of each row and column, as after the warm-up.
-    Hardest,
-    /// All hinges. Ours: from random weights, hardest negatives can pull every row to one point.
-    Sum,
-}
-
 impl NaafLossConfig {
     /// Which hinges count in an epoch.
     pub(crate) fn counts(&self, epoch: usize) -> WarmupLoss {
@@ -310,6 +301,9 @@ impl NaafModelConfig {
             _ if self.word_vectors == VectorsFrom::Given => {
                 wrong("model.word_vectors", "\"random\" with model.towers", "\"given\"")
             }
+            _ if self.freeze_embedding => {
+                wrong("model.freeze_embedding", "false with model.towers", "true")
+            }
             _ => pair.validate(),
         }
     }
@@ -320,8 +314,8 @@ impl NaafModelConfig {
     }
 
     pub(crate) fn check(&self) -> Result<()> {
-        at_least_one("model.embed_dim", self.embed_dim)?;
-        at_least_one("model.word_dim", self.word_dim)?;
+        size_within("model.embed_dim", self.embed_dim)?;
+        size_within("model.word_dim", self.word_dim)?;
         if let Some(pair) = self.pair() {
             return self.check_towers(&pair);
         }

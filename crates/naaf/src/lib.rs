@@ -17,7 +17,7 @@ mod words;
 pub use burn::tensor::Device;
 pub use itm_core::learn::{Batch, Images, Method, Observe};
 pub use itm_core::start::StartFrom;
-pub use itm_core::{Error, Result};
+pub use itm_core::{Error, Preset, Result, WarmupLoss};
 pub use itm_kernels::{CrossProducts, HostProducts};
 
 pub use all_pairs::CrossScores;
@@ -25,10 +25,9 @@ pub use attention::{Asks, Attention, Intra, NegativeAware, Phase, Pooling, RawNo
 pub use boundary::{Boundary, Form, ScoreDistribution, ln_alpha_star, lower_bound, optimal};
 pub use config::{
     NaafConfig, NaafLossConfig, NaafModelConfig, NaafTowers, NaafTrainConfig, Reduction,
-    RegionMapKind, Score, TextKind, VectorsFrom, WarmupLoss,
+    RegionMapKind, Score, TextKind, VectorsFrom,
 };
 pub use effects::{Effects, WordEffect, effects};
-pub use itm_core::Preset;
 pub use mining::{
     AboveOne, AlphaStar, InferenceBoundary, MiningBatch, MiningConfig, NegativeImage, Sampling,
     Schedule, WordPool, mine, word_scores,

@@ -64,12 +64,10 @@ impl Method for Naaf {
         first_non_finite("encoders", self.encoders())
     }
 
-    /// Beside its state: with LoRA also the [files of PEFT](itm_core::towers::LearningParts::files).
+    /// Beside its state: with LoRA also the [files of PEFT](itm_core::towers::LearningParts::save).
     fn save(&self, write: &mut dyn FnMut(&str, &[u8]) -> Result<()>) -> Result<()> {
         if let (Some(towers), Some(pair)) = (self.encoders().towers(), self.config.model.pair()) {
-            for (name, contents) in self.config.train.parts.files(&towers, &pair)? {
-                write(&name, &contents)?;
-            }
+            self.config.train.parts.save(&towers, &pair, write)?;
         }
         let model = |model: &mut CheckpointWriter| {
             model.module("encoders", self.encoders());

@@ -25,9 +25,9 @@ pub enum Schedule {
 pub enum NegativeImage {
     /// The image of the batch with the lowest score (released program).
     LeastSimilar,
-    /// The other image with the highest score.
+    /// The other image with the highest score. A second copy of the own image in the batch counts as another image.
     Hardest,
-    /// A random other image.
+    /// A random other image; so may a second copy of the own image be.
     Random,
 }
 
@@ -49,7 +49,7 @@ pub enum WordPool {
 pub enum AlphaStar {
     /// Never (released program).
     Off,
-    /// From this epoch, counted from 0: the boundary is `[μ⁺ − 3σ⁺]₊` at every update where α* exists.
+    /// From this epoch, counted from 0: the boundary moves to `[μ⁺ − 3σ⁺]₊` at every update where α* exists, by `smoothing`.
     FromEpoch(usize),
 }
 

@@ -260,7 +260,7 @@ impl NaafEncoders {
     pub(crate) fn mapped(&self, batch: Images, dropout: InputDropout) -> PaddedRows {
         let (map, counts, values) = match (&self.image, batch) {
             (RegionEncoder::Patches(encoder), images) => {
-                let rows = encoder.tokens(images, inside(dropout));
+                let rows = encoder.tokens(images, TowerDropout::inside(dropout));
                 let [b, n, _] = rows.dims();
                 return PaddedRows { rows, counts: vec![n; b] };
             }
@@ -317,18 +317,10 @@ impl NaafEncoders {
             WordEncoder::BiGru(bigru) => bigru.states(&batch, dropout),
             WordEncoder::Words(words) => words.sums(&batch, dropout),
             WordEncoder::Pieces(encoder) => {
-                encoder.tokens(&CaptionInput::Ordered(batch), inside(dropout))
+                encoder.tokens(&CaptionInput::Ordered(batch), TowerDropout::inside(dropout))
             }
         };
         PaddedRows { rows, counts: self.lengths(captions) }
-    }
-}
-
-/// Dropout inside a tower, which has its own rates.
-pub(crate) fn inside(dropout: InputDropout) -> TowerDropout {
-    match dropout {
-        InputDropout::Off => TowerDropout::Off,
-        InputDropout::On { seed, .. } => TowerDropout::On { share: 0.0, words: 0.0, seed },
     }
 }
 

@@ -3,9 +3,9 @@
 use burn::tensor::Tensor;
 use itm_core::audit::NegativeSet;
 use itm_core::learn::Batch;
-use itm_core::{AllNegatives, Hardest, Siblings, host, triplet_in_batch};
+use itm_core::{Siblings, WarmupLoss, host, triplet_in_batch};
 
-use crate::config::{NaafLossConfig, Reduction, WarmupLoss};
+use crate::config::{NaafLossConfig, Reduction};
 
 /// The loss of a batch, and its hinges.
 pub(crate) struct BatchLoss {
@@ -30,10 +30,7 @@ pub(crate) fn loss(
     let (b, counts) = (image_ids.len(), config.counts(epoch));
     let (margin, masked) = (config.margin, config.mask_same_image.then_some(image_ids));
     let siblings = masked.map_or(Siblings::Negatives, Siblings::Masked);
-    let hinges = match counts {
-        WarmupLoss::Hardest => triplet_in_batch(scores, margin, siblings, Hardest),
-        WarmupLoss::Sum => triplet_in_batch(scores, margin, siblings, AllNegatives),
-    };
+    let hinges = triplet_in_batch(scores, margin, siblings, counts);
     let values = hinges.clone().map(|hinges| host(hinges.inner()));
     let pull = values.iter().flatten().filter(|&&h| h > 0.0).count();
     let negatives = match counts {

@@ -1,16 +1,16 @@
 //! Named sets of values.
 
-use itm_core::Preset;
 use itm_core::learn::Schedule as Rates;
 use itm_core::start::StartFrom;
 use itm_core::towers::LearningParts;
+use itm_core::{Preset, WarmupLoss};
 use itm_kernels::Precision;
 
 use crate::attention::{Attention, Intra, NegativeAware};
 use crate::boundary::Form;
 use crate::config::{
     NaafConfig, NaafLossConfig, NaafModelConfig, NaafTrainConfig, Reduction, RegionMapKind, Score,
-    TextKind, VectorsFrom, WarmupLoss,
+    TextKind, VectorsFrom,
 };
 use crate::mining::{
     AboveOne, AlphaStar, InferenceBoundary, MiningConfig, NegativeImage, Schedule, WordPool,

@@ -9,7 +9,7 @@ use burn::optim::GradientsParams;
 use burn::tensor::{Device, Tensor};
 use itm_core::encoders::InputDropout;
 use itm_core::learn::{Batch, ImageItems, Images, Numbers, Observe, Step, Trainer, Updates};
-use itm_core::towers::{Encoders, ImageInput, StepInputs};
+use itm_core::towers::{Encoders, ImageInput, StepInputs, TowerDropout};
 use itm_core::{Error, Result, host};
 use itm_kernels::{AdamOptions, CrossProducts, DecayRule, matmul, random};
 
@@ -17,7 +17,7 @@ use crate::attention::{Attention, Phase};
 use crate::boundary::Boundary;
 use crate::config::{NaafConfig, NaafTrainConfig, Score};
 use crate::mining::{MiningBatch, Sampling, Schedule, mine, word_scores};
-use crate::model::{NaafEncoders, PaddedRows, RegionEncoder, inside};
+use crate::model::{NaafEncoders, PaddedRows, RegionEncoder};
 use crate::objective::loss;
 
 /// Parts of a step's seed.
@@ -42,13 +42,14 @@ pub struct Naaf {
 impl Naaf {
     /// Random encoders, as a function of `config.train.seed`, and a boundary of 0.
     ///
-    /// `region_dim` is the width of a region. `vocabulary` counts words: their numbers are below it. `device` may be with or without
-    /// autodiff; the step differentiates in both cases.
+    /// `region_dim` is the width of a region; it is unused with `model.towers`. `vocabulary` counts words: their numbers are below it.
+    /// `device` may be with or without autodiff; the step differentiates in both cases.
     ///
     /// # Errors
     /// If the config holds a value that cannot be trained with, a size is 0, or the config does not begin with random weights
     /// (`model.start = "cca"`, `model.word_vectors = "given"`, as in the presets of the paper and the program): see
-    /// [`from_encoders`](Self::from_encoders).
+    /// [`from_encoders`](Self::from_encoders). With `model.towers`, also if published weights are missing, damaged, or of another size
+    /// than the config says, or the device cannot compute in `train.precision`.
     pub fn new(
         config: &NaafConfig,
         region_dim: usize,
@@ -59,9 +60,7 @@ impl Naaf {
         let NaafConfig { model, train, .. } = config;
         let encoders = if let Some(pair) = model.pair() {
             config.check()?;
-            let learns = device.is_autodiff();
-            let device = if learns { device.clone() } else { device.clone().autodiff() };
-            NaafEncoders::of_towers(&pair, train, vocabulary, &device)?
+            NaafEncoders::of_towers(&pair, train, vocabulary, &device.clone().autodiff())?
         } else {
             NaafEncoders::new(model, region_dim, vocabulary, train.seed, device)?
         };
@@ -84,6 +83,9 @@ impl Naaf {
     /// let naaf = Naaf::from_encoders(&config, encoders.with_vectors(&vectors)?, Boundary::default())?;
     /// # Ok::<(), naaf::Error>(())
     /// ```
+    ///
+    /// Which parts of given towers learn, and their precision, is what the encoders hold: `train.parts` and `train.precision` change only
+    /// what [`new`](Self::new) makes.
     ///
     /// # Errors
     /// If the config holds a value that cannot be trained with, the encoders are of another kind or width than it says, or t or t_s is not
@@ -133,7 +135,7 @@ impl Naaf {
         let pair = self.config.model.pair();
         let prepared = pair.as_ref().map(|pair| pair.image.prepared(regions, texts.len()));
         let parts = prepared.as_ref().and_then(|images| self.parts(images, texts));
-        let encode = parts::encoder(texts, [of_regions, of_words].map(inside));
+        let encode = parts::encoder(texts, [of_regions, of_words].map(TowerDropout::inside));
         let embedded = parts.as_ref().map(|(towers, inputs)| inputs.embed(towers, &encode));
         let [images, words] = match &embedded {
             Some(rows) => parts::padded(rows, encoders.lengths(texts), self.config.model.embed_dim),

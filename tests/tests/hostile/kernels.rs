@@ -44,6 +44,9 @@ fn inputs<'a>(products: &'a [f32], regions: &'a [usize], words: &'a [usize]) -> 
 const UNIT: GruWeights =
     GruWeights { w_ih: &[0.1; 3], w_hh: &[0.1; 3], b_ih: &[0.1; 3], b_hh: &[0.1; 3] };
 
+const WIDE: GruWeights =
+    GruWeights { w_ih: &[0.1; 6], w_hh: &[0.1; 12], b_ih: &[0.1; 6], b_hh: &[0.1; 6] };
+
 #[test]
 fn sizes_that_do_not_fit() {
     panics! {
@@ -110,6 +113,7 @@ fn sizes_that_do_not_fit() {
         "a 2 × 2 matrix in 3 values": RoundedOperands::forward(&[1.0; 4], &[1.0; 4], &[1.0; 2]).1.gradients(&[1.0; 3], [true, true]),
         "4 values in rows of 0": order::forward(&[1.0; 4], &[1.0; 4], 0),
         "3 values in rows of 2": order::forward(&[1.0; 4], &[1.0; 3], 2),
+        "no memory for 70368744177664 values": order::forward(&vec![0.0; 1 << 23], &vec![0.0; 1 << 23], 1),
         "scores": order::backward([&[1.0; 4], &[1.0; 4]], &[1.0; 3], &[1.0; 4], 2),
         "values of the gradient": order::backward([&[1.0; 4], &[1.0; 4]], &[1.0; 4], &[1.0; 3], 2),
         "4 values in rows of 0": rows::normalize(&[1.0; 4], 0),
@@ -128,6 +132,7 @@ fn sizes_that_do_not_fit() {
         "sequence 0: length 1, not 1 to 0": rows::masked_mean_backward(&[1.0; 4], &[1, 1], 0),
         "9223372036854775808 steps, not at most 16777216": rows::masked_mean_backward(&[1.0; 4], &[1, 1], HUGE),
         "1152921504606846976 steps, not at most 16777216": rows::masked_mean_backward(&[1.0; 4], &[1, 1], 1 << 60),
+        "no memory for 70368744177664 values": rows::masked_mean_backward(&vec![0.0; 1 << 22], &[1], 1 << 24),
         "5 gradients of 2 sequences": rows::masked_mean_backward(&[1.0; 5], &[1, 1], 2),
         "β₁ of Adam: 1, not in 0 to 1e0": AdamStep::new([1.0, 0.999], 1e-8, 0.0, 1e-3, 1.0, 1),
         "β₂ of Adam: NaN, not in 0 to 1e0": AdamStep::new([0.9, f64::NAN], 1e-8, 0.0, 1e-3, 1.0, 1),
@@ -135,6 +140,8 @@ fn sizes_that_do_not_fit() {
         "update 0 at the rate 0.001": AdamStep::new([0.9, 0.999], 1e-8, 0.0, 1e-3, 1.0, 0),
         "ε of Adam: NaN, not in 0 to 1.7976931348623157e308": AdamStep::new([0.9, 0.999], f64::NAN, 0.0, 1e-3, 1.0, 1),
         "λ of Adam: inf, not in 0 to 1.7976931348623157e308": AdamStep::new([0.9, 0.999], 1e-8, f64::INFINITY, 1e-3, 1.0, 1),
+        "c of Adam: NaN, not in 0 to 1.7976931348623157e308": AdamStep::new([0.9, 0.999], 1e-8, 0.0, 1e-3, f64::NAN, 1),
+        "c of Adam: -1, not in 0 to 1.7976931348623157e308": AdamStep::new([0.9, 0.999], 1e-8, 0.0, 1e-3, -1.0, 1),
         "update 1 at the rate NaN": AdamStep::new([0.9, 0.999], 1e-8, 0.0, f64::NAN, 1.0, 1),
         "gradient and moments of a parameter of 2 values": adam(&mut [1.0; 2], &[1.0], &mut [0.0; 2], &mut [0.0; 2], &AdamStep::new([0.9, 0.999], 1e-8, 0.0, 1e-3, 1.0, 1)),
         "values of a parameter and of its average": ema(&mut [1.0; 2], &[1.0], 0.9),
@@ -151,6 +158,8 @@ fn sizes_that_do_not_fit() {
         "hidden biases beside 3 input biases": gru::forward(&[1.0; 2], &[GruWeights { b_hh: &[], ..UNIT }], &Packing::new(&[2], 2)),
         "x has 2 values, not 1 × 2 × 0": gru::forward(&[1.0; 2], &[GruWeights { w_ih: &[], ..UNIT }], &Packing::new(&[2], 2)),
         "w_hh is not [1, 3]": gru::forward(&[1.0; 2], &[GruWeights { w_hh: &[], ..UNIT }], &Packing::new(&[2], 2)),
+        "widths of the two units": gru::forward(&[1.0; 2], &[UNIT, WIDE], &Packing::new(&[2], 2)),
+        "widths of the two units": gru::backward(&[1.0], &[WIDE, UNIT], &Packing::new(&[1], 1), &[1.0; 4], &[&[1.0; 8], &[1.0; 4]], &[1.0; 4]),
         "values of the output": gru::backward(&[1.0; 2], &[UNIT], &Packing::new(&[2], 2), &[1.0; 1], &[&[1.0; 8]], &[1.0; 2]),
         "values of the gates of 2 rows": gru::backward(&[1.0; 2], &[UNIT], &Packing::new(&[2], 2), &[1.0; 2], &[&[1.0; 7]], &[1.0; 2]),
         "units with gates": gru::backward(&[1.0; 2], &[UNIT], &Packing::new(&[2], 2), &[1.0; 2], &[], &[1.0; 2]),
@@ -161,6 +170,7 @@ fn sizes_that_do_not_fit() {
         "1 values for rows of 3": product(&mut [0.0; 9], 3, Addend::Row(&[1.0]), &operands().0, &operands().1),
         "3 rows of 3, 9223372036854775808 apart, in 9 values": add_product(&mut [0.0; 9], HUGE, &operands().0, &operands().1),
         "product of 3 × 3 and 2 × 1": product_new(Addend::Zero, &operands().0, &RightOperand::pack(Matrix::new(&[1.0; 2], 2, 1))),
+        "no memory for 70368744177664 values": product_new(Addend::Zero, &LeftOperand::pack(Matrix::new(&[], 1 << 23, 0)), &RightOperand::pack(Matrix::new(&[], 0, 1 << 23))),
         "whole rows of 2 values": PackedRows::default().fill(&[1.0; 3], 2, 1.0),
         "whole rows of 0 values": PackedRows::default().fill(&[1.0; 3], 0, 1.0),
         "rows of 18446744073709551615 values at most 16777216,": PackedRows::default().fill(&[], usize::MAX, 1.0),

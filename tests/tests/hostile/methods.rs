@@ -293,6 +293,7 @@ fn samplers_and_banks_of_fne() {
         "a prior above 0 and below 1, got 0": posterior(0.0).log_odds(0.5),
         "a prior above 0 and below 1, got 2": posterior(2.0).probability(0.5),
         "a prior above 0 and below 1, got NaN": posterior(NAN).probability(0.5),
+        "deviations above 0, got 0 and 1": Posterior { prior: 0.1, positive: Gaussian { mean: 0.5, deviation: 0.0 }, negative: Gaussian::new(0.0, 1.0) }.probability(0.5),
         "a prior above 0 and below 1, got NaN": seen().posterior(NAN, 0),
         "a prior above 0 and below 1, got 0": seen().posterior(0.0, 0),
         "a prior above 0 and below 1, got 1": seen().posterior(1.0, 0),

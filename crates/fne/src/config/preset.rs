@@ -1,14 +1,14 @@
 //! Presets: the paper, the released program, and the released program without its defects.
 
-use itm_core::Preset;
 use itm_core::encoders::{ImagePool, PiecePool};
 use itm_core::learn::Schedule;
 use itm_core::start::StartFrom;
+use itm_core::{Preset, WarmupLoss};
 use itm_kernels::Precision;
 
 use super::{
     DropoutAfterValidation, Enqueue, Exclude, FneConfig, Loss, NegativeChoice, Positive,
-    SamplerConfig, TrainConfig, WarmupLoss,
+    SamplerConfig, TrainConfig,
 };
 use crate::statistics::{Reset, Variance};
 use crate::weights::{Density, Tie};

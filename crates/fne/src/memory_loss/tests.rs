@@ -87,7 +87,10 @@ fn own_images_are_never_drawn() {
     };
     assert_eq!(value(&[1, 1, 1], &plain), 0.0);
     assert!(value(&[1, 2, 1], &plain) > 0.0);
-    assert_eq!(value(&[2, 3], &plain), value(&[2, 3], &plain.clone().autodiff()));
+    let learns = plain.clone().autodiff();
+    for device in [learns.clone(), learns.gradient_checkpointing()] {
+        assert_eq!(value(&[2, 3], &plain), value(&[2, 3], &device));
+    }
 }
 
 /// Both sides of the bank are equal, and both sides of the batch, so only the seeds of the two directions differ. An image and

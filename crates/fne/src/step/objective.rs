@@ -1,14 +1,14 @@
 //! The losses of a step and the choice of their negatives: in the batch, and over the memory.
 
-use burn::tensor::{Device, Tensor};
+use burn::tensor::Tensor;
 use itm_core::audit::{AnchorSide, NegativeSet, PairIds};
-use itm_core::{Result, Siblings, host};
+use itm_core::{Result, Siblings, WarmupLoss, host};
 use itm_kernels::matmul;
 
 use super::{Batch, Fne, Observe, StepLoss, stream};
 use crate::audit::with_posterior;
-use crate::bank::{Bank, BankRows};
-use crate::config::{self, Enqueue, Exclude, NegativeChoice, Positive, WarmupLoss};
+use crate::bank::BankRows;
+use crate::config::{self, Enqueue, Exclude, NegativeChoice, Positive};
 use crate::draw::draw;
 use crate::loss::{drawn_hinges, gather, in_batch_hinges, masked_hinges, row_dots};
 use crate::weights::{CandidatePool, Exclusions, weights};
@@ -54,24 +54,13 @@ impl CandidateTables {
     }
 
     /// The rows of these columns, `[b, d]`.
-    fn rows(&self, columns: &[usize], device: &Device) -> Tensor<2> {
+    fn rows(&self, columns: &[usize]) -> Tensor<2> {
         let row = |&column: &usize| {
             let n = self.0[0].dims()[0];
             let (table, at) = if column < n { (0, column) } else { (1, column - n) };
             self.0[table].clone().narrow(0, at, 1)
         };
-        let rows = Tensor::cat(columns.iter().map(row).collect(), 0);
-        if device.is_autodiff() { Tensor::from_inner(rows) } else { rows }
-    }
-}
-
-/// Image ids and caption numbers of the candidates.
-fn numbers(batch: &Batch, bank: &Bank, enqueue: Enqueue) -> [Vec<i64>; 2] {
-    match enqueue {
-        Enqueue::Before => [bank.ids().to_vec(), bank.captions().to_vec()],
-        Enqueue::After => {
-            [[batch.image_ids, bank.ids()].concat(), [batch.caption_ids, bank.captions()].concat()]
-        }
+        Tensor::cat(columns.iter().map(row).collect(), 0)
     }
 }
 
@@ -80,6 +69,8 @@ struct DirectionScores {
     scores: Vec<f32>,
     positive: Vec<f32>,
     chosen: Vec<usize>,
+    /// The candidates that an anchor truly matches, `[b, n]`, with [`Exclude::Truth`].
+    truth: Option<Vec<bool>>,
 }
 
 impl Fne {
@@ -129,12 +120,13 @@ impl Fne {
         chance: &Chance,
         observe: Observe,
     ) -> Result<StepLoss> {
-        let device = images.device();
         let enqueue = self.config.sampler.enqueue;
         if enqueue == Enqueue::Before {
             self.bank.enqueue(entries(kept.clone(), batch)); // undone if a score is not finite
         }
-        let [ids, captions] = numbers(batch, &self.bank, enqueue);
+        let own = if enqueue == Enqueue::After { batch.image_ids.len() } else { 0 };
+        let ids = [&batch.image_ids[..own], self.bank.ids()].concat();
+        let captions = [&batch.caption_ids[..own], self.bank.captions()].concat();
         let [own_images, own_texts] = kept;
         let to_texts = CandidateTables::new(&own_texts, self.bank.texts(), enqueue);
         let to_images = CandidateTables::new(&own_images, self.bank.images(), enqueue);
@@ -147,7 +139,6 @@ impl Fne {
                 (positive.clone(), positive)
             }
             Positive::Momentum => {
-                let [own_images, own_texts] = [own_images, own_texts].map(Tensor::from_inner);
                 (row_dots(images.clone(), own_texts), row_dots(texts.clone(), own_images))
             }
         };
@@ -159,8 +150,7 @@ impl Fne {
         let (t2i, no_image) = self.choose(batch, pool, t2i, AnchorSide::Text, chance)?;
 
         let margin = self.config.sampler.margin;
-        let (texts_drawn, images_drawn) =
-            (to_texts.rows(&i2t.chosen, &device), to_images.rows(&t2i.chosen, &device));
+        let (texts_drawn, images_drawn) = (to_texts.rows(&i2t.chosen), to_images.rows(&t2i.chosen));
         drop((to_texts, to_images)); // otherwise the next write would copy the bank
         let h = drawn_hinges(images, positive_i2t, texts_drawn, &no_text, margin);
         let g = drawn_hinges(texts, positive_t2i, images_drawn, &no_image, margin);
@@ -262,7 +252,7 @@ impl Fne {
             }
         };
         let masked = chosen.iter().enumerate().map(|(i, &j)| pool.excluded(i, j)).collect();
-        Ok((DirectionScores { scores, positive, chosen }, masked))
+        Ok((DirectionScores { scores, positive, chosen, truth: mask }, masked))
     }
 
     /// Which candidates an anchor truly matches, `[b, n]`, with [`Exclude::Truth`].
@@ -304,10 +294,6 @@ impl Fne {
         let candidates: Vec<_> = pairs(ids, captions).into_iter().map(written).collect();
         let (b, n) = (anchors.len(), candidates.len());
         let same = |k: usize| batch.image_ids[k / n] == ids[k % n];
-        let excluded = |side: AnchorSide| {
-            let truth = self.true_pairs(batch, (ids, captions), side);
-            truth.unwrap_or_else(|| (0..b * n).map(same).collect())
-        };
         let (statistics, sampler) = (self.statistics.snapshot(), &self.config.sampler);
         let of = |anchor_side, side: DirectionScores| {
             let mut weights = vec![0.0; b * n];
@@ -318,7 +304,7 @@ impl Fne {
                 candidates: candidates.clone(),
                 scores: side.scores,
                 positive: side.positive,
-                excluded: excluded(anchor_side),
+                excluded: side.truth.unwrap_or_else(|| (0..b * n).map(same).collect()),
                 weights,
                 margin: sampler.margin,
                 others: vec![],

@@ -16,14 +16,14 @@ use itm_core::audit::{NegativeSet, PairIds};
 use itm_core::data::Features;
 use itm_core::learn::{ImageItems, Images, Items, Method};
 use itm_core::vision::PictureBatch;
-use itm_core::{Pairs, host};
+use itm_core::{Pairs, WarmupLoss, host};
 use proptest::prelude::*;
 
 use super::*;
 use crate::Preset;
 use crate::checks::NEVER;
 use crate::config::tests::tiny;
-use crate::config::{Enqueue, Exclude, NegativeChoice, Positive, WarmupLoss};
+use crate::config::{Enqueue, Exclude, NegativeChoice, Positive};
 use crate::golden::{floats, golden};
 
 const DIM: usize = 5;

@@ -72,12 +72,10 @@ impl Method for Hal {
         first_non_finite("encoders", self.encoders())
     }
 
-    /// Beside its state: with LoRA also the [files of PEFT](itm_core::towers::LearningParts::files).
+    /// Beside its state: with LoRA also the [files of PEFT](itm_core::towers::LearningParts::save).
     fn save(&self, write: &mut dyn FnMut(&str, &[u8]) -> Result<()>) -> Result<()> {
         let model = self.config.model.towers();
-        for (name, contents) in self.config.train.parts.files(self.encoders(), &model)? {
-            write(&name, &contents)?;
-        }
+        self.config.train.parts.save(self.encoders(), &model, write)?;
         let modules = |model: &mut CheckpointWriter| model.module("encoders", self.encoders());
         self.learner.save(METHOD, write, modules, |state, updates| {
             let (n, d) = (self.bank.captions.len(), self.config.model.embed_dim);

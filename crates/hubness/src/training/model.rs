@@ -110,7 +110,7 @@ impl HalModelConfig {
                 ImageNorm::Unit => map.embed(values, dropout),
                 ImageNorm::Off => map.unscaled(values, dropout),
             },
-            (encoder, images) => encoder.encode(images, inside(dropout)),
+            (encoder, images) => encoder.encode(images, TowerDropout::inside(dropout)),
         })
     }
 
@@ -126,7 +126,7 @@ impl HalModelConfig {
     ) -> Tensor<2> {
         self.ordered(match (&model.text, captions) {
             (TextEncoder::Bag(bag), CaptionInput::Sets(captions)) => bag.encode(captions, dropout),
-            (encoder, captions) => encoder.encode(captions, inside(dropout)),
+            (encoder, captions) => encoder.encode(captions, TowerDropout::inside(dropout)),
         })
     }
 
@@ -148,14 +148,6 @@ impl HalModelConfig {
             Similarity::Cosine => rows,
             Similarity::Order => rows.abs(),
         }
-    }
-}
-
-/// Dropout inside an encoder with blocks, which has its own rates. Words are not dropped.
-fn inside(dropout: InputDropout) -> TowerDropout {
-    match dropout {
-        InputDropout::Off => TowerDropout::Off,
-        InputDropout::On { seed, .. } => TowerDropout::On { share: 0.0, words: 0.0, seed },
     }
 }
 

@@ -2,12 +2,12 @@
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
+use itm_core::Result;
 use itm_core::encoders::InputDropout;
 use itm_core::learn::{Batch, Images, Numbers, Observe, Step, Trainer, Updates};
 use itm_core::start::{InputStatistics, Start};
 use itm_core::towers::{CaptionInput, Encoders, ImageInput, StepInputs};
 use itm_core::weights::LoadReport;
-use itm_core::{Error, Result};
 use itm_kernels::{AdamOptions, random};
 
 use super::bank::{MemoryBank, chosen_batches};
@@ -71,7 +71,7 @@ impl Hal {
     /// # Errors
     /// If the number of idf values is not the number of stems, a value is not above 0, or a step was made.
     pub fn with_inputs(self, inputs: &InputStatistics) -> Result<Self> {
-        self.with_encoders(|encoders| encoders.with_inputs(inputs))
+        Ok(Self { learner: self.learner.changed(|encoders| encoders.with_inputs(inputs))?, ..self })
     }
 
     /// Begins with these maps instead of random weights. Call it before the first step.
@@ -79,15 +79,7 @@ impl Hal {
     /// # Errors
     /// As [`Encoders::with_start`], and if a step was made.
     pub fn with_start(self, start: &Start) -> Result<Self> {
-        self.with_encoders(|encoders| encoders.with_start(start))
-    }
-
-    fn with_encoders(self, change: impl FnOnce(Encoders) -> Result<Encoders>) -> Result<Self> {
-        let got = format_args!("a model after step {}", self.learner.steps());
-        let expected = "a model before its first step";
-        Error::unless(self.learner.steps() == 0, "inputs or start", expected, got)?;
-        let learner = learner(change(self.learner.into_module())?, &self.config);
-        Ok(Self { learner, ..self })
+        Ok(Self { learner: self.learner.changed(|encoders| encoders.with_start(start))?, ..self })
     }
 
     /// The captions, below `captions`, whose pairs make the bank of this epoch, batch by batch. There are none in the first

@@ -48,9 +48,15 @@ impl<M: Module> Trainer<M> {
         self.module.as_ref().expect("taken only within an update")
     }
 
-    /// Gives up the optimiser and returns the module.
-    pub fn into_module(self) -> M {
-        self.module.expect("taken only within an update")
+    /// A learner with a changed module, before its first step. The module keeps its parameters' number and order.
+    ///
+    /// # Errors
+    /// If a step was made; the errors of `change`.
+    pub fn changed(self, change: impl FnOnce(M) -> Result<M>) -> Result<Self> {
+        let got = format_args!("a model after step {}", self.steps);
+        let expected = "a model before its first step";
+        Error::unless(self.steps == 0, "inputs or start", expected, got)?;
+        Ok(Self { module: self.module.map(change).transpose()?, ..self })
     }
 
     /// The epoch of the last [`begin_epoch`](Self::begin_epoch), counted from 0.

@@ -156,7 +156,7 @@ mod tests {
             };
             learner.update(0.25, loss, of).unwrap();
         }
-        let encoders = learner.into_module();
+        let encoders = learner.module().clone();
         let after = host(rows(&encoders, (size, &pictures)));
         let parameters = values(&encoders).into_iter().map(|(_, values)| values);
         [before, after].into_iter().chain(parameters).collect()

@@ -71,20 +71,19 @@ impl LearningParts {
         }
     }
 
-    /// Files of adapters by name, in the layout of PEFT: `adapter/…` of two towers of one published model, else `adapter_image/…` and
-    /// `adapter_text/…`. None without LoRA.
+    /// Passes the files of adapters to `write`, in the layout of PEFT: `adapter/…` of two towers of one published model, else
+    /// `adapter_image/…` and `adapter_text/…`. None without LoRA.
     ///
     /// # Errors
-    /// If a published folder is missing or damaged.
-    pub fn files(
+    /// If a published folder is missing or damaged; the errors of `write`.
+    pub fn save(
         &self,
         encoders: &Encoders,
         model: &ModelConfig,
-    ) -> Result<Vec<(String, Vec<u8>)>> {
-        match self {
-            Self::Lora(lora) => lora.files(encoders, model),
-            _ => Ok(vec![]),
-        }
+        write: &mut dyn FnMut(&str, &[u8]) -> Result<()>,
+    ) -> Result<()> {
+        let Self::Lora(lora) = self else { return Ok(()) };
+        lora.files(encoders, model)?.iter().try_for_each(|(name, contents)| write(name, contents))
     }
 
     /// Makes the last blocks learn as in `whole`. Returns the number of the first that learns.

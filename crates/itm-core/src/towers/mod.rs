@@ -120,6 +120,14 @@ impl TowerDropout {
         }
     }
 
+    /// Dropout inside an encoder with blocks, which has its own rates: the share of `dropout` is not used, and no word is dropped.
+    pub fn inside(dropout: InputDropout) -> Self {
+        match dropout {
+            InputDropout::Off => Self::Off,
+            InputDropout::On { seed, .. } => Self::On { share: 0.0, words: 0.0, seed },
+        }
+    }
+
     /// Dropout for an encoder of features.
     fn features(self) -> InputDropout {
         match self {

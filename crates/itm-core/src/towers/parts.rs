@@ -98,8 +98,12 @@ impl<'a> StepInputs<'a> {
             [whole] => self.encode(online, whole, encode),
             _ => {
                 let fixed: Vec<_> = copies.iter().map(Module::valid).collect();
-                self.gathered(&online.valid(), &fixed, encode)
-                    .map(|rows| Tensor::from_inner(rows).require_grad())
+                let strategy = online.devices()[0].gradient_checkpointing_strategy();
+                self.gathered(&online.valid(), &fixed, encode).map(|rows| {
+                    let rows = Tensor::from_inner(rows);
+                    rows.with_gradient_checkpointing_strategy(strategy.unwrap_or_default())
+                        .require_grad()
+                })
             }
         };
         BatchEmbeddings { images, texts, copies }
@@ -174,7 +178,7 @@ impl<'a> StepInputs<'a> {
             let rows = encoded[side].clone();
             let grad = wanted[side].clone().narrow(0, part.first, part.pairs);
             let grad = moved(grad, &rows.device());
-            (rows * Tensor::from_inner(grad)).sum()
+            (rows * grad).sum()
         });
         GradientsParams::from_grads((images + texts).backward(), model)
     }

@@ -12,7 +12,7 @@ pub(super) fn forward(one: &Head, heads: &Heads, to: &mut [f32]) {
     let &Head { l, w, keys: n, .. } = one;
     let keys_t = transposed_here(one.part(Which::Key, 0, n));
     let mut scores = vec![0.0; QUERIES.min(l) * n];
-    let mut mask = heads.room_for_mask(scores.len());
+    let mut mask = heads.dropout.map(|_| vec![0.0; scores.len()]);
     for (first, to) in (0..l).step_by(QUERIES).zip(to.chunks_mut(QUERIES * w)) {
         let scores = &mut scores[..to.len() / w * n];
         weights(one, heads, first, &keys_t, scores);
@@ -32,7 +32,7 @@ pub(super) fn backward(one: &Head, heads: &Heads, grad: &[f32], [dq, dk, dv]: [&
     let keys = one.part(Which::Key, 0, n);
     let [keys_t, values_t] = [keys, one.part(Which::Value, 0, n)].map(transposed_here);
     let [mut a, mut da] = [(); 2].map(|()| vec![0.0; QUERIES.min(l) * n]);
-    let mut mask = heads.room_for_mask(a.len());
+    let mut mask = heads.dropout.map(|_| vec![0.0; a.len()]);
     let (dk, dv) = (&mut dk[..n * w], &mut dv[..n * w]);
     for (first, dq) in (0..l).step_by(QUERIES).zip(dq.chunks_mut(QUERIES * w)) {
         let rows = dq.len() / w;

@@ -5,7 +5,9 @@ use std::mem::MaybeUninit;
 use rayon::prelude::*;
 
 use super::start::Base;
-use super::{Addend, COLUMNS, Engine, LeftOperand, ROWS, RightOperand, tile};
+use super::tile::{self, Left, OutRows, Right};
+use super::{Addend, COLUMNS, Engine, LeftOperand, ROWS, RightOperand};
+use crate::blocks::room;
 use crate::product::{Into, Threads};
 
 /// Pairs of one pass: 16 KiB of a left panel and 96 KiB of a right panel.
@@ -38,11 +40,11 @@ pub fn add_product(to: &mut [f32], stride: usize, a: &LeftOperand, b: &RightOper
 /// `S + A B`, row-major. The memory is written once.
 ///
 /// # Panics
-/// If the operands or the start do not fit.
+/// If the operands or the start do not fit, or memory cannot hold the product.
 #[allow(unsafe_code)] // the product writes every value
 pub fn product_new(start: Addend, a: &LeftOperand, b: &RightOperand) -> Vec<f32> {
     let n = a.lanes() * b.lanes();
-    let mut to = Vec::with_capacity(n);
+    let mut to = room(n);
     let places = &mut to.spare_capacity_mut()[..n];
     compute(Engine::best(), Threads::All, places, b.lanes(), Base::New(start), a, b);
     // SAFETY: there is room for n values. `compute` has written every row, and there is no gap between rows.
@@ -178,14 +180,7 @@ impl ProductPart<'_> {
 }
 
 #[allow(unsafe_code)] // a call below a feature check
-fn tile(
-    engine: Engine,
-    a: &[[u32; ROWS]],
-    b: &[[u32; COLUMNS]],
-    rows: &mut [&mut [MaybeUninit<f32>]],
-    at: usize,
-    base: Base,
-) {
+fn tile(engine: Engine, a: &Left, b: &Right, rows: &mut OutRows, at: usize, base: Base) {
     match engine {
         #[cfg(target_arch = "x86_64")]
         // SAFETY: `Instructions` exists only if the processor has every feature of the function.

@@ -7,16 +7,17 @@ use super::value::dot;
 use super::{COLUMNS, ROWS};
 use crate::dispatch::multiversion;
 
+/// A part of a left panel: pairs of 8 rows.
+pub(super) type Left = [[u32; ROWS]];
+/// A part of a right panel: pairs of 48 columns.
+pub(super) type Right = [[u32; COLUMNS]];
+/// Rows of the destination, which are equally long.
+pub(super) type OutRows<'a> = [&'a mut [MaybeUninit<f32>]];
+
 /// Adds the product of two parts of panels to at most 8 rows, from column `at` on, step by step.
 ///
 /// With [`Base::New`] it writes every place of these rows from `at` on, up to 48 columns.
-pub(super) fn emulated(
-    a: &[[u32; ROWS]],
-    b: &[[u32; COLUMNS]],
-    rows: &mut [&mut [MaybeUninit<f32>]],
-    at: usize,
-    base: Base,
-) {
+pub(super) fn emulated(a: &Left, b: &Right, rows: &mut OutRows, at: usize, base: Base) {
     let mut tile = [[0.0; COLUMNS]; ROWS];
     sums(&mut tile, a, b);
     for (row, sums) in rows.iter_mut().zip(&tile) {
@@ -26,11 +27,7 @@ pub(super) fn emulated(
 
 multiversion! {
     /// `tile += aᵀ b` over the pairs in their order. Each step is fused, in software if there is no instruction.
-    fn sums[_FMA](
-        tile: &mut [[f32; super::COLUMNS]; super::ROWS],
-        a: &[[u32; super::ROWS]],
-        b: &[[u32; super::COLUMNS]],
-    ) {
+    fn sums[_FMA](tile: &mut [[f32; COLUMNS]; ROWS], a: &Left, b: &Right) {
         for (r, sums) in tile.iter_mut().enumerate() {
             for (a, b) in a.iter().zip(b) {
                 sums.iter_mut().zip(b).for_each(|(sum, &b)| *sum = dot(*sum, a[r], b));
@@ -62,7 +59,7 @@ mod x86 {
     use std::arch::x86_64::*;
     use std::mem::{MaybeUninit, transmute};
 
-    use super::{Addend, Base, COLUMNS, ROWS};
+    use super::{Addend, Base, COLUMNS, Left, OutRows, ROWS, Right};
 
     /// Values of a register.
     const LANES: usize = 16;
@@ -75,9 +72,9 @@ mod x86 {
     /// [`emulated`](super::emulated) with the instructions of the processor.
     #[target_feature(enable = "avx512f,avx512bf16")]
     pub(in super::super) fn processor(
-        a: &[[u32; ROWS]],
-        b: &[[u32; COLUMNS]],
-        rows: &mut [&mut [MaybeUninit<f32>]],
+        a: &Left,
+        b: &Right,
+        rows: &mut OutRows,
         at: usize,
         base: Base,
     ) {
@@ -99,13 +96,7 @@ mod x86 {
     /// [`processor`] for tiles of `N` registers a row.
     #[target_feature(enable = "avx512f,avx512bf16")]
     #[inline]
-    fn of_width<const N: usize>(
-        a: &[[u32; ROWS]],
-        b: &[[u32; COLUMNS]],
-        rows: &mut [&mut [MaybeUninit<f32>]],
-        at: usize,
-        base: Base,
-    ) {
+    fn of_width<const N: usize>(a: &Left, b: &Right, rows: &mut OutRows, at: usize, base: Base) {
         let sums = sums::<N>(a, b);
         for (row, sums) in rows.iter_mut().zip(sums) {
             put(sums, &mut row[at..], base);
@@ -114,7 +105,7 @@ mod x86 {
 
     #[target_feature(enable = "avx512f,avx512bf16")]
     #[inline]
-    fn sums<const N: usize>(a: &[[u32; ROWS]], b: &[[u32; COLUMNS]]) -> Sums<N> {
+    fn sums<const N: usize>(a: &Left, b: &Right) -> Sums<N> {
         const { assert!(N <= WIDE) };
         let mut sums = [[_mm512_setzero_ps(); N]; ROWS];
         for (a, b) in a.iter().zip(b) {

@@ -5,11 +5,11 @@ use std::mem::MaybeUninit;
 use super::value::pair;
 use crate::matrix::Matrix;
 
+/// The parts of neighbouring panels inside one cell.
+type PanelParts<'a, const WIDTH: usize> = [&'a mut [[MaybeUninit<u32>; WIDTH]]];
+
 /// Writes the rows of `from` as lanes, value by value, to every place of `to`.
-pub(super) fn emulated<const WIDTH: usize>(
-    to: &mut [&mut [[MaybeUninit<u32>; WIDTH]]],
-    from: Matrix,
-) {
+pub(super) fn emulated<const WIDTH: usize>(to: &mut PanelParts<WIDTH>, from: Matrix) {
     for (p, panel) in to.iter_mut().enumerate() {
         for (t, pairs) in panel.iter_mut().enumerate() {
             for (lane, to) in (p * WIDTH..).zip(pairs) {
@@ -30,6 +30,7 @@ mod x86 {
     use std::mem::{MaybeUninit, transmute};
 
     use super::super::CELL;
+    use super::PanelParts;
     use crate::matrix::Matrix;
     use crate::product::Threads;
     use crate::transpose::transposed;
@@ -51,7 +52,7 @@ mod x86 {
     /// lines stay in its cache.
     #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
     pub(in super::super) fn processor<const WIDTH: usize>(
-        to: &mut [&mut [[MaybeUninit<u32>; WIDTH]]],
+        to: &mut PanelParts<WIDTH>,
         from: Matrix,
         threads: Threads,
     ) {
@@ -65,10 +66,7 @@ mod x86 {
     }
 
     #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
-    fn pack<const WIDTH: usize, const STREAM: bool>(
-        to: &mut [&mut [[MaybeUninit<u32>; WIDTH]]],
-        from: Matrix,
-    ) {
+    fn pack<const WIDTH: usize, const STREAM: bool>(to: &mut PanelParts<WIDTH>, from: Matrix) {
         let pairs = to.first().map_or(0, |panel| panel.len());
         if from.is_column_major() {
             across::<WIDTH, STREAM>(to, pairs, from.t())
@@ -80,7 +78,7 @@ mod x86 {
     /// Lanes are the rows of `from`: each lane gives a line of pairs, and squares of lines are transposed.
     #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
     fn along<const WIDTH: usize, const STREAM: bool>(
-        to: &mut [&mut [[MaybeUninit<u32>; WIDTH]]],
+        to: &mut PanelParts<WIDTH>,
         pairs: usize,
         from: Matrix,
     ) {
@@ -113,7 +111,7 @@ mod x86 {
     /// Lanes are the columns of `from`: two rows of values give one row of pairs.
     #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
     fn across<const WIDTH: usize, const STREAM: bool>(
-        to: &mut [&mut [[MaybeUninit<u32>; WIDTH]]],
+        to: &mut PanelParts<WIDTH>,
         pairs: usize,
         from: Matrix,
     ) {
@@ -142,7 +140,7 @@ mod x86 {
     #[target_feature(enable = "avx512f")]
     #[inline]
     fn put<const WIDTH: usize, const STREAM: bool>(
-        to: &mut [&mut [[MaybeUninit<u32>; WIDTH]]],
+        to: &mut PanelParts<WIDTH>,
         lane: usize,
         first: usize,
         square: &[PairRegister; SIDE],

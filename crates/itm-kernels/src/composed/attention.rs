@@ -17,7 +17,7 @@ pub(crate) fn forward<B: Backend>(qkv: FloatTensor<B>, heads: &Heads) -> FloatTe
     heads.precision.only_f32();
     let parts = HeadTensors::<B>::new(qkv, heads);
     let (weights, _) = parts.weights(heads);
-    parts.joined(vec![B::float_matmul(weights, parts.v.clone())])
+    parts.joined(B::float_matmul(weights, parts.v.clone()))
 }
 
 /// Gradient of `qkv`.
@@ -40,7 +40,7 @@ pub(crate) fn backward<B: Backend>(
     let ds = B::float_mul_scalar(ds, parts.scale().into());
     let dq = B::float_matmul(ds.clone(), parts.k.clone());
     let dk = B::float_matmul(transposed::<B>(ds), parts.q.clone());
-    parts.joined(vec![dq, dk, dv])
+    B::float_cat([dq, dk, dv].map(|x| parts.joined(x)).into(), 2)
 }
 
 /// Queries, keys, values as `[b, heads, l, w]`.
@@ -60,18 +60,11 @@ impl<B: Backend> HeadTensors<B> {
         Self { q, k, v, sizes }
     }
 
-    /// Several `[b, heads, l, w]` side by side: `[b, l, parts·d]`.
-    fn joined(&self, parts: Vec<FloatTensor<B>>) -> FloatTensor<B> {
+    /// `[b, heads, l, w]` to `[b, l, d]`.
+    fn joined(&self, x: FloatTensor<B>) -> FloatTensor<B> {
         let [b, l, heads, w] = self.sizes;
-        let flat = |x| {
-            let x = B::float_permute(x, &[0, 2, 1, 3]);
-            B::float_reshape(x, Shape::new([b, l, heads * w]))
-        };
-        let mut parts: Vec<_> = parts.into_iter().map(flat).collect();
-        match parts.len() {
-            1 => parts.remove(0),
-            _ => B::float_cat(parts, 2),
-        }
+        let x = B::float_permute(x, &[0, 2, 1, 3]);
+        B::float_reshape(x, Shape::new([b, l, heads * w]))
     }
 
     fn scale(&self) -> f32 {

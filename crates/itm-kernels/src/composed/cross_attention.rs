@@ -115,11 +115,8 @@ impl<B: Backend> Pairs<B> {
             return value;
         }
         let truth = get_device_settings::<B>(&mask.device()).bool_dtype;
-        B::float_mask_fill(
-            value,
-            B::float_greater_equal_elem(mask, 0.0f32.into(), truth),
-            0.0f32.into(),
-        )
+        let others = B::float_greater_equal_elem(mask, 0.0f32.into(), truth);
+        B::float_mask_fill(value, others, 0.0f32.into())
     }
 
     /// `x̂`; its weights are constants.
@@ -216,12 +213,10 @@ fn leaky<B: Backend>(s: FloatTensor<B>, leak: f32) -> FloatTensor<B> {
 }
 
 fn scaled<B: Backend>(a: FloatTensor<B>, norm: Norm) -> FloatTensor<B> {
-    let dim = match norm {
-        Norm::None => return a,
-        Norm::Queries => 2,
-        Norm::Keys => 3,
-    };
-    let squares = B::float_sum_dim(B::float_mul(a.clone(), a.clone()), dim);
+    if norm == Norm::None {
+        return a;
+    }
+    let squares = B::float_sum_dim(B::float_mul(a.clone(), a.clone()), 2);
     let none = is_zero::<B>(&squares);
     let root = B::float_sqrt(B::float_mask_fill(squares, none.clone(), 1.0f32.into()));
     let root = B::float_mask_fill(root, none, 0.0f32.into());

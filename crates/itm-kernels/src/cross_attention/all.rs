@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::pair::PairScratch;
 use super::{Batch, Gram, Item, Products, Rule, starts};
+use crate::blocks::{size, zeros};
 use crate::matrix::Matrix;
 use crate::panels::{self, Panels, WIDTH};
 use crate::product::{Threads, product_new};
@@ -34,12 +34,9 @@ impl ItemRows {
     /// If the values do not fit the counts, the width is 0, or an item has no row.
     pub fn new(values: Vec<f32>, width: usize, counts: &[usize]) -> Self {
         let first = starts(counts.iter().copied());
-        let rows = first[counts.len()];
-        assert!(
-            width > 0 && rows.checked_mul(width) == Some(values.len()),
-            "{rows} rows of {width} in {} values",
-            values.len()
-        );
+        let (rows, got) = (first[counts.len()], values.len());
+        let fits = width > 0 && rows.checked_mul(width) == Some(got);
+        assert!(fits, "{rows} rows of {width} in {got} values");
         assert!(counts.iter().all(|&count| count > 0), "an item without a row");
         let gram_starts = starts(counts.iter().map(|count| count * count));
         let own = |k: usize| {
@@ -105,7 +102,7 @@ impl ItemRows {
 /// Scores of a range of images with a range of texts, `[images, texts]`, with one threshold.
 ///
 /// # Panics
-/// If the widths differ, a range goes beyond the items, or the threshold is not finite.
+/// If the widths differ, a range goes beyond the items, the threshold is not finite, or memory cannot hold the scores.
 pub fn scores(
     images: &ItemRows,
     texts: &ItemRows,
@@ -121,14 +118,14 @@ pub fn scores(
     }
     assert!(threshold.is_finite(), "a threshold of {threshold}");
     let m = some_texts.len();
-    let mut to = vec![0.0; some_images.len() * m];
+    let mut to = zeros(size(some_images.len(), m));
     if m == 0 {
         return to;
     }
     let runs = texts.runs(some_texts.clone(), WORDS);
     let mut products = Vec::new();
     for group in images.runs(some_images.clone(), REGIONS) {
-        let panels = packed(images.some(group.clone()), images.width);
+        let panels = Panels::of_rows(images.some(group.clone()), images.width);
         let to =
             &mut to[(group.start - some_images.start) * m..(group.end - some_images.start) * m];
         for run in &runs {
@@ -146,32 +143,11 @@ pub fn scores(
                 texts.placed(run.clone()),
                 &thresholds,
             );
-            let at = run.start - some_texts.start..run.end - some_texts.start;
-            to.par_chunks_exact_mut(m).enumerate().for_each_init(
-                PairScratch::default,
-                |scratch, (i, row)| {
-                    batch.image(scratch, i, 0..run.len(), &mut row[at.clone()]);
-                },
-            );
+            let places = run.start - some_texts.start..run.end - some_texts.start;
+            batch.fill(to, m, places, 0..run.len());
         }
     }
     to
-}
-
-/// Rows as columns of panels, with zeros after the last row.
-fn packed(rows: &[f32], width: usize) -> Panels {
-    /// Depth of a piece: both sides of the transposition stay in the first-level cache.
-    const DEPTH: usize = 16;
-    let n = rows.len() / width;
-    Panels::new(width, n.div_ceil(WIDTH), |p, panel| {
-        let rows = &rows[p * WIDTH * width..((p + 1) * WIDTH).min(n) * width];
-        for (piece, panel) in panel.chunks_mut(DEPTH).enumerate() {
-            for (c, row) in rows.chunks_exact(width).enumerate() {
-                let from = &row[piece * DEPTH..];
-                panel.iter_mut().zip(from).for_each(|(to, &x)| to[c] = x);
-            }
-        }
-    })
 }
 
 /// Rows as blocks of a left operand, with zeros after the last row.
@@ -181,4 +157,22 @@ fn blocks(rows: &[f32], width: usize) -> Vec<f32> {
         .zip(rows.par_chunks(panels::ROWS * width))
         .for_each(|(to, rows)| panels::block(to, rows, width));
     to
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Pool, Side};
+    use super::*;
+
+    /// More values than addresses: a panic, not the end of the process.
+    #[test]
+    #[should_panic(expected = "no memory for 70368744177664 values")]
+    fn scores_beyond_memory_are_refused() {
+        let n = 1 << 23;
+        let (values, starts) = (vec![0.0; n], (0..=n).collect());
+        let rows = ItemRows { width: 1, values, starts, grams: vec![], gram_starts: vec![] };
+        let (queries, pool) = (Side::Words, Pool::Mean);
+        let rule = Rule { queries, negative: None, cosine: None, relevance: None, pool };
+        scores(&rows, &rows, [0..n, 0..n], 0.0, &rule);
+    }
 }

@@ -7,7 +7,7 @@
 
 use rayon::prelude::*;
 
-use super::pair::{PairScratch, attended, effect, forward, is_long, times_gram};
+use super::pair::{PairScratch, SHORTEST, attended, effect, forward, times_gram};
 use super::weights::{Lane, weigh, weigh_backward};
 use super::{Batch, Cosine, Inputs, Item, Negative, Pool, Rule, Side, Spreads, longest};
 use crate::blocks::written;
@@ -35,11 +35,8 @@ pub(crate) fn backward(
     assert_eq!(grad.len(), n * m, "values of the gradient");
     let (r, words) = (longest(inputs.regions), inputs.words.iter().sum::<usize>());
     let width = u.len() / words.max(1);
-    assert_eq!(
-        [u.len(), v.len()],
-        [words * width, n * r * width],
-        "{words} words and {n} · {r} regions of {width} values"
-    );
+    let (got, want) = ([u.len(), v.len()], [words * width, n * r * width]);
+    assert_eq!(got, want, "{words} words and {n} · {r} regions of {width} values");
     let parts: Vec<ImagePart> = grad
         .par_chunks_exact(m.max(1))
         .enumerate()
@@ -372,8 +369,8 @@ fn cosines_backward<const FMA: bool>(
     let lanes = scratch.shared.real.len();
     for q in 0..scratch.queries {
         let (along, squares, norm) = attended::<FMA>(scratch, cosine, q);
-        let long = is_long(norm);
-        let d_along = own.parts[q] / if long { norm } else { 1e-8 };
+        let long = norm > SHORTEST;
+        let d_along = own.parts[q] / if long { norm } else { SHORTEST };
         let d_half = if long { -0.5 * d_along * along } else { 0.0 };
         let d_squares = if long { d_half / squares } else { 0.0 };
         if long && !cosine.unit_queries {

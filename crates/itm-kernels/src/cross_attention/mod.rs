@@ -126,8 +126,6 @@ pub enum Norm {
     None,
     /// Over the queries, for each key.
     Queries,
-    /// Over the keys, for each query.
-    Keys,
 }
 
 /// How the values of the queries become one score.
@@ -169,12 +167,7 @@ pub fn forward(inputs: &Inputs, rule: &Rule, thresholds: &[f32]) -> Vec<f32> {
     let batch = Batch::new(inputs, rule, thresholds);
     let m = inputs.words.len();
     let mut to = vec![0.0; inputs.regions.len() * m];
-    to.par_chunks_mut(m.max(1)).enumerate().for_each_init(
-        PairScratch::default,
-        |scratch, (i, row)| {
-            batch.image(scratch, i, 0..m, row);
-        },
-    );
+    batch.fill(&mut to, m, 0..m, 0..m);
     to
 }
 
@@ -189,11 +182,7 @@ pub fn column(inputs: &Inputs, rule: &Rule, text: usize, threshold: f32) -> Vec<
     thresholds[text] = threshold;
     let batch = Batch::new(inputs, rule, &thresholds);
     let mut to = vec![0.0; inputs.regions.len()];
-    to.par_chunks_mut(16).enumerate().for_each_init(PairScratch::default, |scratch, (k, part)| {
-        for (i, score) in part.iter_mut().enumerate() {
-            batch.image(scratch, k * 16 + i, text..text + 1, std::slice::from_mut(score));
-        }
-    });
+    batch.fill(&mut to, 1, 0..1, text..text + 1);
     to
 }
 
@@ -209,6 +198,14 @@ fn starts(counts: impl Iterator<Item = usize>) -> Vec<usize> {
         Some(*end)
     }));
     starts
+}
+
+/// Refuses thresholds that are not finite, or not one per text.
+pub(crate) fn check_thresholds(thresholds: &[f32], texts: usize) {
+    assert_eq!(thresholds.len(), texts, "thresholds of the texts");
+    if let Some(bad) = thresholds.iter().find(|t| !t.is_finite()) {
+        panic!("a threshold of {bad}");
+    }
 }
 
 /// The layout of the products: rows are words, and columns are regions in panels of `width` columns.
@@ -251,36 +248,27 @@ impl<'a> Batch<'a> {
         let Inputs { products, region_grams, word_grams, regions, words } = *inputs;
         let (n, m, r, l) = (regions.len(), words.len(), longest(regions), longest(words));
         let first = starts(words.iter().copied());
-        let all = |sizes: [usize; 3]| sizes.iter().try_fold(1usize, |n, &k| n.checked_mul(k));
+        let fits = |values: &[f32], sizes: [usize; 3]| {
+            let n = sizes.iter().try_fold(1usize, |n, &k| n.checked_mul(k));
+            n == Some(values.len())
+        };
         let (got, of_texts) = (products.len(), first[m]);
-        assert!(
-            all([of_texts, n, r]) == Some(got),
-            "{got} products of {of_texts} words and {n} images"
-        );
+        let whole = fits(products, [of_texts, n, r]);
+        assert!(whole, "{got} products of {of_texts} words and {n} images");
         for (what, grams, [k, size]) in
             [("images of regions", region_grams, [n, r]), ("texts of words", word_grams, [m, l])]
         {
-            let got = grams.len();
-            assert!(
-                all([k, size, size]) == Some(got),
-                "{got} Gram values: {k} {what}, at most {size}"
-            );
+            let (got, whole) = (grams.len(), fits(grams, [k, size, size]));
+            assert!(whole, "{got} Gram values: {k} {what}, at most {size}");
         }
-        let gram = |values: &'a [f32], k: usize, size: usize| Gram {
-            values: &values[k * size * size..(k + 1) * size * size],
-            stride: size,
+        let item = |first: usize, count: usize, grams: &'a [f32], k: usize, size: usize| {
+            let values = &grams[k * size * size..(k + 1) * size * size];
+            Item { first, count, gram: Gram { values, stride: size } }
         };
-        let images = regions.iter().enumerate().map(|(i, &count)| Item {
-            first: i * r,
-            count,
-            gram: gram(region_grams, i, r),
-        });
-        let texts = words.iter().enumerate().map(|(c, &count)| Item {
-            first: first[c],
-            count,
-            gram: gram(word_grams, c, l),
-        });
-        let (images, texts) = (images.collect(), texts.collect());
+        let image = |(i, &count): (usize, &usize)| item(i * r, count, region_grams, i, r);
+        let text = |(c, &count): (usize, &usize)| item(first[c], count, word_grams, c, l);
+        let images = regions.iter().enumerate().map(image).collect();
+        let texts = words.iter().enumerate().map(text).collect();
         let products = Products { values: products, row: n * r, width: (n * r).max(1), panel: 0 };
         Self::of(rule, products, images, texts, thresholds)
     }
@@ -292,10 +280,7 @@ impl<'a> Batch<'a> {
         texts: Vec<Item<'a>>,
         thresholds: &'a [f32],
     ) -> Self {
-        assert_eq!(thresholds.len(), texts.len(), "thresholds of the texts");
-        if let Some(bad) = thresholds.iter().find(|t| !t.is_finite()) {
-            panic!("a threshold of {bad}");
-        }
+        check_thresholds(thresholds, texts.len());
         for (name, items) in [("image", &images), ("text", &texts)] {
             for (k, item) in items.iter().enumerate() {
                 assert!(item.count > 0, "{name} {k} has nothing to compare");
@@ -311,12 +296,15 @@ impl<'a> Batch<'a> {
         Self { rule, products, images, texts, thresholds, spreads }
     }
 
-    /// Scores of one image with some texts.
-    fn image(&self, scratch: &mut PairScratch, i: usize, texts: Range<usize>, scores: &mut [f32]) {
-        for (c, score) in texts.zip(scores) {
-            let spread = self.load(scratch, i, c);
-            pair::forward(scratch, self.rule, self.thresholds[c], spread, score);
-        }
+    /// Writes the scores of every image with some texts to these places of the image's row of `m` scores.
+    fn fill(&self, to: &mut [f32], m: usize, places: Range<usize>, texts: Range<usize>) {
+        let rows = to.par_chunks_exact_mut(m.max(1)).enumerate();
+        rows.for_each_init(PairScratch::default, |scratch, (i, row)| {
+            for (c, score) in texts.clone().zip(&mut row[places.clone()]) {
+                let spread = self.load(scratch, i, c);
+                pair::forward(scratch, self.rule, self.thresholds[c], spread, score);
+            }
+        });
     }
 
     /// Loads the pair into the scratch, and returns the weights of its propagation.

@@ -2,13 +2,15 @@
 
 #![allow(clippy::needless_range_loop)] // lanes and registers are counted
 
-use super::weights::{Lane, Norms, best, dot, weigh};
+use super::weights::{Lane, Norms, best, dot, has_nan, weigh};
 use super::{Cosine, Item, Negative, Pool, Rule, Spreads};
 use crate::dispatch::multiversion;
+#[cfg(target_arch = "x86_64")]
+use crate::dispatch::{Level, level};
 use crate::math::{LANES, mul_add};
 
 /// The smallest denominator of a cosine.
-const SHORTEST: f32 = 1e-8;
+pub(super) const SHORTEST: f32 = 1e-8;
 
 /// A quadratic form below this share of the mean of the keys' squares is summed in f64.
 const CANCELS: f32 = 0.01;
@@ -114,9 +116,10 @@ multiversion! {
 /// Computes `x_q`, and adds the negative branch to the part of each query.
 #[inline(always)]
 fn negatives(scratch: &mut PairScratch, negative: &Negative, t: f32, spread: &[f32]) {
-    let PairScratch { shared, x, parts, .. } = scratch;
-    for (x, best) in x.iter_mut().zip(&shared.best) {
-        *x = best - t;
+    let PairScratch { s, shared, x, parts, .. } = scratch;
+    let rows = s.chunks_exact(shared.real.len());
+    for ((x, best), s) in x.iter_mut().zip(&shared.best).zip(rows) {
+        *x = if has_nan(s) { f32::NAN } else { best - t };
     }
     for (q, part) in parts.iter_mut().enumerate() {
         if let Some(value) = effect(negative, x, spread, q) {
@@ -136,7 +139,8 @@ pub(super) fn effect(negative: &Negative, x: &[f32], spread: &[f32], q: usize) -
             (mixed, if by.what == Spreads::Mask { x[q] } else { mixed })
         }
     };
-    (mask < 0.0 || !negative.masked).then_some(value)
+    let hidden = negative.masked && mask >= 0.0; // a NaN is not
+    (!hidden).then_some(value)
 }
 
 /// Computes weights and `w G`, and adds the cosine to the part of each query.
@@ -170,12 +174,6 @@ pub(super) fn attended<const FMA: bool>(
     (dot::<FMA>(w, s), squares, squares.sqrt() * length.sqrt())
 }
 
-/// Whether the norm is above the floor of the cosine's denominator.
-#[inline(always)]
-pub(super) fn is_long(norm: f32) -> bool {
-    norm > SHORTEST
-}
-
 /// The quadratic form, its terms and their sum in f64.
 #[inline(never)]
 fn in_double(w: &[f32], gram: &[Lane], lanes: usize, keys: usize) -> f32 {
@@ -195,11 +193,15 @@ pub(super) fn times_gram(scratch: &mut PairScratch) {
 }
 
 multiversion! {
-    /// Computes as many columns at a time as registers hold.
+    /// Computes as many columns at a time as registers hold. Sums that do not fit would go through memory at every step.
     fn rows_times_gram[FMA](w: &[Lane], y: &mut [Lane], gram: &[Lane], lanes: usize) {
+        #[cfg(target_arch = "x86_64")]
+        let most = if level() == Level::Avx512 { 3 } else { 1 };
+        #[cfg(not(target_arch = "x86_64"))]
+        let most = 1;
         let mut first = 0;
         while first < lanes {
-            first += match lanes - first {
+            first += match most.min(lanes - first) {
                 1 => columns::<FMA, 1>(w, y, gram, lanes, first),
                 2 => columns::<FMA, 2>(w, y, gram, lanes, first),
                 _ => columns::<FMA, 3>(w, y, gram, lanes, first),

@@ -53,17 +53,10 @@ pub fn parts(regions: &[f32], words: &[f32], width: usize, threshold: f32, rule:
     let none = Rule { negative: None, cosine: None, relevance: None, ..rule.clone() };
     let mut branch = |has: bool, rule: Rule| if has { by(&rule) } else { Default::default() };
     let Rule { negative, cosine, relevance, .. } = rule.clone();
-    let (_, of_negative, _) = branch(negative.is_some(), Rule { negative, ..none.clone() });
-    let (_, of_cosine, weights) = branch(cosine.is_some(), Rule { cosine, ..none.clone() });
-    let (_, of_relevance, _) = branch(relevance.is_some(), Rule { relevance, ..none });
-    Parts {
-        score,
-        products,
-        negative: of_negative,
-        cosine: of_cosine,
-        relevance: of_relevance,
-        weights,
-    }
+    let (_, negative, _) = branch(negative.is_some(), Rule { negative, ..none.clone() });
+    let (_, cosine, weights) = branch(cosine.is_some(), Rule { cosine, ..none.clone() });
+    let (_, relevance, _) = branch(relevance.is_some(), Rule { relevance, ..none });
+    Parts { score, products, negative, cosine, relevance, weights }
 }
 
 /// `a bᵀ`

@@ -22,7 +22,7 @@ pub(super) struct Norms {
     pub(super) real: Vec<Lane>,
     /// The largest product of each query.
     pub(super) best: Vec<f32>,
-    /// `‖φ(s)‖` and `1 / (‖φ(s)‖ + 1e-8)` of each key, then sums of the gradient.
+    /// `‖φ(s)‖` of each key, its factor `1 / (‖φ(s)‖ + 1e-8)`, and sums of the gradient. Without a norm the factor is 1.
     roots: Vec<Lane>,
     shares: Vec<Lane>,
     along: Vec<Lane>,
@@ -39,7 +39,19 @@ pub(super) fn dot<const FMA: bool>(a: &[Lane], b: &[Lane]) -> f32 {
     sum(sums)
 }
 
-/// The largest value that belongs to a key.
+/// Whether there is a NaN. The padding has none.
+#[inline(always)]
+pub(super) fn has_nan(values: &[Lane]) -> bool {
+    let mut found = [0; LANES];
+    for &x in values {
+        for k in 0..LANES {
+            found[k] |= u32::from(x[k].is_nan());
+        }
+    }
+    found.iter().fold(0, |any, found| any | found) != 0
+}
+
+/// The largest value that belongs to a key. It passes over NaN.
 #[inline(always)]
 fn largest(values: &[Lane], real: &[Lane]) -> f32 {
     let mut most = [f32::NEG_INFINITY; LANES];
@@ -92,11 +104,17 @@ pub(super) fn weigh<const FMA: bool>(
             }
         }
         KeyWeights::Softmax { scale, leak, norm } => {
+            shared.shares.clear();
+            shared.shares.resize(lanes, [1.0; LANES]);
             if norm == Norm::Queries {
                 norms_of_keys::<FMA>(s, leak, shared);
             }
             for (s, w) in s.chunks_exact(lanes).zip(w.chunks_exact_mut(lanes)) {
-                scaled::<FMA>(s, leak, norm, shared, w);
+                for ((&s, &share), b) in s.iter().zip(&shared.shares).zip(w.iter_mut()) {
+                    for k in 0..LANES {
+                        b[k] = leaky(s[k], leak) * share[k];
+                    }
+                }
                 softmax::<FMA>(w, &shared.real, scale);
             }
         }
@@ -139,8 +157,6 @@ fn norms_of_keys<const FMA: bool>(s: &[Lane], leak: f32, shared: &mut Norms) {
     let lanes = shared.real.len();
     shared.roots.clear();
     shared.roots.resize(lanes, [0.0; LANES]);
-    shared.shares.clear();
-    shared.shares.resize(lanes, [0.0; LANES]);
     for s in s.chunks_exact(lanes) {
         for (&s, squares) in s.iter().zip(shared.roots.iter_mut()) {
             let mut sums = *squares;
@@ -155,41 +171,6 @@ fn norms_of_keys<const FMA: bool>(s: &[Lane], leak: f32, shared: &mut Norms) {
         for k in 0..LANES {
             root[k] = root[k].sqrt();
             share[k] = 1.0 / (root[k] + TINY);
-        }
-    }
-}
-
-/// `‖φ(s)‖` over the keys of one query.
-#[inline(always)]
-fn norm_of_query<const FMA: bool>(s: &[Lane], leak: f32) -> f32 {
-    let mut squares = [0.0; LANES];
-    for &s in s {
-        for k in 0..LANES {
-            let a = leaky(s[k], leak);
-            squares[k] = mul_add::<FMA>(a, a, squares[k]);
-        }
-    }
-    sum(squares).sqrt()
-}
-
-/// `b` of one query.
-#[inline(always)]
-fn scaled<const FMA: bool>(s: &[Lane], leak: f32, norm: Norm, shared: &Norms, b: &mut [Lane]) {
-    if norm == Norm::Queries {
-        for ((&s, &share), b) in s.iter().zip(&shared.shares).zip(b) {
-            for k in 0..LANES {
-                b[k] = leaky(s[k], leak) * share[k];
-            }
-        }
-        return;
-    }
-    let share = match norm {
-        Norm::Keys => 1.0 / (norm_of_query::<FMA>(s, leak) + TINY),
-        _ => 1.0,
-    };
-    for (&s, b) in s.iter().zip(b) {
-        for k in 0..LANES {
-            b[k] = leaky(s[k], leak) * share;
         }
     }
 }
@@ -254,7 +235,6 @@ pub(super) fn weigh_backward<const FMA: bool>(
             }
         }
         Norm::Queries => through_norms_of_keys::<FMA>(leak, s, shared, dw, ds),
-        Norm::Keys => through_norms_of_queries::<FMA>(leak, s, lanes, dw, ds),
     }
 }
 
@@ -290,35 +270,6 @@ fn through_norms_of_keys<const FMA: bool>(
         for (((ds, s), db), (along, share)) in terms.zip(shared.along.iter().zip(&shared.shares)) {
             for k in 0..LANES {
                 let da = db[k] * share[k] - leaky(s[k], leak) * along[k];
-                ds[k] += if s[k] > 0.0 { da } else { leak * da };
-            }
-        }
-    }
-}
-
-#[inline(always)]
-fn through_norms_of_queries<const FMA: bool>(
-    leak: f32,
-    s: &[Lane],
-    lanes: usize,
-    db: &[Lane],
-    ds: &mut [Lane],
-) {
-    for ((ds, s), db) in
-        ds.chunks_exact_mut(lanes).zip(s.chunks_exact(lanes)).zip(db.chunks_exact(lanes))
-    {
-        let root = norm_of_query::<FMA>(s, leak);
-        let share = 1.0 / (root + TINY);
-        let mut sums = [0.0; LANES];
-        for (s, db) in s.iter().zip(db) {
-            for k in 0..LANES {
-                sums[k] = mul_add::<FMA>(db[k], leaky(s[k], leak), sums[k]);
-            }
-        }
-        let along = if root > 0.0 { sum(sums) * share * share / root } else { 0.0 };
-        for ((ds, s), db) in ds.iter_mut().zip(s).zip(db) {
-            for k in 0..LANES {
-                let da = db[k] * share - leaky(s[k], leak) * along;
                 ds[k] += if s[k] > 0.0 { da } else { leak * da };
             }
         }

@@ -7,6 +7,7 @@ use rayon::prelude::*;
 use super::packing::{Columns, Direction, Packing};
 use super::{FromPanels, GruWeights, blocks, directions};
 use crate::dispatch::multiversion;
+use crate::linear::column_sums;
 use crate::math::{LANES, load, store};
 use crate::matrix::Matrix;
 use crate::panels::{self, Panels, ROWS};
@@ -32,7 +33,7 @@ pub struct Gradients {
 /// holds h₀, so its gradient is dropped.
 ///
 /// # Panics
-/// If a shape does not fit the others, or there are not one or two units.
+/// As [`forward`](super::forward), or if the output, the gates or the gradient have another size.
 pub fn backward(
     x: &[f32],
     units: &[GruWeights],
@@ -71,7 +72,7 @@ fn direction(
     assert_eq!(gates.len(), rows * 4 * h, "values of the gates of {rows} rows");
 
     let states = packing.pack(output, columns);
-    let w_hh_t = (packing.steps > 1).then(|| transposed_panels(weights.w_hh, h));
+    let w_hh_t = (packing.steps > 1).then(|| Panels::of_rows(weights.w_hh, 3 * h));
     let zeros = vec![0.0; first * h];
     let mut d_input = vec![0.0; rows * 3 * h]; // of x W_ih + b_ih
     let mut d_hidden = vec![0.0; rows * 3 * h]; // of h W_hh + b_hh
@@ -116,16 +117,6 @@ fn direction(
     d
 }
 
-/// W_hhᵀ, 48 units per panel.
-fn transposed_panels(w_hh: &[f32], h: usize) -> Panels {
-    Panels::new(3 * h, h.div_ceil(panels::WIDTH), |p, panel| {
-        let units = w_hh.chunks_exact(3 * h).skip(p * panels::WIDTH).take(panels::WIDTH);
-        for (c, from) in units.enumerate() {
-            panel.iter_mut().zip(from).for_each(|(to, &w)| to[c] = w);
-        }
-    })
-}
-
 /// Adds the output gradient of step `t` to a packed row. For a forward sequence that ends at `t`, also adds the
 /// gradients of its padded steps.
 fn add_output_gradient(
@@ -163,7 +154,7 @@ fn weight_gradients(
     let previous = before(states, packing, h);
     let later = Matrix::new(&d_hidden[first * 3 * h..], rows - first, 3 * h);
     let w_hh = product_new(Threads::All, Matrix::new(&previous, rows - first, h).t(), later);
-    let (b_ih, b_hh) = (column_sums(d_input, 3 * h), column_sums(d_hidden, 3 * h));
+    let [b_ih, b_hh] = [d_input, d_hidden].map(|d| column_sums(d, 3 * h, 128));
     (Gradients { w_ih, w_hh, b_ih, b_hh }, x)
 }
 
@@ -179,19 +170,6 @@ fn before<'a>(states: &'a [f32], packing: &Packing, h: usize) -> Cow<'a, [f32]> 
         previous.extend_from_slice(&states[start * h..(start + packing.step(t).len()) * h]);
     }
     Cow::Owned(previous)
-}
-
-/// Sum of the rows: first within blocks of rows, then over the blocks in their order, for any number of threads.
-fn column_sums(data: &[f32], cols: usize) -> Vec<f32> {
-    let add = |mut sum: Vec<f32>, row: &[f32]| {
-        sum.iter_mut().zip(row).for_each(|(s, v)| *s += v);
-        sum
-    };
-    let blocks: Vec<Vec<f32>> = data
-        .par_chunks(128 * cols)
-        .map(|block| block.chunks_exact(cols).fold(vec![0.0; cols], add))
-        .collect();
-    blocks.iter().fold(vec![0.0; cols], |sum, block| add(sum, block))
 }
 
 multiversion! {

@@ -65,8 +65,9 @@ impl GruWeights<'_> {
         let i = self.w_ih.len() / (3 * h);
         assert_eq!(self.w_ih.len(), i * 3 * h, "w_ih is not [i, {}]", 3 * h);
         assert_eq!(self.w_hh.len(), h * 3 * h, "w_hh is not [{h}, {}]", 3 * h);
-        let (b, l) = (packing.order.len(), packing.steps);
-        assert!(i > 0 && x.len() == b * l * i, "x has {} values, not {b} × {l} × {i}", x.len());
+        let (b, l, got) = (packing.order.len(), packing.steps, x.len());
+        let values = b.checked_mul(l).and_then(|steps| steps.checked_mul(i));
+        assert!(i > 0 && values == Some(got), "x has {got} values, not {b} × {l} × {i}");
         (i, h)
     }
 }
@@ -74,7 +75,7 @@ impl GruWeights<'_> {
 /// The states of every step, `[b, l, h]`. A second unit reads in reverse; its states stand beside the first's, `[b, l, 2h]`.
 ///
 /// # Panics
-/// If a shape does not fit the others, or there are not one or two units.
+/// If a shape does not fit the others, there are not one or two units, or two units have different widths.
 pub fn forward(x: &[f32], units: &[GruWeights], packing: &Packing) -> Vec<f32> {
     let h = width(units);
     let mut states = states(x, units, packing);
@@ -108,8 +109,11 @@ pub fn forward_saving(
 
 /// Width of a unit's states.
 fn width(units: &[GruWeights]) -> usize {
-    assert!(matches!(units.len(), 1 | 2), "{} units, not one or two", units.len());
-    units[0].b_ih.len() / 3
+    let n = units.len();
+    assert!(matches!(n, 1 | 2), "{n} units, not one or two");
+    let [first, last] = [0, n - 1].map(|unit| units[unit].b_ih.len() / 3);
+    assert_eq!(first, last, "widths of the two units");
+    first
 }
 
 /// Memory for the states of every step, after all shapes are checked.
@@ -141,7 +145,6 @@ fn run(
     columns: Columns,
 ) {
     let (i, h) = weights.sizes(x, packing);
-    assert_eq!(columns.width, h, "width of a direction");
     let (rows, first) = (packing.rows(), packing.step(0).len());
     let keep = gates.len() == rows * 4 * h;
 

@@ -5,10 +5,9 @@ use rayon::prelude::*;
 use crate::rows::{STEPS, check_lengths};
 
 /// Where a unit begins to read a sequence.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Direction {
     /// At its first step.
-    #[default]
     Forward,
     /// At its last real step.
     Reverse,

@@ -182,3 +182,30 @@ fn a_batch_is_its_sequences_side_by_side() {
         }
     }
 }
+
+const NARROW: GruWeights =
+    GruWeights { w_ih: &[0.1; 3], w_hh: &[0.1; 3], b_ih: &[0.1; 3], b_hh: &[0.1; 3] };
+const WIDE: GruWeights =
+    GruWeights { w_ih: &[0.1; 6], w_hh: &[0.1; 12], b_ih: &[0.1; 6], b_hh: &[0.1; 6] };
+
+#[test]
+#[should_panic(expected = "widths of the two units")]
+fn units_of_two_widths_are_refused() {
+    forward(&[1.0], &[WIDE, NARROW], &Packing::new(&[1], 1));
+}
+
+/// Each of these units fits its gates, and both fit the output.
+#[test]
+#[should_panic(expected = "widths of the two units")]
+fn gradients_of_units_of_two_widths_are_refused() {
+    let (gates, packing) = ([1.0; 8], Packing::new(&[1], 1));
+    backward(&[1.0], &[WIDE, NARROW], &packing, &[1.0; 4], &[&gates, &gates[..4]], &[1.0; 4]);
+}
+
+/// 2⁶⁴ values would count as none.
+#[test]
+#[should_panic(expected = "x has 0 values, not 1048576 × 1048576 × 16777216")]
+fn more_values_than_can_be_counted_are_refused() {
+    let (n, w_ih) = (1 << 20, vec![0.0; 3 << 24]);
+    forward(&[], &[GruWeights { w_ih: &w_ih, ..NARROW }], &Packing::new(&vec![1; n], n));
+}

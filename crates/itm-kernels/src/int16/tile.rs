@@ -2,6 +2,13 @@
 
 use super::{COLUMNS, Engine, ROWS};
 
+/// Rows of pairs, and the distance of two rows.
+type StridedRows<'a> = (&'a [i16], usize);
+/// A part of a panel: pairs of 16 columns.
+type Panel = [[i16; 2 * COLUMNS]];
+/// Rows of sums, and the distance of two rows.
+type Sums<'a> = (&'a mut [i32], usize);
+
 /// Writes the sums of a pass, or adds them: `to[r · width + c] (+)= Σ a[r, ·] b[·, c]`.
 ///
 /// `a` has its rows at a distance. The last row of `to` may end with its last column.
@@ -11,9 +18,9 @@ use super::{COLUMNS, Engine, ROWS};
 #[allow(unsafe_code)] // calls below a feature check
 pub(super) fn compute(
     engine: Engine,
-    (a, stride): (&[i16], usize),
-    b: &[[i16; 2 * COLUMNS]],
-    (to, width): (&mut [i32], usize),
+    (a, stride): StridedRows,
+    b: &Panel,
+    (to, width): Sums,
     add: bool,
 ) {
     let last = ROWS - 1;
@@ -22,28 +29,21 @@ pub(super) fn compute(
     match engine {
         #[cfg(target_arch = "x86_64")]
         // SAFETY: `Engine::here` names this engine where the processor has its features. The lengths were asserted above.
-        Engine::Vnni => unsafe { x86::vnni(a, stride, b, to, width, add) },
+        Engine::Vnni => unsafe { x86::vnni((a, stride), b, (to, width), add) },
         #[cfg(target_arch = "x86_64")]
         Engine::Avx2 => {
             const HALF: usize = ROWS / 2;
             for first in [0, HALF] {
                 let (a, to) = (&a[first * stride..], &mut to[first * width..]);
                 // SAFETY: as above; six rows from `first` on lie inside, as `first + 6 ≤ 12`.
-                unsafe { x86::avx2(a, stride, b, to, width, add) }
+                unsafe { x86::avx2((a, stride), b, (to, width), add) }
             }
         }
-        Engine::Plain => plain(a, stride, b, to, width, add),
+        Engine::Plain => plain((a, stride), b, (to, width), add),
     }
 }
 
-fn plain(
-    a: &[i16],
-    stride: usize,
-    b: &[[i16; 2 * COLUMNS]],
-    to: &mut [i32],
-    width: usize,
-    add: bool,
-) {
+fn plain((a, stride): StridedRows, b: &Panel, (to, width): Sums, add: bool) {
     for r in 0..ROWS {
         let mut sums = [0i32; COLUMNS];
         for (b, a) in b.iter().zip(a[r * stride..].chunks_exact(2)) {
@@ -64,21 +64,14 @@ fn plain(
 mod x86 {
     use std::arch::x86_64::*;
 
-    use super::{COLUMNS, ROWS};
+    use super::{Panel, ROWS, StridedRows, Sums};
 
     /// 12 of 16 registers hold sums, two hold columns, one a pair of a row, one a product.
     ///
     /// # Safety
     /// `a` has six rows of `2 · b.len()` values, `stride` apart; `to` has six rows of 16 sums, `width` apart.
     #[target_feature(enable = "avx2")]
-    pub(super) unsafe fn avx2(
-        a: &[i16],
-        stride: usize,
-        b: &[[i16; 2 * COLUMNS]],
-        to: &mut [i32],
-        width: usize,
-        add: bool,
-    ) {
+    pub(super) unsafe fn avx2((a, stride): StridedRows, b: &Panel, (to, width): Sums, add: bool) {
         const HIGH: usize = ROWS / 2;
         let mut sums = [[_mm256_setzero_si256(); 2]; HIGH];
         for (p, b) in b.iter().enumerate() {
@@ -112,14 +105,7 @@ mod x86 {
     /// # Safety
     /// `a` has twelve rows of `2 · b.len()` values, `stride` apart; `to` has twelve rows of 16 sums, `width` apart.
     #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
-    pub(super) unsafe fn vnni(
-        a: &[i16],
-        stride: usize,
-        b: &[[i16; 2 * COLUMNS]],
-        to: &mut [i32],
-        width: usize,
-        add: bool,
-    ) {
+    pub(super) unsafe fn vnni((a, stride): StridedRows, b: &Panel, (to, width): Sums, add: bool) {
         let mut sums = [_mm512_setzero_si512(); ROWS];
         for (p, b) in b.iter().enumerate() {
             // SAFETY: 32 values of 16 bits are one register.

@@ -39,7 +39,7 @@ impl SelfAttention {
     /// # Panics
     /// If the heads do not divide the width.
     pub fn seeded(d: usize, heads: usize, dropout: f64, seed: u64, device: &Device) -> Self {
-        assert!(heads > 0 && d.is_multiple_of(heads), "{heads} heads for a width of {d}");
+        check_heads(heads, d);
         Self {
             qkv: Linear::seeded(d, 3 * d, random::derive(seed, 0), device),
             out: Linear::seeded(d, d, random::derive(seed, 1), device),
@@ -53,8 +53,8 @@ impl SelfAttention {
     /// products with q, k, v and a have the precision of the map `qkv`.
     ///
     /// # Panics
-    /// If the width or the number of counts differs, if a count is 0 or more than `l`, if noise has a seed and the dropout is not in `[0, 1)`, or if a map has
-    /// precision bf16 on a backend other than the CPU.
+    /// If the width or the number of counts differs, if a count is 0 or more than `l`, if the heads do not divide the width, if
+    /// noise has a seed and the dropout is not in `[0, 1)`, or if a map has precision bf16 on a backend other than the CPU.
     pub fn forward(&self, x: Tensor<3>, keys: Option<&[usize]>, noise: Noise) -> Tensor<3> {
         let heads = self.heads_of(x.dims(), keys, noise);
         let qkv = self.qkv.forward(x).into_dispatch();
@@ -76,15 +76,11 @@ impl SelfAttention {
     /// # Panics
     /// As [`forward`](Self::forward), or if the queries are not `[b, d]`, or there is no sequence.
     pub fn pool(&self, query: Tensor<2>, x: Tensor<3>, keys: Option<&[usize]>) -> Tensor<2> {
-        let [b, l, d] = x.dims();
-        let (got, width) = (query.dims(), self.out.weight.dims()[0]);
+        let (got, dims, width) = (query.dims(), x.dims(), self.out.weight.dims()[0]);
+        let [b, l, d] = dims;
         let fits = got == [b, d] && d == width && b > 0;
-        assert!(
-            fits,
-            "queries of shape {got:?}, input of shape {:?} for a width of {width}",
-            [b, l, d]
-        );
-        let Heads { heads: h, keys, .. } = self.heads_of(x.dims(), keys, Noise::Off);
+        assert!(fits, "queries of shape {got:?}, input of shape {dims:?} for a width of {width}");
+        let Heads { heads: h, keys, .. } = self.heads_of(dims, keys, Noise::Off);
         let w = d / h;
         let weight = self.qkv.matrix().reshape([d, 3, h, w]);
         let bias = self.qkv.bias.val().reshape([3, h, w]);
@@ -110,6 +106,7 @@ impl SelfAttention {
         keys: Option<&[usize]>,
         noise: Noise,
     ) -> Heads {
+        check_heads(self.heads, self.out.weight.dims()[0]);
         let keys = keys.map_or_else(|| vec![l; b], <[usize]>::to_vec);
         assert_eq!(keys.len(), b, "counts of keys for input of shape {:?}", [b, l, d]);
         let dropout = match noise {
@@ -123,6 +120,11 @@ impl SelfAttention {
         heads.check_keys(l);
         heads
     }
+}
+
+/// Refuses heads that do not divide the width.
+fn check_heads(heads: usize, d: usize) {
+    assert!(heads > 0 && d.is_multiple_of(heads), "{heads} heads for a width of {d}");
 }
 
 #[cfg(test)]
@@ -177,6 +179,23 @@ mod tests {
         close("alone", alone, y.clone().narrow(0, 1, 1).narrow(1, 0, 4));
         let train = |seed| values(layer.forward(x.clone(), Some(&KEYS), Noise::Seeded(seed)));
         assert!(train(1) == train(1) && train(1) != train(2) && train(1) != values(y));
+    }
+
+    #[test]
+    #[should_panic(expected = "5 heads for a width of 12")]
+    fn heads_that_do_not_divide_the_width_are_refused() {
+        let device = Device::flex();
+        let layer = SelfAttention { heads: 5, ..SelfAttention::seeded(12, 3, 0.0, 1, &device) };
+        layer.forward(uniform([2, 7, 12], 1.0, 2, &device), None, Noise::Off);
+    }
+
+    #[test]
+    #[should_panic(expected = "0 heads for a width of 12")]
+    fn pooling_without_heads_is_refused() {
+        let device = Device::flex();
+        let layer = SelfAttention { heads: 0, ..SelfAttention::seeded(12, 3, 0.0, 1, &device) };
+        let [query, x] = [[2, 1, 12], [2, 7, 12]].map(|shape| uniform(shape, 1.0, 2, &device));
+        layer.pool(query.squeeze_dim(1), x, None);
     }
 
     #[test]

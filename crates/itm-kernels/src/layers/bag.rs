@@ -4,6 +4,7 @@ use burn::backend::Dispatch;
 use burn::tensor::Tensor;
 
 use crate::bag::Bags;
+use crate::embedding::check_ids;
 use crate::ops::TableOps;
 
 /// The weighted sum of the rows of each bag, `[v, d]` to `[bags, d]`: a bag of words. An empty bag gives zeros.
@@ -32,10 +33,7 @@ use crate::ops::TableOps;
 /// # }
 /// ```
 pub fn bag(table: Tensor<2>, bags: Bags) -> Tensor<2> {
-    let [rows, _] = table.dims();
-    if let Some(k) = bags.ids.iter().position(|&id| id as usize >= rows) {
-        panic!("entry {k} is row {} of a table of {rows}", bags.ids[k]);
-    }
+    check_ids(&bags.ids, table.dims()[0]);
     Tensor::from_dispatch(<Dispatch as TableOps>::bag_sums(table.into_dispatch(), bags))
 }
 
@@ -98,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "entry 3 is row 4 of a table of 4")]
+    #[should_panic(expected = "id 3 is row 4 of a table of 4")]
     fn a_number_past_the_table_is_refused() {
         let mut bags = Bags::default();
         bags.push([(0, 1.0), (3, 1.0)]);

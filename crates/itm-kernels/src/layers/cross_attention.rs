@@ -5,7 +5,7 @@ use burn::tensor::Tensor;
 
 use super::{check_lengths, embedding, host};
 use crate::composed;
-use crate::cross_attention::{CrossSpec, Inputs, Rule, column};
+use crate::cross_attention::{CrossSpec, Inputs, Rule, check_thresholds, column};
 use crate::ops::{CrossAttentionOps, CrossTensors, LinearOps};
 
 /// Products of all words and all regions of a batch, and the Gram matrices. Scores are computed from them. Equations:
@@ -40,20 +40,17 @@ impl CrossProducts {
     /// Rows beyond a count change neither scores nor gradients; for gradients they must be finite.
     ///
     /// # Panics
-    /// If a count is 0 or too large, or the widths differ or are 0.
+    /// If there is no image or no text, a count is 0 or too large, or the widths differ or are 0.
     pub fn new(regions: Tensor<3>, counts: &[usize], texts: Tensor<3>, lengths: &[usize]) -> Self {
         check_lengths(regions.dims(), counts);
         check_lengths(texts.dims(), lengths);
+        let (n, m) = (counts.len(), lengths.len());
+        assert!(n > 0 && m > 0, "{n} images and {m} texts, not at least one of each");
         let (regions, texts) = (narrowed(regions, counts), narrowed(texts, lengths));
-        let ([_, _, d], [m, l, e]) = (regions.dims(), texts.dims());
-        assert!(d > 0, "images of shape {:?} have no value", regions.dims());
-        assert_eq!(
-            d,
-            e,
-            "images of shape {:?} against texts of shape {:?}",
-            regions.dims(),
-            texts.dims()
-        );
+        let (shape, other) = (regions.dims(), texts.dims());
+        let ([_, _, d], [_, l, e]) = (shape, other);
+        assert!(d > 0, "images of shape {shape:?} have no value");
+        assert_eq!(d, e, "images of shape {shape:?} against texts of shape {other:?}");
         let taken = lengths.iter().enumerate().flat_map(|(c, &n)| c * l..c * l + n);
         let taken: Vec<u32> = taken.map(|row| row as u32).collect();
         let words = embedding(texts.clone().reshape([m * l, d]), &taken, None); // [words, d]
@@ -71,8 +68,9 @@ impl CrossProducts {
     /// Scores of every image with every text, `[n, m]`, with one threshold per text.
     ///
     /// # Panics
-    /// If the number of thresholds differs from the number of texts.
+    /// If the number of thresholds differs from the number of texts, or a threshold is not finite.
     pub fn scores(&self, rule: &Rule, thresholds: &[f32]) -> Tensor<2> {
+        check_thresholds(thresholds, self.words.len());
         let spec = CrossSpec {
             rule: rule.clone(),
             regions: self.regions.clone(),
@@ -258,5 +256,13 @@ mod tests {
             pool: Pool::Mean,
         };
         CrossProducts::new(regions, &REGIONS, texts, &WORDS).scores(&rule, &[0.1; 3]);
+    }
+
+    #[test]
+    #[should_panic(expected = "3 images and 0 texts, not at least one of each")]
+    fn a_side_without_items_is_refused() {
+        let device = Device::flex();
+        let [regions, _] = batch(&device);
+        CrossProducts::new(regions, &REGIONS, Tensor::zeros([0, 6, 7], &device), &[]);
     }
 }

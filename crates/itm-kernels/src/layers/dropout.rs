@@ -24,6 +24,9 @@ impl Dropout {
     }
 
     /// The seed and the position decide which values stay, so the same values stay on every backend.
+    ///
+    /// # Panics
+    /// If noise has a seed and the rate is not in `[0, 1)`.
     pub fn forward<const D: usize>(&self, x: Tensor<D>, noise: Noise) -> Tensor<D> {
         let Some(mask) = self.mask(noise) else { return x };
         Tensor::from_dispatch(<Dispatch as ElementwiseOps>::fused_dropout(x.into_dispatch(), mask))

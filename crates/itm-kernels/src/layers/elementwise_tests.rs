@@ -195,6 +195,12 @@ fn another_width_is_refused() {
     LayerNorm::new(20, 1e-5, &device).forward(Tensor::<2>::zeros([2, 19], &device));
 }
 
+#[test]
+#[should_panic(expected = "a norm of width 20 with ε 1000")]
+fn an_epsilon_beyond_f32_is_refused() {
+    LayerNorm::new(20, 1e39, &Device::flex());
+}
+
 /// Tensors have the same mask as the vector half. The gradient has the same zeros. The sum adds the other tensor.
 #[test]
 fn dropout_agrees_with_composed_and_autodiff() {

@@ -3,6 +3,7 @@
 use burn::backend::Dispatch;
 use burn::tensor::Tensor;
 
+use crate::embedding::check_ids;
 use crate::ops::{RowIds, TableOps};
 
 /// Rows of a table by index, `[v, d]` to `[n, d]`, such as word vectors. Row `frozen` is read but does not learn.
@@ -27,10 +28,7 @@ use crate::ops::{RowIds, TableOps};
 /// # }
 /// ```
 pub fn embedding(table: Tensor<2>, ids: &[u32], frozen: Option<u32>) -> Tensor<2> {
-    let [rows, _] = table.dims();
-    if let Some(k) = ids.iter().position(|&id| id as usize >= rows) {
-        panic!("number {k} is row {} of a table of {rows}", ids[k]);
-    }
+    check_ids(ids, table.dims()[0]);
     let taken = RowIds { ids: ids.to_vec(), frozen };
     Tensor::from_dispatch(<Dispatch as TableOps>::embedding_rows(table.into_dispatch(), taken))
 }
@@ -72,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "number 2 is row 7 of a table of 7")]
+    #[should_panic(expected = "id 2 is row 7 of a table of 7")]
     fn a_number_past_the_table_is_refused() {
         embedding(Tensor::zeros([7, 2], &Device::flex()), &[0, 6, 7], None);
     }

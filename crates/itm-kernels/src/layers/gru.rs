@@ -59,7 +59,7 @@ impl Gru {
     /// sequence. The gradient of the input is zero on padded steps.
     ///
     /// # Panics
-    /// If a length is 0 or more than `l`, or `x` is not `[lengths.len(), l, input]`.
+    /// If there is no sequence, a length is 0 or more than `l`, or `x` is not `[lengths.len(), l, input]`.
     pub fn forward(&self, x: Tensor<3>, lengths: &[usize]) -> Tensor<3> {
         states(&[self], x, lengths)
     }
@@ -115,7 +115,8 @@ impl BiGru {
     /// zero on padded steps.
     ///
     /// # Panics
-    /// If a length is 0 or more than `l`, `x` is not `[lengths.len(), l, input]`, or the units differ in shape.
+    /// If there is no sequence, a length is 0 or more than `l`, `x` is not `[lengths.len(), l, input]`, or the units differ in
+    /// shape.
     pub fn forward(&self, x: Tensor<3>, lengths: &[usize]) -> Tensor<3> {
         let (ahead, reverse) = (self.ahead.w_ih.dims(), self.reverse.w_ih.dims());
         assert_eq!(ahead, reverse, "input weights of the two units");

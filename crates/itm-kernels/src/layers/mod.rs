@@ -126,12 +126,8 @@ pub fn uniform<const D: usize>(
 }
 
 fn check_lengths(dims: [usize; 3], lengths: &[usize]) {
-    assert_eq!(
-        dims[0],
-        lengths.len(),
-        "sequences of shape {dims:?} with {} lengths",
-        lengths.len()
-    );
+    let n = lengths.len();
+    assert_eq!(dims[0], n, "sequences of shape {dims:?} with {n} lengths");
     rows::check_lengths(lengths, dims[1]);
 }
 

@@ -21,9 +21,9 @@ impl LayerNorm {
     /// γ = 1, β = 0.
     ///
     /// # Panics
-    /// If `d` is 0, or `epsilon` is negative or not finite.
+    /// If `d` is 0, or `epsilon` is negative or not finite in f32.
     pub fn new(d: usize, epsilon: f64, device: &Device) -> Self {
-        let fits = d > 0 && epsilon >= 0.0 && epsilon.is_finite();
+        let fits = d > 0 && epsilon >= 0.0 && (epsilon as f32).is_finite();
         assert!(fits, "a norm of width {d} with ε {epsilon}");
         Self {
             gamma: Param::from_tensor(Tensor::ones([d], device)),

@@ -212,22 +212,24 @@ impl AdamW {
     /// The optimiser of `module` after `steps` updates that left these moments.
     ///
     /// # Panics
-    /// If the number of moments, or of their values, does not fit the module. An empty list fits only `steps` = 0.
+    /// As [`new`](Self::new), or if the number of moments, or of their values, does not fit the module. An empty list fits only
+    /// `steps` = 0.
     pub fn restore<M: Module>(
         options: AdamOptions,
         module: &M,
         steps: u64,
         moments: Vec<Option<AdamMoments>>,
     ) -> Self {
+        let start = Self::new(options);
         if moments.is_empty() {
             assert_eq!(steps, 0, "no moments after {steps} updates");
-            return Self::new(options);
+            return start;
         }
         let mut restore = Restore { moments: moments.into_iter(), states: vec![] };
         module.visit(&mut restore);
         let left = restore.moments.len();
         assert_eq!(left, 0, "moments of {left} more parameters than the module has");
-        Self { options, factors: vec![], steps, moments: restore.states }
+        Self { steps, moments: restore.states, ..start }
     }
 }
 
@@ -283,13 +285,9 @@ impl Update for StepUpdate<'_> {
         let decay = if decayed.holds(name, D) { weight_decay } else { 0.0 };
         let step = AdamStep::new(betas, epsilon, decay, rate, self.scale, steps);
         let step = if form == AdamForm::Bert { step.of_bert() } else { step };
-        let (value, first, second) = <Dispatch as UpdateOps>::adam(
-            value.into_dispatch(),
-            grad.into_dispatch(),
-            first,
-            second,
-            step,
-        );
+        let (value, grad) = (value.into_dispatch(), grad.into_dispatch());
+        let (value, first, second) =
+            <Dispatch as UpdateOps>::adam(value, grad, first, second, step);
         let [first, second] =
             [first, second].map(|x| Tensor::<D>::from_dispatch(x).inner().into_dispatch());
         *state = Some(AdamState { steps, first, second });

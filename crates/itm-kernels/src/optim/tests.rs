@@ -243,6 +243,15 @@ fn a_restored_optimizer_goes_on() {
     assert_eq!(run(true), run(false));
 }
 
+/// It would turn every gradient around.
+#[test]
+#[should_panic(expected = "clip of Adam: Some(-1.0), not above 0")]
+fn a_clip_below_zero_is_not_restored() {
+    let module = four(&golden()["start"], &Device::flex());
+    let options = AdamOptions { clip: Some(-1.0), ..Default::default() };
+    AdamW::restore(options, &module, 1, vec![None; 4]);
+}
+
 #[test]
 #[should_panic(expected = "2 moments of a parameter of shape [3, 7]")]
 fn moments_of_another_size_are_refused() {

@@ -84,6 +84,11 @@ fn bad_values_name_their_key() {
     };
     let cca = StartOptions { ridge_image: 1.0, ridge_text: 1.0, power: 0.5, dims: 8, fill: 0.0 };
     check("model.embed_dim", &|c| c.model.embed_dim = 0);
+    check("model.embed_dim: expected 1 to", &|c| c.model.embed_dim = 1 << 40);
+    check("model.word_dim: expected 1 to", &|c| c.model.word_dim = 1 << 40);
+    check("model.freeze_embedding: expected false with model.towers", &|c| {
+        (*c, c.model.freeze_embedding) = (towers(), true);
+    });
     check("train.precision", &|c| c.train.precision = Precision::Bf16);
     check("model.word_dim", &|c| c.model.word_dim = 0);
     check("model.word_vectors", &|c| c.model.word_vectors = VectorsFrom::Given);

@@ -5,12 +5,12 @@ use itm_core::audit::Draws;
 use itm_core::data::Regions;
 use itm_core::learn::{ImageItems, Items, Method, PictureItems, Word, WordPairs};
 use itm_core::vision::PictureBatch;
-use itm_core::{Pairs, Relevance};
+use itm_core::{Pairs, Relevance, WarmupLoss};
 use itm_kernels::random;
 
 use super::*;
 use crate::config::tests::{tiny, towers};
-use crate::config::{Reduction, TextKind, WarmupLoss};
+use crate::config::{Reduction, TextKind};
 use crate::{Intra, NegativeAware, Preset, Scan};
 
 pub(super) const DIM: usize = 5;

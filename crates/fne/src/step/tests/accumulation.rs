@@ -47,6 +47,31 @@ fn a_batch_in_parts_is_the_large_batch() {
     }
 }
 
+/// A device of burn's that computes activations again trains the same, in the warm-up, with the bank and with a contrastive loss.
+#[test]
+fn gradient_checkpointing_of_burn_changes_no_number() {
+    for loss in [Loss::Triplet, Loss::InfoNce] {
+        let mut config = tiny(Preset::Default);
+        config.train.loss = loss;
+        let options = ContrastiveOptions { temperature: 0.1, bias: 0.0, learn: Learnt::Learned };
+        config.train.contrastive = (loss == Loss::InfoNce).then_some(options);
+        config.sampler.warmup_epochs = 1;
+        for micro_batch in [8, 3] {
+            config.train.micro_batch = micro_batch;
+            let losses = |device: &Device| {
+                let mut fne = Fne::new(&config, DIM, 12, device).unwrap();
+                [0, 1, 2].map(|epoch| {
+                    begin(&mut fne, epoch);
+                    step(&mut fne, &ALL, 50).unwrap().loss
+                })
+            };
+            let device = Device::flex().autodiff();
+            let plain = losses(&device);
+            assert_eq!(losses(&device.gradient_checkpointing()), plain, "{loss:?}, {micro_batch}");
+        }
+    }
+}
+
 /// With dropout the second pass drops the same values as the first, so the gradient is the gradient of one graph over all parts.
 #[test]
 fn the_second_pass_has_the_noise_of_the_first() {

@@ -129,6 +129,22 @@ fn maps_of_what_the_encoders_cannot_read_are_refused() {
     assert!(unknown.ends_with("words below 30, the vocabulary, got 30"), "{unknown}");
 }
 
+/// Maps explain an embedding that is a mean of their rows, and no other.
+#[test]
+fn other_pools_than_means_have_no_maps() {
+    type Change = fn(&mut FneConfig);
+    let others: [Change; 3] = [
+        |c| vit(c).pool = ImagePool::Class,
+        |c| bert(c).pool = PiecePool::Class,
+        |c| bert(c).pool = PiecePool::Max,
+    ];
+    for change in others {
+        let mut config = small(Preset::Paper, 0.0);
+        change(&mut config);
+        assert!(new(&config).states().is_none());
+    }
+}
+
 #[test]
 fn features_and_words_have_no_patches() {
     let fne = fne(&tiny(Preset::Default));

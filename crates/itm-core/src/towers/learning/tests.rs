@@ -104,7 +104,7 @@ pub(in crate::towers) fn stepped(
     let mut learner = encoders.learner(options, decay);
     let loss = Tensor::zeros([1], &Device::flex().autodiff());
     learner.update(0.25, loss, |encoders, _| gradients(encoders, grad)).unwrap();
-    learner.into_module()
+    learner.module().clone()
 }
 
 /// By hand: with a gradient of 1, Adam's first step moves a parameter by its rate, here ¼ · ½^(L + 1 − l). A parameter that does

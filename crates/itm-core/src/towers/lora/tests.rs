@@ -181,7 +181,7 @@ fn a_row_begins_as_published_and_only_adapters_learn() {
 /// The files of trained adapters in a folder.
 fn write(encoders: &Encoders, lora: &LoraConfig, model: &ModelConfig) -> tempfile::TempDir {
     let own = tempfile::tempdir().unwrap();
-    for (name, contents) in LearningParts::Lora(lora.clone()).files(encoders, model).unwrap() {
+    for (name, contents) in lora.files(encoders, model).unwrap() {
         let path = own.path().join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, contents).unwrap();
