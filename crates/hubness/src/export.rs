@@ -14,7 +14,7 @@
 
 use itm_core::{Error, Result};
 
-use crate::{AnyCorrection, Direction};
+use crate::{Affine, AnyCorrection, Direction};
 
 /// Item vectors with one more dimension, `[items, dim + 1]`.
 ///
@@ -119,7 +119,8 @@ pub fn centre(correction: &AnyCorrection) -> Result<f64> {
 /// # Errors
 /// If the correction ranks by more than one number per item, or treats queries differently.
 pub fn biases(correction: &AnyCorrection) -> Result<Vec<f64>> {
-    let affine = correction.map().affine().filter(|affine| affine.groups.is_empty());
+    let one = |affine: &&Affine| affine.groups.is_empty() && affine.by_best.is_empty();
+    let affine = correction.map().affine().filter(one);
     let Some(affine) = affine else {
         let expected = "a correction with one number per item (CSLS, IS, NNN, Sinkhorn)";
         return Err(Error::invalid("export", expected, "one that depends on query or score"));

@@ -75,6 +75,10 @@ impl CheckpointWriter {
     pub fn contents(&self, kind: &str) -> Result<Vec<u8>> {
         let invalid = |e: &dyn std::fmt::Display| Error::invalid(kind, "tensors", e);
         let views = self.entries.iter().map(|(name, dtype, shape, bytes)| {
+            let bits = shape.iter().try_fold(dtype.bitsize(), |n, &side| n.checked_mul(side));
+            let expected = format_args!("values of shape {shape:?} for {name}");
+            let fits = bits == bytes.len().checked_mul(8);
+            Error::unless(fits, kind, expected, format_args!("{} bytes", bytes.len()))?;
             let view = TensorView::new(*dtype, shape.clone(), bytes).map_err(|e| invalid(&e))?;
             Ok((name.as_str(), view))
         });

@@ -122,6 +122,7 @@ pub fn info_nce(
     temperature: &Temperature,
     siblings: Siblings,
 ) -> [Tensor<1>; 2] {
+    let scores = Block::in_batch(scores).scores; // square
     let (b, device) = (scores.dims()[0], scores.device());
     let masked = siblings.masked(b, &device); // symmetric
     // Masked before τ is applied too: the gradient of τ multiplies by the score, which may be infinite or NaN.

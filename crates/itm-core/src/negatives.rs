@@ -109,6 +109,9 @@ impl NegativeSampler for Hardest {
         let scores =
             block.scores.clone().detach().mask_fill(block.excluded.clone(), f32::NEG_INFINITY);
         let [b, n] = scores.dims();
+        if n == 0 {
+            return block.excluded.clone();
+        }
         // The test is "not smaller", not "equal". So a NaN is selected and becomes visible in the loss.
         let smaller = scores.clone().lower(scores.clone().max_dim(1).expand([b, n]));
         let passed_over = smaller.bool_or(block.excluded.clone());

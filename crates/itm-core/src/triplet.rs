@@ -43,7 +43,8 @@ use crate::{Block, NegativeSampler, Siblings};
 /// ```
 pub fn triplet(block: &Block, negatives: &mut impl NegativeSampler, margin: f64) -> Tensor<2> {
     block.check();
-    assert!(margin >= 0.0 && margin.is_finite(), "a margin of at least 0, got {margin}");
+    let fits = margin >= 0.0 && (margin as f32).is_finite();
+    assert!(fits, "a margin of at least 0, got {margin}");
     let Block { positive, scores, .. } = block.clone();
     let selected = negatives.select(block);
     let (got, want) = (selected.dims(), scores.dims());

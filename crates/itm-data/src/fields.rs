@@ -92,7 +92,7 @@ impl Fields {
 
     /// A number above 0.
     pub fn real(&self, name: &str, default: f64) -> Result<f64> {
-        self.number(name, default, "a number above 0", |x| x > 0.0)
+        self.number(name, default, "a number above 0", |x| x > 0.0 && (x as f32).is_finite())
     }
 
     /// A share from 0 to below 1.

@@ -103,8 +103,9 @@ impl Lock {
     /// locked the file: `process 17`.
     ///
     /// # Errors
-    /// If another process has locked the file, or the file cannot be made.
+    /// If another process has locked the file, the file cannot be made, or its name is a link.
     pub fn take(name: &Path, refused: impl FnOnce(String) -> Error) -> Result<Self> {
+        refuse_link(name)?; // what a stranger's link leads to would be emptied
         let Some(mut file) = locked(name).map_err(Error::io(name))? else {
             let number = fs::read_to_string(name).unwrap_or_default();
             return Err(refused(format!("process {number}")));
@@ -116,7 +117,8 @@ impl Lock {
 
     /// Whether a process has locked the file.
     pub fn is_taken(name: &Path) -> bool {
-        File::open(name).is_ok_and(|file| matches!(file.try_lock(), Err(TryLockError::WouldBlock)))
+        let taken = |file: File| matches!(file.try_lock(), Err(TryLockError::WouldBlock));
+        name.is_file() && File::open(name).is_ok_and(taken)
     }
 }
 

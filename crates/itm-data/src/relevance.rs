@@ -41,8 +41,9 @@ impl Relevance {
     /// ```
     ///
     /// # Panics
-    /// If the range goes beyond the images.
+    /// If the range goes beyond the images, or the texts do not ascend.
     pub fn within(&self, images: Range<usize>, texts: &[usize]) -> Self {
+        assert!(texts.is_sorted_by(|a, b| a < b), "texts of a part: not in ascending order");
         let place = |text: &u32| texts.binary_search(&(*text as usize)).ok().map(|t| t as u32);
         let of = |image: usize| self.texts_of(image).iter().filter_map(place).collect();
         Self::new(texts.len(), images.map(of).collect())

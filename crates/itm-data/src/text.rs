@@ -13,7 +13,7 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 #[cfg(feature = "pieces")]
-pub use pieces::{WordPieces, open_tokenizer, parsed as parsed_tokenizer};
+pub use pieces::{WordPieces, encoded, open_tokenizer, parsed as parsed_tokenizer};
 pub use terms::Terms;
 pub use treebank::{treebank, treebank_line};
 #[cfg(not(feature = "pieces"))]
@@ -100,9 +100,13 @@ pub(crate) fn words_with_apostrophes(caption: &str) -> Vec<String> {
     words.filter(|w| !w.is_empty()).map(str::to_string).collect()
 }
 
-/// A caption without case, punctuation and spacing: equal captions have equal keys.
+/// A caption without case, punctuation and spacing: equal captions have equal keys. Accented Latin letters part words, as in
+/// [`words`], because some published files have lost them.
 pub(crate) fn caption_key(caption: &str) -> String {
-    words(caption).join(" ")
+    let counts = |c: char| c.is_ascii_alphanumeric() || c > '\u{24f}' && c.is_alphanumeric();
+    let lower = caption.to_lowercase();
+    let runs = lower.split(|c| !counts(c)).filter(|run| !run.is_empty());
+    runs.collect::<Vec<_>>().join(" ")
 }
 
 /// How a [`Vocabulary`] finds its words.

@@ -8,14 +8,18 @@ use std::thread::available_parallelism;
 /// parallel work. Returns a line for the reader if the number was capped.
 pub fn cap() -> Option<String> {
     let cores = available_parallelism().map_or(1, NonZero::get);
-    let (threads, line) = capped(&env::var("RAYON_NUM_THREADS").ok()?, cores)?;
+    // rayon still reads the second, its old name, where the first holds no number.
+    let names = ["RAYON_NUM_THREADS", "RAYON_RS_NUM_CPUS"];
+    let of = |name| env::var(name).ok().filter(|text| text.parse::<usize>().is_ok());
+    let (name, asked) = names.iter().find_map(|name| Some((name, of(name)?)))?;
+    let (threads, line) = capped(name, &asked, cores)?;
     let built = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
     built.is_ok().then_some(line)
 }
 
-fn capped(asked: &str, cores: usize) -> Option<(usize, String)> {
+fn capped(name: &str, asked: &str, cores: usize) -> Option<(usize, String)> {
     let asked = asked.parse::<usize>().ok().filter(|&asked| asked > cores)?;
-    Some((cores, format!("note: RAYON_NUM_THREADS = {asked}: {cores} threads, one per core")))
+    Some((cores, format!("note: {name} = {asked}: {cores} threads, one per core")))
 }
 
 #[cfg(test)]
@@ -26,7 +30,8 @@ mod tests {
     #[test]
     fn threads_are_capped_at_the_cores() {
         let line = "note: RAYON_NUM_THREADS = 100000: 8 threads, one per core";
-        assert_eq!(capped("100000", 8), Some((8, line.into())));
-        assert_eq!([capped("8", 8), capped("0", 8), capped("many", 8)], [None, None, None]);
+        let of = |asked| capped("RAYON_NUM_THREADS", asked, 8);
+        assert_eq!(of("100000"), Some((8, line.into())));
+        assert_eq!([of("8"), of("0"), of("many")], [None, None, None]);
     }
 }

@@ -18,9 +18,9 @@ pub fn table(t: &Table) -> String {
     let widths: Vec<usize> = (0..=t.columns.len()).map(width).collect();
     let mut out = format!("## {}\n", escape(&t.title));
     for (i, row) in rows.iter().enumerate() {
-        let pad = |(k, (cell, &width)): (usize, (&String, &usize))| match k {
-            0 => format!("| {cell:<width$} |"),
-            _ => format!(" {cell:>width$} |"),
+        let pad = |(k, (cell, &width)): (usize, (&String, &usize))| {
+            let blanks = " ".repeat(width - cell.chars().count()); // a width in a format has 16 bits
+            if k == 0 { format!("| {cell}{blanks} |") } else { format!(" {blanks}{cell} |") }
         };
         out += "\n";
         out.extend(row.iter().zip(&widths).enumerate().map(pad));

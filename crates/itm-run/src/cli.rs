@@ -353,25 +353,25 @@ pub(crate) struct SearchArgs {
     #[arg(long, default_value_t = 10, value_name = "N")]
     pub top: usize,
     /// The least score; `auto` for what half of the ordinary queries reach.
-    #[arg(long, value_name = "auto|NUMBER", allow_hyphen_values = true)]
+    #[arg(long, value_name = "auto|NUMBER", allow_hyphen_values = true, requires = "index")]
     pub threshold: Option<String>,
     /// Rank by the cosine alone, without the correction for hubs.
-    #[arg(long)]
+    #[arg(long, requires = "index")]
     pub no_correction: bool,
     /// Print paths alone, for other programs.
-    #[arg(short = 'f', long, conflicts_with = "json")]
+    #[arg(short = 'f', long, conflicts_with = "json", requires = "index")]
     pub files: bool,
     /// Print one JSON object.
-    #[arg(long)]
+    #[arg(long, requires = "index")]
     pub json: bool,
     /// Only photographs taken then or later: 2024, 2024-05, 2024-05-01T12:30.
-    #[arg(long, value_name = "DATE")]
+    #[arg(long, value_name = "DATE", requires = "index")]
     pub after: Option<String>,
     /// Only photographs taken earlier.
-    #[arg(long, value_name = "DATE")]
+    #[arg(long, value_name = "DATE", requires = "index")]
     pub before: Option<String>,
     /// Only photographs below this folder of the photographs.
-    #[arg(long, value_name = "FOLDER")]
+    #[arg(long, value_name = "FOLDER", requires = "index")]
     pub folder: Option<String>,
     /// As in `reproduce`.
     #[arg(long, default_value = "cpu")]

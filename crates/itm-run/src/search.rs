@@ -163,6 +163,8 @@ pub(crate) fn search(args: &SearchArgs, configs: &Path) -> Result<()> {
         number.ok_or_else(|| Error::invalid("--threshold", "`auto` or a number", text))
     };
     let auto = args.threshold.as_deref() == Some("auto");
+    let fits = !auto || query.has_words();
+    Error::unless(fits, "--threshold", "a number: `auto` is the level of sentences", "auto")?;
     let threshold = args.threshold.as_deref().filter(|_| !auto).map(number).transpose()?;
     let filter = Filter {
         folder: args.folder.clone(),
@@ -171,7 +173,7 @@ pub(crate) fn search(args: &SearchArgs, configs: &Path) -> Result<()> {
     };
     let options = Options { top: args.top, corrected: !args.no_correction, threshold, filter };
     let mut answer = searcher.search(&query, &options)?;
-    if auto && query.has_words() {
+    if auto {
         let level = answer.level;
         answer.hits.retain(|hit| hit.score >= level);
     }

@@ -49,6 +49,11 @@ pub(crate) fn is_day(date: &str) -> bool {
     (1..=12).contains(&month) && (1..=days[month - 1]).contains(&day)
 }
 
+/// Whether a text is a moment as this program writes it.
+pub(crate) fn is_moment(text: &str) -> bool {
+    text.len() == 19 && has_form(text, "dddd-dd-ddTdd:dd:dd") && is_day(text)
+}
+
 /// Whether a text is like the beginning of a form, in which `d` is a digit.
 pub(crate) fn has_form(text: &str, form: &str) -> bool {
     text.bytes().zip(form.bytes()).all(|(byte, form)| match form {

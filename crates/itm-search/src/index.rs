@@ -125,12 +125,16 @@ impl Index {
     /// A small JPEG, which was made with the index.
     ///
     /// # Errors
-    /// If it cannot be read.
+    /// If it cannot be read, or is a link out of the index.
     ///
     /// # Panics
     /// If there is no such picture.
     pub fn thumbnail(&self, picture: usize) -> Result<Vec<u8>> {
-        read(thumbnail(&self.out, &self.pictures()[picture].sha256), LARGEST_THUMBNAIL)
+        let path = thumbnail(&self.out, &self.pictures()[picture].sha256);
+        let [real, whole] = [&*path, &*self.out].map(|at| at.canonicalize().map_err(Error::io(at)));
+        let inside = real?.starts_with(whole?);
+        Error::unless(inside, path.display(), "a file of the index", "a link out of it")?;
+        read(path, LARGEST_THUMBNAIL)
     }
 
     /// The photograph, upright.

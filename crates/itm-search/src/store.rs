@@ -19,6 +19,8 @@ use safetensors::{Dtype, SafeTensors};
 use serde::{Deserialize, Serialize};
 
 use crate::Picture;
+use crate::encoder::is_unit;
+use crate::exif::is_moment;
 
 /// The version of the files.
 const FORMAT: u32 = 1;
@@ -115,6 +117,12 @@ impl Stored {
         if let Some(wrong) = pictures.iter().find(|picture| !is_hash(&picture.sha256)) {
             return Err(Error::invalid(path.display(), "SHA-256 in 64 digits", &wrong.sha256));
         }
+        let moments = pictures.iter().filter_map(|picture| picture.taken.as_ref());
+        if let Some(bad) = moments.into_iter().find(|taken| !is_moment(taken)) {
+            return Err(Error::invalid(path.display(), "moments as 2024-05-01T12:30:00", bad));
+        }
+        let sorted = pictures.is_sorted_by(|a, b| a.path < b.path);
+        Error::unless(sorted, path.display(), "pictures in the order of their paths", "others")?;
         let bank: Vec<String> = read_text(folder.join(FILES[1]))?.lines().map(Into::into).collect();
         let path = folder.join(FILES[2]);
         let counts = [pictures.len(), bank.len()];
@@ -164,6 +172,10 @@ impl Tables {
             biases: values(&tensor("biases", Dtype::F64, &[n])?, f64::from_le_bytes),
             answers: [counts("answers")?, counts("corrected_answers")?],
         };
+        let unit = |rows: &[f32]| rows.chunks_exact(width.max(1)).all(is_unit);
+        if !unit(&tables.rows) || !unit(&tables.bank) {
+            return Err(wrong("rows of length 1".into(), "others".into()));
+        }
         match tables.biases.iter().find(|bias| !bias.is_finite()) {
             Some(bias) => Err(wrong("finite biases".into(), bias.to_string())),
             None => Ok(tables),

@@ -120,9 +120,12 @@ impl Scenes {
     /// ```
     ///
     /// # Panics
-    /// If images have fewer than 16 pixels per side.
+    /// If images have not 16 to 4,096 pixels per side, or a split has 2³² captions or more.
     pub fn generate(seed: u64, sizes: Sizes) -> Self {
-        assert!(sizes.pixels >= 16, "{} pixels a side, at least 16 are needed", sizes.pixels);
+        let Sizes { train, val, test, pixels } = sizes;
+        assert!((16..=4096).contains(&pixels), "{pixels} pixels a side, not 16 to 4096");
+        let few = [train, val, test].iter().all(|&n| n <= u32::MAX as usize / CAPTIONS);
+        assert!(few, "{train}, {val} and {test} images with {CAPTIONS} captions each");
         let split =
             |name, number, images| ScenesSplit::generate(name, number, images, seed, sizes.pixels);
         Self {

@@ -321,6 +321,9 @@ impl TagsDcConfig {
         }
         if let Some(captions) = captions {
             at_least_one("captions.first_updates", captions.first_updates)?;
+            let (first, most) = (captions.first_updates, train.updates.unwrap_or(usize::MAX));
+            let expected = format_args!("below {most}, train.updates");
+            Error::unless(first < most, "captions.first_updates", expected, first)?;
             at_least_one("captions.batch", captions.batch)?;
             above_zero("captions.learning_rate", captions.learning_rate)?;
         }

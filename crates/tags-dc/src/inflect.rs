@@ -14,7 +14,8 @@ elves:elf oxen:ox shoes:shoe canoes:canoe movies:movie cookies:cookie hoodies:ho
 taxis:taxi bikinis:bikini tvs:tv rvs:rv semis:semi tutus:tutu toes:toe lenses:lens canvases:canvas gases:gas \
 beanies:beanie collies:collie wheelies:wheelie zombies:zombie selfies:selfie brownies:brownie rookies:rookie \
 smoothies:smoothie veggies:veggie hippies:hippie avalanches:avalanche backhoes:backhoe tiptoes:tiptoe oboes:oboe \
-godchildren:godchild ottomans:ottoman";
+godchildren:godchild ottomans:ottoman corgis:corgi kiwis:kiwi zucchinis:zucchini jetskis:jetski emus:emu menus:menu gnus:gnu \
+cds:cd neckties:necktie bowties:bowtie quiches:quiche dobermans:doberman";
     pairs(text)
 });
 
@@ -195,6 +196,10 @@ mod tests {
     fn singular_and_plural_of_one_another() {
         for (one, many) in [
             ("dog", "dogs"),
+            ("corgi", "corgis"),
+            ("necktie", "neckties"),
+            ("quiche", "quiches"),
+            ("doberman", "dobermans"),
             ("man", "men"),
             ("woman", "women"),
             ("policeman", "policemen"),

@@ -76,7 +76,8 @@ pub fn hinges(
     per_anchor: &[usize],
     margin: f64,
 ) -> Result<(Tensor<1>, f64)> {
-    Error::unless(margin >= 0.0 && margin.is_finite(), "margin", "a number of at least 0", margin)?;
+    let fits = margin >= 0.0 && (margin as f32).is_finite();
+    Error::unless(fits, "margin", "a number of at least 0", margin)?;
     let weights = weights(triplets.len(), per_anchor)?;
     let device = scores.device();
     let Some(above) = differences(scores.clone(), triplets)? else {
@@ -234,7 +235,7 @@ pub fn discrimination(
 ) -> Result<Tensor<1>> {
     let [_, two] = logits.dims();
     Error::unless(two == 2, "logits of a token", "2 of them", two)?;
-    if let Some(class) = weights.iter().position(|w| !(*w >= 0.0 && w.is_finite())) {
+    if let Some(class) = weights.iter().position(|w| !(*w >= 0.0 && (*w as f32).is_finite())) {
         let place = format!("weight of class {class}");
         return Err(Error::invalid(place, "a number of at least 0", weights[class]));
     }

@@ -288,6 +288,7 @@ fn encoders() {
         "a projection from 2 to 0 values": Projection::new(2, 0, 7, &device()),
         "no memory for a tensor of shape [9223372036854775808, 4]": Projection::new(HUGE, 4, 7, &device()),
         "features are rows of 2": projection().embed(&[1.0; 3], InputDropout::Off),
+        "dropout NaN, not in 0 to 1": projection().embed(&[1.0; 2], InputDropout::On { share: f64::NAN, seed: 1 }),
         "a linear map from 0 to 2 values": BagOfWords::new(0, 2, 7, &device()),
         "a linear map from 2 to 0 values": BagOfWords::new(2, 0, 7, &device()),
         "a batch of captions is not empty": BagOfWords::new(2, 2, 7, &device()).encode::<&[u32]>(&[], InputDropout::Off),
@@ -297,6 +298,7 @@ fn encoders() {
         "rows of shape [1, 0] for 1 texts": embed_texts(&[&[1], &[1]], 1, |rows| ones([rows.len(), 0])),
         "1 values in rows of 0": embed_features(&Features { dim: 0, values: vec![1.0] }, |_| ones([1, 2])),
         "4 values in rows of 3": embed_features(&Features { dim: 3, values: vec![1.0; 4] }, |_| ones([1, 2])),
+        "rows of shape [1, 2] for 3 images": embed_features(&Features { dim: 3, values: vec![1.0; 9] }, |_| ones([1, 2])),
     }
     errors! {
         "map of image features: expected rows of weights as wide": projection().with_map(&LinearMap { weight: vec![], bias: vec![] }),

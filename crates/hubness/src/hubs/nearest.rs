@@ -126,7 +126,7 @@ impl NearestInFold {
 /// If there is no run or replicate, there are more than [`MOST_REPLICATES`], the numbers of runs differ, or runs are not over the same images and texts.
 ///
 /// # Panics
-/// If a `k` is larger than [`Nearest::KEPT`].
+/// If a `k` is larger than [`Nearest::KEPT`], or the measure gives a number that is not finite.
 pub fn bootstrap_difference(
     a: &[Nearest],
     b: &[Nearest],

@@ -215,6 +215,17 @@ fn victims(hub: &Hub) -> Vec<(u64, f32, f32, u64)> {
     hub.victims.iter().map(victim).collect()
 }
 
+#[test]
+fn hubs_under_a_correction_of_the_other_direction_are_refused() {
+    let (scores, pairs) = scores();
+    let [own, other] = Direction::BOTH.map(|direction| Correction::none(&scores, direction));
+    let scan = RankScan::new(&own, 10).with_ranks(&scores, &pairs).unwrap();
+    let ScanResult { standings, top } = visit(&scores, &scan).unwrap();
+    let refused = worst_hubs((&top, &standings), &pairs, None, &scores, &other).unwrap_err();
+    let want = "correction: expected one of direction i2t, got one of t2i";
+    assert_eq!(refused.to_string(), want);
+}
+
 /// With four texts, every list of ten holds all: only the first places tell hubs apart.
 #[test]
 fn golden_worst_hubs_and_their_victims() {

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use itm_core::eval::{Standing, TiePolicy};
 use itm_core::scored::Scored;
-use itm_core::{Pairs, Relevance, Result};
+use itm_core::{Error, Pairs, Relevance, Result};
 use serde::{Deserialize, Serialize};
 
 use super::{Counts, Lists};
-use crate::{AnyCorrection, TopLists};
+use crate::{AnyCorrection, TopLists, pass};
 
 /// Length of the lists in which hubs are counted.
 const LISTED: usize = 10;
@@ -65,7 +65,8 @@ pub struct Victim {
 /// and a rank are left out. Names and counts under other methods stay open.
 ///
 /// # Errors
-/// As [`Scored::pairs`].
+/// If the correction is of the other direction, or does not fit the scores; if scores or truth are of other images or texts than the
+/// pairs; and as [`Scored::pairs`].
 ///
 /// # Panics
 /// If the lists are shorter than ten although there are more items, or if there is not one list and one standing for each
@@ -80,6 +81,12 @@ pub fn worst_hubs(
     let direction = lists.direction;
     let (images, texts) = (pairs.images(), pairs.texts());
     let (queries, items) = direction.sides(images, texts);
+    let own = correction.direction();
+    let expected = format_args!("one of direction {direction}");
+    Error::unless(own == direction, "correction", expected, format_args!("one of {own}"))?;
+    pass::check("scores", (scores.images(), scores.texts()), pairs)?;
+    truth.map_or(Ok(()), |t| pass::check("truth", (t.images(), t.texts()), pairs))?;
+    correction.check(scores)?;
     let got = (lists.queries(), standings.len());
     assert_eq!(got, (queries, queries), "answers to the {direction} queries of the pairs");
     let enough = queries == 0 || lists.k() >= LISTED.min(items);

@@ -79,8 +79,8 @@ pub fn aaai_local(scores: Tensor<2>, options: &AaaiOptions) -> Tensor<1> {
 /// The diagonal's `exp(0) = 1` stays in both sums, as released.
 ///
 /// # Panics
-/// If `scores` is not square, the bank's scores are for another number of pairs, g or the bank's k is not above 0, or a number of the options is not
-/// finite.
+/// If `scores` is not square or is empty, g is not above 0, or a number of `options` is not finite; with an entry in the bank also if its
+/// scores are for another number of pairs, its k is 0, or a number of `of_bank` is not finite.
 ///
 /// # Departures
 /// A bank without an entry gives [`aaai_local`]; there the released code would give every weight 0, or fail. Use a bank
@@ -110,9 +110,9 @@ fn check(scores: &Tensor<2>, options: &AaaiOptions) -> usize {
     let [b, n] = scores.dims();
     assert_eq!(b, n, "in-batch scores of shape [{b}, {n}] are not square");
     let AaaiOptions { local_alpha, local_ep } = *options;
-    let fine = local_alpha > 0.0 && local_alpha.is_finite();
+    let fine = local_alpha > 0.0 && (local_alpha as f32).is_normal();
     assert!(fine, "local_alpha: expected a finite number above 0, got {local_alpha}");
-    assert!(local_ep.is_finite(), "local_ep: expected a finite number, got {local_ep}");
+    assert!((local_ep as f32).is_finite(), "local_ep: expected a finite number, got {local_ep}");
     assert!(b > 0, "a batch has at least one pair");
     b
 }

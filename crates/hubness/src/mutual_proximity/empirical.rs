@@ -66,13 +66,18 @@ impl EmpiricalProximity {
             let fits = entries.is_some_and(|entries| entries <= most);
             Error::unless(fits, "mutual proximity", expected, got)?;
         }
-        let fits = m as f64 * m as f64 * (p as f64) < 2f64.powi(51);
-        let (expected, got) = ("items² · bank queries below 2⁵¹", format_args!("{m}² · {p}"));
-        Error::unless(fits, "mutual proximity", expected, got)?;
+        check_counts(m, p)?;
         let rows = SortedLists::new(test.scores, direction, m)?;
         let columns = SortedLists::new(bank.scores, direction.reversed(), p)?;
         Ok(Correction::new(direction, SortedScores { rows, columns }))
     }
+}
+
+/// Refuses more items and queries of the bank than counts in an f64 tell apart.
+fn check_counts(m: usize, p: usize) -> Result<()> {
+    let fits = m as f64 * m as f64 * (p as f64) < 2f64.powi(51);
+    let (expected, got) = ("items² · bank queries below 2⁵¹", format_args!("{m}² · {p}"));
+    Error::unless(fits, "mutual proximity", expected, got)
 }
 
 /// Scores of some queries (or items), each in ascending order.
@@ -127,14 +132,15 @@ pub(crate) struct SortedScores {
 
 impl SortedScores {
     /// # Errors
-    /// If rows and columns are not lists as a fit makes them, or differ in the number of items.
+    /// If rows and columns are not lists as a fit makes them, differ in the number of items, or are more than counts tell apart.
     pub(crate) fn check(&self) -> Result<()> {
         self.rows.check("rows")?;
         self.columns.check("columns")?;
         let (items, columns) = (self.rows.width, self.columns.scores.len() / self.columns.width);
         let expected = format_args!("one list for each of {items} items");
         let got = format_args!("{columns} lists");
-        Error::unless(items == columns, "columns of the correction", expected, got)
+        Error::unless(items == columns, "columns of the correction", expected, got)?;
+        check_counts(items, self.columns.width)
     }
 
     /// `row` holds all scores of the query in ascending order.

@@ -56,7 +56,7 @@ impl GaussianProximity {
 }
 
 /// The smallest deviation.
-const FLOOR: f64 = 1e-6;
+pub(crate) const FLOOR: f64 = 1e-6;
 
 fn normals(
     scores: &DirectedScores<'_>,

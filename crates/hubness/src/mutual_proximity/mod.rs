@@ -18,4 +18,4 @@ mod log_phi;
 pub use empirical::EmpiricalProximity;
 pub(crate) use empirical::SortedScores;
 pub use gaussian::GaussianProximity;
-pub(crate) use gaussian::Normals;
+pub(crate) use gaussian::{FLOOR, Normals};

@@ -24,7 +24,8 @@ pub(super) fn doubling(histogram: &Histogram, max: u64) -> Vec<Bin> {
 /// out.
 pub(super) fn decades(histogram: &Histogram, max: u64) -> Vec<Bin> {
     let edge = |step: i32| 10f64.powf(f64::from(step) / 10.0).round() as u64;
-    let mut edges: Vec<u64> = (0..).map(edge).take_while(|&lo| lo <= max).collect();
+    let mut edges: Vec<u64> =
+        (0..).map(edge).take_while(|&lo| lo <= max && lo < u64::MAX).collect();
     edges.dedup();
     let next = edges.iter().skip(1).map(|&lo| lo - 1).chain([u64::MAX]).collect::<Vec<_>>();
     let mut out = bins(histogram, edges.into_iter().zip(next));

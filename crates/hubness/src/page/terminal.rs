@@ -148,8 +148,8 @@ fn histogram(out: &mut TerminalPage, report: &Report, side: &HubSide, direction:
         &format!("{way}: {things} by N10, in how many of the {lists} lists of ten they turn up"),
     );
     if n > 0 && before.items() > 0 {
-        let share = before.counts.iter().map(|(k, items)| k * items).sum::<u64>() as f64
-            / before.items() as f64;
+        let answers = before.counts.iter().map(|&(k, items)| k as f64 * items as f64).sum::<f64>();
+        let share = answers / before.items() as f64;
         out.paragraph("2", &format!("if all items turned up equally often: N10 = {share:.1}"));
     }
 

@@ -38,7 +38,8 @@ struct Fast<'a> {
 
 impl<'a> TileFilter<'a> {
     pub(super) fn new(direction: Direction, map: &'a dyn Rescore) -> Self {
-        Self { direction, map, fast: map.affine().map(Fast::new) }
+        let normal = |affine: &&Affine| affine.scale >= f64::from(f32::MIN_POSITIVE);
+        Self { direction, map, fast: map.affine().filter(normal).map(Fast::new) }
     }
 
     /// The exact corrected score.

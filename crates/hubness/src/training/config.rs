@@ -272,8 +272,9 @@ impl HalConfig {
         at_least_zero("train.grad_clip", train.grad_clip)?;
         at_least_zero("loss.margin", loss.margin)?;
         at_least_one("hubs.neighbours", hubs.neighbours)?;
-        above_zero("aaai.local_alpha", aaai.local_alpha)?;
-        within("aaai.local_ep", aaai.local_ep, "a number", |_| true)?;
+        let normal = |x: f64| x > 0.0 && (x as f32).is_normal();
+        within("aaai.local_alpha", aaai.local_alpha, "above 0", normal)?;
+        within("aaai.local_ep", aaai.local_ep, "a number", |x| (x as f32).is_finite())?;
         above_zero("bank.alpha", bank.alpha)?;
         above_zero("bank.beta", bank.beta)?;
         within("bank.ep1", bank.ep1, "a number", |_| true)?;

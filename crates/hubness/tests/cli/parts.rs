@@ -362,6 +362,10 @@ fn corrections_that_do_not_fit_are_one_line() {
             "--is-beta: expected one number (`hubness report` chooses one), got auto",
         ),
         (
+            format!("{partial} --raw --method ls --out x.part"),
+            "--method ls: expected cosines (of embeddings of unit length), got other scores",
+        ),
+        (
             format!("{partial} --method mp --cols 0..40 --out x.part"),
             "part: expected texts that begin and end at multiples of 4096 or at the end, 72, for sums, got 0 to 40",
         ),

@@ -173,7 +173,7 @@ impl NegativeSet {
                 if weights[k] == 0.0 {
                     continue;
                 }
-                assert!(!weights[k].is_nan(), "weights, got NaN");
+                assert!(weights[k].is_finite(), "weights, got {}", weights[k]);
                 let weight = if self.excluded[k] { 0.0 } else { f64::from(weights[k]) };
                 all += weight;
                 of_true += if is_true[k] { weight } else { 0.0 };

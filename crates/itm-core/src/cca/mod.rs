@@ -376,6 +376,7 @@ fn check_pairs(
     for (what, expected, got) in [
         ("width of the features", width, features.dim),
         ("rows of features", if width > 0 { pairs.images() } else { 0 }, features.rows()),
+        ("values of features", features.rows() * features.dim, features.values.len()),
         ("captions", pairs.texts(), captions.len()),
     ] {
         Error::unless(expected == got, format_args!("{place}, {what}"), expected, got)?;

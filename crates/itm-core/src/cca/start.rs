@@ -82,6 +82,10 @@ impl Start {
             .scaled(texts, "captions")?;
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let [image, text] = [image, text].map(|map| map.filled(width, options.fill, &mut rng));
+        let finite = |map: &LinearMap| map.weight.iter().chain(&map.bias).all(|w| w.is_finite());
+        let (fits, expected) =
+            (finite(&image) && finite(&text), "fill and power of finite weights");
+        Error::unless(fits, "model.cca", expected, format_args!("{options:?}"))?;
         Ok(Self { image, text })
     }
 }

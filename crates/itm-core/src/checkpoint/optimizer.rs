@@ -52,7 +52,13 @@ impl CheckpointReader {
                 moments.push(None);
                 continue;
             }
+            let place = second.clone();
             let (first, second) = (self.f32s(&first, &[n])?, self.f32s(&second, &[n])?);
+            let fits = first.iter().all(|x| x.is_finite())
+                && second.iter().all(|&x| x.is_finite() && x >= 0.0);
+            if !fits {
+                return Err(self.refuse(&place, "finite moments, these at least 0", "others"));
+            }
             moments.push((t > 0).then_some(AdamMoments { steps: t, first, second }));
         }
         Ok(AdamW::restore(options, module, steps, moments))

@@ -123,7 +123,7 @@ impl BagOfWords {
     /// w̄ of captions, rows of unit length.
     ///
     /// # Panics
-    /// If there is no caption, or [`has`](Self::has) not a number.
+    /// If there is no caption, [`has`](Self::has) not a number, or a share of dropout is not in `[0, 1)`.
     pub fn encode<C: AsRef<[u32]>>(&self, captions: &[C], dropout: InputDropout) -> Tensor<2> {
         assert!(!captions.is_empty(), "a batch of captions is not empty");
         let mut bags = Bags::default();

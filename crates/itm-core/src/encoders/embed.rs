@@ -11,19 +11,25 @@ pub(crate) const BLOCK: usize = 512;
 /// Embeddings of features, `[rows, d]` row-major. `encode` gets at most 512 whole rows per call.
 ///
 /// # Panics
-/// If the values are not whole rows.
+/// If the values are not whole rows, or `encode` does not return one row per row.
 pub fn embed_features(features: &Features, encode: impl Fn(&[f32]) -> Tensor<2>) -> Vec<f32> {
     let (n, dim) = (features.values.len(), features.dim);
     assert!(n.is_multiple_of(dim), "{n} values in rows of {dim}"); // of 0 only 0 is a multiple
     let blocks = features.values.chunks(BLOCK.saturating_mul(dim.max(1)));
-    blocks.flat_map(|block| host(encode(block))).collect()
+    let rows_of = |block: &[f32]| {
+        let (rows, wanted) = (encode(block), block.len() / dim);
+        let [n, d] = rows.dims();
+        assert!(n == wanted && d > 0, "rows of shape [{n}, {d}] for {wanted} images");
+        host(rows)
+    };
+    blocks.flat_map(rows_of).collect()
 }
 
 /// Embeddings of texts, `[texts, d]` row-major, in the given order. `encode` gets at most `block` texts of similar
 /// length per call.
 ///
 /// # Panics
-/// If `block` is 0, or `encode` does not return one row per text.
+/// If `block` is 0, or `encode` does not return one row per text, always of one width.
 pub fn embed_texts<C: AsRef<[u32]>>(
     texts: &[C],
     block: usize,
@@ -38,6 +44,8 @@ pub fn embed_texts<C: AsRef<[u32]>>(
         let rows = encode(&some);
         let ([n, d], wanted) = (rows.dims(), block.len());
         assert!(n == wanted && d > 0, "rows of shape [{n}, {d}] for {wanted} texts");
+        let same = out.is_empty() || out.len() == texts.len() * d;
+        assert!(same, "rows of width {d} beside rows of another");
         out.resize(texts.len() * d, 0.0);
         for (&i, row) in block.iter().zip(host(rows).chunks_exact(d)) {
             out[i * d..(i + 1) * d].copy_from_slice(row);

@@ -11,6 +11,7 @@ use super::{
     embed_texts, pixels,
 };
 use crate::files::read_json;
+use crate::ranges::precision_of;
 use crate::vision::{CropRounding, Fit, Transform};
 use crate::weights::{LoadReport, is_of_open_clip};
 use crate::{Error, Result, host, interrupt};
@@ -62,7 +63,7 @@ impl Embedder {
     /// Opens a folder, with an adapter of PEFT where one is given.
     ///
     /// # Errors
-    /// If the folder holds another model; as [`DualEncoder::open`], [`Vit::open`], [`SentenceEncoder::open`] and [`Transform::open`];
+    /// If the device cannot compute in the precision, or the folder holds another model; as [`DualEncoder::open`], [`Vit::open`], [`SentenceEncoder::open`] and [`Transform::open`];
     /// and as [`DualEncoder::with_adapter`].
     pub fn open(
         folder: &Path,
@@ -70,6 +71,7 @@ impl Embedder {
         precision: Precision,
         device: &Device,
     ) -> Result<Self> {
+        precision_of("precision", precision, device)?;
         let kind = kind(folder)?;
         let (encoder, transform, report, mut about) = match kind.as_str() {
             SENTENCE | "bert" => {

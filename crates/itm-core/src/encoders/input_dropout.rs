@@ -22,7 +22,7 @@ pub enum InputDropout {
 impl InputDropout {
     pub(super) fn apply(self, inputs: &mut [f32]) {
         match self {
-            Self::On { share, seed } if share > 0.0 => Mask::new(share, seed).apply(inputs),
+            Self::On { share, seed } if share != 0.0 => Mask::new(share, seed).apply(inputs),
             Self::On { .. } | Self::Off => {}
         }
     }

@@ -62,7 +62,7 @@ impl Projection {
     /// Adds a perceptron that starts at zero. `std` is the standard deviation of all training features.
     ///
     /// # Errors
-    /// If `std` is not above 0, or a value of the shape is out of range.
+    /// If `std` is not above 0, a value of the shape is out of range, or the scale of the inputs is no f32.
     pub fn with_residual(self, shape: &ResidualShape, std: f64, seed: u64) -> Result<Self> {
         let weight = self.linear.weight.val();
         let residual = Residual::new(shape, weight.dims(), std, seed, &weight.device())?;
@@ -72,7 +72,7 @@ impl Projection {
     /// v̄ of row-major features, rows of unit length.
     ///
     /// # Panics
-    /// If the features are not whole rows.
+    /// If the features are not whole rows, or a share of dropout is not in `[0, 1)`.
     pub fn embed(&self, features: &[f32], dropout: InputDropout) -> Tensor<2> {
         normalize_rows(self.unscaled(features, dropout))
     }

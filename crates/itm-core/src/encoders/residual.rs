@@ -105,10 +105,12 @@ impl Residual {
     /// Sets the standard deviation σ of the features.
     ///
     /// # Errors
-    /// If σ is not above 0.
+    /// If σ is not above 0, or the scale of the inputs is no f32.
     pub(super) fn of_deviation(self, std: f64) -> Result<Self> {
         let (fits, expected) = (std.is_finite() && std > 0.0, "a standard deviation above 0");
         Error::unless(fits, "features of a residual", expected, std)?;
+        let (scale, expected) = ((self.shape.input_scale / std) as f32, "input_scale / σ in f32");
+        Error::unless(scale.is_normal(), "features of a residual", expected, scale)?;
         Ok(Self { std, ..self })
     }
 

@@ -82,10 +82,11 @@ impl SentenceEncoder {
             let expected = "[CLS] and [SEP] around a sentence";
             return Err(Error::invalid("the tokenizer", expected, "no piece"));
         };
-        let cut = ids.len() > self.most;
+        let most = self.most.max(1);
+        let cut = ids.len() > most;
         if cut {
-            ids.truncate(self.most);
-            ids[self.most - 1] = last;
+            ids.truncate(most);
+            ids[most - 1] = last;
         }
         Ok((ids, cut))
     }

@@ -27,6 +27,9 @@ pub struct Trainer<M> {
 
 impl<M: Module> Trainer<M> {
     /// A learner before its first step.
+    ///
+    /// # Panics
+    /// As [`AdamW::new`].
     pub fn new(module: M, options: AdamOptions) -> Self {
         Self { module: Some(module), optimizer: AdamW::new(options), epoch: 0, steps: 0 }
     }
@@ -86,13 +89,16 @@ impl<M: Module> Trainer<M> {
     /// updated in place.
     ///
     /// # Errors
-    /// If the loss or the norm is not finite. Then nothing has changed.
+    /// If the rate is negative or not finite, or the loss or the norm is not finite. Then nothing has changed.
     pub fn update(
         &mut self,
         rate: f64,
         loss: Tensor<1>,
         gradients: impl FnOnce(&M, Tensor<1>) -> GradientsParams,
     ) -> Result<[f64; 2]> {
+        if !(0.0..f64::INFINITY).contains(&rate) {
+            return Err(self.refuse("a learning rate of at least 0", rate));
+        }
         let value = f64::from(host(loss.clone())[0]);
         if !value.is_finite() {
             return Err(self.refuse("a finite loss", value));
@@ -272,6 +278,12 @@ mod tests {
         ] {
             assert_eq!(update_by(&mut learner, x, times).unwrap_err().to_string(), want);
             assert_eq!((weights(&learner), learner.steps()), (before.clone(), 1));
+        }
+        for rate in [f64::NAN, -1.0, f64::INFINITY] {
+            let loss = Tensor::zeros([1], &Device::flex().autodiff());
+            let never = |_: &Linear, _: Tensor<1>| -> GradientsParams { unreachable!() };
+            let line = learner.update(rate, loss, never).unwrap_err().to_string();
+            assert!(line.starts_with("epoch 2, step 1: expected a learning rate"), "{line}");
         }
         for l in [&mut learner, &mut twin] {
             update(l, -1.0).unwrap();

@@ -17,6 +17,7 @@ impl Scored for ScoreMatrix {
     }
 
     fn block(&self, images: Range<usize>, texts: Range<usize>) -> Result<ScoreMatrix> {
+        inside("images", &images, self.images());
         inside("texts", &texts, self.texts());
         let values = images.clone().flat_map(|i| &self.row(i)[texts.clone()]).copied().collect();
         Self::new(images.len(), texts.len(), values)

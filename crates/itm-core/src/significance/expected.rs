@@ -60,10 +60,11 @@ pub fn chance(pairs: &Pairs) -> Measures<f64> {
 /// not checked.
 ///
 /// # Panics
-/// If `truth` has other images or texts than `pairs`, a text has no image, or there is no image.
+/// If `truth` has other images or texts than `pairs`, a text has no image, or there is no image or no text.
 pub fn ceilings(pairs: &Pairs, truth: &Relevance) -> [Measures<f64>; 2] {
     let (n, m) = (pairs.images(), pairs.texts());
     assert!(n > 0, "ceilings of no image");
+    assert!(m > 0, "ceilings of no text");
     assert_eq!((truth.images(), truth.texts()), (n, m), "images and texts of the truth");
     let has_image = |text: usize| !pairs.images_of(text).is_empty();
     assert!((0..m).all(has_image), "ceilings of a text without an image");

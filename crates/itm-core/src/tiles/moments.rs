@@ -26,9 +26,9 @@ pub struct Moment {
 }
 
 impl Moment {
-    /// Population deviation: divided by the count, not by the count − 1.
+    /// Population deviation: divided by the count, not by the count − 1; 0 of no score.
     pub fn deviation(self) -> f64 {
-        (self.squares / self.count).sqrt()
+        (self.squares / self.count.max(1.0)).sqrt()
     }
 
     /// Takes in the moments of other scores. The order of joins decides about the last bits.

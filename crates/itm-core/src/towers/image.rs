@@ -50,6 +50,11 @@ pub struct ImageInput<'a> {
 }
 
 impl ImageInput<'_> {
+    /// Number of images.
+    pub(crate) fn count(&self) -> usize {
+        self.values.len().checked_div(self.width).unwrap_or(0)
+    }
+
     /// Images `first` to `first + count`.
     pub(crate) fn part(&self, first: usize, count: usize) -> Images<'_> {
         let values = &self.values[first * self.width..(first + count) * self.width];
@@ -272,7 +277,7 @@ impl ImageEncoder {
         match (self, images) {
             (Self::Features(map), Images::Features(values)) => {
                 let (width, n) = (map.linear.weight.dims()[0], values.len());
-                let (all, place) = (count * width, "features of the batch");
+                let (all, place) = (count.saturating_mul(width), "features of the batch");
                 let expected = format_args!("{all} values, {count} images of width {width}");
                 Error::unless(n == all, place, expected, n)
             }
@@ -282,7 +287,7 @@ impl ImageEncoder {
             ) => {
                 let (same, expected) = (size == *own, format!("pictures of {own} px"));
                 Error::unless(same, "images", expected, format_args!("{size} px"))?;
-                let (all, n) = (count * 3 * size * size, values.len());
+                let (all, n) = (count.saturating_mul(3 * size * size), values.len());
                 let expected =
                     format_args!("{all} values, {count} pictures of 3 · {size} · {size}");
                 Error::unless(n == all, "pixels of the batch", expected, n)
@@ -313,9 +318,9 @@ impl VitEncoder {
     /// Class token and patches, `[b, 1 + n, width]`.
     ///
     /// # Panics
-    /// If the pictures are of another size than the encoder's.
+    /// If the pictures are of another size than the encoder's, or the values are not whole pictures.
     pub(crate) fn states(&self, size: usize, values: &[f32], dropout: TowerDropout) -> Tensor<3> {
-        assert_size(self.size, size);
+        assert_pictures(self.size, size, values);
         let noise = dropout.noise(3);
         self.vit.finished(self.frozen.states(&self.vit, (size, values), noise), noise)
     }
@@ -325,13 +330,15 @@ impl ClipEncoder {
     /// States of pictures after the blocks that do not learn.
     ///
     /// # Panics
-    /// If the pictures are of another size than the encoder's.
+    /// As [`VitEncoder::states`].
     fn begun(&self, size: usize, values: &[f32]) -> EarlyStates {
-        assert_size(self.size, size);
+        assert_pictures(self.size, size, values);
         self.frozen.states(&self.tower.vit, (size, values), Noise::Off)
     }
 }
 
-fn assert_size(own: usize, size: usize) {
+fn assert_pictures(own: usize, size: usize, values: &[f32]) {
     assert_eq!(size, own, "pictures of {size} px for an encoder of {own}");
+    let (n, one) = (values.len(), 3 * size * size);
+    assert!(n > 0 && n.is_multiple_of(one), "{n} values in pictures of {one}");
 }

@@ -143,18 +143,26 @@ impl Encoders {
     ///
     /// The decay of weights acts only on linear maps and on tables of words: not on gains, biases, positions, class rows,
     /// temperature.
+    ///
+    /// # Panics
+    /// If the decay is not above 0 and at most 1, or as [`Trainer::new`].
     pub fn learner(self, options: AdamOptions, layer_decay: Option<f64>) -> Trainer<Self> {
         let towers = self.clone();
         towers.learner_of(self, options, layer_decay)
     }
 
     /// As [`learner`](Self::learner), of a module that has the parameters of these encoders, in the same order.
+    ///
+    /// # Panics
+    /// As [`learner`](Self::learner).
     pub fn learner_of<M: Module>(
         &self,
         module: M,
         options: AdamOptions,
         layer_decay: Option<f64>,
     ) -> Trainer<M> {
+        let fits = layer_decay.is_none_or(|decay| decay > 0.0 && decay <= 1.0);
+        assert!(fits, "a layer decay above 0 and at most 1, got {layer_decay:?}");
         let options = AdamOptions { decayed: DecayRule::Matrices(&["positions"]), ..options };
         let factors = layer_decay.map(|decay| {
             let [image, text] = [factors(&self.image, decay), factors(&self.text, decay)];
@@ -166,7 +174,7 @@ impl Encoders {
     /// The encoders of `model` in which only these parts learn. Their rows stay as they are. The seed decides where adapters begin.
     ///
     /// # Errors
-    /// If a map has no adapter of the rank, or none that its files can hold.
+    /// If an option of the adapters is out of its range, or a map has none of the rank, or none that its files can hold.
     pub fn with_learning(
         self,
         parts: &LearningParts,

@@ -101,6 +101,7 @@ impl LoraConfig {
         model: &ModelConfig,
         seed: u64,
     ) -> Result<Encoders> {
+        self.check("train.parts.lora")?;
         self.check_scales(model)?;
         let [of_image, of_text] = [9, 10].map(|part| derive(seed, part));
         match &mut encoders.image {

@@ -278,7 +278,11 @@ fn started(projection: Option<Linear>, map: &LinearMap, place: &str) -> Result<O
 }
 
 /// Replaces each word by [`UNKNOWN`] with probability `share`. The result is a function of the seed.
+///
+/// # Panics
+/// If the share is not from 0 to 1.
 pub fn drop_words<C: AsRef<[u32]>>(texts: &[C], share: f64, seed: u64) -> Vec<Vec<u32>> {
+    assert!((0.0..=1.0).contains(&share), "a share of words from 0 to 1, got {share}");
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut text = |words: &[u32]| {
         words.iter().map(|&w| if rng.random::<f64>() < share { UNKNOWN } else { w }).collect()

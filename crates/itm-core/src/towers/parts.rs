@@ -59,13 +59,15 @@ impl<'a> StepInputs<'a> {
     /// Parts of at most `size` pairs. If embeddings depend on padding, all parts are as wide as the longest caption of the batch.
     ///
     /// # Panics
-    /// If `size` is 0.
+    /// If `size` is 0, there is no caption, or their number is not that of the images.
     pub fn new<C: AsRef<[u32]>>(
         images: &'a ImageInput<'a>,
         texts: &[C],
         size: usize,
         (encoder, config): (&TextEncoder, &TextConfig),
     ) -> Self {
+        let (n, count) = (texts.len(), images.count());
+        assert!(n > 0 && n == count, "{n} captions of {count} images");
         let longest = texts.iter().map(|text| text.as_ref().len()).max().unwrap_or(0);
         let width = config.evaluation_width().map(|_| longest);
         let part = |(number, texts): (usize, &[C])| {

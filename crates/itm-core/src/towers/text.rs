@@ -306,7 +306,9 @@ impl TextConfig {
 /// The first `most - 1` pieces and the last.
 fn cut(words: &[u32], most: usize) -> Vec<u32> {
     match words {
-        [first @ .., last] if words.len() > most => [&first[..most - 1], &[*last]].concat(),
+        [first @ .., last] if words.len() > most => {
+            [&first[..most.saturating_sub(1)], &[*last]].concat()
+        }
         _ => words.to_vec(),
     }
 }

@@ -27,6 +27,7 @@ impl CaptionRule {
     /// If there are too few.
     pub(crate) fn keep(self, place: &str, count: usize, dropped: &mut Dropped) -> Result<usize> {
         match self {
+            Self::First(0) => Err(Error::invalid(place, "a rule of at least 1 caption", 0)),
             Self::First(n) if count < n => {
                 Err(Error::invalid(place, format!("{n} captions"), count))
             }

@@ -67,6 +67,7 @@ pub fn decode_bytes(place: &str, bytes: &[u8]) -> Result<RgbImage> {
     reader.limits(limits);
     let decoder = reader.into_decoder().map_err(refused)?;
     let ((width, height), taken) = (decoder.dimensions(), decoder.total_bytes());
+    check_sides(place, width, height)?; // a second head may have said less to `probe_bytes`
     let expected = format_args!("at most {MOST_BYTES} bytes of pixels");
     let got = format_args!("{width} × {height} pixels of {taken} bytes");
     Error::unless(taken <= MOST_BYTES, place, expected, got)?;

@@ -145,6 +145,10 @@ pub(super) fn orientation(bytes: &[u8]) -> Option<u16> {
 fn segment(bytes: &[u8]) -> Option<&[u8]> {
     let mut at = 2;
     loop {
+        if bytes.get(at..at + 2)? == [0xff, 0xff] {
+            at += 1; // any number of them may precede a marker
+            continue;
+        }
         let (marker, length) = (bytes.get(at..at + 2)?, number(bytes, at + 2, 2, true)? as usize);
         if marker == [0xff, 0xe1] && bytes.get(at + 4..at + 10) == Some(b"Exif\0\0") {
             return bytes.get(at + 4..at + 2 + length);
@@ -344,6 +348,7 @@ mod tests {
             let of = |orientation: u8| turned(&with_orientation(orientation, big));
             assert_eq!([0, 1, 2, 6, 8, 9].map(of), [false, false, true, true, true, false]);
             let whole = with_orientation(6, big);
+            assert!(turned(&[&whole[..2], &[0xff; 3], &whole[2..]].concat()), "fill bytes");
             for cut in 4..36 {
                 let _ = orientation(&whole[..cut]);
             }

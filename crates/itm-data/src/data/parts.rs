@@ -55,14 +55,16 @@ impl SplitData {
     /// Keeps only these images, in ascending order, with all their captions.
     ///
     /// # Errors
-    /// If the part has regions and the images are not its first ones. Then the part has not changed.
+    /// If the part has regions and the images are not its first ones, or its pairs are judged. Then the part has not changed.
     ///
     /// # Panics
-    /// If there is no such image, the images do not ascend, or a text is true of no image.
+    /// If there is no such image, or the images do not ascend.
     pub fn keep(&mut self, images: &[usize]) -> Result<()> {
         assert!(images.is_sorted_by(|a, b| a < b), "images to keep: not in ascending order");
         let (all, last) = (self.images.len(), images.last());
         assert!(last.is_none_or(|&image| image < all), "image {last:?} of {all}");
+        let judged = self.pairs.is_judged();
+        Error::unless(!judged, "pairs", "texts of one image each", "judged pairs")?;
         let fits = self.regions.is_none() || images.iter().enumerate().all(|(k, i)| k == *i);
         Error::unless(fits, "regions", "the first images of a part with regions", "others")?;
         self.regions = self.regions.take().map(|regions| regions.first(images.len()));

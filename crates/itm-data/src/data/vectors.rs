@@ -139,10 +139,12 @@ impl VectorTable<'_> {
             Error::unless(fits, place, format_args!("at most {LONGEST_LINE} bytes"), "more")?;
             // A word that is not UTF-8 is in no vocabulary.
             let line = String::from_utf8_lossy(&line);
-            has_head |= number == 1 && self.is_head(&line);
+            let bare = line.strip_prefix('\u{feff}').filter(|_| number == 1);
+            let line = bare.unwrap_or(&line);
+            has_head |= number == 1 && self.is_head(line);
             if number > 1 || !has_head {
                 has_vectors |= !line.trim().is_empty();
-                self.line(number, &line)?;
+                self.line(number, line)?;
             }
         }
         Ok(())
@@ -296,9 +298,14 @@ mod tests {
         let head = "4 2\nthe 9 9\ndog 0.25 -4e-1 \na cappella 3 4\na 1 2\n";
         let tabs = "dog\t0.25\t-4e-1\na\t1\t2\n";
         let bytes = b"4 2\n\xff\xfe 9 9\ndog 0.25 -0.4\na 1 2\n";
-        for (name, bytes) in
-            [("wiki.vec", head.as_bytes()), ("t.txt", tabs.as_bytes()), ("b.vec", &bytes[..])]
-        {
+        let [marked_head, marked] = [head, tabs].map(|text| format!("\u{feff}{text}"));
+        for (name, bytes) in [
+            ("wiki.vec", head.as_bytes()),
+            ("t.txt", tabs.as_bytes()),
+            ("b.vec", &bytes[..]),
+            ("m.vec", marked_head.as_bytes()),
+            ("m.txt", marked.as_bytes()),
+        ] {
             assert_eq!(read(name, bytes).unwrap().rows, want, "{name}");
         }
         assert_eq!(message("v.vec", b"4 2\ndog 1 2 3\n"), ", line 2: expected 2 values, got 3");

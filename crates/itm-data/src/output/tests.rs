@@ -167,6 +167,19 @@ fn files_come_together_into_a_folder_of_others() {
     assert_eq!(fs::read_to_string(out.join("train")).unwrap(), "new");
 }
 
+#[cfg(unix)]
+#[test]
+fn a_lock_does_not_follow_a_link() {
+    let folder = tempfile::tempdir().unwrap();
+    let [notes, name] = ["notes.txt", "x.lock"].map(|name| folder.path().join(name));
+    fs::write(&notes, "mine").unwrap();
+    std::os::unix::fs::symlink(&notes, &name).unwrap();
+    let refused = |by| Error::invalid("x.lock", "no other process", by);
+    let line = Lock::take(&name, refused).unwrap_err().to_string();
+    assert!(line.ends_with("x.lock: expected a name that is no link, got a link"), "{line}");
+    assert_eq!(fs::read_to_string(&notes).unwrap(), "mine");
+}
+
 /// Between opening a file and locking it, its owner may have given it its final name.
 #[test]
 fn a_lock_is_of_the_name() {

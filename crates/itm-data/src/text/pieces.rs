@@ -11,7 +11,7 @@ use tokenizers::models::wordpiece::WordPiece;
 use tokenizers::normalizers::{BertNormalizer, Lowercase, Sequence};
 use tokenizers::pre_tokenizers::bert::BertPreTokenizer;
 use tokenizers::processors::bert::BertProcessing;
-use tokenizers::{AddedToken, Tokenizer};
+use tokenizers::{AddedToken, Encoding, Tokenizer};
 
 use super::Word;
 use crate::files::{LARGEST_TEXT, caught, not_json, open, read, read_json};
@@ -115,6 +115,13 @@ impl WordPieces {
         let highest = tokenizer.get_vocab(true).into_values().max().unwrap_or(0);
         let expected = format_args!("numbers of pieces up to {HIGHEST_PIECE}");
         Error::unless(highest <= HIGHEST_PIECE, path.display(), expected, highest)?;
+        let empty = caught(|| tokenizer.encode_fast("", true).map_err(|e| e.to_string()));
+        let refused = |e| Error::invalid(path.display(), "a tokenizer", e);
+        let empty = empty.flatten().map_err(refused)?;
+        if let Some(id) = empty.get_ids().iter().find(|&&id| id > highest) {
+            let expected = format_args!("special pieces up to {highest}");
+            return Err(Error::invalid(path.display(), expected, id));
+        }
         Ok(Self { tokenizer, vocabulary: highest as usize + 1 })
     }
 
@@ -162,8 +169,8 @@ impl WordPieces {
     /// # Errors
     /// If the folder's tokenizer cannot encode the caption, because it has no piece for an unknown word.
     pub fn encode(&self, caption: &str) -> Result<Vec<u32>> {
-        let refused = |e| Error::invalid(format!("caption \"{caption}\""), "word pieces", e);
-        Ok(self.tokenizer.encode_fast(caption, true).map_err(refused)?.get_ids().to_vec())
+        let encoding = encoded(caption, || self.tokenizer.encode_fast(caption, true))?;
+        Ok(encoding.get_ids().to_vec())
     }
 
     /// The words of a caption, spelled as in the caption, each with the positions of its pieces in
@@ -172,8 +179,7 @@ impl WordPieces {
     /// # Errors
     /// As [`encode`](Self::encode).
     pub fn words(&self, caption: &str) -> Result<Vec<Word>> {
-        let refused = |e| Error::invalid(format!("caption \"{caption}\""), "word pieces", e);
-        let encoded = self.tokenizer.encode(caption, true).map_err(refused)?;
+        let encoded = encoded(caption, || self.tokenizer.encode(caption, true))?;
         let mut words: Vec<(u32, Range<usize>, Range<usize>)> = vec![];
         let pieces = encoded.get_word_ids().iter().zip(encoded.get_offsets()).enumerate();
         for (piece, (word, &(start, end))) in pieces {
@@ -189,6 +195,18 @@ impl WordPieces {
         };
         Ok(words.into_iter().map(word).collect())
     }
+}
+
+/// What a folder's tokenizer makes of a caption.
+///
+/// # Errors
+/// If it refuses the caption, or stops at it.
+pub fn encoded(
+    caption: &str,
+    encode: impl FnOnce() -> tokenizers::Result<Encoding>,
+) -> Result<Encoding> {
+    let encoding = caught(|| encode().map_err(|e| e.to_string())).flatten();
+    encoding.map_err(|e| Error::invalid(format!("caption \"{caption}\""), "word pieces", e))
 }
 
 /// The tokenizer of a `tokenizer.json`.
@@ -411,5 +429,27 @@ mod tests {
         let line = WordPieces::open(own.path()).unwrap_err().to_string();
         let want = "tokenizer.json: expected a tokenizer, got one that stops its reader (";
         assert!(line.contains(want) && line.lines().count() == 1, "{line}");
+    }
+
+    /// The library reads such a file, and stops at the first caption, or gives a number that no table has.
+    #[test]
+    fn special_pieces_of_a_template_are_those_of_the_vocabulary() {
+        let own = TempDir::new().unwrap();
+        let whole = built(&folder().join("vocab.txt"), &TokenizerConfig::default()).unwrap();
+        let mut json: serde_json::Value =
+            serde_json::from_str(&whole.to_string(false).unwrap()).unwrap();
+        let mut line = |special: serde_json::Value| {
+            let single = serde_json::json!([{ "SpecialToken": { "id": "[CLS]", "type_id": 0 } }]);
+            json["post_processor"] = serde_json::json!({
+                "type": "TemplateProcessing", "single": single, "pair": single, "special_tokens": special
+            });
+            fs::write(own.path().join("tokenizer.json"), json.to_string()).unwrap();
+            WordPieces::open(own.path()).unwrap_err().to_string()
+        };
+        let missing = line(serde_json::json!({}));
+        assert!(missing.contains("expected a tokenizer, got one that stops"), "{missing}");
+        let class = serde_json::json!({ "id": "[CLS]", "ids": [99_999_999], "tokens": ["[CLS]"] });
+        let beyond = line(serde_json::json!({ "[CLS]": class }));
+        assert!(beyond.contains("expected special pieces up to"), "{beyond}");
     }
 }

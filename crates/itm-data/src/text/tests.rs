@@ -52,6 +52,8 @@ fn apostrophes() {
     assert_eq!(words_with_apostrophes(caption), joined);
     assert_eq!(caption_key("A dog , runs !"), caption_key("a DOG runs"));
     assert_ne!(caption_key("a dog runs"), caption_key("a do gruns"));
+    assert_ne!(caption_key("一只狗。"), caption_key("两只猫。"));
+    assert_eq!(caption_key("Un café"), caption_key("un caf"));
 }
 
 proptest! {

@@ -53,7 +53,7 @@ fn refuse(state: &State, request: &Request) -> Option<Response> {
     if request.uri().authority().is_some_and(|named| named.as_str() != host) {
         return forbidden("This server is no proxy.");
     }
-    if !own_origin(headers, host) {
+    if !own_origin(headers, host) || is_embedded(headers) {
         return forbidden("Another page has sent this request.");
     }
     let token = state.token.as_ref()?;
@@ -64,6 +64,13 @@ fn refuse(state: &State, request: &Request) -> Option<Response> {
     }
     let page = request.method() == Method::GET && request.uri().path() == "/";
     (page && given.is_some()).then(|| remember(token, request.uri()))
+}
+
+/// Whether a browser says that another site's page loads this as a part of itself: a request for a picture has no `Origin`.
+fn is_embedded(headers: &HeaderMap) -> bool {
+    let says = |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
+    let foreign = matches!(says("sec-fetch-site"), Some("cross-site" | "same-site"));
+    foreign && says("sec-fetch-mode") != Some("navigate")
 }
 
 /// The one `Host` of a request.

@@ -104,7 +104,11 @@ impl Negatives {
     pub fn by_rules(&self, folder: &Path, command: &str, out: &mut impl Write) -> Result<()> {
         let written = new_folder(folder)?;
         let set = match self.is_scenes() {
-            true => CaptionSet::scenes(captions::WORLD),
+            true => {
+                let expected = "none with `--captions scenes`, which has training captions";
+                Error::unless(self.train.is_none(), "--train", expected, "a file")?;
+                CaptionSet::scenes(captions::WORLD)
+            }
             false => CaptionSet::read(&self.captions, self.train.as_deref())?,
         };
         let parsed = |image: &Captions| image.texts.iter().map(|text| parse(text)).collect();

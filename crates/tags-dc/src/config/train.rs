@@ -82,7 +82,7 @@ impl TrainConfig {
 
     /// Updates of a whole run over this number of captions.
     pub fn all_updates(&self, captions: usize) -> usize {
-        let all = self.epochs * captions.div_ceil(self.batch);
+        let all = self.epochs.saturating_mul(captions.div_ceil(self.batch.max(1)));
         self.updates.map_or(all, |updates| all.min(updates))
     }
 

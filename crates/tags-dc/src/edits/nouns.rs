@@ -134,8 +134,8 @@ fn with_article(
 
 /// The article that fits the sound of a word: `an owl`, `a uniform`, `an hour`.
 fn article(word: &str) -> &'static str {
-    let consonant = ["uni", "use", "usu", "uti", "eu", "one", "ufo"];
-    let silent = ["hour", "heir", "honest", "honor"];
+    let consonant = ["uni", "use", "usu", "uti", "ute", "uri", "uku", "eu", "ewe", "one", "ufo"];
+    let silent = ["hour", "heir", "honest", "honor", "suv", "rv"];
     let starts = |with: &[&str]| with.iter().any(|start| word.starts_with(start));
     let vowel = word.starts_with(['a', 'e', 'i', 'o', 'u']) && !starts(&consonant);
     if vowel || starts(&silent) { "an" } else { "a" }
@@ -251,6 +251,8 @@ mod tests {
     fn an_article_goes_by_sound() {
         let words = ["owl", "uniform", "umbrella", "unicycle", "hour", "horse", "one"];
         assert_eq!(words.map(article), ["an", "a", "an", "a", "an", "a", "a"]);
+        let words = ["urinal", "utensil", "ukulele", "ewe", "suv", "urn", "egg"];
+        assert_eq!(words.map(article), ["a", "a", "a", "a", "an", "an", "an"]);
     }
 
     /// Counts scale with the number of captions, down to 20.

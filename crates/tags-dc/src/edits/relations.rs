@@ -46,8 +46,22 @@ const LONG: &str = "in the middle of, in front of, on top of, next to, close to,
 because of, along with, far from";
 
 /// Words that `Rules::Fitting` takes as symmetric.
-const SYMMETRIC: [&str; 11] =
-    ["with", "near", "beside", "by", "to", "of", "and", "or", ",", "alongside", "from"];
+const SYMMETRIC: [&str; 14] = [
+    "with",
+    "near",
+    "beside",
+    "by",
+    "to",
+    "of",
+    "and",
+    "&",
+    "/",
+    "or",
+    ",",
+    "alongside",
+    "from",
+    "opposite",
+];
 
 /// Nouns that name a time, a state or clothes, not a place: `at night`, `in motion`.
 const NO_PLACE: &str = "night day morning evening afternoon sunset sunrise dusk dawn winter summer \
@@ -55,7 +69,12 @@ time motion air midair mid-air progress front background foreground middle dista
 costume love line row circle group pose mouth hand hands arm arms side top bottom back color black \
 white red blue pink green camera picture attire gear shirt dress clothing clothes suit suits shirts \
 hat jacket coat sweater vest jeans pants shorts skirt outfit helmet goggles sunglasses glasses \
-swimsuit wetsuit cap glove boot shoe scarf sweatshirt hoodie tuxedo robe";
+swimsuit wetsuit cap glove boot shoe scarf sweatshirt hoodie tuxedo robe bikini apron jersey tie \
+blazer kilt overalls pajamas leggings poncho";
+
+/// Participles whose preposition names no place: `topped with`, `covered in`.
+const BOUND: &str = "covered dressed clad coated wrapped soaked filled topped decorated loaded made \
+adorned lined packed stuffed garnished served cooked";
 
 /// All changes of relations.
 pub(super) fn edits(sentence: &Sentence, rules: Rules) -> Vec<Edit> {
@@ -127,7 +146,9 @@ fn prepositions(sentence: &Sentence, rules: Rules) -> Vec<Edit> {
         }
         // `helped by` names no place
         let agent = old == "by" && at > 1 && is_tag(sentence, words.start - 1, Tag::Verb);
-        if rules == Rules::Fitting && (agent || !says_where(sentence, words.end)) {
+        let before = words.start.checked_sub(1).map(|k| sentence.words[k].text.to_lowercase());
+        let bound = before.is_some_and(|word| BOUND.split_whitespace().any(|verb| verb == word));
+        if rules == Rules::Fitting && (agent || bound || !says_where(sentence, words.end)) {
             continue;
         }
         for new in replacements(&old, rules) {
@@ -208,6 +229,10 @@ mod tests {
         let tagged = "a/D man stands/V near/P a/D woman";
         assert!(texts(tagged, Rules::Fitting, swaps).is_empty(), "it would stay true");
         assert_eq!(texts(tagged, Rules::VseC, swaps).len(), 1);
+        for word in ["&", "opposite/P"] {
+            let tagged = format!("a/D man {word} a/D woman");
+            assert!(texts(&tagged, Rules::Fitting, swaps).is_empty(), "{word}");
+        }
         let tagged = "two/# men ride/V a/D horse";
         assert!(texts(tagged, Rules::Fitting, swaps).is_empty());
         assert_eq!(texts(tagged, Rules::VseC, swaps), ["a horse ride two men"]);
@@ -243,6 +268,17 @@ mod tests {
             assert!(!variants.contains(&format!("a dog {kept} grass")), "{kept}");
         }
         assert!(variants.contains(&"a dog under grass".into()));
+    }
+
+    #[test]
+    fn a_preposition_of_its_verb_stays() {
+        for tagged in [
+            "a/D pizza topped/V with/P cheese",
+            "a/D cake covered/V in/P chocolate",
+            "a/D woman in/P a/D bikini",
+        ] {
+            assert!(texts(tagged, Rules::Fitting, prepositions).is_empty(), "{tagged}");
+        }
     }
 
     #[test]

@@ -84,8 +84,9 @@ impl EditCounts {
     /// Counts the edits of a split. `scores` are first of its captions, then of the edits, each with the image of the caption.
     ///
     /// # Panics
-    /// If there is not a score for each.
+    /// If there is not a score for each, or one is NaN.
     pub fn new(train: &SplitData, part: &SplitData, edits: &[CaptionEdit], scores: &[f32]) -> Self {
+        assert!(scores.iter().all(|score| !score.is_nan()), "a score of NaN");
         let (own, changed) = scores.split_at(part.pairs.texts());
         assert_eq!(changed.len(), edits.len(), "scores of the edits");
         let none = || vec![[0; 2]; part.pairs.images()];

@@ -54,7 +54,7 @@ impl UniterShape {
             width,
             layers,
             heads,
-            mlp: 4 * width,
+            mlp: width.saturating_mul(4),
             epsilon: 1e-12,
             dropout: 0.1,
             attention_dropout: 0.1,
@@ -78,8 +78,8 @@ impl UniterShape {
         for (name, share) in [("dropout", t.dropout), ("attention_dropout", t.attention_dropout)] {
             below_one(name, share)?;
         }
-        let above_zero =
-            |name: &str, value: f64| within(name, value, "a number above 0", |x| x > 0.0);
+        let normal = |x: f64| x > 0.0 && (x as f32).is_normal();
+        let above_zero = |name: &str, value: f64| within(name, value, "a number above 0", normal);
         above_zero("initializer_range", self.initializer_range)?;
         above_zero("epsilon", t.epsilon)
     }

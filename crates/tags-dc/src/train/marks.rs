@@ -20,7 +20,11 @@ pub struct Marks {
 impl Marks {
     /// Captions as numbers of a vocabulary of words: `[PAD]` is 0, `[UNK]` is 1, words follow, and `[CLS]`, `[SEP]` and `[MASK]` come after
     /// the words.
+    ///
+    /// # Panics
+    /// If there is no number for three more.
     pub const fn of_words(vocabulary: u32) -> Self {
+        assert!(vocabulary <= u32::MAX - 3, "a vocabulary with room for three marks");
         let special = [0, 1, vocabulary, vocabulary + 1, vocabulary + 2];
         let tokens = vocabulary as usize + 3;
         Self { special, words: [2, vocabulary], tokens, given: false }

@@ -72,6 +72,15 @@ fn gradient_checkpointing_of_burn_changes_no_number() {
     }
 }
 
+#[test]
+#[should_panic(expected = "7 captions of 8 images")]
+fn captions_of_other_images_are_refused() {
+    let (data, online) = (data(), fne(&tiny(Preset::Default)).online().clone());
+    let config = tiny(Preset::Default).model;
+    let images = config.image.prepared(Images::Features(&data.features), 8);
+    StepInputs::new(&images, &data.texts[..7], 3, (&online.text, &config.text));
+}
+
 /// With dropout the second pass drops the same values as the first, so the gradient is the gradient of one graph over all parts.
 #[test]
 fn the_second_pass_has_the_noise_of_the_first() {

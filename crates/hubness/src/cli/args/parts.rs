@@ -21,7 +21,7 @@ pub(crate) struct PartialArgs {
         long,
         value_enum,
         required_unless_present = "method",
-        conflicts_with = "method",
+        conflicts_with_all = ["method", "Settings"],
         help_heading = "Part"
     )]
     pub keep: Option<Keep>,

@@ -13,6 +13,7 @@ use super::rescore::corrects_by;
 use super::{at, option, tensors};
 use crate::cli::args::{FinishArgs, PartFitArgs};
 use crate::csls::means;
+use crate::mutual_proximity::FLOOR;
 use crate::study::{Base, Method, Settings, Then};
 use crate::{Affine, AnyCorrection, Direction, LocalForm, LocalScaling, Setting, export};
 
@@ -92,6 +93,13 @@ impl<'a> PartFit<'a> {
         }
     }
 
+    /// Refuses rows that stay as they are for a correction that needs cosines.
+    pub(super) fn check_raw(&self, raw: bool) -> Result<()> {
+        let fits = !raw || !matches!(self.base, Base::Ls | Base::Nicdm);
+        let place = format_args!("--method {}", self.base.name());
+        Error::unless(fits, place, "cosines (of embeddings of unit length)", "other scores")
+    }
+
     /// Writes the numbers of each item.
     pub(super) fn write(&self, part: &Part, args: &FinishArgs) -> Result<()> {
         let fits = args.out.extension().is_some_and(|end| end == "safetensors");
@@ -100,6 +108,14 @@ impl<'a> PartFit<'a> {
         part.check_reduction(self.reduction()).map_err(|error| at(&args.part, error))?;
         let mut numbers = self.numbers(part).map_err(|error| at(&args.part, error))?;
         self.add_banks(args, &mut numbers)?;
+        for path in [&args.best, &args.item_bank, &args.item_best].into_iter().flatten() {
+            let other = Part::read(path)?;
+            for what in [RAW, self.direction.items(INPUTS[0], INPUTS[1])] {
+                let differs = part.input(what).zip(other.input(what)).is_some_and(|(a, b)| a != b);
+                let expected = format_args!("the same {what} as in {}", args.part.display());
+                Error::unless(!differs, path.display(), expected, "others")?;
+            }
+        }
         let about = Finished {
             method: args.fit.method.clone().unwrap_or_default(),
             direction: self.direction,
@@ -122,12 +138,19 @@ impl<'a> PartFit<'a> {
                 let means = means(k)?.into_iter().map(|mean| alpha * mean);
                 vec![("bias", self.biases(1.0, means.collect())?)]
             }
-            Base::Is => vec![("bias", self.biases(self.number, part.log_sums()?)?)],
+            Base::Is => {
+                let [images, texts] = part.whole();
+                let (queries, expected) =
+                    (self.direction.queries(images, texts), "a bank of at least 2 queries");
+                Error::unless(queries >= 2, "inverted softmax", expected, queries)?;
+                vec![("bias", self.biases(self.number, part.log_sums()?)?)]
+            }
             Base::QbNorm | Base::DualIs | Base::DualDis => vec![("log_sum", part.log_sums()?)],
             Base::Mp => {
                 let moments = part.moments()?;
                 let mean = moments.iter().map(|moment| moment.mean).collect();
-                let deviation = moments.iter().map(|moment| moment.deviation()).collect();
+                let deviation =
+                    moments.iter().map(|moment| moment.deviation().max(FLOOR)).collect();
                 vec![("mean", mean), ("deviation", deviation)]
             }
             base => {

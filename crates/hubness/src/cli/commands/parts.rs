@@ -28,6 +28,7 @@ pub(super) fn partial(args: &PartialArgs) -> Result<()> {
     };
     Error::unless(args.top > 0, "--top", "at least 1 item", 0)?;
     let fit = PartFit::new(&args.fit)?;
+    fit.as_ref().map_or(Ok(()), |fit| fit.check_raw(args.input.raw))?;
     output::check(&args.out)?;
     let Arrays { rows: arrays, hashes: [of_images, of_texts], pairs } =
         input::arrays(&args.input, paired)?;
@@ -86,19 +87,29 @@ pub(super) fn finish(args: &FinishArgs, out: &mut impl Write) -> Result<()> {
     if args.hubs {
         return hubs(&top, items, args, out);
     }
-    let numbers = |count: usize| (0..count).map(|row| row.to_string()).collect::<Vec<_>>();
-    let lists = ranked(&top, queries);
-    let (queries, items) = (numbers(queries), numbers(items));
+    let mut lists = ranked(&top, queries);
+    // A small file may say that there are many items: only an item of a list gets a name.
+    let mut listed: Vec<_> = lists.iter().flatten().map(|entry| entry.0).collect();
+    listed.sort_unstable();
+    listed.dedup();
+    for entry in lists.iter_mut().flatten() {
+        entry.0 = listed.partition_point(|&item| item < entry.0) as u32;
+    }
+    let items: Vec<_> = listed.iter().map(u32::to_string).collect();
+    let queries: Vec<_> = (0..queries).map(|row| row.to_string()).collect();
     put(&run_text(&queries, &items, &lists, "hubness")?, &args.out, out, "run file")
 }
 
 /// The lengths of lists at which hubs are counted.
 const LENGTHS: [usize; 3] = [1, 5, 10];
+/// The most items that are counted: a small file may name any number.
+const MOST_ITEMS: usize = 1 << 28;
 /// The number of items with the largest counts.
 const WORST: usize = 10;
 
 /// N_k of the lists: measures, and the items in most lists.
 fn hubs(top: &TopK, items: usize, args: &FinishArgs, out: &mut impl Write) -> Result<()> {
+    Error::unless(items <= MOST_ITEMS, args.part.display(), "at most 268435456 items", items)?;
     let lists = || (0..top.queries()).map(|query| top.items(query));
     if let Some(item) = lists().flatten().find(|&&item| item as usize >= items) {
         return Err(Error::invalid(args.part.display(), format!("items below {items}"), item));

@@ -1,5 +1,6 @@
 //! `hubness report`: reads the files, runs the study, shows the report.
 
+use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::time::Instant;
@@ -98,7 +99,17 @@ fn said(report: &mut Report, loaded: &InputData, validation: Option<&InputData>)
     }
     data.notes.extend(of_study);
     data.files = files.into_iter().map(File::from).collect();
-    report.settings.command = Some(std::env::args().collect::<Vec<_>>().join(" "));
+    report.settings.command = Some(std::env::args_os().map(quoted).collect::<Vec<_>>().join(" "));
+}
+
+/// An argument as a shell takes it.
+fn quoted(argument: OsString) -> String {
+    let argument = argument.to_string_lossy().into_owned();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./,:=+@%".contains(c);
+    match !argument.is_empty() && argument.chars().all(plain) {
+        true => argument,
+        false => format!("'{}'", argument.replace('\'', r"'\''")),
+    }
 }
 
 /// Reads which texts are true of each image, by number.

@@ -52,6 +52,11 @@ pub(super) fn array(place: &str, part: Option<&str>, path: &Path, bytes: &[u8]) 
     let (name, found) =
         chosen(place, part, &matrices, none, several, named, |name| reader.get(name))?;
     let element = Element::named(place, name, &format!("{:?}", found.dtype()))?;
+    let size = found.shape().iter().try_fold(element.size(), |size, &n| size.checked_mul(n));
+    // A stride of 0 repeats numbers without end; deflate packs at most a thousandfold.
+    let fits = size.is_some_and(|size| size <= bytes.len().saturating_mul(1100));
+    let got = format_args!("shape {:?}", found.shape());
+    Error::unless(fits, format_args!("{place}:{name}"), "a tensor that the file holds", got)?;
     let stored = ArrayFile::Bytes(found.read().map_err(|e| broken(&e))?.into(), 0);
     Array::new(format!("{place}:{name}"), element, found.shape(), stored)
 }

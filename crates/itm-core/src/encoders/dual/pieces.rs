@@ -9,7 +9,7 @@ use super::TextTowerShape;
 use super::config::END;
 use crate::encoders::TokenBatch;
 use crate::files;
-use crate::text::{open_tokenizer, parsed_tokenizer};
+use crate::text::{encoded, open_tokenizer, parsed_tokenizer};
 use crate::{Error, Result};
 
 /// Captions to the numbers of the word pieces of a [`DualEncoder`](super::DualEncoder).
@@ -86,7 +86,6 @@ impl DualPieces {
     /// # Errors
     /// If the folder's tokenizer cannot encode the caption.
     pub fn encode(&self, caption: &str) -> Result<(Vec<u32>, bool)> {
-        let refused = |e| Error::invalid(format!("caption \"{caption}\""), "word pieces", e);
         let cleaned = match (self.padding, self.plain) {
             (None, _) => caption.to_owned(),
             (_, false) => caption.to_lowercase(),
@@ -95,8 +94,8 @@ impl DualPieces {
                 plain.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ")
             }
         };
-        let mut ids =
-            self.tokenizer.encode_fast(cleaned, true).map_err(refused)?.get_ids().to_vec();
+        let encoding = encoded(caption, || self.tokenizer.encode_fast(cleaned, true))?;
+        let mut ids = encoding.get_ids().to_vec();
         if ids.last() != Some(&self.end) {
             ids.push(self.end);
         }

@@ -93,11 +93,11 @@ impl Tiles<'_> {
         let (images, texts) = match reduction {
             Reduction::TopTexts(k) => {
                 let k = k.min(whole.1);
-                (of_images(keys(&self.top_texts(k), n, k, origin.1)), Slots::default())
+                (of_images(keys(&self.top_texts(k), n, k, origin.1)?), Slots::default())
             }
             Reduction::TopImages(k) => {
                 let k = k.min(whole.0);
-                (Slots::default(), of_texts(keys(&self.top_images(k), m, k, origin.0)))
+                (Slots::default(), of_texts(keys(&self.top_images(k), m, k, origin.0)?))
             }
             Reduction::PairScores(pairs) => {
                 let (images, texts) = pairs.list();
@@ -147,13 +147,17 @@ impl Tiles<'_> {
 const KNOWN: u64 = 1 << 32;
 
 /// The lists of some queries, as keys of items that are counted from `first`; 0 where there are fewer than `k`.
-fn keys(top: &TopK, queries: usize, k: usize, first: usize) -> Vec<u64> {
+fn keys(top: &TopK, queries: usize, k: usize, first: usize) -> Result<Vec<u64>> {
+    let mut all = Vec::new();
+    let fits = queries.checked_mul(k).is_some_and(|n| all.try_reserve_exact(n).is_ok());
+    unless(fits, "lists that fit the memory", format_args!("{queries} lists of {k} items"))?;
     let of = |query: usize| {
         let items = top.items(query).iter().zip(top.scores(query));
         let keys = items.map(|(&item, &score)| key(score, first + item as usize));
         keys.chain(std::iter::repeat(0)).take(k)
     };
-    (0..queries).flat_map(of).collect()
+    all.extend((0..queries).flat_map(of));
+    Ok(all)
 }
 
 /// The counts of each query; `equal` with the true items of that score.
@@ -212,7 +216,8 @@ impl Part {
         };
         self.check_whole()?;
         let scores = &self.texts.values;
-        let all = scores.len() == count && scores.iter().all(|score| score & KNOWN != 0);
+        let is_score = |&s: &u64| s & KNOWN != 0 && f32::from_bits(s as u32).is_finite();
+        let all = scores.len() == count && scores.iter().all(is_score);
         unless(all, "the score of every pair", "a part without one")?;
         Ok(scores.iter().map(|&score| f32::from_bits(score as u32)).collect())
     }

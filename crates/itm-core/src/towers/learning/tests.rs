@@ -107,6 +107,12 @@ pub(in crate::towers) fn stepped(
     learner.module().clone()
 }
 
+#[test]
+#[should_panic(expected = "a layer decay above 0 and at most 1, got Some(-1.0)")]
+fn a_decay_that_turns_a_rate_around_is_refused() {
+    opened(&vit_and_bert()).learner(AdamOptions::default(), Some(-1.0));
+}
+
 /// By hand: with a gradient of 1, Adam's first step moves a parameter by its rate, here ¼ · ½^(L + 1 − l). A parameter that does
 /// not learn has a rate too, which nothing takes.
 #[test]

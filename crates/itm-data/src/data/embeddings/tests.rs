@@ -103,6 +103,10 @@ fn a_part_keeps_only_ascending_images() {
     assert_eq!((part.regions.as_ref().unwrap().len(), part.images.len()), (3, 3));
     part.keep(&[0, 1]).unwrap();
     assert_eq!((part.regions.take().unwrap().len(), part.captions.len()), (2, 4));
+    let mut judged = part.clone();
+    judged.pairs = Pairs::judged(2, vec![vec![0, 1], vec![0], vec![1], vec![1]]).unwrap();
+    let line = judged.keep(&[0]).unwrap_err().to_string();
+    assert_eq!(line, "pairs: expected texts of one image each, got judged pairs");
     for images in [&[1, 0][..], &[0, 0], &[0, 2]] {
         let mut part = part.clone();
         let kept = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| part.keep(images)));

@@ -39,6 +39,10 @@ fn strangers_names_and_pages_are_refused() {
         assert_eq!(sent.status, 403, "{origin}");
     }
     assert_eq!(status(&[&own, "Origin: http://evil.example"]), 403, "two origins");
+    let foreign = "Sec-Fetch-Site: cross-site"; // a picture of another page has no origin
+    assert_eq!(status(&[foreign, "Sec-Fetch-Mode: no-cors"]), 403);
+    assert_eq!(status(&[foreign, "Sec-Fetch-Mode: navigate"]), 200, "a link on another page");
+    assert_eq!(status(&["Sec-Fetch-Site: same-origin", "Sec-Fetch-Mode: no-cors"]), 200);
     assert_eq!(status(&["Host: 127.0.0.1", "Host: evil.example"]), 403, "two hosts");
     assert_eq!(site.raw(b"GET /api/v1 HTTP/1.0\r\n\r\n").status, 403, "no host");
     let proxied = site.raw(
