@@ -17,5 +17,7 @@ mod log_phi;
 
 pub use empirical::EmpiricalProximity;
 pub(crate) use empirical::SortedScores;
+#[cfg(feature = "cli")]
+pub(crate) use gaussian::FLOOR;
 pub use gaussian::GaussianProximity;
-pub(crate) use gaussian::{FLOOR, Normals};
+pub(crate) use gaussian::Normals;
