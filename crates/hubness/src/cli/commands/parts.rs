@@ -109,7 +109,8 @@ const WORST: usize = 10;
 
 /// N_k of the lists: measures, and the items in most lists.
 fn hubs(top: &TopK, items: usize, args: &FinishArgs, out: &mut impl Write) -> Result<()> {
-    Error::unless(items <= MOST_ITEMS, args.part.display(), "at most 268435456 items", items)?;
+    let expected = format_args!("at most {MOST_ITEMS} items");
+    Error::unless(items <= MOST_ITEMS, args.part.display(), expected, items)?;
     let lists = || (0..top.queries()).map(|query| top.items(query));
     if let Some(item) = lists().flatten().find(|&&item| item as usize >= items) {
         return Err(Error::invalid(args.part.display(), format!("items below {items}"), item));
