@@ -117,8 +117,8 @@ impl Stored {
         if let Some(wrong) = pictures.iter().find(|picture| !is_hash(&picture.sha256)) {
             return Err(Error::invalid(path.display(), "SHA-256 in 64 digits", &wrong.sha256));
         }
-        let moments = pictures.iter().filter_map(|picture| picture.taken.as_ref());
-        if let Some(bad) = moments.into_iter().find(|taken| !is_moment(taken)) {
+        let mut moments = pictures.iter().filter_map(|picture| picture.taken.as_ref());
+        if let Some(bad) = moments.find(|taken| !is_moment(taken)) {
             return Err(Error::invalid(path.display(), "moments as 2024-05-01T12:30:00", bad));
         }
         let sorted = pictures.is_sorted_by(|a, b| a.path < b.path);

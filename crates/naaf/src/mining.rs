@@ -27,7 +27,7 @@ pub enum NegativeImage {
     LeastSimilar,
     /// The other image with the highest score. A second copy of the own image in the batch counts as another image.
     Hardest,
-    /// A random other image; so may a second copy of the own image be.
+    /// A random other image. A second copy of the own image in the batch counts as another image.
     Random,
 }
 
