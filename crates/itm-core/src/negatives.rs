@@ -172,6 +172,13 @@ mod tests {
     }
 
     #[test]
+    fn without_candidates_nothing_is_chosen() {
+        let none = block(2, 0, &[], &[]);
+        assert_eq!(Hardest.select(&none).dims(), [2, 0]);
+        assert_eq!(AllNegatives.select(&none).dims(), [2, 0]);
+    }
+
+    #[test]
     fn a_nan_is_not_passed_over() {
         let block = block(1, 3, &[f32::NAN; 3], &[X, O, O]);
         assert_eq!(chosen(&mut Hardest, &block), [O, X, O]);

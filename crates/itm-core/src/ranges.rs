@@ -22,6 +22,17 @@ pub fn size_within(key: &str, value: usize) -> Result<()> {
     Error::unless((1..=MOST).contains(&value), key, format_args!("1 to {MOST}"), value)
 }
 
+/// Refuses weights that memory cannot hold.
+///
+/// # Errors
+/// Names the key and the number of values.
+pub(crate) fn in_memory(key: &str, values: u128) -> Result<()> {
+    let mut room = Vec::<f32>::new();
+    let fits = usize::try_from(values).is_ok_and(|n| room.try_reserve_exact(n).is_ok());
+    std::hint::black_box(&room); // or a compiler may leave the allocation out
+    Error::unless(fits, key, "weights that fit the memory", format_args!("{values} values"))
+}
+
 /// Refuses values that are not above 0.
 ///
 /// # Errors

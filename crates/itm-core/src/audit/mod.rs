@@ -142,7 +142,7 @@ impl NegativeSet {
     /// with the weights w of a way to draw. A row without weight is left out of the mean.
     ///
     /// # Panics
-    /// If the parts do not fit together, a weight is NaN, or the truth has no such image or text.
+    /// If the parts do not fit together, a weight is not finite, a hinge is NaN, or the truth has no such image or text.
     pub fn draws(&self, truth: &Relevance) -> Draws {
         self.check();
         let (b, n) = (self.anchors.len(), self.candidates.len());
@@ -201,7 +201,7 @@ impl NegativeSet {
     /// as 0. If no hinge is active, column 0.
     ///
     /// # Panics
-    /// If the parts do not fit together.
+    /// If the parts do not fit together, or a hinge is NaN.
     pub fn hardest(&self) -> Vec<usize> {
         let n = self.candidates.len();
         self.check();
@@ -209,8 +209,10 @@ impl NegativeSet {
             let (mut best, mut column) = (0.0, 0);
             let slack = self.margin as f32 - self.positive[i];
             for (j, &s) in self.scores[i * n..(i + 1) * n].iter().enumerate() {
-                if slack + s > best && !self.excluded(i, j) {
-                    (best, column) = (slack + s, j);
+                let hinge = slack + s;
+                assert!(!hinge.is_nan() || self.excluded(i, j), "hinge of anchor {i}, got NaN");
+                if hinge > best && !self.excluded(i, j) {
+                    (best, column) = (hinge, j);
                 }
             }
             column
@@ -301,6 +303,31 @@ mod tests {
         assert_eq!(none.candidates(&truth()), Candidates::default());
         let odd = NegativeSet { log_ratios: vec![(0, 1.0)], ..none };
         assert!(std::panic::catch_unwind(|| odd.candidates(&truth())).is_err());
+    }
+
+    /// The line of the panic over a set that was changed.
+    fn refused(change: fn(&mut NegativeSet)) -> String {
+        let mut o = negatives();
+        change(&mut o);
+        let panic = std::panic::catch_unwind(|| o.draws(&truth())).unwrap_err();
+        *panic.downcast::<String>().unwrap()
+    }
+
+    #[test]
+    fn weights_that_are_not_finite_are_refused() {
+        assert_eq!(refused(|o| o.weights[2] = f32::INFINITY), "weights, got inf");
+        assert_eq!(refused(|o| o.weights[2] = f32::NAN), "weights, got NaN");
+        assert_eq!(refused(|o| o.others[0].1[1] = f32::NEG_INFINITY), "weights, got -inf");
+    }
+
+    #[test]
+    fn a_hinge_of_nan_is_refused() {
+        assert_eq!(refused(|o| o.scores[6] = f32::NAN), "hinge of anchor 1, got NaN");
+        assert_eq!(refused(|o| o.positive[1] = f32::NAN), "hinge of anchor 1, got NaN");
+        assert_eq!(refused(|o| o.margin = f64::NAN), "hinge of anchor 0, got NaN");
+        let mut o = negatives();
+        o.scores[0] = f32::NAN;
+        assert_eq!(o.draws(&truth()), negatives().draws(&truth()), "a masked score does not count");
     }
 
     /// The same pairs seen from the other side.

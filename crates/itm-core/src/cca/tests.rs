@@ -248,6 +248,10 @@ fn what_is_refused_is_named() {
         "tiny, val, width of the features: expected 6, got 3"
     );
     assert_eq!(
+        refused(|data, _| data.val.features.values.push(0.5)),
+        "tiny, val, values of features: expected 240, got 241"
+    );
+    assert_eq!(
         refused(|data, _| data.train.captions.truncate(7)),
         "tiny, train, captions: expected 40, got 7"
     );

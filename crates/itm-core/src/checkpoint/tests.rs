@@ -141,6 +141,34 @@ fn what_does_not_fit_is_named_in_one_line() {
 }
 
 #[test]
+fn shapes_that_no_memory_holds_are_refused() {
+    for shape in [[usize::MAX, 2], [1 << 63, 2]] {
+        let mut writer = CheckpointWriter::default();
+        writer.f32s("wide", &shape, &[]);
+        let e = writer.contents(KIND).unwrap_err().to_string();
+        assert_eq!(e, format!("test 1: expected values of shape {shape:?} for wide, got 0 bytes"));
+    }
+}
+
+#[test]
+fn moments_that_cannot_be_are_refused() {
+    let (layer, adam) = trained(1);
+    for [first, second] in [[0.0, f32::NAN], [0.0, -1.0], [0.0, f32::INFINITY], [f32::NAN, 0.0]] {
+        let (_folder, path) = written(|w| {
+            for (i, n) in [6, 3].into_iter().enumerate() {
+                w.f32s(&format!("optimizer.{i}.first"), &[n], &vec![first; n]);
+                w.f32s(&format!("optimizer.{i}.second"), &[n], &vec![second; n]);
+            }
+            w.i64s("optimizer.updates", &[3, 3]);
+        });
+        let reader = CheckpointReader::open(&path, KIND).unwrap();
+        let e = reader.optimizer(*adam.options(), &layer, 3).unwrap_err().to_string();
+        let want = "optimizer.0.second: expected finite moments, these at least 0, got others";
+        assert!(e.ends_with(want), "{first}, {second}: {e}");
+    }
+}
+
+#[test]
 fn negative_counts_are_refused() {
     let (layer, adam) = trained(1);
     let (_folder, path) = written(|w| {

@@ -42,7 +42,7 @@ pub struct BertShape {
 
 impl BertShape {
     /// Number of values in maps and tables: nearly all of the model.
-    pub(super) fn values(&self) -> u128 {
+    pub(crate) fn values(&self) -> u128 {
         let rows = self.vocabulary.saturating_add(self.positions).saturating_add(self.kinds);
         let blocks = block_values(self.layers, self.width, self.mlp);
         table_values(&[rows, self.width]).saturating_add(blocks)

@@ -85,7 +85,7 @@ fn through(
 }
 
 /// Number of values of a table. No product of sizes that fit 64 bits wraps unnoticed: it stays at the largest number.
-fn table_values(sizes: &[usize]) -> u128 {
+pub(crate) fn table_values(sizes: &[usize]) -> u128 {
     sizes.iter().fold(1, |all, &n| all.saturating_mul(n as u128))
 }
 

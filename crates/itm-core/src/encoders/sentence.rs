@@ -244,6 +244,10 @@ mod tests {
         let (ids, cut): (Vec<_>, Vec<_>) = encoded.unzip();
         assert_eq!(ids, golden.ids);
         assert_eq!(cut, [false, false, false, false, true]);
+        for most in [0, 1] {
+            model.most = most;
+            assert_eq!(model.encode("A dog").unwrap(), (vec![3], true), "[SEP] alone");
+        }
         let batch = TokenBatch::new(&ids);
         for (pool, want) in [
             (PiecePool::Masked, &golden.rows),

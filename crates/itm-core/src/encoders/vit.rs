@@ -84,7 +84,7 @@ impl VitShape {
     }
 
     /// Number of values in maps and tables: nearly all of the model.
-    pub(super) fn values(&self) -> u128 {
+    pub(crate) fn values(&self) -> u128 {
         let [h, w] = self.grid();
         let pixels = self.channels.saturating_mul(self.patch).saturating_mul(self.patch);
         let rows = h.saturating_mul(w).saturating_add(pixels);

@@ -201,6 +201,26 @@ mod tests {
         }
     }
 
+    /// Without a check, the rest behind the last whole picture was left out.
+    #[test]
+    fn pixels_that_are_no_whole_pictures_are_refused() {
+        for config in [vit_and_bert(), published("clip", 12)] {
+            let encoders = encoders(&config, &LearningParts::Last(1));
+            encoders.keep_states(1 << 20);
+            let (size, pictures) = pictures(&encoders);
+            let line = |size, values: &[f32]| {
+                let rows = std::panic::AssertUnwindSafe(|| rows(&encoders, (size, values)));
+                let panic = std::panic::catch_unwind(rows).unwrap_err();
+                *panic.downcast::<String>().unwrap()
+            };
+            let (n, one) = (pictures.len() - 1, 3 * size * size);
+            assert_eq!(line(size, &pictures[1..]), format!("{n} values in pictures of {one}"));
+            assert_eq!(line(size, &[]), format!("0 values in pictures of {one}"));
+            let got = line(size / 2, &pictures);
+            assert!(got.contains(&format!("{} px for an encoder of {size}", size / 2)), "{got}");
+        }
+    }
+
     /// 5 rows of 4 values take 80 bytes. What does not fit is made again.
     #[test]
     fn no_more_is_kept_than_fits() {

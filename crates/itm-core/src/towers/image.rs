@@ -8,13 +8,12 @@ use itm_kernels::{Linear, Noise, TransformerBlock, normalize_rows};
 
 use super::config::set_memory;
 use super::frozen::FrozenBlocks;
-use super::{
-    ImageConfig, JointLayer, TowerDropout, VitConfig, WithReport, derive, projected, started,
-};
+use super::{ImageConfig, TowerDropout, VitConfig, WithReport, derive, projected, started};
 use crate::encoders::{
-    DualEncoder, EarlyStates, ImagePool, ImageTower, PatchGrid, Projection, Vit,
+    DualEncoder, EarlyStates, ImagePool, ImageTower, PatchGrid, Projection, Vit, table_values,
 };
 use crate::learn::{Images, size_within};
+use crate::ranges::in_memory;
 use crate::start::{InputStatistics, Start};
 use crate::{Error, Result};
 
@@ -131,6 +130,9 @@ impl ImageEncoder {
         let config = match config {
             ImageConfig::Features(features) => {
                 size_within("image_dim, the width of a row of features", image_dim)?;
+                let hidden = features.residual.as_ref().map_or(0, |shape| shape.hidden);
+                let maps = [[image_dim, embed_dim], [image_dim, hidden], [hidden, embed_dim]];
+                in_memory("model.image", maps.iter().map(|map| table_values(map)).sum())?;
                 let mut map = Projection::new(image_dim, embed_dim, derive(seed, 1), device);
                 if let Some(shape) = &features.residual {
                     map = map.with_residual(shape, 1.0, derive(seed, 8))?;
@@ -149,13 +151,15 @@ impl ImageEncoder {
         };
         let (mut vit, report) = match config.weights.folder()? {
             Some(folder) => Vit::open(folder, device).map(|(vit, report)| (vit, Some(report)))?,
-            None => (Vit::seeded(&config.shape()?, derive(seed, 1), device), None),
+            None => {
+                let shape = config.shape()?;
+                in_memory("model.image.weights", shape.values())?;
+                (Vit::seeded(&shape, derive(seed, 1), device), None)
+            }
         };
         set_memory(&mut vit.blocks, config.gradient_checkpointing);
-        let projection = (config.projection == JointLayer::Linear).then(|| {
-            let width = config.pool.width(vit.shape.width);
-            Linear::seeded(width, embed_dim, derive(seed, 6), device)
-        });
+        let width = config.pool.width(vit.shape.width);
+        let projection = config.projection.map([width, embed_dim], derive(seed, 6), device)?;
         let VitConfig { pool, image_size: size, .. } = *config;
         let frozen = FrozenBlocks::default();
         Ok((Self::Vit(VitEncoder { vit, projection, pool, unit: false, size, frozen }), report))

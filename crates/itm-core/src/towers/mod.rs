@@ -49,8 +49,9 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use crate::contrastive::Contrast;
-use crate::encoders::{InputDropout, set_precision};
+use crate::encoders::{InputDropout, set_precision, table_values};
 use crate::learn::Images;
+use crate::ranges::in_memory;
 use crate::start::{InputStatistics, LinearMap, Start, StartFrom};
 use crate::weights::LoadReport;
 use crate::{Error, Result};
@@ -161,7 +162,7 @@ impl Encoders {
     /// `image_dim` is the width of a row of features; it is unused for pictures. `vocabulary` counts words or word pieces.
     ///
     /// # Errors
-    /// If a value of the configuration is out of its range, a size is 0, or published weights are missing, damaged, or of another
+    /// If a value of the configuration is out of its range, a size is 0, memory cannot hold a tower's weights, or published weights are missing, damaged, or of another
     /// size than the configuration says.
     pub fn open(
         config: &ModelConfig,
@@ -266,6 +267,17 @@ fn projected(projection: &Option<Linear>, rows: Tensor<2>) -> Tensor<2> {
     }
 }
 
+impl JointLayer {
+    /// The linear map of an encoder with blocks, if there is one, with random weights.
+    fn map(self, [inputs, d]: [usize; 2], seed: u64, device: &Device) -> Result<Option<Linear>> {
+        if self == Self::None {
+            return Ok(None);
+        }
+        in_memory("model.embed_dim", table_values(&[inputs, d]))?;
+        Ok(Some(Linear::seeded(inputs, d, seed, device)))
+    }
+}
+
 /// The projection of an encoder with blocks, with a map as weights.
 fn started(projection: Option<Linear>, map: &LinearMap, place: &str) -> Result<Option<Linear>> {
     let Some(projection) = projection else {
@@ -294,7 +306,9 @@ pub fn drop_words<C: AsRef<[u32]>>(texts: &[C], share: f64, seed: u64) -> Vec<Ve
 mod tests {
     use std::path::Path;
 
+    use super::learning::tests::vit_and_bert;
     use super::*;
+    use crate::encoders::ResidualShape;
     use crate::encoders::hf::tests::{Golden, close};
     use crate::host;
 
@@ -351,6 +365,53 @@ mod tests {
         };
         assert_eq!(of(7), of(7));
         assert!(of(7).0 != of(8).0 && of(7).1 != of(8).1);
+    }
+
+    /// Each size is within its bounds, but together they are more than any address space.
+    #[test]
+    fn weights_that_no_memory_holds_are_refused() {
+        const MOST: usize = 1 << 24;
+        let line = |config: &ModelConfig, image_dim, vocabulary| {
+            let made = Encoders::open(config, image_dim, vocabulary, 7, &Device::flex());
+            made.unwrap_err().to_string()
+        };
+        let check = |key: &str, line: String| {
+            let want = format!("{key}: expected weights that fit the memory, got ");
+            assert!(line.starts_with(&want), "{line}");
+        };
+        let (blocks, features) = (vit_and_bert(), ModelConfig::new(MOST, 6));
+        check("model.image", line(&features, MOST, 9));
+        let mut deep = features.clone();
+        let (input_scale, input_dropout, hidden_dropout, rate_factor) = (1.0, 0.0, 0.0, 1.0);
+        let shape =
+            ResidualShape { hidden: MOST, input_scale, input_dropout, hidden_dropout, rate_factor };
+        deep.image = ImageConfig::Features(FeaturesConfig {
+            transform: FeatureTransform::Raw,
+            residual: Some(shape),
+        });
+        check("model.image", line(&deep, 3, 9));
+        check("model.text", line(&ModelConfig::new(3, MOST), 3, MOST));
+        let mut wide = blocks.clone();
+        if let ImageConfig::Vit(VitConfig { weights: Weights::Random(shape), .. }) = &mut wide.image
+        {
+            shape.width = MOST;
+        }
+        check("model.image.weights", line(&wide, 3, 9));
+        let mut wide = blocks.clone();
+        if let TextConfig::Bert(BertConfig { weights: Weights::Random(shape), .. }) = &mut wide.text
+        {
+            shape.width = MOST;
+        }
+        check("model.text.weights", line(&wide, 3, 9));
+        let mut small = blocks;
+        if let TextConfig::Bert(BertConfig { weights: Weights::Random(shape), .. }) =
+            &mut small.text
+        {
+            shape.epsilon = 1e39;
+        }
+        let epsilon = line(&small, 3, 9);
+        let want = "model.text.weights.epsilon: expected at least 0, in f32, got 1000";
+        assert!(epsilon.starts_with(want), "{epsilon}");
     }
 
     /// From `tests/reference/clip.py`: rows of `transformers` for CLIP and SigLIP, through a configuration.

@@ -5,13 +5,13 @@ use burn::tensor::{Device, Tensor};
 use itm_kernels::{Linear, TransformerBlock, normalize_rows};
 
 use super::config::set_memory;
-use super::{
-    JointLayer, TextConfig, TowerDropout, TrainTruncate, WithReport, derive, projected, started,
-};
+use super::{TextConfig, TowerDropout, TrainTruncate, WithReport, derive, projected, started};
 use crate::encoders::{
     BagOfWords, Bert, DualEncoder, GruText, GruTextShape, PiecePool, TextTower, TokenBatch,
+    table_values,
 };
 use crate::learn::{check_texts, size_within};
+use crate::ranges::in_memory;
 use crate::start::{InputStatistics, Start};
 use crate::{Error, Result};
 
@@ -74,15 +74,14 @@ impl TextEncoder {
         size_within("vocabulary", vocabulary)?;
         let config = match config {
             TextConfig::Gru(config) => {
-                let shape = GruTextShape {
-                    vocabulary,
-                    word_width: config.word_dim,
-                    hidden: embed_dim,
-                    pool: config.pool,
-                };
+                let (word_width, hidden) = (config.word_dim, embed_dim);
+                let maps = [[vocabulary, word_width], [3 * hidden, word_width + hidden]];
+                in_memory("model.text", maps.iter().map(|map| table_values(map)).sum())?;
+                let shape = GruTextShape { vocabulary, word_width, hidden, pool: config.pool };
                 return Ok((Self::Gru(GruText::new(&shape, derive(seed, 2), device)), None));
             }
             TextConfig::Bag(config) => {
+                in_memory("model.text", table_values(&[vocabulary, embed_dim]))?;
                 let mut bag = BagOfWords::new(vocabulary, embed_dim, derive(seed, 2), device);
                 bag.pooling = config.pooling;
                 return Ok((Self::Bag(bag), None));
@@ -100,12 +99,16 @@ impl TextEncoder {
             Some(folder) => {
                 Bert::open(folder, device).map(|(bert, report)| (bert, Some(report)))?
             }
-            None => (Bert::seeded(&config.shape()?, derive(seed, 2), device), None),
+            None => {
+                let shape = config.shape()?;
+                in_memory("model.text.weights", shape.values())?;
+                (Bert::seeded(&shape, derive(seed, 2), device), None)
+            }
         };
         covers(vocabulary, bert.shape.vocabulary)?;
         set_memory(&mut bert.blocks, config.gradient_checkpointing);
-        let projection = (config.projection == JointLayer::Linear)
-            .then(|| Linear::seeded(bert.shape.width, embed_dim, derive(seed, 7), device));
+        let sizes = [bert.shape.width, embed_dim];
+        let projection = config.projection.map(sizes, derive(seed, 7), device)?;
         let (pool, unit) = (config.pool, config.sentence()?.unwrap_or(false));
         Ok((Self::Bert(BertEncoder { bert, projection, pool, unit }), report))
     }

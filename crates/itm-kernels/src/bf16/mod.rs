@@ -47,6 +47,9 @@
 //! assert_eq!(y, [11., 22., 38., 13., 24., 48., 15., 26., 58.]);
 //! ```
 
+#[cfg(all(test, target_os = "linux", target_env = "gnu"))]
+#[allow(unsafe_code)] // memory with forbidden pages comes from the system
+mod guard_tests;
 mod pack;
 mod product;
 mod start;
@@ -56,12 +59,14 @@ mod tile;
 mod turn;
 mod value;
 
-pub(crate) use pack::both_here;
-pub use pack::{LeftOperand, RightOperand, pack_gradient, pack_input, pack_weight};
+pub use pack::{LeftOperand, RightOperand};
+pub(crate) use pack::{both_here, pack_gradient, pack_input, pack_weight};
 pub(crate) use product::product_here;
 pub use product::{add_product, product, product_new};
 pub use start::Addend;
-pub use value::{round, widen};
+pub use value::round;
+#[cfg(test)]
+pub(crate) use value::widen;
 
 /// Rows of a tile, and lanes of a left panel.
 const ROWS: usize = 8;

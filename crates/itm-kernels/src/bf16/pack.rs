@@ -48,17 +48,17 @@ impl RightOperand {
 }
 
 /// A weight `[k, n]` as right operand of `x W` and of `g Wᵀ`, from one pass over the weight.
-pub fn pack_weight(weight: Matrix) -> (RightOperand, RightOperand) {
+pub(crate) fn pack_weight(weight: Matrix) -> (RightOperand, RightOperand) {
     both(Engine::best(), Threads::All, weight.t(), [Vec::new(), Vec::new()])
 }
 
 /// The gradient of an output as left operand of `g Wᵀ` and as right operand of `xᵀ g`, from one pass over the gradient.
-pub fn pack_gradient(grad: Matrix) -> (LeftOperand, RightOperand) {
+pub(crate) fn pack_gradient(grad: Matrix) -> (LeftOperand, RightOperand) {
     both(Engine::best(), Threads::All, grad, [Vec::new(), Vec::new()])
 }
 
 /// An input as left operand of `x W`, and its transpose as left operand of `xᵀ g`, from one pass over the input.
-pub fn pack_input(x: Matrix) -> (LeftOperand, LeftOperand) {
+pub(crate) fn pack_input(x: Matrix) -> (LeftOperand, LeftOperand) {
     both(Engine::best(), Threads::All, x, [Vec::new(), Vec::new()])
 }
 

@@ -247,6 +247,13 @@ fn what_is_refused_is_named() {
         refused(|_, options, _, _| options.fill = 0.0),
         "model.cca.fill: expected a number above 0, for columns 4 to 7, got 0"
     );
+    let line = refused(|_, options, _, _| options.fill = 1e300);
+    let want = "model.cca: expected fill and power of finite weights, got StartOptions {";
+    assert!(line.starts_with(want), "{line}");
+    assert_eq!(
+        refused(|train, _, _, _| train.features.values.push(0.5)),
+        "model.cca, train, values of features: expected 240, got 241"
+    );
     assert_eq!(
         refused(|_, _, width, _| *width = 3),
         "model.cca.dims: expected at most 3, the width of the model, got 4"

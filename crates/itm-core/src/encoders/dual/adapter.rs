@@ -91,6 +91,9 @@ mod tests {
                 "{config}init_lora_weights: expected a start that keeps the weights of the model, got pissa"
             )
         );
+        let alpha = line("clip", &|c| c["lora_alpha"] = json!(1e39));
+        let want = format!("{config}lora_alpha: expected a number above 0, got ");
+        assert!(alpha.starts_with(&want), "{alpha}");
         assert_eq!(
             line("clip", &|c| c["use_dora"] = json!(true)),
             format!("{config}use_dora: expected false, got true")

@@ -5,12 +5,12 @@ use std::path::Path;
 use burn::tensor::Device;
 
 use super::{DualEncoder, DualFamily, DualShape, config, open_clip};
-use crate::Result;
 use crate::encoders::{block_values, merge, table_values};
 use crate::weights::{
     LoadReport, OPEN_CLIP_CONFIG, TensorNames, Unknown, WeightFiles, is_of_open_clip, load,
     open_clip_weights, save_as,
 };
+use crate::{Error, Result};
 
 /// The layouts of folders that hold a [`DualEncoder`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -200,10 +200,13 @@ impl DualEncoder {
     /// configuration: what is there stays, and a new folder has none. Changes by LoRA are in the weights.
     ///
     /// # Errors
-    /// If the layout is open_clip's and cannot hold the model (a SigLIP, two activations, tanh-GELU, another ε than 1e-5), its
+    /// If pictures have two different sides, the layout is open_clip's and cannot hold the model (a SigLIP, two activations, tanh-GELU, another ε than 1e-5), its
     /// configuration is there and damaged, or the operating system refuses a write.
     pub fn save(&self, folder: impl AsRef<Path>, layout: DualLayout) -> Result<()> {
         let (folder, shape) = (folder.as_ref(), &self.shape);
+        let [h, w] = shape.image.image;
+        let got = format_args!("{h} x {w}");
+        Error::unless(h == w, folder.display(), "square pictures for a configuration", got)?;
         let (files, config) = match layout {
             DualLayout::Transformers => {
                 (["model.safetensors", "config.json"], config::written(shape))

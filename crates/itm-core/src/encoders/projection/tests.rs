@@ -215,6 +215,11 @@ fn what_does_not_fit_is_refused_in_one_line() {
         assert_eq!(of(shape(1.0), std), want);
     }
     let good = shape(1.0);
+    for (input_scale, std, got) in [(1e30, 1e-30, "inf"), (1e-30, 1e30, "0")] {
+        let line = of(ResidualShape { input_scale, ..good.clone() }, std);
+        let want = format!("features of a residual: expected input_scale / σ in f32, got {got}");
+        assert_eq!(line, want);
+    }
     for (bad, want) in [
         (ResidualShape { hidden: 0, ..good.clone() }, "hidden: expected 1 to 16777216, got 0"),
         (

@@ -90,10 +90,6 @@ impl Part {
         let inside = |[rows, columns]: &[std::ops::Range<usize>; 2]| {
             !rows.is_empty() && rows.end <= *n && !columns.is_empty() && columns.end <= *m
         };
-        let apart = covered.iter().enumerate().all(|(at, [rows, columns])| {
-            let others = &covered[..at];
-            !others.iter().any(|[r, c]| super::overlap(r, rows) && super::overlap(c, columns))
-        });
         let hull = |side: usize| {
             let first = covered.iter().map(|both| both[side].start).min().unwrap_or(0);
             first..covered.iter().map(|both| both[side].end).max().unwrap_or(0)
@@ -113,7 +109,7 @@ impl Part {
         is_sized
             && !covered.is_empty()
             && covered.iter().all(inside)
-            && apart
+            && super::seen_twice(covered.iter()).is_none()
             && fits(&self.images, of_images, 0)
             && texts
     }

@@ -23,7 +23,7 @@ mod slots;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 
@@ -135,12 +135,8 @@ impl Part {
         unless(own.whole == new.whole, shape(own.whole), shape(new.whole))?;
         let expected = format_args!("scores of processors of one kind, {:?}", own.kernel);
         unless(own.kernel == new.kernel, expected, format_args!("{:?}", new.kernel))?;
-        for [rows, columns] in &new.covered {
-            let both = |[r, c]: &&[Range<usize>; 2]| overlap(r, rows) && overlap(c, columns);
-            if let Some([r, c]) = own.covered.iter().find(both) {
-                let (image, text) = (r.start.max(rows.start), c.start.max(columns.start));
-                return invalid("every score once", format!("image {image}, text {text} twice"));
-            }
+        if let Some((image, text)) = seen_twice(own.covered.iter().chain(&new.covered)) {
+            return invalid("every score once", format!("image {image}, text {text} twice"));
         }
         let differs = |(rows, hash): &(&String, &String)| {
             own.inputs.get(*rows).is_some_and(|own| own != *hash)
@@ -189,26 +185,52 @@ impl Part {
     /// Names the first score that no part has seen.
     fn check_whole(&self) -> Result<()> {
         let Header { covered, whole: [n, m], .. } = &self.header;
-        let area = |[rows, columns]: &[Range<usize>; 2]| rows.len() as u128 * columns.len() as u128;
-        if covered.iter().map(area).sum::<u128>() == *n as u128 * *m as u128 {
-            return Ok(()); // they do not overlap
+        // How many more texts are seen of an image than of the image before; rectangles do not overlap.
+        let mut changes = BTreeMap::from([(0, 0)]);
+        for [rows, columns] in covered {
+            *changes.entry(rows.start).or_default() += columns.len() as i64;
+            *changes.entry(rows.end).or_default() -= columns.len() as i64;
         }
-        // The first hole begins at an end of some rectangle, or at 0.
-        let ends = |side: usize, most: usize| -> BTreeSet<usize> {
-            let ends = covered.iter().map(|both| both[side].end).chain([0]);
-            ends.filter(|&end| end < most).collect()
+        let mut seen = 0;
+        let lacks = |&(image, change): &(usize, i64)| {
+            seen += change;
+            image < *n && seen < *m as i64
         };
-        let columns = ends(1, *m);
-        let cells = ends(0, *n).into_iter().flat_map(|r| columns.iter().map(move |&c| (r, c)));
-        let is_seen = |r: usize, c: usize| {
-            covered.iter().any(|[rows, columns]| rows.contains(&r) && columns.contains(&c))
+        let Some((image, _)) = changes.into_iter().find(lacks) else { return Ok(()) };
+        let of_image = covered.iter().filter(|[rows, _]| rows.contains(&image));
+        let mut of_image: Vec<_> = of_image.map(|[_, columns]| columns).collect();
+        of_image.sort_by_key(|columns| columns.start);
+        let next = |text, columns: &Range<usize>| {
+            if columns.start == text { columns.end } else { text }
         };
-        let hole = cells.into_iter().find(|&(r, c)| !is_seen(r, c));
-        let (image, text) = hole.expect("less than everything was seen");
+        let text = of_image.into_iter().fold(0, next);
         invalid("every score once", format!("image {image}, text {text} never"))
     }
 }
 
-fn overlap(a: &Range<usize>, b: &Range<usize>) -> bool {
-    a.start < b.end && b.start < a.end
+/// A score that two rectangles have: its image and its text.
+fn seen_twice<'a>(
+    rectangles: impl Iterator<Item = &'a [Range<usize>; 2]>,
+) -> Option<(usize, usize)> {
+    // At an image, rectangles end before others begin.
+    let sides = |[rows, columns]: &'a [Range<usize>; 2]| {
+        [(rows.end, false, columns), (rows.start, true, columns)]
+    };
+    let mut sides: Vec<_> = rectangles.flat_map(sides).collect();
+    sides.sort_by_key(|&(image, begins, columns)| (image, begins, columns.start));
+    // The texts that rectangles have of the image, end by start.
+    let mut open = BTreeMap::new();
+    for (image, begins, &Range { start, end }) in sides {
+        if !begins {
+            open.remove(&start);
+            continue;
+        }
+        if let Some((&first, &last)) = open.range(..end).next_back()
+            && last > start
+        {
+            return Some((image, start.max(first)));
+        }
+        open.insert(start, end);
+    }
+    None
 }

@@ -310,8 +310,86 @@ fn counts_that_cannot_be_are_refused() {
         let want = "part: expected lists of 2 items below 6, got another item";
         assert_eq!(line(part.top()), want);
     }
-    let mut part = all.part(Reduction::PairScores(&pairs), (0, 0), (4, 6)).unwrap();
-    part.texts.values[3] = 0;
-    let want = "part: expected the score of every pair, got a part without one";
-    assert_eq!(line(part.pair_scores()), want);
+    for bits in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY].map(f32::to_bits) {
+        for score in [0, bits.into(), 1 << 32 | u64::from(bits)] {
+            let mut part = all.part(Reduction::PairScores(&pairs), (0, 0), (4, 6)).unwrap();
+            part.texts.values[3] = score;
+            let want = "part: expected the score of every pair, got a part without one";
+            assert_eq!(line(part.pair_scores()), want);
+        }
+    }
+}
+
+/// 2¹⁴ lists of 2³² − 1 items are more than any address space. They were filled until the process ended.
+#[test]
+fn lists_that_no_memory_holds_are_refused() {
+    let (n, items) = (1 << 14, u32::MAX as usize);
+    let (many, one) = (vec![1.0; n], [1.0]);
+    let want = "part: expected lists that fit the memory, got 16384 lists of 4294967295 items";
+    let texts = tiles(&many, &one, 1).part(Reduction::TopTexts(items), (0, 0), (n, items));
+    assert_eq!(line(texts), want);
+    let images = tiles(&one, &many, 1).part(Reduction::TopImages(items), (0, 0), (items, n));
+    assert_eq!(line(images), want);
+}
+
+/// The lists of one best text, seen by these rectangles.
+fn seen_by(covered: Vec<[Range<usize>; 2]>, whole: [usize; 2]) -> Part {
+    let mut part = quarters(Reduction::TopTexts(1)).remove(0);
+    let end = covered.iter().map(|[rows, _]| rows.end).max().unwrap();
+    part.images = Slots { first: 0, width: 1, values: vec![key(0.5, 0); end] };
+    (part.header.covered, part.header.whole) = (covered, whole);
+    part
+}
+
+/// Against a matrix of counts: what rectangles see twice, and the first score that none has seen.
+#[test]
+fn rectangles_are_compared_as_sets_of_scores() {
+    let (n, m) = (5, 6);
+    let (mut apart, mut whole) = (0, 0);
+    for seed in 0..2000 {
+        let rng = &mut ChaCha8Rng::seed_from_u64(seed);
+        let mut rectangles = vec![];
+        match seed % 2 {
+            0 => cut([0..n, 0..m], 3, rng, &mut rectangles),
+            _ => rectangles.push([0..1, 0..m]),
+        }
+        rectangles.shuffle(rng);
+        rectangles.truncate(rng.random_range(1..=8));
+        let mut range = |most: usize| {
+            let start = rng.random_range(0..most);
+            start..rng.random_range(start + 1..=most)
+        };
+        let more = (seed % 4) as usize;
+        rectangles.extend((0..more).map(|_| [range(n), range(m)]));
+        let mut counts = vec![0; n * m];
+        for [rows, columns] in &rectangles {
+            rows.clone().for_each(|r| columns.clone().for_each(|c| counts[r * m + c] += 1));
+        }
+        match seen_twice(rectangles.iter()) {
+            Some((image, text)) => assert!(counts[image * m + text] > 1, "{rectangles:?}"),
+            None => {
+                assert!(counts.iter().all(|&count| count < 2), "{rectangles:?}");
+                let never = counts.iter().position(|&count| count == 0);
+                let got = seen_by(rectangles, [n, m]).check_whole().map_err(|e| e.to_string());
+                let want = "part: expected every score once, got";
+                let place = |at| format!("{want} image {}, text {} never", at / m, at % m);
+                assert_eq!(got.err(), never.map(place));
+                (apart, whole) = (apart + 1, whole + usize::from(never.is_none()));
+            }
+        }
+    }
+    assert!(apart > 300 && whole > 30 && apart < 1700, "{apart} apart, {whole} whole");
+}
+
+/// A header of a stranger: each rectangle was compared with every other.
+#[test]
+fn many_rectangles_are_read_and_joined() {
+    let n = 300_000;
+    let rows = |odd: usize| (0..n).skip(odd).step_by(2).map(|i| [i..i + 1, 0..1]).collect();
+    let [even, mut odd] = [0, 1].map(|odd| seen_by(rows(odd), [n, 1]));
+    let place = "part: expected every score once, got image 1, text 0 never";
+    assert_eq!(line(even.check_whole()), place);
+    odd.images = Slots { first: 1, width: 1, values: odd.images.values[1..].to_vec() };
+    let read = Part::from_bytes("a.part", &odd.to_bytes()).unwrap();
+    assert!(even.join(read).unwrap().check_whole().is_ok());
 }

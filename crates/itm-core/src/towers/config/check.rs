@@ -154,7 +154,8 @@ fn check_shape(
     epsilon: f64,
 ) -> Result<()> {
     at_least_one(&format!("{side}.weights.mlp"), mlp)?;
-    within(&format!("{side}.weights.epsilon"), epsilon, "at least 0", |x| x >= 0.0)?;
+    let in_f32 = |x: f64| x >= 0.0 && (x as f32).is_finite();
+    within(&format!("{side}.weights.epsilon"), epsilon, "at least 0, in f32", in_f32)?;
     let fits = heads > 0 && width > 0 && width.is_multiple_of(heads);
     let place = format!("{side}.weights.heads");
     Error::unless(fits, place, format_args!("a divisor of the width {width}"), heads)?;

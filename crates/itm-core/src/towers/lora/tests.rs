@@ -295,7 +295,10 @@ fn adapters_that_cannot_be_are_refused() {
             "maps: expected some maps of a block, each once, got \"up\" twice",
         ),
     ] {
-        assert_eq!(line(&clip, lora), format!("train.parts.lora.{want}"));
+        let parts = LearningParts::Lora(lora.clone());
+        let unchecked = opened(&clip).with_learning(&parts, &clip, 1).unwrap_err().to_string();
+        assert_eq!(unchecked, format!("train.parts.lora.{want}"));
+        assert_eq!(line(&clip, lora), unchecked);
     }
     let dinov2 = separate("clip/dinov2", "clip/sentence", 12, 7);
     assert_eq!(

@@ -62,6 +62,9 @@ fn configurations_of_other_models_are_named() {
     ] {
         assert_eq!(got, want);
     }
+    let epsilon = config(&|c| c["vision_config"]["layer_norm_eps"] = json!(1e39));
+    let want = "FOLDER/config.json: vision_config: layer_norm_eps: expected a number above 0, got ";
+    assert!(epsilon.starts_with(want), "{epsilon}");
     let config = |change: &dyn Fn(&mut Value)| line("open_clip", "open_clip_config.json", change);
     let vision = |name: &'static str, value: Value| {
         config(&move |c| c["model_cfg"]["vision_cfg"][name] = value.clone())
@@ -237,4 +240,17 @@ fn what_open_clips_configuration_cannot_hold_is_refused() {
     let line = model.save(own.path(), DualLayout::OpenClip).unwrap_err().to_string();
     assert!(line.contains("expected one activation, GELU or QuickGELU, and ε 1e-5"), "{line}");
     assert_eq!(read(own.path().join(name)), after);
+}
+
+/// A configuration has one side of a picture.
+#[test]
+fn pictures_of_two_sides_are_not_saved() {
+    let (own, mut model) = (TempDir::new().unwrap(), open("clip", &Device::flex()));
+    model.shape.image.image = [12, 16];
+    for layout in [DualLayout::Transformers, DualLayout::OpenClip] {
+        let line = model.save(own.path(), layout).unwrap_err().to_string();
+        let want = "expected square pictures for a configuration, got 12 x 16";
+        assert!(line.ends_with(want), "{line}");
+    }
+    assert_eq!(fs::read_dir(own.path()).unwrap().count(), 0);
 }

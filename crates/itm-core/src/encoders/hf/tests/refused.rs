@@ -122,6 +122,7 @@ fn another_architecture_or_choice_is_one_line() {
         ("position_embedding_type", "\"relative_key\"", "expected absolute, got relative_key"),
         ("num_attention_heads", "3", "expected a divisor of the width 32, got 3"),
         ("hidden_dropout_prob", "1", "expected a share from 0 to below 1, got 1"),
+        ("layer_norm_eps", "1e39", "layer_norm_eps: expected a number above 0, got 1e"),
         ("vocab_size", "0", "vocab_size: expected a whole number from 1 to 16777216, got 0"),
         ("hidden_size", "\"wide\"", "hidden_size: expected a whole number from 1 to 16777216"),
     ] {

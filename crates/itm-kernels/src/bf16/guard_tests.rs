@@ -1,15 +1,11 @@
 //! Packing and products in bf16 access no value outside of their slices. Each slice borders a page without access rights.
 
-#![cfg(all(target_os = "linux", target_env = "gnu"))]
-#![allow(unsafe_code)] // memory with forbidden pages comes from the system
-
 use std::ptr;
 use std::slice;
 
-use itm_kernels::Matrix;
-use itm_kernels::bf16::{
-    Addend, LeftOperand, RightOperand, add_product, pack_gradient, pack_input, pack_weight, product,
-};
+use super::*;
+use crate::matrix::Matrix;
+use crate::tests::random;
 
 /// Values between two forbidden pages, at one end of the room between them.
 struct Guarded {
@@ -62,10 +58,6 @@ impl Drop for Guarded {
         // SAFETY: this value owns the map, and no borrow of the map is left.
         unsafe { libc::munmap(self.map, self.bytes) };
     }
-}
-
-fn random(n: usize, seed: u64) -> Vec<f32> {
-    (0..n as u64).map(|k| itm_kernels::random::unit(seed, k) - 0.5).collect()
 }
 
 /// An access outside of a slice ends the process. Values between rows of the destination must stay.
