@@ -152,10 +152,12 @@ mod tests {
     #[test]
     fn what_is_no_item_bias_is_refused() {
         let grouped = Affine { groups: vec![0], ..Affine::of_items(1.0, vec![0.5]) };
-        let error = exported(&[1.0], 1, grouped).unwrap_err().to_string();
+        let by_best = Affine { by_best: vec![0], ..Affine::of_items(1.0, vec![0.5]) };
         let want = "export: expected a correction with one number per item (CSLS, IS, NNN, \
                     Sinkhorn), got one that depends on query or score";
-        assert_eq!(error, want);
+        for map in [grouped, by_best] {
+            assert_eq!(exported(&[1.0], 1, map).unwrap_err().to_string(), want);
+        }
         let error =
             exported(&[1.0; 3], 2, Affine::of_items(1.0, vec![0.5])).unwrap_err().to_string();
         assert_eq!(error, "items: expected 1 × 2 values, as many items as were corrected, got 3");

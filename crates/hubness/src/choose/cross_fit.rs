@@ -36,8 +36,11 @@ pub fn cross_fit(table: &HitTable, split: &FoldSplit, goal: Goal) -> Result<Cros
     let expected = format_args!("a split of {images} images");
     Error::unless(images == got, "cross-fitting", expected, got)?;
     let sums = fold_sums(table, split, goal);
-    let best = |fold| split.of_image().contains(&fold).then(|| best_beside(table, &sums, fold));
-    let chosen: Vec<Option<usize>> = (0..split.folds).map(best).collect();
+    let totals: Vec<u64> = sums.iter().map(|folds| folds.iter().sum()).collect();
+    let mut chosen = vec![None; split.folds];
+    for &fold in split.of_image() {
+        chosen[fold].get_or_insert_with(|| best_beside(table, (&totals, &sums), fold));
+    }
     let setting_of = |image: usize| chosen[split.of_image()[image]].unwrap_or_default();
     let hits: Vec<[u16; 3]> =
         (0..images).map(|image| table.candidates[setting_of(image)].hits[image]).collect();
@@ -73,8 +76,8 @@ fn fold_sums(table: &HitTable, split: &FoldSplit, goal: Goal) -> Vec<Vec<u64>> {
 }
 
 /// The best setting on all folds except `fold`. All settings have the same queries, so sums of hits compare like recalls.
-fn best_beside(table: &HitTable, sums: &[Vec<u64>], fold: usize) -> usize {
-    let beside = |setting: usize| sums[setting].iter().sum::<u64>() - sums[setting][fold];
+fn best_beside(table: &HitTable, (totals, sums): (&[u64], &[Vec<u64>]), fold: usize) -> usize {
+    let beside = |setting: usize| totals[setting] - sums[setting][fold];
     let correction = |setting: usize| table.candidates[setting].correction;
     let better = |best: usize, next: usize| {
         let more = beside(next).cmp(&beside(best));

@@ -10,20 +10,22 @@ const FAR: f64 = 3.0;
 
 /// What the recalls of nearest neighbours say against the data: pairs that were `guessed` wrongly, or distances in place of scores.
 ///
-/// A ranking at random hits one of `c` true items among `m` in the first ten with
+/// A ranking at random hits one of `c` true items among `m` in the first `k` with
 ///
 /// ```text
-/// p = 1 − Π (m − c − j) / (m − j)   for j = 0 … 9        z = (hits − Σ p) / √ Σ p (1 − p)   over the queries
+/// p = 1 − Π (m − c − j) / (m − j)   for j = 0 … k − 1        z = (hits − Σ p) / √ Σ p (1 − p)   over the queries
 /// ```
+///
+/// Recalls are at chance if `z` is small for `k` = 1 and 10: among a dozen items even ten random ones hit nearly always.
 pub(super) fn doubts(report: &Report, pairs: &Pairs, guessed: bool) -> Vec<String> {
-    let z: Vec<_> = report.directions().filter_map(|d| distance(report, pairs, d)).collect();
+    let z: Vec<_> = report.directions().filter_map(|d| distances(report, pairs, d)).collect();
     let pairs_too = if guessed { ", and the pairs were guessed: try --pairs" } else { "" };
     let mut doubts = Vec::new();
-    if !z.is_empty() && z.iter().all(|&z| z < -FAR) {
+    if !z.is_empty() && z.iter().all(|&[_, z]| z < -FAR) {
         doubts.push(format!(
             "recalls are far below chance: are these distances? A larger score must mean more similar (negate them){pairs_too}"
         ));
-    } else if !z.is_empty() && z.iter().all(|&z| z < FAR) {
+    } else if !z.is_empty() && z.as_flattened().iter().all(|&z| z < FAR) {
         doubts.push(format!(
             "recalls are at chance: are the rows of both sides in one order, and from one model{pairs_too}?"
         ));
@@ -37,21 +39,26 @@ pub(super) fn doubts(report: &Report, pairs: &Pairs, guessed: bool) -> Vec<Strin
     doubts
 }
 
-/// How far R@10 is from chance, in standard deviations; `None` if chance decides nothing.
-fn distance(report: &Report, pairs: &Pairs, direction: Direction) -> Option<f64> {
-    let recall = report.baseline()?.recalls.get(direction)?.r10 / 100.0;
+/// How far R@1 and R@10 are from chance, in standard deviations; `None` if chance decides nothing.
+fn distances(report: &Report, pairs: &Pairs, direction: Direction) -> Option<[f64; 2]> {
+    let recalls = report.baseline()?.recalls.get(direction)?;
+    let of = |k, recall| distance((k, recall), pairs, direction);
+    Some([of(1, recalls.r1)?, of(10, recalls.r10)?])
+}
+
+fn distance((k, recall): (usize, f64), pairs: &Pairs, direction: Direction) -> Option<f64> {
     let items = direction.items(pairs.images(), pairs.texts());
     let (mut queries, mut mean, mut variance) = (0.0, 0.0, 0.0);
     let truths = |query| direction.truths(pairs, query).len();
     let all = (0..direction.queries(pairs.images(), pairs.texts())).map(truths);
     for own in all.filter(|&own| own > 0) {
         let miss = |j: usize| items.saturating_sub(own + j) as f64 / (items - j) as f64;
-        let p = 1.0 - (0..items.min(10)).map(miss).product::<f64>();
+        let p = 1.0 - (0..items.min(k)).map(miss).product::<f64>();
         queries += 1.0;
         mean += p;
         variance += p * (1.0 - p);
     }
-    (variance > 0.0).then(|| (recall * queries - mean) / variance.sqrt())
+    (variance > 0.0).then(|| (recall / 100.0 * queries - mean) / variance.sqrt())
 }
 
 /// How many copies of each image the rows may hold: among `k` equal rows the right one is first once in `k` times, and is
@@ -102,6 +109,9 @@ mod tests {
     fn a_good_model_is_not_doubted() {
         let good = |i: usize, t: usize| noise(i, t) + f32::from(u8::from(t / 3 == i)) * 0.7;
         assert!(of(60, 3, good).is_empty());
+        for pairs in 11..=15 {
+            assert!(of(pairs, 1, |i, t| f32::from(u8::from(i == t))).is_empty(), "{pairs}");
+        }
         assert!(of(4, 1, noise).is_empty(), "among ten items chance finds everything");
     }
 
@@ -116,8 +126,10 @@ mod tests {
 
     #[test]
     fn noise_is_at_chance() {
-        let said = of(60, 3, noise);
-        assert!(said.len() == 1 && said[0].starts_with("recalls are at chance"), "{said:?}");
+        for (images, captions) in [(60, 3), (12, 1)] {
+            let said = of(images, captions, noise);
+            assert!(said.len() == 1 && said[0].starts_with("recalls are at chance"), "{said:?}");
+        }
     }
 
     /// Sixty rows that are twelve images, five times each, with captions of their own.

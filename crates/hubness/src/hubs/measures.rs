@@ -99,14 +99,21 @@ impl Counts {
         if mean == 0.0 {
             return 0.0;
         }
+        let least = self.each().fold(f64::INFINITY, f64::min);
+        if e >= 1.0 && least == 0.0 {
+            return 1.0;
+        }
+        // Relative to the least count no negative power overflows.
+        let unit = if e > 1.0 { least } else { mean };
         let average = |f: &dyn Fn(f64) -> f64| {
-            self.each().map(|count| f(count / mean)).sum::<f64>() / self.values.len() as f64
+            self.each().map(|count| f((count / unit).ln())).sum::<f64>() / self.values.len() as f64
         };
-        let level = match 1.0 - e {
-            0.0 => average(&f64::ln).exp(),
-            power => average(&|x| x.powf(power)).powf(1.0 / power),
+        // Powers near 1 keep their digits as differences from 1.
+        let log = match 1.0 - e {
+            0.0 => average(&|x| x),
+            power => average(&|x| (power * x).exp_m1()).ln_1p() / power,
         };
-        (1.0 - level).max(0.0)
+        (1.0 - log.exp() * (unit / mean)).max(0.0)
     }
 
     /// Share of items that no query has: `#{ N_j = 0 } / m`. 0 if no query has any item.

@@ -54,6 +54,10 @@ fn golden_all_measures() {
     near(c.atkinson(0.5), 1.0 - ((4.0 + 2f64.sqrt()) / 4.0).powi(2) / 2.0);
     near(c.atkinson(1.0), 1.0 - 2f64.powf(0.75) / 2.0); // exp((ln 4 + ln 2) / 4) = 2^(3/4)
     near(c.atkinson(2.0), 1.0 - 4.0 / 2.75 / 2.0); // harmonic mean 4 / (1 + 1 + 1/4 + 1/2)
+    let near_1 = [1.0 - 1e-15, 1.0 + 1e-15].map(|e| c.atkinson(e));
+    near_1.map(|got| near(got, c.atkinson(1.0)));
+    // (2 / 4 · 1^(1 − e) and less)^(1 / (1 − e)) / 2 = 2^(1 / (e − 1)) / 2
+    [701.0, 1e6].map(|e| near(c.atkinson(e), 1.0 - 2f64.powf(1.0 / (e - 1.0)) / 2.0));
     near(c.anti_hubs(), 0.0);
     near(c.maximum(), 0.5);
     assert_eq!((c.threshold(), c.hub_occurrence(), c.hubs()), (4.0, 0.5, 1));
@@ -216,13 +220,18 @@ fn victims(hub: &Hub) -> Vec<(u64, f32, f32, u64)> {
 }
 
 #[test]
-fn hubs_under_a_correction_of_the_other_direction_are_refused() {
+fn hubs_of_what_does_not_fit_are_refused() {
     let (scores, pairs) = scores();
     let [own, other] = Direction::BOTH.map(|direction| Correction::none(&scores, direction));
     let scan = RankScan::new(&own, 10).with_ranks(&scores, &pairs).unwrap();
     let ScanResult { standings, top } = visit(&scores, &scan).unwrap();
-    let refused = worst_hubs((&top, &standings), &pairs, None, &scores, &other).unwrap_err();
+    let lists = (&top, &standings[..]);
+    let refused = worst_hubs(lists, &pairs, None, &scores, &other).unwrap_err();
     let want = "correction: expected one of direction i2t, got one of t2i";
+    assert_eq!(refused.to_string(), want);
+    let truth = Relevance::new(4, vec![vec![0]; 2]);
+    let refused = worst_hubs(lists, &pairs, Some(&truth), &scores, &own).unwrap_err();
+    let want = "truth: expected 3 images and 4 texts, as the pairs, got 2 and 4";
     assert_eq!(refused.to_string(), want);
 }
 

@@ -71,5 +71,7 @@ mod tests {
         // The last bin starts below the maximum and ends a tenth of a decade later.
         assert_eq!(bins.last().map(|b| (b.lo, b.hi)), Some((1995, 2511)));
         assert!(decades(&histogram(&[(0, 3)]), 0).is_empty());
+        let last = decades(&histogram(&[(u64::MAX, 3)]), u64::MAX).pop().unwrap();
+        assert_eq!((last.hi, last.items), (u64::MAX - 1, 3));
     }
 }

@@ -41,7 +41,8 @@ impl Tail {
         if self.width == 0.0 {
             return f64::INFINITY;
         }
-        self.from + self.width * (self.above / expected).ln().max(0.0)
+        let score = self.from + self.width * (self.above / expected).ln();
+        score.max(self.from.next_up()) // a score of u is below the tail
     }
 }
 
@@ -81,7 +82,10 @@ mod tests {
             assert!((tail.expected(score) - want).abs() < 1e-12, "{score}");
         }
         assert!((tail.score(0.25) - 10.0).abs() < 1e-12);
-        assert_eq!(tail.score(5.0), 1.0, "more than the tail has");
+        for all in [tail.above, 5.0] {
+            let score = tail.score(all);
+            assert!(score > 1.0 && score < 1.0 + 1e-12, "the tail, or more than it has: {score}");
+        }
     }
 
     /// Ten above 1: median excess 1, but the ninth is 7, which is where one of ten is left: β = 7 / ln 10. The tenth does not count.

@@ -15,7 +15,8 @@ pub enum TestScores<'a> {
     /// All scores, for both directions.
     All(&'a dyn Scored),
     /// The scores of runs for at least one direction. Images are the rows in both directions. A pair with −∞ is not in the run: it comes
-    /// last, and corrections are fitted on a number 5 % of the run's range below its least score.
+    /// last, and corrections are fitted on a number 5 % of the run's range below its least score. The range counts as at least a thousandth of the
+    /// size of that score, and at least 1e-6.
     Runs(&'a PerDirection<ScoreMatrix>),
 }
 
@@ -48,7 +49,7 @@ impl<'a> TestScores<'a> {
     /// The sets of scores that are measured: one for both directions, or one for each run.
     ///
     /// # Errors
-    /// If a run has no finite score.
+    /// If a run has no finite score, or a score of +∞.
     pub(crate) fn sets(&self) -> Result<Vec<ScoreSet<'a>>> {
         let runs = match *self {
             Self::All(scores) => return Ok(vec![ScoreSet::whole(scores)]),
@@ -85,11 +86,12 @@ impl<'a> ScoreSet<'a> {
     }
 
     fn of_run(run: &ScoreMatrix, direction: Direction) -> Result<Self> {
-        let finite = || run.values().iter().copied().filter(|s| s.is_finite());
+        let held = || run.values().iter().copied().filter(|&s| s > f32::NEG_INFINITY);
         let (least, most) =
-            (finite().fold(f32::INFINITY, f32::min), finite().fold(f32::NEG_INFINITY, f32::max));
+            (held().fold(f32::INFINITY, f32::min), held().fold(f32::NEG_INFINITY, f32::max));
         let place = format_args!("run for {direction}");
         Error::unless(least <= most, place, "at least 1 finite score", 0)?;
+        Error::unless(most < f32::INFINITY, place, "scores below +∞", most)?;
         let floor = least - 0.05 * (most - least).max(least.abs() * 1e-3).max(1e-6);
         let values = run.values().iter().map(|s| if s.is_finite() { *s } else { floor }).collect();
         let scores = SetScores::OfRun(ScoreMatrix::new(run.images(), run.texts(), values)?);
@@ -304,9 +306,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_without_a_finite_score_is_named() {
-        let run = ScoreMatrix::from_rows([[f32::NEG_INFINITY; 2]; 2]);
-        let line = ScoreSet::of_run(&run, Direction::I2t).err().unwrap().to_string();
-        assert_eq!(line, "run for i2t: expected at least 1 finite score, got 0");
+    fn a_run_without_finite_scores_is_named() {
+        for (row, want) in [
+            ([f32::NEG_INFINITY; 2], "at least 1 finite score, got 0"),
+            ([f32::INFINITY, 0.5], "scores below +∞, got inf"),
+        ] {
+            let run = ScoreMatrix::from_rows([row; 2]);
+            let line = ScoreSet::of_run(&run, Direction::I2t).err().unwrap().to_string();
+            assert_eq!(line, format!("run for i2t: expected {want}"));
+        }
+    }
+
+    /// 5 % of the range 2; of a thousandth of the score 4; of 1e-6.
+    #[test]
+    fn what_a_run_lacks_is_below_its_least_score() {
+        for (scores, want) in [([1.0, 3.0], 0.9), ([4.0, 4.0], 3.9998), ([0.0, 0.0], -5e-8)] {
+            let run = ScoreMatrix::from_rows([[scores[0], scores[1], f32::NEG_INFINITY]]);
+            let set = ScoreSet::of_run(&run, Direction::I2t).unwrap();
+            let floor = set.floor.unwrap();
+            assert!((floor - want).abs() <= f32::EPSILON * want.abs(), "{floor}");
+        }
     }
 }

@@ -18,15 +18,31 @@ fn a_bank_of_items_is_a_part_too() {
     let (images, texts) = made();
     folder.npy("bi.npy", WIDTH, &rolled(&images, 9));
     folder.npy("bt.npy", WIDTH, &rolled(&texts, 31));
+    folder.npy("oi.npy", WIDTH, &rolled(&images, 24));
+    folder.npy("ot.npy", WIDTH, &rolled(&texts, 72));
     let banks = "--bank-images bi.npy --bank-texts bt.npy";
-    for (direction, queries, bank) in [
-        ("t2i", "--images i.npy --texts bt.npy", "--images i.npy --texts bi.npy"),
-        ("i2t", "--images bi.npy --texts t.npy", "--images bt.npy --texts t.npy"),
+    for (direction, queries, bank, others, items) in [
+        (
+            "t2i",
+            "--images i.npy --texts bt.npy",
+            "--images i.npy --texts bi.npy",
+            "--images oi.npy --texts bi.npy",
+            "images",
+        ),
+        (
+            "i2t",
+            "--images bi.npy --texts t.npy",
+            "--images bt.npy --texts t.npy",
+            "--images bt.npy --texts ot.npy",
+            "texts",
+        ),
     ] {
         let fit = format!("--method dual-is --dual-beta 15 4 --direction {direction}");
         folder.run(&format!("partial {queries} {fit} --out q.part")).good();
         let of_items = format!("--method is --is-beta 4 --direction {direction}");
         folder.run(&format!("partial {bank} {of_items} --out g.part")).good();
+        folder.run(&format!("partial {bank} --raw {of_items} --out raw.part")).good();
+        folder.run(&format!("partial {others} {of_items} --out others.part")).good();
         let finish = format!("finish q.part {fit} --out b.safetensors");
         folder.run(&format!("{finish} --item-bank g.part")).good();
         let got: Vec<f32> =
@@ -41,6 +57,14 @@ fn a_bank_of_items_is_a_part_too() {
                 "--item-bank: expected the sums over the bank of items, as --method is makes them, got none",
             ),
             (format!("{finish} --item-bank q.part"), "q.part: expected log Σ exp(4·s) of every "),
+            (
+                format!("{finish} --item-bank raw.part"),
+                "raw.part: expected the same setting of --raw as in q.part, got others",
+            ),
+            (
+                format!("{finish} --item-bank others.part"),
+                &format!("others.part: expected the same {items} as in q.part, got others"),
+            ),
         ] {
             let ran = folder.run(&line);
             assert!(ran.err.starts_with(&format!("error: {want}")), "{}", ran.err);
@@ -84,6 +108,8 @@ fn sums_and_active_items_of_two_banks_are_one_process() {
             let best = format!("--keep {keep} --top 1 --out {out}-best.part");
             folder.run(&format!("partial {source} {best}")).good();
         }
+        let raw = format!("{} --raw --keep {keep} --top 1", lines[0]);
+        folder.run(&format!("partial {raw} --out raw.part")).good();
         let finish = format!("finish q.part {fit} --out d.safetensors");
         let banks = "--best q-best.part --item-bank g.part --item-best g-best.part";
         folder.run(&format!("{finish} {banks}")).good();
@@ -123,6 +149,14 @@ fn sums_and_active_items_of_two_banks_are_one_process() {
             (
                 format!("{finish} --best q-best.part --item-bank g.part"),
                 "--item-best: expected the merged lists of the best item of each item of the bank, got none",
+            ),
+            (
+                format!("{finish} --best raw.part --item-bank g.part --item-best g-best.part"),
+                "raw.part: expected the same setting of --raw as in q.part, got others",
+            ),
+            (
+                format!("{finish} --best q-best.part --item-bank g.part --item-best raw.part"),
+                "raw.part: expected the same setting of --raw as in q.part, got others",
             ),
             (
                 format!("finish g.part {of_items} --item-best g-best.part --out d.safetensors"),

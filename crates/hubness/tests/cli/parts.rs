@@ -1,5 +1,6 @@
 //! `partial`, `merge`, `finish`: any split gives what one process gives.
 
+use safetensors::SafeTensors;
 use safetensors::tensor::{Dtype, TensorView};
 
 use super::common::{Folder, WIDTH, floats, made, recalls, row};
@@ -45,6 +46,7 @@ fn lists_of_parts_are_the_lists_of_one_process() {
 #[test]
 fn hubs_of_parts_are_the_hubs_of_a_report() {
     let folder = Folder::made();
+    folder.write("four.txt", "0\n1\n2\n3\n".repeat(18));
     let report = folder.report("--method nns");
     for (keep, direction) in [("top-texts", "i2t"), ("top-images", "t2i")] {
         joined(&folder, &format!("--keep {keep} --top 10"), &TREE);
@@ -58,9 +60,36 @@ fn hubs_of_parts_are_the_hubs_of_a_report() {
             "{worst} {found}"
         );
     }
+    // With four images, every list of ten holds all.
+    folder.npy("four.npy", WIDTH, &made().0[..4 * WIDTH]);
+    let four = "--images four.npy --texts t.npy";
+    let of_four = folder.report(&format!("{four} --pairs four.txt --method nns"));
+    folder.run(&format!("partial {four} --keep top-images --out few.part")).good();
+    let few = folder.run("finish few.part --hubs").json();
+    assert_eq!(few["measures"], of_four["hubs"]["t2i"]["measures"]);
     folder.run(&format!("partial {SOURCE} --keep top-texts --top 4 --out few.part")).good();
     let few = folder.run("finish few.part --hubs").json();
     assert_eq!(few["measures"].as_array().unwrap().len(), 1, "lists of four have no N_5");
+}
+
+/// A kilobyte may say that there are billions of items: not each of them gets a name or a count.
+#[test]
+fn a_small_part_of_many_items() {
+    let folder = Folder::made();
+    folder.run(&format!("partial {SOURCE} --keep top-texts --top 1 --out few.part")).good();
+    let few = folder.read("few.part");
+    let tensors = SafeTensors::deserialize(&few).unwrap().tensors();
+    let (_, metadata) = SafeTensors::read_metadata(&few).unwrap();
+    let mut about = metadata.metadata().clone().unwrap();
+    for text in about.values_mut() {
+        *text = text.replace("[24,72]", "[24,4294967295]");
+        *text = text.replace(r#""end":72"#, r#""end":4294967295"#);
+    }
+    folder.write("many.part", safetensors::serialize(tensors, Some(about)).unwrap());
+    assert_eq!(folder.run("finish many.part").good().out, folder.run("finish few.part").good().out);
+    let ran = folder.run("finish many.part --hubs");
+    let want = "error: many.part: expected at most 268435456 items, got 4294967295\n";
+    assert_eq!((ran.code, &ran.err[..]), (Some(2), want));
 }
 
 #[test]
@@ -115,6 +144,10 @@ fn what_does_not_fit_is_one_line() {
         (
             &format!("{partial} --keep top-texts --rows 9..9"),
             "invalid value '9..9' for '--rows <FIRST..END>': expected FIRST..END, FIRST below END, got `9..9`",
+        ),
+        (
+            &format!("{partial} --keep top-texts --csls-k 3"),
+            "the argument '--keep <KEEP>' cannot be used with",
         ),
         (&format!("{partial} --keep top-texts --top 0"), "--top: expected at least 1 item, got 0"),
         (
@@ -246,6 +279,12 @@ fn what_other_corrections_take_from_each_item() {
     check("deviation", &|s| {
         mean(&s.iter().map(|x| (x - mean(s)).powi(2)).collect::<Vec<_>>()).sqrt()
     });
+    // An image that is equally far from all texts.
+    folder.npy("zero.npy", WIDTH, &[0.0; WIDTH]);
+    let fit = "--method mp --direction t2i";
+    folder.run(&format!("partial --images zero.npy --texts t.npy {fit} --out z.part")).good();
+    folder.run(&format!("finish z.part {fit} --out z.safetensors")).good();
+    assert_eq!(tensor(&folder, "z.safetensors", "deviation"), [1e-6]);
     // The second phase of QB-Norm: the best image of each text.
     joined(&folder, "--keep top-images --top 1", &TREE);
     std::fs::rename(folder.path().join("all.part"), folder.path().join("best.part")).unwrap();
@@ -347,6 +386,9 @@ fn corrections_that_do_not_fit_are_one_line() {
     let partial = format!("partial {SOURCE} --direction t2i");
     folder.run(&format!("{partial} --method csls --out c.part")).good();
     folder.run(&format!("{partial} --method qbnorm --out q.part")).good();
+    folder.npy("one.npy", WIDTH, &made().1[..WIDTH]);
+    let one = "partial --images i.npy --texts one.npy --direction t2i";
+    folder.run(&format!("{one} --method is --out one.part")).good();
     let finish = "finish c.part --direction t2i --method";
     for (line, want) in [
         (
@@ -364,6 +406,14 @@ fn corrections_that_do_not_fit_are_one_line() {
         (
             format!("{partial} --raw --method ls --out x.part"),
             "--method ls: expected cosines (of embeddings of unit length), got other scores",
+        ),
+        (
+            format!("{partial} --raw --method nicdm --out x.part"),
+            "--method nicdm: expected cosines (of embeddings of unit length), got other scores",
+        ),
+        (
+            "finish one.part --direction t2i --method is --out x.safetensors".into(),
+            "one.part: expected a bank of at least 2 queries, got 1",
         ),
         (
             format!("{partial} --method mp --cols 0..40 --out x.part"),

@@ -117,7 +117,8 @@ fn hubs(top: &TopK, items: usize, args: &FinishArgs, out: &mut impl Write) -> Re
     }
     // Counts are the same in both directions.
     let counts = |k| Counts::new(&Lists::new(Direction::I2t, items, k, lists()));
-    let all: Vec<_> = LENGTHS.into_iter().filter(|&k| k <= top.k()).map(counts).collect();
+    let all: Vec<_> =
+        LENGTHS.into_iter().filter(|&k| k.min(items) <= top.k()).map(counts).collect();
     let worst = all.last().map_or(vec![], |counts| {
         let item = |item: usize| json!({ "item": item, "count": counts.values[item] });
         counts.largest(WORST).into_iter().map(item).collect()

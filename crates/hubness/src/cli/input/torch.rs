@@ -145,6 +145,12 @@ mod tests {
         for program in [&b"K\x05"[..], b"}X\x01\x00\x00\x00aK\x05s"] {
             assert_eq!(line(program, None), want);
         }
+        let size = b"K\x02K\x02\x86q\x06K\x02K\x01\x86"; // shape and strides
+        let repeated = b"M\x00\x10M\x00\x10\x86q\x06K\x00K\x00\x86"; // 4096 × 4096, strides of 0
+        let at = TENSOR.windows(size.len()).position(|some| some == size).unwrap();
+        let large = [&TENSOR[..at], repeated, &TENSOR[at + size.len()..]].concat();
+        let want = "x.pt:tensor: expected a tensor that the file holds, got shape [4096, 4096]";
+        assert_eq!(line(&large, None), want);
         let (file, bytes) = saved(TENSOR);
         for cut in [0, 3, 40, bytes.len() / 2, bytes.len() - 1] {
             std::fs::write(file.path(), &bytes[..cut]).unwrap();

@@ -210,6 +210,18 @@ fn no_slope_is_refused() {
 }
 
 #[test]
+#[should_panic(expected = "local_alpha: expected a finite number above 0, got 0.000")]
+fn a_slope_below_f32_is_refused() {
+    aaai_local(square(&[0.5; 4]), &AaaiOptions { local_alpha: 1e-40, local_ep: 0.3 });
+}
+
+#[test]
+#[should_panic(expected = "local_ep: expected a finite number, got 1000")]
+fn an_offset_beyond_f32_is_refused() {
+    aaai_local(square(&[0.5; 4]), &AaaiOptions { local_alpha: 30.0, local_ep: 1e39 });
+}
+
+#[test]
 #[should_panic(expected = "mb_k: expected at least 1, got 0")]
 fn no_nearest_of_a_bank_is_refused() {
     let bank = BankScores { entries: 2, to_texts: vec![0.0; 4], to_images: vec![0.0; 4] };

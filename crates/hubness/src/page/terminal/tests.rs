@@ -141,6 +141,16 @@ fn the_histogram_holds_every_item() {
     assert_eq!(before.sum::<u64>(), 2500);
 }
 
+/// A report that was read may hold any counts.
+#[test]
+fn counts_of_any_size_have_a_mean() {
+    let mut report = report();
+    for histogram in &mut report.hubs.sides.i2t.as_mut().unwrap().histograms {
+        histogram.counts = vec![(u64::MAX, 2)];
+    }
+    assert!(plain(&report, 100).contains("N10 = 18446744073709551616.0"));
+}
+
 #[test]
 fn names_are_cut_inside_their_quotes() {
     assert_eq!(called(Some("a dog on grass"), "text", 3, 40), "text 3 \"a dog on grass\"");

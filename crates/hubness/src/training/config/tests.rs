@@ -68,7 +68,9 @@ fn bad_values_name_their_key() {
     check("loss.margin", &|c| c.loss.margin = -0.1);
     check("hubs.neighbours", &|c| c.hubs.neighbours = 0);
     check("aaai.local_alpha", &|c| c.aaai.local_alpha = 0.0);
+    check("aaai.local_alpha", &|c| c.aaai.local_alpha = 1e-40); // f32 holds it with few digits
     check("aaai.local_ep", &|c| c.aaai.local_ep = f64::INFINITY);
+    check("aaai.local_ep", &|c| c.aaai.local_ep = 1e39);
     check("bank.alpha", &|c| c.bank.alpha = 0.0);
     check("bank.beta", &|c| c.bank.beta = 0.0);
     check("bank.ep1", &|c| c.bank.ep1 = f64::NAN);

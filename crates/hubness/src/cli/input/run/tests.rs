@@ -23,6 +23,7 @@ fn malformed_lines_have_their_number() {
         ("q Q0 d one .5 t", "r line 1: expected a number as rank, got \"one\"".into()),
         ("q Q0 d 1 high t", "r line 1: expected a finite score, got \"high\"".into()),
         ("q Q0 d 1 NaN t", "r line 1: expected a finite score, got \"NaN\"".into()),
+        ("q Q0 d 1 inf t", "r line 1: expected a finite score, got \"inf\"".into()),
         ("q Q0 d 1 -inf t", "r line 1: expected a finite score, got \"-inf\"".into()),
         ("q Q0 d 1 1e999 t", "r line 1: expected a finite score, got \"1e999\"".into()),
         (
