@@ -80,6 +80,9 @@ mod tests {
         let want = "## a\\_b\n\n| r\\|  | i2t R@1 |\n|------|--------:|\n| x\\|y |     1.0 |\n\
                     | z    | **2.0** |\n\n\\*\n\n";
         assert_eq!(table(&t), want);
+        let long = "x".repeat(70_000); // more than a width of `format!` may be
+        t.column(long.as_str(), ["1", "2"]);
+        assert!(table(&t).contains(&format!("|{}1 |", " ".repeat(long.len()))));
     }
 
     #[test]

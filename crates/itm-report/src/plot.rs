@@ -100,9 +100,11 @@ impl Axis {
 
     /// An axis of decimal logarithms. Ticks are at powers of ten, at most six, and `label` formats a logarithm.
     pub fn decades(name: impl Into<String>, range: Range<f64>, label: fn(f64) -> String) -> Self {
+        let range = padded([range.start, range.end], 0.0); // ends that can be drawn
         let every = ((range.end - range.start) / 5.5).ceil().max(1.0);
-        let whole = (range.start.ceil() as i32..=range.end.floor() as i32).map(f64::from);
-        let ticks = whole.filter(|at| at % every == 0.0).collect();
+        let first = (range.start / every).ceil();
+        let ticks = (0..6).map(|k| every * (first + f64::from(k)));
+        let ticks = ticks.filter(|&at| at <= range.end).collect();
         Self { name: name.into(), range, ticks, label }
     }
 
@@ -384,6 +386,16 @@ mod tests {
         assert_eq!(ticks(-0.1..2.3), [0.0, 1.0, 2.0]);
         assert_eq!(ticks(-5.0..0.0), [-5.0, -4.0, -3.0, -2.0, -1.0, 0.0]);
         assert_eq!(ticks(-7.0..0.0), [-6.0, -4.0, -2.0, 0.0]);
+    }
+
+    /// A billion powers of ten were tried one by one, and an axis that ends at infinity cannot be drawn.
+    #[test]
+    fn decades_of_any_range_can_be_drawn() {
+        for range in [f64::NAN..1.0, 0.0..f64::INFINITY, -1e300..1e300, -1e12..1e12] {
+            let Axis { range, ticks, .. } = Axis::decades("", range, tick);
+            assert!(range.start.abs() <= 1e12 && range.end.abs() <= 1e12, "{range:?}");
+            assert!((1..=6).contains(&ticks.len()), "{ticks:?}");
+        }
     }
 
     /// A line of two points rises, in the colour and dash pattern of the page. NaN and infinity are not drawn.

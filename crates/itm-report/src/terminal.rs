@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 
 use unicode_width::UnicodeWidthStr;
 
-use crate::format::clean;
+use crate::format::{clean, clean_lines};
 use crate::table::{Alignment, Cell, Column, Role, Table};
 
 /// Whether text is coloured.
@@ -41,18 +41,21 @@ const GAP: usize = 2;
 /// that do not fit in `width` are left out by rank.
 pub fn table(t: &Table, width: usize, words: usize, palette: Palette) -> Vec<String> {
     let names: Vec<_> = t.lines.iter().map(|line| fit(&clean(&line.0), words)).collect();
+    let corner = clean_lines(&t.stub);
     let mut columns: Vec<Column> = t.columns.clone();
-    for column in columns.iter_mut().filter(|c| c.side == Alignment::Left) {
-        column.cells.iter_mut().for_each(|cell| cell.text = fit(&clean(&cell.text), words));
+    for column in &mut columns {
+        column.label = clean_lines(&column.label);
+        let width = if column.side == Alignment::Left { words } else { usize::MAX };
+        column.cells.iter_mut().for_each(|cell| cell.text = fit(&clean(&cell.text), width));
     }
-    let stub = names.iter().chain([&t.stub]).map(|text| width_of(text)).max().unwrap_or(0);
+    let stub = names.iter().chain([&corner]).map(|text| width_of(text)).max().unwrap_or(0);
     while stub + taken(&columns) > width {
         let most = columns.iter().map(|c| c.rank).max().filter(|&rank| rank > 0);
         let Some(most) = most else { break };
         columns.retain(|c| c.rank < most);
     }
     let heads: Vec<_> = columns.iter().map(Column::head).collect();
-    let heights = heads.iter().chain([&t.stub]).map(|head| head.lines().count());
+    let heights = heads.iter().chain([&corner]).map(|head| head.lines().count());
     let height = heights.max().unwrap_or(0);
     let line = |name: &str, code: &str, cell: &dyn Fn(usize) -> (String, &'static str)| {
         let mut line = palette.paint(code, &pad_right(name, stub));
@@ -72,7 +75,7 @@ pub fn table(t: &Table, width: usize, words: usize, palette: Palette) -> Vec<Str
         at.checked_sub(first).and_then(|at| head.lines().nth(at)).unwrap_or_default().to_owned()
     };
     let mut lines: Vec<String> = (0..height)
-        .map(|at| line(&part(&t.stub, at), DIM, &|c| (part(&heads[c], at), DIM)))
+        .map(|at| line(&part(&corner, at), DIM, &|c| (part(&heads[c], at), DIM)))
         .collect();
     lines.push("─".repeat(stub + taken(&columns)));
     for (i, (name, (_, role))) in names.iter().zip(&t.lines).enumerate() {
@@ -233,6 +236,16 @@ mod tests {
         let mut alone = example();
         alone.columns.truncate(1);
         assert_eq!(table(&alone, 99, 20, Palette::Plain)[0], "row          note");
+    }
+
+    #[test]
+    fn nothing_in_a_table_moves_the_cursor() {
+        let mut harmful = Table::new("", "r\x1b[2J", [("a\x1b[2J", Role::Other)]);
+        harmful.column("h\x1b[2J\nead", ["1\x1b[2J"]);
+        harmful.column("words", ["w\x1b[2J"]).words();
+        let lines = table(&harmful, 99, 20, Palette::Plain);
+        assert_eq!(lines[3], "a\u{fffd}[2J  1\u{fffd}[2J  w\u{fffd}[2J");
+        assert!(!lines.concat().contains(|c: char| c.is_control()), "{lines:?}");
     }
 
     #[test]

@@ -170,7 +170,7 @@ impl Config {
         let mut rows = Vec::new();
         for (row, value) in take_table(&mut root, &path, "row")? {
             let place = format!("{}, row.{row}", path.display());
-            rows.push((row, table_of(value, place)?));
+            rows.push((row, vec![table_of(value, place)?]));
         }
         Error::unless(!rows.is_empty(), path.display(), "at least one [row.<name>]", "none")?;
         rows::check_folders(&rows, &path)?;
@@ -256,8 +256,8 @@ impl Config {
 
     /// The number at a dotted key of a row's configuration, `train.batch`.
     pub fn number(&self, row: &str, key: &str) -> Option<f64> {
-        let overrides = &self.rows.iter().find(|(name, _)| name == row)?.1;
-        let row = Value::Table(rows::merged(&self.method, overrides));
+        let changes = &self.rows.iter().find(|(name, _)| name == row)?.1;
+        let row = Value::Table(merged(self.method.clone(), changes));
         let value = key.split('.').try_fold(&row, |value, part| value.get(part))?;
         value.as_float().or_else(|| value.as_integer().map(|n| n as f64))
     }
@@ -267,12 +267,12 @@ impl Config {
     /// # Errors
     /// If the row does not exist, or if a key of its configuration is unknown or missing.
     pub fn row<C: DeserializeOwned>(&self, row: &str) -> Result<C> {
-        let Some((_, overrides)) = self.rows.iter().find(|(name, _)| name == row) else {
+        let Some((_, changes)) = self.rows.iter().find(|(name, _)| name == row) else {
             let known = self.rows().collect::<Vec<_>>().join(", ");
             let expected = format!("one of {known}");
             return Err(Error::invalid(self.place("rows"), expected, format!("`{row}`")));
         };
-        section(&self.path, &format!("row.{row}"), rows::merged(&self.method, overrides))
+        section(&self.path, &format!("row.{row}"), merged(self.method.clone(), changes))
     }
 }
 

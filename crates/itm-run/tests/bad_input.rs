@@ -9,7 +9,7 @@ mod refused;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use common::{files, run, set, small_configs, text};
+use common::{files, itm, run, set, small_configs, text};
 use refused::{change, copy, holds, refused};
 
 #[test]
@@ -419,4 +419,15 @@ fn a_full_output_is_an_error() {
         assert_eq!(ran.status.code(), Some(2), "{command:?}: {said}");
         assert!(said.starts_with("error: standard output: No space left on device"), "{said}");
     }
+}
+
+/// rayon reads the old name of its variable where the new one holds no number.
+#[test]
+fn the_old_name_of_the_number_of_threads_is_capped() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut command = itm(&small_configs(dir.path()), &["list"]);
+    let command = command.env("RAYON_NUM_THREADS", "many").env("RAYON_RS_NUM_CPUS", "2000");
+    let output = command.output().unwrap();
+    let line = text(&output.stderr);
+    assert!(line.starts_with("note: RAYON_RS_NUM_CPUS = 2000: "), "{line}");
 }

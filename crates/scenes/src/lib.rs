@@ -191,6 +191,20 @@ mod tests {
     }
 
     #[test]
+    fn sizes_have_bounds() {
+        let line = |(train, pixels)| {
+            let sizes = Sizes { train, val: 0, test: 0, pixels };
+            let panic = std::panic::catch_unwind(|| Scenes::generate(0, sizes)).err();
+            panic.and_then(|panic| panic.downcast_ref::<String>().cloned())
+        };
+        let images = format!("{}, 0 and 0 images with 5 captions each", usize::MAX);
+        let want =
+            ["15 pixels a side, not 16 to 4096", "4097 pixels a side, not 16 to 4096", &images];
+        let got = [(0, 15), (0, 4097), (usize::MAX, 96)].map(line);
+        assert_eq!(got, want.map(|line| Some(line.to_owned())));
+    }
+
+    #[test]
     fn an_image_is_the_same_whatever_the_sizes_and_threads() {
         let large = world(3, 40, 30);
         let one = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a pool");

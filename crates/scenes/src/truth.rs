@@ -21,16 +21,17 @@ pub fn entails(scene: &Scene, meaning: &Meaning) -> bool {
 fn claims(scene: &Scene, claim: &Claim) -> bool {
     match claim {
         Claim::Place => true,
-        Claim::Exist(phrases) => assign(scene, phrases, 0),
+        Claim::Exist(phrases) => assign(scene, phrases, &[]),
         Claim::Related(..) => !related(scene, claim).is_empty(),
         Claim::Count(n, phrase) => fitting(scene, phrase).count() == *n as usize,
     }
 }
 
 /// Whether the phrases fit different objects, none of them `used`.
-fn assign(scene: &Scene, phrases: &[Phrase], used: u32) -> bool {
+fn assign(scene: &Scene, phrases: &[Phrase], used: &[usize]) -> bool {
     let Some((first, rest)) = phrases.split_first() else { return true };
-    fitting(scene, first).any(|i| used & (1 << i) == 0 && assign(scene, rest, used | (1 << i)))
+    let mut free = fitting(scene, first).filter(|i| !used.contains(i));
+    free.any(|i| assign(scene, rest, &[used, &[i]].concat()))
 }
 
 fn fitting<'a>(scene: &'a Scene, phrase: &'a Phrase) -> impl Iterator<Item = usize> + 'a {
@@ -230,6 +231,17 @@ mod tests {
         ] {
             let meaning = parse(text).unwrap_or_else(|| panic!("{text}"));
             assert_eq!(entails(&scene(), &meaning), truth, "{text}");
+        }
+    }
+
+    /// One bit for each object was enough for 32 of them.
+    #[test]
+    fn a_scene_may_have_many_objects() {
+        let [ball, cup] = [scene().objects[0], scene().objects[1]];
+        let mut many = Scene { objects: vec![cup; 36], ..scene() };
+        (many.objects[3], many.objects[35]) = (ball, ball);
+        for (text, truth) in [("A ball and a ball.", true), ("A ball, a ball and a ball.", false)] {
+            assert_eq!(entails(&many, &parse(text).expect("a sentence")), truth, "{text}");
         }
     }
 

@@ -67,7 +67,10 @@ pub fn decode_bytes(place: &str, bytes: &[u8]) -> Result<RgbImage> {
     reader.limits(limits);
     let decoder = reader.into_decoder().map_err(refused)?;
     let ((width, height), taken) = (decoder.dimensions(), decoder.total_bytes());
-    check_sides(place, width, height)?; // a second head may have said less to `probe_bytes`
+    // `probe_bytes` and the decoder may have read two heads.
+    let same = (width, height) == (info.width, info.height);
+    let expected = format_args!("one head, of {} × {} pixels", info.width, info.height);
+    Error::unless(same, place, expected, format_args!("another of {width} × {height}"))?;
     let expected = format_args!("at most {MOST_BYTES} bytes of pixels");
     let got = format_args!("{width} × {height} pixels of {taken} bytes");
     Error::unless(taken <= MOST_BYTES, place, expected, got)?;
@@ -160,25 +163,44 @@ mod tests {
         }
     }
 
+    fn chunk(kind: &[u8], data: &[u8]) -> Vec<u8> {
+        let (length, named) = ((data.len() as u32).to_be_bytes(), [kind, data].concat());
+        [&length[..], &named, &crc32(&named).to_be_bytes()].concat()
+    }
+
+    fn head(side: u32, depth: u8, colours: u8) -> Vec<u8> {
+        let sides = [side.to_be_bytes(), side.to_be_bytes()].concat();
+        chunk(b"IHDR", &[&sides[..], &[depth, colours, 0, 0, 0]].concat())
+    }
+
+    /// A PNG without pixels, whose other chunks stand before its end.
+    fn png(head: &[u8], others: &[u8]) -> Vec<u8> {
+        let parts = [&chunk(b"IDAT", &[]), others, &chunk(b"IEND", &[])].concat();
+        [b"\x89PNG\r\n\x1a\n", head, &parts].concat()
+    }
+
     /// The head of a PNG, whose pixels are not there: nothing is decoded before the sizes are checked.
     #[test]
     fn the_bytes_of_the_pixels_are_limited() {
-        let png = |side: u32, depth: u8, colours: u8| {
-            let chunk = |kind: &[u8], data: &[u8]| {
-                let (length, named) = ((data.len() as u32).to_be_bytes(), [kind, data].concat());
-                [&length[..], &named, &crc32(&named).to_be_bytes()].concat()
-            };
-            let sides = [side.to_be_bytes(), side.to_be_bytes()].concat();
-            let head = chunk(b"IHDR", &[&sides[..], &[depth, colours, 0, 0, 0]].concat());
-            let parts = [chunk(b"IDAT", &[]), chunk(b"IEND", &[])].concat();
-            [b"\x89PNG\r\n\x1a\n", &head[..], &parts].concat()
-        };
+        let png = |side, depth, colours| png(&head(side, depth, colours), &[]);
         let line = |bytes: &[u8]| decode_bytes("x.png", bytes).unwrap_err().to_string();
         let want = "x.png: expected at most 536870912 bytes of pixels, got 10000 × 10000 pixels of 800000000 bytes";
         assert_eq!(line(&png(10_000, 16, 6)), want);
         let want = "x.png: expected at most 100000000 pixels, got 10001 × 10001 = 100020001 pixels";
         assert_eq!(line(&png(10_001, 8, 0)), want);
         assert!(line(&png(10_000, 8, 2)).starts_with("x.png: expected an image, got "));
+    }
+
+    /// The decoder believes the first head, and who asks for the size got the last one.
+    #[test]
+    fn a_second_head_is_refused() {
+        for (side, other) in [(10_001, 1), (1, 2)] {
+            let line = decode_bytes("x.png", &png(&head(side, 8, 0), &head(other, 8, 0)));
+            let want = format!(
+                "x.png: expected one head, of {other} × {other} pixels, got another of {side} × {side}"
+            );
+            assert_eq!(line.unwrap_err().to_string(), want);
+        }
     }
 
     /// The checksum of PNG, bit by bit.

@@ -122,6 +122,7 @@ impl FneAnnotations {
             captions.push(entry.caption);
             image_of_text.push(image);
         }
+        check_names(place, &images)?;
         let pairs = Pairs::new(images.len(), image_of_text)?;
         Ok(Self { images, captions, pairs, dropped: Dropped::default() })
     }
@@ -144,6 +145,7 @@ impl FneAnnotations {
             captions.extend(caption.into_iter().take(keep));
             image_of_text.resize(captions.len(), i);
         }
+        check_names(place, &images)?;
         let pairs = Pairs::new(images.len(), image_of_text)?;
         Ok(Self { images, captions, pairs, dropped })
     }
@@ -153,6 +155,17 @@ impl FneAnnotations {
         let images = self.images.iter().map(|image| file_name(image).to_owned()).collect();
         SplitData::of_pictures(images, self.captions, self.pairs)
     }
+}
+
+/// Refuses two pictures of one file name: they are found by it.
+fn check_names(place: &str, images: &[String]) -> Result<()> {
+    let mut first = HashMap::new();
+    for image in images {
+        let first = *first.entry(file_name(image)).or_insert(image);
+        let got = format_args!("{} and {}", excerpt(first), excerpt(image));
+        Error::unless(first == image, place, "each file name in one folder", got)?;
+    }
+    Ok(())
 }
 
 /// Whether JSON is a list.
@@ -249,6 +262,8 @@ mod tests {
         let three = EVAL.replace(", \"9\", \"10\"", "");
         let got = error(FneAnnotations::parse_eval("e", three.as_bytes(), CaptionRule::First(5)));
         assert_eq!(got, "e entry 1.caption: expected 5 captions, got 3");
+        let got = error(FneAnnotations::parse_eval("e", EVAL.as_bytes(), CaptionRule::First(0)));
+        assert_eq!(got, "e entry 0.caption: expected a rule of at least 1 caption, got 0");
     }
 
     #[test]
@@ -272,6 +287,11 @@ mod tests {
                 "\"image_id\": \"b\"",
                 "t entry 1.image: expected \"d/b.jpg\" (image_id \"b\")",
             ),
+            (
+                "d/a.jpg",
+                "e/b.jpg",
+                "t: expected each file name in one folder, got \"d/b.jpg\" and \"e/b.jpg\"",
+            ),
         ] {
             let text = TRAIN.replacen(from, to, 1);
             let got = error(FneAnnotations::parse_train("t", text.as_bytes()));
@@ -286,6 +306,10 @@ mod tests {
             got,
             "e entry 1.image: expected each image once, got \"a.jpg\" again, as entry 0"
         );
+        let folders = EVAL.replace("b.jpg", "d/a.jpg");
+        let got = error(FneAnnotations::parse_eval("e", folders.as_bytes(), CaptionRule::All));
+        let want = "e: expected each file name in one folder, got \"a.jpg\" and \"d/a.jpg\"";
+        assert_eq!(got, want);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 
 use super::Karpathy;
 use crate::files::{self, file_name};
@@ -11,7 +12,12 @@ use crate::files::{self, file_name};
 pub struct ImageFolder {
     dir: PathBuf,
     listed: HashMap<String, PathBuf>,
+    /// The files of each folder in which a name was not found. Each is listed once.
+    folders: Arc<Mutex<HashMap<PathBuf, FilesByName>>>,
 }
+
+/// Files by their names in small letters; `None` if several have a name.
+type FilesByName = HashMap<String, Option<PathBuf>>;
 
 impl ImageFolder {
     /// The pictures below `dir`: where the JSON says, or else in `images` or in `dir` itself.
@@ -23,7 +29,8 @@ impl ImageFolder {
 
     /// Pictures below `dir` with known paths.
     pub(crate) fn listed(dir: &Path, listed: impl Iterator<Item = (String, PathBuf)>) -> Self {
-        Self { dir: dir.to_path_buf(), listed: listed.collect() }
+        let (dir, listed) = (dir.to_path_buf(), listed.collect());
+        Self { dir, listed, folders: Arc::default() }
     }
 
     /// The picture's path, if there is such a file in the folder; links out of the folder are not followed.
@@ -35,7 +42,7 @@ impl ImageFolder {
         let places: Vec<_> =
             listed.into_iter().chain(guessed.into_iter().filter(|_| base)).collect();
         let found = places.iter().find(|path| path.is_file()).cloned();
-        let found = found.or_else(|| places.iter().find_map(|path| other_case(path)));
+        let found = found.or_else(|| places.iter().find_map(|path| self.other_case(path)));
         found.filter(|path| self.leads_out(path).is_none())
     }
 
@@ -51,18 +58,25 @@ impl ImageFolder {
         let guessed = || self.dir.join("images").join(file_name(name));
         self.listed.get(name).cloned().unwrap_or_else(guessed)
     }
+
+    /// The only file beside `path` whose name differs from its name in case alone: `1.JPG` for `1.jpg`.
+    fn other_case(&self, path: &Path) -> Option<PathBuf> {
+        let (name, folder) = (path.file_name()?.to_str()?.to_ascii_lowercase(), path.parent()?);
+        let mut folders = self.folders.lock().expect("no panic under this lock");
+        let files = folders.entry(folder.to_owned()).or_insert_with(|| by_name(folder));
+        files.get(&name)?.clone().filter(|one| one.is_file())
+    }
 }
 
-/// The only file beside `path` whose name differs from its name in case alone: `1.JPG` for `1.jpg`.
-fn other_case(path: &Path) -> Option<PathBuf> {
-    let name = path.file_name()?.to_str()?;
-    let alike =
-        |other: &PathBuf| other.file_name().is_some_and(|other| other.eq_ignore_ascii_case(name));
-    let mut found = files::entries(path.parent()?).ok()?.into_iter().filter(alike);
-    match (found.next(), found.next()) {
-        (Some(one), None) if one.is_file() => Some(one),
-        _ => None,
+/// The files of a folder; none if it cannot be read.
+fn by_name(folder: &Path) -> FilesByName {
+    let mut files = FilesByName::new();
+    for path in files::entries(folder).unwrap_or_default() {
+        let Some(name) = path.file_name().and_then(|name| name.to_str()) else { continue };
+        let one = files.entry(name.to_ascii_lowercase());
+        one.and_modify(|one| *one = None).or_insert(Some(path));
     }
+    files
 }
 
 #[cfg(test)]
@@ -89,5 +103,11 @@ mod tests {
         assert_eq!(folder.image_path("C.JPG"), Some(dir.path().join("c.jpg")));
         assert_eq!(folder.image_path("d.jpg"), None);
         assert_eq!(folder.image_path("images"), None);
+        // A folder is listed once: a list of many missing pictures listed it for each of them.
+        std::fs::write(dir.path().join("D.JPG"), "x").unwrap();
+        assert_eq!(folder.image_path("d.jpg"), None);
+        assert_eq!(folder.image_path("D.JPG"), Some(dir.path().join("D.JPG")));
+        let again = ImageFolder::new(dir.path(), Some(&json));
+        assert_eq!(again.image_path("d.jpg"), Some(dir.path().join("D.JPG")));
     }
 }

@@ -46,23 +46,37 @@ struct CaptionsByFile {
 /// What a file tells of an image.
 #[derive(Default)]
 struct Told {
-    captions: Vec<String>,
+    captions: Vec<Caption>,
     /// The split, if the file itself is one.
     split: Option<Split>,
     folder: Option<String>,
 }
 
+/// A caption of a file.
+struct Caption {
+    /// Among the captions of the image, if the file numbers them.
+    number: Option<usize>,
+    /// Of the file.
+    line: usize,
+    text: String,
+}
+
 impl CaptionsByFile {
-    fn add(&mut self, place: &str, name: &str, caption: &str) -> Result<&mut Told> {
+    fn add(&mut self, place: &str, name: &str, caption: Caption) -> Result<&mut Told> {
         Error::unless(!name.is_empty(), place, "the name of an image", "none")?;
         files::check_below(place, name)?;
-        Error::unless(!caption.trim().is_empty(), place, "a caption", "an empty one")?;
+        Error::unless(!caption.text.trim().is_empty(), place, "a caption", "an empty one")?;
         if !self.of.contains_key(name) {
             self.names.push(name.to_owned());
         }
         let told = self.of.entry(name.to_owned()).or_default();
-        told.captions.push(caption.to_owned());
+        told.captions.push(caption);
         Ok(told)
+    }
+
+    /// Sorts the captions of each image by their numbers; without numbers they stay as they are.
+    fn sort(&mut self) {
+        self.of.values_mut().for_each(|told| told.captions.sort_by_key(|caption| caption.number));
     }
 }
 
@@ -137,13 +151,14 @@ pub(crate) fn read(
         match form {
             CaptionFormat::Token => token(&mut captions, path, &bytes),
             CaptionFormat::Comma | CaptionFormat::Bars => {
-                table(path, &bytes, *form, |place, _, name, caption| {
+                table(path, &bytes, *form, |place, name, caption| {
                     captions.add(place, name, caption).map(drop)
                 })
             }
             CaptionFormat::Coco => coco(&mut captions, path, &bytes),
         }?;
     }
+    captions.sort();
     let splits = splits(dir, first, &captions, manifest)?;
     let folder = FOLDERS.into_iter().find(|folder| dir.join(folder).is_dir());
     let (mut images, mut dropped) = (vec![], Dropped::default());
@@ -152,7 +167,7 @@ pub(crate) fn read(
         let place = format!("{}, image {}", first.display(), excerpt(&name));
         let keep = rule.keep(&place, told.captions.len(), &mut dropped)?;
         images.push(KarpathyImage {
-            captions: told.captions[..keep].to_vec(),
+            captions: told.captions[..keep].iter().map(|caption| caption.text.clone()).collect(),
             filepath: told.folder.clone().or(folder.map(str::to_owned)),
             filename: name,
             split,
@@ -241,6 +256,7 @@ fn token(captions: &mut CaptionsByFile, path: &Path, bytes: &[u8]) -> Result<()>
             return Err(Error::invalid(place, "name#number<TAB>caption", excerpt(line)));
         };
         once(&mut seen, &place, (name, number))?;
+        let caption = Caption { number: Some(number), line: at + 1, text: caption.to_owned() };
         captions.add(&place, name, caption)?;
     }
     Ok(())
@@ -258,7 +274,8 @@ fn once(
 }
 
 /// The image's name and the caption of each row of a table as it goes around, with its line: `image,caption` of Flickr8k, and
-/// `image_name| comment_number| comment` of Flickr30K. `None` if the file does not begin with one of these heads.
+/// `image_name| comment_number| comment` of Flickr30K. `None` if the file does not begin with one of these heads. Images are in the order of
+/// the file, and the captions of an image in the order of their numbers.
 ///
 /// # Errors
 /// If the file cannot be read, or a row has no name, no caption or other fields than the head.
@@ -270,21 +287,28 @@ pub fn caption_table(path: &Path) -> Result<Option<Vec<(usize, String, String)>>
     let Some(form) = [CaptionFormat::Comma, CaptionFormat::Bars].into_iter().find(is_of) else {
         return Ok(None);
     };
-    let (mut rows, mut captions) = (vec![], CaptionsByFile::default());
-    table(path, &files::read(path, LARGEST_TEXT)?, form, |place, line, name, caption| {
-        captions.add(place, name, caption)?;
-        rows.push((line, name.to_owned(), caption.to_owned()));
-        Ok(())
+    let (mut names, mut captions) = (vec![], CaptionsByFile::default());
+    table(path, &files::read(path, LARGEST_TEXT)?, form, |place, name, caption| {
+        names.push(name.to_owned());
+        captions.add(place, name, caption).map(drop)
     })?;
-    Ok(Some(rows))
+    captions.sort();
+    let of = captions.of.into_iter().map(|(name, told)| (name, told.captions.into_iter()));
+    let mut of: HashMap<_, _> = of.collect();
+    let next = |name: String| {
+        let Caption { line, text, .. } = of.get_mut(&name)?.next()?;
+        Some((line, name, text))
+    };
+    Ok(Some(names.into_iter().filter_map(next).collect()))
 }
 
-/// Shows each row of a table: its place, line, name and caption. One line of Flickr30K's that goes around has no bar behind its number.
+/// Shows each row of a table: its place, name and caption. One line of Flickr30K's that goes around has no bar behind its number.
+/// Lines of a caption in quotes become one line, because captions are written one a line.
 fn table(
     path: &Path,
     bytes: &[u8],
     form: CaptionFormat,
-    mut show: impl FnMut(&str, usize, &str, &str) -> Result<()>,
+    mut show: impl FnMut(&str, &str, Caption) -> Result<()>,
 ) -> Result<()> {
     let place = path.display().to_string();
     let text = files::utf8(&place, bytes)?;
@@ -304,16 +328,21 @@ fn table(
         let place = format!("{place} line {line}");
         let fields: Vec<&str> = row.iter().collect();
         let words = |text: &str| text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-        if let (CaptionFormat::Bars, [name, number, ..]) = (form, &fields[..]) {
-            let digits = &number[..number.len() - words(number)];
-            digits.parse().map_or(Ok(()), |number| once(&mut seen, &place, (name, number)))?;
+        let mut number = None;
+        if let (CaptionFormat::Bars, [name, numbered, ..]) = (form, &fields[..]) {
+            number = numbered[..numbered.len() - words(numbered)].parse().ok();
+            number.map_or(Ok(()), |number| once(&mut seen, &place, (name, number)))?;
         }
+        let mut show = |name: &str, text: &str| {
+            let lines: Vec<_> = text.lines().map(str::trim).collect();
+            show(&place, name, Caption { number, line, text: lines.join(" ") })
+        };
         match (form, &fields[..]) {
             (CaptionFormat::Comma, [name, caption]) | (CaptionFormat::Bars, [name, _, caption]) => {
-                show(&place, line, name, caption)?;
+                show(name, caption)?;
             }
             (CaptionFormat::Bars, [name, both]) if words(both) < both.len() => {
-                show(&place, line, name, both[both.len() - words(both)..].trim())?;
+                show(name, both[both.len() - words(both)..].trim())?;
             }
             _ => {
                 let hint = if quoting { " (a caption with a comma in quotes)" } else { "" };
@@ -360,7 +389,8 @@ fn coco(captions: &mut CaptionsByFile, path: &Path, bytes: &[u8]) -> Result<()> 
         let Some(name) = names.get(&image_id) else {
             return Err(Error::invalid(place, "an image_id of its images", image_id));
         };
-        let told = captions.add(&place, name, &caption)?;
+        let caption = Caption { number: None, line: 0, text: caption };
+        let told = captions.add(&place, name, caption)?;
         told.split = split_of(folder);
         told.folder = Some(folder.to_owned());
     }

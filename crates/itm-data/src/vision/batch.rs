@@ -8,8 +8,8 @@ use image::RgbImage;
 
 use super::prefetch::caught;
 use super::{Augment, Transform};
-use crate::Result;
 use crate::data::decode_image;
+use crate::{Error, Result};
 
 /// One picture of a batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,7 +74,7 @@ impl PictureBatch {
     /// Decodes the pictures, augments each with its seed, and normalises.
     ///
     /// # Errors
-    /// If a file cannot be decoded or a decoder panics: one line that names the file.
+    /// If the size is 0, or a file cannot be decoded or a decoder panics: one line that names the file.
     pub fn training(pictures: &[Picture], augment: &Augment) -> Result<Self> {
         Self::of(pictures, augment.transform, |image, seed, out| augment.apply(image, seed, out))
     }
@@ -92,8 +92,9 @@ impl PictureBatch {
         transform: Transform,
         floats: impl Fn(&RgbImage, u64, &mut [f32]),
     ) -> Result<Self> {
+        Error::unless(!transform.is_empty(), "size of pictures", "at least 1", 0)?;
         let mut values = vec![0.0; pictures.len() * transform.len()];
-        for (picture, out) in pictures.iter().zip(values.chunks_exact_mut(transform.len().max(1))) {
+        for (picture, out) in pictures.iter().zip(values.chunks_exact_mut(transform.len())) {
             caught(picture.source.place(), || {
                 floats(&*picture.source.pixels()?, picture.seed, out);
                 Ok(())

@@ -8,13 +8,12 @@ use std::path::Path;
 use itm_core::{Error, Result};
 use toml::{Table, Value};
 
-use super::read::override_with;
 use crate::run_dir::slug;
 
-/// The name of a row, and its changes.
-pub(super) type RowChanges = (String, Table);
+/// The name of a row, and its changes: each override those before them, and the row's own are the last.
+pub(super) type RowChanges = (String, Vec<Table>);
 
-/// Gives every row the changes of the row that it extends, overridden by its own changes.
+/// Gives every row the changes of the row that it extends, before its own changes.
 ///
 /// # Errors
 /// If `extends` names a missing row or leads back to the row.
@@ -23,8 +22,7 @@ pub(super) fn resolve(rows: &mut [RowChanges], path: &Path) -> Result<()> {
     let own: BTreeMap<_, _> = rows.iter().cloned().collect();
     for (name, changes) in rows {
         let way: Vec<_> = successors(Some(&*name), |row| bases.get(*row)).collect();
-        let tables = way.iter().rev().map(|row| &own[*row]);
-        *changes = tables.fold(Table::new(), |all, own| merged(&all, own));
+        *changes = way.iter().rev().flat_map(|row| own[*row].clone()).collect();
     }
     Ok(())
 }
@@ -45,13 +43,6 @@ pub(super) fn check_folders(rows: &[RowChanges], path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The method's section with a row's changes.
-pub(super) fn merged(method: &Table, changes: &Table) -> Table {
-    let mut merged = method.clone();
-    override_with(&mut merged, changes);
-    merged
-}
-
 /// Takes `key` out of the rows; returns, for each row with that key, the row that it names.
 ///
 /// # Errors
@@ -67,7 +58,13 @@ pub(super) fn take(
     let known: Vec<_> = rows.iter().map(|(row, _)| row.clone()).collect();
     let mut all = BTreeMap::new();
     for (row, changes) in rows {
-        match changes.remove(key) {
+        // The last change counts, and `false` leaves out what was before.
+        let values = changes.iter_mut().filter_map(|own| own.remove(key));
+        let last = values.fold(None, |before, own| match own {
+            Value::Boolean(false) if before.is_some() => None,
+            own => Some(own),
+        });
+        match last {
             None => (),
             Some(Value::String(to)) if known.contains(&to) => _ = all.insert(row.clone(), to),
             Some(Value::String(to)) => {

@@ -44,7 +44,8 @@ impl Config {
             let key = keys(text)?;
             let has_own = |row: &&String| {
                 let changes = self.rows.iter().find(|(name, _)| name == *row);
-                changes.is_some_and(|(_, changes)| has(changes, Some(&file), &key))
+                let is_own = |own: &Table| has(own, Some(&file), &key);
+                changes.is_some_and(|(_, changes)| changes.iter().any(is_own))
             };
             if let Some(row) = rows.first().filter(|_| rows.iter().all(|row| has_own(&row))) {
                 let expected = "a key that a row of this run takes from the target";

@@ -397,6 +397,23 @@ fn another_kind_than_the_presets_replaces_a_section() {
     assert_eq!(vit.image_size, 96, "the same kind keeps the keys of the base");
 }
 
+/// A row took over single keys of the file's section, into a section of its own kind, and what it left out came back from the file.
+#[test]
+fn a_row_changes_what_the_extended_row_is() {
+    let rows = "[row.A]\npart.size = 2\n[row.B]\nextends = \"A\"\npart = { kind = \"new\", width = 3 }\n\
+        [row.C]\nextends = \"A\"\npart.size = false\n";
+    let head = TEXT.replace("[train]", "[part]\nkind = \"old\"\nsize = 1\n[train]");
+    let config = parse(&format!("{head}{rows}")).unwrap();
+    for (row, want) in [
+        ("A", "kind = \"old\"\nsize = 2\n"),
+        ("B", "kind = \"new\"\nwidth = 3\n"),
+        ("C", "kind = \"old\"\n"),
+    ] {
+        let want = Value::Table(want.parse().unwrap());
+        assert_eq!(config.row::<Table>(row).unwrap()["part"], want, "{row}");
+    }
+}
+
 #[test]
 fn wrong_bases_are_one_line() {
     let other = TEXT.replace("\"fne\"", "\"hal\"");

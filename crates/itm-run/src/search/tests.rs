@@ -344,6 +344,26 @@ fn an_answer_is_printed() {
     assert_eq!(command("--folder nosuch --after 2024").1, [want]);
 }
 
+/// Options that did nothing: without an index a world is made and shown, and `auto` is the level of sentences.
+#[test]
+fn options_that_would_be_ignored_are_refused() {
+    let parse = |line: &str| {
+        let line = format!("itm search {line}");
+        <crate::cli::Cli as clap::Parser>::try_parse_from(line.split_whitespace())
+    };
+    let options = ["--threshold 0.1", "--no-correction", "-f", "--json", "--after 2024"];
+    let options = options.into_iter().chain(["--before 2024", "--folder a"]);
+    let taken: Vec<_> = options.filter(|option| parse(option).is_ok()).collect();
+    assert!(taken.is_empty(), "{taken:?}");
+    let world = World::new();
+    index(&world.args(false), &configs()).unwrap();
+    let cli = parse("--like 07.png --threshold auto --index x").unwrap();
+    let crate::cli::Command::Search(mut args) = cli.command else { panic!("another command") };
+    args.index = Some(world.path("out"));
+    let want = "--threshold: expected a number: `auto` is the level of sentences, got auto";
+    assert_eq!(world.line(search(&args, &configs())), want);
+}
+
 #[test]
 fn what_makes_no_index_is_one_line() {
     let world = World::new();

@@ -1,7 +1,10 @@
 use std::fs;
 
+use itm_core::output::{Existing, NewFolder};
+
 use super::*;
-use crate::fakes::{Colours, World, jpeg as made};
+use crate::fakes::{Colours, WIDTH, World, jpeg as made};
+use crate::store::{FILES, index_folder};
 
 /// Small pictures are JPEGs of their own whose longest side is bounded; they never grow.
 #[test]
@@ -70,6 +73,45 @@ fn damaged_files_are_named() {
     }
     let line = Index::open(&world.images).unwrap_err().to_string();
     assert!(line.contains("index.json"), "{line}");
+}
+
+/// Files that belong together, with contents that no update writes.
+#[test]
+fn contents_that_no_update_writes_are_named() {
+    let world = World::new();
+    world.update(&Colours::default()).unwrap();
+    let whole = Stored::read(&world.out).unwrap();
+    let line = |change: &dyn Fn(&mut Stored)| {
+        let mut stored = whole.clone();
+        change(&mut stored);
+        let folder = NewFolder::begin(&index_folder(&world.out), Existing::Only(&FILES)).unwrap();
+        stored.write(folder).unwrap();
+        let line = Index::open(&world.out).unwrap_err().to_string();
+        line.rsplit('/').next().unwrap().to_owned()
+    };
+    for taken in ["2024", "2024-02-30T12:30:00", "2024-05-01 12:30:00", "2024-05-01T12:30:00Z"] {
+        let want = format!("pictures.jsonl: expected moments as 2024-05-01T12:30:00, got {taken}");
+        assert_eq!(line(&|stored| stored.pictures[1].taken = Some(taken.into())), want);
+    }
+    let want = "pictures.jsonl: expected pictures in the order of their paths, got others";
+    assert_eq!(line(&|stored| stored.pictures.swap(0, 1)), want);
+    let want = "index.safetensors: expected rows of length 1, got others";
+    assert_eq!(line(&|stored| stored.tables.rows[WIDTH] += 1.0), want);
+    assert_eq!(line(&|stored| stored.tables.bank[0] = f32::NAN), want);
+}
+
+/// A stranger's index could show any file.
+#[cfg(unix)]
+#[test]
+fn a_thumbnail_that_is_a_link_is_refused() {
+    let world = World::new();
+    world.update(&Colours::default()).unwrap();
+    let index = world.index();
+    let path = thumbnail(&world.out, &index.pictures()[0].sha256);
+    fs::remove_file(&path).unwrap();
+    std::os::unix::fs::symlink(world.images.join("a/red.jpg"), &path).unwrap();
+    let line = index.thumbnail(0).unwrap_err().to_string();
+    assert!(line.ends_with(".jpg: expected a file of the index, got a link out of it"), "{line}");
 }
 
 /// A damaged index is made anew and does not stop an update.

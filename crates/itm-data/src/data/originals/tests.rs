@@ -74,6 +74,31 @@ fn tables_with_commas_and_with_bars() {
     }
 }
 
+/// They were in the order of the lines.
+#[test]
+fn captions_are_in_the_order_of_their_numbers() {
+    let lists = [("train.txt", "a\n"), ("val.txt", "b\n"), ("test.txt", "c\n")];
+    let bars = "image_name| comment_number| comment\na.jpg| 10| Last\nb.jpg| 0| B\na.jpg| 2| Second\na.jpg| 0   First\nc.jpg| 0| C\n";
+    let tokens = "a.jpg#10\tLast\nb.jpg#0\tB\na.jpg#2\tSecond\na.jpg#0\tFirst\nc.jpg#0\tC\n";
+    for (name, text) in [("results.csv", bars), ("x.token", tokens)] {
+        let json = read_all(&folder(&[&[(name, text)], &lists[..]].concat())).unwrap();
+        assert_eq!(json.images[0].captions, ["First", "Second", "Last"], "{name}");
+    }
+    let dir = folder(&[("results.csv", bars)]);
+    let rows = caption_table(&dir.path().join("results.csv")).unwrap().unwrap();
+    let rows: Vec<_> = rows.iter().map(|(line, _, caption)| (*line, &caption[..])).collect();
+    assert_eq!(rows, [(5, "First"), (3, "B"), (4, "Second"), (2, "Last"), (6, "C")]);
+}
+
+/// A list of captions has one on each line: the second line became the next caption.
+#[test]
+fn a_caption_in_quotes_is_one_line() {
+    let dir = folder(&[("captions.csv", "image,caption\na.jpg,\"A dog\r\n runs.\"\nb.jpg,Two\n")]);
+    let rows = caption_table(&dir.path().join("captions.csv")).unwrap().unwrap();
+    let rows: Vec<_> = rows.iter().map(|(line, _, caption)| (*line, &caption[..])).collect();
+    assert_eq!(rows, [(2, "A dog runs."), (4, "Two")]);
+}
+
 #[test]
 fn files_of_coco_are_splits() {
     let file = |id: i64, name: &str| {

@@ -180,7 +180,7 @@ fn splits_may_have_other_numbers_of_regions() {
 fn each_fault_has_its_line() {
     use RegionSource::{Given, Grid};
     type Fault = fn(&Folder);
-    let faults: [(RegionSource, Fault, &str); 15] = [
+    let faults: [(RegionSource, Fault, &str); 16] = [
         (Grid, |f| f.remove("precomp/val_grid.npy"), "precomp/val_grid.npy: No such file"),
         (Grid, |f| f.remove("precomp/grid_scale.npy"), "precomp/grid_scale.npy: No such file"),
         (
@@ -238,6 +238,11 @@ fn each_fault_has_its_line() {
             |f| f.write("precomp/val_boxes.npy", npy(&[2, 2, 4], [0.9, 0.0, 0.1, 1.0].repeat(4))),
             "precomp/val_boxes.npy row 0, box 0: expected x1, y1, x2, y2 in shares of the picture, \
              0 ≤ x1 ≤ x2 ≤ 1, 0 ≤ y1 ≤ y2 ≤ 1, got [0.9, 0.0, 0.1, 1.0]",
+        ),
+        (
+            Given,
+            |f| f.write("precomp/train_extra_ims.npy", vec![0; 9]),
+            "precomp/train_extra_ims.npy: expected ",
         ),
         (
             Given,

@@ -92,6 +92,15 @@ fn a_bad_picture_is_named() {
     }
 }
 
+/// No picture was read, and the batch was whole.
+#[test]
+fn a_size_of_0_is_refused() {
+    let nowhere = pictures(Path::new("nowhere"), &["1.jpg"]);
+    let none = Transform { size: 0, ..Transform::default() };
+    let line = PictureBatch::evaluation(&nowhere, &none).unwrap_err().to_string();
+    assert_eq!(line, "size of pictures: expected at least 1, got 0");
+}
+
 #[test]
 fn a_panic_names_the_picture() {
     let dir = folder();
