@@ -31,10 +31,15 @@ pub(crate) static PLURAL_ONLY: LazyLock<HashSet<&str>> = LazyLock::new(|| {
     text.split(' ').collect()
 });
 
-/// Other words that `singular` keeps: words whose singular and plural are alike, and singulars in -s.
+/// Nouns whose plural is the same word.
+pub(crate) static ALIKE: LazyLock<HashSet<&str>> = LazyLock::new(|| {
+    "aircraft bison deer elk fish moose series sheep species".split(' ').collect()
+});
+
+/// Other words that `singular` keeps: uncountable nouns, and singulars in -s.
 static UNCHANGED: LazyLock<HashSet<&str>> = LazyLock::new(|| {
-    let text = "air aircraft basketball canvas chess christmas clothing deer equipment fish gas \
-                grass lens moose series sheep snow soccer species tennis underwear";
+    let text = "air basketball canvas chess christmas clothing equipment gas grass lens snow \
+                soccer tennis underwear";
     text.split(' ').collect()
 });
 
@@ -101,7 +106,7 @@ pub fn singular(noun: &str) -> String {
 }
 
 fn is_unchanged(noun: &str) -> bool {
-    UNCHANGED.contains(noun) || PLURAL_ONLY.contains(noun)
+    [&ALIKE, &UNCHANGED, &PLURAL_ONLY].iter().any(|words| words.contains(noun))
 }
 
 /// The plural of a noun in the singular.
@@ -241,6 +246,7 @@ mod tests {
             ("snowshoe", "snowshoes"),
             ("godchild", "godchildren"),
             ("moose", "moose"),
+            ("bison", "bison"),
             ("rookie", "rookies"),
             ("smoothie", "smoothies"),
             ("headache", "headaches"),

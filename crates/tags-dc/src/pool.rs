@@ -55,7 +55,7 @@ impl Choice {
 pub struct Pick {
     /// The row's number among all rows.
     pub row: usize,
-    /// The model's score minus the filter's penalty, in the numbers of [`Scores`].
+    /// The model's score, in the numbers of [`Scores`]. The filter's penalty counts in the order alone.
     pub score: f32,
 }
 
@@ -144,7 +144,7 @@ pub(crate) fn picks(survivors: &[Survivor], scores: &[f32], m: usize) -> Result<
     Error::unless(is_number, "score of the caption", "a number", "NaN")?;
     let best = top(&lowered, lowered.len())?;
     let below = |&at: &usize| caption.is_none_or(|&caption| lowered[at] < caption);
-    let pick = |at: usize| Pick { row: survivors[at].row, score: lowered[at] };
+    let pick = |at: usize| Pick { row: survivors[at].row, score: scores[at] };
     Ok(best.into_iter().filter(below).take(m).map(pick).collect())
 }
 
@@ -290,6 +290,11 @@ mod tests {
         let verdicts = [Positive, Kept, Repeated];
         assert_eq!(best(&[9, 5, 7], &verdicts, Filter::Penalty, 3).0, [0, 1, 2], "6, 5, 5");
         assert_eq!(best(&[9, 5, 7], &verdicts, Filter::PositiveOnly, 3).0, [1]);
+        let mut model = First { asked: 0, scores: |token| token as f32 };
+        let rows = [vec![9], vec![5], vec![7]];
+        let picks = pool(&rows, &verdicts, Filter::Penalty, 3, &mut model).unwrap();
+        let scores: Vec<f32> = picks.iter().map(|pick| pick.score).collect();
+        assert_eq!(scores, [9.0, 5.0, 7.0], "the model's own");
     }
 
     /// From refilled rows to the pool, by hand: positive 1 2; 7 is protected; 8 9 comes twice.

@@ -38,10 +38,14 @@ pub struct SiblingStatistics {
 impl SiblingStatistics {
     /// Learns the pairs from captions grouped by image.
     pub fn fit(images: &[Vec<Vec<u32>>]) -> Self {
-        let of = |captions: &Vec<Vec<u32>>| captions.iter().cloned().map(distinct).collect();
-        let images: Vec<Vec<Vec<u32>>> = images.iter().map(of).collect();
+        // Counts stand at the place of a word among all words: a word's number may be any.
+        let all = distinct(images.iter().flatten().flatten().copied().collect());
+        let place = |word: u32| all.binary_search(&word).expect("a word of a caption") as u32;
+        let caption = |words: &Vec<u32>| distinct(words.iter().map(|&word| place(word)).collect());
+        let images: Vec<Vec<Vec<u32>>> =
+            images.iter().map(|captions| captions.iter().map(caption).collect()).collect();
         let captions = images.iter().map(Vec::len).sum::<usize>();
-        let words = images.iter().flatten().flatten().max().map_or(0, |&last| last as usize + 1);
+        let words = all.len();
         let mut holding = vec![0usize; words];
         let mut images_with: Vec<Vec<usize>> = vec![Vec::new(); words];
         for (image, of_image) in images.iter().enumerate() {
@@ -57,7 +61,7 @@ impl SiblingStatistics {
         // Of each word: the captions of these images that hold it and lack `w`, and those that hold both.
         let mut counts = vec![[0usize; 2]; words];
         let mut touched = vec![]; // the words with a count
-        for w in (0..words).filter(|&w| holding[w] > 0) {
+        for w in 0..words {
             let mut beside = 0;
             for caption in images_with[w].iter().flat_map(|&image| &images[image]) {
                 let holds = caption.binary_search(&(w as u32)).is_ok();
@@ -74,7 +78,7 @@ impl SiblingStatistics {
                 let [near, with] = std::mem::take(&mut counts[x as usize]);
                 let chance = (holding[x as usize] - with) as f64 / lacking.max(1) as f64;
                 if near >= AT_LEAST && near as f64 / beside as f64 > TIMES_CHANCE * chance {
-                    excluded.insert((w as u32, x));
+                    excluded.insert((all[w], all[x as usize]));
                 }
             }
         }
@@ -129,6 +133,14 @@ mod tests {
         let mut images = vec![vec![vec![W, W], vec![X, X]]; 4];
         images.extend(world(0, 100));
         assert!(SiblingStatistics::fit(&images).excluded.is_empty());
+    }
+
+    #[test]
+    fn a_word_may_have_any_number() {
+        let mut images = world(5, 100);
+        images.iter_mut().flatten().flatten().for_each(|word| *word = u32::MAX - *word);
+        let siblings = SiblingStatistics::fit(&images);
+        assert!(siblings.excludes(u32::MAX - W, u32::MAX - X) && !siblings.excludes(W, X));
     }
 
     #[test]

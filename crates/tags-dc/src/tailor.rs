@@ -79,8 +79,8 @@ pub struct Negative {
     pub tokens: Vec<u32>,
     /// Whether each token was masked. A masked token may be refilled with the caption's own token.
     pub masked: Vec<bool>,
-    /// How well the sentence matches the image, in the numbers of the model's [`Scores`], less the filter's penalty. UNITER gives
-    /// the match logit, not its sigmoid.
+    /// How well the sentence matches the image, in the numbers of the model's [`Scores`]: for UNITER the match logit, not its sigmoid. The
+    /// filter's penalty counts in the order of the negatives alone.
     pub score: f32,
 }
 

@@ -55,9 +55,10 @@ impl Grade {
     }
 }
 
-/// Right answers and questions of each image, with ties and the sum of chances.
+/// Right answers and questions of each image that has some, with ties and the sum of chances.
+#[derive(Default)]
 struct ImageCounts {
-    images: Vec<[u64; 2]>,
+    images: BTreeMap<usize, [u64; 2]>,
     ties: u64,
     chance: f64,
 }
@@ -83,22 +84,24 @@ impl Benchmark {
             Err(Error::invalid(place, "a finite number", score))
         };
         let (images, units) = self.units();
-        let mut counts = BTreeMap::new();
+        let mut counts: BTreeMap<_, ImageCounts> = BTreeMap::new();
         for (question, image) in self.questions.iter().zip(images) {
             for (measure, mark) in question.marks(finite)? {
                 let (category, subset) = (Some(question.category), Some(question.subset.clone()));
                 for of in [(None, None), (category, None), (category, subset)] {
-                    let none = || ImageCounts { images: vec![[0; 2]; units], ties: 0, chance: 0.0 };
-                    let counts = counts.entry((of, measure)).or_insert_with(none);
-                    counts.images[image][0] += u64::from(mark.right);
-                    counts.images[image][1] += 1;
+                    let counts = counts.entry((of, measure)).or_default();
+                    let [right, all] = counts.images.entry(image).or_default();
+                    *right += u64::from(mark.right);
+                    *all += 1;
                     counts.ties += u64::from(mark.tie);
                     counts.chance += mark.chance;
                 }
             }
         }
         let line = |(((category, subset), measure), counts): (_, ImageCounts)| {
-            let right = Share::over(&[&counts.images]).expect("a question");
+            let mut images = vec![[0; 2]; units];
+            counts.images.into_iter().for_each(|(image, of)| images[image] = of);
+            let right = Share::over(&[&images]).expect("a question");
             let chance = counts.chance / right.of as f64;
             Line { category, subset, measure, right, chance, ties: counts.ties }
         };

@@ -77,16 +77,17 @@ impl BenchmarkArgs {
             _ => None,
         };
         let lines = scores.map(|scores| self.judged(&benchmark, scores)).transpose()?;
+        let listed = self.list.as_ref().map(|folder| list(&benchmark, folder)).transpose()?;
+        if let (Some(path), Some(lines)) = (&self.json, &lines) {
+            let text = serde_json::to_string_pretty(lines).expect("names and numbers") + "\n";
+            write_bytes(path, text.as_bytes())?;
+        }
         let mut printed = vec![];
-        if let Some(folder) = &self.list {
-            list(&benchmark, folder)?;
-            printed.push(format!("What must be scored: {}", folder.display()));
+        if let Some(listed) = listed {
+            printed.push(format!("What must be scored: {}", listed.target().display()));
+            listed.commit()?;
         }
         if let Some(lines) = lines {
-            if let Some(path) = &self.json {
-                let text = serde_json::to_string_pretty(&lines).expect("names and numbers") + "\n";
-                write_bytes(path, text.as_bytes())?;
-            }
             let palette = Palette::of(&std::io::stdout());
             printed.extend(terminal::table(&table(&lines), 80, 30, palette));
             printed.extend(means(&lines));
@@ -114,8 +115,8 @@ impl BenchmarkArgs {
     }
 }
 
-/// What a model must score.
-fn list(benchmark: &Benchmark, folder: &Path) -> Result<()> {
+/// What a model must score, in a folder that is not there before it is committed.
+fn list(benchmark: &Benchmark, folder: &Path) -> Result<NewFolder> {
     let picture = |BenchmarkPicture { name, file, part }: &BenchmarkPicture| {
         let part = part.map_or(String::new(), |part| part.map(|x| format!("\t{x}")).concat());
         format!("{name}\t{file}{part}\n")
@@ -130,7 +131,7 @@ fn list(benchmark: &Benchmark, folder: &Path) -> Result<()> {
     write("captions.txt", &(benchmark.captions.join("\n") + "\n"))?;
     write("pictures.tsv", &pictures)?;
     write("pairs.tsv", &pairs)?;
-    new.commit()
+    Ok(new)
 }
 
 fn table(lines: &[Judged]) -> Table {

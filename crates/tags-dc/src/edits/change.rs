@@ -18,14 +18,15 @@ pub(super) fn edit(sentence: &Sentence, kind: Kind, changes: Changes) -> Option<
         pieces.extend((at..range.start).map(|k| (text_of(k), k)));
         for (n, word) in words.iter().enumerate() {
             let gap = if n == 0 { range.start } else { usize::MAX };
-            pieces.push((word.clone(), gap));
+            let word = match n == 0 && begins(sentence, range.start) {
+                true => cased_like(&sentence.words[range.start].text, word),
+                false => word.clone(),
+            };
+            pieces.push((word, gap));
         }
         at = range.end;
     }
     pieces.extend((at..sentence.words.len()).map(|k| (text_of(k), k)));
-    if let Some((first, _)) = pieces.first_mut() {
-        *first = cased_like(&sentence.words[0].text, first);
-    }
     let text = joined(sentence, &pieces);
     let before: Vec<_> = (0..sentence.words.len()).map(|k| (text_of(k), k)).collect();
     let unchanged = text.to_lowercase() == joined(sentence, &before).to_lowercase();
@@ -57,15 +58,29 @@ pub fn exchanged(sentence: &Sentence, kind: Kind, words: Vec<(usize, String)>) -
     edit(sentence, kind, words.into_iter().map(|(k, word)| (k..k + 1, vec![word])).collect())
 }
 
-/// The words of a range, as written inside a sentence: the sentence's first word loses its capital.
+/// The words of a range, as written inside a sentence: the first word of a sentence loses its capital.
 pub(super) fn words(sentence: &Sentence, range: Range<usize>) -> Vec<String> {
     let inside = |k: usize| {
         let text = &sentence.words[k].text;
         let capital = text.chars().next().is_some_and(char::is_uppercase);
         let shouted = text.chars().skip(1).any(char::is_uppercase);
-        if k == 0 && capital && !shouted { text.to_lowercase() } else { text.clone() }
+        if begins(sentence, k) && capital && !shouted { text.to_lowercase() } else { text.clone() }
     };
     range.map(inside).collect()
+}
+
+/// Whether a sentence begins at a word: the first word, and a word behind a full stop. Behind a capital the stop may belong to `St. Bernard`.
+fn begins(sentence: &Sentence, at: usize) -> bool {
+    match &sentence.words[at.saturating_sub(2)..=at] {
+        [_] => true,
+        [last, stop, word] => {
+            let apart = stop.span.end < word.span.start;
+            matches!(&stop.text[..], "." | "!" | "?")
+                && apart
+                && last.text.starts_with(char::is_lowercase)
+        }
+        _ => false,
+    }
 }
 
 /// Joins the pieces. A blank comes where the old word had one before it, and between new words except before a comma or `'s`.

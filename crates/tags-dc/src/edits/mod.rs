@@ -25,7 +25,7 @@ use std::collections::HashSet;
 
 use rand::RngExt;
 
-use crate::inflect::{PLURAL_ONLY, singular};
+use crate::inflect::{ALIKE, PLURAL_ONLY, singular};
 use crate::phrases::{Chunk, Sentence, Tag, Word};
 use crate::record::{Kind, Record};
 
@@ -78,7 +78,7 @@ impl Edit {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CaptionLemmas {
     words: HashSet<String>,
-    /// Nouns whose plural a caption has without a number.
+    /// Nouns that a caption has without a number and that may be in the plural.
     many: HashSet<String>,
 }
 
@@ -89,8 +89,9 @@ impl CaptionLemmas {
         for caption in captions {
             all.words.extend(caption.words.iter().map(|word| lemma(&word.text)));
             let head = |chunk: &Chunk| &caption.words[chunk.nouns.end - 1].text;
-            let many =
-                |chunk: &&Chunk| is_plural(head(chunk)) && !numerals::counted(caption, chunk);
+            let many = |chunk: &&Chunk| {
+                number(caption, chunk) != Number::One && !numerals::counted(caption, chunk)
+            };
             all.many.extend(caption.chunks.iter().filter(many).map(|chunk| lemma(head(chunk))));
         }
         all
@@ -175,6 +176,42 @@ fn lemma(word: &str) -> String {
 fn is_plural(noun: &str) -> bool {
     let noun = noun.to_lowercase();
     singular(&noun) != noun || PLURAL_ONLY.contains(&&noun[..])
+}
+
+/// How many things a noun names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Number {
+    One,
+    Many,
+    /// The words do not say: `the sheep`.
+    Either,
+}
+
+/// The number of a chunk: its last noun says it, or the words before a noun such as `sheep`.
+fn number(sentence: &Sentence, chunk: &Chunk) -> Number {
+    let noun = &sentence.words[chunk.nouns.end - 1].text;
+    let alike = ALIKE.contains(&&noun.to_lowercase()[..]);
+    if is_plural(noun) || alike && numerals::counted(sentence, chunk) {
+        Number::Many
+    } else if alike && !is_one(sentence, chunk) {
+        Number::Either
+    } else {
+        Number::One
+    }
+}
+
+/// Whether a word of a chunk says that it is one thing.
+fn is_one(sentence: &Sentence, chunk: &Chunk) -> bool {
+    sentence.words[chunk.words.start..chunk.nouns.start].iter().any(|word| {
+        ["a", "an", "one", "another", "each", "every"].contains(&&word.text.to_lowercase()[..])
+    })
+}
+
+/// Whether a new noun fits the mark of possession behind the old one: `men's` and `dog's`, or `boys'` and `dogs'`.
+fn fits_mark(sentence: &Sentence, old: usize, new: &str) -> bool {
+    let marked = sentence.words.get(old + 1).is_some_and(|next| next.text.starts_with(['\'', '’']));
+    let bare = |noun: &str| is_plural(noun) && noun.ends_with('s');
+    !marked || bare(&sentence.words[old].text) == bare(new)
 }
 
 /// Whether a negation stands before each word of a sentence: `isn't wearing two hats` is true of whoever wears one.

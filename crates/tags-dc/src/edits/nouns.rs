@@ -3,8 +3,11 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::{CaptionLemmas, Edit, Rules, change, family, is_plural, lemma};
-use crate::phrases::{Sentence, Tag, Word};
+use super::{
+    CaptionLemmas, Edit, Number, Rules, change, family, fits_mark, is_one, is_plural, lemma, number,
+};
+use crate::inflect::ALIKE;
+use crate::phrases::{Chunk, Sentence, Tag, Word};
 use crate::record::Kind;
 use crate::siblings::SiblingStatistics;
 
@@ -96,12 +99,8 @@ pub(super) fn edits(
         if !letters {
             continue;
         }
-        let first = sentence.words[chunk.words.start].text.to_lowercase();
-        let one = is_article(&first) || ["one", "another", "each", "every"].contains(&&first[..]);
         for new in table.replacements(&noun) {
-            let fits = is_plural(new) == is_plural(&noun)
-                && !(one && (family::mass(new) || is_plural(new)));
-            if told.has(new) || rules == Rules::Fitting && !fits {
+            if told.has(new) || rules == Rules::Fitting && !fits(sentence, chunk, new) {
                 continue;
             }
             let change = match rules {
@@ -112,6 +111,23 @@ pub(super) fn edits(
         }
     }
     all
+}
+
+/// Whether a noun in the place of a chunk's nouns leaves a good sentence.
+fn fits(sentence: &Sentence, chunk: &Chunk, new: &str) -> bool {
+    let old = chunk.nouns.end - 1;
+    let (one, mass) = (is_one(sentence, chunk), family::mass(new));
+    let of_number = match number(sentence, chunk) {
+        Number::One => !is_plural(new),
+        Number::Many => is_plural(new),
+        Number::Either => ALIKE.contains(new),
+    };
+    let first = &sentence.words[chunk.words.start];
+    let the = ["the", "this", "that"].contains(&&first.text.to_lowercase()[..]);
+    // `in water` does not become `in dog`
+    let bare = !one && !the && first.tag != Tag::Possessive;
+    let countable = family::mass(&lemma(&sentence.words[old].text)) && bare && !mass;
+    of_number && !countable && !(one && (mass || is_plural(new))) && fits_mark(sentence, old, new)
 }
 
 fn is_article(word: &str) -> bool {
@@ -222,13 +238,22 @@ mod tests {
     #[test]
     fn an_article_has_no_plural_and_nothing_uncountable() {
         let of = |thing| vec![vec![sentence(&format!("the/D {thing}"))]; 20];
-        let table = NounTable::fit(&["dog", "cats", "glasses", "dirt"].map(of).concat());
+        let things = ["dog", "cats", "glasses", "dirt", "rugby", "sheep"];
+        let table = NounTable::fit(&things.map(of).concat());
         for (tagged, want) in [
-            ("the/D dog", &["dirt"][..]),
+            ("the/D dog", &["dirt", "rugby", "sheep"][..]),
             ("the/D cats", &["glasses"]),
-            ("a/D dog", &[]),
-            ("One/# dog", &[]),
+            ("a/D dog", &["sheep"]),
+            ("half/# a/D dog", &["sheep"]),
+            ("One/# dog", &["sheep"]),
             ("a/D glasses", &[]),
+            ("in/P dirt", &["rugby"]),
+            ("in/P the/D dirt", &["dog", "rugby", "sheep"]),
+            ("two/# sheep", &["cats", "glasses"]),
+            ("a/D sheep", &["dog"]),
+            ("the/D sheep", &[]),
+            ("the/D cats '/.", &["glasses"]),
+            ("the/D dog 's/.", &["dirt", "rugby", "sheep"]),
         ] {
             let own = sentence(tagged);
             let all = edits(&own, &CaptionLemmas::of([&own]), &table, Rules::Fitting);

@@ -1,6 +1,6 @@
 //! Another number, with its noun in the singular or the plural to match.
 
-use super::{CaptionLemmas, Edit, Rules, change, family, is_plural, lemma};
+use super::{CaptionLemmas, Edit, Rules, change, family, fits_mark, is_plural, lemma};
 use crate::inflect::{plural, singular};
 use crate::phrases::{Chunk, Sentence, Tag};
 use crate::record::Kind;
@@ -17,6 +17,12 @@ const LARGEST: u8 = 6;
 const COLLECTIVE: &str = "group bunch pair couple crowd row herd flock lot number variety set pile \
 line stack team band piece body field bit kind sort type";
 
+/// Words before an article that no number follows: `half a sandwich`.
+const BEFORE_ARTICLE: &str = "half such what many quite rather once twice";
+
+/// Words that at least two things follow: `between two cars`.
+const BEFORE_MANY: &str = "between among amongst these those";
+
 /// Replaces each number before a noun by every number of another value.
 pub(super) fn edits(sentence: &Sentence, told: &CaptionLemmas, rules: Rules) -> Vec<Edit> {
     let mut all = Vec::new();
@@ -26,12 +32,16 @@ pub(super) fn edits(sentence: &Sentence, told: &CaptionLemmas, rules: Rules) -> 
         let text = &sentence.words[noun].text;
         // `a pitcher throws`: a plural behind `a` is a verb
         let one_of_many = old == 1 && (is_plural(text) || told.many.contains(&lemma(text)));
-        if rules == Rules::Fitting && (one_of_many || !countable(sentence, noun)) {
+        let bound = follows(sentence, at, 1, BEFORE_ARTICLE);
+        if rules == Rules::Fitting && (one_of_many || bound || !countable(sentence, noun)) {
             continue;
         }
+        let many = follows(sentence, at, 2, BEFORE_MANY);
         for (name, new) in numbers().filter(|&(_, new)| new != old) {
             let noun_text = with_number(text, old, new);
-            let fits = fits(name, new, old, told) && !(new == 1 && is_plural(&noun_text));
+            let fits = fits(name, new, old, told)
+                && !(new == 1 && (many || is_plural(&noun_text)))
+                && fits_mark(sentence, noun, &noun_text);
             if rules == Rules::Fitting && !fits {
                 continue;
             }
@@ -92,6 +102,13 @@ fn with_number(noun: &str, old: u8, new: u8) -> String {
 fn fits(name: &str, new: u8, old: u8, told: &CaptionLemmas) -> bool {
     let article = name == "a" || name == "an";
     !article && (new <= LARGEST || new < old) && !told.has(name) && !told.has(&new.to_string())
+}
+
+/// Whether one of the `near` words before a word is in a list.
+fn follows(sentence: &Sentence, at: usize, near: usize, list: &str) -> bool {
+    let before = &sentence.words[at.saturating_sub(near)..at];
+    let listed = |text: String| list.split(' ').any(|word| word == text);
+    before.iter().any(|word| listed(word.text.to_lowercase()))
 }
 
 fn countable(sentence: &Sentence, noun: usize) -> bool {
@@ -183,6 +200,22 @@ mod tests {
         assert!(texts("a/D pitcher throws", Rules::Fitting).is_empty(), "a verb");
         assert!(texts("a/D sheep", Rules::Fitting).contains(&"two sheep".into()));
         assert!(!texts("two/# pants", Rules::Fitting).contains(&"one pants".into()));
+        for tagged in ["between/P two/# cars", "between/P the/D two/# cars", "those/D two/# cars"] {
+            let variants = texts(tagged, Rules::Fitting);
+            assert!(variants.len() == 4 && !variants.concat().contains("one"), "{variants:?}");
+        }
+    }
+
+    #[test]
+    fn words_beside_a_number_keep_it() {
+        for tagged in ["half/# a/D sandwich", "such/D a/D dog", "A/D boy 's/. bike"] {
+            assert!(texts(tagged, Rules::Fitting).is_empty(), "{tagged}");
+        }
+        assert!(
+            texts("two/# boys '/. bikes", Rules::Fitting).contains(&"three boys ' bikes".into())
+        );
+        assert!(!texts("two/# boys '/. bikes", Rules::Fitting).concat().contains("one"));
+        assert!(texts("A/D man 's/. bike", Rules::Fitting).contains(&"Two men 's bike".into()));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use super::{Edit, Rules, change, is_plural, is_tag, lemma};
+use super::{Edit, Number, Rules, change, fits_mark, is_tag, lemma, number};
 use crate::phrases::{Chunk, Sentence, Tag};
 use crate::record::Kind;
 
@@ -119,7 +119,7 @@ fn joined(sentence: &Sentence, between: Range<usize>, rules: Rules) -> bool {
 }
 
 /// Whether the sentence stays good after two chunks change places: both are singular or both plural, a picture shows both, the second one
-/// does not begin with a possessive, and neither stands behind `'s`.
+/// does not begin with a possessive, neither stands behind `'s`, and each fits the mark behind the other.
 fn alike(sentence: &Sentence, first: &Chunk, second: &Chunk) -> bool {
     let head = |chunk: &Chunk| sentence.words[chunk.nouns.end - 1].text.to_lowercase();
     let (a, b) = (head(first), head(second));
@@ -130,7 +130,10 @@ fn alike(sentence: &Sentence, first: &Chunk, second: &Chunk) -> bool {
         mark.is_some_and(|word| word.tag != Tag::Auxiliary) // `'s` of `it's` is one
     };
     let owned = owned(second) || possessed(first) || possessed(second);
-    is_plural(&a) == is_plural(&b) && a != b && is_place(&a) && is_place(&b) && !owned
+    let [p, q] = [first, second].map(|chunk| number(sentence, chunk));
+    let fits = |old: &Chunk, new: &str| fits_mark(sentence, old.nouns.end - 1, new);
+    let fit = p == q && p != Number::Either && fits(first, &b) && fits(second, &a);
+    fit && a != b && is_place(&a) && is_place(&b) && !owned
 }
 
 /// Each preposition becomes every preposition that cannot mean the same.
@@ -214,6 +217,10 @@ mod tests {
         for rules in [Rules::Fitting, Rules::VseC] {
             let swapped = texts("A/D man rides/V a/D brown/A horse ./.", rules, swaps);
             assert_eq!(swapped, ["A brown horse rides a man."]);
+            let swapped = texts("Rain falls/V ./. A/D man rides/V a/D horse", rules, |s, rules| {
+                swaps(s, rules).into_iter().filter(|edit| edit.positions[0] > 0).collect()
+            });
+            assert_eq!(swapped, ["Rain falls. A horse rides a man"], "{rules:?}");
         }
     }
 
@@ -236,6 +243,11 @@ mod tests {
         let tagged = "two/# men ride/V a/D horse";
         assert!(texts(tagged, Rules::Fitting, swaps).is_empty());
         assert_eq!(texts(tagged, Rules::VseC, swaps), ["a horse ride two men"]);
+        for tagged in ["two/# sheep see/V a/D dog", "the/D sheep see/V the/D dog"] {
+            assert!(texts(tagged, Rules::Fitting, swaps).is_empty(), "{tagged}");
+        }
+        let swapped = texts("a/D sheep sees/V a/D dog", Rules::Fitting, swaps);
+        assert_eq!(swapped, ["a dog sees a sheep"]);
     }
 
     #[test]
@@ -244,6 +256,8 @@ mod tests {
         let swapped: Vec<_> = swaps(&face, Rules::Fitting).into_iter().map(|e| e.text).collect();
         assert!(swapped.contains(&"A girl paints a picture on a woman's face.".into()));
         assert!(swapped.iter().all(|text| text.ends_with("'s face.")), "{swapped:?}");
+        let men = sentence("the/D men 's/. horse sees/V dogs");
+        assert!(swaps(&men, Rules::Fitting).is_empty(), "no `dogs's horse`");
         let is = crate::phrases::parse("There's a man riding a horse.");
         assert_eq!(swaps(&is, Rules::Fitting)[0].text, "There's a horse riding a man.");
     }

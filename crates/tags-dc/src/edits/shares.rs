@@ -153,7 +153,24 @@ impl EditShares {
 
 #[cfg(test)]
 mod tests {
+    use itm_core::Pairs;
+    use itm_core::data::{Embeddings, Features};
+
     use super::*;
+
+    #[test]
+    #[should_panic(expected = "a score of NaN")]
+    fn a_score_is_a_number() {
+        let part = SplitData {
+            features: Features::default(),
+            embeddings: Embeddings::default(),
+            regions: None,
+            images: vec!["i".into()],
+            captions: vec!["a dog".into()],
+            pairs: Pairs::new(1, vec![0]).unwrap(),
+        };
+        EditCounts::new(&part, &part, &[], &[f32::NAN]);
+    }
 
     /// By hand, two runs of two images: 3 of 4 and 1 of 2 drawn edits below; nouns 1 of 1 and 0 of 1.
     #[test]

@@ -142,5 +142,10 @@ mod tests {
         assert!(refused(|s| s.text.epsilon = 0.0).starts_with("epsilon: "));
         let line = "initializer_range: expected a number above 0, got 0";
         assert_eq!(refused(|s| s.initializer_range = 0.0), line);
+        assert!(refused(|s| s.initializer_range = 1e-300).starts_with("initializer_range: "));
+        assert!(refused(|s| s.text.epsilon = 1e-300).starts_with("epsilon: "), "0 as f32");
+        assert!(refused(|s| s.text.epsilon = 1e300).starts_with("epsilon: "), "infinite as f32");
+        let wide = UniterShape::of_width(usize::MAX, 1, 1, 1).check().unwrap_err().to_string();
+        assert!(wide.contains("expected none of them above 16777216"), "{wide}");
     }
 }

@@ -21,7 +21,7 @@ pub(super) fn chunks(words: &[Word]) -> Vec<Chunk> {
             chunks.push(Chunk { words: start..at, nouns: nouns..at });
             k = at;
         } else {
-            k = start + 1;
+            k = at.max(start + 1); // no chunk begins among modifiers without a noun
         }
     }
     chunks

@@ -11,6 +11,9 @@ use super::Tag;
 use super::lexicon::LEXICON;
 use crate::inflect::VerbForm;
 
+/// How many words away a tag looks. Without a bound the time of a text would grow with the square of its length.
+const FAR: usize = 512;
+
 /// The tags of the words of a sentence.
 pub(super) fn tags(words: &[String]) -> Vec<Tag> {
     let mut tagger = Tagger { words, tags: Vec::with_capacity(words.len()) };
@@ -39,7 +42,17 @@ impl Tagger<'_> {
 
     /// The last tag that is not an adverb.
     fn governor(&self) -> Option<Tag> {
-        self.tags.iter().rev().find(|&&tag| tag != Tag::Adverb).copied()
+        self.last(|tag| tag != Tag::Adverb).map(|at| self.tags[at])
+    }
+
+    /// The place of the last tag like this.
+    fn last(&self, is_like: impl Fn(Tag) -> bool) -> Option<usize> {
+        (self.far()..self.tags.len()).rev().find(|&at| is_like(self.tags[at]))
+    }
+
+    /// The first place that a tag looks at.
+    fn far(&self) -> usize {
+        self.tags.len().saturating_sub(FAR)
     }
 
     fn tag(&self, at: usize) -> Tag {

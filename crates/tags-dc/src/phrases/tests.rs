@@ -148,6 +148,9 @@ fn long_texts_are_read() {
     for pattern in ["dog 's ", "a dog , ", "a dog and ", "red , ", "of ", "runs "] {
         assert!(!parse(&pattern.repeat(4_000)).words.is_empty(), "{pattern}");
     }
+    for pattern in ["red ", "up very ", "dog ", "stand "] {
+        assert!(!parse(&pattern.repeat(100_000)).words.is_empty(), "{pattern}");
+    }
     assert_eq!(parse(&"dog 's ".repeat(100_000)).objects.len(), 100_000);
     let dogs = "a dog and ".repeat(200);
     let relations = parse(&format!("{dogs} a dog chase {dogs} a cat .")).relations.len();

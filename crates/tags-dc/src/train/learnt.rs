@@ -38,8 +38,8 @@ impl TagsDc {
     }
 
     /// The same model, after its filter has learnt from the training split which words name the same thing, and with how little evidence an
-    /// image shows a word, if `filter` is `"siblings"` or `{ absent = … }`. A step learns this too, so that only a loaded model that makes no
-    /// step needs this call.
+    /// image shows a word, if `filter` is `"siblings"` or `{ absent = … }`. A step with synthetic sentences learns this too, so that only a
+    /// loaded model that makes no such step needs this call.
     ///
     /// # Errors
     /// If evidence is asked for, and the model has no [start](Self::with_start), the images are not regions of the model's width, or a region
@@ -77,7 +77,7 @@ impl TagsDc {
     pub(super) fn learn_filter(&mut self, train: &Items) -> Result<()> {
         let filter = self.config.synthetic.filter;
         let learns = matches!(filter, FilterKind::Siblings | FilterKind::Absent(_));
-        if learns && self.config.loss.synthetic() && !self.learnt.done {
+        if learns && !self.learnt.done {
             self.learnt = Arc::new(self.learnt.of(filter, train, self.model().shape.features)?);
         }
         Ok(())
@@ -92,7 +92,7 @@ pub(super) struct Learnt {
     siblings: SiblingStatistics,
     bounds: EvidenceBounds,
     /// Whether the filter has learnt: it may have found nothing.
-    done: bool,
+    pub(super) done: bool,
 }
 
 impl Learnt {

@@ -45,7 +45,9 @@ impl Method for TagsDc {
         {
             return self.caption_step(&course, &train, seed);
         }
-        self.learn_filter(&train)?;
+        if self.config.loss.synthetic() {
+            self.learn_filter(&train)?;
+        }
         let of_step = Anchors::new(&anchors, &self.config.retrieval, &train, seed)?;
         let (mut numbers, mut active, mut before) = (Numbers::default(), 0.0, 0.0);
         let (mut sum, mut last) = (GradientsAccumulator::new(), None);

@@ -63,6 +63,9 @@ fn what_must_be_scored_is_written() {
     assert_eq!(text("pairs.tsv"), pairs);
     assert!(benchmark(&dir, "--list @out").unwrap_err().contains("a new or empty folder"));
     benchmark(&dir, "--list @none --scores @missing.npy").unwrap_err();
+    npy(&dir, "s.npy", "(4,)", &[0.9, 0.1, 0.2, 0.3]);
+    fs::create_dir(dir.path().join("folder")).unwrap();
+    benchmark(&dir, "--list @none --scores @s.npy --json @folder").unwrap_err();
     assert!(!dir.path().join("none").exists(), "an error before anything is written");
 }
 

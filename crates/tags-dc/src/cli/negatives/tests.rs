@@ -143,6 +143,11 @@ fn bad_input_is_one_line_and_nothing_is_written() {
     assert!(line("", &[]).contains("captions.tsv: expected lines of an image's id"));
     assert!(line("no tab", &[]).contains("captions.tsv line 1"));
     assert!(line(TEXT, &["--train", "/nowhere.tsv"]).contains("/nowhere.tsv"));
+    let out = dir.path().join("a").display().to_string();
+    let error = negatives(&["--captions", "scenes", "--train", "x.tsv", "--out", &out]);
+    let want =
+        "--train: expected none with `--captions scenes`, which has training captions, got a file";
+    assert_eq!(error.unwrap_err().to_string(), want);
     fs::create_dir(dir.path().join("full")).unwrap();
     fs::write(dir.path().join("full/x"), "").unwrap();
     let error = run(dir.path(), "full", TEXT, &[]).unwrap_err().to_string();

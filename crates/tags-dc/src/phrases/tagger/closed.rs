@@ -1,7 +1,7 @@
 //! Words of the closed classes. Some can have several tags: `to`, `her`, `that`, `down`.
 
-use super::Tagger;
 use super::can::can;
+use super::{FAR, Tagger};
 use crate::inflect::VerbForm;
 use crate::phrases::Tag;
 use crate::phrases::lexicon::LEXICON;
@@ -74,8 +74,8 @@ impl Tagger<'_> {
 
     /// Whether a bare verb follows, possibly after adverbs.
     fn infinitive(&self, at: usize) -> bool {
-        let at =
-            (at..self.words.len()).find(|&k| LEXICON.closed(self.word(k)) != Some(Tag::Adverb));
+        let mut words = (at..self.words.len()).take(FAR);
+        let at = words.find(|&k| LEXICON.closed(self.word(k)) != Some(Tag::Adverb));
         at.is_some_and(|at| {
             self.word(at) == "be" || can(self.word(at)).verb == Some(VerbForm::Base)
         })

@@ -18,7 +18,7 @@ impl Tagger<'_> {
             return Tag::Verb;
         }
         if form == VerbForm::Base && self.governor() == Some(Tag::Auxiliary) {
-            let last = self.tags.iter().rposition(|&tag| tag == Tag::Auxiliary);
+            let last = self.last(|tag| tag == Tag::Auxiliary);
             let be = ["is", "are", "was", "were", "be", "being", "been", "am", "'s"];
             let modal = last.is_some_and(|k| !be.contains(&self.word(k)));
             return if modal || !other { Tag::Verb } else { not_verb() };
@@ -63,7 +63,7 @@ impl Tagger<'_> {
 
     /// Whether the last verb takes another verb without `to`.
     fn lets(&self) -> bool {
-        let verb = self.tags.iter().rposition(|&tag| tag == Tag::Verb);
+        let verb = self.last(|tag| tag == Tag::Verb);
         let lemma = verb.and_then(|k| LEXICON.verb(self.word(k)));
         lemma.is_some_and(|(lemma, _)| {
             matches!(&lemma[..], "help" | "watch" | "make" | "let" | "see")
@@ -80,7 +80,7 @@ impl Tagger<'_> {
 
     /// Whether the clause has a finite verb so far.
     fn clause_has_verb(&self) -> bool {
-        let start = self.tags.iter().rposition(|&tag| tag == Tag::Conjunction).map_or(0, |k| k + 1);
+        let start = self.last(|tag| tag == Tag::Conjunction).map_or(self.far(), |k| k + 1);
         let verb = |k: usize| match self.tags[k] {
             Tag::Auxiliary => true,
             Tag::Verb => !self.word(k).ends_with("ing"),

@@ -168,8 +168,16 @@ fn courses_of_nothing_are_refused() {
     let of = |key| format!("captions.{key}: expected at least 1, got 0");
     assert_eq!(line(CaptionsConfig { first_updates: 0, ..captions.clone() }), of("first_updates"));
     assert_eq!(line(CaptionsConfig { batch: 0, ..captions.clone() }), of("batch"));
-    let rate = line(CaptionsConfig { learning_rate: 0.0, ..captions });
+    let rate = line(CaptionsConfig { learning_rate: 0.0, ..captions.clone() });
     assert!(rate.starts_with("captions.learning_rate: "), "{rate}");
+    let train = TrainConfig { updates: Some(4), ..config().train };
+    let of = |first_updates| {
+        let captions = Some(CaptionsConfig { first_updates, ..captions.clone() });
+        TagsDcConfig { captions, train: train.clone(), ..config() }.check()
+    };
+    let want = "captions.first_updates: expected below 4, train.updates, got 4";
+    assert_eq!(of(4).unwrap_err().to_string(), want);
+    of(3).unwrap();
 }
 
 /// Beside an image the generator fills the masks and does not see it, and the matcher scores. A matcher that fills masks itself sees the image.

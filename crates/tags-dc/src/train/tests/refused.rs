@@ -64,6 +64,13 @@ fn marks_are_among_the_tokens() {
     assert_eq!(line([0, 1, 2, 3, 20], 5..20), format!("[MASK]: {below}, got 20"));
     let end = format!("the end of the words: {below}, or that number, got 21");
     assert_eq!(line([0, 1, 2, 3, 4], 5..21), end);
+    assert_eq!(Marks::of_words(u32::MAX - 3).mask(), u32::MAX - 1);
+}
+
+#[test]
+#[should_panic(expected = "a vocabulary with room for three marks")]
+fn marks_have_numbers() {
+    Marks::of_words(u32::MAX - 2);
 }
 
 #[test]
