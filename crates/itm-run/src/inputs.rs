@@ -1,8 +1,7 @@
 //! The inputs of a method: the items of each split, and the batches of an epoch.
 
-use itm_core::data::{Features, RegionRows};
+use itm_core::data::Features;
 use itm_core::learn::{Batch, ImageItems, Images, Items, Rows};
-use itm_core::vision::PictureBatch;
 use itm_core::{Error, Pairs, Relevance, Result};
 
 use crate::encoded::Reading;
@@ -76,51 +75,34 @@ impl<'a> Inputs<'a> {
         pictures.ahead(steps.map(|(captions, seed)| (images_of(pairs, captions), seed)).collect());
     }
 
-    /// The batch of a step.
+    /// What `take` makes of the batch of a step.
     ///
     /// # Errors
     /// If a picture or a region cannot be read.
-    pub(crate) fn step(&mut self, captions: &[usize], seed: u64) -> Result<Ready<'a>> {
+    pub(crate) fn step<T>(
+        &mut self,
+        captions: &[usize],
+        seed: u64,
+        take: impl FnOnce(&Batch) -> T,
+    ) -> Result<T> {
         let items = self.items.train;
-        let numbers = || images_of(items.pairs, captions);
-        let images = match (&mut self.pictures, items.images) {
-            (Some(pictures), _) => StepImages::Pictures(pictures.step(&numbers(), seed)?),
-            (None, ImageItems::Regions(all)) => StepImages::Regions(all.rows(&numbers())?),
-            (None, _) => StepImages::Features,
-        };
-        Ok(Ready { rows: Rows::of(&items, captions), images })
+        let (rows, numbers) = (Rows::of(&items, captions), images_of(items.pairs, captions));
+        Ok(match (&mut self.pictures, items.images) {
+            (Some(pictures), _) => {
+                let pictures = pictures.step(&numbers, seed)?;
+                // Pictures are decoded batch by batch, so a step cannot look into the whole split.
+                take(&Batch { train: None, ..rows.with_images(Images::from(&pictures)) })
+            }
+            (None, ImageItems::Regions(all)) => {
+                take(&rows.with_images(Images::from(&all.rows(&numbers)?)))
+            }
+            (None, _) => take(&rows.batch()),
+        })
     }
 }
 
 fn images_of(pairs: &Pairs, captions: &[usize]) -> Vec<usize> {
     captions.iter().map(|&c| pairs.image_of(c)).collect()
-}
-
-/// A batch that owns its images.
-pub(crate) struct Ready<'a> {
-    rows: Rows<'a>,
-    images: StepImages,
-}
-
-enum StepImages {
-    /// The images are in the rows.
-    Features,
-    Regions(RegionRows),
-    Pictures(PictureBatch),
-}
-
-impl Ready<'_> {
-    /// The batch in the form that a step takes.
-    pub(crate) fn batch(&self) -> Batch<'_> {
-        match &self.images {
-            StepImages::Features => self.rows.batch(),
-            StepImages::Regions(regions) => self.rows.with_images(Images::from(regions)),
-            // Pictures are decoded batch by batch, so a step cannot look into the whole split.
-            StepImages::Pictures(pictures) => {
-                Batch { train: None, ..self.rows.with_images(Images::from(pictures)) }
-            }
-        }
-    }
 }
 
 #[cfg(test)]
@@ -150,15 +132,18 @@ mod tests {
         let reading = Reading::new(&source, &config.target, encoded::Captions::Stems);
         let reading = reading.unwrap();
         let mut inputs = Inputs::new(&source, &features, &reading, Sees::Regions).unwrap();
-        let ready = inputs.step(&[33, 2, 34], 0).unwrap();
-        let Images::Regions { width, counts, values } = ready.batch().images else {
-            panic!("a batch of regions");
-        };
-        assert_eq!((width, counts), (scenes::WIDTH, &[12, 12, 12][..]));
-        let one = values.len() / 3;
-        assert!(values[..one] == values[2 * one..] && values[..one] != values[one..2 * one]);
         let all = source.dataset.train.regions.as_ref().unwrap();
-        assert_eq!(values[..one], all.rows(&[6]).unwrap().values);
+        let width = inputs.step(&[33, 2, 34], 0, |batch| {
+            let Images::Regions { width, counts, values } = batch.images else {
+                panic!("a batch of regions");
+            };
+            assert_eq!((width, counts), (scenes::WIDTH, &[12, 12, 12][..]));
+            let one = values.len() / 3;
+            assert!(values[..one] == values[2 * one..] && values[..one] != values[one..2 * one]);
+            assert_eq!(values[..one], all.rows(&[6]).unwrap().values);
+            width
+        });
+        let width = width.unwrap();
         // Centred over the training regions, unlike the given regions.
         let rows = all.rows(&(0..7).collect::<Vec<_>>()).unwrap().values;
         let mean: f32 = rows.iter().step_by(width).sum::<f32>() / (7.0 * 12.0);

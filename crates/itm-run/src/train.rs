@@ -318,10 +318,10 @@ impl Training<'_, '_> {
 
     fn step(&mut self, captions: &[usize], at: &mut Progress, log: &mut Log) -> Result<()> {
         let (epoch, seed) = (self.plan.epoch(at.step), step_seed(self.plan.seed, at.step));
-        let ready = self.inputs.step(captions, seed)?;
         let truth = self.inputs.truth.filter(|_| self.plan.observes(at.step));
         let observe = truth.map_or(Observe::Off, |_| Observe::Negatives);
-        let done = self.method.step(&ready.batch(), seed, observe).map_err(|e| self.blamed(e))?;
+        let done = self.inputs.step(captions, seed, |batch| self.method.step(batch, seed, observe));
+        let done = done?.map_err(|e| self.blamed(e))?;
         for (what, value) in [("loss", done.loss), ("gradient norm", done.grad_norm)] {
             if !value.is_finite() {
                 let place = format!("epoch {epoch}, step {}", at.step);

@@ -80,8 +80,8 @@ fn steps(run: &Run, row: &str, scores: u64, room: Room) -> Result<Option<Memory>
                 return Ok(extended(&made, captions).unwrap_or(u64::MAX));
             }
             inputs.ahead(repeat_n((some, 0), BATCHES_AHEAD + 1));
-            let ready = inputs.step(some, 0)?;
-            let _ = method.step(&ready.batch(), 0, Observe::Off); // what is wrong with a step, the training says
+            // The training says what is wrong with a step.
+            let _ = inputs.step(some, 0, |batch| method.step(batch, 0, Observe::Off))?;
             made.push((some.len(), since(system::peak_memory_bytes())));
         }
         Ok(since(system::peak_memory_bytes()))
