@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Parser;
-use clap::error::ErrorKind;
+use clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand as NoArguments;
 use itm_core::Error;
 use itm_report::command::{one_line, refuse};
 use itm_run::cli::Cli;
@@ -15,7 +15,7 @@ fn main() -> ExitCode {
     itm_kernels::memory::keep_freed();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) if is_help(error.kind()) => error.exit(),
+        Err(error) if !error.use_stderr() || error.kind() == NoArguments => error.exit(),
         Err(error) => return refuse(&one_line("itm", &error.to_string())),
     };
     if let Some(line) = itm_core::threads::cap() {
@@ -36,11 +36,6 @@ fn main() -> ExitCode {
             None => refuse(&format!("error: {error}")),
         },
     }
-}
-
-fn is_help(kind: ErrorKind) -> bool {
-    use ErrorKind::{DisplayHelp, DisplayHelpOnMissingArgumentOrSubcommand, DisplayVersion};
-    matches!(kind, DisplayHelp | DisplayVersion | DisplayHelpOnMissingArgumentOrSubcommand)
 }
 
 #[cfg(test)]

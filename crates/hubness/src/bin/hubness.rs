@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::Parser;
-use clap::error::ErrorKind;
+use clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand as NoArguments;
 use hubness::cli::args::CommandLine;
 use hubness::cli::commands;
 use itm_report::command::{end, one_line, refuse};
@@ -12,7 +12,7 @@ use itm_report::command::{end, one_line, refuse};
 fn main() -> ExitCode {
     let cli = match CommandLine::try_parse() {
         Ok(cli) => cli,
-        Err(error) if is_help(error.kind()) => error.exit(),
+        Err(error) if !error.use_stderr() || error.kind() == NoArguments => error.exit(),
         Err(error) => return refuse(&one_line("hubness", &error.to_string())),
     };
     if let Some(line) = itm_core::threads::cap() {
@@ -22,9 +22,4 @@ fn main() -> ExitCode {
     let done = commands::run(cli, &mut out)
         .and_then(|()| out.flush().map_err(itm_core::Error::io("standard output")));
     end(done)
-}
-
-fn is_help(kind: ErrorKind) -> bool {
-    use ErrorKind::{DisplayHelp, DisplayHelpOnMissingArgumentOrSubcommand, DisplayVersion};
-    matches!(kind, DisplayHelp | DisplayVersion | DisplayHelpOnMissingArgumentOrSubcommand)
 }
