@@ -11,6 +11,7 @@ pub(crate) use dry::memory;
 use crate::cli;
 use crate::source::Source;
 use crate::split::Split;
+use crate::system;
 use memory::available;
 
 /// Bytes that a training takes besides the program and its data.
@@ -72,38 +73,26 @@ impl std::fmt::Display for Memory {
 pub(crate) struct Room {
     /// Bytes of the program and its data, which are there already; `None` if the system does not report them.
     pub(crate) resident: Option<u64>,
-    pub(crate) limit: Limit,
-}
-
-/// A limit of memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Limit {
-    /// The system does not report it, or a device has memory of its own.
-    Unknown,
-    /// `--memory-limit`: for the whole process.
-    Given(u64),
-    /// The machine's available memory: for what is not resident yet.
-    Available(u64),
-}
-
-/// The memory limit: the command line's, or the machine's if the backend computes in its memory.
-pub(crate) fn limit(how: &cli::How) -> Limit {
-    let of_the_machine = ["cpu", "tch"].contains(&how.backend.as_str());
-    match how.memory_limit {
-        Some(bytes) => Limit::Given(bytes),
-        None if of_the_machine => available().map_or(Limit::Unknown, Limit::Available),
-        None => Limit::Unknown,
-    }
+    /// `--memory-limit`, for the whole process.
+    pub(crate) given: Option<u64>,
+    /// Without `--memory-limit`, the machine's available memory, for what is not resident yet. `None` if the system does not report it, or a device
+    /// has memory of its own.
+    pub(crate) available: Option<u64>,
 }
 
 impl Room {
+    /// The room now: what the command line gives, or the memory of the machine if the backend computes there.
+    pub(crate) fn of(how: &cli::How) -> Self {
+        let of_the_machine = ["cpu", "tch"].contains(&how.backend.as_str());
+        let (resident, given) = (system::settled_memory_bytes(), how.memory_limit);
+        let unlimited = of_the_machine && given.is_none();
+        Self { resident, given, available: if unlimited { available() } else { None } }
+    }
+
     /// Bytes left for trainings; `None` if that is not known.
     fn left(self) -> Option<u64> {
-        match self.limit {
-            Limit::Unknown => None,
-            Limit::Given(limit) => Some(limit.saturating_sub(self.resident?)),
-            Limit::Available(available) => self.resident.map(|_| available),
-        }
+        let resident = self.resident?;
+        self.given.map(|limit| limit.saturating_sub(resident)).or(self.available)
     }
 
     /// Half of what is left for each of `trainings` such trainings at a time; 0 if that is not known.
@@ -124,10 +113,8 @@ impl Room {
 
     fn left_in_words(self) -> String {
         let left = self.left().unwrap_or(u64::MAX);
-        let of = match self.limit {
-            Limit::Given(limit) => format!("left of the {limit} bytes given"),
-            Limit::Unknown | Limit::Available(_) => "available".to_owned(),
-        };
+        let of_given = |limit| format!("left of the {limit} bytes given");
+        let of = self.given.map_or("available".to_owned(), of_given);
         format!("{} ({left} bytes {of})", bytes(left))
     }
 }
@@ -136,10 +123,10 @@ impl std::fmt::Display for Room {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let resident = self.resident.map_or("unknown".to_owned(), bytes);
         write!(f, "program and data {resident}, ")?;
-        match self.limit {
-            Limit::Unknown => f.write_str("available unknown"),
-            Limit::Given(n) => write!(f, "limit {}", bytes(n)),
-            Limit::Available(n) => write!(f, "available {}", bytes(n)),
+        match (self.given, self.available) {
+            (Some(n), _) => write!(f, "limit {}", bytes(n)),
+            (None, Some(n)) => write!(f, "available {}", bytes(n)),
+            (None, None) => f.write_str("available unknown"),
         }
     }
 }
@@ -180,8 +167,14 @@ mod tests {
         scores: 20 << 20,
     };
 
-    fn room(limit: Limit) -> Room {
-        Room { resident: Some(50 << 20), limit }
+    const UNKNOWN: Room = Room { resident: Some(50 << 20), given: None, available: None };
+
+    const fn available(bytes: u64) -> Room {
+        Room { available: Some(bytes), ..UNKNOWN }
+    }
+
+    const fn given(bytes: u64) -> Room {
+        Room { given: Some(bytes), ..UNKNOWN }
     }
 
     /// By hand: a step is the largest moment, unless weights and scores are larger; each training has its own.
@@ -190,29 +183,28 @@ mod tests {
         assert_eq!((MEMORY.of(1), MEMORY.of(3)), (300 << 20, 900 << 20));
         assert_eq!(Memory { scores: 201 << 20, ..MEMORY }.of(1), 301 << 20);
         assert_eq!(Memory { kept: u64::MAX, ..MEMORY }.of(2), u64::MAX, "no overflow");
-        let spare = |limit, trainings| room(limit).spare(&MEMORY, trainings);
-        assert_eq!(spare(Limit::Available(1000 << 20), 2), 100 << 20);
-        assert_eq!([spare(Limit::Available(1000 << 20), 4), spare(Limit::Unknown, 1)], [0, 0]);
+        let spare = |room: Room, trainings| room.spare(&MEMORY, trainings);
+        assert_eq!(spare(available(1000 << 20), 2), 100 << 20);
+        assert_eq!([spare(available(1000 << 20), 4), spare(UNKNOWN, 1)], [0, 0]);
     }
 
     #[test]
     fn what_does_not_fit_is_refused_with_the_numbers() {
-        MEMORY.check("row.Full", 1, room(Limit::Unknown)).unwrap();
-        MEMORY.check("row.Full", 1, room(Limit::Available(300 << 20))).unwrap();
-        MEMORY.check("row.Full", 1, room(Limit::Available((300 << 20) - 1))).unwrap_err();
-        MEMORY.check("row.Full", 1, room(Limit::Given(350 << 20))).unwrap();
-        let unknown = Room { resident: None, limit: Limit::Available(1) };
+        MEMORY.check("row.Full", 1, UNKNOWN).unwrap();
+        MEMORY.check("row.Full", 1, available(300 << 20)).unwrap();
+        MEMORY.check("row.Full", 1, available((300 << 20) - 1)).unwrap_err();
+        MEMORY.check("row.Full", 1, given(350 << 20)).unwrap();
+        let unknown = Room { resident: None, ..available(1) };
         MEMORY.check("row.Full", 1, unknown).unwrap();
-        let line = |trainings, limit| {
-            MEMORY.check("row.Full", trainings, room(limit)).unwrap_err().to_string()
-        };
+        let line =
+            |trainings, room| MEMORY.check("row.Full", trainings, room).unwrap_err().to_string();
         assert_eq!(
-            line(1, Limit::Given(314_572_800)),
+            line(1, given(314_572_800)),
             "memory, row.Full: expected a training in at most 250.00 MiB (262144000 bytes left of the 314572800 bytes given), \
              got 300.00 MiB (314572800 bytes): a step on 128 captions 300.00 MiB, weights and moments 100.00 MiB, scores 20.00 MiB; \
              a smaller train.batch or a smaller model takes less"
         );
-        let two = line(2, Limit::Available(300 << 20));
+        let two = line(2, available(300 << 20));
         assert!(two.contains("(629145600 bytes) for 2 at a time, each: a step"), "{two}");
         assert!(
             two.ends_with("; fewer --jobs, a smaller train.batch or a smaller model takes less")

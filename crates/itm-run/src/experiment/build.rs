@@ -12,10 +12,10 @@ use crate::config::{Config, Exhibit, MOST_SEEDS, View, within};
 use crate::devices::devices;
 use crate::methods::{self, Kind};
 use crate::paper::{Corrections, Paper};
+use crate::parallel;
 use crate::plan::{self, Room};
 use crate::run::Run;
 use crate::source::Source;
-use crate::{parallel, system};
 
 impl Experiment {
     /// What the command line requests of a target, on its data. Its folder is made later.
@@ -42,7 +42,7 @@ impl Experiment {
         let mut run = Run::new(with_precision(used, &view.rows, how)?, source, devices)?;
         view.rows.iter().try_for_each(|row| run.check_row(row))?;
         run.note_cuts(&view.rows);
-        let room = Room { resident: system::settled_memory_bytes(), limit: plan::limit(how) };
+        let room = Room::of(how);
         let test = &run.source.dataset.test.pairs;
         let counts = [4, test.images(), test.texts(), view.together.len()].map(|n| n as u64);
         let averaged = counts.into_iter().fold(seeds, u64::saturating_mul);

@@ -10,7 +10,7 @@ use itm_core::Result;
 use itm_core::data::Regions;
 use itm_core::learn::{Method, Observe};
 
-use super::{Limit, Memory, Room, scores};
+use super::{Memory, Room, scores};
 use crate::model::Model;
 use crate::pictures::BATCHES_AHEAD;
 use crate::run::Run;
@@ -110,7 +110,7 @@ fn of_phases(
 /// Does the work, and meanwhile ends the program with one line if it takes more memory than the machine has. Without this watch the
 /// system would kill the program, and nobody would know why.
 fn watched<T>(place: &str, key: &str, room: Room, work: impl FnOnce() -> T) -> T {
-    let (Limit::Available(available), Some(before)) = (room.limit, room.resident) else {
+    let (Some(available), Some(before)) = (room.available, room.resident) else {
         return work();
     };
     let most = before.saturating_add(available);
@@ -154,8 +154,11 @@ fn longest(run: &Run, row: &str) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::Limit;
     use crate::tests;
+
+    fn given(bytes: u64) -> Room {
+        Room { resident: Some(0), given: Some(bytes), available: None }
+    }
 
     #[test]
     fn a_line_goes_through_two_points() {
@@ -170,8 +173,7 @@ mod tests {
         let run = tests::small_run("tags-dc-scenes");
         let of = |row, sizes: [u64; 2], limit| {
             let (mut model, mut phases) = (run.model_after(row, None).unwrap(), 0);
-            let room = Room { resident: Some(0), limit: Limit::Given(limit) };
-            let largest = of_phases(&mut *model.method, room, |_| {
+            let largest = of_phases(&mut *model.method, given(limit), |_| {
                 phases += 1;
                 Ok(sizes[phases - 1])
             });
@@ -191,12 +193,11 @@ mod tests {
         for target in ["fne-scenes", "hal-scenes", "naaf-scenes", "tags-dc-scenes"] {
             let run = tests::small_run(target);
             let row = run.config.rows().next().unwrap().to_owned();
-            let room = |limit| Room { resident: Some(0), limit };
-            let all = measure(&run, &row, 5, room(Limit::Given(u64::MAX))).unwrap().unwrap();
+            let all = measure(&run, &row, 5, given(u64::MAX)).unwrap().unwrap();
             assert_eq!(all.scores, 5, "{target}: {all:?}");
             let most = run.source.dataset.train.pairs.texts();
             assert!((1..=most).contains(&all.captions), "{target}: {all:?}");
-            let nothing = room(Limit::Given(0));
+            let nothing = given(0);
             let none = measure(&run, &row, 5, nothing).unwrap().unwrap();
             assert_eq!((none.captions, none.key), (all.captions, all.key), "{target}");
             none.check(&row, 1, nothing).unwrap_err();
