@@ -118,19 +118,19 @@ impl Checkpoints {
         let written = self.write_folder(&temporary, progress, fill).and_then(|()| {
             if last.exists() {
                 self.remove_if_there(&old)?;
-                apply(disk, Effect::Rename(&last, &old))?; // never half a checkpoint under its name
+                apply(disk, &last, Effect::Rename(&old))?; // never half a checkpoint under its name
             }
-            apply(disk, Effect::Rename(&temporary, &last))
+            apply(disk, &temporary, Effect::Rename(&last))
         });
         if written.is_err() {
             // Restores the old state; the first error is reported.
             _ = self.remove_if_there(&temporary);
             if old.exists() && !last.exists() {
-                _ = apply(disk, Effect::Rename(&old, &last));
+                _ = apply(disk, &old, Effect::Rename(&last));
             }
         }
         written?;
-        apply(disk, Effect::SyncFolder(&self.folder))?;
+        apply(disk, &self.folder, Effect::SyncFolder)?;
         self.remove_if_there(&old)?;
         Ok(last)
     }
@@ -143,14 +143,14 @@ impl Checkpoints {
     ) -> Result<()> {
         let disk = &*self.disk;
         self.remove_if_there(folder)?;
-        apply(disk, Effect::MakeFolder(folder))?;
+        apply(disk, folder, Effect::MakeFolder)?;
         let mut files = BTreeMap::new();
         fill(&mut |name: &str, contents: &[u8]| {
             let path = folder.join(name);
             let inside = path.parent().filter(|parent| *parent != folder);
             inside.map_or(Ok(()), |folder| make_folders(disk, folder))?;
             write_file(disk, &path, contents)?;
-            inside.map_or(Ok(()), |folder| apply(disk, Effect::SyncFolder(folder)))?;
+            inside.map_or(Ok(()), |folder| apply(disk, folder, Effect::SyncFolder))?;
             files.insert(name.to_owned(), sha256_hex(contents));
             Ok(())
         })?;
@@ -160,11 +160,11 @@ impl Checkpoints {
             .map_err(|e| Error::invalid(path.display(), "a manifest", e))?;
         write_file(disk, &path, text.as_bytes())?;
         write_file(disk, &folder.join(MANIFEST_HASH), hash_line(&text).as_bytes())?;
-        apply(disk, Effect::SyncFolder(folder))
+        apply(disk, folder, Effect::SyncFolder)
     }
 
     fn remove_if_there(&self, path: &Path) -> Result<()> {
-        if path.exists() { apply(&*self.disk, Effect::Remove(path)) } else { Ok(()) }
+        if path.exists() { apply(&*self.disk, path, Effect::Remove) } else { Ok(()) }
     }
 
     /// Removes what a run at `step` does not need. It keeps the newest `keep` checkpoints up to `step`, and the checkpoints
@@ -184,7 +184,7 @@ impl Checkpoints {
         kept.extend(kept.iter().filter_map(needed).collect::<Vec<_>>());
         let old = steps.iter().filter(|(step, _)| !kept.contains(step)).map(|&(_, name)| name);
         for name in old.chain(names.iter().filter(|name| name.ends_with(".tmp"))) {
-            apply(&*self.disk, Effect::Remove(&self.folder.join(name)))?;
+            apply(&*self.disk, &self.folder.join(name), Effect::Remove)?;
         }
         Ok(())
     }

@@ -9,45 +9,34 @@ use itm_core::files::entries;
 use itm_core::output::sync_folder;
 use itm_core::{Error, Result};
 
-/// One change of the file system.
+/// One change of a file or a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Effect<'a> {
-    /// Makes a folder; its parent exists.
-    MakeFolder(&'a Path),
-    /// Makes a file, or empties an existing file.
-    Create(&'a Path),
-    /// Writes at the end of a file.
-    Append(&'a Path, &'a [u8]),
-    /// Cuts a file to this length in bytes.
-    Cut(&'a Path, u64),
-    /// Makes the contents of a file durable.
-    SyncFile(&'a Path),
-    /// Makes the names in a folder durable.
-    SyncFolder(&'a Path),
-    /// Gives a file or folder another name in the same folder.
-    Rename(&'a Path, &'a Path),
-    /// Removes a file, or a folder with all that is in it.
-    Remove(&'a Path),
-}
-
-impl<'a> Effect<'a> {
-    /// The file or folder that an error is about.
-    pub(crate) fn path(self) -> &'a Path {
-        match self {
-            Self::MakeFolder(path) | Self::Create(path) | Self::Append(path, _) => path,
-            Self::Cut(path, _) | Self::SyncFile(path) | Self::SyncFolder(path) => path,
-            Self::Rename(path, _) | Self::Remove(path) => path,
-        }
-    }
+    /// Makes the folder; its parent exists.
+    MakeFolder,
+    /// Makes the file, or empties an existing file.
+    Create,
+    /// Writes at the end of the file.
+    Append(&'a [u8]),
+    /// Cuts the file to this length in bytes.
+    Cut(u64),
+    /// Makes the contents of the file durable.
+    SyncFile,
+    /// Makes the names in the folder durable.
+    SyncFolder,
+    /// Gives the file or folder this path, which is in the same folder.
+    Rename(&'a Path),
+    /// Removes the file, or the folder with all that is in it.
+    Remove,
 }
 
 /// Something that carries out effects.
 pub(crate) trait Disk: Debug {
-    /// Carries out one effect.
+    /// Carries out one effect on a file or folder.
     ///
     /// # Errors
     /// The error of the operating system: a full disk, no permission.
-    fn apply(&self, effect: Effect<'_>) -> io::Result<()>;
+    fn apply(&self, path: &Path, effect: Effect<'_>) -> io::Result<()>;
 }
 
 /// The disk of the machine.
@@ -55,25 +44,25 @@ pub(crate) trait Disk: Debug {
 pub(crate) struct SystemDisk;
 
 impl Disk for SystemDisk {
-    fn apply(&self, effect: Effect<'_>) -> io::Result<()> {
-        let behind = |path: &Path| OpenOptions::new().append(true).open(path);
+    fn apply(&self, path: &Path, effect: Effect<'_>) -> io::Result<()> {
+        let behind = || OpenOptions::new().append(true).open(path);
         match effect {
-            Effect::MakeFolder(path) => fs::create_dir(path),
-            Effect::Create(path) => File::create(path).map(drop),
-            Effect::Append(path, bytes) => behind(path)?.write_all(bytes),
-            Effect::Cut(path, length) => behind(path)?.set_len(length),
-            Effect::SyncFile(path) => behind(path)?.sync_all(),
-            Effect::SyncFolder(path) => sync_folder(path),
-            Effect::Rename(from, to) => fs::rename(from, to),
-            Effect::Remove(path) if path.is_dir() => fs::remove_dir_all(path),
-            Effect::Remove(path) => fs::remove_file(path),
+            Effect::MakeFolder => fs::create_dir(path),
+            Effect::Create => File::create(path).map(drop),
+            Effect::Append(bytes) => behind()?.write_all(bytes),
+            Effect::Cut(length) => behind()?.set_len(length),
+            Effect::SyncFile => behind()?.sync_all(),
+            Effect::SyncFolder => sync_folder(path),
+            Effect::Rename(to) => fs::rename(path, to),
+            Effect::Remove if path.is_dir() => fs::remove_dir_all(path),
+            Effect::Remove => fs::remove_file(path),
         }
     }
 }
 
 /// Carries an effect out; an error names the path.
-pub(crate) fn apply(disk: &dyn Disk, effect: Effect<'_>) -> Result<()> {
-    disk.apply(effect).map_err(Error::io(effect.path()))
+pub(crate) fn apply(disk: &dyn Disk, path: &Path, effect: Effect<'_>) -> Result<()> {
+    disk.apply(path, effect).map_err(Error::io(path))
 }
 
 /// Bytes handed to the disk at once.
@@ -81,9 +70,9 @@ const CHUNK: usize = 1 << 24;
 
 /// Writes a whole file and makes its contents durable. Its name is durable only after the folder is synced.
 pub(crate) fn write_file(disk: &dyn Disk, path: &Path, contents: &[u8]) -> Result<()> {
-    apply(disk, Effect::Create(path))?;
-    contents.chunks(CHUNK).try_for_each(|chunk| apply(disk, Effect::Append(path, chunk)))?;
-    apply(disk, Effect::SyncFile(path))
+    apply(disk, path, Effect::Create)?;
+    contents.chunks(CHUNK).try_for_each(|chunk| apply(disk, path, Effect::Append(chunk)))?;
+    apply(disk, path, Effect::SyncFile)
 }
 
 /// Makes a folder and its missing parents, durably.
@@ -91,7 +80,7 @@ pub(crate) fn make_folders(disk: &dyn Disk, path: &Path) -> Result<()> {
     let there = |path: &&Path| path.as_os_str().is_empty() || path.is_dir();
     let mut missing: Vec<_> = path.ancestors().take_while(|path| !there(path)).collect();
     while let Some(folder) = missing.pop() {
-        match disk.apply(Effect::MakeFolder(folder)) {
+        match disk.apply(folder, Effect::MakeFolder) {
             // Another training of the run was faster.
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists && folder.is_dir() => (),
             other => other.map_err(Error::io(folder))?,
@@ -105,16 +94,16 @@ pub(crate) fn make_folders(disk: &dyn Disk, path: &Path) -> Result<()> {
 pub(crate) fn sync_parent(disk: &dyn Disk, path: &Path) -> Result<()> {
     let Some(parent) = path.parent() else { return Ok(()) };
     let is_bare = parent.as_os_str().is_empty();
-    apply(disk, Effect::SyncFolder(if is_bare { Path::new(".") } else { parent }))
+    apply(disk, if is_bare { Path::new(".") } else { parent }, Effect::SyncFolder)
 }
 
 /// [`itm_core::output::write_bytes`] on any disk.
 pub(crate) fn replace(disk: &dyn Disk, path: &Path, contents: &[u8]) -> Result<()> {
     let temporary = path.with_added_extension("tmp");
     let written = write_file(disk, &temporary, contents)
-        .and_then(|()| apply(disk, Effect::Rename(&temporary, path)));
+        .and_then(|()| apply(disk, &temporary, Effect::Rename(path)));
     if written.is_err() {
-        _ = apply(disk, Effect::Remove(&temporary)); // the first error is reported
+        _ = apply(disk, &temporary, Effect::Remove); // the first error is reported
     }
     written?;
     sync_parent(disk, path)
@@ -166,11 +155,11 @@ mod tests {
     struct Rival;
 
     impl Disk for Rival {
-        fn apply(&self, effect: Effect<'_>) -> io::Result<()> {
-            if let Effect::MakeFolder(path) = effect {
+        fn apply(&self, path: &Path, effect: Effect<'_>) -> io::Result<()> {
+            if effect == Effect::MakeFolder {
                 fs::create_dir(path)?;
             }
-            SystemDisk.apply(effect)
+            SystemDisk.apply(path, effect)
         }
     }
 

@@ -81,7 +81,7 @@ impl Log {
         let length = match fs::metadata(path) {
             Ok(found) => found.len(),
             Err(e) if e.kind() == ErrorKind::NotFound && bytes == 0 => {
-                apply(&*disk, Effect::Create(path))?;
+                apply(&*disk, path, Effect::Create)?;
                 sync_parent(&*disk, path)?; // otherwise a checkpoint could outlive its log
                 0
             }
@@ -90,7 +90,7 @@ impl Log {
         let expected = format_args!("at least {bytes} bytes, as its checkpoint says");
         Error::unless(length >= bytes, path.display(), expected, length)?;
         if length > bytes {
-            apply(&*disk, Effect::Cut(path, bytes))?;
+            apply(&*disk, path, Effect::Cut(bytes))?;
         }
         Ok(Self { disk, path: path.to_path_buf(), bytes })
     }
@@ -103,7 +103,7 @@ impl Log {
         let mut text = serde_json::to_string(line)
             .map_err(|e| Error::invalid(self.path.display(), "finite numbers", e))?;
         text.push('\n');
-        apply(&*self.disk, Effect::Append(&self.path, text.as_bytes()))?;
+        apply(&*self.disk, &self.path, Effect::Append(text.as_bytes()))?;
         self.bytes += text.len() as u64;
         Ok(())
     }
@@ -113,7 +113,7 @@ impl Log {
     /// # Errors
     /// If the system cannot sync the file.
     pub(crate) fn sync(&mut self) -> Result<u64> {
-        apply(&*self.disk, Effect::SyncFile(&self.path))?;
+        apply(&*self.disk, &self.path, Effect::SyncFile)?;
         Ok(self.bytes)
     }
 

@@ -11,10 +11,10 @@ use super::{Disk, Effect, SystemDisk};
 pub(crate) struct Unsynced;
 
 impl Disk for Unsynced {
-    fn apply(&self, effect: Effect<'_>) -> io::Result<()> {
+    fn apply(&self, path: &Path, effect: Effect<'_>) -> io::Result<()> {
         match effect {
-            Effect::SyncFile(path) | Effect::SyncFolder(path) => path.metadata().map(drop),
-            effect => SystemDisk.apply(effect),
+            Effect::SyncFile | Effect::SyncFolder => path.metadata().map(drop),
+            effect => SystemDisk.apply(path, effect),
         }
     }
 }
@@ -41,29 +41,30 @@ impl Recorder {
         self.lines.take()
     }
 
-    fn line(&self, effect: Effect<'_>) -> String {
-        let name = |path: &Path| match path.strip_prefix(&self.root) {
+    fn line(&self, path: &Path, effect: Effect<'_>) -> String {
+        let below = |path: &Path| match path.strip_prefix(&self.root) {
             Ok(below) if below.as_os_str().is_empty() => ".".to_owned(),
             Ok(below) => below.display().to_string(),
             Err(_) => panic!("{} is not below {}", path.display(), self.root.display()),
         };
+        let name = below(path);
         match effect {
-            Effect::MakeFolder(path) => format!("make {}", name(path)),
-            Effect::Create(path) => format!("create {}", name(path)),
-            Effect::Append(path, _) => format!("append {}", name(path)),
-            Effect::Cut(path, length) => format!("cut {} to {length}", name(path)),
-            Effect::SyncFile(path) => format!("sync {}", name(path)),
-            Effect::SyncFolder(path) => format!("sync folder {}", name(path)),
-            Effect::Rename(from, to) => format!("rename {} to {}", name(from), name(to)),
-            Effect::Remove(path) => format!("remove {}", name(path)),
+            Effect::MakeFolder => format!("make {name}"),
+            Effect::Create => format!("create {name}"),
+            Effect::Append(_) => format!("append {name}"),
+            Effect::Cut(length) => format!("cut {name} to {length}"),
+            Effect::SyncFile => format!("sync {name}"),
+            Effect::SyncFolder => format!("sync folder {name}"),
+            Effect::Rename(to) => format!("rename {name} to {}", below(to)),
+            Effect::Remove => format!("remove {name}"),
         }
     }
 }
 
 impl Disk for Recorder {
-    fn apply(&self, effect: Effect<'_>) -> io::Result<()> {
-        self.lines.borrow_mut().push(self.line(effect));
-        Unsynced.apply(effect)
+    fn apply(&self, path: &Path, effect: Effect<'_>) -> io::Result<()> {
+        self.lines.borrow_mut().push(self.line(path, effect));
+        Unsynced.apply(path, effect)
     }
 }
 
@@ -102,17 +103,17 @@ impl Failing {
 }
 
 impl Disk for Failing {
-    fn apply(&self, effect: Effect<'_>) -> io::Result<()> {
+    fn apply(&self, path: &Path, effect: Effect<'_>) -> io::Result<()> {
         let number = self.effects.replace(self.effects.get() + 1);
         match (self.fails, effect) {
             (Fails::At(k), _) if k == number => self.full(),
-            (Fails::After(room), Effect::Append(path, bytes)) => {
+            (Fails::After(room), Effect::Append(bytes)) => {
                 let fits = bytes.len().min(room - self.bytes.get());
-                Unsynced.apply(Effect::Append(path, &bytes[..fits]))?;
+                Unsynced.apply(path, Effect::Append(&bytes[..fits]))?;
                 self.bytes.set(self.bytes.get() + fits);
                 if fits < bytes.len() { self.full() } else { Ok(()) }
             }
-            _ => Unsynced.apply(effect),
+            _ => Unsynced.apply(path, effect),
         }
     }
 }

@@ -88,39 +88,39 @@ impl MortalDisk {
 }
 
 impl Disk for MortalDisk {
-    fn apply(&self, effect: Effect<'_>) -> io::Result<()> {
+    fn apply(&self, path: &Path, effect: Effect<'_>) -> io::Result<()> {
         let what = match effect {
-            Effect::MakeFolder(_) => "make",
-            Effect::Create(_) => "create",
-            Effect::Append(..) => "write",
-            Effect::Cut(..) => "cut",
-            Effect::SyncFile(_) | Effect::SyncFolder(_) => "sync",
-            Effect::Rename(..) => "rename",
-            Effect::Remove(_) => "remove",
+            Effect::MakeFolder => "make",
+            Effect::Create => "create",
+            Effect::Append(_) => "write",
+            Effect::Cut(_) => "cut",
+            Effect::SyncFile | Effect::SyncFolder => "sync",
+            Effect::Rename(_) => "rename",
+            Effect::Remove => "remove",
         };
-        let name = format!("{what} {}", Self::kind(effect.path()));
+        let name = format!("{what} {}", Self::kind(path));
         self.life.point(&format!("{name}: before"));
         match effect {
-            Effect::Append(path, bytes) => {
+            Effect::Append(bytes) => {
                 let (first, second) = bytes.split_at(bytes.len() / 2);
-                SystemDisk.apply(Effect::Append(path, first))?;
+                SystemDisk.apply(path, Effect::Append(first))?;
                 self.life.point(&format!("{name}: half"));
-                SystemDisk.apply(Effect::Append(path, second))?;
+                SystemDisk.apply(path, Effect::Append(second))?;
             }
-            Effect::Remove(path) if path.is_dir() => {
+            Effect::Remove if path.is_dir() => {
                 let mut files: Vec<_> = fs::read_dir(path)?.flatten().map(|e| e.path()).collect();
                 files.sort();
                 files.truncate(files.len().div_ceil(2));
                 files.iter().try_for_each(fs::remove_file)?;
                 self.life.point(&format!("{name}: half"));
-                SystemDisk.apply(effect)?;
+                SystemDisk.apply(path, effect)?;
             }
-            effect => SystemDisk.apply(effect)?,
+            effect => SystemDisk.apply(path, effect)?,
         }
-        if let Effect::Rename(_, to) = effect {
+        if let Effect::Rename(to) = effect {
             *self.renamed.borrow_mut() = to.to_string_lossy().rsplit_once('-').map(|p| p.1.into());
         }
-        if let (Effect::SyncFolder(_), Some(step)) = (effect, self.renamed.take()) {
+        if let (Effect::SyncFolder, Some(step)) = (effect, self.renamed.take()) {
             self.life.saved(&step);
         }
         self.life.point(&format!("{name}: after"));
