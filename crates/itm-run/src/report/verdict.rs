@@ -44,13 +44,6 @@ pub(super) enum Outcome {
     Below,
 }
 
-struct Against<'a> {
-    minus: &'a str,
-    outcome: Outcome,
-    difference: f64,
-    detail: String,
-}
-
 pub(super) fn of(report: &Report) -> Verdict {
     let claim = &report.claim;
     let Some(row) = report.row(&claim.row) else {
@@ -60,10 +53,10 @@ pub(super) fn of(report: &Report) -> Verdict {
     let (found, missing): (Vec<_>, Vec<_>) =
         claim.against.iter().partition(|name| report.row(name).is_some());
     let mut against: Vec<_> = found.into_iter().map(|name| compare(report, name)).collect();
-    against.sort_by_key(|a| std::cmp::Reverse(a.outcome)); // the worst outcome first; stable
+    against.sort_by_key(|(outcome, _)| std::cmp::Reverse(*outcome)); // the worst first; stable
 
-    let mut outcome = against.iter().map(|a| a.outcome).max().unwrap_or(Outcome::Incomplete);
-    let parts: Vec<_> = against.iter().map(phrase).collect();
+    let mut outcome = against.first().map_or(Outcome::Incomplete, |worst| worst.0);
+    let parts: Vec<_> = against.into_iter().map(|(_, phrase)| phrase).collect();
     let who = format!("{} (rSum {})", claim.row, points(row.measured.rsum));
     let mut text = match parts.split_first() {
         None => format!("{who} has nothing to be compared with"),
@@ -95,10 +88,11 @@ fn closed_form(report: &Report) -> String {
     if report.row(CCA).is_none() || claim.against.iter().any(|row| row == CCA) {
         return String::new();
     }
-    format!(" Apart from the claim, {} {}.", claim.row, phrase(&compare(report, CCA)))
+    format!(" Apart from the claim, {} {}.", claim.row, compare(report, CCA).1)
 }
 
-fn compare<'a>(report: &'a Report, minus: &'a str) -> Against<'a> {
+/// How the claim's row compares with another row, also in words.
+fn compare(report: &Report, minus: &str) -> (Outcome, String) {
     let row = &report.claim.row;
     let paired = report.comparison(row, minus);
     let difference = report.difference(row, minus).unwrap_or(0.0);
@@ -120,19 +114,15 @@ fn compare<'a>(report: &'a Report, minus: &'a str) -> Against<'a> {
         let what = if ci95.is_some() { "within the noise" } else { "no interval" };
         detail.push(what.into());
     }
-    Against { minus, outcome, difference, detail: detail.join("; ") }
-}
-
-fn phrase(a: &Against) -> String {
-    let by = points(a.difference.abs());
-    let Against { minus, detail, .. } = a;
-    if a.difference > 0.0 {
+    let (by, detail) = (points(difference.abs()), detail.join("; "));
+    let phrase = if difference > 0.0 {
         format!("is above {minus} by {by} ({detail})")
-    } else if a.difference < 0.0 {
+    } else if difference < 0.0 {
         format!("stays below {minus} by {by} ({detail})")
     } else {
         format!("is level with {minus} ({detail})")
-    }
+    };
+    (outcome, phrase)
 }
 
 #[cfg(test)]
