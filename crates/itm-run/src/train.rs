@@ -30,25 +30,18 @@ pub struct Course {
     pub batch: usize,
     /// What happens to captions that do not fill a batch.
     pub last: LastBatch,
-    /// When validation runs, and on how much.
-    pub validation: Validation,
+    /// Updates from one validation to the next; by default validation runs at each epoch's end. It always runs at the end of a training.
+    pub validate_every: Option<usize>,
+    /// In a validation each text ranks its image among this number of images, [`ranks_among`]; by default all pairs are ranked, in both
+    /// directions.
+    pub validate_among: Option<usize>,
 }
 
 impl Course {
     /// Whole epochs. Each ends with a validation over all pairs.
     pub const fn of_epochs(epochs: usize, batch: usize, last: LastBatch) -> Self {
-        let validation = Validation { every: None, among: None };
-        Self { epochs, updates: None, batch, last, validation }
+        Self { epochs, updates: None, batch, last, validate_every: None, validate_among: None }
     }
-}
-
-/// When validation runs, and on how much. Validation always runs at the end of a training.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Validation {
-    /// Updates from one validation to the next; by default validation runs at each epoch's end.
-    pub every: Option<usize>,
-    /// Each text ranks its image among this number of images, [`ranks_among`]; by default all pairs are ranked, in both directions.
-    pub among: Option<usize>,
 }
 
 /// What the weights are before the first step.
@@ -111,7 +104,7 @@ impl Plan {
 
     /// Whether validation runs after this number of steps.
     fn validates(&self, step: usize) -> bool {
-        let every = self.course.validation.every.unwrap_or(self.epoch_steps());
+        let every = self.course.validate_every.unwrap_or(self.epoch_steps());
         step.is_multiple_of(every) || step == self.steps()
     }
 
@@ -193,7 +186,7 @@ pub(crate) struct Best {
     pub epochs: usize,
     /// Steps done then.
     pub step: usize,
-    /// Validation rSum; with [`Validation::among`], the sum of three recalls.
+    /// Validation rSum; with [`Course::validate_among`], the sum of three recalls.
     pub rsum: f64,
 }
 
@@ -354,7 +347,7 @@ impl Training<'_, '_> {
     fn validate(&self, at: &mut Progress, log: &mut Log) -> Result<()> {
         let items = self.inputs.items(Split::Val);
         let scored = self.method.scored(items)?;
-        let among = self.plan.course.validation.among;
+        let among = self.plan.course.validate_among;
         let rsum = match among {
             None => scored.evaluate(Protocol::Full, items.pairs, TiePolicy::Index)?.rsum,
             Some(n) => ranks_among(&*scored, items.pairs, n)?.recalls().iter().sum(),

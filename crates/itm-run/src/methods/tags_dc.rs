@@ -28,7 +28,7 @@ use crate::config::Config;
 use crate::measures::Measure;
 use crate::model::Model;
 use crate::split::Split;
-use crate::train::{Course, LastBatch, Validation};
+use crate::train::{Course, LastBatch};
 
 pub(super) const KIND: Kind = Kind {
     name: "tags-dc",
@@ -60,8 +60,9 @@ impl Recipe for TagsDcConfig {
             std::fs::metadata(weights).map_err(Error::io(weights))?;
             captions = Captions::Pieces(vocabulary.clone(), Cleaning::Raw);
         }
-        let validation = Validation { every: train.validate_every, among: train.validate_among };
+        let (validate_every, validate_among) = (train.validate_every, train.validate_among);
         let course = Course::of_epochs(train.epochs, train.batch, LastBatch::Kept);
+        let course = Course { updates: train.updates, validate_every, validate_among, ..course };
         Ok(Facts {
             at_once: (train.batch.min(train.micro_batch), "train.micro_batch"),
             precision: Some(train.precision),
@@ -69,7 +70,7 @@ impl Recipe for TagsDcConfig {
             captions,
             start: ClosedForm::of(model.closed_form(), model.start_width(), TextForm::Words),
             new_heads: self.loss.words(),
-            ..Facts::new(Course { updates: train.updates, validation, ..course })
+            ..Facts::new(course)
         })
     }
 

@@ -133,8 +133,7 @@ fn a_partial_batch_is_kept_where_the_method_asks_for_it() {
 /// not matter.
 #[test]
 fn a_course_of_updates_ends_and_is_validated_within_an_epoch() {
-    let validation = Validation { every: Some(4), among: None };
-    let course = Course { updates: Some(11), validation, ..COURSE };
+    let course = Course { updates: Some(11), validate_every: Some(4), ..COURSE };
     let plan = Plan { course, ..PLAN };
     assert_eq!((plan.steps(), plan.epoch_steps()), (11, 5));
     let (dir, mut toy) = (tempfile::tempdir().unwrap(), Toy::default());
@@ -165,8 +164,7 @@ fn a_course_of_updates_ends_and_is_validated_within_an_epoch() {
 /// images, because these lists continue at image 0.
 #[test]
 fn validation_among_a_few_ranks_texts_alone() {
-    let validation = Validation { every: None, among: Some(3) };
-    let plan = Plan { course: Course { validation, ..COURSE }, ..PLAN };
+    let plan = Plan { course: Course { validate_among: Some(3), ..COURSE }, ..PLAN };
     let dir = tempfile::tempdir().unwrap();
     trained(&mut Toy::default(), &plan, dir.path()).unwrap();
     let log = Log::read(&dir.path().join("log.jsonl")).unwrap();
