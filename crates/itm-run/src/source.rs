@@ -156,8 +156,9 @@ impl Source {
         let mut more = Manifest::default();
         let judgements = Judgements::of_folder(folder, &loaded.dataset.test, &mut more)?;
         notes.extend(judgements.iter().map(Judgements::to_string));
-        let identity = identify(target, &loaded.dataset, loaded.declared.as_deref(), folder);
-        notes.extend(identity.note);
+        let declared = loaded.declared.as_deref();
+        let (known, title, note) = identify(target, &loaded.dataset, declared, folder);
+        notes.extend(note);
         let embeddings: Vec<_> = target.embeddings.iter().map(|path| folder.join(path)).collect();
         let patches = target.regions == Some(RegionSource::Patches);
         notes.extend(loaded.dataset.add_embeddings(&embeddings, patches, &mut more)?);
@@ -175,8 +176,8 @@ impl Source {
             judgements,
             substitution: None,
             notes,
-            known: identity.known,
-            title: identity.title,
+            known,
+            title,
             first_of: None,
             vocabulary: target.vocabulary.as_ref().map(|file| folder.join(file)),
             word_vectors: target.word_vectors.as_ref().map(|file| folder.join(file)),

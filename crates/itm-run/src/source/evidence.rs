@@ -6,15 +6,6 @@ use itm_core::data::Dataset;
 
 use crate::config::{DatasetName, Target};
 
-/// What a folder is called in a report.
-pub(super) struct DatasetTitle {
-    /// The published set, if the data are that set.
-    pub(super) known: Option<DatasetName>,
-    pub(super) title: String,
-    /// Why these are not the data that the target is for.
-    pub(super) note: Option<String>,
-}
-
 /// Number of training, validation and test images of the published splits.
 fn splits(name: DatasetName) -> &'static [[usize; 3]] {
     match name {
@@ -64,13 +55,14 @@ pub(super) fn is_set(name: DatasetName, data: &Dataset, cut_val: bool) -> bool {
         && !parts.iter().any(|part| rows(&part.images))
 }
 
-/// What a folder's data are called; `declared` is the name in its JSON.
+/// The published set, if a folder's data are that set; the title of the data in a report; why these are not the data that the target is for.
+/// `declared` is the name in the folder's JSON.
 pub(super) fn identify(
     target: &Target,
     data: &Dataset,
     declared: Option<&str>,
     folder: &Path,
-) -> DatasetTitle {
+) -> (Option<DatasetName>, String, Option<String>) {
     let asked = target.dataset;
     let called =
         declared.and_then(|name| DatasetName::ALL.into_iter().find(|set| set.folder() == name));
@@ -98,7 +90,7 @@ pub(super) fn identify(
         )),
         _ => Some(format!("the target is for {}, but the data declare {title}", asked.title())),
     };
-    DatasetTitle { known, title, note }
+    (known, title, note)
 }
 
 fn folder_name(folder: &Path) -> String {
@@ -160,17 +152,17 @@ mod tests {
         std::fs::create_dir(&folder).unwrap();
         let of = |data: &Dataset, declared| identify(&target, data, declared, &folder);
         for declared in [None, Some("flickr30k")] {
-            let DatasetTitle { known, title, note } = of(&small, declared);
+            let (known, title, note) = of(&small, declared);
             assert_eq!((known, title.as_str()), (None, "my-photos"));
             assert!(note.unwrap().starts_with(
                 "the target is for Flickr30K, but the data (600 + 100 + 1000 images)"
             ));
         }
-        let DatasetTitle { known, title, note } = of(&small, Some("dogs"));
+        let (known, title, note) = of(&small, Some("dogs"));
         assert_eq!((known, title.as_str()), (None, "dogs"));
         assert_eq!(note.unwrap(), "the target is for Flickr30K, but the data declare dogs");
         let whole = data([29_000, 1014, 1000], flickr);
-        let DatasetTitle { known, title, note } = of(&whole, None);
+        let (known, title, note) = of(&whole, None);
         assert_eq!(
             (known, title.as_str(), note),
             (Some(DatasetName::Flickr30k), "Flickr30K", None)
