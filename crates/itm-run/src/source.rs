@@ -20,7 +20,7 @@ use scenes::{Grounding, Role, Scenes, ScenesSplit, analyse, entails, grounding, 
 
 use crate::config::{Config, DatasetName, ImageFeatures, Target, load_options};
 use crate::progress;
-use crate::split::Split;
+use crate::split::{Split, Splits};
 use evidence::identify;
 
 /// A data set, its truth if known, and its pictures.
@@ -327,11 +327,7 @@ impl Source {
 }
 
 fn of_scenes(scenes: &Scenes, split: Split) -> &ScenesSplit {
-    match split {
-        Split::Train => &scenes.train,
-        Split::Val => &scenes.val,
-        Split::Test => &scenes.test,
-    }
+    *Splits { train: &scenes.train, val: &scenes.val, test: &scenes.test }.of(split)
 }
 
 /// Refuses broken pictures, which would otherwise show only in the report, after hours. Pictures may be missing. Counts the
