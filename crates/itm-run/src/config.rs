@@ -25,7 +25,8 @@ pub use self::data::{DatasetName, ScenesConfig};
 pub(crate) use self::read::{
     chain, check_seed, file, merged, method, override_with, parse, section, within,
 };
-pub use self::views::{Claim, Exhibit, PaperTable, View};
+pub(crate) use self::views::PaperTable;
+pub use self::views::{Claim, Exhibit, View};
 
 /// The runner's part of a target, `[target]`; the rest of the file belongs to the method.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -183,7 +184,7 @@ impl Config {
     }
 
     /// A place in the file, for an error.
-    pub fn place(&self, section: &str) -> String {
+    pub(crate) fn place(&self, section: &str) -> String {
         format!("{}, {section}", self.path.display())
     }
 

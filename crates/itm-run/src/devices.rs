@@ -62,7 +62,7 @@ pub fn device(name: &str) -> Result<Device> {
 ///
 /// # Errors
 /// As [`device`]; if several are not of one backend and named by their numbers, or one is named twice.
-pub fn devices(names: &str) -> Result<Vec<Device>> {
+pub(crate) fn devices(names: &str) -> Result<Vec<Device>> {
     let named = names.split(',').map(parsed).collect::<Result<Vec<_>>>()?;
     for (at, (backend, index)) in named.iter().enumerate().filter(|_| named.len() > 1) {
         let expected = "several devices of one backend by their numbers, as cuda:0,cuda:1";

@@ -178,7 +178,7 @@ fn made(folder: &Path, tables: &str) -> Result<BTreeSet<u32>> {
 
 /// What a paper prints for the corrections of the rows of a table.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Corrections {
+pub(crate) struct Corrections {
     /// Title and venue of the paper.
     pub paper: String,
     /// The number of the paper's table.

@@ -39,7 +39,7 @@ pub struct Course {
 
 impl Course {
     /// Whole epochs. Each ends with a validation over all pairs.
-    pub const fn of_epochs(epochs: usize, batch: usize, last: LastBatch) -> Self {
+    pub(crate) const fn of_epochs(epochs: usize, batch: usize, last: LastBatch) -> Self {
         Self { epochs, updates: None, batch, last, validate_every: None, validate_among: None }
     }
 }

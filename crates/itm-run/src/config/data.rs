@@ -28,7 +28,7 @@ pub enum DatasetName {
 
 impl DatasetName {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Scenes, Self::Flickr8k, Self::Flickr30k, Self::Coco];
+    pub(crate) const ALL: [Self; 4] = [Self::Scenes, Self::Flickr8k, Self::Flickr30k, Self::Coco];
 
     /// The data set's usual name.
     pub(crate) fn title(self) -> &'static str {
@@ -41,7 +41,7 @@ impl DatasetName {
     }
 
     /// The data set's folder below the data folder, and its name in Karpathy's JSON.
-    pub fn folder(self) -> &'static str {
+    pub(crate) fn folder(self) -> &'static str {
         match self {
             Self::Scenes => "scenes",
             Self::Flickr8k => "flickr8k",
@@ -122,7 +122,7 @@ impl ScenesConfig {
     ///
     /// # Errors
     /// If there are no test images, if a split has more than a million images, or if `pixels` is not in 16 to 1024.
-    pub fn check(&self, place: impl Fn(&str) -> String) -> Result<()> {
+    pub(crate) fn check(&self, place: impl Fn(&str) -> String) -> Result<()> {
         for (key, images, least) in
             [("train", self.train, 0), ("val", self.val, 0), ("test", self.test, 1)]
         {

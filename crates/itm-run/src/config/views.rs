@@ -70,7 +70,7 @@ pub struct Claim {
 /// A table of a paper.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct PaperTable {
+pub(crate) struct PaperTable {
     /// The paper's file of tables, `papers/<tables>.csv`.
     pub tables: String,
     /// The number of the table.
@@ -98,7 +98,7 @@ pub struct View {
     #[serde(default)]
     pub rescore: Vec<String>,
     /// The table that prints the corrections, if it is not this table of the target's paper.
-    pub corrections: Option<PaperTable>,
+    pub(crate) corrections: Option<PaperTable>,
     /// Another name of this table on the command line, beside `TARGET --table N`.
     pub alias: Option<String>,
     /// The claim that the report's first line checks; by default, that the first row is better than every other.
