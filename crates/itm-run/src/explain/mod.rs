@@ -126,8 +126,10 @@ impl Explanation<'_> {
             (self.run, self.args.of.seed, &self.model.row[..], self.split);
         let (asked, words) = (word_maps::numbers(pairs), self.args.words.as_deref());
         let Some(own) = self.model.word_maps(split, &asked)? else { return Ok(None) };
-        let shown =
-            |row, maps| word_maps::shown((row, seed), &run.source, (split, pairs), maps, words);
+        let shown = |row: &str, maps| {
+            let name = format!("{row}, seed {seed}");
+            word_maps::shown(&name, &run.source, (split, pairs), maps, words)
+        };
         let mut all: Vec<PairMaps> = shown(row, own);
         let is_trained = |other: &&str| *other != row && run.dir().folder(other, seed).is_dir();
         for other in run.config.rows().filter(is_trained) {

@@ -75,10 +75,10 @@ fn most_similar(scored: &dyn Scored, text: usize, own: usize) -> Result<Option<u
     Ok(column.ranking(0).into_iter().find(|&image| image != own))
 }
 
-/// What a report shows of the maps of one row and seed: for each pair the wanted words, or words that `chosen`
+/// What a report shows of the maps of the model `name`: for each pair the wanted words, or words that `chosen`
 /// selects. If none are wanted, all words with regions are shown, because their effects add up.
 pub(super) fn shown(
-    (row, seed): (&str, u64),
+    name: &str,
     source: &Source,
     (split, pairs): (Split, &[Pair]),
     maps: Vec<WordMaps>,
@@ -100,8 +100,7 @@ pub(super) fn shown(
             words: chosen.iter().map(|&k| maps.words[k].word.clone()).collect(),
             boxes: chosen.iter().map(|&k| boxes(k)).collect(),
             rows: vec![RowMaps {
-                row: row.to_owned(),
-                seed,
+                name: name.to_owned(),
                 score: maps.score,
                 maps: chosen.iter().map(|&k| maps.words[k].clone()).collect(),
             }],
@@ -264,7 +263,7 @@ mod tests {
             };
             pairs.iter().map(of).collect()
         };
-        let row = |name, value| shown((name, 0), &source, (Split::Test, &pairs), maps(value), None);
+        let row = |name, value| shown(name, &source, (Split::Test, &pairs), maps(value), None);
         let mut all = vec![];
         beside(&mut all, row("Full", 1.0));
         beside(&mut all, vec![]); // a row without patches
@@ -272,7 +271,7 @@ mod tests {
         assert_eq!(all.len(), 2);
         for pair in &all {
             let rows: Vec<_> =
-                pair.rows.iter().map(|r| (r.row.as_str(), r.maps[0].values[3])).collect();
+                pair.rows.iter().map(|r| (r.name.as_str(), r.maps[0].values[3])).collect();
             assert_eq!(rows, [("Full", 1.0), ("w/o FNE", 2.0)]);
             assert!(pair.words.len() <= WORDS && pair.boxes.iter().all(|b| !b.is_empty()));
             assert!(!pair.picture.bytes.is_empty());
@@ -315,7 +314,7 @@ mod tests {
             WordMaps { places, score: Some(0.25), words }
         };
         let all = pairs.iter().map(maps).collect();
-        let made = shown(("Full", 0), &source, (Split::Test, &pairs), all, None);
+        let made = shown("Full", &source, (Split::Test, &pairs), all, None);
         let count = source.grounded(Split::Test, 1, 7).len();
         assert!(count > WORDS || made[0].words.len() == count);
         assert_eq!((made[0].words.len(), made[0].rows[0].score), (count, Some(0.25)));

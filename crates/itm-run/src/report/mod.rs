@@ -75,10 +75,8 @@ pub(crate) struct PairMaps {
 /// Maps of one row and seed.
 #[derive(Clone, Debug)]
 pub(crate) struct RowMaps {
-    /// The row's name.
-    pub(crate) row: String,
-    /// The seed.
-    pub(crate) seed: u64,
+    /// Row and seed, as lines name a model.
+    pub(crate) name: String,
     /// The pair's score, if it is made of the effects of words.
     pub(crate) score: Option<f32>,
     /// One map per word: how close the word is to each place, and what it does to the score.

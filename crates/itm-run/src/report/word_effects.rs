@@ -48,17 +48,16 @@ fn one(pair: &PairMaps) -> Markup {
 }
 
 fn of_row(pair: &PairMaps, row: &RowMaps) -> Markup {
-    let label = format!("{}, seed {}", row.row, row.seed);
     let effects = || row.maps.iter().filter_map(|map| Some((map, map.effect.as_ref()?)));
     let most = |of: fn(&Effect) -> f32| effects().map(|(_, e)| of(e)).fold(0.0, f32::max);
     let most = [most(added), most(taken)];
     html! {
-        p.by { (label) @if let Some(score) = row.score { " · score " (decimals(f64::from(score), 3)) } }
+        p.by { (row.name) @if let Some(score) = row.score { " · score " (decimals(f64::from(score), 3)) } }
         div.effect {
-            (boxes(pair, row, &label))
+            (boxes(pair, row))
             div {
                 p.caption { @for (map, effect) in effects() { (coloured(map, effect, most)) " " } }
-                (scroll(&format!("Effects of words, {label}"), numbers(pair, row)))
+                (scroll(&format!("Effects of words, {}", row.name), numbers(pair, row)))
             }
         }
     }
@@ -111,7 +110,7 @@ fn numbers(pair: &PairMaps, row: &RowMaps) -> Markup {
 }
 
 /// The picture with two kinds of boxes: regions that words attend to, with their numbers in the table, and what words are about.
-fn boxes(pair: &PairMaps, row: &RowMaps, label: &str) -> Markup {
+fn boxes(pair: &PairMaps, row: &RowMaps) -> Markup {
     let Places::Boxes(places) = &pair.places else { return html! {} };
     let matched = row.maps.iter().flat_map(|map| &map.effect).filter(|e| taken(e) <= 0.0);
     let regions: BTreeSet<usize> =
@@ -125,7 +124,7 @@ fn boxes(pair: &PairMaps, row: &RowMaps, label: &str) -> Markup {
             text x=(x) y=(y) { (k) }
         }
     };
-    svg(SIZE, label, content)
+    svg(SIZE, &row.name, content)
 }
 
 #[cfg(test)]

@@ -51,13 +51,12 @@ fn one(pair: &PairMaps, grid: PatchGrid, id: &str) -> Markup {
             thead { tr { th {} @for word in &pair.words { th scope="col" { (word) } } } }
             tbody {
                 @for row in &pair.rows {
-                    @let label = format!("{}, seed {}", row.row, row.seed);
                     tr {
-                        th scope="row" { (label) }
+                        th scope="row" { (row.name) }
                         @for ((word, boxes), map) in pair.words.iter().zip(&pair.boxes).zip(&row.maps) {
                             @let closest = map.best();
                             td {
-                                (svg(grid.size, &format!("{label}: {word}, closest {closest:.2}"), html! {
+                                (svg(grid.size, &format!("{}: {word}, closest {closest:.2}", row.name), html! {
                                     use href={ "#" (id) } {}
                                     (overlay(grid, &map.values, boxes))
                                 }))

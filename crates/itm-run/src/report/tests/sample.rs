@@ -177,8 +177,7 @@ fn pair(kind: PairKind) -> PairMaps {
         effect: None,
     };
     let row = |row: &str, peak| RowMaps {
-        row: row.into(),
-        seed: 0,
+        name: format!("{row}, seed 0"),
         score: None,
         maps: vec![map("ball", peak), map("<cup>", 3)],
     };
@@ -214,7 +213,7 @@ pub(crate) fn effects() -> PairMaps {
         ]),
         words: maps.iter().map(|map| map.word.clone()).collect(),
         boxes: vec![vec![]; 3],
-        rows: vec![RowMaps { row: "Full".into(), seed: 0, score, maps }],
+        rows: vec![RowMaps { name: "Full, seed 0".into(), score, maps }],
         ..pair(PairKind::Asked)
     }
 }
