@@ -3,7 +3,7 @@
 mod tables;
 
 use hubness::Direction;
-use hubness::hubs::{Counts, Histogram, HubMeasures, Nearest, bootstrap_difference};
+use hubness::hubs::{Counts, Histogram, Nearest, bootstrap_difference};
 use itm_core::Result;
 use itm_report::figure::{Figure, courses};
 use serde::{Deserialize, Serialize};
@@ -187,21 +187,19 @@ fn row_hubs(row: &str, runs: &[Nearest], paper_hs_sum: Option<f64>) -> RowHubs {
 }
 
 fn counts(runs: &[Nearest], direction: Direction, k: usize) -> HubCounts {
-    let over_folds = |measure: &dyn Fn(&Counts) -> f64| {
+    let of = |measure: fn(&Counts) -> f64| {
         spread(runs.iter().map(|run| {
             let folds = run.counts(direction, k);
             mean(folds.iter().map(measure)).unwrap_or(0.0)
         }))
     };
-    let of =
-        |measure: fn(&HubMeasures) -> f64| over_folds(&|counts| measure(&HubMeasures::new(counts)));
     HubCounts {
         direction,
         k,
-        skewness: of(|m| m.skewness),
-        robin_hood: of(|m| m.robin_hood),
-        never: of(|m| m.anti_hub_share),
-        largest: over_folds(&|c| f64::from(c.values.iter().max().copied().unwrap_or(0))),
+        skewness: of(Counts::skewness),
+        robin_hood: of(Counts::robin_hood),
+        never: of(Counts::anti_hubs),
+        largest: of(|c| f64::from(c.values.iter().max().copied().unwrap_or(0))),
     }
 }
 
