@@ -68,6 +68,24 @@ pub(crate) struct Trained<'a> {
     pub(crate) folder: &'a Path,
 }
 
+/// Images per block of scores.
+const BAND: usize = 256;
+
+/// Shows each score with the numbers of its image and its text, image after image. Holds one band of images at a time.
+///
+/// # Errors
+/// If a score cannot be computed.
+pub(crate) fn each_score(of: &dyn Scored, mut see: impl FnMut(usize, usize, f32)) -> Result<()> {
+    let (n, m) = (of.images(), of.texts());
+    for first in (0..n).step_by(BAND) {
+        let band = of.block(first..(first + BAND).min(n), 0..m)?;
+        for (image, row) in (first..n).zip(band.values().chunks_exact(m)) {
+            row.iter().enumerate().for_each(|(text, &score)| see(image, text, score));
+        }
+    }
+    Ok(())
+}
+
 /// What a measure found, by row and seed.
 #[derive(Debug)]
 pub(crate) struct BySeed<T>(Mutex<BTreeMap<(String, u64), T>>);

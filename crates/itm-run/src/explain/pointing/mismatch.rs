@@ -17,12 +17,12 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
+use crate::measures::each_score;
+
 /// Replicates of the bootstrap. Each replicate reads all words.
 const REPLICATES: usize = 2_000;
 /// Seed of the random images.
 const SEED: u64 = 0;
-/// Number of images per block of scores.
-const BAND: usize = 256;
 
 /// Words that do not match an image beside words that match, by the kind of image.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -93,20 +93,13 @@ type WordValue = (f32, u32, bool);
 
 /// Each text with the highest-scoring image that it is false of; with the first of equal images.
 pub(super) fn hardest(scored: &dyn Scored, truth: &Relevance) -> Result<Vec<(usize, usize)>> {
-    let (n, m) = (scored.images(), scored.texts());
-    let mut best: Vec<Option<(f32, usize)>> = vec![None; m];
-    for first in (0..n).step_by(BAND) {
-        let end = (first + BAND).min(n);
-        let band = scored.block(first..end, 0..m)?;
-        for (image, row) in (first..end).zip(band.values().chunks_exact(m)) {
-            for (text, &score) in row.iter().enumerate() {
-                let harder = best[text].is_none_or(|(before, _)| score > before);
-                if harder && !truth.contains(image, text) {
-                    best[text] = Some((score, image));
-                }
-            }
+    let mut best: Vec<Option<(f32, usize)>> = vec![None; scored.texts()];
+    each_score(scored, |image, text, score| {
+        let harder = best[text].is_none_or(|(before, _)| score > before);
+        if harder && !truth.contains(image, text) {
+            best[text] = Some((score, image));
         }
-    }
+    })?;
     Ok(best.iter().enumerate().filter_map(|(text, best)| Some((best.as_ref()?.1, text))).collect())
 }
 

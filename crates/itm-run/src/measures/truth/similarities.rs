@@ -4,10 +4,7 @@ use itm_core::Result;
 use itm_core::learn::MatchProbability;
 use itm_report::plot::Point;
 
-use crate::measures::Trial;
-
-/// Images per block of scores.
-const BAND: usize = 256;
+use crate::measures::{Trial, each_score};
 
 /// Approximate number of other pairs in a histogram.
 const OTHERS: usize = 20_000;
@@ -38,22 +35,17 @@ impl Similarities {
         let pairs = &source.dataset.test.pairs;
         let truth = source.truth.as_ref().map(|truth| &truth.test);
         let [mut matching, mut unnoticed, mut other] = [vec![], vec![], vec![]];
-        let (n, m) = (scores.images(), scores.texts());
-        let stride = stride(n * m, m);
-        for first in (0..n).step_by(BAND) {
-            let band = scores.block(first..(first + BAND).min(n), 0..m)?;
-            for (i, row) in (first..n).zip(band.values().chunks_exact(m)) {
-                for (t, &s) in row.iter().enumerate() {
-                    if pairs.image_of(t) == i {
-                        matching.push(s);
-                    } else if truth.is_some_and(|truth| truth.contains(i, t)) {
-                        unnoticed.push(s);
-                    } else if (i * m + t).is_multiple_of(stride) {
-                        other.push(s);
-                    }
-                }
+        let m = scores.texts();
+        let stride = stride(scores.images() * m, m);
+        each_score(*scores, |i, t, s| {
+            if pairs.image_of(t) == i {
+                matching.push(s);
+            } else if truth.is_some_and(|truth| truth.contains(i, t)) {
+                unnoticed.push(s);
+            } else if (i * m + t).is_multiple_of(stride) {
+                other.push(s);
             }
-        }
+        })?;
         let mut groups = vec![("matching pairs", matching)];
         if truth.is_some() {
             groups.push(("true, not annotated", unnoticed));
