@@ -225,11 +225,11 @@ pub(crate) struct Comparison {
     /// Difference of rSum.
     pub(crate) rsum: f64,
     /// 95 % interval of the difference, made like `measured.ci95`, with the same images for both rows.
-    pub(crate) ci95: Option<[f64; 2]>,
+    pub(crate) ci95: [f64; 2],
     /// Two-sided p-value of `test`.
-    pub(crate) p_value: Option<f64>,
+    pub(crate) p_value: f64,
     /// Which test, `paired randomisation over images, 10,000 draws`.
-    pub(crate) test: Option<String>,
+    pub(crate) test: String,
 }
 
 /// Printed numbers of one row.

@@ -58,7 +58,7 @@ pub(super) fn summary(report: &Report) -> Table {
     let beside = |r: &Row| report.comparison(&r.name, CCA);
     if rows().any(|r| beside(r).is_some()) {
         t.numbers("− CCA", rows().map(|r| Some(beside(r)?.rsum)), signed);
-        t.numbers("95 % interval", rows().map(|r| beside(r)?.ci95), interval);
+        t.numbers("95 % interval", rows().map(|r| Some(beside(r)?.ci95)), interval);
     }
     t
 }
@@ -66,15 +66,13 @@ pub(super) fn summary(report: &Report) -> Table {
 /// Paired tests between rows; `None` if none was made.
 pub(super) fn comparisons(report: &Report) -> Option<Table> {
     let all = || report.comparisons.iter();
-    let is_known = all().next()?.ci95.is_some();
-    let made = if is_known { "Interval: the same queries for both rows. " } else { "" };
-    let test = all().find_map(|c| c.test.as_deref()).unwrap_or("none");
+    let test = &all().next()?.test;
     let lines = all().map(|c| (format!("{} − {}", c.row, c.minus), trained(report, &c.row)));
     let mut t = Table::new("Differences between rows", "difference", lines);
     t.column("rSum", all().map(|c| signed(c.rsum)));
-    t.numbers("95 % interval", all().map(|c| c.ci95), interval);
-    t.numbers("two-sided test", all().map(|c| c.p_value), p_phrase);
-    Some(t.noted(format!("{made}Test: {test}.")))
+    t.column("95 % interval", all().map(|c| interval(c.ci95)));
+    t.column("two-sided test", all().map(|c| p_phrase(c.p_value)));
+    Some(t.noted(format!("Interval: the same queries for both rows. Test: {test}.")))
 }
 
 /// The paper's printed lines; `None` if the run has none.
@@ -112,7 +110,7 @@ pub(super) fn paper_differences(report: &Report) -> Option<Table> {
     let found: Vec<_> = others
         .filter_map(|r| {
             let here = report.difference(method, &r.name)?;
-            let ci95 = report.comparison(method, &r.name).and_then(|c| c.ci95);
+            let ci95 = report.comparison(method, &r.name).map(|c| c.ci95);
             Some((&r.name, paper - r.numbers.rsum?, here, ci95))
         })
         .collect();

@@ -96,7 +96,7 @@ fn compare(report: &Report, minus: &str) -> (Outcome, String) {
     let row = &report.claim.row;
     let paired = report.comparison(row, minus);
     let difference = report.difference(row, minus).unwrap_or(0.0);
-    let ci95 = paired.and_then(|c| c.ci95);
+    let ci95 = paired.map(|c| c.ci95);
     let sure = ci95.is_some_and(|[lo, hi]| lo > 0.0 || hi < 0.0);
     let outcome = match sure {
         true if difference > 0.0 => Outcome::Above,
@@ -109,7 +109,7 @@ fn compare(report: &Report, minus: &str) -> (Outcome, String) {
     let mut detail: Vec<String> = Vec::new();
     let of_by = |[lo, hi]: [f64; 2]| if difference < 0.0 { [0.0 - hi, 0.0 - lo] } else { [lo, hi] };
     detail.extend(ci95.map(|ci| format!("95 % interval {}", interval(of_by(ci)))));
-    detail.extend(paired.and_then(|c| c.p_value).map(p_phrase));
+    detail.extend(paired.map(|c| p_phrase(c.p_value)));
     if !sure {
         let what = if ci95.is_some() { "within the noise" } else { "no interval" };
         detail.push(what.into());

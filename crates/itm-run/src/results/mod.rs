@@ -143,9 +143,9 @@ fn comparison(row: &RowResult, minus: &RowResult) -> Result<Comparison> {
         row: row.name.clone(),
         minus: minus.name.clone(),
         rsum: row.rsum() - minus.rsum(),
-        ci95: Some(ends(interval)),
-        p_value: Some(test.p),
-        test: Some("paired randomisation over images, 10,000 draws".into()),
+        ci95: ends(interval),
+        p_value: test.p,
+        test: "paired randomisation over images, 10,000 draws".into(),
     })
 }
 

@@ -29,9 +29,9 @@ pub(crate) fn report(over_without: f64, over_cca: f64, seeds: &[u64]) -> Report 
             row: "Full".into(),
             minus: minus.into(),
             rsum: d,
-            ci95: Some([d - 3.0, d + 3.0]),
-            p_value: Some(if d.abs() > 3.0 { p } else { 0.4 }),
-            test: Some("paired randomisation over images, 10,000 draws".into()),
+            ci95: [d - 3.0, d + 3.0],
+            p_value: if d.abs() > 3.0 { p } else { 0.4 },
+            test: "paired randomisation over images, 10,000 draws".into(),
         }
     };
     Report {
