@@ -5,23 +5,19 @@ use itm_core::Result;
 use itm_core::learn::Method;
 
 use super::targets::sections;
-use super::{Facts, Given, Kind, Recipe, towers};
+use super::{Facts, Given, Kind, Recipe, checked, towers};
 use crate::train::{Course, LastBatch};
 
 pub(super) const KIND: Kind = Kind {
     name: "fne",
     about_hubs: false,
-    recipe: |config, row| Ok(Box::new(config.row::<FneConfig>(row)?)),
+    recipe: |config, row| checked(config, row, FneConfig::validate),
     preset: |preset| sections(FneConfig::preset(preset)),
     measures: |_| vec![],
     judge: |_, _, _| Ok(None),
 };
 
 impl Recipe for FneConfig {
-    fn validate(&self) -> Result<()> {
-        Self::validate(self)
-    }
-
     fn facts(&self) -> Result<Facts> {
         let TrainConfig { epochs, batch, micro_batch, precision, .. } = self.train;
         let facts = Facts::new(Course::of_epochs(epochs, batch, LastBatch::Dropped));

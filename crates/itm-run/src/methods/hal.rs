@@ -5,23 +5,19 @@ use itm_core::Result;
 use itm_core::learn::Method;
 
 use super::targets::sections;
-use super::{Facts, Given, Kind, Recipe, towers};
+use super::{Facts, Given, Kind, Recipe, checked, towers};
 use crate::train::{Course, LastBatch};
 
 pub(super) const KIND: Kind = Kind {
     name: "hal",
     about_hubs: true,
-    recipe: |config, row| Ok(Box::new(config.row::<HalConfig>(row)?)),
+    recipe: |config, row| checked(config, row, HalConfig::validate),
     preset: |preset| sections(HalConfig::preset(preset, Objective::Sum)),
     measures: |_| vec![],
     judge: |_, _, _| Ok(None),
 };
 
 impl Recipe for HalConfig {
-    fn validate(&self) -> Result<()> {
-        Self::validate(self)
-    }
-
     fn facts(&self) -> Result<Facts> {
         let HalTrainConfig { epochs, batch, .. } = self.train;
         let (model, facts) =

@@ -21,6 +21,7 @@ use itm_core::text::{Marks, Word};
 use itm_core::{Error, Preset, Relevance, Result};
 use itm_kernels::Precision;
 use maud::Markup;
+use serde::de::DeserializeOwned;
 use toml::Table;
 
 use crate::config::Config;
@@ -163,14 +164,19 @@ pub fn recipe(config: &Config, row: &str) -> Result<Box<dyn Recipe>> {
     (Kind::of(config)?.recipe)(config, row)
 }
 
+/// A row's configuration, if `check` accepts it.
+fn checked<R: Recipe + DeserializeOwned + 'static>(
+    config: &Config,
+    row: &str,
+    check: fn(&R) -> Result<()>,
+) -> Result<Box<dyn Recipe>> {
+    let recipe: R = config.row(row)?;
+    check(&recipe).map_err(config.inside(&format!("row.{row}")))?;
+    Ok(Box::new(recipe))
+}
+
 /// A method's configuration of one row.
 pub trait Recipe: Send + Sync {
-    /// Refuses values that make training impossible.
-    ///
-    /// # Errors
-    /// Names a key, its range and its value.
-    fn validate(&self) -> Result<()>;
-
     /// What the runner must know before there is a model.
     ///
     /// # Errors

@@ -9,23 +9,19 @@ use naaf::{Boundary, Naaf, NaafConfig, NaafEncoders, NaafTrainConfig, VectorsFro
 
 use self::word_scores::WordScores;
 use super::targets::sections;
-use super::{ClosedForm, Facts, Given, Kind, Recipe, Sees, towers};
+use super::{ClosedForm, Facts, Given, Kind, Recipe, Sees, checked, towers};
 use crate::train::{Course, LastBatch};
 
 pub(super) const KIND: Kind = Kind {
     name: "naaf",
     about_hubs: false,
-    recipe: |config, row| Ok(Box::new(config.row::<NaafConfig>(row)?)),
+    recipe: |config, row| checked(config, row, NaafConfig::check),
     preset: |preset| sections(NaafConfig::preset(preset)),
     measures: |_| vec![Box::new(WordScores::default())],
     judge: |_, _, _| Ok(None),
 };
 
 impl Recipe for NaafConfig {
-    fn validate(&self) -> Result<()> {
-        self.check()
-    }
-
     fn facts(&self) -> Result<Facts> {
         let NaafTrainConfig { epochs, batch, .. } = self.train;
         let model = &self.model;

@@ -23,7 +23,7 @@ pub(crate) use tags_dc::cli::negatives::{ModelSplit, TrainedModel};
 use self::edited::EditedCaptions;
 use self::synthetic::SyntheticSentences;
 use super::targets::sections;
-use super::{Captions, Cleaning, ClosedForm, Facts, Given, Kind, Recipe, Sees, Sizes};
+use super::{Captions, Cleaning, ClosedForm, Facts, Given, Kind, Recipe, Sees, Sizes, checked};
 use crate::config::Config;
 use crate::measures::Measure;
 use crate::model::Model;
@@ -33,7 +33,7 @@ use crate::train::{Course, LastBatch};
 pub(super) const KIND: Kind = Kind {
     name: "tags-dc",
     about_hubs: false,
-    recipe: |config, row| Ok(Box::new(config.row::<TagsDcConfig>(row)?)),
+    recipe: |config, row| checked(config, row, TagsDcConfig::check),
     preset: |preset| sections(TagsDcConfig::tags(preset)),
     measures,
     judge: made::judged,
@@ -48,10 +48,6 @@ fn measures(config: &Config) -> Vec<Box<dyn Measure>> {
 }
 
 impl Recipe for TagsDcConfig {
-    fn validate(&self) -> Result<()> {
-        self.check()
-    }
-
     fn facts(&self) -> Result<Facts> {
         let (train, model) = (&self.train, &self.model);
         let mut captions = Captions::Words(text::Marks::Off);

@@ -19,7 +19,6 @@ pub(super) fn read(
 ) -> Result<(Box<dyn Recipe>, Facts)> {
     let place = format!("row.{row}");
     let recipe = methods::recipe(config, row)?;
-    recipe.validate().map_err(config.inside(&place))?;
     let facts = recipe.facts().map_err(config.inside(&place))?;
     check(config, &facts, source).map_err(config.inside(&place))?;
     let marks = config.target.marks;
