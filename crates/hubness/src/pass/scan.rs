@@ -4,12 +4,12 @@ use std::ops::Range;
 
 use itm_core::eval::Standing;
 use itm_core::scored::Scored;
-use itm_core::tiles::{Consumer, Tile, places, widest};
+use itm_core::tiles::{Consumer, RankTally, Tile, places, widest};
 use itm_core::{Pairs, Result};
 
 use super::buffers::BestLists;
 use super::filter::{STRETCH, TileFilter, above, all, below, edges, largest};
-use super::thresholds::{QueryCounts, Thresholds};
+use super::thresholds::Thresholds;
 use crate::{AnyCorrection, Direction, TopLists};
 
 /// For each query of one direction, under one correction: the rank of its true item, and its `k` best items.
@@ -64,7 +64,7 @@ impl<'a> RankScan<'a> {
         let (query, item) = self.filter.direction.sides(image, text);
         let corrected = self.filter.exact(image, text, score);
         if let (true, Some(thresholds)) = (what.rank, &self.thresholds) {
-            thresholds.decide(&mut state.counts, query, item, corrected);
+            state.counts.count(&thresholds.targets, query, item, corrected);
         }
         if what.list {
             state.lists.offer(query - state.lists.first, corrected, item);
@@ -147,7 +147,7 @@ struct Open {
 /// What a scan keeps for a lane.
 #[derive(Debug, Clone)]
 pub struct ScanState {
-    counts: QueryCounts,
+    counts: RankTally,
     lists: BestLists,
     high: Vec<f32>, // edges of the thresholds of the tile's texts
     low: Vec<f32>,
@@ -163,7 +163,7 @@ impl Consumer for RankScan<'_> {
         let queries = direction.queries(images, texts);
         let counted = if self.thresholds.is_some() { queries.clone() } else { 0..0 };
         ScanState {
-            counts: QueryCounts::new(counted),
+            counts: RankTally::new(counted),
             lists: BestLists::new(queries, items, self.k),
             high: Vec::new(),
             low: Vec::new(),
@@ -211,7 +211,8 @@ impl Consumer for RankScan<'_> {
     }
 
     fn finish(&self, total: ScanState) -> ScanResult {
-        let standings = self.thresholds.as_ref().map(|t| t.standings(&total.counts));
+        let standings = |t: &Thresholds| total.counts.standings("query", &t.targets.own);
+        let standings = self.thresholds.as_ref().map(standings);
         let top = total.lists.finish(self.filter.direction);
         ScanResult { standings: standings.unwrap_or_default(), top }
     }

@@ -78,7 +78,7 @@ pub use moments::{Moment, Moments};
 pub use panels::Panels;
 #[cfg(feature = "parts")]
 pub use part::{Part, Reduction};
-pub use rank_counts::{RankCounts, Standings};
+pub use rank_counts::{RankCounts, RankTally, Standings, Targets};
 pub use sides::Side;
 pub use top::{Top, TopImages, TopK, TopTexts, places};
 

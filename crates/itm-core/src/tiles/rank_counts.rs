@@ -22,19 +22,41 @@ pub struct RankCounts {
 
 /// The best true item of each query.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Targets {
+pub struct Targets<T = f32> {
     /// Its score; infinite for a query without a true item.
-    pub(super) score: Vec<f32>,
+    pub score: Vec<T>,
     best: Vec<u32>,
     /// How many true items have this score.
-    pub(super) own: Vec<u32>,
+    pub own: Vec<u32>,
 }
 
-impl Targets {
+impl<T: Copy + Default + PartialOrd + From<f32>> Targets<T> {
+    /// The best texts of the images and the best images of the texts, from the scores of the true pairs in the order of
+    /// [`Pairs::list`].
+    ///
+    /// # Panics
+    /// If there is not one score for each pair.
+    pub fn of_pairs(pairs: &Pairs, scores: &[T]) -> [Self; 2] {
+        let listed: usize = (0..pairs.texts()).map(|text| pairs.images_of(text).len()).sum();
+        assert_eq!(scores.len(), listed, "one score for each true pair");
+        let (mut images, mut texts) = (Self::default(), Self::default());
+        let mut of_image = vec![vec![]; pairs.images()];
+        let mut left = scores;
+        for text in 0..pairs.texts() {
+            let items = pairs.images_of(text);
+            let own;
+            (own, left) = left.split_at(items.len());
+            texts.push(items.iter().copied().zip(own.iter().copied()));
+            items.iter().zip(own).for_each(|(&image, &score)| of_image[image].push((text, score)));
+        }
+        of_image.into_iter().for_each(|items| images.push(items.into_iter()));
+        [images, texts]
+    }
+
     /// Adds a query with its true items, ascending, and their scores.
-    fn push(&mut self, items: impl Iterator<Item = (usize, f32)>) {
+    fn push(&mut self, items: impl Iterator<Item = (usize, T)>) {
         // The target of a query without a true item is infinite, so no score counts.
-        let mut best = (f32::INFINITY, u32::MAX, 0);
+        let mut best = (T::from(f32::INFINITY), u32::MAX, 0);
         for (item, score) in items {
             if best.2 == 0 || score > best.0 {
                 best = (score, item as u32, 1);
@@ -76,20 +98,8 @@ impl RankCounts {
     /// # Panics
     /// If there is not one score for each pair, or a score is NaN.
     pub fn with_scores(pairs: &Pairs, scores: &[f32]) -> Self {
-        let listed: usize = (0..pairs.texts()).map(|text| pairs.images_of(text).len()).sum();
-        assert_eq!(scores.len(), listed, "one score for each true pair");
+        let [images, texts] = Targets::of_pairs(pairs, scores);
         assert!(!scores.iter().any(|score| score.is_nan()), "scores of true pairs, got NaN");
-        let (mut images, mut texts) = (Targets::default(), Targets::default());
-        let mut of_image = vec![vec![]; pairs.images()];
-        let mut left = scores;
-        for text in 0..pairs.texts() {
-            let items = pairs.images_of(text);
-            let own;
-            (own, left) = left.split_at(items.len());
-            texts.push(items.iter().copied().zip(own.iter().copied()));
-            items.iter().zip(own).for_each(|(&image, &score)| of_image[image].push((text, score)));
-        }
-        of_image.into_iter().for_each(|items| images.push(items.into_iter()));
         Self { images, texts }
     }
 }
@@ -128,20 +138,30 @@ impl RankCounts {
 /// Counts of some neighbouring queries. `equal` includes the true items themselves.
 #[derive(Debug, Clone)]
 pub struct RankTally {
-    first: usize,
-    greater: Vec<u32>,
+    /// The first of these queries.
+    pub first: usize,
+    /// How many scores are greater than the target of each query.
+    pub greater: Vec<u32>,
     before: Vec<u32>,
     equal: Vec<u32>,
 }
 
 impl RankTally {
-    fn new(queries: Range<usize>) -> Self {
+    /// Nothing counted yet of a range of queries.
+    pub fn new(queries: Range<usize>) -> Self {
         let zeros = || vec![0; queries.len()];
         Self { first: queries.start, greater: zeros(), before: zeros(), equal: zeros() }
     }
 
     /// Counts one score of a query.
-    pub(super) fn count(&mut self, targets: &Targets, query: usize, item: usize, score: f32) {
+    #[inline]
+    pub fn count<T: Copy + PartialOrd>(
+        &mut self,
+        targets: &Targets<T>,
+        query: usize,
+        item: usize,
+        score: T,
+    ) {
         let (at, target) = (query - self.first, targets.score[query]);
         let tie = u32::from(score == target);
         self.greater[at] += u32::from(score > target);
@@ -155,7 +175,8 @@ impl RankTally {
         self.greater[at..at + above.len()].iter_mut().zip(above).for_each(|(a, b)| *a += b);
     }
 
-    fn add(&mut self, part: &Self) {
+    /// Adds the counts of a part of these queries.
+    pub fn add(&mut self, part: &Self) {
         for (total, part_counts) in [
             (&mut self.greater, &part.greater),
             (&mut self.before, &part.before),
@@ -165,8 +186,11 @@ impl RankTally {
         }
     }
 
-    /// The standings: `own[q]` of the equal scores of query `q` are true, and `equal` must not count them.
-    fn standings(self, what: &str, own: &[u32]) -> Vec<Standing> {
+    /// The standings: `own[q]` of the equal scores of query `q` are true, and `equal` must not count them. `what` names a query.
+    ///
+    /// # Panics
+    /// If fewer scores of a query than `own` says are equal to its target.
+    pub fn standings(self, what: &str, own: &[u32]) -> Vec<Standing> {
         let counts = self.greater.into_iter().zip(self.before).zip(self.equal).zip(own);
         let standing = |(query, (((greater, before), equal), &own))| {
             let others = u32::checked_sub(equal, own);
