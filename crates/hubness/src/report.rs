@@ -3,8 +3,6 @@
 mod hubs;
 mod row;
 
-use std::collections::BTreeMap;
-
 use itm_core::data::FileHash;
 use serde::{Deserialize, Serialize};
 
@@ -134,9 +132,6 @@ pub struct Conditions {
     pub hub_rule: String,
     /// The command line, to run it again, if there was one.
     pub command: Option<String>,
-    /// All other settings, name to value.
-    #[serde(default)]
-    pub more: BTreeMap<String, String>,
 }
 
 /// R@10 of a method followed by RGM against λ.

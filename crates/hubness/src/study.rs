@@ -109,7 +109,6 @@ impl Study {
                 tie_policy: "the smaller index first".into(),
                 hub_rule: "at least twice the mean count".into(),
                 command: None,
-                more: Default::default(),
             },
             hubs: hubs_of(test, &sets, (&rows, &results))?,
             rows: report_rows(self, &rows, &results, pairs, chosen)?,

@@ -142,7 +142,6 @@ fn run(report: &Report) -> Markup {
     if settings.resamples > 0 {
         all.push(("Resamples", format!("{} of {}", count(settings.resamples), settings.unit)));
     }
-    all.extend(settings.more.iter().map(|(k, v)| (k.as_str(), v.clone())));
     all.push(("Time", duration(report.seconds)));
     all.extend(report.peak_memory_bytes.map(|b| ("Most memory held", bytes(b))));
     all.push(("Version", format!("hubness {}", report.version)));

@@ -38,7 +38,6 @@ pub(crate) fn report() -> Report {
             command: Some(
                 "hubness report --images images.npy --texts texts.npy --method auto".into(),
             ),
-            more: BTreeMap::from([("Folds".into(), "2".into())]),
         },
         curves: curves.collect(),
         rows: rows.into(),
