@@ -14,7 +14,7 @@ use safetensors::tensor::Dtype;
 use super::npy::npy;
 use super::{option, put, tensors};
 use crate::cli::args::{FitArgs, RescoreArgs};
-use crate::cli::input::{self, InputData, run_text};
+use crate::cli::input::{self, InputData, RankedList, run_text};
 use crate::report::Params;
 use crate::study::fit::Fit;
 use crate::study::input::ScoreSet;
@@ -149,10 +149,7 @@ pub(super) fn fitted<'a>(
     Ok((set, correction, params))
 }
 
-/// Items and their scores, best first.
-type RankedList = Vec<(u32, f64)>;
-
-/// The best items of every query; lists of no items do not know how many `queries` there are. Entries that the input run does not hold
+/// The best items of every query, best first; lists of no items do not know how many `queries` there are. Entries that the input run does not hold
 /// come last, with −∞.
 pub(super) fn ranked<S: Copy + Into<f64>>(top: &TopK<S>, queries: usize) -> Vec<RankedList> {
     let scores = |query| top.scores(query).iter().map(|&score| score.into());

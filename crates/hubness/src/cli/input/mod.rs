@@ -55,7 +55,7 @@ pub use pairs::{PairFormat, PairList};
 pub use qrels::{Judgement, Qrels};
 pub(crate) use rows::some_rows;
 pub(crate) use run::run_text;
-pub use run::{Run, RunEntry};
+pub use run::{RankedList, Run};
 
 /// Whether this build reads Parquet tables.
 const READS_TABLES: bool = cfg!(feature = "parquet");

@@ -18,7 +18,7 @@ use super::text::{each_line, fields};
 /// use hubness::cli::input::Run;
 ///
 /// let run = Run::parse("run", b"q1 Q0 d7 1 0.9 me\nq1 Q0 d2 2 0.4 me\n")?;
-/// assert_eq!((run.queries.len(), run.docs[1].as_str(), run.lists[0][1].score), (1, "d2", 0.4));
+/// assert_eq!((run.queries.len(), run.docs[1].as_str(), run.lists[0][1]), (1, "d2", (1, 0.4)));
 /// let error = Run::parse("run", b"q1 Q0 d7 1 nan me\n").unwrap_err().to_string();
 /// assert_eq!(error, "run line 1: expected a finite score, got \"nan\"");
 /// # Ok::<(), hubness::Error>(())
@@ -30,17 +30,11 @@ pub struct Run {
     /// Names of the documents.
     pub docs: Vec<String>,
     /// The retrieved documents of each query, in the order of the file.
-    pub lists: Vec<Vec<RunEntry>>,
+    pub lists: Vec<RankedList>,
 }
 
-/// A document that a query retrieved.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct RunEntry {
-    /// The document's index in [`Run::docs`].
-    pub doc: u32,
-    /// Its score.
-    pub score: f64,
-}
+/// Documents by their index in [`Run::docs`], and their scores.
+pub type RankedList = Vec<(u32, f64)>;
 
 impl Run {
     /// Reads a run.
@@ -51,7 +45,7 @@ impl Run {
     pub fn parse(place: &str, bytes: &[u8]) -> Result<Self> {
         let text = utf8(place, bytes)?;
         let (mut queries, mut docs) = (HashMap::new(), HashMap::new());
-        let mut lists: Vec<Vec<RunEntry>> = Vec::new();
+        let mut lists: Vec<RankedList> = Vec::new();
         let mut seen = HashSet::new();
         each_line(place, text, "a retrieved document on each line", |here, line| {
             let expected = "qid Q0 docid rank score tag (6 fields)";
@@ -71,7 +65,7 @@ impl Run {
             if query == lists.len() {
                 lists.push(Vec::new());
             }
-            lists[query].push(RunEntry { doc, score });
+            lists[query].push((doc, score));
             Ok(())
         })?;
         Ok(Self { queries: in_order(queries), docs: in_order(docs), lists })
@@ -92,7 +86,7 @@ impl Run {
 pub(crate) fn run_text(
     queries: &[String],
     docs: &[String],
-    lists: &[Vec<(u32, f64)>],
+    lists: &[RankedList],
     tag: &str,
 ) -> Result<String> {
     assert_eq!(queries.len(), lists.len(), "one list per query");

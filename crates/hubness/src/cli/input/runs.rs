@@ -188,13 +188,13 @@ fn dense(
     let mut merged = 0;
     for (query, list) in run.queries.iter().zip(&run.lists) {
         let query = ask[query.as_str()];
-        let mut sorted: Vec<_> = list.iter().map(|entry| entry.score).collect();
+        let mut sorted: Vec<_> = list.iter().map(|&(_, score)| score).collect();
         sorted.sort_by(f64::total_cmp);
         let same = |two: &&[f64]| two[0] != two[1] && two[0] as f32 == two[1] as f32;
         merged += sorted.windows(2).filter(same).count();
-        for entry in list {
-            let (item, score) = (docs[entry.doc as usize], entry.score as f32);
-            Error::unless(score.is_finite(), place, "scores that are finite in f32", entry.score)?;
+        for &(doc, given) in list {
+            let (item, score) = (docs[doc as usize], given as f32);
+            Error::unless(score.is_finite(), place, "scores that are finite in f32", given)?;
             let (image, text) = direction.sides(query, item);
             values[image * texts + text] = score;
         }

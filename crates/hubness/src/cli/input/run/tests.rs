@@ -8,8 +8,7 @@ fn names_come_in_order_of_appearance() {
         (run.queries, run.docs),
         (vec!["q2".into(), "q1".into()], vec!["b".into(), "a".into()])
     );
-    let entry = |doc, score| RunEntry { doc, score };
-    assert_eq!(run.lists, [vec![entry(0, 0.5), entry(1, -3.0)], vec![entry(1, 1e-3)]]);
+    assert_eq!(run.lists, [vec![(0, 0.5), (1, -3.0)], vec![(1, 1e-3)]]);
 }
 
 #[test]
@@ -45,7 +44,7 @@ fn what_is_written_reads_back() {
     let want = "q0 Q0 c 1 1e-12 csls\nq0 Q0 a 2 0.3333333333333333 csls\nq1 Q0 b 1 2.0 csls\n";
     assert_eq!(text, want);
     let run = Run::parse("r", text.as_bytes()).unwrap();
-    assert_eq!(run.lists[0][1].score, third);
+    assert_eq!(run.lists[0][1].1, third);
     let spaced = names(&["a", "b c", "d"]);
     let line = run_text(&queries, &spaced, &lists, "csls").unwrap_err().to_string();
     assert_eq!(line, "run file: expected names without spaces, got \"b c\"");
