@@ -15,7 +15,7 @@ use super::text::{each_line, fields};
 /// use hubness::cli::input::Qrels;
 ///
 /// let qrels = Qrels::parse("qrels", b"cap7 0 img1 1\ncap7 0 img2 0\n")?;
-/// assert_eq!(qrels.judged[0].relevant(), true);
+/// assert!(qrels.judged[0].relevance > 0);
 /// let error = Qrels::parse("qrels", b"cap7 img1 1\n").unwrap_err().to_string();
 /// assert_eq!(error, "qrels line 1: expected qid 0 docid relevance (4 fields), got 3 fields in \"cap7 img1 1\"");
 /// # Ok::<(), hubness::Error>(())
@@ -35,13 +35,6 @@ pub struct Judgement {
     pub doc: String,
     /// Above 0: relevant.
     pub relevance: i64,
-}
-
-impl Judgement {
-    /// Whether it is a true pair.
-    pub fn relevant(&self) -> bool {
-        self.relevance > 0
-    }
 }
 
 impl Qrels {
@@ -100,7 +93,7 @@ impl Qrels {
     /// The images of every text that has one. Images must be the queries.
     pub(crate) fn images_of_text(&self) -> HashMap<&str, Vec<&str>> {
         let mut images_of = HashMap::<_, Vec<_>>::new();
-        for one in self.judged.iter().filter(|one| one.relevant()) {
+        for one in self.judged.iter().filter(|one| one.relevance > 0) {
             images_of.entry(one.doc.as_str()).or_default().push(one.query.as_str());
         }
         images_of
