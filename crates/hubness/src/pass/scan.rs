@@ -58,16 +58,20 @@ impl<'a> RankScan<'a> {
         Ok(self)
     }
 
-    /// Decides in f64 what f32 leaves open for the ranks and the lists.
+    /// Decides in f64 what f32 leaves open of a stretch. Bit `i` of two masks says so of its `i`-th score: for the rank, and for the
+    /// list.
     #[inline(always)]
-    fn decide(&self, state: &mut ScanState, image: usize, text: usize, score: f32, what: Open) {
-        let (query, item) = self.filter.direction.sides(image, text);
-        let corrected = self.filter.exact(image, text, score);
-        if let (true, Some(thresholds)) = (what.rank, &self.thresholds) {
-            state.counts.count(&thresholds.targets, query, item, corrected);
-        }
-        if what.list {
-            state.lists.offer(query - state.lists.first, corrected, item);
+    fn decide(&self, state: &mut ScanState, image: usize, text0: usize, row: &[f32], of: [u32; 2]) {
+        let [rank, list] = of;
+        for i in places(rank | list) {
+            let (query, item) = self.filter.direction.sides(image, text0 + i);
+            let corrected = self.filter.exact(image, text0 + i, row[i]);
+            if let (1, Some(thresholds)) = (rank >> i & 1, &self.thresholds) {
+                state.counts.count(&thresholds.targets, query, item, corrected);
+            }
+            if list >> i & 1 == 1 {
+                state.lists.offer(query - state.lists.first, corrected, item);
+            }
         }
     }
 
@@ -93,10 +97,7 @@ impl<'a> RankScan<'a> {
             }
             let floor = edges(state.lists.near[at], slack).1;
             let list = all(n) & !below(&u, |_| floor, n);
-            for i in places(open | list) {
-                let what = Open { rank: open >> i & 1 == 1, list: list >> i & 1 == 1 };
-                self.decide(state, image, text0 + i, stretch[i], what);
-            }
+            self.decide(state, image, text0, stretch, [open, list]);
         }
         if rank.is_some() {
             state.counts.greater[image - state.counts.first] += greater;
@@ -129,19 +130,9 @@ impl<'a> RankScan<'a> {
             }
             let near = &state.lists.near[text0 - state.lists.first..][..n];
             let list = all(n) & !below(&u, |i| edges(near[i], slack).1, n);
-            for i in places(open | list) {
-                let what = Open { rank: open >> i & 1 == 1, list: list >> i & 1 == 1 };
-                self.decide(state, image, text0 + i, stretch[i], what);
-            }
+            self.decide(state, image, text0, stretch, [open, list]);
         }
     }
-}
-
-/// What is still open about a score.
-#[derive(Clone, Copy)]
-struct Open {
-    rank: bool,
-    list: bool,
 }
 
 /// What a scan keeps for a lane.
