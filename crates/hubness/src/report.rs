@@ -3,7 +3,6 @@
 mod hubs;
 mod row;
 
-use itm_core::data::FileHash;
 use serde::{Deserialize, Serialize};
 
 use crate::Direction;
@@ -109,12 +108,6 @@ pub struct File {
     pub name: String,
     /// The hash of its bytes, in hexadecimal.
     pub sha256: String,
-}
-
-impl From<FileHash> for File {
-    fn from(FileHash { name, sha256, .. }: FileHash) -> Self {
-        Self { name, sha256 }
-    }
 }
 
 /// How it was measured.

@@ -110,7 +110,7 @@ fn fit(args: &ExportArgs, folder: &NewFolder) -> Result<About> {
         centre,
         width,
         k: expected.k(),
-        files: loaded.messages.files.iter().cloned().map(File::from).collect(),
+        files: loaded.messages.files.clone(),
     })
 }
 

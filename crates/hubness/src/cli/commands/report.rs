@@ -87,7 +87,7 @@ fn said(report: &mut Report, loaded: &InputData, validation: Option<&InputData>)
     data.pairs_note = messages.pairs.clone().unwrap_or_else(|| "pairs as judged".into());
     let of_study = std::mem::replace(&mut data.notes, messages.notes.clone());
     data.warnings = messages.warnings.clone();
-    let mut files = messages.files.clone();
+    data.files = messages.files.clone();
     if let Some(InputData { messages, scores, .. }) = validation {
         if *scores == loaded.scores {
             data.warnings.push("the validation set is the test set itself".into());
@@ -95,10 +95,9 @@ fn said(report: &mut Report, loaded: &InputData, validation: Option<&InputData>)
         let of_validation = |line: &String| format!("validation: {line}");
         data.notes.extend(messages.notes.iter().map(of_validation));
         data.warnings.extend(messages.warnings.iter().map(of_validation));
-        files.extend(messages.files.iter().cloned());
+        data.files.extend(messages.files.iter().cloned());
     }
     data.notes.extend(of_study);
-    data.files = files.into_iter().map(File::from).collect();
     report.settings.command = Some(std::env::args_os().map(quoted).collect::<Vec<_>>().join(" "));
 }
 

@@ -7,7 +7,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use itm_core::data::{FileBytes, FileHash, sha256_hex};
+use itm_core::data::{FileBytes, sha256_hex};
 use itm_core::files::sha256_of;
 use itm_core::{Error, Result};
 use serde::Deserialize;
@@ -81,7 +81,7 @@ impl fmt::Display for Location {
 pub(crate) struct Files<'a> {
     stdin: Option<&'a mut dyn Read>,
     /// What was read, in the order of reading.
-    pub(crate) hashes: Vec<FileHash>,
+    pub(crate) hashes: Vec<report::File>,
     opened: Vec<String>, // SHA-256 of each file since the last `identity`
 }
 
@@ -109,9 +109,8 @@ impl<'a> Files<'a> {
                 Some(path) if path.is_file() => sha256_of(path)?,
                 _ => sha256_hex(&bytes),
             };
-            let length = bytes.len() as u64;
             location.path.as_deref().map_or(Ok(()), |path| of_export(path, &sha256))?;
-            self.hashes.push(FileHash { name, bytes: length, sha256: sha256.clone() });
+            self.hashes.push(report::File { name, sha256: sha256.clone() });
             sha256
         };
         self.opened.push(sha256);

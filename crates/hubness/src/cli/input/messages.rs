@@ -1,6 +1,6 @@
 //! Notes and warnings from reading.
 
-use itm_core::data::FileHash;
+use crate::report::File;
 
 /// Notes, warnings and file hashes from reading.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub struct Messages {
     /// What is odd in the data, with counts.
     pub warnings: Vec<String>,
     /// Every file that was read.
-    pub files: Vec<FileHash>,
+    pub files: Vec<File>,
 }
 
 impl Messages {
