@@ -90,20 +90,18 @@ pub fn csls_form(
 ///
 /// # Errors
 /// If `k` is 0, or there is nothing to be near to.
-pub(crate) fn nearness(scores: &dyn Scored, direction: Direction, k: usize) -> Result<Vec<f64>> {
-    let (images, texts) = (scores.images(), scores.texts());
+fn nearness(scores: &dyn Scored, direction: Direction, k: usize) -> Result<Vec<f64>> {
     at_least_one("k", k)?;
-    let bank = direction.items(images, texts);
+    let bank = direction.items(scores.images(), scores.texts());
     Error::unless(bank > 0, "scores", "at least 1 query in the bank", 0)?;
-    let top = direction.nearest(scores, k)?;
-    Ok(means(&top, direction.queries(images, texts), k))
+    Ok(means(&direction.nearest(scores, k)?, k))
 }
 
 /// Means of the first `k` scores of every list.
-pub(crate) fn means(top: &TopK, lists: usize, k: usize) -> Vec<f64> {
+pub(crate) fn means(top: &TopK, k: usize) -> Vec<f64> {
     let k = k.min(top.k());
     let mean = |list| top.scores(list)[..k].iter().copied().map(f64::from).sum::<f64>() / k as f64;
-    (0..lists).map(mean).collect()
+    (0..top.queries()).map(mean).collect()
 }
 
 #[cfg(test)]

@@ -62,7 +62,7 @@ impl Nnn {
         let expected = format_args!("at most {LARGEST_ALPHA:e}");
         Error::unless(alpha <= LARGEST_ALPHA, place, expected, format_args!("{alpha:e}"))?;
         let bank = DirectedScores::new("bank", bank.scores(), direction)?;
-        let means = means(&bank.best_queries(self.k)?, bank.items(), self.k);
+        let means = means(&bank.best_queries(self.k)?, self.k);
         let mut means = bank.finite("item", "mean of its nearest scores", means)?;
         means.iter_mut().for_each(|mean| *mean *= alpha);
         Ok(Correction::new(direction, Affine::of_items(1.0, means)))

@@ -70,13 +70,12 @@ impl<'s> Survey<'s> {
     /// # Errors
     /// If `k` is 0, or larger than the number of neighbours kept although there are more.
     pub fn csls(&self, direction: Direction, k: usize) -> Result<Correction<Transductive>> {
-        let (images, texts) = (self.scores.images(), self.scores.texts());
-        let (top, queries) = (self.nearest(direction.reversed()), direction.queries(images, texts));
+        let top = self.nearest(direction.reversed());
+        let queries = direction.queries(self.scores.images(), self.scores.texts());
         let fits = k > 0 && (k <= top.k() || top.k() >= queries);
         let expected = format_args!("1 to {} neighbours, as many as were kept", top.k());
         Error::unless(fits, "k", expected, k)?;
-        let items = means(top, direction.items(images, texts), k);
-        Ok(Correction::new(direction, Affine::of_items(2.0, items)))
+        Ok(Correction::new(direction, Affine::of_items(2.0, means(top, k))))
     }
 
     /// The inverted softmax for a direction, as [`inverted_softmax`](crate::inverted_softmax).

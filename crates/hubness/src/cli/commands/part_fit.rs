@@ -130,7 +130,7 @@ impl<'a> PartFit<'a> {
     }
 
     fn numbers(&self, part: &Part) -> Result<ItemNumbers> {
-        let means = |k| part.top().map(|top| means(&top, top.queries(), k));
+        let means = |k| part.top().map(|top| means(&top, k));
         Ok(match self.base {
             Base::Csls => vec![("bias", self.biases(2.0, means(self.number as usize)?)?)],
             Base::Nnn => {
