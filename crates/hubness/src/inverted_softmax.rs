@@ -51,7 +51,7 @@ pub enum InvertedSoftmaxForm {
 pub fn inverted_softmax<B: Bank>(bank: &B, direction: Direction, beta: f64) -> BankFit<B> {
     positive("β", beta)?;
     let scores = bank.scores();
-    check_queries(scores, direction)?;
+    check_queries(direction.queries(scores.images(), scores.texts()))?;
     let (sums, largest) = visit(scores, &(ExpSums::new(beta), Maxima))?;
     let items = direction.items(sums.images, sums.texts);
     let largest = direction.items(largest.images, largest.texts);
@@ -108,17 +108,16 @@ pub fn inverted_softmax_form(
         return inverted_softmax(&crate::TestQueries(scores), direction, beta);
     }
     positive("β", beta)?;
-    check_queries(scores, direction)?;
     let (n, m) = (scores.images(), scores.texts());
     let queries = direction.queries(n, m);
+    check_queries(queries)?;
     let items: Vec<usize> = (0..direction.items(n, m)).collect();
     let items = others(scores, direction, beta, &items)?;
     Ok(Correction::new(direction, Exclusive { beta, queries, items }))
 }
 
-/// Refuses a single query, which would be certain for every item, so that all would tie.
-pub(crate) fn check_queries(scores: &dyn Scored, direction: Direction) -> Result<()> {
-    let queries = direction.queries(scores.images(), scores.texts());
+/// Refuses a bank of a single query, which would be certain for every item, so that all would tie.
+pub(crate) fn check_queries(queries: usize) -> Result<()> {
     Error::unless(queries >= 2, "inverted softmax", "a bank of at least 2 queries", queries)
 }
 

@@ -87,7 +87,7 @@ impl<'s> Survey<'s> {
         direction: Direction,
         beta: f64,
     ) -> Result<Correction<Transductive>> {
-        check_queries(self.scores, direction)?;
+        check_queries(direction.queries(self.scores.images(), self.scores.texts()))?;
         let at = self.betas.iter().position(|&b| b == beta);
         let (Some(at), Some(largest)) = (at, &self.largest) else {
             return Err(Error::invalid("β", format!("one of {:?}", self.betas), beta));

@@ -13,6 +13,7 @@ use super::rescore::corrects_by;
 use super::{at, option, tensors};
 use crate::cli::args::{FinishArgs, PartFitArgs};
 use crate::csls::means;
+use crate::inverted_softmax::check_queries;
 use crate::mutual_proximity::FLOOR;
 use crate::study::{Base, Method, Settings, Then};
 use crate::{Affine, AnyCorrection, Direction, LocalForm, LocalScaling, Setting, export};
@@ -140,9 +141,7 @@ impl<'a> PartFit<'a> {
             }
             Base::Is => {
                 let [images, texts] = part.whole();
-                let (queries, expected) =
-                    (self.direction.queries(images, texts), "a bank of at least 2 queries");
-                Error::unless(queries >= 2, "inverted softmax", expected, queries)?;
+                check_queries(self.direction.queries(images, texts))?;
                 vec![("bias", self.biases(self.number, part.log_sums()?)?)]
             }
             Base::QbNorm | Base::DualIs | Base::DualDis => vec![("log_sum", part.log_sums()?)],
