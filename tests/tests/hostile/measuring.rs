@@ -12,8 +12,7 @@ use hubness::{
 use itm_core::audit::{Candidates as Audited, NegativeSet};
 use itm_core::data::{Bounds, CentredRoots, Features, Regions};
 use itm_core::eval::{
-    DirectionMetrics, Evaluation, Fold, Protocol, Ranks, Standing, TiePolicy, evaluate_multi,
-    folds, precisions,
+    DirectionMetrics, Evaluation, Fold, Protocol, Ranks, Standing, TiePolicy, folds, precisions,
 };
 use itm_core::scored::{EmbeddingRows, Scored, Similarity, ranks_among, visit};
 use itm_core::significance::{
@@ -159,8 +158,8 @@ fn scores_pairs_and_ranks() {
         "folds: expected at least 1 fold of 1 image, got 0 folds": folds(&pairs(), 0, 1),
         "folds: expected images for 9223372036854775808 folds of": folds(&pairs(), HUGE, 2),
         "folds: expected images for 1 folds of 3, got 2 images": folds(&pairs(), 1, 3),
-        "relevance: expected 2 × 3 scores, got 2 × 2": evaluate_multi(&scores(), &Relevance::new(3, vec![vec![0], vec![1]])),
-        "relevance: expected a query with a true item, got none": evaluate_multi(&scores(), &Relevance::new(2, vec![vec![], vec![]])),
+        "relevance: expected 2 × 3 scores, got 2 × 2": <dyn Scored>::evaluate_multi(&scores(), &Relevance::new(3, vec![vec![0], vec![1]])),
+        "relevance: expected a query with a true item, got none": <dyn Scored>::evaluate_multi(&scores(), &Relevance::new(2, vec![vec![], vec![]])),
         "images and texts to rank among: expected at least 1,": ranks_among(&scores(), &pairs(), 0),
         "scores: expected 3 × 3, got 2 × 2": ranks_among(&scores(), &Pairs::uniform(3, 1), 1),
         "regions: expected 1 × 0 values, at least 1 wide, got 0": Regions::new(0, vec![1], vec![]),

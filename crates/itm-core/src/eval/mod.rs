@@ -31,8 +31,8 @@ mod protocol;
 mod ranks;
 
 pub use metrics::{DecidedQueries, DirectionMetrics, Evaluation, TieCounts};
-pub use multi::{MultiEvaluation, MultiMetrics, evaluate_multi, precisions};
-pub(crate) use multi::{check_shape, image_queries, text_queries};
+pub(crate) use multi::{Contribution, measure, summarise};
+pub use multi::{MultiEvaluation, MultiMetrics, precisions};
 pub use protocol::{Fold, Protocol, evaluate, folds};
 pub(crate) use ranks::check_pairs;
 pub use ranks::{Ranks, Standing};
@@ -66,6 +66,7 @@ mod tests {
     use serde::Deserialize;
 
     use super::*;
+    use crate::scored::Scored;
     use crate::{Pairs, Relevance, ScoreMatrix};
 
     #[derive(Deserialize)]
@@ -151,7 +152,7 @@ mod tests {
         let numbers = |m: &MultiMetrics| [m.map_at_r, m.r_precision, m.r1, m.r5, m.r10];
         for case in golden() {
             let relevance = Relevance::new(case.image_of_text.len(), case.relevance.clone());
-            let got = evaluate_multi(&case.scores(), &relevance).unwrap();
+            let got = <dyn Scored>::evaluate_multi(&case.scores(), &relevance).unwrap();
             for (got, want) in [(got.i2t, case.multi.i2t), (got.t2i, case.multi.t2i)] {
                 close(&case.name, &numbers(&got), &numbers(&want));
                 assert_eq!(

@@ -5,9 +5,11 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::Scored;
-use crate::eval::{MultiEvaluation, Ranks, check_pairs, check_shape, image_queries, text_queries};
-use crate::tiles::{AnyConsumer, AnyState, Consumer, RankCounts, Standings, Tile, pieces};
-use crate::{Pairs, Relevance, Result, ScoreMatrix, interrupt};
+use crate::eval::{CUTS, Contribution, MultiEvaluation, Ranks, check_pairs, measure, summarise};
+use crate::tiles::{
+    AnyConsumer, AnyState, Consumer, RankCounts, Standings, Tile, best_items, pieces,
+};
+use crate::{Error, Pairs, Relevance, Result, ScoreMatrix, interrupt};
 
 /// Images or texts whose scores are held at once.
 const BAND: usize = 256;
@@ -72,15 +74,32 @@ pub(super) fn evaluate_multi(
     relevance: &Relevance,
 ) -> Result<MultiEvaluation> {
     let (n, m) = (scored.images(), scored.texts());
-    check_shape((n, m), relevance)?;
+    let (images, texts) = (relevance.images(), relevance.texts());
+    let expected = format!("{images} × {texts} scores");
+    Error::unless((n, m) == (images, texts), "relevance", expected, format_args!("{n} × {m}"))?;
     let (mut i2t, mut t2i) = (Vec::with_capacity(n), Vec::with_capacity(m));
     for band in pieces(0..n, BAND) {
         interrupt::check();
-        i2t.extend(image_queries(&scored.block(band.clone(), 0..m)?, band.start, relevance));
+        let scores = scored.block(band.clone(), 0..m)?;
+        i2t.extend(queries(&scores, |row| relevance.texts_of(band.start + row)));
     }
     for band in pieces(0..m, BAND) {
         interrupt::check();
-        t2i.extend(text_queries(&scored.block(0..n, band.clone())?, band.start, relevance));
+        let scores = scored.block(0..n, band.clone())?.transpose();
+        t2i.extend(queries(&scores, |row| relevance.images_of(band.start + row)));
     }
-    MultiEvaluation::new(&i2t, &t2i)
+    Ok(MultiEvaluation { i2t: summarise(&i2t)?, t2i: summarise(&t2i)? })
+}
+
+/// The rows of some scores as queries. Best items are needed to depth `max(R, 10)`.
+fn queries<'a>(
+    rows: &ScoreMatrix,
+    truth: impl Fn(usize) -> &'a [u32] + Sync,
+) -> Vec<Option<Contribution>> {
+    let query = |row: usize| {
+        let relevant = truth(row);
+        let depth = relevant.len().max(CUTS[CUTS.len() - 1] as usize);
+        (!relevant.is_empty()).then(|| measure(&best_items(rows.row(row), depth), relevant))
+    };
+    (0..rows.images()).into_par_iter().map(query).collect()
 }

@@ -187,8 +187,18 @@ impl dyn Scored + '_ {
         Ok(Evaluation::new(&self.ranks_by(protocol, pairs)?, policy))
     }
 
-    /// Metrics with all true pairs, as [`evaluate_multi`](crate::eval::evaluate_multi) of the whole matrix. Scores are computed in
-    /// bands, twice each.
+    /// mAP@R, R-precision and recalls of both directions, with all true pairs. Scores are computed in bands, twice each.
+    ///
+    /// ```
+    /// use itm_core::scored::Scored;
+    /// use itm_core::{Relevance, ScoreMatrix};
+    ///
+    /// let scores = ScoreMatrix::from_rows([[0.9, 0.5, 0.7, 0.1]]);
+    /// let relevance = Relevance::new(4, vec![vec![0, 1]]); // found at positions 1 and 3 of R = 2
+    /// let i2t = <dyn Scored>::evaluate_multi(&scores, &relevance)?.i2t;
+    /// assert_eq!((i2t.map_at_r, i2t.r_precision, i2t.r1), (50.0, 50.0, 100.0));
+    /// # Ok::<(), itm_core::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`Scored::block`], if scores and `relevance` differ in shape, or no pair is true.

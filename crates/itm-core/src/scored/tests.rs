@@ -4,7 +4,7 @@ use itm_kernels::random;
 use proptest::prelude::*;
 
 use super::*;
-use crate::eval::{evaluate, evaluate_multi, folds};
+use crate::eval::{evaluate, folds};
 use crate::tiles::{ExpSums, Maxima};
 
 /// Values in steps of a quarter, so that there are ties.
@@ -136,7 +136,7 @@ fn every_source_shows_the_scores_of_the_matrix() {
                 assert_eq!(of_images.row(at), matrix.row(index));
                 assert!((0..n).all(|i| of_texts.row(i)[at] == matrix.row(i)[index]));
             }
-            let want = evaluate_multi(&matrix, &relevance).unwrap();
+            let want = <dyn Scored>::evaluate_multi(&matrix, &relevance).unwrap();
             assert_eq!(scored.evaluate_multi(&relevance).unwrap(), want);
         }
         let few = blocks.asked.into_inner();

@@ -80,6 +80,7 @@ pub use panels::Panels;
 pub use part::{Part, Reduction};
 pub use rank_counts::{RankCounts, RankTally, Standings, Targets};
 pub use sides::Side;
+pub(crate) use top::best_items;
 pub use top::{Top, TopImages, TopK, TopTexts, places};
 
 use crate::eval::Ranks;

@@ -92,9 +92,13 @@ impl TopK {
 
     /// Appends a query: the best of these items.
     pub(super) fn push(&mut self, keys: &mut [u64]) {
-        keys.sort_unstable_by(|a, b| b.cmp(a));
-        self.items.extend(keys[..self.k].iter().map(|&key| item_of(key)));
-        self.scores.extend(keys[..self.k].iter().map(|&key| score_of::<f32>(key)));
+        if (1..keys.len()).contains(&self.k) {
+            keys.select_nth_unstable_by(self.k - 1, |a, b| b.cmp(a));
+        }
+        let best = &mut keys[..self.k];
+        best.sort_unstable_by(|a, b| b.cmp(a));
+        self.items.extend(best.iter().map(|&key| item_of(key)));
+        self.scores.extend(best.iter().map(|&key| score_of::<f32>(key)));
     }
 
     /// Appends a query: the best of these items with their scores.
@@ -115,6 +119,13 @@ impl TopK {
         self.items.extend(other.items(query));
         self.scores.extend(other.scores(query));
     }
+}
+
+/// The best `k` items (or all), best first, the smaller index first on ties.
+pub(crate) fn best_items(scores: &[f32], k: usize) -> Vec<u32> {
+    let mut top = TopK::new(k.min(scores.len()));
+    top.push_scored((0..).zip(scores.iter().copied()));
+    top.items
 }
 
 impl<const OF_IMAGES: bool> Consumer for Top<OF_IMAGES> {
@@ -145,6 +156,9 @@ impl<const OF_IMAGES: bool> Consumer for Top<OF_IMAGES> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
     use super::super::tests::{SHAPES, everywhere, grid, tiles, unit};
     use super::*;
     use crate::ScoreMatrix;
@@ -210,5 +224,24 @@ mod tests {
         assert!(integers.windows(2).all(|pair| key(pair[0], 0) < key(pair[1], 9)));
         assert!(integers.iter().all(|&s| score_of::<i32>(key(s, 7)) == s));
         assert!(key(0.5, 3) > key(0.5, 4));
+    }
+
+    proptest! {
+        /// The selected items are the head of a full ranking. Scores include infinities and zeros of both signs.
+        #[test]
+        fn the_best_items_head_the_ranking(
+            row in vec(prop_oneof![
+                (-2i8..3).prop_map(f32::from),
+                -1.0f32..1.0,
+                Just(-0.0),
+                Just(f32::INFINITY),
+                Just(f32::NEG_INFINITY),
+            ], 1..60),
+            depth in 0usize..70,
+        ) {
+            let full = ScoreMatrix::new(1, row.len(), row.clone()).unwrap().ranking(0);
+            let best: Vec<usize> = best_items(&row, depth).into_iter().map(|i| i as usize).collect();
+            prop_assert_eq!(&best[..], &full[..depth.min(row.len())]);
+        }
     }
 }

@@ -2,7 +2,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::*;
-use crate::eval::{Evaluation, evaluate_multi};
+use crate::eval::Evaluation;
+use crate::scored::Scored;
 use crate::significance::Hits;
 use crate::{Relevance, ScoreMatrix};
 
@@ -91,7 +92,7 @@ proptest! {
             check(columns.row(text), judged.images_of(text), got)?;
         }
         let got = Evaluation::new(std::slice::from_ref(&ranks), TiePolicy::Index);
-        let want = evaluate_multi(&scores, &relevance).unwrap();
+        let want = <dyn Scored>::evaluate_multi(&scores, &relevance).unwrap();
         for (got, queries, want) in [(got.i2t, got.images, want.i2t), (got.t2i, got.texts, want.t2i)] {
             prop_assert_eq!(queries, want.queries);
             for (got, want) in got.recalls().iter().zip([want.r1, want.r5, want.r10]) {

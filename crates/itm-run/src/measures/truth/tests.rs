@@ -1,4 +1,4 @@
-use itm_core::eval::evaluate_multi;
+use itm_core::scored::Scored;
 
 use super::*;
 use crate::report::tests::sample;
@@ -8,7 +8,7 @@ fn seed(draws: Draws) -> Seed {
     let source = tests::small_scenes([8, 4, 12]).1;
     let truth = &source.truth.as_ref().unwrap().test;
     Seed {
-        relevance: evaluate_multi(&tests::by_truth(&source), truth).unwrap(),
+        relevance: <dyn Scored>::evaluate_multi(&tests::by_truth(&source), truth).unwrap(),
         draws,
         candidates: Candidates::default(),
         epochs: vec![],
