@@ -6,7 +6,8 @@ use rand_chacha::ChaCha8Rng;
 
 use super::*;
 use crate::data::Embeddings;
-use crate::eval::{Protocol, TiePolicy, evaluate};
+use crate::eval::{Protocol, TiePolicy};
+use crate::scored::Scored;
 
 /// Three small problems, `dx < dy`, `dx > dy` and one with given rows on both sides, which `tests/reference/cca.py` solved with
 /// Cholesky factors and SVD.
@@ -42,7 +43,8 @@ fn golden_problems() {
         );
         close("correlations", cca.correlations(), &numbers(&want["correlations"]));
         let val = cca.scores(&data.val).unwrap();
-        let val = evaluate(&val, &data.val.pairs, Protocol::Full, TiePolicy::Index).unwrap();
+        let val = <dyn Scored>::evaluate(&val, Protocol::Full, &data.val.pairs, TiePolicy::Index)
+            .unwrap();
         close("rSum of the evaluator", &[cca.validation_rsum()], &[val.rsum]);
         let scores = cca.scores(&data.test).unwrap();
         let scores: Vec<_> = scores.values().iter().copied().map(f64::from).collect();

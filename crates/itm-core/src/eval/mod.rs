@@ -8,7 +8,8 @@
 //! [`Ranks`] hold counts, so that every tie policy is a view of one pass over the scores.
 //!
 //! ```
-//! use itm_core::eval::{Protocol, TiePolicy, evaluate};
+//! use itm_core::eval::{Protocol, TiePolicy};
+//! use itm_core::scored::Scored;
 //! use itm_core::{Pairs, ScoreMatrix};
 //!
 //! let scores = ScoreMatrix::from_rows([
@@ -17,7 +18,7 @@
 //!     [0.8, 0.2, 0.7], // image 2: the same
 //! ]);
 //! let pairs = Pairs::uniform(3, 1);
-//! let evaluation = evaluate(&scores, &pairs, Protocol::Full, TiePolicy::Index)?;
+//! let evaluation = <dyn Scored>::evaluate(&scores, Protocol::Full, &pairs, TiePolicy::Index)?;
 //! assert!((evaluation.i2t.r1 - 100.0 / 3.0).abs() < 1e-12);
 //! assert_eq!(evaluation.i2t.median, 2.0);
 //! assert_eq!(evaluation.t2i.r1, 100.0);
@@ -33,7 +34,7 @@ mod ranks;
 pub use metrics::{DecidedQueries, DirectionMetrics, Evaluation, TieCounts};
 pub(crate) use multi::{Contribution, measure, summarise};
 pub use multi::{MultiEvaluation, MultiMetrics, precisions};
-pub use protocol::{Fold, Protocol, evaluate, folds};
+pub use protocol::{Fold, Protocol, folds};
 pub(crate) use ranks::check_pairs;
 pub use ranks::{Ranks, Standing};
 

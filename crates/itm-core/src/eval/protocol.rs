@@ -5,7 +5,6 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Evaluation, Ranks, TiePolicy, check_pairs};
 use crate::{Error, Pairs, Result, ScoreMatrix};
 
 /// How a test set is evaluated.
@@ -78,14 +77,6 @@ impl Protocol {
         }
     }
 
-    /// Ranks within each fold.
-    ///
-    /// # Errors
-    /// As [`Protocol::folds`], and if matrix and pairs differ in shape.
-    pub fn ranks(self, scores: &ScoreMatrix, pairs: &Pairs) -> Result<Vec<Ranks>> {
-        within(&self.folds(pairs)?, scores, pairs)
-    }
-
     fn check_images(self, pairs: &Pairs, expected: Option<usize>) -> Result<()> {
         let got = pairs.images();
         let wanted = match expected {
@@ -113,16 +104,6 @@ impl Protocol {
 
 /// What to do with another number.
 const ANY: &str = " (protocol full takes any number)";
-
-fn within(folds: &[Fold], scores: &ScoreMatrix, pairs: &Pairs) -> Result<Vec<Ranks>> {
-    if let [fold] = folds
-        && fold.images.len() == pairs.images()
-    {
-        return Ok(vec![Ranks::new(scores, pairs)?]); // the whole set: no copy of the matrix
-    }
-    check_pairs((scores.images(), scores.texts()), pairs)?;
-    folds.iter().map(|fold| Ranks::new(&fold.scores(scores), &fold.pairs)).collect()
-}
 
 impl fmt::Display for Protocol {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -206,22 +187,11 @@ pub fn folds(pairs: &Pairs, count: usize, size: usize) -> Result<Vec<Fold>> {
     Ok((0..count).map(|f| Fold::new(pairs, f * size..(f + 1) * size)).collect())
 }
 
-/// Everything a table shows, from a score matrix.
-///
-/// # Errors
-/// As [`Protocol::ranks`].
-pub fn evaluate(
-    scores: &ScoreMatrix,
-    pairs: &Pairs,
-    protocol: Protocol,
-    policy: TiePolicy,
-) -> Result<Evaluation> {
-    Ok(Evaluation::new(&protocol.ranks(scores, pairs)?, policy))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::eval::{Evaluation, Ranks, TiePolicy};
+    use crate::scored::Scored;
 
     fn error(protocol: Protocol, pairs: &Pairs) -> String {
         protocol.folds(pairs).unwrap_err().to_string()
@@ -265,7 +235,9 @@ mod tests {
         let mut values = vec![0.0; 1000 * 5001];
         (0..5001).for_each(|t| values[pairs.image_of(t) * 5001 + t] = 1.0);
         let scores = ScoreMatrix::new(1000, 5001, values).unwrap();
-        let evaluation = evaluate(&scores, &pairs, Protocol::Full, TiePolicy::Pessimistic).unwrap();
+        let evaluation =
+            <dyn Scored>::evaluate(&scores, Protocol::Full, &pairs, TiePolicy::Pessimistic)
+                .unwrap();
         assert_eq!(evaluation.rsum, 600.0);
     }
 
@@ -290,9 +262,10 @@ mod tests {
     fn one_fold_is_not_the_whole() {
         let pairs = Pairs::uniform(3, 1);
         let scores = ScoreMatrix::from_rows([[2.0, 1.0, 9.0], [1.0, 2.0, 9.0], [9.0, 9.0, 0.0]]);
-        let first = within(&folds(&pairs, 1, 2).unwrap(), &scores, &pairs).unwrap();
-        assert_eq!(Evaluation::new(&first, TiePolicy::Pessimistic).rsum, 600.0);
-        let whole = within(&folds(&pairs, 1, 3).unwrap(), &scores, &pairs).unwrap();
+        let first = &folds(&pairs, 1, 2).unwrap()[0];
+        let first = Ranks::new(&first.scores(&scores), &first.pairs).unwrap();
+        assert_eq!(Evaluation::new(&[first], TiePolicy::Pessimistic).rsum, 600.0);
+        let whole = <dyn Scored>::ranks_by(&scores, Protocol::Full, &pairs).unwrap();
         assert_eq!(whole, [Ranks::new(&scores, &pairs).unwrap()]);
     }
 
@@ -312,7 +285,8 @@ mod tests {
         let ranks: Vec<_> =
             folds.iter().map(|f| Ranks::new(&f.scores(&scores), &f.pairs).unwrap()).collect();
         assert_eq!(Evaluation::new(&ranks, TiePolicy::Pessimistic).rsum, 600.0);
-        let whole = evaluate(&scores, &pairs, Protocol::Full, TiePolicy::Index).unwrap();
+        let whole =
+            <dyn Scored>::evaluate(&scores, Protocol::Full, &pairs, TiePolicy::Index).unwrap();
         assert_eq!(whole.i2t.r1, 0.0);
     }
 

@@ -13,7 +13,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use crate::eval::{Evaluation, Fold, MultiEvaluation, Protocol, Ranks, TiePolicy};
+use crate::eval::{Evaluation, Fold, MultiEvaluation, Protocol, Ranks, TiePolicy, check_pairs};
 use crate::tiles::{AnyConsumer, AnyState, Boxed, Consumer, TopImages, TopK, TopTexts};
 use crate::{Pairs, Relevance, Result, ScoreMatrix};
 
@@ -171,6 +171,7 @@ impl dyn Scored + '_ {
         {
             return Ok(vec![self.ranks(pairs)?]);
         }
+        check_pairs((self.images(), self.texts()), pairs)?;
         folds.iter().map(|fold| Ranks::new(&self.fold(fold)?, &fold.pairs)).collect()
     }
 

@@ -4,7 +4,7 @@ use itm_kernels::random;
 use proptest::prelude::*;
 
 use super::*;
-use crate::eval::{evaluate, folds};
+use crate::eval::folds;
 use crate::tiles::{ExpSums, Maxima};
 
 /// Values in steps of a quarter, so that there are ties.
@@ -186,7 +186,7 @@ fn an_evaluation_is_that_of_the_matrix() {
         let rows = embeddings([n, m, 3], similarity, 8);
         let matrix = rows.matrix().unwrap();
         for policy in [TiePolicy::Index, TiePolicy::Pessimistic] {
-            let want = evaluate(&matrix, &pairs, Protocol::Full, policy).unwrap();
+            let want = Evaluation::new(&[Ranks::new(&matrix, &pairs).unwrap()], policy);
             for scored in [&rows as &dyn Scored, &matrix, &Blocks::new(matrix.clone())] {
                 assert_eq!(scored.evaluate(Protocol::Full, &pairs, policy).unwrap(), want);
             }

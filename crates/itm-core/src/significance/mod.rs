@@ -6,11 +6,12 @@
 //!
 //! ```
 //! use itm_core::eval::{Protocol, TiePolicy};
+//! use itm_core::scored::Scored;
 //! use itm_core::significance::{Hits, bootstrap, paired_randomisation};
 //! use itm_core::{Pairs, ScoreMatrix};
 //!
 //! let scores = ScoreMatrix::from_rows([[0.9, 0.3, 0.2], [0.7, 0.6, 0.1], [0.8, 0.2, 0.7]]);
-//! let ranks = Protocol::Full.ranks(&scores, &Pairs::uniform(3, 1))?;
+//! let ranks = <dyn Scored>::ranks_by(&scores, Protocol::Full, &Pairs::uniform(3, 1))?;
 //! let hits = [Hits::new(&ranks, TiePolicy::Index)?];
 //! let rsum = bootstrap(&hits, 1000, 0)?.rsum;
 //! assert!(rsum.lo < hits[0].recalls().rsum && rsum.hi <= 600.0);

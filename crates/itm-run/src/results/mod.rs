@@ -4,6 +4,7 @@ mod row;
 mod seed;
 
 use itm_core::eval::{Evaluation, TiePolicy};
+use itm_core::scored::Scored;
 use itm_core::significance::{Interval, Measures, bootstrap_difference, paired_randomisation};
 use itm_core::{Result, significance};
 
@@ -173,7 +174,7 @@ pub(crate) fn expected(experiment: &Experiment) -> Result<Vec<Row>> {
         rows.extend([(ORACLE, ties), (SPECIFIC_ORACLE, specific)]);
     }
     if let Some(odds) = source.odds(Split::Test).filter(|_| folds.len() <= 1) {
-        let ranks = protocol.ranks(&odds?, &part.pairs)?;
+        let ranks = <dyn Scored>::ranks_by(&odds?, protocol, &part.pairs)?;
         let Evaluation { i2t, t2i, .. } = Evaluation::new(&ranks, TiePolicy::Expected);
         rows.push((BAYES, Measures::of_recalls(i2t.recalls(), t2i.recalls())));
     }

@@ -18,7 +18,7 @@ fn run(seed: u64, every: usize) -> SeedRun {
     };
     let values = (0..IMAGES * IMAGES).map(|k| score(k / IMAGES, k % IMAGES)).collect();
     let scores = ScoreMatrix::new(IMAGES, IMAGES, values).unwrap();
-    let ranks = Protocol::Full.ranks(&scores, &pairs).unwrap();
+    let ranks = <dyn Scored>::ranks_by(&scores, Protocol::Full, &pairs).unwrap();
     SeedRun {
         seed,
         evaluation: Evaluation::new(&ranks, TiePolicy::Index),
