@@ -17,7 +17,7 @@ use crate::{Error, Pairs, Result, ScoreMatrix};
 use moments::PairMoments;
 use rows::{SparseRow, text_row, text_rows};
 use search::search;
-use solve::{Problem, Sides, Solution};
+use solve::Problem;
 
 pub use projection::Projection;
 pub use start::StartInputs;
@@ -238,20 +238,20 @@ impl Cca {
         let moments = PairMoments::new(widths, row, &texts, &train.pairs);
         drop(texts);
         let problem = Problem::new(&moments)?;
-        let images = (0..val.pairs.images()).map(|i| transform.row(val, i)).collect();
-        let rows = Sides { image: images, text: text_rows(val) };
-        let means = Sides { image: &moments.mean_x[..], text: &moments.mean_y[..] };
+        let images: Vec<_> = (0..val.pairs.images()).map(|i| transform.row(val, i)).collect();
+        let rows = [images, text_rows(val)];
+        let means = [&moments.mean_x[..], &moments.mean_y[..]];
         let validation = (rows, means, &val.pairs);
         let Some((validation_rsum, chosen)) = search(&problem, validation, options)? else {
             let expected = "images that vary together with their captions";
             return Err(Error::invalid(place, expected, "no correlation"));
         };
-        let ridges = Sides { image: chosen.ridge_image, text: chosen.ridge_text };
-        let Solution { s, maps } = problem.solve(ridges, chosen.dims)?;
+        let ridges = [chosen.ridge_image, chosen.ridge_text];
+        let (s, [image, text]) = problem.solve(ridges, chosen.dims)?;
         let weights = weights(&s, chosen.power);
         Ok(Self {
-            image: Projection::new(maps.image.as_ref(), &moments.mean_x, &weights),
-            text: Projection::new(maps.text.as_ref(), &moments.mean_y, &weights),
+            image: Projection::new(image.as_ref(), &moments.mean_x, &weights),
+            text: Projection::new(text.as_ref(), &moments.mean_y, &weights),
             correlations: s,
             features: train.features.dim,
             transform,

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use super::projection::Projection;
 use super::recalls::rsum_by_width;
 use super::rows::SparseRow;
-use super::solve::{Correlations, Half, Problem, Sides, divide_columns, product};
+use super::solve::{Problem, divide_columns, product};
 use super::{BestPoint, CcaOptions, weights};
 use crate::{Pairs, Result};
 
@@ -20,34 +20,32 @@ use crate::{Pairs, Result};
 /// thread, so that memory grows only with `min(threads, ridges of the smaller side)`.
 pub(super) fn search(
     problem: &Problem<'_>,
-    (rows, means, pairs): (Sides<Vec<SparseRow>>, Sides<&[f64]>, &Pairs),
+    (rows, means, pairs): ([Vec<SparseRow>; 2], [&[f64]; 2], &Pairs),
     options: &CcaOptions,
 ) -> Result<Option<(f64, BestPoint)>> {
-    let (small_rows, large_rows) = problem.small_and_large(rows);
-    let (small_mean, large_mean) = problem.small_and_large(means);
-    let ridges = Sides { image: &options.ridge_image, text: &options.ridge_text };
-    let (small_ridges, large_ridges) = problem.small_and_large(ridges);
+    let [small_rows, large_rows] = problem.turned(rows);
+    let [small_mean, large_mean] = problem.turned(means);
+    let [small_ridges, large_ridges] = problem.turned([&options.ridge_image, &options.ridge_text]);
 
     let small = mapped(problem.basis(), small_mean, &small_rows); // [rows of a, a]
     let mut best: Option<(f64, BestPoint)> = None;
     for &large_ridge in large_ridges {
-        let Half { inverse, core } = problem.half(large_ridge)?;
+        let (inverse, core) = problem.half(large_ridge)?;
         let of_inverse = mapped(inverse.as_ref(), large_mean, &large_rows);
         drop(inverse);
         let large = product(of_inverse.as_ref(), problem.basis()); // [rows of b, a]
         drop(of_inverse);
         let points =
             small_ridges.par_iter().map(|&small_ridge| -> Result<Option<(f64, BestPoint)>> {
-                let Correlations { s, directions } =
-                    problem.correlations(&core, small_ridge, widest(options))?;
+                let (s, directions) = problem.correlations(&core, small_ridge, widest(options))?;
                 if s.is_empty() {
                     return Ok(None);
                 }
                 let a = on_one_thread(small.as_ref(), directions.as_ref());
                 let mut b = on_one_thread(large.as_ref(), directions.as_ref());
                 divide_columns(&mut b, &s);
-                let (rsum, power, dims) = best_of(&s, problem.image_and_text(a, b), pairs, options);
-                let Sides { image, text } = problem.image_and_text(small_ridge, large_ridge);
+                let (rsum, power, dims) = best_of(&s, problem.turned([a, b]), pairs, options);
+                let [image, text] = problem.turned([small_ridge, large_ridge]);
                 Ok(Some((rsum, BestPoint { ridge_image: image, ridge_text: text, power, dims })))
             });
         for point in points.collect::<Result<Vec<_>>>()? {
@@ -88,7 +86,7 @@ fn on_one_thread(a: MatRef<'_, f64>, b: MatRef<'_, f64>) -> Mat<f64> {
 /// The highest rSum of a pair of ridges, with its power and number of dimensions; among equals, the first.
 fn best_of(
     s: &[f64],
-    rows: Sides<Mat<f64>>,
+    rows: [Mat<f64>; 2],
     pairs: &Pairs,
     options: &CcaOptions,
 ) -> (f64, f64, usize) {
@@ -101,7 +99,7 @@ fn best_of(
         let weights = weights(s, power);
         let scale =
             |m: &Mat<f64>| Mat::from_fn(m.nrows(), m.ncols(), |i, k| m[(i, k)] * weights[k]);
-        let (images, texts) = (scale(&rows.image), scale(&rows.text));
+        let [images, texts] = rows.each_ref().map(scale);
         let rsums = rsum_by_width(images.as_ref(), texts.as_ref(), pairs, &dims);
         for (&dims, rsum) in dims.iter().zip(rsums) {
             if rsum > best.0 {

@@ -25,13 +25,6 @@ const VARIANCE: f64 = 1e-10;
 /// Rows have unit length, so a variance below this is the rounding error of a constant.
 const CONSTANT: f64 = 1e-24;
 
-/// A value for each of the two sides.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Sides<T> {
-    pub(super) image: T,
-    pub(super) text: T,
-}
-
 /// The covariances and the eigenbasis of side `a`; `a` is the smaller side and `b` the larger side.
 ///
 /// ```text
@@ -52,24 +45,6 @@ pub(super) struct Basis {
     vectors: Mat<f64>,
 }
 
-/// The problem under one ridge of the larger side.
-pub(super) struct Half {
-    pub(super) inverse: Mat<f64>, // W, [b, a]
-    pub(super) core: Mat<f64>,    // G, [a, a]
-}
-
-/// Canonical correlations in descending order, and `Aa · U`, one column per correlation.
-pub(super) struct Correlations {
-    pub(super) s: Vec<f64>,
-    pub(super) directions: Mat<f64>, // [a, k]
-}
-
-/// Canonical correlations in descending order, and the two maps, one column per correlation.
-pub(super) struct Solution {
-    pub(super) s: Vec<f64>,
-    pub(super) maps: Sides<Mat<f64>>, // [dx, k], [dy, k]
-}
-
 impl<'a> Problem<'a> {
     /// Decomposes the covariance of the smaller side, once.
     pub(super) fn new(moments: &'a PairMoments) -> Result<Self> {
@@ -83,55 +58,49 @@ impl<'a> Problem<'a> {
         self.basis.vectors.as_ref()
     }
 
-    /// Inverts the larger side under a ridge relative to its mean eigenvalue.
-    pub(super) fn half(&self, ridge: f64) -> Result<Half> {
-        let moments = self.moments;
-        let cbb = self.small_and_large(Sides { image: &moments.xx, text: &moments.yy }).1;
-        let cxy = moments.xy.as_ref();
-        let cba = self.small_and_large(Sides { image: cxy, text: cxy.transpose() }).1;
-        let (inverse, gram) = inverse_times(cbb, ridge, cba.to_owned())?;
-        let core = product(product(self.basis().transpose(), gram.as_ref()).as_ref(), self.basis());
-        Ok(Half { inverse, core })
+    /// Turns `[images, texts]` into `[smaller side, larger side]`, and back.
+    pub(super) fn turned<T>(&self, [first, second]: [T; 2]) -> [T; 2] {
+        if self.moments.images_are_fewer() { [first, second] } else { [second, first] }
     }
 
-    /// The `keep` largest correlations under a ridge of the smaller side; fewer if the rank is smaller.
+    /// Inverts the larger side under a ridge relative to its mean eigenvalue: `W`, `[b, a]`, and `G`, `[a, a]`.
+    pub(super) fn half(&self, ridge: f64) -> Result<(Mat<f64>, Mat<f64>)> {
+        let moments = self.moments;
+        let [_, cbb] = self.turned([&moments.xx, &moments.yy]);
+        let cxy = moments.xy.as_ref();
+        let [_, cba] = self.turned([cxy, cxy.transpose()]);
+        let (inverse, gram) = inverse_times(cbb, ridge, cba.to_owned())?;
+        let core = product(product(self.basis().transpose(), gram.as_ref()).as_ref(), self.basis());
+        Ok((inverse, core))
+    }
+
+    /// The `keep` largest correlations under a ridge of the smaller side, in descending order, and `Aa · U`, `[a, k]`, one
+    /// column per correlation; fewer if the rank is smaller.
     pub(super) fn correlations(
         &self,
         core: &Mat<f64>,
         ridge: f64,
         keep: usize,
-    ) -> Result<Correlations> {
+    ) -> Result<(Vec<f64>, Mat<f64>)> {
         let (a, n) = (self.basis.whitening(ridge), self.basis.values.len());
         let scaled = Mat::from_fn(n, n, |i, j| a[i] * core[(i, j)] * a[j]);
         let Basis { values, vectors } = eigen(scaled.as_ref())?;
         let s: Vec<f64> = values.iter().rev().map(|v| v.max(0.0).sqrt()).collect();
         let rank = s.iter().take(keep).take_while(|&&v| v > RANK * s[0]).count();
         let directions = Mat::from_fn(n, rank, |i, k| a[i] * vectors[(i, n - 1 - k)]);
-        Ok(Correlations { s: s[..rank].to_vec(), directions })
+        Ok((s[..rank].to_vec(), directions))
     }
 
-    /// Both maps under a pair of ridges, for the `keep` largest correlations; fewer if the rank is smaller.
-    pub(super) fn solve(&self, ridges: Sides<f64>, keep: usize) -> Result<Solution> {
-        let (small, large) = self.small_and_large(ridges);
-        let half = self.half(large)?;
-        let Correlations { s, directions } = self.correlations(&half.core, small, keep)?;
+    /// The `keep` largest correlations under the ridges of images and texts, in descending order, and the maps of images and
+    /// texts, `[dx, k]` and `[dy, k]`, one column per correlation; fewer if the rank is smaller.
+    pub(super) fn solve(&self, ridges: [f64; 2], keep: usize) -> Result<(Vec<f64>, [Mat<f64>; 2])> {
+        let [small, large] = self.turned(ridges);
+        let (inverse, core) = self.half(large)?;
+        let (s, directions) = self.correlations(&core, small, keep)?;
         let a = product(self.basis(), directions.as_ref());
-        let mut b = product(half.inverse.as_ref(), a.as_ref());
+        let mut b = product(inverse.as_ref(), a.as_ref());
         divide_columns(&mut b, &s);
-        Ok(Solution { s, maps: self.image_and_text(a, b) })
-    }
-
-    /// The values of the smaller and the larger side, in this order.
-    pub(super) fn small_and_large<T>(&self, sides: Sides<T>) -> (T, T) {
-        let Sides { image, text } = sides;
-        if self.moments.images_are_fewer() { (image, text) } else { (text, image) }
-    }
-
-    /// The inverse of [`Self::small_and_large`].
-    pub(super) fn image_and_text<T>(&self, small: T, large: T) -> Sides<T> {
-        let (image, text) =
-            if self.moments.images_are_fewer() { (small, large) } else { (large, small) };
-        Sides { image, text }
+        Ok((s, self.turned([a, b])))
     }
 }
 

@@ -6,7 +6,7 @@ use rand_chacha::ChaCha8Rng;
 use super::moments::PairMoments;
 use super::projection::Projection;
 use super::rows::{SparseRow, text_rows};
-use super::solve::{Problem, Sides, Solution};
+use super::solve::Problem;
 use super::{check_pairs, check_rows, weights};
 use crate::data::Features;
 use crate::start::{LinearMap, Start, StartOptions};
@@ -68,18 +68,18 @@ impl Start {
         let row = |image: usize, out: &mut [f64]| as_given(features.row(image), out);
         let widths = [features.dim, terms.len() + rows.dim];
         let moments = PairMoments::new(widths, row, &texts, pairs);
-        let ridges = Sides { image: options.ridge_image, text: options.ridge_text };
-        let Solution { s, maps } = Problem::new(&moments)?.solve(ridges, options.dims)?;
+        let ridges = [options.ridge_image, options.ridge_text];
+        let (s, [image, text]) = Problem::new(&moments)?.solve(ridges, options.dims)?;
         let expected = "images that vary together with their captions";
         Error::unless(!s.is_empty(), "model.cca, train", expected, "no correlation")?;
 
         let weights = weights(&s, options.power);
         let images = (0..features.rows().min(SCALED_BY_IMAGES)).map(|i| image_row(features.row(i)));
         let texts = texts.into_iter().take(SCALED_BY_CAPTIONS);
-        let image = Projection::new(maps.image.as_ref(), &moments.mean_x, &weights)
-            .scaled(images, "images")?;
-        let text = Projection::new(maps.text.as_ref(), &moments.mean_y, &weights)
-            .scaled(texts, "captions")?;
+        let image =
+            Projection::new(image.as_ref(), &moments.mean_x, &weights).scaled(images, "images")?;
+        let text =
+            Projection::new(text.as_ref(), &moments.mean_y, &weights).scaled(texts, "captions")?;
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let [image, text] = [image, text].map(|map| map.filled(width, options.fill, &mut rng));
         let finite = |map: &LinearMap| map.weight.iter().chain(&map.bias).all(|w| w.is_finite());

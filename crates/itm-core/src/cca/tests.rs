@@ -122,9 +122,9 @@ fn ridges_are_relative() {
             yy: y.transpose() * &y,
             xy: (x.transpose() * &y) * faer::Scale(scale),
         };
-        Problem::new(&moments).unwrap().solve(Sides { image: 1.0, text: 0.5 }, 3).unwrap()
+        Problem::new(&moments).unwrap().solve([1.0, 0.5], 3).unwrap()
     };
-    close("correlations", &solve(30.0).s, &solve(1.0).s);
+    close("correlations", &solve(30.0).0, &solve(1.0).0);
 }
 
 /// By hand: the second feature varies only by rounding, so it gets no weight. The first has correlation 0.5.
@@ -137,10 +137,9 @@ fn what_does_not_vary_has_no_weight() {
         yy: Mat::from_fn(1, 1, |_, _| 1.0),
         xy: Mat::from_fn(2, 1, |i, _| [0.5, 1e-9][i]),
     };
-    let ridges = Sides { image: 0.0, text: 0.0 };
-    let Solution { s, maps } = Problem::new(&moments).unwrap().solve(ridges, 1).unwrap();
+    let (s, [images, _]) = Problem::new(&moments).unwrap().solve([0.0; 2], 1).unwrap();
     close("correlations", &s, &[0.5]);
-    close("weights", &[maps.image[(0, 0)].abs(), maps.image[(1, 0)]], &[1.0, 0.0]);
+    close("weights", &[images[(0, 0)].abs(), images[(1, 0)]], &[1.0, 0.0]);
 }
 
 /// A trap: a correlation of 1e-8 is a rounding error, and a division by it turns noise into unit length.
