@@ -1,7 +1,5 @@
 //! The inputs of a method: a batch of pairs in training, the items of a split in evaluation.
 
-use std::fmt;
-
 use super::at_least_one;
 use crate::data::{Features, RegionRows, Regions};
 #[cfg(feature = "images")]
@@ -9,7 +7,7 @@ use crate::vision::PictureBatch;
 use crate::{Error, Pairs, Result};
 
 /// The pairs of one step: row i of each field belongs to pair i.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct Batch<'a> {
     /// Features or pixels.
     pub images: Images<'a>,
@@ -163,14 +161,6 @@ pub struct Items<'a> {
     pub pairs: &'a Pairs,
 }
 
-impl fmt::Debug for Items<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { images, texts, pairs } = self;
-        let (kind, images, texts) = (images.kind(), pairs.images(), texts.len());
-        write!(f, "Items({images} images as {kind}, {texts} texts)")
-    }
-}
-
 /// The images of a split.
 #[derive(Clone, Copy)]
 #[non_exhaustive]
@@ -255,7 +245,7 @@ pub trait PictureItems {
 /// assert_eq!(batch.images, Images::Features(&[0.3, 0.4, 0.1, 0.2]));
 /// # Ok::<(), itm_core::Error>(())
 /// ```
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Rows<'a> {
     items: Items<'a>,
     features: Vec<f32>,

@@ -1,7 +1,6 @@
 //! The trait that the crate of a method implements and a training loop calls.
 
 use std::any::Any;
-use std::fmt;
 use std::path::Path;
 
 use super::{Batch, Items, Numbers};
@@ -127,12 +126,6 @@ pub struct MatchProbability {
     pub prior: f64,
     /// P(match | s).
     pub of: Box<dyn Fn(f64) -> f64>,
-}
-
-impl fmt::Debug for MatchProbability {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MatchProbability").field("prior", &self.prior).finish_non_exhaustive()
-    }
 }
 
 /// The pairs whose words a caller wants to inspect.
