@@ -1,6 +1,7 @@
 //! How likely each candidate is to be drawn as the negative of its anchor: Eq. 11–13, with the cut and the
 //! fallback of the released code.
 
+use itm_core::audit::hardest;
 use itm_core::learn::{at_least_zero, within};
 use itm_core::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -152,14 +153,7 @@ impl CandidatePool<'_> {
     }
 
     fn hardest_of(&self, i: usize, margin: f64) -> usize {
-        let (mut best, mut column) = (0.0, 0);
-        let slack = margin as f32 - self.positive[i];
-        for (j, &s) in self.row(i).iter().enumerate() {
-            if slack + s > best && !self.excluded(i, j) {
-                (best, column) = (slack + s, j);
-            }
-        }
-        column
+        hardest(self.row(i), margin as f32 - self.positive[i], |j| self.excluded(i, j))
     }
 
     /// Weight 1 for every candidate that is not excluded: a baseline for the sampler. A row whose candidates are all excluded

@@ -250,8 +250,6 @@ fn scores_pairs_and_ranks() {
         "a text map of 0 values for 2 terms": start().of_words(&["a dog".into()], &Terms::fit(&["a dog"], 1, 9), &["dog"]),
         "1 captions, 1 × 1 scores": NegativeSet::in_batch([&[0], &[0, 1]], &[1.0], false, [vec![], vec![]], 0.2),
         "1 captions, 1 × 1 scores": NegativeSet::in_batch([&[0], &[0]], &[], false, [vec![], vec![]], 0.2),
-        "anchor 0 of 2, candidate 2 of 2": negatives().excluded(0, 2),
-        "anchor 2 of 2, candidate 0 of 2": negatives().excluded(2, 0),
         "one weight per score": NegativeSet { weights: vec![1.0], ..negatives() }.draws(&relevance()),
         "weights, got NaN": NegativeSet { weights: vec![f32::NAN; 4], ..negatives() }.draws(&relevance()),
         "2 anchors and 2 candidates with [4, 4, 0] scores, masks": NegativeSet { positive: vec![], ..negatives() }.hardest(),

@@ -313,15 +313,16 @@ fn trap_06_reserved_id_is_refused_and_captions_of_an_image_are_masked() {
     assert_eq!(o.candidates.len(), 4 + 12);
     assert!(o.candidates[8].is_none() && !o.excluded[8], "unwritten rows are candidates");
     for o in &seen {
+        let n = o.candidates.len();
         for (i, j) in chosen(o).into_iter().enumerate() {
-            assert!(!o.excluded(i, j) || row_has_no_hinge(o, i, 0.2));
+            assert!(!o.excluded[i * n + j] || row_has_no_hinge(o, i, 0.2));
         }
     }
 }
 
 fn row_has_no_hinge(o: &NegativeSet, i: usize, margin: f32) -> bool {
     let n = o.candidates.len();
-    (0..n).all(|j| o.excluded(i, j) || margin + o.scores[i * n + j] - o.positive[i] <= 0.0)
+    (i * n..(i + 1) * n).all(|k| o.excluded[k] || margin + o.scores[k] - o.positive[i] <= 0.0)
 }
 
 /// From scratch, the sum of hinges separates matching pairs from the rest. No choice of negatives and
@@ -411,7 +412,7 @@ fn the_loss_is_that_of_the_chosen_candidates() {
                 let n = o.candidates.len();
                 for (i, j) in chosen(o).into_iter().enumerate() {
                     let h = 0.2 + f64::from(o.scores[i * n + j]) - f64::from(o.positive[i]);
-                    if h > 0.0 && !o.excluded(i, j) {
+                    if h > 0.0 && !o.excluded[i * n + j] {
                         loss += h / 5.0;
                         active += 1;
                     }

@@ -99,16 +99,6 @@ impl NegativeSet {
         [of(AnchorSide::Image, scores.to_vec(), of_images), of(AnchorSide::Text, turned, of_texts)]
     }
 
-    /// Whether candidate `j` is masked for anchor `i`.
-    ///
-    /// # Panics
-    /// If there is no such anchor or candidate.
-    pub fn excluded(&self, i: usize, j: usize) -> bool {
-        let (b, n) = (self.anchors.len(), self.candidates.len());
-        assert!(i < b && j < n, "anchor {i} of {b}, candidate {j} of {n}");
-        self.excluded[i * self.candidates.len() + j]
-    }
-
     /// The fields are public, so the parts may have any sizes.
     fn check(&self) {
         let (b, n) = (self.anchors.len(), self.candidates.len());
@@ -206,19 +196,34 @@ impl NegativeSet {
         let n = self.candidates.len();
         self.check();
         let of_row = |i: usize| {
-            let (mut best, mut column) = (0.0, 0);
             let slack = self.margin as f32 - self.positive[i];
-            for (j, &s) in self.scores[i * n..(i + 1) * n].iter().enumerate() {
-                let hinge = slack + s;
-                assert!(!hinge.is_nan() || self.excluded(i, j), "hinge of anchor {i}, got NaN");
-                if hinge > best && !self.excluded(i, j) {
-                    (best, column) = (hinge, j);
-                }
-            }
-            column
+            let row = i * n..(i + 1) * n;
+            let (scores, excluded) = (&self.scores[row.clone()], &self.excluded[row]);
+            let is_nan = |j: usize| !excluded[j] && (slack + scores[j]).is_nan();
+            assert!(!(0..n).any(is_nan), "hinge of anchor {i}, got NaN");
+            hardest(scores, slack, |j| excluded[j])
         };
         (0..self.anchors.len()).map(of_row).collect()
     }
+}
+
+/// The first candidate of an anchor with the largest hinge `[γ + s − s⁺]₊`, where `slack` is `γ − s⁺`; the hinge of an excluded
+/// candidate counts as 0. If no hinge is above 0, candidate 0.
+///
+/// ```
+/// use itm_core::audit::hardest;
+///
+/// assert_eq!(hardest(&[0.9, 0.4, 0.8, 0.8], -0.7, |j| j == 0), 2);
+/// assert_eq!(hardest(&[0.9, 0.4, 0.8, 0.8], -0.8, |j| j == 0), 0);
+/// ```
+pub fn hardest(scores: &[f32], slack: f32, is_excluded: impl Fn(usize) -> bool) -> usize {
+    let (mut best, mut column) = (0.0, 0);
+    for (j, &s) in scores.iter().enumerate() {
+        if slack + s > best && !is_excluded(j) {
+            (best, column) = (slack + s, j);
+        }
+    }
+    column
 }
 
 fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
