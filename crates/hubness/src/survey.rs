@@ -2,7 +2,7 @@
 
 use itm_core::eval::Ranks;
 use itm_core::scored::{Scored, visit};
-use itm_core::tiles::{ExpSums, Largest, LogSums, Maxima, RankCounts, TopImages, TopK, TopTexts};
+use itm_core::tiles::{BothSides, ExpSums, Maxima, RankCounts, TopImages, TopK, TopTexts};
 use itm_core::{Error, Pairs, Result};
 
 use crate::csls::means;
@@ -29,8 +29,8 @@ pub struct Survey<'s> {
     texts: TopK,  // of every image
     images: TopK, // of every text
     betas: Vec<f64>,
-    sums: Vec<LogSums>,
-    largest: Option<Largest>, // none without β
+    sums: Vec<BothSides<f64>>,
+    largest: Option<BothSides<f32>>, // none without β
 }
 
 impl<'s> Survey<'s> {

@@ -2,7 +2,7 @@
 
 use itm_core::ScoreMatrix;
 use itm_core::scored::{Scored, visit};
-use itm_core::tiles::{Moment, Moments};
+use itm_core::tiles::{BothSides, Moment, Moments};
 use serde::{Deserialize, Serialize};
 
 use super::log_phi::log_phi;
@@ -47,9 +47,9 @@ impl GaussianProximity {
     /// If bank or test are empty or have different items, or scores are infinite.
     pub fn fit<B: Bank>(&self, bank: &B, test: &dyn Scored, direction: Direction) -> BankFit<B> {
         let [bank, test] = DirectedScores::pair(("bank", bank.scores()), test, direction)?;
-        let (images, texts) = visit(bank.scores, &Moments)?;
+        let BothSides { images, texts, .. } = visit(bank.scores, &Moments)?;
         let items = normals(&bank, "item", &direction.items(images, texts))?;
-        let (images, texts) = visit(test.scores, &Moments)?;
+        let BothSides { images, texts, .. } = visit(test.scores, &Moments)?;
         let queries = normals(&test, "query", &direction.queries(images, texts))?;
         Ok(Correction::new(direction, Normals { direction, queries, items }))
     }
@@ -130,7 +130,7 @@ impl Rescore for Normals {
         let (images, texts) = self.direction.queries((1, scores.len()), (scores.len(), 1));
         let row = ScoreMatrix::new(images, texts, scores.to_vec())?;
         let scores_of = DirectedScores::new("scores of a query", &row, self.direction)?;
-        let (images, texts) = visit(scores_of.scores, &Moments)?;
+        let BothSides { images, texts, .. } = visit(scores_of.scores, &Moments)?;
         let own = normals(&scores_of, "query", &self.direction.queries(images, texts))?[0];
         Ok(scores.iter().enumerate().map(|(item, &score)| self.value(own, item, score)).collect())
     }

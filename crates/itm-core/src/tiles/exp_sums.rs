@@ -26,15 +26,6 @@ pub struct ExpSums {
     shifts: Option<(Vec<f64>, Vec<f64>)>, // of images and of texts
 }
 
-/// What [`ExpSums`] gives.
-#[derive(Debug, Clone, PartialEq)]
-pub struct LogSums {
-    /// The sum over all texts, for each image.
-    pub images: Vec<f64>,
-    /// The sum over all images, for each text.
-    pub texts: Vec<f64>,
-}
-
 impl ExpSums {
     /// Sums at the inverse temperature `beta`.
     ///
@@ -103,7 +94,7 @@ impl LogSum {
 
 impl Consumer for ExpSums {
     type State = BothSides<LogSum>;
-    type Output = LogSums;
+    type Output = BothSides<f64>;
 
     fn start(&self, images: Range<usize>, texts: Range<usize>) -> Self::State {
         if let Some((x, y)) = &self.shifts {
@@ -139,14 +130,14 @@ impl Consumer for ExpSums {
         total.merge(lane, LogSum::join);
     }
 
-    fn finish(&self, total: Self::State) -> LogSums {
+    fn finish(&self, total: Self::State) -> Self::Output {
         if let Some((images, texts)) = &self.shifts {
             let (shifts, sums) =
                 ((images.len(), texts.len()), (total.images.len(), total.texts.len()));
             assert_eq!(shifts, sums, "shifts of {shifts:?}, scores of {sums:?} images and texts");
         }
         let log = |sums: Vec<LogSum>| sums.into_iter().map(LogSum::log).collect();
-        LogSums { images: log(total.images), texts: log(total.texts) }
+        BothSides { first: total.first, images: log(total.images), texts: log(total.texts) }
     }
 }
 

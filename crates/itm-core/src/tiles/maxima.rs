@@ -13,18 +13,9 @@ use super::{Consumer, Tile, widest};
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Maxima;
 
-/// What [`Maxima`] gives.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Largest {
-    /// The maximum over all texts, for each image.
-    pub images: Vec<f32>,
-    /// The maximum over all images, for each text.
-    pub texts: Vec<f32>,
-}
-
 impl Consumer for Maxima {
     type State = BothSides<f32>;
-    type Output = Largest;
+    type Output = BothSides<f32>;
 
     fn start(&self, images: Range<usize>, texts: Range<usize>) -> Self::State {
         BothSides::new(images, texts, f32::NEG_INFINITY)
@@ -47,8 +38,8 @@ impl Consumer for Maxima {
         total.merge(lane, |best, s| *best = if s > *best { s } else { *best });
     }
 
-    fn finish(&self, BothSides { images, texts, .. }: Self::State) -> Largest {
-        Largest { images, texts }
+    fn finish(&self, total: Self::State) -> Self::Output {
+        total
     }
 }
 
@@ -78,7 +69,8 @@ mod tests {
             let scores = tiles.scores();
             let max = |row: &[f32]| row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
             let columns = scores.transpose();
-            let want = Largest {
+            let want = BothSides {
+                first: [0, 0],
                 images: (0..n).map(|i| max(scores.row(i))).collect(),
                 texts: (0..m).map(|j| max(columns.row(j))).collect(),
             };

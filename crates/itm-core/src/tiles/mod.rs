@@ -71,15 +71,15 @@ use rayon::prelude::*;
 pub(crate) use consumer::Boxed;
 pub use consumer::{AnyConsumer, AnyState, Consumer, Tile};
 pub use embeddings::Embeddings;
-pub use exp_sums::{ExpSums, LogSums};
+pub use exp_sums::ExpSums;
 pub use itm_kernels::widest;
-pub use maxima::{Largest, Maxima};
+pub use maxima::Maxima;
 pub use moments::{Moment, Moments};
 pub use panels::Panels;
 #[cfg(feature = "parts")]
 pub use part::{Part, Reduction};
 pub use rank_counts::{RankCounts, RankTally, Standings, Targets};
-pub use sides::Side;
+pub use sides::{BothSides, Side};
 pub(crate) use top::best_items;
 pub use top::{Top, TopImages, TopK, TopTexts, places};
 

@@ -45,7 +45,7 @@ impl Moment {
 
 impl Consumer for Moments {
     type State = BothSides<Moment>;
-    type Output = (Vec<Moment>, Vec<Moment>); // of images and of texts
+    type Output = BothSides<Moment>;
 
     fn start(&self, images: Range<usize>, texts: Range<usize>) -> Self::State {
         BothSides::new(images, texts, Moment::default())
@@ -70,8 +70,8 @@ impl Consumer for Moments {
         total.merge(lane, Moment::join);
     }
 
-    fn finish(&self, BothSides { images, texts, .. }: Self::State) -> Self::Output {
-        (images, texts)
+    fn finish(&self, total: Self::State) -> Self::Output {
+        total
     }
 }
 
@@ -125,7 +125,7 @@ mod tests {
                 1000.0 + (i as f32 / 16.0) - (j as f32 / 8.0) + (at * 37 % 101) as f32 / 64.0
             };
             let scores = ScoreMatrix::new(n, m, (0..n * m).map(value).collect()).unwrap();
-            let (images, texts) = scores.run(&Moments).unwrap();
+            let BothSides { images, texts, .. } = scores.run(&Moments).unwrap();
             assert_eq!((images.len(), texts.len()), (n, m));
             let check = |got: Moment, values: Vec<f64>| {
                 let count = values.len() as f64;
@@ -147,7 +147,7 @@ mod tests {
     #[test]
     fn constants_have_no_deviation_at_all() {
         let scores = ScoreMatrix::new(150, 70, vec![0.3; 150 * 70]).unwrap();
-        let (images, texts) = scores.run(&Moments).unwrap();
+        let BothSides { images, texts, .. } = scores.run(&Moments).unwrap();
         assert!(images.iter().chain(&texts).all(|moment| moment.deviation() == 0.0));
     }
 }

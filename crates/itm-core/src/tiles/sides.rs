@@ -29,12 +29,14 @@ impl Side {
     }
 }
 
-/// A value for each of some neighbouring images, and for each of some neighbouring texts.
-#[derive(Debug, Clone)]
+/// A value for each image and for each text; in a part of a pass, for each of some neighbouring ones.
+#[derive(Debug, Clone, PartialEq)]
 pub struct BothSides<T> {
     pub(super) first: [usize; 2],
-    pub(super) images: Vec<T>,
-    pub(super) texts: Vec<T>,
+    /// The value of each image, over all texts.
+    pub images: Vec<T>,
+    /// The value of each text, over all images.
+    pub texts: Vec<T>,
 }
 
 impl<T: Copy> BothSides<T> {

@@ -124,7 +124,7 @@ fn scores_of_minus_infinity_add_nothing() {
         assert!((sums.texts[text] - (1.0 + 129f64.ln())).abs() < 1e-14);
     }
     let one = run(1, 2, vec![0.5, f32::NEG_INFINITY]);
-    assert_eq!(one, LogSums { images: vec![1.0], texts: vec![1.0, nothing] });
+    assert_eq!(one, BothSides { first: [0, 0], images: vec![1.0], texts: vec![1.0, nothing] });
 }
 
 /// The log-sum of one exponent is that exponent, for any neighbours.

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use super::super::exp_sums::LogSum;
-use super::super::{Consumer, ExpSums, LogSums, Moment, Moments, Tiles, pieces};
+use super::super::{BothSides, Consumer, ExpSums, Moment, Moments, Tiles, pieces};
 use super::slots::{CELL, Slots, cells};
 use super::{Header, Part, PartKind, Side, invalid, unless};
 use crate::Result;
@@ -30,15 +30,15 @@ pub(super) fn sums(
     match *kind {
         PartKind::ExpSums { of, beta } => {
             let consumer = ExpSums::new(f64::from_bits(beta));
-            let numbers = |found: LogSums| {
+            let numbers = |found: BothSides<f64>| {
                 of.of(found.images, found.texts).into_iter().map(|log| [log.to_bits()]).collect()
             };
             of_cells(tiles, &consumer, of, (rows, columns), whole, numbers)
         }
         PartKind::Moments { of } => {
-            let numbers = |(images, texts): (Vec<Moment>, Vec<Moment>)| {
+            let numbers = |found: BothSides<Moment>| {
                 let bits = |m: Moment| [m.mean.to_bits(), m.squares.to_bits()];
-                of.of(images, texts).into_iter().map(bits).collect()
+                of.of(found.images, found.texts).into_iter().map(bits).collect()
             };
             of_cells(tiles, &Moments, of, (rows, columns), whole, numbers)
         }

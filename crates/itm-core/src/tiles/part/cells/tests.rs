@@ -61,7 +61,7 @@ fn any_split_of_cells_and_any_tree_are_one_pass() {
                 && (a.mean - b.mean).abs() < 1e-12
                 && (a.deviation() - b.deviation()).abs() < 1e-12
         };
-        assert!(got.iter().zip(of.of(&moments.0, &moments.1)).all(alike));
+        assert!(got.iter().zip(of.of(&moments.images, &moments.texts)).all(alike));
     }
 }
 
@@ -75,7 +75,7 @@ fn one_cell_has_the_bits_of_the_engine() {
     assert_eq!(part(Side::Images).log_sums().unwrap(), want.images);
     assert_eq!(part(Side::Texts).log_sums().unwrap(), want.texts);
     let means = all.part(Reduction::Moments(Side::Texts), (0, 0), (700, 90)).unwrap();
-    assert_eq!(means.moments().unwrap(), all.run(&Moments).1);
+    assert_eq!(means.moments().unwrap(), all.run(&Moments).texts);
 }
 
 #[test]
