@@ -38,17 +38,6 @@ pub enum Protocol {
 }
 
 impl Protocol {
-    /// The name in configs and reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Full => "full",
-            Self::Flickr1k => "flickr_1k",
-            Self::Coco1kFolds => "coco_1k_folds",
-            Self::CocoFirst1k => "coco_first_1k",
-            Self::Coco5k => "coco_5k",
-        }
-    }
-
     /// The number of images that the protocol requires.
     pub fn images(self) -> Option<usize> {
         match self {
@@ -107,7 +96,7 @@ const ANY: &str = " (protocol full takes any number)";
 
 impl fmt::Display for Protocol {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+        self.serialize(f) // the name in configs and reports
     }
 }
 

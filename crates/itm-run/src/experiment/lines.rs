@@ -31,7 +31,7 @@ impl Experiment {
             ("data", format!("{} (sha256 {}){regions}", source.title, &data.sha256[..12])),
             ("train", size(&data.train)),
             ("val", size(&data.val)),
-            ("test", format!("{}, protocol {}", size(&data.test), self.protocol.name())),
+            ("test", format!("{}, protocol {}", size(&data.test), self.protocol)),
             ("backend", format!("{}, {threads} threads{products}", self.backend)),
             ("jobs", format!("{} at a time", self.jobs)),
             ("rows", self.rows_line()),

@@ -57,12 +57,12 @@ impl Experiment {
 
     /// What is ranked: the protocol and its sizes.
     pub(crate) fn ranked(&self) -> String {
-        let (test, name) = (&self.run.source.dataset.test.pairs, self.protocol.name());
+        let (test, protocol) = (&self.run.source.dataset.test.pairs, self.protocol);
         let images = match self.run.source.first_of {
             Some(all) => format!("the first {} of {all}", test.images()),
             None => test.images().to_string(),
         };
-        format!("{name}: {images} images, {} captions", test.texts())
+        format!("{protocol}: {images} images, {} captions", test.texts())
     }
 
     /// The precision that was used for a row of the report; `None` for f32.
