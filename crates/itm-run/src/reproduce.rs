@@ -127,6 +127,6 @@ fn cca(experiment: &Experiment, measures: &AllMeasures) -> Result<Option<RowResu
     let (cca, scores) = experiment.run.cca()?;
     let run = SeedRun::evaluate(experiment, measures, (CCA, 0), &scores, None)?;
     let seconds = started.elapsed().as_secs_f64();
-    say_reached(CCA, &run, cca.validation_rsum(), seconds);
+    say_reached(CCA, &run, cca.validation_rsum, seconds);
     Ok(Some(RowResult::closed_form(run, &cca, seconds)))
 }

@@ -180,9 +180,13 @@ pub struct Cca {
     terms: Terms,
     image: Projection,
     text: Projection,
-    correlations: Vec<f64>,
-    chosen: BestPoint,
-    validation_rsum: f64,
+    /// Canonical correlations under the ridges, in descending order.
+    pub correlations: Vec<f64>,
+    /// The parameters that validation chose.
+    pub chosen: BestPoint,
+    /// rSum of the chosen parameters on the validation split. It is optimistic, because the parameters were chosen on
+    /// this split.
+    pub validation_rsum: f64,
 }
 
 impl Cca {
@@ -263,29 +267,13 @@ impl Cca {
 
     /// Width of an embedding.
     pub fn dims(&self) -> usize {
-        self.chosen.dims
-    }
-
-    /// The parameters that validation chose.
-    pub fn chosen(&self) -> BestPoint {
-        self.chosen
-    }
-
-    /// rSum of the chosen parameters on the validation split. It is optimistic, because the parameters were chosen on
-    /// this split.
-    pub fn validation_rsum(&self) -> f64 {
-        self.validation_rsum
+        self.image.width
     }
 
     /// The maps of images and of texts into the common space. The inputs of an image are its transformed features and its given row, the
     /// inputs of a text its terms and its given row.
     pub fn projections(&self) -> [&Projection; 2] {
         [&self.image, &self.text]
-    }
-
-    /// Canonical correlations under the ridges, in descending order.
-    pub fn correlations(&self) -> &[f64] {
-        &self.correlations
     }
 
     /// Image embeddings of unit length, `[rows, dims]` row-major. The score of a pair is a dot product.

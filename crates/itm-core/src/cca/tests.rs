@@ -33,19 +33,19 @@ fn golden_problems() {
         };
         let cca = Cca::fit(&data, &options).unwrap();
         assert_eq!(cca.terms.len() as u64, want["terms"].as_u64().unwrap());
-        let BestPoint { ridge_image, ridge_text, power, dims } = cca.chosen();
+        let BestPoint { ridge_image, ridge_text, power, dims } = cca.chosen;
         let chosen = [ridge_image, ridge_text, power, dims as f64];
         assert_eq!(chosen[..], numbers(&want["chosen"])[..], "case {case}");
         close(
             "rSum",
-            &[cca.validation_rsum()],
+            &[cca.validation_rsum],
             &numbers(&serde_json::json!([want["validation_rsum"]])),
         );
-        close("correlations", cca.correlations(), &numbers(&want["correlations"]));
+        close("correlations", &cca.correlations, &numbers(&want["correlations"]));
         let val = cca.scores(&data.val).unwrap();
         let val = <dyn Scored>::evaluate(&val, Protocol::Full, &data.val.pairs, TiePolicy::Index)
             .unwrap();
-        close("rSum of the evaluator", &[cca.validation_rsum()], &[val.rsum]);
+        close("rSum of the evaluator", &[cca.validation_rsum], &[val.rsum]);
         let scores = cca.scores(&data.test).unwrap();
         let scores: Vec<_> = scores.values().iter().copied().map(f64::from).collect();
         close("scores", &scores, &numbers(&want["scores"]));
@@ -97,12 +97,12 @@ fn an_embedding_does_not_depend_on_its_batch() {
 fn without_ridge_it_overfits() {
     let data = dataset(2, 30, 60, 1);
     let free = Cca::fit(&data, &single(0.0, 0.0)).unwrap();
-    let worst = free.correlations().iter().copied().fold(1.0, f64::min);
-    assert!(worst > 1.0 - 1e-6, "correlations {:?}", free.correlations());
-    assert!(free.correlations()[0] < 1.0 + 1e-6, "{:?}: rounding whitened", free.correlations());
+    let worst = free.correlations.iter().copied().fold(1.0, f64::min);
+    assert!(worst > 1.0 - 1e-6, "correlations {:?}", free.correlations);
+    assert!(free.correlations[0] < 1.0 + 1e-6, "{:?}: rounding whitened", free.correlations);
     let ridged = Cca::fit(&data, &single(1.0, 1.0)).unwrap();
-    assert!(ridged.correlations()[0] < 0.9);
-    let (free, ridged) = (free.validation_rsum(), ridged.validation_rsum());
+    assert!(ridged.correlations[0] < 0.9);
+    let (free, ridged) = (free.validation_rsum, ridged.validation_rsum);
     assert!(free < 0.8 * ridged, "rSum {free} without ridge, {ridged} with");
 }
 
@@ -171,7 +171,7 @@ fn the_first_of_equal_points_is_chosen() {
         ..CcaOptions::default()
     };
     let first = BestPoint { ridge_image: 1.0, ridge_text: 0.5, power: 1.0, dims: 2 };
-    assert_eq!(Cca::fit(&data, &options).unwrap().chosen(), first);
+    assert_eq!(Cca::fit(&data, &options).unwrap().chosen, first);
 }
 
 #[test]
@@ -193,7 +193,7 @@ fn an_image_without_caption_teaches_nothing() {
     more.train.features.values.extend([9.0; 6]);
     more.train.pairs = Pairs::new(21, data.train.pairs.image_of_text().to_vec()).unwrap();
     let [a, b] = [data, more].map(|data| Cca::fit(&data, &single(1.0, 1.0)).unwrap());
-    assert_eq!(a.correlations(), b.correlations());
+    assert_eq!(a.correlations, b.correlations);
 }
 
 #[test]

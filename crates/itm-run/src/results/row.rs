@@ -31,7 +31,7 @@ impl RowResult {
     }
 
     pub(crate) fn closed_form(run: SeedRun, cca: &Cca, seconds: f64) -> Self {
-        let (validation_rsum, chosen) = (Some(cca.validation_rsum()), Some(cca.chosen()));
+        let (validation_rsum, chosen) = (Some(cca.validation_rsum), Some(cca.chosen));
         let (kind, runs) = (RowKind::Baseline, vec![run]);
         Self { kind, runs, validation_rsum, chosen, seconds, ..Self::trained(CCA) }
     }
