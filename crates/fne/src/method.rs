@@ -20,7 +20,7 @@ const METHOD: &str = "fne";
 impl Method for Fne {
     /// Resets the statistics (`sampler.reset`). The bank stays as it is.
     fn begin_epoch(&mut self, epoch: usize, _: Items) -> Result<()> {
-        self.learner.begin_epoch(epoch);
+        self.learner.epoch = epoch;
         self.statistics.begin_epoch();
         Ok(())
     }

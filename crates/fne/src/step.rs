@@ -177,7 +177,7 @@ impl Fne {
         // This pass runs before the online encoders build their graph, so that the activations of both are not held at once. It
         // uses a temporary average: the momentum encoders move only when it is certain that the update will be made.
         let (has_momentum, m) = (self.config.has_momentum(), self.config.sampler.momentum);
-        let in_batch = self.config.sampler.in_batch(self.learner.epoch());
+        let in_batch = self.config.sampler.in_batch(self.learner.epoch);
         let kept = (has_momentum && !in_batch).then(|| {
             let averaged = ema(self.momentum.clone(), self.online(), m); // Eq. 14
             parts.joined(&averaged, &encoder(noise(stream::MOMENTUM)))
@@ -262,7 +262,7 @@ impl Fne {
                 ("train.dropout_after_validation", "\"off\" for epochs of unknown length");
             Error::invalid(key, "the number of steps of an epoch", got)
         })?;
-        let (third, begin) = (n / 3, self.learner.epoch() as u64 * n);
+        let (third, begin) = (n / 3, self.learner.epoch as u64 * n);
         Ok(third == 0 || self.learner.steps() / third <= begin / third)
     }
 
@@ -270,7 +270,7 @@ impl Fne {
     fn rate(&self) -> Result<f64> {
         let (train, made) = (&self.config.train, self.learner.steps());
         let updates = Updates { made, epochs: train.epochs, of_epoch: self.steps_per_epoch };
-        train.schedule.rate(train.learning_rate, train.rate(self.learner.epoch()), updates)
+        train.schedule.rate(train.learning_rate, train.rate(self.learner.epoch), updates)
     }
 
     /// The config that this model was made with.

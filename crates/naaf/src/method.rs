@@ -26,7 +26,7 @@ impl Method for Naaf {
     /// If the images are of another kind or width than the encoder's.
     fn begin_epoch(&mut self, epoch: usize, train: Items) -> Result<()> {
         self.check_items(train.images)?;
-        self.learner.begin_epoch(epoch);
+        self.learner.epoch = epoch;
         Ok(())
     }
 

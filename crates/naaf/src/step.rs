@@ -149,7 +149,7 @@ impl Naaf {
             Score::Attention => self.attended(images.unit(), words.unit(), &mut boundary, seed)?,
         };
         let plain = (observe == Observe::Negatives).then(|| host(scores.clone().inner()));
-        let loss = loss(&self.config.loss, self.learner.epoch(), scores, batch.image_ids);
+        let loss = loss(&self.config.loss, self.learner.epoch, scores, batch.image_ids);
         let negatives = plain.map(|scores| loss.negatives(&self.config.loss, batch, &scores));
         let (rate, active) = (self.rate()?, loss.active);
         let [loss, grad_norm] =
@@ -189,7 +189,7 @@ impl Naaf {
         };
         let (mining, host_products) = (&self.config.mining, products.host());
         let own: Vec<usize> = (0..b).collect();
-        let epoch = self.learner.epoch();
+        let epoch = self.learner.epoch;
         let seed = random::derive(seed, stream::MINING);
         let captions = MiningBatch { lengths: &texts.counts, own: &own, epoch, seed };
         let words = |image, caption, pool| word_scores(&host_products, image, caption, pool);
@@ -262,7 +262,7 @@ impl Naaf {
     fn rate(&self) -> Result<f64> {
         let (train, made) = (&self.config.train, self.learner.steps());
         let updates = Updates { made, epochs: train.epochs, of_epoch: self.steps_per_epoch };
-        train.schedule.rate(train.learning_rate, train.rate(self.learner.epoch()), updates)
+        train.schedule.rate(train.learning_rate, train.rate(self.learner.epoch), updates)
     }
 }
 

@@ -82,7 +82,7 @@ impl Fne {
         observe: Observe,
     ) -> Result<StepLoss> {
         let (b, sampler) = (batch.image_ids.len(), &self.config.sampler);
-        let warming = self.learner.epoch() < sampler.warmup_epochs;
+        let warming = self.learner.epoch < sampler.warmup_epochs;
         let kind = if warming { sampler.warmup_loss } else { WarmupLoss::Hardest };
         let (masked, margin) = (sampler.mask_same_image_everywhere, sampler.margin);
         let pool = (batch.image_ids, batch.caption_ids);

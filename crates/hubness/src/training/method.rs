@@ -29,7 +29,7 @@ impl Method for Hal {
         if let Some(width) = self.encoders().image.feature_width() {
             train.images.features(width)?;
         }
-        self.learner.begin_epoch(epoch);
+        self.learner.epoch = epoch;
         self.bank = MemoryBank::default();
         for captions in self.bank_batches(train.pairs.texts()) {
             let ImageItems::Pictures(pictures) = train.images else {

@@ -85,7 +85,7 @@ impl Hal {
     /// The captions, below `captions`, whose pairs make the bank of this epoch, batch by batch. There are none in the first
     /// epoch and none for objectives without a bank. A function of the config's seed and the epoch.
     pub(super) fn bank_batches(&self, captions: usize) -> Vec<Vec<usize>> {
-        let epoch = self.learner.epoch();
+        let epoch = self.learner.epoch;
         if self.config.loss.objective != Objective::HalAaaiBank || epoch == 0 {
             return vec![];
         }
@@ -152,7 +152,7 @@ impl Hal {
     fn rate(&self) -> Result<f64> {
         let (train, made) = (&self.config.train, self.learner.steps());
         let updates = Updates { made, epochs: train.epochs, of_epoch: self.steps_per_epoch };
-        train.schedule.rate(train.learning_rate, train.rate(self.learner.epoch()), updates)
+        train.schedule.rate(train.learning_rate, train.rate(self.learner.epoch), updates)
     }
 
     /// The config that the model was made with.

@@ -21,7 +21,8 @@ pub struct Trainer<M> {
     /// `None` only while the optimiser has the module: a module with two owners is not updated in place.
     module: Option<M>,
     optimizer: AdamW,
-    epoch: usize,
+    /// The epoch of the next step, counted from 0.
+    pub epoch: usize,
     steps: u64,
 }
 
@@ -62,19 +63,9 @@ impl<M: Module> Trainer<M> {
         Ok(Self { module: self.module.map(change).transpose()?, ..self })
     }
 
-    /// The epoch of the last [`begin_epoch`](Self::begin_epoch), counted from 0.
-    pub fn epoch(&self) -> usize {
-        self.epoch
-    }
-
     /// Number of updates so far.
     pub fn steps(&self) -> u64 {
         self.steps
-    }
-
-    /// Starts an epoch.
-    pub fn begin_epoch(&mut self, epoch: usize) {
-        self.epoch = epoch;
     }
 
     /// An error in the next step.
@@ -268,7 +259,7 @@ mod tests {
     #[test]
     fn what_is_not_finite_changes_nothing() {
         let mut learner = learner(1);
-        learner.begin_epoch(2);
+        learner.epoch = 2;
         update(&mut learner, 2.0).unwrap();
         let (before, mut twin) = (weights(&learner), learner.clone());
         // Twice 2e38 is above the largest f32, but the loss stays finite: an infinite gradient of a finite loss.
@@ -296,7 +287,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let learner = |seed| learner(seed).with_factors(vec![0.5, 0.25]);
         let mut whole = learner(1);
-        whole.begin_epoch(3);
+        whole.epoch = 3;
         update(&mut whole, 2.0).unwrap();
         save(&whole, folder.path(), "toy");
         let fresh = learner(2);
@@ -317,7 +308,7 @@ mod tests {
             update(l, -1.0).unwrap();
         }
         assert_eq!(weights(&whole), weights(&again));
-        assert_eq!((again.epoch(), again.steps()), (3, 2));
+        assert_eq!((again.epoch, again.steps()), (3, 2));
     }
 
     #[test]
@@ -334,7 +325,7 @@ mod tests {
         save(&learner, folder.path(), "toy");
         std::fs::write(folder.path().join(MODEL), kept).unwrap();
         assert!(refused("toy").ends_with("expected epoch 0, step 0, got epoch 0, step 1"));
-        learner.begin_epoch(usize::MAX); // −1 in a file
+        learner.epoch = usize::MAX; // −1 in a file
         save(&learner, folder.path(), "toy");
         assert!(refused("toy").ends_with("progress: expected counts of at least 0, got -1"));
     }

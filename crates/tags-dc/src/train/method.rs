@@ -25,7 +25,7 @@ impl Method for TagsDc {
     /// If the images are not regions, or are regions of another width.
     fn begin_epoch(&mut self, epoch: usize, train: Items) -> Result<()> {
         train.images.regions(self.model().shape.features)?;
-        self.learner.begin_epoch(epoch);
+        self.learner.epoch = epoch;
         Ok(())
     }
 

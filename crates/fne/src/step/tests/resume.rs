@@ -51,7 +51,7 @@ fn trap_22_resume_equals_an_uninterrupted_run() {
         assert_eq!(bits(values(second.momentum())), bits(values(whole.momentum())));
         assert_eq!(second.bank().state(), whole.bank().state());
         assert_eq!(second.statistics(), whole.statistics());
-        assert_eq!((second.learner.epoch(), second.learner.steps()), (1, 8));
+        assert_eq!((second.learner.epoch, second.learner.steps()), (1, 8));
         assert!(files(&second) == files(&whole), "moments too");
         assert!(whole.bank().ids()[0] != NEVER);
     }

@@ -415,7 +415,7 @@ fn an_epoch_fills_its_bank() {
     config.bank.mb_rate = 0.7;
     let (mut filled, mut by_hand) = (hal(&config), hal(&config));
     begin(&mut filled, 4);
-    by_hand.learner.begin_epoch(4);
+    by_hand.learner.epoch = 4;
     for captions in by_hand.bank_batches(8) {
         with_batch(&captions, |batch| by_hand.remember(batch)).unwrap();
     }

@@ -37,13 +37,13 @@ fn resume_equals_an_uninterrupted_run() {
         let mut second = Hal::new(&config, DIM, 12, &Device::flex(), 8).unwrap();
         second.load(folder.path()).unwrap();
         assert_eq!(second.bank.captions.len(), held);
-        assert_eq!((second.learner.epoch(), second.learner.steps()), (1, 5));
+        assert_eq!((second.learner.epoch, second.learner.steps()), (1, 5));
         again.extend(run(&mut second, 5..8));
 
         assert_eq!(again, losses, "{objective:?}");
         assert_eq!(bits(values(second.encoders())), bits(values(whole.encoders())));
         assert!(files(&second) == files(&whole), "moments too");
-        assert_eq!((second.learner.epoch(), second.learner.steps()), (2, 8));
+        assert_eq!((second.learner.epoch, second.learner.steps()), (2, 8));
         assert_eq!(second.bank.embeddings(), whole.bank.embeddings());
         assert_eq!(second.bank.captions, whole.bank.captions);
     }

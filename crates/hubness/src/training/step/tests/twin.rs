@@ -92,7 +92,7 @@ fn golden_three_steps() {
         let mut at = None;
         for (n, (epoch, pairs)) in steps.iter().enumerate() {
             if at.replace(*epoch) != Some(*epoch) {
-                hal.learner.begin_epoch(*epoch);
+                hal.learner.epoch = *epoch;
                 hal.bank = MemoryBank::default();
                 let banked = config.loss.objective == Objective::HalAaaiBank && *epoch > 0;
                 for batch in list::<Vec<usize>>(&golden["bank"]).iter().filter(|_| banked) {
