@@ -199,7 +199,7 @@ impl<'a> Tiles<'a> {
     /// # Errors
     /// If the numbers of rows differ from `pairs`, or an image has no text.
     pub fn ranks(&self, pairs: &Pairs) -> Result<Ranks> {
-        let (Standings { i2t, t2i }, _) = self.counts(&RankCounts::new(self, pairs)?);
+        let Standings { i2t, t2i } = self.counts(&RankCounts::new(self, pairs)?);
         Ranks::from_counts(pairs.clone(), i2t, t2i)
     }
 

@@ -44,8 +44,6 @@ const FEW: usize = 1 << 15;
 /// How much of a pass the coarse product decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct CoarseWork {
-    /// Scores of the pass.
-    pub scores: u64,
     /// Scores that the bound left open: computed again, one by one, in f32.
     pub again: u64,
     /// Scores of tiles that were computed in f32 as a whole.
@@ -54,13 +52,10 @@ pub(super) struct CoarseWork {
 
 impl Tiles<'_> {
     /// Where the true pairs stand: `run(counts)`, behind the coarse product where that is faster.
-    pub(super) fn counts(&self, counts: &RankCounts) -> (Standings, CoarseWork) {
+    pub(super) fn counts(&self, counts: &RankCounts) -> Standings {
         match self.bounds() {
-            Some(bounds) => self.run_coarse(&bounds, &CoarseCounts::new(counts, &bounds)),
-            None => {
-                let scores = self.images() as u64 * self.texts() as u64;
-                (self.run(counts), CoarseWork { scores, again: 0, whole: scores })
-            }
+            Some(bounds) => self.run_coarse(&bounds, &CoarseCounts::new(counts, &bounds)).0,
+            None => self.run(counts),
         }
     }
 
@@ -79,8 +74,7 @@ impl Tiles<'_> {
             again.fetch_add(decided.again, Ordering::Relaxed);
             whole.fetch_add(decided.whole, Ordering::Relaxed);
         });
-        let scores = self.images() as u64 * self.texts() as u64;
-        (output, CoarseWork { scores, again: again.into_inner(), whole: whole.into_inner() })
+        (output, CoarseWork { again: again.into_inner(), whole: whole.into_inner() })
     }
 
     /// The tiles of a lane in the order of [`walk`](Self::walk).

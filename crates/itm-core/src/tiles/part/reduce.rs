@@ -116,7 +116,7 @@ impl Tiles<'_> {
             }
             Reduction::Ranks(pairs, scores) => {
                 let counts = RankCounts::with_scores(pairs, scores).within(&rows, &columns);
-                let (Standings { i2t, t2i }, _) = self.counts(&counts);
+                let Standings { i2t, t2i } = self.counts(&counts);
                 (of_images(numbers(&i2t)), of_texts(numbers(&t2i)))
             }
             Reduction::ExpSums(of, _) | Reduction::Moments(of) => {
