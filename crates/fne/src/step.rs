@@ -311,7 +311,7 @@ fn encoder(
 ) -> impl Fn(&Encoders, Images, &CaptionInput, u64) -> [Tensor<2>; 2] {
     move |model, images, captions, number| {
         let dropout = dropout.of_part(number);
-        [model.images(images, dropout), model.captions(captions, dropout)]
+        [model.image.encode(images, dropout), model.text.encode(captions, dropout)]
     }
 }
 

@@ -140,7 +140,7 @@ mod tests {
 
     fn rows(encoders: &Encoders, (size, values): (usize, &[f32])) -> Tensor<2> {
         let dropout = TowerDropout::On { share: 0.0, words: 0.0, seed: 4 };
-        encoders.images(Images::Pixels { size, values }, dropout)
+        encoders.image.encode(Images::Pixels { size, values }, dropout)
     }
 
     /// Rows before and after two steps, and the values of each parameter then.
@@ -249,7 +249,7 @@ mod tests {
         let (size, pictures) = pictures(&encoders);
         _ = rows(&encoders, (size, &pictures));
         assert_eq!(kept(&encoders), 0);
-        _ = encoders.images(Images::Pixels { size, values: &pictures }, TowerDropout::Off);
+        _ = encoders.image.encode(Images::Pixels { size, values: &pictures }, TowerDropout::Off);
         assert_eq!(kept(&encoders), 3);
     }
 }

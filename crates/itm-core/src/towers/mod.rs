@@ -21,7 +21,7 @@
 //!
 //! let config = ModelConfig::new(8, 6); // features beside a GRU, d = 8, word vectors of 6
 //! let (towers, _) = Encoders::open(&config, 3, 20, 7, &Device::flex())?; // 3 features, 20 words, seed 7
-//! let images = towers.images(Images::Features(&[0.1, 0.2, 0.3, 0.4, 0.5, 0.6]), TowerDropout::Off);
+//! let images = towers.image.encode(Images::Features(&[0.1, 0.2, 0.3, 0.4, 0.5, 0.6]), TowerDropout::Off);
 //! let texts = towers.texts(&[vec![3, 4], vec![5]], TowerDropout::Off);
 //! assert_eq!((images.dims(), texts.dims()), ([2, 8], [2, 8]));
 //! # Ok::<(), itm_core::Error>(())
@@ -50,7 +50,6 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::contrastive::Contrast;
 use crate::encoders::{InputDropout, set_precision, table_values};
-use crate::learn::Images;
 use crate::ranges::in_memory;
 use crate::start::{InputStatistics, LinearMap, Start, StartFrom};
 use crate::weights::LoadReport;
@@ -234,28 +233,12 @@ impl Encoders {
         Ok(Self { image, text, ..self })
     }
 
-    /// v̄, `[b, d]`, rows of unit length.
-    ///
-    /// # Panics
-    /// If the images are of another kind, width or size than the encoder's, or the values are not whole images.
-    pub fn images(&self, images: Images, dropout: TowerDropout) -> Tensor<2> {
-        self.image.encode(images, dropout)
-    }
-
     /// w̄, `[b, d]`, rows of unit length.
     ///
     /// # Panics
     /// If a word's number is not in the vocabulary, or a caption has no word and the encoder needs one.
     pub fn texts<C: AsRef<[u32]>>(&self, captions: &[C], dropout: TowerDropout) -> Tensor<2> {
-        self.captions(&self.text.read(captions, None), dropout)
-    }
-
-    /// w̄ of captions that [`TextEncoder::read`] made ready.
-    ///
-    /// # Panics
-    /// As [`texts`](Self::texts), and if another kind of encoder read them.
-    pub fn captions(&self, captions: &CaptionInput, dropout: TowerDropout) -> Tensor<2> {
-        self.text.encode(captions, dropout)
+        self.text.encode(&self.text.read(captions, None), dropout)
     }
 }
 
@@ -311,6 +294,7 @@ mod tests {
     use crate::encoders::ResidualShape;
     use crate::encoders::hf::tests::{Golden, close};
     use crate::host;
+    use crate::learn::Images;
 
     fn encoders() -> Encoders {
         Encoders::open(&ModelConfig::new(8, 6), 5, 20, 7, &Device::flex()).unwrap().0
@@ -334,7 +318,7 @@ mod tests {
         let model = encoders();
         let tokens = [vec![3, 4, 5]];
         let texts = |d| host(model.texts(&tokens, d));
-        let images = |d| host(model.images(Images::Features(&[1.0, 2.0, 3.0, 4.0, 5.0]), d));
+        let images = |d| host(model.image.encode(Images::Features(&[1.0, 2.0, 3.0, 4.0, 5.0]), d));
         let half = TowerDropout::On { share: 0.5, words: 0.0, seed: 3 };
         assert_ne!(texts(half), texts(TowerDropout::Off));
         assert_ne!(images(half), images(TowerDropout::Off));
@@ -359,8 +343,9 @@ mod tests {
         let of = |seed| {
             let config = ModelConfig::new(8, 6);
             let (model, _) = Encoders::open(&config, 5, 20, seed, &Device::flex()).unwrap();
-            let images =
-                host(model.images(Images::Features(&[0.1, 0.2, 0.3, 0.4, 0.5]), TowerDropout::Off));
+            let images = host(
+                model.image.encode(Images::Features(&[0.1, 0.2, 0.3, 0.4, 0.5]), TowerDropout::Off),
+            );
             (host(model.texts(&tokens, TowerDropout::Off)), images)
         };
         assert_eq!(of(7), of(7));
@@ -448,7 +433,7 @@ mod tests {
             close("text.unit", &texts, golden.values("text.unit"), 1.0, 2e-6);
             let images = Images::Pixels { size, values: pixels };
             model.image.check(images, golden.0["image.unit"].0[0]).unwrap();
-            let images = host(model.images(images, TowerDropout::Off));
+            let images = host(model.image.encode(images, TowerDropout::Off));
             close("image.unit", &images, golden.values("image.unit"), 1.0, 2e-6);
 
             let line = towers(d + 1).unwrap_err().to_string();

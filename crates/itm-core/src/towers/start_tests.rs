@@ -10,6 +10,7 @@ use crate::cca::{Cca, CcaOptions, StartInputs};
 use crate::data::{Dataset, Embeddings, Features, SplitData};
 use crate::encoders::hf::tests::{Golden, close};
 use crate::encoders::{BertShape, ImagePool, PiecePool, VitShape};
+use crate::learn::Images;
 use crate::start::StartOptions;
 use crate::text::Terms;
 use crate::{Pairs, host};
@@ -88,7 +89,7 @@ fn golden_rows_of_a_dinov2_tower() {
     config.image = ImageConfig::Vit(vit(pretrained("dinov2"), Pixels::Half, size));
     let values = golden.values("pixels");
     let encoders = opened(&config).unwrap();
-    let got = host(encoders.images(Images::Pixels { size, values }, TowerDropout::Off));
+    let got = host(encoders.image.encode(Images::Pixels { size, values }, TowerDropout::Off));
     let states: Vec<f64> = golden.values("states").iter().map(|&x| f64::from(x)).collect();
     let mut want = vec![];
     for image in states.chunks(rows * d) {
@@ -155,7 +156,7 @@ fn towers_begin_as_the_closed_form_of_their_rows() {
 
     // Rows at unit length, without a map.
     let alone = ModelConfig { image: ImageConfig::Vit(image.clone()), ..ModelConfig::new(4, 1) };
-    let of_images = host(opened(&alone).unwrap().images(images, TowerDropout::Off));
+    let of_images = host(opened(&alone).unwrap().image.encode(images, TowerDropout::Off));
     let alone = ModelConfig { text: TextConfig::Bert(text.clone()), ..ModelConfig::new(4, 1) };
     let of_texts = host(opened(&alone).unwrap().texts(&captions, TowerDropout::Off));
     let embeddings = Embeddings {
@@ -202,7 +203,7 @@ fn towers_begin_as_the_closed_form_of_their_rows() {
     };
     let towers = opened(&config).unwrap().with_start(&start).unwrap();
     let [v, w] = [
-        host(towers.images(images, TowerDropout::Off)),
+        host(towers.image.encode(images, TowerDropout::Off)),
         host(towers.texts(&captions, TowerDropout::Off)),
     ];
     let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();

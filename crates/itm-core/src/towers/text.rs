@@ -160,7 +160,7 @@ impl TextEncoder {
     /// Where the pooled row gets unit length before the map, the piece's row keeps its own length.
     ///
     /// # Panics
-    /// As [`Encoders::captions`](super::Encoders::captions), and if the encoder reads no word pieces.
+    /// As [`encode`](Self::encode), and if the encoder reads no word pieces.
     pub fn tokens(&self, captions: &CaptionInput, dropout: TowerDropout) -> Tensor<3> {
         let CaptionInput::Ordered(tokens) = captions else { panic!("stems without an order") };
         let states = match self {

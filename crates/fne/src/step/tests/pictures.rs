@@ -169,7 +169,7 @@ fn trap_15_padding_counts_with_all_alone() {
             assert!(off < 1e-5, "{pool:?}, caption {i} in evaluation: {off:e}");
         }
         let wide = fne.online().text.read(&[CAPTIONS[0]], Some(6));
-        let wide = host(fne.online().captions(&wide, TowerDropout::Off));
+        let wide = host(fne.online().text.encode(&wide, TowerDropout::Off));
         assert!(far(&wide, &all[..8]) < 1e-5, "{pool:?}: evaluation pads to max_length");
     }
 }

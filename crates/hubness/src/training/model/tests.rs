@@ -171,7 +171,7 @@ fn towers_with_blocks_are_the_cores() {
     let device = Device::flex();
     let rows = |towers: &Encoders| {
         let images = Images::Pixels { size: 8, values: &pixels };
-        let images = towers.images(images, TowerDropout::Off);
+        let images = towers.image.encode(images, TowerDropout::Off);
         [host(images), host(towers.texts(&[[1, 5, 2]], TowerDropout::Off))]
     };
     let mut all = vec![];

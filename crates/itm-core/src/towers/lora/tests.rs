@@ -70,7 +70,7 @@ pub(in crate::towers) fn rows(encoders: &Encoders, captions: &[Vec<u32>]) -> [Ve
         ImageEncoder::Features(_) => unreachable!("both have pictures"),
     };
     let values = pixels(size);
-    let images = encoders.images(Images::Pixels { size, values: &values }, TowerDropout::Off);
+    let images = encoders.image.encode(Images::Pixels { size, values: &values }, TowerDropout::Off);
     [host(images), host(encoders.texts(captions, TowerDropout::Off))]
 }
 
@@ -124,7 +124,7 @@ fn golden_gradients_of_both_matrices() {
     let texts = encoders.texts(&texts, TowerDropout::Off);
     close("text.unit", &host(texts.clone()), want.values("text.unit"), 1.0, 2e-6);
     let images = Images::Pixels { size: 12, values: plain.values("pixels") };
-    let images = encoders.images(images, TowerDropout::Off);
+    let images = encoders.image.encode(images, TowerDropout::Off);
     let logits = images.matmul(texts.transpose()) * 2f64.exp(); // θ of the folder
     let own = |logits: Tensor<2>| {
         let diagonal = Tensor::<2>::eye(3, &device);
