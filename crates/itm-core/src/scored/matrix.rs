@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::{Scored, inside};
 use crate::eval::Ranks;
-use crate::tiles::{AnyConsumer, AnyState, Tiles, TopK};
+use crate::tiles::{AnyConsumer, AnyState, Side, Tiles, TopK};
 use crate::{Pairs, Result, ScoreMatrix};
 
 impl Scored for ScoreMatrix {
@@ -70,11 +70,13 @@ impl Scored for Tiles<'_> {
     }
 
     fn scores_of_images(&self, images: &[usize]) -> Result<ScoreMatrix> {
-        Ok(self.scores_of_images(images))
+        // Low tiles, so that several threads share a few images.
+        let low = self.with_tile(1, self.tile.1);
+        Ok(low.with_queries(images, Side::Images, |tiles| tiles.scores()))
     }
 
     fn scores_of_texts(&self, texts: &[usize]) -> Result<ScoreMatrix> {
-        Ok(self.scores_of_texts(texts))
+        Ok(self.with_queries(texts, Side::Texts, |tiles| tiles.scores()))
     }
 
     fn ranks(&self, pairs: &Pairs) -> Result<Ranks> {

@@ -92,7 +92,7 @@ use kernel::{ALIGN, Panel, product};
 pub struct Tiles<'a> {
     images: Embeddings<'a>,
     texts: Embeddings<'a>,
-    tile: (usize, usize),
+    pub(crate) tile: (usize, usize),
 }
 
 impl<'a> Tiles<'a> {
@@ -163,26 +163,8 @@ impl<'a> Tiles<'a> {
         images.par_chunks(BLOCK).zip(texts.par_chunks(BLOCK)).flat_map_iter(diagonal).collect()
     }
 
-    /// All scores of some images, one row per image, in the order of `images`: the same bits as in a tile.
-    ///
-    /// # Panics
-    /// If an index is too large.
-    pub(crate) fn scores_of_images(&self, images: &[usize]) -> ScoreMatrix {
-        // Low tiles, so that several threads share a few images.
-        let low = self.with_tile(ALIGN, self.tile.1);
-        low.with_queries(images, Side::Images, |tiles| tiles.scores())
-    }
-
-    /// All scores of some texts, one column per text, in the order of `texts`: the same bits as in a tile.
-    ///
-    /// # Panics
-    /// If an index is too large.
-    pub fn scores_of_texts(&self, texts: &[usize]) -> ScoreMatrix {
-        self.with_queries(texts, Side::Texts, |tiles| tiles.scores())
-    }
-
     /// The products of some queries with all items.
-    fn with_queries<R>(
+    pub(crate) fn with_queries<R>(
         &self,
         some: &[usize],
         queries: Side,

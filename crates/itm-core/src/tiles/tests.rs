@@ -2,6 +2,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::*;
+use crate::scored::Scored;
 
 /// Images × texts × width: unaligned, tall, wide, narrow and empty; lanes along both axes.
 pub(super) const SHAPES: [(usize, usize, usize); 9] = [
@@ -122,7 +123,8 @@ fn scores_of_some_rows_have_the_bits_of_the_matrix() {
         let scores = tiles.scores();
         let images: Vec<_> = (0..70).map(|p| p * 31 % n).collect();
         let texts: Vec<_> = (0..70).map(|p| p * 17 % m).collect();
-        let (rows, columns) = (tiles.scores_of_images(&images), tiles.scores_of_texts(&texts));
+        let rows = tiles.scores_of_images(&images).unwrap();
+        let columns = tiles.scores_of_texts(&texts).unwrap();
         assert_eq!((rows.images(), columns.texts()), (70, 70));
         for (p, (&image, &text)) in images.iter().zip(&texts).enumerate() {
             assert_eq!(rows.row(p), scores.row(image), "{n} × {m} × {d}");

@@ -1,3 +1,5 @@
+use itm_core::scored::Scored;
+
 use super::*;
 use crate::fakes::{DIM, Numbers};
 
@@ -23,7 +25,7 @@ fn biases_rank_as_hubness_does() {
         let biases = biases(*choice, &tiles).unwrap();
         assert!(biases.iter().sum::<f64>().abs() < 1e-9, "around their mean");
         for query in 0..600 {
-            let scores = tiles.scores_of_texts(&[query]).values().to_vec();
+            let scores = tiles.scores_of_texts(&[query]).unwrap().values().to_vec();
             let want = order(&correction.of_query(&scores).unwrap());
             let got: Vec<f64> =
                 scores.iter().zip(&biases).map(|(s, b)| f64::from(*s) - b).collect();
