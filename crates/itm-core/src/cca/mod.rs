@@ -28,21 +28,18 @@ fn parallel() -> Par {
 }
 
 /// The transform of an image's features before they are scaled to unit length.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ImageTransform {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ImageTransform {
     /// `√max(x, 0)`: for pooled features after a ReLU, which are never negative.
     Root,
     /// `sign(x) · √|x|`: for features with both signs.
     SignedRoot,
-    /// `x`, unchanged.
-    Identity,
 }
 
 impl ImageTransform {
     /// [`Root`](Self::Root) if no feature is negative, else [`SignedRoot`](Self::SignedRoot). Pass only training
     /// features.
-    pub(crate) fn suited_to(training: &Features) -> Self {
+    fn suited_to(training: &Features) -> Self {
         if training.values.iter().all(|&x| x >= 0.0) { Self::Root } else { Self::SignedRoot }
     }
 
@@ -54,7 +51,6 @@ impl ImageTransform {
                 Self::Root if x < 0.0 => 0.0,
                 Self::Root => x.sqrt(), // NaN stays NaN: scores refuse it
                 Self::SignedRoot => x.abs().sqrt().copysign(x),
-                Self::Identity => x,
             };
         }
         unit(out);
@@ -78,8 +74,6 @@ impl ImageTransform {
 /// The grid of [`Cca::fit`] and the options of its inputs.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct CcaOptions {
-    /// The image transform; `None` for the transform that suits the training features.
-    pub transform: Option<ImageTransform>,
     /// Least number of captions in which a term must occur.
     pub min_captions: usize,
     /// Largest number of terms. Time grows with the cube of this number, memory with its square.
@@ -97,7 +91,6 @@ pub struct CcaOptions {
 impl Default for CcaOptions {
     fn default() -> Self {
         Self {
-            transform: None,
             min_captions: 2,
             max_terms: 6000,
             ridge_image: vec![0.03, 0.1, 0.3, 1.0, 2.0, 3.0, 5.0],
@@ -225,8 +218,7 @@ impl Cca {
         }
         let has_images = image_width(train) > 0;
         Error::unless(has_images, &data.name, "features or given rows of images", "none")?;
-        let transform =
-            options.transform.unwrap_or_else(|| ImageTransform::suited_to(&train.features));
+        let transform = ImageTransform::suited_to(&train.features);
         let (min, max) = (options.min_captions, options.max_terms);
         let terms = Terms::fit(&train.captions, min, max);
         let has_texts = !terms.is_empty() || train.embeddings.texts.dim > 0;

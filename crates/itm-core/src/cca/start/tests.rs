@@ -6,7 +6,7 @@ use super::*;
 use crate::ScoreMatrix;
 use crate::cca::rows::text_row;
 use crate::cca::tests::{dataset, numbers, part};
-use crate::cca::{Cca, CcaOptions, ImageTransform};
+use crate::cca::{Cca, CcaOptions};
 use crate::data::{CentredRoots, Dataset, SplitData};
 use crate::eval::{Ranks, TiePolicy};
 
@@ -107,7 +107,6 @@ fn the_mean_word_is_the_mean_stem() {
 fn scores_and_ranks_are_those_of_cca() {
     let data = positive(dataset(11, 120, 6, 3));
     let grid = CcaOptions {
-        transform: Some(ImageTransform::Root),
         ridge_image: vec![OPTIONS.ridge_image],
         ridge_text: vec![OPTIONS.ridge_text],
         power: vec![OPTIONS.power],
