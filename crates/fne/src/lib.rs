@@ -31,7 +31,7 @@ pub use itm_core::towers::{
     UNKNOWN, VitConfig, VitEncoder, Weights,
 };
 pub use itm_core::{Error, Preset, Result, WarmupLoss};
-pub use itm_kernels::Memory;
+pub use itm_kernels::{Memory, Noise};
 
 pub use bank::{Bank, BankRows, BankState};
 pub use checks::NEVER;

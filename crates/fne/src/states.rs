@@ -58,7 +58,7 @@ impl States<'_> {
     /// As [`ImageEncoder::check`].
     pub(crate) fn patches(&self, pictures: &PictureBatch) -> Result<Vec<f32>> {
         self.image.check(Images::from(pictures), pictures.images)?;
-        Ok(host(self.image.tokens(Images::from(pictures), TowerDropout::Off)))
+        Ok(host(self.image.tokens(Images::from(pictures), TowerDropout::OFF)))
     }
 
     /// w of each caption, `[l, d]` row-major; captions are cut as in evaluation.
@@ -73,7 +73,7 @@ impl States<'_> {
     }
 
     fn block(&self, texts: &[Vec<u32>]) -> Vec<Vec<f32>> {
-        let rows = self.text.tokens(&self.text.read(texts, None), TowerDropout::Off);
+        let rows = self.text.tokens(&self.text.read(texts, None), TowerDropout::OFF);
         let [_, l, d] = rows.dims();
         let real = |(row, text): (&[f32], &Vec<u32>)| row[..text.len() * d].to_vec();
         host(rows).chunks_exact(l * d).zip(texts).map(real).collect()

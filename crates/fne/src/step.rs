@@ -10,7 +10,7 @@ use itm_core::learn::{Batch, Images, Numbers, Observe, Step, Trainer, Updates, p
 use itm_core::start::{InputStatistics, Start};
 use itm_core::weights::LoadReport;
 use itm_core::{Error, Relevance, Result, ema};
-use itm_kernels::{AdamOptions, AdamW};
+use itm_kernels::{AdamOptions, AdamW, Noise};
 
 use self::objective::entries;
 use crate::bank::Bank;
@@ -170,8 +170,8 @@ impl Fne {
         let dropped = self.drops()?;
         let (share, words) = (train.dropout, train.word_dropout);
         let noise = |stream| match dropped {
-            true => TowerDropout::On { share, words, seed: derive(seed, stream) },
-            false => TowerDropout::Off,
+            true => TowerDropout { share, words, noise: Noise::Seeded(derive(seed, stream)) },
+            false => TowerDropout::OFF,
         };
 
         // This pass runs before the online encoders build their graph, so that the activations of both are not held at once. It

@@ -15,7 +15,7 @@ use itm_core::towers::{
 };
 use itm_core::{Error, Result};
 use itm_kernels::dropout::Mask;
-use itm_kernels::{Linear, masked_mean, normalize_rows, random};
+use itm_kernels::{Linear, Noise, masked_mean, normalize_rows, random};
 
 use crate::config::{NaafModelConfig, NaafTrainConfig, TextKind};
 pub use regions::RegionMap;
@@ -275,12 +275,13 @@ impl NaafEncoders {
         assert_eq!(Some(values.len()), all, "regions of width {width}, as many as the counts say");
         assert!(counts.iter().all(|&count| count > 0), "each image has at least one region");
         let mut values = values.to_vec();
-        if let InputDropout::On { share, seed } = dropout
-            && share > 0.0
+        if let Noise::Seeded(seed) = dropout.noise
+            && dropout.share > 0.0
         {
             let mut rows = values.chunks_exact_mut(width);
             for (image, &count) in counts.iter().enumerate() {
-                let mask = Mask::new(share, random::derive(seed, image as u64)).factors(width);
+                let seed = random::derive(seed, image as u64);
+                let mask = Mask::new(dropout.share, seed).factors(width);
                 for row in rows.by_ref().take(count) {
                     row.iter_mut().zip(&mask).for_each(|(x, factor)| *x *= factor);
                 }

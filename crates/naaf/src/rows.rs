@@ -20,7 +20,7 @@ pub(crate) fn of_regions(
 ) -> Result<(Vec<f32>, Vec<usize>)> {
     let (mut values, mut counts) = (vec![], vec![]);
     for_each_block(model, images, which, |batch| {
-        let padded = model.regions(batch, InputDropout::Off);
+        let padded = model.regions(batch, InputDropout::OFF);
         counts.extend(&padded.counts);
         real_rows(padded, |_, rows| values.extend_from_slice(rows));
     })?;
@@ -34,7 +34,7 @@ pub(crate) fn of_regions(
 pub(crate) fn of_images(model: &NaafEncoders, images: ImageItems) -> Result<Vec<f32>> {
     let mut values = vec![];
     for_each_block(model, images, None, |batch| {
-        values.extend(host(model.mapped(batch, InputDropout::Off).means()));
+        values.extend(host(model.mapped(batch, InputDropout::OFF).means()));
     })?;
     Ok(values)
 }
@@ -53,7 +53,7 @@ pub(crate) fn of_words(
     let mut values = vec![0.0; starts[texts.len()] * d];
     for block in order.chunks(BLOCK) {
         let some: Vec<&[u32]> = block.iter().map(|&c| texts[c].as_slice()).collect();
-        real_rows(model.words(&some, InputDropout::Off), |k, rows| {
+        real_rows(model.words(&some, InputDropout::OFF), |k, rows| {
             values[starts[block[k]] * d..][..rows.len()].copy_from_slice(rows);
         });
     }
@@ -62,7 +62,7 @@ pub(crate) fn of_words(
 
 /// The mean row of each text at unit length, `[texts, d]`.
 pub(crate) fn of_texts(model: &NaafEncoders, texts: &[Vec<u32>]) -> Vec<f32> {
-    embed_texts(texts, BLOCK, |some| model.sums(some, InputDropout::Off).means())
+    embed_texts(texts, BLOCK, |some| model.sums(some, InputDropout::OFF).means())
 }
 
 fn for_each_block(

@@ -11,7 +11,7 @@ use itm_core::encoders::InputDropout;
 use itm_core::learn::{Batch, ImageItems, Images, Numbers, Observe, Step, Trainer, Updates};
 use itm_core::towers::{Encoders, ImageInput, StepInputs, TowerDropout};
 use itm_core::{Error, Result, host};
-use itm_kernels::{AdamOptions, CrossProducts, DecayRule, matmul, random};
+use itm_kernels::{AdamOptions, CrossProducts, DecayRule, Noise, matmul, random};
 
 use crate::attention::{Attention, Phase};
 use crate::boundary::Boundary;
@@ -129,7 +129,7 @@ impl Naaf {
         let texts = self.check(batch)?;
         let (regions, texts) = (batch.images, &*texts);
         let (train, encoders) = (&self.config.train, self.encoders());
-        let dropout = |share, part| InputDropout::On { share, seed: random::derive(seed, part) };
+        let dropout = |share, part| InputDropout { share, noise: Noise::Seeded(seed).part(part) };
         let of_regions = dropout(train.region_dropout, stream::REGIONS);
         let of_words = dropout(train.word_dropout, stream::WORDS);
         let pair = self.config.model.pair();

@@ -29,7 +29,7 @@ impl Naaf {
         let mut maps = Vec::with_capacity(pairs.len());
         for &(image, text) in pairs {
             let (v, _) = of_regions(&model, items.images, Some(&[image]))?;
-            let u = model.words(&texts[text..=text], InputDropout::Off);
+            let u = model.words(&texts[text..=text], InputDropout::OFF);
             let d = config.model.embed_dim;
             let u = &host(u.rows)[..u.counts[0] * d];
             let found = effects(&v, u, d, boundary, &config.attention)?;

@@ -376,7 +376,7 @@ impl Fne {
         batches: impl IntoIterator<Item = Result<PictureBatch>>,
     ) -> Result<Vec<f32>> {
         let model = self.online().valid();
-        model.image.embed_pictures(batches, |images| model.image.encode(images, TowerDropout::Off))
+        model.image.embed_pictures(batches, |images| model.image.encode(images, TowerDropout::OFF))
     }
 }
 

@@ -58,8 +58,8 @@ impl Method for Hal {
 
     fn scored<'a>(&'a self, items: Items<'a>) -> Result<Box<dyn Scored + 'a>> {
         let (model, config) = (self.encoders().valid(), &self.config.model);
-        let images = |images: Images<'_>| config.images(&model, images, InputDropout::Off);
-        let texts = |captions: &CaptionInput| config.texts(&model, captions, InputDropout::Off);
+        let images = |images: Images<'_>| config.images(&model, images, InputDropout::OFF);
+        let texts = |captions: &CaptionInput| config.texts(&model, captions, InputDropout::OFF);
         Ok(Box::new(EmbeddingRows {
             dim: config.embed_dim,
             images: model.image.embed(&config.image, items.images, images)?,

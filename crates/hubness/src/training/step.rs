@@ -8,7 +8,7 @@ use itm_core::learn::{Batch, Images, Numbers, Observe, Step, Trainer, Updates};
 use itm_core::start::{InputStatistics, Start};
 use itm_core::towers::{CaptionInput, Encoders, ImageInput, StepInputs};
 use itm_core::weights::LoadReport;
-use itm_kernels::{AdamOptions, random};
+use itm_kernels::{AdamOptions, Noise, random};
 
 use super::bank::{MemoryBank, chosen_batches};
 use super::config::{HalConfig, HalModelConfig, Objective};
@@ -97,7 +97,7 @@ impl Hal {
     pub(super) fn remember(&mut self, batch: &Batch) -> Result<()> {
         let (texts, model) = (self.check(batch)?, self.encoders().valid());
         let input = self.config.model.image.prepared(batch.images, texts.len());
-        let encode = encoder(&self.config.model, InputDropout::Off, InputDropout::Off);
+        let encode = encoder(&self.config.model, InputDropout::OFF, InputDropout::OFF);
         let inputs = self.inputs(&input, &texts).with_replicas(&self.replicas);
         let [images, texts] = inputs.joined(&model, &encode);
         self.bank.push(images, texts, batch.caption_ids);
@@ -114,7 +114,7 @@ impl Hal {
     pub(super) fn step_by(&mut self, batch: &Batch, seed: u64, observe: Observe) -> Result<Step> {
         let texts = self.check(batch)?;
         let (train, model) = (&self.config.train, self.config.model.clone());
-        let dropout = |share, part| InputDropout::On { share, seed: random::derive(seed, part) };
+        let dropout = |share, part| InputDropout { share, noise: Noise::Seeded(seed).part(part) };
         let input = model.image.prepared(batch.images, texts.len());
         let replicas = self.replicas.clone();
         let inputs = self.inputs(&input, &texts).with_replicas(&replicas);
@@ -177,11 +177,9 @@ fn encoder(
     images: InputDropout,
     texts: InputDropout,
 ) -> impl Fn(&Encoders, Images, &CaptionInput, u64) -> [Tensor<2>; 2] {
-    let of_part = |dropout: InputDropout, number| match dropout {
-        InputDropout::On { share, seed } if number > 0 => {
-            InputDropout::On { share, seed: random::derive(seed, 16 + number) }
-        }
-        same => same,
+    let of_part = |dropout: InputDropout, number: u64| match number {
+        0 => dropout,
+        _ => InputDropout { noise: dropout.noise.part(16 + number), ..dropout },
     };
     move |encoders, values, captions, number| {
         let images = model.images(encoders, values, of_part(images, number));

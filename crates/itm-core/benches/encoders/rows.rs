@@ -246,7 +246,7 @@ fn bag(update: Update) -> Step {
     let mut seed = 0;
     training(model, update, move |model| {
         seed += 1;
-        model.encode(&captions, InputDropout::On { share: 0.3, seed })
+        model.encode(&captions, InputDropout { share: 0.3, noise: Noise::Seeded(seed) })
     })
 }
 

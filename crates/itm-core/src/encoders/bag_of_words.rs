@@ -42,7 +42,7 @@ use crate::{Error, Result};
 /// let map = LinearMap { weight: vec![1.0, 0.0, /* term 1 */ 0.0, 1.0], bias: vec![0.0, 2.0] };
 /// let bag = BagOfWords::new(2, 2, 1, &Device::flex()).with_map(&map)?.with_idf(&[3.0, 4.0])?;
 /// // Both terms: 3/5 · [1, 0] + 4/5 · [0, 1] + [0, 2] = [0.6, 2.8]; none: [0, 2].
-/// let rows = host(bag.encode(&[&[0, 1][..], &[]], InputDropout::Off));
+/// let rows = host(bag.encode(&[&[0, 1][..], &[]], InputDropout::OFF));
 /// let length = (0.6f32 * 0.6 + 2.8 * 2.8).sqrt();
 /// assert!((rows[0] - 0.6 / length).abs() < 1e-6 && (rows[1] - 2.8 / length).abs() < 1e-6);
 /// assert_eq!(rows[2..], [0.0, 1.0]);

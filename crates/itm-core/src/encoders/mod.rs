@@ -148,7 +148,7 @@ mod tests {
         let (g, device) = (golden(), Device::flex().autodiff());
         for (name, pool) in [("mean", TextPool::Mean), ("last", TextPool::Last)] {
             let (images, texts) = models(&g, pool, &device);
-            let v = images.embed(&g["x"], InputDropout::Off);
+            let v = images.embed(&g["x"], InputDropout::OFF);
             let w = texts.encode(&TokenBatch::new(&CAPTIONS));
             close("images", host(v.clone()), &g["images"]);
             close(name, host(w.clone()), &g[&format!("{name}.texts")]);
@@ -263,6 +263,6 @@ mod tests {
     #[test]
     #[should_panic(expected = "features are rows of 4")]
     fn features_of_another_width_are_refused() {
-        Projection::new(4, 5, 0, &Device::flex()).embed(&[0.0; 6], InputDropout::Off);
+        Projection::new(4, 5, 0, &Device::flex()).embed(&[0.0; 6], InputDropout::OFF);
     }
 }

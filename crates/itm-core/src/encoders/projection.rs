@@ -87,8 +87,10 @@ impl Projection {
         let linear = self.mapped(self.rows(dropped));
         let Some(residual) = &self.residual else { return linear };
         let mut scaled: Vec<f32> = features.iter().map(|x| x * residual.scale()).collect();
-        dropout.inside(RESIDUAL_INPUTS, residual.shape.input_dropout).apply(&mut scaled);
-        linear + residual.forward(self.rows(scaled), dropout.noise(RESIDUAL_HIDDEN))
+        let share = residual.shape.input_dropout;
+        let of_residual = InputDropout { share, noise: dropout.noise.part(RESIDUAL_INPUTS) };
+        of_residual.apply(&mut scaled);
+        linear + residual.forward(self.rows(scaled), dropout.noise.part(RESIDUAL_HIDDEN))
     }
 
     /// `x W + b`: the bias is added to the sums, not first as in [`Linear::forward`], whose last bits differ.

@@ -139,7 +139,7 @@ mod tests {
     }
 
     fn rows(encoders: &Encoders, (size, values): (usize, &[f32])) -> Tensor<2> {
-        let dropout = TowerDropout::On { share: 0.0, words: 0.0, seed: 4 };
+        let dropout = TowerDropout { share: 0.0, words: 0.0, noise: Noise::Seeded(4) };
         encoders.image.encode(Images::Pixels { size, values }, dropout)
     }
 
@@ -249,7 +249,7 @@ mod tests {
         let (size, pictures) = pictures(&encoders);
         _ = rows(&encoders, (size, &pictures));
         assert_eq!(kept(&encoders), 0);
-        _ = encoders.image.encode(Images::Pixels { size, values: &pictures }, TowerDropout::Off);
+        _ = encoders.image.encode(Images::Pixels { size, values: &pictures }, TowerDropout::OFF);
         assert_eq!(kept(&encoders), 3);
     }
 }

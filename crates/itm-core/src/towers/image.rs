@@ -325,7 +325,7 @@ impl VitEncoder {
     /// If the pictures are of another size than the encoder's, or the values are not whole pictures.
     pub(crate) fn states(&self, size: usize, values: &[f32], dropout: TowerDropout) -> Tensor<3> {
         assert_pictures(self.size, size, values);
-        let noise = dropout.noise(3);
+        let noise = dropout.part(3);
         self.vit.finished(self.frozen.states(&self.vit, (size, values), noise), noise)
     }
 }

@@ -21,8 +21,8 @@
 //!
 //! let config = ModelConfig::new(8, 6); // features beside a GRU, d = 8, word vectors of 6
 //! let (towers, _) = Encoders::open(&config, 3, 20, 7, &Device::flex())?; // 3 features, 20 words, seed 7
-//! let images = towers.image.encode(Images::Features(&[0.1, 0.2, 0.3, 0.4, 0.5, 0.6]), TowerDropout::Off);
-//! let texts = towers.texts(&[vec![3, 4], vec![5]], TowerDropout::Off);
+//! let images = towers.image.encode(Images::Features(&[0.1, 0.2, 0.3, 0.4, 0.5, 0.6]), TowerDropout::OFF);
+//! let texts = towers.texts(&[vec![3, 4], vec![5]], TowerDropout::OFF);
 //! assert_eq!((images.dims(), texts.dims()), ([2, 8], [2, 8]));
 //! # Ok::<(), itm_core::Error>(())
 //! ```
@@ -92,65 +92,48 @@ pub fn derive(seed: u64, part: u64) -> u64 {
     rng.random()
 }
 
-/// Which values are set to 0 in training. [`TowerDropout::Off`] is for evaluation.
+/// Which values are set to 0 in training. The other values are scaled up. ViT and BERT drop the shares that their weights name.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum TowerDropout {
-    /// No value.
-    Off,
-    /// Random values, by a seed. The other values are scaled up. ViT and BERT drop the shares that their weights name.
-    On {
-        /// Share of the values of features and word vectors that is set to 0; may be 0.
-        share: f64,
-        /// Share of stems that a bag of words leaves out; may be 0.
-        words: f64,
-        /// Seed of the masks.
-        seed: u64,
-    },
+pub struct TowerDropout {
+    /// Share of the values of features and word vectors that is set to 0; may be 0.
+    pub share: f64,
+    /// Share of stems that a bag of words leaves out; may be 0.
+    pub words: f64,
+    /// Noise of the masks; `Noise::Off` in evaluation.
+    pub noise: Noise,
 }
 
 impl TowerDropout {
+    /// Evaluation: no value is set to 0.
+    pub const OFF: Self = Self { share: 0.0, words: 0.0, noise: Noise::Off };
+
     /// The dropout of one part of a batch: each part has its own masks, and the first has those of an undivided batch.
     #[must_use]
     pub fn of_part(self, number: u64) -> Self {
-        match self {
-            Self::On { share, words, seed } if number > 0 => {
-                Self::On { share, words, seed: derive(seed, 16 + number) }
-            }
-            same => same,
-        }
+        let noise = if number > 0 { self.part(16 + number) } else { self.noise };
+        Self { noise, ..self }
     }
 
     /// Dropout inside an encoder with blocks, which has its own rates: the share of `dropout` is not used, and no word is dropped.
     pub fn inside(dropout: InputDropout) -> Self {
-        match dropout {
-            InputDropout::Off => Self::Off,
-            InputDropout::On { seed, .. } => Self::On { share: 0.0, words: 0.0, seed },
-        }
+        Self { noise: dropout.noise, ..Self::OFF }
     }
 
     /// Dropout for an encoder of features.
     fn features(self) -> InputDropout {
-        match self {
-            Self::On { share, seed, .. } => InputDropout::On { share, seed: derive(seed, 1) },
-            Self::Off => InputDropout::Off,
-        }
+        InputDropout { share: self.share, noise: self.part(1) }
     }
 
     /// Dropout for a bag of words.
     fn stems(self) -> InputDropout {
-        match self {
-            Self::On { words, seed, .. } => {
-                InputDropout::On { share: words, seed: derive(seed, 5) }
-            }
-            Self::Off => InputDropout::Off,
-        }
+        InputDropout { share: self.words, noise: self.part(5) }
     }
 
-    /// Dropout for ViT and BERT.
-    fn noise(self, part: u64) -> Noise {
-        match self {
-            Self::Off => Noise::Off,
-            Self::On { seed, .. } => Noise::Seeded(derive(seed, part)),
+    /// Noise of one use. [`Noise::part`] would derive another seed.
+    fn part(self, part: u64) -> Noise {
+        match self.noise {
+            Noise::Off => Noise::Off,
+            Noise::Seeded(seed) => Noise::Seeded(derive(seed, part)),
         }
     }
 }
@@ -304,9 +287,9 @@ mod tests {
     #[test]
     fn trap_15_padding_does_not_change_an_embedding() {
         let model = encoders();
-        let alone = host(model.texts(&[vec![3, 4]], TowerDropout::Off));
+        let alone = host(model.texts(&[vec![3, 4]], TowerDropout::OFF));
         let beside = [vec![3, 4], vec![5, 6, 7, 8, 9]];
-        let beside = host(model.texts(&beside, TowerDropout::Off));
+        let beside = host(model.texts(&beside, TowerDropout::OFF));
         for (a, b) in alone.iter().zip(&beside) {
             assert!((a - b).abs() < 1e-6, "{alone:?} beside {beside:?}");
         }
@@ -319,9 +302,9 @@ mod tests {
         let tokens = [vec![3, 4, 5]];
         let texts = |d| host(model.texts(&tokens, d));
         let images = |d| host(model.image.encode(Images::Features(&[1.0, 2.0, 3.0, 4.0, 5.0]), d));
-        let half = TowerDropout::On { share: 0.5, words: 0.0, seed: 3 };
-        assert_ne!(texts(half), texts(TowerDropout::Off));
-        assert_ne!(images(half), images(TowerDropout::Off));
+        let half = TowerDropout { share: 0.5, words: 0.0, noise: Noise::Seeded(3) };
+        assert_ne!(texts(half), texts(TowerDropout::OFF));
+        assert_ne!(images(half), images(TowerDropout::OFF));
         assert_eq!((texts(half), images(half)), (texts(half), images(half)));
     }
 
@@ -344,9 +327,9 @@ mod tests {
             let config = ModelConfig::new(8, 6);
             let (model, _) = Encoders::open(&config, 5, 20, seed, &Device::flex()).unwrap();
             let images = host(
-                model.image.encode(Images::Features(&[0.1, 0.2, 0.3, 0.4, 0.5]), TowerDropout::Off),
+                model.image.encode(Images::Features(&[0.1, 0.2, 0.3, 0.4, 0.5]), TowerDropout::OFF),
             );
-            (host(model.texts(&tokens, TowerDropout::Off)), images)
+            (host(model.texts(&tokens, TowerDropout::OFF)), images)
         };
         assert_eq!(of(7), of(7));
         assert!(of(7).0 != of(8).0 && of(7).1 != of(8).1);
@@ -429,11 +412,11 @@ mod tests {
             };
             let captions: Vec<Vec<u32>> = rows.map(row).collect();
             model.text.check(&captions).unwrap();
-            let texts = host(model.texts(&captions, TowerDropout::Off));
+            let texts = host(model.texts(&captions, TowerDropout::OFF));
             close("text.unit", &texts, golden.values("text.unit"), 1.0, 2e-6);
             let images = Images::Pixels { size, values: pixels };
             model.image.check(images, golden.0["image.unit"].0[0]).unwrap();
-            let images = host(model.image.encode(images, TowerDropout::Off));
+            let images = host(model.image.encode(images, TowerDropout::OFF));
             close("image.unit", &images, golden.values("image.unit"), 1.0, 2e-6);
 
             let line = towers(d + 1).unwrap_err().to_string();

@@ -63,7 +63,7 @@ fn golden_rows_of_a_sentence_tower() {
     let mut config = ModelConfig::new(golden.rows[0].len(), 1);
     let mut text = bert(pretrained("sentence"), 12);
     config.text = TextConfig::Bert(text.clone());
-    let got = host(opened(&config).unwrap().texts(&golden.ids, TowerDropout::Off));
+    let got = host(opened(&config).unwrap().texts(&golden.ids, TowerDropout::OFF));
     close("rows", &got, &golden.rows.concat(), 1.0, 2e-6);
 
     assert_eq!(text.sentence().unwrap(), Some(true));
@@ -89,7 +89,7 @@ fn golden_rows_of_a_dinov2_tower() {
     config.image = ImageConfig::Vit(vit(pretrained("dinov2"), Pixels::Half, size));
     let values = golden.values("pixels");
     let encoders = opened(&config).unwrap();
-    let got = host(encoders.image.encode(Images::Pixels { size, values }, TowerDropout::Off));
+    let got = host(encoders.image.encode(Images::Pixels { size, values }, TowerDropout::OFF));
     let states: Vec<f64> = golden.values("states").iter().map(|&x| f64::from(x)).collect();
     let mut want = vec![];
     for image in states.chunks(rows * d) {
@@ -156,9 +156,9 @@ fn towers_begin_as_the_closed_form_of_their_rows() {
 
     // Rows at unit length, without a map.
     let alone = ModelConfig { image: ImageConfig::Vit(image.clone()), ..ModelConfig::new(4, 1) };
-    let of_images = host(opened(&alone).unwrap().image.encode(images, TowerDropout::Off));
+    let of_images = host(opened(&alone).unwrap().image.encode(images, TowerDropout::OFF));
     let alone = ModelConfig { text: TextConfig::Bert(text.clone()), ..ModelConfig::new(4, 1) };
-    let of_texts = host(opened(&alone).unwrap().texts(&captions, TowerDropout::Off));
+    let of_texts = host(opened(&alone).unwrap().texts(&captions, TowerDropout::OFF));
     let embeddings = Embeddings {
         images: Features { dim: 4, values: of_images },
         texts: Features { dim: 4, values: of_texts },
@@ -203,8 +203,8 @@ fn towers_begin_as_the_closed_form_of_their_rows() {
     };
     let towers = opened(&config).unwrap().with_start(&start).unwrap();
     let [v, w] = [
-        host(towers.image.encode(images, TowerDropout::Off)),
-        host(towers.texts(&captions, TowerDropout::Off)),
+        host(towers.image.encode(images, TowerDropout::OFF)),
+        host(towers.texts(&captions, TowerDropout::OFF)),
     ];
     let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();
     let got: Vec<f32> = v.chunks(3).flat_map(|v| w.chunks(3).map(move |w| dot(v, w))).collect();

@@ -2,7 +2,7 @@
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
-use itm_kernels::{Linear, TransformerBlock, normalize_rows};
+use itm_kernels::{Dropout, Linear, TransformerBlock, normalize_rows};
 
 use super::config::set_memory;
 use super::{TextConfig, TowerDropout, TrainTruncate, WithReport, derive, projected, started};
@@ -143,7 +143,7 @@ impl TextEncoder {
             (Self::Gru(gru), CaptionInput::Ordered(tokens)) => encode_words(gru, tokens, dropout),
             (Self::Bag(bag), CaptionInput::Sets(captions)) => bag.encode(captions, dropout.stems()),
             (Self::Bert(encoder), CaptionInput::Ordered(tokens)) => {
-                let states = encoder.bert.forward(tokens, dropout.noise(4));
+                let states = encoder.bert.forward(tokens, dropout.part(4));
                 let rows = encoder.pool.pool(states, tokens);
                 let rows = if encoder.unit { normalize_rows(rows) } else { rows };
                 normalize_rows(projected(&encoder.projection, rows))
@@ -164,7 +164,7 @@ impl TextEncoder {
     pub fn tokens(&self, captions: &CaptionInput, dropout: TowerDropout) -> Tensor<3> {
         let CaptionInput::Ordered(tokens) = captions else { panic!("stems without an order") };
         let states = match self {
-            Self::Bert(encoder) => encoder.bert.forward(tokens, dropout.noise(4)),
+            Self::Bert(encoder) => encoder.bert.forward(tokens, dropout.part(4)),
             Self::Clip(tower) => tower.tokens(tokens),
             Self::Gru(_) | Self::Bag(_) => panic!("word pieces of an encoder of words or stems"),
         };
@@ -268,13 +268,7 @@ fn covers(vocabulary: usize, rows: usize) -> Result<()> {
 }
 
 fn encode_words(gru: &GruText, tokens: &TokenBatch, dropout: TowerDropout) -> Tensor<2> {
-    let vectors = gru.vectors(tokens);
-    let vectors = match dropout {
-        TowerDropout::Off => vectors,
-        TowerDropout::On { share, .. } => {
-            itm_kernels::Dropout::new(share).forward(vectors, dropout.noise(2))
-        }
-    };
+    let vectors = Dropout::new(dropout.share).forward(gru.vectors(tokens), dropout.part(2));
     gru.encode_vectors(vectors, tokens)
 }
 

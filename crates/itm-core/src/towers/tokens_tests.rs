@@ -25,7 +25,7 @@ fn golden_patches_of_clip() {
     let encoders = Encoders::open(&published("clip", 12), 0, 2, 0, &Device::flex()).unwrap().0;
     let pixels = golden_file.values("pixels");
     let images = Images::Pixels { size: 12, values: pixels };
-    let tokens = encoders.image.tokens(images, TowerDropout::Off);
+    let tokens = encoders.image.tokens(images, TowerDropout::OFF);
     let [b, n, e] = tokens.dims();
     let (states, d) = (golden_file.values("image.states"), golden_file.0["image.states"].0[2]);
     assert_eq!((n, e, states.len()), (9, 12, b * (n + 1) * d)); // a class row before the patches
@@ -63,7 +63,7 @@ fn golden_pieces_of_captions() {
             row[..n].iter().map(|&id| id as u32).collect::<Vec<u32>>()
         };
         let captions: Vec<_> = rows.map(read).collect();
-        let tokens = encoders.text.tokens(&encoders.text.read(&captions, None), TowerDropout::Off);
+        let tokens = encoders.text.tokens(&encoders.text.read(&captions, None), TowerDropout::OFF);
         let [_, l, e] = tokens.dims();
         let tokens = host(tokens);
         let real: Vec<usize> = captions.iter().map(|c| encoders.text.unpadded(c)).collect();
@@ -83,7 +83,7 @@ fn a_patch_of_siglip_is_a_picture_of_it_alone() {
     let super::ImageEncoder::Clip(encoder) = &encoders.image else { panic!("a SigLIP") };
     let values: Vec<f32> = (0..3 * 12 * 12).map(|k| (k * 37 % 101) as f32 / 50.0 - 1.0).collect();
     let images = Images::Pixels { size: 12, values: &values };
-    let got = host(encoders.image.tokens(images, TowerDropout::Off));
+    let got = host(encoders.image.tokens(images, TowerDropout::OFF));
     let data = burn::tensor::TensorData::new(values.clone(), [1, 3, 12, 12]);
     let states = encoder.tower.tokens(burn::tensor::Tensor::from_data(data, &Device::flex()));
     for (k, got) in got.chunks_exact(24).enumerate() {

@@ -62,7 +62,7 @@ fn regions_are_the_equation() {
         let bias = wide(host(map_of(&made).linear.bias.val()));
         let got = made.regions(
             Images::Regions { width: X, counts: &COUNTS, values: &VALUES },
-            InputDropout::Off,
+            InputDropout::OFF,
         );
         let mut want = vec![];
         for row in VALUES.chunks(X) {
@@ -104,7 +104,7 @@ fn trap_15_words_get_the_mean_of_their_caption() {
     words.bias = burn::module::Param::from_tensor(tensor);
     let table = wide(host(words.table.val()));
     let captions: [&[u32]; 3] = [&[2, 5], &[6], &[1, 3, 3, 4]];
-    let got = made.words(&captions, InputDropout::Off);
+    let got = made.words(&captions, InputDropout::OFF);
     assert_eq!((got.rows.dims(), &got.counts[..]), ([3, 4, 4], &[2, 1, 4][..]));
     let got = host(got.rows);
     for (c, caption) in captions.iter().enumerate() {
@@ -117,7 +117,7 @@ fn trap_15_words_get_the_mean_of_their_caption() {
             let row: Vec<f64> = (0..4).map(|k| e(id)[k] + mean(k)).collect();
             close(&got[(c * 4 + j) * 4..][..4], &unit(&row));
         }
-        let alone = host(made.words(&[caption], InputDropout::Off).rows);
+        let alone = host(made.words(&[caption], InputDropout::OFF).rows);
         close(&alone[..caption.len() * 4], &wide(got[c * 16..][..caption.len() * 4].to_vec()));
     }
 }
@@ -135,15 +135,15 @@ fn an_image_has_one_mask() {
                 .rows,
         )
     };
-    let on = rows(InputDropout::On { share: 0.4, seed: 9 });
+    let on = rows(InputDropout { share: 0.4, noise: Noise::Seeded(9) });
     let mut kinds = std::collections::BTreeSet::new();
     for image in on.chunks(12) {
         assert!(image[..4] == image[4..8] && image[..4] == image[8..]);
         kinds.insert(image[..4].iter().map(|x| x.to_bits()).collect::<Vec<_>>());
     }
     assert!(kinds.len() > 3, "{} kinds of masks", kinds.len());
-    assert_eq!(on, rows(InputDropout::On { share: 0.4, seed: 9 }));
-    let off = rows(InputDropout::Off);
+    assert_eq!(on, rows(InputDropout { share: 0.4, noise: Noise::Seeded(9) }));
+    let off = rows(InputDropout::OFF);
     assert!(off.chunks(4).all(|row| row == &off[..4]) && off != on);
 }
 
@@ -156,7 +156,7 @@ fn frozen_vectors_stay() {
         config.freeze_embedding = freeze;
         let made = encoders(&config, &device);
         let WordEncoder::BiGru(text) = &made.text else { panic!() };
-        let loss = made.words(&[&[2u32, 5][..], &[1]], InputDropout::Off).rows.sum();
+        let loss = made.words(&[&[2u32, 5][..], &[1]], InputDropout::OFF).rows.sum();
         let grads = loss.backward();
         assert_eq!(text.words.words.val().grad(&grads).is_none(), freeze);
         assert!(text.words.gru.ahead.w_ih.val().grad(&grads).is_some());
@@ -181,7 +181,7 @@ fn ready_vectors_are_of_a_recurrent_unit() {
 fn values_and_counts_of_regions_must_fit() {
     let made = encoders(&config(RegionMapKind::Xavier, TextKind::Words), &Device::flex());
     let refused = |counts: &[usize], values: &[f32], line: &str| {
-        for dropout in [InputDropout::Off, InputDropout::On { share: 0.5, seed: 1 }] {
+        for dropout in [InputDropout::OFF, InputDropout { share: 0.5, noise: Noise::Seeded(1) }] {
             let batch = Images::Regions { width: X, counts, values };
             let regions = std::panic::AssertUnwindSafe(|| made.regions(batch, dropout));
             let panic = std::panic::catch_unwind(regions).unwrap_err();
@@ -196,7 +196,7 @@ fn values_and_counts_of_regions_must_fit() {
     let none = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         made.regions(
             Images::Regions { width: X, counts: &[3, 0], values: &VALUES },
-            InputDropout::Off,
+            InputDropout::OFF,
         )
     }));
     assert!(none.is_err(), "an image without a region");
@@ -229,7 +229,7 @@ fn means_are_of_rows_before_they_get_unit_length() {
     let device = Device::flex();
     let made = encoders(&config(RegionMapKind::Xavier, TextKind::Words), &device);
     let batch = Images::Regions { width: X, counts: &COUNTS, values: &VALUES };
-    let got = host(made.mapped(batch, InputDropout::Off).means());
+    let got = host(made.mapped(batch, InputDropout::OFF).means());
     let mapped = wide(host(map_of(&made).mapped(VALUES.to_vec())));
     let d = mapped.len() / (VALUES.len() / X);
     let mut at = 0;
@@ -240,7 +240,7 @@ fn means_are_of_rows_before_they_get_unit_length() {
     }
     let WordEncoder::Words(table) = &made.text else { panic!("a table") };
     let vectors = wide(host(table.table.val()));
-    let got = host(made.sums(&[&[2u32, 5, 2][..], &[1]], InputDropout::Off).means());
+    let got = host(made.sums(&[&[2u32, 5, 2][..], &[1]], InputDropout::OFF).means());
     let mean = |k: usize| 2.0 * vectors[2 * d + k] + vectors[5 * d + k]; // the bias is 0 here
     close(&got[..d], &unit(&(0..d).map(mean).collect::<Vec<_>>()));
 }
@@ -249,5 +249,5 @@ fn means_are_of_rows_before_they_get_unit_length() {
 #[should_panic(expected = "caption 1, word 0: 7 of 7 words")]
 fn a_word_outside_the_vocabulary_is_named() {
     let made = encoders(&config(RegionMapKind::Xavier, TextKind::Words), &Device::flex());
-    made.words(&[&[5u32][..], &[7]], InputDropout::Off);
+    made.words(&[&[5u32][..], &[7]], InputDropout::OFF);
 }

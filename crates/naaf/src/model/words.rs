@@ -6,7 +6,7 @@ use itm_core::Result;
 use itm_core::encoders::{InputDropout, TokenBatch};
 use itm_core::start::LinearMap;
 use itm_kernels::dropout::Mask;
-use itm_kernels::{embedding, masked_mean, uniform};
+use itm_kernels::{Noise, embedding, masked_mean, uniform};
 
 /// Words to the joint space without a recurrent unit: each word gets the mean of its caption.
 ///
@@ -63,13 +63,13 @@ impl WordTable {
 
 /// Vectors of words, `[words, e]`, after dropout: some are zero, and the others are scaled up.
 pub(super) fn dropped(vectors: Tensor<2>, dropout: InputDropout) -> Tensor<2> {
-    match dropout {
-        InputDropout::On { share, seed } if share > 0.0 => {
+    match dropout.noise {
+        Noise::Seeded(seed) if dropout.share > 0.0 => {
             let [n, _] = vectors.dims();
-            let mask = TensorData::new(Mask::new(share, seed).factors(n), [n, 1]);
+            let mask = TensorData::new(Mask::new(dropout.share, seed).factors(n), [n, 1]);
             let mask = Tensor::<2>::from_data(mask, &vectors.device());
             vectors * mask
         }
-        InputDropout::On { .. } | InputDropout::Off => vectors,
+        Noise::Seeded(_) | Noise::Off => vectors,
     }
 }

@@ -88,7 +88,7 @@ fn the_second_pass_has_the_noise_of_the_first() {
     let config = tiny(Preset::Default).model;
     let images = config.image.prepared(Images::Features(&data.features), 8);
     let parts = StepInputs::new(&images, &data.texts, 3, (&online.text, &config.text));
-    let noise = |seed| encoder(TowerDropout::On { share: 0.5, words: 0.0, seed });
+    let noise = |seed| encoder(TowerDropout { share: 0.5, words: 0.0, noise: Noise::Seeded(seed) });
     let loss =
         |v: &Tensor<2>, w: &Tensor<2>| v.clone().matmul(w.clone().transpose()).powi_scalar(3).sum();
     let flat = |grads: &GradientsParams| {
@@ -133,7 +133,7 @@ fn devices_take_the_parts_in_turns() {
         let seen = RefCell::new(vec![]);
         let encode = |model: &Encoders, images: Images<'_>, captions: &CaptionInput, part: u64| {
             seen.borrow_mut().push((part, std::ptr::from_ref(model)));
-            encoder(TowerDropout::Off)(model, images, captions, part)
+            encoder(TowerDropout::OFF)(model, images, captions, part)
         };
         let embedded = parts.embed(&online, &encode);
         let value = loss(&embedded.images, &embedded.texts);

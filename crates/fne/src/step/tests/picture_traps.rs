@@ -244,7 +244,9 @@ fn parts_have_noise_of_their_own() {
     let texts = [CAPTIONS[6], CAPTIONS[6]];
     let parts = StepInputs::new(&images, &texts, 1, (&fne.online().text, &config.text));
     let rows = |dropout| host(parts.joined(&fne.online().valid(), &encoder(dropout))[1].clone());
-    let (on, off) =
-        (rows(TowerDropout::On { share: 0.0, words: 0.0, seed: 3 }), rows(TowerDropout::Off));
+    let (on, off) = (
+        rows(TowerDropout { share: 0.0, words: 0.0, noise: Noise::Seeded(3) }),
+        rows(TowerDropout::OFF),
+    );
     assert!(far(&on[..8], &on[8..]) > 1e-2 && far(&off[..8], &off[8..]) < 1e-6);
 }

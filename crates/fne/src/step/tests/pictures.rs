@@ -159,7 +159,7 @@ fn trap_15_padding_counts_with_all_alone() {
         let mut config = small(Preset::Default, 0.0);
         bert(&mut config).pool = pool;
         let fne = new(&config);
-        let of = |texts: &[&[u32]]| host(fne.online().texts(texts, TowerDropout::Off));
+        let of = |texts: &[&[u32]]| host(fne.online().texts(texts, TowerDropout::OFF));
         let off = far(&of(&alone), &of(&beside)[..8]);
         assert_eq!(off > 1e-4, moves, "{pool:?}: {off:e}");
 
@@ -169,7 +169,7 @@ fn trap_15_padding_counts_with_all_alone() {
             assert!(off < 1e-5, "{pool:?}, caption {i} in evaluation: {off:e}");
         }
         let wide = fne.online().text.read(&[CAPTIONS[0]], Some(6));
-        let wide = host(fne.online().text.encode(&wide, TowerDropout::Off));
+        let wide = host(fne.online().text.encode(&wide, TowerDropout::OFF));
         assert!(far(&wide, &all[..8]) < 1e-5, "{pool:?}: evaluation pads to max_length");
     }
 }

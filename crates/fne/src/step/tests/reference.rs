@@ -163,7 +163,7 @@ fn six_steps_are_those_of_the_reference() {
         close(name, &fne.embed_texts(&captions).unwrap(), &numbers(&variant["texts"]), 1e-5);
         if name != "no bank" {
             let kept = pictures(&images);
-            let kept = host(fne.momentum.image.encode(Images::from(&kept), TowerDropout::Off));
+            let kept = host(fne.momentum.image.encode(Images::from(&kept), TowerDropout::OFF));
             close(&format!("{name}: θᵐ"), &kept, &numbers(&variant["momentum_images"]), 1e-5);
             let bank = fne.bank.state();
             close(&format!("{name}: M_V"), &bank.images, &numbers(&variant["bank_end"][0]), 1e-5);

@@ -37,7 +37,7 @@ fn drawn(change: impl FnOnce(&mut HalConfig), seed: u64) -> Model {
     Model { config: config.model, towers }
 }
 
-const OFF: InputDropout = InputDropout::Off;
+const OFF: InputDropout = InputDropout::OFF;
 
 fn words(model: &Model) -> &GruText {
     let text = &model.towers.text;
@@ -171,8 +171,8 @@ fn towers_with_blocks_are_the_cores() {
     let device = Device::flex();
     let rows = |towers: &Encoders| {
         let images = Images::Pixels { size: 8, values: &pixels };
-        let images = towers.image.encode(images, TowerDropout::Off);
-        [host(images), host(towers.texts(&[[1, 5, 2]], TowerDropout::Off))]
+        let images = towers.image.encode(images, TowerDropout::OFF);
+        [host(images), host(towers.texts(&[[1, 5, 2]], TowerDropout::OFF))]
     };
     let mut all = vec![];
     for start in [StartFrom::Random, StartFrom::Cca] {

@@ -1,9 +1,11 @@
+use itm_kernels::Noise;
+
 use super::super::golden::{Golden, SEED, SHARE};
 use super::*;
 use crate::host;
 
 const CAPTIONS: [&[u32]; 4] = [&[0, 2, 5], &[], &[3], &[1, 2, 4, 6]];
-const DROPPED: InputDropout = InputDropout::On { share: SHARE, seed: SEED };
+const DROPPED: InputDropout = InputDropout { share: SHARE, noise: Noise::Seeded(SEED) };
 
 fn given(weight: &[f32], bias: &[f32], idf: &[f32], device: &Device) -> Result<BagOfWords> {
     let map = LinearMap { weight: weight.to_vec(), bias: bias.to_vec() };
@@ -22,7 +24,7 @@ fn model(g: &Golden, pooling: BagPooling, device: &Device) -> BagOfWords {
 fn golden_values_and_gradients() {
     let (g, device) = (Golden::read(), Device::flex().autodiff());
     for (pooling, name) in [(BagPooling::TfIdf, "tf_idf"), (BagPooling::Mean, "mean")] {
-        for (dropout, state) in [(InputDropout::Off, "still"), (DROPPED, "dropped")] {
+        for (dropout, state) in [(InputDropout::OFF, "still"), (DROPPED, "dropped")] {
             let (model, case) = (model(&g, pooling, &device), format!("bag.{name}.{state}"));
             let rows = model.encode(&CAPTIONS, dropout);
             g.check(&format!("{case}.rows"), &host(rows.clone()));
@@ -42,18 +44,18 @@ fn golden_values_and_gradients() {
 fn every_option_acts() {
     let (g, device) = (Golden::read(), Device::flex());
     let of = |pooling, dropout| host(model(&g, pooling, &device).encode(&CAPTIONS, dropout));
-    let plain = of(BagPooling::TfIdf, InputDropout::Off);
-    assert_ne!(of(BagPooling::Mean, InputDropout::Off), plain);
+    let plain = of(BagPooling::TfIdf, InputDropout::OFF);
+    assert_ne!(of(BagPooling::Mean, InputDropout::OFF), plain);
     assert_ne!(of(BagPooling::TfIdf, DROPPED), plain);
     assert_ne!(
         of(BagPooling::TfIdf, DROPPED),
-        of(BagPooling::TfIdf, InputDropout::On { share: SHARE, seed: SEED + 1 })
+        of(BagPooling::TfIdf, InputDropout { share: SHARE, noise: Noise::Seeded(SEED + 1) })
     );
-    let share = |share| of(BagPooling::TfIdf, InputDropout::On { share, seed: SEED });
+    let share = |share| of(BagPooling::TfIdf, InputDropout { share, noise: Noise::Seeded(SEED) });
     assert_eq!(share(0.0), plain);
     assert_ne!(share(0.6), share(SHARE));
     let plain_idf = model(&g, BagPooling::TfIdf, &device).with_idf(&[1.0; 7]).unwrap();
-    assert_ne!(host(plain_idf.encode(&CAPTIONS, InputDropout::Off)), plain);
+    assert_ne!(host(plain_idf.encode(&CAPTIONS, InputDropout::OFF)), plain);
 }
 
 /// Without dropout, the embedding of a caption has the same bits alone, in a batch, and in a batch in another order.
@@ -61,11 +63,11 @@ fn every_option_acts() {
 fn a_batch_changes_no_embedding() {
     let (g, device) = (Golden::read(), Device::flex());
     let model = model(&g, BagPooling::TfIdf, &device);
-    let together = host(model.encode(&CAPTIONS, InputDropout::Off));
-    let alone = CAPTIONS.map(|c| host(model.encode(&[c], InputDropout::Off)));
+    let together = host(model.encode(&CAPTIONS, InputDropout::OFF));
+    let alone = CAPTIONS.map(|c| host(model.encode(&[c], InputDropout::OFF)));
     assert_eq!(alone.concat(), together);
     let turned: Vec<&[u32]> = CAPTIONS.into_iter().rev().collect();
-    let turned = host(model.encode(&turned, InputDropout::Off));
+    let turned = host(model.encode(&turned, InputDropout::OFF));
     let back: Vec<f32> = turned.chunks(4).rev().flatten().copied().collect();
     assert_eq!(back, together);
 }
@@ -75,7 +77,7 @@ fn a_batch_changes_no_embedding() {
 fn no_known_term_is_the_bias() {
     let device = Device::flex().autodiff();
     let model = given(&[1.0; 4], &[3.0, 4.0], &[1.0; 2], &device).unwrap();
-    for dropout in [InputDropout::Off, DROPPED] {
+    for dropout in [InputDropout::OFF, DROPPED] {
         let rows = model.encode(&[&[] as &[u32], &[]], dropout);
         assert_eq!(host(rows.clone()), [0.6, 0.8, 0.6, 0.8]);
         let grads = (rows * Tensor::<2>::from_floats([[1.0, 0.0]], &device)).sum().backward();
@@ -94,7 +96,7 @@ fn a_given_row_stands_beside_the_terms() {
     let rows = Features { dim: 2, values: vec![0.6, 0.8, -1.0, 0.0] };
     let bag = given(&weight, &[0.0, 1.0], &[1.0; 4], &device).unwrap();
     let bag = bag.with_rows(rows.into()).unwrap().with_idf(&[2.0, 2.0]).unwrap();
-    let of = |bag: &BagOfWords, numbers: &[u32]| host(bag.encode(&[numbers], InputDropout::Off));
+    let of = |bag: &BagOfWords, numbers: &[u32]| host(bag.encode(&[numbers], InputDropout::OFF));
     let unit = |x: f32, y: f32| [x / x.hypot(y), y / x.hypot(y)];
     let close = |got: Vec<f32>, want: [f32; 2]| {
         assert!(got.iter().zip(want).all(|(a, b)| (a - b).abs() < 1e-6), "{got:?}, {want:?}");
@@ -155,5 +157,5 @@ fn what_does_not_fit_is_refused_in_one_line() {
 #[should_panic(expected = "caption 1, term 2: 6 of 6 terms")]
 fn a_term_outside_the_vocabulary_is_named() {
     let model = BagOfWords::new(6, 2, 3, &Device::flex());
-    model.encode(&[&[5][..], &[0, 1, 6]], InputDropout::Off);
+    model.encode(&[&[5][..], &[0, 1, 6]], InputDropout::OFF);
 }

@@ -1,12 +1,12 @@
 use burn::module::Param;
 use burn::optim::GradientsParams;
-use itm_kernels::{AdamOptions, AdamW};
+use itm_kernels::{AdamOptions, AdamW, Noise};
 
 use super::super::golden::{Golden, SEED, SHARE};
 use super::*;
 use crate::host;
 
-const DROPPED: InputDropout = InputDropout::On { share: SHARE, seed: SEED };
+const DROPPED: InputDropout = InputDropout { share: SHARE, noise: Noise::Seeded(SEED) };
 
 fn shape(rate_factor: f64) -> ResidualShape {
     let (input_scale, input_dropout, hidden_dropout) = (0.3, 0.2, 0.5);
@@ -35,7 +35,7 @@ fn model(g: &Golden, rate_factor: f64, device: &Device) -> Projection {
 fn golden_values_and_gradients() {
     let (g, device) = (Golden::read(), Device::flex().autodiff());
     for (factor, name) in [(1.0, "1"), (2.5, "2.5")] {
-        for (dropout, state) in [(InputDropout::Off, "still"), (DROPPED, "dropped")] {
+        for (dropout, state) in [(InputDropout::OFF, "still"), (DROPPED, "dropped")] {
             let (model, case) = (model(&g, factor, &device), format!("map.{name}.{state}"));
             let rows = model.embed(g.values("map.x"), dropout);
             g.check(&format!("{case}.rows"), &host(rows.clone()));
@@ -62,7 +62,7 @@ fn a_residual_starts_at_zero() {
     let plain = given(g.values("map.weight"), g.values("map.bias"), &device).unwrap();
     let with = plain.clone().with_residual(&shape(2.5), 0.7, 1).unwrap();
     let x = g.values("map.x");
-    for dropout in [InputDropout::Off, DROPPED] {
+    for dropout in [InputDropout::OFF, DROPPED] {
         let embed = |m: &Projection| host(m.embed(x, dropout));
         assert_eq!(embed(&with), embed(&plain));
     }
@@ -77,7 +77,7 @@ fn the_mask_is_that_of_the_seed() {
     let model = Projection::new(3, 4, 7, &device);
     let mut rows = g.values("map.x").to_vec();
     itm_kernels::dropout::Mask::new(SHARE, SEED).apply(&mut rows);
-    let masked = model.embed(&rows, InputDropout::Off);
+    let masked = model.embed(&rows, InputDropout::OFF);
     assert_eq!(host(model.embed(g.values("map.x"), DROPPED)), host(masked));
 }
 
@@ -86,9 +86,9 @@ fn the_mask_is_that_of_the_seed() {
 fn a_batch_changes_no_embedding() {
     let g = Golden::read();
     let (model, x) = (model(&g, 1.0, &Device::flex()), g.values("map.x"));
-    let together = host(model.embed(x, InputDropout::Off));
+    let together = host(model.embed(x, InputDropout::OFF));
     let alone: Vec<f32> =
-        x.chunks(3).flat_map(|x| host(model.embed(x, InputDropout::Off))).collect();
+        x.chunks(3).flat_map(|x| host(model.embed(x, InputDropout::OFF))).collect();
     for (a, b) in alone.iter().zip(&together) {
         assert!((a - b).abs() < 1e-6, "{a} and {b}");
     }
@@ -117,10 +117,10 @@ fn every_option_acts() {
         assert_ne!(of(change), plain, "option {k}");
     }
     let model = model(&g, 1.0, &device);
-    let still = InputDropout::On { share: 0.0, seed: SEED };
+    let still = InputDropout { share: 0.0, noise: Noise::Seeded(SEED) };
     let without = host(model.embed(g.values("map.x"), still));
     assert_ne!(without, plain, "the features' own share");
-    assert_ne!(without, host(model.embed(g.values("map.x"), InputDropout::Off)), "evaluation");
+    assert_ne!(without, host(model.embed(g.values("map.x"), InputDropout::OFF)), "evaluation");
 }
 
 /// After steps of Adam, f = 4 at the rate η gives the same weights as f = 1 with the perceptron at 4η and the map at η.
@@ -135,7 +135,7 @@ fn the_factor_is_one_of_the_rate() {
         [own(host(first.weight.val())), own(host(second.weight.val()))].concat()
     };
     let grads = |model: &Projection| {
-        let loss = (model.embed(x, InputDropout::Off) * g.rows("map.weights", 4, &device)).sum();
+        let loss = (model.embed(x, InputDropout::OFF) * g.rows("map.weights", 4, &device)).sum();
         GradientsParams::from_grads(loss.backward(), model)
     };
     // f = 4: the stored parameters are a quarter of the weights.
@@ -250,5 +250,5 @@ fn what_does_not_fit_is_refused_in_one_line() {
 #[test]
 #[should_panic(expected = "features are rows of 3")]
 fn a_part_of_a_row_is_refused() {
-    Projection::new(3, 4, 1, &Device::flex()).embed(&[0.0; 7], InputDropout::Off);
+    Projection::new(3, 4, 1, &Device::flex()).embed(&[0.0; 7], InputDropout::OFF);
 }

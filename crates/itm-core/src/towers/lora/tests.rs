@@ -70,8 +70,8 @@ pub(in crate::towers) fn rows(encoders: &Encoders, captions: &[Vec<u32>]) -> [Ve
         ImageEncoder::Features(_) => unreachable!("both have pictures"),
     };
     let values = pixels(size);
-    let images = encoders.image.encode(Images::Pixels { size, values: &values }, TowerDropout::Off);
-    [host(images), host(encoders.texts(captions, TowerDropout::Off))]
+    let images = encoders.image.encode(Images::Pixels { size, values: &values }, TowerDropout::OFF);
+    [host(images), host(encoders.texts(captions, TowerDropout::OFF))]
 }
 
 pub(in crate::towers) fn every_map() -> Vec<BlockMap> {
@@ -121,10 +121,10 @@ fn golden_gradients_of_both_matrices() {
     let ids = plain.values("ids").chunks(plain.0["ids"].0[1]).zip(lengths);
     let texts: Vec<Vec<u32>> =
         ids.map(|(row, &n)| row[..n as usize].iter().map(|&id| id as u32).collect()).collect();
-    let texts = encoders.texts(&texts, TowerDropout::Off);
+    let texts = encoders.texts(&texts, TowerDropout::OFF);
     close("text.unit", &host(texts.clone()), want.values("text.unit"), 1.0, 2e-6);
     let images = Images::Pixels { size: 12, values: plain.values("pixels") };
-    let images = encoders.image.encode(images, TowerDropout::Off);
+    let images = encoders.image.encode(images, TowerDropout::OFF);
     let logits = images.matmul(texts.transpose()) * 2f64.exp(); // θ of the folder
     let own = |logits: Tensor<2>| {
         let diagonal = Tensor::<2>::eye(3, &device);
