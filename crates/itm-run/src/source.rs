@@ -327,7 +327,7 @@ impl Source {
 }
 
 fn of_scenes(scenes: &Scenes, split: Split) -> &ScenesSplit {
-    *Splits { train: &scenes.train, val: &scenes.val, test: &scenes.test }.of(split)
+    Splits { train: &scenes.train, val: &scenes.val, test: &scenes.test }.of(split)
 }
 
 /// Refuses broken pictures, which would otherwise show only in the report, after hours. Pictures may be missing. Counts the
