@@ -99,8 +99,9 @@ pub(super) fn edits(
         if !letters {
             continue;
         }
+        let fits = fitting(sentence, chunk);
         for new in table.replacements(&noun) {
-            if told.has(new) || rules == Rules::Fitting && !fits(sentence, chunk, new) {
+            if told.has(new) || rules == Rules::Fitting && !fits(new) {
                 continue;
             }
             let change = match rules {
@@ -113,21 +114,25 @@ pub(super) fn edits(
     all
 }
 
-/// Whether a noun in the place of a chunk's nouns leaves a good sentence.
-fn fits(sentence: &Sentence, chunk: &Chunk, new: &str) -> bool {
+/// Which nouns in the place of a chunk's nouns leave a good sentence.
+fn fitting<'a>(sentence: &'a Sentence, chunk: &Chunk) -> impl Fn(&str) -> bool + 'a {
     let old = chunk.nouns.end - 1;
-    let (one, mass) = (is_one(sentence, chunk), family::mass(new));
-    let of_number = match number(sentence, chunk) {
-        Number::One => !is_plural(new),
-        Number::Many => is_plural(new),
-        Number::Either => ALIKE.contains(new),
-    };
+    let (one, number) = (is_one(sentence, chunk), number(sentence, chunk));
     let first = &sentence.words[chunk.words.start];
     let the = ["the", "this", "that"].contains(&&first.text.to_lowercase()[..]);
     // `in water` does not become `in dog`
     let bare = !one && !the && first.tag != Tag::Possessive;
-    let countable = family::mass(&lemma(&sentence.words[old].text)) && bare && !mass;
-    of_number && !countable && !(one && (mass || is_plural(new))) && fits_mark(sentence, old, new)
+    let uncountable = bare && family::mass(&lemma(&sentence.words[old].text));
+    move |new| {
+        let (plural, mass) = (is_plural(new), family::mass(new));
+        let of_number = match number {
+            Number::One => !plural,
+            Number::Many => plural,
+            Number::Either => ALIKE.contains(new),
+        };
+        let of_kind = (mass || !uncountable) && !(one && (mass || plural));
+        of_number && of_kind && fits_mark(sentence, old, new)
+    }
 }
 
 fn is_article(word: &str) -> bool {
