@@ -124,12 +124,13 @@ fn fitting<'a>(sentence: &'a Sentence, chunk: &Chunk) -> impl Fn(&str) -> bool +
     let bare = !one && !the && first.tag != Tag::Possessive;
     let uncountable = bare && family::mass(&lemma(&sentence.words[old].text));
     move |new| {
-        let (plural, mass) = (is_plural(new), family::mass(new));
+        let plural = is_plural(new);
         let of_number = match number {
             Number::One => !plural,
             Number::Many => plural,
             Number::Either => ALIKE.contains(new),
         };
+        let mass = of_number && (one || uncountable) && family::mass(new);
         let of_kind = (mass || !uncountable) && !(one && (mass || plural));
         of_number && of_kind && fits_mark(sentence, old, new)
     }
