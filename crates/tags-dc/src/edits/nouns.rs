@@ -119,9 +119,9 @@ fn fitting<'a>(sentence: &'a Sentence, chunk: &Chunk) -> impl Fn(&str) -> bool +
     let old = chunk.nouns.end - 1;
     let (one, number) = (is_one(sentence, chunk), number(sentence, chunk));
     let first = &sentence.words[chunk.words.start];
-    let the = ["the", "this", "that"].contains(&&first.text.to_lowercase()[..]);
+    let definite = ["the", "this", "that"].contains(&&first.text.to_lowercase()[..]);
     // `in water` does not become `in dog`
-    let bare = !one && !the && first.tag != Tag::Possessive;
+    let bare = !one && !definite && first.tag != Tag::Possessive;
     let uncountable = bare && family::mass(&lemma(&sentence.words[old].text));
     move |new| {
         let plural = is_plural(new);

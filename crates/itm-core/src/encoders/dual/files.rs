@@ -200,8 +200,8 @@ impl DualEncoder {
     /// configuration: what is there stays, and a new folder has none. Changes by LoRA are in the weights.
     ///
     /// # Errors
-    /// If pictures have two different sides, the layout is open_clip's and cannot hold the model (a SigLIP, two activations, tanh-GELU, another ε than 1e-5), its
-    /// configuration is there and damaged, or the operating system refuses a write.
+    /// If the model's pictures are not square; if open_clip's layout cannot hold the model (a SigLIP, two activations, tanh-GELU, another ε than
+    /// 1e-5); if the folder's open_clip configuration is damaged; or if the operating system refuses a write.
     pub fn save(&self, folder: impl AsRef<Path>, layout: DualLayout) -> Result<()> {
         let (folder, shape) = (folder.as_ref(), &self.shape);
         let [h, w] = shape.image.image;
