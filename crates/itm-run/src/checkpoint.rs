@@ -156,7 +156,7 @@ impl Checkpoints {
         })?;
         let manifest = CheckpointManifest { identity: self.identity.clone(), progress, files };
         let path = folder.join(MANIFEST);
-        let text = serde_json::to_string_pretty(&manifest)
+        let text = serde_json::to_string(&manifest)
             .map_err(|e| Error::invalid(path.display(), "a manifest", e))?;
         write_file(disk, &path, text.as_bytes())?;
         write_file(disk, &folder.join(MANIFEST_HASH), hash_line(&text).as_bytes())?;
