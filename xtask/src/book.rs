@@ -11,9 +11,9 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail, ensure};
 use clap::Parser;
 
-use crate::Task;
 use crate::pages::{Step, steps};
 use crate::reproduce::cargo;
+use crate::{Task, others};
 
 /// Which pages.
 #[derive(Debug, clap::Args)]
@@ -112,8 +112,9 @@ fn command(words: &[String], root: &Path, folder: &Path, binaries: &Path) -> Opt
     let built = |name: &str, rest: &[&str]| call(Command::new(binaries.join(name)), rest, folder);
     Some(match words[..] {
         ["cargo", "install", ..] => return None,
-        ["cargo", "xtask", "benchmark" | "phrases", ..] => built("tags-dc", &words[2..]),
-        ["cargo", "xtask", ref rest @ ..] if handed_on(&words[1..]) => built("itm", rest),
+        ["cargo", "xtask", name, ..] if handed_on(&words[1..]) => {
+            built(others::package(name).unwrap_or("itm"), &words[2..])
+        }
         ["cargo", ref rest @ ..] => call(cargo(), rest, root),
         [name, ref rest @ ..] if BINARIES.iter().any(|(_, _, binary)| *binary == name) => {
             built(name, rest)
@@ -123,11 +124,9 @@ fn command(words: &[String], root: &Path, folder: &Path, binaries: &Path) -> Opt
     })
 }
 
-/// Whether a command of xtask is one of `itm`.
+/// Whether xtask passes a command on.
 fn handed_on(words: &[&str]) -> bool {
-    use Task::{Data, Explain, List, Other, Reproduce, Scenes};
-    let task = Task::try_parse_from(words);
-    matches!(task, Ok(List(_) | Reproduce(_) | Explain(_) | Data(_) | Scenes(_) | Other(_)))
+    matches!(Task::try_parse_from(words), Ok(Task::Other(_)))
 }
 
 /// A copy of the configurations that trains in seconds: a small world, one epoch, few images ranked pair by pair.

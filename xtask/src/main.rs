@@ -38,28 +38,8 @@ use clap::Parser;
 
 /// Build `itm` for a backend and run it; check this repository.
 #[derive(Debug, Parser)]
-#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", after_help = OTHERS)]
 enum Task {
-    /// The targets: paper, table, data present or not.
-    List(Forwarded),
-    /// Train and evaluate the rows of a target, print its table: `reproduce fne-flickr [--backend B] …`.
-    Reproduce(Forwarded),
-    /// Show what a trained row takes for matches that nobody annotated: `explain fne --run DIR`.
-    Explain(Forwarded),
-    /// Which files a data set needs; `data check DIR` says what a folder holds.
-    Data(Forwarded),
-    /// The built-in world: contact sheet, export.
-    Scenes(Forwarded),
-    /// Embeddings of pictures and captions by a published model.
-    Embed(Forwarded),
-    /// A CLIP or SigLIP that a run trained, as a folder that other programs open.
-    Export(Forwarded),
-    /// Index a folder of photographs for `search` and `serve`.
-    Index(Forwarded),
-    /// Find photographs of an index by a sentence; alone: trains on Scenes, indexes them and serves the page.
-    Search(Forwarded),
-    /// Serve an index as a page and over HTTP.
-    Serve(Forwarded),
     /// Backend `tch` with the libtorch of a Python's torch 2.9.0: `tch [--python P] -- test`, `-- run <target> …`.
     Tch {
         /// A Python that imports torch.
@@ -81,18 +61,14 @@ enum Task {
     BuildTime(build_time::BuildTime),
     /// Check what clippy does not: dependency arrows, circles of modules, paths, file lengths and sizes, unsafe code.
     Tidy,
-    /// `phrases`, of the package `tags-dc`; anything else goes to `itm`.
+    /// `phrases` and `benchmark`, of the package `tags-dc`; anything else goes to `itm`, word by word.
     #[command(external_subcommand)]
     Other(Vec<OsString>),
 }
 
-/// Arguments for `itm`, word by word; `--backend cpu|wgpu[:i]|tch|tch-cuda[:i]|cuda[:i]` also selects the build.
-#[derive(Debug, clap::Args)]
-#[command(disable_help_flag = true)]
-struct Forwarded {
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-    args: Vec<OsString>,
-}
+/// `itm --help` says what its commands do.
+const OTHERS: &str = "Any other command is one of `itm`: list, reproduce, explain, data, scenes, embed, export, index, search, serve, ...\n\
+`--backend cpu|wgpu[:i]|tch|tch-cuda[:i]|cuda[:i]` among its arguments also selects the build. `phrases` and `benchmark` are of `tags-dc`.";
 
 fn main() -> ExitCode {
     let outcome = if let Some(log) = std::env::var_os(build_time::VARIABLE) {
@@ -109,16 +85,6 @@ fn main() -> ExitCode {
 
 fn run(task: Task) -> Result<ExitCode> {
     match task {
-        Task::List(forwarded) => reproduce::run("list", forwarded.args),
-        Task::Reproduce(forwarded) => reproduce::run("reproduce", forwarded.args),
-        Task::Explain(forwarded) => reproduce::run("explain", forwarded.args),
-        Task::Data(forwarded) => reproduce::run("data", forwarded.args),
-        Task::Scenes(forwarded) => reproduce::run("scenes", forwarded.args),
-        Task::Embed(forwarded) => reproduce::run("embed", forwarded.args),
-        Task::Export(forwarded) => reproduce::run("export", forwarded.args),
-        Task::Index(forwarded) => reproduce::run("index", forwarded.args),
-        Task::Search(forwarded) => reproduce::run("search", forwarded.args),
-        Task::Serve(forwarded) => reproduce::run("serve", forwarded.args),
         Task::Tch { python, args } => tch::run(&python, args),
         Task::Kills(kills) => kills.run(),
         Task::Fuzz(fuzz) => fuzz.run(),

@@ -26,7 +26,8 @@ pub(crate) fn run(words: Vec<OsString>) -> Result<ExitCode> {
     }
 }
 
-fn package(command: &str) -> Option<&'static str> {
+/// The package of a command that is none of `itm`.
+pub(crate) fn package(command: &str) -> Option<&'static str> {
     BINARIES.iter().find(|(name, _)| *name == command).map(|(_, package)| *package)
 }
 
