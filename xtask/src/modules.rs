@@ -211,51 +211,21 @@ fn needs_test(conditions: TokenStream) -> bool {
     false
 }
 
-/// Where an item ends. A keyword determines this.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum End {
-    /// At the first braces, or at a semicolon.
-    Body,
-    /// Only at a semicolon.
-    Semicolon,
-    /// A field, an arm of a match, a statement: at a comma, at a semicolon, or at braces after `=>`.
-    Comma,
-}
-
-/// Skips the item after an attribute.
+/// Skips the item after an attribute. It ends at its braces or at a semicolon; a field, an arm of a match and a statement at a comma too.
 fn skip_item(trees: &mut Peekable<impl Iterator<Item = TokenTree>>) {
-    const BODY: &str = concat!(
-        "fn struct enum union impl trait mod extern macro_rules if for while match un",
-        "safe"
-    );
-    const SEMICOLON: [&str; 5] = ["use", "const", "static", "let", "type"];
-    let (mut end, mut last) = (None, String::new());
+    const WITH_COMMAS: [&str; 9] =
+        ["fn", "struct", "enum", "impl", "trait", "const", "static", "type", "let"];
+    let mut is_item = false;
     while let Some(tree) = trees.next() {
-        let text = match &tree {
+        match &tree {
             TokenTree::Group(group) if group.delimiter() == Delimiter::Brace => {
-                if end != Some(End::Semicolon)
-                    && (end != Some(End::Comma) || last == ">" || last.is_empty())
-                {
-                    _ = trees.next_if(|tree| is_mark(tree, ','));
-                    return;
-                }
-                "{}".to_owned()
+                _ = trees.next_if(|tree| is_mark(tree, ',') || is_mark(tree, ';'));
+                return;
             }
-            TokenTree::Group(_) => "()".to_owned(),
-            other => other.to_string(),
-        };
-        match text.as_str() {
-            ";" => return,
-            "," if matches!(end, None | Some(End::Comma)) => return,
-            "#" | "()" | "pub" | "async" => {}
-            "fn" if last == "const" => end = Some(End::Body),
-            word if end.is_none() && BODY.split(' ').any(|body| body == word) => {
-                end = Some(End::Body);
-            }
-            word if end.is_none() && SEMICOLON.contains(&word) => end = Some(End::Semicolon),
-            _ => end = end.or(Some(End::Comma)),
+            TokenTree::Ident(name) => is_item |= WITH_COMMAS.iter().any(|word| name == word),
+            tree if is_mark(tree, ';') || is_mark(tree, ',') && !is_item => return,
+            _ => {}
         }
-        last = text;
     }
 }
 
