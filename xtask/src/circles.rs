@@ -36,7 +36,7 @@ pub(crate) fn ways(files: &Files, folder: &str, from: &[&str], to: &str) -> Vec<
 }
 
 /// Names from the root of the crate down.
-type Path = Vec<String>;
+pub(crate) type Path = Vec<String>;
 
 /// For each arrow between two modules of one parent, the places in the code that make it.
 type Arrows = BTreeMap<(String, String), Vec<String>>;
@@ -160,14 +160,14 @@ const MOST_NAMES: usize = 16;
 
 /// A path in code. In a `use` it has the name that the import gets.
 #[derive(Debug, PartialEq, Eq)]
-struct Named {
-    path: Path,
+pub(crate) struct Named {
+    pub(crate) path: Path,
     name: Option<String>,
-    line: usize,
+    pub(crate) line: usize,
 }
 
 /// All paths of two or more names, and all imports.
-fn paths(tokens: &[Token]) -> Vec<Named> {
+pub(crate) fn paths(tokens: &[Token]) -> Vec<Named> {
     let mut found = Vec::new();
     let mut at = 0;
     while let Some(token) = tokens.get(at) {

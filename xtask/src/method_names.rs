@@ -3,6 +3,7 @@
 //! Comments, documentation and tests may name a method. Code may name the crate `hubness`, which corrects the scores of any method,
 //! but not its training modules, because they are a method.
 
+use crate::circles::{self, Named};
 use crate::modules::{self, Files, Token, TokenKind};
 use crate::rules::Finding;
 
@@ -21,51 +22,28 @@ pub(crate) fn check(files: &Files) -> Vec<Finding> {
     let mut findings = Vec::new();
     let outside = |file: &str| !ALLOWED.iter().any(|allowed| file.starts_with(allowed));
     for module in modules::all(files, RUNNER).filter(|module| outside(&module.file)) {
-        findings.extend(named(&module.tokens).map(|(token, method)| {
-            let place = format!("{}:{}", module.file, token.line);
+        let training = circles::paths(&module.tokens).into_iter().filter_map(of_training);
+        let names = module.tokens.iter().filter_map(named).chain(training);
+        findings.extend(names.map(|(line, method)| {
+            let place = format!("{}:{line}", module.file);
             Finding::error(place, format!("names the method {method}: only methods/ may"))
         }));
     }
     findings
 }
 
-/// The tokens that name a method, and the method.
-fn named(tokens: &[Token]) -> impl Iterator<Item = (&Token, String)> {
-    let of_hubness = in_hubness(tokens);
-    tokens.iter().enumerate().filter_map(move |(at, token)| {
-        let text = token.text.as_str();
-        if of_hubness.contains(&at) && TRAINING.contains(&text) {
-            return Some((token, format!("of hubness::{text}")));
-        }
-        let words = if token.kind == TokenKind::Mark { Vec::new() } else { words(text) };
-        let holds = |name: &&&[&str]| words.windows(name.len()).any(|window| window == **name);
-        METHODS.iter().find(holds).map(|name| (token, name.join("-")))
-    })
+/// The line of a token that names a method, and the method.
+fn named(token: &Token) -> Option<(usize, String)> {
+    let words = if token.kind == TokenKind::Mark { Vec::new() } else { words(&token.text) };
+    let holds = |name: &&&[&str]| words.windows(name.len()).any(|window| window == **name);
+    METHODS.iter().find(holds).map(|name| (token.line, name.join("-")))
 }
 
-/// Positions of the names directly below `hubness::`, alone or in braces.
-fn in_hubness(tokens: &[Token]) -> Vec<usize> {
-    let text = |at: usize| tokens.get(at).map_or("", |token| token.text.as_str());
-    let mut found = Vec::new();
-    for start in (0..tokens.len()).filter(|&at| text(at) == "hubness" && text(at + 1) == "::") {
-        if text(start + 2) != "{" {
-            found.push(start + 2);
-            continue;
-        }
-        let mut depth = 0;
-        for at in start + 2..tokens.len() {
-            match text(at) {
-                "{" => depth += 1,
-                "}" => depth -= 1,
-                _ if depth == 1 && ["{", ","].contains(&text(at - 1)) => found.push(at),
-                _ => {}
-            }
-            if depth == 0 {
-                break;
-            }
-        }
-    }
-    found
+/// The line of a path to a module of `hubness` that is a method, and the module.
+fn of_training(found: Named) -> Option<(usize, String)> {
+    let [first, module, ..] = &found.path[..] else { return None };
+    let is_method = first == "hubness" && TRAINING.contains(&&**module);
+    is_method.then(|| (found.line, format!("of hubness::{module}")))
 }
 
 /// The words of `FneModel`, `hal_method` or `"tags-dc"`, in lower case. A word ends before a character that is not a letter, and
