@@ -3,7 +3,7 @@
 use hubness::{
     AnyCorrection, Bank, Direction, DualBank, EmpiricalProximity, GaussianProximity, HeldOut,
     HeldOutBank, LocalScaling, Nnn, QueryBank, Setting, Sinkhorn, TestQueries, Transductive, csls,
-    export, inverted_softmax,
+    export, inverted_softmax, pass,
 };
 use itm_core::scored::Scored;
 use itm_core::tiles::Tiles;
@@ -15,7 +15,7 @@ use pyo3::types::PyBytes;
 use serde::{Deserialize, Serialize};
 
 use crate::arrays::{Array, Rows, named, raised, run};
-use crate::search::{FlatLists, QueryLists, corrected};
+use crate::search::{FlatLists, QueryLists, arrays, flat};
 
 /// A fitted correction.
 #[pyclass(frozen, module = "itmatch._itmatch")]
@@ -84,11 +84,11 @@ impl Correction {
         let found = run(py, || {
             let tiles = queries.tiles(items)?;
             match self.any().map().queries() {
-                None => corrected(&tiles, self.any(), k),
+                None => Ok(flat(&pass::top(&tiles, self.any(), k)?)),
                 Some(_) => query_by_query(&tiles, self.any(), k),
             }
         })?;
-        found.arrays(py, [queries.rows, k.min(items.rows)])
+        arrays(py, found, [queries.rows, k.min(items.rows)])
     }
 
     /// Item vectors with one more dimension.
@@ -156,7 +156,8 @@ fn query_by_query(tiles: &Tiles<'_>, correction: &AnyCorrection, k: usize) -> Re
     for first in (0..queries).step_by(BATCH) {
         let rows = tiles.block(first..(first + BATCH).min(queries), 0..items);
         for (ids, scores) in each_row(rows.values(), rows.images(), best)? {
-            found.push(&ids, scores.into_iter());
+            found.0.extend(ids.into_iter().map(i64::from));
+            found.1.extend(scores);
         }
     }
     Ok(found)

@@ -9,7 +9,7 @@ use pyo3::types::{PyBytes, PyDict};
 
 use crate::arrays::{Array, Rows, TruePairs, named, raised, run};
 use crate::evaluation::numbers;
-use crate::search::{FlatLists, QueryLists};
+use crate::search::{QueryLists, arrays, flat};
 
 /// What a rectangle of the scores gives.
 #[pyclass(name = "Part", frozen, module = "itmatch._itmatch")]
@@ -89,13 +89,10 @@ impl PyPart {
     fn lists<'py>(&self, py: Python<'py>) -> PyResult<Option<QueryLists<'py>>> {
         let Some([queries, _]) = self.0.sides() else { return Ok(None) };
         let (k, found) = run(py, || {
-            let (top, mut found) = (self.0.top()?, FlatLists::default());
-            for query in 0..queries {
-                found.push(top.items(query), top.scores(query).iter().copied().map(f64::from));
-            }
-            Ok((top.k(), found))
+            let top = self.0.top()?;
+            Ok((top.k(), flat(&top)))
         })?;
-        found.arrays(py, [queries, k]).map(Some)
+        arrays(py, found, [queries, k]).map(Some)
     }
 
     /// The sums, or means and deviations, if the part has them.

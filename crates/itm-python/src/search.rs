@@ -3,7 +3,7 @@
 use hubness::{
     Affine, AnyCorrection, Candidates, Direction, GreedyOptions, Setting, greedy_matching, pass,
 };
-use itm_core::tiles::Tiles;
+use itm_core::tiles::TopK;
 use itm_core::{Error, Result};
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
 use pyo3::prelude::*;
@@ -26,18 +26,12 @@ pub(crate) fn search<'py>(
     let bias = bias.map(|bias| bias.as_array().to_vec());
     let found = run(py, || {
         let tiles = queries.tiles(items)?;
-        let Some(bias) = bias else {
-            let top = tiles.top_texts(k);
-            let of = |query| (top.items(query), top.scores(query));
-            let mut found = FlatLists::default();
-            for (ids, scores) in (0..queries.rows).map(of) {
-                found.push(ids, scores.iter().copied().map(f64::from));
-            }
-            return Ok(found);
-        };
-        corrected(&tiles, &biased(bias, items.rows)?, k)
+        match bias {
+            None => Ok(flat(&tiles.top_texts(k))),
+            Some(bias) => Ok(flat(&pass::top(&tiles, &biased(bias, items.rows)?, k)?)),
+        }
     })?;
-    found.arrays(py, [queries.rows, k.min(items.rows)])
+    arrays(py, found, [queries.rows, k.min(items.rows)])
 }
 
 /// A matching of queries and items, in `min(k, items)` columns: each query gets at most `k` items, each item serves at most `relaxation` times its fair share.
@@ -76,39 +70,25 @@ fn biased(bias: Vec<f64>, items: usize) -> Result<AnyCorrection> {
     Ok(AnyCorrection::new(Direction::I2t, Setting::Plain, map))
 }
 
-/// The lists of all queries, one after the other.
-#[derive(Default)]
-pub(crate) struct FlatLists {
-    ids: Vec<i64>,
-    scores: Vec<f64>,
+/// Items and scores of all queries, one list after the other.
+pub(crate) type FlatLists = (Vec<i64>, Vec<f64>);
+
+/// The lists of a pass.
+pub(crate) fn flat<S: Copy + Into<f64>>(top: &TopK<S>) -> FlatLists {
+    let queries = || 0..top.queries();
+    let ids = queries().flat_map(|query| top.items(query)).map(|&id| i64::from(id));
+    let scores = queries().flat_map(|query| top.scores(query)).map(|&score| score.into());
+    (ids.collect(), scores.collect())
 }
 
-impl FlatLists {
-    /// Appends the list of a query.
-    pub(crate) fn push(&mut self, ids: &[u32], scores: impl Iterator<Item = f64>) {
-        self.ids.extend(ids.iter().map(|&id| i64::from(id)));
-        self.scores.extend(scores);
-    }
-
-    /// One row for each query, `k` columns.
-    pub(crate) fn arrays(self, py: Python<'_>, shape: [usize; 2]) -> PyResult<QueryLists<'_>> {
-        let ids = PyArray1::from_vec(py, self.ids).reshape(shape)?;
-        Ok((ids, PyArray1::from_vec(py, self.scores).reshape(shape)?))
-    }
-}
-
-/// Lists under a correction that serves any queries.
-pub(crate) fn corrected(
-    tiles: &Tiles<'_>,
-    correction: &AnyCorrection,
-    k: usize,
-) -> Result<FlatLists> {
-    let top = pass::top(tiles, correction, k)?;
-    let mut found = FlatLists::default();
-    for query in 0..top.queries() {
-        found.push(top.items(query), top.scores(query).iter().copied());
-    }
-    Ok(found)
+/// One row for each query, `k` columns.
+pub(crate) fn arrays(
+    py: Python<'_>,
+    (ids, scores): FlatLists,
+    shape: [usize; 2],
+) -> PyResult<QueryLists<'_>> {
+    let ids = PyArray1::from_vec(py, ids).reshape(shape)?;
+    Ok((ids, PyArray1::from_vec(py, scores).reshape(shape)?))
 }
 
 /// Rows of unit length; rows of zeros stay zero.
