@@ -11,8 +11,8 @@ use itm_core::{Error, Pairs, Result};
 use numpy::{PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyMemoryError, PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use serde::Deserialize;
 use serde::de::value::{Error as Unknown, StrDeserializer};
+use serde::{Deserialize, Serialize};
 
 /// Rows of an array, borrowed for reading.
 pub(crate) type Array<'py> = PyReadonlyArray2<'py, f32>;
@@ -39,10 +39,8 @@ impl<'a> Rows<'a> {
 
     /// The products with the rows of `other`.
     pub(crate) fn tiles(self, other: Self) -> Result<Tiles<'a>> {
-        if self.dim != other.dim {
-            let expected = format!("the width of {}, {}", self.name, self.dim);
-            return Err(Error::invalid(other.name, expected, other.dim));
-        }
+        let expected = format_args!("the width of {}, {}", self.name, self.dim);
+        Error::unless(self.dim == other.dim, other.name, expected, other.dim)?;
         Tiles::new(self.embeddings()?, other.embeddings()?)
     }
 }
@@ -72,6 +70,11 @@ impl TruePairs<'_> {
 pub(crate) fn named<'de, T: Deserialize<'de>>(place: &str, word: &'de str) -> Result<T> {
     let read = T::deserialize(StrDeserializer::<Unknown>::new(word));
     read.map_err(|error| Error::invalid(place, "a name that is known", error))
+}
+
+/// JSON for the Python half.
+pub(crate) fn json(value: &impl Serialize) -> PyResult<String> {
+    serde_json::to_string(value).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
 /// One line of Python for one line of ours.

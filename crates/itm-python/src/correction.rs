@@ -61,10 +61,8 @@ impl Correction {
         let scores = Rows::new("scores", &scores)?;
         let values = run(py, || {
             let items = self.any().map().items();
-            if scores.dim != items {
-                let expected = format!("one column for each of {items} items");
-                return Err(Error::invalid("scores", expected, scores.dim));
-            }
+            let expected = format_args!("one column for each of {items} items");
+            Error::unless(scores.dim == items, "scores", expected, scores.dim)?;
             scores.embeddings()?; // finite, with row and column
             let rows = each_row(scores.values, scores.rows, |row| self.any().of_query(row))?;
             Ok(rows.concat())

@@ -34,9 +34,8 @@ pub(crate) fn evaluate<'py>(
     let pairs = pairs.pairs(images.rows)?;
     let relevance = relevance.map(|all| all.pairs(images.rows)).transpose()?;
     let (folds, multi) = run(py, || {
-        if protocol != Protocol::Full && relevance.is_some() {
-            return Err(Error::invalid("relevance", "protocol full", protocol));
-        }
+        let fits = protocol == Protocol::Full || relevance.is_none();
+        Error::unless(fits, "relevance", "protocol full", protocol)?;
         let tiles = images.tiles(texts)?;
         let scores: &dyn Scored = &tiles;
         let folds = scores.ranks_by(protocol, &pairs)?;
@@ -168,9 +167,9 @@ fn hits(
 /// The mean over the runs of a system.
 fn mean(runs: &[Hits]) -> Measures<f64> {
     let all: Vec<_> = runs.iter().map(Hits::recalls).collect();
-    let mean =
-        |of: &dyn Fn(&Measures<f64>) -> f64| all.iter().map(of).sum::<f64>() / all.len() as f64;
-    let side = |of: fn(&Measures<f64>) -> [f64; 3]| [0, 1, 2].map(|k| mean(&|m| of(m)[k]));
+    let side = |of: fn(&Measures<f64>) -> [f64; 3]| {
+        [0, 1, 2].map(|k| all.iter().map(|m| of(m)[k]).sum::<f64>() / all.len() as f64)
+    };
     Measures::of_recalls(side(|m| m.i2t), side(|m| m.t2i))
 }
 

@@ -12,7 +12,7 @@ use itm_report::terminal::Palette;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::arrays::{Array, Rows, TruePairs, raised, run};
+use crate::arrays::{Array, Rows, TruePairs, json, raised, run};
 
 /// A report: JSON for the Python half, HTML, text.
 #[pyclass(name = "Report", frozen)]
@@ -21,7 +21,7 @@ pub(crate) struct PyReport(hubness::report::Report);
 #[pymethods]
 impl PyReport {
     fn json(&self) -> PyResult<String> {
-        serde_json::to_string(&self.0).map_err(|e| PyValueError::new_err(e.to_string()))
+        json(&self.0)
     }
 
     #[staticmethod]
@@ -72,10 +72,8 @@ pub(crate) fn report<'py>(
         Study { methods: methods.map_err(raised)?, settings, seed, resamples, curves: true };
     let names = ItemNames { images: names.0, texts: names.1 };
     run(py, || {
-        if resamples > MOST_REPLICATES {
-            let expected = format!("0 to {MOST_REPLICATES}");
-            return Err(Error::invalid("resamples", expected, resamples));
-        }
+        let expected = format_args!("0 to {MOST_REPLICATES}");
+        Error::unless(resamples <= MOST_REPLICATES, "resamples", expected, resamples)?;
         sides[0].tiles(sides[1])?; // the checks
         let [images, texts] = sides.map(|side| side.values.to_vec());
         let rows =

@@ -3,11 +3,9 @@
 use hubness::scan::{Budget, Scan};
 use itm_core::{Error, Result};
 use numpy::PyArray1;
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use serde::Serialize;
 
-use crate::arrays::{Array, Rows, run};
+use crate::arrays::{Array, Rows, json, run};
 
 /// A scan: JSON for the Python half.
 #[pyclass(name = "Scan", frozen, module = "itmatch._itmatch")]
@@ -31,10 +29,6 @@ pub(crate) fn scan(
 
 fn budget(false_alarms: f64, alerts: Option<usize>) -> Budget {
     alerts.map_or(Budget::FalseAlarms(false_alarms), Budget::Items)
-}
-
-fn json(value: &impl Serialize) -> PyResult<String> {
-    serde_json::to_string(value).map_err(|e| PyValueError::new_err(e.to_string()))
 }
 
 #[pymethods]
@@ -62,10 +56,8 @@ impl PyScan {
     ) -> PyResult<(String, Vec<String>)> {
         let (queries, new) = (Rows::new("queries", &queries)?, Rows::new("items", &new)?);
         let judged = run(py, || -> Result<_> {
-            if queries.dim != new.dim {
-                let expected = format!("the queries' width {}", queries.dim);
-                return Err(Error::invalid(new.name, expected, new.dim));
-            }
+            let expected = format_args!("the queries' width {}", queries.dim);
+            Error::unless(queries.dim == new.dim, new.name, expected, new.dim)?;
             self.0.admit(queries.embeddings()?, new.embeddings()?, budget(false_alarms, alerts))
         })?;
         let lines = judged.iter().map(|admission| self.0.sentence(admission)).collect();

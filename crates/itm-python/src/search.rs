@@ -62,10 +62,8 @@ pub(crate) fn matching<'py>(
 
 /// The score minus a number of each item.
 fn biased(bias: Vec<f64>, items: usize) -> Result<AnyCorrection> {
-    if bias.len() != items {
-        let expected = format!("one number for each of {items} items");
-        return Err(Error::invalid("bias", expected, bias.len()));
-    }
+    let expected = format_args!("one number for each of {items} items");
+    Error::unless(bias.len() == items, "bias", expected, bias.len())?;
     let map = Box::new(Affine::of_items(1.0, bias));
     Ok(AnyCorrection::new(Direction::I2t, Setting::Plain, map))
 }
