@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::modules::{self, Files, Module, Token, TokenKind};
+use crate::modules::{self, Files, Module, Token};
 use crate::rules::Finding;
 
 /// The circles of the crate in `folder`. After each circle its weakest arrow is removed, until no circle is left.
@@ -127,17 +127,11 @@ impl<'a> Crate<'a> {
     /// The path from the root of the crate; `None` for a path that begins outside the crate.
     fn absolute(&self, from: &[String], path: &[String], depth: usize) -> Option<Path> {
         let (first, rest) = path.split_first()?;
+        let own = if first == "self" { rest } else { path };
+        let up = own.iter().take_while(|name| *name == "super").count();
         match first.as_str() {
             "crate" => Some(rest.to_vec()),
-            "self" if rest.first().is_some_and(|name| name == "super") => {
-                self.absolute(from, rest, depth)
-            }
-            "self" => Some([from, rest].concat()),
-            "super" => {
-                let (_, parent) = from.split_last()?;
-                let up = rest.first().is_some_and(|name| name == "super");
-                if up { self.absolute(parent, rest, depth) } else { Some([parent, rest].concat()) }
-            }
+            "self" | "super" => Some([&from[..from.len().checked_sub(up)?], &own[up..]].concat()),
             _ if self.is_module(&[from, &path[..1]].concat()) => Some([from, path].concat()),
             _ if depth < MOST_NAMES => {
                 let import = self.imports.get(from)?.get(first)?;
@@ -173,7 +167,7 @@ pub(crate) fn paths(tokens: &[Token]) -> Vec<Named> {
     while let Some(token) = tokens.get(at) {
         let before = at.checked_sub(1).map_or("", |before| &tokens[before].text);
         let next = tokens.get(at + 1).map_or("", |next| &next.text);
-        if token.kind != TokenKind::Name || ["::", "."].contains(&before) {
+        if !token.is_name() || ["::", "."].contains(&before) {
             at += 1;
         } else if token.text == "use" && next != "<" {
             at += 1;
@@ -191,7 +185,7 @@ pub(crate) fn paths(tokens: &[Token]) -> Vec<Named> {
 /// The names joined by `::` from `at` on.
 fn path_at(tokens: &[Token], at: &mut usize) -> Path {
     let mut path = Vec::new();
-    while let Some(token) = tokens.get(*at).filter(|token| token.kind == TokenKind::Name) {
+    while let Some(token) = tokens.get(*at).filter(|token| token.is_name()) {
         path.push(token.text.clone());
         *at += 1;
         if tokens.get(*at).is_none_or(|token| token.text != "::") {

@@ -4,7 +4,7 @@
 //! but not its training modules, because they are a method.
 
 use crate::circles::{self, Named};
-use crate::modules::{self, Files, Token, TokenKind};
+use crate::modules::{self, Files, Token};
 use crate::rules::Finding;
 
 /// The crate that is checked, and the only places in it that may name methods.
@@ -34,7 +34,7 @@ pub(crate) fn check(files: &Files) -> Vec<Finding> {
 
 /// The line of a token that names a method, and the method.
 fn named(token: &Token) -> Option<(usize, String)> {
-    let words = if token.kind == TokenKind::Mark { Vec::new() } else { words(&token.text) };
+    let words = words(&token.text);
     let holds = |name: &&&[&str]| words.windows(name.len()).any(|window| window == **name);
     METHODS.iter().find(holds).map(|name| (token.line, name.join("-")))
 }

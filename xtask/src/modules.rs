@@ -23,20 +23,16 @@ pub(crate) struct Module {
 /// A name, a literal, a delimiter or a mark; `::` is one mark.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Token {
-    pub(crate) kind: TokenKind,
     pub(crate) text: String,
     pub(crate) line: usize,
 }
 
-/// What a token is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum TokenKind {
-    /// A name or a keyword.
-    Name,
-    /// A string, a character or a number.
-    Literal,
-    /// Anything else.
-    Mark,
+impl Token {
+    /// Whether it is a name or a keyword.
+    pub(crate) fn is_name(&self) -> bool {
+        let part = |c: char| c.is_alphanumeric() || c == '_';
+        self.text.chars().all(part) && !self.text.starts_with(|c: char| c.is_ascii_digit())
+    }
 }
 
 /// The files that a crate in `folder` is built from: library and binaries.
@@ -131,9 +127,9 @@ fn body(tokens: &[Token]) -> usize {
 
 /// By how much a token changes the number of open groups.
 pub(crate) fn depth_change(token: &Token) -> i32 {
-    match (token.kind, token.text.as_str()) {
-        (TokenKind::Mark, "{" | "(" | "[") => 1,
-        (TokenKind::Mark, "}" | ")" | "]") => -1,
+    match token.text.as_str() {
+        "{" | "(" | "[" => 1,
+        "}" | ")" | "]" => -1,
         _ => 0,
     }
 }
@@ -143,7 +139,7 @@ fn flatten(stream: TokenStream, tokens: &mut Vec<Token>) {
     let mut trees = stream.into_iter().peekable();
     while let Some(tree) = trees.next() {
         let line = tree.span().start().line;
-        let mut push = |kind, text: String| tokens.push(Token { kind, text, line });
+        let mut push = |text: String| tokens.push(Token { text, line });
         match tree {
             TokenTree::Punct(mark) if mark.as_char() == '#' => {
                 trees.next_if(|tree| is_mark(tree, '!'));
@@ -153,28 +149,28 @@ fn flatten(stream: TokenStream, tokens: &mut Vec<Token>) {
                         trees.next();
                         skip_item(&mut trees);
                     }
-                    _ => push(TokenKind::Mark, "#".to_owned()),
+                    _ => push("#".to_owned()),
                 }
             }
             TokenTree::Punct(mark) => {
                 let path = mark.as_char() == ':' && trees.next_if(|t| is_mark(t, ':')).is_some();
-                push(TokenKind::Mark, if path { "::".to_owned() } else { mark.to_string() });
+                push(if path { "::".to_owned() } else { mark.to_string() });
             }
             TokenTree::Ident(name) => {
                 let name = name.to_string();
-                push(TokenKind::Name, name.strip_prefix("r#").map_or(name.clone(), str::to_owned));
+                push(name.strip_prefix("r#").map_or(name.clone(), str::to_owned));
             }
-            TokenTree::Literal(literal) => push(TokenKind::Literal, literal.to_string()),
+            TokenTree::Literal(literal) => push(literal.to_string()),
             TokenTree::Group(group) => {
                 let [open, close] = match group.delimiter() {
                     Delimiter::Parenthesis => ["(", ")"],
                     Delimiter::Bracket => ["[", "]"],
                     Delimiter::Brace | Delimiter::None => ["{", "}"],
                 };
-                push(TokenKind::Mark, open.to_owned());
+                push(open.to_owned());
                 flatten(group.stream(), tokens);
                 let line = group.span_close().start().line;
-                tokens.push(Token { kind: TokenKind::Mark, text: close.to_owned(), line });
+                tokens.push(Token { text: close.to_owned(), line });
             }
         }
     }

@@ -71,8 +71,7 @@ fn passed_on<'a>(tokens: &'a [Token], methods: &[&'a str]) -> Vec<(&'a Token, &'
             continue;
         }
         let names = tokens[start + 1..].iter().take_while(|token| token.text != ";");
-        let is_name = |token: &&Token| token.text.chars().all(|c| c.is_alphanumeric() || c == '_');
-        let others = names.filter(is_name).filter(|token| !TOOLS.contains(&&token.text[..]));
+        let others = names.filter(|token| token.is_name() && !TOOLS.contains(&&*token.text));
         found.extend(others.map(|token| (token, *method)));
     }
     found

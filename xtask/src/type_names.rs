@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::modules::{self, Files, Token, TokenKind};
+use crate::modules::{self, Files, Token};
 use crate::rules::Finding;
 
 const MOST: usize = 2;
@@ -36,7 +36,7 @@ fn defined(tokens: &[Token]) -> impl Iterator<Item = &Token> {
     tokens.windows(2).filter_map(move |pair| {
         let outside = depth == 0;
         depth += modules::depth_change(&pair[0]);
-        let is_type = KEYWORDS.contains(&&*pair[0].text) && pair[1].kind == TokenKind::Name;
+        let is_type = KEYWORDS.contains(&&*pair[0].text) && pair[1].is_name();
         (outside && is_type).then(|| &pair[1])
     })
 }
