@@ -5,6 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use toml::Table;
+
 use crate::modules::{self, Files, Token};
 use crate::rules::Finding;
 
@@ -54,13 +56,13 @@ pub(crate) fn check(sizes: &BTreeMap<&str, Size>, now: &str, before: &str) -> Ve
             error(format!("expected `name = {{ lines = N, public = N }} # why`, got `{line}`"));
             continue;
         };
-        if budgets.insert(name, most).is_some() {
+        if budgets.insert(name.clone(), most).is_some() {
             error(format!("a second budget for {name}"));
         }
-        if !sizes.contains_key(name) {
+        if !sizes.contains_key(&*name) {
             error(format!("a budget for {name}, which is no crate"));
         }
-        let raised = before.get(name).is_some_and(|(old, old_reason)| {
+        let raised = before.get(&name).is_some_and(|(old, old_reason)| {
             let is_raised = most.lines > old.lines || most.public > old.public;
             is_raised && (reason.is_empty() || reason == *old_reason)
         });
@@ -69,7 +71,7 @@ pub(crate) fn check(sizes: &BTreeMap<&str, Size>, now: &str, before: &str) -> Ve
         }
     }
     for (name, size) in sizes {
-        let Some(most) = budgets.get(name) else {
+        let Some(most) = budgets.get(*name) else {
             let [lines, public] = [size.lines, size.public].map(with_reserve);
             let line = format!("`{name} = {{ lines = {lines}, public = {public} }}`");
             findings.push(Finding::error(FILE, format!("no budget for {name}: write {line}")));
@@ -93,16 +95,11 @@ fn with_reserve(count: usize) -> usize {
 }
 
 /// The name, the budget and the reason of a line.
-fn budget(line: &str) -> Option<(&str, (Size, &str))> {
-    let (line, reason) = line.split_once('#').unwrap_or((line, ""));
-    let (name, value) = line.split_once('=')?;
-    let (lines, public) = value.trim().strip_prefix('{')?.strip_suffix('}')?.split_once(',')?;
-    let number = |text: &str, key: &str| {
-        let (found, number) = text.split_once('=')?;
-        (found.trim() == key).then(|| number.trim().parse().ok())?
-    };
-    let size = Size { lines: number(lines, "lines")?, public: number(public, "public")? };
-    Some((name.trim(), (size, reason.trim())))
+fn budget(line: &str) -> Option<(String, (Size, &str))> {
+    let reason = line.split_once('#').map_or("", |(_, reason)| reason.trim());
+    let (name, value) = line.parse::<Table>().ok()?.into_iter().next()?;
+    let number = |key: &str| usize::try_from(value.get(key)?.as_integer()?).ok();
+    Some((name, (Size { lines: number("lines")?, public: number("public")? }, reason)))
 }
 
 /// The crate whose code is in a file.
