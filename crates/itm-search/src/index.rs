@@ -106,15 +106,10 @@ impl Index {
         &self.manifest.correction
     }
 
-    /// For each picture, how many ordinary queries have it first by the cosine.
-    pub fn answers(&self) -> &[u32] {
-        &self.answers[0]
-    }
-
-    /// For each picture, how many ordinary queries have it first by the corrected score. The correction of each query is fitted on
-    /// the half of the bank that the query is not in.
-    pub fn corrected_answers(&self) -> &[u32] {
-        &self.answers[1]
+    /// For each picture, how many ordinary queries have it first: by the cosine, by the corrected score. The correction of each query
+    /// is fitted on the half of the bank that the query is not in.
+    pub fn answers(&self) -> &[Vec<u32>; 2] {
+        &self.answers
     }
 
     /// What ordinary queries reach: the median over the bank of the score of the best picture.

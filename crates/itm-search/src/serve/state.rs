@@ -57,7 +57,7 @@ impl State {
         Self {
             newest,
             folders: folders(pictures),
-            hubs: hubs(searcher.index().answers()),
+            hubs: hubs(&searcher.index().answers()[0]),
             loopback: options.listen.ip().is_loopback(),
             token: options.token.clone(),
             searches: Desk::new(limits.searches, SEARCHES),
@@ -87,8 +87,7 @@ impl State {
 
     /// How many ordinary queries have a picture first: by the cosine, by the corrected score.
     pub(crate) fn answers(&self, picture: usize) -> [u32; 2] {
-        let index = self.searcher.index();
-        [index.answers()[picture], index.corrected_answers()[picture]]
+        self.searcher.index().answers().each_ref().map(|all| all[picture])
     }
 
     /// Whether the index has a correction.
@@ -97,7 +96,7 @@ impl State {
     }
 
     pub(crate) fn is_hub(&self, picture: usize) -> bool {
-        let answers = self.searcher.index().answers();
+        let [answers, _] = self.searcher.index().answers();
         self.hubs.last().is_some_and(|&last| answers[picture] >= answers[last])
     }
 

@@ -12,7 +12,7 @@ const MOST: usize = 200;
 
 pub(super) fn page(state: &State) -> Html<String> {
     let index = state.searcher.index();
-    let most = state.hubs.first().map_or(1, |&first| index.answers()[first].max(1));
+    let most = state.hubs.first().map_or(1, |&first| state.answers(first)[0].max(1));
     let body = html! {
         p.count { a #back href="/" { "← All pictures" } }
         h1 { "Hubs" }

@@ -215,8 +215,8 @@ fn tile(
                     @if only { span.mark { "only here" } }
                 }
                 @if state.is_hub(picture) {
-                    span.hub title=(format!("A hub: it answers {} of {} ordinary queries", number(index.answers()[picture] as usize), number(index.bank().len()))) {
-                        "hub " (number(index.answers()[picture] as usize))
+                    span.hub title=(format!("A hub: it answers {} of {} ordinary queries", number(state.answers(picture)[0] as usize), number(index.bank().len()))) {
+                        "hub " (number(state.answers(picture)[0] as usize))
                     }
                 }
             }
