@@ -149,7 +149,6 @@ impl ValueFormatter<f64> for Axis {
 
 enum Mark {
     Line(Vec<Point>, ShapeStyle),
-    RightLine(Vec<Point>, ShapeStyle),
     Dot(Point, Ink, i32),
     Area(Vec<Point>, Ink),
     Text(Point, String),
@@ -159,7 +158,8 @@ enum Mark {
 pub struct Plot {
     x: Axis,
     y: Axis,
-    right: Option<Axis>,
+    /// An axis on the right with its line.
+    right: Option<(Axis, Vec<Point>, ShapeStyle)>,
     marks: Vec<Mark>,
 }
 
@@ -169,22 +169,15 @@ impl Plot {
         Self { x, y, right: None, marks: vec![] }
     }
 
-    /// This figure with a second axis on the right.
-    #[must_use]
-    pub fn with_right(self, right: Axis) -> Self {
-        Self { right: Some(right), ..self }
-    }
-
     /// Adds a line of this width through the drawable points.
     pub fn line(&mut self, points: &[Point], ink: Ink, width: u32) {
         let style = ink.colour().stroke_width(width);
         self.marks.push(Mark::Line(finite(points), style));
     }
 
-    /// Adds a line that belongs to the axis on the right.
-    pub fn right_line(&mut self, points: &[Point], ink: Ink, width: u32) {
-        let style = ink.colour().stroke_width(width);
-        self.marks.push(Mark::RightLine(finite(points), style));
+    /// Adds a second axis on the right and its line, which lies above all else.
+    pub fn right_line(&mut self, axis: Axis, points: &[Point], ink: Ink, width: u32) {
+        self.right = Some((axis, finite(points), ink.colour().stroke_width(width)));
     }
 
     /// Adds a dot at each drawable point.
@@ -220,7 +213,7 @@ impl Plot {
         builder.x_label_area_size(if self.x.name.is_empty() { 56 } else { 96 });
         builder.y_label_area_size(if self.y.is_shown() { 130 } else { 0 });
         builder.right_y_label_area_size(if self.right.is_some() { 110 } else { 0 });
-        let beside = self.right.as_ref().unwrap_or(&self.y);
+        let beside = self.right.as_ref().map_or(&self.y, |(axis, ..)| axis);
         let mut chart = builder
             .build_cartesian_2d(self.x.clone(), self.y.clone())?
             .set_secondary_coord(self.x.clone(), beside.clone());
@@ -236,7 +229,7 @@ impl Plot {
             .x_desc(self.x.name.as_str())
             .y_desc(self.y.name.as_str())
             .draw()?;
-        if let Some(axis) = &self.right {
+        if let Some((axis, ..)) = &self.right {
             chart
                 .configure_secondary_axes()
                 .axis_style(Ink::PAGE.faint(0.5).colour())
@@ -250,9 +243,6 @@ impl Plot {
                 Mark::Line(points, style) => {
                     chart.draw_series([PathElement::new(points.as_slice(), *style)])?;
                 }
-                Mark::RightLine(points, style) => {
-                    chart.draw_secondary_series([PathElement::new(points.as_slice(), *style)])?;
-                }
                 Mark::Dot(at, ink, radius) => {
                     chart.draw_series([Circle::new(*at, *radius, ink.colour().filled())])?;
                 }
@@ -263,6 +253,9 @@ impl Plot {
                     chart.draw_series([Text::new(words.clone(), *at, text())])?;
                 }
             }
+        }
+        if let Some((_, points, style)) = &self.right {
+            chart.draw_secondary_series([PathElement::new(points.as_slice(), *style)])?;
         }
         canvas.present()?;
         Ok(())

@@ -58,8 +58,7 @@ pub(super) fn similarities(s: &Similarities) -> Option<Figure> {
     if let Some((label, curve)) = &s.posterior {
         let inside = |p: &Point| range.contains(&p.0) || p.0 == range.end;
         let points: Vec<_> = curve.iter().copied().filter(inside).collect();
-        plot = plot.with_right(Axis::new("probability P(s)", 0.0..1.04));
-        plot.right_line(&points, prior(0), 5);
+        plot.right_line(Axis::new("probability P(s)", 0.0..1.04), &points, prior(0), 5);
         legend.push(Key::new(label.as_str(), Shape::Line, prior(0)));
     }
     let posterior = if s.posterior.is_none() { "" } else { " and the posterior" };
