@@ -15,7 +15,6 @@ mod commands_tests;
 mod fuzz;
 mod kills;
 mod manifest;
-mod method_names;
 mod modules;
 mod options;
 mod others;

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use crate::manifest::Manifest;
 use crate::modules::Files;
 use crate::rules::{self, Severity};
-use crate::{arrows, budget, circles, method_names, seams, type_names};
+use crate::{arrows, budget, circles, seams, type_names};
 
 /// Prints one line per finding. The exit code is 1 if a finding is an error.
 pub(crate) fn run() -> Result<ExitCode> {
@@ -41,7 +41,6 @@ pub(crate) fn run() -> Result<ExitCode> {
         findings.extend(budget::orphans(&sources, folder));
     }
     findings.extend(type_names::check(&sources, folders.iter().map(String::as_str)));
-    findings.extend(method_names::check(&sources));
     findings.extend(seams::check(&sources));
     findings.extend(rules::configs_are_named(&configs, &readme));
     let sizes = budget::sizes(&sources);
