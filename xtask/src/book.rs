@@ -133,16 +133,11 @@ fn handed_on(words: &[&str]) -> bool {
 fn small_configs(from: &Path, to: &Path) -> Result<()> {
     fs::create_dir_all(to).with_context(|| to.display().to_string())?;
     for entry in fs::read_dir(from).with_context(|| from.display().to_string())? {
-        let path = entry?.path();
-        let name = path.file_name().context("no name")?;
-        if path.is_dir() {
-            for paper in fs::read_dir(&path)? {
-                let paper = paper?.path();
-                fs::create_dir_all(to.join(name))?;
-                fs::copy(&paper, to.join(name).join(paper.file_name().context("no name")?))?;
-            }
-        } else {
-            fs::write(to.join(name), small(&fs::read_to_string(&path)?))?;
+        let entry = entry?;
+        let (path, copy) = (entry.path(), to.join(entry.file_name()));
+        match path.is_dir() {
+            true => small_configs(&path, &copy)?,
+            false => fs::write(copy, small(&fs::read_to_string(&path)?))?,
         }
     }
     Ok(())
