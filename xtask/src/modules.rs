@@ -180,31 +180,10 @@ fn is_documentation(attribute: &Group) -> bool {
     matches!(attribute.stream().into_iter().next(), Some(TokenTree::Ident(name)) if name == "doc")
 }
 
-/// Whether an attribute, `[cfg(…)]` with its brackets, requires a build of tests.
+/// Whether an attribute, `[cfg(…)]` with its brackets, requires a build of tests: `test` alone, or first of `all`.
 fn is_for_tests(attribute: &Group) -> bool {
-    let mut trees = attribute.stream().into_iter();
-    match (trees.next(), trees.next()) {
-        (Some(TokenTree::Ident(name)), Some(TokenTree::Group(group))) => {
-            name == "cfg" && needs_test(group.stream())
-        }
-        _ => false,
-    }
-}
-
-/// Whether one condition of a list, joined by "and", holds only in tests.
-fn needs_test(conditions: TokenStream) -> bool {
-    let mut trees = conditions.into_iter().peekable();
-    while let Some(tree) = trees.next() {
-        let TokenTree::Ident(name) = tree else { continue };
-        let found = match (name.to_string().as_str(), trees.peek()) {
-            ("all", Some(TokenTree::Group(group))) => needs_test(group.stream()),
-            (name, _) => name == "test",
-        };
-        if found {
-            return true;
-        }
-    }
-    false
+    let text: String = attribute.stream().to_string().split_whitespace().collect();
+    text == "cfg(test)" || text.starts_with("cfg(all(test,")
 }
 
 /// Skips the item after an attribute. It ends at its braces or at a semicolon; a field, an arm of a match and a statement at a comma too.

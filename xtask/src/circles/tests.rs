@@ -65,7 +65,7 @@ fn what_is_no_code_of_the_module_is_no_arrow() {
         "#[serde(default = \"crate::y::f\")] struct X;",
         "#[cfg(test)] use crate::y::Y;",
         "#[cfg(test)] mod tests { use crate::y::Y; }",
-        "#[cfg(all(unix, test))] #[allow(unused)] pub(crate) fn f<A, B>(y: crate::y::Y) {}",
+        "#[cfg(all(test, unix))] #[allow(unused)] pub(crate) fn f<A, B>(y: crate::y::Y) {}",
         "#[cfg(test)] const A: B = B { c: crate::y::C };",
         "#[cfg(test)] impl crate::y::T for X { fn f() {} }",
         "fn f() { #[cfg(test)] crate::y::f(); }",
