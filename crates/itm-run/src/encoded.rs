@@ -109,26 +109,19 @@ fn beside(features: Features, rows: &Features, mean: &[f64]) -> Features {
     Features { dim: features.dim + rows.dim, values }
 }
 
-/// Given rows of captions, by the caption.
-struct CaptionRows {
-    rows: Arc<Features>,
-    numbers: HashMap<String, u32>,
-}
-
-impl CaptionRows {
-    fn new(data: &Dataset) -> Option<Self> {
-        let dim = data.train.embeddings.texts.dim;
-        let (mut values, mut numbers) = (vec![], HashMap::new());
-        for part in [&data.train, &data.val, &data.test] {
-            for (k, caption) in part.captions.iter().enumerate() {
-                if !numbers.contains_key(caption) {
-                    numbers.insert(caption.clone(), numbers.len() as u32);
-                    values.extend_from_slice(part.embeddings.texts.row(k));
-                }
+/// The given rows of captions, of width 0 if there are none, and the row of each caption.
+fn caption_rows(data: &Dataset) -> (Arc<Features>, HashMap<String, u32>) {
+    let dim = data.train.embeddings.texts.dim;
+    let (mut values, mut numbers) = (vec![], HashMap::new());
+    for part in [&data.train, &data.val, &data.test].into_iter().filter(|_| dim > 0) {
+        for (k, caption) in part.captions.iter().enumerate() {
+            if !numbers.contains_key(caption) {
+                numbers.insert(caption.clone(), numbers.len() as u32);
+                values.extend_from_slice(part.embeddings.texts.row(k));
             }
         }
-        (dim > 0).then(|| Self { rows: Arc::new(Features { dim, values }), numbers })
     }
+    (Arc::new(Features { dim, values }), numbers)
 }
 
 /// The captions of all splits as numbers. The vocabulary comes from the training split only, or from a file.
@@ -148,15 +141,51 @@ impl Reading {
     /// If the folder has no word pieces, a caption has no word pieces, no stem of the training captions is frequent enough, the
     /// vocabulary file cannot be read, or a caption without marks is empty.
     pub(crate) fn new(source: &Source, target: &Target, captions: Captions) -> Result<Self> {
-        let reader = Reader::new(source, target, &captions)?;
+        let data = &source.dataset;
+        let words = |marks: Marks| {
+            let Target { min_word_count: min_count, tokens, .. } = *target;
+            let options = VocabularyOptions { min_count, tokens, marks };
+            match &source.vocabulary {
+                Some(file) => Vocabulary::read(file, options),
+                None => Ok(Vocabulary::build(&data.train.captions, options)),
+            }
+        };
+        let reader = match &captions {
+            Captions::Words(marks) => Reader::Words(words(*marks)?, target.max_words),
+            Captions::Pieces(folder, cleaning) => {
+                Reader::Pieces(Box::new(WordPieces::open(folder)?), *cleaning)
+            }
+            Captions::DualPieces(folder) => {
+                let shape = DualShape::read(folder)?.text;
+                Reader::DualPieces(Box::new(DualPieces::open(folder, &shape)?))
+            }
+            Captions::Stems => {
+                let (terms, (rows, numbers)) = (stems(data)?, caption_rows(data));
+                Reader::Stems(terms, rows, numbers)
+            }
+            Captions::Rows => {
+                let (rows, numbers) = caption_rows(data);
+                let (place, expected) =
+                    ("model.text.pooling = \"off\"", "rows of captions in target.embeddings");
+                Error::unless(rows.dim > 0, place, expected, "none")?;
+                Reader::Stems(Terms::fit(&[] as &[&str], 1, 0), rows, numbers)
+            }
+        };
+        let vocabulary = match &reader {
+            Reader::Words(vocabulary, _) => vocabulary.len(),
+            Reader::Pieces(pieces, _) => pieces.vocabulary(),
+            Reader::DualPieces(pieces) => pieces.vocabulary(),
+            Reader::Stems(terms, rows, _) => terms.len() + rows.dim,
+        };
+        let none = Splits { train: vec![], val: vec![], test: vec![] };
+        let mut reading = Self { captions, vocabulary, texts: none, reader };
         let read = |split: Split| -> Result<Vec<Vec<u32>>> {
             let all = source.part(split).0.captions.par_iter().enumerate();
-            let data = &source.dataset.name;
-            let place = |k: usize| format!("{data}, line {} of the {split} captions", k + 1);
-            all.map(|(k, caption)| reader.read(&|| place(k), caption)).collect()
+            let place = |k: usize| format!("{}, line {} of the {split} captions", data.name, k + 1);
+            all.map(|(k, caption)| reading.read_at(&|| place(k), caption)).collect()
         };
-        let texts = Splits::try_new(read)?;
-        Ok(Self { captions, vocabulary: reader.size(), texts, reader })
+        reading.texts = Splits::try_new(read)?;
+        Ok(reading)
     }
 
     /// The texts of a split.
@@ -166,13 +195,13 @@ impl Reading {
 
     /// The stems, if captions are read as stems.
     pub(crate) fn terms(&self) -> Option<&Terms> {
-        if let Reader::Stems(terms, _) = &self.reader { Some(terms) } else { None }
+        if let Reader::Stems(terms, ..) = &self.reader { Some(terms) } else { None }
     }
 
     /// The given rows of captions, if they are read.
     pub(crate) fn rows(&self) -> Option<Arc<Features>> {
-        let Reader::Stems(_, rows) = &self.reader else { return None };
-        rows.as_ref().map(|rows| rows.rows.clone())
+        let Reader::Stems(_, rows, _) = &self.reader else { return None };
+        (rows.dim > 0).then(|| rows.clone())
     }
 
     /// A caption as numbers.
@@ -180,7 +209,31 @@ impl Reading {
     /// # Errors
     /// If the caption is empty and has no marks, or if it has no word pieces.
     pub(crate) fn read(&self, caption: &str) -> Result<Vec<u32>> {
-        self.reader.read(&|| format!("caption \"{caption}\""), caption)
+        self.read_at(&|| format!("caption \"{caption}\""), caption)
+    }
+
+    fn read_at(&self, place: &dyn Fn() -> String, caption: &str) -> Result<Vec<u32>> {
+        let is_bare =
+            matches!(self.captions, Captions::Words(Marks::Off) | Captions::Stems | Captions::Rows);
+        if caption.trim().is_empty() && is_bare {
+            let expected = "a caption that is not empty, because it has no marks";
+            return Err(Error::invalid(place(), expected, "an empty line"));
+        }
+        match &self.reader {
+            Reader::Words(vocabulary, most) => Ok(vocabulary.encode(caption, *most)),
+            Reader::Pieces(pieces, cleaning) => pieces.encode(&cleaning.of(caption)),
+            Reader::DualPieces(pieces) => Ok(pieces.encode(caption)?.0),
+            Reader::Stems(terms, rows, of_captions) => {
+                let mut numbers = terms.numbers(caption);
+                if rows.dim > 0 {
+                    let row = of_captions.get(caption).ok_or_else(|| {
+                        Error::invalid(place(), "a caption with a row in target.embeddings", "none")
+                    })?;
+                    numbers.push(self.vocabulary as u32 + row);
+                }
+                Ok(numbers)
+            }
+        }
     }
 
     /// The words, if captions are read as words.
@@ -295,85 +348,8 @@ enum Reader {
     Words(Vocabulary, usize),
     Pieces(Box<WordPieces>, Cleaning),
     DualPieces(Box<DualPieces>),
-    /// Stems, which may be none, and given rows.
-    Stems(Terms, Option<CaptionRows>),
-}
-
-impl Reader {
-    fn new(source: &Source, target: &Target, captions: &Captions) -> Result<Self> {
-        let data = &source.dataset;
-        let words = |marks: Marks| {
-            let Target { min_word_count: min_count, tokens, .. } = *target;
-            let options = VocabularyOptions { min_count, tokens, marks };
-            match &source.vocabulary {
-                Some(file) => Vocabulary::read(file, options),
-                None => Ok(Vocabulary::build(&data.train.captions, options)),
-            }
-        };
-        Ok(match captions {
-            Captions::Words(marks) => Self::Words(words(*marks)?, target.max_words),
-            Captions::Pieces(folder, cleaning) => {
-                Self::Pieces(Box::new(WordPieces::open(folder)?), *cleaning)
-            }
-            Captions::DualPieces(folder) => {
-                let shape = DualShape::read(folder)?.text;
-                Self::DualPieces(Box::new(DualPieces::open(folder, &shape)?))
-            }
-            Captions::Stems => Self::Stems(stems(data)?, CaptionRows::new(data)),
-            Captions::Rows => match CaptionRows::new(data) {
-                Some(rows) => Self::Stems(Terms::fit(&[] as &[&str], 1, 0), Some(rows)),
-                None => {
-                    let expected = "rows of captions in target.embeddings";
-                    return Err(Error::invalid("model.text.pooling = \"off\"", expected, "none"));
-                }
-            },
-        })
-    }
-
-    fn size(&self) -> usize {
-        match self {
-            Self::Words(vocabulary, _) => vocabulary.len(),
-            Self::Pieces(pieces, _) => pieces.vocabulary(),
-            Self::DualPieces(pieces) => pieces.vocabulary(),
-            Self::Stems(terms, rows) => inputs(terms, rows.as_ref()),
-        }
-    }
-
-    /// Whether captions have marks, so that an empty caption still has numbers.
-    fn has_marks(&self) -> bool {
-        match self {
-            Self::Words(vocabulary, _) => vocabulary.options().marks == Marks::StartEnd,
-            Self::Pieces(..) | Self::DualPieces(_) => true,
-            Self::Stems(..) => false,
-        }
-    }
-
-    fn read(&self, place: &dyn Fn() -> String, caption: &str) -> Result<Vec<u32>> {
-        if caption.trim().is_empty() && !self.has_marks() {
-            let expected = "a caption that is not empty, because it has no marks";
-            return Err(Error::invalid(place(), expected, "an empty line"));
-        }
-        match self {
-            Self::Words(vocabulary, most) => Ok(vocabulary.encode(caption, *most)),
-            Self::Pieces(pieces, cleaning) => pieces.encode(&cleaning.of(caption)),
-            Self::DualPieces(pieces) => Ok(pieces.encode(caption)?.0),
-            Self::Stems(terms, rows) => {
-                let mut numbers = terms.numbers(caption);
-                if let Some(rows) = rows {
-                    let row = rows.numbers.get(caption).ok_or_else(|| {
-                        Error::invalid(place(), "a caption with a row in target.embeddings", "none")
-                    })?;
-                    numbers.push(inputs(terms, Some(rows)) as u32 + row);
-                }
-                Ok(numbers)
-            }
-        }
-    }
-}
-
-/// The number of stems, and the width of a given row.
-fn inputs(terms: &Terms, rows: Option<&CaptionRows>) -> usize {
-    terms.len() + rows.map_or(0, |rows| rows.rows.dim)
+    /// Stems, which may be none, given rows, which may be of width 0, and the row of each caption.
+    Stems(Terms, Arc<Features>, HashMap<String, u32>),
 }
 
 /// The stems of the closed-form baseline.
